@@ -59,7 +59,7 @@ func lyingHost(t *testing.T, lie func(directory.Code, bool) directory.Code) {
 	}
 	told := map[placement.Shard]map[dbadapter.Index]directory.Code{}
 	tell := func(key string, code directory.Code) {
-		home, index := ns.core.EntryIndex([]byte(key))
+		home, index := ns.core.ToldAs([]byte(key))
 		if !slices.Contains(tellers.Of[home], liar) {
 			return
 		}

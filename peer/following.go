@@ -35,7 +35,8 @@ const (
 	newsGather  = 5 * time.Millisecond
 )
 
-// following is what a node follows of a namespace's directory.
+// following is what a node follows of the hosts' feeds, where a namespace has a locator: of the
+// directory by placement writer, and of the shards' keys otherwise.
 type following struct {
 	locator *directory.Locator
 	now     func() time.Duration // a wakeful clock, but for tests
@@ -53,7 +54,7 @@ type following struct {
 	apart map[node.ID]time.Duration
 	told  map[node.ID]bool
 
-	byWriter *node.ByWriter
+	byWriter *node.ByWriter // nil where the placement is not writer
 	meeting  atomic.Bool
 }
 
@@ -89,9 +90,9 @@ func (c *copies) Write(name string, data []byte) error {
 	return durable.WriteFile(filepath.Join(c.folder, name), data)
 }
 
-// openFollowing opens what the node follows of the directory, if there is one.
+// openFollowing opens what the node follows, if the namespace has a locator.
 func (ns *Namespace) openFollowing() (err error) {
-	if !ns.core.Writers() {
+	if !ns.core.Located() {
 		return nil
 	}
 	disk := &copies{files: map[string][]byte{}}
@@ -104,14 +105,18 @@ func (ns *Namespace) openFollowing() (err error) {
 	}
 	f := &following{now: new(wakeful).now, steady: ns.node.elapsed, ask: ns.feedOf, faults: map[node.ID]int{}, apart: map[node.ID]time.Duration{}, told: map[node.ID]bool{}}
 	ns.follows = f
-	f.byWriter = ns.core.NewByWriter(byWriter{ns})
+	var met func(placement.Shard)
+	if ns.core.Writers() {
+		f.byWriter = ns.core.NewByWriter(byWriter{ns})
+		met = f.byWriter.HeardOf
+	}
 	f.locator, err = directory.New(directory.Config{
 		Shards: ns.core.Rule().Shards, Seed: binary.BigEndian.Uint64(seed[:]), Disk: disk,
 		Here: func(s placement.Shard) bool {
 			sh, err := ns.numbered(s)
 			return err == nil && sh.set.Settled()
 		},
-		Met: f.byWriter.HeardOf,
+		Met: met,
 	})
 	if err != nil {
 		ns.follows = nil
@@ -151,7 +156,7 @@ func (n *Node) followAll() {
 						ns.work(run)
 					})
 				}
-				if !ns.follows.meeting.Swap(true) {
+				if ns.follows.byWriter != nil && !ns.follows.meeting.Swap(true) {
 					ns.request(func() {
 						defer ns.follows.meeting.Store(false)
 						ns.follows.byWriter.Meet(ns.ctx)

@@ -95,7 +95,7 @@ func (im *shardImport) next(i *imported, need int) {
 		case i.full || enough:
 			i.done = true
 			if !i.record.Deleted && !i.full {
-				home, index := im.ns.core.EntryIndex(i.Key)
+				home, index := im.ns.core.ToldAs(i.Key)
 				im.ns.follows.locator.Wrote(home, index, i.shard, im.ns.follows.now())
 			}
 		}

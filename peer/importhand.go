@@ -140,6 +140,9 @@ func (im *shardImport) hand(ctx context.Context, number placement.Shard, part []
 	for _, i := range part {
 		if i.done {
 			counts.count(i)
+			if i.here == nil {
+				im.ns.wrote(i.Key)
+			}
 			continue
 		}
 		return counts, &itemError{i.number, im.explain(ctx, i, need, err)}

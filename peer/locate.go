@@ -104,7 +104,7 @@ func (ns *Namespace) locate(ctx context.Context, key []byte, all bool) (l Locate
 	if err := (&dbadapter.Record{Key: key}).Validate(); err != nil {
 		return l, err
 	}
-	found, err := ns.lookUp(ctx, key, all)
+	found, err := ns.readKey(ctx, key, all)
 	remote := ns.core.RemoteIn(key, found.Shard)
 	l.Shard = int(ns.core.Rule().Place(found.Shard))
 	hosts, _ := remote.Hosts() // none is an answer

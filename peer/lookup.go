@@ -51,6 +51,31 @@ func (ns *Namespace) lookUp(ctx context.Context, key []byte, all bool) (found lo
 	return found, err
 }
 
+// readKey is lookUp for a read on which nothing is written: where the placement has a locator, a
+// key that is nowhere by it takes no request.
+func (ns *Namespace) readKey(ctx context.Context, key []byte, all bool) (found lookedUp, err error) {
+	if ns.follows == nil || ns.core.Writers() {
+		return ns.lookUp(ctx, key, all)
+	}
+	if !all && ns.core.Nowhere(ns.follows.locator, key, ns.follows.now()) {
+		found.Sure, found.Shard = true, ns.core.Home(key)
+		ns.node.metrics.lookedUp(&found, nil)
+		return found, nil
+	}
+	if found, err = ns.lookUp(ctx, key, all); found.Record != nil {
+		ns.core.Noticed(ns.follows.locator, key, false, ns.follows.now())
+	}
+	return found, err
+}
+
+// wrote tells the locator, if there is one for misses alone, of a write of this node that hosts
+// hold, or may.
+func (ns *Namespace) wrote(key []byte) {
+	if ns.follows != nil && !ns.core.Writers() {
+		ns.core.Noticed(ns.follows.locator, key, true, ns.follows.now())
+	}
+}
+
 // lookUpIn is lookUp in one of the namespace's sets.
 func (ns *Namespace) lookUpIn(ctx context.Context, in placement.Shard, key []byte, all bool) (lookedUp, error) {
 	for tries := 1; ; tries++ {
@@ -71,7 +96,7 @@ func (ns *Namespace) lookUpIn(ctx context.Context, in placement.Shard, key []byt
 // where a host is sure of it; otherwise the error is ErrUnsure, beside which a record is
 // given that was found without a host that is sure.
 func (ns *Namespace) getRouted(ctx context.Context, key []byte) (dbadapter.Record, error) {
-	found, err := ns.lookUp(ctx, key, false)
+	found, err := ns.readKey(ctx, key, false)
 	switch {
 	case err != nil:
 		return dbadapter.Record{}, err

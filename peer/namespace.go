@@ -47,7 +47,7 @@ type Namespace struct {
 
 	held    atomic.Pointer[[]*shard] // by number; the slice is never changed
 	moving  moving
-	follows *following // nil where the placement is not writer
+	follows *following // nil where the namespace has no locator
 	synced  lastSyncs
 	tending sync.Mutex
 }

@@ -44,6 +44,9 @@ func (ns *Namespace) offer(ctx context.Context, d node.Draft, deletes bool, ack 
 			o.Heeded(ns.heed(ctx, refusals(&written), written.Moved, written.MovedBy))
 		case node.OfferOver:
 			written, err := o.Result()
+			if o.Taken() || err == nil {
+				ns.wrote(d.Record.Key)
+			}
 			if err != nil {
 				err = ns.unacknowledged(ctx, &written, o.Taken(), err)
 			}

@@ -16,6 +16,7 @@ import (
 // each, unless replicas says otherwise. The test is their background, and moves their clock.
 type shardCluster struct {
 	kind     placement.Kind
+	locator  bool
 	replicas int
 	t        testing.TB
 	now      *atomic.Int64
@@ -52,7 +53,7 @@ func (c *shardCluster) join() {
 		return
 	}
 	c.secret = n.core.NewSecret()
-	rule := &placement.Rule{Kind: c.kind, Shards: 8, Replicas: c.replicas}
+	rule := &placement.Rule{Kind: c.kind, Shards: 8, Replicas: c.replicas, Locator: c.locator}
 	if c.kind == placement.Prefix {
 		rule.Prefixes = []placement.PrefixShard{{Prefix: []byte("k"), Shard: 5}, {Prefix: []byte("key 1"), Shard: 2}}
 	}

@@ -33,8 +33,14 @@ const idsOfWriters = 2
 
 func newWriterCluster(t *testing.T, size int) *writerCluster {
 	t.Helper()
+	return newLocatedCluster(t, size, placement.Writer)
+}
+
+// newLocatedCluster is newWriterCluster of another placement, with a locator.
+func newLocatedCluster(t *testing.T, size int, kind placement.Kind) *writerCluster {
+	t.Helper()
 	c := &writerCluster{routedCluster: &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}, time: time.Hour}
-	c.kind = placement.Writer
+	c.kind, c.locator = kind, kind != placement.Writer
 	var all []int
 	for i := range size {
 		// The layout is drawn by the ids. By these each node is preferred for a shard, and each

@@ -108,7 +108,7 @@ func (w *ByWriter) LookUp(ctx context.Context, key []byte, all bool) (LookedUp, 
 	}
 	found, err := w.lookUpBy(ctx, key, a, all)
 	if placed := (a.Where == directory.In || a.Where == directory.Here) && a.Shard == found.Shard; err == nil && there(found.Record) && !placed {
-		home, index := ns.EntryIndex(key)
+		home, index := ns.ToldAs(key)
 		w.do.Locator().Found(home, index, found.Shard, w.do.Now())
 	}
 	return found, err
@@ -208,6 +208,6 @@ func (w *ByWriter) entriesName(ctx context.Context, key []byte, shard placement.
 
 // WhereIs is what the locator says of a key.
 func (w *ByWriter) WhereIs(key []byte) directory.Answer {
-	home, index := w.ns.EntryIndex(key)
+	home, index := w.ns.ToldAs(key)
 	return w.do.Locator().Locate(home, index, w.do.Now())
 }

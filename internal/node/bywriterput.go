@@ -75,7 +75,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		switch {
 		case err == nil:
 			if !record.Deleted {
-				home, index := ns.EntryIndex(key)
+				home, index := ns.ToldAs(key)
 				w.do.Locator().Wrote(home, index, shard, w.do.Now())
 			}
 			return o, nil

@@ -62,8 +62,9 @@
 //	                   remotebulk.go            imports, many records at a time
 //	                   scan.go                  pages of the records of a shard
 //	                   changes.go               pages of a watch of a shard
-//	the directory      telling.go               what this node tells of it
-//	                   tellers.go               which members tell of it
+//	the directory      telling.go               what this node tells of it, or of its shards
+//	                   tellers.go               which members tell
+//	                   nowhere.go               what is nowhere, by hash and prefix
 //	                   entry.go                 a record and its entry, as they are written; one that recedes
 //	                   bywriter.go, dangling.go reads by locator and entry; entries that lead to no record
 //	                   bywriterput.go           writes: the entry first

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -23,12 +22,6 @@ func (r *Remote) Entry(record *dbadapter.Record, shard placement.Shard) (*dbadap
 		return nil, err
 	}
 	return &entries[0], nil
-}
-
-// EntryIndex is the index of a key's entry in its set of the directory, and the home of the key.
-func (ns *Namespace) EntryIndex(key []byte) (home placement.Shard, index dbadapter.Index) {
-	home = ns.Home(key)
-	return home, ns.view(placement.Shard(directory.SetNumber(ns.rule.Shards, home))).Keys.Hasher.Index(key)
 }
 
 // Recede takes a record whose first write has lost out of the set: it writes a tombstone that takes

@@ -40,6 +40,10 @@ func (ns *Namespace) Remote(key []byte) (*Remote, error) {
 // Writers reports whether the namespace's placement is writer.
 func (ns *Namespace) Writers() bool { return ns.rule != nil && ns.rule.Kind == placement.Writer }
 
+// Located reports whether hosts tell all nodes which keys there are: by placement writer, and
+// where the placement has a locator.
+func (ns *Namespace) Located() bool { return ns.rule != nil && ns.rule.Located() }
+
 // Entries is the number of the set of the directory that has a key's entry. The placement is
 // writer.
 func (ns *Namespace) Entries(key []byte) placement.Shard {

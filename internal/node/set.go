@@ -34,7 +34,7 @@ type Set struct {
 	// hastening are the syncs that pushes bring about.
 	hastening hastening
 	tenure    tenure
-	// noted is what has changed since the set of the directory was told of.
+	// noted is what has changed since the set was told of.
 	noted   noted
 	current current
 }
@@ -54,8 +54,7 @@ func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) er
 // observe is told of each commit.
 func (set *Set) observe(changes []dbadapter.Change) {
 	set.wakeAskers(changes)
-	if set.Directory() {
-		set.noted.note(changes)
+	if rule := set.ns.rule; rule != nil && rule.Tells(set.shard) && set.noted.note(changes, !set.Directory()) {
 		set.ns.telling.bell.ring()
 	}
 	if set.committed != nil {

@@ -5,11 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
-// Tellers are the members that may hold entries of the directory, this node among them. A
+// Tellers are the members whose feeds tell which keys there are, this node among them. A
 // value does not change.
 type Tellers struct {
 	// Layout stands for the layout that counts, and is 0 where none is known.
@@ -19,10 +18,14 @@ type Tellers struct {
 	Of map[placement.Shard][]ID
 	// All are all of them, ascending.
 	All []ID
+	// Open are the homes of whose keys a further member may hold some: it has not said under the
+	// list as it is now that it does not.
+	Open map[placement.Shard]bool
 
 	members *Members
 	placed  *placed
 	heldBy  *map[ID]shardsHeld
+	without *without
 	since   time.Time
 	until   time.Time // when the first of the members' roles ends; zero if none does
 }
@@ -30,17 +33,21 @@ type Tellers struct {
 // Tellers are those as of now: the same value as before, unless something of them may have changed.
 func (ns *Namespace) Tellers() *Tellers {
 	now := ns.node.Now()
-	t := &Tellers{members: ns.Members(), placed: ns.placed.Load(), heldBy: ns.heldBy.Load(), since: now}
-	if old := ns.tellers.Load(); old != nil && old.members == t.members && old.placed == t.placed && old.heldBy == t.heldBy &&
+	t := &Tellers{members: ns.Members(), placed: ns.placed.Load(), heldBy: ns.heldBy.Load(), without: ns.without.Load(), since: now}
+	if old := ns.tellers.Load(); old != nil && old.members == t.members && old.placed == t.placed && old.heldBy == t.heldBy && old.without == t.without &&
 		!now.Before(old.since) && (old.until.IsZero() || !now.After(old.until)) {
 		return old
 	}
 	_, t.until = ns.Audience()
 	counts := t.placed.layout
-	t.Layout, t.Of = layoutMark(counts), map[placement.Shard][]ID{}
+	t.Layout, t.Of, t.Open = layoutMark(counts), map[placement.Shard][]ID{}, map[placement.Shard]bool{}
 	all := map[ID]bool{}
 	for home := range placement.Shard(ns.rule.Shards) {
-		of := ns.holders(counts, placement.Shard(directory.SetNumber(ns.rule.Shards, home)))
+		set := ns.rule.Telling(home)
+		of := ns.holders(counts, set)
+		if len(ns.view(set).unheard(of)) > 0 {
+			t.Open[home] = true
+		}
 		if counts != nil && counts.Has(home, ns.node.ID) {
 			of = append(of, ns.node.ID)
 		}

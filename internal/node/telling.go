@@ -16,10 +16,15 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// What this node tells of the sets of the directory that it hosts. A commit notes which
-// indices it has changed, under the store's locks; what is said of them is read and told
-// when a poll comes. So each commit before a poll is in its answer, in the order of the
-// commits, and a node that is not asked reads nothing.
+// What this node tells of the sets that it hosts: of those of the directory, in which shards
+// the keys are, and where the placement has a locator (placement.Rule), of each shard which
+// keys it has. A commit notes which indices it has changed, under the store's locks; what is
+// said of them is read and told when a poll comes. So each commit before a poll is in its
+// answer, in the order of the commits, and a node that is not asked reads nothing.
+//
+// A shard tells of each index under which it holds a record, tombstones too, the shard itself:
+// so a key of which no host tells reads as it would at the hosts, also to a writer that asks
+// for the version of a deletion.
 
 // maxNoted is how many changed indices of a set are noted between two polls: 64 KiB. With
 // more the set is told anew.
@@ -56,7 +61,7 @@ type Waiter func(rung <-chan struct{}) bool
 
 // telling is what a namespace tells of the directory.
 type telling struct {
-	bell bell       // rung by each commit to a set of the directory
+	bell bell       // rung by each commit that may make news
 	mu   sync.Mutex // one poll is prepared at a time; guards what follows
 	host *directory.Host
 	open map[placement.Shard]*Set // of which it tells, by home
@@ -64,30 +69,34 @@ type telling struct {
 
 // noted are the indices of a set that have changed since the set was told of.
 type noted struct {
-	mu      sync.Mutex // guards what follows
-	indices map[dbadapter.Index]bool
-	many    bool // more than are noted
+	mu      sync.Mutex               // guards what follows
+	indices map[dbadapter.Index]bool // whether there is a record now
+	many    bool                     // more than are noted
 }
 
-func (n *noted) note(changes []dbadapter.Change) {
+// note notes changes; comings: only of what has come or gone. It reports whether there was any.
+func (n *noted) note(changes []dbadapter.Change, comings bool) (any bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.indices == nil {
 		n.indices = map[dbadapter.Index]bool{}
 	}
 	for i := range changes {
-		n.indices[changes[i].Index] = true
+		if c := &changes[i]; !comings || (c.Old == 0) != (c.New == 0) { // 0 is that of no record
+			any, n.indices[c.Index] = true, c.New != 0
+		}
 	}
 	if len(n.indices) > maxNoted {
 		n.indices, n.many = nil, true
 	}
+	return any
 }
 
-// take takes what is noted, ascending.
-func (n *noted) take() (indices []dbadapter.Index, many bool) {
+// take takes what is noted.
+func (n *noted) take() (indices map[dbadapter.Index]bool, many bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	indices, many = slices.Sorted(maps.Keys(n.indices)), n.many
+	indices, many = n.indices, n.many
 	n.indices, n.many = nil, false
 	return indices, many
 }
@@ -99,11 +108,11 @@ func (n *noted) again() {
 	n.indices, n.many = nil, true
 }
 
-// Tell answers a message of the directory's feed, as a host of its sets; nil: it does not
+// Tell answers a message of the directory's feed, as a host; nil: it does not
 // tell of the set that a take is about. A poll that may wait waits by wait; nil: it is answered at once.
 func (ns *Namespace) Tell(ctx context.Context, m directory.Message, wait Waiter) (directory.Message, error) {
-	if !ns.Writers() {
-		return nil, fmt.Errorf("%w: the namespace has no directory", reconcile.ErrProtocol)
+	if !ns.Located() {
+		return nil, fmt.Errorf("%w: the namespace has no locator", reconcile.ErrProtocol)
 	}
 	p, polls := m.(*directory.Poll)
 	for waits := polls && p.Wait && wait != nil; waits; {
@@ -158,7 +167,7 @@ func (ns *Namespace) catchUp(ctx context.Context) error {
 		}
 	}
 	for _, set := range ns.Sets() {
-		if !set.Directory() {
+		if !ns.rule.Tells(set.shard) {
 			continue
 		}
 		if err := set.tell(ctx, t); err != nil {
@@ -183,6 +192,12 @@ func (set *Set) tell(ctx context.Context, t *telling) (err error) {
 	if open && !many && len(indices) == 0 {
 		return nil
 	}
+	if open && !many && !set.Directory() {
+		for index, held := range indices {
+			t.host.Set(home, index, codeOf(home, held))
+		}
+		return nil
+	}
 	defer func() {
 		if err != nil {
 			set.noted.again()
@@ -204,18 +219,22 @@ func (set *Set) tell(ctx context.Context, t *telling) (err error) {
 		t.open[home] = set
 		return nil
 	}
-	buckets, err := snap.Buckets(indices)
+	ascending := slices.Sorted(maps.Keys(indices))
+	buckets, err := snap.Buckets(ascending)
 	if err != nil {
 		return err
 	}
 	for i, bucket := range buckets {
-		t.host.Set(home, indices[i], directory.CodeOf(bucket, set.ns.rule.Shards))
+		t.host.Set(home, ascending[i], directory.CodeOf(bucket, set.ns.rule.Shards))
 	}
 	return nil
 }
 
 // entries are what the set says of all indices, ascending. failed is set when they end early.
 func (set *Set) entries(ctx context.Context, snap dbadapter.Snapshot, failed *error) iter.Seq2[dbadapter.Index, directory.Code] {
+	if !set.Directory() {
+		return set.places(ctx, snap, failed)
+	}
 	return func(yield func(dbadapter.Index, directory.Code) bool) {
 		var indices []dbadapter.Index
 		flush := func() bool {
@@ -244,6 +263,29 @@ func (set *Set) entries(ctx context.Context, snap dbadapter.Snapshot, failed *er
 	}
 }
 
+// codeOf is what a shard says of an index under which it holds something, or nothing.
+func codeOf(shard placement.Shard, held bool) directory.Code {
+	if held {
+		return directory.Code(shard)
+	}
+	return directory.Gone
+}
+
+// places are entries of a shard that tells of its own keys.
+func (set *Set) places(ctx context.Context, snap dbadapter.Snapshot, failed *error) iter.Seq2[dbadapter.Index, directory.Code] {
+	return func(yield func(dbadapter.Index, directory.Code) bool) {
+		for pair, err := range snap.Pairs(ctx, 0, 0) {
+			if err != nil {
+				*failed = err
+				return
+			}
+			if !yield(pair.Index, codeOf(set.shard, true)) {
+				return
+			}
+		}
+	}
+}
+
 // layoutMark stands for a layout, as the feed of the directory tells it: the first 8 bytes of
 // its table's hash; 0 for none.
 func layoutMark(layout *placement.Layout) uint64 {
@@ -256,8 +298,8 @@ func layoutMark(layout *placement.Layout) uint64 {
 
 // feed answers a message of the directory's feed.
 func (r *Routed) feed(ctx context.Context, q *wire.AskFeed, wait Waiter) (*wire.FeedAnswer, error) {
-	if !r.ns.Writers() {
-		return nil, fmt.Errorf("%w: the namespace has no directory", reconcile.ErrProtocol)
+	if !r.ns.Located() {
+		return nil, fmt.Errorf("%w: the namespace has no locator", reconcile.ErrProtocol)
 	}
 	m, err := directory.Parse(q.Message, r.ns.rule.Shards)
 	if err != nil {
@@ -293,7 +335,7 @@ func (r *Routed) waiter(wait Waiter) Waiter {
 	}
 }
 
-// AskFeed asks a host of the directory.
+// AskFeed asks a host for its feed.
 func (ns *Namespace) AskFeed(remote ID, m directory.Message) (*wire.Ask, error) {
 	data, err := directory.Append(nil, m, ns.rule.Shards)
 	if err != nil {

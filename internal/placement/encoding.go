@@ -27,7 +27,8 @@ var encoding, decoding = func() (cbor.EncMode, cbor.DecMode) {
 	return enc, dec
 }()
 
-// storedRule and storedPrefixes are a rule without and with a table of prefixes.
+// storedRule and storedPrefixes are a rule without and with a table of prefixes, and
+// storedLocated is one with a locator: the table may be empty.
 type storedRule struct {
 	_        struct{} `cbor:",toarray"`
 	Kind     Kind
@@ -43,6 +44,15 @@ type storedPrefixes struct {
 	Prefixes []storedPrefix // ascending
 }
 
+type storedLocated struct {
+	_        struct{} `cbor:",toarray"`
+	Kind     Kind
+	Shards   int
+	Replicas int
+	Prefixes []storedPrefix
+	Locator  bool // true
+}
+
 type storedPrefix struct {
 	_      struct{} `cbor:",toarray"`
 	Prefix []byte
@@ -55,14 +65,19 @@ func (r *Rule) Value() ([]byte, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	var whole any = storedRule{Kind: r.Kind, Shards: r.Shards, Replicas: r.Replicas}
-	if r.Kind == Prefix {
-		s := storedPrefixes{Kind: r.Kind, Shards: r.Shards, Replicas: r.Replicas}
-		for _, p := range r.Prefixes {
-			s.Prefixes = append(s.Prefixes, storedPrefix{Prefix: p.Prefix, Shard: p.Shard})
-		}
-		slices.SortFunc(s.Prefixes, func(a, b storedPrefix) int { return bytes.Compare(a.Prefix, b.Prefix) })
-		whole = s
+	table := []storedPrefix{}
+	for _, p := range r.Prefixes {
+		table = append(table, storedPrefix{Prefix: p.Prefix, Shard: p.Shard})
+	}
+	slices.SortFunc(table, func(a, b storedPrefix) int { return bytes.Compare(a.Prefix, b.Prefix) })
+	var whole any
+	switch {
+	case r.Locator:
+		whole = storedLocated{Kind: r.Kind, Shards: r.Shards, Replicas: r.Replicas, Prefixes: table, Locator: true}
+	case r.Kind == Prefix:
+		whole = storedPrefixes{Kind: r.Kind, Shards: r.Shards, Replicas: r.Replicas, Prefixes: table}
+	default:
+		whole = storedRule{Kind: r.Kind, Shards: r.Shards, Replicas: r.Replicas}
 	}
 	value, err := encoding.Marshal(whole)
 	if err == nil && len(value) > roster.MaxPlacement {
@@ -73,17 +88,24 @@ func (r *Rule) Value() ([]byte, error) {
 
 // ParseRule reads a rule. There is one form of each: other bytes are ErrRule.
 func ParseRule(value []byte) (*Rule, error) {
-	var s storedPrefixes
-	if len(value) > 0 && value[0] == 0x83 { // an array of three
+	var s storedLocated
+	var err error
+	switch {
+	case len(value) > 0 && value[0] == 0x83: // an array of three
 		var short storedRule
-		if err := decoding.Unmarshal(value, &short); err != nil {
-			return nil, fmt.Errorf("%w: %v", ErrRule, err)
-		}
+		err = decoding.Unmarshal(value, &short)
 		s.Kind, s.Shards, s.Replicas = short.Kind, short.Shards, short.Replicas
-	} else if err := decoding.Unmarshal(value, &s); err != nil {
+	case len(value) > 0 && value[0] == 0x84: // of four
+		var short storedPrefixes
+		err = decoding.Unmarshal(value, &short)
+		s.Kind, s.Shards, s.Replicas, s.Prefixes = short.Kind, short.Shards, short.Replicas, short.Prefixes
+	default:
+		err = decoding.Unmarshal(value, &s)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrRule, err)
 	}
-	r := &Rule{Kind: s.Kind, Shards: s.Shards, Replicas: s.Replicas}
+	r := &Rule{Kind: s.Kind, Shards: s.Shards, Replicas: s.Replicas, Locator: s.Locator}
 	for _, p := range s.Prefixes {
 		r.Prefixes = append(r.Prefixes, PrefixShard{p.Prefix, p.Shard})
 	}

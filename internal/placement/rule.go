@@ -69,6 +69,9 @@ type Rule struct {
 	Replicas int
 	// Prefixes is the table of the kind Prefix.
 	Prefixes []PrefixShard
+	// Locator: under the kinds Hash and Prefix hosts tell all nodes which keys their shards
+	// hold, so that a key that there is not takes no request. Under Writer they do anyway.
+	Locator bool
 }
 
 // PrefixShard is a line of the table.
@@ -90,6 +93,8 @@ func (r *Rule) Validate() error {
 		return fmt.Errorf("%w: no prefixes: name at least one, or choose the placement hash", ErrRule)
 	case r.Kind != Prefix && len(r.Prefixes) > 0:
 		return fmt.Errorf("%w: the placement %s takes no prefixes", ErrRule, r.Kind)
+	case r.Kind == Writer && r.Locator:
+		return fmt.Errorf("%w: by placement writer each node has a locator anyway: leave it out", ErrRule)
 	case len(r.Prefixes) > MaxPrefixes:
 		return fmt.Errorf("%w: %d prefixes: at most %d", ErrRule, len(r.Prefixes), MaxPrefixes)
 	}
@@ -120,6 +125,21 @@ func (r *Rule) Place(set Shard) Shard { return set % Shard(r.Shards) }
 
 // Directory reports whether a set is one of the directory.
 func (r *Rule) Directory(set Shard) bool { return int(set) >= r.Shards }
+
+// Located reports whether hosts tell all nodes which keys there are.
+func (r *Rule) Located() bool { return r.Kind == Writer || r.Locator }
+
+// Tells reports whether the hosts of a set tell all nodes which keys it has: a set of the
+// directory, and with Locator each shard.
+func (r *Rule) Tells(set Shard) bool { return r.Locator || r.Kind == Writer && r.Directory(set) }
+
+// Telling is the set of which hosts tell whether a key is there, whose home is a shard.
+func (r *Rule) Telling(home Shard) Shard {
+	if r.Kind == Writer {
+		return Shard(r.Shards) + home
+	}
+	return home
+}
 
 // Home is the shard of a key whose keyed hash is given; under the kind Writer, the
 // shard of its entry in the directory.

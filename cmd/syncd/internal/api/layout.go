@@ -13,6 +13,7 @@ type Placement struct {
 	Shards   int           `json:"shards" doc:"a power of two from 2 to 4096"`
 	Replicas int           `json:"replicas" doc:"how many members are to hold each shard, 1 to 16"`
 	Prefixes []PrefixShard `json:"prefixes,omitempty" doc:"of the kind prefix: keys that begin so belong to the shard"`
+	Locator  bool          `json:"locator,omitempty" doc:"of the kinds hash and prefix: hosts tell all members which keys their shards hold, so that a key that there is not takes no request"`
 }
 
 // PrefixShard is a line of the table of the kind prefix.
@@ -43,7 +44,7 @@ func (p *Placement) Peer() *peer.Placement {
 	if p == nil {
 		return nil
 	}
-	out := &peer.Placement{Kind: p.Kind, Shards: p.Shards, Replicas: p.Replicas}
+	out := &peer.Placement{Kind: p.Kind, Shards: p.Shards, Replicas: p.Replicas, Locator: p.Locator}
 	for _, one := range p.Prefixes {
 		out.Prefixes = append(out.Prefixes, peer.PrefixShard{Prefix: one.Bytes(), Shard: one.Shard})
 	}
@@ -54,7 +55,7 @@ func placementOf(p *peer.Placement) *Placement {
 	if p == nil {
 		return nil
 	}
-	out := &Placement{Kind: p.Kind, Shards: p.Shards, Replicas: p.Replicas}
+	out := &Placement{Kind: p.Kind, Shards: p.Shards, Replicas: p.Replicas, Locator: p.Locator}
 	for _, one := range p.Prefixes {
 		out.Prefixes = append(out.Prefixes, PrefixShardOf(one.Prefix, one.Shard))
 	}
