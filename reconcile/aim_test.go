@@ -39,21 +39,30 @@ func TestComeOut(t *testing.T) {
 // partly has decoded differences from too few cells.
 func partly(t *testing.T, rng *rand.Rand, differences, cells int) *rateless.Decoder {
 	t.Helper()
+	theirs, ours := missingAll(rng, differences, cells)
+	d := rateless.NewDecoder(ours, holdsNothing)
+	if err := d.AddCells(theirs); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// missingAll are the cells of a set of random pairs, under a random key, and the sketch
+// of an empty one.
+func missingAll(rng *rand.Rand, pairs, cells int) (theirs []rateless.Cell, ours *rateless.Sketch) {
 	var key rateless.Key
 	for i := range key {
 		key[i] = byte(rng.Uint32())
 	}
-	theirs, ours := rateless.NewSketch(key, cells), rateless.NewSketch(key, cells)
-	for range differences {
+	s := rateless.NewSketch(key, cells)
+	for range pairs {
 		k := rateless.Index(1 + rng.Uint64N(keyhash.P-1))
-		theirs.Add(rateless.Pair{Index: k, Checksum: rateless.Seal(k, rng.Uint64N(1<<34))})
+		s.Add(rateless.Pair{Index: k, Checksum: rateless.Seal(k, rng.Uint64N(1<<34))})
 	}
-	d := rateless.NewDecoder(ours, func(_ []rateless.Index, sums []rateless.Checksum) error {
-		clear(sums)
-		return nil
-	})
-	if err := d.AddCells(theirs.Prefix(cells)); err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return s.Prefix(cells), rateless.NewSketch(key, cells)
+}
+
+func holdsNothing(_ []rateless.Index, sums []rateless.Checksum) error {
+	clear(sums)
+	return nil
 }

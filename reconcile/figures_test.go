@@ -18,6 +18,10 @@ import (
 // run short.
 var trials = flag.Int("trials", 500, "number of syncs in TestFortyDifferences")
 
+// common is raised to show that what both sides hold costs nothing: a million takes
+// half an hour.
+var common = flag.Int("common", 1000, "number of records that both sides hold in TestWholeConversation")
+
 // sets makes two sets under a secret of their own that share n records and
 // differ as asked: missing on each side, mismatched with the newer one on a
 // random side, all written within spread.
@@ -275,7 +279,7 @@ func TestWholeConversation(t *testing.T) {
 	}{{100, 23}, {1000, 14}, {10_000, 13}} {
 		costs, rounds, over := make([]float64, seeds), make([]int, seeds), 0
 		for seed := range costs {
-			a, b, o := sets(rand.New(rand.NewPCG(uint64(seed), 3)), 1000, c.differences/2, 0, time.Hour)
+			a, b, o := sets(rand.New(rand.NewPCG(uint64(seed), 3)), *common, c.differences/2, 0, time.Hour)
 			o.DryRun = true
 			r := meet(t, a, b, o)
 			rounds[seed] = r.Rounds
