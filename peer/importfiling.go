@@ -27,7 +27,7 @@ type filing struct {
 	stage due
 	shard placement.Shard
 	// entered: as many hosts hold the entry as the import asks for. bound: one holds an entry of
-	// this import, so that the record has to follow.
+	// this import, so that the record has to follow; of a deletion, a tombstone, so that its entry has to.
 	entered, bound bool
 	searched       bool          // the shard is that of the entry itself
 	began          time.Duration // the entry was offered, by the namespace's clock
@@ -79,22 +79,20 @@ func (im *shardImport) next(i *imported, need int) {
 		case len(i.held) > 0 || i.unlike || i.none:
 			i.held, i.stage = nil, making
 		}
-	case entering:
+	case entering, writing:
+		first, second := i.order()
 		switch {
 		case i.record == nil:
-			i.bound, i.searched, i.stage = i.bound || i.fresh, false, searching
-		case i.full, enough && i.stale && !i.fresh:
-			i.done = true
-		case enough: // from here on no error says that nothing is written
-			i.bound, i.sent, i.fresh, i.held, i.stage = true, true, false, nil, writing
-		}
-	case writing:
-		switch {
-		case i.record == nil:
+			i.bound = i.bound || i.fresh && i.stage == first
 			i.searched, i.stage = false, searching
-		case i.full || enough:
+		case i.full, i.stage == first && enough && i.stale && !i.fresh:
 			i.done = true
-			if !i.record.Deleted && !i.full {
+		case !enough:
+		case i.stage == first: // from here on no error says that nothing is written
+			i.bound, i.sent, i.fresh, i.held, i.stage = true, true, false, nil, second
+		default:
+			i.done = true
+			if !i.record.Deleted {
 				home, index := im.ns.core.ToldAs(i.Key)
 				im.ns.follows.locator.Wrote(home, index, i.shard, im.ns.follows.now())
 			}
@@ -102,10 +100,19 @@ func (im *shardImport) next(i *imported, need int) {
 	}
 }
 
+// order is what is written first, and what follows: an entry before its record, and a tombstone before
+// that of its entry (node.ByWriter.Offer).
+func (i *imported) order() (first, second due) {
+	if i.Deleted {
+		return writing, entering
+	}
+	return entering, writing
+}
+
 // slept reports whether a record comes too late behind its entry, which counts as one whose author
 // has ended by then; it is made anew.
 func (im *shardImport) slept(i *imported) bool {
-	if im.ns.follows.now()-i.began <= node.EntryPatience {
+	if i.Deleted || im.ns.follows.now()-i.began <= node.EntryPatience {
 		return false
 	}
 	i.seen = append(i.seen, i.record)

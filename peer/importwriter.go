@@ -81,7 +81,7 @@ func (im *shardImport) passes(ctx context.Context, items []*imported) error {
 			im.locate(i)
 		}
 	}
-	for _, s := range []due{entryDue, searching, entryDue, comparing, making, entering, writing} {
+	for _, s := range []due{entryDue, searching, entryDue, comparing, making, entering, writing, entering} {
 		if err := im.pass(ctx, s, items); err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 			return err
 		}
 		for _, i := range items {
-			i.stage = entering
+			i.stage, _ = i.order()
 		}
 		return nil
 	}

@@ -19,9 +19,9 @@ const (
 	// Restore: the entry that has won leads to no record, or to none as great, and never
 	// will: its author ended between the entry and the record. A host writes the record
 	// anew, with a version of its own and an entry that names this shard. So does it where no
-	// entry is left: it was lost, or it was the tombstone of a delete that ended before that of
-	// the record, and was collected. Nothing tells the two apart, and a delete that was not
-	// acknowledged may be undone; a record that was acknowledged must not be lost.
+	// entry is left: it was lost, or it was the tombstone of another first write, which had won and
+	// was deleted, and was collected. Nothing tells the two apart: no deletion has seen the record,
+	// as one takes the record before its entry, and what was acknowledged must not be lost.
 	Restore
 )
 

@@ -24,8 +24,10 @@ type WriterOffer struct {
 }
 
 // Offer writes a key: the entry goes to the directory first, and then the record to its shard, which
-// is this node's own where the key has none. deletes: a record must be there. made, if not nil, is
-// told of each version before a host hears of it.
+// is this node's own where the key has none. A deletion goes the other way round: an entry that is
+// deleted while the record is there frees the key for another shard, and once that tombstone is
+// collected, nothing tells the record from one whose entry was lost. deletes: a record must be
+// there. made, if not nil, is told of each version before a host hears of it.
 func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.Ack, made func(dbadapter.Version)) (o WriterOffer, err error) {
 	ns, key := w.ns, d.Record.Key
 	if err := (&dbadapter.Record{Key: key}).Validate(); err != nil {
@@ -62,15 +64,10 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		if o.Version = record.Version; made != nil {
 			made(o.Version)
 		}
-		begun := w.do.Now()
-		o.Written, err = w.HandOver(ctx, entries, entry, ack)
-		o.Taken = o.Taken || o.Written.Taken()
-		if err == nil && w.do.Now()-begun > EntryPatience {
-			err = errSlept
-		}
-		if err == nil {
-			o.Written, err = w.HandOver(ctx, remote, record, ack)
-			o.Taken = true
+		if record.Deleted {
+			err = w.handDeletion(ctx, &o, remote, record, entries, entry, ack)
+		} else {
+			err = w.handRecord(ctx, &o, remote, record, entries, entry, ack)
 		}
 		switch {
 		case err == nil:
@@ -85,6 +82,36 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		}
 		return o, err
 	}
+}
+
+// handRecord hands over an entry and then its record.
+func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, remote *Remote, record *dbadapter.Record, entries *Remote, entry *dbadapter.Record, ack route.Ack) (err error) {
+	begun := w.do.Now()
+	o.Written, err = w.HandOver(ctx, entries, entry, ack)
+	o.Taken = o.Taken || o.Written.Taken()
+	if err == nil && w.do.Now()-begun > EntryPatience {
+		err = errSlept
+	}
+	if err == nil {
+		o.Written, err = w.HandOver(ctx, remote, record, ack)
+		o.Taken = true
+	}
+	return err
+}
+
+// handDeletion hands over a tombstone and then that of its entry.
+func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, remote *Remote, record *dbadapter.Record, entries *Remote, entry *dbadapter.Record, ack route.Ack) (err error) {
+	o.Written, err = w.HandOver(ctx, remote, record, ack)
+	o.Taken = o.Taken || o.Written.Taken()
+	if err != nil {
+		return err
+	}
+	o.Taken = true
+	written, err := w.HandOver(ctx, entries, entry, ack)
+	if err != nil {
+		o.Written = written
+	}
+	return err
 }
 
 // unmade follows a record that could not be made. What an earlier try has written stays.

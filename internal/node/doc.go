@@ -67,7 +67,7 @@
 //	                   nowhere.go               what is nowhere, by hash and prefix
 //	                   entry.go                 a record and its entry, as they are written; one that recedes
 //	                   bywriter.go, dangling.go reads by locator and entry; entries that lead to no record
-//	                   bywriterput.go           writes: the entry first
+//	                   bywriterput.go           writes: the entry first, and last of a deletion
 //	                   meeting.go, meetings.go  what becomes of first writes that met, and when that is looked for
 //	after damage       lost.go                  what is missing since files were made anew
 //	                   otherstore.go            records that were restored beside a newer state

@@ -63,7 +63,7 @@ func (w *ByWriter) elsewhere(held placement.Shard, key []byte) bool {
 	case directory.OneOf:
 		return a.Shard != held || len(a.Others) > 0
 	case directory.Nowhere:
-		return true // an entry that is on its way or lost, or a deletion that was not carried to its end
+		return true // an entry that is on its way or lost, or the tombstone of another first write's
 	case directory.Unknown:
 		return a.Shared // its entry is to be asked for: no feed tells of it
 	}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -16,15 +17,25 @@ import (
 //	lost      of two first writes that met, or two writes that had not seen one another, the one
 //	          that does not stand is listed as a conflict
 //	placed    in the end a key's record is in the one shard that its entry names
+//	resurrect no host writes anew what an acknowledged write of the key had seen
 //
 // Files are not put back and members do not go in such a run. It is for one goroutine at a time.
 type Written struct {
 	found verdict
 	ops   []writtenOp
-	// over are versions that a record was seen to supersede, and listed those in a kept log.
-	over, listed map[dbadapter.Version]bool
+	// over are versions that records were seen to supersede, with these; listed are those in a kept log.
+	over   map[dbadapter.Version]map[dbadapter.Version]bool
+	listed map[dbadapter.Version]bool
 	// made are the versions of all tries of all writes.
 	made map[dbadapter.Version]bool
+	// anew are records that a host has written, for which no program asked.
+	anew map[dbadapter.Version]restored
+}
+
+// restored is what a host has written anew.
+type restored struct {
+	key     string
+	content [32]byte
 }
 
 // writtenOp is a write that a program asked for.
@@ -43,7 +54,10 @@ const AnswerAge = 5 * time.Second
 
 // NewWritten returns one without a history.
 func NewWritten() *Written {
-	return &Written{over: map[dbadapter.Version]bool{}, listed: map[dbadapter.Version]bool{}, made: map[dbadapter.Version]bool{}}
+	return &Written{
+		over: map[dbadapter.Version]map[dbadapter.Version]bool{}, listed: map[dbadapter.Version]bool{},
+		made: map[dbadapter.Version]bool{}, anew: map[dbadapter.Version]restored{},
+	}
 }
 
 // Asked notes that a write begins, and returns its number.
@@ -71,14 +85,50 @@ func (w *Written) Refused(op int) { w.ops[op].refused = true }
 // Observed notes a record that a node holds now, of a shard. A tombstone that no program asked for is of a
 // host that took a first write back: what it takes the place of is to be listed.
 func (w *Written) Observed(r *dbadapter.Record) {
-	if r.Deleted && !w.made[r.Version] {
-		return
+	if !w.made[r.Version] {
+		if r.Deleted {
+			return
+		}
+		w.anew[r.Version] = restored{string(r.Key), contentOf(false, r.Value)}
 	}
 	for i := range w.ops {
 		if o := &w.ops[i]; o.version.Clock != 0 && o.key == string(r.Key) && supersedes(r, o.version) {
-			w.over[o.version] = true
+			if w.over[o.version] == nil {
+				w.over[o.version] = map[dbadapter.Version]bool{}
+			}
+			w.over[o.version][r.Version] = true
 		}
 	}
+}
+
+// resurrected judges what hosts have written anew: at least one write of that content must be
+// one that no acknowledged write had seen.
+func (w *Written) resurrected() {
+	for v, r := range w.anew {
+		var by *writtenOp
+		for i := range w.ops {
+			o := &w.ops[i]
+			if o.key != r.key || o.deletes || o.content != r.content {
+				continue
+			}
+			if by = w.seenBy(o); by == nil {
+				break
+			}
+		}
+		if by != nil {
+			w.found.say(Resurrect, -1, r.key, "a host has written anew, as version %s, what %s had seen, which was acknowledged", v, stamp{version: by.version, deleted: by.deletes, content: by.content})
+		}
+	}
+}
+
+// seenBy is an acknowledged write that had seen another one, or nil.
+func (w *Written) seenBy(o *writtenOp) *writtenOp {
+	for i := range w.ops {
+		if d := &w.ops[i]; d.ack && w.over[o.version][d.version] {
+			return d
+		}
+	}
+	return nil
 }
 
 // supersedes reports whether the writer of a record had seen a version.
@@ -182,7 +232,7 @@ func (w *Written) Last(f *WrittenFinal) {
 			stands = r
 		}
 	}
-	if f.Named >= 0 && f.Records[f.Named] == nil && w.acknowledged(f.Entry.Version) {
+	if f.Named >= 0 && f.Records[f.Named] == nil && w.acknowledged(f.Entry.Version) && !w.halfDeleted(f) {
 		w.found.say(Placed, -1, f.Key, "the entry names shard %d, which holds nothing", f.Named)
 	}
 	for i := range w.ops {
@@ -210,11 +260,19 @@ func (w *Written) acknowledged(v dbadapter.Version) bool {
 	return false
 }
 
+// halfDeleted reports whether a deletion of an entry's key was not acknowledged: it may have deleted the
+// record, and not the entry.
+func (w *Written) halfDeleted(f *WrittenFinal) bool {
+	return slices.ContainsFunc(w.ops, func(o writtenOp) bool {
+		return o.key == f.Key && o.deletes && !o.ack && !o.refused && o.version.Clock > f.Entry.Version.Clock
+	})
+}
+
 // told reports whether what became of a write is known: another one has seen it, or was asked for
 // after it and may have; a later one of the same writer's incarnation is there, which has seen it
 // by that alone (Record.Supersedes); it is listed; or the same content was written anew.
 func (w *Written) told(o *writtenOp) bool {
-	if w.over[o.version] || w.listed[o.version] {
+	if len(w.over[o.version]) > 0 || w.listed[o.version] {
 		return true
 	}
 	for i := range w.ops {
@@ -249,4 +307,7 @@ func (w *Written) Final(node int, key string, record *dbadapter.Record, sure boo
 }
 
 // Verdict is what was found.
-func (w *Written) Verdict() []Violation { return w.found.sorted() }
+func (w *Written) Verdict() []Violation {
+	w.resurrected()
+	return w.found.sorted()
+}

@@ -19,6 +19,17 @@ func TestWritten(t *testing.T) {
 	put := func(w *Written, clock int, value string, asked time.Duration) {
 		w.Acknowledged(w.Asked("k", false, []byte(value), asked), v(clock), asked+time.Second)
 	}
+	// restores has a deletion follow a write that it has seen, and then a host write that anew.
+	restores := func(w *Written, acknowledged bool) {
+		put(w, 1, "a", 0)
+		del := w.Asked("k", true, nil, 2*time.Second)
+		w.Made(del, v(2))
+		w.Observed(&dbadapter.Record{Key: []byte("k"), Deleted: true, Version: v(2), Replaces: []dbadapter.Replaced{{Writer: v(1).Writer, Clock: v(1).Clock}}})
+		if acknowledged {
+			w.Acknowledged(del, v(2), 3*time.Second)
+		}
+		w.Observed(rec(3, "a"))
+	}
 	const read = time.Minute
 	at := WrittenRead{Key: "k", Asked: read}
 	for name, c := range map[string]struct {
@@ -38,9 +49,15 @@ func TestWritten(t *testing.T) {
 		"what was lost":    {func(w *Written) { put(w, 1, "a", 0); w.Last(&WrittenFinal{Key: "k", Named: -1}) }, "durable"},
 		"an entry that leads nowhere": {func(w *Written) {
 			put(w, 1, "a", 0)
-			w.Asked("k", true, nil, time.Second)
+			w.Acknowledged(w.Asked("k", true, nil, time.Second), v(1), 2*time.Second)
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(1, "")})
 		}, "placed"},
+		"an entry that a deletion has left which was not acknowledged": {func(w *Written) {
+			put(w, 1, "a", 0)
+			w.Made(w.Asked("k", true, nil, time.Second), v(2))
+			w.Observed(&dbadapter.Record{Key: []byte("k"), Deleted: true, Version: v(2), Replaces: []dbadapter.Replaced{{Writer: v(1).Writer, Clock: v(1).Clock}}})
+			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(1, "")})
+		}, ""},
 		"a record elsewhere": {func(w *Written) {
 			put(w, 1, "a", 0)
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(1, ""), Records: map[int]*dbadapter.Record{1: rec(1, "a"), 2: rec(1, "a")}})
@@ -81,7 +98,10 @@ func TestWritten(t *testing.T) {
 			w.Observed(receded)
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(2, ""), Records: map[int]*dbadapter.Record{1: rec(2, "b")}})
 		}, "lost"},
-		"a last read that is not sure": {func(w *Written) { w.Final(0, "k", nil, false, nil, nil) }, "answer"},
+		"what a host has written anew though a deletion had seen it": {func(w *Written) { restores(w, true) }, "resurrect"},
+		"the same, and the deletion was not acknowledged":            {func(w *Written) { restores(w, false) }, ""},
+		"what a host has written anew, and nothing had seen":         {func(w *Written) { put(w, 1, "a", 0); w.Observed(rec(3, "a")) }, ""},
+		"a last read that is not sure":                               {func(w *Written) { w.Final(0, "k", nil, false, nil, nil) }, "answer"},
 	} {
 		w := NewWritten()
 		c.do(w)
