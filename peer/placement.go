@@ -23,7 +23,7 @@ type Placement struct {
 	// Prefixes is the table of the kind "prefix".
 	Prefixes []PrefixShard
 	// Locator, of the kinds "hash" and "prefix", has the hosts tell all members which keys
-	// their shards hold, and each member keep a compressed copy of that, 5.3 bytes a key on the
+	// their shards hold, and each member keep a compressed copy of that, 4.5 bytes a key on the
 	// disk and some 3 in memory: a Get of a key that there is not takes no request then. A key
 	// that another node has written less than 5 s ago may not be found by that, where it is
 	// found at once without a locator. By the kind "writer" each member has one anyway, and

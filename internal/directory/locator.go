@@ -42,7 +42,7 @@ type Config struct {
 // (Take, Block), and has work to be run in the background (Work). It keeps some 3 bytes a
 // key, with 256 shards, and up to half a byte of changes; 8 bytes a key of sets on their way
 // (MaxLoads, MaxSet) and of those that are not on disk yet; and 26 bytes a key while work builds
-// a base. A file takes 5.3 bytes a key.
+// a base. A file takes 4.5 bytes a key, of 10^7 in 256 sets.
 //
 // Any number of goroutines may locate. Times are from one clock that goes forward, since
 // any moment, and goes on while the machine sleeps: what was heard before is old afterwards.
