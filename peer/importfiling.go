@@ -29,6 +29,7 @@ type filing struct {
 	// entered: as many hosts hold the entry as the import asks for. bound: one holds an entry of
 	// this import, so that the record has to follow; of a deletion, a tombstone, so that its entry has to.
 	entered, bound bool
+	slow           bool          // a record was made in vain, since it came too late behind its entry
 	searched       bool          // the shard is that of the entry itself
 	began          time.Duration // the entry was offered, by the namespace's clock
 	// What hosts said in this due: that they hold something else, nothing, and nothing for sure.
@@ -116,6 +117,6 @@ func (im *shardImport) slept(i *imported) bool {
 		return false
 	}
 	i.seen = append(i.seen, i.record)
-	i.record, i.held, i.stage = nil, nil, making
+	i.record, i.held, i.stage, i.slow = nil, nil, making, true
 	return true
 }

@@ -32,6 +32,9 @@ type shardImport struct {
 	ns  *Namespace
 	ack route.Ack
 
+	// atOnce are how many items are filed at once; 0: a window. Used by the window that is imported.
+	atOnce int
+
 	mu     sync.Mutex // guards what follows
 	result ImportResult
 	// slow are hosts that did not answer: they are asked where the others are too few.

@@ -27,7 +27,7 @@ import (
 // file imports items. The error is that of the first one which failed.
 func (im *shardImport) file(ctx context.Context, items []*imported) error {
 	over := time.Now().Add(importPatience)
-	heeded := false
+	heeded, before, atOnce := false, len(items), im.filed()
 	var err error
 	for tries := 1; ; tries++ {
 		for _, i := range items {
@@ -37,6 +37,9 @@ func (im *shardImport) file(ctx context.Context, items []*imported) error {
 			break
 		}
 		left := slices.DeleteFunc(slices.Clone(items), (*imported).over)
+		if len(left) < before || im.filed() < atOnce { // a machine that is slow goes on as long as it gets on
+			before, atOnce, tries, over = len(left), im.filed(), 1, time.Now().Add(importPatience)
+		}
 		why := refusalsOf(left)
 		pause, again := importAgain(tries, why, time.Now().After(over))
 		if len(left) == 0 || !again {
@@ -53,7 +56,11 @@ func (im *shardImport) file(ctx context.Context, items []*imported) error {
 	for _, i := range items {
 		if !i.done {
 			need, _ := im.ns.core.Shard(i.shard).Enough(im.ack)
-			if i.err == nil && err == nil && len(i.why) == 0 && ctx.Err() == nil {
+			switch {
+			case i.err != nil || err != nil || len(i.why) > 0 || ctx.Err() != nil:
+			case i.slow:
+				i.err = fmt.Errorf("%w: more than %s passed between the entry of the directory and the record, at each attempt", ErrBusy, node.EntryPatience)
+			default:
 				i.err = fmt.Errorf("%w: another version came in between at each attempt", ErrBusy)
 			}
 			return &itemError{i.number, im.explain(ctx, i, need, err)}
@@ -81,12 +88,35 @@ func (im *shardImport) passes(ctx context.Context, items []*imported) error {
 			im.locate(i)
 		}
 	}
-	for _, s := range []due{entryDue, searching, entryDue, comparing, making, entering, writing, entering} {
+	for _, s := range []due{entryDue, searching, entryDue, comparing} {
 		if err := im.pass(ctx, s, items); err != nil {
 			return err
 		}
 	}
+	for rest := items; len(rest) > 0; {
+		some := rest[:min(len(rest), im.filed())]
+		rest = rest[len(some):]
+		for _, s := range []due{making, entering, writing, entering} {
+			if err := im.pass(ctx, s, some); err != nil {
+				return err
+			}
+		}
+		if slices.ContainsFunc(some, func(i *imported) bool { return i.slow && i.stage == making }) {
+			im.atOnce = max(leastFiled, len(some)/2)
+		}
+	}
 	return nil
+}
+
+// leastFiled items get their entries before their records, at least. All of a window do, until
+// records come too late behind their entries (slept): then half as many.
+const leastFiled = 64
+
+func (im *shardImport) filed() int {
+	if im.atOnce == 0 {
+		return importWindow
+	}
+	return im.atOnce
 }
 
 // locate says by the locator where an item goes.

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
@@ -241,4 +243,27 @@ func (c *writerCluster) shardOfImported(i int, key string) placement.Shard {
 	shard, err := directory.ShardOf(f.Record, 8)
 	c.must(err)
 	return shard
+}
+
+// On a machine so slow that the records of a window would come more than half a minute behind their
+// entries, an import files fewer items at once, and ends.
+func TestImportWritersOnASlowMachine(t *testing.T) {
+	c := newWriterCluster(t, 3)
+	f := c.spaces[2].follows
+	var now atomic.Int64
+	now.Store(int64(f.now()))
+	f.now = func() time.Duration { return time.Duration(now.Add(int64(node.EntryPatience / 300))) } // each look at the clock takes so long
+	items := shardItems(0, 1000, "")
+	if got, err := c.spaces[2].Import(t.Context(), sequence(items), Acks(AckAll)); err != nil || got.Items != 1000 || got.Written != 1000 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	c.follow()
+	for _, item := range items {
+		if value, err := c.get(0, string(item.Key)); err != nil || value != string(item.Value) {
+			t.Fatalf("%q of %q: %v", value, item.Key, err)
+		}
+	}
+	if n := c.routedCluster.conflicts(); n != 0 {
+		t.Errorf("%d conflicts", n)
+	}
 }
