@@ -62,6 +62,15 @@ func (s *set) Apply(records []dbadapter.Record) ([]Verdict, error) {
 	return verdicts, nil
 }
 
+// forget undoes the Apply of a record that was not held before.
+func (s *set) forget(r *dbadapter.Record) {
+	p, d := s.pair(r)
+	s.sketch.Remove(coded.Pair(p.Index, p.Checksum))
+	s.ranges.Sub(p.Index, dbadapter.Sum{Records: 1, Digest: d})
+	delete(s.records, string(r.Key))
+	delete(s.places, p.Index)
+}
+
 func (s *set) Records() uint64                               { return uint64(len(s.records)) }
 func (s *set) Digest() dbadapter.Digest                      { return s.ranges.Total().Digest }
 func (s *set) Ranges(from, to dbadapter.Range) dbadapter.Sum { return s.ranges.Of(from, to) }
