@@ -21,8 +21,11 @@ var rule = &ed25519.Options{Verify: ed25519.VerifyOptionsZIP_215}
 
 // Verify reports whether the key made the signature of the message.
 func Verify(key stdlib.PublicKey, message, signature []byte) bool {
-	return len(key) == ed25519.PublicKeySize && len(signature) == ed25519.SignatureSize &&
-		ed25519.VerifyWithOptions(ed25519.PublicKey(key), message, signature, rule)
+	if len(key) != ed25519.PublicKeySize || len(signature) != ed25519.SignatureSize {
+		return false
+	}
+	whole := keys.get(key)
+	return whole != nil && ed25519.VerifyExpandedWithOptions(whole, message, signature, rule)
 }
 
 // fewest is how many signatures are verified together at least: of fewer, each alone

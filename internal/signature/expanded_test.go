@@ -1,0 +1,52 @@
+package signature
+
+import (
+	stdlib "crypto/ed25519"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
+)
+
+// A key that is kept says of a signature what one that is taken apart for it does, at the edges of the
+// rule too, and so many keys are kept.
+func TestKeptKeysVerifyAlike(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	checks := made(200, mostExpanded/4)
+	for _, v := range vectors() {
+		checks = append(checks, v.check)
+	}
+	valid := 0
+	for range 3000 {
+		c := checks[random.IntN(len(checks))]
+		if random.IntN(3) == 0 {
+			c = flip(random, c)
+		}
+		if len(c.Key) != ed25519.PublicKeySize || len(c.Signature) != ed25519.SignatureSize {
+			continue
+		}
+		got, want := Verify(c.Key, c.Message, c.Signature), ed25519.VerifyWithOptions(ed25519.PublicKey(c.Key), c.Message, c.Signature, rule)
+		if got != want {
+			t.Fatalf("seed %d: %v, want %v: key %x, message %x, signature %x", seed, got, want, c.Key, c.Message, c.Signature)
+		}
+		if got {
+			valid++
+		}
+	}
+	if valid == 0 || valid == 3000 {
+		t.Errorf("%d valid ones", valid)
+	}
+	var e expanded
+	for i := range 2*mostExpanded + 1 {
+		seed := append(make([]byte, 30), byte(i), byte(i>>8))
+		if e.get(stdlib.NewKeyFromSeed(seed).Public().(stdlib.PublicKey)) == nil {
+			t.Fatal("a key that is a point is none")
+		}
+		if len(e.of) > mostExpanded {
+			t.Fatalf("%d keys are kept", len(e.of))
+		}
+	}
+}
