@@ -90,7 +90,7 @@ func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runn
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
 	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, Rule: p.Rule(), LogKeeps: p.Log, Watch: r.watcher(), Watches: r.watches()})
 	if r.cut() && !r.plan.Writer {
-		r.history.Sharded(r.cluster.Home)
+		r.history.Sharded(r.cluster.Home, r.world.Now)
 	}
 	r.result = Result{
 		Nodes: p.Nodes, Seed: p.Seed, Scenario: p.Name, Tier: "A", SettledMS: -1, plan: p,

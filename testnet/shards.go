@@ -53,9 +53,19 @@ func (r *runner) read(node int, key string) {
 	r.cluster.Node(node).Read(key, func(f *model.Found) {
 		if f.Err == nil {
 			r.result.Routed++
-			r.history.WasRead(read, f.Record, f.Sure, f.By)
+			r.wasRead(read, f)
 		}
 	})
+}
+
+// wasRead judges what a read has found.
+func (r *runner) wasRead(read *check.Read, f *model.Found) {
+	if f.Nowhere {
+		r.result.Nowhere++
+		r.history.Nowhere(read, f.By)
+		return
+	}
+	r.history.WasRead(read, f.Record, f.Sure, f.By)
 }
 
 // Holds implements model.Watcher.
@@ -235,7 +245,7 @@ func (r *runner) lastReads() error {
 				r.cluster.Node(i).Read(key, func(f *model.Found) {
 					open--
 					r.result.Routed++
-					r.history.WasRead(read, f.Record, f.Sure, f.By)
+					r.wasRead(read, f)
 					r.history.Last(read, f.Record, f.Sure, f.Err, held[key])
 				})
 			}

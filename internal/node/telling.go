@@ -192,9 +192,10 @@ func (set *Set) tell(ctx context.Context, t *telling) (err error) {
 	if open && !many && len(indices) == 0 {
 		return nil
 	}
+	ascending := slices.Sorted(maps.Keys(indices))
 	if open && !many && !set.Directory() {
-		for index, held := range indices {
-			t.host.Set(home, index, codeOf(home, held))
+		for _, index := range ascending {
+			t.host.Set(home, index, codeOf(home, indices[index]))
 		}
 		return nil
 	}
@@ -219,7 +220,6 @@ func (set *Set) tell(ctx context.Context, t *telling) (err error) {
 		t.open[home] = set
 		return nil
 	}
-	ascending := slices.Sorted(maps.Keys(indices))
 	buckets, err := snap.Buckets(ascending)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package check
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -22,6 +23,9 @@ type shards struct {
 	holders map[int]map[int]bool
 	// spread is, of each key, the greatest record that was.
 	spread map[string]stamp
+	// since is from when on something is spread of each key, as far as was looked at.
+	since map[string]time.Duration
+	now   func() time.Duration
 	// away are the nodes that were removed for good.
 	away map[int]bool
 	// behind are, of each shard, the holders that took what they hold from a node whose files
@@ -40,11 +44,11 @@ func (s *shards) cut() bool { return s.home != nil }
 // of reports whether a key belongs to what a final is about.
 func (s *shards) of(f *Final, key string) bool { return !s.cut() || s.home(key) == f.Shard }
 
-// Sharded notes that the namespace is cut, and the shard of each key.
-func (h *History) Sharded(home func(key string) int) {
+// Sharded notes that the namespace is cut, the shard of each key, and the clock of the run.
+func (h *History) Sharded(home func(key string) int, now func() time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.shards = shards{home: home, holders: map[int]map[int]bool{}, spread: map[string]stamp{}, away: map[int]bool{}, met: map[meeting]map[string]stamp{}, behind: map[int]map[int]bool{}}
+	h.shards = shards{home: home, now: now, since: map[string]time.Duration{}, holders: map[int]map[int]bool{}, spread: map[string]stamp{}, away: map[int]bool{}, met: map[meeting]map[string]stamp{}, behind: map[int]map[int]bool{}}
 }
 
 // Holds notes that a node holds a shard, and nothing of it if it did not before.
@@ -231,8 +235,12 @@ func (h *History) spreadOf(key string, whole []int) {
 			least = held
 		}
 	}
-	if was, ok := h.shards.spread[key]; len(whole) > 0 && (!ok || least.beats(was)) {
+	was, ok := h.shards.spread[key]
+	if len(whole) > 0 && (!ok || least.beats(was)) {
 		h.shards.spread[key] = least
+	}
+	if len(whole) > 0 && !ok {
+		h.shards.since[key] = h.shards.now()
 	}
 }
 
@@ -266,6 +274,7 @@ type Read struct {
 	Key  string
 	must stamp
 	has  bool
+	long bool // something was there for longer than AnswerAge
 	disk map[int]int
 }
 
@@ -276,6 +285,7 @@ func (h *History) Reading(node int, key string) *Read {
 	h.spreadOf(key, h.shards.whole(h.shards.home(key)))
 	r := &Read{Node: node, Key: key, disk: maps.Clone(h.disks)}
 	r.must, r.has = h.shards.spread[key]
+	r.long = r.has && h.shards.now()-h.shards.since[key] > AnswerAge
 	return r
 }
 
@@ -311,6 +321,14 @@ func (h *History) WasRead(r *Read, record *dbadapter.Record, sure bool, by []int
 		what = found.String()
 	}
 	h.found.say(Answer, r.Node, r.Key, "a read was sure of %s, by the nodes %v; all hosts that were whole held %s before", what, by, r.must)
+}
+
+// Nowhere notes that a node has called a key nowhere without asking any, by what these have told.
+// All of them have told so within AnswerAge.
+func (h *History) Nowhere(r *Read, by []int) {
+	if r.long {
+		h.WasRead(r, nil, true, by)
+	}
 }
 
 // deletedSince reports whether a deletion of a key may be behind a record.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
@@ -14,7 +15,7 @@ import (
 // in, and are whole. Its record was acknowledged at the first.
 func cutHistory(both bool) (*History, *dbadapter.Record) {
 	h := &History{}
-	h.Sharded(func(string) int { return 1 })
+	h.Sharded(func(string) int { return 1 }, func() time.Duration { return 0 })
 	h.Holds(0, 1)
 	h.Holds(1, 1)
 	for _, node := range []int{0, 1} {
@@ -99,6 +100,16 @@ func TestReads(t *testing.T) {
 			h.Holds(2, 1)
 			h.WasRead(h.Reading(2, "k"), nil, true, []int{2})
 		}, nil},
+		{"what all hold is nowhere, a moment later", true, func(h *History, _ *dbadapter.Record) {
+			h.Reading(2, "k")
+			h.shards.now = func() time.Duration { return AnswerAge }
+			h.Nowhere(h.Reading(2, "k"), []int{0, 1})
+		}, nil},
+		{"what all hold is nowhere", true, func(h *History, _ *dbadapter.Record) {
+			h.Reading(2, "k")
+			h.shards.now = func() time.Duration { return AnswerAge + 1 }
+			h.Nowhere(h.Reading(2, "k"), []int{0, 1})
+		}, []string{"a read was sure of nothing, by the nodes [0 1]"}},
 		{"a read fails in the end", true, func(h *History, r *dbadapter.Record) {
 			h.Last(h.Reading(2, "k"), nil, false, errors.New("away"), r)
 		}, []string{"a read fails: away"}},

@@ -100,8 +100,11 @@ func (p *process) open(s *node.State) (err error) {
 		p.drive(set)
 	}
 	p.moveSoon()
-	if p.ns.Writers() {
+	switch {
+	case p.ns.Writers():
 		return p.openWriter()
+	case p.ns.Located():
+		return p.openFollower(nil)
 	}
 	return nil
 }

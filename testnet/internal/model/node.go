@@ -69,7 +69,8 @@ type process struct {
 	syncing   bool           // a sync of the disk is due
 	writes    uint64         // begun here
 	right     right
-	writer    *writer // where the placement is writer
+	follower  *follower // where there is a locator
+	writer    *writer   // where the placement is writer
 	routines  []*routine
 }
 

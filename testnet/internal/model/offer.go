@@ -78,6 +78,9 @@ func (w *offer) run() {
 		p.heed(p.refusals(&written), written.Moved, written.MovedBy, func(heard bool) { w.then(func() { o.Heeded(heard) }) })
 	case node.OfferOver:
 		p.routing--
+		if err == nil || o.Taken() {
+			p.noticed([]byte(w.Key), true)
+		}
 		if err != nil {
 			p.refused(err)
 			w.Failed(err, o.Taken())

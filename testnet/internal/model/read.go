@@ -28,7 +28,9 @@ type Found struct {
 	Err error
 	// Requests is how many nodes were asked.
 	Requests int
-	found    route.Found
+	// Nowhere: there is nothing by the locator, which rests on what the nodes of By have told.
+	Nowhere bool
+	found   route.Found
 	// why is why hosts have not answered.
 	why     map[int]error
 	moved   route.Layout
@@ -56,7 +58,16 @@ func (n *Node) Read(key string, told func(*Found)) {
 			p.readWritten([]byte(key), done)
 			return
 		}
-		p.lookUp([]byte(key), done)
+		if f := p.nowhere([]byte(key)); f != nil {
+			done(f)
+			return
+		}
+		p.lookUp([]byte(key), func(f *Found) {
+			if f.Record != nil {
+				p.noticed([]byte(key), false)
+			}
+			done(f)
+		})
 	})
 }
 

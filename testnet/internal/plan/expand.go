@@ -292,7 +292,7 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 		p.shards(&line)
 	}
 	if profile == Writer {
-		p.Writer, p.Settle = true, writtenSettle
+		p.Writer, p.Locator, p.Settle = true, false, writtenSettle
 	}
 	var joins []Event
 	if p.Alone {

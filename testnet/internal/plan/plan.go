@@ -32,6 +32,8 @@ type Plan struct {
 	// Shards is into how many shards the namespace is cut, by the hash of the key; Replicas how
 	// many hosts each is to have; 0: it is not cut.
 	Shards, Replicas int
+	// Locator: by hash or prefix, nodes follow which keys there are.
+	Locator bool
 	// Writer: a record is in a shard of the node that wrote its key first.
 	Writer bool
 	// Prefixes is the table of a namespace that is cut by prefixes of keys first.

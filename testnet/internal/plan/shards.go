@@ -16,9 +16,12 @@ import (
 // random lines draw.
 
 // parseShards reads "8 replicas 2 placement hash", "placement writer", or "placement prefix k1=3 k2=0": the table of
-// prefixes with their shards.
+// prefixes with their shards; and "locator" behind it.
 func (p *Plan) parseShards(rest string) (err error) {
 	words := strings.Fields(rest)
+	if p.Locator = len(words) > 5 && words[len(words)-1] == "locator"; p.Locator {
+		words = words[:len(words)-1]
+	}
 	if len(words) < 5 || words[1] != "replicas" || words[3] != "placement" || words[4] != placement.Prefix.String() && len(words) > 5 {
 		return fmt.Errorf("%q: want the numbers and the rule, as in shards 8 replicas 2 placement hash, … placement writer, or … placement prefix k1=3 k2=0", rest)
 	}
@@ -55,7 +58,7 @@ func (p *Plan) Rule() *placement.Rule {
 	if p.Shards == 0 {
 		return nil
 	}
-	rule := &placement.Rule{Kind: placement.Hash, Shards: p.Shards, Replicas: p.Replicas, Prefixes: p.Prefixes}
+	rule := &placement.Rule{Kind: placement.Hash, Shards: p.Shards, Replicas: p.Replicas, Prefixes: p.Prefixes, Locator: p.Locator}
 	switch {
 	case p.Writer:
 		rule.Kind = placement.Writer
@@ -70,6 +73,9 @@ func (p *Plan) printShards() string {
 	line := fmt.Sprintf("shards %d replicas %d placement %s", p.Shards, p.Replicas, p.Rule().Kind)
 	for _, to := range p.Prefixes {
 		line += fmt.Sprintf(" %s=%d", to.Prefix, to.Shard)
+	}
+	if p.Locator {
+		line += " locator"
 	}
 	return line
 }
@@ -162,6 +168,7 @@ func (p *Plan) shards(line *Event) {
 	p.Push = d.IntN(4) > 0
 	line.Random.Gets = 20 + d.IntN(100)
 	line.Random.Syncs = 0
+	p.Locator = d.IntN(3) == 0 // of what is drawn the last, so that runs without one stay as they were
 }
 
 // comings draws a member that is removed for good, and one that joins again: never the

@@ -59,6 +59,20 @@ func TestParseShards(t *testing.T) {
 	}
 }
 
+// A locator stands at the end of the line, and only where there is none anyway.
+func TestParseLocator(t *testing.T) {
+	for _, line := range []string{"placement hash locator", "placement prefix k1=3 locator"} {
+		text := strings.Replace(cut, "placement hash", line, 1)
+		p, err := Parse(text)
+		if err != nil || !p.Rule().Locator || p.String() != text {
+			t.Errorf("%s: %v, printed as\n%s", line, err, p.String())
+		}
+	}
+	if _, err := Parse(strings.Replace(cut, "placement hash", "placement writer locator", 1)); err == nil {
+		t.Error("a locator by placement writer")
+	}
+}
+
 // A table of prefixes stands behind the placement.
 func TestParsePrefixes(t *testing.T) {
 	const table = "shards 8 replicas 2 placement prefix k1=3 k2=0"

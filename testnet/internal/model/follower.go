@@ -1,0 +1,176 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// What a process keeps and does where the namespace has a locator, which follows the hosts' feeds.
+
+const (
+	// feedEvery is how often each host is polled, as in package peer.
+	feedEvery = 2 * time.Second
+	// clockFrom is what the locator's clock begins with: what was heard before must be old.
+	clockFrom = time.Hour
+)
+
+// follower is a process's state of such a namespace.
+type follower struct {
+	process *process
+	locator *directory.Locator
+	tellers *node.Tellers
+	files   map[string][]byte // of the locator: a process that starts fetches all anew
+	asking  map[node.ID]bool  // that are being polled
+}
+
+// Read implements directory.Disk.
+func (f *follower) Read(name string) ([]byte, error) { return f.files[name], nil }
+
+// Write implements directory.Disk.
+func (f *follower) Write(name string, data []byte) error {
+	f.files[name] = slices.Clone(data)
+	return nil
+}
+
+// openFollower opens what the process follows. met, if not nil, is told of shards out of which keys
+// have gone.
+func (p *process) openFollower(met func(placement.Shard)) (err error) {
+	f := &follower{process: p, files: map[string][]byte{}, asking: map[node.ID]bool{}}
+	f.locator, err = directory.New(directory.Config{
+		Shards: p.ns.Rule().Shards, Seed: p.draw(node.ForNonce), Disk: f, Workers: 1,
+		Here: func(s placement.Shard) bool {
+			return slices.ContainsFunc(p.shards, func(sh *shard) bool { return sh.set.Shard() == s && sh.set.Settled() })
+		},
+		Met: met,
+	})
+	if err != nil {
+		return fmt.Errorf("open the locator: %w", err)
+	}
+	p.follower = f
+	p.after(feedEvery, f.poll)
+	return nil
+}
+
+// nowhere reads a key of which the locator says that there is none, where it is for misses alone.
+func (p *process) nowhere(key []byte) *Found {
+	p.flush()
+	f := p.follower
+	if f == nil || p.writer != nil || !p.ns.Nowhere(f.locator, key, f.now()) {
+		return nil
+	}
+	found := &Found{Node: p.node.number, Key: string(key), Sure: true, Nowhere: true}
+	for _, id := range p.ns.Tellers().Of[p.ns.Home(key)] {
+		found.By = append(found.By, p.node.cluster.byID[id].number)
+	}
+	return found
+}
+
+// noticed tells the locator, if it is for misses alone, that a host holds something under a key.
+func (p *process) noticed(key []byte, wrote bool) {
+	if f := p.follower; f != nil && p.writer == nil {
+		p.ns.Noticed(f.locator, key, wrote, f.now())
+	}
+}
+
+func (f *follower) now() time.Duration { return clockFrom + f.process.node.world.Now() }
+
+// poll polls each host of the directory that is not being polled, and does it again.
+func (f *follower) poll() {
+	p := f.process
+	p.after(feedEvery, f.poll)
+	if t := p.ns.Tellers(); t != f.tellers {
+		f.tellers = t
+		f.locator.SetHosts(t.Layout, t.Of)
+	}
+	for _, id := range f.tellers.All {
+		if !f.asking[id] {
+			f.asking[id] = true
+			f.follow(id)
+		}
+	}
+	f.work()
+}
+
+// follow asks a host what is new, and for sets that are missing, until there is no more.
+func (f *follower) follow(id node.ID) {
+	poll, sent := f.locator.Poll(id), f.now()
+	f.tell(id, poll, func(m directory.Message) {
+		news, ok := m.(*directory.News)
+		switch {
+		case !ok || f.refused(f.locator.News(id, poll, news, sent)):
+			delete(f.asking, id)
+		case news.More:
+			f.follow(id)
+		default:
+			f.take(id)
+		}
+	})
+}
+
+// take asks a host for a part of a set, if one is missing.
+func (f *follower) take(id node.ID) {
+	take := f.locator.Take(id, f.now())
+	if take == nil {
+		delete(f.asking, id)
+		f.work()
+		return
+	}
+	f.tell(id, take, func(m directory.Message) {
+		block, ok := m.(*directory.Block)
+		if !ok {
+			f.locator.TakeFailed(id, take.Home)
+			delete(f.asking, id)
+			return
+		}
+		if f.refused(f.locator.Block(id, take, block, f.now())) {
+			delete(f.asking, id)
+			return
+		}
+		f.follow(id) // for what has happened meanwhile
+	})
+}
+
+func (f *follower) refused(err error) bool {
+	f.process.refused(err)
+	return err != nil
+}
+
+// tell asks a host, which may be this node; nil: it has not answered.
+func (f *follower) tell(id node.ID, m directory.Message, done func(directory.Message)) {
+	p := f.process
+	if id == p.node.id {
+		p.flush() // so that only what is durable is told
+		answer, err := p.ns.Tell(context.Background(), m, nil)
+		p.refused(err)
+		done(answer)
+		return
+	}
+	ask, err := p.ns.AskFeed(id, m)
+	if err != nil {
+		done(nil)
+		return
+	}
+	p.route(p.node.cluster.byID[id].number, ask, func(answer wire.Message, _ bool, err error) {
+		if err != nil {
+			done(nil)
+			return
+		}
+		told, err := p.ns.Feed(id, ask, answer)
+		p.refused(err)
+		done(told)
+	})
+}
+
+// work does the locator's work, which takes no time here.
+func (f *follower) work() {
+	for run := f.locator.Work(); run != nil; run = f.locator.Work() {
+		f.process.refused(run())
+	}
+}
