@@ -194,6 +194,9 @@ func (h *History) Observe(node int, r *dbadapter.Record) {
 		h.lists.replaced(node, string(r.Key), stampOf(r), old)
 	}
 	h.observe(node, r)
+	if key := string(r.Key); h.shards.cut() { // from when on it is spread the locator is judged by
+		h.spreadOf(key, h.shards.whole(h.shards.home(key)))
+	}
 }
 
 // Started notes all records that a node holds after a new start.

@@ -27,11 +27,11 @@ type writer struct {
 // openWriter opens what the process follows of the directory.
 func (p *process) openWriter() error {
 	w := &writer{}
-	w.decides = p.ns.NewByWriter(w) // it reads the clock, and asks for the locator later
-	if err := p.openFollower(w.decides.HeardOf); err != nil {
+	if err := p.openFollower(func(s placement.Shard) { w.decides.HeardOf(s) }); err != nil {
 		return err
 	}
 	w.follower = p.follower
+	w.decides = p.ns.NewByWriter(w)
 	p.writer = w
 	p.after(meetEvery, w.meet)
 	return nil
