@@ -21,11 +21,8 @@ var rule = &ed25519.Options{Verify: ed25519.VerifyOptionsZIP_215}
 
 // Verify reports whether the key made the signature of the message.
 func Verify(key stdlib.PublicKey, message, signature []byte) bool {
-	if len(key) != ed25519.PublicKeySize || len(signature) != ed25519.SignatureSize {
-		return false
-	}
-	whole := keys.get(key)
-	return whole != nil && ed25519.VerifyExpandedWithOptions(whole, message, signature, rule)
+	return len(key) == ed25519.PublicKeySize && len(signature) == ed25519.SignatureSize &&
+		keys.VerifyWithOptions(ed25519.PublicKey(key), message, signature, rule)
 }
 
 // fewest is how many signatures are verified together at least: of fewer, each alone
