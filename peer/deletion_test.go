@@ -1,10 +1,14 @@
 package peer
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 )
@@ -46,6 +50,61 @@ func TestDeletionsLeaveNoRecordBehind(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A deletion takes the record that a look-up finds, also where the directory has no entry of it, and the
+// feed leads there all the same: by another key of the same index.
+func TestDeletionsTakeWhatIsFound(t *testing.T) {
+	c := newWriterCluster(t, 3)
+	const key = "without an entry"
+	own := c.spaces[0].core.OwnShard([]byte(key))
+	c.shardCluster.put(0, own, key)
+	c.round()
+	tells := map[node.ID]*directory.Host{}
+	for _, ns := range c.spaces {
+		tellers := ns.core.Tellers()
+		home, index := ns.core.ToldAs([]byte(key))
+		for i, id := range tellers.All {
+			if tells[id] == nil {
+				tells[id] = directory.NewHost(8, uint64(i)+1)
+				tells[id].SetLayout(tellers.Layout)
+				for of, hosts := range tellers.Of {
+					if slices.Contains(hosts, id) {
+						tells[id].Open(of, func(yield func(dbadapter.Index, directory.Code) bool) {
+							if of == home {
+								yield(index, directory.Code(own))
+							}
+						})
+					}
+				}
+			}
+		}
+		ns.follows.ask = func(_ context.Context, id node.ID, m directory.Message) (directory.Message, error) {
+			if p, ok := m.(*directory.Poll); ok {
+				return tells[id].News(p), nil
+			}
+			return tells[id].Block(m.(*directory.Take))
+		}
+	}
+	c.follow()
+	c.follow()
+	by := -1
+	for i, ns := range c.spaces {
+		if ns.core.OwnShard([]byte(key)) != own {
+			by = i
+		}
+	}
+	if f, err := c.spaces[by].lookUp(t.Context(), []byte(key), false); err != nil || f.Record == nil || f.Shard != own {
+		t.Fatalf("the feed does not lead to the record: %+v, %v", f, err)
+	}
+	if _, err := c.spaces[by].Delete(t.Context(), []byte(key), Acks(AckAll)); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range c.holding(key, own) {
+		if c.present(i, own, key) {
+			t.Errorf("node %d holds what was deleted", i)
+		}
 	}
 }
 

@@ -112,7 +112,10 @@ func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) erro
 	}
 	f.sum.change(e.Index, e.Was, e.Is)
 	l.recent.told(mix(e.Home, e.Index), e.Is)
-	if l.Met != nil && e.Was < Shared && e.Is < Shared {
+	if e.Was == Shared || e.Is == Shared {
+		p.once.add(e.Index)
+	}
+	if l.Met != nil && e.Was < Shared && e.Is < Gone {
 		l.Met(placement.Shard(e.Was))
 	}
 	if p.load != nil && p.load.host == id {

@@ -136,7 +136,9 @@ func TestCodeOf(t *testing.T) {
 	}{
 		{nil, Gone},
 		{[]dbadapter.Hashed{entry(true, "")}, Gone},
-		{[]dbadapter.Hashed{entry(false, "\x01\x00\x03"), entry(true, "")}, 3},
+		{[]dbadapter.Hashed{entry(false, "\x01\x00\x03")}, 3},
+		{[]dbadapter.Hashed{entry(false, "\x01\x00\x03"), entry(true, "")}, Shared},
+		{[]dbadapter.Hashed{entry(true, ""), entry(true, "")}, Gone},
 		{[]dbadapter.Hashed{entry(false, "\x01\x00\x03"), entry(false, "\x01\x00\x03")}, Shared},
 		{[]dbadapter.Hashed{entry(false, "\x01\x00\x09")}, Shared},
 	} {

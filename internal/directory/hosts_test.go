@@ -72,3 +72,37 @@ func TestHostsDifferBeforeABase(t *testing.T) {
 		}
 	})
 }
+
+// Of keys that have shared an index, one that is left says nothing of the others: one of those may have
+// a record that has lost, in the shard of the one that is left. And the hosts of the shard that the index
+// led to before look for such records.
+func TestSharedOnce(t *testing.T) {
+	eachOrder(t, func(t *testing.T, d *duo) {
+		var met []placement.Shard
+		d.node.Met = func(s placement.Shard) { met = append(met, s) }
+		say := func(is Code) {
+			for _, h := range d.hosts {
+				h.Set(0, 5000, is)
+			}
+			d.rounds(5, d.order...)
+		}
+		d.run()
+		for _, h := range d.hosts { // they are to agree
+			h.Open(0, sortedRows(nil))
+		}
+		say(2)
+		if a := d.node.Locate(0, 5000, d.now); a.Where != In || !a.Decided() {
+			t.Errorf("one key: %+v", a)
+		}
+		say(Shared)
+		if len(met) == 0 || met[0] != 2 {
+			t.Errorf("the shards that are to be looked through: %v", met)
+		}
+		for _, is := range []Code{2, Gone, 3} {
+			say(is)
+			if a := d.node.Locate(0, 5000, d.now); a.Where != Unknown || !a.Shared || !a.Answering || a.Decided() {
+				t.Errorf("two keys, of which %d is said: %+v", is, a)
+			}
+		}
+	})
+}

@@ -52,6 +52,10 @@ const (
 	// for sets.
 	maxRest = 10 * time.Minute
 
+	// maxShares is how many indices of a set are remembered that several keys have shared, 30 bytes each
+	// or so; the ones before are forgotten then.
+	maxShares = 1 << 10
+
 	// maxRecent is how many writes of this node are kept for twice Fresh.
 	maxRecent = 1 << 16
 )

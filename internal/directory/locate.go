@@ -45,8 +45,8 @@ type Answer struct {
 	Sure bool
 	// Current: as Sure, but that it may be a false positive. A record that is there is the key's.
 	Current bool
-	// Shared: a host says that several keys share the index of this one. No feed tells their shards
-	// then, and Where stays Unknown.
+	// Shared: a host says that several keys share the index of this one, or has said so since the
+	// Locator began. No feed tells their shards then, and Where stays Unknown.
 	Shared bool
 	// heard: all hosts of the set were heard within Fresh, and what each of them says of the key's
 	// index is known.
@@ -71,7 +71,7 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 	p := l.parts[home]
 	current := l.current(p, now)
 	answering := current || l.answering(p, now)
-	if p.shared[index] {
+	if p.shared[index] || p.once.of[index] {
 		return Answer{Shared: true, Answering: answering}
 	}
 	if !p.inBase {

@@ -30,7 +30,8 @@ type Config struct {
 	// Here reports whether this node is a host of a shard, and settled in it; nil: of none.
 	Here func(placement.Shard) bool
 	// Met, if not nil, is told of a shard out of which a host says that a key has gone into
-	// another one: a first write has lost there, perhaps. It is called under locks of the Locator.
+	// another one, or that it shares its index now: a first write has lost there, perhaps. It is
+	// called under locks of the Locator.
 	Met func(placement.Shard)
 	// Workers is how many goroutines build a base at once; 0: as many as there are
 	// processors.
@@ -102,6 +103,7 @@ type part struct {
 	// entries is how many it has.
 	entries int
 	shared  map[dbadapter.Index]bool
+	once    shares
 	gen     int       // grows with each copy that takes another's place
 	from    roster.ID // the host that the copy follows, or ""
 	saved   place     // that of the file
@@ -169,8 +171,21 @@ func (p *part) noteShared(rs rows) {
 	for _, x := range rs {
 		if x.code() == Shared {
 			p.shared[x.index()] = true
+			p.once.add(x.index())
 		}
 	}
+}
+
+// shares are indices of a set that several keys have shared since this node began. When only one
+// of the keys is left, it seems to say where the others are: a record of one of these that has lost
+// against another first write, and was not found yet, would count as the key's.
+type shares struct{ of map[dbadapter.Index]bool }
+
+func (s *shares) add(index dbadapter.Index) {
+	if s.of == nil || len(s.of) >= maxShares {
+		s.of = map[dbadapter.Index]bool{}
+	}
+	s.of[index] = true
 }
 
 // SetHosts tells the layout that counts, as the number that a host tells of it, and which nodes
@@ -244,7 +259,7 @@ func (l *Locator) lose(p *part, id roster.ID) {
 
 // drop lets go of a copy that is wrong, or that no host says any more.
 func (p *part) drop() {
-	*p = part{home: p.home, hosts: p.hosts, layout: p.layout, feeds: p.feeds, load: p.load, gen: p.gen + 1, shared: map[dbadapter.Index]bool{}, stale: p.stale || p.inBase || p.building}
+	*p = part{home: p.home, hosts: p.hosts, layout: p.layout, feeds: p.feeds, load: p.load, gen: p.gen + 1, shared: map[dbadapter.Index]bool{}, once: p.once, stale: p.stale || p.inBase || p.building}
 	for _, f := range p.feeds {
 		f.attached, f.diff = false, nil
 	}

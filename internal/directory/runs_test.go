@@ -90,6 +90,9 @@ func (w *world) quiet() {
 			if e, ok := w.hosts[w.of[home][0]].sets[home][index]; ok {
 				want = e.code
 			}
+			if w.node.parts[home].once.of[index] {
+				want = Shared // some host has said so
+			}
 			a := w.node.Locate(home, index, w.now)
 			if want == Gone {
 				w.rest.gone++

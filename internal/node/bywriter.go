@@ -66,7 +66,7 @@ func (ns *Namespace) NewByWriter(do WriterDriver) *ByWriter {
 }
 
 // HeardOf is told of a shard out of which a host of the directory says that a key has gone into
-// another one (directory.Config.Met).
+// another one, or shares its index now (directory.Config.Met).
 func (w *ByWriter) HeardOf(shard placement.Shard) { w.meetings.met(shard) }
 
 // LookedUp is what a look-up has found of a key.

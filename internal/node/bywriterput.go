@@ -50,7 +50,11 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			if err != nil {
 				return o.unmade(err)
 			}
-			seen = append([]*dbadapter.Record{held}, seen...)
+			if len(seen) == 0 && there(held.Record) { // without an entry
+				shard = held.Shard
+				remote = ns.RemoteIn(key, shard)
+			}
+			seen = append([]*dbadapter.Record{held.Record}, seen...)
 		}
 		d.Seen = append(seen, others...)
 		record, err := remote.Make(d)
@@ -123,15 +127,15 @@ func (o WriterOffer) unmade(err error) (WriterOffer, error) {
 // mayOffer says what a key holds that a write rests on. entry is that of the directory, if there is
 // one. A deletion may rest on it alone: its record is there, or was about to be written, and the
 // tombstone supersedes both.
-func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, deletes bool, entry []*dbadapter.Record) (*dbadapter.Record, error) {
+func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, deletes bool, entry []*dbadapter.Record) (LookedUp, error) {
 	found, err := w.LookUp(ctx, d.Record.Key, false)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	if deletes && !found.Sure && len(entry) > 0 && there(entry[0]) && dangles(entry[0], found.Record) {
 		found.Record = entry[0]
 	}
-	return found.Record, remote.Holds(d, deletes, found.Record, found.Sure)
+	return found, remote.Holds(d, deletes, found.Record, found.Sure)
 }
 
 // EntryPatience is how much later than its entry a record is written, at the latest: an entry

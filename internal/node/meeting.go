@@ -137,10 +137,8 @@ func (w *ByWriter) found(ctx context.Context, key []byte, held placement.Shard) 
 	case entry.Record == nil:
 		f.Sure = lasted(dbadapter.Version{})
 		return f, nil
-	case entry.Record.Deleted:
-		if lasted(entry.Record.Version) { // else the tombstone of the record is on its way
-			f.Entry, f.verdict = entry.Record, decided
-		}
+	case entry.Record.Deleted: // a deletion of this record has written its tombstone before that
+		f.Entry, f.verdict = entry.Record, decided
 		return f, nil
 	}
 	f.Entry = entry.Record
