@@ -19,7 +19,13 @@ import (
 const (
 	copyLooks = 4
 	copyPause = 200 * time.Millisecond
+	// mostRecords is how many records of a shard a member may say to hold: numbers of all shards
+	// are added up.
+	mostRecords = 1 << 48
 )
+
+// errNotAsked is of a set that a member was not asked about.
+var errNotAsked = errors.New("the time was over before it was asked about this set: give it longer")
 
 // MemberShard is how a member holds a shard, of a namespace that is cut into shards.
 type MemberShard struct {
@@ -35,8 +41,10 @@ type MemberShard struct {
 	// Records and Digest are of what it holds; equal sets have equal ones.
 	Records int64
 	Digest  dbadapter.Digest
+	// Unheard: a further member may hold the shard, and has not said yet that it does not.
+	Unheard bool
 	// Copies is how many members were found to hold what it holds, itself included, and Equal
-	// that so do all that hold the shard or are its hosts. Missing is how many records fewer it
+	// that so do all that hold the shard, may hold it or are its hosts. Missing is how many records fewer it
 	// holds than the one that holds most.
 	Copies  int
 	Equal   bool
@@ -53,7 +61,7 @@ type setCopy struct {
 }
 
 func (c *setCopy) take(a *wire.StatusAnswer) {
-	c.Problem, c.Records, c.Digest = nil, bounded(a.Sum.Records), a.Sum.Digest
+	c.Problem, c.Records, c.Digest = nil, min(bounded(a.Sum.Records), mostRecords), a.Sum.Digest
 	c.seen = append(c.seen, a.Sum)
 	if a.Newest != 0 {
 		c.newest = unixMilli(uint64(max(0, a.Newest.Time().UnixMilli())))
@@ -73,12 +81,13 @@ func (ns *Namespace) inquireShards(ctx context.Context, members []ClusterMember)
 	}
 	copies := make([][]*setCopy, len(members))
 	for set := range placement.Shard(rule.Sets()) {
-		for id, host := range ns.mayHold(set) {
+		all, unheard := ns.mayHold(set)
+		for id, host := range all {
 			i, ok := at[id]
 			if !ok {
 				continue // it came meanwhile
 			}
-			one := MemberShard{Number: int(rule.Place(set)), Directory: rule.Directory(set), Host: host}
+			one := MemberShard{Number: int(rule.Place(set)), Directory: rule.Directory(set), Host: host, Unheard: unheard}
 			copies[i] = append(copies[i], &setCopy{MemberShard: one, set: set, of: &members[i]})
 		}
 	}
@@ -116,10 +125,10 @@ func (ns *Namespace) inquireShards(ctx context.Context, members []ClusterMember)
 	}
 }
 
-// mayHold are the members that may hold a set, this node among them if it does, and whether the
-// layout names them.
-func (ns *Namespace) mayHold(set placement.Shard) map[node.ID]bool {
-	all := map[node.ID]bool{}
+// mayHold are the members that hold a set, by the layout or by their word, this node among them if
+// it does, and whether the layout names them; and whether a further one may hold it.
+func (ns *Namespace) mayHold(set placement.Shard) (all map[node.ID]bool, unheard bool) {
+	all = map[node.ID]bool{}
 	remote := ns.core.RemoteIn(nil, set)
 	for _, c := range remote.Candidates(func(node.ID) bool { return false }) {
 		all[c.ID] = !c.Former
@@ -129,31 +138,54 @@ func (ns *Namespace) mayHold(set placement.Shard) map[node.ID]bool {
 	if _, err := ns.numbered(set); err == nil || slices.Contains(hosts, self) {
 		all[self] = slices.Contains(hosts, self)
 	}
-	return all
+	return all, remote.Unheard()
 }
 
 // inquireOf asks a member about sets, and returns those of which something is to be said. What it
 // says of itself comes with its first answer.
 func (ns *Namespace) inquireOf(ctx context.Context, m *ClusterMember, copies []*setCopy) []*setCopy {
 	heard := m.Self
+	ns.inquireRest(ctx, m, copies, &heard)
+	if !heard && m.Problem == nil {
+		m.Problem = ns.greet(ctx, m)
+	}
+	if m.Problem != nil {
+		m.Problem = fmt.Errorf("ask %s how it is: %w", m.ID, ns.explain(ctx, m.Problem))
+		for _, c := range copies {
+			if len(c.seen) == 0 {
+				c.Problem = m.Problem
+			}
+		}
+		return copies
+	}
+	// It knows this node, so what it denies it does not hold: a host has not taken it yet, and with
+	// another one it has gone where it belongs.
+	return slices.DeleteFunc(copies, func(c *setCopy) bool {
+		denied := errors.Is(c.Problem, ErrDenied)
+		if denied && c.Host {
+			c.Problem = fmt.Errorf("it does not hold shard %d yet: %w", c.Number, c.Problem)
+		}
+		return denied && !c.Host
+	})
+}
+
+// inquireRest asks a member about sets, until it does not answer.
+func (ns *Namespace) inquireRest(ctx context.Context, m *ClusterMember, copies []*setCopy, heard *bool) {
 	for i, c := range copies {
-		err := ns.inquireCopy(ctx, c, &heard)
+		err := ns.inquireCopy(ctx, c, heard)
 		if err == nil || m.Self || errors.Is(err, ErrDenied) {
 			continue
 		}
-		m.Problem = fmt.Errorf("ask %s how it is: %w", m.ID, ns.explain(ctx, err))
+		if ctx.Err() == nil || !*heard {
+			m.Problem = err
+			return
+		}
+		// It answers: there are more sets than it lets a peer ask about in this time.
 		for _, rest := range copies[i:] {
-			rest.Problem = m.Problem
+			rest.Problem = errNotAsked
 		}
-		break
+		return
 	}
-	if !heard && m.Problem == nil {
-		if err := ns.greet(ctx, m); err != nil {
-			m.Problem = fmt.Errorf("ask %s how it is: %w", m.ID, ns.explain(ctx, err))
-		}
-	}
-	// What a member has dropped that is no host has gone where it belongs.
-	return slices.DeleteFunc(copies, func(c *setCopy) bool { return !c.Host && errors.Is(c.Problem, ErrDenied) })
 }
 
 // inquireCopy asks a member about a set; heard is whether it has told of itself.
@@ -173,9 +205,6 @@ func (ns *Namespace) inquireCopy(ctx context.Context, c *setCopy, heard *bool) e
 	a, err := ns.node.ask(ctx, ns.core.View(c.set), c.of.ID, 0, &wire.AskStatus{})
 	if err != nil {
 		c.Problem = err
-		if errors.Is(err, ErrDenied) {
-			c.Problem = fmt.Errorf("it does not hold shard %d yet: %w", c.Number, err)
-		}
 		return err
 	}
 	theirs, ok := a.Answer.(*wire.StatusAnswer)
@@ -232,7 +261,7 @@ func (m *ClusterMember) compare(copies []*setCopy, by [][]*setCopy) {
 					c.Copies++
 				}
 			}
-			c.Equal = c.Copies == len(by[c.set])
+			c.Equal = c.Copies == len(by[c.set]) && !c.Unheard
 			for _, other := range c.unlike(by[c.set]) {
 				c.Missing = max(c.Missing, other.Records-c.Records)
 				m.Behind = max(m.Behind, other.newest.Sub(c.newest))

@@ -1,14 +1,18 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // asked is what a node is told of all members, by the numbers of their nodes.
@@ -106,5 +110,91 @@ func TestClusterShardsDiffer(t *testing.T) {
 	}
 	if m := all[hosts[0]]; m.Problem != nil || m.Equal || m.Missing != 0 {
 		t.Errorf("a member whose shard has its other host away: %+v", m)
+	}
+}
+
+// A former host that still holds a shard, and has not heard of the node that asks, is no member that
+// has let go of it: what the others hold is not called equal at all holders.
+func TestClusterShardsFormerHost(t *testing.T) {
+	c := newLocatedCluster(t, 3, placement.Hash)
+	const away = 1
+	before := c.numbers(away)
+	c.part(away)
+	for k := range 64 { // writes that it alone acknowledges
+		key := fmt.Sprint("only there ", k)
+		if hosts, _ := c.hosts(key); slices.Contains(hosts, away) {
+			_, err := c.put(away, key, "1", 1)
+			c.must(err)
+		}
+	}
+	c.base.Registerer, c.base.Identity, c.base.Dialed = nil, nil, c.config[0].Dialed
+	c.cut.Store(c.nodes[away].ID(), true)
+	c.join()
+	newest := len(c.nodes) - 1
+	for range 20 {
+		c.round()
+	}
+	layout, _, err := c.spaces[newest].core.Layout()
+	c.must(err)
+	c.cut.Clear()
+	_, err = c.nodes[newest].Connect(t.Context(), c.nodes[away].Addrs()[0])
+	c.must(err)
+	formerly := 0
+	for i, m := range c.asked(newest) {
+		for _, s := range m.Shards {
+			number := placement.Shard(s.Number)
+			if !slices.Contains(before, number) || layout.Has(number, node.ID(c.nodes[away].ID())) {
+				continue
+			}
+			if formerly++; s.Equal {
+				t.Errorf("node %d: shard %d is called equal at all that hold it; node %d holds it, and other records", i, s.Number, away)
+			}
+		}
+	}
+	if formerly == 0 {
+		t.Skip("no shard has moved from that node: the draw of ids was such")
+	}
+}
+
+// A member that is asked about more sets than the time suffices for is not away: it has answered.
+func TestClusterShardsInTime(t *testing.T) {
+	c := newRoutedCluster(t, 2)
+	all := c.asked(0)
+	m := &ClusterMember{Member: all[1].Member}
+	first := &setCopy{MemberShard: MemberShard{Host: true}, of: m}
+	ctx, cancel := context.WithCancel(t.Context())
+	copies := []*setCopy{first}
+	if got := c.spaces[0].inquireOf(ctx, m, copies); len(got) != 1 || first.Problem != nil || m.Problem != nil {
+		t.Fatalf("%+v, %v", first, m.Problem)
+	}
+	next := &setCopy{MemberShard: MemberShard{Number: 1, Host: true}, set: 1, of: m}
+	heard := true
+	cancel()
+	c.spaces[0].inquireRest(ctx, m, []*setCopy{next}, &heard)
+	if m.Problem != nil || !errors.Is(next.Problem, errNotAsked) {
+		t.Errorf("a member that has answered, and the time is over: %v, %v", m.Problem, next.Problem)
+	}
+	heard = false
+	c.spaces[0].inquireRest(ctx, m, []*setCopy{next}, &heard)
+	if m.Problem == nil {
+		t.Error("a member that has not answered within the time counts as there")
+	}
+}
+
+// What members say of several shards adds up to no nonsense.
+func TestClusterShardsSums(t *testing.T) {
+	by, liars, honest := make([][]*setCopy, 4096), []*setCopy(nil), []*setCopy(nil)
+	for set := range by {
+		for records, of := range map[uint64]*[]*setCopy{1<<64 - 1: &liars, 5: &honest} {
+			one := &setCopy{MemberShard: MemberShard{Number: set}}
+			one.take(&wire.StatusAnswer{Sum: dbadapter.Sum{Records: records}})
+			*of, by[set] = append(*of, one), append(by[set], one)
+		}
+	}
+	var l, h ClusterMember
+	l.compare(liars, by)
+	h.compare(honest, by)
+	if l.Records <= 0 || h.Records != 5*4096 || h.Missing <= 0 || l.Missing != 0 {
+		t.Errorf("%d and %d records, %d and %d are missing", l.Records, h.Records, l.Missing, h.Missing)
 	}
 }

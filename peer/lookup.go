@@ -57,6 +57,7 @@ func (ns *Namespace) readKey(ctx context.Context, key []byte, all bool) (found l
 	if ns.follows == nil || ns.core.Writers() {
 		return ns.lookUp(ctx, key, all)
 	}
+	ns.heedTellers() // a layout may have come since, with hosts that have told nothing
 	if !all && ns.core.Nowhere(ns.follows.locator, key, ns.follows.now()) {
 		found.Sure, found.Shard = true, ns.core.Home(key)
 		ns.node.metrics.lookedUp(&found, nil)

@@ -63,7 +63,10 @@ func (b byWriter) Each(ctx context.Context, sets []placement.Shard, do func(plac
 func (b byWriter) Connected(id node.ID) bool { return b.ns.node.connected(ID(id)) }
 
 // Locator implements node.WriterDriver.
-func (b byWriter) Locator() *directory.Locator { return b.ns.follows.locator }
+func (b byWriter) Locator() *directory.Locator {
+	b.ns.heedTellers() // a layout may have come since, with hosts that have told nothing
+	return b.ns.follows.locator
+}
 
 // Now implements node.WriterDriver.
 func (b byWriter) Now() time.Duration { return b.ns.follows.now() }

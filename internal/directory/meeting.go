@@ -51,8 +51,8 @@ func FateOf(held *dbadapter.Record, shard placement.Shard, shards int, f Found) 
 		}
 		return Stay
 	case f.Entry.Deleted:
-		// The key was deleted where an entry that had won led to, or here by an author that
-		// failed before the tombstone of the record.
+		// The key was deleted where an entry that had won led to: a deletion of this record would
+		// have written its tombstone before that of the entry.
 		if f.Entry.Compare(held) > 0 {
 			return Recede
 		}

@@ -132,10 +132,16 @@ func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, delete
 	if err != nil {
 		return found, err
 	}
-	if deletes && !found.Sure && len(entry) > 0 && there(entry[0]) && dangles(entry[0], found.Record) {
+	if deletes && len(entry) > 0 && there(entry[0]) && (!found.Sure && dangles(entry[0], found.Record) || cutShort(entry[0], found.Record)) {
 		found.Record = entry[0]
 	}
 	return found, remote.Holds(d, deletes, found.Record, found.Sure)
+}
+
+// cutShort reports whether a deletion has ended between the record's tombstone and its entry's. To
+// delete again carries it to its end.
+func cutShort(entry, found *dbadapter.Record) bool {
+	return found != nil && found.Deleted && found.Version.Compare(entry.Version) > 0
 }
 
 // EntryPatience is how much later than its entry a record is written, at the latest: an entry

@@ -151,9 +151,10 @@ func (w *ByWriter) found(ctx context.Context, key []byte, held placement.Shard) 
 	if err != nil {
 		return f, err
 	}
-	// A tombstone behind an entry that leads to a record is no reason to recede: it is of an
-	// earlier record, or of one that receded itself. A key that is deleted has an entry that says so.
-	if r := there.Record; r != nil && !r.Deleted {
+	// A tombstone that is earlier than the entry which leads to it is no reason to recede: it is of
+	// an earlier record, or of one that receded itself. A later one is of a deletion that ended
+	// before it came to the entry.
+	if r := there.Record; r != nil && (!r.Deleted || cutShort(f.Entry, r)) {
 		f.There, f.verdict = r, decided
 		return f, nil
 	}

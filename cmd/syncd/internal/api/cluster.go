@@ -40,10 +40,11 @@ type MemberShard struct {
 	Directory bool   `json:"directory,omitempty" doc:"what is held are not the shard's records but the directory's entries of its keys"`
 	Host      bool   `json:"host" doc:"the layout names the member; else it holds the shard until it has handed over"`
 	Problem   string `json:"problem,omitempty" doc:"why it is not known what it holds"`
+	Unheard   bool   `json:"unheard,omitempty" doc:"a further member may hold the shard, and has not said yet that it does not"`
 	Records   int64  `json:"records" doc:"that it holds, deleted ones included"`
 	Digest    string `json:"digest,omitempty" doc:"of these"`
 	Copies    int    `json:"copies" doc:"how many members were found to hold what it holds, itself included"`
-	Equal     bool   `json:"equal" doc:"so do all that hold the shard or are its hosts"`
+	Equal     bool   `json:"equal" doc:"so do all that hold the shard, may hold it or are its hosts"`
 	Missing   int64  `json:"missing" doc:"how many records fewer it holds than the one that holds most"`
 }
 
@@ -80,7 +81,7 @@ func ClusterOf(all []peer.ClusterMember) []ClusterMember {
 }
 
 func memberShardOf(s peer.MemberShard) MemberShard {
-	one := MemberShard{Number: s.Number, Directory: s.Directory, Host: s.Host, Records: s.Records, Copies: s.Copies, Equal: s.Equal, Missing: s.Missing}
+	one := MemberShard{Number: s.Number, Directory: s.Directory, Host: s.Host, Records: s.Records, Copies: s.Copies, Equal: s.Equal, Missing: s.Missing, Unheard: s.Unheard}
 	if s.Problem != nil {
 		one.Problem = s.Problem.Error()
 	} else {

@@ -60,10 +60,19 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 		}
 		parts = append(parts, fmt.Sprintf("%d with %s", whole[n], copies))
 	}
+	sets := len(all)
+	if p := ns.Policy.Placement; p != nil {
+		if sets = p.Shards; p.Kind == "writer" {
+			sets *= 2 // the directory has as many
+		}
+	}
+	if sets > len(all) {
+		parts = append(parts, fmt.Sprintf("%d without a holder that is known", sets-len(all)))
+	}
 	if len(unlike) > 0 {
 		parts = append(parts, fmt.Sprintf("%d with copies that differ or are not known", len(unlike)))
 	}
-	if err := a.printf("%s: %s\n", countOf(len(all), "set"), strings.Join(parts, ", ")); err != nil {
+	if err := a.printf("%s: %s\n", countOf(sets, "set"), strings.Join(parts, ", ")); err != nil {
 		return err
 	}
 	slices.SortFunc(unlike, func(x, y shardPlace) int {
@@ -76,6 +85,9 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 		var held []string
 		for _, r := range all[at] {
 			held = append(held, short(r.id)+" "+heldOf(r.MemberShard))
+		}
+		if all[at][0].Unheard {
+			held = append(held, "a member has not said whether it holds it")
 		}
 		if err := a.printf("  %s: %s\n", at, strings.Join(held, "; ")); err != nil {
 			return err
@@ -115,7 +127,7 @@ func comparisonOfShards(m *api.ClusterMember) string {
 		text = append(text, countOf(m.Missing, "record")+" fewer")
 	}
 	if unknown > 0 {
-		text = append(text, countOf(unknown, "set")+" not taken yet")
+		text = append(text, countOf(unknown, "set")+" not taken yet, or not known")
 	}
 	if len(text) == 0 {
 		text = append(text, "equal")

@@ -63,7 +63,7 @@ func (nsCreateCmd) Help() string {
 
 Without --placement all members hold all records. With it, each shard is held by as many members as --replicas says, any member reads and writes all keys, and shards move by themselves when members come and go: ns layout shows where they are. hash spreads keys by a hash of each; prefix keeps keys of one prefix together; writer puts a key into a shard of the node that writes it first, and each node then knows where each key is.
 
-With --locator the hosts of hash and prefix tell all members which keys there are: get of a key that there is not asks no node, and a key that another node has written a moment before, 5 s at most, may not be found. Each member takes 5.3 bytes a key on its disk for that, and hears of each new key.
+With --locator the hosts of hash and prefix tell all members which keys there are: get of a key that there is not asks no node, and a key that another node has written a moment before, 5 s at most, may not be found. Each member takes 4.5 bytes a key on its disk for that, and hears of each new key.
 
 Examples:
     syncd ns create notes

@@ -13,12 +13,12 @@ import (
 type statusCmd struct {
 	NS      string        `name:"ns" help:"Show this namespace: its members, and what was refused." placeholder:"NS" xor:"what"`
 	Cluster bool          `help:"Ask all members how they are: of the namespace, or of all."`
-	Within  time.Duration `help:"With --cluster: how long a member may take to answer." default:"5s"`
+	Within  time.Duration `help:"With --cluster: how long the answers may take." default:"5s"`
 	ID      bool          `name:"id" help:"Print the node's id, and nothing else." xor:"what"`
 }
 
 func (statusCmd) Help() string {
-	return `--cluster asks all members at once. Of each it says whether it answers, whether it holds what this node holds, and if not how many records fewer and by how much its newest version is older; when a sync has last proved it equal to a member, and how many differences that sync had found; by how much its clock is behind; the version of its program, what its files take and what is free on its disk. Of a member that is away it says when this node was last proved equal to it.
+	return `--cluster asks all members at once. Of each it says whether it answers, whether it holds what this node holds, and if not how many records fewer and by how much its newest version is older; when a sync has last proved it equal to a member, and how many differences that sync had found; by how much its clock is behind; the version of its program, what its files take and what is free on its disk. Of a member that is away it says when this node was last proved equal to it. In a namespace that is cut into shards it says how what a member holds of each shard compares with what the shard's other holders do; a member answers some 400 such questions at once, and 200 a second, so give many shards --within 30s.
 
 Examples:
     syncd status

@@ -18,7 +18,7 @@ const mostPatience = 5 * time.Minute
 type statusInput struct {
 	NS      string `path:"ns" doc:"the namespace's local name"`
 	Cluster bool   `query:"cluster" doc:"ask all members, at once, how they are"`
-	Within  string `query:"within" default:"5s" doc:"how long a member may take to answer, at most 5m"`
+	Within  string `query:"within" default:"5s" doc:"how long the answers may take, at most 5m"`
 }
 
 // namespaceStatus describes a namespace, and on request all of its members.
