@@ -54,6 +54,7 @@
 //	                   direct.go                to which members they go directly
 //	                   hasten.go, origins.go    the syncs that pushes bring about
 //	questions          ask.go, questions.go     what members ask one another, and how often
+//	                   view.go                  what is asked about a shard that is not held here
 //	                   status.go                how this node is
 //	                   why.go, confirm.go       what an answer explains; which members hold what
 //	                   askers.go, errand.go     which wait for a commit; how a wait goes
