@@ -33,3 +33,12 @@ func TestIndexMap(t *testing.T) {
 		}
 	}
 }
+
+// Two indices of one hash have each a place of its own.
+func TestIndexMapOfOneHash(t *testing.T) {
+	m, found := newIndexMap(), []belief{{index: 5}}
+	m.set(0, found)
+	if s := m.place(7, m.hash(5), found); s.number != 0 {
+		t.Error("another index of that hash is taken for the one that is there")
+	}
+}
