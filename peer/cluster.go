@@ -137,11 +137,16 @@ func (m *ClusterMember) met(ns *Namespace, begun time.Time, a *answered) {
 // tell takes what a member says of what it holds, and of itself. That may be anything: numbers
 // are bounded.
 func (m *ClusterMember) tell(a *wire.StatusAnswer) {
-	m.Records, m.Digest = bounded(a.Sum.Records), a.Sum.Digest
-	if a.Newest != 0 {
-		m.Newest = unixMilli(uint64(max(0, a.Newest.Time().UnixMilli())))
-	}
+	m.Records, m.Digest, m.Newest = bounded(a.Sum.Records), a.Sum.Digest, newestOf(a)
 	m.describe(a)
+}
+
+// newestOf is the time of the newest version that a member tells of; zero before the first.
+func newestOf(a *wire.StatusAnswer) (at time.Time) {
+	if a.Newest != 0 {
+		at = unixMilli(uint64(max(0, a.Newest.Time().UnixMilli())))
+	}
+	return at
 }
 
 // describe takes what it says of itself.

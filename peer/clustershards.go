@@ -62,10 +62,7 @@ type setCopy struct {
 
 func (c *setCopy) take(a *wire.StatusAnswer) {
 	c.Problem, c.Records, c.Digest = nil, min(bounded(a.Sum.Records), mostRecords), a.Sum.Digest
-	c.seen = append(c.seen, a.Sum)
-	if a.Newest != 0 {
-		c.newest = unixMilli(uint64(max(0, a.Newest.Time().UnixMilli())))
-	}
+	c.seen, c.newest = append(c.seen, a.Sum), newestOf(a)
 }
 
 // same reports whether both were seen to be the same set.

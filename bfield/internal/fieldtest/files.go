@@ -19,7 +19,7 @@ type Saved interface {
 type Kept struct {
 	// Open reads a file that Save wrote.
 	Open func(path string) (encoding.BinaryMarshaler, error)
-	// Format is the error of a file that is none of this kind.
+	// Format is the error that Open gives for what is no file of this kind.
 	Format error
 	// Read and Write are os.ReadFile and os.WriteFile: this package opens no files itself.
 	Read  func(path string) ([]byte, error)

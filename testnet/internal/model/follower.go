@@ -58,7 +58,8 @@ func (p *process) openFollower(met func(placement.Shard)) (err error) {
 	return nil
 }
 
-// nowhere reads a key of which the locator says that there is none, where it is for misses alone.
+// nowhere answers a read by the locator of a placement hash or prefix alone; nil where a host has to be
+// asked.
 func (p *process) nowhere(key []byte) *Found {
 	p.flush()
 	f := p.follower

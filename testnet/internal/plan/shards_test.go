@@ -59,7 +59,8 @@ func TestParseShards(t *testing.T) {
 	}
 }
 
-// A locator stands at the end of the line, and only where there is none anyway.
+// The parser takes the word locator at the end of a line of placement hash or prefix; placement writer
+// always has a locator, and the parser refuses the word there.
 func TestParseLocator(t *testing.T) {
 	for _, line := range []string{"placement hash locator", "placement prefix k1=3 locator"} {
 		text := strings.Replace(cut, "placement hash", line, 1)
