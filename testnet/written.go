@@ -73,9 +73,10 @@ func (r *runner) offerWritten(e *plan.Event) {
 }
 
 // readWritten reads a key at any node.
-func (r *runner) readWritten(node int, key string) {
+func (r *runner) readWritten(node int, key string, found func(*model.Found)) {
 	read := check.WrittenRead{Node: node, Key: key, Asked: r.world.Now()}
 	r.cluster.Node(node).Read(key, func(f *model.Found) {
+		found(f)
 		if f.Err == nil {
 			r.result.Routed++
 			r.written.Read(read, f.Record, f.Sure, f.Requests)

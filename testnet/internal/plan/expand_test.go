@@ -160,6 +160,7 @@ func TestUnmet(t *testing.T) {
 		{Expect{Corrupt: []int{1}}, Outcome{Converged: true}, 1},
 		{Expect{Refused: []Refusal{RefusedFull}}, Outcome{Converged: true}, 1},
 		{Expect{Refused: []Refusal{RefusedFull}}, Outcome{Converged: true, Refused: map[Refusal]int{RefusedFull: 2}}, 0},
+		{Expect{}, Outcome{Converged: true, Misread: []string{"one", "another"}}, 2},
 		{Expect{Violation: "kept"}, Outcome{Converged: true}, 1},
 		{Expect{Violation: "kept"}, Outcome{Violations: []string{"kept"}}, 0},
 		{Expect{Violation: "kept"}, Outcome{Violations: []string{"kept", "durable"}}, 1},

@@ -16,6 +16,8 @@ import (
 //	                        declined the rule follows, as in "declined here: floor"
 //	expect violation RULE   the checker finds a breach of that rule, and of no other
 //
+// What a single read is to come to stands behind it ([Finding]).
+//
 // All nodes that are not named as corrupt must be up at the end.
 type Expect struct {
 	// Corrupt are the nodes that must find their data damaged, ascending.
@@ -72,6 +74,8 @@ type Outcome struct {
 	Refused map[Refusal]int
 	// Causes counts the causes that answers to why have named.
 	Causes map[string]int
+	// Misread are reads, in words, that came to something else than was expected of them.
+	Misread []string
 	// Violations are the rules that the checker found broken.
 	Violations []string
 }
@@ -112,6 +116,7 @@ func (e Expect) Unmet(o Outcome) (unmet []string) {
 			say("an answer to why was expected to name %q, and the causes were %q", c, slices.Sorted(maps.Keys(o.Causes)))
 		}
 	}
+	unmet = append(unmet, o.Misread...)
 	for _, r := range e.Refused {
 		if o.Refused[r] == 0 {
 			say("something was expected to be refused as %q, and nothing was", r)

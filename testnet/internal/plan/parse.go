@@ -80,7 +80,7 @@ func (p *parser) event(rest string) error {
 	if err := e.check(p.plan.Nodes); err != nil {
 		return err
 	}
-	if err := e.checkShards(p.plan.Shards > 0, p.plan.Writer); err != nil {
+	if err := e.checkShards(&p.plan); err != nil {
 		return err
 	}
 	if n := len(p.plan.Events); n > 0 && e.At < p.plan.Events[n-1].At {

@@ -164,6 +164,9 @@ func (e *Event) String() string {
 	if e.Ack != "" {
 		line += " ack " + e.Ack
 	}
+	if e.Finding != "" {
+		line += " expect " + string(e.Finding)
+	}
 	return line
 }
 
