@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,12 +95,12 @@ func TestParsePrefixes(t *testing.T) {
 }
 
 func TestParseWriter(t *testing.T) {
-	text := strings.Replace(cut, "placement hash", "placement writer", 1)
+	text := strings.Replace(cut, "placement hash", "placement writer", 1) + "expect met key7\nexpect met key8\n"
 	p, err := Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.String(); got != text || p.Rule().Kind != placement.Writer {
+	if got := p.String(); got != text || p.Rule().Kind != placement.Writer || !slices.Equal(p.Expect.Met, []string{"key7", "key8"}) {
 		t.Errorf("%+v, printed as\n%s", p.Rule(), got)
 	}
 }
@@ -125,6 +126,8 @@ func TestParseShardsErrors(t *testing.T) {
 		{setting + "at 1s get 0 k expect lost", `unknown finding "lost"; a read comes to one of record, nothing, nowhere, unsure`},
 		{setting + "at 1s del 0 k expect nothing", `"expect nothing" is too much`},
 		{setting + "at 1s hide 0 k", "hide: only by placement writer, or with a locator"},
+		{setting + "expect met k", "met: only by placement writer"},
+		{"shards 8 replicas 2 placement writer\nexpect met", "the key is missing"},
 		{"at 1s invent 0 k", "invent: only by placement writer, or with a locator"},
 		{"at 1s put 0 k 1B ack 2", "get and ack are for a namespace"},
 		{"at 1s random gets=1 for 5s", "get and ack are for a namespace"},
