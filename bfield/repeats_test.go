@@ -72,3 +72,36 @@ func TestRepeats(t *testing.T) {
 		})
 	}
 }
+
+// TestSecondValues inserts many keys again with other values: the exceptions that a repair
+// makes of them go with the next one, which compacts the log, and then nothing is due.
+func TestSecondValues(t *testing.T) {
+	c := shapes["four bits"]
+	c.Keys = 5000
+	log := &listLog{}
+	m := open(t, c, log, -1)
+	for round := range uint64(2) {
+		for k := range c.Keys / 2 {
+			if err := m.Insert(keyed.Number(k), (k+round)%c.Values); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := m.Repair(); err != nil {
+		t.Fatal(err)
+	}
+	if s := m.Stats(); s.Exceptions != int(c.Keys/2) || !m.full() {
+		t.Errorf("after a repair: %+v", s)
+	}
+	if err := m.Repair(); err != nil {
+		t.Fatal(err)
+	}
+	if s := m.Stats(); s.Exceptions != 0 || s.LogRecords != c.Keys/2 || m.full() {
+		t.Errorf("after the next one: %+v", s)
+	}
+	for k := range c.Keys / 2 {
+		if v, a := m.Lookup(keyed.Number(k)); v != (k+1)%c.Values || a != Found {
+			t.Fatalf("key %d answers %d, %v", k, v, a)
+		}
+	}
+}

@@ -23,7 +23,7 @@ func randomRecords(random *rand.Rand, n int) []Record {
 }
 
 // tear cuts the power: of the pages of the file behind what is surely on disk, the disk keeps
-// any subset.
+// any subset, of half of them or of nearly all: then whole frames are behind torn ones.
 func tear(t *testing.T, random *rand.Rand, path string, synced []byte) {
 	t.Helper()
 	whole, err := os.ReadFile(path)
@@ -31,8 +31,9 @@ func tear(t *testing.T, random *rand.Rand, path string, synced []byte) {
 		t.Fatal(err)
 	}
 	left := append(bytes.Clone(synced), make([]byte, len(whole)-len(synced))...)
+	one := []int{2, 50}[random.IntN(2)] // of so many pages is lost
 	for at := len(synced) / page * page; at < len(whole); at += page {
-		if random.IntN(2) == 0 {
+		if random.IntN(one) > 0 {
 			copy(left[at:min(at+page, len(left))], whole[at:])
 		}
 	}

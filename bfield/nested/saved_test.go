@@ -154,4 +154,12 @@ func TestForged(t *testing.T) {
 			}
 		}
 	}
+	// A value more in the first field's count and a value less in the last one's.
+	forged := bytes.Clone(data[:len(data)-sumSize])
+	for at, change := range map[uint64]uint64{counts: 1, counts + 16*(fields-1): 1<<64 - 1} {
+		binary.LittleEndian.PutUint64(forged[at:], binary.LittleEndian.Uint64(forged[at:])+change)
+	}
+	if _, err := FieldOf(binary.LittleEndian.AppendUint64(forged, xxh3.Hash(forged))); !errors.Is(err, ErrFormat) {
+		t.Errorf("fields of other numbers of codes: %v", err)
+	}
 }
