@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-var damageSamples = flag.Int("damages", 64, "how many bytes of each large file the damage tests flip")
+var damageSamples = flag.Int("damages", 16, "how many bytes of each large file the damage tests flip; each run draws others")
 
 // damage is one way to harm a folder.
 type damage struct {
@@ -24,8 +24,10 @@ type damage struct {
 // damages are flips of bytes of each file, every one of a small file and samples
 // of a large one, and files cut short or missing.
 func damages(t *testing.T, dir string, samples int, random *rand.Rand) []damage {
+	small := max(samples, 64) // bytes of a file of which every one is flipped
 	if raceDetector {
 		samples = min(samples, 2)
+		small = samples
 	}
 	var all []damage
 	files, err := os.ReadDir(dir)
@@ -48,7 +50,7 @@ func damages(t *testing.T, dir string, samples int, random *rand.Rand) []damage 
 				return flipByte(filepath.Join(dir, name), at, bit)
 			}})
 		}
-		if used <= samples {
+		if used <= small {
 			for at := range used {
 				flip(at)
 			}
