@@ -21,13 +21,14 @@ var (
 	firstSeed = flag.Uint64("seed", 0, "TestSeeds: the first seed")
 	seedCount = flag.Int("seeds", 0, "TestSeeds: how many seeds; 0: one if -seed is given, else 80, or 10 under the race detector")
 	passes    = flag.Int("passes", 2, "TestSeeds: how often each plan runs, 1 or 2; both of two runs must leave the same trace")
+	again     = flag.Uint64("again", 1, "TestSeeds: of two passes, the second runs each plan whose seed this number divides")
 	profile   = flag.String("profile", "mixed", "TestSeeds: what is done to the nodes: calm, rough, clocks, disks, members, ranges, live, shards, writer or mixed")
 	budget    = flag.Duration("shrink", time.Minute, "TestSeeds: how long to shrink what fails; 0 leaves it as it is")
 	found     = flag.String("found", "", "TestSeeds: the folder for shrunk tapes; a temporary one if empty")
 )
 
-// TestSeeds runs plans drawn from seeds, each twice or as -passes says: the nodes converge,
-// the checker finds no violation, and both runs leave the same trace. It shrinks a
+// TestSeeds runs plans drawn from seeds, each twice or as -passes and -again say: the nodes
+// converge, the checker finds no violation, and both runs leave the same trace. It shrinks a
 // failing run and saves it as a tape; TestFound runs the tapes in scenarios/found.
 func TestSeeds(t *testing.T) {
 	count := *seedCount
@@ -39,15 +40,11 @@ func TestSeeds(t *testing.T) {
 			}
 		})
 	}
-	runs := twice
-	if *passes == 1 {
-		runs = once
-	}
 	before := liveHeap()
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // runs are short, and leave much behind
 	var next atomic.Int64
 	var failed atomic.Int64
-	var events, sessions, asks, watched atomic.Int64
+	var repeated, events, sessions, asks, watched atomic.Int64
 	var running sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		running.Go(func() {
@@ -57,6 +54,11 @@ func TestSeeds(t *testing.T) {
 					return
 				}
 				p := plan.Generate(*firstSeed+uint64(n), plan.Profile(*profile))
+				runs := once
+				if *passes == 2 && p.Seed%max(*again, 1) == 0 {
+					runs = twice
+					repeated.Add(1)
+				}
 				res, wrong := runs(t.Context(), &p)
 				events.Add(int64(res.Events))
 				sessions.Add(int64(res.Sessions))
@@ -76,7 +78,7 @@ func TestSeeds(t *testing.T) {
 	if kept := liveHeap() - before; kept > 64<<20 {
 		t.Errorf("%d seeds have left %d bytes of live heap", count, kept)
 	}
-	t.Logf("%d seeds from %d on, profile %s, %d passes each: %d events, %d syncs, %d waits and answers and %d events of watches a pass", count, *firstSeed, *profile, *passes, events.Load(), sessions.Load(), asks.Load(), watched.Load())
+	t.Logf("%d seeds from %d on, profile %s, %d of them twice: %d events, %d syncs, %d waits and answers and %d events of watches a pass", count, *firstSeed, *profile, repeated.Load(), events.Load(), sessions.Load(), asks.Load(), watched.Load())
 }
 
 func liveHeap() int64 {

@@ -8,13 +8,13 @@ cd "$(dirname "$0")/.."
 packages=(internal/keyhash iblt iblt/rateless dbadapter reconcile/wire internal/node internal/directory bfield bfield/keyed bfield/bloom bfield/nested bfield/phf bfield/ribbon bfield/cuckoo bfield/keyset bfield/locator)
 
 run() { # processor, then flags and packages of go test
-  local processor=$1 emulator=()
+  local processor=$1
   shift
   case $processor in
-    arm64) emulator=(-exec qemu-aarch64-static) ;;
-    s390x) emulator=(-exec qemu-s390x-static) ;;
+    arm64) CGO_ENABLED=0 GOARCH=arm64 go test -vet=off -count=1 -exec qemu-aarch64-static "$@" ;;
+    s390x) CGO_ENABLED=0 GOARCH=s390x go test -vet=off -count=1 -exec qemu-s390x-static "$@" ;;
+    *) go test -vet=off -count=1 "$@" ;; # what the other steps have compiled
   esac
-  CGO_ENABLED=0 GOARCH=$processor go test -vet=off -count=1 "${emulator[@]}" "$@"
 }
 traces() { run "$1" -v -run '^TestTraces$' ./testnet | sed -n 's/.*\(trace of seed .*\)/\1/p'; }
 
