@@ -117,6 +117,14 @@ func TestSaveAndOpen(t *testing.T) {
 			t.Errorf("opening %s: %v", name, err)
 		}
 	}
+	newer := marshal(t, f)
+	newer[7] = 2
+	if err := os.WriteFile(filepath.Join(folder, "newer"), newer, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(filepath.Join(folder, "newer")); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "version 2") {
+		t.Errorf("opening a field of version 2: %v", err)
+	}
 	if _, err := Open(filepath.Join(folder, "missing")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("opening what is not there: %v", err)
 	}

@@ -35,7 +35,8 @@ func (f *Field) write(w io.Writer) error {
 //
 // It fails with ErrFormat if the file holds anything but a whole field.
 func Open(path string) (f *Field, err error) {
-	err = infile.Parse(path, magic, func(data []byte) (err error) {
+	// Of another version all is read, and FieldOf says which.
+	err = infile.Parse(path, magic[:6], func(data []byte) (err error) {
 		f, err = FieldOf(data)
 		return err
 	})

@@ -29,9 +29,12 @@ const (
 	// side closes it after routeSilence, so that the asker does before it.
 	routeIdle    = 30 * time.Second
 	routeSilence = 60 * time.Second
-	// routeKept streams to one peer are kept, routeKeptInAll of all: each may reserve 256
-	// KiB of libp2p's memory on both sides.
+	// routeKept streams to one peer are kept so long, and those beyond, as many as it answers
+	// questions at once, for routeSpare: while many questions come, few streams need to be
+	// opened. routeKeptInAll are kept of all peers. Each may reserve 256 KiB of libp2p's memory
+	// on both sides.
 	routeKept      = 2
+	routeSpare     = time.Second
 	routeKeptInAll = 64
 	// routeLarge questions of more than routeSmall bytes are read at once, routeLargePeer of
 	// one peer: 34 MiB, beside 64 KiB for each other one.
@@ -199,11 +202,19 @@ func (r *routing) take(id ID) *routeStream {
 func (r *routing) keep(life context.Context, id ID, s *routeStream) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if life.Err() != nil || len(r.idle[id]) >= routeKept || r.kept >= routeKeptInAll {
+	before := len(r.idle[id])
+	if life.Err() != nil || before >= node.MaxRouted || r.kept >= routeKeptInAll {
 		return false
 	}
+	idle := routeIdle
+	if before >= routeKept {
+		if r.kept >= routeKeptInAll/2 {
+			return false // the other half is for peers with fewer
+		}
+		idle = routeSpare
+	}
 	s.talk.pace.done, s.talk.pace.part = nil, nil
-	s.over = time.AfterFunc(routeIdle, func() {
+	s.over = time.AfterFunc(idle, func() {
 		r.mu.Lock()
 		r.set(id, slices.DeleteFunc(slices.Clone(r.idle[id]), func(o *routeStream) bool { return o == s }))
 		r.mu.Unlock()

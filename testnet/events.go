@@ -23,7 +23,7 @@ func (r *runner) do(e *plan.Event) {
 	n := r.cluster.Node(e.Node)
 	switch e.Verb {
 	case plan.Get:
-		r.read(e.Node, e.Key)
+		r.get(e)
 	case plan.Put, plan.Expiring, plan.Backdate, plan.Touch, plan.Batch, plan.Del:
 		r.write(e)
 	case plan.Dated:
@@ -120,6 +120,8 @@ func (r *runner) do(e *plan.Event) {
 		_ = n.Speak(true)
 	case plan.Lie:
 		_ = n.Lie()
+	case plan.Hide, plan.Invent:
+		n.Mislead(e.Key, e.Verb == plan.Invent)
 	case plan.New:
 		_ = n.Speak(false)
 	}

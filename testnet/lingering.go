@@ -31,7 +31,7 @@ func (r *runner) decide() {
 
 // forget takes an entry out of a node's log.
 func (r *runner) forget(node int, u *model.Undecided) {
-	r.written.Listed(&u.Kept.Record)
+	r.written.Listed(&u.Kept)
 	if u.Forget() && !r.plan.Writer {
 		r.history.Forgot(node, &u.Kept.Record)
 	}

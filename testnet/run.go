@@ -80,6 +80,7 @@ type runner struct {
 	own       []Violation   // beside the checker's
 	asks      asks
 	written   *check.Written // where the placement is writer
+	gets      []*gotten      // reads of which the scenario says what they should come to
 	deciding  map[entry]bool // what is being restored of shards that wait for that
 	progress  func(Progress)
 	result    Result

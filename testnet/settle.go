@@ -250,7 +250,7 @@ func (r *runner) judge() {
 	r.cluster.Close()
 	r.history.Measured("sessions that have not given back what they held", int64(r.cluster.Open()), 0)
 	res.Violations = append(append(res.Violations, r.history.Check(finals)...), r.own...)
-	res.outcome.Converged, res.outcome.Corrupt = res.Converged, res.Damaged
+	res.outcome.Converged, res.outcome.Corrupt, res.outcome.Misread = res.Converged, res.Damaged, r.misread()
 	for _, v := range res.Violations {
 		res.outcome.Violations = append(res.outcome.Violations, string(v.Rule))
 	}

@@ -43,14 +43,15 @@ func (r *runner) offer(e *plan.Event) {
 	r.cluster.Node(e.Node).Offer(o)
 }
 
-// read reads a key at any node.
-func (r *runner) read(node int, key string) {
+// read reads a key at any node; found is told what comes of it, if anything does.
+func (r *runner) read(node int, key string, found func(*model.Found)) {
 	if r.plan.Writer {
-		r.readWritten(node, key)
+		r.readWritten(node, key, found)
 		return
 	}
 	read := r.history.Reading(node, key)
 	r.cluster.Node(node).Read(key, func(f *model.Found) {
+		found(f)
 		if f.Err == nil {
 			r.result.Routed++
 			r.wasRead(read, f)
@@ -85,7 +86,7 @@ func (r *runner) settling() bool {
 		keys := r.plannedKeys()
 		for i := range r.cluster.Nodes() {
 			for n := range min(4, len(keys)) {
-				r.read(i, keys[r.world.Draw(sim.ForRead, uint64(i), uint64(r.world.Now()), uint64(n))%uint64(len(keys))])
+				r.read(i, keys[r.world.Draw(sim.ForRead, uint64(i), uint64(r.world.Now()), uint64(n))%uint64(len(keys))], func(*model.Found) {})
 			}
 		}
 	}

@@ -73,9 +73,10 @@ func (r *runner) offerWritten(e *plan.Event) {
 }
 
 // readWritten reads a key at any node.
-func (r *runner) readWritten(node int, key string) {
+func (r *runner) readWritten(node int, key string, found func(*model.Found)) {
 	read := check.WrittenRead{Node: node, Key: key, Asked: r.world.Now()}
 	r.cluster.Node(node).Read(key, func(f *model.Found) {
+		found(f)
 		if f.Err == nil {
 			r.result.Routed++
 			r.written.Read(read, f.Record, f.Sure, f.Requests)
@@ -175,13 +176,17 @@ func (r *runner) judgeWritten() {
 		all, _ := r.cluster.Node(i).Holdings(0)
 		for _, h := range all {
 			for k := range h.Kept {
-				r.written.Listed(&h.Kept[k].Record)
+				r.written.Listed(&h.Kept[k])
 			}
 		}
 	}
 	if len(reach) == 1 {
+		r.result.outcome.Met = map[string]string{}
 		for _, f := range r.writtenFinals(reach[0]) {
 			r.written.Last(&f)
+			if slices.Contains(r.plan.Expect.Met, f.Key) {
+				r.result.outcome.Met[f.Key] = r.written.Met(&f)
+			}
 		}
 	}
 	r.result.Violations = append(r.result.Violations, r.written.Verdict()...)

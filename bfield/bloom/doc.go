@@ -1,6 +1,6 @@
 // Package bloom tells whether a key is in a set: always yes for a key of the set,
-// and yes with a small probability for another. The set may grow while it is asked
-// of, by one key at a time; a key is never taken out.
+// and yes with a small probability for another. The set may grow between look-ups, by
+// one key at a time; a key is never taken out.
 //
 //	f, err := bloom.New(bloom.Config{Keys: 1_000_000, BitsPerKey: 13})
 //	f.Insert(key)

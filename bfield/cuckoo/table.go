@@ -31,7 +31,9 @@ type Config struct {
 	// Distinct is the caller's promise never to insert a key that is in the
 	// Table. One that looks the same as another is then kept apart, at full
 	// width, instead of refused with ErrConflict or merged: every key answers its
-	// own value, and the deletion of one never takes another's.
+	// own value, and the deletion of one never takes another's. Full width is the 64
+	// bits of a key's hash: byte strings that share these, one pair in 2^64, answer the
+	// value of the later one. Numbers never do.
 	Distinct bool
 	// Search is how many buckets an insertion looks at before it gives up. Zero
 	// stands for 16,384; with more, loads come closer to the limit.

@@ -74,7 +74,8 @@ func (f *Function) chosen(h uint64, choice uint32) uint64 {
 	s := &f.shards[position(h, uint64(len(f.shards)))]
 	at := slot(h, s.salt, choice, uint32(slotsOf(int(s.keys), f.choiceBits)))
 	if f.minimal && at >= s.keys {
-		at = uint32(f.moved[s.moved+uint64(at-s.keys)])
+		// What a stranger finds in a last shard without keys would be the number behind all.
+		return min(s.first+uint64(f.moved[s.moved+uint64(at-s.keys)]), uint64(f.slots)-1)
 	}
 	return s.first + uint64(at)
 }

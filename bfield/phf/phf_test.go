@@ -3,6 +3,7 @@ package phf
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
@@ -168,13 +169,42 @@ func TestConfigsThatCannotBe(t *testing.T) {
 	}
 }
 
-// Keys that differ and have one hash under a seed are built under another.
-func TestCollisionsTakeAnotherSeed(t *testing.T) {
-	if _, differ := distinct(keyed.Numbers([]uint64{1, 2, 1}), 7); !differ {
-		t.Error("one key twice is taken for a collision")
+// A stranger in a shard without keys has the number of a key, too.
+func TestStrangerInAnEmptyShard(t *testing.T) {
+	r := seeded.New(t)
+	hashes := make([]uint64, shardKeys+1000) // two shards, of which the first has all
+	for i := range hashes {
+		hashes[i] = r.Uint64() >> 1
 	}
-	hashes, _ := distinct(keyed.Numbers([]uint64{1, 2, 1}), 7)
-	if len(hashes) != 2 {
-		t.Errorf("%d hashes of 2 keys", len(hashes))
+	slices.Sort(hashes)
+	f, err := solve(Config{Minimal: true}, 2, hashes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for choice := range uint32(4) {
+		if at := f.chosen(1<<63, choice); at >= uint64(f.Slots()) {
+			t.Errorf("choice %d: number %d of %d", choice, at, f.Slots())
+		}
+	}
+}
+
+// Keys that differ and have one hash under a seed are built under another; one key twice is
+// no such case.
+func TestCollisionsTakeAnotherSeed(t *testing.T) {
+	const seed = 7
+	a, b := fieldtest.Colliding(seed)
+	if keyed.Bytes(a).Hash(seed) != keyed.Bytes(b).Hash(seed) {
+		t.Fatal("the hash has changed")
+	}
+	f, err := Build(Config{Minimal: true, Seed: seed}, keyed.ByteStrings([][]byte{a, b, a}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, y := f.Lookup(keyed.Bytes(a)), f.Lookup(keyed.Bytes(b)); f.Slots() != 2 || x == y {
+		t.Errorf("two keys have the numbers %d and %d of %d", x, y, f.Slots())
+	}
+	hashes, differ := distinct(keyed.Numbers([]uint64{1, 2, 1}), seed)
+	if !differ || len(hashes) != 2 {
+		t.Errorf("%d hashes of 2 keys, %v", len(hashes), differ)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
 	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
@@ -68,9 +69,19 @@ func TestCollisionsTakeAnotherSeed(t *testing.T) {
 	if !errors.Is(err, ErrUnsolvable) || errors.Is(err, ErrContradiction) {
 		t.Errorf("keys that collide under each seed: %v", err)
 	}
+	a, b := fieldtest.Colliding(7)
+	both := keyed.ByteStrings([][]byte{a, b})
+	m, err := BuildMap(Config{ValueBits: 3, FingerprintBits: 20, Seed: 7}, both, []uint64{3, 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []uint64{3, 4} {
+		if v, ok := m.Lookup(both.At(i)); v != want || !ok || both.At(0).Hash(7) != both.At(1).Hash(7) {
+			t.Errorf("of two keys with one hash, %d answers %d, %v", i, v, ok)
+		}
+	}
 }
 
-// Keys that all begin in one bucket of the first level go on to the next ones.
 // TestContradictionAmongMany has one key two million times before two that
 // contradict. Comparing all pairs would take longer than a test may.
 func TestContradictionAmongMany(t *testing.T) {
@@ -88,6 +99,7 @@ func TestContradictionAmongMany(t *testing.T) {
 	}
 }
 
+// Keys that all begin in one bucket of the first level go on to the next ones.
 func TestCrowdedBucket(t *testing.T) {
 	const n = 20_000
 	l := level{buckets: (n*overloadSlots/overloadKeys + bucketSlots) / bucketSlots}

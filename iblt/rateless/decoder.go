@@ -9,7 +9,7 @@ import (
 // the peer's cells, as they come. It is not safe for concurrent use.
 //
 // What is left of a cell, theirs − ours − found, is zero, holds one difference, or
-// holds several. One difference passes all tests (test.go). Several pass them by
+// holds several. One difference passes all tests (plausible). Several pass them by
 // chance, some once in a thousand decodes: what was found so is wrong, and leaves
 // cells that contradict what is real. Then the Decoder has second thoughts
 // (accept.go): it puts a pair back.

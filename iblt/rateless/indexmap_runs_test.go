@@ -20,7 +20,7 @@ func TestIndexMapRuns(t *testing.T) {
 			s.salt = r.Uint64() | topBit
 			var found []belief
 			for j := range uint64(n) {
-				found = append(found, belief{index: Index((j<<shift^top)&(1<<42-1) | 1<<shift)})
+				found = append(found, belief{index: Index((j<<shift|j>>(42-shift))&(1<<42-1) ^ top)})
 				s.set(int32(j), found)
 			}
 			run, first := 0, 0

@@ -79,8 +79,3 @@ func (m *mapping) fill(t *tables, cells []uint32, end uint64) int {
 	}
 	return n
 }
-
-// batch is how many cells of a mapping are drawn before they are touched: drawing
-// them apart lets the processor fetch the cells side by side. A pair has some
-// 25 cells below 2^14.
-const batch = 32

@@ -8,6 +8,10 @@ import (
 	"testing"
 )
 
+// batch is how many cells of a mapping the tests draw at once. A pair has some 25 below
+// 2^14.
+const batch = 32
+
 // cellsOf is the naive mapping, by its definition: the cells of k below end.
 func cellsOf(w *words, k Index, end uint64) []uint64 {
 	seed := w.seed(k)

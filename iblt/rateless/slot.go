@@ -17,6 +17,7 @@ const (
 	waits     = 1 << 43        // among the waiting
 )
 
+// slotOf is the slot of a cell, whose sums must be reduced: a larger S1 would reach the two bits.
 func slotOf(c *Cell) slot { return slot(sumOf(c)) }
 
 func (s *slot) cell() Cell {

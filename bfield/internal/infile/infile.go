@@ -14,7 +14,9 @@ import (
 )
 
 // Write makes a file of what write writes: a temporary one beside it first, which is
-// synced and then takes its name. After a crash there is the old file or the new one.
+// synced and then takes its name. After a crash there is the old file or the new one; the
+// temporary one may be left over, as its name, path.NUMBER, is drawn, so that several may
+// write at once.
 func Write(path string, write func(io.Writer) error) error {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {

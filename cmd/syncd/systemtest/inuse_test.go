@@ -49,12 +49,12 @@ func TestShardsInUse(t *testing.T) {
 		s.grow(machines[*useDaemons])
 		u.members(s.daemons)
 		s.hosts(s.daemons[len(s.daemons)-1])
-		s.settled()
+		s.restored()
 	})
 
 	killed := 1 + s.random.IntN(*useDaemons-1)
 	u.during("one was killed", func() { u.leave(killed); s.daemons[killed].kill() })
-	u.during("it is back", func() { s.daemons[killed].restart(); u.members(s.daemons); s.settled() })
+	u.during("it is back", func() { s.daemons[killed].restart(); u.members(s.daemons); s.restored() })
 
 	// What one host alone has acknowledged goes with it.
 	u.ack.Store("all")
@@ -70,7 +70,7 @@ func TestShardsInUse(t *testing.T) {
 		s.daemons = append(s.daemons[:gone:gone], s.daemons[gone+1:]...)
 		machines = append(machines[:gone:gone], machines[gone+1:]...)
 		u.members(s.daemons)
-		s.settled()
+		s.restored()
 	})
 	u.ack.Store("1")
 	u.during("the network is in two parts", func() {
@@ -81,9 +81,10 @@ func TestShardsInUse(t *testing.T) {
 		for _, n := range machines {
 			n.heal()
 		}
-		s.settled()
+		s.restored()
 	})
 	stop()
+	s.settled() // a person has decided all conflicts by then
 	u.equal()
 }
 
@@ -145,22 +146,28 @@ func newUse(s *sharded) *use {
 // so versions that their hosts had not passed on to each other yet; a host that is one no more
 // holds its shard until a person has decided.
 func (u *use) forget() {
-	for _, d := range u.s.daemons {
-		if d.process == nil {
-			continue
-		}
-		kept, err := d.api.Kept(u.s.t.Context(), namespace, client.Conflicts, nil, 0, 1000)
-		if err != nil {
+	var deciding sync.WaitGroup
+	u.mu.Lock()
+	daemons := u.daemons
+	u.mu.Unlock()
+	for _, d := range daemons {
+		deciding.Go(func() { u.forgetAt(d) })
+	}
+	deciding.Wait()
+}
+
+func (u *use) forgetAt(d *daemon) {
+	kept, err := d.api.Kept(u.s.t.Context(), namespace, client.Conflicts, nil, 0, 1000)
+	if err != nil && !u.gone(d) {
+		u.s.t.Error(err)
+	}
+	for _, one := range kept.Entries {
+		if err := d.api.ForgetKept(u.s.t.Context(), namespace, client.Conflicts, one.Seq); err != nil && !errors.Is(err, peer.ErrNotFound) && !u.gone(d) {
 			u.s.t.Error(err)
 		}
-		for _, one := range kept.Entries {
-			if err := d.api.ForgetKept(u.s.t.Context(), namespace, client.Conflicts, one.Seq); err != nil && !errors.Is(err, peer.ErrNotFound) {
-				u.s.t.Error(err)
-			}
-			u.mu.Lock()
-			u.count("conflicts decided")
-			u.mu.Unlock()
-		}
+		u.mu.Lock()
+		u.count("conflicts decided")
+		u.mu.Unlock()
 	}
 }
 
@@ -182,13 +189,21 @@ func (u *use) run() (stop func()) {
 	var running sync.WaitGroup
 	random := rand.New(rand.NewPCG(*shardsSeed, 7))
 	running.Go(func() {
-		ticker := time.NewTicker(time.Duration(float64(time.Second) / *useRate))
+		for ; ctx.Err() == nil; time.Sleep(100 * time.Millisecond) { // a person looks again and again
+			u.forget()
+		}
+	})
+	running.Go(func() {
+		ticker := time.NewTicker(time.Millisecond)
 		defer ticker.Stop()
-		for i := 0; ; i++ {
-			select {
-			case <-ticker.C:
-			case <-ctx.Done():
-				return
+		began := time.Now()
+		for i := 0; ctx.Err() == nil; i++ {
+			for float64(i) >= time.Since(began).Seconds()**useRate { // what a busy machine delays is made up for
+				select {
+				case <-ticker.C:
+				case <-ctx.Done():
+					return
+				}
 			}
 			d, key := u.drawn(random)
 			running.Go(func() { u.put(d, key) })
@@ -214,6 +229,7 @@ func (u *use) put(d *daemon, key int) {
 	u.mu.Lock()
 	k := &u.keys[key]
 	if k.busy { // each key has one writer at a time
+		u.count("puts left out")
 		u.mu.Unlock()
 		return
 	}
@@ -240,6 +256,13 @@ func (u *use) put(d *daemon, key int) {
 	default:
 		u.s.t.Errorf("%s: put: %v", d.name, err)
 	}
+}
+
+// gone is away for a caller that does not hold mu.
+func (u *use) gone(d *daemon) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.away(d)
 }
 
 // away reports that a daemon was asked before it went away.

@@ -26,6 +26,8 @@ type Written struct {
 	// over are versions that records were seen to supersede, with these; listed are those in a kept log.
 	over   map[dbadapter.Version]map[dbadapter.Version]bool
 	listed map[dbadapter.Version]bool
+	// conflicts are those of listed that are there as conflicts.
+	conflicts map[dbadapter.Version]bool
 	// made are the versions of all tries of all writes.
 	made map[dbadapter.Version]bool
 	// anew are records that a host has written, for which no program asked.
@@ -55,7 +57,7 @@ const AnswerAge = 5 * time.Second
 // NewWritten returns one without a history.
 func NewWritten() *Written {
 	return &Written{
-		over: map[dbadapter.Version]map[dbadapter.Version]bool{}, listed: map[dbadapter.Version]bool{},
+		over: map[dbadapter.Version]map[dbadapter.Version]bool{}, listed: map[dbadapter.Version]bool{}, conflicts: map[dbadapter.Version]bool{},
 		made: map[dbadapter.Version]bool{}, anew: map[dbadapter.Version]restored{},
 	}
 }
@@ -144,8 +146,11 @@ func supersedes(r *dbadapter.Record, v dbadapter.Version) bool {
 	return false
 }
 
-// Listed notes a record in a node's list of conflicts.
-func (w *Written) Listed(r *dbadapter.Record) { w.listed[r.Version] = true }
+// Listed notes a record in a node's kept log.
+func (w *Written) Listed(k *dbadapter.Kept) {
+	w.listed[k.Record.Version] = true
+	w.conflicts[k.Record.Version] = w.conflicts[k.Record.Version] || k.Why == dbadapter.KeptConflict
+}
 
 // WrittenRead is a read under way.
 type WrittenRead struct {

@@ -70,7 +70,7 @@ func TestWritten(t *testing.T) {
 		"one that is listed": {func(w *Written) {
 			put(w, 1, "a", 0)
 			put(w, 2, "b", 0)
-			w.Listed(rec(1, "a"))
+			w.Listed(&dbadapter.Kept{Why: dbadapter.KeptConflict, Record: *rec(1, "a")})
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(2, ""), Records: map[int]*dbadapter.Record{1: rec(2, "b")}})
 		}, ""},
 		"one of two that a node has written at the same time": {func(w *Written) {
@@ -111,6 +111,52 @@ func TestWritten(t *testing.T) {
 		}
 		if c.want == "" && len(found) > 0 || c.want != "" && !strings.Contains(strings.Join(found, " "), c.want) {
 			t.Errorf("%s: found %v, want %q: %v", name, found, c.want, w.Verdict())
+		}
+	}
+}
+
+// A meeting of first writes lacks nothing if one of them stands, and the others are listed conflicts.
+func TestMet(t *testing.T) {
+	rec := func(clock int, value string, over ...*dbadapter.Record) *dbadapter.Record {
+		r := &dbadapter.Record{Key: []byte("k"), Value: []byte(value), Version: dbadapter.Version{Clock: dbadapter.Timestamp(clock), Writer: dbadapter.WriterID(clock), Incarnation: 1}}
+		for _, o := range over {
+			r.Replaces = append(r.Replaces, dbadapter.Replaced{Writer: o.Version.Writer, Clock: o.Version.Clock})
+		}
+		return r
+	}
+	one, two := rec(1, "a"), rec(2, "b")
+	stands := func(r *dbadapter.Record) *WrittenFinal {
+		return &WrittenFinal{Key: "k", Named: 1, Entry: r, Records: map[int]*dbadapter.Record{1: r}}
+	}
+	for name, c := range map[string]struct {
+		writes []*dbadapter.Record
+		listed *dbadapter.Kept
+		final  *WrittenFinal
+		want   string
+	}{
+		"one stands, and the other is listed": {[]*dbadapter.Record{one, two}, &dbadapter.Kept{Why: dbadapter.KeptConflict, Record: *one}, stands(two), ""},
+		"the other is listed nowhere":         {[]*dbadapter.Record{one, two}, nil, stands(two), "no host lists it as a conflict"},
+		"the other is set aside":              {[]*dbadapter.Record{one, two}, &dbadapter.Kept{Why: dbadapter.KeptSetAside, Record: *one}, stands(two), "no host lists it as a conflict"},
+		"the later one had seen the other":    {[]*dbadapter.Record{one, rec(2, "b", one)}, nil, stands(two), "has met no other write"},
+		"there was one":                       {[]*dbadapter.Record{two}, nil, stands(two), "has met no other write"},
+		"no program wrote what stands":        {[]*dbadapter.Record{one}, &dbadapter.Kept{Why: dbadapter.KeptConflict, Record: *one}, stands(two), "of no acknowledged write"},
+		"both are left": {
+			[]*dbadapter.Record{one, two},
+			nil,
+			&WrittenFinal{Key: "k", Named: 1, Entry: two, Records: map[int]*dbadapter.Record{1: two, 2: one}}, "2 records",
+		},
+		"neither is left": {[]*dbadapter.Record{one, two}, nil, &WrittenFinal{Key: "k", Named: -1}, "0 records"},
+	} {
+		w := NewWritten()
+		for _, r := range c.writes {
+			w.Acknowledged(w.Asked("k", false, r.Value, 0), r.Version, time.Second)
+			w.Observed(r)
+		}
+		if c.listed != nil {
+			w.Listed(c.listed)
+		}
+		if got := w.Met(c.final); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -27,6 +27,7 @@ type Node struct {
 	wall      wall
 	old       bool                     // it speaks an older version of the protocol
 	liar      bool                     // its greetings are not true
+	misleads  map[string]bool          // keys of which its feed says what is not so: true, that they are there
 	tickets   map[int]string           // the last of each inviter
 	strikes   int                      // how often what it keeps of its records was damaged
 	struck    time.Duration            // the last time
@@ -70,6 +71,7 @@ type process struct {
 	writes    uint64         // begun here
 	right     right
 	follower  *follower // where there is a locator
+	feigned   *feigned  // what a modified program tells of its keys; nil: it has told nothing yet
 	writer    *writer   // where the placement is writer
 	routines  []*routine
 }
@@ -220,7 +222,7 @@ func (n *Node) Flipped() bool { return n.disk.Flipped }
 // current one.
 func (n *Node) Speak(old bool) error {
 	n.Stop()
-	n.old, n.liar = old, false
+	n.old, n.liar, n.misleads = old, false, nil
 	return n.Start()
 }
 

@@ -118,6 +118,7 @@ func (p *process) answerRouted(s *sim.Stream, from int, frame []byte) {
 		p.refuse(s, from, err)
 		return
 	}
+	p.feign(ask, reply)
 	n.world.Note("answer", n.number, from, nil)
 	if n.answering { // it has done what was asked, and the asker does not hear of it
 		n.answering = false

@@ -72,6 +72,7 @@ func (p *process) readWritten(key []byte, done func(*Found)) {
 			return // the process has died
 		}
 		f.Record, f.Sure, f.Requests, f.Err = found.Record, found.Sure, found.Requests, err
+		f.Nowhere = err == nil && found.Sure && found.Record == nil && found.Heard == nil && found.Requests == 0
 		done(f)
 	})
 }

@@ -65,6 +65,9 @@ var examples = map[operands]string{
 func (e *Event) operands(rest string) (err error) {
 	form := verbTable[e.Verb].form
 	rest = e.cutAck(rest)
+	if rest, err = e.cutFinding(rest); err != nil {
+		return err
+	}
 	if word := form.span(); word != "" {
 		var last string
 		if rest, last, err = cutSpan(rest, word); err != nil {

@@ -14,7 +14,11 @@ import (
 //	expect refused future   a node refuses something for that reason
 //	expect cause lapsed     an answer to why names that cause; where a record is
 //	                        declined the rule follows, as in "declined here: floor"
+//	expect met k7           first writes of k7 met: one stands, and each other one is a listed
+//	                        conflict
 //	expect violation RULE   the checker finds a breach of that rule, and of no other
+//
+// What a single read is to come to stands behind it ([Finding]).
 //
 // All nodes that are not named as corrupt must be up at the end.
 type Expect struct {
@@ -24,6 +28,8 @@ type Expect struct {
 	Refused []Refusal
 	// Causes are what answers to why must name at least once, in alphabetical order.
 	Causes []string
+	// Met are the keys of which first writes must have met, in alphabetical order.
+	Met []string
 	// Violation, if not empty, is the rule that the checker must find broken.
 	Violation string
 }
@@ -72,6 +78,10 @@ type Outcome struct {
 	Refused map[Refusal]int
 	// Causes counts the causes that answers to why have named.
 	Causes map[string]int
+	// Met says of each key that Expect.Met names what a meeting of first writes lacks; empty: nothing.
+	Met map[string]string
+	// Misread are reads, in words, that came to something else than was expected of them.
+	Misread []string
 	// Violations are the rules that the checker found broken.
 	Violations []string
 }
@@ -112,6 +122,14 @@ func (e Expect) Unmet(o Outcome) (unmet []string) {
 			say("an answer to why was expected to name %q, and the causes were %q", c, slices.Sorted(maps.Keys(o.Causes)))
 		}
 	}
+	for _, key := range e.Met {
+		if lacks, judged := o.Met[key]; !judged {
+			say("first writes of %q were expected to meet, and the nodes have not all come together", key)
+		} else if lacks != "" {
+			say("first writes of %q were expected to meet: %s", key, lacks)
+		}
+	}
+	unmet = append(unmet, o.Misread...)
 	for _, r := range e.Refused {
 		if o.Refused[r] == 0 {
 			say("something was expected to be refused as %q, and nothing was", r)

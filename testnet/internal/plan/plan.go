@@ -91,6 +91,8 @@ type Event struct {
 	For time.Duration
 	// Ack is how many hosts are to hold what is written, as in "2" or "majority"; empty: one.
 	Ack string
+	// Finding is what a read is to come to; empty: whatever is right.
+	Finding Finding
 	// Amount is the milliseconds of a skew, the number of records of a batch, or of the
 	// members of a wait,
 	// the per mille of a loss, the bit of a flip, the number of a phantom.

@@ -108,6 +108,9 @@ func (e Expect) String() string {
 	for _, c := range e.Causes {
 		fmt.Fprintf(&b, "expect cause %s\n", c)
 	}
+	for _, key := range e.Met {
+		fmt.Fprintf(&b, "expect met %s\n", key)
+	}
 	for _, r := range e.Refused {
 		fmt.Fprintf(&b, "expect refused %s\n", r)
 	}
@@ -163,6 +166,9 @@ func (e *Event) String() string {
 	}
 	if e.Ack != "" {
 		line += " ack " + e.Ack
+	}
+	if e.Finding != "" {
+		line += " expect " + string(e.Finding)
 	}
 	return line
 }

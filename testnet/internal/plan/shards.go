@@ -90,7 +90,7 @@ const maxShards = 64
 // sharded are the verbs of a namespace that is cut into shards. The others ask a node for
 // all that the namespace holds, or damage what one set keeps.
 var sharded = []Verb{
-	Put, Del, Get, Sync, Join, Remove, Lapse, Crash, CrashAt, CrashAnswering, Start, Freeze, Cut, Heal, Partition, HealAll, Loss, Copy, Restore, RestoreBackup, Skew, StopClock, Expand,
+	Put, Del, Get, Sync, Join, Remove, Lapse, Crash, CrashAt, CrashAnswering, Start, Freeze, Cut, Heal, Partition, HealAll, Loss, Copy, Restore, RestoreBackup, Skew, StopClock, Hide, Invent, New, Expand,
 }
 
 // goings are the verbs after which what was acknowledged may be lost, which the checker does not
@@ -114,7 +114,8 @@ func (e *Event) cutAck(rest string) string {
 
 // checkShards says what is wrong with an event in a namespace that is cut into shards, or in
 // one that is not.
-func (e *Event) checkShards(cut, writer bool) error {
+func (e *Event) checkShards(p *Plan) error {
+	cut, writer := p.Shards > 0, p.Writer
 	switch {
 	case writer && slices.Contains(goings, e.Verb):
 		return fmt.Errorf("%s: by placement writer no files are put back, and no member goes or comes", e.Verb)
@@ -122,6 +123,8 @@ func (e *Event) checkShards(cut, writer bool) error {
 		return fmt.Errorf("%s: a namespace that is cut into shards takes %s", e.Verb, join(sharded))
 	case cut && e.Verb == Expand && e.Random.Asks+e.Random.Watches > 0:
 		return errors.New("a namespace that is cut into shards takes no drawn asks and watches")
+	case (e.Verb == Hide || e.Verb == Invent) && !(cut && p.Rule().Located()):
+		return fmt.Errorf("%s: only by placement writer, or with a locator, do hosts tell which keys they have", e.Verb)
 	case !cut && (e.Verb == Get || e.Ack != "" || e.Random.Gets > 0):
 		return errors.New("get and ack are for a namespace that is cut into shards: give it the setting shards")
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ at 2s put 2 key7 "two words ack 2" ack majority
 at 2s put 2 key7 "ack 2"
 at 3s del 1 key7 ack all
 at 4s get 0 key7
+at 4s get 0 key7 expect nowhere
 at 5s random writes=20 gets=10 faults=2 profile=shards for 1m
 
 settle 5m
@@ -45,11 +47,14 @@ func TestParseShards(t *testing.T) {
 			t.Errorf("event %d: ack %q, want %q", i, got, want)
 		}
 	}
+	if got := []Finding{p.Events[5].Finding, p.Events[6].Finding}; got[0] != "" || got[1] != FoundNowhere {
+		t.Errorf("findings %q", got)
+	}
 	if v := p.Events[2].Value; v != "two words ack 2" {
 		t.Errorf("value %q", v)
 	}
 	gets := 0
-	for _, e := range p.Expand().Events[6:] {
+	for _, e := range p.Expand().Events[7:] {
 		if e.Verb == Get {
 			gets++
 		}
@@ -64,6 +69,7 @@ func TestParseShards(t *testing.T) {
 func TestParseLocator(t *testing.T) {
 	for _, line := range []string{"placement hash locator", "placement prefix k1=3 locator"} {
 		text := strings.Replace(cut, "placement hash", line, 1)
+		text = strings.Replace(text, "at 5s", "at 4s hide 1 key7\nat 4s invent 1 key8\nat 4s new 1\nat 5s", 1)
 		p, err := Parse(text)
 		if err != nil || !p.Rule().Locator || p.String() != text {
 			t.Errorf("%s: %v, printed as\n%s", line, err, p.String())
@@ -89,12 +95,12 @@ func TestParsePrefixes(t *testing.T) {
 }
 
 func TestParseWriter(t *testing.T) {
-	text := strings.Replace(cut, "placement hash", "placement writer", 1)
+	text := strings.Replace(cut, "placement hash", "placement writer", 1) + "expect met key7\nexpect met key8\n"
 	p, err := Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.String(); got != text || p.Rule().Kind != placement.Writer {
+	if got := p.String(); got != text || p.Rule().Kind != placement.Writer || !slices.Equal(p.Expect.Met, []string{"key7", "key8"}) {
 		t.Errorf("%+v, printed as\n%s", p.Rule(), got)
 	}
 }
@@ -117,6 +123,12 @@ func TestParseShardsErrors(t *testing.T) {
 		{setting + "at 1s watch 0 w", "watch: a namespace that is cut into shards takes put, del"},
 		{setting + "at 1s random asks=1 for 5s", "takes no drawn asks and watches"},
 		{"at 1s get 0 k", "get and ack are for a namespace that is cut into shards"},
+		{setting + "at 1s get 0 k expect lost", `unknown finding "lost"; a read comes to one of record, nothing, nowhere, unsure`},
+		{setting + "at 1s del 0 k expect nothing", `"expect nothing" is too much`},
+		{setting + "at 1s hide 0 k", "hide: only by placement writer, or with a locator"},
+		{setting + "expect met k", "met: only by placement writer"},
+		{"shards 8 replicas 2 placement writer\nexpect met", "the key is missing"},
+		{"at 1s invent 0 k", "invent: only by placement writer, or with a locator"},
 		{"at 1s put 0 k 1B ack 2", "get and ack are for a namespace"},
 		{"at 1s random gets=1 for 5s", "get and ack are for a namespace"},
 		{setting + "at 1s put 0 k 1B ack none", `size "1B ack none"`},

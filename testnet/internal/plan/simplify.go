@@ -79,6 +79,7 @@ func (s *shrinker) details() {
 		}
 	})
 	s.each(func(e *Event) { e.Ack = "" })
+	s.each(func(e *Event) { e.Finding = "" })
 	s.each(func(e *Event) { e.Watching.Pace = 0 })
 	s.each(func(e *Event) { e.Watching.Prefix = "" })
 	s.each(func(e *Event) { e.For = min(e.For, time.Second) })

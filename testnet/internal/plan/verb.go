@@ -76,7 +76,8 @@ const (
 	Watch
 	// Unwatch: "unwatch 2 w" ends the connection of the program, which keeps its cursor.
 	Unwatch
-	// Get: "get 2 key7" reads key7 at node 2, which asks the shard's hosts.
+	// Get: "get 2 key7" reads key7 at node 2, which asks the shard's hosts; with "expect
+	// nowhere" behind it, what the read is to come to ([Finding]).
 	Get
 	// Crash: "crash 2" ends the process at once. What was not synced to the disk
 	// is lost, kept or torn. Crashing a node that is down does nothing.
@@ -148,6 +149,11 @@ const (
 	// Lie: "lie 2" restarts the node with a modified program: its greetings claim that
 	// it holds and has collected everything up to the year 2099.
 	Lie
+	// Hide: "hide 2 key7" has a modified program at node 2 leave key7 out of what it tells of
+	// the keys that it hosts, though it holds it; Invent: "invent 2 key7" has it tell that
+	// key7 is there, though it holds nothing of it.
+	Hide
+	Invent
 	// New: "new 2" restarts it with the current program.
 	New
 	// Expand: "random writes=200 keys=50 faults=20 for 60s" stands for many
@@ -252,6 +258,8 @@ var verbTable = [verbs]struct {
 	Full:           {"full", formFor, fault},
 	Old:            {"old", formNode, fault},
 	Lie:            {"lie", formNode, fault},
+	Hide:           {"hide", formDel, fault},
+	Invent:         {"invent", formDel, fault},
 	New:            {"new", formNode, mending},
 	Expand:         {"random", formRandom, operation},
 }

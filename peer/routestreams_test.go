@@ -1,0 +1,82 @@
+package peer
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// closing is a stream that tells when it was closed.
+type closing struct {
+	network.Stream
+	closed bool
+}
+
+func (c *closing) Close() error                     { c.closed = true; return nil }
+func (c *closing) SetWriteDeadline(time.Time) error { return nil }
+
+// TestRouteStreamsKept: of the streams that many questions at once have opened to a peer, as
+// many are kept as it answers at once, all but two for a second only.
+func TestRouteStreamsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r routing
+		id := ID("peer")
+		var all []*closing
+		keepTo := func(id ID) bool {
+			c := &closing{}
+			all = append(all, c)
+			return r.keep(t.Context(), id, &routeStream{talk: newCarrierOf(c, Limits{}, throttles{}, routeBuffer), release: func() {}})
+		}
+		keep := func() bool { return keepTo(id) }
+		for i := range node.MaxRouted {
+			if !keep() {
+				t.Fatalf("stream %d was not kept", i)
+			}
+		}
+		if keep() {
+			t.Fatalf("%d streams were kept", node.MaxRouted+1)
+		}
+		for i := range 16 { // peers that are asked much leave room for the others
+			kept := 0
+			for range node.MaxRouted {
+				if keepTo(ID(fmt.Sprint("other ", i))) {
+					kept++
+				}
+			}
+			if kept < routeKept {
+				t.Fatalf("of peer %d, %d are kept", i+1, kept)
+			}
+		}
+		if r.kept > routeKeptInAll {
+			t.Fatalf("%d are kept in all", r.kept)
+		}
+		open := func() (n int) {
+			synctest.Wait()
+			for _, c := range all[:node.MaxRouted] {
+				if !c.closed {
+					n++
+				}
+			}
+			return n
+		}
+		if n := open(); n != node.MaxRouted || len(r.idle[id]) != n {
+			t.Fatalf("%d are open at once, %d counted", n, len(r.idle[id]))
+		}
+		time.Sleep(routeSpare + time.Millisecond)
+		if n := open(); n != routeKept || len(r.idle[id]) != n {
+			t.Fatalf("%d are open after %s, %d counted", n, routeSpare, len(r.idle[id]))
+		}
+		if s := r.take(id); s == nil || s.talk.stream != all[routeKept-1] {
+			t.Fatal("the one that was used last is not taken")
+		}
+		time.Sleep(routeIdle)
+		if n := open(); n != 1 || r.kept != 0 || len(r.idle) != 0 { // the one that was taken
+			t.Fatalf("%d are open after %s, %d counted", n, routeIdle, r.kept)
+		}
+	})
+}

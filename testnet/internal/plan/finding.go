@@ -1,0 +1,39 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Finding is what a read of a key comes to, as "get 2 key7 expect nowhere" says it.
+type Finding string
+
+// The findings.
+const (
+	// FoundRecord: surely a record.
+	FoundRecord Finding = "record"
+	// FoundNothing: surely nothing; hosts were asked.
+	FoundNothing Finding = "nothing"
+	// FoundNowhere: surely nothing, by the locator; no node was asked.
+	FoundNowhere Finding = "nowhere"
+	// FoundUnsure: what was found may not be what there is, or no host has answered.
+	FoundUnsure Finding = "unsure"
+)
+
+// Findings lists all of them.
+func Findings() []Finding {
+	return []Finding{FoundRecord, FoundNothing, FoundNowhere, FoundUnsure}
+}
+
+// cutFinding takes "expect nowhere" off the end of a read.
+func (e *Event) cutFinding(rest string) (string, error) {
+	before, last := cutLastWord(rest)
+	before, word := cutLastWord(before)
+	if e.Verb != Get || word != "expect" {
+		return rest, nil
+	}
+	if e.Finding = Finding(last); !slices.Contains(Findings(), e.Finding) {
+		return rest, fmt.Errorf("unknown finding %q; a read comes to one of %s", last, join(Findings()))
+	}
+	return before, nil
+}
