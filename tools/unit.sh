@@ -15,8 +15,8 @@ seed=${1:?usage: tools/unit.sh SEED [-test.run=RE PACKAGE]}
 
 # Tests of one goroutine in such packages: statistics over many trials, damage done
 # bit by bit, signatures by the thousand. They run without -race.
-alone='^Test(Damage|Figures|HomogeneousRate|LoadsReached|TableIsAField|FalsePositiveRate|BandAgainstDenseElimination'
-alone+='|Plans|PlacesAreIndependent|Splitting|Size|Rates|RatesSimulated|LocatorTwin|Certainty'
+alone='^Test(Damage(Closed|Crashed|Trusted)?$|Figures|HomogeneousRate|LoadsReached|TableIsAField|FalsePositiveRate|BandAgainstDenseElimination'
+alone+='|Plans|PlacesAreIndependent|Splitting|Size(Of.*)?$|Rates|RatesSimulated|LocatorTwin|Certainty'
 alone+='|CellsADifference|FalseRecoveries|HostileStreams|HostileVectors|ListingWork|StructuredPairsDecodeAsRandomOnes'
 alone+='|Estimate|EstimateOfSketches|DecoderEstimate|TwinLarge|FortyDifferencesFromTheFirstMessage'
 alone+='|SketchBytes|ManyDifferences|FortyDifferences|SyncFindsEachKind|CellsForEver|Tape|Traces|Command'
@@ -56,8 +56,9 @@ if (($# > 1)); then
   exec go test -json -vet=off -count=1 -timeout 20m "${race[@]}" "${@:2}"
 fi
 
+sources=${alone//\$/\\(} # as functions are written
 mapfile -t holders < <(go list -f '{{$d := .Dir}}{{range .TestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}' "${raced[@]}" |
-  xargs grep -lE "^func (${alone#^}|TestStore\\()" | xargs -n 1 dirname | sort -u)
+  xargs grep -lE "^func (${sources#^}|TestStore\\()" | xargs -n 1 dirname | sort -u)
 
 # Tests of real nodes and processes mostly wait. Theirs begin first, and two packages
 # more than there are processors run at a time, so that the others compile and compute.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-var kills = flag.Int("kills", 60, "how often TestKill kills a daemon")
+var kills = flag.Int("kills", 36, "how often TestKill kills a daemon")
 
 // afterwards stands in the histogram for a kill that came after the sync.
 const afterwards = "after the sync"

@@ -17,7 +17,7 @@ import (
 var (
 	largeRecords  = flag.Int("large-records", sizeOr(70_000), "how many records differ in TestLargeCut/mismatched; half as many, or 70,000, in the others")
 	largeCuts     = flag.Int("large-cuts", largeOr(10, 2), "how often TestLargeCut cuts a sync")
-	largeBaseline = flag.Int("large-baseline", 70_000, "of how many records an uncut sync tells what a record costs in TestLargeCut")
+	largeBaseline = flag.Int("large-baseline", largeOr(70_000, 7_000), "of how many records an uncut sync tells what a record costs in TestLargeCut")
 	largeSeed     = flag.Uint64("large-seed", 1, "when TestLargeCut kills which side")
 )
 

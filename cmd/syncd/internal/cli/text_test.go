@@ -80,7 +80,7 @@ func TestClockTroubles(t *testing.T) {
 	}
 }
 
-func TestSize(t *testing.T) {
+func TestShownSize(t *testing.T) {
 	for in, want := range map[int64]string{0: "0 B", 9999: "9999 B", 10240: "10.0 KiB", 20 << 20: "20.0 MiB"} {
 		if got := size(in); got != want {
 			t.Errorf("size(%d) = %s; want %s", in, got, want)
