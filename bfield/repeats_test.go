@@ -105,3 +105,39 @@ func TestSecondValues(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersByChance: while a field is not repaired, an entry that its arrays happen to answer
+// is no repetition: arrays that are being made do not hold it.
+func TestAnswersByChance(t *testing.T) {
+	c := shapes["four bits"]
+	c.Keys = 2000
+	f, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range c.Keys {
+		if err := f.Insert(keyed.Number(k), k%c.Values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Repair(); err != nil {
+		t.Fatal(err)
+	}
+	for k := uint64(1 << 40); ; k++ {
+		e := entry{key: f.keyOf(keyed.Number(k))}
+		acc := f.levels[0].common(e.key, f.mask(), &f.plan)
+		value, answer := f.lookup(e.key)
+		e.value = value
+		if answer != Found || acc == f.encode(e) {
+			continue
+		}
+		if !f.answers(e) {
+			t.Errorf("key %d is found by the second array, and does not answer", k)
+		}
+		f.repaired = false
+		if f.answers(e) {
+			t.Errorf("key %d counts as held by a field that is not repaired", k)
+		}
+		return
+	}
+}

@@ -49,3 +49,38 @@ func TestSorted(t *testing.T) {
 		}
 	}
 }
+
+// TestStripesOfTheirOwn: what a worker sets lies in its stripes, and what reaches beyond is
+// handed back: so no two workers write to one byte.
+func TestStripesOfTheirOwn(t *testing.T) {
+	const seed, n, workers = 5, 2 * leastBlock, 3
+	r := rand.New(rand.NewPCG(seed, 0))
+	plan, err := NewPlan(Config{Keys: n, Values: 1000, FalsePositive: 1.0 / 1024})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := make([]entry, n)
+	for i := range entries {
+		entries[i] = entry{key{r.Uint64(), r.Uint64()}, r.Uint64N(1000)}
+	}
+	f := newField(plan, seed, workers)
+	a := &f.levels[0]
+	part := f.newSorted(a, n, workers)
+	part.sort(f, a, 0, sourceOf(entries), 0, n)
+	stripes, handed := len(part.lists), 0
+	for w := range workers {
+		first, end := stripes*w/workers, stripes*(w+1)/workers
+		clear(a.bytes)
+		handed += len(part.set(a, first, end, nil))
+		from, to := uint64(first)<<part.shift/8, min(uint64(end)<<part.shift/8, uint64(len(a.bytes)))
+		if end == stripes {
+			to = uint64(len(a.bytes))
+		}
+		if !zeros(a.bytes[:from]) || !zeros(a.bytes[to:]) || zeros(a.bytes[from:to]) {
+			t.Errorf("worker %d sets bits outside of its stripes %d to %d", w, first, end-1)
+		}
+	}
+	if handed == 0 {
+		t.Error("no window reaches beyond")
+	}
+}

@@ -12,8 +12,8 @@ import (
 //
 // The union is sealed, and not repaired: keys that were settled by a secondary array
 // of f or g, and those that became indeterminate since, are answered Indeterminate
-// until RepairedFrom has gone through the keys of both. No value is wrong meanwhile
-// but of a key that f and g hold with two. f and g stay as they are. It fails with
+// until RepairedFrom has gone through the keys of both, and so are, for good, keys that f
+// and g hold with two values. No value is wrong. f and g stay as they are. It fails with
 // ErrConfig unless both have one seed and one plan.
 func (f *Field) Union(g *Field) (*Field, error) {
 	if f.seed != g.seed || f.plan != g.plan || f.levels[0].bits != g.levels[0].bits {

@@ -33,8 +33,17 @@ func TestUnion(t *testing.T) {
 			united = f
 			continue
 		}
+		parts, before := []*bfield.Field{united, f}, [2][]byte{}
+		for i, g := range parts {
+			before[i], _ = g.MarshalBinary()
+		}
 		if united, err = united.Union(f); err != nil {
 			t.Fatal(err)
+		}
+		for i, g := range parts {
+			if after, _ := g.MarshalBinary(); !bytes.Equal(before[i], after) {
+				t.Errorf("uniting changed field %d", i)
+			}
 		}
 	}
 	unsure := 0

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/keyed"
@@ -190,6 +191,42 @@ func TestFullTable(t *testing.T) {
 		}
 		if s := table.Stats(); s.Len != 0 || s.Stash != 0 {
 			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// TestDeleteFromTheStash deletes what waits in the stash of a full table, the last first: only
+// that is gone.
+func TestDeleteFromTheStash(t *testing.T) {
+	r := random(t)
+	table, err := New(Config{Fixed: true, FalsePositive: 0x1p-25, Seed: r.Uint64()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []uint64
+	var stashed []int
+	for table.Stats().Stash < stashSize {
+		k, before := r.Uint64(), table.Stats().Stash
+		if err := table.Insert(keyed.Number(k), 0); err != nil {
+			t.Fatal(err)
+		}
+		if table.Stats().Stash > before {
+			stashed = append(stashed, len(keys))
+		}
+		keys = append(keys, k)
+	}
+	for _, i := range slices.Backward(stashed) {
+		before := table.Stats().Stash
+		if !table.Delete(keyed.Number(keys[i]), 0) {
+			t.Fatalf("key %d of %d is not there", i, len(keys))
+		}
+		if _, ok := table.Lookup(keyed.Number(keys[i])); ok || table.Stats().Stash >= before {
+			t.Fatalf("key %d of %d is there after its deletion, or the stash as long as it was", i, len(keys))
+		}
+	}
+	for i, k := range keys {
+		if _, ok := table.Lookup(keyed.Number(k)); ok == slices.Contains(stashed, i) {
+			t.Errorf("key %d of %d: %v", i, len(keys), ok)
 		}
 	}
 }

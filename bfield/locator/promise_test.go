@@ -107,6 +107,43 @@ func TestFalsePositiveRateOfStrangers(t *testing.T) {
 	}
 }
 
+// No false positive names a shard that there is not.
+func TestStrangersAreInNoOtherShard(t *testing.T) {
+	for name, delta := range deltas {
+		r := seeded.New(t)
+		l := newTest(t, Config{Shards: 5, Delta: delta, Seed: r.Uint64(), FalsePositiveBits: 1})
+		w := twin{}
+		for range 1000 {
+			w[r.Uint64()] = Shard(r.IntN(5))
+		}
+		must(t, l.Rebuild(w.feed))
+		hashes := make([]uint64, 1000)
+		for i := range hashes {
+			hashes[i] = r.Uint64()
+		}
+		shards, answers := make([]Shard, len(hashes)), make([]Answer, len(hashes))
+		l.LookupBatch(hashes, shards, answers)
+		likely := 0
+		for i, h := range hashes {
+			s, a := l.Lookup(h)
+			if s > 4 || shards[i] > 4 {
+				t.Fatalf("%s: a stranger is in shard %d, in a batch %d, of 5", name, s, shards[i])
+			}
+			for _, s := range l.Candidates(h) {
+				if s > 4 {
+					t.Fatalf("%s: a stranger may be in shard %d of 5", name, s)
+				}
+			}
+			if a == Likely {
+				likely++
+			}
+		}
+		if likely < 200 { // of 5/16 in the mean
+			t.Errorf("%s: %d false positives", name, likely)
+		}
+	}
+}
+
 // A feed that puts keys into several shards leaves these OneOf them, until they
 // are set or removed.
 func TestSeveralShards(t *testing.T) {

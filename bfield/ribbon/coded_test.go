@@ -309,3 +309,32 @@ func TestCodedFieldsThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// Lengths of codewords that leave strings of bits without a meaning, or give one two, are
+// refused: a look-up would read on for ever, or answer a value that is not there.
+func TestLengthsOfNoCode(t *testing.T) {
+	keys := keyed.Numbers([]uint64{1, 2, 3})
+	bits, err := BuildRetrieval(Config{ValueBits: 1}, keys, []uint64{0, 1, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		lengths []uint64
+		loads   bool
+	}{"a code": {[]uint64{0, 2}, true}, "half a code": {[]uint64{0, 1}, false}, "three of one bit": {[]uint64{0, 3}, false}} {
+		code := new(Code)
+		for length, n := range c.lengths {
+			code.counts[length] = n
+			for range n {
+				code.symbols = append(code.symbols, uint64(len(code.symbols)))
+			}
+		}
+		data, err := (&Coded{keys: keys.Len(), code: code, bits: bits}).MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if loads(t, data) != c.loads {
+			t.Errorf("%s: it loads: %v", name, !c.loads)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -194,4 +195,20 @@ func FuzzFieldOf(f *testing.F) {
 			t.Fatalf("%d, %v", v, a)
 		}
 	})
+}
+
+// TestMarkersBeyond: a marker that stands for 2^32 or more, which no key was given, is
+// answered like an absent key.
+func TestMarkersBeyond(t *testing.T) {
+	for value, want := range map[uint64]bfield.Answer{math.MaxUint32: bfield.Found, math.MaxUint32 + 1: bfield.Absent, 1 << 40: bfield.Absent} {
+		a := newArray(shape{3, 128, 9}, 4096, nil)
+		a.insert(hashOf([]byte("key")), value)
+		f, err := FieldOf(a.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, answer := f.Lookup([]byte("key")); answer != want || (v == value) != (want == bfield.Found) {
+			t.Errorf("the marker of %d is answered %d, %v; want %v", value, v, answer, want)
+		}
+	}
 }
