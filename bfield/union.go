@@ -11,10 +11,10 @@ import (
 // the keys of all, and united as the fields arrive (the paper's "Scalability").
 //
 // The union is sealed, and not repaired: keys that were settled by a secondary array
-// of f or g, and those that became indeterminate since, are answered Indeterminate
-// until RepairedFrom has gone through the keys of both, and so are, for good, keys that f
-// and g hold with two values. No value is wrong. f and g stay as they are. It fails with
-// ErrConfig unless both have one seed and one plan.
+// of f or g, those that became indeterminate since, and those that f and g hold with two
+// values are answered Indeterminate until RepairedFrom has gone through the keys of both,
+// which refuses a key with two values. No value is wrong meanwhile. f and g stay as they
+// are. It fails with ErrConfig unless both have one seed and one plan.
 func (f *Field) Union(g *Field) (*Field, error) {
 	if f.seed != g.seed || f.plan != g.plan || f.levels[0].bits != g.levels[0].bits {
 		return nil, fmt.Errorf("unite fields of different seeds or plans: %w", ErrConfig)

@@ -83,6 +83,44 @@ func TestUnion(t *testing.T) {
 	}
 }
 
+// TestUnionOfTwoValues: of a key with two values no value is named, and a repair refuses it.
+func TestUnionOfTwoValues(t *testing.T) {
+	c := bfield.Config{Keys: 1000, Values: 256, FalsePositive: 1.0 / 256, Seed: 3}
+	keys := make([]uint64, 500)
+	var values [2][]uint64
+	for i := range keys {
+		keys[i] = uint64(i)
+		values[0], values[1] = append(values[0], uint64(i%256)), append(values[1], uint64((i+1)%256))
+	}
+	var parts [2]*bfield.Field
+	for i := range parts {
+		var err error
+		if parts[i], err = bfield.Build(c, keyed.Numbers(keys), values[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u, err := parts[0].Union(parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range keys {
+		if v, a := u.Lookup(keyed.Number(k)); a != bfield.Indeterminate {
+			t.Fatalf("key %d, which has two values, is answered %d, %v", k, v, a)
+		}
+	}
+	_, err = u.RepairedFrom(func(yield func(key keyed.Key, value uint64) bool) error {
+		for _, values := range values {
+			for i, k := range keys {
+				yield(keyed.Number(k), values[i])
+			}
+		}
+		return nil
+	})
+	if !errors.Is(err, bfield.ErrContradiction) {
+		t.Errorf("repaired from keys with two values: %v", err)
+	}
+}
+
 func TestUnionRefuses(t *testing.T) {
 	c := bfield.Config{Keys: 100, Values: 16, FalsePositive: 0.01}
 	f, err := bfield.New(c)
