@@ -23,9 +23,6 @@ import (
 
 // Bounds of what a node does to follow the directory.
 const (
-	// followSteps is how many polls and takes of one host there are in a turn: 12 MiB of
-	// blocks at most.
-	followSteps = 256
 	// followPatience is how long one question may take.
 	followPatience = 10 * time.Second
 	// followPause is the least time between a poll that was answered with news and the next one
@@ -279,51 +276,24 @@ func waitForNews(ctx context.Context) node.Waiter {
 // it has, or has brought some: then the next poll may follow at once, and else the host answers
 // without waiting.
 func (ns *Namespace) followHost(ctx context.Context, id node.ID, wait bool) (waited bool, err error) {
-	l := ns.follows.locator
+	f := ns.follows
 	ask := func(m directory.Message) (directory.Message, error) {
 		ctx, cancel := context.WithTimeout(ctx, followPatience)
 		defer cancel()
-		return ns.follows.ask(ctx, id, m)
+		return f.ask(ctx, id, m)
 	}
-	more := true
-	for range followSteps {
-		if more {
-			poll, sent := l.Poll(id), ns.follows.now()
-			poll.Wait, wait = wait && poll.Log != 0 && !poll.All, false
-			answer, err := ask(poll)
-			if err != nil {
-				return waited, err
-			}
-			news, ok := answer.(*directory.News)
-			if !ok {
-				return waited, errNoNews
-			}
-			if err := l.News(id, poll, news, sent); err != nil {
-				return waited, err // it is counted
-			}
-			waited = waited || poll.Wait && (len(news.Events) > 0 || ns.follows.now()-sent >= directory.MaxWait/2)
-			more = news.More
-			continue
+	turn := f.locator.Follow(id, wait)
+	for m := turn.Next(f.now()); m != nil; m = turn.Next(f.now()) {
+		answer, err := ask(m)
+		if told := turn.Answered(answer, f.now()); err == nil {
+			err = told
 		}
-		take := l.Take(id, ns.follows.now())
-		if take == nil {
-			return waited, nil
+		if err != nil {
+			return turn.Waited(), err
 		}
-		answer, err := ask(take)
-		block, ok := answer.(*directory.Block)
-		if !ok {
-			l.TakeFailed(id, take.Home)
-			return waited, err
-		}
-		if err := l.Block(id, take, block, ns.follows.now()); err != nil {
-			return waited, err
-		}
-		more = true // for what has happened meanwhile
 	}
-	return waited, nil
+	return turn.Waited(), nil
 }
-
-var errNoNews = errors.New("the answer to a poll is no news")
 
 // feedOf asks a host, which may be this node; nil: it does not tell of the set.
 func (ns *Namespace) feedOf(ctx context.Context, id node.ID, m directory.Message) (directory.Message, error) {

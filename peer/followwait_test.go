@@ -105,7 +105,7 @@ func TestBusyHostIsAskedAgainSoon(t *testing.T) {
 		u.ended(id, turn, howFollowed(false, fmt.Errorf("a poll: %w", ErrBusy)), u.time)
 		u.time += 2 * followTick
 	}
-	for err, want := range map[error]followed{nil: followAnswered, ErrUnreachable: followFailed, errNoNews: followFailed} {
+	for err, want := range map[error]followed{nil: followAnswered, ErrUnreachable: followFailed, directory.ErrNoNews: followFailed} {
 		if got := howFollowed(false, err); got != want {
 			t.Errorf("%v: %d, want %d", err, got, want)
 		}

@@ -50,9 +50,9 @@
 //	l, err := directory.New(config)                    // reads the copies on disk
 //	l.SetHosts(layout, hosts)                          // of all homes, at first and when they change
 //	every second or two, and at once while there is More, for each host:
-//	    p := l.Poll(id); …; l.News(id, p, news, sent)  // sent: when p was sent
-//	    t := l.Take(id, now); …; l.Block(id, t, block, now)
-//	if run := l.Work(); run != nil { go run() }        // after News and Block, and at the start
+//	    t := l.Follow(id, wait)                        // polls, and takes of sets
+//	    for m := t.Next(now); m != nil; m = t.Next(now) { …; err := t.Answered(answer, now) }
+//	if run := l.Work(); run != nil { go run() }        // after a turn, and at the start
 //	l.Locate(home, index, now)                         // any time
 //	l.Wrote(home, index, shard, now)                   // after an acknowledged write of this node
 //	l.Found(home, index, shard, now)                   // after a read that found what the locator did not place

@@ -25,6 +25,10 @@ const (
 	// and a round trip, which leaves 2 s of Fresh.
 	MaxWait = 1500 * time.Millisecond
 
+	// MaxSteps is how many polls and takes of one host there are in a turn: 12 MiB of blocks at
+	// most.
+	MaxSteps = 256
+
 	// MaxDiff is how many keys a host may place elsewhere than the copy does, until it
 	// counts as one of which nothing is known: some 100 bytes each. Honest hosts differ in
 	// what they have not told one another yet.

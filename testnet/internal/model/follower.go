@@ -93,54 +93,31 @@ func (f *follower) poll() {
 	for _, id := range f.tellers.All {
 		if !f.asking[id] {
 			f.asking[id] = true
-			f.follow(id)
+			f.follow(id, f.locator.Follow(id, false))
 		}
 	}
 	f.work()
 }
 
-// follow asks a host what is new, and for sets that are missing, until there is no more.
-func (f *follower) follow(id node.ID) {
-	poll, sent := f.locator.Poll(id), f.now()
-	f.tell(id, poll, func(m directory.Message) {
-		news, ok := m.(*directory.News)
-		switch {
-		case !ok || f.refused(f.locator.News(id, poll, news, sent)):
-			delete(f.asking, id)
-		case news.More:
-			f.follow(id)
-		default:
-			f.take(id)
-		}
-	})
-}
-
-// take asks a host for a part of a set, if one is missing.
-func (f *follower) take(id node.ID) {
-	take := f.locator.Take(id, f.now())
-	if take == nil {
+// follow goes on with a turn of a host.
+func (f *follower) follow(id node.ID, turn *directory.Turn) {
+	m := turn.Next(f.now())
+	if m == nil {
 		delete(f.asking, id)
 		f.work()
 		return
 	}
-	f.tell(id, take, func(m directory.Message) {
-		block, ok := m.(*directory.Block)
-		if !ok {
-			f.locator.TakeFailed(id, take.Home)
+	f.tell(id, m, func(answer directory.Message) {
+		err := turn.Answered(answer, f.now())
+		if answer != nil {
+			f.process.refused(err)
+		}
+		if answer == nil || err != nil {
 			delete(f.asking, id)
 			return
 		}
-		if f.refused(f.locator.Block(id, take, block, f.now())) {
-			delete(f.asking, id)
-			return
-		}
-		f.follow(id) // for what has happened meanwhile
+		f.follow(id, turn)
 	})
-}
-
-func (f *follower) refused(err error) bool {
-	f.process.refused(err)
-	return err != nil
 }
 
 // tell asks a host, which may be this node; nil: it has not answered.
