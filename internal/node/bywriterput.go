@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -35,12 +36,13 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 	}
 	conditional := deletes || d.If != nil
 	var others []*dbadapter.Record // of hosts that hold what was not seen
+	var own []dbadapter.Version    // of earlier tries
 	for tries := 1; ; tries++ {
 		entries := ns.RemoteIn(key, ns.Entries(key))
 		if _, err := entries.Enough(ack); err != nil {
 			return o.unmade(err)
 		}
-		shard, seen, err := w.writtenIn(ctx, key, tries == 1)
+		shard, seen, err := w.writtenIn(ctx, key, own)
 		if err != nil {
 			return o.unmade(err)
 		}
@@ -81,7 +83,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			}
 			return o, nil
 		case errors.Is(err, route.ErrOvertaken) && ctx.Err() == nil && tries < OfferTries && !(o.Taken && conditional):
-			others = append(others, append(o.Others, record)...)
+			others, own = append(others, append(o.Others, record)...), append(own, record.Version)
 			continue
 		}
 		return o, err
@@ -150,12 +152,12 @@ const EntryPatience = 30 * time.Second
 
 var errSlept = fmt.Errorf("%w: this machine has slept between the entry of the directory and the record, or was too slow: write it again", reconcile.ErrBusy)
 
-// writtenIn is the shard in which a write of a key belongs, and the key's entry, if the
-// directory has one. first: what is nowhere needs no question; a host of the directory
-// tells if it holds an entry all the same.
-func (w *ByWriter) writtenIn(ctx context.Context, key []byte, first bool) (placement.Shard, []*dbadapter.Record, error) {
+// writtenIn is the shard in which a write of a key belongs, and the entries of the key that the
+// directory has. own are the versions of earlier tries of this write. Before one, what is nowhere
+// needs no question; a host of the directory tells if it holds an entry all the same.
+func (w *ByWriter) writtenIn(ctx context.Context, key []byte, own []dbadapter.Version) (placement.Shard, []*dbadapter.Record, error) {
 	ns := w.ns
-	if first && w.WhereIs(key).Where == directory.Nowhere {
+	if len(own) == 0 && w.WhereIs(key).Where == directory.Nowhere {
 		return ns.OwnShard(key), nil, nil
 	}
 	entry, err := w.do.LookUpIn(ctx, ns.Entries(key), key, false)
@@ -164,11 +166,58 @@ func (w *ByWriter) writtenIn(ctx context.Context, key []byte, first bool) (place
 		return 0, nil, err
 	case entry.Record == nil:
 		return ns.OwnShard(key), nil, nil
-	case entry.Record.Deleted:
+	}
+	if slices.Contains(own, entry.Record.Version) {
+		shard, others, err := w.others(ctx, key, own)
+		if err != nil || len(others) > 0 {
+			return shard, append(others, entry.Record), err
+		}
+	}
+	if entry.Record.Deleted {
 		return ns.OwnShard(key), []*dbadapter.Record{entry.Record}, nil
 	}
 	shard, err := directory.ShardOf(entry.Record, ns.rule.Shards)
 	return shard, []*dbadapter.Record{entry.Record}, err
+}
+
+// others are the entries that hosts hold of a key, but for those of this write's own earlier
+// tries, if one of them leads to a record, and the shard of that. The write has seen that record and
+// is to take its place, which it can in its shard alone. From elsewhere, where the own entries are
+// for, it would hide it: the record could come back, once the entry was deleted and collected,
+// over a deletion that has seen it.
+func (w *ByWriter) others(ctx context.Context, key []byte, own []dbadapter.Version) (shard placement.Shard, others []*dbadapter.Record, err error) {
+	entry, err := w.do.LookUpIn(ctx, w.ns.Entries(key), key, true)
+	if err != nil {
+		return 0, nil, err
+	}
+	held := make([]*dbadapter.Record, 0, len(entry.Heard)+1)
+	for _, h := range entry.Heard {
+		if h.Answer != nil {
+			held = append(held, h.Answer.Record)
+		}
+	}
+	if here := w.ns.RemoteIn(key, w.ns.Entries(key)).Here(); here != nil {
+		r, err := here.Held(key)
+		if err != nil {
+			return 0, nil, err
+		}
+		held = append(held, r)
+	}
+	held = slices.DeleteFunc(held, func(r *dbadapter.Record) bool { return !there(r) || slices.Contains(own, r.Version) })
+	slices.SortFunc(held, func(a, b *dbadapter.Record) int { return b.Version.Compare(a.Version) })
+	for _, r := range held {
+		if shard, err = directory.ShardOf(r, w.ns.rule.Shards); err != nil {
+			return 0, nil, err
+		}
+		found, err := w.do.LookUpIn(ctx, shard, key, false)
+		if err != nil {
+			return 0, nil, err
+		}
+		if there(found.Record) {
+			return shard, held, nil
+		}
+	}
+	return 0, nil, nil
 }
 
 // HandOver gives a record to the hosts of its set, this node among them if it is one.

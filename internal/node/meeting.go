@@ -27,7 +27,7 @@ func (w *ByWriter) Meet(ctx context.Context) {
 		set := held[number]
 		err := w.meetings.look(ctx, number, &lookThrough{
 			keys: func(after []byte) iter.Seq2[[]byte, error] { return set.keys(ctx, after) }, now: w.do.Steady,
-			elsewhere: func(key []byte) bool { return w.elsewhere(number, key) },
+			elsewhere: func(key []byte) (bool, bool) { return w.elsewhere(number, key) },
 			decide:    func(key []byte) (verdict, error) { return w.decide(ctx, set, key) },
 			failed:    func(err error) { w.do.Met(Undecided, number, err) },
 		})
@@ -55,19 +55,19 @@ func (set *Set) keys(ctx context.Context, after []byte) iter.Seq2[[]byte, error]
 }
 
 // elsewhere reports whether the locator places a key, of which the shard has a record, elsewhere, or
-// cannot tell where it is however much it hears.
-func (w *ByWriter) elsewhere(held placement.Shard, key []byte) bool {
+// cannot tell where it is however much it hears. known is false where it may tell later.
+func (w *ByWriter) elsewhere(held placement.Shard, key []byte) (elsewhere, known bool) {
 	switch a := w.WhereIs(key); a.Where {
 	case directory.In, directory.Here:
-		return a.Shard != held
+		return a.Shard != held, true
 	case directory.OneOf:
-		return a.Shard != held || len(a.Others) > 0
+		return a.Shard != held || len(a.Others) > 0, true
 	case directory.Nowhere:
-		return true // an entry that is on its way or lost, or the tombstone of another first write's
+		return true, true // an entry that is on its way or lost, or the tombstone of another first write's
 	case directory.Unknown:
-		return a.Shared // its entry is to be asked for: no feed tells of it
+		return a.Shared, a.Shared // its entry is to be asked for: no feed tells of it
 	}
-	return false
+	return false, true
 }
 
 // decide does what becomes of a record that the directory places in another shard, or in none.

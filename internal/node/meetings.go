@@ -24,6 +24,9 @@ const (
 	// the last one took: they take a ninth of the time of one goroutine.
 	MeetingsSoon  = 10 * time.Second
 	meetingsShare = 8
+	// meetingsAgain is when a shard is looked through again where the locator could not tell of
+	// some keys, as it had not heard all hosts: twice as long each time, up to meetingsEvery.
+	meetingsAgain = time.Minute
 	// AbsentFor is for how long the record of an entry must not be there until its author counts
 	// as ended: its record follows within EntryPatience, and is on its way for routedPatience.
 	AbsentFor = 2 * time.Minute
@@ -49,6 +52,9 @@ type looking struct {
 	under  bool          // a look is under way, and goes on behind after
 	after  []byte        // nil: at the beginning
 	rest   time.Duration // no look goes on before
+	open   bool          // of keys that this look has passed the locator could not tell
+	again  time.Duration // when it is wanted again for that; 0: it is not
+	pause  time.Duration // that was waited for last
 	absent map[string]absence
 }
 
@@ -99,6 +105,9 @@ func (m *meetings) due(held []placement.Shard, now time.Duration) (due []placeme
 	maps.DeleteFunc(m.of, func(s placement.Shard, _ *looking) bool { return !slices.Contains(held, s) })
 	for _, s := range held {
 		l := m.shard(s)
+		if l.again > 0 && now >= l.again {
+			l.wanted, l.again = true, 0
+		}
 		l.wanted = l.wanted || all
 		if now >= l.rest && (l.wanted || l.under || len(l.over(now)) > 0) {
 			due = append(due, s)
@@ -148,7 +157,7 @@ func (m *meetings) room() int {
 // lookThrough is what a look at a shard needs.
 type lookThrough struct {
 	keys      func(after []byte) iter.Seq2[[]byte, error] // of its records, ascending
-	elsewhere func(key []byte) bool
+	elsewhere func(key []byte) (elsewhere, known bool)
 	decide    func(key []byte) (verdict, error)
 	failed    func(error) // a decision
 	now       func() time.Duration
@@ -197,17 +206,20 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 	}
 	m.mu.Lock()
 	if !l.under && l.wanted {
-		l.wanted, l.under, l.after = false, true, nil
+		l.wanted, l.under, l.after, l.open = false, true, nil, false
 	}
 	under, after := l.under, l.after
 	m.mu.Unlock()
 	if !under {
 		return nil
 	}
-	lost, whole, err := m.lost(t, after)
+	lost, open, whole, err := m.lost(t, after)
 	if err != nil {
 		return err
 	}
+	m.mu.Lock()
+	l.open = l.open || open
+	m.mu.Unlock()
 	for i, key := range lost {
 		v, err := decide(key)
 		if err != nil {
@@ -227,22 +239,37 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		l.under, l.after = false, nil
+		l.awaitLocator(t.now())
 	}
 	return nil
 }
 
-// lost are the next keys that the directory places elsewhere; whole: there are no more.
-func (m *meetings) lost(t *lookThrough, after []byte) (lost [][]byte, whole bool, err error) {
+// awaitLocator notes when a shard is to be looked through again, of which a look has come to its end.
+// mu is held.
+func (l *looking) awaitLocator(now time.Duration) {
+	if !l.open {
+		l.again, l.pause = 0, 0
+		return
+	}
+	l.pause = min(max(meetingsAgain, 2*l.pause), meetingsEvery)
+	l.again = now + l.pause
+}
+
+// lost are the next keys that the directory places elsewhere; open: of a key among those that
+// were passed the locator could not tell; whole: there are no more.
+func (m *meetings) lost(t *lookThrough, after []byte) (lost [][]byte, open, whole bool, err error) {
 	for key, err := range t.keys(after) {
 		if err != nil {
-			return nil, false, err
+			return nil, open, false, err
 		}
-		if !t.elsewhere(key) {
+		elsewhere, known := t.elsewhere(key)
+		open = open || !known
+		if !elsewhere {
 			continue
 		}
 		if lost = append(lost, bytes.Clone(key)); len(lost) >= m.room() {
-			return lost, false, nil
+			return lost, open, false, nil
 		}
 	}
-	return lost, true, nil
+	return lost, open, true, nil
 }

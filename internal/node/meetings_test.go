@@ -18,6 +18,7 @@ type looked struct {
 	time     time.Duration
 	records  []string
 	verdicts map[string]func() (verdict, error) // of what is elsewhere
+	unknown  bool                               // where the keys are that have no verdict
 	asked    []string                           // in the last look
 	scans    int
 }
@@ -40,7 +41,10 @@ func (k *looked) look(t *testing.T) (due bool) {
 					}
 				}
 			},
-			elsewhere: func(key []byte) bool { return k.verdicts[string(key)] != nil },
+			elsewhere: func(key []byte) (bool, bool) {
+				elsewhere := k.verdicts[string(key)] != nil
+				return elsewhere, elsewhere || !k.unknown
+			},
 			decide: func(key []byte) (verdict, error) {
 				k.asked = append(k.asked, string(key))
 				return k.verdicts[string(key)]()
@@ -62,6 +66,38 @@ func newLooked(records int) *looked {
 		k.records = append(k.records, fmt.Sprintf("key %02d", i))
 	}
 	return k
+}
+
+// A shard is looked through again where the locator could not tell of a key: after a minute, and
+// less and less often while that stays so. A key that it places elsewhere then is decided.
+func TestLooksAgainForTheLocator(t *testing.T) {
+	k := newLooked(3)
+	k.unknown = true
+	k.m.met(1)
+	first := k.time
+	for k.time < first+time.Hour {
+		k.look(t)
+	}
+	if k.scans != 9 { // at once, and after 1, 3, 7, 15, 25, 35, 45 and 55 minutes
+		t.Fatalf("%d looks in an hour in which the locator could not tell", k.scans)
+	}
+	k.unknown = false
+	k.verdicts[k.records[1]] = func() (verdict, error) {
+		delete(k.verdicts, k.records[1])
+		return decided, nil
+	}
+	for since := k.time; len(k.asked) == 0; k.look(t) {
+		if k.time > since+meetingsEvery {
+			t.Fatal("it was not looked at once the locator could tell")
+		}
+	}
+	scans := k.scans
+	for range 1000 {
+		k.look(t)
+	}
+	if k.scans != scans {
+		t.Fatalf("%d looks after it, when nothing was open", k.scans-scans)
+	}
 }
 
 // A look goes on where the last one has ended: records that cannot be decided, as many as are
