@@ -75,7 +75,7 @@ func (w *ByWriter) decide(ctx context.Context, set *Set, key []byte) (verdict, e
 	number := set.shard
 	own := w.ns.RemoteIn(key, number)
 	if !own.Settles(w.do.Connected) {
-		return decided, nil // another host does
+		return deferred, nil
 	}
 	found, err := w.found(ctx, key, number)
 	if err != nil {

@@ -24,8 +24,10 @@ const (
 	// the last one took: they take a ninth of the time of one goroutine.
 	MeetingsSoon  = 10 * time.Second
 	meetingsShare = 8
-	// meetingsAgain is when a shard is looked through again where the locator could not tell of
-	// some keys, as it had not heard all hosts: twice as long each time, up to meetingsEvery.
+	// meetingsAgain is when a shard is looked through again where something was left open: the
+	// locator could not tell of some keys, as it had not heard all hosts, or another host is to
+	// decide. It is twice as long each time, up to meetingsEvery. And it is when a shard is looked
+	// through first.
 	meetingsAgain = time.Minute
 	// AbsentFor is for how long the record of an entry must not be there until its author counts
 	// as ended: its record follows within EntryPatience, and is on its way for routedPatience.
@@ -52,7 +54,7 @@ type looking struct {
 	under  bool          // a look is under way, and goes on behind after
 	after  []byte        // nil: at the beginning
 	rest   time.Duration // no look goes on before
-	open   bool          // of keys that this look has passed the locator could not tell
+	open   bool          // this look has left something open
 	again  time.Duration // when it is wanted again for that; 0: it is not
 	pause  time.Duration // that was waited for last
 	absent map[string]absence
@@ -69,6 +71,7 @@ type verdict uint8
 
 const (
 	decided   verdict = iota // nothing is left to do here
+	deferred                 // to another host, unless that goes away
 	undecided                // not all that it takes is known; it is looked at again
 	awaited                  // it is noted in absent, and looked at again after AbsentFor
 	noRoom                   // as awaited, but that it is not noted: as many are already
@@ -104,7 +107,11 @@ func (m *meetings) due(held []placement.Shard, now time.Duration) (due []placeme
 	}
 	maps.DeleteFunc(m.of, func(s placement.Shard, _ *looking) bool { return !slices.Contains(held, s) })
 	for _, s := range held {
+		fresh := m.of[s] == nil
 		l := m.shard(s)
+		if fresh { // what was said while this node was away, or held no record of it, it has not heard
+			l.again = now + meetingsAgain
+		}
 		if l.again > 0 && now >= l.again {
 			l.wanted, l.again = true, 0
 		}
@@ -195,6 +202,7 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 			t.failed(err)
 		}
 		l.wanted = l.wanted || v == undecided
+		l.open = l.open || v == deferred
 		return v, nil
 	}
 	for _, key := range lasted {
@@ -239,14 +247,14 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		l.under, l.after = false, nil
-		l.awaitLocator(t.now())
+		l.leaveOpen(t.now())
 	}
 	return nil
 }
 
-// awaitLocator notes when a shard is to be looked through again, of which a look has come to its end.
+// leaveOpen notes when a shard is to be looked through again of which a look has come to its end.
 // mu is held.
-func (l *looking) awaitLocator(now time.Duration) {
+func (l *looking) leaveOpen(now time.Duration) {
 	if !l.open {
 		l.again, l.pause = 0, 0
 		return

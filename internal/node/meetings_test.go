@@ -62,6 +62,7 @@ func (k *looked) look(t *testing.T) (due bool) {
 func newLooked(records int) *looked {
 	k := &looked{time: time.Hour, verdicts: map[string]func() (verdict, error){}}
 	k.m.most, k.m.every = 4, 1000*time.Hour
+	k.m.shard(1)
 	for i := range records {
 		k.records = append(k.records, fmt.Sprintf("key %02d", i))
 	}
@@ -97,6 +98,37 @@ func TestLooksAgainForTheLocator(t *testing.T) {
 	}
 	if k.scans != scans {
 		t.Fatalf("%d looks after it, when nothing was open", k.scans-scans)
+	}
+}
+
+// A shard is looked through a minute after this node has come to hold it, or has started; and
+// again, less and less often, while a key is left to another host, which may go away.
+func TestLooksAfterOthers(t *testing.T) {
+	k := newLooked(3)
+	k.m.of = nil
+	here := false
+	k.verdicts[k.records[1]] = func() (verdict, error) {
+		if !here {
+			return deferred, nil
+		}
+		delete(k.verdicts, k.records[1])
+		return decided, nil
+	}
+	first := k.time
+	until := func(d time.Duration) {
+		for k.time < first+d {
+			k.look(t)
+		}
+	}
+	if until(meetingsAgain); k.scans != 0 {
+		t.Fatalf("%d looks in the first minute", k.scans)
+	}
+	if until(10 * time.Minute); k.scans != 4 { // after 1, 2, 4 and 8 minutes
+		t.Fatalf("%d looks in ten minutes", k.scans)
+	}
+	here = true
+	if until(30 * time.Minute); k.scans != 5 || len(k.verdicts) > 0 {
+		t.Fatalf("%d looks in 30 minutes, and %d keys are not decided", k.scans, len(k.verdicts))
 	}
 }
 
