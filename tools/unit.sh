@@ -8,7 +8,7 @@
 # With a name and a package it repeats a test that failed, as gotestsum asks it to.
 #
 # A package is run with -race if a file of it starts a goroutine, tests included,
-# or if its tests are linked with a package that does.
+# or if its tests are linked with a package that does, but for those named below.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 seed=${1:?usage: tools/unit.sh SEED [-test.run=RE PACKAGE]}
@@ -25,6 +25,10 @@ alone+='|SalvageFlips|Rest$|Scenarios|Summaries$|Watchers|RandomRuns|WatermarkHi
 # Parts of the conformance suite of stores of which the same is true: they write much, in one goroutine.
 large='^TestStore$/^(many_conflicts|large_conflicts|largest_batches|as_many_keys_as_an_index_takes|model)$'
 
+# Packages of one goroutine, which link iblt/rateless (its goroutines end within the call,
+# and run no code of the caller) or the hasher of dbadapter/storetest.
+single='^(reconcile|reconcile/wire|internal/coded|testnet/internal/check)$'
+
 module=$(go list -m)
 # starting prints the packages in which files of a kind start a goroutine.
 starting() {
@@ -37,7 +41,9 @@ starters=$(starting .GoFiles) tests=$(starting .TestGoFiles && starting .XTestGo
 declare -a raced=() plain=()
 while read -r package linked; do
   package=${package%.test}
-  if grep -qxF "$package" <<<"$tests" || grep -qxFf <(echo "$starters") <(tr ' ' '\n' <<<"$linked"); then
+  if grep -qxF "$package" <<<"$tests"$'\n'"$starters"; then
+    raced+=("$package")
+  elif [[ ! ${package#"$module"/} =~ $single ]] && grep -qxFf <(echo "$starters") <(tr ' ' '\n' <<<"$linked"); then
     raced+=("$package")
   else
     plain+=("$package")
