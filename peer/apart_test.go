@@ -23,6 +23,7 @@ import (
 // elsewhere, makes look-ups in its sets ask hosts, and none wrong or unsure; it is named in the
 // log. Other sets are looked up as before.
 func TestHostLiesAboutTheDirectory(t *testing.T) {
+	t.Parallel()
 	for name, lie := range map[string]func(code directory.Code, known bool) directory.Code{
 		"hides": func(code directory.Code, _ bool) directory.Code { return directory.Gone },
 		"invents": func(code directory.Code, known bool) directory.Code {

@@ -15,6 +15,7 @@ import (
 // of them sends each value, whichever side calls, and however much is missing. The test
 // counts all records that the six have sent, also in syncs that were put off.
 func TestAwayFromSixPeers(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name     string
 		held     int // records that the node holds already

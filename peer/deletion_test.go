@@ -17,6 +17,7 @@ import (
 // tombstone is collected, the record would count as one whose entry was lost, and be written anew,
 // over later deletions too.
 func TestDeletionsLeaveNoRecordBehind(t *testing.T) {
+	t.Parallel()
 	for how, deletes := range map[string]func(ns *Namespace, key string) error{
 		"deleted": func(ns *Namespace, key string) error {
 			_, err := ns.Delete(t.Context(), []byte(key), Acks(AckAll))

@@ -154,6 +154,7 @@ func (c *routedCluster) teller(asker int, key string) int {
 // that leads it nowhere, or ends a listing that it has not begun, is not believed, and the
 // watch goes on at the other hosts.
 func TestWatchShardsWithALyingHost(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 4)
 	_, err := c.put(0, "key", "value", route.All)
 	c.must(err)

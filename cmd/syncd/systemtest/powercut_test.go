@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	cuts    = flag.Int("powercuts", 20, "how often TestPowerCut cuts the power")
+	cuts    = flag.Int("powercuts", 10, "how often TestPowerCut cuts the power")
 	cutSeed = flag.Uint64("powercut-seed", uint64(time.Now().UnixNano()), "when TestPowerCut does so")
 )
 
