@@ -21,15 +21,21 @@ import (
 // writtenWatcher is a runner of such a namespace, as its nodes tell it what they do.
 type writtenWatcher struct{ *runner }
 
-func (w writtenWatcher) Started(int, []dbadapter.Record)          {}
-func (w writtenWatcher) Restamping(int, []dbadapter.Write)        {}
-func (w writtenWatcher) Removing(int, []dbadapter.Write)          {}
-func (w writtenWatcher) Collected(int, *dbadapter.Record, []int)  {}
-func (w writtenWatcher) SetAside(int, *dbadapter.Record)          {}
-func (w writtenWatcher) Recovering(int, bool)                     {}
-func (w writtenWatcher) Holds(int, int)                           {}
-func (w writtenWatcher) Left(int, int, []dbadapter.Record)        {}
-func (w writtenWatcher) Observed(_ int, record *dbadapter.Record) { w.written.Observed(record) }
+func (w writtenWatcher) Started(int, []dbadapter.Record)         {}
+func (w writtenWatcher) Restamping(int, []dbadapter.Write)       {}
+func (w writtenWatcher) Removing(int, []dbadapter.Write)         {}
+func (w writtenWatcher) Collected(int, *dbadapter.Record, []int) {}
+func (w writtenWatcher) SetAside(int, *dbadapter.Record)         {}
+func (w writtenWatcher) Recovering(int, bool)                    {}
+func (w writtenWatcher) Holds(int, int)                          {}
+func (w writtenWatcher) Observed(node int, record *dbadapter.Record) {
+	w.written.Observed(node, record)
+}
+
+func (w writtenWatcher) Left(node, shard int, records []dbadapter.Record) {
+	w.written.Left(node, w.cluster.Node(node).Hosts(shard), records)
+}
+
 func (w writtenWatcher) Ended(e *model.Ended) {
 	if e.Initiator {
 		w.result.Sessions++
@@ -60,9 +66,9 @@ func (r *runner) offerWritten(e *plan.Event) {
 	o.Ack, _ = route.ParseAck(e.Ack) // the plan was checked
 	op := r.written.Asked(e.Key, o.Deletes, o.Value, r.world.Now())
 	o.Made = func(v dbadapter.Version) { r.written.Made(op, v) }
-	o.Held = func(v dbadapter.Version, _ []int) {
+	o.Held = func(v dbadapter.Version, hosts []int) {
 		r.result.Routed++
-		r.written.Acknowledged(op, v, r.world.Now())
+		r.written.Acknowledged(op, v, hosts, r.world.Now())
 	}
 	o.Failed = func(_ error, written bool) {
 		if !written {
@@ -79,7 +85,7 @@ func (r *runner) readWritten(node int, key string, found func(*model.Found)) {
 		found(f)
 		if f.Err == nil {
 			r.result.Routed++
-			r.written.Read(read, f.Record, f.Sure, f.Requests)
+			r.written.Read(read, f.Record, f.Sure, f.By, f.Requests)
 		}
 	})
 }
@@ -124,15 +130,26 @@ func (r *runner) meets(group []int) string {
 	return ""
 }
 
+// together are all members, where they are in reach of one another; nil: they are not.
+func (r *runner) together() (group []int) {
+	for _, g := range r.reach() {
+		if !r.cluster.Node(g[0]).Member() {
+			continue
+		}
+		if group != nil {
+			return nil
+		}
+		group = g
+	}
+	return group
+}
+
 // followed is how long a node may take until it knows what the directory says, when nothing changes.
 const followed = 2 * time.Minute
 
 // lastWritten reads each key at each node, when all hosts are equal.
 func (r *runner) lastWritten() error {
-	for _, group := range r.reach() {
-		if !r.cluster.Node(group[0]).Member() || r.replicas(group) != "" || len(r.reach()) > 1 {
-			continue
-		}
+	if group := r.together(); group != nil && r.replicas(group) == "" {
 		finals := append(r.writtenFinals(group), check.WrittenFinal{Key: "never-written", Named: -1})
 		// A look-up is sure while the hosts of the directory were heard lately, and agree.
 		done, err := r.wait(r.world.Now()+followed, lastPace, func() bool {
@@ -156,7 +173,7 @@ func (r *runner) lastWritten() error {
 				r.cluster.Node(i).Read(f.Key, func(found *model.Found) {
 					open--
 					r.result.Routed++
-					r.written.Read(read, found.Record, found.Sure, found.Requests)
+					r.written.Read(read, found.Record, found.Sure, found.By, found.Requests)
 					r.written.Final(i, f.Key, found.Record, found.Sure, found.Err, f.Records[f.Named])
 				})
 			}
@@ -171,7 +188,6 @@ func (r *runner) lastWritten() error {
 
 // judgeWritten judges what is held in the end.
 func (r *runner) judgeWritten() {
-	reach := r.reach()
 	for i := range r.cluster.Nodes() {
 		all, _ := r.cluster.Node(i).Holdings(0)
 		for _, h := range all {
@@ -180,9 +196,9 @@ func (r *runner) judgeWritten() {
 			}
 		}
 	}
-	if len(reach) == 1 {
+	if group := r.together(); group != nil {
 		r.result.outcome.Met = map[string]string{}
-		for _, f := range r.writtenFinals(reach[0]) {
+		for _, f := range r.writtenFinals(group) {
 			r.written.Last(&f)
 			if slices.Contains(r.plan.Expect.Met, f.Key) {
 				r.result.outcome.Met[f.Key] = r.written.Met(&f)

@@ -19,7 +19,8 @@ import (
 //	placed    in the end a key's record is in the one shard that its entry names
 //	resurrect no host writes anew what an acknowledged write of the key had seen
 //
-// Files are not put back and members do not go in such a run. It is for one goroutine at a time.
+// Files are not put back in such a run, and no member lapses. What members that were removed alone held
+// may be lost (gone.go). It is for one goroutine at a time.
 type Written struct {
 	found verdict
 	ops   []writtenOp
@@ -32,6 +33,7 @@ type Written struct {
 	made map[dbadapter.Version]bool
 	// anew are records that a host has written, for which no program asked.
 	anew map[dbadapter.Version]restored
+	gone map[int]bool // nodes that were ever removed
 }
 
 // restored is what a host has written anew.
@@ -48,6 +50,8 @@ type writtenOp struct {
 	asked, acked time.Duration
 	refused, ack bool
 	version      dbadapter.Version // that was made last, or is acknowledged; zero: none
+	hosts        map[int]bool      // that hold what is acknowledged, or were given it by one that did
+	counted      int               // hosts, when it was acknowledged
 }
 
 // AnswerAge is how old what a sure read misses may be: what a host or the locator is sure of may
@@ -58,7 +62,7 @@ const AnswerAge = 5 * time.Second
 func NewWritten() *Written {
 	return &Written{
 		over: map[dbadapter.Version]map[dbadapter.Version]bool{}, listed: map[dbadapter.Version]bool{}, conflicts: map[dbadapter.Version]bool{},
-		made: map[dbadapter.Version]bool{}, anew: map[dbadapter.Version]restored{},
+		made: map[dbadapter.Version]bool{}, anew: map[dbadapter.Version]restored{}, gone: map[int]bool{},
 	}
 }
 
@@ -75,10 +79,13 @@ func (w *Written) Made(op int, v dbadapter.Version) {
 	w.made[v] = true
 }
 
-// Acknowledged notes that a write is, as a version.
-func (w *Written) Acknowledged(op int, v dbadapter.Version, now time.Duration) {
+// Acknowledged notes that a write is, as a version, and which nodes hold it durably.
+func (w *Written) Acknowledged(op int, v dbadapter.Version, hosts []int, now time.Duration) {
 	o := &w.ops[op]
-	o.ack, o.version, o.acked = true, v, now
+	o.ack, o.version, o.acked, o.counted, o.hosts = true, v, now, len(hosts), map[int]bool{}
+	for _, host := range hosts {
+		o.hosts[host] = true
+	}
 }
 
 // Refused notes that nothing of a write was written.
@@ -86,9 +93,9 @@ func (w *Written) Refused(op int) { w.ops[op].refused = true }
 
 // Observed notes a record that a node holds now, of a shard. A tombstone that no program asked for is of a
 // host that took a first write back: what it takes the place of is to be listed.
-func (w *Written) Observed(r *dbadapter.Record) {
+func (w *Written) Observed(node int, r *dbadapter.Record) {
 	if !w.made[r.Version] {
-		if r.Deleted {
+		if r.Deleted || w.gone[node] {
 			return
 		}
 		w.anew[r.Version] = restored{string(r.Key), contentOf(false, r.Value)}
@@ -126,7 +133,7 @@ func (w *Written) resurrected() {
 // seenBy is an acknowledged write that had seen another one, or nil.
 func (w *Written) seenBy(o *writtenOp) *writtenOp {
 	for i := range w.ops {
-		if d := &w.ops[i]; d.ack && w.over[o.version][d.version] {
+		if d := &w.ops[i]; d.ack && !w.unled(d) && w.over[o.version][d.version] {
 			return d
 		}
 	}
@@ -159,15 +166,15 @@ type WrittenRead struct {
 	Asked time.Duration
 }
 
-// Read judges what a read has found. requests is how many nodes it has asked.
-func (w *Written) Read(r WrittenRead, record *dbadapter.Record, sure bool, requests int) {
+// Read judges what a read has found, by these nodes. requests is how many nodes it has asked.
+func (w *Written) Read(r WrittenRead, record *dbadapter.Record, sure bool, by []int, requests int) {
 	w.intended(r.Node, r.Key, record)
-	if !sure {
+	if !sure || w.unheard(r.Node, by) {
 		return
 	}
 	for i := range w.ops {
 		o := &w.ops[i]
-		if o.key != r.Key || !o.ack || o.acked+AnswerAge >= r.Asked || !w.misses(record, o) {
+		if o.key != r.Key || !o.ack || w.unled(o) || o.acked+AnswerAge >= r.Asked || !w.misses(record, o) {
 			continue
 		}
 		how := "after asking"
@@ -242,7 +249,7 @@ func (w *Written) Last(f *WrittenFinal) {
 	}
 	for i := range w.ops {
 		o := &w.ops[i]
-		if o.key != f.Key || !o.ack {
+		if o.key != f.Key || !o.ack || w.lost(o) {
 			continue
 		}
 		if w.misses(stands, o) {
@@ -258,7 +265,7 @@ func (w *Written) Last(f *WrittenFinal) {
 // record may lead nowhere.
 func (w *Written) acknowledged(v dbadapter.Version) bool {
 	for i := range w.ops {
-		if o := &w.ops[i]; o.ack && !o.deletes && o.version == v {
+		if o := &w.ops[i]; o.ack && !o.deletes && o.version == v && !w.lost(o) {
 			return true
 		}
 	}

@@ -17,18 +17,18 @@ func TestWritten(t *testing.T) {
 		return &dbadapter.Record{Key: []byte("k"), Value: []byte(value), Version: v(clock)}
 	}
 	put := func(w *Written, clock int, value string, asked time.Duration) {
-		w.Acknowledged(w.Asked("k", false, []byte(value), asked), v(clock), asked+time.Second)
+		w.Acknowledged(w.Asked("k", false, []byte(value), asked), v(clock), []int{0}, asked+time.Second)
 	}
 	// restores has a deletion follow a write that it has seen, and then a host write that anew.
 	restores := func(w *Written, acknowledged bool) {
 		put(w, 1, "a", 0)
 		del := w.Asked("k", true, nil, 2*time.Second)
 		w.Made(del, v(2))
-		w.Observed(&dbadapter.Record{Key: []byte("k"), Deleted: true, Version: v(2), Replaces: []dbadapter.Replaced{{Writer: v(1).Writer, Clock: v(1).Clock}}})
+		w.Observed(0, &dbadapter.Record{Key: []byte("k"), Deleted: true, Version: v(2), Replaces: []dbadapter.Replaced{{Writer: v(1).Writer, Clock: v(1).Clock}}})
 		if acknowledged {
-			w.Acknowledged(del, v(2), 3*time.Second)
+			w.Acknowledged(del, v(2), []int{0}, 3*time.Second)
 		}
-		w.Observed(rec(3, "a"))
+		w.Observed(0, rec(3, "a"))
 	}
 	const read = time.Minute
 	at := WrittenRead{Key: "k", Asked: read}
@@ -36,26 +36,26 @@ func TestWritten(t *testing.T) {
 		do   func(w *Written)
 		want string // the rule; empty: nothing is found
 	}{
-		"nothing, surely, of what was acknowledged": {func(w *Written) { put(w, 1, "a", 0); w.Read(at, nil, true, 0) }, "answer"},
-		"the same, unsurely":                        {func(w *Written) { put(w, 1, "a", 0); w.Read(at, nil, false, 0) }, ""},
-		"of what was just acknowledged":             {func(w *Written) { put(w, 1, "a", read-4*time.Second); w.Read(at, nil, true, 0) }, ""},
+		"nothing, surely, of what was acknowledged": {func(w *Written) { put(w, 1, "a", 0); w.Read(at, nil, true, nil, 0) }, "answer"},
+		"the same, unsurely":                        {func(w *Written) { put(w, 1, "a", 0); w.Read(at, nil, false, nil, 0) }, ""},
+		"of what was just acknowledged":             {func(w *Written) { put(w, 1, "a", read-4*time.Second); w.Read(at, nil, true, nil, 0) }, ""},
 		"it may be deleted": {func(w *Written) {
 			put(w, 1, "a", 0)
 			w.Asked("k", true, nil, time.Second)
-			w.Read(at, nil, true, 0)
+			w.Read(at, nil, true, nil, 0)
 		}, ""},
-		"an older record":  {func(w *Written) { put(w, 1, "a", 0); put(w, 2, "b", 0); w.Read(at, rec(1, "a"), true, 1) }, "answer"},
-		"what was made up": {func(w *Written) { w.Read(at, rec(1, "a"), false, 1) }, "intended"},
+		"an older record":  {func(w *Written) { put(w, 1, "a", 0); put(w, 2, "b", 0); w.Read(at, rec(1, "a"), true, nil, 1) }, "answer"},
+		"what was made up": {func(w *Written) { w.Read(at, rec(1, "a"), false, nil, 1) }, "intended"},
 		"what was lost":    {func(w *Written) { put(w, 1, "a", 0); w.Last(&WrittenFinal{Key: "k", Named: -1}) }, "durable"},
 		"an entry that leads nowhere": {func(w *Written) {
 			put(w, 1, "a", 0)
-			w.Acknowledged(w.Asked("k", true, nil, time.Second), v(1), 2*time.Second)
+			w.Acknowledged(w.Asked("k", true, nil, time.Second), v(1), []int{0}, 2*time.Second)
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(1, "")})
 		}, "placed"},
 		"an entry that a deletion has left which was not acknowledged": {func(w *Written) {
 			put(w, 1, "a", 0)
 			w.Made(w.Asked("k", true, nil, time.Second), v(2))
-			w.Observed(&dbadapter.Record{Key: []byte("k"), Deleted: true, Version: v(2), Replaces: []dbadapter.Replaced{{Writer: v(1).Writer, Clock: v(1).Clock}}})
+			w.Observed(0, &dbadapter.Record{Key: []byte("k"), Deleted: true, Version: v(2), Replaces: []dbadapter.Replaced{{Writer: v(1).Writer, Clock: v(1).Clock}}})
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(1, "")})
 		}, ""},
 		"a record elsewhere": {func(w *Written) {
@@ -76,8 +76,8 @@ func TestWritten(t *testing.T) {
 		"one of two that a node has written at the same time": {func(w *Written) {
 			one, two := w.Asked("k", false, []byte("a"), 0), w.Asked("k", false, []byte("b"), 0)
 			later := dbadapter.Version{Clock: 2, Writer: v(1).Writer, Incarnation: v(1).Incarnation}
-			w.Acknowledged(one, v(1), time.Second)
-			w.Acknowledged(two, later, time.Second)
+			w.Acknowledged(one, v(1), []int{0}, time.Second)
+			w.Acknowledged(two, later, []int{0}, time.Second)
 			stands := &dbadapter.Record{Key: []byte("k"), Value: []byte("b"), Version: later}
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: stands, Records: map[int]*dbadapter.Record{1: stands}})
 		}, ""},
@@ -86,21 +86,21 @@ func TestWritten(t *testing.T) {
 			w.Made(one, v(1))
 			stands := rec(2, "b")
 			stands.Replaces = []dbadapter.Replaced{{Writer: v(1).Writer, Clock: v(1).Clock}}
-			w.Observed(stands)
+			w.Observed(0, stands)
 			put(w, 2, "b", 0)
-			w.Acknowledged(one, v(1), 2*time.Second)
+			w.Acknowledged(one, v(1), []int{0}, 2*time.Second)
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: stands, Records: map[int]*dbadapter.Record{1: stands}})
 		}, ""},
 		"a first write that lost to a tombstone that no program asked for": {func(w *Written) {
 			put(w, 1, "a", 0)
 			put(w, 2, "b", 0)
 			receded := &dbadapter.Record{Key: []byte("k"), Deleted: true, Version: v(3), Replaces: []dbadapter.Replaced{{Writer: v(1).Writer, Clock: v(1).Clock}}}
-			w.Observed(receded)
+			w.Observed(0, receded)
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(2, ""), Records: map[int]*dbadapter.Record{1: rec(2, "b")}})
 		}, "lost"},
 		"what a host has written anew though a deletion had seen it": {func(w *Written) { restores(w, true) }, "resurrect"},
 		"the same, and the deletion was not acknowledged":            {func(w *Written) { restores(w, false) }, ""},
-		"what a host has written anew, and nothing had seen":         {func(w *Written) { put(w, 1, "a", 0); w.Observed(rec(3, "a")) }, ""},
+		"what a host has written anew, and nothing had seen":         {func(w *Written) { put(w, 1, "a", 0); w.Observed(0, rec(3, "a")) }, ""},
 		"a last read that is not sure":                               {func(w *Written) { w.Final(0, "k", nil, false, nil, nil) }, "answer"},
 	} {
 		w := NewWritten()
@@ -149,8 +149,8 @@ func TestMet(t *testing.T) {
 	} {
 		w := NewWritten()
 		for _, r := range c.writes {
-			w.Acknowledged(w.Asked("k", false, r.Value, 0), r.Version, time.Second)
-			w.Observed(r)
+			w.Acknowledged(w.Asked("k", false, r.Value, 0), r.Version, []int{0}, time.Second)
+			w.Observed(0, r)
 		}
 		if c.listed != nil {
 			w.Listed(c.listed)

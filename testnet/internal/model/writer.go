@@ -72,9 +72,23 @@ func (p *process) readWritten(key []byte, done func(*Found)) {
 			return // the process has died
 		}
 		f.Record, f.Sure, f.Requests, f.Err = found.Record, found.Sure, found.Requests, err
+		f.By = p.toldBy(key, found.Heard)
 		f.Nowhere = err == nil && found.Sure && found.Record == nil && found.Heard == nil && found.Requests == 0
 		done(f)
 	})
+}
+
+// toldBy are the nodes by which a read of a key goes: those that have answered, and those that tell of the key.
+func (p *process) toldBy(key []byte, heard []route.Heard) (by []int) {
+	for _, id := range p.ns.Tellers().Of[p.ns.Home(key)] {
+		by = append(by, p.node.cluster.byID[id].number)
+	}
+	for _, h := range heard {
+		if h.Answer != nil {
+			by = append(by, p.node.cluster.byID[h.Peer].number)
+		}
+	}
+	return by
 }
 
 // offerWritten writes a key.

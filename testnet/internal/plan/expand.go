@@ -305,7 +305,7 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 		p.Every, p.Settle, line.For = slower*p.Every, slower*p.Settle, slower*line.For
 		line.Random.Size += 2000
 	}
-	if profile == Shards {
+	if profile == Shards || profile == Writer {
 		joins = p.comings(&line)
 	}
 	p.Events = append(joins, line)

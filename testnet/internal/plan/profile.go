@@ -30,8 +30,7 @@ const (
 	// with losses, cuts, partitions, crashes, restores and freezes; members are removed, and
 	// come.
 	Shards Profile = "shards"
-	// Writer is as Shards, by placement writer; no files are put back, and no member goes or
-	// comes.
+	// Writer is as Shards, by placement writer; no files are put back, and members leave, too.
 	Writer Profile = "writer"
 	// Mixed is, by the seed, one of the others but Ranges, Live, Shards and Writer, or all of them at once; in every
 	// third plan admins change the list of members, too.

@@ -95,7 +95,7 @@ var sharded = []Verb{
 
 // goings are the verbs after which what was acknowledged may be lost, which the checker does not
 // follow by placement writer.
-var goings = []Verb{Join, Remove, Lapse, Restore, RestoreBackup}
+var goings = []Verb{Lapse, Restore, RestoreBackup}
 
 // cutAck takes "ack 2" off the end of what is written. The last words of a
 // quoted value end with its quote and are no ack.
@@ -118,7 +118,7 @@ func (e *Event) checkShards(p *Plan) error {
 	cut, writer := p.Shards > 0, p.Writer
 	switch {
 	case writer && slices.Contains(goings, e.Verb):
-		return fmt.Errorf("%s: by placement writer no files are put back, and no member goes or comes", e.Verb)
+		return fmt.Errorf("%s: by placement writer no files are put back, and no member lapses", e.Verb)
 	case cut && !slices.Contains(sharded, e.Verb):
 		return fmt.Errorf("%s: a namespace that is cut into shards takes %s", e.Verb, join(sharded))
 	case cut && e.Verb == Expand && e.Random.Asks+e.Random.Watches > 0:
@@ -184,6 +184,9 @@ func (p *Plan) comings(line *Event) (events []Event) {
 	gone := 1 + d.IntN(p.Nodes-1)
 	if d.IntN(2) == 0 {
 		events = append(events, Event{At: line.At + line.For/4 + d.within(line.For/2), Verb: Remove, Node: 0, Peer: gone})
+		if p.Writer && p.draw("leaving", 0, 0).IntN(3) == 0 {
+			events[0].Node = gone
+		}
 	}
 	if d.IntN(3) == 0 { // it comes back
 		at := line.At + line.For/8

@@ -110,7 +110,7 @@ func TestParseShardsErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"shards 8", `"8": want the numbers and the rule, as in shards 8 replicas 2 placement hash`},
 		{"shards 8 replicas 2 placement sorted", "want hash, prefix or writer"},
-		{"shards 8 replicas 2 placement writer\nat 1s remove 0>1", "no member goes or comes"},
+		{"shards 8 replicas 2 placement writer\nat 1s lapse 0>1", "no member lapses"},
 		{setting + "at 1s lie 1", "lie: a namespace that is cut into shards takes"},
 		{"shards 7 replicas 2 placement hash", "want a power of two"},
 		{"shards 128 replicas 2 placement hash", `shards "128": want a number from 2 to 64`},
@@ -166,5 +166,31 @@ func TestGenerateShards(t *testing.T) {
 		if !acks[ack] {
 			t.Errorf("it never asks for %q hosts", ack)
 		}
+	}
+}
+
+// The profile writer has members that are removed, leave and join again, while keys are written.
+func TestGenerateWriter(t *testing.T) {
+	seen := map[Verb]bool{}
+	leaves := false
+	for seed := range uint64(60) {
+		p := Generate(seed, Writer)
+		if !p.Writer || p.Validate() != nil {
+			t.Errorf("seed %d: %v", seed, p.Validate())
+		}
+		for _, e := range p.Events {
+			seen[e.Verb] = true
+			if leaves = leaves || e.Verb == Remove && e.Peer == e.Node; e.Verb == Remove && e.Peer == 0 || slices.Contains(goings, e.Verb) {
+				t.Errorf("seed %d: %s", seed, &e)
+			}
+		}
+	}
+	for _, v := range []Verb{Put, Del, Get, Join, Remove, Crash, Partition} {
+		if !seen[v] {
+			t.Errorf("the profile never has %s", v)
+		}
+	}
+	if !leaves {
+		t.Error("no member leaves")
 	}
 }
