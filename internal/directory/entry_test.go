@@ -76,11 +76,26 @@ func TestFate(t *testing.T) {
 	older, oldDeleted := EntryFor(record(4), 2), deleted
 	oldDeleted.Version.Clock = 4
 	wrong := EntryFor(record(6), 9)
+	// gone is a tombstone that its writer has made over another record; seen, over the held one, too.
+	gone := func(clock dbadapter.Timestamp, seen bool) *dbadapter.Record {
+		r := record(6)
+		r.Deleted, r.Value, r.Expires = true, nil, 0
+		r.Version.Clock, r.Version.Incarnation = clock, held.Version.Incarnation+1
+		if seen {
+			r.Replaces = []dbadapter.Replaced{{Writer: held.Version.Writer, Clock: held.Version.Clock}}
+		}
+		return r
+	}
+	dangling := EntryFor(record(9), 2)
 	for _, c := range []struct {
 		name string
 		f    Found
 		want Fate
 	}{
+		{"a tombstone is there that is before the entry", Found{Entry: &dangling, There: gone(7, false)}, Stay},
+		{"the same, for good", Found{Entry: &dangling, There: gone(7, false), Sure: true}, Restore},
+		{"one that had seen the record", Found{Entry: &dangling, There: gone(7, true), Sure: true}, Recede},
+		{"one that is behind the entry", Found{Entry: &dangling, There: gone(10, false)}, Recede},
 		{"the directory is not settled", Found{}, Stay},
 		{"there is no entry, for good", Found{Sure: true}, Restore},
 		{"the entry names this shard", Found{Entry: &same, Sure: true}, Stay},

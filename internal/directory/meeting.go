@@ -29,7 +29,7 @@ const (
 type Found struct {
 	// Entry is what a host of the directory that is settled in the key's set holds, or nil.
 	Entry *dbadapter.Record
-	// There is the record that hosts of the shard that the entry names hold, or nil.
+	// There is the record that hosts of the shard that the entry names hold, a tombstone too, or nil.
 	There *dbadapter.Record
 	// Sure: the hosts of that shard that were asked are settled in it, and have answered
 	// later than a write that the entry belongs to can have been under way. Without an entry:
@@ -63,10 +63,18 @@ func FateOf(held *dbadapter.Record, shard placement.Shard, shards int, f Found) 
 		return Stay // an entry that is not later is not this record's: its own is on the way
 	}
 	switch {
-	case f.There != nil && f.There.Version.Compare(held.Version) > 0:
+	case f.There != nil && f.There.Version.Compare(held.Version) > 0 && stands(f.There, f.Entry, held):
 		return Recede
 	case f.Sure:
 		return Restore
 	}
 	return Stay
+}
+
+// stands reports whether what the hosts hold where an entry leads to, and which is later than a record
+// that is held elsewhere, is a reason for that to recede. A tombstone that is earlier than the entry may
+// be none: it is of an earlier record, or of one that receded itself, unless its writer had seen the
+// record. One that is later is of a deletion that ended before it came to the entry.
+func stands(there, entry, held *dbadapter.Record) bool {
+	return !there.Deleted || there.Version.Compare(entry.Version) > 0 || there.Supersedes(held.Version)
 }

@@ -93,10 +93,18 @@ func (w *ByWriter) decide(ctx context.Context, set *Set, key []byte) (verdict, e
 		return undecided, err
 	case held == nil:
 		return decided, nil
-	case !at.Sure || at.Record == nil || at.Record.Version != held.Version:
+	}
+	fate := directory.FateOf(held, number, w.ns.rule.Shards, found.Found)
+	if fate == directory.Recede {
+		w.meetings.hasLost(number, key, held.Version)
+	}
+	if !at.Sure || at.Record == nil || at.Record.Version != held.Version {
 		return undecided, nil
 	}
-	switch directory.FateOf(held, number, w.ns.rule.Shards, found.Found) {
+	if w.meetings.lostAs(number, key) == held.Version {
+		fate = directory.Recede // what it has lost against may be deleted since, and collected
+	}
+	switch fate {
 	case directory.Recede:
 		return w.recede(ctx, set, held)
 	case directory.Restore:
@@ -151,11 +159,9 @@ func (w *ByWriter) found(ctx context.Context, key []byte, held placement.Shard) 
 	if err != nil {
 		return f, err
 	}
-	// A tombstone that is earlier than the entry which leads to it is no reason to recede: it is of
-	// an earlier record, or of one that receded itself. A later one is of a deletion that ended
-	// before it came to the entry.
-	if r := there.Record; r != nil && (!r.Deleted || cutShort(f.Entry, r)) {
-		f.There, f.verdict = r, decided
+	f.There = there.Record
+	if r := f.There; r != nil && (!r.Deleted || cutShort(f.Entry, r)) {
+		f.verdict = decided
 		return f, nil
 	}
 	if there.Sure {

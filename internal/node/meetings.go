@@ -58,6 +58,8 @@ type looking struct {
 	again  time.Duration // when it is wanted again for that; 0: it is not
 	pause  time.Duration // that was waited for last
 	absent map[string]absence
+	// lost are the versions of records that have lost against other first writes, and cannot recede yet.
+	lost map[string]dbadapter.Version
 }
 
 // absence is since when the entry of a key was known to lead to no record.
@@ -202,6 +204,9 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 			t.failed(err)
 		}
 		l.wanted = l.wanted || v == undecided
+		if v != undecided {
+			delete(l.lost, string(key))
+		}
 		l.open = l.open || v == deferred
 		return v, nil
 	}
@@ -247,6 +252,9 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		l.under, l.after = false, nil
+		if !l.wanted && !l.open {
+			l.lost = nil
+		}
 		l.leaveOpen(t.now())
 	}
 	return nil
@@ -280,4 +288,26 @@ func (m *meetings) lost(t *lookThrough, after []byte) (lost [][]byte, open, whol
 		}
 	}
 	return lost, open, true, nil
+}
+
+// hasLost notes that a version of a key's record has lost against another first write, if there is room:
+// that may be deleted, and its tombstones collected, before the record can recede.
+func (m *meetings) hasLost(s placement.Shard, key []byte, v dbadapter.Version) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.shard(s)
+	if _, noted := l.lost[string(key)]; !noted && len(l.lost) >= m.room() {
+		return
+	}
+	if l.lost == nil {
+		l.lost = map[string]dbadapter.Version{}
+	}
+	l.lost[string(key)] = v
+}
+
+// lostAs is the version of a key's record that has, or zero.
+func (m *meetings) lostAs(s placement.Shard, key []byte) dbadapter.Version {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.shard(s).lost[string(key)]
 }

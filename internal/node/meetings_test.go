@@ -174,6 +174,40 @@ func TestLooksGoOn(t *testing.T) {
 	}
 }
 
+// That a record has lost is remembered while it cannot be carried out, of that version alone.
+func TestLostRecordsAreRemembered(t *testing.T) {
+	k := newLooked(10)
+	key := k.records[7]
+	lost := dbadapter.Version{Clock: 5, Writer: 6}
+	has := func() bool { return k.m.lostAs(1, []byte(key)) == lost }
+	is := undecided
+	k.verdicts[key] = func() (verdict, error) {
+		if k.scans == 1 {
+			k.m.hasLost(1, []byte(key), lost)
+		} else if !has() {
+			t.Errorf("look %d: it is forgotten", k.scans)
+		}
+		return is, nil
+	}
+	k.m.met(1)
+	for range 3 {
+		k.look(t)
+	}
+	if !has() || k.m.lostAs(1, []byte("another")) != (dbadapter.Version{}) || k.m.lostAs(2, []byte(key)) != (dbadapter.Version{}) {
+		t.Error("it is not remembered, or of another key")
+	}
+	is = decided
+	for range 2 {
+		k.look(t)
+	}
+	k.m.met(1)
+	k.verdicts[key] = nil
+	k.look(t)
+	if has() {
+		t.Error("it was carried out, and is remembered")
+	}
+}
+
 // However many keys go out of a shard, it is looked through once, and not again before ten
 // seconds; once more for those that go while it is.
 func TestLooksAreGathered(t *testing.T) {
