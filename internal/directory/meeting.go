@@ -20,8 +20,9 @@ const (
 	// will: its author ended between the entry and the record. A host writes the record
 	// anew, with a version of its own and an entry that names this shard. So does it where no
 	// entry is left: it was lost, or it was the tombstone of another first write, which had won and
-	// was deleted, and was collected. Nothing tells the two apart: no deletion has seen the record,
-	// as one takes the record before its entry, and what was acknowledged must not be lost.
+	// was deleted, and was collected. Nothing tells the two apart, and what was acknowledged must
+	// not be lost: so it comes back over a deletion of the other one that had seen it, if all hosts of
+	// its shard were away until that was collected.
 	Restore
 )
 
