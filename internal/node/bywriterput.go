@@ -52,7 +52,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			if err != nil {
 				return o.unmade(err)
 			}
-			if len(seen) == 0 && there(held.Record) { // without an entry
+			if there(held.Record) { // the entry may be lost, or another one by now
 				shard = held.Shard
 				remote = ns.RemoteIn(key, shard)
 			}
@@ -126,16 +126,16 @@ func (o WriterOffer) unmade(err error) (WriterOffer, error) {
 	return o, err
 }
 
-// mayOffer says what a key holds that a write rests on. entry is that of the directory, if there is
-// one. A deletion may rest on it alone: its record is there, or was about to be written, and the
-// tombstone supersedes both.
+// mayOffer says what a key holds that a write rests on, and in which shard: the record can be replaced
+// there alone. entry is that of the directory, if there is one, which names remote. A deletion may rest
+// on it alone: its record is there, or was about to be written, and the tombstone supersedes both.
 func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, deletes bool, entry []*dbadapter.Record) (LookedUp, error) {
 	found, err := w.LookUp(ctx, d.Record.Key, false)
 	if err != nil {
 		return found, err
 	}
 	if deletes && len(entry) > 0 && there(entry[0]) && (!found.Sure && dangles(entry[0], found.Record) || cutShort(entry[0], found.Record)) {
-		found.Record = entry[0]
+		found.Record, found.Shard = entry[0], remote.Shard()
 	}
 	return found, remote.Holds(d, deletes, found.Record, found.Sure)
 }

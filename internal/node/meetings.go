@@ -26,8 +26,8 @@ const (
 	meetingsShare = 8
 	// meetingsAgain is when a shard is looked through again where something was left open: the
 	// locator could not tell of some keys, as it had not heard all hosts, or another host is to
-	// decide. It is twice as long each time, up to meetingsEvery. And it is when a shard is looked
-	// through first.
+	// decide. It is twice as long behind each look that was due to that, up to meetingsEvery. And it
+	// is when a shard is looked through first.
 	meetingsAgain = time.Minute
 	// AbsentFor is for how long the record of an entry must not be there until its author counts
 	// as ended: its record follows within EntryPatience, and is on its way for routedPatience.
@@ -56,7 +56,7 @@ type looking struct {
 	rest   time.Duration // no look goes on before
 	open   bool          // this look has left something open
 	again  time.Duration // when it is wanted again for that; 0: it is not
-	pause  time.Duration // that was waited for last
+	pause  time.Duration // from the end of a look until then
 	absent map[string]absence
 	// lost are the versions of records that have lost against other first writes, and cannot recede yet.
 	lost map[string]dbadapter.Version
@@ -115,7 +115,7 @@ func (m *meetings) due(held []placement.Shard, now time.Duration) (due []placeme
 			l.again = now + meetingsAgain
 		}
 		if l.again > 0 && now >= l.again {
-			l.wanted, l.again = true, 0
+			l.wanted, l.again, l.pause = true, 0, min(2*l.pause, meetingsEvery)
 		}
 		l.wanted = l.wanted || all
 		if now >= l.rest && (l.wanted || l.under || len(l.over(now)) > 0) {
@@ -222,6 +222,9 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 		l.wanted, l.under, l.after, l.open = false, true, nil, false
 	}
 	under, after := l.under, l.after
+	if !under && l.open && l.again == 0 { // a key whose wait is over is left to another host
+		l.leaveOpen(begun)
+	}
 	m.mu.Unlock()
 	if !under {
 		return nil
@@ -267,7 +270,7 @@ func (l *looking) leaveOpen(now time.Duration) {
 		l.again, l.pause = 0, 0
 		return
 	}
-	l.pause = min(max(meetingsAgain, 2*l.pause), meetingsEvery)
+	l.pause = max(meetingsAgain, l.pause)
 	l.again = now + l.pause
 }
 

@@ -313,3 +313,58 @@ func TestAbsenceIsOfOneEntry(t *testing.T) {
 		t.Errorf("ended after %v, want %v", when, want)
 	}
 }
+
+// A key whose wait is over is looked at again where another host is to decide of it by then, also
+// where the shard is not looked through otherwise.
+func TestLooksAfterOthersWhenAWaitIsOver(t *testing.T) {
+	k := newLooked(3)
+	awaits, here := true, false
+	k.verdicts[k.records[1]] = func() (verdict, error) {
+		switch {
+		case awaits:
+			k.m.absentSince(1, []byte(k.records[1]), dbadapter.Version{}, k.time)
+			return awaited, nil
+		case !here:
+			return deferred, nil
+		}
+		delete(k.verdicts, k.records[1])
+		return decided, nil
+	}
+	k.m.met(1)
+	first := k.time
+	until := func(d time.Duration) {
+		for k.time < first+d {
+			k.look(t)
+		}
+	}
+	until(time.Minute)
+	awaits = false
+	until(AbsentFor + 30*time.Second) // the other host decides, as it seems
+	here = true
+	if until(AbsentFor + 5*time.Minute); len(k.verdicts) > 0 {
+		t.Fatal("the key that was left to another host is not looked at again")
+	}
+}
+
+// Looks that something else has begun make the wait for the locator no longer.
+func TestLooksAgainSoonBehindOthers(t *testing.T) {
+	k := newLooked(3)
+	k.unknown = true
+	for range 12 { // for two minutes keys go out of the shard
+		k.m.met(1)
+		k.look(t)
+	}
+	last, scans := k.time, k.scans
+	for k.time < last+meetingsAgain {
+		k.look(t)
+	}
+	if k.scans != scans+1 {
+		t.Fatalf("%d looks in the minute after %d that were wanted", k.scans-scans, scans)
+	}
+	for k.time < last+3*meetingsAgain {
+		k.look(t)
+	}
+	if k.scans != scans+2 {
+		t.Fatalf("%d looks in three minutes", k.scans-scans)
+	}
+}
