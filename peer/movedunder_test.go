@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
@@ -89,4 +90,54 @@ func (c *writerCluster) valueAt(i int, set placement.Shard, key string) string {
 		return ""
 	}
 	return string(held.Value)
+}
+
+// A write that meets another first write follows it into its shard, too, where the record is at a host
+// that does not answer: from another shard it would hide the record, which it has seen.
+func TestFollowsWhereTheRecordMayBe(t *testing.T) {
+	c := newWriterCluster(t, 4)
+	b, a, away, key := c.firstWriters() // away and b host b's shard
+	own, ns := c.spaces[b].core.OwnShard([]byte(key)), c.spaces[b]
+	remote, entries := ns.core.RemoteIn([]byte(key), own), ns.core.RemoteIn([]byte(key), ns.core.Entries([]byte(key)))
+	record, err := remote.Make(node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte("first")}})
+	c.must(err)
+	entry, err := entries.Entry(record, own)
+	c.must(err)
+	_, err = c.spaces[away].core.RemoteIn([]byte(key), own).HoldHere(t.Context(), record, true)
+	c.must(err)
+	c.part(away)
+	time.Sleep(node.CurrentFor + 500*time.Millisecond) // the other host is not sure any more
+	c.follow()
+	c.time += 3 * directory.Fresh
+	c.now.Add(int64(time.Second))
+	driver := &interrupted{byWriter: byWriter{c.spaces[a]}, entries: entries.Shard(), then: func() {
+		_, err := ns.follows.byWriter.HandOver(t.Context(), entries, entry, 1)
+		c.must(err)
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	// Both hosts of the entry are to hold it: one refuses, since it holds the other write's.
+	_, err = c.spaces[a].core.NewByWriter(driver).Offer(ctx, node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte("second")}}, false, route.All, nil)
+	if err == nil {
+		t.Error("it is acknowledged without the host that does not answer")
+	}
+	if got := c.valueAt(b, own, key); got != "second" {
+		t.Errorf("the other host of the shard holds %q", got)
+	}
+	c.heal()
+	for range 6 {
+		c.round()
+		c.follow()
+		for _, ns := range c.spaces {
+			ns.follows.byWriter.Meet(t.Context())
+		}
+	}
+	if listed := c.conflicts(key); len(listed) > 0 {
+		t.Errorf("conflicts: %v", listed)
+	}
+	for i := range c.nodes {
+		if got, err := c.get(i, key); err != nil || got != "second" {
+			t.Errorf("node %d reads %q, %v", i, got, err)
+		}
+	}
 }

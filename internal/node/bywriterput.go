@@ -181,10 +181,10 @@ func (w *ByWriter) writtenIn(ctx context.Context, key []byte, own []dbadapter.Ve
 }
 
 // others are the entries that hosts hold of a key, but for those of this write's own earlier
-// tries, if one of them leads to a record, and the shard of that. The write has seen that record and
-// is to take its place, which it can in its shard alone. From elsewhere, where the own entries are
-// for, it would hide it: the record could come back, once the entry was deleted and collected,
-// over a deletion that has seen it.
+// tries, if one of them leads to a record, or may, and the shard of that. The write has seen that
+// record and is to take its place, which it can in its shard alone. From elsewhere, where the own
+// entries are for, it would hide it: the record could come back, once the entry was deleted and
+// collected, over a deletion that has seen it.
 func (w *ByWriter) others(ctx context.Context, key []byte, own []dbadapter.Version) (shard placement.Shard, others []*dbadapter.Record, err error) {
 	entry, err := w.do.LookUpIn(ctx, w.ns.Entries(key), key, true)
 	if err != nil {
@@ -213,7 +213,7 @@ func (w *ByWriter) others(ctx context.Context, key []byte, own []dbadapter.Versi
 		if err != nil {
 			return 0, nil, err
 		}
-		if there(found.Record) {
+		if there(found.Record) || !found.Sure {
 			return shard, held, nil
 		}
 	}
