@@ -2,6 +2,7 @@ package peer
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,10 +15,10 @@ import (
 // closing is a stream that tells when it was closed.
 type closing struct {
 	network.Stream
-	closed bool
+	closed atomic.Bool
 }
 
-func (c *closing) Close() error                     { c.closed = true; return nil }
+func (c *closing) Close() error                     { c.closed.Store(true); return nil }
 func (c *closing) SetWriteDeadline(time.Time) error { return nil }
 
 // TestRouteStreamsKept: of the streams that many questions at once have opened to a peer, as
@@ -33,6 +34,8 @@ func TestRouteStreamsKept(t *testing.T) {
 			return r.keep(t.Context(), id, &routeStream{talk: newCarrierOf(c, Limits{}, throttles{}, routeBuffer), release: func() {}})
 		}
 		keep := func() bool { return keepTo(id) }
+		ofPeer := func() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.idle[id]) }
+		inAll := func() int { r.mu.Lock(); defer r.mu.Unlock(); return r.kept }
 		for i := range node.MaxRouted {
 			if !keep() {
 				t.Fatalf("stream %d was not kept", i)
@@ -52,31 +55,31 @@ func TestRouteStreamsKept(t *testing.T) {
 				t.Fatalf("of peer %d, %d are kept", i+1, kept)
 			}
 		}
-		if r.kept > routeKeptInAll {
-			t.Fatalf("%d are kept in all", r.kept)
+		if inAll() > routeKeptInAll {
+			t.Fatalf("%d are kept in all", inAll())
 		}
 		open := func() (n int) {
 			synctest.Wait()
 			for _, c := range all[:node.MaxRouted] {
-				if !c.closed {
+				if !c.closed.Load() {
 					n++
 				}
 			}
 			return n
 		}
-		if n := open(); n != node.MaxRouted || len(r.idle[id]) != n {
-			t.Fatalf("%d are open at once, %d counted", n, len(r.idle[id]))
+		if n := open(); n != node.MaxRouted || ofPeer() != n {
+			t.Fatalf("%d are open at once, %d counted", n, ofPeer())
 		}
 		time.Sleep(routeSpare + time.Millisecond)
-		if n := open(); n != routeKept || len(r.idle[id]) != n {
-			t.Fatalf("%d are open after %s, %d counted", n, routeSpare, len(r.idle[id]))
+		if n := open(); n != routeKept || ofPeer() != n {
+			t.Fatalf("%d are open after %s, %d counted", n, routeSpare, ofPeer())
 		}
 		if s := r.take(id); s == nil || s.talk.stream != all[routeKept-1] {
 			t.Fatal("the one that was used last is not taken")
 		}
 		time.Sleep(routeIdle)
-		if n := open(); n != 1 || r.kept != 0 || len(r.idle) != 0 { // the one that was taken
-			t.Fatalf("%d are open after %s, %d counted", n, routeIdle, r.kept)
+		if n := open(); n != 1 || inAll() != 0 { // the one that was taken
+			t.Fatalf("%d are open after %s, %d counted", n, routeIdle, inAll())
 		}
 	})
 }
