@@ -2,6 +2,7 @@ package testnet
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -147,10 +148,21 @@ func (r *runner) together() (group []int) {
 // followed is how long a node may take until it knows what the directory says, when nothing changes.
 const followed = 2 * time.Minute
 
-// lastWritten reads each key at each node, when all hosts are equal.
-func (r *runner) lastWritten() error {
-	if group := r.together(); group != nil && r.replicas(group) == "" {
-		finals := append(r.writtenFinals(group), check.WrittenFinal{Key: "never-written", Named: -1})
+// lastTurns is how often what is held may change then: hosts may have records to write anew.
+const lastTurns = 100
+
+// lastFinals are what a group holds of each key once it has held that for as long as a read may lag
+// behind, and each node has heard what the directory says; nil: one has not. A record that a host
+// has written anew just now is read as one that is not there.
+func (r *runner) lastFinals(group []int) ([]check.WrittenFinal, error) {
+	all := func() []check.WrittenFinal {
+		return append(r.writtenFinals(group), check.WrittenFinal{Key: "never-written", Named: -1})
+	}
+	finals := all()
+	for range lastTurns {
+		if err := r.run(r.world.Now() + check.AnswerAge + time.Second); err != nil {
+			return nil, err
+		}
 		// A look-up is sure while the hosts of the directory were heard lately, and agree.
 		done, err := r.wait(r.world.Now()+followed, lastPace, func() bool {
 			return !slices.ContainsFunc(group, func(i int) bool {
@@ -159,6 +171,31 @@ func (r *runner) lastWritten() error {
 		})
 		if !done {
 			r.violate(check.Answer, group[0], "after %s of rest a node does not know what the directory says", followed)
+			return nil, err
+		}
+		now := all()
+		if slices.EqualFunc(finals, now, sameFinal) {
+			return now, nil
+		}
+		finals = now
+	}
+	r.violate(check.Answer, group[0], "what is held changes again and again while all rests")
+	return nil, nil
+}
+
+// sameFinal reports whether the same versions are held of a key.
+func sameFinal(a, b check.WrittenFinal) bool {
+	same := func(x, y *dbadapter.Record) bool {
+		return (x == nil) == (y == nil) && (x == nil || x.Version == y.Version)
+	}
+	return a.Key == b.Key && a.Named == b.Named && same(a.Entry, b.Entry) && maps.EqualFunc(a.Records, b.Records, same)
+}
+
+// lastWritten reads each key at each node, when all hosts are equal.
+func (r *runner) lastWritten() error {
+	if group := r.together(); group != nil && r.replicas(group) == "" {
+		finals, err := r.lastFinals(group)
+		if err != nil || finals == nil {
 			return err
 		}
 		open := 0
@@ -178,7 +215,7 @@ func (r *runner) lastWritten() error {
 				})
 			}
 		}
-		if done, err = r.wait(r.world.Now()+lastWords, lastPace, func() bool { return open == 0 }); !done {
+		if done, err := r.wait(r.world.Now()+lastWords, lastPace, func() bool { return open == 0 }); !done {
 			r.violate(check.Answer, group[0], "%d reads have not ended after %s", open, lastWords)
 			return err
 		}
