@@ -1,7 +1,6 @@
 package check
 
 import (
-	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -272,12 +271,16 @@ func (w *Written) acknowledged(v dbadapter.Version) bool {
 	return false
 }
 
-// halfDeleted reports whether a deletion of an entry's key was not acknowledged: it may have deleted the
-// record, and not the entry.
+// halfDeleted reports whether a deletion of an entry's key was not acknowledged, or may be lost with the
+// nodes that held it: it may have deleted the record, and not the entry.
 func (w *Written) halfDeleted(f *WrittenFinal) bool {
-	return slices.ContainsFunc(w.ops, func(o writtenOp) bool {
-		return o.key == f.Key && o.deletes && !o.ack && !o.refused && o.version.Clock > f.Entry.Version.Clock
-	})
+	for i := range w.ops {
+		o := &w.ops[i]
+		if o.key == f.Key && o.deletes && (!o.ack || w.lost(o)) && !o.refused && o.version.Clock > f.Entry.Version.Clock {
+			return true
+		}
+	}
+	return false
 }
 
 // told reports whether what became of a write is known: another one has seen it, or was asked for
