@@ -57,6 +57,16 @@ func (c *writerCluster) entered(i int, d *dbadapter.Record, shard placement.Shar
 	return entry
 }
 
+// meet has all nodes sync and hear of one another, and then look for first writes that met.
+func (c *writerCluster) meet() {
+	c.t.Helper()
+	c.round()
+	c.follow()
+	for _, ns := range c.spaces {
+		ns.follows.byWriter.Meet(c.t.Context())
+	}
+}
+
 // conflicts are the values of a key that are listed as conflicts, at the nodes where they are.
 func (c *writerCluster) conflicts(key string) map[int][]string {
 	found := map[int][]string{}

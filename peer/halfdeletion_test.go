@@ -65,11 +65,7 @@ func TestHalfDeletedWinner(t *testing.T) {
 	c.deletedHalfWay(b, key)
 	c.follow()
 	for range 24 {
-		c.round()
-		c.follow()
-		for _, ns := range c.spaces {
-			ns.follows.byWriter.Meet(t.Context())
-		}
+		c.meet()
 		c.time += node.AbsentFor / 8
 	}
 	c.follow()

@@ -54,11 +54,7 @@ func TestFirstWritesMeet(t *testing.T) {
 	c.heal()
 	meantime("healed,", won, lost)
 	for range 20 {
-		c.round()
-		c.follow()
-		for _, ns := range c.spaces {
-			ns.follows.byWriter.Meet(t.Context())
-		}
+		c.meet()
 	}
 	for i := range c.nodes {
 		if got, err := c.get(i, key); err != nil || got != won {
@@ -171,11 +167,7 @@ func TestMeetingsTakeAllHosts(t *testing.T) {
 			before, err := sh.set.Held([]byte(key))
 			c.must(err)
 			changed := func() bool {
-				c.round()
-				c.follow()
-				for _, ns := range c.spaces {
-					ns.follows.byWriter.Meet(t.Context())
-				}
+				c.meet()
 				c.time += node.AbsentFor / 4
 				now, err := sh.set.Held([]byte(key))
 				c.must(err)
@@ -339,11 +331,7 @@ func TestRecordWithoutEntry(t *testing.T) {
 		if got, err := c.get(1, key); c.time < begun+node.AbsentFor && err == nil {
 			t.Fatalf("after %v it reads %q", c.time-begun, got)
 		}
-		c.round()
-		c.follow()
-		for _, ns := range c.spaces {
-			ns.follows.byWriter.Meet(t.Context())
-		}
+		c.meet()
 		c.time += node.MeetingsSoon
 	}
 	c.round()

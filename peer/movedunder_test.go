@@ -66,11 +66,7 @@ func TestConditionGoesWhereTheRecordIs(t *testing.T) {
 				}
 			}
 			for range 6 {
-				c.round()
-				c.follow()
-				for _, ns := range c.spaces {
-					ns.follows.byWriter.Meet(t.Context())
-				}
+				c.meet()
 			}
 			if listed := c.conflicts(key); len(listed) > 0 {
 				t.Errorf("conflicts: %v", listed)
@@ -126,11 +122,7 @@ func TestFollowsWhereTheRecordMayBe(t *testing.T) {
 	}
 	c.heal()
 	for range 6 {
-		c.round()
-		c.follow()
-		for _, ns := range c.spaces {
-			ns.follows.byWriter.Meet(t.Context())
-		}
+		c.meet()
 	}
 	if listed := c.conflicts(key); len(listed) > 0 {
 		t.Errorf("conflicts: %v", listed)

@@ -180,16 +180,9 @@ func (w *ByWriter) entriesName(ctx context.Context, key []byte, shard placement.
 	if err != nil || len(tellers) == 0 {
 		return false
 	}
-	said := map[ID]*route.Answer{}
-	for _, h := range entry.Heard {
-		said[h.Peer] = h.Answer
-	}
-	if here := ns.RemoteIn(key, in).Here(); here != nil {
-		own, err := here.Answer(key)
-		if err != nil {
-			return false
-		}
-		said[ns.node.ID] = &own
+	said, err := w.said(key, &entry)
+	if err != nil {
+		return false
 	}
 	for _, id := range tellers {
 		a := said[id]
@@ -204,6 +197,22 @@ func (w *ByWriter) entriesName(ctx context.Context, key []byte, shard placement.
 		}
 	}
 	return true
+}
+
+// said is what hosts of a key's entry have said of it in a look-up, this node among them if it is one.
+func (w *ByWriter) said(key []byte, entry *LookedUp) (map[ID]*route.Answer, error) {
+	said := map[ID]*route.Answer{}
+	for _, h := range entry.Heard {
+		said[h.Peer] = h.Answer
+	}
+	if here := w.ns.RemoteIn(key, w.ns.Entries(key)).Here(); here != nil {
+		own, err := here.Answer(key)
+		if err != nil {
+			return nil, err
+		}
+		said[w.ns.node.ID] = &own
+	}
+	return said, nil
 }
 
 // WhereIs is what the locator says of a key.

@@ -190,20 +190,16 @@ func (w *ByWriter) others(ctx context.Context, key []byte, own []dbadapter.Versi
 	if err != nil {
 		return 0, nil, err
 	}
-	held := make([]*dbadapter.Record, 0, len(entry.Heard)+1)
-	for _, h := range entry.Heard {
-		if h.Answer != nil {
-			held = append(held, h.Answer.Record)
+	said, err := w.said(key, &entry)
+	if err != nil {
+		return 0, nil, err
+	}
+	var held []*dbadapter.Record
+	for _, a := range said {
+		if a != nil && there(a.Record) && !slices.Contains(own, a.Record.Version) {
+			held = append(held, a.Record)
 		}
 	}
-	if here := w.ns.RemoteIn(key, w.ns.Entries(key)).Here(); here != nil {
-		r, err := here.Held(key)
-		if err != nil {
-			return 0, nil, err
-		}
-		held = append(held, r)
-	}
-	held = slices.DeleteFunc(held, func(r *dbadapter.Record) bool { return !there(r) || slices.Contains(own, r.Version) })
 	slices.SortFunc(held, func(a, b *dbadapter.Record) int { return b.Version.Compare(a.Version) })
 	for _, r := range held {
 		if shard, err = directory.ShardOf(r, w.ns.rule.Shards); err != nil {
