@@ -30,6 +30,7 @@ type store struct {
 	removing func([]dbadapter.Write)
 	removed  func(*dbadapter.Record, dbadapter.Action)
 	took     int // records, by Apply
+	closed   bool
 	log      logOptions
 	fresh    []dbadapter.Change // that log.changed is to be told
 	now      func() time.Time
@@ -137,6 +138,9 @@ func (s *store) entry(e logged) *logged {
 // write begins a commit. The next flush syncs it, and calls done with the
 // outcome.
 func (s *store) write(writes []dbadapter.Write, done func([]dbadapter.Outcome, error)) error {
+	if s.closed {
+		return dbadapter.ErrClosed
+	}
 	e := s.entry(logged{what: logApply, writes: writes})
 	if err := s.wal.append(e); err != nil {
 		return err
@@ -224,6 +228,9 @@ func (s *store) Log() dbadapter.LogID { return s.log.id }
 
 // append makes an entry durable after those that wait, and does what it says.
 func (s *store) append(ctx context.Context, e logged) error {
+	if s.closed {
+		return dbadapter.ErrClosed
+	}
 	if err := s.flush(); err != nil {
 		return err
 	}
@@ -239,6 +246,9 @@ func (s *store) append(ctx context.Context, e logged) error {
 
 // SaveSummary implements dbadapter.Namespace.
 func (s *store) SaveSummary(ctx context.Context, seq uint64, summary []byte) error {
+	if s.closed {
+		return dbadapter.ErrClosed
+	}
 	if err := s.flush(); err != nil {
 		return err
 	}
@@ -253,5 +263,9 @@ func (s *store) Summary(context.Context) (seq uint64, summary []byte, err error)
 	return s.summary.read()
 }
 
-// Close implements dbadapter.Namespace.
-func (s *store) Close() error { return s.memory.Close() }
+// Close implements dbadapter.Namespace. What still uses it, as a sync of a shard that was left, writes
+// nothing into files that another store of that shard may have by then.
+func (s *store) Close() error {
+	s.closed = true
+	return s.memory.Close()
+}
