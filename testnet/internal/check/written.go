@@ -110,7 +110,7 @@ func (w *Written) Observed(node int, r *dbadapter.Record) {
 }
 
 // resurrected judges what hosts have written anew: at least one write of that content must be
-// one that no acknowledged write had seen.
+// one that no acknowledged write had seen that is earlier than the new one. A later one wins over that.
 func (w *Written) resurrected() {
 	for v, r := range w.anew {
 		var by *writtenOp
@@ -119,7 +119,7 @@ func (w *Written) resurrected() {
 			if o.key != r.key || o.deletes || o.content != r.content {
 				continue
 			}
-			if by = w.seenBy(o); by == nil {
+			if by = w.seenBy(o, v); by == nil {
 				break
 			}
 		}
@@ -129,10 +129,10 @@ func (w *Written) resurrected() {
 	}
 }
 
-// seenBy is an acknowledged write that had seen another one, or nil.
-func (w *Written) seenBy(o *writtenOp) *writtenOp {
+// seenBy is an acknowledged write before a version that had seen another one, or nil.
+func (w *Written) seenBy(o *writtenOp, before dbadapter.Version) *writtenOp {
 	for i := range w.ops {
-		if d := &w.ops[i]; d.ack && !w.unled(d) && w.over[o.version][d.version] {
+		if d := &w.ops[i]; d.ack && d.version.Compare(before) < 0 && !w.unled(d) && w.over[o.version][d.version] {
 			return d
 		}
 	}

@@ -20,15 +20,15 @@ func TestWritten(t *testing.T) {
 		w.Acknowledged(w.Asked("k", false, []byte(value), asked), v(clock), []int{0}, asked+time.Second)
 	}
 	// restores has a deletion follow a write that it has seen, and then a host write that anew.
-	restores := func(w *Written, acknowledged bool) {
+	restores := func(w *Written, acknowledged bool, anew int) {
 		put(w, 1, "a", 0)
 		del := w.Asked("k", true, nil, 2*time.Second)
-		w.Made(del, v(2))
-		w.Observed(0, &dbadapter.Record{Key: []byte("k"), Deleted: true, Version: v(2), Replaces: []dbadapter.Replaced{{Writer: v(1).Writer, Clock: v(1).Clock}}})
+		w.Made(del, v(3))
+		w.Observed(0, &dbadapter.Record{Key: []byte("k"), Deleted: true, Version: v(3), Replaces: []dbadapter.Replaced{{Writer: v(1).Writer, Clock: v(1).Clock}}})
 		if acknowledged {
-			w.Acknowledged(del, v(2), []int{0}, 3*time.Second)
+			w.Acknowledged(del, v(3), []int{0}, 3*time.Second)
 		}
-		w.Observed(0, rec(3, "a"))
+		w.Observed(0, rec(anew, "a"))
 	}
 	const read = time.Minute
 	at := WrittenRead{Key: "k", Asked: read}
@@ -98,8 +98,9 @@ func TestWritten(t *testing.T) {
 			w.Observed(0, receded)
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(2, ""), Records: map[int]*dbadapter.Record{1: rec(2, "b")}})
 		}, "lost"},
-		"what a host has written anew though a deletion had seen it": {func(w *Written) { restores(w, true) }, "resurrect"},
-		"the same, and the deletion was not acknowledged":            {func(w *Written) { restores(w, false) }, ""},
+		"the same, earlier than the deletion":                        {func(w *Written) { restores(w, true, 2) }, ""},
+		"what a host has written anew though a deletion had seen it": {func(w *Written) { restores(w, true, 4) }, "resurrect"},
+		"the same, and the deletion was not acknowledged":            {func(w *Written) { restores(w, false, 4) }, ""},
 		"what a host has written anew, and nothing had seen":         {func(w *Written) { put(w, 1, "a", 0); w.Observed(0, rec(3, "a")) }, ""},
 		"a last read that is not sure":                               {func(w *Written) { w.Final(0, "k", nil, false, nil, nil) }, "answer"},
 	} {
