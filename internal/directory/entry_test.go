@@ -86,6 +86,7 @@ func TestFate(t *testing.T) {
 		}
 		return r
 	}
+	twin := EntryFor(held, 2)
 	dangling := EntryFor(record(9), 2)
 	for _, c := range []struct {
 		name string
@@ -100,7 +101,9 @@ func TestFate(t *testing.T) {
 		{"there is no entry, for good", Found{Sure: true}, Restore},
 		{"the entry names this shard", Found{Entry: &same, Sure: true}, Stay},
 		{"the entry names no shard", Found{Entry: &wrong, Sure: true}, Stay},
-		{"an older entry: this record's is on the way", Found{Entry: &older, There: record(4), Sure: true}, Stay},
+		{"an older entry: this record's is on the way", Found{Entry: &older, There: record(4)}, Stay},
+		{"an older entry: this record's was lost", Found{Entry: &older, There: record(4), Sure: true}, Restore},
+		{"an entry of the same version", Found{Entry: &twin, Sure: true}, Stay},
 		{"the winner is there", Found{Entry: &other, There: record(6)}, Recede},
 		{"the winner's record is overwritten", Found{Entry: &other, There: record(7)}, Recede},
 		{"there is an older record, perhaps for now", Found{Entry: &other, There: record(4)}, Stay},
@@ -108,7 +111,8 @@ func TestFate(t *testing.T) {
 		{"nothing is there, perhaps for now", Found{Entry: &other}, Stay},
 		{"nothing is there, for good", Found{Entry: &other, Sure: true}, Restore},
 		{"deleted later", Found{Entry: &deleted}, Recede},
-		{"deleted before", Found{Entry: &oldDeleted, Sure: true}, Stay},
+		{"deleted before: this record's entry is on the way", Found{Entry: &oldDeleted}, Stay},
+		{"deleted before: this record's entry was lost", Found{Entry: &oldDeleted, Sure: true}, Restore},
 	} {
 		if got := FateOf(held, 1, 4, c.f); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)

@@ -19,7 +19,7 @@ const (
 	// Restore: the entry that has won leads to no record, or to none as great, and never
 	// will: its author ended between the entry and the record. A host writes the record
 	// anew, with a version of its own and an entry that names this shard. So does it where no
-	// entry is left: it was lost, or it was the tombstone of another first write, which had won and
+	// entry is left as late as the record. Then it was lost, or it was the tombstone of another first write, which had won and
 	// was deleted, and was collected. Nothing tells the two apart, and what was acknowledged must
 	// not be lost: so it comes back over a deletion of the other one that had seen it, if all hosts of
 	// its shard were away until that was collected.
@@ -33,9 +33,9 @@ type Found struct {
 	// There is the record that hosts of the shard that the entry names hold, a tombstone too, or nil.
 	There *dbadapter.Record
 	// Sure: the hosts of that shard that were asked are settled in it, and have answered
-	// later than a write that the entry belongs to can have been under way. Without an entry:
-	// the directory's hosts are sure that there is none, as late, and the hosts of the
-	// record's shard that it is what they hold.
+	// later than a write that the entry belongs to can have been under way. Without an entry, or with
+	// one that is earlier than the record: the directory's hosts are sure that they hold no later one,
+	// as late, and the hosts of the record's shard that it is what they hold.
 	Sure bool
 }
 
@@ -43,30 +43,35 @@ type Found struct {
 // only before one that is held durably: an entry is written before its record, and one
 // whose author has failed in between must not take the place of a record that is there.
 func FateOf(held *dbadapter.Record, shard placement.Shard, shards int, f Found) Fate {
-	switch {
-	case held.Deleted:
+	if held.Deleted {
 		return Stay
-	case f.Entry == nil:
-		if f.Sure {
-			return Restore
-		}
-		return Stay
-	case f.Entry.Deleted:
+	}
+	if f.Entry == nil {
+		return restoreIf(f.Sure)
+	}
+	order := f.Entry.Version.Compare(held.Version)
+	if f.Entry.Deleted {
 		// The key was deleted where an entry that had won led to: a deletion of this record would
 		// have written its tombstone before that of the entry.
 		if f.Entry.Compare(held) > 0 {
 			return Recede
 		}
-		return Stay
+		return restoreIf(f.Sure && order < 0)
 	}
 	named, err := ShardOf(f.Entry, shards)
-	if err != nil || named == shard || f.Entry.Version.Compare(held.Version) <= 0 {
-		return Stay // an entry that is not later is not this record's: its own is on the way
-	}
 	switch {
+	case err != nil || named == shard || order == 0:
+		return Stay
+	case order < 0: // it is not this record's: that is on the way, or was lost
+		return restoreIf(f.Sure)
 	case f.There != nil && f.There.Version.Compare(held.Version) > 0 && stands(f.There, f.Entry, held):
 		return Recede
-	case f.Sure:
+	}
+	return restoreIf(f.Sure)
+}
+
+func restoreIf(sure bool) Fate {
+	if sure {
 		return Restore
 	}
 	return Stay

@@ -46,6 +46,21 @@ func (w *world) check() {
 	}
 }
 
+// hear polls all hosts, and lets all messages arrive.
+func (w *world) hear() {
+	for i := range 4 {
+		id := roster.ID(fmt.Sprint("host ", i))
+		w.poll(id)
+		w.take(id)
+		w.take(id)
+	}
+	for len(w.wire) > 0 {
+		arrives := w.wire[0]
+		w.wire = w.wire[1:]
+		arrives()
+	}
+}
+
 // quiet lets everything arrive, and holds the node to knowing all.
 func (w *world) quiet() {
 	w.wire, w.disk.fails = nil, false
@@ -67,17 +82,7 @@ func (w *world) quiet() {
 	}
 	for range 200 {
 		w.now += time.Second / 2
-		for i := range 4 {
-			id := roster.ID(fmt.Sprint("host ", i))
-			w.poll(id)
-			w.take(id)
-			w.take(id)
-		}
-		for len(w.wire) > 0 {
-			arrives := w.wire[0]
-			w.wire = w.wire[1:]
-			arrives()
-		}
+		w.hear()
 		for run := w.node.Work(); run != nil; run = w.node.Work() {
 			if err := run(); err != nil {
 				w.t.Fatal(err)

@@ -62,7 +62,29 @@ const (
 
 // NewByWriter returns that of a namespace, which is looked through first after a while.
 func (ns *Namespace) NewByWriter(do WriterDriver) *ByWriter {
-	return &ByWriter{ns: ns, do: do, meetings: meetings{every: do.Steady() + meetingsEvery}}
+	w := &ByWriter{ns: ns, do: do, meetings: meetings{every: do.Steady() + meetingsEvery}}
+	ns.byWriter.Store(w)
+	return w
+}
+
+// mayAdopt reports whether a host may write a record of a former member's anew in its own name. By
+// placement writer it may not unless the directory places the key in its shard: the new version would
+// be later than a write that has seen the record, and hides it from another shard, or than a deletion
+// of that. What becomes of such a record Meet decides.
+func (ns *Namespace) mayAdopt(set *Set, key []byte) bool {
+	if !ns.Writers() || set.Directory() {
+		return true
+	}
+	w := ns.byWriter.Load()
+	if w == nil {
+		return false
+	}
+	switch a := w.WhereIs(key); a.Where {
+	case directory.In, directory.Here, directory.OneOf:
+		return a.Shard == set.shard && len(a.Others) == 0
+	default:
+		return a.Shared // no feed will tell
+	}
 }
 
 // HeardOf is told of a shard out of which a host of the directory says that a key has gone into

@@ -22,6 +22,8 @@ type WriterOffer struct {
 	// Taken: a host holds a record or an entry of this write, or may. No error may then say that
 	// nothing is written.
 	Taken bool
+	// named are entries for which hosts of the directory have refused that of this write.
+	named []*dbadapter.Record
 }
 
 // Offer writes a key: the entry goes to the directory first, and then the record to its shard, which
@@ -42,7 +44,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		if _, err := entries.Enough(ack); err != nil {
 			return o.unmade(err)
 		}
-		shard, seen, err := w.writtenIn(ctx, key, own)
+		shard, seen, err := w.writtenIn(ctx, key, own, o.named)
 		if err != nil {
 			return o.unmade(err)
 		}
@@ -95,6 +97,9 @@ func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, remote *Remot
 	begun := w.do.Now()
 	o.Written, err = w.HandOver(ctx, entries, entry, ack)
 	o.Taken = o.Taken || o.Written.Taken()
+	if errors.Is(err, route.ErrOvertaken) {
+		o.named = append(o.named, o.Others...)
+	}
 	if err == nil && w.do.Now()-begun > EntryPatience {
 		err = errSlept
 	}
@@ -153,9 +158,10 @@ const EntryPatience = 30 * time.Second
 var errSlept = fmt.Errorf("%w: this machine has slept between the entry of the directory and the record, or was too slow: write it again", reconcile.ErrBusy)
 
 // writtenIn is the shard in which a write of a key belongs, and the entries of the key that the
-// directory has. own are the versions of earlier tries of this write. Before one, what is nowhere
-// needs no question; a host of the directory tells if it holds an entry all the same.
-func (w *ByWriter) writtenIn(ctx context.Context, key []byte, own []dbadapter.Version) (placement.Shard, []*dbadapter.Record, error) {
+// directory has. own are the versions of earlier tries of this write, and named the entries for which
+// hosts have refused those. Before one, what is nowhere needs no question; a host of the directory tells
+// if it holds an entry all the same.
+func (w *ByWriter) writtenIn(ctx context.Context, key []byte, own []dbadapter.Version, named []*dbadapter.Record) (placement.Shard, []*dbadapter.Record, error) {
 	ns := w.ns
 	if len(own) == 0 && w.WhereIs(key).Where == directory.Nowhere {
 		return ns.OwnShard(key), nil, nil
@@ -168,7 +174,7 @@ func (w *ByWriter) writtenIn(ctx context.Context, key []byte, own []dbadapter.Ve
 		return ns.OwnShard(key), nil, nil
 	}
 	if slices.Contains(own, entry.Record.Version) {
-		shard, others, err := w.others(ctx, key, own)
+		shard, others, err := w.others(ctx, key, own, named)
 		if err != nil || len(others) > 0 {
 			return shard, append(others, entry.Record), err
 		}
@@ -180,12 +186,12 @@ func (w *ByWriter) writtenIn(ctx context.Context, key []byte, own []dbadapter.Ve
 	return shard, []*dbadapter.Record{entry.Record}, err
 }
 
-// others are the entries that hosts hold of a key, but for those of this write's own earlier
-// tries, if one of them leads to a record, or may, and the shard of that. The write has seen that
+// others are the entries that hosts hold of a key, or have held when they refused that of an earlier
+// try, but for those of this write itself, if one of them leads to a record, or may, and the shard of that. The write has seen that
 // record and is to take its place, which it can in its shard alone. From elsewhere, where the own
 // entries are for, it would hide it: the record could come back, once the entry was deleted and
 // collected, over a deletion that has seen it.
-func (w *ByWriter) others(ctx context.Context, key []byte, own []dbadapter.Version) (shard placement.Shard, others []*dbadapter.Record, err error) {
+func (w *ByWriter) others(ctx context.Context, key []byte, own []dbadapter.Version, named []*dbadapter.Record) (shard placement.Shard, others []*dbadapter.Record, err error) {
 	entry, err := w.do.LookUpIn(ctx, w.ns.Entries(key), key, true)
 	if err != nil {
 		return 0, nil, err
@@ -195,10 +201,18 @@ func (w *ByWriter) others(ctx context.Context, key []byte, own []dbadapter.Versi
 		return 0, nil, err
 	}
 	var held []*dbadapter.Record
-	for _, a := range said {
-		if a != nil && there(a.Record) && !slices.Contains(own, a.Record.Version) {
-			held = append(held, a.Record)
+	note := func(r *dbadapter.Record) {
+		if there(r) && !slices.Contains(own, r.Version) {
+			held = append(held, r)
 		}
+	}
+	for _, a := range said {
+		if a != nil {
+			note(a.Record)
+		}
+	}
+	for _, r := range named { // the own one may have taken its place there since
+		note(r)
 	}
 	slices.SortFunc(held, func(a, b *dbadapter.Record) int { return b.Version.Compare(a.Version) })
 	for _, r := range held {

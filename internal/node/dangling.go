@@ -80,7 +80,7 @@ func (w *ByWriter) lookBehind(ctx context.Context, named placement.Shard, entry 
 		mu.Lock()
 		defer mu.Unlock()
 		found.Add(&other)
-		if there(other.Record) && (!there(found.Record) || other.Record.Compare(found.Record) > 0) {
+		if rather(other.Record, found.Record) {
 			found.Record, found.Shard = other.Record, shard
 		}
 		if err != nil || !other.Sure || there(other.Record) {
@@ -91,4 +91,13 @@ func (w *ByWriter) lookBehind(ctx context.Context, named placement.Shard, entry 
 	if found.Sure = sure && ctx.Err() == nil; found.Sure {
 		found.Doubt = ""
 	}
+}
+
+// rather reports whether what one shard holds of a key says more than what another one does: a record
+// more than a tombstone, of two alike the later one, and anything more than nothing.
+func rather(a, b *dbadapter.Record) bool {
+	if a == nil || b == nil || there(a) != there(b) {
+		return a != nil && (b == nil || there(a))
+	}
+	return a.Compare(b) > 0
 }

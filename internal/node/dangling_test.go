@@ -29,3 +29,18 @@ func TestDanglingIsBounded(t *testing.T) {
 		t.Errorf("since %v, and %d are remembered", got, len(d.of))
 	}
 }
+
+// Of what shards hold of a key a record counts more than a tombstone, and a later one more than an earlier.
+func TestRather(t *testing.T) {
+	rec := func(clock dbadapter.Timestamp, deleted bool) *dbadapter.Record {
+		return &dbadapter.Record{Key: []byte("k"), Deleted: deleted, Version: dbadapter.Version{Clock: clock, Writer: 1}}
+	}
+	order := []*dbadapter.Record{nil, rec(8, true), rec(9, true), rec(1, false), rec(2, false)}
+	for i, a := range order {
+		for j, b := range order {
+			if got := rather(a, b); got != (i > j) {
+				t.Errorf("%v rather than %v: %t", a, b, got)
+			}
+		}
+	}
+}

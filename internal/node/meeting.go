@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -25,11 +26,12 @@ func (w *ByWriter) Meet(ctx context.Context) {
 	}
 	for _, number := range w.meetings.due(slices.Sorted(maps.Keys(held)), w.do.Steady()) {
 		set := held[number]
+		guesses := &guesses{w: w, held: number}
 		err := w.meetings.look(ctx, number, &lookThrough{
 			keys: func(after []byte) iter.Seq2[[]byte, error] { return set.keys(ctx, after) }, now: w.do.Steady,
-			elsewhere: func(key []byte) (bool, bool) { return w.elsewhere(number, key) },
-			decide:    func(key []byte) (verdict, error) { return w.decide(ctx, set, key) },
-			failed:    func(err error) { w.do.Met(Undecided, number, err) },
+			elsewhere: guesses.elsewhere, verify: guesses.verify,
+			decide: func(key []byte) (verdict, error) { return w.decide(ctx, set, key) },
+			failed: func(err error) { w.do.Met(Undecided, number, err) },
 		})
 		if err != nil && ctx.Err() == nil {
 			w.do.Met(Unlooked, number, err)
@@ -54,14 +56,28 @@ func (set *Set) keys(ctx context.Context, after []byte) iter.Seq2[[]byte, error]
 	}
 }
 
+// guesses are the keys of a shard's records that the locator places there, perhaps by chance, or since
+// another key has the same index: a record whose entry was lost would be found by this node alone, or
+// by no reader for sure.
+type guesses struct {
+	w     *ByWriter
+	held  placement.Shard
+	of    directory.Guesses
+	wrong bool // some were
+	err   error
+}
+
 // elsewhere reports whether the locator places a key, of which the shard has a record, elsewhere, or
 // cannot tell where it is however much it hears. known is false where it may tell later.
-func (w *ByWriter) elsewhere(held placement.Shard, key []byte) (elsewhere, known bool) {
-	switch a := w.WhereIs(key); a.Where {
+func (g *guesses) elsewhere(key []byte, verify bool) (elsewhere, known bool) {
+	switch a := g.w.WhereIs(key); a.Where {
 	case directory.In, directory.Here:
-		return a.Shard != held, true
+		if verify && a.Shard == g.held {
+			g.add(key)
+		}
+		return a.Shard != g.held, true
 	case directory.OneOf:
-		return a.Shard != held || len(a.Others) > 0, true
+		return a.Shard != g.held || len(a.Others) > 0, true
 	case directory.Nowhere:
 		return true, true // an entry that is on its way or lost, or the tombstone of another first write's
 	case directory.Unknown:
@@ -70,11 +86,39 @@ func (w *ByWriter) elsewhere(held placement.Shard, key []byte) (elsewhere, known
 	return false, true
 }
 
+func (g *guesses) add(key []byte) {
+	g.of.Add(g.w.ns.ToldAs(key))
+	if g.of.Len() >= directory.MaxGuesses {
+		g.examine()
+	}
+}
+
+func (g *guesses) examine() {
+	n, err := g.w.do.Locator().Verify(&g.of)
+	g.of, g.wrong, g.err = directory.Guesses{}, g.wrong || n > 0, cmp.Or(g.err, err)
+}
+
+// verify has the locator look them up in what it has on disk; wrong: of some it says otherwise now.
+func (g *guesses) verify() (wrong bool, err error) {
+	g.examine()
+	return g.wrong, g.err
+}
+
 // decide does what becomes of a record that the directory places in another shard, or in none.
 func (w *ByWriter) decide(ctx context.Context, set *Set, key []byte) (verdict, error) {
 	number := set.shard
 	own := w.ns.RemoteIn(key, number)
-	if !own.Settles(w.do.Connected) {
+	held, err := set.Held(key)
+	switch {
+	case err != nil:
+		return undecided, err
+	case held == nil:
+		return decided, nil
+	}
+	// What a former member wrote the other hosts do not take: it is for this one to decide, and they are
+	// not equal with it until then.
+	former := w.ns.Members().former(held)
+	if former && !w.ns.Members().Has(w.ns.node.ID, RoleWrite) || !former && !own.Settles(w.do.Connected) {
 		return deferred, nil
 	}
 	found, err := w.found(ctx, key, number)
@@ -87,18 +131,22 @@ func (w *ByWriter) decide(ctx context.Context, set *Set, key []byte) (verdict, e
 	if err != nil {
 		return undecided, err
 	}
-	held, err := set.Held(key)
+	held, err = set.Held(key)
 	switch {
 	case err != nil:
 		return undecided, err
 	case held == nil:
 		return decided, nil
 	}
+	former = w.ns.Members().former(held)
+	if e := found.Entry; e != nil && !held.Deleted && e.Version.Compare(held.Version) < 0 {
+		found.Sure = w.lasted(&found, number, key, e.Version) // its own entry is on the way, or was lost
+	}
 	fate := directory.FateOf(held, number, w.ns.rule.Shards, found.Found)
 	if fate == directory.Recede {
 		w.meetings.hasLost(number, key, held.Version)
 	}
-	if !at.Sure || at.Record == nil || at.Record.Version != held.Version {
+	if !at.Sure && !former || at.Record == nil || at.Record.Version != held.Version {
 		return undecided, nil
 	}
 	if w.meetings.lostAs(number, key) == held.Version {
@@ -126,24 +174,11 @@ func (w *ByWriter) found(ctx context.Context, key []byte, held placement.Shard) 
 	if err != nil {
 		return f, err
 	}
-	// By a clock that never runs fast: a step of the machine's would end the wait.
-	now := w.do.Steady()
-	lasted := func(entry dbadapter.Version) bool {
-		since, noted := w.meetings.absentSince(held, key, entry, now)
-		over := noted && now-since >= AbsentFor
-		switch {
-		case !noted:
-			f.verdict = noRoom
-		case !over:
-			f.verdict = awaited
-		}
-		return over
-	}
 	switch {
 	case !entry.Sure:
 		return f, nil // another host of the directory may know of a later entry
 	case entry.Record == nil:
-		f.Sure = lasted(dbadapter.Version{})
+		f.Sure = w.lasted(&f, held, key, dbadapter.Version{})
 		return f, nil
 	case entry.Record.Deleted: // a deletion of this record has written its tombstone before that
 		f.Entry, f.verdict = entry.Record, decided
@@ -165,9 +200,25 @@ func (w *ByWriter) found(ctx context.Context, key []byte, held placement.Shard) 
 		return f, nil
 	}
 	if there.Sure {
-		f.Sure = lasted(f.Entry.Version)
+		f.Sure = w.lasted(&f, held, key, f.Entry.Version)
 	}
 	return f, nil
+}
+
+// lasted reports whether an entry, or that there is none, has led to no record of a key for AbsentFor, and
+// gives the verdict if it has not. The time is by a clock that never runs fast: a step of the machine's
+// would end the wait.
+func (w *ByWriter) lasted(f *foundOf, held placement.Shard, key []byte, entry dbadapter.Version) bool {
+	now := w.do.Steady()
+	since, noted := w.meetings.absentSince(held, key, entry, now)
+	over := noted && now-since >= AbsentFor
+	switch {
+	case !noted:
+		f.verdict = noRoom
+	case !over:
+		f.verdict = awaited
+	}
+	return over
 }
 
 // recede takes a record out of a shard that has lost, and has each host of it list it.

@@ -56,6 +56,8 @@ type looking struct {
 	rest   time.Duration // no look goes on before
 	open   bool          // this look has left something open
 	again  time.Duration // when it is wanted again for that; 0: it is not
+	verify bool          // this look has verified where the locator is not sure that a key is here
+	next   time.Duration // one that begins from then on does that: it reads what the locator has on disk
 	pause  time.Duration // from the end of a look until then
 	absent map[string]absence
 	// lost are the versions of records that have lost against other first writes, and cannot recede yet.
@@ -165,8 +167,10 @@ func (m *meetings) room() int {
 
 // lookThrough is what a look at a shard needs.
 type lookThrough struct {
-	keys      func(after []byte) iter.Seq2[[]byte, error] // of its records, ascending
-	elsewhere func(key []byte) (elsewhere, known bool)
+	keys func(after []byte) iter.Seq2[[]byte, error] // of its records, ascending
+	// elsewhere is asked of each; with verify, those that seem to be here are to be verified.
+	elsewhere func(key []byte, verify bool) (elsewhere, known bool)
+	verify    func() (wrong bool, err error) // wrong: of some of them elsewhere says otherwise now
 	decide    func(key []byte) (verdict, error)
 	failed    func(error) // a decision
 	now       func() time.Duration
@@ -220,8 +224,11 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 	m.mu.Lock()
 	if !l.under && l.wanted {
 		l.wanted, l.under, l.after, l.open = false, true, nil, false
+		if l.verify = begun >= l.next; l.verify {
+			l.next = begun + meetingsAgain
+		}
 	}
-	under, after := l.under, l.after
+	under, after, verify := l.under, l.after, l.verify
 	if !under && l.open && l.again == 0 { // a key whose wait is over is left to another host
 		l.leaveOpen(begun)
 	}
@@ -229,12 +236,16 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 	if !under {
 		return nil
 	}
-	lost, open, whole, err := m.lost(t, after)
+	lost, open, whole, err := m.lost(t, after, verify)
+	if err != nil {
+		return err
+	}
+	wrong, err := t.verify()
 	if err != nil {
 		return err
 	}
 	m.mu.Lock()
-	l.open = l.open || open
+	l.open, l.wanted = l.open || open, l.wanted || wrong
 	m.mu.Unlock()
 	for i, key := range lost {
 		v, err := decide(key)
@@ -255,6 +266,9 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		l.under, l.after = false, nil
+		if l.verify && !l.open {
+			l.next = t.now() + meetingsEvery
+		}
 		if !l.wanted && !l.open {
 			l.lost = nil
 		}
@@ -275,13 +289,14 @@ func (l *looking) leaveOpen(now time.Duration) {
 }
 
 // lost are the next keys that the directory places elsewhere; open: of a key among those that
-// were passed the locator could not tell; whole: there are no more.
-func (m *meetings) lost(t *lookThrough, after []byte) (lost [][]byte, open, whole bool, err error) {
+// were passed the locator could not tell; whole: there are no more. With verify the others are to be
+// verified.
+func (m *meetings) lost(t *lookThrough, after []byte, verify bool) (lost [][]byte, open, whole bool, err error) {
 	for key, err := range t.keys(after) {
 		if err != nil {
 			return nil, open, false, err
 		}
-		elsewhere, known := t.elsewhere(key)
+		elsewhere, known := t.elsewhere(key, verify)
 		open = open || !known
 		if !elsewhere {
 			continue

@@ -20,6 +20,9 @@ type looked struct {
 	verdicts map[string]func() (verdict, error) // of what is elsewhere
 	unknown  bool                               // where the keys are that have no verdict
 	asked    []string                           // in the last look
+	verify   bool                               // something is to be verified
+	verified int                                // how often that was done
+	chance   string                             // what turns out to be elsewhere by it
 	scans    int
 }
 
@@ -41,13 +44,24 @@ func (k *looked) look(t *testing.T) (due bool) {
 					}
 				}
 			},
-			elsewhere: func(key []byte) (bool, bool) {
+			elsewhere: func(key []byte, verify bool) (bool, bool) {
+				k.verify = k.verify || verify
 				elsewhere := k.verdicts[string(key)] != nil
 				return elsewhere, elsewhere || !k.unknown
 			},
 			decide: func(key []byte) (verdict, error) {
 				k.asked = append(k.asked, string(key))
 				return k.verdicts[string(key)]()
+			},
+			verify: func() (bool, error) {
+				if !k.verify {
+					return false, nil
+				}
+				k.verify, k.verified = false, k.verified+1
+				if k.chance != "" {
+					k.verdicts[k.chance] = func() (verdict, error) { return decided, nil }
+				}
+				return k.chance != "", nil
 			},
 			failed: func(error) {},
 			now:    func() time.Duration { return k.time },
@@ -129,6 +143,35 @@ func TestLooksAfterOthers(t *testing.T) {
 	here = true
 	if until(30 * time.Minute); k.scans != 5 || len(k.verdicts) > 0 {
 		t.Fatalf("%d looks in 30 minutes, and %d keys are not decided", k.scans, len(k.verdicts))
+	}
+}
+
+// What the locator is not sure of is verified in a look once in ten minutes, however often there is
+// one; and again after a minute where the last one has left something open. A key that turns out
+// to be elsewhere is decided in the next look.
+func TestLooksVerify(t *testing.T) {
+	k := newLooked(3)
+	every := func(d time.Duration) {
+		for until := k.time + d; k.time < until; {
+			k.m.met(1)
+			k.look(t)
+		}
+	}
+	if every(30 * time.Minute); k.verified != 3 || k.scans != 180 {
+		t.Fatalf("%d times in %d looks of half an hour", k.verified, k.scans)
+	}
+	k.unknown = true
+	if every(10 * time.Minute); k.verified < 11 || k.verified > 14 {
+		t.Fatalf("%d times in ten minutes in which looks left something open", k.verified-3)
+	}
+	k.unknown, k.chance = false, k.records[1]
+	for range 12 { // two minutes
+		if k.look(t); len(k.asked) > 0 {
+			break
+		}
+	}
+	if !slices.Equal(k.asked, k.records[1:2]) {
+		t.Fatalf("decided: %q", k.asked)
 	}
 }
 

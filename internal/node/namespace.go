@@ -62,6 +62,7 @@ type Namespace struct {
 	// is held, and never changed.
 	heldBy    atomic.Pointer[map[ID]shardsHeld]
 	audiences atomic.Uint64 // see Audiences
+	byWriter  atomic.Pointer[ByWriter]
 
 	alike   alike
 	twins   twins

@@ -51,7 +51,7 @@ func (set *Set) sweepOnce(ctx context.Context) (done Swept, err error) {
 			return s.done, err
 		}
 		switch at, ok := r.Due(); {
-		case s.lost(&r.Record):
+		case s.members.former(&r.Record):
 			err = s.take(ctx, &r)
 		case ok && at <= s.mark:
 			err = s.collect(ctx, &r)
@@ -85,14 +85,14 @@ type sweep struct {
 	done  Swept
 }
 
-// lost reports whether the record's writer had not the right to write it, as the
-// list of members is now.
-func (s *sweep) lost(r *dbadapter.Record) bool {
+// former reports whether the record's writer had not the right to write it, as the
+// list of members is now: other nodes decline it.
+func (m *Members) former(r *dbadapter.Record) bool {
 	by := r.Version.Writer
 	if by == 0 {
 		by = r.Signer
 	}
-	return !s.members.Policy().Unsigned && !s.members.MayWrite(by, r.Version.Clock)
+	return !m.Policy().Unsigned && !m.MayWrite(by, r.Version.Clock)
 }
 
 // take makes a record of a writer without the right this node's own, or sets it
@@ -264,14 +264,17 @@ func (set *Set) raiseFloor(floor dbadapter.Timestamp, era uint64) error {
 
 // Why a sweep does not adopt a record.
 var (
-	errLater     = errors.New("this node may not write a version of now yet")
+	errLater     = errors.New("this node may not write a version of now yet, or the directory places the key elsewhere")
 	errElsewhere = errors.New("the record is not held any more")
 )
 
 // adopt writes a record again in this node's own name, unless it is not held any
-// more, or comes too early: the record is from the future, or this node's role begins
-// later, given by an admin whose clock is ahead.
+// more, or comes too early: the record is from the future, this node's role begins
+// later, given by an admin whose clock is ahead, or the directory does not place the key here.
 func (set *Set) adopt(ctx context.Context, w *dbadapter.Write) error {
+	if !set.ns.mayAdopt(set, w.Record.Key) {
+		return errLater
+	}
 	set.commits.Lock()
 	defer set.commits.Unlock()
 	if set.tenure.ended() {
