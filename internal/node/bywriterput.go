@@ -212,7 +212,9 @@ func (w *ByWriter) others(ctx context.Context, key []byte, own []dbadapter.Versi
 		}
 	}
 	for _, r := range named { // the own one may have taken its place there since
-		note(r)
+		if _, err := directory.ShardOf(r, w.ns.rule.Shards); err == nil { // not one that was deleted
+			note(r)
+		}
 	}
 	slices.SortFunc(held, func(a, b *dbadapter.Record) int { return b.Version.Compare(a.Version) })
 	for _, r := range held {

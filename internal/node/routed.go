@@ -296,7 +296,7 @@ func (r *Routed) let(ctx context.Context, set *Set, records []dbadapter.Hashed, 
 			case held == nil: // it has been collected since
 				o.Declined = wire.ReasonFloor
 			default:
-				o.Other = seen(held)
+				o.Other = set.seen(held)
 			}
 		}
 	}
@@ -315,7 +315,7 @@ func (set *Set) look(records []dbadapter.Hashed, outcomes []wire.HoldOutcome) er
 			asked.Expires = held.Expires // an entry names its shard, however long
 		}
 		if outcomes[i].There = says(held, &asked); held != nil && !outcomes[i].There {
-			outcomes[i].Other = seen(held)
+			outcomes[i].Other = set.seen(held)
 		}
 	}
 	return nil
@@ -342,12 +342,16 @@ func (set *Set) unseen(r *dbadapter.Record) (*dbadapter.Record, error) {
 	case held.Version == r.Version, held.Version.Writer == 0, r.Supersedes(held.Version):
 		return nil, nil //nolint:nilnil // that is the answer
 	}
-	return seen(held), nil
+	return set.seen(held), nil
 }
 
-// seen is what a writer has to know of a record to replace it.
-func seen(r *dbadapter.Record) *dbadapter.Record {
-	return &dbadapter.Record{Version: r.Version, Replaces: r.Replaces}
+// seen is what a writer has to know of a record to replace it; of an entry, too, the shard in which it can.
+func (set *Set) seen(r *dbadapter.Record) *dbadapter.Record {
+	known := &dbadapter.Record{Version: r.Version, Replaces: r.Replaces}
+	if set.Directory() {
+		known.Value = r.Value
+	}
+	return known
 }
 
 // placedIn reports whether a record of the key may be in the shard.

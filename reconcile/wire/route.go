@@ -90,7 +90,8 @@ type HoldOutcome struct {
 	There bool
 	// Other is what the peer holds in the record's place: one of a greater version, or,
 	// where the question asks so, one that its writer had not seen. It has its version, and
-	// what it replaces, alone.
+	// what it replaces, alone; an entry of the directory that is not deleted also its value, of
+	// MaxOtherValue bytes at most.
 	Other *dbadapter.Record
 	// Declined is why it is not admitted.
 	Declined Reason
@@ -129,6 +130,12 @@ const (
 	outcomeOther = 1
 	outcomeThere = 0x80
 )
+
+// otherValue, in the flags of what is held in a record's place: its value follows.
+const otherValue = 1
+
+// MaxOtherValue is the longest value of what is held in a record's place: an entry's takes 3 bytes.
+const MaxOtherValue = 16
 
 func (q *AskRecord) appendQuestion(b []byte) []byte {
 	return appendBytes(appendUvarint(b, uint64(q.Shard)), q.Key)
@@ -202,8 +209,15 @@ func (a *HoldAnswer) appendAnswer(b []byte) []byte {
 		case o.Other == nil:
 			b = append(b, outcomeHeld)
 		default:
-			b, _ = o.Other.Version.AppendBinary(append(b, outcomeOther, o.Other.OptionalFlags()&dbadapter.FlagReplaces)) // never fails
+			flags := o.Other.OptionalFlags() & dbadapter.FlagReplaces
+			if len(o.Other.Value) > 0 {
+				flags |= otherValue
+			}
+			b, _ = o.Other.Version.AppendBinary(append(b, outcomeOther, flags)) // never fails
 			b = (&dbadapter.Record{Replaces: o.Other.Replaces}).AppendOptional(b)
+			if flags&otherValue != 0 {
+				b = appendBytes(b, o.Other.Value)
+			}
 		}
 	}
 	return b
@@ -304,11 +318,11 @@ func (p *parser) outcome() (o HoldOutcome) {
 	return o
 }
 
-// other reads the version of a record, and what it replaces.
+// other reads the version of a record, what it replaces, and its value if that is there.
 func (p *parser) other() *dbadapter.Record {
 	r := &dbadapter.Record{}
 	flags := p.byte()
-	if flags&^dbadapter.FlagReplaces != 0 {
+	if flags&^(dbadapter.FlagReplaces|otherValue) != 0 {
 		p.fail("unknown flags %#x", flags)
 	}
 	if b := p.take(dbadapter.VersionSize); b != nil {
@@ -320,6 +334,11 @@ func (p *parser) other() *dbadapter.Record {
 			p.fail("%w", err)
 		} else if r.Version.IsZero() {
 			p.fail("a version of zeros")
+		}
+	}
+	if flags&otherValue != 0 {
+		if r.Value = p.bytes(MaxOtherValue, "the value of what is held instead"); len(r.Value) == 0 {
+			p.fail("an empty value is spelt out")
 		}
 	}
 	return r

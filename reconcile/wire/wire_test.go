@@ -102,6 +102,7 @@ func samples() []Message {
 		&Reply{Answer: &RecordAnswer{Elsewhere: &Elsewhere{Epoch: 300, Table: [32]byte{8, 31: 9}}, Record: &plain}},
 		&Reply{Answer: &RecordAnswer{Elsewhere: &Elsewhere{}}},
 		&Reply{Answer: &HoldAnswer{Outcomes: []HoldOutcome{{}, {Other: &dbadapter.Record{Version: version, Replaces: replacing.Replaces}}, {Declined: ReasonFloor}, {Other: &dbadapter.Record{Version: dated.Version}}}}},
+		&Reply{Answer: &HoldAnswer{Outcomes: []HoldOutcome{{Other: &dbadapter.Record{Version: version, Replaces: replacing.Replaces, Value: []byte{1, 0, 7}}}, {Other: &dbadapter.Record{Version: version, Value: []byte{1, 0, 7}}}}}},
 		&Reply{Answer: &HoldAnswer{Settled: true, Outcomes: []HoldOutcome{{}}}},
 		&Reply{Answer: &HoldAnswer{Settled: true, Outcomes: []HoldOutcome{{There: true}, {}}}},
 		&Reply{Answer: &HoldAnswer{Elsewhere: &Elsewhere{Epoch: 300, Table: [32]byte{8, 31: 9}}}},
