@@ -95,5 +95,10 @@ func TestAdoptsWhatTheDirectoryPlacesHere(t *testing.T) {
 		if got := adopts(key); got != want {
 			t.Errorf("%q: %t; the locator says %+v", key, got, ns.byWriter.Load().WhereIs([]byte(key)))
 		}
+		m := &ns.byWriter.Load().meetings
+		if looks := m.shard(here).wanted; looks == want {
+			t.Errorf("%q: a look is due: %t", key, looks)
+		}
+		m.of = nil
 	}
 }

@@ -70,7 +70,7 @@ func (ns *Namespace) NewByWriter(do WriterDriver) *ByWriter {
 // mayAdopt reports whether a host may write a record of a former member's anew in its own name. By
 // placement writer it may not unless the directory places the key in its shard: the new version would
 // be later than a write that has seen the record, and hides it from another shard, or than a deletion
-// of that. What becomes of such a record Meet decides.
+// of that. What becomes of such a record Meet decides, which looks soon.
 func (ns *Namespace) mayAdopt(set *Set, key []byte) bool {
 	if !ns.Writers() || set.Directory() {
 		return true
@@ -79,12 +79,14 @@ func (ns *Namespace) mayAdopt(set *Set, key []byte) bool {
 	if w == nil {
 		return false
 	}
-	switch a := w.WhereIs(key); a.Where {
-	case directory.In, directory.Here, directory.OneOf:
-		return a.Shard == set.shard && len(a.Others) == 0
-	default:
+	switch a := w.WhereIs(key); {
+	case a.Where == directory.Unknown:
 		return a.Shared // no feed will tell
+	case a.Where != directory.Nowhere && a.Shard == set.shard && len(a.Others) == 0:
+		return true
 	}
+	w.HeardOf(set.shard)
+	return false
 }
 
 // HeardOf is told of a shard out of which a host of the directory says that a key has gone into
