@@ -12,11 +12,11 @@ MAKEFLAGS   += --no-print-directory
 # depends on the order is replayed with `make unit SEED=…`.
 SEED := $(or $(SEED),$(shell date +%s))
 
-# A count of executions (20000x) or a duration (30s) for each fuzz target. The
+# A count of executions (10000x) or a duration (30s) for each fuzz target. The
 # default is a count: what is tried does not depend on how busy the machine is.
 # Targets that are slow, by tools/fuzz.sh, have a tenth of the default.
-FUZZTIME ?= 20000x
-SLOWFUZZ ?= $(if $(filter 20000x,$(FUZZTIME)),2000x,$(FUZZTIME))
+FUZZTIME ?= 10000x
+SLOWFUZZ ?= $(if $(filter 10000x,$(FUZZTIME)),1000x,$(FUZZTIME))
 
 TOOLS    := .tools/stamp
 GOTESTSUM := .tools/gotestsum
@@ -58,8 +58,8 @@ unit: $(TOOLS) ## all tests of the module in a random order (SEED=…), with -ra
 	  --rerun-fails-abort-on-data-race --rerun-fails-run-root-test --rerun-fails-report=.tools/reruns.txt \
 	  --raw-command -- tools/unit.sh $(SEED)
 
-seeds: ## 2,450 simulated runs, every tenth of them twice
-	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -again 10 -seeds 2000
+seeds: ## 1,450 simulated runs, every tenth of them twice
+	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -again 10 -seeds 1000
 	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -again 10 -seeds 150 -profile ranges
 	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -again 10 -seeds 150 -profile shards
 	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -again 10 -seeds 150 -profile writer
@@ -70,7 +70,7 @@ soak: ## 20,000 simulated runs, each twice (from the seed FIRST=…, with the fa
 mutants: ## plant each fault of testnet/mutants, and show that the test it names finds it (ONLY="03 clock")
 	@tools/mutants.sh $(ONLY)
 
-fuzz: ## run each fuzz target for FUZZTIME (20000x, or 30s …)
+fuzz: ## run each fuzz target for FUZZTIME (10000x, or 30s …)
 	@tools/fuzz.sh $(FUZZTIME) $(SLOWFUZZ)
 
 fuzz-million: ## run each fuzz target 10^6 times

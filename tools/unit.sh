@@ -20,6 +20,7 @@ alone+='|Plans|PlacesAreIndependent|Splitting|Size(Of.*)?$|Rates|RatesSimulated|
 alone+='|CellsADifference|FalseRecoveries|HostileStreams|HostileVectors|ListingWork|StructuredPairsDecodeAsRandomOnes'
 alone+='|Estimate|EstimateOfSketches|DecoderEstimate|TwinLarge|FortyDifferencesFromTheFirstMessage'
 alone+='|SketchBytes|ManyDifferences|FortyDifferences|SyncFindsEachKind|CellsForEver|Tape|Traces|Command'
+alone+='|TwoLayers|WideDamage|GoldenPlans|Field$'
 alone+='|SalvageFlips|Rest$|Scenarios|Summaries$|Watchers|RandomRuns|WatermarkHistories|AdmissionInBatches|DatedRecordsOfAnySigner|ImportAgainstTwin|SyncsConverge)'
 
 # Parts of the conformance suite of stores of which the same is true: they write much, in one goroutine.
