@@ -52,6 +52,11 @@ func TestAdoptsWhatTheDirectoryPlacesHere(t *testing.T) {
 		host.Open(home, func(func(dbadapter.Index, directory.Code) bool) {})
 		hosts[home] = []ID{"host"}
 	}
+	c.put(0, here, "tombstone")
+	must(commit(set.Write(Draft{Record: dbadapter.Record{Key: []byte("tombstone"), Deleted: true}})))
+	if !adopts("tombstone") {
+		t.Error("a tombstone stays a former member's, and other hosts decline it")
+	}
 	want := map[string]bool{"here": true, "elsewhere": false, "nowhere": false, "shared": true}
 	for key, code := range map[string]directory.Code{"here": directory.Code(here), "elsewhere": directory.Code(elsewhere), "nowhere": directory.Gone, "shared": directory.Shared} {
 		c.put(0, here, key)

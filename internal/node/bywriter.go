@@ -67,10 +67,11 @@ func (ns *Namespace) NewByWriter(do WriterDriver) *ByWriter {
 	return w
 }
 
-// mayAdopt reports whether a host may write a record of a former member's anew in its own name. By
+// mayAdopt reports whether a host may write a former member's record that is there anew in its own name. By
 // placement writer it may not unless the directory places the key in its shard: the new version would
 // be later than a write that has seen the record, and hides it from another shard, or than a deletion
-// of that. What becomes of such a record Meet decides, which looks soon.
+// of that. What becomes of such a record Meet decides, which looks soon; tombstones, at which it
+// does not look, a host may take.
 func (ns *Namespace) mayAdopt(set *Set, key []byte) bool {
 	if !ns.Writers() || set.Directory() {
 		return true

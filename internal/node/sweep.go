@@ -270,9 +270,10 @@ var (
 
 // adopt writes a record again in this node's own name, unless it is not held any
 // more, or comes too early: the record is from the future, this node's role begins
-// later, given by an admin whose clock is ahead, or the directory does not place the key here.
+// later, given by an admin whose clock is ahead, or the record is there and the directory does not
+// place the key here.
 func (set *Set) adopt(ctx context.Context, w *dbadapter.Write) error {
-	if !set.ns.mayAdopt(set, w.Record.Key) {
+	if set.Present(&w.Record.Record) && !set.ns.mayAdopt(set, w.Record.Key) {
 		return errLater
 	}
 	set.commits.Lock()
