@@ -66,7 +66,7 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 		return dbadapter.ErrClosed
 	}
 	for _, a := range arrivals {
-		if err := set.takes(); err != nil && a.way != bySync {
+		if err := set.takes(); err != nil && a.way != bySync && a.over == nil {
 			return err
 		}
 		defer set.tenure.entered(a.began)

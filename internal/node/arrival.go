@@ -24,7 +24,8 @@ type Arrival struct {
 	// noTerm if it was not under one list.
 	began placement.Term
 	way   way
-	// over, unless it is nil, is the version that must be held: each record is to take its place.
+	// over, unless it is nil, is the version that must be held: each record is to take its place, also
+	// where this node is a host of the shard no more.
 	over *dbadapter.Version
 	// What follows has one entry for each record. A verdict is there once the record was
 	// refused, or committed.

@@ -32,6 +32,8 @@ func (r *Remote) Entry(record *dbadapter.Record, shard placement.Shard) (*dbadap
 // The tombstone has the least version that takes the record's place: a later write of the key, of
 // which this host has not heard yet, stands. Its incarnation is its own: one of this node's would
 // supersede what this node wrote.
+//
+// A host of the shard no longer does so, too: what a former member wrote the hosts decline.
 func (set *Set) Recede(ctx context.Context, lost *dbadapter.Record) (bool, error) {
 	ns := set.ns
 	ns.updating.Lock()
@@ -58,7 +60,7 @@ func (set *Set) Recede(ctx context.Context, lost *dbadapter.Record) (bool, error
 		return false, err
 	}
 	a := set.arrived(members, ns.node.ID, 0, ns.node.Now(), []dbadapter.Hashed{writes[0].Record})
-	a.way, a.began, a.over = byRoute, set.tenure.term(), &lost.Version
+	a.way, a.began, a.over = byRoute, noTerm, &lost.Version
 	if err := set.let(ctx, set.past(), a); errors.Is(err, dbadapter.ErrConflict) {
 		return false, nil
 	} else if err != nil {

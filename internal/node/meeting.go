@@ -146,7 +146,7 @@ func (w *ByWriter) decide(ctx context.Context, set *Set, key []byte) (verdict, e
 	if fate == directory.Recede {
 		w.meetings.hasLost(number, key, held.Version)
 	}
-	if !at.Sure && !former || at.Record == nil || at.Record.Version != held.Version {
+	if !holds(&at, held, former) {
 		return undecided, nil
 	}
 	if w.meetings.lostAs(number, key) == held.Version {
@@ -159,6 +159,15 @@ func (w *ByWriter) decide(ctx context.Context, set *Set, key []byte) (verdict, e
 		return decided, w.restore(ctx, own, held, found.Entry)
 	}
 	return found.verdict, nil
+}
+
+// holds reports whether a record is what the hosts of its shard hold, for sure. A former member's they do not
+// take: it is enough that they hold no later one, also where this node is a host of the shard no more.
+func holds(at *LookedUp, held *dbadapter.Record, former bool) bool {
+	if former {
+		return at.Record == nil || at.Record.Version.Compare(held.Version) <= 0
+	}
+	return at.Sure && at.Record != nil && at.Record.Version == held.Version
 }
 
 // foundOf is what was found of a key, and what that is for its record if it stays.
