@@ -56,10 +56,12 @@ type looking struct {
 	rest   time.Duration // no look goes on before
 	open   bool          // this look has left something open
 	again  time.Duration // when it is wanted again for that; 0: it is not
-	verify bool          // this look has verified where the locator is not sure that a key is here
-	next   time.Duration // one that begins from then on does that: it reads what the locator has on disk
-	pause  time.Duration // from the end of a look until then
-	absent map[string]absence
+	verify bool          // this look verifies where the locator is not sure that a key is here
+	// verified is up to which key it has: a look that has no room for a key goes on before it.
+	verified []byte
+	next     time.Duration // one that begins from then on does that: it reads what the locator has on disk
+	pause    time.Duration // from the end of a look until then
+	absent   map[string]absence
 	// lost are the versions of records that have lost against other first writes, and cannot recede yet.
 	lost map[string]dbadapter.Version
 }
@@ -224,11 +226,12 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 	m.mu.Lock()
 	if !l.under && l.wanted {
 		l.wanted, l.under, l.after, l.open = false, true, nil, false
-		if l.verify = begun >= l.next; l.verify {
+		if l.verify, l.verified = begun >= l.next, nil; l.verify {
 			l.next = begun + meetingsAgain
 		}
 	}
-	under, after, verify := l.under, l.after, l.verify
+	under, after, verified, last := l.under, l.after, l.verified, []byte(nil)
+	verify := l.verify
 	if !under && l.open && l.again == 0 { // a key whose wait is over is left to another host
 		l.leaveOpen(begun)
 	}
@@ -236,7 +239,10 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 	if !under {
 		return nil
 	}
-	lost, open, whole, err := m.lost(t, after, verify)
+	lost, open, whole, err := m.lost(t, after, func(key []byte) bool {
+		last = append(last[:0], key...)
+		return verify && bytes.Compare(key, verified) > 0
+	})
 	if err != nil {
 		return err
 	}
@@ -246,6 +252,9 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 	}
 	m.mu.Lock()
 	l.open, l.wanted = l.open || open, l.wanted || wrong
+	if bytes.Compare(last, verified) > 0 {
+		l.verified = last
+	}
 	m.mu.Unlock()
 	for i, key := range lost {
 		v, err := decide(key)
@@ -289,14 +298,14 @@ func (l *looking) leaveOpen(now time.Duration) {
 }
 
 // lost are the next keys that the directory places elsewhere; open: of a key among those that
-// were passed the locator could not tell; whole: there are no more. With verify the others are to be
-// verified.
-func (m *meetings) lost(t *lookThrough, after []byte, verify bool) (lost [][]byte, open, whole bool, err error) {
+// were passed the locator could not tell; whole: there are no more. The others are to be verified if verify
+// says so.
+func (m *meetings) lost(t *lookThrough, after []byte, verify func(key []byte) bool) (lost [][]byte, open, whole bool, err error) {
 	for key, err := range t.keys(after) {
 		if err != nil {
 			return nil, open, false, err
 		}
-		elsewhere, known := t.elsewhere(key, verify)
+		elsewhere, known := t.elsewhere(key, verify(key))
 		open = open || !known
 		if !elsewhere {
 			continue

@@ -83,6 +83,19 @@ func newLooked(records int) *looked {
 	return k
 }
 
+// What a look has verified it does not verify again where it goes on before a key for which there was no room.
+func TestLooksVerifyOnce(t *testing.T) {
+	k := newLooked(3)
+	k.verdicts[k.records[1]] = func() (verdict, error) { return noRoom, nil }
+	k.m.met(1)
+	for range 30 {
+		k.look(t)
+	}
+	if k.scans < 20 || k.verified != 1 {
+		t.Errorf("%d times in %d looks", k.verified, k.scans)
+	}
+}
+
 // A look goes on where the last one has ended: records that cannot be decided, as many as are
 // remembered at once, hide none that follow them, and are looked at again.
 func TestLooksGoOn(t *testing.T) {
