@@ -246,7 +246,9 @@ func (w *ByWriter) restore(ctx context.Context, own *Remote, held, entry *dbadap
 	what := RestoredLost
 	if entry != nil {
 		seen = append(seen, entry)
-		what = RestoredHidden
+		if entry.Version.Compare(held.Version) > 0 { // or else it is not what hid the record: its own was lost
+			what = RestoredHidden
+		}
 	}
 	record, err := own.Make(Draft{Record: dbadapter.Record{Key: held.Key, Value: held.Value, Expires: held.Expires}, Seen: seen})
 	if err != nil {
