@@ -35,23 +35,41 @@ func (r *Remote) Entry(record *dbadapter.Record, shard placement.Shard) (*dbadap
 //
 // A host of the shard no longer does so, too: what a former member wrote the hosts decline.
 func (set *Set) Recede(ctx context.Context, lost *dbadapter.Record) (bool, error) {
+	version, err := set.leastBehind(lost)
+	if err != nil {
+		return false, err
+	}
+	placed, err := set.over(ctx, lost, &dbadapter.Record{Key: lost.Key, Deleted: true, Version: version})
+	if errors.Is(err, dbadapter.ErrConflict) {
+		return false, nil
+	}
+	return placed, err
+}
+
+// leastBehind is the least version of this node's own that may take the place of a record that is held:
+// later than that, and than what this node has promised to hold all up to. Its incarnation is drawn. ErrDenied:
+// this node has no right to write.
+func (set *Set) leastBehind(held *dbadapter.Record) (v dbadapter.Version, err error) {
 	ns := set.ns
 	ns.updating.Lock()
-	clock := max(lost.Version.Clock, set.vouching.mark.Floor, set.vouching.mark.Pledged) + 1
+	v.Clock = max(held.Version.Clock, set.vouching.mark.Floor, set.vouching.mark.Pledged) + 1
 	ns.updating.Unlock()
-	members := ns.Members()
-	if !members.Policy().Unsigned {
-		least, ok := members.WritesFrom(ns.self, clock)
+	if members := ns.Members(); !members.Policy().Unsigned {
+		least, ok := members.WritesFrom(ns.self, v.Clock)
 		if !ok {
-			return false, fmt.Errorf("%w: this node has no right to write at %s", ErrDenied, clock.Time().UTC().Format(time.RFC3339))
+			return v, fmt.Errorf("%w: this node has no right to write at %s", ErrDenied, v.Clock.Time().UTC().Format(time.RFC3339))
 		}
-		clock = least
+		v.Clock = least
 	}
-	tombstone := dbadapter.Record{
-		Key: lost.Key, Deleted: true,
-		Version: dbadapter.Version{Clock: clock, Writer: ns.self, Incarnation: ns.node.Random(ForNonce)},
-	}
-	hashed, err := dbadapter.Hash(set.Keys.Hasher, tombstone)
+	v.Writer, v.Incarnation = ns.self, ns.node.Random(ForNonce)
+	return v, nil
+}
+
+// over puts a record of this node's in the place of one that is held, also at a host of the shard no
+// more. false: it is not admitted, as one that is sent from elsewhere would not be. dbadapter.ErrConflict:
+// another one is held by now.
+func (set *Set) over(ctx context.Context, held, r *dbadapter.Record) (bool, error) {
+	hashed, err := dbadapter.Hash(set.Keys.Hasher, *r)
 	if err != nil {
 		return false, err
 	}
@@ -59,11 +77,9 @@ func (set *Set) Recede(ctx context.Context, lost *dbadapter.Record) (bool, error
 	if err := set.authorize(writes); err != nil {
 		return false, err
 	}
-	a := set.arrived(members, ns.node.ID, 0, ns.node.Now(), []dbadapter.Hashed{writes[0].Record})
-	a.way, a.began, a.over = byRoute, noTerm, &lost.Version
-	if err := set.let(ctx, set.past(), a); errors.Is(err, dbadapter.ErrConflict) {
-		return false, nil
-	} else if err != nil {
+	a := set.arrived(set.ns.Members(), set.ns.node.ID, 0, set.ns.node.Now(), []dbadapter.Hashed{writes[0].Record})
+	a.way, a.began, a.over = byRoute, noTerm, &held.Version
+	if err := set.let(ctx, set.past(), a); err != nil {
 		return false, err
 	}
 	return a.verdicts[0].Reason == 0 && a.verdicts[0].Result == dbadapter.Applied, nil

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/hlc"
 )
 
 // Swept is what a sweep did.
@@ -264,7 +263,7 @@ func (set *Set) raiseFloor(floor dbadapter.Timestamp, era uint64) error {
 
 // Why a sweep does not adopt a record.
 var (
-	errLater     = errors.New("this node may not write a version of now yet, or the directory places the key elsewhere")
+	errLater     = errors.New("this node may not write the record in its own name yet")
 	errElsewhere = errors.New("the record is not held any more")
 )
 
@@ -272,48 +271,38 @@ var (
 // more, or comes too early: the record is from the future, this node's role begins
 // later, given by an admin whose clock is ahead, or the record is there and the directory does not
 // place the key here.
+//
+// It has the least version that takes the record's place: a write of now would win over all that
+// members have written since the record, and have not heard of it. A host of the shard no longer
+// adopts, too: the hosts would decline what it holds.
 func (set *Set) adopt(ctx context.Context, w *dbadapter.Write) error {
 	if set.Present(&w.Record.Record) && !set.ns.mayAdopt(set, w.Record.Key) {
 		return errLater
 	}
-	set.commits.Lock()
-	defer set.commits.Unlock()
-	if set.tenure.ended() {
-		return dbadapter.ErrClosed
-	}
-	snap, err := set.Store.Snapshot()
-	if err != nil {
+	held, err := set.Held(w.Record.Key)
+	switch {
+	case err != nil:
 		return err
-	}
-	held, err := snap.Get(w.Record.Key)
-	snap.Close()
-	if err != nil || held.Version != *w.If {
+	case held == nil || held.Version != *w.If:
 		return errElsewhere
 	}
 	r := held.Clone()
 	r.Signature, r.Signer = nil, 0
-	set.ns.clock.Observe(hlc.Timestamp(held.Version.Clock))
-	if r.Version, err = set.ns.nextVersion(); err != nil {
-		return errLater
-	}
-	r.Replace(&held)
-	hashed, err := dbadapter.Hash(set.Keys.Hasher, r)
-	if err != nil {
-		return err
-	}
-	writes := []dbadapter.Write{{Record: hashed, If: w.If}}
-	if err := set.authorize(writes); errors.Is(err, ErrDenied) {
+	if r.Version, err = set.leastBehind(held); errors.Is(err, ErrDenied) {
 		return errLater
 	} else if err != nil {
 		return err
 	}
-	// A host of the shard no longer adopts, too: the hosts would decline what it holds. What
-	// has become of a commit that failed is not known.
-	defer set.tenure.entered(noTerm)
-	outcomes, err := set.Store.Apply(ctx, writes)
-	if err != nil {
+	r.Replace(held)
+	switch placed, err := set.over(ctx, held, &r); {
+	case errors.Is(err, dbadapter.ErrConflict):
+		return errElsewhere
+	case errors.Is(err, ErrDenied):
+		return errLater
+	case err != nil:
 		return err
+	case !placed:
+		return errLater
 	}
-	set.written(writes, outcomes)
 	return nil
 }
