@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -251,7 +252,7 @@ func (w *Written) Last(f *WrittenFinal) {
 		if o.key != f.Key || !o.ack || w.lost(o) {
 			continue
 		}
-		if w.misses(stands, o) {
+		if w.misses(stands, o) && !w.overtaken(o) {
 			w.found.say(Durable, -1, f.Key, "%s was acknowledged, and %s stands", stamp{version: o.version, deleted: o.deletes, content: o.content}, what(stands))
 		}
 		if !o.deletes && (stands == nil || stands.Version != o.version) && !w.told(o) {
@@ -272,15 +273,23 @@ func (w *Written) acknowledged(v dbadapter.Version) bool {
 }
 
 // halfDeleted reports whether a deletion of an entry's key was not acknowledged, or may be lost with the
-// nodes that held it: it may have deleted the record, and not the entry.
+// nodes that held it, or the entry's tombstone alone: it may have deleted the record, and not the entry.
 func (w *Written) halfDeleted(f *WrittenFinal) bool {
 	for i := range w.ops {
 		o := &w.ops[i]
-		if o.key == f.Key && o.deletes && (!o.ack || w.lost(o)) && !o.refused && o.version.Clock > f.Entry.Version.Clock {
+		if o.key == f.Key && o.deletes && (!o.ack || w.lost(o) || w.unled(o)) && !o.refused && o.version.Clock > f.Entry.Version.Clock {
 			return true
 		}
 	}
 	return false
+}
+
+// overtaken reports whether a later write of a deleted key has ended between entry and record: its entry,
+// which wins over the deletion's, leads to what its writer had seen.
+func (w *Written) overtaken(o *writtenOp) bool {
+	return o.deletes && slices.ContainsFunc(w.ops, func(p writtenOp) bool {
+		return p.key == o.key && !p.deletes && !p.ack && !p.refused && p.version.Clock > o.version.Clock
+	})
 }
 
 // told reports whether what became of a write is known: another one has seen it, or was asked for

@@ -58,6 +58,26 @@ func TestWritten(t *testing.T) {
 			w.Observed(0, &dbadapter.Record{Key: []byte("k"), Deleted: true, Version: v(2), Replaces: []dbadapter.Replaced{{Writer: v(1).Writer, Clock: v(1).Clock}}})
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(1, "")})
 		}, ""},
+		"an entry that a deletion has left whose tombstone is lost with a node": {func(w *Written) {
+			put(w, 1, "a", 0)
+			del := w.Asked("k", true, nil, time.Second)
+			w.Made(del, v(2))
+			w.Observed(0, &dbadapter.Record{Key: []byte("k"), Deleted: true, Version: v(2), Replaces: []dbadapter.Replaced{{Writer: v(1).Writer, Clock: v(1).Clock}}})
+			w.Acknowledged(del, v(2), []int{0}, 2*time.Second)
+			w.Removed(5)
+			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(1, "")})
+		}, ""},
+		"a record that a deletion had not seen, behind the entry of a write that has ended": {func(w *Written) {
+			put(w, 1, "a", 0)
+			w.Acknowledged(w.Asked("k", true, nil, time.Second), v(2), []int{0}, 2*time.Second)
+			w.Made(w.Asked("k", false, []byte("b"), time.Second), v(3))
+			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(3, ""), Records: map[int]*dbadapter.Record{1: rec(1, "a")}})
+		}, ""},
+		"the same, without such a write": {func(w *Written) {
+			put(w, 1, "a", 0)
+			w.Acknowledged(w.Asked("k", true, nil, time.Second), v(2), []int{0}, 2*time.Second)
+			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(1, ""), Records: map[int]*dbadapter.Record{1: rec(1, "a")}})
+		}, "durable"},
 		"a record elsewhere": {func(w *Written) {
 			put(w, 1, "a", 0)
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(1, ""), Records: map[int]*dbadapter.Record{1: rec(1, "a"), 2: rec(1, "a")}})
