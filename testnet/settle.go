@@ -69,6 +69,9 @@ func (r *runner) settle() error {
 			r.decide() // a shard may move meanwhile: the layout follows the last join after a while
 			return r.equal() && r.rested()
 		}); !done {
+			if err == nil {
+				r.violate(ruleEndless, -1, "all nodes were equal, and %s later they are not, or have not collected all", r.world.Now()-from-settled)
+			}
 			return err
 		}
 		if err := r.waited(); err != nil {
