@@ -69,9 +69,8 @@ func TestLooksAfterOthers(t *testing.T) {
 	}
 }
 
-// What the locator is not sure of is verified in a look once in ten minutes, however often there is
-// one; and again after a minute where the last one has left something open. A key that turns out
-// to be elsewhere is decided in the next look.
+// What the locator places in a shard is verified once in ten minutes, however often that is looked at, and
+// also while looks leave something open. A key that turns out to be elsewhere is decided in the next look.
 func TestLooksVerify(t *testing.T) {
 	k := newLooked(3)
 	every := func(d time.Duration) {
@@ -84,11 +83,12 @@ func TestLooksVerify(t *testing.T) {
 		t.Fatalf("%d times in %d looks of half an hour", k.verified, k.scans)
 	}
 	k.unknown = true
-	if every(10 * time.Minute); k.verified < 11 || k.verified > 14 {
+	if every(10 * time.Minute); k.verified != 4 {
 		t.Fatalf("%d times in ten minutes in which looks left something open", k.verified-3)
 	}
 	k.unknown, k.chance = false, k.records[1]
-	for range 12 { // two minutes
+	for range 60 { // ten minutes
+		k.m.met(1)
 		if k.look(t); len(k.asked) > 0 {
 			break
 		}

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -24,19 +23,21 @@ func (w *ByWriter) Meet(ctx context.Context) {
 			held[set.shard] = set
 		}
 	}
+	guesses := &guesses{w: w}
 	for _, number := range w.meetings.due(slices.Sorted(maps.Keys(held)), w.do.Steady()) {
 		set := held[number]
-		guesses := &guesses{w: w, held: number}
+		guesses.held = number
 		err := w.meetings.look(ctx, number, &lookThrough{
 			keys: func(after []byte) iter.Seq2[[]byte, error] { return set.keys(ctx, after) }, now: w.do.Steady,
-			elsewhere: guesses.elsewhere, verify: guesses.verify,
-			decide: func(key []byte) (verdict, error) { return w.decide(ctx, set, key) },
-			failed: func(err error) { w.do.Met(Undecided, number, err) },
+			elsewhere: guesses.elsewhere,
+			decide:    func(key []byte) (verdict, error) { return w.decide(ctx, set, key) },
+			failed:    func(err error) { w.do.Met(Undecided, number, err) },
 		})
 		if err != nil && ctx.Err() == nil {
 			w.do.Met(Unlooked, number, err)
 		}
 	}
+	guesses.verify()
 }
 
 // keys are those of the set's records behind one, without what was deleted or has expired.
@@ -56,15 +57,15 @@ func (set *Set) keys(ctx context.Context, after []byte) iter.Seq2[[]byte, error]
 	}
 }
 
-// guesses are the keys of a shard's records that the locator places there, perhaps by chance, or since
+// guesses are the keys of records that the locator places in their shard, perhaps by chance, or since
 // another key has the same index: a record whose entry was lost would be found by this node alone, or
-// by no reader for sure.
+// by no reader for sure. Those of all shards that are due are verified at once: that reads all that
+// the locator has on disk.
 type guesses struct {
-	w     *ByWriter
-	held  placement.Shard
-	of    directory.Guesses
-	wrong bool // some were
-	err   error
+	w    *ByWriter
+	held placement.Shard // that is looked at
+	of   directory.Guesses
+	in   []placement.Shard // the shards that they are of
 }
 
 // elsewhere reports whether the locator places a key, of which the shard has a record, elsewhere, or
@@ -87,21 +88,27 @@ func (g *guesses) elsewhere(key []byte, verify bool) (elsewhere, known bool) {
 }
 
 func (g *guesses) add(key []byte) {
+	if len(g.in) == 0 || g.in[len(g.in)-1] != g.held {
+		g.in = append(g.in, g.held)
+	}
 	g.of.Add(g.w.ns.ToldAs(key))
 	if g.of.Len() >= directory.MaxGuesses {
-		g.examine()
+		g.verify()
 	}
 }
 
-func (g *guesses) examine() {
+// verify has the locator look them up; where some are wrong, their shards are looked at once more.
+func (g *guesses) verify() {
 	n, err := g.w.do.Locator().Verify(&g.of)
-	g.of, g.wrong, g.err = directory.Guesses{}, g.wrong || n > 0, cmp.Or(g.err, err)
-}
-
-// verify has the locator look them up in what it has on disk; wrong: of some it says otherwise now.
-func (g *guesses) verify() (wrong bool, err error) {
-	g.examine()
-	return g.wrong, g.err
+	for _, s := range g.in {
+		if n > 0 {
+			g.w.meetings.met(s)
+		}
+		if err != nil {
+			g.w.do.Met(Unlooked, s, err)
+		}
+	}
+	g.of, g.in = directory.Guesses{}, nil
 }
 
 // decide does what becomes of a record that the directory places in another shard, or in none.

@@ -56,7 +56,7 @@ type looking struct {
 	rest   time.Duration // no look goes on before
 	open   bool          // this look has left something open
 	again  time.Duration // when it is wanted again for that; 0: it is not
-	verify bool          // this look verifies where the locator is not sure that a key is here
+	verify bool          // this look has what the locator places here verified
 	// verified is up to which key it has: a look that has no room for a key goes on before it.
 	verified []byte
 	next     time.Duration // one that begins from then on does that: it reads what the locator has on disk
@@ -170,9 +170,9 @@ func (m *meetings) room() int {
 // lookThrough is what a look at a shard needs.
 type lookThrough struct {
 	keys func(after []byte) iter.Seq2[[]byte, error] // of its records, ascending
-	// elsewhere is asked of each; with verify, those that seem to be here are to be verified.
+	// elsewhere is asked of each; with verify, those that seem to be here are to be verified, behind
+	// the look.
 	elsewhere func(key []byte, verify bool) (elsewhere, known bool)
-	verify    func() (wrong bool, err error) // wrong: of some of them elsewhere says otherwise now
 	decide    func(key []byte) (verdict, error)
 	failed    func(error) // a decision
 	now       func() time.Duration
@@ -227,7 +227,7 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 	if !l.under && l.wanted {
 		l.wanted, l.under, l.after, l.open = false, true, nil, false
 		if l.verify, l.verified = begun >= l.next, nil; l.verify {
-			l.next = begun + meetingsAgain
+			l.next = begun + meetingsEvery
 		}
 	}
 	under, after, verified, last := l.under, l.after, l.verified, []byte(nil)
@@ -246,12 +246,8 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 	if err != nil {
 		return err
 	}
-	wrong, err := t.verify()
-	if err != nil {
-		return err
-	}
 	m.mu.Lock()
-	l.open, l.wanted = l.open || open, l.wanted || wrong
+	l.open = l.open || open
 	if bytes.Compare(last, verified) > 0 {
 		l.verified = last
 	}
@@ -275,9 +271,6 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		l.under, l.after = false, nil
-		if l.verify && !l.open {
-			l.next = t.now() + meetingsEvery
-		}
 		if !l.wanted && !l.open {
 			l.lost = nil
 		}
