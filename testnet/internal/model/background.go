@@ -145,10 +145,11 @@ func (p *process) refused(err error) {
 func (p *process) time() time.Time { return Epoch.Add(p.node.world.Now()) }
 
 // knows reports whether the node has an address of another: up to fewNodes nodes
-// know all others, more know those at distances of powers of two.
+// know all others, and so do those of a namespace that is cut into shards, as any of them may be a host;
+// more know those at distances of powers of two.
 func (n *Node) knows(id node.ID) bool {
 	all := len(n.cluster.nodes)
-	if all <= fewNodes {
+	if all <= fewNodes || n.cluster.Rule != nil {
 		return true
 	}
 	ahead := (n.cluster.byID[id].number - n.number + all) % all

@@ -95,7 +95,8 @@ const (
 	greetings       = 64
 	syncMemory      = 1 << 30
 	// fewNodes is the most nodes of a run in which every node knows the address
-	// of every other; in larger runs each knows those at distances of powers of two.
+	// of every other, shards or not; in larger runs without shards each knows those at distances of
+	// powers of two.
 	fewNodes = 12
 	// auditLook is how long after a sync a node looks whether that calls for an audit.
 	auditLook = time.Second
