@@ -91,3 +91,17 @@ func (c *writerCluster) scanned(i int, key string) (values []string) {
 	}
 	return values
 }
+
+// firstWrite makes the record and the entry of a node's first write of a key, with the value "first",
+// and hands over neither; remote and entries are the sets that they are for.
+func (c *writerCluster) firstWrite(i int, key string) (remote *node.Remote, record *dbadapter.Record, entries *node.Remote, entry *dbadapter.Record) {
+	c.t.Helper()
+	core := c.spaces[i].core
+	own := core.OwnShard([]byte(key))
+	remote, entries = core.RemoteIn([]byte(key), own), core.RemoteIn([]byte(key), core.Entries([]byte(key)))
+	record, err := remote.Make(node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte("first")}})
+	c.must(err)
+	entry, err = entries.Entry(record, own)
+	c.must(err)
+	return remote, record, entries, entry
+}

@@ -94,12 +94,8 @@ func TestFollowsWhereTheRecordMayBe(t *testing.T) {
 	c := newWriterCluster(t, 4)
 	b, a, away, key := c.firstWriters() // away and b host b's shard
 	own, ns := c.spaces[b].core.OwnShard([]byte(key)), c.spaces[b]
-	remote, entries := ns.core.RemoteIn([]byte(key), own), ns.core.RemoteIn([]byte(key), ns.core.Entries([]byte(key)))
-	record, err := remote.Make(node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte("first")}})
-	c.must(err)
-	entry, err := entries.Entry(record, own)
-	c.must(err)
-	_, err = c.spaces[away].core.RemoteIn([]byte(key), own).HoldHere(t.Context(), record, true)
+	_, record, entries, entry := c.firstWrite(b, key)
+	_, err := c.spaces[away].core.RemoteIn([]byte(key), own).HoldHere(t.Context(), record, true)
 	c.must(err)
 	c.part(away)
 	time.Sleep(node.CurrentFor + 500*time.Millisecond) // the other host is not sure any more

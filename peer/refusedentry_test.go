@@ -34,12 +34,8 @@ func TestFollowsWhatWasRefusedFor(t *testing.T) {
 	c := newWriterCluster(t, 4)
 	a, b, _, key := c.firstWriters() // both have the entry; a has no part in b's shard
 	own, ns := c.spaces[b].core.OwnShard([]byte(key)), c.spaces[b]
-	remote, entries := ns.core.RemoteIn([]byte(key), own), ns.core.RemoteIn([]byte(key), ns.core.Entries([]byte(key)))
-	record, err := remote.Make(node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte("first")}})
-	c.must(err)
-	entry, err := entries.Entry(record, own)
-	c.must(err)
-	_, err = ns.follows.byWriter.HandOver(t.Context(), entries, entry, 1)
+	remote, record, entries, entry := c.firstWrite(b, key)
+	_, err := ns.follows.byWriter.HandOver(t.Context(), entries, entry, 1)
 	c.must(err)
 	_, err = ns.follows.byWriter.HandOver(t.Context(), remote, record, 1)
 	c.must(err)

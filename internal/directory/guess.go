@@ -57,7 +57,7 @@ func (l *Locator) verify(p *part, indices []dbadapter.Index) (wrong int, err err
 		return 0, err
 	}
 	slices.Sort(indices)
-	rest, several := once(indices)
+	rest, several := distinct(indices)
 	var strangers []dbadapter.Index
 	for x := range merge(c.base, c.over) {
 		for len(rest) > 0 && rest[0] < x.index() {
@@ -94,8 +94,8 @@ func (l *Locator) verify(p *part, indices []dbadapter.Index) (wrong int, err err
 	return wrong, nil
 }
 
-// once returns each index once, ascending, and those of them that are there more than once.
-func once(sorted []dbadapter.Index) (each, several []dbadapter.Index) {
+// distinct returns each index once, ascending, and those of them that are there more than once.
+func distinct(sorted []dbadapter.Index) (each, several []dbadapter.Index) {
 	for i, index := range sorted {
 		if i == 0 || index != sorted[i-1] {
 			each = append(each, index)

@@ -68,7 +68,7 @@ func (ns *Namespace) NewByWriter(do WriterDriver) *ByWriter {
 }
 
 // mayAdopt reports whether a host may write a former member's record that is there anew in its own name. By
-// placement writer it may not unless the directory places the key in its shard: the new version would
+// placement writer it may not unless the directory places the key in its shard: the new version may
 // be later than a write that has seen the record, and hides it from another shard, or than a deletion
 // of that. What becomes of such a record Meet decides, which looks soon; tombstones, at which it
 // does not look, a host may take.

@@ -187,8 +187,8 @@ func (w *ByWriter) writtenIn(ctx context.Context, key []byte, own []dbadapter.Ve
 }
 
 // others are the entries that hosts hold of a key, or have held when they refused that of an earlier
-// try, but for those of this write itself, if one of them leads to a record, or may, and the shard of that. The write has seen that
-// record and is to take its place, which it can in its shard alone. From elsewhere, where the own
+// try, but for those of this write itself, if one of them leads to a record, or may, and the shard of
+// that. The write has seen that record and is to take its place, which it can in its shard alone. From elsewhere, where the own
 // entries are for, it would hide it: the record could come back, once the entry was deleted and
 // collected, over a deletion that has seen it.
 func (w *ByWriter) others(ctx context.Context, key []byte, own []dbadapter.Version, named []*dbadapter.Record) (shard placement.Shard, others []*dbadapter.Record, err error) {

@@ -221,9 +221,9 @@ func (w *ByWriter) found(ctx context.Context, key []byte, held placement.Shard) 
 	return f, nil
 }
 
-// lasted reports whether an entry, or that there is none, has led to no record of a key for AbsentFor, and
-// gives the verdict if it has not. The time is by a clock that never runs fast: a step of the machine's
-// would end the wait.
+// lasted reports whether this node has known for AbsentFor that the key's entry has this version, or that
+// the key has no entry (the zero version), and that it leads to no record as late; if not, lasted sets
+// the verdict. It goes by a clock that never runs fast: a step of the machine's would end the wait.
 func (w *ByWriter) lasted(f *foundOf, held placement.Shard, key []byte, entry dbadapter.Version) bool {
 	now := w.do.Steady()
 	since, noted := w.meetings.absentSince(held, key, entry, now)

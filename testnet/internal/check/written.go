@@ -275,13 +275,9 @@ func (w *Written) acknowledged(v dbadapter.Version) bool {
 // halfDeleted reports whether a deletion of an entry's key was not acknowledged, or may be lost with the
 // nodes that held it, or the entry's tombstone alone: it may have deleted the record, and not the entry.
 func (w *Written) halfDeleted(f *WrittenFinal) bool {
-	for i := range w.ops {
-		o := &w.ops[i]
-		if o.key == f.Key && o.deletes && (!o.ack || w.lost(o) || w.unled(o)) && !o.refused && o.version.Clock > f.Entry.Version.Clock {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.ops, func(o writtenOp) bool {
+		return o.key == f.Key && o.deletes && (!o.ack || w.lost(&o) || w.unled(&o)) && !o.refused && o.version.Clock > f.Entry.Version.Clock
+	})
 }
 
 // overtaken reports whether a later write of a deleted key has ended between entry and record: its entry,
