@@ -39,9 +39,8 @@ type following struct {
 	now     func() time.Duration // a wakeful clock, but for tests
 	steady  func() time.Duration // one that never runs fast, but for tests
 	// ask asks a host, which may be this node: feedOf, but for tests; nil: it does not tell of the set.
-	ask     func(ctx context.Context, id node.ID, m directory.Message) (directory.Message, error)
-	turns   followTurns
-	working atomic.Bool
+	ask   func(ctx context.Context, id node.ID, m directory.Message) (directory.Message, error)
+	turns followTurns
 
 	mu      sync.Mutex      // guards what follows
 	tellers *node.Tellers   // of which the locator has heard
@@ -147,12 +146,7 @@ func (n *Node) followAll() {
 				ns.heedTellers()
 				ns.followDue()
 				ns.follows.logHosts(ns)
-				if run := ns.follows.locator.Work(); run != nil && !ns.follows.working.Swap(true) {
-					ns.request(func() {
-						defer ns.follows.working.Store(false)
-						ns.work(run)
-					})
-				}
+				ns.workDue()
 				if ns.follows.byWriter != nil && !ns.follows.meeting.Swap(true) {
 					ns.request(func() {
 						defer ns.follows.meeting.Store(false)
@@ -164,11 +158,17 @@ func (n *Node) followAll() {
 	}
 }
 
-// work does a piece of the locator's work.
-func (ns *Namespace) work(run func() error) {
-	if err := run(); err != nil {
-		ns.node.refusals.write(ns.node.log, slog.LevelWarn, "what is known of the directory could not be written, and it is tried again", logNamespace(ns), logError(err))
+// workDue does the locator's work, if there is some and none is under way, beside its caller.
+func (ns *Namespace) workDue() {
+	run := ns.follows.locator.Work()
+	if run == nil {
+		return
 	}
+	ns.request(func() {
+		if err := run(); err != nil {
+			ns.node.refusals.write(ns.node.log, slog.LevelWarn, "what is known of the directory could not be written, and it is tried again", logNamespace(ns), logError(err))
+		}
+	})
 }
 
 // heedTellers tells the locator which hosts the directory has.

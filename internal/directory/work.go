@@ -11,8 +11,8 @@ import (
 
 // Work returns what is to be done in the background, or nil: it writes copies to disk, reads
 // those that are in doubt, and builds a new base of the index. A driver runs it beside everything
-// else, one at a time, and asks again after it. It returns an error of the disk; then it is
-// to be asked later.
+// else, and asks again after it: until what it returned has been run, Work returns nil. It returns
+// an error of the disk; then it is to be asked later.
 func (l *Locator) Work() func() error {
 	l.feeding.Lock()
 	defer l.feeding.Unlock()
