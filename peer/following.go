@@ -193,11 +193,11 @@ func (ns *Namespace) followDue() {
 			return
 		}
 		ns.request(func() {
-			waited, err := ns.followHost(ns.ctx, id, turn.waits && ns.node.limits.IdleTimeout >= 2*directory.MaxWait)
-			if waited && err == nil {
+			again, err := ns.followHost(ns.ctx, id, turn.waits && ns.node.limits.IdleTimeout >= 2*directory.MaxWait)
+			if again && err == nil {
 				ns.node.pause(followPause)
 			}
-			f.turns.ended(id, turn, howFollowed(waited, err), f.now())
+			f.turns.ended(id, turn, howFollowed(again, err), f.now())
 			if ns.ctx.Err() != nil {
 				return
 			}
@@ -272,10 +272,9 @@ func waitForNews(ctx context.Context) node.Waiter {
 	}
 }
 
-// followHost asks one host. wait: the first poll may wait there for news. waited reports whether
-// it has, or has brought some: then the next poll may follow at once, and else the host answers
-// without waiting.
-func (ns *Namespace) followHost(ctx context.Context, id node.ID, wait bool) (waited bool, err error) {
+// followHost asks one host. wait: the first poll may wait there for news. again reports whether the
+// next one may follow at once (directory.Turn.Again).
+func (ns *Namespace) followHost(ctx context.Context, id node.ID, wait bool) (again bool, err error) {
 	f := ns.follows
 	ask := func(m directory.Message) (directory.Message, error) {
 		ctx, cancel := context.WithTimeout(ctx, followPatience)
@@ -289,10 +288,10 @@ func (ns *Namespace) followHost(ctx context.Context, id node.ID, wait bool) (wai
 			err = told
 		}
 		if err != nil {
-			return turn.Waited(), err
+			return turn.Again(), err
 		}
 	}
-	return turn.Waited(), nil
+	return turn.Again(), nil
 }
 
 // feedOf asks a host, which may be this node; nil: it does not tell of the set.

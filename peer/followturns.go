@@ -115,18 +115,18 @@ const (
 	followFailed   followed = iota
 	followBusy              // it has said that it cannot answer now
 	followAnswered          // at once
-	followWaited            // as late as it was to, or with news, so that it can be asked again at once
+	followAgain             // as late as it was to, or with news, so that it can be asked again at once
 )
 
 // howFollowed says how a host was asked whose answers have ended with err.
-func howFollowed(waited bool, err error) followed {
+func howFollowed(again bool, err error) followed {
 	switch {
 	case errors.Is(err, ErrBusy):
 		return followBusy
 	case err != nil:
 		return followFailed
-	case waited:
-		return followWaited
+	case again:
+		return followAgain
 	}
 	return followAnswered
 }
@@ -149,7 +149,7 @@ func (t *followTurns) ended(id node.ID, turn *followTurn, how followed, now time
 		return
 	case followBusy:
 		turn.due = now + followTick // it is there: what it tells is not to become stale
-	case followWaited:
+	case followAgain:
 		turn.due = now
 	default:
 		turn.due = turn.begun + followEvery

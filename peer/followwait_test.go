@@ -25,9 +25,9 @@ func TestPollsWaitForNews(t *testing.T) {
 	var polls sync.WaitGroup
 	for _, id := range tellers.All {
 		polls.Go(func() {
-			waited, err := ns.followHost(t.Context(), id, true)
-			if tells := slices.Contains(tellers.Of[ns.core.Home([]byte(key))], id); err != nil || waited != tells {
-				t.Errorf("a host that tells of the key: %v; its answer was waited for: %v, %v", tells, waited, err)
+			again, err := ns.followHost(t.Context(), id, true)
+			if tells := slices.Contains(tellers.Of[ns.core.Home([]byte(key))], id); err != nil || again != tells {
+				t.Errorf("a host that tells of the key: %v; the next poll may follow at once: %v, %v", tells, again, err)
 			}
 		})
 	}
@@ -83,7 +83,7 @@ func TestTurnsThatWait(t *testing.T) {
 		t.Fatalf("%d turns wait, of %d", len(waits), len(turns))
 	}
 	u.time += directory.MaxWait
-	u.ended(waits[0], turns[waits[0]], followWaited, u.time)
+	u.ended(waits[0], turns[waits[0]], followAgain, u.time)
 	if due := turns[waits[0]].due; due > u.time {
 		t.Errorf("it has waited, and is due in %v", due-u.time)
 	}
@@ -110,7 +110,7 @@ func TestBusyHostIsAskedAgainSoon(t *testing.T) {
 			t.Errorf("%v: %d, want %d", err, got, want)
 		}
 	}
-	if got := howFollowed(true, nil); got != followWaited {
+	if got := howFollowed(true, nil); got != followAgain {
 		t.Errorf("with news: %d", got)
 	}
 }

@@ -16,19 +16,20 @@ var ErrNoNews = errors.New("the answer to a poll is no news")
 type Turn struct {
 	locator *Locator
 	host    roster.ID
-	wait    bool // the first poll may wait at the host
+	waits   bool // polls may wait at the host
+	wait    bool // the next one may
 	polls   bool // a poll is next
 	over    bool
 	steps   int
 
-	asked  Message // nil: nothing yet
-	sent   time.Duration
-	waited bool
+	asked Message // nil: nothing yet
+	sent  time.Duration
+	again bool
 }
 
 // Follow begins a turn of a host. wait: the first poll may wait there for news.
 func (l *Locator) Follow(host roster.ID, wait bool) *Turn {
-	return &Turn{locator: l, host: host, wait: wait, polls: true}
+	return &Turn{locator: l, host: host, waits: wait, wait: wait, polls: true}
 }
 
 // Next is what to ask the host now, which Answered is told of; nil: the turn is over.
@@ -66,7 +67,7 @@ func (t *Turn) Answered(answer Message, now time.Duration) (err error) {
 		if err := t.locator.News(t.host, asked, news, t.sent); err != nil {
 			return err
 		}
-		t.waited = t.waited || asked.Wait && (len(news.Events) > 0 || now-t.sent >= MaxWait/2)
+		t.again = t.again || asked.Wait && (len(news.Events) > 0 || now-t.sent >= MaxWait/2) || t.waits && asked.All && news.All
 		t.polls = news.More
 	case *Take:
 		block, ok := answer.(*Block)
@@ -83,6 +84,7 @@ func (t *Turn) Answered(answer Message, now time.Duration) (err error) {
 	return nil
 }
 
-// Waited reports whether the first poll has waited, or has brought news: then the next turn may follow at
-// once, and else the host answers without waiting.
-func (t *Turn) Waited() bool { return t.waited }
+// Again reports whether the next turn may follow at once: a poll has waited, or has brought news, or
+// could not wait, since it asked for all that the host says, as the first one does; what is new after
+// that is told to the next one. Else the host answers without waiting.
+func (t *Turn) Again() bool { return t.again }

@@ -55,8 +55,8 @@ func kinds(asked []Message) (all string) {
 func TestTurn(t *testing.T) {
 	d := lone(t)
 	first, asked, err := d.turn(true, d.says)
-	if got := kinds(asked); err != nil || got != "ptp" || asked[0].(*Poll).Wait || first.Waited() {
-		t.Fatalf("%s, %+v, waited %t, %v", got, asked[0], first.Waited(), err)
+	if got := kinds(asked); err != nil || got != "ptp" || asked[0].(*Poll).Wait || !first.Again() {
+		t.Fatalf("%s, %+v, again %t, %v", got, asked[0], first.Again(), err)
 	}
 	for work := d.node.Work(); work != nil; work = d.node.Work() {
 		if err := work(); err != nil {
@@ -67,22 +67,28 @@ func TestTurn(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	turn, asked, err := d.turn(true, d.says)
-	if got := kinds(asked); err != nil || got != "p" || !asked[0].(*Poll).Wait || turn.Waited() {
-		t.Errorf("without news: %s, %+v, waited %t, %v", got, asked[0], turn.Waited(), err)
+	if got := kinds(asked); err != nil || got != "p" || !asked[0].(*Poll).Wait || turn.Again() {
+		t.Errorf("without news: %s, %+v, again %t, %v", got, asked[0], turn.Again(), err)
 	}
 	d.hosts[honest].Set(0, 5000, 2)
-	if turn, asked, err = d.turn(true, d.says); err != nil || len(asked) != 1 || !turn.Waited() {
-		t.Errorf("with news: %d questions, waited %t, %v", len(asked), turn.Waited(), err)
+	if turn, asked, err = d.turn(true, d.says); err != nil || len(asked) != 1 || !turn.Again() {
+		t.Errorf("with news: %d questions, again %t, %v", len(asked), turn.Again(), err)
 	}
 	if turn, _, err = d.turn(true, func(m Message) Message {
 		d.now += MaxWait
 		return d.says(m)
-	}); err != nil || !turn.Waited() {
-		t.Errorf("a host that has let it wait: %t, %v", turn.Waited(), err)
+	}); err != nil || !turn.Again() {
+		t.Errorf("a host that has let it wait: %t, %v", turn.Again(), err)
 	}
 	d.hosts[honest].Set(0, 5001, 2)
-	if turn, asked, err = d.turn(false, d.says); err != nil || asked[0].(*Poll).Wait || turn.Waited() {
-		t.Errorf("one that is not to wait: %+v, %t, %v", asked[0], turn.Waited(), err)
+	if turn, asked, err = d.turn(false, d.says); err != nil || asked[0].(*Poll).Wait || turn.Again() {
+		t.Errorf("one that is not to wait: %+v, %t, %v", asked[0], turn.Again(), err)
+	}
+	for _, wait := range []bool{true, false} {
+		d.node.hosts[honest].surveyed = false
+		if turn, asked, err = d.turn(wait, d.says); err != nil || !asked[0].(*Poll).All || turn.Again() != wait {
+			t.Errorf("one that asks for all, and is to wait, %t: %+v, %t, %v", wait, asked[0], turn.Again(), err)
+		}
 	}
 	d.hosts[honest].most = 1
 	for i := range Code(3) {
