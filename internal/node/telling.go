@@ -177,12 +177,14 @@ func (ns *Namespace) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// tell tells what the set says now, if this node is settled in it.
+// tell tells what the set says now, if this node is settled in it: also while it hands the set over as
+// a host of before. All that hold it are asked, and what one of them does not tell leaves open where
+// the set's keys are.
 func (set *Set) tell(ctx context.Context, t *telling) (err error) {
 	home := set.ns.rule.Place(set.shard)
 	indices, many := set.noted.take()
 	_, open := t.open[home]
-	if host, _ := set.isHost(set.ns.node.ID); !host || !set.settled() {
+	if !set.settled() {
 		if open {
 			t.host.Close(home)
 			delete(t.open, home)
