@@ -125,7 +125,11 @@ func (w *ByWriter) decide(ctx context.Context, set *Set, key []byte) (verdict, e
 	// What a former member wrote the other hosts do not take: it is for this one to decide, and they are
 	// not equal with it until then.
 	former := w.ns.Members().former(held)
-	if former && !w.ns.Members().Has(w.ns.node.ID, RoleWrite) || !former && !own.Settles(w.do.Connected) {
+	switch {
+	case former && !w.ns.Members().Has(w.ns.node.ID, RoleWrite):
+		return deferred, nil
+	case former, w.meetings.lostAs(number, key) == held.Version: // the host that others prefer may not know that it has
+	case !own.Settles(w.do.Connected):
 		return deferred, nil
 	}
 	found, err := w.found(ctx, key, number)
