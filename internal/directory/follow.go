@@ -111,7 +111,6 @@ func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) erro
 		return nil
 	}
 	f.sum.change(e.Index, e.Was, e.Is)
-	l.recent.told(mix(e.Home, e.Index), e.Is)
 	if e.Was == Shared || e.Is == Shared {
 		p.once.add(e.Index)
 	}
@@ -232,6 +231,7 @@ func (l *Locator) contradicts(p *part, index dbadapter.Index, was Code) (wrong, 
 func (l *Locator) fault(id roster.ID, p *part, format string, args ...any) error {
 	h := l.hosts[id]
 	h.faults++
+	h.fails(l.latest)
 	h.surveyed = false
 	if p == nil {
 		h.known = false

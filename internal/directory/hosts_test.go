@@ -2,6 +2,7 @@ package directory
 
 import (
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
@@ -105,4 +106,39 @@ func TestSharedOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What another host tells late, of an earlier write of a key and of its deletion, makes the key not nowhere
+// where it has just been written anew.
+func TestOldNewsHideNoWrite(t *testing.T) {
+	const key = hidden + 5000
+	d := newDuo(t, []roster.ID{liar, honest}) // and the liar does not lie here
+	d.rounds(40, d.order...)
+	d.node.Wrote(0, key, 2, d.now)
+	d.hosts[honest].Set(0, key, 2) // it has not told of that yet
+	for _, is := range []Code{2, Gone} {
+		d.hosts[liar].Set(0, key, is)
+		d.rounds(1, liar)
+	}
+	if a := d.node.Locate(0, key, d.now); a.Where != OneOf || a.Shard != 2 {
+		t.Errorf("within a second of the write: %+v", a)
+	}
+}
+
+// A host that has failed rests the longer the oftener it has, and begins anew after a time without.
+func TestFailuresLapse(t *testing.T) {
+	h := &host{}
+	for i := range 20 {
+		h.fails(time.Duration(i) * time.Minute)
+	}
+	if got := h.failed(time.Hour); got != 20 {
+		t.Errorf("%d failures count, of 20", got)
+	}
+	if got := h.failed(20*time.Minute + forgiven); got != 0 {
+		t.Errorf("an hour later %d count", got)
+	}
+	h.fails(24 * time.Hour)
+	if got := h.failed(24 * time.Hour); got != 1 {
+		t.Errorf("one a day counts as %d", got)
+	}
 }

@@ -58,7 +58,7 @@ func (l *Locator) Take(id roster.ID, now time.Duration) *Take {
 		if p.load != nil {
 			late := p.load.asked && now-p.load.when > 2*Fresh
 			if late {
-				l.hosts[p.load.host].late++
+				l.hosts[p.load.host].fails(now)
 			}
 			if late || l.silent(p.load.host, now) {
 				p.load = nil
@@ -93,21 +93,31 @@ func (l *Locator) wanted(p *part, id roster.ID, now time.Duration) bool {
 	if f == nil || !f.known || l.silent(id, now) || p.from != "" && !l.silent(p.from, now) {
 		return false
 	}
-	if n := l.hosts[id].failed(); n > 0 && now-f.since < min(maxRest, time.Second<<min(n, 20)) {
+	if n := l.hosts[id].failed(now); n > 0 && now-f.since < min(maxRest, time.Second<<min(n, 20)) {
 		return false
 	}
 	if p.has && now-f.since <= 2*Fresh && !p.surveyed(l) {
 		return false // another host may say what the copy says
 	}
 	for _, other := range p.hosts {
-		if o := p.feeds[other]; o.known && !l.silent(other, now) && l.hosts[other].failed() < l.hosts[id].failed() {
+		if o := p.feeds[other]; o.known && !l.silent(other, now) && l.hosts[other].failed(now) < l.hosts[id].failed(now) {
 			return false
 		}
 	}
 	return true
 }
 
-func (h *host) failed() int { return h.faults + h.late }
+// failed is how often a host has contradicted itself, or has not sent a set, lately.
+func (h *host) failed(now time.Duration) int {
+	if now-h.failing > forgiven {
+		return 0
+	}
+	return h.failures
+}
+
+func (h *host) fails(now time.Duration) {
+	h.failures, h.failing = h.failed(now)+1, now
+}
 
 func (p *part) surveyed(l *Locator) bool {
 	return !slices.ContainsFunc(p.hosts, func(id roster.ID) bool { return !l.hosts[id].surveyed })
@@ -166,7 +176,7 @@ func (l *Locator) TakeFailed(id roster.ID, home placement.Shard) {
 	p.load.asked = false
 	if p.load.fails++; p.load.fails >= maxFails {
 		p.load = nil
-		l.hosts[id].late++
+		l.hosts[id].fails(l.latest)
 	}
 }
 

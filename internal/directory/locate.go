@@ -162,7 +162,7 @@ func (l *Locator) Found(home placement.Shard, index dbadapter.Index, shard place
 }
 
 // recent are writes of this node, by key: in two generations, so that neither a put nor a get
-// looks through them.
+// looks through them. What a host tells meanwhile takes none of them back: it may be of before.
 type recent struct {
 	mu            sync.Mutex
 	writes, older map[uint64]written
@@ -206,17 +206,6 @@ func (r *recent) get(key uint64, now time.Duration) (placement.Shard, bool) {
 		w, ok = r.older[key]
 	}
 	return w.shard, ok && now <= w.until
-}
-
-// told forgets a write of which a host tells: what is told later is later than the write.
-func (r *recent) told(key uint64, is Code) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, writes := range []map[uint64]written{r.writes, r.older} {
-		if w, ok := writes[key]; ok && Code(w.shard) == is {
-			delete(writes, key)
-		}
-	}
 }
 
 func (r *recent) lost(now time.Duration) bool {

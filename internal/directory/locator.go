@@ -83,7 +83,8 @@ type host struct {
 	replied  bool          // answered holds
 	layout   uint64        // by which it was a host then
 	faults   int
-	late     int // blocks that did not come
+	failures int           // faults, and sets that did not come; they lapse (failed)
+	failing  time.Duration // the last of them
 }
 
 // part is what is known of one set of the directory.
