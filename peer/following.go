@@ -296,8 +296,8 @@ func (ns *Namespace) followHost(ctx context.Context, id node.ID, wait bool) (aga
 
 // feedOf asks a host, which may be this node; nil: it does not tell of the set.
 func (ns *Namespace) feedOf(ctx context.Context, id node.ID, m directory.Message) (directory.Message, error) {
-	if ID(id) == ns.node.self.id {
-		return ns.core.Tell(ctx, m, waitForNews(ctx))
+	if ID(id) == ns.node.self.id { // however long it takes to read a large set, to begin with
+		return ns.core.Tell(ns.ctx, m, waitForNews(ctx))
 	}
 	n := ns.node
 	n.metrics.routed.WithLabelValues("feed").Inc()
