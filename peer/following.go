@@ -118,6 +118,9 @@ func (ns *Namespace) openFollowing() (err error) {
 		ns.follows = nil
 		return fmt.Errorf("open what is known of the directory: %w", err)
 	}
+	if n := f.locator.Damaged(); n > 0 {
+		ns.node.log.Warn("copies of what is known of the directory are damaged, or could not be read: they are fetched anew", logNamespace(ns), slog.Int("copies", n))
+	}
 	return nil
 }
 
@@ -166,7 +169,7 @@ func (ns *Namespace) workDue() {
 	}
 	ns.request(func() {
 		if err := run(); err != nil {
-			ns.node.refusals.write(ns.node.log, slog.LevelWarn, "what is known of the directory could not be written, and it is tried again", logNamespace(ns), logError(err))
+			ns.node.refusals.write(ns.node.log, slog.LevelWarn, "copies of what is known of the directory could not be read or written: they are fetched anew, and written again", logNamespace(ns), logError(err))
 		}
 	})
 }

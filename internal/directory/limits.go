@@ -39,6 +39,9 @@ const (
 	leastOver  = 1 << 10
 	leastExact = 1 << 12
 
+	// maxUnsaved is how many sets in one piece of work may fail to be saved until it saves no more.
+	maxUnsaved = 4
+
 	// MaxLoads is how many sets are on their way at once: 50 MiB of rows at 10^8 keys in 256
 	// sets.
 	MaxLoads = 16

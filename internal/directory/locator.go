@@ -60,11 +60,12 @@ type Locator struct {
 	hosts  map[roster.ID]*host
 	parts  []*part
 
-	working bool          // under feeding
-	latest  time.Duration // that was heard of; under feeding
-	waits   time.Duration // since when a copy waits for a base, or 0; under feeding
-	took    time.Duration // the last build; under feeding
-	damaged int           // copies that were let go of since they did not say what they should
+	working bool            // under feeding
+	latest  time.Duration   // that was heard of; under feeding
+	waits   time.Duration   // since when a copy waits for a base, or 0; under feeding
+	took    time.Duration   // the last build; under feeding
+	damaged int             // copies that were let go of since they did not say what they should, or anything
+	tried   placement.Shard // the last set that was to be saved; under writing
 	recent  recent
 
 	leastOver, leastExact, maxSet int    // constants, but for tests
@@ -137,7 +138,7 @@ type feed struct {
 type pair struct{ ours, theirs Code }
 
 // New returns a Locator with the copies that are on disk; each is read. A copy that is
-// damaged is fetched anew.
+// damaged, or that cannot be read, is fetched anew.
 func New(c Config) (*Locator, error) {
 	index, err := locator.New(locator.Config{Shards: c.Shards, Seed: c.Seed, Workers: c.Workers})
 	if err != nil {
@@ -149,7 +150,8 @@ func New(c Config) (*Locator, error) {
 		l.parts = append(l.parts, p)
 		data, err := c.Disk.Read(p.name())
 		if err != nil {
-			return nil, fmt.Errorf("read a copy of the directory: %w", err)
+			l.damaged++
+			continue
 		}
 		if data == nil {
 			continue
@@ -310,7 +312,8 @@ func (l *Locator) Status() []Status {
 	return all
 }
 
-// Damaged counts copies on disk that were let go of, and fetched anew, since they were damaged.
+// Damaged counts copies on disk that were let go of, and fetched anew, since they were damaged, or
+// could not be read.
 func (l *Locator) Damaged() int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -56,17 +56,30 @@ type world struct {
 type simDisk struct {
 	files, old map[string][]byte
 	fails      bool
+	bad        string // a file that cannot be read until it is written anew
+	unread     int    // reads of such files
+	unwritten  int    // writes that have failed
 	step       func()
 }
 
-func (d *simDisk) Read(name string) ([]byte, error) { d.step(); return d.files[name], nil }
+func (d *simDisk) Read(name string) ([]byte, error) {
+	d.step()
+	if name == d.bad {
+		d.unread++
+		return nil, errors.New("a bad block")
+	}
+	return d.files[name], nil
+}
 
 func (d *simDisk) Write(name string, data []byte) error {
 	d.step()
 	if d.fails {
+		d.unwritten++
 		return errors.New("the disk is full")
 	}
-	d.files[name] = slices.Clone(data)
+	if d.files[name] = slices.Clone(data); d.bad == name {
+		d.bad = ""
+	}
 	return nil
 }
 
@@ -308,6 +321,9 @@ func (w *world) step() {
 	case n == 96:
 		w.disk.old = maps.Clone(w.disk.files)
 		w.disk.fails = w.r.IntN(4) == 0
+		if w.r.IntN(4) == 0 {
+			w.disk.bad = w.node.parts[w.r.IntN(simShards)].name()
+		}
 	case n == 97 && !w.nested:
 		w.background(w.node.Save)
 	case n >= 98 && !w.nested && w.r.IntN(4) == 0:
@@ -342,7 +358,8 @@ func (w *world) background(run func() error) {
 			w.check()
 		}
 	}
-	if err := run(); err != nil && !w.disk.fails {
+	failed := w.disk.unread + w.disk.unwritten
+	if err := run(); err != nil && w.disk.unread+w.disk.unwritten == failed {
 		w.t.Fatal(err)
 	}
 	w.nested, w.disk.step = false, func() {}

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -12,7 +13,8 @@ import (
 // Work returns what is to be done in the background, or nil: it writes copies to disk, reads
 // those that are in doubt, and builds a new base of the index. A driver runs it beside everything
 // else, and asks again after it: until what it returned has been run, Work returns nil. It returns
-// an error of the disk; then it is to be asked later.
+// the errors of the disk; then it is to be asked later. It has done what does not need the files that
+// these are about: what cannot be written stays in memory, what cannot be read is fetched anew.
 func (l *Locator) Work() func() error {
 	l.feeding.Lock()
 	defer l.feeding.Unlock()
@@ -58,16 +60,30 @@ func (l *Locator) Work() func() error {
 			l.working = false
 			l.feeding.Unlock()
 		}()
-		for _, p := range save {
-			if err := l.save(p); err != nil {
-				return err
-			}
+		err := l.saveAll(save)
+		if build {
+			err = errors.Join(err, l.timed(l.build))
 		}
-		if !build {
-			return nil
-		}
-		return l.timed(l.build)
+		return err
 	}
+}
+
+// saveAll saves the sets that are due, by their homes, also behind one that cannot be saved. It ends
+// with maxUnsaved of those, and the next time begins behind them: so they keep no other one from being
+// saved, and on a full disk not all are merged in vain each time. writing is held.
+func (l *Locator) saveAll(due []*part) error {
+	var errs []error
+	first := max(0, slices.IndexFunc(due, func(p *part) bool { return p.home > l.tried }))
+	for _, p := range slices.Concat(due[first:], due[:first]) {
+		if len(errs) == maxUnsaved {
+			break
+		}
+		l.tried = p.home
+		if err := l.save(p); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // timed notes how long a build takes, as far as what is heard meanwhile tells.
@@ -91,17 +107,15 @@ func (l *Locator) timed(build func() error) error {
 func (l *Locator) Save() error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
+	var due []*part
+	l.mu.RLock()
 	for _, p := range l.parts {
-		l.mu.RLock()
-		due := p.has && (p.fresh != nil || len(p.over) > 0 || !p.stored)
-		l.mu.RUnlock()
-		if due {
-			if err := l.save(p); err != nil {
-				return err
-			}
+		if p.has && (p.fresh != nil || len(p.over) > 0 || !p.stored) {
+			due = append(due, p)
 		}
 	}
-	return nil
+	l.mu.RUnlock()
+	return l.saveAll(due)
 }
 
 // content is a copy as of one moment.
@@ -117,7 +131,8 @@ type content struct {
 	doubts int
 }
 
-// content reads what the set's copy holds. ok is false if it has none.
+// content reads what the set's copy holds. ok is false if it has none, or none any more: one that is
+// damaged is let go of, and so is one that cannot be read, of which the error tells.
 func (l *Locator) content(p *part) (c content, ok bool, err error) {
 	l.feeding.Lock()
 	l.mu.RLock()
@@ -137,11 +152,12 @@ func (l *Locator) content(p *part) (c content, ok bool, err error) {
 	default:
 		data, err := l.Disk.Read(p.name())
 		if err != nil {
+			l.distrust(p, c.gen, false)
 			return c, false, fmt.Errorf("read a copy of the directory: %w", err)
 		}
 		rs, _, _, err := parseCopy(data, l.Shards, p.home)
 		if err != nil {
-			l.distrust(p, c.gen)
+			l.distrust(p, c.gen, false)
 			return c, false, nil
 		}
 		c.base = slices.Values(rs)
@@ -149,8 +165,9 @@ func (l *Locator) content(p *part) (c content, ok bool, err error) {
 	return c, ok, nil
 }
 
-// distrust lets go of a copy that is damaged, or does not say what it should.
-func (l *Locator) distrust(p *part, gen int) {
+// distrust lets go of a copy that is damaged, or whose rows are read: they do not say what they should,
+// for which the host is to blame that has put them in doubt.
+func (l *Locator) distrust(p *part, gen int, read bool) {
 	l.feeding.Lock()
 	defer l.feeding.Unlock()
 	l.mu.Lock()
@@ -161,7 +178,7 @@ func (l *Locator) distrust(p *part, gen int) {
 	doubted, by := p.doubt, p.doubter
 	p.from = ""
 	p.drop()
-	if doubted {
+	if read && doubted {
 		_ = l.fault(by, p, "set %d does not say what its events say", p.home) // counted
 	} else {
 		l.damaged++
@@ -179,7 +196,7 @@ func (l *Locator) save(p *part) error {
 		merged = append(merged, x)
 	}
 	if merged.sum() != c.sum {
-		l.distrust(p, c.gen)
+		l.distrust(p, c.gen, true)
 		return nil
 	}
 	data, err := appendCopy(nil, l.Shards, p.home, c.at, c.sum, slices.Values(merged))
@@ -211,7 +228,7 @@ func (l *Locator) save(p *part) error {
 	return nil
 }
 
-// build builds a new base of the index, of all copies. Changes go on.
+// build builds a new base of the index, of all copies that can be read. Changes go on.
 func (l *Locator) build() error {
 	begun, built := map[*part]int{}, map[*part]int{}
 	before := make([]int, len(l.parts)) // gens
@@ -224,6 +241,7 @@ func (l *Locator) build() error {
 	}
 	l.mu.Unlock()
 	l.chosen()
+	var unread []error
 	err := l.index.Rebuild(func(yield func(uint64, locator.Shard) bool) error {
 		for _, p := range l.parts {
 			if _, ok := begun[p]; !ok {
@@ -231,7 +249,7 @@ func (l *Locator) build() error {
 			}
 			c, ok, err := l.content(p)
 			if err != nil {
-				return err
+				unread = append(unread, err)
 			}
 			if !ok {
 				continue
@@ -244,7 +262,7 @@ func (l *Locator) build() error {
 				}
 			}
 			if sum != c.sum {
-				l.distrust(p, c.gen)
+				l.distrust(p, c.gen, true)
 				continue
 			}
 			built[p] = c.gen
@@ -268,5 +286,5 @@ func (l *Locator) build() error {
 		}
 		p.building = false
 	}
-	return err
+	return errors.Join(append(unread, err)...)
 }
