@@ -124,6 +124,12 @@ func (ns *Namespace) openFollowing() (err error) {
 	return nil
 }
 
+// untold logs that a set of this node could not be read by which others are told where keys are.
+func (n *Node) untold(set *node.Set, err error) {
+	n.refusals.write(n.log, slog.LevelWarn, "a set could not be read, so that nothing is told of it: other nodes' look-ups of its keys ask hosts until it can be",
+		slog.String("ns", set.Namespace().Members().Name()), slog.Int("set", int(set.Shard())), logError(err))
+}
+
 // rest makes durable what is known, for the next start.
 func (f *following) rest(ns *Namespace) {
 	if f == nil {

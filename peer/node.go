@@ -267,7 +267,7 @@ func (n *Node) newCore(interval time.Duration, push node.Pushing) *node.Node {
 			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
 				slog.String("ns", set.Namespace().Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))
 		},
-		Paused: func(id node.ID) bool { return n.book.paused(ID(id)) },
+		Untold: n.untold, Paused: func(id node.ID) bool { return n.book.paused(ID(id)) },
 		Moved: func(id node.ID, addrs [][]byte) {
 			if err := n.heardOf(ID(id), addrs); err != nil {
 				n.log.Warn("the addresses of a member could not be saved", logPeer(ID(id)), logError(err))

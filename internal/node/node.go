@@ -76,6 +76,9 @@ type Config struct {
 	// Doubted, if not nil, is told that a peer declines records of this node's own
 	// writing for their time: once, until the two have been equal again.
 	Doubted func(set *Set, by DeclinedBy)
+	// Untold, if not nil, is told, while locks are held, that a set could not be read, so that nothing
+	// is told of it to those that follow what is in the namespace. It must not wait.
+	Untold func(set *Set, err error)
 }
 
 // Purpose says what random bits are for, so that a simulator can draw those of

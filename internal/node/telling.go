@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/directory"
@@ -25,6 +26,10 @@ import (
 // A shard tells of each index under which it holds a record, tombstones too, the shard itself:
 // so a key of which no host tells reads as it would at the hosts, also to a writer that asks
 // for the version of a deletion.
+
+// untoldRest is for how long a set is not read again that could not be read: polls come all the time,
+// and a large one may be read for long until that shows.
+const untoldRest = 10 * time.Second
 
 // maxNoted is how many changed indices of a set are noted between two polls: 64 KiB. With
 // more the set is told anew.
@@ -65,6 +70,8 @@ type telling struct {
 	mu   sync.Mutex // one poll is prepared at a time; guards what follows
 	host *directory.Host
 	open map[placement.Shard]*Set // of which it tells, by home
+	// unread is when sets could not be read, by home, of which nothing is told until untoldRest is over.
+	unread map[placement.Shard]time.Time
 }
 
 // noted are the indices of a set that have changed since the set was told of.
@@ -136,7 +143,7 @@ func (ns *Namespace) tellNow(ctx context.Context, m directory.Message, waits boo
 		var log [8]byte
 		ns.node.random(log[:], ForNonce)
 		t.host = directory.NewHost(ns.rule.Shards, binary.BigEndian.Uint64(log[:])|1)
-		t.open = map[placement.Shard]*Set{}
+		t.open, t.unread = map[placement.Shard]*Set{}, map[placement.Shard]time.Time{}
 	}
 	switch m := m.(type) {
 	case *directory.Poll:
@@ -156,7 +163,8 @@ func (ns *Namespace) tellNow(ctx context.Context, m directory.Message, waits boo
 	return nil, false, fmt.Errorf("%w: a message of the directory's feed that asks nothing", reconcile.ErrProtocol)
 }
 
-// catchUp tells what the sets say now. telling.mu is held.
+// catchUp tells what the sets say now: nothing of one that cannot be read, and what the others say
+// nevertheless. An error is the asker's end. telling.mu is held.
 func (ns *Namespace) catchUp(ctx context.Context) error {
 	t := &ns.telling
 	t.host.SetLayout(layoutMark(ns.placed.Load().layout))
@@ -167,14 +175,35 @@ func (ns *Namespace) catchUp(ctx context.Context) error {
 		}
 	}
 	for _, set := range ns.Sets() {
-		if !ns.rule.Tells(set.shard) {
+		home := ns.rule.Place(set.shard)
+		if !ns.rule.Tells(set.shard) || t.rests(home, ns.node.Now()) {
 			continue
 		}
-		if err := set.tell(ctx, t); err != nil {
+		err := set.tell(ctx, t)
+		if err == nil {
+			continue
+		}
+		if ctx.Err() != nil {
 			return err
+		}
+		t.host.Close(home)
+		delete(t.open, home)
+		t.unread[home] = ns.node.Now()
+		if untold := ns.node.Untold; untold != nil {
+			untold(set, err)
 		}
 	}
 	return nil
+}
+
+// rests reports whether a set could not be read a moment ago, also by a clock that was set back.
+func (t *telling) rests(home placement.Shard, now time.Time) bool {
+	at, failed := t.unread[home]
+	if rest := now.Sub(at); failed && 0 <= rest && rest < untoldRest {
+		return true
+	}
+	delete(t.unread, home)
+	return false
 }
 
 // tell tells what the set says now, if this node is settled in it: also while it hands the set over as

@@ -1,10 +1,13 @@
 package node
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/placement"
 )
@@ -50,5 +53,68 @@ func TestTellsWhileItHandsOver(t *testing.T) {
 		if got := told(); len(got) != rule.Shards || !slices.ContainsFunc(got, func(home placement.Shard) bool { return !layout.Has(home, a.ID) }) {
 			t.Errorf("%s: it is to leave some, and tells of %v", rule.Kind, got)
 		}
+	}
+}
+
+// unreadable is a store of which no snapshot can be opened.
+type unreadable struct {
+	dbadapter.Namespace
+	tries *int
+}
+
+func (u unreadable) Snapshot() (dbadapter.Snapshot, error) {
+	*u.tries++
+	return nil, errors.New("a bad block")
+}
+
+// Of a set that cannot be read nothing is told, and the driver is told why. Of the others a poll is
+// answered as before; and of that one again once it can be read, for which it is not tried with each poll.
+func TestOneSetThatCannotBeRead(t *testing.T) {
+	a := newMachine(1)
+	secret := a.NewSecret()
+	rule := &placement.Rule{Kind: placement.Writer, Shards: 4, Replicas: 1}
+	sa := must(a.open(secret, must(a.FoundShards(secret, "notes", Policy{}, rule))))
+	sa.tended(t)
+	take, _ := sa.Moves()
+	for _, shard := range take {
+		must(sa.TakeShard(t.Context(), shard))
+	}
+	told := func() int {
+		return len(must(sa.Tell(t.Context(), &directory.Poll{All: true}, nil)).(*directory.News).Sums)
+	}
+	if n := told(); n != rule.Shards {
+		t.Fatalf("it tells of %d sets", n)
+	}
+	var untold []*Set
+	a.Untold = func(set *Set, _ error) { untold = append(untold, set) }
+	broken, tries := sa.held(rule.Telling(1)), 0
+	whole := broken.Store
+	broken.Store = unreadable{whole, &tries}
+	broken.noted.again()
+	for range 3 {
+		if n := told(); n != rule.Shards-1 {
+			t.Errorf("it cannot read one of four sets, and tells of %d", n)
+		}
+	}
+	if tries != 1 || !slices.Equal(untold, []*Set{broken}) {
+		t.Errorf("it was tried to be read %d times in no time, and the driver was told %d times", tries, len(untold))
+	}
+	broken.Store = whole
+	a.clock = a.clock.Add(untoldRest)
+	if n := told(); n != rule.Shards {
+		t.Errorf("it can read all sets again, and tells of %d", n)
+	}
+
+	// That the asker has gone is nothing that is wrong with a set.
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	broken.Store = unreadable{whole, &tries}
+	broken.noted.again()
+	if _, err := sa.Tell(ctx, &directory.Poll{}, nil); err == nil || len(untold) > 1 {
+		t.Errorf("the asker has gone: %v, and %d sets cannot be read", err, len(untold))
+	}
+	broken.Store = whole
+	if n := told(); n != rule.Shards {
+		t.Errorf("after that it tells of %d sets", n)
 	}
 }
