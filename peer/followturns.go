@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
@@ -21,13 +20,15 @@ const (
 	// answered for followEvery counts no longer.
 	followHosts = 16
 	// followWaits are asked beside them to answer once they have news; where there are more hosts
-	// the others are polled as by followEvery. Each takes a goroutine and the buffers of a stream.
+	// the others are polled as by followEvery. Each takes a goroutine and the buffers of a stream, and
+	// one that hangs keeps its place until followPatience is over: it takes none of those that answer.
 	followWaits = 64
 	// followSilent are asked at once of those that have not answered last time, or for
 	// followEvery.
 	followSilent = 16
-	// followMost are asked at once in all.
-	followMost = 64
+	// followMost are asked at once in all, beside those that are to wait: as many as can hang, if
+	// in each followEvery as many begin to as there are places.
+	followMost = followHosts*int(followPatience/followEvery) + followSilent
 	// followRest is the longest pause after a host that has not answered. It doubles from
 	// followEvery on.
 	followRest = 10 * time.Second
@@ -81,7 +82,7 @@ func (t *followTurns) begin(now time.Duration) (id node.ID, turn *followTurn) {
 	for _, h := range t.of {
 		switch {
 		case !h.running:
-		case h.waits && now-h.begun < directory.MaxWait+followEvery:
+		case h.waits:
 			waits++
 		case h.failures == 0 && now-h.begun < followEvery:
 			answering++

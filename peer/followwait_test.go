@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
@@ -90,6 +91,38 @@ func TestTurnsThatWait(t *testing.T) {
 	u.ended(waits[1], turns[waits[1]], followAnswered, u.time)
 	if due := turns[waits[1]].due; due != turns[waits[1]].begun+followEvery {
 		t.Errorf("the host does not wait, and is due in %v", due-u.time)
+	}
+}
+
+// Hosts that hang while they are to wait for news keep no other one from being asked, and those that
+// have hung are asked again, so many at once.
+func TestHangingWaitersHoldUpNoOther(t *testing.T) {
+	u := newTurned(2 * followWaits)
+	hung := map[node.ID]bool{}
+	hangs := func(id node.ID) bool {
+		if len(hung) < followWaits && u.of[id].waits {
+			hung[id] = true
+		}
+		return hung[id]
+	}
+	most := 0
+	for range 240 { // two minutes
+		u.tick(hangs)
+		most = max(most, len(u.under))
+	}
+	if len(hung) != followWaits || most > followWaits+followSilent {
+		t.Errorf("%d hosts hang, %d at once", len(hung), most)
+	}
+	for id := range u.of {
+		at := u.begun[id]
+		for i := 1; i < len(at) && !hung[id]; i++ {
+			if gap := at[i] - at[i-1]; gap >= directory.Fresh {
+				t.Errorf("%s answers, and was asked %v after the last time", id, gap)
+			}
+		}
+		if rest := u.time - at[len(at)-1]; rest >= time.Minute || !hung[id] && rest >= directory.Fresh {
+			t.Errorf("%s is not asked any more, for %v", id, rest)
+		}
 	}
 }
 
