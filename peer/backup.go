@@ -18,6 +18,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/backup"
+	"github.com/syncd-io/syncd/internal/directory"
 )
 
 // ErrBackupDamaged: a file of a backup is missing, or is not what was written. It
@@ -213,7 +214,7 @@ func (n *Node) fill(ctx context.Context, draft *backup.Draft, m *backup.Manifest
 	return copied.Whole, nil
 }
 
-// readFolder reads the files of a folder, by their names within top.
+// readFolder reads the files of a folder that a backup is to have, by their names within top.
 func readFolder(dir, top string, into map[string][]byte) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -223,6 +224,9 @@ func readFolder(dir, top string, into map[string][]byte) error {
 		path := filepath.Join(dir, e.Name())
 		if !e.Type().IsRegular() || strings.HasSuffix(path, ".tmp") {
 			continue // left by a crash, and replaced with the next write
+		}
+		if directory.IsCopy(e.Name()) {
+			continue // 4.5 bytes a key, and a node that lacks it fetches it from others
 		}
 		name, err := filepath.Rel(top, path)
 		if err != nil {

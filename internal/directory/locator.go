@@ -3,6 +3,7 @@ package directory
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -167,7 +168,12 @@ func New(c Config) (*Locator, error) {
 	return l, nil
 }
 
-func (p *part) name() string { return fmt.Sprintf("directory-%04x", p.home) }
+const copyPrefix = "directory-"
+
+func (p *part) name() string { return fmt.Sprintf(copyPrefix+"%04x", p.home) }
+
+// IsCopy reports whether a name is that of a copy on the disk: hosts tell anew what it holds.
+func IsCopy(name string) bool { return strings.HasPrefix(name, copyPrefix) }
 
 func (p *part) noteShared(rs rows) {
 	p.shared = map[dbadapter.Index]bool{}
