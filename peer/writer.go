@@ -42,6 +42,11 @@ func (b byWriter) Hand(ctx context.Context, remote *node.Remote, record *dbadapt
 	return b.ns.hand(ctx, remote, record, put)
 }
 
+// Heed implements node.WriterDriver.
+func (b byWriter) Heed(ctx context.Context, written *route.Written) bool {
+	return b.ns.heed(ctx, refusals(written), written.Moved, written.MovedBy)
+}
+
 // Each implements node.WriterDriver.
 func (b byWriter) Each(ctx context.Context, sets []placement.Shard, do func(placement.Shard)) {
 	places := make(chan struct{}, setsAtOnce)

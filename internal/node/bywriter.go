@@ -30,6 +30,9 @@ type WriterDriver interface {
 	// Hand drives the write of a record to the hosts of its set, until need of them hold it. here
 	// is this node, if it holds it already, settled or not.
 	Hand(ctx context.Context, remote *Remote, record *dbadapter.Record, here ID, settled bool, need int) (route.Written, error)
+	// Heed makes the lists of members equal with hosts that disagree in what they have done with a record,
+	// and reports whether this node has learnt something, so that they may take it now.
+	Heed(ctx context.Context, written *route.Written) bool
 	// Each calls do with each of the sets, some at once, until the context is over.
 	Each(ctx context.Context, sets []placement.Shard, do func(placement.Shard))
 	// Connected reports whether there is a connection to a member.

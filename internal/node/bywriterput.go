@@ -24,6 +24,7 @@ type WriterOffer struct {
 	Taken bool
 	// named are entries for which hosts of the directory have refused that of this write.
 	named []*dbadapter.Record
+	heeds int // so often lists were made equal with those of hosts that disagree
 }
 
 // Offer writes a key: the entry goes to the directory first, and then the record to its shard, which
@@ -31,6 +32,10 @@ type WriterOffer struct {
 // deleted while the record is there frees the key for another shard, and once that tombstone is
 // collected, nothing tells the record from one whose entry was lost. deletes: a record must be
 // there. made, if not nil, is told of each version before a host hears of it.
+//
+// Where hosts do not take it since this node's list of members is another one, the lists are made equal.
+// Then what no host has taken is made anew; of what one has, or may have, the rest goes to
+// the hosts that the list names now.
 func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.Ack, made func(dbadapter.Version)) (o WriterOffer, err error) {
 	ns, key := w.ns, d.Record.Key
 	if err := (&dbadapter.Record{Key: key}).Validate(); err != nil {
@@ -73,9 +78,9 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			made(o.Version)
 		}
 		if record.Deleted {
-			err = w.handDeletion(ctx, &o, remote, record, entries, entry, ack)
+			err = w.handDeletion(ctx, &o, record, shard, entry, ack)
 		} else {
-			err = w.handRecord(ctx, &o, remote, record, entries, entry, ack)
+			err = w.handRecord(ctx, &o, record, shard, entry, ack)
 		}
 		switch {
 		case err == nil:
@@ -84,7 +89,8 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 				w.do.Locator().Wrote(home, index, shard, w.do.Now())
 			}
 			return o, nil
-		case errors.Is(err, route.ErrOvertaken) && ctx.Err() == nil && tries < OfferTries && !(o.Taken && conditional):
+		case ctx.Err() != nil || tries >= OfferTries:
+		case errors.Is(err, route.ErrOvertaken) && !(o.Taken && conditional), !o.Taken && w.heeds(ctx, &o, err):
 			others, own = append(others, append(o.Others, record)...), append(own, record.Version)
 			continue
 		}
@@ -93,36 +99,58 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 }
 
 // handRecord hands over an entry and then its record.
-func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, remote *Remote, record *dbadapter.Record, entries *Remote, entry *dbadapter.Record, ack route.Ack) (err error) {
-	begun := w.do.Now()
-	o.Written, err = w.HandOver(ctx, entries, entry, ack)
-	o.Taken = o.Taken || o.Written.Taken()
+func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, record *dbadapter.Record, shard placement.Shard, entry *dbadapter.Record, ack route.Ack) error {
+	until := w.do.Now() + EntryPatience
+	err := w.handOn(ctx, o, w.ns.Entries(entry.Key), entry, ack, 0)
 	if errors.Is(err, route.ErrOvertaken) {
 		o.named = append(o.named, o.Others...)
 	}
-	if err == nil && w.do.Now()-begun > EntryPatience {
-		err = errSlept
-	}
 	if err == nil {
-		o.Written, err = w.HandOver(ctx, remote, record, ack)
+		err = w.handOn(ctx, o, shard, record, ack, until)
 		o.Taken = true
 	}
 	return err
 }
 
 // handDeletion hands over a tombstone and then that of its entry.
-func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, remote *Remote, record *dbadapter.Record, entries *Remote, entry *dbadapter.Record, ack route.Ack) (err error) {
-	o.Written, err = w.HandOver(ctx, remote, record, ack)
-	o.Taken = o.Taken || o.Written.Taken()
-	if err != nil {
+func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, record *dbadapter.Record, shard placement.Shard, entry *dbadapter.Record, ack route.Ack) error {
+	if err := w.handOn(ctx, o, shard, record, ack, 0); err != nil {
 		return err
 	}
 	o.Taken = true
-	written, err := w.HandOver(ctx, entries, entry, ack)
-	if err != nil {
+	written := o.Written
+	err := w.handOn(ctx, o, w.ns.Entries(entry.Key), entry, ack, 0)
+	if err == nil {
 		o.Written = written
 	}
 	return err
+}
+
+// handOn is HandOver as a step of a write, to the hosts that the list names now. What a host may have
+// taken is not made anew: it goes on as it is where the lists are made equal. until, if not 0, is when
+// it is too late.
+func (w *ByWriter) handOn(ctx context.Context, o *WriterOffer, set placement.Shard, record *dbadapter.Record, ack route.Ack, until time.Duration) error {
+	for {
+		if until > 0 && w.do.Now() > until {
+			return errSlept
+		}
+		var err error
+		o.Written, err = w.HandOver(ctx, w.ns.RemoteIn(record.Key, set), record, ack)
+		o.Taken = o.Taken || o.Written.Taken()
+		if !o.Taken || !w.heeds(ctx, o, err) {
+			return err
+		}
+	}
+}
+
+// heeds reports whether what hosts have not taken may be offered again: this node was one of them and
+// is none any more, or it has learnt something of those that disagree with its list.
+func (w *ByWriter) heeds(ctx context.Context, o *WriterOffer, err error) bool {
+	if err == nil || errors.Is(err, route.ErrOvertaken) || o.heeds == maxHeeds || ctx.Err() != nil {
+		return false
+	}
+	o.heeds++
+	return errors.Is(err, ErrNotHost) || w.do.Heed(ctx, &o.Written)
 }
 
 // unmade follows a record that could not be made. What an earlier try has written stays.

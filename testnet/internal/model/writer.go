@@ -156,6 +156,21 @@ func (w *writer) Hand(ctx context.Context, remote *node.Remote, record *dbadapte
 	return written, err
 }
 
+// Heed implements node.WriterDriver.
+func (w *writer) Heed(ctx context.Context, written *route.Written) (heard bool) {
+	p := w.process
+	err := routineOf(ctx).await(func(done func()) {
+		p.heed(p.refusals(written), written.Moved, written.MovedBy, func(of bool) {
+			heard = of
+			done()
+		})
+	})
+	if err == nil {
+		p.flush()
+	}
+	return heard && err == nil
+}
+
 // Each implements node.WriterDriver.
 func (w *writer) Each(ctx context.Context, sets []placement.Shard, do func(placement.Shard)) {
 	for _, set := range sets {
