@@ -181,7 +181,7 @@ func (ns *Namespace) heedHosts(ctx context.Context, why map[ID]error) bool {
 			moved, by = e.layout, node.ID(id)
 		}
 	}
-	return ns.heed(ctx, why, moved, by)
+	return ns.heed(ctx, ns.node.deadline(ctx), why, moved, by)
 }
 
 // explain is the error of an item that too few hosts hold.

@@ -20,8 +20,13 @@ import (
 var ErrUnsure = node.ErrUnsure
 
 // routePatience is how long a routed read or write goes on, where its context does not end
-// before; that of a page goes on for so long after a part of it has come.
+// before; that of a page goes on for so long after a part of it has come. To make the lists equal in
+// between takes what is left of it: a busy peer is not awaited any longer.
 const routePatience = 10 * time.Second
+
+// heedLeast is what that has at least, and the question that follows: the wait for a host of before that
+// is gone may have used up all there was.
+const heedLeast = time.Second
 
 // deadline is when a routed read or write is over, by the deciders' clock.
 func (n *Node) deadline(ctx context.Context) time.Duration {
@@ -79,17 +84,22 @@ func (ns *Namespace) wrote(key []byte) {
 
 // lookUpIn is lookUp in one of the namespace's sets.
 func (ns *Namespace) lookUpIn(ctx context.Context, in placement.Shard, key []byte, all bool) (lookedUp, error) {
+	return ns.lookUpUntil(ctx, ns.node.deadline(ctx), in, key, all)
+}
+
+func (ns *Namespace) lookUpUntil(ctx context.Context, over time.Duration, in placement.Shard, key []byte, all bool) (lookedUp, error) {
 	for tries := 1; ; tries++ {
-		found, why, err := ns.lookUpOnce(ctx, in, key, all)
+		found, why, err := ns.lookUpOnce(ctx, over, in, key, all)
 		if errors.Is(err, ErrClosed) && ctx.Err() == nil && tries == 1 {
 			continue // the shard has left this node meanwhile
 		}
-		if err == nil && found.Sure || ctx.Err() != nil || tries > 1 || !ns.heed(ctx, why, found.Moved, found.MovedBy) {
+		if err == nil && found.Sure || ctx.Err() != nil || tries > 1 || !ns.heed(ctx, over, why, found.Moved, found.MovedBy) {
 			if err != nil && ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
 			return found, err
 		}
+		over = max(over, ns.node.elapsed()+heedLeast)
 	}
 }
 
@@ -123,8 +133,9 @@ var errOtherList = errors.New("it has another list of members")
 
 // heed makes this node's list of members equal with that of a host by which the two
 // disagree: the host names another layout, an older one too, or does not know this node. It reports whether
-// a sync of the lists ran to its end, so that the same question may be answered otherwise.
-func (ns *Namespace) heed(ctx context.Context, why map[ID]error, moved route.Layout, by node.ID) bool {
+// a sync of the lists ran to its end, so that the same question may be answered otherwise. That
+// takes until over, at most, or heedLeast.
+func (ns *Namespace) heed(ctx context.Context, over time.Duration, why map[ID]error, moved route.Layout, by node.ID) bool {
 	ask := map[ID]bool{}
 	if by != "" && ns.core.Outdated(moved) {
 		ask[ID(by)] = true
@@ -134,19 +145,23 @@ func (ns *Namespace) heed(ctx context.Context, why map[ID]error, moved route.Lay
 			ask[id] = true
 		}
 	}
-	heard := false
+	over = max(over, ns.node.elapsed()+heedLeast)
+	heard, left := false, len(ask)
 	for id := range ask {
-		_, err := ns.sync(ctx, nil, id, SyncOptions{})
+		each, cancel := context.WithTimeout(ctx, (over-ns.node.elapsed())/time.Duration(left)) // the first one may be busy
+		_, err := ns.sync(each, nil, id, SyncOptions{})
+		cancel()
+		left--
 		// One side declines the table of a layout that counts no longer there; the lists are equal.
 		heard = heard || err == nil || errors.Is(err, ErrRejected)
 	}
 	return heard
 }
 
-func (ns *Namespace) lookUpOnce(ctx context.Context, in placement.Shard, key []byte, all bool) (f lookedUp, why map[ID]error, err error) {
+func (ns *Namespace) lookUpOnce(ctx context.Context, over time.Duration, in placement.Shard, key []byte, all bool) (f lookedUp, why map[ID]error, err error) {
 	f.Shard = in
 	remote := ns.core.RemoteIn(key, in)
-	o := route.GetOptions{All: all, Unheard: remote.Unheard()}
+	o := route.GetOptions{All: all, Deadline: over, Unheard: remote.Unheard()}
 	if here := remote.Here(); here != nil {
 		own, err := here.Answer(key)
 		if err != nil {

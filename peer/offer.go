@@ -29,6 +29,7 @@ func (ns *Namespace) offer(ctx context.Context, d node.Draft, deletes bool, ack 
 	if ns.core.Writers() {
 		return ns.offerWritten(ctx, d, deletes, ack)
 	}
+	over := ns.node.deadline(ctx)
 	for o := ns.core.Offer(d, deletes, ack); ; {
 		switch o.Next() {
 		case node.OfferLookUp:
@@ -41,7 +42,7 @@ func (ns *Namespace) offer(ctx context.Context, d node.Draft, deletes bool, ack 
 			o.Handed(written, err, ctx.Err() != nil)
 		case node.OfferHeed:
 			written, _ := o.Result()
-			o.Heeded(ns.heed(ctx, refusals(&written), written.Moved, written.MovedBy))
+			o.Heeded(ns.heed(ctx, over, refusals(&written), written.Moved, written.MovedBy))
 		case node.OfferOver:
 			written, err := o.Result()
 			if o.Taken() || err == nil {
@@ -205,7 +206,7 @@ func (ns *Namespace) offerTo(over context.Context, remote *node.Remote, id ID, r
 		return o, sent, err
 	}
 	if o, err = remote.Hold(node.ID(id), ask, m); errors.Is(err, ErrDenied) {
-		ns.heed(ctx, map[ID]error{id: err}, route.Layout{}, "") // it may not have heard that this node is a member
+		ns.heed(ctx, n.deadline(ctx), map[ID]error{id: err}, route.Layout{}, "") // it may not have heard that this node is a member
 	}
 	n.blame(ns, id, m, err)
 	if o.Declined != nil {

@@ -32,7 +32,9 @@ func (ns *Namespace) readAt(ctx context.Context, remote *node.Remote, o route.Ge
 	r := &n.routing
 	r.mu.Lock()
 	defer r.mu.Unlock() // but while it waits
-	o.Deadline = n.deadline(ctx)
+	if o.Deadline == 0 {
+		o.Deadline = n.deadline(ctx)
+	}
 	g := &reading{ns: ns, get: route.NewGet(times, candidates, o, n.elapsed()), read: read, heard: make(chan func(time.Duration))}
 	step := g.get.Next(n.elapsed())
 	if step.Do != route.Ask {

@@ -218,7 +218,7 @@ func (a *awayScan) heedOnce(ctx context.Context, heeded int, why map[ID]error, f
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.heeded == heeded {
-		a.heeded, a.equal = heeded+1, a.heed(ctx, why, found.Moved, found.MovedBy)
+		a.heeded, a.equal = heeded+1, a.heed(ctx, a.node.deadline(ctx), why, found.Moved, found.MovedBy)
 	}
 	return a.equal
 }

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -75,5 +76,27 @@ func TestWritesHeedTheLayout(t *testing.T) {
 				t.Errorf("%q: %v", key, err)
 			}
 		})
+	}
+}
+
+// A read whose hosts disagree with the node's list, and are busy, waits for them as long as it goes on,
+// and not as long as a sync would: it ends with what it knows.
+func TestReadsDoNotAwaitBusyPeers(t *testing.T) {
+	c, x, key := newStaleCluster(t, placement.Hash)
+	for i, n := range c.nodes {
+		for range 4 { // as many syncs of the node are about to begin as each other one takes
+			if i != x {
+				n.core.Sessions.Greet(node.ID(c.nodes[x].ID()), true)
+			}
+		}
+	}
+	ns := c.spaces[x]
+	begun := time.Now()
+	found, err := ns.lookUpUntil(t.Context(), ns.node.elapsed()+time.Second, ns.core.Home([]byte(key)), []byte(key), false)
+	if took := time.Since(begun); took > node.BusyPatience/2 {
+		t.Errorf("it has taken %v", took)
+	}
+	if found.Sure || err != nil && !errors.Is(err, ErrUnsure) {
+		t.Errorf("%+v, %v; want ErrUnsure", found, err)
 	}
 }

@@ -178,7 +178,7 @@ func (s *shardWatch) turn(ctx context.Context) (more bool, err error) {
 	}
 	if len(why) > 0 && time.Since(s.heeded) > watchStay {
 		s.heeded = time.Now()
-		s.ns.heed(ctx, why, layout, by)
+		s.ns.heed(ctx, s.ns.node.deadline(ctx), why, layout, by)
 	}
 	return s.without(why, others)
 }

@@ -44,7 +44,7 @@ func (b byWriter) Hand(ctx context.Context, remote *node.Remote, record *dbadapt
 
 // Heed implements node.WriterDriver.
 func (b byWriter) Heed(ctx context.Context, written *route.Written) bool {
-	return b.ns.heed(ctx, refusals(written), written.Moved, written.MovedBy)
+	return b.ns.heed(ctx, b.ns.node.deadline(ctx), refusals(written), written.Moved, written.MovedBy)
 }
 
 // Each implements node.WriterDriver.
