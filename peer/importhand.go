@@ -250,7 +250,11 @@ func (im *shardImport) prepare(ctx context.Context, i *imported) error {
 		if err == nil {
 			err = i.here.commit(ctx, attempt)
 		}
-		if err != nil {
+		switch {
+		case err != nil && leftMeanwhile(ctx, err): // it is made for the hosts
+			i.here, i.sent = nil, true
+			return nil
+		case err != nil:
 			return err
 		}
 		i.record, i.held = attempt.Record(0), []ID{im.ns.node.self.id}

@@ -3,10 +3,12 @@ package peer
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
@@ -190,8 +192,11 @@ func (im *shardImport) shard(ctx context.Context, number placement.Shard, part [
 		return im.hand(ctx, number, part)
 	}
 	sh := im.ns.node.shard(set)
+	for tries := 1; sh == nil && others < need && tries < node.OfferTries && sleep(ctx, 100*time.Millisecond); tries++ {
+		sh = im.ns.node.shard(set) // it is being opened
+	}
 	if sh == nil {
-		return ImportResult{}, &itemError{part[0].number, ErrBusy} // it is being opened
+		return im.hand(ctx, number, part)
 	}
 	here := set.Import()
 	err = sh.collect(ctx, here, func(yield func(Item, error) bool) {
@@ -202,17 +207,35 @@ func (im *shardImport) shard(ctx context.Context, number placement.Shard, part [
 		}
 	})
 	counts := ImportResult(here.Result)
-	if err != nil {
-		return counts, &itemError{part[min(counts.Items, int64(len(part)-1))].number, err}
+	done := min(counts.Items, int64(len(part)))
+	first, rest := part[:done], part[done:]
+	if err != nil && (len(rest) == 0 || !leftMeanwhile(ctx, err)) {
+		return counts, &itemError{part[min(done, int64(len(part)-1))].number, err}
 	}
-	if need <= 1 { // a push brings it to the others
+	if need > 1 { // otherwise a push brings it to the others
+		held, failed := im.heldHere(sh, first)
+		if failed != nil && leftMeanwhile(ctx, failed.err) {
+			held, failed = first, nil
+		}
+		if failed == nil && len(held) > 0 {
+			_, failed = im.hand(ctx, number, held)
+		}
+		if failed != nil {
+			return counts, failed
+		}
+	}
+	if len(rest) == 0 {
 		return counts, nil
 	}
-	held, failed := im.heldHere(sh, part)
-	if failed == nil {
-		_, failed = im.hand(ctx, number, held)
-	}
+	handed, failed := im.hand(ctx, number, rest)
+	counts.add(&handed)
 	return counts, failed
+}
+
+// leftMeanwhile reports whether a shard failed here since it has left this node, by a layout that came
+// meanwhile: its hosts take what is left.
+func leftMeanwhile(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && (errors.Is(err, node.ErrNotHost) || errors.Is(err, ErrClosed))
 }
 
 // heldHere are the records that this node holds of a part, which other hosts are to hold, too.
