@@ -168,8 +168,8 @@ func (ns *Namespace) tellNow(ctx context.Context, m directory.Message, waits boo
 func (ns *Namespace) catchUp(ctx context.Context) error {
 	t := &ns.telling
 	t.host.SetLayout(layoutMark(ns.placed.Load().layout))
-	for home, set := range t.open {
-		if ns.held(set.shard) != set {
+	for _, home := range slices.Sorted(maps.Keys(t.open)) { // the log says the same in each run
+		if set := t.open[home]; ns.held(set.shard) != set {
 			t.host.Close(home)
 			delete(t.open, home)
 		}
