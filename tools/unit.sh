@@ -14,14 +14,16 @@ cd "$(dirname "$0")/.."
 seed=${1:?usage: tools/unit.sh SEED [-test.run=RE PACKAGE]}
 
 # Tests of one goroutine in such packages: statistics over many trials, damage done
-# bit by bit, signatures by the thousand. They run without -race.
+# bit by bit, signatures by the thousand; and the longest ones of clusters whose code others run, too.
+# They run without -race.
 alone='^Test(Damage(Closed|Crashed|Trusted)?$|Figures|HomogeneousRate|LoadsReached|TableIsAField|FalsePositiveRate|BandAgainstDenseElimination'
 alone+='|Plans|PlacesAreIndependent|Splitting|Size(Of.*)?$|Rates|RatesSimulated|LocatorTwin|Certainty'
 alone+='|CellsADifference|FalseRecoveries|HostileStreams|HostileVectors|ListingWork|StructuredPairsDecodeAsRandomOnes'
 alone+='|Estimate|EstimateOfSketches|DecoderEstimate|TwinLarge|FortyDifferencesFromTheFirstMessage'
 alone+='|SketchBytes|ManyDifferences|FortyDifferences|SyncFindsEachKind|CellsForEver|Tape|Traces|Command'
 alone+='|TwoLayers|WideDamage|GoldenPlans|Field$'
-alone+='|SalvageFlips|Rest$|Scenarios|Summaries$|Watchers|RandomRuns|WatermarkHistories|AdmissionInBatches|DatedRecordsOfAnySigner|ImportAgainstTwin|SyncsConverge)'
+alone+='|SalvageFlips|Rest$|Scenarios|Summaries$|Watchers|RandomRuns|WatermarkHistories|AdmissionInBatches|DatedRecordsOfAnySigner|ImportAgainstTwin|SyncsConverge'
+alone+='|LostWhileAHostWasAway|WritesHeedTheLayout|MeetingsTakeAllHosts|ConditionGoesWhereTheRecordIs|HalfDeletedWinner)'
 
 # Parts of the conformance suite of stores of which the same is true: they write much, in one goroutine.
 large='^TestStore$/^(many_conflicts|large_conflicts|largest_batches|as_many_keys_as_an_index_takes|model)$'
@@ -75,7 +77,7 @@ mapfile -t raced < <(printf '%s\n' "${waiting[@]}"; printf '%s\n' "${raced[@]}" 
 beside=(-p $(($(nproc) + 2)))
 
 code=0
-go test -json -vet=off -shuffle="$seed" -timeout 20m "${beside[@]}" -race -skip "$alone|$large" "${raced[@]}" || code=$?
+go test -json -vet=off -shuffle="$seed" -timeout 30m "${beside[@]}" -race -skip "$alone|$large" "${raced[@]}" || code=$?
 go test -json -vet=off -shuffle="$seed" -timeout 20m "${beside[@]}" "${plain[@]}" || code=$?
 go test -json -vet=off -shuffle="$seed" -timeout 20m "${beside[@]}" -run "$alone|$large" "${holders[@]}" || code=$?
 exit $code
