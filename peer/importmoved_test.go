@@ -33,7 +33,7 @@ func TestImportsGoOnWhereTheShardIs(t *testing.T) {
 			done <- err
 		}()
 	}
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond) // they wait by then, of which nothing tells; one that does not yet goes to the hosts at once
 	before, _, err := ns.core.Layout()
 	c.must(err)
 	for joined, lost := 3, false; !lost; joined++ {

@@ -16,8 +16,7 @@ var ErrNoNews = errors.New("the answer to a poll is no news")
 type Turn struct {
 	locator *Locator
 	host    roster.ID
-	waits   bool // polls may wait at the host
-	wait    bool // the next one may
+	waits   bool // the first poll, which is the first step, may wait at the host
 	polls   bool // a poll is next
 	over    bool
 	steps   int
@@ -29,7 +28,7 @@ type Turn struct {
 
 // Follow begins a turn of a host. wait: the first poll may wait there for news.
 func (l *Locator) Follow(host roster.ID, wait bool) *Turn {
-	return &Turn{locator: l, host: host, waits: wait, wait: wait, polls: true}
+	return &Turn{locator: l, host: host, waits: wait, polls: true}
 }
 
 // Next is what to ask the host now, which Answered is told of; nil: the turn is over.
@@ -41,7 +40,7 @@ func (t *Turn) Next(now time.Duration) Message {
 	t.sent = now
 	if t.polls {
 		poll := t.locator.Poll(t.host)
-		poll.Wait, t.wait = t.wait && poll.Log != 0 && !poll.All, false
+		poll.Wait = t.waits && t.steps == 1 && poll.Log != 0 && !poll.All
 		t.asked = poll
 		return poll
 	}

@@ -143,8 +143,9 @@ func (w *ByWriter) handOn(ctx context.Context, o *WriterOffer, set placement.Sha
 	}
 }
 
-// heeds reports whether what hosts have not taken may be offered again: this node was one of them and
-// is none any more, or it has learnt something of those that disagree with its list.
+// heeds reports whether the write may offer again what hosts have not taken. It may where this node has
+// ceased to be a host of the set, and where it has made its list of members equal with that of a host
+// that goes by another one.
 func (w *ByWriter) heeds(ctx context.Context, o *WriterOffer, err error) bool {
 	if err == nil || errors.Is(err, route.ErrOvertaken) || o.heeds == maxHeeds || ctx.Err() != nil {
 		return false

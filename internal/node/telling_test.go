@@ -12,6 +12,19 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
+// holdsAll founds a namespace of shards, and takes all of them.
+func (m *machine) holdsAll(t *testing.T, rule *placement.Rule) *Namespace {
+	t.Helper()
+	secret := m.NewSecret()
+	ns := must(m.open(secret, must(m.FoundShards(secret, "notes", Policy{}, rule))))
+	ns.tended(t)
+	take, _ := ns.Moves()
+	for _, shard := range take {
+		must(ns.TakeShard(t.Context(), shard))
+	}
+	return ns
+}
+
 // A host of before tells of a set for as long as it holds it: it is asked for that long, and what it does
 // not tell would leave open where the set's keys are.
 func TestTellsWhileItHandsOver(t *testing.T) {
@@ -20,13 +33,7 @@ func TestTellsWhileItHandsOver(t *testing.T) {
 		{Kind: placement.Hash, Shards: 16, Replicas: 1, Locator: true},
 	} {
 		a, b := newMachine(1), newMachine(2)
-		secret := a.NewSecret()
-		sa := must(a.open(secret, must(a.FoundShards(secret, "notes", Policy{}, rule))))
-		sa.tended(t)
-		take, _ := sa.Moves()
-		for _, shard := range take {
-			must(sa.TakeShard(t.Context(), shard))
-		}
+		sa := a.holdsAll(t, rule)
 		told := func() (homes []placement.Shard) {
 			news := must(sa.Tell(t.Context(), &directory.Poll{All: true}, nil)).(*directory.News)
 			for _, s := range news.Sums {
@@ -71,14 +78,8 @@ func (u unreadable) Snapshot() (dbadapter.Snapshot, error) {
 // answered as before; and of that one again once it can be read, for which it is not tried with each poll.
 func TestOneSetThatCannotBeRead(t *testing.T) {
 	a := newMachine(1)
-	secret := a.NewSecret()
 	rule := &placement.Rule{Kind: placement.Writer, Shards: 4, Replicas: 1}
-	sa := must(a.open(secret, must(a.FoundShards(secret, "notes", Policy{}, rule))))
-	sa.tended(t)
-	take, _ := sa.Moves()
-	for _, shard := range take {
-		must(sa.TakeShard(t.Context(), shard))
-	}
+	sa := a.holdsAll(t, rule)
 	told := func() int {
 		return len(must(sa.Tell(t.Context(), &directory.Poll{All: true}, nil)).(*directory.News).Sums)
 	}
