@@ -153,6 +153,7 @@ func (n *Node) followAll() {
 			running.Go(func() {
 				defer ns.gate.leave()
 				ns.heedTellers()
+				ns.tellAnew()
 				ns.followDue()
 				ns.follows.logHosts(ns)
 				ns.workDue()
@@ -176,6 +177,20 @@ func (ns *Namespace) workDue() {
 	ns.request(func() {
 		if err := run(); err != nil {
 			ns.node.refusals.write(ns.node.log, slog.LevelWarn, "copies of what is known of the directory could not be read or written: they are fetched anew, and written again", logNamespace(ns), logError(err))
+		}
+	})
+}
+
+// tellAnew reads large sets of which this node is to tell all, one after the other, beside its caller, if
+// that is not under way.
+func (ns *Namespace) tellAnew() {
+	run := ns.core.TellAnew()
+	if run == nil {
+		return
+	}
+	ns.request(func() {
+		for ; run != nil; run = ns.core.TellAnew() {
+			run(ns.ctx)
 		}
 	})
 }
@@ -305,8 +320,8 @@ func (ns *Namespace) followHost(ctx context.Context, id node.ID, wait bool) (aga
 
 // feedOf asks a host, which may be this node; nil: it does not tell of the set.
 func (ns *Namespace) feedOf(ctx context.Context, id node.ID, m directory.Message) (directory.Message, error) {
-	if ID(id) == ns.node.self.id { // however long it takes to read a large set, to begin with
-		return ns.core.Tell(ns.ctx, m, waitForNews(ctx))
+	if ID(id) == ns.node.self.id {
+		return ns.core.Tell(ctx, m, waitForNews(ctx))
 	}
 	n := ns.node
 	n.metrics.routed.WithLabelValues("feed").Inc()

@@ -64,6 +64,7 @@
 //	                   scan.go                  pages of the records of a shard
 //	                   changes.go               pages of a watch of a shard
 //	the directory      telling.go               what this node tells of it, or of its shards
+//	                   toldanew.go              how that follows what is held
 //	                   tellers.go               which members tell
 //	                   nowhere.go               what is nowhere, by hash and prefix
 //	                   entry.go                 a record and its entry, as they are written; one that recedes

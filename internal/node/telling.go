@@ -1,12 +1,10 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
-	"iter"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,12 +25,8 @@ import (
 // so a key of which no host tells reads as it would at the hosts, also to a writer that asks
 // for the version of a deletion.
 
-// untoldRest is for how long a set is not read again that could not be read: polls come all the time,
-// and a large one may be read for long until that shows.
-const untoldRest = 10 * time.Second
-
-// maxNoted is how many changed indices of a set are noted between two polls: 64 KiB. With
-// more the set is told anew.
+// maxNoted is how many changed indices of a set are noted between two polls, or while it is read: 64 KiB,
+// and an eighth of the records of a large one. With more the set is told anew.
 const maxNoted = 1 << 12
 
 // bell wakes polls that wait for a commit.
@@ -72,13 +66,18 @@ type telling struct {
 	open map[placement.Shard]*Set // of which it tells, by home
 	// unread is when sets could not be read, by home, of which nothing is told until untoldRest is over.
 	unread map[placement.Shard]time.Time
+	// reading is read beside polls; nil: no set is.
+	reading *Set
+	read    placement.Shard // the last one read so
+	atOnce  int             // readAtOnce, but for tests
 }
 
 // noted are the indices of a set that have changed since the set was told of.
 type noted struct {
 	mu      sync.Mutex               // guards what follows
 	indices map[dbadapter.Index]bool // whether there is a record now
-	many    bool                     // more than are noted
+	most    int                      // that are noted, if more than maxNoted
+	many    bool                     // more than that
 }
 
 // note notes changes; comings: only of what has come or gone. It reports whether there was any.
@@ -93,7 +92,7 @@ func (n *noted) note(changes []dbadapter.Change, comings bool) (any bool) {
 			any, n.indices[c.Index] = true, c.New != 0
 		}
 	}
-	if len(n.indices) > maxNoted {
+	if len(n.indices) > max(maxNoted, n.most) {
 		n.indices, n.many = nil, true
 	}
 	return any
@@ -106,6 +105,20 @@ func (n *noted) take() (indices map[dbadapter.Index]bool, many bool) {
 	indices, many = n.indices, n.many
 	n.indices, n.many = nil, false
 	return indices, many
+}
+
+// begin forgets what is noted, as all of the set is about to be read, which has so many records.
+func (n *noted) begin(records int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.indices, n.many, n.most = nil, false, records/8
+}
+
+// missed reports whether more has changed than is noted.
+func (n *noted) missed() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.many
 }
 
 // again notes that the set is to be told anew.
@@ -143,7 +156,7 @@ func (ns *Namespace) tellNow(ctx context.Context, m directory.Message, waits boo
 		var log [8]byte
 		ns.node.random(log[:], ForNonce)
 		t.host = directory.NewHost(ns.rule.Shards, binary.BigEndian.Uint64(log[:])|1)
-		t.open, t.unread = map[placement.Shard]*Set{}, map[placement.Shard]time.Time{}
+		t.open, t.unread, t.atOnce = map[placement.Shard]*Set{}, map[placement.Shard]time.Time{}, cmp.Or(t.atOnce, readAtOnce)
 	}
 	switch m := m.(type) {
 	case *directory.Poll:
@@ -161,160 +174,6 @@ func (ns *Namespace) tellNow(ctx context.Context, m directory.Message, waits boo
 		return answer, false, nil
 	}
 	return nil, false, fmt.Errorf("%w: a message of the directory's feed that asks nothing", reconcile.ErrProtocol)
-}
-
-// catchUp tells what the sets say now: nothing of one that cannot be read, and what the others say
-// nevertheless. An error is the asker's end. telling.mu is held.
-func (ns *Namespace) catchUp(ctx context.Context) error {
-	t := &ns.telling
-	t.host.SetLayout(layoutMark(ns.placed.Load().layout))
-	for _, home := range slices.Sorted(maps.Keys(t.open)) { // the log says the same in each run
-		if set := t.open[home]; ns.held(set.shard) != set {
-			t.host.Close(home)
-			delete(t.open, home)
-		}
-	}
-	for _, set := range ns.Sets() {
-		home := ns.rule.Place(set.shard)
-		if !ns.rule.Tells(set.shard) || t.rests(home, ns.node.Now()) {
-			continue
-		}
-		err := set.tell(ctx, t)
-		if err == nil {
-			continue
-		}
-		if ctx.Err() != nil {
-			return err
-		}
-		t.host.Close(home)
-		delete(t.open, home)
-		t.unread[home] = ns.node.Now()
-		if untold := ns.node.Untold; untold != nil {
-			untold(set, err)
-		}
-	}
-	return nil
-}
-
-// rests reports whether a set could not be read a moment ago, also by a clock that was set back.
-func (t *telling) rests(home placement.Shard, now time.Time) bool {
-	at, failed := t.unread[home]
-	if rest := now.Sub(at); failed && 0 <= rest && rest < untoldRest {
-		return true
-	}
-	delete(t.unread, home)
-	return false
-}
-
-// tell tells what the set says now, if this node is settled in it: also while it hands the set over as
-// a host of before. All that hold it are asked, and what one of them does not tell leaves open where
-// the set's keys are.
-func (set *Set) tell(ctx context.Context, t *telling) (err error) {
-	home := set.ns.rule.Place(set.shard)
-	indices, many := set.noted.take()
-	_, open := t.open[home]
-	if !set.settled() {
-		if open {
-			t.host.Close(home)
-			delete(t.open, home)
-		}
-		return nil
-	}
-	if open && !many && len(indices) == 0 {
-		return nil
-	}
-	ascending := slices.Sorted(maps.Keys(indices))
-	if open && !many && !set.Directory() {
-		for _, index := range ascending {
-			t.host.Set(home, index, codeOf(home, indices[index]))
-		}
-		return nil
-	}
-	defer func() {
-		if err != nil {
-			set.noted.again()
-		}
-	}()
-	snap, err := set.Store.Snapshot()
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
-	if !open || many {
-		var failed error
-		t.host.Open(home, set.entries(ctx, snap, &failed))
-		if failed != nil {
-			t.host.Close(home)
-			delete(t.open, home)
-			return failed
-		}
-		t.open[home] = set
-		return nil
-	}
-	buckets, err := snap.Buckets(ascending)
-	if err != nil {
-		return err
-	}
-	for i, bucket := range buckets {
-		t.host.Set(home, ascending[i], directory.CodeOf(bucket, set.ns.rule.Shards))
-	}
-	return nil
-}
-
-// entries are what the set says of all indices, ascending. failed is set when they end early.
-func (set *Set) entries(ctx context.Context, snap dbadapter.Snapshot, failed *error) iter.Seq2[dbadapter.Index, directory.Code] {
-	if !set.Directory() {
-		return set.places(ctx, snap, failed)
-	}
-	return func(yield func(dbadapter.Index, directory.Code) bool) {
-		var indices []dbadapter.Index
-		flush := func() bool {
-			var buckets [][]dbadapter.Hashed
-			buckets, *failed = snap.Buckets(indices)
-			for i, bucket := range buckets {
-				if code := directory.CodeOf(bucket, set.ns.rule.Shards); code != directory.Gone && !yield(indices[i], code) {
-					return false
-				}
-			}
-			indices = indices[:0]
-			return *failed == nil
-		}
-		for pair, err := range snap.Pairs(ctx, 0, 0) {
-			if err != nil {
-				*failed = err
-				return
-			}
-			if indices = append(indices, pair.Index); len(indices) == wire.BatchRecords && !flush() {
-				return
-			}
-		}
-		if len(indices) > 0 {
-			flush()
-		}
-	}
-}
-
-// codeOf is what a shard says of an index under which it holds something, or nothing.
-func codeOf(shard placement.Shard, held bool) directory.Code {
-	if held {
-		return directory.Code(shard)
-	}
-	return directory.Gone
-}
-
-// places are entries of a shard that tells of its own keys.
-func (set *Set) places(ctx context.Context, snap dbadapter.Snapshot, failed *error) iter.Seq2[dbadapter.Index, directory.Code] {
-	return func(yield func(dbadapter.Index, directory.Code) bool) {
-		for pair, err := range snap.Pairs(ctx, 0, 0) {
-			if err != nil {
-				*failed = err
-				return
-			}
-			if !yield(pair.Index, codeOf(set.shard, true)) {
-				return
-			}
-		}
-	}
 }
 
 // layoutMark stands for a layout, as the feed of the directory tells it: the first 8 bytes of

@@ -1,0 +1,245 @@
+package node
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// How what this node tells (telling.go) follows what its sets hold. A poll tells what was noted since the
+// last one. A set of which is told for the first time, or of which more has changed than is noted, is
+// read as a whole: in the poll where that takes no time, else by TellAnew, beside polls, and nothing is
+// told of it meanwhile.
+
+const (
+	// readAtOnce is how many records of sets a poll reads, a quarter of a second or so: the one that
+	// has asked waits for 10 s at most, and others for it.
+	readAtOnce = 1 << 14
+
+	// untoldRest is for how long a set is not read again that could not be read: polls come all the time,
+	// and a large one may be read for long until that shows.
+	untoldRest = 10 * time.Second
+)
+
+// catchUp tells what the sets say now: nothing of one that is to be read beside polls, or cannot be read,
+// and what the others say nevertheless. An error is the asker's end. telling.mu is held.
+func (ns *Namespace) catchUp(ctx context.Context) error {
+	t := &ns.telling
+	t.host.SetLayout(layoutMark(ns.placed.Load().layout))
+	for _, home := range slices.Sorted(maps.Keys(t.open)) { // the log says the same in each run
+		if set := t.open[home]; ns.held(set.shard) != set {
+			t.close(home)
+		}
+	}
+	room := t.atOnce
+	for _, set := range ns.Sets() {
+		if set == t.reading || !ns.rule.Tells(set.shard) || t.rests(set.home(), ns.node.Now()) {
+			continue
+		}
+		if err := set.tell(ctx, t, &room); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			set.untold(t, err)
+		}
+	}
+	return nil
+}
+
+// home is the set's number in the directory.
+func (set *Set) home() placement.Shard { return set.ns.rule.Place(set.shard) }
+
+// close ends to tell of a set. telling.mu is held.
+func (t *telling) close(home placement.Shard) {
+	t.host.Close(home)
+	delete(t.open, home)
+}
+
+// untold ends to tell of a set that could not be read. telling.mu is held.
+func (set *Set) untold(t *telling, err error) {
+	t.close(set.home())
+	t.unread[set.home()] = set.ns.node.Now()
+	if untold := set.ns.node.Untold; untold != nil {
+		untold(set, err)
+	}
+}
+
+// rests reports whether a set could not be read a moment ago, also by a clock that was set back.
+func (t *telling) rests(home placement.Shard, now time.Time) bool {
+	at, failed := t.unread[home]
+	if rest := now.Sub(at); failed && 0 <= rest && rest < untoldRest {
+		return true
+	}
+	delete(t.unread, home)
+	return false
+}
+
+// tell tells what the set says now, if this node is settled in it: also while it hands the set over as
+// a host of before. All that hold it are asked, and what one of them does not tell leaves open where
+// the set's keys are. room is how many records may be read yet.
+func (set *Set) tell(ctx context.Context, t *telling, room *int) (err error) {
+	indices, many := set.noted.take()
+	if !set.settled() {
+		t.close(set.home())
+		return nil
+	}
+	if t.open[set.home()] == nil || many {
+		_, records, _ := set.Live.State()
+		if int(records) > *room { // it is to be read beside polls, as one that is not open
+			t.close(set.home())
+			return nil
+		}
+		*room -= int(records)
+		rows, err := set.rows(ctx, int(records))
+		if err != nil {
+			set.noted.again() // if it stays open
+			return err
+		}
+		t.tellAll(set, rows)
+		return nil
+	}
+	if len(indices) == 0 {
+		return nil
+	}
+	if err := set.tellChanges(t, indices); err != nil {
+		set.noted.again()
+		return err
+	}
+	return nil
+}
+
+// TellAnew is work to do beside polls: to read a set of which all is to be told. nil: there is no such set,
+// or one is being read. A driver asks for it every now and then, and again after each set.
+func (ns *Namespace) TellAnew() func(ctx context.Context) {
+	t := &ns.telling
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.host == nil || t.reading != nil {
+		return nil
+	}
+	sets := ns.Sets()
+	behind, _ := slices.BinarySearchFunc(sets, t.read, func(set *Set, read placement.Shard) int { return int(set.shard) - int(read) - 1 })
+	for _, set := range slices.Concat(sets[behind:], sets[:behind]) { // one that changes too fast keeps no other one waiting
+		if !ns.rule.Tells(set.shard) || t.open[set.home()] != nil || !set.settled() || t.rests(set.home(), ns.node.Now()) {
+			continue
+		}
+		t.reading, t.read = set, set.shard
+		return set.tellAnew
+	}
+	return nil
+}
+
+// tellAnew reads the set, and tells all that it says.
+func (set *Set) tellAnew(ctx context.Context) {
+	t := &set.ns.telling
+	_, records, _ := set.Live.State()
+	rows, err := set.rows(ctx, int(records))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reading = nil
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		set.untold(t, err)
+	case set.ns.held(set.shard) == set && set.settled() && !set.noted.missed(): // else it is looked again whether to read it
+		t.tellAll(set, rows)
+		t.bell.ring() // what was committed meanwhile is noted: the next poll tells it
+	}
+}
+
+// tellAll tells of all that a set says. telling.mu is held.
+func (t *telling) tellAll(set *Set, rows []row) {
+	t.host.Open(set.home(), func(yield func(dbadapter.Index, directory.Code) bool) {
+		for _, r := range rows {
+			if !yield(r.index, r.code) {
+				return
+			}
+		}
+	})
+	t.open[set.home()] = set
+}
+
+// tellChanges tells what the set says now of some indices. telling.mu is held.
+func (set *Set) tellChanges(t *telling, indices map[dbadapter.Index]bool) error {
+	ascending := slices.Sorted(maps.Keys(indices))
+	if !set.Directory() {
+		for _, index := range ascending {
+			t.host.Set(set.home(), index, codeOf(set.shard, indices[index]))
+		}
+		return nil
+	}
+	snap, err := set.Store.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	buckets, err := snap.Buckets(ascending)
+	if err != nil {
+		return err
+	}
+	for i, bucket := range buckets {
+		t.host.Set(set.home(), ascending[i], directory.CodeOf(bucket, set.ns.rule.Shards))
+	}
+	return nil
+}
+
+// row is what a set says of an index.
+type row struct {
+	index dbadapter.Index
+	code  directory.Code
+}
+
+// rows are what the set, of so many records or so, says of all indices, ascending. What is committed after
+// they were read, and maybe a little before, is noted.
+func (set *Set) rows(ctx context.Context, records int) (rows []row, err error) {
+	set.noted.begin(records)
+	snap, err := set.Store.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	rows = make([]row, 0, records)
+	var indices []dbadapter.Index
+	flush := func() error {
+		buckets, err := snap.Buckets(indices)
+		for i, bucket := range buckets {
+			if code := directory.CodeOf(bucket, set.ns.rule.Shards); code != directory.Gone {
+				rows = append(rows, row{indices[i], code})
+			}
+		}
+		indices = indices[:0]
+		return err
+	}
+	for pair, err := range snap.Pairs(ctx, 0, 0) {
+		switch {
+		case err != nil:
+			return nil, err
+		case !set.Directory():
+			rows = append(rows, row{pair.Index, codeOf(set.shard, true)})
+			continue
+		}
+		if indices = append(indices, pair.Index); len(indices) == wire.BatchRecords {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(indices) > 0 {
+		err = flush()
+	}
+	return rows, err
+}
+
+// codeOf is what a shard says of an index under which it holds something, or nothing.
+func codeOf(shard placement.Shard, held bool) directory.Code {
+	if held {
+		return directory.Code(shard)
+	}
+	return directory.Gone
+}

@@ -1,0 +1,177 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// whileRead is a store of which something happens before the next snapshot is read.
+type whileRead struct {
+	dbadapter.Namespace
+	happens func()
+}
+
+func (w *whileRead) Snapshot() (dbadapter.Snapshot, error) {
+	snap, err := w.Namespace.Snapshot()
+	if happens := w.happens; happens != nil {
+		w.happens = nil // what happens may read, too
+		happens()
+	}
+	return snap, err
+}
+
+// A large set is read beside polls: of the others a poll is answered meanwhile, and of that one it says
+// nothing, until all is told that was committed before, and while it was read.
+func TestLargeSetsAreReadBesidePolls(t *testing.T) {
+	for _, rule := range []*placement.Rule{
+		{Kind: placement.Writer, Shards: 4, Replicas: 1},
+		{Kind: placement.Hash, Shards: 4, Replicas: 1, Locator: true},
+	} {
+		a := newMachine(1)
+		sa := a.holdsAll(t, rule)
+		sa.telling.atOnce = 10
+		told := func() []directory.SetSum {
+			return must(sa.Tell(t.Context(), &directory.Poll{All: true}, nil)).(*directory.News).Sums
+		}
+		others := []directory.SetSum{{Home: 0}, {Home: 2}, {Home: 3}}
+		// with is what is told with so many keys in the set.
+		with := func(n int) []directory.SetSum {
+			rows, code := map[dbadapter.Index]directory.Code{}, directory.Code(1)
+			if rule.Directory(rule.Telling(1)) {
+				code = 2
+			}
+			for _, key := range keysIn(sa, 1, 0, n) {
+				rows[sa.held(rule.Telling(1)).Keys.Hasher.Index([]byte(key))] = code
+			}
+			h := directory.NewHost(rule.Shards, 1)
+			for home := range placement.Shard(rule.Shards) {
+				h.Open(home, func(yield func(dbadapter.Index, directory.Code) bool) {
+					for _, index := range slices.Sorted(maps.Keys(rows)) {
+						if home == 1 && !yield(index, rows[index]) {
+							return
+						}
+					}
+				})
+			}
+			return h.News(&directory.Poll{All: true}).Sums
+		}
+		large := sa.held(rule.Telling(1))
+		write := func(from, to int) {
+			for some := range slices.Chunk(keysIn(sa, 1, from, to), dbadapter.MaxBatch) {
+				drafts := make([]Draft, len(some))
+				for i, key := range some {
+					if drafts[i] = draft(key, ""); large.Directory() {
+						drafts[i].Record = directory.EntryFor(&drafts[i].Record, 2)
+					}
+				}
+				must(commit(large.Write(drafts...)))
+			}
+		}
+		write(0, 20)
+		if got := told(); !slices.Equal(got, others) {
+			t.Fatalf("%s: a poll that reads no set of 20 records tells of %v", rule.Kind, got)
+		}
+		large.Store = &whileRead{large.Store, func() {
+			write(20, 25)
+			if got := told(); !slices.Equal(got, others) {
+				t.Errorf("%s: while one is read a poll tells of %v", rule.Kind, got)
+			}
+			if sa.TellAnew() != nil {
+				t.Errorf("%s: two are read at once", rule.Kind)
+			}
+		}}
+		rung := sa.telling.bell.listen()
+		sa.TellAnew()(t.Context())
+		select {
+		case <-rung:
+		default:
+			t.Errorf("%s: a poll that waits is not woken by what was read", rule.Kind)
+		}
+		if got := told(); !slices.Equal(got, with(25)) {
+			t.Errorf("%s: with 25 records of one set it tells of %v", rule.Kind, got)
+		}
+		if sa.TellAnew() != nil {
+			t.Errorf("%s: all is told, and something is to be read", rule.Kind)
+		}
+
+		// With more changes than are noted a large set is told anew, and what it said before stands no longer.
+		write(25, 25+maxNoted+1)
+		if got := told(); !slices.Equal(got, others) {
+			t.Errorf("%s: after more changes than are noted it tells of %v", rule.Kind, got)
+		}
+		sa.TellAnew()(t.Context())
+		if got := told(); !slices.Equal(got, with(25+maxNoted+1)) {
+			t.Errorf("%s: after that was read it tells of %v", rule.Kind, got)
+		}
+	}
+}
+
+// What has changed too much, or is not held any more, once it was read is not told of by that; of large sets more
+// changes are noted; and a set that changes all the time keeps no other one waiting.
+func TestReadInVain(t *testing.T) {
+	a := newMachine(1)
+	rule := &placement.Rule{Kind: placement.Hash, Shards: 4, Replicas: 1, Locator: true}
+	sa := a.holdsAll(t, rule)
+	sa.telling.atOnce = -1 // not even an empty one
+	told := func() (homes []placement.Shard) {
+		for _, s := range must(sa.Tell(t.Context(), &directory.Poll{All: true}, nil)).(*directory.News).Sums {
+			homes = append(homes, s.Home)
+		}
+		return homes
+	}
+	if got := told(); len(got) != 0 {
+		t.Fatalf("it tells of %v", got)
+	}
+	busy, times := sa.held(0), 0
+	store := &whileRead{Namespace: busy.Store}
+	var again func()
+	again = func() {
+		times++
+		busy.noted.again()
+		store.happens = again
+	}
+	store.happens = again
+	busy.Store = store
+	for range rule.Shards + 1 {
+		sa.TellAnew()(t.Context())
+	}
+	if got := told(); times != 2 || !slices.Equal(got, []placement.Shard{1, 2, 3}) {
+		t.Errorf("a set was read %d times in vain, and it tells of %v", times, got)
+	}
+	store.happens = func() { sa.put(sa.Sets()[1:]) }
+	sa.TellAnew()(t.Context())
+	if got := told(); !slices.Equal(got, []placement.Shard{1, 2, 3}) {
+		t.Errorf("it does not hold a set any more, and tells of %v", got)
+	}
+
+	var n noted
+	n.begin(80_000)
+	changes := make([]dbadapter.Change, 10_001)
+	for i := range changes {
+		changes[i] = dbadapter.Change{Index: dbadapter.Index(i + 1), New: 1}
+	}
+	if n.note(changes[1:], true); n.missed() {
+		t.Errorf("an eighth of a set is not noted")
+	}
+	if n.note(changes, true); !n.missed() {
+		t.Errorf("more than an eighth of a set is noted")
+	}
+}
+
+// keysIn are some of the keys whose home is a shard: from the n-th on, up to another one.
+func keysIn(ns *Namespace, home placement.Shard, from, to int) (keys []string) {
+	for i, n := 0, 0; n < to; i++ {
+		if key := fmt.Sprint(i); ns.Home([]byte(key)) == home {
+			if n++; n > from {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
