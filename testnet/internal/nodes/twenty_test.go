@@ -12,7 +12,7 @@ import (
 // alone, hold all that each has written, and the same list of members.
 func TestTwenty(t *testing.T) {
 	const all = 20
-	n := open(t, nodes.Config{Nodes: all, Memory: true, Interval: 200 * time.Millisecond})
+	n := open(t, nodes.Config{Nodes: all, Memory: true, Interval: 2 * time.Second})
 	for i := range all {
 		put(t, n, i, fmt.Sprint("by ", i), "v")
 	}
