@@ -214,7 +214,7 @@ func (n *Node) ended(s SyncRecord, of *side, err error) {
 	}
 	level := slog.LevelInfo
 	switch {
-	case errors.Is(err, ErrPaused): // as a person wants it
+	case errors.Is(err, ErrPaused), busy: // as a person wants it; it is tried again
 	case err != nil && !errors.Is(err, reconcile.ErrListsDiffer): // which is no failure
 		level = slog.LevelWarn
 	case r.Differences() == 0:
