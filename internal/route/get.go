@@ -87,8 +87,8 @@ type Found struct {
 	Record *dbadapter.Record
 	// Sure: a host that is current has said so; that there is no record, two have, or one
 	// where no other host can be reached. Or a settled one has, and all candidates have
-	// answered: so whatever any of them has acknowledged was heard. One that is asked still
-	// may hold a record.
+	// answered, by the asker's list of members: so whatever any of them has acknowledged was
+	// heard. One that is asked still may hold a record.
 	Sure bool
 	// Doubt, unless it is sure, says why, for a person.
 	Doubt string
@@ -114,7 +114,7 @@ type GetOptions struct {
 	// Unheard: a member that is no candidate may hold the record, so that the answers of all
 	// candidates are not enough.
 	Unheard bool
-	// Here, if not nil, is the caller's own answer, as a host. That it holds nothing another
+	// Here, if not nil, is the caller's own answer. That it holds nothing, as a host, another
 	// host confirms, unless it is overdue.
 	Here *Answer
 }
@@ -291,6 +291,10 @@ func (g *Get) Answered(peer ID, a Answer, now time.Duration) {
 
 func (a *Answer) current() bool { return a != nil && a.Host && a.Settled && a.Current }
 
+// counts reports whether, once each candidate has given such an answer, all have answered that may hold the
+// record: by another list there may be further ones.
+func (a *Answer) counts() bool { return a != nil && (!a.OtherList || a.current()) }
+
 // vouches reports whether an answer is one that can be sure. complete: each candidate has
 // answered.
 func (a *Answer) vouches(complete bool) bool {
@@ -333,7 +337,7 @@ func (g *Get) Failed(peer ID, why error, busy bool, now time.Duration) {
 // are still open are cut. The error is ErrUnavailable.
 func (g *Get) Result(now time.Duration) (Found, error) {
 	f := Found{Requests: g.count, Hedges: g.hedges}
-	complete := !g.options.Unheard && len(g.waiting) == 0 && !slices.ContainsFunc(g.requests, func(r *request) bool { return r.answer == nil })
+	complete := !g.options.Unheard && len(g.waiting) == 0 && !slices.ContainsFunc(g.requests, func(r *request) bool { return !r.answer.counts() })
 	if g.options.Here != nil {
 		f.Record = g.options.Here.Record
 	}

@@ -100,7 +100,7 @@ func (w *twin) result() (found int, sure, answered bool) {
 	}
 	complete := !w.o.Unheard && !slices.ContainsFunc(w.candidates, func(c Candidate) bool {
 		last, _ := w.last(c.ID)
-		return last == nil || last.answer == nil
+		return last == nil || last.answer == nil || last.answer.OtherList && !(last.answer.Host && last.answer.Settled && last.answer.Current)
 	})
 	if complete {
 		return found, slices.Contains(settled, found), answered
@@ -140,7 +140,7 @@ func TestGetAgainstTwin(t *testing.T) {
 		}
 		o := GetOptions{Deadline: time.Duration(1+r.IntN(8)) * time.Second, All: r.IntN(5) == 0, Unheard: r.IntN(5) == 0}
 		if r.IntN(3) == 0 {
-			o.Here = &Answer{Host: true, Settled: r.IntN(3) > 0, Current: r.IntN(2) > 0, Record: version(r.IntN(3))}
+			o.Here = &Answer{Host: r.IntN(4) > 0, Settled: r.IntN(3) > 0, Current: r.IntN(2) > 0, Record: version(r.IntN(3))}
 		}
 		get, other := NewGet(&times, candidates, o, w.now), &twin{candidates: candidates, o: o}
 		asked := map[ID]int{}

@@ -1,0 +1,24 @@
+package route
+
+import (
+	"testing"
+	"time"
+)
+
+// An asker whose list, like that of one host, is an old one is not sure of what that host says: another one has
+// told it of a later list, by which there may be hosts that it does not know.
+func TestOtherListLeavesOpen(t *testing.T) {
+	var times Times
+	g := NewGet(&times, []Candidate{{ID: peerID(0), Connected: true}, {ID: peerID(1), Connected: true}}, GetOptions{Deadline: 10 * time.Second}, 0)
+	answers := map[ID]Answer{
+		peerID(0): {Host: true, Settled: true},
+		peerID(1): {OtherList: true, Layout: Layout{Epoch: 3}},
+	}
+	for s := g.Next(0); s.Do == Ask; s = g.Next(0) {
+		g.Answered(s.Peer, answers[s.Peer], 0)
+	}
+	f, err := g.Result(0)
+	if f.Sure {
+		t.Errorf("sure of nothing, though %d is the epoch of a layout that it was told of: %v", f.Moved.Epoch, err)
+	}
+}
