@@ -162,17 +162,15 @@ func (ns *Namespace) lookUpOnce(ctx context.Context, over time.Duration, in plac
 	f.Shard = in
 	remote := ns.core.RemoteIn(key, in)
 	o := route.GetOptions{All: all, Deadline: over, Unheard: remote.Unheard()}
-	if here := remote.Here(); here != nil {
-		own, err := here.Answer(key)
-		if err != nil {
-			return f, nil, err
-		}
+	if o.Here, err = remote.Own(); err != nil {
+		return f, nil, err
+	}
+	if own := o.Here; own != nil && own.Host {
 		f.Here = true
 		if own.Current && own.Record != nil && !all {
 			f.Record, f.Sure = own.Record, true
 			return f, nil, nil
 		}
-		o.Here = &own
 	}
 	f.Found, err = ns.readAt(ctx, remote, o, &ns.node.routing.times, func(ctx context.Context, id ID, _ func()) (route.Answer, error) { return ns.readOf(ctx, remote, id) })
 	why = map[ID]error{}

@@ -20,7 +20,7 @@ type Host struct {
 
 	mu     sync.Mutex // guards what follows
 	layout uint64
-	sets   map[placement.Shard]*told
+	sets   map[placement.Shard]*Told
 	// The events up to seq, of which the first is that after gone.
 	events    []Event
 	gone, seq uint64
@@ -28,16 +28,31 @@ type Host struct {
 	keep, most int // LogEvents and MaxEvents, but for tests
 }
 
-// told is what is said of a set.
-type told struct {
+// Told is what is said of a set. It is for one goroutine at a time, and a Host's own once it tells it.
+type Told struct {
 	layered
 	sum Sum
+}
+
+// Append adds what is said of an index, behind all others.
+func (t *Told) Append(index dbadapter.Index, is Code) {
+	t.base = append(t.base, pack(index, is))
+	t.sum.add(pack(index, is), 1)
+}
+
+// Set changes what is said of an index, and reports what was said before.
+func (t *Told) Set(index dbadapter.Index, is Code) (was Code) {
+	if was = t.get(index); was != is {
+		t.sum.change(index, was, is)
+		t.set(pack(index, is))
+	}
+	return was
 }
 
 // NewHost returns a Host of a namespace of so many shards, without a set. The log is a
 // random number, not 0, that no other Host has had.
 func NewHost(shards int, log uint64) *Host {
-	return &Host{shards: shards, log: log, sets: map[placement.Shard]*told{}, keep: LogEvents, most: MaxEvents}
+	return &Host{shards: shards, log: log, sets: map[placement.Shard]*Told{}, keep: LogEvents, most: MaxEvents}
 }
 
 // SetLayout tells by which layout the node is a host: a number that stands for it, as those that
@@ -52,11 +67,15 @@ func (h *Host) SetLayout(layout uint64) {
 // is to be called once the node is settled in the set; what changes after the rows were
 // read is told by Set, behind it. A set that is open already is told of anew.
 func (h *Host) Open(home placement.Shard, entries iter.Seq2[dbadapter.Index, Code]) {
-	t := &told{}
+	t := &Told{}
 	for index, code := range entries {
-		t.base = append(t.base, pack(index, code))
-		t.sum.add(pack(index, code), 1)
+		t.Append(index, code)
 	}
+	h.Tell(home, t)
+}
+
+// Tell is Open, of what was read before.
+func (h *Host) Tell(home placement.Shard, t *Told) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sets[home] = t
@@ -82,13 +101,9 @@ func (h *Host) Set(home placement.Shard, index dbadapter.Index, is Code) {
 	if t == nil {
 		return
 	}
-	was := t.get(index)
-	if was == is {
-		return
+	if was := t.Set(index, is); was != is {
+		h.note(Event{Home: home, Kind: Changed, Index: index, Was: was, Is: is})
 	}
-	t.sum.change(index, was, is)
-	t.set(pack(index, is))
-	h.note(Event{Home: home, Kind: Changed, Index: index, Was: was, Is: is})
 }
 
 func (h *Host) note(e Event) {

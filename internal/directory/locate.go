@@ -62,6 +62,16 @@ type Answer struct {
 // nothing: the key may have been deleted since, and written first in another shard.
 func (a Answer) Decided() bool { return a.heard && len(a.Others) == 0 }
 
+// Unheard is the answer of a Locator that has not heard of all hosts: there is a further one that it
+// cannot hear of.
+func (a Answer) Unheard() Answer {
+	if a.Where == Nowhere {
+		a.Where = Unknown
+	}
+	a.Sure, a.Current, a.heard, a.Answering = false, false, false, false
+	return a
+}
+
 // Locate says where a key is, whose home and whose index in its home's set of the directory
 // are given.
 func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.Duration) Answer {

@@ -120,6 +120,9 @@ func (w *ByWriter) undecided(key []byte) string {
 	if why := w.do.Locator().Doubt(w.ns.Home(key), w.do.Now()); why != "" {
 		return why
 	}
+	if w.ns.Tellers().Open[w.ns.Home(key)] {
+		return "another member has not said whether it holds a part of the directory"
+	}
 	return "the hosts of the directory do not name the same shard for the key"
 }
 
@@ -243,8 +246,13 @@ func (w *ByWriter) said(key []byte, entry *LookedUp) (map[ID]*route.Answer, erro
 	return said, nil
 }
 
-// WhereIs is what the locator says of a key.
+// WhereIs is what the locator says of a key, and nothing for sure where a further member may hold entries,
+// and tells nothing of them.
 func (w *ByWriter) WhereIs(key []byte) directory.Answer {
 	home, index := w.ns.ToldAs(key)
-	return w.do.Locator().Locate(home, index, w.do.Now())
+	a := w.do.Locator().Locate(home, index, w.do.Now())
+	if w.ns.Tellers().Open[home] {
+		a = a.Unheard()
+	}
+	return a
 }

@@ -138,6 +138,23 @@ func (r *Remote) Here() *Set {
 	return r.ns.held(r.shard)
 }
 
+// Own is what this node itself answers: as a host; or, where it is none any more and still hands the
+// shard over, of a record that it holds, as what is no host's. nil: it has no answer.
+func (r *Remote) Own() (*route.Answer, error) {
+	set := r.ns.held(r.shard)
+	if set == nil {
+		return nil, nil //nolint:nilnil // that is the answer
+	}
+	own, err := set.Answer(r.key)
+	if err == nil && !slices.Contains(r.hosts, r.ns.node.ID) {
+		if own.Record == nil {
+			return nil, nil //nolint:nilnil // what it does not hold is no answer
+		}
+		own.Host, own.Settled, own.Current = false, false, false
+	}
+	return &own, err
+}
+
 // Settled reports whether the set is one that is sure of what it does not hold.
 func (set *Set) Settled() bool { return set.settled() }
 

@@ -14,7 +14,7 @@ type Tellers struct {
 	// Layout stands for the layout that counts, and is 0 where none is known.
 	Layout uint64
 	// Of are those of the keys whose home is a shard, by home: its hosts by that layout, and those
-	// that hold it still.
+	// that hold it still, this node too.
 	Of map[placement.Shard][]ID
 	// All are all of them, ascending.
 	All []ID
@@ -24,6 +24,7 @@ type Tellers struct {
 
 	members *Members
 	placed  *placed
+	sets    *[]*Set
 	heldBy  *map[ID]shardsHeld
 	without *without
 	since   time.Time
@@ -33,22 +34,25 @@ type Tellers struct {
 // Tellers are those as of now: the same value as before, unless something of them may have changed.
 func (ns *Namespace) Tellers() *Tellers {
 	now := ns.node.Now()
-	t := &Tellers{members: ns.Members(), placed: ns.placed.Load(), heldBy: ns.heldBy.Load(), without: ns.without.Load(), since: now}
-	if old := ns.tellers.Load(); old != nil && old.members == t.members && old.placed == t.placed && old.heldBy == t.heldBy && old.without == t.without &&
+	t := &Tellers{members: ns.Members(), placed: ns.placed.Load(), sets: ns.sets.Load(), heldBy: ns.heldBy.Load(), without: ns.without.Load(), since: now}
+	if old := ns.tellers.Load(); old != nil && old.members == t.members && old.placed == t.placed && old.sets == t.sets && old.heldBy == t.heldBy && old.without == t.without &&
 		!now.Before(old.since) && (old.until.IsZero() || !now.After(old.until)) {
 		return old
 	}
 	_, t.until = ns.Audience()
 	counts := t.placed.layout
 	t.Layout, t.Of, t.Open = layoutMark(counts), map[placement.Shard][]ID{}, map[placement.Shard]bool{}
-	all := map[ID]bool{}
+	all, own := map[ID]bool{}, map[placement.Shard]bool{}
+	for _, set := range ns.Sets() {
+		own[set.shard] = true
+	}
 	for home := range placement.Shard(ns.rule.Shards) {
 		set := ns.rule.Telling(home)
 		of := ns.holders(counts, set)
 		if len(ns.view(set).unheard(of)) > 0 {
 			t.Open[home] = true
 		}
-		if counts != nil && counts.Has(home, ns.node.ID) {
+		if counts != nil && counts.Has(home, ns.node.ID) || own[set] {
 			of = append(of, ns.node.ID)
 		}
 		t.Of[home] = of

@@ -19,15 +19,19 @@ import (
 // the keys are, and where the placement has a locator (placement.Rule), of each shard which
 // keys it has. A commit notes which indices it has changed, under the store's locks; what is
 // said of them is read and told when a poll comes. So each commit before a poll is in its
-// answer, in the order of the commits, and a node that is not asked reads nothing.
+// answer, in the order of the commits, but for what is committed to a set of which nothing is told (toldanew.go).
 //
 // A shard tells of each index under which it holds a record, tombstones too, the shard itself:
 // so a key of which no host tells reads as it would at the hosts, also to a writer that asks
 // for the version of a deletion.
 
-// maxNoted is how many changed indices of a set are noted between two polls, or while it is read: 64 KiB,
-// and an eighth of the records of a large one. With more the set is told anew.
+// maxNoted is how many changed indices of a set are noted between two polls: 64 KiB; of a large one an eighth
+// of its records, and readAtOnce at most. With more the set is told anew.
 const maxNoted = 1 << 12
+
+// maxBeside is how many are noted while the set is read beside polls, at most an eighth of its records: 4 MiB.
+// With more it is read anew.
+const maxBeside = 1 << 18
 
 // bell wakes polls that wait for a commit.
 type bell struct {
@@ -76,7 +80,8 @@ type telling struct {
 type noted struct {
 	mu      sync.Mutex               // guards what follows
 	indices map[dbadapter.Index]bool // whether there is a record now
-	most    int                      // that are noted, if more than maxNoted
+	records int                      // of the set, when it was read
+	beside  bool                     // it is being read beside polls
 	many    bool                     // more than that
 }
 
@@ -89,10 +94,17 @@ func (n *noted) note(changes []dbadapter.Change, comings bool) (any bool) {
 	}
 	for i := range changes {
 		if c := &changes[i]; !comings || (c.Old == 0) != (c.New == 0) { // 0 is that of no record
-			any, n.indices[c.Index] = true, c.New != 0
+			if any = true; n.many {
+				break
+			}
+			n.indices[c.Index] = c.New != 0
 		}
 	}
-	if len(n.indices) > max(maxNoted, n.most) {
+	most := readAtOnce
+	if n.beside {
+		most = maxBeside
+	}
+	if len(n.indices) > max(maxNoted, min(n.records/8, most)) {
 		n.indices, n.many = nil, true
 	}
 	return any
@@ -108,17 +120,24 @@ func (n *noted) take() (indices map[dbadapter.Index]bool, many bool) {
 }
 
 // begin forgets what is noted, as all of the set is about to be read, which has so many records.
-func (n *noted) begin(records int) {
+func (n *noted) begin(records int, beside bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.indices, n.many, n.most = nil, false, records/8
+	n.indices, n.many, n.records, n.beside = nil, false, records, beside
 }
 
-// missed reports whether more has changed than is noted.
-func (n *noted) missed() bool {
+// more reports whether more is noted than a poll is to tell; missed, whether more has changed than is noted.
+func (n *noted) more() (more, missed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.many
+	return len(n.indices) > maxNoted, n.many
+}
+
+// end ends a reading beside polls.
+func (n *noted) end() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.beside = false
 }
 
 // again notes that the set is to be told anew.

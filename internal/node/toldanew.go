@@ -18,8 +18,8 @@ import (
 // told of it meanwhile.
 
 const (
-	// readAtOnce is how many records of sets a poll reads, a quarter of a second or so: the one that
-	// has asked waits for 10 s at most, and others for it.
+	// readAtOnce is how many records of sets a poll reads, for less than a second: the one that has
+	// asked waits for 10 s at most, and others for it.
 	readAtOnce = 1 << 14
 
 	// untoldRest is for how long a set is not read again that could not be read: polls come all the time,
@@ -61,8 +61,11 @@ func (t *telling) close(home placement.Shard) {
 	delete(t.open, home)
 }
 
-// untold ends to tell of a set that could not be read. telling.mu is held.
+// untold ends to tell of a set that could not be read, unless it was dropped meanwhile. telling.mu is held.
 func (set *Set) untold(t *telling, err error) {
+	if set.ns.held(set.shard) != set {
+		return
+	}
 	t.close(set.home())
 	t.unread[set.home()] = set.ns.node.Now()
 	if untold := set.ns.node.Untold; untold != nil {
@@ -96,22 +99,20 @@ func (set *Set) tell(ctx context.Context, t *telling, room *int) (err error) {
 			return nil
 		}
 		*room -= int(records)
-		rows, err := set.rows(ctx, int(records))
+		set.noted.begin(int(records), false)
+		told, err := set.read(ctx)
 		if err != nil {
 			set.noted.again() // if it stays open
 			return err
 		}
-		t.tellAll(set, rows)
+		t.tellAll(set, told)
 		return nil
 	}
-	if len(indices) == 0 {
-		return nil
-	}
-	if err := set.tellChanges(t, indices); err != nil {
+	err = set.codes(indices, func(index dbadapter.Index, is directory.Code) { t.host.Set(set.home(), index, is) })
+	if err != nil {
 		set.noted.again()
-		return err
 	}
-	return nil
+	return err
 }
 
 // TellAnew is work to do beside polls: to read a set of which all is to be told. nil: there is no such set,
@@ -135,43 +136,48 @@ func (ns *Namespace) TellAnew() func(ctx context.Context) {
 	return nil
 }
 
-// tellAnew reads the set, and tells all that it says.
+// tellAnew reads the set, and tells all that it says. What is committed meanwhile it reads, too, until a poll
+// can tell the rest.
 func (set *Set) tellAnew(ctx context.Context) {
 	t := &set.ns.telling
 	_, records, _ := set.Live.State()
-	rows, err := set.rows(ctx, int(records))
+	set.noted.begin(int(records), true)
+	told, err := set.read(ctx)
+	more, missed := set.noted.more()
+	for ; err == nil && more && !missed; more, missed = set.noted.more() {
+		indices, _ := set.noted.take()
+		err = set.codes(indices, func(index dbadapter.Index, is directory.Code) { told.Set(index, is) })
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.reading = nil
+	set.noted.end()
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
 		set.untold(t, err)
-	case set.ns.held(set.shard) == set && set.settled() && !set.noted.missed(): // else it is looked again whether to read it
-		t.tellAll(set, rows)
-		t.bell.ring() // what was committed meanwhile is noted: the next poll tells it
+	case !missed && set.ns.held(set.shard) == set && set.settled(): // else it is looked again whether to read it
+		t.tellAll(set, told)
+		t.bell.ring() // the next poll tells what is noted
 	}
 }
 
 // tellAll tells of all that a set says. telling.mu is held.
-func (t *telling) tellAll(set *Set, rows []row) {
-	t.host.Open(set.home(), func(yield func(dbadapter.Index, directory.Code) bool) {
-		for _, r := range rows {
-			if !yield(r.index, r.code) {
-				return
-			}
-		}
-	})
+func (t *telling) tellAll(set *Set, told *directory.Told) {
+	t.host.Tell(set.home(), told)
 	t.open[set.home()] = set
 }
 
-// tellChanges tells what the set says now of some indices. telling.mu is held.
-func (set *Set) tellChanges(t *telling, indices map[dbadapter.Index]bool) error {
+// codes tells of some indices what the set says now.
+func (set *Set) codes(indices map[dbadapter.Index]bool, tell func(dbadapter.Index, directory.Code)) error {
 	ascending := slices.Sorted(maps.Keys(indices))
 	if !set.Directory() {
 		for _, index := range ascending {
-			t.host.Set(set.home(), index, codeOf(set.shard, indices[index]))
+			tell(index, codeOf(set.shard, indices[index]))
 		}
+		return nil
+	}
+	if len(ascending) == 0 {
 		return nil
 	}
 	snap, err := set.Store.Snapshot()
@@ -179,38 +185,32 @@ func (set *Set) tellChanges(t *telling, indices map[dbadapter.Index]bool) error 
 		return err
 	}
 	defer snap.Close()
-	buckets, err := snap.Buckets(ascending)
-	if err != nil {
-		return err
-	}
-	for i, bucket := range buckets {
-		t.host.Set(set.home(), ascending[i], directory.CodeOf(bucket, set.ns.rule.Shards))
+	for some := range slices.Chunk(ascending, wire.BatchRecords) {
+		buckets, err := snap.Buckets(some)
+		if err != nil {
+			return err
+		}
+		for i, bucket := range buckets {
+			tell(some[i], directory.CodeOf(bucket, set.ns.rule.Shards))
+		}
 	}
 	return nil
 }
 
-// row is what a set says of an index.
-type row struct {
-	index dbadapter.Index
-	code  directory.Code
-}
-
-// rows are what the set, of so many records or so, says of all indices, ascending. What is committed after
-// they were read, and maybe a little before, is noted.
-func (set *Set) rows(ctx context.Context, records int) (rows []row, err error) {
-	set.noted.begin(records)
+// read reads what the set says of all indices. What is committed after that, and maybe a little before, is noted.
+func (set *Set) read(ctx context.Context) (*directory.Told, error) {
 	snap, err := set.Store.Snapshot()
 	if err != nil {
 		return nil, err
 	}
 	defer snap.Close()
-	rows = make([]row, 0, records)
+	told := &directory.Told{}
 	var indices []dbadapter.Index
 	flush := func() error {
 		buckets, err := snap.Buckets(indices)
 		for i, bucket := range buckets {
 			if code := directory.CodeOf(bucket, set.ns.rule.Shards); code != directory.Gone {
-				rows = append(rows, row{indices[i], code})
+				told.Append(indices[i], code)
 			}
 		}
 		indices = indices[:0]
@@ -221,7 +221,7 @@ func (set *Set) rows(ctx context.Context, records int) (rows []row, err error) {
 		case err != nil:
 			return nil, err
 		case !set.Directory():
-			rows = append(rows, row{pair.Index, codeOf(set.shard, true)})
+			told.Append(pair.Index, codeOf(set.shard, true))
 			continue
 		}
 		if indices = append(indices, pair.Index); len(indices) == wire.BatchRecords {
@@ -233,7 +233,7 @@ func (set *Set) rows(ctx context.Context, records int) (rows []row, err error) {
 	if len(indices) > 0 {
 		err = flush()
 	}
-	return rows, err
+	return told, err
 }
 
 // codeOf is what a shard says of an index under which it holds something, or nothing.

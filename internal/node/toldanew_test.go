@@ -149,18 +149,80 @@ func TestReadInVain(t *testing.T) {
 	if got := told(); !slices.Equal(got, []placement.Shard{1, 2, 3}) {
 		t.Errorf("it does not hold a set any more, and tells of %v", got)
 	}
+}
 
-	var n noted
-	n.begin(80_000)
-	changes := make([]dbadapter.Change, 10_001)
-	for i := range changes {
-		changes[i] = dbadapter.Change{Index: dbadapter.Index(i + 1), New: 1}
+// What is read of a set that was dropped, and is held anew, ends nothing of the new one.
+func TestReadOfADroppedSet(t *testing.T) {
+	a := newMachine(1)
+	rule := &placement.Rule{Kind: placement.Hash, Shards: 4, Replicas: 1, Locator: true}
+	sa := a.holdsAll(t, rule)
+	warned := 0
+	a.Untold = func(*Set, error) { warned++ }
+	told := func() (homes []placement.Shard) {
+		for _, s := range must(sa.Tell(t.Context(), &directory.Poll{All: true}, nil)).(*directory.News).Sums {
+			homes = append(homes, s.Home)
+		}
+		return homes
 	}
-	if n.note(changes[1:], true); n.missed() {
-		t.Errorf("an eighth of a set is not noted")
+	sa.telling.atOnce = -1
+	told() // which reads none
+	old := sa.held(0)
+	fresh := &Set{shard: 0}
+	fresh.Part.Keys, fresh.Part.Store, fresh.Part.Live, fresh.Part.ns, fresh.Part.set = old.Keys, old.Store, old.Live, sa, fresh
+	old.Store = &droppedStore{old.Store, func() {
+		sa.put(append([]*Set{fresh}, sa.Sets()[1:]...)) // dropped, and taken anew
+		sa.telling.atOnce = 1 << 14
+		if got := told(); len(got) != 4 {
+			t.Errorf("before the read ends it tells of %v", got)
+		}
+	}}
+	for run := sa.TellAnew(); run != nil; run = sa.TellAnew() {
+		run(t.Context())
 	}
-	if n.note(changes, true); !n.missed() {
-		t.Errorf("more than an eighth of a set is noted")
+	if got := told(); len(got) != 4 || warned > 0 {
+		t.Errorf("it tells of %v, and has warned %d times", got, warned)
+	}
+}
+
+// droppedStore is a store that is closed while it is read.
+type droppedStore struct {
+	dbadapter.Namespace
+	happens func()
+}
+
+func (d *droppedStore) Snapshot() (dbadapter.Snapshot, error) {
+	d.happens()
+	return nil, dbadapter.ErrClosed
+}
+
+// Of large sets more changes are noted, the most while they are read beside polls; what is too many is not kept.
+func TestNoted(t *testing.T) {
+	for _, c := range []struct {
+		records, most int
+		beside        bool
+	}{
+		{0, maxNoted, false},
+		{80_000, 10_000, false},
+		{8 << 20, readAtOnce, false},
+		{0, maxNoted, true},
+		{800_000, 100_000, true},
+		{8 << 20, maxBeside, true},
+	} {
+		var n noted
+		n.begin(c.records, c.beside)
+		changes := make([]dbadapter.Change, c.most+1)
+		for i := range changes {
+			changes[i] = dbadapter.Change{Index: dbadapter.Index(i + 1), New: 1}
+		}
+		n.note(changes[1:], true)
+		if more, missed := n.more(); missed || more != (c.most > maxNoted) {
+			t.Errorf("%+v: more than a poll tells %t, missed %t", c, more, missed)
+		}
+		n.note(changes, true)
+		n.note(changes[:1], true)
+		if _, missed := n.more(); !missed || len(n.indices) > 0 {
+			t.Errorf("%+v: one more is not missed, or %d are kept", c, len(n.indices))
+		}
 	}
 }
 

@@ -100,18 +100,15 @@ func (p *process) lookUpOnce(in placement.Shard, key []byte, all bool, done func
 	p.flush()
 	remote := p.ns.RemoteIn(key, in)
 	o := route.GetOptions{All: all, Deadline: n.world.Now() + routePatience, Unheard: remote.Unheard()}
-	if here := remote.Here(); here != nil {
-		own, err := here.Answer(key)
-		if err != nil || own.Current && own.Record != nil && !all {
-			f.Record, f.Sure, f.By, f.Err = own.Record, err == nil, []int{n.number}, err
-			f.found.Record, f.found.Sure = f.Record, f.Sure
-			done(f)
-			return
-		}
-		o.Here = &own
-		if own.Settled {
-			f.By = []int{n.number}
-		}
+	own, err := remote.Own()
+	if own != nil && (err != nil || own.Current && own.Record != nil && !all) {
+		f.Record, f.Sure, f.By, f.Err = own.Record, err == nil, []int{n.number}, err
+		f.found.Record, f.found.Sure = f.Record, f.Sure
+		done(f)
+		return
+	}
+	if o.Here = own; own != nil && own.Settled {
+		f.By = []int{n.number}
 	}
 	candidates := remote.Candidates(func(id node.ID) bool { return n.cluster.byID[id].Up() })
 	get := route.NewGet(&p.times, candidates, o, n.world.Now())

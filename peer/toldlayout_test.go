@@ -1,0 +1,96 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// leaving is the n-th of some keys whose set, as setOf names it, leaves a node by the layout that node 0 knows
+// and the node itself does not.
+func (c *writerCluster) leaving(x, n int, setOf func(key []byte) placement.Shard) string {
+	c.t.Helper()
+	is, was, self := c.spaces[0].core, c.spaces[x].core, node.ID(c.nodes[x].ID())
+	for i := range 10_000 {
+		key := fmt.Sprint("leaves ", i)
+		before, err := was.RemoteIn([]byte(key), setOf([]byte(key))).Hosts()
+		c.must(err)
+		after, err := is.RemoteIn([]byte(key), setOf([]byte(key))).Hosts()
+		c.must(err)
+		if slices.Contains(before, self) && !slices.Contains(after, self) {
+			if n--; n < 0 {
+				return key
+			}
+		}
+	}
+	c.t.Fatal("no set leaves the node: choose other identities")
+	return ""
+}
+
+// A node that was cut off while a layout was stated by which it is no host any more is told so at its first
+// read: what it took itself to be says nothing then.
+func TestReadIsToldOfALayout(t *testing.T) {
+	c, x, _ := newStaleCluster(t, placement.Hash)
+	c.part(x)
+	var keys []string
+	for i := range 4 {
+		key := c.leaving(x, i, c.spaces[0].core.Home)
+		_, err := c.put(0, key, "by all hosts", 2)
+		c.must(err)
+		keys = append(keys, key)
+	}
+	c.time += 2 * directory.Fresh // longer ago than a locator promises to have heard of
+	c.cut.Clear()
+	for _, key := range keys {
+		if got, err := c.get(x, key); err != nil || got != "by all hosts" {
+			t.Errorf("it reads %q, %v", got, err)
+		}
+	}
+	_, here, err := c.spaces[x].core.Layout()
+	c.must(err)
+	if _, there, err := c.spaces[0].core.Layout(); err != nil || here.Epoch != there.Epoch {
+		t.Errorf("it has read by the layout of epoch %d, and %d counts: %v", here.Epoch, there.Epoch, err)
+	}
+}
+
+// A node that has acknowledged a write as a host, and has heard since that it is none, never says that there is
+// no such key: it holds the record, which the hosts have not got yet.
+func TestHolderOfBeforeReads(t *testing.T) {
+	for _, kind := range []placement.Kind{placement.Hash, placement.Writer} {
+		c, x, _ := newStaleCluster(t, kind)
+		c.part(x)
+		setOf := c.spaces[0].core.Home
+		if kind == placement.Writer {
+			setOf = c.spaces[0].core.Entries
+		}
+		key := ""
+		for i := 0; key == ""; i++ {
+			some := c.leaving(x, i, setOf)
+			if _, err := c.put(x, some, "taken alone", 1); err == nil {
+				key = some
+			} else if i == 50 {
+				t.Fatalf("%s: it takes none: %v", kind, err)
+			}
+		}
+		c.time += 2 * directory.Fresh
+		c.cut.Clear()
+		_, err := c.spaces[x].sync(t.Context(), nil, c.nodes[0].ID(), SyncOptions{})
+		if _, here, err := c.spaces[x].core.Layout(); err != nil || here.Epoch < 2 {
+			t.Fatalf("%s: it has not heard of the layout: %v", kind, err)
+		}
+		t.Logf("%s: the sync that brings the list: %v", kind, err)
+		found, err := c.spaces[x].lookUpIn(t.Context(), setOf([]byte(key)), []byte(key), false)
+		if err != nil || found.Record == nil || found.Here {
+			t.Errorf("%s: it finds %+v, %v", kind, found, err)
+		}
+		if r, err := c.spaces[x].Get(t.Context(), []byte(key)); errors.Is(err, ErrNotFound) || errors.Is(err, ErrDeleted) || err == nil && string(r.Value) != "taken alone" {
+			t.Errorf("%s: it reads %q, %v", kind, r.Value, err)
+		}
+	}
+}
+
