@@ -238,7 +238,7 @@ func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
 		n.self, err = newIdentity(key)
 	}
 	if err == nil {
-		n.core = n.newCore(cfg.SyncInterval, cfg.pushing())
+		n.core = n.newCore(cfg)
 		n.metrics, err = newMetrics(n, cfg.Registerer)
 	}
 	if err == nil {
@@ -252,17 +252,17 @@ func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
 
 // newCore gives the node's decisions the machine: its clock, its randomness, all
 // its cores.
-func (n *Node) newCore(interval time.Duration, push node.Pushing) *node.Node {
+func (n *Node) newCore(cfg *Config) *node.Node {
 	return node.New(node.Config{
 		ID: node.ID(n.self.id), Sign: n.self.sign, SignAll: n.self.signAll,
-		Now: n.now, Each: onAllCores, Turn: newTurns().run, Aside: aside, GiveWay: runtime.Gosched, Interval: interval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
+		Now: n.now, Each: onAllCores, Turn: newTurns().run, Aside: aside, GiveWay: runtime.Gosched, Interval: cfg.SyncInterval, ReadAtOnce: cfg.readAtOnce, Budget: reconcile.NewBudget(n.limits.SyncMemory),
 		Elapsed: func() time.Duration { return time.Since(n.begun) }, Loaded: n.loaded,
 		Random: func(node.Purpose) uint64 {
 			var b [8]byte
 			rand.Read(b[:]) // never fails (crypto/rand)
 			return binary.BigEndian.Uint64(b[:])
 		},
-		Push: push, Pushable: n.pushable, Relisted: n.relisted, Pushes: n.peerPushes,
+		Push: cfg.pushing(), Pushable: n.pushable, Relisted: n.relisted, Pushes: n.peerPushes,
 		Doubted: func(set *node.Set, by node.DeclinedBy) {
 			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
 				slog.String("ns", set.Namespace().Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))

@@ -22,7 +22,7 @@ type reading struct {
 }
 
 // readAt drives a read at the hosts of a shard, of a record or of a page; times are those of
-// such reads. Of the options the deadline is set here. read calls part when a part of its
+// such reads. A deadline that the options do not have is set here. read calls part when a part of its
 // answer has come.
 func (ns *Namespace) readAt(ctx context.Context, remote *node.Remote, o route.GetOptions, times *route.Times, read func(ctx context.Context, id ID, part func()) (route.Answer, error)) (route.Found, error) {
 	n := ns.node

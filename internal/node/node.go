@@ -49,6 +49,9 @@ type Config struct {
 	// Weaken, in tests, takes a namespace's hasher and gives a weaker one, which
 	// forces keys onto one index.
 	Weaken func(dbadapter.Hasher) dbadapter.Hasher
+	// ReadAtOnce, in tests, is how many records of the sets that it hosts the node reads within a
+	// poll of the directory; 0: readAtOnce.
+	ReadAtOnce int
 	// Paused, if not nil, reports whether a person has paused the syncs with a peer.
 	Paused func(id ID) bool
 	// Moved, if not nil, is told where a member says that it can be dialled, each

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -73,16 +72,15 @@ type telling struct {
 	// reading is read beside polls; nil: no set is.
 	reading *Set
 	read    placement.Shard // the last one read so
-	atOnce  int             // readAtOnce, but for tests
 }
 
 // noted are the indices of a set that have changed since the set was told of.
 type noted struct {
 	mu      sync.Mutex               // guards what follows
 	indices map[dbadapter.Index]bool // whether there is a record now
-	records int                      // of the set, when it was read
+	many    bool                     // more than are noted
+	records int                      // of the set, when it was read last
 	beside  bool                     // it is being read beside polls
-	many    bool                     // more than that
 }
 
 // note notes changes; comings: only of what has come or gone. It reports whether there was any.
@@ -175,7 +173,7 @@ func (ns *Namespace) tellNow(ctx context.Context, m directory.Message, waits boo
 		var log [8]byte
 		ns.node.random(log[:], ForNonce)
 		t.host = directory.NewHost(ns.rule.Shards, binary.BigEndian.Uint64(log[:])|1)
-		t.open, t.unread, t.atOnce = map[placement.Shard]*Set{}, map[placement.Shard]time.Time{}, cmp.Or(t.atOnce, readAtOnce)
+		t.open, t.unread = map[placement.Shard]*Set{}, map[placement.Shard]time.Time{}
 	}
 	switch m := m.(type) {
 	case *directory.Poll:

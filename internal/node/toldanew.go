@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -37,7 +38,7 @@ func (ns *Namespace) catchUp(ctx context.Context) error {
 			t.close(home)
 		}
 	}
-	room := t.atOnce
+	room := cmp.Or(ns.node.ReadAtOnce, readAtOnce)
 	for _, set := range ns.Sets() {
 		if set == t.reading || !ns.rule.Tells(set.shard) || t.rests(set.home(), ns.node.Now()) {
 			continue

@@ -35,7 +35,7 @@ func TestLargeSetsAreReadBesidePolls(t *testing.T) {
 	} {
 		a := newMachine(1)
 		sa := a.holdsAll(t, rule)
-		sa.telling.atOnce = 10
+		a.ReadAtOnce = 10
 		told := func() []directory.SetSum {
 			return must(sa.Tell(t.Context(), &directory.Poll{All: true}, nil)).(*directory.News).Sums
 		}
@@ -118,7 +118,7 @@ func TestReadInVain(t *testing.T) {
 	a := newMachine(1)
 	rule := &placement.Rule{Kind: placement.Hash, Shards: 4, Replicas: 1, Locator: true}
 	sa := a.holdsAll(t, rule)
-	sa.telling.atOnce = -1 // not even an empty one
+	a.ReadAtOnce = -1 // not even an empty one
 	told := func() (homes []placement.Shard) {
 		for _, s := range must(sa.Tell(t.Context(), &directory.Poll{All: true}, nil)).(*directory.News).Sums {
 			homes = append(homes, s.Home)
@@ -164,14 +164,14 @@ func TestReadOfADroppedSet(t *testing.T) {
 		}
 		return homes
 	}
-	sa.telling.atOnce = -1
+	a.ReadAtOnce = -1
 	told() // which reads none
 	old := sa.held(0)
 	fresh := &Set{shard: 0}
 	fresh.Part.Keys, fresh.Part.Store, fresh.Part.Live, fresh.Part.ns, fresh.Part.set = old.Keys, old.Store, old.Live, sa, fresh
 	old.Store = &droppedStore{old.Store, func() {
 		sa.put(append([]*Set{fresh}, sa.Sets()[1:]...)) // dropped, and taken anew
-		sa.telling.atOnce = 1 << 14
+		a.ReadAtOnce = 1 << 14
 		if got := told(); len(got) != 4 {
 			t.Errorf("before the read ends it tells of %v", got)
 		}
