@@ -93,4 +93,3 @@ func TestHolderOfBeforeReads(t *testing.T) {
 		}
 	}
 }
-
