@@ -153,7 +153,10 @@ func (n *Node) followAll() {
 			running.Go(func() {
 				defer ns.gate.leave()
 				ns.heedTellers()
-				ns.tellAnew()
+				ns.request(func() {
+					for ns.core.TellAnew(ns.ctx) { // large sets, one after the other
+					}
+				})
 				ns.followDue()
 				ns.follows.logHosts(ns)
 				ns.workDue()
@@ -177,20 +180,6 @@ func (ns *Namespace) workDue() {
 	ns.request(func() {
 		if err := run(); err != nil {
 			ns.node.refusals.write(ns.node.log, slog.LevelWarn, "copies of what is known of the directory could not be read or written: they are fetched anew, and written again", logNamespace(ns), logError(err))
-		}
-	})
-}
-
-// tellAnew reads large sets of which this node is to tell all, one after the other, beside its caller, if
-// that is not under way.
-func (ns *Namespace) tellAnew() {
-	run := ns.core.TellAnew()
-	if run == nil {
-		return
-	}
-	ns.request(func() {
-		for ; run != nil; run = ns.core.TellAnew() {
-			run(ns.ctx)
 		}
 	})
 }

@@ -31,7 +31,6 @@ type filing struct {
 	entered, bound bool
 	slow           bool          // a record was made in vain, since it came too late behind its entry
 	searched       bool          // the shard is that of the entry itself
-	led            bool          // a later entry leads to the key, behind which a dated record is to be written
 	began          time.Duration // the entry was offered, by the namespace's clock
 	// What hosts said in this due: that they hold something else, nothing, and nothing for sure.
 	unlike, none, sure bool
@@ -86,12 +85,7 @@ func (im *shardImport) next(i *imported, need int) {
 		switch {
 		case i.record == nil:
 			i.bound = i.bound || i.fresh && i.stage == first
-			i.led, i.searched, i.stage = false, false, searching
-		case i.stage == first && enough && i.stale && !i.Deleted && i.record.Version.Writer == 0:
-			// What is later is an entry: whether a record, too, its shard says. If not, the entry
-			// leads to the dated record as well.
-			i.sent = i.sent || i.fresh
-			i.stale, i.fresh, i.led, i.held, i.searched, i.stage = false, false, true, nil, false, searching
+			i.searched, i.stage = false, searching
 		case i.full, i.stage == first && enough && i.stale && !i.fresh:
 			i.done = true
 		case !enough:

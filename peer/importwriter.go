@@ -209,10 +209,7 @@ func (im *shardImport) search(ctx context.Context, i *imported) {
 	case err != nil:
 		i.failed(ns.node.self.id, err, false)
 	case found.Record == nil:
-		i.led = false
 		im.absent(i, found.Sure)
-	case found.Record.Deleted && i.led:
-		i.stale, i.done = true, true
 	case found.Record.Deleted:
 		i.seen = append(i.seen, found.Record)
 		im.absent(i, true)
@@ -223,10 +220,7 @@ func (im *shardImport) search(ctx context.Context, i *imported) {
 			return
 		}
 		i.seen = append(i.seen, found.Record)
-		switch i.shard, i.stage, i.searched = shard, entryDue, true; {
-		case i.led:
-			i.stage, i.began = writing, ns.follows.now()
-		case i.bound:
+		if i.shard, i.stage, i.searched = shard, entryDue, true; i.bound {
 			i.stage = making
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/internal/route"
 )
 
 // requests are the messages with records for hosts to hold that a node has sent.
@@ -145,64 +144,6 @@ func TestImportWritersDated(t *testing.T) {
 	}
 	if n := c.routedCluster.conflicts(); n != 0 {
 		t.Errorf("%d conflicts", n)
-	}
-}
-
-// A later entry that leads to no record keeps no dated item out: nothing is there, or what is older. A later
-// record or deletion does.
-func TestImportWritersBehindAnEntry(t *testing.T) {
-	c := newWriterCluster(t, 3)
-	// item is dated before what the case does after this.
-	item := func(key string) []Item {
-		then := c.base.Clock().Truncate(time.Millisecond)
-		c.now.Add(int64(10 * time.Millisecond))
-		return []Item{{Key: []byte(key), Value: []byte("imported"), Time: then}}
-	}
-	home := c.spaces[0].core.Home
-	for i, ns := range c.spaces {
-		for n := range 4 {
-			in, both := placement.Shard(n%2), n > 1 // where a dated item goes by itself, or elsewhere; hosts have the entry
-			key := fmt.Sprint("entered ", i, in, both)
-			items := item(key)
-			c.entered(0, &dbadapter.Record{Key: []byte(key)}, (home([]byte(key))+in)%8)
-			if both {
-				c.round()
-			}
-			c.follow()
-			got, err := ns.Import(t.Context(), sequence(items), Acks(AckAll))
-			if err != nil || got != (ImportResult{Items: 1, Written: 1, Late: got.Late}) {
-				t.Errorf("node %d, beside an entry of %d: %+v, %v", i, in, got, err)
-			}
-			c.follow()
-			for j := range c.spaces {
-				if value, err := c.get(j, key); err != nil || value != "imported" {
-					t.Errorf("node %d, beside an entry of %d: node %d reads %q, %v", i, in, j, value, err)
-				}
-			}
-			if again, err := ns.Import(t.Context(), sequence(items), Acks(AckAll)); err != nil || again != (ImportResult{Items: 1, Unchanged: 1 - again.Stale, Stale: again.Stale}) || again.Stale > got.Late {
-				t.Errorf("node %d, beside an entry of %d, once more: %+v, %v", i, in, again, err)
-			}
-		}
-
-		written, deleted := fmt.Sprint("written ", i), fmt.Sprint("deleted ", i)
-		items := append(item(written), item(deleted)...)
-		for _, key := range []string{written, deleted} {
-			_, err := c.put((i+1)%3, key, "put", route.All)
-			c.must(err)
-		}
-		c.follow()
-		_, err := c.spaces[(i+1)%3].Delete(t.Context(), []byte(deleted), Acks(AckAll))
-		c.must(err)
-		c.follow()
-		if got, err := ns.Import(t.Context(), sequence(items), Acks(AckAll)); err != nil || got != (ImportResult{Items: 2, Stale: 2}) {
-			t.Errorf("node %d, what was written and deleted since: %+v, %v", i, got, err)
-		}
-		if value, err := c.get(i, written); err != nil || value != "put" {
-			t.Errorf("node %d reads %q, %v", i, value, err)
-		}
-		if value, err := c.get(i, deleted); !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDeleted) || errors.Is(err, ErrUnsure) {
-			t.Errorf("node %d reads %q, %v", i, value, err)
-		}
 	}
 }
 

@@ -162,8 +162,12 @@ func (ns *Namespace) lookUpOnce(ctx context.Context, over time.Duration, in plac
 	f.Shard = in
 	remote := ns.core.RemoteIn(key, in)
 	o := route.GetOptions{All: all, Deadline: over, Unheard: remote.Unheard()}
-	if o.Here, err = remote.Own(); err != nil {
+	o.Here, err = remote.Own()
+	switch {
+	case err != nil && remote.Here() != nil:
 		return f, nil, err
+	case err != nil: // as a host of before it may hold what the hosts have not got
+		o.Unheard = true
 	}
 	if own := o.Here; own != nil && own.Host {
 		f.Here = true

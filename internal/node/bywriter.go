@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -83,7 +84,7 @@ func (ns *Namespace) mayAdopt(set *Set, key []byte) bool {
 	if w == nil {
 		return false
 	}
-	switch a := w.WhereIs(key); {
+	switch a := w.told(key); {
 	case a.Where == directory.Unknown:
 		return a.Shared // no feed will tell
 	case a.Where != directory.Nowhere && a.Shard == set.shard && len(a.Others) == 0:
@@ -119,9 +120,6 @@ func (f *LookedUp) doubt(why string) { f.Sure, f.Doubt = false, why }
 func (w *ByWriter) undecided(key []byte) string {
 	if why := w.do.Locator().Doubt(w.ns.Home(key), w.do.Now()); why != "" {
 		return why
-	}
-	if w.ns.Tellers().Open[w.ns.Home(key)] {
-		return "another member has not said whether it holds a part of the directory"
 	}
 	return "the hosts of the directory do not name the same shard for the key"
 }
@@ -189,8 +187,10 @@ func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer,
 	case !found.Sure:
 	case !entry.Sure:
 		found.doubt("the key's entry in the directory: " + entry.Doubt)
-	case !a.Decided() && !(a.Answering && w.entriesName(ctx, key, shard, &found)):
-		found.doubt(w.undecided(key))
+	default: // a host that is current knows what each member holds that may hold the entry
+		if a := w.told(key); !a.Decided() && !(a.Answering && w.entriesName(ctx, key, shard, &found)) {
+			found.doubt(w.undecided(key))
+		}
 	}
 	if err == nil && found.Sure && dangles(entry.Record, found.Record) {
 		found.doubt("the directory has an entry that leads to no record")
@@ -217,8 +217,8 @@ func (w *ByWriter) entriesName(ctx context.Context, key []byte, shard placement.
 	}
 	for _, id := range tellers {
 		a := said[id]
-		if a == nil || !a.Host || !a.Settled || a.OtherList {
-			return false
+		if a == nil || (!a.Host || !a.Settled || a.OtherList) && id != ns.node.ID {
+			return false // what this node holds it knows, also as a host of before
 		}
 		if !there(a.Record) {
 			continue
@@ -236,12 +236,12 @@ func (w *ByWriter) said(key []byte, entry *LookedUp) (map[ID]*route.Answer, erro
 	for _, h := range entry.Heard {
 		said[h.Peer] = h.Answer
 	}
-	if here := w.ns.RemoteIn(key, w.ns.Entries(key)).Here(); here != nil {
-		own, err := here.Answer(key)
+	if w.ns.held(w.ns.Entries(key)) != nil {
+		own, err := w.ns.RemoteIn(key, w.ns.Entries(key)).Own()
 		if err != nil {
 			return nil, err
 		}
-		said[w.ns.node.ID] = &own
+		said[w.ns.node.ID] = cmp.Or(own, &route.Answer{}) // as a host of before it may hold nothing
 	}
 	return said, nil
 }
@@ -249,10 +249,15 @@ func (w *ByWriter) said(key []byte, entry *LookedUp) (map[ID]*route.Answer, erro
 // WhereIs is what the locator says of a key, and nothing for sure where a further member may hold entries,
 // and tells nothing of them.
 func (w *ByWriter) WhereIs(key []byte) directory.Answer {
-	home, index := w.ns.ToldAs(key)
-	a := w.do.Locator().Locate(home, index, w.do.Now())
-	if w.ns.Tellers().Open[home] {
+	a := w.told(key)
+	if w.ns.Tellers().Open[w.ns.Home(key)] {
 		a = a.Unheard()
 	}
 	return a
+}
+
+// told is what the locator has been told of a key, by whoever tells.
+func (w *ByWriter) told(key []byte) directory.Answer {
+	home, index := w.ns.ToldAs(key)
+	return w.do.Locator().Locate(home, index, w.do.Now())
 }

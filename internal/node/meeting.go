@@ -71,7 +71,7 @@ type guesses struct {
 // elsewhere reports whether the locator places a key, of which the shard has a record, elsewhere, or
 // cannot tell where it is however much it hears. known is false where it may tell later.
 func (g *guesses) elsewhere(key []byte, verify bool) (elsewhere, known bool) {
-	switch a := g.w.WhereIs(key); a.Where {
+	switch a := g.w.told(key); a.Where {
 	case directory.In, directory.Here:
 		if verify && a.Shard == g.held {
 			g.add(key)

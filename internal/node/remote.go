@@ -146,13 +146,16 @@ func (r *Remote) Own() (*route.Answer, error) {
 		return nil, nil //nolint:nilnil // that is the answer
 	}
 	own, err := set.Answer(r.key)
-	if err == nil && !slices.Contains(r.hosts, r.ns.node.ID) {
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(r.hosts, r.ns.node.ID) {
 		if own.Record == nil {
 			return nil, nil //nolint:nilnil // what it does not hold is no answer
 		}
 		own.Host, own.Settled, own.Current = false, false, false
 	}
-	return &own, err
+	return &own, nil
 }
 
 // Settled reports whether the set is one that is sure of what it does not hold.

@@ -116,13 +116,24 @@ func (set *Set) tell(ctx context.Context, t *telling, room *int) (err error) {
 	return err
 }
 
-// TellAnew is work to do beside polls: to read a set of which all is to be told. nil: there is no such set,
-// or one is being read. A driver asks for it every now and then, and again after each set.
-func (ns *Namespace) TellAnew() func(ctx context.Context) {
+// TellAnew reads a set of which all is to be told, beside polls, and tells it. It reports whether there was one: a
+// driver asks for it every now and then, and again after each set. false: there is none, one is being read,
+// or the context is over.
+func (ns *Namespace) TellAnew(ctx context.Context) bool {
+	set := ns.toRead(ctx)
+	if set == nil {
+		return false
+	}
+	set.tellAnew(ctx)
+	return true
+}
+
+// toRead is the next set that TellAnew reads, or nil.
+func (ns *Namespace) toRead(ctx context.Context) *Set {
 	t := &ns.telling
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.host == nil || t.reading != nil {
+	if t.host == nil || t.reading != nil || ctx.Err() != nil {
 		return nil
 	}
 	sets := ns.Sets()
@@ -132,7 +143,7 @@ func (ns *Namespace) TellAnew() func(ctx context.Context) {
 			continue
 		}
 		t.reading, t.read = set, set.shard
-		return set.tellAnew
+		return set
 	}
 	return nil
 }
@@ -145,7 +156,7 @@ func (set *Set) tellAnew(ctx context.Context) {
 	set.noted.begin(int(records), true)
 	told, err := set.read(ctx)
 	more, missed := set.noted.more()
-	for ; err == nil && more && !missed; more, missed = set.noted.more() {
+	for ; err == nil && more && !missed && ctx.Err() == nil; more, missed = set.noted.more() {
 		indices, _ := set.noted.take()
 		err = set.codes(indices, func(index dbadapter.Index, is directory.Code) { told.Set(index, is) })
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -82,12 +83,12 @@ func TestLargeSetsAreReadBesidePolls(t *testing.T) {
 			if got := told(); !slices.Equal(got, others) {
 				t.Errorf("%s: while one is read a poll tells of %v", rule.Kind, got)
 			}
-			if sa.TellAnew() != nil {
+			if sa.TellAnew(t.Context()) {
 				t.Errorf("%s: two are read at once", rule.Kind)
 			}
 		}}
 		rung := sa.telling.bell.listen()
-		sa.TellAnew()(t.Context())
+		sa.TellAnew(t.Context())
 		select {
 		case <-rung:
 		default:
@@ -96,7 +97,7 @@ func TestLargeSetsAreReadBesidePolls(t *testing.T) {
 		if got := told(); !slices.Equal(got, with(25)) {
 			t.Errorf("%s: with 25 records of one set it tells of %v", rule.Kind, got)
 		}
-		if sa.TellAnew() != nil {
+		if sa.TellAnew(t.Context()) {
 			t.Errorf("%s: all is told, and something is to be read", rule.Kind)
 		}
 
@@ -105,7 +106,7 @@ func TestLargeSetsAreReadBesidePolls(t *testing.T) {
 		if got := told(); !slices.Equal(got, others) {
 			t.Errorf("%s: after more changes than are noted it tells of %v", rule.Kind, got)
 		}
-		sa.TellAnew()(t.Context())
+		sa.TellAnew(t.Context())
 		if got := told(); !slices.Equal(got, with(25+maxNoted+1)) {
 			t.Errorf("%s: after that was read it tells of %v", rule.Kind, got)
 		}
@@ -139,13 +140,13 @@ func TestReadInVain(t *testing.T) {
 	store.happens = again
 	busy.Store = store
 	for range rule.Shards + 1 {
-		sa.TellAnew()(t.Context())
+		sa.TellAnew(t.Context())
 	}
 	if got := told(); times != 2 || !slices.Equal(got, []placement.Shard{1, 2, 3}) {
 		t.Errorf("a set was read %d times in vain, and it tells of %v", times, got)
 	}
 	store.happens = func() { sa.put(sa.Sets()[1:]) }
-	sa.TellAnew()(t.Context())
+	sa.TellAnew(t.Context())
 	if got := told(); !slices.Equal(got, []placement.Shard{1, 2, 3}) {
 		t.Errorf("it does not hold a set any more, and tells of %v", got)
 	}
@@ -176,8 +177,7 @@ func TestReadOfADroppedSet(t *testing.T) {
 			t.Errorf("before the read ends it tells of %v", got)
 		}
 	}}
-	for run := sa.TellAnew(); run != nil; run = sa.TellAnew() {
-		run(t.Context())
+	for sa.TellAnew(t.Context()) {
 	}
 	if got := told(); len(got) != 4 || warned > 0 {
 		t.Errorf("it tells of %v, and has warned %d times", got, warned)
@@ -236,4 +236,26 @@ func keysIn(ns *Namespace, home placement.Shard, from, to int) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// While a node closes nothing is read any more, and the set that was being read is due again.
+func TestNothingIsReadWhileItCloses(t *testing.T) {
+	a := newMachine(1)
+	sa := a.holdsAll(t, &placement.Rule{Kind: placement.Hash, Shards: 4, Replicas: 1, Locator: true})
+	a.ReadAtOnce = -1
+	must(sa.Tell(t.Context(), &directory.Poll{}, nil)) // which reads none
+	ctx, cancel := context.WithCancel(t.Context())
+	set := sa.held(1) // it begins behind the first
+	whole := set.Store
+	set.Store = &whileRead{whole, cancel}
+	if !sa.TellAnew(ctx) || sa.TellAnew(ctx) {
+		t.Error("the first is read, in which the node closes, and no further one")
+	}
+	set.Store = whole
+	n := 0
+	for ; sa.TellAnew(t.Context()); n++ {
+	}
+	if n != 4 {
+		t.Errorf("then %d of 4 sets are read", n)
+	}
 }

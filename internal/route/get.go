@@ -205,7 +205,7 @@ func (g *Get) over(now time.Duration) bool {
 		return true
 	}
 	return len(g.waiting) == 0 && !slices.ContainsFunc(g.requests, func(r *request) bool {
-		if (g.heard || g.options.Here != nil) && !g.options.All && !(g.current == 1 && !g.own && r.awaited()) {
+		if (g.heard || g.options.Here != nil && g.options.Here.Host) && !g.options.All && !(g.current == 1 && !g.own && r.awaited()) {
 			return r.fresh(now) || r.again > 0 && now < r.first+Overdue
 		}
 		return r.open || r.again > 0

@@ -44,7 +44,7 @@ func (w *twin) over(now time.Duration) bool {
 		return true
 	}
 	here := w.o.Here
-	heard, settled, own := here != nil, 0, here != nil && here.Host && here.Settled && here.Current
+	heard, settled, own := here != nil && here.Host, 0, here != nil && here.Host && here.Settled && here.Current
 	if own {
 		if settled = 1; !w.o.All && here.Record != nil {
 			return true

@@ -148,8 +148,7 @@ func (f *follower) tell(id node.ID, m directory.Message, done func(directory.Mes
 
 // work reads what is to be told of as a whole, and does the locator's work. Both take no time here.
 func (f *follower) work() {
-	for run := f.process.ns.TellAnew(); run != nil; run = f.process.ns.TellAnew() {
-		run(context.Background())
+	for f.process.ns.TellAnew(context.Background()) { // one set after the other
 	}
 	for run := f.locator.Work(); run != nil; run = f.locator.Work() {
 		f.process.refused(run())

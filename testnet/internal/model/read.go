@@ -101,8 +101,15 @@ func (p *process) lookUpOnce(in placement.Shard, key []byte, all bool, done func
 	remote := p.ns.RemoteIn(key, in)
 	o := route.GetOptions{All: all, Deadline: n.world.Now() + routePatience, Unheard: remote.Unheard()}
 	own, err := remote.Own()
-	if own != nil && (err != nil || own.Current && own.Record != nil && !all) {
-		f.Record, f.Sure, f.By, f.Err = own.Record, err == nil, []int{n.number}, err
+	switch {
+	case err != nil && remote.Here() != nil:
+		f.By, f.Err = []int{n.number}, err
+		done(f)
+		return
+	case err != nil:
+		o.Unheard = true
+	case own != nil && own.Current && own.Record != nil && !all:
+		f.Record, f.Sure, f.By = own.Record, true, []int{n.number}
 		f.found.Record, f.found.Sure = f.Record, f.Sure
 		done(f)
 		return
