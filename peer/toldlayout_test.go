@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
@@ -77,6 +78,11 @@ func TestHolderOfBeforeReads(t *testing.T) {
 				t.Fatalf("%s: it takes none: %v", kind, err)
 			}
 		}
+		elsewhere := c.leaving(x, 60, setOf)
+		if kind == placement.Hash {
+			_, err := c.put(0, elsewhere, "at the hosts", 2)
+			c.must(err)
+		}
 		c.time += 2 * directory.Fresh
 		c.cut.Clear()
 		_, err := c.spaces[x].sync(t.Context(), nil, c.nodes[0].ID(), SyncOptions{})
@@ -91,5 +97,23 @@ func TestHolderOfBeforeReads(t *testing.T) {
 		if r, err := c.spaces[x].Get(t.Context(), []byte(key)); errors.Is(err, ErrNotFound) || errors.Is(err, ErrDeleted) || err == nil && string(r.Value) != "taken alone" {
 			t.Errorf("%s: it reads %q, %v", kind, r.Value, err)
 		}
+		if kind == placement.Writer {
+			continue
+		}
+		// A copy there that cannot be read leaves open what it holds, and fails no read.
+		for _, set := range c.spaces[x].core.Sets() {
+			set.Store = noSnapshot{set.Store}
+		}
+		if r, err := c.spaces[x].Get(t.Context(), []byte(elsewhere)); string(r.Value) != "at the hosts" || err != nil && !errors.Is(err, ErrUnsure) {
+			t.Errorf("its own copy cannot be read: it reads %q, %v", r.Value, err)
+		}
+		if r, err := c.spaces[x].Get(t.Context(), []byte(key)); !errors.Is(err, ErrUnsure) {
+			t.Errorf("its own copy cannot be read: of what that alone holds it says %q, %v", r.Value, err)
+		}
 	}
 }
+
+// noSnapshot is a store that cannot be read.
+type noSnapshot struct{ dbadapter.Namespace }
+
+func (noSnapshot) Snapshot() (dbadapter.Snapshot, error) { return nil, errors.New("a bad block") }

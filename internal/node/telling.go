@@ -79,7 +79,7 @@ type noted struct {
 	mu      sync.Mutex               // guards what follows
 	indices map[dbadapter.Index]bool // whether there is a record now
 	many    bool                     // more than are noted
-	records int                      // of the set, when it was read last
+	records int                      // of the set, when it was told of last
 	beside  bool                     // it is being read beside polls
 }
 
@@ -108,12 +108,12 @@ func (n *noted) note(changes []dbadapter.Change, comings bool) (any bool) {
 	return any
 }
 
-// take takes what is noted.
-func (n *noted) take() (indices map[dbadapter.Index]bool, many bool) {
+// take takes what is noted of a set that has so many records by now.
+func (n *noted) take(records int) (indices map[dbadapter.Index]bool, many bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	indices, many = n.indices, n.many
-	n.indices, n.many = nil, false
+	n.indices, n.many, n.records = nil, false, records
 	return indices, many
 }
 

@@ -88,19 +88,20 @@ func (t *telling) rests(home placement.Shard, now time.Time) bool {
 // a host of before. All that hold it are asked, and what one of them does not tell leaves open where
 // the set's keys are. room is how many records may be read yet.
 func (set *Set) tell(ctx context.Context, t *telling, room *int) (err error) {
-	indices, many := set.noted.take()
+	_, held, _ := set.Live.State()
+	records := int(held)
+	indices, many := set.noted.take(records)
 	if !set.settled() {
 		t.close(set.home())
 		return nil
 	}
 	if t.open[set.home()] == nil || many {
-		_, records, _ := set.Live.State()
-		if int(records) > *room { // it is to be read beside polls, as one that is not open
+		if records > *room { // it is to be read beside polls, as one that is not open
 			t.close(set.home())
 			return nil
 		}
-		*room -= int(records)
-		set.noted.begin(int(records), false)
+		*room -= records
+		set.noted.begin(records, false)
 		told, err := set.read(ctx)
 		if err != nil {
 			set.noted.again() // if it stays open
@@ -152,12 +153,13 @@ func (ns *Namespace) toRead(ctx context.Context) *Set {
 // can tell the rest.
 func (set *Set) tellAnew(ctx context.Context) {
 	t := &set.ns.telling
-	_, records, _ := set.Live.State()
-	set.noted.begin(int(records), true)
+	_, held, _ := set.Live.State()
+	records := int(held)
+	set.noted.begin(records, true)
 	told, err := set.read(ctx)
 	more, missed := set.noted.more()
 	for ; err == nil && more && !missed && ctx.Err() == nil; more, missed = set.noted.more() {
-		indices, _ := set.noted.take()
+		indices, _ := set.noted.take(records)
 		err = set.codes(indices, func(index dbadapter.Index, is directory.Code) { told.Set(index, is) })
 	}
 	t.mu.Lock()
