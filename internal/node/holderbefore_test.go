@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -213,10 +214,31 @@ func TestNowhereHeedsMembersThatHaveNotSaid(t *testing.T) {
 				}
 				return
 			}
-			b := x.ns.NewByWriter(&located{locator: l, now: time.Hour})
+			b := x.ns.NewByWriter(&currentHosts{located{locator: l, now: time.Hour}, x.ns})
 			if a := b.WhereIs([]byte(key)); a.Where != directory.Unknown || a.Decided() || a.Answering {
 				t.Errorf("it is %+v", a)
 			}
+			// Behind an entry for which a current host vouches a read is sure: what the member may hold, such
+			// a host has.
+			if f, err := b.LookUp(t.Context(), []byte(key), false); err != nil || !f.Sure || f.Record == nil || string(f.Record.Value) != "held" {
+				t.Errorf("at current hosts it is %+v, %v", f, err)
+			}
 		})
 	}
+}
+
+// currentHosts are hosts of each set that are current, and hold a record of any key, in shard 2.
+type currentHosts struct {
+	located
+	ns *Namespace
+}
+
+func (d *currentHosts) LookUpIn(_ context.Context, in placement.Shard, key []byte, _ bool) (LookedUp, error) {
+	r := dbadapter.Record{Key: key, Value: []byte("held"), Version: at(1, 1)}
+	if d.ns.Rule().Directory(in) {
+		r = directory.EntryFor(&r, 2)
+	} else if in != 2 {
+		return LookedUp{Found: route.Found{Sure: true}, Shard: in}, nil
+	}
+	return LookedUp{Found: route.Found{Sure: true, Record: &r}, Shard: in}, nil
 }
