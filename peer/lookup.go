@@ -161,14 +161,11 @@ func (ns *Namespace) heed(ctx context.Context, over time.Duration, why map[ID]er
 func (ns *Namespace) lookUpOnce(ctx context.Context, over time.Duration, in placement.Shard, key []byte, all bool) (f lookedUp, why map[ID]error, err error) {
 	f.Shard = in
 	remote := ns.core.RemoteIn(key, in)
-	o := route.GetOptions{All: all, Deadline: over, Unheard: remote.Unheard()}
-	o.Here, err = remote.Own()
-	switch {
-	case err != nil && remote.Here() != nil:
+	o, err := remote.GetOptions()
+	if err != nil {
 		return f, nil, err
-	case err != nil: // as a host of before it may hold what the hosts have not got
-		o.Unheard = true
 	}
+	o.All, o.Deadline = all, over
 	if own := o.Here; own != nil && own.Host {
 		f.Here = true
 		if own.Current && own.Record != nil && !all {

@@ -59,8 +59,7 @@ func TestReadIsToldOfALayout(t *testing.T) {
 	}
 }
 
-// A node that has acknowledged a write as a host, and has heard since that it is none, never says that there is
-// no such key: it holds the record, which the hosts have not got yet.
+// A former host does not say *no such key* of a write that it has acknowledged and not handed over yet.
 func TestHolderOfBeforeReads(t *testing.T) {
 	for _, kind := range []placement.Kind{placement.Hash, placement.Writer} {
 		c, x, _ := newStaleCluster(t, kind)

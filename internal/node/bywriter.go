@@ -237,7 +237,7 @@ func (w *ByWriter) said(key []byte, entry *LookedUp) (map[ID]*route.Answer, erro
 		said[h.Peer] = h.Answer
 	}
 	if w.ns.held(w.ns.Entries(key)) != nil {
-		own, err := w.ns.RemoteIn(key, w.ns.Entries(key)).Own()
+		own, err := w.ns.RemoteIn(key, w.ns.Entries(key)).own()
 		if err != nil {
 			return nil, err
 		}
@@ -256,7 +256,7 @@ func (w *ByWriter) WhereIs(key []byte) directory.Answer {
 	return a
 }
 
-// told is what the locator has been told of a key, by whoever tells.
+// told is what the locator says of a key by the feeds that it follows.
 func (w *ByWriter) told(key []byte) directory.Answer {
 	home, index := w.ns.ToldAs(key)
 	return w.do.Locator().Locate(home, index, w.do.Now())

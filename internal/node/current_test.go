@@ -128,6 +128,20 @@ func TestSureLapsesAndIsRenewed(t *testing.T) {
 	}
 }
 
+// state has a machine state a layout with these hosts.
+func (w *movers) state(x *mover, hosts ...ID) {
+	w.t.Helper()
+	var all []placement.Host
+	for _, id := range hosts {
+		all = append(all, placement.Host{ID: id, Weight: 1})
+	}
+	x.ns.updating.Lock()
+	defer x.ns.updating.Unlock()
+	if err := x.ns.stateLocked(w.t.Context(), must(placement.Plan(w.rule, all))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // A member that was a host by an earlier layout may have acknowledged a write before the others
 // heard that it holds the shard. Until it says that it holds nothing, no host is sure, and an asker
 // to which all others have answered is not sure either. A change of the list that gives no member a
@@ -167,24 +181,12 @@ func TestMemberThatHasNotSaidWhatItHoldsKeepsHostsUnsure(t *testing.T) {
 	if err := x.ns.SetRole(t.Context(), third.ID, RoleWrite, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	state := func(hosts ...ID) {
-		t.Helper()
-		var all []placement.Host
-		for _, id := range hosts {
-			all = append(all, placement.Host{ID: id, Weight: 1})
-		}
-		x.ns.updating.Lock()
-		defer x.ns.updating.Unlock()
-		if err := x.ns.stateLocked(t.Context(), must(placement.Plan(w.rule, all))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	state(x.ID, third.ID)
+	w.state(x, x.ID, third.ID)
 	both()
 	if !slices.Contains(x.ns.Holders(shard), third.ID) {
 		t.Fatal("the third is no host")
 	}
-	state(x.ID, w.all[1].ID)
+	w.state(x, x.ID, w.all[1].ID)
 	both()
 	sure("the third was a host, and has said nothing since", false)
 	clear(w.apart)

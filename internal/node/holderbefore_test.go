@@ -39,7 +39,8 @@ func (w *movers) byID(id ID) *mover {
 func (w *movers) readIn(m *mover, in placement.Shard, key string) (route.Found, error) {
 	var times route.Times
 	r := m.ns.RemoteIn([]byte(key), in)
-	o := route.GetOptions{Deadline: time.Minute, Unheard: r.Unheard(), Here: must(r.Own())}
+	o := must(r.GetOptions())
+	o.Deadline = time.Minute
 	get := route.NewGet(&times, r.Candidates(func(ID) bool { return true }), o, 0)
 	for step := get.Next(0); step.Do == route.Ask; step = get.Next(0) {
 		ask := must(r.AskRecord(step.Peer))
@@ -75,8 +76,8 @@ func (w *movers) locator(m *mover) *directory.Locator {
 	return l
 }
 
-// A member that has taken a write as a host, and has heard since that it is none any more, reads it: the hosts
-// have not got it yet. So nothing is sure.
+// A former host still reads a write that it has acknowledged and not handed over yet. The new hosts lack the
+// record, so no read of it is sure.
 func TestHolderOfBeforeReadsWhatItHolds(t *testing.T) {
 	for _, rule := range []*placement.Rule{
 		{Kind: placement.Hash, Shards: 8, Replicas: 2},
@@ -173,19 +174,8 @@ func TestNowhereHeedsMembersThatHaveNotSaid(t *testing.T) {
 					w.sync(1, 0)
 				}
 			}
-			state := func(hosts ...ID) {
-				var all []placement.Host
-				for _, id := range hosts {
-					all = append(all, placement.Host{ID: id, Weight: 1})
-				}
-				x.ns.updating.Lock()
-				defer x.ns.updating.Unlock()
-				if err := x.ns.stateLocked(t.Context(), must(placement.Plan(w.rule, all))); err != nil {
-					t.Fatal(err)
-				}
-			}
 			both()
-			state(x.ID, third.ID)
+			w.state(x, x.ID, third.ID)
 			_, _, _ = third.follow(x.machine, third.ns.Course(x.ID))
 			_, _, _ = third.follow(x.machine, third.ns.Course(x.ID))
 			w.tend(2)
@@ -198,7 +188,7 @@ func TestNowhereHeedsMembersThatHaveNotSaid(t *testing.T) {
 				d.Record = directory.EntryFor(&d.Record, home)
 			}
 			must(commit(set.Write(d)))
-			state(x.ID, w.all[1].ID)
+			w.state(x, x.ID, w.all[1].ID)
 			both()
 			both()
 			if got, err := w.readIn(x, in, key); err != nil || got.Sure {

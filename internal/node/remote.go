@@ -138,9 +138,20 @@ func (r *Remote) Here() *Set {
 	return r.ns.held(r.shard)
 }
 
-// Own is what this node itself answers: as a host; or, where it is none any more and still hands the
-// shard over, of a record that it holds, as what is no host's. nil: it has no answer.
-func (r *Remote) Own() (*route.Answer, error) {
+// GetOptions are those of a read of the record, with what this node itself holds, and without a deadline. Where
+// this node is no host any more, a record that it has not handed over counts as no host's, and a set that
+// cannot be read as one that may hold the record. The error is that of a host's own set.
+func (r *Remote) GetOptions() (o route.GetOptions, err error) {
+	o.Unheard = r.Unheard()
+	o.Here, err = r.own()
+	if err != nil && r.Here() == nil {
+		o.Unheard, err = true, nil
+	}
+	return o, err
+}
+
+// own is what this node answers, or nil. A node that is no host gives no answer where it holds no record.
+func (r *Remote) own() (*route.Answer, error) {
 	set := r.ns.held(r.shard)
 	if set == nil {
 		return nil, nil //nolint:nilnil // that is the answer

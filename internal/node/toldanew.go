@@ -56,6 +56,12 @@ func (ns *Namespace) catchUp(ctx context.Context) error {
 // home is the set's number in the directory.
 func (set *Set) home() placement.Shard { return set.ns.rule.Place(set.shard) }
 
+// records is how many records the set holds.
+func (set *Set) records() int {
+	_, records, _ := set.Live.State()
+	return int(records)
+}
+
 // close ends to tell of a set. telling.mu is held.
 func (t *telling) close(home placement.Shard) {
 	t.host.Close(home)
@@ -88,8 +94,7 @@ func (t *telling) rests(home placement.Shard, now time.Time) bool {
 // a host of before. All that hold it are asked, and what one of them does not tell leaves open where
 // the set's keys are. room is how many records may be read yet.
 func (set *Set) tell(ctx context.Context, t *telling, room *int) (err error) {
-	_, held, _ := set.Live.State()
-	records := int(held)
+	records := set.records()
 	indices, many := set.noted.take(records)
 	if !set.settled() {
 		t.close(set.home())
@@ -117,9 +122,9 @@ func (set *Set) tell(ctx context.Context, t *telling, room *int) (err error) {
 	return err
 }
 
-// TellAnew reads a set of which all is to be told, beside polls, and tells it. It reports whether there was one: a
-// driver asks for it every now and then, and again after each set. false: there is none, one is being read,
-// or the context is over.
+// TellAnew reads one set as a whole, beside polls, and tells all of it. It reports whether it has read one. A driver
+// calls it every now and then, and again until it reports false: no set is left, another call is reading one, or
+// the context is over.
 func (ns *Namespace) TellAnew(ctx context.Context) bool {
 	set := ns.toRead(ctx)
 	if set == nil {
@@ -153,8 +158,7 @@ func (ns *Namespace) toRead(ctx context.Context) *Set {
 // can tell the rest.
 func (set *Set) tellAnew(ctx context.Context) {
 	t := &set.ns.telling
-	_, held, _ := set.Live.State()
-	records := int(held)
+	records := set.records()
 	set.noted.begin(records, true)
 	told, err := set.read(ctx)
 	more, missed := set.noted.more()
@@ -200,15 +204,20 @@ func (set *Set) codes(indices map[dbadapter.Index]bool, tell func(dbadapter.Inde
 	}
 	defer snap.Close()
 	for some := range slices.Chunk(ascending, wire.BatchRecords) {
-		buckets, err := snap.Buckets(some)
-		if err != nil {
+		if err := set.codesIn(snap, some, tell); err != nil {
 			return err
-		}
-		for i, bucket := range buckets {
-			tell(some[i], directory.CodeOf(bucket, set.ns.rule.Shards))
 		}
 	}
 	return nil
+}
+
+// codesIn tells of some indices, ascending, what a snapshot of a set of the directory says.
+func (set *Set) codesIn(snap dbadapter.Snapshot, indices []dbadapter.Index, tell func(dbadapter.Index, directory.Code)) error {
+	buckets, err := snap.Buckets(indices)
+	for i, bucket := range buckets {
+		tell(indices[i], directory.CodeOf(bucket, set.ns.rule.Shards))
+	}
+	return err
 }
 
 // read reads what the set says of all indices. What is committed after that, and maybe a little before, is noted.
@@ -221,12 +230,11 @@ func (set *Set) read(ctx context.Context) (*directory.Told, error) {
 	told := &directory.Told{}
 	var indices []dbadapter.Index
 	flush := func() error {
-		buckets, err := snap.Buckets(indices)
-		for i, bucket := range buckets {
-			if code := directory.CodeOf(bucket, set.ns.rule.Shards); code != directory.Gone {
-				told.Append(indices[i], code)
+		err := set.codesIn(snap, indices, func(index dbadapter.Index, is directory.Code) {
+			if is != directory.Gone {
+				told.Append(index, is)
 			}
-		}
+		})
 		indices = indices[:0]
 		return err
 	}

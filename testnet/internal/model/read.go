@@ -99,22 +99,19 @@ func (p *process) lookUpOnce(in placement.Shard, key []byte, all bool, done func
 	f := &Found{Node: n.number, Key: string(key), why: map[int]error{}}
 	p.flush()
 	remote := p.ns.RemoteIn(key, in)
-	o := route.GetOptions{All: all, Deadline: n.world.Now() + routePatience, Unheard: remote.Unheard()}
-	own, err := remote.Own()
-	switch {
-	case err != nil && remote.Here() != nil:
+	o, err := remote.GetOptions()
+	o.All, o.Deadline = all, n.world.Now()+routePatience
+	switch own := o.Here; {
+	case err != nil:
 		f.By, f.Err = []int{n.number}, err
 		done(f)
 		return
-	case err != nil:
-		o.Unheard = true
 	case own != nil && own.Current && own.Record != nil && !all:
 		f.Record, f.Sure, f.By = own.Record, true, []int{n.number}
 		f.found.Record, f.found.Sure = f.Record, f.Sure
 		done(f)
 		return
-	}
-	if o.Here = own; own != nil && own.Settled {
+	case own != nil && own.Settled:
 		f.By = []int{n.number}
 	}
 	candidates := remote.Candidates(func(id node.ID) bool { return n.cluster.byID[id].Up() })
