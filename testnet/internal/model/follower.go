@@ -28,6 +28,7 @@ type follower struct {
 	tellers *node.Tellers
 	files   map[string][]byte // of the locator: a process that starts fetches all anew
 	asking  map[node.ID]bool  // that are being polled
+	reading bool              // sets, beside polls
 }
 
 // Read implements directory.Disk.
@@ -146,10 +147,9 @@ func (f *follower) tell(id node.ID, m directory.Message, done func(directory.Mes
 	})
 }
 
-// work reads what is to be told of as a whole, and does the locator's work. Both take no time here.
+// work reads what is to be told of as a whole, and does the locator's work, which takes no time here.
 func (f *follower) work() {
-	for f.process.ns.TellAnew(context.Background()) { // one set after the other
-	}
+	f.tellAnew()
 	for run := f.locator.Work(); run != nil; run = f.locator.Work() {
 		f.process.refused(run())
 	}

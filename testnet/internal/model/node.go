@@ -41,6 +41,7 @@ type Node struct {
 	answering bool // it dies when it has answered a question
 	programs  []*program
 	taken     uint64   // how often slow programs have taken events
+	readings  uint64   // of sets beside polls
 	process   *process // nil while the node is down
 }
 
@@ -117,6 +118,7 @@ func (n *Node) Start() error {
 	if c.Push {
 		config.Push, config.Elapsed, config.Pushable = node.Pushing{On: true}, n.world.Now, p.pushable
 	}
+	config.ReadAtOnce = p.readAtOnce()
 	config.Relisted = func(*node.Namespace) { p.moveSoon() }
 	p.core = node.New(config)
 	err := p.load()

@@ -149,8 +149,13 @@ func (p *process) lookUpOnce(in placement.Shard, key []byte, all bool, done func
 			switch {
 			case h.Err != nil:
 				f.why[n.cluster.byID[h.Peer].number] = h.Err
-			case h.Answer != nil && h.Answer.Host && h.Answer.Settled:
-				f.By = append(f.By, n.cluster.byID[h.Peer].number)
+			case h.Answer != nil:
+				if h.Answer.OtherList {
+					f.why[n.cluster.byID[h.Peer].number] = errOtherList
+				}
+				if h.Answer.Host && h.Answer.Settled {
+					f.By = append(f.By, n.cluster.byID[h.Peer].number)
+				}
 			}
 		}
 		if err != nil && f.Record == nil && !f.Sure {
@@ -161,8 +166,10 @@ func (p *process) lookUpOnce(in placement.Shard, key []byte, all bool, done func
 	d.run()
 }
 
+var errOtherList = errors.New("it has another list of members")
+
 // heed makes this node's list of members equal with that of a host by which the two
-// disagree: it names another layout, or does not know this node. heard: it has learnt
+// disagree: it has another one, names another layout, or does not know this node. heard: it has learnt
 // something.
 func (p *process) heed(why map[int]error, moved route.Layout, by node.ID, done func(heard bool)) {
 	c := p.node.cluster
@@ -171,7 +178,7 @@ func (p *process) heed(why map[int]error, moved route.Layout, by node.ID, done f
 		ask = append(ask, c.byID[by].number)
 	}
 	for _, i := range slices.Sorted(maps.Keys(why)) {
-		if (errors.Is(why[i], node.ErrDenied) || errors.Is(why[i], errNoHost)) && len(ask) < 2 && !slices.Contains(ask, i) {
+		if (errors.Is(why[i], node.ErrDenied) || errors.Is(why[i], errOtherList) || errors.Is(why[i], errNoHost)) && len(ask) < 2 && !slices.Contains(ask, i) {
 			ask = append(ask, i)
 		}
 	}

@@ -35,6 +35,7 @@ const (
 	ForRead
 	ForWatch
 	ForDecision
+	ForTelling
 )
 
 // Draw is 64 random bits for a purpose and up to three counters.
