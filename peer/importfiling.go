@@ -1,6 +1,8 @@
 package peer
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -20,6 +22,7 @@ const (
 	making               // the records
 	entering             // hosts of the directory that hold the entry
 	writing              // hosts of the shard that hold the record
+	hidden               // what is behind an entry that is later than the item
 )
 
 // filing is where an item stands in an import by placement writer.
@@ -32,6 +35,10 @@ type filing struct {
 	slow           bool          // a record was made in vain, since it came too late behind its entry
 	searched       bool          // the shard is that of the entry itself
 	began          time.Duration // the entry was offered, by the namespace's clock
+	// outdated: the shard holds a record that is later than the item. dated is the date of an item that is
+	// written as of now, since a later entry leads to no record.
+	outdated bool
+	dated    time.Time
 	// What hosts said in this due: that they hold something else, nothing, and nothing for sure.
 	unlike, none, sure bool
 }
@@ -51,13 +58,22 @@ func (i *imported) looked(id ID, o *route.Outcome) {
 		i.held = append(i.held, id)
 	case o.Other == nil:
 		i.none, i.sure = true, i.sure || o.Settled
-	case i.stage == comparing && !i.Time.IsZero() && o.Other.Version.Clock > dbadapter.TimestampAt(i.Time):
-		i.stale = true
+	case i.stage == comparing && i.before(o.Other):
+		i.stale, i.outdated = true, true
 		i.held = append(i.held, id)
 	default:
 		i.unlike = true
 		i.seen = append(i.seen, o.Other)
 	}
+}
+
+// before reports whether the item is dated before a record.
+func (i *imported) before(r *dbadapter.Record) bool {
+	date := i.Time
+	if date.IsZero() {
+		date = i.dated
+	}
+	return !date.IsZero() && r.Version.Clock > dbadapter.TimestampAt(date)
 }
 
 // next says what follows for an item when the hosts of its due were asked.
@@ -86,8 +102,12 @@ func (im *shardImport) next(i *imported, need int) {
 		case i.record == nil:
 			i.bound = i.bound || i.fresh && i.stage == first
 			i.searched, i.stage = false, searching
-		case i.full, i.stage == first && enough && i.stale && !i.fresh:
+		case i.full:
 			i.done = true
+		case i.stage == first && enough && i.stale && !i.fresh: // a later record, or an entry that should lead to one
+			if i.done = i.outdated || first == writing; !i.done {
+				i.stage = hidden
+			}
 		case !enough:
 		case i.stage == first: // from here on no error says that nothing is written
 			i.bound, i.sent, i.fresh, i.held, i.stage = true, true, false, nil, second
@@ -98,6 +118,28 @@ func (im *shardImport) next(i *imported, need int) {
 				im.ns.follows.locator.Wrote(home, index, i.shard, im.ns.follows.now())
 			}
 		}
+	}
+}
+
+// lookBehind sees to a dated item whose key has a later entry. Where that leads to a later record, the item is
+// stale; where it leads to none, and for sure no shard has one, its author has ended in between, and
+// the item is written as of now: its own entry would not stand against that one.
+func (im *shardImport) lookBehind(ctx context.Context, i *imported) {
+	ns := im.ns
+	found, err := ns.lookUp(ctx, i.Key, true)
+	switch i.held = nil; {
+	case err != nil:
+		i.failed(ns.node.self.id, err, false)
+	case found.Record != nil && i.before(found.Record):
+		i.done = true
+	case !found.Sure:
+		i.err = fmt.Errorf("%w: go on with the import in %s", unsure(&found), node.AbsentFor)
+	case found.Record != nil && !found.Record.Deleted: // the entry that is later is gone since
+		i.record, i.stale, i.searched, i.stage = nil, false, false, entryDue
+	default:
+		i.dated = i.Time
+		i.again(nil)
+		i.stale, i.searched, i.stage = false, false, entryDue
 	}
 }
 

@@ -62,6 +62,8 @@ func (i *imported) heard(id ID, o *route.Outcome) {
 	dated := i.record.Version.Writer == 0
 	switch {
 	case o.Held, o.There:
+	case o.Other != nil && i.stage == writing && !i.dated.IsZero() && i.before(o.Other):
+		i.stale, i.outdated = true, true
 	case o.Other != nil && !dated && !i.foreign:
 		i.again(o.Other)
 		return
@@ -104,7 +106,7 @@ func (r *ImportResult) count(i *imported) {
 	default:
 		r.Unchanged++
 	}
-	if i.late {
+	if i.late && !i.stale {
 		r.Late++
 	}
 }

@@ -43,7 +43,8 @@ type ImportResult struct {
 	Full int64
 	// Late counts the dated items whose dates the members would not take: they may have
 	// collected deleted records up to there, or this node's role, given anew, does not
-	// cover them. Such items are written as of now. They are among the others.
+	// cover them; and those whose keys have, where the placement is writer, a later entry in the
+	// directory that leads to no record. Such items are written as of now. They are among the others.
 	Late int64
 }
 

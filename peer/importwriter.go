@@ -96,7 +96,7 @@ func (im *shardImport) passes(ctx context.Context, items []*imported) error {
 	for rest := items; len(rest) > 0; {
 		some := rest[:min(len(rest), im.filed())]
 		rest = rest[len(some):]
-		for _, s := range []due{making, entering, writing, entering} {
+		for _, s := range []due{making, entering, writing, entering, hidden} {
 			if err := im.pass(ctx, s, some); err != nil {
 				return err
 			}
@@ -179,9 +179,9 @@ func (im *shardImport) pass(ctx context.Context, s due, items []*imported) error
 	}
 	var messages []message // all, before the first one goes: what is heard changes its items
 	for set, of := range sets {
-		if s == searching {
+		if one := im.oneByOne(s); one != nil {
 			for _, i := range of {
-				do(func() error { im.search(ctx, i); return nil })
+				do(func() error { one(ctx, i); return nil })
 			}
 			continue
 		}
@@ -199,6 +199,17 @@ func (im *shardImport) pass(ctx context.Context, s due, items []*imported) error
 	}
 	running.Wait()
 	return failed
+}
+
+// oneByOne is what is done with each item of a stage by itself; nil: they are asked about together.
+func (im *shardImport) oneByOne(s due) func(context.Context, *imported) {
+	switch s {
+	case searching:
+		return im.search
+	case hidden:
+		return im.lookBehind
+	}
+	return nil
 }
 
 // search asks the directory for the entry of one key.

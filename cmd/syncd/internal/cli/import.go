@@ -94,7 +94,7 @@ func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		besides += fmt.Sprintf(", %d left out since as many other keys share their index as may", s.kept.Full)
 	}
 	if s.kept.Late > 0 {
-		besides += fmt.Sprintf(", %d written as of now, since the members would not take their dates", s.kept.Late)
+		besides += fmt.Sprintf(", %d written as of now, since their dates would not stand", s.kept.Late)
 	}
 	return a.printf("%d records read: %d written, %d unchanged, %d older than what is there%s\n",
 		s.kept.Records, s.kept.Written, s.kept.Unchanged, s.kept.Stale, besides)
