@@ -16,20 +16,8 @@ import (
 )
 
 // requests are the messages with records for hosts to hold that a node has sent.
-func (c *writerCluster) requests(i int) (n int) {
-	c.t.Helper()
-	families, err := c.metrics[i].Gather()
-	c.must(err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			for _, l := range m.GetLabel() {
-				if f.GetName() == "syncd_routed_requests_total" && l.GetValue() == "write" {
-					n = int(m.GetCounter().GetValue())
-				}
-			}
-		}
-	}
-	return n
+func (c *writerCluster) requests(i int) int {
+	return c.counted(i, "syncd_routed_requests_total", "write")
 }
 
 // shardIn is the shard in which a node finds a key.

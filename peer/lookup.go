@@ -24,10 +24,6 @@ var ErrUnsure = node.ErrUnsure
 // between takes what is left of it: a busy peer is not awaited any longer.
 const routePatience = 10 * time.Second
 
-// heedLeast is what that has at least, and the question that follows: the wait for a host of before that
-// is gone may have used up all there was.
-const heedLeast = time.Second
-
 // deadline is when a routed read or write is over, by the deciders' clock.
 func (n *Node) deadline(ctx context.Context) time.Duration {
 	over := n.elapsed() + routePatience
@@ -127,35 +123,6 @@ func unsure(found *lookedUp) error {
 		return ErrUnsure
 	}
 	return fmt.Errorf("%w: %s", ErrUnsure, found.Doubt)
-}
-
-var errOtherList = errors.New("it has another list of members")
-
-// heed makes this node's list of members equal with that of a host by which the two
-// disagree: the host names another layout, an older one too, or does not know this node. It reports whether
-// a sync of the lists ran to its end, so that the same question may be answered otherwise. That
-// takes until over, at most, or heedLeast.
-func (ns *Namespace) heed(ctx context.Context, over time.Duration, why map[ID]error, moved route.Layout, by node.ID) bool {
-	ask := map[ID]bool{}
-	if by != "" && ns.core.Outdated(moved) {
-		ask[ID(by)] = true
-	}
-	for id, err := range why {
-		if (errors.Is(err, ErrDenied) || errors.Is(err, errOtherList) || errors.Is(err, errNoHost)) && len(ask) < 2 {
-			ask[id] = true
-		}
-	}
-	over = max(over, ns.node.elapsed()+heedLeast)
-	heard, left := false, len(ask)
-	for id := range ask {
-		each, cancel := context.WithTimeout(ctx, (over-ns.node.elapsed())/time.Duration(left)) // the first one may be busy
-		_, err := ns.sync(each, nil, id, SyncOptions{})
-		cancel()
-		left--
-		// One side declines the table of a layout that counts no longer there; the lists are equal.
-		heard = heard || err == nil || errors.Is(err, ErrRejected)
-	}
-	return heard
 }
 
 func (ns *Namespace) lookUpOnce(ctx context.Context, over time.Duration, in placement.Shard, key []byte, all bool) (f lookedUp, why map[ID]error, err error) {

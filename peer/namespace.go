@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -50,6 +52,8 @@ type Namespace struct {
 	follows *following // nil where the namespace has no locator
 	synced  lastSyncs
 	tending sync.Mutex
+	// equalizing are the syncs of the list of members that reads and writes wait for, by peer.
+	equalizing singleflight.Group
 }
 
 // openNamespace opens a namespace's records and brings its sketch up to date.

@@ -82,6 +82,23 @@ func (c *routedCluster) first(key string) int {
 	return hosts[0]
 }
 
+// counted is what a node has counted under a label's value; 0 if it has not counted that yet.
+func (c *routedCluster) counted(i int, name, value string) int {
+	c.t.Helper()
+	families, err := c.metrics[i].Gather()
+	c.must(err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if f.GetName() == name && l.GetValue() == value {
+					return int(m.GetCounter().GetValue())
+				}
+			}
+		}
+	}
+	return 0
+}
+
 // held is what a node holds itself under a key.
 func (c *routedCluster) held(i int, key string) *dbadapter.Record {
 	c.t.Helper()
@@ -237,22 +254,7 @@ func TestRoutedWithALyingHost(t *testing.T) {
 	c.must(err)
 	hosts, others := c.hosts("key")
 	asker, liar := c.spaces[others[0]], c.nodes[hosts[0]]
-	// counted is what the asker has counted of a kind.
-	counted := func(what string) float64 {
-		families, err := c.metrics[others[0]].Gather()
-		c.must(err)
-		for _, f := range families {
-			for _, m := range f.GetMetric() {
-				for _, l := range m.GetLabel() {
-					if f.GetName() == "syncd_routed_requests_total" && l.GetValue() == what {
-						return m.GetCounter().GetValue()
-					}
-				}
-			}
-		}
-		t.Fatalf("%s is not counted", what)
-		return 0
-	}
+	counted := func(what string) int { return c.counted(others[0], "syncd_routed_requests_total", what) }
 	named := map[string]string{"hides": "contradicted", "forges": "false"}
 	for name, lie := range map[string]wire.Answering{
 		"hides":   &wire.RecordAnswer{Settled: true, Current: true},
@@ -263,7 +265,7 @@ func TestRoutedWithALyingHost(t *testing.T) {
 		c.lies(liar, asker, func(*wire.Ask) wire.Answering { return lie })
 		asker.node.routing.close() // streams of before the lie
 		asker.node.routing.times = route.Times{}
-		var before float64
+		var before int
 		if named[name] != "" {
 			before = counted(named[name])
 		}

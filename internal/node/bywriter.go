@@ -205,9 +205,9 @@ func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer,
 func (w *ByWriter) entriesName(ctx context.Context, key []byte, shard placement.Shard, found *LookedUp) bool {
 	ns := w.ns
 	in := ns.Entries(key)
-	tellers := ns.Tellers().Of[ns.Home(key)]
 	entry, err := w.do.LookUpIn(ctx, in, key, true)
 	found.Add(&entry)
+	tellers := ns.Tellers().Of[ns.Home(key)] // by a list that came meanwhile, others may be among them, which were not asked
 	if err != nil || len(tellers) == 0 {
 		return false
 	}

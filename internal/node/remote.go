@@ -26,6 +26,9 @@ type Remote struct {
 	view  *Set
 	hosts []ID
 	named int // hosts by the layout, of which some may be no members any longer
+	// list is the digest of the list of members by which the hosts were found, or of one before: it may change
+	// before they answer.
+	list [16]byte
 }
 
 // Remote is the shard of a key, by the layout that counts now, or while its table has not come, by
@@ -54,7 +57,7 @@ func (ns *Namespace) Entries(key []byte) placement.Shard {
 func (ns *Namespace) RemoteIn(key []byte, set placement.Shard) *Remote { return ns.remote(set, key) }
 
 func (ns *Namespace) remote(shard placement.Shard, key []byte) *Remote {
-	r := &Remote{ns: ns, shard: shard, key: key, view: ns.view(shard)}
+	r := &Remote{ns: ns, shard: shard, key: key, view: ns.view(shard), list: ns.reckonedList()}
 	var all []ID
 	if ns.rule == nil {
 		all = append(ns.Others(), ns.node.ID)
@@ -224,7 +227,7 @@ func (r *Remote) Record(remote ID, ask *wire.Ask, m wire.Message) (route.Answer,
 		return route.Answer{}, err
 	}
 	said := reply.Answer.(*wire.RecordAnswer) // CheckReply has compared the subjects
-	a := route.Answer{Host: said.Elsewhere == nil, Settled: said.Settled, Current: said.Current, OtherList: reply.Greeting.List != r.ns.Members().Digest(), Layout: layoutOf(said.Elsewhere)}
+	a := route.Answer{Host: said.Elsewhere == nil, Settled: said.Settled, Current: said.Current, OtherList: reply.Greeting.List != r.list, Layout: layoutOf(said.Elsewhere)}
 	if said.Record == nil {
 		return a, nil
 	}

@@ -66,6 +66,15 @@ func (ns *Namespace) reckon() {
 	ns.without.Store(next)
 }
 
+// reckonedList is the digest of the list of members by which hosts are found. A list that has just come is not
+// that yet, until its layout counts.
+func (ns *Namespace) reckonedList() [16]byte {
+	if w := ns.without.Load(); w != nil {
+		return w.members.Digest()
+	}
+	return ns.Members().Digest()
+}
+
 // leadsTo reports whether no layout counted between the two but theirs: the same one does, or one
 // that was stated since, as the only one. The table of the former one must have been here.
 func (w *without) leadsTo(next *without) bool {
