@@ -39,6 +39,8 @@ type shardWatch struct {
 	prefix []byte
 	place  shardPlace
 	out    chan<- toldOf
+	// placing is what asks the directory, by placement writer.
+	placing *placing
 
 	host    ID        // that has told last; empty: none has
 	told    bool      // this watch has been told something, or where it is
@@ -94,6 +96,13 @@ func (s *shardWatch) run(ctx context.Context) {
 // tell hands over what the shard has to tell; false: the watch is over.
 func (s *shardWatch) tell(ctx context.Context, t toldOf) bool {
 	t.number, t.place = s.number, s.place
+	if s.placing != nil {
+		if placed, err := s.placing.all(ctx, s.number, t.events); err != nil {
+			t.err = err
+		} else {
+			t.placed = placed
+		}
+	}
 	select {
 	case s.out <- t:
 		return true

@@ -114,8 +114,9 @@ func (ns *Namespace) settledHere(number placement.Shard, c node.Cursor) *shard {
 type toldOf struct {
 	number placement.Shard
 	events []node.Watched
-	place  shardPlace // behind them
-	err    error      // the end of the watch
+	placed []placedEvent // by placement writer, what the directory has made of them
+	place  shardPlace    // behind them
+	err    error         // the end of the watch
 }
 
 // watchShards is Watch in a namespace that is cut into shards.
@@ -135,11 +136,15 @@ func (ns *Namespace) watchShards(ctx context.Context, cursor Cursor, o *watch, y
 	if err != nil {
 		return err
 	}
+	var placing *placing
+	if ns.core.Writers() {
+		placing = newPlacing(ns)
+	}
 	out := make(chan toldOf)
 	listing := 0 // shards that have not told all that they held
 	for i, place := range places {
 		s := newShardWatch(ns, placement.Shard(i), place)
-		s.prefix, s.out = o.prefix, out
+		s.prefix, s.out, s.placing = o.prefix, out, placing
 		if s.listing {
 			listing++
 		}
@@ -174,9 +179,11 @@ func (ns *Namespace) watchShards(ctx context.Context, cursor Cursor, o *watch, y
 		before := cursorOf(places)
 		places[t.number] = t.place
 		for i := range t.events {
-			told, err := ns.placedHere(ctx, t.number, &t.events[i])
-			if err != nil {
-				return err
+			told := &t.events[i]
+			if placing != nil {
+				if told, err = placing.next(ctx, t.number, told, t.placed[i]); err != nil {
+					return err
+				}
 			}
 			if told == nil { // what follows has a cursor behind it
 				continue

@@ -3,31 +3,113 @@ package peer
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
 )
 
 // By placement writer a key that was deleted may be written again in another shard, and one that
 // two nodes wrote first is in two shards until that is decided. A watch follows each shard by
 // itself, so that what one tells of a key may come behind what a later one has told. So where the
 // locator does not place a key in the shard that tells of it, or the shard tells that it is gone,
-// the directory is asked when the watch comes to the event: what is told then is at least as late
-// as all that was told before, and what the last of a key's shards tells is what it holds.
+// the directory is asked, by each shard for itself: a host that does not answer holds up no other
+// shard. Where another shard has told of the key meanwhile, it is asked once more when the watch
+// comes to the event: what is told then is at least as late as all that was told before, and what
+// the last of a key's shards tells is what it holds.
 
-// placedHere is the event that a watch makes of what a shard tells; nil: none, since the key is in
+// Of a host of the directory that does not answer.
+const (
+	// watchLate is for how long it is awaited by the look-ups that follow,
+	watchLate = route.Overdue / 2
+	// and after watchLateAgain one of them awaits it in full.
+	watchLateAgain = 10 * time.Second
+)
+
+// placing is what the shards of a watch share that ask the directory.
+type placing struct {
+	ns *Namespace
+
+	mu   sync.Mutex           // guards what follows
+	keys map[string]*askedKey // of the events that wait to be told
+	late map[node.ID]time.Duration
+}
+
+// askedKey is a key that shards have asked about.
+type askedKey struct {
+	events int // of it that wait to be told
+	told   int // so often it was told of meanwhile
+}
+
+// placedEvent is what the directory has made of an event.
+type placedEvent struct {
+	event *node.Watched // nil: none
+	told  int           // of the key, when it was asked
+}
+
+func newPlacing(ns *Namespace) *placing {
+	return &placing{ns: ns, keys: map[string]*askedKey{}, late: map[node.ID]time.Duration{}}
+}
+
+// all asks about the events of a shard.
+func (p *placing) all(ctx context.Context, shard placement.Shard, events []node.Watched) ([]placedEvent, error) {
+	all := make([]placedEvent, len(events))
+	for i := range events {
+		key := string(events[i].Key)
+		p.mu.Lock()
+		if p.keys[key] == nil {
+			p.keys[key] = &askedKey{}
+		}
+		p.keys[key].events++
+		all[i].told = p.keys[key].told
+		p.mu.Unlock()
+		var err error
+		if all[i].event, err = p.placed(ctx, shard, &events[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// next is the event that the watch makes now of one that a shard has told, and of what the directory has
+// made of that.
+func (p *placing) next(ctx context.Context, shard placement.Shard, e *node.Watched, asked placedEvent) (*node.Watched, error) {
+	p.mu.Lock()
+	of := p.keys[string(e.Key)]
+	if of.events--; of.events == 0 {
+		delete(p.keys, string(e.Key))
+	}
+	p.mu.Unlock()
+	event := asked.event
+	if of.told != asked.told {
+		var err error
+		if event, err = p.placed(ctx, shard, e); err != nil {
+			return nil, err
+		}
+	}
+	if event != nil {
+		p.mu.Lock()
+		of.told++
+		p.mu.Unlock()
+	}
+	return event, nil
+}
+
+// placed is the event that a watch makes of what a shard tells; nil: none, since the key is in
 // another shard, which tells of it.
-func (ns *Namespace) placedHere(ctx context.Context, shard placement.Shard, e *node.Watched) (*node.Watched, error) {
-	if !ns.core.Writers() || e.Kind == node.AtKind {
+func (p *placing) placed(ctx context.Context, shard placement.Shard, e *node.Watched) (*node.Watched, error) {
+	ns := p.ns
+	if e.Kind == node.AtKind {
 		return e, nil
 	}
 	there := e.Kind == node.PutKind
 	if a := ns.whereIs(e.Key); there && (a.Where == directory.In || a.Where == directory.Here) && a.Shard == shard {
 		return e, nil
 	}
-	entry, err := ns.watchedIn(ctx, ns.core.Entries(e.Key), e.Key)
+	entry, err := p.lookUp(ctx, ns.core.Entries(e.Key), e.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +130,7 @@ func (ns *Namespace) placedHere(ctx context.Context, shard placement.Shard, e *n
 	if there {
 		return nil, nil //nolint:nilnil // that shard tells of it
 	}
-	now, err := ns.watchedIn(ctx, in, e.Key)
+	now, err := p.lookUp(ctx, in, e.Key)
 	if err != nil || now.Record == nil || now.Record.Deleted { // its record follows
 		return e, err
 	}
@@ -57,10 +139,13 @@ func (ns *Namespace) placedHere(ctx context.Context, shard placement.Shard, e *n
 	return &told, nil
 }
 
-// watchedIn asks all hosts of a set for a key, until one has answered.
-func (ns *Namespace) watchedIn(ctx context.Context, in placement.Shard, key []byte) (lookedUp, error) {
-	for began := time.Now(); ; {
-		found, err := ns.lookUpIn(ctx, in, key, true)
+// lookUp asks all hosts of a set for a key, until one has answered.
+func (p *placing) lookUp(ctx context.Context, in placement.Shard, key []byte) (lookedUp, error) {
+	ns := p.ns
+	over := ns.node.elapsed() + p.patience(in, key)
+	for began := time.Now(); ; over = ns.node.deadline(ctx) {
+		found, err := ns.lookUpUntil(ctx, over, in, key, true)
+		p.heard(&found)
 		switch {
 		case err == nil:
 			return found, nil
@@ -68,6 +153,37 @@ func (ns *Namespace) watchedIn(ctx context.Context, in placement.Shard, key []by
 			return found, fmt.Errorf("%w: of %q, whose shard the directory is to say; go on from the last cursor when its hosts are there again: %w", ErrUnsure, clip(key), err)
 		case !sleep(ctx, watchIdleMost):
 			return found, context.Cause(ctx)
+		}
+	}
+}
+
+// patience is for how long the hosts of a set are awaited at first.
+func (p *placing) patience(in placement.Shard, key []byte) time.Duration {
+	n := p.ns.node
+	patience := route.Abandoned
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.ns.core.RemoteIn(key, in).Candidates(func(node.ID) bool { return true }) {
+		again, late := p.late[c.ID]
+		switch {
+		case late && n.elapsed() < again:
+			patience = watchLate
+		case late:
+			p.late[c.ID] = n.elapsed() + watchLateAgain // the other shards do not await it, too
+		}
+	}
+	return patience
+}
+
+// heard notes which hosts have answered.
+func (p *placing) heard(found *lookedUp) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range found.Heard {
+		if h.Answer != nil || h.Err != nil {
+			delete(p.late, h.Peer)
+		} else if _, late := p.late[h.Peer]; !late {
+			p.late[h.Peer] = p.ns.node.elapsed() + watchLateAgain
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // watch follows a node's watch until what it has told is what is wanted.
@@ -78,7 +79,7 @@ func TestWatchWritersLate(t *testing.T) {
 	put := &node.Watched{Kind: node.PutKind, Key: key, Record: f.Record}
 	gone := &node.Watched{Kind: node.GoneKind, Key: key}
 	for i, ns := range c.spaces {
-		if e, err := ns.placedHere(ctx, first, put); err != nil || e != put {
+		if e, err := newPlacing(ns).placed(ctx, first, put); err != nil || e != put {
 			t.Errorf("node %d: what is there: %+v, %v", i, e, err)
 		}
 	}
@@ -86,21 +87,38 @@ func TestWatchWritersLate(t *testing.T) {
 	c.must(err)
 	c.follow()
 	for i, ns := range c.spaces {
-		if e, err := ns.placedHere(ctx, first, put); err != nil || e != nil {
+		if e, err := newPlacing(ns).placed(ctx, first, put); err != nil || e != nil {
 			t.Errorf("node %d: a record that was deleted since: %+v, %v", i, e, err)
 		}
-		if e, err := ns.placedHere(ctx, first, gone); err != nil || e != gone {
+		if e, err := newPlacing(ns).placed(ctx, first, gone); err != nil || e != gone {
 			t.Errorf("node %d: what is gone: %+v, %v", i, e, err)
 		}
 	}
+	two := newPlacing(c.spaces[0])
+	asked, err := two.all(ctx, first, []node.Watched{*gone})
+	c.must(err)
 	_, err = c.put(1, "key", "moved", route.All)
 	c.must(err)
+	f, err = c.spaces[0].lookUp(ctx, key, false)
+	c.must(err)
+	moved := &node.Watched{Kind: node.PutKind, Key: key, Record: f.Record}
+	later, err := two.all(ctx, f.Shard, []node.Watched{*moved})
+	c.must(err)
+	if e, err := two.next(ctx, f.Shard, moved, later[0]); err != nil || e == nil {
+		t.Errorf("what another shard tells: %+v, %v", e, err)
+	}
+	if e, err := two.next(ctx, first, gone, asked[0]); err != nil || e == nil || e.Kind != node.PutKind {
+		t.Errorf("gone, as was asked before another shard has told a record: %+v, %v", e, err)
+	}
+	if len(two.keys) > 0 {
+		t.Errorf("%d keys are kept, and wait for nothing", len(two.keys))
+	}
 	for _, heard := range []bool{false, true} {
 		for i, ns := range c.spaces {
-			if e, err := ns.placedHere(ctx, first, put); err != nil || e != nil {
+			if e, err := newPlacing(ns).placed(ctx, first, put); err != nil || e != nil {
 				t.Errorf("node %d, heard %v: a record of the shard before: %+v, %v", i, heard, e, err)
 			}
-			e, err := ns.placedHere(ctx, first, gone)
+			e, err := newPlacing(ns).placed(ctx, first, gone)
 			if err != nil || e == nil || e.Kind != node.PutKind || string(e.Record.Value) != "moved" {
 				t.Errorf("node %d, heard %v: what is gone in the shard before: %+v, %v", i, heard, e, err)
 			}
@@ -110,7 +128,7 @@ func TestWatchWritersLate(t *testing.T) {
 	entry := c.entered(0, &dbadapter.Record{Key: []byte("bound"), Value: []byte("v")}, first)
 	for i, ns := range c.spaces {
 		e := &node.Watched{Kind: node.GoneKind, Key: entry.Key}
-		if got, err := ns.placedHere(ctx, first+1, e); err != nil || got != e {
+		if got, err := newPlacing(ns).placed(ctx, first+1, e); err != nil || got != e {
 			t.Errorf("node %d: gone, and the entry names a record that has not come: %+v, %v", i, got, err)
 		}
 	}
@@ -121,7 +139,32 @@ func TestWatchWritersLate(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := c.spaces[other].placedHere(ctx, first, gone); err == nil {
+	if _, err := newPlacing(c.spaces[other]).placed(ctx, first, gone); err == nil {
 		t.Error("no host of the directory answers, and something is told")
+	}
+}
+
+// A host of the directory that does not answer holds up no other shard of a watch, and is not awaited in
+// full for each event.
+func TestWatchWritersWithASilentHost(t *testing.T) {
+	t.Parallel()
+	c := newWriterCluster(t, 3)
+	const keys = 40
+	for k := range keys {
+		_, err := c.put(k%3, fmt.Sprint("key ", k), "v", route.All)
+		c.must(err)
+	}
+	c.follow()
+	seen := &shardsSeen{values: map[string]string{}, last: FromStart}
+	c.must(c.routedCluster.follow(0, seen, func() bool { return seen.at > 0 && len(seen.values) == keys }))
+	for k := range keys {
+		_, err := c.spaces[0].Delete(t.Context(), fmt.Append(nil, "key ", k), Acks(AckAll))
+		c.must(err)
+	}
+	c.follow()
+	c.lies(c.nodes[2], c.spaces[0], func(*wire.Ask) wire.Answering { return nil })
+	c.nodes[0].routing.close() // streams of before
+	if err := c.routedCluster.follow(0, seen, func() bool { return len(seen.values) == 0 }); err != nil || len(seen.values) > 0 {
+		t.Errorf("%d of %d deletions are not told after a minute: %v", len(seen.values), keys, err)
 	}
 }
