@@ -216,7 +216,7 @@ func (im *shardImport) oneByOne(s due) func(context.Context, *imported) {
 func (im *shardImport) search(ctx context.Context, i *imported) {
 	ns := im.ns
 	found, err := ns.lookUpIn(ctx, ns.core.Entries(i.Key), i.Key, false)
-	switch {
+	switch i.held = nil; { // a host that has the entry which was expected has not taken this import's
 	case err != nil:
 		i.failed(ns.node.self.id, err, false)
 	case found.Record == nil:

@@ -1,0 +1,71 @@
+package peer
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
+)
+
+// importedBesideATombstone imports a key at a node that is no host of its entry. One host of that holds the
+// entry that the locator leads to expect, and the other one, which is asked first, the tombstone from before.
+// own is the importing node's own shard of the key.
+func importedBesideATombstone(t *testing.T) (c *writerCluster, key string, own placement.Shard) {
+	t.Helper()
+	c = newWriterCluster(t, 4)
+	at := func(id node.ID) int {
+		return slices.IndexFunc(c.nodes, func(n *Node) bool { return node.ID(n.ID()) == id })
+	}
+	var ahead, behind, third int
+	for n := 0; key == ""; n++ {
+		k := fmt.Append(nil, "key ", n)
+		hosts, err := c.spaces[0].core.RemoteIn(k, c.spaces[0].core.Entries(k)).Hosts()
+		c.must(err)
+		ahead, behind = at(hosts[0]), at(hosts[1])
+		for third = range c.nodes {
+			if own = c.spaces[third].core.OwnShard(k); third != ahead && third != behind && own != c.spaces[ahead].core.OwnShard(k) {
+				key = string(k)
+				break
+			}
+		}
+	}
+	_, err := c.put(ahead, key, "first", route.All)
+	c.must(err)
+	c.follow()
+	_, err = c.spaces[behind].Delete(t.Context(), []byte(key), Acks(AckAll))
+	c.must(err)
+	c.follow()
+	sh, err := c.spaces[behind].numbered(c.spaces[behind].core.Entries([]byte(key)))
+	c.must(err)
+	_, err = sh.sync(t.Context(), c.nodes[ahead].ID(), SyncOptions{})
+	c.must(err)
+	_, err = c.put(ahead, key, "again", 1) // nothing is pushed
+	c.must(err)
+	c.follow()
+	c.now.Add(int64(time.Second)) // the import is later, by the version too
+	c.nearest(c.spaces[third], behind, ahead)
+	got, err := c.spaces[third].Import(t.Context(), sequence([]Item{{Key: []byte(key), Value: []byte("imported")}}))
+	if err != nil || got != (ImportResult{Items: 1, Written: 1}) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	return c, key, own
+}
+
+// An import writes its own entry also where a host holds the one that the locator has led to expect, and
+// another host says that there is none: what it has written all nodes read.
+func TestImportWritesItsEntry(t *testing.T) {
+	c, key, _ := importedBesideATombstone(t)
+	for range 6 {
+		c.round()
+		c.follow()
+	}
+	for i := range c.spaces {
+		if value, err := c.get(i, key); err != nil || value != "imported" {
+			t.Errorf("node %d reads %q, %v", i, value, err)
+		}
+	}
+}
