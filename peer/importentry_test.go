@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -67,5 +68,59 @@ func TestImportWritesItsEntry(t *testing.T) {
 		if value, err := c.get(i, key); err != nil || value != "imported" {
 			t.Errorf("node %d reads %q, %v", i, value, err)
 		}
+	}
+}
+
+// The same, where another node deletes the key then: neither what was imported comes back, nor what it has replaced.
+func TestImportedStaysDeleted(t *testing.T) {
+	c, key, own := importedBesideATombstone(t)
+	for range 4 {
+		c.round()
+		c.follow()
+	}
+	if _, err := c.spaces[0].Delete(t.Context(), []byte(key), Acks(AckAll)); err != nil {
+		t.Fatal(err)
+	}
+	for rounds := 0; rounds < 60 && c.heldBeside(own, key); rounds++ { // until the deletion is collected
+		c.round()
+		c.follow()
+	}
+	for range 14 { // each host looks its shards through every 10 minutes
+		c.time += time.Minute
+		c.meet()
+	}
+	for i := range c.nodes {
+		if got, err := c.get(i, key); !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDeleted) {
+			t.Errorf("node %d reads %q of what was deleted, %v", i, got, err)
+		}
+	}
+}
+
+// An import that a host has refused for another one's entry follows that one into its shard, where it takes
+// the place of the record, also if its own entry, which is later, is what it finds then.
+func TestImportFollowsWhatWasRefusedFor(t *testing.T) {
+	c := newWriterCluster(t, 4)
+	a, b, _, key := c.firstWriters() // both have the entry; a has no part in b's shard
+	own, ns := c.spaces[b].core.OwnShard([]byte(key)), c.spaces[b]
+	remote, record, entries, entry := c.firstWrite(b, key)
+	_, err := ns.follows.byWriter.HandOver(t.Context(), entries, entry, 1)
+	c.must(err)
+	_, err = ns.follows.byWriter.HandOver(t.Context(), remote, record, 1)
+	c.must(err)
+	c.now.Add(int64(time.Second))
+	got, err := c.spaces[a].Import(t.Context(), sequence([]Item{{Key: []byte(key), Value: []byte("second")}}), Acks(AckAll))
+	if err != nil || got != (ImportResult{Items: 1, Written: 1}) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for _, at := range c.holding(key, own) {
+		if got := c.valueAt(at, own, key); got != "second" {
+			t.Errorf("node %d holds %q of what was replaced", at, got)
+		}
+	}
+	for range 6 {
+		c.meet()
+	}
+	if listed := c.conflicts(key); len(listed) > 0 {
+		t.Errorf("conflicts: %v", listed)
 	}
 }

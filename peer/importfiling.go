@@ -35,6 +35,10 @@ type filing struct {
 	slow           bool          // a record was made in vain, since it came too late behind its entry
 	searched       bool          // the shard is that of the entry itself
 	began          time.Duration // the entry was offered, by the namespace's clock
+	// versions are those of the records that were made of the item, and named the entries for which
+	// hosts of the directory have refused theirs.
+	versions []dbadapter.Version
+	named    []*dbadapter.Record
 	// outdated: the shard holds a record that is later than the item. dated is the date of an item that is
 	// written as of now, since a later entry leads to no record.
 	outdated bool

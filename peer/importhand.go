@@ -56,6 +56,9 @@ func (i *imported) again(other *dbadapter.Record) {
 // heard notes what a host has done with the record.
 func (i *imported) heard(id ID, o *route.Outcome) {
 	i.fresh = i.fresh || o.Held
+	if o.Other != nil && i.stage == entering {
+		i.named = append(i.named, o.Other)
+	}
 	if i.record == nil { // another host has had it made anew meanwhile
 		return
 	}

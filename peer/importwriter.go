@@ -212,28 +212,41 @@ func (im *shardImport) oneByOne(s due) func(context.Context, *imported) {
 	return nil
 }
 
-// search asks the directory for the entry of one key.
+// search asks the directory for the entry of one key. Where that is of this import, or a host has refused
+// that, the record goes to where the other ones lead, as that of a put does (node.ByWriter.Others).
 func (im *shardImport) search(ctx context.Context, i *imported) {
 	ns := im.ns
 	found, err := ns.lookUpIn(ctx, ns.core.Entries(i.Key), i.Key, false)
-	switch i.held = nil; { // a host that has the entry which was expected has not taken this import's
+	var shard placement.Shard
+	var others []*dbadapter.Record
+	if err == nil && (len(i.named) > 0 || found.Record != nil && slices.Contains(i.versions, found.Record.Version)) {
+		shard, others, err = ns.follows.byWriter.Others(ctx, i.Key, i.versions, i.named)
+	}
+	i.held = nil // a host that has the entry which was expected has not taken this import's
+	if err == nil && found.Record != nil {
+		i.seen = append(i.seen, found.Record)
+	}
+	switch {
 	case err != nil:
 		i.failed(ns.node.self.id, err, false)
+	case len(others) > 0:
+		i.seen = append(i.seen, others...)
+		i.goTo(shard)
 	case found.Record == nil:
 		im.absent(i, found.Sure)
 	case found.Record.Deleted:
-		i.seen = append(i.seen, found.Record)
 		im.absent(i, true)
 	default:
-		shard, err := directory.ShardOf(found.Record, ns.core.Rule().Shards)
-		if err != nil { // it was examined when it came
-			i.err = err
-			return
+		if shard, i.err = directory.ShardOf(found.Record, ns.core.Rule().Shards); i.err == nil { // it was examined when it came
+			i.goTo(shard)
 		}
-		i.seen = append(i.seen, found.Record)
-		if i.shard, i.stage, i.searched = shard, entryDue, true; i.bound {
-			i.stage = making
-		}
+	}
+}
+
+// goTo goes on with an item whose record belongs in the shard of an entry.
+func (i *imported) goTo(shard placement.Shard) {
+	if i.shard, i.stage, i.searched = shard, entryDue, true; i.bound {
+		i.stage = making
 	}
 }
 
@@ -249,6 +262,7 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 			return err
 		}
 		for _, i := range items {
+			i.versions = append(i.versions, i.record.Version)
 			i.stage, _ = i.order()
 		}
 		return nil

@@ -203,7 +203,7 @@ func (w *ByWriter) writtenIn(ctx context.Context, key []byte, own []dbadapter.Ve
 		return ns.OwnShard(key), nil, nil
 	}
 	if slices.Contains(own, entry.Record.Version) {
-		shard, others, err := w.others(ctx, key, own, named)
+		shard, others, err := w.Others(ctx, key, own, named)
 		if err != nil || len(others) > 0 {
 			return shard, append(others, entry.Record), err
 		}
@@ -215,12 +215,12 @@ func (w *ByWriter) writtenIn(ctx context.Context, key []byte, own []dbadapter.Ve
 	return shard, []*dbadapter.Record{entry.Record}, err
 }
 
-// others are the entries that hosts hold of a key, or have held when they refused that of an earlier
+// Others are the entries that hosts hold of a key, or have held when they refused that of an earlier
 // try, but for those of this write itself, if one of them leads to a record, or may, and the shard of
-// that. The write has seen that record and is to take its place, which it can in its shard alone. From elsewhere, where the own
-// entries are for, it would hide it: the record could come back, once the entry was deleted and
-// collected, over a deletion that has seen it.
-func (w *ByWriter) others(ctx context.Context, key []byte, own []dbadapter.Version, named []*dbadapter.Record) (shard placement.Shard, others []*dbadapter.Record, err error) {
+// that. The write has seen that record and is to take its place, which it can in its shard alone. From
+// elsewhere, where the own entries are for, it would hide it: the record could come back, once the entry
+// was deleted and collected, over a deletion that has seen it.
+func (w *ByWriter) Others(ctx context.Context, key []byte, own []dbadapter.Version, named []*dbadapter.Record) (shard placement.Shard, others []*dbadapter.Record, err error) {
 	entry, err := w.do.LookUpIn(ctx, w.ns.Entries(key), key, true)
 	if err != nil {
 		return 0, nil, err
@@ -250,7 +250,7 @@ func (w *ByWriter) others(ctx context.Context, key []byte, own []dbadapter.Versi
 		if shard, err = directory.ShardOf(r, w.ns.rule.Shards); err != nil {
 			return 0, nil, err
 		}
-		found, err := w.do.LookUpIn(ctx, shard, key, false)
+		found, err := w.do.LookUpIn(ctx, shard, key, true) // a host that has not heard of the record yet is sure that there is none
 		if err != nil {
 			return 0, nil, err
 		}
