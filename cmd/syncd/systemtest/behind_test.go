@@ -30,7 +30,7 @@ func (s *sharded) behind() {
 		asker := s.daemons[slices.IndexFunc(s.daemons, func(d *daemon) bool { return d != x && d != y })]
 		put := func(d *daemon, value, ack string) {
 			s.t.Helper()
-			if _, err := d.api.Put(s.t.Context(), namespace, []byte(key), strings.NewReader(value), client.PutOptions{Ack: ack}, client.Condition{}); err != nil {
+			if _, err := d.api.Put(s.t.Context(), namespace, []byte(key), strings.NewReader(value), client.PutOptions{AckOptions: client.AckOptions{Ack: ack}}, client.Condition{}); err != nil {
 				s.t.Fatalf("%s: put %s: %v", d.name, value, err)
 			}
 		}

@@ -57,7 +57,7 @@ func TestDebianIndex(t *testing.T) {
 		removed, changed := names[:each], names[each:2*each]
 		names = names[2*each:]
 		for _, name := range removed {
-			if _, err := d.api.Delete(t.Context(), namespace, []byte(name), "", client.Condition{}); err != nil {
+			if _, err := d.api.Delete(t.Context(), namespace, []byte(name), client.AckOptions{}, client.Condition{}); err != nil {
 				t.Fatal(err)
 			}
 		}

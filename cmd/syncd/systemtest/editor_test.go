@@ -68,7 +68,7 @@ func (e *editor) write() error {
 		_, err := e.d.api.Put(ctx, namespace, key, strings.NewReader(e.trying.value), client.PutOptions{}, client.Condition{})
 		return err
 	}
-	_, err := e.d.api.Delete(ctx, namespace, key, "", client.Condition{})
+	_, err := e.d.api.Delete(ctx, namespace, key, client.AckOptions{}, client.Condition{})
 	if errors.Is(err, peer.ErrNotFound) { // a deletion that was not answered
 		return nil
 	}

@@ -239,7 +239,7 @@ func (u *use) put(d *daemon, key int) {
 	u.mu.Unlock()
 	ctx, cancel := context.WithTimeout(u.s.t.Context(), patience)
 	defer cancel()
-	_, err := d.api.Put(ctx, namespace, nameOf(key), strings.NewReader(fmt.Sprint(value)), client.PutOptions{Ack: u.ack.Load().(string)}, client.Condition{})
+	_, err := d.api.Put(ctx, namespace, nameOf(key), strings.NewReader(fmt.Sprint(value)), client.PutOptions{AckOptions: client.AckOptions{Ack: u.ack.Load().(string)}}, client.Condition{})
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	k.busy = false

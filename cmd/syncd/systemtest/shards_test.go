@@ -206,7 +206,7 @@ func (s *sharded) write(n int, when, ack string) {
 		if d.process == nil {
 			continue
 		}
-		version, err := d.api.Put(s.t.Context(), namespace, []byte(key), strings.NewReader(value), client.PutOptions{Ack: ack}, client.Condition{})
+		version, err := d.api.Put(s.t.Context(), namespace, []byte(key), strings.NewReader(value), client.PutOptions{AckOptions: client.AckOptions{Ack: ack}}, client.Condition{})
 		switch {
 		case err == nil:
 			s.acknowledged[key], s.versions[key], s.open[key] = value, version, nil

@@ -143,8 +143,11 @@ func lacking(err error, format string, args ...any) error {
 }
 
 // attempt puts before an error what was attempted. What the daemon's node says
-// begins with that already.
+// begins with that already; nil stays nil.
 func attempt(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
 	var p *problem.Problem
 	if errors.As(err, &p) && !errors.Is(err, problem.ErrNoNamespace) && !errors.Is(err, problem.ErrUsage) && !errors.Is(err, problem.ErrToken) {
 		return err

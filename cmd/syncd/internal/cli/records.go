@@ -94,7 +94,7 @@ func (c putCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if c.Wait < 0 {
 		return problem.Usage("--wait %d: want a number of members", c.Wait)
 	}
-	o := client.PutOptions{TTL: ttl, Wait: c.Wait, Ack: c.Ack}
+	o := client.PutOptions{TTL: ttl, Wait: c.Wait, AckOptions: client.AckOptions{Ack: c.Ack}}
 	if c.Wait > 0 || c.Ack != "" {
 		var cancel context.CancelFunc
 		ctx, cancel = a.leaveTime(ctx, &o.Timeout)
@@ -105,11 +105,16 @@ func (c putCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		value = strings.NewReader(*c.Value)
 	}
 	version, err := daemon.Put(ctx, c.NS, key, value, o, cond)
+	return a.wrote(version, attempt(err, "put %s in %q", show(key), c.NS))
+}
+
+// wrote prints the version of what was written, which stays written where too few have confirmed it.
+func (a *app) wrote(version string, err error) error {
 	if errors.Is(err, peer.ErrUnconfirmed) {
 		return errors.Join(err, a.printVersion(version))
 	}
 	if err != nil {
-		return attempt(err, "put %s in %q", show(key), c.NS)
+		return err
 	}
 	return a.printVersion(version)
 }
@@ -177,7 +182,7 @@ type delCmd struct {
 }
 
 func (delCmd) Help() string {
-	return `The record becomes a tombstone, which syncs carry to the other members. Prints the tombstone's version.
+	return `The record becomes a tombstone, which syncs carry to the other members. Prints the tombstone's version, also where fewer hosts than --ack says hold it in time.
 A key that is not there is exit code 4.
 
 Example:
@@ -194,11 +199,14 @@ func (c delCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err != nil {
 		return err
 	}
-	version, err := daemon.Delete(ctx, c.NS, key, c.Ack, cond)
-	if err != nil {
-		return attempt(err, "delete %s from %q", show(key), c.NS)
+	o := client.AckOptions{Ack: c.Ack}
+	if c.Ack != "" {
+		var cancel context.CancelFunc
+		ctx, cancel = a.leaveTime(ctx, &o.Timeout)
+		defer cancel()
 	}
-	return a.printVersion(version)
+	version, err := daemon.Delete(ctx, c.NS, key, o, cond)
+	return a.wrote(version, attempt(err, "delete %s from %q", show(key), c.NS))
 }
 
 type lsCmd struct {

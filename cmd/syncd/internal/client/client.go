@@ -173,13 +173,28 @@ func (c Condition) header() map[string]string {
 type PutOptions struct {
 	// TTL, if not 0, is after what time the record expires.
 	TTL time.Duration
-	// Wait is how many other members are to hold the record before the daemon answers, and
-	// Timeout, if not empty, for how long it waits for them.
-	Wait    int
-	Timeout string
+	// Wait is how many other members are to hold the record before the daemon answers.
+	Wait int
+	AckOptions
+}
+
+// AckOptions say how many are to hold what is written.
+type AckOptions struct {
 	// Ack, if not empty, is how many hosts of the key's shard are to hold the record: a
 	// number, majority or all.
 	Ack string
+	// Timeout, if not empty, is for how long the daemon waits for them.
+	Timeout string
+}
+
+// set adds them to a query.
+func (o AckOptions) set(q url.Values) {
+	if o.Ack != "" {
+		q.Set("ack", o.Ack)
+	}
+	if o.Timeout != "" {
+		q.Set("timeout", o.Timeout)
+	}
 }
 
 // Put writes a value and returns its version, also beside peer.ErrUnconfirmed.
@@ -193,31 +208,23 @@ func (c *Client) Put(ctx context.Context, ns string, key []byte, value io.Reader
 	}
 	if o.Wait != 0 {
 		r.query.Set("wait", strconv.Itoa(o.Wait))
-		if o.Timeout != "" {
-			r.query.Set("timeout", o.Timeout)
-		}
 	}
-	if o.Ack != "" {
-		r.query.Set("ack", o.Ack)
-	}
-	version, err := c.write(ctx, r)
-	if p, ok := errors.AsType[*problem.Problem](err); ok && errors.Is(p, peer.ErrUnconfirmed) {
-		version = p.Version
-	}
-	return version, err
+	o.set(r.query)
+	return c.write(ctx, r)
 }
 
-// Delete makes a record a tombstone and returns its version. ack is as in PutOptions.
-func (c *Client) Delete(ctx context.Context, ns string, key []byte, ack string, cond Condition) (string, error) {
-	r := request{method: http.MethodDelete, path: api.KeyPath(ns, key), header: cond.header()}
-	if ack != "" {
-		r.query = url.Values{"ack": {ack}}
-	}
+// Delete makes a record a tombstone and returns its version, also beside peer.ErrUnconfirmed.
+func (c *Client) Delete(ctx context.Context, ns string, key []byte, o AckOptions, cond Condition) (string, error) {
+	r := request{method: http.MethodDelete, path: api.KeyPath(ns, key), header: cond.header(), query: url.Values{}}
+	o.set(r.query)
 	return c.write(ctx, r)
 }
 
 func (c *Client) write(ctx context.Context, r request) (string, error) {
 	resp, err := c.do(ctx, r)
+	if p, ok := errors.AsType[*problem.Problem](err); ok && errors.Is(p, peer.ErrUnconfirmed) {
+		return p.Version, err
+	}
 	if err != nil {
 		return "", err
 	}

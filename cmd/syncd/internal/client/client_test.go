@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,5 +114,28 @@ func TestSyncReport(t *testing.T) {
 	r, err := c.Sync(t.Context(), api.SyncRequest{})
 	if !errors.Is(err, peer.ErrUnreachable) || r.Applied != 7 {
 		t.Errorf("report %+v, error %v", r, err)
+	}
+}
+
+// TestAckTimeout: a write that waits for hosts tells the daemon for how long, and has the version of what
+// stays written.
+func TestAckTimeout(t *testing.T) {
+	var asked []string
+	c := against(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.RawQuery)
+		w.WriteHeader(http.StatusGatewayTimeout)
+		_, _ = io.WriteString(w, `{"code":"unconfirmed","detail":"1 of 2 hosts","version":"v"}`)
+	})
+	o := AckOptions{Ack: "all", Timeout: "3s"}
+	put, err := c.Put(t.Context(), "notes", []byte("k"), nil, PutOptions{AckOptions: o}, Condition{})
+	if !errors.Is(err, peer.ErrUnconfirmed) || put != "v" {
+		t.Errorf("put: version %q, %v", put, err)
+	}
+	gone, err := c.Delete(t.Context(), "notes", []byte("k"), o, Condition{})
+	if !errors.Is(err, peer.ErrUnconfirmed) || gone != "v" {
+		t.Errorf("delete: version %q, %v", gone, err)
+	}
+	if want := []string{"PUT ack=all&timeout=3s", "DELETE ack=all&timeout=3s"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
 	}
 }

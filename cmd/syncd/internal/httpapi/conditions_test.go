@@ -99,3 +99,13 @@ func TestProblemMembers(t *testing.T) {
 	ask(http.MethodGet, "/v1/nowhere", "")
 	ask(http.MethodPost, "/v1/sync", "not JSON", "Content-Type", "application/json")
 }
+
+// TestDeleteTimeout: a delete takes the same time-out as a put, and refuses what is none.
+func TestDeleteTimeout(t *testing.T) {
+	s := serve(t, "")
+	for _, method := range []string{http.MethodPut, http.MethodDelete} {
+		if resp, body := s.do(t, method, "/v1/ns/notes/keys/k?ack=1&timeout=soon", ""); resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "timeout") {
+			t.Errorf("%s: %s: %s", method, resp.Status, body)
+		}
+	}
+}

@@ -19,9 +19,6 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-// maxPage bounds a page of keys.
-const maxPage = 10_000
-
 // namespace finds a namespace by its local name.
 func (s *server) namespace(name string) (*peer.Namespace, error) {
 	ns, err := s.Node.Namespace(name)
@@ -90,7 +87,8 @@ type getInput struct {
 type delInput struct {
 	RecordParams
 	WriteCondition
-	Ack string `query:"ack" doc:"as in a put"`
+	Ack     string `query:"ack" doc:"as in a put"`
+	Timeout string `query:"timeout" doc:"for how long to wait for ack, such as 5s; 10s at most"`
 }
 
 type putInput struct {
@@ -244,11 +242,8 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	case err != nil:
 		return nil, fail(problem.Usage("reading the value: %w", err))
 	}
-	if in.Ack != "" && timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
+	ctx, cancel := acknowledged(ctx, in.Ack, timeout)
+	defer cancel()
 	var v dbadapter.Version
 	switch {
 	case in.IfMatch != "" && in.IfNoneMatch != "":
@@ -287,8 +282,20 @@ func options(ttl time.Duration, ack string) (all []peer.PutOption, err error) {
 	return append(all, peer.Acks(a)), nil
 }
 
+// acknowledged bounds for how long a write waits for hosts.
+func acknowledged(ctx context.Context, ack string, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if ack == "" || timeout == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, timeout)
+}
+
 func (s *server) del(ctx context.Context, in *delInput) (*versionOutput, error) {
 	ns, key, err := s.record(&in.RecordParams)
+	if err != nil {
+		return nil, err
+	}
+	timeout, err := duration("timeout", in.Timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -296,6 +303,8 @@ func (s *server) del(ctx context.Context, in *delInput) (*versionOutput, error) 
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := acknowledged(ctx, in.Ack, timeout)
+	defer cancel()
 	var v dbadapter.Version
 	if in.IfMatch == "" {
 		v, err = ns.Delete(ctx, key, options...)
@@ -361,38 +370,4 @@ func overHeld(ctx context.Context, ns *peer.Namespace, key []byte, write func(he
 		}
 	}
 	return dbadapter.Version{}, fmt.Errorf("write over %.200q in %s: %w again and again; try again", key, ns.Name(), peer.ErrBusy)
-}
-
-type listInput struct {
-	NS     string `path:"ns" doc:"the namespace's local name"`
-	Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
-	Cursor string `query:"cursor" doc:"the cursor of the page before"`
-	Limit  int    `query:"limit" default:"1000" minimum:"1" maximum:"10000" doc:"how many keys at most"`
-}
-
-type listOutput struct{ Body api.KeyList }
-
-func (s *server) list(ctx context.Context, in *listInput) (*listOutput, error) {
-	ns, err := s.namespace(in.NS)
-	if err != nil {
-		return nil, err
-	}
-	after, err := base64.RawURLEncoding.DecodeString(in.Cursor)
-	if err != nil {
-		return nil, fail(problem.Usage("the cursor %q is not one of this API's", in.Cursor))
-	}
-	out := &listOutput{Body: api.KeyList{Keys: []api.KeyInfo{}}}
-	limit := min(in.Limit, maxPage)
-	for rec, err := range ns.Scan(ctx, []byte(in.Prefix), peer.After(after)) {
-		if err != nil {
-			return nil, fail(err)
-		}
-		if len(out.Body.Keys) == limit {
-			last := out.Body.Keys[limit-1].Bytes()
-			out.Body.Cursor = base64.RawURLEncoding.EncodeToString(last)
-			break
-		}
-		out.Body.Keys = append(out.Body.Keys, api.KeyInfoOf(&rec))
-	}
-	return out, nil
 }

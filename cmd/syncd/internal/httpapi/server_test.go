@@ -99,7 +99,7 @@ func TestProblems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.client.Delete(ctx, "notes", []byte("gone"), "", client.Condition{}); err != nil {
+	if _, err := s.client.Delete(ctx, "notes", []byte("gone"), client.AckOptions{}, client.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	const stranger = "12D3KooWFHWkcADzzppY9P18i5GDzvgB2Bpo1JXj3o8rf4Axa84X"
