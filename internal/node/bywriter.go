@@ -29,8 +29,8 @@ type WriterDriver interface {
 	// hold the set.
 	LookUpIn(ctx context.Context, in placement.Shard, key []byte, all bool) (LookedUp, error)
 	// Hand drives the write of a record to the hosts of its set, until need of them hold it. here
-	// is this node, if it holds it already, settled or not.
-	Hand(ctx context.Context, remote *Remote, record *dbadapter.Record, here ID, settled bool, need int) (route.Written, error)
+	// is this node, if it holds it already, settled or not; patient is route.Put.Patient.
+	Hand(ctx context.Context, remote *Remote, record *dbadapter.Record, here ID, settled bool, need int, patient bool) (route.Written, error)
 	// Heed makes the lists of members equal with hosts that disagree in what they have done with a record,
 	// and reports whether this node has learnt something, so that they may take it now.
 	Heed(ctx context.Context, written *route.Written) bool
@@ -130,8 +130,12 @@ func there(r *dbadapter.Record) bool { return r != nil && !r.Deleted }
 // no request; one that the locator places takes one, if it is there; any other, one to
 // the directory first.
 func (w *ByWriter) LookUp(ctx context.Context, key []byte, all bool) (LookedUp, error) {
+	return w.lookUpFrom(ctx, key, w.WhereIs(key), all)
+}
+
+// lookUpFrom is LookUp where the locator has said so much.
+func (w *ByWriter) lookUpFrom(ctx context.Context, key []byte, a directory.Answer, all bool) (LookedUp, error) {
 	ns := w.ns
-	a := w.WhereIs(key)
 	if a.Where == directory.Nowhere && !all {
 		return LookedUp{Found: route.Found{Sure: true}, Shard: ns.Entries(key)}, nil
 	}

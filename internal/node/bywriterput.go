@@ -23,8 +23,9 @@ type WriterOffer struct {
 	// nothing is written.
 	Taken bool
 	// named are entries for which hosts of the directory have refused that of this write.
-	named []*dbadapter.Record
-	heeds int // so often lists were made equal with those of hosts that disagree
+	named   []*dbadapter.Record
+	heeds   int  // so often lists were made equal with those of hosts that disagree
+	patient bool // where a host holds another version, the others' answers are awaited
 }
 
 // Offer writes a key: the entry goes to the directory first, and then the record to its shard, which
@@ -42,6 +43,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		return o, err
 	}
 	conditional := deletes || d.If != nil
+	o.patient = conditional
 	var others []*dbadapter.Record // of hosts that hold what was not seen
 	var own []dbadapter.Version    // of earlier tries
 	for tries := 1; ; tries++ {
@@ -49,13 +51,13 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		if _, err := entries.Enough(ack); err != nil {
 			return o.unmade(err)
 		}
-		shard, seen, err := w.writtenIn(ctx, key, own, o.named)
+		shard, seen, err := w.writtenIn(ctx, key, d.If != nil, own, o.named)
 		if err != nil {
 			return o.unmade(err)
 		}
 		remote := ns.RemoteIn(key, shard)
 		if conditional {
-			held, err := w.mayOffer(ctx, remote, d, deletes, seen)
+			held, err := w.mayOffer(ctx, remote, d, deletes, seen, others)
 			if err != nil {
 				return o.unmade(err)
 			}
@@ -66,11 +68,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			seen = append([]*dbadapter.Record{held.Record}, seen...)
 		}
 		d.Seen = append(seen, others...)
-		record, err := remote.Make(d)
-		if err != nil {
-			return o.unmade(err)
-		}
-		entry, err := entries.Entry(record, shard)
+		entry, record, err := w.madeOf(d, remote, entries)
 		if err != nil {
 			return o.unmade(err)
 		}
@@ -96,6 +94,23 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		}
 		return o, err
 	}
+}
+
+// madeOf makes a record and its entry. A record that rests on a version names that alone: what it
+// rests on comes first in Seen, and what this node was only told of, a host that holds it is to keep. Its
+// entry takes the place of those.
+func (w *ByWriter) madeOf(d Draft, remote, entries *Remote) (entry, record *dbadapter.Record, err error) {
+	seen := d.Seen
+	if d.If != nil {
+		d.Seen, d.Told = seen[:1], seen[1:]
+	}
+	if record, err = remote.Make(d); err != nil {
+		return nil, nil, err
+	}
+	names := *record
+	names.Replace(seen...)
+	entry, err = entries.Entry(&names, remote.Shard())
+	return entry, record, err
 }
 
 // handRecord hands over an entry and then its record.
@@ -135,7 +150,7 @@ func (w *ByWriter) handOn(ctx context.Context, o *WriterOffer, set placement.Sha
 			return errSlept
 		}
 		var err error
-		o.Written, err = w.HandOver(ctx, w.ns.RemoteIn(record.Key, set), record, ack)
+		o.Written, err = w.handOver(ctx, w.ns.RemoteIn(record.Key, set), record, ack, o.patient)
 		o.Taken = o.Taken || o.Written.Taken()
 		if !o.Taken || !w.heeds(ctx, o, err) {
 			return err
@@ -161,17 +176,59 @@ func (o WriterOffer) unmade(err error) (WriterOffer, error) {
 }
 
 // mayOffer says what a key holds that a write rests on, and in which shard: the record can be replaced
-// there alone. entry is that of the directory, if there is one, which names remote. A deletion may rest
-// on it alone: its record is there, or was about to be written, and the tombstone supersedes both.
-func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, deletes bool, entry []*dbadapter.Record) (LookedUp, error) {
+// there alone. entry is that of the directory, if there is one, which names remote; told is what hosts
+// hold that have refused an earlier try. A deletion may rest on the entry alone: its record is there, or
+// was about to be written, and the tombstone supersedes both.
+func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, deletes bool, entry, told []*dbadapter.Record) (LookedUp, error) {
 	found, err := w.LookUp(ctx, d.Record.Key, false)
-	if err != nil {
+	switch {
+	case err != nil:
 		return found, err
-	}
-	if deletes && len(entry) > 0 && there(entry[0]) && (!found.Sure && dangles(entry[0], found.Record) || cutShort(entry[0], found.Record)) {
+	case d.If != nil:
+		if err := w.upTo(ctx, &found, entry, told); err != nil {
+			return found, err
+		}
+	case len(entry) > 0 && there(entry[0]) && (!found.Sure && dangles(entry[0], found.Record) || cutShort(entry[0], found.Record)):
 		found.Record, found.Shard = entry[0], remote.Shard()
 	}
 	return found, remote.Holds(d, deletes, found.Record, found.Sure)
+}
+
+// ComingFor is for how long a condition is not decided by an entry that is later than the record: that
+// follows within round trips, unless its author has ended.
+const ComingFor = 3 * time.Second
+
+// upTo has found, which the locator or one host may have given, say what the entry says, too: of a
+// tombstone no look-up of a record tells, and where the entry is later than the record, all hosts are asked.
+// ErrUnsure: the later record is about to be written, or a host holds one, and no look-up finds it.
+func (w *ByWriter) upTo(ctx context.Context, found *LookedUp, entry, told []*dbadapter.Record) error {
+	var latest *dbadapter.Record
+	if len(entry) > 0 && beyond(entry[0], found.Record) {
+		latest = entry[0]
+		key := latest.Key
+		if latest.Deleted {
+			found.Record = latest
+		} else {
+			var err error
+			if *found, err = w.lookUpFrom(ctx, key, w.WhereIs(key).Unheard(), true); err != nil {
+				return err
+			}
+		}
+		if now := w.do.Steady(); beyond(latest, found.Record) && now-w.dangling.since(key, latest.Version, now) < ComingFor {
+			return ErrUnsure
+		}
+	}
+	for _, t := range told {
+		if beyond(t, found.Record) && (latest == nil || beyond(t, latest)) {
+			return ErrUnsure
+		}
+	}
+	return nil
+}
+
+// beyond reports whether a record is later than what is held, or nothing is.
+func beyond(r, held *dbadapter.Record) bool {
+	return held == nil || r.Version.Compare(held.Version) > 0
 }
 
 // cutShort reports whether a deletion has ended between the record's tombstone and its entry's. To
@@ -188,11 +245,11 @@ var errSlept = fmt.Errorf("%w: this machine has slept between the entry of the d
 
 // writtenIn is the shard in which a write of a key belongs, and the entries of the key that the
 // directory has. own are the versions of earlier tries of this write, and named the entries for which
-// hosts have refused those. Before one, what is nowhere needs no question; a host of the directory tells
-// if it holds an entry all the same.
-func (w *ByWriter) writtenIn(ctx context.Context, key []byte, own []dbadapter.Version, named []*dbadapter.Record) (placement.Shard, []*dbadapter.Record, error) {
+// hosts have refused those. Before one, what is nowhere needs no question, unless the write asks: a host of
+// the directory tells if it holds an entry all the same.
+func (w *ByWriter) writtenIn(ctx context.Context, key []byte, asks bool, own []dbadapter.Version, named []*dbadapter.Record) (placement.Shard, []*dbadapter.Record, error) {
 	ns := w.ns
-	if len(own) == 0 && w.WhereIs(key).Where == directory.Nowhere {
+	if !asks && len(own) == 0 && w.WhereIs(key).Where == directory.Nowhere {
 		return ns.OwnShard(key), nil, nil
 	}
 	entry, err := w.do.LookUpIn(ctx, ns.Entries(key), key, false)
@@ -263,6 +320,10 @@ func (w *ByWriter) Others(ctx context.Context, key []byte, own []dbadapter.Versi
 
 // HandOver gives a record to the hosts of its set, this node among them if it is one.
 func (w *ByWriter) HandOver(ctx context.Context, remote *Remote, record *dbadapter.Record, ack route.Ack) (route.Written, error) {
+	return w.handOver(ctx, remote, record, ack, false)
+}
+
+func (w *ByWriter) handOver(ctx context.Context, remote *Remote, record *dbadapter.Record, ack route.Ack, patient bool) (route.Written, error) {
 	need, err := remote.Enough(ack)
 	if err != nil {
 		return route.Written{}, err
@@ -285,5 +346,5 @@ func (w *ByWriter) HandOver(ctx context.Context, remote *Remote, record *dbadapt
 		}
 		here, settled = w.ns.node.ID, held.Settled
 	}
-	return w.do.Hand(ctx, remote, record, here, settled, need)
+	return w.do.Hand(ctx, remote, record, here, settled, need, patient)
 }

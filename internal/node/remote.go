@@ -272,7 +272,7 @@ func (r *Remote) Make(d Draft) (*dbadapter.Record, error) {
 	if err := cmp.Or(d.Record.Validate(), d.CheckTTL()); err != nil {
 		return nil, err
 	}
-	for _, s := range d.Seen {
+	for _, s := range slices.Concat(d.Seen, d.Told) {
 		if s != nil {
 			r.ns.clock.Observe(hlc.Timestamp(s.Version.Clock))
 		}

@@ -23,6 +23,8 @@ type Draft struct {
 	// Seen are what other hosts of the key's shard were found to hold. The record replaces
 	// them, and its conditions are about the latest of them and of what is held here.
 	Seen []*dbadapter.Record
+	// Told are what hosts hold that the record is to be later than, and does not replace.
+	Told []*dbadapter.Record
 }
 
 // known is the latest of what a draft's writer knows of the key, or nil.
