@@ -344,6 +344,10 @@ func begunAgain(err error) bool {
 	return errors.Is(err, reconcile.ErrBusy) || errors.Is(err, reconcile.ErrListsDiffer)
 }
 
+// leftMeanwhile reports whether the shard that a session was about left one of its nodes meanwhile: nothing
+// else closes a store while its process runs.
+func leftMeanwhile(err error) bool { return errors.Is(err, dbadapter.ErrClosed) }
+
 // unproved reports whether a session ended so because what was said in it cannot be.
 func unproved(err error) bool {
 	return errors.Is(err, reconcile.ErrNotVerified) || errors.Is(err, reconcile.ErrProtocol)
@@ -358,7 +362,7 @@ func (r *runner) unsound(e *model.Ended) string {
 		return "" // the rule healed judges it
 	case unproved(e.Err):
 		return "broke the protocol or its own proof"
-	case e.Err != nil && !begunAgain(e.Err) && !e.Alone && r.healed > 0 && e.Begun > r.healed:
+	case e.Err != nil && !begunAgain(e.Err) && !leftMeanwhile(e.Err) && !e.Alone && r.healed > 0 && e.Begun > r.healed:
 		return "failed, though nothing was wrong any more"
 	case !hurt && e.Report.Method == wire.MethodAll && !e.Report.Behind && e.Ask.Span == (wire.Span{}) && e.Ask.Method != wire.MethodAll && len(e.Before[0]) > 0 && len(e.Before[1]) > 0:
 		return "did not find the differences by cells"

@@ -54,9 +54,7 @@ func (d *draw) within(span time.Duration) time.Duration {
 
 func (p *Plan) expand(e *Event) (made []Event) {
 	r := &e.Random
-	for n := range r.Gets {
-		made = append(made, p.get(e, n))
-	}
+	made = append(made, p.gets(e)...)
 	for n := 0; n < r.Writes; {
 		w := p.write(e, n, r.Writes-n)
 		n += max(1, int(w.Amount))

@@ -157,6 +157,26 @@ func (p *Plan) get(e *Event, n int) Event {
 	return Event{At: e.At + d.within(e.For), Node: d.IntN(p.Nodes), Verb: Get, Key: e.Random.key(d)}
 }
 
+// gets draws the reads of a line. Behind some of them others come at the same node, within burstFor: what the
+// first one brings to it, such as a list of members, comes while those wait for answers.
+func (p *Plan) gets(e *Event) (made []Event) {
+	for n := range e.Random.Gets {
+		first := p.get(e, n)
+		made = append(made, first)
+		for d, more := p.draw("burst", e.At, n), burst-1; n%burst == 0 && more > 0; more-- {
+			g := first
+			g.At, g.Key = g.At+d.within(burstFor), e.Random.key(d)
+			made = append(made, g)
+		}
+	}
+	return made
+}
+
+const (
+	burst    = 8 // each so many reads of a line are followed by as many but one
+	burstFor = 100 * time.Millisecond
+)
+
 // key draws a key, some much more often than others.
 func (r *Random) key(d *draw) string {
 	return "k" + strconv.Itoa(min(d.IntN(r.keys()), d.IntN(r.keys())))
