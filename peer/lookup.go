@@ -84,10 +84,16 @@ func (ns *Namespace) lookUpIn(ctx context.Context, in placement.Shard, key []byt
 }
 
 func (ns *Namespace) lookUpUntil(ctx context.Context, over time.Duration, in placement.Shard, key []byte, all bool) (lookedUp, error) {
+	var gone []node.ID
 	for tries := 1; ; tries++ {
-		found, why, err := ns.lookUpOnce(ctx, over, in, key, all)
+		found, why, err := ns.lookUpOnce(ctx, over, in, key, all, gone)
 		if errors.Is(err, ErrClosed) && ctx.Err() == nil && tries == 1 {
 			continue // the shard has left this node meanwhile
+		}
+		if len(found.Gone) > 0 && gone == nil && !found.Sure && ctx.Err() == nil { // hosts may have answered before they had what those held
+			gone = found.Gone
+			tries--
+			continue
 		}
 		if err == nil && found.Sure || ctx.Err() != nil || tries > 1 || !ns.heed(ctx, over, why, found.Moved, found.MovedBy) {
 			if err != nil && ctx.Err() != nil {
@@ -125,9 +131,10 @@ func unsure(found *lookedUp) error {
 	return fmt.Errorf("%w: %s", ErrUnsure, found.Doubt)
 }
 
-func (ns *Namespace) lookUpOnce(ctx context.Context, over time.Duration, in placement.Shard, key []byte, all bool) (f lookedUp, why map[ID]error, err error) {
+func (ns *Namespace) lookUpOnce(ctx context.Context, over time.Duration, in placement.Shard, key []byte, all bool, gone []node.ID) (f lookedUp, why map[ID]error, err error) {
 	f.Shard = in
 	remote := ns.core.RemoteIn(key, in)
+	remote.Gone(gone)
 	o, err := remote.GetOptions()
 	if err != nil {
 		return f, nil, err

@@ -27,6 +27,8 @@ func (l *Locator) Doubt(home placement.Shard, now time.Duration) string {
 			all = append(all, fmt.Sprintf("%s has not told what is new in the directory for %s", id, (now-h.heard).Round(100*time.Millisecond)))
 		case h.layout != l.layout:
 			all = append(all, fmt.Sprintf("%s goes by another layout", id))
+		case p.late(id, h):
+			all = append(all, fmt.Sprintf("%s has not told yet what it has taken over from a host of before", id))
 		case !p.feeds[id].attached:
 			all = append(all, fmt.Sprintf("what %s tells of the directory has not come, or differs from what others tell", id))
 		}

@@ -15,9 +15,12 @@ const chunk = 128
 
 // Poll is what to ask a host now. One poll of a host is under way at a time.
 func (l *Locator) Poll(id roster.ID) *Poll {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	h := l.hosts[id]
+	if h != nil {
+		h.polls++
+	}
 	if h == nil || !h.known {
 		return &Poll{All: true}
 	}
@@ -73,7 +76,7 @@ func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error
 		err = e
 	}
 	if err == nil {
-		h.heard, h.ever, h.layout = max(h.heard, sent), true, n.Layout
+		h.heard, h.ever, h.layout, h.news = max(h.heard, sent), true, n.Layout, h.polls
 	}
 	for _, part := range l.parts {
 		if part.feeds[id] != nil {

@@ -131,11 +131,17 @@ func (l *Locator) current(p *part, now time.Duration) bool {
 		return false
 	}
 	for _, id := range p.hosts {
-		if h := l.hosts[id]; !h.ever || h.layout != l.layout || now-h.heard >= Fresh || !p.feeds[id].attached {
+		if h := l.hosts[id]; !h.ever || h.layout != l.layout || now-h.heard >= Fresh || !p.feeds[id].attached || p.late(id, h) {
 			return false
 		}
 	}
 	return true
+}
+
+// late reports whether a host may have taken over from another one what it has not told yet.
+func (p *part) late(id roster.ID, h *host) bool {
+	last, left := p.behind[id]
+	return left && h.news <= last
 }
 
 // differs reports whether a host says of an index otherwise than the copy.

@@ -84,6 +84,8 @@ type host struct {
 	answered time.Duration // it has, whatever it has told
 	replied  bool          // answered holds
 	layout   uint64        // by which it was a host then
+	polls    uint64        // that have begun
+	news     uint64        // the number of the one that was heard last
 	faults   int
 	failures int           // faults, and sets that did not come; they lapse (failed)
 	failing  time.Duration // the last of them
@@ -94,6 +96,9 @@ type part struct {
 	home   placement.Shard
 	hosts  []roster.ID // all that may hold an entry of it which others lack
 	layout uint64      // by which they are that
+	// behind is which poll of each host was the last one when another host had handed the set over: what has
+	// come from that one only later polls tell.
+	behind map[roster.ID]uint64
 	feeds  map[roster.ID]*feed
 
 	// The copy is the set as one host has told it: a file, or rows that are to be written;
@@ -217,10 +222,18 @@ func (l *Locator) SetHosts(layout uint64, hosts map[placement.Shard][]roster.ID)
 
 func (l *Locator) setHosts(p *part, hosts []roster.ID) {
 	p.hosts = slices.Clone(hosts)
+	left := false
 	for id := range p.feeds {
 		if !slices.Contains(hosts, id) {
 			l.lose(p, id)
 			delete(p.feeds, id)
+			left = true
+		}
+	}
+	if left {
+		p.behind = map[roster.ID]uint64{}
+		for id := range p.feeds {
+			p.behind[id] = l.hosts[id].polls
 		}
 	}
 	for _, id := range hosts {
@@ -268,7 +281,7 @@ func (l *Locator) lose(p *part, id roster.ID) {
 
 // drop lets go of a copy that is wrong, or that no host says any more.
 func (p *part) drop() {
-	*p = part{home: p.home, hosts: p.hosts, layout: p.layout, feeds: p.feeds, load: p.load, gen: p.gen + 1, shared: map[dbadapter.Index]bool{}, once: p.once, stale: p.stale || p.inBase || p.building}
+	*p = part{home: p.home, hosts: p.hosts, layout: p.layout, behind: p.behind, feeds: p.feeds, load: p.load, gen: p.gen + 1, shared: map[dbadapter.Index]bool{}, once: p.once, stale: p.stale || p.inBase || p.building}
 	for _, f := range p.feeds {
 		f.attached, f.diff = false, nil
 	}

@@ -160,19 +160,20 @@ func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer,
 		}
 	}
 	entry, err := w.do.LookUpIn(ctx, ns.Entries(key), key, all)
-	entry.Add(&hinted)
 	switch {
 	case err != nil && there(hinted.Record):
 		hinted.Add(&entry)
 		hinted.doubt("the key's entry in the directory: " + err.Error())
 		return hinted, nil
 	case err != nil:
+		entry.Add(&hinted)
 		return entry, err
 	case entry.Record == nil && hinted.Record != nil:
 		hinted.Add(&entry)
 		hinted.doubt("the directory has no entry that leads to the record")
 		return hinted, nil
 	case entry.Record == nil, entry.Record.Deleted:
+		entry.Add(&hinted)
 		return entry, nil
 	}
 	shard, err := directory.ShardOf(entry.Record, ns.rule.Shards)
@@ -185,6 +186,7 @@ func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer,
 	} else {
 		found, err = w.do.LookUpIn(ctx, shard, key, all)
 		found.Add(&entry)
+		found.Add(&hinted)
 	}
 	// While the hosts of the directory are not heard to agree, another first write may win.
 	switch {

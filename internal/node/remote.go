@@ -29,6 +29,7 @@ type Remote struct {
 	// list is the digest of the list of members by which the hosts were found, or of one before: it may change
 	// before they answer.
 	list [16]byte
+	gone []ID // see Gone
 }
 
 // Remote is the shard of a key, by the layout that counts now, or while its table has not come, by
@@ -122,10 +123,16 @@ func (r *Remote) holders() []ID {
 // that say that they hold the shard still.
 func (r *Remote) Candidates(connected func(ID) bool) (all []route.Candidate) {
 	for _, id := range r.holders() {
-		all = append(all, route.Candidate{ID: id, Former: !slices.Contains(r.hosts, id), Connected: connected(id)})
+		if former := !slices.Contains(r.hosts, id); !former || !slices.Contains(r.gone, id) {
+			all = append(all, route.Candidate{ID: id, Former: former, Connected: connected(id)})
+		}
 	}
 	return all
 }
+
+// Gone notes which members have said to an earlier read of the key that they hold the set no more: what they held
+// its hosts have, so that these alone are asked now.
+func (r *Remote) Gone(ids []ID) { r.gone = ids }
 
 // Unheard reports whether a member that is none of the candidates may hold the shard: it has not
 // said yet, under the list as it is now, that it does not.
@@ -227,7 +234,7 @@ func (r *Remote) Record(remote ID, ask *wire.Ask, m wire.Message) (route.Answer,
 		return route.Answer{}, err
 	}
 	said := reply.Answer.(*wire.RecordAnswer) // CheckReply has compared the subjects
-	a := route.Answer{Host: said.Elsewhere == nil, Settled: said.Settled, Current: said.Current, OtherList: reply.Greeting.List != r.list, Layout: layoutOf(said.Elsewhere)}
+	a := route.Answer{Host: said.Elsewhere == nil, Holds: said.Holds, Settled: said.Settled, Current: said.Current, OtherList: reply.Greeting.List != r.list, Layout: layoutOf(said.Elsewhere)}
 	if said.Record == nil {
 		return a, nil
 	}

@@ -201,7 +201,7 @@ func (r *Routed) record(q *wire.AskRecord) (*wire.RecordAnswer, error) {
 		return nil, err
 	}
 	a.Record = own.Record
-	if a.Elsewhere == nil {
+	if a.Holds = a.Elsewhere != nil; !a.Holds {
 		a.Settled, a.Current = own.Settled, own.Current
 	}
 	return a, nil

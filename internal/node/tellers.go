@@ -41,7 +41,7 @@ func (ns *Namespace) Tellers() *Tellers {
 	}
 	_, t.until = ns.Audience()
 	counts := t.placed.layout
-	t.Layout, t.Of, t.Open = layoutMark(counts), map[placement.Shard][]ID{}, map[placement.Shard]bool{}
+	t.Layout, t.Of, t.Open = layoutMark(t.placed), map[placement.Shard][]ID{}, map[placement.Shard]bool{}
 	all, own := map[ID]bool{}, map[placement.Shard]bool{}
 	for _, set := range ns.Sets() {
 		own[set.shard] = true

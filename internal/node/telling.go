@@ -124,11 +124,16 @@ func (n *noted) begin(records int, beside bool) {
 	n.indices, n.many, n.records, n.beside = nil, false, records, beside
 }
 
-// more reports whether more is noted than a poll is to tell; missed, whether more has changed than is noted.
-func (n *noted) more() (more, missed bool) {
+// takeMany is take where more is noted than a poll is to tell; else it takes nothing. missed: more has changed
+// than is noted.
+func (n *noted) takeMany(records int) (indices map[dbadapter.Index]bool, missed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return len(n.indices) > maxNoted, n.many
+	if n.many || len(n.indices) <= maxNoted {
+		return nil, n.many
+	}
+	indices, n.indices, n.records = n.indices, nil, records
+	return indices, false
 }
 
 // end ends a reading beside polls.
@@ -193,14 +198,14 @@ func (ns *Namespace) tellNow(ctx context.Context, m directory.Message, waits boo
 	return nil, false, fmt.Errorf("%w: a message of the directory's feed that asks nothing", reconcile.ErrProtocol)
 }
 
-// layoutMark stands for a layout, as the feed of the directory tells it: the first 8 bytes of
-// its table's hash; 0 for none.
-func layoutMark(layout *placement.Layout) uint64 {
-	if layout == nil {
+// layoutMark stands for a layout that counts, as the feed of the directory tells it: the first 8 bytes of
+// its table's hash, plus its epoch, since one between two of the same table may have had further hosts; 0 for none.
+func layoutMark(p *placed) uint64 {
+	if p.layout == nil {
 		return 0
 	}
-	table := layout.Table()
-	return binary.BigEndian.Uint64(table[:])
+	table := p.layout.Table()
+	return binary.BigEndian.Uint64(table[:]) + p.stated.Epoch
 }
 
 // feed answers a message of the directory's feed.

@@ -32,7 +32,7 @@ const (
 // and what the others say nevertheless. An error is the asker's end. telling.mu is held.
 func (ns *Namespace) catchUp(ctx context.Context) error {
 	t := &ns.telling
-	t.host.SetLayout(layoutMark(ns.placed.Load().layout))
+	t.host.SetLayout(layoutMark(ns.placed.Load()))
 	for _, home := range slices.Sorted(maps.Keys(t.open)) { // the log says the same in each run
 		if set := t.open[home]; ns.held(set.shard) != set {
 			t.close(home)
@@ -161,10 +161,14 @@ func (set *Set) tellAnew(ctx context.Context) {
 	records := set.records()
 	set.noted.begin(records, true)
 	told, err := set.read(ctx)
-	more, missed := set.noted.more()
-	for ; err == nil && more && !missed && ctx.Err() == nil; more, missed = set.noted.more() {
-		indices, _ := set.noted.take(records)
-		err = set.codes(indices, func(index dbadapter.Index, is directory.Code) { told.Set(index, is) })
+	missed := false
+	for more := true; more && err == nil && ctx.Err() == nil; {
+		var indices map[dbadapter.Index]bool
+		if indices, missed = set.noted.takeMany(records); len(indices) == 0 {
+			more = false
+		} else {
+			err = set.codes(indices, func(index dbadapter.Index, is directory.Code) { told.Set(index, is) })
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

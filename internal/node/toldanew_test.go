@@ -215,13 +215,19 @@ func TestNoted(t *testing.T) {
 			changes[i] = dbadapter.Change{Index: dbadapter.Index(i + 1), New: 1}
 		}
 		n.note(changes[1:], true)
-		if more, missed := n.more(); missed || more != (c.most > maxNoted) {
-			t.Errorf("%+v: more than a poll tells %t, missed %t", c, more, missed)
+		want := c.most
+		if c.most <= maxNoted {
+			want = 0 // a poll tells them
+		}
+		if taken, missed := n.takeMany(c.records); missed || len(taken) != want || len(n.indices) != c.most-want {
+			t.Errorf("%+v: it takes %d, and leaves %d, missed %t", c, len(taken), len(n.indices), missed)
 		}
 		n.note(changes, true)
 		n.note(changes[:1], true)
-		if _, missed := n.more(); !missed || len(n.indices) > 0 {
-			t.Errorf("%+v: one more is not missed, or %d are kept", c, len(n.indices))
+		for range 2 { // to look does not end it
+			if taken, missed := n.takeMany(c.records); !missed || len(taken)+len(n.indices) > 0 {
+				t.Errorf("%+v: one more is not missed, or %d are kept", c, len(taken)+len(n.indices))
+			}
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (a *Answer) lacks(found *dbadapter.Record, complete bool) string {
 		return "is no host of the shard by its list of members"
 	case !a.Settled:
 		return "has not got all of the shard yet"
-	case !a.Current && a.OtherList:
+	case a.OtherList:
 		return "has another list of members"
 	case !a.Current && !complete:
 		return "was not found equal lately with each other node that may hold the shard"

@@ -61,11 +61,13 @@ type Answer struct {
 	// Host: it is a host of the shard; otherwise Layout is why not.
 	Host   bool
 	Layout Layout
+	// Holds: it is no host, and holds the shard still, as one of before.
+	Holds bool
 	// Settled: the host has been found equal with one that held the shard before it.
 	// Current, only then: lately with each other one that may hold the shard, too.
 	Settled, Current bool
-	// OtherList: the host's list of members is not the asker's, so that the candidates may lack a
-	// holder that the host knows. Only what it is current in is sure, then.
+	// OtherList: the host's list of members is not the one by which the asker has chosen the candidates, so that
+	// these may lack a holder that the host knows, or the host may not know of one. It is sure of nothing, then.
 	OtherList bool
 	// Record is what it holds under the key, a tombstone too; nil: nothing.
 	Record *dbadapter.Record
@@ -94,6 +96,9 @@ type Found struct {
 	Doubt string
 	// Heard are the candidates that were asked, in that order.
 	Heard []Heard
+	// Gone are former hosts that hold the shard no more. They have handed it over since the candidates were
+	// chosen, maybe after other hosts had answered: these are to be asked once more, without those.
+	Gone []ID
 	// Requests is how many requests there were, Hedges how many of these were hedges.
 	Requests, Hedges int
 	// Moved, if its epoch is not 0, is the latest layout by which a node said that it is
@@ -128,7 +133,7 @@ type Get struct {
 	requests []*request  // in the order in which they were asked first
 	count    int         // of requests
 	hedges   int
-	heard    bool // another host has answered, or another node has given a record
+	heard    bool // a host has answered, this node as one too, or another node has given a record
 	own      bool // the caller is a host that is current
 	current  int  // so many hosts that are current have answered,
 	found    bool // and one of them a record
@@ -162,6 +167,7 @@ func NewGet(times *Times, candidates []Candidate, o GetOptions, now time.Duratio
 	if h := o.Here; h.current() {
 		g.own, g.current, g.found = true, 1, h.Record != nil
 	}
+	g.heard = o.Here != nil && o.Here.Host
 	times.sort(g.waiting, now)
 	return g
 }
@@ -205,7 +211,7 @@ func (g *Get) over(now time.Duration) bool {
 		return true
 	}
 	return len(g.waiting) == 0 && !slices.ContainsFunc(g.requests, func(r *request) bool {
-		if (g.heard || g.options.Here != nil && g.options.Here.Host) && !g.options.All && !(g.current == 1 && !g.own && r.awaited()) {
+		if g.heard && !g.options.All && !(g.current == 1 && !g.own && r.awaited()) {
 			return r.fresh(now) || r.again > 0 && now < r.first+Overdue
 		}
 		return r.open || r.again > 0
@@ -289,11 +295,20 @@ func (g *Get) Answered(peer ID, a Answer, now time.Duration) {
 	}
 }
 
-func (a *Answer) current() bool { return a != nil && a.Host && a.Settled && a.Current }
+func (a *Answer) current() bool {
+	return a != nil && a.Host && a.Settled && a.Current && !a.OtherList
+}
 
 // counts reports whether, once each candidate has given such an answer, all have answered that may hold the
-// record: by another list there may be further ones.
-func (a *Answer) counts() bool { return a != nil && (!a.OtherList || a.current()) }
+// record: by another list there may be further ones, and what one held that has handed the shard over others
+// had got only after they had answered.
+func (r *request) counts() bool { return r.answer != nil && !r.answer.OtherList && !r.gone() }
+
+// gone reports whether a former host has answered that it holds the shard no more.
+func (r *request) gone() bool {
+	a := r.answer
+	return r.former && a != nil && !a.Host && !a.Holds && a.Record == nil
+}
 
 // vouches reports whether an answer is one that can be sure. complete: each candidate has
 // answered.
@@ -337,7 +352,7 @@ func (g *Get) Failed(peer ID, why error, busy bool, now time.Duration) {
 // are still open are cut. The error is ErrUnavailable.
 func (g *Get) Result(now time.Duration) (Found, error) {
 	f := Found{Requests: g.count, Hedges: g.hedges}
-	complete := !g.options.Unheard && len(g.waiting) == 0 && !slices.ContainsFunc(g.requests, func(r *request) bool { return !r.answer.counts() })
+	complete := !g.options.Unheard && len(g.waiting) == 0 && !slices.ContainsFunc(g.requests, func(r *request) bool { return !r.counts() })
 	if g.options.Here != nil {
 		f.Record = g.options.Here.Record
 	}
@@ -346,6 +361,9 @@ func (g *Get) Result(now time.Duration) (Found, error) {
 			g.times.Cut(r.peer, now-r.asked, now)
 		}
 		f.Heard = append(f.Heard, Heard{r.peer, r.answer, r.err, r.took})
+		if r.gone() {
+			f.Gone = append(f.Gone, r.peer)
+		}
 		a := r.answer
 		if a == nil {
 			continue

@@ -52,7 +52,7 @@ func (w *twin) over(now time.Duration) bool {
 	}
 	for _, s := range w.log {
 		if s.answer != nil {
-			if s.answer.Host && s.answer.Settled && s.answer.Current {
+			if s.answer.Host && s.answer.Settled && s.answer.Current && !s.answer.OtherList {
 				settled++
 				if !w.o.All && (settled == 2 || s.answer.Record != nil) {
 					return true
@@ -82,7 +82,7 @@ func (w *twin) result() (found int, sure, answered bool) {
 	own := false
 	hear := func(a *Answer) {
 		found = max(found, number(a.Record))
-		if a.Host && a.Settled && (a.Current || !a.OtherList) {
+		if a.Host && a.Settled && !a.OtherList {
 			if settled = append(settled, number(a.Record)); a.Current {
 				current = append(current, number(a.Record))
 			}
@@ -90,7 +90,7 @@ func (w *twin) result() (found int, sure, answered bool) {
 	}
 	if w.o.Here != nil {
 		hear(w.o.Here)
-		own = len(current) > 0
+		own, answered = len(current) > 0, w.o.Here.Host
 	}
 	for _, s := range w.log {
 		if a := s.answer; a != nil {
@@ -100,7 +100,7 @@ func (w *twin) result() (found int, sure, answered bool) {
 	}
 	complete := !w.o.Unheard && !slices.ContainsFunc(w.candidates, func(c Candidate) bool {
 		last, _ := w.last(c.ID)
-		return last == nil || last.answer == nil || last.answer.OtherList && !(last.answer.Host && last.answer.Settled && last.answer.Current)
+		return last == nil || last.answer == nil || last.answer.OtherList || c.Former && handedOver(last.answer)
 	})
 	if complete {
 		return found, slices.Contains(settled, found), answered
@@ -113,6 +113,9 @@ func (w *twin) result() (found int, sure, answered bool) {
 	}
 	return found, sure, answered
 }
+
+// handedOver reports whether a former host holds the shard no more.
+func handedOver(a *Answer) bool { return !a.Host && !a.Holds && a.Record == nil }
 
 // beside is how many requests are open that are not overdue.
 func (w *twin) beside(now time.Duration) (n int) {
@@ -185,6 +188,7 @@ func TestGetAgainstTwin(t *testing.T) {
 					s.answer.Current = r.IntN(2) > 0
 					if !s.answer.Host {
 						s.answer.Layout.Epoch = r.Uint64N(3)
+						s.answer.Holds = r.IntN(2) > 0
 					}
 					get.Answered(peer, *s.answer, w.now)
 				}
@@ -198,6 +202,12 @@ func TestGetAgainstTwin(t *testing.T) {
 		version, isSure, answered := other.result()
 		if number(found.Record) != version || found.Sure != isSure || (err == nil) != answered || err != nil && !errors.Is(err, ErrUnavailable) {
 			t.Fatalf("%+v, %v; want version %d, sure %t, answered %t", found, err, version, isSure, answered)
+		}
+		for _, c := range candidates {
+			last, _ := other.last(c.ID)
+			if gone := c.Former && last != nil && last.answer != nil && handedOver(last.answer); gone != slices.Contains(found.Gone, c.ID) {
+				t.Fatalf("%s: handed over %t, and gone are %v", c.ID, gone, found.Gone)
+			}
 		}
 		if found.Sure != (found.Doubt == "") {
 			t.Fatalf("sure %t, and of why not: %q", found.Sure, found.Doubt)

@@ -45,6 +45,8 @@ type RecordAnswer struct {
 	// Elsewhere is set exactly if the peer is no host of the shard. It may hold a record
 	// all the same.
 	Elsewhere *Elsewhere
+	// Holds, only with Elsewhere: the peer holds the shard still, as a host of before.
+	Holds bool
 	// Settled: the peer is a host that was found equal with one that held the shard before
 	// it, so that what it does not hold is not there.
 	Settled bool
@@ -115,6 +117,7 @@ const (
 	routeSettled             // only with routeHost
 	routeRecord              // of RecordAnswer; so is the next one
 	routeCurrent             // only with routeSettled
+	routeHolds               // only without routeHost
 )
 
 // flags of AskHold
@@ -151,6 +154,9 @@ func (a *RecordAnswer) appendAnswer(b []byte) []byte {
 	}
 	if a.Current {
 		flags |= routeCurrent
+	}
+	if a.Holds {
+		flags |= routeHolds
 	}
 	if a.Record != nil {
 		flags |= routeRecord
@@ -239,10 +245,11 @@ func (p *parser) askRecord() *AskRecord {
 
 func (p *parser) recordAnswer() *RecordAnswer {
 	flags := p.byte()
-	if flags >= routeCurrent<<1 || flags&(routeHost|routeSettled) == routeSettled || flags&(routeSettled|routeCurrent) == routeCurrent {
+	if flags >= routeHolds<<1 || flags&(routeHost|routeSettled) == routeSettled || flags&(routeSettled|routeCurrent) == routeCurrent ||
+		flags&(routeHost|routeHolds) == routeHost|routeHolds || flags&(routeHost|routeHolds|routeRecord) == routeRecord {
 		p.fail("unknown flags %#x", flags)
 	}
-	a := &RecordAnswer{Settled: flags&routeSettled != 0, Current: flags&routeCurrent != 0}
+	a := &RecordAnswer{Settled: flags&routeSettled != 0, Current: flags&routeCurrent != 0, Holds: flags&routeHolds != 0}
 	if flags&routeHost == 0 {
 		a.Elsewhere = p.elsewhere()
 	}

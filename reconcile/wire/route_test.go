@@ -88,7 +88,7 @@ func TestLargestRecordIsRouted(t *testing.T) {
 	}
 	for _, m := range []Message{
 		&Ask{Version: Version, Question: &AskHold{Shard: MaxSets - 1, Records: []dbadapter.Record{r}}},
-		&Reply{Answer: &RecordAnswer{Elsewhere: &Elsewhere{Epoch: 1 << 62}, Record: &r}},
+		&Reply{Answer: &RecordAnswer{Elsewhere: &Elsewhere{Epoch: 1 << 62}, Holds: true, Record: &r}},
 	} {
 		if _, _, err := Read(bytes.NewReader(Append(nil, m))); err != nil {
 			t.Errorf("%T: %v", m, err)

@@ -79,26 +79,38 @@ func (p *process) lookUp(key []byte, done func(*Found)) {
 
 // lookUpIn is lookUp in one of the namespace's sets; all: at all that may hold it.
 func (p *process) lookUpIn(in placement.Shard, key []byte, all bool, done func(*Found)) {
-	p.lookUpOnce(in, key, all, func(f *Found) {
-		if f.Err == nil && f.Sure {
-			done(f)
-			return
-		}
-		p.heed(f.why, f.moved, f.movedBy, func(heard bool) {
-			if heard {
-				p.lookUpOnce(in, key, all, done)
-			} else {
+	var gone []node.ID
+	var once func(heeds bool)
+	once = func(heeds bool) {
+		p.lookUpOnce(in, key, all, gone, func(f *Found) {
+			switch {
+			case f.Err == nil && f.Sure:
 				done(f)
+			case len(f.found.Gone) > 0 && gone == nil: // hosts may have answered before they had what those held
+				gone = f.found.Gone
+				once(heeds)
+			case !heeds:
+				done(f)
+			default:
+				p.heed(f.why, f.moved, f.movedBy, func(heard bool) {
+					if heard {
+						once(false)
+					} else {
+						done(f)
+					}
+				})
 			}
 		})
-	})
+	}
+	once(true)
 }
 
-func (p *process) lookUpOnce(in placement.Shard, key []byte, all bool, done func(*Found)) {
+func (p *process) lookUpOnce(in placement.Shard, key []byte, all bool, gone []node.ID, done func(*Found)) {
 	n := p.node
 	f := &Found{Node: n.number, Key: string(key), why: map[int]error{}}
 	p.flush()
 	remote := p.ns.RemoteIn(key, in)
+	remote.Gone(gone)
 	o, err := remote.GetOptions()
 	o.All, o.Deadline = all, n.world.Now()+routePatience
 	switch own := o.Here; {
