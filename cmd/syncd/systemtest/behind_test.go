@@ -51,7 +51,7 @@ func (s *sharded) behind() {
 				}
 			}
 		}
-		if err := asker.api.Export(s.t.Context(), namespace, nil, true, io.Discard); err == nil {
+		if err := asker.api.Export(s.t.Context(), namespace, client.ExportOptions{Versions: true}, io.Discard); err == nil {
 			s.t.Errorf("%s scans a shard of which no host is sure", asker.name)
 		}
 		y.restart()

@@ -255,7 +255,7 @@ func (d *daemon) stop() {
 func (d *daemon) export() string {
 	d.t.Helper()
 	var out bytes.Buffer
-	if err := d.api.Export(d.t.Context(), namespace, nil, true, &out); err != nil {
+	if err := d.api.Export(d.t.Context(), namespace, client.ExportOptions{Versions: true}, &out); err != nil {
 		d.t.Fatalf("%s: %v", d.name, err)
 	}
 	return out.String()

@@ -72,3 +72,7 @@ func KeyPath(ns string, key []byte) string {
 
 // NamespacePath is the escaped path of a namespace.
 func NamespacePath(ns string) string { return "/v1/ns/" + url.PathEscape(ns) }
+
+// ExportProblem begins the last line of an export that an error ends: the problem and a brace follow. No
+// record's line begins so.
+const ExportProblem = `{"problem":`

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -67,6 +68,10 @@ func (a *app) failed(err error) int {
 	if errors.As(err, &stopped) {
 		out.Line, out.Kept = stopped.line, &stopped.kept
 	}
+	if early, ok := errors.AsType[*client.ExportError](err); ok {
+		last := api.KeyOf(early.Last)
+		out.After, out.After64 = last.Key, last.Key64
+	}
 	e := json.NewEncoder(a.stderr)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(out) // standard error is gone, then
@@ -88,6 +93,9 @@ type failure struct {
 	// Line is where an import can go on, Kept the records before it.
 	Line int    `json:"line,omitempty"`
 	Kept *int64 `json:"kept,omitempty"`
+	// After is the key behind which an export can go on, After64 the same in base64, where it is not UTF-8.
+	After   *string `json:"after,omitempty"`
+	After64 []byte  `json:"after64,omitempty"`
 }
 
 // explain is an error on one line, with what to do about it.

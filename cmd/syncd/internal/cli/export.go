@@ -3,8 +3,10 @@ package cli
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
@@ -13,32 +15,63 @@ import (
 type exportCmd struct {
 	NS       string `arg:"" name:"ns" help:"The namespace's name."`
 	Prefix   string `help:"Only keys that begin with it." placeholder:"P"`
+	After    string `help:"Only keys behind this one: an export that ended early goes on behind its last key." placeholder:"KEY"`
+	Key64    bool   `name:"key64" help:"The key of --after is base64."`
 	Versions bool   `help:"With versions, and with deleted and expired records."`
 }
 
 func (exportCmd) Help() string {
 	return `The lines are sorted by the bytes of the keys and have one canonical form: two nodes that hold the same records print the same bytes. Records from a dated import carry their time, records that expire the time when they do. What has expired by this machine's clock is left out, but for an export with versions, which no clock changes.
+When it ends early, what is printed is whole lines, and the error says with which --after the rest follows: in the order of the keys, at any node.
 
 Examples:
     syncd export notes > notes.jsonl
-    syncd export notes --versions | sha256sum`
+    syncd export notes --versions | sha256sum
+    syncd export notes --after orders/4711 >> notes.jsonl`
 }
 
 // Run prints the lines.
 func (c exportCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	o := client.ExportOptions{Prefix: []byte(c.Prefix), Versions: c.Versions}
+	if c.After != "" {
+		var err error
+		if o.After, err = (keyArg{Key: c.After, Key64: c.Key64}).bytes(); err != nil {
+			return err
+		}
+	}
 	bars := a.bars()
 	if progress.IsTerminal(a.stdout) {
 		bars = nil // the lines themselves show how far it is
 	}
 	bar := bars.Bytes("export "+c.NS, 0) // how much will come is not known
 	out := bufio.NewWriterSize(a.stdout, 1<<16)
-	err := daemon.Export(ctx, c.NS, []byte(c.Prefix), c.Versions, &counted{out, bar})
+	err := daemon.Export(ctx, c.NS, o, &counted{out, bar})
 	bar.Done()
 	bars.Close()
-	if err := errors.Join(err, out.Flush()); err != nil {
-		return attempt(err, "export %q", c.NS)
+	if failed := out.Flush(); failed != nil {
+		return attempt(failed, "export %q", c.NS)
 	}
-	return nil
+	if early, ok := errors.AsType[*client.ExportError](err); ok {
+		return &hintedError{attempt(err, "export %q", c.NS), "go on with: " + c.again(early.Last)}
+	}
+	return attempt(err, "export %q", c.NS)
+}
+
+// again is the command that goes on behind a key.
+func (c exportCmd) again(last []byte) string {
+	words := []string{"syncd export", c.NS}
+	if c.Prefix != "" {
+		words = append(words, "--prefix="+quote(c.Prefix))
+	}
+	if c.Versions {
+		words = append(words, "--versions")
+	}
+	if show(last) == string(last) {
+		words = append(words, "--after="+quote(string(last)))
+	} else {
+		words = append(words, "--key64 --after="+base64.StdEncoding.EncodeToString(last))
+	}
+	return strings.Join(words, " ")
 }
 
 // counted moves a bar by what is written.

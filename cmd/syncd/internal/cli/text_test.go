@@ -95,3 +95,16 @@ func TestCountOf(t *testing.T) {
 		}
 	}
 }
+
+// TestExportAgain: the command that goes on behind a key is one that a shell reads as it is meant.
+func TestExportAgain(t *testing.T) {
+	c := exportCmd{NS: "notes", Prefix: "it's", Versions: true}
+	for key, want := range map[string]string{
+		"it's 1":   `syncd export notes --prefix='it'\''s' --versions --after='it'\''s 1'`,
+		"it's\x00": `syncd export notes --prefix='it'\''s' --versions --key64 --after=aXQncwA=`,
+	} {
+		if got := c.again([]byte(key)); got != want {
+			t.Errorf("behind %q: %s; want %s", key, got, want)
+		}
+	}
+}

@@ -290,29 +290,6 @@ func (c *Client) Import(ctx context.Context, ns string, lines []byte, first int,
 	return out, nil
 }
 
-// Export copies the records' lines to w.
-func (c *Client) Export(ctx context.Context, ns string, prefix []byte, versions bool, w io.Writer) error {
-	q := url.Values{}
-	if len(prefix) > 0 {
-		q.Set("prefix", string(prefix))
-	}
-	if versions {
-		q.Set("versions", "true")
-	}
-	resp, err := c.do(ctx, request{method: http.MethodGet, path: api.NamespacePath(ns) + "/export", query: q})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }() // read only
-	if n, err := io.Copy(w, resp.Body); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return fmt.Errorf("the export broke off after %d bytes (%w); see the daemon's log", n, err)
-	}
-	return nil
-}
-
 // Sync runs a sync. The report is meaningful beside an error.
 func (c *Client) Sync(ctx context.Context, in api.SyncRequest) (api.Report, error) {
 	var out api.Report

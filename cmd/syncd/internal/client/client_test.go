@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -33,19 +32,6 @@ func against(t *testing.T, handler http.HandlerFunc) *Client {
 	c := New(addr, "")
 	t.Cleanup(func() { c.Close(); s.Close() })
 	return c
-}
-
-// TestExportCut: an export that breaks off is an error, however much came.
-func TestExportCut(t *testing.T) {
-	c := against(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, strings.Repeat("line\n", 100_000))
-		panic(http.ErrAbortHandler)
-	})
-	var out bytes.Buffer
-	err := c.Export(t.Context(), "notes", nil, false, &out)
-	if err == nil || !strings.Contains(err.Error(), "broke off") {
-		t.Errorf("error %v after %d bytes; want that it broke off", err, out.Len())
-	}
 }
 
 // TestForeignAnswers: what is no problem of ours is still an error that says

@@ -11,6 +11,7 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/jsonlines"
@@ -35,6 +36,7 @@ type importOutput struct{ Body api.ImportResult }
 type exportInput struct {
 	NS       string `path:"ns" doc:"the namespace's local name"`
 	Prefix   string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
+	After    string `query:"after" doc:"only keys behind this one, percent-encoded; it need not exist"`
 	Versions bool   `query:"versions" doc:"with versions, and with deleted and expired records"`
 }
 
@@ -50,7 +52,7 @@ func (s *server) registerLines() {
 	}, s.importLines)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "export", Method: http.MethodGet, Path: "/v1/ns/{ns}/export", Summary: "Export records, a JSON object a line",
-		Description: "Sorted by the bytes of the keys, in canonical form. An error on the way cuts the connection.",
+		Description: "Sorted by the bytes of the keys, in canonical form. An error on the way cuts the connection, behind a last line " + api.ExportProblem + "…}, which holds the problem: an export after the last key goes on.",
 		Responses:   map[string]*huma.Response{"200": {Description: "The records", Content: lines}},
 	}, s.exportLines)
 }
@@ -153,7 +155,7 @@ func (s *server) exportLines(ctx context.Context, in *exportInput) (*huma.Stream
 	if err != nil {
 		return nil, err
 	}
-	var options []peer.ScanOption
+	options := []peer.ScanOption{peer.After([]byte(in.After))}
 	if in.Versions {
 		options = append(options, peer.WithTombstones())
 	}
@@ -167,18 +169,35 @@ func (s *server) exportLines(ctx context.Context, in *exportInput) (*huma.Stream
 			_ = json.NewEncoder(h.BodyWriter()).Encode(p) // the client is gone
 		} else if err != nil {
 			s.Logger.Warn("export broke off", slog.String("namespace", in.NS), slog.Any("error", err))
-			// The status has gone out; only a cut connection tells the client.
+			// The status has gone out: a cut connection tells each client.
+			sayLast(h, problem.From(fail(err)))
 			panic(http.ErrAbortHandler)
 		}
 	}}, nil
 }
 
+// sayLast writes a problem as the last line of an export.
+func sayLast(h huma.Context, p *problem.Problem) {
+	b, err := json.Marshal(p)
+	if err != nil {
+		return
+	}
+	if _, err := fmt.Fprintf(h.BodyWriter(), "%s%s}\n", api.ExportProblem, b); err != nil {
+		return // the client is gone
+	}
+	_, w := humago.Unwrap(h)
+	_ = http.NewResponseController(w).Flush() // as above
+}
+
 // writeLines writes records in whole lines. An error before the first of them has gone out
-// can be answered.
+// can be answered; one that comes later finds all records before it written.
 func writeLines(w io.Writer, records iter.Seq2[dbadapter.Record, error], versions bool) (begun bool, err error) {
 	const chunk = 64 << 10
 	var buf []byte
 	for rec, err := range records {
+		if err != nil && begun {
+			_, _ = w.Write(buf) // the error stands
+		}
 		if err != nil {
 			return begun, err
 		}

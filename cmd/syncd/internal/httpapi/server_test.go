@@ -216,13 +216,13 @@ func TestAnyKey(t *testing.T) {
 	// An export imported elsewhere is exported alike.
 	var out, again bytes.Buffer
 	other := serve(t, "")
-	if err := s.client.Export(ctx, "notes", nil, false, &out); err != nil {
+	if err := s.client.Export(ctx, "notes", client.ExportOptions{}, &out); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := other.client.Import(ctx, "notes", out.Bytes(), 1, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := other.client.Export(ctx, "notes", nil, false, &again); err != nil {
+	if err := other.client.Export(ctx, "notes", client.ExportOptions{}, &again); err != nil {
 		t.Fatal(err)
 	}
 	if out.Len() == 0 || !bytes.Equal(out.Bytes(), again.Bytes()) {
