@@ -7,7 +7,9 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -270,12 +272,12 @@ func addrBytes(addrs []ma.Multiaddr) [][]byte {
 }
 
 // parseAddrs reads at most MaxAddrs addresses and skips bytes that are not a
-// multiaddr: an address is a hint, and a wrong one costs only a dial.
+// multiaddr, or not printable: an address is a hint, and a wrong one costs only a dial.
 func parseAddrs(raw [][]byte) []ma.Multiaddr {
 	var out []ma.Multiaddr
 	for _, b := range raw {
 		a, err := ma.NewMultiaddrBytes(b)
-		if err != nil || len(b) > maxAddrSize || len(out) == MaxAddrs {
+		if err != nil || len(b) > maxAddrSize || len(out) == MaxAddrs || !printable(a) {
 			continue
 		}
 		if a, _ = peer.SplitAddr(a); a != nil && !ma.Contains(out, a) {
@@ -285,9 +287,17 @@ func parseAddrs(raw [][]byte) []ma.Multiaddr {
 	return out
 }
 
+// printable reports whether texts may name an address: a zone can hold any bytes.
+func printable(a ma.Multiaddr) bool {
+	return strings.IndexFunc(a.String(), func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) < 0
+}
+
 // parsePeerAddr reads a multiaddr that ends in /p2p/ and the peer's id.
 func parsePeerAddr(s string) (peer.AddrInfo, error) {
 	info, err := peer.AddrInfoFromString(s)
+	if err == nil && slices.ContainsFunc(info.Addrs, func(a ma.Multiaddr) bool { return !printable(a) }) {
+		err = errors.New("it cannot be printed")
+	}
 	if err != nil || len(info.Addrs) == 0 {
 		return peer.AddrInfo{}, fmt.Errorf("%w: address %q: want a multiaddr such as /ip4/192.0.2.1/tcp/4747/p2p/12D3Koo… (%v)", ErrInvalid, s, err)
 	}

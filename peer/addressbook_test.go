@@ -57,6 +57,17 @@ func TestPeerOnNewPort(t *testing.T) {
 	sync1(t, namespace(t, na), nb.ID())
 }
 
+// TestUnprintableAddr: an address that cannot be printed is no peer's: errors name addresses, and stand in
+// headers and on terminals.
+func TestUnprintableAddr(t *testing.T) {
+	n := open(t, peer.Config{})
+	for _, zone := range []string{"a\x01b", "a\nb", "a\xffb"} {
+		if _, err := n.AddPeer(t.Context(), "/ip6zone/"+zone+"/ip6/fe80::1/tcp/4747/p2p/12D3KooWJyWUCsoEAMkNX4Tb7nD2NP8PXsNsXHnskQ87dnzjXUos"); !errors.Is(err, peer.ErrInvalid) {
+			t.Errorf("zone %q: %v", zone, err)
+		}
+	}
+}
+
 // TestSeventeenthAddr: of more addresses than are kept, the oldest goes, and
 // what a person has given outlasts what the peer tells.
 func TestSeventeenthAddr(t *testing.T) {

@@ -100,7 +100,7 @@ type failure struct {
 
 // explain is an error on one line, with what to do about it.
 func (a *app) explain(err error) string {
-	text := strings.ReplaceAll(oneLine(err.Error()), context.Canceled.Error(), "interrupted")
+	text := strings.ReplaceAll(api.Printable(oneLine(err.Error())), context.Canceled.Error(), "interrupted")
 	if errors.Is(err, context.DeadlineExceeded) && a.globals != nil && a.Timeout > 0 {
 		text += "; allow more than " + a.Timeout.String() + " with --timeout"
 	}

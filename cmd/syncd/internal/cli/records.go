@@ -159,7 +159,7 @@ func (c getCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		return attempt(err, "get %s from %q", show(key), c.NS)
 	}
 	if value.Unsure != "" {
-		a.remark("not sure: %s", value.Unsure)
+		a.remark("not sure: %s", api.Printable(value.Unsure))
 	}
 	if !a.json() {
 		_, err = a.stdout.Write(value.Bytes)

@@ -2,12 +2,14 @@ package httpapi
 
 import (
 	"bytes"
+	"net/http"
 	"net/url"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // FuzzKeyPath: any key survives the path; any path is read or refused, and
@@ -56,4 +58,16 @@ func TestLineOf(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestUnsureValue: a value that is not sure says so in a header that clients can read, also where it is
+// not sent again.
+func TestUnsureValue(t *testing.T) {
+	rec := &dbadapter.Record{Key: []byte("k"), Value: []byte("v")}
+	for match, status := range map[string]int{"": http.StatusOK, etag(rec.Version): http.StatusNotModified} {
+		out := valueOf(rec, "dial /ip6zone/a\x01b/ip6/fe80::1:\n* failed", match)
+		if want := `dial /ip6zone/a\x01b/ip6/fe80::1: * failed`; out.Status != status || out.Unsure != want {
+			t.Errorf("If-None-Match %q: status %d, %q", match, out.Status, out.Unsure)
+		}
+	}
 }

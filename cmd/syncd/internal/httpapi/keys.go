@@ -151,7 +151,7 @@ func (s *server) registerKeys() {
 		Description: "404: there is no such key. 410: it was deleted, and the ETag is the version of the tombstone; or it has expired by the daemon's clock, and the ETag is its version.",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "The value; the ETag is its version. Of a record that expires, the headers Expires and Syncd-Expires (RFC 3339, to the millisecond) say when. The header Syncd-Unsure is there where no host that can be sure has answered: the value may be an old one", Content: octets},
-			"304": {Description: "The value is that of one of the ETags in If-None-Match"},
+			"304": {Description: "The value is that of one of the ETags in If-None-Match; the header Syncd-Unsure is as in 200"},
 		},
 	}, s.get)
 	huma.Register(s.api, huma.Operation{
@@ -187,24 +187,29 @@ func (s *server) get(ctx context.Context, in *getInput) (*valueOutput, error) {
 	if err != nil {
 		return nil, fail(err)
 	}
-	if namesETag(in.IfNoneMatch, etag(rec.Version)) {
-		return &valueOutput{Status: http.StatusNotModified, ETag: etag(rec.Version)}, nil
+	return valueOf(&rec, unsure, in.IfNoneMatch), nil
+}
+
+// mostDoubt bounds the header that says why a value is not sure: clients bound what they read of headers.
+const mostDoubt = 4 << 10
+
+// valueOf is the answer to a read that has found a record. unsure is why it may be an old one, which a
+// client must know that holds it already, too.
+func valueOf(rec *dbadapter.Record, unsure, ifNoneMatch string) *valueOutput {
+	out := &valueOutput{ETag: etag(rec.Version), Unsure: fmt.Sprintf("%.*s", mostDoubt, api.Printable(unsure))}
+	if namesETag(ifNoneMatch, out.ETag) {
+		out.Status = http.StatusNotModified
+		return out
 	}
-	if rec.Value == nil {
-		rec.Value = []byte{} // a nil body would be no body
+	out.Status, out.ContentType = http.StatusOK, "application/octet-stream"
+	out.Modified = rec.Version.Clock.Time().Format(http.TimeFormat)
+	if out.Body = rec.Value; out.Body == nil {
+		out.Body = []byte{} // a nil body would be no body
 	}
-	out := &valueOutput{
-		Status:      http.StatusOK,
-		ContentType: "application/octet-stream",
-		ETag:        etag(rec.Version),
-		Modified:    rec.Version.Clock.Time().Format(http.TimeFormat),
-		Body:        rec.Value,
-		Unsure:      unsure,
-	}
-	if at := api.ExpiryOf(&rec); !at.IsZero() {
+	if at := api.ExpiryOf(rec); !at.IsZero() {
 		out.Expires, out.ExpiresAt = at.Format(http.TimeFormat), at.Format(time.RFC3339Nano)
 	}
-	return out, nil
+	return out
 }
 
 // absent reports whether the key holds what reads as absent.

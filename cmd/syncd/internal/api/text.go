@@ -1,0 +1,31 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Printable is a text on one line that moves no cursor and breaks no header: white space is a space, and
+// what else cannot be printed is escaped as in Go. Texts of errors name what other members say.
+func Printable(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case unicode.IsSpace(r):
+			b.WriteByte(' ')
+		case unicode.IsPrint(r) && (r != unicode.ReplacementChar || strings.HasPrefix(s[i:], string(r))):
+			b.WriteRune(r)
+		case r == unicode.ReplacementChar: // a byte that is not UTF-8
+			b.WriteString(escaped(s[i : i+1]))
+		default:
+			b.WriteString(escaped(string(r)))
+		}
+	}
+	return b.String()
+}
+
+func escaped(s string) string {
+	quoted := strconv.Quote(s)
+	return quoted[1 : len(quoted)-1]
+}
