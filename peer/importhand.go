@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -14,9 +13,6 @@ import (
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
-
-// importPatience is for how long a host has to take a message of an import: many records.
-const importPatience = 30 * time.Second
 
 // landing is how far an item has come to the hosts of its shard.
 type landing struct {
@@ -308,38 +304,35 @@ func (im *shardImport) message(ctx context.Context, remote *node.Remote, need in
 	for _, i := range items { // one that a new layout does not name counts no longer
 		i.held = slices.DeleteFunc(i.held, func(id ID) bool { return !slices.Contains(named, node.ID(id)) })
 	}
-	lacks := func(i *imported) bool { return i.record != nil && !i.full && len(i.held) < need }
-	for _, slow := range []bool{false, true} {
-		if slow && !slices.ContainsFunc(items, lacks) {
-			break
-		}
-		var asking sync.WaitGroup
-		var mu sync.Mutex // guards items
-		for _, host := range named {
-			id := ID(host)
-			if id == im.ns.node.self.id || im.isSlow(id) != slow {
-				continue
-			}
-			asking.Go(func() {
-				outcomes, sent, err := im.ask(ctx, remote, id, func(id node.ID) (*wire.Ask, error) { return remote.AskHoldNew(id, records) })
-				mu.Lock()
-				defer mu.Unlock()
-				for at, i := range items {
-					switch {
-					case err != nil:
-						i.failed(id, err, sent)
-					default:
-						i.heard(id, &outcomes[at])
-					}
+	im.inquire(ctx, remote, named, &inquiry{
+		weight: weigh(records),
+		about:  func(id node.ID) (*wire.Ask, error) { return remote.AskHoldNew(id, records) },
+		heard: func(id ID, outcomes []route.Outcome, sent bool, err error) {
+			for at, i := range items {
+				switch {
+				case err != nil:
+					i.failed(id, err, sent)
+				default:
+					i.heard(id, &outcomes[at])
 				}
-			})
-		}
-		asking.Wait()
-	}
+			}
+		},
+		lacks: func() bool {
+			return slices.ContainsFunc(items, func(i *imported) bool { return i.record != nil && !i.full && len(i.held) < need })
+		},
+	})
 	for _, i := range items {
 		i.done = i.full || i.record != nil && len(i.held) >= need
 	}
 	return nil
+}
+
+// weigh is how much records weigh.
+func weigh(records []dbadapter.Record) (weight int) {
+	for i := range records {
+		weight += records[i].Weight()
+	}
+	return weight
 }
 
 // make makes the records that are missing.
@@ -363,36 +356,4 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 		i.record = &records[at]
 	}
 	return nil
-}
-
-func (im *shardImport) isSlow(id ID) bool {
-	im.mu.Lock()
-	defer im.mu.Unlock()
-	return im.slow[id]
-}
-
-// ask asks one host about records.
-func (im *shardImport) ask(ctx context.Context, remote *node.Remote, id ID, about func(node.ID) (*wire.Ask, error)) (outcomes []route.Outcome, sent bool, err error) {
-	ns, n := im.ns, im.ns.node
-	ctx, cancel := context.WithTimeout(ctx, importPatience)
-	defer cancel()
-	leave, err := n.routing.places.take(ctx, id)
-	if err != nil {
-		return nil, false, err
-	}
-	defer leave()
-	n.metrics.routed.WithLabelValues("write").Inc()
-	ask, m, sent, err := n.askRouted(ctx, id, about, nil)
-	im.mu.Lock()
-	im.slow[id] = err != nil
-	im.mu.Unlock()
-	if err != nil {
-		return nil, sent, err
-	}
-	outcomes, err = remote.Outcomes(node.ID(id), ask, m)
-	n.blame(ns, id, m, err)
-	if err == nil && outcomes[0].Elsewhere {
-		return nil, false, &elsewhere{outcomes[0].Layout}
-	}
-	return outcomes, sent && err != nil && !errors.Is(err, ErrDenied) && !errors.Is(err, ErrBusy), err
 }

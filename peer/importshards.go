@@ -37,10 +37,7 @@ type shardImport struct {
 	// atOnce are how many items are filed at once; 0: a window. Used by the window that is imported.
 	atOnce int
 
-	mu     sync.Mutex // guards what follows
 	result ImportResult
-	// slow are hosts that did not answer: they are asked where the others are too few.
-	slow map[ID]bool
 }
 
 // imported is an item on its way.
@@ -84,7 +81,7 @@ func (w *window) add(item *node.Item, number int64) {
 
 // importShards imports into a namespace that is cut into shards.
 func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, error], ack route.Ack) (ImportResult, error) {
-	im := &shardImport{ns: ns, ack: ack, slow: map[ID]bool{}}
+	im := &shardImport{ns: ns, ack: ack}
 	under := make(chan error, 1)
 	under <- nil // of the window that is being imported
 	w := &window{places: map[string]struct{}{}}

@@ -284,10 +284,7 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 			i.held, i.unlike, i.none, i.sure = nil, false, false, false
 		}
 	}
-	var mu sync.Mutex // guards items
 	heard := func(id ID, outcomes []route.Outcome, sent bool, err error) {
-		mu.Lock()
-		defer mu.Unlock()
 		for at, i := range items {
 			switch {
 			case err != nil:
@@ -312,20 +309,10 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 		}
 		return remote.AskHoldAll(id, records)
 	}
-	for _, slow := range []bool{false, true} {
-		if !slices.ContainsFunc(items, func(i *imported) bool { return i.lacks(need) }) {
-			break // a push brings it to the others
-		}
-		var asking sync.WaitGroup
-		for _, host := range named {
-			if id := ID(host); id != im.ns.node.self.id && im.isSlow(id) == slow {
-				asking.Go(func() {
-					outcomes, sent, err := im.ask(ctx, remote, id, about)
-					heard(id, outcomes, sent, err)
-				})
-			}
-		}
-		asking.Wait()
+	if slices.ContainsFunc(items, func(i *imported) bool { return i.lacks(need) }) { // otherwise a push brings it to the others
+		im.inquire(ctx, remote, named, &inquiry{weight: weigh(records), about: about, heard: heard, lacks: func() bool {
+			return slices.ContainsFunc(items, func(i *imported) bool { return i.lacks(need) && !(looks && (i.unlike || i.none)) })
+		}})
 	}
 	for _, i := range items {
 		im.next(i, need)

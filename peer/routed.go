@@ -62,6 +62,7 @@ type routing struct {
 	kept  int // of idle
 	// left are writes whose caller has gone, and that wait for a place; see stay.
 	left map[ID]leftWrites
+	slow map[ID]time.Duration // until when hosts count as slow to imports
 }
 
 // leftWrites are writes that wait for one peer after they were acknowledged or given up.
