@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"container/heap"
 	"iter"
-
-	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // byKey yields what several sequences yield, each of which goes up by key, in the order of
@@ -45,37 +43,6 @@ func byKey[T any](key func(*T) []byte, all []iter.Seq2[T, error]) iter.Seq2[T, e
 			default:
 				heap.Pop(h)
 			}
-		}
-	}
-}
-
-// oneOfKey yields one record of each key, of a sequence by key: two shards have one each where two
-// first writes have met, until the one that has lost is taken out. A tombstone gives way to a
-// record, and the lesser version to the greater.
-func oneOfKey(all iter.Seq2[dbadapter.Hashed, error]) iter.Seq2[dbadapter.Hashed, error] {
-	return func(yield func(dbadapter.Hashed, error) bool) {
-		var best dbadapter.Hashed
-		some := false
-		for r, err := range all {
-			switch {
-			case err != nil:
-				if !some || yield(best, nil) {
-					yield(r, err)
-				}
-				return
-			case putOff(&r.Record):
-				continue
-			case some && bytes.Equal(r.Key, best.Key):
-				if r.Deleted != best.Deleted && r.Deleted || r.Deleted == best.Deleted && r.Version.Compare(best.Version) < 0 {
-					continue
-				}
-			case some && !yield(best, nil):
-				return
-			}
-			best, some = r.Clone(), true
-		}
-		if some {
-			yield(best, nil)
 		}
 	}
 }

@@ -89,9 +89,12 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		all := byKey(func(r *dbadapter.Hashed) []byte { return r.Key }, ns.scans(ctx, prefix, &s))
+		leaveOut := ns.core.Writers() && !s.tombstones // a tombstone in one shard tells of a record in another
+		read := s
+		read.tombstones = s.tombstones || leaveOut
+		all := byKey(func(r *dbadapter.Hashed) []byte { return r.Key }, ns.scans(ctx, prefix, &read))
 		if ns.core.Writers() {
-			all = oneOfKey(all)
+			all = ns.oneOfKey(ctx, all)
 		}
 		for rec, err := range all {
 			if ctx.Err() != nil {
@@ -101,7 +104,10 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 				yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
 				return
 			}
-			if !putOff(&rec.Record) && !yield(rec.Record, nil) {
+			if putOff(&rec.Record) || leaveOut && ns.core.Absent(&rec.Record) != nil {
+				continue
+			}
+			if !yield(rec.Record, nil) {
 				return
 			}
 		}
