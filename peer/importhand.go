@@ -258,7 +258,7 @@ func (im *shardImport) prepare(ctx context.Context, i *imported) error {
 		case err != nil:
 			return err
 		}
-		i.record, i.held = attempt.Record(0), []ID{im.ns.node.self.id}
+		i.record, i.held, i.fresh = attempt.Record(0), []ID{im.ns.node.self.id}, true
 	}
 	return nil
 }

@@ -195,15 +195,35 @@ func (im *shardImport) shard(ctx context.Context, number placement.Shard, part [
 	if sh == nil {
 		return im.hand(ctx, number, part)
 	}
-	here := set.Import()
-	err = sh.collect(ctx, here, func(yield func(Item, error) bool) {
+	var anew []*imported
+	if others > 0 && !set.Current() {
+		anew, part = im.doubted(ctx, remote, sh, part)
+	}
+	counts, failed := im.collect(ctx, number, sh, part, need)
+	if len(anew) > 0 {
+		further, err := im.hand(ctx, number, anew)
+		counts.add(&further)
+		if err != nil && (failed == nil || err.number < failed.number) {
+			failed = err
+		}
+	}
+	return counts, failed
+}
+
+// collect imports items of a shard into this node's copy, and hands them to others if more are to hold them.
+func (im *shardImport) collect(ctx context.Context, number placement.Shard, sh *shard, part []*imported, need int) (counts ImportResult, failed *itemError) {
+	if len(part) == 0 {
+		return counts, nil
+	}
+	here := sh.set.Import()
+	err := sh.collect(ctx, here, func(yield func(Item, error) bool) {
 		for _, item := range part {
 			if !yield(Item(item.Item), nil) {
 				return
 			}
 		}
 	})
-	counts := ImportResult(here.Result)
+	counts = ImportResult(here.Result)
 	done := min(counts.Items, int64(len(part)))
 	first, rest := part[:done], part[done:]
 	if err != nil && (len(rest) == 0 || !leftMeanwhile(ctx, err)) {
