@@ -7,6 +7,14 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
+// MaxWatchBody bounds the body of a watch: the cursor of as many shards as there can be.
+const MaxWatchBody = 8 << 20
+
+// WatchRequest says where a watch begins.
+type WatchRequest struct {
+	Since string `json:"since,omitempty" doc:"the cursor of an event, behind which the watch goes on; start: what is held comes first, and an event at; absent: from now on"`
+}
+
 // Event is what a watch tells of a key.
 type Event struct {
 	Cursor string `json:"cursor" doc:"with which a watch goes on behind this event"`

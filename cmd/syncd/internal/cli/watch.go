@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
@@ -13,7 +15,7 @@ import (
 
 type watchCmd struct {
 	NS     string `arg:"" name:"ns" help:"The namespace's name."`
-	Since  string `help:"Begin behind the event with this cursor; start: with what is held. Default: now." placeholder:"CURSOR"`
+	Since  string `help:"Begin behind the event with this cursor; start: with what is held; -: the cursor is read from standard input. Default: now." placeholder:"CURSOR"`
 	Prefix string `help:"Only keys that begin with it." placeholder:"P"`
 	Count  int    `help:"End after so many changes; 0 means never." placeholder:"N"`
 }
@@ -38,6 +40,15 @@ const watchPause = time.Second
 // Run prints the events.
 func (c watchCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	since, begun, away, left := c.Since, false, false, c.Count
+	if since == "-" { // that of many shards is too long for a command line
+		in, err := io.ReadAll(io.LimitReader(a.stdin, api.MaxWatchBody))
+		if err != nil {
+			return attempt(err, "read the cursor")
+		}
+		if since = strings.TrimSpace(string(in)); since == "" {
+			return problem.Usage("standard input has no cursor")
+		}
+	}
 	for {
 		err := daemon.Watch(ctx, c.NS, since, []byte(c.Prefix), func(e *api.Event) error {
 			if away {

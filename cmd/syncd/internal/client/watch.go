@@ -15,20 +15,24 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 )
 
-// maxEvent bounds the line of an event: the largest value in base64, and its key.
-const maxEvent = 4 << 20
+// maxEvent bounds the line of an event: the largest value in base64, its key and its cursor.
+const maxEvent = 4<<20 + api.MaxWatchBody
 
 // Watch calls told with each event behind a cursor. It ends with an error: that of told,
 // one of the daemon's, or ErrNoDaemon where the connection broke.
 func (c *Client) Watch(ctx context.Context, ns, since string, prefix []byte, told func(*api.Event) error) error {
 	q := url.Values{}
-	if since != "" {
-		q.Set("since", since)
-	}
 	if len(prefix) > 0 {
 		q.Set("prefix", string(prefix))
 	}
-	resp, err := c.do(ctx, request{method: http.MethodGet, path: api.NamespacePath(ns) + "/watch", query: q})
+	body, err := json.Marshal(api.WatchRequest{Since: since}) // a cursor may be longer than an address
+	if err != nil {
+		return err
+	}
+	resp, err := c.do(ctx, request{
+		method: http.MethodPost, path: api.NamespacePath(ns) + "/watch", query: q,
+		body: bytes.NewReader(body), kind: "application/json",
+	})
 	if err != nil {
 		return err
 	}

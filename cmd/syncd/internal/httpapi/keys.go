@@ -66,7 +66,19 @@ func (b *RawRequest) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-var _ huma.Resolver = (*RawRequest)(nil)
+// responseWriter hands a handler the response alone.
+type responseWriter struct{ write http.ResponseWriter }
+
+// Resolve is called by huma before the handler.
+func (r *responseWriter) Resolve(ctx huma.Context) []error {
+	_, r.write = humago.Unwrap(ctx)
+	return nil
+}
+
+var (
+	_ huma.Resolver = (*RawRequest)(nil)
+	_ huma.Resolver = (*responseWriter)(nil)
+)
 
 // RecordParams name a record.
 type RecordParams struct {

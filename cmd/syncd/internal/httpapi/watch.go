@@ -37,27 +37,49 @@ type watchInput struct {
 	RawRequest
 }
 
+type watchBody struct {
+	NS     string `path:"ns" doc:"the namespace's local name"`
+	Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
+	Body   api.WatchRequest
+	responseWriter
+}
+
 func (s *server) registerWatch() {
 	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.Event](), true, "Event")
+	events := map[string]*huma.Response{"200": {
+		Description: "The events; the schema is that of the data of each", Content: map[string]*huma.MediaType{eventsType: {Schema: schema}},
+	}}
 	huma.Register(s.api, huma.Operation{
 		OperationID: "watch", Method: http.MethodGet, Path: "/v1/ns/{ns}/watch", Summary: "Watch what changes",
 		Description: "Server-sent events: each key's latest change behind the cursor, in the order of the commits, and then those to come, whoever wrote them. " +
 			"The event's type is its kind, its id the cursor, its data the JSON. The first one comes at once, and at least one of kind at, or a comment, each 15 seconds. " +
 			"410: the cursor has expired; watch from start. What goes wrong later comes as an event of the type error, whose data is a problem.",
-		Responses: map[string]*huma.Response{"200": {
-			Description: "The events; the schema is that of the data of each", Content: map[string]*huma.MediaType{eventsType: {Schema: schema}},
-		}},
+		Responses: events,
 	}, s.watch)
+	huma.Register(s.api, huma.Operation{
+		OperationID: "watch-from", Method: http.MethodPost, Path: "/v1/ns/{ns}/watch", Summary: "Watch what changes behind a long cursor",
+		Description: "As the GET; the cursor is in the body, since that of a namespace of many shards is longer than an address may be. Its events have no id.",
+		Responses:   events, MaxBodyBytes: api.MaxWatchBody, BodyReadTimeout: -1, // it would end the stream
+	}, s.watchFrom)
 }
 
 func (s *server) watch(ctx context.Context, in *watchInput) (*huma.StreamResponse, error) {
-	ns, err := s.namespace(in.NS)
+	cursor := in.Since
+	if in.Last != "" {
+		cursor = in.Last
+	}
+	return s.stream(ctx, in.NS, cursor, in.Prefix, newEventWriter(in.write, true))
+}
+
+func (s *server) watchFrom(ctx context.Context, in *watchBody) (*huma.StreamResponse, error) {
+	return s.stream(ctx, in.NS, in.Body.Since, in.Prefix, newEventWriter(in.write, false))
+}
+
+// stream is the answer to a watch.
+func (s *server) stream(ctx context.Context, name, cursor, prefix string, out *eventWriter) (*huma.StreamResponse, error) {
+	ns, err := s.namespace(name)
 	if err != nil {
 		return nil, err
-	}
-	cursor := peer.Cursor(in.Since)
-	if in.Last != "" {
-		cursor = peer.Cursor(in.Last)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	if s.Ending != nil {
@@ -69,8 +91,7 @@ func (s *server) watch(ctx context.Context, in *watchInput) (*huma.StreamRespons
 			}
 		}()
 	}
-	out := newEventWriter(in.write)
-	next, stop := iter.Pull2(ns.Watch(ctx, cursor, peer.WithPrefix([]byte(in.Prefix)), peer.WithProgress(beat), peer.BeforeWait(out.flush)))
+	next, stop := iter.Pull2(ns.Watch(ctx, peer.Cursor(cursor), peer.WithPrefix([]byte(prefix)), peer.WithProgress(beat), peer.BeforeWait(out.flush)))
 	// With the first event it is known that the cursor is good.
 	first, err, _ := next()
 	if err != nil {
@@ -91,7 +112,7 @@ func (s *server) watch(ctx context.Context, in *watchInput) (*huma.StreamRespons
 			case !ok:
 				return
 			case err != nil && context.Cause(ctx) != nil:
-				out.failed(fmt.Errorf("watch %s: %w", in.NS, context.Cause(ctx)))
+				out.failed(fmt.Errorf("watch %s: %w", name, context.Cause(ctx)))
 				return
 			case err != nil:
 				out.failed(err)
@@ -107,12 +128,13 @@ type eventWriter struct {
 	control *http.ResponseController
 	buf     *bufio.Writer
 	last    peer.Cursor
+	ids     bool // each event has its cursor as its id, too
 	dirty   bool // something was written since the last flush
 	err     error
 }
 
-func newEventWriter(w http.ResponseWriter) *eventWriter {
-	out := &eventWriter{control: http.NewResponseController(w)}
+func newEventWriter(w http.ResponseWriter, ids bool) *eventWriter {
+	out := &eventWriter{control: http.NewResponseController(w), ids: ids}
 	out.buf = bufio.NewWriterSize(timely{w, out.control}, 16<<10)
 	return out
 }
@@ -139,7 +161,10 @@ func (o *eventWriter) event(e *peer.Event) {
 		o.err = err
 		return
 	}
-	o.write("id: %s\nevent: %s\ndata: %s\n\n", e.Cursor, e.Kind, b)
+	if o.ids {
+		o.write("id: %s\n", e.Cursor)
+	}
+	o.write("event: %s\ndata: %s\n\n", e.Kind, b)
 }
 
 // failed writes an error, as the last event.

@@ -75,6 +75,16 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestWatchLongCursor: a cursor that is longer than the head of a request may be comes to the node, which
+// says what is wrong with it.
+func TestWatchLongCursor(t *testing.T) {
+	s := serve(t, "")
+	err := s.client.Watch(t.Context(), "notes", "s1"+strings.Repeat(",start", 1<<19), nil, nil)
+	if !errors.Is(err, peer.ErrInvalid) || strings.Contains(err.Error(), "431") {
+		t.Errorf("a cursor of 3 MiB: %.300v", err)
+	}
+}
+
 // TestWatchStream looks at the bytes of a stream, as browsers read them: the last event's
 // id takes the place of the address, and the stream ends with an event when the daemon
 // does.
