@@ -54,6 +54,7 @@ type Namespace struct {
 	tending sync.Mutex
 	// equalizing are the syncs of the list of members that reads and writes wait for, by peer.
 	equalizing singleflight.Group
+	turns      keyTurns
 }
 
 // openNamespace opens a namespace's records and brings its sketch up to date.

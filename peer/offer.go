@@ -92,7 +92,7 @@ func (ns *Namespace) offerOne(ctx context.Context, what string, d node.Draft, de
 		return dbadapter.Version{}, err
 	}
 	defer ns.gate.leave()
-	done, err := ns.offer(ctx, d, deletes, ack(&d))
+	done, err := ns.offerInTurn(ctx, d, deletes)
 	if item, ok := errors.AsType[*node.ItemError](err); ok {
 		err = item.Err
 	}
@@ -104,6 +104,21 @@ func (ns *Namespace) offerOne(ctx context.Context, what string, d node.Draft, de
 		return done.Version, nil
 	}
 	return done.Version, fmt.Errorf("%s %q in %s: %w", what, clip(d.Record.Key), ns.Name(), err)
+}
+
+// offerInTurn is offer, of a write that rests on what its key holds once no other such write of this node
+// is under way.
+func (ns *Namespace) offerInTurn(ctx context.Context, d node.Draft, deletes bool) (offered, error) {
+	if deletes || d.If != nil {
+		ctx, cancel := ns.bind(ctx)
+		defer cancel()
+		leave, err := ns.turns.take(ctx, d.Record.Key)
+		if err != nil {
+			return offered{}, err
+		}
+		defer leave()
+	}
+	return ns.offer(ctx, d, deletes, ack(&d))
 }
 
 // refusals are why hosts have not taken a record.

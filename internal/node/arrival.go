@@ -24,9 +24,9 @@ type Arrival struct {
 	// noTerm if it was not under one list.
 	began placement.Term
 	way   way
-	// over, unless it is nil, is the version that must be held: each record is to take its place, also
-	// where this node is a host of the shard no more.
-	over *dbadapter.Version
+	// over and held, unless they are nil, are the version that must be held: each record is to take its place,
+	// by over also where this node is a host of the shard no more.
+	over, held *dbadapter.Version
 	// What follows has one entry for each record. A verdict is there once the record was
 	// refused, or committed.
 	records  []dbadapter.Hashed
@@ -53,7 +53,7 @@ func (set *Set) arrived(members *Members, from ID, theirs dbadapter.Timestamp, n
 
 // slice is a part of the records.
 func (a *Arrival) slice(first, last int) *Arrival {
-	return &Arrival{a.from, a.theirs, a.members, a.began, a.way, a.over, a.records[first:last], a.refused[first:last], a.verdicts[first:last]}
+	return &Arrival{a.from, a.theirs, a.members, a.began, a.way, a.over, a.held, a.records[first:last], a.refused[first:last], a.verdicts[first:last]}
 }
 
 // PushVerdict is what a driver does with a push that has come.

@@ -44,7 +44,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 	}
 	conditional := deletes || d.If != nil
 	o.patient = conditional
-	var others []*dbadapter.Record // of hosts that hold what was not seen
+	var others []*dbadapter.Record // of hosts that hold what was not seen, and the earlier tries
 	var own []dbadapter.Version    // of earlier tries
 	for tries := 1; ; tries++ {
 		entries := ns.RemoteIn(key, ns.Entries(key))
@@ -89,7 +89,10 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			return o, nil
 		case ctx.Err() != nil || tries >= OfferTries:
 		case errors.Is(err, route.ErrOvertaken) && !(o.Taken && conditional), !o.Taken && w.heeds(ctx, &o, err):
-			others, own = append(others, append(o.Others, record)...), append(own, record.Version)
+			if others = append(others, o.Others...); d.If == nil {
+				others = append(others, record)
+			}
+			own = append(own, record.Version)
 			continue
 		}
 		return o, err

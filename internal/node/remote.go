@@ -274,7 +274,9 @@ func layoutOf(e *wire.Elsewhere) (l route.Layout) {
 }
 
 // Make makes a record of a draft, for the hosts to hold: with a version of this node above
-// those of the records that the draft's writer has seen, which it names, and signed.
+// those of the records that the draft's writer has seen, which it names, and signed. A record that rests
+// on a version has an incarnation of its own: under the common one it would supersede what another call of
+// this node writes meanwhile, and hosts would let it take that one's place.
 func (r *Remote) Make(d Draft) (*dbadapter.Record, error) {
 	if err := cmp.Or(d.Record.Validate(), d.CheckTTL()); err != nil {
 		return nil, err
@@ -287,6 +289,9 @@ func (r *Remote) Make(d Draft) (*dbadapter.Record, error) {
 	version, err := r.ns.nextVersion()
 	if err != nil {
 		return nil, err
+	}
+	if d.If != nil {
+		version.Incarnation = r.ns.node.Random(ForIncarnation)
 	}
 	record := d.Record.Clone()
 	record.Version = version

@@ -248,38 +248,57 @@ func (r *Routed) hold(ctx context.Context, q *wire.AskHold) (*wire.HoldAnswer, e
 		answer.Settled = answer.Settled && set.settled()
 		return answer, nil
 	}
+	for tries := 1; ; tries++ {
+		err := r.holdAll(ctx, set, q, records, answer.Outcomes)
+		switch away := r.ns.elsewhere(shard); {
+		case errors.Is(err, dbadapter.ErrConflict) && tries < maxAttempts: // what was looked at has changed
+			clear(answer.Outcomes)
+			continue
+		case errors.Is(err, dbadapter.ErrConflict):
+			return nil, reconcile.ErrBusy
+		case errors.Is(err, ErrNotHost) && away != nil: // since just now
+			return &wire.HoldAnswer{Elsewhere: away}, nil
+		case err != nil:
+			return nil, err
+		}
+		return answer, nil
+	}
+}
+
+// holdAll admits those of the records that may be held. One record is committed only in the place of what
+// was looked at: dbadapter.ErrConflict, where another one has come in between. Several are not, since one
+// would keep back the others.
+func (r *Routed) holdAll(ctx context.Context, set *Set, q *wire.AskHold, records []dbadapter.Hashed, outcomes []wire.HoldOutcome) (err error) {
 	places := make([]int, 0, len(records)) // of those that are let in, among all
 	let := make([]dbadapter.Hashed, 0, len(records))
+	var over *dbadapter.Version
 	for i := range records {
-		var err error
+		o := &outcomes[i]
 		if q.New {
-			if answer.Outcomes[i].There, err = set.there(&records[i].Record); err != nil {
-				return nil, err
+			if o.There, err = set.there(&records[i].Record); err != nil {
+				return err
 			}
 		}
-		if q.Seen && !answer.Outcomes[i].There {
-			if answer.Outcomes[i].Other, err = set.unseen(&records[i].Record); err != nil {
-				return nil, err
+		if q.Seen && !o.There {
+			var held dbadapter.Version
+			if o.Other, held, err = set.unseen(&records[i].Record); err != nil {
+				return err
+			}
+			if len(records) == 1 {
+				over = &held
 			}
 		}
-		if o := &answer.Outcomes[i]; o.Other == nil && !o.There {
+		if o.Other == nil && !o.There {
 			places, let = append(places, i), append(let, records[i])
 		}
 	}
-	err := r.let(ctx, set, let, func(i int) *wire.HoldOutcome { return &answer.Outcomes[places[i]] })
-	if away := r.ns.elsewhere(shard); errors.Is(err, ErrNotHost) && away != nil { // since just now
-		return &wire.HoldAnswer{Elsewhere: away}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return answer, nil
+	return r.let(ctx, set, let, over, func(i int) *wire.HoldOutcome { return &outcomes[places[i]] })
 }
 
-// let admits records, and says what has become of each.
-func (r *Routed) let(ctx context.Context, set *Set, records []dbadapter.Hashed, outcome func(i int) *wire.HoldOutcome) error {
+// let admits records, and says what has become of each. over is the version that must be held, if not nil.
+func (r *Routed) let(ctx context.Context, set *Set, records []dbadapter.Hashed, over *dbadapter.Version, outcome func(i int) *wire.HoldOutcome) error {
 	a := set.arrived(r.ns.Members(), r.remote, 0, r.ns.node.Now(), records)
-	a.way, a.began = byRoute, set.tenure.term()
+	a.way, a.began, a.held = byRoute, set.tenure.term(), over
 	if err := set.let(ctx, set.past(), a); err != nil {
 		return err
 	}
@@ -333,16 +352,17 @@ func says(held, r *dbadapter.Record) bool {
 	return held != nil && held.SameContent(r) && (r.Version.Writer != 0 || held.Version.Compare(r.Version) >= 0)
 }
 
-// unseen is what is held in the place of a record, if the record's writer had not seen it.
-func (set *Set) unseen(r *dbadapter.Record) (*dbadapter.Record, error) {
+// unseen is what is held in the place of a record, if the record's writer had not seen it, and which version
+// is held; the zero one: none.
+func (set *Set) unseen(r *dbadapter.Record) (other *dbadapter.Record, version dbadapter.Version, err error) {
 	held, err := set.Held(r.Key)
 	switch {
 	case err != nil || held == nil:
-		return nil, err
+		return nil, version, err
 	case held.Version == r.Version, held.Version.Writer == 0, r.Supersedes(held.Version):
-		return nil, nil //nolint:nilnil // that is the answer
+		return nil, held.Version, nil
 	}
-	return set.seen(held), nil
+	return set.seen(held), held.Version, nil
 }
 
 // seen is what a writer has to know of a record to replace it; of an entry, too, the shard in which it can.
