@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,7 +128,7 @@ func (s *importer) send(ctx context.Context, lines *jsonlines.Lines) error {
 		case ctx.Err() != nil: // what was not sent yet can be read again
 			return ctx.Err()
 		case err != nil:
-			return errors.Join(s.flush(ctx), err)
+			return cmp.Or(s.flush(ctx), err) // lines before it that are not kept come first
 		case lines.Line() < s.first:
 			s.bar.Add(int64(len(line)))
 			continue
@@ -170,7 +171,7 @@ func (s *importer) flush(ctx context.Context) error {
 // stopped says what an import kept and how to go on.
 func (c importCmd) stopped(name string, s *importer, err error) error {
 	what := fmt.Sprintf("import %s into %q", name, c.NS)
-	line, lines := s.first, s.first-c.FromLine
+	line := s.first
 	var p *problem.Problem
 	var long *jsonlines.LineError
 	switch {
@@ -179,6 +180,7 @@ func (c importCmd) stopped(name string, s *importer, err error) error {
 	case errors.As(err, &long):
 		line, err = long.Line, long
 	}
+	lines := line - c.FromLine
 	again := fmt.Sprintf("go on with: syncd import %s %s --from-line %d", c.NS, c.File, line)
 	if c.Ack != "" {
 		again += " --ack " + c.Ack

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/jsonlines"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 )
 
@@ -139,6 +140,28 @@ func TestImportRefused(t *testing.T) {
 		io.WriteString(w, `{"code":"denied","detail":"import into notes: denied: your role is read","line":1}`)
 	})
 	if code != problem.ExitDenied || strings.Contains(stderr, "correct") || strings.Contains(stderr, "--from-line") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+// TestImportStopped: an import that stops at a line says how many lines before it are kept, and where to go on.
+func TestImportStopped(t *testing.T) {
+	code, _, stderr := importInto(t, "x\nx\nx\nx\n", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusGatewayTimeout)
+		io.WriteString(w, `{"code":"unconfirmed","detail":"import into notes: not confirmed","line":4,"kept":2}`)
+	}, "--from-line", "2")
+	if code != problem.ExitLimit || !strings.Contains(stderr, "2 lines (2 records) are kept; go on with: syncd import notes - --from-line 4") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+// TestImportInDoubtBeforeALongLine: where the daemon goes away, the lines before one that is too long are in doubt,
+// and an import goes on at the first of them.
+func TestImportInDoubtBeforeALongLine(t *testing.T) {
+	code, _, stderr := importInto(t, "x\nx\n"+strings.Repeat("x", jsonlines.MaxLine+1)+"\n", func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler)
+	})
+	if code != problem.ExitNoDaemon || !strings.Contains(stderr, "0 lines (0 records) are kept, and perhaps some that follow; go on with: syncd import notes - --from-line 1") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
