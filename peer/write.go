@@ -129,7 +129,8 @@ func (b *Batch) DeleteIf(key []byte, held dbadapter.Version) { b.add(key, nil, t
 // keys, which count twice. If fn, a limit (dbadapter.MaxBucket among them) or a condition
 // fails, nothing is written; a BatchError says which write it was. What peers send meanwhile
 // is committed before the batch, which then wins, or after it. The keys of a batch are of one
-// shard, which this node holds (ErrInvalid, ErrNotFound).
+// shard, which this node holds (ErrInvalid, ErrNotFound); where it is not sure of what it holds, it looks
+// the keys of conditions up at the other hosts, as PutIf does (ErrUnsure).
 func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	var b Batch
 	if err := fn(&b); err != nil {
@@ -149,6 +150,9 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	var attempt *node.Attempt
 	if err == nil {
 		attempt, err = sh.set.Write(b.drafts...)
+	}
+	if err == nil {
+		err = ns.lookUpConditions(ctx, sh, b.drafts) // which the attempt shares, and has checked
 	}
 	if err == nil {
 		err = sh.commit(ctx, attempt)

@@ -98,3 +98,26 @@ func TestWritesNameTheLatestWriters(t *testing.T) {
 		}
 	}
 }
+
+// A record that is to rest on what other hosts hold supersedes that alone, and not what another call of its node has
+// given to them in the same incarnation.
+func TestConditionsSupersedeWhatTheyRestOn(t *testing.T) {
+	a := newMachine(1)
+	ns := a.create("notes", Policy{})
+	v1 := must(put(ns, "k", "1"))
+	held := must(get(ns, "k"))
+	remote := must(ns.Remote([]byte("k")))
+	beside := must(remote.Make(draft("k", "beside")))
+	on := draft("k", "2")
+	on.If, on.Seen = &v1, []*dbadapter.Record{&held}
+	attempt := must(ns.Sets()[0].Write(on))
+	must(commit(attempt, nil))
+	for what, r := range map[string]*dbadapter.Record{"here": attempt.Record(0), "elsewhere": must(remote.Make(on))} {
+		if !r.Supersedes(v1) || r.Supersedes(beside.Version) || r.Version.Compare(beside.Version) < 0 {
+			t.Errorf("%s: %s replaces %v, beside %s", what, r.Version, r.Replaces, beside.Version)
+		}
+	}
+	if over := must(remote.Make(Draft{Record: dbadapter.Record{Key: []byte("k")}, Seen: []*dbadapter.Record{attempt.Record(0)}})); !over.Supersedes(attempt.Version(0)) {
+		t.Errorf("what is put over it replaces %v", over.Replaces)
+	}
+}

@@ -150,6 +150,9 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		if err != nil {
 			return nil, err
 		}
+		if d.If != nil && len(d.Seen) > 0 {
+			version.Incarnation = a.set.ns.node.Random(ForIncarnation) // as in Remote.Make
+		}
 		r := d.Record
 		r.Version = version
 		if d.TTL > 0 {

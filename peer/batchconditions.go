@@ -1,0 +1,73 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// lookUpConditions looks up the keys of a batch that are written on a condition, where this host is not sure of
+// what it holds: another one may have acknowledged a later version. The conditions are then about the latest of
+// what was found and of what is held here. All look-ups have the time of one.
+func (ns *Namespace) lookUpConditions(ctx context.Context, sh *shard, drafts []node.Draft) error {
+	var items []int
+	for i := range drafts {
+		if drafts[i].If != nil {
+			items = append(items, i)
+		}
+	}
+	if len(items) == 0 || ns.core.Rule() == nil || sh.set.Current() {
+		return nil
+	}
+	ctx, unbind := ns.bind(ctx)
+	defer unbind()
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	over := ns.node.deadline(ctx)
+	next := make(chan int)
+	var running sync.WaitGroup
+	for range min(len(items), setsAtOnce) {
+		running.Go(func() {
+			for i := range next {
+				found, err := ns.lookUpUntil(ctx, over, sh.set.Shard(), drafts[i].Record.Key, false)
+				if err == nil {
+					err = ns.meetsCondition(sh, &drafts[i], &found)
+				}
+				if err != nil {
+					fail(&node.ItemError{Item: i, Held: heldInstead(&found, err), Err: err})
+				}
+			}
+		})
+	}
+	for _, i := range items {
+		select {
+		case next <- i:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(next)
+	running.Wait()
+	return context.Cause(ctx)
+}
+
+// meetsCondition says whether a draft may follow what its key was found to hold, which it then has seen.
+func (ns *Namespace) meetsCondition(sh *shard, d *node.Draft, found *lookedUp) error {
+	if err := ns.core.RemoteIn(d.Record.Key, sh.set.Shard()).Holds(*d, false, found.Record, found.Sure); err != nil {
+		return err
+	}
+	d.Seen = []*dbadapter.Record{found.Record}
+	return nil
+}
+
+// heldInstead is the version for which a condition does not hold.
+func heldInstead(found *lookedUp, err error) (v dbadapter.Version) {
+	if errors.Is(err, dbadapter.ErrConflict) && found.Record != nil {
+		v = found.Record.Version
+	}
+	return v
+}
