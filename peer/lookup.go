@@ -85,13 +85,14 @@ func (ns *Namespace) lookUpIn(ctx context.Context, in placement.Shard, key []byt
 
 func (ns *Namespace) lookUpUntil(ctx context.Context, over time.Duration, in placement.Shard, key []byte, all bool) (lookedUp, error) {
 	var gone []node.ID
+	anew := false
 	for tries := 1; ; tries++ {
 		found, why, err := ns.lookUpOnce(ctx, over, in, key, all, gone)
 		if errors.Is(err, ErrClosed) && ctx.Err() == nil && tries == 1 {
 			continue // the shard has left this node meanwhile
 		}
-		if len(found.Gone) > 0 && gone == nil && !found.Sure && ctx.Err() == nil { // hosts may have answered before they had what those held
-			gone = found.Gone
+		if !anew && found.Anew() && ctx.Err() == nil {
+			gone, anew = found.Gone, true
 			tries--
 			continue
 		}

@@ -234,7 +234,7 @@ func (r *Remote) Record(remote ID, ask *wire.Ask, m wire.Message) (route.Answer,
 		return route.Answer{}, err
 	}
 	said := reply.Answer.(*wire.RecordAnswer) // CheckReply has compared the subjects
-	a := route.Answer{Host: said.Elsewhere == nil, Holds: said.Holds, Settled: said.Settled, Current: said.Current, OtherList: reply.Greeting.List != r.list, Layout: layoutOf(said.Elsewhere)}
+	a := route.Answer{Host: said.Elsewhere == nil, Holds: said.Holds, Settled: said.Settled, Current: said.Current, OtherList: reply.Greeting.List != r.list, Layout: layoutOf(said.Elsewhere), Floor: reply.Greeting.Floor}
 	if said.Record == nil {
 		return a, nil
 	}

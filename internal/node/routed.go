@@ -166,10 +166,11 @@ func (r *Routed) Done() { r.done() }
 // unless wait is nil.
 func (r *Routed) Answer(ctx context.Context, wait Waiter) (*wire.Reply, error) {
 	m := &wire.Reply{}
+	var floor dbadapter.Timestamp
 	var err error
 	switch q := r.ask.Question.(type) {
 	case *wire.AskRecord:
-		m.Answer, err = r.record(q)
+		m.Answer, floor, err = r.record(q)
 	case *wire.AskHold:
 		m.Answer, err = r.hold(ctx, q)
 	case *wire.AskScan:
@@ -183,28 +184,29 @@ func (r *Routed) Answer(ctx context.Context, wait Waiter) (*wire.Reply, error) {
 		return nil, err
 	}
 	m.Greeting = r.ns.routedGreeting()
+	m.Greeting.Floor = floor
 	r.ns.node.random(m.Nonce[:], ForNonce)
 	reconcile.ProveReply(r.ns.proofs(), []byte(r.ns.node.ID), []byte(r.remote), r.ask, m)
 	return m, nil
 }
 
-// record looks up what is held under a key.
-func (r *Routed) record(q *wire.AskRecord) (*wire.RecordAnswer, error) {
+// record looks up what is held under a key. floor is up to when deletions have been collected from the set.
+func (r *Routed) record(q *wire.AskRecord) (a *wire.RecordAnswer, floor dbadapter.Timestamp, err error) {
 	shard := placement.Shard(q.Shard)
-	a := &wire.RecordAnswer{Elsewhere: r.ns.elsewhere(shard)}
+	a = &wire.RecordAnswer{Elsewhere: r.ns.elsewhere(shard)}
 	set := r.ns.held(shard)
 	if set == nil {
-		return a, nil
+		return a, 0, nil
 	}
 	own, err := set.Answer(q.Key)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	a.Record = own.Record
 	if a.Holds = a.Elsewhere != nil; !a.Holds {
 		a.Settled, a.Current = own.Settled, own.Current
 	}
-	return a, nil
+	return a, own.Floor, nil
 }
 
 // Answer is what a host says of a key: what it holds, and how sure it is.
@@ -215,6 +217,7 @@ func (set *Set) Answer(key []byte) (a route.Answer, err error) {
 	if a.Record, err = set.Held(key); err != nil {
 		return a, err
 	}
+	a.Floor = dbadapter.Timestamp(set.vouching.floor.Load()) // behind the snapshot: what it lacks may be collected
 	a.Host, a.Settled = true, settled && set.settled()
 	a.Current = a.Settled && current
 	return a, nil

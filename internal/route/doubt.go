@@ -47,6 +47,8 @@ func (a *Answer) lacks(found *dbadapter.Record, complete bool) string {
 		return "has another list of members"
 	case !a.Current && !complete:
 		return "was not found equal lately with each other node that may hold the shard"
+	case passes(a, found):
+		return "holds nothing, and has collected deletions of as late as the record"
 	case found != nil && a.Record == nil:
 		return "does not hold the record"
 	case found != nil && a.Record.Compare(found) != 0:

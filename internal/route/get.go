@@ -49,30 +49,6 @@ const (
 // ErrUnavailable: no host of the shard has answered.
 var ErrUnavailable = errors.New("no host of the key's shard has answered")
 
-// Layout names the layout by which a node said that it is no host: its epoch and its
-// table. The zero value: it knew none.
-type Layout struct {
-	Epoch uint64
-	Table [32]byte
-}
-
-// Answer is what a node answers to a read.
-type Answer struct {
-	// Host: it is a host of the shard; otherwise Layout is why not.
-	Host   bool
-	Layout Layout
-	// Holds: it is no host, and holds the shard still, as one of before.
-	Holds bool
-	// Settled: the host has been found equal with one that held the shard before it.
-	// Current, only then: lately with each other one that may hold the shard, too.
-	Settled, Current bool
-	// OtherList: the host's list of members is not the one by which the asker has chosen the candidates, so that
-	// these may lack a holder that the host knows, or the host may not know of one. It is sure of nothing, then.
-	OtherList bool
-	// Record is what it holds under the key, a tombstone too; nil: nothing.
-	Record *dbadapter.Record
-}
-
 // Heard is what one candidate has come to.
 type Heard struct {
 	Peer   ID
@@ -99,6 +75,9 @@ type Found struct {
 	// Gone are former hosts that hold the shard no more. They have handed it over since the candidates were
 	// chosen, maybe after other hosts had answered: these are to be asked once more, without those.
 	Gone []ID
+	// Passed: a settled host that holds nothing has collected deletions up to later than the record: a deletion
+	// may have come to the one that gave it, and have been collected, between the two answers. All are to be asked once more.
+	Passed bool
 	// Requests is how many requests there were, Hedges how many of these were hedges.
 	Requests, Hedges int
 	// Moved, if its epoch is not 0, is the latest layout by which a node said that it is
@@ -106,6 +85,10 @@ type Found struct {
 	Moved   Layout
 	MovedBy ID
 }
+
+// Anew reports whether what was found is not sure since holders have changed between their answers, so that the read is
+// to be made anew.
+func (f *Found) Anew() bool { return !f.Sure && (f.Passed || len(f.Gone) > 0) }
 
 // GetOptions say how a read goes.
 type GetOptions struct {
@@ -295,10 +278,6 @@ func (g *Get) Answered(peer ID, a Answer, now time.Duration) {
 	}
 }
 
-func (a *Answer) current() bool {
-	return a != nil && a.Host && a.Settled && a.Current && !a.OtherList
-}
-
 // counts reports whether, once each candidate has given such an answer, all have answered that may hold the
 // record: by another list there may be further ones, and what one held that has handed the shard over others
 // had got only after they had answered.
@@ -308,12 +287,6 @@ func (r *request) counts() bool { return r.answer != nil && !r.answer.OtherList 
 func (r *request) gone() bool {
 	a := r.answer
 	return r.former && a != nil && !a.Host && !a.Holds && a.Record == nil
-}
-
-// vouches reports whether an answer is one that can be sure. complete: each candidate has
-// answered.
-func (a *Answer) vouches(complete bool) bool {
-	return a.current() || complete && a != nil && a.Host && a.Settled && !a.OtherList
 }
 
 // absent reports whether enough is known of a record that no host has given.
@@ -375,10 +348,11 @@ func (g *Get) Result(now time.Duration) (Found, error) {
 			f.Record = a.Record
 		}
 	}
+	f.Passed = passes(g.options.Here, f.Record) || slices.ContainsFunc(f.Heard, func(h Heard) bool { return passes(h.Answer, f.Record) })
 	// A record beyond what the settled hosts hold is given, and not called sure: it may be
 	// a write of just now, or what has been collected since.
 	sure := func(a *Answer) bool {
-		if !a.vouches(complete) {
+		if f.Passed || !a.vouches(complete) {
 			return false
 		}
 		if f.Record == nil {

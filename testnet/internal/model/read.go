@@ -80,14 +80,15 @@ func (p *process) lookUp(key []byte, done func(*Found)) {
 // lookUpIn is lookUp in one of the namespace's sets; all: at all that may hold it.
 func (p *process) lookUpIn(in placement.Shard, key []byte, all bool, done func(*Found)) {
 	var gone []node.ID
+	anew := false
 	var once func(heeds bool)
 	once = func(heeds bool) {
 		p.lookUpOnce(in, key, all, gone, func(f *Found) {
 			switch {
 			case f.Err == nil && f.Sure:
 				done(f)
-			case len(f.found.Gone) > 0 && gone == nil: // hosts may have answered before they had what those held
-				gone = f.found.Gone
+			case !anew && f.found.Anew():
+				gone, anew = f.found.Gone, true
 				once(heeds)
 			case !heeds:
 				done(f)
