@@ -50,6 +50,15 @@ func (ns *Namespace) otherHosts(remote *node.Remote, named []ID) (all []node.ID,
 	return all, nil
 }
 
+// someRemoved is the error of a wait for all hosts of a shard of which some are no members any more.
+func someRemoved(remote *node.Remote, o *WaitOptions) error {
+	all, _ := remote.Hosts()
+	if o.Count > 0 || len(o.Peers) > 0 || remote.Named() == len(all) {
+		return nil
+	}
+	return fmt.Errorf("%w: of the %d hosts that the layout names for shard %d %d are members: try again when the next layout names others, or wait for fewer", ErrUnreachable, remote.Named(), remote.Shard(), len(all))
+}
+
 // tooFew is the error of a wait for more hosts than there are.
 func tooFew(count, there int, shard uint32) error {
 	return fmt.Errorf("%w: a wait for %d hosts of shard %d, of which there are %d beside this node", ErrInvalid, count, shard, there)
@@ -73,8 +82,8 @@ func (ns *Namespace) waitKey(ctx context.Context, cancel context.CancelFunc, o *
 	if o.Count > len(hosts) {
 		return Waited{}, tooFew(o.Count, len(hosts), uint32(remote.Shard()))
 	}
-	if all, _ := remote.Hosts(); o.Count == 0 && len(o.Peers) == 0 && remote.Named() > len(all) {
-		return Waited{}, fmt.Errorf("%w: of the %d hosts that the layout names for the key's shard %d are members: try again when the next layout names others, or wait for fewer", ErrUnreachable, remote.Named(), len(all))
+	if err := someRemoved(remote, o); err != nil {
+		return Waited{}, err
 	}
 	version := o.Version
 	if version.IsZero() {
@@ -214,8 +223,9 @@ func (ns *Namespace) waitHeld(ctx context.Context, o *WaitOptions) (Waited, erro
 	var all []one
 	asked := map[ID]bool{}
 	for _, sh := range ns.shards() {
-		hosts, err := ns.otherHosts(ns.core.Shard(sh.set.Shard()), o.Peers)
-		if err != nil {
+		remote := ns.core.Shard(sh.set.Shard())
+		hosts, err := ns.otherHosts(remote, o.Peers)
+		if err = errors.Join(err, someRemoved(remote, o)); err != nil {
 			return Waited{}, err
 		}
 		if len(hosts) == 0 && (len(o.Peers) > 0 || o.Count == 0) {
