@@ -65,3 +65,7 @@ var (
 	// which and why.
 	ErrRejected = node.ErrRejected
 )
+
+// ConflictError is ErrConflict of a write to a shard, with the version that was found: by placement writer a read
+// need not find it, where it is that of a tombstone.
+type ConflictError = node.ConflictError

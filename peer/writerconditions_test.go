@@ -45,6 +45,8 @@ func TestWriterConditionOverATombstone(t *testing.T) {
 	c.follow()
 	if _, err := c.spaces[2].PutIf(t.Context(), []byte("key"), []byte("2"), dbadapter.Version{}); !errors.Is(err, ErrConflict) {
 		t.Errorf("where it is free: %v", err)
+	} else if conflict, ok := errors.AsType[*ConflictError](err); !ok || conflict.Held != deleted {
+		t.Errorf("the conflict names %+v", conflict)
 	}
 	if _, err := c.spaces[2].PutIf(t.Context(), []byte("key"), []byte("2"), deleted); err != nil {
 		t.Errorf("over the version of the tombstone: %v", err)

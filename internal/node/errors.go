@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -29,3 +30,16 @@ var (
 	// ErrFutureVersion: a version too far in the future, or before 2020.
 	ErrFutureVersion = hlc.ErrOutOfBounds
 )
+
+// ConflictError is ErrConflict of a write that has found another version than that of its condition.
+type ConflictError struct {
+	// Held is that version; zero: the key holds nothing.
+	Held dbadapter.Version
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%v; it is %s now", dbadapter.ErrConflict, e.Held)
+}
+
+// Unwrap makes it ErrConflict.
+func (e *ConflictError) Unwrap() error { return dbadapter.ErrConflict }

@@ -194,7 +194,7 @@ func meets(condition *dbadapter.Version, known *dbadapter.Record) error {
 		version = known.Version
 	}
 	if condition != nil && version != *condition {
-		return fmt.Errorf("%w; it is %s now", dbadapter.ErrConflict, version)
+		return &ConflictError{Held: version}
 	}
 	return nil
 }

@@ -346,12 +346,18 @@ func written(ctx context.Context, ns *peer.Namespace, key []byte, v dbadapter.Ve
 	if !errors.Is(err, peer.ErrConflict) && !absent(err) {
 		return nil, &p
 	}
-	held, got := ns.Get(ctx, key)
-	if got != nil && !absent(got) {
-		return nil, &p
+	var held dbadapter.Version
+	if conflict, ok := errors.AsType[*peer.ConflictError](err); ok {
+		held = conflict.Held
+	} else {
+		record, got := ns.Get(ctx, key)
+		if got != nil && !absent(got) {
+			return nil, &p
+		}
+		held = record.Version
 	}
-	p.Version = held.Version.String()
-	return nil, huma.ErrorWithHeaders(&p, http.Header{"ETag": {etag(held.Version)}})
+	p.Version = held.String()
+	return nil, huma.ErrorWithHeaders(&p, http.Header{"ETag": {etag(held)}})
 }
 
 // ifMatch writes if the record held is what an If-Match header demands.
