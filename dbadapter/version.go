@@ -33,7 +33,8 @@ func (w WriterID) String() string { return fmt.Sprintf("%016x", uint64(w)) }
 // Version orders the writes of a record: later clock, then greater writer,
 // then greater incarnation wins. Incarnation is 64 random bits, fresh each
 // time a node opens its store, so that neither a restart, nor a clock set
-// back, nor a restored copy uses a version twice.
+// back, nor a restored copy uses a version twice; and fresh for a record
+// that supersedes what it names alone.
 //
 // A dated import has the clock of its data, and neither writer nor
 // incarnation, so that the same data imported at two sites is the same record.

@@ -40,8 +40,9 @@ type Namespace struct {
 	keepList func(statements [][]byte)
 	clock    *hlc.Clock
 	describe func(*wire.StatusAnswer)
-	// incarnation is that of all versions that this opening makes. A namespace
-	// that is dropped and joined again has forgotten what its clock said.
+	// incarnation is that of the versions that this opening makes, but for those of records that rest on
+	// what other hosts hold (Remote.Make). A namespace that is dropped and joined again has forgotten what
+	// its clock said.
 	incarnation uint64
 
 	// updating serialises changes of members: of the list and of the state, and all
