@@ -77,6 +77,7 @@ type watch struct {
 	prefix []byte
 	every  time.Duration
 	wait   func()
+	room   int64 // bytes of pages of other hosts that wait to be told
 }
 
 // WithPrefix makes the watch one of the keys that begin with a prefix.
@@ -139,7 +140,7 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 // key last is what it holds, and some is told twice. Only while a host of the directory is away, or
 // does not answer in time, a deletion may be told again behind a later write, until the key changes next.
 func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchOption) iter.Seq2[Event, error] {
-	var o watch
+	o := watch{room: watchBytes}
 	for _, option := range options {
 		option(&o)
 	}

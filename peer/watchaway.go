@@ -41,6 +41,9 @@ type shardWatch struct {
 	out    chan<- toldOf
 	// placing is what asks the directory, by placement writer.
 	placing *placing
+	// room is that of the pages, and roomTaken what this shard has of it.
+	room      *watchRoom
+	roomTaken int64
 
 	host    ID        // that has told last; empty: none has
 	told    bool      // this watch has been told something, or where it is
@@ -113,6 +116,7 @@ func (s *shardWatch) tell(ctx context.Context, t toldOf) bool {
 
 // here watches this node's own set, until the shard leaves the node.
 func (s *shardWatch) here(ctx context.Context, sh *shard) error {
+	s.leaveRoom()
 	if s.place.cursor == node.FromStart {
 		s.level = s.clock.now()
 	}
@@ -178,13 +182,19 @@ func (s *shardWatch) turn(ctx context.Context) (more bool, err error) {
 		case page.Expired:
 			others = append(others, id)
 		default:
+			if fits, err := s.fits(ctx, page); !fits {
+				return true, err
+			}
 			s.host, s.last = id, time.Now()
 			if !page.More || s.place.cursor == node.FromStart && !s.place.all {
 				s.level = asked
 			}
-			return s.take(ctx, page), nil
+			more := s.take(ctx, page)
+			s.leaveRoom()
+			return more, nil
 		}
 	}
+	s.leaveRoom()
 	if len(why) > 0 && time.Since(s.heeded) > watchStay {
 		s.heeded = time.Now()
 		s.ns.heed(ctx, s.ns.node.deadline(ctx), why, layout, by)

@@ -140,11 +140,12 @@ func (ns *Namespace) watchShards(ctx context.Context, cursor Cursor, o *watch, y
 	if ns.core.Writers() {
 		placing = newPlacing(ns)
 	}
+	room := newWatchRoom(o.room)
 	out := make(chan toldOf)
 	listing := 0 // shards that have not told all that they held
 	for i, place := range places {
 		s := newShardWatch(ns, placement.Shard(i), place)
-		s.prefix, s.out, s.placing = o.prefix, out, placing
+		s.prefix, s.out, s.placing, s.room = o.prefix, out, placing, room
 		if s.listing {
 			listing++
 		}
