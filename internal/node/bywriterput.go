@@ -256,23 +256,24 @@ func (w *ByWriter) writtenIn(ctx context.Context, key []byte, asks bool, own []d
 		return ns.OwnShard(key), nil, nil
 	}
 	entry, err := w.do.LookUpIn(ctx, ns.Entries(key), key, false)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, nil, err
-	case entry.Record == nil:
-		return ns.OwnShard(key), nil, nil
 	}
-	if slices.Contains(own, entry.Record.Version) {
+	var held []*dbadapter.Record
+	if entry.Record != nil {
+		held = append(held, entry.Record)
+	}
+	if len(own) > 0 && (!there(entry.Record) || slices.Contains(own, entry.Record.Version)) { // a host that refused may be away by now
 		shard, others, err := w.Others(ctx, key, own, named)
 		if err != nil || len(others) > 0 {
-			return shard, append(others, entry.Record), err
+			return shard, append(others, held...), err
 		}
 	}
-	if entry.Record.Deleted {
-		return ns.OwnShard(key), []*dbadapter.Record{entry.Record}, nil
+	if !there(entry.Record) {
+		return ns.OwnShard(key), held, nil
 	}
 	shard, err := directory.ShardOf(entry.Record, ns.rule.Shards)
-	return shard, []*dbadapter.Record{entry.Record}, err
+	return shard, held, err
 }
 
 // Others are the entries that hosts hold of a key, or have held when they refused that of an earlier
