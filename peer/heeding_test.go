@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 )
@@ -22,17 +21,7 @@ func (c *writerCluster) syncs(i int) (n int) {
 // Reads that come at one moment at a node which has not heard of a layout share the syncs of the list, and
 // are sure.
 func TestReadsShareTheSyncOfTheList(t *testing.T) {
-	c, x, _ := newStaleCluster(t, placement.Hash)
-	c.part(x)
-	var keys []string
-	for i := range 4 {
-		key := c.leaving(x, i, c.spaces[0].core.Home)
-		_, err := c.put(0, key, "by all hosts", 2)
-		c.must(err)
-		keys = append(keys, key)
-	}
-	c.time += 2 * directory.Fresh
-	c.cut.Clear()
+	c, x, keys := newOutdated(t)
 	before := c.syncs(x)
 	const readers = 64
 	errs := make([]error, readers)

@@ -33,20 +33,26 @@ func (c *writerCluster) leaving(x, n int, setOf func(key []byte) placement.Shard
 	return ""
 }
 
-// A node that was cut off while a layout was stated by which it is no host any more is told so at its first
-// read: what it took itself to be says nothing then.
-func TestReadIsToldOfALayout(t *testing.T) {
-	c, x, _ := newStaleCluster(t, placement.Hash)
-	c.part(x)
-	var keys []string
+// newOutdated is a cluster in which a node has not heard of the layout, nor of keys, which are put where it was a
+// host: longer ago than a locator promises to have heard of.
+func newOutdated(t *testing.T) (c *writerCluster, outdated int, keys []string) {
+	c, outdated, _ = newStaleCluster(t, placement.Hash)
+	c.part(outdated)
 	for i := range 4 {
-		key := c.leaving(x, i, c.spaces[0].core.Home)
+		key := c.leaving(outdated, i, c.spaces[0].core.Home)
 		_, err := c.put(0, key, "by all hosts", 2)
 		c.must(err)
 		keys = append(keys, key)
 	}
-	c.time += 2 * directory.Fresh // longer ago than a locator promises to have heard of
+	c.time += 2 * directory.Fresh
 	c.cut.Clear()
+	return c, outdated, keys
+}
+
+// A node that was cut off while a layout was stated by which it is no host any more is told so at its first
+// read: what it took itself to be says nothing then.
+func TestReadIsToldOfALayout(t *testing.T) {
+	c, x, keys := newOutdated(t)
 	for _, key := range keys {
 		if got, err := c.get(x, key); err != nil || got != "by all hosts" {
 			t.Errorf("it reads %q, %v", got, err)

@@ -89,20 +89,7 @@ func TestHolderOfBeforeReadsWhatItHolds(t *testing.T) {
 			const a = 2
 			m := w.all[a]
 			was := must(first(m.ns.Layout()))
-			w.apart[[2]int{0, a}], w.apart[[2]int{1, a}] = true, true
-			w.join()
-			w.all[3].Elapsed = func() time.Duration { return w.all[3].clock.Sub(noon) }
-			w.apart[[2]int{a, 3}] = true
-			for range 30 {
-				w.pass(10 * time.Second)
-				for _, i := range []int{0, 1, 3} {
-					w.tend(i)
-					for _, j := range []int{0, 1, 3} {
-						w.sync(i, j)
-					}
-				}
-				w.tend(a)
-			}
+			w.joinUnheard(a)
 			is := must(first(w.all[0].ns.Layout()))
 			home, found := placement.Shard(0), false
 			for s := range placement.Shard(rule.Shards) {
@@ -116,11 +103,7 @@ func TestHolderOfBeforeReadsWhatItHolds(t *testing.T) {
 			key := w.keyIn(home, 0)
 			in := rule.Telling(home)
 			set := m.held(in)
-			d := draft(key, "value")
-			if set.Directory() {
-				d.Record = directory.EntryFor(&d.Record, home)
-			}
-			must(commit(set.Write(d))) // it is acknowledged
+			set.acknowledge(key, home)
 			w.pass(10 * time.Second)
 			clear(w.apart)
 			for range 3 { // it hears the list, and has no time yet to sync the sets

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
@@ -20,23 +19,7 @@ func TestListChangesWhileReading(t *testing.T) {
 			w.settle()
 			x, reader := w.all[0], w.all[3]
 			was := must(first(reader.ns.Layout()))
-			for i := range 3 {
-				w.apart[[2]int{i, 3}] = true
-			}
-			w.join() // of whose layout the reader does not hear
-			third := w.all[4]
-			third.Elapsed = func() time.Duration { return third.clock.Sub(noon) }
-			w.apart[[2]int{3, 4}] = true
-			for range 30 {
-				w.pass(10 * time.Second)
-				for _, i := range []int{0, 1, 2, 4} {
-					w.tend(i)
-					for _, j := range []int{0, 1, 2, 4} {
-						w.sync(i, j)
-					}
-				}
-				w.tend(3)
-			}
+			third := w.joinUnheard(3)
 			is := must(first(x.ns.Layout()))
 			home, found := placement.Shard(0), false
 			for s := range placement.Shard(rule.Shards) {
@@ -52,11 +35,7 @@ func TestListChangesWhileReading(t *testing.T) {
 			if set == nil || !set.Settled() {
 				t.Fatal("the third is no settled host")
 			}
-			d := draft(key, "value")
-			if set.Directory() {
-				d.Record = directory.EntryFor(&d.Record, home)
-			}
-			must(commit(set.Write(d))) // acknowledged by the third, which is cut off then
+			set.acknowledge(key, home) // no other machine syncs with it
 			w.pass(10 * time.Second)
 
 			heard := false
@@ -85,25 +64,7 @@ func TestNowhereByTheTableOfBefore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i := range 2 {
-				w.apart[[2]int{i, 2}] = true
-			}
-			w.join()
-			third := w.all[3]
-			third.Elapsed = func() time.Duration { return third.clock.Sub(noon) }
-			w.apart[[2]int{2, 3}] = true
-			some := func(ids ...int) {
-				for range 30 {
-					w.pass(10 * time.Second)
-					for _, i := range ids {
-						w.tend(i)
-						for _, j := range ids {
-							w.sync(i, j)
-						}
-					}
-				}
-			}
-			some(0, 1, 3)
+			third := w.joinUnheard(2)
 			is := must(first(x.ns.Layout()))
 			home, found := placement.Shard(0), false
 			for s := range placement.Shard(rule.Shards) {
@@ -119,16 +80,12 @@ func TestNowhereByTheTableOfBefore(t *testing.T) {
 			if set == nil || !set.Settled() {
 				t.Fatal("the further node is no settled host")
 			}
-			d := draft(key, "value")
-			if set.Directory() {
-				d.Record = directory.EntryFor(&d.Record, home)
-			}
-			must(commit(set.Write(d)))                                // acknowledged,
+			set.acknowledge(key, home)
 			w.apart[[2]int{0, 3}], w.apart[[2]int{1, 3}] = true, true // and cut off
 			if err := x.ns.SetRole(t.Context(), third.ID, RoleRead, time.Time{}); err != nil {
 				t.Fatal(err)
 			}
-			some(0, 1)
+			w.goOn(0, 1)
 			if now, since, err := x.ns.Layout(); err != nil || now.Table() != was.Table() || since.Epoch == before.Epoch {
 				t.Fatalf("no other layout of the same table: epoch %d, %v", since.Epoch, err)
 			}
@@ -164,20 +121,9 @@ func TestCurrentByAnOlderList(t *testing.T) {
 	third := w.all[3]
 	third.Elapsed = func() time.Duration { return third.clock.Sub(noon) }
 	w.apart[[2]int{1, 3}], w.apart[[2]int{2, 3}] = true, true
-	some := func(ids ...int) {
-		for range 30 {
-			w.pass(10 * time.Second)
-			for _, i := range ids {
-				w.tend(i)
-				for _, j := range ids {
-					w.sync(i, j)
-				}
-			}
-		}
-	}
 	// the first write, which all hosts have
 	is := func() *placement.Layout { return must(first(reader.ns.Layout())) }
-	some(0, 3)
+	w.goOn(0, 3)
 	home, found := placement.Shard(0), false
 	for s := range placement.Shard(rule.Shards) {
 		if is().Has(s, third.ID) && !was.Has(s, reader.ID) {
@@ -189,7 +135,7 @@ func TestCurrentByAnOlderList(t *testing.T) {
 	}
 	key := w.keyIn(home, 0)
 	w.put(1, key) // by the list of before, at both of its hosts
-	some(1, 2)
+	w.goOn(1, 2)
 	if third.held(home) == nil {
 		t.Fatal("the further host has not taken the shard")
 	}

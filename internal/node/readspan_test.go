@@ -11,6 +11,49 @@ import (
 	"github.com/syncd-io/syncd/internal/route"
 )
 
+// joinUnheard has a machine join while another one is cut off from all; the others do what follows from that.
+func (w *movers) joinUnheard(away int) *mover {
+	var others []int
+	cut := func(i int) {
+		others = append(others, i)
+		w.apart[[2]int{min(i, away), max(i, away)}] = true
+	}
+	for i := range w.all {
+		if i != away {
+			cut(i)
+		}
+	}
+	w.join()
+	joined := w.all[len(w.all)-1]
+	joined.Elapsed = func() time.Duration { return joined.clock.Sub(noon) }
+	cut(len(w.all) - 1)
+	w.goOn(others...)
+	w.tend(away)
+	return joined
+}
+
+// goOn has machines sync and tend for five minutes.
+func (w *movers) goOn(some ...int) {
+	for range 30 {
+		w.pass(10 * time.Second)
+		for _, i := range some {
+			w.tend(i)
+			for _, j := range some {
+				w.sync(i, j)
+			}
+		}
+	}
+}
+
+// acknowledge writes the record of a key, or where the set is of the directory, an entry that names its home.
+func (set *Set) acknowledge(key string, home placement.Shard) {
+	d := draft(key, "value")
+	if set.Directory() {
+		d.Record = directory.EntryFor(&d.Record, home)
+	}
+	must(commit(set.Write(d)))
+}
+
 // hostOfBefore makes machine 2 a host of before of a home that alone holds a key, which it has acknowledged 10 s
 // ago. All know the list; no machine has synced the set with it yet. reader holds nothing of the home.
 func hostOfBefore(t *testing.T, rule *placement.Rule) (w *movers, before, reader *mover, home, in placement.Shard, key string) {
@@ -18,20 +61,7 @@ func hostOfBefore(t *testing.T, rule *placement.Rule) (w *movers, before, reader
 	const a = 2
 	m := w.all[a]
 	was := must(first(m.ns.Layout()))
-	w.apart[[2]int{0, a}], w.apart[[2]int{1, a}] = true, true
-	w.join()
-	w.all[3].Elapsed = func() time.Duration { return w.all[3].clock.Sub(noon) }
-	w.apart[[2]int{a, 3}] = true
-	for range 30 {
-		w.pass(10 * time.Second)
-		for _, i := range []int{0, 1, 3} {
-			w.tend(i)
-			for _, j := range []int{0, 1, 3} {
-				w.sync(i, j)
-			}
-		}
-		w.tend(a)
-	}
+	w.joinUnheard(a)
 	is := must(first(w.all[0].ns.Layout()))
 	found := false
 	for s := range placement.Shard(rule.Shards) {
@@ -49,12 +79,7 @@ func hostOfBefore(t *testing.T, rule *placement.Rule) (w *movers, before, reader
 	}
 	key = w.keyIn(home, 0)
 	in = rule.Telling(home)
-	set := m.held(in)
-	d := draft(key, "value")
-	if set.Directory() {
-		d.Record = directory.EntryFor(&d.Record, home)
-	}
-	must(commit(set.Write(d))) // acknowledged
+	m.held(in).acknowledge(key, home)
 	w.pass(10 * time.Second)
 	clear(w.apart)
 	for range 3 { // it hears the list, and has no time yet to sync the sets
