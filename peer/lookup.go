@@ -92,7 +92,7 @@ func (ns *Namespace) lookUpUntil(ctx context.Context, over time.Duration, in pla
 			continue // the shard has left this node meanwhile
 		}
 		if !anew && found.Anew() && ctx.Err() == nil {
-			gone, anew = found.Gone, true
+			gone, anew, over = found.Gone, true, max(over, ns.node.elapsed()+heedLeast)
 			tries--
 			continue
 		}

@@ -34,3 +34,29 @@ func TestTellerLeavesBeforeHostIsHeard(t *testing.T) {
 		}
 	}
 }
+
+// A poll of a host that was sent before it had taken a set over, from the one that told of it (liar, which is
+// honest here), and is answered when it has become a teller, does not tell what it has taken over.
+func TestTellerJoinsAsAnotherLeaves(t *testing.T) {
+	d := newDuo(t, []roster.ID{liar})
+	const key = hidden + 5000
+	h := d.hosts[honest]
+	d.node.SetHosts(testLayout, map[placement.Shard][]roster.ID{0: {liar}, 1: {honest}})
+	d.rounds(20, liar) // liar was heard; honest was not yet
+	p := d.node.Poll(honest)
+	n := h.News(p)               // on its way: it says what set 0 is there, without the key
+	d.hosts[liar].Set(0, key, 2) // (acknowledged by liar long ago, of which the node has not heard)
+	h.Set(0, key, 2)             // handed over
+	d.node.SetHosts(testLayout, map[placement.Shard][]roster.ID{0: {honest}, 1: {honest}})
+	if err := d.node.News(honest, p, n, d.now); err != nil {
+		t.Fatal(err)
+	}
+	for run := d.node.Work(); run != nil; run = d.node.Work() {
+		if err := run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a := d.node.Locate(0, key, d.now); a.Where == Nowhere {
+		t.Errorf("%+v", a)
+	}
+}

@@ -230,12 +230,6 @@ func (l *Locator) setHosts(p *part, hosts []roster.ID) {
 			left = true
 		}
 	}
-	if left {
-		p.behind = map[roster.ID]uint64{}
-		for id := range p.feeds {
-			p.behind[id] = l.hosts[id].polls
-		}
-	}
 	for _, id := range hosts {
 		if p.feeds[id] == nil {
 			p.feeds[id] = &feed{}
@@ -246,6 +240,12 @@ func (l *Locator) setHosts(p *part, hosts []roster.ID) {
 			}
 			h.surveyed = false
 			l.resume(p, id, h)
+		}
+	}
+	if left {
+		p.behind = map[roster.ID]uint64{}
+		for id := range p.feeds {
+			p.behind[id] = l.hosts[id].polls
 		}
 	}
 }

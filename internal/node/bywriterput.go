@@ -217,7 +217,9 @@ func (w *ByWriter) upTo(ctx context.Context, found *LookedUp, entry, told []*dba
 				return err
 			}
 		}
-		if now := w.do.Steady(); beyond(latest, found.Record) && now-w.dangling.since(key, latest.Version, now) < ComingFor {
+		if !beyond(latest, found.Record) {
+			w.dangling.came(key)
+		} else if now := w.do.Steady(); now-w.dangling.since(key, latest.Version, now) < ComingFor {
 			return ErrUnsure
 		}
 	}

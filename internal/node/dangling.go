@@ -52,6 +52,13 @@ func (d *dangling) since(key []byte, entry dbadapter.Version, now time.Duration)
 	return now
 }
 
+// came forgets the entry of a key: its record is there.
+func (d *dangling) came(key []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.of, string(key))
+}
+
 // dangles reports whether an entry that names a shard leads to no record of it, when the shard holds
 // found. A record that is older than the entry is the last one that was acknowledged; a tombstone
 // may be of what was there before.

@@ -28,6 +28,9 @@ func TestDanglingIsBounded(t *testing.T) {
 	if got := d.since([]byte("new"), v, later); got != later || len(d.of) != 1 {
 		t.Errorf("since %v, and %d are remembered", got, len(d.of))
 	}
+	if d.came([]byte("new")); len(d.of) != 0 {
+		t.Errorf("%d are remembered, whose record has come", len(d.of))
+	}
 }
 
 // Of what shards hold of a key a record counts more than a tombstone, and a later one more than an earlier.

@@ -174,7 +174,7 @@ func (r *Remote) own() (*route.Answer, error) {
 		if own.Record == nil {
 			return nil, nil //nolint:nilnil // what it does not hold is no answer
 		}
-		own.Host, own.Settled, own.Current = false, false, false
+		own.Host, own.Holds, own.Settled, own.Current = false, true, false, false
 	}
 	return &own, nil
 }

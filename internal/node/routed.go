@@ -166,6 +166,7 @@ func (r *Routed) Done() { r.done() }
 // unless wait is nil.
 func (r *Routed) Answer(ctx context.Context, wait Waiter) (*wire.Reply, error) {
 	m := &wire.Reply{}
+	list := r.ns.reckonedList() // before the answer: what it says it says by this one, or by a later one
 	var floor dbadapter.Timestamp
 	var err error
 	switch q := r.ask.Question.(type) {
@@ -184,7 +185,7 @@ func (r *Routed) Answer(ctx context.Context, wait Waiter) (*wire.Reply, error) {
 		return nil, err
 	}
 	m.Greeting = r.ns.routedGreeting()
-	m.Greeting.Floor = floor
+	m.Greeting.List, m.Greeting.Floor = list, floor
 	r.ns.node.random(m.Nonce[:], ForNonce)
 	reconcile.ProveReply(r.ns.proofs(), []byte(r.ns.node.ID), []byte(r.remote), r.ask, m)
 	return m, nil

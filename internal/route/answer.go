@@ -39,7 +39,12 @@ func (a *Answer) vouches(complete bool) bool {
 	return a.current() || complete && a != nil && a.Host && a.Settled && !a.OtherList
 }
 
-// passes reports whether a record may be one whose deletion the host has collected.
+// passes reports whether a record may be one whose deletion the host, or one of before, has collected. One that
+// has expired by then it may have collected as that.
 func passes(a *Answer, r *dbadapter.Record) bool {
-	return a != nil && a.Host && a.Settled && a.Record == nil && r != nil && !r.Deleted && r.Version.Clock <= a.Floor
+	if a == nil || !(a.Host && a.Settled || a.Holds) || a.Record != nil || r == nil || r.Deleted || r.Version.Clock > a.Floor {
+		return false
+	}
+	due, expires := r.Due()
+	return !expires || due > a.Floor
 }

@@ -54,5 +54,8 @@ func (a *Answer) lacks(found *dbadapter.Record, complete bool) string {
 	case found != nil && a.Record.Compare(found) != 0:
 		return "holds an older record"
 	}
+	if found != nil {
+		return "holds the record, of which another one may have collected the deletion"
+	}
 	return "holds nothing, and no second host has said so"
 }

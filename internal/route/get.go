@@ -75,7 +75,7 @@ type Found struct {
 	// Gone are former hosts that hold the shard no more. They have handed it over since the candidates were
 	// chosen, maybe after other hosts had answered: these are to be asked once more, without those.
 	Gone []ID
-	// Passed: a settled host that holds nothing has collected deletions up to later than the record: a deletion
+	// Passed: a settled host, or one of before, that holds nothing has collected deletions up to later than the record: a deletion
 	// may have come to the one that gave it, and have been collected, between the two answers. All are to be asked once more.
 	Passed bool
 	// Requests is how many requests there were, Hedges how many of these were hedges.
@@ -352,7 +352,7 @@ func (g *Get) Result(now time.Duration) (Found, error) {
 	// A record beyond what the settled hosts hold is given, and not called sure: it may be
 	// a write of just now, or what has been collected since.
 	sure := func(a *Answer) bool {
-		if f.Passed || !a.vouches(complete) {
+		if !a.vouches(complete) || f.Passed && !a.current() {
 			return false
 		}
 		if f.Record == nil {

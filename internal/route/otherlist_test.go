@@ -40,3 +40,37 @@ func TestCollectedDeletionLeavesOpen(t *testing.T) {
 		}
 	}
 }
+
+// A host of before that still holds the shard, and has collected deletions of as late as the record, leaves open
+// whether it was deleted, as a host does.
+func TestCollectedAtAHostOfBefore(t *testing.T) {
+	var times Times
+	candidates := []Candidate{{ID: peerID(0), Connected: true}, {ID: peerID(1), Former: true}}
+	g := NewGet(&times, candidates, GetOptions{Deadline: 10 * time.Second, All: true}, 0)
+	answers := map[ID]Answer{
+		peerID(0): {Host: true, Settled: true, Record: version(3)},
+		peerID(1): {Holds: true, Floor: dbadapter.Timestamp(4)},
+	}
+	for s := g.Next(0); s.Do == Ask; s = g.Next(0) {
+		g.Answered(s.Peer, answers[s.Peer], 0)
+	}
+	if f, err := g.Result(0); err != nil || f.Sure || !f.Anew() {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// An expired record that one host has collected, and another one not yet, reads as expired for sure.
+func TestExpiredAndCollected(t *testing.T) {
+	var times Times
+	candidates := []Candidate{{ID: peerID(0), Connected: true}, {ID: peerID(1), Connected: true}}
+	g := NewGet(&times, candidates, GetOptions{Deadline: 10 * time.Second, All: true}, 0)
+	r := version(3)
+	r.Expires = 4
+	answers := map[ID]Answer{peerID(0): {Host: true, Settled: true, Current: true, Record: r}, peerID(1): {Host: true, Settled: true, Current: true, Floor: 5}}
+	for s := g.Next(0); s.Do == Ask; s = g.Next(0) {
+		g.Answered(s.Peer, answers[s.Peer], 0)
+	}
+	if f, err := g.Result(0); err != nil || !f.Sure {
+		t.Errorf("%v %v, %s", f.Sure, err, f.Doubt)
+	}
+}

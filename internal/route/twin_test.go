@@ -100,9 +100,9 @@ func (w *twin) result() (found int, sure, answered bool) {
 	})
 	if found > 0 && slices.ContainsFunc(append(w.log, said{answer: w.o.Here}), func(s said) bool {
 		a := s.answer
-		return a != nil && a.Host && a.Settled && a.Record == nil && int(a.Floor) >= found
+		return a != nil && (a.Host && a.Settled || a.Holds) && a.Record == nil && int(a.Floor) >= found
 	}) {
-		return found, false, answered
+		return found, slices.Contains(current, found), answered
 	}
 	if complete {
 		return found, slices.Contains(settled, found), answered
