@@ -282,7 +282,7 @@ func (c *cost) add(e *Event) error {
 	switch e.Verb {
 	case Expand:
 		r := &e.Random
-		n = r.Writes + r.Syncs + r.Members + 2*r.Gets + eventsPerAsk*r.Asks + eventsPerWatch*r.Watches + eventsPerFault*r.Faults
+		n = r.Writes + r.Syncs + r.Members + r.Gets + eventsPerAsk*r.Asks + eventsPerWatch*r.Watches + eventsPerFault*r.Faults
 		data = int64(r.Writes) * int64(r.size()+record)
 		c.largest = max(c.largest, int64(r.size()))
 	case Put, Dated, Expiring, Backdate, Batch:

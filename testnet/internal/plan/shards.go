@@ -157,23 +157,21 @@ func (p *Plan) get(e *Event, n int) Event {
 	return Event{At: e.At + d.within(e.For), Node: d.IntN(p.Nodes), Verb: Get, Key: e.Random.key(d)}
 }
 
-// gets draws the reads of a line. Behind some of them others come at the same node, within burstFor: what the
-// first one brings to it, such as a list of members, comes while those wait for answers.
+// gets draws the reads of a line. A quarter of them come in bursts at one node: what the first one of a burst brings to
+// it, such as a list of members, comes while the others wait for answers.
 func (p *Plan) gets(e *Event) (made []Event) {
 	for n := range e.Random.Gets {
-		first := p.get(e, n)
-		made = append(made, first)
-		for d, more := p.draw("burst", e.At, n), burst-1; n%burst == 0 && more > 0; more-- {
-			g := first
-			g.At, g.Key = g.At+d.within(burstFor), e.Random.key(d)
-			made = append(made, g)
+		g := p.get(e, n)
+		if first := n - n%burst; first < n && p.draw("burst", e.At, first).IntN(4) == 0 {
+			g.Node, g.At = made[first].Node, made[first].At+p.draw("burst", e.At, n).within(burstFor)
 		}
+		made = append(made, g)
 	}
 	return made
 }
 
 const (
-	burst    = 8 // each so many reads of a line are followed by as many but one
+	burst    = 8 // reads, at most
 	burstFor = 100 * time.Millisecond
 )
 
