@@ -27,7 +27,10 @@ const (
 // inquiry is a message to several hosts.
 type inquiry struct {
 	weight int // of the records
-	about  func(node.ID) (*wire.Ask, error)
+	// oneList: a host counts as settled only if it has the list of members that this node has. By another
+	// one a further node may hold the records.
+	oneList bool
+	about   func(node.ID) (*wire.Ask, error)
 	// heard is told what a host has answered, by one goroutine.
 	heard func(id ID, outcomes []route.Outcome, sent bool, err error)
 	// lacks: too few hosts have answered.
@@ -117,6 +120,12 @@ func (im *shardImport) ask(over context.Context, remote *node.Remote, id ID, q *
 	}
 	outcomes, err = remote.Outcomes(node.ID(id), ask, m)
 	n.blame(ns, id, m, err)
+	if err == nil && q.oneList {
+		said, failed := remote.Greeting(node.ID(id), ask, m)
+		for at := range outcomes {
+			outcomes[at].Settled = outcomes[at].Settled && failed == nil && said.List == ns.core.Members().Digest()
+		}
+	}
 	if err == nil && outcomes[0].Elsewhere {
 		return nil, false, &elsewhere{outcomes[0].Layout}
 	}

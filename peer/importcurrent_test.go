@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // An import at a host whose copy is not current does not go by that alone: what another host has written
@@ -56,6 +57,82 @@ func TestImportAtAHostThatIsNotCurrent(t *testing.T) {
 				if string(r.Value) != tc.ends || (err == nil) != (tc.ends != "") {
 					t.Errorf("node %d reads %q, %v", i, r.Value, err)
 				}
+			}
+		})
+	}
+}
+
+// The same by placement writer, where the record's shard is this host's: what the other host has written over it
+// gives way to the item, whether that host answers or not. Repeated where all hosts are heard, it is unchanged.
+func TestImportWriterAtAHostThatIsNotCurrent(t *testing.T) {
+	for name, away := range map[string]bool{"it answers": false, "it is away": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newWriterCluster(t, 4)
+			wanted := []Item{{Key: []byte("key"), Value: []byte("wanted")}}
+			_, err := c.put(0, "key", "wanted", route.All)
+			c.must(err)
+			c.follow()
+			at := c.holding("key", c.spaces[0].core.OwnShard([]byte("key")))
+			_, err = c.put(at[1], "key", "other", 1)
+			c.must(err)
+			c.now.Add(int64(time.Hour))
+			c.follow()
+			importer := c.nodes[at[0]]
+			if away {
+				importer.routing.slowed(c.nodes[at[1]].ID(), true, importer.elapsed())
+			}
+			got, err := c.spaces[at[0]].Import(t.Context(), sequence(wanted))
+			if err != nil || got != (ImportResult{Items: 1, Written: 1}) {
+				t.Errorf("%+v, %v", got, err)
+			}
+			for range 6 {
+				c.round()
+				c.follow()
+			}
+			for i := range c.nodes {
+				if value, err := c.get(i, "key"); err != nil || value != "wanted" {
+					t.Errorf("node %d reads %q, %v", i, value, err)
+				}
+			}
+			importer.routing.slowed(c.nodes[at[1]].ID(), false, importer.elapsed())
+			c.now.Add(int64(time.Hour))
+			c.follow()
+			if got, err = c.spaces[at[0]].Import(t.Context(), sequence(wanted)); err != nil || got != (ImportResult{Items: 1, Unchanged: 1}) {
+				t.Errorf("again: %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// A host that is not settled cannot say that it holds nothing later, nor can one that has another list of
+// members: by that a further host may hold it.
+func TestImportBesideAHostThatIsNotSure(t *testing.T) {
+	for name, tc := range map[string]struct{ both, otherList bool }{
+		"not settled":                {both: true},
+		"not settled and without it": {},
+		"another list":               {both: true, otherList: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newRoutedCluster(t, 4)
+			hosts, _ := c.hosts("key")
+			ns, other := c.spaces[hosts[0]], c.spaces[hosts[1]]
+			c.write(hosts[0], "key", "wanted")
+			if tc.both {
+				c.current(hosts[1], hosts[0], "key")
+			}
+			c.now.Add(int64(time.Hour))
+			if tc.otherList {
+				c.lies(other.node, ns, func(ask *wire.Ask) wire.Answering {
+					there := ask.Question.(*wire.AskHold).Look
+					return &wire.HoldAnswer{Settled: true, Outcomes: []wire.HoldOutcome{{There: there}}}
+				})
+				ns.node.routing.close() // streams of before
+			} else {
+				c.must(other.core.MayLack())
+			}
+			got, err := ns.Import(t.Context(), sequence([]Item{{Key: []byte("key"), Value: []byte("wanted")}}))
+			if err != nil || got != (ImportResult{Items: 1, Written: 1}) {
+				t.Errorf("%+v, %v", got, err)
 			}
 		})
 	}

@@ -57,6 +57,7 @@ func (i *imported) own(ns *Namespace) placement.Shard {
 
 // looked notes what a host holds under the key.
 func (i *imported) looked(id ID, o *route.Outcome) {
+	later := i.doubted == nil || i.compare(id, o)
 	switch {
 	case o.There:
 		i.held = append(i.held, id)
@@ -65,7 +66,7 @@ func (i *imported) looked(id ID, o *route.Outcome) {
 	case i.stage == comparing && i.before(o.Other):
 		i.stale, i.outdated = true, true
 		i.held = append(i.held, id)
-	default:
+	case later: // otherwise it gives way to what this node holds
 		i.unlike = true
 		i.seen = append(i.seen, o.Other)
 	}

@@ -45,6 +45,7 @@ type imported struct {
 	node.Item
 	number int64 // counted from 1
 	landing
+	doubt
 	filing // where the placement is writer
 }
 
@@ -196,7 +197,7 @@ func (im *shardImport) shard(ctx context.Context, number placement.Shard, part [
 		return im.hand(ctx, number, part)
 	}
 	var anew []*imported
-	if others > 0 && !set.Current() {
+	if !set.Current() {
 		anew, part = im.doubted(ctx, remote, sh, part)
 	}
 	counts, failed := im.collect(ctx, number, sh, part, need)

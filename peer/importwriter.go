@@ -281,7 +281,7 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 	looks := s == entryDue || s == comparing
 	if looks {
 		for _, i := range items {
-			i.held, i.unlike, i.none, i.sure = nil, false, false, false
+			i.held, i.unlike, i.none, i.sure, i.doubt = nil, false, false, false, doubt{}
 		}
 	}
 	heard := func(id ID, outcomes []route.Outcome, sent bool, err error) {
@@ -297,11 +297,17 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 		}
 	}
 	if here := remote.Here(); here != nil {
+		current := s != comparing || here.Current() // before what it holds is read
 		outcomes, err := remote.OutcomesHere(ctx, looks, records)
 		if err == nil && outcomes[0].Elsewhere {
 			err = errNoHost
 		}
 		heard(im.ns.node.self.id, outcomes, false, err)
+		if err == nil && !current {
+			if err := doubtOwn(here, items); err != nil {
+				return err
+			}
+		}
 	}
 	about := func(id node.ID) (*wire.Ask, error) {
 		if looks {
@@ -309,10 +315,18 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 		}
 		return remote.AskHoldAll(id, records)
 	}
-	if slices.ContainsFunc(items, func(i *imported) bool { return i.lacks(need) }) { // otherwise a push brings it to the others
-		im.inquire(ctx, remote, named, &inquiry{weight: weigh(records), about: about, heard: heard, lacks: func() bool {
+	if slices.ContainsFunc(items, func(i *imported) bool { return i.lacks(need) || i.doubted != nil }) { // otherwise a push brings it to the others
+		im.inquire(ctx, remote, named, &inquiry{weight: weigh(records), oneList: s == comparing, about: about, heard: heard, lacks: func() bool {
 			return slices.ContainsFunc(items, func(i *imported) bool { return i.lacks(need) && !(looks && (i.unlike || i.none)) })
 		}})
+	}
+	if s == comparing {
+		agreed := im.agreed(remote)
+		for _, i := range items {
+			if i.doubted != nil && !agreed(i) { // it is written over that
+				i.unlike, i.seen = true, append(i.seen, i.doubted)
+			}
+		}
 	}
 	for _, i := range items {
 		im.next(i, need)
