@@ -94,3 +94,36 @@ func TestBatchConditionsOfNoSureHost(t *testing.T) {
 		t.Errorf("it is written: %q", r.Value)
 	}
 }
+
+// A batch that writes a key on a condition, and then once more, has seen its own first write: it is no conflict, also at a
+// host that has looked the condition up.
+func TestBatchWritesAKeyAgain(t *testing.T) {
+	for name, unsure := range map[string]bool{"current": false, "stale": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newRoutedCluster(t, 4)
+			hosts, _ := c.hosts("key")
+			first, err := c.put(hosts[0], "key", "first", route.All)
+			c.must(err)
+			c.current(hosts[0], hosts[1], "key")
+			if unsure {
+				c.now.Add(int64(time.Hour))
+			}
+			c.must(c.spaces[hosts[0]].Batch(t.Context(), func(b *Batch) error {
+				b.PutIf([]byte("key"), []byte("second"), first.Version)
+				b.Put([]byte("key"), []byte("third"))
+				return nil
+			}))
+			for range 3 {
+				c.round()
+			}
+			for _, host := range hosts {
+				if got := string(c.held(host, "key").Value); got != "third" {
+					t.Errorf("host %d holds %q", host, got)
+				}
+			}
+			if n := c.conflicts(); n != 0 {
+				t.Errorf("%d conflicts", n)
+			}
+		})
+	}
+}

@@ -123,10 +123,20 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		snap: snap, keys: len(a.drafts), key: key,
 		index: func(i int) dbadapter.Index { return a.set.Keys.Hasher.Index(key(i)) },
 	}
+	var before map[string]int // the last write of each key that the batch has so far
+	if len(a.drafts) > 1 {
+		before = make(map[string]int, len(a.drafts))
+	}
 	for i, d := range a.drafts {
 		held, err := holdings.under(i)
 		if err != nil {
 			return nil, err
+		}
+		if before != nil {
+			if j, ok := before[string(key(i))]; ok {
+				held = &a.writes[j].Record.Record
+			}
+			before[string(key(i))] = i
 		}
 		known := d.known(held)
 		if a.deletes {
