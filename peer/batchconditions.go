@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -19,7 +20,7 @@ func (ns *Namespace) lookUpConditions(ctx context.Context, sh *shard, drafts []n
 			items = append(items, i)
 		}
 	}
-	if len(items) == 0 || ns.core.Rule() == nil || sh.set.Current() {
+	if len(items) == 0 || ns.core.Rule() == nil || sh.set.Current() && !ns.doubted(drafts, items) {
 		return nil
 	}
 	ctx, unbind := ns.bind(ctx)
@@ -32,7 +33,7 @@ func (ns *Namespace) lookUpConditions(ctx context.Context, sh *shard, drafts []n
 	for range min(len(items), setsAtOnce) {
 		running.Go(func() {
 			for i := range next {
-				found, err := ns.lookUpUntil(ctx, over, sh.set.Shard(), drafts[i].Record.Key, false)
+				found, err := ns.lookUpRested(ctx, over, sh.set.Shard(), drafts[i].Record.Key)
 				if err == nil {
 					err = ns.meetsCondition(sh, &drafts[i], &found)
 				}
@@ -53,6 +54,15 @@ func (ns *Namespace) lookUpConditions(ctx context.Context, sh *shard, drafts []n
 	close(next)
 	running.Wait()
 	return context.Cause(ctx)
+}
+
+// doubted reports whether this host's copy may be behind what this node has written to one of the keys before it
+// was a host.
+func (ns *Namespace) doubted(drafts []node.Draft, items []int) bool {
+	return slices.ContainsFunc(items, func(i int) bool {
+		_, doubted := ns.wroteLately(drafts[i].Record.Key)
+		return doubted
+	})
 }
 
 // meetsCondition says whether a draft may follow what its key was found to hold, which it then has seen.

@@ -55,6 +55,7 @@ type Namespace struct {
 	// equalizing are the syncs of the list of members that reads and writes wait for, by peer.
 	equalizing singleflight.Group
 	turns      keyTurns
+	written    ownWrites
 }
 
 // openNamespace opens a namespace's records and brings its sketch up to date.

@@ -30,10 +30,16 @@ func (ns *Namespace) offer(ctx context.Context, d node.Draft, deletes bool, ack 
 		return ns.offerWritten(ctx, d, deletes, ack)
 	}
 	over := ns.node.deadline(ctx)
-	for o := ns.core.Offer(d, deletes, ack); ; {
+	d, doubted := ns.seeing(d)
+	o := ns.core.Offer(d, deletes, ack)
+	if doubted {
+		o.Doubt()
+	}
+	for {
 		switch o.Next() {
 		case node.OfferLookUp:
-			found, err := ns.lookUp(ctx, d.Record.Key, false)
+			found, err := ns.lookUpRested(ctx, ns.node.deadline(ctx), o.Remote().Shard(), d.Record.Key)
+			ns.node.metrics.lookedUp(&found, err)
 			o.LookedUp(found.Record, found.Sure, err)
 		case node.OfferCommit:
 			o.Committed(ns.commitOffered(ctx, o))
@@ -47,6 +53,9 @@ func (ns *Namespace) offer(ctx context.Context, d node.Draft, deletes bool, ack 
 			written, err := o.Result()
 			if o.Taken() || err == nil {
 				ns.wrote(d.Record.Key)
+				if r := o.Elsewhere(); r != nil {
+					ns.written.note(r, ns.node.elapsed())
+				}
 			}
 			if err != nil {
 				err = ns.unacknowledged(ctx, &written, o.Taken(), err)

@@ -35,6 +35,7 @@ type Offering struct {
 	ns      *Namespace
 	draft   Draft
 	deletes bool // a record must be there
+	doubted bool // see Doubt
 	ack     route.Ack
 
 	next   OfferDo // 0: another try begins
@@ -50,6 +51,8 @@ type Offering struct {
 	set     *Set
 	attempt *Attempt
 	version dbadapter.Version // of the record that was made last
+	// away is the record that was made last, if it is not held here.
+	away *dbadapter.Record
 	// taken: a host holds a record of this write, or may. From then on a condition is not
 	// looked at anew: the record that is found would be the write's own.
 	taken   bool
@@ -73,6 +76,10 @@ const (
 func (ns *Namespace) Offer(d Draft, deletes bool, ack route.Ack) *Offering {
 	return &Offering{ns: ns, draft: d, deletes: deletes, ack: ack}
 }
+
+// Doubt has a condition looked up also where this node is a host that is sure of what it holds: it has lately
+// written to other hosts, and may have become one since.
+func (o *Offering) Doubt() { o.doubted = true }
 
 // Next is what to do now.
 func (o *Offering) Next() OfferDo {
@@ -105,7 +112,7 @@ func (o *Offering) try() {
 	if o.set != nil {
 		o.here, o.settled, sure = o.ns.node.ID, o.set.Settled(), o.set.Current()
 	}
-	if o.conditional() && !sure {
+	if o.conditional() && (!sure || o.doubted) {
 		o.next = OfferLookUp
 		return
 	}
@@ -195,6 +202,9 @@ func (o *Offering) unmade(err error) {
 // brings it to the others.
 func (o *Offering) hand() {
 	o.version = o.record.Version
+	if o.here == "" {
+		o.away = o.record
+	}
 	if o.here == "" || o.need > 1 {
 		o.next = OfferHand
 		return
@@ -274,6 +284,9 @@ func (o *Offering) Result() (route.Written, error) { return o.written, o.err }
 
 // Version is that of the record which was made last; the zero value: none was.
 func (o *Offering) Version() dbadapter.Version { return o.version }
+
+// Elsewhere is the record that was made last, if it was handed to hosts without being held here, or nil.
+func (o *Offering) Elsewhere() *dbadapter.Record { return o.away }
 
 // Taken reports whether a host holds a record of this write, or may: no error may then say
 // that nothing is written.
