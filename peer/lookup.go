@@ -53,8 +53,17 @@ func (ns *Namespace) lookUp(ctx context.Context, key []byte, all bool) (found lo
 }
 
 // readKey is lookUp for a read on which nothing is written: where the placement has a locator, a
-// key that is nowhere by it takes no request.
+// key that is nowhere by it takes no request. Where a host gives what is earlier than this node's own write of a
+// moment ago, of which it may not have heard yet, all are asked.
 func (ns *Namespace) readKey(ctx context.Context, key []byte, all bool) (found lookedUp, err error) {
+	found, err = ns.readPlaced(ctx, key, all)
+	if own, _ := ns.wroteLately(key); own != nil && !all && err == nil && found.Sure && !follows(found.Record, own) && !later(found.Record, own) {
+		return ns.lookUp(ctx, key, true)
+	}
+	return found, err
+}
+
+func (ns *Namespace) readPlaced(ctx context.Context, key []byte, all bool) (found lookedUp, err error) {
 	if ns.follows == nil || ns.core.Writers() {
 		return ns.lookUp(ctx, key, all)
 	}

@@ -134,3 +134,28 @@ func TestOwnWrites(t *testing.T) {
 	is("a", now+1+ownWritesFor, 0, false)
 	is("one more", now+1, 5, false)
 }
+
+// A node reads what it has just written, also where the host that it asks is current and has not heard of that.
+func TestReadsItsOwnWrites(t *testing.T) {
+	for _, deletes := range []bool{false, true} {
+		c := newRoutedCluster(t, 4)
+		_, err := c.put(0, "key", "first", route.All)
+		c.must(err)
+		hosts, others := c.hosts("key")
+		asker := c.spaces[others[0]]
+		c.current(hosts[0], hosts[1], "key")
+		c.current(hosts[1], hosts[0], "key")
+		serve := c.silences(hosts[0], asker)
+		if deletes {
+			_, err = asker.Delete(t.Context(), []byte("key"))
+		} else {
+			_, err = asker.Put(t.Context(), []byte("key"), []byte("second"))
+		}
+		c.must(err)
+		serve()
+		c.nearest(asker, hosts[0], hosts[1])
+		if got, err := asker.Get(t.Context(), []byte("key")); deletes && !errors.Is(err, ErrDeleted) || !deletes && (err != nil || string(got.Value) != "second") {
+			t.Errorf("deletes %t: it reads %q, %v", deletes, got.Value, err)
+		}
+	}
+}
