@@ -126,8 +126,10 @@ func (z *readers) step() {
 func TestReadsWhileShardsMove(t *testing.T) {
 	sure, unsure, nowhere := 0, 0, 0
 	for seed := *readSeed; seed < *readSeed+*readWorlds; seed++ {
-		w := &movers{Rand: rand.New(rand.NewPCG(uint64(seed), 99)), t: t, apart: map[[2]int]bool{}, acked: map[string]dbadapter.Version{},
-			rule: &placement.Rule{Kind: placement.Hash, Shards: 4, Replicas: 1 + seed%2, Locator: true}}
+		w := &movers{
+			Rand: rand.New(rand.NewPCG(uint64(seed), 99)), t: t, apart: map[[2]int]bool{}, acked: map[string]dbadapter.Version{},
+			rule: &placement.Rule{Kind: placement.Hash, Shards: 4, Replicas: 1 + seed%2, Locator: true},
+		}
 		z := &readers{movers: w, seed: seed, told: map[[2]int]uint64{}, demoted: map[int]bool{}, roles: seed%4 < 2}
 		for range 3 + seed%2 {
 			z.add()
