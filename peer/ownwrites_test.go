@@ -23,20 +23,25 @@ func (c *routedCluster) silences(host int, asker *Namespace) (serve func()) {
 	}
 }
 
+// newBothCurrent is a cluster in which both hosts of a key hold it and are current; asker is none.
+func newBothCurrent(t *testing.T) (c *routedCluster, first offered, asker *Namespace, hosts []int) {
+	c = newRoutedCluster(t, 4)
+	first, err := c.put(0, "key", "first", route.All)
+	c.must(err)
+	hosts, others := c.hosts("key")
+	c.current(hosts[0], hosts[1], "key")
+	c.current(hosts[1], hosts[0], "key")
+	return c, first, c.spaces[others[0]], hosts
+}
+
 // A write of a node on a version that the node itself has replaced is refused, also where it asks a host that is current
 // and has not heard of that yet: the first write is acknowledged, and no later one counts it as seen.
 func TestRoutedConditionBehindTheOwnWrite(t *testing.T) {
 	for _, name := range []string{"put", "delete"} {
 		t.Run(name, func(t *testing.T) {
-			c := newRoutedCluster(t, 4)
-			first, err := c.put(0, "key", "first", route.All)
-			c.must(err)
-			hosts, others := c.hosts("key")
-			asker := c.spaces[others[0]]
-			c.current(hosts[0], hosts[1], "key")
-			c.current(hosts[1], hosts[0], "key")
+			c, first, asker, hosts := newBothCurrent(t)
 			serve := c.silences(hosts[0], asker)
-			_, err = asker.PutIf(t.Context(), []byte("key"), []byte("second"), first.Version)
+			_, err := asker.PutIf(t.Context(), []byte("key"), []byte("second"), first.Version)
 			c.must(err)
 			serve()
 			serve = c.silences(hosts[1], asker)
@@ -138,14 +143,9 @@ func TestOwnWrites(t *testing.T) {
 // A node reads what it has just written, also where the host that it asks is current and has not heard of that.
 func TestReadsItsOwnWrites(t *testing.T) {
 	for _, deletes := range []bool{false, true} {
-		c := newRoutedCluster(t, 4)
-		_, err := c.put(0, "key", "first", route.All)
-		c.must(err)
-		hosts, others := c.hosts("key")
-		asker := c.spaces[others[0]]
-		c.current(hosts[0], hosts[1], "key")
-		c.current(hosts[1], hosts[0], "key")
+		c, _, asker, hosts := newBothCurrent(t)
 		serve := c.silences(hosts[0], asker)
+		var err error
 		if deletes {
 			_, err = asker.Delete(t.Context(), []byte("key"))
 		} else {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,13 +54,14 @@ func (w *movers) readIn(m *mover, in placement.Shard, key string) (route.Found, 
 	return get.Result(0)
 }
 
-// locator is one of a machine that has followed all tellers.
-func (w *movers) locator(m *mover) *directory.Locator {
+// locator is one of a machine that has followed all tellers, last behind the others.
+func (w *movers) locator(m *mover, last ...ID) *directory.Locator {
 	l := must(directory.New(directory.Config{Shards: w.rule.Shards, Disk: files{}}))
 	tl := m.ns.Tellers()
 	l.SetHosts(tl.Layout, tl.Of)
+	first := slices.DeleteFunc(slices.Clone(tl.All), func(id ID) bool { return slices.Contains(last, id) })
 	for range 3 {
-		for _, id := range tl.All {
+		for _, id := range slices.Concat(first, last) {
 			turn := l.Follow(id, false)
 			for q := turn.Next(time.Hour); q != nil; q = turn.Next(time.Hour) {
 				if err := turn.Answered(must(w.byID(id).ns.Tell(w.t.Context(), q, nil)), time.Hour); err != nil {

@@ -115,30 +115,6 @@ func (w *movers) handOver(t *testing.T, before, reader *mover, in placement.Shar
 	}
 }
 
-// locatorLast is movers.locator, but that one host is asked behind the others.
-func (w *movers) locatorLast(m *mover, last ID) *directory.Locator {
-	l := must(directory.New(directory.Config{Shards: w.rule.Shards, Disk: files{}}))
-	tl := m.ns.Tellers()
-	l.SetHosts(tl.Layout, tl.Of)
-	ids := append(slices.DeleteFunc(slices.Clone(tl.All), func(id ID) bool { return id == last }), last)
-	for range 3 {
-		for _, id := range ids {
-			turn := l.Follow(id, false)
-			for q := turn.Next(time.Hour); q != nil; q = turn.Next(time.Hour) {
-				if err := turn.Answered(must(w.byID(id).ns.Tell(w.t.Context(), q, nil)), time.Hour); err != nil {
-					w.t.Fatal(err)
-				}
-			}
-		}
-		for run := l.Work(); run != nil; run = l.Work() {
-			if err := run(); err != nil {
-				w.t.Fatal(err)
-			}
-		}
-	}
-	return l
-}
-
 var locatedRules = []*placement.Rule{
 	{Kind: placement.Hash, Shards: 8, Replicas: 2, Locator: true},
 	{Kind: placement.Writer, Shards: 8, Replicas: 2},
@@ -150,7 +126,7 @@ func TestNowhereAfterHandover(t *testing.T) {
 	for _, rule := range locatedRules {
 		t.Run(fmt.Sprint(rule.Kind), func(t *testing.T) {
 			w, before, reader, home, in, key := hostOfBefore(t, rule)
-			l := w.locatorLast(reader, before.ID) // all were polled at time.Hour
+			l := w.locator(reader, before.ID) // all were polled at time.Hour
 			now := time.Hour + time.Second
 			_, index := reader.ns.ToldAs([]byte(key))
 			if a := l.Locate(home, index, now); a.Where == directory.Nowhere {

@@ -162,13 +162,12 @@ func (set *Set) tellAnew(ctx context.Context) {
 	set.noted.begin(records, true)
 	told, err := set.read(ctx)
 	missed := false
-	for more := true; more && err == nil && ctx.Err() == nil; {
+	for err == nil && ctx.Err() == nil {
 		var indices map[dbadapter.Index]bool
 		if indices, missed = set.noted.takeMany(records); len(indices) == 0 {
-			more = false
-		} else {
-			err = set.codes(indices, func(index dbadapter.Index, is directory.Code) { told.Set(index, is) })
+			break
 		}
+		err = set.codes(indices, func(index dbadapter.Index, is directory.Code) { told.Set(index, is) })
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
