@@ -48,7 +48,7 @@ func (c *routedCluster) moving() (key string, importer, left int) {
 
 // A host of before holds the shard still, and a later value, which a host of now has not heard of when an
 // import brings what it holds itself: the item is written, although the other hosts hold nothing later, or
-// there are none.
+// this node is the only host.
 func TestImportBesideAHostOfBefore(t *testing.T) {
 	for _, replicas := range []int{1, 2} {
 		t.Run(fmt.Sprint(replicas), func(t *testing.T) {

@@ -37,7 +37,7 @@ func (im *shardImport) agreed(remote *node.Remote) func(*imported) bool {
 
 // doubted are the items of a part that are to be written, or looked up, although this node holds what they
 // say: its copy is not current, and another node holds something later by now, or has not said that it does
-// not. Dated ones are none of them, as what is later than they are stands.
+// not. Dated items stay as they are: a record that is later stands against them in any case.
 func (im *shardImport) doubted(ctx context.Context, remote *node.Remote, sh *shard, part []*imported) (anew, others []*imported) {
 	named, err := remote.Hosts()
 	if err != nil {

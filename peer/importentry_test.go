@@ -57,7 +57,7 @@ func importedBesideATombstone(t *testing.T) (c *writerCluster, key string, own p
 }
 
 // An import writes its own entry also where a host holds the one that the locator has led to expect, and
-// another host says that there is none: what it has written all nodes read.
+// another host has the tombstone of an entry: all nodes read what the import has written.
 func TestImportWritesItsEntry(t *testing.T) {
 	c, key, _ := importedBesideATombstone(t)
 	for range 6 {

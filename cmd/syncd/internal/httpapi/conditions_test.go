@@ -100,7 +100,7 @@ func TestProblemMembers(t *testing.T) {
 	ask(http.MethodPost, "/v1/sync", "not JSON", "Content-Type", "application/json")
 }
 
-// TestDeleteTimeout: a delete takes the same time-out as a put, and refuses what is none.
+// A delete takes a time-out as a put does, and refuses a text that is no time.
 func TestDeleteTimeout(t *testing.T) {
 	s := serve(t, "")
 	for _, method := range []string{http.MethodPut, http.MethodDelete} {
