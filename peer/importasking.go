@@ -123,7 +123,7 @@ func (im *shardImport) ask(over context.Context, remote *node.Remote, id ID, q *
 	if err == nil && q.oneList {
 		said, failed := remote.Greeting(node.ID(id), ask, m)
 		for at := range outcomes {
-			outcomes[at].Settled = outcomes[at].Settled && failed == nil && said.List == ns.core.Members().Digest()
+			outcomes[at].Settled = outcomes[at].Settled && failed == nil && remote.SameList(&said)
 		}
 	}
 	if err == nil && outcomes[0].Elsewhere {

@@ -134,6 +134,9 @@ func (r *Remote) Candidates(connected func(ID) bool) (all []route.Candidate) {
 // its hosts have, so that these alone are asked now.
 func (r *Remote) Gone(ids []ID) { r.gone = ids }
 
+// SameList reports whether a host has answered by the list of members by which the hosts were found.
+func (r *Remote) SameList(g *wire.Greeting) bool { return g.List == r.list }
+
 // Unheard reports whether a member that is none of the candidates may hold the shard: it has not
 // said yet, under the list as it is now, that it does not.
 func (r *Remote) Unheard() bool {
@@ -234,7 +237,7 @@ func (r *Remote) Record(remote ID, ask *wire.Ask, m wire.Message) (route.Answer,
 		return route.Answer{}, err
 	}
 	said := reply.Answer.(*wire.RecordAnswer) // CheckReply has compared the subjects
-	a := route.Answer{Host: said.Elsewhere == nil, Holds: said.Holds, Settled: said.Settled, Current: said.Current, OtherList: reply.Greeting.List != r.list, Layout: layoutOf(said.Elsewhere), Floor: reply.Greeting.Floor}
+	a := route.Answer{Host: said.Elsewhere == nil, Holds: said.Holds, Settled: said.Settled, Current: said.Current, OtherList: !r.SameList(&reply.Greeting), Layout: layoutOf(said.Elsewhere), Floor: reply.Greeting.Floor}
 	if said.Record == nil {
 		return a, nil
 	}
