@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,5 +184,51 @@ func TestRoutedWritesBehindASilentHost(t *testing.T) {
 	defer cancel()
 	if _, err := asker.Put(ctx, []byte("key"), []byte("v"), Acks(AckAll)); !errors.Is(err, ErrUnconfirmed) {
 		t.Errorf("acknowledged by all: %v", err)
+	}
+}
+
+// A write on what another host holds, at a host that holds something else, leaves that as a conflict: it was
+// acknowledged, and neither the other host's writer nor this one has seen it. The hosts hold the write then.
+func TestRoutedConditionAtAHostThatHoldsAnother(t *testing.T) {
+	for name, write := range map[string]func(ns *Namespace, held dbadapter.Version) error{
+		"put": func(ns *Namespace, held dbadapter.Version) error {
+			_, err := ns.PutIf(t.Context(), []byte("key"), []byte("mine"), held, Acks(AckAll))
+			return err
+		},
+		"delete if": func(ns *Namespace, held dbadapter.Version) error {
+			_, err := ns.DeleteIf(t.Context(), []byte("key"), held)
+			return err
+		},
+		"delete": func(ns *Namespace, _ dbadapter.Version) error {
+			_, err := ns.Delete(t.Context(), []byte("key"), Acks(AckAll))
+			return err
+		},
+		"batch": func(ns *Namespace, held dbadapter.Version) error {
+			return ns.Batch(t.Context(), func(b *Batch) error { b.PutIf([]byte("key"), []byte("mine"), held); return nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newRoutedCluster(t, 4)
+			_, err := c.put(0, "key", "first", route.All)
+			c.must(err)
+			hosts, _ := c.hosts("key")
+			c.write(hosts[0], "key", "unseen")
+			c.now.Add(int64(time.Second))
+			seen := c.write(hosts[1], "key", "seen")
+			c.now.Add(int64(time.Minute)) // the first host is sure of nothing
+			c.must(write(c.spaces[hosts[0]], seen))
+			for range 3 {
+				c.round()
+			}
+			for _, host := range hosts {
+				r := c.held(host, "key")
+				if gone := r == nil || r.Deleted; gone != strings.HasPrefix(name, "delete") || !gone && string(r.Value) != "mine" {
+					t.Errorf("host %d holds %+v", host, r)
+				}
+			}
+			if n := c.conflicts(); n != 1 {
+				t.Errorf("%d conflicts, want one", n)
+			}
+		})
 	}
 }

@@ -121,3 +121,34 @@ func TestConditionsSupersedeWhatTheyRestOn(t *testing.T) {
 		t.Errorf("what is put over it replaces %v", over.Replaces)
 	}
 }
+
+// A write on what another host holds, or a deletion of that, at a host that holds something else, which neither has seen,
+// replaces the former alone: the latter becomes a conflict. A put has seen both.
+func TestConditionsAtAHostThatHoldsAnother(t *testing.T) {
+	x, y := dbadapter.Record{Key: []byte("k"), Value: []byte("x"), Version: at(writer, time.Second)}, dbadapter.Record{Key: []byte("k"), Value: []byte("y"), Version: at(other, 2*time.Second)}
+	on := draft("k", "z")
+	on.If, on.Seen = &y.Version, []*dbadapter.Record{&y}
+	over := on
+	over.If = nil
+	for what, c := range map[string]struct {
+		write func(*Set) (*Attempt, error)
+		kept  int
+	}{
+		"a put on it":              {func(set *Set) (*Attempt, error) { return set.Write(on) }, 1},
+		"a put on it, and another": {func(set *Set) (*Attempt, error) { return set.Write(on, draft("k", "again")) }, 1},
+		"a deletion":               {func(set *Set) (*Attempt, error) { return set.Delete(y.Key, &y) }, 1},
+		"a put":                    {func(set *Set) (*Attempt, error) { return set.Write(over) }, 0},
+	} {
+		_, ns := newNotes(Policy{Unsigned: true})
+		admit(ns, writer, x)
+		set := ns.Sets()[0]
+		attempt := must(c.write(set))
+		must(commit(attempt, nil))
+		if r := attempt.Record(0); !r.Supersedes(y.Version) || r.Version.Compare(y.Version) < 0 || r.Supersedes(x.Version) != (c.kept == 0) {
+			t.Errorf("%s: %s replaces %v", what, r.Version, r.Replaces)
+		}
+		if got := set.Store.KeptCount(dbadapter.KeptConflict); got != c.kept {
+			t.Errorf("%s: %d conflicts, want %d", what, got, c.kept)
+		}
+	}
+}

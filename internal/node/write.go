@@ -21,7 +21,8 @@ type Draft struct {
 	// Ack, of a write to a shard, is how many hosts are to hold it (route.Ack).
 	Ack int
 	// Seen are what other hosts of the key's shard were found to hold. The record replaces
-	// them, and its conditions are about the latest of them and of what is held here.
+	// them, and its conditions are about the latest of them and of what is held here, which
+	// a record on a condition replaces alone.
 	Seen []*dbadapter.Record
 	// Told are what hosts hold that the record is to be later than, and does not replace.
 	Told []*dbadapter.Record
@@ -170,9 +171,10 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		}
 		// What a record replaces is what its writer could see. A write of this node
 		// that comes in between, which two calls at once may make of one key, needs
-		// no mention: it has the same incarnation.
-		if len(d.Seen) == 0 {
-			r.Replace(held)
+		// no mention: it has the same incarnation. What rests on a version replaces that alone:
+		// another one that is held here becomes a conflict.
+		if d.If != nil || len(d.Seen) == 0 {
+			r.Replace(known)
 		} else {
 			r.Replace(append([]*dbadapter.Record{held}, d.Seen...)...)
 		}
