@@ -145,10 +145,12 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 				return nil, err
 			}
 		}
-		if known != held { // the store compares with what is held here
+		if len(d.Seen) > 0 { // also what has come here since they were looked up
 			if err := meets(d.If, known); err != nil {
 				return nil, &ItemError{Item: i, Held: known.Version, Err: err}
 			}
+		}
+		if known != held { // the store compares with what is held here
 			if d.If != nil {
 				d.If = &dbadapter.Version{}
 				if held != nil {
