@@ -5,9 +5,11 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 )
 
 // lookUpConditions looks up the keys of a batch that are written on a condition, where this host is not sure of
@@ -60,18 +62,33 @@ func (ns *Namespace) lookUpConditions(ctx context.Context, sh *shard, drafts []n
 // was a host.
 func (ns *Namespace) doubted(drafts []node.Draft, items []int) bool {
 	return slices.ContainsFunc(items, func(i int) bool {
-		_, doubted := ns.wroteLately(drafts[i].Record.Key)
-		return doubted
+		return ns.core.Recall(drafts[i].Record.Key, ns.steady()).Rests()
 	})
 }
 
 // meetsCondition says whether a draft may follow what its key was found to hold, which it then has seen.
 func (ns *Namespace) meetsCondition(sh *shard, d *node.Draft, found *lookedUp) error {
-	if err := ns.core.RemoteIn(d.Record.Key, sh.set.Shard()).Holds(*d, false, found.Record, found.Sure); err != nil {
+	if err := ns.core.RemoteIn(d.Record.Key, sh.set.Shard()).Holds(*d, false, found); err != nil {
 		return err
 	}
 	d.Seen = []*dbadapter.Record{found.Record}
 	return nil
+}
+
+// lookUpRested looks up a key on which a write rests, until a deadline: where what was found may be behind what
+// this node itself has written, at all hosts.
+func (ns *Namespace) lookUpRested(ctx context.Context, over time.Duration, in placement.Shard, key []byte) (lookedUp, error) {
+	recalled := ns.core.Recall(key, ns.steady())
+	all := recalled.Rests() && recalled.Own == nil
+	found, err := ns.lookUpUntil(ctx, over, in, key, all)
+	if err == nil && !all && recalled.Rests() && !recalled.Tells(&found, false) {
+		all = true
+		found, err = ns.lookUpUntil(ctx, over, in, key, true)
+	}
+	if err == nil && recalled.Rests() && !recalled.Tells(&found, all) {
+		found.Behind()
+	}
+	return found, err
 }
 
 // heldInstead is the version for which a condition does not hold.

@@ -138,7 +138,7 @@ func (im *shardImport) lookBehind(ctx context.Context, i *imported) {
 	case found.Record != nil && i.before(found.Record):
 		i.done = true
 	case !found.Sure:
-		i.err = fmt.Errorf("%w: go on with the import in %s", unsure(&found), node.AbsentFor)
+		i.err = fmt.Errorf("%w: go on with the import in %s", found.Unsure(), node.AbsentFor)
 	case found.Record != nil && !found.Record.Deleted: // the entry that is later is gone since
 		i.record, i.stale, i.searched, i.stage = nil, false, false, entryDue
 	default:

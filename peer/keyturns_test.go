@@ -80,7 +80,7 @@ func TestRoutedConditionBesideAPut(t *testing.T) {
 			ns := c.spaces[others[0]]
 			held, err := ns.Put(t.Context(), []byte("key"), []byte("first"), Acks(AckAll))
 			c.must(err)
-			o := ns.core.Offer(conditions("key", held)[name], false, route.All)
+			o := ns.core.Offer(conditions("key", held)[name], false, route.All, ns.steady)
 			then := func() {
 				_, err := ns.Put(t.Context(), []byte("key"), []byte("beside"), Acks(AckAll))
 				c.must(err)
@@ -91,7 +91,7 @@ func TestRoutedConditionBesideAPut(t *testing.T) {
 					found, err := ns.lookUp(t.Context(), []byte("key"), false)
 					then()
 					then = func() {}
-					o.LookedUp(found.Record, found.Sure, err)
+					o.LookedUp(found, err)
 				case node.OfferHand:
 					written, err := ns.handOffered(t.Context(), o)
 					o.Handed(written, err, false)

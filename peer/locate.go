@@ -30,13 +30,19 @@ func ParseAck(s string) (Ack, error) {
 }
 
 // Acks has a write to a namespace that is cut into shards acknowledged once so many hosts
-// hold it; without it, one. When its time is over first, the error is ErrUnconfirmed, and
+// hold it; without it, one, or of a write on a condition a majority: of two such writes on one version at one moment, at two nodes,
+// not both are acknowledged then. When its time is over first, the error is ErrUnconfirmed, and
 // says which hosts hold it, and the version is beside it: what is written there stays. In a namespace without shards it
 // is ErrInvalid: WaitFor waits for members there.
 func Acks(a Ack) PutOption { return func(d *node.Draft) { d.Ack = int(a) } }
 
 // ack is what a draft asks for.
-func ack(d *node.Draft) route.Ack { return route.Ack(d.Ack) }
+func ack(d *node.Draft) route.Ack {
+	if d.Ack == 0 && d.If != nil {
+		return route.Majority
+	}
+	return route.Ack(d.Ack)
+}
 
 // unsharded says what is wrong with a draft for a namespace without shards, or for a batch.
 func unsharded(d *node.Draft) error {

@@ -33,6 +33,14 @@ func (n *Node) deadline(ctx context.Context) time.Duration {
 	return over
 }
 
+// steady is a clock that never runs fast.
+func (ns *Namespace) steady() time.Duration {
+	if ns.follows != nil {
+		return ns.follows.steady()
+	}
+	return ns.node.elapsed()
+}
+
 // lookedUp is what a look-up has found of a key.
 type lookedUp = node.LookedUp
 
@@ -52,15 +60,32 @@ func (ns *Namespace) lookUp(ctx context.Context, key []byte, all bool) (found lo
 	return found, err
 }
 
+// ownPatience is for how long a read waits for the hosts that may have this node's own write.
+const ownPatience = 2 * time.Second
+
 // readKey is lookUp for a read on which nothing is written: where the placement has a locator, a
-// key that is nowhere by it takes no request. Where a host gives what is earlier than this node's own write of a
-// moment ago, of which it may not have heard yet, all are asked.
+// key that is nowhere by it takes no request. Where a host gives what may be behind this node's own write, of which it
+// may not have heard yet, all are asked; what does not tell of the write then is not sure.
 func (ns *Namespace) readKey(ctx context.Context, key []byte, all bool) (found lookedUp, err error) {
+	recalled := ns.core.Recall(key, ns.steady()) // before: what is written meanwhile is not awaited
 	found, err = ns.readPlaced(ctx, key, all)
-	if own, _ := ns.wroteLately(key); own != nil && !all && err == nil && found.Sure && !follows(found.Record, own) && !later(found.Record, own) {
-		return ns.lookUp(ctx, key, true)
+	if err != nil || !found.Sure || !recalled.Reads() || recalled.Tells(&found, all) {
+		return found, err
 	}
-	return found, err
+	if !all {
+		asking, end := context.WithTimeout(ctx, ownPatience)
+		again, failed := ns.lookUp(asking, key, true)
+		end()
+		if failed == nil {
+			found = again
+		} else if ctx.Err() != nil {
+			return found, context.Cause(ctx)
+		}
+	}
+	if found.Sure && !recalled.Tells(&found, true) {
+		found.Behind()
+	}
+	return found, nil
 }
 
 func (ns *Namespace) readPlaced(ctx context.Context, key []byte, all bool) (found lookedUp, err error) {
@@ -126,19 +151,11 @@ func (ns *Namespace) getRouted(ctx context.Context, key []byte) (dbadapter.Recor
 	case found.Record != nil && found.Sure:
 		return *found.Record, ns.core.Absent(found.Record)
 	case found.Record != nil:
-		return *found.Record, unsure(&found)
+		return *found.Record, found.Unsure()
 	case !found.Sure:
-		return dbadapter.Record{}, unsure(&found)
+		return dbadapter.Record{}, found.Unsure()
 	}
 	return dbadapter.Record{}, ErrNotFound
-}
-
-// unsure is ErrUnsure with what a look-up says of why.
-func unsure(found *lookedUp) error {
-	if found.Doubt == "" {
-		return ErrUnsure
-	}
-	return fmt.Errorf("%w: %s", ErrUnsure, found.Doubt)
 }
 
 func (ns *Namespace) lookUpOnce(ctx context.Context, over time.Duration, in placement.Shard, key []byte, all bool, gone []node.ID) (f lookedUp, why map[ID]error, err error) {

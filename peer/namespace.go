@@ -55,7 +55,6 @@ type Namespace struct {
 	// equalizing are the syncs of the list of members that reads and writes wait for, by peer.
 	equalizing singleflight.Group
 	turns      keyTurns
-	written    ownWrites
 }
 
 // openNamespace opens a namespace's records and brings its sketch up to date.
@@ -87,6 +86,15 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 		return nil, errors.Join(err, ns.close())
 	}
 	return ns, nil
+}
+
+// openAgain opens a namespace that was open before.
+func (n *Node) openAgain(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
+	ns, err := n.openNamespace(ctx, secret, s)
+	if err == nil {
+		ns.core.Restarted(ns.steady())
+	}
+	return ns, err
 }
 
 // saveTo makes a namespace's state durable in its folder, if the node has one.

@@ -324,7 +324,7 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 				return err
 			}
 		}
-		ns, err := n.openNamespace(ctx, secret, s)
+		ns, err := n.openAgain(ctx, secret, s)
 		if errors.Is(err, ErrCorrupt) && !cfg.restoring {
 			n.shelve(id, secret, s, err)
 			continue

@@ -30,17 +30,13 @@ func (ns *Namespace) offer(ctx context.Context, d node.Draft, deletes bool, ack 
 		return ns.offerWritten(ctx, d, deletes, ack)
 	}
 	over := ns.node.deadline(ctx)
-	d, doubted := ns.seeing(d)
-	o := ns.core.Offer(d, deletes, ack)
-	if doubted {
-		o.Doubt()
-	}
+	o := ns.core.Offer(d, deletes, ack, ns.steady)
 	for {
 		switch o.Next() {
 		case node.OfferLookUp:
-			found, err := ns.lookUpRested(ctx, ns.node.deadline(ctx), o.Remote().Shard(), d.Record.Key)
+			found, err := ns.lookUpUntil(ctx, ns.node.deadline(ctx), o.Remote().Shard(), d.Record.Key, o.All())
 			ns.node.metrics.lookedUp(&found, err)
-			o.LookedUp(found.Record, found.Sure, err)
+			o.LookedUp(found, err)
 		case node.OfferCommit:
 			o.Committed(ns.commitOffered(ctx, o))
 		case node.OfferHand:
@@ -53,9 +49,6 @@ func (ns *Namespace) offer(ctx context.Context, d node.Draft, deletes bool, ack 
 			written, err := o.Result()
 			if o.Taken() || err == nil {
 				ns.wrote(d.Record.Key)
-				if r := o.Elsewhere(); r != nil {
-					ns.written.note(r, ns.node.elapsed())
-				}
 			}
 			if err != nil {
 				err = ns.unacknowledged(ctx, &written, o.Taken(), err)
@@ -185,6 +178,9 @@ func (ns *Namespace) hand(ctx context.Context, remote *node.Remote, record *dbad
 		case route.Ask:
 			ns.request(func() {
 				outcome, sent, err := ns.offerTo(over, remote, ID(step.Peer), record)
+				if outcome.Held {
+					ns.core.HeldBy(record, step.Peer)
+				}
 				note := func() {
 					if err != nil {
 						put.Failed(step.Peer, err, sent, n.elapsed())

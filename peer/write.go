@@ -38,7 +38,8 @@ func (ns *Namespace) Put(ctx context.Context, key, value []byte, options ...PutO
 // PutIf writes a record if the one held has exactly the given version; the zero
 // version stands for a key that holds nothing, not even a tombstone or an expired
 // record: both have versions, with which Get answers. Otherwise PutIf fails with
-// ErrConflict.
+// ErrConflict. In a namespace that is cut into shards a majority of the hosts holds it then, unless Acks
+// says otherwise, and the error is ErrUnsure where it is not sure what the key holds.
 func (ns *Namespace) PutIf(ctx context.Context, key, value []byte, held dbadapter.Version, options ...PutOption) (dbadapter.Version, error) {
 	return ns.writeOne(ctx, "put", draft(key, value, &held, options))
 }
@@ -130,7 +131,9 @@ func (b *Batch) DeleteIf(key []byte, held dbadapter.Version) { b.add(key, nil, t
 // fails, nothing is written; a BatchError says which write it was. What peers send meanwhile
 // is committed before the batch, which then wins, or after it. The keys of a batch are of one
 // shard, which this node holds (ErrInvalid, ErrNotFound); where it is not sure of what it holds, it looks
-// the keys of conditions up at the other hosts, as PutIf does (ErrUnsure).
+// the keys of conditions up at the other hosts, as PutIf does (ErrUnsure). A batch is committed at this host alone, and
+// goes to the others behind that: where another one takes a write on the same version meanwhile, one of the two becomes a
+// conflict.
 func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	var b Batch
 	if err := fn(&b); err != nil {

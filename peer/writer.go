@@ -119,7 +119,7 @@ func (ns *Namespace) shardFor(ctx context.Context, key []byte) (*shard, error) {
 	case err != nil:
 		return nil, err
 	case found.Record == nil && !found.Sure:
-		return nil, unsure(&found)
+		return nil, found.Unsure()
 	case ns.core.Rule().Directory(found.Shard):
 		return nil, ErrNotFound
 	}

@@ -116,6 +116,14 @@ func (f *LookedUp) Add(o *LookedUp) {
 // doubt notes why it is not sure.
 func (f *LookedUp) doubt(why string) { f.Sure, f.Doubt = false, why }
 
+// Unsure is ErrUnsure with what the look-up says of why.
+func (f *LookedUp) Unsure() error {
+	if f.Doubt == "" {
+		return ErrUnsure
+	}
+	return fmt.Errorf("%w: %s", ErrUnsure, f.Doubt)
+}
+
 // undecided says why another first write of a key may win.
 func (w *ByWriter) undecided(key []byte) string {
 	if why := w.do.Locator().Doubt(w.ns.Home(key), w.do.Now()); why != "" {

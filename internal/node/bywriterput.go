@@ -51,13 +51,17 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		if _, err := entries.Enough(ack); err != nil {
 			return o.unmade(err)
 		}
+		recalled := ns.Recall(key, w.do.Steady())
+		if recalled.Own != nil {
+			others = append(others, recalled.Own)
+		}
 		shard, seen, err := w.writtenIn(ctx, key, d.If != nil, own, o.named)
 		if err != nil {
 			return o.unmade(err)
 		}
 		remote := ns.RemoteIn(key, shard)
 		if conditional {
-			held, err := w.mayOffer(ctx, remote, d, deletes, seen, others)
+			held, err := w.mayOffer(ctx, remote, d, deletes, seen, others, recalled)
 			if err != nil {
 				return o.unmade(err)
 			}
@@ -72,6 +76,12 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		if err != nil {
 			return o.unmade(err)
 		}
+		if remote.Here() == nil && ns.Note(remote, record, recalled.Own, w.do.Steady()) != nil { // another call has written the key meanwhile
+			if tries == OfferTries {
+				return o.unmade(errWrittenBeside)
+			}
+			continue
+		}
 		if o.Version = record.Version; made != nil {
 			made(o.Version)
 		}
@@ -80,13 +90,17 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		} else {
 			err = w.handRecord(ctx, &o, record, shard, entry, ack)
 		}
-		switch {
-		case err == nil:
+		if err == nil {
 			if !record.Deleted {
 				home, index := ns.ToldAs(key)
 				w.do.Locator().Wrote(home, index, shard, w.do.Now())
 			}
 			return o, nil
+		}
+		if !o.Taken {
+			ns.writes.withdraw(record, remote.hosts, w.do.Steady())
+		}
+		switch {
 		case ctx.Err() != nil || tries >= OfferTries:
 		case errors.Is(err, route.ErrOvertaken) && !(o.Taken && conditional), !o.Taken && w.heeds(ctx, &o, err):
 			if others = append(others, o.Others...); d.If == nil {
@@ -181,9 +195,19 @@ func (o WriterOffer) unmade(err error) (WriterOffer, error) {
 // mayOffer says what a key holds that a write rests on, and in which shard: the record can be replaced
 // there alone. entry is that of the directory, if there is one, which names remote; told is what hosts
 // hold that have refused an earlier try. A deletion may rest on the entry alone: its record is there, or
-// was about to be written, and the tombstone supersedes both.
-func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, deletes bool, entry, told []*dbadapter.Record) (LookedUp, error) {
-	found, err := w.LookUp(ctx, d.Record.Key, false)
+// was about to be written, and the tombstone supersedes both. Where one host has given what may be behind what this
+// node itself has written, all are asked.
+func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, deletes bool, entry, told []*dbadapter.Record, recalled Recalled) (LookedUp, error) {
+	all := recalled.Rests() && recalled.Own == nil
+	found, err := w.LookUp(ctx, d.Record.Key, all)
+	if err == nil && d.If != nil && recalled.Rests() && !recalled.Tells(&found, all) {
+		if !all {
+			found, err = w.LookUp(ctx, d.Record.Key, true)
+		}
+		if err == nil && !recalled.Tells(&found, true) {
+			found.Behind()
+		}
+	}
 	switch {
 	case err != nil:
 		return found, err
@@ -194,7 +218,7 @@ func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, delete
 	case len(entry) > 0 && there(entry[0]) && (!found.Sure && dangles(entry[0], found.Record) || cutShort(entry[0], found.Record)):
 		found.Record, found.Shard = entry[0], remote.Shard()
 	}
-	return found, remote.Holds(d, deletes, found.Record, found.Sure)
+	return found, remote.Holds(d, deletes, &found)
 }
 
 // ComingFor is for how long a condition is not decided by an entry that is later than the record: that

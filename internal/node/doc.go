@@ -60,6 +60,7 @@
 //	                   askers.go, errand.go     which wait for a commit; how a wait goes
 //	a shard's records  routed.go, remote.go     as they are given and taken for other members; as they are asked for
 //	                   offer.go                 a write of one record, until as many hosts hold it as are to
+//	                   ownwrites.go             what this node remembers of its own writes
 //	                   remotebulk.go            imports, many records at a time
 //	                   scan.go                  pages of the records of a shard
 //	                   changes.go               pages of a watch of a shard

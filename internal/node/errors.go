@@ -31,6 +31,9 @@ var (
 	ErrFutureVersion = hlc.ErrOutOfBounds
 )
 
+// errWrittenBeside: a write was made anew as often as it may, since another call of this node had written the key.
+var errWrittenBeside = fmt.Errorf("%w: other writes of the key are under way at this node", reconcile.ErrBusy)
+
 // ConflictError is ErrConflict of a write that has found another version than that of its condition.
 type ConflictError struct {
 	// Held is that version; zero: the key holds nothing.

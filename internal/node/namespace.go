@@ -64,6 +64,7 @@ type Namespace struct {
 	heldBy    atomic.Pointer[map[ID]shardsHeld]
 	audiences atomic.Uint64 // see Audiences
 	byWriter  atomic.Pointer[ByWriter]
+	writes    ownWrites
 
 	alike   alike
 	twins   twins

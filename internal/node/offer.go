@@ -35,8 +35,8 @@ type Offering struct {
 	ns      *Namespace
 	draft   Draft
 	deletes bool // a record must be there
-	doubted bool // see Doubt
 	ack     route.Ack
+	steady  func() time.Duration
 
 	next   OfferDo // 0: another try begins
 	tries  int
@@ -51,8 +51,9 @@ type Offering struct {
 	set     *Set
 	attempt *Attempt
 	version dbadapter.Version // of the record that was made last
-	// away is the record that was made last, if it is not held here.
-	away *dbadapter.Record
+	// recalled is what this node remembers to have written to the key; all: the key is looked up at all hosts.
+	recalled Recalled
+	all      bool
 	// taken: a host holds a record of this write, or may. From then on a condition is not
 	// looked at anew: the record that is found would be the write's own.
 	taken   bool
@@ -72,14 +73,10 @@ const (
 	OfferOver
 )
 
-// Offer begins a write. deletes: a record must be there.
-func (ns *Namespace) Offer(d Draft, deletes bool, ack route.Ack) *Offering {
-	return &Offering{ns: ns, draft: d, deletes: deletes, ack: ack}
+// Offer begins a write. deletes: a record must be there. steady is a clock that never runs fast.
+func (ns *Namespace) Offer(d Draft, deletes bool, ack route.Ack, steady func() time.Duration) *Offering {
+	return &Offering{ns: ns, draft: d, deletes: deletes, ack: ack, steady: steady}
 }
-
-// Doubt has a condition looked up also where this node is a host that is sure of what it holds: it has lately
-// written to other hosts, and may have become one since.
-func (o *Offering) Doubt() { o.doubted = true }
 
 // Next is what to do now.
 func (o *Offering) Next() OfferDo {
@@ -112,9 +109,14 @@ func (o *Offering) try() {
 	if o.set != nil {
 		o.here, o.settled, sure = o.ns.node.ID, o.set.Settled(), o.set.Current()
 	}
-	if o.conditional() && (!sure || o.doubted) {
+	o.recalled, o.all = o.ns.Recall(o.draft.Record.Key, o.steady()), false
+	if o.conditional() && (!sure || o.recalled.Rests()) { // it may have become a host since it wrote to others
+		o.all = o.recalled.Rests() && o.recalled.Own == nil
 		o.next = OfferLookUp
 		return
+	}
+	if own := o.recalled.Own; own != nil {
+		o.draft.Seen = append(slices.Clone(o.draft.Seen), own)
 	}
 	o.make()
 }
@@ -138,16 +140,28 @@ func (r *Remote) Enough(ack route.Ack) (need int, err error) {
 // conditional: the write rests on what the key holds.
 func (o *Offering) conditional() bool { return o.deletes || o.draft.If != nil }
 
-// LookedUp tells what a look-up of the key has found, and whether a host was sure of that.
-func (o *Offering) LookedUp(found *dbadapter.Record, sure bool, err error) {
+// All: the key is to be looked up at all hosts.
+func (o *Offering) All() bool { return o.all }
+
+// LookedUp tells what a look-up of the key has found. Where one host has given what may be behind what this
+// node itself has written, all are asked next.
+func (o *Offering) LookedUp(found LookedUp, err error) {
+	if err == nil && o.recalled.Rests() && !o.recalled.Tells(&found, o.all) {
+		if !o.all {
+			o.all = true
+			return
+		}
+		found.Behind()
+		err = found.Unsure()
+	}
 	if err == nil {
-		err = o.remote.Holds(o.draft, o.deletes, found, sure)
+		err = o.remote.Holds(o.draft, o.deletes, &found)
 	}
 	if err != nil {
 		o.end(route.Written{}, err)
 		return
 	}
-	o.draft.Seen = []*dbadapter.Record{found}
+	o.draft.Seen = []*dbadapter.Record{found.Record}
 	o.make()
 }
 
@@ -202,8 +216,13 @@ func (o *Offering) unmade(err error) {
 // brings it to the others.
 func (o *Offering) hand() {
 	o.version = o.record.Version
-	if o.here == "" {
-		o.away = o.record
+	if o.here == "" && o.ns.Note(o.remote, o.record, o.recalled.Own, o.steady()) != nil { // another call has written the key meanwhile
+		if o.tries == OfferTries {
+			o.end(route.Written{}, errWrittenBeside)
+			return
+		}
+		o.record, o.next = nil, 0
+		return
 	}
 	if o.here == "" || o.need > 1 {
 		o.next = OfferHand
@@ -237,6 +256,9 @@ func (o *Offering) Put(deadline, now time.Duration) (*route.Put, error) {
 // waits no longer.
 func (o *Offering) Handed(w route.Written, err error, last bool) {
 	o.taken = o.taken || w.Taken()
+	if o.here == "" && !w.Taken() {
+		o.ns.writes.withdraw(o.record, o.remote.hosts, o.steady())
+	}
 	switch {
 	case err == nil || last || o.tries >= OfferTries:
 		o.end(w, err)
@@ -284,9 +306,6 @@ func (o *Offering) Result() (route.Written, error) { return o.written, o.err }
 
 // Version is that of the record which was made last; the zero value: none was.
 func (o *Offering) Version() dbadapter.Version { return o.version }
-
-// Elsewhere is the record that was made last, if it was handed to hosts without being held here, or nil.
-func (o *Offering) Elsewhere() *dbadapter.Record { return o.away }
 
 // Taken reports whether a host holds a record of this write, or may: no error may then say
 // that nothing is written.

@@ -31,7 +31,7 @@ func offers(t *testing.T, o *Offering, found *dbadapter.Record, heard bool, hand
 		steps = append(steps, do)
 		switch do {
 		case OfferLookUp:
-			o.LookedUp(found, found != nil, nil)
+			o.LookedUp(LookedUp{Found: route.Found{Record: found, Sure: found != nil}}, nil)
 		case OfferCommit:
 			_, err := commit(o.Attempt(), nil)
 			o.Committed(err)
@@ -76,20 +76,21 @@ func TestOffers(t *testing.T) {
 		err   error
 		taken bool
 	}{
-		{"elsewhere", ns.Offer(write(there), false, 1), nil, false, []func() (route.Written, error){answers(nil, true)}, []OfferDo{OfferHand, OfferOver}, nil, true},
-		{"here, by one", ns.Offer(write(here), false, 1), nil, false, nil, []OfferDo{OfferCommit, OfferOver}, nil, true},
-		{"here, by all", ns.Offer(write(here), false, route.All), nil, false, []func() (route.Written, error){answers(nil, true)}, []OfferDo{OfferCommit, OfferHand, OfferOver}, nil, true},
-		{"too many", ns.Offer(write(there), false, 3), nil, false, nil, []OfferDo{OfferOver}, ErrInvalid, false},
-		{"overtaken once", ns.Offer(write(there), false, 1), nil, false, []func() (route.Written, error){over, answers(nil, true)}, []OfferDo{OfferHand, OfferHand, OfferOver}, nil, true},
-		{"overtaken for ever", ns.Offer(write(there), false, 1), nil, false, []func() (route.Written, error){over}, append(slices.Repeat([]OfferDo{OfferHand}, OfferTries), OfferOver), route.ErrOvertaken, false},
-		{"heard of another list", ns.Offer(write(there), false, 1), nil, true, []func() (route.Written, error){answers(route.ErrRefused, false), answers(nil, true)}, []OfferDo{OfferHand, OfferHeed, OfferHand, OfferOver}, nil, true},
-		{"heard, and refused again", ns.Offer(write(there), false, 1), nil, true, []func() (route.Written, error){answers(route.ErrRefused, true)}, []OfferDo{OfferHand, OfferHeed, OfferHand, OfferHeed, OfferHand, OfferHeed, OfferHand, OfferOver}, route.ErrRefused, true},
-		{"nothing heard", ns.Offer(write(there), false, 1), nil, false, []func() (route.Written, error){answers(route.ErrUnwritten, false)}, []OfferDo{OfferHand, OfferHeed, OfferOver}, route.ErrUnwritten, false},
-		{"a deletion of what is there", ns.Offer(write(there), true, 1), other, false, []func() (route.Written, error){answers(nil, true)}, []OfferDo{OfferLookUp, OfferHand, OfferOver}, nil, true},
-		{"a deletion of what no host is sure of", ns.Offer(write(there), true, 1), nil, false, nil, []OfferDo{OfferLookUp, OfferOver}, ErrUnsure, false},
-		{"a deletion, overtaken, is looked up anew", ns.Offer(write(there), true, 1), other, false, []func() (route.Written, error){over, answers(nil, true)}, []OfferDo{OfferLookUp, OfferHand, OfferLookUp, OfferHand, OfferOver}, nil, true},
-		{"a deletion that a host may have taken is not", ns.Offer(write(there), true, 1), other, false, []func() (route.Written, error){answers(route.ErrOvertaken, true, other)}, []OfferDo{OfferLookUp, OfferHand, OfferOver}, route.ErrOvertaken, true},
+		{"elsewhere", ns.Offer(write(there), false, 1, still), nil, false, []func() (route.Written, error){answers(nil, true)}, []OfferDo{OfferHand, OfferOver}, nil, true},
+		{"here, by one", ns.Offer(write(here), false, 1, still), nil, false, nil, []OfferDo{OfferCommit, OfferOver}, nil, true},
+		{"here, by all", ns.Offer(write(here), false, route.All, still), nil, false, []func() (route.Written, error){answers(nil, true)}, []OfferDo{OfferCommit, OfferHand, OfferOver}, nil, true},
+		{"too many", ns.Offer(write(there), false, 3, still), nil, false, nil, []OfferDo{OfferOver}, ErrInvalid, false},
+		{"overtaken once", ns.Offer(write(there), false, 1, still), nil, false, []func() (route.Written, error){over, answers(nil, true)}, []OfferDo{OfferHand, OfferHand, OfferOver}, nil, true},
+		{"overtaken for ever", ns.Offer(write(there), false, 1, still), nil, false, []func() (route.Written, error){over}, append(slices.Repeat([]OfferDo{OfferHand}, OfferTries), OfferOver), route.ErrOvertaken, false},
+		{"heard of another list", ns.Offer(write(there), false, 1, still), nil, true, []func() (route.Written, error){answers(route.ErrRefused, false), answers(nil, true)}, []OfferDo{OfferHand, OfferHeed, OfferHand, OfferOver}, nil, true},
+		{"heard, and refused again", ns.Offer(write(there), false, 1, still), nil, true, []func() (route.Written, error){answers(route.ErrRefused, true)}, []OfferDo{OfferHand, OfferHeed, OfferHand, OfferHeed, OfferHand, OfferHeed, OfferHand, OfferOver}, route.ErrRefused, true},
+		{"nothing heard", ns.Offer(write(there), false, 1, still), nil, false, []func() (route.Written, error){answers(route.ErrUnwritten, false)}, []OfferDo{OfferHand, OfferHeed, OfferOver}, route.ErrUnwritten, false},
+		{"a deletion of what is there", ns.Offer(write(there), true, 1, still), other, false, []func() (route.Written, error){answers(nil, true)}, []OfferDo{OfferLookUp, OfferHand, OfferOver}, nil, true},
+		{"a deletion of what no host is sure of", ns.Offer(write(there), true, 1, still), nil, false, nil, []OfferDo{OfferLookUp, OfferOver}, ErrUnsure, false},
+		{"a deletion, overtaken, is looked up anew", ns.Offer(write(there), true, 1, still), other, false, []func() (route.Written, error){over, answers(nil, true)}, []OfferDo{OfferLookUp, OfferHand, OfferLookUp, OfferHand, OfferOver}, nil, true},
+		{"a deletion that a host may have taken is not", ns.Offer(write(there), true, 1, still), other, false, []func() (route.Written, error){answers(route.ErrOvertaken, true, other)}, []OfferDo{OfferLookUp, OfferHand, OfferOver}, route.ErrOvertaken, true},
 	} {
+		ns.writes = ownWrites{} // what a case has written, its hosts do not say
 		got := offers(t, c.o, c.found, c.heard, c.hand...)
 		_, err := c.o.Result()
 		if !slices.Equal(got, c.want) || !errors.Is(err, c.err) || c.o.Taken() != c.taken {
@@ -107,7 +108,7 @@ func TestOffersMadeAnew(t *testing.T) {
 	d := Draft{Record: dbadapter.Record{Key: key, Value: []byte("v")}}
 	other := must(must(w.all[1].ns.Remote(key)).Make(d))
 	var made []dbadapter.Record
-	o := ns.Offer(d, false, 1)
+	o := ns.Offer(d, false, 1, still)
 	each := func(next func() (route.Written, error)) func() (route.Written, error) {
 		return func() (route.Written, error) { made = append(made, *o.Record()); return next() }
 	}
@@ -123,7 +124,7 @@ func TestOffersAfterANewLayout(t *testing.T) {
 	w := newMovers(t, 3, 4)
 	w.settle()
 	m := w.all[0]
-	o := m.ns.Offer(Draft{Record: dbadapter.Record{Key: w.keyAt(0, true), Value: []byte("v")}}, false, route.All)
+	o := m.ns.Offer(Draft{Record: dbadapter.Record{Key: w.keyAt(0, true), Value: []byte("v")}}, false, route.All, still)
 	moves := func() (route.Written, error) {
 		next := must(placement.Plan(m.ns.rule, []placement.Host{{ID: w.all[1].ID, Weight: 1}}))
 		m.ns.placed.Store(&placed{stated: m.ns.placed.Load().stated, layout: next, last: next})

@@ -314,19 +314,19 @@ func (r *Remote) Make(d Draft) (*dbadapter.Record, error) {
 }
 
 // Holds says whether a draft may follow what the key was found to hold: ErrConflict,
-// ErrNotFound, ErrDeleted or ErrExpired; and ErrUnsure, where no host was sure of that and it
-// is none, or nothing. deletes: it is to delete a record that is there.
-func (r *Remote) Holds(d Draft, deletes bool, held *dbadapter.Record, sure bool) error {
-	var err error
-	if deletes {
-		_, err = r.view.mayDelete(held)
-	} else {
-		err = meets(d.If, held)
+// ErrNotFound, ErrDeleted or ErrExpired; and ErrUnsure, where that is not sure, of a draft on a condition, and
+// of a deletion where it is none, or nothing. deletes: it is to delete a record that is there.
+func (r *Remote) Holds(d Draft, deletes bool, found *LookedUp) error {
+	if d.If != nil && !found.Sure {
+		return found.Unsure()
 	}
-	if !sure && (err != nil || held == nil) {
-		return ErrUnsure
+	if !deletes {
+		return meets(d.If, found.Record)
 	}
-	return err
+	if _, err := r.view.mayDelete(found.Record); err == nil || found.Sure {
+		return err
+	}
+	return found.Unsure()
 }
 
 // declinedFor is the error that a reason stands for.

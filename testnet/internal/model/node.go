@@ -156,7 +156,10 @@ func (p *process) load() error {
 	if err != nil {
 		return err
 	}
-	return p.open(s)
+	if err = p.open(s); err == nil {
+		p.ns.Restarted(p.node.world.Now())
+	}
+	return err
 }
 
 // Crash ends the process and the machine at once: the disk keeps, loses or tears

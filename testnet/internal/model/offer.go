@@ -44,7 +44,7 @@ func (n *Node) Offer(o Offer) {
 			return
 		}
 		draft := node.Draft{Record: dbadapter.Record{Key: []byte(o.Key), Value: o.Value, Deleted: o.Deletes}}
-		w := &offer{Offer: o, process: p, decides: p.ns.Offer(draft, o.Deletes, o.Ack)}
+		w := &offer{Offer: o, process: p, decides: p.ns.Offer(draft, o.Deletes, o.Ack, p.node.world.Now)}
 		p.flush()
 		w.run()
 	})
@@ -69,7 +69,9 @@ func (w *offer) run() {
 	written, err := o.Result()
 	switch do {
 	case node.OfferLookUp:
-		p.lookUp([]byte(w.Key), func(f *Found) { w.then(func() { o.LookedUp(f.Record, f.Sure, f.Err) }) })
+		p.lookUpIn(o.Remote().Shard(), []byte(w.Key), o.All(), func(f *Found) {
+			w.then(func() { o.LookedUp(node.LookedUp{Found: f.found}, f.Err) })
+		})
 	case node.OfferCommit:
 		w.commit()
 	case node.OfferHand:
@@ -168,6 +170,9 @@ func (p *process) hand(remote *node.Remote, record *dbadapter.Record, put *route
 			var o route.Outcome
 			if err == nil {
 				o, err = remote.Hold(peer, ask, m)
+			}
+			if o.Held {
+				p.ns.HeldBy(record, peer)
 			}
 			if err != nil {
 				put.Failed(peer, err, sent, n.world.Now())
