@@ -38,6 +38,8 @@ var (
 	ErrInvalid = node.ErrInvalid
 	// ErrExists: a namespace of that name is there already.
 	ErrExists = errors.New("it exists already")
+	// ErrNotHandedOver: this node holds shards of which it alone may hold something.
+	ErrNotHandedOver = node.ErrNotHandedOver
 	// ErrDenied: the other side, or this one, is not a member with the role
 	// that this takes. A stranger cannot tell "no such namespace" from "not a
 	// member".

@@ -140,15 +140,23 @@ func (n *Node) Namespaces() []*Namespace {
 	return out
 }
 
+// DropOptions say how a namespace is dropped.
+type DropOptions struct {
+	// Force drops shards, too, that this node has not handed over: what it alone holds is lost.
+	Force bool
+}
+
 // DropNamespace deletes a namespace from this node: its records, its secret
 // and its member list. The other members keep theirs. Calls and scans that run
 // in it end with ErrClosed; it does not wait for them. A drop that was cut short
-// is finished when the node is opened next.
-func (n *Node) DropNamespace(ctx context.Context, name string) error {
+// is finished when the node is opened next. ErrNotHandedOver: there are other members, and
+// this node may alone hold something of a shard; it is no host any more, and hands its shards
+// over, once it has the role read.
+func (n *Node) DropNamespace(ctx context.Context, name string, o DropOptions) error {
 	if !n.gate.enter() {
 		return fmt.Errorf("drop namespace %s: %w", name, ErrClosed)
 	}
-	ns, err := n.drop(ctx, name)
+	ns, err := n.drop(ctx, name, o)
 	if ns == nil {
 		n.gate.leave()
 		return err
@@ -165,7 +173,7 @@ func (n *Node) DropNamespace(ctx context.Context, name string) error {
 }
 
 // drop returns the namespace once it is closed, even if it is still there.
-func (n *Node) drop(ctx context.Context, name string) (*Namespace, error) {
+func (n *Node) drop(ctx context.Context, name string, o DropOptions) (*Namespace, error) {
 	n.changing.Lock()
 	defer n.changing.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -181,7 +189,7 @@ func (n *Node) drop(ctx context.Context, name string) (*Namespace, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := ns.abandon(); err != nil {
+	if err := ns.abandon(o); err != nil {
 		return nil, fmt.Errorf("drop namespace %s: %w", name, err)
 	}
 	n.mu.Lock()
@@ -199,8 +207,13 @@ func (n *Node) drop(ctx context.Context, name string) (*Namespace, error) {
 
 // abandon makes a drop begin: the folder is marked, and no call may change it,
 // or enter the namespace, from here on.
-func (ns *Namespace) abandon() error {
+func (ns *Namespace) abandon(o DropOptions) error {
 	err := ns.core.Abandon(func() error {
+		if !o.Force {
+			if err := ns.core.HandedOver(); err != nil {
+				return err
+			}
+		}
 		if ns.node.dir == "" {
 			return nil
 		}

@@ -114,7 +114,7 @@ func TestFilesOfShards(t *testing.T) {
 	parts := c.spaces[0].parts()
 	some := c.spaces[0].shards()[:7] // as if the store of the last one could not be opened
 	c.spaces[0].held.Store(&some)
-	if err := c.nodes[0].DropNamespace(t.Context(), "notes"); err != nil {
+	if err := c.nodes[0].DropNamespace(t.Context(), "notes", DropOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(namespaceDir(config.Dir, id)); !errors.Is(err, fs.ErrNotExist) {
@@ -247,5 +247,42 @@ func TestBatchIsOfOneShard(t *testing.T) {
 		if err := put(of...); !errors.Is(err, ErrNotFound) {
 			t.Errorf("of shard %d, which the node does not hold: %v", number, err)
 		}
+	}
+}
+
+// A namespace is not dropped while the node holds shards that it has not handed over, unless
+// that is forced; a node that may write no more hands them over, and is dropped without a loss.
+func TestDropOfAHost(t *testing.T) {
+	c := newShardCluster(t, 0, Config{})
+	c.replicas = 1
+	c.join()
+	c.join()
+	c.roundsUntil("the other one holds shards", func() bool { return len(c.numbers(1)) > 0 })
+	c.settle(0, 1)
+	mine := c.numbers(1)
+	for _, number := range mine {
+		c.put(1, number, fmt.Sprint("only of ", number))
+	}
+	if err := c.nodes[1].DropNamespace(t.Context(), "notes", DropOptions{}); !errors.Is(err, ErrNotHandedOver) || len(mine) == 0 {
+		t.Fatalf("a drop at a node that alone holds %v: %v", mine, err)
+	}
+	c.whole()                     // it is served on
+	c.now.Add(int64(time.Second)) // the role ends after the writes
+	if err := c.spaces[0].SetRole(t.Context(), c.nodes[1].ID(), RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	c.settle(0)
+	c.roundsUntil("it has handed its shards over", func() bool { return len(c.numbers(1)) == 0 })
+	if err := c.nodes[1].DropNamespace(t.Context(), "notes", DropOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if c.spaces = c.spaces[:1]; len(c.numbers(0)) != 8 {
+		t.Fatalf("the other one holds %v", c.numbers(0))
+	}
+	c.whole()
+	c.nodes = c.nodes[:1]
+	c.join()
+	if err := c.nodes[0].DropNamespace(t.Context(), "notes", DropOptions{Force: true}); err != nil {
+		t.Errorf("a drop that is forced: %v", err)
 	}
 }

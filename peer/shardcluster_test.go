@@ -89,6 +89,18 @@ func (c *shardCluster) round() {
 	}
 }
 
+// roundsUntil lets rounds pass until something is so.
+func (c *shardCluster) roundsUntil(what string, so func() bool) {
+	c.t.Helper()
+	for range 60 {
+		if so() {
+			return
+		}
+		c.round()
+	}
+	c.t.Fatalf("in 60 rounds not: %s", what)
+}
+
 // settle lets rounds pass until each shard is with its hosts, these nodes, and no other.
 func (c *shardCluster) settle(hosts ...int) {
 	c.t.Helper()

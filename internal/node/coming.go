@@ -54,12 +54,15 @@ func (ns *Namespace) Moves() (take []placement.Shard, leave []*Set) {
 		}
 	}
 	for _, set := range sets {
-		if set.tenure.mayEnd() && set.Kept() == 0 {
+		if set.leavable() {
 			leave = append(leave, set)
 		}
 	}
 	return take, leave
 }
+
+// leavable: the hosts hold all of the set, and nothing in it waits for a person.
+func (set *Set) leavable() bool { return set.tenure.mayEnd() && set.Kept() == 0 }
 
 // Lingering are the sets that this node could leave, but for what stands in their kept logs,
 // which are nowhere else: a person decides about each entry first.
@@ -70,6 +73,28 @@ func (ns *Namespace) Lingering() (sets []*Set) {
 		}
 	}
 	return sets
+}
+
+// ErrNotHandedOver: this node holds shards that its hosts may lack something of.
+var ErrNotHandedOver = errors.New("this node holds shards that it has not handed over")
+
+// HandedOver says whether this node could go without a loss: ErrNotHandedOver where there are
+// other members and a set that this node may not leave yet.
+func (ns *Namespace) HandedOver() error {
+	if ns.rule == nil || len(ns.Others()) == 0 {
+		return nil
+	}
+	held := map[placement.Shard]bool{}
+	for _, set := range ns.Sets() {
+		if !set.leavable() {
+			held[ns.rule.Place(set.shard)] = true
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d of %d; an admin who stays has others take them over: syncd member set %s %s --role read",
+		ErrNotHandedOver, len(held), ns.rule.Shards, ns.Members().Name(), ns.node.ID)
 }
 
 // TakeShard makes this node, a host of a shard by the list as it is now, one that holds it,

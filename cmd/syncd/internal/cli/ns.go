@@ -15,7 +15,7 @@ import (
 type nsCmd struct {
 	Create nsCreateCmd `cmd:"" help:"Make a namespace, with this node as its first admin."`
 	Ls     nsLsCmd     `cmd:"" help:"List the namespaces of this node."`
-	Rm     nsRmCmd     `cmd:"" help:"Delete a namespace from this node; the other members keep theirs."`
+	Rm     nsRmCmd     `cmd:"" help:"Delete a namespace from this node."`
 	Policy nsPolicyCmd `cmd:"" help:"Show what the members of a namespace agree on."`
 	Layout nsLayoutCmd `cmd:"" help:"Show which members hold each shard of a namespace."`
 }
@@ -121,19 +121,24 @@ func (a *app) printNamespaces(all []api.Namespace) error {
 }
 
 type nsRmCmd struct {
-	NS string `arg:"" name:"ns" help:"The namespace's name."`
+	NS    string `arg:"" name:"ns" help:"The namespace's name."`
+	Force bool   `help:"Also where this node holds shards that it has not handed over: what it alone holds is lost."`
 }
 
 func (nsRmCmd) Help() string {
-	return `Deletes the namespace's records, its secret and its list of members from this node, for good.
+	return `Deletes the namespace's records, its secret and its list of members from this node, for good. The other members keep what they hold.
 
-Example:
-    syncd ns rm notes`
+In a namespace of shards that may not be all: while there are other members the node first hands its shards over. An admin who stays gives it the role read, and the command is refused (exit 1) until status counts no shard as held. The node stays a member until member rm.
+
+Examples:
+    syncd ns rm notes
+    syncd --data-dir other member set packages 12D3KooW… --role read   # as an admin, elsewhere
+    syncd ns rm packages                                               # some sync intervals later`
 }
 
 // Run deletes the namespace.
 func (c nsRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	if err := daemon.DropNamespace(ctx, c.NS); err != nil {
+	if err := daemon.DropNamespace(ctx, c.NS, c.Force); err != nil {
 		return attempt(err, "remove namespace %q", c.NS)
 	}
 	if a.json() {

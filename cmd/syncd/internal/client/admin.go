@@ -37,9 +37,13 @@ func (c *Client) CreateNamespace(ctx context.Context, in api.NewNamespace) (api.
 	return out, err
 }
 
-// DropNamespace deletes a namespace from the node.
-func (c *Client) DropNamespace(ctx context.Context, ns string) error {
-	return c.call(ctx, http.MethodDelete, api.NamespacePath(ns), nil, nil, nil)
+// DropNamespace deletes a namespace from the node; force: also shards that it has not handed over.
+func (c *Client) DropNamespace(ctx context.Context, ns string, force bool) error {
+	q := url.Values{}
+	if force {
+		q.Set("force", "true")
+	}
+	return c.call(ctx, http.MethodDelete, api.NamespacePath(ns), q, nil, nil)
 }
 
 // Layout says which members hold each shard of a namespace.

@@ -20,6 +20,10 @@ type (
 	nsInput          struct {
 		NS string `path:"ns" doc:"the namespace's local name"`
 	}
+	dropInput struct {
+		NS    string `path:"ns" doc:"the namespace's local name"`
+		Force bool   `query:"force" doc:"delete shards, too, that this node has not handed over, and with them what it alone holds"`
+	}
 	output[B any]     struct{ Body B }
 	newNamespaceInput struct{ Body api.NewNamespace }
 	inviteInput       struct{ Body api.Invitation }
@@ -42,12 +46,13 @@ func (s *server) registerNamespaces() {
 	}, s.createNamespace)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "drop-namespace", Method: http.MethodDelete, Path: "/v1/ns/{ns}", DefaultStatus: http.StatusNoContent,
-		Summary: "Delete a namespace from this node; the other members keep theirs",
-	}, func(ctx context.Context, in *nsInput) (*struct{}, error) {
+		Summary:     "Delete a namespace from this node; the other members keep theirs",
+		Description: "In a namespace that is cut into shards the other members keep theirs, too, and may lack what is only in shards of this node. So while there are other members the answer is 409, not_handed_over, until this node has handed its shards over: give it the role read, and others take them over.",
+	}, func(ctx context.Context, in *dropInput) (*struct{}, error) {
 		if _, err := s.namespace(in.NS); errors.Is(err, problem.ErrNoNamespace) { // else it is served, or not
 			return nil, err
 		}
-		return nil, fail(s.Node.DropNamespace(ctx, in.NS))
+		return nil, fail(s.Node.DropNamespace(ctx, in.NS, peer.DropOptions{Force: in.Force}))
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "namespace-status", Method: http.MethodGet, Path: "/v1/ns/{ns}/status",
