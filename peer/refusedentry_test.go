@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -58,5 +59,67 @@ func TestFollowsWhatWasRefusedFor(t *testing.T) {
 	}
 	if listed := c.conflicts(key); len(listed) > 0 {
 		t.Errorf("conflicts: %v", listed)
+	}
+}
+
+// slow is a driver to which one host of the directory does not answer until the other one has refused the first entry. It is
+// asked first from then on.
+type slow struct {
+	byWriter
+	c         *writerCluster
+	entries   placement.Shard
+	host, far int
+	refused   bool
+}
+
+func (d *slow) Hand(ctx context.Context, remote *node.Remote, record *dbadapter.Record, here node.ID, settled bool, need int, patient bool) (route.Written, error) {
+	if remote.Shard() != d.entries || d.refused {
+		return d.byWriter.Hand(ctx, remote, record, here, settled, need, patient)
+	}
+	serve := d.c.silences(d.host, d.ns)
+	w, err := d.byWriter.Hand(ctx, remote, record, here, settled, need, patient)
+	d.refused = errors.Is(err, route.ErrOvertaken)
+	serve()
+	d.c.nearest(d.ns, d.host, d.far)
+	return w, err
+}
+
+// So does one which then asks a host of the directory that has not heard of the other one's entry, and gives the entry
+// before, whose key was deleted since.
+func TestFollowsWhatWasRefusedForLater(t *testing.T) {
+	c := newWriterCluster(t, 4)
+	a, b, _, key := c.firstWriters()
+	asker := 0
+	for asker == a || asker == b {
+		asker++
+	}
+	ns, own, entries := c.spaces[asker], c.spaces[b].core.OwnShard([]byte(key)), c.spaces[b].core.Entries([]byte(key))
+	_, err := c.put(a, key, "first", route.All)
+	c.must(err)
+	c.follow()
+	sh, err := c.spaces[a].numbered(entries)
+	c.must(err)
+	_, err = sh.sync(t.Context(), c.nodes[b].ID(), SyncOptions{}) // it is sure of what it holds
+	c.must(err)
+	c.deletedHalfWay(a, key)
+	c.now.Add(int64(time.Second))
+	_, err = c.spaces[b].Delete(t.Context(), []byte(key)) // the entry's tombstone stays at this host, as what is written next
+	c.must(err)
+	_, err = c.spaces[b].Put(t.Context(), []byte(key), []byte("second"))
+	c.must(err)
+	c.now.Add(int64(time.Second))
+	c.nearest(ns, a, b)
+	driver := &slow{byWriter: byWriter{ns}, c: c, entries: entries, host: a, far: b}
+	_, err = ns.core.NewByWriter(driver).Offer(t.Context(), node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte("third")}}, false, route.All, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !driver.refused {
+		t.Fatal("it was not refused: this test shows nothing")
+	}
+	for _, at := range c.holding(key, own) {
+		if got := c.valueAt(at, own, key); got != "third" {
+			t.Errorf("node %d holds %q of what was replaced", at, got)
+		}
 	}
 }

@@ -289,7 +289,8 @@ func (w *ByWriter) writtenIn(ctx context.Context, key []byte, asks bool, own []d
 	if entry.Record != nil {
 		held = append(held, entry.Record)
 	}
-	if len(own) > 0 && (!there(entry.Record) || slices.Contains(own, entry.Record.Version)) { // a host that refused may be away by now
+	// A host that refused may be away by now, and the one that was asked may not have heard of its entry.
+	if len(named) > 0 || len(own) > 0 && (!there(entry.Record) || slices.Contains(own, entry.Record.Version)) {
 		shard, others, err := w.Others(ctx, key, own, named)
 		if err != nil || len(others) > 0 {
 			return shard, append(others, held...), err
