@@ -208,7 +208,7 @@ func (a *awayScan) fetch(ctx context.Context, number placement.Shard, after []by
 }
 
 var (
-	errNotSure = errors.New("it is a host since a short while ago, and is not sure yet of what it does not hold")
+	errNotSure = errors.New("it was not found equal with the other hosts lately, and is not sure of what it does not hold")
 	errSilent  = errors.New("its answer has not begun, or has stopped")
 )
 

@@ -109,3 +109,37 @@ func TestCollectedTombstoneArrives(t *testing.T) {
 		t.Errorf("listed as refused: %+v", refused)
 	}
 }
+
+// A pledge that was made under an earlier list counts for nothing: the first one under the next
+// list does not wait for its time.
+func TestFirstPledgeUnderAListDoesNotWait(t *testing.T) {
+	c := newCrew(t, 2)
+	set := c.ns[0].Sets()[0]
+	c.machines[0].Interval = time.Hour
+	c.put(0, "a", "1")
+	c.del(0, "a")
+	pledge := func() dbadapter.Timestamp {
+		t.Helper()
+		if err := c.machines[0].Tend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		held := must(set.ns.Control.Held(set.pledgeKey()))
+		if held == nil {
+			t.Fatal("it has said nothing")
+		}
+		return held.Version.Clock
+	}
+	first := pledge()
+	c.round()
+	c.put(0, "b", "1")
+	c.del(0, "b")
+	if next := pledge(); next != first {
+		t.Error("under the same list it does not wait")
+	}
+	if err := setRole(c.ns[0], idOf(9), RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	if next := pledge(); next == first {
+		t.Error("under the next list it waits")
+	}
+}

@@ -90,6 +90,7 @@ func (m moment) within(d time.Duration, now moment) bool {
 // began is when it began, if this node began it; else nil.
 func (c *current) equal(set *Set, peer ID, began *moment) {
 	holder := set.With(peer)
+	set.hastening.together(peer)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.met = c.met || holder
@@ -166,8 +167,17 @@ func (h *hastening) renew(set *Set, with ID) {
 		return
 	}
 	now := set.ns.node.elapsed()
-	if w := h.wants[with]; w != nil && w.renew || !set.ns.node.renewals.take(now) {
+	if w := h.wants[with]; w != nil && (w.renew || w.apart > 0 && now < w.rests) || !set.ns.node.renewals.take(now) {
 		return
 	}
 	h.want(set, with, with, now, func(w *want) { w.renew = true })
+}
+
+// together notes that a member was found equal, so that renewals with it rest no more.
+func (h *hastening) together(with ID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if w := h.wants[with]; w != nil {
+		w.apart = 0
+	}
 }

@@ -257,3 +257,35 @@ func TestRenewalsAreBounded(t *testing.T) {
 		t.Error("one that is wanted already counts twice")
 	}
 }
+
+// A sync in which records are declined, for a floor that is not proven yet, does not find the two
+// equal: a set that is asked again and again has the next one made ever later.
+func TestRenewalsThatAreDeclinedRest(t *testing.T) {
+	w, shard := newTimedMovers(t)
+	x, y := w.all[0], w.all[1]
+	x.Push.On = true
+	set := x.held(shard)
+	w.syncShard(0, 1, shard)
+	w.pass(time.Minute)
+	for with, _, _ := set.NextSync(); with != ""; with, _, _ = set.NextSync() { // what the beginning has brought about
+		set.HastenedDone(with, with, nil)
+		w.pass(time.Minute)
+	}
+	syncs := func(d time.Duration, err error) (n int) {
+		for end := x.elapsed() + d; x.elapsed() < end; w.pass(100 * time.Millisecond) {
+			set.Current()
+			if with, _, _ := set.NextSync(); with == y.ID {
+				set.HastenedDone(with, with, err)
+				n++
+			}
+		}
+		return n
+	}
+	if n := syncs(time.Minute, ErrRejected); n < 10 || n > 18 {
+		t.Errorf("%d syncs in a minute that decline records", n)
+	}
+	w.syncShard(0, 1, shard) // finds them equal, whatever led to it
+	if n := syncs(renewAfter+time.Second, nil); n == 0 || !set.Current() {
+		t.Errorf("once they are equal: %d syncs, current %t", n, set.Current())
+	}
+}

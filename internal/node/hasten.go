@@ -41,6 +41,9 @@ type want struct {
 	heard origin
 	// last is when the last sync ended, pause the least time up to the next.
 	last, pause time.Duration
+	// apart is how long renewals rest after one in which records were declined, up to rests: it
+	// has not found the two equal, and the next one would not, either. 0: they were found so.
+	apart, rests time.Duration
 }
 
 // reasons are why a sync is to come.
@@ -273,6 +276,10 @@ func (set *Set) HastenedDone(with, by ID, err error) {
 		return
 	}
 	w.last = set.ns.node.elapsed()
+	if w.asked.renew && errors.Is(err, ErrRejected) {
+		w.apart = min(max(p.Pause, 2*w.apart), CurrentFor)
+		w.rests = w.last + w.apart
+	}
 	switch {
 	case !failed(err):
 		w.pause, h.fresh, h.greeted = p.Pause, began, true

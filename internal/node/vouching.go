@@ -192,10 +192,14 @@ func (set *Set) pledge(ctx context.Context) error {
 	return set.vouch(func(w *watermark) bool { return set.hear(w, r) })
 }
 
-// mayPledge reports whether it is time for another pledge.
+// mayPledge reports whether it is time for another pledge. One under an earlier list counts
+// for nothing, so that the first under this one does not wait.
 func (set *Set) mayPledge() bool {
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
+	if set.vouching.mark.under(set.ns.node.ID) == nil {
+		return true
+	}
 	since := set.ns.node.Now().Sub(set.vouching.pledged)
 	return since < 0 || since >= pledgeIntervals*set.ns.node.Interval
 }
