@@ -1,8 +1,13 @@
 package peer
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
@@ -104,4 +109,86 @@ func (c *writerCluster) firstWrite(i int, key string) (remote *node.Remote, reco
 	entry, err = entries.Entry(record, own)
 	c.must(err)
 	return remote, record, entries, entry
+}
+
+// apartFrom is a key and a node: one host of the key's entry is no host of the node's own shard, and not the node.
+func (c *writerCluster) apartFrom() (key string, writer, away int) {
+	for writer = range c.nodes {
+		for i := range 400 {
+			key = fmt.Sprint("apart ", i)
+			at := c.holding(key, c.spaces[writer].core.OwnShard([]byte(key)))
+			for _, away = range c.holding(key, c.spaces[writer].core.Entries([]byte(key))) {
+				if away != writer && !slices.Contains(at, away) {
+					return key, writer, away
+				}
+			}
+		}
+	}
+	c.t.Fatal("each host of an entry has the record")
+	return "", 0, 0
+}
+
+// A write that all hosts are to hold, and that a host of its entry does not answer, is not acknowledged; its record is
+// there all the same, as the error says.
+func TestUnconfirmedEntryHasItsRecord(t *testing.T) {
+	c := newWriterCluster(t, 4)
+	key, writer, away := c.apartFrom()
+	ns := c.spaces[writer]
+	serve := c.silences(away, ns)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := ns.Put(ctx, []byte(key), []byte("first"), Acks(AckAll)); !errors.Is(err, ErrUnconfirmed) {
+		t.Fatalf("the write ends as %v", err)
+	}
+	serve()
+	for range 3 {
+		c.round()
+	}
+	c.follow()
+	for i := range c.nodes {
+		if got, err := c.get(i, key); err != nil || got != "first" {
+			t.Errorf("node %d reads %q, %v", i, got, err)
+		}
+	}
+}
+
+// Two first writes on a condition meet in the directory, each first at another host of it: not both are acknowledged by all, and
+// one of the two stands, so that the key can be read.
+func TestRefusedEntryHasItsRecord(t *testing.T) {
+	c := newWriterCluster(t, 4)
+	a, b, _, key := c.firstWriters()
+	keys := []string{key}
+	for i := 0; len(keys) < 8; i++ {
+		other := fmt.Sprint("also met ", i)
+		if c.spaces[0].core.Entries([]byte(other)) == c.spaces[0].core.Entries([]byte(key)) {
+			keys = append(keys, other)
+		}
+	}
+	neither := 0
+	for _, key := range keys {
+		var running sync.WaitGroup
+		var errs [2]error
+		for i, ns := range []*Namespace{c.spaces[a], c.spaces[b]} {
+			running.Go(func() {
+				_, errs[i] = ns.PutIf(t.Context(), []byte(key), []byte("value"), dbadapter.Version{}, Acks(AckAll))
+			})
+		}
+		running.Wait()
+		switch {
+		case errs[0] == nil && errs[1] == nil:
+			t.Errorf("%q: both are acknowledged", key)
+		case errors.Is(errs[0], ErrUnconfirmed) && errors.Is(errs[1], ErrUnconfirmed):
+			neither++
+		}
+	}
+	c.meet()
+	c.meet()
+	for _, key := range keys {
+		for i := range c.nodes {
+			if got, err := c.get(i, key); err != nil || got != "value" {
+				t.Errorf("node %d reads %q of %q, %v", i, got, key, err)
+			}
+		}
+	}
+	t.Logf("of %d keys %d were acknowledged to neither", len(keys), neither)
 }

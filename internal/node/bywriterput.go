@@ -130,16 +130,30 @@ func (w *ByWriter) madeOf(d Draft, remote, entries *Remote) (entry, record *dbad
 	return entry, record, err
 }
 
-// handRecord hands over an entry and then its record.
+// handRecord hands over an entry and, once a host has it, the record; then the entry has the acknowledgements that are to be had.
+// A write that is cut off, or refused by another host, has its record then: an entry alone would lead to none.
 func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, record *dbadapter.Record, shard placement.Shard, entry *dbadapter.Record, ack route.Ack) error {
 	until := w.do.Now() + EntryPatience
+	if err := w.handEntry(ctx, o, entry, 1); err != nil {
+		return err
+	}
+	err := w.handOn(ctx, o, shard, record, ack, until)
+	o.Taken = true
+	if err != nil || ack == 0 || ack == 1 {
+		return err
+	}
+	written := o.Written
+	if err = w.handEntry(ctx, o, entry, ack); err == nil {
+		o.Written = written
+	}
+	return err
+}
+
+// handEntry hands over an entry, and notes for which others it is refused.
+func (w *ByWriter) handEntry(ctx context.Context, o *WriterOffer, entry *dbadapter.Record, ack route.Ack) error {
 	err := w.handOn(ctx, o, w.ns.Entries(entry.Key), entry, ack, 0)
 	if errors.Is(err, route.ErrOvertaken) {
 		o.named = append(o.named, o.Others...)
-	}
-	if err == nil {
-		err = w.handOn(ctx, o, shard, record, ack, until)
-		o.Taken = true
 	}
 	return err
 }
