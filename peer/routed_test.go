@@ -204,6 +204,10 @@ func TestRoutedReadsAndWrites(t *testing.T) {
 	if _, err := ns.Put(t.Context(), []byte("acks"), nil, Acks(3)); !errors.Is(err, ErrInvalid) {
 		t.Errorf("acknowledged by three of two: %v", err)
 	}
+	one := newRoutedCluster(t, 1)
+	if _, err := one.spaces[0].Put(t.Context(), []byte("acks"), nil, Acks(2)); !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrInvalid) {
+		t.Errorf("acknowledged by two, of which the layout names one yet: %v", err)
+	}
 	if _, err := c.put(others[0], "none", "", 3); !errors.Is(err, ErrInvalid) && !errors.Is(err, route.ErrAck) {
 		t.Errorf("three of two hosts: %v", err)
 	}

@@ -75,12 +75,12 @@ func (ns *Namespace) syncMembers(ctx context.Context, id ID, o SyncOptions) (Rep
 		report := Report{Namespace: ns.Name(), Peer: id.String()}
 		err := ns.core.MayCall(node.ID(id))
 		if err == nil {
-			err = fmt.Errorf("%w: that node holds no shard that this one holds, so that there is nothing to compare; syncd cluster shows the hosts", ErrInvalid)
+			err = fmt.Errorf("%w: that node holds no shard that this one holds, so that there is nothing to compare; syncd ns layout %s shows the hosts", ErrInvalid, ns.Name())
 		}
 		return report, fmt.Errorf("diff %s with %s: %w", ns.Name(), id, err)
 	}
 	report, err := ns.sync(ctx, nil, id, o)
-	report.Verified = false // of the members' list, and not of records
+	report.MembersOnly, report.Verified = true, false // of the members' list, and not of records
 	return report, err
 }
 

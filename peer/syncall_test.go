@@ -33,8 +33,8 @@ func TestSyncAllProvesWhatItCompares(t *testing.T) {
 	if n := len(c.spaces[2].shards()); n != 0 {
 		t.Fatalf("the newcomer holds %d shards", n)
 	}
-	if r, err := c.spaces[2].Sync(t.Context(), c.nodes[0].ID(), SyncOptions{}); err != nil && !errors.Is(err, ErrRejected) || r.Verified {
-		t.Errorf("no shard is shared: verified %t, %v", r.Verified, err)
+	if r, err := c.spaces[2].Sync(t.Context(), c.nodes[0].ID(), SyncOptions{}); err != nil && !errors.Is(err, ErrRejected) || r.Verified || !r.MembersOnly {
+		t.Errorf("no shard is shared: verified %t, members only %t, %v", r.Verified, r.MembersOnly, err)
 	}
 	before := c.spaces[2].core.Members().Digest()
 	if err := ns.SetRole(t.Context(), c.nodes[1].ID(), RoleAdmin); err != nil {

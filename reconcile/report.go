@@ -85,6 +85,9 @@ type Report struct {
 	// many of them are over; 0 for a sync that is not split. The side that was called
 	// only counts those that have begun.
 	Parts, PartsDone int
+	// MembersOnly says that the lists of members were synced and nothing else: the two share no
+	// shard. Such a sync is not verified.
+	MembersOnly bool
 	// Verified says that both sets were proved equal but for the differences
 	// listed, and that all of those were exchanged. A dry run exchanges
 	// nothing; it is verified if the rest was proved equal. A sync of one

@@ -127,7 +127,13 @@ func (r *Remote) Enough(ack route.Ack) (need int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if need, err = ack.Of(r.named); err != nil {
+	need, err = ack.Of(r.named)
+	switch {
+	case err == nil:
+	case r.ns.rule != nil && ack > 0 && int(ack) <= r.ns.rule.Replicas: // the layout may name as many yet
+		return 0, fmt.Errorf("%w: %d hosts are to hold the record, and the layout names %d: try again when the next one names more, some 15 s after further members have joined, or ask for fewer acknowledgements",
+			ErrUnreachable, int(ack), r.named)
+	default:
 		return 0, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if need > len(hosts) {

@@ -35,6 +35,7 @@ type Report struct {
 	PartsDone         int                `json:"parts_done,omitempty" doc:"how many of them are over; the side that was called knows of no others"`
 	DurationMS        float64            `json:"duration_ms"`
 	StepsMS           map[string]float64 `json:"steps_ms" doc:"time of each step: sketch, subtract, peel, fetch, apply, verify"`
+	MembersOnly       bool               `json:"members_only,omitempty" doc:"the two share no shard, and only their lists of members were synced"`
 	Verified          bool               `json:"verified" doc:"the sets were proved equal but for the differences found, and all of these were exchanged (a dry run exchanges no record)"`
 }
 
@@ -51,7 +52,7 @@ func ReportOf(r *peer.Report) Report {
 		Applied: r.Applied, Sent: r.Sent, Rejected: r.Rejected,
 		DeclinedHere: reasons(&r.DeclinedHere), DeclinedThere: reasons(&r.DeclinedThere),
 		Estimate: r.Estimate, ForecastBytes: r.ForecastBytes, Repair: r.Repair.String(), Parts: r.Parts, PartsDone: r.PartsDone,
-		DurationMS: r.DurationMS, StepsMS: r.StepsMS, Verified: r.Verified,
+		DurationMS: r.DurationMS, StepsMS: r.StepsMS, MembersOnly: r.MembersOnly, Verified: r.Verified,
 	}
 }
 

@@ -21,7 +21,7 @@ type exportCmd struct {
 }
 
 func (exportCmd) Help() string {
-	return `The lines are sorted by the bytes of the keys and have one canonical form: two nodes that hold the same records print the same bytes. Records from a dated import carry their time, records that expire the time when they do. What has expired by this machine's clock is left out, but for an export with versions, which no clock changes.
+	return `The lines are sorted by the bytes of the keys and have one canonical form: two nodes that hold the same records print the same bytes. Records from a dated import carry their time, records that expire the time when they do. What has expired by this machine's clock is left out, but for an export with versions, which no clock changes. In a namespace of shards an export with versions may differ from node to node for some minutes: each host leaves out deleted records when it has collected them, and another one may hold them still.
 When it ends early, what is printed is whole lines, and the error says with which --after the rest follows: in the order of the keys, at any node.
 
 Examples:

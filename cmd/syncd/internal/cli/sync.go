@@ -156,6 +156,8 @@ func (c syncCmd) targets(ctx context.Context, daemon *client.Client) ([]syncTarg
 func syncLine(t syncTarget, r api.Report, dir string) string {
 	state := "not verified"
 	switch {
+	case r.MembersOnly:
+		state = "no shard in common; the lists of members were synced"
 	case r.Verified:
 		state = "in sync"
 	case r.Rejected == 0 && dir != peer.Both.String():

@@ -81,3 +81,11 @@ func syncAgainst(t *testing.T, daemon http.Handler) (exit int, said string) {
 	exit = Main(t.Context(), []string{"sync", "--ns", "notes", "--data-dir", dir, "--api", srv.URL}, nil, io.Discard, &out)
 	return exit, out.String()
 }
+
+// A sync with a member that shares no shard proves nothing of records, and says why.
+func TestSyncLineWithoutSharedShards(t *testing.T) {
+	line := syncLine(syncTarget{"packages", "x"}, api.Report{MembersOnly: true}, "both")
+	if !strings.Contains(line, "no shard in common") || strings.Contains(line, "not verified") {
+		t.Error(line)
+	}
+}
