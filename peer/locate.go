@@ -97,7 +97,7 @@ func (ns *Namespace) Locate(ctx context.Context, key []byte, all bool) (Located,
 	}
 	defer ns.gate.leave()
 	l, err := ns.locate(ctx, key, all)
-	if err != nil {
+	if err = ns.orRemoved(err); err != nil {
 		return l, fmt.Errorf("locate %q in %s: %w", clip(key), ns.Name(), err)
 	}
 	return l, nil

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,10 +28,21 @@ func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, err
 		get = func(key []byte) (dbadapter.Record, error) { return ns.getRouted(ctx, key) }
 	}
 	rec, err := get(key)
+	if rec.Version.IsZero() {
+		err = ns.orRemoved(err)
+	}
 	if err != nil {
 		return rec, fmt.Errorf("get %q in %s: %w", clip(key), ns.Name(), err)
 	}
 	return rec, nil
+}
+
+// orRemoved is why hosts do not answer: where this node is no member any more, that.
+func (ns *Namespace) orRemoved(err error) error {
+	if errors.Is(err, ErrUnreachable) {
+		return cmp.Or(ns.core.Outside(), err)
+	}
+	return err
 }
 
 func (ns *Namespace) get(key []byte) (dbadapter.Record, error) {
@@ -100,7 +112,7 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
-			if err != nil {
+			if err = ns.orRemoved(err); err != nil {
 				yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
 				return
 			}

@@ -147,7 +147,10 @@ func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchO
 	return func(yield func(Event, error) bool) {
 		var err error
 		if ns.core.Rule() != nil {
-			err = ns.watchShards(ctx, cursor, &o, func(e Event) bool { return yield(e, nil) })
+			err = ns.core.Outside()
+			if err == nil {
+				err = ns.orRemoved(ns.watchShards(ctx, cursor, &o, func(e Event) bool { return yield(e, nil) }))
+			}
 		} else {
 			err = ns.shards()[0].watch(ctx, cursor, &o, func(e *node.Watched) bool { return yield(eventOf(e), nil) })
 		}

@@ -2,7 +2,9 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,20 +84,21 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 	}
 	sh, err := ns.shardFor(ctx, key)
 	if err != nil {
-		return fail(err)
+		return fail(ns.orRemoved(err))
 	}
 	q, err := sh.set.HeldQuestion(key)
 	if err != nil {
 		return fail(err)
 	}
-	if len(peers) == 0 {
+	named := len(peers) > 0
+	if !named {
 		for _, m := range ns.core.Members().Members() {
 			if id := ID(m.ID); id != ns.node.self.id && sh.set.With(m.ID) {
 				peers = append(peers, id)
 			}
 		}
 	}
-	all := make([]Why, len(peers))
+	all, away := make([]Why, len(peers)), make([]bool, len(peers))
 	places := make([]int, len(peers))
 	for i := range places {
 		places[i] = i
@@ -109,6 +112,10 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 		if err == nil {
 			w, err = sh.set.Explain(node.ID(id), q, a.Reply)
 		}
+		if errors.Is(err, ErrDenied) && ns.core.Rule() != nil && ns.core.Outside() == nil {
+			away[i] = true
+			err = fmt.Errorf("it does not hold the key's shard, or not yet; or it has not heard that this node is a member: %w", ErrBusy)
+		}
 		if err != nil {
 			w = sh.set.Unanswered(node.ID(id), q, err)
 		}
@@ -120,7 +127,17 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 	if err := context.Cause(ctx); err != nil {
 		return fail(err)
 	}
-	return all, nil
+	if named {
+		return all, nil
+	}
+	hosts, _ := ns.core.RemoteIn(key, sh.set.Shard()).Hosts() // none is an answer
+	var told []Why
+	for i := range all {
+		if !away[i] || slices.Contains(hosts, node.ID(all[i].Peer)) { // a host of before has handed the shard over
+			told = append(told, all[i])
+		}
+	}
+	return told, nil
 }
 
 // asked is how many peers are asked at once: what a question takes is mostly waiting, and

@@ -2,6 +2,8 @@ package peer
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -108,11 +110,11 @@ func (b byWriter) Met(what node.Meeting, shard placement.Shard, err error) {
 	}
 }
 
-// shardFor is the shard that a key's record is in; ErrNotFound: this node does not hold it, or by
+// shardFor is the shard that a key's record is in; ErrInvalid: this node does not hold it; ErrNotFound: by
 // placement writer the key is in none.
 func (ns *Namespace) shardFor(ctx context.Context, key []byte) (*shard, error) {
 	if !ns.core.Writers() {
-		return ns.shardOf(key)
+		return ns.atHost(ns.shardOf(key))
 	}
 	found, err := ns.lookUp(ctx, key, false)
 	switch {
@@ -123,7 +125,15 @@ func (ns *Namespace) shardFor(ctx context.Context, key []byte) (*shard, error) {
 	case ns.core.Rule().Directory(found.Shard):
 		return nil, ErrNotFound
 	}
-	return ns.numbered(found.Shard)
+	return ns.atHost(ns.numbered(found.Shard))
+}
+
+// atHost says of a shard that this node does not hold that the call is for its hosts.
+func (ns *Namespace) atHost(sh *shard, err error) (*shard, error) {
+	if errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w: this node is no host of the key's shard, and holds nothing to compare: ask at a host of it, which syncd locate names", ErrInvalid)
+	}
+	return sh, err
 }
 
 // whereIs is what the locator says of a key.

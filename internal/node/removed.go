@@ -51,6 +51,9 @@ func (ns *Namespace) outside() error {
 	return nil
 }
 
+// Outside says that this node is not a member any more, as far as it has heard; else it is nil.
+func (ns *Namespace) Outside() error { return ns.outside() }
+
 func (r Removal) err() error {
 	why := ""
 	if r.Expired {

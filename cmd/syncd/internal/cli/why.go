@@ -16,7 +16,7 @@ type whyCmd struct {
 }
 
 func (whyCmd) Help() string {
-	return `Asks each other member now what it holds under the key, and says how that stands to what this node holds, and why: same, held by neither, missing here, missing there, newer here, newer there, two contents (of one version), or unknown, where a member does not answer. Below stand the causes: what a side declines and by which rule, what has been collected, has expired or was written beside another version, and what a sync has just not carried yet.
+	return `Asks each other member now what it holds under the key, and says how that stands to what this node holds, and why: same, held by neither, missing here, missing there, newer here, newer there, two contents (of one version), or unknown, where a member does not answer. Below stand the causes: what a side declines and by which rule, what has been collected, has expired or was written beside another version, and what a sync has just not carried yet. In a namespace of shards it is for a host of the key's shard, and asks the others: locate names them.
 
 Exit code 9 when the key is not the same at all that answered, 5 when it is and one did not answer.
 
