@@ -31,3 +31,11 @@ func (a *alike) has(id ID, live *replica.Live) bool {
 	defer a.mu.Unlock()
 	return a.of[id] == digest
 }
+
+// forget has the next sync with the peer begin with the control namespace: what the peer has got
+// since may be missing here.
+func (a *alike) forget(id ID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.of, id)
+}

@@ -143,3 +143,51 @@ func TestFirstPledgeUnderAListDoesNotWait(t *testing.T) {
 		t.Error("under the next list it waits")
 	}
 }
+
+// What a node has collected the next one can prove at once, though neither is to pledge again for
+// long: the one that collects says first that it holds all, and the other one hears of that.
+func TestCollectedIsProvenAtOnce(t *testing.T) {
+	c := newCrew(t, 2)
+	tend := func(i int) {
+		t.Helper()
+		if err := c.machines[i].Tend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn := func() error { // that the second one begins
+		c.pass(time.Second)
+		return c.machines[1].turn(c.ns[1], c.machines[0])
+	}
+	c.put(0, "a", "1")
+	c.put(0, "b", "1")
+	for _, m := range c.machines {
+		m.Interval = time.Hour
+	}
+	if err := turn(); err != nil {
+		t.Fatal(err)
+	}
+	c.del(0, "a")
+	tend(0) // it asks the other one to promise, and has not heard of it since
+	if err := turn(); err != nil {
+		t.Fatal(err)
+	}
+	tend(1)
+	for range 2 {
+		if err := turn(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tend(0)
+	c.want(0, "b")
+	c.want(1, "-a", "b")
+	// The first one begins with the records, since its own list has not changed.
+	for range 2 {
+		if err := turn(); err != nil && !errors.Is(err, ErrRejected) && !errors.Is(err, reconcile.ErrBusy) {
+			t.Fatal(err)
+		}
+	}
+	c.want(1, "b")
+	if err := turn(); err != nil {
+		t.Errorf("the two are not found equal: %v", err)
+	}
+}

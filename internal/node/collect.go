@@ -213,6 +213,9 @@ func (set *Set) tend(ctx context.Context) (swept Swept, err error) {
 	if errors.Is(err, errAnew) {
 		err = nil
 	}
+	if set.mayPledge() {
+		failed = errors.Join(failed, set.pledge(ctx))
+	}
 	return swept, errors.Join(saved, failed, err)
 }
 

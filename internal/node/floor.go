@@ -112,6 +112,7 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 		return nil, nil
 	case !v.mark.proven(c.theirs.Floor, tau):
 		v.mark.declined(c.theirs.Floor, tau)
+		set.ns.alike.forget(c.remote) // it has heard pledges by which it is
 		return nil, nil
 	}
 	return c.declinedForFloor(r.DeclinedForFloor)

@@ -99,6 +99,10 @@ func (w *watermark) wants(tau, collectable dbadapter.Timestamp) dbadapter.Timest
 	return want
 }
 
+// untold reports whether this node has collected more than it has said that it holds: the others
+// cannot prove its floor.
+func (w *watermark) untold() bool { return w.promised(w.self) < w.raised }
+
 // due reports whether a pledge of now would tell the members something that one
 // of them waits for.
 func (w *watermark) due(tau, collectable dbadapter.Timestamp) bool {
@@ -128,7 +132,7 @@ func (w *watermark) due(tau, collectable dbadapter.Timestamp) bool {
 		}
 		return false
 	}
-	if news(want) {
+	if news(want) || w.untold() && promise >= w.raised {
 		return true
 	}
 	for id := range w.said {

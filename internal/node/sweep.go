@@ -256,7 +256,7 @@ func (set *Set) raiseFloor(floor dbadapter.Timestamp, era uint64) error {
 		if w.Recovering || floor <= w.Floor {
 			return false
 		}
-		w.Floor = floor
+		w.Floor, w.raised = floor, floor
 		return true
 	})
 }

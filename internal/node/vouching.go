@@ -193,11 +193,12 @@ func (set *Set) pledge(ctx context.Context) error {
 }
 
 // mayPledge reports whether it is time for another pledge. One under an earlier list counts
-// for nothing, so that the first under this one does not wait.
+// for nothing, so that the first under this one does not wait; nor does one by which the others
+// can prove what this node has collected.
 func (set *Set) mayPledge() bool {
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
-	if set.vouching.mark.under(set.ns.node.ID) == nil {
+	if w := &set.vouching.mark; w.under(w.self) == nil || w.untold() {
 		return true
 	}
 	since := set.ns.node.Now().Sub(set.vouching.pledged)

@@ -42,6 +42,9 @@ type watermark struct {
 	// refused is the greatest floor for which a peer has declined records that
 	// this node holds.
 	refused dbadapter.Timestamp
+	// raised is the floor up to which this node has collected under the list. The others
+	// prove it by what this node has promised.
+	raised dbadapter.Timestamp
 	// era grows each time known starts anew: what was begun before does not count.
 	era uint64
 	// resumed: the last pledge is of an earlier process. What it says of third
@@ -136,7 +139,7 @@ func (w *watermark) greeted() dbadapter.Timestamp {
 // anew forgets what is known.
 func (w *watermark) anew() {
 	w.known, w.met = map[ID]dbadapter.Timestamp{}, map[ID]bool{}
-	w.refused = 0
+	w.refused, w.raised = 0, 0
 	w.era++
 }
 
