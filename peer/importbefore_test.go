@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 )
@@ -23,9 +21,7 @@ func (c *routedCluster) moving() (key string, importer, left int) {
 	}
 	for rounds := range 300 {
 		if rounds%100 == 0 {
-			c.metrics = append(c.metrics, prometheus.NewRegistry())
-			c.base.Registerer = c.metrics[len(c.metrics)-1]
-			c.join()
+			c.joinDrawn()
 		}
 		c.now.Add(int64(5 * time.Second))
 		c.spaces[0].tend()
@@ -56,9 +52,7 @@ func TestImportBesideAHostOfBefore(t *testing.T) {
 			c.kind, c.replicas = placement.Hash, replicas
 			var all []int
 			for i := range 4 {
-				c.metrics = append(c.metrics, prometheus.NewRegistry())
-				c.base.Registerer = c.metrics[i]
-				c.join()
+				c.joinDrawn()
 				all = append(all, i)
 			}
 			for range 40 { // one host holds all at first, where it is enough

@@ -1,9 +1,13 @@
 package peer
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -136,4 +140,58 @@ func TestImportBesideAHostThatIsNotSure(t *testing.T) {
 			}
 		})
 	}
+}
+
+// While a further member may hold the shard, and has not said so, the word of all hosts is not enough.
+func TestImportBesideAMemberThatIsNotHeard(t *testing.T) {
+	const before = 4
+	c := &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}
+	c.kind = placement.Hash
+	for range before {
+		c.joinDrawn()
+	}
+	c.settle(0, 1, 2, 3)
+	was := map[string][]int{}
+	for i := range 40 {
+		key := fmt.Sprint("key ", i)
+		_, err := c.put(0, key, "value", route.All)
+		c.must(err)
+		was[key], _ = c.hosts(key)
+	}
+	for range 2 { // of the layouts between the others have not heard
+		c.joinDrawn()
+		_, was, err := c.spaces[0].core.Layout()
+		c.must(err)
+		for stated := was; stated.Epoch == was.Epoch; _, stated, err = c.spaces[0].core.Layout() {
+			c.must(err)
+			c.now.Add(int64(5 * time.Second))
+			c.spaces[0].tend()
+		}
+	}
+	for range 3 { // the lists, and what each of before holds; no set is synced
+		for i := range before {
+			for j := range before {
+				if i != j {
+					_, _ = c.spaces[i].sync(t.Context(), nil, c.nodes[j].ID(), SyncOptions{}) // what a member writes that is not known yet is declined
+				}
+			}
+			c.spaces[i].tend()
+		}
+	}
+	for key, hosts := range was {
+		ns := c.spaces[hosts[1]]
+		remote := ns.core.Shard(ns.core.Home([]byte(key)))
+		if named, _ := remote.Hosts(); slices.ContainsFunc(hosts, func(i int) bool { return !slices.Contains(named, node.ID(c.nodes[i].ID())) }) {
+			continue
+		}
+		if !remote.Unheard() {
+			t.Fatal("it is known what the new members hold")
+		}
+		got, err := ns.Import(t.Context(), sequence([]Item{{Key: []byte(key), Value: []byte("value")}}))
+		if err != nil || got != (ImportResult{Items: 1, Written: 1}) {
+			t.Errorf("%+v, %v", got, err)
+		}
+		return
+	}
+	t.Fatal("each key has another host now")
 }

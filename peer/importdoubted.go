@@ -10,45 +10,79 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// doubt is whether what this node holds of an item is the latest, where its copy is not current.
+// doubt is whether what is held of an item is the latest.
 type doubt struct {
-	doubted *dbadapter.Record // says what the item says; nil: there is no doubt
-	agree   []ID              // nodes that hold nothing later, and are settled
+	// doubted is what this node holds, and says what the item says, where its copy is not current; nil: there is
+	// no such doubt.
+	doubted *dbadapter.Record
+	agree   []ID // nodes that hold nothing later, or what the item says, and are settled
 }
 
 // compare notes whether a host holds something later, and reports it.
 func (d *doubt) compare(id ID, o *route.Outcome) (later bool) {
-	if later = o.Other != nil && o.Other.Version.Compare(d.doubted.Version) > 0; !later && o.Settled {
+	if later = o.Other != nil && (d.doubted == nil || o.Other.Version.Compare(d.doubted.Version) > 0); !later && o.Settled {
 		d.agree = append(d.agree, id)
 	}
 	return later
 }
 
-// agreed reports of an item whether each other node that may hold its record has said that it holds nothing
-// later. A host of before that holds the shard still cannot say so, as it answers as no host; nor can a
-// member that has not said whether it holds the shard.
+// onWord reports of an item that hosts hold whether that is what they held already.
+func (i *imported) onWord() bool {
+	return len(i.held) > 0 && !i.took && !i.full && i.here == nil && i.Time.IsZero() && i.dated.IsZero()
+}
+
+// seen is what the record of an item replaces. This node has lately had hosts hold a record, too, of which the one
+// that takes the item may not have heard.
+func (im *shardImport) seen(i *imported) []*dbadapter.Record {
+	if i.Time.IsZero() && i.dated.IsZero() {
+		if own := im.ns.core.Recall(i.Key, im.ns.steady()).Own; own != nil {
+			return append(slices.Clip(i.seen), own)
+		}
+	}
+	return i.seen
+}
+
+// agreed reports of an item whether each node that may hold its record has said that it holds nothing later, and
+// this one holds nothing else. A host of before that holds the shard still cannot say so, as it answers as no host;
+// nor can a member that has not said whether it holds the shard.
 func (im *shardImport) agreed(remote *node.Remote) func(*imported) bool {
 	unheard := remote.Unheard()
 	candidates := remote.Candidates(func(node.ID) bool { return false })
+	own, _ := im.ns.numbered(remote.Shard())
 	return func(i *imported) bool {
-		return !unheard && !slices.ContainsFunc(candidates, func(c route.Candidate) bool { return c.Former || !slices.Contains(i.agree, ID(c.ID)) })
+		if own != nil {
+			if r, err := own.set.Held(i.Key); err != nil || r != nil && !i.made(r) {
+				return false
+			}
+		}
+		return !unheard && !slices.ContainsFunc(candidates, func(c route.Candidate) bool { return !slices.Contains(i.agree, ID(c.ID)) })
 	}
 }
 
 // doubted are the items of a part that are to be written, or looked up, although this node holds what they
-// say: its copy is not current, and another node holds something later by now, or has not said that it does
-// not. Dated items stay as they are: a record that is later stands against them in any case.
+// say: its copy is not current, or behind what this node has written elsewhere, and another node holds something
+// later by now, or has not said that it does not. Dated items stay as they are: a record that is later stands
+// against them in any case.
 func (im *shardImport) doubted(ctx context.Context, remote *node.Remote, sh *shard, part []*imported) (anew, others []*imported) {
 	named, err := remote.Hosts()
 	if err != nil {
 		return nil, part // what fails here fails when the part is imported, too
 	}
 	var alike []*imported
+	current := sh.set.Current()
 	for _, item := range part {
+		recalled := im.ns.core.Recall(item.Key, im.ns.steady())
+		if current && !recalled.Reads() || !item.Time.IsZero() || item.Expired(im.ns.core) {
+			others = append(others, item)
+			continue
+		}
 		r, err := sh.set.Held(item.Key)
 		switch {
-		case err != nil, !item.Time.IsZero(), item.Expired(im.ns.core):
+		case err != nil:
 			others = append(others, item)
+		case recalled.Own != nil && !recalled.Tells(&lookedUp{Found: route.Found{Record: r}}, false):
+			item.landing = landing{here: sh}
+			anew = append(anew, item)
 		case r != nil && item.made(r):
 			item.doubt, alike = doubt{doubted: r}, append(alike, item)
 		case r == nil && item.Deleted:
@@ -59,7 +93,7 @@ func (im *shardImport) doubted(ctx context.Context, remote *node.Remote, sh *sha
 	}
 	for rest := alike; len(rest) > 0; {
 		var some []*imported
-		if some, rest = cut(rest, true); len(some) == 0 {
+		if some, rest = cut(rest, undated); len(some) == 0 {
 			break
 		}
 		records := make([]dbadapter.Record, len(some))
@@ -88,16 +122,22 @@ func (im *shardImport) doubted(ctx context.Context, remote *node.Remote, sh *sha
 		item.landing = landing{seen: append(item.seen, item.doubted), here: sh}
 		anew = append(anew, item)
 	}
+	if len(anew) == 0 {
+		return nil, part
+	}
 	order := func(a, b *imported) int { return int(a.number - b.number) }
 	slices.SortFunc(anew, order)
 	slices.SortFunc(others, order)
 	return anew, others
 }
 
-// doubtOwn doubts what a copy that is not current was found to hold of items: those that are not dated, as above.
-func doubtOwn(here *node.Set, items []*imported) error {
+// doubtOwn doubts what this node's copy was found to hold of items, where it is not current, as above.
+func (im *shardImport) doubtOwn(here *node.Set, current bool, items []*imported) error {
 	for _, i := range items {
-		if len(i.held) == 0 || !i.Time.IsZero() || !i.dated.IsZero() {
+		if !i.onWord() {
+			continue
+		}
+		if current && !im.ns.core.Recall(i.Key, im.ns.steady()).Reads() {
 			continue
 		}
 		var err error
@@ -107,4 +147,40 @@ func doubtOwn(here *node.Set, items []*imported) error {
 		i.unlike = i.doubted == nil // it was collected since
 	}
 	return nil
+}
+
+// overDoubt has items written over what hosts hold that says the same, where another node may hold something later.
+// Where this node is none of those hosts, they are asked once more what that is, so that it is replaced.
+func (im *shardImport) overDoubt(ctx context.Context, remote *node.Remote, named []node.ID, items []*imported) {
+	agreed := im.agreed(remote)
+	var unknown []*imported
+	for _, i := range items {
+		switch here := slices.Contains(i.held, im.ns.node.self.id); {
+		case !i.onWord(), i.doubted == nil && (here || i.unlike), agreed(i):
+		case i.doubted != nil:
+			i.unlike, i.seen = true, append(i.seen, i.doubted)
+		default:
+			i.unlike, unknown = true, append(unknown, i)
+		}
+	}
+	if len(unknown) == 0 {
+		return
+	}
+	records := make([]dbadapter.Record, len(unknown))
+	for at, i := range unknown {
+		records[at] = i.Sketch(im.ns.core) // of something else
+		records[at].Deleted, records[at].Value, records[at].Expires = !i.Deleted, nil, 0
+	}
+	im.inquire(ctx, remote, named, &inquiry{
+		weight: weigh(records),
+		about:  func(id node.ID) (*wire.Ask, error) { return remote.AskLook(id, records) },
+		heard: func(_ ID, outcomes []route.Outcome, _ bool, err error) {
+			for at, i := range unknown {
+				if err == nil && outcomes[at].Other != nil {
+					i.seen = append(i.seen, outcomes[at].Other)
+				}
+			}
+		},
+		lacks: func() bool { return false },
+	})
 }

@@ -57,7 +57,7 @@ func (i *imported) own(ns *Namespace) placement.Shard {
 
 // looked notes what a host holds under the key.
 func (i *imported) looked(id ID, o *route.Outcome) {
-	later := i.doubted == nil || i.compare(id, o)
+	later := i.compare(id, o)
 	switch {
 	case o.There:
 		i.held = append(i.held, id)
@@ -89,8 +89,10 @@ func (im *shardImport) next(i *imported, need int) {
 		switch {
 		case i.unlike && !i.searched:
 			i.stage = searching
-		case len(i.held) > 0 || i.unlike:
+		case len(i.held) > 0 || i.unlike || i.none && i.searched:
 			i.entered, i.stage = enough && !i.unlike, comparing
+		case i.none && i.Deleted && i.Time.IsZero() && !i.sure: // one host says so
+			i.stage = searching
 		case i.none:
 			im.absent(i, i.sure)
 		}

@@ -21,7 +21,10 @@ type landing struct {
 	// it before.
 	seen []*dbadapter.Record
 	held []ID   // hosts that hold the record, or what it says
+	took bool   // one holds the record itself
 	here *shard // where this node holds it, too; nil: it does not
+	// insists: the record is brought to hosts that hold what it says, too.
+	insists bool
 	// foreign: the record was not made of the item. This node held it instead, and it is
 	// brought to the other hosts as it is.
 	foreign bool
@@ -46,7 +49,7 @@ func (i *imported) again(other *dbadapter.Record) {
 	} else {
 		i.seen = append(i.seen, other, i.record)
 	}
-	i.record, i.held = nil, nil
+	i.record, i.held, i.took = nil, nil, false
 }
 
 // heard notes what a host has done with the record.
@@ -60,7 +63,10 @@ func (i *imported) heard(id ID, o *route.Outcome) {
 	}
 	dated := i.record.Version.Writer == 0
 	switch {
-	case o.Held, o.There:
+	case o.Held:
+		i.took = true
+	case o.There:
+		i.compare(id, o)
 	case o.Other != nil && i.stage == writing && !i.dated.IsZero() && i.before(o.Other):
 		i.stale, i.outdated = true, true
 	case o.Other != nil && !dated && !i.foreign:
@@ -213,10 +219,10 @@ func (im *shardImport) turn(ctx context.Context, remote *node.Remote, need int, 
 	for _, i := range items {
 		i.err = im.prepare(ctx, i)
 	}
-	for _, writers := range []bool{true, false} { // those with a writer, and those without
+	for _, as := range []question{undated, dated, insisting} {
 		for rest := items; len(rest) > 0; {
 			var some []*imported
-			some, rest = cut(rest, writers)
+			some, rest = cut(rest, as)
 			if len(some) == 0 {
 				continue
 			}
@@ -234,20 +240,8 @@ func (im *shardImport) prepare(ctx context.Context, i *imported) error {
 	case i.record != nil:
 	case i.Expired(im.ns.core):
 		i.done, i.expired = true, true
-	case i.Deleted && i.Time.IsZero() && len(i.seen) == 0:
-		found, err := im.ns.lookUp(ctx, i.Key, false)
-		switch {
-		case err != nil:
-			return err
-		case found.Record != nil:
-			i.seen = append(i.seen, found.Record)
-		case found.Sure:
-			i.done = true // there is nothing to delete
-		default:
-			return ErrUnsure
-		}
 	case i.here != nil: // another host holds what this one has not seen
-		attempt, err := i.here.set.Write(node.Draft{Record: dbadapter.Record{Key: i.Key, Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}, Seen: i.seen})
+		attempt, err := i.here.set.Write(node.Draft{Record: dbadapter.Record{Key: i.Key, Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}, Seen: im.seen(i)})
 		if err == nil {
 			err = i.here.commit(ctx, attempt)
 		}
@@ -259,15 +253,39 @@ func (im *shardImport) prepare(ctx context.Context, i *imported) error {
 			return err
 		}
 		i.record, i.held, i.fresh = attempt.Record(0), []ID{im.ns.node.self.id}, true
+	case i.Deleted && i.Time.IsZero() && len(i.seen) == 0:
+		if im.ns.core.Recall(i.Key, im.ns.steady()).Own != nil { // a host that is current may not have heard of it yet
+			return nil
+		}
+		found, err := im.ns.lookUpRested(ctx, im.ns.node.deadline(ctx), im.ns.core.Home(i.Key), i.Key)
+		switch {
+		case err != nil:
+			return err
+		case found.Record != nil:
+			i.seen = append(i.seen, found.Record)
+		case found.Sure:
+			i.done = true // there is nothing to delete
+		default:
+			return ErrUnsure
+		}
 	}
 	return nil
 }
 
-// cut takes as many items as a message has room for: those with a writer, or those without.
-func cut(items []*imported, writers bool) (some, rest []*imported) {
+// question is what items are asked about in: those of one go together.
+type question uint8
+
+const (
+	undated   question = iota // their records have a writer, or will have one
+	dated                     // they have none
+	insisting                 // undated, and brought to hosts that hold what they say, too
+)
+
+// cut takes as many items of a question as a message has room for.
+func cut(items []*imported, as question) (some, rest []*imported) {
 	size := 0
 	for at, i := range items {
-		if i.over() || i.writer() != writers {
+		if i.over() || i.question() != as {
 			continue
 		}
 		size += (&dbadapter.Record{Key: i.Key, Value: i.Value}).Weight() + recordCost
@@ -279,12 +297,14 @@ func cut(items []*imported, writers bool) (some, rest []*imported) {
 	return some, nil
 }
 
-// writer reports whether the item's record has a writer, or will have one.
-func (i *imported) writer() bool {
-	if i.record != nil {
-		return i.record.Version.Writer != 0
+func (i *imported) question() question {
+	switch {
+	case i.record != nil && i.record.Version.Writer == 0, i.record == nil && !i.Time.IsZero():
+		return dated
+	case i.insists:
+		return insisting
 	}
-	return i.Time.IsZero()
+	return undated
 }
 
 // message asks hosts to hold the records of some items: first those that have answered so
@@ -304,9 +324,13 @@ func (im *shardImport) message(ctx context.Context, remote *node.Remote, need in
 	for _, i := range items { // one that a new layout does not name counts no longer
 		i.held = slices.DeleteFunc(i.held, func(id ID) bool { return !slices.Contains(named, node.ID(id)) })
 	}
+	about := remote.AskHoldNew
+	if items[0].insists {
+		about = remote.AskHoldAll
+	}
 	im.inquire(ctx, remote, named, &inquiry{
-		weight: weigh(records),
-		about:  func(id node.ID) (*wire.Ask, error) { return remote.AskHoldNew(id, records) },
+		weight: weigh(records), oneList: true,
+		about: func(id node.ID) (*wire.Ask, error) { return about(id, records) },
 		heard: func(id ID, outcomes []route.Outcome, sent bool, err error) {
 			for at, i := range items {
 				switch {
@@ -321,8 +345,12 @@ func (im *shardImport) message(ctx context.Context, remote *node.Remote, need in
 			return slices.ContainsFunc(items, func(i *imported) bool { return i.record != nil && !i.full && len(i.held) < need })
 		},
 	})
+	agreed := im.agreed(remote)
 	for _, i := range items {
 		i.done = i.full || i.record != nil && len(i.held) >= need
+		if i.done && i.onWord() && !agreed(i) {
+			i.done, i.insists, i.held, i.why = false, true, nil, nil
+		}
 	}
 	return nil
 }
@@ -342,7 +370,7 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 	var seen [][]*dbadapter.Record
 	for _, i := range items {
 		if i.record == nil {
-			missing, of, seen = append(missing, i), append(of, &i.Item), append(seen, i.seen)
+			missing, of, seen = append(missing, i), append(of, &i.Item), append(seen, im.seen(i))
 		}
 	}
 	if len(missing) == 0 {

@@ -52,7 +52,8 @@ type ImportResult struct {
 // from the sequence, or from an item, ends it: all items before are kept, and
 // the result says how many those were.
 //
-// An undated item whose value is there already makes no new version. A dated
+// An undated item whose value is there already makes no new version, unless the namespace is cut into shards and
+// not all hosts are heard that may hold a later one: then it is written, as by Put. A dated
 // one is the record with that date, and wins or loses by it as if it had been
 // written then.
 //
@@ -60,7 +61,7 @@ type ImportResult struct {
 // thousands at a time, and count once one host of each, or as many as Acks says, holds them
 // durably. An item that is written where its host did not answer in time may be there all the
 // same: the error is ErrUnconfirmed then, and the import may be repeated from there on, or as
-// a whole: what is there already is unchanged. Items behind the one that failed may be written,
+// a whole: what is there already is unchanged, or written once more. Items behind the one that failed may be written,
 // too, and the counts beside Items leave out some of those before it.
 func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error], options ...PutOption) (ImportResult, error) {
 	if err := ns.enter("import"); err != nil {

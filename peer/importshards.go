@@ -196,10 +196,7 @@ func (im *shardImport) shard(ctx context.Context, number placement.Shard, part [
 	if sh == nil {
 		return im.hand(ctx, number, part)
 	}
-	var anew []*imported
-	if !set.Current() {
-		anew, part = im.doubted(ctx, remote, sh, part)
-	}
+	anew, part := im.doubted(ctx, remote, sh, part)
 	counts, failed := im.collect(ctx, number, sh, part, need)
 	if len(anew) > 0 {
 		further, err := im.hand(ctx, number, anew)

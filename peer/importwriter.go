@@ -185,10 +185,10 @@ func (im *shardImport) pass(ctx context.Context, s due, items []*imported) error
 			}
 			continue
 		}
-		for _, writers := range []bool{true, false} { // those with a writer, and those without
+		for _, as := range []question{undated, dated} {
 			for rest := of; len(rest) > 0; {
 				var some []*imported
-				if some, rest = cut(rest, writers); len(some) > 0 {
+				if some, rest = cut(rest, as); len(some) > 0 {
 					messages = append(messages, message{set, some})
 				}
 			}
@@ -281,7 +281,7 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 	looks := s == entryDue || s == comparing
 	if looks {
 		for _, i := range items {
-			i.held, i.unlike, i.none, i.sure, i.doubt = nil, false, false, false, doubt{}
+			i.held, i.took, i.unlike, i.none, i.sure, i.doubt = nil, false, false, false, false, doubt{}
 		}
 	}
 	heard := func(id ID, outcomes []route.Outcome, sent bool, err error) {
@@ -297,14 +297,14 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 		}
 	}
 	if here := remote.Here(); here != nil {
-		current := s != comparing || here.Current() // before what it holds is read
+		current := here.Current() // before what it holds is read
 		outcomes, err := remote.OutcomesHere(ctx, looks, records)
 		if err == nil && outcomes[0].Elsewhere {
 			err = errNoHost
 		}
 		heard(im.ns.node.self.id, outcomes, false, err)
-		if err == nil && !current {
-			if err := doubtOwn(here, items); err != nil {
+		if err == nil && s == comparing {
+			if err := im.doubtOwn(here, current, items); err != nil {
 				return err
 			}
 		}
@@ -316,16 +316,17 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 		return remote.AskHoldAll(id, records)
 	}
 	if slices.ContainsFunc(items, func(i *imported) bool { return i.lacks(need) || i.doubted != nil }) { // otherwise a push brings it to the others
-		im.inquire(ctx, remote, named, &inquiry{weight: weigh(records), oneList: s == comparing, about: about, heard: heard, lacks: func() bool {
+		im.inquire(ctx, remote, named, &inquiry{weight: weigh(records), oneList: looks, about: about, heard: heard, lacks: func() bool {
 			return slices.ContainsFunc(items, func(i *imported) bool { return i.lacks(need) && !(looks && (i.unlike || i.none)) })
 		}})
 	}
-	if s == comparing {
+	switch {
+	case s == comparing:
+		im.overDoubt(ctx, remote, named, items)
+	case looks && slices.ContainsFunc(items, func(i *imported) bool { return i.sure }):
 		agreed := im.agreed(remote)
 		for _, i := range items {
-			if i.doubted != nil && !agreed(i) { // it is written over that
-				i.unlike, i.seen = true, append(i.seen, i.doubted)
-			}
+			i.sure = i.sure && agreed(i)
 		}
 	}
 	for _, i := range items {

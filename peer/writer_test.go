@@ -43,20 +43,14 @@ func newLocatedCluster(t *testing.T, size int, kind placement.Kind) *writerClust
 	c.kind, c.locator = kind, kind != placement.Writer
 	var all []int
 	for i := range size {
-		// The layout is drawn by the ids. By these each node is preferred for a shard, and each
-		// two of them hold entries together.
-		key, err := crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-2), idsOfWriters, byte(i))))
-		c.must(err)
-		c.base.Identity = key
-		c.metrics = append(c.metrics, prometheus.NewRegistry())
-		c.base.Registerer = c.metrics[i]
+		// By these ids each node is preferred for a shard, and each two of them hold entries together.
 		c.base.Dialed = func(_ context.Context, to ID, conn net.Conn) (net.Conn, error) {
 			if c.apart(c.nodes[i].ID(), to) {
 				return nil, errApart
 			}
 			return conn, nil
 		}
-		c.join()
+		c.joinDrawn()
 		all = append(all, i)
 	}
 	c.settle(all...)
@@ -68,6 +62,17 @@ func newLocatedCluster(t *testing.T, size int, kind placement.Kind) *writerClust
 	}
 	c.follow()
 	return c
+}
+
+// joinDrawn adds a node whose id is the same in each run, as the layout is drawn by the ids.
+func (c *routedCluster) joinDrawn() {
+	c.t.Helper()
+	at := len(c.nodes)
+	key, err := crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-2), idsOfWriters, byte(at))))
+	c.must(err)
+	c.metrics = append(c.metrics, prometheus.NewRegistry())
+	c.base.Identity, c.base.Registerer = key, c.metrics[at]
+	c.join()
 }
 
 var errApart = errors.New("the network is cut")
