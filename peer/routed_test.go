@@ -287,3 +287,41 @@ func TestRoutedWithALyingHost(t *testing.T) {
 		}
 	}
 }
+
+// While a host has paused the namespace its shards are read and written, here and there, and
+// reads of them are not sure; a host that has paused a peer does not answer it.
+func TestRoutedWhilePaused(t *testing.T) {
+	c := newRoutedCluster(t, 3)
+	hosts, others := c.hosts("k")
+	paused, away := c.spaces[hosts[0]], c.spaces[others[0]]
+	elsewhere := "" // a key of which the paused node is no host
+	for i := 0; elsewhere == ""; i++ {
+		if of, not := c.hosts(fmt.Sprint(i)); not[0] == hosts[0] && len(of) > 0 {
+			elsewhere = fmt.Sprint(i)
+		}
+	}
+	c.must(paused.Pause(t.Context()))
+	v, err := away.Put(t.Context(), []byte("k"), []byte("v"), Acks(AckAll))
+	if err != nil || c.held(hosts[0], "k").Version != v {
+		t.Errorf("written at both hosts: %v", err)
+	}
+	if _, err := paused.Put(t.Context(), []byte(elsewhere), []byte("v"), Acks(AckAll)); err != nil {
+		t.Errorf("written by it at others: %v", err)
+	}
+	c.now.Add(int64(time.Minute))
+	if r, err := away.Get(t.Context(), []byte("k")); r.Version != v || err != nil && !errors.Is(err, ErrUnsure) {
+		t.Errorf("read elsewhere: %v, %v", r.Version, err)
+	}
+	if r, err := paused.Get(t.Context(), []byte(elsewhere)); string(r.Value) != "v" || err != nil && !errors.Is(err, ErrUnsure) {
+		t.Errorf("read by it at others: %q, %v", r.Value, err)
+	}
+	if _, err := away.Sync(t.Context(), c.nodes[hosts[0]].ID(), SyncOptions{}); !errors.Is(err, ErrPaused) {
+		t.Errorf("a sync with it: %v", err)
+	}
+	c.must(c.nodes[hosts[1]].PausePeer(t.Context(), c.nodes[others[0]].ID()))
+	l, err := away.Locate(t.Context(), []byte("k"), true)
+	i := slices.IndexFunc(l.Asked, func(at LocatedAt) bool { return at.Peer == c.nodes[hosts[1]].ID() })
+	if i < 0 || !errors.Is(l.Asked[i].Err, ErrPaused) {
+		t.Errorf("a host that has paused this node: %+v, %v", l.Asked, err)
+	}
+}

@@ -53,7 +53,7 @@ func (n *Node) Asked(remote ID, m *wire.Ask) (*Asked, error) {
 	if p == nil || p.isControl() {
 		return nil, ErrDenied
 	}
-	if err := p.ns.mayAsk(p.Keys, remote, m); err != nil {
+	if err := p.ns.mayAsk(p.Keys, remote, m, p.ns.answers); err != nil {
 		return nil, err
 	}
 	done, ok := n.Sessions.question(remote, n.elapsed())
@@ -63,16 +63,16 @@ func (n *Node) Asked(remote ID, m *wire.Ask) (*Asked, error) {
 	return &Asked{p.set, remote, m, done}, nil
 }
 
-// mayAsk says what forbids a peer's question, which is proved with the keys, or nil. That the
-// namespace is paused here is told to a peer that has proved the secret.
-func (ns *Namespace) mayAsk(keys reconcile.Keys, remote ID, m *wire.Ask) error {
+// mayAsk says what forbids a peer's question, which is proved with the keys, or nil. answers, which
+// says that something is paused here, is asked for a peer that has proved the secret.
+func (ns *Namespace) mayAsk(keys reconcile.Keys, remote ID, m *wire.Ask, answers func(ID) error) error {
 	if !ns.Admits(remote) {
 		return ErrDenied
 	}
 	if err := reconcile.CheckAsk(keys, []byte(remote), []byte(ns.node.ID), m); err != nil {
 		return err
 	}
-	return ns.answers(remote)
+	return answers(remote)
 }
 
 // answers says what forbids an answer to a peer now, or nil.
@@ -81,6 +81,17 @@ func (ns *Namespace) answers(remote ID) error {
 		return ErrDenied
 	}
 	if ns.PausedWith(remote) != nil {
+		return reconcile.ErrPaused
+	}
+	return nil
+}
+
+// answersRouted says what forbids an answer to a routed question of a peer now, or nil.
+func (ns *Namespace) answersRouted(remote ID) error {
+	if !ns.Admits(remote) {
+		return ErrDenied
+	}
+	if ns.peerPaused(remote) != nil {
 		return reconcile.ErrPaused
 	}
 	return nil

@@ -65,10 +65,25 @@ type Conversation struct {
 // MayCall decides whether this node may sync with a peer. It comes before
 // anything leaves for the peer.
 func (ns *Namespace) MayCall(remote ID) error {
+	if err := ns.otherMember(remote); err != nil {
+		return err
+	}
+	return ns.PausedWith(remote)
+}
+
+// mayRoute decides whether this node may ask a peer routed questions.
+func (ns *Namespace) mayRoute(remote ID) error {
+	if err := ns.otherMember(remote); err != nil {
+		return err
+	}
+	return ns.peerPaused(remote)
+}
+
+func (ns *Namespace) otherMember(remote ID) error {
 	if !ns.Admits(remote) || remote == ns.node.ID {
 		return fmt.Errorf("%w: this node does not list it as another member of the namespace; invite it, or join with a ticket from there", ErrDenied)
 	}
-	return ns.PausedWith(remote)
+	return nil
 }
 
 // Call notes that this node calls a peer: until done is called, the peer's own

@@ -30,10 +30,16 @@ func (ns *Namespace) Paused() bool { return ns.Members().state.Paused }
 // paused, or the peer is. A peer that calls is told no more than that; it must be known
 // to be a member first.
 func (ns *Namespace) PausedWith(remote ID) error {
-	switch {
-	case ns.Paused():
+	if ns.Paused() {
 		return fmt.Errorf("%w: the namespace is paused on this node; resume it with: syncd resume %s", reconcile.ErrPaused, ns.Members().Name())
-	case ns.node.Config.Paused != nil && ns.node.Config.Paused(remote):
+	}
+	return ns.peerPaused(remote)
+}
+
+// peerPaused is ErrPaused where the peer is paused. Routed questions go on while the namespace
+// is: by them members read and write its shards.
+func (ns *Namespace) peerPaused(remote ID) error {
+	if ns.node.Config.Paused != nil && ns.node.Config.Paused(remote) {
 		return fmt.Errorf("%w: the peer is paused on this node; resume it with: syncd peer resume %s", reconcile.ErrPaused, remote)
 	}
 	return nil

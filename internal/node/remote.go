@@ -211,7 +211,7 @@ func (ns *Namespace) Outdated(l route.Layout) bool {
 
 // ask begins a question to a host.
 func (r *Remote) ask(remote ID, q wire.Question) (*wire.Ask, error) {
-	if err := r.ns.MayCall(remote); err != nil {
+	if err := r.ns.mayRoute(remote); err != nil {
 		return nil, err
 	}
 	m := &wire.Ask{Greeting: r.ns.routedGreeting(), Question: q}
