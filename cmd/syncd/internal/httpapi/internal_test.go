@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"testing"
@@ -9,7 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
 )
 
 // FuzzKeyPath: any key survives the path; any path is read or refused, and
@@ -69,5 +73,27 @@ func TestUnsureValue(t *testing.T) {
 		if want := `dial /ip6zone/a\x01b/ip6/fe80::1: * failed`; out.Status != status || out.Unsure != want {
 			t.Errorf("If-None-Match %q: status %d, %q", match, out.Status, out.Unsure)
 		}
+	}
+}
+
+// A write that is made is not called a request that is not well formed because fewer members are there than
+// are to hold it.
+func TestConfirmedByMoreThanThereAre(t *testing.T) {
+	n, err := peer.Open(t.Context(), peer.Config{ListenAddrs: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Close(context.WithoutCancel(t.Context())) })
+	ns, err := n.CreateNamespace(t.Context(), "notes", peer.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := ns.Put(t.Context(), []byte("k"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p *problem.Problem
+	if err := confirmed(t.Context(), ns, []byte("k"), v, 2, 0); !errors.As(err, &p) || p.Code != "unconfirmed" || p.Version != v.String() {
+		t.Errorf("%v: %+v", err, p)
 	}
 }

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -132,6 +134,9 @@ func confirmed(ctx context.Context, ns *peer.Namespace, key []byte, v dbadapter.
 		return nil
 	}
 	out := api.WaitedOf(&waited)
+	if errors.Is(err, peer.ErrInvalid) { // by placement writer the shard, and how many hosts it has, may be known only now
+		err = fmt.Errorf("%w: %s", peer.ErrUnconfirmed, err.Error())
+	}
 	p := *problem.From(fail(err))
 	p.Detail = "the record is written, as version " + v.String() + "; " + p.Detail
 	p.Version, p.Waited = v.String(), &out
