@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
@@ -19,7 +20,9 @@ import (
 // the directory is asked, by each shard for itself: a host that does not answer holds up no other
 // shard. Where another shard has told of the key meanwhile, it is asked once more when the watch
 // comes to the event: what is told then is at least as late as all that was told before, and what
-// the last of a key's shards tells is what it holds.
+// the last of a key's shards tells is what it holds. What is earlier than what was told of the key
+// before is passed over, if the key still holds that or what is later: another shard was asked for it
+// ahead of what that one tells, or another host tells again what is held, and is behind.
 
 // Of a host of the directory that does not answer.
 const (
@@ -36,6 +39,38 @@ type placing struct {
 	mu   sync.Mutex           // guards what follows
 	keys map[string]*askedKey // of the events that wait to be told
 	late map[node.ID]time.Duration
+
+	lately toldLately // used by the watch alone
+}
+
+// toldLately is the version that was told last of keys. It has two halves, of which the older one
+// goes when the newer one is full.
+type toldLately struct {
+	newer, older map[string]dbadapter.Version
+	bytes        int // of the keys of newer
+}
+
+// The bounds of a half.
+const (
+	latelyKeys  = 1024
+	latelyBytes = 64 << 10
+)
+
+func (t *toldLately) of(key []byte) (v dbadapter.Version, known bool) {
+	if v, known = t.newer[string(key)]; !known {
+		v, known = t.older[string(key)]
+	}
+	return v, known
+}
+
+func (t *toldLately) note(key []byte, v dbadapter.Version) {
+	if _, known := t.newer[string(key)]; !known {
+		if t.newer == nil || len(t.newer) >= latelyKeys || t.bytes+len(key) > latelyBytes {
+			t.newer, t.older, t.bytes = map[string]dbadapter.Version{}, t.newer, 0
+		}
+		t.bytes += len(key)
+	}
+	t.newer[string(key)] = v
 }
 
 // askedKey is a key that shards have asked about.
@@ -90,12 +125,43 @@ func (p *placing) next(ctx context.Context, shard placement.Shard, e *node.Watch
 			return nil, err
 		}
 	}
-	if event != nil {
-		p.mu.Lock()
-		of.told++
-		p.mu.Unlock()
+	if event == nil {
+		return nil, nil //nolint:nilnil // another shard tells of the key
 	}
+	if event.Record != nil {
+		if over, err := p.overtaken(ctx, event); over || err != nil {
+			return nil, err
+		}
+		p.lately.note(event.Key, event.Record.Version)
+	}
+	p.mu.Lock()
+	of.told++
+	p.mu.Unlock()
 	return event, nil
+}
+
+// overtaken reports whether a later version was told of the key than an event has, which the key
+// still holds, or a yet later one. What was told may be lost: then the event is the truth.
+func (p *placing) overtaken(ctx context.Context, e *node.Watched) (bool, error) {
+	told, known := p.lately.of(e.Key)
+	if !known || e.Record.Version.Compare(told) >= 0 {
+		return false, nil
+	}
+	entry, err := p.lookUp(ctx, p.ns.core.Entries(e.Key), e.Key)
+	switch {
+	case err != nil:
+		return false, err
+	case entry.Record == nil:
+		return e.Kind == node.PutKind && entry.Sure, nil
+	case entry.Record.Deleted:
+		return entry.Record.Version.Compare(told) >= 0, nil
+	}
+	in, err := directory.ShardOf(entry.Record, p.ns.core.Rule().Shards)
+	if err != nil {
+		return false, err
+	}
+	now, err := p.lookUp(ctx, in, e.Key)
+	return err == nil && now.Record != nil && now.Record.Version.Compare(told) >= 0, err
 }
 
 // placed is the event that a watch makes of what a shard tells; nil: none, since the key is in

@@ -144,6 +144,58 @@ func TestWatchWritersLate(t *testing.T) {
 	}
 }
 
+// What is earlier than what was told of a key is told only where the key does not hold the later any
+// more.
+func TestWatchWritersGoesForward(t *testing.T) {
+	c := newWriterCluster(t, 3)
+	ctx := t.Context()
+	key := []byte("key")
+	in := c.spaces[0].core.OwnShard(key)
+	var told []node.Watched // one after the other
+	hold := func(kind node.Kind) {
+		t.Helper()
+		f, err := c.spaces[0].lookUpIn(ctx, in, key, true)
+		c.must(err)
+		told = append(told, node.Watched{Kind: kind, Key: key, Record: f.Record})
+	}
+	for _, value := range []string{"first", "second"} {
+		_, err := c.put(0, "key", value, route.All)
+		c.must(err)
+		hold(node.PutKind)
+	}
+	c.follow()
+	p := newPlacing(c.spaces[1])
+	tell := func(e *node.Watched) bool {
+		t.Helper()
+		placed, err := p.all(ctx, in, []node.Watched{*e})
+		c.must(err)
+		got, err := p.next(ctx, in, e, placed[0])
+		c.must(err)
+		return got != nil
+	}
+	if !tell(&told[1]) || tell(&told[0]) || !tell(&told[1]) {
+		t.Error("the second write is not told, or the first one behind it")
+	}
+	lost := told[1].Record.Clone()
+	lost.Version.Clock++
+	if !tell(&node.Watched{Kind: node.PutKind, Key: key, Record: &lost}) || !tell(&told[1]) {
+		t.Error("what is held is not told behind what was lost")
+	}
+	_, err := c.spaces[2].Delete(ctx, key, Acks(AckAll))
+	c.must(err)
+	c.follow()
+	hold(node.DeleteKind)
+	if !tell(&told[2]) || tell(&told[1]) {
+		t.Error("the deletion is not told, or what was deleted behind it")
+	}
+	for n := range 3 * latelyKeys {
+		p.lately.note(fmt.Append(nil, n), told[0].Record.Version)
+	}
+	if n := len(p.lately.newer) + len(p.lately.older); n > 2*latelyKeys {
+		t.Errorf("%d keys are kept", n)
+	}
+}
+
 // A host of the directory that does not answer holds up no other shard of a watch, and is not awaited in
 // full for each event.
 func TestWatchWritersWithASilentHost(t *testing.T) {
