@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -30,7 +31,9 @@ type inquiry struct {
 	// oneList: a host counts as settled only if it has the list of members that this node has. By another
 	// one a further node may hold the records.
 	oneList bool
-	about   func(node.ID) (*wire.Ask, error)
+	// remembered are the records that this node remembers until each host was heard to hold them.
+	remembered []dbadapter.Record
+	about      func(node.ID) (*wire.Ask, error)
 	// heard is told what a host has answered, by one goroutine.
 	heard func(id ID, outcomes []route.Outcome, sent bool, err error)
 	// lacks: too few hosts have answered.
@@ -128,6 +131,11 @@ func (im *shardImport) ask(over context.Context, remote *node.Remote, id ID, q *
 	}
 	if err == nil && outcomes[0].Elsewhere {
 		return nil, false, &elsewhere{outcomes[0].Layout}
+	}
+	for at := range q.remembered {
+		if err == nil && outcomes[at].Held {
+			ns.core.HeldBy(&q.remembered[at], node.ID(id))
+		}
 	}
 	return outcomes, sent && err != nil && !errors.Is(err, ErrDenied) && !errors.Is(err, ErrBusy), err
 }

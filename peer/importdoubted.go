@@ -31,17 +31,6 @@ func (i *imported) onWord() bool {
 	return len(i.held) > 0 && !i.took && !i.full && i.here == nil && i.Time.IsZero() && i.dated.IsZero()
 }
 
-// seen is what the record of an item replaces. This node has lately had hosts hold a record, too, of which the one
-// that takes the item may not have heard.
-func (im *shardImport) seen(i *imported) []*dbadapter.Record {
-	if i.Time.IsZero() && i.dated.IsZero() {
-		if own := im.ns.core.Recall(i.Key, im.ns.steady()).Own; own != nil {
-			return append(slices.Clip(i.seen), own)
-		}
-	}
-	return i.seen
-}
-
 // agreed reports of an item whether each node that may hold its record has said that it holds nothing later, and
 // this one holds nothing else. A host of before that holds the shard still cannot say so, as it answers as no host;
 // nor can a member that has not said whether it holds the shard.

@@ -1,6 +1,8 @@
 package peer
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -225,5 +228,57 @@ func TestImportWriterElsewhereInBulk(t *testing.T) {
 	}
 	if n := c.counted(1, "syncd_routed_requests_total", "read") - before; n > 0 {
 		t.Errorf("%d keys are looked up", n)
+	}
+}
+
+// What an import has written is a write of its node: where the host that is asked has not heard of it, a read asks the
+// others, and a condition on the version before does not hold.
+func TestImportIsAnOwnWrite(t *testing.T) {
+	for _, kind := range []placement.Kind{placement.Hash, placement.Writer} {
+		t.Run(kind.String(), func(t *testing.T) {
+			var c *routedCluster
+			var asker *Namespace
+			var hosts []int
+			var first offered
+			key := "key"
+			if kind == placement.Hash {
+				c, first, asker, hosts = newBothCurrent(t)
+			} else {
+				w := newWriterCluster(t, 4)
+				key, asker, hosts, first = w.onTwo()
+				c = w.routedCluster
+			}
+			serve := c.silences(hosts[0], asker)
+			got, err := asker.Import(t.Context(), sequence([]Item{{Key: []byte(key), Value: []byte("second")}}))
+			if err != nil || got != (ImportResult{Items: 1, Written: 1}) {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			serve()
+			c.nearest(asker, hosts[0], hosts[1])
+			if r, err := asker.Get(t.Context(), []byte(key)); err != nil || string(r.Value) != "second" {
+				t.Errorf("it reads %q, %v", r.Value, err)
+			}
+			serve = c.silences(hosts[1], asker)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if _, err := asker.PutIf(ctx, []byte(key), []byte("third"), first.Version, Acks(1)); err == nil || errors.Is(err, ErrUnconfirmed) {
+				t.Errorf("on the version before: %v", err)
+			}
+			serve()
+		})
+	}
+}
+
+// Of an import of which each host is heard nothing is remembered, whether it has written or not.
+func TestImportIsForgotten(t *testing.T) {
+	_, _, asker, _ := newBothCurrent(t)
+	for _, want := range []ImportResult{{Items: 1, Written: 1}, {Items: 1, Unchanged: 1}} {
+		got, err := asker.Import(t.Context(), sequence([]Item{{Key: []byte("key"), Value: []byte("second")}}))
+		if err != nil || got != want {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if asker.core.Recall([]byte("key"), asker.steady()).Own != nil {
+			t.Errorf("%+v is remembered", want)
+		}
 	}
 }

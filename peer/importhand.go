@@ -241,7 +241,7 @@ func (im *shardImport) prepare(ctx context.Context, i *imported) error {
 	case i.Expired(im.ns.core):
 		i.done, i.expired = true, true
 	case i.here != nil: // another host holds what this one has not seen
-		attempt, err := i.here.set.Write(node.Draft{Record: dbadapter.Record{Key: i.Key, Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}, Seen: im.seen(i)})
+		attempt, err := i.here.set.Write(node.Draft{Record: dbadapter.Record{Key: i.Key, Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}, Seen: i.after(im.own(i))})
 		if err == nil {
 			err = i.here.commit(ctx, attempt)
 		}
@@ -254,7 +254,7 @@ func (im *shardImport) prepare(ctx context.Context, i *imported) error {
 		}
 		i.record, i.held, i.fresh = attempt.Record(0), []ID{im.ns.node.self.id}, true
 	case i.Deleted && i.Time.IsZero() && len(i.seen) == 0:
-		if im.ns.core.Recall(i.Key, im.ns.steady()).Own != nil { // a host that is current may not have heard of it yet
+		if im.own(i) != nil { // a host that is current may not have heard of it yet
 			return nil
 		}
 		found, err := im.ns.lookUpRested(ctx, im.ns.node.deadline(ctx), im.ns.core.Home(i.Key), i.Key)
@@ -329,7 +329,7 @@ func (im *shardImport) message(ctx context.Context, remote *node.Remote, need in
 		about = remote.AskHoldAll
 	}
 	im.inquire(ctx, remote, named, &inquiry{
-		weight: weigh(records), oneList: true,
+		weight: weigh(records), oneList: true, remembered: records,
 		about: func(id node.ID) (*wire.Ask, error) { return about(id, records) },
 		heard: func(id ID, outcomes []route.Outcome, sent bool, err error) {
 			for at, i := range items {
@@ -350,6 +350,8 @@ func (im *shardImport) message(ctx context.Context, remote *node.Remote, need in
 		i.done = i.full || i.record != nil && len(i.held) >= need
 		if i.done && i.onWord() && !agreed(i) {
 			i.done, i.insists, i.held, i.why = false, true, nil, nil
+		} else if i.done {
+			im.unwritten(named, i)
 		}
 	}
 	return nil
@@ -361,27 +363,4 @@ func weigh(records []dbadapter.Record) (weight int) {
 		weight += records[i].Weight()
 	}
 	return weight
-}
-
-// make makes the records that are missing.
-func (im *shardImport) make(remote *node.Remote, items []*imported) error {
-	var missing []*imported
-	var of []*node.Item
-	var seen [][]*dbadapter.Record
-	for _, i := range items {
-		if i.record == nil {
-			missing, of, seen = append(missing, i), append(of, &i.Item), append(seen, im.seen(i))
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	records, err := remote.MakeAll(of, seen)
-	if err != nil {
-		return err
-	}
-	for at, i := range missing {
-		i.record = &records[at]
-	}
-	return nil
 }

@@ -316,9 +316,13 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 		return remote.AskHoldAll(id, records)
 	}
 	if slices.ContainsFunc(items, func(i *imported) bool { return i.lacks(need) || i.doubted != nil }) { // otherwise a push brings it to the others
-		im.inquire(ctx, remote, named, &inquiry{weight: weigh(records), oneList: looks, about: about, heard: heard, lacks: func() bool {
+		q := &inquiry{weight: weigh(records), oneList: looks, about: about, heard: heard, lacks: func() bool {
 			return slices.ContainsFunc(items, func(i *imported) bool { return i.lacks(need) && !(looks && (i.unlike || i.none)) })
-		}})
+		}}
+		if s == writing {
+			q.remembered = records
+		}
+		im.inquire(ctx, remote, named, q)
 	}
 	switch {
 	case s == comparing:
