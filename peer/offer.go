@@ -209,12 +209,16 @@ func (ns *Namespace) hand(ctx context.Context, remote *node.Remote, record *dbad
 	}
 }
 
-// offerTo asks one host to hold a record. It lasts as long as the namespace, and not as the
+// offerTo asks one host to hold a record, which may be this node. It lasts as long as the namespace, and not as the
 // caller's wait, which over ends.
 func (ns *Namespace) offerTo(over context.Context, remote *node.Remote, id ID, record *dbadapter.Record) (o route.Outcome, sent bool, err error) {
 	n := ns.node
 	ctx, cancel := context.WithTimeout(ns.ctx, routePatience)
 	defer cancel()
+	if id == n.ID() {
+		o, err = remote.HoldHere(ctx, record, true)
+		return o, true, err
+	}
 	leave, err := n.placeFor(ctx, over, id, len(record.Key)+len(record.Value))
 	if err != nil {
 		return o, false, err

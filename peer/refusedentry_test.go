@@ -72,12 +72,12 @@ type slow struct {
 	refused   bool
 }
 
-func (d *slow) Hand(ctx context.Context, remote *node.Remote, record *dbadapter.Record, here node.ID, settled bool, need int, patient bool) (route.Written, error) {
+func (d *slow) Hand(ctx context.Context, remote *node.Remote, record *dbadapter.Record, here node.ID, settled bool, need int, how route.Manner) (route.Written, error) {
 	if remote.Shard() != d.entries || d.refused {
-		return d.byWriter.Hand(ctx, remote, record, here, settled, need, patient)
+		return d.byWriter.Hand(ctx, remote, record, here, settled, need, how)
 	}
 	serve := d.c.silences(d.host, d.ns)
-	w, err := d.byWriter.Hand(ctx, remote, record, here, settled, need, patient)
+	w, err := d.byWriter.Hand(ctx, remote, record, here, settled, need, how)
 	d.refused = errors.Is(err, route.ErrOvertaken)
 	serve()
 	d.c.nearest(d.ns, d.host, d.far)

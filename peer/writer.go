@@ -31,7 +31,7 @@ func (b byWriter) LookUpIn(ctx context.Context, in placement.Shard, key []byte, 
 }
 
 // Hand implements node.WriterDriver.
-func (b byWriter) Hand(ctx context.Context, remote *node.Remote, record *dbadapter.Record, here node.ID, settled bool, need int, patient bool) (route.Written, error) {
+func (b byWriter) Hand(ctx context.Context, remote *node.Remote, record *dbadapter.Record, here node.ID, settled bool, need int, how route.Manner) (route.Written, error) {
 	n := b.ns.node
 	hosts, err := remote.Hosts()
 	if err != nil {
@@ -41,7 +41,7 @@ func (b byWriter) Hand(ctx context.Context, remote *node.Remote, record *dbadapt
 	if err != nil {
 		return route.Written{}, err
 	}
-	put.Patient = patient
+	put.Manner = how
 	return b.ns.hand(ctx, remote, record, put)
 }
 

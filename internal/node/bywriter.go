@@ -29,8 +29,8 @@ type WriterDriver interface {
 	// hold the set.
 	LookUpIn(ctx context.Context, in placement.Shard, key []byte, all bool) (LookedUp, error)
 	// Hand drives the write of a record to the hosts of its set, until need of them hold it. here
-	// is this node, if it holds it already, settled or not; patient is route.Put.Patient.
-	Hand(ctx context.Context, remote *Remote, record *dbadapter.Record, here ID, settled bool, need int, patient bool) (route.Written, error)
+	// is this node, if it holds it already, settled or not; else it is asked as the others are (Remote.HoldHere).
+	Hand(ctx context.Context, remote *Remote, record *dbadapter.Record, here ID, settled bool, need int, how route.Manner) (route.Written, error)
 	// Heed makes the lists of members equal with hosts that disagree in what they have done with a record,
 	// and reports whether this node has learnt something, so that they may take it now.
 	Heed(ctx context.Context, written *route.Written) bool

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
@@ -23,9 +21,11 @@ type WriterOffer struct {
 	// nothing is written.
 	Taken bool
 	// named are entries for which hosts of the directory have refused that of this write.
-	named   []*dbadapter.Record
-	heeds   int  // so often lists were made equal with those of hosts that disagree
-	patient bool // where a host holds another version, the others' answers are awaited
+	named  []*dbadapter.Record
+	heeds  int // so often lists were made equal with those of hosts that disagree
+	manner route.Manner
+	// conditioned: the write rests on a version.
+	conditioned bool
 }
 
 // Offer writes a key: the entry goes to the directory first, and then the record to its shard, which
@@ -43,12 +43,13 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		return o, err
 	}
 	conditional := deletes || d.If != nil
-	o.patient = conditional
+	o.manner.Patient, o.conditioned = conditional, d.If != nil
 	var others []*dbadapter.Record // of hosts that hold what was not seen, and the earlier tries
 	var own []dbadapter.Version    // of earlier tries
 	for tries := 1; ; tries++ {
 		entries := ns.RemoteIn(key, ns.Entries(key))
-		if _, err := entries.Enough(ack); err != nil {
+		need, err := entries.Enough(ack)
+		if err != nil {
 			return o.unmade(err)
 		}
 		recalled := ns.Recall(key, w.do.Steady())
@@ -88,7 +89,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		if record.Deleted {
 			err = w.handDeletion(ctx, &o, record, shard, entry, ack)
 		} else {
-			err = w.handRecord(ctx, &o, record, shard, entry, ack)
+			err = w.handRecord(ctx, &o, record, shard, entry, need, ack)
 		}
 		if err == nil {
 			if !record.Deleted {
@@ -132,14 +133,23 @@ func (w *ByWriter) madeOf(d Draft, remote, entries *Remote) (entry, record *dbad
 
 // handRecord hands over an entry and, once a host has it, the record; then the entry has the acknowledgements that are to be had.
 // A write that is cut off, or refused by another host, has its record then: an entry alone would lead to none.
-func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, record *dbadapter.Record, shard placement.Shard, entry *dbadapter.Record, ack route.Ack) error {
-	until := w.do.Now() + EntryPatience
-	if err := w.handEntry(ctx, o, entry, 1); err != nil {
+func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, record *dbadapter.Record, shard placement.Shard, entry *dbadapter.Record, need int, ack route.Ack) error {
+	until, manner := w.do.Now()+EntryPatience, o.manner
+	// Of two writes on a condition the first host of the directory takes one, and the other one leaves nothing. Any other
+	// one, for several hosts, hears of what they refuse it for before its record is written.
+	o.manner.InOrder, o.manner.Hears = o.conditioned, !manner.Patient && need > 1
+	err := w.handEntry(ctx, o, entry, 1)
+	if err == nil && o.manner.Hears && len(o.Others) > 0 {
+		err = route.ErrOvertaken
+	}
+	o.manner = manner
+	entered := o.Held
+	if err != nil {
 		return err
 	}
-	err := w.handOn(ctx, o, shard, record, ack, until)
+	err = w.handOn(ctx, o, shard, record, ack, until)
 	o.Taken = true
-	if err != nil || ack == 0 || ack == 1 {
+	if err != nil || entered >= need {
 		return err
 	}
 	written := o.Written
@@ -152,9 +162,7 @@ func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, record *dbada
 // handEntry hands over an entry, and notes for which others it is refused.
 func (w *ByWriter) handEntry(ctx context.Context, o *WriterOffer, entry *dbadapter.Record, ack route.Ack) error {
 	err := w.handOn(ctx, o, w.ns.Entries(entry.Key), entry, ack, 0)
-	if errors.Is(err, route.ErrOvertaken) {
-		o.named = append(o.named, o.Others...)
-	}
+	o.named = append(o.named, o.Others...)
 	return err
 }
 
@@ -181,7 +189,7 @@ func (w *ByWriter) handOn(ctx context.Context, o *WriterOffer, set placement.Sha
 			return errSlept
 		}
 		var err error
-		o.Written, err = w.handOver(ctx, w.ns.RemoteIn(record.Key, set), record, ack, o.patient)
+		o.Written, err = w.handOver(ctx, w.ns.RemoteIn(record.Key, set), record, ack, o.manner)
 		o.Taken = o.Taken || o.Written.Taken()
 		if !o.Taken || !w.heeds(ctx, o, err) {
 			return err
@@ -286,96 +294,19 @@ const EntryPatience = 30 * time.Second
 
 var errSlept = fmt.Errorf("%w: this machine has slept between the entry of the directory and the record, or was too slow: write it again", reconcile.ErrBusy)
 
-// writtenIn is the shard in which a write of a key belongs, and the entries of the key that the
-// directory has. own are the versions of earlier tries of this write, and named the entries for which
-// hosts have refused those. Before one, what is nowhere needs no question, unless the write asks: a host of
-// the directory tells if it holds an entry all the same.
-func (w *ByWriter) writtenIn(ctx context.Context, key []byte, asks bool, own []dbadapter.Version, named []*dbadapter.Record) (placement.Shard, []*dbadapter.Record, error) {
-	ns := w.ns
-	if !asks && len(own) == 0 && w.WhereIs(key).Where == directory.Nowhere {
-		return ns.OwnShard(key), nil, nil
-	}
-	entry, err := w.do.LookUpIn(ctx, ns.Entries(key), key, false)
-	if err != nil {
-		return 0, nil, err
-	}
-	var held []*dbadapter.Record
-	if entry.Record != nil {
-		held = append(held, entry.Record)
-	}
-	// A host that refused may be away by now, and the one that was asked may not have heard of its entry.
-	if len(named) > 0 || len(own) > 0 && (!there(entry.Record) || slices.Contains(own, entry.Record.Version)) {
-		shard, others, err := w.Others(ctx, key, own, named)
-		if err != nil || len(others) > 0 {
-			return shard, append(others, held...), err
-		}
-	}
-	if !there(entry.Record) {
-		return ns.OwnShard(key), held, nil
-	}
-	shard, err := directory.ShardOf(entry.Record, ns.rule.Shards)
-	return shard, held, err
-}
-
-// Others are the entries that hosts hold of a key, or have held when they refused that of an earlier
-// try, but for those of this write itself, if one of them leads to a record, or may, and the shard of
-// that. The write has seen that record and is to take its place, which it can in its shard alone. From
-// elsewhere, where the own entries are for, it would hide it: the record could come back, once the entry
-// was deleted and collected, over a deletion that has seen it.
-func (w *ByWriter) Others(ctx context.Context, key []byte, own []dbadapter.Version, named []*dbadapter.Record) (shard placement.Shard, others []*dbadapter.Record, err error) {
-	entry, err := w.do.LookUpIn(ctx, w.ns.Entries(key), key, true)
-	if err != nil {
-		return 0, nil, err
-	}
-	said, err := w.said(key, &entry)
-	if err != nil {
-		return 0, nil, err
-	}
-	var held []*dbadapter.Record
-	note := func(r *dbadapter.Record) {
-		if there(r) && !slices.Contains(own, r.Version) {
-			held = append(held, r)
-		}
-	}
-	for _, a := range said {
-		if a != nil {
-			note(a.Record)
-		}
-	}
-	for _, r := range named { // the own one may have taken its place there since
-		if _, err := directory.ShardOf(r, w.ns.rule.Shards); err == nil { // not one that was deleted
-			note(r)
-		}
-	}
-	slices.SortFunc(held, func(a, b *dbadapter.Record) int { return b.Version.Compare(a.Version) })
-	for _, r := range held {
-		if shard, err = directory.ShardOf(r, w.ns.rule.Shards); err != nil {
-			return 0, nil, err
-		}
-		found, err := w.do.LookUpIn(ctx, shard, key, true) // a host that has not heard of the record yet is sure that there is none
-		if err != nil {
-			return 0, nil, err
-		}
-		if there(found.Record) || !found.Sure {
-			return shard, held, nil
-		}
-	}
-	return 0, nil, nil
-}
-
 // HandOver gives a record to the hosts of its set, this node among them if it is one.
 func (w *ByWriter) HandOver(ctx context.Context, remote *Remote, record *dbadapter.Record, ack route.Ack) (route.Written, error) {
-	return w.handOver(ctx, remote, record, ack, false)
+	return w.handOver(ctx, remote, record, ack, route.Manner{})
 }
 
-func (w *ByWriter) handOver(ctx context.Context, remote *Remote, record *dbadapter.Record, ack route.Ack, patient bool) (route.Written, error) {
+func (w *ByWriter) handOver(ctx context.Context, remote *Remote, record *dbadapter.Record, ack route.Ack, how route.Manner) (route.Written, error) {
 	need, err := remote.Enough(ack)
 	if err != nil {
 		return route.Written{}, err
 	}
 	var here ID
 	settled := false
-	if remote.Here() != nil {
+	if remote.Here() != nil && !how.InOrder {
 		held, err := remote.HoldHere(ctx, record, true)
 		switch {
 		case err != nil:
@@ -386,10 +317,10 @@ func (w *ByWriter) handOver(ctx context.Context, remote *Remote, record *dbadapt
 			return route.Written{Others: []*dbadapter.Record{held.Other}}, route.ErrOvertaken
 		case held.Elsewhere:
 			return route.Written{}, ErrNotHost
-		case need <= 1:
+		case need <= 1 && !how.Hears:
 			return route.Written{Need: need, Held: 1, Settled: held.Settled, Hosts: []route.Holder{{Peer: w.ns.node.ID, Outcome: &held}}}, nil // a push brings it to the others
 		}
 		here, settled = w.ns.node.ID, held.Settled
 	}
-	return w.do.Hand(ctx, remote, record, here, settled, need, patient)
+	return w.do.Hand(ctx, remote, record, here, settled, need, how)
 }

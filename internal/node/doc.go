@@ -70,6 +70,7 @@
 //	                   nowhere.go               what is nowhere, by hash and prefix
 //	                   entry.go                 a record and its entry, as they are written; one that recedes
 //	                   bywriter.go, dangling.go reads by locator and entry; entries that lead to no record
+//	                   bywriterwhere.go         in which shard a write belongs
 //	                   bywriterput.go           writes: the entry first, and last of a deletion
 //	                   meeting.go, meetings.go  what becomes of first writes that met, and when that is looked for
 //	after damage       lost.go                  what is missing since files were made anew

@@ -54,6 +54,8 @@ type Offering struct {
 	// recalled is what this node remembers to have written to the key; all: the key is looked up at all hosts.
 	recalled Recalled
 	all      bool
+	// lost: a host holds another version than that on which the record rests; all are asked for it.
+	lost bool
 	// taken: a host holds a record of this write, or may. From then on a condition is not
 	// looked at anew: the record that is found would be the write's own.
 	taken   bool
@@ -105,13 +107,16 @@ func (o *Offering) try() {
 		return
 	}
 	o.set, o.here, o.settled = o.remote.Here(), "", false
+	if o.draft.If != nil && o.need > 1 {
+		o.set = nil // this node is asked in its turn: the first host decides which of two such writes comes first
+	}
 	sure := false // what is held here is enough for a condition
 	if o.set != nil {
 		o.here, o.settled, sure = o.ns.node.ID, o.set.Settled(), o.set.Current()
 	}
-	o.recalled, o.all = o.ns.Recall(o.draft.Record.Key, o.steady()), false
+	o.recalled, o.all = o.ns.Recall(o.draft.Record.Key, o.steady()), o.lost
 	if o.conditional() && (!sure || o.recalled.Rests()) { // it may have become a host since it wrote to others
-		o.all = o.recalled.Rests() && o.recalled.Own == nil
+		o.all = o.all || o.recalled.Rests() && o.recalled.Own == nil
 		o.next = OfferLookUp
 		return
 	}
@@ -254,7 +259,7 @@ func (o *Offering) Put(deadline, now time.Duration) (*route.Put, error) {
 	if err != nil {
 		return nil, err
 	}
-	put.Patient = o.conditional()
+	put.Manner = route.Manner{Patient: o.conditional(), InOrder: o.draft.If != nil}
 	return put, nil
 }
 
@@ -285,6 +290,8 @@ func (o *Offering) again(others []*dbadapter.Record) bool {
 		o.draft.Seen = append(slices.Clone(o.draft.Seen), append(others, o.record)...)
 	case o.taken:
 		return false
+	default:
+		o.lost = true
 	}
 	o.record = nil
 	return true

@@ -137,12 +137,23 @@ func (w *Written) Taken() bool {
 	return w.Held > 0 || slices.ContainsFunc(w.Hosts, func(h Holder) bool { return h.Outcome == nil && h.Sent })
 }
 
-// Put is one write of one record. It is for one goroutine at a time.
-type Put struct {
-	// Patient, which is set before the first step: where a host holds another version, the
+// Manner is how the hosts are asked in a write.
+type Manner struct {
+	// Patient: where a host holds another version, the
 	// answers of the others are awaited all the same. So the caller knows whether a host
 	// has taken the record, as it must of one that rests on a condition.
-	Patient  bool
+	Patient bool
+	// InOrder: the first host is asked alone, until it has answered or failed, or is overdue; where it holds another version,
+	// the others are not asked. Of two writes that meet, the hosts then take the one to which the first one comes first.
+	InOrder bool
+	// Hears: enough hosts hold the record only once each other one has answered, or is overdue: where one holds another version, so
+	// the caller hears of it.
+	Hears bool
+}
+
+// Put is one write of one record. It is for one goroutine at a time.
+type Put struct {
+	Manner   // is set before the first step
 	need     int
 	deadline time.Duration
 	hosts    []*host
@@ -153,6 +164,7 @@ type host struct {
 	Holder
 	open  bool
 	again time.Duration // when it is asked (again)
+	asked time.Duration // when it was asked last
 	tries int
 	ended bool // it has said what it does
 }
@@ -181,12 +193,17 @@ func (p *Put) Next(now time.Duration) Step {
 	if p.over(now) {
 		return Step{Do: Over}
 	}
-	at := p.deadline
-	for _, h := range p.hosts {
+	at, alone := p.deadline, p.alone()
+	for i, h := range p.hosts {
 		switch {
 		case h.ended || h.open:
+			if p.Hears && h.open && now < p.overdue(h) {
+				at = min(at, p.overdue(h))
+			}
+		case i > 0 && now < alone:
+			at = min(at, alone)
 		case h.again <= now:
-			h.open, h.Err = true, nil
+			h.open, h.Err, h.asked = true, nil, now
 			h.tries++
 			p.requests++
 			return Step{Do: Ask, Peer: h.Peer}
@@ -197,12 +214,37 @@ func (p *Put) Next(now time.Duration) Step {
 	return Step{Do: Wait, Until: at}
 }
 
+// alone is until when the first host is asked alone.
+func (p *Put) alone() time.Duration {
+	switch first := p.hosts[0]; {
+	case !p.InOrder || first.ended || first.tries > 0 && !first.open:
+		return 0
+	case first.tries == 0:
+		return p.deadline
+	default:
+		return p.overdue(first)
+	}
+}
+
+// overdue is until when a host is awaited before others, or before what follows the write: half of the time that there was at most.
+func (p *Put) overdue(h *host) time.Duration { return h.asked + min(Overdue, (p.deadline-h.asked)/2) }
+
+// lost reports whether the first host, which was asked alone, holds another version.
+func (p *Put) lost() bool {
+	first := p.hosts[0]
+	return p.InOrder && first.ended && first.Outcome.Other != nil && !slices.ContainsFunc(p.hosts[1:], func(h *host) bool { return h.tries > 0 || h.ended })
+}
+
 // over reports whether the write has its result. All hosts are asked before, also where
 // fewer are needed.
 func (p *Put) over(now time.Duration) bool {
-	held, left, open, other := 0, 0, false, false
+	if p.lost() {
+		return true
+	}
+	held, left, open, other, awaited := 0, 0, false, false, false
 	for _, h := range p.hosts {
 		open = open || h.open
+		awaited = awaited || p.Hears && h.open && now < p.overdue(h)
 		switch {
 		case h.tries == 0 && !h.ended && now < p.deadline:
 			return false
@@ -214,7 +256,7 @@ func (p *Put) over(now time.Duration) bool {
 			other = true
 		}
 	}
-	return now >= p.deadline || other && !(open && p.Patient) || held >= p.need || held+left < p.need && !(open && p.Patient && other)
+	return now >= p.deadline || other && !(open && p.Patient) || held >= p.need && !awaited || held+left < p.need && !(open && p.Patient && other)
 }
 
 func (p *Put) of(peer ID) *host {

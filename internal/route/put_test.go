@@ -234,3 +234,93 @@ func TestAck(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A write in order asks its first host alone: where that takes the record, all others are asked; where it holds another version,
+// none is; where it fails or is overdue, all are.
+func TestPutInOrder(t *testing.T) {
+	hosts := []ID{"first", "second", "third"}
+	other := Outcome{Other: version(9)}
+	begin := func() *Put {
+		p, err := NewPut(hosts, "", false, Majority, time.Minute, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Manner = Manner{Patient: true, InOrder: true}
+		return p
+	}
+	asks := func(p *Put, now time.Duration, want ...ID) {
+		t.Helper()
+		var got []ID
+		for s := p.Next(now); s.Do == Ask; s = p.Next(now) {
+			got = append(got, s.Peer)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("at %v it asks %v, not %v", now, got, want)
+		}
+	}
+	for name, then := range map[string]func(p *Put){
+		"taken": func(p *Put) {
+			p.Answered("first", Outcome{Held: true})
+			asks(p, 1, "second", "third")
+		},
+		"lost": func(p *Put) {
+			p.Answered("first", other)
+			asks(p, 1)
+			if w, err := p.Result(); p.Next(1).Do != Over || !errors.Is(err, ErrOvertaken) || w.Taken() {
+				t.Errorf("it ends with %+v, %v", w, err)
+			}
+		},
+		"no host": func(p *Put) {
+			p.Answered("first", Outcome{Elsewhere: true})
+			asks(p, 1, "second", "third")
+		},
+		"failed": func(p *Put) {
+			p.Failed("first", errors.New("away"), false, 1)
+			asks(p, 1, "second", "third")
+		},
+		"overdue": func(p *Put) {
+			if s := p.Next(Overdue - 1); s.Do != Wait || s.Until != Overdue {
+				t.Errorf("it waits by %+v", s)
+			}
+			asks(p, Overdue, "second", "third")
+			p.Answered("first", other)
+			if p.Next(Overdue).Do == Over {
+				t.Error("it awaits no answer of hosts that may hold the record")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin()
+			asks(p, 0, "first")
+			asks(p, 0)
+			then(p)
+		})
+	}
+}
+
+// A write that hears has its result once each host has answered, or is overdue, also where fewer are to hold the record.
+func TestPutHears(t *testing.T) {
+	begin := func() *Put {
+		p, err := NewPut([]ID{"a", "b"}, "", false, 1, time.Minute, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Hears = true
+		for p.Next(0).Do == Ask {
+		}
+		p.Answered("a", Outcome{Held: true})
+		if s := p.Next(1); s.Do != Wait || s.Until != Overdue {
+			t.Errorf("behind one answer of two: %+v", s)
+		}
+		return p
+	}
+	p := begin()
+	if p.Next(Overdue).Do != Over {
+		t.Error("it awaits a host that is overdue")
+	}
+	p = begin()
+	p.Answered("b", Outcome{Other: version(9)})
+	if w, err := p.Result(); p.Next(1).Do != Over || err != nil || len(w.Others) != 1 {
+		t.Errorf("with both answers: %+v, %v", w, err)
+	}
+}

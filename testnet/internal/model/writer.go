@@ -132,7 +132,7 @@ func (w *writer) LookUpIn(ctx context.Context, in placement.Shard, key []byte, a
 }
 
 // Hand implements node.WriterDriver.
-func (w *writer) Hand(ctx context.Context, remote *node.Remote, record *dbadapter.Record, here node.ID, settled bool, need int, patient bool) (written route.Written, err error) {
+func (w *writer) Hand(ctx context.Context, remote *node.Remote, record *dbadapter.Record, here node.ID, settled bool, need int, how route.Manner) (written route.Written, err error) {
 	hosts, err := remote.Hosts()
 	if err != nil {
 		return route.Written{}, err
@@ -142,7 +142,7 @@ func (w *writer) Hand(ctx context.Context, remote *node.Remote, record *dbadapte
 	if err != nil {
 		return route.Written{}, err
 	}
-	put.Patient = patient
+	put.Manner = how
 	var failed error
 	err = routineOf(ctx).await(func(done func()) {
 		w.process.hand(remote, record, put, func(of route.Written, err error) {

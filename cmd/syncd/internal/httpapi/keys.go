@@ -110,7 +110,7 @@ type putInput struct {
 	TTL         string `query:"ttl" doc:"after which time the record expires, such as 90s or 720h; at most 100 years; without it, never"`
 	Wait        int    `query:"wait" minimum:"0" doc:"answer once so many other members, or other hosts of the key's shard, hold the record durably"`
 	Timeout     string `query:"timeout" doc:"for how long to wait for them, or for ack, such as 5s; without it, as long as the request lasts, and for ack 10s at most"`
-	Ack         string `query:"ack" doc:"of a namespace that is cut into shards: how many hosts of the key's shard must hold the record durably: a number, majority, or all; without it, 1. Status 504, unconfirmed, where fewer do in time: the record stays written"`
+	Ack         string `query:"ack" doc:"of a namespace that is cut into shards: how many hosts of the key's shard must hold the record durably: a number, majority, or all; without it, 1, or with If-Match or If-None-Match a majority. Status 504, unconfirmed, where fewer do in time: the record stays written"`
 	RawRequest
 }
 
