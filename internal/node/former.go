@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -14,21 +13,10 @@ import (
 func (ns *Namespace) dropFormer(ctx context.Context) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	return ns.dropFormerLocked(ctx)
-}
-
-// dropFormerLocked is dropFormer; updating is held.
-func (ns *Namespace) dropFormerLocked(ctx context.Context) error {
-	members, before := ns.Members(), ns.dropped
-	if ns.over || members == before {
+	members := ns.Members()
+	if ns.over || ns.dropped == members.Digest() {
 		return nil
 	}
-	left := func(m Member) bool { return !members.Has(m.ID, RoleRead) }
-	if before != nil && !slices.ContainsFunc(before.Members(), left) {
-		ns.dropped = members // only members speak here
-		return nil
-	}
-	ns.dropped = nil
 	snap, err := ns.Control.Store.Snapshot()
 	if err != nil {
 		return err
@@ -48,6 +36,6 @@ func (ns *Namespace) dropFormerLocked(ctx context.Context) error {
 	if _, err := ns.Control.apply(ctx, writes); err != nil {
 		return err
 	}
-	ns.dropped = members
+	ns.dropped = members.Digest()
 	return nil
 }

@@ -163,8 +163,7 @@ func (ns *Namespace) take(ctx context.Context, values [][]byte) ([]roster.Status
 		}
 		taken = slices.DeleteFunc(taken, func(value []byte) bool { return !has(value) })
 	}
-	// What a member said goes with it: until the next turn, those that join would decline it.
-	return statuses, refused, errors.Join(ns.publish(taken), ns.dropFormerLocked(ctx))
+	return statuses, refused, ns.publish(taken)
 }
 
 // publish makes a list of the set as it is now the one that counts.

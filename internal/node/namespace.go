@@ -54,7 +54,7 @@ type Namespace struct {
 	losses   uint64    // how many were found since the opening
 	unsaved  bool      // the state is not durable as it is: a loss could not be noted
 	roster   *roster.Set
-	dropped  *Members // by which what former members said was dropped last
+	dropped  roster.Digest // of the list under which what former members said was dropped last
 	members  atomic.Pointer[Members]
 	stating  placement.Turn          // of layouts; guarded by updating
 	without  atomic.Pointer[without] // as placed
