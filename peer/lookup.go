@@ -76,13 +76,14 @@ func (ns *Namespace) readKey(ctx context.Context, key []byte, all bool) (found l
 		asking, end := context.WithTimeout(ctx, ownPatience)
 		again, failed := ns.lookUp(asking, key, true)
 		end()
-		if failed == nil {
-			found = again
-		} else if ctx.Err() != nil {
+		switch {
+		case failed == nil:
+			found, all = again, true
+		case ctx.Err() != nil:
 			return found, context.Cause(ctx)
 		}
 	}
-	if found.Sure && !recalled.Tells(&found, true) {
+	if found.Sure && !recalled.Tells(&found, all) {
 		found.Behind()
 	}
 	return found, nil

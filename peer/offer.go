@@ -178,7 +178,7 @@ func (ns *Namespace) hand(ctx context.Context, remote *node.Remote, record *dbad
 		case route.Ask:
 			ns.request(func() {
 				outcome, sent, err := ns.offerTo(over, remote, ID(step.Peer), record)
-				if outcome.Held {
+				if outcome.Held && !remote.Directory() { // an entry has the version of its record
 					ns.core.HeldBy(record, step.Peer)
 				}
 				note := func() {

@@ -72,6 +72,11 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			}
 			seen = append([]*dbadapter.Record{held.Record}, seen...)
 		}
+		if !conditional { // it has seen what other calls have written during the look-up
+			if recalled = ns.Recall(key, w.do.Steady()); recalled.Own != nil {
+				others = append(others, recalled.Own)
+			}
+		}
 		d.Seen = append(seen, others...)
 		entry, record, err := w.madeOf(d, remote, entries)
 		if err != nil {
@@ -168,13 +173,15 @@ func (w *ByWriter) handEntry(ctx context.Context, o *WriterOffer, entry *dbadapt
 
 // handDeletion hands over a tombstone and then that of its entry.
 func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, record *dbadapter.Record, shard placement.Shard, entry *dbadapter.Record, ack route.Ack) error {
-	if err := w.handOn(ctx, o, shard, record, ack, 0); err != nil {
+	manner := o.manner
+	o.manner.InOrder = o.conditioned // as in handRecord
+	err := w.handOn(ctx, o, shard, record, ack, 0)
+	if o.manner = manner; err != nil {
 		return err
 	}
 	o.Taken = true
 	written := o.Written
-	err := w.handOn(ctx, o, w.ns.Entries(entry.Key), entry, ack, 0)
-	if err == nil {
+	if err = w.handOn(ctx, o, w.ns.Entries(entry.Key), entry, ack, 0); err == nil {
 		o.Written = written
 	}
 	return err
@@ -226,9 +233,6 @@ func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, delete
 		if !all {
 			found, err = w.LookUp(ctx, d.Record.Key, true)
 		}
-		if err == nil && !recalled.Tells(&found, true) {
-			found.Behind()
-		}
 	}
 	switch {
 	case err != nil:
@@ -236,6 +240,9 @@ func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, delete
 	case d.If != nil:
 		if err := w.upTo(ctx, &found, entry, told); err != nil {
 			return found, err
+		}
+		if recalled.Rests() && !recalled.Tells(&found, true) { // by another look-up, too
+			found.Behind()
 		}
 	case len(entry) > 0 && there(entry[0]) && (!found.Sure && dangles(entry[0], found.Record) || cutShort(entry[0], found.Record)):
 		found.Record, found.Shard = entry[0], remote.Shard()

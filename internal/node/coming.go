@@ -93,6 +93,9 @@ func (ns *Namespace) HandedOver() error {
 	if len(held) == 0 {
 		return nil
 	}
+	if ns.Outside() != nil {
+		return fmt.Errorf("%w: %d of %d; it is no member any more, and no host can take them over from it: --force deletes them", ErrNotHandedOver, len(held), ns.rule.Shards)
+	}
 	return fmt.Errorf("%w: %d of %d; an admin who stays has others take them over: syncd member set %s %s --role read",
 		ErrNotHandedOver, len(held), ns.rule.Shards, ns.Members().Name(), ns.node.ID)
 }

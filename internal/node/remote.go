@@ -107,6 +107,9 @@ func (r *Remote) Hosts() ([]ID, error) {
 	return r.hosts, nil
 }
 
+// Directory reports whether the set is one of the directory.
+func (r *Remote) Directory() bool { return r.ns.rule != nil && r.ns.rule.Directory(r.shard) }
+
 // Named is how many hosts the layout names, also those that are no members any longer. So
 // many are all of them, for a write: a copy that is missing is not one that is there.
 func (r *Remote) Named() int { return r.named }

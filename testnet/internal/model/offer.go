@@ -171,7 +171,7 @@ func (p *process) hand(remote *node.Remote, record *dbadapter.Record, put *route
 			if err == nil {
 				o, err = remote.Hold(peer, ask, m)
 			}
-			if o.Held {
+			if o.Held && !remote.Directory() {
 				p.ns.HeldBy(record, peer)
 			}
 			if err != nil {
