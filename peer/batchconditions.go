@@ -5,11 +5,9 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/placement"
 )
 
 // lookUpConditions looks up the keys of a batch that are written on a condition, where this host is not sure of
@@ -73,22 +71,6 @@ func (ns *Namespace) meetsCondition(sh *shard, d *node.Draft, found *lookedUp) e
 	}
 	d.Seen = []*dbadapter.Record{found.Record}
 	return nil
-}
-
-// lookUpRested looks up a key on which a write rests, until a deadline: where what was found may be behind what
-// this node itself has written, at all hosts.
-func (ns *Namespace) lookUpRested(ctx context.Context, over time.Duration, in placement.Shard, key []byte) (lookedUp, error) {
-	recalled := ns.core.Recall(key, ns.steady())
-	all := recalled.Rests() && recalled.Own == nil
-	found, err := ns.lookUpUntil(ctx, over, in, key, all)
-	if err == nil && !all && recalled.Rests() && !recalled.Tells(&found, false) {
-		all = true
-		found, err = ns.lookUpUntil(ctx, over, in, key, true)
-	}
-	if err == nil && recalled.Rests() && !recalled.Tells(&found, all) {
-		found.Behind()
-	}
-	return found, err
 }
 
 // heldInstead is the version for which a condition does not hold.

@@ -145,11 +145,7 @@ func TestUnconfirmedEntryHasItsRecord(t *testing.T) {
 		c.round()
 	}
 	c.follow()
-	for i := range c.nodes {
-		if got, err := c.get(i, key); err != nil || got != "first" {
-			t.Errorf("node %d reads %q, %v", i, got, err)
-		}
-	}
+	c.readEverywhere(key, "first")
 }
 
 // Two first writes on a condition meet in the directory, each first at another host of it: not both are acknowledged by all, and
@@ -184,11 +180,7 @@ func TestRefusedEntryHasItsRecord(t *testing.T) {
 	c.meet()
 	c.meet()
 	for _, key := range keys {
-		for i := range c.nodes {
-			if got, err := c.get(i, key); err != nil || got != "value" {
-				t.Errorf("node %d reads %q of %q, %v", i, got, key, err)
-			}
-		}
+		c.readEverywhere(key, "value")
 	}
 	t.Logf("of %d keys %d were acknowledged to neither", len(keys), neither)
 }

@@ -93,11 +93,7 @@ func TestImportWriterAtAHostThatIsNotCurrent(t *testing.T) {
 				c.round()
 				c.follow()
 			}
-			for i := range c.nodes {
-				if value, err := c.get(i, "key"); err != nil || value != "wanted" {
-					t.Errorf("node %d reads %q, %v", i, value, err)
-				}
-			}
+			c.readEverywhere("key", "wanted")
 			importer.routing.slowed(c.nodes[at[1]].ID(), false, importer.elapsed())
 			c.now.Add(int64(time.Hour))
 			c.follow()

@@ -139,7 +139,7 @@ func (im *shardImport) doubtOwn(here *node.Set, current bool, items []*imported)
 }
 
 // overDoubt has items written over what hosts hold that says the same, where another node may hold something later.
-// Where this node is none of those hosts, they are asked once more what that is, so that it is replaced.
+// Where this node is not one of those hosts, it asks them once more for the version that they hold, and the item replaces that.
 func (im *shardImport) overDoubt(ctx context.Context, remote *node.Remote, named []node.ID, items []*imported) {
 	agreed := im.agreed(remote)
 	var unknown []*imported

@@ -113,7 +113,12 @@ func TestImportMadeAnewIsHeld(t *testing.T) {
 		if asked.Add(1) > 1 {
 			return &wire.HoldAnswer{Settled: true, Outcomes: []wire.HoldOutcome{{Declined: wire.ReasonFloor}}}
 		}
-		time.Sleep(100 * time.Millisecond) // the other host has answered by then, most likely: the test shows nothing otherwise
+		for range 1000 { // the other host takes the first record before
+			if c.held(hosts[0], key) != nil {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
 		return &wire.HoldAnswer{Settled: true, Outcomes: []wire.HoldOutcome{{Other: &dbadapter.Record{Version: later}}}}
 	})
 	asker.node.routing.close()
@@ -187,11 +192,7 @@ func TestImportWriterElsewhereIsUnchangedByAllHosts(t *testing.T) {
 				c.round()
 				c.follow()
 			}
-			for i := range c.nodes {
-				if value, err := c.get(i, "key"); err != nil || value != "wanted" {
-					t.Errorf("node %d reads %q, %v", i, value, err)
-				}
-			}
+			c.readEverywhere("key", "wanted")
 		})
 	}
 	t.Run("deleted", func(t *testing.T) {

@@ -141,6 +141,12 @@ func (ns *Namespace) lookUpUntil(ctx context.Context, over time.Duration, in pla
 	}
 }
 
+// lookUpRested looks up a key on which a write rests, until a deadline: where what was found may be behind what
+// this node itself has written, at all hosts.
+func (ns *Namespace) lookUpRested(ctx context.Context, over time.Duration, in placement.Shard, key []byte) (lookedUp, error) {
+	return ns.core.Recall(key, ns.steady()).LookUp(func(all bool) (lookedUp, error) { return ns.lookUpUntil(ctx, over, in, key, all) })
+}
+
 // getRouted is Get in a namespace that is cut into shards. That a key holds nothing is said
 // where a host is sure of it; otherwise the error is ErrUnsure, beside which a record is
 // given that was found without a host that is sure.

@@ -119,11 +119,7 @@ func TestEntryWithoutRecordGivesWay(t *testing.T) {
 		c.time += node.AbsentFor / 8
 	}
 	c.follow()
-	for i := range c.nodes {
-		if got, err := c.get(i, key); err != nil || got != "acknowledged" {
-			t.Errorf("node %d reads %q, %v", i, got, err)
-		}
-	}
+	c.readEverywhere(key, "acknowledged")
 	if listed := c.conflicts(key); len(listed) != 0 {
 		t.Errorf("conflicts: %v", listed)
 	}

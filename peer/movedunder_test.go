@@ -123,9 +123,5 @@ func TestFollowsWhereTheRecordMayBe(t *testing.T) {
 	if listed := c.conflicts(key); len(listed) > 0 {
 		t.Errorf("conflicts: %v", listed)
 	}
-	for i := range c.nodes {
-		if got, err := c.get(i, key); err != nil || got != "second" {
-			t.Errorf("node %d reads %q, %v", i, got, err)
-		}
-	}
+	c.readEverywhere(key, "second")
 }

@@ -123,8 +123,8 @@ func TestReadsItsOwnWrites(t *testing.T) {
 	}
 }
 
-// Where the host that has taken a node's own write answers no more, and the other one is current and has not heard of it, a
-// read is not sure: neither of the value before, nor that there is none.
+// Where the host that has taken a node's own write answers no more, and the other one is current and has not heard of it, the
+// node reads neither the value before nor *no such key* surely.
 func TestReadsItsOwnWriteUnsurely(t *testing.T) {
 	for _, name := range []string{"put", "delete", "first put"} {
 		t.Run(name, func(t *testing.T) {

@@ -155,6 +155,16 @@ func (c *writerCluster) get(i int, key string) (string, error) {
 	return string(r.Value), err
 }
 
+// readEverywhere has each node read a key, surely, as the value.
+func (c *writerCluster) readEverywhere(key, value string) {
+	c.t.Helper()
+	for i := range c.nodes {
+		if got, err := c.get(i, key); err != nil || got != value {
+			c.t.Errorf("node %d reads %q of %q, %v", i, got, key, err)
+		}
+	}
+}
+
 // A key that one node writes is in a shard of that node, and all nodes read it; what another
 // node writes over it stays there. A key that there is not is known not to be, without a request.
 func TestWriterPlacement(t *testing.T) {

@@ -26,11 +26,7 @@ func TestWriterIfAbsentAtUnheard(t *testing.T) {
 	}
 	c.round()
 	c.follow()
-	for i := range c.nodes {
-		if got, err := c.get(i, "key"); err != nil || got != "first" {
-			t.Errorf("node %d reads %q, %v", i, got, err)
-		}
-	}
+	c.readEverywhere("key", "first")
 }
 
 // A tombstone is what a condition is about until it is collected, also where the locator says that the key is
@@ -109,11 +105,7 @@ func TestWriterConditionBehindTheEntry(t *testing.T) {
 	}
 	c.round()
 	c.follow()
-	for i := range c.nodes {
-		if got, err := c.get(i, key); err != nil || got != "second" {
-			t.Errorf("node %d reads %q, %v", i, got, err)
-		}
-	}
+	c.readEverywhere(key, "second")
 }
 
 // A write on a condition is not sure while an entry is later than the record, which may be about to be

@@ -53,7 +53,7 @@ func (n *Node) Asked(remote ID, m *wire.Ask) (*Asked, error) {
 	if p == nil || p.isControl() {
 		return nil, ErrDenied
 	}
-	if err := p.ns.mayAsk(p.Keys, remote, m, p.ns.answers); err != nil {
+	if err := p.ns.mayAsk(p.Keys, remote, m, p.ns.PausedWith); err != nil {
 		return nil, err
 	}
 	done, ok := n.Sessions.question(remote, n.elapsed())
@@ -63,35 +63,24 @@ func (n *Node) Asked(remote ID, m *wire.Ask) (*Asked, error) {
 	return &Asked{p.set, remote, m, done}, nil
 }
 
-// mayAsk says what forbids a peer's question, which is proved with the keys, or nil. answers, which
-// says that something is paused here, is asked for a peer that has proved the secret.
-func (ns *Namespace) mayAsk(keys reconcile.Keys, remote ID, m *wire.Ask, answers func(ID) error) error {
+// mayAsk says what forbids a peer's question, which is proved with the keys, or nil. That something is
+// paused here is told to a peer that has proved the secret.
+func (ns *Namespace) mayAsk(keys reconcile.Keys, remote ID, m *wire.Ask, paused func(ID) error) error {
 	if !ns.Admits(remote) {
 		return ErrDenied
 	}
 	if err := reconcile.CheckAsk(keys, []byte(remote), []byte(ns.node.ID), m); err != nil {
 		return err
 	}
-	return answers(remote)
+	return ns.answers(remote, paused)
 }
 
-// answers says what forbids an answer to a peer now, or nil.
-func (ns *Namespace) answers(remote ID) error {
+// answers says what forbids an answer to a peer now, or nil. paused is PausedWith, or of routed questions peerPaused.
+func (ns *Namespace) answers(remote ID, paused func(ID) error) error {
 	if !ns.Admits(remote) {
 		return ErrDenied
 	}
-	if ns.PausedWith(remote) != nil {
-		return reconcile.ErrPaused
-	}
-	return nil
-}
-
-// answersRouted says what forbids an answer to a routed question of a peer now, or nil.
-func (ns *Namespace) answersRouted(remote ID) error {
-	if !ns.Admits(remote) {
-		return ErrDenied
-	}
-	if ns.peerPaused(remote) != nil {
+	if paused(remote) != nil {
 		return reconcile.ErrPaused
 	}
 	return nil
@@ -109,7 +98,7 @@ func (a *Asked) Done() { a.done() }
 // Answer is the answer as of now, about what is durable here; settled says that the peer
 // need not wait for another one. The error says what has come to forbid an answer.
 func (a *Asked) Answer() (m *wire.Reply, settled bool, err error) {
-	if err := a.set.ns.answers(a.remote); err != nil {
+	if err := a.set.ns.answers(a.remote, a.set.ns.PausedWith); err != nil {
 		return nil, true, err
 	}
 	m = &wire.Reply{}

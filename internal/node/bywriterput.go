@@ -24,8 +24,8 @@ type WriterOffer struct {
 	named  []*dbadapter.Record
 	heeds  int // so often lists were made equal with those of hosts that disagree
 	manner route.Manner
-	// conditioned: the write rests on a version.
-	conditioned bool
+	// first is how the hosts are asked that decide which of two such writes comes first.
+	first route.Manner
 }
 
 // Offer writes a key: the entry goes to the directory first, and then the record to its shard, which
@@ -43,7 +43,8 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		return o, err
 	}
 	conditional := deletes || d.If != nil
-	o.manner.Patient, o.conditioned = conditional, d.If != nil
+	o.manner = route.Manner{Patient: conditional}
+	o.first = route.Manner{Patient: conditional, InOrder: d.If != nil}
 	var others []*dbadapter.Record // of hosts that hold what was not seen, and the earlier tries
 	var own []dbadapter.Version    // of earlier tries
 	for tries := 1; ; tries++ {
@@ -52,13 +53,13 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		if err != nil {
 			return o.unmade(err)
 		}
-		recalled := ns.Recall(key, w.do.Steady())
-		if recalled.Own != nil {
-			others = append(others, recalled.Own)
-		}
 		shard, seen, err := w.writtenIn(ctx, key, d.If != nil, own, o.named)
 		if err != nil {
 			return o.unmade(err)
+		}
+		recalled := ns.Recall(key, w.do.Steady()) // what other calls have written meanwhile, too
+		if recalled.Own != nil {
+			others = append(others, recalled.Own)
 		}
 		remote := ns.RemoteIn(key, shard)
 		if conditional {
@@ -71,11 +72,6 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 				remote = ns.RemoteIn(key, shard)
 			}
 			seen = append([]*dbadapter.Record{held.Record}, seen...)
-		}
-		if !conditional { // it has seen what other calls have written during the look-up
-			if recalled = ns.Recall(key, w.do.Steady()); recalled.Own != nil {
-				others = append(others, recalled.Own)
-			}
 		}
 		d.Seen = append(seen, others...)
 		entry, record, err := w.madeOf(d, remote, entries)
@@ -139,49 +135,47 @@ func (w *ByWriter) madeOf(d Draft, remote, entries *Remote) (entry, record *dbad
 // handRecord hands over an entry and, once a host has it, the record; then the entry has the acknowledgements that are to be had.
 // A write that is cut off, or refused by another host, has its record then: an entry alone would lead to none.
 func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, record *dbadapter.Record, shard placement.Shard, entry *dbadapter.Record, need int, ack route.Ack) error {
-	until, manner := w.do.Now()+EntryPatience, o.manner
+	until := w.do.Now() + EntryPatience
 	// Of two writes on a condition the first host of the directory takes one, and the other one leaves nothing. Any other
 	// one, for several hosts, hears of what they refuse it for before its record is written.
-	o.manner.InOrder, o.manner.Hears = o.conditioned, !manner.Patient && need > 1
-	err := w.handEntry(ctx, o, entry, 1)
-	if err == nil && o.manner.Hears && len(o.Others) > 0 {
+	first := o.first
+	first.Hears = !first.Patient && need > 1
+	err := w.handEntry(ctx, o, entry, 1, first)
+	if err == nil && first.Hears && len(o.Others) > 0 {
 		err = route.ErrOvertaken
 	}
-	o.manner = manner
-	entered := o.Held
 	if err != nil {
 		return err
 	}
-	err = w.handOn(ctx, o, shard, record, ack, until)
+	entered := o.Held
+	err = w.handOn(ctx, o, shard, record, ack, o.manner, until)
 	o.Taken = true
 	if err != nil || entered >= need {
 		return err
 	}
 	written := o.Written
-	if err = w.handEntry(ctx, o, entry, ack); err == nil {
+	if err = w.handEntry(ctx, o, entry, ack, o.manner); err == nil {
 		o.Written = written
 	}
 	return err
 }
 
 // handEntry hands over an entry, and notes for which others it is refused.
-func (w *ByWriter) handEntry(ctx context.Context, o *WriterOffer, entry *dbadapter.Record, ack route.Ack) error {
-	err := w.handOn(ctx, o, w.ns.Entries(entry.Key), entry, ack, 0)
+func (w *ByWriter) handEntry(ctx context.Context, o *WriterOffer, entry *dbadapter.Record, ack route.Ack, how route.Manner) error {
+	err := w.handOn(ctx, o, w.ns.Entries(entry.Key), entry, ack, how, 0)
 	o.named = append(o.named, o.Others...)
 	return err
 }
 
 // handDeletion hands over a tombstone and then that of its entry.
 func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, record *dbadapter.Record, shard placement.Shard, entry *dbadapter.Record, ack route.Ack) error {
-	manner := o.manner
-	o.manner.InOrder = o.conditioned // as in handRecord
-	err := w.handOn(ctx, o, shard, record, ack, 0)
-	if o.manner = manner; err != nil {
+	err := w.handOn(ctx, o, shard, record, ack, o.first, 0)
+	if err != nil {
 		return err
 	}
 	o.Taken = true
 	written := o.Written
-	if err = w.handOn(ctx, o, w.ns.Entries(entry.Key), entry, ack, 0); err == nil {
+	if err = w.handOn(ctx, o, w.ns.Entries(entry.Key), entry, ack, o.manner, 0); err == nil {
 		o.Written = written
 	}
 	return err
@@ -190,13 +184,13 @@ func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, record *dba
 // handOn is HandOver as a step of a write, to the hosts that the list names now. What a host may have
 // taken is not made anew: it goes on as it is where the lists are made equal. until, if not 0, is when
 // it is too late.
-func (w *ByWriter) handOn(ctx context.Context, o *WriterOffer, set placement.Shard, record *dbadapter.Record, ack route.Ack, until time.Duration) error {
+func (w *ByWriter) handOn(ctx context.Context, o *WriterOffer, set placement.Shard, record *dbadapter.Record, ack route.Ack, how route.Manner, until time.Duration) error {
 	for {
 		if until > 0 && w.do.Now() > until {
 			return errSlept
 		}
 		var err error
-		o.Written, err = w.handOver(ctx, w.ns.RemoteIn(record.Key, set), record, ack, o.manner)
+		o.Written, err = w.handOver(ctx, w.ns.RemoteIn(record.Key, set), record, ack, how)
 		o.Taken = o.Taken || o.Written.Taken()
 		if !o.Taken || !w.heeds(ctx, o, err) {
 			return err
@@ -227,12 +221,10 @@ func (o WriterOffer) unmade(err error) (WriterOffer, error) {
 // was about to be written, and the tombstone supersedes both. Where one host has given what may be behind what this
 // node itself has written, all are asked.
 func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, deletes bool, entry, told []*dbadapter.Record, recalled Recalled) (LookedUp, error) {
-	all := recalled.Rests() && recalled.Own == nil
+	all := recalled.All()
 	found, err := w.LookUp(ctx, d.Record.Key, all)
-	if err == nil && d.If != nil && recalled.Rests() && !recalled.Tells(&found, all) {
-		if !all {
-			found, err = w.LookUp(ctx, d.Record.Key, true)
-		}
+	if err == nil && d.If != nil && !all && recalled.Doubts(&found, false) {
+		found, err = w.LookUp(ctx, d.Record.Key, true)
 	}
 	switch {
 	case err != nil:
@@ -241,7 +233,7 @@ func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, delete
 		if err := w.upTo(ctx, &found, entry, told); err != nil {
 			return found, err
 		}
-		if recalled.Rests() && !recalled.Tells(&found, true) { // by another look-up, too
+		if recalled.Doubts(&found, true) { // by another look-up, too
 			found.Behind()
 		}
 	case len(entry) > 0 && there(entry[0]) && (!found.Sure && dangles(entry[0], found.Record) || cutShort(entry[0], found.Record)):

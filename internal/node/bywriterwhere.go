@@ -75,7 +75,7 @@ func (w *ByWriter) Others(ctx context.Context, key []byte, own []dbadapter.Versi
 		if shard, err = directory.ShardOf(r, w.ns.rule.Shards); err != nil {
 			return 0, nil, err
 		}
-		found, err := w.do.LookUpIn(ctx, shard, key, true) // a host that has not heard of the record yet is sure that there is none
+		found, err := w.do.LookUpIn(ctx, shard, key, true) // all: a current host that has not heard of the record yet would say, for sure, that the key holds nothing
 		if err != nil {
 			return 0, nil, err
 		}

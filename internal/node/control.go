@@ -163,7 +163,7 @@ func (ns *Namespace) sayLocked(ctx context.Context, key, value []byte) (*dbadapt
 	if ns.over {
 		return nil, dbadapter.ErrClosed
 	}
-	if err := ns.outside(); err != nil {
+	if err := ns.Outside(); err != nil {
 		return nil, err
 	}
 	version, err := ns.nextVersion()

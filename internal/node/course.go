@@ -138,7 +138,7 @@ func (c *Course) introduce(a Ask, err error) {
 // unlisted says what the peer's denial means, and what to do about it. What this
 // node itself denies says so where it is denied.
 func (c *Course) unlisted(err error) error {
-	if gone := c.of.ns.outside(); gone != nil {
+	if gone := c.of.ns.Outside(); gone != nil {
 		return gone
 	}
 	return fmt.Errorf("%w: that node does not list this one as a member, or does not hold the namespace; ask for an invitation", err)

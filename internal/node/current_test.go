@@ -214,18 +214,25 @@ func TestProvedByHoldersAlone(t *testing.T) {
 	}
 }
 
-// A node begins so many renewals a second; a set that gets none is not current, and gets one later.
-func TestRenewalsAreBounded(t *testing.T) {
+// newHastened are machines of which the first one's set was found equal with the second one's, and awaits no sync.
+func newHastened(t *testing.T) (w *movers, set *Set) {
 	w, shard := newTimedMovers(t)
 	x := w.all[0]
 	x.Push.On = true
-	set := x.held(shard)
+	set = x.held(shard)
 	w.syncShard(0, 1, shard)
 	w.pass(time.Minute)
 	for with, _, _ := set.NextSync(); with != ""; with, _, _ = set.NextSync() { // what the beginning has brought about
 		set.HastenedDone(with, with, nil)
 		w.pass(time.Minute)
 	}
+	return w, set
+}
+
+// A node begins so many renewals a second; a set that gets none is not current, and gets one later.
+func TestRenewalsAreBounded(t *testing.T) {
+	w, set := newHastened(t)
+	x := w.all[0]
 	wanted := func() bool {
 		set.hastening.mu.Lock()
 		defer set.hastening.mu.Unlock()
@@ -261,16 +268,8 @@ func TestRenewalsAreBounded(t *testing.T) {
 // A sync in which records are declined, for a floor that is not proven yet, does not find the two
 // equal: a set that is asked again and again has the next one made ever later.
 func TestRenewalsThatAreDeclinedRest(t *testing.T) {
-	w, shard := newTimedMovers(t)
+	w, set := newHastened(t)
 	x, y := w.all[0], w.all[1]
-	x.Push.On = true
-	set := x.held(shard)
-	w.syncShard(0, 1, shard)
-	w.pass(time.Minute)
-	for with, _, _ := set.NextSync(); with != ""; with, _, _ = set.NextSync() { // what the beginning has brought about
-		set.HastenedDone(with, with, nil)
-		w.pass(time.Minute)
-	}
 	syncs := func(d time.Duration, err error) (n int) {
 		for end := x.elapsed() + d; x.elapsed() < end; w.pass(100 * time.Millisecond) {
 			set.Current()
@@ -284,7 +283,7 @@ func TestRenewalsThatAreDeclinedRest(t *testing.T) {
 	if n := syncs(time.Minute, ErrRejected); n < 10 || n > 18 {
 		t.Errorf("%d syncs in a minute that decline records", n)
 	}
-	w.syncShard(0, 1, shard) // finds them equal, whatever led to it
+	w.syncShard(0, 1, set.shard) // finds them equal, whatever led to it
 	if n := syncs(renewAfter+time.Second, nil); n == 0 || !set.Current() {
 		t.Errorf("once they are equal: %d syncs, current %t", n, set.Current())
 	}

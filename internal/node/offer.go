@@ -116,7 +116,7 @@ func (o *Offering) try() {
 	}
 	o.recalled, o.all = o.ns.Recall(o.draft.Record.Key, o.steady()), o.lost
 	if o.conditional() && (!sure || o.recalled.Rests()) { // it may have become a host since it wrote to others
-		o.all = o.all || o.recalled.Rests() && o.recalled.Own == nil
+		o.all = o.all || o.recalled.All()
 		o.next = OfferLookUp
 		return
 	}
@@ -157,7 +157,7 @@ func (o *Offering) All() bool { return o.all }
 // LookedUp tells what a look-up of the key has found. Where one host has given what may be behind what this
 // node itself has written, all are asked next.
 func (o *Offering) LookedUp(found LookedUp, err error) {
-	if err == nil && o.recalled.Rests() && !o.recalled.Tells(&found, o.all) {
+	if err == nil && o.recalled.Doubts(&found, o.all) {
 		if !o.all {
 			o.all = true
 			return

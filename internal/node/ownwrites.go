@@ -137,9 +137,10 @@ func (w *ownWrites) unlink(one *ownWrite) {
 // Recalled is what a node remembers of its own writes of a key.
 type Recalled struct {
 	// Own is the latest that not every host of the key's shard was heard to hold: its version, and what it
-	// replaces. nil: there is none.
+	// replaces; nil if the node remembers no such write.
 	Own *dbadapter.Record
-	// Given up for want of room, or with an earlier process, there may be one.
+	// full, forgotten: there may be one that the node has given up for want of room, or that an earlier process
+	// has written.
 	full, forgotten bool
 }
 
@@ -147,8 +148,10 @@ type Recalled struct {
 func (w *ownWrites) recall(key []byte, now time.Duration) Recalled {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if one := w.of[sha256.Sum256(key)]; one != nil && one.until >= now {
-		return Recalled{Own: one.record}
+	if len(w.of) > 0 { // each read comes here
+		if one := w.of[sha256.Sum256(key)]; one != nil && one.until >= now {
+			return Recalled{Own: one.record}
+		}
 	}
 	return Recalled{full: w.full >= now, forgotten: w.forgotten >= now}
 }
@@ -178,9 +181,30 @@ func (r Recalled) Reads() bool { return r.Own != nil || r.full }
 // Rests reports whether a look-up on which a write rests may be behind a write of this node.
 func (r Recalled) Rests() bool { return r.Reads() || r.forgotten }
 
-// Tells reports whether a look-up tells of this node's own write: it has found that, or a later record, unless a
-// host holds the own one, and the later one has not seen it: it is to become a conflict first. Where it is not known
-// which write that is, each host must have answered, one to whom all were asked.
+// All reports whether such a look-up asks all hosts from the beginning: there may be a write of this node, and it is not
+// known which.
+func (r Recalled) All() bool { return r.Own == nil && r.Rests() }
+
+// Doubts reports whether such a look-up, of all hosts or not, may be behind a write of this node.
+func (r Recalled) Doubts(found *LookedUp, all bool) bool { return r.Rests() && !r.Tells(found, all) }
+
+// LookUp is a look-up on which a write rests: at all hosts, if it may be behind a write of this node otherwise.
+func (r Recalled) LookUp(lookUp func(all bool) (LookedUp, error)) (found LookedUp, err error) {
+	all := r.All()
+	if found, err = lookUp(all); err == nil && !all && r.Doubts(&found, false) {
+		all = true
+		found, err = lookUp(true)
+	}
+	if err == nil && r.Doubts(&found, all) {
+		found.Behind()
+	}
+	return found, err
+}
+
+// Tells reports whether a look-up tells of this node's own write. It does if it has found that write, or a later record
+// that has seen it. It does, too, if the later record has not seen it and no host that has answered holds the own
+// write: else that is to become a conflict first. Where the node does not know which write it was, the look-up tells of it if all
+// hosts were asked and each has answered.
 func (r Recalled) Tells(found *LookedUp, all bool) bool {
 	if r.Own == nil {
 		return all && !slices.ContainsFunc(found.Heard, func(h route.Heard) bool { return h.Answer == nil })

@@ -94,7 +94,7 @@ func (z *readers) poll(i, j int) {
 	if i != j && z.cut(i, j) || z.all[i].gone {
 		return
 	}
-	if i != j && z.all[j].ns.answersRouted(z.all[i].ID) != nil {
+	if i != j && z.all[j].ns.answers(z.all[i].ID, z.all[j].ns.peerPaused) != nil {
 		return
 	}
 	l := z.locators[i]

@@ -316,9 +316,9 @@ func (r *Remote) Make(d Draft) (*dbadapter.Record, error) {
 	return &writes[0].Record.Record, nil
 }
 
-// Holds says whether a draft may follow what the key was found to hold: ErrConflict,
-// ErrNotFound, ErrDeleted or ErrExpired; and ErrUnsure, where that is not sure, of a draft on a condition, and
-// of a deletion where it is none, or nothing. deletes: it is to delete a record that is there.
+// Holds says whether a draft may follow what the key was found to hold: ErrConflict, ErrNotFound, ErrDeleted or
+// ErrExpired. Where the look-up is not sure, a draft on a condition fails with ErrUnsure, and so does a deletion
+// that has found no record. deletes: the draft is to delete a record that is there.
 func (r *Remote) Holds(d Draft, deletes bool, found *LookedUp) error {
 	if d.If != nil && !found.Sure {
 		return found.Unsure()

@@ -44,15 +44,12 @@ func (ns *Namespace) Removal() (Removal, bool) {
 }
 
 // outside is ErrDenied where this node is not a member any more.
-func (ns *Namespace) outside() error {
+func (ns *Namespace) Outside() error {
 	if r, removed := ns.Removal(); removed {
 		return r.err()
 	}
 	return nil
 }
-
-// Outside says that this node is not a member any more, as far as it has heard; else it is nil.
-func (ns *Namespace) Outside() error { return ns.outside() }
 
 func (r Removal) err() error {
 	why := ""
@@ -66,7 +63,7 @@ func (r Removal) err() error {
 // mustHave says why this node may not do what takes a role, and what to do about it,
 // or nil.
 func (ns *Namespace) mustHave(role Role, todo string) error {
-	if err := ns.outside(); err != nil {
+	if err := ns.Outside(); err != nil {
 		return err
 	}
 	self, member := ns.Members().Member(ns.node.ID)
@@ -111,7 +108,7 @@ func (ns *Namespace) heed(remote ID, statements [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if err := ns.outside(); err != nil {
+	if err := ns.Outside(); err != nil {
 		return err
 	}
 	var untaken []*roster.Statement
@@ -131,7 +128,7 @@ func (ns *Namespace) heed(remote ID, statements [][]byte) error {
 		if err := ns.updateLocked(func(state *State) error { state.Removed = value; return nil }); err != nil {
 			return err
 		}
-		return ns.outside()
+		return ns.Outside()
 	}
 	if unclear {
 		return fmt.Errorf("%w: %s says that this node was removed, and shows statements that do not say so", ErrDenied, remote)

@@ -146,7 +146,7 @@ func (n *Node) Routed(remote ID, m *wire.Ask) (*Routed, error) {
 	if ns == nil {
 		return nil, ErrDenied
 	}
-	if err := ns.mayAsk(ns.proofs(), remote, m, ns.answersRouted); err != nil {
+	if err := ns.mayAsk(ns.proofs(), remote, m, ns.peerPaused); err != nil {
 		return nil, err
 	}
 	done, ok := n.Sessions.routes.take(remote, m.Question.Subject())

@@ -53,7 +53,7 @@ func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role, expires time
 func (ns *Namespace) Remove(ctx context.Context, id ID) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	if err := ns.outside(); err != nil {
+	if err := ns.Outside(); err != nil {
 		return err
 	}
 	members := ns.Members()
@@ -155,7 +155,7 @@ func (ns *Namespace) declareLocked(ctx context.Context, d roster.Draft) error {
 	if ns.over {
 		return dbadapter.ErrClosed
 	}
-	if err := ns.outside(); err != nil {
+	if err := ns.Outside(); err != nil {
 		return err // the list here may not tell it yet; the others would not count the statement
 	}
 	if d.Subject != ns.node.ID {

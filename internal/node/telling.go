@@ -219,7 +219,7 @@ func (r *Routed) feed(ctx context.Context, q *wire.AskFeed, wait Waiter) (*wire.
 	}
 	answer, err := r.ns.Tell(ctx, m, r.waiter(wait))
 	if err == nil {
-		err = r.ns.answersRouted(r.remote) // it may have waited
+		err = r.ns.answers(r.remote, r.ns.peerPaused) // it may have waited
 	}
 	if err != nil || answer == nil {
 		return &wire.FeedAnswer{}, err
