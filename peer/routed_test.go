@@ -291,14 +291,18 @@ func TestRoutedWithALyingHost(t *testing.T) {
 // While a host has paused the namespace its shards are read and written, here and there, and
 // reads of them are not sure; a host that has paused a peer does not answer it.
 func TestRoutedWhilePaused(t *testing.T) {
-	c := newRoutedCluster(t, 3)
+	c := newLocatedCluster(t, 3, placement.Hash) // by ids that are the same in each run: of others one node may host each shard
 	hosts, others := c.hosts("k")
 	paused, away := c.spaces[hosts[0]], c.spaces[others[0]]
 	elsewhere := "" // a key of which the paused node is no host
-	for i := 0; elsewhere == ""; i++ {
-		if of, not := c.hosts(fmt.Sprint(i)); not[0] == hosts[0] && len(of) > 0 {
+	for i := range 1000 {
+		if _, not := c.hosts(fmt.Sprint(i)); not[0] == hosts[0] {
 			elsewhere = fmt.Sprint(i)
+			break
 		}
+	}
+	if elsewhere == "" {
+		t.Fatal("one node hosts each shard: choose other idsOfWriters")
 	}
 	c.must(paused.Pause(t.Context()))
 	v, err := away.Put(t.Context(), []byte("k"), []byte("v"), Acks(AckAll))
