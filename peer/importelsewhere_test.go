@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -281,5 +282,27 @@ func TestImportIsForgotten(t *testing.T) {
 		if asker.core.Recall([]byte("key"), asker.steady()).Own != nil {
 			t.Errorf("%+v is remembered", want)
 		}
+	}
+}
+
+// Where hosts have no room for an item's record, the node's own write of before is remembered still.
+func TestImportLeavesTheOwnWriteRemembered(t *testing.T) {
+	c, _, asker, hosts := newBothCurrent(t)
+	c.silences(hosts[0], asker)
+	own, err := asker.Put(t.Context(), []byte("key"), []byte("own"))
+	c.must(err)
+	remote, err := asker.core.Remote([]byte("key"))
+	c.must(err)
+	im := &shardImport{ns: asker}
+	item := &imported{Item: node.Item{Key: []byte("key"), Value: []byte("imported")}}
+	c.must(im.make(remote, []*imported{item}))
+	recall := func() dbadapter.Version { return asker.core.Recall([]byte("key"), asker.steady()).Own.Version }
+	if got := recall(); got != item.record.Version || !item.record.Supersedes(own) {
+		t.Errorf("%v is remembered of %v over %v", got, item.record, own)
+	}
+	item.full = true
+	im.unwritten(remote, item)
+	if got := recall(); got != own {
+		t.Errorf("%v is remembered, not %v", got, own)
 	}
 }

@@ -351,7 +351,7 @@ func (im *shardImport) message(ctx context.Context, remote *node.Remote, need in
 		if i.done && i.onWord() && !agreed(i) {
 			i.done, i.insists, i.held, i.why = false, true, nil, nil
 		} else if i.done {
-			im.unwritten(named, i)
+			im.unwritten(remote, i)
 		}
 	}
 	return nil

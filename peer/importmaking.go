@@ -69,11 +69,8 @@ func (i *imported) after(own *dbadapter.Record) []*dbadapter.Record {
 }
 
 // unwritten forgets the record of an item that is done and that no host has taken: they hold what it says, or are full.
-func (im *shardImport) unwritten(named []node.ID, i *imported) {
-	if i.record == nil || i.took || i.here != nil || !i.remembered() {
-		return
-	}
-	for _, host := range named {
-		im.ns.core.HeldBy(i.record, host)
+func (im *shardImport) unwritten(remote *node.Remote, i *imported) {
+	if i.record != nil && !i.took && i.here == nil && i.remembered() {
+		im.ns.core.Withdraw(remote, i.record, im.ns.steady())
 	}
 }

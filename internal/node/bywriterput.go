@@ -100,7 +100,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			return o, nil
 		}
 		if !o.Taken {
-			ns.writes.withdraw(record, remote.hosts, w.do.Steady())
+			ns.Withdraw(remote, record, w.do.Steady())
 		}
 		switch {
 		case ctx.Err() != nil || tries >= OfferTries:

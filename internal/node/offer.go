@@ -57,10 +57,10 @@ type Offering struct {
 	// lost: a host holds another version than that on which the record rests; all are asked for it.
 	lost bool
 	// taken: a host holds a record of this write, or may. From then on a condition is not
-	// looked at anew: the record that is found would be the write's own.
-	taken   bool
-	written route.Written
-	err     error
+	// looked at anew: the record that is found would be the write's own. latest: it is the one that was made last.
+	taken, latest bool
+	written       route.Written
+	err           error
 }
 
 // OfferDo is what the driver of an Offering does next.
@@ -179,6 +179,7 @@ func (o *Offering) LookedUp(found LookedUp, err error) {
 // make makes the record; of a host it is committed there first.
 func (o *Offering) make() {
 	var err error
+	o.latest = false
 	switch {
 	case o.set == nil:
 		o.record, err = o.remote.Make(o.draft)
@@ -266,9 +267,10 @@ func (o *Offering) Put(deadline, now time.Duration) (*route.Put, error) {
 // Handed tells what hosts have done with the record: what Put.Result says. last: the caller
 // waits no longer.
 func (o *Offering) Handed(w route.Written, err error, last bool) {
-	o.taken = o.taken || w.Taken()
-	if o.here == "" && !w.Taken() {
-		o.ns.writes.withdraw(o.record, o.remote.hosts, o.steady())
+	o.latest = o.latest || w.Taken() // of earlier turns, too: one of the same record may have been late
+	o.taken = o.taken || o.latest
+	if o.here == "" && !o.latest {
+		o.ns.Withdraw(o.remote, o.record, o.steady())
 	}
 	switch {
 	case err == nil || last || o.tries >= OfferTries:

@@ -118,6 +118,32 @@ func TestOffersMadeAnew(t *testing.T) {
 	}
 }
 
+// The node remembers a record that a host may hold, also where the hosts that are asked later do not take it; one that
+// no host can hold it does not remember.
+func TestOffersRemembered(t *testing.T) {
+	w := newMovers(t, 3, 4)
+	w.settle()
+	ns, key := w.all[0].ns, w.keyAt(0, false)
+	d := Draft{Record: dbadapter.Record{Key: key, Value: []byte("v")}}
+	other := must(must(w.all[1].ns.Remote(key)).Make(d))
+	for _, c := range []struct {
+		what string
+		hand []func() (route.Written, error)
+		want bool
+	}{
+		{"taken by none", []func() (route.Written, error){answers(route.ErrUnwritten, false)}, false},
+		{"sent first", []func() (route.Written, error){answers(route.ErrRefused, true), answers(route.ErrRefused, false)}, true},
+		{"sent first, and made anew", []func() (route.Written, error){answers(route.ErrOvertaken, true, other), answers(route.ErrRefused, false)}, false},
+	} {
+		ns.writes = ownWrites{}
+		o := ns.Offer(d, false, 1, still)
+		offers(t, o, nil, true, c.hand...)
+		if own := ns.Recall(key, 0).Own; (own != nil && own.Version == o.Version()) != c.want {
+			t.Errorf("%s: remembered is %v of %v", c.what, own, o.Version())
+		}
+	}
+}
+
 // A node that a new layout does not name acknowledges nothing by itself, although it holds
 // the record.
 func TestOffersAfterANewLayout(t *testing.T) {

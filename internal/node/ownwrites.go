@@ -172,6 +172,11 @@ func (ns *Namespace) Note(remote *Remote, record, saw *dbadapter.Record, now tim
 // is remembered no more.
 func (ns *Namespace) Restarted(now time.Duration) { ns.writes.forgotten = now + ownWritesFor }
 
+// Withdraw forgets a record of this node that no host has taken.
+func (ns *Namespace) Withdraw(remote *Remote, record *dbadapter.Record, now time.Duration) {
+	ns.writes.withdraw(record, remote.hosts, now)
+}
+
 // HeldBy notes that a host holds a record of this node.
 func (ns *Namespace) HeldBy(record *dbadapter.Record, host ID) { ns.writes.heldBy(record, host) }
 
