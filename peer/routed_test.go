@@ -49,13 +49,6 @@ func newRoutedClusterBy(t testing.TB, kind placement.Kind, size int, base Config
 	return c
 }
 
-func (c *routedCluster) must(err error) {
-	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-}
-
 // hosts are the numbers of a key's hosts, and others those of the other nodes.
 func (c *routedCluster) hosts(key string) (hosts, others []int) {
 	c.t.Helper()

@@ -41,6 +41,13 @@ func newShardCluster(t testing.TB, size int, config Config) *shardCluster {
 	return c
 }
 
+func (c *shardCluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 // join adds a node, which makes the namespace if it is the first one.
 func (c *shardCluster) join() {
 	c.t.Helper()

@@ -41,8 +41,12 @@ func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*s
 			break
 		}
 	}
-	if synced == 0 {
-		return Report{Namespace: ns.Name(), Peer: id.String()}, denied
+	if synced == 0 { // the list of members tells which of the two it is
+		o.Progress = nil
+		if sum, err = ns.sync(ctx, nil, id, o); err != nil && !errors.Is(err, ErrRejected) && !errors.Is(err, ErrNotVerified) {
+			return Report{Namespace: ns.Name(), Peer: id.String()}, err
+		}
+		sum.MembersOnly = true
 	}
 	lacking := ns.lacking(id)
 	if denied != nil || lacking {

@@ -2,9 +2,11 @@ package peer
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
@@ -53,7 +55,7 @@ func TestSyncAllCountsShardsToTake(t *testing.T) {
 	c := newShardCluster(t, 3, Config{NoPush: true})
 	c.settle(0, 1, 2)
 	for range 20 { // which shards a node holds follows from its id: the first one is to lack some
-		if len(c.numbers(0)) < c.spaces[0].core.Rule().Sets() {
+		if len(c.numbers(0)) < c.spaces[0].core.Rule().Shards {
 			break
 		}
 		c = newShardCluster(t, 3, Config{NoPush: true})
@@ -81,6 +83,33 @@ func TestSyncAllCountsShardsToTake(t *testing.T) {
 		t.Errorf("verified %t, %v", r.Verified, err)
 	}
 	if r, err := ns.Diff(t.Context(), c.nodes[1].ID(), SyncOptions{}); !errors.Is(err, ErrBusy) || r.Verified {
+		t.Errorf("a diff is verified %t, %v", r.Verified, err)
+	}
+}
+
+// A member that has not taken a shard yet is not said to know nothing of this node: the sync is not verified, and may be
+// tried again.
+func TestSyncAllWithAMemberThatHasTakenNothing(t *testing.T) {
+	c := newShardCluster(t, 2, Config{NoPush: true})
+	c.settle(0, 1)
+	c.join()
+	ns, newest := c.spaces[0], c.nodes[2]
+	newest.changing.Lock() // it takes no shard
+	defer newest.changing.Unlock()
+	c.must(ns.Remove(t.Context(), c.nodes[1].ID()))
+	for range 20 {
+		if layout, _, err := ns.core.Layout(); err == nil && layout.Has(0, node.ID(newest.ID())) && !layout.Has(0, node.ID(c.nodes[1].ID())) {
+			break
+		}
+		_, err := ns.core.Tend(t.Context())
+		c.must(err)
+		c.now.Add(int64(time.Minute))
+	}
+	r, err := ns.Sync(t.Context(), newest.ID(), SyncOptions{})
+	if !errors.Is(err, ErrNotVerified) || errors.Is(err, ErrDenied) || r.Verified || !strings.Contains(err.Error(), "does not hold yet") {
+		t.Errorf("verified %t, %v", r.Verified, err)
+	}
+	if r, err := ns.Diff(t.Context(), newest.ID(), SyncOptions{}); !errors.Is(err, ErrBusy) || errors.Is(err, ErrDenied) || r.Verified {
 		t.Errorf("a diff is verified %t, %v", r.Verified, err)
 	}
 }
