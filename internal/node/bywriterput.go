@@ -26,6 +26,7 @@ type WriterOffer struct {
 	manner route.Manner
 	// first is how the hosts are asked that decide which of two such writes comes first.
 	first route.Manner
+	last  bool // no further try follows
 }
 
 // Offer writes a key: the entry goes to the directory first, and then the record to its shard, which
@@ -43,8 +44,8 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		return o, err
 	}
 	conditional := deletes || d.If != nil
-	o.manner = route.Manner{Patient: conditional}
-	o.first = route.Manner{Patient: conditional, InOrder: d.If != nil}
+	o.manner = route.Manner{Patient: conditional, Itself: d.If != nil}
+	o.first = route.Manner{Patient: conditional, Itself: d.If != nil, InOrder: d.If != nil}
 	var others []*dbadapter.Record // of hosts that hold what was not seen, and the earlier tries
 	var own []dbadapter.Version    // of earlier tries
 	for tries := 1; ; tries++ {
@@ -73,6 +74,9 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			}
 			seen = append([]*dbadapter.Record{held.Record}, seen...)
 		}
+		if _, err := remote.Enough(ack); err != nil { // else an entry would lead to no record
+			return o.unmade(err)
+		}
 		d.Seen = append(seen, others...)
 		entry, record, err := w.madeOf(d, remote, entries)
 		if err != nil {
@@ -87,6 +91,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		if o.Version = record.Version; made != nil {
 			made(o.Version)
 		}
+		o.last = tries == OfferTries
 		if record.Deleted {
 			err = w.handDeletion(ctx, &o, record, shard, entry, ack)
 		} else {
@@ -133,7 +138,7 @@ func (w *ByWriter) madeOf(d Draft, remote, entries *Remote) (entry, record *dbad
 }
 
 // handRecord hands over an entry and, once a host has it, the record; then the entry has the acknowledgements that are to be had.
-// A write that is cut off, or refused by another host, has its record then: an entry alone would lead to none.
+// A write that is cut off, or refused by another host for the last time, has its record then: an entry alone would lead to none.
 func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, record *dbadapter.Record, shard placement.Shard, entry *dbadapter.Record, need int, ack route.Ack) error {
 	until := w.do.Now() + EntryPatience
 	// Of two writes on a condition the first host of the directory takes one, and the other one leaves nothing. Any other
@@ -144,7 +149,8 @@ func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, record *dbada
 	if err == nil && first.Hears && len(o.Others) > 0 {
 		err = route.ErrOvertaken
 	}
-	if err != nil {
+	ends := o.Taken && !first.Patient && (o.last || ctx.Err() != nil) // what is refused now is not made anew
+	if err != nil && !(ends && errors.Is(err, route.ErrOvertaken)) {
 		return err
 	}
 	entered := o.Held
@@ -314,6 +320,8 @@ func (w *ByWriter) handOver(ctx context.Context, remote *Remote, record *dbadapt
 			return route.Written{}, held.Declined
 		case held.Other != nil:
 			return route.Written{Others: []*dbadapter.Record{held.Other}}, route.ErrOvertaken
+		case how.Itself && held.Later != nil:
+			return route.Written{Others: []*dbadapter.Record{held.Later}}, route.ErrOvertaken
 		case held.Elsewhere:
 			return route.Written{}, ErrNotHost
 		case need <= 1 && !how.Hears:

@@ -384,9 +384,7 @@ func (r *Remote) outcomeOf(said *wire.HoldAnswer, i int, asked *wire.AskHold) (o
 	case asked.Look && one.Other == nil:
 	case one.Declined != 0:
 		o.Declined = declinedFor(one.Declined)
-	case one.Other == nil, !asked.Look && one.Other.Supersedes(asked.Records[i].Version):
-		// It is held, or was, and another writer that had seen it has written since: to make
-		// it anew over that would undo what came behind it.
+	case one.Other == nil:
 		o.Held = true
 	default:
 		// A version from beyond what this node can follow would stop its clock.
@@ -394,7 +392,11 @@ func (r *Remote) outcomeOf(said *wire.HoldAnswer, i int, asked *wire.AskHold) (o
 			return o, fmt.Errorf("%w: it holds another version: %w", ErrDeclined, err)
 		}
 		other := one.Other.Clone()
-		o.Other = &other
+		if !asked.Look && other.Supersedes(asked.Records[i].Version) { // to make it anew over that would undo what came behind it
+			o.Held, o.Later = true, &other
+		} else {
+			o.Other = &other
+		}
 	}
 	return o, nil
 }

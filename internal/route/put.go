@@ -96,6 +96,9 @@ type Outcome struct {
 	Settled bool
 	// Other, if not nil, is what it holds in its place: a version, and what that replaces.
 	Other *dbadapter.Record
+	// Later is that of a host by which a record is Held that names the record as seen, or a later one of its
+	// node: as a rule some host has held the record, and another writer has written since.
+	Later *dbadapter.Record
 	// Declined is why it does not take the record.
 	Declined error
 	// Elsewhere: it is no host, by Layout, and has not taken the record.
@@ -146,6 +149,9 @@ type Manner struct {
 	// InOrder: the first host is asked alone, until it has answered or failed, or is overdue; where it holds another version,
 	// the others are not asked. Of two writes that meet, the hosts then take the one to which the first one comes first.
 	InOrder bool
+	// Itself: a host must hold the record itself, as of one that rests on a condition: the node that writes it names it in what it
+	// writes beside it, also where no host has taken it.
+	Itself bool
 	// Hears: enough hosts hold the record only once each other one has answered, or is overdue: where one holds another version, so
 	// the caller hears of it.
 	Hears bool
@@ -272,6 +278,9 @@ func (p *Put) of(peer ID) *host {
 func (p *Put) Answered(peer ID, o Outcome) {
 	if h := p.of(peer); h != nil {
 		h.open, h.ended, h.Outcome, h.Sent = false, true, &o, true
+		if p.Itself && o.Later != nil {
+			o.Held, o.Other = false, o.Later
+		}
 	}
 }
 

@@ -1,0 +1,111 @@
+package peer
+
+import (
+	"bufio"
+	"slices"
+	"testing"
+
+	"github.com/libp2p/go-libp2p/core/network"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// delays has each host answer the first write of a node only once released; asked tells of each that waits.
+func (c *routedCluster) delays(hosts []int, asker *Namespace) (asked <-chan struct{}, release func()) {
+	came, released := make(chan struct{}, len(hosts)), make(chan struct{})
+	for _, h := range hosts {
+		n, first := c.nodes[h], true
+		n.host.SetStreamHandler(routeProtocol, func(s network.Stream) {
+			defer func() { _ = s.Reset() }()
+			for in := bufio.NewReader(s); ; {
+				m, _, err := wire.Read(in)
+				ask, ok := m.(*wire.Ask)
+				if err != nil || !ok {
+					return
+				}
+				if q, ok := ask.Question.(*wire.AskHold); ok && s.Conn().RemotePeer() == asker.node.ID() && first && !q.Look {
+					first = false
+					came <- struct{}{}
+					<-released
+				}
+				reply, err := n.answerRouted(s.Conn().RemotePeer(), ask)
+				if err != nil {
+					return
+				}
+				if _, err := s.Write(wire.Append(nil, reply)); err != nil {
+					return
+				}
+			}
+		})
+	}
+	asker.node.routing.close()
+	return came, func() { close(released) }
+}
+
+// A write on a condition that comes to its hosts late is refused, also where the node has written the key beside it
+// meanwhile, without a condition: that write names it, although no host had taken it. So of two nodes that
+// write on one version one is acknowledged.
+func TestTwoConditionsBesideAWrite(t *testing.T) {
+	clusters := map[string]func() (c *routedCluster, key string, hosts []int, first dbadapter.Version){
+		"hash": func() (*routedCluster, string, []int, dbadapter.Version) {
+			c, first, _, hosts := newBothCurrent(t)
+			return c, "key", hosts, first.Version
+		},
+		"writer": func() (*routedCluster, string, []int, dbadapter.Version) {
+			c := newWriterCluster(t, 4)
+			key, _, hosts, first := c.onTwo()
+			return c.routedCluster, key, hosts, first.Version
+		},
+	}
+	conditions := map[string]func(ns *Namespace, key string, on dbadapter.Version) error{
+		"put": func(ns *Namespace, key string, on dbadapter.Version) error {
+			_, err := ns.PutIf(t.Context(), []byte(key), []byte("one's"), on)
+			return err
+		},
+		"delete": func(ns *Namespace, key string, on dbadapter.Version) error {
+			_, err := ns.DeleteIf(t.Context(), []byte(key), on)
+			return err
+		},
+	}
+	writes := map[string]func(ns *Namespace, key string) error{
+		"put": func(ns *Namespace, key string) error {
+			_, err := ns.Put(t.Context(), []byte(key), []byte("beside"), Acks(AckAll))
+			return err
+		},
+		"import": func(ns *Namespace, key string) error {
+			_, err := ns.Import(t.Context(), sequence([]Item{{Key: []byte(key), Value: []byte("beside")}}))
+			return err
+		},
+	}
+	for kind, cluster := range clusters {
+		for condition, on := range conditions {
+			for beside, write := range writes {
+				t.Run(kind+", "+condition+" beside "+beside, func(t *testing.T) {
+					c, key, hosts, first := cluster()
+					var askers []*Namespace
+					for i, ns := range c.spaces {
+						if !slices.Contains(hosts, i) {
+							askers = append(askers, ns)
+						}
+					}
+					one, two := askers[0], askers[1]
+					two.node.routing.close()
+					asked, release := c.delays(hosts, one)
+					done := make(chan error, 1)
+					go func() { done <- on(one, key, first) }()
+					for range hosts { // the second one a second later
+						<-asked
+					}
+					_, err := two.PutIf(t.Context(), []byte(key), []byte("two's"), first)
+					c.must(err)
+					c.must(write(one, key))
+					release()
+					if <-done == nil {
+						t.Errorf("both nodes are told that they have written over %s", first)
+					}
+				})
+			}
+		}
+	}
+}
