@@ -168,6 +168,16 @@ func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer,
 		}
 	}
 	entry, err := w.do.LookUpIn(ctx, ns.Entries(key), key, all)
+	if a.Where == directory.OneOf && err == nil && !there(entry.Record) { // this node may have written what that host has not heard of
+		for _, shard := range append([]placement.Shard{a.Shard}, a.Others...) {
+			in, failed := w.do.LookUpIn(ctx, shard, key, all)
+			if hinted.Add(&in); failed != nil {
+				entry.doubt("a shard that may have the key: " + failed.Error())
+			} else if there(in.Record) && rather(in.Record, hinted.Record) {
+				hinted.Record, hinted.Shard = in.Record, in.Shard
+			}
+		}
+	}
 	switch {
 	case err != nil && there(hinted.Record):
 		hinted.Add(&entry)
@@ -179,6 +189,10 @@ func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer,
 	case entry.Record == nil && hinted.Record != nil:
 		hinted.Add(&entry)
 		hinted.doubt("the directory has no entry that leads to the record")
+		return hinted, nil
+	case entry.Record != nil && entry.Record.Deleted && there(hinted.Record) && beyond(hinted.Record, entry.Record):
+		hinted.Add(&entry)
+		hinted.doubt("the directory has an entry of before the record")
 		return hinted, nil
 	case entry.Record == nil, entry.Record.Deleted:
 		entry.Add(&hinted)

@@ -57,6 +57,7 @@ var kinds = []struct {
 	exit   int
 }{
 	{"usage", ErrUsage, http.StatusBadRequest, ExitUsage},
+	{"unconfirmed", peer.ErrUnconfirmed, http.StatusGatewayTimeout, ExitLimit}, // before all others: hosts hold the record, or may
 	{"invalid", peer.ErrInvalid, http.StatusBadRequest, ExitUsage},
 	{"malformed", ErrMalformed, http.StatusBadRequest, ExitError},
 	{"no_daemon", ErrNoDaemon, http.StatusBadGateway, ExitNoDaemon},
@@ -80,7 +81,6 @@ var kinds = []struct {
 	{"differs", ErrDiffers, http.StatusConflict, ExitDiffers},
 	{"future_version", peer.ErrFutureVersion, http.StatusUnprocessableEntity, ExitLimit},
 	{"limit", peer.ErrLimit, http.StatusRequestEntityTooLarge, ExitLimit},
-	{"unconfirmed", peer.ErrUnconfirmed, http.StatusGatewayTimeout, ExitLimit},
 	{"away", peer.ErrAway, http.StatusServiceUnavailable, ExitTryAgain},
 	{"unreachable", peer.ErrUnreachable, http.StatusBadGateway, ExitTryAgain}, // also where each dial took too long
 	{"timeout", context.DeadlineExceeded, http.StatusGatewayTimeout, ExitLimit},
