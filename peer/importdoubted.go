@@ -69,7 +69,7 @@ func (im *shardImport) doubted(ctx context.Context, remote *node.Remote, sh *sha
 		switch {
 		case err != nil:
 			others = append(others, item)
-		case recalled.Own != nil && !recalled.Tells(&lookedUp{Found: route.Found{Record: r}}, false):
+		case recalled.Own != nil && recalled.Reads() && !recalled.Tells(&lookedUp{Found: route.Found{Record: r}}, false):
 			item.landing = landing{here: sh}
 			anew = append(anew, item)
 		case r != nil && item.made(r):

@@ -2,8 +2,10 @@ package peer
 
 import (
 	"bufio"
+	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 
@@ -107,5 +109,49 @@ func TestTwoConditionsBesideAWrite(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// A node's write on a later version that has not seen its own one of before waits until that is a conflict: what another
+// node writes over the second one would count the first one as seen.
+func TestConditionBesideTheOwnWrite(t *testing.T) {
+	c, first, asker, hosts := newBothCurrent(t)
+	_, others := c.hosts("key")
+	other, key := c.spaces[others[1]], []byte("key")
+	remote, err := other.core.Remote(key)
+	c.must(err)
+	near := c.firstOf(remote)
+	far := hosts[0] + hosts[1] - near
+	serve := c.silences(near, asker)
+	own, err := asker.PutIf(t.Context(), key, []byte("own"), first.Version, Acks(1)) // at far
+	c.must(err)
+	serve()
+	c.now.Add(int64(time.Second)) // the next version is the later one
+	serve = c.silences(far, other)
+	beside, err := other.PutIf(t.Context(), key, []byte("beside"), first.Version, Acks(1)) // at near
+	c.must(err)
+	serve()
+	if _, err := asker.PutIf(t.Context(), key, []byte("over it"), beside, Acks(1)); err == nil || errors.Is(err, ErrUnconfirmed) {
+		t.Errorf("over a version that has not seen the node's own one, which a host holds: %v", err)
+	}
+	for range 3 {
+		c.round()
+	}
+	over, err := asker.PutIf(t.Context(), key, []byte("over it"), beside, Acks(AckAll))
+	c.must(err)
+	_, err = other.PutIf(t.Context(), key, []byte("last"), over, Acks(AckAll))
+	c.must(err)
+	for range 3 {
+		c.round()
+	}
+	listed := false
+	for _, ns := range c.spaces {
+		for k, err := range ns.Conflicts(t.Context()) {
+			c.must(err)
+			listed = listed || k.Record.Version == own
+		}
+	}
+	if !listed {
+		t.Error("the node's own write was acknowledged, is held nowhere and listed nowhere")
 	}
 }

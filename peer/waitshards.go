@@ -122,9 +122,9 @@ func (ns *Namespace) waitKey(ctx context.Context, cancel context.CancelFunc, o *
 // were asked have not heard of the version, that is the shard of the record before it.
 func (ns *Namespace) awaited(ctx context.Context, o *WaitOptions) (*node.Remote, lookedUp, error) {
 	writers := ns.core.Writers()
-	own := ns.core.Recall(o.Key, ns.steady()).Own
+	recalled := ns.core.Recall(o.Key, ns.steady())
 	found, err := ns.lookUp(ctx, o.Key, false)
-	if own != nil && o.Version.IsZero() && (found.Record == nil || found.Record.Version.Compare(own.Version) < 0) {
+	if own := recalled.Own; own != nil && recalled.Reads() && o.Version.IsZero() && (found.Record == nil || found.Record.Version.Compare(own.Version) < 0) {
 		o.Version, found.Record = own.Version, nil // the host that was asked has not heard of this node's own write
 	}
 	if writers && !o.Version.IsZero() && (found.Record == nil || found.Record.Version.Compare(o.Version) < 0) {

@@ -12,11 +12,14 @@ import (
 )
 
 // ownWrites has the node remember what it has other hosts hold, key by key, until each host of the key's shard was heard
-// to hold it, or for ownWritesFor: a host that is current may be directory.Fresh behind what another one has acknowledged.
+// to hold it: a host that is current may be directory.Fresh behind what another one has acknowledged.
 // A condition that was looked up at such a host would rest on what the node itself has replaced, and the next record
 // over it would count the replaced one as seen: a record names its writers by their clocks. For the same reason the node's
 // writes of a key have seen one another: of two at one moment the one that is noted second is made anew. A record on
 // a condition has an incarnation of its own, so that a host which lacks it would list it as a conflict.
+//
+// After ownWritesFor no current host can be behind the write. It is remembered on, while there is room, for conditions
+// that would rest on a later record which has not seen it: a host that was cut off may hold it still.
 type ownWrites struct {
 	mu sync.Mutex // guards what follows
 	of map[[sha256.Size]byte]*ownWrite
@@ -32,14 +35,14 @@ type ownWrite struct {
 	record     *dbadapter.Record
 	before     *dbadapter.Record // what was remembered before it
 	missing    []ID              // the hosts that were not heard to hold it
-	until      time.Duration
+	until      time.Duration     // a current host may be behind it
 	prev, next *ownWrite
 }
 
 const (
 	// MaxOwnWrites is how many keys are remembered, in some 5 MiB.
 	MaxOwnWrites = 1 << 14
-	// ownWritesFor is for how long: twice as long as a host may be behind.
+	// ownWritesFor is for how long reads heed them: twice as long as a host may be behind.
 	ownWritesFor = 2 * directory.Fresh
 )
 
@@ -64,7 +67,7 @@ func (w *ownWrites) note(r, saw *dbadapter.Record, hosts []ID, now time.Duration
 		key: key, record: &dbadapter.Record{Version: r.Version, Replaces: r.Replaces}, before: saw,
 		missing: slices.Clone(hosts), until: now + ownWritesFor,
 	})
-	for w.first.until < now || len(w.of) > MaxOwnWrites {
+	for len(w.of) > MaxOwnWrites {
 		w.full = max(w.full, w.first.until)
 		w.forget(w.first)
 	}
@@ -139,6 +142,8 @@ type Recalled struct {
 	// Own is the latest that not every host of the key's shard was heard to hold: its version, and what it
 	// replaces; nil if the node remembers no such write.
 	Own *dbadapter.Record
+	// late: no current host is behind it any more.
+	late bool
 	// full, forgotten: there may be one that the node has given up for want of room, or that an earlier process
 	// has written.
 	full, forgotten bool
@@ -151,6 +156,8 @@ func (w *ownWrites) recall(key []byte, now time.Duration) Recalled {
 	if len(w.of) > 0 { // each read comes here
 		if one := w.of[sha256.Sum256(key)]; one != nil && one.until >= now {
 			return Recalled{Own: one.record}
+		} else if one != nil {
+			return Recalled{Own: one.record, late: true}
 		}
 	}
 	return Recalled{full: w.full >= now, forgotten: w.forgotten >= now}
@@ -181,17 +188,29 @@ func (ns *Namespace) Withdraw(remote *Remote, record *dbadapter.Record, now time
 func (ns *Namespace) HeldBy(record *dbadapter.Record, host ID) { ns.writes.heldBy(record, host) }
 
 // Reads reports whether a read may be behind a write of this node. It need not heed an earlier process.
-func (r Recalled) Reads() bool { return r.Own != nil || r.full }
+func (r Recalled) Reads() bool { return r.Own != nil && !r.late || r.full }
 
 // Rests reports whether a look-up on which a write rests may be behind a write of this node.
-func (r Recalled) Rests() bool { return r.Reads() || r.forgotten }
+func (r Recalled) Rests() bool { return r.Own != nil || r.full || r.forgotten }
 
 // All reports whether such a look-up asks all hosts from the beginning: there may be a write of this node, and it is not
 // known which.
 func (r Recalled) All() bool { return r.Own == nil && r.Rests() }
 
-// Doubts reports whether such a look-up, of all hosts or not, may be behind a write of this node.
-func (r Recalled) Doubts(found *LookedUp, all bool) bool { return r.Rests() && !r.Tells(found, all) }
+// Doubts reports whether such a look-up, of all hosts or not, may be behind a write of this node, or would have a write
+// follow a later record that has not seen it while a host may hold it: what is written over both would count it as seen.
+// It is to become a conflict first.
+func (r Recalled) Doubts(found *LookedUp, all bool) bool {
+	switch {
+	case !r.Rests() || follows(found.Record, r.Own):
+		return false
+	case r.Own != nil && laterThan(found.Record, r.Own):
+		return !each(found, all) || holdsStill(found, r.Own)
+	case r.late:
+		return false
+	}
+	return !r.Tells(found, all)
+}
 
 // LookUp is a look-up on which a write rests: at all hosts, if it may be behind a write of this node otherwise.
 func (r Recalled) LookUp(lookUp func(all bool) (LookedUp, error)) (found LookedUp, err error) {
@@ -212,9 +231,14 @@ func (r Recalled) LookUp(lookUp func(all bool) (LookedUp, error)) (found LookedU
 // hosts were asked and each has answered.
 func (r Recalled) Tells(found *LookedUp, all bool) bool {
 	if r.Own == nil {
-		return all && !slices.ContainsFunc(found.Heard, func(h route.Heard) bool { return h.Answer == nil })
+		return each(found, all)
 	}
 	return follows(found.Record, r.Own) || laterThan(found.Record, r.Own) && !holdsStill(found, r.Own)
+}
+
+// each reports whether all hosts were asked, and each has answered.
+func each(found *LookedUp, all bool) bool {
+	return all && !slices.ContainsFunc(found.Heard, func(h route.Heard) bool { return h.Answer == nil })
 }
 
 // Behind has what was found be unsure: it does not tell of this node's own write.
@@ -228,7 +252,7 @@ func laterThan(r, own *dbadapter.Record) bool {
 
 // follows reports whether a record is one of this node, or its writer had seen that.
 func follows(r, own *dbadapter.Record) bool {
-	return r != nil && (r.Version == own.Version || laterThan(r, own) && r.Supersedes(own.Version))
+	return r != nil && own != nil && (r.Version == own.Version || laterThan(r, own) && r.Supersedes(own.Version))
 }
 
 func holdsStill(found *LookedUp, own *dbadapter.Record) bool {

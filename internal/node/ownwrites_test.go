@@ -47,8 +47,12 @@ func TestOwnWrites(t *testing.T) {
 	w.heldBy(first, "b")
 	w.heldBy(second, "a")
 	w.heldBy(second, "a")
-	w.recalls(t, "a", 3+ownWritesFor, 4, false)
-	w.recalls(t, "a", 4+ownWritesFor, 0, false)
+	for now, late := range map[time.Duration]bool{3 + ownWritesFor: false, 4 + ownWritesFor: true} {
+		w.recalls(t, "a", now, 4, false)
+		if r := w.recall([]byte("a"), now); r.Reads() == late || !r.Rests() {
+			t.Errorf("at %v: reads heed it: %t, conditions: %t", now, r.Reads(), r.Rests())
+		}
+	}
 	w.withdraw(second, hosts, 5)
 	w.recalls(t, "a", 5, 2, false)
 	w.heldBy(first, "a")
@@ -98,22 +102,29 @@ func TestRecalledTells(t *testing.T) {
 		heard    []route.Heard
 		all      bool
 		tells    bool
+		doubts   bool
 	}{
-		"it":                     {Recalled{Own: own}, own, heard(own), false, true},
-		"an earlier one":         {Recalled{Own: own}, earlier, heard(earlier, earlier), true, false},
-		"nothing":                {Recalled{Own: own}, nil, heard(nil), true, false},
-		"a later one":            {Recalled{Own: own}, &other, heard(&other), true, true},
-		"a later one, and it":    {Recalled{Own: own}, &other, heard(&other, own), true, false},
-		"one that has seen it":   {Recalled{Own: own}, &seen, heard(&seen, own), true, true},
-		"full, one answers":      {Recalled{full: true}, earlier, heard(earlier), false, false},
-		"full, all answer":       {Recalled{full: true}, earlier, heard(earlier, nil), true, true},
-		"full, one does not":     {Recalled{full: true}, earlier, silent, true, false},
-		"restarted, all answer":  {Recalled{forgotten: true}, nil, heard(nil, nil), true, true},
-		"restarted, one answers": {Recalled{forgotten: true}, nil, heard(nil), false, false},
+		"it":                         {Recalled{Own: own}, own, heard(own), false, true, false},
+		"an earlier one":             {Recalled{Own: own}, earlier, heard(earlier, earlier), true, false, true},
+		"nothing":                    {Recalled{Own: own}, nil, heard(nil), true, false, true},
+		"a later one, by one":        {Recalled{Own: own}, &other, heard(&other), false, true, true},
+		"a later one, by all":        {Recalled{Own: own}, &other, heard(&other, &other), true, true, false},
+		"a later one, one is silent": {Recalled{Own: own}, &other, append(heard(&other), route.Heard{}), true, true, true},
+		"a later one, and it":        {Recalled{Own: own}, &other, heard(&other, own), true, false, true},
+		"one that has seen it":       {Recalled{Own: own}, &seen, heard(&seen, own), true, true, false},
+		"late, an earlier one":       {Recalled{Own: own, late: true}, earlier, heard(earlier), false, false, false},
+		"late, a later one, by one":  {Recalled{Own: own, late: true}, &other, heard(&other), false, true, true},
+		"late, a later one, by all":  {Recalled{Own: own, late: true}, &other, heard(&other, &other), true, true, false},
+		"full, one answers":          {Recalled{full: true}, earlier, heard(earlier), false, false, true},
+		"full, all answer":           {Recalled{full: true}, earlier, heard(earlier, nil), true, true, false},
+		"full, one does not":         {Recalled{full: true}, earlier, silent, true, false, true},
+		"restarted, all answer":      {Recalled{forgotten: true}, nil, heard(nil, nil), true, true, false},
+		"restarted, one answers":     {Recalled{forgotten: true}, nil, heard(nil), false, false, true},
+		"no write":                   {Recalled{}, nil, heard(nil), false, false, false},
 	} {
 		found := &LookedUp{Found: route.Found{Record: test.found, Heard: test.heard}}
-		if got := test.recalled.Tells(found, test.all); got != test.tells {
-			t.Errorf("%s: %v", name, got)
+		if tells, doubts := test.recalled.Tells(found, test.all), test.recalled.Doubts(found, test.all); tells != test.tells || doubts != test.doubts {
+			t.Errorf("%s: it tells %t, and a write on it is doubted %t", name, tells, doubts)
 		}
 	}
 }
