@@ -28,6 +28,7 @@ type landing struct {
 	// foreign: the record was not made of the item. This node held it instead, and it is
 	// brought to the other hosts as it is.
 	foreign bool
+	behind  bool // a host has promised meanwhile to hold all up to a later version
 	// The rest is what becomes of it.
 	done, fresh, stale, full, expired, late bool
 	sent                                    bool // a host may hold it that has not said so
@@ -41,7 +42,7 @@ func (i *imported) taken() bool { return len(i.held) > 0 || i.sent || i.fresh ||
 // over reports whether nothing more is done for the item.
 func (i *imported) over() bool { return i.done || i.err != nil }
 
-// again has the record made anew, over what a host holds in its place; nil: its date was
+// again has the record made anew, over what a host holds in its place, or itself; nil: its date was
 // refused, and it is to be written as of now.
 func (i *imported) again(other *dbadapter.Record) {
 	if other == nil {
@@ -49,7 +50,7 @@ func (i *imported) again(other *dbadapter.Record) {
 	} else {
 		i.seen = append(i.seen, other, i.record)
 	}
-	i.record, i.held, i.took = nil, nil, false
+	i.record, i.held, i.took, i.behind = nil, nil, false, false
 }
 
 // heard notes what a host has done with the record.
@@ -81,6 +82,7 @@ func (i *imported) heard(id ID, o *route.Outcome) {
 		return
 	default:
 		i.failed(id, o.Declined, false)
+		i.behind = i.behind || !dated && !i.foreign && errors.Is(o.Declined, node.ErrLate)
 		return
 	}
 	if !slices.Contains(i.held, id) {
@@ -348,10 +350,13 @@ func (im *shardImport) message(ctx context.Context, remote *node.Remote, need in
 	agreed := im.agreed(remote)
 	for _, i := range items {
 		i.done = i.full || i.record != nil && len(i.held) >= need
-		if i.done && i.onWord() && !agreed(i) {
+		switch {
+		case i.done && i.onWord() && !agreed(i):
 			i.done, i.insists, i.held, i.why = false, true, nil, nil
-		} else if i.done {
+		case i.done:
 			im.unwritten(remote, i)
+		case i.behind && i.record != nil:
+			i.again(i.record)
 		}
 	}
 	return nil

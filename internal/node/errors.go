@@ -7,6 +7,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Errors that callers branch on, with errors.Is, beside those of dbadapter and
@@ -25,6 +26,8 @@ var (
 	ErrRejected = errors.New("records were declined")
 	// ErrDeclined: a record breaks a rule of the admission.
 	ErrDeclined = errors.New("the record is declined")
+	// ErrLate is ErrDeclined of a record that a node offers: made anew, it may be taken.
+	ErrLate = fmt.Errorf("%w: its version is not later than that up to which the host has collected, or has promised to hold all", ErrDeclined)
 	// ErrDenied: one of the two is not a member with the role that this takes.
 	ErrDenied = reconcile.ErrDenied
 	// ErrFutureVersion: a version too far in the future, or before 2020.
@@ -46,3 +49,18 @@ func (e *ConflictError) Error() string {
 
 // Unwrap makes it ErrConflict.
 func (e *ConflictError) Unwrap() error { return dbadapter.ErrConflict }
+
+// declinedFor is the error that a reason stands for.
+func declinedFor(reason wire.Reason) error {
+	switch reason {
+	case wire.ReasonClock:
+		return fmt.Errorf("%w: %w: %s", ErrDeclined, ErrFutureVersion, reason)
+	case wire.ReasonFull:
+		return fmt.Errorf("%w: %w: %s", ErrDeclined, dbadapter.ErrLimit, reason)
+	case wire.ReasonWriter, wire.ReasonSignature:
+		return fmt.Errorf("%w: %w: %s", ErrDeclined, ErrDenied, reason)
+	case wire.ReasonFloor:
+		return ErrLate
+	}
+	return fmt.Errorf("%w: %s", ErrDeclined, reason)
+}

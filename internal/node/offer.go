@@ -10,7 +10,7 @@ import (
 	"github.com/syncd-io/syncd/internal/route"
 )
 
-// OfferTries is how often a record is made anew, because a host holds what it has not seen.
+// OfferTries is how often a record is made anew, because a host holds what it has not seen, or it came too late.
 const OfferTries = 8
 
 // maxHeeds is how often lists are made equal for one write: the next layout may be stated
@@ -275,7 +275,7 @@ func (o *Offering) Handed(w route.Written, err error, last bool) {
 	switch {
 	case err == nil || last || o.tries >= OfferTries:
 		o.end(w, err)
-	case errors.Is(err, route.ErrOvertaken) && o.again(w.Others):
+	case (errors.Is(err, route.ErrOvertaken) || errors.Is(err, route.ErrRefused) && late(&w)) && o.again(w.Others):
 		o.next = 0
 	case errors.Is(err, route.ErrOvertaken) || o.heeds == maxHeeds:
 		o.end(w, err)
@@ -284,7 +284,12 @@ func (o *Offering) Handed(w route.Written, err error, last bool) {
 	}
 }
 
-// again has the record made anew, over what hosts hold in its place, and reports whether it
+// late reports whether a host declines the record for what it has promised meanwhile.
+func late(w *route.Written) bool {
+	return slices.ContainsFunc(w.Hosts, func(h route.Holder) bool { return h.Outcome != nil && errors.Is(h.Outcome.Declined, ErrLate) })
+}
+
+// again has the record made anew, over what hosts hold in its place, if anything, and reports whether it
 // may be. A conditional write is looked up anew, unless a host may have taken it.
 func (o *Offering) again(others []*dbadapter.Record) bool {
 	switch {
@@ -293,7 +298,7 @@ func (o *Offering) again(others []*dbadapter.Record) bool {
 	case o.taken:
 		return false
 	default:
-		o.lost = true
+		o.lost = o.lost || len(others) > 0
 	}
 	o.record = nil
 	return true

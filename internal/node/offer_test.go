@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // keyAt is a key whose shard a node is a host of, or not.
@@ -58,6 +60,17 @@ func answers(err error, taken bool, others ...*dbadapter.Record) func() (route.W
 	}
 }
 
+// tooLate is what hosts come to where one declines the record for what it has promised, and another one holds it, or not.
+func tooLate(held bool) func() (route.Written, error) {
+	return func() (route.Written, error) {
+		w := route.Written{Need: 2, Hosts: []route.Holder{{Peer: "late", Sent: true, Outcome: &route.Outcome{Declined: declinedFor(wire.ReasonFloor)}}}}
+		if held {
+			w.Held, w.Hosts = 1, append(w.Hosts, route.Holder{Peer: "host", Sent: true, Outcome: &route.Outcome{Held: true}})
+		}
+		return w, route.ErrRefused
+	}
+}
+
 func TestOffers(t *testing.T) {
 	w := newMovers(t, 3, 4)
 	w.settle()
@@ -84,11 +97,16 @@ func TestOffers(t *testing.T) {
 		{"overtaken for ever", ns.Offer(write(there), false, 1, still), nil, false, []func() (route.Written, error){over}, append(slices.Repeat([]OfferDo{OfferHand}, OfferTries), OfferOver), route.ErrOvertaken, false},
 		{"heard of another list", ns.Offer(write(there), false, 1, still), nil, true, []func() (route.Written, error){answers(route.ErrRefused, false), answers(nil, true)}, []OfferDo{OfferHand, OfferHeed, OfferHand, OfferOver}, nil, true},
 		{"heard, and refused again", ns.Offer(write(there), false, 1, still), nil, true, []func() (route.Written, error){answers(route.ErrRefused, true)}, []OfferDo{OfferHand, OfferHeed, OfferHand, OfferHeed, OfferHand, OfferHeed, OfferHand, OfferOver}, route.ErrRefused, true},
+		{"too late at one of two", ns.Offer(write(there), false, route.All, still), nil, false, []func() (route.Written, error){tooLate(true), answers(nil, true)}, []OfferDo{OfferHand, OfferHand, OfferOver}, nil, true},
+		{"too late for ever", ns.Offer(write(there), false, 1, still), nil, false, []func() (route.Written, error){tooLate(false)}, append(slices.Repeat([]OfferDo{OfferHand}, OfferTries), OfferOver), route.ErrRefused, false},
+		{"here, too late elsewhere", ns.Offer(write(here), false, route.All, still), nil, false, []func() (route.Written, error){tooLate(true), answers(nil, true)}, []OfferDo{OfferCommit, OfferHand, OfferCommit, OfferHand, OfferOver}, nil, true},
 		{"nothing heard", ns.Offer(write(there), false, 1, still), nil, false, []func() (route.Written, error){answers(route.ErrUnwritten, false)}, []OfferDo{OfferHand, OfferHeed, OfferOver}, route.ErrUnwritten, false},
 		{"a deletion of what is there", ns.Offer(write(there), true, 1, still), other, false, []func() (route.Written, error){answers(nil, true)}, []OfferDo{OfferLookUp, OfferHand, OfferOver}, nil, true},
 		{"a deletion of what no host is sure of", ns.Offer(write(there), true, 1, still), nil, false, nil, []OfferDo{OfferLookUp, OfferOver}, ErrUnsure, false},
 		{"a deletion, overtaken, is looked up anew", ns.Offer(write(there), true, 1, still), other, false, []func() (route.Written, error){over, answers(nil, true)}, []OfferDo{OfferLookUp, OfferHand, OfferLookUp, OfferHand, OfferOver}, nil, true},
 		{"a deletion that a host may have taken is not", ns.Offer(write(there), true, 1, still), other, false, []func() (route.Written, error){answers(route.ErrOvertaken, true, other)}, []OfferDo{OfferLookUp, OfferHand, OfferOver}, route.ErrOvertaken, true},
+		{"a deletion that comes too late is looked up anew", ns.Offer(write(there), true, 1, still), other, false, []func() (route.Written, error){tooLate(false), answers(nil, true)}, []OfferDo{OfferLookUp, OfferHand, OfferLookUp, OfferHand, OfferOver}, nil, true},
+		{"a deletion that a host has taken, too late at another, is not", ns.Offer(write(there), true, route.All, still), other, false, []func() (route.Written, error){tooLate(true)}, []OfferDo{OfferLookUp, OfferHand, OfferHeed, OfferOver}, route.ErrRefused, true},
 	} {
 		ns.writes = ownWrites{} // what a case has written, its hosts do not say
 		got := offers(t, c.o, c.found, c.heard, c.hand...)
@@ -115,6 +133,32 @@ func TestOffersMadeAnew(t *testing.T) {
 	offers(t, o, nil, true, each(answers(route.ErrOvertaken, false, other)), each(answers(route.ErrRefused, true)), each(answers(nil, true)))
 	if len(made) != 3 || !made[1].Supersedes(other.Version) || !made[1].Supersedes(made[0].Version) || made[2].Version != made[1].Version || o.Version() != made[2].Version {
 		t.Errorf("%+v were made", made)
+	}
+}
+
+// A record that came too late is made anew by the clock of the host that says so, and names the one before.
+func TestOffersTooLate(t *testing.T) {
+	m := newMovers(t, 3, 4)
+	m.settle()
+	c, key := m.all[0], m.keyAt(0, false)
+	home := m.home(string(key))
+	a := m.all[slices.IndexFunc(m.all, func(of *mover) bool { return of.held(home) != nil && of != c })]
+	a.clock = a.clock.Add(time.Second)
+	a.held(home).vouching.mark.Pledged = dbadapter.TimestampAt(a.clock)
+	o := c.ns.Offer(draft(string(key), "v"), false, 1, still)
+	var made []*dbadapter.Record
+	hand := func() (route.Written, error) {
+		made = append(made, o.Record())
+		got, err := c.offer(t, c.ns, a.machine, o.Record())
+		w := route.Written{Need: 1, Hosts: []route.Holder{{Peer: a.ID, Sent: true, Outcome: &got}}}
+		if err == nil && !got.Held {
+			err = route.ErrRefused
+		}
+		return w, err
+	}
+	offers(t, o, nil, false, hand, hand, hand)
+	if _, err := o.Result(); err != nil || len(made) != 2 || !made[1].Supersedes(made[0].Version) || made[1].Version.Clock > dbadapter.TimestampAt(a.clock.Add(time.Second)) {
+		t.Errorf("%+v were made; %v", made, err)
 	}
 }
 

@@ -332,19 +332,6 @@ func (r *Remote) Holds(d Draft, deletes bool, found *LookedUp) error {
 	return found.Unsure()
 }
 
-// declinedFor is the error that a reason stands for.
-func declinedFor(reason wire.Reason) error {
-	switch reason {
-	case wire.ReasonClock:
-		return fmt.Errorf("%w: %w: %s", ErrDeclined, ErrFutureVersion, reason)
-	case wire.ReasonFull:
-		return fmt.Errorf("%w: %w: %s", ErrDeclined, dbadapter.ErrLimit, reason)
-	case wire.ReasonWriter, wire.ReasonSignature:
-		return fmt.Errorf("%w: %w: %s", ErrDeclined, ErrDenied, reason)
-	}
-	return fmt.Errorf("%w: %s", ErrDeclined, reason)
-}
-
 // AskHold asks a host to hold a record that this node has made, unless the host holds what
 // it has not seen.
 func (r *Remote) AskHold(remote ID, record *dbadapter.Record) (*wire.Ask, error) {
@@ -357,7 +344,9 @@ func (r *Remote) Hold(remote ID, ask *wire.Ask, m wire.Message) (o route.Outcome
 	if err != nil {
 		return o, err
 	}
-	return r.outcome(reply.Answer.(*wire.HoldAnswer), ask.Question.(*wire.AskHold))
+	o, err = r.outcome(reply.Answer.(*wire.HoldAnswer), ask.Question.(*wire.AskHold))
+	r.follow(reply, o)
+	return o, err
 }
 
 // outcome is what an answer says of the one record of a question.

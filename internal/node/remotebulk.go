@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -149,7 +150,17 @@ func (r *Remote) Outcomes(remote ID, ask *wire.Ask, m wire.Message) ([]route.Out
 	if err != nil {
 		return nil, err
 	}
-	return r.outcomes(reply.Answer.(*wire.HoldAnswer), ask.Question.(*wire.AskHold))
+	all, err := r.outcomes(reply.Answer.(*wire.HoldAnswer), ask.Question.(*wire.AskHold))
+	r.follow(reply, all...)
+	return all, err
+}
+
+// follow has this node's next version be later than the time of a host that declines a record as too late: by that
+// clock it has made its promise.
+func (r *Remote) follow(reply *wire.Reply, outcomes ...route.Outcome) {
+	if slices.ContainsFunc(outcomes, func(o route.Outcome) bool { return errors.Is(o.Declined, ErrLate) }) {
+		r.ns.believe(wire.Greeting{Tau: dbadapter.TimestampAt(time.UnixMilli(int64(reply.Greeting.Time) + 1))})
+	}
 }
 
 func (r *Remote) outcomes(said *wire.HoldAnswer, asked *wire.AskHold) ([]route.Outcome, error) {

@@ -1,0 +1,67 @@
+package peer
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// promises has a host decline what is not later than the first record that a node offers, as if it had promised just
+// then to hold all up to that. declined is how often it has.
+func (c *routedCluster) promises(host int, asker *Namespace) (declined *atomic.Int64) {
+	n := c.nodes[host]
+	declined = &atomic.Int64{}
+	var promised dbadapter.Timestamp // one question is asked at a time
+	c.lies(n, asker, func(ask *wire.Ask) wire.Answering {
+		if q, ok := ask.Question.(*wire.AskHold); ok && !q.Look {
+			if promised == 0 {
+				promised = q.Records[0].Version.Clock
+			}
+			if q.Records[0].Version.Clock <= promised {
+				declined.Add(1)
+				return &wire.HoldAnswer{Settled: true, Outcomes: []wire.HoldOutcome{{Declined: wire.ReasonFloor}}}
+			}
+		}
+		reply, err := n.answerRouted(asker.node.ID(), ask)
+		if err != nil {
+			return nil
+		}
+		return reply.Answer
+	})
+	asker.node.routing.close()
+	return declined
+}
+
+// What comes too late for a promise of one host, and is taken by the other one, is made anew, and so both hold it.
+func TestWrittenTooLate(t *testing.T) {
+	for what, write := range map[string]func(*Namespace, string) error{
+		"put": func(asker *Namespace, key string) error {
+			_, err := asker.Put(t.Context(), []byte(key), []byte("value"), Acks(AckAll))
+			return err
+		},
+		"import": func(asker *Namespace, key string) error {
+			got, err := asker.Import(t.Context(), sequence([]Item{{Key: []byte(key), Value: []byte("value")}}), Acks(AckAll))
+			if err == nil && got != (ImportResult{Items: 1, Written: 1}) {
+				t.Errorf("%+v", got)
+			}
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			c, _, asker, hosts := newBothCurrent(t)
+			key := c.beside(asker, "key")
+			declined := c.promises(hosts[1], asker)
+			c.must(write(asker, key))
+			for _, host := range hosts {
+				if r := c.held(host, key); r == nil || string(r.Value) != "value" {
+					t.Errorf("host %d holds %+v", host, r)
+				}
+			}
+			if declined.Load() != 1 || c.conflicts() > 0 {
+				t.Errorf("declined %d times, %d conflicts", declined.Load(), c.conflicts())
+			}
+		})
+	}
+}
