@@ -88,10 +88,9 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			}
 			continue
 		}
-		if o.Version = record.Version; made != nil {
+		if o.Version, o.last = record.Version, tries == OfferTries; made != nil {
 			made(o.Version)
 		}
-		o.last = tries == OfferTries
 		if record.Deleted {
 			err = w.handDeletion(ctx, &o, record, shard, entry, ack)
 		} else {
