@@ -153,7 +153,11 @@ func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, record *dbada
 		return err
 	}
 	entered := o.Held
-	err = w.handOn(ctx, o, shard, record, ack, o.manner, until)
+	err = w.handOn(ctx, o, shard, record, ack, o.first, until) // in order: a deletion may meet it
+	if first.InOrder && errors.Is(err, route.ErrOvertaken) && !o.Written.Taken() && w.retract(ctx, shard, entry) {
+		o.Taken = false
+		return err
+	}
 	o.Taken = true
 	if err != nil || entered >= need {
 		return err
@@ -163,6 +167,27 @@ func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, record *dbada
 		o.Written = written
 	}
 	return err
+}
+
+// retract takes back the entry of a write on a condition whose record no host has taken, since a deletion came first there: it
+// deletes the entry, as that deletion does unless the entry kept it from it. false: the entry may stand.
+func (w *ByWriter) retract(ctx context.Context, shard placement.Shard, entry *dbadapter.Record) bool {
+	key := entry.Key
+	found, err := w.do.LookUpIn(ctx, shard, key, true)
+	if err != nil || !found.Sure || found.Record == nil || !found.Record.Deleted {
+		return false
+	}
+	tombstone := Draft{Record: dbadapter.Record{Key: key, Deleted: true}, Seen: []*dbadapter.Record{entry, found.Record}}
+	gone, err := w.ns.RemoteIn(key, shard).Make(tombstone)
+	if err != nil {
+		return false
+	}
+	entries := w.ns.RemoteIn(key, w.ns.Entries(key))
+	if gone, err = entries.Entry(gone, shard); err != nil {
+		return false
+	}
+	_, err = w.HandOver(ctx, entries, gone, 1)
+	return err == nil
 }
 
 // handEntry hands over an entry, and notes for which others it is refused.
