@@ -65,3 +65,21 @@ func TestWrittenTooLate(t *testing.T) {
 		})
 	}
 }
+
+// So by placement writer, where the entry is made anew with the record, and on a condition, where the first host declines and has
+// the other one not be asked.
+func TestOtherWritesTooLate(t *testing.T) {
+	w := newWriterCluster(t, 4)
+	key, asker, hosts, _ := w.onTwo()
+	w.promises(hosts[1], asker)
+	if _, err := asker.Put(t.Context(), []byte(key), []byte("value"), Acks(AckAll)); err != nil {
+		t.Error(err)
+	}
+	c, first, asker, _ := newBothCurrent(t)
+	remote, err := asker.core.Remote([]byte("key"))
+	c.must(err)
+	declined := c.promises(c.firstOf(remote), asker)
+	if _, err := asker.PutIf(t.Context(), []byte("key"), []byte("value"), first.Version); err != nil || declined.Load() != 1 {
+		t.Errorf("declined %d times: %v", declined.Load(), err)
+	}
+}

@@ -155,3 +155,40 @@ func TestConditionBesideTheOwnWrite(t *testing.T) {
 		t.Error("the node's own write was acknowledged, is held nowhere and listed nowhere")
 	}
 }
+
+// So, too, where the node is a host and holds its own write itself: then it is heard of by no other host.
+func TestConditionBesideWhatAHostHolds(t *testing.T) {
+	c, first, _, hosts := newBothCurrent(t)
+	_, others := c.hosts("key")
+	other, key := c.spaces[others[0]], []byte("key")
+	remote, err := other.core.Remote(key)
+	c.must(err)
+	near := c.firstOf(remote)
+	far := hosts[0] + hosts[1] - near
+	host := c.spaces[far]
+	c.now.Add(int64(6 * time.Second))
+	c.current(near, far, "key") // it alone
+	own, err := host.PutIf(t.Context(), key, []byte("own"), first.Version, Acks(1))
+	c.must(err)
+	c.now.Add(int64(10 * time.Millisecond))
+	serve := c.silences(far, other)
+	beside, err := other.PutIf(t.Context(), key, []byte("beside"), first.Version, Acks(1))
+	c.must(err)
+	serve()
+	if _, err := host.PutIf(t.Context(), key, []byte("over it"), beside); err == nil || errors.Is(err, ErrUnconfirmed) {
+		t.Errorf("over a version that has not seen what the host holds of its own: %v", err)
+	}
+	for range 3 {
+		c.round()
+	}
+	listed := false
+	for _, ns := range c.spaces {
+		for k, err := range ns.Conflicts(t.Context()) {
+			c.must(err)
+			listed = listed || k.Record.Version == own
+		}
+	}
+	if !listed {
+		t.Error("the host's own write was acknowledged, is held nowhere and listed nowhere")
+	}
+}

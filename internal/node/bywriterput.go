@@ -58,11 +58,11 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		if err != nil {
 			return o.unmade(err)
 		}
-		recalled := ns.Recall(key, w.do.Steady()) // what other calls have written meanwhile, too
+		remote := ns.RemoteIn(key, shard)
+		recalled := remote.recall(key, w.do.Steady()) // what other calls have written meanwhile, too
 		if recalled.Own != nil {
 			others = append(others, recalled.Own)
 		}
-		remote := ns.RemoteIn(key, shard)
 		if conditional {
 			held, err := w.mayOffer(ctx, remote, d, deletes, seen, others, recalled)
 			if err != nil {
@@ -108,7 +108,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		}
 		switch {
 		case ctx.Err() != nil || tries >= OfferTries:
-		case errors.Is(err, route.ErrOvertaken) && !(o.Taken && conditional), !o.Taken && w.heeds(ctx, &o, err):
+		case (errors.Is(err, route.ErrOvertaken) || errors.Is(err, route.ErrRefused) && late(&o.Written)) && !(o.Taken && conditional), !o.Taken && w.heeds(ctx, &o, err):
 			if others = append(others, o.Others...); d.If == nil {
 				others = append(others, record)
 			}
@@ -248,14 +248,10 @@ func (o WriterOffer) unmade(err error) (WriterOffer, error) {
 // mayOffer says what a key holds that a write rests on, and in which shard: the record can be replaced
 // there alone. entry is that of the directory, if there is one, which names remote; told is what hosts
 // hold that have refused an earlier try. A deletion may rest on the entry alone: its record is there, or
-// was about to be written, and the tombstone supersedes both. Where one host has given what may be behind what this
-// node itself has written, all are asked.
+// was about to be written, and the tombstone supersedes both. Where a condition may be behind what this node itself has
+// written, all are asked.
 func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, deletes bool, entry, told []*dbadapter.Record, recalled Recalled) (LookedUp, error) {
-	all := recalled.All()
-	found, err := w.LookUp(ctx, d.Record.Key, all)
-	if err == nil && d.If != nil && !all && recalled.Doubts(&found, false) {
-		found, err = w.LookUp(ctx, d.Record.Key, true)
-	}
+	found, err := w.LookUp(ctx, d.Record.Key, recalled.All() || d.If != nil && recalled.Rests())
 	switch {
 	case err != nil:
 		return found, err
@@ -263,7 +259,7 @@ func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, delete
 		if err := w.upTo(ctx, &found, entry, told); err != nil {
 			return found, err
 		}
-		if recalled.Doubts(&found, true) { // by another look-up, too
+		if recalled.Doubts(&found, true) {
 			found.Behind()
 		}
 	case len(entry) > 0 && there(entry[0]) && (!found.Sure && dangles(entry[0], found.Record) || cutShort(entry[0], found.Record)):
@@ -345,7 +341,7 @@ func (w *ByWriter) handOver(ctx context.Context, remote *Remote, record *dbadapt
 		case held.Other != nil:
 			return route.Written{Others: []*dbadapter.Record{held.Other}}, route.ErrOvertaken
 		case how.Itself && held.Later != nil:
-			return route.Written{Others: []*dbadapter.Record{held.Later}}, route.ErrOvertaken
+			return route.Written{Others: []*dbadapter.Record{held.Later}, Hosts: []route.Holder{{Peer: w.ns.node.ID, Outcome: &held}}}, route.ErrOvertaken
 		case held.Elsewhere:
 			return route.Written{}, ErrNotHost
 		case need <= 1 && !how.Hears:

@@ -115,6 +115,9 @@ func (o *Offering) try() {
 		o.here, o.settled, sure = o.ns.node.ID, o.set.Settled(), o.set.Current()
 	}
 	o.recalled, o.all = o.ns.Recall(o.draft.Record.Key, o.steady()), o.lost
+	if o.set == nil { // else what it holds itself becomes a conflict here
+		o.recalled = o.remote.recall(o.draft.Record.Key, o.steady())
+	}
 	if o.conditional() && (!sure || o.recalled.Rests()) { // it may have become a host since it wrote to others
 		o.all = o.all || o.recalled.All()
 		o.next = OfferLookUp
@@ -157,7 +160,11 @@ func (o *Offering) All() bool { return o.all }
 // LookedUp tells what a look-up of the key has found. Where one host has given what may be behind what this
 // node itself has written, all are asked next.
 func (o *Offering) LookedUp(found LookedUp, err error) {
-	if err == nil && o.recalled.Doubts(&found, o.all) {
+	doubts := o.recalled.Misses
+	if o.draft.If != nil {
+		doubts = o.recalled.Doubts
+	}
+	if err == nil && doubts(&found, o.all) {
 		if !o.all {
 			o.all = true
 			return

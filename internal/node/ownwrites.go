@@ -142,8 +142,8 @@ type Recalled struct {
 	// Own is the latest that not every host of the key's shard was heard to hold: its version, and what it
 	// replaces; nil if the node remembers no such write.
 	Own *dbadapter.Record
-	// late: no current host is behind it any more.
-	late bool
+	// late: no current host is behind it any more. here: this node holds it itself.
+	late, here bool
 	// full, forgotten: there may be one that the node has given up for want of room, or that an earlier process
 	// has written.
 	full, forgotten bool
@@ -153,20 +153,41 @@ type Recalled struct {
 func (w *ownWrites) recall(key []byte, now time.Duration) Recalled {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	r := Recalled{full: w.full >= now, forgotten: w.forgotten >= now}
 	if len(w.of) > 0 { // each read comes here
-		if one := w.of[sha256.Sum256(key)]; one != nil && one.until >= now {
+		switch one := w.of[sha256.Sum256(key)]; {
+		case one == nil:
+		case one.until >= now:
 			return Recalled{Own: one.record}
-		} else if one != nil {
-			return Recalled{Own: one.record, late: true}
+		default:
+			r.Own, r.late = one.record, true
 		}
 	}
-	return Recalled{full: w.full >= now, forgotten: w.forgotten >= now}
+	return r
 }
 
 // Recall is what this node remembers of its own writes of a key. now is by a clock that never runs fast, the one
 // that writes are given.
 func (ns *Namespace) Recall(key []byte, now time.Duration) Recalled {
 	return ns.writes.recall(key, now)
+}
+
+// recall is Recall for a write on what the key holds. What this node holds as a host and has written itself counts as remembered:
+// other hosts may not have heard of it.
+func (r *Remote) recall(key []byte, now time.Duration) Recalled {
+	one := r.ns.Recall(key, now)
+	set := r.Here()
+	if set == nil {
+		return one
+	}
+	switch held, err := set.Held(key); {
+	case err != nil || held == nil || held.Version.Writer != r.ns.self:
+	case one.Own == nil:
+		one.Own, one.late, one.here = held, true, true
+	default:
+		one.here = held.Version == one.Own.Version
+	}
+	return one
 }
 
 // Note remembers a record that is to be handed to the hosts of its shard. saw is Recalled.Own when the record was
@@ -195,21 +216,21 @@ func (r Recalled) Rests() bool { return r.Own != nil || r.full || r.forgotten }
 
 // All reports whether such a look-up asks all hosts from the beginning: there may be a write of this node, and it is not
 // known which.
-func (r Recalled) All() bool { return r.Own == nil && r.Rests() }
+func (r Recalled) All() bool { return r.full || r.forgotten }
 
-// Doubts reports whether such a look-up, of all hosts or not, may be behind a write of this node, or would have a write
-// follow a later record that has not seen it while a host may hold it: what is written over both would count it as seen.
-// It is to become a conflict first.
+// Doubts reports whether a look-up on which a condition rests, of all hosts or not, may be behind a write of this node, or would have
+// a write follow a later record that has not seen it while a host may hold it: what is written over both would count it as
+// seen. It is to become a conflict first.
 func (r Recalled) Doubts(found *LookedUp, all bool) bool {
-	switch {
-	case !r.Rests() || follows(found.Record, r.Own):
-		return false
-	case r.Own != nil && laterThan(found.Record, r.Own):
-		return !each(found, all) || holdsStill(found, r.Own)
-	case r.late:
-		return false
+	if r.Own != nil && laterThan(found.Record, r.Own) && !follows(found.Record, r.Own) {
+		return r.here || !each(found, all) || holdsStill(found, r.Own)
 	}
-	return !r.Tells(found, all)
+	return r.Misses(found, all)
+}
+
+// Misses reports whether a look-up on which a write rests may be behind a write of this node.
+func (r Recalled) Misses(found *LookedUp, all bool) bool {
+	return (r.Reads() || r.forgotten) && !r.Tells(found, all)
 }
 
 // LookUp is a look-up on which a write rests: at all hosts, if it may be behind a write of this node otherwise.
@@ -230,7 +251,7 @@ func (r Recalled) LookUp(lookUp func(all bool) (LookedUp, error)) (found LookedU
 // write: else that is to become a conflict first. Where the node does not know which write it was, the look-up tells of it if all
 // hosts were asked and each has answered.
 func (r Recalled) Tells(found *LookedUp, all bool) bool {
-	if r.Own == nil {
+	if r.Own == nil || r.late {
 		return each(found, all)
 	}
 	return follows(found.Record, r.Own) || laterThan(found.Record, r.Own) && !holdsStill(found, r.Own)

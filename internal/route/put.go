@@ -135,9 +135,10 @@ type Written struct {
 	Requests int
 }
 
-// Taken reports whether a host holds the record, or may: it was sent, and has not answered.
+// Taken reports whether a host holds the record, or may: it was sent, and has not answered; or it was there, and what followed
+// it is held now.
 func (w *Written) Taken() bool {
-	return w.Held > 0 || slices.ContainsFunc(w.Hosts, func(h Holder) bool { return h.Outcome == nil && h.Sent })
+	return w.Held > 0 || slices.ContainsFunc(w.Hosts, func(h Holder) bool { return h.Outcome == nil && h.Sent || h.Outcome != nil && h.Outcome.Later != nil })
 }
 
 // Manner is how the hosts are asked in a write.
@@ -235,10 +236,11 @@ func (p *Put) alone() time.Duration {
 // overdue is until when a host is awaited before others, or before what follows the write: half of the time that there was at most.
 func (p *Put) overdue(h *host) time.Duration { return h.asked + min(Overdue, (p.deadline-h.asked)/2) }
 
-// lost reports whether the first host, which was asked alone, holds another version.
+// lost reports whether the first host, which was asked alone, holds another version, or has not taken the record, and the others
+// are too few.
 func (p *Put) lost() bool {
 	first := p.hosts[0]
-	return p.InOrder && first.ended && first.Outcome.Other != nil && !slices.ContainsFunc(p.hosts[1:], func(h *host) bool { return h.tries > 0 || h.ended })
+	return p.InOrder && first.ended && (first.Outcome.Other != nil || !first.Outcome.Held && p.need >= len(p.hosts)) && !slices.ContainsFunc(p.hosts[1:], func(h *host) bool { return h.tries > 0 || h.ended })
 }
 
 // over reports whether the write has its result. All hosts are asked before, also where

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // putTwin is a write that keeps all that has happened, and goes through it each time.
@@ -322,5 +324,52 @@ func TestPutHears(t *testing.T) {
 	p.Answered("b", Outcome{Other: version(9)})
 	if w, err := p.Result(); p.Next(1).Do != Over || err != nil || len(w.Others) != 1 {
 		t.Errorf("with both answers: %+v, %v", w, err)
+	}
+}
+
+// What was sent to a host that failed then, and is found there replaced by a record that has seen it, may have been taken.
+func TestReplacedAfterItFailed(t *testing.T) {
+	p, err := NewPut([]ID{"a", "b"}, "", false, Majority, 10*time.Second, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Manner = Manner{Patient: true, InOrder: true, Itself: true}
+	p.Failed(p.Next(0).Peer, errors.New("reset after it was sent"), true, 0)
+	later := &dbadapter.Record{Version: dbadapter.Version{Clock: 9, Writer: 2}, Replaces: []dbadapter.Replaced{{Writer: 1, Clock: 5}}}
+	for now := time.Duration(0); ; now += 10 * time.Millisecond {
+		s := p.Next(now)
+		switch {
+		case s.Do == Ask && s.Peer == "b":
+			p.Failed("b", errors.New("no connection"), false, now)
+			continue
+		case s.Do == Ask:
+			p.Answered(s.Peer, Outcome{Held: true, Settled: true, Later: later})
+			continue
+		case s.Do == Wait:
+			continue
+		}
+		break
+	}
+	if w, err := p.Result(); !errors.Is(err, ErrOvertaken) || !w.Taken() {
+		t.Errorf("it ends as %v, taken %t", err, w.Taken())
+	}
+}
+
+// Where the first host has declined a write on a condition, and the others are too few, they are not asked: nothing is taken, and the
+// record may be made anew.
+func TestDeclinedByTheFirst(t *testing.T) {
+	for hosts, asks := range map[int]int{2: 1, 3: 3} {
+		p, err := NewPut([]ID{"a", "b", "c"}[:hosts], "", false, Majority, 10*time.Second, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Manner = Manner{Patient: true, InOrder: true, Itself: true}
+		p.Answered(p.Next(0).Peer, Outcome{Declined: errors.New("too late")})
+		for s := p.Next(0); s.Do == Ask; s = p.Next(0) {
+			p.Answered(s.Peer, Outcome{Held: true})
+		}
+		if w, err := p.Result(); w.Requests != asks || (err == nil) != (hosts == 3) {
+			t.Errorf("of %d hosts %d are asked: %v", hosts, w.Requests, err)
+		}
 	}
 }
