@@ -40,3 +40,30 @@ func (c *shardCluster) liesBy(liar *Node, asker *Namespace, greeting wire.Greeti
 		}
 	})
 }
+
+// hears has a host answer what it is asked by anyone, once hear has returned; where that is false it keeps still until the
+// asker gives up.
+func (c *shardCluster) hears(n *Node, hear func(by ID, ask *wire.Ask) bool) {
+	n.host.SetStreamHandler(routeProtocol, func(s network.Stream) {
+		defer s.Reset()
+		by := s.Conn().RemotePeer()
+		for in := bufio.NewReader(s); ; {
+			m, _, err := wire.Read(in)
+			ask, ok := m.(*wire.Ask)
+			if err != nil || !ok {
+				return
+			}
+			if !hear(by, ask) {
+				_, _ = io.Copy(io.Discard, in)
+				return
+			}
+			reply, err := n.answerRouted(by, ask)
+			if err != nil {
+				return
+			}
+			if _, err := s.Write(wire.Append(nil, reply)); err != nil {
+				return
+			}
+		}
+	})
+}

@@ -1,10 +1,8 @@
 package peer
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"testing"
 	"time"
@@ -18,26 +16,9 @@ import (
 // takesEntries has a host answer a node all but questions to hold records that are no entries, until it serves again.
 func (c *writerCluster) takesEntries(host int, asker *Namespace) (serve func()) {
 	n := c.nodes[host]
-	n.host.SetStreamHandler(routeProtocol, func(s network.Stream) {
-		defer func() { _ = s.Reset() }()
-		for in := bufio.NewReader(s); ; {
-			m, _, err := wire.Read(in)
-			ask, ok := m.(*wire.Ask)
-			if err != nil || !ok {
-				return
-			}
-			if q, ok := ask.Question.(*wire.AskHold); ok && !asker.core.Rule().Directory(placement.Shard(q.Shard)) {
-				_, _ = io.Copy(io.Discard, in)
-				return
-			}
-			reply, err := n.answerRouted(s.Conn().RemotePeer(), ask)
-			if err != nil {
-				return
-			}
-			if _, err := s.Write(wire.Append(nil, reply)); err != nil {
-				return
-			}
-		}
+	c.hears(n, func(_ ID, ask *wire.Ask) bool {
+		q, ok := ask.Question.(*wire.AskHold)
+		return !ok || asker.core.Rule().Directory(placement.Shard(q.Shard))
 	})
 	asker.node.routing.close()
 	return func() {

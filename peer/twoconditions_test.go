@@ -1,13 +1,10 @@
 package peer
 
 import (
-	"bufio"
 	"errors"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -17,32 +14,31 @@ import (
 func (c *routedCluster) delays(hosts []int, asker *Namespace) (asked <-chan struct{}, release func()) {
 	came, released := make(chan struct{}, len(hosts)), make(chan struct{})
 	for _, h := range hosts {
-		n, first := c.nodes[h], true
-		n.host.SetStreamHandler(routeProtocol, func(s network.Stream) {
-			defer func() { _ = s.Reset() }()
-			for in := bufio.NewReader(s); ; {
-				m, _, err := wire.Read(in)
-				ask, ok := m.(*wire.Ask)
-				if err != nil || !ok {
-					return
-				}
-				if q, ok := ask.Question.(*wire.AskHold); ok && s.Conn().RemotePeer() == asker.node.ID() && first && !q.Look {
-					first = false
-					came <- struct{}{}
-					<-released
-				}
-				reply, err := n.answerRouted(s.Conn().RemotePeer(), ask)
-				if err != nil {
-					return
-				}
-				if _, err := s.Write(wire.Append(nil, reply)); err != nil {
-					return
-				}
+		first := true
+		c.hears(c.nodes[h], func(by ID, ask *wire.Ask) bool {
+			if q, ok := ask.Question.(*wire.AskHold); ok && by == asker.node.ID() && first && !q.Look {
+				first = false
+				came <- struct{}{}
+				<-released
 			}
+			return true
 		})
 	}
 	asker.node.routing.close()
 	return came, func() { close(released) }
+}
+
+// lists reports whether a node lists a version as a conflict.
+func (c *routedCluster) lists(v dbadapter.Version) bool {
+	c.t.Helper()
+	for _, ns := range c.spaces {
+		for k, err := range ns.Conflicts(c.t.Context()) {
+			if c.must(err); k.Record.Version == v {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // A write on a condition that comes to its hosts late is refused, also where the node has written the key beside it
@@ -144,14 +140,7 @@ func TestConditionBesideTheOwnWrite(t *testing.T) {
 	for range 3 {
 		c.round()
 	}
-	listed := false
-	for _, ns := range c.spaces {
-		for k, err := range ns.Conflicts(t.Context()) {
-			c.must(err)
-			listed = listed || k.Record.Version == own
-		}
-	}
-	if !listed {
+	if !c.lists(own) {
 		t.Error("the node's own write was acknowledged, is held nowhere and listed nowhere")
 	}
 }
@@ -181,14 +170,7 @@ func TestConditionBesideWhatAHostHolds(t *testing.T) {
 	for range 3 {
 		c.round()
 	}
-	listed := false
-	for _, ns := range c.spaces {
-		for k, err := range ns.Conflicts(t.Context()) {
-			c.must(err)
-			listed = listed || k.Record.Version == own
-		}
-	}
-	if !listed {
+	if !c.lists(own) {
 		t.Error("the host's own write was acknowledged, is held nowhere and listed nowhere")
 	}
 }

@@ -45,7 +45,8 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 	}
 	conditional := deletes || d.If != nil
 	o.manner = route.Manner{Patient: conditional, Itself: d.If != nil}
-	o.first = route.Manner{Patient: conditional, Itself: d.If != nil, InOrder: d.If != nil}
+	o.first = o.manner
+	o.first.InOrder = d.If != nil
 	var others []*dbadapter.Record // of hosts that hold what was not seen, and the earlier tries
 	var own []dbadapter.Version    // of earlier tries
 	for tries := 1; ; tries++ {

@@ -114,10 +114,11 @@ func (o *Offering) try() {
 	if o.set != nil {
 		o.here, o.settled, sure = o.ns.node.ID, o.set.Settled(), o.set.Current()
 	}
-	o.recalled, o.all = o.ns.Recall(o.draft.Record.Key, o.steady()), o.lost
+	recall := o.ns.Recall
 	if o.set == nil { // else what it holds itself becomes a conflict here
-		o.recalled = o.remote.recall(o.draft.Record.Key, o.steady())
+		recall = o.remote.recall
 	}
+	o.recalled, o.all = recall(o.draft.Record.Key, o.steady()), o.lost
 	if o.conditional() && (!sure || o.recalled.Rests()) { // it may have become a host since it wrote to others
 		o.all = o.all || o.recalled.All()
 		o.next = OfferLookUp
