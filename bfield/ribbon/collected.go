@@ -41,6 +41,9 @@ func BuildMapFrom(c Config, feed Feed, most int) (*Map, []Several, error) {
 			return false
 		}
 		all.add(hash, value)
+		if all.n%turnKeys == 0 {
+			giveWay()
+		}
 		return true
 	}); err != nil {
 		return nil, nil, err

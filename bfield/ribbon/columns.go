@@ -26,5 +26,8 @@ func (b band) solve(words []uint64, width int) {
 			}
 		}
 		copy(words[block*width:], state)
+		if block%(turnKeys/64) == 0 {
+			giveWay()
+		}
 	}
 }

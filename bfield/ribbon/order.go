@@ -1,6 +1,7 @@
 package ribbon
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -39,11 +40,10 @@ type source func(into []entry, from int)
 // dst[ends[i-1]:ends[i]].
 func (l *level) partition(dst []entry, workers int, read source) (ends []int) {
 	n, shards := len(dst), l.shards()
-	const most = 1 << 12 // entries at once, in the first-level cache
 	chunk := (n + workers - 1) / workers
 	counts := make([][]int, workers) // of the entries of one chunk, by shard
 	each := func(worker int, do func(shard uint64, e entry)) {
-		buffer := make([]entry, max(1, min(most, chunk)))
+		buffer := make([]entry, max(1, min(turnKeys, chunk)))
 		for from, end := worker*chunk, min(n, (worker+1)*chunk); from < end; from += len(buffer) {
 			part := buffer[:min(len(buffer), end-from)]
 			read(part, from)
@@ -51,6 +51,7 @@ func (l *level) partition(dst []entry, workers int, read source) (ends []int) {
 				e.hash = rehash(e.hash, 0)
 				do(position(e.hash, l.buckets*bucketSlots)/shardSlots, e)
 			}
+			giveWay()
 		}
 	}
 	parallel(workers, workers, func(w int) {
@@ -97,8 +98,11 @@ func (s *sorter) sort(l *level, entries []entry) (sorted []entry) {
 	n := l.buckets * bucketSlots
 	// Counted two places up, the counts become ends one place up, and then,
 	// as entries are placed, begins.
-	for _, e := range entries {
-		s.begins[position(e.hash, n)%shardSlots+2]++
+	for part := range slices.Chunk(entries, turnKeys) {
+		for _, e := range part {
+			s.begins[position(e.hash, n)%shardSlots+2]++
+		}
+		giveWay()
 	}
 	sum := uint32(0)
 	for i, c := range s.begins {
@@ -106,10 +110,13 @@ func (s *sorter) sort(l *level, entries []entry) (sorted []entry) {
 		s.begins[i] = sum
 	}
 	sorted = s.sorted[:len(entries)]
-	for _, e := range entries {
-		p := &s.begins[position(e.hash, n)%shardSlots+1]
-		sorted[*p] = e
-		*p++
+	for part := range slices.Chunk(entries, turnKeys) {
+		for _, e := range part {
+			p := &s.begins[position(e.hash, n)%shardSlots+1]
+			sorted[*p] = e
+			*p++
+		}
+		giveWay()
 	}
 	return sorted
 }

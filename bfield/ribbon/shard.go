@@ -117,6 +117,9 @@ func (b *builder) try(shard int, entries []entry) (bumped int, err error) {
 			l.codes[g/codesPerWord] |= code << (g % codesPerWord * 2)
 		}
 		bumped += copy(entries[bumped:], in[kept:])
+		if bucket%turnBuckets == turnBuckets-1 {
+			giveWay()
+		}
 	}
 	b.band.solve(b.blocks(shard), b.table.width())
 	return bumped, nil
