@@ -153,6 +153,9 @@ type Outcome struct {
 	// Held is the version that the key holds after the call; zero if it holds no
 	// record.
 	Held Version
+	// Unseen, of Applied, is the version whose place the record has taken though its writer had not seen it,
+	// whatever the two say; zero if there was none.
+	Unseen Version
 }
 
 // Result is what became of one write.

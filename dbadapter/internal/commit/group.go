@@ -82,7 +82,7 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 			g.takeBack(&m)
 			return nil, b.err
 		}
-		outcomes[i].Result = g.write(b, &items[i], &m)
+		outcomes[i].Result, outcomes[i].Unseen = g.write(b, &items[i], &m)
 		if stopped < 0 && stops(&items[i], outcomes[i].Result) {
 			stopped = i
 		}
@@ -95,6 +95,7 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 			if !stops(&items[i], outcomes[i].Result) {
 				outcomes[i].Result = dbadapter.Skipped
 			}
+			outcomes[i].Unseen = dbadapter.Version{}
 		}
 	}
 	for i, b := range buckets {
@@ -122,18 +123,18 @@ func whyStopped(r dbadapter.Result) error {
 
 // write decides one write, and puts its record into the bucket if it wins, or
 // removes it.
-func (g *Group) write(b *Bucket, it *Item, m *mark) dbadapter.Result {
+func (g *Group) write(b *Bucket, it *Item, m *mark) (result dbadapter.Result, unseen dbadapter.Version) {
 	at, ok := find(b.Held, it.Record.Key)
 	var held *Held
 	if ok {
 		held = &b.Held[at]
 	}
-	result := decide(it, held)
+	result = decide(it, held)
 	if result == dbadapter.Applied && !it.Action.Removes() && full(b.Held, held, &it.Record) {
-		return dbadapter.Full
+		return dbadapter.Full, unseen
 	}
 	if result != dbadapter.Applied {
-		return result
+		return result, unseen
 	}
 	m.undos = append(m.undos, undo{b, b.Held, b.touched})
 	if !b.touched {
@@ -146,14 +147,17 @@ func (g *Group) write(b *Bucket, it *Item, m *mark) dbadapter.Result {
 			g.leavers = append(g.leavers, Leaver{Why: dbadapter.KeptSetAside, Record: held.Record})
 		}
 		b.remove(at)
-		return result
+		return result, unseen
+	}
+	if held != nil && !sees(it, &held.Record.Record) {
+		unseen = held.Record.Version
 	}
 	if held != nil && isConflict(it, &held.Record.Record) {
 		g.leavers = append(g.leavers, Leaver{Why: dbadapter.KeptConflict, Record: held.Record, By: it.Record.Version})
 	}
 	b.put(g.slot(len(b.Held)+1), at, ok, it)
 	g.latest = max(g.latest, it.Record.Version.Clock)
-	return result
+	return result, unseen
 }
 
 // full reports whether a bucket has no room for a record, in place of the one held.
@@ -211,8 +215,12 @@ func isConflict(it *Item, held *dbadapter.Record) bool {
 	if at, ok := held.Due(); ok && at <= it.Past {
 		return false
 	}
-	return it.Action == dbadapter.Put && held.Version.Writer != 0 && it.Record.Version.Writer != 0 &&
-		!it.Record.Supersedes(held.Version) && !it.Record.SameContent(held)
+	return !sees(it, held) && !it.Record.SameContent(held)
+}
+
+// sees reports whether the writer of a record has seen the one whose place it takes, where both have writers.
+func sees(it *Item, held *dbadapter.Record) bool {
+	return it.Action != dbadapter.Put || held.Version.Writer == 0 || it.Record.Version.Writer == 0 || it.Record.Supersedes(held.Version)
 }
 
 // slot is room for n records.
