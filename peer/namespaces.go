@@ -156,6 +156,10 @@ func (n *Node) DropNamespace(ctx context.Context, name string, o DropOptions) er
 	if !n.gate.enter() {
 		return fmt.Errorf("drop namespace %s: %w", name, ErrClosed)
 	}
+	if err := n.takeLeave(ctx, name, o); err != nil {
+		n.gate.leave()
+		return fmt.Errorf("drop namespace %s: %w", name, err)
+	}
 	ns, err := n.drop(ctx, name, o)
 	if ns == nil {
 		n.gate.leave()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
@@ -271,10 +272,19 @@ func TestDropOfAHost(t *testing.T) {
 	if err := c.spaces[0].SetRole(t.Context(), c.nodes[1].ID(), RoleRead); err != nil {
 		t.Fatal(err)
 	}
-	c.settle(0)
-	c.roundsUntil("it has handed its shards over", func() bool { return len(c.numbers(1)) == 0 })
-	if err := c.nodes[1].DropNamespace(t.Context(), "notes", DropOptions{}); err != nil {
-		t.Fatal(err)
+	c.roundsUntil("it is dropped", func() bool {
+		c.spaces[1].tend() // what it says then, the other one has not heard
+		err := c.nodes[1].DropNamespace(t.Context(), "notes", DropOptions{})
+		if err != nil && !errors.Is(err, ErrNotHandedOver) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	for number := range placement.Shard(8) { // it is still a member
+		remote := c.spaces[0].core.RemoteIn(nil, number)
+		if asks := remote.Candidates(func(node.ID) bool { return true }); len(asks) > 0 || remote.Unheard() {
+			t.Errorf("the other one asks %v about shard %d, and awaits a word: %t", asks, number, remote.Unheard())
+		}
 	}
 	if c.spaces = c.spaces[:1]; len(c.numbers(0)) != 8 {
 		t.Fatalf("the other one holds %v", c.numbers(0))

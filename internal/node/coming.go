@@ -79,18 +79,23 @@ func (ns *Namespace) Lingering() (sets []*Set) {
 var ErrNotHandedOver = errors.New("this node holds shards that it has not handed over")
 
 // HandedOver says whether this node could go without a loss: ErrNotHandedOver where there are
-// other members and a set that this node may not leave yet.
+// other members and a set that this node may not leave yet, or has not left as a member.
 func (ns *Namespace) HandedOver() error {
 	if ns.rule == nil || len(ns.Others()) == 0 {
 		return nil
 	}
-	held := map[placement.Shard]bool{}
+	held, leaving := map[placement.Shard]bool{}, false
 	for _, set := range ns.Sets() {
-		if !set.leavable() {
+		if leaving = true; !set.leavable() {
 			held[ns.rule.Place(set.shard)] = true
 		}
 	}
-	if len(held) == 0 {
+	said := (*ns.heldBy.Load())[ns.node.ID]
+	leaving = leaving || slices.ContainsFunc(said.shards, func(b byte) bool { return b != 0 })
+	switch {
+	case len(held) == 0 && leaving && ns.Outside() == nil:
+		return fmt.Errorf("%w: the hosts have them all, and it is about to say that it holds none: try again in some seconds", ErrNotHandedOver)
+	case len(held) == 0:
 		return nil
 	}
 	if ns.Outside() != nil {

@@ -1,0 +1,50 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// leaveFor bounds how long a drop tries to reach another member, one after the other.
+const leaveFor = 10 * time.Second
+
+// takeLeave has another member hear that this node holds no shard of a namespace any more, before the namespace is dropped
+// with the record that says so: the others would go on to ask this node about the shards that it has held, and be sure of
+// nothing there.
+func (n *Node) takeLeave(ctx context.Context, name string, o DropOptions) error {
+	ns, err := n.Namespace(name)
+	if err != nil || o.Force || ns.core.Rule() == nil || ns.core.Outside() != nil || ns.core.HandedOver() != nil {
+		return nil //nolint:nilerr // the drop says why
+	}
+	others := ns.core.Others()
+	if len(others) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaveFor)
+	defer cancel()
+	slices.SortStableFunc(others, func(a, b node.ID) int { // those that can be reached first
+		switch connected := n.connected(ID(a)); {
+		case connected == n.connected(ID(b)):
+			return 0
+		case connected:
+			return -1
+		}
+		return 1
+	})
+	var failed error
+	for _, id := range others {
+		err := ns.equalize(ctx, ID(id), leaveFor)
+		if err == nil || errors.Is(err, ErrRejected) { // one side declines what counts no longer there
+			return nil
+		}
+		if failed = errors.Join(failed, fmt.Errorf("%s: %w", id, err)); ctx.Err() != nil {
+			break
+		}
+	}
+	return fmt.Errorf("%w: no other member has heard that this node holds no shard any more: try again, or force it and have an admin remove this member: %w", ErrUnreachable, failed)
+}
