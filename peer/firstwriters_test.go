@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // firstWriters are two nodes and a key whose entry both hold, and which each of them writes in a
@@ -183,4 +184,77 @@ func TestRefusedEntryHasItsRecord(t *testing.T) {
 		c.readEverywhere(key, "value")
 	}
 	t.Logf("of %d keys %d were acknowledged to neither", len(keys), neither)
+}
+
+// So where the caller of a write goes away while the hosts of its entry are asked.
+func TestEntryOfAWriteThatIsCutOffHasItsRecord(t *testing.T) {
+	c := newWriterCluster(t, 4)
+	key, writer, _ := c.apartFrom()
+	ns := c.spaces[writer]
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	over := make(chan struct{})
+	for _, h := range c.holding(key, ns.core.Entries([]byte(key))) {
+		c.answers(c.nodes[h], func(ID, *wire.Ask) bool { return true }, func(by ID, ask *wire.Ask, _ *wire.Reply) {
+			if q, ok := ask.Question.(*wire.AskHold); ok && by == ns.node.ID() && !q.Look {
+				cancel()
+				<-over
+			}
+		})
+	}
+	ns.node.routing.close()
+	_, err := ns.Put(ctx, []byte(key), []byte("first"), Acks(AckAll))
+	if close(over); !errors.Is(err, ErrUnconfirmed) {
+		t.Fatalf("the write ends as %v", err)
+	}
+	for range 3 {
+		c.round()
+	}
+	c.follow()
+	c.readEverywhere(key, "first")
+}
+
+// So where a host of the directory refuses the entry, another one has taken it, and neither answers any more.
+func TestEntryOfAWriteThatIsGivenUpHasItsRecord(t *testing.T) {
+	c := newWriterCluster(t, 4)
+	writer, key := 0, ""
+	var ns *Namespace
+	var at []int
+	for i := 0; !slices.Contains(at, writer) || !slices.Contains(c.holding(key, ns.core.OwnShard([]byte(key))), writer); i++ {
+		if i == 4000 {
+			t.Fatal("no node has a key's record and its entry")
+		}
+		writer, key = i%4, fmt.Sprint("given up ", i)
+		ns = c.spaces[writer]
+		at = c.holding(key, ns.core.Entries([]byte(key)))
+	}
+	at = slices.DeleteFunc(at, func(i int) bool { return i == writer })
+	entries := ns.core.Entries([]byte(key))
+	later := ns.core.Members().Policy().MaxSkew / 2
+	for _, h := range at {
+		first := true
+		c.lies(c.nodes[h], ns, func(ask *wire.Ask) wire.Answering {
+			q, ok := ask.Question.(*wire.AskHold)
+			if !ok || q.Look || q.Shard != uint32(entries) || !first {
+				return nil
+			}
+			first = false
+			other := q.Records[0].Version
+			other.Clock, other.Writer = dbadapter.TimestampAt(other.Clock.Time().Add(later)), other.Writer+1
+			return &wire.HoldAnswer{Settled: true, Outcomes: []wire.HoldOutcome{{Other: &dbadapter.Record{Version: other, Value: []byte{0, 1, 1}}}}}
+		})
+	}
+	ns.node.routing.close()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	if _, err := ns.Put(ctx, []byte(key), []byte("first"), Acks(AckAll)); err == nil {
+		t.Fatal("it is acknowledged")
+	}
+	sh, err := ns.numbered(entries)
+	c.must(err)
+	entry, err := sh.set.Held([]byte(key))
+	c.must(err)
+	if _, record := c.recordAt(writer, key); entry == nil || record.Version != entry.Version {
+		t.Errorf("the entry %v leads to %v", entry, record)
+	}
 }

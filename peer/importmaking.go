@@ -35,7 +35,7 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 		}
 		for at, i := range missing {
 			i.record = &records[at]
-			if !i.remembered() || here && im.ns.core.Writers() { // which is written here first
+			if !i.remembered() {
 				continue
 			}
 			if im.ns.core.Note(remote, i.record, own[at], im.ns.steady()) != nil {

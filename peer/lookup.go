@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -219,8 +221,8 @@ func words(why map[ID]error) string {
 		return "none was reached"
 	}
 	var all []string
-	for id, err := range why {
-		all = append(all, fmt.Sprintf("%s: %v", id, err))
+	for _, id := range slices.Sorted(maps.Keys(why)) {
+		all = append(all, fmt.Sprintf("%s: %v", id, why[id]))
 	}
 	return strings.Join(all, "; ")
 }

@@ -128,8 +128,10 @@ func refusals(w *route.Written) map[ID]error {
 	why := map[ID]error{}
 	for _, h := range w.Hosts {
 		switch o := h.Outcome; {
-		case o == nil && h.Err != nil:
+		case h.Err != nil && (o == nil || o.Held): // one that holds it may not be settled
 			why[ID(h.Peer)] = h.Err
+		case o == nil && h.Sent:
+			why[ID(h.Peer)] = errUnheard
 		case o != nil && o.Declined != nil:
 			why[ID(h.Peer)] = o.Declined
 		case o != nil && o.Elsewhere:
@@ -140,6 +142,9 @@ func refusals(w *route.Written) map[ID]error {
 }
 
 var errNoHost = errors.New("it is no host of the shard by its list")
+
+// errUnheard: a host was sent a record, and has not answered.
+var errUnheard = errors.New("it has not answered")
 
 // explainOffer is the error of a write that was not acknowledged.
 func (ns *Namespace) explainOffer(ctx context.Context, w *route.Written, err error) error {
@@ -177,7 +182,7 @@ func (ns *Namespace) hand(ctx context.Context, remote *node.Remote, record *dbad
 			return put.Result()
 		case route.Ask:
 			ns.request(func() {
-				outcome, sent, err := ns.offerTo(over, remote, ID(step.Peer), record)
+				outcome, sent, err := ns.offerTo(over, remote, ID(step.Peer), record, put.Itself)
 				if outcome.Held && !remote.Directory() { // an entry has the version of its record
 					ns.core.HeldBy(record, step.Peer)
 				}
@@ -185,7 +190,7 @@ func (ns *Namespace) hand(ctx context.Context, remote *node.Remote, record *dbad
 					if err != nil {
 						put.Failed(step.Peer, err, sent, n.elapsed())
 					} else {
-						put.Answered(step.Peer, outcome)
+						put.Answered(step.Peer, outcome, n.elapsed())
 					}
 				}
 				select {
@@ -211,12 +216,12 @@ func (ns *Namespace) hand(ctx context.Context, remote *node.Remote, record *dbad
 
 // offerTo asks one host to hold a record, which may be this node. It lasts as long as the namespace, and not as the
 // caller's wait, which over ends.
-func (ns *Namespace) offerTo(over context.Context, remote *node.Remote, id ID, record *dbadapter.Record) (o route.Outcome, sent bool, err error) {
+func (ns *Namespace) offerTo(over context.Context, remote *node.Remote, id ID, record *dbadapter.Record, condition bool) (o route.Outcome, sent bool, err error) {
 	n := ns.node
 	ctx, cancel := context.WithTimeout(ns.ctx, routePatience)
 	defer cancel()
 	if id == n.ID() {
-		o, err = remote.HoldHere(ctx, record, true)
+		o, err = remote.HoldHere(ctx, record, true, condition)
 		return o, true, err
 	}
 	leave, err := n.placeFor(ctx, over, id, len(record.Key)+len(record.Value))
@@ -225,7 +230,7 @@ func (ns *Namespace) offerTo(over context.Context, remote *node.Remote, id ID, r
 	}
 	defer leave()
 	n.metrics.routed.WithLabelValues("write").Inc()
-	ask, m, sent, err := n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return remote.AskHold(id, record) }, nil)
+	ask, m, sent, err := n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return remote.AskHold(id, record, condition) }, nil)
 	if err != nil {
 		return o, sent, err
 	}

@@ -31,13 +31,14 @@ func newRoutedCluster(t testing.TB, size int) *routedCluster {
 
 func newClusterOf(t testing.TB, kind placement.Kind, size int, base Config) *routedCluster {
 	t.Helper()
-	return newRoutedClusterBy(t, kind, size, base)
+	return newReplicatedCluster(t, kind, size, 2, base)
 }
 
-func newRoutedClusterBy(t testing.TB, kind placement.Kind, size int, base Config) *routedCluster {
+// newReplicatedCluster is one whose shards have so many hosts each.
+func newReplicatedCluster(t testing.TB, kind placement.Kind, size, replicas int, base Config) *routedCluster {
 	t.Helper()
 	c := &routedCluster{shardCluster: newShardCluster(t, 0, base)}
-	c.kind = kind
+	c.kind, c.replicas = kind, replicas
 	var all []int
 	for i := range size {
 		c.metrics = append(c.metrics, prometheus.NewRegistry())

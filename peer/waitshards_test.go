@@ -66,7 +66,7 @@ func TestWaitShards(t *testing.T) {
 
 // By placement prefix, too.
 func TestWaitShardsByPrefix(t *testing.T) {
-	c := newRoutedClusterBy(t, placement.Prefix, 3, Config{NoPush: true})
+	c := newClusterOf(t, placement.Prefix, 3, Config{NoPush: true})
 	hosts, others := c.hosts("key")
 	v := c.write(hosts[0], "key", "value")
 	if got, err := c.spaces[others[0]].WaitFor(t.Context(), []byte("key"), v, 2); err != nil || len(got.Held) != 2 {

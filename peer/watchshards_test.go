@@ -52,7 +52,7 @@ func (c *routedCluster) follow(i int, s *shardsSeen, enough func() bool) error {
 func TestWatchShards(t *testing.T) {
 	for _, kind := range []placement.Kind{placement.Hash, placement.Prefix} {
 		t.Run(fmt.Sprint(kind), func(t *testing.T) {
-			c := newRoutedClusterBy(t, kind, 3, Config{NoPush: true})
+			c := newClusterOf(t, kind, 3, Config{NoPush: true})
 			want := map[string]string{}
 			put := func(i int, key, value string) {
 				t.Helper()

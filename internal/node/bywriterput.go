@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ type WriterOffer struct {
 	// first is how the hosts are asked that decide which of two such writes comes first.
 	first route.Manner
 	last  bool // no further try follows
+	// alone hands over a record whose entry hosts have taken, and that was not handed over; nil: there is none.
+	alone func(ctx context.Context)
 }
 
 // Offer writes a key: the entry goes to the directory first, and then the record to its shard, which
@@ -49,15 +52,17 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 	o.first.InOrder = d.If != nil
 	var others []*dbadapter.Record // of hosts that hold what was not seen, and the earlier tries
 	var own []dbadapter.Version    // of earlier tries
+	var held LookedUp              // on which the write rests
+	tooLate := false               // a host has declined the last try for what it has promised meanwhile
 	for tries := 1; ; tries++ {
 		entries := ns.RemoteIn(key, ns.Entries(key))
 		need, err := entries.Enough(ack)
 		if err != nil {
-			return o.unmade(err)
+			return o.unmade(ctx, err)
 		}
 		shard, seen, err := w.writtenIn(ctx, key, d.If != nil, own, o.named)
 		if err != nil {
-			return o.unmade(err)
+			return o.unmade(ctx, err)
 		}
 		remote := ns.RemoteIn(key, shard)
 		recalled := remote.recall(key, w.do.Steady()) // what other calls have written meanwhile, too
@@ -65,9 +70,10 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			others = append(others, recalled.Own)
 		}
 		if conditional {
-			held, err := w.mayOffer(ctx, remote, d, deletes, seen, others, recalled)
-			if err != nil {
-				return o.unmade(err)
+			if !tooLate { // else a host would have told of what has come since
+				if held, err = w.mayOffer(ctx, remote, d, deletes, seen, others, recalled); err != nil {
+					return o.unmade(ctx, err)
+				}
 			}
 			if there(held.Record) { // the entry may be lost, or another one by now
 				shard = held.Shard
@@ -76,17 +82,18 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			seen = append([]*dbadapter.Record{held.Record}, seen...)
 		}
 		if _, err := remote.Enough(ack); err != nil { // else an entry would lead to no record
-			return o.unmade(err)
+			return o.unmade(ctx, err)
 		}
 		d.Seen = append(seen, others...)
 		entry, record, err := w.madeOf(d, remote, entries)
-		if err != nil {
-			return o.unmade(err)
+		if err = cmp.Or(err, context.Cause(ctx)); err != nil { // nothing has begun yet
+			return o.unmade(ctx, err)
 		}
-		if remote.Here() == nil && ns.Note(remote, record, recalled.Own, w.do.Steady()) != nil { // another call has written the key meanwhile
+		if !remote.note(record, recalled.Own, d.If != nil, w.do.Steady()) { // another call has written the key meanwhile
 			if tries == OfferTries {
-				return o.unmade(errWrittenBeside)
+				return o.unmade(ctx, errWrittenBeside)
 			}
+			tooLate = false
 			continue
 		}
 		if o.Version, o.last = record.Version, tries == OfferTries; made != nil {
@@ -97,7 +104,13 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		} else {
 			err = w.handRecord(ctx, &o, record, shard, entry, need, ack)
 		}
+		ns.Landed(record)
 		if err == nil {
+			if set := remote.Here(); set != nil {
+				if held, err := set.Held(key); err == nil && held != nil && held.Version == record.Version {
+					ns.HeldHere(record)
+				}
+			}
 			if !record.Deleted {
 				home, index := ns.ToldAs(key)
 				w.do.Locator().Wrote(home, index, shard, w.do.Now())
@@ -110,13 +123,14 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		switch {
 		case ctx.Err() != nil || tries >= OfferTries:
 		case (errors.Is(err, route.ErrOvertaken) || errors.Is(err, route.ErrRefused) && late(&o.Written)) && !(o.Taken && conditional), !o.Taken && w.heeds(ctx, &o, err):
-			if others = append(others, o.Others...); d.If == nil {
+			tooLate = d.If != nil && late(&o.Written)
+			if others = append(others, o.Others...); d.If == nil || tooLate { // the own entry is there
 				others = append(others, record)
 			}
 			own = append(own, record.Version)
 			continue
 		}
-		return o, err
+		return o.ended(ctx, err)
 	}
 }
 
@@ -150,12 +164,16 @@ func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, record *dbada
 		err = route.ErrOvertaken
 	}
 	ends := o.Taken && !first.Patient && (o.last || ctx.Err() != nil) // what is refused now is not made anew
-	if err != nil && !(ends && errors.Is(err, route.ErrOvertaken)) {
+	if err != nil && !(ends && (errors.Is(err, route.ErrOvertaken) || errors.Is(err, route.ErrUnconfirmed))) {
+		if o.Taken && !first.Patient {
+			o.alone = func(ctx context.Context) { _, _ = w.HandOver(ctx, w.ns.RemoteIn(record.Key, shard), record, 1) }
+		}
 		return err
 	}
+	o.alone = nil
 	entered := o.Held
 	err = w.handOn(ctx, o, shard, record, ack, o.first, until) // in order: a deletion may meet it
-	if first.InOrder && errors.Is(err, route.ErrOvertaken) && !o.Written.Taken() && w.retract(ctx, shard, entry) {
+	if first.InOrder && !o.Written.Taken() && (late(&o.Written) || errors.Is(err, route.ErrOvertaken) && w.retract(ctx, shard, entry)) {
 		o.Taken = false
 		return err
 	}
@@ -171,20 +189,21 @@ func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, record *dbada
 }
 
 // retract takes back the entry of a write on a condition whose record no host has taken, since a deletion came first there: it
-// deletes the entry, as that deletion does unless the entry kept it from it. false: the entry may stand.
+// deletes the entry, as that deletion does unless the entry kept it from it. The tombstone comes right behind the entry, and has
+// an incarnation of its own: what has followed the entry meanwhile stands. false: the entry may stand.
 func (w *ByWriter) retract(ctx context.Context, shard placement.Shard, entry *dbadapter.Record) bool {
 	key := entry.Key
 	found, err := w.do.LookUpIn(ctx, shard, key, true)
 	if err != nil || !found.Sure || found.Record == nil || !found.Record.Deleted {
 		return false
 	}
-	tombstone := Draft{Record: dbadapter.Record{Key: key, Deleted: true}, Seen: []*dbadapter.Record{entry, found.Record}}
-	gone, err := w.ns.RemoteIn(key, shard).Make(tombstone)
-	if err != nil {
-		return false
-	}
+	tombstone := &dbadapter.Record{Key: key, Deleted: true, Version: entry.Version}
+	tombstone.Version.Clock++
+	tombstone.Version.Incarnation = w.ns.node.Random(ForIncarnation)
+	tombstone.Replace(entry, found.Record)
 	entries := w.ns.RemoteIn(key, w.ns.Entries(key))
-	if gone, err = entries.Entry(gone, shard); err != nil {
+	gone, err := entries.Entry(tombstone, shard)
+	if err != nil {
 		return false
 	}
 	_, err = w.HandOver(ctx, entries, gone, 1)
@@ -241,8 +260,16 @@ func (w *ByWriter) heeds(ctx context.Context, o *WriterOffer, err error) bool {
 }
 
 // unmade follows a record that could not be made. What an earlier try has written stays.
-func (o WriterOffer) unmade(err error) (WriterOffer, error) {
+func (o WriterOffer) unmade(ctx context.Context, err error) (WriterOffer, error) {
 	o.Written = route.Written{}
+	return o.ended(ctx, err)
+}
+
+// ended follows the last try. An entry that hosts have taken has its record then: alone it would lead to none.
+func (o WriterOffer) ended(ctx context.Context, err error) (WriterOffer, error) {
+	if o.alone != nil {
+		o.alone(ctx)
+	}
 	return o, err
 }
 
@@ -333,7 +360,7 @@ func (w *ByWriter) handOver(ctx context.Context, remote *Remote, record *dbadapt
 	var here ID
 	settled := false
 	if remote.Here() != nil && !how.InOrder {
-		held, err := remote.HoldHere(ctx, record, true)
+		held, err := remote.HoldHere(context.WithoutCancel(ctx), record, true, how.Itself) // what has begun goes on
 		switch {
 		case err != nil:
 			return route.Written{}, err
@@ -345,6 +372,8 @@ func (w *ByWriter) handOver(ctx context.Context, remote *Remote, record *dbadapt
 			return route.Written{Others: []*dbadapter.Record{held.Later}, Hosts: []route.Holder{{Peer: w.ns.node.ID, Outcome: &held}}}, route.ErrOvertaken
 		case held.Elsewhere:
 			return route.Written{}, ErrNotHost
+		case how.Itself && !held.Settled: // it is asked again in its turn, until it is
+			return w.do.Hand(ctx, remote, record, "", false, need, how)
 		case need <= 1 && !how.Hears:
 			return route.Written{Need: need, Held: 1, Settled: held.Settled, Hosts: []route.Holder{{Peer: w.ns.node.ID, Outcome: &held}}}, nil // a push brings it to the others
 		}

@@ -59,8 +59,10 @@
 //	                   why.go, confirm.go       what an answer explains; which members hold what
 //	                   askers.go, errand.go     which wait for a commit; how a wait goes
 //	a shard's records  routed.go, remote.go     as they are given and taken for other members; as they are asked for
+//	                   instead.go               what is held in the place of a record
 //	                   offer.go                 a write of one record, until as many hosts hold it as are to
 //	                   ownwrites.go             what this node remembers of its own writes
+//	                   beside.go                and what it commits as a host meanwhile
 //	                   remotebulk.go            imports, many records at a time
 //	                   scan.go                  pages of the records of a shard
 //	                   changes.go               pages of a watch of a shard

@@ -87,8 +87,9 @@ func (set *Set) over(ctx context.Context, held, r *dbadapter.Record) (bool, erro
 
 // HoldHere is AskHold and Hold with this node as the host: it admits a record that it has
 // made as one that another node offers. seen: not in the place of what its writer has not seen.
-func (r *Remote) HoldHere(ctx context.Context, record *dbadapter.Record, seen bool) (route.Outcome, error) {
-	q := &wire.AskHold{Shard: uint32(r.shard), Seen: seen, Records: []dbadapter.Record{*record}}
+// condition is as in AskHold.
+func (r *Remote) HoldHere(ctx context.Context, record *dbadapter.Record, seen, condition bool) (route.Outcome, error) {
+	q := &wire.AskHold{Shard: uint32(r.shard), Seen: seen, Condition: condition, Records: []dbadapter.Record{*record}}
 	said, err := (&Routed{ns: r.ns, remote: r.ns.node.ID}).hold(ctx, q)
 	if err != nil {
 		return route.Outcome{}, err

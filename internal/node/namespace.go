@@ -65,6 +65,7 @@ type Namespace struct {
 	audiences atomic.Uint64 // see Audiences
 	byWriter  atomic.Pointer[ByWriter]
 	writes    ownWrites
+	commits   committing
 
 	alike   alike
 	twins   twins

@@ -107,7 +107,7 @@ func (o *Offering) try() {
 		return
 	}
 	o.set, o.here, o.settled = o.remote.Here(), "", false
-	if o.draft.If != nil && o.need > 1 {
+	if o.draft.If != nil && o.set != nil && (o.need > 1 || !o.set.Settled()) {
 		o.set = nil // this node is asked in its turn: the first host decides which of two such writes comes first
 	}
 	sure := false // what is held here is enough for a condition
@@ -196,6 +196,9 @@ func (o *Offering) make() {
 	default:
 		o.attempt, err = o.set.Write(o.draft)
 	}
+	if o.set != nil && err == nil {
+		o.attempt.recalled = o.recalled.Own
+	}
 	switch {
 	case err != nil:
 		o.unmade(err)
@@ -223,9 +226,9 @@ func (o *Offering) Committed(err error) {
 }
 
 // unmade follows a record that could not be made. A shard that has left this node meanwhile
-// is written to as one of others.
+// is written to as one of others, and what the node has written meanwhile is looked at.
 func (o *Offering) unmade(err error) {
-	if (errors.Is(err, ErrNotHost) || errors.Is(err, dbadapter.ErrClosed)) && o.tries < OfferTries {
+	if (errors.Is(err, ErrNotHost) || errors.Is(err, dbadapter.ErrClosed) || errors.Is(err, errWrittenBeside)) && o.tries < OfferTries {
 		o.next = 0
 		return
 	}
@@ -236,7 +239,7 @@ func (o *Offering) unmade(err error) {
 // brings it to the others.
 func (o *Offering) hand() {
 	o.version = o.record.Version
-	if o.here == "" && o.ns.Note(o.remote, o.record, o.recalled.Own, o.steady()) != nil { // another call has written the key meanwhile
+	if o.here == "" && !o.remote.note(o.record, o.recalled.Own, o.draft.If != nil, o.steady()) { // another call has written the key meanwhile
 		if o.tries == OfferTries {
 			o.end(route.Written{}, errWrittenBeside)
 			return
@@ -308,6 +311,7 @@ func (o *Offering) again(others []*dbadapter.Record) bool {
 	default:
 		o.lost = o.lost || len(others) > 0
 	}
+	o.landed()
 	o.record = nil
 	return true
 }
@@ -326,7 +330,17 @@ func (o *Offering) Heeded(heard bool) {
 	}
 }
 
-func (o *Offering) end(w route.Written, err error) { o.written, o.err, o.next = w, err, OfferOver }
+func (o *Offering) end(w route.Written, err error) {
+	o.landed()
+	o.written, o.err, o.next = w, err, OfferOver
+}
+
+// landed notes that no caller waits for the record any longer.
+func (o *Offering) landed() {
+	if o.record != nil {
+		o.ns.Landed(o.record)
+	}
+}
 
 // Result is how the write has ended, and what hosts have done with the record last. An error
 // is one of a write here, of package route, ErrUnsure, or ErrUnreachable.

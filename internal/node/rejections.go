@@ -146,5 +146,8 @@ func (set *Set) written(writes []dbadapter.Write, outcomes []dbadapter.Outcome) 
 		if (o.Result == dbadapter.Applied || o.Result == dbadapter.Same) && !writes[i].Action.Removes() {
 			set.rejected.held(&writes[i].Record)
 		}
+		if o.Unseen != (dbadapter.Version{}) {
+			set.overruled.note(writes[i].Record.Version, o.Unseen)
+		}
 	}
 }

@@ -287,11 +287,7 @@ func (r *Remote) Make(d Draft) (*dbadapter.Record, error) {
 	if err := cmp.Or(d.Record.Validate(), d.CheckTTL()); err != nil {
 		return nil, err
 	}
-	for _, s := range slices.Concat(d.Seen, d.Told) {
-		if s != nil {
-			r.ns.clock.Observe(hlc.Timestamp(s.Version.Clock))
-		}
-	}
+	r.behind(slices.Concat(d.Seen, d.Told)...)
 	version, err := r.ns.nextVersion()
 	if err != nil {
 		return nil, err
@@ -316,6 +312,16 @@ func (r *Remote) Make(d Draft) (*dbadapter.Record, error) {
 	return &writes[0].Record.Record, nil
 }
 
+// behind has this node's next version come behind those of records. The first one behind each is left to what may
+// take back an entry, see ByWriter.retract.
+func (r *Remote) behind(seen ...*dbadapter.Record) {
+	for _, s := range seen {
+		if s != nil {
+			r.ns.clock.Observe(hlc.Timestamp(s.Version.Clock + 1))
+		}
+	}
+}
+
 // Holds says whether a draft may follow what the key was found to hold: ErrConflict, ErrNotFound, ErrDeleted or
 // ErrExpired. Where the look-up is not sure, a draft on a condition fails with ErrUnsure, and so does a deletion
 // that has found no record. deletes: the draft is to delete a record that is there.
@@ -333,9 +339,9 @@ func (r *Remote) Holds(d Draft, deletes bool, found *LookedUp) error {
 }
 
 // AskHold asks a host to hold a record that this node has made, unless the host holds what
-// it has not seen.
-func (r *Remote) AskHold(remote ID, record *dbadapter.Record) (*wire.Ask, error) {
-	return r.ask(remote, &wire.AskHold{Shard: uint32(r.shard), Seen: true, Records: []dbadapter.Record{*record}})
+// it has not seen. condition: the record rests on one.
+func (r *Remote) AskHold(remote ID, record *dbadapter.Record, condition bool) (*wire.Ask, error) {
+	return r.ask(remote, &wire.AskHold{Shard: uint32(r.shard), Seen: true, Condition: condition, Records: []dbadapter.Record{*record}})
 }
 
 // Hold is what a message of the peer answers to AskHold.

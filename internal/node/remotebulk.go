@@ -36,9 +36,7 @@ func (r *Remote) MakeAll(items []*Item, seen [][]*dbadapter.Record) ([]dbadapter
 	writes := make([]dbadapter.Write, len(items))
 	for i, item := range items {
 		record := item.record()
-		for _, s := range seen[i] {
-			r.ns.clock.Observe(hlc.Timestamp(s.Version.Clock))
-		}
+		r.behind(seen[i]...)
 		if item.Time.IsZero() {
 			var err error
 			if record.Version, err = r.ns.nextVersion(); err != nil {

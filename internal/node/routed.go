@@ -288,6 +288,9 @@ func (r *Routed) holdAll(ctx context.Context, set *Set, q *wire.AskHold, records
 			if o.Other, held, err = set.unseen(&records[i].Record); err != nil {
 				return err
 			}
+			if q.Condition && held == records[i].Record.Version {
+				o.Other = set.overruled.by(held)
+			}
 			if len(records) == 1 {
 				over = &held
 			}
@@ -324,58 +327,6 @@ func (r *Routed) let(ctx context.Context, set *Set, records []dbadapter.Hashed, 
 		}
 	}
 	return nil
-}
-
-// look says what is held under the keys of records.
-func (set *Set) look(records []dbadapter.Hashed, outcomes []wire.HoldOutcome) error {
-	for i := range records {
-		held, err := set.Held(records[i].Key)
-		if err != nil {
-			return err
-		}
-		asked := records[i].Record
-		if set.Directory() && held != nil {
-			asked.Expires = held.Expires // an entry names its shard, however long
-		}
-		if outcomes[i].There = says(held, &asked); held != nil && !outcomes[i].There {
-			outcomes[i].Other = set.seen(held)
-		}
-	}
-	return nil
-}
-
-// there reports whether what a record says is held already.
-func (set *Set) there(r *dbadapter.Record) (bool, error) {
-	held, err := set.Held(r.Key)
-	return err == nil && says(held, r), err
-}
-
-// says reports whether what is held, if it is anything, says what a record does. One without a
-// writer is the same everywhere by its version, which an older one cannot stand for.
-func says(held, r *dbadapter.Record) bool {
-	return held != nil && held.SameContent(r) && (r.Version.Writer != 0 || held.Version.Compare(r.Version) >= 0)
-}
-
-// unseen is what is held in the place of a record, if the record's writer had not seen it, and which version
-// is held; the zero one: none.
-func (set *Set) unseen(r *dbadapter.Record) (other *dbadapter.Record, version dbadapter.Version, err error) {
-	held, err := set.Held(r.Key)
-	switch {
-	case err != nil || held == nil:
-		return nil, version, err
-	case held.Version == r.Version, held.Version.Writer == 0, r.Supersedes(held.Version):
-		return nil, held.Version, nil
-	}
-	return set.seen(held), held.Version, nil
-}
-
-// seen is what a writer has to know of a record to replace it; of an entry, too, the shard in which it can.
-func (set *Set) seen(r *dbadapter.Record) *dbadapter.Record {
-	known := &dbadapter.Record{Version: r.Version, Replaces: r.Replaces}
-	if set.Directory() {
-		known.Value = r.Value
-	}
-	return known
 }
 
 // placedIn reports whether a record of the key may be in the shard.

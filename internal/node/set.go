@@ -35,8 +35,9 @@ type Set struct {
 	hastening hastening
 	tenure    tenure
 	// noted is what has changed since the set was told of.
-	noted   noted
-	current current
+	noted     noted
+	current   current
+	overruled overruled
 }
 
 // Shard is the set's number among the shards of the namespace; 0 if that has none.

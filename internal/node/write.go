@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -64,8 +65,10 @@ type Attempt struct {
 	// deletes says that the one draft is a tombstone for the record that is held
 	// at each try.
 	deletes bool
-	tries   int
-	writes  []dbadapter.Write
+	// recalled is what of this node's own writes of the one key its writer has heeded, see Recalled.Own.
+	recalled *dbadapter.Record
+	tries    int
+	writes   []dbadapter.Write
 }
 
 // Write prepares to write drafts in one transaction. It checks them before a
@@ -104,7 +107,24 @@ func (a *Attempt) Hold() (release func()) {
 		l.Lock()
 	}
 	term := a.set.tenure.term()
-	return func() { a.set.tenure.entered(term); unlock() }
+	committed := a.set.ns.commits.begin(a.drafts)
+	return func() { committed(); a.set.tenure.entered(term); unlock() }
+}
+
+// heed has a draft follow what this node has other hosts hold of the key since its writer has looked, as a record on a
+// condition. known is the latest that its writer knows of the key.
+func (a *Attempt) heed(d *Draft, known *dbadapter.Record) error {
+	own := a.set.ns.writes.latest(d.Record.Key)
+	switch {
+	case own == nil || follows(known, own) || a.recalled != nil && a.recalled.Version == own.Version:
+		return nil
+	case d.If == nil && !a.deletes:
+		d.Seen = append(slices.Clone(d.Seen), own)
+		return nil
+	case len(d.Seen) > 0: // it was looked up, and is again
+		return errWrittenBeside
+	}
+	return nil
 }
 
 // Writes gives the drafts versions of now and signs them.
@@ -138,6 +158,9 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 				held = &a.writes[j].Record.Record
 			}
 			before[string(key(i))] = i
+		}
+		if err := a.heed(&d, d.known(held)); err != nil {
+			return nil, &ItemError{Item: i, Err: err}
 		}
 		known := d.known(held)
 		if a.deletes {

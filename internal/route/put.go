@@ -80,6 +80,8 @@ var (
 	ErrUnconfirmed = errors.New("not confirmed by as many hosts as asked for")
 	// ErrUnwritten: no host was reached in time, and none has been sent the record.
 	ErrUnwritten = errors.New("no host of the key's shard can be reached; nothing is written")
+	// ErrUnsettled: a host holds a record that rests on a condition, and does not know yet what was held before it.
+	ErrUnsettled = errors.New("it has the record, and has not taken over the key's shard yet")
 	// ErrOvertaken: a host holds another version, which is greater, or which the record's
 	// writer had not seen.
 	ErrOvertaken = errors.New("a host holds another version")
@@ -151,7 +153,8 @@ type Manner struct {
 	// the others are not asked. Of two writes that meet, the hosts then take the one to which the first one comes first.
 	InOrder bool
 	// Itself: a host must hold the record itself, as of one that rests on a condition: the node that writes it names it in what it
-	// writes beside it, also where no host has taken it.
+	// writes beside it, also where no host has taken it. Some of the hosts must be settled, too, or are asked again until they are:
+	// another record may have come first at hosts of before.
 	Itself bool
 	// Hears: enough hosts hold the record only once each other one has answered, or is overdue: where one holds another version, so
 	// the caller hears of it.
@@ -249,22 +252,34 @@ func (p *Put) over(now time.Duration) bool {
 	if p.lost() {
 		return true
 	}
-	held, left, open, other, awaited := 0, 0, false, false, false
+	held, settled, left, open, other, awaited := 0, 0, 0, false, false, false
 	for _, h := range p.hosts {
 		open = open || h.open
 		awaited = awaited || p.Hears && h.open && now < p.overdue(h)
 		switch {
 		case h.tries == 0 && !h.ended && now < p.deadline:
 			return false
-		case !h.ended:
+		case !h.ended && h.Outcome == nil:
 			left++
 		case h.Outcome.Held:
 			held++
+			if h.Outcome.Settled {
+				settled++
+			}
 		case h.Outcome.Other != nil:
 			other = true
 		}
 	}
-	return now >= p.deadline || other && !(open && p.Patient) || held >= p.need && !awaited || held+left < p.need && !(open && p.Patient && other)
+	return now >= p.deadline || other && !(open && p.Patient) || held >= p.need && settled >= p.settled() && !awaited || held+left < p.need && !(open && p.Patient && other)
+}
+
+// settled is how many of the hosts that hold a record which rests on a condition must be settled: each majority of the hosts of
+// before has one of so many.
+func (p *Put) settled() int {
+	if !p.Itself {
+		return 0
+	}
+	return min(p.need, (len(p.hosts)+1)/2)
 }
 
 func (p *Put) of(peer ID) *host {
@@ -277,7 +292,14 @@ func (p *Put) of(peer ID) *host {
 }
 
 // Answered notes what a host has done with the record.
-func (p *Put) Answered(peer ID, o Outcome) {
+func (p *Put) Answered(peer ID, o Outcome, now time.Duration) {
+	if p.Itself && o.Held && o.Later == nil && !o.Settled {
+		if h := p.of(peer); h != nil {
+			h.Outcome = &o
+		}
+		p.Failed(peer, ErrUnsettled, true, now) // it is asked again, unless enough others are settled
+		return
+	}
 	if h := p.of(peer); h != nil {
 		h.open, h.ended, h.Outcome, h.Sent = false, true, &o, true
 		if p.Itself && o.Later != nil {
@@ -300,7 +322,7 @@ func (p *Put) Failed(peer ID, why error, sent bool, now time.Duration) {
 // that is open counts as one that may have reached its host.
 func (p *Put) Result() (Written, error) {
 	w := Written{Need: p.need, Requests: p.requests}
-	sent, declined := false, false
+	sent, declined, settled := false, false, 0
 	for _, h := range p.hosts {
 		holder := h.Holder
 		holder.Sent = holder.Sent || h.open
@@ -311,7 +333,9 @@ func (p *Put) Result() (Written, error) {
 			sent = sent || holder.Sent
 		case o.Held:
 			w.Held++
-			w.Settled = w.Settled || o.Settled
+			if w.Settled = w.Settled || o.Settled; o.Settled {
+				settled++
+			}
 		case o.Other != nil:
 			w.Others = append(w.Others, o.Other)
 		case o.Elsewhere:
@@ -330,7 +354,7 @@ func (p *Put) Result() (Written, error) {
 		}
 	}
 	switch {
-	case w.Held >= w.Need:
+	case w.Held >= w.Need && settled >= p.settled():
 		return w, nil
 	case len(w.Others) > 0:
 		return w, ErrOvertaken

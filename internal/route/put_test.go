@@ -152,7 +152,7 @@ func TestPutAgainstTwin(t *testing.T) {
 					o.Held, o.Settled = true, r.IntN(2) > 0
 				}
 				p.outcomes[h] = o
-				put.Answered(h, o)
+				put.Answered(h, o, w.now)
 			})
 		}
 		_, want := p.verdict(w.now)
@@ -262,18 +262,18 @@ func TestPutInOrder(t *testing.T) {
 	}
 	for name, then := range map[string]func(p *Put){
 		"taken": func(p *Put) {
-			p.Answered("first", Outcome{Held: true})
+			p.Answered("first", Outcome{Held: true}, 0)
 			asks(p, 1, "second", "third")
 		},
 		"lost": func(p *Put) {
-			p.Answered("first", other)
+			p.Answered("first", other, 0)
 			asks(p, 1)
 			if w, err := p.Result(); p.Next(1).Do != Over || !errors.Is(err, ErrOvertaken) || w.Taken() {
 				t.Errorf("it ends with %+v, %v", w, err)
 			}
 		},
 		"no host": func(p *Put) {
-			p.Answered("first", Outcome{Elsewhere: true})
+			p.Answered("first", Outcome{Elsewhere: true}, 0)
 			asks(p, 1, "second", "third")
 		},
 		"failed": func(p *Put) {
@@ -285,7 +285,7 @@ func TestPutInOrder(t *testing.T) {
 				t.Errorf("it waits by %+v", s)
 			}
 			asks(p, Overdue, "second", "third")
-			p.Answered("first", other)
+			p.Answered("first", other, 0)
 			if p.Next(Overdue).Do == Over {
 				t.Error("it awaits no answer of hosts that may hold the record")
 			}
@@ -310,7 +310,7 @@ func TestPutHears(t *testing.T) {
 		p.Hears = true
 		for p.Next(0).Do == Ask {
 		}
-		p.Answered("a", Outcome{Held: true})
+		p.Answered("a", Outcome{Held: true}, 0)
 		if s := p.Next(1); s.Do != Wait || s.Until != Overdue {
 			t.Errorf("behind one answer of two: %+v", s)
 		}
@@ -321,7 +321,7 @@ func TestPutHears(t *testing.T) {
 		t.Error("it awaits a host that is overdue")
 	}
 	p = begin()
-	p.Answered("b", Outcome{Other: version(9)})
+	p.Answered("b", Outcome{Other: version(9)}, 0)
 	if w, err := p.Result(); p.Next(1).Do != Over || err != nil || len(w.Others) != 1 {
 		t.Errorf("with both answers: %+v, %v", w, err)
 	}
@@ -343,7 +343,7 @@ func TestReplacedAfterItFailed(t *testing.T) {
 			p.Failed("b", errors.New("no connection"), false, now)
 			continue
 		case s.Do == Ask:
-			p.Answered(s.Peer, Outcome{Held: true, Settled: true, Later: later})
+			p.Answered(s.Peer, Outcome{Held: true, Settled: true, Later: later}, now)
 			continue
 		case s.Do == Wait:
 			continue
@@ -364,12 +364,37 @@ func TestDeclinedByTheFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Manner = Manner{Patient: true, InOrder: true, Itself: true}
-		p.Answered(p.Next(0).Peer, Outcome{Declined: errors.New("too late")})
+		p.Answered(p.Next(0).Peer, Outcome{Declined: errors.New("too late")}, 0)
 		for s := p.Next(0); s.Do == Ask; s = p.Next(0) {
-			p.Answered(s.Peer, Outcome{Held: true})
+			p.Answered(s.Peer, Outcome{Held: true, Settled: true}, 0)
 		}
 		if w, err := p.Result(); w.Requests != asks || (err == nil) != (hosts == 3) {
 			t.Errorf("of %d hosts %d are asked: %v", hosts, w.Requests, err)
+		}
+	}
+}
+
+// A write on a condition asks hosts that lack their shard's records again, unless each majority of those of before has one that does not.
+func TestPutAwaitsSettledHosts(t *testing.T) {
+	for hosts, awaits := range map[int]int{1: 1, 2: 1, 3: 2, 5: 3} {
+		p, err := NewPut([]ID{"a", "b", "c", "d", "e"}[:hosts], "", false, All, time.Minute, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Manner = Manner{Patient: true, Itself: true}
+		for s := p.Next(0); s.Do == Ask; s = p.Next(0) {
+			p.Answered(s.Peer, Outcome{Held: true}, 0)
+		}
+		asked := 0
+		for s := p.Next(putPause); s.Do == Ask; s = p.Next(putPause) {
+			if w, err := p.Result(); !errors.Is(err, ErrUnconfirmed) || w.Held != hosts {
+				t.Errorf("with %d settled hosts of %d: %v, %d hold it", asked, hosts, err, w.Held)
+			}
+			asked++
+			p.Answered(s.Peer, Outcome{Held: true, Settled: true}, putPause)
+		}
+		if w, err := p.Result(); err != nil || asked != awaits || !w.Settled {
+			t.Errorf("of %d hosts %d are settled before it ends: %v", hosts, asked, err)
 		}
 	}
 }

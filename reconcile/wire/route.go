@@ -64,6 +64,9 @@ type AskHold struct {
 	// Seen asks it to admit a record only if it holds nothing under the key, or the very
 	// record, or what the record's writer had seen: what cannot become a conflict.
 	Seen bool
+	// Condition, with Seen alone: the record rests on a condition, and counts as held only where it has taken the place of
+	// nothing that it had not seen.
+	Condition bool
 	// New asks it not to admit a record whose content it holds already: a record without a
 	// writer, unless what it holds is an older version; and to tell such ones apart.
 	New bool
@@ -124,7 +127,8 @@ const (
 const (
 	routeSeen = 1 << iota
 	routeNew
-	routeLook // alone
+	routeLook      // alone
+	routeCondition // only with routeSeen, and without the others
 )
 
 // outcomes of a record; all others are reasons
@@ -189,6 +193,9 @@ func (q *AskHold) appendQuestion(b []byte) []byte {
 	}
 	if q.Look {
 		flags |= routeLook
+	}
+	if q.Condition {
+		flags |= routeCondition
 	}
 	b = append(appendUvarint(b, uint64(q.Shard)), flags)
 	for i := range q.Records {
@@ -271,10 +278,10 @@ func (p *parser) elsewhere() *Elsewhere {
 func (p *parser) askHold() *AskHold {
 	q := &AskHold{Shard: p.shard()}
 	flags := p.byte()
-	if flags > routeLook {
+	if flags > routeLook && flags != routeSeen|routeCondition {
 		p.fail("unknown flags %#x", flags)
 	}
-	q.Seen, q.New, q.Look = flags&routeSeen != 0, flags&routeNew != 0, flags == routeLook
+	q.Seen, q.New, q.Look, q.Condition = flags&routeSeen != 0, flags&routeNew != 0, flags == routeLook, flags&routeCondition != 0
 	p.some()
 	for len(p.rest) > 0 {
 		if len(q.Records) == BatchRecords {

@@ -158,7 +158,7 @@ func (p *process) hand(remote *node.Remote, record *dbadapter.Record, put *route
 	d := &driver{process: p, next: put.Next}
 	d.ask = func(peer route.ID) {
 		to := n.cluster.byID[peer].number
-		ask, err := remote.AskHold(peer, record)
+		ask, err := remote.AskHold(peer, record, put.Itself)
 		if err != nil {
 			put.Failed(peer, err, false, n.world.Now())
 			return
@@ -177,7 +177,7 @@ func (p *process) hand(remote *node.Remote, record *dbadapter.Record, put *route
 			if err != nil {
 				put.Failed(peer, err, sent, n.world.Now())
 			} else {
-				put.Answered(peer, o)
+				put.Answered(peer, o, n.world.Now())
 			}
 			d.run()
 		})

@@ -168,7 +168,7 @@ func (s *server) registerKeys() {
 	}, s.get)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "put", Method: http.MethodPut, Path: path, Summary: "Write a value",
-		Description: "Answers once the write is durable; with wait, once so many other members hold it, too. 412: the record held has another version than If-Match says. 504 (unconfirmed): the record is written, and the ETag is its version, but fewer members than wait says were heard to hold it in time.",
+		Description: "Answers once the write is durable; with wait, once so many other members hold it, too. 412: the record held has another version than If-Match says. 504 (unconfirmed): the record is written, or may be, and the ETag is its version, but fewer members than wait or ack says were heard to hold it in time.",
 		RequestBody: &huma.RequestBody{Description: "The value", Content: octets},
 	}, s.put)
 	huma.Register(s.api, huma.Operation{
@@ -342,6 +342,7 @@ func written(ctx context.Context, ns *peer.Namespace, key []byte, v dbadapter.Ve
 	p := *problem.From(fail(err))
 	if errors.Is(err, peer.ErrUnconfirmed) {
 		p.Version = v.String()
+		return nil, huma.ErrorWithHeaders(&p, http.Header{"ETag": {etag(v)}})
 	}
 	if !errors.Is(err, peer.ErrConflict) && !absent(err) {
 		return nil, &p

@@ -1,0 +1,78 @@
+package peer
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
+)
+
+// Of two writes on one version one is acknowledged by two of three hosts, also where the other one, which the third host has
+// taken, comes from there to a host that has taken the first: that does not count it. Both say the same, as two do that count up.
+func TestTwoConditionsAtThreeHosts(t *testing.T) {
+	c := newReplicatedCluster(t, placement.Hash, 5, 3, Config{NoPush: true})
+	first, err := c.put(0, "key", "first", route.All)
+	c.must(err)
+	key := []byte("key")
+	remote, err := c.spaces[0].core.Remote(key)
+	c.must(err)
+	named, err := remote.Hosts()
+	c.must(err)
+	var hosts []int
+	for _, id := range named {
+		hosts = append(hosts, slices.IndexFunc(c.nodes, func(n *Node) bool { return node.ID(n.ID()) == id }))
+	}
+	var others []*Namespace
+	for i, ns := range c.spaces {
+		if !slices.Contains(hosts, i) {
+			others = append(others, ns)
+		}
+	}
+	one, other := others[0], others[1]
+	lookedUp := func(ns *Namespace) *node.Offering {
+		o := ns.core.Offer(conditions("key", first.Version)["put"], false, route.Majority, ns.steady)
+		for o.Next() == node.OfferLookUp {
+			found, err := ns.lookUpUntil(t.Context(), ns.node.deadline(t.Context()), o.Remote().Shard(), key, o.All())
+			o.LookedUp(found, err)
+		}
+		return o
+	}
+	o := lookedUp(one)
+	c.now.Add(int64(10 * time.Millisecond))
+	later := lookedUp(other)
+	for _, h := range hosts[:2] { // which the other one does not reach at first
+		c.nodes[h].host.SetStreamHandler(routeProtocol, func(s network.Stream) {
+			if s.Conn().RemotePeer() == other.node.ID() {
+				s.Reset()
+				return
+			}
+			c.nodes[h].serving(c.nodes[h].serveRoute)(s)
+		})
+	}
+	other.node.routing.close()
+	done := make(chan error, 1)
+	go func() {
+		_, err := other.handOffered(t.Context(), later)
+		done <- err
+	}()
+	waitFor(t, "the third host holds the other's", func() bool { return c.held(hosts[2], "key").Version == later.Version() })
+	written, err := one.handOffered(t.Context(), o)
+	c.must(err)
+	o.Handed(written, err, false)
+	c.current(hosts[0], hosts[2], "key")
+	if got := c.held(hosts[0], "key").Version; got != later.Version() {
+		t.Fatalf("the first host holds %v", got)
+	}
+	for _, h := range hosts[:2] {
+		c.nodes[h].host.SetStreamHandler(routeProtocol, c.nodes[h].serving(c.nodes[h].serveRoute))
+	}
+	if err := <-done; !errors.Is(err, route.ErrOvertaken) {
+		t.Errorf("behind one that was acknowledged, %v: %v", o.Version(), err)
+	}
+}
