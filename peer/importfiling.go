@@ -33,6 +33,7 @@ type filing struct {
 	// this import, so that the record has to follow; of a deletion, a tombstone, so that its entry has to.
 	entered, bound bool
 	slow           bool          // a record was made in vain, since it came too late behind its entry
+	arrives        bool          // a host holds what the item says, and another one may be about to
 	searched       bool          // the shard is that of the entry itself
 	began          time.Duration // the entry was offered, by the namespace's clock
 	// versions are those of the records that were made of the item, and named the entries for which
@@ -100,6 +101,8 @@ func (im *shardImport) next(i *imported, need int) {
 		switch {
 		case enough && i.entered && !i.unlike:
 			i.done = true
+		case len(i.held) > 0 && !i.unlike && (i.none || !i.entered) && im.waits > 0:
+			i.arrives, i.stage = true, entryDue
 		case len(i.held) > 0 || i.unlike || i.none:
 			i.held, i.stage = nil, making
 		}

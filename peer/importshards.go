@@ -36,6 +36,8 @@ type shardImport struct {
 
 	// atOnce are how many items are filed at once; 0: a window. Used by the window that is imported.
 	atOnce int
+	// waits is for how long it waits yet for what may be about to come to hosts.
+	waits time.Duration
 
 	result ImportResult
 }
@@ -82,7 +84,7 @@ func (w *window) add(item *node.Item, number int64) {
 
 // importShards imports into a namespace that is cut into shards.
 func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, error], ack route.Ack) (ImportResult, error) {
-	im := &shardImport{ns: ns, ack: ack}
+	im := &shardImport{ns: ns, ack: ack, waits: arriveInAll}
 	under := make(chan error, 1)
 	under <- nil // of the window that is being imported
 	w := &window{places: map[string]struct{}{}}

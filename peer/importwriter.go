@@ -88,10 +88,8 @@ func (im *shardImport) passes(ctx context.Context, items []*imported) error {
 			im.locate(i)
 		}
 	}
-	for _, s := range []due{entryDue, searching, entryDue, comparing} {
-		if err := im.pass(ctx, s, items); err != nil {
-			return err
-		}
+	if err := im.compare(ctx, items); err != nil {
+		return err
 	}
 	for rest := items; len(rest) > 0; {
 		some := rest[:min(len(rest), im.filed())]
@@ -106,6 +104,32 @@ func (im *shardImport) passes(ctx context.Context, items []*imported) error {
 		}
 	}
 	return nil
+}
+
+// How an import waits until what one host holds has come to the others, in all.
+const (
+	arriveFirst = 100 * time.Millisecond
+	arriveInAll = 5 * time.Second
+)
+
+// compare takes each item that may be there as far as it is found, or not. What one host holds, and fewer than are to, a push may
+// bring to the others in a moment: to make it anew would give it another date.
+func (im *shardImport) compare(ctx context.Context, items []*imported) error {
+	for pause := arriveFirst; ; pause *= 2 {
+		for _, s := range []due{entryDue, searching, entryDue, comparing} {
+			if err := im.pass(ctx, s, items); err != nil {
+				return err
+			}
+		}
+		arriving := false
+		for _, i := range items {
+			arriving, i.arrives = arriving || i.arrives, false
+		}
+		if !arriving || !sleep(ctx, min(pause, im.waits)) {
+			return context.Cause(ctx)
+		}
+		im.waits -= min(pause, im.waits)
+	}
 }
 
 // leastFiled items get their entries before their records, at least. All of a window do, until
