@@ -33,6 +33,7 @@ func (ns *Namespace) lookUpConditions(ctx context.Context, sh *shard, drafts []n
 	for range min(len(items), setsAtOnce) {
 		running.Go(func() {
 			for i := range next {
+				drafts[i].Heeded = ns.core.Recall(drafts[i].Record.Key, ns.steady()).Own
 				found, err := ns.lookUpRested(ctx, over, sh.set.Shard(), drafts[i].Record.Key)
 				if err == nil {
 					err = ns.meetsCondition(sh, &drafts[i], &found)

@@ -40,7 +40,13 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 			}
 			if im.ns.core.Note(remote, i.record, own[at], im.ns.steady()) != nil {
 				i.record = nil
-			} else if here {
+				continue
+			}
+			if !i.awaited {
+				i.awaited = true
+				im.ns.core.Await(i.Key)
+			}
+			if here {
 				im.ns.core.HeldBy(i.record, node.ID(im.ns.node.self.id)) // it hears of it before it is a host that is sure
 			}
 		}

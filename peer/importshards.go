@@ -45,7 +45,8 @@ type shardImport struct {
 // imported is an item on its way.
 type imported struct {
 	node.Item
-	number int64 // counted from 1
+	number  int64 // counted from 1
+	awaited bool  // it counts among the writes that callers wait for
 	landing
 	doubt
 	filing // where the placement is writer
@@ -131,6 +132,13 @@ func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, err
 // run imports a window. The error is that of its first item that failed; those behind it may
 // be written all the same, and are unchanged when they are imported again.
 func (im *shardImport) run(ctx context.Context, w *window) error {
+	defer func() {
+		for _, i := range w.items {
+			if i.awaited {
+				im.ns.core.Landed(i.Key)
+			}
+		}
+	}()
 	if im.ns.core.Writers() {
 		return im.file(ctx, w.items)
 	}

@@ -7,50 +7,50 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// committing are the keys that this node commits as one of their hosts, from before their versions are made until
-// they are held. A record on a condition that other hosts are to hold must not be made beside them: it would have a
-// later clock without having seen them, and what another node writes over it would count them as seen.
-type committing struct {
-	mu      sync.Mutex // guards what follows
-	keys    map[string]int
-	batches int // of any keys
+// keyCounts counts by keys.
+type keyCounts struct {
+	mu sync.Mutex // guards what follows
+	of map[string]int
 }
 
-// begin notes that drafts are being committed; end that they have been.
-func (c *committing) begin(drafts []Draft) (end func()) {
-	c.add(drafts, 1)
-	return func() { c.add(drafts, -1) }
-}
-
-func (c *committing) add(drafts []Draft, n int) {
+func (c *keyCounts) add(n int, keys ...[]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(drafts) != 1 {
-		c.batches += n
-		return
+	if c.of == nil {
+		c.of = map[string]int{}
 	}
-	if c.keys == nil {
-		c.keys = map[string]int{}
-	}
-	key := string(drafts[0].Record.Key)
-	if c.keys[key] += n; c.keys[key] == 0 {
-		delete(c.keys, key)
+	for _, key := range keys {
+		if c.of[string(key)] += n; c.of[string(key)] == 0 {
+			delete(c.of, string(key))
+		}
 	}
 }
 
-func (c *committing) has(key []byte) bool {
+func (c *keyCounts) count(key []byte) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.batches > 0 || c.keys[string(key)] > 0
+	return c.of[string(key)]
+}
+
+// commits notes that this node commits drafts as a host, from before their versions are made until they are held; end that it
+// has. A record on a condition that other hosts are to hold must not be made beside them: it would have a later clock without
+// having seen them, and what another node writes over it would count them as seen.
+func (ns *Namespace) commits(drafts []Draft) (end func()) {
+	keys := make([][]byte, len(drafts))
+	for i := range drafts {
+		keys[i] = drafts[i].Record.Key
+	}
+	ns.committing.add(1, keys...)
+	return func() { ns.committing.add(-1, keys...) }
 }
 
 // note remembers a record that is to be handed to hosts, as Namespace.Note does, and reports whether it may be: one that
 // rests on a condition not beside what this node, as a host, has written meanwhile, or is committing.
 func (r *Remote) note(record, saw *dbadapter.Record, conditional bool, now time.Duration) bool {
-	if r.ns.writes.note(record, saw, r.hosts, true, now) != nil {
+	if r.ns.Note(r, record, saw, now) != nil {
 		return false
 	}
-	if !conditional || !r.ns.commits.has(record.Key) && !r.unseenHere(record) {
+	if !conditional || r.ns.committing.count(record.Key) == 0 && !r.unseenHere(record) {
 		return true
 	}
 	r.ns.Withdraw(r, record, now)
@@ -67,8 +67,12 @@ func (r *Remote) unseenHere(record *dbadapter.Record) bool {
 	return err != nil || held != nil && held.Version.Writer == r.ns.self && !follows(record, held)
 }
 
-// Landed notes that the caller of a write of this node waits for it no longer.
-func (ns *Namespace) Landed(record *dbadapter.Record) { ns.writes.land(record) }
+// Await notes that a caller of this node waits for a write of a key, of which no host may have heard; Landed that it does so no
+// longer.
+func (ns *Namespace) Await(key []byte) { ns.awaited.add(1, key) }
+
+// Landed: see Await.
+func (ns *Namespace) Landed(key []byte) { ns.awaited.add(-1, key) }
 
 // HeldHere forgets a record that this node holds as one of its hosts: what it holds is looked at anyway.
 func (ns *Namespace) HeldHere(record *dbadapter.Record) { ns.writes.heldHere(record) }

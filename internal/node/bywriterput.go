@@ -53,7 +53,13 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 	var others []*dbadapter.Record // of hosts that hold what was not seen, and the earlier tries
 	var own []dbadapter.Version    // of earlier tries
 	var held LookedUp              // on which the write rests
-	tooLate := false               // a host has declined the last try for what it has promised meanwhile
+	awaited := 0                   // 1: the write counts among those that callers wait for
+	defer func() {
+		if awaited > 0 {
+			ns.Landed(key)
+		}
+	}()
+	tooLate := false // a host has declined the last try for what it has promised meanwhile
 	for tries := 1; ; tries++ {
 		entries := ns.RemoteIn(key, ns.Entries(key))
 		need, err := entries.Enough(ack)
@@ -66,6 +72,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		}
 		remote := ns.RemoteIn(key, shard)
 		recalled := remote.recall(key, w.do.Steady()) // what other calls have written meanwhile, too
+		recalled.mine = awaited
 		if recalled.Own != nil {
 			others = append(others, recalled.Own)
 		}
@@ -96,6 +103,10 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			tooLate = false
 			continue
 		}
+		if awaited == 0 {
+			awaited = 1
+			ns.Await(key)
+		}
 		if o.Version, o.last = record.Version, tries == OfferTries; made != nil {
 			made(o.Version)
 		}
@@ -104,7 +115,6 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		} else {
 			err = w.handRecord(ctx, &o, record, shard, entry, need, ack)
 		}
-		ns.Landed(record)
 		if err == nil {
 			if set := remote.Here(); set != nil {
 				if held, err := set.Held(key); err == nil && held != nil && held.Version == record.Version {

@@ -65,7 +65,8 @@ type Namespace struct {
 	audiences atomic.Uint64 // see Audiences
 	byWriter  atomic.Pointer[ByWriter]
 	writes    ownWrites
-	commits   committing
+	// committing are the keys that this node commits as a host; awaited those of writes that callers wait for, once they are remembered.
+	committing, awaited keyCounts
 
 	alike   alike
 	twins   twins

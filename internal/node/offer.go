@@ -54,6 +54,7 @@ type Offering struct {
 	// recalled is what this node remembers to have written to the key; all: the key is looked up at all hosts.
 	recalled Recalled
 	all      bool
+	awaited  int // 1: the write counts among those that callers wait for
 	// lost: a host holds another version than that on which the record rests; all are asked for it.
 	lost bool
 	// taken: a host holds a record of this write, or may. From then on a condition is not
@@ -119,6 +120,7 @@ func (o *Offering) try() {
 		recall = o.remote.recall
 	}
 	o.recalled, o.all = recall(o.draft.Record.Key, o.steady()), o.lost
+	o.recalled.mine, o.draft.Heeded = o.awaited, o.recalled.Own
 	if o.conditional() && (!sure || o.recalled.Rests()) { // it may have become a host since it wrote to others
 		o.all = o.all || o.recalled.All()
 		o.next = OfferLookUp
@@ -193,11 +195,11 @@ func (o *Offering) make() {
 		o.record, err = o.remote.Make(o.draft)
 	case o.deletes:
 		o.attempt, err = o.set.Delete(o.draft.Record.Key, o.draft.Seen...)
+		if err == nil {
+			o.attempt.drafts[0].Heeded = o.draft.Heeded
+		}
 	default:
 		o.attempt, err = o.set.Write(o.draft)
-	}
-	if o.set != nil && err == nil {
-		o.attempt.recalled = o.recalled.Own
 	}
 	switch {
 	case err != nil:
@@ -246,6 +248,10 @@ func (o *Offering) hand() {
 		}
 		o.record, o.next = nil, 0
 		return
+	}
+	if o.here == "" && o.awaited == 0 {
+		o.awaited = 1
+		o.ns.Await(o.draft.Record.Key)
 	}
 	if o.here == "" || o.need > 1 {
 		o.next = OfferHand
@@ -311,7 +317,6 @@ func (o *Offering) again(others []*dbadapter.Record) bool {
 	default:
 		o.lost = o.lost || len(others) > 0
 	}
-	o.landed()
 	o.record = nil
 	return true
 }
@@ -331,15 +336,11 @@ func (o *Offering) Heeded(heard bool) {
 }
 
 func (o *Offering) end(w route.Written, err error) {
-	o.landed()
-	o.written, o.err, o.next = w, err, OfferOver
-}
-
-// landed notes that no caller waits for the record any longer.
-func (o *Offering) landed() {
-	if o.record != nil {
-		o.ns.Landed(o.record)
+	if o.awaited > 0 {
+		o.awaited = 0
+		o.ns.Landed(o.draft.Record.Key)
 	}
+	o.written, o.err, o.next = w, err, OfferOver
 }
 
 // Result is how the write has ended, and what hosts have done with the record last. An error

@@ -36,8 +36,6 @@ type ownWrite struct {
 	before     *dbadapter.Record // what was remembered before it
 	missing    []ID              // the hosts that were not heard to hold it
 	until      time.Duration     // a current host may be behind it
-	landed     bool              // a host was heard to hold it, or its caller waits no longer
-	awaited    bool              // its caller may wait until it has landed, else for a shorter time than until
 	prev, next *ownWrite
 }
 
@@ -51,7 +49,7 @@ const (
 // note remembers a record that is to be handed to hosts. saw is what was remembered of the key when the record was made.
 // Where that is another write by now, nothing is noted and other is that one: the record is to be made anew, as one that
 // has seen it.
-func (w *ownWrites) note(r, saw *dbadapter.Record, hosts []ID, awaited bool, now time.Duration) (other *dbadapter.Record) {
+func (w *ownWrites) note(r, saw *dbadapter.Record, hosts []ID, now time.Duration) (other *dbadapter.Record) {
 	key := sha256.Sum256(r.Key)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +66,6 @@ func (w *ownWrites) note(r, saw *dbadapter.Record, hosts []ID, awaited bool, now
 	w.of[key] = w.link(&ownWrite{
 		key: key, record: &dbadapter.Record{Version: r.Version, Replaces: r.Replaces}, before: saw,
 		missing: slices.Clone(hosts), until: now + ownWritesFor,
-		landed: one != nil && one.landed && one.record.Version == r.Version, awaited: awaited,
 	})
 	for len(w.of) > MaxOwnWrites {
 		w.full = max(w.full, w.first.until)
@@ -78,7 +75,7 @@ func (w *ownWrites) note(r, saw *dbadapter.Record, hosts []ID, awaited bool, now
 }
 
 // heldBy notes that a host holds a record.
-func (w *ownWrites) heldBy(r *dbadapter.Record, host ID, self bool) {
+func (w *ownWrites) heldBy(r *dbadapter.Record, host ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.of) == 0 {
@@ -88,18 +85,8 @@ func (w *ownWrites) heldBy(r *dbadapter.Record, host ID, self bool) {
 	if one == nil || one.record.Version != r.Version {
 		return
 	}
-	one.landed = one.landed || !self // what this node holds as a host is looked at beside
 	if one.missing = slices.DeleteFunc(one.missing, func(id ID) bool { return id == host }); len(one.missing) == 0 {
 		w.forget(one)
-	}
-}
-
-// land notes that a write is under way no longer.
-func (w *ownWrites) land(r *dbadapter.Record) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if one := w.of[sha256.Sum256(r.Key)]; one != nil && one.record.Version == r.Version {
-		one.landed = true
 	}
 }
 
@@ -128,7 +115,7 @@ func (w *ownWrites) withdraw(r *dbadapter.Record, hosts []ID, now time.Duration)
 		return
 	}
 	w.unlink(one)
-	one.record, one.before, one.missing, one.until, one.landed = one.before, nil, slices.Clone(hosts), now+ownWritesFor, true
+	one.record, one.before, one.missing, one.until = one.before, nil, slices.Clone(hosts), now+ownWritesFor
 	w.link(one)
 }
 
@@ -167,9 +154,11 @@ type Recalled struct {
 	// Own is the latest that not every host of the key's shard was heard to hold: its version, and what it
 	// replaces; nil if the node remembers no such write.
 	Own *dbadapter.Record
-	// late: no current host is behind it any more. here: this node holds it itself. underWay: it may be that no host holds
-	// it yet, and that its caller is told that one does.
-	late, here, underWay bool
+	// late: no current host is behind it any more. here: this node holds it itself.
+	late, here bool
+	// awaited is how many writes of the key callers of this node wait for, and mine how many of them are the caller's own: of
+	// each it may be that no host holds it yet, and that its caller is told that one does.
+	awaited, mine int
 	// full, forgotten: there may be one that the node has given up for want of room, or that an earlier process
 	// has written.
 	full, forgotten bool
@@ -184,9 +173,9 @@ func (w *ownWrites) recall(key []byte, now time.Duration) Recalled {
 		switch one := w.of[sha256.Sum256(key)]; {
 		case one == nil:
 		case one.until >= now:
-			return Recalled{Own: one.record, underWay: !one.landed}
+			return Recalled{Own: one.record}
 		default:
-			r.Own, r.late, r.underWay = one.record, true, !one.landed && one.awaited
+			r.Own, r.late = one.record, true
 		}
 	}
 	return r
@@ -208,7 +197,9 @@ func (w *ownWrites) latest(key []byte) *dbadapter.Record {
 // Recall is what this node remembers of its own writes of a key. now is by a clock that never runs fast, the one
 // that writes are given.
 func (ns *Namespace) Recall(key []byte, now time.Duration) Recalled {
-	return ns.writes.recall(key, now)
+	r := ns.writes.recall(key, now)
+	r.awaited = ns.awaited.count(key)
+	return r
 }
 
 // recall is Recall for a write on what the key holds. What this node holds as a host and has written itself counts as remembered:
@@ -232,7 +223,7 @@ func (r *Remote) recall(key []byte, now time.Duration) Recalled {
 // Note remembers a record that is to be handed to the hosts of its shard. saw is Recalled.Own when the record was
 // made; where the node has written the key since, nothing is noted, and the result is that other write.
 func (ns *Namespace) Note(remote *Remote, record, saw *dbadapter.Record, now time.Duration) (other *dbadapter.Record) {
-	return ns.writes.note(record, saw, remote.hosts, false, now)
+	return ns.writes.note(record, saw, remote.hosts, now)
 }
 
 // Restarted tells that the namespace was opened before: an earlier process may have written what
@@ -245,9 +236,7 @@ func (ns *Namespace) Withdraw(remote *Remote, record *dbadapter.Record, now time
 }
 
 // HeldBy notes that a host holds a record of this node.
-func (ns *Namespace) HeldBy(record *dbadapter.Record, host ID) {
-	ns.writes.heldBy(record, host, host == ns.node.ID)
-}
+func (ns *Namespace) HeldBy(record *dbadapter.Record, host ID) { ns.writes.heldBy(record, host) }
 
 // Reads reports whether a read may be behind a write of this node. It need not heed an earlier process.
 func (r Recalled) Reads() bool { return r.Own != nil && !r.late || r.full }
@@ -264,7 +253,7 @@ func (r Recalled) All() bool { return r.full || r.forgotten }
 // it as seen. It is to become a conflict first.
 func (r Recalled) Doubts(found *LookedUp, all bool) bool {
 	if r.Own != nil && laterThan(found.Record, r.Own) && !follows(found.Record, r.Own) {
-		return r.here || r.underWay || !each(found, all) || holdsStill(found, r.Own)
+		return r.here || r.awaited > r.mine || !each(found, all) || holdsStill(found, r.Own)
 	}
 	return r.Misses(found, all)
 }

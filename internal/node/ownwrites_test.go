@@ -34,22 +34,22 @@ func TestOwnWrites(t *testing.T) {
 	var w ownWrites
 	hosts := []ID{"a", "b"}
 	first, second := ownRecord("a", 2), ownRecord("a", 4)
-	w.note(first, nil, hosts, false, 1)
-	if other := w.note(second, nil, hosts, false, 2); other == nil || other.Version != first.Version {
+	w.note(first, nil, hosts, 1)
+	if other := w.note(second, nil, hosts, 2); other == nil || other.Version != first.Version {
 		t.Errorf("beside a write that it has not seen another one is noted: %v", other)
 	}
 	w.recalls(t, "a", 2, 2, false)
-	if w.note(second, nil, hosts, false, 2+ownWritesFor) == nil {
+	if w.note(second, nil, hosts, 2+ownWritesFor) == nil {
 		t.Error("one whose look-ups took long is noted")
 	}
-	if w.note(second, first, hosts, false, 3) != nil {
+	if w.note(second, first, hosts, 3) != nil {
 		t.Error("a write that has seen the one before is not noted")
 	}
 	w.recalls(t, "a", 3, 4, false)
-	w.heldBy(first, "a", false)
-	w.heldBy(first, "b", false)
-	w.heldBy(second, "a", false)
-	w.heldBy(second, "a", false)
+	w.heldBy(first, "a")
+	w.heldBy(first, "b")
+	w.heldBy(second, "a")
+	w.heldBy(second, "a")
 	for now, late := range map[time.Duration]bool{3 + ownWritesFor: false, 4 + ownWritesFor: true} {
 		w.recalls(t, "a", now, 4, false)
 		if r := w.recall([]byte("a"), now); r.Reads() == late || !r.Rests() {
@@ -58,10 +58,10 @@ func TestOwnWrites(t *testing.T) {
 	}
 	w.withdraw(second, hosts, 5)
 	w.recalls(t, "a", 5, 2, false)
-	w.heldBy(first, "a", false)
-	w.heldBy(first, "b", false)
+	w.heldBy(first, "a")
+	w.heldBy(first, "b")
 	w.recalls(t, "a", 5, 0, false)
-	w.note(second, nil, hosts, false, 6)
+	w.note(second, nil, hosts, 6)
 	w.withdraw(second, hosts, 7)
 	w.recalls(t, "a", 7, 0, false)
 	if len(w.of) != 0 || w.first != nil || w.last != nil {
@@ -70,11 +70,11 @@ func TestOwnWrites(t *testing.T) {
 
 	now := 10 * ownWritesFor
 	for i := range MaxOwnWrites {
-		w.note(ownRecord(fmt.Sprint(i), 10+i), nil, hosts, false, now)
+		w.note(ownRecord(fmt.Sprint(i), 10+i), nil, hosts, now)
 	}
 	w.recalls(t, "a", now, 0, false)
 	w.recalls(t, "0", now, 10, false)
-	w.note(ownRecord("one more", 5), nil, hosts, false, now+1)
+	w.note(ownRecord("one more", 5), nil, hosts, now+1)
 	if len(w.of) != MaxOwnWrites {
 		t.Errorf("%d keys are remembered", len(w.of))
 	}

@@ -25,6 +25,8 @@ type Draft struct {
 	// them, and its conditions are about the latest of them and of what is held here, which
 	// a record on a condition replaces alone.
 	Seen []*dbadapter.Record
+	// Heeded is what of this node's own writes of the key was heeded when that was looked up, see Recalled.Own.
+	Heeded *dbadapter.Record
 	// Told are what hosts hold that the record is to be later than, and does not replace.
 	Told []*dbadapter.Record
 }
@@ -65,10 +67,8 @@ type Attempt struct {
 	// deletes says that the one draft is a tombstone for the record that is held
 	// at each try.
 	deletes bool
-	// recalled is what of this node's own writes of the one key its writer has heeded, see Recalled.Own.
-	recalled *dbadapter.Record
-	tries    int
-	writes   []dbadapter.Write
+	tries   int
+	writes  []dbadapter.Write
 }
 
 // Write prepares to write drafts in one transaction. It checks them before a
@@ -107,7 +107,7 @@ func (a *Attempt) Hold() (release func()) {
 		l.Lock()
 	}
 	term := a.set.tenure.term()
-	committed := a.set.ns.commits.begin(a.drafts)
+	committed := a.set.ns.commits(a.drafts)
 	return func() { committed(); a.set.tenure.entered(term); unlock() }
 }
 
@@ -116,7 +116,7 @@ func (a *Attempt) Hold() (release func()) {
 func (a *Attempt) heed(d *Draft, known *dbadapter.Record) error {
 	own := a.set.ns.writes.latest(d.Record.Key)
 	switch {
-	case own == nil || follows(known, own) || a.recalled != nil && a.recalled.Version == own.Version:
+	case own == nil || follows(known, own) || d.Heeded != nil && d.Heeded.Version == own.Version:
 		return nil
 	case d.If == nil && !a.deletes:
 		d.Seen = append(slices.Clone(d.Seen), own)
