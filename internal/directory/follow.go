@@ -90,6 +90,9 @@ func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error
 func (l *Locator) begin(id roster.ID, h *host, n *News) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if h.known {
+		l.unheard()
+	}
 	h.known, h.surveyed, h.log, h.seq = true, false, n.Log, n.From
 	for _, p := range l.parts {
 		if p.feeds[id] != nil {
@@ -98,11 +101,23 @@ func (l *Locator) begin(id roster.ID, h *host, n *News) {
 	}
 }
 
+// unheard has all shards looked through: a host tells anew what it has, and out of which shards keys have gone
+// meanwhile it does not tell.
+func (l *Locator) unheard() {
+	if l.Met == nil {
+		return
+	}
+	for shard := range placement.Shard(l.Shards) {
+		l.Met(shard)
+	}
+}
+
 // event takes in one event of a host's log.
 func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) error {
 	p := l.parts[e.Home]
 	switch e.Kind {
 	case Opened:
+		l.unheard()
 		l.lose(p, id)
 		*f = feed{known: true, sum: e.Sum, since: now}
 		return nil
@@ -148,7 +163,7 @@ func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) erro
 		if wrong {
 			return l.fault(id, p, "index %x of set %d was not as it says", e.Index, e.Home)
 		}
-		f.differ(e.Index, pair{d.ours, e.Is})
+		l.differ(f, e.Index, pair{d.ours, e.Is})
 	}
 	return nil
 }
@@ -161,7 +176,17 @@ func (p *part) question(by roster.ID) {
 	p.doubts++
 }
 
-// differ notes what the copy and the host say of an index.
+// differ notes what the copy and a host say of an index. Where that is two shards, two first writes have
+// been made apart: one of the two hosts may go on to a deletion at once, and tells of no other shard then.
+func (l *Locator) differ(f *feed, index dbadapter.Index, d pair) {
+	if l.Met != nil && d.ours != d.theirs && d.ours < Shared && d.theirs < Shared {
+		l.Met(placement.Shard(d.ours))
+		l.Met(placement.Shard(d.theirs))
+	}
+	f.differ(index, d)
+}
+
+// differ notes it, and ends to follow a host that says too much else.
 func (f *feed) differ(index dbadapter.Index, d pair) {
 	if d.ours == d.theirs {
 		delete(f.diff, index)
@@ -200,7 +225,7 @@ func (l *Locator) change(p *part, index dbadapter.Index, was, is Code, by roster
 		if !ok {
 			d.theirs = was
 		}
-		f.differ(index, pair{is, d.theirs})
+		l.differ(f, index, pair{is, d.theirs})
 	}
 }
 

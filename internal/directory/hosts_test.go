@@ -95,6 +95,7 @@ func TestSharedOnce(t *testing.T) {
 		if a := d.node.Locate(0, 5000, d.now); a.Where != In || !a.Decided() {
 			t.Errorf("one key: %+v", a)
 		}
+		met = nil
 		say(Shared)
 		if len(met) == 0 || met[0] != 2 {
 			t.Errorf("the shards that are to be looked through: %v", met)

@@ -31,7 +31,8 @@ type Config struct {
 	// Here reports whether this node is a host of a shard, and settled in it; nil: of none.
 	Here func(placement.Shard) bool
 	// Met, if not nil, is told of a shard out of which a host says that a key has gone into
-	// another one, or that it shares its index now: a first write has lost there, perhaps. It is
+	// another one, or that it shares its index now: a first write has lost there, perhaps. It is told of
+	// both shards that two hosts name for a key, too, and of all where a host tells anew what it has. It is
 	// called under locks of the Locator.
 	Met func(placement.Shard)
 	// Workers is how many goroutines build a base at once; 0: as many as there are

@@ -21,8 +21,8 @@ const (
 	// anew, with a version of its own and an entry that names this shard. So does it where no
 	// entry is left as late as the record. Then it was lost, or it was the tombstone of another first
 	// write, which had won and was deleted, and was collected. Nothing tells the two apart, and what was acknowledged must
-	// not be lost: so it comes back over a deletion of the other one that had seen it, if all hosts of
-	// its shard were away until that was collected.
+	// not be lost: so it comes back over a deletion of the other one that had seen it, if the hosts of
+	// its shard were away, or could not know of it, until that was collected.
 	Restore
 )
 

@@ -21,6 +21,47 @@ func (d *located) Locator() *directory.Locator { return d.locator }
 func (d *located) Now() time.Duration          { return d.now }
 func (d *located) Steady() time.Duration       { return d.now }
 
+// newLocated returns a driver of a namespace whose locator has one host to hear, of all sets of the directory, and
+// that host, which tells of no key.
+func newLocated(t *testing.T, ns *Namespace) (*located, *directory.Host) {
+	t.Helper()
+	host := directory.NewHost(ns.rule.Shards, 1)
+	host.SetLayout(1)
+	hosts := map[placement.Shard][]ID{}
+	for home := range placement.Shard(ns.rule.Shards) {
+		host.Open(home, func(func(dbadapter.Index, directory.Code) bool) {})
+		hosts[home] = []ID{"host"}
+	}
+	d := &located{locator: must(directory.New(directory.Config{Shards: ns.rule.Shards, Disk: files{}})), now: time.Hour}
+	d.locator.SetHosts(1, hosts)
+	return d, host
+}
+
+// hear has the locator hear all that the host tells.
+func (d *located) hear(t *testing.T, host *directory.Host) {
+	t.Helper()
+	for turn := d.locator.Follow("host", false); ; {
+		switch q := turn.Next(d.now).(type) {
+		case *directory.Poll:
+			if err := turn.Answered(host.News(q), d.now); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		case *directory.Take:
+			if err := turn.Answered(must(host.Block(q)), d.now); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		break
+	}
+	for run := d.locator.Work(); run != nil; run = d.locator.Work() {
+		if err := run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // files are a locator's.
 type files map[string][]byte
 
@@ -45,13 +86,7 @@ func TestAdoptsWhatTheDirectoryPlacesHere(t *testing.T) {
 		}
 		return err == nil
 	}
-	host := directory.NewHost(ns.rule.Shards, 1)
-	host.SetLayout(1)
-	hosts := map[placement.Shard][]ID{}
-	for home := range placement.Shard(ns.rule.Shards) {
-		host.Open(home, func(func(dbadapter.Index, directory.Code) bool) {})
-		hosts[home] = []ID{"host"}
-	}
+	d, host := newLocated(t, ns)
 	c.put(0, here, "tombstone")
 	must(commit(set.Write(Draft{Record: dbadapter.Record{Key: []byte("tombstone"), Deleted: true}})))
 	if !adopts("tombstone") {
@@ -68,34 +103,13 @@ func TestAdoptsWhatTheDirectoryPlacesHere(t *testing.T) {
 			t.Errorf("%q, before there is a locator", key)
 		}
 	}
-	d := &located{locator: must(directory.New(directory.Config{Shards: ns.rule.Shards, Disk: files{}})), now: time.Hour}
 	ns.NewByWriter(d)
-	d.locator.SetHosts(1, hosts)
 	for key := range want {
 		if adopts(key) {
 			t.Errorf("%q, before the host was heard", key)
 		}
 	}
-	for turn := d.locator.Follow("host", false); ; {
-		switch q := turn.Next(d.now).(type) {
-		case *directory.Poll:
-			if err := turn.Answered(host.News(q), d.now); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		case *directory.Take:
-			if err := turn.Answered(must(host.Block(q)), d.now); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		break
-	}
-	for run := d.locator.Work(); run != nil; run = d.locator.Work() {
-		if err := run(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	d.hear(t, host)
 	for key, want := range want {
 		if got := adopts(key); got != want {
 			t.Errorf("%q: %t; the locator says %+v", key, got, ns.byWriter.Load().WhereIs([]byte(key)))

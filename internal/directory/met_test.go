@@ -1,0 +1,50 @@
+package directory
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// Shards are to be looked through of which hosts tell, of one key, that it is in this one and in that one:
+// what takes a host's entry away may be a deletion, which names none. So are all where a host tells anew
+// what it has, as another process or of a whole set. What one host has not heard of yet is no reason.
+func TestMet(t *testing.T) {
+	all := []placement.Shard{0, 1, 2, 3}
+	for name, c := range map[string]struct {
+		do   func(d *duo)
+		want []placement.Shard
+	}{
+		"one host is late": {func(d *duo) {
+			d.hosts[honest].Set(0, 5000, 2)
+			d.round(d.order...)
+			d.hosts[honest].Set(0, 5000, Gone)
+		}, nil},
+		"two shards": {func(d *duo) {
+			d.hosts[honest].Set(0, 5000, 2)
+			d.round(d.order...)
+			d.hosts[liar].Set(0, 5000, 3)
+			d.round(d.order...)
+			for _, h := range d.hosts {
+				h.Set(0, 5000, Gone)
+			}
+		}, []placement.Shard{2, 3}},
+		"another process": {func(d *duo) { d.hosts[honest] = newHost(9) }, all},
+		"a set anew":      {func(d *duo) { d.hosts[honest].Open(0, sortedRows(nil)) }, all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachOrder(t, func(t *testing.T, d *duo) {
+				d.run()
+				var met []placement.Shard
+				d.node.Met = func(s placement.Shard) { met = append(met, s) }
+				c.do(d)
+				d.rounds(5, d.order...)
+				slices.Sort(met)
+				if met = slices.Compact(met); !slices.Equal(met, c.want) {
+					t.Errorf("to be looked through: %v, want %v", met, c.want)
+				}
+			})
+		})
+	}
+}
