@@ -38,6 +38,12 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 			if !i.remembered() {
 				continue
 			}
+			if here && im.ns.core.Writers() { // which is written here first
+				if i.committed == nil {
+					i.committed = im.ns.core.Commits(&i.Item)
+				}
+				continue
+			}
 			if im.ns.core.Note(remote, i.record, own[at], im.ns.steady()) != nil {
 				i.record = nil
 				continue

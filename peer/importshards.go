@@ -47,6 +47,8 @@ type imported struct {
 	node.Item
 	number  int64 // counted from 1
 	awaited bool  // it counts among the writes that callers wait for
+	// committed ends that this node counts as committing the item; nil: it does not.
+	committed func()
 	landing
 	doubt
 	filing // where the placement is writer
@@ -136,6 +138,9 @@ func (im *shardImport) run(ctx context.Context, w *window) error {
 		for _, i := range w.items {
 			if i.awaited {
 				im.ns.core.Landed(i.Key)
+			}
+			if i.committed != nil {
+				i.committed()
 			}
 		}
 	}()

@@ -327,13 +327,6 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 			err = errNoHost
 		}
 		heard(im.ns.node.self.id, outcomes, false, err)
-		if err == nil && s == writing {
-			for at := range outcomes {
-				if outcomes[at].Held {
-					im.ns.core.HeldHere(&records[at])
-				}
-			}
-		}
 		if err == nil && s == comparing {
 			if err := im.doubtOwn(here, current, items); err != nil {
 				return err

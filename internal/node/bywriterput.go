@@ -53,10 +53,14 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 	var others []*dbadapter.Record // of hosts that hold what was not seen, and the earlier tries
 	var own []dbadapter.Version    // of earlier tries
 	var held LookedUp              // on which the write rests
+	var committed func()           // this node writes as a host of the record
 	awaited := 0                   // 1: the write counts among those that callers wait for
 	defer func() {
 		if awaited > 0 {
 			ns.Landed(key)
+		}
+		if committed != nil {
+			committed()
 		}
 	}()
 	tooLate := false // a host has declined the last try for what it has promised meanwhile
@@ -71,6 +75,9 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			return o.unmade(ctx, err)
 		}
 		remote := ns.RemoteIn(key, shard)
+		if remote.Here() != nil && d.If == nil && committed == nil { // what is held here is no secret to this node: it is not noted
+			committed = ns.commits([]Draft{d})
+		}
 		recalled := remote.recall(key, w.do.Steady()) // what other calls have written meanwhile, too
 		recalled.mine = awaited
 		if recalled.Own != nil {
@@ -96,7 +103,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil { // nothing has begun yet
 			return o.unmade(ctx, err)
 		}
-		if !remote.note(record, recalled.Own, d.If != nil, w.do.Steady()) { // another call has written the key meanwhile
+		if (committed == nil || remote.Here() == nil) && !remote.note(record, recalled.Own, d.If != nil, w.do.Steady()) { // another call has written the key meanwhile
 			if tries == OfferTries {
 				return o.unmade(ctx, errWrittenBeside)
 			}
@@ -133,7 +140,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		switch {
 		case ctx.Err() != nil || tries >= OfferTries:
 		case (errors.Is(err, route.ErrOvertaken) || errors.Is(err, route.ErrRefused) && late(&o.Written)) && !(o.Taken && conditional), !o.Taken && w.heeds(ctx, &o, err):
-			tooLate = d.If != nil && late(&o.Written)
+			tooLate = d.If != nil && late(&o.Written) && len(o.Others) == 0
 			if others = append(others, o.Others...); d.If == nil || tooLate { // the own entry is there
 				others = append(others, record)
 			}

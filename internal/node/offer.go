@@ -13,6 +13,9 @@ import (
 // OfferTries is how often a record is made anew, because a host holds what it has not seen, or it came too late.
 const OfferTries = 8
 
+// besideMost is how often a write without a condition is made anew for other calls of its node beside it.
+const besideMost = 100
+
 // maxHeeds is how often lists are made equal for one write: the next layout may be stated
 // meanwhile, and each host may be behind.
 const maxHeeds = 3
@@ -40,6 +43,7 @@ type Offering struct {
 
 	next   OfferDo // 0: another try begins
 	tries  int
+	beside int // so often other calls of this node had written the key
 	heeds  int // so often lists were made equal with those of hosts that disagree
 	remote *Remote
 	need   int // so many hosts are to hold it
@@ -242,6 +246,9 @@ func (o *Offering) unmade(err error) {
 func (o *Offering) hand() {
 	o.version = o.record.Version
 	if o.here == "" && !o.remote.note(o.record, o.recalled.Own, o.draft.If != nil, o.steady()) { // another call has written the key meanwhile
+		if o.beside++; o.draft.If == nil && o.beside < besideMost {
+			o.tries-- // which takes no time
+		}
 		if o.tries == OfferTries {
 			o.end(route.Written{}, errWrittenBeside)
 			return
