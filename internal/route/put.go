@@ -274,7 +274,7 @@ func (p *Put) over(now time.Duration) bool {
 }
 
 // settled is how many of the hosts that hold a record which rests on a condition must be settled: each majority of the hosts of
-// before has one of so many.
+// before has one of so many, if these are hosts of before.
 func (p *Put) settled() int {
 	if !p.Itself {
 		return 0
