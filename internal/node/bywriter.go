@@ -20,7 +20,6 @@ type ByWriter struct {
 	ns       *Namespace
 	do       WriterDriver
 	meetings meetings
-	came     came
 	dangling dangling
 }
 
