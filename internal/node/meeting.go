@@ -132,7 +132,7 @@ func (w *ByWriter) decide(ctx context.Context, set *Set, key []byte) (verdict, e
 	case !own.Settles(w.do.Connected):
 		return deferred, nil
 	}
-	found, err := w.found(ctx, key, number)
+	found, err := w.found(ctx, held, number)
 	if err != nil {
 		return undecided, err
 	}
@@ -187,8 +187,9 @@ type foundOf struct {
 	verdict verdict
 }
 
-// found asks the directory and the shard that it names about a key that is held in a shard.
-func (w *ByWriter) found(ctx context.Context, key []byte, held placement.Shard) (f foundOf, err error) {
+// found asks the directory and the shard that it names about a record that is held in a shard.
+func (w *ByWriter) found(ctx context.Context, record *dbadapter.Record, held placement.Shard) (f foundOf, err error) {
+	key := record.Key
 	f.verdict = undecided
 	entry, err := w.do.LookUpIn(ctx, w.ns.Entries(key), key, false)
 	if err != nil {
@@ -215,7 +216,8 @@ func (w *ByWriter) found(ctx context.Context, key []byte, held placement.Shard) 
 		return f, err
 	}
 	f.There = there.Record
-	if r := f.There; r != nil && (!r.Deleted || cutShort(f.Entry, r)) {
+	// An earlier record is not the entry's: if that never comes, the entry hides this one.
+	if r := f.There; r != nil && (!r.Deleted && beyond(r, record) || cutShort(f.Entry, r)) {
 		f.verdict = decided
 		return f, nil
 	}
