@@ -102,11 +102,7 @@ func TestWriteOfAHostBehindItsCondition(t *testing.T) {
 	c.must(err)
 	attempt, err := sh.set.Write(node.Draft{Record: dbadapter.Record{Key: key, Value: []byte("local")}})
 	c.must(err)
-	o := host.core.Offer(conditions("key", first.Version)["put"], false, route.All, host.steady)
-	for o.Next() == node.OfferLookUp {
-		found, err := host.lookUpUntil(t.Context(), host.node.deadline(t.Context()), o.Remote().Shard(), key, o.All())
-		o.LookedUp(found, err)
-	}
+	o := c.lookedUp(host, conditions("key", first.Version)["put"], route.All)
 	c.must(sh.commit(t.Context(), attempt))
 	if r := c.held(hosts[0], "key"); o.Next() != node.OfferHand || !r.Supersedes(o.Version()) {
 		t.Errorf("%v replaces %v, not %v", r.Version, r.Replaces, o.Version())

@@ -29,7 +29,7 @@ func (c *routedCluster) importsTo(want ImportResult, ns *Namespace, item Item) {
 		c.t.Errorf("%+v, %v", got, err)
 	}
 	for _, n := range c.nodes {
-		n.host.SetStreamHandler(routeProtocol, n.serving(n.serveRoute))
+		c.serves(n)
 	}
 	ns.node.routing.close()
 	for range 3 {

@@ -22,7 +22,7 @@ func (c *writerCluster) takesEntries(host int, asker *Namespace) (serve func()) 
 	})
 	asker.node.routing.close()
 	return func() {
-		n.host.SetStreamHandler(routeProtocol, n.serving(n.serveRoute))
+		c.serves(n)
 		asker.node.routing.close()
 	}
 }

@@ -17,6 +17,11 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
+// serves has a host answer as usual.
+func (c *shardCluster) serves(n *Node) {
+	n.host.SetStreamHandler(routeProtocol, n.serving(n.serveRoute))
+}
+
 // silences has a host answer a node nothing that it asks, until it serves again.
 func (c *routedCluster) silences(host int, asker *Namespace) (serve func()) {
 	n := c.nodes[host]
@@ -36,7 +41,7 @@ func (c *routedCluster) silences(host int, asker *Namespace) (serve func()) {
 		case <-time.After(time.Minute):
 			c.t.Fatalf("node %d has asked host %d nothing", slices.Index(c.spaces, asker), host)
 		}
-		n.host.SetStreamHandler(routeProtocol, n.serving(n.serveRoute))
+		c.serves(n)
 		asker.node.routing.close()
 	}
 }

@@ -89,7 +89,7 @@ func takenBackBesideAPut(t *testing.T, same bool) {
 	}
 	close(taken)
 	for _, h := range hosts {
-		c.nodes[h].host.SetStreamHandler(routeProtocol, c.nodes[h].serving(c.nodes[h].serveRoute))
+		c.serves(c.nodes[h])
 	}
 	for range 3 {
 		c.meet()

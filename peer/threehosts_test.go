@@ -35,17 +35,9 @@ func TestTwoConditionsAtThreeHosts(t *testing.T) {
 		}
 	}
 	one, other := others[0], others[1]
-	lookedUp := func(ns *Namespace) *node.Offering {
-		o := ns.core.Offer(conditions("key", first.Version)["put"], false, route.Majority, ns.steady)
-		for o.Next() == node.OfferLookUp {
-			found, err := ns.lookUpUntil(t.Context(), ns.node.deadline(t.Context()), o.Remote().Shard(), key, o.All())
-			o.LookedUp(found, err)
-		}
-		return o
-	}
-	o := lookedUp(one)
+	o := c.lookedUp(one, conditions("key", first.Version)["put"], route.Majority)
 	c.now.Add(int64(10 * time.Millisecond))
-	later := lookedUp(other)
+	later := c.lookedUp(other, conditions("key", first.Version)["put"], route.Majority)
 	for _, h := range hosts[:2] { // which the other one does not reach at first
 		c.nodes[h].host.SetStreamHandler(routeProtocol, func(s network.Stream) {
 			if s.Conn().RemotePeer() == other.node.ID() {
@@ -70,9 +62,19 @@ func TestTwoConditionsAtThreeHosts(t *testing.T) {
 		t.Fatalf("the first host holds %v", got)
 	}
 	for _, h := range hosts[:2] {
-		c.nodes[h].host.SetStreamHandler(routeProtocol, c.nodes[h].serving(c.nodes[h].serveRoute))
+		c.serves(c.nodes[h])
 	}
 	if err := <-done; !errors.Is(err, route.ErrOvertaken) {
 		t.Errorf("behind one that was acknowledged, %v: %v", o.Version(), err)
 	}
+}
+
+// lookedUp is a write on a condition of a node that has looked the key up, and whose record hosts are to be asked to hold.
+func (c *shardCluster) lookedUp(ns *Namespace, d node.Draft, ack route.Ack) *node.Offering {
+	o := ns.core.Offer(d, false, ack, ns.steady)
+	for o.Next() == node.OfferLookUp {
+		ctx := c.t.Context()
+		o.LookedUp(ns.lookUpUntil(ctx, ns.node.deadline(ctx), o.Remote().Shard(), d.Record.Key, o.All()))
+	}
+	return o
 }

@@ -28,7 +28,7 @@ type WriterOffer struct {
 	// first is how the hosts are asked that decide which of two such writes comes first.
 	first route.Manner
 	last  bool // no further try follows
-	// alone hands over a record whose entry hosts have taken, and that was not handed over; nil: there is none.
+	// alone hands over the record of an entry that hosts have taken, where this write has not done so; else nil.
 	alone func(ctx context.Context)
 }
 

@@ -74,15 +74,28 @@ func (w *ownWrites) note(r, saw *dbadapter.Record, hosts []ID, now time.Duration
 	return nil
 }
 
+// find is what is remembered of a key, or nil. mu is held.
+func (w *ownWrites) find(key []byte) *ownWrite {
+	if len(w.of) == 0 { // each read comes here
+		return nil
+	}
+	return w.of[sha256.Sum256(key)]
+}
+
+// is is what is remembered of a record, or nil if it is not the latest of its key. mu is held.
+func (w *ownWrites) is(r *dbadapter.Record) *ownWrite {
+	if one := w.find(r.Key); one != nil && one.record.Version == r.Version {
+		return one
+	}
+	return nil
+}
+
 // heldBy notes that a host holds a record.
 func (w *ownWrites) heldBy(r *dbadapter.Record, host ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.of) == 0 {
-		return
-	}
-	one := w.of[sha256.Sum256(r.Key)]
-	if one == nil || one.record.Version != r.Version {
+	one := w.is(r)
+	if one == nil {
 		return
 	}
 	if one.missing = slices.DeleteFunc(one.missing, func(id ID) bool { return id == host }); len(one.missing) == 0 {
@@ -94,10 +107,7 @@ func (w *ownWrites) heldBy(r *dbadapter.Record, host ID) {
 func (w *ownWrites) heldHere(r *dbadapter.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.of) == 0 {
-		return
-	}
-	if one := w.of[sha256.Sum256(r.Key)]; one != nil && one.record.Version == r.Version {
+	if one := w.is(r); one != nil {
 		w.forget(one)
 	}
 }
@@ -106,8 +116,8 @@ func (w *ownWrites) heldHere(r *dbadapter.Record) {
 func (w *ownWrites) withdraw(r *dbadapter.Record, hosts []ID, now time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	one := w.of[sha256.Sum256(r.Key)]
-	if one == nil || one.record.Version != r.Version {
+	one := w.is(r)
+	if one == nil {
 		return
 	}
 	if one.before == nil {
@@ -169,14 +179,12 @@ func (w *ownWrites) recall(key []byte, now time.Duration) Recalled {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := Recalled{full: w.full >= now, forgotten: w.forgotten >= now}
-	if len(w.of) > 0 { // each read comes here
-		switch one := w.of[sha256.Sum256(key)]; {
-		case one == nil:
-		case one.until >= now:
-			return Recalled{Own: one.record}
-		default:
-			r.Own, r.late = one.record, true
-		}
+	switch one := w.find(key); {
+	case one == nil:
+	case one.until >= now:
+		return Recalled{Own: one.record}
+	default:
+		r.Own, r.late = one.record, true
 	}
 	return r
 }
@@ -185,10 +193,7 @@ func (w *ownWrites) recall(key []byte, now time.Duration) Recalled {
 func (w *ownWrites) latest(key []byte) *dbadapter.Record {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.of) == 0 {
-		return nil
-	}
-	if one := w.of[sha256.Sum256(key)]; one != nil {
+	if one := w.find(key); one != nil {
 		return one.record
 	}
 	return nil

@@ -151,9 +151,9 @@ func (g *Group) write(b *Bucket, it *Item, m *mark) (result dbadapter.Result, un
 	}
 	if held != nil && !sees(it, &held.Record.Record) {
 		unseen = held.Record.Version
-	}
-	if held != nil && isConflict(it, &held.Record.Record) {
-		g.leavers = append(g.leavers, Leaver{Why: dbadapter.KeptConflict, Record: held.Record, By: it.Record.Version})
+		if loses(it, &held.Record.Record) {
+			g.leavers = append(g.leavers, Leaver{Why: dbadapter.KeptConflict, Record: held.Record, By: it.Record.Version})
+		}
 	}
 	b.put(g.slot(len(b.Held)+1), at, ok, it)
 	g.latest = max(g.latest, it.Record.Version.Clock)
@@ -210,12 +210,12 @@ func decide(it *Item, held *Held) dbadapter.Result {
 	return dbadapter.Dominated
 }
 
-// isConflict reports whether a write loses what its writer had not seen.
-func isConflict(it *Item, held *dbadapter.Record) bool {
+// loses reports whether a write loses something by the record whose place it takes.
+func loses(it *Item, held *dbadapter.Record) bool {
 	if at, ok := held.Due(); ok && at <= it.Past {
 		return false
 	}
-	return !sees(it, held) && !it.Record.SameContent(held)
+	return !it.Record.SameContent(held)
 }
 
 // sees reports whether the writer of a record has seen the one whose place it takes, where both have writers.
