@@ -132,6 +132,9 @@ func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) erro
 	if e.Was == Shared || e.Is == Shared {
 		p.once.add(e.Index)
 	}
+	if twoShards(e.Was, e.Is) {
+		p.moved.add(e.Index)
+	}
 	if l.Met != nil && e.Was < Shared && e.Is < Gone {
 		l.Met(placement.Shard(e.Was))
 	}
@@ -163,7 +166,7 @@ func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) erro
 		if wrong {
 			return l.fault(id, p, "index %x of set %d was not as it says", e.Index, e.Home)
 		}
-		l.differ(f, e.Index, pair{d.ours, e.Is})
+		l.differ(p, f, e.Index, pair{d.ours, e.Is})
 	}
 	return nil
 }
@@ -178,13 +181,18 @@ func (p *part) question(by roster.ID) {
 
 // differ notes what the copy and a host say of an index. Where that is two shards, two first writes have
 // been made apart: one of the two hosts may go on to a deletion at once, and tells of no other shard then.
-func (l *Locator) differ(f *feed, index dbadapter.Index, d pair) {
-	if l.Met != nil && d.ours != d.theirs && d.ours < Shared && d.theirs < Shared {
-		l.Met(placement.Shard(d.ours))
-		l.Met(placement.Shard(d.theirs))
+func (l *Locator) differ(p *part, f *feed, index dbadapter.Index, d pair) {
+	if twoShards(d.ours, d.theirs) {
+		p.moved.add(index)
+		if l.Met != nil {
+			l.Met(placement.Shard(d.ours))
+			l.Met(placement.Shard(d.theirs))
+		}
 	}
 	f.differ(index, d)
 }
+
+func twoShards(a, b Code) bool { return a != b && a < Shared && b < Shared }
 
 // differ notes it, and ends to follow a host that says too much else.
 func (f *feed) differ(index dbadapter.Index, d pair) {
@@ -225,7 +233,7 @@ func (l *Locator) change(p *part, index dbadapter.Index, was, is Code, by roster
 		if !ok {
 			d.theirs = was
 		}
-		l.differ(f, index, pair{is, d.theirs})
+		l.differ(p, f, index, pair{is, d.theirs})
 	}
 }
 

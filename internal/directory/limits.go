@@ -60,9 +60,9 @@ const (
 	maxRest  = 10 * time.Minute
 	forgiven = time.Hour
 
-	// maxShares is how many indices of a set are remembered that several keys have shared, 30 bytes each
-	// or so; the ones before are forgotten then.
-	maxShares = 1 << 10
+	// maxNoted is how many indices of a set are remembered that several keys have shared, and as many of which
+	// hosts have named two shards, 30 bytes each or so; the ones before are forgotten then.
+	maxNoted = 1 << 10
 
 	// maxRecent is how many writes of this node are kept for twice Fresh, some 10 MiB: with more
 	// than 13,000 a second no key is nowhere here meanwhile.

@@ -48,6 +48,9 @@ type Answer struct {
 	// Shared: a host says that several keys share the index of this one, or has said so since the
 	// Locator began. No feed tells their shards then, and Where stays Unknown.
 	Shared bool
+	// Moved: since the Locator began, hosts have named two shards for the index of the key. The entry that
+	// has won may lead to no record, or to an earlier one than is in the other shard.
+	Moved bool
 	// heard: all hosts of the set were heard within Fresh, and what each of them says of the key's
 	// index is known.
 	heard bool
@@ -78,7 +81,13 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 	own, wrote := l.recent.get(mix(home, index), now)
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	p := l.parts[home]
+	a := l.locate(l.parts[home], index, own, wrote, now)
+	a.Moved = l.parts[home].moved.of[index]
+	return a
+}
+
+// locate is Locate within a set, but for what was noted as Moved.
+func (l *Locator) locate(p *part, index dbadapter.Index, own placement.Shard, wrote bool, now time.Duration) Answer {
 	current := l.current(p, now)
 	answering := current || l.answering(p, now)
 	if p.shared[index] || p.once.of[index] {
@@ -88,7 +97,7 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 		return Answer{heard: current && !wrote && !p.differs(index), Answering: answering}
 	}
 	var found []placement.Shard
-	shard, answer := l.index.Lookup(mix(home, index))
+	shard, answer := l.index.Lookup(mix(p.home, index))
 	if answer == locator.Likely || answer == locator.Exact {
 		found = append(found, placement.Shard(shard))
 	}

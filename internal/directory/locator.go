@@ -112,7 +112,8 @@ type part struct {
 	// entries is how many it has.
 	entries int
 	shared  map[dbadapter.Index]bool
-	once    shares
+	once    noted     // that several keys have shared
+	moved   noted     // of which hosts have named two shards, one after the other or one beside the other
 	gen     int       // grows with each copy that takes another's place
 	from    roster.ID // the host that the copy follows, or ""
 	saved   place     // that of the file
@@ -191,16 +192,23 @@ func (p *part) noteShared(rs rows) {
 	}
 }
 
-// shares are indices of a set that several keys have shared since this node began. When only one
-// of the keys is left, it seems to say where the others are: a record of one of these that has lost
-// against another first write, and was not found yet, would count as the key's.
-type shares struct{ of map[dbadapter.Index]bool }
+// noted are indices of a set of which something was told since this node began that counts although it is so
+// no more.
+//
+// Several keys have shared the index: when only one of the keys is left, it seems to say where the others are,
+// and a record of one of these that has lost against another first write, and was not found yet, would count
+// as the key's.
+//
+// Hosts have named two shards for it: first writes were made apart, and the author of the entry that has won may
+// have failed before its record. An earlier record in its shard hides then what was acknowledged in the other one.
+type noted struct{ of map[dbadapter.Index]bool }
 
-func (s *shares) add(index dbadapter.Index) {
-	if s.of == nil || len(s.of) >= maxShares {
-		s.of = map[dbadapter.Index]bool{}
+// add notes one; where there is no room, what was noted so far is forgotten.
+func (n *noted) add(index dbadapter.Index) {
+	if n.of == nil || len(n.of) >= maxNoted {
+		n.of = map[dbadapter.Index]bool{}
 	}
-	s.of[index] = true
+	n.of[index] = true
 }
 
 // SetHosts tells the layout that counts, as the number that a host tells of it, and which nodes
@@ -282,7 +290,7 @@ func (l *Locator) lose(p *part, id roster.ID) {
 
 // drop lets go of a copy that is wrong, or that no host says any more.
 func (p *part) drop() {
-	*p = part{home: p.home, hosts: p.hosts, layout: p.layout, behind: p.behind, feeds: p.feeds, load: p.load, gen: p.gen + 1, shared: map[dbadapter.Index]bool{}, once: p.once, stale: p.stale || p.inBase || p.building}
+	*p = part{home: p.home, hosts: p.hosts, layout: p.layout, behind: p.behind, feeds: p.feeds, load: p.load, gen: p.gen + 1, shared: map[dbadapter.Index]bool{}, once: p.once, moved: p.moved, stale: p.stale || p.inBase || p.building}
 	for _, f := range p.feeds {
 		f.attached, f.diff = false, nil
 	}

@@ -48,3 +48,59 @@ func TestMet(t *testing.T) {
 		})
 	}
 }
+
+// That hosts have named two shards for a key is remembered: after another, and beside one another, also where
+// they agree again, and where the copy is another one. An overwrite, a deletion and a host that is late name none.
+func TestMoved(t *testing.T) {
+	for name, c := range map[string]struct {
+		say  func(d *duo)
+		is   Code // of both in the end
+		want bool
+	}{
+		"one after the other": {func(d *duo) {
+			for _, is := range []Code{2, 3} {
+				for _, h := range d.hosts {
+					h.Set(0, 5000, is)
+				}
+				d.round(d.order...)
+			}
+		}, 3, true},
+		"one beside the other": {func(d *duo) {
+			d.hosts[honest].Set(0, 5000, 2)
+			d.hosts[liar].Set(0, 5000, 3)
+			d.rounds(3, d.order...)
+		}, 3, true},
+		"deleted between": {func(d *duo) {
+			for _, is := range []Code{2, Gone, 3} {
+				for _, h := range d.hosts {
+					h.Set(0, 5000, is)
+				}
+				d.round(d.order...)
+			}
+		}, 3, false},
+		"one host is late": {func(d *duo) {
+			d.hosts[honest].Set(0, 5000, 2)
+			d.round(d.order...)
+		}, 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachOrder(t, func(t *testing.T, d *duo) {
+				d.run()
+				c.say(d)
+				for _, h := range d.hosts {
+					h.Set(0, 5000, c.is)
+				}
+				d.rounds(3, d.order...)
+				for range 2 {
+					if a := d.node.Locate(0, 5000, d.now); a.Moved != c.want {
+						t.Errorf("moved: %t, want %t; %+v", a.Moved, c.want, a)
+					}
+					if a := d.node.Locate(0, 5001, d.now); a.Moved {
+						t.Errorf("another key: %+v", a)
+					}
+					d.node.parts[0].drop()
+				}
+			})
+		})
+	}
+}

@@ -163,7 +163,7 @@ func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer,
 	asked := false
 	if a.Where == directory.In || a.Where == directory.Here {
 		asked = true
-		if hinted, err = w.do.LookUpIn(ctx, a.Shard, key, all); err == nil && hinted.Sure && a.Decided() && !all && there(hinted.Record) {
+		if hinted, err = w.do.LookUpIn(ctx, a.Shard, key, all); err == nil && hinted.Sure && a.Decided() && !a.Moved && !all && there(hinted.Record) {
 			return hinted, nil
 		}
 	}
@@ -220,7 +220,8 @@ func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer,
 			found.doubt(w.undecided(key))
 		}
 	}
-	if err == nil && found.Sure && dangles(entry.Record, found.Record) {
+	// Where the key has moved, an earlier record may be of a first write that has lost.
+	if err == nil && found.Sure && (dangles(entry.Record, found.Record) || a.Moved && beyond(entry.Record, found.Record)) {
 		found.doubt("the directory has an entry that leads to no record")
 		w.lookBehind(ctx, shard, entry.Record, &found)
 	}
