@@ -20,6 +20,7 @@ type ByWriter struct {
 	ns       *Namespace
 	do       WriterDriver
 	meetings meetings
+	came     came
 	dangling dangling
 }
 

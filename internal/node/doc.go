@@ -75,6 +75,7 @@
 //	                   bywriterwhere.go         in which shard a write belongs
 //	                   bywriterput.go           writes: the entry first, and last of a deletion
 //	                   meeting.go, meetings.go  what becomes of first writes that met, and when that is looked for
+//	                   came.go                  records that have come to a shard late
 //	after damage       lost.go                  what is missing since files were made anew
 //	                   otherstore.go            records that were restored beside a newer state
 //	for a backup       still.go

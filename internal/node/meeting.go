@@ -23,6 +23,7 @@ func (w *ByWriter) Meet(ctx context.Context) {
 			held[set.shard] = set
 		}
 	}
+	w.placeCame(held)
 	guesses := &guesses{w: w}
 	for _, number := range w.meetings.due(slices.Sorted(maps.Keys(held)), w.do.Steady()) {
 		set := held[number]

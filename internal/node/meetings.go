@@ -102,6 +102,17 @@ func (m *meetings) met(s placement.Shard) {
 	m.shard(s).wanted = true
 }
 
+// leaveOpen notes that the locator cannot tell of a key of a shard: that is looked through a minute later,
+// unless it is to be anyway.
+func (m *meetings) leaveOpen(s placement.Shard, now time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.shard(s)
+	if l.open = true; !l.under && l.again == 0 {
+		l.leaveOpen(now)
+	}
+}
+
 // due are those of the shards of which this node holds records that are to be looked at now;
 // what was noted of others is forgotten.
 func (m *meetings) due(held []placement.Shard, now time.Duration) (due []placement.Shard) {

@@ -58,6 +58,9 @@ func (set *Set) observe(changes []dbadapter.Change) {
 	if rule := set.ns.rule; rule != nil && rule.Tells(set.shard) && set.noted.note(changes, !set.Directory()) {
 		set.ns.telling.bell.ring()
 	}
+	if w := set.ns.byWriter.Load(); w != nil && !set.Directory() {
+		w.cameTo(set.shard, changes)
+	}
 	if set.committed != nil {
 		set.committed(set)
 	}
