@@ -3,6 +3,7 @@ package peer
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,6 +93,19 @@ func TestBatchConditionsOfNoSureHost(t *testing.T) {
 	}
 	if r := c.held(hosts[0], "key"); r != nil {
 		t.Errorf("it is written: %q", r.Value)
+	}
+}
+
+// A node that is no host of the shard refuses a batch, and says where to go.
+func TestBatchAtANodeThatIsNoHost(t *testing.T) {
+	c := newRoutedCluster(t, 4)
+	_, others := c.hosts("key")
+	err := c.spaces[others[0]].Batch(t.Context(), func(b *Batch) error {
+		b.Put([]byte("key"), []byte("value"))
+		return nil
+	})
+	if !errors.Is(err, ErrNotHost) || errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), `"key": write the batch at one of its hosts`) {
+		t.Errorf("it has ended with %v", err)
 	}
 }
 

@@ -245,7 +245,7 @@ func TestBatchIsOfOneShard(t *testing.T) {
 		t.Errorf("of several shards: %v", err)
 	}
 	for number, of := range keys[false] {
-		if err := put(of...); !errors.Is(err, ErrNotFound) {
+		if err := put(of...); !errors.Is(err, ErrNotHost) {
 			t.Errorf("of shard %d, which the node does not hold: %v", number, err)
 		}
 	}

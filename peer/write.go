@@ -130,7 +130,7 @@ func (b *Batch) DeleteIf(key []byte, held dbadapter.Version) { b.add(key, nil, t
 // keys, which count twice. If fn, a limit (dbadapter.MaxBucket among them) or a condition
 // fails, nothing is written; a BatchError says which write it was. What peers send meanwhile
 // is committed before the batch, which then wins, or after it. The keys of a batch are of one
-// shard, which this node holds (ErrInvalid, ErrNotFound); where it is not sure of what it holds, it looks
+// shard, of which this node is a host (ErrInvalid, ErrNotHost); where it is not sure of what it holds, it looks
 // the keys of conditions up at the other hosts, as PutIf does (ErrUnsure). A batch is committed at this host alone, and
 // goes to the others behind that: where another one takes a write on the same version meanwhile, one of the two becomes a
 // conflict.
@@ -160,6 +160,9 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	if err == nil {
 		err = sh.commit(ctx, attempt)
 	}
+	if errors.Is(err, ErrNotHost) {
+		err = fmt.Errorf("%w, which holds %q: write the batch at one of its hosts, which locate names", err, clip(b.drafts[0].Record.Key))
+	}
 	if item, ok := errors.AsType[*node.ItemError](err); ok {
 		err = &BatchError{Item: item.Item, Key: b.drafts[item.Item].Record.Key, Held: item.Held, Err: item.Err}
 	}
@@ -181,7 +184,11 @@ func (ns *Namespace) shardOfAll(drafts []node.Draft) (*shard, error) {
 			return nil, fmt.Errorf("%w: %q and %q are of different shards, and a batch is of one: write them one by one", ErrInvalid, clip(first), clip(key))
 		}
 	}
-	return ns.shardOf(first)
+	sh, err := ns.shardOf(first)
+	if errors.Is(err, ErrNotFound) {
+		err = ErrNotHost
+	}
+	return sh, err
 }
 
 func (ns *Namespace) writeOne(ctx context.Context, what string, d node.Draft) (dbadapter.Version, error) {

@@ -8,9 +8,9 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
-// ErrNotHost is for a write to a shard of which this node is no host any more: its hosts
+// ErrNotHost is for a write to a shard of which this node is no host, or no more: its hosts
 // take it.
-var ErrNotHost = fmt.Errorf("%w: this node is no host of the shard any more: its hosts take the write", ErrDenied)
+var ErrNotHost = fmt.Errorf("%w: this node is no host of the shard", ErrDenied)
 
 // tenure is the time for which this node holds a shard: what it has shown of the handover
 // to the hosts, if this node is none, and whether it is over. Methods may be called from
