@@ -2,7 +2,6 @@ package peer
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -17,8 +16,8 @@ import (
 // A host's write on a condition is made anew where the host has written the key itself since it was looked up, or is about
 // to: it would have a later clock, and what another node writes over it would count the host's own write as seen.
 func TestConditionOfAHostBesideItsWrite(t *testing.T) {
-	for _, committed := range []bool{true, false} {
-		t.Run(fmt.Sprintf("committed %t", committed), func(t *testing.T) {
+	for name, want := range map[string]error{"committed": ErrConflict, "being committed": ErrBusy, "being imported": ErrBusy} {
+		t.Run(name, func(t *testing.T) {
 			c, first, _, hosts := newBothCurrent(t)
 			key := []byte("key")
 			remote, err := c.spaces[hosts[0]].core.Remote(key)
@@ -34,22 +33,31 @@ func TestConditionOfAHostBesideItsWrite(t *testing.T) {
 				switch o.Next() {
 				case node.OfferLookUp:
 					found, err := host.lookUpUntil(t.Context(), host.node.deadline(t.Context()), o.Remote().Shard(), key, o.All())
-					if looked++; looked == 1 && committed {
-						c.must(sh.commit(t.Context(), attempt))
-					} else if looked == 1 {
-						defer attempt.Hold()()
-						_, err := attempt.Writes()
-						c.must(err)
+					if looked++; looked == 1 {
+						switch name {
+						case "committed":
+							c.must(sh.commit(t.Context(), attempt))
+						case "being committed":
+							defer attempt.Hold()()
+							_, err := attempt.Writes()
+							c.must(err)
+						case "being imported":
+							im := sh.set.Import()
+							im.Add(&node.Item{Key: key, Value: []byte("local")})
+							defer im.Hold()()
+							_, err := im.Cut().Writes()
+							c.must(err)
+						}
 					}
 					c.now.Add(int64(10 * time.Millisecond))
 					o.LookedUp(found, err)
 				case node.OfferHand:
-					t.Fatalf("hosts are to hold a record that has not seen %v", attempt.Version(0))
+					t.Fatal("hosts are to hold a record that has not seen what this one has written")
 				default:
 					t.Fatalf("step %d", o.Next())
 				}
 			}
-			if _, err := o.Result(); !errors.Is(err, map[bool]error{true: ErrConflict, false: ErrBusy}[committed]) || o.Taken() {
+			if _, err := o.Result(); !errors.Is(err, want) || o.Taken() {
 				t.Errorf("the condition ends with %v, taken %t", err, o.Taken())
 			}
 		})
@@ -91,20 +99,33 @@ func TestConditionOfAWritersHostBesideItsWrite(t *testing.T) {
 	}
 }
 
-// A host's plain write that is made behind a record on a condition, which other hosts are to hold, has seen it.
+// A host's plain write, or item of an import, that is made behind a record on a condition, which other hosts are to hold, has
+// seen it.
 func TestWriteOfAHostBehindItsCondition(t *testing.T) {
-	c, first, _, hosts := newBothCurrent(t)
-	key := []byte("key")
-	host := c.spaces[hosts[0]]
-	remote, err := host.core.Remote(key)
-	c.must(err)
-	sh, err := host.numbered(remote.Shard())
-	c.must(err)
-	attempt, err := sh.set.Write(node.Draft{Record: dbadapter.Record{Key: key, Value: []byte("local")}})
-	c.must(err)
-	o := c.lookedUp(host, conditions("key", first.Version)["put"], route.All)
-	c.must(sh.commit(t.Context(), attempt))
-	if r := c.held(hosts[0], "key"); o.Next() != node.OfferHand || !r.Supersedes(o.Version()) {
-		t.Errorf("%v replaces %v, not %v", r.Version, r.Replaces, o.Version())
+	for name, write := range map[string]func(c *routedCluster, sh *shard) error{
+		"write": func(c *routedCluster, sh *shard) error {
+			attempt, err := sh.set.Write(node.Draft{Record: dbadapter.Record{Key: []byte("key"), Value: []byte("local")}})
+			c.must(err)
+			return sh.commit(t.Context(), attempt)
+		},
+		"import": func(c *routedCluster, sh *shard) error {
+			im := sh.set.Import()
+			im.Add(&node.Item{Key: []byte("key"), Value: []byte("local")})
+			return sh.beginImport(t.Context(), im).end()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, first, _, hosts := newBothCurrent(t)
+			host := c.spaces[hosts[0]]
+			remote, err := host.core.Remote([]byte("key"))
+			c.must(err)
+			sh, err := host.numbered(remote.Shard())
+			c.must(err)
+			o := c.lookedUp(host, conditions("key", first.Version)["put"], route.All)
+			c.must(write(c, sh))
+			if r := c.held(hosts[0], "key"); o.Next() != node.OfferHand || string(r.Value) != "local" || !r.Supersedes(o.Version()) {
+				t.Errorf("%v, %q, replaces %v, not %v", r.Version, r.Value, r.Replaces, o.Version())
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"sync"
@@ -63,6 +64,8 @@ type Import struct {
 	set   *Set
 	batch *ImportBatch
 	pace  pace
+	// committed ends that this node commits the batches of this Hold.
+	committed []func()
 
 	mu    sync.Mutex // guards what follows
 	spare []room     // of batches that are done
@@ -183,7 +186,26 @@ func (b *ImportBatch) copy(of []byte) []byte {
 func (im *Import) Hold() (release func()) {
 	im.set.commits.Lock()
 	term := im.set.tenure.term()
-	return func() { im.set.tenure.entered(term); im.set.commits.Unlock() }
+	return func() {
+		for _, end := range im.committed {
+			end()
+		}
+		im.committed = im.committed[:0]
+		im.set.tenure.entered(term)
+		im.set.commits.Unlock()
+	}
+}
+
+// commits notes that this node commits the keys of a batch, until the Hold is over.
+func (im *Import) commits(b *ImportBatch) {
+	if im.set.ns.rule == nil {
+		return // as Namespace.commits
+	}
+	keys := make([][]byte, len(b.items))
+	for i := range b.items {
+		keys[i] = bytes.Clone(b.items[i].Key) // the batch's memory serves for another one when it is done
+	}
+	im.committed = append(im.committed, im.set.ns.commitsKeys(keys))
 }
 
 // Wanted reports whether others wait for the set's commits: the driver then
@@ -211,6 +233,7 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	if err := b.im.set.takes(); err != nil {
 		return nil, err
 	}
+	b.im.commits(b)
 	snap, err := b.im.set.Store.Snapshot()
 	if err != nil {
 		return nil, err
@@ -247,9 +270,11 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 			if r.Version, err = b.im.set.ns.nextVersion(); err != nil {
 				return nil, err
 			}
-			if held != nil {
-				r.Replace(held)
+			own := b.im.set.ns.writes.latest(item.Key) // as in Attempt.heed
+			if follows(held, own) {
+				own = nil
 			}
+			r.Replace(held, own)
 		} else {
 			r.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(item.Time)}
 			b.im.set.ns.clock.Observe(hlc.Timestamp(r.Version.Clock)) // it may be a little ahead

@@ -254,11 +254,15 @@ func (r Recalled) Rests() bool { return r.Own != nil || r.full || r.forgotten }
 func (r Recalled) All() bool { return r.full || r.forgotten }
 
 // Doubts reports whether a look-up on which a condition rests, of all hosts or not, may be behind a write of this node, or would have
-// a write follow a later record that has not seen it while a host may hold it, now or in a moment: what is written over both would count
+// a write follow a record that has not seen it while a host may hold it, now or in a moment: what is written over both would count
 // it as seen. It is to become a conflict first.
 func (r Recalled) Doubts(found *LookedUp, all bool) bool {
-	if r.Own != nil && laterThan(found.Record, r.Own) && !follows(found.Record, r.Own) {
-		return r.here || r.awaited > r.mine || !each(found, all) || holdsStill(found, r.Own)
+	switch {
+	case r.Own == nil || follows(found.Record, r.Own):
+	case r.awaited > r.mine: // its hosts may hear of it later, however late
+		return true
+	case laterThan(found.Record, r.Own):
+		return r.here || !each(found, all) || holdsStill(found, r.Own)
 	}
 	return r.Misses(found, all)
 }
