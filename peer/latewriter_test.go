@@ -2,6 +2,7 @@ package peer
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -11,46 +12,65 @@ import (
 )
 
 // By placement writer, too, a write on a condition whose record comes too late for what the first host of its shard has promised
-// meanwhile is made anew, over its own entry.
+// meanwhile is made anew, over its own entry, but not over what its own node has written since.
 func TestWriterConditionTooLate(t *testing.T) {
-	c := newWriterCluster(t, 4)
-	key, writer, asker, near := "", -1, 0, -1
-	for i := 0; near < 0; i++ {
-		if i == 4000 {
-			t.Fatal("no key has its record at other nodes alone")
-		}
-		writer, key = 1+i%3, fmt.Sprint("late ", i)
-		if first := c.firstOf(c.spaces[0].core.RemoteIn([]byte(key), c.spaces[writer].core.OwnShard([]byte(key)))); first != asker {
-			near = first
-		}
-	}
-	shard := c.spaces[writer].core.OwnShard([]byte(key))
-	first, err := c.put(writer, key, "first", route.All)
-	c.must(err)
-	c.follow()
-	ns, n := c.spaces[asker], c.nodes[near]
-	var promised dbadapter.Timestamp
-	declined := 0
-	c.lies(n, ns, func(ask *wire.Ask) wire.Answering {
-		if q, ok := ask.Question.(*wire.AskHold); ok && !q.Look && placement.Shard(q.Shard) == shard {
-			if promised == 0 {
-				promised = q.Records[0].Version.Clock
+	for _, beside := range []bool{false, true} {
+		t.Run(fmt.Sprintf("a put beside it %t", beside), func(t *testing.T) {
+			c := newWriterCluster(t, 4)
+			key, writer, asker, near := "", -1, 0, -1
+			for i := 0; near < 0; i++ {
+				if i == 4000 {
+					t.Fatal("no key has its record at other nodes alone")
+				}
+				writer, key = 1+i%3, fmt.Sprint("late ", i)
+				if own := c.spaces[writer].core.OwnShard([]byte(key)); !slices.Contains(c.holding(key, own), asker) {
+					near = c.firstOf(c.spaces[0].core.RemoteIn([]byte(key), own))
+				}
 			}
-			if q.Records[0].Version.Clock <= promised {
-				declined++
-				return &wire.HoldAnswer{Settled: true, Outcomes: []wire.HoldOutcome{{Declined: wire.ReasonFloor}}}
+			shard := c.spaces[writer].core.OwnShard([]byte(key))
+			first, err := c.put(writer, key, "first", route.All)
+			c.must(err)
+			c.follow()
+			ns, n := c.spaces[asker], c.nodes[near]
+			var promised dbadapter.Timestamp
+			declined := 0
+			c.lies(n, ns, func(ask *wire.Ask) wire.Answering {
+				q, ok := ask.Question.(*wire.AskHold)
+				if ok = ok && !q.Look && placement.Shard(q.Shard) == shard; ok && string(q.Records[0].Value) == "beside" {
+					return nil // it does not hear of it
+				}
+				if ok {
+					if promised == 0 {
+						promised = q.Records[0].Version.Clock
+					}
+					if q.Records[0].Version.Clock <= promised {
+						if declined++; beside && declined == 1 {
+							_, err := ns.Put(t.Context(), []byte(key), []byte("beside"))
+							c.must(err)
+						}
+						return &wire.HoldAnswer{Settled: true, Outcomes: []wire.HoldOutcome{{Declined: wire.ReasonFloor}}}
+					}
+				}
+				reply, err := n.answerRouted(ns.node.ID(), ask)
+				if err != nil {
+					return nil
+				}
+				return reply.Answer
+			})
+			ns.node.routing.close()
+			want := "second"
+			if _, err := ns.PutIf(t.Context(), []byte(key), []byte(want), first.Version); (err != nil) != beside || declined == 0 {
+				t.Fatalf("declined %d times: %v", declined, err)
 			}
-		}
-		reply, err := n.answerRouted(ns.node.ID(), ask)
-		if err != nil {
-			return nil
-		}
-		return reply.Answer
-	})
-	ns.node.routing.close()
-	if _, err := ns.PutIf(t.Context(), []byte(key), []byte("second"), first.Version); err != nil || declined == 0 {
-		t.Fatalf("declined %d times: %v", declined, err)
+			if beside {
+				want = "beside"
+			}
+			c.follow()
+			for range 2 {
+				c.round()
+			}
+			c.follow()
+			c.readEverywhere(key, want)
+		})
 	}
-	c.follow()
-	c.readEverywhere(key, "second")
 }

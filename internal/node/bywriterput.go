@@ -52,7 +52,8 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 	o.first.InOrder = d.If != nil
 	var others []*dbadapter.Record // of hosts that hold what was not seen, and the earlier tries
 	var own []dbadapter.Version    // of earlier tries
-	var held LookedUp              // on which the write rests
+	var held LookedUp              // on which the write rests,
+	var heeded dbadapter.Version   // and what it heeds of this node's own writes
 	var committed func()           // this node writes as a host of the record
 	awaited := 0                   // 1: the write counts among those that callers wait for
 	defer func() {
@@ -84,10 +85,11 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			others = append(others, recalled.Own)
 		}
 		if conditional {
-			if !tooLate { // else a host would have told of what has come since
+			if !tooLate || recalled.version() != heeded { // else a host would have told of what has come since
 				if held, err = w.mayOffer(ctx, remote, d, deletes, seen, others, recalled); err != nil {
 					return o.unmade(ctx, err)
 				}
+				heeded = recalled.version()
 			}
 			if there(held.Record) { // the entry may be lost, or another one by now
 				shard = held.Shard
@@ -288,74 +290,6 @@ func (o WriterOffer) ended(ctx context.Context, err error) (WriterOffer, error) 
 		o.alone(ctx)
 	}
 	return o, err
-}
-
-// mayOffer says what a key holds that a write rests on, and in which shard: the record can be replaced
-// there alone. entry is that of the directory, if there is one, which names remote; told is what hosts
-// hold that have refused an earlier try. A deletion may rest on the entry alone: its record is there, or
-// was about to be written, and the tombstone supersedes both. Where a condition may be behind what this node itself has
-// written, all are asked.
-func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, deletes bool, entry, told []*dbadapter.Record, recalled Recalled) (LookedUp, error) {
-	found, err := w.LookUp(ctx, d.Record.Key, recalled.All() || d.If != nil && recalled.Rests())
-	switch {
-	case err != nil:
-		return found, err
-	case d.If != nil:
-		if err := w.upTo(ctx, &found, entry, told); err != nil {
-			return found, err
-		}
-		if recalled.Doubts(&found, true) {
-			found.Behind()
-		}
-	case len(entry) > 0 && there(entry[0]) && (!found.Sure && dangles(entry[0], found.Record) || cutShort(entry[0], found.Record)):
-		found.Record, found.Shard = entry[0], remote.Shard()
-	}
-	return found, remote.Holds(d, deletes, &found)
-}
-
-// ComingFor is for how long a condition is not decided by an entry that is later than the record: that
-// follows within round trips, unless its author has ended.
-const ComingFor = 3 * time.Second
-
-// upTo has found, which the locator or one host may have given, say what the entry says, too: of a
-// tombstone no look-up of a record tells, and where the entry is later than the record, all hosts are asked.
-// ErrUnsure: the later record is about to be written, or a host holds one, and no look-up finds it.
-func (w *ByWriter) upTo(ctx context.Context, found *LookedUp, entry, told []*dbadapter.Record) error {
-	var latest *dbadapter.Record
-	if len(entry) > 0 && beyond(entry[0], found.Record) {
-		latest = entry[0]
-		key := latest.Key
-		if latest.Deleted {
-			found.Record = latest
-		} else {
-			var err error
-			if *found, err = w.lookUpFrom(ctx, key, w.WhereIs(key).Unheard(), true); err != nil {
-				return err
-			}
-		}
-		if !beyond(latest, found.Record) {
-			w.dangling.came(key)
-		} else if now := w.do.Steady(); now-w.dangling.since(key, latest.Version, now) < ComingFor {
-			return ErrUnsure
-		}
-	}
-	for _, t := range told {
-		if beyond(t, found.Record) && (latest == nil || beyond(t, latest)) {
-			return ErrUnsure
-		}
-	}
-	return nil
-}
-
-// beyond reports whether a record is later than what is held, or nothing is.
-func beyond(r, held *dbadapter.Record) bool {
-	return held == nil || r.Version.Compare(held.Version) > 0
-}
-
-// cutShort reports whether a deletion has ended between the record's tombstone and its entry's. To
-// delete again carries it to its end.
-func cutShort(entry, found *dbadapter.Record) bool {
-	return found != nil && found.Deleted && found.Version.Compare(entry.Version) > 0
 }
 
 // EntryPatience is how much later than its entry a record is written, at the latest: an entry

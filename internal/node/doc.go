@@ -63,6 +63,7 @@
 //	                   offer.go                 a write of one record, until as many hosts hold it as are to
 //	                   ownwrites.go             what this node remembers of its own writes
 //	                   beside.go                and what it commits as a host meanwhile
+//	                   remotemake.go            the records that hosts are to hold
 //	                   remotebulk.go            imports, many records at a time
 //	                   scan.go                  pages of the records of a shard
 //	                   changes.go               pages of a watch of a shard
@@ -74,6 +75,7 @@
 //	                   bywriter.go, dangling.go reads by locator and entry; entries that lead to no record
 //	                   bywriterwhere.go         in which shard a write belongs
 //	                   bywriterput.go           writes: the entry first, and last of a deletion
+//	                   bywriterrests.go         what a write on a condition, or a deletion, rests on
 //	                   meeting.go, meetings.go  what becomes of first writes that met, and when that is looked for
 //	                   came.go                  records that have come to a shard late
 //	after damage       lost.go                  what is missing since files were made anew

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -168,7 +169,7 @@ func (w *ByWriter) decide(ctx context.Context, set *Set, key []byte) (verdict, e
 	case directory.Recede:
 		return w.recede(ctx, set, held)
 	case directory.Restore:
-		return decided, w.restore(ctx, own, held, found.Entry)
+		return decided, w.restore(ctx, set, held, found.Entry)
 	}
 	return found.verdict, nil
 }
@@ -254,31 +255,54 @@ func (w *ByWriter) recede(ctx context.Context, set *Set, held *dbadapter.Record)
 }
 
 // restore writes a record anew that the directory hides: by an entry that leads nowhere, or, if
-// that is nil, by none.
-func (w *ByWriter) restore(ctx context.Context, own *Remote, held, entry *dbadapter.Record) error {
-	seen := []*dbadapter.Record{held}
-	what := RestoredLost
-	if entry != nil {
-		seen = append(seen, entry)
-		if entry.Version.Compare(held.Version) > 0 { // or else it is not what hid the record: its own was lost
-			what = RestoredHidden
+// that is nil, by none. It has the least version that takes the place of both, so that what was written meanwhile
+// stands; where hosts have promised to hold all up to that, it has one of now.
+func (w *ByWriter) restore(ctx context.Context, set *Set, held, entry *dbadapter.Record) error {
+	latest, what := held, RestoredLost
+	if entry != nil && entry.Version.Compare(held.Version) > 0 { // or else it is not what hid the record: its own was lost
+		latest, what = entry, RestoredHidden
+	}
+	version, err := set.leastBehind(latest)
+	if err != nil {
+		return err
+	}
+	if err = w.rewrite(ctx, set, version, held, entry); errors.Is(err, ErrLate) {
+		if w.ns.awaited.count(held.Key) > 0 || w.ns.committing.count(held.Key) > 0 {
+			return errWrittenBeside
+		}
+		if version, err = w.ns.nextVersion(); err == nil {
+			version.Incarnation = w.ns.node.Random(ForIncarnation)
+			err = w.rewrite(ctx, set, version, held, entry)
 		}
 	}
-	record, err := own.Make(Draft{Record: dbadapter.Record{Key: held.Key, Value: held.Value, Expires: held.Expires}, Seen: seen})
+	if err == nil {
+		w.do.Met(what, set.shard, nil)
+	}
+	return err
+}
+
+// rewrite is restore with a version.
+func (w *ByWriter) rewrite(ctx context.Context, set *Set, version dbadapter.Version, held, entry *dbadapter.Record) error {
+	own, entries := w.ns.RemoteIn(held.Key, set.shard), w.ns.RemoteIn(held.Key, w.ns.Entries(held.Key))
+	record, err := own.signed(dbadapter.Record{Key: held.Key, Value: held.Value, Expires: held.Expires, Version: version}, held, entry)
 	if err != nil {
 		return err
 	}
-	entries := w.ns.RemoteIn(held.Key, w.ns.Entries(held.Key))
-	anew, err := entries.Entry(record, own.Shard())
+	anew, err := entries.Entry(record, set.shard)
 	if err != nil {
 		return err
 	}
-	if _, err := w.HandOver(ctx, entries, anew, 1); err != nil {
-		return err
+	for _, to := range []struct {
+		hosts  *Remote
+		record *dbadapter.Record
+	}{{entries, anew}, {own, record}} {
+		written, err := w.HandOver(ctx, to.hosts, to.record, 1)
+		switch {
+		case err != nil && late(&written):
+			return ErrLate
+		case err != nil:
+			return err
+		}
 	}
-	if _, err := w.HandOver(ctx, own, record, 1); err != nil {
-		return err
-	}
-	w.do.Met(what, own.shard, nil)
 	return nil
 }
