@@ -118,6 +118,8 @@ func (im *shardImport) next(i *imported, need int) {
 			if i.done = i.outdated || first == writing; !i.done {
 				i.stage = hidden
 			}
+		case !enough && i.behind: // as in message
+			i.anew()
 		case !enough:
 		case i.stage == first: // from here on no error says that nothing is written
 			i.bound, i.sent, i.fresh, i.held, i.stage = true, true, false, nil, second
@@ -168,7 +170,13 @@ func (im *shardImport) slept(i *imported) bool {
 	if i.Deleted || im.ns.follows.now()-i.began <= node.EntryPatience {
 		return false
 	}
-	i.seen = append(i.seen, i.record)
-	i.record, i.held, i.stage, i.slow = nil, nil, making, true
+	i.anew()
+	i.slow = true
 	return true
+}
+
+// anew has record and entry made anew, over those that were made.
+func (i *imported) anew() {
+	i.seen = append(i.seen, i.record)
+	i.record, i.held, i.took, i.behind, i.stage = nil, nil, false, false, making
 }

@@ -12,6 +12,7 @@ import (
 // those of puts; one beside which the node has written the key is made anew, as one that has seen that.
 func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 	here := remote.Here() != nil
+	first := here && im.ns.core.Writers() // they are written here first
 	for tries := 1; ; tries++ {
 		var missing []*imported
 		var of []*node.Item
@@ -19,6 +20,9 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 		var own []*dbadapter.Record
 		for _, i := range items {
 			if i.record == nil {
+				if first && i.remembered() && i.committed == nil {
+					i.committed = im.ns.core.Commits(&i.Item) // before it has a version
+				}
 				saw := im.own(i)
 				missing, of, seen, own = append(missing, i), append(of, &i.Item), append(seen, i.after(saw)), append(own, saw)
 			}
@@ -35,22 +39,16 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 		}
 		for at, i := range missing {
 			i.record = &records[at]
-			if !i.remembered() {
-				continue
-			}
-			if here && im.ns.core.Writers() { // which is written here first
-				if i.committed == nil {
-					i.committed = im.ns.core.Commits(&i.Item)
-				}
-				continue
-			}
-			if im.ns.core.Note(remote, i.record, own[at], im.ns.steady()) != nil {
-				i.record = nil
+			if !i.remembered() || first {
 				continue
 			}
 			if !i.awaited {
 				i.awaited = true
-				im.ns.core.Await(i.Key)
+				im.ns.core.Await(i.Key) // before it is noted: another call may recall it at once
+			}
+			if im.ns.core.Note(remote, i.record, own[at], im.ns.steady()) != nil {
+				i.record = nil
+				continue
 			}
 			if here {
 				im.ns.core.HeldBy(i.record, node.ID(im.ns.node.self.id)) // it hears of it before it is a host that is sure

@@ -78,3 +78,45 @@ func (c *shardCluster) lookedUp(ns *Namespace, d node.Draft, ack route.Ack) *nod
 	}
 	return o
 }
+
+// A batch on a condition that has waited for the commits of its shard heeds a write on a condition that its node has other hosts hold
+// since: that would be superseded by what another node writes over the batch.
+func TestBatchBehindTheOwnCondition(t *testing.T) {
+	c := newReplicatedCluster(t, placement.Hash, 5, 3, Config{NoPush: true})
+	first, err := c.put(0, "key", "first", route.All)
+	c.must(err)
+	key := []byte("key")
+	remote, err := c.spaces[0].core.Remote(key)
+	c.must(err)
+	named, err := remote.Hosts()
+	c.must(err)
+	var hosts []int
+	for _, id := range named {
+		hosts = append(hosts, slices.IndexFunc(c.nodes, func(n *Node) bool { return node.ID(n.ID()) == id }))
+	}
+	host := c.spaces[hosts[2]]
+	for _, h := range hosts[:2] {
+		c.current(hosts[2], h, "key")
+	}
+	sh, err := host.numbered(remote.Shard())
+	c.must(err)
+	release := sh.set.Import().Hold() // a batch of an import is being committed
+	done := make(chan error, 1)
+	go func() {
+		done <- host.Batch(t.Context(), func(b *Batch) error { b.PutIf(key, []byte("batch"), first.Version); return nil })
+	}()
+	waitFor(t, "the batch waits", sh.set.Import().Wanted)
+	o := c.lookedUp(host, conditions("key", first.Version)["put"], route.Majority)
+	release()
+	if err := <-done; !errors.Is(err, ErrBusy) {
+		t.Errorf("the batch behind %v has ended with %v", o.Version(), err)
+	}
+	written, err := host.handOffered(t.Context(), o)
+	c.must(err)
+	if o.Handed(written, err, false); o.Next() != node.OfferOver {
+		t.Fatalf("the condition goes on with %d", o.Next())
+	}
+	if _, err := o.Result(); err != nil {
+		t.Errorf("the condition has ended with %v", err)
+	}
+}

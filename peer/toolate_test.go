@@ -5,17 +5,23 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // promises has a host decline what is not later than the first record that a node offers, as if it had promised just
 // then to hold all up to that. declined is how often it has.
 func (c *routedCluster) promises(host int, asker *Namespace) (declined *atomic.Int64) {
+	return c.promisesOf(host, asker, func(placement.Shard) bool { return true })
+}
+
+// promisesOf is promises of some sets.
+func (c *routedCluster) promisesOf(host int, asker *Namespace, of func(placement.Shard) bool) (declined *atomic.Int64) {
 	n := c.nodes[host]
 	declined = &atomic.Int64{}
 	var promised dbadapter.Timestamp // one question is asked at a time
 	c.lies(n, asker, func(ask *wire.Ask) wire.Answering {
-		if q, ok := ask.Question.(*wire.AskHold); ok && !q.Look {
+		if q, ok := ask.Question.(*wire.AskHold); ok && !q.Look && of(placement.Shard(q.Shard)) {
 			if promised == 0 {
 				promised = q.Records[0].Version.Clock
 			}
@@ -74,6 +80,15 @@ func TestOtherWritesTooLate(t *testing.T) {
 	w.promises(hosts[1], asker)
 	if _, err := asker.Put(t.Context(), []byte(key), []byte("value"), Acks(AckAll)); err != nil {
 		t.Error(err)
+	}
+	for _, of := range []bool{true, false} { // the directory, or the shard of the record
+		w := newWriterCluster(t, 4)
+		key, asker, hosts, _ := w.onTwo()
+		declined := w.promisesOf(hosts[1], asker, func(set placement.Shard) bool { return asker.core.RemoteIn([]byte(key), set).Directory() == of })
+		got, err := asker.Import(t.Context(), sequence([]Item{{Key: []byte(key), Value: []byte("value")}}), Acks(AckAll))
+		if want := (ImportResult{Items: 1, Written: 1}); err != nil || got != want || declined.Load() != 1 {
+			t.Errorf("%+v, declined %d times: %v", got, declined.Load(), err)
+		}
 	}
 	c, first, asker, _ := newBothCurrent(t)
 	remote, err := asker.core.Remote([]byte("key"))

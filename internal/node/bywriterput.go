@@ -105,16 +105,16 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil { // nothing has begun yet
 			return o.unmade(ctx, err)
 		}
+		if awaited == 0 { // before it is noted: another call may recall it at once
+			awaited = 1
+			ns.Await(key)
+		}
 		if (committed == nil || remote.Here() == nil) && !remote.note(record, recalled.Own, d.If != nil, w.do.Steady()) { // another call has written the key meanwhile
 			if tries == OfferTries {
 				return o.unmade(ctx, errWrittenBeside)
 			}
 			tooLate = false
 			continue
-		}
-		if awaited == 0 {
-			awaited = 1
-			ns.Await(key)
 		}
 		if o.Version, o.last = record.Version, tries == OfferTries; made != nil {
 			made(o.Version)

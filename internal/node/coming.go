@@ -84,10 +84,11 @@ func (ns *Namespace) HandedOver() error {
 	if ns.rule == nil || len(ns.Others()) == 0 {
 		return nil
 	}
-	held, leaving := map[placement.Shard]bool{}, false
+	held, leaving, kept := map[placement.Shard]bool{}, false, true
 	for _, set := range ns.Sets() {
 		if leaving = true; !set.leavable() {
 			held[ns.rule.Place(set.shard)] = true
+			kept = kept && set.tenure.mayEnd()
 		}
 	}
 	said := (*ns.heldBy.Load())[ns.node.ID]
@@ -100,6 +101,13 @@ func (ns *Namespace) HandedOver() error {
 	}
 	if ns.Outside() != nil {
 		return fmt.Errorf("%w: %d of %d; it is no member any more, and no host can take them over from it: --force deletes them", ErrNotHandedOver, len(held), ns.rule.Shards)
+	}
+	if kept {
+		return fmt.Errorf("%w: of %d of %d the hosts have the records, and what syncd conflicts %[4]s and syncd rejected %[4]s list is here alone: restore or forget each entry, and try again",
+			ErrNotHandedOver, len(held), ns.rule.Shards, ns.Members().Name())
+	}
+	if !ns.Members().Has(ns.node.ID, RoleWrite) {
+		return fmt.Errorf("%w: %d of %d; others take them over: try again once syncd status counts fewer", ErrNotHandedOver, len(held), ns.rule.Shards)
 	}
 	return fmt.Errorf("%w: %d of %d; an admin who stays has others take them over: syncd member set %s %s --role read",
 		ErrNotHandedOver, len(held), ns.rule.Shards, ns.Members().Name(), ns.node.ID)

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/sha256"
 	"maps"
 	"sync"
 	"time"
@@ -18,16 +19,23 @@ import (
 // there; either ends the matter for all.
 
 const (
-	// danglingMost entries are remembered, by their keys: 64 KiB at most each. Where there is no
-	// room, those that were noted longer than danglingFor ago are forgotten.
-	danglingMost = 1024
+	// danglingMost entries are remembered, by hashes of their keys, in some 7 MiB: as many as imports leave behind them whose
+	// node fails, 8 times. Where there is no room, those that were noted longer than danglingFor ago are forgotten.
+	danglingMost = 1 << 16
 	danglingFor  = 10 * time.Minute
 )
 
 // dangling are entries that were found to lead to no record, by key.
 type dangling struct {
 	mu sync.Mutex // guards what follows
-	of map[string]absence
+	of map[danglingKey]absence
+}
+
+type danglingKey [16]byte
+
+func danglingOf(key []byte) danglingKey {
+	sum := sha256.Sum256(key)
+	return danglingKey(sum[:16])
 }
 
 // since is since when the entry of a key, of this version, is known to lead to no record, which it
@@ -35,20 +43,21 @@ type dangling struct {
 func (d *dangling) since(key []byte, entry dbadapter.Version, now time.Duration) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	a, ok := d.of[string(key)]
+	hash := danglingOf(key)
+	a, ok := d.of[hash]
 	if ok && a.entry == entry {
 		return a.since
 	}
 	if !ok && len(d.of) >= danglingMost {
-		maps.DeleteFunc(d.of, func(_ string, a absence) bool { return now-a.since >= danglingFor })
+		maps.DeleteFunc(d.of, func(_ danglingKey, a absence) bool { return now-a.since >= danglingFor })
 		if len(d.of) >= danglingMost {
 			return now
 		}
 	}
 	if d.of == nil {
-		d.of = map[string]absence{}
+		d.of = map[danglingKey]absence{}
 	}
-	d.of[string(key)] = absence{entry, now}
+	d.of[hash] = absence{entry, now}
 	return now
 }
 
@@ -56,7 +65,7 @@ func (d *dangling) since(key []byte, entry dbadapter.Version, now time.Duration)
 func (d *dangling) came(key []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.of, string(key))
+	delete(d.of, danglingOf(key))
 }
 
 // dangles reports whether an entry that names a shard leads to no record of it, when the shard holds

@@ -44,6 +44,9 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
+	if e.Held.IsZero() {
+		return fmt.Sprintf("%v; there is no record now", dbadapter.ErrConflict)
+	}
 	return fmt.Sprintf("%v; it is %s now", dbadapter.ErrConflict, e.Held)
 }
 

@@ -245,6 +245,10 @@ func (o *Offering) unmade(err error) {
 // brings it to the others.
 func (o *Offering) hand() {
 	o.version = o.record.Version
+	if o.here == "" && o.awaited == 0 {
+		o.awaited = 1
+		o.ns.Await(o.draft.Record.Key) // before it is noted: another call may recall it at once
+	}
 	if o.here == "" && !o.remote.note(o.record, o.recalled.Own, o.draft.If != nil, o.steady()) { // another call has written the key meanwhile
 		if o.beside++; o.draft.If == nil && o.beside < besideMost {
 			o.tries-- // which takes no time
@@ -255,10 +259,6 @@ func (o *Offering) hand() {
 		}
 		o.record, o.next = nil, 0
 		return
-	}
-	if o.here == "" && o.awaited == 0 {
-		o.awaited = 1
-		o.ns.Await(o.draft.Record.Key)
 	}
 	if o.here == "" || o.need > 1 {
 		o.next = OfferHand

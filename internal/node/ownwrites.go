@@ -266,10 +266,10 @@ func (r Recalled) All() bool { return r.full || r.forgotten }
 // it as seen. It is to become a conflict first.
 func (r Recalled) Doubts(found *LookedUp, all bool) bool {
 	switch {
-	case r.Own == nil || follows(found.Record, r.Own):
-	case r.awaited > r.mine: // its hosts may hear of it later, however late
+	case follows(found.Record, r.Own):
+	case r.awaited > r.mine: // its hosts may hear of it later, however late, also where it is remembered no more
 		return true
-	case laterThan(found.Record, r.Own):
+	case r.Own != nil && laterThan(found.Record, r.Own):
 		return r.here || !each(found, all) || holdsStill(found, r.Own)
 	}
 	return r.Misses(found, all)

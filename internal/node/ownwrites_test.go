@@ -122,6 +122,7 @@ func TestRecalledTells(t *testing.T) {
 		"awaited, it":                {Recalled{Own: own, late: true, awaited: 1}, own, heard(own), false, false, false},
 		"awaited, an earlier one":    {Recalled{Own: own, late: true, awaited: 1}, earlier, heard(earlier, earlier), true, true, true},
 		"awaited, a later one":       {Recalled{Own: own, late: true, awaited: 2, mine: 1}, &other, heard(&other, &other), true, true, true},
+		"awaited, given up":          {Recalled{full: true, awaited: 1}, earlier, heard(earlier, earlier), true, true, true},
 		"the caller's, a later one":  {Recalled{Own: own, late: true, awaited: 1, mine: 1}, &other, heard(&other, &other), true, true, false},
 		"late and full, one answers": {Recalled{Own: own, late: true, full: true}, earlier, heard(earlier), false, false, true},
 		"full, one answers":          {Recalled{full: true}, earlier, heard(earlier), false, false, true},

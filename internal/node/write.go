@@ -121,7 +121,7 @@ func (a *Attempt) heed(d *Draft, known *dbadapter.Record) error {
 	case d.If == nil && !a.deletes:
 		d.Seen = append(slices.Clone(d.Seen), own)
 		return nil
-	case len(d.Seen) > 0: // it was looked up, and is again
+	case d.If != nil || len(d.Seen) > 0: // it is looked up anew
 		return errWrittenBeside
 	}
 	return nil
@@ -259,7 +259,7 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 			case a.deletes || single && len(a.drafts[i].Seen) > 0:
 				return a.retry()
 			case single:
-				failed = fmt.Errorf("%w; it is %s now", failed, o.Held)
+				failed = &ConflictError{Held: o.Held}
 			}
 			return false, &ItemError{Item: i, Held: o.Held, Err: failed}
 		}

@@ -36,7 +36,7 @@ key64 and value64 are base64, for bytes that are not UTF-8. time (RFC 3339, with
 
 Unknown or doubled fields are errors; lines of white space are skipped, but counted. An import that stops, also by ctrl-C, says how many lines it kept and how to go on.
 
-In a namespace of shards the records go to the hosts of their shards. Where too few of them take a record, the import stops and says at which line (exit code 5, or 8 where some may hold it); of the lines behind it some may be kept, and are unchanged when they come again.
+In a namespace of shards the records go to the hosts of their shards. Where too few of them take a record, the import stops and says at which line (exit code 5, or 8 where some may hold it); of the lines behind it some may be kept, and are unchanged when they come again; a value is written once more where a host that may hold something later is not heard, and while shards are being handed over.
 
 Examples:
     syncd import notes notes.jsonl

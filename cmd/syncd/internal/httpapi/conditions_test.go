@@ -38,6 +38,11 @@ func TestConditions(t *testing.T) {
 	if resp, _ = s.do(t, http.MethodPut, "/v1/ns/notes/keys/k", "3", "If-Match", resp.Header.Get("ETag")); resp.StatusCode != http.StatusOK {
 		t.Errorf("If-Match of the tombstone: %s", resp.Status)
 	}
+	// Of a key that holds nothing no version is named.
+	if resp, body := s.do(t, http.MethodPut, "/v1/ns/notes/keys/none", "4", "If-Match", etag); resp.StatusCode != http.StatusPreconditionFailed || resp.Header.Get("ETag") != "" ||
+		strings.Contains(body, `"version"`) || !strings.Contains(body, "there is no record now") {
+		t.Errorf("If-Match of a key that is not there: %s, ETag %q, %s", resp.Status, resp.Header.Get("ETag"), body)
+	}
 }
 
 // TestNotModified: a value that the client holds is not sent again.

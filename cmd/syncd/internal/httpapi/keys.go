@@ -357,6 +357,9 @@ func written(ctx context.Context, ns *peer.Namespace, key []byte, v dbadapter.Ve
 		}
 		held = record.Version
 	}
+	if held.IsZero() {
+		return nil, &p
+	}
 	p.Version = held.String()
 	return nil, huma.ErrorWithHeaders(&p, http.Header{"ETag": {etag(held)}})
 }
