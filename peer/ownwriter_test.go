@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -66,4 +67,17 @@ func TestPutsOfOneKeyByWriter(t *testing.T) {
 		})
 	}
 	running.Wait()
+}
+
+// What a node remembers of its own, and no host holds any more since it was deleted and collected, does not keep a key from being
+// written on the condition that it holds nothing.
+func TestConditionBesideACollectedOwnWrite(t *testing.T) {
+	c := newWriterCluster(t, 4)
+	c.follow()
+	ns, key := c.spaces[1], []byte("gone")
+	own := &dbadapter.Record{Key: key, Version: dbadapter.Version{Clock: dbadapter.TimestampAt(time.Now().Add(-time.Minute)), Writer: 7, Incarnation: 7}}
+	ns.core.Note(ns.core.RemoteIn(key, ns.core.OwnShard(key)), own, nil, ns.steady()-time.Minute)
+	if _, err := ns.PutIf(t.Context(), key, []byte("value"), dbadapter.Version{}); err != nil {
+		t.Error(err)
+	}
 }

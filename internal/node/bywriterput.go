@@ -81,9 +81,6 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		}
 		recalled := remote.recall(key, w.do.Steady()) // what other calls have written meanwhile, too
 		recalled.mine = awaited
-		if recalled.Own != nil {
-			others = append(others, recalled.Own)
-		}
 		if conditional {
 			if !tooLate || recalled.version() != heeded { // else a host would have told of what has come since
 				if held, err = w.mayOffer(ctx, remote, d, deletes, seen, others, recalled); err != nil {
@@ -101,6 +98,9 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			return o.unmade(ctx, err)
 		}
 		d.Seen = append(seen, others...)
+		if recalled.Own != nil {
+			d.Seen = append(d.Seen, recalled.Own)
+		}
 		entry, record, err := w.madeOf(d, remote, entries)
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil { // nothing has begun yet
 			return o.unmade(ctx, err)
