@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -35,6 +36,7 @@ type filing struct {
 	slow           bool          // a record was made in vain, since it came too late behind its entry
 	arrives        bool          // a host holds what the item says, and another one may be about to
 	searched       bool          // the shard is that of the entry itself
+	unasked        bool          // the locator alone has said that the key is in none
 	began          time.Duration // the entry was offered, by the namespace's clock
 	// versions are those of the records that were made of the item, and named the entries for which
 	// hosts of the directory have refused theirs.
@@ -179,4 +181,16 @@ func (im *shardImport) slept(i *imported) bool {
 func (i *imported) anew() {
 	i.seen = append(i.seen, i.record)
 	i.record, i.held, i.took, i.behind, i.stage = nil, nil, false, false, making
+}
+
+// asksNone are the items whose records may be made: but for those that only the locator calls new, and of which this node has
+// written the key meanwhile, perhaps in another shard.
+func (im *shardImport) asksNone(items []*imported) []*imported {
+	return slices.DeleteFunc(slices.Clone(items), func(i *imported) bool {
+		if i.unasked = i.unasked && i.record == nil; !i.unasked || im.own(i) == nil {
+			return false
+		}
+		i.unasked, i.stage = false, searching
+		return true
+	})
 }

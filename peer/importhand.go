@@ -358,6 +358,9 @@ func (im *shardImport) message(ctx context.Context, remote *node.Remote, need in
 		case i.behind && i.record != nil:
 			i.again(i.record)
 		}
+		if i.over() {
+			im.landed(i)
+		}
 	}
 	return nil
 }

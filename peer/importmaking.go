@@ -57,6 +57,18 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 	}
 }
 
+// landed ends that the item counts among the writes that are under way, or that this node commits.
+func (im *shardImport) landed(i *imported) {
+	if i.awaited {
+		i.awaited = false
+		im.ns.core.Landed(i.Key)
+	}
+	if i.committed != nil {
+		i.committed()
+		i.committed = nil
+	}
+}
+
 // remembered reports whether the item makes a record of which the node's next one of the key must know: not one
 // with a date.
 func (i *imported) remembered() bool { return i.Time.IsZero() && i.dated.IsZero() }

@@ -136,12 +136,7 @@ func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, err
 func (im *shardImport) run(ctx context.Context, w *window) error {
 	defer func() {
 		for _, i := range w.items {
-			if i.awaited {
-				im.ns.core.Landed(i.Key)
-			}
-			if i.committed != nil {
-				i.committed()
-			}
+			im.landed(i)
 		}
 	}()
 	if im.ns.core.Writers() {

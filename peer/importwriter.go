@@ -148,8 +148,11 @@ func (im *shardImport) locate(i *imported) {
 	switch a := im.ns.whereIs(i.Key); {
 	case i.Expired(im.ns.core):
 		i.done, i.expired = true, true
-	case a.Where == directory.Nowhere:
+	case a.Where == directory.Nowhere && im.own(i) == nil:
+		i.unasked = true
 		im.absent(i, true)
+	case a.Where == directory.Nowhere: // what this node has written may be in another shard
+		i.stage = searching
 	case a.Where == directory.Unknown:
 		i.shard, i.stage = i.own(im.ns), entryDue
 	default:
@@ -282,6 +285,7 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 		return err
 	}
 	if s == making {
+		items = im.asksNone(items)
 		if err := im.make(remote, items); err != nil {
 			return err
 		}
@@ -358,7 +362,9 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 		}
 	}
 	for _, i := range items {
-		im.next(i, need)
+		if im.next(i, need); i.over() {
+			im.landed(i)
+		}
 	}
 	return nil
 }

@@ -1,41 +1,71 @@
-package peer_test
+package peer
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
+	"time"
 
-	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// A restored node may lack what the original has told the members that it holds: it
-// vouches for nothing before it has caught up, also after another start. One that
-// has the namespace for itself has nothing to catch up with.
-func TestRestoredNodeRecovers(t *testing.T) {
-	a, _, sa, _ := pair(t, peer.Config{Dir: t.TempDir()}, peer.Config{}, peer.Policy{})
-	if _, err := a.CreateNamespace(t.Context(), "alone", peer.Policy{}); err != nil {
-		t.Fatal(err)
+// What a node writes while it writes a hidden record anew stands: the record has seen none of that.
+func TestPutBesideARestoredRecord(t *testing.T) {
+	// run writes the key in the look of a round, once the node has heard what the shard holds that the entry names. It
+	// returns the round in which the hidden record was written anew, or -1.
+	run := func(look int) (c *writerCluster, key string, restored int) {
+		c = newWriterCluster(t, 4)
+		a, b, _, key := c.firstWriters()
+		c.part(b)
+		c.follow()
+		first, err := c.put(a, key, "acknowledged", 1)
+		c.must(err)
+		c.now.Add(int64(time.Second))
+		own, named := c.spaces[a].core.OwnShard([]byte(key)), c.spaces[b].core.OwnShard([]byte(key))
+		c.entered(b, &dbadapter.Record{Key: []byte(key)}, named)
+		c.heal()
+		looks := false
+		for _, n := range c.nodes {
+			c.answers(n, func(ID, *wire.Ask) bool { return true }, func(by ID, ask *wire.Ask, _ *wire.Reply) {
+				q, ok := ask.Question.(*wire.AskRecord)
+				if !ok || !looks || by != c.nodes[a].ID() || placement.Shard(q.Shard) != named {
+					return
+				}
+				looks = false
+				_, err := c.spaces[a].Put(t.Context(), []byte(key), []byte("beside"), Acks(AckAll))
+				c.must(err)
+				c.now.Add(int64(10 * time.Millisecond))
+			})
+		}
+		for _, ns := range c.spaces {
+			ns.node.routing.close()
+		}
+		sh, err := c.spaces[a].numbered(own)
+		c.must(err)
+		for round := range 20 {
+			c.round()
+			c.follow()
+			for i, ns := range c.spaces {
+				looks = round == look && i == a
+				ns.follows.byWriter.Meet(t.Context())
+			}
+			if r, err := sh.set.Held([]byte(key)); err != nil || r.Version != first.Version {
+				c.must(err)
+				return c, key, round
+			}
+			c.time += node.AbsentFor / 8
+		}
+		return c, key, -1
 	}
-	to := filepath.Join(t.TempDir(), "backups")
-	backUp(t, a, to)
-	shut(t, a)
-	dir := restore(t, to, 0)
-	for range 2 {
-		a = open(t, peer.Config{Dir: dir})
-		shared, err := a.Namespace(sa.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		alone, err := a.Namespace("alone")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !shared.Collection().Recovering || alone.Collection().Recovering {
-			t.Errorf("recovering: %v, and alone %v", shared.Collection().Recovering, alone.Collection().Recovering)
-		}
-		if _, err := os.Stat(filepath.Join(dir, "restored")); !os.IsNotExist(err) {
-			t.Errorf("the note of the restore: %v", err)
-		}
-		shut(t, a)
+	_, _, restored := run(-1)
+	c, key, again := run(restored)
+	if restored < 0 || again != restored {
+		t.Fatalf("it was written anew in round %d, and in round %d", restored, again)
 	}
+	for range 3 {
+		c.round()
+		c.follow()
+	}
+	c.readEverywhere(key, "beside")
 }

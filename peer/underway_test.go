@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,4 +105,49 @@ func TestBatchBesideARememberedWrite(t *testing.T) {
 	if err := host.Batch(t.Context(), func(b *Batch) error { b.PutIf(key, []byte("batch"), over); return nil }); err != nil {
 		t.Errorf("over what all hosts hold: %v", err)
 	}
+}
+
+// An item of an import that is done does not hold up conditions on its key, while the import waits for another item's hosts.
+func TestConditionBesideAnImportThatWaits(t *testing.T) {
+	c := newRoutedCluster(t, 4)
+	near, others := c.hosts("key")
+	ns, silent, waits := c.spaces[others[0]], -1, ""
+	for i := 0; waits == ""; i++ {
+		if i == 4000 {
+			t.Skip("by the ids that were drawn one node hosts too little")
+		}
+		key := fmt.Sprint("waits ", i)
+		if hosts, _ := c.hosts(key); ns.core.Home([]byte(key)) != ns.core.Home([]byte("key")) {
+			for _, h := range hosts {
+				if h != others[0] && !slices.Contains(near, h) {
+					silent, waits = h, key
+				}
+			}
+		}
+	}
+	release := c.silences(silent, ns)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := ns.Import(ctx, sequence([]Item{{Key: []byte("key"), Value: []byte("value")}, {Key: []byte(waits), Value: []byte("value")}}), Acks(AckAll))
+		done <- err
+	}()
+	var held dbadapter.Version
+	waitFor(t, "the first item is there", func() bool {
+		record, err := ns.Get(t.Context(), []byte("key"))
+		held = record.Version
+		return err == nil
+	})
+	waitFor(t, "the condition is taken", func() bool {
+		_, err := ns.PutIf(t.Context(), []byte("key"), []byte("behind"), held)
+		return err == nil
+	})
+	select {
+	case err := <-done:
+		t.Fatalf("the import waits no more: %v", err)
+	default:
+	}
+	cancel()
+	<-done
+	release()
 }

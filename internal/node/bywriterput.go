@@ -71,7 +71,8 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		if err != nil {
 			return o.unmade(ctx, err)
 		}
-		shard, seen, err := w.writtenIn(ctx, key, d.If != nil, own, o.named)
+		before := ns.Recall(key, w.do.Steady())
+		shard, seen, err := w.writtenIn(ctx, key, d.If != nil || before.Own != nil, own, o.named)
 		if err != nil {
 			return o.unmade(ctx, err)
 		}
@@ -81,6 +82,9 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		}
 		recalled := remote.recall(key, w.do.Steady()) // what other calls have written meanwhile, too
 		recalled.mine = awaited
+		if before.Own == nil && recalled.Own != nil && !recalled.here && tries < OfferTries { // which may be in another shard
+			continue
+		}
 		if conditional {
 			if !tooLate || recalled.version() != heeded { // else a host would have told of what has come since
 				if held, err = w.mayOffer(ctx, remote, d, deletes, seen, others, recalled); err != nil {

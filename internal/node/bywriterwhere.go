@@ -11,8 +11,8 @@ import (
 
 // writtenIn is the shard in which a write of a key belongs, and the entries of the key that the
 // directory has. own are the versions of earlier tries of this write, and named the entries for which
-// hosts have refused those. Before one, what is nowhere needs no question, unless the write asks: a host of
-// the directory tells if it holds an entry all the same.
+// hosts have refused those. Before one, what is nowhere needs no question, unless the write asks, or this node
+// remembers a write of its own: a host of the directory tells if it holds an entry all the same that the write has not seen.
 func (w *ByWriter) writtenIn(ctx context.Context, key []byte, asks bool, own []dbadapter.Version, named []*dbadapter.Record) (placement.Shard, []*dbadapter.Record, error) {
 	ns := w.ns
 	if !asks && len(own) == 0 && w.WhereIs(key).Where == directory.Nowhere {
