@@ -221,12 +221,27 @@ func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer,
 			found.doubt(w.undecided(key))
 		}
 	}
-	// Where the key has moved, an earlier record may be of a first write that has lost.
-	if err == nil && found.Sure && (dangles(entry.Record, found.Record) || a.Moved && beyond(entry.Record, found.Record)) {
+	if err != nil || !found.Sure {
+		return found, err
+	}
+	// Where the key has moved, an earlier record may be of a first write that has lost; mostly the later one is about to come.
+	earlier := func() bool { return a.Moved && there(found.Record) && beyond(entry.Record, found.Record) }
+	if earlier() {
+		if again, failed := w.do.LookUpIn(ctx, shard, key, true); failed == nil {
+			again.Add(&found)
+			found = again
+		}
+	}
+	switch {
+	case !found.Sure:
+	case dangles(entry.Record, found.Record):
 		found.doubt("the directory has an entry that leads to no record")
 		w.lookBehind(ctx, shard, entry.Record, &found)
+	case earlier():
+		found.doubt("the directory has an entry that leads to an earlier record, and has named two shards for the key")
+		w.lookBehind(ctx, shard, entry.Record, &found)
 	}
-	return found, err
+	return found, nil
 }
 
 // entriesName reports whether all hosts of a key's entry, each of which is asked, hold one that names a
