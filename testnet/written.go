@@ -204,6 +204,9 @@ func (r *runner) lastWritten() error {
 			if len(f.Records) == 0 && f.Named >= 0 {
 				continue // its author has ended in between: a look-up is sure after a while
 			}
+			// So is one that finds an earlier record, if the key has moved.
+			held := f.Records[f.Named]
+			ended := held != nil && f.Entry != nil && !f.Entry.Deleted && f.Entry.Version.Compare(held.Version) > 0
 			for _, i := range group {
 				read := check.WrittenRead{Node: i, Key: f.Key, Asked: r.world.Now()}
 				open++
@@ -211,7 +214,7 @@ func (r *runner) lastWritten() error {
 					open--
 					r.result.Routed++
 					r.written.Read(read, found.Record, found.Sure, found.By, found.Requests)
-					r.written.Final(i, f.Key, found.Record, found.Sure, found.Err, f.Records[f.Named])
+					r.written.Final(i, f.Key, found.Record, found.Sure || ended, found.Err, held)
 				})
 			}
 		}
