@@ -44,10 +44,11 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
+	now := fmt.Sprintf("it is %s now", e.Held)
 	if e.Held.IsZero() {
-		return fmt.Sprintf("%v; there is no record now", dbadapter.ErrConflict)
+		now = "there is no record now"
 	}
-	return fmt.Sprintf("%v; it is %s now", dbadapter.ErrConflict, e.Held)
+	return fmt.Sprintf("%v since it was read; read the record again and decide anew; %s", dbadapter.ErrConflict, now)
 }
 
 // Unwrap makes it ErrConflict.
