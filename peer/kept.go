@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
@@ -95,7 +96,12 @@ func (ns *Namespace) ForgetKept(ctx context.Context, seqs ...uint64) error {
 				own = append(own, seq&(1<<keptBits-1))
 			}
 		}
-		if err := sh.set.Store.Forget(ctx, own...); err != nil {
+		if len(own) == 0 {
+			continue
+		}
+		if err := sh.set.Store.Forget(ctx, own...); errors.Is(err, ErrClosed) && !slices.Contains(ns.shards(), sh) {
+			continue // it was left meanwhile, as one in which nothing is kept any more
+		} else if err != nil {
 			return fmt.Errorf("forget kept records of %s: %w", ns.Name(), err)
 		}
 	}
