@@ -56,10 +56,13 @@ func TestShardsInUse(t *testing.T) {
 	u.during("one was killed", func() { u.leave(killed); s.daemons[killed].kill() })
 	u.during("it is back", func() { s.daemons[killed].restart(); u.members(s.daemons); s.restored() })
 
-	// What one host alone has acknowledged goes with it.
+	// What one host alone has acknowledged goes with it. On a busy machine that comes to the other host late.
 	u.ack.Store("all")
 	time.Sleep(late)
 	gone := 1 + s.random.IntN(*useDaemons-1)
+	if _, err := s.daemons[gone].api.Wait(t.Context(), namespace, api.WaitRequest{Timeout: "2m"}); err != nil {
+		t.Fatal(err)
+	}
 	u.during("one was removed for good", func() {
 		removed := s.daemons[gone]
 		u.leave(gone)
