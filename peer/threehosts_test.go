@@ -13,21 +13,26 @@ import (
 	"github.com/syncd-io/syncd/internal/route"
 )
 
-// Of two writes on one version one is acknowledged by two of three hosts, also where the other one, which the third host has
-// taken, comes from there to a host that has taken the first: that does not count it. Both say the same, as two do that count up.
-func TestTwoConditionsAtThreeHosts(t *testing.T) {
-	c := newReplicatedCluster(t, placement.Hash, 5, 3, Config{NoPush: true})
-	first, err := c.put(0, "key", "first", route.All)
+// newThreeHosts is a cluster of five, a key that all three of its hosts hold, and these in the order in which they are asked.
+func newThreeHosts(t *testing.T) (c *routedCluster, key []byte, first offered, remote *node.Remote, hosts []int) {
+	c = newReplicatedCluster(t, placement.Hash, 5, 3, Config{NoPush: true})
+	key = []byte("key")
+	first, err := c.put(0, string(key), "first", route.All)
 	c.must(err)
-	key := []byte("key")
-	remote, err := c.spaces[0].core.Remote(key)
+	remote, err = c.spaces[0].core.Remote(key)
 	c.must(err)
 	named, err := remote.Hosts()
 	c.must(err)
-	var hosts []int
 	for _, id := range named {
 		hosts = append(hosts, slices.IndexFunc(c.nodes, func(n *Node) bool { return node.ID(n.ID()) == id }))
 	}
+	return c, key, first, remote, hosts
+}
+
+// Of two writes on one version one is acknowledged by two of three hosts, also where the other one, which the third host has
+// taken, comes from there to a host that has taken the first: that does not count it. Both say the same, as two do that count up.
+func TestTwoConditionsAtThreeHosts(t *testing.T) {
+	c, _, first, _, hosts := newThreeHosts(t)
 	var others []*Namespace
 	for i, ns := range c.spaces {
 		if !slices.Contains(hosts, i) {
@@ -82,18 +87,7 @@ func (c *shardCluster) lookedUp(ns *Namespace, d node.Draft, ack route.Ack) *nod
 // A batch on a condition that has waited for the commits of its shard heeds a write on a condition that its node has other hosts hold
 // since: that would be superseded by what another node writes over the batch.
 func TestBatchBehindTheOwnCondition(t *testing.T) {
-	c := newReplicatedCluster(t, placement.Hash, 5, 3, Config{NoPush: true})
-	first, err := c.put(0, "key", "first", route.All)
-	c.must(err)
-	key := []byte("key")
-	remote, err := c.spaces[0].core.Remote(key)
-	c.must(err)
-	named, err := remote.Hosts()
-	c.must(err)
-	var hosts []int
-	for _, id := range named {
-		hosts = append(hosts, slices.IndexFunc(c.nodes, func(n *Node) bool { return node.ID(n.ID()) == id }))
-	}
+	c, key, first, remote, hosts := newThreeHosts(t)
 	host := c.spaces[hosts[2]]
 	for _, h := range hosts[:2] {
 		c.current(hosts[2], h, "key")

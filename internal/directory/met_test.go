@@ -52,6 +52,11 @@ func TestMet(t *testing.T) {
 // That hosts have named two shards for a key is remembered: after another, and beside one another, also where
 // they agree again, and where the copy is another one. An overwrite, a deletion and a host that is late name none.
 func TestMoved(t *testing.T) {
+	all := func(d *duo, is Code) {
+		for _, h := range d.hosts {
+			h.Set(0, 5000, is)
+		}
+	}
 	for name, c := range map[string]struct {
 		say  func(d *duo)
 		is   Code // of both in the end
@@ -59,9 +64,7 @@ func TestMoved(t *testing.T) {
 	}{
 		"one after the other": {func(d *duo) {
 			for _, is := range []Code{2, 3} {
-				for _, h := range d.hosts {
-					h.Set(0, 5000, is)
-				}
+				all(d, is)
 				d.round(d.order...)
 			}
 		}, 3, true},
@@ -72,9 +75,7 @@ func TestMoved(t *testing.T) {
 		}, 3, true},
 		"deleted between": {func(d *duo) {
 			for _, is := range []Code{2, Gone, 3} {
-				for _, h := range d.hosts {
-					h.Set(0, 5000, is)
-				}
+				all(d, is)
 				d.round(d.order...)
 			}
 		}, 3, false},
@@ -87,9 +88,7 @@ func TestMoved(t *testing.T) {
 			eachOrder(t, func(t *testing.T, d *duo) {
 				d.run()
 				c.say(d)
-				for _, h := range d.hosts {
-					h.Set(0, 5000, c.is)
-				}
+				all(d, c.is)
 				d.rounds(3, d.order...)
 				for range 2 {
 					if a := d.node.Locate(0, 5000, d.now); a.Moved != c.want {
