@@ -133,7 +133,7 @@ func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) erro
 		p.once.add(e.Index)
 	}
 	if twoShards(e.Was, e.Is) {
-		p.moved.add(e.Index)
+		p.move(e.Index, now)
 	}
 	if l.Met != nil && e.Was < Shared && e.Is < Gone {
 		l.Met(placement.Shard(e.Was))
@@ -183,7 +183,7 @@ func (p *part) question(by roster.ID) {
 // been made apart: one of the two hosts may go on to a deletion at once, and tells of no other shard then.
 func (l *Locator) differ(p *part, f *feed, index dbadapter.Index, d pair) {
 	if twoShards(d.ours, d.theirs) {
-		p.moved.add(index)
+		p.move(index, l.latest)
 		if l.Met != nil {
 			l.Met(placement.Shard(d.ours))
 			l.Met(placement.Shard(d.theirs))
@@ -316,6 +316,9 @@ func (l *Locator) sums(id roster.ID, h *host, n *News, now time.Duration) (err e
 // settle draws the conclusions from what is known of a set's hosts.
 func (l *Locator) settle(p *part, now time.Duration) {
 	l.finish(p, now)
+	if p.read { // by now a host has told of the set
+		p.read, p.unheard = false, now+movedFor
+	}
 	for _, f := range p.feeds {
 		if !p.has && f.known && f.sum == (Sum{}) {
 			p.has, p.gen = true, p.gen+1

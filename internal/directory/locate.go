@@ -48,8 +48,9 @@ type Answer struct {
 	// Shared: a host says that several keys share the index of this one, or has said so since the
 	// Locator began. No feed tells their shards then, and Where stays Unknown.
 	Shared bool
-	// Moved: since the Locator began, hosts have named two shards for the index of the key. The entry that
-	// has won may lead to no record, or to an earlier one than is in the other shard.
+	// Moved: since the Locator began, hosts have named two shards for the index of the key, or may have shortly
+	// before what the Locator has heard of the set. The entry that has won may lead to no record, or to an
+	// earlier one than is in the other shard.
 	Moved bool
 	// heard: all hosts of the set were heard within Fresh, and what each of them says of the key's
 	// index is known.
@@ -82,7 +83,8 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	a := l.locate(l.parts[home], index, own, wrote, now)
-	a.Moved = l.parts[home].moved.of[index]
+	p := l.parts[home]
+	a.Moved = p.moved.of[index] || p.read || now < p.unheard
 	return a
 }
 

@@ -112,8 +112,13 @@ type part struct {
 	// entries is how many it has.
 	entries int
 	shared  map[dbadapter.Index]bool
-	once    noted     // that several keys have shared
-	moved   noted     // of which hosts have named two shards, one after the other or one beside the other
+	once    noted // that several keys have shared
+	moved   noted // of which hosts have named two shards, one after the other or one beside the other
+	// unheard: up to then that may be so of any index of the set, since this node has not heard what came before
+	// its copy, or what it had noted was forgotten. read: the copy is of before this node began, and no host has
+	// told of the set since.
+	unheard time.Duration
+	read    bool
 	gen     int       // grows with each copy that takes another's place
 	from    roster.ID // the host that the copy follows, or ""
 	saved   place     // that of the file
@@ -169,7 +174,7 @@ func New(c Config) (*Locator, error) {
 			l.damaged++
 			continue
 		}
-		p.has, p.stored, p.sum, p.saved, p.entries = true, true, sum, at, len(rs)
+		p.has, p.stored, p.sum, p.saved, p.entries, p.read = true, true, sum, at, len(rs), len(rs) > 0
 		p.noteShared(rs)
 	}
 	return l, nil
@@ -203,12 +208,21 @@ func (p *part) noteShared(rs rows) {
 // have failed before its record. An earlier record in its shard hides then what was acknowledged in the other one.
 type noted struct{ of map[dbadapter.Index]bool }
 
-// add notes one; where there is no room, what was noted so far is forgotten.
-func (n *noted) add(index dbadapter.Index) {
-	if n.of == nil || len(n.of) >= maxNoted {
+// add notes one; where there is no room, what was noted so far is forgotten, which it reports.
+func (n *noted) add(index dbadapter.Index) (forgot bool) {
+	forgot = len(n.of) >= maxNoted && !n.of[index]
+	if n.of == nil || forgot {
 		n.of = map[dbadapter.Index]bool{}
 	}
 	n.of[index] = true
+	return forgot
+}
+
+// move notes that hosts have named two shards for an index.
+func (p *part) move(index dbadapter.Index, now time.Duration) {
+	if p.moved.add(index) {
+		p.unheard = now + movedFor
+	}
 }
 
 // SetHosts tells the layout that counts, as the number that a host tells of it, and which nodes
@@ -290,7 +304,7 @@ func (l *Locator) lose(p *part, id roster.ID) {
 
 // drop lets go of a copy that is wrong, or that no host says any more.
 func (p *part) drop() {
-	*p = part{home: p.home, hosts: p.hosts, layout: p.layout, behind: p.behind, feeds: p.feeds, load: p.load, gen: p.gen + 1, shared: map[dbadapter.Index]bool{}, once: p.once, moved: p.moved, stale: p.stale || p.inBase || p.building}
+	*p = part{home: p.home, hosts: p.hosts, layout: p.layout, behind: p.behind, feeds: p.feeds, load: p.load, gen: p.gen + 1, shared: map[dbadapter.Index]bool{}, once: p.once, moved: p.moved, unheard: p.unheard, stale: p.stale || p.inBase || p.building}
 	for _, f := range p.feeds {
 		f.attached, f.diff = false, nil
 	}

@@ -3,8 +3,11 @@ package directory
 import (
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // Shards are to be looked through of which hosts tell, of one key, that it is in this one and in that one:
@@ -87,6 +90,8 @@ func TestMoved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachOrder(t, func(t *testing.T, d *duo) {
 				d.run()
+				d.now += movedFor
+				d.rounds(3, d.order...)
 				c.say(d)
 				all(d, c.is)
 				d.rounds(3, d.order...)
@@ -102,4 +107,84 @@ func TestMoved(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What hosts have named before a copy came as a whole, or while this node was stopped, it has not heard; and where
+// more keys have moved than it notes, it forgets some. Any key of the set may have moved then, for as long as a
+// record stays hidden. Nothing can have in a set without entries.
+func TestMovedUnheard(t *testing.T) {
+	const id = roster.ID("a host")
+	h := NewHost(2, 5)
+	h.SetLayout(testLayout)
+	h.Open(0, sortedRows(map[dbadapter.Index]Code{1: 1, 2: 0}))
+	h.Open(1, sortedRows(nil))
+	disk := &simDisk{files: map[string][]byte{}, step: func() {}}
+	now := time.Minute
+	var node *Locator
+	start := func() {
+		t.Helper()
+		var err error
+		if node, err = New(Config{Shards: 2, Seed: 1, Disk: disk, Workers: 1}); err != nil {
+			t.Fatal(err)
+		}
+		node.SetHosts(testLayout, map[placement.Shard][]roster.ID{0: {id}, 1: {id}})
+	}
+	heard := func() {
+		t.Helper()
+		p := node.Poll(id)
+		err := node.News(id, p, h.News(p), now)
+		for take := node.Take(id, now); take != nil && err == nil; take = node.Take(id, now) {
+			var b *Block
+			if b, err = h.Block(take); err == nil {
+				err = node.Block(id, take, b, now)
+			}
+		}
+		for run := node.Work(); run != nil && err == nil; run = node.Work() {
+			err = run()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(what string, want bool) {
+		t.Helper()
+		if a := node.Locate(0, 1, now); a.Moved != want {
+			t.Errorf("%s: moved %t: %+v", what, a.Moved, a)
+		}
+		if a := node.Locate(1, 1, now); a.Moved {
+			t.Errorf("%s: in the set without entries: %+v", what, a)
+		}
+	}
+	later := func(what string) {
+		t.Helper()
+		expect(what, true)
+		now += movedFor - 1
+		heard()
+		expect(what+", a little less than the time later", true)
+		now++
+		expect(what+", the time later", false)
+	}
+	start()
+	heard()
+	later("fetched")
+	if err := node.Save(); err != nil {
+		t.Fatal(err)
+	}
+	start()
+	expect("read from disk", true)
+	now += time.Hour // the host is out of reach
+	heard()
+	if !node.parts[0].stored {
+		t.Fatal("the copy was fetched anew")
+	}
+	later("heard again")
+	for i := range dbadapter.Index(maxNoted) {
+		h.Set(0, 100+i, 0)
+		h.Set(0, 100+i, 1)
+	}
+	heard()
+	expect("as many as are noted", false)
+	h.Set(0, 2, 1)
+	heard()
+	later("one more")
 }
