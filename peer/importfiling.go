@@ -94,7 +94,7 @@ func (im *shardImport) next(i *imported, need int) {
 			i.stage = searching
 		case len(i.held) > 0 || i.unlike || i.none && i.searched:
 			i.entered, i.stage = enough && !i.unlike, comparing
-		case i.none && i.Deleted && i.Time.IsZero() && !i.sure: // one host says so
+		case i.none && i.deletes() && !i.sure: // one host says so
 			i.stage = searching
 		case i.none:
 			im.absent(i, i.sure)

@@ -255,7 +255,7 @@ func (im *shardImport) prepare(ctx context.Context, i *imported) error {
 			return err
 		}
 		i.record, i.held, i.fresh = attempt.Record(0), []ID{im.ns.node.self.id}, true
-	case i.Deleted && i.Time.IsZero() && len(i.seen) == 0:
+	case i.deletes() && len(i.seen) == 0:
 		if im.own(i) != nil { // a host that is current may not have heard of it yet
 			return nil
 		}

@@ -162,7 +162,9 @@ func (im *shardImport) locate(i *imported) {
 
 // absent goes on with an item whose key is in no shard, for sure or not.
 func (im *shardImport) absent(i *imported, sure bool) {
-	switch deletes := i.Deleted && i.Time.IsZero(); {
+	switch deletes := i.deletes(); {
+	case deletes && !i.bound && sure && im.ns.whereIs(i.Key).Where == directory.OneOf: // this node may have written what the hosts have not heard of
+		i.stage = searching
 	case deletes && !i.bound && sure:
 		i.done = true // there is nothing to delete
 	case deletes && !i.bound:
@@ -237,44 +239,6 @@ func (im *shardImport) oneByOne(s due) func(context.Context, *imported) {
 		return im.lookBehind
 	}
 	return nil
-}
-
-// search asks the directory for the entry of one key. Where that is of this import, or a host has refused
-// that, the record goes to where the other ones lead, as that of a put does (node.ByWriter.Others).
-func (im *shardImport) search(ctx context.Context, i *imported) {
-	ns := im.ns
-	found, err := ns.lookUpIn(ctx, ns.core.Entries(i.Key), i.Key, false)
-	var shard placement.Shard
-	var others []*dbadapter.Record
-	if err == nil && (len(i.named) > 0 || found.Record != nil && slices.Contains(i.versions, found.Record.Version)) {
-		shard, others, err = ns.follows.byWriter.Others(ctx, i.Key, i.versions, i.named)
-	}
-	i.held = nil // a host that has the entry which was expected has not taken this import's
-	if err == nil && found.Record != nil {
-		i.seen = append(i.seen, found.Record)
-	}
-	switch {
-	case err != nil:
-		i.failed(ns.node.self.id, err, false)
-	case len(others) > 0:
-		i.seen = append(i.seen, others...)
-		i.goTo(shard)
-	case found.Record == nil:
-		im.absent(i, found.Sure)
-	case found.Record.Deleted:
-		im.absent(i, true)
-	default:
-		if shard, i.err = directory.ShardOf(found.Record, ns.core.Rule().Shards); i.err == nil { // it was examined when it came
-			i.goTo(shard)
-		}
-	}
-}
-
-// goTo goes on with an item whose record belongs in the shard of an entry.
-func (i *imported) goTo(shard placement.Shard) {
-	if i.shard, i.stage, i.searched = shard, entryDue, true; i.bound {
-		i.stage = making
-	}
 }
 
 // step asks the hosts of one set about some items of one stage, in a message to each.

@@ -120,6 +120,10 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			tooLate = false
 			continue
 		}
+		home, index := ns.ToldAs(key)
+		if !record.Deleted { // also where it is not acknowledged the key may be there, whatever the locator has heard
+			w.do.Locator().Wrote(home, index, shard, w.do.Now())
+		}
 		if o.Version, o.last = record.Version, tries == OfferTries; made != nil {
 			made(o.Version)
 		}
@@ -135,7 +139,6 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 				}
 			}
 			if !record.Deleted {
-				home, index := ns.ToldAs(key)
 				w.do.Locator().Wrote(home, index, shard, w.do.Now())
 			}
 			return o, nil
