@@ -15,10 +15,8 @@ func (ns *Namespace) oneOfKey(ctx context.Context, all iter.Seq2[dbadapter.Hashe
 		var key ofKey
 		for r, err := range all {
 			switch {
-			case err != nil:
-				if !key.some() || yield(ns.stands(ctx, &key), nil) {
-					yield(r, err)
-				}
+			case err != nil: // another shard may have a later record of the key: the next scan gives it
+				yield(r, err)
 				return
 			case putOff(&r.Record):
 				continue

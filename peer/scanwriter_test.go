@@ -3,6 +3,8 @@ package peer
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +71,38 @@ func TestScanBesideALateTombstone(t *testing.T) {
 		of.add(dbadapter.Hashed{Record: late})
 		if got := ns.stands(t.Context(), &of); got.Deleted {
 			t.Errorf("node %d: the tombstone hides the record", i)
+		}
+	}
+}
+
+// A scan that ends with an error gives no record of a key of which another shard may have a later one, whichever shard comes
+// first: the next scan goes on behind the last key that was given.
+func TestScanEndsBeforeAKeyThatIsNotWhole(t *testing.T) {
+	var ns *Namespace // the later record needs no look-up
+	broken := errors.New("no host that is sure")
+	record := func(key, value string, clock dbadapter.Timestamp) dbadapter.Hashed {
+		return dbadapter.Hashed{Record: dbadapter.Record{Key: []byte(key), Value: []byte(value), Version: dbadapter.Version{Clock: clock, Writer: 1}}}
+	}
+	lost := func(yield func(dbadapter.Hashed, error) bool) {
+		if yield(record("a", "before", 1), nil) && yield(record("key", "lost", 1), nil) {
+			yield(dbadapter.Hashed{}, broken)
+		}
+	}
+	won := func(yield func(dbadapter.Hashed, error) bool) {
+		if yield(record("key", "won", 2), nil) {
+			yield(record("z", "behind", 3), nil)
+		}
+	}
+	for _, all := range [][]iter.Seq2[dbadapter.Hashed, error]{{lost, won}, {won, lost}} {
+		var got []string
+		var end error
+		for r, err := range ns.oneOfKey(t.Context(), byKey(func(r *dbadapter.Hashed) []byte { return r.Key }, all)) {
+			if end = err; err == nil {
+				got = append(got, string(r.Value))
+			}
+		}
+		if !errors.Is(end, broken) || !slices.Equal(got, []string{"before"}) {
+			t.Errorf("it gives %q, and ends with %v", got, end)
 		}
 	}
 }
