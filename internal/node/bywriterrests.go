@@ -13,7 +13,11 @@ import (
 // was about to be written, and the tombstone supersedes both. Where a condition may be behind what this node itself has
 // written, all are asked.
 func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, deletes bool, entry, told []*dbadapter.Record, recalled Recalled) (LookedUp, error) {
-	found, err := w.LookUp(ctx, d.Record.Key, recalled.All() || d.If != nil && recalled.Rests())
+	all := recalled.All() || d.If != nil && recalled.Rests()
+	found, err := w.LookUp(ctx, d.Record.Key, all)
+	if err == nil && !all && d.isBeyond(found.Record) {
+		found, err = w.LookUp(ctx, d.Record.Key, true)
+	}
 	switch {
 	case err != nil:
 		return found, err

@@ -125,7 +125,7 @@ func (o *Offering) try() {
 	}
 	o.recalled, o.all = recall(o.draft.Record.Key, o.steady()), o.lost
 	o.recalled.mine, o.draft.Heeded = o.awaited, o.recalled.Own
-	if o.conditional() && (!sure || o.recalled.Rests()) { // it may have become a host since it wrote to others
+	if o.conditional() && (!sure || o.lost || o.recalled.Rests()) { // it may have become a host since it wrote to others
 		o.all = o.all || o.recalled.All()
 		o.next = OfferLookUp
 		return
@@ -170,6 +170,10 @@ func (o *Offering) LookedUp(found LookedUp, err error) {
 	doubts := o.recalled.Misses
 	if o.draft.If != nil {
 		doubts = o.recalled.Doubts
+	}
+	if err == nil && !o.all && o.draft.isBeyond(found.Record) {
+		o.all = true
+		return
 	}
 	if err == nil && doubts(&found, o.all) {
 		if !o.all {
@@ -237,6 +241,13 @@ func (o *Offering) unmade(err error) {
 	if (errors.Is(err, ErrNotHost) || errors.Is(err, dbadapter.ErrClosed) || errors.Is(err, errWrittenBeside)) && o.tries < OfferTries {
 		o.next = 0
 		return
+	}
+	if conflict, ok := errors.AsType[*ConflictError](err); ok && o.set != nil && o.draft.If != nil && o.draft.If.Compare(conflict.Held) > 0 {
+		if !o.lost && o.tries < OfferTries { // this host has not heard of the version yet, or it has lost elsewhere
+			o.lost, o.next = true, 0
+			return
+		}
+		err = fmt.Errorf("%w: this host of the shard has not heard of the version yet: try again", ErrUnsure)
 	}
 	o.end(route.Written{}, err)
 }

@@ -236,6 +236,12 @@ func meets(condition *dbadapter.Version, known *dbadapter.Record) error {
 	return nil
 }
 
+// isBeyond reports whether a draft rests on a version that is later than what a look-up has found: then one host
+// that was asked has not heard of it yet, and others are to be asked before that counts as a conflict.
+func (d *Draft) isBeyond(found *dbadapter.Record) bool {
+	return d.If != nil && (*d.If != dbadapter.Version{}) && (found == nil || d.If.Compare(found.Version) > 0)
+}
+
 // Judge says what came of a commit. again: call Writes once more. Otherwise the
 // write is done, or err says why not; then nothing is written.
 func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool, err error) {
