@@ -203,7 +203,7 @@ func (im *shardImport) explain(ctx context.Context, i *imported, need int, err e
 	case cause != nil && !i.taken():
 		return cause
 	case i.taken():
-		err = fmt.Errorf("%w: %d of %d hosts of its shard hold it; %s", ErrUnconfirmed, len(i.held), need, words(i.why))
+		err = fmt.Errorf("%w: %s", ErrUnconfirmed, holding(len(i.held), need, i.why))
 	case err != nil:
 	default:
 		err = fmt.Errorf("%w: no host of its shard has taken it; %s", ErrUnreachable, words(i.why))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -198,7 +199,9 @@ func (im *shardImport) pass(ctx context.Context, s due, items []*imported) error
 			if err := work(); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
-				failed = errors.Join(failed, err)
+				if failed == nil || !strings.Contains(failed.Error(), err.Error()) { // most often all have the same reason
+					failed = errors.Join(failed, err)
+				}
 			}
 		})
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -149,7 +151,7 @@ var errUnheard = errors.New("it has not answered")
 // explainOffer is the error of a write that was not acknowledged.
 func (ns *Namespace) explainOffer(ctx context.Context, w *route.Written, err error) error {
 	why := refusals(w)
-	text := fmt.Sprintf("%d of %d hosts hold it; %s", w.Held, w.Need, words(why))
+	text := holding(w.Held, w.Need, why)
 	switch {
 	case errors.Is(context.Cause(ctx), ErrClosed):
 		return ErrClosed
@@ -157,6 +159,8 @@ func (ns *Namespace) explainOffer(ctx context.Context, w *route.Written, err err
 		return fmt.Errorf("%w: %d of %d hosts hold the record, and another one holds a version that its writer had not seen: read the key to see which of the two stands, and then decide anew", ErrUnconfirmed, w.Held, w.Need)
 	case errors.Is(err, route.ErrOvertaken):
 		return fmt.Errorf("%w: another version came in between at each attempt", ErrBusy)
+	case errors.Is(err, route.ErrRefused) && !slices.ContainsFunc(slices.Collect(maps.Values(why)), func(err error) bool { return !errors.Is(err, errNoHost) }):
+		return fmt.Errorf("%w: the layout of the shards is changing: try again in some seconds; %s", ErrUnreachable, text)
 	case errors.Is(err, route.ErrRefused):
 		for _, reason := range why {
 			err = fmt.Errorf("%w: %w", err, reason)
@@ -166,6 +170,18 @@ func (ns *Namespace) explainOffer(ctx context.Context, w *route.Written, err err
 		return fmt.Errorf("%w: %w: %s", ErrUnreachable, err, text)
 	}
 	return fmt.Errorf("%w: %s", ErrUnconfirmed, text)
+}
+
+// holding says how many hosts hold a record, and why others do not.
+func holding(held, need int, why map[ID]error) string {
+	text := fmt.Sprintf("%d of %d hosts of its shard hold it", held, max(need, held))
+	switch {
+	case len(why) > 0:
+		return text + "; " + words(why)
+	case held < need:
+		return text + "; the time was over before the others had answered"
+	}
+	return text
 }
 
 // hand drives the write of a record to the hosts of its shard. Requests that are under way

@@ -202,7 +202,7 @@ func (a *awayScan) fetch(ctx context.Context, number placement.Shard, after []by
 			}
 		}
 		if tries > 1 || !a.heedOnce(ctx, heeded, why, found) {
-			return fetched{err: fmt.Errorf("%w: of shard %d, so that what follows is missing; go on behind the last key when its hosts are there again: %s", ErrUnsure, number, words(why))}
+			return fetched{err: fmt.Errorf("%w: of shard %d, so that what follows is missing; when its hosts are there again, begin anew, or go on behind the last key: %s", ErrUnsure, number, words(why))}
 		}
 	}
 }

@@ -59,17 +59,24 @@ func (c command) all() []command {
 // name is the last word of the path.
 func (c command) name() string { return c.path[strings.LastIndex(c.path, " ")+1:] }
 
-// enum lists the values that a flag takes, if they are few.
+// builtIn is what the tag `complete` says of what may be a built-in scenario; of others it lists words.
+const builtIn = "scenarios"
+
+// enum lists the values that a flag takes, if they are few, or the words that it takes beside numbers.
 func enum(f *kong.Flag) []string {
-	if f.Enum == "" {
+	words := f.Enum
+	if tag := f.Tag.Get("complete"); words == "" && tag != builtIn {
+		words = tag
+	}
+	if words == "" {
 		return nil
 	}
-	return strings.Split(f.Enum, ",")
+	return strings.Split(words, ",")
 }
 
-// known lists words that a flag or argument takes beside others.
+// known lists words that a flag or argument takes beside files.
 func known(v *kong.Value) []string {
-	if v.Tag.Get("complete") == "scenarios" {
+	if v.Tag.Get("complete") == builtIn {
 		return scenarioNames()
 	}
 	return nil

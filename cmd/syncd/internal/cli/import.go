@@ -21,7 +21,7 @@ type importCmd struct {
 	NS       string `arg:"" name:"ns" help:"The namespace's name."`
 	File     string `arg:"" optional:"" default:"-" help:"File of JSON lines; - or nothing reads standard input."`
 	FromLine int    `help:"Begin at this line, as the message of an import that stopped says." default:"1" placeholder:"N" env:"-"`
-	Ack      string `help:"In a namespace of shards: a record counts once so many hosts of its key's shard hold it durably: a number, majority, or all. Without it, one." placeholder:"N"`
+	Ack      string `help:"In a namespace of shards: a record counts once so many hosts of its key's shard hold it durably: a number, majority, or all. Without it, one." placeholder:"N" complete:"majority,all"`
 }
 
 func (importCmd) Help() string {
