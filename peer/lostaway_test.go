@@ -23,7 +23,7 @@ func TestLostWhileAHostWasAway(t *testing.T) {
 	own := c.spaces[away].core.OwnShard([]byte(key))
 	_, record, _, _ := c.firstWrite(away, key) // its entry loses at the directory
 	for _, i := range []int{away, there} {
-		_, err := c.spaces[i].core.RemoteIn([]byte(key), own).HoldHere(t.Context(), record, true, false)
+		_, err := c.spaces[i].core.RemoteIn([]byte(key), own).HoldHere(t.Context(), record, route.Manner{})
 		c.must(err)
 	}
 	c.now.Add(int64(time.Second))

@@ -201,7 +201,7 @@ func TestConflictsOfEntriesAreNotKept(t *testing.T) {
 		c.must(err)
 		for j, o := range c.spaces {
 			if at := o.core.RemoteIn(key, entries.Shard()); at.Here() != nil {
-				if _, err := at.HoldHere(t.Context(), entry, false, false); err != nil {
+				if _, err := at.HoldHere(t.Context(), entry, route.Manner{Insists: true}); err != nil {
 					t.Fatalf("node %d: %v", j, err)
 				}
 			}

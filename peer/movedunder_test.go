@@ -95,7 +95,7 @@ func TestFollowsWhereTheRecordMayBe(t *testing.T) {
 	b, a, away, key := c.firstWriters() // away and b host b's shard
 	own, ns := c.spaces[b].core.OwnShard([]byte(key)), c.spaces[b]
 	_, record, entries, entry := c.firstWrite(b, key)
-	_, err := c.spaces[away].core.RemoteIn([]byte(key), own).HoldHere(t.Context(), record, true, false)
+	_, err := c.spaces[away].core.RemoteIn([]byte(key), own).HoldHere(t.Context(), record, route.Manner{})
 	c.must(err)
 	c.part(away)
 	time.Sleep(node.CurrentFor + 500*time.Millisecond) // the other host is not sure any more

@@ -198,7 +198,7 @@ func (ns *Namespace) hand(ctx context.Context, remote *node.Remote, record *dbad
 			return put.Result()
 		case route.Ask:
 			ns.request(func() {
-				outcome, sent, err := ns.offerTo(over, remote, ID(step.Peer), record, put.Itself)
+				outcome, sent, err := ns.offerTo(over, remote, ID(step.Peer), record, put.Manner)
 				if outcome.Held && !remote.Directory() { // an entry has the version of its record
 					ns.core.HeldBy(record, step.Peer)
 				}
@@ -232,12 +232,12 @@ func (ns *Namespace) hand(ctx context.Context, remote *node.Remote, record *dbad
 
 // offerTo asks one host to hold a record, which may be this node. It lasts as long as the namespace, and not as the
 // caller's wait, which over ends.
-func (ns *Namespace) offerTo(over context.Context, remote *node.Remote, id ID, record *dbadapter.Record, condition bool) (o route.Outcome, sent bool, err error) {
+func (ns *Namespace) offerTo(over context.Context, remote *node.Remote, id ID, record *dbadapter.Record, how route.Manner) (o route.Outcome, sent bool, err error) {
 	n := ns.node
 	ctx, cancel := context.WithTimeout(ns.ctx, routePatience)
 	defer cancel()
 	if id == n.ID() {
-		o, err = remote.HoldHere(ctx, record, true, condition)
+		o, err = remote.HoldHere(ctx, record, how)
 		return o, true, err
 	}
 	leave, err := n.placeFor(ctx, over, id, len(record.Key)+len(record.Value))
@@ -246,7 +246,7 @@ func (ns *Namespace) offerTo(over context.Context, remote *node.Remote, id ID, r
 	}
 	defer leave()
 	n.metrics.routed.WithLabelValues("write").Inc()
-	ask, m, sent, err := n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return remote.AskHold(id, record, condition) }, nil)
+	ask, m, sent, err := n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return remote.AskHold(id, record, how) }, nil)
 	if err != nil {
 		return o, sent, err
 	}

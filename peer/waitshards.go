@@ -205,7 +205,7 @@ func (ns *Namespace) offerWhile(ctx context.Context, remote *node.Remote, id ID,
 	var failed error
 	ns.request(func() {
 		defer close(heard)
-		found, _, failed = ns.offerTo(ctx, remote, id, record, false)
+		found, _, failed = ns.offerTo(ctx, remote, id, record, route.Manner{})
 	})
 	select {
 	case <-heard:

@@ -197,6 +197,9 @@ func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer,
 		return hinted, nil
 	case entry.Record == nil, entry.Record.Deleted:
 		entry.Add(&hinted)
+		if h := hinted.Record; h != nil && h.Deleted && entry.Record != nil && beyond(h, entry.Record) { // the entry's own tombstone is about to come
+			entry.Record, entry.Shard = h, hinted.Shard
+		}
 		return entry, nil
 	}
 	shard, err := directory.ShardOf(entry.Record, ns.rule.Shards)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -47,7 +48,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		return o, err
 	}
 	conditional := deletes || d.If != nil
-	o.manner = route.Manner{Patient: conditional, Itself: d.If != nil}
+	o.manner = route.Manner{Patient: conditional, Itself: d.If != nil, On: d.on()}
 	o.first = o.manner
 	o.first.InOrder = d.If != nil
 	var others []*dbadapter.Record // of hosts that hold what was not seen, and the earlier tries
@@ -251,7 +252,17 @@ func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, record *dba
 	}
 	o.Taken = true
 	written := o.Written
-	if err = w.handOn(ctx, o, w.ns.Entries(entry.Key), entry, ack, o.manner, 0); err == nil {
+	entries := w.ns.Entries(entry.Key)
+	err = w.handOn(ctx, o, entries, entry, ack, o.manner, 0)
+	if errors.Is(err, route.ErrOvertaken) && !slices.ContainsFunc(o.Others, func(r *dbadapter.Record) bool { return beyond(r, entry) }) {
+		how := o.manner // an earlier write whose record loses against the tombstone, or has: its entry would lead to none
+		how.Insists = true
+		err = w.handOn(ctx, o, entries, entry, ack, how, 0)
+	}
+	if errors.Is(err, route.ErrOvertaken) && slices.ContainsFunc(o.Others, func(r *dbadapter.Record) bool { return beyond(r, entry) }) {
+		err = nil // a later write follows the deletion, which its shard holds
+	}
+	if err == nil {
 		o.Written = written
 	}
 	return err
@@ -318,7 +329,7 @@ func (w *ByWriter) handOver(ctx context.Context, remote *Remote, record *dbadapt
 	var here ID
 	settled := false
 	if remote.Here() != nil && !how.InOrder {
-		held, err := remote.HoldHere(context.WithoutCancel(ctx), record, true, how.Itself) // what has begun goes on
+		held, err := remote.HoldHere(context.WithoutCancel(ctx), record, how) // what has begun goes on
 		switch {
 		case err != nil:
 			return route.Written{}, err

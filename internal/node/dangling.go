@@ -14,7 +14,7 @@ import (
 // Where an entry of the directory leads to no record, its author is about to write that, or has ended
 // in between. The entry may hide a record of another shard then, which was acknowledged: its hosts
 // write it anew (meeting.go), once they have found that out. So a look-up is not sure at first. Once
-// the record was not there for AbsentFor, it asks all shards, which is dear: if none of them has the
+// the record was not there for ComingFor, it asks all shards, which is dear: if none of them has the
 // key, that is sure. A put writes to the shard that the entry names, and a deletion needs no record
 // there; either ends the matter for all.
 
@@ -78,7 +78,7 @@ func dangles(entry, found *dbadapter.Record) bool {
 // lookBehind makes a look-up sure whose entry leads to no record, if no other shard has one for sure;
 // if one has, that is what is found. named is the shard that the entry names.
 func (w *ByWriter) lookBehind(ctx context.Context, named placement.Shard, entry *dbadapter.Record, found *LookedUp) {
-	if now := w.do.Steady(); now-w.dangling.since(entry.Key, entry.Version, now) < AbsentFor {
+	if now := w.do.Steady(); now-w.dangling.since(entry.Key, entry.Version, now) < ComingFor {
 		return
 	}
 	ctx, over := context.WithCancel(ctx)
@@ -89,6 +89,7 @@ func (w *ByWriter) lookBehind(ctx context.Context, named placement.Shard, entry 
 			others = append(others, shard)
 		}
 	}
+	before := found.Record
 	var mu sync.Mutex // guards found, and what follows
 	sure := true
 	w.do.Each(ctx, others, func(shard placement.Shard) {
@@ -104,9 +105,20 @@ func (w *ByWriter) lookBehind(ctx context.Context, named placement.Shard, entry 
 			over() // it cannot become sure any more
 		}
 	})
-	if found.Sure = sure && ctx.Err() == nil; found.Sure {
+	if !sure || ctx.Err() != nil {
+		found.Sure = false
+		return
+	}
+	// A record that another shard had may have been written anew into this one behind the first look, and gone there.
+	again, err := w.do.LookUpIn(ctx, named, entry.Key, false)
+	found.Add(&again)
+	if found.Sure = err == nil && again.Sure && sameVersion(again.Record, before); found.Sure {
 		found.Doubt = ""
 	}
+}
+
+func sameVersion(a, b *dbadapter.Record) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.Version == b.Version
 }
 
 // rather reports whether what one shard holds of a key says more than what another one does: a record

@@ -9,7 +9,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
-	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // A write by placement writer is two records of one version: the record, in a shard, and
@@ -86,10 +85,9 @@ func (set *Set) over(ctx context.Context, held, r *dbadapter.Record) (bool, erro
 }
 
 // HoldHere is AskHold and Hold with this node as the host: it admits a record that it has
-// made as one that another node offers. seen: not in the place of what its writer has not seen.
-// condition is as in AskHold.
-func (r *Remote) HoldHere(ctx context.Context, record *dbadapter.Record, seen, condition bool) (route.Outcome, error) {
-	q := &wire.AskHold{Shard: uint32(r.shard), Seen: seen, Condition: condition, Records: []dbadapter.Record{*record}}
+// made as one that another node offers.
+func (r *Remote) HoldHere(ctx context.Context, record *dbadapter.Record, how route.Manner) (route.Outcome, error) {
+	q := r.askHold(record, how)
 	said, err := (&Routed{ns: r.ns, remote: r.ns.node.ID}).hold(ctx, q)
 	if err != nil {
 		return route.Outcome{}, err

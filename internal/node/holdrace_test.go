@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/route"
 )
 
 // meanwhile is a store in which something happens once, before a commit.
@@ -34,7 +35,7 @@ func TestHoldsWhatItHasLookedAt(t *testing.T) {
 				return must(must(w.all[i].ns.Remote(key)).Make(Draft{Record: dbadapter.Record{Key: key, Value: []byte{byte(i)}}, Seen: seen}))
 			}
 			first := make(1)
-			if o := must(remote.HoldHere(t.Context(), first, true, false)); !o.Held {
+			if o := must(remote.HoldHere(t.Context(), first, route.Manner{})); !o.Held {
 				t.Fatalf("%+v", o)
 			}
 			one, other := make(1, first), make(2, first)
@@ -43,11 +44,11 @@ func TestHoldsWhatItHasLookedAt(t *testing.T) {
 			}
 			set := remote.Here()
 			set.Store = &meanwhile{set.Store, func() {
-				if o := must(remote.HoldHere(t.Context(), one, true, false)); !o.Held {
+				if o := must(remote.HoldHere(t.Context(), one, route.Manner{})); !o.Held {
 					t.Errorf("the one: %+v", o)
 				}
 			}}
-			if o := must(remote.HoldHere(t.Context(), other, true, false)); o.Held || o.Other == nil || o.Other.Version != one.Version {
+			if o := must(remote.HoldHere(t.Context(), other, route.Manner{})); o.Held || o.Other == nil || o.Other.Version != one.Version {
 				t.Errorf("the other one: %+v", o)
 			}
 			if n := set.Store.KeptCount(dbadapter.KeptConflict); n != 0 {

@@ -40,13 +40,14 @@ func says(held, r *dbadapter.Record) bool {
 }
 
 // unseen is what is held in the place of a record, if the record's writer had not seen it, and which version
-// is held; the zero one: none.
-func (set *Set) unseen(r *dbadapter.Record) (other *dbadapter.Record, version dbadapter.Version, err error) {
+// is held; the zero one: none. One without a writer, which no record can name, counts as seen, but by a record on a condition only
+// where it is not later than what that rests on.
+func (set *Set) unseen(r *dbadapter.Record, q *wire.AskHold) (other *dbadapter.Record, version dbadapter.Version, err error) {
 	held, err := set.Held(r.Key)
 	switch {
 	case err != nil || held == nil:
 		return nil, version, err
-	case held.Version == r.Version, held.Version.Writer == 0, r.Supersedes(held.Version):
+	case held.Version == r.Version, held.Version.Writer == 0 && !(q.Condition && held.Version.Compare(q.On) > 0), held.Version.Writer != 0 && r.Supersedes(held.Version):
 		return nil, held.Version, nil
 	}
 	return set.seen(held), held.Version, nil

@@ -295,7 +295,7 @@ func (o *Offering) Put(deadline, now time.Duration) (*route.Put, error) {
 	if err != nil {
 		return nil, err
 	}
-	put.Manner = route.Manner{Patient: o.conditional(), InOrder: o.draft.If != nil, Itself: o.draft.If != nil}
+	put.Manner = route.Manner{Patient: o.conditional(), InOrder: o.draft.If != nil, Itself: o.draft.If != nil, On: o.draft.on()}
 	return put, nil
 }
 

@@ -295,9 +295,17 @@ func (r *Remote) Holds(d Draft, deletes bool, found *LookedUp) error {
 }
 
 // AskHold asks a host to hold a record that this node has made, unless the host holds what
-// it has not seen. condition: the record rests on one.
-func (r *Remote) AskHold(remote ID, record *dbadapter.Record, condition bool) (*wire.Ask, error) {
-	return r.ask(remote, &wire.AskHold{Shard: uint32(r.shard), Seen: true, Condition: condition, Records: []dbadapter.Record{*record}})
+// it has not seen and the write does not insist.
+func (r *Remote) AskHold(remote ID, record *dbadapter.Record, how route.Manner) (*wire.Ask, error) {
+	return r.ask(remote, r.askHold(record, how))
+}
+
+func (r *Remote) askHold(record *dbadapter.Record, how route.Manner) *wire.AskHold {
+	q := &wire.AskHold{Shard: uint32(r.shard), Seen: !how.Insists, Records: []dbadapter.Record{*record}}
+	if q.Seen && how.Itself {
+		q.Condition, q.On = true, how.On
+	}
+	return q
 }
 
 // Hold is what a message of the peer answers to AskHold.

@@ -285,7 +285,7 @@ func (r *Routed) holdAll(ctx context.Context, set *Set, q *wire.AskHold, records
 		}
 		if q.Seen && !o.There {
 			var held dbadapter.Version
-			if o.Other, held, err = set.unseen(&records[i].Record); err != nil {
+			if o.Other, held, err = set.unseen(&records[i].Record, q); err != nil {
 				return err
 			}
 			if q.Condition && held == records[i].Record.Version {

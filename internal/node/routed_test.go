@@ -219,7 +219,7 @@ func TestRoutedAnswersAreExamined(t *testing.T) {
 	if _, err := r.Record(a.ID, must(r.AskRecord(a.ID)), honest); err != ErrDenied {
 		t.Errorf("an answer to another question: %v", err)
 	}
-	hold := must(r.AskHold(a.ID, must(r.Make(draft("k", "w"))), false))
+	hold := must(r.AskHold(a.ID, must(r.Make(draft("k", "w"))), route.Manner{}))
 	far := &wire.Reply{Nonce: honest.Nonce, Answer: &wire.HoldAnswer{Outcomes: []wire.HoldOutcome{{Other: &dbadapter.Record{Version: dbadapter.Version{Clock: dbadapter.TimestampAt(noon.Add(time.Hour)), Writer: 5}}}}}}
 	reconcile.ProveReply(sa.proofs(), []byte(a.ID), []byte(b.ID), hold, far)
 	if got, err := r.Hold(a.ID, hold, far); !errors.Is(err, ErrDeclined) || got.Other != nil {
@@ -380,7 +380,7 @@ func TestRoutedShards(t *testing.T) {
 		}
 		stray := signedBy(9, c.ns[0], dbadapter.Record{Key: key, Version: dbadapter.Version{Clock: 5 << 40, Writer: writerOf(9)}})
 		stray.Signature = ed25519.Sign(keyOf(9), SignedBytes(remote.view.Keys.ID, &stray))
-		ask := must(remote.AskHold(host.ID, &stray, false))
+		ask := must(remote.AskHold(host.ID, &stray, route.Manner{}))
 		if m, ok := asker.routed(t, host, ask).(*wire.Refuse); !ok || m.Code != wire.CodeProtocol {
 			t.Errorf("a record of another shard: %+v", m)
 		}

@@ -40,7 +40,7 @@ func (m *machine) read(t *testing.T, ns *Namespace, other *machine, key string) 
 func (m *machine) offer(t *testing.T, ns *Namespace, other *machine, record *dbadapter.Record) (route.Outcome, error) {
 	t.Helper()
 	r := must(ns.Remote(record.Key))
-	ask, err := r.AskHold(other.ID, record, false)
+	ask, err := r.AskHold(other.ID, record, route.Manner{})
 	if err != nil {
 		return route.Outcome{}, err
 	}

@@ -236,10 +236,18 @@ func meets(condition *dbadapter.Version, known *dbadapter.Record) error {
 	return nil
 }
 
+// on is the version that the draft rests on; the zero one: it rests on none, or on there being none.
+func (d *Draft) on() (version dbadapter.Version) {
+	if d.If != nil {
+		version = *d.If
+	}
+	return version
+}
+
 // isBeyond reports whether a draft rests on a version that is later than what a look-up has found: then one host
 // that was asked has not heard of it yet, and others are to be asked before that counts as a conflict.
 func (d *Draft) isBeyond(found *dbadapter.Record) bool {
-	return d.If != nil && (*d.If != dbadapter.Version{}) && (found == nil || d.If.Compare(found.Version) > 0)
+	return !d.on().IsZero() && (found == nil || d.If.Compare(found.Version) > 0)
 }
 
 // Judge says what came of a commit. again: call Writes once more. Otherwise the

@@ -153,9 +153,12 @@ type Manner struct {
 	// the others are not asked. Of two writes that meet, the hosts then take the one to which the first one comes first.
 	InOrder bool
 	// Itself: a host must hold the record itself, as of one that rests on a condition: the node that writes it names it in what it
-	// writes beside it, also where no host has taken it. Some of the hosts must be settled, too, or are asked again until they are:
+	// writes beside it, also where no host has taken it. It is told On what the record rests. Some of the hosts must be settled, too, or are asked again until they are:
 	// another record may have come first at hosts of before.
 	Itself bool
+	On     dbadapter.Version
+	// Insists: a host takes the record also in the place of an earlier one that its writer had not seen.
+	Insists bool
 	// Hears: enough hosts hold the record only once each other one has answered, or is overdue: where one holds another version, so
 	// the caller hears of it.
 	Hears bool

@@ -67,6 +67,9 @@ type AskHold struct {
 	// Condition, with Seen alone: the record rests on a condition, and counts as held only where it has taken the place of
 	// nothing that it had not seen.
 	Condition bool
+	// On, with Condition alone, is the version that the record rests on; zero: that there is none. A later one without a
+	// writer, which no record can name, has not been seen.
+	On dbadapter.Version
 	// New asks it not to admit a record whose content it holds already: a record without a
 	// writer, unless what it holds is an older version; and to tell such ones apart.
 	New bool
@@ -198,6 +201,9 @@ func (q *AskHold) appendQuestion(b []byte) []byte {
 		flags |= routeCondition
 	}
 	b = append(appendUvarint(b, uint64(q.Shard)), flags)
+	if q.Condition {
+		b, _ = q.On.AppendBinary(b)
+	}
 	for i := range q.Records {
 		b = AppendPushed(b, &q.Records[i])
 	}
@@ -282,6 +288,11 @@ func (p *parser) askHold() *AskHold {
 		p.fail("unknown flags %#x", flags)
 	}
 	q.Seen, q.New, q.Look, q.Condition = flags&routeSeen != 0, flags&routeNew != 0, flags == routeLook, flags&routeCondition != 0
+	if q.Condition {
+		if b := p.take(dbadapter.VersionSize); p.err == nil {
+			_ = q.On.UnmarshalBinary(b) // of as many bytes
+		}
+	}
 	p.some()
 	for len(p.rest) > 0 {
 		if len(q.Records) == BatchRecords {

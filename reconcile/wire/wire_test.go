@@ -96,6 +96,7 @@ func samples() []Message {
 		&Ask{Version: Version, Question: &AskHold{Shard: 300, Seen: true, New: true, Records: []dbadapter.Record{both, plain}}},
 		&Ask{Version: Version, Question: &AskHold{Shard: 300, Look: true, Records: []dbadapter.Record{plain}}},
 		&Ask{Version: Version, Question: &AskHold{Shard: 300, Seen: true, Condition: true, Records: []dbadapter.Record{plain}}},
+		&Ask{Version: Version, Question: &AskHold{Shard: 300, Seen: true, Condition: true, On: imported.Version, Records: []dbadapter.Record{plain}}},
 		&Reply{Nonce: Nonce{6}, Proof: Proof{7}, Greeting: greeting, Answer: &RecordAnswer{Settled: true, Record: &both}},
 		&Reply{Answer: &RecordAnswer{Settled: true}},
 		&Reply{Answer: &RecordAnswer{Settled: true, Current: true}},

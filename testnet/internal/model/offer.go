@@ -158,7 +158,7 @@ func (p *process) hand(remote *node.Remote, record *dbadapter.Record, put *route
 	d := &driver{process: p, next: put.Next}
 	d.ask = func(peer route.ID) {
 		to := n.cluster.byID[peer].number
-		ask, err := remote.AskHold(peer, record, put.Itself)
+		ask, err := remote.AskHold(peer, record, put.Manner)
 		if err != nil {
 			put.Failed(peer, err, false, n.world.Now())
 			return
