@@ -218,8 +218,16 @@ func (im *shardImport) explain(ctx context.Context, i *imported, need int, err e
 
 // turn asks the hosts once to hold items, in messages.
 func (im *shardImport) turn(ctx context.Context, remote *node.Remote, need int, items []*imported) error {
+	var unsure error // of a deletion: others would wait as long for the same hosts, one after the other, and the import ends with the first
 	for _, i := range items {
-		i.err = im.prepare(ctx, i)
+		looksUp := i.deletes() && i.record == nil && i.here == nil && len(i.seen) == 0
+		if looksUp && unsure != nil {
+			i.err = unsure
+			continue
+		}
+		if i.err = im.prepare(ctx, i); looksUp {
+			unsure = i.err
+		}
 	}
 	for _, as := range []question{undated, dated, insisting} {
 		for rest := items; len(rest) > 0; {

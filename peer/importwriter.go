@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -212,8 +213,19 @@ func (im *shardImport) pass(ctx context.Context, s due, items []*imported) error
 	var messages []message // all, before the first one goes: what is heard changes its items
 	for set, of := range sets {
 		if one := im.oneByOne(s); one != nil {
+			var unsure atomic.Pointer[error] // of a deletion: others would wait as long for the same hosts
 			for _, i := range of {
-				do(func() error { one(ctx, i); return nil })
+				do(func() error {
+					if err := unsure.Load(); err != nil && i.deletes() && !i.bound {
+						i.err = *err
+						return nil
+					}
+					one(ctx, i)
+					if err := i.err; err != nil && i.deletes() {
+						unsure.Store(&err)
+					}
+					return nil
+				})
 			}
 			continue
 		}
