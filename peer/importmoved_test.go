@@ -2,6 +2,7 @@ package peer
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +22,9 @@ func TestImportsGoOnWhereTheShardIs(t *testing.T) {
 	for _, sh := range ns.shards() {
 		a, err := sh.set.Write(node.Draft{Record: dbadapter.Record{Key: []byte("held up")}})
 		c.must(err)
-		releases = append(releases, a.Hold())
+		release := sync.OnceFunc(a.Hold())
+		releases = append(releases, release)
+		t.Cleanup(release) // else a failed test would wait for ever
 	}
 	done := make(chan error, 2)
 	for i, ack := range []Ack{1, AckAll} {
@@ -37,7 +40,7 @@ func TestImportsGoOnWhereTheShardIs(t *testing.T) {
 	before, _, err := ns.core.Layout()
 	c.must(err)
 	for joined, lost := 3, false; !lost; joined++ {
-		if joined == 8 {
+		if joined == 24 { // of four shards and more that a node holds among three it keeps all then once in 4,000 times at most
 			t.Fatal("the node is a host of all shards still")
 		}
 		c.metrics = append(c.metrics, prometheus.NewRegistry())

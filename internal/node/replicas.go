@@ -29,7 +29,7 @@ func (ns *Namespace) Replicas() (r Replicas, err error) {
 	placed, heldBy := ns.placed.Load(), *ns.heldBy.Load()
 	// By placement writer a shard is two sets: its records, and its entries of the directory.
 	type pair struct {
-		sure          int
+		sets, sure    int
 		host, leaving bool
 	}
 	held, whole := map[placement.Shard]*pair{}, 1
@@ -42,6 +42,7 @@ func (ns *Namespace) Replicas() (r Replicas, err error) {
 			of = &pair{}
 			held[ns.rule.Place(set.shard)] = of
 		}
+		of.sets++
 		if set.Proved() {
 			of.sure++
 		}
@@ -51,7 +52,7 @@ func (ns *Namespace) Replicas() (r Replicas, err error) {
 	r.Held = len(held)
 	for _, of := range held {
 		switch {
-		case of.sure == whole:
+		case of.sure == of.sets && (of.sets == whole || !of.host): // of one that is left, one of the two may be gone already
 			r.Sure++
 		case of.host:
 			r.Coming++
