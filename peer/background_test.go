@@ -81,6 +81,7 @@ func waitFor(t *testing.T, what string, happened func() bool) {
 
 // A member that falls silent within a sync does not delay the others.
 func TestSilentMemberHoldsUpNobody(t *testing.T) {
+	t.Parallel()
 	a := openForTest(t, Config{SyncInterval: 5 * time.Millisecond, Limits: Limits{IdleTimeout: time.Hour}})
 	silent, other := openForTest(t, Config{}), openForTest(t, Config{})
 	inside, release := make(chan struct{}, 1), make(chan struct{})

@@ -16,6 +16,7 @@ import (
 // A host's write on a condition is made anew where the host has written the key itself since it was looked up, or is about
 // to: it would have a later clock, and what another node writes over it would count the host's own write as seen.
 func TestConditionOfAHostBesideItsWrite(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]error{"committed": ErrConflict, "being committed": ErrBusy, "being imported": ErrBusy} {
 		t.Run(name, func(t *testing.T) {
 			c, first, _, hosts := newBothCurrent(t)

@@ -13,6 +13,7 @@ import (
 // Of a put and a deletion on one version, by placement writer and at one moment, no entry is left that leads to no record: the key
 // can be read at once.
 func TestDeletionMeetsPut(t *testing.T) {
+	t.Parallel()
 	for name, write := range map[string]struct {
 		put, deletes func(ns *Namespace, key []byte, first dbadapter.Version) error
 		both         bool // may be acknowledged

@@ -132,6 +132,7 @@ func (c *writerCluster) apartFrom() (key string, writer, away int) {
 // A write that all hosts are to hold, and that a host of its entry does not answer, is not acknowledged; its record is
 // there all the same, as the error says.
 func TestUnconfirmedEntryHasItsRecord(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	key, writer, away := c.apartFrom()
 	ns := c.spaces[writer]
@@ -216,6 +217,7 @@ func TestEntryOfAWriteThatIsCutOffHasItsRecord(t *testing.T) {
 
 // So where a host of the directory refuses the entry, another one has taken it, and neither answers any more.
 func TestEntryOfAWriteThatIsGivenUpHasItsRecord(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	writer, key := 0, ""
 	var ns *Namespace

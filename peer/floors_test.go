@@ -37,6 +37,7 @@ func TestHostHidesByAFloor(t *testing.T) {
 
 // A read that is made anew at its deadline, since one of a key's three hosts hangs, does not forget what it has found.
 func TestAnewAtTheDeadline(t *testing.T) {
+	t.Parallel()
 	for name, floor := range map[string]dbadapter.Timestamp{"not anew": 0, "anew": 1<<64 - 1} {
 		t.Run(name, func(t *testing.T) {
 			c := &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}

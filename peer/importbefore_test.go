@@ -46,6 +46,7 @@ func (c *routedCluster) moving() (key string, importer, left int) {
 // import brings what it holds itself: the item is written, although the other hosts hold nothing later, or
 // this node is the only host.
 func TestImportBesideAHostOfBefore(t *testing.T) {
+	t.Parallel()
 	for _, replicas := range []int{1, 2} {
 		t.Run(fmt.Sprint(replicas), func(t *testing.T) {
 			c := &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}

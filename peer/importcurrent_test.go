@@ -16,6 +16,7 @@ import (
 // meanwhile gives way to the item, whether the host answers, or is away and heard later. What all hosts hold
 // is unchanged.
 func TestImportAtAHostThatIsNotCurrent(t *testing.T) {
+	t.Parallel()
 	wanted, deleted := []Item{{Key: []byte("key"), Value: []byte("wanted")}}, []Item{{Key: []byte("key"), Deleted: true}}
 	for name, tc := range map[string]struct {
 		items []Item
@@ -107,6 +108,7 @@ func TestImportWriterAtAHostThatIsNotCurrent(t *testing.T) {
 // A host that is not settled cannot say that it holds nothing later, nor can one that has another list of
 // members: by that a further host may hold it.
 func TestImportBesideAHostThatIsNotSure(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct{ both, otherList bool }{
 		"not settled":                {both: true},
 		"not settled and without it": {},

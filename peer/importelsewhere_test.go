@@ -46,6 +46,7 @@ func (c *routedCluster) importsTo(want ImportResult, ns *Namespace, item Item) {
 // while another node, which is not heard, may hold what was acknowledged later. What all that may hold it hold is
 // unchanged.
 func TestImportElsewhereIsUnchangedByAllHosts(t *testing.T) {
+	t.Parallel()
 	unsettled := func(c *routedCluster, host int) { c.must(c.spaces[host].core.MayLack()) }
 	for name, tc := range map[string]struct {
 		// before is what happens to the first host, by which the item is there, and to the other one.
@@ -135,6 +136,7 @@ func TestImportMadeAnewIsHeld(t *testing.T) {
 // An import right after a write of the same node has seen that: it deletes what a host that is current has not heard
 // of yet, and lists no conflict where that one takes the item.
 func TestImportAfterTheOwnWrite(t *testing.T) {
+	t.Parallel()
 	for name, item := range map[string]Item{"put": {Value: []byte("third")}, "deleted": {Deleted: true}} {
 		for _, first := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, ", first ", first), func(t *testing.T) {
@@ -162,6 +164,7 @@ func TestImportAfterTheOwnWrite(t *testing.T) {
 
 // The same by placement writer, for a record, and for a deletion where one host of the directory has no entry yet.
 func TestImportWriterElsewhereIsUnchangedByAllHosts(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		later, heard bool // a later value that the other host holds, and is that heard
 		want         ImportResult
@@ -236,6 +239,7 @@ func TestImportWriterElsewhereInBulk(t *testing.T) {
 // What an import has written is a write of its node: where the host that is asked has not heard of it, a read asks the
 // others, and a condition on the version before does not hold.
 func TestImportIsAnOwnWrite(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []placement.Kind{placement.Hash, placement.Writer} {
 		t.Run(kind.String(), func(t *testing.T) {
 			var c *routedCluster

@@ -106,6 +106,7 @@ func TestImportShards(t *testing.T) {
 // at the other one; all hosts cannot hold it then, and the first item is named that they do
 // not. Afterwards the same import ends.
 func TestImportShardsWithoutHost(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 3)
 	items := shardItems(0, 300, "v")
 	c.must(c.nodes[2].Close(context.Background()))

@@ -34,6 +34,7 @@ func (c *writerCluster) shardIn(i int, key string) placement.Shard {
 // when it is repeated, also at another node, and over what is there without a conflict. What it
 // makes is in a shard of the node that imports, but for dated items, which are in their home.
 func TestImportWriters(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 3)
 	items := shardItems(0, 500, "first ")
 	before := c.requests(2)
@@ -185,6 +186,7 @@ func TestImportWritersBrokeOff(t *testing.T) {
 // While a host is away an import goes on at the others. All hosts cannot hold it then, and the first
 // item is named that they do not; when the host is there again the import ends.
 func TestImportWritersWithoutHost(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 3)
 	items := shardItems(0, 100, "v")
 	c.must(c.nodes[2].Close(context.Background()))

@@ -111,6 +111,7 @@ func TestRoutedConditionBesideAPut(t *testing.T) {
 
 // So by placement writer: the hosts of the entry, or of the record where it is deleted, have it look anew.
 func TestWriterConditionBesideAPut(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"put", "delete"} {
 		t.Run(name, func(t *testing.T) {
 			c := newWriterCluster(t, 4)

@@ -18,6 +18,7 @@ import (
 // By placement writer, too, a write on a condition whose record comes too late for what the first host of its shard has promised
 // meanwhile is made anew, over its own entry, but not over what its own node has written since.
 func TestWriterConditionTooLate(t *testing.T) {
+	t.Parallel()
 	for _, beside := range []bool{false, true} {
 		t.Run(fmt.Sprintf("a put beside it %t", beside), func(t *testing.T) {
 			c := newWriterCluster(t, 4)
@@ -82,6 +83,7 @@ func TestWriterConditionTooLate(t *testing.T) {
 // What a node writes behind a write of its own goes to the key's shard, also where its locator has not heard of that, and the answers
 // to the own write are lost; whether or not the node is a host of that shard.
 func TestWriteBehindTheOwnGoesToItsShard(t *testing.T) {
+	t.Parallel()
 	for name, write := range map[string]func(*Namespace, []byte) error{
 		"put": func(ns *Namespace, key []byte) error {
 			_, err := ns.Put(t.Context(), key, []byte("behind"))

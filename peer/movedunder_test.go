@@ -91,6 +91,7 @@ func (c *writerCluster) valueAt(i int, set placement.Shard, key string) string {
 // A write that meets another first write follows it into its shard, too, where the record is at a host
 // that does not answer: from another shard it would hide the record, which it has seen.
 func TestFollowsWhereTheRecordMayBe(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	b, a, away, key := c.firstWriters() // away and b host b's shard
 	own, ns := c.spaces[b].core.OwnShard([]byte(key)), c.spaces[b]

@@ -60,6 +60,7 @@ func (c *routedCluster) firstOf(remote *node.Remote) int {
 // A write on a condition that one host takes, and that another one cannot take because of a
 // version which came in between, is not known to have been refused: its writer is told that.
 func TestRoutedConditionHeldAtOneHost(t *testing.T) {
+	t.Parallel()
 	for name, write := range map[string]func(ns *Namespace, held dbadapter.Version) (dbadapter.Version, error){
 		"put": func(ns *Namespace, held dbadapter.Version) (dbadapter.Version, error) {
 			return ns.PutIf(t.Context(), []byte("key"), []byte("mine"), held, Acks(AckAll))
@@ -203,6 +204,7 @@ func TestRoutedWritesBehindASilentHost(t *testing.T) {
 // A write on what another host holds, at a host that holds something else, leaves that as a conflict: it was
 // acknowledged, and neither the other host's writer nor this one has seen it. The hosts hold the write then.
 func TestRoutedConditionAtAHostThatHoldsAnother(t *testing.T) {
+	t.Parallel()
 	for name, write := range map[string]func(ns *Namespace, held dbadapter.Version) error{
 		"put": func(ns *Namespace, held dbadapter.Version) error {
 			_, err := ns.PutIf(t.Context(), []byte("key"), []byte("mine"), held, Acks(1))

@@ -144,6 +144,7 @@ func TestReadsItsOwnWrites(t *testing.T) {
 // Where the host that has taken a node's own write answers no more, and the other one is current and has not heard of it, the
 // node reads neither the value before nor *no such key* surely.
 func TestReadsItsOwnWriteUnsurely(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"put", "delete", "first put"} {
 		t.Run(name, func(t *testing.T) {
 			c, _, asker, hosts := newBothCurrent(t)
@@ -279,6 +280,7 @@ func TestConditionOverAPutElsewhere(t *testing.T) {
 
 // Where writes were given up for want of room, each host must have answered: else a read is not sure, and no condition holds.
 func TestOwnWritesGivenUp(t *testing.T) {
+	t.Parallel()
 	c, first, asker, hosts := newBothCurrent(t)
 	serve := c.silences(hosts[0], asker)
 	_, err := asker.PutIf(t.Context(), []byte("key"), []byte("second"), first.Version, Acks(1))
@@ -354,6 +356,7 @@ func (c *writerCluster) onTwo() (key string, asker *Namespace, hosts []int, firs
 
 // So by placement writer: a node reads what it has just written, and refuses a write on what it has replaced.
 func TestWriterOwnWrites(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"put", "delete"} {
 		t.Run(name, func(t *testing.T) {
 			c := newWriterCluster(t, 4)

@@ -174,6 +174,7 @@ func isRetry(packet []byte) bool { return packet[0]&0xf0 == 0xf0 }
 // address: those that do not prove it take few places, and those that do push out
 // one another.
 func TestSilentQUICHandshakes(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		lets func([]byte) bool
 		most int

@@ -151,6 +151,7 @@ func TestInitiatorTellsNoStranger(t *testing.T) {
 }
 
 func TestPeerDown(t *testing.T) {
+	t.Parallel()
 	na, nb, sa, _ := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
 	shut(t, nb)
 	if _, err := sa.Sync(t.Context(), nb.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrUnreachable) {
@@ -175,6 +176,7 @@ func TestPeerDown(t *testing.T) {
 
 // A peer that is back is reached at once, however often it was tried in vain.
 func TestPeerIsBack(t *testing.T) {
+	t.Parallel()
 	b := peer.Config{Dir: t.TempDir()}
 	na, nb, sa, _ := pair(t, peer.Config{}, b, peer.Policy{})
 	put(t, sa, "k", "v")

@@ -17,6 +17,7 @@ import (
 // A put on a condition that a deletion came before takes its entry back. The entry of a put that has followed the deletion
 // meanwhile stands: of one by the same node, and of one by another node of which a host of the directory has not heard.
 func TestTakenBackBesideAPut(t *testing.T) {
+	t.Parallel()
 	for _, same := range []bool{true, false} {
 		t.Run(fmt.Sprint("same node ", same), func(t *testing.T) { takenBackBesideAPut(t, same) })
 	}

@@ -67,6 +67,7 @@ func TestReadIsToldOfALayout(t *testing.T) {
 
 // A former host does not say *no such key* of a write that it has acknowledged and not handed over yet.
 func TestHolderOfBeforeReads(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []placement.Kind{placement.Hash, placement.Writer} {
 		c, x, _ := newStaleCluster(t, kind)
 		c.part(x)

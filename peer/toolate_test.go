@@ -75,6 +75,7 @@ func TestWrittenTooLate(t *testing.T) {
 // So by placement writer, where the entry is made anew with the record, and on a condition, where the first host declines and has
 // the other one not be asked.
 func TestOtherWritesTooLate(t *testing.T) {
+	t.Parallel()
 	w := newWriterCluster(t, 4)
 	key, asker, hosts, _ := w.onTwo()
 	w.promises(hosts[1], asker)

@@ -45,6 +45,7 @@ func (c *routedCluster) lists(v dbadapter.Version) bool {
 // meanwhile, without a condition: that write names it, although no host had taken it. So of two nodes that
 // write on one version one is acknowledged.
 func TestTwoConditionsBesideAWrite(t *testing.T) {
+	t.Parallel()
 	clusters := map[string]func() (c *routedCluster, key string, hosts []int, first dbadapter.Version){
 		"hash": func() (*routedCluster, string, []int, dbadapter.Version) {
 			c, first, _, hosts := newBothCurrent(t)

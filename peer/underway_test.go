@@ -15,6 +15,7 @@ import (
 // While a put of a node is under way, and no host holds it yet, the node's own write on a later record that has not seen the put is
 // not sure: what another node writes over it would count the put as seen, and hosts would say then that they had it.
 func TestConditionBesideAPutUnderWay(t *testing.T) {
+	t.Parallel()
 	for name, cluster := range map[string]func() (c *routedCluster, key string, asker *Namespace, hosts []int, first dbadapter.Version){
 		"hash": func() (*routedCluster, string, *Namespace, []int, dbadapter.Version) {
 			c, first, asker, hosts := newBothCurrent(t)

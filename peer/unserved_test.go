@@ -43,6 +43,7 @@ func rotIn(t *testing.T, dir, text string) {
 // A bad record of a small namespace, of which no summary is kept, or of its list of
 // members, leaves the other namespaces served. A repair makes it be served again.
 func TestOthersAreServed(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []ondisk.Kind{ondisk.Badger, ondisk.Pebble} {
 		for _, members := range []bool{false, true} {
 			if members && kind == ondisk.Pebble {

@@ -37,6 +37,7 @@ func (l *lines) count(text string) int {
 // A node that was closed in order takes up a summary, and does not read its records;
 // Verify puts right what has drifted, and names the file that is damaged.
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	dir, log := t.TempDir(), &lines{}
 	config := Config{Dir: dir, Logger: slog.New(slog.NewTextHandler(log, nil))}
 	n := openForTest(t, config)

@@ -48,6 +48,7 @@ func TestWaitForConfirmsWhatIsHeld(t *testing.T) {
 // Without pushes, and without syncs of the nodes' own accord, a wait ends all the same; a
 // member that is away makes it end with its time, and takes nothing back.
 func TestWaitWithoutPushes(t *testing.T) {
+	t.Parallel()
 	a := open(t, peer.Config{SyncInterval: time.Hour, NoPush: true})
 	b := open(t, peer.Config{SyncInterval: time.Hour, NoPush: true})
 	away := open(t, peer.Config{SyncInterval: time.Hour, NoPush: true})

@@ -15,6 +15,7 @@ import (
 // one that lacks it is given it, and the later version counts. A wait for everything is for
 // the hosts of what the node holds.
 func TestWaitShards(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 5)
 	hosts, others := c.hosts("key")
 	old := c.write(hosts[0], "key", "old")

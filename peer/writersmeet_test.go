@@ -11,6 +11,7 @@ import (
 // Of puts of one new key by several nodes at one moment, by placement writer and for all hosts, each ends with a record,
 // acknowledged or not: their entries would else lead to none.
 func TestPutsThatMeetAreWritten(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	there := func(round int) bool {
 		return slices.ContainsFunc(c.spaces, func(ns *Namespace) bool {

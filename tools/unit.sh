@@ -73,13 +73,13 @@ mapfile -t holders < <(go list -f '{{$d := .Dir}}{{range .TestGoFiles}}{{$d}}/{{
 
 # Tests of real nodes and processes mostly wait. Theirs begin first, and two packages
 # more than there are processors run at a time, so that others compile and compute while
-# these wait, and stores for the disk.
+# these wait, and stores for the disk. Of a package's tests that wait longest four run at a time.
 waiting=("$module/peer" "$module/cmd/syncd/systemtest")
 mapfile -t raced < <(printf '%s\n' "${waiting[@]}"; printf '%s\n' "${raced[@]}" | grep -vxF "$(printf '%s\n' "${waiting[@]}")")
 beside=(-p $(($(nproc) + 2)))
 
 code=0
-go test -json -vet=off -shuffle="$seed" -timeout 30m "${beside[@]}" -race -skip "$alone|$large" "${raced[@]}" || code=$?
+go test -json -vet=off -shuffle="$seed" -timeout 30m "${beside[@]}" -parallel 4 -race -skip "$alone|$large" "${raced[@]}" || code=$?
 go test -json -vet=off -shuffle="$seed" -timeout 20m "${beside[@]}" "${plain[@]}" || code=$?
 go test -json -vet=off -shuffle="$seed" -timeout 20m "${beside[@]}" -run "$alone|$large" "${holders[@]}" || code=$?
 exit $code
