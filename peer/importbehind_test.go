@@ -19,12 +19,12 @@ func TestImportBehindAnEntryWithoutRecord(t *testing.T) {
 	c.entered(0, &dbadapter.Record{Key: key}, c.spaces[0].core.OwnShard(key))
 	c.round()
 	c.follow()
-	for begun := c.time; c.time < begun+node.ComingFor; c.follow() {
+	for begun := c.time; c.time < begun+node.AbsentFor; c.follow() {
 		got, err := c.spaces[1].Import(t.Context(), sequence(items), Acks(AckAll))
 		if !errors.Is(err, ErrUnsure) || got.Items != 3 {
 			t.Fatalf("after %v: %+v, %v", c.time-begun, got, err)
 		}
-		c.time += node.ComingFor / 4
+		c.time += node.AbsentFor / 4
 	}
 	got, err := c.spaces[1].Import(t.Context(), sequence(items[3:]), Acks(AckAll))
 	if err != nil || got != (ImportResult{Items: 1, Written: 1, Late: 1}) {

@@ -148,13 +148,29 @@ func (im *shardImport) lookBehind(ctx context.Context, i *imported) {
 		i.done = true
 	case !found.Sure:
 		i.err = fmt.Errorf("%w: go on with the import in %s", found.Unsure(), node.AbsentFor)
-	case found.Record != nil && !found.Record.Deleted: // the entry that is later is gone since
-		i.record, i.stale, i.searched, i.stage = nil, false, false, entryDue
+	default:
+		im.behindEntry(ctx, i)
+	}
+}
+
+// behindEntry goes on with a dated item whose key has no later record for sure. It is written as of now only once the author of a
+// later entry has ended: the record of that, which is later than the item's date, would lose.
+func (im *shardImport) behindEntry(ctx context.Context, i *imported) {
+	entry, err := im.ns.lookUpIn(ctx, im.ns.core.Entries(i.Key), i.Key, false)
+	switch {
+	case err != nil:
+		i.failed(im.ns.node.self.id, err, false)
+		return
+	case entry.Record == nil || !i.before(entry.Record): // the one that was later is gone since
+		i.record = nil
+	case !entry.Record.Deleted && !im.ns.follows.byWriter.Absent(i.Key, entry.Record.Version):
+		i.err = fmt.Errorf("%w: the directory has an entry whose record may come still: go on with the import in %s", ErrUnsure, node.AbsentFor)
+		return
 	default:
 		i.dated = i.Time
 		i.again(nil)
-		i.stale, i.searched, i.stage = false, false, entryDue
 	}
+	i.stale, i.searched, i.stage = false, false, entryDue
 }
 
 // order is what is written first, and what follows: an entry before its record, and a tombstone before

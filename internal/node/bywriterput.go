@@ -26,6 +26,8 @@ type WriterOffer struct {
 	named  []*dbadapter.Record
 	heeds  int // so often lists were made equal with those of hosts that disagree
 	manner route.Manner
+	// on is on what the entry rests: the version of the condition, or that of the latest entry that was seen beside it.
+	on dbadapter.Version
 	// first is how the hosts are asked that decide which of two such writes comes first.
 	first route.Manner
 	last  bool // no further try follows
@@ -101,6 +103,12 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		}
 		if _, err := remote.Enough(ack); err != nil { // else an entry would lead to no record
 			return o.unmade(ctx, err)
+		}
+		o.on = d.on()
+		for _, r := range seen {
+			if r != nil && r.Version.Compare(o.on) > 0 {
+				o.on = r.Version
+			}
 		}
 		d.Seen = append(seen, others...)
 		if recalled.Own != nil {
@@ -239,6 +247,7 @@ func (w *ByWriter) retract(ctx context.Context, shard placement.Shard, entry *db
 
 // handEntry hands over an entry, and notes for which others it is refused.
 func (w *ByWriter) handEntry(ctx context.Context, o *WriterOffer, entry *dbadapter.Record, ack route.Ack, how route.Manner) error {
+	how.On = o.on
 	err := w.handOn(ctx, o, w.ns.Entries(entry.Key), entry, ack, how, 0)
 	o.named = append(o.named, o.Others...)
 	return err
@@ -252,11 +261,11 @@ func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, record *dba
 	}
 	o.Taken = true
 	written := o.Written
-	entries := w.ns.Entries(entry.Key)
-	err = w.handOn(ctx, o, entries, entry, ack, o.manner, 0)
+	entries, how := w.ns.Entries(entry.Key), o.manner
+	how.On = o.on
+	err = w.handOn(ctx, o, entries, entry, ack, how, 0)
 	if errors.Is(err, route.ErrOvertaken) && !slices.ContainsFunc(o.Others, func(r *dbadapter.Record) bool { return beyond(r, entry) }) {
-		how := o.manner // an earlier write whose record loses against the tombstone, or has: its entry would lead to none
-		how.Insists = true
+		how.Insists = true // an earlier write whose record loses against the tombstone, or has: its entry would lead to none
 		err = w.handOn(ctx, o, entries, entry, ack, how, 0)
 	}
 	if errors.Is(err, route.ErrOvertaken) && slices.ContainsFunc(o.Others, func(r *dbadapter.Record) bool { return beyond(r, entry) }) {

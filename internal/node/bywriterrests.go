@@ -28,7 +28,7 @@ func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, delete
 		if recalled.Doubts(&found, true) {
 			found.Behind()
 		}
-	case len(entry) > 0 && there(entry[0]) && (!found.Sure && dangles(entry[0], found.Record) || cutShort(entry[0], found.Record)):
+	case len(entry) > 0 && there(entry[0]) && (dangles(entry[0], found.Record) || cutShort(entry[0], found.Record)):
 		found.Record, found.Shard = entry[0], remote.Shard()
 	}
 	return found, remote.Holds(d, deletes, &found)

@@ -61,6 +61,12 @@ func (d *dangling) since(key []byte, entry dbadapter.Version, now time.Duration)
 	return now
 }
 
+// Absent reports whether the entry of a key, of this version, has led to no record of it for AbsentFor: its author has ended.
+func (w *ByWriter) Absent(key []byte, entry dbadapter.Version) bool {
+	now := w.do.Steady()
+	return now-w.dangling.since(key, entry, now) >= AbsentFor
+}
+
 // came forgets the entry of a key: its record is there.
 func (d *dangling) came(key []byte) {
 	d.mu.Lock()

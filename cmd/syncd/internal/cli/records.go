@@ -58,7 +58,7 @@ type putCmd struct {
 	Value    *string        `arg:"" optional:"" help:"The value; - or nothing reads it from standard input."`
 	IfAbsent bool           `help:"Only if there is no record, not even a deleted or expired one." xor:"if"`
 	TTL      *time.Duration `name:"ttl" help:"The record expires after this time, such as 90s or 720h; at most 100 years. From then on it reads as absent, on each node by that node's clock." placeholder:"D"`
-	Wait     int            `help:"Answer once so many other members hold the record durably, too. When --timeout is over first, the record stays written, and the exit code is 8." placeholder:"N" complete:"majority,all"`
+	Wait     int            `help:"Answer once so many other members hold the record durably, too. When --timeout is over first, the record stays written, and the exit code is 8." placeholder:"N"`
 	Ack      string         `help:"In a namespace of shards: answer once so many hosts of the key's shard hold the record durably: a number, majority, or all. Without it, one, or with a condition (--if-version, --if-absent) a majority. When --timeout is over first, or 10 seconds, what is written stays, and the exit code is 8." placeholder:"N" complete:"majority,all"`
 	condition
 }

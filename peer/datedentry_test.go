@@ -1,0 +1,166 @@
+package peer
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// A write on a condition stands in the place of an entry with a date and no writer that leads to no record, once a look-up is sure of
+// what there is: no record can name such an entry as seen.
+func TestConditionBesideADatedEntry(t *testing.T) {
+	for name, there := range map[string]bool{"no record is there": false, "an earlier record is there": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newWriterCluster(t, 4)
+			key := []byte("key")
+			shard := c.spaces[0].core.OwnShard(key)
+			var on dbadapter.Version
+			if there {
+				first, err := c.put(0, "key", "first", route.All)
+				c.must(err)
+				on = first.Version
+			}
+			c.now.Add(int64(time.Second))
+			ns := c.spaces[1]
+			entries := ns.core.RemoteIn(key, ns.core.Entries(key))
+			entry, err := entries.Entry(&dbadapter.Record{Key: key, Version: dbadapter.Version{Clock: dbadapter.TimestampAt(c.nodes[0].now().Truncate(time.Millisecond))}}, shard)
+			c.must(err)
+			hosts, err := entries.Hosts()
+			c.must(err)
+			for _, h := range hosts {
+				_, _, err := ns.offerTo(t.Context(), entries, ID(h), entry, route.Manner{Insists: true})
+				c.must(err)
+			}
+			c.now.Add(int64(time.Second))
+			c.round()
+			c.follow()
+			if _, err := c.spaces[2].PutIf(t.Context(), key, []byte("next"), on); !errors.Is(err, ErrUnsure) {
+				t.Errorf("while the record may come: %v", err)
+			}
+			c.time += node.ComingFor
+			c.follow()
+			if _, err := c.spaces[2].PutIf(t.Context(), key, []byte("next"), on); err != nil {
+				t.Errorf("once it has not come: %v", err)
+			}
+			if got, err := c.get(3, "key"); err != nil || got != "next" {
+				t.Errorf("it reads %q, %v", got, err)
+			}
+		})
+	}
+}
+
+// A deletion takes an entry away that leads to no record, also once a look-up is sure that there is none.
+func TestDeletionOfAnEntryWithoutRecord(t *testing.T) {
+	c := newWriterCluster(t, 3)
+	key := []byte("key")
+	c.entered(0, &dbadapter.Record{Key: key}, c.spaces[0].core.OwnShard(key))
+	c.round()
+	c.follow()
+	_, _ = c.get(2, "key")
+	c.time += node.ComingFor
+	c.follow()
+	if _, err := c.get(2, "key"); !errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnsure) {
+		t.Errorf("it reads %v", err)
+	}
+	_, err := c.spaces[2].Delete(t.Context(), key)
+	c.must(err)
+	if entry, err := c.spaces[2].lookUpIn(t.Context(), c.spaces[2].core.Entries(key), key, true); err != nil || entry.Record == nil || !entry.Record.Deleted {
+		t.Errorf("the entry: %+v, %v", entry.Record, err)
+	}
+}
+
+// An item with a date between that of a record and that of an entry whose author has ended is written as of now, once that is sure.
+func TestImportBetweenARecordAndAnEntry(t *testing.T) {
+	c := newWriterCluster(t, 4)
+	key := []byte("key")
+	shard := c.spaces[0].core.OwnShard(key)
+	_, err := c.put(0, "key", "first", route.All)
+	c.must(err)
+	c.follow()
+	_, first := c.recordAt(c.holding("key", shard)[0], "key")
+	c.now.Add(int64(time.Second))
+	items := []Item{{Key: key, Value: []byte("dated"), Time: c.nodes[0].now().Truncate(time.Millisecond)}}
+	c.now.Add(int64(time.Second))
+	c.entered(1, &dbadapter.Record{Key: key}, shard, first)
+	c.round()
+	c.follow()
+	if got, err := c.spaces[2].Import(t.Context(), sequence(items)); !errors.Is(err, ErrUnsure) {
+		t.Errorf("while the record may come: %+v, %v", got, err)
+	}
+	c.time += node.AbsentFor
+	c.follow()
+	if got, err := c.spaces[2].Import(t.Context(), sequence(items)); err != nil || got != (ImportResult{Items: 1, Written: 1, Late: 1}) {
+		t.Errorf("once it has not come: %+v, %v", got, err)
+	}
+	if got, err := c.get(3, "key"); err != nil || got != "dated" {
+		t.Errorf("it reads %q, %v", got, err)
+	}
+}
+
+// An item with a date does not take the place of a put whose entry is there and whose record comes some seconds later.
+func TestImportOverASlowPut(t *testing.T) {
+	c := newWriterCluster(t, 4)
+	const key = "key"
+	shard := c.spaces[0].core.OwnShard([]byte(key))
+	hosts, rest := c.holding(key, shard), []int{}
+	for i := range c.nodes {
+		if !slices.Contains(hosts, i) {
+			rest = append(rest, i)
+		}
+	}
+	author, importer := rest[0], c.spaces[rest[1]]
+	items := []Item{{Key: []byte(key), Value: []byte("dated"), Time: c.nodes[0].now().Truncate(time.Millisecond)}}
+	c.now.Add(int64(time.Second))
+	c.entered(0, &dbadapter.Record{Key: []byte(key)}, shard) // so that the put goes to hosts elsewhere
+	c.round()
+	c.follow()
+	c.now.Add(int64(time.Second))
+	came, released := make(chan struct{}, 64), make(chan struct{})
+	for _, h := range hosts {
+		c.hears(c.nodes[h], func(by ID, ask *wire.Ask) bool {
+			if q, ok := ask.Question.(*wire.AskHold); ok && by == c.nodes[author].ID() && !q.Look && placement.Shard(q.Shard) == shard {
+				came <- struct{}{}
+				<-released
+			}
+			return true
+		})
+	}
+	c.nodes[author].routing.close()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.spaces[author].Put(t.Context(), []byte(key), []byte("put"))
+		ended <- err
+	}()
+	<-came
+	entries := importer.core.Entries([]byte(key))
+	both := c.holding(key, entries)
+	for i, n := range both { // both hosts of the directory have the entry, and are sure of it
+		sh, err := c.spaces[n].numbered(entries)
+		c.must(err)
+		_, err = sh.sync(t.Context(), c.nodes[both[1-i]].ID(), SyncOptions{})
+		c.must(err)
+	}
+	for range 2 {
+		c.follow()
+		if got, err := importer.Import(t.Context(), sequence(items)); !errors.Is(err, ErrUnsure) {
+			t.Errorf("while the put's record may come: %+v, %v", got, err)
+		}
+		c.time += node.ComingFor
+	}
+	close(released)
+	c.must(<-ended)
+	c.round()
+	c.follow()
+	for i := range c.nodes {
+		if got, err := c.get(i, key); err != nil || got != "put" {
+			t.Errorf("node %d reads %q, %v", i, got, err)
+		}
+	}
+}
