@@ -43,11 +43,11 @@ func TestEntryWithoutRecordBindsNoKey(t *testing.T) {
 			t.Errorf("node %d has deleted it, and reads %q, %v", i, got, err)
 		}
 		key = at("looked up by ", i)
-		for begun := c.time; c.time < begun+node.ComingFor; c.follow() {
+		for begun := c.time; c.time < begun+node.EntryPatience; c.follow() {
 			if got, err := c.get(i, key); !errors.Is(err, ErrUnsure) {
 				t.Fatalf("node %d, after %v: %q, %v", i, c.time-begun, got, err)
 			}
-			c.time += node.ComingFor / 4
+			c.time += node.EntryPatience / 4
 		}
 		if got, err := c.get(i, key); !errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnsure) {
 			t.Errorf("node %d, in the end: %q, %v", i, got, err)

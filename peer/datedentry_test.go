@@ -44,7 +44,7 @@ func TestConditionBesideADatedEntry(t *testing.T) {
 			if _, err := c.spaces[2].PutIf(t.Context(), key, []byte("next"), on); !errors.Is(err, ErrUnsure) {
 				t.Errorf("while the record may come: %v", err)
 			}
-			c.time += node.ComingFor
+			c.time += node.EntryPatience
 			c.follow()
 			if _, err := c.spaces[2].PutIf(t.Context(), key, []byte("next"), on); err != nil {
 				t.Errorf("once it has not come: %v", err)
@@ -64,7 +64,7 @@ func TestDeletionOfAnEntryWithoutRecord(t *testing.T) {
 	c.round()
 	c.follow()
 	_, _ = c.get(2, "key")
-	c.time += node.ComingFor
+	c.time += node.EntryPatience
 	c.follow()
 	if _, err := c.get(2, "key"); !errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnsure) {
 		t.Errorf("it reads %v", err)
@@ -152,7 +152,7 @@ func TestImportOverASlowPut(t *testing.T) {
 		if got, err := importer.Import(t.Context(), sequence(items)); !errors.Is(err, ErrUnsure) {
 			t.Errorf("while the put's record may come: %+v, %v", got, err)
 		}
-		c.time += node.ComingFor
+		c.time += node.EntryPatience
 	}
 	close(released)
 	c.must(<-ended)

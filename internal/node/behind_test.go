@@ -41,7 +41,7 @@ func (d *movesBehind) Each(_ context.Context, sets []placement.Shard, do func(pl
 func (d *movesBehind) Steady() time.Duration { return d.steady }
 
 // A look behind an entry without its record is sure of nothing where a record has come into the named shard meanwhile: another shard
-// may have had it, and have none any more when it is asked. Before ComingFor no shard is asked.
+// may have had it, and have none any more when it is asked. Before EntryPatience no shard is asked.
 func TestLookBehindLooksTwice(t *testing.T) {
 	const named = placement.Shard(3)
 	ns := newMachine(1).holdsAll(t, &placement.Rule{Kind: placement.Writer, Shards: 8, Replicas: 1})
@@ -60,7 +60,7 @@ func TestLookBehindLooksTwice(t *testing.T) {
 		if found := look(); found.Sure || d.looks > 0 {
 			t.Errorf("moves %t: at first %+v, after %d looks", moves, found, d.looks)
 		}
-		d.steady += ComingFor
+		d.steady += EntryPatience
 		if found := look(); found.Sure == moves || found.Record != nil {
 			t.Errorf("moves %t: %+v", moves, found)
 		}

@@ -14,7 +14,7 @@ import (
 // Where an entry of the directory leads to no record, its author is about to write that, or has ended
 // in between. The entry may hide a record of another shard then, which was acknowledged: its hosts
 // write it anew (meeting.go), once they have found that out. So a look-up is not sure at first. Once
-// the record was not there for ComingFor, it asks all shards, which is dear: if none of them has the
+// the record was not there for EntryPatience, it asks all shards, which is dear: if none of them has the
 // key, that is sure. A put writes to the shard that the entry names, and a deletion needs no record
 // there; either ends the matter for all.
 
@@ -84,7 +84,7 @@ func dangles(entry, found *dbadapter.Record) bool {
 // lookBehind makes a look-up sure whose entry leads to no record, if no other shard has one for sure;
 // if one has, that is what is found. named is the shard that the entry names.
 func (w *ByWriter) lookBehind(ctx context.Context, named placement.Shard, entry *dbadapter.Record, found *LookedUp) {
-	if now := w.do.Steady(); now-w.dangling.since(entry.Key, entry.Version, now) < ComingFor {
+	if now := w.do.Steady(); now-w.dangling.since(entry.Key, entry.Version, now) < EntryPatience {
 		return
 	}
 	ctx, over := context.WithCancel(ctx)
