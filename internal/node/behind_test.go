@@ -2,67 +2,192 @@ package node
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/directory"
-	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// movesBehind drives look-ups of which a hidden record goes from one shard into the one that the entry names, between the look-up
-// of the one and of the other.
-type movesBehind struct {
-	located
-	named  placement.Shard
-	looks  int // of the named shard
-	moves  bool
-	record *dbadapter.Record
-	steady time.Duration
-}
-
-func (d *movesBehind) LookUpIn(_ context.Context, in placement.Shard, _ []byte, _ bool) (LookedUp, error) {
-	f := LookedUp{Found: route.Found{Sure: true}, Shard: in}
-	if in == d.named {
-		if d.looks++; d.moves {
-			f.Record = d.record
+// A sync between a node that has collected and one that has not moves nothing,
+// whichever begins it: the one that is behind collects, and the two are equal.
+func TestCollectedOnOneSide(t *testing.T) {
+	for first := range 2 {
+		c := newCrew(t, 2)
+		for i := range 20 {
+			c.put(0, fmt.Sprint("k", i), "1")
+		}
+		c.round()
+		for i := range 10 {
+			c.del(0, fmt.Sprint("k", 10+i))
+		}
+		c.agree()
+		if done := must(c.ns[0].Sets()[0].sweep(context.Background())); done.Collected != 10 {
+			t.Fatalf("%+v; %+v", done, c.ns[0].Sets()[0].Collection())
+		}
+		if here, there := len(c.keys(0)), len(c.keys(1)); here != 10 || there != 20 {
+			t.Fatalf("%d and %d records", here, there)
+		}
+		var last error
+		conversations := 0
+		for range 2 { // a busy peer is asked again
+			course := c.ns[first].Sets()[0].Course(c.machines[1-first].ID, Ask{})
+			for step, more := course.Next(); more; step, more = course.Next() {
+				mine, theirs, err := c.machines[first].converse(c.ns[first], c.machines[1-first], step)
+				if course.Ended(step, mine, err); step.Control {
+					continue
+				}
+				conversations++
+				for _, r := range []reconcile.Report{mine, theirs} {
+					// The first cells may show the ten tombstones before the peer breaks off, and nothing else.
+					shown := err != nil && r.Differences() == 10
+					if r.Sent+r.Applied+r.Rejected > 0 || r.Differences() > 0 && !shown || r.RecordBytes > 0 || r.Verified != (err == nil) {
+						t.Errorf("node %d began, and: %+v", first, r)
+					}
+				}
+			}
+			if _, last = course.Result(); !errors.Is(last, reconcile.ErrBusy) {
+				break
+			}
+		}
+		if last != nil || conversations != 2 {
+			t.Errorf("node %d began: %v after %d conversations", first, last, conversations)
+		}
+		if fmt.Sprint(c.keys(0)) != fmt.Sprint(c.keys(1)) {
+			t.Errorf("%v, %v", c.keys(0), c.keys(1))
+		}
+		for i, ns := range c.ns {
+			if left := ns.Sets()[0].Left(); left != (Swept{Collected: 10}) {
+				t.Errorf("node %d counts %+v", i, left)
+			}
 		}
 	}
-	return f, nil
 }
 
-func (d *movesBehind) Each(_ context.Context, sets []placement.Shard, do func(placement.Shard)) {
-	for _, in := range sets {
-		do(in)
+// agree lets two nodes sync and pledge until both are past what was written. It sweeps
+// nothing.
+func (c *crew) agree() {
+	c.t.Helper()
+	for range 8 {
+		c.pass(time.Second)
+		for i := range 2 {
+			if err := c.turn(i, 1-i); err != nil {
+				c.t.Fatal(err)
+			}
+			if c.ns[i].Sets()[0].mayPledge() {
+				if err := c.ns[i].Sets()[0].pledge(context.Background()); err != nil {
+					c.t.Fatal(err)
+				}
+			}
+		}
 	}
 }
 
-func (d *movesBehind) Steady() time.Duration { return d.steady }
+// A tombstone that comes to a node that has collected it is kept out.
+func TestCollectedTombstoneArrives(t *testing.T) {
+	c := newCrew(t, 2)
+	c.put(0, "a", "1")
+	c.put(0, "b", "1")
+	c.round()
+	c.del(0, "a")
+	c.agree()
+	if done := must(c.ns[0].Sets()[0].sweep(context.Background())); done.Collected != 1 {
+		t.Fatalf("%+v; %+v", done, c.ns[0].Sets()[0].Collection())
+	}
+	c.want(0, "b")
+	c.want(1, "-a", "b")
+	tombstone := must(dbadapter.Hash(c.ns[0].Sets()[0].Keys.Hasher, records(c.ns[1])[0]))
+	verdicts := must(c.ns[0].Sets()[0].Admit(t.Context(), c.machines[1].ID, 0, noTerm, []dbadapter.Hashed{tombstone})())
+	if verdicts[0].Reason != wire.ReasonFloor {
+		t.Errorf("%+v", verdicts)
+	}
+	c.want(0, "b")
+	if refused := c.ns[0].Sets()[0].Rejected(); len(refused) > 0 { // a person has nothing to do about a tombstone
+		t.Errorf("listed as refused: %+v", refused)
+	}
+}
 
-// A look behind an entry without its record is sure of nothing where a record has come into the named shard meanwhile: another shard
-// may have had it, and have none any more when it is asked. Before EntryPatience no shard is asked.
-func TestLookBehindLooksTwice(t *testing.T) {
-	const named = placement.Shard(3)
-	ns := newMachine(1).holdsAll(t, &placement.Rule{Kind: placement.Writer, Shards: 8, Replicas: 1})
-	entry := directory.EntryFor(&dbadapter.Record{Key: []byte("key"), Version: at(2, 2)}, named)
-	for _, moves := range []bool{false, true} {
-		d := &movesBehind{
-			located: located{locator: must(directory.New(directory.Config{Shards: 8, Disk: files{}}))}, named: named, moves: moves,
-			record: &dbadapter.Record{Key: entry.Key, Value: []byte("hidden"), Version: at(3, 1)},
+// A pledge that was made under an earlier list counts for nothing: the first one under the next
+// list does not wait for its time.
+func TestFirstPledgeUnderAListDoesNotWait(t *testing.T) {
+	c := newCrew(t, 2)
+	set := c.ns[0].Sets()[0]
+	c.machines[0].Interval = time.Hour
+	c.put(0, "a", "1")
+	c.del(0, "a")
+	pledge := func() dbadapter.Timestamp {
+		t.Helper()
+		if err := c.machines[0].Tend(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		w := ns.NewByWriter(d)
-		look := func() (found LookedUp) {
-			found.doubt("nothing is there")
-			w.lookBehind(t.Context(), named, &entry, &found)
-			return found
+		held := must(set.ns.Control.Held(set.pledgeKey()))
+		if held == nil {
+			t.Fatal("it has said nothing")
 		}
-		if found := look(); found.Sure || d.looks > 0 {
-			t.Errorf("moves %t: at first %+v, after %d looks", moves, found, d.looks)
+		return held.Version.Clock
+	}
+	first := pledge()
+	c.round()
+	c.put(0, "b", "1")
+	c.del(0, "b")
+	if next := pledge(); next != first {
+		t.Error("under the same list it does not wait")
+	}
+	if err := setRole(c.ns[0], idOf(9), RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	if next := pledge(); next == first {
+		t.Error("under the next list it waits")
+	}
+}
+
+// What a node has collected the next one can prove at once, though neither is to pledge again for
+// long: the one that collects says first that it holds all, and the other one hears of that.
+func TestCollectedIsProvenAtOnce(t *testing.T) {
+	c := newCrew(t, 2)
+	tend := func(i int) {
+		t.Helper()
+		if err := c.machines[i].Tend(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		d.steady += EntryPatience
-		if found := look(); found.Sure == moves || found.Record != nil {
-			t.Errorf("moves %t: %+v", moves, found)
+	}
+	turn := func() error { // that the second one begins
+		c.pass(time.Second)
+		return c.machines[1].turn(c.ns[1], c.machines[0])
+	}
+	c.put(0, "a", "1")
+	c.put(0, "b", "1")
+	for _, m := range c.machines {
+		m.Interval = time.Hour
+	}
+	if err := turn(); err != nil {
+		t.Fatal(err)
+	}
+	c.del(0, "a")
+	tend(0) // it asks the other one to promise, and has not heard of it since
+	if err := turn(); err != nil {
+		t.Fatal(err)
+	}
+	tend(1)
+	for range 2 {
+		if err := turn(); err != nil {
+			t.Fatal(err)
 		}
+	}
+	tend(0)
+	c.want(0, "b")
+	c.want(1, "-a", "b")
+	// The first one begins with the records, since its own list has not changed.
+	for range 2 {
+		if err := turn(); err != nil && !errors.Is(err, ErrRejected) && !errors.Is(err, reconcile.ErrBusy) {
+			t.Fatal(err)
+		}
+	}
+	c.want(1, "b")
+	if err := turn(); err != nil {
+		t.Errorf("the two are not found equal: %v", err)
 	}
 }
