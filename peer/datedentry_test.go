@@ -56,7 +56,7 @@ func TestConditionBesideADatedEntry(t *testing.T) {
 	}
 }
 
-// A deletion takes an entry away that leads to no record, also once a look-up is sure that there is none.
+// A deletion deletes an entry without a record. It does so, too, once a look-up is sure that the key has no record.
 func TestDeletionOfAnEntryWithoutRecord(t *testing.T) {
 	c := newWriterCluster(t, 3)
 	key := []byte("key")

@@ -159,7 +159,7 @@ func (c *writerCluster) findWriter(so func(at, writer int, key string) bool) (ns
 			}
 		}
 	}
-	c.t.Skip("the ids drawn place no key so")
+	c.t.Fatal("the ids, which are the same in each run, place no key so")
 	return nil, "", 0
 }
 

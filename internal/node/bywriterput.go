@@ -264,11 +264,14 @@ func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, record *dba
 	entries, how := w.ns.Entries(entry.Key), o.manner
 	how.On = o.on
 	err = w.handOn(ctx, o, entries, entry, ack, how, 0)
-	if errors.Is(err, route.ErrOvertaken) && !slices.ContainsFunc(o.Others, func(r *dbadapter.Record) bool { return beyond(r, entry) }) {
+	later := func() bool {
+		return slices.ContainsFunc(o.Others, func(r *dbadapter.Record) bool { return beyond(r, entry) })
+	}
+	if errors.Is(err, route.ErrOvertaken) && !later() {
 		how.Insists = true // an earlier write whose record loses against the tombstone, or has: its entry would lead to none
 		err = w.handOn(ctx, o, entries, entry, ack, how, 0)
 	}
-	if errors.Is(err, route.ErrOvertaken) && slices.ContainsFunc(o.Others, func(r *dbadapter.Record) bool { return beyond(r, entry) }) {
+	if errors.Is(err, route.ErrOvertaken) && later() {
 		err = nil // a later write follows the deletion, which its shard holds
 	}
 	if err == nil {

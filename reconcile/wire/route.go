@@ -67,8 +67,8 @@ type AskHold struct {
 	// Condition, with Seen alone: the record rests on a condition, and counts as held only where it has taken the place of
 	// nothing that it had not seen.
 	Condition bool
-	// On, with Condition alone, is the version that the record rests on; zero: that there is none. A later one without a
-	// writer, which no record can name, has not been seen.
+	// On, with Condition alone, is the version that the record rests on; it is zero if the key must hold no record. The peer
+	// takes a later version without a writer for one that the record's writer has not seen, as no record can name it.
 	On dbadapter.Version
 	// New asks it not to admit a record whose content it holds already: a record without a
 	// writer, unless what it holds is an older version; and to tell such ones apart.
