@@ -1,8 +1,10 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 // A write on a condition stands in the place of an entry with a date and no writer that leads to no record, once a look-up is sure of
 // what there is: no record can name such an entry as seen.
 func TestConditionBesideADatedEntry(t *testing.T) {
+	t.Parallel()
 	for name, there := range map[string]bool{"no record is there": false, "an earlier record is there": true} {
 		t.Run(name, func(t *testing.T) {
 			c := newWriterCluster(t, 4)
@@ -106,6 +109,7 @@ func TestImportBetweenARecordAndAnEntry(t *testing.T) {
 
 // An item with a date does not take the place of a put whose entry is there and whose record comes some seconds later.
 func TestImportOverASlowPut(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	const key = "key"
 	shard := c.spaces[0].core.OwnShard([]byte(key))
@@ -160,6 +164,118 @@ func TestImportOverASlowPut(t *testing.T) {
 	c.follow()
 	for i := range c.nodes {
 		if got, err := c.get(i, key); err != nil || got != "put" {
+			t.Errorf("node %d reads %q, %v", i, got, err)
+		}
+	}
+}
+
+// lookedBehind calls then once, when a look-up has asked all shards and looks at the named one again.
+type lookedBehind struct {
+	byWriter
+	entries, named placement.Shard
+	then           func()
+
+	mu    sync.Mutex // guards what follows
+	asked bool       // another shard
+}
+
+func (d *lookedBehind) LookUpIn(ctx context.Context, in placement.Shard, key []byte, all bool) (lookedUp, error) {
+	found, err := d.byWriter.LookUpIn(ctx, in, key, all)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch in {
+	case d.entries:
+	case d.named:
+		if d.asked && d.then != nil {
+			d.then()
+			d.then = nil
+		}
+	default:
+		d.asked = true
+	}
+	return found, err
+}
+
+// An item with a date is stale where the key is deleted later, also where that comes while the import looks behind an entry.
+func TestImportBesideADeletionOfAnEntry(t *testing.T) {
+	t.Parallel()
+	c := newWriterCluster(t, 4)
+	key := []byte("key")
+	importer, deleter := c.spaces[2], c.spaces[1]
+	shard := c.spaces[0].core.OwnShard(key)
+	items := []Item{{Key: key, Value: []byte("dated"), Time: c.nodes[0].now().Truncate(time.Millisecond)}}
+	c.now.Add(int64(time.Second))
+	c.entered(0, &dbadapter.Record{Key: key}, shard)
+	c.round()
+	c.follow()
+	deleted := false
+	importer.follows.byWriter = importer.core.NewByWriter(&lookedBehind{byWriter: byWriter{importer}, entries: importer.core.Entries(key), named: shard, then: func() {
+		deleted = true
+		c.now.Add(int64(time.Second))
+		_, err := deleter.Delete(t.Context(), key, Acks(AckAll))
+		c.must(err)
+	}})
+	if got, err := importer.Import(t.Context(), sequence(items)); !errors.Is(err, ErrUnsure) {
+		t.Errorf("while the record may come: %+v, %v", got, err)
+	}
+	c.time += node.AbsentFor
+	c.follow()
+	if got, err := importer.Import(t.Context(), sequence(items)); err != nil || got != (ImportResult{Items: 1, Stale: 1}) || !deleted {
+		t.Errorf("beside the deletion, which has come %t: %+v, %v", deleted, got, err)
+	}
+	if got, err := c.get(3, "key"); !errors.Is(err, ErrDeleted) {
+		t.Errorf("it reads %q, %v", got, err)
+	}
+}
+
+// A write on a condition between whose entry and record a deletion has come that has not seen the entry, and has taken it away, is a
+// conflict.
+func TestConditionMeetsADeletionThatTakesItsEntry(t *testing.T) {
+	t.Parallel()
+	c := newWriterCluster(t, 4)
+	key, asker, hosts, first := c.onTwo()
+	shard, _ := c.recordAt(hosts[0], key)
+	deleter := c.spaces[slices.IndexFunc(c.spaces, func(ns *Namespace) bool { return ns != asker && !slices.Contains(hosts, slices.Index(c.spaces, ns)) })]
+	begun, released, deleted := make(chan struct{}, 64), make(chan struct{}), make(chan error, 1)
+	var once sync.Once
+	for _, h := range hosts {
+		c.hears(c.nodes[h], func(by ID, ask *wire.Ask) bool {
+			q, ok := ask.Question.(*wire.AskHold)
+			switch {
+			case !ok || q.Look || placement.Shard(q.Shard) != shard:
+			case by == deleter.node.ID():
+				begun <- struct{}{}
+				<-released
+			case by == asker.node.ID():
+				once.Do(func() {
+					close(released)
+					if err := <-deleted; err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			return true
+		})
+	}
+	asker.node.routing.close()
+	deleter.node.routing.close()
+	c.now.Add(int64(time.Second)) // by the deleter's clock it is later
+	go func() {
+		_, err := deleter.Delete(t.Context(), []byte(key))
+		deleted <- err
+	}()
+	<-begun
+	c.now.Add(-int64(time.Second))
+	if _, err := asker.PutIf(t.Context(), []byte(key), []byte("next"), first.Version); !errors.Is(err, ErrConflict) {
+		t.Errorf("behind the deletion: %v", err)
+	}
+	for _, h := range hosts {
+		c.serves(c.nodes[h])
+	}
+	c.round()
+	c.follow()
+	for i := range c.nodes {
+		if got, err := c.get(i, key); !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDeleted) || errors.Is(err, ErrUnsure) {
 			t.Errorf("node %d reads %q, %v", i, got, err)
 		}
 	}

@@ -163,7 +163,10 @@ func (im *shardImport) behindEntry(ctx context.Context, i *imported) {
 		return
 	case entry.Record == nil || !i.before(entry.Record): // the one that was later is gone since
 		i.record = nil
-	case !entry.Record.Deleted && !im.ns.follows.byWriter.Absent(i.Key, entry.Record.Version):
+	case entry.Record.Deleted: // by a later write that has come meanwhile
+		i.done = true
+		return
+	case !im.ns.follows.byWriter.Absent(i.Key, entry.Record.Version):
 		i.err = fmt.Errorf("%w: the directory has an entry whose record may come still: go on with the import in %s", ErrUnsure, node.AbsentFor)
 		return
 	default:

@@ -225,7 +225,8 @@ func (w *ByWriter) handRecord(ctx context.Context, o *WriterOffer, record *dbada
 
 // retract takes back the entry of a write on a condition whose record no host has taken, since a deletion came first there: it
 // deletes the entry, as that deletion does unless the entry kept it from it. The tombstone comes right behind the entry, and has
-// an incarnation of its own: what has followed the entry meanwhile stands. false: the entry may stand.
+// an incarnation of its own: what has followed the entry meanwhile stands. So does the entry's tombstone of a deletion that has
+// taken the entry away. false: the entry may stand.
 func (w *ByWriter) retract(ctx context.Context, shard placement.Shard, entry *dbadapter.Record) bool {
 	key := entry.Key
 	found, err := w.do.LookUpIn(ctx, shard, key, true)
@@ -241,8 +242,8 @@ func (w *ByWriter) retract(ctx context.Context, shard placement.Shard, entry *db
 	if err != nil {
 		return false
 	}
-	_, err = w.HandOver(ctx, entries, gone, 1)
-	return err == nil
+	written, err := w.HandOver(ctx, entries, gone, 1)
+	return err == nil || errors.Is(err, route.ErrOvertaken) && slices.ContainsFunc(written.Others, func(r *dbadapter.Record) bool { return beyond(r, entry) })
 }
 
 // handEntry hands over an entry, and notes for which others it is refused.
