@@ -185,7 +185,9 @@ func (ns *Namespace) lookUpOnce(ctx context.Context, over time.Duration, in plac
 	}
 	f.Found, err = ns.readAt(ctx, remote, o, &ns.node.routing.times, func(ctx context.Context, id ID, _ func()) (route.Answer, error) { return ns.readOf(ctx, remote, id) })
 	why = map[ID]error{}
-	for _, h := range f.Heard {
+	for i := range f.Heard {
+		f.Heard[i].Set = int(in)
+		h := &f.Heard[i]
 		switch {
 		case h.Err != nil:
 			why[ID(h.Peer)] = h.Err

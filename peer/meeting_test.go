@@ -22,6 +22,7 @@ import (
 // and is not sure; after the cut one is left at all nodes, and the other one is a conflict in
 // the list of each host of its shard.
 func TestFirstWritesMeet(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	a, b, _, key := c.firstWriters()
 	won, lost := fmt.Sprint("by ", b), fmt.Sprint("by ", a)
@@ -98,6 +99,7 @@ func TestFirstWritesMeet(t *testing.T) {
 // An entry whose author has ended before it wrote the record hides a record that was acknowledged
 // apart from it: that one is written anew.
 func TestEntryWithoutRecordGivesWay(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	a, b, _, key := c.firstWriters()
 	c.part(b)
@@ -288,6 +290,22 @@ func TestWriterLocate(t *testing.T) {
 		for _, all := range []bool{false, true} {
 			if l, err := ns.Locate(t.Context(), []byte("key"), all); err != nil || l.Shard != shard || !l.Sure || l.Record == nil || len(l.Hosts) != 2 {
 				t.Errorf("node %d, of all %t: %+v, %v", i, all, l, err)
+			} else if all {
+				entries := 0
+				for _, at := range l.Asked {
+					switch {
+					case at.Entry:
+						entries++
+						if at.Shard != int(ns.core.Home([]byte("key"))) || at.Names != shard || at.Version != l.Record.Version {
+							t.Errorf("node %d asked for the entry: %+v", i, at)
+						}
+					case at.Shard != shard || at.Version != l.Record.Version:
+						t.Errorf("node %d asked for the record: %+v", i, at)
+					}
+				}
+				if entries == 0 || entries == len(l.Asked) {
+					t.Errorf("node %d: %d of %d were asked for the entry", i, entries, len(l.Asked))
+				}
 			}
 		}
 		if l, err := ns.Locate(t.Context(), []byte("none"), false); err != nil || l.Record != nil || !l.Sure || l.Shard != int(ns.core.Home([]byte("none"))) {
@@ -306,6 +324,7 @@ func TestWriterLocate(t *testing.T) {
 // A record that no entry leads to is written anew with one: its entry was lost, or was that of a
 // delete that was not finished, and is collected. Until then scans gave it, and no read found it.
 func TestRecordWithoutEntry(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 3)
 	const key = "without an entry"
 	by := 0 // a node that hosts a shard

@@ -57,6 +57,8 @@ type Heard struct {
 	Err error
 	// Took is how long the answer took.
 	Took time.Duration
+	// Set numbers the set of which it was asked: the caller's to fill in.
+	Set int
 }
 
 // Found is what a read has found.
@@ -333,7 +335,7 @@ func (g *Get) Result(now time.Duration) (Found, error) {
 		if r.open {
 			g.times.Cut(r.peer, now-r.asked, now)
 		}
-		f.Heard = append(f.Heard, Heard{r.peer, r.answer, r.err, r.took})
+		f.Heard = append(f.Heard, Heard{Peer: r.peer, Answer: r.answer, Err: r.err, Took: r.took})
 		if r.gone() {
 			f.Gone = append(f.Gone, r.peer)
 		}

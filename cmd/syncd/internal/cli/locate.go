@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
@@ -74,6 +75,12 @@ func (a *app) printLocated(l *api.Located) error {
 			said = "was awaited no longer"
 		case at.Version != "":
 			said = "version " + at.Version
+			if at.Deleted {
+				said += ", deleted"
+			}
+			if at.Names != nil {
+				said += fmt.Sprintf(", which names shard %d", *at.Names)
+			}
 		}
 		if at.Answered && !at.Host {
 			said += ", and is no host by its list of members"
@@ -83,7 +90,14 @@ func (a *app) printLocated(l *api.Located) error {
 		if at.Took != "" {
 			said += ", after " + at.Took
 		}
-		if err := a.printf("asked %s: %s\n", at.Peer, oneLine(show([]byte(said)))); err != nil {
+		of := ""
+		switch {
+		case at.Entry:
+			of = " for the entry"
+		case at.Shard != l.Shard:
+			of = fmt.Sprintf(" of shard %d", at.Shard)
+		}
+		if err := a.printf("asked %s%s: %s\n", at.Peer, of, oneLine(show([]byte(said)))); err != nil {
 			return err
 		}
 	}
