@@ -64,6 +64,7 @@ func restore(t *testing.T, from string, generation int) (dir string) {
 // TestBackups changes a node at random between backups, and restores each of them:
 // it is the node at that moment.
 func TestBackups(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	t.Log("seed", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))

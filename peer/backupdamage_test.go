@@ -16,6 +16,7 @@ import (
 // takes it away: VerifyBackups and Restore name the file, and Restore leaves
 // nothing behind.
 func TestBackupDamage(t *testing.T) {
+	t.Parallel()
 	n := open(t, peer.Config{Dir: t.TempDir(), ListenAddrs: []string{}})
 	ns := create(t, n, peer.Policy{})
 	to := filepath.Join(t.TempDir(), "backups")

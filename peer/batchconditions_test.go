@@ -79,6 +79,7 @@ func TestBatchConditionsAtAnUnsureHost(t *testing.T) {
 
 // Where no host is sure that a key is free, a batch on that condition fails with ErrUnsure.
 func TestBatchConditionsOfNoSureHost(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 4)
 	hosts, _ := c.hosts("key")
 	for _, host := range hosts {
@@ -112,6 +113,7 @@ func TestBatchAtANodeThatIsNoHost(t *testing.T) {
 // A batch that writes a key on a condition, and then once more, has seen its own first write: it is no conflict, also at a
 // host that has looked the condition up.
 func TestBatchWritesAKeyAgain(t *testing.T) {
+	t.Parallel()
 	for name, unsure := range map[string]bool{"current": false, "stale": true} {
 		t.Run(name, func(t *testing.T) {
 			c := newRoutedCluster(t, 4)

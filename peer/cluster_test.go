@@ -28,6 +28,7 @@ func clusterOf(t *testing.T, ns *peer.Namespace) map[peer.ID]peer.ClusterMember 
 // A node tells of each member what it says of itself, how it compares with this one, and
 // of one that is away what is known here.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	clock := newTestClock()
 	late := func() time.Time { return clock.now().Add(-2 * time.Minute) }
 	na := open(t, peer.Config{Clock: clock.now, Program: "v1"})

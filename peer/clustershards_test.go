@@ -30,6 +30,7 @@ func (c *routedCluster) asked(i int) map[int]ClusterMember {
 // A node tells of each member what it holds of each shard, beside the others that hold the shard:
 // of shards that it does not hold itself, too, and of members that hold none.
 func TestClusterShards(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []placement.Kind{placement.Hash, placement.Writer} {
 		t.Run(kind.String(), func(t *testing.T) {
 			c := newClusterOf(t, kind, 5, Config{NoPush: true})
@@ -73,6 +74,7 @@ func TestClusterShards(t *testing.T) {
 // A shard whose hosts hold different records differs at both. Where a host is away, what the
 // other one holds is not called equal.
 func TestClusterShardsDiffer(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 5)
 	for k := range 20 {
 		_, err := c.put(k%5, fmt.Sprint("key ", k), "v", route.All)
@@ -116,6 +118,7 @@ func TestClusterShardsDiffer(t *testing.T) {
 // A former host that still holds a shard, and has not heard of the node that asks, is no member that
 // has let go of it: what the others hold is not called equal at all holders.
 func TestClusterShardsFormerHost(t *testing.T) {
+	t.Parallel()
 	for range 10 { // which shards move follows from the nodes' ids, which are drawn
 		if formerHost(t) {
 			return

@@ -11,6 +11,7 @@ import (
 // it yet: all hosts are asked; at that other host itself, with one acknowledgement, it may be unsure. On a version that no host holds it is
 // a conflict, also where the version is a later one.
 func TestConditionOnWhatAHostHasNotHeardOf(t *testing.T) {
+	t.Parallel()
 	for ahead := range 2 {
 		for name, at := range map[string]func(asker *Namespace, behind *Namespace) *Namespace{
 			"elsewhere":       func(asker, _ *Namespace) *Namespace { return asker },

@@ -67,6 +67,7 @@ func TestConditionOfAHostBesideItsWrite(t *testing.T) {
 
 // So by placement writer.
 func TestConditionOfAWritersHostBesideItsWrite(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	key, _, hosts, first := c.onTwo()
 	entries, err := c.spaces[0].core.RemoteIn([]byte(key), c.spaces[0].core.Entries([]byte(key))).Hosts()
@@ -103,6 +104,7 @@ func TestConditionOfAWritersHostBesideItsWrite(t *testing.T) {
 // A host's plain write, or item of an import, that is made behind a record on a condition, which other hosts are to hold, has
 // seen it.
 func TestWriteOfAHostBehindItsCondition(t *testing.T) {
+	t.Parallel()
 	for name, write := range map[string]func(c *routedCluster, sh *shard) error{
 		"write": func(c *routedCluster, sh *shard) error {
 			attempt, err := sh.set.Write(node.Draft{Record: dbadapter.Record{Key: []byte("key"), Value: []byte("local")}})

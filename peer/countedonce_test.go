@@ -8,6 +8,7 @@ import (
 
 // A look-up that asks the directory, too, counts what the shard's hosts were asked before that once.
 func TestRequestsAreCountedOnce(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 3)
 	if _, err := c.put(0, "key", "1", route.All); err != nil {
 		t.Fatal(err)

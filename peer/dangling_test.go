@@ -15,6 +15,7 @@ import (
 // A first write whose author ended before the record leaves its key to each other node: a put and a
 // deletion take it over at once, and a look-up becomes sure that there is none.
 func TestEntryWithoutRecordBindsNoKey(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 3)
 	at := func(what string, by int) string {
 		key := fmt.Sprint(what, by)
@@ -62,6 +63,7 @@ func TestEntryWithoutRecordBindsNoKey(t *testing.T) {
 // An entry that leads to no record may hide one of another shard: that is what a look-up finds, and
 // it never says that there is none.
 func TestEntryWithoutRecordHidesNone(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 3)
 	const key = "hidden"
 	own := c.spaces[0].core.OwnShard([]byte(key))
@@ -87,6 +89,7 @@ func TestEntryWithoutRecordHidesNone(t *testing.T) {
 // What the hosts of the directory said once does not count for ever: while they are out of reach, the
 // key may be deleted, and written in another shard.
 func TestDecisionsAge(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	var key string
 	var in, other []int // the hosts of the key's shard, and of its entry

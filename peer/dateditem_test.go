@@ -12,6 +12,7 @@ import (
 // A write on a condition is not acknowledged in the place of an item with a date that all hosts have acknowledged since the
 // condition was looked up: a record with a date is no conflict where it is replaced, and would be gone.
 func TestConditionOverADatedItem(t *testing.T) {
+	t.Parallel()
 	hash := func(t *testing.T) (*routedCluster, string, *Namespace, []int, dbadapter.Version) {
 		c, first, asker, hosts := newBothCurrent(t)
 		return c, "key", asker, hosts, first.Version

@@ -57,6 +57,7 @@ func TestDeletionsLeaveNoRecordBehind(t *testing.T) {
 // A deletion takes the record that a look-up finds, also where the directory has no entry of it, and the
 // feed leads there all the same: by another key of the same index.
 func TestDeletionsTakeWhatIsFound(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 3)
 	const key = "without an entry"
 	own := c.spaces[0].core.OwnShard([]byte(key))

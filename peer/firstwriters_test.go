@@ -153,6 +153,7 @@ func TestUnconfirmedEntryHasItsRecord(t *testing.T) {
 // Two first writes on a condition meet in the directory, each first at another host of it: not both are acknowledged by all, and
 // one of the two stands, so that the key can be read.
 func TestRefusedEntryHasItsRecord(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	a, b, _, key := c.firstWriters()
 	keys := []string{key}

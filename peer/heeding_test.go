@@ -21,6 +21,7 @@ func (c *writerCluster) syncs(i int) (n int) {
 // Reads that come at one moment at a node which has not heard of a layout share the syncs of the list, and
 // are sure.
 func TestReadsShareTheSyncOfTheList(t *testing.T) {
+	t.Parallel()
 	c, x, keys := newOutdated(t)
 	before := c.syncs(x)
 	const readers = 64
@@ -50,6 +51,7 @@ func TestReadsShareTheSyncOfTheList(t *testing.T) {
 // The hosts of a read are those of the list when it began: where another one has come meanwhile, an answer
 // of a host that has the same one is of another list.
 func TestAnswerIsOfTheListThatTheReadBeganBy(t *testing.T) {
+	t.Parallel()
 	c, x, _ := newStaleCluster(t, placement.Hash)
 	ns := c.spaces[x]
 	key := []byte(c.leaving(x, 0, c.spaces[0].core.Home))

@@ -11,6 +11,7 @@ import (
 // By placement writer an import for all hosts waits a moment for what one host holds to come to the other one, and leaves it as it
 // is: made anew, a dated item would get the date of now.
 func TestImportAwaitsWhatArrives(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	key := "arrives"
 	items := []Item{{Key: []byte(key), Value: []byte("value")}}

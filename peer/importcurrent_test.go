@@ -70,6 +70,7 @@ func TestImportAtAHostThatIsNotCurrent(t *testing.T) {
 // The same by placement writer, where the record's shard is this host's: what the other host has written over it
 // gives way to the item, whether that host answers or not. Repeated where all hosts are heard, it is unchanged.
 func TestImportWriterAtAHostThatIsNotCurrent(t *testing.T) {
+	t.Parallel()
 	for name, away := range map[string]bool{"it answers": false, "it is away": true} {
 		t.Run(name, func(t *testing.T) {
 			c := newWriterCluster(t, 4)
@@ -142,6 +143,7 @@ func TestImportBesideAHostThatIsNotSure(t *testing.T) {
 
 // While a further member may hold the shard, and has not said so, the word of all hosts is not enough.
 func TestImportBesideAMemberThatIsNotHeard(t *testing.T) {
+	t.Parallel()
 	const before = 4
 	c := &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}
 	c.kind = placement.Hash

@@ -217,6 +217,7 @@ func TestImportWriterElsewhereIsUnchangedByAllHosts(t *testing.T) {
 
 // What hosts of which one is not heard hold already is written over it many keys in a message: none is looked up.
 func TestImportWriterElsewhereInBulk(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	items := shardItems(0, 100, "v")
 	for i := range items {
@@ -291,6 +292,7 @@ func TestImportIsForgotten(t *testing.T) {
 
 // Where hosts have no room for an item's record, the node's own write of before is remembered still.
 func TestImportLeavesTheOwnWriteRemembered(t *testing.T) {
+	t.Parallel()
 	c, _, asker, hosts := newBothCurrent(t)
 	c.silences(hosts[0], asker)
 	own, err := asker.Put(t.Context(), []byte("key"), []byte("own"))

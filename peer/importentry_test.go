@@ -59,6 +59,7 @@ func importedBesideATombstone(t *testing.T) (c *writerCluster, key string, own p
 // An import writes its own entry also where a host holds the one that the locator has led to expect, and
 // another host has the tombstone of an entry: all nodes read what the import has written.
 func TestImportWritesItsEntry(t *testing.T) {
+	t.Parallel()
 	c, key, _ := importedBesideATombstone(t)
 	for range 6 {
 		c.round()
@@ -73,6 +74,7 @@ func TestImportWritesItsEntry(t *testing.T) {
 
 // The same, where another node deletes the key then: neither what was imported comes back, nor what it has replaced.
 func TestImportedStaysDeleted(t *testing.T) {
+	t.Parallel()
 	c, key, own := importedBesideATombstone(t)
 	for range 4 {
 		c.round()
@@ -99,6 +101,7 @@ func TestImportedStaysDeleted(t *testing.T) {
 // An import that a host has refused for another one's entry follows that one into its shard, where it takes
 // the place of the record, also if its own entry, which is later, is what it finds then.
 func TestImportFollowsWhatWasRefusedFor(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	a, b, _, key := c.firstWriters() // both have the entry; a has no part in b's shard
 	own, ns := c.spaces[b].core.OwnShard([]byte(key)), c.spaces[b]

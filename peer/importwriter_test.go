@@ -156,6 +156,7 @@ func TestImportWritersUnlocated(t *testing.T) {
 
 // An import that broke off between the entries and the records is repeated, and then whole.
 func TestImportWritersBrokeOff(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 3)
 	items := shardItems(0, 40, "v")
 	for _, item := range items[:20] {
@@ -238,6 +239,7 @@ func (c *writerCluster) shardOfImported(i int, key string) placement.Shard {
 // On a machine so slow that the records of a window would come more than half a minute behind their
 // entries, an import files fewer items at once, and ends.
 func TestImportWritersOnASlowMachine(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 3)
 	f := c.spaces[2].follows
 	var now atomic.Int64

@@ -47,6 +47,7 @@ func (c *routedCluster) counts(i int, key string) {
 
 // On one node PutIf is a compare-and-swap, at a host of the key and at any other node: no increment is lost.
 func TestRoutedCounter(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 4)
 	hosts, others := c.hosts("key")
 	c.counts(hosts[0], "key")
@@ -55,6 +56,7 @@ func TestRoutedCounter(t *testing.T) {
 
 // It is one by placement writer, too, at each node.
 func TestWriterCounter(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	for i := range c.nodes {
 		c.counts(i, "key")
@@ -73,6 +75,7 @@ func conditions(key string, held dbadapter.Version) map[string]node.Draft {
 // A write on a condition does not replace what another call of its node writes behind its look-up: the host has it
 // look anew, and the condition does not hold.
 func TestRoutedConditionBesideAPut(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"put", "delete"} {
 		t.Run(name, func(t *testing.T) {
 			c := newRoutedCluster(t, 4)

@@ -87,6 +87,7 @@ func TestJoinRequestsOfAnyLength(t *testing.T) {
 
 // Two members that have both moved find one another through a third.
 func TestMovedMembersMeet(t *testing.T) {
+	t.Parallel()
 	config := func() peer.Config { return peer.Config{Dir: t.TempDir(), SyncInterval: 50 * time.Millisecond} }
 	a, b, c := config(), config(), config()
 	na, nb, nc := open(t, a), open(t, b), open(t, c)

@@ -121,6 +121,7 @@ func TestMigrate(t *testing.T) {
 // TestMigrateInterrupted leaves a node's folder as a crash at each step of a move
 // would: the node opens with all its records, and a move can be made.
 func TestMigrateInterrupted(t *testing.T) {
+	t.Parallel()
 	made := filepath.Join(t.TempDir(), "node")
 	n := open(t, peer.Config{Dir: made})
 	put(t, create(t, n, peer.Policy{}), "k", "v")

@@ -10,6 +10,7 @@ import (
 // What a node writes right after it has joined is read at once at nodes that have not heard
 // of it: they make their list of members equal with that of the host.
 func TestRecordsOfANewWriterAreRead(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 4)
 	c.join()
 	for i := range 8 {

@@ -155,6 +155,7 @@ func onBothStores(t *testing.T, test func(t *testing.T, a, b peer.Config)) {
 }
 
 func TestPutSyncGet(t *testing.T) {
+	t.Parallel()
 	onBothStores(t, func(t *testing.T, a, b peer.Config) {
 		na, nb, sa, sb := pair(t, a, b, peer.Policy{})
 		for i := range 50 {

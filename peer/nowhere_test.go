@@ -56,6 +56,7 @@ func (c *writerCluster) keyOf(what string, other int) string {
 // With a locator a key that there is not takes no request, and one that there is no more than
 // without.
 func TestLocatorAnswersMisses(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []placement.Kind{placement.Hash, placement.Prefix} {
 		t.Run(kind.String(), func(t *testing.T) {
 			c := newLocator(t, kind)
@@ -335,6 +336,7 @@ func TestLocatorAndExpiry(t *testing.T) {
 // While shards move no read is wrong, and behind it misses take no request again, at the node
 // that came, too.
 func TestLocatorAndLayouts(t *testing.T) {
+	t.Parallel()
 	c := newLocator(t, placement.Hash)
 	var keys []string
 	write := func(by int) {

@@ -32,6 +32,7 @@ func TestHostsWithAnotherListAreNotSure(t *testing.T) {
 
 // A layout is stated that its new hosts have not heard of: a write that goes to them tells them.
 func TestWritesTellHostsOfTheirLayout(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 4)
 	before, _, err := c.spaces[0].core.Layout()
 	c.must(err)

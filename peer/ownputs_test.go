@@ -12,6 +12,7 @@ import (
 // By placement writer a node that hosts the record's shard reads its own put, and deletes it, where the host of the directory that
 // answers has not heard of it and holds the tombstone of before.
 func TestOwnPutOverATombstone(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	key, asker, hosts, _ := c.onTwo()
 	_, err := asker.Delete(t.Context(), []byte(key), Acks(AckAll))

@@ -31,6 +31,7 @@ func (c *writerCluster) takesEntries(host int, asker *Namespace) (serve func()) 
 // By placement writer a host that has the entry of a write need not have the record: the node reads what it has written, and once the host that has the
 // record is cut off, no condition holds on what that replaced, also when its author would have ended by the entry.
 func TestEntryIsNoRecord(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	key, asker, hosts, first := c.onTwo()
 	serve := c.takesEntries(hosts[0], asker)
@@ -54,6 +55,7 @@ func TestEntryIsNoRecord(t *testing.T) {
 
 // Puts of one key at one moment at one node are all written.
 func TestPutsOfOneKeyByWriter(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	key, asker, _, _ := c.onTwo()
 	var running sync.WaitGroup
@@ -72,6 +74,7 @@ func TestPutsOfOneKeyByWriter(t *testing.T) {
 // What a node remembers of its own, and no host holds any more since it was deleted and collected, does not keep a key from being
 // written on the condition that it holds nothing.
 func TestConditionBesideACollectedOwnWrite(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	c.follow()
 	ns, key := c.spaces[1], []byte("gone")

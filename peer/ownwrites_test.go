@@ -60,6 +60,7 @@ func newBothCurrent(t *testing.T) (c *routedCluster, first offered, asker *Names
 // A write of a node on a version that the node itself has replaced is refused, also where it asks a host that is current
 // and has not heard of that yet: the first write is acknowledged, and no later one counts it as seen.
 func TestRoutedConditionBehindTheOwnWrite(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"put", "delete"} {
 		t.Run(name, func(t *testing.T) {
 			c, first, asker, hosts := newBothCurrent(t)
@@ -183,6 +184,7 @@ func (c *routedCluster) beside(ns *Namespace, key string) string {
 // A node that wrote just before it was started again, so that it does not remember, replaces nothing on a version that it has itself
 // replaced: a condition is looked up at all hosts then.
 func TestConditionAfterARestart(t *testing.T) {
+	t.Parallel()
 	c, first, asker, hosts := newBothCurrent(t)
 	_, others := c.hosts("key")
 	serve := c.silences(hosts[0], asker)
@@ -236,6 +238,7 @@ func TestConditionWhileAHostIsAway(t *testing.T) {
 
 // Of two nodes that write on one version, each at another host, none is acknowledged, unless it asks for one host alone.
 func TestConditionByAMajority(t *testing.T) {
+	t.Parallel()
 	c, first, _, hosts := newBothCurrent(t)
 	for i, host := range hosts {
 		_, others := c.hosts("key")

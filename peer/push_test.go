@@ -102,6 +102,7 @@ func TestRemovedMemberGetsNoPushes(t *testing.T) {
 // A member whose role is over by its time gets nothing of what is written from then on,
 // though no admin has written that down.
 func TestMemberForATimeGetsNoPushes(t *testing.T) {
+	t.Parallel()
 	for lasts := 3 * time.Second; !memberForATime(t, lasts); lasts *= 4 {
 		if lasts > time.Minute {
 			t.Fatal("nothing was pushed while the role lasted")

@@ -32,6 +32,7 @@ func (d *between) LookUpIn(ctx context.Context, in placement.Shard, key []byte, 
 // A write that a host has refused for another one's entry follows that one into its shard, also where
 // its own entry, which is later, has taken the other one's place at all hosts before it tries again.
 func TestFollowsWhatWasRefusedFor(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	a, b, _, key := c.firstWriters() // both have the entry; a has no part in b's shard
 	own, ns := c.spaces[b].core.OwnShard([]byte(key)), c.spaces[b]
@@ -87,6 +88,7 @@ func (d *slow) Hand(ctx context.Context, remote *node.Remote, record *dbadapter.
 // So does one which then asks a host of the directory that has not heard of the other one's entry, and gives the entry
 // before, whose key was deleted since.
 func TestFollowsWhatWasRefusedForLater(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	a, b, _, key := c.firstWriters()
 	asker := 0

@@ -46,6 +46,7 @@ func flipIn(t *testing.T, dir, text string) (table string) {
 // A node loses a record that a member holds, and one that no member holds, to damage:
 // the first comes back, the second is named until that is accepted.
 func TestRepair(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []ondisk.Kind{ondisk.Badger, ondisk.Pebble} {
 		for _, running := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, running %t", kind, running), func(t *testing.T) { testRepair(t, kind, running) })

@@ -12,6 +12,7 @@ import (
 
 // What a node writes while it writes a hidden record anew stands: the record has seen none of that.
 func TestPutBesideARestoredRecord(t *testing.T) {
+	t.Parallel()
 	// run writes the key in the look of a round, once the node has heard what the shard holds that the entry names. It
 	// returns the round in which the hidden record was written anew, or -1.
 	run := func(look int) (c *writerCluster, key string, restored int) {

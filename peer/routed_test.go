@@ -210,6 +210,7 @@ func TestRoutedReadsAndWrites(t *testing.T) {
 // A host that is away costs no answer while the other one lives, and its word is missing
 // where all are asked for; where no host can be reached, that is said.
 func TestRoutedWithoutHosts(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 5)
 	_, err := c.put(0, "key", "value", route.All)
 	c.must(err)

@@ -52,6 +52,7 @@ func (c *routedCluster) filled() (want []string) {
 
 // A scan at any node yields all records of all shards, by key, and goes on behind any key.
 func TestScanOverShards(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 5)
 	want := c.filled()
 	for i, ns := range c.spaces {
@@ -76,6 +77,7 @@ func TestScanOverShards(t *testing.T) {
 // A host that goes away in the middle of a scan is replaced by another one. Where there is
 // none, the scan says so, and goes on behind its last key at another node, or later.
 func TestScanGoesOnWithoutAHost(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 5)
 	want := c.filled()
 	asker := c.spaces[0]
@@ -154,6 +156,7 @@ func TestScanOverASlowLink(t *testing.T) {
 
 // A page of a host that is not sure is not taken.
 func TestScanAsksHostsThatAreSure(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 4)
 	want := c.filled()
 	c.must(c.spaces[1].core.MayLack())
@@ -172,6 +175,7 @@ func TestScanAsksHostsThatAreSure(t *testing.T) {
 
 // A host that answers with what was not asked for is passed over.
 func TestScanWithALyingHost(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 4)
 	want := c.filled()
 	hosts, others := c.hosts("key 01")

@@ -20,6 +20,7 @@ import (
 // when a member is removed. No record is lost, and restarts keep what is held, with what
 // syncs have proved of it.
 func TestShardsComeAndGo(t *testing.T) {
+	t.Parallel()
 	c := newShardCluster(t, 1, Config{})
 	for number := range placement.Shard(8) {
 		c.put(0, number, fmt.Sprint("first of ", number))

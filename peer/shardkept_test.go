@@ -12,6 +12,7 @@ import (
 // A node that has handed a shard over holds it on for the conflicts that it lists in it. What
 // is restored of them is written to the shard's hosts, and with the last one the shard goes.
 func TestConflictsHoldShard(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 2)
 	const keys = 64
 	for n := range keys { // written on both sides before a sync; each side loses every other one

@@ -82,6 +82,7 @@ func TestWritesHeedTheLayout(t *testing.T) {
 // A read whose hosts disagree with the node's list, and are busy, waits for them as long as it goes on,
 // and not as long as a sync would: it ends with what it knows.
 func TestReadsDoNotAwaitBusyPeers(t *testing.T) {
+	t.Parallel()
 	c, x, key := newStaleCluster(t, placement.Hash)
 	for i, n := range c.nodes {
 		for range 4 { // as many syncs of the node are about to begin as each other one takes

@@ -32,6 +32,7 @@ func newThreeHosts(t *testing.T) (c *routedCluster, key []byte, first offered, r
 // Of two writes on one version one is acknowledged by two of three hosts, also where the other one, which the third host has
 // taken, comes from there to a host that has taken the first: that does not count it. Both say the same, as two do that count up.
 func TestTwoConditionsAtThreeHosts(t *testing.T) {
+	t.Parallel()
 	c, _, first, _, hosts := newThreeHosts(t)
 	var others []*Namespace
 	for i, ns := range c.spaces {
@@ -87,6 +88,7 @@ func (c *shardCluster) lookedUp(ns *Namespace, d node.Draft, ack route.Ack) *nod
 // A batch on a condition that has waited for the commits of its shard heeds a write on a condition that its node has other hosts hold
 // since: that would be superseded by what another node writes over the batch.
 func TestBatchBehindTheOwnCondition(t *testing.T) {
+	t.Parallel()
 	c, key, first, remote, hosts := newThreeHosts(t)
 	host := c.spaces[hosts[2]]
 	for _, h := range hosts[:2] {

@@ -52,6 +52,7 @@ func newOutdated(t *testing.T) (c *writerCluster, outdated int, keys []string) {
 // A node that was cut off while a layout was stated by which it is no host any more is told so at its first
 // read: what it took itself to be says nothing then.
 func TestReadIsToldOfALayout(t *testing.T) {
+	t.Parallel()
 	c, x, keys := newOutdated(t)
 	for _, key := range keys {
 		if got, err := c.get(x, key); err != nil || got != "by all hosts" {

@@ -42,6 +42,7 @@ func (c *routedCluster) promisesOf(host int, asker *Namespace, of func(placement
 
 // What comes too late for a promise of one host, and is taken by the other one, is made anew, and so both hold it.
 func TestWrittenTooLate(t *testing.T) {
+	t.Parallel()
 	for what, write := range map[string]func(*Namespace, string) error{
 		"put": func(asker *Namespace, key string) error {
 			_, err := asker.Put(t.Context(), []byte(key), []byte("value"), Acks(AckAll))

@@ -148,6 +148,7 @@ func TestConditionBesideTheOwnWrite(t *testing.T) {
 
 // So, too, where the node is a host and holds its own write itself: then it is heard of by no other host.
 func TestConditionBesideWhatAHostHolds(t *testing.T) {
+	t.Parallel()
 	c, first, _, hosts := newBothCurrent(t)
 	_, others := c.hosts("key")
 	other, key := c.spaces[others[0]], []byte("key")

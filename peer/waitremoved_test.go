@@ -10,6 +10,7 @@ import (
 // A wait for all hosts does not pass over one that was removed, and that the layout still names: neither of a key
 // nor of everything.
 func TestWaitForAllHeedsARemovedHost(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 4)
 	_, err := c.put(0, "key", "1", route.All)
 	c.must(err)

@@ -50,6 +50,7 @@ func (c *routedCluster) follow(i int, s *shardsSeen, enough func() bool) error {
 // that is written; it goes on from its cursor after its node and a host were started again,
 // and when a host dies another one tells.
 func TestWatchShards(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []placement.Kind{placement.Hash, placement.Prefix} {
 		t.Run(fmt.Sprint(kind), func(t *testing.T) {
 			c := newClusterOf(t, kind, 3, Config{NoPush: true})
@@ -105,6 +106,7 @@ func TestWatchShards(t *testing.T) {
 // When the host that tells dies, another one tells again what it holds, with what was deleted
 // meanwhile, and goes on.
 func TestWatchShardsWithoutHost(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 3)
 	hosts, others := c.hosts("key")
 	for i := range 30 {
@@ -217,6 +219,7 @@ func TestWatchShardsWithALyingHost(t *testing.T) {
 
 // A cursor of now is asked for with pauses where the hosts are not sure.
 func TestWatchShardsFromNowWithoutHost(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 4)
 	hosts, others := c.hosts("key")
 	asker := c.spaces[others[0]]
@@ -240,6 +243,7 @@ func TestWatchShardsFromNowWithoutHost(t *testing.T) {
 
 // What a watch of a shard makes of what its host does, page by page.
 func TestWatchShardsByPages(t *testing.T) {
+	t.Parallel()
 	c := newRoutedCluster(t, 4)
 	_, others := c.hosts("key")
 	asker := c.spaces[others[0]]

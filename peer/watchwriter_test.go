@@ -24,6 +24,7 @@ func (c *writerCluster) watch(i int, s *shardsSeen, want map[string]string) {
 // A watch by placement writer tells all that is held, and what becomes of it, also of a key that
 // goes into another shard; it goes on from its cursor after its node was started again.
 func TestWatchWriters(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 3)
 	want := map[string]string{}
 	put := func(i int, key, value string) {

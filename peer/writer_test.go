@@ -266,6 +266,7 @@ func TestWriterDeletesAndMoves(t *testing.T) {
 
 // A node that starts again knows the directory once it has heard of its hosts.
 func TestWriterRestart(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 3)
 	for k := range 20 {
 		_, err := c.put(0, fmt.Sprint("key ", k), "1", route.All)

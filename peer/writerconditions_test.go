@@ -97,6 +97,7 @@ func (c *writerCluster) overwritten(held bool) (key string, asker int, first dba
 // A write on the condition that the key has its first version fails with ErrConflict where a host holds the
 // second one, of which the entry tells, also if the host that is asked first has not heard of it.
 func TestWriterConditionBehindTheEntry(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	key, asker, first, _, _ := c.overwritten(true)
 	v, err := c.spaces[asker].PutIf(t.Context(), []byte(key), []byte("mine"), first, Acks(AckAll))

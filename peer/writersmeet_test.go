@@ -47,6 +47,7 @@ func TestPutsThatMeetAreWritten(t *testing.T) {
 // While a host of the record's shard is no member any more and no layout names another one, a put for two hosts is refused before
 // its entry is there.
 func TestPutWithTooFewHostsLeavesNoEntry(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	ns, key, gone := c.spaces[0], "", -1
 	for i := range 1000 {

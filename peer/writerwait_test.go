@@ -30,6 +30,7 @@ func (c *writerCluster) others(i int, set placement.Shard) (others []ID) {
 // A wait for a key is for the hosts of the shard that its first writer put it in, at any node;
 // of a key that was deleted, for those of its entry, or of its record.
 func TestWriterWait(t *testing.T) {
+	t.Parallel()
 	c := newWriterCluster(t, 4)
 	key := []byte("awaited")
 	done, err := c.put(0, string(key), "1", route.Ack(1))
