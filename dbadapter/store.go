@@ -154,7 +154,7 @@ type Outcome struct {
 	// record.
 	Held Version
 	// Unseen, of Applied, is the version whose place the record has taken though its writer had not seen it,
-	// whatever the two say; zero if there was none.
+	// whatever the two say, or may not have, as that one has no writer (a record cannot name it); zero if there was none.
 	Unseen Version
 }
 

@@ -2,10 +2,14 @@ package peer
 
 import (
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -79,4 +83,49 @@ func TestConditionOnADatedItem(t *testing.T) {
 	}
 	_, err := asker.PutIf(t.Context(), []byte("key"), []byte("next"), c.held(hosts[0], "key").Version)
 	c.must(err)
+}
+
+// Nor where a sync brings the write to a host that has acknowledged such an item, before that host is asked.
+func TestConditionComesOverADatedItem(t *testing.T) {
+	t.Parallel()
+	c, first, asker, hosts := newBothCurrent(t)
+	key := []byte("key")
+	remote, err := asker.core.Remote(key)
+	c.must(err)
+	a := c.firstOf(remote)
+	b := hosts[0] + hosts[1] - a
+	date := c.nodes[0].now().Add(20 * time.Millisecond).Truncate(time.Millisecond)
+	c.now.Add(int64(50 * time.Millisecond))
+	other := c.spaces[slices.IndexFunc(c.spaces, func(ns *Namespace) bool {
+		return ns != asker && ns != c.spaces[a] && ns != c.spaces[b]
+	})]
+	var atA, atB sync.Once
+	c.hears(c.nodes[a], func(by ID, ask *wire.Ask) bool {
+		if q, ok := ask.Question.(*wire.AskHold); ok && by == asker.node.ID() && !q.Look {
+			atA.Do(func() {
+				at := other.core.RemoteIn(key, remote.Shard())
+				made, err := at.MakeAll([]*node.Item{{Key: key, Value: []byte("dated"), Time: date}}, [][]*dbadapter.Record{nil})
+				c.must(err)
+				if o, _, err := other.offerTo(t.Context(), at, c.nodes[b].ID(), &made[0], route.Manner{Insists: true}); err != nil || !o.Held {
+					t.Errorf("the dated item at the second host: %+v, %v", o, err)
+				}
+			})
+		}
+		return true
+	})
+	c.hears(c.nodes[b], func(by ID, ask *wire.Ask) bool {
+		if q, ok := ask.Question.(*wire.AskHold); ok && by == asker.node.ID() && !q.Look {
+			atB.Do(func() {
+				sh, err := c.spaces[b].shardOf(key)
+				c.must(err)
+				_, err = sh.sync(t.Context(), c.nodes[a].ID(), SyncOptions{})
+				c.must(err)
+			})
+		}
+		return true
+	})
+	asker.node.routing.close()
+	if _, err := asker.PutIf(t.Context(), key, []byte("on the condition"), first.Version); !errors.Is(err, ErrUnconfirmed) {
+		t.Errorf("over an item that is gone: %v", err)
+	}
 }

@@ -17,6 +17,7 @@ func TestDeletionMeetsPut(t *testing.T) {
 	for name, write := range map[string]struct {
 		put, deletes func(ns *Namespace, key []byte, first dbadapter.Version) error
 		both         bool // may be acknowledged
+		freed        bool // the key is deleted before
 	}{
 		"on a version": {
 			func(ns *Namespace, key []byte, first dbadapter.Version) error {
@@ -27,7 +28,29 @@ func TestDeletionMeetsPut(t *testing.T) {
 				_, err := ns.DeleteIf(t.Context(), key, first)
 				return err
 			},
-			false,
+			false, false,
+		},
+		"on the version of a deletion": { // the two go to two shards
+			func(ns *Namespace, key []byte, first dbadapter.Version) error {
+				_, err := ns.PutIf(t.Context(), key, []byte("second"), first)
+				return err
+			},
+			func(ns *Namespace, key []byte, first dbadapter.Version) error {
+				_, err := ns.DeleteIf(t.Context(), key, first)
+				return err
+			},
+			false, true,
+		},
+		"two on the version of a deletion": {
+			func(ns *Namespace, key []byte, first dbadapter.Version) error {
+				_, err := ns.DeleteIf(t.Context(), key, first)
+				return err
+			},
+			func(ns *Namespace, key []byte, first dbadapter.Version) error {
+				_, err := ns.DeleteIf(t.Context(), key, first)
+				return err
+			},
+			false, true,
 		},
 		"without a condition": {
 			func(ns *Namespace, key []byte, _ dbadapter.Version) error {
@@ -38,7 +61,7 @@ func TestDeletionMeetsPut(t *testing.T) {
 				_, err := ns.Delete(t.Context(), key)
 				return err
 			},
-			true,
+			true, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,11 +73,17 @@ func TestDeletionMeetsPut(t *testing.T) {
 				first, err := c.put(round%4, key, "first", route.All)
 				c.must(err)
 				c.follow()
+				on := first.Version
+				if write.freed {
+					on, err = c.spaces[round%4].DeleteIf(t.Context(), []byte(key), on, Acks(AckAll))
+					c.must(err)
+					c.follow()
+				}
 				keys = append(keys, key)
 				var all sync.WaitGroup
 				var put, deleted error
-				all.Go(func() { put = write.put(c.spaces[(round+1)%4], []byte(key), first.Version) })
-				all.Go(func() { deleted = write.deletes(c.spaces[(round+2)%4], []byte(key), first.Version) })
+				all.Go(func() { put = write.put(c.spaces[(round+1)%4], []byte(key), on) })
+				all.Go(func() { deleted = write.deletes(c.spaces[(round+2)%4], []byte(key), on) })
 				all.Wait()
 				switch {
 				case !write.both && put == nil && deleted == nil:

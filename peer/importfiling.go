@@ -43,9 +43,10 @@ type filing struct {
 	versions []dbadapter.Version
 	named    []*dbadapter.Record
 	// outdated: the shard holds a record that is later than the item. dated is the date of an item that is
-	// written as of now, since a later entry leads to no record.
+	// written as of now, since a later entry, the version ended, leads to no record.
 	outdated bool
 	dated    time.Time
+	ended    dbadapter.Version
 	// What hosts said in this due: that they hold something else, nothing, and nothing for sure.
 	unlike, none, sure bool
 }
@@ -82,6 +83,12 @@ func (i *imported) before(r *dbadapter.Record) bool {
 		date = i.dated
 	}
 	return !date.IsZero() && r.Version.Clock > dbadapter.TimestampAt(date)
+}
+
+// follows reports of an item that is written as of now whether an entry that its own would replace is later than its date, and
+// not one whose author has ended: the record of that, which is later than the item, would count as seen.
+func (i *imported) follows(entry *dbadapter.Record) bool {
+	return entry != nil && !i.dated.IsZero() && i.before(entry) && entry.Version != i.ended && !slices.Contains(i.versions, entry.Version)
 }
 
 // next says what follows for an item when the hosts of its due were asked.
@@ -145,7 +152,7 @@ func (im *shardImport) lookBehind(ctx context.Context, i *imported) {
 	case err != nil:
 		i.failed(ns.node.self.id, err, false)
 	case found.Record != nil && i.before(found.Record):
-		i.done = true
+		i.done, i.fresh = true, i.fresh && i.made(found.Record)
 	case !found.Sure:
 		i.err = fmt.Errorf("%w: go on with the import in %s", found.Unsure(), node.AbsentFor)
 	default:
@@ -156,21 +163,30 @@ func (im *shardImport) lookBehind(ctx context.Context, i *imported) {
 // behindEntry goes on with a dated item whose key has no later record for sure. It is written as of now only once the author of a
 // later entry has ended: the record of that, which is later than the item's date, would lose.
 func (im *shardImport) behindEntry(ctx context.Context, i *imported) {
-	entry, err := im.ns.lookUpIn(ctx, im.ns.core.Entries(i.Key), i.Key, false)
+	found, err := im.ns.lookUpIn(ctx, im.ns.core.Entries(i.Key), i.Key, true)
+	entry := found.Record
+	for _, r := range i.named { // of which no host that is asked now may have heard
+		if entry == nil || r.Version.Compare(entry.Version) > 0 {
+			entry = r
+		}
+	}
 	switch {
 	case err != nil:
 		i.failed(im.ns.node.self.id, err, false)
 		return
-	case entry.Record == nil || !i.before(entry.Record): // the one that was later is gone since
+	case entry == nil || !i.before(entry): // the one that was later is gone since
 		i.record = nil
-	case entry.Record.Deleted: // by a later write that has come meanwhile
-		i.done = true
+	case entry.Deleted: // by a later write that has come meanwhile
+		i.done, i.fresh = true, false
 		return
-	case !im.ns.follows.byWriter.Absent(i.Key, entry.Record.Version):
+	case !im.ns.follows.byWriter.Absent(i.Key, entry.Version):
 		i.err = fmt.Errorf("%w: the directory has an entry whose record may come still: go on with the import in %s", ErrUnsure, node.AbsentFor)
 		return
 	default:
-		i.dated = i.Time
+		if i.dated.IsZero() {
+			i.dated = i.Time
+		}
+		i.ended = entry.Version
 		i.again(nil)
 	}
 	i.stale, i.searched, i.stage = false, false, entryDue
@@ -198,8 +214,8 @@ func (im *shardImport) slept(i *imported) bool {
 
 // anew has record and entry made anew, over those that were made.
 func (i *imported) anew() {
-	i.seen = append(i.seen, i.record)
-	i.record, i.held, i.took, i.behind, i.stage = nil, nil, false, false, making
+	i.remake()
+	i.stage = making
 }
 
 // asksNone are the items whose records may be made: but for those that only the locator calls new, and of which this node has

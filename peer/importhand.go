@@ -48,7 +48,15 @@ func (i *imported) again(other *dbadapter.Record) {
 	if other == nil {
 		i.Time, i.late = time.Time{}, true
 	} else {
-		i.seen = append(i.seen, other, i.record)
+		i.seen = append(i.seen, other)
+	}
+	i.remake()
+}
+
+// remake has the record made anew, over itself.
+func (i *imported) remake() {
+	if i.record != nil {
+		i.seen = append(i.seen, i.record)
 	}
 	i.record, i.held, i.took, i.behind = nil, nil, false, false
 }
@@ -70,6 +78,9 @@ func (i *imported) heard(id ID, o *route.Outcome) {
 		i.compare(id, o)
 	case o.Other != nil && i.stage == writing && !i.dated.IsZero() && i.before(o.Other):
 		i.stale, i.outdated = true, true
+	case i.stage == entering && i.follows(o.Other):
+		i.remake()
+		return
 	case o.Other != nil && !dated && !i.foreign:
 		i.again(o.Other)
 		return

@@ -38,6 +38,7 @@ func testUnseen(t *testing.T, h Harness) {
 		{w: after(put("k", "", by(2, 3)).Record, put("k", "other", by(1, 4)))},
 		{w: del("k", by(2, 5)), want: by(1, 4)},
 		{w: put("k", "dated", by(0, 6))},
+		{w: put("k", "over what has a date", by(1, 7)), want: by(0, 6)},
 	} {
 		if o := e.apply(c.w)[0]; o.Unseen != c.want {
 			t.Errorf("write %d took the place of %v unseen, want %v", i, o.Unseen, c.want)

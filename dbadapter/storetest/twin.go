@@ -89,9 +89,9 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, stopped dbad
 			outcomes[i].Result = dbadapter.Full
 		case !ok || rank(w.Record) > rank(held) || w.Action == dbadapter.Replace && rank(w.Record) < rank(held):
 			outcomes[i].Result = dbadapter.Applied
-			if ok && w.Action == dbadapter.Put && held.Version.Writer != 0 && w.Record.Version.Writer != 0 && !w.Record.Supersedes(held.Version) {
+			if ok && w.Action == dbadapter.Put && w.Record.Version.Writer != 0 && (held.Version.Writer == 0 || !w.Record.Supersedes(held.Version)) {
 				outcomes[i].Unseen = held.Version
-				if !w.Record.SameContent(&held) && !past(held, w.Past) {
+				if held.Version.Writer != 0 && !w.Record.SameContent(&held) && !past(held, w.Past) {
 					t.keep(dbadapter.KeptConflict, held, w.Record.Version)
 				}
 			}

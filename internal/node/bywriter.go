@@ -241,7 +241,7 @@ func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer,
 		found.doubt("the directory has an entry that leads to no record")
 		w.lookBehind(ctx, shard, entry.Record, &found)
 	case earlier():
-		found.doubt("the directory has an entry that leads to an earlier record, and has named two shards for the key")
+		found.doubt("the directory has an entry that is later than the record: a write is on its way, or has ended in between, and another shard may hold what was acknowledged since")
 		w.lookBehind(ctx, shard, entry.Record, &found)
 	}
 	return found, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
@@ -265,20 +266,30 @@ func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, record *dba
 	entries, how := w.ns.Entries(entry.Key), o.manner
 	how.On = o.on
 	err = w.handOn(ctx, o, entries, entry, ack, how, 0)
-	later := func() bool {
-		return slices.ContainsFunc(o.Others, func(r *dbadapter.Record) bool { return beyond(r, entry) })
+	// Of two writes in one shard the later one stands there. One of another shard the tombstone does not meet.
+	meets := func(later bool) bool {
+		return errors.Is(err, route.ErrOvertaken) && w.allIn(shard, o.Others, !how.Itself) &&
+			later == slices.ContainsFunc(o.Others, func(r *dbadapter.Record) bool { return beyond(r, entry) })
 	}
-	if errors.Is(err, route.ErrOvertaken) && !later() {
+	if meets(false) {
 		how.Insists = true // an earlier write whose record loses against the tombstone, or has: its entry would lead to none
 		err = w.handOn(ctx, o, entries, entry, ack, how, 0)
 	}
-	if errors.Is(err, route.ErrOvertaken) && later() {
+	if meets(true) {
 		err = nil // a later write follows the deletion, which its shard holds
 	}
 	if err == nil {
 		o.Written = written
 	}
 	return err
+}
+
+// allIn reports whether entries name a shard, or are deleted, if they may be.
+func (w *ByWriter) allIn(shard placement.Shard, entries []*dbadapter.Record, deleted bool) bool {
+	return !slices.ContainsFunc(entries, func(r *dbadapter.Record) bool {
+		named, err := directory.ShardOf(r, w.ns.rule.Shards)
+		return err == nil && named != shard || err != nil && !deleted
+	})
 }
 
 // handOn is HandOver as a step of a write, to the hosts that the list names now. What a host may have

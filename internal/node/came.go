@@ -86,8 +86,8 @@ func (w *ByWriter) cameTo(shard placement.Shard, changes []dbadapter.Change) {
 }
 
 // placeCame has the shards looked through of which records have come that the locator places elsewhere. Where it
-// cannot tell of a key it is asked again; if too many wait for that, the shard is looked through as one of which
-// something was left open.
+// cannot tell of a key, or places it here by this node's own write alone, it is asked again; if too many wait for that, the shard is
+// looked through as one of which something was left open.
 func (w *ByWriter) placeCame(held map[placement.Shard]*Set) {
 	now := w.do.Steady()
 	for _, c := range w.came.take(now) {
@@ -96,7 +96,7 @@ func (w *ByWriter) placeCame(held map[placement.Shard]*Set) {
 			continue
 		}
 		switch elsewhere, known := (&guesses{w: w, held: c.shard}).elsewhere(c.key, false); {
-		case !known:
+		case !known, !elsewhere && w.told(c.key).Where == directory.OneOf: // not all hosts say so, or but this node, which has written it
 			if !w.came.note(c.shard, c.key, now, cameMost/2) { // what comes has the rest
 				w.meetings.leaveOpen(c.shard, now)
 			}

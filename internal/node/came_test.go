@@ -85,6 +85,30 @@ func TestLooksForWhatIsToldLater(t *testing.T) {
 	}
 }
 
+// A record that this node has written, and that a deletion at another host has come before, has the shard looked through once the
+// locator goes by what the hosts tell, and not by what the node has written.
+func TestLooksForWhatItHasWritten(t *testing.T) {
+	const here = placement.Shard(3)
+	c := newShardCrew(t, []placement.Shard{here})
+	ns := c.ns[0]
+	d, host := newLocated(t, ns)
+	home, index := ns.ToldAs([]byte("key"))
+	host.Set(home, index, directory.Gone)
+	w := ns.NewByWriter(d)
+	d.hear(t, host)
+	d.now += time.Hour
+	c.put(0, here, "key")
+	d.locator.Wrote(home, index, here, d.now)
+	for until := d.now + 4*directory.Fresh; d.now < until && !w.meetings.shard(here).wanted; {
+		d.now += cameFor
+		d.hear(t, host)
+		placeAll(w)
+	}
+	if !w.meetings.shard(here).wanted || len(w.came.keys) != 0 {
+		t.Errorf("no look is due; the locator says %+v; %d keys are remembered", w.WhereIs([]byte("key")), len(w.came.keys))
+	}
+}
+
 // What comes faster than it is remembered has the shard looked through.
 func TestLooksForWhatIsNotRemembered(t *testing.T) {
 	const here = placement.Shard(3)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
 )
 
 // Where an entry of the directory leads to no record, its author is about to write that, or has ended
@@ -115,12 +117,18 @@ func (w *ByWriter) lookBehind(ctx context.Context, named placement.Shard, entry 
 		found.Sure = false
 		return
 	}
-	// A record that another shard had may have been written anew into this one behind the first look, and gone there.
-	again, err := w.do.LookUpIn(ctx, named, entry.Key, false)
-	found.Add(&again)
-	if found.Sure = err == nil && again.Sure && sameVersion(again.Record, before); found.Sure {
+	// A record that another shard had may have gone there behind the first look, since it was written anew into this one, or since
+	// a later write has come. So nothing may have changed here, by the word of each host.
+	if found.Sure = w.still(ctx, named, entry.Key, before, found) && w.still(ctx, w.ns.Entries(entry.Key), entry.Key, entry, found); found.Sure {
 		found.Doubt = ""
 	}
+}
+
+// still reports whether all nodes that may hold a key in a set have said that this is what it holds.
+func (w *ByWriter) still(ctx context.Context, set placement.Shard, key []byte, held *dbadapter.Record, found *LookedUp) bool {
+	now, err := w.do.LookUpIn(ctx, set, key, true)
+	found.Add(&now)
+	return err == nil && now.Sure && sameVersion(now.Record, held) && !slices.ContainsFunc(now.Heard, func(h route.Heard) bool { return h.Answer == nil })
 }
 
 func sameVersion(a, b *dbadapter.Record) bool {

@@ -89,6 +89,18 @@ func (o *overruled) by(v dbadapter.Version) *dbadapter.Record {
 	return nil
 }
 
+// overruledBy is what a record on a condition has come in the place of, though its writer had not seen it, or nil. On is what it
+// rests on: a version without a writer, which no record can name, may not be later.
+func (set *Set) overruledBy(v, on dbadapter.Version) *dbadapter.Record {
+	if r := set.overruled.by(v); r != nil {
+		return r
+	}
+	if r := set.overDated.by(v); r != nil && r.Version.Compare(on) > 0 {
+		return r
+	}
+	return nil
+}
+
 // seen is what a writer has to know of a record to replace it; of an entry, too, the shard in which it can.
 func (set *Set) seen(r *dbadapter.Record) *dbadapter.Record {
 	known := &dbadapter.Record{Version: r.Version, Replaces: r.Replaces}

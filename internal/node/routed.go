@@ -289,7 +289,7 @@ func (r *Routed) holdAll(ctx context.Context, set *Set, q *wire.AskHold, records
 				return err
 			}
 			if q.Condition && held == records[i].Record.Version {
-				o.Other = set.overruled.by(held)
+				o.Other = set.overruledBy(held, q.On)
 			}
 			if len(records) == 1 {
 				over = &held

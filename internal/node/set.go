@@ -38,6 +38,8 @@ type Set struct {
 	noted     noted
 	current   current
 	overruled overruled
+	// overDated is the same of those that have come in the place of what has a date and no writer.
+	overDated overruled
 }
 
 // Shard is the set's number among the shards of the namespace; 0 if that has none.

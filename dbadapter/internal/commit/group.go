@@ -151,7 +151,7 @@ func (g *Group) write(b *Bucket, it *Item, m *mark) (result dbadapter.Result, un
 	}
 	if held != nil && !sees(it, &held.Record.Record) {
 		unseen = held.Record.Version
-		if loses(it, &held.Record.Record) {
+		if unseen.Writer != 0 && loses(it, &held.Record.Record) {
 			g.leavers = append(g.leavers, Leaver{Why: dbadapter.KeptConflict, Record: held.Record, By: it.Record.Version})
 		}
 	}
@@ -218,9 +218,10 @@ func loses(it *Item, held *dbadapter.Record) bool {
 	return !it.Record.SameContent(held)
 }
 
-// sees reports whether the writer of a record has seen the one whose place it takes, where both have writers.
+// sees reports whether the writer of a record, if it has one, has seen the one whose place it takes. It cannot say so of one
+// without a writer.
 func sees(it *Item, held *dbadapter.Record) bool {
-	return it.Action != dbadapter.Put || held.Version.Writer == 0 || it.Record.Version.Writer == 0 || it.Record.Supersedes(held.Version)
+	return it.Action != dbadapter.Put || it.Record.Version.Writer == 0 || held.Version.Writer != 0 && it.Record.Supersedes(held.Version)
 }
 
 // slot is room for n records.
