@@ -169,7 +169,7 @@ func TestImportOverASlowPut(t *testing.T) {
 	}
 }
 
-// lookedBehind calls then once, when a look-up has asked all shards and looks at the named one again.
+// lookedBehind calls then once, when a look-up has asked all shards, and for the entry again.
 type lookedBehind struct {
 	byWriter
 	entries, named placement.Shard
@@ -184,8 +184,8 @@ func (d *lookedBehind) LookUpIn(ctx context.Context, in placement.Shard, key []b
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch in {
-	case d.entries:
 	case d.named:
+	case d.entries:
 		if d.asked && d.then != nil {
 			d.then()
 			d.then = nil

@@ -52,7 +52,6 @@ func (c *routedCluster) conflicts() (n int) {
 // What is imported at any node is at all hosts of its shard; imported again, also by another
 // node, it is unchanged; what has another value is replaced, without a conflict.
 func TestImportShards(t *testing.T) {
-	t.Parallel()
 	c := newRoutedCluster(t, 4)
 	items := shardItems(0, 500, "first ")
 	got, err := c.spaces[3].Import(t.Context(), sequence(items), Acks(AckAll))
