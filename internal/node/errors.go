@@ -41,9 +41,14 @@ var errWrittenBeside = fmt.Errorf("%w: other writes of the key are under way at 
 type ConflictError struct {
 	// Held is that version; zero: the key holds nothing.
 	Held dbadapter.Version
+	// Free: the condition was that the key holds nothing.
+	Free bool
 }
 
 func (e *ConflictError) Error() string {
+	if e.Free {
+		return fmt.Sprintf("%v: the key was to hold no record, and holds version %s; read it and decide anew", dbadapter.ErrConflict, e.Held)
+	}
 	now := fmt.Sprintf("it is %s now", e.Held)
 	if e.Held.IsZero() {
 		now = "there is no record now"

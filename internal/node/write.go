@@ -231,7 +231,7 @@ func meets(condition *dbadapter.Version, known *dbadapter.Record) error {
 		version = known.Version
 	}
 	if condition != nil && version != *condition {
-		return &ConflictError{Held: version}
+		return &ConflictError{Held: version, Free: condition.IsZero()}
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 			case a.deletes || single && len(a.drafts[i].Seen) > 0:
 				return a.retry()
 			case single:
-				failed = &ConflictError{Held: o.Held}
+				failed = &ConflictError{Held: o.Held, Free: a.drafts[i].If != nil && a.drafts[i].If.IsZero()}
 			}
 			return false, &ItemError{Item: i, Held: o.Held, Err: failed}
 		}

@@ -62,7 +62,7 @@ func TestParseRefuses(t *testing.T) {
 		`{"key":"a","value":"b","expires":"tomorrow"}`:                                              "must be RFC 3339",
 		`{"key":"a","value":"b","expires":"2027-03-01T12:00:00Z","expires":"2027-03-01T12:00:00Z"}`: `the field "expires" stands twice`,
 		"\uFEFF" + `{"key":"a","value":"b"}`:                                                        "byte order mark",
-		`{"key":"a","value":"b","deleted":true}`:                                                    "cannot be imported",
+		`{"key":"a","value":"b","deleted":true}`:                                                    "an import deletes nothing",
 		`{"key":"a","value":"b","version":"1"}`:                                                     "cannot be imported",
 		"{\"key\":\"\xff\",\"value\":\"b\"}":                                                        "is not UTF-8",
 		"{\"key\":\"a\x01\",\"value\":\"b\"}":                                                       "at byte 10: invalid character",

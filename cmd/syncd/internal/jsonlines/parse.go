@@ -74,8 +74,10 @@ func (p *parser) field(e *Entry, have *seen, name string) error {
 		return p.time(&e.Time, &have.time, name)
 	case "expires":
 		return p.time(&e.Expires, &have.expires, name)
-	case "version", "deleted":
-		return fmt.Errorf("the field %q cannot be imported: a version belongs to the node that made it; export without --versions", name)
+	case "version":
+		return errors.New(`the field "version" cannot be imported: a version belongs to the node that made it; export without --versions`)
+	case "deleted":
+		return errors.New(`the field "deleted" cannot be imported: an import deletes nothing; export without --versions, or delete the key with syncd del`)
 	}
 	return fmt.Errorf("unknown field %q; a record has key or key64, value or value64, and perhaps time and expires", name)
 }
