@@ -88,6 +88,8 @@ func TestDeletionMeetsPut(t *testing.T) {
 				switch {
 				case !write.both && put == nil && deleted == nil:
 					t.Errorf("%q: both are acknowledged", key)
+				case !write.freed && errors.Is(put, ErrConflict) && errors.Is(deleted, ErrUnconfirmed):
+					t.Errorf("%q: the deletion stands, and is not acknowledged: %v", key, deleted)
 				case write.both && (put != nil || deleted != nil):
 					t.Errorf("%q: %v; %v", key, put, deleted)
 				}

@@ -138,7 +138,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 			made(o.Version)
 		}
 		if record.Deleted {
-			err = w.handDeletion(ctx, &o, record, shard, entry, ack)
+			err = w.handDeletion(ctx, &o, record, shard, entry, ack, d.If == nil || there(held.Record))
 		} else {
 			err = w.handRecord(ctx, &o, record, shard, entry, need, ack)
 		}
@@ -255,8 +255,9 @@ func (w *ByWriter) handEntry(ctx context.Context, o *WriterOffer, entry *dbadapt
 	return err
 }
 
-// handDeletion hands over a tombstone and then that of its entry.
-func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, record *dbadapter.Record, shard placement.Shard, entry *dbadapter.Record, ack route.Ack) error {
+// handDeletion hands over a tombstone and then that of its entry. decided: the hosts of the shard have decided what comes first,
+// as they do unless it is a deletion on the version of another one, of which they need hold nothing.
+func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, record *dbadapter.Record, shard placement.Shard, entry *dbadapter.Record, ack route.Ack, decided bool) error {
 	err := w.handOn(ctx, o, shard, record, ack, o.first, 0)
 	if err != nil {
 		return err
@@ -268,7 +269,7 @@ func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, record *dba
 	err = w.handOn(ctx, o, entries, entry, ack, how, 0)
 	// Of two writes in one shard the later one stands there. One of another shard the tombstone does not meet.
 	meets := func(later bool) bool {
-		return errors.Is(err, route.ErrOvertaken) && w.allIn(shard, o.Others, !how.Itself) &&
+		return errors.Is(err, route.ErrOvertaken) && w.allIn(shard, o.Others, decided) &&
 			later == slices.ContainsFunc(o.Others, func(r *dbadapter.Record) bool { return beyond(r, entry) })
 	}
 	if meets(false) {
