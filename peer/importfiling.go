@@ -1,12 +1,14 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
@@ -78,17 +80,14 @@ func (i *imported) looked(id ID, o *route.Outcome) {
 
 // before reports whether the item is dated before a record.
 func (i *imported) before(r *dbadapter.Record) bool {
-	date := i.Time
-	if date.IsZero() {
-		date = i.dated
-	}
+	date := cmp.Or(i.Time, i.dated, i.was)
 	return !date.IsZero() && r.Version.Clock > dbadapter.TimestampAt(date)
 }
 
 // follows reports of an item that is written as of now whether an entry that its own would replace is later than its date, and
 // not one whose author has ended: the record of that, which is later than the item, would count as seen.
 func (i *imported) follows(entry *dbadapter.Record) bool {
-	return entry != nil && !i.dated.IsZero() && i.before(entry) && entry.Version != i.ended && !slices.Contains(i.versions, entry.Version)
+	return entry != nil && i.Time.IsZero() && i.before(entry) && entry.Version != i.ended && !slices.Contains(i.versions, entry.Version)
 }
 
 // next says what follows for an item when the hosts of its due were asked.
@@ -170,22 +169,27 @@ func (im *shardImport) behindEntry(ctx context.Context, i *imported) {
 			entry = r
 		}
 	}
+	own, deleted := false, false
+	if entry != nil {
+		_, named := directory.ShardOf(entry, im.ns.core.Rule().Shards)
+		own, deleted = slices.Contains(i.versions, entry.Version), named != nil
+	}
 	switch {
 	case err != nil:
 		i.failed(im.ns.node.self.id, err, false)
 		return
 	case entry == nil || !i.before(entry): // the one that was later is gone since
 		i.record = nil
-	case entry.Deleted: // by a later write that has come meanwhile
+	case own: // it has taken the place of the one that was later
+		i.again(nil)
+	case deleted: // by a later write that has come meanwhile
 		i.done, i.fresh = true, false
 		return
 	case !im.ns.follows.byWriter.Absent(i.Key, entry.Version):
 		i.err = fmt.Errorf("%w: the directory has an entry whose record may come still: go on with the import in %s", ErrUnsure, node.AbsentFor)
 		return
 	default:
-		if i.dated.IsZero() {
-			i.dated = i.Time
-		}
+		i.dated = cmp.Or(i.dated, i.Time, i.was)
 		i.ended = entry.Version
 		i.again(nil)
 	}

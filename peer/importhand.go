@@ -29,6 +29,8 @@ type landing struct {
 	// brought to the other hosts as it is.
 	foreign bool
 	behind  bool // a host has promised meanwhile to hold all up to a later version
+	// was is the date of an item that is written as of now, since a host has declined that.
+	was time.Time
 	// The rest is what becomes of it.
 	done, fresh, stale, full, expired, late bool
 	sent                                    bool // a host may hold it that has not said so
@@ -76,7 +78,7 @@ func (i *imported) heard(id ID, o *route.Outcome) {
 		i.took = true
 	case o.There:
 		i.compare(id, o)
-	case o.Other != nil && i.stage == writing && !i.dated.IsZero() && i.before(o.Other):
+	case o.Other != nil && i.stage != entering && !dated && i.before(o.Other):
 		i.stale, i.outdated = true, true
 	case i.stage == entering && i.follows(o.Other):
 		i.remake()
@@ -88,7 +90,9 @@ func (i *imported) heard(id ID, o *route.Outcome) {
 		i.stale = true
 	case errors.Is(o.Declined, ErrLimit):
 		i.full = true
+	case dated && i.stale && errors.Is(o.Declined, node.ErrLate): // what another host holds in its place is to come to this one
 	case dated && !i.foreign && !i.late && !i.Time.IsZero() && !errors.Is(o.Declined, ErrFutureVersion):
+		i.was = i.Time
 		i.again(nil)
 		return
 	default:
@@ -124,7 +128,7 @@ func (r *ImportResult) count(i *imported) {
 	default:
 		r.Unchanged++
 	}
-	if i.late && !i.stale {
+	if i.late && (i.fresh || !i.stale) {
 		r.Late++
 	}
 }

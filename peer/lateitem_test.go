@@ -1,0 +1,92 @@
+package peer
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// An item with a date that a host declines, as it has promised to hold all up to later, is written as of now, but does not take the
+// place of a later put that another host alone holds as one that it has seen: the put stands, or is listed.
+func TestLateItemBesideAPut(t *testing.T) {
+	t.Parallel()
+	for name, ack := range map[string]Ack{"one": 1, "all": AckAll} {
+		t.Run("hash, "+name, func(t *testing.T) {
+			t.Parallel()
+			c := newRoutedCluster(t, 4)
+			_, err := c.put(0, "key", "first", route.All)
+			c.must(err)
+			date := c.nodes[0].now().Add(time.Second).Truncate(time.Millisecond)
+			c.now.Add(int64(2 * time.Minute))
+			c.round()
+			hosts, others := c.hosts("key")
+			author, importer := c.spaces[others[0]], c.spaces[others[1]]
+			c.hears(c.nodes[hosts[1]], func(by ID, ask *wire.Ask) bool {
+				_, ok := ask.Question.(*wire.AskHold)
+				return !ok || by != author.node.ID()
+			})
+			author.node.routing.close()
+			_, err = author.Put(t.Context(), []byte("key"), []byte("put"))
+			c.must(err)
+			declined := c.promises(hosts[1], importer)
+			if _, err := importer.Import(t.Context(), sequence([]Item{{Key: []byte("key"), Value: []byte("dated"), Time: date}}), Acks(ack)); err != nil || declined.Load() == 0 {
+				t.Errorf("%v, after %d were declined", err, declined.Load())
+			}
+			c.serves(c.nodes[hosts[1]])
+			for range 3 {
+				c.round()
+			}
+			for i := range c.nodes {
+				if r, err := c.spaces[i].Get(t.Context(), []byte("key")); err != nil || string(r.Value) != "put" && c.conflicts() == 0 {
+					t.Errorf("node %d reads %q, %v, and %d conflicts are listed", i, r.Value, err, c.conflicts())
+				}
+			}
+		})
+		t.Run("writer, "+name, func(t *testing.T) {
+			t.Parallel()
+			c := newWriterCluster(t, 4)
+			key, _, hosts, _ := c.onTwo()
+			shard, _ := c.recordAt(hosts[0], key)
+			entries := c.spaces[0].core.Entries([]byte(key))
+			date := c.nodes[0].now().Add(time.Second).Truncate(time.Millisecond)
+			c.now.Add(int64(2 * time.Minute))
+			c.round()
+			c.follow()
+			var rest []int
+			for i := range c.nodes {
+				if !slices.Contains(hosts, i) {
+					rest = append(rest, i)
+				}
+			}
+			author, importer := c.spaces[rest[0]], c.spaces[rest[1]]
+			for i, n := range c.nodes {
+				c.hears(n, func(by ID, ask *wire.Ask) bool {
+					q, ok := ask.Question.(*wire.AskHold)
+					return !ok || q.Look || by != author.node.ID() || i != hosts[1] || placement.Shard(q.Shard) != shard && placement.Shard(q.Shard) != entries
+				})
+			}
+			author.node.routing.close()
+			_, err := author.Put(t.Context(), []byte(key), []byte("put"))
+			c.must(err)
+			declined := c.promisesOf(hosts[1], importer, func(in placement.Shard) bool { return in == entries })
+			if got, err := importer.Import(t.Context(), sequence([]Item{{Key: []byte(key), Value: []byte("dated"), Time: date}}), Acks(ack)); err != nil || got != (ImportResult{Items: 1, Stale: 1}) || declined.Load() == 0 {
+				t.Errorf("%+v, %v, after %d were declined", got, err, declined.Load())
+			}
+			for _, n := range c.nodes {
+				c.serves(n)
+			}
+			for range 3 {
+				c.meet()
+			}
+			for i := range c.nodes {
+				if got, err := c.get(i, key); err != nil || got != "put" {
+					t.Errorf("node %d reads %q, %v", i, got, err)
+				}
+			}
+		})
+	}
+}
