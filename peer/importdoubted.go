@@ -28,7 +28,7 @@ func (d *doubt) compare(id ID, o *route.Outcome) (later bool) {
 
 // onWord reports of an item that hosts hold whether that is what they held already.
 func (i *imported) onWord() bool {
-	return len(i.held) > 0 && !i.took && !i.full && i.here == nil && i.Time.IsZero() && i.dated.IsZero()
+	return len(i.held) > 0 && !i.took && !i.full && i.here == nil && i.Time.IsZero() && i.dated.IsZero() && i.was.IsZero()
 }
 
 // agreed reports of an item whether each node that may hold its record has said that it holds nothing later, and

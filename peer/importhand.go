@@ -70,6 +70,7 @@ func (i *imported) heard(id ID, o *route.Outcome) {
 		i.named = append(i.named, o.Other)
 	}
 	if i.record == nil { // another host has had it made anew meanwhile
+		i.stale = i.stale || o.Other != nil && i.stage != entering && i.before(o.Other)
 		return
 	}
 	dated := i.record.Version.Writer == 0
@@ -254,44 +255,6 @@ func (im *shardImport) turn(ctx context.Context, remote *node.Remote, need int, 
 			if err := im.message(ctx, remote, need, some); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-// prepare sees to items that need no record, and to those of which this node writes one.
-func (im *shardImport) prepare(ctx context.Context, i *imported) error {
-	switch {
-	case i.record != nil:
-	case i.Expired(im.ns.core):
-		i.done, i.expired = true, true
-	case i.here != nil: // another host holds what this one has not seen
-		attempt, err := i.here.set.Write(node.Draft{Record: dbadapter.Record{Key: i.Key, Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}, Seen: i.after(im.own(i))})
-		if err == nil {
-			err = i.here.commit(ctx, attempt)
-		}
-		switch {
-		case err != nil && leftMeanwhile(ctx, err): // it is made for the hosts
-			i.here, i.sent = nil, true
-			return nil
-		case err != nil:
-			return err
-		}
-		i.record, i.held, i.fresh = attempt.Record(0), []ID{im.ns.node.self.id}, true
-	case i.deletes() && len(i.seen) == 0:
-		if im.own(i) != nil { // a host that is current may not have heard of it yet
-			return nil
-		}
-		found, err := im.ns.lookUpRested(ctx, im.ns.node.deadline(ctx), im.ns.core.Home(i.Key), i.Key)
-		switch {
-		case err != nil:
-			return err
-		case found.Record != nil:
-			i.seen = append(i.seen, found.Record)
-		case found.Sure:
-			i.done = true // there is nothing to delete
-		default:
-			return ErrUnsure
 		}
 	}
 	return nil

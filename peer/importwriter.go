@@ -264,7 +264,11 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 		return err
 	}
 	if s == making {
-		items = im.asksNone(items)
+		items = slices.DeleteFunc(im.asksNone(items), func(i *imported) bool {
+			stale, _ := im.overtaken(i) // none is written here first
+			i.done, i.stale = i.done || stale, i.stale || stale
+			return stale
+		})
 		if err := im.make(remote, items); err != nil {
 			return err
 		}

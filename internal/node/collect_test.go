@@ -242,7 +242,7 @@ func TestLiarOf2099(t *testing.T) {
 }
 
 // A dated import waits for the members; one that would come too late for its date
-// is written as of now, and said so.
+// is written as of now, and said so, unless what is held is later than its date.
 func TestDatedImportIsHeld(t *testing.T) {
 	c := newCrew(t, 2)
 	old := noon.Add(-time.Hour)
@@ -261,8 +261,15 @@ func TestDatedImportIsHeld(t *testing.T) {
 	if r := must(get(c.ns[0], "b")); r.Version.Writer == 0 {
 		t.Errorf("it is held as %s", r.Version)
 	}
+	must(put(c.ns[0], "c", "later"))
+	if got := must(importDated(c.ns[0], Item{Key: []byte("c"), Value: []byte("1"), Time: old})); got.Stale != 1 || got.Written != 0 || got.Late != 0 || got.Unchanged != 0 {
+		t.Errorf("over a later record: %+v", got)
+	}
+	if r := must(get(c.ns[0], "c")); string(r.Value) != "later" {
+		t.Errorf("the later record is now %q", r.Value)
+	}
 	c.round()
-	c.want(1, "b")
+	c.want(1, "b", "c")
 }
 
 // A node that was removed, and got a role again, imports a record whose date lies

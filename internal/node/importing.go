@@ -111,9 +111,9 @@ type ImportBatch struct {
 	room
 	most   int // items
 	weight int // of the items, as a store counts it
-	// expired counts the items that Writes has left out, late those that it
-	// dates as of now.
-	expired, late int
+	// expired and stale count the items that Writes has left out: stale those whose date would not be taken, and that would lose by it
+	// against what is held. late are those that it dates as of now.
+	expired, late, stale int
 }
 
 // Import begins an import.
@@ -241,7 +241,7 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	defer snap.Close()
 	writes := slices.Grow(b.writes[:0], len(b.items))
 	dated := dbadapter.Timestamp(0) // the earliest
-	b.same, b.expired, b.late = b.same[:0], 0, 0
+	b.same, b.expired, b.late, b.stale = b.same[:0], 0, 0, 0
 	holdings := holdings{
 		snap: snap, keys: len(b.items),
 		key:   func(i int) []byte { return b.items[i].Key },
@@ -261,6 +261,10 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 		there := held != nil && held.SameContent(&r)
 		late := !item.Time.IsZero() && b.im.set.late(dbadapter.TimestampAt(item.Time))
 		if late && !there {
+			if held != nil && held.Version.Clock > dbadapter.TimestampAt(item.Time) { // as it would be at its date
+				b.stale++
+				continue
+			}
 			b.late++
 		}
 		if item.Time.IsZero() || late {
@@ -329,7 +333,8 @@ func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
 			r.Stale++
 		}
 	}
-	r.Unchanged += int64(len(b.items) - len(outcomes) - b.expired)
+	r.Unchanged += int64(len(b.items) - len(outcomes) - b.expired - b.stale)
+	r.Stale += int64(b.stale)
 	r.Expired += int64(b.expired)
 	r.Late += int64(b.late)
 	r.Items += int64(len(b.items))

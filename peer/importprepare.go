@@ -1,0 +1,67 @@
+package peer
+
+import (
+	"context"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// prepare sees to items that need no record, and to those of which this node writes one.
+func (im *shardImport) prepare(ctx context.Context, i *imported) error {
+	stale, err := im.overtaken(i)
+	switch {
+	case err != nil:
+		return err
+	case i.record != nil:
+	case i.Expired(im.ns.core):
+		i.done, i.expired = true, true
+	case stale:
+		i.done, i.stale = true, true
+	case i.here != nil: // another host holds what this one has not seen
+		attempt, err := i.here.set.Write(node.Draft{Record: dbadapter.Record{Key: i.Key, Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}, Seen: i.after(im.own(i))})
+		if err == nil {
+			err = i.here.commit(ctx, attempt)
+		}
+		switch {
+		case err != nil && leftMeanwhile(ctx, err): // it is made for the hosts
+			i.here, i.sent = nil, true
+			return nil
+		case err != nil:
+			return err
+		}
+		i.record, i.held, i.fresh = attempt.Record(0), []ID{im.ns.node.self.id}, true
+	case i.deletes() && len(i.seen) == 0:
+		if im.own(i) != nil { // a host that is current may not have heard of it yet
+			return nil
+		}
+		found, err := im.ns.lookUpRested(ctx, im.ns.node.deadline(ctx), im.ns.core.Home(i.Key), i.Key)
+		switch {
+		case err != nil:
+			return err
+		case found.Record != nil:
+			i.seen = append(i.seen, found.Record)
+		case found.Sure:
+			i.done = true // there is nothing to delete
+		default:
+			return ErrUnsure
+		}
+	}
+	return nil
+}
+
+// overtaken reports of an item whose date was declined, and that is not made yet, whether a host or this node is known to hold what is
+// later than that, or this node has had hosts hold it.
+func (im *shardImport) overtaken(i *imported) (bool, error) {
+	if i.was.IsZero() || i.record != nil {
+		return false, nil
+	}
+	if own := im.own(i); i.stale || own != nil && i.before(own) {
+		return true, nil
+	}
+	if i.here == nil {
+		return false, nil
+	}
+	held, err := i.here.set.Held(i.Key)
+	return held != nil && i.before(held), err
+}
