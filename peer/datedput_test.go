@@ -46,7 +46,12 @@ func TestDatedItemBesideAPutUnderWay(t *testing.T) {
 					_, err := author.Put(t.Context(), []byte(key), []byte("put"))
 					ended <- err
 				}()
-				<-came // its entry is held
+				select {
+				case <-came: // its entry is held
+				case err := <-ended:
+					t.Errorf("the put has ended: %v", err)
+					ended <- err
+				}
 				c.now.Add(int64(time.Second))
 			}
 			for _, n := range c.nodes {
