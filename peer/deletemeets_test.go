@@ -14,42 +14,32 @@ import (
 // can be read at once.
 func TestDeletionMeetsPut(t *testing.T) {
 	t.Parallel()
+	putIf := func(ns *Namespace, key []byte, first dbadapter.Version) error {
+		_, err := ns.PutIf(t.Context(), key, []byte("second"), first)
+		return err
+	}
+	deleteIf := func(ns *Namespace, key []byte, first dbadapter.Version) error {
+		_, err := ns.DeleteIf(t.Context(), key, first)
+		return err
+	}
 	for name, write := range map[string]struct {
 		put, deletes func(ns *Namespace, key []byte, first dbadapter.Version) error
 		both         bool // may be acknowledged
 		freed        bool // the key is deleted before
 	}{
 		"on a version": {
-			func(ns *Namespace, key []byte, first dbadapter.Version) error {
-				_, err := ns.PutIf(t.Context(), key, []byte("second"), first)
-				return err
-			},
-			func(ns *Namespace, key []byte, first dbadapter.Version) error {
-				_, err := ns.DeleteIf(t.Context(), key, first)
-				return err
-			},
+			putIf,
+			deleteIf,
 			false, false,
 		},
 		"on the version of a deletion": { // the two go to two shards
-			func(ns *Namespace, key []byte, first dbadapter.Version) error {
-				_, err := ns.PutIf(t.Context(), key, []byte("second"), first)
-				return err
-			},
-			func(ns *Namespace, key []byte, first dbadapter.Version) error {
-				_, err := ns.DeleteIf(t.Context(), key, first)
-				return err
-			},
+			putIf,
+			deleteIf,
 			false, true,
 		},
 		"two on the version of a deletion": {
-			func(ns *Namespace, key []byte, first dbadapter.Version) error {
-				_, err := ns.DeleteIf(t.Context(), key, first)
-				return err
-			},
-			func(ns *Namespace, key []byte, first dbadapter.Version) error {
-				_, err := ns.DeleteIf(t.Context(), key, first)
-				return err
-			},
+			deleteIf,
+			deleteIf,
 			false, true,
 		},
 		"without a condition": {

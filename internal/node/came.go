@@ -96,7 +96,7 @@ func (w *ByWriter) placeCame(held map[placement.Shard]*Set) {
 			continue
 		}
 		switch elsewhere, known := (&guesses{w: w, held: c.shard}).elsewhere(c.key, false); {
-		case !known, !elsewhere && w.told(c.key).Where == directory.OneOf: // not all hosts say so, or but this node, which has written it
+		case !known:
 			if !w.came.note(c.shard, c.key, now, cameMost/2) { // what comes has the rest
 				w.meetings.leaveOpen(c.shard, now)
 			}

@@ -71,7 +71,8 @@ type guesses struct {
 }
 
 // elsewhere reports whether the locator places a key, of which the shard has a record, elsewhere, or
-// cannot tell where it is however much it hears. known is false where it may tell later.
+// cannot tell where it is however much it hears. known is false where it may tell later; where it is to be verified, what this node
+// has written counts until the next look.
 func (g *guesses) elsewhere(key []byte, verify bool) (elsewhere, known bool) {
 	switch a := g.w.told(key); a.Where {
 	case directory.In, directory.Here:
@@ -80,7 +81,8 @@ func (g *guesses) elsewhere(key []byte, verify bool) (elsewhere, known bool) {
 		}
 		return a.Shard != g.held, true
 	case directory.OneOf:
-		return a.Shard != g.held || len(a.Others) > 0, true
+		elsewhere = a.Shard != g.held || len(a.Others) > 0
+		return elsewhere, elsewhere || verify // not all hosts say that it is here, or but this node, which has written it
 	case directory.Nowhere:
 		return true, true // an entry that is on its way or lost, or the tombstone of another first write's
 	case directory.Unknown:
