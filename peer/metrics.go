@@ -76,7 +76,7 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 			Name: "syncd_routed_requests_total", Help: "Requests to hosts of shards: for a record (read), of which some are beside one that is late (hedge), for a page of a scan (scan), and to hold one (write); those that a host has refused (refused), records that it has declined, answers that this node does not believe (false), and hosts that held nothing where another one held a record (contradicted).",
 		}, []string{"what"}),
 		met: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "syncd_first_writes_met_total", Help: "Records, by placement writer, of which the directory named another shard: that were taken out of their shard and listed as conflicts there (receded), and that were written anew since the other shard had none (restored).",
+			Name: "syncd_first_writes_met_total", Help: "Records, by placement writer, of which the directory named another shard: that were taken out of their shard and listed as conflicts there (receded), and that were written anew, since the other shard had none or no entry led to them (restored).",
 		}, []string{"ns", "what"}),
 		apart:     gauge("syncd_directory_apart_sets", "Sets of the directory, by placement writer, of which a host tells otherwise than another one, which is counted too, or nothing: look-ups of their keys ask hosts.", "ns", "host"),
 		faults:    gauge("syncd_directory_faults_total", "What a host of the directory has told that no honest one tells, since this node has started: what contradicts what it has told before.", "ns", "host"),

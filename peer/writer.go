@@ -96,10 +96,10 @@ func (b byWriter) Met(what node.Meeting, shard placement.Shard, err error) {
 	switch what {
 	case node.Receded:
 		met("receded")
-		say(slog.LevelWarn, "a key was first written by two nodes that had not heard of one another: one record stands, and the other one is in the list of conflicts of this shard's hosts (syncd conflicts)")
+		say(slog.LevelWarn, "a key was first written by two nodes that had not heard of one another: what was later stands, a record or its deletion, and the other record is in the list of conflicts of this shard's hosts (syncd conflicts)")
 	case node.RestoredLost:
 		met("restored")
-		say(slog.LevelWarn, "a record was written anew: no entry of the directory led to it: the entry was lost, or that of a delete which was not acknowledged")
+		say(slog.LevelWarn, "a record was written anew: no entry of the directory led to it: the entry was lost, or was that of a deletion of another record of the key, and was collected since; if the key was deleted, delete it again")
 	case node.RestoredHidden:
 		met("restored")
 		say(slog.LevelWarn, "a record was written anew: the entry of the directory that had hidden it leads to none, since its author has ended before the record was written, or that was lost")

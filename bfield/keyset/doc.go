@@ -1,7 +1,7 @@
 // Package keyset writes a set of 64-bit key hashes in hardly more bits than there
 // are sets of its size, in blocks that are sent, verified and resumed one by one.
-// It is how a host tells a node which keys are in a shard, so that the node can
-// build its locator.
+// So a host tells a node which indices, of 42 bits, a set of the directory has, and
+// the node builds its locator of them.
 //
 //	block, err := keyset.Append(nil, at, hashes, last)            // the host: up to MaxKeys
 //	hashes, next, err := keyset.Decode(hashes[:0], at, block)     // the node

@@ -49,9 +49,11 @@ func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error
 		l.begin(id, h, n)
 	}
 	var err error
+	opened := false
 	for at := 0; at < len(n.Events); at += chunk {
 		l.mu.Lock()
 		for i, e := range n.Events[at:min(at+chunk, len(n.Events))] {
+			opened = opened || e.Kind == Opened
 			if f := l.parts[e.Home].feeds[id]; f != nil && n.From+uint64(at+i)+1 > f.skip {
 				if e := l.event(id, f, &e, sent); e != nil {
 					err = e
@@ -61,7 +63,9 @@ func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error
 		l.mu.Unlock()
 	}
 	l.mu.Lock()
-	h.seq = n.To
+	if h.seq = n.To; opened { // once, however many sets it tells anew
+		l.unheard()
+	}
 	l.mu.Unlock()
 	if n.More {
 		return err
@@ -117,7 +121,6 @@ func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) erro
 	p := l.parts[e.Home]
 	switch e.Kind {
 	case Opened:
-		l.unheard()
 		l.lose(p, id)
 		*f = feed{known: true, sum: e.Sum, since: now}
 		return nil

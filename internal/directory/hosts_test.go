@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
 )
@@ -142,4 +143,19 @@ func TestFailuresLapse(t *testing.T) {
 	if got := h.failed(24 * time.Hour); got != 1 {
 		t.Errorf("one a day counts as %d", got)
 	}
+}
+
+// A host that told of a set before this node knew it for one of its hosts is asked for the sums of all sets.
+func TestHostOfAFurtherSet(t *testing.T) {
+	eachOrder(t, func(t *testing.T, d *duo) {
+		for _, id := range d.order {
+			d.hosts[id].Open(1, sortedRows(map[dbadapter.Index]Code{7: 2}))
+		}
+		d.run()
+		d.node.SetHosts(testLayout, map[placement.Shard][]roster.ID{1: d.order})
+		d.run()
+		if a := d.node.Locate(1, 7, d.now); a.Where != In || a.Shard != 2 {
+			t.Errorf("%+v; %s", a, d.node.Doubt(1, d.now))
+		}
+	})
 }

@@ -107,6 +107,7 @@ func (l *Locator) locate(p *part, index dbadapter.Index, own placement.Shard, wr
 	if apart && !slices.Contains(found, own) {
 		found = append(found, own)
 	}
+	apart = apart || answer == locator.OneOf // of two keys with one hash, of which the set has no two
 	for _, f := range p.feeds {
 		d, ok := f.diff[index]
 		if !ok {

@@ -52,6 +52,31 @@ func TestMet(t *testing.T) {
 	}
 }
 
+// However many sets a host tells anew in one message, each shard is marked once.
+func TestMetOnce(t *testing.T) {
+	met := 0
+	l, err := New(Config{Shards: 64, Seed: 1, Disk: &simDisk{files: map[string][]byte{}, step: func() {}}, Workers: 1, Met: func(placement.Shard) { met++ }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const id = roster.ID("a host")
+	l.SetHosts(testLayout, map[placement.Shard][]roster.ID{0: {id}})
+	first := &News{Log: 3, Layout: testLayout, Begins: true, All: true}
+	anew := &News{Log: 3, Layout: testLayout, To: MaxEvents, More: true, Events: make([]Event, MaxEvents)}
+	for i := range anew.Events {
+		anew.Events[i] = Event{Kind: Opened}
+	}
+	for i, n := range []*News{first, anew} {
+		met = 0
+		if err := l.News(id, l.Poll(id), n, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if want := []int{0, 64}[i]; met != want {
+			t.Errorf("message %d: %d shards marked, want %d", i, met, want)
+		}
+	}
+}
+
 // That hosts have named two shards for a key is remembered: after another, and beside one another, also where
 // they agree again, and where the copy is another one. An overwrite, a deletion and a host that is late name none.
 func TestMoved(t *testing.T) {
@@ -75,7 +100,7 @@ func TestMoved(t *testing.T) {
 			d.hosts[honest].Set(0, 5000, 2)
 			d.hosts[liar].Set(0, 5000, 3)
 			d.rounds(3, d.order...)
-		}, 3, true},
+		}, Gone, true}, // no event names both
 		"deleted between": {func(d *duo) {
 			for _, is := range []Code{2, Gone, 3} {
 				all(d, is)

@@ -5,9 +5,8 @@ import "github.com/syncd-io/syncd/dbadapter"
 // SubjectChanges is what a watch of a shard has to tell. It is a routed question.
 const SubjectChanges Subject = 8
 
-// MaxCursor is the most bytes of the cursor of a watch of one shard, which only the node
-// understands that has made it.
-const MaxCursor = 40 + (dbadapter.MaxKey*8+5)/6
+// MaxCursor is the most bytes of the cursor of a watch of one shard: log, number and key.
+const MaxCursor = 16 + 1 + 20 + 1 + (dbadapter.MaxKey*8+5)/6
 
 // AskChanges asks for what has become of the keys of a shard that begin with Prefix, behind a
 // cursor of the peer's; empty: for the cursor of now; "start": for what is held first.

@@ -301,6 +301,9 @@ func (p *parser) askHold() *AskHold {
 		}
 		q.Records = append(q.Records, p.pushed())
 	}
+	if q.Condition && len(q.Records) > 1 {
+		p.fail("%d records on one condition", len(q.Records))
+	}
 	return q
 }
 

@@ -21,6 +21,7 @@ func TestRefusesRouted(t *testing.T) {
 	for name, frame := range map[string][]byte{
 		"a question": asking(0, byte(SubjectRecord), 0, 1, 'k'),
 		"a record":   answering(SubjectRecord, append([]byte{7}, record...)...),
+		"on one":     asking(append(append([]byte{0, byte(SubjectHold), 0, 9}, make([]byte, dbadapter.VersionSize)...), record...)...),
 		"a hold":     asking(append([]byte{0, byte(SubjectHold), 0, 1}, record...)...),
 		"outcomes":   answering(SubjectHold, 1, 0, byte(ReasonFull)),
 		"a scan":     asking(0, byte(SubjectScan), 0, 5, 0, 0),
@@ -52,6 +53,7 @@ func TestRefusesRouted(t *testing.T) {
 		"another with a flag":           answering(SubjectHold, append([]byte{1, 1, 32}, bytes.Repeat([]byte{1}, 40)...)...),
 		"another that replaces nothing": answering(SubjectHold, append([]byte{1, 1, 64}, append(bytes.Repeat([]byte{1}, dbadapter.VersionSize), 0)...)...),
 		"a flag of a hold":              asking(append([]byte{0, byte(SubjectHold), 0, 8}, record...)...),
+		"two on one condition":          asking(append(append([]byte{0, byte(SubjectHold), 0, 9}, make([]byte, dbadapter.VersionSize)...), bytes.Repeat(record, 2)...)...),
 		"a look that is to be held":     asking(append([]byte{0, byte(SubjectHold), 0, 5}, record...)...),
 		"another that is cut":           answering(SubjectHold, 1, 1, 0, 5),
 		"an unknown outcome":            answering(SubjectHold, 1, 7),
