@@ -1,11 +1,13 @@
 package peer
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -94,6 +96,67 @@ func TestLateItemBesideAPut(t *testing.T) {
 			for i := range c.nodes {
 				if got, err := c.get(i, key); err != nil || got != "put" {
 					t.Errorf("node %d reads %q, %v", i, got, err)
+				}
+			}
+		})
+	}
+}
+
+// As a host, while a write on a condition of its own, which is later than the date, is on its way: another host has taken that.
+func TestLateItemBesideTheOwnCondition(t *testing.T) {
+	t.Parallel()
+	for name, deletes := range map[string]bool{"put": false, "delete": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newReplicatedCluster(t, placement.Hash, 4, 3, Config{NoPush: true})
+			_, err := c.put(0, "key", "first", route.All)
+			c.must(err)
+			date := c.nodes[0].now().Add(time.Second).Truncate(time.Millisecond)
+			c.now.Add(int64(2 * time.Minute))
+			other := c.beside(c.spaces[0], "key") // a deletion, up to which the hosts promise to hold all
+			_, err = c.put(0, other, "1", route.All)
+			c.must(err)
+			_, err = c.spaces[0].Delete(t.Context(), []byte(other), Acks(AckAll))
+			c.must(err)
+			for range 12 {
+				c.round()
+			}
+			remote, err := c.spaces[0].core.Remote([]byte("key"))
+			c.must(err)
+			named, err := remote.Hosts() // a condition has them asked in this order
+			c.must(err)
+			var hosts []int
+			for _, id := range named {
+				hosts = append(hosts, slices.IndexFunc(c.nodes, func(n *Node) bool { return node.ID(n.ID()) == id }))
+			}
+			ns, held := c.spaces[hosts[1]], c.held(hosts[1], "key")
+			var got ImportResult
+			var imported error
+			began := false
+			c.hears(c.nodes[hosts[0]], func(by ID, ask *wire.Ask) bool {
+				if q, ok := ask.Question.(*wire.AskHold); ok && by == ns.node.ID() && q.Condition && !began {
+					began = true
+					got, imported = ns.Import(t.Context(), sequence([]Item{{Key: []byte("key"), Value: []byte("dated"), Time: date}}))
+				}
+				return true
+			})
+			ns.node.routing.close()
+			if deletes {
+				_, err = ns.DeleteIf(t.Context(), []byte("key"), held.Version)
+			} else {
+				_, err = ns.PutIf(t.Context(), []byte("key"), []byte("put"), held.Version)
+			}
+			if err != nil || imported != nil || got != (ImportResult{Items: 1, Stale: 1}) {
+				t.Errorf("the write on a condition: %v; beside it (%t) the import: %+v, %v", err, began, got, imported)
+			}
+			c.serves(c.nodes[hosts[0]])
+			for range 3 {
+				c.round()
+			}
+			for i, ns := range c.spaces {
+				r, err := ns.Get(t.Context(), []byte("key"))
+				if deletes != errors.Is(err, ErrDeleted) || !deletes && string(r.Value) != "put" {
+					t.Errorf("node %d reads %q, %v", i, r.Value, err)
 				}
 			}
 		})

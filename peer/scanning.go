@@ -31,6 +31,9 @@ const (
 	// scanPages are on their way at once, of all scans of the node. They share the link, and
 	// leave half of the places that the node has at a peer to its look-ups and writes.
 	scanPages = node.MaxRouted / 2
+	// proving is for how long a page is asked for again where a host is not sure yet: it has a sync
+	// with another one made then, which it lacks since its start.
+	proving = 4 * time.Second
 	// partsEvery is how often a page that comes is noted.
 	partsEvery = 100 * time.Millisecond
 )
@@ -48,7 +51,7 @@ func (ns *Namespace) scans(ctx context.Context, prefix []byte, s *scan) (all []i
 	var away []placement.Shard
 	for number := range placement.Shard(rule.Shards) {
 		var sh *shard
-		if set := ns.core.Shard(number).Here(); set != nil && set.Proved() {
+		if set := ns.core.Shard(number).Here(); set != nil && set.Prove() {
 			sh = ns.node.shard(set)
 		}
 		if sh == nil {
@@ -177,6 +180,7 @@ func (a *awayScan) shard(ctx context.Context, number placement.Shard) iter.Seq2[
 // fetch fetches the records of a shard behind a key from a host that is sure: the nearest,
 // or the next one where that does not answer. The error is ErrUnsure, and names the shard.
 func (a *awayScan) fetch(ctx context.Context, number placement.Shard, after []byte) fetched {
+	begun := time.Now()
 	for tries := 1; ; tries++ {
 		a.mu.Lock()
 		heeded := a.heeded
@@ -189,10 +193,11 @@ func (a *awayScan) fetch(ctx context.Context, number placement.Shard, after []by
 			return fetched{records: page.Records, more: page.More && len(page.Records) > 0}
 		}
 		why := map[ID]error{}
+		unproved := false
 		for _, h := range found.Heard {
 			switch {
 			case h.Answer != nil && h.Answer.Host:
-				why[ID(h.Peer)] = errNotSure
+				why[ID(h.Peer)], unproved = errNotSure, true
 			case h.Answer != nil:
 				why[ID(h.Peer)] = errNoHost
 			case h.Err != nil:
@@ -201,6 +206,10 @@ func (a *awayScan) fetch(ctx context.Context, number placement.Shard, after []by
 				why[ID(h.Peer)] = errSilent
 			}
 		}
+		if unproved && time.Since(begun) < proving && sleep(ctx, proving/8) {
+			tries--
+			continue
+		}
 		if tries > 1 || !a.heedOnce(ctx, heeded, why, found) {
 			return fetched{err: fmt.Errorf("%w: of shard %d, so that what follows is missing; when its hosts are there again, begin anew, or go on behind the last key: %s", ErrUnsure, number, words(why))}
 		}
@@ -208,7 +217,7 @@ func (a *awayScan) fetch(ctx context.Context, number placement.Shard, after []by
 }
 
 var (
-	errNotSure = errors.New("it was not found equal with the other hosts lately, and is not sure of what it does not hold")
+	errNotSure = errors.New("it has not been found equal with another host since it was started or took up the shard, and is not sure of what it does not hold")
 	errSilent  = errors.New("its answer has not begun, or has stopped")
 )
 

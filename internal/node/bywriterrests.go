@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -57,12 +58,12 @@ func (w *ByWriter) upTo(ctx context.Context, found *LookedUp, entry, told []*dba
 		if !beyond(latest, found.Record) {
 			w.dangling.came(key)
 		} else if now := w.do.Steady(); now-w.dangling.since(key, latest.Version, now) < ComingFor {
-			return ErrUnsure
+			return fmt.Errorf("%w: the directory has an entry that is later than the record: a write is on its way, try again in some seconds", ErrUnsure)
 		}
 	}
 	for _, t := range told {
 		if beyond(t, found.Record) && (latest == nil || beyond(t, latest)) {
-			return ErrUnsure
+			return fmt.Errorf("%w: a host holds a later record, which comes to the others: try again", ErrUnsure)
 		}
 	}
 	return nil

@@ -158,6 +158,15 @@ func (set *Set) Proved() bool {
 	return c.met || len(c.beside.of(set).holders) == 0
 }
 
+// Prove is Proved, and has syncs made where the set is settled and not proved.
+func (set *Set) Prove() bool {
+	is := set.Proved()
+	if !is {
+		set.Current()
+	}
+	return is
+}
+
 // renew has a sync made with a member that may hold what this node does not, if the node has one
 // left.
 func (h *hastening) renew(set *Set, with ID) {

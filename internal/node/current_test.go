@@ -74,6 +74,44 @@ func TestHostThatWasDownIsNotSure(t *testing.T) {
 	}
 }
 
+// A host that was started syncs a shard with the first of those that may hold it to which there is a link, or once it is asked for
+// a page; with another member, which would deny it, it does not.
+func TestHostThatWasStartedSyncsItsShards(t *testing.T) {
+	next := func(w *movers, set *Set) ID {
+		w.pass(10 * time.Second)
+		with, _, _ := set.NextSync()
+		if with != "" {
+			set.HastenedDone(with, with, nil)
+		}
+		return with
+	}
+	w, shard := newTimedMovers(t)
+	x, y, other := w.all[0], w.all[1], w.all[2]
+	x.restart(t)
+	x.Push.On = true
+	set := x.held(shard)
+	set.Linked(other.ID)
+	if with := next(w, set); with != "" {
+		t.Errorf("it syncs with %q, which does not hold the shard", with)
+	}
+	set.Linked(y.ID)
+	if with := next(w, set); with != y.ID {
+		t.Errorf("by a link it syncs with %q", with)
+	}
+	w, shard = newTimedMovers(t)
+	x, y, other = w.all[0], w.all[1], w.all[2]
+	x.restart(t)
+	x.Push.On = true
+	if with := next(w, x.held(shard)); with != "" {
+		t.Errorf("it syncs with %q of itself", with)
+	}
+	ask := must(other.ns.Shard(shard).AskScan(x.ID, nil, nil, 1<<10))
+	other.routed(t, x.machine, ask)
+	if with := next(w, x.held(shard)); with != y.ID {
+		t.Errorf("asked for a page it syncs with %q", with)
+	}
+}
+
 // A host is sure for a while after it began to be found equal with the other one, by either
 // clock; what it has been asked then makes it sync again before that. One that has a shard
 // alone is always sure.

@@ -20,7 +20,7 @@ var (
 	ErrUnreachable = errors.New("the peer cannot be reached")
 	// ErrUnsure: no host that can be sure has answered: whether the key holds a record, or
 	// which, is not known; try again. It is ErrUnreachable, too.
-	ErrUnsure = fmt.Errorf("%w: no host that is sure of what the key holds has answered", ErrUnreachable)
+	ErrUnsure = error(unsureError{})
 	// ErrRejected: the sync ran to its end, and one side declined records of
 	// the other.
 	ErrRejected = errors.New("records were declined")
@@ -33,6 +33,14 @@ var (
 	// ErrFutureVersion: a version too far in the future, or before 2020.
 	ErrFutureVersion = hlc.ErrOutOfBounds
 )
+
+// unsureError is an ErrUnreachable with words of its own: each host may have answered.
+type unsureError struct{}
+
+func (unsureError) Error() string {
+	return "not sure yet: no host that is sure of what the key holds has answered"
+}
+func (unsureError) Unwrap() error { return ErrUnreachable }
 
 // errWrittenBeside: a write was made anew as often as it may, since another call of this node had written the key.
 var errWrittenBeside = fmt.Errorf("%w: other writes of the key are under way at this node", reconcile.ErrBusy)

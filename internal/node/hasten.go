@@ -163,12 +163,15 @@ func (h *hastening) unknown(set *Set, from ID) {
 
 // Linked tells that there is a link to a member, to which there was none: the node was
 // away, or the member was. The digest tells whether anything is missing. What a set
-// has missed before it was opened the first link brings at once.
+// has missed before it was opened the first link to one that may hold it brings at once.
 func (set *Set) Linked(with ID) {
 	if !set.ns.node.Push.On || !set.ns.Members().admits(with, set.ns.node.Now()) {
 		return
 	}
 	set.retell()
+	if !set.With(with) { // it would deny it
+		return
+	}
 	h := &set.hastening
 	h.mu.Lock()
 	defer h.mu.Unlock()

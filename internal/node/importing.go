@@ -112,7 +112,7 @@ type ImportBatch struct {
 	most   int // items
 	weight int // of the items, as a store counts it
 	// expired and stale count the items that Writes has left out: stale those whose date would not be taken, and that would lose by it
-	// against what is held. late are those that it dates as of now.
+	// against what is held, or what this node has other hosts hold. late are those that it dates as of now.
 	expired, late, stale int
 }
 
@@ -260,8 +260,10 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 		}
 		there := held != nil && held.SameContent(&r)
 		late := !item.Time.IsZero() && b.im.set.late(dbadapter.TimestampAt(item.Time))
+		own := b.im.set.ns.writes.latest(item.Key) // as in Attempt.heed
 		if late && !there {
-			if held != nil && held.Version.Clock > dbadapter.TimestampAt(item.Time) { // as it would be at its date
+			later := func(r *dbadapter.Record) bool { return r != nil && r.Version.Clock > dbadapter.TimestampAt(item.Time) }
+			if later(held) || later(own) { // as it would be at its date
 				b.stale++
 				continue
 			}
@@ -274,7 +276,6 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 			if r.Version, err = b.im.set.ns.nextVersion(); err != nil {
 				return nil, err
 			}
-			own := b.im.set.ns.writes.latest(item.Key) // as in Attempt.heed
 			if follows(held, own) {
 				own = nil
 			}

@@ -70,7 +70,7 @@ func (r *Remote) Page(remote ID, ask *wire.Ask, m wire.Message) (*Page, error) {
 func (r *Routed) scan(ctx context.Context, q *wire.AskScan) (*wire.ScanAnswer, error) {
 	shard := placement.Shard(q.Shard)
 	away, set := r.ns.elsewhere(shard), r.ns.held(shard)
-	if away != nil || set == nil || !set.Proved() {
+	if away != nil || set == nil || !set.Prove() {
 		return &wire.ScanAnswer{Elsewhere: away}, nil
 	}
 	snap, err := set.Store.Snapshot()
