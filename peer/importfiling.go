@@ -80,8 +80,15 @@ func (i *imported) looked(id ID, o *route.Outcome) {
 
 // before reports whether the item is dated before a record.
 func (i *imported) before(r *dbadapter.Record) bool {
-	date := cmp.Or(i.Time, i.dated, i.was)
-	return !date.IsZero() && r.Version.Clock > dbadapter.TimestampAt(date)
+	return i.dates() && r.Version.Clock > dbadapter.TimestampAt(cmp.Or(i.Time, i.dated, i.was))
+}
+
+// dates reports whether the item has a date, or has had one.
+func (i *imported) dates() bool { return !cmp.Or(i.Time, i.dated, i.was).IsZero() }
+
+// lateBehind reports of an item whose date was declined whether its node has written what is later than that: other than for the item.
+func (i *imported) lateBehind(own *dbadapter.Record) bool {
+	return own != nil && i.Time.IsZero() && i.before(own) && !slices.ContainsFunc(i.seen, func(r *dbadapter.Record) bool { return r.Version == own.Version })
 }
 
 // follows reports of an item that is written as of now whether an entry that its own would replace is later than its date, and

@@ -19,10 +19,11 @@ type landing struct {
 	record *dbadapter.Record // nil: it is to be made
 	// seen are what hosts were found to hold in its place, and the records that were made of
 	// it before.
-	seen []*dbadapter.Record
-	held []ID   // hosts that hold the record, or what it says
-	took bool   // one holds the record itself
-	here *shard // where this node holds it, too; nil: it does not
+	seen  []*dbadapter.Record
+	noted *dbadapter.Record // the last that this node remembers of it
+	held  []ID              // hosts that hold the record, or what it says
+	took  bool              // one holds the record itself
+	here  *shard            // where this node holds it, too; nil: it does not
 	// insists: the record is brought to hosts that hold what it says, too.
 	insists bool
 	// foreign: the record was not made of the item. This node held it instead, and it is
@@ -165,6 +166,7 @@ func (im *shardImport) hand(ctx context.Context, number placement.Shard, part []
 	for _, i := range part {
 		if i.done {
 			counts.count(i)
+			im.withdraw(im.ns.core.Shard(number), i)
 			if i.here == nil {
 				im.ns.wrote(i.Key)
 			}
@@ -300,6 +302,9 @@ func (i *imported) question() question {
 func (im *shardImport) message(ctx context.Context, remote *node.Remote, need int, items []*imported) error {
 	if err := im.make(remote, items); err != nil {
 		return err
+	}
+	if items = slices.DeleteFunc(items, (*imported).over); len(items) == 0 {
+		return nil
 	}
 	records := make([]dbadapter.Record, len(items))
 	for at, i := range items {

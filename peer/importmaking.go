@@ -9,7 +9,8 @@ import (
 )
 
 // make makes the records that are missing. The node remembers those that have a writer before they go to hosts, as
-// those of puts; one beside which the node has written the key is made anew, as one that has seen that.
+// those of puts; one beside which the node has written the key is made anew, as one that has seen that, or is stale where it has
+// had a date before that.
 func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 	here := remote.Here() != nil
 	first := here && im.ns.core.Writers() // they are written here first
@@ -18,12 +19,20 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 		var of []*node.Item
 		var seen [][]*dbadapter.Record
 		var own []*dbadapter.Record
+		var late []bool
 		for _, i := range items {
-			if i.record == nil {
+			if i.record == nil && !i.over() {
 				if first && i.remembered() && i.committed == nil {
 					i.committed = im.ns.core.Commits(&i.Item) // before it has a version
 				}
+				im.withdraw(remote, i)
 				saw := im.own(i)
+				if i.lateBehind(saw) {
+					i.done, i.stale = true, true
+					im.landed(i)
+					continue
+				}
+				late = append(late, i.Time.IsZero() && i.dates())
 				missing, of, seen, own = append(missing, i), append(of, &i.Item), append(seen, i.after(saw)), append(own, saw)
 			}
 		}
@@ -33,7 +42,7 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 		if tries > node.OfferTries {
 			return fmt.Errorf("%w: this node has written a key meanwhile at each attempt", ErrBusy)
 		}
-		records, err := remote.MakeAll(of, seen)
+		records, err := remote.MakeAll(of, seen, late)
 		if err != nil {
 			return err
 		}
@@ -50,6 +59,7 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 				i.record = nil
 				continue
 			}
+			i.noted = i.record
 			if here {
 				im.ns.core.HeldBy(i.record, node.ID(im.ns.node.self.id)) // it hears of it before it is a host that is sure
 			}
@@ -88,6 +98,14 @@ func (i *imported) after(own *dbadapter.Record) []*dbadapter.Record {
 		return i.seen
 	}
 	return append(slices.Clip(i.seen), own)
+}
+
+// withdraw forgets the last record of an item that was noted, where no host has taken what was made of the item, or may have.
+func (im *shardImport) withdraw(remote *node.Remote, i *imported) {
+	if i.noted != nil && !i.fresh && !i.sent {
+		im.ns.core.Withdraw(remote, i.noted, im.ns.steady())
+		i.noted = nil
+	}
 }
 
 // unwritten forgets the record of an item that is done and that no host has taken: they hold what it says, or are full.

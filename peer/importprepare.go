@@ -56,7 +56,7 @@ func (im *shardImport) overtaken(i *imported) (bool, error) {
 	if i.was.IsZero() || i.record != nil {
 		return false, nil
 	}
-	if own := im.own(i); i.stale || own != nil && i.before(own) {
+	if i.stale || i.lateBehind(im.own(i)) {
 		return true, nil
 	}
 	if i.here == nil {

@@ -272,7 +272,7 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 		if err := im.make(remote, items); err != nil {
 			return err
 		}
-		for _, i := range items {
+		for _, i := range slices.DeleteFunc(items, (*imported).over) {
 			i.versions = append(i.versions, i.record.Version)
 			i.stage, _ = i.order()
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -160,5 +161,106 @@ func TestLateItemBesideTheOwnCondition(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An item with a date that hosts have promised to hold all up to is written as of now over what is earlier than the date: what was
+// made of it before counts as nothing later.
+func TestLateItemOverAnEarlierRecord(t *testing.T) {
+	t.Parallel()
+	for name, deleted := range map[string]bool{"a record": false, "a tombstone": true} {
+		for how, ack := range map[string]Ack{"one": 1, "all": AckAll} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				c := newRoutedCluster(t, 4)
+				_, err := c.put(0, "key", "first", route.All)
+				c.must(err)
+				date := c.nodes[0].now().Add(time.Second).Truncate(time.Millisecond)
+				c.now.Add(int64(2 * time.Minute))
+				hosts, others := c.hosts("key")
+				importer := c.spaces[others[0]]
+				declined := [2]*atomic.Int64{c.promises(hosts[0], importer), c.promises(hosts[1], importer)}
+				item := Item{Key: []byte("key"), Value: []byte("dated"), Time: date}
+				if deleted {
+					item.Value, item.Deleted = nil, true
+				}
+				got, err := importer.Import(t.Context(), sequence([]Item{item}), Acks(ack))
+				if err != nil || got != (ImportResult{Items: 1, Written: 1, Late: 1}) || declined[0].Load()+declined[1].Load() == 0 {
+					t.Errorf("%+v, %v", got, err)
+				}
+				for _, i := range hosts {
+					c.serves(c.nodes[i])
+				}
+				for range 3 {
+					c.round()
+				}
+				importer.node.routing.close()
+				for i, ns := range c.spaces {
+					r, err := ns.Get(t.Context(), []byte("key"))
+					if deleted != (errors.Is(err, ErrDeleted) || errors.Is(err, ErrNotFound)) || !deleted && string(r.Value) != "dated" {
+						t.Errorf("node %d reads %q, %v", i, r.Value, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Hosts have declined the date of an item, and then acknowledge a put of the same node, all of them: that is later than the date, and
+// the record of now has not seen it.
+func TestPutBetweenALateItemAndItsRecord(t *testing.T) {
+	t.Parallel()
+	c := newRoutedCluster(t, 4)
+	key := []byte("key")
+	hosts, others := c.hosts("key")
+	importer := c.spaces[others[0]]
+	date := c.nodes[0].now().Add(time.Second).Truncate(time.Millisecond)
+	c.now.Add(int64(2 * time.Minute))
+	var asked atomic.Int64
+	both, put := make(chan bool), make(chan bool)
+	for _, host := range hosts {
+		n := c.nodes[host]
+		c.lies(n, importer, func(ask *wire.Ask) wire.Answering {
+			if q, ok := ask.Question.(*wire.AskHold); ok && !q.Look && q.Records[0].Version.Writer == 0 {
+				if asked.Add(1) == int64(len(hosts)) {
+					close(both)
+				}
+				<-put
+				return &wire.HoldAnswer{Settled: true, Outcomes: []wire.HoldOutcome{{Declined: wire.ReasonFloor}}}
+			}
+			reply, err := n.answerRouted(importer.node.ID(), ask)
+			if err != nil {
+				return nil
+			}
+			return reply.Answer
+		})
+	}
+	importer.node.routing.close()
+	go func() {
+		defer close(put)
+		select {
+		case <-both:
+		case <-t.Context().Done():
+		}
+		_, err := importer.Put(t.Context(), key, []byte("put"), Acks(AckAll))
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	got, err := importer.Import(t.Context(), sequence([]Item{{Key: key, Value: []byte("dated"), Time: date}}), Acks(AckAll))
+	if err != nil || got != (ImportResult{Items: 1, Stale: 1}) || asked.Load() != int64(len(hosts)) {
+		t.Errorf("%+v, %v, %d hosts were asked", got, err, asked.Load())
+	}
+	for _, host := range hosts {
+		c.serves(c.nodes[host])
+	}
+	for range 3 {
+		c.round()
+	}
+	importer.node.routing.close()
+	for i, ns := range c.spaces {
+		if r, err := ns.Get(t.Context(), key); err != nil || string(r.Value) != "put" {
+			t.Errorf("node %d reads %q, %v", i, r.Value, err)
+		}
 	}
 }
