@@ -31,7 +31,7 @@ var hints = []struct {
 	{peer.ErrExpired, ""},
 	{peer.ErrNoBackup, ""},
 	{peer.ErrCursorExpired, "with syncd: --since start"},
-	{peer.ErrNotFound, "syncd ls shows the keys of a namespace"},
+	{peer.ErrNotFound, "syncd ls shows the keys of a namespace, syncd peer ls the peers"},
 	{problem.ErrToken, "give the daemon's token with --token-file"},
 	{peer.ErrUnconfirmed, ""},
 	{peer.ErrPaused, ""},
