@@ -16,6 +16,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/internal/golden"
+	"github.com/syncd-io/syncd/internal/placement"
 )
 
 // vectors collects lines "name = value", with comments between them.
@@ -159,5 +160,18 @@ func TestGolden(t *testing.T) {
 	}).encode()
 	fail(err)
 	v.hex("pledge", pledge)
+	v.say("What a member says that holds the shards 0, 9 and 32, under a list of members.")
+	held := shardsHeld{list: [16]byte(counting(0x40, 16))}
+	for _, s := range []placement.Shard{0, 9, 32} {
+		held.add(s)
+	}
+	says, err := held.encode()
+	fail(err)
+	v.hex("h", says)
+	back, err := readShardsHeld(says)
+	fail(err)
+	if back.list != held.list || !back.has(9) || back.has(10) || back.has(33) {
+		t.Errorf("read as %+v", back)
+	}
 	golden.Compare(t, "testdata/golden.txt", v.String())
 }

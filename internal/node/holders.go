@@ -41,6 +41,10 @@ func (h *shardsHeld) add(s placement.Shard) {
 	h.shards[s/8] |= 1 << (s % 8)
 }
 
+func (h *shardsHeld) encode() ([]byte, error) {
+	return cbor.Marshal(storedShardsHeld{h.list[:], h.shards})
+}
+
 // readShardsHeld reads the value of a record.
 func readShardsHeld(value []byte) (h shardsHeld, err error) {
 	var s storedShardsHeld
@@ -132,7 +136,7 @@ func (ns *Namespace) tellShards(ctx context.Context, quiet time.Duration) (wait 
 	if since := ns.node.Now().Sub(ns.listed); same && since >= 0 && since < quiet {
 		return quiet - since, nil
 	}
-	value, err := cbor.Marshal(storedShardsHeld{h.list[:], h.shards})
+	value, err := h.encode()
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,52 @@
+package placement
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/syncd-io/syncd/internal/golden"
+)
+
+// What travels of a placement and of a layout, and which shard a key is in.
+func TestGoldenLayouts(t *testing.T) {
+	var b strings.Builder
+	fmt.Fprintln(&b, "# placements, the shards of keys, and tables; docs/PROTOCOL.md, \"Shards\"")
+	prefixes := []PrefixShard{{[]byte("de"), 3}, {[]byte("debian/"), 7}}
+	for _, r := range []Rule{
+		{Kind: Hash, Shards: 32, Replicas: 2},
+		{Kind: Writer, Shards: 32, Replicas: 2},
+		{Kind: Prefix, Shards: 32, Replicas: 2, Prefixes: prefixes},
+		{Kind: Hash, Shards: 32, Replicas: 2, Locator: true},
+		{Kind: Prefix, Shards: 32, Replicas: 2, Prefixes: prefixes, Locator: true},
+	} {
+		value, err := r.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "placement, %d shards, %d replicas: %x\n", r.Shards, r.Replicas, value)
+	}
+	r := Rule{Kind: Prefix, Shards: 32, Replicas: 2, Prefixes: prefixes}
+	const hash = 0x5fffffffffffffff // its first five bits are 11
+	for _, key := range []string{"debian/x", "debian/", "debian", "de", "d", ""} {
+		fmt.Fprintf(&b, "shard of %q by these prefixes, where its home is %x: %d\n", key, uint64(hash), r.Home([]byte(key), hash))
+	}
+	hosts := hostsOf(3)
+	for _, zoned := range []bool{false, true} {
+		if zoned {
+			hosts[1].Weight, hosts[2].Zone = 18, "a zone"
+		}
+		for _, h := range byID(hosts) {
+			fmt.Fprintf(&b, "host %x, weight %d, zone %q\n", string(h.ID), h.Weight, h.Zone)
+		}
+		l, err := Plan(&Rule{Kind: Hash, Shards: 4, Replicas: 2}, hosts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "basis %x\n", l.basis)
+		fmt.Fprintf(&b, "table, 4 shards, 2 replicas: %x\n", l.Value())
+		fmt.Fprintf(&b, "its hash: %x\n", sha256.Sum256(l.Value()))
+	}
+	golden.Compare(t, "testdata/layouts.txt", b.String())
+}
