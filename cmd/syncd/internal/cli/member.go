@@ -152,6 +152,8 @@ What follows:
   - What it wrote before stays. What it writes from now on the others refuse.
   - Tickets that it has issued, and old tickets for it, are of no use any more. Members that it invited stay.
   - It is told which admin removed it, and when, as soon as it calls a member.
+  - In a namespace that is cut into shards the members that stay take its shards over from their other hosts. What it alone holds is lost:
+    a member that runs hands its shards over first where it is given the role read (syncd member set NS ID --role read).
 
 Example:
     syncd member rm notes 12D3KooW…`
