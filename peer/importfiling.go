@@ -75,20 +75,32 @@ func (i *imported) looked(id ID, o *route.Outcome) {
 	case later: // otherwise it gives way to what this node holds
 		i.unlike = true
 		i.seen = append(i.seen, o.Other)
+		i.asLate(o.Other)
 	}
 }
 
-// before reports whether the item is dated before a record.
+// before reports whether the item is dated before what a record says.
 func (i *imported) before(r *dbadapter.Record) bool {
-	return i.dates() && r.Version.Clock > dbadapter.TimestampAt(cmp.Or(i.Time, i.dated, i.was))
+	date := i.date()
+	return !date.IsZero() && i.ns.DateOf(i.Key, r.Version) > dbadapter.TimestampAt(date)
 }
 
-// dates reports whether the item has a date, or has had one.
-func (i *imported) dates() bool { return !cmp.Or(i.Time, i.dated, i.was).IsZero() }
+// date is that of the item, or the one that it has had.
+func (i *imported) date() time.Time { return cmp.Or(i.Time, i.dated, i.was) }
 
-// lateBehind reports of an item whose date was declined whether its node has written what is later than that: other than for the item.
+// asLate has a dated item written as of now where it has to take the place of one that was, and reports whether it does.
+func (i *imported) asLate(other *dbadapter.Record) bool {
+	if i.Time.IsZero() || i.foreign || !i.ns.LateBefore(i.Key, other.Version, i.Time) {
+		return false
+	}
+	i.was = i.Time
+	i.again(nil)
+	return true
+}
+
+// lateBehind reports of an item whose date was declined whether its node has written what is later than that.
 func (i *imported) lateBehind(own *dbadapter.Record) bool {
-	return own != nil && i.Time.IsZero() && i.before(own) && !slices.ContainsFunc(i.seen, func(r *dbadapter.Record) bool { return r.Version == own.Version })
+	return own != nil && i.Time.IsZero() && i.before(own)
 }
 
 // follows reports of an item that is written as of now whether an entry that its own would replace is later than its date, and
@@ -185,6 +197,7 @@ func (im *shardImport) behindEntry(ctx context.Context, i *imported) {
 	case err != nil:
 		i.failed(im.ns.node.self.id, err, false)
 		return
+	case entry != nil && i.asLate(entry):
 	case entry == nil || !i.before(entry): // the one that was later is gone since
 		i.record = nil
 	case own: // it has taken the place of the one that was later

@@ -88,6 +88,9 @@ func (i *imported) heard(id ID, o *route.Outcome) {
 	case o.Other != nil && !dated && !i.foreign:
 		i.again(o.Other)
 		return
+	case o.Other != nil && i.stage != entering && i.asLate(o.Other):
+		i.seen = append(i.seen, o.Other)
+		return
 	case o.Other != nil:
 		i.stale = true
 	case errors.Is(o.Declined, ErrLimit):

@@ -3,6 +3,7 @@ package peer
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
@@ -19,7 +20,7 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 		var of []*node.Item
 		var seen [][]*dbadapter.Record
 		var own []*dbadapter.Record
-		var late []bool
+		var late []time.Time
 		for _, i := range items {
 			if i.record == nil && !i.over() {
 				if first && i.remembered() && i.committed == nil {
@@ -32,7 +33,7 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 					im.landed(i)
 					continue
 				}
-				late = append(late, i.Time.IsZero() && i.dates())
+				late = append(late, i.date())
 				missing, of, seen, own = append(missing, i), append(of, &i.Item), append(seen, i.after(saw)), append(own, saw)
 			}
 		}

@@ -45,6 +45,7 @@ type shardImport struct {
 // imported is an item on its way.
 type imported struct {
 	node.Item
+	ns      *node.Namespace
 	number  int64 // counted from 1
 	awaited bool  // it counts among the writes that callers wait for
 	// committed ends that this node counts as committing the item; nil: it does not.
@@ -66,6 +67,7 @@ func (e *itemError) Unwrap() error { return e.err }
 
 // window is what is imported at a time.
 type window struct {
+	ns     *node.Namespace
 	items  []*imported
 	places map[string]struct{}
 	weight int
@@ -80,7 +82,7 @@ func (w *window) full(item *node.Item) bool {
 func (w *window) add(item *node.Item, number int64) {
 	own := *item
 	own.Key, own.Value = bytes.Clone(item.Key), bytes.Clone(item.Value)
-	w.items = append(w.items, &imported{Item: own, number: number})
+	w.items = append(w.items, &imported{Item: own, number: number, ns: w.ns})
 	w.places[string(own.Key)] = struct{}{}
 	w.weight += len(item.Key) + len(item.Value)
 }
@@ -90,13 +92,13 @@ func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, err
 	im := &shardImport{ns: ns, ack: ack, waits: arriveInAll}
 	under := make(chan error, 1)
 	under <- nil // of the window that is being imported
-	w := &window{places: map[string]struct{}{}}
+	w := &window{ns: ns.core, places: map[string]struct{}{}}
 	begin := func() error { // when the window before has ended
 		if err := <-under; err != nil {
 			return err
 		}
 		begun := w
-		w = &window{places: map[string]struct{}{}}
+		w = &window{ns: ns.core, places: map[string]struct{}{}}
 		go func() { under <- im.run(ctx, begun) }()
 		return nil
 	}

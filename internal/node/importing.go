@@ -259,10 +259,12 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 			continue
 		}
 		there := held != nil && held.SameContent(&r)
-		late := !item.Time.IsZero() && b.im.set.late(dbadapter.TimestampAt(item.Time))
+		late := !item.Time.IsZero() && (b.im.set.late(dbadapter.TimestampAt(item.Time)) || held != nil && b.im.set.ns.LateBefore(item.Key, held.Version, item.Time))
 		own := b.im.set.ns.writes.latest(item.Key) // as in Attempt.heed
 		if late && !there {
-			later := func(r *dbadapter.Record) bool { return r != nil && r.Version.Clock > dbadapter.TimestampAt(item.Time) }
+			later := func(r *dbadapter.Record) bool {
+				return r != nil && b.im.set.ns.DateOf(item.Key, r.Version) > dbadapter.TimestampAt(item.Time)
+			}
 			if later(held) || later(own) { // as it would be at its date
 				b.stale++
 				continue
@@ -275,6 +277,9 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 			}
 			if r.Version, err = b.im.set.ns.nextVersion(); err != nil {
 				return nil, err
+			}
+			if late {
+				r.Version.Incarnation = b.im.set.ns.lateIncarnation(item.Key, r.Version.Clock, item.Time)
 			}
 			if follows(held, own) {
 				own = nil

@@ -31,9 +31,9 @@ func (item *Item) ExpiryStamp() dbadapter.Timestamp { return item.record().Expir
 
 // MakeAll makes records of items, for the hosts to hold: of a dated one the record with its
 // date, which has no writer, of another one with a version of this node, above what was seen
-// of its key, which it replaces. seen has what was seen of each. late says which of them have had a date: such a record has an
-// incarnation of its own, as one on a condition, so that hosts refuse it for each that it has not seen, also of this node.
-func (r *Remote) MakeAll(items []*Item, seen [][]*dbadapter.Record, late []bool) ([]dbadapter.Record, error) {
+// of its key, which it replaces. seen has what was seen of each. late are the
+// dates that items without a date have had.
+func (r *Remote) MakeAll(items []*Item, seen [][]*dbadapter.Record, late []time.Time) ([]dbadapter.Record, error) {
 	writes := make([]dbadapter.Write, len(items))
 	for i, item := range items {
 		record := item.record()
@@ -43,8 +43,8 @@ func (r *Remote) MakeAll(items []*Item, seen [][]*dbadapter.Record, late []bool)
 			if record.Version, err = r.ns.nextVersion(); err != nil {
 				return nil, err
 			}
-			if late[i] {
-				record.Version.Incarnation = r.ns.node.Random(ForIncarnation)
+			if !late[i].IsZero() {
+				record.Version.Incarnation = r.ns.lateIncarnation(item.Key, record.Version.Clock, late[i])
 			}
 			record.Replace(seen[i]...)
 		} else {
