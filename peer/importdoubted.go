@@ -50,16 +50,20 @@ func (im *shardImport) agreed(remote *node.Remote) func(*imported) bool {
 
 // doubted are the items of a part that are to be written, or looked up, although this node holds what they
 // say: its copy is not current, or behind what this node has written elsewhere, and another node holds something
-// later by now, or has not said that it does not. Dated items stay as they are: a record that is later stands
-// against them in any case.
+// later by now, or has not said that it does not. A record that is later stands against dated items in any case: but those
+// whose date is taken no more would be written here over what another host holds, and are stale where one says so.
 func (im *shardImport) doubted(ctx context.Context, remote *node.Remote, sh *shard, part []*imported) (anew, others []*imported) {
 	named, err := remote.Hosts()
 	if err != nil {
 		return nil, part // what fails here fails when the part is imported, too
 	}
-	var alike []*imported
+	var alike, late []*imported
 	current := sh.set.Current()
 	for _, item := range part {
+		if !item.Time.IsZero() && sh.set.Late(item.Time) && !item.Expired(im.ns.core) {
+			late = append(late, item)
+			continue
+		}
 		recalled := im.ns.core.Recall(item.Key, im.ns.steady())
 		if current && !recalled.Reads() || !item.Time.IsZero() || item.Expired(im.ns.core) {
 			others = append(others, item)
@@ -80,27 +84,21 @@ func (im *shardImport) doubted(ctx context.Context, remote *node.Remote, sh *sha
 			others = append(others, item)
 		}
 	}
-	for rest := alike; len(rest) > 0; {
-		var some []*imported
-		if some, rest = cut(rest, undated); len(some) == 0 {
-			break
+	im.look(ctx, remote, named, undated, alike, func(id ID, item *imported, o *route.Outcome) {
+		if item.compare(id, o) {
+			item.seen = append(item.seen, o.Other)
 		}
-		records := make([]dbadapter.Record, len(some))
-		for at, item := range some {
-			records[at] = item.Sketch(im.ns.core)
+	})
+	im.look(ctx, remote, named, dated, late, func(_ ID, item *imported, o *route.Outcome) {
+		item.stale = item.stale || o.Other != nil && item.before(o.Other)
+	})
+	for _, item := range late {
+		if !item.stale {
+			others = append(others, item)
+			continue
 		}
-		im.inquire(ctx, remote, named, &inquiry{
-			weight: weigh(records), oneList: true,
-			about: func(id node.ID) (*wire.Ask, error) { return remote.AskLook(id, records) },
-			heard: func(id ID, outcomes []route.Outcome, _ bool, err error) {
-				for at, item := range some {
-					if err == nil && item.compare(id, &outcomes[at]) {
-						item.seen = append(item.seen, outcomes[at].Other)
-					}
-				}
-			},
-			lacks: func() bool { return false },
-		})
+		item.landing = landing{here: sh, stale: true, done: true}
+		anew = append(anew, item)
 	}
 	agreed := im.agreed(remote)
 	for _, item := range alike {
@@ -172,4 +170,30 @@ func (im *shardImport) overDoubt(ctx context.Context, remote *node.Remote, named
 		},
 		lacks: func() bool { return false },
 	})
+}
+
+// look asks the other hosts what they hold under the keys of items, which are of one question.
+func (im *shardImport) look(ctx context.Context, remote *node.Remote, named []node.ID, as question, items []*imported, heard func(ID, *imported, *route.Outcome)) {
+	for rest := items; len(rest) > 0; {
+		var some []*imported
+		if some, rest = cut(rest, as); len(some) == 0 {
+			return
+		}
+		records := make([]dbadapter.Record, len(some))
+		for at, item := range some {
+			records[at] = item.Sketch(im.ns.core)
+		}
+		im.inquire(ctx, remote, named, &inquiry{
+			weight: weigh(records), oneList: true,
+			about: func(id node.ID) (*wire.Ask, error) { return remote.AskLook(id, records) },
+			heard: func(id ID, outcomes []route.Outcome, _ bool, err error) {
+				for at, item := range some {
+					if err == nil {
+						heard(id, item, &outcomes[at])
+					}
+				}
+			},
+			lacks: func() bool { return false },
+		})
+	}
 }

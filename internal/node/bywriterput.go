@@ -256,21 +256,17 @@ func (w *ByWriter) handEntry(ctx context.Context, o *WriterOffer, entry *dbadapt
 }
 
 // handDeletion hands over a tombstone and then that of its entry. decided: the hosts of the shard have decided what comes first,
-// as they do unless it is a deletion on the version of another one, of which they need hold nothing. The entry's follows also where
-// too few hosts hold the tombstone: in its shard that takes the place of what is earlier, to which no entry is to lead then.
+// as they do unless it is a deletion on the version of another one, of which they need hold nothing.
 func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, record *dbadapter.Record, shard placement.Shard, entry *dbadapter.Record, ack route.Ack, decided bool) error {
-	unconfirmed := w.handOn(ctx, o, shard, record, ack, o.first, 0)
-	switch {
-	case unconfirmed != nil && o.Held == 0:
-		return unconfirmed
-	case unconfirmed != nil:
-		ack = 1
+	err := w.handOn(ctx, o, shard, record, ack, o.first, 0)
+	if err != nil {
+		return err
 	}
 	o.Taken = true
 	written := o.Written
 	entries, how := w.ns.Entries(entry.Key), o.manner
 	how.On = o.on
-	err := w.handOn(ctx, o, entries, entry, ack, how, 0)
+	err = w.handOn(ctx, o, entries, entry, ack, how, 0)
 	// Of two writes in one shard the later one stands there. One of another shard the tombstone does not meet.
 	meets := func(later bool) bool {
 		return errors.Is(err, route.ErrOvertaken) && w.allIn(shard, o.Others, decided) &&
@@ -283,10 +279,7 @@ func (w *ByWriter) handDeletion(ctx context.Context, o *WriterOffer, record *dba
 	if meets(true) {
 		err = nil // a later write follows the deletion, which its shard holds
 	}
-	if unconfirmed != nil {
-		err = unconfirmed
-	}
-	if err == nil || unconfirmed != nil {
+	if err == nil {
 		o.Written = written
 	}
 	return err
