@@ -47,7 +47,7 @@ func TestImportHeard(t *testing.T) {
 	for _, v := range []dbadapter.Version{written, dated} {
 		for _, foreign := range []bool{true, false} {
 			for _, o := range []*route.Outcome{{Other: other}, {Declined: node.ErrDeclined}} {
-				i := imported{Item: node.Item{Time: time.Now()}, landing: landing{record: &dbadapter.Record{Version: v}, foreign: foreign}}
+				i := imported{ns: &node.Namespace{}, Item: node.Item{Time: time.Now()}, landing: landing{record: &dbadapter.Record{Version: v}, foreign: foreign}}
 				i.heard("host", o)
 				anew := !foreign && (v == written) == (o.Other != nil)
 				if (i.record == nil) != anew || i.late != (anew && o.Other == nil) {
@@ -61,7 +61,7 @@ func TestImportHeard(t *testing.T) {
 // What a host has taken is not said to be nowhere, although its record was made anew since.
 func TestImportExplainsWhatWasTaken(t *testing.T) {
 	im := &shardImport{}
-	i := &imported{landing: landing{fresh: true}}
+	i := &imported{ns: &node.Namespace{}, landing: landing{fresh: true}}
 	if err := im.explain(t.Context(), i, 2, nil); !errors.Is(err, ErrUnconfirmed) {
 		t.Error(err)
 	}
