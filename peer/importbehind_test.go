@@ -90,7 +90,7 @@ func TestImportedAsOfNowKeepsItsDate(t *testing.T) {
 		at    time.Duration
 		stale bool
 	}{{writing, time.Second, true}, {writing, -time.Second, false}, {entering, time.Second, false}, {comparing, time.Second, true}, {comparing, -time.Second, false}} {
-		i := imported{ns: &node.Namespace{}, landing: landing{record: of(date.Add(time.Minute)).Other}, filing: filing{stage: tc.stage, dated: date}}
+		i := imported{ns: &node.Namespace{}, landing: landing{record: of(date.Add(time.Minute)).Other, took: true}, filing: filing{stage: tc.stage, dated: date}}
 		if tc.stage == comparing {
 			i.looked("host", of(date.Add(tc.at)))
 		} else {

@@ -56,9 +56,10 @@ func (i *imported) again(other *dbadapter.Record) {
 	i.remake()
 }
 
-// remake has the record made anew, over itself.
+// remake has the record made anew, over itself. A late one that no host holds it does not name: as the same writer's it would
+// stand for earlier writes, too.
 func (i *imported) remake() {
-	if i.record != nil {
+	if i.record != nil && (i.took || i.record.Version.Writer == 0 || i.date().IsZero()) {
 		i.seen = append(i.seen, i.record)
 	}
 	i.record, i.held, i.took, i.behind = nil, nil, false, false

@@ -93,12 +93,17 @@ func (im *shardImport) own(i *imported) *dbadapter.Record {
 	return im.ns.core.Recall(i.Key, im.ns.steady()).Own
 }
 
-// after is what the record of an item replaces.
+// after is what the record of an item replaces: of one that has had a date, nothing that is later than that. A host that holds
+// such a record does not take the item's then, and the item is stale.
 func (i *imported) after(own *dbadapter.Record) []*dbadapter.Record {
-	if own == nil {
-		return i.seen
+	seen := slices.Clip(i.seen)
+	if own != nil {
+		seen = append(seen, own)
 	}
-	return append(slices.Clip(i.seen), own)
+	if !i.Time.IsZero() || i.date().IsZero() {
+		return seen
+	}
+	return slices.DeleteFunc(slices.Clone(seen), func(r *dbadapter.Record) bool { return i.before(r) && r.Version != i.ended })
 }
 
 // withdraw forgets the last record of an item that was noted, where no host has taken what was made of the item, or may have.

@@ -274,6 +274,9 @@ func (im *shardImport) heldHere(sh *shard, part []*imported) (held []*imported, 
 		}
 		if r != nil {
 			item.landing = landing{record: r, held: []ID{im.ns.node.self.id}, here: sh, foreign: !item.made(r)}
+			if !item.foreign && r.Version.Writer != 0 && !item.Time.IsZero() { // written as of now
+				item.was, item.Time, item.late = item.Time, time.Time{}, true
+			}
 			held = append(held, item)
 		}
 	}
@@ -281,10 +284,10 @@ func (im *shardImport) heldHere(sh *shard, part []*imported) (held []*imported, 
 }
 
 // made reports whether a record that is held here was made of the item, as far as that can be
-// seen: of a dated one it has the date.
+// seen: of a dated one it has the date, or keeps it.
 func (i *imported) made(r *dbadapter.Record) bool {
 	own := dbadapter.Record{Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}
-	if !i.Time.IsZero() && r.Version != (dbadapter.Version{Clock: dbadapter.TimestampAt(i.Time)}) {
+	if date := dbadapter.TimestampAt(i.Time); !i.Time.IsZero() && r.Version != (dbadapter.Version{Clock: date}) && (r.Version.Clock == date || i.ns.DateOf(i.Key, r.Version) != date) {
 		return false
 	}
 	return r.SameContent(&own)
