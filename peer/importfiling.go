@@ -213,6 +213,7 @@ func (im *shardImport) behindEntry(ctx context.Context, i *imported) {
 		i.ended = entry.Version
 		i.again(nil)
 	}
+	i.seen = slices.DeleteFunc(i.seen, i.follows) // they lead to no record, for sure
 	i.stale, i.searched, i.stage = false, false, entryDue
 }
 

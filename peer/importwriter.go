@@ -267,6 +267,10 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 		items = slices.DeleteFunc(im.asksNone(items), func(i *imported) bool {
 			stale, _ := im.overtaken(i) // none is written here first
 			i.done, i.stale = i.done || stale, i.stale || stale
+			if !stale && slices.ContainsFunc(i.seen, i.follows) {
+				i.stale, i.stage = true, hidden
+				return true
+			}
 			return stale
 		})
 		if err := im.make(remote, items); err != nil {
