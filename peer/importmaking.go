@@ -33,8 +33,12 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 					im.landed(i)
 					continue
 				}
+				names := saw
+				if saw != nil && i.noted != nil && saw.Version == i.noted.Version && !i.date().IsZero() { // as in remake
+					names = nil
+				}
 				late = append(late, i.date())
-				missing, of, seen, own = append(missing, i), append(of, &i.Item), append(seen, i.after(saw)), append(own, saw)
+				missing, of, seen, own = append(missing, i), append(of, &i.Item), append(seen, i.after(names)), append(own, saw)
 			}
 		}
 		if len(missing) == 0 {

@@ -19,7 +19,7 @@ func (im *shardImport) prepare(ctx context.Context, i *imported) error {
 	case stale:
 		i.done, i.stale = true, true
 	case i.here != nil: // another host holds what this one has not seen
-		attempt, err := i.here.set.Write(node.Draft{Record: dbadapter.Record{Key: i.Key, Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}, Seen: i.after(im.own(i)), Late: i.was})
+		attempt, err := i.here.set.Write(node.Draft{Record: dbadapter.Record{Key: i.Key, Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}, Seen: i.after(im.own(i)), Late: i.date()})
 		if err == nil {
 			err = i.here.commit(ctx, attempt)
 		}

@@ -269,7 +269,9 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 				b.stale++
 				continue
 			}
-			b.late++
+			if held != nil || !item.Deleted {
+				b.late++
+			}
 		}
 		if item.Time.IsZero() || late {
 			if there || held == nil && item.Deleted {
