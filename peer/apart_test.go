@@ -107,7 +107,7 @@ func lyingHost(t *testing.T, lie func(directory.Code, bool) directory.Code) {
 		return ns.feedOf(ctx, id, m)
 	}
 	for range 10 {
-		c.time += apartFor / 5
+		c.pass(apartFor / 5)
 		c.follow()
 	}
 	if !strings.Contains(log.String(), ID(liar).String()) || !strings.Contains(log.String(), "tells of the directory otherwise") {

@@ -48,7 +48,7 @@ func TestEntryWithoutRecordBindsNoKey(t *testing.T) {
 			if got, err := c.get(i, key); !errors.Is(err, ErrUnsure) {
 				t.Fatalf("node %d, after %v: %q, %v", i, c.time-begun, got, err)
 			}
-			c.time += node.EntryPatience / 4
+			c.pass(node.EntryPatience / 4)
 		}
 		if got, err := c.get(i, key); !errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnsure) {
 			t.Errorf("node %d, in the end: %q, %v", i, got, err)
@@ -82,7 +82,7 @@ func TestEntryWithoutRecordHidesNone(t *testing.T) {
 				t.Errorf("node %d finds %q, %v", i, got, err)
 			}
 		}
-		c.time += node.AbsentFor / 2
+		c.pass(node.AbsentFor / 2)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestDecisionsAge(t *testing.T) {
 	if _, err := c.put(y, key, "new", 1); err != nil {
 		t.Fatal(err)
 	}
-	c.time += 3 * directory.Fresh
+	c.pass(3 * directory.Fresh)
 	for range 2 {
 		c.round()
 		for _, i := range in {

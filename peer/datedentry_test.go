@@ -47,7 +47,7 @@ func TestConditionBesideADatedEntry(t *testing.T) {
 			if _, err := c.spaces[2].PutIf(t.Context(), key, []byte("next"), on); !errors.Is(err, ErrUnsure) {
 				t.Errorf("while the record may come: %v", err)
 			}
-			c.time += node.EntryPatience
+			c.pass(node.EntryPatience)
 			c.follow()
 			if _, err := c.spaces[2].PutIf(t.Context(), key, []byte("next"), on); err != nil {
 				t.Errorf("once it has not come: %v", err)
@@ -67,7 +67,7 @@ func TestDeletionOfAnEntryWithoutRecord(t *testing.T) {
 	c.round()
 	c.follow()
 	_, _ = c.get(2, "key")
-	c.time += node.EntryPatience
+	c.pass(node.EntryPatience)
 	c.follow()
 	if _, err := c.get(2, "key"); !errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnsure) {
 		t.Errorf("it reads %v", err)
@@ -97,7 +97,7 @@ func TestImportBetweenARecordAndAnEntry(t *testing.T) {
 	if got, err := c.spaces[2].Import(t.Context(), sequence(items)); !errors.Is(err, ErrUnsure) {
 		t.Errorf("while the record may come: %+v, %v", got, err)
 	}
-	c.time += node.AbsentFor
+	c.pass(node.AbsentFor)
 	c.follow()
 	if got, err := c.spaces[2].Import(t.Context(), sequence(items)); err != nil || got != (ImportResult{Items: 1, Written: 1, Late: 1}) {
 		t.Errorf("once it has not come: %+v, %v", got, err)
@@ -156,7 +156,7 @@ func TestImportOverASlowPut(t *testing.T) {
 		if got, err := importer.Import(t.Context(), sequence(items)); !errors.Is(err, ErrUnsure) {
 			t.Errorf("while the put's record may come: %+v, %v", got, err)
 		}
-		c.time += node.EntryPatience
+		c.pass(node.EntryPatience)
 	}
 	close(released)
 	c.must(<-ended)
@@ -219,7 +219,7 @@ func TestImportBesideADeletionOfAnEntry(t *testing.T) {
 	if got, err := importer.Import(t.Context(), sequence(items)); !errors.Is(err, ErrUnsure) {
 		t.Errorf("while the record may come: %+v, %v", got, err)
 	}
-	c.time += node.AbsentFor
+	c.pass(node.AbsentFor)
 	c.follow()
 	if got, err := importer.Import(t.Context(), sequence(items)); err != nil || got != (ImportResult{Items: 1, Stale: 1}) || !deleted {
 		t.Errorf("beside the deletion, which has come %t: %+v, %v", deleted, got, err)

@@ -80,7 +80,7 @@ func TestDatedItemBesideAPutUnderWay(t *testing.T) {
 				t.Errorf("while the record may come: %+v, %v", got, err)
 			}
 			late = true
-			c.time += node.AbsentFor
+			c.pass(node.AbsentFor)
 			c.follow()
 			if got, err := importer.Import(t.Context(), sequence(items)); !errors.Is(err, ErrUnsure) {
 				t.Errorf("beside the put: %+v, %v", got, err)

@@ -50,7 +50,7 @@ func TestSilentHostHoldsUpNoOther(t *testing.T) {
 	now.Store(int64(c.time))
 	f.now = func() time.Duration { return time.Duration(now.Load()) }
 	for round := range 5 {
-		c.time += followEvery
+		c.pass(followEvery)
 		now.Store(int64(c.time))
 		ns.heedTellers()
 		ns.followDue()

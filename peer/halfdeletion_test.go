@@ -51,7 +51,7 @@ func TestHalfDeletedWinner(t *testing.T) {
 	a, b, _, key := c.firstWriters()
 	c.part(b)
 	c.follow()
-	c.time += 3 * directory.Fresh
+	c.pass(3 * directory.Fresh)
 	for _, i := range []int{a, b} {
 		_, err := c.put(i, key, fmt.Sprint("by ", i), 1)
 		c.must(err)
@@ -66,7 +66,7 @@ func TestHalfDeletedWinner(t *testing.T) {
 	c.follow()
 	for range 24 {
 		c.meet()
-		c.time += node.AbsentFor / 8
+		c.pass(node.AbsentFor / 8)
 	}
 	c.follow()
 	for i := range c.nodes {

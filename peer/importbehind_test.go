@@ -24,7 +24,7 @@ func TestImportBehindAnEntryWithoutRecord(t *testing.T) {
 		if !errors.Is(err, ErrUnsure) || got.Items != 3 {
 			t.Fatalf("after %v: %+v, %v", c.time-begun, got, err)
 		}
-		c.time += node.AbsentFor / 4
+		c.pass(node.AbsentFor / 4)
 	}
 	got, err := c.spaces[1].Import(t.Context(), sequence(items[3:]), Acks(AckAll))
 	if err != nil || got != (ImportResult{Items: 1, Written: 1, Late: 1}) {
@@ -71,7 +71,7 @@ func TestImportBehindAnEntryThatHides(t *testing.T) {
 		if stale := err == nil && got == (ImportResult{Items: 1, Stale: 1}); !stale && !errors.Is(err, ErrUnsure) || !stale && c.time > time.Hour+2*node.AbsentFor {
 			t.Fatalf("dated before it: %+v, %v", got, err)
 		}
-		c.time += node.AbsentFor / 2
+		c.pass(node.AbsentFor / 2)
 		c.follow()
 	}
 	if value, err := c.get(2, key); value != "by 0" {

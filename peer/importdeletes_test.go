@@ -47,7 +47,7 @@ func TestImportOfDeletionsBesideAHostThatHangs(t *testing.T) {
 	t.Run("writer", func(t *testing.T) {
 		c := newWriterCluster(t, 4)
 		key, asker, hosts, _ := c.onTwo()
-		c.time += 6 * time.Second // the locator has heard of no host lately
+		c.pass(6 * time.Second) // the locator has heard of no host lately
 		entries := asker.core.Entries([]byte(key))
 		run(t, c.routedCluster, asker, hosts, func(key string) bool { return asker.core.Entries([]byte(key)) == entries }, 4*importShardsAtOnce)
 	})

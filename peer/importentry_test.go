@@ -88,7 +88,7 @@ func TestImportedStaysDeleted(t *testing.T) {
 		c.follow()
 	}
 	for range 14 { // each host looks its shards through every 10 minutes
-		c.time += time.Minute
+		c.pass(time.Minute)
 		c.meet()
 	}
 	for i := range c.nodes {

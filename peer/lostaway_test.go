@@ -31,7 +31,7 @@ func TestLostWhileAHostWasAway(t *testing.T) {
 	_, err := c.put(winner, key, "winner", route.All)
 	c.must(err)
 	look := func() {
-		c.time += time.Minute
+		c.pass(time.Minute)
 		c.round()
 		c.follow()
 		c.spaces[there].follows.byWriter.HeardOf(own)
@@ -52,7 +52,7 @@ func TestLostWhileAHostWasAway(t *testing.T) {
 	}
 	c.heal()
 	for range 12 {
-		c.time += time.Minute
+		c.pass(time.Minute)
 		c.meet()
 	}
 	for i := range c.nodes {

@@ -32,7 +32,7 @@ func TestFirstWritesMeet(t *testing.T) {
 	}
 	c.part(b)
 	c.follow()
-	c.time += 3 * directory.Fresh // what was heard before the cut is old
+	c.pass(3 * directory.Fresh) // what was heard before the cut is old
 	for _, i := range []int{a, b} {
 		if _, err := c.put(i, key, fmt.Sprint("by ", i), 1); err != nil {
 			t.Fatalf("node %d writes first: %v", i, err)
@@ -118,7 +118,7 @@ func TestEntryWithoutRecordGivesWay(t *testing.T) {
 			}
 			ns.follows.byWriter.Meet(t.Context())
 		}
-		c.time += node.AbsentFor / 8
+		c.pass(node.AbsentFor / 8)
 	}
 	c.follow()
 	c.readEverywhere(key, "acknowledged")
@@ -166,7 +166,7 @@ func TestMeetingsTakeAllHosts(t *testing.T) {
 			c.must(err)
 			changed := func() bool {
 				c.meet()
-				c.time += node.AbsentFor / 4
+				c.pass(node.AbsentFor / 4)
 				now, err := sh.set.Held([]byte(key))
 				c.must(err)
 				return now.Version != before.Version
@@ -258,7 +258,7 @@ func TestApartHostIsNamed(t *testing.T) {
 	}
 	status := &directory.Status{Host: node.ID(id), Sets: 2, Apart: 1}
 	for range 3 {
-		c.time += apartFor / 2
+		c.pass(apartFor / 2)
 		status.Heard = c.time
 		ns.follows.tell(ns, status)
 	}
@@ -347,7 +347,7 @@ func TestRecordWithoutEntry(t *testing.T) {
 			t.Fatalf("after %v it reads %q", c.time-begun, got)
 		}
 		c.meet()
-		c.time += node.MeetingsSoon
+		c.pass(node.MeetingsSoon)
 	}
 	c.round()
 	c.follow()

@@ -101,7 +101,7 @@ func TestFollowsWhereTheRecordMayBe(t *testing.T) {
 	c.part(away)
 	time.Sleep(node.CurrentFor + 500*time.Millisecond) // the other host is not sure any more
 	c.follow()
-	c.time += 3 * directory.Fresh
+	c.pass(3 * directory.Fresh)
 	c.now.Add(int64(time.Second))
 	driver := &interrupted{byWriter: byWriter{c.spaces[a]}, entries: entries.Shard(), then: func() {
 		_, err := ns.follows.byWriter.HandOver(t.Context(), entries, entry, 1)

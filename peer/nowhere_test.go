@@ -141,7 +141,7 @@ func TestLocatorKnowsWrites(t *testing.T) {
 				t.Fatalf("%s after the write: node %d: %q, %v", step*time.Second, at, r, err)
 			}
 		}
-		c.time += time.Second
+		c.pass(time.Second)
 	}
 	// Another one that is no host, between the write and the news of it.
 	for other := range c.nodes {
@@ -154,7 +154,7 @@ func TestLocatorKnowsWrites(t *testing.T) {
 		if !at.core.Nowhere(at.follows.locator, []byte(key), c.time) {
 			t.Fatalf("node %d has heard of a write that no poll has told", other)
 		}
-		c.time += directory.Fresh
+		c.pass(directory.Fresh)
 		if at.core.Nowhere(at.follows.locator, []byte(key), c.time) {
 			t.Errorf("node %d calls a key nowhere that was acknowledged %s ago", other, directory.Fresh)
 		}
@@ -221,7 +221,7 @@ func TestLocatorWithoutAHost(t *testing.T) {
 	_, err := c.put(hosts[0], key, "1", 1)
 	c.must(err)
 	for range 2 {
-		c.time += 3 * time.Second
+		c.pass(3 * time.Second)
 		c.followFrom(ns)
 	}
 	if nowhere(none) {

@@ -49,7 +49,7 @@ func TestEntryIsNoRecord(t *testing.T) {
 		if third, err := asker.PutIf(t.Context(), []byte(key), []byte("third"), first.Version, Acks(1)); err == nil || errors.Is(err, ErrUnconfirmed) {
 			t.Fatalf("on the version that was replaced: %v, %v", third, err)
 		}
-		c.time += 300 * time.Millisecond
+		c.pass(300 * time.Millisecond)
 	}
 }
 

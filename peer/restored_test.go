@@ -55,7 +55,7 @@ func TestPutBesideARestoredRecord(t *testing.T) {
 				c.must(err)
 				return c, key, round
 			}
-			c.time += node.AbsentFor / 8
+			c.pass(node.AbsentFor / 8)
 		}
 		return c, key, -1
 	}

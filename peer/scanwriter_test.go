@@ -20,7 +20,7 @@ func TestScanOfADeletedFirstWrite(t *testing.T) {
 	a, b, _, key := c.firstWriters()
 	c.part(b)
 	c.follow()
-	c.time += 3 * directory.Fresh
+	c.pass(3 * directory.Fresh)
 	for _, i := range []int{a, b} {
 		_, err := c.put(i, key, fmt.Sprint("by ", i), 1)
 		c.must(err)

@@ -70,7 +70,7 @@ func TestWritesHeedTheLayout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, x, key := newStaleCluster(t, o.kind)
 			if o.late {
-				c.time += 10 * time.Second
+				c.pass(10 * time.Second)
 			}
 			if _, err := c.put(x, key, "v", 1); err != nil {
 				t.Errorf("%q: %v", key, err)

@@ -44,7 +44,7 @@ func newOutdated(t *testing.T) (c *writerCluster, outdated int, keys []string) {
 		c.must(err)
 		keys = append(keys, key)
 	}
-	c.time += 2 * directory.Fresh
+	c.pass(2 * directory.Fresh)
 	c.cut.Clear()
 	return c, outdated, keys
 }
@@ -90,7 +90,7 @@ func TestHolderOfBeforeReads(t *testing.T) {
 			_, err := c.put(0, elsewhere, "at the hosts", 2)
 			c.must(err)
 		}
-		c.time += 2 * directory.Fresh
+		c.pass(2 * directory.Fresh)
 		c.cut.Clear()
 		_, err := c.spaces[x].sync(t.Context(), nil, c.nodes[0].ID(), SyncOptions{})
 		if _, here, err := c.spaces[x].core.Layout(); err != nil || here.Epoch < 2 {

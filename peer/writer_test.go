@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,8 +25,10 @@ import (
 // which two of them hold. The test is the background of their locators, too.
 type writerCluster struct {
 	*routedCluster
-	time time.Duration // of the locators
-	cut  sync.Map      // the ids of nodes that reach one another only
+	time  time.Duration // of the locators; pass changes it
+	clock atomic.Int64  // the same, for what goes on beside the test
+	timed map[*Namespace]bool
+	cut   sync.Map // the ids of nodes that reach one another only
 }
 
 // idsOfWriters draws ids by which firstWriters finds a key.
@@ -39,7 +42,7 @@ func newWriterCluster(t *testing.T, size int) *writerCluster {
 // newLocatedCluster is newWriterCluster of another placement, with a locator.
 func newLocatedCluster(t *testing.T, size int, kind placement.Kind) *writerCluster {
 	t.Helper()
-	c := &writerCluster{routedCluster: &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}, time: time.Hour}
+	c := &writerCluster{routedCluster: &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}, time: time.Hour, timed: map[*Namespace]bool{}}
 	c.kind, c.locator = kind, kind != placement.Writer
 	var all []int
 	for i := range size {
@@ -125,14 +128,23 @@ func (c *writerCluster) told() bool {
 	return true
 }
 
+// pass lets time pass for the locators.
+func (c *writerCluster) pass(d time.Duration) {
+	c.time += d
+	c.clock.Store(int64(c.time))
+}
+
 // follow lets each node ask all hosts of the directory, and do the work that follows.
 func (c *writerCluster) follow() {
 	c.t.Helper()
 	for range 3 {
-		c.time += time.Second
+		c.pass(time.Second)
 		for _, ns := range c.spaces {
-			ns.follows.now = func() time.Duration { return c.time }
-			ns.follows.steady = ns.follows.now
+			if !c.timed[ns] {
+				c.timed[ns] = true
+				ns.follows.now = func() time.Duration { return time.Duration(c.clock.Load()) }
+				ns.follows.steady = ns.follows.now
+			}
 			c.followFrom(ns)
 			for run := ns.follows.locator.Work(); run != nil; run = ns.follows.locator.Work() {
 				c.must(run())

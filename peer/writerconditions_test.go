@@ -123,7 +123,7 @@ func TestWriterConditionWhileARecordComes(t *testing.T) {
 	if err := write(); !errors.Is(err, ErrUnsure) {
 		t.Fatalf("while it may come: %v", err)
 	}
-	c.time += node.ComingFor
+	c.pass(node.ComingFor)
 	c.follow()
 	c.must(write())
 	author := c.spaces[0]
