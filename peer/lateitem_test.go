@@ -221,11 +221,7 @@ func TestPutBetweenALateItemAndItsRecord(t *testing.T) {
 				<-put
 				return &wire.HoldAnswer{Settled: true, Outcomes: []wire.HoldOutcome{{Declined: wire.ReasonFloor}}}
 			}
-			reply, err := n.answerRouted(importer.node.ID(), ask)
-			if err != nil {
-				return nil
-			}
-			return reply.Answer
+			return n.honest(importer, ask)
 		})
 	}
 	importer.node.routing.close()

@@ -21,7 +21,7 @@ func TestLateItemsOfOneKey(t *testing.T) {
 			t.Parallel()
 			w := &writerCluster{}
 			key := "key"
-			var hosts, order []int // those that are none first
+			var hosts, order []int // all nodes, those first that do not host the key
 			if kind == placement.Writer {
 				w = newWriterCluster(t, 4)
 				key, _, hosts, _ = w.onTwo()
@@ -102,11 +102,7 @@ func (c *routedCluster) declines(host int, asker *Namespace) {
 		if q, ok := ask.Question.(*wire.AskHold); ok && !q.Look && q.Records[0].Version.Writer == 0 {
 			return &wire.HoldAnswer{Settled: true, Outcomes: []wire.HoldOutcome{{Declined: wire.ReasonFloor}}}
 		}
-		reply, err := n.answerRouted(asker.node.ID(), ask)
-		if err != nil {
-			return nil
-		}
-		return reply.Answer
+		return n.honest(asker, ask)
 	})
 	asker.node.routing.close()
 }

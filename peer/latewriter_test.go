@@ -56,11 +56,7 @@ func TestWriterConditionTooLate(t *testing.T) {
 						return &wire.HoldAnswer{Settled: true, Outcomes: []wire.HoldOutcome{{Declined: wire.ReasonFloor}}}
 					}
 				}
-				reply, err := n.answerRouted(ns.node.ID(), ask)
-				if err != nil {
-					return nil
-				}
-				return reply.Answer
+				return n.honest(ns, ask)
 			})
 			ns.node.routing.close()
 			want := "second"

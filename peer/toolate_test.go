@@ -30,11 +30,7 @@ func (c *routedCluster) promisesOf(host int, asker *Namespace, of func(placement
 				return &wire.HoldAnswer{Settled: true, Outcomes: []wire.HoldOutcome{{Declined: wire.ReasonFloor}}}
 			}
 		}
-		reply, err := n.answerRouted(asker.node.ID(), ask)
-		if err != nil {
-			return nil
-		}
-		return reply.Answer
+		return n.honest(asker, ask)
 	})
 	asker.node.routing.close()
 	return declined
@@ -99,4 +95,13 @@ func TestOtherWritesTooLate(t *testing.T) {
 	if _, err := asker.PutIf(t.Context(), []byte("key"), []byte("value"), first.Version); err != nil || declined.Load() != 1 {
 		t.Errorf("declined %d times: %v", declined.Load(), err)
 	}
+}
+
+// honest is what a node answers to a routed question of another one; nil: it refuses it.
+func (n *Node) honest(asker *Namespace, ask *wire.Ask) wire.Answering {
+	reply, err := n.answerRouted(asker.node.ID(), ask)
+	if err != nil {
+		return nil
+	}
+	return reply.Answer
 }

@@ -260,7 +260,10 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 		}
 		there := held != nil && held.SameContent(&r)
 		late := !item.Time.IsZero() && (b.im.set.late(dbadapter.TimestampAt(item.Time)) || held != nil && b.im.set.ns.LateBefore(item.Key, held.Version, item.Time))
-		own := b.im.set.ns.writes.latest(item.Key) // as in Attempt.heed
+		var own *dbadapter.Record
+		if item.Time.IsZero() || late { // the others are dated
+			own = b.im.set.ns.writes.latest(item.Key) // as in Attempt.heed
+		}
 		if late && !there {
 			later := func(r *dbadapter.Record) bool {
 				return r != nil && b.im.set.ns.DateOf(item.Key, r.Version) > dbadapter.TimestampAt(item.Time)
