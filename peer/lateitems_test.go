@@ -70,7 +70,7 @@ func TestLateItemsOfOneKey(t *testing.T) {
 				ns := c.spaces[order[step.at]]
 				if round == 0 {
 					for _, i := range hosts {
-						c.declines(i, ns)
+						c.promises(i, ns)
 					}
 				}
 				got, err := ns.Import(t.Context(), sequence(step.items), Acks(AckAll))
@@ -93,18 +93,6 @@ func TestLateItemsOfOneKey(t *testing.T) {
 			}
 		})
 	}
-}
-
-// declines has a host decline the dates that a node offers it.
-func (c *routedCluster) declines(host int, asker *Namespace) {
-	n := c.nodes[host]
-	c.lies(n, asker, func(ask *wire.Ask) wire.Answering {
-		if q, ok := ask.Question.(*wire.AskHold); ok && !q.Look && q.Records[0].Version.Writer == 0 {
-			return &wire.HoldAnswer{Settled: true, Outcomes: []wire.HoldOutcome{{Declined: wire.ReasonFloor}}}
-		}
-		return n.honest(asker, ask)
-	})
-	asker.node.routing.close()
 }
 
 // A host that has not heard of a later deletion or put, which other hosts have acknowledged, asks them before it writes a late item.
