@@ -158,14 +158,14 @@ func (n *Node) fill(ctx context.Context, draft *backup.Draft, m *backup.Manifest
 		return false, err
 	}
 	files := map[string][]byte{identityFile: key}
-	of := map[dbadapter.NamespaceID]*Namespace{} // by the ids of their sets
+	of := map[dbadapter.NamespaceID]*shard{} // by the ids of their sets
 	var checkpoint dbadapter.Checkpoint
 	// At this moment, no namespace comes or goes, and no state changes.
 	n.changing.Lock()
 	err = n.core.Still(func() (err error) {
 		for _, ns := range n.Namespaces() {
 			for _, sh := range ns.shards() {
-				of[sh.set.Keys.ID] = ns
+				of[sh.set.Keys.ID] = sh
 			}
 			if err := readFolder(namespaceDir(n.dir, ns.id), n.dir, files); err != nil {
 				return err
@@ -203,8 +203,9 @@ func (n *Node) fill(ctx context.Context, draft *backup.Draft, m *backup.Manifest
 	m.Mark = copied.Mark
 	for _, c := range copied.Namespaces {
 		one := backup.Namespace{ID: hex.EncodeToString(c.ID[:]), Records: c.Records, Seq: c.Seq, Since: c.Since}
-		if ns := of[c.ID]; ns != nil {
-			one.Name = ns.Name()
+		if sh := of[c.ID]; sh != nil {
+			ns := sh.ns
+			one.Name, one.Directory = ns.Name(), sh.set.Directory()
 			if ns.id != c.ID {
 				one.Of = hex.EncodeToString(ns.id[:])
 			}
@@ -296,7 +297,9 @@ func backupOf(m *backup.Manifest) *Backup {
 			at = len(b.Namespaces)
 			b.Namespaces = append(b.Namespaces, BackupNamespace{Name: ns.Name, ID: id})
 		}
-		b.Namespaces[at].Records += int64(ns.Records)
+		if !ns.Directory {
+			b.Namespaces[at].Records += int64(ns.Records)
+		}
 	}
 	return b
 }

@@ -99,7 +99,7 @@ func TestImportBetweenARecordAndAnEntry(t *testing.T) {
 	}
 	c.pass(node.AbsentFor)
 	c.follow()
-	if got, err := c.spaces[2].Import(t.Context(), sequence(items)); err != nil || got != (ImportResult{Items: 1, Written: 1, Late: 1}) {
+	if got, err := c.spaces[2].Import(t.Context(), sequence(items), Acks(AckAll)); err != nil || got != (ImportResult{Items: 1, Written: 1, Late: 1}) {
 		t.Errorf("once it has not come: %+v, %v", got, err)
 	}
 	if got, err := c.get(3, "key"); err != nil || got != "dated" {

@@ -104,7 +104,7 @@ func TestConditionComesOverADatedItem(t *testing.T) {
 		if q, ok := ask.Question.(*wire.AskHold); ok && by == asker.node.ID() && !q.Look {
 			atA.Do(func() {
 				at := other.core.RemoteIn(key, remote.Shard())
-				made, err := at.MakeAll([]*node.Item{{Key: key, Value: []byte("dated"), Time: date}}, [][]*dbadapter.Record{nil}, []time.Time{{}})
+				made, err := at.MakeAll([]*node.Item{{Key: key, Value: []byte("dated"), Time: date}}, [][]*dbadapter.Record{nil})
 				if err != nil {
 					t.Error(err)
 					return

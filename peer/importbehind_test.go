@@ -7,7 +7,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/route"
 )
 
 // A dated item whose key has a later entry that leads to no record is written as of now, once no shard
@@ -76,28 +75,5 @@ func TestImportBehindAnEntryThatHides(t *testing.T) {
 	}
 	if value, err := c.get(2, key); value != "by 0" {
 		t.Errorf("it reads %q, %v", value, err)
-	}
-}
-
-// A write that comes in between is later than a dated item that is written as of now, and stays.
-func TestImportedAsOfNowKeepsItsDate(t *testing.T) {
-	date := time.Now()
-	of := func(at time.Time) *route.Outcome {
-		return &route.Outcome{Other: &dbadapter.Record{Version: dbadapter.Version{Clock: dbadapter.TimestampAt(at), Writer: 1, Incarnation: 1}}}
-	}
-	for _, tc := range []struct {
-		stage due
-		at    time.Duration
-		stale bool
-	}{{writing, time.Second, true}, {writing, -time.Second, false}, {entering, time.Second, false}, {comparing, time.Second, true}, {comparing, -time.Second, false}} {
-		i := imported{ns: &node.Namespace{}, landing: landing{record: of(date.Add(time.Minute)).Other, took: true}, filing: filing{stage: tc.stage, dated: date}}
-		if tc.stage == comparing {
-			i.looked("host", of(date.Add(tc.at)))
-		} else {
-			i.heard("host", of(date.Add(tc.at)))
-		}
-		if i.stale != tc.stale || len(i.seen) > 0 == tc.stale {
-			t.Errorf("%+v: %+v", tc, i.landing)
-		}
 	}
 }

@@ -28,7 +28,7 @@ func (d *doubt) compare(id ID, o *route.Outcome) (later bool) {
 
 // onWord reports of an item that hosts hold whether that is what they held already.
 func (i *imported) onWord() bool {
-	return len(i.held) > 0 && !i.took && !i.full && i.here == nil && i.Time.IsZero() && i.dated.IsZero() && i.was.IsZero()
+	return len(i.held) > 0 && !i.took && !i.full && i.here == nil && i.Time.IsZero()
 }
 
 // agreed reports of an item whether each node that may hold its record has said that it holds nothing later, and
@@ -50,18 +50,19 @@ func (im *shardImport) agreed(remote *node.Remote) func(*imported) bool {
 
 // doubted are the items of a part that are to be written, or looked up, although this node holds what they
 // say: its copy is not current, or behind what this node has written elsewhere, and another node holds something
-// later by now, or has not said that it does not. A record that is later stands against dated items in any case: but those
-// whose date is taken no more would be written here over what another host holds, and are stale where one says so.
+// later by now, or has not said that it does not. A record that is later stands against dated items in any case, but for those
+// whose date is taken no more: they are written by themselves.
 func (im *shardImport) doubted(ctx context.Context, remote *node.Remote, sh *shard, part []*imported) (anew, others []*imported) {
 	named, err := remote.Hosts()
 	if err != nil {
 		return nil, part // what fails here fails when the part is imported, too
 	}
-	var alike, late []*imported
+	var alike []*imported
 	current := sh.set.Current()
 	for _, item := range part {
-		if !item.Time.IsZero() && sh.set.Late(item.Time) && !item.Expired(im.ns.core) {
-			late = append(late, item)
+		if late, err := sh.set.Late(&item.Item); late || err != nil { // what fails here fails there, too
+			item.alone = late
+			anew = append(anew, item)
 			continue
 		}
 		recalled := im.ns.core.Recall(item.Key, im.ns.steady())
@@ -84,22 +85,11 @@ func (im *shardImport) doubted(ctx context.Context, remote *node.Remote, sh *sha
 			others = append(others, item)
 		}
 	}
-	im.look(ctx, remote, named, undated, alike, func(id ID, item *imported, o *route.Outcome) {
+	im.look(ctx, remote, named, alike, func(id ID, item *imported, o *route.Outcome) {
 		if item.compare(id, o) {
 			item.seen = append(item.seen, o.Other)
 		}
 	})
-	im.look(ctx, remote, named, dated, late, func(_ ID, item *imported, o *route.Outcome) {
-		item.stale = item.stale || o.Other != nil && item.before(o.Other)
-	})
-	for _, item := range late {
-		if !item.stale {
-			others = append(others, item)
-			continue
-		}
-		item.landing = landing{here: sh, stale: true, done: true}
-		anew = append(anew, item)
-	}
 	agreed := im.agreed(remote)
 	for _, item := range alike {
 		if agreed(item) {
@@ -172,11 +162,11 @@ func (im *shardImport) overDoubt(ctx context.Context, remote *node.Remote, named
 	})
 }
 
-// look asks the other hosts what they hold under the keys of items, which are of one question.
-func (im *shardImport) look(ctx context.Context, remote *node.Remote, named []node.ID, as question, items []*imported, heard func(ID, *imported, *route.Outcome)) {
+// look asks the other hosts what they hold under the keys of undated items.
+func (im *shardImport) look(ctx context.Context, remote *node.Remote, named []node.ID, items []*imported, heard func(ID, *imported, *route.Outcome)) {
 	for rest := items; len(rest) > 0; {
 		var some []*imported
-		if some, rest = cut(rest, as); len(some) == 0 {
+		if some, rest = cut(rest, undated); len(some) == 0 {
 			return
 		}
 		records := make([]dbadapter.Record, len(some))

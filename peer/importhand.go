@@ -30,8 +30,8 @@ type landing struct {
 	// brought to the other hosts as it is.
 	foreign bool
 	behind  bool // a host has promised meanwhile to hold all up to a later version
-	// was is the date of an item that is written as of now, since a host has declined that.
-	was time.Time
+	// alone: it has a date that hosts take no more, or that would not stand: it is written by itself, as of now.
+	alone bool
 	// The rest is what becomes of it.
 	done, fresh, stale, full, expired, late bool
 	sent                                    bool // a host may hold it that has not said so
@@ -45,24 +45,29 @@ func (i *imported) taken() bool { return len(i.held) > 0 || i.sent || i.fresh ||
 // over reports whether nothing more is done for the item.
 func (i *imported) over() bool { return i.done || i.err != nil }
 
-// again has the record made anew, over what a host holds in its place, or itself; nil: its date was
-// refused, and it is to be written as of now.
+// again has the record made anew, over what a host holds in its place, and itself.
 func (i *imported) again(other *dbadapter.Record) {
-	if other == nil {
-		i.Time, i.late = time.Time{}, true
-	} else {
-		i.seen = append(i.seen, other)
-	}
+	i.seen = append(i.seen, other)
 	i.remake()
 }
 
-// remake has the record made anew, over itself. A late one that no host holds it does not name: as the same writer's it would
-// stand for earlier writes, too.
+// remake has the record made anew, over itself.
 func (i *imported) remake() {
-	if i.record != nil && (i.took || i.record.Version.Writer == 0 || i.date().IsZero()) {
+	if i.record != nil {
 		i.seen = append(i.seen, i.record)
 	}
 	i.record, i.held, i.took, i.behind = nil, nil, false, false
+}
+
+// byItself has a dated item written by itself: what was made of it stays where it was taken.
+func (i *imported) byItself() {
+	i.record, i.held, i.alone = nil, nil, true
+}
+
+// replaces reports of a dated item, whose date is before what a host holds in its place, whether it has to be written as of now all the
+// same: that is of an item with an earlier date, or an entry, which need not lead to a record.
+func (i *imported) replaces(other *dbadapter.Record) bool {
+	return !i.Time.IsZero() && !i.foreign && (i.stage == entering || i.ns.LateBefore(i.Key, other.Version, i.Time))
 }
 
 // heard notes what a host has done with the record.
@@ -72,7 +77,6 @@ func (i *imported) heard(id ID, o *route.Outcome) {
 		i.named = append(i.named, o.Other)
 	}
 	if i.record == nil { // another host has had it made anew meanwhile
-		i.stale = i.stale || o.Other != nil && i.stage != entering && i.before(o.Other)
 		return
 	}
 	dated := i.record.Version.Writer == 0
@@ -81,25 +85,19 @@ func (i *imported) heard(id ID, o *route.Outcome) {
 		i.took = true
 	case o.There:
 		i.compare(id, o)
-	case o.Other != nil && i.stage != entering && !dated && i.before(o.Other):
-		i.stale, i.outdated = true, true
-	case i.stage == entering && i.follows(o.Other):
-		i.remake()
-		return
 	case o.Other != nil && !dated && !i.foreign:
 		i.again(o.Other)
 		return
-	case o.Other != nil && i.stage != entering && i.asLate(o.Other):
-		i.seen = append(i.seen, o.Other)
+	case o.Other != nil && i.replaces(o.Other):
+		i.byItself()
 		return
 	case o.Other != nil:
 		i.stale = true
 	case errors.Is(o.Declined, ErrLimit):
 		i.full = true
 	case dated && i.stale && errors.Is(o.Declined, node.ErrLate): // what another host holds in its place is to come to this one
-	case dated && !i.foreign && !i.late && !i.Time.IsZero() && !errors.Is(o.Declined, ErrFutureVersion):
-		i.was = i.Time
-		i.again(nil)
+	case dated && !i.foreign && !errors.Is(o.Declined, ErrFutureVersion):
+		i.byItself()
 		return
 	default:
 		i.failed(id, o.Declined, false)
@@ -134,7 +132,7 @@ func (r *ImportResult) count(i *imported) {
 	default:
 		r.Unchanged++
 	}
-	if i.late && (i.fresh || !i.stale) {
+	if i.late {
 		r.Late++
 	}
 }
@@ -242,6 +240,9 @@ func (im *shardImport) explain(ctx context.Context, i *imported, need int, err e
 func (im *shardImport) turn(ctx context.Context, remote *node.Remote, need int, items []*imported) error {
 	var unsure error // of a deletion: others would wait as long for the same hosts, one after the other, and the import ends with the first
 	for _, i := range items {
+		if i.alone {
+			continue
+		}
 		looksUp := i.deletes() && i.record == nil && i.here == nil && len(i.seen) == 0
 		if looksUp && unsure != nil {
 			i.err = unsure
@@ -263,6 +264,7 @@ func (im *shardImport) turn(ctx context.Context, remote *node.Remote, need int, 
 			}
 		}
 	}
+	im.each(slices.DeleteFunc(slices.Clone(items), func(i *imported) bool { return i.over() || !i.alone }), func(i *imported) { im.writeAlone(ctx, i) })
 	return nil
 }
 
@@ -279,7 +281,7 @@ const (
 func cut(items []*imported, as question) (some, rest []*imported) {
 	size := 0
 	for at, i := range items {
-		if i.over() || i.question() != as {
+		if i.over() || i.alone || i.question() != as {
 			continue
 		}
 		size += (&dbadapter.Record{Key: i.Key, Value: i.Value}).Weight() + recordCost

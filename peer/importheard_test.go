@@ -50,7 +50,7 @@ func TestImportHeard(t *testing.T) {
 				i := imported{ns: &node.Namespace{}, Item: node.Item{Time: time.Now()}, landing: landing{record: &dbadapter.Record{Version: v}, foreign: foreign}}
 				i.heard("host", o)
 				anew := !foreign && (v == written) == (o.Other != nil)
-				if (i.record == nil) != anew || i.late != (anew && o.Other == nil) {
+				if (i.record == nil) != anew || i.alone != (anew && o.Other == nil) {
 					t.Errorf("version %s, foreign %t, %+v: %+v", v, foreign, o, i.landing)
 				}
 			}

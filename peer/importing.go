@@ -41,10 +41,10 @@ type ImportResult struct {
 	// Full counts the items that share their index with dbadapter.MaxBucket other
 	// records, and are left out.
 	Full int64
-	// Late counts the dated items whose dates the members would not take: they may have
-	// collected deleted records up to there, or this node's role, given anew, does not
-	// cover them; and those whose keys have, where the placement is writer, a later entry in the
-	// directory that leads to no record. Such items are written as of now. They are among the others.
+	// Late counts the dated items that were written as of now, as the members would not take their dates: they
+	// may have collected deleted records up to there, or this node's role, given anew, does not cover them; or,
+	// where the placement is writer, their keys have a later entry in the directory that leads to no record. In
+	// a namespace of shards such items go one by one. They are among the others.
 	Late int64
 }
 

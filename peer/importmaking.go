@@ -3,15 +3,13 @@ package peer
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
 // make makes the records that are missing. The node remembers those that have a writer before they go to hosts, as
-// those of puts; one beside which the node has written the key is made anew, as one that has seen that, or is stale where it has
-// had a date before that.
+// those of puts; one beside which the node has written the key is made anew, as one that has seen that.
 func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 	here := remote.Here() != nil
 	first := here && im.ns.core.Writers() // they are written here first
@@ -20,7 +18,6 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 		var of []*node.Item
 		var seen [][]*dbadapter.Record
 		var own []*dbadapter.Record
-		var late []time.Time
 		for _, i := range items {
 			if i.record == nil && !i.over() {
 				if first && i.remembered() && i.committed == nil {
@@ -28,17 +25,7 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 				}
 				im.withdraw(remote, i)
 				saw := im.own(i)
-				if i.lateBehind(saw) {
-					i.done, i.stale = true, true
-					im.landed(i)
-					continue
-				}
-				names := saw
-				if saw != nil && i.noted != nil && saw.Version == i.noted.Version && !i.date().IsZero() { // as in remake
-					names = nil
-				}
-				late = append(late, i.date())
-				missing, of, seen, own = append(missing, i), append(of, &i.Item), append(seen, i.after(names)), append(own, saw)
+				missing, of, seen, own = append(missing, i), append(of, &i.Item), append(seen, i.after(saw)), append(own, saw)
 			}
 		}
 		if len(missing) == 0 {
@@ -47,7 +34,7 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 		if tries > node.OfferTries {
 			return fmt.Errorf("%w: this node has written a key meanwhile at each attempt", ErrBusy)
 		}
-		records, err := remote.MakeAll(of, seen, late)
+		records, err := remote.MakeAll(of, seen)
 		if err != nil {
 			return err
 		}
@@ -86,7 +73,7 @@ func (im *shardImport) landed(i *imported) {
 
 // remembered reports whether the item makes a record of which the node's next one of the key must know: not one
 // with a date.
-func (i *imported) remembered() bool { return i.Time.IsZero() && i.dated.IsZero() }
+func (i *imported) remembered() bool { return i.Time.IsZero() }
 
 // own is what this node has lately had hosts hold under the item's key, of which the one that takes the item may not
 // have heard; nil: nothing, or nothing that the item may take the place of.
@@ -97,17 +84,13 @@ func (im *shardImport) own(i *imported) *dbadapter.Record {
 	return im.ns.core.Recall(i.Key, im.ns.steady()).Own
 }
 
-// after is what the record of an item replaces: of one that has had a date, nothing that is later than that. A host that holds
-// such a record does not take the item's then, and the item is stale.
+// after is what the record of an item replaces.
 func (i *imported) after(own *dbadapter.Record) []*dbadapter.Record {
 	seen := slices.Clip(i.seen)
 	if own != nil {
 		seen = append(seen, own)
 	}
-	if !i.Time.IsZero() || i.date().IsZero() {
-		return seen
-	}
-	return slices.DeleteFunc(slices.Clone(seen), func(r *dbadapter.Record) bool { return i.before(r) && r.Version != i.ended })
+	return seen
 }
 
 // withdraw forgets the last record of an item that was noted, where no host has taken what was made of the item, or may have.

@@ -9,17 +9,12 @@ import (
 
 // prepare sees to items that need no record, and to those of which this node writes one.
 func (im *shardImport) prepare(ctx context.Context, i *imported) error {
-	stale, err := im.overtaken(i)
 	switch {
-	case err != nil:
-		return err
 	case i.record != nil:
 	case i.Expired(im.ns.core):
 		i.done, i.expired = true, true
-	case stale:
-		i.done, i.stale = true, true
 	case i.here != nil: // another host holds what this one has not seen
-		attempt, err := i.here.set.Write(node.Draft{Record: dbadapter.Record{Key: i.Key, Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}, Seen: i.after(im.own(i)), Late: i.date()})
+		attempt, err := i.here.set.Write(node.Draft{Record: dbadapter.Record{Key: i.Key, Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}, Seen: i.after(im.own(i))})
 		if err == nil {
 			err = i.here.commit(ctx, attempt)
 		}
@@ -48,20 +43,4 @@ func (im *shardImport) prepare(ctx context.Context, i *imported) error {
 		}
 	}
 	return nil
-}
-
-// overtaken reports of an item whose date was declined, and that is not made yet, whether a host or this node is known to hold what is
-// later than that, or this node has had hosts hold it.
-func (im *shardImport) overtaken(i *imported) (bool, error) {
-	if i.was.IsZero() || i.record != nil {
-		return false, nil
-	}
-	if i.stale || i.lateBehind(im.own(i)) {
-		return true, nil
-	}
-	if i.here == nil {
-		return false, nil
-	}
-	held, err := i.here.set.Held(i.Key)
-	return held != nil && i.before(held), err
 }

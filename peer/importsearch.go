@@ -20,10 +20,6 @@ func (im *shardImport) search(ctx context.Context, i *imported) {
 		shard, others, err = ns.follows.byWriter.Others(ctx, i.Key, i.versions, i.named)
 	}
 	i.held = nil // a host that has the entry which was expected has not taken this import's
-	if err == nil && (i.follows(found.Record) || i.follows(im.own(i)) || slices.ContainsFunc(others, i.follows) || slices.ContainsFunc(i.seen, i.follows)) {
-		i.stale, i.stage = true, hidden
-		return
-	}
 	if err == nil && found.Record != nil {
 		i.seen = append(i.seen, found.Record)
 	}

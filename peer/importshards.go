@@ -236,7 +236,7 @@ func (im *shardImport) collect(ctx context.Context, number placement.Shard, sh *
 	counts = ImportResult(here.Result)
 	done := min(counts.Items, int64(len(part)))
 	first, rest := part[:done], part[done:]
-	if err != nil && (len(rest) == 0 || !leftMeanwhile(ctx, err)) {
+	if err != nil && (len(rest) == 0 || !leftMeanwhile(ctx, err) && !errors.Is(err, node.ErrLate)) {
 		return counts, &itemError{part[min(done, int64(len(part)-1))].number, err}
 	}
 	if need > 1 { // otherwise a push brings it to the others
@@ -274,9 +274,6 @@ func (im *shardImport) heldHere(sh *shard, part []*imported) (held []*imported, 
 		}
 		if r != nil {
 			item.landing = landing{record: r, held: []ID{im.ns.node.self.id}, here: sh, foreign: !item.made(r)}
-			if !item.foreign && r.Version.Writer != 0 && !item.Time.IsZero() { // written as of now
-				item.was, item.Time, item.late = item.Time, time.Time{}, true
-			}
 			held = append(held, item)
 		}
 	}
@@ -284,10 +281,10 @@ func (im *shardImport) heldHere(sh *shard, part []*imported) (held []*imported, 
 }
 
 // made reports whether a record that is held here was made of the item, as far as that can be
-// seen: of a dated one it has the date, or keeps it.
+// seen: of a dated one it has the date.
 func (i *imported) made(r *dbadapter.Record) bool {
 	own := dbadapter.Record{Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}
-	if date := dbadapter.TimestampAt(i.Time); !i.Time.IsZero() && r.Version != (dbadapter.Version{Clock: date}) && (r.Version.Clock == date || i.ns.DateOf(i.Key, r.Version) != date) {
+	if !i.Time.IsZero() && r.Version != (dbadapter.Version{Clock: dbadapter.TimestampAt(i.Time)}) {
 		return false
 	}
 	return r.SameContent(&own)

@@ -96,7 +96,7 @@ func (im *shardImport) passes(ctx context.Context, items []*imported) error {
 	for rest := items; len(rest) > 0; {
 		some := rest[:min(len(rest), im.filed())]
 		rest = rest[len(some):]
-		for _, s := range []due{making, entering, writing, entering, hidden} {
+		for _, s := range []due{making, entering, writing, entering, single} {
 			if err := im.pass(ctx, s, some); err != nil {
 				return err
 			}
@@ -250,8 +250,8 @@ func (im *shardImport) oneByOne(s due) func(context.Context, *imported) {
 	switch s {
 	case searching:
 		return im.search
-	case hidden:
-		return im.lookBehind
+	case single:
+		return im.writeAlone
 	}
 	return nil
 }
@@ -264,15 +264,7 @@ func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, ite
 		return err
 	}
 	if s == making {
-		items = slices.DeleteFunc(im.asksNone(items), func(i *imported) bool {
-			stale, _ := im.overtaken(i) // none is written here first
-			i.done, i.stale = i.done || stale, i.stale || stale
-			if !stale && slices.ContainsFunc(i.seen, i.follows) {
-				i.stale, i.stage = true, hidden
-				return true
-			}
-			return stale
-		})
+		items = im.asksNone(items)
 		if err := im.make(remote, items); err != nil {
 			return err
 		}

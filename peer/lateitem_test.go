@@ -126,11 +126,14 @@ func TestLateItemBesideTheOwnCondition(t *testing.T) {
 			ns, held := c.spaces[hosts[1]], c.held(hosts[1], "key")
 			var got ImportResult
 			var imported error
-			began := false
+			began, ended := false, make(chan bool)
 			c.hears(c.nodes[hosts[0]], func(by ID, ask *wire.Ask) bool {
 				if q, ok := ask.Question.(*wire.AskHold); ok && by == ns.node.ID() && q.Condition && !began {
 					began = true
-					got, imported = ns.Import(t.Context(), sequence([]Item{{Key: []byte("key"), Value: []byte("dated"), Time: date}}))
+					go func() {
+						defer close(ended)
+						got, imported = ns.Import(t.Context(), sequence([]Item{{Key: []byte("key"), Value: []byte("dated"), Time: date}}))
+					}()
 				}
 				return true
 			})
@@ -140,6 +143,10 @@ func TestLateItemBesideTheOwnCondition(t *testing.T) {
 			} else {
 				_, err = ns.PutIf(t.Context(), []byte("key"), []byte("put"), held.Version)
 			}
+			if !began {
+				t.Fatal("no import began: this test shows nothing")
+			}
+			<-ended
 			if err != nil || imported != nil || got != (ImportResult{Items: 1, Stale: 1}) {
 				t.Errorf("the write on a condition: %v; beside it (%t) the import: %+v, %v", err, began, got, imported)
 			}

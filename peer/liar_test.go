@@ -33,6 +33,9 @@ func (c *shardCluster) liesBy(liar *Node, asker *Namespace, greeting wire.Greeti
 				return
 			}
 			reply := &wire.Reply{Answer: lie, Greeting: greeting}
+			if h, ok := lie.(honestly); ok {
+				reply.Answer, reply.Greeting = h.Answering, h.greeting
+			}
 			reconcile.ProveReply(proofs, []byte(liar.ID()), []byte(asker.node.ID()), ask, reply)
 			if _, err := s.Write(wire.Append(nil, reply)); err != nil {
 				return

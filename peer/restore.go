@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -204,13 +205,22 @@ func tryRestored(ctx context.Context, dir string, m *backup.Manifest, log *slog.
 		if n.ID().String() != m.Node {
 			return fmt.Errorf("%w: it holds the key of node %s, and is a backup of %s", ErrBackupDamaged, n.ID(), m.Node)
 		}
+		had := map[string]uint64{} // by namespaces, with the entries of their directories
+		for _, set := range m.Namespaces {
+			had[cmp.Or(set.Of, set.ID)] += set.Records
+		}
 		for _, want := range backupOf(m).Namespaces {
 			ns, err := n.Namespace(want.Name)
 			if err != nil {
 				return fmt.Errorf("%w: %w", ErrBackupDamaged, err)
 			}
-			if info := ns.Info(); info.ID != want.ID || info.Records != want.Records {
-				return fmt.Errorf("%w: namespace %s has %d records, and had %d", ErrBackupDamaged, want.Name, info.Records, want.Records)
+			has := uint64(0)
+			for _, sh := range ns.shards() {
+				_, records, _ := sh.set.Live.State()
+				has += records
+			}
+			if ns.Info().ID != want.ID || has != had[want.ID] {
+				return fmt.Errorf("%w: namespace %s has %d records, and had %d", ErrBackupDamaged, want.Name, has, had[want.ID])
 			}
 		}
 		return nil

@@ -103,5 +103,11 @@ func (n *Node) honest(asker *Namespace, ask *wire.Ask) wire.Answering {
 	if err != nil {
 		return nil
 	}
-	return reply.Answer
+	return honestly{reply.Answer, reply.Greeting}
+}
+
+// honestly is an honest answer with its greeting.
+type honestly struct {
+	wire.Answering
+	greeting wire.Greeting
 }

@@ -95,7 +95,7 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 			// Before they are committed: a reader of one of these versions that writes
 			// on the condition that it is held gets a greater one.
 			set.ns.clock.Observe(hlc.Timestamp(a.records[i].Version.Clock))
-			writes = append(writes, dbadapter.Write{Record: a.records[i], If: cmp.Or(a.over, a.held), Past: past})
+			writes = append(writes, dbadapter.Write{Record: a.records[i], If: cmp.Or(a.over, a.held), Past: past, Date: set.ns.lateDate(&a.records[i].Record)})
 		}
 	}
 	outcomes, err := set.apply(ctx, writes)

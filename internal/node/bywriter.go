@@ -106,6 +106,8 @@ type LookedUp struct {
 	Here bool
 	// Shard is the set in which the key was looked for last.
 	Shard placement.Shard
+	// Void: it is not sure for this alone that the key's entry leads to no record.
+	Void bool
 }
 
 // Add adds what another look-up of the key took.
@@ -240,6 +242,7 @@ func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer,
 	case dangles(entry.Record, found.Record):
 		found.doubt("the directory has an entry that leads to no record")
 		w.lookBehind(ctx, shard, entry.Record, &found)
+		found.Void = !found.Sure
 	case earlier():
 		found.doubt("the directory has an entry that is later than the record: a write is on its way, or has ended in between, and another shard may hold what was acknowledged since")
 		w.lookBehind(ctx, shard, entry.Record, &found)

@@ -50,6 +50,9 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 	if err := (&dbadapter.Record{Key: key}).Validate(); err != nil {
 		return o, err
 	}
+	if !d.Late.IsZero() {
+		d.If = &dbadapter.Version{} // restsOn sets it
+	}
 	conditional := deletes || d.If != nil
 	o.manner = route.Manner{Patient: conditional, Itself: d.If != nil, On: d.on()}
 	o.first = o.manner
@@ -91,10 +94,11 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		}
 		if conditional {
 			if !tooLate || recalled.version() != heeded { // else a host would have told of what has come since
-				if held, err = w.mayOffer(ctx, remote, d, deletes, seen, others, recalled); err != nil {
+				if held, err = w.mayOffer(ctx, remote, &d, deletes, seen, others, recalled); err != nil {
 					return o.unmade(ctx, err)
 				}
 				heeded = recalled.version()
+				o.manner.On, o.first.On = d.on(), d.on()
 			}
 			if there(held.Record) { // the entry may be lost, or another one by now
 				shard = held.Shard

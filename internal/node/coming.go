@@ -109,7 +109,7 @@ func (ns *Namespace) HandedOver() error {
 	if !ns.Members().Has(ns.node.ID, RoleWrite) {
 		return fmt.Errorf("%w: %d of %d; others take them over: try again once syncd status counts fewer", ErrNotHandedOver, len(held), ns.rule.Shards)
 	}
-	return fmt.Errorf("%w: %d of %d; an admin who stays has others take them over: syncd member set %s %s --role read",
+	return fmt.Errorf("%w: %d of %d; others take them over once this node only reads, here or at an admin above it: syncd member set %s %s --role read",
 		ErrNotHandedOver, len(held), ns.rule.Shards, ns.Members().Name(), ns.node.ID)
 }
 

@@ -260,21 +260,21 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 		}
 		there := held != nil && held.SameContent(&r)
 		late := !item.Time.IsZero() && (b.im.set.late(dbadapter.TimestampAt(item.Time)) || held != nil && b.im.set.ns.LateBefore(item.Key, held.Version, item.Time))
-		var own *dbadapter.Record
-		if item.Time.IsZero() || late { // the others are dated
-			own = b.im.set.ns.writes.latest(item.Key) // as in Attempt.heed
+		if late && b.im.set.ns.rule != nil && !b.im.set.holdsItem(held, item) { // other hosts may hold what is later than the date
+			return nil, ErrLate
 		}
 		if late && !there {
-			later := func(r *dbadapter.Record) bool {
-				return r != nil && b.im.set.ns.DateOf(item.Key, r.Version) > dbadapter.TimestampAt(item.Time)
-			}
-			if later(held) || later(own) { // as it would be at its date
+			if held != nil && b.im.set.ns.DateOf(item.Key, held.Version) > dbadapter.TimestampAt(item.Time) { // as it would be at its date
 				b.stale++
 				continue
 			}
 			if held != nil || !item.Deleted {
 				b.late++
 			}
+		}
+		var own *dbadapter.Record
+		if item.Time.IsZero() { // the others are dated
+			own = b.im.set.ns.writes.latest(item.Key) // as in Attempt.heed
 		}
 		if item.Time.IsZero() || late {
 			if there || held == nil && item.Deleted {

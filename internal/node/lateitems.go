@@ -2,15 +2,62 @@ package node
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// A dated item whose date is not taken any more is written as of now, by this node. Its record has an incarnation
-// of its own, as one on a condition: hosts refuse it for each that it has not seen, also of this node. That incarnation
-// says the date, too, so that of several such items of a key, of whatever import at whatever node, the one stands that
-// is dated last (docs/PROTOCOL.md, "Nodes, versions, signatures").
+// A dated item whose date is not taken any more is written as of now, by this node. Where the namespace is cut into shards, that
+// is a write on a condition: the key is looked up, and holds what is dated before the item, as far as hosts know for sure. So no put
+// and no deletion that is later than the date gives way to it, and nothing that comes meanwhile. Its incarnation says the date, so
+// that of several such items of a key, of whatever import at whatever node, the one stands that is dated last
+// (docs/PROTOCOL.md, "Nodes, versions, signatures").
+
+// What the key of such an item was found to hold.
+var (
+	ErrLater = errors.New("the key holds what is later than the item's date")
+	ErrThere = errors.New("the key holds what the item says")
+	// ErrDangling is ErrUnsure.
+	ErrDangling = fmt.Errorf("%w: the directory has an entry whose record may come still", ErrUnsure)
+)
+
+// holdsItem reports whether what is held says what an item with a date does, and is not dated before it.
+func (set *Set) holdsItem(held *dbadapter.Record, item *Item) bool {
+	r := item.record()
+	return held != nil && held.SameContent(&r) && set.ns.DateOf(held.Key, held.Version) >= dbadapter.TimestampAt(item.Time)
+}
+
+// Late reports whether an item with a date has to be written as of now, on what hosts hold. One that this node holds, or what says
+// the same, is not written.
+func (set *Set) Late(item *Item) (bool, error) {
+	if item.Time.IsZero() || !set.late(dbadapter.TimestampAt(item.Time)) {
+		return false, nil
+	}
+	held, err := set.Held(item.Key)
+	return err == nil && !set.holdsItem(held, item), err
+}
+
+// restsOn has the draft of an item that is written as of now rest on what its key was found to hold, for sure.
+func (ns *Namespace) restsOn(found *LookedUp, d *Draft) error {
+	held := found.Record
+	d.If = &dbadapter.Version{}
+	switch {
+	case !found.Sure: // as of any condition
+	case held == nil && d.Record.Deleted:
+		return ErrThere
+	case held != nil:
+		d.If = &held.Version
+		switch date, at := ns.DateOf(held.Key, held.Version), dbadapter.TimestampAt(d.Late); {
+		case date > at:
+			return ErrLater
+		case date == at && held.Version.Writer != 0 && held.SameContent(&d.Record):
+			return ErrThere
+		}
+	}
+	return nil
+}
 
 // lateIncarnation is that of the record of an item with a date.
 func (ns *Namespace) lateIncarnation(key []byte, clock dbadapter.Timestamp, date time.Time) uint64 {
@@ -29,11 +76,19 @@ func (ns *Namespace) DateOf(key []byte, v dbadapter.Version) dbadapter.Timestamp
 	return v.Clock
 }
 
+// lateDate is the date of an item that was written as of now, or 0 of any other record.
+func (ns *Namespace) lateDate(r *dbadapter.Record) dbadapter.Timestamp {
+	if date := ns.DateOf(r.Key, r.Version); date != r.Version.Clock {
+		return date
+	}
+	return 0
+}
+
 // LateBefore reports whether a version is of an item that was written as of now, with a date before another one. An
 // item of that date has to be written as of now, too, to take its place.
 func (ns *Namespace) LateBefore(key []byte, v dbadapter.Version, date time.Time) bool {
 	at := dbadapter.TimestampAt(date)
-	return v.Clock > at && ns.DateOf(key, v) < at
+	return v.Writer != 0 && v.Clock >= at && ns.DateOf(key, v) < at
 }
 
 func (ns *Namespace) lateMask(key []byte, clock dbadapter.Timestamp) uint64 {

@@ -31,9 +31,8 @@ func (item *Item) ExpiryStamp() dbadapter.Timestamp { return item.record().Expir
 
 // MakeAll makes records of items, for the hosts to hold: of a dated one the record with its
 // date, which has no writer, of another one with a version of this node, above what was seen
-// of its key, which it replaces. seen has what was seen of each. late are the
-// dates that items without a date have had.
-func (r *Remote) MakeAll(items []*Item, seen [][]*dbadapter.Record, late []time.Time) ([]dbadapter.Record, error) {
+// of its key, which it replaces. seen has what was seen of each.
+func (r *Remote) MakeAll(items []*Item, seen [][]*dbadapter.Record) ([]dbadapter.Record, error) {
 	writes := make([]dbadapter.Write, len(items))
 	for i, item := range items {
 		record := item.record()
@@ -42,9 +41,6 @@ func (r *Remote) MakeAll(items []*Item, seen [][]*dbadapter.Record, late []time.
 			var err error
 			if record.Version, err = r.ns.nextVersion(); err != nil {
 				return nil, err
-			}
-			if !late[i].IsZero() {
-				record.Version.Incarnation = r.ns.lateIncarnation(item.Key, record.Version.Clock, late[i])
 			}
 			record.Replace(seen[i]...)
 		} else {

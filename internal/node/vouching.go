@@ -256,6 +256,3 @@ func (set *Set) late(clock dbadapter.Timestamp) bool {
 	defer set.ns.updating.Unlock()
 	return set.vouching.mark.dated(clock)
 }
-
-// Late reports whether an item of a date would be imported without it, as of now.
-func (set *Set) Late(date time.Time) bool { return set.late(dbadapter.TimestampAt(date)) }

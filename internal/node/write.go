@@ -27,7 +27,8 @@ type Draft struct {
 	Seen []*dbadapter.Record
 	// Heeded is what of this node's own writes of the key was heeded when that was looked up, see Recalled.Own.
 	Heeded *dbadapter.Record
-	// Late, if not zero, is the date of an item that is written as of now.
+	// Late, if not zero, is the date of an item that is written as of now, on the condition that its key holds what its writer
+	// finds, which is dated before that (Remote.rests).
 	Late time.Time
 	// Told are what hosts hold that the record is to be later than, and does not replace.
 	Told []*dbadapter.Record
@@ -165,9 +166,6 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 			return nil, &ItemError{Item: i, Err: err}
 		}
 		known := d.known(held)
-		if known != nil && !d.Late.IsZero() && a.set.ns.DateOf(d.Record.Key, known.Version) > dbadapter.TimestampAt(d.Late) {
-			return nil, &ItemError{Item: i, Err: errWrittenBeside} // since that was looked at
-		}
 		if a.deletes {
 			if d.If, err = a.set.mayDelete(known); err != nil {
 				return nil, err

@@ -32,7 +32,7 @@ func (importCmd) Help() string {
     {"key":"b","value":"two","time":"2024-03-01T12:00:00Z"}
     {"key":"c","value":"three","expires":"2027-03-01T12:00:00Z"}
 
-key64 and value64 are base64, for bytes that are not UTF-8. time (RFC 3339, with capital T and Z, no leap seconds) is the time of the record's version, cut to the millisecond, from 2020 to at most the namespace's skew ahead of this machine's clock: two sites that import the same dated lines hold the same records. expires is the time from which on the record reads as absent, at most 100 years ahead; a line whose time has come is left out and counted. A value that is there already makes no new version.
+key64 and value64 are base64, for bytes that are not UTF-8. time (RFC 3339, with capital T and Z, no leap seconds) is the time of the record's version, cut to the millisecond, from 2020 to at most the namespace's skew ahead of this machine's clock: two sites that import the same dated lines hold the same records. A line whose time is up to what members have promised to keep, as after deletions, is written as of now, over what is not later than its time; the result counts these (late). expires is the time from which on the record reads as absent, at most 100 years ahead; a line whose time has come is left out and counted. A value that is there already makes no new version.
 
 Unknown or doubled fields are errors; lines of white space are skipped, but counted. An import that stops, also by ctrl-C, says how many lines it kept and how to go on.
 
