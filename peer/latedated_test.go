@@ -184,6 +184,56 @@ func TestLateItemMeetsADatedOne(t *testing.T) {
 	}
 }
 
+// So by placement writer, where the two are in different shards.
+func TestLateItemMeetsADatedOneElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, later := range []bool{true, false} {
+		t.Run(fmt.Sprintf("later %t", later), func(t *testing.T) {
+			t.Parallel()
+			c := newWriterCluster(t, 4)
+			ns, key := c.spaces[0], ""
+			for i := 0; key == "" || ns.core.OwnShard([]byte(key)) == ns.core.Home([]byte(key)); i++ {
+				key = fmt.Sprint("apart ", i)
+			}
+			date := c.nodes[0].now().Add(time.Second).Truncate(time.Millisecond)
+			item := Item{Key: []byte(key), Value: []byte("dated"), Time: date.Add(time.Second)}
+			if !later {
+				item.Time = date.Add(-time.Second)
+			}
+			c.now.Add(int64(2 * time.Minute))
+			if got, err := ns.Import(t.Context(), sequence([]Item{item}), Acks(AckAll)); err != nil || got.Written != 1 {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			own, entries := ns.core.RemoteIn([]byte(key), ns.core.OwnShard([]byte(key))), ns.core.RemoteIn([]byte(key), ns.core.Entries([]byte(key)))
+			record, err := own.Make(node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte("late")}, If: &dbadapter.Version{}, Late: date})
+			c.must(err)
+			entry, err := entries.Entry(record, own.Shard())
+			c.must(err)
+			for remote, r := range map[*node.Remote]*dbadapter.Record{own: record, entries: entry} {
+				hosts, err := remote.Hosts()
+				c.must(err)
+				if o, _, err := ns.offerTo(t.Context(), remote, ID(hosts[0]), r, route.Manner{Insists: true}); err != nil || !o.Held {
+					t.Fatalf("%+v, %v", o, err)
+				}
+			}
+			for range 3 {
+				c.pass(node.AbsentFor)
+				c.meet()
+			}
+			c.readEverywhere(key, "late")
+			listed := c.conflicts(key)
+			for i, values := range listed {
+				if !slices.Equal(values, []string{"dated"}) {
+					t.Errorf("node %d lists %q", i, values)
+				}
+			}
+			if len(listed) > 0 != later {
+				t.Errorf("listed at %v", listed)
+			}
+		})
+	}
+}
+
 // A late item whose entry was taken and whose record was not is written by the next import of it.
 func TestLateItemWhoseRecordIsMissing(t *testing.T) {
 	t.Parallel()

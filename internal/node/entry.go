@@ -30,13 +30,17 @@ func (r *Remote) Entry(record *dbadapter.Record, shard placement.Shard) (*dbadap
 //
 // The tombstone has the least version that takes the record's place: a later write of the key, of
 // which this host has not heard yet, stands. Its incarnation is its own: one of this node's would
-// supersede what this node wrote.
+// supersede what this node wrote. date, if not 0, is that of what the record recedes before, which is later by its version alone: the
+// incarnation says so, and a dated record that is later than the date is listed, too.
 //
 // A host of the shard no longer does so, too: what a former member wrote the hosts decline.
-func (set *Set) Recede(ctx context.Context, lost *dbadapter.Record) (bool, error) {
+func (set *Set) Recede(ctx context.Context, lost *dbadapter.Record, date dbadapter.Timestamp) (bool, error) {
 	version, err := set.leastBehind(lost)
 	if err != nil {
 		return false, err
+	}
+	if date != 0 {
+		version.Incarnation = set.ns.lateIncarnation(lost.Key, version.Clock, date.Time())
 	}
 	placed, err := set.over(ctx, lost, &dbadapter.Record{Key: lost.Key, Deleted: true, Version: version})
 	if errors.Is(err, dbadapter.ErrConflict) {

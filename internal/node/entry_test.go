@@ -26,7 +26,7 @@ func TestRecede(t *testing.T) {
 	later := must(commit(c.set(1, shard).Write(draft("written again", "later"))))
 	c.pass(time.Minute)
 	for _, key := range []string{"lost", "written again"} {
-		if done, err := c.set(0, shard).Recede(t.Context(), held(t, c.set(0, shard), key)); err != nil || !done {
+		if done, err := c.set(0, shard).Recede(t.Context(), held(t, c.set(0, shard), key), 0); err != nil || !done {
 			t.Fatalf("%s: %v, %v", key, done, err)
 		}
 		if r := held(t, c.set(0, shard), key); r == nil || !r.Deleted {
@@ -68,13 +68,13 @@ func TestRecedeIsBoundToWhatIsHeld(t *testing.T) {
 	c.ns[0].updating.Lock()
 	set.vouching.mark.Pledged = now.Clock + 1
 	c.ns[0].updating.Unlock()
-	if done, err := set.Recede(t.Context(), lost); err != nil || done {
+	if done, err := set.Recede(t.Context(), lost, 0); err != nil || done {
 		t.Errorf("%v, %v", done, err)
 	}
 	if r := held(t, set, "k"); r == nil || r.Version != now {
 		t.Errorf("it holds %+v", r)
 	}
-	if done, err := set.Recede(t.Context(), held(t, set, "k")); err != nil || !done {
+	if done, err := set.Recede(t.Context(), held(t, set, "k"), 0); err != nil || !done {
 		t.Fatalf("%v, %v", done, err)
 	}
 	if r := held(t, set, "k"); !r.Deleted || r.Version.Clock <= now.Clock+1 {

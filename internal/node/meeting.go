@@ -169,7 +169,7 @@ func (w *ByWriter) decide(ctx context.Context, set *Set, key []byte) (verdict, e
 	}
 	switch fate {
 	case directory.Recede:
-		return w.recede(ctx, set, held)
+		return w.recede(ctx, set, held, found.Entry)
 	case directory.Restore:
 		return decided, w.restore(ctx, set, held, found.Entry)
 	}
@@ -247,9 +247,14 @@ func (w *ByWriter) lasted(f *foundOf, held placement.Shard, key []byte, entry db
 	return over
 }
 
-// recede takes a record out of a shard that has lost, and has each host of it list it.
-func (w *ByWriter) recede(ctx context.Context, set *Set, held *dbadapter.Record) (verdict, error) {
-	if receded, err := set.Recede(ctx, held); err != nil || !receded {
+// recede takes a record out of a shard that has lost, and has each host of it list it: a dated one if the entry before which it
+// recedes is of an item that is dated before it.
+func (w *ByWriter) recede(ctx context.Context, set *Set, held, entry *dbadapter.Record) (verdict, error) {
+	date := dbadapter.Timestamp(0)
+	if entry != nil && held.Version.Writer == 0 {
+		date = w.ns.lateDate(entry)
+	}
+	if receded, err := set.Recede(ctx, held, date); err != nil || !receded {
 		return undecided, err // it holds a later record since just now
 	}
 	w.do.Met(Receded, set.shard, nil)
