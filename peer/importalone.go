@@ -12,14 +12,17 @@ import (
 	"github.com/syncd-io/syncd/internal/route"
 )
 
-// each does something with items, some at once. Where a host that is needed is away, one finds that out and the others fail as that
-// did: they would wait as long for the same hosts, one after the other.
-func (im *shardImport) each(items []*imported, do func(*imported)) {
+// writeEachAlone writes the items that are to be written by themselves, some at once. Where a host that is needed is away, one finds
+// that out and those behind it fail as that did: they would wait as long for the same hosts, one after the other.
+func (im *shardImport) writeEachAlone(ctx context.Context, items []*imported) {
 	places := make(chan struct{}, importShardsAtOnce)
 	var running sync.WaitGroup
 	defer running.Wait()
 	var failed atomic.Pointer[error]
 	for _, i := range items {
+		if i.over() || !i.alone {
+			continue
+		}
 		places <- struct{}{}
 		running.Go(func() {
 			defer func() { <-places }()
@@ -27,7 +30,7 @@ func (im *shardImport) each(items []*imported, do func(*imported)) {
 				i.err = *err
 				return
 			}
-			if do(i); i.err != nil {
+			if im.writeAlone(ctx, i); i.err != nil {
 				failed.Store(&i.err)
 			}
 		})

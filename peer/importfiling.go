@@ -21,7 +21,7 @@ const (
 	making               // the records
 	entering             // hosts of the directory that hold the entry
 	writing              // hosts of the shard that hold the record
-	single               // what is written by itself
+	single               // to be written by itself
 )
 
 // filing is where an item stands in an import by placement writer.

@@ -264,7 +264,7 @@ func (im *shardImport) turn(ctx context.Context, remote *node.Remote, need int, 
 			}
 		}
 	}
-	im.each(slices.DeleteFunc(slices.Clone(items), func(i *imported) bool { return i.over() || !i.alone }), func(i *imported) { im.writeAlone(ctx, i) })
+	im.writeEachAlone(ctx, items)
 	return nil
 }
 

@@ -158,7 +158,7 @@ func (im *shardImport) run(ctx context.Context, w *window) error {
 		places <- struct{}{}
 		running.Go(func() {
 			defer func() { <-places }()
-			counts, err := im.shard(ctx, number, part)
+			counts, err := im.shard(ctx, number, part, 1)
 			mu.Lock()
 			defer mu.Unlock()
 			sum.add(&counts)
@@ -187,8 +187,8 @@ func (r *ImportResult) add(o *ImportResult) {
 	r.Late += o.Late
 }
 
-// shard imports a window's items of a shard.
-func (im *shardImport) shard(ctx context.Context, number placement.Shard, part []*imported) (ImportResult, *itemError) {
+// shard imports a window's items of a shard; tries counts the calls for those that an earlier one has left.
+func (im *shardImport) shard(ctx context.Context, number placement.Shard, part []*imported, tries int) (ImportResult, *itemError) {
 	remote := im.ns.core.Shard(number)
 	need, err := remote.Enough(im.ack)
 	if err != nil {
@@ -209,7 +209,7 @@ func (im *shardImport) shard(ctx context.Context, number placement.Shard, part [
 		return im.hand(ctx, number, part)
 	}
 	anew, part := im.doubted(ctx, remote, sh, part)
-	counts, failed := im.collect(ctx, number, sh, part, need)
+	counts, failed := im.collect(ctx, number, sh, part, need, tries)
 	if len(anew) > 0 {
 		further, err := im.hand(ctx, number, anew)
 		counts.add(&further)
@@ -221,7 +221,7 @@ func (im *shardImport) shard(ctx context.Context, number placement.Shard, part [
 }
 
 // collect imports items of a shard into this node's copy, and hands them to others if more are to hold them.
-func (im *shardImport) collect(ctx context.Context, number placement.Shard, sh *shard, part []*imported, need int) (counts ImportResult, failed *itemError) {
+func (im *shardImport) collect(ctx context.Context, number placement.Shard, sh *shard, part []*imported, need, tries int) (counts ImportResult, failed *itemError) {
 	if len(part) == 0 {
 		return counts, nil
 	}
@@ -254,8 +254,13 @@ func (im *shardImport) collect(ctx context.Context, number placement.Shard, sh *
 	if len(rest) == 0 {
 		return counts, nil
 	}
-	handed, failed := im.hand(ctx, number, rest)
-	counts.add(&handed)
+	var further ImportResult
+	if errors.Is(err, node.ErrLate) && tries < node.OfferTries { // of one of them, since this node has made a promise meanwhile
+		further, failed = im.shard(ctx, number, rest, tries+1)
+	} else {
+		further, failed = im.hand(ctx, number, rest)
+	}
+	counts.add(&further)
 	return counts, failed
 }
 

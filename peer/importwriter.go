@@ -96,11 +96,12 @@ func (im *shardImport) passes(ctx context.Context, items []*imported) error {
 	for rest := items; len(rest) > 0; {
 		some := rest[:min(len(rest), im.filed())]
 		rest = rest[len(some):]
-		for _, s := range []due{making, entering, writing, entering, single} {
+		for _, s := range []due{making, entering, writing, entering} {
 			if err := im.pass(ctx, s, some); err != nil {
 				return err
 			}
 		}
+		im.writeEachAlone(ctx, some)
 		if slices.ContainsFunc(some, func(i *imported) bool { return i.slow && i.stage == making }) {
 			im.atOnce = max(leastFiled, len(some)/2)
 		}
@@ -245,13 +246,10 @@ func (im *shardImport) pass(ctx context.Context, s due, items []*imported) error
 	return failed
 }
 
-// oneByOne is what is done with each item of a stage by itself; nil: they are asked about together.
+// oneByOne is what is done with each item of a stage; nil: they are asked about together.
 func (im *shardImport) oneByOne(s due) func(context.Context, *imported) {
-	switch s {
-	case searching:
+	if s == searching {
 		return im.search
-	case single:
-		return im.writeAlone
 	}
 	return nil
 }

@@ -169,6 +169,13 @@ func TestLateItemMeetsADatedOne(t *testing.T) {
 			if o, _, err := ns.offerTo(t.Context(), remote, c.nodes[hosts[1]].ID(), record, route.Manner{Insists: true}); err != nil || !o.Held {
 				t.Fatalf("%+v, %v", o, err)
 			}
+			if later { // one that is dated between the two: a host holds what is later, with an earlier version
+				between := Item{Key: []byte("key"), Value: []byte("between"), Time: date.Add(500 * time.Millisecond)}
+				c.nearest(ns, hosts[1], hosts[0])
+				if got, err := ns.Import(t.Context(), sequence([]Item{between})); err != nil || got != (ImportResult{Items: 1, Stale: 1}) {
+					t.Errorf("an item dated between the two: %+v, %v", got, err)
+				}
+			}
 			for range 2 {
 				c.round()
 			}
@@ -181,6 +188,37 @@ func TestLateItemMeetsADatedOne(t *testing.T) {
 				t.Errorf("%d conflicts", n)
 			}
 		})
+	}
+}
+
+// A dated item over a late one that is dated before it, at the only host of its shard: its date is taken, and would not stand. The
+// items beside it are imported, too.
+func TestDatedItemOverALateOneAtItsOnlyHost(t *testing.T) {
+	t.Parallel()
+	c := newReplicatedCluster(t, placement.Hash, 1, 1, Config{NoPush: true})
+	ns := c.spaces[0]
+	date := c.nodes[0].now().Add(time.Second).Truncate(time.Millisecond)
+	c.now.Add(int64(2 * time.Minute))
+	remote, err := ns.core.Remote([]byte("key 5"))
+	c.must(err)
+	record, err := remote.Make(node.Draft{Record: dbadapter.Record{Key: []byte("key 5"), Value: []byte("late")}, If: &dbadapter.Version{}, Late: date})
+	c.must(err)
+	if o, _, err := ns.offerTo(t.Context(), remote, c.nodes[0].ID(), record, route.Manner{Insists: true}); err != nil || !o.Held {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	var items []Item
+	for i := range 40 {
+		items = append(items, Item{Key: fmt.Append(nil, "key ", i), Value: []byte("later"), Time: date.Add(time.Second)})
+	}
+	for _, want := range []ImportResult{{Items: 40, Written: 40, Late: 1}, {Items: 40, Unchanged: 40}} {
+		if got, err := ns.Import(t.Context(), sequence(items)); err != nil || got != want {
+			t.Errorf("%+v, %v; want %+v", got, err, want)
+		}
+	}
+	for _, item := range items {
+		if r := c.held(0, string(item.Key)); r == nil || string(r.Value) != "later" {
+			t.Errorf("of %s it holds %+v", item.Key, r)
+		}
 	}
 }
 
@@ -266,15 +304,14 @@ func TestLateItemWhoseRecordIsMissing(t *testing.T) {
 	ns.node.routing.close()
 	c.pass(node.EntryPatience)
 	c.follow()
-	for i := range 2 { // at two nodes
+	for i, at := range []*Namespace{ns, c.spaces[(slices.Index(c.spaces, ns)+1)%4]} {
 		if i == 1 {
 			for _, n := range c.nodes {
 				c.serves(n)
 			}
-			ns = c.spaces[(slices.Index(c.spaces, ns)+1)%4]
 			c.meet()
 		}
-		got, err := ns.Import(t.Context(), sequence(items))
+		got, err := at.Import(t.Context(), sequence(items))
 		if want := (ImportResult{Items: 1, Written: 1, Late: 1}); err != nil || i == 0 && got != want || i == 1 && got.Written != 0 {
 			t.Errorf("import %d: %+v, %v", i, got, err)
 		}

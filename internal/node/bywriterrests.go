@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -34,7 +35,7 @@ func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d *Draft, delet
 			found.Behind()
 		}
 		if late {
-			if err := w.ns.restsOn(&found, d); err != nil {
+			if err := cmp.Or(w.ns.restsOn(&found, d), w.laterElsewhere(ctx, &found, d)); err != nil {
 				return found, err
 			}
 		}

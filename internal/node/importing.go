@@ -259,7 +259,7 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 			continue
 		}
 		there := held != nil && held.SameContent(&r)
-		late := !item.Time.IsZero() && (b.im.set.late(dbadapter.TimestampAt(item.Time)) || held != nil && b.im.set.ns.LateBefore(item.Key, held.Version, item.Time))
+		late := b.im.set.isLate(held, item)
 		if late && b.im.set.ns.rule != nil && !b.im.set.holdsItem(held, item) { // other hosts may hold what is later than the date
 			return nil, ErrLate
 		}

@@ -1,12 +1,16 @@
 package node
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/placement"
 )
 
 // A dated item whose date is not taken any more is written as of now, by this node. Where the namespace is cut into shards, that
@@ -32,28 +36,94 @@ func (set *Set) holdsItem(held *dbadapter.Record, item *Item) bool {
 // Late reports whether an item with a date has to be written as of now, on what hosts hold. One that this node holds, or what says
 // the same, is not written.
 func (set *Set) Late(item *Item) (bool, error) {
-	if item.Time.IsZero() || !set.late(dbadapter.TimestampAt(item.Time)) {
+	if item.Time.IsZero() {
 		return false, nil
 	}
 	held, err := set.Held(item.Key)
-	return err == nil && !set.holdsItem(held, item), err
+	return err == nil && set.isLate(held, item) && !set.holdsItem(held, item), err
 }
 
-// restsOn has the draft of an item that is written as of now rest on what its key was found to hold, for sure.
+// isLate reports whether the date of an item is not taken any more, or would not stand against that of what is held.
+func (set *Set) isLate(held *dbadapter.Record, item *Item) bool {
+	return !item.Time.IsZero() && (set.late(dbadapter.TimestampAt(item.Time)) || held != nil && set.ns.LateBefore(item.Key, held.Version, item.Time))
+}
+
+// restsOn has the draft of an item that is written as of now rest on what its key was found to hold, for sure. That is what has the
+// latest version; what any host holds, with an earlier one, may be dated later still.
 func (ns *Namespace) restsOn(found *LookedUp, d *Draft) error {
 	held := found.Record
 	d.If = &dbadapter.Version{}
+	if !found.Sure { // as of any condition
+		return nil
+	}
+	all, err := ns.heardOf(found, found.Shard, d.Record.Key)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(append(all, held), d.isBefore(ns)) {
+		return ErrLater
+	}
 	switch {
-	case !found.Sure: // as of any condition
 	case held == nil && d.Record.Deleted:
 		return ErrThere
-	case held != nil:
-		d.If = &held.Version
-		switch date, at := ns.DateOf(held.Key, held.Version), dbadapter.TimestampAt(d.Late); {
-		case date > at:
+	case held == nil:
+		return nil
+	}
+	d.If = &held.Version
+	if ns.DateOf(held.Key, held.Version) == dbadapter.TimestampAt(d.Late) && held.Version.Writer != 0 && held.SameContent(&d.Record) {
+		return ErrThere
+	}
+	return nil
+}
+
+// isBefore reports whether the item is dated before what a record says.
+func (d *Draft) isBefore(ns *Namespace) func(*dbadapter.Record) bool {
+	return func(r *dbadapter.Record) bool {
+		return r != nil && ns.DateOf(d.Record.Key, r.Version) > dbadapter.TimestampAt(d.Late)
+	}
+}
+
+// heardOf are the records that nodes were heard to hold under a key in a set, this node among them.
+func (ns *Namespace) heardOf(found *LookedUp, in placement.Shard, key []byte) (all []*dbadapter.Record, err error) {
+	for _, h := range found.Heard {
+		if h.Set == int(in) && h.Answer != nil {
+			all = append(all, h.Answer.Record)
+		}
+	}
+	if set := ns.held(in); set != nil {
+		own, err := set.Held(key)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, own)
+	}
+	return all, nil
+}
+
+// laterElsewhere is ErrLater where an entry of a host, by which the key was not found, leads to what is dated later than an item.
+func (w *ByWriter) laterElsewhere(ctx context.Context, found *LookedUp, d *Draft) error {
+	key, looked := d.Record.Key, []placement.Shard{found.Shard}
+	entries, err := w.ns.heardOf(found, w.ns.Entries(key), key)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !there(entry) || !d.isBefore(w.ns)(entry) {
+			continue
+		}
+		shard, err := directory.ShardOf(entry, w.ns.rule.Shards)
+		if err != nil || slices.Contains(looked, shard) {
+			continue
+		}
+		looked = append(looked, shard)
+		in, err := w.do.LookUpIn(ctx, shard, key, true)
+		switch {
+		case err != nil:
+			return err
+		case d.isBefore(w.ns)(in.Record):
 			return ErrLater
-		case date == at && held.Version.Writer != 0 && held.SameContent(&d.Record):
-			return ErrThere
+		case !in.Sure:
+			return in.Unsure()
 		}
 	}
 	return nil

@@ -351,7 +351,7 @@ func (r *Remote) outcomeOf(said *wire.HoldAnswer, i int, asked *wire.AskHold) (o
 			return o, fmt.Errorf("%w: it holds another version: %w", ErrDeclined, err)
 		}
 		other := one.Other.Clone()
-		if !asked.Look && other.Supersedes(asked.Records[i].Version) { // to make it anew over that would undo what came behind it
+		if v := asked.Records[i].Version; !asked.Look && v.Writer != 0 && other.Supersedes(v) { // to make it anew over that would undo what came behind it
 			o.Held, o.Later = true, &other
 		} else {
 			o.Other = &other

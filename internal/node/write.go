@@ -213,7 +213,7 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.writes[i] = dbadapter.Write{Record: hashed, If: d.If, Must: len(a.drafts) > 1}
+		a.writes[i] = dbadapter.Write{Record: hashed, If: d.If, Must: len(a.drafts) > 1, Date: a.set.ns.lateDate(&hashed.Record)}
 	}
 	return a.writes, a.set.authorize(a.writes)
 }
