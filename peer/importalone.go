@@ -108,8 +108,13 @@ func (im *shardImport) bring(ctx context.Context, i *imported) error {
 		return nil
 	}
 	found, err := im.ns.lookUp(ctx, i.Key, true)
-	if err != nil || found.Record == nil { // a deletion has come meanwhile, and was collected
+	switch {
+	case err != nil:
 		return err
+	case !found.Sure:
+		return found.Unsure()
+	case found.Record == nil: // a deletion has come meanwhile, and was collected
+		return nil
 	}
 	remote := im.ns.core.RemoteIn(i.Key, found.Shard)
 	need, err := remote.Enough(im.ack)
