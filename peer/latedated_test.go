@@ -48,14 +48,26 @@ func TestDatedItemBeforeALateItemsRecord(t *testing.T) {
 				t.Parallel()
 				w := newLocatedCluster(t, 4, kind)
 				c := w.routedCluster
-				key := []byte("key")
-				_, err := c.put(0, "key", "first", route.All)
-				c.must(err)
+				name, hosts := "key", []int(nil)
+				if kind == placement.Writer {
+					name, _, hosts, _ = w.onTwo()
+				} else {
+					_, err := c.put(0, name, "first", route.All)
+					c.must(err)
+					hosts, _ = c.hosts(name)
+				}
+				key := []byte(name)
 				date := c.nodes[0].now().Add(time.Second).Truncate(time.Millisecond)
 				c.now.Add(int64(2 * time.Minute))
 				c.round()
 				w.follow()
-				importer, other := c.spaces[2], c.spaces[3]
+				var others []*Namespace // which ask hosts for all
+				for i, ns := range c.spaces {
+					if !slices.Contains(hosts, i) {
+						others = append(others, ns)
+					}
+				}
+				importer, other := others[0], others[1]
 				later := Item{Key: key, Value: []byte("later"), Time: date.Add(time.Minute)}
 				if deletes {
 					later.Value, later.Deleted = nil, true

@@ -70,10 +70,15 @@ func (ns *Namespace) restsOn(found *LookedUp, d *Draft) error {
 		return nil
 	}
 	d.If = &held.Version
-	if ns.DateOf(held.Key, held.Version) == dbadapter.TimestampAt(d.Late) && held.Version.Writer != 0 && held.SameContent(&d.Record) {
+	switch same := held.SameContent(&d.Record); {
+	case ns.DateOf(held.Key, held.Version) < dbadapter.TimestampAt(d.Late):
+		return nil
+	case !same: // of two of one date the first stands
+		return ErrLater
+	case held.Version.Writer != 0:
 		return ErrThere
 	}
-	return nil
+	return nil // with its date, which not all hosts take
 }
 
 // isBefore reports whether the item is dated before what a record says.
