@@ -48,7 +48,8 @@ func TestDatedItemBeforeALateItemsRecord(t *testing.T) {
 				t.Parallel()
 				w := newLocatedCluster(t, 4, kind)
 				c := w.routedCluster
-				name, hosts := "key", []int(nil)
+				name := "key"
+				var hosts []int
 				if kind == placement.Writer {
 					name, _, hosts, _ = w.onTwo()
 				} else {
