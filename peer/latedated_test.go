@@ -184,8 +184,7 @@ func TestLateItemMeetsADatedOne(t *testing.T) {
 			}
 			if later { // one that is dated between the two: a host holds what is later, with an earlier version
 				between := Item{Key: []byte("key"), Value: []byte("between"), Time: date.Add(500 * time.Millisecond)}
-				c.nearest(ns, hosts[1], hosts[0])
-				if got, err := ns.Import(t.Context(), sequence([]Item{between})); err != nil || got != (ImportResult{Items: 1, Stale: 1}) {
+				if got, err := ns.Import(t.Context(), sequence([]Item{between}), Acks(AckAll)); err != nil || got != (ImportResult{Items: 1, Stale: 1}) {
 					t.Errorf("an item dated between the two: %+v, %v", got, err)
 				}
 			}
