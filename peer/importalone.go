@@ -51,10 +51,10 @@ func (im *shardImport) writeAlone(ctx context.Context, i *imported) {
 		i.done, i.expired = true, true
 		return
 	}
-	d := node.Draft{Record: dbadapter.Record{Key: i.Key, Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}, Late: i.Time}
+	d := node.Draft{Record: dbadapter.Record{Key: i.Key, Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}, Late: i.Time, Ack: int(im.ack)}
 	began := time.Now()
 	for pause := arriveFirst; ; pause *= 2 {
-		err := im.offerAlone(ctx, d)
+		_, err := ns.offerInTurn(ctx, d, false)
 		switch {
 		case err == nil:
 			i.done, i.fresh, i.late = true, true, true
@@ -89,17 +89,6 @@ func patienceWith(err error) time.Duration {
 		}
 	}
 	return 0
-}
-
-// offerAlone is one attempt, in its turn among the node's writes on conditions.
-func (im *shardImport) offerAlone(ctx context.Context, d node.Draft) error {
-	leave, err := im.ns.turns.take(ctx, d.Record.Key)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	_, err = im.ns.offer(ctx, d, false, im.ack)
-	return err
 }
 
 // bring has as many hosts as the import asks for hold what the item says, which some do.

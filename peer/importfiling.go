@@ -21,7 +21,6 @@ const (
 	making               // the records
 	entering             // hosts of the directory that hold the entry
 	writing              // hosts of the shard that hold the record
-	single               // to be written by itself
 )
 
 // filing is where an item stands in an import by placement writer.
@@ -75,8 +74,7 @@ func (i *imported) looked(id ID, o *route.Outcome) {
 // next says what follows for an item when the hosts of its due were asked.
 func (im *shardImport) next(i *imported, need int) {
 	enough := len(i.held) >= need
-	if i.alone {
-		i.stage = single
+	if i.alone { // no further stage
 		return
 	}
 	switch i.stage {

@@ -181,7 +181,7 @@ func (im *shardImport) absent(i *imported, sure bool) {
 func (im *shardImport) pass(ctx context.Context, s due, items []*imported) error {
 	sets := map[placement.Shard][]*imported{}
 	for _, i := range items {
-		if i.stage != s || i.over() || s == writing && im.slept(i) {
+		if i.stage != s || i.alone || i.over() || s == writing && im.slept(i) {
 			continue
 		}
 		set := i.shard
@@ -213,7 +213,7 @@ func (im *shardImport) pass(ctx context.Context, s due, items []*imported) error
 	}
 	var messages []message // all, before the first one goes: what is heard changes its items
 	for set, of := range sets {
-		if one := im.oneByOne(s); one != nil {
+		if s == searching { // each by itself
 			var unsure atomic.Pointer[error] // of a deletion: others would wait as long for the same hosts
 			for _, i := range of {
 				do(func() error {
@@ -221,7 +221,7 @@ func (im *shardImport) pass(ctx context.Context, s due, items []*imported) error
 						i.err = *err
 						return nil
 					}
-					one(ctx, i)
+					im.search(ctx, i)
 					if err := i.err; err != nil && i.deletes() {
 						unsure.Store(&err)
 					}
@@ -244,14 +244,6 @@ func (im *shardImport) pass(ctx context.Context, s due, items []*imported) error
 	}
 	running.Wait()
 	return failed
-}
-
-// oneByOne is what is done with each item of a stage; nil: they are asked about together.
-func (im *shardImport) oneByOne(s due) func(context.Context, *imported) {
-	if s == searching {
-		return im.search
-	}
-	return nil
 }
 
 // step asks the hosts of one set about some items of one stage, in a message to each.

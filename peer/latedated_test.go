@@ -38,6 +38,22 @@ func (c *routedCluster) declinesDates(asker *Namespace, hear func(*wire.AskHold)
 	asker.node.routing.close()
 }
 
+// lateRecord is the record of an item of a date that is written as of now.
+func (c *routedCluster) lateRecord(remote *node.Remote, key string, date time.Time) *dbadapter.Record {
+	c.t.Helper()
+	record, err := remote.Make(node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte("late")}, Late: date})
+	c.must(err)
+	return record
+}
+
+// brings has one host hold a record, whatever it holds.
+func (c *routedCluster) brings(ns *Namespace, remote *node.Remote, host ID, r *dbadapter.Record) {
+	c.t.Helper()
+	if o, _, err := ns.offerTo(c.t.Context(), remote, host, r, route.Manner{Insists: true}); err != nil || !o.Held {
+		c.t.Fatalf("%+v, %v", o, err)
+	}
+}
+
 // A dated item, whose date is later than that of a late one and is taken, comes to the hosts after those have declined the late one's
 // date and before its record of now: it stands.
 func TestDatedItemBeforeALateItemsRecord(t *testing.T) {
@@ -177,11 +193,7 @@ func TestLateItemMeetsADatedOne(t *testing.T) {
 			serve()
 			remote, err := ns.core.Remote([]byte("key"))
 			c.must(err)
-			record, err := remote.Make(node.Draft{Record: dbadapter.Record{Key: []byte("key"), Value: []byte("late")}, If: &dbadapter.Version{}, Late: date})
-			c.must(err)
-			if o, _, err := ns.offerTo(t.Context(), remote, c.nodes[hosts[1]].ID(), record, route.Manner{Insists: true}); err != nil || !o.Held {
-				t.Fatalf("%+v, %v", o, err)
-			}
+			c.brings(ns, remote, c.nodes[hosts[1]].ID(), c.lateRecord(remote, "key", date))
 			if later { // one that is dated between the two: a host holds what is later, with an earlier version
 				between := Item{Key: []byte("key"), Value: []byte("between"), Time: date.Add(500 * time.Millisecond)}
 				if got, err := ns.Import(t.Context(), sequence([]Item{between}), Acks(AckAll)); err != nil || got != (ImportResult{Items: 1, Stale: 1}) {
@@ -213,11 +225,7 @@ func TestDatedItemOverALateOneAtItsOnlyHost(t *testing.T) {
 	c.now.Add(int64(2 * time.Minute))
 	remote, err := ns.core.Remote([]byte("key 5"))
 	c.must(err)
-	record, err := remote.Make(node.Draft{Record: dbadapter.Record{Key: []byte("key 5"), Value: []byte("late")}, If: &dbadapter.Version{}, Late: date})
-	c.must(err)
-	if o, _, err := ns.offerTo(t.Context(), remote, c.nodes[0].ID(), record, route.Manner{Insists: true}); err != nil || !o.Held {
-		t.Fatalf("%+v, %v", o, err)
-	}
+	c.brings(ns, remote, ns.node.ID(), c.lateRecord(remote, "key 5", date))
 	var items []Item
 	for i := range 40 {
 		items = append(items, Item{Key: fmt.Append(nil, "key ", i), Value: []byte("later"), Time: date.Add(time.Second)})
@@ -255,16 +263,13 @@ func TestLateItemMeetsADatedOneElsewhere(t *testing.T) {
 				t.Fatalf("%+v, %v", got, err)
 			}
 			own, entries := ns.core.RemoteIn([]byte(key), ns.core.OwnShard([]byte(key))), ns.core.RemoteIn([]byte(key), ns.core.Entries([]byte(key)))
-			record, err := own.Make(node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte("late")}, If: &dbadapter.Version{}, Late: date})
-			c.must(err)
+			record := c.lateRecord(own, key, date)
 			entry, err := entries.Entry(record, own.Shard())
 			c.must(err)
 			for remote, r := range map[*node.Remote]*dbadapter.Record{own: record, entries: entry} {
 				hosts, err := remote.Hosts()
 				c.must(err)
-				if o, _, err := ns.offerTo(t.Context(), remote, ID(hosts[0]), r, route.Manner{Insists: true}); err != nil || !o.Held {
-					t.Fatalf("%+v, %v", o, err)
-				}
+				c.brings(ns, remote, ID(hosts[0]), r)
 			}
 			for range 3 {
 				c.pass(node.AbsentFor)

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -16,9 +15,6 @@ import (
 // written, all are asked. An item that is written as of now rests on what is found.
 func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d *Draft, deletes bool, entry, told []*dbadapter.Record, recalled Recalled) (LookedUp, error) {
 	late := !d.Late.IsZero()
-	if late {
-		d.If = &dbadapter.Version{} // of an earlier look
-	}
 	all := late || recalled.All() || d.If != nil && recalled.Rests() // a current host may lack a later write of the last seconds
 	found, err := w.LookUp(ctx, d.Record.Key, all)
 	if err == nil && !all && d.isBeyond(found.Record) {
@@ -35,7 +31,11 @@ func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d *Draft, delet
 			found.Behind()
 		}
 		if late {
-			if err := cmp.Or(w.ns.restsOn(&found, d), w.laterElsewhere(ctx, &found, d)); err != nil {
+			err := w.ns.restsOn(&found, d)
+			if err == nil && found.Sure {
+				err = w.laterElsewhere(ctx, &found, d)
+			}
+			if err != nil {
 				return found, err
 			}
 		}

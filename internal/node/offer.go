@@ -173,9 +173,6 @@ func (o *Offering) All() bool { return o.all }
 // LookedUp tells what a look-up of the key has found. Where one host has given what may be behind what this
 // node itself has written, all are asked next.
 func (o *Offering) LookedUp(found LookedUp, err error) {
-	if o.late() {
-		o.draft.If = &dbadapter.Version{} // of an earlier look
-	}
 	doubts := o.recalled.Misses
 	if o.draft.If != nil {
 		doubts = o.recalled.Doubts

@@ -28,7 +28,7 @@ type Draft struct {
 	// Heeded is what of this node's own writes of the key was heeded when that was looked up, see Recalled.Own.
 	Heeded *dbadapter.Record
 	// Late, if not zero, is the date of an item that is written as of now, on the condition that its key holds what its writer
-	// finds, which is dated before that (Remote.rests).
+	// finds, which is dated before that (Namespace.restsOn).
 	Late time.Time
 	// Told are what hosts hold that the record is to be later than, and does not replace.
 	Told []*dbadapter.Record
@@ -213,7 +213,10 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.writes[i] = dbadapter.Write{Record: hashed, If: d.If, Must: len(a.drafts) > 1, Date: a.set.ns.lateDate(&hashed.Record)}
+		a.writes[i] = dbadapter.Write{Record: hashed, If: d.If, Must: len(a.drafts) > 1}
+		if !d.Late.IsZero() {
+			a.writes[i].Date = dbadapter.TimestampAt(d.Late)
+		}
 	}
 	return a.writes, a.set.authorize(a.writes)
 }
