@@ -53,10 +53,7 @@ lint: $(TOOLS) ## golangci-lint, as .golangci.yml says; go vet is part of it
 
 unit: $(TOOLS) ## all tests of the module in a random order (SEED=…), with -race where goroutines run
 	@echo "test order: SEED=$(SEED)"
-	@rm -f .tools/reruns.txt
-	$(GOTESTSUM) --format testname --jsonfile .tools/test.json --rerun-fails=1 --rerun-fails-max-failures=5 \
-	  --rerun-fails-abort-on-data-race --rerun-fails-run-root-test --rerun-fails-report=.tools/reruns.txt \
-	  --raw-command -- tools/unit.sh $(SEED)
+	$(GOTESTSUM) --format testname --jsonfile .tools/test.json --raw-command -- tools/unit.sh $(SEED)
 
 seeds: ## 1,450 simulated runs, every tenth of them twice
 	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -again 10 -seeds 1000

@@ -50,7 +50,7 @@ func TestQuestionWaits(t *testing.T) {
 	want := dbadapter.Record{Key: []byte("k"), Version: dbadapter.Version{Clock: 1}}
 	got := make(chan answered, 1)
 	go func() {
-		a, err := spaces[1].shards()[0].ask(t.Context(), nodes[0].ID(), 30*time.Second, &wire.AskKey{Held: want})
+		a, err := spaces[1].shards()[0].ask(t.Context(), nodes[0].ID(), 5*time.Minute, &wire.AskKey{Held: want})
 		if err != nil {
 			t.Error(err)
 		}

@@ -67,14 +67,14 @@ func joinForTest(t testing.TB, at *Namespace, n *Node) *Namespace {
 
 func waitFor(t *testing.T, what string, happened func() bool) {
 	t.Helper()
-	timeout := time.After(time.Minute)
+	timeout := time.After(5 * time.Minute)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !happened() {
 		select {
 		case <-tick.C:
 		case <-timeout:
-			t.Fatalf("waited a minute for this: %s", what)
+			t.Fatalf("waited in vain for this: %s", what)
 		}
 	}
 }

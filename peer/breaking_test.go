@@ -57,7 +57,7 @@ func breakingOff(t *testing.T, listen []string) {
 					}()
 					select {
 					case err = <-ended:
-					case <-time.After(time.Minute):
+					case <-time.After(5 * time.Minute):
 						t.Fatal("the giving side waits")
 					}
 					if !errors.Is(err, ErrUnreachable) && !errors.Is(err, reconcile.ErrPeer) || records == 1 && errors.Is(err, ErrUnreachable) {

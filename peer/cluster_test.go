@@ -12,7 +12,7 @@ import (
 // clusterOf is what a node says of all members, by their ids.
 func clusterOf(t *testing.T, ns *peer.Namespace) map[peer.ID]peer.ClusterMember {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	all, err := ns.Cluster(ctx)
 	if err != nil {

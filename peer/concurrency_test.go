@@ -105,7 +105,7 @@ func TestBackgroundSyncs(t *testing.T) {
 // eventually waits until what another goroutine does has happened.
 func eventually(t *testing.T, what string, happened func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(5 * time.Minute)
 	defer deadline.Stop()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -113,7 +113,7 @@ func eventually(t *testing.T, what string, happened func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatalf("waited a minute for this: %s", what)
+			t.Fatalf("waited in vain for this: %s", what)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestPausedScanHoldsNothingUp(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-			case <-time.After(time.Minute):
+			case <-time.After(5 * time.Minute):
 				t.Error("a drop, a creation or a join waits for a paused scan")
 			}
 		}

@@ -110,7 +110,7 @@ func (n refusingNamespace) Apply(ctx context.Context, writes []dbadapter.Write) 
 	if writes[0].Record.Expires == 0 {
 		select {
 		case <-n.store.behind:
-		case <-time.After(time.Minute):
+		case <-time.After(5 * time.Minute):
 		}
 		return nil, errRefused
 	}

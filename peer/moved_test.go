@@ -21,7 +21,7 @@ func TestFollowAddrs(t *testing.T) {
 		select {
 		case addrs := <-told:
 			return addrs
-		case <-time.After(time.Minute): // libp2p looks every 5 s
+		case <-time.After(5 * time.Minute): // libp2p looks every 5 s
 			t.Fatal("the node says nothing of its addresses")
 			return nil
 		}

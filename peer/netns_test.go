@@ -26,7 +26,7 @@ import (
 const netnsRole = "SYNCD_TEST_NETNS_ROLE"
 
 // netnsPatience ends a role, and the wait for its answer.
-const netnsPatience = 90 * time.Second
+const netnsPatience = 5 * time.Minute
 
 const netnsPort = 4001
 

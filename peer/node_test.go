@@ -56,7 +56,7 @@ func open(t *testing.T, cfg peer.Config) *peer.Node {
 
 func shut(t *testing.T, n *peer.Node) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if err := n.Close(ctx); err != nil {
 		t.Errorf("close: %v", err)

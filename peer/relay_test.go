@@ -151,7 +151,7 @@ func TestRelayRestarts(t *testing.T) {
 		select {
 		case addrs := <-told:
 			lost = len(addrs) == 0
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 		}
 	}
 	for addrs := <-told; len(addrs) == 0; addrs = <-told {

@@ -124,7 +124,7 @@ func TestTombstoneFigures(t *testing.T) {
 	if n == 0 {
 		t.Skip("it measures; -args -tombstones 1000000 takes some minutes")
 	}
-	patience := time.Minute + time.Duration(n)*time.Millisecond
+	patience := 5*time.Minute + time.Duration(n)*time.Millisecond
 	c := &cluster{}
 	c.add(t)
 	value := make([]byte, 256)

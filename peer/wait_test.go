@@ -17,7 +17,7 @@ import (
 // returns, whatever is written at the same time.
 func TestWaitForConfirmsWhatIsHeld(t *testing.T) {
 	_, spaces := pushCluster(t, 3)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var writers sync.WaitGroup
 	for w := range 4 {
@@ -55,7 +55,7 @@ func TestWaitWithoutPushes(t *testing.T) {
 	sa := create(t, a, peer.Policy{})
 	sb := join(t, sa, b, peer.RoleWrite)
 	join(t, sa, away, peer.RoleRead)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if waited, err := sa.Wait(ctx, peer.WaitOptions{}); err != nil || len(waited.Held) != 2 {
 		t.Fatalf("%+v, %v", waited, err)

@@ -22,7 +22,7 @@ type events struct {
 
 func watching(t *testing.T, ns *peer.Namespace, c peer.Cursor, o ...peer.WatchOption) *events {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	next, stop := iter.Pull2(ns.Watch(ctx, c, o...))
 	end := func() { cancel(); stop() }
 	t.Cleanup(end)

@@ -24,7 +24,7 @@ type shardsSeen struct {
 
 // follow watches until enough says so, or a minute is over.
 func (c *routedCluster) follow(i int, s *shardsSeen, enough func() bool) error {
-	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Minute)
 	defer cancel()
 	for e, err := range c.spaces[i].Watch(ctx, s.last) {
 		if err != nil {

@@ -38,7 +38,7 @@ func TestWriterWait(t *testing.T) {
 	c.follow()
 	shard := c.spaces[0].core.OwnShard(key)
 	for i, ns := range c.spaces {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		for _, version := range []dbadapter.Version{{}, done.Version} {
 			w, err := ns.Wait(ctx, WaitOptions{Key: key, Version: version})
 			slices.Sort(w.Held)
@@ -60,7 +60,7 @@ func TestWriterWait(t *testing.T) {
 	gone, err := c.spaces[1].Delete(t.Context(), key, Acks(AckAll)) // no push brings it to the others here
 	c.must(err)
 	for i, ns := range c.spaces {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		w, err := ns.Wait(ctx, WaitOptions{Key: key, Version: gone})
 		slices.Sort(w.Held)
 		entry, record := c.others(i, ns.core.Entries(key)), c.others(i, shard)

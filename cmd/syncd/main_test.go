@@ -75,7 +75,7 @@ func TestScript(t *testing.T) {
 }
 
 // patience is how long a daemon may take to start on a busy machine.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 func ready(ts *testscript.TestScript, _ bool, args []string) {
 	waitReady(ts, "unix", filepath.Join(ts.MkAbs(args[0]), "syncd.sock"))
@@ -87,7 +87,7 @@ func readyPort(ts *testscript.TestScript, _ bool, args []string) {
 
 func waitReady(ts *testscript.TestScript, network, address string) {
 	client := &http.Client{
-		Timeout: time.Second,
+		Timeout: 10 * time.Second,
 		Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, address)
 		}},
@@ -248,7 +248,7 @@ var tourPort = regexp.MustCompile(`/tcp/41\d\d`)
 
 // soon waits for what a daemon does by itself.
 func soon(ts *testscript.TestScript, _ bool, args []string) {
-	for until := time.Now().Add(time.Minute); ts.Exec(args[0], args[1:]...) != nil; {
+	for until := time.Now().Add(patience); ts.Exec(args[0], args[1:]...) != nil; {
 		if time.Now().After(until) {
 			ts.Fatalf("%q does not succeed", args)
 		}

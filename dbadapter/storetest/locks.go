@@ -13,14 +13,14 @@ import (
 )
 
 // within runs the steps at once and fails, with the stacks of all goroutines,
-// if they have not returned after a minute: they then wait for one another.
+// if they have not returned after five minutes: they then wait for one another.
 func within(t *testing.T, steps ...func() error) {
 	t.Helper()
 	results := make(chan error, len(steps))
 	for _, step := range steps {
 		go func() { results <- step() }()
 	}
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	for range steps {
 		select {
 		case err := <-results:

@@ -10,7 +10,7 @@
 //		a.Add("milk")                        // both go on alone
 //		b.Add("bread")
 //		net.Heal()
-//		net.AssertConverged(10 * time.Second)
+//		net.AssertConverged(time.Minute)
 //		net.AssertSame("the list", func(i int) string { return notes.Open(net.Namespace(i)).List() })
 //	}
 //

@@ -21,7 +21,7 @@ func Example() {
 		}
 		net.Heal()
 		net.Restart(1)
-		net.AssertConverged(10 * time.Second)
+		net.AssertConverged(time.Minute)
 		for i := range net.Len() {
 			if n := net.Namespace(i).Info().Records; n != 2 {
 				t.Errorf("node %d has %d notes", i, n)

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const soon = 30 * time.Second
+const soon = 5 * time.Minute
 
 func put(t testing.TB, net *testnettest.Net, i int, key, value string) {
 	t.Helper()

@@ -76,7 +76,7 @@ var nameSources = sync.OnceValue(func() error {
 
 // patience is how long a test waits for what must happen soon, on a machine
 // that is busy with other tests.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // daemon is a process of "syncd serve", which can be killed and started again
 // on the same folder and the same port.

@@ -246,9 +246,9 @@ func TestWithdrawn(t *testing.T) {
 
 func waitFor(t *testing.T, what func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !what(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !what(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("it did not happen within a minute")
+			t.Fatal("it did not happen")
 		}
 	}
 }

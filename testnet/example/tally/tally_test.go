@@ -51,7 +51,7 @@ func atTheDoors(t testing.TB, open func(net *testnettest.Net, i int) counter) {
 	}
 
 	count(0)
-	net.AssertConverged(10 * time.Second)
+	net.AssertConverged(time.Minute)
 	net.Partition([]int{0, 1}, []int{2, 3}) // and door 4 is alone
 	net.Skew(2, -time.Minute)               // a tablet whose clock is slow
 	count(0, 1, 2, 4)
@@ -60,7 +60,7 @@ func atTheDoors(t testing.TB, open func(net *testnettest.Net, i int) counter) {
 	net.Start(3)
 	net.Restart(0)
 	count(3)
-	net.AssertConverged(10 * time.Second)
+	net.AssertConverged(time.Minute)
 
 	net.AssertSame("the count", total)
 	if got, want := total(0), fmt.Sprintf("%d of %d visitors", counted, counted); got != want {

@@ -20,7 +20,7 @@ var errSeen = errors.New("seen")
 // watch takes n events behind a cursor, as "kind key=value".
 func (s *served) watch(t *testing.T, since, prefix string, n int) (seen []string, last api.Event) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	err := s.client.Watch(ctx, "notes", since, []byte(prefix), func(e *api.Event) error {
 		text := fmt.Sprintf("%s %s", e.Kind, e.Bytes())
