@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -139,11 +138,11 @@ func (n *Node) serveAsk(stream network.Stream) {
 	switch {
 	case talk.over: // the peer waits no longer
 	case errors.Is(err, ErrDenied):
-		n.refusals.write(n.log.With(logPeer(remote)), slog.LevelInfo, "a question was denied: not a member, or no such namespace")
+		n.log.With(n.logCaller(remote)).Info("a question was denied: not a member, or no such namespace")
 		n.metrics.denied.Inc()
 		talk.tell(reconcile.Refusal(ErrDenied))
 	case err != nil:
-		n.refusals.write(n.log.With(logPeer(remote)), slog.LevelDebug, "a question was not answered", logError(err))
+		n.log.With(n.logCaller(remote)).Debug("a question was not answered", logError(err))
 		talk.tell(reconcile.Refusal(err))
 	default:
 		if talk.write(wire.Append(nil, reply)) != nil {

@@ -3,7 +3,6 @@ package peer
 import (
 	"bufio"
 	"context"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -359,7 +358,7 @@ func (n *Node) pushArrived(ns *Namespace, from ID, verdict node.PushVerdict, err
 		what = "received"
 	case node.PushRefused:
 		what = "refused"
-		n.refusals.write(n.log.With(logPeer(from)), slog.LevelInfo, "a push was refused", logNamespace(ns), logError(err))
+		n.log.With(logPeer(from)).Info("a push was refused", logNamespace(ns), logError(err))
 	}
 	n.metrics.pushes.WithLabelValues(what).Inc()
 }

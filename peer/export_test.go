@@ -16,12 +16,6 @@ const (
 	JoinProtocol = joinProtocol
 )
 
-// The rate of log lines about refused streams.
-const (
-	RefusalLogBurst = refusalLogBurst
-	RefusalLogPause = refusalLogPause
-)
-
 // Force stores records past all checks, as a hostile or broken node would.
 func (ns *Namespace) Force(ctx context.Context, records ...dbadapter.Record) error {
 	var writes []dbadapter.Write

@@ -13,7 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/loglimit"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -86,7 +88,7 @@ func TestStrangerDoesNotFloodTheLog(t *testing.T) {
 		t.Errorf("%v denials are counted, want %d", denied, times)
 	}
 	took := time.Since(begun)
-	most := 3 * (peer.RefusalLogBurst + 1 + int(took/peer.RefusalLogPause)) // of three causes
+	most := 3 * (loglimit.Burst + 1 + int(took/loglimit.Pause)) // of three causes
 	if got := log.with(stranger.ID().String()); got == 0 || got > most {
 		t.Errorf("%d lines about a stranger that asked %d times in %s, want at most %d", got, 3*times, took, most)
 	}
@@ -161,10 +163,10 @@ func TestListsThatDifferAreNoNews(t *testing.T) {
 		t.Fatal(err)
 	}
 	sync1(t, sb, na.ID())
-	const line = `msg="a sync that the peer began has failed"`
-	eventually(t, "the side that was called has its line in the log", func() bool { return log.with(line) > 0 })
+	differ := reconcile.ErrListsDiffer.Error()
+	eventually(t, "the side that was called has its line in the log", func() bool { return log.with(differ) > 0 })
 	shut(t, na) // waits until all have theirs
-	if info, debug := log.with("level=INFO "+line), log.with("level=DEBUG "+line); info != 0 || debug == 0 {
-		t.Errorf("%d lines at INFO, %d at DEBUG", info, debug)
+	if all, debug := log.with(differ), log.with("level=DEBUG msg=sync ns="); log.with("level=WARN") != 0 || all > debug {
+		t.Errorf("%d lines, %d at DEBUG: %q", all, debug, log.all)
 	}
 }

@@ -126,7 +126,7 @@ func (ns *Namespace) openFollowing() (err error) {
 
 // untold logs that a set of this node could not be read by which others are told where keys are.
 func (n *Node) untold(set *node.Set, err error) {
-	n.refusals.write(n.log, slog.LevelWarn, "a set could not be read, so that nothing is told of it: other nodes' look-ups of its keys ask hosts until it can be",
+	n.log.Warn("a set could not be read, so that nothing is told of it: other nodes' look-ups of its keys ask hosts until it can be",
 		slog.String("ns", set.Namespace().Members().Name()), slog.Int("set", int(set.Shard())), logError(err))
 }
 
@@ -179,7 +179,7 @@ func (ns *Namespace) workDue() {
 	}
 	ns.request(func() {
 		if err := run(); err != nil {
-			ns.node.refusals.write(ns.node.log, slog.LevelWarn, "copies of what is known of the directory could not be read or written: they are fetched anew, and written again", logNamespace(ns), logError(err))
+			ns.node.log.Warn("copies of what is known of the directory could not be read or written: they are fetched anew, and written again", logNamespace(ns), logError(err))
 		}
 	})
 }
@@ -215,7 +215,7 @@ func (ns *Namespace) followDue() {
 				return
 			}
 			if err != nil {
-				ns.node.refusals.write(ns.node.log.With(logPeer(ID(id))), slog.LevelDebug, "a host of the directory was not followed", logNamespace(ns), logError(err))
+				ns.node.log.With(logPeer(ID(id))).Debug("a host of the directory was not followed", logNamespace(ns), logError(err))
 			}
 			ns.followDue() // another one may have waited for the place
 		})

@@ -42,8 +42,8 @@ func (n *Node) openMended(ctx context.Context, cfg *Config) (dbadapter.Store, er
 	if failed != nil {
 		return nil, fmt.Errorf("%w; and it could not be repaired: %w", err, failed)
 	}
-	for _, where := range done.Damage {
-		n.log.Error("damaged, and left behind", slog.String("where", where))
+	if len(done.Damage) > 0 {
+		n.log.Error("damaged, and left behind", slog.Any("where", done.Damage[:min(20, len(done.Damage))]), slog.Int("places", len(done.Damage)))
 	}
 	for _, ns := range done.Namespaces {
 		if l := ns.Lost; l != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -162,13 +161,13 @@ func (n *Node) serveJoin(stream network.Stream) {
 	}
 	request, err := readControl(stream, maxJoinRequest)
 	if err != nil {
-		n.log.Debug("a join did not begin", logPeer(remote), logError(err))
+		n.log.Debug("a join did not begin", n.logCaller(remote), logError(err))
 		stream.Reset()
 		return
 	}
 	reply, joiner, err := n.core.AnswerJoin(n.ctx, node.ID(remote), request, n.whereIs)
 	if err != nil {
-		n.refusals.write(n.log, slog.LevelInfo, "a ticket was refused", logPeer(remote), logError(err))
+		n.log.Info("a ticket was refused", n.logCaller(remote), logError(err))
 	} else {
 		n.log.Info("a node has joined", logPeer(remote))
 		if addrs := parseAddrs(joiner); len(addrs) > 0 {

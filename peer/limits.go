@@ -86,11 +86,6 @@ const (
 	// is for how long: several round trips.
 	lingerBytes   = 2 << 20
 	lingerTimeout = 2 * time.Second
-	// refusalLogBurst lines about refused streams are written of each cause,
-	// and then one each refusalLogPause: enough to see which peers come and why,
-	// and at most 8,640 lines a day and cause.
-	refusalLogBurst = 5
-	refusalLogPause = 10 * time.Second
 )
 
 // The bounds of the relay that a node can be for its members; see relayLimits.

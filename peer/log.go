@@ -1,11 +1,9 @@
 package peer
 
 import (
-	"context"
 	"log/slog"
-	"sync"
 
-	"golang.org/x/time/rate"
+	"github.com/syncd-io/syncd/internal/loglimit"
 )
 
 // The attributes of log messages have the same names everywhere.
@@ -22,51 +20,30 @@ func logError(err error) slog.Attr {
 	return slog.Any("error", err)
 }
 
-// refusalLog limits the lines about streams that were refused: a stranger can
-// cause them at will, under as many peer ids as it likes, so that the limit is
-// one for each cause. The metrics count every refusal.
-type refusalLog struct {
-	mu     sync.Mutex
-	causes map[string]*refusalCause // by message
-}
-
-type refusalCause struct {
-	limiter    *rate.Limiter
-	suppressed int // lines since the last that was written
-}
-
-// write logs a line, or counts it as suppressed; the next line of the same
-// message then carries that count. Messages are constants of this package, so
-// that there are few.
-func (r *refusalLog) write(log *slog.Logger, level slog.Level, message string, attrs ...slog.Attr) {
-	if !log.Enabled(context.Background(), level) {
-		return
-	}
-	suppressed, ok := r.allow(message)
-	if !ok {
-		return
-	}
-	if suppressed > 0 {
-		attrs = append(attrs, slog.Int("suppressed", suppressed))
-	}
-	log.LogAttrs(context.Background(), level, message, attrs...)
-}
-
-func (r *refusalLog) allow(message string) (suppressed int, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c := r.causes[message]
-	if c == nil {
-		if r.causes == nil {
-			r.causes = map[string]*refusalCause{}
+// limited is a log of which each line, whoever causes it, is bounded for each namespace and
+// member.
+func limited(log *slog.Logger, o loglimit.Options) *slog.Logger {
+	o.Distinct = func(a slog.Attr) bool {
+		switch a.Key {
+		case "peer":
+			_, one := a.Value.Any().(stranger)
+			return !one
+		case "ns", "step":
+			return true
 		}
-		c = &refusalCause{limiter: rate.NewLimiter(rate.Every(refusalLogPause), refusalLogBurst)}
-		r.causes[message] = c
+		return false
 	}
-	if !c.limiter.Allow() {
-		c.suppressed++
-		return 0, false
+	return slog.New(loglimit.New(log.Handler(), o))
+}
+
+// stranger is the id of a peer that is no member. It has as many as it likes, so that all
+// strangers together have the lines of one member.
+type stranger struct{ ID }
+
+// logCaller is the attribute of a peer that has opened a stream.
+func (n *Node) logCaller(id ID) slog.Attr {
+	if n.isMember(id) {
+		return logPeer(id)
 	}
-	suppressed, c.suppressed = c.suppressed, 0
-	return suppressed, true
+	return slog.Any("peer", stranger{id})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -212,7 +211,7 @@ func (ns *Namespace) contradicted(f *route.Found) {
 	for _, h := range f.Heard {
 		if h.Answer != nil && h.Answer.Current && h.Answer.Record == nil {
 			n.metrics.routed.WithLabelValues("contradicted").Inc()
-			n.refusals.write(n.log.With(logPeer(ID(h.Peer)), logNamespace(ns)), slog.LevelWarn, "a host said of a key that it holds nothing, and another one holds a record: the first has not heard of it yet, or hides it")
+			n.log.With(logPeer(ID(h.Peer)), logNamespace(ns)).Warn("a host said of a key that it holds nothing, and another one holds a record: the first has not heard of it yet, or hides it")
 		}
 	}
 }
@@ -266,6 +265,6 @@ func (n *Node) blame(ns *Namespace, id ID, m wire.Message, err error) {
 		n.metrics.routed.WithLabelValues("refused").Inc()
 	default:
 		n.metrics.routed.WithLabelValues("false").Inc()
-		n.refusals.write(n.log.With(logPeer(id), logNamespace(ns)), slog.LevelWarn, "a host has answered what this node does not believe", logError(err))
+		n.log.With(logPeer(id), logNamespace(ns)).Warn("a host has answered what this node does not believe", logError(err))
 	}
 }

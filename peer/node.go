@@ -19,6 +19,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/loglimit"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -49,7 +50,6 @@ type Node struct {
 	recent    recent
 	program   string // its version
 	disk      disk
-	refusals  refusalLog
 	dialling  dialling
 	pushes    *pushes  // nil: nothing is pushed; guarded by mu
 	shards    sync.Map // *node.Set to its *shard, of those that are open
@@ -101,6 +101,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if n.now == nil {
 		n.now = time.Now
 	}
+	n.log = limited(n.log, loglimit.Options{Now: n.now})
 	n.unserved = map[string]*unserved{}
 	n.started, n.begun = n.now().UTC(), time.Now()
 	n.places = newSyncPlaces(n.limits.Sessions, cfg.Bandwidth.ownPerPeer(n.limits))

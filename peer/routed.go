@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -257,13 +256,13 @@ func (r *routing) close() {
 // serveRoute answers the routed questions of a peer, one after the other.
 func (n *Node) serveRoute(stream network.Stream) {
 	remote := stream.Conn().RemotePeer()
-	log := n.log.With(logPeer(remote))
+	log := n.log.With(n.logCaller(remote))
 	throttles, release := n.bandwidth.of(remote)
 	defer release()
 	talk := newCarrierOf(stream, n.limits, throttles, routeBuffer)
 	talk.pace.done = n.ctx.Done()
 	if !n.isMember(remote) {
-		n.refusals.write(log, slog.LevelInfo, "a routed question was denied: not a member")
+		log.Info("a routed question was denied: not a member")
 		n.metrics.denied.Inc()
 		talk.refuse(wire.CodeDenied)
 		return
@@ -277,7 +276,7 @@ func (n *Node) serveRoute(stream network.Stream) {
 		case talk.over:
 			return
 		default:
-			n.refusals.write(log, slog.LevelDebug, "a routed question was not answered", logError(err))
+			log.Debug("a routed question was not answered", logError(err))
 			talk.refuseRouted(err)
 			return
 		}

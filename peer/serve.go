@@ -44,16 +44,16 @@ func (n *Node) serveSync(stream network.Stream) {
 	}
 	hello, size, err := talk.receiveHello()
 	leave()
-	log := n.log.With(logPeer(remote))
+	log := n.log.With(n.logCaller(remote))
 	if err != nil {
-		n.refusals.write(log, slog.LevelDebug, "a sync did not begin", logError(err))
+		log.Debug("a sync did not begin", logError(err))
 		talk.refuseMalformed(err)
 		return
 	}
 	part, done, err := n.core.Answer(node.ID(remote), hello)
 	switch {
 	case errors.Is(err, reconcile.ErrVersion):
-		n.refusals.write(log, slog.LevelInfo, "a peer speaks another version of the protocol", slog.Any("version", hello.Version))
+		log.Info("a peer speaks another version of the protocol", slog.Any("version", hello.Version))
 		talk.refuse(wire.CodeVersion)
 		return
 	case errors.Is(err, ErrBusy):
@@ -63,7 +63,7 @@ func (n *Node) serveSync(stream network.Stream) {
 		n.refusePaused(talk, remote)
 		return
 	case errors.Is(err, ErrRemoved):
-		n.refusals.write(log, slog.LevelInfo, "a former member called, and was told what removed it")
+		log.Info("a former member called, and was told what removed it")
 		n.metrics.denied.Inc()
 		talk.tell(reconcile.Refusal(err))
 		return
@@ -107,33 +107,26 @@ func (n *Node) serveSync(stream network.Stream) {
 	default:
 		talk.refuse(wire.CodeInternal)
 	}
-	if err != nil && ctx.Err() == nil {
-		level := slog.LevelInfo
-		if errors.Is(err, reconcile.ErrListsDiffer) || errors.Is(err, ErrBusy) {
-			level = slog.LevelDebug // ordinary: the peer begins again
-		}
-		log.Log(ctx, level, "a sync that the peer began has failed", logNamespace(ns), logError(err))
-	}
 }
 
 // deny gives a stranger, and a member that asks for what is not here, the same
 // answer.
 func (n *Node) deny(talk *carrier, remote ID) {
-	n.refusals.write(n.log.With(logPeer(remote)), slog.LevelInfo, "a sync was denied: not a member, or no such namespace")
+	n.log.With(n.logCaller(remote)).Info("a sync was denied: not a member, or no such namespace")
 	n.metrics.denied.Inc()
 	talk.refuse(wire.CodeDenied)
 }
 
 // refusePaused tells a member that a person has paused what it asks for.
 func (n *Node) refusePaused(talk *carrier, remote ID) {
-	n.refusals.write(n.log.With(logPeer(remote)), slog.LevelInfo, "a sync was refused: the namespace or the peer is paused here")
+	n.log.With(n.logCaller(remote)).Info("a sync was refused: the namespace or the peer is paused here")
 	n.metrics.syncs.WithLabelValues("paused").Inc()
 	talk.refuse(wire.CodePaused)
 }
 
 // putOff tells a peer to try again later.
-func (n *Node) putOff(talk *carrier, remote ID, why string, attrs ...slog.Attr) {
-	n.refusals.write(n.log.With(logPeer(remote)), slog.LevelInfo, why, attrs...)
+func (n *Node) putOff(talk *carrier, remote ID, why string) {
+	n.log.Info(why, n.logCaller(remote))
 	n.metrics.syncs.WithLabelValues("busy").Inc()
 	talk.refuse(wire.CodeBusy)
 }

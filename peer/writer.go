@@ -90,7 +90,7 @@ func (b byWriter) Met(what node.Meeting, shard placement.Shard, err error) {
 		if err != nil {
 			args = append(args, logError(err))
 		}
-		ns.node.refusals.write(ns.node.log, level, text, args...)
+		ns.node.log.LogAttrs(context.Background(), level, text, args...)
 	}
 	met := func(how string) { ns.node.metrics.met.WithLabelValues(ns.Name(), how).Inc() }
 	switch what {

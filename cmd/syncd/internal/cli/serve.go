@@ -28,6 +28,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/internal/loglimit"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -95,10 +96,12 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	core := a.logCore()
 	defer func() { _ = core.Sync() }() // standard error may not be a file
 	log := slog.New(zapslog.NewHandler(core))
-	gologshim.SetDefaultHandler(zapslog.NewHandler(core, zapslog.WithName("libp2p")))
+	// What peers, and whoever reaches the ports, can cause is bounded; the node does so itself.
+	bounded := loglimit.New(log.Handler(), loglimit.Options{})
+	gologshim.SetDefaultHandler(loglimit.New(zapslog.NewHandler(core, zapslog.WithName("libp2p")), loglimit.Options{}))
 	// quic-go writes its one warning, of small socket buffers, to the standard logger.
 	stdlog.SetFlags(0)
-	stdlog.SetOutput(slog.NewLogLogger(log.Handler(), slog.LevelWarn).Writer())
+	stdlog.SetOutput(slog.NewLogLogger(bounded, slog.LevelWarn).Writer())
 	addrs, err := a.apiAddrs()
 	if err != nil {
 		return err
@@ -123,7 +126,7 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	if c.WatchLog < 1 {
 		return problem.Usage("--watch-log %d: want a number of changes that is greater than 0", c.WatchLog)
 	}
-	store, err := c.open(ctx, a, log, c.WatchLog)
+	store, err := c.open(ctx, a, slog.New(bounded), c.WatchLog)
 	if err != nil {
 		return err
 	}
@@ -176,7 +179,7 @@ func (c serveCmd) serve(ctx context.Context, a *app, addrs []endpoint.Addr, cfg 
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelInfo),
+		ErrorLog:          slog.NewLogLogger(loglimit.New(cfg.Logger.Handler(), loglimit.Options{}), slog.LevelInfo),
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
 	listeners, err := listenAll(ctx, addrs)

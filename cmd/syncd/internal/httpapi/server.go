@@ -37,6 +37,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/internal/loglimit"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -216,7 +217,7 @@ func (s *server) registerHealth() {
 	if gatherer == nil {
 		gatherer = prometheus.NewRegistry()
 	}
-	s.mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelWarn)}))
+	s.mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(loglimit.New(s.Logger.Handler(), loglimit.Options{}), slog.LevelWarn)}))
 	s.api.OpenAPI().AddOperation(&huma.Operation{
 		OperationID: "metrics", Method: http.MethodGet, Path: "/metrics", Summary: "Metrics for Prometheus; needs no token",
 		Responses: map[string]*huma.Response{"200": {
