@@ -100,6 +100,10 @@ type Config struct {
 	// import waits to be collected, unless the program also sets Go's memory limit
 	// (debug.SetMemoryLimit). Default: DefaultMemory.
 	Memory int64
+	// DiskReserve is how many bytes of the disk writes to the node's own store leave free,
+	// beside what the store needs for its own work; removals leave a quarter of it. A write
+	// that would not is ErrNoRoom. Default: 64 MiB.
+	DiskReserve int64
 	// Bandwidth bounds the bytes a second that syncs move. Default: no bounds.
 	Bandwidth Bandwidth
 	// WatchLog is how many changes of each namespace the node's own store keeps, at least,

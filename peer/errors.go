@@ -27,6 +27,8 @@ var (
 	ErrSalvageable = errors.New("the store can be repaired")
 	// ErrLimit: an input or a resource is over a stated bound.
 	ErrLimit = dbadapter.ErrLimit
+	// ErrNoRoom: the disk has no room for it; it is ErrLimit, too.
+	ErrNoRoom = dbadapter.ErrNoRoom
 	// ErrAway: the database of the store cannot be reached, and nothing was written;
 	// try again.
 	ErrAway = dbadapter.ErrAway

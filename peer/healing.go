@@ -24,7 +24,7 @@ const damagedDir = "damaged"
 // repairs makes it anew first.
 func (n *Node) openMended(ctx context.Context, cfg *Config) (dbadapter.Store, error) {
 	n.repairs = cfg.Repair
-	open := func() (dbadapter.Store, error) { return n.openDirStore(cfg.StoreKind, cfg.memory()/4, cfg.WatchLog) }
+	open := func() (dbadapter.Store, error) { return n.openDirStore(cfg) }
 	store, err := open()
 	if !cfg.Repair || !errors.Is(err, ErrSalvageable) {
 		return store, err

@@ -82,14 +82,14 @@ func (s storeNote) write(dir string) error {
 
 // openDirStore opens the node's own store. A migration that ends meanwhile moves it,
 // and gives up its lock.
-func (n *Node) openDirStore(kind ondisk.Kind, memory int64, logLimit int) (dbadapter.Store, error) {
+func (n *Node) openDirStore(cfg *Config) (dbadapter.Store, error) {
 	for {
 		note, err := readStoreNote(n.dir)
 		if err != nil {
 			return nil, err
 		}
 		dir := filepath.Join(n.dir, note.Folder)
-		store, err := n.openKind(dir, kind, memory, logLimit)
+		store, err := n.openKind(dir, cfg)
 		now, again := readStoreNote(n.dir)
 		switch {
 		case again != nil || now.Folder != note.Folder:
@@ -108,7 +108,8 @@ func (n *Node) openDirStore(kind ondisk.Kind, memory int64, logLimit int) (dbada
 	}
 }
 
-func (n *Node) openKind(dir string, kind ondisk.Kind, memory int64, logLimit int) (dbadapter.Store, error) {
+func (n *Node) openKind(dir string, cfg *Config) (dbadapter.Store, error) {
+	kind := cfg.StoreKind
 	held, err := ondisk.KindOf(dir)
 	if errors.Is(err, ErrCorrupt) {
 		return nil, salvageable{err}
@@ -120,7 +121,7 @@ func (n *Node) openKind(dir string, kind ondisk.Kind, memory int64, logLimit int
 		return nil, fmt.Errorf("%w: %s keeps its records in %s, and the setting store says %s: leave the setting out, or move them first: syncd migrate %s",
 			ErrInvalid, n.dir, held, kind, kind)
 	}
-	store, err := ondisk.Open(dir, kind, ondisk.Options{Logger: n.log, Now: n.now, Memory: memory, LogLimit: logLimit, Damaged: func(err error) { _ = n.met(err) }})
+	store, err := ondisk.Open(dir, kind, ondisk.Options{Logger: n.log, Now: n.now, Memory: cfg.memory() / 4, LogLimit: cfg.WatchLog, MinFree: cfg.DiskReserve, Damaged: func(err error) { _ = n.met(err) }})
 	if errors.Is(err, ErrCorrupt) {
 		err = salvageable{err}
 	}

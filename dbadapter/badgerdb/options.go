@@ -21,9 +21,10 @@ type Options struct {
 	// an eighth of their number, so that the next copy need not hold all of them. A
 	// reader that falls further behind scans the records.
 	LogLimit int
-	// MinFree is how many bytes must be free on the disk for a write to be
-	// taken; 0 means 64 MiB, less than 0 switches the check off. The files are
-	// mapped into memory, and a full disk would kill the process.
+	// MinFree is how many bytes of the disk writes leave free, beside what the database
+	// needs for its own work; removals leave a quarter of it. A write that would not is
+	// ErrNoRoom. 0 means 64 MiB, less than 0 switches the check off: a full disk then ends
+	// the process.
 	MinFree int64
 	// TrustFiles skips reading tables through, when the store is opened (about a
 	// second for 1 GB of those that were not read before) and in the background. A

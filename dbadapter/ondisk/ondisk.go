@@ -48,6 +48,8 @@ type Options struct {
 	// LogLimit is how many changes of a namespace the log keeps, at least; see
 	// badgerdb.Options. 0: 1<<16.
 	LogLimit int
+	// MinFree is how many bytes of the disk writes leave free; see badgerdb.Options. 0: 64 MiB.
+	MinFree int64
 	// Now tells the time for the kept log; nil means time.Now.
 	Now func() time.Time
 	// Damaged is told of damage that work in the background meets; see badgerdb.Options.
@@ -90,9 +92,9 @@ func Open(dir string, kind Kind, o Options) (dbadapter.Backuper, error) {
 	}
 	switch kind {
 	case Badger:
-		return badgerdb.Open(dir, badgerdb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory, LogLimit: o.LogLimit, Damaged: o.Damaged})
+		return badgerdb.Open(dir, badgerdb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory, LogLimit: o.LogLimit, MinFree: o.MinFree, Damaged: o.Damaged})
 	case Pebble:
-		return pebbledb.Open(dir, pebbledb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory, LogLimit: o.LogLimit, Damaged: o.Damaged})
+		return pebbledb.Open(dir, pebbledb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory, LogLimit: o.LogLimit, MinFree: o.MinFree, Damaged: o.Damaged})
 	}
 	return nil, unknown(kind)
 }

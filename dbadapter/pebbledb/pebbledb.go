@@ -27,9 +27,10 @@ type Options struct {
 	// means 1<<16. Of a namespace with more than eight times as many records it keeps
 	// an eighth of their number. A reader that falls further behind scans the records.
 	LogLimit int
-	// MinFree is how many bytes must be free on the disk for a write to be
-	// taken; 0 means 64 MiB, less than 0 switches the check off. A full disk would
-	// end the process.
+	// MinFree is how many bytes of the disk writes leave free, beside what the database
+	// needs for its own work; removals leave a quarter of it. A write that would not is
+	// ErrNoRoom. 0 means 64 MiB, less than 0 switches the check off: a full disk then ends
+	// the process.
 	MinFree int64
 	// Memory is about how much memory the store may take, in bytes; 0 means 256 MiB. An
 	// eighth of it caches indices and filters; the tables in memory take up to 64 MiB

@@ -2,6 +2,7 @@ package badgerkv
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -25,6 +26,32 @@ func (d *db) Size() (bytes int64) {
 	}
 	return bytes
 }
+
+// Need counts what is in memory twice, since its table is merged with those of the first
+// level; these, with the level below them; and of the largest of the other levels one
+// table with those that it lies over, or all. Two compactions run at once at most.
+func (d *db) Need(bool) int64 {
+	var memory, first, other int64
+	logs, _ := d.logs()
+	for _, name := range logs {
+		if info, err := os.Stat(name); err == nil { // Badger may have removed it
+			memory += occupied(info)
+		}
+	}
+	levels := d.badger.Levels()
+	for i, l := range levels {
+		if i == 0 || l.IsBaseLevel {
+			first += l.Size
+		} else if l.Size > 0 {
+			other = max(other, min(levels[i-1].Size+l.Size, mergedTables*l.TargetFileSize))
+		}
+	}
+	return 2*memory + first + other
+}
+
+// mergedTables is how many tables of a level and of the next one Badger merges at a time: it
+// ends a table that lies over ten of the next level.
+const mergedTables = 12
 
 // Compact merges all tables.
 func (d *db) Compact(ctx context.Context, c kv.Commits) error {

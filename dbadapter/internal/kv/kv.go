@@ -36,8 +36,11 @@ type DB interface {
 	Load() Loader
 	// DropPrefix removes all entries with a prefix. No view and no transaction is open.
 	DropPrefix(prefix []byte) error
-	// Size is how many bytes a compaction may have to write.
+	// Size is that of all tables.
 	Size() int64
+	// Need is how many bytes the database may yet write by itself, beside what there is: to
+	// bring what it has taken into tables, and to merge these. whole: to compact it, too.
+	Need(whole bool) int64
 	// Stale estimates how many of the bytes that the files take are of entries that were
 	// overwritten or removed, and how many these are in all.
 	Stale(ctx context.Context, c Commits) (stale, size int64, err error)

@@ -255,14 +255,30 @@ func waitFor(t *testing.T, what func() bool) {
 
 func TestDiskNearlyFull(t *testing.T) {
 	dir := t.TempDir()
-	s, n := openTest(t, dir, Options{MinFree: 1 << 62}, nil)
-	_, err := n.Apply(context.Background(), write("k", 1))
-	if !errors.Is(err, dbadapter.ErrLimit) || !strings.Contains(err.Error(), "nearly full") {
-		t.Errorf("a write to a full disk gives %v, want ErrLimit", err)
+	s, n := openTest(t, dir, Options{}, nil)
+	s.Close()
+	s, n = openTest(t, dir, tight(t), nil)
+	full := func(what string, err error) {
+		t.Helper()
+		var room *dbadapter.NoRoom
+		if !errors.Is(err, dbadapter.ErrLimit) || !errors.As(err, &room) || room.Free >= room.Need || errors.Is(s.Room(), dbadapter.ErrNoRoom) != (err != nil) {
+			t.Errorf("%s on a full disk gives %v, want ErrNoRoom", what, err)
+		}
+	}
+	_, err := n.Apply(t.Context(), write("k", 1))
+	full("a write", err)
+	_, err = s.Namespace(t.Context(), dbadapter.NamespaceID{9}, dbadapter.NewHasher(dbadapter.Secret{1}), nil)
+	full("a new namespace", err)
+	gone := write("k", 1)
+	r := gone[0].Record.Record
+	r.Deleted, r.Value = true, nil
+	gone[0].Record = hashed(dbadapter.NewHasher(dbadapter.Secret{1}), r)
+	if o, err := n.Apply(t.Context(), gone); err != nil || o[0].Result != dbadapter.Applied {
+		t.Errorf("a deletion gives %v, %v", o, err)
 	}
 	s.Close()
 	s, n = openTest(t, dir, Options{}, nil)
-	if _, err := n.Apply(context.Background(), write("k", 1)); err != nil {
+	if _, err := n.Apply(context.Background(), write("k", 2)); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
 	s.Close()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
@@ -29,6 +30,9 @@ func (c *committer) commit(group []*queue.Request[*batch], wait func()) (land fu
 				r.Batch.outcomes, r.Err = nil, err
 			}
 		}
+	}
+	if group = c.withRoom(group); len(group) == 0 {
+		return nil
 	}
 	p, beside, err := c.prepare(group, wait)
 	switch {
@@ -74,6 +78,32 @@ func (c *committer) commit(group []*queue.Request[*batch], wait func()) (land fu
 	return nil
 }
 
+// withRoom refuses what the disk has no room for, and returns the rest of the group.
+func (c *committer) withRoom(group []*queue.Request[*batch]) []*queue.Request[*batch] {
+	full := c.store.disk.write()
+	if full == nil {
+		return group
+	}
+	fuller := c.store.disk.remove()
+	var rest []*queue.Request[*batch]
+	for _, r := range group {
+		switch {
+		case fuller != nil:
+			r.Err = fuller
+		case !r.Batch.removes():
+			r.Err = full
+		default:
+			rest = append(rest, r)
+		}
+	}
+	return rest
+}
+
+// removes reports whether a batch makes room in the end.
+func (b *batch) removes() bool {
+	return !slices.ContainsFunc(b.items, func(i commit.Item) bool { return !i.Record.Deleted && i.Action != dbadapter.Collect })
+}
+
 // part is what a group does to one namespace.
 type part struct {
 	namespace *namespace
@@ -87,9 +117,6 @@ func (c *committer) prepare(group []*queue.Request[*batch], wait func()) (p *pre
 	before := c.landing.Load()
 	if before == nil && c.failed != nil {
 		return nil, false, c.failed
-	}
-	if err := c.store.disk.check(); err != nil {
-		return nil, false, err
 	}
 	ended := c.underway.begin()
 	parts := c.decide(group, before)
@@ -238,6 +265,9 @@ func (c *committer) commitTxn(txn kv.Txn) error {
 
 // finish adds the store's head to a transaction and commits it, where no other one lands.
 func (c *committer) finish(txn kv.Txn) error {
+	if err := c.store.disk.remove(); err != nil {
+		return err
+	}
 	h, err := c.stageHead(txn)
 	if err != nil {
 		return err

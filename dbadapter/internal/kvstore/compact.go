@@ -22,10 +22,9 @@ func (s *Store) compact(ctx context.Context) error {
 	if err := s.life.Err(); err != nil {
 		return err
 	}
-	if s.disk.min > 0 { // the merged files stand beside the old ones for a while
-		if err := s.disk.require(s.db.Size() + s.disk.min); err != nil {
-			return err
-		}
+	// The merged files stand beside the old ones for a while.
+	if err := s.disk.require(s.db.Need(true) + s.disk.min/removing); err != nil {
+		return err
 	}
 	return s.db.Compact(ctx, commits{s})
 }

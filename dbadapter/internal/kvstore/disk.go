@@ -2,34 +2,78 @@ package kvstore
 
 import (
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
-// diskGuard refuses writes before the disk is full: the files are mapped into
-// memory and sparse, and a write to a mapped page that finds no room ends the
-// process with SIGBUS. It asks the file system before each commit, which takes
-// about a microsecond. What one commit and the engine's work in the background need
-// must fit below min; compacting a large store may need more than the default.
+// diskGuard refuses writes before the disk is full. An engine may map its files into
+// memory, and there a page that finds no room ends the process with SIGBUS; so room must
+// be there before the engine is given anything. What must stay free is the reserve and
+// what the engine needs to bring what it has taken into its tables, and to merge these.
 type diskGuard struct {
 	dir string
-	min int64
+	min int64 // the reserve; less than 0: nothing is ever refused
+	// need asks the engine; nil before there is one.
+	need func() int64
+
+	mu    sync.Mutex // guards what follows
+	known int64      // what the engine has answered last
+	asked time.Time
 }
 
-func (d *diskGuard) check() error { return d.require(d.min) }
+// needAge is how old an answer of the engine may be: in that time some megabytes are
+// written, a part of the reserve.
+const needAge = 20 * time.Millisecond
 
-// require asks for at least that many free bytes; less than 0 asks for nothing.
+// removing is the part of the reserve that removals may not use, nor small notes: what is
+// removed makes room, once the tables have been merged.
+const removing = 4
+
+// write asks for the room that a write needs, remove for that of a removal.
+func (d *diskGuard) write() error  { return d.require(d.min + d.needed()) }
+func (d *diskGuard) remove() error { return d.require(d.min/removing + d.needed()) }
+
+func (d *diskGuard) needed() int64 {
+	if d.need == nil || d.min < 0 {
+		return 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now := time.Now(); now.Sub(d.asked) > needAge {
+		d.known, d.asked = d.need(), now
+	}
+	return d.known
+}
+
+// require asks for at least that many free bytes.
 func (d *diskGuard) require(least int64) error {
-	if least < 0 {
+	if d.min < 0 {
 		return nil
 	}
-	free, err := freeBytes(d.dir)
+	free, err := durable.Free(d.dir)
 	switch {
 	case err != nil:
 		return fmt.Errorf("ask how much room the disk has: %w", err)
 	case free < least:
-		return fmt.Errorf("write to %s: %w: the disk is nearly full: %d MiB are free, and %d must stay so; make room, or set a lower bound",
-			d.dir, dbadapter.ErrLimit, free>>20, least>>20)
+		return &dbadapter.NoRoom{Dir: d.dir, Free: free, Need: least}
 	}
 	return nil
 }
+
+// need asks the engine, while it is open.
+func (s *Store) need() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil {
+		return 0
+	}
+	return s.db.Need(false)
+}
+
+// Room says whether writes are taken; see dbadapter.Roomer.
+func (s *Store) Room() error { return s.disk.write() }
+
+var _ dbadapter.Roomer = (*Store)(nil)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
 // fillTest writes records, 4,000 a batch.
@@ -180,10 +181,18 @@ func TestQuiet(t *testing.T) {
 	if got := log.String(); got != "" {
 		t.Errorf("the log of a store that is well:\n%s", got)
 	}
-	s, n = openTest(t, dir, Options{Logger: logger, MinFree: 1 << 62}, nil)
+	s, n = openTest(t, dir, Options{Logger: logger, MinFree: tight(t).MinFree}, nil)
 	n.Close()
 	if err := s.Drop(t.Context(), n.id); err != nil {
 		t.Errorf("a drop on a full disk gives %v", err)
+	}
+	if err := update(s, func(txn kv.Txn) error { return txn.Set(dropKey(n.number), nil) }); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	s, err := openEngine(dir, Options{Logger: logger, MinFree: 1 << 62}) // with no room for removals, either
+	if err != nil {
+		t.Fatal(err)
 	}
 	waitFor(t, func() bool {
 		return strings.Contains(log.String(), "level=ERROR") && strings.Contains(log.String(), "nearly full")

@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/internal/badgerkv"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 	"github.com/syncd-io/syncd/dbadapter/internal/pebblekv"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // engine is what the tests run over. No test here needs the disk to be written to;
@@ -48,4 +49,13 @@ func update(s *Store, change func(txn kv.Txn) error) error {
 		return err
 	}
 	return txn.Commit()
+}
+
+// tight are options with which the disk has no room for writes, but for removals.
+func tight(t *testing.T) Options {
+	free, err := durable.Free(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{MinFree: 2 * free}
 }

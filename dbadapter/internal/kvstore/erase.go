@@ -39,10 +39,6 @@ func (d *dropped) Erase(ctx context.Context, number uint32) (err error) {
 	defer func() { err = d.store.background(err) }()
 	prefix := binary.BigEndian.AppendUint32(nil, number)
 	for from := prefix; ; {
-		// Erasing makes room in the end, and may use half of the reserve.
-		if err := d.store.disk.require(d.store.disk.min / 2); err != nil {
-			return err
-		}
 		if d.seek != nil {
 			d.seek(from)
 		}

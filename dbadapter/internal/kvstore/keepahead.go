@@ -35,7 +35,7 @@ func (c *committer) keepAhead(p part) error {
 	m := p.namespace.meta
 	m.ahead = m.Kept.Seq + 1
 	for len(leavers) > 0 {
-		if err := c.store.disk.check(); err != nil {
+		if err := c.store.disk.write(); err != nil {
 			return err
 		}
 		some := leavers[:onePiece(leavers)]

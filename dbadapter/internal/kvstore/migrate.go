@@ -90,7 +90,7 @@ func load(ctx context.Context, view kv.View, dir string, engine kv.Engine, o Opt
 	defer out.Cancel()
 	m, err = eachEntry(view, progress, func(n uint64, key, value []byte) error {
 		if n%loadPieces == 0 {
-			if err := errors.Join(ctx.Err(), disk.check()); err != nil {
+			if err := errors.Join(ctx.Err(), disk.write()); err != nil {
 				return err
 			}
 		}

@@ -69,6 +69,9 @@ func (n *namespace) load() error {
 		if c.head.next > maxNumber {
 			return fmt.Errorf("%w: %d namespaces have been made in this store; start a new one", dbadapter.ErrLimit, c.head.next-1)
 		}
+		if err := n.store.disk.write(); err != nil {
+			return err
+		}
 		n.number, n.meta = c.head.next, meta{Meta: layout.Meta{First: 1, Log: dbadapter.NewLogID()}}
 		if err := txn.Set(nameKey(n.id), encodeName(n.id, n.number)); err != nil {
 			return err

@@ -18,8 +18,8 @@ type Options struct {
 	// an eighth of their number, so that the next copy need not hold all of them. A
 	// reader that falls further behind scans the records.
 	LogLimit int
-	// MinFree is how many bytes must be free on the disk for a write to be
-	// taken; 0 means 64 MiB, less than 0 switches the check off.
+	// MinFree is how many bytes of the disk writes leave free, beside what the engine
+	// needs; 0 means 64 MiB, less than 0 switches the check off.
 	MinFree int64
 	// Now tells the time for the kept log; nil means time.Now.
 	Now func() time.Time

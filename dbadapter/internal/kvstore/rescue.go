@@ -183,7 +183,7 @@ func (r *rescue) touches(number uint32, kinds string) bool {
 // entry takes one entry over, if it is sound.
 func (r *rescue) entry(key, value []byte) error {
 	if r.entries++; r.entries%loadPieces == 0 {
-		if err := r.disk.check(); err != nil {
+		if err := r.disk.write(); err != nil {
 			return err
 		}
 	}

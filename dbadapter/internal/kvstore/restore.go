@@ -87,7 +87,7 @@ func (r *restorer) load(from io.Reader) (err error) {
 	defer func() { r.drop() }()
 	for i := 0; ; i++ {
 		if i%4096 == 0 {
-			if err := errors.Join(r.ctx.Err(), r.disk.check()); err != nil {
+			if err := errors.Join(r.ctx.Err(), r.disk.write()); err != nil {
 				return err
 			}
 		}

@@ -72,7 +72,7 @@ func Open(dir string, engine kv.Engine, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.disk = &diskGuard{dir: dir, min: o.MinFree}
+	s.disk = &diskGuard{dir: dir, min: o.MinFree, need: s.need}
 	s.last = newReadTxn(s.db)
 	s.committer.start(s, h)
 	s.dropped.store = s

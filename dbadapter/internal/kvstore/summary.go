@@ -121,7 +121,7 @@ func (n *namespace) saveSummary(ctx context.Context, seq uint64, summary []byte)
 
 // writePart runs on the committer's goroutine.
 func (n *namespace) writePart(generation uint64, part uint32, b []byte) error {
-	if err := n.store.disk.check(); err != nil {
+	if err := n.store.disk.write(); err != nil {
 		return err
 	}
 	txn := n.store.db.Begin()

@@ -81,6 +81,18 @@ func (d *db) Size() int64 {
 	return m.AggregateSize()
 }
 
+// Need counts the tables in memory, with the log that is written to, and what the
+// compactions that run have yet to write. Those that find no room are undone.
+func (d *db) Need(whole bool) int64 {
+	m := d.pebble.Metrics()
+	need := int64(m.MemTable.Size) + m.Compact.InProgressBytes
+	if whole {
+		t := m.Total()
+		need += t.AggregateSize()
+	}
+	return need
+}
+
 // Compact merges all tables. Pebble needs no filler for it.
 func (d *db) Compact(ctx context.Context, _ kv.Commits) error {
 	if err := d.pebble.Flush(); err != nil {

@@ -35,6 +35,7 @@ var hints = []struct {
 	{problem.ErrToken, "give the daemon's token with --token-file"},
 	{peer.ErrUnconfirmed, ""},
 	{peer.ErrPaused, ""},
+	{peer.ErrNoRoom, "make room on the disk; writes go on then. syncd del and syncd ns rm need less (syncd serve --disk-reserve)"},
 	{peer.ErrUnreachable, "try again; if it stays so, see that the peers run and that their addresses are known (syncd peer ls)"},
 	{peer.ErrBackupDamaged, "syncd backup ls lists the backups; an older one may be whole (syncd restore --generation N)"},
 	{peer.ErrCorrupt, "keep a copy of the data directory, then repair the store (syncd verify --repair); if that cannot be done, restore a backup, or join the namespace anew from a peer"},

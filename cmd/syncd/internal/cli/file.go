@@ -114,6 +114,8 @@ func checkValue(name string, value any) error {
 		}
 	case byteSize:
 		return v.check(name)
+	case reserve:
+		return v.check(name)
 	case byteRate:
 		return v.check(name)
 	case []string:

@@ -59,6 +59,23 @@ func (b byteSize) check(flag string) error {
 	return nil
 }
 
+// reserve is how much of the disk stays free.
+type reserve byteSize
+
+// leastReserve is what some commits may take between two looks at the disk.
+const leastReserve = 32 << 20
+
+func (r *reserve) UnmarshalText(text []byte) error { return (*byteSize)(r).UnmarshalText(text) }
+
+func (r reserve) String() string { return byteSize(r).String() }
+
+func (r reserve) check(flag string) error {
+	if r < leastReserve {
+		return problem.Usage("--%s: %s is too little; the store takes at least %s", flag, r, byteSize(leastReserve))
+	}
+	return nil
+}
+
 // keepMemory keeps this process near a size until stop is called: Go's runtime
 // collects garbage in time, as far as mapped files and the tables of the store leave it
 // room, and what is free goes back to the system once the process is idle.

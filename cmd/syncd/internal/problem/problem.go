@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"syscall"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/peer"
@@ -81,6 +82,7 @@ var kinds = []struct {
 	{"rejected", peer.ErrRejected, http.StatusConflict, ExitDiffers},
 	{"differs", ErrDiffers, http.StatusConflict, ExitDiffers},
 	{"future_version", peer.ErrFutureVersion, http.StatusUnprocessableEntity, ExitLimit},
+	{"no_room", peer.ErrNoRoom, http.StatusInsufficientStorage, ExitLimit},
 	{"limit", peer.ErrLimit, http.StatusRequestEntityTooLarge, ExitLimit},
 	{"away", peer.ErrAway, http.StatusServiceUnavailable, ExitTryAgain},
 	{"unreachable", peer.ErrUnreachable, http.StatusBadGateway, ExitTryAgain}, // also where each dial took too long
@@ -127,7 +129,7 @@ func From(err error) *Problem {
 	}
 	p = &Problem{Title: internal, Status: http.StatusInternalServerError, Detail: err.Error(), Code: internal}
 	for _, k := range kinds {
-		if errors.Is(err, k.err) {
+		if is(err, k.err) {
 			p.Code, p.Title, p.Status = k.code, k.err.Error(), k.status
 			break
 		}
@@ -181,11 +183,17 @@ func Exit(err error) int {
 		return ExitOK
 	}
 	for _, k := range kinds {
-		if errors.Is(err, k.err) {
+		if is(err, k.err) {
 			return k.exit
 		}
 	}
 	return ExitError
+}
+
+// is is errors.Is; the system's own words for a disk without room are ErrNoRoom, too.
+func is(err, kind error) bool {
+	return errors.Is(err, kind) || kind == peer.ErrNoRoom &&
+		(errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS))
 }
 
 // Usage makes an ErrUsage whose text does not say so.

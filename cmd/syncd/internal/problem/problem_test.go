@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/syncd-io/syncd/peer"
@@ -47,16 +48,17 @@ func TestExit(t *testing.T) {
 		peer.ErrBusy:                    ExitTryAgain,
 		peer.ErrDenied:                  ExitDenied,
 		errors.Join(peer.ErrUnconfirmed, peer.ErrDenied): ExitLimit,
-		peer.ErrCorrupt:                    ExitCorrupt,
-		peer.ErrLimit:                      ExitLimit,
-		context.DeadlineExceeded:           ExitLimit,
-		ErrDiffers:                         ExitDiffers,
-		FromStatus(413, "too long"):        ExitLimit,
-		FromStatus(400, "no"):              ExitUsage,
-		FromStatus(500, "oh"):              ExitError,
-		errors.Join(peer.ErrLimit, nil):    ExitLimit,
-		fmt.Errorf("%w", peer.ErrConflict): ExitConflict,
-		context.Canceled:                   ExitInterrupted,
+		peer.ErrCorrupt: ExitCorrupt,
+		peer.ErrLimit:   ExitLimit,
+		fmt.Errorf("create: %w", &os.PathError{Err: syscall.EROFS}): ExitLimit,
+		context.DeadlineExceeded:                                    ExitLimit,
+		ErrDiffers:                                                  ExitDiffers,
+		FromStatus(413, "too long"):                                 ExitLimit,
+		FromStatus(400, "no"):                                       ExitUsage,
+		FromStatus(500, "oh"):                                       ExitError,
+		errors.Join(peer.ErrLimit, nil):                             ExitLimit,
+		fmt.Errorf("%w", peer.ErrConflict):                          ExitConflict,
+		context.Canceled:                                            ExitInterrupted,
 	} {
 		if got := Exit(err); got != want {
 			t.Errorf("Exit(%v) = %d; want %d", err, got, want)
