@@ -14,23 +14,24 @@ import (
 // addresses are where a member can be dialled, as it says in its record.
 type addresses struct {
 	Addrs [][]byte `cbor:"1,keyasint"` // multiaddrs in binary, without the member's id
+	// Unpledged: the member makes no pledges (unpledged.go).
+	Unpledged bool `cbor:"2,keyasint,omitempty"`
 }
 
 // readAddresses checks what a member says.
-func readAddresses(value []byte) ([][]byte, error) {
-	var a addresses
+func readAddresses(value []byte) (a addresses, err error) {
 	if err := strict.Unmarshal(value, &a); err != nil {
-		return nil, err
+		return a, err
 	}
 	if len(a.Addrs) > MaxAddrs {
-		return nil, fmt.Errorf("%d addresses; at most %d", len(a.Addrs), MaxAddrs)
+		return a, fmt.Errorf("%d addresses; at most %d", len(a.Addrs), MaxAddrs)
 	}
 	for _, addr := range a.Addrs {
 		if len(addr) > MaxAddrSize {
-			return nil, fmt.Errorf("an address of %d bytes; at most %d", len(addr), MaxAddrSize)
+			return a, fmt.Errorf("an address of %d bytes; at most %d", len(addr), MaxAddrSize)
 		}
 	}
-	return a.Addrs, nil
+	return a, nil
 }
 
 // Announce tells the other members where this node can be dialled, unless it has
@@ -38,11 +39,16 @@ func readAddresses(value []byte) ([][]byte, error) {
 func (ns *Namespace) Announce(ctx context.Context, addrs [][]byte) error {
 	addrs = slices.Clone(addrs[:min(len(addrs), MaxAddrs)])
 	slices.SortFunc(addrs, slices.Compare)
-	value, err := cbor.Marshal(addresses{addrs})
+	value, err := cbor.Marshal(addresses{Addrs: addrs})
 	if err != nil {
 		return err
 	}
-	return ns.say(ctx, controlKey(kindAddresses, ns.node.ID), value)
+	if err := ns.say(ctx, controlKey(kindAddresses, ns.node.ID), value); err != nil {
+		return err
+	}
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	return ns.hearUnpledged(ns.node.ID, false) // this program makes pledges, whatever had its identity before
 }
 
 // Addresses are where the other members say that they can be dialled.
@@ -64,8 +70,8 @@ func (ns *Namespace) Addresses(ctx context.Context) ([]Addresses, error) {
 		if err != nil {
 			return nil, err
 		}
-		if addrs, err := readAddresses(r.Value); err == nil { // the admission has read it before
-			list = append(list, Addresses{m.ID, addrs})
+		if a, err := readAddresses(r.Value); err == nil { // the admission has read it before
+			list = append(list, Addresses{m.ID, a.Addrs})
 		}
 	}
 	return list, nil

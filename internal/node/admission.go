@@ -119,12 +119,12 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 	return nil
 }
 
-// keepPromise treats what a writer routes as an import with a date: the writer does not vouch
-// for it, since it does not hold it, and its clock may be behind what this node has promised
+// keepPromise treats what a writer routes, or a member that makes no pledges gives, as an import
+// with a date: it does not vouch for that, and its clock may be behind what this node has promised
 // to hold. What comes too late is refused, and the promise stays below the rest until the
 // others hold it, too. commits is held.
 func (set *Set) keepPromise(a *Arrival) error {
-	if a.way != byRoute {
+	if a.way != byRoute && set.ns.pledges(a.from) {
 		return nil
 	}
 	// What is held already, or in a later version, changes nothing: a record that is sent

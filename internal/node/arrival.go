@@ -119,6 +119,9 @@ func (set *Set) arrivedBy(from ID, push []byte, directly bool) (*Arrival, PushVe
 		set.hastening.unknown(set, from)
 		return nil, PushIgnored, nil
 	}
+	if !set.ns.pledges(origin) { // what it gives is taken in a sync with it, where it hears of a refusal
+		return nil, PushIgnored, nil
+	}
 	a := set.arrived(members, from, 0, now, records)
 	a.began, a.way = set.tenure.term(), byPush
 	for _, why := range a.refused {

@@ -55,7 +55,11 @@ func (c *crew) turn(i, j int) error {
 		return err
 	}
 	_, _, err := c.machines[i].sync(c.ns[i], c.machines[j], Ask{})
-	if errors.Is(err, reconcile.ErrBusy) { // one of the two has collected first
+	for range 2 {
+		if !errors.Is(err, reconcile.ErrBusy) {
+			break
+		}
+		// One of the two has collected first.
 		_, _, err = c.machines[i].sync(c.ns[i], c.machines[j], Ask{})
 	}
 	return err

@@ -95,9 +95,12 @@ func (ns *Namespace) admitControl(ctx context.Context, from ID, records []dbadap
 		verdicts[places[n]].Result = o.Result
 		switch r := &writes[n].Record; {
 		case o.Result != dbadapter.Applied:
-		case r.Key[0] == kindAddresses && ns.node.Moved != nil:
-			addrs, _ := readAddresses(r.Value) // it has been read before
-			ns.node.Moved(ID(r.Key[1:]), addrs)
+		case r.Key[0] == kindAddresses:
+			a, _ := readAddresses(r.Value) // it has been read before
+			err = errors.Join(err, ns.hearUnpledged(ID(r.Key[1:]), a.Unpledged))
+			if ns.node.Moved != nil {
+				ns.node.Moved(ID(r.Key[1:]), a.Addrs)
+			}
 		case r.Key[0] == kindTable:
 			err = errors.Join(err, ns.place())
 		case r.Key[0] == kindShards:

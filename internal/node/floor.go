@@ -98,7 +98,7 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 			return nil, err
 		}
 	}
-	writes := set.ns.Members().Has(c.remote, RoleWrite)
+	writes := set.ns.Members().Has(c.remote, RoleWrite) && set.ns.pledges(c.remote)
 	if err := set.vouch(func(w *watermark) bool {
 		return w.note(&synced{
 			peer: c.remote, writes: writes, era: c.stands.era, incarnation: c.theirs.Incarnation, tau: c.theirs.Tau, floor: c.theirs.Floor,

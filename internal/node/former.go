@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -34,6 +35,14 @@ func (ns *Namespace) dropFormer(ctx context.Context) error {
 		}
 	}
 	if _, err := ns.Control.apply(ctx, writes); err != nil {
+		return err
+	}
+	for i := range writes {
+		if r := &writes[i].Record; r.Key[0] == kindAddresses {
+			err = errors.Join(err, ns.hearUnpledged(ID(r.Key[1:]), false))
+		}
+	}
+	if err != nil {
 		return err
 	}
 	ns.dropped = members.Digest()

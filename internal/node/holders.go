@@ -230,21 +230,26 @@ func (ns *Namespace) holders(layout *placement.Layout, shard placement.Shard) (i
 //
 // Of a shard they are those that may hold it: its hosts, and each other one that does not
 // say, under the list as it is now, that it does not. A member that comes to hold a shard
-// is its host by a later list.
+// is its host by a later list. Nobody waits for a member that makes no pledges.
 func (set *Set) waitedFor(members *Members) (list [16]byte, active []ID) {
-	for _, m := range members.Active() {
-		active = append(active, m.ID)
+	all := members.Active()
+	for _, m := range all {
+		if m.ID == set.ns.node.ID || set.ns.pledges(m.ID) {
+			active = append(active, m.ID)
+		}
 	}
 	list = members.Digest()
-	if set.ns.rule == nil {
+	if set.ns.rule == nil && len(active) == len(all) {
 		return list, active
 	}
-	said := *set.ns.heldBy.Load()
-	active = slices.DeleteFunc(active, func(id ID) bool {
-		h, ok := said[id]
-		host, known := set.isHost(id)
-		return known && !host && ok && h.list == list && !h.has(set.shard) && id != set.ns.node.ID
-	})
+	if set.ns.rule != nil {
+		said := *set.ns.heldBy.Load()
+		active = slices.DeleteFunc(active, func(id ID) bool {
+			h, ok := said[id]
+			host, known := set.isHost(id)
+			return known && !host && ok && h.list == list && !h.has(set.shard) && id != set.ns.node.ID
+		})
+	}
 	sum := sha256.New()
 	sum.Write(list[:])
 	for _, id := range active {

@@ -161,7 +161,7 @@ func (ns *Namespace) tendLayout(ctx context.Context) (wait time.Duration, stated
 	if !members.Has(ns.node.ID, RoleAdmin) {
 		return 0, false, nil
 	}
-	hosts := placement.HostsOf(members.List, func(ID) (int, string, bool) { return 1, "", true })
+	hosts := placement.HostsOf(members.List, func(id ID) (int, string, bool) { return 1, "", ns.pledges(id) })
 	placed := ns.placed.Load()
 	at, due := ns.stating.At(now, placed.layout, hosts, admins(members), ns.node.ID)
 	// Nothing is under way in a namespace that has had no layout, and no other member.

@@ -55,7 +55,7 @@ func (ns *Namespace) openList(ctx context.Context, o *Opening) error {
 	for hash := range ns.roster.Values() {
 		ns.observe(hash)
 	}
-	if err := errors.Join(ns.readLayout(), ns.readAllShardsHeld(ctx)); err != nil || ns.rule == nil {
+	if err := errors.Join(ns.readLayout(), ns.readAllShardsHeld(ctx), ns.readUnpledged(ctx)); err != nil || ns.rule == nil {
 		return err
 	}
 	ns.reckon()

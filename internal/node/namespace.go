@@ -62,7 +62,8 @@ type Namespace struct {
 	// heldBy is what the members say of the shards that they hold; stored while updating
 	// is held, and never changed.
 	heldBy    atomic.Pointer[map[ID]shardsHeld]
-	audiences atomic.Uint64 // see Audiences
+	unpledged atomic.Pointer[map[ID]bool] // the members that make no pledges; as heldBy
+	audiences atomic.Uint64               // see Audiences
 	byWriter  atomic.Pointer[ByWriter]
 	writes    ownWrites
 	// committing are the keys that this node commits as a host; awaited those of writes that callers wait for, once they are remembered.

@@ -15,7 +15,7 @@ func (set *Set) unheard(holders []ID) (ids []ID) {
 	for _, m := range set.ns.Members().Active() {
 		host, known := set.isHost(m.ID)
 		at, heard := none.of[m.ID]
-		if m.ID != set.ns.node.ID && (host || !known || !heard || at.has(set.shard)) && !slices.Contains(holders, m.ID) {
+		if m.ID != set.ns.node.ID && set.ns.pledges(m.ID) && (host || !known || !heard || at.has(set.shard)) && !slices.Contains(holders, m.ID) {
 			ids = append(ids, m.ID)
 		}
 	}
