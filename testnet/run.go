@@ -260,6 +260,9 @@ func (r *runner) Collected(node int, record *dbadapter.Record, waited []int) {
 	r.history.Collected(node, record, waited)
 }
 
+// Heard is told what a node holds that has lost the right to write.
+func (r *runner) Heard(node int, records []dbadapter.Record) { r.history.Heard(node, records) }
+
 // Recovering is told whether a node recovers.
 func (r *runner) Recovering(node int, does bool) { r.history.Recovering(node, does) }
 
@@ -306,6 +309,9 @@ func (r *runner) Ended(e *model.Ended) {
 	}
 	if e.Initiator && e.Report.Repair.Needed() {
 		r.result.Repairs++
+	}
+	if e.Report.Verified && !e.Report.Behind && whole(e) && !e.Alone && !r.cut() {
+		r.history.Proved(e.Node, e.Before[0])
 	}
 	e.Before, e.After = r.within(e.Before, &e.Ask), r.within(e.After, &e.Ask)
 	switch {

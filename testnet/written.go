@@ -28,6 +28,7 @@ func (w writtenWatcher) Removing(int, []dbadapter.Write)         {}
 func (w writtenWatcher) Collected(int, *dbadapter.Record, []int) {}
 func (w writtenWatcher) SetAside(int, *dbadapter.Record)         {}
 func (w writtenWatcher) Recovering(int, bool)                    {}
+func (w writtenWatcher) Heard(int, []dbadapter.Record)           {}
 func (w writtenWatcher) Holds(int, int)                          {}
 func (w writtenWatcher) Observed(node int, record *dbadapter.Record) {
 	w.written.Observed(node, record)

@@ -80,7 +80,7 @@ func TestAdoptsWhatTheDirectoryPlacesHere(t *testing.T) {
 	set, ns := c.set(0, here), c.ns[0]
 	adopts := func(key string) bool {
 		r := must(set.get([]byte(key)))
-		err := set.adopt(t.Context(), &dbadapter.Write{Record: must(dbadapter.Hash(set.Keys.Hasher, r)), If: &r.Version})
+		err := set.adopt(t.Context(), &r)
 		if err != nil && !errors.Is(err, errLater) {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestAdoptionKeepsTheOrder(t *testing.T) {
 	c.pass(time.Minute)
 	set := c.ns[1].Sets()[0]
 	r := must(set.get([]byte("key")))
-	if err := set.adopt(t.Context(), &dbadapter.Write{Record: must(dbadapter.Hash(set.Keys.Hasher, r)), If: &r.Version}); err != nil {
+	if err := set.adopt(t.Context(), &r); err != nil {
 		t.Fatal(err)
 	}
 	c.round(0, 1)

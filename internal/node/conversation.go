@@ -277,6 +277,9 @@ func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
 		return nil, err
 	}
 	if !p.isControl() {
+		if err := p.set.renounce(ctx); err != nil {
+			return nil, err
+		}
 		c.began = p.set.tenure.term() // before the list that counts in it
 	}
 	c.asOf = p.ns.node.moment()
@@ -371,6 +374,9 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 			}
 		}
 		err = c.settle(context.Background(), &report)
+	}
+	if failed := c.part.ns.renounce(context.Background()); err == nil {
+		err = failed
 	}
 	if c.twins == nil {
 		err = c.part.ns.twinned.told(c.remote, c.part.ns.node.Now(), err)

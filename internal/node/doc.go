@@ -17,6 +17,7 @@
 //	                   statements.go            what this node states about members
 //	                   layout.go                where the shards are: tables, and when this node states the next layout
 //	                   members.go, removed.go   one reading of it; how membership ends
+//	                   renounce.go              what then becomes of this node's own writes
 //	beside the list    control.go, addresses.go what members say of themselves
 //	this node's own    state.go
 //	how members come   invite.go, ticket.go, join.go

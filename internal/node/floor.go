@@ -22,13 +22,15 @@ type standing struct {
 	tau   dbadapter.Timestamp
 	floor dbadapter.Timestamp
 	era   uint64
+	// backdated is that of the watermark.
+	backdated uint64
 }
 
 // stand reads what this node vouches for with the snapshot that is taken next.
 func (set *Set) stand(ctx context.Context) (s standing, err error) {
 	w := &set.vouching.mark
 	set.ns.updating.Lock()
-	s.era = w.era
+	s.era, s.backdated = w.era, w.backdated
 	set.ns.updating.Unlock()
 	if s.tau, err = set.tau(ctx); err != nil {
 		return s, err
@@ -100,10 +102,14 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 	}
 	writes := set.ns.Members().Has(c.remote, RoleWrite) && set.ns.pledges(c.remote)
 	if err := set.vouch(func(w *watermark) bool {
-		return w.note(&synced{
+		changed := w.note(&synced{
 			peer: c.remote, writes: writes, era: c.stands.era, incarnation: c.theirs.Incarnation, tau: c.theirs.Tau, floor: c.theirs.Floor,
 			clean: r.DeclinedCollectable == 0, verified: r.Verified,
 		}, tau)
+		if r.Verified && set.Store.Latest() > w.Proved { // else there is nothing to prove
+			changed = w.prove(tau, c.stands.backdated) || changed
+		}
+		return changed
 	}); err != nil {
 		return nil, err
 	}

@@ -167,7 +167,8 @@ func (n *Node) ReadJoin(t *Ticket, reply []byte) (*Joined, error) {
 
 // Rejoin takes what a reply to a join hands over of a namespace that is here
 // already: the statements of the list of members that this node has not heard.
-func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) error {
+func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) (err error) {
+	defer func() { err = errors.Join(err, ns.renounce(ctx)) }()
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
 	if ns.over {

@@ -216,7 +216,17 @@ func (ns *Namespace) forgetRemoval() error {
 	if len(ns.Members().state.Removed) == 0 {
 		return nil
 	}
-	return ns.updateLocked(func(s *State) error { s.Removed = nil; return nil })
+	err := ns.updateLocked(func(s *State) error { s.Removed = nil; return nil })
+	return errors.Join(err, ns.followRight())
+}
+
+// followRight has each set follow this node's right to write, as far as it has heard of that by
+// now. updating is held.
+func (ns *Namespace) followRight() (failed error) {
+	for _, set := range ns.Sets() {
+		failed = errors.Join(failed, set.vouch(set.relist))
+	}
+	return failed
 }
 
 // current is the state without what a peer has told of a removal, where the list

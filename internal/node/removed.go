@@ -91,7 +91,8 @@ func (ns *Namespace) explain(id ID, former roster.FormerMember) [][]byte {
 // heed takes the statements by which a peer shows that this node is not a member. It
 // returns nil where this node's own list has made it a member again since, so that the
 // peer has to hear of that; otherwise why no sync is possible.
-func (ns *Namespace) heed(remote ID, statements [][]byte) error {
+func (ns *Namespace) heed(remote ID, statements [][]byte) (err error) {
+	defer func() { err = errors.Join(err, ns.renounce(context.Background())) }()
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
 	parsed := make([]*roster.Statement, len(statements))
@@ -125,7 +126,8 @@ func (ns *Namespace) heed(remote ID, statements [][]byte) error {
 	}
 	if end := ns.Members().Ended(ns.node.ID, untaken, remote); end != nil {
 		value := values[slices.Index(untaken, end)]
-		if err := ns.updateLocked(func(state *State) error { state.Removed = value; return nil }); err != nil {
+		err := ns.updateLocked(func(state *State) error { state.Removed = value; return nil })
+		if err := errors.Join(err, ns.followRight()); err != nil {
 			return err
 		}
 		return ns.Outside()

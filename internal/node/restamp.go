@@ -129,6 +129,7 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 func (set *Set) restamping(clock *hlc.Clock) error {
 	return set.vouch(func(w *watermark) bool {
 		clock.Observe(hlc.Timestamp(max(w.Floor, w.Pledged)))
+		w.unprove(dbadapter.Timestamp(clock.Latest()) + 1)
 		w.hold(dbadapter.Timestamp(clock.Latest()), dbadapter.Timestamp(set.ns.clock.Latest()))
 		return true
 	})

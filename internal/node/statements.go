@@ -17,8 +17,18 @@ import (
 // SetRole makes a node a member, or gives a member another role. It takes the role
 // admin; an admin loses the role only by its own statement or by one of an admin
 // above it. From expires on, if it is not zero, the node is a member no longer. A
-// node that was removed is one again: what it wrote in between stays outside.
+// node that was removed is one again: what it wrote in between stays outside. This node's
+// own right to write it does not give up with writes that it may hold alone: ErrHeldHere.
 func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role, expires time.Time) error {
+	return ns.setRole(ctx, id, role, expires, false)
+}
+
+// ForceRole is SetRole whatever this node leaves behind.
+func (ns *Namespace) ForceRole(ctx context.Context, id ID, role Role, expires time.Time) error {
+	return ns.setRole(ctx, id, role, expires, true)
+}
+
+func (ns *Namespace) setRole(ctx context.Context, id ID, role Role, expires time.Time, force bool) (err error) {
 	if !role.Valid() {
 		return fmt.Errorf("%w: there is no %s", ErrInvalid, role)
 	}
@@ -33,6 +43,12 @@ func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role, expires time
 				ErrInvalid, expires.UTC().Format(time.RFC3339), latest.Time().UTC().Format(time.RFC3339))
 		}
 	}
+	if role == RoleRead && !force {
+		if err := ns.mayGiveUp(ctx, id); err != nil {
+			return err
+		}
+	}
+	defer func() { err = errors.Join(err, ns.renounce(ctx)) }()
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
 	members := ns.Members()
@@ -40,7 +56,7 @@ func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role, expires time
 	if known && held.Role == role && held.Expires == d.Expires {
 		return nil
 	}
-	if role < RoleAdmin || d.Expires != 0 {
+	if !force && (role < RoleAdmin || d.Expires != 0) {
 		if err := ns.notLast(members, id); err != nil {
 			return err
 		}
@@ -49,8 +65,20 @@ func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role, expires time
 }
 
 // Remove ends a node's membership. It takes the role admin; a member may remove
-// itself. ErrNotFound: the node is not a member.
-func (ns *Namespace) Remove(ctx context.Context, id ID) error {
+// itself, but not with writes that it may hold alone: ErrHeldHere. ErrNotFound: the node
+// is not a member.
+func (ns *Namespace) Remove(ctx context.Context, id ID) error { return ns.remove(ctx, id, false) }
+
+// ForceRemove is Remove whatever this node leaves behind.
+func (ns *Namespace) ForceRemove(ctx context.Context, id ID) error { return ns.remove(ctx, id, true) }
+
+func (ns *Namespace) remove(ctx context.Context, id ID, force bool) (err error) {
+	if !force {
+		if err := ns.mayGiveUp(ctx, id); err != nil {
+			return err
+		}
+	}
+	defer func() { err = errors.Join(err, ns.renounce(ctx)) }()
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
 	if err := ns.Outside(); err != nil {
@@ -60,8 +88,10 @@ func (ns *Namespace) Remove(ctx context.Context, id ID) error {
 	if !members.Has(id, RoleRead) {
 		return fmt.Errorf("%w: %s is not a member", dbadapter.ErrNotFound, id)
 	}
-	if err := ns.notLast(members, id); err != nil {
-		return err
+	if !force {
+		if err := ns.notLast(members, id); err != nil {
+			return err
+		}
 	}
 	return ns.declareLocked(ctx, roster.Draft{Kind: roster.Remove, Subject: id})
 }
@@ -137,12 +167,12 @@ func (ns *Namespace) notLast(members *Members, id ID) error {
 		}
 	}
 	if len(lasting) == 0 {
-		return fmt.Errorf("%w: this node is the only admin whose role does not end; give another member that role first", ErrDenied)
+		return fmt.Errorf("%w: this node is the only admin whose role does not end; give another member that role first (syncd member set %s ID --role admin), or leave the namespace without one (--force)", ErrDenied, members.Name())
 	}
 	for _, m := range terms {
 		above := func(admin ID) bool { return members.Above(admin, m) }
 		if above(id) && !slices.ContainsFunc(lasting, above) {
-			return fmt.Errorf("%w: %s has the role admin for a time, and no other lasting admin is above it, to end that; remove it, or give it another role, first", ErrDenied, m)
+			return fmt.Errorf("%w: %s has the role admin for a time, and no other lasting admin is above it, to end that; remove it, or give it another role, first, or leave it so (--force)", ErrDenied, m)
 		}
 	}
 	return nil

@@ -17,7 +17,9 @@ type Swept struct {
 
 // sweepOnce reads the records once, and takes out what all members are past; it also
 // deals with the records of writers that have lost the right to write: a node that
-// may write writes them again in its own name, another one sets them aside. What is
+// may write writes those of others again in its own name. It sets aside its own, also
+// those that it wrote before it lost the right if no sync has proved that another member
+// holds them; and a node that may not write sets aside all. What is
 // done twice changes nothing, so that a sweep that is cut off needs no repair.
 // sweeping is held.
 func (set *Set) sweepOnce(ctx context.Context) (done Swept, err error) {
@@ -39,6 +41,10 @@ func (set *Set) sweepOnce(ctx context.Context) (done Swept, err error) {
 	}
 	set.ns.updating.Lock()
 	s.mark, s.era = set.vouching.mark.mark(tau), set.vouching.mark.era
+	s.proved, s.heard = set.vouching.mark.Proved, set.vouching.mark.Heard
+	if s.heard != 0 { // that comes first, and a change of the list must not end it
+		s.mark = 0
+	}
 	set.ns.updating.Unlock()
 	snap, err := set.Store.Snapshot()
 	if err != nil {
@@ -50,7 +56,7 @@ func (set *Set) sweepOnce(ctx context.Context) (done Swept, err error) {
 			return s.done, err
 		}
 		switch at, ok := r.Due(); {
-		case s.members.former(&r.Record):
+		case s.members.former(&r.Record) || s.renounces(&r.Record):
 			err = s.take(ctx, &r)
 		case ok && at <= s.mark:
 			err = s.collect(ctx, &r)
@@ -65,7 +71,7 @@ func (set *Set) sweepOnce(ctx context.Context) (done Swept, err error) {
 		return s.done, err
 	}
 	whole = true
-	return s.done, nil
+	return s.done, s.renounced()
 }
 
 // sweep is a sweep on its way.
@@ -74,9 +80,10 @@ type sweep struct {
 	members *Members
 	mark    dbadapter.Timestamp
 	era     uint64
-	removes []dbadapter.Write
-	adopts  []dbadapter.Write
-	bytes   int
+	// proved and heard are those of the watermark.
+	proved, heard dbadapter.Timestamp
+	removes       []dbadapter.Write
+	bytes         int
 	// recovers: this sweep has made the node one that recovers.
 	recovers bool
 	// later: what this node is to adopt it may write only when time has passed.
@@ -94,20 +101,27 @@ func (m *Members) former(r *dbadapter.Record) bool {
 	return !m.Policy().Unsigned && !m.MayWrite(by, r.Version.Clock)
 }
 
-// take makes a record of a writer without the right this node's own, or sets it
+// take makes a record of another writer without the right this node's own, or sets it
 // aside.
 func (s *sweep) take(ctx context.Context, held *dbadapter.Hashed) error {
 	set := s.set
-	if !s.members.Has(set.ns.node.ID, RoleWrite) {
+	if !s.members.Has(set.ns.node.ID, RoleWrite) || set.ns.rule == nil && set.ns.own(&held.Record) {
 		if err := s.lacks(ctx); err != nil {
 			return err
 		}
 		s.removes = append(s.removes, dbadapter.Write{Record: *held, Action: dbadapter.SetAside})
 		return s.room(ctx, held)
 	}
-	was := held.Version
-	s.adopts = append(s.adopts, dbadapter.Write{Record: *held, If: &was})
-	return s.room(ctx, held)
+	switch err := set.adopt(ctx, &held.Record); {
+	case errors.Is(err, errLater):
+		s.later = true
+	case err == nil:
+		s.done.Adopted++
+		set.left.adopted.Add(1)
+	case !errors.Is(err, errElsewhere): // another write may have come in between
+		return err
+	}
+	return nil
 }
 
 // lacks comes before the first record that is set aside. It may have taken the place
@@ -142,36 +156,20 @@ func (s *sweep) collect(ctx context.Context, held *dbadapter.Hashed) error {
 // room commits what has gathered, once that is a batch.
 func (s *sweep) room(ctx context.Context, held *dbadapter.Hashed) error {
 	s.bytes += len(held.Key) + len(held.Value)
-	if len(s.removes)+len(s.adopts) < sweepBatch && s.bytes < importBytes {
+	if len(s.removes) < sweepBatch && s.bytes < importBytes {
 		return nil
 	}
 	return s.flush(ctx)
 }
 
 func (s *sweep) flush(ctx context.Context) error {
-	s.bytes = 0
-	removes, adopts := s.removes, s.adopts
-	s.removes, s.adopts = nil, nil
+	removes := s.removes
+	s.removes, s.bytes = nil, 0
 	outcomes, err := s.set.remove(ctx, removes, s.mark, s.era)
 	for i, o := range outcomes {
 		s.done.count(removes[i].Action, o)
 	}
-	if err != nil {
-		return err
-	}
-	for i := range adopts { // one by one: another write may have come in between
-		switch err := s.set.adopt(ctx, &adopts[i]); {
-		case errors.Is(err, errLater):
-			s.later = true
-		case errors.Is(err, errElsewhere):
-		case err != nil:
-			return err
-		default:
-			s.done.Adopted++
-			s.set.left.adopted.Add(1)
-		}
-	}
-	return nil
+	return err
 }
 
 // remove takes records out of the set. Those that are collected up to mark raise
@@ -275,15 +273,15 @@ var (
 // It has the least version that takes the record's place: a write of now would win over all that
 // members have written since the record, and have not heard of it. A host of the shard no longer
 // adopts, too: the hosts would decline what it holds.
-func (set *Set) adopt(ctx context.Context, w *dbadapter.Write) error {
-	if set.Present(&w.Record.Record) && !set.ns.mayAdopt(set, w.Record.Key) {
+func (set *Set) adopt(ctx context.Context, of *dbadapter.Record) error {
+	if set.Present(of) && !set.ns.mayAdopt(set, of.Key) {
 		return errLater
 	}
-	held, err := set.Held(w.Record.Key)
+	held, err := set.Held(of.Key)
 	switch {
 	case err != nil:
 		return err
-	case held == nil || held.Version != *w.If:
+	case held == nil || held.Version != of.Version:
 		return errElsewhere
 	}
 	r := held.Clone()

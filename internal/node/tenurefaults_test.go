@@ -61,7 +61,7 @@ func TestAdoptionByOldHost(t *testing.T) {
 	w.handed(old, hosts, set)
 	adopt := func() error {
 		r := must(set.get([]byte(w.keyIn(0, 0))))
-		return set.adopt(t.Context(), &dbadapter.Write{Record: must(dbadapter.Hash(set.Keys.Hasher, r)), If: &r.Version})
+		return set.adopt(t.Context(), &r)
 	}
 	if err := adopt(); err != nil {
 		t.Fatal(err)

@@ -24,6 +24,8 @@ type vouching struct {
 	floor atomic.Uint64
 	// recovers: the node may lack what it, or the members, once held.
 	recovers atomic.Bool
+	// renounces: own records are to be set aside, by mark.Heard.
+	renounces atomic.Bool
 	// unsaved: what is durable lags behind mark, which was made safer.
 	unsaved bool
 	// heard is when a sync with each member ended well.
@@ -78,7 +80,7 @@ func (set *Set) lowerCeiling(ctx context.Context) error {
 func (set *Set) startVouching(ctx context.Context, s *State) error {
 	v := &set.vouching
 	v.mark = watermark{self: set.ns.node.ID, Vouched: set.vouched(s).clone()}
-	set.ns.clock.Observe(hlc.Timestamp(max(v.mark.Pledged, v.mark.Floor)))
+	set.ns.clock.Observe(hlc.Timestamp(max(v.mark.Pledged, v.mark.Floor, v.mark.Proved, v.mark.Heard)))
 	snap, err := set.ns.Control.Store.Snapshot()
 	if err != nil {
 		return err
@@ -113,6 +115,7 @@ func (set *Set) vouch(fn func(w *watermark) (changed bool)) error {
 	defer func() {
 		v.floor.Store(uint64(v.mark.enforced()))
 		v.recovers.Store(v.mark.Recovering)
+		v.renounces.Store(v.mark.Heard != 0)
 	}()
 	if !changed {
 		return nil
@@ -133,8 +136,16 @@ func (set *Set) vouch(fn func(w *watermark) (changed bool)) error {
 func (set *Set) relist(w *watermark) (changed bool) {
 	members := set.ns.Members()
 	list, active := set.waitedFor(members)
-	return w.relist(list, active, members.alone(set.ns.node.ID), uint64(members.Epoch(set.ns.node.ID)),
-		dbadapter.Timestamp(set.ns.clock.Latest())+1)
+	reading := dbadapter.Timestamp(set.ns.clock.Latest())
+	changed = w.relist(list, active, members.alone(set.ns.node.ID), uint64(members.Epoch(set.ns.node.ID)), reading+1)
+	if set.ns.rule == nil { // what hosts of shards hold other hosts take over
+		right := members.Right(set.ns.node.ID)
+		if len(members.state.Removed) > 0 {
+			right = 0
+		}
+		changed = w.follow(right, reading) || changed
+	}
+	return changed
 }
 
 // relisted follows a change of the list of members. updating is held.
@@ -223,8 +234,9 @@ func (set *Set) snapshotFromNow() dbadapter.Timestamp {
 // holdLocked is hold for a caller that holds updating, too.
 func (set *Set) holdLocked(clock, at dbadapter.Timestamp) error {
 	return set.vouch(func(w *watermark) bool {
+		unproved := w.unprove(clock)
 		if slices.ContainsFunc(w.Holds, func(h Hold) bool { return h.Clock <= clock && at <= h.At }) {
-			return false
+			return unproved
 		}
 		w.hold(clock, at+dbadapter.TimestampAt(time.Unix(0, 0).Add(ceilingStep)))
 		return true

@@ -50,6 +50,9 @@ type watermark struct {
 	// resumed: the last pledge is of an earlier process. What it says of third
 	// members counts for its peers no more, since the process may be of a copy.
 	resumed bool
+	// backdated is how often records were written that are earlier than a reading: a sync
+	// that has begun before does not prove them.
+	backdated uint64
 }
 
 // said is a member's pledge, with the version of its record.
@@ -77,6 +80,14 @@ type Vouched struct {
 	Holds []Hold `cbor:"6,keyasint"`
 	// List is the list of members under which Holds count.
 	List [16]byte `cbor:"7,keyasint"`
+	// Proved: this node's own records up to it were in a set that a sync has proved
+	// equal to another member's.
+	Proved dbadapter.Timestamp `cbor:"8,keyasint,omitempty"`
+	// Right is this node's right to write (roster.List.Right), as it was when it was followed last.
+	Right dbadapter.Timestamp `cbor:"9,keyasint,omitempty"`
+	// Heard is the reading of the clock when this node heard that it had lost its right:
+	// its own records up to it that are not proved are to be set aside. 0: that is done.
+	Heard dbadapter.Timestamp `cbor:"10,keyasint,omitempty"`
 }
 
 // Hold is records that keep the promise down: dated imports, or what a restamp makes

@@ -1,6 +1,8 @@
 package roster
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -149,6 +151,24 @@ func (l *List) WritesFrom(w dbadapter.WriterID, clock dbadapter.Timestamp) (leas
 		}
 	}
 	return least, ok
+}
+
+// Right is the first clock of the time in which a node's versions count to the end without a
+// break, or 1; 0: it may not write. It is later than before where the node has lost the right
+// in between: the times of two grants with a loss between them do not overlap.
+func (l *List) Right(id ID) (since dbadapter.Timestamp) {
+	if !l.Has(id, RoleWrite) {
+		return 0
+	}
+	spans := slices.SortedFunc(slices.Values(l.spans[id]), func(a, b span) int { return cmp.Compare(b.to, a.to) })
+	since = math.MaxUint64
+	for i, s := range spans {
+		if i > 0 && s.to < since {
+			break
+		}
+		since = min(since, s.from)
+	}
+	return max(since, 1)
 }
 
 // Former is the node that had a role and lost it.

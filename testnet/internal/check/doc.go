@@ -16,7 +16,9 @@
 //	durable    what was acknowledged is there, or a later write of the key is
 //	resurrect  what was deleted stays so, until it is written again
 //	early      a tombstone is collected only once all members have held it
-//	aside      a record is set aside only where a node was restored, or left behind
+//	aside      a record is set aside only where a node was restored, or left behind; once a
+//	           node has heard that it lost the right to write, it holds no write of its own
+//	           that no verified sync has shown to another member
 //	lost       what is set aside alive, and what loses against a record whose writer had
 //	           not seen it, is listed where that happened, as far as the log has room
 //	collected  in the end no tombstone and no expired record is left, if each member

@@ -64,6 +64,8 @@ type op struct {
 	// disk counts how often the node's disk had been replaced.
 	over *stamp
 	disk int
+	// proved: a verified sync has shown it to another node.
+	proved bool
 }
 
 type state uint8

@@ -56,6 +56,7 @@ func (p *process) follow(sh *shard, remote int, course *node.Course, done func(r
 			p.hold(sh, remote, a, func(report reconcile.Report, err error) {
 				held--
 				course.Ended(a, report, err)
+				p.hears()
 				more()
 			})
 		}

@@ -66,6 +66,8 @@ type Watcher interface {
 	// waited are the nodes that it waits for. SetAside: it keeps a record for a person.
 	Collected(node int, r *dbadapter.Record, waited []int)
 	SetAside(node int, r *dbadapter.Record)
+	// Heard: the node has heard that it had lost the right to write, and holds these records now.
+	Heard(node int, records []dbadapter.Record)
 	// Recovering: the node's durable state says from now on whether it recovers; told
 	// early of a recovery that begins.
 	Recovering(node int, does bool)

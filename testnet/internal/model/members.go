@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -229,7 +230,8 @@ func (p *process) present(ticket string, inviter int) {
 			over = true
 			deadline.stop()
 			s.Close()
-			if err := n.joined(t, reply); err != nil {
+			err := n.joined(t, reply)
+			if p.hears(); err != nil {
 				refuse(err)
 			} else {
 				n.world.Note("joined", n.number, inviter, nil)
@@ -279,13 +281,25 @@ func (n *Node) SetRole(member int, role node.Role, term time.Duration) {
 		if term > 0 {
 			expires = n.wall.now().Add(term)
 		}
-		return p.ns.SetRole(context.Background(), n.cluster.nodes[member].id, role, expires)
+		id := n.cluster.nodes[member].id
+		err := p.ns.SetRole(context.Background(), id, role, expires)
+		if errors.Is(err, node.ErrHeldHere) {
+			err = p.ns.ForceRole(context.Background(), id, role, expires)
+		}
+		return err
 	})
 }
 
 // Remove ends a membership, this node's own or another's.
 func (n *Node) Remove(member int) {
-	n.joinedDo(func(p *process) error { return p.ns.Remove(context.Background(), n.cluster.nodes[member].id) })
+	n.joinedDo(func(p *process) error {
+		id := n.cluster.nodes[member].id
+		err := p.ns.Remove(context.Background(), id)
+		if errors.Is(err, node.ErrHeldHere) {
+			err = p.ns.ForceRemove(context.Background(), id)
+		}
+		return err
+	})
 }
 
 // Lapse makes the members wait for one of them no longer.
@@ -304,9 +318,27 @@ func (n *Node) joinedDo(do func(p *process) error) {
 		err := errNoNamespace
 		if p.ns != nil {
 			err = do(p)
+			p.hears()
 		}
 		if err != nil {
 			n.cluster.Watch.Refused(n.number, err)
 		}
 	})
+}
+
+// hears tells the watcher if the node has heard that it had lost the right to write, also if it was
+// given back with the same news. What it has not committed yet it does not hold.
+func (p *process) hears() {
+	n := p.node
+	if p.ns == nil || p.cut() || n.process != p || n.disk.Full {
+		return
+	}
+	was := n.right
+	n.right = p.ns.Members().Right(n.id)
+	if r, removed := p.ns.Removal(); removed && !r.Expired {
+		n.right = 0
+	}
+	if was != 0 && (n.right == 0 || n.right > was) {
+		n.cluster.Watch.Heard(n.number, p.records())
+	}
 }

@@ -27,6 +27,7 @@ type Node struct {
 	wall      wall
 	old       bool                     // it speaks an older version of the protocol
 	liar      bool                     // its greetings are not true
+	right     dbadapter.Timestamp      // to write, as it was when that was looked at last
 	misleads  map[string]bool          // keys of which its feed says what is not so: true, that they are there
 	tickets   map[int]string           // the last of each inviter
 	strikes   int                      // how often what it keeps of its records was damaged

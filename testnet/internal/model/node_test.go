@@ -31,6 +31,7 @@ func (l *logbook) Restamping(int, []dbadapter.Write)       {}
 func (l *logbook) Removing(int, []dbadapter.Write)         {}
 func (l *logbook) Collected(int, *dbadapter.Record, []int) {}
 func (l *logbook) Recovering(int, bool)                    {}
+func (l *logbook) Heard(int, []dbadapter.Record)           {}
 func (l *logbook) SetAside(int, *dbadapter.Record)         {}
 func (l *logbook) Answered(*Question)                      {}
 func (l *logbook) Ended(e *Ended)                          { l.ended = append(l.ended, e) }

@@ -281,6 +281,7 @@ func (x *session) end() {
 		n.cluster.Watch.Refused(n.number, err)
 	}
 	x.process.audit()
+	x.process.hears()
 	if x.ask.Control && report.Applied > 0 {
 		x.process.moveSoon()
 	}

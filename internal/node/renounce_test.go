@@ -1,0 +1,119 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// aside are the keys of what a node lists as set aside, of deletions with a minus.
+func (c *crew) aside(i int) (keys []string) {
+	for k := range c.ns[i].Sets()[0].Store.Kept(context.Background()) {
+		key := string(k.Record.Key)
+		if k.Record.Deleted {
+			key = "-" + key
+		}
+		if k.Why == dbadapter.KeptSetAside {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// A node that hears that it had lost the right to write sets aside at once what it has written and no sync
+// has proved another member to hold, however it hears that, and whether or not it has the right again. What
+// another member has written meanwhile stands, and nothing that was acknowledged is gone without a trace.
+func TestLostRightSetsAside(t *testing.T) {
+	const loser = 2
+	control := func(c *crew) {
+		_, _, _ = c.machines[loser].converse(c.ns[loser], c.machines[0], Ask{Control: true})
+	}
+	remove := func(c *crew) error { return c.ns[0].Remove(t.Context(), c.machines[loser].ID) }
+	role := func(role Role) func(c *crew) error {
+		return func(c *crew) error { return setRole(c.ns[0], c.machines[loser].ID, role) }
+	}
+	none := func(*crew) error { return nil }
+	for name, test := range map[string]struct {
+		take, give func(c *crew) error // what the admin states before it hears
+		hear       func(c *crew)
+		back       bool // it may write again
+	}{
+		"removed, and shown so": {take: remove, give: none, hear: func(c *crew) {
+			_ = c.turn(loser, 0)
+			_, _, _ = c.machines[loser].sync(c.ns[loser], c.machines[0], Ask{})
+		}},
+		"removed, and joins again":              {take: remove, give: none, hear: func(c *crew) { must(c.machines[loser].join(c.machines[0], invite(c.ns[0], RoleWrite))) }, back: true},
+		"removed, and a member again meanwhile": {take: remove, give: role(RoleWrite), hear: control, back: true},
+		"removed, and a reader meanwhile":       {take: remove, give: role(RoleRead), hear: control},
+		"made a reader":                         {take: role(RoleRead), give: none, hear: control},
+		"made a reader, and a writer again":     {take: role(RoleRead), give: role(RoleAdmin), hear: control, back: true},
+		"its term is over": {take: func(c *crew) error {
+			return c.ns[0].SetRole(t.Context(), c.machines[loser].ID, RoleWrite, c.machines[0].clock.Add(time.Second))
+		}, give: func(c *crew) error { c.pass(2 * time.Second); return c.ns[0].expire(t.Context()) }, hear: func(c *crew) { _, _, _ = c.machines[loser].sync(c.ns[loser], c.machines[0], Ask{}) }},
+		"steps down": {take: func(c *crew) error {
+			err := setRole(c.ns[0], c.machines[loser].ID, RoleAdmin)
+			control(c)
+			return errors.Join(err, c.ns[loser].ForceRole(t.Context(), c.machines[loser].ID, RoleRead, time.Time{}))
+		}, give: none, hear: control},
+		"leaves": {take: func(c *crew) error { return c.ns[loser].ForceRemove(t.Context(), c.machines[loser].ID) }, give: none, hear: func(*crew) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCrew(t, 3)
+			c.put(loser, "proved", "1")
+			c.put(loser, "over", "proved")
+			c.put(1, "gone", "1")
+			c.round()
+			c.put(loser, "alone", "of the loser")
+			c.put(loser, "met", "of the loser")
+			c.put(loser, "over", "of the loser")
+			c.del(loser, "gone")
+			if r := must(importDated(c.ns[loser], Item{Key: []byte("dated"), Value: []byte("1"), Time: c.machines[0].clock.Add(-time.Second)})); r.Written != 1 || r.Late != 0 {
+				t.Fatalf("the import: %+v", r)
+			}
+			c.pass(time.Second)
+			if err := test.take(c); err != nil {
+				t.Fatal(err)
+			}
+			c.pass(time.Second)
+			c.put(0, "met", "later")
+			if err := test.give(c); err != nil {
+				t.Fatal(err)
+			}
+			c.pass(time.Second)
+			test.hear(c)
+			c.want(loser, "proved")
+			want := []string{"-gone", "alone", "dated", "met", "over"}
+			if got := c.aside(loser); !slices.Equal(got, want) {
+				t.Errorf("it lists %q, want %q", got, want)
+			}
+			if _, err := put(c.ns[loser], "new", "1"); test.back != (err == nil) {
+				t.Errorf("it writes: %v", err)
+			}
+			all := []int{0, 1}
+			if test.back {
+				all = append(all, loser)
+			}
+			for range 3 {
+				c.round(all...)
+			}
+			for _, i := range all {
+				for key, want := range map[string]string{"met": "later", "over": "proved", "gone": "1", "proved": "1"} {
+					if r := must(get(c.ns[i], key)); string(r.Value) != want || r.Deleted {
+						t.Errorf("%d holds %q under %s", i, r.Value, key)
+					}
+				}
+				if _, err := get(c.ns[i], "alone"); !errors.Is(err, dbadapter.ErrNotFound) {
+					t.Errorf("%d: what was set aside is there: %v", i, err)
+				}
+			}
+			if got := c.aside(loser); !slices.Equal(got, want) {
+				t.Errorf("later it lists %q, want %q", got, want)
+			}
+		})
+	}
+}
