@@ -6,11 +6,13 @@ import "fmt"
 // ErrLimit, too. NoRoom says how much is missing, where that is known.
 var ErrNoRoom = fmt.Errorf("%w: the disk is nearly full", ErrLimit)
 
-// Roomer is a Store that refuses writes while its disk is nearly full. Not every store is one.
+// Roomer is a Store that refuses writes while its disk is nearly full, or the system lets it
+// make no files. Not every store is one.
 type Roomer interface {
 	Store
-	// Room is nil while writes are taken, and else the *NoRoom with which they are refused. It
-	// asks the file system, which takes about a microsecond.
+	// Room is nil while writes are taken, and else the *NoRoom with which they are refused, or
+	// another error that names what the system refuses. It asks the system, which takes some
+	// microseconds.
 	Room() error
 }
 

@@ -63,6 +63,7 @@ type Node struct {
 	cleanup []func() error
 	closed  chan struct{}
 	failed  error // of closing; to be read once closed is
+	broken  chan error
 
 	backing  sync.Mutex   // serialises backups
 	changing sync.Mutex   // serialises the making and dropping of namespaces, and repairs of the store
@@ -92,6 +93,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		gate:    newGate(),
 		hurried: make(chan struct{}, 1),
 		closed:  make(chan struct{}),
+		broken:  make(chan error, 1),
 		byName:  map[string]*Namespace{},
 		byID:    map[dbadapter.NamespaceID]*Namespace{},
 	}
@@ -390,6 +392,19 @@ func (n *Node) shut() {
 		}
 		n.log.Info("the node is closed")
 	}()
+}
+
+// Broken says once that the node's own store goes no further, since the system has
+// refused what it cannot do without. What was acknowledged is on the disk. The node is to
+// be closed, which may not end, and the program to be started again.
+func (n *Node) Broken() <-chan error { return n.broken }
+
+func (n *Node) fail(err error) {
+	n.log.Error("the store goes no further: the program is to be started again", logError(err))
+	select {
+	case n.broken <- err:
+	default: // it was said
+	}
 }
 
 // Started is when the node was opened, by its clock.

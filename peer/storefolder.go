@@ -121,7 +121,7 @@ func (n *Node) openKind(dir string, cfg *Config) (dbadapter.Store, error) {
 		return nil, fmt.Errorf("%w: %s keeps its records in %s, and the setting store says %s: leave the setting out, or move them first: syncd migrate %s",
 			ErrInvalid, n.dir, held, kind, kind)
 	}
-	store, err := ondisk.Open(dir, kind, ondisk.Options{Logger: n.log, Now: n.now, Memory: cfg.memory() / 4, LogLimit: cfg.WatchLog, MinFree: cfg.DiskReserve, Damaged: func(err error) { _ = n.met(err) }})
+	store, err := ondisk.Open(dir, kind, ondisk.Options{Logger: n.log, Now: n.now, Memory: cfg.memory() / 4, LogLimit: cfg.WatchLog, MinFree: cfg.DiskReserve, Damaged: func(err error) { _ = n.met(err) }, Failed: n.fail})
 	if errors.Is(err, ErrCorrupt) {
 		err = salvageable{err}
 	}

@@ -5,8 +5,13 @@ package main
 
 import (
 	"os"
+	"runtime/debug"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/cli"
 )
 
-func main() { os.Exit(cli.Process()) }
+func main() {
+	// A crash ends by SIGABRT: Go would give it exit code 2, which stands for wrong usage.
+	debug.SetTraceback("crash")
+	os.Exit(cli.Process())
+}

@@ -42,6 +42,11 @@ type Options struct {
 	// which no call returns, and may be told of the same more than once; it must not call
 	// the store. nil: it is logged.
 	Damaged func(error)
+	// Failed is told, once or more, that the system has refused what the store cannot do
+	// without: it takes no more writes, may read no more, and may not even close. What was
+	// acknowledged is on the disk, and the program is to be started again. It must not call
+	// the store. nil: it is logged.
+	Failed func(error)
 }
 
 // DefaultMemory is what Options.Memory says.
@@ -52,9 +57,9 @@ func (o *Options) engine() badgerkv.Engine {
 	if memory <= 0 {
 		memory = DefaultMemory
 	}
-	return badgerkv.Engine{Logger: o.Logger, NoSync: o.NoSync, TrustFiles: o.TrustFiles, Memory: memory, Damaged: o.Damaged}
+	return badgerkv.Engine{Logger: o.Logger, NoSync: o.NoSync, TrustFiles: o.TrustFiles, Memory: memory, Damaged: o.Damaged, Failed: o.Failed}
 }
 
 func (o *Options) store() kvstore.Options {
-	return kvstore.Options{Logger: o.Logger, LogLimit: o.LogLimit, MinFree: o.MinFree, Now: o.Now, Damaged: o.Damaged}
+	return kvstore.Options{Logger: o.Logger, LogLimit: o.LogLimit, MinFree: o.MinFree, Now: o.Now, Damaged: o.Damaged, Failed: o.Failed}
 }

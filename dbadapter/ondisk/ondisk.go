@@ -54,6 +54,8 @@ type Options struct {
 	Now func() time.Time
 	// Damaged is told of damage that work in the background meets; see badgerdb.Options.
 	Damaged func(error)
+	// Failed is told that the store goes no further; see badgerdb.Options.
+	Failed func(error)
 }
 
 // KindOf returns the kind of the store in a folder, "" if there is no store; it may be
@@ -92,9 +94,9 @@ func Open(dir string, kind Kind, o Options) (dbadapter.Backuper, error) {
 	}
 	switch kind {
 	case Badger:
-		return badgerdb.Open(dir, badgerdb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory, LogLimit: o.LogLimit, MinFree: o.MinFree, Damaged: o.Damaged})
+		return badgerdb.Open(dir, badgerdb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory, LogLimit: o.LogLimit, MinFree: o.MinFree, Damaged: o.Damaged, Failed: o.Failed})
 	case Pebble:
-		return pebbledb.Open(dir, pebbledb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory, LogLimit: o.LogLimit, MinFree: o.MinFree, Damaged: o.Damaged})
+		return pebbledb.Open(dir, pebbledb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory, LogLimit: o.LogLimit, MinFree: o.MinFree, Damaged: o.Damaged, Failed: o.Failed})
 	}
 	return nil, unknown(kind)
 }

@@ -42,11 +42,16 @@ type Options struct {
 	// which no call returns, and may be told of the same more than once; it must not call
 	// the store. nil: it is logged.
 	Damaged func(error)
+	// Failed is told, once or more, that the system has refused what the store cannot do
+	// without: it takes no more writes, may read no more, and may not even close. What was
+	// acknowledged is on the disk, and the program is to be started again. It must not call
+	// the store. nil: it is logged.
+	Failed func(error)
 }
 
 func (o *Options) parts() (pebblekv.Engine, kvstore.Options) {
-	return pebblekv.Engine{Logger: o.Logger, NoSync: o.NoSync, Cache: o.Memory / 8, Damaged: o.Damaged},
-		kvstore.Options{Logger: o.Logger, LogLimit: o.LogLimit, MinFree: o.MinFree, Now: o.Now, Damaged: o.Damaged}
+	return pebblekv.Engine{Logger: o.Logger, NoSync: o.NoSync, Cache: o.Memory / 8, Damaged: o.Damaged, Failed: o.Failed},
+		kvstore.Options{Logger: o.Logger, LogLimit: o.LogLimit, MinFree: o.MinFree, Now: o.Now, Damaged: o.Damaged, Failed: o.Failed}
 }
 
 // Open opens the store in a folder, and makes a new one in an empty folder.

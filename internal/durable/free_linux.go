@@ -1,6 +1,11 @@
 package durable
 
-import "syscall"
+import (
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // leastFiles is how many files must be left to make: a database makes dozens at a time.
 const leastFiles = 64
@@ -17,4 +22,27 @@ func Free(dir string) (int64, error) {
 		return 0, nil
 	}
 	return int64(s.Bavail) * s.Bsize, nil
+}
+
+// spareFiles must be free for a write: of those that it and the work in the background may
+// open at a time, at least the ones that a database cannot do without.
+const spareFiles = 4
+
+// Writable reports why no file can be made in dir. It makes none: that takes ten times as
+// long, and a commit asks each time.
+func Writable(dir string) (err error) {
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return err
+	}
+	var open []int
+	for len(open) < spareFiles && err == nil {
+		var fd int
+		if fd, err = unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+			open = append(open, fd)
+		}
+	}
+	for _, fd := range open {
+		err = errors.Join(err, unix.Close(fd))
+	}
+	return err
 }

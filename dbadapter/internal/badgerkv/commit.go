@@ -43,6 +43,9 @@ func (d *db) commit(b *batch) error {
 	if len(b.entries) == 0 {
 		return nil
 	}
+	if err := d.lost(); err != nil {
+		return err
+	}
 	return d.times.commit(func(time uint64) error {
 		if len(b.entries) < largeCommit {
 			return d.commitSmall(b, time)

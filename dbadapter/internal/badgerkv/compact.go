@@ -76,14 +76,18 @@ func (d *db) mergeSmall(ctx context.Context, c kv.Commits) error {
 	if err := c.Fill(ctx, []byte{0}); err != nil {
 		return err
 	}
-	return c.Between(ctx, func(filler []byte) error { return d.badger.DropPrefix(filler) })
+	return c.Between(ctx, d.DropPrefix)
 }
 
 // flush brings all that has been committed from Badger's table in memory into the
 // tables on disk. Badger has no call for that; a full table is flushed.
 func (d *db) flush(ctx context.Context, c kv.Commits) error {
 	var last uint64
-	if err := c.Between(ctx, func([]byte) error { last = d.badger.MaxVersion(); return nil }); err != nil {
+	if err := c.Between(ctx, func([]byte) (err error) {
+		defer d.recovered(&err)
+		last = d.badger.MaxVersion()
+		return nil
+	}); err != nil {
 		return err
 	}
 	before, err := d.logs()

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 
-	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/examiner"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
@@ -22,21 +23,30 @@ type db struct {
 	entries sync.Pool // of *[]entry
 
 	examiner *examiner.Examiner
+
+	lostBy atomic.Pointer[error] // see lost.go
+	tell   func(error)
+	pause  time.Duration // before a merge is tried again
 }
 
 func (d *db) View() kv.View { return d.times.view(d) }
 
-func (d *db) DropPrefix(prefix []byte) error { return d.badger.DropPrefix(prefix) }
+func (d *db) DropPrefix(prefix []byte) error {
+	return d.write(func() error { return d.badger.DropPrefix(prefix) })
+}
 
 func (d *db) Close() error {
 	d.pages.close()
 	d.examiner.Close()
+	if err := d.lost(); err != nil {
+		return err
+	}
 	return d.badger.Close()
 }
 
 // Get recovers: Badger panics over some kinds of damage.
 func (v view) Get(key []byte, use func([]byte) error) (found bool, err error) {
-	defer damage.Recovered("database", &err)
+	defer v.db.recovered(&err)
 	item, err := v.txn.Get(key)
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return false, nil
@@ -51,7 +61,7 @@ func (v view) Iterate(prefix []byte) kv.Iterator {
 	o := badger.DefaultIteratorOptions
 	o.PrefetchValues = false // values are inline: a prefetch would only start a goroutine each
 	o.Prefix = prefix
-	return &iterator{Iterator: v.txn.NewIterator(o), db: v.db, prefix: prefix}
+	return v.iterate(o)
 }
 
 // Find: a look-up costs Badger the same, whatever was looked up before.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
@@ -33,6 +34,9 @@ type Engine struct {
 	Memory int64
 	// Damaged is told of damage that the examiner finds. nil: it is logged.
 	Damaged func(error)
+	// Failed is told, once or more, that the database can go no further; see
+	// kvstore.Options.
+	Failed func(error)
 }
 
 // Name is what Badger is called in the stamp of a folder.
@@ -62,10 +66,10 @@ func (e Engine) Open(dir string) (kv.DB, error) {
 func (e Engine) open(dir string) (_ *db, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = damage.Corrupt("the database files", "%v", p)
+			err = damage.Panicked("database files", p)
 		}
 	}()
-	d := &db{}
+	d := &db{tell: e.Failed, pause: time.Second}
 	d.badger, err = e.openFiles(dir, d)
 	switch {
 	case err == nil:
@@ -87,7 +91,7 @@ func (e Engine) open(dir string) (_ *db, err error) {
 // attempt reads it as a log without entries.
 func (e Engine) openFiles(dir string, d *db) (*badger.DB, error) {
 	for tries := 0; ; tries++ {
-		files, err := badger.OpenManaged(e.options(dir, &d.steps))
+		files, err := badger.OpenManaged(e.options(dir, d))
 		if err == nil || !strings.HasSuffix(err.Error(), z.NewFile.Error()) || tries > e.sizes().waiting+1 {
 			return files, err
 		}
@@ -137,7 +141,7 @@ const leastMapped = 16 << 20
 // kv.MaxTxn fits, or this does not compile.
 const _ = uint(txnBytes - kv.MaxTxn)
 
-func (e Engine) options(dir string, steps *compactionSteps) badger.Options {
+func (e Engine) options(dir string, d *db) badger.Options {
 	sizes := e.sizes()
 	return badger.DefaultOptions(dir).
 		WithSyncWrites(!e.NoSync).
@@ -154,7 +158,7 @@ func (e Engine) options(dir string, steps *compactionSteps) badger.Options {
 		WithBloomFalsePositive(0.001). // most look-ups for a write find nothing
 		WithMetricsEnabled(false).
 		WithNumCompactors(2).
-		WithLogger(logger{e.log(), steps})
+		WithLogger(logger{e.log(), d})
 }
 
 func (e Engine) log() *slog.Logger {

@@ -47,5 +47,5 @@ func (d *db) flatten(ctx context.Context, c kv.Commits) (err error) {
 			panic(p)
 		}
 	}()
-	return d.badger.Flatten(1)
+	return d.write(func() error { return d.badger.Flatten(1) })
 }

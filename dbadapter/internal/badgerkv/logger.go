@@ -1,6 +1,7 @@
 package badgerkv
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -10,15 +11,20 @@ import (
 // returns: a compaction or the writing of a table that failed. The rest is
 // housekeeping, and is left out.
 type logger struct {
-	to    *slog.Logger
-	steps *compactionSteps
+	to *slog.Logger
+	db *db
 }
 
-func (l logger) Errorf(format string, args ...any)   { l.to.Error(message(format, args)) }
-func (l logger) Warningf(format string, args ...any) { l.to.Warn(message(format, args)) }
-func (l logger) Infof(format string, _ ...any)       { l.steps.logged(format) }
+func (l logger) Errorf(format string, args ...any)   { l.say(slog.LevelError, format, args) }
+func (l logger) Warningf(format string, args ...any) { l.say(slog.LevelWarn, format, args) }
+func (l logger) Infof(format string, _ ...any)       { l.db.steps.logged(format) }
 func (l logger) Debugf(string, ...any)               {}
 
-func message(format string, args []any) string {
-	return "badger: " + strings.TrimSpace(fmt.Sprintf(format, args...))
+func (l logger) say(level slog.Level, format string, args []any) {
+	if strings.HasPrefix(format, mergeState) {
+		return
+	}
+	text := strings.TrimSpace(fmt.Sprintf(format, args...))
+	l.to.Log(context.Background(), level, "badger: "+text)
+	l.db.logged(format, text)
 }

@@ -109,6 +109,7 @@ func (p *pages) look() {
 // letGo gives up the mapped pages of all tables that an iterator holds, so that
 // Badger cannot unmap them meanwhile, and another mapping cannot take their place.
 func (p *pages) letGo() {
+	defer func() { _ = recover() }() // of a database that is lost: it makes no iterators
 	txn := newest(p.db)
 	defer txn.Discard()
 	before := ids(p.db.Tables())

@@ -38,7 +38,7 @@ func (e Engine) probeManifest(dir string, closed bool) (tables map[uint64]badger
 		return nil, err
 	}
 	defer f.Close()
-	list, end, err := badger.ReplayManifestFile(f, 0, e.options(dir, new(compactionSteps)))
+	list, end, err := badger.ReplayManifestFile(f, 0, e.options(dir, new(db)))
 	if err != nil {
 		return nil, damage.File(path, "%v", err)
 	}

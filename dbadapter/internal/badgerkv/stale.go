@@ -40,7 +40,8 @@ const (
 // staleShare estimates which part of the store's bytes is stale: versions that were
 // overwritten, removed entries, and the marks of their removal. It reads samples of
 // all versions that Badger holds.
-func (d *db) staleShare(ctx context.Context, c kv.Commits) (float64, error) {
+func (d *db) staleShare(ctx context.Context, c kv.Commits) (_ float64, err error) {
+	defer d.recovered(&err)
 	txn := newest(d.badger)
 	defer txn.Discard()
 	o := badger.DefaultIteratorOptions

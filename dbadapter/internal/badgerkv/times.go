@@ -81,6 +81,8 @@ type view struct {
 }
 
 func (v view) Close() {
-	v.txn.Discard()
+	if v.db.lost() == nil { // else one of its iterators may be half made
+		v.txn.Discard()
+	}
 	v.db.times.closed(v.txn.ReadTs())
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"syscall"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -23,11 +25,19 @@ func File(path, format string, args ...any) error {
 	return Corrupt("the file "+filepath.Base(path), format, args...)
 }
 
-// Recovered makes an error of a panic that damage has led to.
+// Recovered makes an error of a panic: one of the system's, or else of damage.
 func Recovered(path string, err *error) {
 	if p := recover(); p != nil {
-		*err = File(path, "%v", p)
+		*err = Panicked(path, p)
 	}
+}
+
+// Panicked is the error that a panic stands for.
+func Panicked(path string, p any) error {
+	if refusal := Refusal(p); refusal != nil {
+		return fmt.Errorf("use %s: %w (%v)", filepath.Base(path), refusal, p)
+	}
+	return File(path, "%v", p)
 }
 
 // Is tells an error that speaks of the files' content from one of the
@@ -37,7 +47,26 @@ func Is(err error) bool {
 	var link *os.LinkError
 	var system *os.SyscallError
 	return !errors.As(err, &path) && !errors.As(err, &link) && !errors.As(err, &system) &&
-		!errors.Is(err, dbadapter.ErrLocked)
+		!errors.Is(err, dbadapter.ErrLocked) && Refusal(err) == nil
+}
+
+// refusals are the errors with which a system refuses a file, whatever is in it. The text of
+// ENFILE begins with that of EMFILE.
+var refusals = []syscall.Errno{
+	syscall.ENFILE, syscall.EMFILE, syscall.EACCES, syscall.EPERM, syscall.EROFS, syscall.EIO, syscall.ENOSPC,
+	syscall.EDQUOT, syscall.ENOMEM, syscall.EISDIR, syscall.ENOTDIR,
+}
+
+// Refusal is the refusal of the system that an error, or what a panic carries, speaks of;
+// nil if it speaks of none. Badger keeps no more of it than the text.
+func Refusal(of any) error {
+	text := fmt.Sprint(of)
+	for _, errno := range refusals {
+		if err, ok := of.(error); ok && errors.Is(err, errno) || strings.Contains(text, errno.Error()) {
+			return errno
+		}
+	}
+	return nil
 }
 
 // Quote shows a key in an error: at most 64 bytes of it.

@@ -257,6 +257,7 @@ func (c *committer) commitTxn(txn kv.Txn) error {
 	}
 	if err := txn.Commit(); err != nil {
 		c.failed = fmt.Errorf("write to the database: %w; whether the last write was kept is unknown, and no more are taken: check the disk and open the store again", err)
+		c.store.options.Failed(c.failed)
 		return c.failed
 	}
 	c.transactions.Add(1)

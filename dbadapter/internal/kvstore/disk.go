@@ -1,8 +1,10 @@
 package kvstore
 
 import (
+	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -48,8 +50,14 @@ func (d *diskGuard) needed() int64 {
 	return d.known
 }
 
-// require asks for at least that many free bytes.
+// require asks for at least that many free bytes, and whether the system lets files be made.
 func (d *diskGuard) require(least int64) error {
+	switch err := durable.Writable(d.dir); {
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("write to %s: %w: %w", d.dir, dbadapter.ErrLimit, err)
+	case err != nil:
+		return fmt.Errorf("write to %s: %w: %w", d.dir, dbadapter.ErrAway, err)
+	}
 	if d.min < 0 {
 		return nil
 	}

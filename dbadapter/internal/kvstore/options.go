@@ -25,6 +25,8 @@ type Options struct {
 	Now func() time.Time
 	// Damaged is told of damage that work in the background meets. nil: it is logged.
 	Damaged func(error)
+	// Failed is told that the store goes no further; see badgerdb.Options. nil: it is logged.
+	Failed func(error)
 }
 
 // defaultMinFree is what Options.MinFree says.
@@ -42,6 +44,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Damaged == nil {
 		o.Damaged = func(err error) { o.Logger.Error("the store is damaged", slog.Any("err", err)) }
+	}
+	if o.Failed == nil {
+		o.Failed = func(err error) { o.Logger.Error("the store goes no further", slog.Any("err", err)) }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -23,6 +23,7 @@ type db struct {
 	write  *pebble.WriteOptions
 	// examiner is nil while a salvage reads the database.
 	examiner *examiner.Examiner
+	patience *patience
 
 	compacting atomic.Pointer[context.CancelCauseFunc] // ends the compaction that runs
 }
@@ -119,6 +120,7 @@ func (d *db) Close() error {
 	if d.examiner != nil {
 		d.examiner.Close()
 	}
+	close(d.patience.closed)
 	return d.commit(d.pebble.Close)
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -31,6 +32,12 @@ type Engine struct {
 	Cache int64
 	// Damaged is told of damage that the examiner and compactions find. nil: it is logged.
 	Damaged func(error)
+	// Failed is told, once or more, that the database can go no further; see
+	// kvstore.Options.
+	Failed func(error)
+
+	files vfs.FS        // nil: those of the system; tests give others
+	pause time.Duration // before what was refused is asked for again; 0: a second
 }
 
 // Name is what Pebble is called in the stamp of a folder.
@@ -52,8 +59,9 @@ func (e Engine) Open(dir string) (_ kv.DB, err error) {
 	if e.NoSync {
 		write = pebble.NoSync
 	}
-	d := &db{dir: dir, write: write}
+	d := &db{dir: dir, write: write, patience: &patience{log: e.log(), failed: e.Failed, closed: make(chan struct{}), wait: cmp.Or(e.pause, time.Second)}}
 	o := e.options()
+	o.FS = patientFS{o.FS, d.patience}
 	o.Cache = pebble.NewCache(max(cmp.Or(e.Cache, defaultCache), leastCache) + memTables*memTable)
 	defer o.Cache.Unref() // the database keeps it
 	room := newSpare(o.Cache)
@@ -67,6 +75,7 @@ func (e Engine) Open(dir string) (_ kv.DB, err error) {
 	if d.pebble, err = pebble.Open(dir, o); err != nil {
 		return nil, named(err)
 	}
+	d.patience.opened.Store(true)
 	room.note(-1) // the first table is written to, and waits for nothing
 	d.examiner = examiner.Start(tables{d}, dir, e.log(), e.Damaged, false)
 	return d, nil
@@ -93,7 +102,7 @@ func (e Engine) options() *pebble.Options {
 	o := &pebble.Options{
 		// The newest formats check each table's end, and find damage within a log.
 		FormatMajorVersion:          pebble.FormatNewest,
-		FS:                          boundedFS{vfs.Default},
+		FS:                          boundedFS{cmp.Or(e.files, vfs.Default)},
 		MemTableSize:                memTable,
 		MemTableStopWritesThreshold: memTables,
 		// A look-up asks up to eight filters more, and entries are merged less often: of

@@ -9,7 +9,7 @@ import (
 
 // Process runs the command line of this process and returns its exit code.
 func Process() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)

@@ -49,7 +49,7 @@ type serveCmd struct {
 }
 
 func (serveCmd) Help() string {
-	return `Makes the data directory and the identity if they are not there, and prints where it can be reached once it takes work. Ends cleanly on SIGTERM or SIGINT, within 5 seconds; what was acknowledged is durable at any time.
+	return `Makes the data directory and the identity if they are not there, and prints where it can be reached once it takes work. Ends cleanly on SIGTERM, SIGINT or SIGHUP, within 5 seconds; what was acknowledged is durable at any time.
 
 Peers connect over TCP and QUIC. A node behind a router that forwards no port is reached through a relay (--relay), of which it announces an address; it then also tries to connect directly. --relay-service makes a node that can be reached a relay for its members: for an hour and 1 GiB in each direction at a time. --mdns tells all machines on the local networks that this node is there.
 
@@ -186,13 +186,15 @@ func (c serveCmd) serve(ctx context.Context, a *app, addrs []endpoint.Addr, cfg 
 		ErrorLog:          slog.NewLogLogger(loglimit.New(cfg.Logger.Handler(), loglimit.Options{}), slog.LevelInfo),
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
+	connections := httpapi.NewConnections(maxFiles())
+	connections.Bound(srv)
 	listeners, err := listenAll(ctx, addrs)
 	if err != nil {
 		return err
 	}
 	served := make(chan error, len(listeners))
 	for i, l := range listeners {
-		go func() { served <- fmt.Errorf("serving the API on %s: %w", addrs[i], srv.Serve(l)) }()
+		go func() { served <- fmt.Errorf("serving the API on %s: %w", addrs[i], srv.Serve(connections.Listen(l))) }()
 	}
 	if err := a.announce(cfg.Node, addrs); err != nil {
 		cfg.Logger.Warn("standard output is gone", slog.Any("error", err))
@@ -202,6 +204,7 @@ func (c serveCmd) serve(ctx context.Context, a *app, addrs []endpoint.Addr, cfg 
 	select {
 	case broken = <-served:
 		ended++
+	case broken = <-cfg.Node.Broken():
 	case <-ctx.Done():
 	}
 	cfg.Logger.Info("shutting down")
