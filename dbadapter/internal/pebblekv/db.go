@@ -21,7 +21,7 @@ type db struct {
 	pebble *pebble.DB
 	dir    string
 	write  *pebble.WriteOptions
-	// examiner is nil while a salvage reads the database.
+	// examiner and patience are nil while a salvage reads the database.
 	examiner *examiner.Examiner
 	patience *patience
 
@@ -119,8 +119,8 @@ func (*db) Rest() { trim() }
 func (d *db) Close() error {
 	if d.examiner != nil {
 		d.examiner.Close()
+		d.patience.end.Do(func() { close(d.patience.closed) })
 	}
-	close(d.patience.closed)
 	return d.commit(d.pebble.Close)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,7 @@ type patience struct {
 	log    *slog.Logger
 	failed func(error) // nil: a failed sync is Pebble's to see
 	opened atomic.Bool // an opening returns what it meets
+	end    sync.Once
 	closed chan struct{}
 	wait   time.Duration
 }
