@@ -75,10 +75,11 @@ type Import struct {
 // keeps nothing of what it is given.
 type room struct {
 	items []Item
-	// indices are those of the items' keys, and places the same as a set. Two keys of one
-	// index are taken for one: the batch ends between them.
+	// indices are those of the items' keys, and places has the first item of each. Two keys of
+	// one index are not in one batch.
 	indices []dbadapter.Index
-	places  map[dbadapter.Index]struct{}
+	places  map[dbadapter.Index]int
+	slots   []int  // for the first item of each key, which write is of it; -1: none
 	copies  []byte // of the items' keys and values
 	writes  []dbadapter.Write
 	same    []bool // of the writes: the content is there already
@@ -91,9 +92,9 @@ func (im *Import) take() (r room) {
 	if last := len(im.spare) - 1; last >= 0 {
 		r, im.spare = im.spare[last], im.spare[:last]
 		clear(r.places)
-		r = room{r.items[:0], r.indices[:0], r.places, r.copies[:0], r.writes[:0], r.same[:0]}
+		r = room{r.items[:0], r.indices[:0], r.places, r.slots[:0], r.copies[:0], r.writes[:0], r.same[:0]}
 	} else {
-		r.places = map[dbadapter.Index]struct{}{}
+		r.places = map[dbadapter.Index]int{}
 	}
 	return r
 }
@@ -114,6 +115,9 @@ type ImportBatch struct {
 	// expired and stale count the items that Writes has left out: stale those whose date would not be taken, and that would lose by it
 	// against what is held, or what this node has other hosts hold. late are those that it dates as of now.
 	expired, late, stale int
+	// folded counts the items that others of their key in this batch take the place of, or win
+	// over: they are not written.
+	folded ImportResult
 }
 
 // Import begins an import.
@@ -153,20 +157,26 @@ func (ns *Namespace) CheckItem(item *Item) error {
 }
 
 // Add adds an item to the batch, which keeps a copy, if there is room for it: a batch that
-// is empty takes every item. A batch holds a key once: the next one sees what this one
-// wrote.
+// is empty takes every item. A batch writes a key once: of its items it holds all, and
+// Writes finds what stands when one after the other is written.
 func (im *Import) Add(item *Item) bool {
 	b := im.batch
 	index := im.set.Keys.Hasher.Index(item.Key)
 	weight := (&dbadapter.Record{Key: item.Key, Value: item.Value}).Weight()
 	if len(b.items) > 0 {
-		if _, ok := b.places[index]; ok || len(b.items) >= b.most || b.weight+weight > importBytes {
+		if len(b.items) >= b.most || b.weight+weight > importBytes {
 			return false
 		}
 	}
+	first, again := b.places[index]
+	if again && !bytes.Equal(b.items[first].Key, item.Key) {
+		return false
+	}
+	if !again {
+		b.places[index] = len(b.items)
+	}
 	b.items = append(b.items, Item{b.copy(item.Key), b.copy(item.Value), item.Time, item.Deleted, item.Expires})
 	b.indices = append(b.indices, index)
-	b.places[index] = struct{}{}
 	b.weight += weight
 	return true
 }
@@ -241,7 +251,8 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	defer snap.Close()
 	writes := slices.Grow(b.writes[:0], len(b.items))
 	dated := dbadapter.Timestamp(0) // the earliest
-	b.same, b.expired, b.late, b.stale = b.same[:0], 0, 0, 0
+	b.same, b.expired, b.late, b.stale, b.folded = b.same[:0], 0, 0, 0, ImportResult{}
+	b.slots = append(b.slots[:0], slices.Repeat([]int{-1}, len(b.items))...)
 	holdings := holdings{
 		snap: snap, keys: len(b.items),
 		key:   func(i int) []byte { return b.items[i].Key },
@@ -253,6 +264,10 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 			return nil, err
 		}
 		item := &b.items[i]
+		stored, slot := held, &b.slots[b.places[b.indices[i]]]
+		if *slot >= 0 && beats(&writes[*slot].Record.Record, held) {
+			held = &writes[*slot].Record.Record
+		}
 		r := item.record()
 		if r.Expired(b.im.set.ns.node.Now()) {
 			b.expired++
@@ -301,8 +316,17 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 		if err != nil {
 			return nil, err
 		}
-		writes = append(writes, dbadapter.Write{Record: hashed})
-		b.same = append(b.same, there)
+		switch {
+		case *slot < 0:
+			*slot = len(writes)
+			writes = append(writes, dbadapter.Write{Record: hashed})
+			b.same = append(b.same, there)
+		case beats(&r, held):
+			b.folded.count(&writes[*slot].Record.Record, stored)
+			writes[*slot].Record, b.same[*slot] = hashed, there
+		default:
+			b.folded.count(&r, held)
+		}
 	}
 	b.writes = writes
 	if dated > 0 {
@@ -311,6 +335,22 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 		}
 	}
 	return writes, b.im.set.authorize(writes)
+}
+
+// beats reports whether a record takes the place of what is held.
+func beats(r, held *dbadapter.Record) bool { return held == nil || r.Compare(held) > 0 }
+
+// count counts what would become of a record that is written over another.
+func (r *ImportResult) count(record, held *dbadapter.Record) {
+	r.Items++
+	switch {
+	case beats(record, held):
+		r.Written++
+	case record.SameContent(held):
+		r.Unchanged++
+	default:
+		r.Stale++
+	}
 }
 
 // Note takes note of what was applied of the batch, as of every commit, and ends it. A
@@ -344,8 +384,9 @@ func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
 			r.Stale++
 		}
 	}
-	r.Unchanged += int64(len(b.items) - len(outcomes) - b.expired - b.stale)
-	r.Stale += int64(b.stale)
+	r.Written += b.folded.Written
+	r.Unchanged += int64(len(b.items)-len(outcomes)-b.expired-b.stale) - b.folded.Items + b.folded.Unchanged
+	r.Stale += int64(b.stale) + b.folded.Stale
 	r.Expired += int64(b.expired)
 	r.Late += int64(b.late)
 	r.Items += int64(len(b.items))

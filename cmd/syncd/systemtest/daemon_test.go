@@ -30,7 +30,7 @@ var binary string
 
 // unsynced, in the environment, makes the test program become the command,
 // with syncs that do nothing; see internal/powercut.
-const unsynced = "SYNCD_SYSTEMTEST_UNSYNCED"
+const unsynced = "SYSTEMTEST_UNSYNCED"
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 

@@ -23,7 +23,7 @@ var (
 
 // largeSize, in the environment, is the size of TestLargeCut/mismatched; there are ten cuts
 // then. 2000000 is that of docs/PERFORMANCE.md.
-const largeSize = "SYNCD_LARGE"
+const largeSize = "LARGE_RECORDS"
 
 func sizeOr(small int) int {
 	if n, err := strconv.Atoi(os.Getenv(largeSize)); err == nil && n > 0 {

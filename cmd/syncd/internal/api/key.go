@@ -70,6 +70,11 @@ func KeyPath(ns string, key []byte) string {
 	return NamespacePath(ns) + "/keys/" + strings.ReplaceAll(url.PathEscape(string(key)), ".", "%2E")
 }
 
+// EarlyHeader, in a put that waits for members, asks for the version as soon as the record is
+// written: an interim response (102) has it as its ETag. Many clients take such a response for
+// the answer, and so it comes only where it is asked for.
+const EarlyHeader = "Syncd-Early"
+
 // NamespacePath is the escaped path of a namespace.
 func NamespacePath(ns string) string { return "/v1/ns/" + url.PathEscape(ns) }
 

@@ -54,7 +54,7 @@ func (a *app) printf(format string, args ...any) error {
 // or -o json is given.
 func (a *app) remark(format string, args ...any) {
 	if !a.Quiet && !a.json() {
-		_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+		_, _ = fmt.Fprintln(a.stderr, a.here(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -128,8 +128,8 @@ func (a *app) printBackups(all []*peer.Backup) error {
 
 type restoreCmd struct {
 	Dir        string `arg:"" name:"dir" help:"Folder of backups."`
-	Store      string `help:"Where the records go, whatever they were backed up from: badger or pebble." enum:"badger,pebble" default:"badger" env:"-"`
-	Generation int    `help:"Which backup to restore, as syncd backup ls counts them. Default: the latest." placeholder:"N" env:"-"`
+	Store      string `help:"Where the records go, whatever they were backed up from: badger or pebble." enum:"badger,pebble" default:"badger"`
+	Generation int    `help:"Which backup to restore, as syncd backup ls counts them. Default: the latest." placeholder:"N"`
 }
 
 func (restoreCmd) Help() string {
@@ -158,6 +158,6 @@ func (c restoreCmd) Run(ctx context.Context, a *app) error {
 	if err := a.printf("node %s in %s, as of %s\n%s\n", out.Node, a.DataDir, out.Taken.Format(time.RFC3339), backupLine(&out)); err != nil {
 		return err
 	}
-	a.remark("start it with: syncd serve --data-dir %s; if the original node still runs, first: syncd init --new-identity --data-dir %s", a.DataDir, a.DataDir)
+	a.remark("start it with: syncd serve; if the original node still runs, first: syncd init --new-identity")
 	return nil
 }

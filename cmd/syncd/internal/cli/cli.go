@@ -3,12 +3,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +26,7 @@ import (
 // in the configuration file.
 type globals struct {
 	DataDir   string           `help:"Folder of the node: its identity, secrets and records." placeholder:"DIR" default:"${data_dir}" setting:""`
-	Config    string           `help:"Configuration file, YAML. Default: config.yaml in the data directory." placeholder:"FILE"`
+	Config    string           `help:"Configuration file, YAML. Default: config.yaml in the data directory." placeholder:"FILE" env:"SYNCD_CONFIG"`
 	API       []string         `name:"api" help:"Where the daemon serves its API: unix:PATH or http://HOST:PORT on loopback; may be given again, and commands use the first. unix: alone, the default, is syncd.sock in the data directory." placeholder:"ADDR" setting:""`
 	TokenFile string           `help:"File of the bearer token that the API demands over TCP. Default: api.token in the data directory." placeholder:"FILE" setting:""`
 	Output    string           `short:"o" help:"Form of the output: text or json." enum:"text,json" default:"text" setting:""`
@@ -31,7 +34,7 @@ type globals struct {
 	Verbose   bool             `short:"v" help:"Log each step." setting:""`
 	LogFormat string           `help:"Form of the log on standard error: console or json." enum:"console,json" default:"console" setting:""`
 	Await     time.Duration    `help:"Wait this long for a daemon that is still starting." default:"0s" setting:""`
-	About     kong.VersionFlag `name:"version" help:"Print the version and exit." env:"-"`
+	About     kong.VersionFlag `name:"version" help:"Print the version and exit."`
 	Timeout   time.Duration    `help:"Give up after this long; 0 means never." default:"0s" setting:""`
 }
 
@@ -81,7 +84,7 @@ type root struct {
 
 const description = `Keeps sets of records equal on many machines, for a cost that follows the difference between them, not their size.
 
-Flags have environment variables, which --help names. A flag wins over the variable, that over the configuration file, the file over the default.
+The settings, which are the flags of all commands and those of serve, have environment variables, which --help names; an unknown one that begins with SYNCD_ is an error. A flag wins over the variable, that over the configuration file, the file over the default.
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 daemon unreachable, 4 not found, 5 try again (peer down), 6 denied, 7 corrupt, 8 limit or time-out, 9 differs, 10 conflict (the condition of a write did not hold), 130 interrupted. With -o json an error is a JSON object, too.`
 
@@ -96,7 +99,13 @@ var groups = []kong.Group{
 
 // Main runs the command line and returns the exit code.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	a := &app{stdin: &input{stdin}, stdout: &output{stdout}, stderr: stderr}
+	switch { // the overview, or the help of a command
+	case len(args) == 0:
+		args = []string{"--help"}
+	case args[0] == "help":
+		args = append(slices.Clone(args[1:]), "--help")
+	}
 	parser, err := a.parser()
 	if err != nil {
 		return a.failed(err)
@@ -110,7 +119,8 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		}
 		return a.failed(problem.Usage("%w; see: syncd --help", err))
 	}
-	if err := checkSettings(kctx); err != nil {
+	a.parsed = kctx
+	if err := cmp.Or(refuseEmpty(kctx), checkSettings(kctx), a.checkDataDir()); err != nil {
 		return a.failed(err)
 	}
 	if a.Timeout > 0 {
@@ -118,7 +128,6 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		ctx, cancel = context.WithTimeout(ctx, a.Timeout)
 		defer cancel()
 	}
-	a.parsed = kctx
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	if err := kctx.BindSingletonProvider(a.connect); err != nil {
 		return a.failed(err)
@@ -161,7 +170,7 @@ func (a *app) parser() (*kong.Kong, error) {
 		kong.Description(description),
 		kong.Writers(a.stdout, a.stderr),
 		kong.Vars{"data_dir": defaultDataDir(), "watch_log": strconv.Itoa(peer.DefaultWatchLog), "version": "syncd " + versionLine(buildVersion())},
-		kong.DefaultEnvars("SYNCD"),
+		kong.PostBuild(nameVariables),
 		kong.KindMapper(reflect.String, kong.MapperFunc(anyBytes)),
 		kong.ExplicitGroups(groups),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
@@ -189,15 +198,27 @@ func anyBytes(c *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// defaultDataDir follows the XDG base directory specification.
+// defaultDataDir follows the XDG base directory specification. It is empty where the
+// environment names no absolute path: no default rests on the working directory.
 func defaultDataDir() string {
-	state := os.Getenv("XDG_STATE_HOME")
-	if state == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "syncd-data"
-		}
-		state = home + "/.local/state"
+	if state := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
+		return filepath.Join(state, "syncd")
 	}
-	return state + "/syncd"
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "syncd")
+	}
+	return ""
+}
+
+// checkDataDir refuses a command that works with a node where none is named.
+func (a *app) checkDataDir() error {
+	first, _, _ := strings.Cut(commandName(a.parsed), " ")
+	switch first {
+	case "demo", "bench", "testnet", "version", "completion":
+		return nil
+	}
+	if a.DataDir == "" {
+		return problem.Usage("no HOME and no XDG_STATE_HOME: give --data-dir")
+	}
+	return nil
 }

@@ -16,7 +16,7 @@ import (
 type diffCmd struct {
 	Peer   string `arg:"" help:"Peer id, or address that ends in /p2p/ and one."`
 	NS     string `name:"ns" required:"" help:"The namespace's name." placeholder:"NS"`
-	Prefix string `help:"Only keys that begin with it." placeholder:"P"`
+	Prefix string `help:"Only keys that begin with it." placeholder:"P" empty:""`
 	Keys   bool   `help:"List the keys that differ, by kind, with both versions."`
 	Limit  int    `help:"With --keys: at most so many; 0 means all." placeholder:"N"`
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -39,7 +40,7 @@ var hints = []struct {
 	{peer.ErrUnreachable, "try again; if it stays so, see that the peers run and that their addresses are known (syncd peer ls)"},
 	{peer.ErrBackupDamaged, "syncd backup ls lists the backups; an older one may be whole (syncd restore --generation N)"},
 	{peer.ErrCorrupt, "keep a copy of the data directory, then repair the store (syncd verify --repair); if that cannot be done, restore a backup, or join the namespace anew from a peer"},
-	{peer.ErrRejected, "syncd rejected NS lists what a node declined, and why"},
+	{peer.ErrRejected, `on the node that declined, "syncd rejected NS" lists what, and why`},
 	{peer.ErrNotVerified, "run syncd diff to see what still differs, then sync again"},
 	{peer.ErrClosed, "try again when the daemon is up"},
 }
@@ -64,6 +65,9 @@ func (a *app) failed(err error) int {
 	var p *problem.Problem
 	if errors.As(err, &p) {
 		out.Version, out.Item, out.Waited = p.Version, p.Item, p.Waited
+	}
+	if u, ok := errors.AsType[*client.UnansweredError](err); ok {
+		out.Version = u.Version
 	}
 	var stopped *stoppedImport
 	if errors.As(err, &stopped) {
@@ -101,6 +105,10 @@ type failure struct {
 
 // explain is an error on one line, with what to do about it.
 func (a *app) explain(err error) string {
+	return a.here(a.explained(err))
+}
+
+func (a *app) explained(err error) string {
 	text := strings.ReplaceAll(api.Printable(oneLine(err.Error())), context.Canceled.Error(), "interrupted")
 	if errors.Is(err, context.DeadlineExceeded) && a.globals != nil && a.Timeout > 0 {
 		text += "; allow more than " + a.Timeout.String() + " with --timeout"
@@ -117,6 +125,28 @@ func (a *app) explain(err error) string {
 		}
 	}
 	return text
+}
+
+// advice matches where a text tells the reader to type a command here. Commands for another
+// node are in quotes.
+var advice = regexp.MustCompile(`(^|[:;,] |\(|run )syncd ([a-z])`)
+
+// here repeats in such commands the flags that say which node is meant: without them, another
+// one would be asked, or made.
+func (a *app) here(text string) string {
+	if a.parsed == nil {
+		return text
+	}
+	flags := ""
+	for _, f := range a.parsed.Model.Flags {
+		switch f.Name {
+		case "data-dir", "config", "api", "token-file":
+			if given(a.parsed, f) {
+				flags += " --" + f.Name + " " + shellWord(setTo(f))
+			}
+		}
+	}
+	return advice.ReplaceAllString(text, "${1}syncd"+strings.ReplaceAll(flags, "$", "$$")+" ${2}")
 }
 
 // oneLine joins the lines of an error, as some libraries write them.

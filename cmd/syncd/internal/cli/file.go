@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,10 +44,14 @@ func settingsOf(model *kong.Application) []setting {
 // loadFile reads the configuration file before kong gives flags that the
 // command line does not set their values.
 func (a *app) loadFile(k *kong.Context) error {
+	if err := checkVariables(k.Model, os.Environ()); err != nil {
+		return err
+	}
 	path, given := stringFlag(k, "config")
 	if !given {
-		dir, _ := stringFlag(k, "data-dir")
-		path = filepath.Join(dir, settings.FileName)
+		if dir, _ := stringFlag(k, "data-dir"); dir != "" {
+			path = filepath.Join(dir, settings.FileName)
+		}
 	}
 	var known []string
 	all := settingsOf(k.Model)
@@ -112,11 +117,11 @@ func checkValue(name string, value any) error {
 		if v < 0 {
 			return problem.Usage("--%s: %s is negative", name, v)
 		}
-	case byteSize:
-		return v.check(name)
-	case reserve:
-		return v.check(name)
-	case byteRate:
+	case int:
+		if name == "watch-log" && v < 1 {
+			return problem.Usage("--watch-log %d: want a number of changes that is greater than 0", v)
+		}
+	case interface{ check(flag string) error }:
 		return v.check(name)
 	case []string:
 		switch name {
@@ -140,6 +145,27 @@ func checkSettings(k *kong.Context) error {
 		}
 		if err := checkValue(s.flag.Name, s.flag.Target.Interface()); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// refuseEmpty reports a flag or an optional argument that is given, and empty: often a
+// variable of the shell that was to hold something. Left out it would mean all, now, or on
+// no condition.
+func refuseEmpty(k *kong.Context) error {
+	for _, p := range k.Path {
+		value, name := p.Positional, "the argument "
+		if p.Flag != nil {
+			value, name = p.Flag.Value, "--"
+		}
+		if value == nil || p.Resolved || p.Flag == nil && value.Required || value.Tag.Has("empty") {
+			continue
+		}
+		text, isText := value.Target.Interface().(string)
+		list, isList := value.Target.Interface().([]string)
+		if isText && text == "" || isList && (len(list) == 0 || slices.Contains(list, "")) {
+			return problem.Usage("%s%s is empty: give it a value, or leave it out", name, value.Name)
 		}
 	}
 	return nil
@@ -172,15 +198,4 @@ func given(k *kong.Context, f *kong.Flag) bool {
 		}
 	}
 	return false
-}
-
-// envName is the name of the environment variable that sets the flag, if one
-// does.
-func envName(f *kong.Flag) string {
-	for _, name := range f.Envs {
-		if _, ok := os.LookupEnv(name); ok {
-			return name
-		}
-	}
-	return ""
 }

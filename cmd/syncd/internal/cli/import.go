@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
@@ -20,7 +19,7 @@ import (
 type importCmd struct {
 	NS       string `arg:"" name:"ns" help:"The namespace's name."`
 	File     string `arg:"" optional:"" default:"-" help:"File of JSON lines; - or nothing reads standard input."`
-	FromLine int    `help:"Begin at this line, as the message of an import that stopped says." default:"1" placeholder:"N" env:"-"`
+	FromLine int    `help:"Begin at this line, as the message of an import that stopped says." default:"1" placeholder:"N"`
 	Ack      string `help:"In a namespace of shards: a record counts once so many hosts of its key's shard hold it durably: a number, majority, or all. Without it, one." placeholder:"N" complete:"majority,all"`
 }
 
@@ -51,10 +50,6 @@ const (
 	chunkLines = 8192
 	chunkBytes = 4 << 20
 )
-
-// importGrace is for how long an interrupted import waits for the answer to the
-// request that is on the way, so that it knows what was kept.
-const importGrace = 3 * time.Second
 
 // Run sends the lines in chunks.
 func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
@@ -150,17 +145,18 @@ func (s *importer) flush(ctx context.Context) error {
 		return ctx.Err()
 	}
 	s.sent = true
-	outliving, stop := outlive(ctx, importGrace)
-	defer stop()
-	r, err := s.daemon.Import(outliving, s.ns, s.chunk, s.first, s.ack)
+	r, err := s.daemon.Import(ctx, s.ns, s.chunk, s.first, s.ack)
 	var p *problem.Problem
+	var unanswered *client.UnansweredError
 	switch {
 	case errors.As(err, &p):
 		s.kept.Records += p.Kept
 		return err
-	case err != nil:
+	case errors.As(err, &unanswered):
 		s.inDoubt = true
-		return errors.Join(ctx.Err(), err)
+		return unanswered.Err
+	case err != nil:
+		return err
 	}
 	s.kept.Add(r)
 	s.bar.Add(int64(len(s.chunk)))

@@ -35,7 +35,8 @@ func importFrom(ctx context.Context, t *testing.T, in io.Reader, handler http.Ha
 	var out, errs bytes.Buffer
 	args := append([]string{"--data-dir", dir, "--api", s.URL, "import", "notes"}, flags...)
 	code = Main(ctx, args, in, &out, &errs)
-	return code, out.String(), errs.String()
+	// The command that goes on names the node, too, which is another one each time.
+	return code, out.String(), strings.ReplaceAll(errs.String(), " --data-dir "+dir+" --api "+s.URL, "")
 }
 
 // TestImportInChunks: all lines arrive once, in order, with their numbers.

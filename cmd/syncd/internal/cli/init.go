@@ -16,7 +16,7 @@ import (
 )
 
 type initCmd struct {
-	NewIdentity bool     `help:"Give the node that is there a fresh key, for a copy that is to live beside its original." env:"-"`
+	NewIdentity bool     `help:"Give the node that is there a fresh key, for a copy that is to live beside its original."`
 	Listen      []string `help:"Multiaddr to listen on for peers, kept in the configuration file; may be given again." placeholder:"MULTIADDR"`
 	storeFlags
 }
@@ -134,7 +134,7 @@ func (c initCmd) renew(ctx context.Context, a *app) (err error) {
 	if err := t.print(); err != nil {
 		return err
 	}
-	a.remark("the namespaces and records stay, and no other member knows this id: have an admin of each namespace make a ticket (syncd invite), and join with it here (syncd join)")
+	a.remark(`the namespaces and records stay, and no other member knows this id: have an admin of each namespace make a ticket with "syncd invite", and join with it here (syncd join)`)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"io"
-	"time"
 )
 
 // interruptible is a reader whose Read ends with the context, though the source
@@ -44,11 +43,4 @@ func (r *interruptible) Read(p []byte) (int, error) {
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]
 	return n, nil
-}
-
-// outlive is a context that ends some time after ctx.
-func outlive(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
-	return longer, func() { stop(); cancel() }
 }

@@ -57,7 +57,7 @@ func (c inviteNewCmd) Run(ctx context.Context, a *app, daemon *client.Client) er
 	if c.Uses > 1 {
 		where = fmt.Sprintf("on up to %d other nodes", c.Uses)
 	}
-	a.remark("%s, within %s: syncd join TICKET", where, c.Expires)
+	a.remark(`%s, within %s: "syncd join TICKET"`, where, c.Expires)
 	return a.printf("%s\n", ticket)
 }
 

@@ -1,11 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
+	"io"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -13,13 +14,12 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/peer"
 )
 
 // keyArg is a key on the command line: any bytes but zero, or base64.
 type keyArg struct {
 	NS    string `arg:"" name:"ns" help:"The namespace's name."`
-	Key   string `arg:"" help:"The key: any bytes. Begin with -- if it starts with a dash."`
+	Key   string `arg:"" help:"The key: any bytes. Begin with -- if it starts with a dash." empty:""`
 	Key64 bool   `name:"key64" help:"KEY is base64, for keys that hold zero bytes or that the shell cannot write."`
 }
 
@@ -100,23 +100,22 @@ func (c putCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		ctx, cancel = a.leaveTime(ctx, &o.Timeout)
 		defer cancel()
 	}
-	value := a.stdin
+	var value []byte
 	if c.Value != nil && *c.Value != "-" {
-		value = strings.NewReader(*c.Value)
+		value = []byte(*c.Value)
+	} else if value, err = io.ReadAll(io.LimitReader(&interruptible{ctx: ctx, r: a.stdin}, dbadapter.MaxValue+1)); err != nil {
+		return attempt(err, "put %s in %q", show(key), c.NS)
 	}
-	version, err := daemon.Put(ctx, c.NS, key, value, o, cond)
+	version, err := daemon.Put(ctx, c.NS, key, bytes.NewReader(value), o, cond)
 	return a.wrote(version, attempt(err, "put %s in %q", show(key), c.NS))
 }
 
 // wrote prints the version of what was written, which stays written where too few have confirmed it.
 func (a *app) wrote(version string, err error) error {
-	if errors.Is(err, peer.ErrUnconfirmed) {
-		return errors.Join(err, a.printVersion(version))
-	}
-	if err != nil {
+	if version == "" {
 		return err
 	}
-	return a.printVersion(version)
+	return errors.Join(err, a.printVersion(version))
 }
 
 func (a *app) printVersion(version string) error {
@@ -211,7 +210,7 @@ func (c delCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 
 type lsCmd struct {
 	NS     string `arg:"" name:"ns" help:"The namespace's name."`
-	Prefix string `help:"Only keys that begin with it." placeholder:"P"`
+	Prefix string `help:"Only keys that begin with it." placeholder:"P" empty:""`
 	Long   bool   `short:"l" help:"With the size of the value, the version's time and the version."`
 }
 

@@ -115,26 +115,17 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 			return fmt.Errorf("serve %s: %w", a.DataDir, err)
 		}
 	}
-	if err := portsFree(ctx, c.Listen); err != nil {
-		return err
-	}
-	if err := c.Memory.check("memory"); err != nil {
-		return err
-	}
-	if err := c.DiskReserve.check("disk-reserve"); err != nil {
-		return err
-	}
 	stop := keepMemory(int64(c.Memory))
 	defer stop()
 	metrics := newRegistry(buildVersion())
-	if c.WatchLog < 1 {
-		return problem.Usage("--watch-log %d: want a number of changes that is greater than 0", c.WatchLog)
-	}
 	store, err := c.open(ctx, a, slog.New(bounded), c.WatchLog)
 	if err != nil {
 		return err
 	}
 	defer closeStore(store, &err)
+	if err := portsFree(ctx, c.Listen); err != nil {
+		return err
+	}
 	node, err := peer.Open(ctx, peer.Config{
 		Dir: a.DataDir, Store: store, StoreKind: c.kind(), ListenAddrs: c.Listen, AnnounceAddrs: c.Announce,
 		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, NoPush: !c.Push, Memory: int64(c.Memory), DiskReserve: int64(c.DiskReserve), Repair: c.Repair, Bandwidth: c.bandwidth(), WatchLog: c.WatchLog, Logger: log, Registerer: metrics, Program: buildVersion().Version,

@@ -59,7 +59,7 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		t.row("clock", clockOff(st.Clock))
 	}
 	if st.Damage != nil {
-		t.row("damage", damaged(st.Damage, ""))
+		t.row("damage", a.here(damaged(st.Damage, "")))
 	}
 	if err := t.print(); err != nil {
 		return err
@@ -73,21 +73,21 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		}
 	}
 	for _, u := range st.Unserved {
-		if err := a.printf("\n%s: it is not served: its records are damaged; keep a copy of the data directory, then run syncd verify --repair\n", u.Name); err != nil {
+		if err := a.printf("\n%s: it is not served: its records are damaged; keep a copy of the data directory, then run: %s\n", u.Name, a.here("syncd verify --repair")); err != nil {
 			return err
 		}
 	}
 	for i := range st.Namespaces {
 		ns := &st.Namespaces[i]
 		for _, notice := range slices.Concat(pauses(ns), membershipTroubles(ns), lonely(ns, st.Peers), keptNotices(ns), clockTroubles(ns), silent(ns), shortOf(ns)) {
-			if err := a.printf("\n%s: %s\n", ns.Name, notice); err != nil {
+			if err := a.printf("\n%s: %s\n", ns.Name, a.here(notice)); err != nil {
 				return err
 			}
 		}
 	}
 	for _, p := range st.Peers {
 		if p.Paused {
-			if err := a.printf("\npeer %s is paused: no syncs with it until: syncd peer resume %s\n", p.ID, p.ID); err != nil {
+			if err := a.printf("\npeer %s is paused: no syncs with it until: %s\n", p.ID, a.here("syncd peer resume "+p.ID)); err != nil {
 				return err
 			}
 		}

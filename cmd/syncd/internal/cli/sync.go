@@ -17,13 +17,15 @@ import (
 type syncCmd struct {
 	Peer   string `arg:"" optional:"" help:"Peer id, or address that ends in /p2p/ and one. Default: every member in turn."`
 	NS     string `name:"ns" help:"The namespace's name. Default: all." placeholder:"NS"`
-	Prefix string `help:"Only keys that begin with it." placeholder:"P"`
+	Prefix string `help:"Only keys that begin with it." placeholder:"P" empty:""`
 	Dir    string `help:"Which way records may go: both, pull or push." enum:"both,pull,push" default:"both"`
 	Method string `help:"How to find the differences: auto, sketch or all." enum:"auto,sketch,all" default:"auto"`
 }
 
 func (syncCmd) Help() string {
-	return `Prints a line for each sync. The exit code is the highest of all: 0 if every sync proved that both sides hold the same.
+	return `Prints a line for each sync. The exit code is the highest of all. It is 0 if each sync proved that both sides hold the same; with -o json, verified is true then.
+
+With --dir pull or push the exit code is 0 if all that the sync found to go that way has gone. Where something is left for the other direction, the line says so, and verified is false: the two sides differ.
 
 Examples:
     syncd sync
@@ -59,7 +61,7 @@ func (c syncCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		stop()
 		if err != nil {
 			if errors.Is(err, peer.ErrRejected) {
-				err = &hintedError{err, "syncd rejected " + t.ns + ", on the node that declined, lists them with the reasons"}
+				err = &hintedError{err, "on the node that declined, \"syncd rejected NS\" lists them with the reasons"}
 			}
 			worst = max(worst, a.failed(attempt(err, "sync %q with %s", t.ns, t.peer)))
 		}

@@ -184,7 +184,7 @@ func (c *testnetRunCmd) replay(res *testnet.Result) string {
 
 // shellWord is a word as a shell reads it.
 func shellWord(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-") == "" {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:/_-") == "" {
 		return s
 	}
 	return quote(s)

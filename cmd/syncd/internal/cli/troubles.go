@@ -11,7 +11,7 @@ import (
 )
 
 // cureTwins is what to do about two nodes of one identity.
-var cureTwins = fmt.Sprintf("stop one of the two, and give it an identity of its own (syncd init --new-identity); the other is synced with again %.0f minutes later", peer.TwinLife.Minutes())
+var cureTwins = fmt.Sprintf("stop one of the two, and give it an identity of its own with \"syncd init --new-identity\"; the other is synced with again %.0f minutes later", peer.TwinLife.Minutes())
 
 // membershipTroubles says what keeps the members from syncing with this node, or it
 // from syncing with one of them, and what it has lost.
@@ -24,7 +24,7 @@ func membershipTroubles(ns *api.Namespace) (troubles []string) {
 		troubles = append(troubles, fmt.Sprintf("this node was removed from the list of members by %s at %s%s; what it holds stays; ask an admin for a new invitation", r.By, r.At.Format(time.RFC3339), why))
 	}
 	if ns.Role == "none" && ns.Removed == nil {
-		troubles = append(troubles, "this node is not a member: have an admin make a ticket (syncd invite), and join with it here (syncd join)")
+		troubles = append(troubles, `this node is not a member: have an admin make a ticket with "syncd invite", and join with it here (syncd join)`)
 	}
 	if t := ns.Twinned; t != nil {
 		troubles = append(troubles, fmt.Sprintf("another node runs with this one's identity, as %s found at %s: a copy of the data directory is running; %s", t.By, t.At.Format(time.RFC3339), cureTwins))

@@ -16,7 +16,7 @@ import (
 type watchCmd struct {
 	NS     string `arg:"" name:"ns" help:"The namespace's name."`
 	Since  string `help:"Begin behind the event with this cursor; start: with what is held; -: the cursor is read from standard input. Default: now." placeholder:"CURSOR"`
-	Prefix string `help:"Only keys that begin with it." placeholder:"P"`
+	Prefix string `help:"Only keys that begin with it." placeholder:"P" empty:""`
 	Count  int    `help:"End after so many changes; 0 means never." placeholder:"N"`
 }
 
@@ -41,7 +41,7 @@ const watchPause = time.Second
 func (c watchCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	since, begun, away, left := c.Since, false, false, c.Count
 	if since == "-" { // that of many shards is too long for a command line
-		in, err := io.ReadAll(io.LimitReader(a.stdin, api.MaxWatchBody))
+		in, err := io.ReadAll(io.LimitReader(&interruptible{ctx: ctx, r: a.stdin}, api.MaxWatchBody))
 		if err != nil {
 			return attempt(err, "read the cursor")
 		}

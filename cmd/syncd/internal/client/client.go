@@ -21,7 +21,6 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/peer"
 )
 
 // dialTimeout bounds connecting to the daemon, which is on this machine.
@@ -93,10 +92,25 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 		return nil, c.unreached(ctx, err)
 	}
 	if resp.StatusCode < 300 {
+		resp.Body = &answer{resp.Body, func(err error) error { return c.unreached(ctx, err) }}
 		return resp, nil
 	}
 	defer func() { _ = resp.Body.Close() }() // read only
 	return nil, readProblem(resp)
+}
+
+// answer is the body of a response. Where it breaks off, the daemon is gone.
+type answer struct {
+	io.ReadCloser
+	broke func(error) error
+}
+
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = a.broke(err)
+	}
+	return n, err
 }
 
 // unreached says why no response came.
@@ -145,10 +159,17 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	if out == nil {
 		return nil
 	}
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return fmt.Errorf("reading the daemon's answer: %w", err)
+	return into(out)(resp.Header, resp.Body)
+}
+
+// into reads an answer of JSON.
+func into(out any) func(http.Header, io.Reader) error {
+	return func(_ http.Header, body io.Reader) error {
+		if err := json.NewDecoder(body).Decode(out); err != nil {
+			return fmt.Errorf("reading the daemon's answer: %w", err)
+		}
+		return nil
 	}
-	return nil
 }
 
 // Condition makes a write conditional.
@@ -197,7 +218,7 @@ func (o AckOptions) set(q url.Values) {
 	}
 }
 
-// Put writes a value and returns its version, also beside peer.ErrUnconfirmed.
+// Put writes a value and returns its version, also beside an error where it is written.
 func (c *Client) Put(ctx context.Context, ns string, key []byte, value io.Reader, o PutOptions, cond Condition) (string, error) {
 	r := request{
 		method: http.MethodPut, path: api.KeyPath(ns, key), header: cond.header(), body: value, kind: "application/octet-stream",
@@ -213,23 +234,11 @@ func (c *Client) Put(ctx context.Context, ns string, key []byte, value io.Reader
 	return c.write(ctx, r)
 }
 
-// Delete makes a record a tombstone and returns its version, also beside peer.ErrUnconfirmed.
+// Delete makes a record a tombstone and returns its version, also as Put does.
 func (c *Client) Delete(ctx context.Context, ns string, key []byte, o AckOptions, cond Condition) (string, error) {
 	r := request{method: http.MethodDelete, path: api.KeyPath(ns, key), header: cond.header(), query: url.Values{}}
 	o.set(r.query)
 	return c.write(ctx, r)
-}
-
-func (c *Client) write(ctx context.Context, r request) (string, error) {
-	resp, err := c.do(ctx, r)
-	if p, ok := errors.AsType[*problem.Problem](err); ok && errors.Is(p, peer.ErrUnconfirmed) {
-		return p.Version, err
-	}
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = resp.Body.Close() }() // read only
-	return strings.Trim(resp.Header.Get("ETag"), `"`), nil
 }
 
 // Value is what a key holds.
@@ -276,18 +285,11 @@ func (c *Client) Import(ctx context.Context, ns string, lines []byte, first int,
 	if ack != "" {
 		query.Set("ack", ack)
 	}
-	resp, err := c.do(ctx, request{
+	err := c.change(ctx, request{
 		method: http.MethodPost, path: api.NamespacePath(ns) + "/import", query: query,
 		body: bytes.NewReader(lines), kind: "application/x-ndjson",
-	})
-	if err != nil {
-		return out, err
-	}
-	defer func() { _ = resp.Body.Close() }() // read only
-	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
-		return out, fmt.Errorf("reading the daemon's answer: %w", err)
-	}
-	return out, nil
+	}, into(&out))
+	return out, err
 }
 
 // Sync runs a sync. The report is meaningful beside an error.

@@ -89,7 +89,7 @@ func copyLines(w io.Writer, r io.Reader, last *[]byte) error {
 		*last = append((*last)[:0], line...)
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("the export broke off (%w); see the daemon's log", err)
+		return fmt.Errorf("the export broke off: %w", err)
 	}
 	return nil
 }

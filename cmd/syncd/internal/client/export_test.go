@@ -35,7 +35,7 @@ func TestExportEndsEarly(t *testing.T) {
 		exit int
 	}{
 		"said": {`{"problem":{"code":"unreachable","detail":"of shard 3"}}` + "\n", peer.ErrUnreachable, problem.ExitTryAgain},
-		"cut":  {`{"key":"b","val`, io.ErrUnexpectedEOF, problem.ExitError},
+		"cut":  {`{"key":"b","val`, io.ErrUnexpectedEOF, problem.ExitNoDaemon},
 	} {
 		c := against(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.RawQuery != "after=%00" {

@@ -43,7 +43,7 @@ func (c *Client) KeptValue(ctx context.Context, ns, list string, seq uint64) (ap
 // RestoreKept writes an entry again and forgets it.
 func (c *Client) RestoreKept(ctx context.Context, ns, list string, seq uint64) (api.Restored, error) {
 	var out api.Restored
-	err := c.call(ctx, http.MethodPost, keptPath(ns, list, seq)+"/restore", nil, nil, &out)
+	err := c.change(ctx, request{method: http.MethodPost, path: keptPath(ns, list, seq) + "/restore"}, into(&out))
 	return out, err
 }
 

@@ -111,6 +111,7 @@ type putInput struct {
 	Wait        int    `query:"wait" minimum:"0" doc:"answer once so many other members, or other hosts of the key's shard, hold the record durably"`
 	Timeout     string `query:"timeout" doc:"for how long to wait for them, or for ack, such as 5s; without it, as long as the request lasts, and for ack 10s at most"`
 	Ack         string `query:"ack" doc:"of a namespace that is cut into shards: how many hosts of the key's shard must hold the record durably: a number, majority, or all; without it, 1, or with If-Match or If-None-Match a majority. Status 504, unconfirmed, where fewer do in time: the record stays written"`
+	Early       string `header:"Syncd-Early" doc:"with wait, if not empty: an interim response, of status 102, has the version as its ETag as soon as the record is written"`
 	RawRequest
 }
 
@@ -277,6 +278,11 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 		})
 	}
 	if err == nil && in.Wait > 0 {
+		if in.Early != "" {
+			in.write.Header().Set("ETag", etag(v))
+			in.write.WriteHeader(http.StatusProcessing)
+			in.write.Header().Del("ETag")
+		}
 		if err := confirmed(ctx, ns, key, v, in.Wait, timeout); err != nil {
 			return nil, err
 		}

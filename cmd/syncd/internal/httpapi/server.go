@@ -138,6 +138,11 @@ func (s *server) guard(next http.Handler) http.Handler {
 			return
 		}
 		if r.Body != nil && r.Body != http.NoBody {
+			if coding := contentCoding(r); coding != "" {
+				w.Header().Set("Accept-Encoding", "identity")
+				writeProblem(w, problem.FromStatus(http.StatusUnsupportedMediaType, fmt.Sprintf("%s with Content-Encoding %.100q: a body is taken as it is, without a coding", r.Method, coding)))
+				return
+			}
 			r.Body = &patientBody{r.Body, http.NewResponseController(w)}
 		}
 		began := time.Now()
@@ -169,8 +174,20 @@ func (s *server) authorized(r *http.Request) bool {
 	if s.Token == "" || open(r.URL.Path) || overSocket(r) {
 		return true
 	}
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return ok && subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) == 1
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ") // a scheme has no case (RFC 9110, section 11.1)
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(strings.TrimLeft(token, " ")), []byte(s.Token)) == 1
+}
+
+// contentCoding is the coding of a request's body, "" where it has none (RFC 9110,
+// section 8.4). Its bytes are not the value that the client means.
+func contentCoding(r *http.Request) string {
+	coding := strings.Join(r.Header.Values("Content-Encoding"), ",")
+	for one := range strings.SplitSeq(coding, ",") {
+		if one = strings.TrimSpace(one); one != "" && !strings.EqualFold(one, "identity") {
+			return coding
+		}
+	}
+	return ""
 }
 
 func writeProblem(w http.ResponseWriter, p *problem.Problem) {
@@ -246,6 +263,9 @@ func (s *server) serveOpenAPI() error {
 			}
 			for status, description := range refusals[op.OperationID] {
 				refuse(op, status, description)
+			}
+			if op.RequestBody != nil {
+				refuse(op, "415", "The body has a content coding")
 			}
 			if strings.Contains(path, "{ns}") {
 				refuse(op, "404", "The node has no such namespace, or the namespace no such record")

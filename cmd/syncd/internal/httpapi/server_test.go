@@ -295,7 +295,10 @@ func TestToken(t *testing.T) {
 		{"/v1/status", "", 401},
 		{"/v1/status", "Bearer wrong", 401},
 		{"/v1/status", token, 401},
+		{"/v1/status", "Basic " + token, 401},
 		{"/v1/status", "Bearer " + token, 200},
+		{"/v1/status", "bearer " + token, 200},
+		{"/v1/status", "BEARER  " + token, 200},
 	} {
 		resp, body := s.do(t, http.MethodGet, c.path, "", "Authorization", c.header)
 		if resp.StatusCode != c.status {
@@ -313,6 +316,35 @@ func TestToken(t *testing.T) {
 	defer wrong.Close()
 	if _, err := wrong.Status(t.Context()); !errors.Is(err, problem.ErrToken) {
 		t.Errorf("error %v; want ErrToken", err)
+	}
+}
+
+// TestContentCoding: a body that is coded is refused, whatever the route, and nothing is stored.
+func TestContentCoding(t *testing.T) {
+	s := serve(t, "")
+	for _, c := range []struct{ method, path, body string }{
+		{http.MethodPut, "/v1/ns/notes/keys/k", "v"},
+		{http.MethodPost, "/v1/ns/notes/batch", `[{"key":"k","value":"v"}]`},
+		{http.MethodPost, "/v1/ns/notes/import", `{"key":"k","value":"v"}`},
+		{http.MethodPost, "/v1/namespaces", `{"name":"other"}`},
+		{http.MethodPost, "/v1/ns/notes/watch", `{"since":"start"}`},
+		{http.MethodDelete, "/v1/ns/notes/keys/k", "v"},
+	} {
+		for _, coding := range []string{"gzip", "br", "identity, gzip", "snafu", "GZIP"} {
+			resp, body := s.do(t, c.method, c.path, c.body, "Content-Encoding", coding)
+			if resp.StatusCode != http.StatusUnsupportedMediaType || !strings.Contains(body, coding) {
+				t.Errorf("%s %s, coded %s: %s %s; want 415", c.method, c.path, coding, resp.Status, body)
+			}
+		}
+	}
+	if resp, _ := s.do(t, http.MethodGet, "/v1/ns/notes/keys/k", ""); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("a refused request has stored something: %s", resp.Status)
+	}
+	if resp, _ := s.do(t, http.MethodGet, "/v1/ns/other/keys", ""); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("a refused request has made something: %s", resp.Status)
+	}
+	if resp, body := s.do(t, http.MethodPut, "/v1/ns/notes/keys/k", "v", "Content-Encoding", "Identity"); resp.StatusCode >= 300 {
+		t.Errorf("a body without a coding: %s %s", resp.Status, body)
 	}
 }
 

@@ -10,8 +10,10 @@
 package settings
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -45,7 +47,14 @@ func Load(path string, known []string, optional bool) (*File, error) {
 
 func parse(path string, raw []byte, known []string) (*File, error) {
 	f := &File{path: path}
-	if err := yaml.Unmarshal(raw, &f.values); err != nil {
+	documents := yaml.NewDecoder(bytes.NewReader(raw))
+	err := documents.Decode(&f.values)
+	if err == nil {
+		if err = documents.Decode(new(any)); err == nil {
+			err = errors.New("it has more than one document; make them one, without ---")
+		}
+	}
+	if !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
 	for _, key := range f.Keys() {

@@ -19,6 +19,10 @@ func TestLoad(t *testing.T) {
 		{name: "nested", text: "listen:\n  a: b\n", err: "must be a string"},
 		{name: "null", text: "listen:\n", err: "must be a string"},
 		{name: "twice", text: "quiet: true\nquiet: false\n", err: "already defined"},
+		{name: "two documents", text: "quiet: true\n---\nlog-format: json\n", err: "more than one document"},
+		{name: "a second one, empty", text: "quiet: true\n---\n", err: "more than one document"},
+		{name: "a second one, broken", text: "quiet: true\n---\n[\n", err: "yaml: "},
+		{name: "one, marked", text: "---\nquiet: true\n...\n", key: "quiet", want: "true"},
 		{name: "no map", text: "- a\n", err: "cannot unmarshal"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
