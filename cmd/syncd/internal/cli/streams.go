@@ -32,5 +32,5 @@ func streamError(what string, err error) error {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok { // it names a file that nobody has given
 		err = inner.Err
 	}
-	return fmt.Errorf("%s: %v", what, err) //nolint:errorlint // see above
+	return fmt.Errorf("%s: %v", what, err)
 }
