@@ -47,6 +47,13 @@ type CopiedNamespace struct {
 	Since   uint64 // the copy holds the changes after this one; 0: all records
 }
 
+// Lister is a store that tells which namespaces it holds. Not every store is one.
+type Lister interface {
+	Store
+	// List returns the namespaces that the store holds, also those that are not open.
+	List(ctx context.Context) ([]NamespaceID, error)
+}
+
 // Examiner is a store that can read its files through. Not every store is one.
 type Examiner interface {
 	Store

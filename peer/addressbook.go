@@ -3,15 +3,12 @@ package peer
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
 
-	"github.com/fxamacker/cbor/v2"
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 
@@ -21,7 +18,7 @@ import (
 // addressBook remembers where peers were found, so that a sync by peer id
 // works after a restart. An entry gives its peer no rights.
 type addressBook struct {
-	path string // empty: in memory only
+	file durable.File // without a path: in memory only
 
 	mu    sync.Mutex
 	peers map[ID]*bookPeer
@@ -47,8 +44,7 @@ type bookAddr struct {
 
 // bookFile is the address book on disk.
 type bookFile struct {
-	Format int         `cbor:"1,keyasint"`
-	Peers  []bookEntry `cbor:"2,keyasint"`
+	Peers []bookEntry `cbor:"2,keyasint"`
 }
 
 type bookEntry struct {
@@ -59,36 +55,23 @@ type bookEntry struct {
 	Paused  bool     `cbor:"5,keyasint"`
 }
 
-func openAddressBook(path string) (*addressBook, error) {
-	b := &addressBook{path: path, peers: map[ID]*bookPeer{}}
-	if path == "" {
-		return b, nil
-	}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return b, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the address book: %w", err)
-	}
+// load reads the file into an empty book.
+func (b *addressBook) load() error {
 	var file bookFile
-	if err := decodeState(path, data, &file); err != nil {
-		return nil, err
-	}
-	if err := checkFormat(path, file.Format); err != nil {
-		return nil, err
+	if err := loadNote(b.file, &file); err != nil {
+		return err
 	}
 	for _, entry := range file.Peers {
 		id, err := peer.IDFromBytes(entry.ID)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: a peer id: %v", ErrCorrupt, path, err)
+			return durable.Damaged(b.file.Path, "is damaged (a peer id: %v)", err)
 		}
 		p := &bookPeer{removed: entry.Removed, pause: entry.Paused}
 		p.put(parseAddrs(entry.Given), false)
 		p.put(parseAddrs(entry.Told), true)
 		b.peers[id] = p
 	}
-	return b, nil
+	return nil
 }
 
 // put puts addresses before the others.
@@ -249,18 +232,14 @@ func (p *bookPeer) state() map[string]bool {
 
 // save writes the book; the caller holds mu.
 func (b *addressBook) save() error {
-	if b.path == "" {
+	if b.file.Path == "" {
 		return nil
 	}
-	file := bookFile{Format: bookFormat}
+	file := bookFile{}
 	for _, id := range slices.Sorted(maps.Keys(b.peers)) {
 		file.Peers = append(file.Peers, b.peers[id].entry(id))
 	}
-	data, err := cbor.Marshal(file)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(b.path, data)
+	return saveNote(b.file, file)
 }
 
 func addrBytes(addrs []ma.Multiaddr) [][]byte {

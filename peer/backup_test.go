@@ -316,18 +316,19 @@ func TestNewIdentity(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "backups")
 	backUp(t, nb, to)
 	dir := restore(t, to, 0)
-	old, fresh, err := peer.NewIdentity(t.Context(), peer.Config{Dir: dir})
+	r, err := peer.NewIdentity(t.Context(), peer.Config{Dir: dir})
+	old, fresh := r.Old, r.New
 	if err != nil || old != nb.ID() || fresh == old {
 		t.Fatal(old, fresh, err)
 	}
-	if info, err := os.Stat(filepath.Join(dir, "identity-"+old.String()+".key")); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(r.OldKey); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the old key: %v, %v", info, err)
 	}
 	nc := open(t, peer.Config{Dir: dir})
 	if nc.ID() != fresh {
 		t.Errorf("id %s, want %s", nc.ID(), fresh)
 	}
-	if _, _, err := peer.NewIdentity(t.Context(), peer.Config{Dir: dir}); !errors.Is(err, peer.ErrLocked) {
+	if _, err := peer.NewIdentity(t.Context(), peer.Config{Dir: dir}); !errors.Is(err, peer.ErrLocked) {
 		t.Errorf("of an open node: %v", err)
 	}
 	sc, err := nc.Namespace("notes")

@@ -119,7 +119,8 @@ type Config struct {
 	// Limits bounds what peers may make this node do.
 	Limits Limits
 
-	restoring bool // Restore opens the node to verify it
+	restoring bool     // Restore opens the node to verify it
+	renew     *Renewed // NewIdentity opens the node under a fresh key, and hears of the old one
 }
 
 // DefaultWatchLog is what Config.WatchLog says.

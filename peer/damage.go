@@ -3,7 +3,6 @@ package peer
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/fxamacker/cbor/v2"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
@@ -56,8 +53,8 @@ type damageBook struct {
 
 	saving sync.Mutex // held while the book is written
 
-	mu      sync.Mutex // guards what follows
-	path    string     // empty: it is not kept
+	mu      sync.Mutex   // guards what follows
+	file    durable.File // without a path: it is not kept
 	unsaved bool
 	known   map[dbadapter.NamespaceID]*damaged
 	// findings counts since the start, by name; cleared by nothing.
@@ -74,8 +71,7 @@ type damaged struct {
 
 // bookedDamage is the form of the book on the disk.
 type bookedDamage struct {
-	Format int             `cbor:"1,keyasint"`
-	Of     []bookedFinding `cbor:"2,keyasint"`
+	Of []bookedFinding `cbor:"2,keyasint"`
 }
 
 type bookedFinding struct {
@@ -93,18 +89,21 @@ func newDamageBook(log *slog.Logger, now func() time.Time, aside func(func())) *
 }
 
 // load takes up what the file holds, beside what was met before it, and keeps the book
-// there from now on. A file that is damaged is a finding.
-func (b *damageBook) load(path string) {
+// there from now on, as the owner's.
+func (b *damageBook) load(file durable.File, owner string) error {
 	b.mu.Lock()
-	b.path = path
+	defer b.mu.Unlock()
+	b.file = file
 	err := b.read()
-	if b.unsaved { // the store was being opened
+	if err != nil && !errors.Is(err, ErrFileDamaged) {
+		b.file.Path = "" // it stays as it is
+		return err
+	}
+	b.unsaved = b.unsaved || file.Owner != owner
+	if b.file.Owner = owner; b.unsaved { // the store was being opened
 		b.saveAside()
 	}
-	b.mu.Unlock()
-	if err != nil {
-		_ = b.met(dbadapter.NamespaceID{}, "", fmt.Errorf("%w: %w", ErrCorrupt, err))
-	}
+	return err
 }
 
 // rest keeps what was met while the node closed.
@@ -120,23 +119,15 @@ func (b *damageBook) rest() error {
 
 // read takes up the file; mu is held.
 func (b *damageBook) read() error {
-	data, err := os.ReadFile(b.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
 	var book bookedDamage
-	if err := decodeState(b.path, data, &book); err != nil {
-		return err
-	}
-	if err := checkFormat(b.path, book.Format); err != nil {
+	if err := loadNote(b.file, &book); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	for _, f := range book.Of {
 		if len(f.ID) != len(dbadapter.NamespaceID{}) || len(f.Found) > mostFound {
-			return fmt.Errorf("%s: an entry is over its bounds", b.path)
+			return durable.Damaged(b.file.Path, "is damaged (an entry is over its bounds)")
 		}
 		b.last++
 		d := &damaged{Damage{f.Found, f.Findings, time.UnixMilli(f.At).UTC()}, b.last}
@@ -160,7 +151,7 @@ func (n *noted) Unwrap() error { return n.error }
 // It does so once: an error that is handed on may be given again. The zero id, and no
 // name, stand for the node.
 func (b *damageBook) met(id dbadapter.NamespaceID, name string, err error) error {
-	if !errors.Is(err, ErrCorrupt) || errors.Is(err, ErrBackupDamaged) {
+	if !errors.Is(err, ErrCorrupt) || errors.Is(err, ErrBackupDamaged) || errors.Is(err, ErrFileDamaged) {
 		return err
 	}
 	if _, ok := errors.AsType[*noted](err); ok {
@@ -298,10 +289,10 @@ func (b *damageBook) dropped(id dbadapter.NamespaceID) error {
 func (b *damageBook) save() (err error) {
 	b.saving.Lock()
 	defer b.saving.Unlock()
-	book := bookedDamage{Format: bookFormat}
+	book := bookedDamage{}
 	b.mu.Lock()
-	path := b.path
-	if path == "" {
+	file := b.file
+	if file.Path == "" {
 		b.mu.Unlock()
 		return nil
 	}
@@ -318,14 +309,10 @@ func (b *damageBook) save() (err error) {
 	}
 	b.mu.Unlock()
 	if len(book.Of) == 0 {
-		return forgetDamage(filepath.Dir(path))
+		return forgetDamage(filepath.Dir(file.Path))
 	}
 	slices.SortFunc(book.Of, func(a, b bookedFinding) int { return bytes.Compare(a.ID, b.ID) })
-	data, err := cbor.Marshal(book)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(path, data)
+	return saveNote(file, book)
 }
 
 // forgetDamage removes the book of a node whose files were made anew.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // metricOf reads a metric of a namespace.
@@ -155,7 +156,7 @@ func TestDamageMetMeanwhile(t *testing.T) {
 // What is met before the book is read, as while the store is opened, stands in it beside
 // what it holds, and outlasts a restart.
 func TestDamageMetBeforeTheBookIsRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), damageFile)
+	file := durable.File{Path: filepath.Join(t.TempDir(), damageFile), Kind: "damage", Owner: "me"}
 	now := time.UnixMilli(1_800_000_000_000).UTC()
 	var aside []func()
 	open := func() *damageBook {
@@ -168,14 +169,14 @@ func TestDamageMetBeforeTheBookIsRead(t *testing.T) {
 		aside = nil
 	}
 	b := open()
-	b.load(path)
+	_ = b.load(file, "me")
 	_ = b.met(dbadapter.NamespaceID{}, "", fmt.Errorf("first: %w", ErrCorrupt))
 	finish()
 	now = now.Add(time.Hour)
 	b = open()
 	_ = b.met(dbadapter.NamespaceID{}, "", fmt.Errorf("second: %w", ErrCorrupt))
 	finish()
-	b.load(path)
+	_ = b.load(file, "me")
 	finish()
 	for _, when := range []string{"", " and a restart"} {
 		d := b.of(dbadapter.NamespaceID{})
@@ -183,25 +184,25 @@ func TestDamageMetBeforeTheBookIsRead(t *testing.T) {
 			t.Errorf("after a finding, another one before the book is read%s: %+v", when, d)
 		}
 		b = open()
-		b.load(path)
+		_ = b.load(file, "me")
 	}
 }
 
 // A book that could not be written is written when the node closes.
 func TestDamageThatCouldNotBeNoted(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "later", damageFile)
+	file := durable.File{Path: filepath.Join(t.TempDir(), "later", damageFile), Kind: "damage", Owner: "me"}
 	var save func()
 	b := newDamageBook(slog.New(slog.DiscardHandler), time.Now, func(fn func()) { save = fn })
-	b.load(path)
+	_ = b.load(file, "me")
 	_ = b.met(dbadapter.NamespaceID{}, "", fmt.Errorf("read: %w", ErrCorrupt))
 	save()
-	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Dir(file.Path), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.rest(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(path); err != nil {
+	if _, err := os.Stat(file.Path); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
@@ -22,6 +23,9 @@ var (
 	ErrConflict = dbadapter.ErrConflict
 	// ErrCorrupt: what was read is not what was written.
 	ErrCorrupt = dbadapter.ErrCorrupt
+	// ErrFileDamaged: a small file of the node's folder is missing, damaged, or another
+	// node's, and the text says what to do; it is ErrCorrupt, too.
+	ErrFileDamaged = durable.ErrDamaged
 	// ErrSalvageable: the store of the folder cannot be opened for damage, and Salvage is
 	// to repair it; it is ErrCorrupt, too.
 	ErrSalvageable = errors.New("the store can be repaired")

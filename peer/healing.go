@@ -175,7 +175,7 @@ func (h *healing) round(ctx context.Context) (done bool) {
 	n := h.node
 	done = true
 	for _, u := range n.Unserved() {
-		done = h.repair(ctx, u.Name) && done
+		done = (u.Why != "" || h.repair(ctx, u.Name)) && done
 	}
 	for _, ns := range n.Namespaces() {
 		if n.Damage() != nil || n.damage.of(ns.id) != nil {

@@ -1,6 +1,8 @@
 package peer
 
 import (
+	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
@@ -42,6 +44,9 @@ func newIdentity(key crypto.PrivKey) (identity, error) {
 	if len(raw) != ed25519.PrivateKeySize {
 		return identity{}, fmt.Errorf("the node's key has %d bytes; give an Ed25519 key, of %d", len(raw), ed25519.PrivateKeySize)
 	}
+	if !bytes.Equal(raw, ed25519.NewKeyFromSeed(raw[:ed25519.SeedSize])) {
+		return identity{}, errors.New("the public half of the node's key does not fit the private one")
+	}
 	return identity{key, id, signature.NewSigner(raw)}, nil
 }
 
@@ -50,33 +55,72 @@ func (i *identity) sign(message []byte) ([]byte, error) { return i.signer.Sign(m
 
 func (i *identity) signAll(messages [][]byte) [][]byte { return i.signer.SignAll(messages) }
 
-// loadIdentity reads the key in a folder, and makes one in a folder without.
+// otherIdentity is what to do where the key in the folder is not the node's.
+const otherIdentity = "put back the copy from a backup, or give the node a new identity (syncd init --new-identity)"
+
+// loadIdentity reads the key in a folder. It has no envelope, for its public half and its
+// form show damage.
 func loadIdentity(dir string) (crypto.PrivKey, error) {
 	path := filepath.Join(dir, identityFile)
-	b, err := readPrivate(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return createIdentity(path)
-	}
+	b, err := durable.ReadPrivate(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the node's key: %w", err)
+		return nil, err
 	}
 	key, err := crypto.UnmarshalPrivateKey(b)
+	if err == nil {
+		_, err = newIdentity(key)
+	}
+	if err == nil {
+		if again, failed := crypto.MarshalPrivateKey(key); failed != nil || !bytes.Equal(again, b) {
+			err = errors.New("it has another form")
+		}
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: the node's key in %s: %v", ErrCorrupt, path, err)
+		return nil, durable.Damaged(path, "is damaged (%v): %s", err, otherIdentity)
 	}
 	return key, nil
 }
 
-func createIdentity(path string) (crypto.PrivKey, error) {
-	key, err := freshIdentity()
-	if err != nil {
+// ownKey reads the key in the node's folder, and makes one where no node has been yet.
+func (n *Node) ownKey(ctx context.Context) (crypto.PrivKey, error) {
+	key, err := loadIdentity(n.dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	ids, dropped, failed := namespaceDirs(filepath.Join(n.dir, namespacesDir))
+	if failed != nil {
+		return nil, failed
+	}
+	sets, failed := n.setsInStore(ctx)
+	if failed != nil {
+		return nil, failed
+	}
+	if len(ids)+len(dropped)+len(sets) > 0 {
+		return nil, durable.Damaged(filepath.Join(n.dir, identityFile), "is missing, and the data directory has namespaces: %s", otherIdentity)
+	}
+	if key, err = freshIdentity(); err != nil {
 		return nil, err
 	}
+	return key, saveIdentity(n.dir, key)
+}
+
+func saveIdentity(dir string, key crypto.PrivKey) error {
 	b, err := crypto.MarshalPrivateKey(key)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return key, durable.WriteFile(path, b)
+	return durable.WriteFile(filepath.Join(dir, identityFile), b)
+}
+
+// owner is the node's id as its files have it.
+func (n *Node) owner() string { return n.self.id.String() }
+
+// expected is whose files the node loads; empty: any node's, which it makes its own.
+func (n *Node) expected() string {
+	if n.renewed {
+		return ""
+	}
+	return n.owner()
 }
 
 func freshIdentity() (crypto.PrivKey, error) {

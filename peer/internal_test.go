@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/network"
 
@@ -81,28 +80,23 @@ func TestNewerFormatIsRefusedByName(t *testing.T) {
 	if err := n.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	folder := namespaceDir(dir, ns.ID())
-	_, newer, err := loadState(folder, ns.ID())
+	f, err := loadState(namespaceDir(dir, ns.ID()), ns.ID(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := newer.Format
-	newer.Format = node.ShardedFormat + 1
-	if err := saveState(folder, newer); err != nil {
+	old := f.state.Format
+	f.state.Format = node.ShardedFormat + 1
+	if err := f.save(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), Config{Dir: dir}); !errors.Is(err, dbadapter.ErrFormat) {
 		t.Errorf("a newer state: %v", err)
 	}
-	newer.Format = old
-	if err := saveState(folder, newer); err != nil {
+	f.state.Format = old
+	if err := f.save(); err != nil {
 		t.Fatal(err)
 	}
-	data, err := cbor.Marshal(bookFile{Format: bookFormat + 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, addressBookFile), data, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, addressBookFile), []byte("syncd file 2 peers - 0 14bfc8f70d29f918\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), Config{Dir: dir}); !errors.Is(err, dbadapter.ErrFormat) {

@@ -84,7 +84,12 @@ func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
 	defer n.changing.Unlock()
 	for _, u := range n.shelved() {
 		if u.id == t.Namespace {
-			return nil, u.notServed()
+			if !u.files {
+				return nil, u.notServed()
+			}
+			if err := n.clearAway(u); err != nil {
+				return nil, err
+			}
 		}
 	}
 	ns := n.namespaceByID(t.Namespace)

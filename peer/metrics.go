@@ -224,7 +224,7 @@ func (m *metrics) collectDamage(ch chan<- prometheus.Metric, gauge func(d *prome
 	}
 	of("", m.node.Damage())
 	for _, u := range m.node.shelved() {
-		of(u.state.Name, m.node.damage.of(u.id))
+		of(u.name, m.node.damage.of(u.id))
 	}
 	for _, ns := range m.node.Namespaces() {
 		of(ns.Name(), m.node.damage.of(ns.id))

@@ -92,7 +92,7 @@ func migrate(ctx context.Context, dir string, to ondisk.Kind, o MigrateOptions) 
 	if err := verifyStore(ctx, dir, source, m); err != nil {
 		return nil, err
 	}
-	next := storeNote{Format: bookFormat, Folder: storeDir + "-" + string(to), Before: note.Folder}
+	next := storeNote{Folder: storeDir + "-" + string(to), Before: note.Folder}
 	if next.Folder == note.Folder {
 		next.Folder = storeDir // the folder was named by hand
 	}
@@ -134,15 +134,15 @@ func verifyStore(ctx context.Context, dir string, store dbadapter.Store, m *Migr
 		if err != nil {
 			continue // it is being made or dropped
 		}
-		secret, s, err := loadState(namespaceDir(dir, id), id)
+		f, err := loadState(namespaceDir(dir, id), id, "")
 		if err != nil {
 			return fmt.Errorf("namespace %x: %w", id, err)
 		}
 		m.Namespaces++
-		for _, keys := range s.Parts(secret) {
+		for _, keys := range f.parts() {
 			records, err := verifyNamespace(ctx, store, keys)
 			if err != nil {
-				return fmt.Errorf("namespace %q: %w", s.Name, err)
+				return fmt.Errorf("namespace %q: %w", f.state.Name, err)
 			}
 			m.Records += records
 		}

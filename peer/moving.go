@@ -176,8 +176,8 @@ func (ns *Namespace) forget(set *node.Set) {
 func (v *verified) remove() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	path := v.path
-	if v.path = ""; path == "" {
+	path := v.file.Path
+	if v.file.Path = ""; path == "" {
 		return nil
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

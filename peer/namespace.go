@@ -102,8 +102,8 @@ func (n *Node) saveTo(id dbadapter.NamespaceID) func(*node.State) error {
 	if n.dir == "" {
 		return func(*node.State) error { return nil }
 	}
-	folder := namespaceDir(n.dir, id)
-	return func(s *node.State) error { return saveState(folder, s) }
+	folder, owner := namespaceDir(n.dir, id), n.owner()
+	return func(s *node.State) error { return saveState(folder, owner, s) }
 }
 
 // close ends what runs in the namespace and closes its records.

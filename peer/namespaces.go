@@ -65,7 +65,7 @@ func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *nod
 		if err := durable.SyncDir(n.dir); err != nil {
 			return nil, err
 		}
-		if err := createState(n.dir, secret, s); err != nil {
+		if err := createState(n.dir, n.owner(), secret, s); err != nil {
 			return nil, err
 		}
 	}
@@ -84,6 +84,9 @@ func (n *Node) insert(ns *Namespace) {
 	n.metrics.found(&Report{Namespace: ns.Name()}) // a counter is there from its beginning, so that an increase shows
 	n.byName[ns.Name()] = ns
 	n.byID[ns.id] = ns
+	for _, keys := range ns.core.Parts() { // records that had no folder
+		delete(n.unserved, hex.EncodeToString(keys.ID[:]))
+	}
 	if n.pushes != nil {
 		for _, sh := range ns.shards() {
 			n.pushes.start(sh)
@@ -117,6 +120,11 @@ func (n *Node) Namespace(name string) (*Namespace, error) {
 	}
 	if u := n.unserved[name]; u != nil {
 		return nil, u.notServed()
+	}
+	for _, u := range n.unserved {
+		if u.state == nil { // it may be the one
+			return nil, fmt.Errorf("namespace %q: %w; one is here whose name is not known: %v", name, ErrNotFound, u.notServed())
+		}
 	}
 	return nil, fmt.Errorf("namespace %q: %w", name, ErrNotFound)
 }
@@ -262,12 +270,12 @@ func (n *Node) finishDrop(ctx context.Context, id dbadapter.NamespaceID, parts .
 
 // resumeDrop finishes a drop that a process before this one has begun.
 func (n *Node) resumeDrop(ctx context.Context, id dbadapter.NamespaceID) error {
-	secret, s, err := loadState(namespaceDir(n.dir, id)+droppedSuffix, id)
+	f, err := loadState(namespaceDir(n.dir, id)+droppedSuffix, id, "")
 	if errors.Is(err, os.ErrNotExist) { // the folder goes after the records
 		return n.finishDrop(ctx, id)
 	}
 	if err != nil {
 		return err
 	}
-	return n.finishDrop(ctx, id, s.Parts(secret)...)
+	return n.finishDrop(ctx, id, f.parts()...)
 }

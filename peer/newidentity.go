@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -12,46 +13,64 @@ import (
 	"github.com/syncd-io/syncd/internal/durable"
 )
 
+// Renewed says what NewIdentity did.
+type Renewed struct {
+	// Old is the id that the node had; empty where its key was missing or damaged.
+	Old, New ID
+	// OldKey is the file in which the old key is kept; empty where there was none.
+	OldKey string
+}
+
 // NewIdentity gives the node that a Config's Dir and Store say, which must not be
-// open, a fresh key, for a copy that is to live beside its original: two nodes with one identity would
+// open, a fresh key, for a copy that is to live beside its original, or for a node whose
+// key is lost: two nodes with one identity would
 // make versions that others take for one node's. The old key is kept as
 // identity-<peer id>.key. The namespaces and their records stay, and nothing is
 // known of the new id to their other members: the node is not a member until an
 // admin has invited it and it has joined, and it may not write until then.
-func NewIdentity(ctx context.Context, cfg Config) (old, fresh ID, err error) {
-	fail := func(err error) (ID, ID, error) {
-		return "", "", fmt.Errorf("make a new identity in %s: %w", cfg.Dir, err)
-	}
+func NewIdentity(ctx context.Context, cfg Config) (r Renewed, err error) {
 	// An open node keeps others off the folder.
-	n, err := Open(ctx, Config{Dir: cfg.Dir, Store: cfg.Store, ListenAddrs: []string{}})
+	n, err := Open(ctx, Config{Dir: cfg.Dir, Store: cfg.Store, ListenAddrs: []string{}, renew: &r})
+	if err == nil {
+		r.New = n.ID()
+		err = n.Close(context.WithoutCancel(ctx))
+	}
 	if err != nil {
-		return fail(err)
+		return r, fmt.Errorf("make a new identity in %s: %w", cfg.Dir, err)
 	}
-	old = n.ID()
-	fresh, err = n.replaceIdentity()
-	if err = errors.Join(err, n.Close(context.WithoutCancel(ctx))); err != nil {
-		return fail(err)
-	}
-	return old, fresh, nil
+	return r, nil
 }
 
-// OldIdentityFile is where NewIdentity keeps the key that it replaced.
-func OldIdentityFile(dir string, old ID) string {
-	return filepath.Join(dir, "identity-"+old.String()+".key")
-}
-
-// replaceIdentity writes the old key aside before a fresh one takes its place.
-func (n *Node) replaceIdentity() (ID, error) {
-	b, err := crypto.MarshalPrivateKey(n.self.key)
+// renewIdentity keeps the old key before a fresh one takes its place. The opening then
+// makes the files of the folder those of the new id; where that is cut short, another call
+// does it.
+func (n *Node) renewIdentity(r *Renewed) (crypto.PrivKey, error) {
+	path := filepath.Join(n.dir, identityFile)
+	old, err := loadIdentity(n.dir)
+	switch {
+	case err == nil:
+		if r.Old, err = peer.IDFromPrivateKey(old); err != nil {
+			return nil, err
+		}
+		r.OldKey = filepath.Join(n.dir, "identity-"+r.Old.String()+".key")
+		b, err := durable.ReadPrivate(path)
+		if err == nil {
+			err = durable.WriteFile(r.OldKey, b)
+		}
+		if err != nil {
+			return nil, err
+		}
+	case errors.Is(err, ErrFileDamaged):
+		if r.OldKey, err = durable.SetAside(path); err != nil {
+			return nil, err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	key, err := freshIdentity()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if err := durable.WriteFile(OldIdentityFile(n.dir, n.self.id), b); err != nil {
-		return "", err
-	}
-	key, err := createIdentity(filepath.Join(n.dir, identityFile))
-	if err != nil {
-		return "", err
-	}
-	return peer.IDFromPrivateKey(key)
+	n.renewed = true
+	return key, saveIdentity(n.dir, key)
 }

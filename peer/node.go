@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -30,6 +31,7 @@ type Node struct {
 	dir string
 	// restored: the folder was made of a backup, and is opened for the first time.
 	restored bool
+	renewed  bool // it has a fresh key
 	log      *slog.Logger
 	now      func() time.Time
 	limits   Limits
@@ -40,6 +42,7 @@ type Node struct {
 	host      host.Host
 	store     dbadapter.Store
 	book      *addressBook
+	noBook    bool // the file of the book was missing
 	damage    *damageBook
 	repairs   bool // damage is repaired by itself, and what is damaged kept aside first
 	metrics   *metrics
@@ -121,7 +124,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, fmt.Errorf("open the node: %w", err)
 	}
 	for _, step := range []func(context.Context, *Config) error{
-		n.openStore, n.openIdentity, n.openBook, n.openNamespaces, n.openHost, n.openPushes,
+		n.openStore, n.openIdentity, n.openBook, n.bookDamage, n.openNamespaces, n.openHost, n.openPushes,
 	} {
 		if err := step(ctx, &cfg); err != nil {
 			return nil, fmt.Errorf("open the node: %w", err)
@@ -130,7 +133,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err := n.learnAddrs(); err != nil {
 		return nil, fmt.Errorf("open the node: %w", err)
 	}
-	if !cfg.restoring { // it would write into the copy that it has no address, with a version of now
+	if !cfg.restoring && cfg.renew == nil { // it would write into the copy that it has no address, with a version of now
 		if err := n.followAddrs(n.moved); err != nil {
 			return nil, fmt.Errorf("open the node: %w", err)
 		}
@@ -178,10 +181,12 @@ func (n *Node) openStore(ctx context.Context, cfg *Config) (err error) {
 			return err
 		}
 		note, err := readRestored(n.dir, cfg.restoring)
-		if err != nil {
+		switch n.restored = note != nil; {
+		case n.restored && errors.Is(err, ErrFileDamaged):
+			n.log.Warn("this node was restored from a backup, and which one is not known: the file that says it is removed", logError(err))
+		case err != nil:
 			return err
-		}
-		if n.restored = note != nil; n.restored {
+		case n.restored:
 			n.log.Warn("this node was restored from a backup and holds what was there then; syncs bring the rest",
 				slog.Int("generation", note.Generation), slog.Time("taken", note.taken()))
 		}
@@ -189,7 +194,7 @@ func (n *Node) openStore(ctx context.Context, cfg *Config) (err error) {
 	n.damage = newDamageBook(n.log, n.now, n.soon)
 	switch {
 	case n.store != nil:
-		return n.bookDamage() // the caller closes its own
+		return nil // the caller closes its own
 	case n.dir == "":
 		n.store = memdb.New(memdb.Options{Now: n.now, LogLimit: cfg.WatchLog})
 	default:
@@ -199,17 +204,22 @@ func (n *Node) openStore(ctx context.Context, cfg *Config) (err error) {
 		return err
 	}
 	n.onClose(n.store.Close)
-	return n.bookDamage()
+	return nil
 }
 
 // bookDamage takes up what was met of damage before. The store is locked.
-func (n *Node) bookDamage() error {
+func (n *Node) bookDamage(context.Context, *Config) error {
 	if n.dir == "" {
 		return nil
 	}
-	n.damage.load(filepath.Join(n.dir, damageFile))
+	file := durable.File{Path: filepath.Join(n.dir, damageFile), Kind: "damage", Owner: n.expected()}
+	lost := n.damage.load(file, n.owner())
 	n.onClose(n.damage.rest)
-	return nil
+	err := n.setAside(file.Path, lost, "what was met of damage is not known")
+	if err == nil && lost != nil { // until it is shown that there is none
+		_ = n.met(fmt.Errorf("%w: perhaps, for %v", ErrCorrupt, lost))
+	}
+	return err
 }
 
 // soon runs fn in a goroutine of its own, unless the node is closing.
@@ -222,7 +232,7 @@ func (n *Node) soon(fn func()) {
 	}
 }
 
-func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
+func (n *Node) openIdentity(ctx context.Context, cfg *Config) (err error) {
 	key := cfg.Identity
 	switch {
 	case n.host != nil:
@@ -232,8 +242,10 @@ func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
 		if key = n.host.Peerstore().PrivKey(n.host.ID()); key == nil {
 			return errors.New("the given host's key is not in its peerstore, but records are signed with it")
 		}
+	case key == nil && n.dir != "" && cfg.renew != nil:
+		key, err = n.renewIdentity(cfg.renew)
 	case key == nil && n.dir != "":
-		key, err = loadIdentity(n.dir)
+		key, err = n.ownKey(ctx)
 	case key == nil:
 		key, err = freshIdentity()
 	}
@@ -280,13 +292,27 @@ func (n *Node) newCore(cfg *Config) *node.Node {
 	})
 }
 
-func (n *Node) openBook(context.Context, *Config) (err error) {
-	path := ""
-	if n.dir != "" {
-		path = filepath.Join(n.dir, addressBookFile)
+// noBook is what is gone with the address book.
+const noBook = "addresses that were given, and removals and pauses of peers, are gone (syncd peer ls)"
+
+func (n *Node) openBook(context.Context, *Config) error {
+	n.book = &addressBook{peers: map[ID]*bookPeer{}}
+	if n.dir == "" {
+		return nil
 	}
-	n.book, err = openAddressBook(path)
-	return err
+	f := &n.book.file
+	*f = durable.File{Path: filepath.Join(n.dir, addressBookFile), Kind: "peers", Owner: n.expected()}
+	err := n.book.load()
+	switch f.Owner = n.owner(); {
+	case errors.Is(err, fs.ErrNotExist):
+		n.noBook, err = true, nil
+	case errors.Is(err, durable.ErrOwner):
+		return durable.Unusable(f.Path, err, fmt.Sprintf("this node is %s; move the file away, or, if it is %s that is not the node's, %s", f.Owner, filepath.Join(n.dir, identityFile), otherIdentity))
+	}
+	if err := n.setAside(f.Path, err, noBook); err != nil {
+		return err
+	}
+	return n.book.save() // that it is missing shows then
 }
 
 func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
@@ -310,32 +336,50 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 			finish = func(_ context.Context, id dbadapter.NamespaceID) error { return removeState(n.dir, id) }
 		}
 		if err := finish(ctx, id); err != nil {
-			return fmt.Errorf("finish dropping namespace %x: %w", id, err)
+			if !errors.Is(err, durable.ErrDamaged) {
+				return fmt.Errorf("finish dropping namespace %x: %w", id, err)
+			}
+			n.log.Warn("a namespace that was dropped could not be deleted, and takes up room", slog.String("ns", fmt.Sprintf("%x", id)), logError(err))
 		}
 	}
+	others, folders := false, []folder{}
 	for _, id := range ids {
-		secret, s, err := loadState(namespaceDir(n.dir, id), id)
-		if err != nil {
+		f, err := loadState(namespaceDir(n.dir, id), id, n.expected())
+		folders = append(folders, f)
+		if err != nil && (cfg.restoring || errors.Is(err, dbadapter.ErrFormat)) {
 			return fmt.Errorf("namespace %x: %w", id, err)
 		}
-		if _, err := n.Namespace(s.Name); !errors.Is(err, ErrNotFound) {
-			return fmt.Errorf("%w: two namespaces have the name %q", ErrCorrupt, s.Name)
+		if err != nil {
+			n.shelve(id, f, true, err)
+			continue
 		}
+		n.missing(&f)
+		f.state.Name = n.freeName(f.state.Name, id)
 		if n.restored { // it may lack what the original has told the members that it holds
-			s.Recover()
-			if err := saveState(namespaceDir(n.dir, id), s); err != nil {
+			f.state.Recover()
+		}
+		if n.restored || f.owner != n.owner() {
+			f.owner = n.owner()
+			if err := f.save(); err != nil {
 				return err
 			}
 		}
-		ns, err := n.openAgain(ctx, secret, s)
+		ns, err := n.openAgain(ctx, f.secret, f.state)
 		if errors.Is(err, ErrCorrupt) && !cfg.restoring {
-			n.shelve(id, secret, s, err)
+			n.shelve(id, f, false, err)
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		n.insert(ns)
+		others = others || len(ns.core.Others()) > 0
+	}
+	if n.noBook && others {
+		n.log.Warn("a file is missing, and made anew: "+noBook, slog.String("file", n.book.file.Path))
+	}
+	if err := n.shelveOrphans(ctx, folders); err != nil {
+		return err
 	}
 	if n.restored {
 		return noticedRestored(n.dir)

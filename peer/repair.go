@@ -180,7 +180,7 @@ func (n *Node) salvage(ctx context.Context, found error) (damage []string, err e
 	known := map[dbadapter.NamespaceID]dbadapter.Hasher{}
 	for _, u := range n.shelved() {
 		if err := u.mayLack(); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; that comes first: %w", found, err)
 		}
 		for _, keys := range u.parts() {
 			known[keys.ID] = keys.Hasher

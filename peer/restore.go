@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/backup"
 	"github.com/syncd-io/syncd/internal/durable"
@@ -84,8 +82,8 @@ func restore(ctx context.Context, from, dir string, o RestoreOptions) (_ *backup
 			err = errors.Join(err, clearDir(dir, made))
 		}
 	}()
-	note := restoredNote{Format: bookFormat, Generation: last.Generation, Taken: last.Taken.UnixMilli()}
-	if err := note.write(filepath.Join(dir, restoringFile)); err != nil {
+	note := restoredNote{Generation: last.Generation, Taken: last.Taken.UnixMilli()}
+	if err := saveNote(durable.File{Path: filepath.Join(dir, restoringFile), Kind: restoredFile}, note); err != nil {
 		return nil, err
 	}
 	if err := restoreFiles(folder, last, dir); err != nil {
@@ -238,41 +236,26 @@ const (
 
 // restoredNote says of which backup a node's folder was made.
 type restoredNote struct {
-	Format     int   `cbor:"1,keyasint"`
 	Generation int   `cbor:"2,keyasint"`
 	Taken      int64 `cbor:"3,keyasint"` // Unix milliseconds
-}
-
-func (r *restoredNote) write(path string) error {
-	b, err := cbor.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(path, b)
 }
 
 // taken is the moment that the backup shows.
 func (r *restoredNote) taken() time.Time { return time.UnixMilli(r.Taken).UTC() }
 
 // readRestored reads the note of a restore that the node has not taken notice of;
-// nil if there is no such note. A restore that was cut short is an error.
+// nil if there is no such note. Beside the error of a damaged one it says nothing but that
+// there was a restore. A restore that was cut short is an error.
 func readRestored(dir string, restoring bool) (*restoredNote, error) {
 	if _, err := os.Stat(filepath.Join(dir, restoringFile)); err == nil && !restoring {
 		return nil, fmt.Errorf("%w: a restore into %s was cut short: empty the folder and restore again", ErrCorrupt, dir)
 	}
-	path := filepath.Join(dir, restoredFile)
-	b, err := os.ReadFile(path)
+	r := new(restoredNote)
+	err := loadNote(durable.File{Path: filepath.Join(dir, restoredFile), Kind: restoredFile}, r)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	r := new(restoredNote)
-	if err := decodeState(path, b, r); err != nil {
-		return nil, err
-	}
-	return r, checkFormat(path, r.Format)
+	return r, err
 }
 
 // noticedRestored removes the note: that the node may lack something is durable in

@@ -13,7 +13,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
-	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -31,16 +30,6 @@ type SalvagedNamespace struct {
 	// Lost is nil if nothing is missing.
 	Lost *Lost
 }
-
-// folder is that of a namespace, in the folder of a node that is not running.
-type folder struct {
-	path   string
-	secret dbadapter.Secret
-	state  *node.State
-}
-
-// parts are the keys of the namespace's sets, and then of its control namespace.
-func (f *folder) parts() []reconcile.Keys { return f.state.Parts(f.secret) }
 
 // Salvage repairs the store of a node that is not running, and perhaps cannot be opened:
 // its files are made anew of what can be read of them, and what is missing is noted.
@@ -84,7 +73,7 @@ func salvage(ctx context.Context, dir string, log *slog.Logger, keep func(store 
 		}
 		for i := range folders { // before anything is missing
 			folders[i].state.Recover()
-			if err := saveState(folders[i].path, folders[i].state); err != nil {
+			if err := folders[i].save(); err != nil {
 				return nil, err
 			}
 		}
@@ -96,7 +85,7 @@ func salvage(ctx context.Context, dir string, log *slog.Logger, keep func(store 
 			f := &folders[i]
 			data, control := lossesOf(f.parts(), done)
 			f.state.Lose(data, control, done.Older, time.Now())
-			if err := saveState(f.path, f.state); err != nil {
+			if err := f.save(); err != nil {
 				return err
 			}
 			out.Namespaces = append(out.Namespaces, SalvagedNamespace{f.state.Name, lostOf(f.state.Lost)})
@@ -122,8 +111,8 @@ func readFolders(dir string) (folders []folder, err error) {
 		return nil, err
 	}
 	for _, id := range ids {
-		f := folder{path: namespaceDir(dir, id)}
-		if f.secret, f.state, err = loadState(f.path, id); err != nil {
+		f, err := loadState(namespaceDir(dir, id), id, "")
+		if err != nil {
 			return nil, fmt.Errorf("namespace %x: %w", id, err)
 		}
 		folders = append(folders, f)

@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,11 +11,8 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile"
 )
-
-// bookFormat is the format of the address book; a program that finds another
-// refuses by name.
-const bookFormat = 1
 
 // Files of one namespace, in Dir/namespaces/<id>.
 const (
@@ -26,21 +22,6 @@ const (
 	droppedSuffix = ".dropped"
 	newSuffix     = ".new"
 )
-
-func decodeState(path string, data []byte, into any) error {
-	if err := node.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%w: %s: %v", ErrCorrupt, path, err)
-	}
-	return nil
-}
-
-func checkFormat(path string, format int) error {
-	if format != bookFormat {
-		return fmt.Errorf("%w: %s has format %d; this program reads %d: use the program that wrote it",
-			dbadapter.ErrFormat, path, format, bookFormat)
-	}
-	return nil
-}
 
 // namespaceDirs finds the namespaces in a folder. It clears away those that
 // were being made, and returns those that were being dropped, for the caller to
@@ -55,6 +36,9 @@ func namespaceDirs(dir string) (ids, dropped []dbadapter.NamespaceID, err error)
 	}
 	for _, e := range entries {
 		name := e.Name()
+		if strings.Contains(name, durable.AsideSuffix) {
+			continue
+		}
 		if strings.HasSuffix(name, newSuffix) {
 			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 				return nil, nil, err
@@ -88,7 +72,7 @@ func namespaceDir(dir string, id dbadapter.NamespaceID) string {
 }
 
 // createState makes the folder of a namespace, whole or not at all.
-func createState(dir string, secret dbadapter.Secret, s *node.State) error {
+func createState(dir, owner string, secret dbadapter.Secret, s *node.State) error {
 	final := namespaceDir(dir, dbadapter.NamespaceIDOf(secret, s.Root()))
 	fresh := final + newSuffix
 	if err := os.MkdirAll(fresh, durable.DirMode); err != nil {
@@ -97,7 +81,7 @@ func createState(dir string, secret dbadapter.Secret, s *node.State) error {
 	if err := durable.WriteFile(filepath.Join(fresh, secretFile), []byte(hex.EncodeToString(secret[:])+"\n")); err != nil {
 		return err
 	}
-	if err := saveState(fresh, s); err != nil {
+	if err := saveState(fresh, owner, s); err != nil {
 		return err
 	}
 	if err := os.Rename(fresh, final); err != nil {
@@ -106,38 +90,65 @@ func createState(dir string, secret dbadapter.Secret, s *node.State) error {
 	return durable.SyncDir(filepath.Dir(final))
 }
 
-func saveState(folder string, s *node.State) error {
+// stateFileIn is the state in the folder of a namespace.
+func stateFileIn(folder, owner string) durable.File {
+	return durable.File{Path: filepath.Join(folder, stateFile), Kind: "state", Owner: owner}
+}
+
+func saveState(folder, owner string, s *node.State) error {
 	data, err := s.Encode()
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(folder, stateFile), data)
+	return stateFileIn(folder, owner).Save(data)
 }
 
-// loadState reads the folder of a namespace.
-func loadState(folder string, id dbadapter.NamespaceID) (dbadapter.Secret, *node.State, error) {
-	var secret dbadapter.Secret
-	text, err := readPrivate(filepath.Join(folder, secretFile))
+// folder is that of a namespace.
+type folder struct {
+	path   string
+	secret dbadapter.Secret
+	state  *node.State // nil: it cannot be used
+	owner  string      // the node that the state is of; empty: the state does not say it yet
+}
+
+// parts are the keys of the namespace's sets, and then of its control namespace.
+func (f *folder) parts() []reconcile.Keys { return f.state.Parts(f.secret) }
+
+func (f *folder) save() error { return saveState(f.path, f.owner, f.state) }
+
+// lostNamespace is what to do where the folder of a namespace cannot be used.
+const lostNamespace = "put back the copy from a backup, or join the namespace again with a ticket (syncd join): its records stay"
+
+// loadState reads the folder of a namespace, which must be that of the node given, if one
+// is. Beside an error the state may be there.
+func loadState(path string, id dbadapter.NamespaceID, owner string) (folder, error) {
+	f := folder{path: path}
+	state := stateFileIn(path, owner)
+	data, of, err := state.Load()
+	if err == nil {
+		f.owner = of
+		if f.state, err = node.DecodeState(data); errors.Is(err, ErrCorrupt) {
+			err = durable.Damaged(state.Path, "is damaged (%v)", err)
+		}
+	}
 	if err != nil {
-		return secret, nil, fmt.Errorf("read the namespace's secret: %w", err)
+		return f, durable.Unusable(state.Path, err, lostNamespace)
 	}
-	raw, err := hex.DecodeString(string(bytes.TrimSpace(text)))
-	if err != nil || len(raw) != len(secret) {
-		return secret, nil, fmt.Errorf("%w: %s does not hold the secret of a namespace", ErrCorrupt, folder)
-	}
-	path := filepath.Join(folder, stateFile)
-	data, err := os.ReadFile(path)
+	secret := filepath.Join(path, secretFile)
+	text, err := durable.ReadPrivate(secret)
 	if err != nil {
-		return secret, nil, fmt.Errorf("read the namespace's state: %w", err)
+		return f, durable.Unusable(secret, err, lostNamespace)
 	}
-	s, err := node.DecodeState(data)
-	if err != nil {
-		return secret, nil, fmt.Errorf("%s: %w", path, err)
+	raw, err := hex.DecodeString(strings.TrimSuffix(string(text), "\n"))
+	if err != nil || len(raw) != len(f.secret) {
+		return f, durable.Damaged(secret, "is damaged: %s", lostNamespace)
 	}
-	if dbadapter.NamespaceIDOf(dbadapter.Secret(raw), s.Root()) != id {
-		return secret, nil, fmt.Errorf("%w: %s does not hold the secret and the creator of namespace %x", ErrCorrupt, folder, id)
+	f.secret = dbadapter.Secret(raw)
+	if dbadapter.NamespaceIDOf(f.secret, f.state.Root()) != id {
+		f.state = nil // it may be another namespace's
+		return f, durable.Damaged(secret, "is not that of the namespace, or the state beside it is another's: %s", lostNamespace)
 	}
-	return dbadapter.Secret(raw), s, nil
+	return f, nil
 }
 
 // removeState deletes the folder of a namespace whose records are gone.

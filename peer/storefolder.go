@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/durable"
@@ -26,7 +24,6 @@ const (
 
 // storeNote says where the records lie.
 type storeNote struct {
-	Format int    `cbor:"1,keyasint"`
 	Folder string `cbor:"2,keyasint"`
 	// Before is the folder that they lay in, and that is to be removed; empty if it is
 	// gone.
@@ -34,25 +31,30 @@ type storeNote struct {
 }
 
 func readStoreNote(dir string) (storeNote, error) {
-	path := filepath.Join(dir, storeFile)
-	b, err := os.ReadFile(path)
+	f, s := storeFileIn(dir), storeNote{Folder: storeDir}
+	err := loadNote(f, &s)
 	if errors.Is(err, fs.ErrNotExist) {
-		return storeNote{Format: bookFormat, Folder: storeDir}, nil
+		err = nil
+	} else if err == nil && (!isStoreFolder(s.Folder) || s.Before != "" && !isStoreFolder(s.Before) || s.Folder == s.Before) {
+		err = durable.Damaged(f.Path, "is damaged (it names the folders %q and %q)", s.Folder, s.Before)
 	}
 	if err != nil {
-		return storeNote{}, err
+		return s, durable.Unusable(f.Path, err, "move it away, and rename the folder of the store (it is "+storeDir+", or begins with "+storeDir+"-) to "+storeDir)
 	}
-	var s storeNote
-	if err := decodeState(path, b, &s); err != nil {
-		return s, err
+	if _, err := os.Stat(filepath.Join(dir, s.Folder)); !errors.Is(err, fs.ErrNotExist) {
+		return s, nil
 	}
-	if err := checkFormat(path, s.Format); err != nil {
-		return s, err
-	}
-	if !isStoreFolder(s.Folder) || s.Before != "" && !isStoreFolder(s.Before) || s.Folder == s.Before {
-		return s, fmt.Errorf("%w: %s names the folders %q and %q", ErrCorrupt, path, s.Folder, s.Before)
+	entries, _ := os.ReadDir(dir) // it may not be there yet
+	for _, e := range entries {
+		if isStoreFolder(e.Name()) && e.IsDir() && e.Name() != s.Before {
+			return s, durable.Damaged(f.Path, "is missing, or names another folder than that of the store: move it away, and rename %s to %s", filepath.Join(dir, e.Name()), storeDir)
+		}
 	}
 	return s, nil
+}
+
+func storeFileIn(dir string) durable.File {
+	return durable.File{Path: filepath.Join(dir, storeFile), Kind: "store"}
 }
 
 // StoreKindOf returns the kind of the store in which the folder of a node keeps its
@@ -73,11 +75,7 @@ func isStoreFolder(name string) bool {
 }
 
 func (s storeNote) write(dir string) error {
-	b, err := cbor.Marshal(s)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(filepath.Join(dir, storeFile), b)
+	return saveNote(storeFileIn(dir), s)
 }
 
 // openDirStore opens the node's own store. A migration that ends meanwhile moves it,

@@ -5,43 +5,62 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
-// Unserved is a namespace that could not be opened for damage to its records: calls
-// that name it end with ErrCorrupt, syncs of it are denied, and the others are served.
+// Unserved is a namespace that could not be opened for damage to its records, or to its
+// folder: calls that name it end with that error, syncs of it are denied, and the others
+// are served.
 type Unserved struct {
+	// Name is the id where the name is not known.
 	Name, ID string
-	// Damage is what was met of it.
+	// Damage is what was met of damage to its records.
 	Damage *Damage
+	// Why is what is wrong with its folder, and what to do; empty: Repair makes it be served.
+	Why string
 }
 
 // unserved is such a namespace.
 type unserved struct {
 	folder
-	id  dbadapter.NamespaceID
-	err error // why it could not be opened
+	id    dbadapter.NamespaceID
+	name  string
+	err   error // why it could not be opened
+	files bool  // for its folder: there is nothing to repair
 }
 
-// shelve keeps a namespace that could not be opened.
-func (n *Node) shelve(id dbadapter.NamespaceID, secret dbadapter.Secret, s *node.State, err error) {
-	n.log.Error("a namespace is damaged, and is not served: keep a copy of the data directory, then run syncd verify --repair", slog.String("ns", s.Name), logError(err))
+// shelve keeps a namespace that could not be opened; files: for its folder.
+func (n *Node) shelve(id dbadapter.NamespaceID, f folder, files bool, err error) {
+	u := &unserved{f, id, hex.EncodeToString(id[:]), err, files}
+	if f.state != nil {
+		u.name = n.freeName(f.state.Name, id)
+	}
+	todo := ""
+	if !files {
+		todo = ": keep a copy of the data directory, then run syncd verify --repair"
+	}
+	n.log.Error("a namespace is damaged, and is not served"+todo, slog.String("ns", u.name), logError(err))
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.unserved[s.Name] = &unserved{folder{namespaceDir(n.dir, id), secret, s}, id, err}
+	n.unserved[u.name] = u
 }
 
 // Unserved lists the namespaces that are not served, by name. Repair makes them be.
 func (n *Node) Unserved() []Unserved {
 	var out []Unserved
 	for _, u := range n.shelved() {
-		out = append(out, Unserved{u.state.Name, hex.EncodeToString(u.id[:]), n.damage.of(u.id)})
+		why := ""
+		if u.files {
+			why = u.err.Error()
+		}
+		out = append(out, Unserved{u.name, hex.EncodeToString(u.id[:]), n.damage.of(u.id), why})
 	}
 	return out
 }
@@ -53,13 +72,13 @@ func (n *Node) shelved() []*unserved {
 	for _, u := range n.unserved {
 		out = append(out, u)
 	}
-	slices.SortFunc(out, func(a, b *unserved) int { return strings.Compare(a.state.Name, b.state.Name) })
+	slices.SortFunc(out, func(a, b *unserved) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 
 // notServed is the error of a call that names the namespace.
 func (u *unserved) notServed() error {
-	return fmt.Errorf("namespace %q is not served: %w", u.state.Name, u.err)
+	return fmt.Errorf("namespace %q is not served: %w", u.name, u.err)
 }
 
 // Repair repairs a namespace by its name, as Namespace.Repair does, also one that is not
@@ -69,6 +88,9 @@ func (n *Node) Repair(ctx context.Context, name string) (r Repair, err error) {
 	u := n.unserved[name]
 	n.mu.RUnlock()
 	var damage []string
+	if u != nil && u.files {
+		return r, fmt.Errorf("repair %s: %w", name, u.notServed())
+	}
 	if u != nil {
 		if !n.gate.enter() {
 			return r, fmt.Errorf("repair %s: %w", name, ErrClosed)
@@ -91,8 +113,11 @@ func (n *Node) Repair(ctx context.Context, name string) (r Repair, err error) {
 // mayLack makes a namespace that is not served one that was restored from a copy,
 // durably, before its store is salvaged.
 func (u *unserved) mayLack() error {
+	if u.files {
+		return u.notServed()
+	}
 	u.state.Recover()
-	return saveState(u.path, u.state)
+	return u.save()
 }
 
 // serveAgain opens the namespaces that were not served, after a salvage; changing is held.
@@ -100,7 +125,7 @@ func (n *Node) serveAgain(ctx context.Context, done *dbadapter.Salvaged) (failed
 	for _, u := range n.shelved() {
 		data, control := lossesOf(u.parts(), done)
 		u.state.Lose(data, control, done.Older, time.Now())
-		if err := saveState(u.path, u.state); err != nil {
+		if err := u.save(); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
@@ -111,7 +136,7 @@ func (n *Node) serveAgain(ctx context.Context, done *dbadapter.Salvaged) (failed
 		}
 		ns.logLost(&data, &control, done.Older)
 		n.mu.Lock()
-		delete(n.unserved, u.state.Name)
+		delete(n.unserved, u.name)
 		n.mu.Unlock()
 		n.insert(ns)
 		n.log.Info("the namespace is served again", logNamespace(ns))
@@ -119,13 +144,30 @@ func (n *Node) serveAgain(ctx context.Context, done *dbadapter.Salvaged) (failed
 	return failed
 }
 
+// clearAway sets the folder of a namespace aside that cannot be used, so that the namespace
+// can be joined again; changing is held.
+func (n *Node) clearAway(u *unserved) error {
+	to, err := durable.SetAside(u.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	n.log.Warn("the folder of a namespace is set aside: the namespace is joined again, and its records stay", slog.String("kept", to), slog.String("ns", u.name), logError(u.err))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.unserved, u.name)
+	return nil
+}
+
 // dropShelved drops a namespace that is not served; changing is held.
 func (n *Node) dropShelved(ctx context.Context, u *unserved) error {
+	if u.files { // which of the records are its own is not known
+		return u.notServed()
+	}
 	if err := markDropped(n.dir, u.id); err != nil {
 		return err
 	}
 	n.mu.Lock()
-	delete(n.unserved, u.state.Name)
+	delete(n.unserved, u.name)
 	n.mu.Unlock()
 	err := n.finishDrop(context.WithoutCancel(ctx), u.id, u.parts()...)
 	return errors.Join(n.met(err), n.damage.dropped(u.id))

@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/fxamacker/cbor/v2"
 
 	"github.com/syncd-io/syncd/internal/durable"
 )
@@ -42,7 +39,7 @@ type Proof struct {
 // verified is when the records of a shard were last proved equal to those of each
 // peer. It is kept over restarts.
 type verified struct {
-	path string // empty: in memory only
+	file durable.File // without a path: in memory only
 
 	mu    sync.Mutex // guards what follows
 	since time.Time  // the namespace is on this node since then, as far as is known
@@ -53,9 +50,8 @@ type verified struct {
 
 // verifiedNote is the form on the disk, with times in Unix milliseconds.
 type verifiedNote struct {
-	Format int           `cbor:"1,keyasint"`
-	Since  int64         `cbor:"2,keyasint"`
-	Peers  []verifiedOne `cbor:"3,keyasint"`
+	Since int64         `cbor:"2,keyasint"`
+	Peers []verifiedOne `cbor:"3,keyasint"`
 }
 
 type verifiedOne struct {
@@ -65,33 +61,18 @@ type verifiedOne struct {
 	Differences int64 `cbor:"3,keyasint"`
 }
 
-// openVerified reads the file. Where the file is missing, the namespace counts as new here: it
-// has been made, joined or restored. A file that cannot be read costs no more than that,
-// and is returned as an error beside a value that is of use.
-func openVerified(path string, now time.Time) (*verified, error) {
-	v := &verified{path: path, since: now.UTC().Truncate(time.Millisecond), at: map[ID]Proof{}}
-	if path == "" {
-		return v, nil
-	}
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return v, v.save()
-	}
-	if err != nil {
-		return v, err
-	}
+// load reads the file. Where the file is missing, the namespace counts as new here: it has
+// been made, joined or restored.
+func (v *verified) load() error {
 	var note verifiedNote
-	if err := decodeState(path, b, &note); err != nil {
-		return v, err
-	}
-	if err := checkFormat(path, note.Format); err != nil {
-		return v, err
+	if err := loadNote(v.file, &note); err != nil {
+		return err
 	}
 	v.since = time.UnixMilli(note.Since).UTC()
 	for _, one := range note.Peers {
 		v.at[ID(one.ID)] = Proof{ID(one.ID), time.UnixMilli(one.At).UTC(), one.Differences}
 	}
-	return v, nil
+	return nil
 }
 
 // note notes a sync that has proved the two sides equal. It is called with members
@@ -118,17 +99,14 @@ func (v *verified) rest() error {
 
 // save writes the file; mu is held, or v is not shared yet.
 func (v *verified) save() error {
-	if v.path == "" {
+	if v.file.Path == "" {
 		return nil
 	}
-	note := verifiedNote{Format: bookFormat, Since: v.since.UnixMilli()}
+	note := verifiedNote{Since: v.since.UnixMilli()}
 	for _, id := range slices.Sorted(maps.Keys(v.at)) {
 		note.Peers = append(note.Peers, verifiedOne{[]byte(id), v.at[id].At.UnixMilli(), v.at[id].Differences})
 	}
-	b, err := cbor.Marshal(note)
-	if err == nil {
-		err = durable.WriteFile(v.path, b)
-	}
+	err := saveNote(v.file, note)
 	if err == nil {
 		v.saved, v.fresh = time.Now(), false
 	}
@@ -157,16 +135,24 @@ func (v *verified) last() (p Proof, since time.Time) {
 
 // openVerified opens what is known of the shard's proofs.
 func (sh *shard) openVerified() {
-	n, path := sh.ns.node, ""
-	if n.dir != "" {
-		name := verifiedFile
-		if sh.ns.core.Rule() != nil {
-			name = fmt.Sprintf(verifiedOfShard, sh.set.Shard())
-		}
-		path = filepath.Join(namespaceDir(n.dir, sh.ns.id), name)
+	n, name := sh.ns.node, verifiedFile
+	v := &verified{since: n.now().UTC().Truncate(time.Millisecond), at: map[ID]Proof{}}
+	sh.verified = v
+	if n.dir == "" {
+		return
 	}
-	var err error
-	if sh.verified, err = openVerified(path, n.now()); err != nil {
+	if sh.ns.core.Rule() != nil {
+		name = fmt.Sprintf(verifiedOfShard, sh.set.Shard())
+	}
+	v.file = durable.File{Path: filepath.Join(namespaceDir(n.dir, sh.ns.id), name), Kind: fmt.Sprintf("%x/%s", sh.ns.id, name), Owner: n.expected()}
+	err := v.load()
+	whole := err == nil && !n.renewed
+	err = n.setAside(v.file.Path, err, "when the records were last proved equal to others' is not known")
+	if v.file.Owner = n.owner(); !whole && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+		err = v.save()
+	}
+	if err != nil { // the disk, or a limit of the process: the file stays as it is
+		v.file.Path = ""
 		n.log.Warn("when the namespace was last proved equal to others is not known from before", logNamespace(sh.ns), logError(err))
 	}
 }

@@ -8,10 +8,10 @@ const module = "github.com/syncd-io/syncd"
 // run the suite beside it).
 var floors = [][]string{
 	{"bfield/keyed"},
-	{"bfield/internal/fieldtest", "bfield/internal/infile", "bfield/internal/seeded", "internal/child", "internal/durable", "internal/golden", "internal/hlc", "internal/keyhash", "internal/loglimit", "internal/pgserver", "internal/plot", "internal/powercut", "internal/signature", "internal/trials"},
+	{"bfield/internal/fieldtest", "bfield/internal/infile", "bfield/internal/seeded", "internal/child", "internal/golden", "internal/hlc", "internal/keyhash", "internal/loglimit", "internal/pgserver", "internal/plot", "internal/powercut", "internal/signature", "internal/trials"},
 	{"bfield", "bfield/bloom", "bfield/cuckoo", "bfield/keyset", "bfield/ribbon", "dbadapter", "iblt", "iblt/rateless"},
-	{"bfield/locator", "bfield/nested", "bfield/phf", "bfield/rustfile", "dbadapter/internal/commit", "dbadapter/internal/damage", "dbadapter/internal/kv", "dbadapter/internal/lifecycle", "dbadapter/internal/queue", "internal/backup", "internal/coded", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
-	{"dbadapter/internal/examiner", "dbadapter/internal/layout", "internal/placement", "internal/route"},
+	{"bfield/locator", "bfield/nested", "bfield/phf", "bfield/rustfile", "dbadapter/internal/commit", "dbadapter/internal/damage", "dbadapter/internal/kv", "dbadapter/internal/lifecycle", "dbadapter/internal/queue", "internal/coded", "internal/durable", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
+	{"dbadapter/internal/examiner", "dbadapter/internal/layout", "internal/backup", "internal/placement", "internal/route"},
 	{"dbadapter/internal/badgerkv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/storetest", "internal/directory"},
 	{"dbadapter/badgerdb", "dbadapter/internal/disktest", "dbadapter/pebbledb", "dbadapter/memdb", "dbadapter/pgdb", "reconcile/wire"},
 	{"dbadapter/ondisk", "reconcile"},

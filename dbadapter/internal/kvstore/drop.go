@@ -26,6 +26,23 @@ func (s *Store) Drop(ctx context.Context, id dbadapter.NamespaceID) error {
 	return nil
 }
 
+// List returns the namespaces that the store holds; see dbadapter.Lister.
+func (s *Store) List(ctx context.Context) (ids []dbadapter.NamespaceID, err error) {
+	prefix := appendPrefix(nil, 0, kindName)
+	for from := prefix; ctx.Err() == nil; {
+		keys, err := s.keys(prefix, from, erasePiece)
+		if err != nil || len(keys) == 0 {
+			return ids, s.background(err)
+		}
+		for _, key := range keys {
+			var id dbadapter.NamespaceID
+			copy(id[:], key[len(prefix):])
+			ids, from = append(ids, id), append(key, 0)
+		}
+	}
+	return ids, ctx.Err()
+}
+
 // unname takes a namespace's name away and marks its number, if it is there. It
 // runs on the committer's goroutine.
 func (s *Store) unname(id dbadapter.NamespaceID) error {

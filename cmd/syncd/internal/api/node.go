@@ -55,7 +55,7 @@ type Status struct {
 	Syncs      int         `json:"syncs" doc:"running now"`
 	Namespaces []Namespace `json:"namespaces"`
 	Peers      []Peer      `json:"peers"`
-	Unserved   []Unserved  `json:"unserved" doc:"namespaces that could not be opened for damage to their records; a repair makes them be served again"`
+	Unserved   []Unserved  `json:"unserved" doc:"namespaces that could not be opened for damage to their records, which a repair makes be served again, or to their folders"`
 	Damage     *Damage     `json:"damage,omitempty" doc:"what was met of damage to the store's files that is no namespace's alone, until all namespaces were verified since, or a repair; absent if nothing"`
 	Clock      *Clock      `json:"clock,omitempty" doc:"how this machine's clock compares with its peers'; absent if no clock was measured in the last hour"`
 }
@@ -65,6 +65,7 @@ type Unserved struct {
 	Name   string  `json:"name"`
 	ID     string  `json:"id"`
 	Damage *Damage `json:"damage,omitempty" doc:"what was met of damage to its records"`
+	Why    string  `json:"why,omitempty" doc:"what is wrong with its folder, and what to do; absent where a repair makes it be served"`
 }
 
 // Clock compares this machine's clock with those of its peers.
@@ -83,7 +84,7 @@ func StatusOf(n *peer.Node) Status {
 		Damage: DamageOf(n.Damage()), Unserved: []Unserved{},
 	}
 	for _, u := range n.Unserved() {
-		out.Unserved = append(out.Unserved, Unserved{u.Name, u.ID, DamageOf(u.Damage)})
+		out.Unserved = append(out.Unserved, Unserved{u.Name, u.ID, DamageOf(u.Damage), u.Why})
 	}
 	if o, ok := n.ClockOffset(); ok {
 		out.Clock = &Clock{o.By.Seconds(), o.Error.Seconds(), o.Peers, o.Off}

@@ -39,6 +39,7 @@ var hints = []struct {
 	{peer.ErrNoRoom, "make room on the disk; writes go on then. syncd del and syncd ns rm need less (syncd serve --disk-reserve)"},
 	{peer.ErrUnreachable, "try again; if it stays so, see that the peers run and that their addresses are known (syncd peer ls)"},
 	{peer.ErrBackupDamaged, "syncd backup ls lists the backups; an older one may be whole (syncd restore --generation N)"},
+	{peer.ErrFileDamaged, ""},
 	{peer.ErrCorrupt, "keep a copy of the data directory, then repair the store (syncd verify --repair); if that cannot be done, restore a backup, or join the namespace anew from a peer"},
 	{peer.ErrRejected, `on the node that declined, "syncd rejected NS" lists what, and why`},
 	{peer.ErrNotVerified, "run syncd diff to see what still differs, then sync again"},

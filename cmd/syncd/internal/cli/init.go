@@ -24,7 +24,7 @@ type initCmd struct {
 func (initCmd) Help() string {
 	return `What is there already stays as it is, so that init may be run again. "syncd serve" makes what is missing, too; init is for seeing the node's id, or setting its addresses, before the first start.
 
-With --new-identity, a node that is not running gets a fresh key and so another id: for a restored or copied data directory whose original still runs. Its namespaces and records stay; the old key is kept as identity-ID.key. The other members do not know the new id: in each namespace, have an admin invite it (syncd invite), and join with the ticket (syncd join), which keeps the records. Until then it can neither write nor sync there. The old key gives no right to the new id; so where the original was a namespace's only admin and is lost, keep its identity.
+With --new-identity, a node that is not running gets a fresh key and so another id: for a restored or copied data directory whose original still runs, or one whose identity.key is lost or damaged. Its namespaces and records stay; the old key is kept as identity-ID.key, a damaged one as identity.key.damaged. The other members do not know the new id: in each namespace, have an admin invite it (syncd invite), and join with the ticket (syncd join), which keeps the records. Until then it can neither write nor sync there. The old key gives no right to the new id; so where the original was a namespace's only admin and is lost, keep its identity.
 
 Examples:
     syncd init
@@ -59,10 +59,7 @@ func (c initCmd) Run(ctx context.Context, a *app) (err error) {
 	if wrote {
 		out.Made = append(out.Made, "configuration")
 	}
-	fresh, err := isEmptyDir(a.DataDir, filepath.Base(a.file.Path()))
-	if err != nil {
-		return err
-	}
+	_, missing := os.Stat(filepath.Join(a.DataDir, "identity.key"))
 	// Opening the node makes its identity; with no address it stays alone.
 	store, err := c.open(ctx, a, nil, 0)
 	if err != nil {
@@ -77,7 +74,7 @@ func (c initCmd) Run(ctx context.Context, a *app) (err error) {
 	if err := node.Close(ctx); err != nil {
 		return fmt.Errorf("close %s: %w", a.DataDir, err)
 	}
-	if fresh {
+	if errors.Is(missing, fs.ErrNotExist) {
 		out.Made = append(out.Made, "identity")
 	}
 	if a.json() {
@@ -100,7 +97,8 @@ func (c initCmd) Run(ctx context.Context, a *app) (err error) {
 
 // renewed says what init --new-identity did.
 type renewed struct {
-	ID      string `json:"id"`
+	ID string `json:"id"`
+	// OldID is empty where the old key was missing or damaged, and OldKey where it was missing.
 	OldID   string `json:"old_id"`
 	OldKey  string `json:"old_key"`
 	DataDir string `json:"data_dir"`
@@ -111,7 +109,10 @@ func (c initCmd) renew(ctx context.Context, a *app) (err error) {
 	if len(c.Listen) > 0 {
 		return problem.Usage("init --new-identity changes the key only; set the addresses with another init")
 	}
-	if _, err := os.Stat(filepath.Join(a.DataDir, "identity.key")); err != nil {
+	if !slices.ContainsFunc([]string{"identity.key", "namespaces", "peers.cbor", "store"}, func(name string) bool {
+		_, err := os.Stat(filepath.Join(a.DataDir, name))
+		return err == nil
+	}) {
 		return fmt.Errorf("init --new-identity: there is no node in %s: %w", a.DataDir, peer.ErrNotFound)
 	}
 	store, err := c.open(ctx, a, nil, 0)
@@ -119,18 +120,25 @@ func (c initCmd) renew(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer closeStore(store, &err)
-	old, fresh, err := peer.NewIdentity(ctx, peer.Config{Dir: a.DataDir, Store: store})
+	done, err := peer.NewIdentity(ctx, peer.Config{Dir: a.DataDir, Store: store})
 	if err != nil {
 		return a.notOpened(err)
 	}
-	out := renewed{fresh.String(), old.String(), peer.OldIdentityFile(a.DataDir, old), a.DataDir}
+	out := renewed{ID: done.New.String(), OldKey: done.OldKey, DataDir: a.DataDir}
+	if done.Old != "" {
+		out.OldID = done.Old.String()
+	}
 	if a.json() {
 		return a.printJSON(out)
 	}
 	t := a.table("", "")
 	t.row("node", out.ID)
-	t.row("was", out.OldID)
-	t.row("old key", out.OldKey)
+	if out.OldID != "" {
+		t.row("was", out.OldID)
+	}
+	if out.OldKey != "" {
+		t.row("old key", out.OldKey)
+	}
 	if err := t.print(); err != nil {
 		return err
 	}
@@ -169,20 +177,6 @@ func (c initCmd) keepListen(a *app) (bool, error) {
 	_, err = fmt.Fprintf(f, "\n%s", text)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return false, fmt.Errorf("write the configuration: %w", err)
-	}
-	return true, nil
-}
-
-// isEmptyDir tells whether a folder holds nothing but the named file.
-func isEmptyDir(dir, but string) (bool, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return false, fmt.Errorf("read the data directory: %w", err)
-	}
-	for _, e := range entries {
-		if e.Name() != but {
-			return false, nil
-		}
 	}
 	return true, nil
 }

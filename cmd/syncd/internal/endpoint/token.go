@@ -5,30 +5,40 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
-	"os"
-	"runtime"
 	"strings"
+
+	"github.com/syncd-io/syncd/internal/durable"
 )
+
+// A token that the daemon makes has madeToken characters: hexadecimal digits, the last 8
+// of them the CRC-32C of the others. One that a person writes has leastToken or more.
+const (
+	madeToken  = 72
+	leastToken = 16
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(token string) string {
+	return fmt.Sprintf("%08x", crc32.Checksum([]byte(token), castagnoli))
+}
 
 // ReadToken reads a token file. It must be readable by its owner only.
 func ReadToken(path string) (string, error) {
-	info, err := os.Stat(path)
+	b, err := durable.ReadPrivate(path)
 	if err != nil {
 		return "", fmt.Errorf("reading the API token: %w", err)
 	}
-	if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" { // which has no modes
-		return "", fmt.Errorf("the API token %s can be read by others (mode %04o); make it yours with: chmod 600 %s", path, info.Mode().Perm(), path)
+	token, whole := strings.CutSuffix(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n")
+	switch {
+	case !whole, len(token) < leastToken, strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		err = durable.Damaged(path, "does not hold an API token (one line of %d printable characters or more): remove it, and the daemon makes a new one", leastToken)
+	case len(token) == madeToken && checksum(token[:madeToken-8]) != token[madeToken-8:]:
+		err = durable.Damaged(path, "is damaged (its checksum does not match): remove it, and the daemon makes a new one")
 	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("reading the API token: %w", err)
-	}
-	token := strings.TrimSpace(string(b))
-	if token == "" {
-		return "", fmt.Errorf("the API token %s is empty; remove it, and the daemon makes a new one", path)
-	}
-	return token, nil
+	return token, err
 }
 
 // MakeToken reads the token file, or makes it with a fresh token.
@@ -40,12 +50,8 @@ func MakeToken(path string) (string, error) {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
 	token = hex.EncodeToString(b[:])
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return "", fmt.Errorf("making the API token: %w", err)
-	}
-	_, err = fmt.Fprintln(f, token)
-	if err := errors.Join(err, f.Close()); err != nil {
+	token += checksum(token)
+	if err := durable.WriteFile(path, []byte(token+"\n")); err != nil {
 		return "", fmt.Errorf("making the API token: %w", err)
 	}
 	return token, nil

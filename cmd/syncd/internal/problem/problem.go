@@ -77,6 +77,7 @@ var kinds = []struct {
 	{"not_host", peer.ErrNotHost, http.StatusMisdirectedRequest, ExitError},
 	{"denied", peer.ErrDenied, http.StatusForbidden, ExitDenied},
 	{"backup_damaged", peer.ErrBackupDamaged, http.StatusInternalServerError, ExitCorrupt},
+	{"file_damaged", peer.ErrFileDamaged, http.StatusInternalServerError, ExitCorrupt},
 	{"corrupt", peer.ErrCorrupt, http.StatusInternalServerError, ExitCorrupt},
 	{"not_verified", peer.ErrNotVerified, http.StatusConflict, ExitDiffers},
 	{"rejected", peer.ErrRejected, http.StatusConflict, ExitDiffers},

@@ -1,0 +1,89 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// loadNote reads a small file in CBOR.
+func loadNote(f durable.File, into any) error {
+	data, _, err := f.Load()
+	if err != nil {
+		return err
+	}
+	if err := node.Unmarshal(data, into); err != nil {
+		return durable.Damaged(f.Path, "is damaged (%v)", err)
+	}
+	return nil
+}
+
+func saveNote(f durable.File, note any) error {
+	b, err := cbor.Marshal(note)
+	if err != nil {
+		return err
+	}
+	return f.Save(b)
+}
+
+// setAside ends the error of a file that is damaged, and that the node does without: it
+// gets another name. gone says what is not known without it.
+func (n *Node) setAside(path string, err error, gone string) error {
+	if !errors.Is(err, durable.ErrDamaged) {
+		return err
+	}
+	to, failed := durable.SetAside(path)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	n.log.Warn("a file is set aside, and made anew: "+gone, slog.String("kept", to), logError(err))
+	return nil
+}
+
+// missing warns of files of a namespace that was open before.
+func (n *Node) missing(f *folder) {
+	for _, name := range []string{listFile, verifiedFile} {
+		_, err := os.Stat(filepath.Join(f.path, name))
+		if errors.Is(err, fs.ErrNotExist) && len(f.state.Logs) > 0 && !f.state.Sharded() {
+			n.log.Warn("a file is missing, and made anew", slog.String("ns", f.state.Name), slog.String("file", filepath.Join(f.path, name)))
+		}
+	}
+}
+
+// setsInStore lists the sets of records in the store; none where it cannot tell.
+func (n *Node) setsInStore(ctx context.Context) ([]dbadapter.NamespaceID, error) {
+	if store, ok := n.store.(dbadapter.Lister); ok {
+		return store.List(ctx)
+	}
+	return nil, nil
+}
+
+// shelveOrphans keeps the sets in the store that are of none of the namespaces. Nothing
+// tells which ones are the list of members of another.
+func (n *Node) shelveOrphans(ctx context.Context, folders []folder) error {
+	sets, err := n.setsInStore(ctx)
+	own := map[dbadapter.NamespaceID]bool{}
+	for _, f := range folders {
+		if f.state == nil || f.secret == (dbadapter.Secret{}) || f.state.Sharded() { // which sets are its own is not known
+			return err
+		}
+		for _, keys := range f.parts() {
+			own[keys.ID] = true
+		}
+	}
+	for _, id := range sets {
+		if path := namespaceDir(n.dir, id); !own[id] {
+			n.shelve(id, folder{path: path}, true, durable.Damaged(path, "is missing, and the store has records of a namespace that has no folder: %s", lostNamespace))
+		}
+	}
+	return err
+}
