@@ -5,10 +5,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/internal/golden"
 )
@@ -226,15 +228,40 @@ func TestEndlessPeel(t *testing.T) {
 	if table.ListEntries().Complete {
 		t.Error("half-inserted keys make a complete listing")
 	}
-	if r, err := table.Unpoison(func(yield func(uint64, uint64) bool) {
+	ends := func(ours iter.Seq2[uint64, uint64]) {
+		t.Helper()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if r, err := table.Unpoison(ours); err != nil || r.Complete || len(r.Inserted)+len(r.Deleted)+len(r.Mismatched) > 90 {
+				t.Errorf("%d, %d and %d entries, complete %v, %v", len(r.Inserted), len(r.Deleted), len(r.Mismatched), r.Complete, err)
+			}
+		}()
+		select {
+		case <-done:
+		case <-time.After(20 * time.Second): // it takes microseconds, and without an end, gigabytes in a minute
+			t.Fatal("the listing has no end")
+		}
+	}
+	ends(func(yield func(uint64, uint64) bool) {
 		for x := range uint64(1000) {
 			if !yield(x, x) {
 				return
 			}
 		}
-	}); err != nil || r.Complete || len(r.Inserted)+len(r.Deleted)+len(r.Mismatched) > 90 {
-		t.Errorf("%d, %d and %d entries, complete %v, %v", len(r.Inserted), len(r.Deleted), len(r.Mismatched), r.Complete, err)
+	})
+	// Three keys with two values are put back on trial, once the budget is spent.
+	for x := range uint64(3) {
+		table.Insert(1000+x, 1)
+		table.Delete(1000+x, 2)
 	}
+	ends(func(yield func(uint64, uint64) bool) {
+		for x := range uint64(3) {
+			if !yield(1000+x, 2) {
+				return
+			}
+		}
+	})
 }
 
 // TestTableInOneForm writes a cell that holds one pair with its checks, as if it

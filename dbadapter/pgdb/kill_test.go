@@ -25,11 +25,18 @@ var (
 
 // TestServerKilled kills the server in the middle of commits and starts it again,
 // over and over, under one open store. What was acknowledged is there, whole; what an
-// error says was not written is not there; and the store goes on by itself.
+// error says was not written is not there; and the store goes on by itself. So it is where
+// the server, by its own setting, would acknowledge what it has not stored yet.
 func TestServerKilled(t *testing.T) {
 	t.Logf("-kill-seed=%d", *killSeed)
+	for setting, kills := range map[string]int{"on": *kills, "off": (*kills + 1) / 2} {
+		t.Run("synchronous_commit "+setting, func(t *testing.T) { serverKilled(t, "synchronous_commit="+setting, kills) })
+	}
+}
+
+func serverKilled(t *testing.T, setting string, kills int) {
 	random := rand.New(rand.NewPCG(*killSeed, 1))
-	server := pgserver.Start(t)
+	server := pgserver.Start(t, setting)
 	store := open(t, server, pgdb.Options{Schema: "killed"})
 	n := namespaceOf(t, store)
 	const writers = 4
@@ -40,6 +47,7 @@ func TestServerKilled(t *testing.T) {
 	for w := range writers {
 		came[w] = make(chan struct{}, 1)
 		all.Go(func() {
+			defer close(came[w])
 			for number := 1; ; {
 				select {
 				case <-stop:
@@ -68,7 +76,7 @@ func TestServerKilled(t *testing.T) {
 			}
 		})
 	}
-	for range *kills {
+	for range kills {
 		time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond)
 		server.Crash()
 		server.Run()

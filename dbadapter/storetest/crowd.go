@@ -55,6 +55,48 @@ func testConcurrent(t *testing.T, h Harness) {
 	e.checkLog(0)
 }
 
+// testLargeBatches has callers write large batches to the same keys, one after the other without a
+// pause: a store may decide one while the one before it lands. What was acknowledged is held, or a
+// greater record is, and the log says how it came about.
+func testLargeBatches(t *testing.T, h Harness) {
+	e := newEnvWith(t, h, manyChanges, hasher())
+	const callers, batches, size, keys = 2, 6, 640, 800
+	var all [callers][]write
+	call := func(caller int) func() error {
+		return func() error {
+			random := rand.New(rand.NewPCG(uint64(caller), 8))
+			for i := range batches {
+				writes := make([]write, size)
+				for n := range writes {
+					v := at(random.IntN(batches))
+					v.Writer = dbadapter.WriterID(1 + caller)
+					writes[n] = put(fmt.Sprint(random.IntN(keys)), fmt.Sprint(caller, i, n), v)
+				}
+				outcomes, err := submit(context.Background(), e.namespace, e.hasher, writes)
+				if err != nil {
+					return err
+				}
+				for n := range outcomes {
+					if r := outcomes[n].Result; r == dbadapter.Applied && outcomes[n].Held.Compare(writes[n].Record.Version) < 0 {
+						return fmt.Errorf("a write that was applied leaves %v, and was %v", outcomes[n].Held, writes[n].Record.Version)
+					}
+				}
+				all[caller] = append(all[caller], writes...)
+			}
+			return nil
+		}
+	}
+	within(t, call(0), call(1))
+	tw := newTwin(e.hasher)
+	for _, writes := range all {
+		tw.apply(writes)
+	}
+	e.checkSet(tw)
+	e.checkLog(0)
+	e.reopen()
+	e.checkSet(tw)
+}
+
 // readUntil opens snapshots and checks that pairs and records agree.
 func readUntil(e *env, stop <-chan struct{}) error {
 	last := uint64(0)

@@ -50,6 +50,7 @@ func Run(t *testing.T, h Harness) {
 		{"ceiling", testRaise},
 		{"limits", testLimits},
 		{"largest batches", testLargest},
+		{"large batches without a pause", testLargeBatches},
 		{"any bytes are a key", testKeys},
 		{"edges of prefixes", testPrefixes},
 		{"signatures", testSignatures},

@@ -18,6 +18,7 @@ type crew struct {
 	t        *testing.T
 	machines []*machine
 	ns       []*Namespace
+	ticket   string // of the first
 }
 
 func newCrew(t *testing.T, n int) *crew {

@@ -103,6 +103,29 @@ func TestLargeCommitIsWhole(t *testing.T) {
 	}
 }
 
+// TestRefusedCommit: a commit that Badger refuses is an error, of any size.
+func TestRefusedCommit(t *testing.T) {
+	for _, keys := range []int{1, 10, largeCommit - 1, largeCommit, largeCommit + 500} {
+		d, err := Engine{}.open(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		txn := d.Begin()
+		for i := range keys {
+			if err := txn.Set(fmt.Appendf(nil, "key %06d", i), []byte("value")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := txn.Commit(); err == nil {
+			t.Errorf("a commit of %d entries to a closed database is acknowledged", keys)
+		}
+		txn.Discard()
+	}
+}
+
 // TestViewsStay: a view sees what it saw, whatever is committed and merged meanwhile.
 func TestViewsStay(t *testing.T) {
 	const keys = 3000

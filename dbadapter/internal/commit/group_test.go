@@ -50,6 +50,38 @@ func TestTakenBackBatchLeavesNoTrace(t *testing.T) {
 	}
 }
 
+// A batch of which one bucket cannot be read is taken back, whichever it is.
+func TestUnreadBucketTakesTheBatchBack(t *testing.T) {
+	h := dbadapter.NewHasher(dbadapter.Secret{1})
+	damaged := errors.New("damaged")
+	for bad := range 3 {
+		var writes []dbadapter.Write
+		for i := range 3 {
+			r, err := dbadapter.Hash(h, dbadapter.Record{Key: []byte{byte(i)}, Version: dbadapter.Version{Clock: 1 << 40, Writer: 1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			writes = append(writes, dbadapter.Write{Record: r})
+		}
+		g := NewGroup(h, func(indices []dbadapter.Index) []Loaded {
+			loaded := make([]Loaded, len(indices))
+			for i, index := range indices {
+				if index == writes[bad].Record.Index {
+					loaded[i].Err = damaged
+				}
+			}
+			return loaded
+		})
+		items, err := Prepare(writes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if outcomes, err := g.Batch(items); !errors.Is(err, damaged) || outcomes != nil || len(g.Touched()) != 0 || g.Latest() != 0 || len(g.Leavers()) != 0 {
+			t.Errorf("bucket %d: %v, %v; %d buckets are touched, and the latest is %d", bad, outcomes, err, len(g.Touched()), g.Latest())
+		}
+	}
+}
+
 // A group that loses more than is kept hands over only the last conflicts, and all
 // that was set aside.
 func TestLeaversAreBounded(t *testing.T) {

@@ -89,13 +89,15 @@ func behindGate(t *testing.T) (s *Store, n *namespace, gate chan error) {
 }
 
 // landingOf waits until a transaction is prepared that is another one than before.
-func landingOf(s *Store, before *prepared) *prepared {
-	for {
+func landingOf(t *testing.T, s *Store, before *prepared) *prepared {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); runtime.Gosched() {
 		if p := s.committer.landing.Load(); p != nil && p != before {
 			return p
 		}
-		runtime.Gosched()
 	}
+	t.Fatal("no transaction is prepared beside the one that lands")
+	return nil
 }
 
 // TestPreparedBesideLanding: a large batch is decided while the one before lands, and
@@ -103,10 +105,10 @@ func landingOf(s *Store, before *prepared) *prepared {
 func TestPreparedBesideLanding(t *testing.T) {
 	s, n, gate := behindGate(t)
 	first := applyLater(n, many(0, 2))
-	lands := landingOf(s, nil)
+	lands := landingOf(t, s, nil)
 	older, newer := many(0, 1), many(queue.Large/2, 3) // of half of the newer keys, nothing is held
 	second := applyLater(n, append(older, newer...))
-	landingOf(s, lands)
+	landingOf(t, s, lands)
 	if n.Latest() != 0 {
 		t.Error("a commit shows before it is on the disk")
 	}
@@ -137,9 +139,9 @@ func TestFailureOfTheOneBefore(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	s, n, gate := behindGate(t)
 	first := applyLater(n, many(0, 1))
-	lands := landingOf(s, nil)
+	lands := landingOf(t, s, nil)
 	second := applyLater(n, many(0, 2))
-	landingOf(s, lands)
+	landingOf(t, s, lands)
 	gate <- broken
 	for _, done := range []chan applied{first, second} {
 		if got := <-done; !errors.Is(got.err, broken) || got.outcomes != nil {
@@ -161,7 +163,7 @@ func TestNothingBeforeLanding(t *testing.T) {
 	for _, fails := range []error{nil, broken} {
 		s, n, gate := behindGate(t)
 		first := applyLater(n, many(0, 1))
-		landingOf(s, nil)
+		landingOf(t, s, nil)
 		second := applyLater(n, many(0, 1))
 		select {
 		case got := <-second:

@@ -59,6 +59,16 @@ func reads(t *testing.T, n *namespace) map[string]error {
 		_, err := n.Apply(t.Context(), writeTo(n, "m", second))
 		note(path, dbadapter.Record{}, err)
 	}
+	_, err = n.Apply(t.Context(), append(writeTo(n, "good", 5), writeTo(n, "m", 1000)...))
+	note("Apply of both", dbadapter.Record{}, err)
+	after, err := n.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer after.Close()
+	if held, err := after.Get([]byte("good")); err == nil {
+		t.Errorf("a batch with a damaged key has written the one before it: %v", held.Version)
+	}
 	return errs
 }
 
@@ -93,7 +103,7 @@ func TestWrongRecord(t *testing.T) {
 				id++
 				n := damagedNamespace(t, s, dbadapter.NamespaceID{id}, hasher, damage)
 				errs := reads(t, n)
-				for _, path := range []string{"Get", "Scan", "Scan of a prefix", "Scan after a key", "Bucket", "Apply of an older version", "Apply of a newer version"} {
+				for _, path := range []string{"Get", "Scan", "Scan of a prefix", "Scan after a key", "Bucket", "Apply of an older version", "Apply of a newer version", "Apply of both"} {
 					// A scan of a part does not look for what is not there.
 					if name == "missing" && (path == "Scan of a prefix" || path == "Scan after a key") {
 						continue

@@ -1,0 +1,251 @@
+package node
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+var errDisk = errors.New("the disk has failed")
+
+// No record leaves the store by a floor that is not durable yet: a crash in between would let the
+// deletion come back.
+func TestFloorIsDurableBeforeRemoval(t *testing.T) {
+	c := newCrew(t, 3)
+	floors := make([]dbadapter.Timestamp, 3)
+	var failed, collected int
+	full := false // machine 0 can raise no floor
+	for i, m := range c.machines {
+		m.save = func(s *State) error {
+			if full && i == 0 && s.Vouched.Floor > floors[i] {
+				failed++
+				return errDisk
+			}
+			floors[i] = s.Vouched.Floor
+			return nil
+		}
+		m.apply = func(ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+			for _, w := range writes {
+				if at, ok := w.Record.Due(); ok && w.Action == dbadapter.Collect {
+					if collected++; floors[i] < at {
+						t.Errorf("%d collects %q of %v, and its durable floor is %v", i, w.Record.Key, at, floors[i])
+					}
+				}
+			}
+			return ns.Apply(t.Context(), writes)
+		}
+	}
+	deleted := func(key string) {
+		c.put(0, key, "1")
+		c.round()
+		c.del(1, key)
+		c.round()
+	}
+	deleted("first")
+	c.quiet()
+	if collected < 3 {
+		t.Errorf("%d tombstones were collected", collected)
+	}
+
+	full = true
+	deleted("second")
+	for range 6 {
+		c.pass(time.Minute)
+		for i := range c.ns {
+			_ = c.turn(i, (i+1)%3)
+			_ = c.machines[i].Tend(t.Context())
+		}
+	}
+	if c.want(0, "-second"); failed == 0 {
+		t.Error("no floor was to be raised")
+	}
+	full = false
+	c.quiet()
+
+	deleted("third")
+	set := c.ns[0].Sets()[0]
+	held := must(set.Held([]byte("third")))
+	if held == nil {
+		c.round()
+		return
+	}
+	tombstone := must(dbadapter.Hash(set.Keys.Hasher, *held))
+	_, err := set.remove(t.Context(), []dbadapter.Write{{Record: tombstone, Action: dbadapter.Collect}}, held.Version.Clock, set.vouching.mark.era-1)
+	if !errors.Is(err, errAnew) || !slices.Contains(c.keys(0), "-third") {
+		t.Errorf("the list has changed since the mark was made: %v, and %v are held", err, c.keys(0))
+	}
+}
+
+// Where what must be durable first cannot be made so, the second step is not done.
+func TestFirstStepIsDurable(t *testing.T) {
+	ctx := t.Context()
+	client := idOf(8)
+	for name, step := range map[string]struct {
+		control bool // the commit to the control namespace fails, and not the state
+		act     func(c *crew) error
+		done    func(c *crew) any // another value once the second step is done
+	}{
+		"a pledge": {
+			false,
+			func(c *crew) error { return c.ns[0].Sets()[0].pledge(ctx) },
+			func(c *crew) any {
+				r, _ := c.ns[0].Control.get(c.ns[0].Sets()[0].pledgeKey()) // the first one, else
+				return r.Version
+			},
+		},
+		"what is imported with a date": {
+			false,
+			func(c *crew) error {
+				_, err := importDated(c.ns[0], Item{Key: []byte("a"), Time: c.machines[0].clock.Add(-time.Millisecond)})
+				return err
+			},
+			func(c *crew) any { return len(c.keys(0)) },
+		},
+		"what a member without pledges gives": {
+			false,
+			func(c *crew) error {
+				r := signedBy(8, c.ns[0], dbadapter.Record{Key: []byte("a"), Version: dbadapter.Version{
+					Clock: dbadapter.TimestampAt(c.machines[0].clock), Writer: writerOf(8), Incarnation: 1,
+				}})
+				_, err := c.ns[0].Sets()[0].Admit(ctx, client, 0, noTerm, []dbadapter.Hashed{must(dbadapter.Hash(c.ns[0].Sets()[0].Keys.Hasher, r))})()
+				return err
+			},
+			func(c *crew) any { return len(c.keys(0)) },
+		},
+		"the use of a ticket": {
+			false,
+			func(c *crew) error {
+				token := must(ParseTicket(c.ticket)).Token
+				return c.ns[0].redeem(ctx, idOf(9), token[:])
+			},
+			func(c *crew) any { return c.ns[0].Admits(idOf(9)) },
+		},
+		"a statement": {
+			true,
+			func(c *crew) error { return setRole(c.ns[0], idOf(9), RoleRead) },
+			func(c *crew) any { return c.ns[0].Members().Digest() },
+		},
+		"what a member says of itself": {
+			true,
+			func(c *crew) error { return c.ns[0].Announce(ctx, [][]byte{{9}}) },
+			func(c *crew) any { return c.ns[0].pledges(c.machines[0].ID) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCrew(t, 2)
+			cl := joinAsClient(t, 8, c.machines[0], invite(c.ns[0], RoleWrite))
+			cl.tellsNoPledges(c.machines[0])
+			c.ticket = invite(c.ns[0], RoleWrite)
+			c.put(0, "k", "1")
+			c.round()
+			c.round()
+			c.del(0, "k")
+			if name == "what a member says of itself" {
+				none := map[ID]bool{c.machines[0].ID: true}
+				c.ns[0].unpledged.Store(&none)
+			}
+			c.ns[0].Sets()[0].vouching.mark.Holds = nil // of what the client may have given before
+			before, m := step.done(c), c.machines[0]
+			if step.control {
+				m.applyControl = func(dbadapter.Namespace, []dbadapter.Write) ([]dbadapter.Outcome, error) { return nil, errDisk }
+			} else {
+				m.save = func(*State) error { return errDisk }
+			}
+			if err := step.act(c); !errors.Is(err, errDisk) || step.done(c) != before {
+				t.Errorf("without the first step: %v, and %v is %v", err, before, step.done(c))
+			}
+			m.applyControl, m.save = nil, nil
+			if err := step.act(c); err != nil || step.done(c) == before {
+				t.Errorf("with it: %v, and it is still %v", err, before)
+			}
+		})
+	}
+}
+
+// What a sync with a member tells of third members: what its pledge says, if that is of the process
+// that greets, was made before its reading, and is of a member that may write.
+func TestPledgeOfTheProcessThatGreets(t *testing.T) {
+	for name, c := range map[string]struct {
+		writes      bool
+		incarnation uint64
+		tau, want   dbadapter.Timestamp
+	}{
+		"the same process":                {true, 5, 200, 70},
+		"a reading of when it was made":   {true, 5, 100, 70},
+		"a reading before it":             {true, 5, 99, 0},
+		"another process, maybe a copy's": {true, 6, 200, 0},
+		"a member that only reads":        {false, 5, 200, 0},
+	} {
+		w := watermark{self: idOf(1)}
+		active := []ID{idOf(1), idOf(2), idOf(3)}
+		slices.Sort(active)
+		w.relist([16]byte{1}, active, false, 0, 1)
+		p := &Pledge{List: w.list, Vector: []dbadapter.Timestamp{70, 70, 70}}
+		w.hear(idOf(2), p, dbadapter.Version{Clock: 100, Writer: 2, Incarnation: 5})
+		w.note(&synced{peer: idOf(2), writes: c.writes, era: w.era, incarnation: c.incarnation, tau: c.tau, clean: true}, 300)
+		if w.known[idOf(3)] != c.want || w.known[idOf(2)] != c.tau {
+			t.Errorf("%s: of the third member %d is known, want %d; of the peer %d", name, w.known[idOf(3)], c.want, w.known[idOf(2)])
+		}
+	}
+}
+
+// An admin whose term is over, and that the inviter is not above, gets no role by a ticket from
+// before its end. The inviter cannot write that end down.
+func TestTicketFromBeforeTheTermOfAnEqual(t *testing.T) {
+	for _, role := range []Role{RoleRead, RoleWrite, RoleAdmin} {
+		for name, late := range map[string]dbadapter.Timestamp{"before it": 0, "at it": 1, "after it": 2} {
+			c := newCrew(t, 1)
+			c.join(1, RoleAdmin)
+			c.join(2, RoleAdmin)
+			c.round()
+			b, inviter := c.machines[1].ID, c.ns[2]
+			if err := c.ns[0].SetRole(t.Context(), b, RoleAdmin, c.machines[0].clock.Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			c.round()
+			c.round()
+			held, _ := inviter.Members().Member(b)
+			ticket := must(ParseTicket(invite(inviter, role)))
+			if err := inviter.update(func(s *State) error {
+				if late > 0 {
+					s.Invites[0].Issued = held.Expires + late - 1
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			for at, member := range map[time.Duration]bool{0: true, time.Millisecond: false} { // the last instant counts
+				for _, m := range c.machines {
+					m.clock = held.Expires.Time().Add(at)
+				}
+				if inviter.Admits(b) != member {
+					t.Errorf("a role admits its holder %v after its end", at)
+				}
+			}
+			c.machines[2].clock = held.Expires.Time().Add(time.Minute)
+			err := inviter.redeem(t.Context(), b, ticket.Token[:])
+			// No ticket makes less of an admin that the inviter is not above.
+			if old := late < 2; errors.Is(err, errTicketOld) != old || inviter.Admits(b) != (!old && role == RoleAdmin) {
+				t.Errorf("a ticket to %v from %s: %v, and it is a member: %v", role, name, err, inviter.Admits(b))
+			}
+		}
+	}
+}
+
+// The last instant at which a ticket is good: its second is rounded up.
+func TestTicketAtItsBounds(t *testing.T) {
+	m := newMachine(1)
+	ns := m.create("notes", Policy{})
+	begun := m.clock
+	for seed, want := range map[int]error{2: errTicketExpired, 3: nil} {
+		ticket := must(ParseTicket(must(ns.Invite(InviteOptions{Role: RoleRead, Expires: time.Hour}, [][]byte{{1}}))))
+		m.clock = begun.Add(time.Hour + time.Second - time.Duration(seed-2)*time.Millisecond)
+		if err := ns.redeem(t.Context(), idOf(seed), ticket.Token[:]); !errors.Is(err, want) || ns.Admits(idOf(seed)) != (want == nil) {
+			t.Errorf("%v before its end: %v, want %v", ticket.Expires.Sub(m.clock), err, want)
+		}
+		m.clock = begun
+	}
+}
