@@ -74,8 +74,8 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		}
 	}
 	for _, u := range st.Unserved {
-		why := cmp.Or(u.Why, "its records are damaged; keep a copy of the data directory, then run: "+a.here("syncd verify --repair"))
-		if err := a.printf("\n%s: it is not served: %s\n", u.Name, why); err != nil {
+		why := cmp.Or(u.Why, "its records are damaged; keep a copy of the data directory, then run: syncd verify --repair")
+		if err := a.printf("\n%s: it is not served: %s\n", u.Name, a.here(why)); err != nil {
 			return err
 		}
 	}
