@@ -101,7 +101,7 @@ type Config struct {
 	// (debug.SetMemoryLimit). Default: DefaultMemory.
 	Memory int64
 	// DiskReserve is how many bytes of the disk writes to the node's own store leave free,
-	// beside what the store needs for its own work; removals leave a quarter of it. A write
+	// beside what the store needs for its own work; removals leave half of it. A write
 	// that would not is ErrNoRoom. Default: 64 MiB.
 	DiskReserve int64
 	// Bandwidth bounds the bytes a second that syncs move. Default: no bounds.

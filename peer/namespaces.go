@@ -53,10 +53,21 @@ func (n *Node) create(ctx context.Context, secret dbadapter.Secret, s *node.Stat
 	if _, err := n.Namespace(s.Name); !errors.Is(err, ErrNotFound) {
 		return nil, ErrExists
 	}
+	if err := n.room(); err != nil {
+		return nil, err
+	}
 	return n.addNamespace(ctx, secret, s)
 }
 
-// addNamespace makes a namespace's folder and opens it; changing is held.
+// room is the ErrNoRoom with which the store refuses writes now, if it does.
+func (n *Node) room() error {
+	if r, ok := n.store.(dbadapter.Roomer); ok {
+		return r.Room()
+	}
+	return nil
+}
+
+// addNamespace makes a namespace's folder and opens it, or leaves nothing; changing is held.
 func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
 	if n.dir != "" {
 		if err := os.MkdirAll(filepath.Join(n.dir, namespacesDir), durable.DirMode); err != nil {
@@ -71,11 +82,22 @@ func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *nod
 	}
 	ns, err := n.openNamespace(ctx, secret, s)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, n.undo(secret, s))
 	}
 	n.insert(ns)
 	ns.announce(n.dialable())
 	return ns, nil
+}
+
+// undo removes a new namespace that could not be opened.
+func (n *Node) undo(secret dbadapter.Secret, s *node.State) error {
+	id := dbadapter.NamespaceIDOf(secret, s.Root())
+	if n.dir != "" {
+		if err := markDropped(n.dir, id); err != nil {
+			return err
+		}
+	}
+	return n.finishDrop(context.WithoutCancel(n.ctx), id, s.Parts(secret)...)
 }
 
 func (n *Node) insert(ns *Namespace) {

@@ -336,7 +336,7 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 			finish = func(_ context.Context, id dbadapter.NamespaceID) error { return removeState(n.dir, id) }
 		}
 		if err := finish(ctx, id); err != nil {
-			if !errors.Is(err, durable.ErrDamaged) {
+			if !errors.Is(err, durable.ErrDamaged) && !errors.Is(err, ErrNoRoom) {
 				return fmt.Errorf("finish dropping namespace %x: %w", id, err)
 			}
 			n.log.Warn("a namespace that was dropped could not be deleted, and takes up room", slog.String("ns", fmt.Sprintf("%x", id)), logError(err))

@@ -72,9 +72,14 @@ func namespaceDir(dir string, id dbadapter.NamespaceID) string {
 }
 
 // createState makes the folder of a namespace, whole or not at all.
-func createState(dir, owner string, secret dbadapter.Secret, s *node.State) error {
+func createState(dir, owner string, secret dbadapter.Secret, s *node.State) (err error) {
 	final := namespaceDir(dir, dbadapter.NamespaceIDOf(secret, s.Root()))
 	fresh := final + newSuffix
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(fresh))
+		}
+	}()
 	if err := os.MkdirAll(fresh, durable.DirMode); err != nil {
 		return err
 	}

@@ -45,13 +45,13 @@ func counts(t *testing.T, v kv.Reader, keys int) map[string]int {
 func TestLargeCommitIsWhole(t *testing.T) {
 	const keys = largeCommit + 500
 	dir := t.TempDir()
-	d, err := Engine{}.open(dir)
+	d, err := Engine{}.open(dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
 	put(t, d, keys, "old")
-	logs, err := d.logs()
+	logs, err := logsIn(dir)
 	if err != nil || len(logs) != 1 {
 		t.Fatalf("the logs are %v, %v", logs, err)
 	}
@@ -84,7 +84,7 @@ func TestLargeCommitIsWhole(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(other, filepath.Base(logs[0])), cut, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Engine{}.open(other)
+		again, err := Engine{}.open(other, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestRefusedCommit(t *testing.T) {
 // TestViewsStay: a view sees what it saw, whatever is committed and merged meanwhile.
 func TestViewsStay(t *testing.T) {
 	const keys = 3000
-	d, err := Engine{NoSync: true}.open(t.TempDir())
+	d, err := Engine{NoSync: true}.open(t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestViewsStay(t *testing.T) {
 
 // TestTooBig: a transaction refuses what does not fit before it is committed.
 func TestTooBig(t *testing.T) {
-	d, err := Engine{NoSync: true}.open(t.TempDir())
+	d, err := Engine{NoSync: true}.open(t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,6 @@ package badgerkv
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -26,32 +24,6 @@ func (d *db) Size() (bytes int64) {
 	}
 	return bytes
 }
-
-// Need counts what is in memory twice, since its table is merged with those of the first
-// level; these, with the level below them; and of the largest of the other levels one
-// table with those that it lies over, or all. Two compactions run at once at most.
-func (d *db) Need(bool) int64 {
-	var memory, first, other int64
-	logs, _ := d.logs()
-	for _, name := range logs {
-		if info, err := os.Stat(name); err == nil { // Badger may have removed it
-			memory += occupied(info)
-		}
-	}
-	levels := d.badger.Levels()
-	for i, l := range levels {
-		if i == 0 || l.IsBaseLevel {
-			first += l.Size
-		} else if l.Size > 0 {
-			other = max(other, min(levels[i-1].Size+l.Size, mergedTables*l.TargetFileSize))
-		}
-	}
-	return 2*memory + first + other
-}
-
-// mergedTables is how many tables of a level and of the next one Badger merges at a time: it
-// ends a table that lies over ten of the next level.
-const mergedTables = 12
 
 // Compact merges all tables.
 func (d *db) Compact(ctx context.Context, c kv.Commits) error {
@@ -90,7 +62,7 @@ func (d *db) flush(ctx context.Context, c kv.Commits) error {
 	}); err != nil {
 		return err
 	}
-	before, err := d.logs()
+	before, err := logsIn(d.gate.dir)
 	if err != nil {
 		return err
 	}
@@ -101,7 +73,7 @@ func (d *db) flush(ctx context.Context, c kv.Commits) error {
 		}
 		// A full table makes room for one with a new log; what is filled in from then on
 		// would stay.
-		now, err := d.logs()
+		now, err := logsIn(d.gate.dir)
 		if err != nil {
 			return err
 		}
@@ -121,9 +93,6 @@ func (d *db) flush(ctx context.Context, c kv.Commits) error {
 	}
 	return nil
 }
-
-// logs are the logs of the tables in memory, by age.
-func (d *db) logs() ([]string, error) { return filepath.Glob(filepath.Join(d.pages.dir, "*.mem")) }
 
 // flushed reports whether a table on disk holds that version, or a later one: they
 // are written in order.

@@ -35,7 +35,7 @@ func (s single) Between(_ context.Context, run func([]byte) error) error {
 // the database works on.
 func TestCompactionEnds(t *testing.T) {
 	const entries = 2000
-	d, err := Engine{NoSync: true}.open(t.TempDir())
+	d, err := Engine{NoSync: true}.open(t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

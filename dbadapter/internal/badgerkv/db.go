@@ -18,6 +18,7 @@ type db struct {
 	badger *badger.DB
 	pages  pages
 	steps  compactionSteps
+	gate   gate
 	times  times
 
 	entries sync.Pool // of *[]entry
@@ -40,6 +41,9 @@ func (d *db) Close() error {
 	d.examiner.Close()
 	if err := d.lost(); err != nil {
 		return err
+	}
+	if !d.badger.Opts().ReadOnly && !d.gate.close(d.working()) {
+		return kv.ErrLeft
 	}
 	return d.badger.Close()
 }

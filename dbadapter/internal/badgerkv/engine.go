@@ -56,25 +56,26 @@ func (e Engine) Holds(dir string) bool {
 
 // Open opens the database and makes an error of a panic.
 func (e Engine) Open(dir string) (kv.DB, error) {
-	d, err := e.open(dir)
+	d, err := e.open(dir, false)
 	if err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-func (e Engine) open(dir string) (_ *db, err error) {
+func (e Engine) open(dir string, readOnly bool) (_ *db, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = damage.Panicked("database files", p)
 		}
 	}()
-	d := &db{tell: e.Failed, pause: time.Second}
-	d.badger, err = e.openFiles(dir, d)
+	d := &db{gate: gate{dir: dir, begun: map[any]struct{}{}}, tell: e.Failed, pause: time.Second}
+	d.badger, err = e.openFiles(dir, readOnly, d)
 	switch {
 	case err == nil:
 		d.times.start(d.badger)
 		d.pages.start(d.badger, dir, e.sizes().mapped)
+		d.gate.open(d.working)
 		d.examiner = examiner.Start(tables{d.badger, dir}, dir, e.log(), e.Damaged, e.TrustFiles)
 		return d, nil
 	case isLockError(err):
@@ -89,9 +90,9 @@ func (e Engine) open(dir string) (_ *db, err error) {
 // deletes it, and makes a new one empty; where the process was killed in between, it takes
 // the empty file for one that it has just made, makes it one, and refuses to go on. The next
 // attempt reads it as a log without entries.
-func (e Engine) openFiles(dir string, d *db) (*badger.DB, error) {
+func (e Engine) openFiles(dir string, readOnly bool, d *db) (*badger.DB, error) {
 	for tries := 0; ; tries++ {
-		files, err := badger.OpenManaged(e.options(dir, d))
+		files, err := badger.OpenManaged(e.options(dir, d).WithReadOnly(readOnly))
 		if err == nil || !strings.HasSuffix(err.Error(), z.NewFile.Error()) || tries > e.sizes().waiting+1 {
 			return files, err
 		}

@@ -37,7 +37,7 @@ func opened(t *testing.T, dir string) *db {
 	if err := (Engine{}).Probe(dir, false); err != nil {
 		t.Fatal(err)
 	}
-	d, err := Engine{}.open(dir)
+	d, err := Engine{}.open(dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,12 +63,12 @@ func TestRefused(t *testing.T) {
 func TestNoTableInMemory(t *testing.T) {
 	dir := t.TempDir()
 	var told error
-	d, err := Engine{NoSync: true, Failed: func(err error) { told = err }}.open(dir)
+	d, err := Engine{NoSync: true, Failed: func(err error) { told = err }}.open(dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := d.View()
-	logs, err := d.logs()
+	logs, err := logsIn(d.gate.dir)
 	if err != nil || len(logs) != 1 {
 		t.Fatalf("%v, %v", logs, err)
 	}
@@ -125,7 +125,7 @@ func TestNoTableInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for logs != nil && t.Context().Err() == nil { // Badger writes the full table still
-		if logs, err = d.logs(); err != nil {
+		if logs, err = logsIn(d.gate.dir); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Millisecond)
@@ -133,7 +133,7 @@ func TestNoTableInMemory(t *testing.T) {
 	if err := os.CopyFS(other, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	if d, err = (Engine{NoSync: true}).open(other); err != nil {
+	if d, err = (Engine{NoSync: true}).open(other, false); err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()

@@ -74,7 +74,7 @@ type spy struct {
 }
 
 func (s *spy) Open(dir string) (_ kv.DB, err error) {
-	s.db, err = s.Engine.open(dir)
+	s.db, err = s.Engine.open(dir, false)
 	return s.db, err
 }
 

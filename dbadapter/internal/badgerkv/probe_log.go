@@ -50,14 +50,22 @@ type logEntry struct {
 	key, value []byte
 }
 
-func probeLog(path string) (err error) {
-	defer damage.Recovered(path, &err)
-	f, err := os.Open(path)
+func probeLog(path string) error {
+	b, whole, err := readLog(path)
 	if err != nil {
 		return err
 	}
+	return afterWhole(path, b, whole)
+}
+
+// readLog reads a log up to somewhat beyond the end of its last whole commit.
+func readLog(path string) (b []byte, whole int, err error) {
+	defer damage.Recovered(path, &err)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
 	defer f.Close()
-	var b []byte
 	// reach reads the file up to an offset and somewhat beyond, if it has not been read
 	// so far: entries are short, and each asks.
 	reach := func(to int) error {
@@ -77,11 +85,12 @@ func probeLog(path string) (err error) {
 		}
 		return err
 	}
-	whole, open := logHeader, uint64(0) // the end of the last whole commit, the time of one begun
+	whole = logHeader
+	open := uint64(0) // the time of a commit begun
 	for at := logHeader; ; {
 		// An entry is shorter than a transaction.
 		if err := reach(at + txnBytes); err != nil {
-			return err
+			return nil, 0, err
 		}
 		e, err := readLogged(b, at)
 		if err != nil || open != 0 && e.time != open {
@@ -94,10 +103,7 @@ func probeLog(path string) (err error) {
 	}
 	// The next commit, if any, begins in the first half of this, so that an
 	// entry of it is seen.
-	if err := reach(whole + 2*txnBytes); err != nil {
-		return err
-	}
-	return afterWhole(path, b, whole)
+	return b, whole, reach(whole + 2*txnBytes)
 }
 
 // afterWhole looks at what follows the last whole commit.

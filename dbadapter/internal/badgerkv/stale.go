@@ -3,7 +3,6 @@ package badgerkv
 import (
 	"bytes"
 	"context"
-	"os"
 	"slices"
 
 	"github.com/dgraph-io/badger/v4"
@@ -15,16 +14,11 @@ import (
 // take is stale.
 func (d *db) Stale(ctx context.Context, c kv.Commits) (stale, size int64, err error) {
 	size = d.Size()
-	logs, err := d.logs()
+	inLogs, err := logged(d.gate.dir)
 	if err != nil {
 		return 0, 0, err
 	}
-	for _, name := range logs {
-		info, err := os.Stat(name)
-		if err == nil { // Badger may have removed it
-			size += occupied(info)
-		}
-	}
+	size += inLogs
 	share, err := d.staleShare(ctx, c)
 	return int64(share * float64(size)), size, err
 }

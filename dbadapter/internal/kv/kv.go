@@ -8,6 +8,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+
+	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // Engine opens databases of one kind.
@@ -21,6 +24,11 @@ type Engine interface {
 	Probe(dir string, closed bool) error
 	// Open opens the database in a folder, and makes one in an empty folder.
 	Open(dir string) (DB, error)
+	// OpenReadOnly opens the database in a folder whose disk has no room for Open: it takes no
+	// writes, and does no work in the background.
+	OpenReadOnly(dir string) (DB, error)
+	// NeedToOpen is how many bytes Open may write.
+	NeedToOpen(dir string) int64
 	// Salvage takes out of a folder what can be read of a database that is closed, and
 	// says where it could not read. ErrCorrupt: so little that nothing was taken.
 	Salvage(ctx context.Context, dir string, s Salvage) ([]Gap, error)
@@ -46,9 +54,13 @@ type DB interface {
 	Stale(ctx context.Context, c Commits) (stale, size int64, err error)
 	// Compact merges the files, so that what was removed takes no room.
 	Compact(ctx context.Context, c Commits) error
-	// Close closes the database. All views are closed.
+	// Close closes the database. All views are closed. ErrLeft: it was left as it is.
 	Close() error
 }
+
+// ErrLeft: the disk has no room to close the database in order. Nothing is lost: the next
+// opening does what was left, but this process cannot open it again.
+var ErrLeft = fmt.Errorf("%w: it has no room to close the database in order, which is left as it is", dbadapter.ErrNoRoom)
 
 // Examiner is a DB that can read its files through. Not every DB is one.
 type Examiner interface {

@@ -80,11 +80,14 @@ func (c *committer) commit(group []*queue.Request[*batch], wait func()) (land fu
 
 // withRoom refuses what the disk has no room for, and returns the rest of the group.
 func (c *committer) withRoom(group []*queue.Request[*batch]) []*queue.Request[*batch] {
+	fuller := c.store.awake()
 	full := c.store.disk.write()
-	if full == nil {
+	if fuller == nil && full == nil {
 		return group
 	}
-	fuller := c.store.disk.remove()
+	if fuller == nil {
+		fuller = c.store.disk.remove()
+	}
 	var rest []*queue.Request[*batch]
 	for _, r := range group {
 		switch {
@@ -266,7 +269,7 @@ func (c *committer) commitTxn(txn kv.Txn) error {
 
 // finish adds the store's head to a transaction and commits it, where no other one lands.
 func (c *committer) finish(txn kv.Txn) error {
-	if err := c.store.disk.remove(); err != nil {
+	if err := c.store.disk.small(); err != nil {
 		return err
 	}
 	h, err := c.stageHead(txn)

@@ -22,6 +22,9 @@ func (s *Store) compact(ctx context.Context) error {
 	if err := s.life.Err(); err != nil {
 		return err
 	}
+	if err := s.disk.small(); err != nil {
+		return err
+	}
 	// The merged files stand beside the old ones for a while.
 	if err := s.disk.require(s.db.Need(true) + s.disk.min/removing); err != nil {
 		return err

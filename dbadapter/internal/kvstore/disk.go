@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 	"github.com/syncd-io/syncd/internal/durable"
 )
 
@@ -21,6 +23,9 @@ type diskGuard struct {
 	// need asks the engine; nil before there is one.
 	need func() int64
 
+	// closed: the database was opened for reading, and is to be opened again.
+	closed atomic.Bool
+
 	mu    sync.Mutex // guards what follows
 	known int64      // what the engine has answered last
 	asked time.Time
@@ -32,11 +37,25 @@ const needAge = 20 * time.Millisecond
 
 // removing is the part of the reserve that removals may not use, nor small notes: what is
 // removed makes room, once the tables have been merged.
-const removing = 4
+const removing = 2
 
 // write asks for the room that a write needs, remove for that of a removal.
 func (d *diskGuard) write() error  { return d.require(d.min + d.needed()) }
 func (d *diskGuard) remove() error { return d.require(d.min/removing + d.needed()) }
+
+// small asks for what a commit needs that is no write of records.
+func (d *diskGuard) small() error {
+	err := d.remove()
+	if err == nil && d.closed.Load() {
+		err = fmt.Errorf("%w: the store was opened for reading; the next write opens it anew", dbadapter.ErrNoRoom)
+	}
+	return err
+}
+
+// opening asks for the room that opening the files takes.
+func (d *diskGuard) opening(e kv.Engine) error {
+	return d.require(d.min/removing + e.NeedToOpen(d.dir))
+}
 
 func (d *diskGuard) needed() int64 {
 	if d.need == nil || d.min < 0 {
@@ -71,12 +90,39 @@ func (d *diskGuard) require(least int64) error {
 	return nil
 }
 
+// loader is a Loader of db that asks for room before each lookAfter bytes.
+type loader struct {
+	kv.Loader
+	disk  *diskGuard
+	taken int
+}
+
+const lookAfter = 1 << 20
+
+func (d *diskGuard) load(db kv.DB) kv.Loader {
+	d.need = func() int64 { return db.Need(false) }
+	return &loader{db.Load(), d, lookAfter}
+}
+
+func (l *loader) Set(key, value []byte) error {
+	if l.taken += len(key) + len(value); l.taken >= lookAfter {
+		if err := l.disk.write(); err != nil {
+			return err
+		}
+		l.taken = 0
+	}
+	return l.Loader.Set(key, value)
+}
+
 // need asks the engine, while it is open.
 func (s *Store) need() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.last == nil {
 		return 0
+	}
+	if s.disk.closed.Load() {
+		return s.engine.NeedToOpen(s.dir)
 	}
 	return s.db.Need(false)
 }

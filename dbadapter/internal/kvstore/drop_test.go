@@ -195,7 +195,7 @@ func TestQuiet(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, func() bool {
-		return strings.Contains(log.String(), "level=ERROR") && strings.Contains(log.String(), "nearly full")
+		return strings.Contains(log.String(), "opened for reading") && strings.Contains(log.String(), "nearly full")
 	})
 	s.Close()
 	s, _ = openTest(t, dir, Options{Logger: logger}, nil)

@@ -57,5 +57,5 @@ func tight(t *testing.T) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Options{MinFree: 2 * free}
+	return Options{MinFree: free + free/2}
 }

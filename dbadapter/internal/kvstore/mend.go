@@ -193,7 +193,7 @@ func (m *mender) bucket(index dbadapter.Index) (*bucket, []commit.Held, error) {
 
 // mend writes what the survey has asked for.
 func (m *mender) mend(ctx context.Context) error {
-	m.view, m.loader = m.db.View(), m.db.Load()
+	m.view, m.loader = m.db.View(), m.disk.load(m.db)
 	defer m.view.Close()
 	defer m.loader.Cancel()
 	slices.SortFunc(m.gaps, func(a, b kv.Gap) int { return bytes.Compare(a.From, b.From) })

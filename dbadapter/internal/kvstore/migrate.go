@@ -21,8 +21,7 @@ type Moved struct {
 	Digest  [sha256.Size]byte
 }
 
-// loadPieces is how many entries are copied between two looks at the context and at
-// the room on the disk.
+// loadPieces is how many entries are copied between two looks at the context.
 const loadPieces = 4096
 
 // CopyTo makes a store of another engine in a folder that is empty, or not there. It
@@ -76,6 +75,10 @@ func load(ctx context.Context, view kv.View, dir string, engine kv.Engine, o Opt
 	if err := checkFormat(dir, engine); err != nil {
 		return m, err
 	}
+	disk := &diskGuard{dir: dir, min: o.MinFree}
+	if err := disk.opening(engine); err != nil {
+		return m, err
+	}
 	db, err := engine.Open(dir)
 	if err != nil {
 		return m, err
@@ -85,12 +88,11 @@ func load(ctx context.Context, view kv.View, dir string, engine kv.Engine, o Opt
 			err = markClean(dir, h.commits)
 		}
 	}()
-	disk := diskGuard{dir: dir, min: o.MinFree}
-	out := db.Load()
+	out := disk.load(db)
 	defer out.Cancel()
 	m, err = eachEntry(view, progress, func(n uint64, key, value []byte) error {
 		if n%loadPieces == 0 {
-			if err := errors.Join(ctx.Err(), disk.write()); err != nil {
+			if err := ctx.Err(); err != nil {
 				return err
 			}
 		}

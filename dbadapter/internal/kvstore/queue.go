@@ -2,6 +2,7 @@ package kvstore
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -55,6 +56,9 @@ func (c *committer) do(ctx context.Context, run func() error) error {
 	return c.queue.Do(ctx, func() error {
 		if c.failed != nil {
 			return c.failed
+		}
+		if err := c.store.awake(); err != nil && !errors.Is(err, dbadapter.ErrNoRoom) {
+			return err
 		}
 		return run()
 	})

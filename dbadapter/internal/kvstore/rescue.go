@@ -33,10 +33,9 @@ type rescue struct {
 	gaps      []kv.Gap // by their beginnings
 	// older: a file could not be read at all, or not to its end, and any record may be
 	// one from before, as in a copy.
-	older   bool
-	damage  []string // places that no gap names
-	out     kv.Loader
-	entries uint64
+	older  bool
+	damage []string // places that no gap names
+	out    kv.Loader
 }
 
 // rescued is what is known of a namespace.
@@ -87,6 +86,9 @@ func (r *rescue) build(ctx context.Context, folder string, done *dbadapter.Salva
 	if err := finishSalvage(r.dir); err != nil {
 		return err
 	}
+	if err := r.disk.opening(r.engine); err != nil {
+		return err
+	}
 	db, err := r.engine.Open(folder)
 	if err != nil {
 		return err
@@ -132,7 +134,7 @@ func (r *rescue) take(ctx context.Context, db kv.DB) error {
 		return err
 	}
 	r.gaps = nil // they will be found again
-	r.out = db.Load()
+	r.out = r.disk.load(db)
 	defer r.out.Cancel()
 	gaps, err := r.engine.Salvage(ctx, r.dir, kv.Salvage{Sound: r.sound, Entry: r.entry, Closed: r.closed})
 	if err != nil {
@@ -182,11 +184,6 @@ func (r *rescue) touches(number uint32, kinds string) bool {
 
 // entry takes one entry over, if it is sound.
 func (r *rescue) entry(key, value []byte) error {
-	if r.entries++; r.entries%loadPieces == 0 {
-		if err := r.disk.write(); err != nil {
-			return err
-		}
-	}
 	if len(key) < prefixSize {
 		return nil // it is not one of ours
 	}

@@ -42,6 +42,9 @@ func Restore(ctx context.Context, dir string, engine kv.Engine, o Options, copie
 		return err
 	}
 	r := &restorer{ctx: ctx, disk: diskGuard{dir: dir, min: o.MinFree}, present: map[uint32]dbadapter.NamespaceID{}}
+	if err := r.disk.opening(engine); err != nil {
+		return err
+	}
 	if r.db, err = engine.Open(dir); err != nil {
 		return err
 	}
@@ -87,7 +90,7 @@ func (r *restorer) load(from io.Reader) (err error) {
 	defer func() { r.drop() }()
 	for i := 0; ; i++ {
 		if i%4096 == 0 {
-			if err := errors.Join(r.ctx.Err(), r.disk.write()); err != nil {
+			if err := r.ctx.Err(); err != nil {
 				return err
 			}
 		}
@@ -114,7 +117,7 @@ func (r *restorer) load(from io.Reader) (err error) {
 }
 
 func (r *restorer) begin() {
-	r.before, r.batch = r.db.View(), r.db.Load()
+	r.before, r.batch = r.db.View(), r.disk.load(r.db)
 }
 
 // drop gives up what begin made; what was flushed stays.

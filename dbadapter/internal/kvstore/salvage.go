@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
@@ -42,12 +43,11 @@ func (s *Store) alone(run func() error) error {
 	if err := s.life.Err(); err != nil {
 		return err
 	}
-	s.rest.close()
-	s.eraser.Close()
-	defer func() {
-		s.eraser = s.startEraser()
-		s.rest.start(s)
-	}()
+	if err := s.disk.small(); err != nil {
+		return err
+	}
+	s.endWork()
+	defer s.startWork()
 	s.compacting.Lock()
 	defer s.compacting.Unlock()
 	return run()
@@ -119,6 +119,42 @@ func (s *Store) quiet() (open []*namespace, last *readTxn, err error) {
 func closeDamaged(db kv.DB) (err error) {
 	defer damage.Recovered("database", &err)
 	return db.Close()
+}
+
+// awake opens a store for writing that was opened for reading, once there is room. It ends
+// all snapshots, and runs on the committer's goroutine. The work in the background begins
+// then, unless the store is being closed.
+func (s *Store) awake() error {
+	if !s.disk.closed.Load() {
+		return nil
+	}
+	if err := s.disk.opening(s.engine); err != nil {
+		return err
+	}
+	for _, lock := range []*sync.Mutex{&s.salvaging, &s.compacting} {
+		if !lock.TryLock() {
+			return fmt.Errorf("%w: it is being closed or examined, and not yet opened for writing", dbadapter.ErrAway)
+		}
+		defer lock.Unlock()
+	}
+	open, last, err := s.quiet()
+	if err != nil {
+		return err
+	}
+	last.release()
+	clean, err := readClean(s.dir)
+	if err = errors.Join(err, s.db.Close(), clean.take(s.dir)); err == nil {
+		err = s.reopen(open)
+	}
+	if err != nil {
+		s.db = nil
+		s.committer.failed = fmt.Errorf("open the database for writing: %w; no writes are taken: start the program again", err)
+		return s.committer.failed
+	}
+	s.disk.closed.Store(false)
+	s.startWork()
+	s.log.Info("there is room on the disk: writes are taken", slog.String("dir", s.dir))
+	return nil
 }
 
 // reopen opens the files as they are now, and takes up the namespaces' heads.

@@ -62,7 +62,7 @@ func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
 	n.store.mu.Lock()
 	if n.store.last == nil {
 		n.store.mu.Unlock()
-		return nil, fmt.Errorf("open a snapshot: %w: the store is being repaired, or could not be opened after that", dbadapter.ErrAway)
+		return nil, fmt.Errorf("open a snapshot: %w: the store is being opened anew, or could not be", dbadapter.ErrAway)
 	}
 	s := &snapshot{namespace: n, seq: n.shown.Seq, read: n.store.last}
 	s.read.refs.Add(1)

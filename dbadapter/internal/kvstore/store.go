@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"syscall"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
@@ -45,7 +46,7 @@ type Store struct {
 // altogether. ErrCorrupt: its files are damaged.
 func Open(dir string, engine kv.Engine, o Options) (_ *Store, err error) {
 	o.setDefaults()
-	s := &Store{dir: dir, engine: engine, options: o, log: o.Logger}
+	s := &Store{dir: dir, engine: engine, options: o, log: o.Logger, disk: &diskGuard{dir: dir, min: o.MinFree}}
 	if s.lock, err = lockDir(dir); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", dir, err)
 	}
@@ -72,13 +73,28 @@ func Open(dir string, engine kv.Engine, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.disk = &diskGuard{dir: dir, min: o.MinFree, need: s.need}
+	s.disk.need = s.need
 	s.last = newReadTxn(s.db)
 	s.committer.start(s, h)
 	s.dropped.store = s
+	if !s.disk.closed.Load() {
+		s.startWork()
+	}
+	return s, nil
+}
+
+// startWork starts the work in the background.
+func (s *Store) startWork() {
 	s.eraser = s.startEraser()
 	s.rest.start(s)
-	return s, nil
+}
+
+// endWork ends it, if it has been started.
+func (s *Store) endWork() {
+	if s.eraser != nil {
+		s.rest.close()
+		s.eraser.Close()
+	}
 }
 
 func (s *Store) startEraser() *lifecycle.Eraser {
@@ -87,12 +103,17 @@ func (s *Store) startEraser() *lifecycle.Eraser {
 
 // openFiles opens the database and reads the store's head. From here on the engine
 // writes, so the note of the clean close goes first; it comes back if the store
-// is refused.
+// is refused. Where the disk has no room for that, the database is opened for reading.
 func (s *Store) openFiles(clean cleanNote) (h head, err error) {
-	if err := clean.take(s.dir); err != nil {
+	if full := s.disk.opening(s.engine); full != nil && s.engine.Holds(s.dir) {
+		s.log.Warn("the store is opened for reading: writes are refused until there is room", slog.String("dir", s.dir), slog.Any("err", full))
+		s.disk.closed.Store(true)
+		s.db, err = s.engine.OpenReadOnly(s.dir)
+	} else if err = errors.Join(full, clean.take(s.dir)); err == nil {
+		s.db, err = s.engine.Open(s.dir)
+	} else {
 		return head{}, err
 	}
-	s.db, err = s.engine.Open(s.dir)
 	if err == nil {
 		if h, err = s.readHead(); err == nil {
 			err = clean.check(h.commits)
@@ -101,7 +122,7 @@ func (s *Store) openFiles(clean cleanNote) (h head, err error) {
 			err = errors.Join(err, s.db.Close())
 		}
 	}
-	if err != nil {
+	if err != nil && !s.disk.closed.Load() {
 		err = errors.Join(err, clean.putBack(s.dir))
 	}
 	return h, err
@@ -148,8 +169,7 @@ func (s *Store) close() error {
 	s.life.Close()
 	s.salvaging.Lock()
 	defer s.salvaging.Unlock()
-	s.rest.close()
-	s.eraser.Close()
+	s.endWork()
 	s.committer.stop()
 	s.compacting.Lock()
 	defer s.compacting.Unlock()
@@ -164,8 +184,12 @@ func (s *Store) close() error {
 		s.mu.Unlock()
 		err = s.db.Close()
 	}
-	if err == nil && s.committer.failed == nil {
+	if err == nil && s.committer.failed == nil && !s.disk.closed.Load() {
 		err = markClean(s.dir, s.committer.head.commits)
+	}
+	if errors.Is(err, kv.ErrLeft) || errors.Is(err, syscall.ENOSPC) {
+		s.log.Warn("the store is not closed in order; nothing is lost, and the next start looks at its files", slog.String("dir", s.dir), slog.Any("err", err))
+		err = nil
 	}
 	s.lock.release()
 	if err != nil {

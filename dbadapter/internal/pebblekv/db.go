@@ -82,11 +82,21 @@ func (d *db) Size() int64 {
 	return m.AggregateSize()
 }
 
-// Need counts the tables in memory, with the log that is written to, and what the
-// compactions that run have yet to write. Those that find no room are undone.
+// Need counts the tables in memory. A compaction that finds no room is undone, and tried
+// again; its room counts where writes would soon wait for it: that of the first level, and of
+// the level below it.
 func (d *db) Need(whole bool) int64 {
 	m := d.pebble.Metrics()
-	need := int64(m.MemTable.Size) + m.Compact.InProgressBytes
+	need := int64(m.MemTable.Size)
+	if m.Levels[0].Sublevels >= stopWrites-memTables {
+		need += m.Levels[0].TablesSize
+		for _, l := range m.Levels[1:] {
+			if l.TablesSize > 0 {
+				need += l.TablesSize
+				break
+			}
+		}
+	}
 	if whole {
 		t := m.Total()
 		need += t.AggregateSize()
@@ -120,6 +130,9 @@ func (d *db) Close() error {
 	if d.examiner != nil {
 		d.examiner.Close()
 		d.patience.end.Do(func() { close(d.patience.closed) })
+		if d.patience.waiting.Load() > 0 {
+			return kv.ErrLeft
+		}
 	}
 	return d.commit(d.pebble.Close)
 }

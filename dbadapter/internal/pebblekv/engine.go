@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -53,7 +54,12 @@ func (e Engine) Holds(dir string) bool {
 }
 
 // Open opens the database and makes an error of a panic.
-func (e Engine) Open(dir string) (_ kv.DB, err error) {
+func (e Engine) Open(dir string) (kv.DB, error) { return e.open(dir, false) }
+
+// OpenReadOnly opens the database for reading.
+func (e Engine) OpenReadOnly(dir string) (kv.DB, error) { return e.open(dir, true) }
+
+func (e Engine) open(dir string, readOnly bool) (_ kv.DB, err error) {
 	defer damage.Recovered("database", &err)
 	write := pebble.Sync
 	if e.NoSync {
@@ -61,7 +67,8 @@ func (e Engine) Open(dir string) (_ kv.DB, err error) {
 	}
 	d := &db{dir: dir, write: write, patience: &patience{log: e.log(), failed: e.Failed, closed: make(chan struct{}), wait: cmp.Or(e.pause, time.Second)}}
 	o := e.options()
-	o.FS = patientFS{o.FS, d.patience}
+	o.FS = patientFS{roomFS{o.FS}, d.patience}
+	o.ReadOnly = readOnly
 	o.Cache = pebble.NewCache(max(cmp.Or(e.Cache, defaultCache), leastCache) + memTables*memTable)
 	defer o.Cache.Unref() // the database keeps it
 	room := newSpare(o.Cache)
@@ -87,6 +94,8 @@ const (
 	// a table of its own.
 	memTable  = 16 << 20
 	memTables = 4
+	// stopWrites is with how many tables over one another in the first level writes wait.
+	stopWrites = 24
 	// defaultCache holds the index and filter blocks of 10^7 records, 2.5 bytes a key,
 	// and little else: the kernel caches the files.
 	defaultCache = 32 << 20
@@ -110,7 +119,7 @@ func (e Engine) options() *pebble.Options {
 		// of the processor. A commit would wait for compactions only where they fall
 		// behind by far.
 		L0CompactionThreshold: 8,
-		L0StopWritesThreshold: 24,
+		L0StopWritesThreshold: stopWrites,
 		LBaseMaxBytes:         256 << 20,
 		Logger:                logger{e.log()},
 		EventListener: &pebble.EventListener{
@@ -125,6 +134,17 @@ func (e Engine) options() *pebble.Options {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(filterBits)
 	}
 	return o
+}
+
+// NeedToOpen counts the tables that Pebble makes of its logs.
+func (e Engine) NeedToOpen(dir string) (bytes int64) {
+	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+	for _, name := range logs {
+		if info, err := os.Stat(name); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes + leastRoom
 }
 
 func (e Engine) log() *slog.Logger {

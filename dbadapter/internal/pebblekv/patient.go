@@ -32,6 +32,8 @@ type patience struct {
 	end    sync.Once
 	closed chan struct{}
 	wait   time.Duration
+	// waiting is how many files wait that cannot be left out: a close would, too.
+	waiting atomic.Int32
 }
 
 // pause waits, but not for a database that is being closed.
@@ -56,7 +58,9 @@ func (p *patience) ask(name string, do func() error) error {
 			return err
 		}
 		p.log.Error("pebble: the system refuses what cannot be left out, and is asked again", slog.Any("err", err))
+		p.waiting.Add(1)
 		time.Sleep(p.wait)
+		p.waiting.Add(-1)
 	}
 }
 

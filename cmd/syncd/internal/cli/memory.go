@@ -63,7 +63,7 @@ func (b byteSize) check(flag string) error {
 type reserve byteSize
 
 // leastReserve is what some commits may take between two looks at the disk.
-const leastReserve = 32 << 20
+const leastReserve = 64 << 20
 
 func (r *reserve) UnmarshalText(text []byte) error { return (*byteSize)(r).UnmarshalText(text) }
 
