@@ -255,9 +255,9 @@ func waitFor(t *testing.T, what func() bool) {
 
 func TestDiskNearlyFull(t *testing.T) {
 	dir := t.TempDir()
-	s, n := openTest(t, dir, Options{}, nil)
+	s, _ := openTest(t, dir, Options{}, nil)
 	s.Close()
-	s, n = openTest(t, dir, tight(t), nil)
+	s, n := openTest(t, dir, tight(t), nil)
 	full := func(what string, err error) {
 		t.Helper()
 		var room *dbadapter.NoRoom

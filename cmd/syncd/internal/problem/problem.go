@@ -193,7 +193,7 @@ func Exit(err error) int {
 
 // is is errors.Is; the system's own words for a disk without room are ErrNoRoom, too.
 func is(err, kind error) bool {
-	return errors.Is(err, kind) || kind == peer.ErrNoRoom &&
+	return errors.Is(err, kind) || errors.Is(kind, peer.ErrNoRoom) &&
 		(errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS))
 }
 
