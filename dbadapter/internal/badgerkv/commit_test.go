@@ -106,7 +106,7 @@ func TestLargeCommitIsWhole(t *testing.T) {
 // TestRefusedCommit: a commit that Badger refuses is an error, of any size.
 func TestRefusedCommit(t *testing.T) {
 	for _, keys := range []int{1, 10, largeCommit - 1, largeCommit, largeCommit + 500} {
-		d, err := Engine{}.open(t.TempDir())
+		d, err := Engine{}.open(t.TempDir(), false)
 		if err != nil {
 			t.Fatal(err)
 		}
