@@ -37,6 +37,8 @@ type ClusterMember struct {
 	Proof *Proof
 	// Damaged: it has met damage to its store.
 	Damaged bool
+	// Troubles are the states in which it cannot do its work.
+	Troubles []TroubleKind
 	// Program is the version of its program; empty if that is not told.
 	Program string
 	// Taken and Free are what its files take, and what is free on their disk, in bytes;
@@ -151,7 +153,7 @@ func newestOf(a *wire.StatusAnswer) (at time.Time) {
 
 // describe takes what it says of itself.
 func (m *ClusterMember) describe(a *wire.StatusAnswer) {
-	m.Damaged, m.Program = a.Damaged, a.Program
+	m.Damaged, m.Program, m.Troubles = a.Damaged, a.Program, kindsOf(a.Unable)
 	if a.Disk != nil {
 		m.Taken, m.Free = bounded(a.Disk.Taken), bounded(a.Disk.Free)
 	}
@@ -178,7 +180,7 @@ func (n *Node) describe(id dbadapter.NamespaceID, a *wire.StatusAnswer) {
 	if ns == nil {
 		return // it is being opened, or dropped
 	}
-	a.Damaged = n.damage.of(id) != nil || n.Damage() != nil
+	a.Damaged, a.Unable = n.damage.of(id) != nil || n.Damage() != nil, n.unable()
 	if p := ns.lastProof(); !p.At.IsZero() {
 		a.Proved = &wire.Proved{With: []byte(p.With), At: uint64(max(0, p.At.UnixMilli())), Differences: uint64(p.Differences)}
 	}

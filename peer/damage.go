@@ -157,7 +157,7 @@ func (b *damageBook) met(id dbadapter.NamespaceID, name string, err error) error
 	if _, ok := errors.AsType[*noted](err); ok {
 		return err
 	}
-	text := clipText(err.Error(), mostFoundBytes)
+	text := clipText(err.Error())
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.last++
@@ -196,9 +196,9 @@ func (b *damageBook) saveAside() {
 }
 
 // clipText is the beginning of a text; an error may hold any bytes.
-func clipText(s string, most int) string {
-	if len(s) > most {
-		s = s[:most] + "…"
+func clipText(s string) string {
+	if len(s) > mostFoundBytes {
+		s = s[:mostFoundBytes] + "…"
 	}
 	return strings.ToValidUTF8(s, "�")
 }

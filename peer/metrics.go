@@ -32,7 +32,7 @@ type metrics struct {
 	// met counts what became of records that the directory had placed elsewhere.
 	met *prometheus.CounterVec
 
-	records, members, rejected, conflicts, setAside, shards, short, running, waiting, mark, floor, twins, offset, drift, findings, damaged, lost, apart, faults *prometheus.Desc
+	records, members, rejected, conflicts, setAside, shards, short, running, waiting, mark, floor, twins, offset, drift, findings, damaged, lost, apart, faults, trouble *prometheus.Desc
 }
 
 func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
@@ -96,6 +96,7 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 	m.findings = gauge("syncd_damage_findings_total", "How often damage to the store was met, by reads, writes, syncs, audits and readings of files; without the name of a namespace where none could be told.", "ns")
 	m.damaged = gauge("syncd_damaged", "1 where damage to the store was met, and neither a verification nor a repair has shown since that it is healed.", "ns")
 	m.lost = gauge("syncd_lost_records", "Records that are missing since damage was repaired, and that no member gave back; -1 where it is not known how many.", "ns")
+	m.trouble = gauge("syncd_troubles", "1 while the node is in a state in which it cannot do its work, else 0; each is in the log and in syncd status.", "kind")
 	m.twins = gauge("syncd_twins", "Members whose identity two nodes run with, this node included.", "ns")
 	m.offset = gauge("syncd_clock_offset_seconds", "How far this machine's clock is ahead of the median of its peers'; absent if no clock was measured in the last hour.")
 	for _, result := range []string{"ok", "denied", "unreachable", "busy", "paused", "not_verified", "twin", "canceled", "error"} {
@@ -144,7 +145,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.lookups.Describe(ch)
 	m.met.Describe(ch)
 	m.routed.Describe(ch)
-	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.shards, m.short, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift, m.findings, m.damaged, m.lost, m.apart, m.faults} {
+	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.shards, m.short, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift, m.findings, m.damaged, m.lost, m.apart, m.faults, m.trouble} {
 		ch <- d
 	}
 	m.standing.describe(ch)
@@ -169,6 +170,10 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(m.running, m.node.places.running.Load())
 	m.collectDamage(ch, gauge)
+	unable := m.node.unable()
+	for i, k := range troubleKinds {
+		gauge(m.trouble, int64(unable>>i&1), string(k.kind))
+	}
 	m.standing.collect(m.node, ch)
 	if o, ok := m.node.ClockOffset(); ok {
 		ch <- prometheus.MustNewConstMetric(m.offset, prometheus.GaugeValue, o.By.Seconds())

@@ -53,6 +53,7 @@ type Node struct {
 	recent    recent
 	program   string // its version
 	disk      disk
+	health    troubles
 	dialling  dialling
 	pushes    *pushes  // nil: nothing is pushed; guarded by mu
 	shards    sync.Map // *node.Set to its *shard, of those that are open
@@ -95,6 +96,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		host:    cfg.Host,
 		gate:    newGate(),
 		hurried: make(chan struct{}, 1),
+		health:  troubles{hinted: make(chan struct{}, 1)},
 		closed:  make(chan struct{}),
 		broken:  make(chan error, 1),
 		byName:  map[string]*Namespace{},
@@ -155,6 +157,9 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		n.routing.close()
 		return nil
 	})
+	if n.lookAtTroubles(); n.gate.enter() {
+		go n.watchTroubles()
+	}
 	if n.gate.enter() {
 		go n.keepSummaries()
 	}

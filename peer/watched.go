@@ -11,7 +11,10 @@ import (
 // watch opens the records of a namespace, and its control namespace, so that each error
 // of theirs which speaks of damage is taken into the book, whatever has met it.
 func (n *Node) watch(id dbadapter.NamespaceID, name string) node.OpenStore {
-	met := func(err error) error { return n.damage.met(id, name, err) }
+	met := func(err error) error {
+		n.health.hint(err)
+		return n.damage.met(id, name, err)
+	}
 	return func(ctx context.Context, part dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
 		store, err := n.store.Namespace(ctx, part, h, observe)
 		if err != nil {

@@ -118,7 +118,9 @@ func (w *writer) transact(stage func(*pgx.Batch, *head), show func()) error {
 		w.rollBack()
 		switch {
 		case errors.Is(err, errTaken):
+			w.store.publishing.Lock()
 			w.failed = err
+			w.store.publishing.Unlock()
 			return err
 		case attempt == 0 && !refused(err): // nothing was committed: once more, over a new session
 			continue

@@ -241,6 +241,9 @@ func TestIdleLinkLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.set(cut{}, true)
+		if err := store.Able(t.Context()); !errors.Is(err, dbadapter.ErrAway) {
+			t.Errorf("a store whose server is away says %v", err)
+		}
 		if _, err := old.Get([]byte("k")); err == nil || errors.Is(err, dbadapter.ErrNotFound) {
 			t.Errorf("a snapshot whose session is lost says %v", err)
 		}
@@ -248,6 +251,9 @@ func TestIdleLinkLost(t *testing.T) {
 			t.Errorf("a write to a server that is away: %v", err)
 		}
 		l.set(cut{}, false)
+		if err := store.Able(t.Context()); err != nil {
+			t.Errorf("a store whose server is back says %v", err)
+		}
 		if _, err := n.Apply(t.Context(), batchOf(t, 0, number)); err != nil {
 			t.Errorf("a write to a server that is back: %v", err)
 		}

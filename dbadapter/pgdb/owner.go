@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -87,7 +86,7 @@ func holder(ctx context.Context, conn *pgx.Conn, key int64) string {
 }
 
 // writer is the session that writes. Its fields are used by the queue's goroutine
-// only; head and owner are changed under the store's lock publishing.
+// only; head, owner and failed are changed under the store's lock publishing.
 type writer struct {
 	store  *Store
 	conn   *pgx.Conn // nil while no session is open
@@ -177,9 +176,6 @@ func (w *writer) wait() error {
 	for {
 		err := w.reconnect(ctx)
 		if err == nil {
-			if w.away {
-				s.log.Info("the database is back", slog.String("store", s.name))
-			}
 			w.away = false
 			return nil
 		}
@@ -189,9 +185,6 @@ func (w *writer) wait() error {
 		if w.away || sleep(ctx, pause) != nil {
 			if s.ctx.Err() != nil {
 				return fmt.Errorf("the store has been %w", dbadapter.ErrClosed)
-			}
-			if !w.away {
-				s.log.Error("the database is away", slog.String("store", s.name), slog.Any("err", err))
 			}
 			w.away = true
 			return err

@@ -70,7 +70,7 @@ type Store struct {
 	closeErr  error
 }
 
-var _ dbadapter.Store = (*Store)(nil)
+var _ dbadapter.Able = (*Store)(nil)
 
 // Open opens the store that a connection string names, in the forms that libpq
 // takes (a URL, or "host=… user=…"); what it leaves out comes from the environment,
@@ -186,6 +186,32 @@ func (s *Store) compact(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Able implements dbadapter.Able: it asks the server over a connection of the views.
+func (s *Store) Able(ctx context.Context) error {
+	if s.publishing.TryLock() { // else the writer is at work, and will tell
+		failed := s.writer.failed
+		s.publishing.Unlock()
+		if failed != nil {
+			return failed
+		}
+	}
+	for {
+		conn, fresh, err := s.views.take()
+		if err == nil {
+			err = conn.Ping(ctx)
+			s.views.give(conn, err == nil)
+		}
+		switch {
+		case err == nil || errors.Is(err, dbadapter.ErrLimit): // all connections read
+			return nil
+		case errors.Is(err, dbadapter.ErrAway):
+			return err
+		case fresh: // one that was idle may have been lost
+			return fmt.Errorf("%w: %w", dbadapter.ErrAway, err)
+		}
+	}
 }
 
 // Close finishes the running commits, ends all snapshots and disconnects. Idempotent.

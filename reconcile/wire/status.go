@@ -20,6 +20,8 @@ type StatusAnswer struct {
 	Newest dbadapter.Timestamp
 	// Damaged: it has met damage to its store, and has not found it healed.
 	Damaged bool
+	// Unable are the states in which it cannot do its work, a bit each; 0: none.
+	Unable byte
 	// Program is the version of its program, in UTF-8.
 	Program string
 	// Disk, if not nil, is that of its store.
@@ -51,6 +53,7 @@ const (
 	statusDamaged = 1 << iota
 	statusDisk
 	statusProved
+	statusUnable
 )
 
 func (*AskStatus) appendQuestion(b []byte) []byte { return b }
@@ -66,6 +69,9 @@ func (a *StatusAnswer) appendAnswer(b []byte) []byte {
 	if a.Proved != nil {
 		flags |= statusProved
 	}
+	if a.Unable != 0 {
+		flags |= statusUnable
+	}
 	b = binary.BigEndian.AppendUint64(appendSum(append(b, flags), a.Sum), uint64(a.Newest))
 	b = appendBytes(b, []byte(a.Program))
 	if a.Disk != nil {
@@ -74,12 +80,15 @@ func (a *StatusAnswer) appendAnswer(b []byte) []byte {
 	if a.Proved != nil {
 		b = appendUvarint(appendUvarint(appendBytes(b, a.Proved.With), a.Proved.At), a.Proved.Differences)
 	}
+	if a.Unable != 0 {
+		b = append(b, a.Unable)
+	}
 	return b
 }
 
 func (p *parser) status() *StatusAnswer {
 	flags := p.byte()
-	if flags > statusDamaged|statusDisk|statusProved {
+	if flags > statusDamaged|statusDisk|statusProved|statusUnable {
 		p.fail("unknown flags %#x", flags)
 	}
 	a := &StatusAnswer{Damaged: flags&statusDamaged != 0, Sum: p.sum()}
@@ -97,6 +106,11 @@ func (p *parser) status() *StatusAnswer {
 		a.Proved = &Proved{p.bytes(MaxOrigin, "a peer id"), p.uvarint(), p.uvarint()}
 		if p.err == nil && len(a.Proved.With) == 0 {
 			p.fail("a proof with no member")
+		}
+	}
+	if flags&statusUnable != 0 {
+		if a.Unable = p.byte(); p.err == nil && a.Unable == 0 {
+			p.fail("no state is spelt out")
 		}
 	}
 	return a

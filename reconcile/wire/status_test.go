@@ -24,6 +24,12 @@ func TestStatusesRefused(t *testing.T) {
 			t.Errorf("flags %#x: %v", n, err)
 		}
 	}
+	plain[flags] = statusUnable
+	for state, refused := range []bool{true, false, false} {
+		if _, err := Parse(append(plain, byte(state))); errors.Is(err, ErrFrame) != refused {
+			t.Errorf("state %d: %v", state, err)
+		}
+	}
 	for name, a := range map[string]*StatusAnswer{
 		"a proof with no member": {Proved: &Proved{At: 5}},
 		"a long member":          {Proved: &Proved{With: make([]byte, MaxOrigin+1)}},

@@ -85,6 +85,7 @@ func samples() []Message {
 		&Reply{Answer: &KeyAnswer{}},
 		&Ask{Version: Version, Question: &AskStatus{}},
 		&Reply{Answer: &StatusAnswer{}},
+		&Reply{Answer: &StatusAnswer{Unable: 5}},
 		&Reply{Answer: &StatusAnswer{
 			Sum: dbadapter.Sum{Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4}}, Newest: 0x0199c0ffee000003, Damaged: true, Program: "v1.2.3",
 			Disk: &Disk{Taken: 1 << 30, Free: 5}, Proved: &Proved{With: []byte("peer"), At: 1763726400123, Differences: 7},

@@ -31,6 +31,8 @@ type ClusterMember struct {
 	Free      int64     `json:"storage_free_bytes,omitempty" doc:"what is free on that disk"`
 	Damaged   bool      `json:"damaged,omitempty" doc:"it has met damage to its store"`
 
+	Troubles []string `json:"troubles,omitempty" doc:"states in which it cannot do its work, as in the status of a node"`
+
 	Shards []MemberShard `json:"shards,omitempty" doc:"that it holds, or is a host of, where the namespace is cut into shards"`
 }
 
@@ -73,6 +75,9 @@ func ClusterOf(all []peer.ClusterMember) []ClusterMember {
 				one.Digest = m.Digest.String()
 			}
 			one.SameList, one.Proof, one.Offset, one.OffsetErr = m.SameList, proofOf(m.Proof), m.Offset.Seconds(), m.OffsetError.Seconds()
+			for _, kind := range m.Troubles {
+				one.Troubles = append(one.Troubles, string(kind))
+			}
 			one.Program, one.Taken, one.Free, one.Damaged = m.Program, m.Taken, m.Free, m.Damaged
 		}
 		out = append(out, one)

@@ -57,7 +57,24 @@ type Status struct {
 	Peers      []Peer      `json:"peers"`
 	Unserved   []Unserved  `json:"unserved" doc:"namespaces that could not be opened for damage to their records, which a repair makes be served again, or to their folders"`
 	Damage     *Damage     `json:"damage,omitempty" doc:"what was met of damage to the store's files that is no namespace's alone, until all namespaces were verified since, or a repair; absent if nothing"`
+	Troubles   []Trouble   `json:"troubles" doc:"states in which the node cannot do its work, some seconds old at most; /readyz answers 503 while there is one"`
 	Clock      *Clock      `json:"clock,omitempty" doc:"how this machine's clock compares with its peers'; absent if no clock was measured in the last hour"`
+}
+
+// Trouble is a state in which a node cannot do its work.
+type Trouble struct {
+	Kind  string    `json:"kind" enum:"away,disk_full,no_files,store_fails,damaged,recovering"`
+	Cause string    `json:"cause" doc:"what was met, and what to do"`
+	Since time.Time `json:"since"`
+}
+
+// TroublesOf is the JSON form of a node's troubles.
+func TroublesOf(all []peer.Trouble) []Trouble {
+	out := []Trouble{}
+	for _, c := range all {
+		out = append(out, Trouble{string(c.Kind), c.Cause, c.Since})
+	}
+	return out
 }
 
 // Unserved is a namespace that is not served.
@@ -81,7 +98,7 @@ func StatusOf(n *peer.Node) Status {
 	out := Status{
 		ID: n.ID().String(), Addrs: list(n.Addrs()), Started: n.Started(), Syncs: n.Syncing(),
 		Namespaces: []Namespace{}, Peers: PeersOf(n.Peers()).Peers,
-		Damage: DamageOf(n.Damage()), Unserved: []Unserved{},
+		Damage: DamageOf(n.Damage()), Unserved: []Unserved{}, Troubles: TroublesOf(n.Troubles()),
 	}
 	for _, u := range n.Unserved() {
 		out.Unserved = append(out.Unserved, Unserved{u.Name, u.ID, DamageOf(u.Damage), u.Why})

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,8 +66,11 @@ func (a *app) printCluster(ns *api.NamespaceStatus) error {
 		if m.Lapsed {
 			state += ", lapsed"
 		}
-		if m.Damaged {
+		if m.Damaged && !slices.Contains(m.Troubles, "damaged") {
 			state += ", damaged"
+		}
+		for _, kind := range m.Troubles {
+			state += ", " + strings.ReplaceAll(kind, "_", " ")
 		}
 		proved := "never"
 		if proof != nil {

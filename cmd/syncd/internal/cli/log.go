@@ -13,7 +13,13 @@ func (a *app) verboseLog() *slog.Logger {
 	if !a.Verbose {
 		return slog.New(slog.DiscardHandler)
 	}
-	return slog.New(zapslog.NewHandler(a.logCore()))
+	return slog.New(logHandler(a.logCore()))
+}
+
+// logHandler adds no stack to an error: it would show where the line is written, and not
+// what has failed.
+func logHandler(core zapcore.Core, o ...zapslog.HandlerOption) slog.Handler {
+	return zapslog.NewHandler(core, append(o, zapslog.AddStacktraceAt(slog.LevelError+1))...)
 }
 
 // logCore writes the log to standard error.

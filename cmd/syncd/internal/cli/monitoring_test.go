@@ -40,7 +40,7 @@ func TestMonitoring(t *testing.T) {
 			}
 		}
 	}
-	units := []string{"_total", "_seconds", "_bytes", "_records", "_members", "_syncs", "_twins", "_namespaces", "_peers", "_info", "_damaged", "_shards"}
+	units := []string{"_total", "_seconds", "_bytes", "_records", "_members", "_syncs", "_twins", "_namespaces", "_peers", "_info", "_damaged", "_shards", "_troubles"}
 	for name := range served {
 		if strings.HasPrefix(name, "syncd_") && !slices.ContainsFunc(units, func(u string) bool { return strings.HasSuffix(name, u) }) {
 			t.Errorf("%s does not end with a unit", name)

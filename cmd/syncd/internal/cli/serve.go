@@ -96,10 +96,10 @@ const (
 func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	core := a.logCore()
 	defer func() { _ = core.Sync() }() // standard error may not be a file
-	log := slog.New(zapslog.NewHandler(core))
+	log := slog.New(logHandler(core))
 	// What peers, and whoever reaches the ports, can cause is bounded; the node does so itself.
 	bounded := loglimit.New(log.Handler(), loglimit.Options{})
-	gologshim.SetDefaultHandler(loglimit.New(zapslog.NewHandler(core, zapslog.WithName("libp2p")), loglimit.Options{}))
+	gologshim.SetDefaultHandler(loglimit.New(logHandler(core, zapslog.WithName("libp2p")), loglimit.Options{}))
 	// quic-go writes its one warning, of small socket buffers, to the standard logger.
 	stdlog.SetFlags(0)
 	stdlog.SetOutput(slog.NewLogLogger(bounded, slog.LevelWarn).Writer())

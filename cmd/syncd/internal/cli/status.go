@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
@@ -58,6 +59,9 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	t.row("syncs running", fmt.Sprint(st.Syncs))
 	if st.Clock != nil && st.Clock.Off {
 		t.row("clock", clockOff(st.Clock))
+	}
+	for _, c := range st.Troubles {
+		t.row("cannot work", fmt.Sprintf("%s since %s: %s", strings.ReplaceAll(c.Kind, "_", " "), c.Since.Format(time.RFC3339), c.Cause))
 	}
 	if st.Damage != nil {
 		t.row("damage", a.here(damaged(st.Damage, "")))

@@ -52,11 +52,19 @@ type readyInput struct {
 	Synced string `query:"synced" doc:"503, too, unless a sync has proved each namespace that has other members equal to one of them within this time, such as 15m"`
 }
 
-// ready is the rule of /readyz: the daemon is not shutting down; and if the request names
-// a time, each namespace that has other members was proved equal to one of them within it.
+// ready is the rule of /readyz: the daemon is not shutting down, and in no state in which it
+// cannot do its work; and if the request names a time, each namespace that has other members
+// was proved equal to one of them within it.
 func (s *server) ready(in *readyInput) error {
 	if s.Ready != nil && !s.Ready() {
 		return problem.From(errors.Join(peer.ErrClosed, errors.New("the daemon is shutting down")))
+	}
+	if all := api.TroublesOf(s.Node.Troubles()); len(all) > 0 {
+		var causes []string
+		for _, c := range all {
+			causes = append(causes, c.Kind+": "+c.Cause)
+		}
+		return problem.From(fmt.Errorf("%w: the daemon cannot do its work: %s", peer.ErrBusy, strings.Join(causes, "; ")))
 	}
 	if in.Synced == "" {
 		return nil

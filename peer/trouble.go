@@ -1,0 +1,209 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// Trouble is a state in which the node cannot do its work, or a part of it. It is of
+// this node alone: no other member can cause or end one, but for Recovering.
+type Trouble struct {
+	Kind TroubleKind
+	// Cause is what was met, and what to do.
+	Cause string
+	// Since is when it was seen first.
+	Since time.Time
+}
+
+// TroubleKind names a trouble, in metrics, JSON and the answers to other members.
+type TroubleKind string
+
+// The troubles.
+const (
+	// Away: the database of the store cannot be reached.
+	Away TroubleKind = "away"
+	// DiskFull: the store refuses writes for want of room.
+	DiskFull TroubleKind = "disk_full"
+	// NoFiles: the system lets the process open no more files and connections.
+	NoFiles TroubleKind = "no_files"
+	// StoreFails: the store refuses work for another reason.
+	StoreFails TroubleKind = "store_fails"
+	// Damaged: damage to the store was met, and it was not shown since that it is healed.
+	Damaged TroubleKind = "damaged"
+	// Recovering: the node may lack what it held once, or what members held when it joined,
+	// and was not found equal with another member since. A set of shards recovers
+	// whenever it comes to a host, and others answer meanwhile; it is no trouble.
+	Recovering TroubleKind = "recovering"
+)
+
+// troubleKinds are all, with what the log says of each. Their order is that of
+// wire.StatusAnswer.Unable, from the lowest bit on.
+var troubleKinds = []struct {
+	kind TroubleKind
+	text string
+}{
+	{Away, "the database of the store is away"},
+	{DiskFull, "the disk is full, and writes are refused"},
+	{NoFiles, "the system gives this process no more files"},
+	{StoreFails, "the store does not work"},
+	{Damaged, "the store is damaged"},
+	{Recovering, "records may be missing that this node is to hold"},
+}
+
+// Between two looks at the troubles pass troublePause; or leastTroublePause after an error of
+// the store, and while there is a trouble: a look costs a question to the store and the
+// opening of a file.
+const (
+	troublePause      = 5 * time.Second
+	leastTroublePause = time.Second
+)
+
+// troubles are those that were seen at the last look.
+type troubles struct {
+	hinted chan struct{} // holds a token when there is something to see
+
+	mu  sync.Mutex // guards what follows
+	all []Trouble
+}
+
+// Troubles are the states in which the node cannot do its work now, some seconds old at
+// most; none: it can.
+func (n *Node) Troubles() []Trouble {
+	n.health.mu.Lock()
+	defer n.health.mu.Unlock()
+	return slices.Clone(n.health.all)
+}
+
+// unable are the kinds of the troubles, as they are told to other members.
+func (n *Node) unable() (bits byte) {
+	all := n.Troubles()
+	for i, k := range troubleKinds {
+		if slices.ContainsFunc(all, func(c Trouble) bool { return c.Kind == k.kind }) {
+			bits |= 1 << i
+		}
+	}
+	return bits
+}
+
+// kindsOf reads what unable has told; of bits that are unknown here nothing is known.
+func kindsOf(bits byte) (kinds []TroubleKind) {
+	for i, k := range troubleKinds {
+		if bits&(1<<i) != 0 {
+			kinds = append(kinds, k.kind)
+		}
+	}
+	return kinds
+}
+
+// hint takes an error of the store: most likely there is something to see.
+func (c *troubles) hint(err error) {
+	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDeleted) && !errors.Is(err, ErrExpired) {
+		wake(c.hinted)
+	}
+}
+
+// watchTroubles looks at the troubles until the node closes.
+func (n *Node) watchTroubles() {
+	defer n.gate.leave()
+	for sleep(n.ctx, leastTroublePause) {
+		if len(n.Troubles()) == 0 {
+			select {
+			case <-n.health.hinted:
+			case <-time.After(troublePause - leastTroublePause):
+			case <-n.ctx.Done():
+				return
+			}
+		}
+		n.lookAtTroubles()
+	}
+}
+
+// lookAtTroubles sees which troubles there are, and logs those that have begun or ended.
+func (n *Node) lookAtTroubles() {
+	now := n.seeTroubles()
+	if n.ctx.Err() != nil {
+		return
+	}
+	before := n.Troubles()
+	var all []Trouble
+	for _, k := range troubleKinds {
+		cause, is := now[k.kind]
+		i := slices.IndexFunc(before, func(c Trouble) bool { return c.Kind == k.kind })
+		switch {
+		case is && i < 0:
+			all = append(all, Trouble{k.kind, cause, n.now().UTC()})
+			n.log.Error("cannot work: "+k.text, slog.String("cause", cause))
+		case is:
+			all = append(all, Trouble{k.kind, cause, before[i].Since})
+		case i >= 0:
+			n.log.Info("works again; it is over that "+k.text, slog.Duration("after", n.now().Sub(before[i].Since)))
+		}
+	}
+	n.health.mu.Lock()
+	n.health.all = all
+	n.health.mu.Unlock()
+}
+
+// seeTroubles are the causes of the troubles that there are.
+func (n *Node) seeTroubles() map[TroubleKind]string {
+	now := map[TroubleKind]string{}
+	if store, ok := n.store.(dbadapter.Able); ok {
+		ctx, cancel := context.WithTimeout(n.ctx, 2*troublePause)
+		err := store.Able(ctx)
+		cancel()
+		if err != nil {
+			now[troubleOf(err)] = clipText(err.Error())
+		}
+	}
+	if f, err := os.Open(os.DevNull); err == nil {
+		f.Close()
+	} else if troubleOf(err) == NoFiles {
+		now[NoFiles] = err.Error() + ": close connections, or let the process open more (ulimit -n)"
+	}
+	var damaged, recovering []string
+	if d := n.Damage(); d != nil {
+		damaged = append(damaged, d.Found[0])
+	}
+	for _, u := range n.Unserved() {
+		damaged = append(damaged, u.Name+" is not served")
+	}
+	for _, ns := range n.Namespaces() {
+		if d := n.damage.of(ns.id); d != nil {
+			damaged = append(damaged, fmt.Sprintf("%s: %s", ns.Name(), d.Found[0]))
+		}
+		if sets := ns.core.Sets(); ns.core.Rule() == nil && slices.ContainsFunc(sets, (*node.Set).Recovers) {
+			recovering = append(recovering, ns.Name())
+		}
+	}
+	if len(damaged) > 0 {
+		now[Damaged] = clipText(strings.Join(damaged, "; ")) + ": run syncd verify, and syncd verify --repair"
+	}
+	if len(recovering) > 0 {
+		now[Recovering] = clipText(strings.Join(recovering, ", ")) + ": until a sync has proved each equal to another member (syncd sync)"
+	}
+	return now
+}
+
+// troubleOf is that of which an error of the store speaks.
+func troubleOf(err error) TroubleKind {
+	switch {
+	case errors.Is(err, ErrAway):
+		return Away
+	case errors.Is(err, ErrLimit), errors.Is(err, syscall.ENOSPC):
+		return DiskFull
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return NoFiles
+	}
+	return StoreFails
+}
