@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -158,13 +159,17 @@ func (n *Node) lookAtTroubles() {
 // seeTroubles are the causes of the troubles that there are.
 func (n *Node) seeTroubles() map[TroubleKind]string {
 	now := map[TroubleKind]string{}
-	if store, ok := n.store.(dbadapter.Able); ok {
+	var err error
+	switch store := n.store.(type) {
+	case dbadapter.Able:
 		ctx, cancel := context.WithTimeout(n.ctx, 2*troublePause)
-		err := store.Able(ctx)
-		cancel()
-		if err != nil {
-			now[troubleOf(err)] = clipText(err.Error())
-		}
+		defer cancel()
+		err = store.Able(ctx)
+	case dbadapter.Roomer:
+		err = store.Room()
+	}
+	if err != nil {
+		now[troubleOf(err)] = clipText(err.Error())
 	}
 	if f, err := os.Open(os.DevNull); err == nil {
 		f.Close()
@@ -197,13 +202,18 @@ func (n *Node) seeTroubles() map[TroubleKind]string {
 
 // troubleOf is that of which an error of the store speaks.
 func troubleOf(err error) TroubleKind {
+	is := func(some ...error) bool {
+		return slices.ContainsFunc(some, func(one error) bool { return errors.Is(err, one) })
+	}
 	switch {
-	case errors.Is(err, ErrAway):
-		return Away
-	case errors.Is(err, ErrLimit), errors.Is(err, syscall.ENOSPC):
-		return DiskFull
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+	case is(syscall.EMFILE, syscall.ENFILE): // which is ErrAway, too, as it ends by itself
 		return NoFiles
+	case is(syscall.EROFS, syscall.EIO, fs.ErrPermission):
+		return StoreFails
+	case is(ErrAway):
+		return Away
+	case is(ErrLimit, syscall.ENOSPC):
+		return DiskFull
 	}
 	return StoreFails
 }

@@ -39,9 +39,6 @@ type Store struct {
 	closeErr  error
 }
 
-// Able implements dbadapter.Able.
-func (s *Store) Able(context.Context) error { return s.disk.check() }
-
 // Open opens the store in a folder, and makes a new one in an empty folder.
 //
 // ErrLocked: another process, or this one, has it open. ErrFormat: it was
