@@ -109,7 +109,7 @@ func (n *Node) openDirStore(cfg *Config) (dbadapter.Store, error) {
 func (n *Node) openKind(dir string, cfg *Config) (dbadapter.Store, error) {
 	kind := cfg.StoreKind
 	held, err := ondisk.KindOf(dir)
-	if errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, ErrCorrupt) && !errors.Is(err, dbadapter.ErrFormat) {
 		return nil, salvageable{err}
 	}
 	if err != nil {

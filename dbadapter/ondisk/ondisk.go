@@ -10,6 +10,7 @@ package ondisk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -61,9 +62,12 @@ type Options struct {
 // KindOf returns the kind of the store in a folder, "" if there is no store; it may be
 // one of another package that stamps its folder (dbadapter/pgdb).
 // ErrFormat: another program's, or another version's, stamp is there. ErrCorrupt: the stamp
-// is damaged; Salvage mends one byte of it.
+// is damaged, of which Salvage mends one byte; or, with ErrFormat, it is missing.
 func KindOf(dir string) (Kind, error) {
 	name, err := kvstore.EngineOf(dir)
+	if err == nil && name == "" {
+		err = errors.Join(kvstore.Unstamped(dir, badgerkv.Engine{}), kvstore.Unstamped(dir, pebblekv.Engine{}))
+	}
 	if err != nil {
 		return "", fmt.Errorf("look at the store %s: %w", dir, err)
 	}
@@ -72,17 +76,16 @@ func KindOf(dir string) (Kind, error) {
 
 // pick is the kind to open a folder as.
 func pick(dir string, kind Kind) (Kind, error) {
-	if kind != "" {
-		return kind, nil
-	}
-	kind, err := KindOf(dir)
+	held, err := KindOf(dir)
 	switch {
-	case err == nil && kind == "":
-		kind = Badger
-	case err == nil && !kind.OnDisk():
-		err = fmt.Errorf("open store %s: %w: it is a store over %s; open it as what it is", dir, dbadapter.ErrFormat, kind)
+	case kind != "" && !errors.Is(err, dbadapter.ErrCorrupt):
+		return kind, nil
+	case err == nil && held == "":
+		return Badger, nil
+	case err == nil && !held.OnDisk():
+		err = fmt.Errorf("open store %s: %w: it is a store over %s; open it as what it is", dir, dbadapter.ErrFormat, held)
 	}
-	return kind, err
+	return held, err
 }
 
 // Open opens the store in a folder, and makes a new one in an empty folder; see

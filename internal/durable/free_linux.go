@@ -46,3 +46,13 @@ func Writable(dir string) (err error) {
 	}
 	return err
 }
+
+// Descriptors is how many files the process may have open. Go has raised its own limit to
+// the most that the user may have.
+func Descriptors() uint64 {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return 1024
+	}
+	return limit.Cur
+}

@@ -9,3 +9,6 @@ func Free(string) (int64, error) { return math.MaxInt64, nil }
 
 // Writable is not asked here.
 func Writable(string) error { return nil }
+
+// Descriptors is not asked here.
+func Descriptors() uint64 { return math.MaxUint64 }

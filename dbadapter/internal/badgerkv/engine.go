@@ -64,11 +64,7 @@ func (e Engine) Open(dir string) (kv.DB, error) {
 }
 
 func (e Engine) open(dir string, readOnly bool) (_ *db, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = damage.Panicked("database files", p)
-		}
-	}()
+	defer damage.Recovered("database files", &err)
 	d := &db{gate: gate{dir: dir, begun: map[any]struct{}{}}, tell: e.Failed, pause: time.Second}
 	d.badger, err = e.openFiles(dir, readOnly, d)
 	switch {

@@ -1,6 +1,7 @@
 package kvstore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -24,9 +25,10 @@ const (
 func checkFormat(dir string, engine kv.Engine) error {
 	name, number, err := readStamp(dir)
 	switch {
-	case errors.Is(err, os.ErrNotExist) && engine.Holds(dir):
-		return fmt.Errorf("%w: it holds a database, but no %s file; was it written by another program?", dbadapter.ErrFormat, formatFile)
 	case errors.Is(err, os.ErrNotExist):
+		if err := Unstamped(dir, engine); err != nil {
+			return err
+		}
 		return durable.WriteFile(filepath.Join(dir, formatFile), Stamp(engine.Name(), Format))
 	case err != nil:
 		return err
@@ -38,6 +40,16 @@ func checkFormat(dir string, engine kv.Engine) error {
 		return fmt.Errorf("%w: it was written by format %d, this program reads format %d; export it with the older program and import it with this one", dbadapter.ErrFormat, number, Format)
 	}
 	return nil
+}
+
+// Unstamped is an error where a folder holds a database of the engine. It is ErrCorrupt and
+// ErrFormat: what the format is, no repair can tell.
+func Unstamped(dir string, engine kv.Engine) error {
+	if !engine.Holds(dir) {
+		return nil
+	}
+	return fmt.Errorf("%w, or has another format (%w): the file %s is missing, and a database over %s is there: put the file back from a copy; if this version of the program has written the store last, the file is the line: %s",
+		dbadapter.ErrCorrupt, dbadapter.ErrFormat, filepath.Join(dir, formatFile), engine.Name(), bytes.TrimSpace(Stamp(engine.Name(), Format)))
 }
 
 // EngineOf returns the name of the engine that wrote the store in a folder, "" if

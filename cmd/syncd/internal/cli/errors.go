@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -40,6 +41,7 @@ var hints = []struct {
 	{peer.ErrUnreachable, "try again; if it stays so, see that the peers run and that their addresses are known (syncd peer ls)"},
 	{peer.ErrBackupDamaged, "syncd backup ls lists the backups; an older one may be whole (syncd restore --generation N)"},
 	{peer.ErrFileDamaged, ""},
+	{dbadapter.ErrFormat, ""},
 	{peer.ErrCorrupt, "keep a copy of the data directory, then repair the store (syncd verify --repair); if that cannot be done, restore a backup, or join the namespace anew from a peer"},
 	{peer.ErrRejected, `on the node that declined, "syncd rejected NS" lists what, and why`},
 	{peer.ErrNotVerified, "run syncd diff to see what still differs, then sync again"},

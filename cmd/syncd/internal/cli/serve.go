@@ -28,6 +28,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/loglimit"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -177,15 +178,14 @@ func (c serveCmd) serve(ctx context.Context, a *app, addrs []endpoint.Addr, cfg 
 		ErrorLog:          slog.NewLogLogger(loglimit.New(cfg.Logger.Handler(), loglimit.Options{}), slog.LevelInfo),
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
-	connections := httpapi.NewConnections(maxFiles())
-	connections.Bound(srv)
+	httpapi.BoundConnections(srv, durable.Descriptors())
 	listeners, err := listenAll(ctx, addrs)
 	if err != nil {
 		return err
 	}
 	served := make(chan error, len(listeners))
 	for i, l := range listeners {
-		go func() { served <- fmt.Errorf("serving the API on %s: %w", addrs[i], srv.Serve(connections.Listen(l))) }()
+		go func() { served <- fmt.Errorf("serving the API on %s: %w", addrs[i], srv.Serve(l)) }()
 	}
 	if err := a.announce(cfg.Node, addrs); err != nil {
 		cfg.Logger.Warn("standard output is gone", slog.Any("error", err))
