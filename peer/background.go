@@ -1,8 +1,6 @@
 package peer
 
 import (
-	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -57,10 +55,7 @@ func (n *Node) turn(t node.Turn) {
 		if sh == nil || !n.core.Schedule.Due(set, t.Remote, time.Now()) {
 			continue
 		}
-		err := patiently(n.ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
-			_, err := sh.sync(ctx, remote, SyncOptions{Progress: progress})
-			return err
-		})
+		_, err := sh.sync(n.ctx, remote, SyncOptions{})
 		if n.ctx.Err() != nil {
 			return
 		}
@@ -71,10 +66,7 @@ func (n *Node) turn(t node.Turn) {
 		if ns == nil || !n.core.Schedule.DueControl(control, t.Remote, time.Now()) {
 			continue
 		}
-		err := patiently(n.ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
-			_, err := ns.sync(ctx, nil, remote, SyncOptions{Progress: progress})
-			return err
-		})
+		_, err := ns.sync(n.ctx, nil, remote, SyncOptions{})
 		if n.ctx.Err() != nil {
 			return
 		}
@@ -95,26 +87,4 @@ func (n *Node) pause(d time.Duration) bool {
 	case <-n.ctx.Done():
 		return false
 	}
-}
-
-// patience is how many idle time-outs a sync without a waiting caller may go on
-// without headway. The time-out alone does not end a sync whose peer sends many
-// messages that carry nothing; a fixed time would end a large sync that proceeds.
-const patience = 10
-
-// errStalled ends a sync without headway.
-var errStalled = errors.New("the peer answers, but the sync makes no headway")
-
-// patiently runs a sync for as long as it makes headway at least once in d.
-func patiently(ctx context.Context, d time.Duration, sync func(ctx context.Context, progress func(Report)) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	timer := time.AfterFunc(d, func() { cancel(errStalled) })
-	defer timer.Stop()
-	var headway node.Headway
-	return sync(ctx, func(r Report) {
-		if headway.Made(&r) {
-			timer.Reset(d)
-		}
-	})
 }

@@ -2,41 +2,11 @@ package peer
 
 import (
 	"context"
-	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 )
-
-// A sync with headway may take its time; one without is ended.
-func TestPatience(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start, worked := time.Now(), 0
-		err := patiently(t.Context(), time.Minute, func(ctx context.Context, progress func(Report)) error {
-			for worked = range 100 {
-				time.Sleep(50 * time.Second) // virtual
-				progress(Report{Cells: worked + 1})
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-			}
-			for ctx.Err() == nil {
-				time.Sleep(time.Second)
-				progress(Report{Cells: worked + 1, Rounds: 7, WireBytesReceived: 8})
-			}
-			return context.Cause(ctx)
-		})
-		if !errors.Is(err, errStalled) || worked != 99 || time.Since(start) > 5000*time.Second+2*time.Minute {
-			t.Errorf("after %d steps and %s: %v", worked, time.Since(start), err)
-		}
-		err = patiently(t.Context(), time.Minute, func(context.Context, func(Report)) error { return ErrBusy })
-		if !errors.Is(err, ErrBusy) {
-			t.Error(err)
-		}
-	})
-}
 
 func openForTest(t testing.TB, cfg Config) *Node {
 	t.Helper()

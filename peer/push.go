@@ -363,10 +363,8 @@ func (p *pushes) sync(sh *shard, with, or ID) (by ID, err error) {
 	if !p.node.connected(with) && p.node.connected(or) {
 		with = or
 	}
-	return with, patiently(sh.ctx, patience*p.node.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
-		_, err := sh.sync(ctx, with, SyncOptions{Progress: progress})
-		return err
-	})
+	_, err = sh.sync(sh.ctx, with, SyncOptions{})
+	return with, err
 }
 
 // peerPushes reports whether a peer's host says that it speaks the protocol of pushes.

@@ -135,11 +135,7 @@ func (ns *Namespace) regain(ctx context.Context, r *Repair, of *regaining) error
 		if id == n.self.id || !n.known(id) || of.has(id, losses) {
 			continue
 		}
-		var report Report
-		err := patiently(ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) (err error) {
-			report, err = ns.Sync(ctx, id, SyncOptions{Progress: progress})
-			return err
-		})
+		report, err := ns.Sync(ctx, id, SyncOptions{})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

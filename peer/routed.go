@@ -309,7 +309,9 @@ func (n *Node) serveRouted(talk *carrier, remote ID) error {
 	if err != nil {
 		return err
 	}
-	if err := talk.write(wire.Append(nil, reply)); err != nil {
+	frame := wire.Append(nil, reply)
+	n.core.Sessions.Answered(node.ID(remote), len(frame))
+	if err := talk.write(frame); err != nil {
 		talk.cut()
 		return err
 	}

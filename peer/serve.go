@@ -87,16 +87,13 @@ func (n *Node) serveSync(stream network.Stream) {
 		return
 	}
 	defer end()
-	err = patiently(ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
-		ask := part.AskOf(hello)
-		_, err := ns.converse(ctx, side{
-			shard: sh, remote: remote, incoming: true, by: stream.Conn(), dry: hello.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Span != (wire.Span{}), progress: progress,
-			begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
-				return part.Respond(ctx, node.ID(remote), hello, size, enter), nil
-			},
-			stream: func() (*carrier, error) { return talk, nil },
-		})
-		return err
+	ask := part.AskOf(hello)
+	_, err = ns.converse(ctx, side{
+		shard: sh, remote: remote, incoming: true, by: stream.Conn(), dry: hello.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Span != (wire.Span{}),
+		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
+			return part.Respond(ctx, node.ID(remote), hello, size, enter), nil
+		},
+		stream: func() (*carrier, error) { return talk, nil },
 	})
 	switch {
 	case talk.begun: // the session has told the peer how it ended

@@ -196,6 +196,7 @@ func (ns *Namespace) follow(ctx context.Context, id ID, sh *shard, course *node.
 func (ns *Namespace) hold(ctx context.Context, id ID, sh *shard, ask node.Ask, progress func(Report)) (report Report, err error) {
 	begun := time.Now()
 	var retry node.BusyRetry
+	var busy error // what it has waited for
 	redialled := false
 	for {
 		before := ns.node.host.Network().ConnsToPeer(id)
@@ -207,11 +208,16 @@ func (ns *Namespace) hold(ctx context.Context, id ID, sh *shard, ask node.Ask, p
 		if report.Keys > 0 && err != nil {
 			return report, err // a second try would list them again
 		}
-		if wait, again := retry.Again(ns.node.core, time.Since(begun), err); again && sleep(ctx, wait) {
-			continue
+		if wait, again := retry.Again(ns.node.core, time.Since(begun), err); again {
+			if busy = err; sleep(ctx, wait) {
+				continue
+			}
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			err = node.Proved(ask, &report)
+		case ctx.Err() != nil && busy != nil:
+			err = busy
 		}
 		return report, err
 	}
@@ -244,9 +250,12 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // explain replaces the error of a cut stream by what cut it, and makes a limit of
-// the session one of this package.
+// the session one of this package. What a sync has waited for until it was cut stays.
 func (ns *Namespace) explain(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
+	switch cause := context.Cause(ctx); {
+	case cause != nil && errors.Is(err, ErrBusy):
+		return fmt.Errorf("%w: %w", err, cause)
+	case cause != nil:
 		return cause
 	}
 	if errors.Is(err, reconcile.ErrLimit) {

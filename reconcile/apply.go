@@ -136,6 +136,7 @@ func (t *receiver) settleOldest() error {
 		case v.Result == dbadapter.Applied:
 			t.applied++
 			t.link.report.Applied++
+			t.link.headway(1, recordSize(&p.records[n].Record))
 		}
 	}
 	return p.failed

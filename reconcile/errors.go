@@ -87,7 +87,7 @@ func refusal(err error) *wire.Refuse {
 		}
 	}
 	switch m.Code {
-	case wire.CodeProtocol, wire.CodeNotVerified, wire.CodeVersion:
+	case wire.CodeProtocol, wire.CodeNotVerified, wire.CodeVersion, wire.CodeTurn:
 		m.Text = clip(err.Error())
 	case wire.CodeRemoved:
 		// Without statements it would be a claim that no peer can check.

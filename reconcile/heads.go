@@ -185,6 +185,7 @@ func (h *heads) ask() error {
 				return violation("%d heads after %d; %d were asked for", len(m.Offers), len(h.came), wire.MaxHeads)
 			}
 			h.came = append(h.came, m.Offers...)
+			l.headway(len(m.Offers), 0)
 		case *wire.End:
 			if m.Applied+m.Held+m.Collectable > 0 || len(m.Refusals) > 0 {
 				return violation("the end of the heads tells of records")

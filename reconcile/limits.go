@@ -152,11 +152,13 @@ const (
 	// workingFor is how long a side may compute between two other messages. A
 	// scan of 10^8 records takes 100 s.
 	workingFor = 10 * time.Minute
-	// maxWorking is how many Working messages a side can send in that time;
-	// the peer takes no more in a row. It needs no clock.
-	maxWorking = int(workingFor / workingEvery)
-	// workingSlack is what the peer's clock and the network may add.
-	workingSlack = 30 * time.Second
+	// waitFor is how long a side waits for its peer, in all, while less than headwayRecords
+	// records and less than headwayBytes of records move: the peer may compute for
+	// workingFor, and its clock and the network may add to that. A peer at the least rate of
+	// package peer (16 KiB/s) moves 9 MiB in that time.
+	waitFor        = workingFor + 30*time.Second
+	headwayRecords = 256
+	headwayBytes   = 1 << 20
 )
 
 // hashedAtOnce is how many records a side hashes between two ticks: some microseconds

@@ -27,6 +27,9 @@ type link struct {
 	deaf    bool // the peer would not read a refusal
 
 	turn     time.Duration // when the last message came or went, but for Working
+	waited   time.Duration // for the peer, since this side last made headway
+	records  int           // moved since then
+	bytes    int64         // of them
 	spoke    time.Duration // when this side sent the last one of any kind
 	gaveWay  time.Duration // when others were let run
 	reserved int64         // bytes taken from the budget
@@ -89,19 +92,18 @@ func (l *link) count(m wire.Message, size int) {
 // receive waits for a message other than Working. A refusal comes back as the
 // error it stands for.
 func (l *link) receive() (wire.Message, error) {
-	began := l.elapsed()
-	for working := 0; ; {
+	for {
+		began := l.elapsed()
 		m, err := l.read()
+		if err == nil {
+			err = l.wait(l.elapsed() - began)
+		}
 		if err != nil {
 			return nil, err
 		}
 		if _, ok := m.(*wire.Working); !ok {
 			l.turn = l.elapsed()
 			return m, nil
-		}
-		working++
-		if err := l.overworked(working, began); err != nil {
-			return nil, err
 		}
 	}
 }

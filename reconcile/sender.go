@@ -63,6 +63,7 @@ func (s *sender) record(r *dbadapter.Hashed, stub bool) error {
 	} else {
 		s.leg++
 		s.link.report.Sent++
+		s.link.headway(1, recordSize(&r.Record))
 		if !s.all {
 			s.under[r.Index] = true
 		}

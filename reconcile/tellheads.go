@@ -63,6 +63,7 @@ func (b *responder) tellHeads(each func(give func(r *dbadapter.Hashed, compared 
 			return err
 		}
 		batch = append(batch, headOffer(&r.Record, compared))
+		b.link.headway(1, 0)
 		if asked--; asked == 0 || len(batch) == wire.MaxOffers {
 			if err := flush(); err != nil {
 				return err

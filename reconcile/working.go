@@ -47,11 +47,20 @@ func (l *link) tick() error {
 	return nil
 }
 
-// overworked fails if a peer has said too often, or for too long, that it is
-// working: count Working messages have come in a row since the moment began.
-func (l *link) overworked(count int, began time.Duration) error {
-	if took := l.elapsed() - began; count > maxWorking || took > workingFor+workingSlack {
-		return violation("the peer has said %d times in a row, for %v, that it is working; at most %v are allowed", count, took.Round(time.Second), workingFor)
+// headway notes that the sync has moved records of so many bytes: that were applied here, or
+// sent, or whose heads were listed. Each moves once.
+func (l *link) headway(records int, bytes int64) {
+	l.records, l.bytes = l.records+records, l.bytes+bytes
+	if l.records >= headwayRecords || l.bytes >= headwayBytes {
+		l.waited, l.records, l.bytes = 0, 0, 0
+	}
+}
+
+// wait fails once this side has waited for its peer for waitFor without headway. Nothing
+// else that a peer sends prolongs a sync: that it works, cells, or records that are refused.
+func (l *link) wait(d time.Duration) error {
+	if l.waited += d; l.waited > waitFor {
+		return violation("this side has waited %v for the peer, in which less than %d records and less than %d bytes of them moved", l.waited.Round(time.Second), headwayRecords, headwayBytes)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,49 +164,76 @@ func TestComputingForTooLong(t *testing.T) {
 	out, longest, working := silences(t, a, b, Options{}, func(s *scanned, clock *time.Duration, tick func() error) Replica {
 		return &slow{s, clock, time.Hour, time.Second, 0, tick}
 	})
-	if !errors.Is(out.errA, ErrBusy) || longest > 2*workingEvery || working > maxWorking {
+	if !errors.Is(out.errA, ErrBusy) || longest > 2*workingEvery || working > int(workingFor/workingEvery) {
 		t.Errorf("%v after %d Working messages, silent for %v", out.errA, working, longest)
 	}
 }
 
-// A peer that only says that it is working is cut: by the time with a clock,
-// by the number without one.
-func TestOnlyWorking(t *testing.T) {
-	for name, elapsed := range map[string]func() time.Duration{
-		"often, without a clock": nil,
-		"seldom": func() func() time.Duration {
-			var clock time.Duration
-			return func() time.Duration { clock += 10 * time.Second; return clock }
-		}(),
+// A peer that gives little, or nothing, is cut once this side has waited for it for waitFor:
+// it may say that it works, and send records that are refused, or one now and then. One that
+// moves 256 records in that time goes on.
+func TestLittleProlongsNoSync(t *testing.T) {
+	sent := 0
+	one := func() wire.Message {
+		sent++
+		return &wire.Records{Records: []wire.Sent{{Record: record(fmt.Sprint("k", sent), "v", at(0))}}}
+	}
+	several := func() wire.Message {
+		m := one().(*wire.Records)
+		for range 10 {
+			m.Records = append(m.Records, one().(*wire.Records).Records...)
+		}
+		return m
+	}
+	refuse := func(records []dbadapter.Record) ([]Verdict, error) {
+		return slices.Repeat([]Verdict{{Reason: wire.ReasonSignature}}, len(records)), nil
+	}
+	for _, c := range []struct {
+		name  string
+		says  func() wire.Message
+		admit func([]dbadapter.Record) ([]Verdict, error)
+		ends  bool
+	}{
+		{"Working", func() wire.Message { return &wire.Working{} }, nil, true},
+		{"a record each time", one, nil, true},
+		{"11 records that are refused", several, refuse, true},
+		{"11 records", several, nil, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			a, b := newSide(t, "a", nil), newSide(t, "b", nil)
-			a.put(record("a", "", at(0)))
-			b.put(record("b", "", at(0)))
-			a.elapsed, b.elapsed = elapsed, elapsed
-			said := 0
-			endless := func(first ...wire.Message) func([]wire.Message) wire.Message {
-				return func([]wire.Message) wire.Message {
-					if len(first) > 0 {
-						m := first[0]
-						first = first[1:]
-						return m
-					}
-					said++
-					return &wire.Working{}
+		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+		b.put(record("b", "", at(0)))
+		if c.admit != nil {
+			b.admit = c.admit
+		}
+		clock, most := time.Duration(0), 2*waitFor
+		b.elapsed = func() time.Duration { return clock }
+		says := func(first ...wire.Message) func([]wire.Message) wire.Message {
+			return func([]wire.Message) wire.Message {
+				if len(first) > 0 {
+					m := first[0]
+					first = first[1:]
+					return m
 				}
+				if clock += 25 * time.Second; clock > most {
+					return nil
+				}
+				return c.says()
 			}
-			s, o := asked(t, a, b)
-			(&script{o: o, says: endless(helloOf(a, func(h *wire.Hello) { h.Cells = h.Cells[:1] }))}).play(t, s, 1000)
-			if !errors.Is(s.Err(), ErrProtocol) || said > maxWorking+1 || elapsed != nil && said > 70 {
-				t.Errorf("the responder: %v after %d", s.Err(), said)
-			}
-			said = 0
-			s, o = asking(t, a, b)
-			(&script{o: o, says: endless(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}})}).play(t, s, 1000)
-			if !errors.Is(s.Err(), ErrProtocol) || said > maxWorking+1 || elapsed != nil && said > 70 {
-				t.Errorf("the initiator: %v after %d", s.Err(), said)
-			}
-		})
+		}
+		s, o := asked(t, a, b)
+		(&script{o: o, says: says(helloOf(a, func(h *wire.Hello) {
+			h.Cells, h.Method, h.Records, h.Digest = nil, wire.MethodAll, 50_000, dbadapter.Digest{3}
+		}), &wire.Answer{})}).play(t, s, 1000)
+		if ended := errors.Is(s.Err(), ErrProtocol); ended != c.ends || ended != (clock > waitFor && clock <= waitFor+25*time.Second) {
+			t.Errorf("%s: the responder: %v after %v", c.name, s.Err(), clock)
+		}
+		if clock = 0; c.name != "Working" {
+			continue
+		}
+		a.elapsed = b.elapsed
+		s, o = asking(t, a, b)
+		(&script{o: o, says: says(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}})}).play(t, s, 1000)
+		if !errors.Is(s.Err(), ErrProtocol) || clock <= waitFor || clock > waitFor+25*time.Second {
+			t.Errorf("the initiator: %v after %v", s.Err(), clock)
+		}
 	}
 }

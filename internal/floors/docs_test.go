@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -144,6 +145,37 @@ func TestDocsNameWhatExists(t *testing.T) {
 	}
 }
 
+// unproved lists the rows of the table of promises which name no test that exists.
+func (r *repository) unproved(text string) (problems []string) {
+	_, table, _ := strings.Cut(text, "## Promises\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	for l := range strings.Lines(table) {
+		if !strings.HasPrefix(l, "| ") || strings.HasPrefix(l, "| against |") {
+			continue
+		}
+		if !slices.ContainsFunc(docTest.FindAllString(strings.Join(docCode.FindAllString(l, -1), " "), -1), func(t string) bool { return r.tests[t] }) {
+			problems = append(problems, fmt.Sprintf("no test shows this promise: %.60q", l))
+		}
+	}
+	return problems
+}
+
+// TestPromisesAreShown: each row of the promises against adversaries names a test.
+func TestPromisesAreShown(t *testing.T) {
+	tree := os.DirFS("../..")
+	r, err := readRepository(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := fs.ReadFile(tree, "docs/THREATS.md")
+	if err != nil || !strings.Contains(string(text), "\n## Promises\n") {
+		t.Fatalf("no table of promises: %v", err)
+	}
+	for _, problem := range r.unproved(string(text)) {
+		t.Error(problem)
+	}
+}
+
 // TestStaleNamesAreSeen: a document with one name of each kind that does not
 // exist, beside one that does.
 func TestStaleNamesAreSeen(t *testing.T) {
@@ -168,6 +200,10 @@ func TestStaleNamesAreSeen(t *testing.T) {
 		"docs/b.md:2: there is no identifier peer.Gone",
 		"docs/b.md:3: there is no file peer/gone",
 		"docs/b.md:4: there is no target gone",
+	}
+	table := "## Promises\n\n| against | promise | by |\n|---|---|---|\n| a | b | `TestHere` |\n| c | d | `TestGone`, TestHere |\n\n| e | f | g |\n\n## Attacks\n| h | i |\n"
+	if rows := r.unproved(table); len(rows) != 2 {
+		t.Errorf("promises without a test: %q", rows)
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

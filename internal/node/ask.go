@@ -56,7 +56,7 @@ func (n *Node) Asked(remote ID, m *wire.Ask) (*Asked, error) {
 	if err := p.ns.mayAsk(p.Keys, remote, m, p.ns.PausedWith); err != nil {
 		return nil, err
 	}
-	done, ok := n.Sessions.question(remote, n.elapsed())
+	done, ok := n.Sessions.asked.take(remote, m.Question.Subject(), n.elapsed())
 	if !ok {
 		return nil, reconcile.ErrBusy
 	}

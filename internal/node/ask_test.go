@@ -175,7 +175,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	s := newSessions(Places{})
 	var open []func()
 	take := func(id ID, at time.Duration) bool {
-		release, ok := s.question(id, at)
+		release, ok := s.asked.take(id, wire.SubjectKey, at)
 		if ok {
 			open = append(open, release)
 		}
@@ -209,6 +209,70 @@ func TestQuestionsAreBounded(t *testing.T) {
 	}
 	if n := quick(time.Hour); n != questionBurst {
 		t.Errorf("%d questions an hour later", n)
+	}
+}
+
+// All questions of a peer, whatever they are about, have one budget, of answers and of the
+// bytes of answers: of 10,000 in a second, on 16 streams, it is answered, and the rest are busy.
+func TestQuestionsHaveOneBudget(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleRead)))
+	r := must(sb.Remote([]byte("k")))
+	ask := func(q wire.Question) *wire.Ask { return must(sb.Sets()[0].Ask(a.ID, 0, q)) }
+	routed := func(q wire.Question) *wire.Ask { return must(r.ask(a.ID, q)) }
+	about := []*wire.Ask{
+		ask(&wire.AskKey{Held: dbadapter.Record{Key: []byte("k")}}), ask(&wire.AskSet{}), ask(&wire.AskStatus{}),
+		must(r.AskRecord(a.ID)), routed(&wire.AskHold{}), routed(&wire.AskScan{}), routed(&wire.AskChanges{}), routed(&wire.AskFeed{}),
+	}
+	for _, size := range []int{0, 512 << 10} {
+		a.clock = a.clock.Add(time.Hour)
+		begun, answered, busy := a.clock, map[wire.Subject]int{}, 0
+		var streams [16]func() // of which each waits for its answer until it asks again
+		for i := range 10_000 {
+			a.clock = begun.Add(time.Duration(i) * time.Second / 10_000)
+			if over := streams[i%16]; over != nil {
+				over()
+			}
+			m := about[i%len(about)]
+			subject := m.Question.Subject()
+			var err error
+			if streams[i%16] = nil; subject.Routed() {
+				var q *Routed
+				if q, err = a.Routed(b.ID, m); err == nil {
+					streams[i%16] = q.Done
+					a.Sessions.Answered(b.ID, size)
+				}
+			} else {
+				var q *Asked
+				if q, err = a.Asked(b.ID, m); err == nil {
+					streams[i%16] = q.Done
+				}
+			}
+			switch {
+			case err == nil:
+				answered[subject]++
+			case errors.Is(err, reconcile.ErrBusy):
+				busy++
+			default:
+				t.Fatal(subject, err)
+			}
+		}
+		total, costs := 0, 0
+		for subject, n := range answered {
+			if total, costs = total+n, costs+n; subject.Routed() {
+				costs += n * size / answerBytes
+			}
+		}
+		// The last answer may overdraw it, which the next questions wait for.
+		if budget := questionBurst + questionRate; costs < budget-1 || costs > budget+2*size/answerBytes || total+busy != 10_000 || len(answered) != len(about) {
+			t.Errorf("of answers of %d bytes %d, which cost %d, and %d are busy: %v", size, total, costs, busy, answered)
+		}
+		for _, over := range streams {
+			if over != nil {
+				over()
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -39,14 +40,14 @@ type Conversation struct {
 	incoming bool
 	ask      Ask    // of the initiator
 	behind   []byte // where this side goes on being sent everything, or nil
-	// give gives back the turn; nil while this conversation does not have it. many: it is
-	// given many records, and not only expected to be.
-	give func(many, rests bool)
-	many bool
+	// grant is the conversation's turn; nil while it has none. many: it is given many records,
+	// and not only expected to be.
+	grant atomic.Pointer[grant]
+	many  bool
 	// doubted: it goes on without the turn, once in a while, since only an estimate says that
 	// much may come.
 	doubted bool
-	since   int // what turn.since was before the replica was opened
+	seen    int // what turn.seen was before the replica was opened
 	// opened is the digest of the set as the replica has it.
 	opened dbadapter.Digest
 	left   time.Time // when this node's Hello left; zero at a responder
@@ -101,8 +102,8 @@ func (p *Part) Initiate(ctx context.Context, remote ID, a Ask, enter func(reconc
 	c := &Conversation{part: p, remote: remote, ask: a}
 	replica, err := c.open(ctx)
 	if err != nil {
-		if c.give != nil {
-			c.give(false, false)
+		if g := c.grant.Load(); g != nil {
+			g.done(false, false)
 		}
 		return nil, err
 	}
@@ -187,7 +188,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 	ns := c.part.ns
 	n := ns.node
 	admit := func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
-		return c.part.set.Admit(ctx, c.remote, c.theirs.Floor, c.inTerm(), records)
+		return c.admit(ctx, records)
 	}
 	if c.ask.Control {
 		admit = func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
@@ -350,8 +351,8 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 			err = closed
 		}
 	}
-	if c.give != nil {
-		c.give(c.many, c.large() && report.Applied > 0)
+	if g := c.grant.Load(); g != nil {
+		g.done(c.many, c.large() && report.Applied > 0)
 	}
 	if c.collect != nil {
 		if failed := c.collect(); failed != nil {

@@ -22,7 +22,7 @@ func TestSyncInDoubtIsHeldOnceAMinute(t *testing.T) {
 			}
 			turn := &c.ns[2].Sets()[0].turn
 			given := c.machines[0].ID
-			if _, err := turn.take(given, false, turn.since(given, false), true, c.machines[2].Now); err != nil {
+			if _, err := turn.take(given, false, turn.seen(given, false), true, c.machines[2].elapsed); err != nil {
 				t.Fatal(err)
 			}
 			held := false

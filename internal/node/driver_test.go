@@ -80,7 +80,7 @@ func newMachine(seed int) *machine {
 			m.verified += len(checks)
 			return signature.VerifyAll(checks)
 		},
-		Now: func() time.Time { return m.clock },
+		Now: func() time.Time { return m.clock }, Elapsed: func() time.Duration { return m.clock.Sub(noon) },
 		Random: func(Purpose) uint64 {
 			m.mu.Lock()
 			defer m.mu.Unlock()
@@ -348,7 +348,10 @@ func (m *machine) converseAbout(p *Part, other *machine, ask Ask) (mine, theirs 
 
 // carry takes frames to and fro between two sessions, of which the first is
 // about to send, until both are over.
-func carry(sides ...*reconcile.Session) {
+func carry(sides ...*reconcile.Session) { carryBy(func(int, int) {}, sides...) }
+
+// carryBy is carry that tells which side sends how many bytes, before the other has them.
+func carryBy(sends func(side, size int), sides ...*reconcile.Session) {
 	var (
 		inbox       [2]bytes.Buffer
 		waits, over [2]bool
@@ -367,7 +370,9 @@ func carry(sides ...*reconcile.Session) {
 			}
 			e := s.Next()
 			waits[i], over[i] = e.Want == reconcile.WantReceive, e.Want == reconcile.WantNothing
-			inbox[1-i].Write(e.Frame)
+			frame := bytes.Clone(e.Frame)
+			sends(i, len(frame))
+			inbox[1-i].Write(frame)
 		}
 	}
 }

@@ -81,6 +81,13 @@ const (
 	// turnFrom is the default of Bulk.Turn, noteEvery that of Bulk.Note.
 	turnFrom  = 256
 	noteEvery = 512 << 10
+	// turnFor is for how long a turn is kept in which less than Bulk.Turn records and less than
+	// turnBytes of records are applied: a peer that gives 64 KiB a second keeps it.
+	turnFor   = 30 * time.Second
+	turnBytes = 1 << 20
+	// turnAsked is for how long a peer that was put off counts as one that waits: two of the
+	// longest pauses between two tries.
+	turnAsked = 15 * time.Second
 	// turnRest is how long a peer keeps the turn between two conversations: a part that
 	// is dialled anew begins within it.
 	turnRest = 2 * time.Second

@@ -9,7 +9,7 @@ import (
 
 // Polls that wait take places of their own: so many of one peer, and so many in all.
 func TestWaitingPollsAreBounded(t *testing.T) {
-	var r routes
+	var r questions
 	var over []func()
 	park := func(id ID) bool {
 		release, ok := r.park(id)
@@ -29,7 +29,7 @@ func TestWaitingPollsAreBounded(t *testing.T) {
 		}
 	}
 	for range MaxRouted {
-		if _, ok := r.take("a peer", wire.SubjectRecord); !ok {
+		if _, ok := r.take("a peer", wire.SubjectRecord, 0); !ok {
 			t.Error("a question finds no place beside polls that wait")
 		}
 	}

@@ -2,62 +2,137 @@ package node
 
 import (
 	"math"
+	"sync"
 	"time"
+
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// The bounds of the questions that peers ask.
+// The bounds of the questions that peers ask. Each that is answered or waits holds a stream
+// and a goroutine, and a routed one a record or a frame.
 const (
-	// MaxQuestions is how many questions of one peer are answered at once, most of which
-	// wait for something; MaxQuestionsInAll of all peers. Each holds a stream and a
-	// goroutine.
+	// MaxQuestions is how many questions of one peer about a key, a set or a status are
+	// answered at once, most of which wait for something; MaxQuestionsInAll of all peers.
 	MaxQuestions      = 8
 	MaxQuestionsInAll = 128
-	// questionRate is how many questions a second one peer may ask, and questionBurst how
-	// many at once after a pause. One costs some 100 µs: a look-up and two proofs.
-	questionRate  = 200
-	questionBurst = 400
+	// MaxRouted is how many routed ones of one peer are answered at once, MaxRoutedInAll of all peers.
+	MaxRouted      = 8
+	MaxRoutedInAll = 128
+	// MaxFeeding questions about the directory of one peer are answered beside those, MaxFeedingInAll
+	// of all peers: a peer that writes as much as it may must go on to hear of the directory, and one
+	// that fetches sets must go on to write. An asker has one to each host.
+	MaxFeeding      = 2
+	MaxFeedingInAll = 128
+	// MaxWaiting polls of one peer wait for news at once, MaxWaitingInAll of all peers: a goroutine
+	// and the buffers of a stream each, 16 KiB. A further one is answered at once.
+	MaxWaiting      = 4
+	MaxWaitingInAll = 512
+
+	// questionRate is how many questions of any kind one peer has answered a second, and
+	// questionBurst how many at once after a pause. One costs some 100 µs of a processor: a
+	// look-up and two proofs. answerBytes of an answer count as one more question, so that a
+	// peer is told 32 MiB a second at the most.
+	questionRate  = 2000
+	questionBurst = 4000
+	answerBytes   = 16 << 10
 )
 
-// questions counts the questions of peers and keeps them within their bounds. It is
-// guarded by the lock of Sessions.
+// questions counts the questions of peers, by what they are about, and keeps them within
+// their bounds.
 type questions struct {
-	all int
-	of  map[ID]*questioner
+	mu      sync.Mutex // guards what follows
+	budgets map[ID]*budget
+	asks    counted // about a key, a set or a status
+	answers counted // routed ones but for those about the directory,
+	feeds   counted // which are here,
+	waits   counted // unless they wait
 }
 
-// questioner is a peer that asks. It has a bucket of tokens (the token bucket of RFC 2697,
-// of one colour), so that what it may ask after a pause is bounded, too.
-type questioner struct {
-	open   int
+// budget is what a peer may ask for: a bucket of tokens (the token bucket of RFC 2697, of one
+// colour), so that what it may ask for after a pause is bounded, too. An answer may overdraw it.
+type budget struct {
 	tokens float64
 	at     time.Duration
 }
 
-// question takes a place for a question of a peer that is a member; their number bounds
-// what is remembered. now is a time that no setting of a clock moves.
-func (s *Sessions) question(remote ID, now time.Duration) (release func(), ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q := &s.asked
-	one := q.of[remote]
-	if one == nil {
-		if q.of == nil {
-			q.of = map[ID]*questioner{}
-		}
-		one = &questioner{tokens: questionBurst, at: now}
-		q.of[remote] = one
+// counted are questions by the peers that have asked them.
+type counted struct {
+	all int
+	of  map[ID]int
+}
+
+func (c *counted) add(remote ID, most, inAll int) bool {
+	if c.all >= inAll || c.of[remote] >= most {
+		return false
 	}
-	one.tokens, one.at = math.Min(questionBurst, one.tokens+questionRate*(now-one.at).Seconds()), now
-	if one.open >= MaxQuestions || q.all >= MaxQuestionsInAll || one.tokens < 1 {
+	if c.of == nil {
+		c.of = map[ID]int{}
+	}
+	c.all++
+	c.of[remote]++
+	return true
+}
+
+func (c *counted) remove(remote ID) {
+	c.all--
+	decrement(c.of, remote)
+}
+
+// take takes a place for a question of a peer that is a member, and pays for it; their number
+// bounds what is remembered. now is a time that no setting of a clock moves.
+func (q *questions) take(remote ID, about wire.Subject, now time.Duration) (release func(), ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	b := q.budgets[remote]
+	if b == nil {
+		if q.budgets == nil {
+			q.budgets = map[ID]*budget{}
+		}
+		b = &budget{questionBurst, now}
+		q.budgets[remote] = b
+	}
+	b.tokens, b.at = math.Min(questionBurst, b.tokens+questionRate*(now-b.at).Seconds()), now
+	if b.tokens < 1 {
 		return nil, false
 	}
-	one.tokens--
-	one.open++
-	q.all++
+	switch {
+	case !about.Routed():
+		release = q.place(&q.asks, remote, MaxQuestions, MaxQuestionsInAll)
+	case about == wire.SubjectFeed:
+		release = q.place(&q.feeds, remote, MaxFeeding, MaxFeedingInAll)
+	default:
+		release = q.place(&q.answers, remote, MaxRouted, MaxRoutedInAll)
+	}
+	if release != nil {
+		b.tokens--
+	}
+	return release, release != nil
+}
+
+// Answered pays for the bytes of an answer to a routed question.
+func (s *Sessions) Answered(remote ID, bytes int) {
+	q := &s.asked
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.budgets[remote].tokens -= float64(bytes) / answerBytes
+}
+
+// park takes a place for a poll of a peer that waits for news.
+func (q *questions) park(remote ID) (release func(), ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	release = q.place(&q.waits, remote, MaxWaiting, MaxWaitingInAll)
+	return release, release != nil
+}
+
+// place is nil where there is none. mu is held.
+func (q *questions) place(of *counted, remote ID, most, inAll int) (release func()) {
+	if !of.add(remote, most, inAll) {
+		return nil
+	}
 	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		one.open--
-		q.all--
-	}, true
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		of.remove(remote)
+	}
 }

@@ -30,17 +30,3 @@ func (b *BusyRetry) Again(n *Node, elapsed time.Duration, err error) (time.Durat
 	b.pause = min(max(firstPause, b.pause*3/2), longest)
 	return min(n.jittered(b.pause, ForBusy), patience-elapsed), true
 }
-
-// Headway tells whether a sync proceeds: its report changes.
-type Headway struct {
-	cells, found, applied, sent, rejected, working int
-	records                                        int64
-}
-
-// Made reports whether the sync has got further since the last call.
-func (h *Headway) Made(r *reconcile.Report) bool {
-	now := Headway{r.Cells, r.Differences(), r.Applied, r.Sent, r.Rejected, r.Working, r.RecordBytes}
-	made := now != *h
-	*h = now
-	return made
-}

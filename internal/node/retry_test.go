@@ -47,30 +47,3 @@ func TestBusyRetry(t *testing.T) {
 		}
 	}
 }
-
-// Headway is what a report says of work done: not of messages, rounds or time.
-func TestHeadway(t *testing.T) {
-	var h Headway
-	var r reconcile.Report
-	if h.Made(&r) {
-		t.Error("nothing is headway")
-	}
-	for name, edit := range map[string]func(){
-		"cells":         func() { r.Cells++ },
-		"missing here":  func() { r.MissingHere++ },
-		"missing there": func() { r.MissingThere++ },
-		"mismatched":    func() { r.Mismatched++ },
-		"applied":       func() { r.Applied++ },
-		"sent":          func() { r.Sent++ },
-		"rejected":      func() { r.Rejected++ },
-		"record bytes":  func() { r.RecordBytes++ },
-	} {
-		if edit(); !h.Made(&r) || h.Made(&r) {
-			t.Errorf("more %s is headway, once", name)
-		}
-	}
-	r.Rounds, r.WireBytesSent, r.WireBytesReceived, r.SketchBytes, r.DurationMS = 7, 7, 7, 7, 7
-	if h.Made(&r) {
-		t.Error("messages that say nothing are headway")
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
@@ -16,79 +15,6 @@ import (
 
 // What this node answers to routed questions: what it holds of a shard, and what has
 // become of the records that it is to hold.
-
-// The bounds of routed questions. Each holds a goroutine, and a record or a frame.
-const (
-	// MaxRouted is how many of one peer are answered at once, MaxRoutedInAll of all peers.
-	MaxRouted      = 8
-	MaxRoutedInAll = 128
-	// MaxFeeding questions about the directory of one peer are answered beside those, MaxFeedingInAll
-	// of all peers: a peer that writes as much as it may must go on to hear of the directory, and one
-	// that fetches sets must go on to write. An asker has one to each host.
-	MaxFeeding      = 2
-	MaxFeedingInAll = 128
-	// MaxWaiting polls of one peer wait for news at once, MaxWaitingInAll of all peers: a goroutine
-	// and the buffers of a stream each, 16 KiB. A further one is answered at once.
-	MaxWaiting      = 4
-	MaxWaitingInAll = 512
-)
-
-// routes counts the routed questions that are being answered.
-type routes struct {
-	mu      sync.Mutex // guards what follows
-	answers counted    // but for those about the directory,
-	feeds   counted    // which are here,
-	waits   counted    // unless they wait
-}
-
-// counted are questions by the peers that have asked them.
-type counted struct {
-	all int
-	of  map[ID]int
-}
-
-func (c *counted) add(remote ID, most, inAll int) bool {
-	if c.all >= inAll || c.of[remote] >= most {
-		return false
-	}
-	if c.of == nil {
-		c.of = map[ID]int{}
-	}
-	c.all++
-	c.of[remote]++
-	return true
-}
-
-func (c *counted) remove(remote ID) {
-	c.all--
-	decrement(c.of, remote)
-}
-
-// park takes a place for a poll of a peer that waits for news.
-func (r *routes) park(remote ID) (release func(), ok bool) {
-	return r.place(&r.waits, remote, MaxWaiting, MaxWaitingInAll)
-}
-
-// take takes a place for a question of a peer.
-func (r *routes) take(remote ID, about wire.Subject) (release func(), ok bool) {
-	if about == wire.SubjectFeed {
-		return r.place(&r.feeds, remote, MaxFeeding, MaxFeedingInAll)
-	}
-	return r.place(&r.answers, remote, MaxRouted, MaxRoutedInAll)
-}
-
-func (r *routes) place(of *counted, remote ID, most, inAll int) (release func(), ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !of.add(remote, most, inAll) {
-		return nil, false
-	}
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		of.remove(remote)
-	}, true
-}
 
 // Home is the shard of a key; 0 in a namespace that is one shard. With placement writer it
 // is the one whose set of the directory has the key's entry.
@@ -149,7 +75,7 @@ func (n *Node) Routed(remote ID, m *wire.Ask) (*Routed, error) {
 	if err := ns.mayAsk(ns.proofs(), remote, m, ns.peerPaused); err != nil {
 		return nil, err
 	}
-	done, ok := n.Sessions.routes.take(remote, m.Question.Subject())
+	done, ok := n.Sessions.asked.take(remote, m.Question.Subject(), n.elapsed())
 	if !ok {
 		return nil, reconcile.ErrBusy
 	}

@@ -31,8 +31,7 @@ type Sessions struct {
 	members  int          // their sum, of members
 	others   int          // their sum, of strangers
 	calls    map[call]int // syncs that this node began and that change something
-	asked    questions
-	routes   routes // has a lock of its own
+	asked    questions    // has a lock of its own
 }
 
 // call is a sync that this node began.

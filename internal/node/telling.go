@@ -236,7 +236,7 @@ func (r *Routed) waiter(wait Waiter) Waiter {
 	parked := false
 	return func(rung <-chan struct{}) bool {
 		if !parked {
-			release, ok := r.ns.node.Sessions.routes.park(r.remote)
+			release, ok := r.ns.node.Sessions.asked.park(r.remote)
 			if !ok {
 				return false
 			}

@@ -1,25 +1,44 @@
 package node
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"math"
 	"sync"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
 // turn decides from which peer a set is given many records: from one at a time,
 // and in one conversation, or in parts of one sync, so that a node that was away is sent
 // each value once. The others are told to wait, and then find that little is left.
+//
+// A number of records that a peer announces costs it nothing. So a turn lasts while it makes
+// headway: a peer that gives less than turnFor allows loses it to the next one that asks, and
+// then comes behind all others that ask.
 type turn struct {
 	mu      sync.Mutex // guards what follows
-	holder  ID
-	running int       // its conversations that are given many records
-	wholes  int       // those of them that are no part of a large sync: 0 or 1, which then runs alone
-	rest    time.Time // until when the holder may go on, after the last of these
+	holder  ID         // of this turn, or, where open is not set, of the last one
+	open    bool
+	term    int           // counts turns: who was granted an earlier one has lost it
+	running int           // its conversations that are given many records
+	wholes  int           // those of them that are no part of a large sync: 0 or 1, which then runs alone
+	rest    time.Duration // until when the holder may go on, after the last of these
+	// since is when the turn began, or made headway last, records and bytes what was applied
+	// since then. gave: it has made headway.
+	since   time.Duration
+	records int
+	bytes   int64
+	gave    bool
 	// told are peers that would have given many records out of turn: what was found
 	// with them may have cost cells, and is not looked for again before the turn is free.
 	told map[ID]refused
+	// lost ranks the peers whose last turn ended without headway, the last one highest.
+	lost   map[ID]int
+	losses int
 	// ends counts the conversations in which many records came, ended those of each peer.
 	ends  int
 	ended map[ID]int
@@ -28,26 +47,40 @@ type turn struct {
 // refused is a refusal of many records: for their number, or, not sure, for an estimate of
 // it, which does not say which side they would come to.
 type refused struct {
-	sure bool
-	at   time.Time
+	was, sure bool
+	at        time.Duration
+	asked     time.Duration // when the peer was put off last, for this or another reason
 }
 
 // lasts reports whether the same is refused still. What was only expected is looked at
 // once a minute: a node that is being given much for long gives to others meanwhile.
-func (r refused) lasts(now time.Time) bool {
-	return r.sure || now.Sub(r.at).Abs() < turnDoubt
+func (r refused) lasts(now time.Duration) bool {
+	return r.sure || r.was && now-r.at < turnDoubt
 }
 
-// since is how many conversations have brought many records: a sync that began before one
+// TurnError is reconcile.ErrTurn that says whose turn it is.
+type TurnError struct {
+	Holder ID
+	In     time.Duration // after which the turn may be free; it may be prolonged
+}
+
+func (e *TurnError) Error() string {
+	return fmt.Sprintf("busy with %s; try again in %d s", e.Holder, max(1, int(math.Ceil(e.In.Seconds()))))
+}
+
+// Unwrap makes a TurnError an ErrTurn.
+func (e *TurnError) Unwrap() error { return reconcile.ErrTurn }
+
+// seen is how many conversations have brought many records: a sync that began before one
 // of them ended would be given the same again. A part is given what no other part is, so
 // that those with the same peer do not count for it.
-func (t *turn) since(remote ID, part bool) int {
+func (t *turn) seen(remote ID, part bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.count(remote, part)
 }
 
-// count is since. mu is held.
+// count is seen. mu is held.
 func (t *turn) count(remote ID, part bool) int {
 	if part {
 		return t.ends - t.ended[remote]
@@ -55,75 +88,198 @@ func (t *turn) count(remote ID, part bool) int {
 	return t.ends
 }
 
-// waits reports whether a sync with a peer is put off, that is expected to be a large
-// one, or was.
-func (t *turn) waits(remote ID, part, large bool, now time.Time) bool {
+// waits is why a sync with a peer is put off, that is expected to be a large one, or was;
+// nil: it is not.
+func (t *turn) waits(remote ID, part, large bool, now time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.free(remote, part, now) {
 		delete(t.told, remote)
-		return false
+		return nil
 	}
-	told, was := t.told[remote]
-	return large || was && told.lasts(now)
+	told := t.told[remote]
+	if !large && !told.lasts(now) {
+		return nil
+	}
+	return t.refuse(remote, told, now)
 }
 
 // free reports whether a peer may give many records now, in a part of a large sync or
 // not. mu is held.
-func (t *turn) free(remote ID, part bool, now time.Time) bool {
-	if t.running > 0 {
-		return t.holder == remote && part && t.wholes == 0
+func (t *turn) free(remote ID, part bool, now time.Duration) bool {
+	switch {
+	case t.running > 0 && t.holder == remote:
+		return part && t.wholes == 0
+	case t.held(now) && t.holder == remote:
+		return true
+	case t.held(now) && now-t.since < turnFor:
+		return false
 	}
-	// A clock that was set back must not prolong the rest.
-	resting := now.Before(t.rest) && t.rest.Sub(now) <= turnRest
-	return t.holder == remote || !resting
+	return t.first(remote, now) == remote
 }
 
-// take takes the turn for a conversation with a peer, until done is called: once, with
-// whether many records came, or could have. With rests the peer keeps the turn for a
-// moment after that. It fails with ErrTurn while another conversation has it, and if one
-// has had it since this one has looked at what this node holds; parts of one sync share
-// it. Unless it is sure that many records come, done may be nil: the cells tell.
-func (t *turn) take(remote ID, part bool, since int, sure bool, clock func() time.Time) (done func(many, rests bool), err error) {
+// held reports whether the turn is a peer's: it is given records, or was a moment ago. mu is held.
+func (t *turn) held(now time.Duration) bool { return t.running > 0 || t.open && now < t.rest }
+
+// first is the peer itself, or of those that have asked a moment ago the one that comes
+// before it. mu is held.
+func (t *turn) first(remote ID, now time.Duration) ID {
+	first := remote
+	for id, r := range t.told {
+		if now-r.asked < turnAsked && cmp.Or(cmp.Compare(t.lost[id], t.lost[first]), cmp.Compare(id, first)) < 0 && t.lost[id] < t.lost[remote] {
+			first = id
+		}
+	}
+	return first
+}
+
+// refuse notes that a peer was put off, and says why. mu is held.
+func (t *turn) refuse(remote ID, told refused, now time.Duration) error {
+	if t.told == nil {
+		t.told = map[ID]refused{}
+	}
+	told.asked = now
+	t.told[remote] = told
+	switch first := t.first(remote, now); {
+	case t.running > 0:
+		return &TurnError{t.holder, t.since + turnFor - now}
+	case t.held(now) || first == remote:
+		return &TurnError{t.holder, t.rest - now}
+	default:
+		return &TurnError{first, turnPause}
+	}
+}
+
+// take takes the turn for a conversation with a peer. It fails with ErrTurn while another
+// conversation has it, and if one has had it since this one has looked at what this node
+// holds, as seen was then; parts of one sync share it. Unless it is sure that many records
+// come, the grant may be nil: the cells tell.
+func (t *turn) take(remote ID, part bool, seen int, sure bool, clock func() time.Duration) (*grant, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.free(remote, part, clock()) || since != t.count(remote, part) {
-		if t.told == nil {
-			t.told = map[ID]refused{}
+	now := clock()
+	if !t.free(remote, part, now) || seen != t.count(remote, part) {
+		told := t.told[remote]
+		if told.was && !sure && told.lasts(now) {
+			return nil, t.refuse(remote, told, now)
 		}
-		told, was := t.told[remote]
-		if was && !sure && told.lasts(clock()) {
-			return nil, reconcile.ErrTurn
-		}
-		t.told[remote] = refused{sure, clock()}
-		if was && !sure {
+		err := t.refuse(remote, refused{was: true, sure: sure, at: now}, now)
+		if told.was && !sure {
 			return nil, nil
 		}
-		return nil, reconcile.ErrTurn
+		return nil, err
 	}
-	delete(t.told, remote)
-	t.holder = remote
+	g := &grant{turn: t, remote: remote, part: part, seen: seen, sure: sure, clock: clock}
+	g.begin(now)
+	return g, nil
+}
+
+// over ends a turn. mu is held.
+func (t *turn) over(stalled bool) {
+	if t.open && (stalled || !t.gave) {
+		if t.lost == nil {
+			t.lost = map[ID]int{}
+		}
+		t.losses++
+		t.lost[t.holder] = t.losses
+	}
+	t.open, t.running, t.wholes, t.rest = false, 0, 0, 0
+	t.term++
+}
+
+// grant is a conversation's right to be given many records, until another peer takes the turn.
+type grant struct {
+	turn   *turn
+	remote ID
+	part   bool
+	seen   int
+	sure   bool
+	clock  func() time.Duration
+	term   int
+}
+
+// begin lets the conversation join a turn of its peer, or begins one. mu is held.
+func (g *grant) begin(now time.Duration) {
+	t := g.turn
+	delete(t.told, g.remote)
+	if !t.held(now) || t.holder != g.remote {
+		t.over(t.held(now))
+		t.holder, t.open, t.since, t.records, t.bytes, t.gave = g.remote, true, now, 0, 0, false
+	}
+	g.term = t.term
 	t.running++
-	if !part {
+	if !g.part {
 		t.wholes++
 	}
-	return func(many, rests bool) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.ended == nil {
-			t.ended = map[ID]int{}
-		}
-		if many {
-			t.ends++
-			t.ended[remote]++
-		}
-		if !part {
-			t.wholes--
-		}
-		if t.running--; t.running == 0 && rests {
-			t.rest = clock().Add(turnRest)
-		}
-	}, nil
+}
+
+// known begins the time for headway anew, once: what comes is known, and the cells have
+// taken their time.
+func (g *grant) known() {
+	g.turn.mu.Lock()
+	defer g.turn.mu.Unlock()
+	if !g.sure && g.term == g.turn.term {
+		g.turn.since = g.clock()
+	}
+	g.sure = true
+}
+
+// keep takes back a turn that was lost to another peer, which is over, or says why it cannot.
+func (g *grant) keep() error {
+	t := g.turn
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := g.clock()
+	switch {
+	case g.term == t.term:
+	case !t.free(g.remote, g.part, now) || g.seen != t.count(g.remote, g.part):
+		return t.refuse(g.remote, refused{was: true, sure: true, at: now}, now)
+	default:
+		g.begin(now)
+	}
+	return nil
+}
+
+// applied tells that records were applied: from, or turnBytes, of them are headway.
+func (g *grant) applied(records int, bytes int64, from int) {
+	t := g.turn
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if g.term != t.term {
+		return
+	}
+	t.records, t.bytes = t.records+records, t.bytes+bytes
+	if t.records >= from || t.bytes >= turnBytes {
+		t.since, t.records, t.bytes, t.gave = g.clock(), 0, 0, true
+		delete(t.lost, g.remote)
+	}
+}
+
+// done gives the turn back: once, with whether many records came, or could have. With
+// rests the peer keeps the turn for a moment after that.
+func (g *grant) done(many, rests bool) {
+	t := g.turn
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if g.term != t.term {
+		return
+	}
+	if t.ended == nil {
+		t.ended = map[ID]int{}
+	}
+	if many {
+		t.ends++
+		t.ended[g.remote]++
+	}
+	if !g.part {
+		t.wholes--
+	}
+	if t.running--; t.running > 0 {
+		return
+	}
+	if t.rest = g.clock() + turnRest; !rests {
+		t.over(false)
+	}
 }
 
 // large reports whether many records are expected to come: the sync is a part of a large
@@ -140,12 +296,12 @@ func (c *Conversation) takeTurn() error {
 		return nil
 	}
 	set := c.part.set
-	c.since = set.turn.since(c.remote, c.ask.part())
-	switch {
-	case c.ask.DryRun || !c.gets():
+	c.seen = set.turn.seen(c.remote, c.ask.part())
+	if c.ask.DryRun || !c.gets() {
 		return nil
-	case set.turn.waits(c.remote, c.ask.part(), c.large(), set.ns.node.Now()):
-		return reconcile.ErrTurn
+	}
+	if err := set.turn.waits(c.remote, c.ask.part(), c.large(), set.ns.node.elapsed()); err != nil {
+		return err
 	}
 	if _, records, _ := set.Live.State(); c.ask.whole() && records == 0 {
 		return c.await(math.MaxInt, false)
@@ -170,18 +326,49 @@ func (c *Conversation) await(records int, all bool) error {
 		c.many = true
 		return c.take(true)
 	}
-	if all && !c.many && c.give != nil {
-		c.give(false, false)
-		c.give = nil
+	if all && !c.many {
+		if g := c.grant.Swap(nil); g != nil {
+			g.done(false, false)
+		}
 	}
 	return nil
 }
 
 func (c *Conversation) take(sure bool) error {
-	if c.give != nil || c.doubted && !sure {
+	if g := c.grant.Load(); g != nil {
+		if sure {
+			g.known()
+		}
 		return nil
 	}
-	give, err := c.part.set.turn.take(c.remote, c.ask.part(), c.since, sure, c.part.ns.node.Now)
-	c.give, c.doubted = give, err == nil && give == nil
+	if c.doubted && !sure {
+		return nil
+	}
+	g, err := c.part.set.turn.take(c.remote, c.ask.part(), c.seen, sure, c.part.ns.node.elapsed)
+	c.grant.Store(g)
+	c.doubted = err == nil && g == nil
 	return err
+}
+
+// admit is Admit of the conversation's set, in its turn if many records come.
+func (c *Conversation) admit(ctx context.Context, records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
+	commit := c.part.set.Admit(ctx, c.remote, c.theirs.Floor, c.inTerm(), records)
+	g := c.grant.Load()
+	if g == nil {
+		return commit
+	}
+	return func() ([]reconcile.Verdict, error) {
+		if err := g.keep(); err != nil {
+			return nil, err
+		}
+		verdicts, err := commit()
+		applied, bytes := 0, int64(0)
+		for i, v := range verdicts {
+			if v.Reason == 0 && v.Result == dbadapter.Applied {
+				applied, bytes = applied+1, bytes+int64(records[i].Weight())
+			}
+		}
+		g.applied(applied, bytes, c.part.ns.node.bulk().Turn)
+		return verdicts, err
+	}
 }

@@ -42,38 +42,38 @@ func TestTurnOfASyncThatDoesNotBegin(t *testing.T) {
 // everything has the turn alone, and one that began before it ended would be given the
 // same again. Parts of one sync are given side by side.
 func TestTurnOfTwoSyncsWithOnePeer(t *testing.T) {
-	clock := func() time.Time { return noon }
+	clock := func() time.Duration { return 0 }
 	for _, first := range []bool{false, true} {
 		var turn turn
-		began, beganPart := turn.since("a", false), turn.since("a", true)
-		done, err := turn.take("a", first, began, true, clock)
+		began, beganPart := turn.seen("a", false), turn.seen("a", true)
+		given, err := turn.take("a", first, began, true, clock)
 		if err != nil {
 			t.Fatal(err)
 		}
 		take := func(part bool, since int) error {
-			give, err := turn.take("a", part, since, true, clock)
+			given, err := turn.take("a", part, since, true, clock)
 			if err == nil {
-				give(true, false)
+				given.done(true, false)
 			}
 			return err
 		}
 		if err := take(false, began); !errors.Is(err, reconcile.ErrTurn) {
 			t.Errorf("part %v: beside it: %v", first, err)
 		}
-		if !turn.waits("a", false, false, noon) {
+		if turn.waits("a", false, false, 0) == nil {
 			t.Errorf("part %v: the second looks again for what was found", first)
 		}
 		if err := take(true, beganPart); errors.Is(err, reconcile.ErrTurn) == first {
 			t.Errorf("part %v: a part beside it: %v", first, err)
 		}
-		done(true, true)
+		given.done(true, true)
 		if err := take(false, began); !errors.Is(err, reconcile.ErrTurn) {
 			t.Errorf("part %v: begun before it ended: %v", first, err)
 		}
 		if err := take(true, beganPart); err != nil {
 			t.Errorf("part %v: a part after it: %v", first, err)
 		}
-		if err := take(false, turn.since("a", false)); err != nil {
+		if err := take(false, turn.seen("a", false)); err != nil {
 			t.Errorf("part %v: begun after it: %v", first, err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestTurnBeforeCells(t *testing.T) {
 			}
 		}
 		ns := c.ns[2]
-		done, err := ns.Sets()[0].turn.take(c.machines[0].ID, false, ns.Sets()[0].turn.since(c.machines[0].ID, false), true, c.machines[2].Now)
+		given, err := ns.Sets()[0].turn.take(c.machines[0].ID, false, ns.Sets()[0].turn.seen(c.machines[0].ID, false), true, c.machines[2].elapsed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,8 @@ func TestTurnBeforeCells(t *testing.T) {
 		if most := reconcile.FirstCells + 64; mine.Cells > most || theirs.Cells > most || mine.Estimate+theirs.Estimate == 0 {
 			t.Errorf("calls: %v: %d and %d cells travelled, of an estimate of %d and %d", calls, mine.Cells, theirs.Cells, mine.Estimate, theirs.Estimate)
 		}
-		done(true, false)
+		given.applied(turnFrom, 0, turnFrom)
+		given.done(true, false)
 		if mine, _, err := c.machines[2].converse(ns, c.machines[0], Ask{}); err != nil || mine.Applied != 1000 {
 			t.Errorf("calls: %v: then the first gives %d, %v", calls, mine.Applied, err)
 		}
@@ -123,8 +124,8 @@ func TestTurnBeforeCells(t *testing.T) {
 // known, and counts for no sync that began before.
 func TestTurnTakenForNothing(t *testing.T) {
 	ns := newMachine(1).create("notes", Policy{})
-	other := &Conversation{part: &ns.Sets()[0].Part, remote: "b", since: ns.Sets()[0].turn.since("b", false)}
-	c := &Conversation{part: &ns.Sets()[0].Part, remote: "a", since: ns.Sets()[0].turn.since("a", false)}
+	other := &Conversation{part: &ns.Sets()[0].Part, remote: "b", seen: ns.Sets()[0].turn.seen("b", false)}
+	c := &Conversation{part: &ns.Sets()[0].Part, remote: "a", seen: ns.Sets()[0].turn.seen("a", false)}
 	if err := c.expect(turnFrom); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestTurnTakenForNothing(t *testing.T) {
 		if err := c.await(3, all); err != nil {
 			t.Fatal(err)
 		}
-		if held := c.give != nil; held == all {
+		if held := c.grant.Load() != nil; held == all {
 			t.Errorf("all are known: %v, and it has the turn: %v", all, held)
 		}
 	}
@@ -148,7 +149,7 @@ func TestTurnTakenForNothing(t *testing.T) {
 	if err := c.await(turnFrom, true); !errors.Is(err, reconcile.ErrTurn) {
 		t.Errorf("beside the other: %v", err)
 	}
-	if other.give == nil {
+	if other.grant.Load() == nil {
 		t.Error("it has not kept the turn")
 	}
 }
@@ -159,20 +160,22 @@ func TestTurnTakenForNothing(t *testing.T) {
 func TestTurnInDoubt(t *testing.T) {
 	for _, sure := range []bool{false, true} {
 		var turn turn
-		now := noon
-		clock := func() time.Time { return now }
-		if _, err := turn.take("a", false, 0, true, clock); err != nil {
+		now := time.Duration(0)
+		clock := func() time.Duration { return now }
+		given, err := turn.take("a", false, 0, true, clock)
+		if err != nil {
 			t.Fatal(err)
 		}
 		for minute := range 3 {
 			for _, wait := range []time.Duration{0, turnDoubt / 2} {
 				heard := minute > 0 && wait == 0 && !sure
-				now = noon.Add(time.Duration(minute)*turnDoubt + wait)
-				if waits := minute+int(wait) > 0 && turn.waits("b", false, false, now); waits == heard && minute+int(wait) > 0 {
-					t.Errorf("sure: %v: %s later it waits: %v", sure, now.Sub(noon), waits)
+				now = time.Duration(minute)*turnDoubt + wait
+				given.applied(turnFrom, 0, turnFrom)
+				if waits := minute+int(wait) > 0 && turn.waits("b", false, false, now) != nil; waits == heard && minute+int(wait) > 0 {
+					t.Errorf("sure: %v: %s later it waits: %v", sure, now, waits)
 				}
-				if done, err := turn.take("b", false, 0, sure, clock); (err == nil) != heard || done != nil {
-					t.Errorf("sure: %v: %s later: %v", sure, now.Sub(noon), err)
+				if given, err := turn.take("b", false, 0, sure, clock); (err == nil) != heard || given != nil {
+					t.Errorf("sure: %v: %s later: %v", sure, now, err)
 				}
 			}
 		}

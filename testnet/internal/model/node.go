@@ -107,7 +107,7 @@ func (n *Node) Start() error {
 	p := &process{node: n}
 	p.shard = p.bare()
 	config := node.Config{
-		ID: n.id, Verify: c.verify, Now: n.wall.now, Interval: c.Every, Bulk: c.Bulk, Weaken: c.weaken,
+		ID: n.id, Verify: c.verify, Now: n.wall.now, Elapsed: n.world.Now, Interval: c.Every, Bulk: c.Bulk, Weaken: c.weaken,
 		Sign:    func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(n.number), message), nil },
 		Random:  p.draw,
 		Budget:  reconcile.NewBudget(syncMemory),
@@ -117,7 +117,7 @@ func (n *Node) Start() error {
 		Summaries: node.Summaries{Least: -1, Every: 64, Idle: 8, Rest: c.Every},
 	}
 	if c.Push {
-		config.Push, config.Elapsed, config.Pushable = node.Pushing{On: true}, n.world.Now, p.pushable
+		config.Push, config.Pushable = node.Pushing{On: true}, p.pushable
 	}
 	config.ReadAtOnce = p.readAtOnce()
 	config.Relisted = func(*node.Namespace) { p.moveSoon() }

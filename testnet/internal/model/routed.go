@@ -124,7 +124,9 @@ func (p *process) answerRouted(s *sim.Stream, from int, frame []byte) {
 		n.answering = false
 		panic(struck{})
 	}
-	s.Send(wire.Append(nil, reply))
+	answer := wire.Append(nil, reply)
+	p.core.Sessions.Answered(remote, len(answer))
+	s.Send(answer)
 	s.Close()
 }
 
