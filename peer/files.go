@@ -82,7 +82,8 @@ func (n *Node) shelveOrphans(ctx context.Context, folders []folder) error {
 	}
 	for _, id := range sets {
 		if path := namespaceDir(n.dir, id); !own[id] {
-			n.shelve(id, folder{path: path}, true, durable.Damaged(path, "is missing, and the store has records of a namespace that has no folder: %s", lostNamespace))
+			err := durable.Damaged(path, "is missing, and the store has records of a namespace that has no folder: %s", lostNamespace)
+			n.shelve(id, folder{path: path}, err.Error(), err)
 		}
 	}
 	return err

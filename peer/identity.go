@@ -70,11 +70,6 @@ func loadIdentity(dir string) (crypto.PrivKey, error) {
 	if err == nil {
 		_, err = newIdentity(key)
 	}
-	if err == nil {
-		if again, failed := crypto.MarshalPrivateKey(key); failed != nil || !bytes.Equal(again, b) {
-			err = errors.New("it has another form")
-		}
-	}
 	if err != nil {
 		return nil, durable.Damaged(path, "is damaged (%v): %s", err, otherIdentity)
 	}
@@ -88,28 +83,31 @@ func (n *Node) ownKey(ctx context.Context) (crypto.PrivKey, error) {
 		return key, err
 	}
 	ids, dropped, failed := namespaceDirs(filepath.Join(n.dir, namespacesDir))
-	if failed != nil {
-		return nil, failed
-	}
-	sets, failed := n.setsInStore(ctx)
-	if failed != nil {
-		return nil, failed
+	sets, err := n.setsInStore(ctx)
+	if err = errors.Join(failed, err); err != nil {
+		return nil, err
 	}
 	if len(ids)+len(dropped)+len(sets) > 0 {
 		return nil, durable.Damaged(filepath.Join(n.dir, identityFile), "is missing, and the data directory has namespaces: %s", otherIdentity)
 	}
-	if key, err = freshIdentity(); err != nil {
-		return nil, err
-	}
-	return key, saveIdentity(n.dir, key)
+	return n.freshIdentity()
 }
 
-func saveIdentity(dir string, key crypto.PrivKey) error {
-	b, err := crypto.MarshalPrivateKey(key)
-	if err != nil {
-		return err
+// freshIdentity makes a key, and saves it as the node's.
+func (n *Node) freshIdentity() (crypto.PrivKey, error) {
+	key, err := freshIdentity()
+	if err == nil {
+		err = saveIdentity(n.dir, identityFile, key)
 	}
-	return durable.WriteFile(filepath.Join(dir, identityFile), b)
+	return key, err
+}
+
+func saveIdentity(dir, name string, key crypto.PrivKey) error {
+	b, err := crypto.MarshalPrivateKey(key)
+	if err == nil {
+		err = durable.WriteFile(filepath.Join(dir, name), b)
+	}
+	return err
 }
 
 // owner is the node's id as its files have it.

@@ -87,7 +87,7 @@ func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
 	defer n.changing.Unlock()
 	for _, u := range n.shelved() {
 		if u.id == t.Namespace {
-			if !u.files {
+			if u.files == "" {
 				return nil, u.notServed()
 			}
 			if err := n.clearAway(u); err != nil {

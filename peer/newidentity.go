@@ -45,32 +45,21 @@ func NewIdentity(ctx context.Context, cfg Config) (r Renewed, err error) {
 // makes the files of the folder those of the new id; where that is cut short, another call
 // does it.
 func (n *Node) renewIdentity(r *Renewed) (crypto.PrivKey, error) {
-	path := filepath.Join(n.dir, identityFile)
 	old, err := loadIdentity(n.dir)
 	switch {
 	case err == nil:
-		if r.Old, err = peer.IDFromPrivateKey(old); err != nil {
-			return nil, err
-		}
-		r.OldKey = filepath.Join(n.dir, "identity-"+r.Old.String()+".key")
-		b, err := durable.ReadPrivate(path)
-		if err == nil {
-			err = durable.WriteFile(r.OldKey, b)
-		}
-		if err != nil {
-			return nil, err
+		r.Old, err = peer.IDFromPrivateKey(old)
+		if name := "identity-" + r.Old.String() + ".key"; err == nil {
+			r.OldKey, err = filepath.Join(n.dir, name), saveIdentity(n.dir, name, old)
 		}
 	case errors.Is(err, ErrFileDamaged):
-		if r.OldKey, err = durable.SetAside(path); err != nil {
-			return nil, err
-		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
+		r.OldKey, err = durable.SetAside(filepath.Join(n.dir, identityFile))
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
 	}
-	key, err := freshIdentity()
 	if err != nil {
 		return nil, err
 	}
 	n.renewed = true
-	return key, saveIdentity(n.dir, key)
+	return n.freshIdentity()
 }

@@ -347,7 +347,10 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 			n.log.Warn("a namespace that was dropped could not be deleted, and takes up room", slog.String("ns", fmt.Sprintf("%x", id)), logError(err))
 		}
 	}
-	others, folders := false, []folder{}
+	if n.noBook && len(ids) > 0 {
+		n.log.Warn("a file is missing, and made anew: "+noBook, slog.String("file", n.book.file.Path))
+	}
+	folders := []folder{}
 	for _, id := range ids {
 		f, err := loadState(namespaceDir(n.dir, id), id, n.expected())
 		folders = append(folders, f)
@@ -355,7 +358,7 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 			return fmt.Errorf("namespace %x: %w", id, err)
 		}
 		if err != nil {
-			n.shelve(id, f, true, err)
+			n.shelve(id, f, err.Error(), err)
 			continue
 		}
 		n.missing(&f)
@@ -371,17 +374,13 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 		}
 		ns, err := n.openAgain(ctx, f.secret, f.state)
 		if errors.Is(err, ErrCorrupt) && !cfg.restoring {
-			n.shelve(id, f, false, err)
+			n.shelve(id, f, "", err)
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		n.insert(ns)
-		others = others || len(ns.core.Others()) > 0
-	}
-	if n.noBook && others {
-		n.log.Warn("a file is missing, and made anew: "+noBook, slog.String("file", n.book.file.Path))
 	}
 	if err := n.shelveOrphans(ctx, folders); err != nil {
 		return err

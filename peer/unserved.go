@@ -32,18 +32,19 @@ type unserved struct {
 	folder
 	id    dbadapter.NamespaceID
 	name  string
-	err   error // why it could not be opened
-	files bool  // for its folder: there is nothing to repair
+	err   error  // why it could not be opened
+	files string // that text, if it is for its folder: there is nothing to repair
 }
 
-// shelve keeps a namespace that could not be opened; files: for its folder.
-func (n *Node) shelve(id dbadapter.NamespaceID, f folder, files bool, err error) {
+// shelve keeps a namespace that could not be opened; files is not empty if it is for its
+// folder.
+func (n *Node) shelve(id dbadapter.NamespaceID, f folder, files string, err error) {
 	u := &unserved{f, id, hex.EncodeToString(id[:]), err, files}
 	if f.state != nil {
 		u.name = n.freeName(f.state.Name, id)
 	}
 	todo := ""
-	if !files {
+	if files == "" {
 		todo = ": keep a copy of the data directory, then run syncd verify --repair"
 	}
 	n.log.Error("a namespace is damaged, and is not served"+todo, slog.String("ns", u.name), logError(err))
@@ -56,11 +57,7 @@ func (n *Node) shelve(id dbadapter.NamespaceID, f folder, files bool, err error)
 func (n *Node) Unserved() []Unserved {
 	var out []Unserved
 	for _, u := range n.shelved() {
-		why := ""
-		if u.files {
-			why = u.err.Error()
-		}
-		out = append(out, Unserved{u.name, hex.EncodeToString(u.id[:]), n.damage.of(u.id), why})
+		out = append(out, Unserved{u.name, hex.EncodeToString(u.id[:]), n.damage.of(u.id), u.files})
 	}
 	return out
 }
@@ -88,7 +85,7 @@ func (n *Node) Repair(ctx context.Context, name string) (r Repair, err error) {
 	u := n.unserved[name]
 	n.mu.RUnlock()
 	var damage []string
-	if u != nil && u.files {
+	if u != nil && u.files != "" {
 		return r, fmt.Errorf("repair %s: %w", name, u.notServed())
 	}
 	if u != nil {
@@ -113,7 +110,7 @@ func (n *Node) Repair(ctx context.Context, name string) (r Repair, err error) {
 // mayLack makes a namespace that is not served one that was restored from a copy,
 // durably, before its store is salvaged.
 func (u *unserved) mayLack() error {
-	if u.files {
+	if u.files != "" {
 		return u.notServed()
 	}
 	u.state.Recover()
@@ -160,7 +157,7 @@ func (n *Node) clearAway(u *unserved) error {
 
 // dropShelved drops a namespace that is not served; changing is held.
 func (n *Node) dropShelved(ctx context.Context, u *unserved) error {
-	if u.files { // which of the records are its own is not known
+	if u.files != "" { // which of the records are its own is not known
 		return u.notServed()
 	}
 	if err := markDropped(n.dir, u.id); err != nil {

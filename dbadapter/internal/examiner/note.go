@@ -2,7 +2,6 @@ package examiner
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,26 +31,22 @@ func StatOf(path string) (Stat, error) {
 	return Stat{info.Size(), info.ModTime().UnixNano()}, nil
 }
 
-// The file is a CRC-32C of what follows it, and id(8) size(8) changed(8) read(8) for each
-// table, the times in nanoseconds since 1970.
-const (
-	noteSum  = 4
-	noteEach = 4 * 8
-)
+// The file has id(8) size(8) changed(8) read(8) for each table, the times in nanoseconds
+// since 1970.
+const noteEach = 4 * 8
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+func file(dir string) durable.File {
+	return durable.File{Path: filepath.Join(dir, File), Kind: "tables-read"}
+}
 
 // Load reads the note in a folder. Where it is not there, or damaged, no table was read.
 func Load(dir string) map[uint64]Reading {
 	read := map[uint64]Reading{}
-	b, err := os.ReadFile(filepath.Join(dir, File))
-	if err != nil {
+	b, owner, err := file(dir).Load()
+	if err != nil || owner == "" || len(b)%noteEach != 0 { // programs before the envelope had another form
 		return read
 	}
-	if len(b)%noteEach != noteSum || crc32.Checksum(b[noteSum:], castagnoli) != binary.BigEndian.Uint32(b) {
-		return read
-	}
-	for b = b[noteSum:]; len(b) > 0; b = b[noteEach:] {
+	for ; len(b) > 0; b = b[noteEach:] {
 		read[binary.BigEndian.Uint64(b)] = Reading{
 			Stat: Stat{int64(binary.BigEndian.Uint64(b[8:])), int64(binary.BigEndian.Uint64(b[16:]))},
 			At:   time.Unix(0, int64(binary.BigEndian.Uint64(b[24:]))),
@@ -67,13 +62,12 @@ func Save(dir string, read map[uint64]Reading) error {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	b := make([]byte, noteSum, noteSum+noteEach*len(ids))
+	b := make([]byte, 0, noteEach*len(ids))
 	for _, id := range ids {
 		r := read[id]
 		for _, n := range [...]uint64{id, uint64(r.Size), uint64(r.Changed), uint64(r.At.UnixNano())} {
 			b = binary.BigEndian.AppendUint64(b, n)
 		}
 	}
-	binary.BigEndian.PutUint32(b, crc32.Checksum(b[noteSum:], castagnoli))
-	return durable.WriteFile(filepath.Join(dir, File), b)
+	return file(dir).Save(b)
 }

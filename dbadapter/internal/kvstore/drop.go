@@ -3,6 +3,7 @@ package kvstore
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
@@ -27,20 +28,14 @@ func (s *Store) Drop(ctx context.Context, id dbadapter.NamespaceID) error {
 }
 
 // List returns the namespaces that the store holds; see dbadapter.Lister.
-func (s *Store) List(ctx context.Context) (ids []dbadapter.NamespaceID, err error) {
+func (s *Store) List(context.Context) ([]dbadapter.NamespaceID, error) {
 	prefix := appendPrefix(nil, 0, kindName)
-	for from := prefix; ctx.Err() == nil; {
-		keys, err := s.keys(prefix, from, erasePiece)
-		if err != nil || len(keys) == 0 {
-			return ids, s.background(err)
-		}
-		for _, key := range keys {
-			var id dbadapter.NamespaceID
-			copy(id[:], key[len(prefix):])
-			ids, from = append(ids, id), append(key, 0)
-		}
+	keys, err := s.keys(prefix, prefix, math.MaxInt)
+	ids := make([]dbadapter.NamespaceID, len(keys))
+	for i, key := range keys {
+		copy(ids[i][:], key[len(prefix):])
 	}
-	return ids, ctx.Err()
+	return ids, s.background(err)
 }
 
 // unname takes a namespace's name away and marks its number, if it is there. It

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/dbadapter/pgdb"
+	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -76,14 +75,7 @@ func closeStore(store dbadapter.Store, err *error) {
 
 // readSecret reads a file that only its owner can read.
 func readSecret(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" { // which has no modes
-		return "", fmt.Errorf("%s can be read by others (mode %04o); make it yours with: chmod 600 %s", path, mode, path)
-	}
-	b, err := os.ReadFile(path)
+	b, err := durable.ReadPrivate(path)
 	if err != nil {
 		return "", err
 	}

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -12,10 +11,10 @@ import (
 	"github.com/syncd-io/syncd/internal/durable"
 )
 
-// A token that the daemon makes has madeToken characters: hexadecimal digits, the last 8
-// of them the CRC-32C of the others. One that a person writes has leastToken or more.
+// A token that the daemon makes has madeToken characters, the last 8 of them the CRC-32C
+// of the others. One that a person writes has leastToken or more.
 const (
-	madeToken  = 72
+	madeToken  = 60
 	leastToken = 16
 )
 
@@ -47,9 +46,7 @@ func MakeToken(path string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return token, err
 	}
-	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails
-	token = hex.EncodeToString(b[:])
+	token = rand.Text() + rand.Text() // 256 bits and more
 	token += checksum(token)
 	if err := durable.WriteFile(path, []byte(token+"\n")); err != nil {
 		return "", fmt.Errorf("making the API token: %w", err)
