@@ -17,6 +17,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/backup"
 	"github.com/syncd-io/syncd/internal/directory"
 )
@@ -342,7 +343,8 @@ func manifestsIn(dir string) (*backup.Folder, []*backup.Manifest, error) {
 // VerifyBackups reads all files of all generations in a folder of backups, and
 // compares them with their manifests. progress, if not nil, is told how many bytes
 // of how many have been read. ErrBackupDamaged names the first file that is
-// missing or is not what was written.
+// missing or is not what was written. dbadapter.ErrFormat: the files are whole, and this
+// program cannot restore them; the error names one that can.
 func VerifyBackups(ctx context.Context, dir string, progress func(read, of int64)) ([]*Backup, error) {
 	folder, manifests, err := manifestsIn(dir)
 	if err != nil {
@@ -353,6 +355,14 @@ func VerifyBackups(ctx context.Context, dir string, progress func(read, of int64
 	for _, m := range manifests {
 		if err := folder.Verify(ctx, m, tick); err != nil {
 			return nil, fmt.Errorf("verify the backups in %s: %w", dir, err)
+		}
+		for from, err := range storeCopies(folder, []*backup.Manifest{m}, nil) {
+			if err == nil {
+				err = ondisk.CheckCopy(from)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("verify the backups in %s: this program cannot restore backup %d, which %s has made, and its files are whole: %w", dir, m.Generation, m.Program, err)
+			}
 		}
 		out = append(out, backupOf(m))
 	}

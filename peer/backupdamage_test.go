@@ -1,7 +1,9 @@
 package peer_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -9,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/badgerdb"
+	"github.com/syncd-io/syncd/internal/backup"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -110,5 +115,59 @@ func TestBackupDamage(t *testing.T) {
 	}
 	if _, err := os.Stat(partial); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("the partial generation is there still")
+	}
+}
+
+// TestBackupOfAnotherFormat: a backup whose files are whole, and which this program cannot
+// restore, is no good one: the error names both formats, and who can restore it.
+func TestBackupOfAnotherFormat(t *testing.T) {
+	t.Parallel()
+	n := open(t, peer.Config{Dir: t.TempDir(), ListenAddrs: []string{}})
+	put(t, create(t, n, peer.Policy{}), "k", "v")
+	good := filepath.Join(t.TempDir(), "good")
+	backUp(t, n, good)
+	from, err := backup.Open(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := from.Manifest(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []int{badgerdb.Format - 1, badgerdb.Format + 1} {
+		dir := filepath.Join(t.TempDir(), "backups")
+		folder, err := backup.Create(dir, m.Node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		draft, err := folder.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range m.Files {
+			b, err := os.ReadFile(from.File(1, f.Name))
+			if f.Name == backup.StoreFile {
+				_, rest, _ := bytes.Cut(b, []byte("\n"))
+				b = append(fmt.Appendf(nil, "syncd store copy, disk format %d\n", format), rest...)
+			}
+			if err := errors.Join(err, draft.Write(f.Name, b)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := draft.Commit(&backup.Manifest{Program: "syncd v0.1.2", Taken: m.Taken, Namespaces: m.Namespaces, Mark: m.Mark}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = peer.VerifyBackups(t.Context(), dir, nil)
+		if !errors.Is(err, dbadapter.ErrFormat) {
+			t.Fatalf("format %d: %v", format, err)
+		}
+		for _, says := range []string{"backup 1, which syncd v0.1.2 has made", fmt.Sprintf("disk format %d", format), fmt.Sprintf("disk format %d:", badgerdb.Format)} {
+			if !strings.Contains(err.Error(), says) {
+				t.Errorf("format %d: %v; want %q", format, err, says)
+			}
+		}
+		if _, err := peer.Restore(t.Context(), dir, filepath.Join(t.TempDir(), "r"), peer.RestoreOptions{}); !errors.Is(err, dbadapter.ErrFormat) {
+			t.Errorf("format %d is restored: %v", format, err)
+		}
 	}
 }

@@ -43,8 +43,7 @@ type EventKind uint8
 
 // The kinds of events.
 const (
-	// EventPut: the key holds a record. It may expire, which is no event, and may have
-	// expired.
+	// EventPut: the key holds a record. It may expire, and may have expired.
 	EventPut = EventKind(node.PutKind)
 	// EventDelete: the key was deleted, and holds a tombstone.
 	EventDelete = EventKind(node.DeleteKind)
@@ -53,6 +52,9 @@ const (
 	EventGone = EventKind(node.GoneKind)
 	// EventAt is of no key: all up to the cursor was told.
 	EventAt = EventKind(node.AtKind)
+	// EventExpired: the record that the watch has told of has expired by this node's clock,
+	// and reads as absent. Its EventGone follows when it is collected.
+	EventExpired = EventKind(node.ExpiredKind)
 )
 
 // String is the kind in a word.
@@ -66,6 +68,8 @@ func (k EventKind) String() string {
 		return "gone"
 	case EventAt:
 		return "at"
+	case EventExpired:
+		return "expired"
 	}
 	return "unknown"
 }
@@ -120,10 +124,12 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 // Of a change of several keys that share an index, and of what was held FromStart, some may
 // be told again after the watch goes on from a cursor. A watch holds up no write, and no
 // trimming of the change log (Config.WatchLog): one that is too far behind ends with
-// ErrCursorExpired. A watch does not end the life of the namespace: when that closes, the
+// ErrCursorExpired. Of what it has told of, a watch remembers when it expires, of up to 1,024 keys
+// or 64 KiB of them at a time, and tells of that (EventExpired) once it has told all changes; of other records it tells
+// when they are collected (EventGone). A watch does not end the life of the namespace: when that closes, the
 // watch ends with ErrClosed.
 //
-// In a namespace that is cut into shards the order is that of the commits in each shard, and
+// In a namespace that is cut into shards an expiry is no event. The order is that of the commits in each shard, and
 // so of the changes of a key; what is held comes by key in each shard, and EventAt when all
 // shards have told it. A shard that this node does not hold is watched at a host that is
 // settled, which is asked anew within a second. When that host is away for 2 s another one
@@ -194,6 +200,7 @@ func (sh *shard) watch(ctx context.Context, cursor Cursor, o *watch, yield func(
 	w, err := sh.set.NewWatcher(node.Cursor(cursor), o.prefix)
 	group := 0
 	if err == nil {
+		w.Expiries = true
 		group, err = sh.feed.join(sh)
 	}
 	sh.ns.gate.leave()
@@ -248,8 +255,18 @@ func (sh *shard) watchStep(ctx context.Context, w *node.Watcher, group int, firs
 	if win != nil && win.To > win.From {
 		return w.Take(win, told), nil
 	}
+	if told = w.Expired(told); len(told) > 0 {
+		return told, nil
+	}
 	quiet.wait()
+	var due <-chan time.Time
+	if in, ok := w.Due(); ok {
+		timer := time.NewTimer(in)
+		defer timer.Stop()
+		due = timer.C
+	}
 	select {
+	case <-due: // Expired tells of it
 	case <-changed:
 	case <-ctx.Done():
 	case <-quiet.timer.C:

@@ -104,6 +104,9 @@ func Open(dir string, kind Kind, o Options) (dbadapter.Backuper, error) {
 	return nil, unknown(kind)
 }
 
+// CheckCopy looks at how a copy of a store begins. ErrFormat: this program cannot restore it.
+func CheckCopy(r io.Reader) error { return kvstore.CheckCopy(r) }
+
 // Restore makes a store of copies, whatever the kind of the store that they are of; see
 // badgerdb.Restore.
 func Restore(ctx context.Context, dir string, kind Kind, o Options, copies iter.Seq2[io.Reader, error]) error {

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -36,6 +39,8 @@ const (
 	GoneKind
 	// AtKind is of no key: all up to the cursor has been told.
 	AtKind
+	// ExpiredKind: the record that the watch has told of has expired, and still stands.
+	ExpiredKind
 )
 
 // Watcher is one watch of a set: where it is, and what it has to remember. It is
@@ -54,6 +59,11 @@ type Watcher struct {
 	unsure  uint64
 	// asOf says as of which change a key was told of early.
 	asOf memory
+	// Expiries: Due and Expired are asked, which tell of expiries. expiries has those of the
+	// records that were told of, as far as there is room, of which none is before next.
+	Expiries bool
+	expiries memory
+	next     dbadapter.Timestamp // 0: there is none
 }
 
 // NewWatcher begins a watch of the keys with a prefix behind a cursor.
@@ -128,6 +138,7 @@ func (w *Watcher) Take(win *Window, told []Watched) []Watched {
 		case it.held != nil:
 			e.Kind = PutKind
 		}
+		w.expects(&e)
 		told = append(told, e)
 	}
 	w.at = win.To
@@ -139,6 +150,43 @@ func (w *Watcher) Take(win *Window, told []Watched) []Watched {
 	}
 	if w.listing != nil && w.at >= w.listing.latest {
 		w.listing = nil
+	}
+	return told
+}
+
+// expects notes when what is told of a key expires.
+func (w *Watcher) expects(e *Watched) {
+	w.expiries.forget(e.Key)
+	if !w.Expiries || e.Kind != PutKind || e.Record.Expires == 0 || !w.expiries.note(e.Key, uint64(e.Record.Expires), 0) {
+		return
+	}
+	if w.next == 0 || e.Record.Expires < w.next {
+		w.next = e.Record.Expires
+	}
+}
+
+// Due is how long it takes until Expired has something to tell; ok is false where there is
+// nothing to wait for.
+func (w *Watcher) Due() (in time.Duration, ok bool) {
+	return w.next.Time().Sub(w.set.ns.node.Now()), w.next != 0
+}
+
+// Expired appends what has expired by now of what was told, by key. It is asked when all
+// changes are told: what stands then is what has expired.
+func (w *Watcher) Expired(told []Watched) []Watched {
+	if in, ok := w.Due(); !ok || in > 0 {
+		return told
+	}
+	w.next = 0
+	for _, key := range slices.Sorted(maps.Keys(w.expiries.keys)) {
+		at := dbadapter.Timestamp(w.expiries.keys[key])
+		switch {
+		case !at.Time().After(w.set.ns.node.Now()):
+			w.expiries.forget([]byte(key))
+			told = append(told, Watched{Cursor: w.Cursor(), Kind: ExpiredKind, Key: []byte(key)})
+		case w.next == 0 || at < w.next:
+			w.next = at
+		}
 	}
 	return told
 }
@@ -237,6 +285,7 @@ func (w *Watcher) List(ctx context.Context, told []Watched) ([]Watched, error) {
 				kind = DeleteKind
 			}
 			told = append(told, Watched{Cursor: w.Cursor(), Kind: kind, Key: r.Key, Record: &r.Record})
+			w.expects(&told[len(told)-1])
 		}
 	}
 	l.finish(snap.Seq())

@@ -7,7 +7,9 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
@@ -308,6 +310,53 @@ func watchRandomly(t *testing.T, seed uint64) {
 	}
 	for _, r := range readers {
 		r.catchUp()
+	}
+}
+
+// TestWatcherTellsExpiries: once, when the clock is there, of what was told and stands.
+func TestWatcherTellsExpiries(t *testing.T) {
+	m, ns := newNotes(Policy{})
+	set := ns.Sets()[0]
+	write := func(key string, ttl time.Duration) {
+		must(commit(set.Write(Draft{Record: dbadapter.Record{Key: []byte(key)}, TTL: ttl})))
+	}
+	write("listed", time.Minute)
+	w := must(set.NewWatcher(FromStart, nil))
+	w.Expiries = true
+	told := must(w.List(t.Context(), nil))
+	write("overwritten", time.Minute)
+	write("ever", 0)
+	write("later", time.Hour)
+	write("logged", time.Minute)
+	read := func() { told = w.Take(must(w.Read(t.Context())), told) }
+	read()
+	write("overwritten", 0)
+	read()
+	for _, step := range []struct {
+		at   time.Duration
+		want string
+	}{{0, ""}, {time.Minute - time.Millisecond, ""}, {time.Minute + time.Second, "listed logged"}, {time.Minute + 2*time.Second, ""}, {2 * time.Hour, "later"}, {9 * time.Hour, ""}} {
+		began := m.clock
+		m.clock = began.Add(step.at)
+		var got []string
+		for _, e := range w.Expired(nil) {
+			if e.Kind != ExpiredKind || e.Cursor != w.Cursor() {
+				t.Errorf("told of %+v", e)
+			}
+			got = append(got, string(e.Key))
+		}
+		if strings.Join(got, " ") != step.want {
+			t.Errorf("after %s: %q; want %q", step.at, got, step.want)
+		}
+		if in, ok := w.Due(); ok && in <= 0 {
+			t.Errorf("after %s: due %s ago", step.at, -in)
+		}
+		if step.want != "later" {
+			m.clock = began
+		}
+	}
+	if _, ok := w.Due(); ok || len(told) != 7 {
+		t.Errorf("something is due still; %d events were told", len(told))
 	}
 }
 

@@ -109,6 +109,12 @@ type copyReader struct {
 	frames uint64
 }
 
+// CheckCopy looks at how a copy begins. ErrFormat: this program cannot restore it.
+func CheckCopy(r io.Reader) error {
+	_, err := newCopyReader(r)
+	return err
+}
+
 // newCopyReader checks the first line. ErrFormat: the copy is of a store of
 // another disk format.
 func newCopyReader(r io.Reader) (*copyReader, error) {

@@ -22,6 +22,8 @@ type backupCmd struct {
 func (backupCmd) Help() string {
 	return `The first backup in a folder is whole, each further one holds what has changed since the one before. All records, members, secrets and the node's key are of one moment; the daemon goes on meanwhile. The folder is on the daemon's machine and only its owner can read it: the key is enough to be this node. The configuration file is not in it.
 
+verify reads all backups; exit code 7 names the first file that is damaged, and exit code 1 the program that can restore a backup, where this one cannot.
+
 Older backups may be deleted by hand, up to the newest one that is whole (syncd backup ls).
 
 Examples:

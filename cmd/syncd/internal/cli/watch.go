@@ -21,7 +21,9 @@ type watchCmd struct {
 }
 
 func (watchCmd) Help() string {
-	return `A line for each change, whoever wrote it, in the order in which this node has taken them: put KEY VALUE, delete KEY, gone KEY (the node has forgotten that it was deleted), and a * before KEY where earlier changes of the key were passed over. It tells what a key holds, not each write. It goes on until it is interrupted, or --timeout is over.
+	return `A line for each change, whoever wrote it, in the order in which this node has taken them: put KEY VALUE, delete KEY, expired KEY, gone KEY (the node has forgotten that it was deleted), and a * before KEY where earlier changes of the key were passed over. It tells what a key holds, not each write. It goes on until it is interrupted, or --timeout is over.
+
+expired KEY follows when a record of which the watch has told expires, for up to 1,024 keys at a time. What was put before the watch began, or is in a namespace of shards, is gone when it is collected, without that line.
 
 -o json prints a JSON object a line, each with its cursor: --since goes on behind it, also when the daemon has been started again. An object of the kind at has no key: all up to its cursor has been told, as after what is held with --since start. Where the daemon goes away, the watch waits for it and goes on where it was.
 
