@@ -124,22 +124,24 @@ func (n *Node) serveAsk(stream network.Stream) {
 	talk := newCarrier(stream, n.limits, throttles)
 	talk.pace.done = n.ctx.Done()
 	if !ok {
+		n.metrics.refused("ask", ErrBusy)
 		talk.refuse(wire.CodeBusy)
 		return
 	}
 	question, err := talk.receiveQuestion()
 	leave()
 	if err != nil {
+		n.metrics.refused("ask", err)
 		talk.refuseMalformed(err)
 		return
 	}
 	defer talk.unwatch()
 	reply, err := n.answer(n.ctx, talk, remote, question)
+	n.metrics.asked(question, err)
 	switch {
 	case talk.over: // the peer waits no longer
 	case errors.Is(err, ErrDenied):
 		n.log.With(n.logCaller(remote)).Info("a question was denied: not a member, or no such namespace")
-		n.metrics.denied.Inc()
 		talk.tell(reconcile.Refusal(ErrDenied))
 	case err != nil:
 		n.log.With(n.logCaller(remote)).Debug("a question was not answered", logError(err))

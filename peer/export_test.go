@@ -14,6 +14,7 @@ import (
 const (
 	SyncProtocol = syncProtocol
 	JoinProtocol = joinProtocol
+	AskProtocol  = askProtocol
 )
 
 // Force stores records past all checks, as a hostile or broken node would.

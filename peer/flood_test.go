@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -47,9 +48,10 @@ func (l *lines) with(part string) (n int) {
 	return n
 }
 
-// counter reads a counter with one label.
-func counter(t *testing.T, registry *prometheus.Registry, name, label string) float64 {
+// counter adds up the counters of a name with a label.
+func counter(t *testing.T, registry *prometheus.Registry, name, label string) (sum float64) {
 	t.Helper()
+	found := false
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -58,13 +60,99 @@ func counter(t *testing.T, registry *prometheus.Registry, name, label string) fl
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
 				if f.GetName() == name && (label == "" || l.GetValue() == label) {
-					return m.GetCounter().GetValue()
+					sum, found = sum+m.GetCounter().GetValue(), true
+					break
 				}
 			}
 		}
 	}
-	t.Fatalf("no counter %s{%s}", name, label)
-	return 0
+	if !found {
+		t.Fatalf("no counter %s{%s}", name, label)
+	}
+	return sum
+}
+
+// TestRefusalsAreCounted: each refusal moves one counter by one, and a thousand
+// of a stranger, or of a member, write little into the log.
+func TestRefusalsAreCounted(t *testing.T) {
+	var log lines
+	clock := newTestClock()
+	registry := prometheus.NewRegistry()
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	n := open(t, peer.Config{Logger: logger, Registerer: registry, Clock: clock.now})
+	ns := create(t, n, peer.Policy{})
+	h := rawHost(t)
+	dialNode(t, h, n)
+	strange := hello(dbadapter.NamespaceID{1})
+	old := hello(dbadapter.NamespaceID{1})
+	old.Version = wire.Version + 1
+	garbage := []byte{2, 99, 99}
+	question := wire.Append(nil, &wire.Ask{Version: 2, Namespace: dbadapter.NamespaceID{1}, Question: &wire.AskStatus{}})
+	all := func() (sum float64) {
+		for _, name := range []string{"syncd_refusals_total", "syncd_questions_total", "syncd_syncs_total"} {
+			sum += counter(t, registry, name, "")
+		}
+		return sum
+	}
+	as := func(member bool) {
+		for name, test := range map[string]struct {
+			protocol protocol.ID
+			frame    []byte
+			metric   string
+			label    string
+		}{
+			"no such namespace":  {peer.SyncProtocol, wire.Append(nil, strange), "syncd_refusals_total", "denied"},
+			"another version":    {peer.SyncProtocol, wire.Append(nil, old), "syncd_refusals_total", "version"},
+			"malformed":          {peer.SyncProtocol, garbage, "syncd_refusals_total", "malformed"},
+			"malformed question": {peer.AskProtocol, garbage, "syncd_refusals_total", "malformed"},
+			"question":           {peer.AskProtocol, question, "syncd_questions_total", "status"},
+			"wrong ticket":       {peer.JoinProtocol, append([]byte{40}, make([]byte, 40)...), "syncd_refusals_total", "join"},
+		} {
+			label := func() float64 {
+				families, err := registry.Gather()
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum := 0.0
+				for _, f := range families {
+					for _, m := range f.GetMetric() {
+						for _, l := range m.GetLabel() {
+							if f.GetName() == test.metric && l.GetValue() == test.label {
+								sum += m.GetCounter().GetValue()
+							}
+						}
+					}
+				}
+				return sum
+			}
+			before, of := all(), label()
+			sayTo(t, h, n, test.protocol, test.frame)
+			eventually(t, name+" is counted", func() bool { return label() == of+1 })
+			if now := all(); now != before+1 {
+				t.Errorf("%s, by a member %v: the counters move by %v", name, member, now-before)
+			}
+		}
+		log.mu.Lock()
+		log.all = nil
+		log.mu.Unlock()
+		for range 1000 {
+			sayTo(t, h, n, peer.SyncProtocol, wire.Append(nil, strange))
+		}
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		size := 0
+		for _, line := range log.all {
+			size += len(line)
+		}
+		if size > 20<<10 || len(log.all) > loglimit.Burst {
+			t.Errorf("1,000 refusals, of a member %v, write %d bytes, %d lines", member, size, len(log.all))
+		}
+	}
+	as(false)
+	if err := ns.SetRole(t.Context(), h.ID(), peer.RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	as(true)
 }
 
 // A stranger that asks many times is counted each time, and leaves a few lines in
@@ -84,7 +172,7 @@ func TestStrangerDoesNotFloodTheLog(t *testing.T) {
 		say(t, stranger, n, wire.Append(nil, old))
 		say(t, stranger, n, []byte("GET / HTTP/1.1\r\n\r\n"))
 	}
-	if denied := counter(t, registry, "syncd_strangers_denied_total", ""); denied != times {
+	if denied := counter(t, registry, "syncd_refusals_total", "denied"); denied != times {
 		t.Errorf("%v denials are counted, want %d", denied, times)
 	}
 	took := time.Since(begun)
@@ -121,7 +209,7 @@ func TestBusyIsCounted(t *testing.T) {
 	defer cancel()
 	wg.Go(func() { sb.Sync(ctx, na.ID(), peer.SyncOptions{}) })
 	eventually(t, "the node that put a sync off has counted it", func() bool {
-		return counter(t, registry, "syncd_syncs_total", "busy") > 0
+		return counter(t, registry, "syncd_refusals_total", "busy") > 0
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 
 // syncs is how many syncs a node has ended or put off.
 func (c *writerCluster) syncs(i int) (n int) {
-	for _, result := range []string{"ok", "denied", "unreachable", "busy", "canceled", "error"} {
+	for _, result := range []string{"ok", "denied", "unreachable", "busy", "canceled", "error", "unproved", "lists_differ"} {
 		n += c.counted(i, "syncd_syncs_total", result)
 	}
 	return n

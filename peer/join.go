@@ -159,6 +159,7 @@ func (n *Node) serveJoin(stream network.Stream) {
 	remote := stream.Conn().RemotePeer()
 	leave, ok := n.core.Sessions.Greet(node.ID(remote), n.isMember(remote))
 	if !ok {
+		n.metrics.refused("join", ErrBusy)
 		stream.Reset()
 		return
 	}
@@ -169,12 +170,14 @@ func (n *Node) serveJoin(stream network.Stream) {
 	}
 	request, err := readControl(stream, maxJoinRequest)
 	if err != nil {
+		n.metrics.refused("join", err)
 		n.log.Debug("a join did not begin", n.logCaller(remote), logError(err))
 		stream.Reset()
 		return
 	}
 	reply, joiner, err := n.core.AnswerJoin(n.ctx, node.ID(remote), request, n.whereIs)
 	if err != nil {
+		n.metrics.refused("join", err)
 		n.log.Info("a ticket was refused", n.logCaller(remote), logError(err))
 	} else {
 		n.log.Info("a node has joined", logPeer(remote))

@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // metrics are a node's counters. Their names begin with syncd_ and use the
@@ -17,10 +19,12 @@ type metrics struct {
 	registerer prometheus.Registerer
 	standing   standing
 
-	steps  *prometheus.HistogramVec
-	syncs  *prometheus.CounterVec
-	bytes  *prometheus.CounterVec
-	denied prometheus.Counter
+	steps *prometheus.HistogramVec
+	syncs *prometheus.CounterVec
+	bytes *prometheus.CounterVec
+	// refusals counts what peers were refused, and questions those of peers.
+	refusals, questions *prometheus.CounterVec
+
 	waited *prometheus.CounterVec
 	differ *prometheus.CounterVec
 	pushes *prometheus.CounterVec
@@ -46,14 +50,17 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10), // 0.1 ms to 26 s
 		}, []string{"step"}),
 		syncs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "syncd_syncs_total", Help: "Syncs that ended or were put off, by result.",
+			Name: "syncd_syncs_total", Help: "Syncs that ended, by result; those that this node was asked for and refused are in syncd_refusals_total. One that proved nothing, such as a dry run that finds differences, a sync of one direction or one that goes on in parts, is unproved.",
 		}, []string{"result"}),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_sync_bytes_total", Help: "Bytes of the frames of syncs.",
 		}, []string{"direction"}),
-		denied: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "syncd_strangers_denied_total", Help: "Syncs refused because the peer is not a member.",
-		}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "syncd_refusals_total", Help: "What peers asked for and were refused, by protocol (sync, ask, route, join) and cause: denied (not a member, or no such namespace), malformed, busy, turn (the records of another peer come first), and others. Refused questions are in syncd_questions_total, refused pushes in syncd_pushes_total.",
+		}, []string{"protocol", "cause"}),
+		questions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "syncd_questions_total", Help: "Questions of peers, by subject and result: answered, or the cause of the refusal.",
+		}, []string{"subject", "result"}),
 		waited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_bandwidth_wait_seconds_total", Help: "For how long the streams of syncs and pushes have waited for the bounds of the bandwidth.",
 		}, []string{"direction"}),
@@ -99,9 +106,14 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 	m.trouble = gauge("syncd_troubles", "1 while the node is in a state in which it cannot do its work, else 0; each is in the log and in syncd status.", "kind")
 	m.twins = gauge("syncd_twins", "Members whose identity two nodes run with, this node included.", "ns")
 	m.offset = gauge("syncd_clock_offset_seconds", "How far this machine's clock is ahead of the median of its peers'; absent if no clock was measured in the last hour.")
-	for _, result := range []string{"ok", "denied", "unreachable", "busy", "paused", "not_verified", "twin", "canceled", "error"} {
+	for _, result := range []string{"ok", "denied", "unreachable", "busy", "paused", "not_verified", "twin", "canceled", "error", "unproved", "lists_differ"} {
 		m.syncs.WithLabelValues(result)
 	}
+	for _, protocol := range []string{"sync", "ask", "route", "join"} {
+		m.refusals.WithLabelValues(protocol, "denied")
+		m.refusals.WithLabelValues(protocol, "busy")
+	}
+	m.questions.WithLabelValues(subjects[wire.SubjectKey], "answered")
 	for _, what := range []string{"range", "digest", "collision", "sketch", "left"} {
 		m.repairs.WithLabelValues(what)
 	}
@@ -136,7 +148,8 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.steps.Describe(ch)
 	m.syncs.Describe(ch)
 	m.bytes.Describe(ch)
-	m.denied.Describe(ch)
+	m.refusals.Describe(ch)
+	m.questions.Describe(ch)
 	m.waited.Describe(ch)
 	m.differ.Describe(ch)
 	m.sweep.Describe(ch)
@@ -156,7 +169,8 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.steps.Collect(ch)
 	m.syncs.Collect(ch)
 	m.bytes.Collect(ch)
-	m.denied.Collect(ch)
+	m.refusals.Collect(ch)
+	m.questions.Collect(ch)
 	m.waited.Collect(ch)
 	m.differ.Collect(ch)
 	m.sweep.Collect(ch)
@@ -296,8 +310,65 @@ func result(err error) string {
 		return "not_verified"
 	case errors.Is(err, ErrTwin):
 		return "twin"
+	case errors.Is(err, reconcile.ErrListsDiffer):
+		return "lists_differ"
 	case errors.Is(err, ErrUnreachable):
 		return "unreachable"
 	}
 	return "error"
+}
+
+// causes are the names of the codes of refusals, subjects those of questions.
+var (
+	causes = map[wire.Code]string{
+		wire.CodeDenied: "denied", wire.CodeVersion: "version", wire.CodeBusy: "busy", wire.CodeLimit: "limit", wire.CodeNotVerified: "not_verified",
+		wire.CodeProtocol: "malformed", wire.CodeInternal: "error", wire.CodeRemoved: "removed", wire.CodeListsDiffer: "lists_differ",
+		wire.CodeTwin: "twin", wire.CodeTurn: "turn", wire.CodePaused: "paused",
+	}
+	subjects = map[wire.Subject]string{
+		wire.SubjectKey: "key", wire.SubjectSet: "set", wire.SubjectStatus: "status", wire.SubjectRecord: "record",
+		wire.SubjectHold: "hold", wire.SubjectFeed: "feed", wire.SubjectScan: "scan", wire.SubjectChanges: "changes",
+	}
+)
+
+// causeOf is why a peer is refused; empty where it is gone, and told nothing.
+func causeOf(err error) string {
+	if errors.Is(err, wire.ErrFrame) {
+		return causes[wire.CodeProtocol]
+	}
+	refusal, ok := reconcile.Refusal(err).(*wire.Refuse)
+	if !ok || errors.Is(err, ErrUnreachable) {
+		return ""
+	}
+	return causes[refusal.Code]
+}
+
+// refused counts what a peer was refused.
+func (m *metrics) refused(protocol string, err error) {
+	if cause := causeOf(err); cause != "" {
+		m.refusals.WithLabelValues(protocol, cause).Inc()
+	}
+}
+
+// asked counts a question of a peer.
+func (m *metrics) asked(question *wire.Ask, err error) {
+	result := "answered"
+	if err != nil {
+		if result = causeOf(err); result == "" {
+			result = "gone"
+		}
+	}
+	m.questions.WithLabelValues(subjects[question.Question.Subject()], result).Inc()
+}
+
+// ended counts a conversation: once, as a sync, or as one that a peer began and was refused.
+func (m *metrics) ended(incoming bool, r *Report, err error) {
+	switch cause := causeOf(err); {
+	case err == nil && !r.Verified:
+		m.syncs.WithLabelValues("unproved").Inc()
+	case incoming && err != nil && cause != "" && cause != "limit" && cause != "not_verified" && cause != "error":
+		m.refused("sync", err)
+	default:
+		m.syncs.WithLabelValues(result(err)).Inc()
+	}
 }

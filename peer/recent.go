@@ -189,7 +189,7 @@ func (n *Node) finished(r *Report, dry bool, err error) {
 // where it has failed: otherwise that of the data follows. Of the syncs that this node
 // begins it lists the conversations that were put off; finished lists the whole.
 func (n *Node) ended(s SyncRecord, of *side, err error) {
-	n.metrics.syncs.WithLabelValues(result(err)).Inc()
+	n.metrics.ended(s.Incoming, &s.Report, err)
 	n.metrics.bytes.WithLabelValues("sent").Add(float64(s.Report.WireBytesSent))
 	n.metrics.bytes.WithLabelValues("received").Add(float64(s.Report.WireBytesReceived))
 	if err != nil {

@@ -263,12 +263,12 @@ func (n *Node) serveRoute(stream network.Stream) {
 	talk.pace.done = n.ctx.Done()
 	if !n.isMember(remote) {
 		log.Info("a routed question was denied: not a member")
-		n.metrics.denied.Inc()
+		n.metrics.refused("route", ErrDenied)
 		talk.refuse(wire.CodeDenied)
 		return
 	}
 	for {
-		switch err := n.serveRouted(talk, remote); {
+		switch asked, err := n.serveRouted(talk, remote); {
 		case err == nil:
 		case errors.Is(err, io.EOF): // the peer has asked all that it wants
 			_ = talk.end(nil)
@@ -277,45 +277,49 @@ func (n *Node) serveRoute(stream network.Stream) {
 			return
 		default:
 			log.Debug("a routed question was not answered", logError(err))
+			if !asked {
+				n.metrics.refused("route", err)
+			}
 			talk.refuseRouted(err)
 			return
 		}
 	}
 }
 
-// serveRouted reads the next question and answers it; io.EOF: there is none.
-func (n *Node) serveRouted(talk *carrier, remote ID) error {
+// serveRouted reads the next question, and if it was asked, answers it; io.EOF: there is none.
+func (n *Node) serveRouted(talk *carrier, remote ID) (asked bool, err error) {
 	length, err := talk.nextRouted()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if length > routeSmall {
 		leave, err := n.routing.large.take(n.ctx, remote)
 		if err != nil {
-			return err
+			return false, err
 		}
 		defer leave()
 	}
 	talk.pace.begin()
 	m, _, err := wire.Read(talk.in)
 	if err != nil {
-		return broken(err)
+		return false, broken(err)
 	}
 	question, ok := m.(*wire.Ask)
 	if !ok {
-		return broken(fmt.Errorf("%w: a message of kind %d, not a question", wire.ErrFrame, m.Kind()))
+		return false, broken(fmt.Errorf("%w: a message of kind %d, not a question", wire.ErrFrame, m.Kind()))
 	}
 	reply, err := n.answerRouted(remote, question)
+	n.metrics.asked(question, err)
 	if err != nil {
-		return err
+		return true, err
 	}
 	frame := wire.Append(nil, reply)
 	n.core.Sessions.Answered(node.ID(remote), len(frame))
 	if err := talk.write(frame); err != nil {
 		talk.cut()
-		return err
+		return true, err
 	}
-	return nil
+	return true, nil
 }
 
 // nextRouted is the length of the next question, which is left unread; io.EOF says that

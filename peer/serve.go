@@ -47,6 +47,7 @@ func (n *Node) serveSync(stream network.Stream) {
 	log := n.log.With(n.logCaller(remote))
 	if err != nil {
 		log.Debug("a sync did not begin", logError(err))
+		n.metrics.refused("sync", err)
 		talk.refuseMalformed(err)
 		return
 	}
@@ -54,6 +55,7 @@ func (n *Node) serveSync(stream network.Stream) {
 	switch {
 	case errors.Is(err, reconcile.ErrVersion):
 		log.Info("a peer speaks another version of the protocol", slog.Any("version", hello.Version))
+		n.metrics.refused("sync", err)
 		talk.refuse(wire.CodeVersion)
 		return
 	case errors.Is(err, ErrBusy):
@@ -64,7 +66,7 @@ func (n *Node) serveSync(stream network.Stream) {
 		return
 	case errors.Is(err, ErrRemoved):
 		log.Info("a former member called, and was told what removed it")
-		n.metrics.denied.Inc()
+		n.metrics.refused("sync", err)
 		talk.tell(reconcile.Refusal(err))
 		return
 	case err != nil:
@@ -110,20 +112,20 @@ func (n *Node) serveSync(stream network.Stream) {
 // answer.
 func (n *Node) deny(talk *carrier, remote ID) {
 	n.log.With(n.logCaller(remote)).Info("a sync was denied: not a member, or no such namespace")
-	n.metrics.denied.Inc()
+	n.metrics.refused("sync", ErrDenied)
 	talk.refuse(wire.CodeDenied)
 }
 
 // refusePaused tells a member that a person has paused what it asks for.
 func (n *Node) refusePaused(talk *carrier, remote ID) {
 	n.log.With(n.logCaller(remote)).Info("a sync was refused: the namespace or the peer is paused here")
-	n.metrics.syncs.WithLabelValues("paused").Inc()
+	n.metrics.refused("sync", ErrPaused)
 	talk.refuse(wire.CodePaused)
 }
 
 // putOff tells a peer to try again later.
 func (n *Node) putOff(talk *carrier, remote ID, why string) {
 	n.log.Info(why, n.logCaller(remote))
-	n.metrics.syncs.WithLabelValues("busy").Inc()
+	n.metrics.refused("sync", ErrBusy)
 	talk.refuse(wire.CodeBusy)
 }

@@ -144,12 +144,14 @@ func TestNoSyncBeforeTheShardIsThere(t *testing.T) {
 		c.must(err)
 		found := false
 		for _, f := range families {
-			if f.GetName() != "syncd_strangers_denied_total" {
+			if f.GetName() != "syncd_refusals_total" {
 				continue
 			}
 			found = true
-			if n := f.GetMetric()[0].GetCounter().GetValue(); n != 0 {
-				t.Errorf("node %d has denied %v syncs", i+1, n)
+			for _, m := range f.GetMetric() {
+				if n := m.GetCounter().GetValue(); n != 0 && m.GetLabel()[0].GetValue() == "denied" {
+					t.Errorf("node %d has denied %v times: %v", i+1, n, m)
+				}
 			}
 		}
 		if !found {
