@@ -86,7 +86,7 @@ func TestDroppedNamespaceStarvesNone(t *testing.T) {
 		}
 		here[i] = joinForTest(t, there[i], a)
 	}
-	if err := b.DropNamespace(t.Context(), "first", DropOptions{}); err != nil {
+	if err := b.DropNamespace(t.Context(), "first", DropOptions{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	failed := func() (n int) {

@@ -91,7 +91,7 @@ func TestBackups(t *testing.T) {
 				shut(t, n)
 				n = open(t, cfg)
 			case 2:
-				if err := n.DropNamespace(t.Context(), ns.Name(), peer.DropOptions{}); err != nil {
+				if err := n.DropNamespace(t.Context(), ns.Name(), peer.DropOptions{Force: true}); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := n.CreateNamespace(t.Context(), ns.Name(), peer.Policy{}); err != nil {

@@ -44,6 +44,9 @@ var (
 	ErrInvalid = node.ErrInvalid
 	// ErrExists: a namespace of that name is there already.
 	ErrExists = errors.New("it exists already")
+	// ErrHeldHere: this node may alone hold what was written here; what goes on without that
+	// has Force in its name or options.
+	ErrHeldHere = node.ErrHeldHere
 	// ErrNotHandedOver: this node holds shards of which it alone may hold something.
 	ErrNotHandedOver = node.ErrNotHandedOver
 	// ErrDenied: the other side, or this one, is not a member with the role

@@ -169,7 +169,10 @@ func TestDrop(t *testing.T) {
 	if _, err := n.CreateNamespace(t.Context(), "notes", peer.Policy{}); !errors.Is(err, peer.ErrExists) {
 		t.Errorf("created twice: %v", err)
 	}
-	if err := n.DropNamespace(t.Context(), "notes", peer.DropOptions{}); err != nil {
+	if err := n.DropNamespace(t.Context(), "notes", peer.DropOptions{}); !errors.Is(err, peer.ErrHeldHere) {
+		t.Errorf("what is here alone is dropped: %v", err)
+	}
+	if err := n.DropNamespace(t.Context(), "notes", peer.DropOptions{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.DropNamespace(t.Context(), "notes", peer.DropOptions{}); !errors.Is(err, peer.ErrNotFound) {

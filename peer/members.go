@@ -104,8 +104,10 @@ func (ns *Namespace) ByWriter(w dbadapter.WriterID) (id ID, ok bool) {
 // travels to the other members with the next syncs. A node that is made a member
 // without an invitation lacks the secret.
 //
-// A writer that is made a reader, or removed, keeps what it has; what it wrote
-// before stays, and what it writes from then on is refused.
+// A writer that is made a reader, or removed, keeps what it has, but for its own writes that
+// no sync has proved another member to hold: these it sets aside when it hears of it (Kept). A node
+// does not do so to itself: ErrHeldHere, until it has synced, or by ForceRole. Nor does the
+// last admin step down: ErrDenied.
 func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role) error {
 	return ns.SetRoleUntil(ctx, id, role, time.Time{})
 }
@@ -117,11 +119,25 @@ func (ns *Namespace) SetRoleUntil(ctx context.Context, id ID, role Role, expires
 	})
 }
 
+// ForceRole is SetRoleUntil also where this node gives up what it may hold alone, or leaves
+// no admin.
+func (ns *Namespace) ForceRole(ctx context.Context, id ID, role Role, expires time.Time) error {
+	return ns.manage(ctx, "set the role of "+id.String(), func(ctx context.Context) error {
+		return ns.core.ForceRole(ctx, node.ID(id), node.Role(role), expires)
+	})
+}
+
 // Remove ends a node's membership. It takes the role admin, for an admin one above
 // it in the chain of invitations; a member may remove itself. The node is told when
-// it next calls a member. ErrNotFound: it is not a member.
+// it next calls a member. ErrNotFound: it is not a member. Of this node: ErrDenied and
+// ErrHeldHere as of SetRole.
 func (ns *Namespace) Remove(ctx context.Context, id ID) error {
 	return ns.manage(ctx, "remove "+id.String(), func(ctx context.Context) error { return ns.core.Remove(ctx, node.ID(id)) })
+}
+
+// ForceRemove is Remove as ForceRole is SetRole.
+func (ns *Namespace) ForceRemove(ctx context.Context, id ID) error {
+	return ns.manage(ctx, "remove "+id.String(), func(ctx context.Context) error { return ns.core.ForceRemove(ctx, node.ID(id)) })
 }
 
 // Lapse has the members wait no longer for one that is silent: what was deleted is

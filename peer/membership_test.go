@@ -41,8 +41,8 @@ func TestMemberOfAnotherNamespaceIsDenied(t *testing.T) {
 			t.Errorf("a sync of %s by a member of another namespace: %+v, %v", name, r, err)
 		}
 	}
-	if c := contents(t, sc); len(c) != 1 {
-		t.Errorf("the other member holds %v", c)
+	if c := contents(t, sc); len(c) != 0 || sc.Info().SetAside != 1 {
+		t.Errorf("the other member holds %v, and has set %d aside", c, sc.Info().SetAside)
 	}
 	if b := contents(t, sb); len(b) != 1 {
 		t.Errorf("the other member has written: %v", b)

@@ -172,14 +172,16 @@ func (n *Node) Namespaces() []*Namespace {
 
 // DropOptions say how a namespace is dropped.
 type DropOptions struct {
-	// Force drops shards, too, that this node has not handed over: what it alone holds is lost.
+	// Force drops also what this node may hold alone, which is lost, and the last admin of others.
 	Force bool
 }
 
 // DropNamespace deletes a namespace from this node: its records, its secret
 // and its member list. The other members keep theirs. Calls and scans that run
 // in it end with ErrClosed; it does not wait for them. A drop that was cut short
-// is finished when the node is opened next. ErrNotHandedOver: there are other members, and
+// is finished when the node is opened next. ErrHeldHere: this node may alone hold what was
+// written here, or has set aside; ErrDenied: it is the last admin of other members.
+// ErrNotHandedOver: there are other members, and
 // this node may alone hold something of a shard; it is no host any more, and hands its shards
 // over, once it has the role read.
 func (n *Node) DropNamespace(ctx context.Context, name string, o DropOptions) error {
@@ -222,6 +224,11 @@ func (n *Node) drop(ctx context.Context, name string, o DropOptions) (*Namespace
 	ns, err := n.Namespace(name)
 	if err != nil {
 		return nil, err
+	}
+	if !o.Force {
+		if err := ns.core.MayDrop(ctx); err != nil {
+			return nil, fmt.Errorf("drop namespace %s: %w", name, err)
+		}
 	}
 	if err := ns.abandon(o); err != nil {
 		return nil, fmt.Errorf("drop namespace %s: %w", name, err)

@@ -56,7 +56,7 @@ func (r Removal) err() error {
 	if r.Expired {
 		why = ": its role was given for a time"
 	}
-	return fmt.Errorf("%w: %w by %s at %s%s; what this node holds stays; ask an admin for a new invitation",
+	return fmt.Errorf("%w: %w by %s at %s%s; what this node has read stays, and syncd rejected lists what it alone may hold; ask an admin for a new invitation",
 		ErrDenied, reconcile.ErrRemoved, r.By, r.At.UTC().Format(time.RFC3339), why)
 }
 

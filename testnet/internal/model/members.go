@@ -230,6 +230,7 @@ func (p *process) present(ticket string, inviter int) {
 			over = true
 			deadline.stop()
 			s.Close()
+			p.flush()
 			err := n.joined(t, reply)
 			if p.hears(); err != nil {
 				refuse(err)
@@ -317,6 +318,7 @@ func (n *Node) joinedDo(do func(p *process) error) {
 	p.now(func() {
 		err := errNoNamespace
 		if p.ns != nil {
+			p.flush()
 			err = do(p)
 			p.hears()
 		}

@@ -274,6 +274,7 @@ func (x *session) send(e *reconcile.Event) {
 func (x *session) end() {
 	failed := x.Session.Err()
 	x.stream.Close()
+	x.process.flush() // a sweep that follows from it waits for what is being committed
 	report, err := x.leave(failed)
 	n := x.process.node
 	n.world.Note("ended", n.number, x.remote, fmt.Appendf(nil, "%v %s %d %d %t %d", err, report.Method, report.Applied, report.Sent, report.Verified, report.Cells))

@@ -77,6 +77,7 @@ func MembersOf(n *peer.Node, ns *peer.Namespace, all bool) Members {
 type NewRole struct {
 	Role    string `json:"role" doc:"read, write or admin" enum:"read,write,admin"`
 	Expires string `json:"expires,omitempty" doc:"for how long it shall be a member, such as 720h; default: without end"`
+	Force   bool   `json:"force,omitempty" doc:"also where this node steps down with writes that no sync has proved another member to hold, or as the last admin"`
 }
 
 // Invite is a ticket that this node has issued.

@@ -43,7 +43,7 @@ func (c conflictsCmd) Run(ctx context.Context, a *app, daemon *client.Client) er
 type rejectedCmd struct{ keptArgs }
 
 func (rejectedCmd) Help() string {
-	return `What this node does not hold although a member wrote it. A refused record was offered by a peer and not taken; the list says why, and begins anew when the daemon is started. A record that was set aside had been held: all members are past its time without it, because they deleted it while this node was away, or never had it; or its writer was removed. It stays here until it is restored or forgotten.
+	return `What this node does not hold although a member wrote it. A refused record was offered by a peer and not taken; the list says why, and begins anew when the daemon is started. A record that was set aside had been held: all members are past its time without it, because they deleted it while this node was away, or never had it; or its writer had lost the right to write, this node itself perhaps. It stays here until it is restored or forgotten.
 
 restore writes the value again, as a write of now, which the others then take; the entry is then gone from the list. forget drops the entry for good, or all of them with --all. show, restore and forget work for what was set aside: what was refused is not kept. They take the newest entry of the key.
 

@@ -97,12 +97,14 @@ type memberSetCmd struct {
 	ID      string        `arg:"" name:"id" help:"The node's id, as syncd member ls prints it."`
 	Role    string        `required:"" help:"What it may do: read, write or admin." enum:"read,write,admin"`
 	Expires time.Duration `help:"For how long it shall be a member; 0 means without end." default:"0s"`
+	Force   bool          `help:"Also where this node steps down with writes that it may hold alone, or as the last admin."`
 }
 
 func (memberSetCmd) Help() string {
 	return `It takes the role admin. An admin loses that role only by itself, or by an admin above it in the chain of invitations. The other members hear of the change with their next syncs.
 
-A writer that becomes a reader keeps all records, and what it has written so far stays. What it writes before it hears of the change the others refuse.
+A writer that becomes a reader keeps all records but for its own writes that no sync has proved another member to hold. When it hears of the change it sets these aside and lists them (syncd rejected). A node that steps down itself is refused while it has such writes (exit 1): sync first. So is the last admin (exit 6).
+Members that have heard of the change refuse what it writes later. One that has not may take it, and then writes it again in its own name, or sets it aside if it only reads.
 
 A node that was removed is a member again, and comes back with its next sync. A node that never was a member lacks the namespace's secret: it joins with a ticket (syncd invite).
 
@@ -113,7 +115,7 @@ Examples:
 
 // Run gives the role.
 func (c memberSetCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	in := api.NewRole{Role: c.Role}
+	in := api.NewRole{Role: c.Role, Force: c.Force}
 	if c.Expires < 0 {
 		return problem.Usage("member set: --expires %s: want a duration above 0, such as 720h", c.Expires)
 	}
@@ -142,6 +144,8 @@ func (c memberSetCmd) Run(ctx context.Context, a *app, daemon *client.Client) er
 type memberRmCmd struct {
 	NS string `arg:"" name:"ns" help:"The namespace's name."`
 	ID string `arg:"" name:"id" help:"The member's id, as syncd member ls prints it."`
+
+	Force bool `help:"Also where this node leaves with writes that it may hold alone, or as the last admin."`
 }
 
 func (memberRmCmd) Help() string {
@@ -149,7 +153,11 @@ func (memberRmCmd) Help() string {
 
 What follows:
   - The node keeps what it holds, and the secret. No member that has heard of the removal syncs with it; the others hear of it with their next syncs.
-  - What it wrote before stays. What it writes from now on the others refuse.
+  - What a sync has proved another member to hold stays. The rest of its own writes it sets aside and lists (syncd rejected) when it hears
+    of the removal, also if it joins again. To restore such a record is a new write.
+  - Members that have heard of the removal refuse what it writes later. One that has not may take it, and then writes it again in its own
+    name, or sets it aside if it only reads.
+  - A node that removes itself is refused while no sync has proved that others hold its writes (exit 1): sync first. So is the last admin (exit 6).
   - Tickets that it has issued, and old tickets for it, are of no use any more. Members that it invited stay.
   - It is told which admin removed it, and when, as soon as it calls a member.
   - In a namespace that is cut into shards the members that stay take its shards over from their other hosts. What it alone holds is lost:
@@ -161,7 +169,7 @@ Example:
 
 // Run removes the member.
 func (c memberRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	if err := daemon.RemoveMember(ctx, c.NS, c.ID); err != nil {
+	if err := daemon.RemoveMember(ctx, c.NS, c.ID, c.Force); err != nil {
 		return attempt(lacking(err, "syncd member ls %s lists the members", c.NS), "remove %s from %q", c.ID, c.NS)
 	}
 	if a.json() {

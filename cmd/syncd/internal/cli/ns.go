@@ -122,11 +122,13 @@ func (a *app) printNamespaces(all []api.Namespace) error {
 
 type nsRmCmd struct {
 	NS    string `arg:"" name:"ns" help:"The namespace's name."`
-	Force bool   `help:"Also where this node holds shards that it has not handed over: what it alone holds is lost."`
+	Force bool   `help:"Also what this node may hold alone, which is lost, and as the last admin."`
 }
 
 func (nsRmCmd) Help() string {
 	return `Deletes the namespace's records, its secret and its list of members from this node, for good. The other members keep what they hold.
+
+It is refused where that would lose something: writes that no sync has proved another member to hold, or records that syncd rejected lists as set aside (exit 1). So it is where the other members would have no admin left (exit 6). The message says what to do first; --force goes on.
 
 In a namespace of shards that may not be all: while there are other members the node first hands its shards over. An admin who stays gives it the role read, and the command is refused (exit 1) until status counts no shard as held. The node stays a member until member rm.
 

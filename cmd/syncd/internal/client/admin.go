@@ -37,13 +37,16 @@ func (c *Client) CreateNamespace(ctx context.Context, in api.NewNamespace) (api.
 	return out, err
 }
 
-// DropNamespace deletes a namespace from the node; force: also shards that it has not handed over.
+// DropNamespace deletes a namespace from the node; force: also what it alone may hold.
 func (c *Client) DropNamespace(ctx context.Context, ns string, force bool) error {
-	q := url.Values{}
-	if force {
-		q.Set("force", "true")
+	return c.call(ctx, http.MethodDelete, api.NamespacePath(ns), forced(force), nil, nil)
+}
+
+func forced(force bool) url.Values {
+	if !force {
+		return nil
 	}
-	return c.call(ctx, http.MethodDelete, api.NamespacePath(ns), q, nil, nil)
+	return url.Values{"force": {"true"}}
 }
 
 // Layout says which members hold each shard of a namespace.

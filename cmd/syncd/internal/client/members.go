@@ -24,9 +24,9 @@ func (c *Client) SetMember(ctx context.Context, ns, id string, in api.NewRole) e
 	return c.call(ctx, http.MethodPut, memberPath(ns, id), nil, in, nil)
 }
 
-// RemoveMember ends a node's membership.
-func (c *Client) RemoveMember(ctx context.Context, ns, id string) error {
-	return c.call(ctx, http.MethodDelete, memberPath(ns, id), nil, nil, nil)
+// RemoveMember ends a node's membership; force: also where the node itself leaves something behind.
+func (c *Client) RemoveMember(ctx context.Context, ns, id string, force bool) error {
+	return c.call(ctx, http.MethodDelete, memberPath(ns, id), forced(force), nil, nil)
 }
 
 func memberPath(ns, id string) string {

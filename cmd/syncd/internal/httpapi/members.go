@@ -23,6 +23,11 @@ type (
 		ID   string `path:"id" doc:"the node's id"`
 		Body api.NewRole
 	}
+	removeInput struct {
+		NS    string `path:"ns" doc:"the namespace's local name"`
+		ID    string `path:"id" doc:"the member's id"`
+		Force bool   `query:"force" doc:"also where this node leaves with writes that no sync has proved another member to hold, or as the last admin"`
+	}
 	revokeInput struct {
 		NS string `path:"ns" doc:"the namespace's local name"`
 		ID string `path:"id" doc:"the ticket's id, or the ticket itself"`
@@ -55,13 +60,23 @@ func (s *server) registerMembers() {
 		if life > 0 {
 			until = time.Now().Add(life)
 		}
-		return nil, s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error { return ns.SetRoleUntil(ctx, id, role, until) })
+		return nil, s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error {
+			if in.Body.Force {
+				return ns.ForceRole(ctx, id, role, until)
+			}
+			return ns.SetRoleUntil(ctx, id, role, until)
+		})
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "remove-member", Method: http.MethodDelete, Path: "/v1/ns/{ns}/members/{id}", DefaultStatus: http.StatusNoContent,
 		Summary: "End a node's membership; it keeps what it has read",
-	}, func(ctx context.Context, in *memberInput) (*struct{}, error) {
-		return nil, s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error { return ns.Remove(ctx, id) })
+	}, func(ctx context.Context, in *removeInput) (*struct{}, error) {
+		return nil, s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error {
+			if in.Force {
+				return ns.ForceRemove(ctx, id)
+			}
+			return ns.Remove(ctx, id)
+		})
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "invites", Method: http.MethodGet, Path: "/v1/ns/{ns}/invites",

@@ -22,7 +22,7 @@ type (
 	}
 	dropInput struct {
 		NS    string `path:"ns" doc:"the namespace's local name"`
-		Force bool   `query:"force" doc:"delete shards, too, that this node has not handed over, and with them what it alone holds"`
+		Force bool   `query:"force" doc:"delete also what this node may hold alone, shards that it has not handed over among it, and as the last admin"`
 	}
 	output[B any]     struct{ Body B }
 	newNamespaceInput struct{ Body api.NewNamespace }
@@ -47,7 +47,7 @@ func (s *server) registerNamespaces() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "drop-namespace", Method: http.MethodDelete, Path: "/v1/ns/{ns}", DefaultStatus: http.StatusNoContent,
 		Summary:     "Delete a namespace from this node; the other members keep theirs",
-		Description: "In a namespace that is cut into shards the other members keep theirs, too, and may lack what is only in shards of this node. So while there are other members the answer is 409, not_handed_over, until this node has handed its shards over: give it the role read, and others take them over.",
+		Description: "Where this node may alone hold what was written here, or has set records aside, the answer is 409, held_here; where the other members would have no admin left, 403, denied. In a namespace that is cut into shards the other members keep theirs, too, and may lack what is only in shards of this node. So while there are other members the answer is 409, not_handed_over, until this node has handed its shards over: give it the role read, and others take them over.",
 	}, func(ctx context.Context, in *dropInput) (*struct{}, error) {
 		if _, err := s.namespace(in.NS); errors.Is(err, problem.ErrNoNamespace) { // else it is served, or not
 			return nil, err

@@ -71,6 +71,7 @@ var kinds = []struct {
 	{"cursor_expired", peer.ErrCursorExpired, http.StatusGone, ExitNotFound},
 	{"conflict", peer.ErrConflict, http.StatusPreconditionFailed, ExitConflict},
 	{"exists", peer.ErrExists, http.StatusConflict, ExitError},
+	{"held_here", peer.ErrHeldHere, http.StatusConflict, ExitError},
 	{"not_handed_over", peer.ErrNotHandedOver, http.StatusConflict, ExitError},
 	{"removed", peer.ErrRemoved, http.StatusForbidden, ExitDenied},
 	{"twin", peer.ErrTwin, http.StatusConflict, ExitDenied},
