@@ -66,7 +66,7 @@ func TestShardsInUse(t *testing.T) {
 	u.during("one was removed for good", func() {
 		removed := s.daemons[gone]
 		u.leave(gone)
-		if err := s.daemons[0].api.RemoveMember(t.Context(), namespace, removed.id); err != nil {
+		if err := s.daemons[0].api.RemoveMember(t.Context(), namespace, removed.id, false); err != nil {
 			t.Fatal(err)
 		}
 		removed.kill()

@@ -56,7 +56,7 @@ func TestShardsByInvitation(t *testing.T) {
 	s.write(*shardsKeys, "before one is removed", "all")
 	gone := 1 + s.random.IntN(4)
 	removed := s.daemons[gone]
-	if err := s.daemons[0].api.RemoveMember(t.Context(), namespace, removed.id); err != nil {
+	if err := s.daemons[0].api.RemoveMember(t.Context(), namespace, removed.id, false); err != nil {
 		t.Fatal(err)
 	}
 	removed.kill()

@@ -33,7 +33,7 @@ func TestMembers(t *testing.T) {
 			t.Errorf("the new member %+v", m)
 		}
 	}
-	if err := s.client.RemoveMember(ctx, "notes", other); err != nil {
+	if err := s.client.RemoveMember(ctx, "notes", other, false); err != nil {
 		t.Fatal(err)
 	}
 	got, err = s.client.Members(ctx, "notes", true)
@@ -46,8 +46,8 @@ func TestMembers(t *testing.T) {
 		"no such duration":              {s.client.SetMember(ctx, "notes", other, api.NewRole{Role: "read", Expires: "soon"}), problem.ErrUsage},
 		"not an id":                     {s.client.SetMember(ctx, "notes", "..", api.NewRole{Role: "read"}), problem.ErrUsage},
 		"the only admin's role":         {s.client.SetMember(ctx, "notes", self, api.NewRole{Role: "read"}), peer.ErrDenied},
-		"the only admin leaves":         {s.client.RemoveMember(ctx, "notes", self), peer.ErrDenied},
-		"not a member":                  {s.client.RemoveMember(ctx, "notes", other), peer.ErrNotFound},
+		"the only admin leaves":         {s.client.RemoveMember(ctx, "notes", self, false), peer.ErrDenied},
+		"not a member":                  {s.client.RemoveMember(ctx, "notes", other, false), peer.ErrNotFound},
 		"no such ticket":                {s.client.Revoke(ctx, "notes", "0123456789abcdef"), peer.ErrNotFound},
 	} {
 		if !errors.Is(c.err, c.want) {
