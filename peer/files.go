@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -46,6 +47,16 @@ func (n *Node) setAside(path string, err error, gone string) error {
 		return errors.Join(err, failed)
 	}
 	n.log.Warn("a file is set aside, and made anew: "+gone, slog.String("kept", to), logError(err))
+	return nil
+}
+
+// later ends the error of a file that a start writes anew, as it was: on a full disk the node
+// starts all the same.
+func (n *Node) later(err error) error {
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	n.log.Warn("the disk is full: a file is left as it is until the next start", logError(err))
 	return nil
 }
 

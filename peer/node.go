@@ -317,7 +317,7 @@ func (n *Node) openBook(context.Context, *Config) error {
 	if err := n.setAside(f.Path, err, noBook); err != nil {
 		return err
 	}
-	return n.book.save() // that it is missing shows then
+	return n.later(n.book.save()) // that it is missing shows then
 }
 
 func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
@@ -368,7 +368,7 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 		}
 		if n.restored || f.owner != n.owner() {
 			f.owner = n.owner()
-			if err := f.save(); err != nil {
+			if err := f.save(); n.restored && err != nil || n.later(err) != nil {
 				return err
 			}
 		}

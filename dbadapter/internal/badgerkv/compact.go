@@ -62,7 +62,7 @@ func (d *db) flush(ctx context.Context, c kv.Commits) error {
 	}); err != nil {
 		return err
 	}
-	before, err := logsIn(d.gate.dir)
+	before, err := logsIn(d.dir)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (d *db) flush(ctx context.Context, c kv.Commits) error {
 		}
 		// A full table makes room for one with a new log; what is filled in from then on
 		// would stay.
-		now, err := logsIn(d.gate.dir)
+		now, err := logsIn(d.dir)
 		if err != nil {
 			return err
 		}

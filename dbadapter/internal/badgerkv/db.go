@@ -18,7 +18,7 @@ type db struct {
 	badger *badger.DB
 	pages  pages
 	steps  compactionSteps
-	gate   gate
+	dir    string
 	times  times
 
 	entries sync.Pool // of *[]entry
@@ -42,7 +42,7 @@ func (d *db) Close() error {
 	if err := d.lost(); err != nil {
 		return err
 	}
-	if !d.badger.Opts().ReadOnly && !d.gate.close(d.working()) {
+	if d.leaves() {
 		return kv.ErrLeft
 	}
 	return d.badger.Close()

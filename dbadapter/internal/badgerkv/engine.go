@@ -65,13 +65,12 @@ func (e Engine) Open(dir string) (kv.DB, error) {
 
 func (e Engine) open(dir string, readOnly bool) (_ *db, err error) {
 	defer damage.Recovered("database files", &err)
-	d := &db{gate: gate{dir: dir, begun: map[any]struct{}{}}, tell: e.Failed, pause: time.Second}
+	d := &db{dir: dir, tell: e.Failed, pause: time.Second}
 	d.badger, err = e.openFiles(dir, readOnly, d)
 	switch {
 	case err == nil:
 		d.times.start(d.badger)
 		d.pages.start(d.badger, dir, e.sizes().mapped)
-		d.gate.open(d.working)
 		d.examiner = examiner.Start(tables{d.badger, dir}, dir, e.log(), e.Damaged, e.TrustFiles)
 		return d, nil
 	case isLockError(err):

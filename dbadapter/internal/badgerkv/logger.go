@@ -18,10 +18,9 @@ type logger struct {
 func (l logger) Errorf(format string, args ...any)   { l.say(slog.LevelError, format, args) }
 func (l logger) Warningf(format string, args ...any) { l.say(slog.LevelWarn, format, args) }
 func (l logger) Infof(format string, _ ...any)       { l.db.steps.logged(format) }
-func (l logger) Debugf(format string, args ...any)   { l.db.gate.logged(format, args) }
+func (l logger) Debugf(format string, _ ...any)      { l.db.makesTable(format) }
 
 func (l logger) say(level slog.Level, format string, args []any) {
-	l.db.gate.logged(format, args)
 	if strings.HasPrefix(format, mergeState) {
 		return
 	}

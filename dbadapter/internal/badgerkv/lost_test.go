@@ -68,7 +68,7 @@ func TestNoTableInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := d.View()
-	logs, err := logsIn(d.gate.dir)
+	logs, err := logsIn(d.dir)
 	if err != nil || len(logs) != 1 {
 		t.Fatalf("%v, %v", logs, err)
 	}
@@ -125,7 +125,7 @@ func TestNoTableInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for logs != nil && t.Context().Err() == nil { // Badger writes the full table still
-		if logs, err = logsIn(d.gate.dir); err != nil {
+		if logs, err = logsIn(d.dir); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Millisecond)

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
@@ -13,99 +12,42 @@ import (
 
 // Badger writes into mapped, sparse files: where a page finds no room on the disk the
 // process ends with SIGBUS, in a goroutine of Badger's, and nothing can catch it. So room
-// must be there before. A store refuses its writes in time (Need), but another program may
-// take the room of the compactions that follow. Badger writes a line to its log right
-// before it makes a table of a compaction; there the gate lets it wait until there is room.
-type gate struct {
-	dir string
-
-	mu    sync.Mutex       // guards what follows
-	need  func() int64     // nil until Badger is open
-	begun map[any]struct{} // compactions that have made a table, by compactor
-	shut  bool             // for good: the database is left as it is
-}
+// must be there before. Commits go into a log for which a store sees that there is room; a
+// table gets its blocks before it is mapped (allocate_linux.go).
 
 const (
-	// tableRoom is what must be there before a compaction makes another table.
-	tableRoom = 16 << 20
 	// startRoom is what an opening, or an orderly close, needs beside tables.
 	startRoom = 4 << 20
-	gatePause = 100 * time.Millisecond
-	// With less than plenty of room a table waits for that long without a fall of the room:
-	// who fills a disk does so at a gigabyte a second, and a table is made in milliseconds.
-	plenty = 256 << 20
-	calm   = 50 * time.Millisecond
-	fallen = 1 << 20
+	roomPause = 100 * time.Millisecond
 )
 
-// The lines of Badger's log, of which the first argument is the compactor.
-const (
-	tableLine = "[%d] LOG Compact. Added"
-	doneLine  = "[Compactor: %d]"
-)
+// tableLine begins the line that Badger writes before it makes a table of a compaction.
+const tableLine = "[%d] LOG Compact. Added"
 
-// logged is told of each line, on the goroutine that compacts. It holds no lock then.
-func (g *gate) logged(format string, args []any) {
-	switch {
-	case strings.HasPrefix(format, tableLine):
-		for !g.pass(args[0]) {
-			time.Sleep(gatePause)
+// makesTable waits until a file can be made. Badger drops the error of a compaction's table,
+// and with it the table and its records.
+func (d *db) makesTable(format string) {
+	if !strings.HasPrefix(format, tableLine) {
+		return
+	}
+	for {
+		free, err := durable.Free(d.dir)
+		if (err != nil || free >= startRoom) && durable.Writable(d.dir) == nil {
+			return
 		}
-	case strings.HasPrefix(format, doneLine):
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		delete(g.begun, args[0])
+		time.Sleep(roomPause)
 	}
 }
 
-// pass reports whether a compaction may make a table: the first one if there is room for
-// all of them.
-func (g *gate) pass(compactor any) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.shut {
-		return false
-	}
-	least := int64(tableRoom)
-	if _, begun := g.begun[compactor]; !begun && g.need != nil {
-		least = g.need() + startRoom
-	}
-	// Badger drops an error of a table that a compaction makes, and the table with it.
-	free, err := durable.Free(g.dir)
-	if err == nil && free < plenty { // is another program filling the disk now?
-		before := free - fallen
-		time.Sleep(calm)
-		if free, err = durable.Free(g.dir); err == nil && free < max(least, before) {
-			return false
-		}
-	}
-	if durable.Writable(g.dir) != nil {
-		return false
-	}
-	g.begun[compactor] = struct{}{}
-	return true
-}
-
-// open lets the first table of a compaction wait for room for all.
-func (g *gate) open(need func() int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.need = need
-}
-
-// close reports whether there is room to close the database in order, and shuts the gate
-// for good if there is not.
-func (g *gate) close(need int64) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	free, err := durable.Free(g.dir)
-	g.shut = err == nil && free < need+startRoom
-	return !g.shut
+// leaves reports whether there is no room to close the database in order.
+func (d *db) leaves() bool {
+	free, err := durable.Free(d.dir)
+	return !d.badger.Opts().ReadOnly && err == nil && free < d.working()+startRoom
 }
 
 // Need counts what is in memory twice: its table is merged with those of the first level.
 func (d *db) Need(bool) int64 {
-	memory, _ := logged(d.gate.dir)
+	memory, _ := logged(d.dir)
 	return memory + d.working()
 }
 
@@ -113,7 +55,7 @@ func (d *db) Need(bool) int64 {
 // first level, with the level below it; and of the largest of the other levels one table
 // with those that it lies over, or all. Two compactions run at once at most.
 func (d *db) working() int64 {
-	memory, _ := logged(d.gate.dir)
+	memory, _ := logged(d.dir)
 	var first, other int64
 	levels := d.badger.Levels()
 	for i, l := range levels {

@@ -14,7 +14,7 @@ import (
 // take is stale.
 func (d *db) Stale(ctx context.Context, c kv.Commits) (stale, size int64, err error) {
 	size = d.Size()
-	inLogs, err := logged(d.gate.dir)
+	inLogs, err := logged(d.dir)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -28,20 +28,23 @@ type diskGuard struct {
 
 	mu    sync.Mutex // guards what follows
 	known int64      // what the engine has answered last
-	asked time.Time
+	asked time.Time  // when, and with how much room
+	with  int64
 }
 
-// needAge is how old an answer of the engine may be: in that time some megabytes are
-// written, a part of the reserve.
-const needAge = 20 * time.Millisecond
+// An answer of the engine serves for that long, and while the room changes by no more.
+const (
+	needAge  = 20 * time.Millisecond
+	needRoom = 1 << 20
+)
 
 // removing is the part of the reserve that removals may not use, nor small notes: what is
 // removed makes room, once the tables have been merged.
 const removing = 2
 
 // write asks for the room that a write needs, remove for that of a removal.
-func (d *diskGuard) write() error  { return d.require(d.min + d.needed()) }
-func (d *diskGuard) remove() error { return d.require(d.min/removing + d.needed()) }
+func (d *diskGuard) write() error  { return d.ask(d.min, d.needed) }
+func (d *diskGuard) remove() error { return d.ask(d.min/removing, d.needed) }
 
 // small asks for what a commit needs that is no write of records.
 func (d *diskGuard) small() error {
@@ -57,20 +60,26 @@ func (d *diskGuard) opening(e kv.Engine) error {
 	return d.require(d.min/removing + e.NeedToOpen(d.dir))
 }
 
-func (d *diskGuard) needed() int64 {
-	if d.need == nil || d.min < 0 {
+// needed is what the engine needs, while that much is free.
+func (d *diskGuard) needed(free int64) int64 {
+	if d.need == nil {
 		return 0
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if now := time.Now(); now.Sub(d.asked) > needAge {
-		d.known, d.asked = d.need(), now
+	if now := time.Now(); now.Sub(d.asked) > needAge || max(free, d.with)-min(free, d.with) > needRoom {
+		d.known, d.asked, d.with = d.need(), now, free
 	}
 	return d.known
 }
 
-// require asks for at least that many free bytes, and whether the system lets files be made.
+// require asks for at least that many free bytes.
 func (d *diskGuard) require(least int64) error {
+	return d.ask(least, func(int64) int64 { return 0 })
+}
+
+// ask asks for that many free bytes and what is needed, and whether the system lets files be made.
+func (d *diskGuard) ask(least int64, needed func(free int64) int64) error {
 	switch err := durable.Writable(d.dir); {
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("write to %s: %w: %w", d.dir, dbadapter.ErrLimit, err)
@@ -81,10 +90,10 @@ func (d *diskGuard) require(least int64) error {
 		return nil
 	}
 	free, err := durable.Free(d.dir)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("ask how much room the disk has: %w", err)
-	case free < least:
+	}
+	if least += needed(free); free < least {
 		return &dbadapter.NoRoom{Dir: d.dir, Free: free, Need: least}
 	}
 	return nil

@@ -72,11 +72,11 @@ func load(ctx context.Context, view kv.View, dir string, engine kv.Engine, o Opt
 		return m, err
 	}
 	defer lock.release()
-	if err := checkFormat(dir, engine); err != nil {
-		return m, err
-	}
 	disk := &diskGuard{dir: dir, min: o.MinFree}
 	if err := disk.opening(engine); err != nil {
+		return m, err
+	}
+	if err := checkFormat(dir, engine); err != nil {
 		return m, err
 	}
 	db, err := engine.Open(dir)

@@ -38,11 +38,11 @@ func Restore(ctx context.Context, dir string, engine kv.Engine, o Options, copie
 		return err
 	}
 	defer lock.release()
-	if err := checkFormat(dir, engine); err != nil {
-		return err
-	}
 	r := &restorer{ctx: ctx, disk: diskGuard{dir: dir, min: o.MinFree}, present: map[uint32]dbadapter.NamespaceID{}}
 	if err := r.disk.opening(engine); err != nil {
+		return err
+	}
+	if err := checkFormat(dir, engine); err != nil {
 		return err
 	}
 	if r.db, err = engine.Open(dir); err != nil {
