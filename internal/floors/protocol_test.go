@@ -1,0 +1,218 @@
+package floors
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// constants are those of packages, by package and name: "wire.MaxFrame". Each is an expression of
+// others, iota filled in.
+type constants map[string]ast.Expr
+
+// read adds the constants of a folder's files.
+func (c constants) read(t *testing.T, folder string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../..", folder, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(folder, err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			decl, ok := d.(*ast.GenDecl)
+			if !ok || decl.Tok != token.CONST {
+				continue
+			}
+			var last []ast.Expr
+			for iota, s := range decl.Specs {
+				spec := s.(*ast.ValueSpec)
+				if len(spec.Values) > 0 {
+					last = spec.Values
+				}
+				for i, n := range spec.Names {
+					if i < len(last) {
+						c[file.Name.Name+"."+n.Name] = &ast.KeyValueExpr{Key: &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(iota)}, Value: last[i]}
+					}
+				}
+			}
+		}
+	}
+}
+
+// value is a number that an expression of constants gives.
+func (c constants) value(t *testing.T, pkg string, e, iota ast.Expr) constant.Value {
+	t.Helper()
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return constant.MakeFromLiteral(e.Value, e.Kind, 0)
+	case *ast.ParenExpr:
+		return c.value(t, pkg, e.X, iota)
+	case *ast.CallExpr: // a conversion
+		return c.value(t, pkg, e.Args[0], iota)
+	case *ast.BinaryExpr:
+		x, y := c.value(t, pkg, e.X, iota), c.value(t, pkg, e.Y, iota)
+		switch e.Op {
+		case token.SHL:
+			n, _ := constant.Uint64Val(y)
+			return constant.Shift(x, e.Op, uint(n))
+		case token.QUO:
+			return constant.BinaryOp(x, token.QUO_ASSIGN, y)
+		}
+		return constant.BinaryOp(x, e.Op, y)
+	case *ast.SelectorExpr:
+		return c.named(t, e.X.(*ast.Ident).Name+"."+e.Sel.Name)
+	case *ast.Ident:
+		if e.Name == "iota" {
+			return constant.ToInt(c.value(t, pkg, iota, nil))
+		}
+		return c.named(t, pkg+"."+e.Name)
+	}
+	t.Fatalf("an expression of the kind %T in %s", e, pkg)
+	return nil
+}
+
+func (c constants) named(t *testing.T, name string) constant.Value {
+	t.Helper()
+	if unit, ok := map[string]int64{"time.Millisecond": 1, "time.Second": 1000, "time.Minute": 60_000, "time.Hour": 3600_000}[name]; ok {
+		return constant.MakeInt64(unit)
+	}
+	of, ok := c[name].(*ast.KeyValueExpr)
+	if !ok {
+		t.Fatalf("there is no constant %s", name)
+	}
+	pkg, _, _ := strings.Cut(name, ".")
+	return c.value(t, pkg, of.Value, of.Key)
+}
+
+// number reads "4,096", "2^20 + 2^16", "80 KiB", "10 s" (milliseconds).
+func number(t *testing.T, text string) constant.Value {
+	t.Helper()
+	sum := int64(0)
+	for term := range strings.SplitSeq(strings.ReplaceAll(text, ",", ""), "+") {
+		digits, unit, _ := strings.Cut(strings.TrimSpace(term), " ")
+		base, power, powered := strings.Cut(digits, "^")
+		n, err := strconv.ParseInt(base, 10, 64)
+		if powered {
+			p, failed := strconv.Atoi(power)
+			if n, err = n<<(p-1), failed; base != "2" {
+				t.Fatalf("%q", text)
+			}
+		}
+		scale, known := map[string]int64{"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "s": 1000, "minutes": 60_000}[unit]
+		if err != nil || !known {
+			t.Fatalf("%q is no number: %v", text, err)
+		}
+		sum += n * scale
+	}
+	return constant.MakeInt64(sum)
+}
+
+// TestProtocolTellsNumbersOfTheCode: versions, kinds, methods, codes, reasons, subjects and bounds
+// of docs/PROTOCOL.md are those of the code, and none is missing there.
+func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
+	c := constants{}
+	for _, folder := range []string{"dbadapter", "iblt/rateless", "internal/directory", "internal/node", "internal/placement", "internal/roster", "peer", "reconcile", "reconcile/wire"} {
+		c.read(t, folder)
+	}
+	page, err := os.ReadFile("../../docs/PROTOCOL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(page)
+	const n = `([\d,^]+(?: \+ [\d^]+)?(?: (?:KiB|MiB|s|minutes)\b)?)`
+	same := func(what, told, name string) {
+		t.Helper()
+		if got, want := number(t, told), c.named(t, name); !constant.Compare(got, token.EQL, want) {
+			t.Errorf("the page says %s of %s, and %s is %v", told, what, name, want)
+		}
+	}
+	for pattern, names := range map[string]string{
+		`1 … N`:                                                        "wire.MaxFrame",
+		`at least one and at most N; all frames`:                       "wire.MaxCells",
+		`role:1 delta:uvarint\*, at most N;`:                           "wire.MaxIndices",
+		`\(head hash:32\?\)\*, at most N;`:                             "wire.MaxOffers",
+		`\(head rest\)\*, at most N\.`:                                 "wire.BatchRecords",
+		`else value:bytes, at most N \|`:                               "dbadapter.MaxValue",
+		`reason:1\)\*, at most N \|`:                                   "wire.MaxRefusals",
+		`code 8, 1 to N statements, each of 1 to N bytes`:              "wire.MaxStatements wire.MaxStatement",
+		`text: at most N bytes of UTF-8`:                               "wire.MaxText",
+		`mark:8\)\*, at least one and at most N;`:                      "wire.MaxMarks",
+		`count:uvarint, 1 to N \|`:                                     "wire.MaxHeads",
+		`key: 1 to N bytes`:                                            "dbadapter.MaxKey",
+		`Hello's version is N and its mapping N\.`:                     "wire.Version rateless.MappingVersion",
+		`Hello: version N, mapping N, flags`:                           "wire.Version rateless.MappingVersion",
+		`push     = version \(1: N\)`:                                  "wire.Version",
+		`The version of an Ask is N,`:                                  "wire.Version",
+		`entry = N:1 shard:2`:                                          "directory.entryVersion",
+		`request = \{1: N \(version\)`:                                 "node.joinVersion",
+		`milliseconds, at most N, B may wait`:                          "wire.MaxPatience",
+		`at most N, B offers it to A again`:                            "wire.MaxRest",
+		`An index takes N records that are not tombstones, and N keys`: "dbadapter.MaxBucket dbadapter.MaxBucketKeys",
+		`only the upper bound of N is`:                                 "reconcile.MaxFirstCells",
+		`Hello carries N cells unless`:                                 "reconcile.FirstCells",
+		`sends N cells for d up to 5`:                                  "reconcile.QuietCells",
+		`When B expects N differences or more`:                         "reconcile.PartsFrom",
+		`with some N\sdifferences each`:                                "reconcile.PartSize",
+		`at least every N, and computes for at most N between`:         "reconcile.workingEvery reconcile.workingFor",
+		`a value over N \(then with the hash\)`:                        "reconcile.offerAbove",
+		`Hello, within N and N \|`:                                     "peer.helloTimeout peer.maxHello",
+		`\| N of members and N of strangers`:                           "peer.greetings peer.greetings",
+		`many records at once \(N in one sync`:                         "node.turnFrom",
+		`until N after its last sync`:                                  "node.turnRest",
+		`An Ask has at most N\.`:                                       "peer.maxAsk",
+		`at most N of at most N bytes \| an ordinary`:                  "node.MaxAddrs node.MaxAddrSize",
+		`sends one message, at most N, and ends`:                       "peer.maxJoinRequest",
+		`answers with one, at most N bytes`:                            "node.MaxJoinReply",
+		`from 2 to N, \*replicas\*`:                                    "placement.MaxShards",
+		`a news N events`:                                              "directory.MaxEvents",
+		`A message has at most N bytes, a news`:                        "directory.MaxMessage",
+	} {
+		m := regexp.MustCompile(strings.ReplaceAll(pattern, "N", n)).FindStringSubmatch(text)
+		fields := strings.Fields(names)
+		if len(m) != len(fields)+1 {
+			t.Errorf("the page says nothing of %s any more: %s", names, pattern)
+			continue
+		}
+		for i, name := range fields {
+			same(pattern, m[i+1], name)
+		}
+	}
+
+	for _, list := range []struct{ prefix, within, each string }{
+		{"wire.Kind", `(?s)\| kind \| message.*?\n\n`, `(?m)^\| (\d+) \| (\w+) \|`},
+		{"wire.Subject", `(?s)\| subject \| question.*`, `(?m)^\| (\d) (key|set|status|record|hold|feed|scan|changes) \|`},
+		{"wire.Code", `(?s)\nCode 1 denied.*?the secret\.`, `(\d+) (denied|another version|busy|limit|not verified|protocol|internal|removed|the lists|another node|busy: another|paused)`},
+		{"wire.Reason", `with a reason \(.*?\)`, `(\d) (clock|signature|writer|floor|full)`},
+		{"wire.Method", `Methods of Result: .*?\.`, `(\d) (sketch|all|parts|ranges)`},
+	} {
+		told := map[string]bool{}
+		part := regexp.MustCompile(list.within).FindString(text)
+		for _, m := range regexp.MustCompile(list.each).FindAllStringSubmatch(part, -1) {
+			name := map[string]string{"another version": "Version", "not verified": "NotVerified", "the lists": "ListsDiffer", "another node": "Twin"}[m[2]]
+			if name == "" {
+				name = strings.ToUpper(m[2][:1]) + m[2][1:]
+			}
+			if list.prefix == "wire.Code" && m[2] == "busy" && told["wire.CodeBusy"] {
+				name = "Turn"
+			}
+			told[list.prefix+name] = true
+			same(m[2], m[1], list.prefix+name)
+		}
+		for name := range c {
+			if rest, ok := strings.CutPrefix(name, list.prefix); ok && rest != "s" && name != "wire.MethodAuto" && name != "wire.MethodSame" && !told[name] {
+				t.Errorf("the page does not tell the number of %s", name)
+			}
+		}
+	}
+}
