@@ -124,8 +124,7 @@ func (n *Node) serveAsk(stream network.Stream) {
 	talk := newCarrier(stream, n.limits, throttles)
 	talk.pace.done = n.ctx.Done()
 	if !ok {
-		n.metrics.refused("ask", ErrBusy)
-		talk.refuse(wire.CodeBusy)
+		n.refuse(talk, "ask", fmt.Errorf("%w: too many questions are about to be asked", ErrBusy))
 		return
 	}
 	question, err := talk.receiveQuestion()
@@ -142,10 +141,10 @@ func (n *Node) serveAsk(stream network.Stream) {
 	case talk.over: // the peer waits no longer
 	case errors.Is(err, ErrDenied):
 		n.log.With(n.logCaller(remote)).Info("a question was denied: not a member, or no such namespace")
-		talk.tell(reconcile.Refusal(ErrDenied))
+		talk.refuse(ErrDenied)
 	case err != nil:
 		n.log.With(n.logCaller(remote)).Debug("a question was not answered", logError(err))
-		talk.tell(reconcile.Refusal(err))
+		talk.refuse(err)
 	default:
 		if talk.write(wire.Append(nil, reply)) != nil {
 			talk.cut()

@@ -213,15 +213,13 @@ func (c *carrier) peekLength() (uint64, error) {
 }
 
 // refuse sends the reason why there will be no session.
-func (c *carrier) refuse(code wire.Code) {
-	c.tell(&wire.Refuse{Code: code, Version: wire.Version})
-}
+func (c *carrier) refuse(err error) { c.tell(reconcile.Refusal(err)) }
 
 // refuseMalformed answers a first message that did not come: with a refusal if the peer
 // broke the protocol, and otherwise by a reset.
 func (c *carrier) refuseMalformed(err error) {
 	if errors.Is(err, reconcile.ErrProtocol) || errors.Is(err, wire.ErrFrame) {
-		c.refuse(wire.CodeProtocol)
+		c.refuse(broken(err))
 		return
 	}
 	c.stream.Reset()

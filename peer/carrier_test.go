@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/libp2p/go-libp2p/core/network"
-
-	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Over QUIC the writes of this side fail once a peer has refused and closed. What
@@ -23,7 +21,7 @@ func TestLastWord(t *testing.T) {
 		if _, err := c.in.Peek(1); err != nil { // the stream is opened with the first byte
 			t.Error(err)
 		}
-		c.refuse(wire.CodeBusy)
+		c.refuse(ErrBusy)
 	})
 	for name, write := range map[string]func(c *carrier) error{
 		"while it sends": func(c *carrier) error {

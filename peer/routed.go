@@ -14,7 +14,6 @@ import (
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/route"
-	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -263,8 +262,7 @@ func (n *Node) serveRoute(stream network.Stream) {
 	talk.pace.done = n.ctx.Done()
 	if !n.isMember(remote) {
 		log.Info("a routed question was denied: not a member")
-		n.metrics.refused("route", ErrDenied)
-		talk.refuse(wire.CodeDenied)
+		n.refuse(talk, "route", ErrDenied)
 		return
 	}
 	for {
@@ -349,7 +347,7 @@ func (c *carrier) refuseRouted(err error) {
 		c.cut()
 		return
 	}
-	c.tell(reconcile.Refusal(err))
+	c.refuse(err)
 }
 
 func (n *Node) answerRouted(remote ID, question *wire.Ask) (*wire.Reply, error) {

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -39,7 +40,7 @@ func (n *Node) serveSync(stream network.Stream) {
 	talk := newCarrier(stream, n.limits, throttles)
 	talk.pace.done = n.ctx.Done()
 	if !ok {
-		n.putOff(talk, remote, "a sync was put off: too many peers are about to begin one")
+		n.putOff(talk, remote, fmt.Errorf("%w: too many peers are about to begin a sync", ErrBusy))
 		return
 	}
 	hello, size, err := talk.receiveHello()
@@ -55,19 +56,17 @@ func (n *Node) serveSync(stream network.Stream) {
 	switch {
 	case errors.Is(err, reconcile.ErrVersion):
 		log.Info("a peer speaks another version of the protocol", slog.Any("version", hello.Version))
-		n.metrics.refused("sync", err)
-		talk.refuse(wire.CodeVersion)
+		n.refuse(talk, "sync", err)
 		return
 	case errors.Is(err, ErrBusy):
-		n.putOff(talk, remote, "a sync was put off: this node has begun the same one, or too many are running")
+		n.putOff(talk, remote, err)
 		return
 	case errors.Is(err, ErrPaused):
 		n.refusePaused(talk, remote)
 		return
 	case errors.Is(err, ErrRemoved):
 		log.Info("a former member called, and was told what removed it")
-		n.metrics.refused("sync", err)
-		talk.tell(reconcile.Refusal(err))
+		n.refuse(talk, "sync", err)
 		return
 	case err != nil:
 		n.deny(talk, remote)
@@ -99,33 +98,34 @@ func (n *Node) serveSync(stream network.Stream) {
 	})
 	switch {
 	case talk.begun: // the session has told the peer how it ended
-	case errors.Is(err, reconcile.ErrTurn):
-		talk.refuse(wire.CodeTurn)
-	case errors.Is(err, reconcile.ErrBusy):
-		talk.refuse(wire.CodeBusy)
+	case errors.Is(err, reconcile.ErrBusy): // for the turn, too
+		talk.refuse(err)
 	default:
-		talk.refuse(wire.CodeInternal)
+		talk.refuse(reconcile.ErrPeer)
 	}
+}
+
+// refuse counts a refusal, and tells the peer why.
+func (n *Node) refuse(talk *carrier, protocol string, err error) {
+	n.metrics.refused(protocol, err)
+	talk.refuse(err)
 }
 
 // deny gives a stranger, and a member that asks for what is not here, the same
 // answer.
 func (n *Node) deny(talk *carrier, remote ID) {
 	n.log.With(n.logCaller(remote)).Info("a sync was denied: not a member, or no such namespace")
-	n.metrics.refused("sync", ErrDenied)
-	talk.refuse(wire.CodeDenied)
+	n.refuse(talk, "sync", ErrDenied)
 }
 
 // refusePaused tells a member that a person has paused what it asks for.
 func (n *Node) refusePaused(talk *carrier, remote ID) {
 	n.log.With(n.logCaller(remote)).Info("a sync was refused: the namespace or the peer is paused here")
-	n.metrics.refused("sync", ErrPaused)
-	talk.refuse(wire.CodePaused)
+	n.refuse(talk, "sync", ErrPaused)
 }
 
 // putOff tells a peer to try again later.
-func (n *Node) putOff(talk *carrier, remote ID, why string) {
-	n.log.Info(why, n.logCaller(remote))
-	n.metrics.refused("sync", ErrBusy)
-	talk.refuse(wire.CodeBusy)
+func (n *Node) putOff(talk *carrier, remote ID, why error) {
+	n.log.Info("a sync was put off", n.logCaller(remote), logError(why))
+	n.refuse(talk, "sync", why)
 }

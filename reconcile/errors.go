@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -87,7 +88,8 @@ func refusal(err error) *wire.Refuse {
 		}
 	}
 	switch m.Code {
-	case wire.CodeProtocol, wire.CodeNotVerified, wire.CodeVersion, wire.CodeTurn:
+	case wire.CodeDenied, wire.CodeInternal: // nothing for strangers, and nothing of this node's own troubles
+	default:
 		m.Text = clip(err.Error())
 	case wire.CodeRemoved:
 		// Without statements it would be a claim that no peer can check.
@@ -142,8 +144,8 @@ func Refused(m *wire.Refuse) error {
 		return fmt.Errorf("%w: this side speaks version %d, the peer version %d; upgrade the older of the two", err, wire.Version, m.Version)
 	case m.Code == wire.CodePaused:
 		return fmt.Errorf("%w: the peer takes part in no syncs of this namespace, or in none with this node, until a person resumes it there", err)
-	case m.Text != "":
-		return fmt.Errorf("%w (the peer says: %q)", err, m.Text)
+	case m.Text != "" && m.Text != err.Error():
+		return fmt.Errorf("%w (the peer says: %q)", err, strings.TrimPrefix(m.Text, err.Error()+": "))
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
@@ -183,7 +184,7 @@ func conceivable(s summary) error {
 // knows which namespace is meant.
 func CheckVersion(h *wire.Hello) error {
 	if h.Version != wire.Version || h.Mapping != rateless.MappingVersion {
-		return ErrVersion
+		return fmt.Errorf("%w: this side speaks version %d, mapping %d", ErrVersion, wire.Version, rateless.MappingVersion)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (n *Node) Asked(remote ID, m *wire.Ask) (*Asked, error) {
 	}
 	done, ok := n.Sessions.asked.take(remote, m.Question.Subject(), n.elapsed())
 	if !ok {
-		return nil, reconcile.ErrBusy
+		return nil, fmt.Errorf("%w: as many questions are being answered as may, of all peers or of this one", reconcile.ErrBusy)
 	}
 	return &Asked{p.set, remote, m, done}, nil
 }

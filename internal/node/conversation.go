@@ -156,11 +156,11 @@ func (n *Node) Answer(remote ID, h *wire.Hello) (p *Part, done func(), err error
 		return nil, nil, reconcile.ErrPaused
 	}
 	if n.Sessions.yields(p.Keys.ID, n.ID, remote) && !h.DryRun {
-		return nil, nil, reconcile.ErrBusy
+		return nil, nil, fmt.Errorf("%w: this node has begun the same sync", reconcile.ErrBusy)
 	}
 	done, ok := accept(remote)
 	if !ok {
-		return nil, nil, reconcile.ErrBusy
+		return nil, nil, fmt.Errorf("%w: as many syncs that peers began are running as may, of all peers or of this one", reconcile.ErrBusy)
 	}
 	return p, done, nil
 }
