@@ -57,7 +57,7 @@ func (p *patience) ask(name string, do func() error) error {
 			p.pause()
 			return err
 		}
-		p.log.Error("pebble: the system refuses what cannot be left out, and is asked again", slog.Any("err", err))
+		p.log.Error("pebble: the system refuses what cannot be left out, and is asked again", slog.String("err", err.Error())) // without its stack
 		p.waiting.Add(1)
 		time.Sleep(p.wait)
 		p.waiting.Add(-1)

@@ -137,7 +137,9 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 		defer cancel()
-		err = errors.Join(err, node.Close(closing))
+		if closed := node.Close(closing); err == nil { // else the cause is said alone
+			err = closed
+		}
 	}()
 	return c.serve(ctx, a, addrs, httpapi.Config{Node: node, Version: buildVersion(), Metrics: metrics, Logger: log, Ending: ctx.Done()})
 }
