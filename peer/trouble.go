@@ -176,11 +176,15 @@ func (n *Node) seeTroubles() map[TroubleKind]string {
 	} else if troubleOf(err) == NoFiles {
 		now[NoFiles] = err.Error() + ": close connections, or let the process open more (ulimit -n)"
 	}
-	var damaged, recovering []string
+	var damaged, files, recovering []string
 	if d := n.Damage(); d != nil {
 		damaged = append(damaged, d.Found[0])
 	}
 	for _, u := range n.Unserved() {
+		if u.Why != "" { // which says what to do: verify repairs records
+			files = append(files, u.Why)
+			continue
+		}
 		damaged = append(damaged, u.Name+" is not served")
 	}
 	for _, ns := range n.Namespaces() {
@@ -192,7 +196,10 @@ func (n *Node) seeTroubles() map[TroubleKind]string {
 		}
 	}
 	if len(damaged) > 0 {
-		now[Damaged] = clipText(strings.Join(damaged, "; ")) + ": run syncd verify, and syncd verify --repair"
+		files = append(files, clipText(strings.Join(damaged, "; "))+": run syncd verify, and syncd verify --repair")
+	}
+	if len(files) > 0 {
+		now[Damaged] = strings.Join(files[:min(len(files), 8)], "; ")
 	}
 	if len(recovering) > 0 {
 		now[Recovering] = clipText(strings.Join(recovering, ", ")) + ": until a sync has proved each equal to another member (syncd sync)"
