@@ -1,19 +1,22 @@
 package dbadapter
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // ErrNoRoom: the disk has no room for what was asked, and nothing was written. It is
 // ErrLimit, too. NoRoom says how much is missing, where that is known.
 var ErrNoRoom = fmt.Errorf("%w: the disk is nearly full", ErrLimit)
 
-// Roomer is a Store that refuses writes while its disk is nearly full, or the system lets it
-// make no files. Not every store is one.
-type Roomer interface {
+// Able is a Store that can say whether it works now. Not every store is one.
+type Able interface {
 	Store
-	// Room is nil while writes are taken, and else the *NoRoom with which they are refused, or
-	// another error that names what the system refuses. It asks the system, which takes some
-	// microseconds.
-	Room() error
+	// Able is nil while the store reads and takes writes, as far as it can tell without
+	// either. Else it says why not, as a write would: ErrNoRoom where its disk is nearly full or
+	// may only be read, ErrAway where its database is away, or what the system refuses. It is
+	// asked every few seconds, also while writes wait.
+	Able(ctx context.Context) error
 }
 
 // NoRoom is an ErrNoRoom that counts bytes.

@@ -68,7 +68,7 @@ func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
 	if len(addrs) == 0 {
 		return nil, fmt.Errorf("%w: the ticket has no address that this program can read; ask for a new one", ErrInvalid)
 	}
-	if err := n.room(); err != nil { // the ticket can be used once
+	if err := n.able(ctx); err != nil { // the ticket can be used once
 		return nil, err
 	}
 	request, err := n.core.RequestJoin(t, addrBytes(n.dialable()))

@@ -53,16 +53,16 @@ func (n *Node) create(ctx context.Context, secret dbadapter.Secret, s *node.Stat
 	if _, err := n.Namespace(s.Name); !errors.Is(err, ErrNotFound) {
 		return nil, ErrExists
 	}
-	if err := n.room(); err != nil {
+	if err := n.able(ctx); err != nil {
 		return nil, err
 	}
 	return n.addNamespace(ctx, secret, s)
 }
 
-// room is the ErrNoRoom with which the store refuses writes now, if it does.
-func (n *Node) room() error {
-	if r, ok := n.store.(dbadapter.Roomer); ok {
-		return r.Room()
+// able says why the store does not work now, if it knows.
+func (n *Node) able(ctx context.Context) error {
+	if store, ok := n.store.(dbadapter.Able); ok {
+		return store.Able(ctx)
 	}
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
@@ -159,16 +158,9 @@ func (n *Node) lookAtTroubles() {
 // seeTroubles are the causes of the troubles that there are.
 func (n *Node) seeTroubles() map[TroubleKind]string {
 	now := map[TroubleKind]string{}
-	var err error
-	switch store := n.store.(type) {
-	case dbadapter.Able:
-		ctx, cancel := context.WithTimeout(n.ctx, 2*troublePause)
-		defer cancel()
-		err = store.Able(ctx)
-	case dbadapter.Roomer:
-		err = store.Room()
-	}
-	if err != nil {
+	ctx, cancel := context.WithTimeout(n.ctx, 2*troublePause)
+	defer cancel()
+	if err := n.able(ctx); err != nil {
 		now[troubleOf(err)] = clipText(err.Error())
 	}
 	if f, err := os.Open(os.DevNull); err == nil {

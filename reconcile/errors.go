@@ -89,8 +89,6 @@ func refusal(err error) *wire.Refuse {
 	}
 	switch m.Code {
 	case wire.CodeDenied, wire.CodeInternal: // nothing for strangers, and nothing of this node's own troubles
-	default:
-		m.Text = clip(err.Error())
 	case wire.CodeRemoved:
 		// Without statements it would be a claim that no peer can check.
 		removed, ok := errors.AsType[*RemovedError](err)
@@ -99,6 +97,8 @@ func refusal(err error) *wire.Refuse {
 			break
 		}
 		m.Statements = removed.Statements
+	default:
+		m.Text = clip(err.Error())
 	}
 	return m
 }

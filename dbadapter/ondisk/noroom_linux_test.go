@@ -141,7 +141,7 @@ func TestNoRoom(t *testing.T) {
 					"restore": func() error {
 						return ondisk.Restore(t.Context(), filepath.Join(disk.dir, "restored"), kind, ondisk.Options{}, one(copied))
 					},
-					"room": func() error { return s.(dbadapter.Roomer).Room() },
+					"room": func() error { return s.(dbadapter.Able).Able(t.Context()) },
 				} {
 					err := do()
 					if room, counted := errors.AsType[*dbadapter.NoRoom](err); !counted || room.Free >= room.Need {

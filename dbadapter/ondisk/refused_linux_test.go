@@ -61,7 +61,7 @@ func noFiles(t *testing.T, kind ondisk.Kind) {
 		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range []error{write("refused"), s.(dbadapter.Roomer).Room()} {
+		for _, err := range []error{write("refused"), s.(dbadapter.Able).Able(t.Context())} {
 			if !errors.Is(err, dbadapter.ErrAway) || !errors.Is(err, syscall.EMFILE) || errors.Is(err, dbadapter.ErrCorrupt) {
 				t.Errorf("without files: %v", err)
 			}

@@ -125,7 +125,13 @@ func (w *writer) transact(stage func(*pgx.Batch, *head), show func()) error {
 		case attempt == 0 && !refused(err): // nothing was committed: once more, over a new session
 			continue
 		}
-		return notWritten(err)
+		err = notWritten(err)
+		if errors.Is(err, dbadapter.ErrNoRoom) {
+			w.store.publishing.Lock()
+			w.noRoom = err
+			w.store.publishing.Unlock()
+		}
+		return err
 	}
 }
 
@@ -153,6 +159,9 @@ func (w *writer) send(b *pgx.Batch) (err error) {
 
 // notWritten vouches that a transaction has left nothing behind.
 func notWritten(err error) error {
+	if isState(err, "53100", "25006") { // disk full; a server that only reads
+		return fmt.Errorf("write to the database: %w: %w; nothing was written", dbadapter.ErrNoRoom, err)
+	}
 	if refused(err) { // it may well refuse it again
 		return fmt.Errorf("write to the database: %w; nothing was written", err)
 	}
@@ -202,7 +211,7 @@ func (w *writer) finish(after head, show func()) error {
 	if !landed {
 		return notWritten(err)
 	}
-	w.head = after
+	w.head, w.noRoom = after, nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.view = nil // later snapshots begin a new one

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -303,5 +304,57 @@ func sql(t *testing.T, server *pgserver.Server, statement string, arguments ...a
 	}
 	if tag.RowsAffected() == 0 {
 		t.Fatalf("%s changes nothing", statement)
+	}
+}
+
+// TestNoRoom: a server whose disk is full, or that only reads, refuses writes as one that has no
+// room. The store says so until a write is taken again, and reads go on.
+func TestNoRoom(t *testing.T) {
+	url := pgserver.Start(t).URL()
+	store, err := pgdb.Open(t.Context(), url, pgdb.Options{Patience: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	n := namespaceOf(t, store)
+	if _, err := n.Apply(t.Context(), batchOf(t, 0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close(t.Context())
+	// A trigger refuses as a full disk does; it stands for a server that only reads, too.
+	const function = `CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '%s'; END $$`
+	var schema string
+	if err := admin.QueryRow(t.Context(), `SELECT schemaname FROM pg_tables WHERE tablename = 'records' AND schemaname <> 'pg_catalog'`).Scan(&schema); err != nil {
+		t.Fatal(err)
+	}
+	exec := func(statement string) {
+		t.Helper()
+		if _, err := admin.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for number, state := range []string{"53100", "25006"} {
+		exec(fmt.Sprintf(function, state))
+		exec(`CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON ` + schema + `.records FOR EACH STATEMENT EXECUTE FUNCTION refuse()`)
+		if _, err := n.Apply(t.Context(), batchOf(t, 0, number+2)); !errors.Is(err, dbadapter.ErrNoRoom) || !nothingWritten(err) {
+			t.Errorf("%s: a write: %v", state, err)
+		}
+		if err := store.Able(t.Context()); !errors.Is(err, dbadapter.ErrNoRoom) {
+			t.Errorf("%s: the store says %v", state, err)
+		}
+		if got, err := foundIn(n, 0); err != nil || got != number+1 {
+			t.Errorf("%s: batch %d is there, %v", state, got, err)
+		}
+		exec(`DROP TRIGGER refuse ON ` + schema + `.records`)
+		if _, err := n.Apply(t.Context(), batchOf(t, 0, number+2)); err != nil {
+			t.Error(err)
+		}
+		if err := store.Able(t.Context()); err != nil {
+			t.Errorf("%s is over, and the store says %v", state, err)
+		}
 	}
 }

@@ -86,7 +86,7 @@ func holder(ctx context.Context, conn *pgx.Conn, key int64) string {
 }
 
 // writer is the session that writes. Its fields are used by the queue's goroutine
-// only; head, owner and failed are changed under the store's lock publishing.
+// only; head, owner, failed and noRoom are changed under the store's lock publishing.
 type writer struct {
 	store  *Store
 	conn   *pgx.Conn // nil while no session is open
@@ -94,6 +94,7 @@ type writer struct {
 	owner  []byte
 	tokens [][]byte // that may stand in the table: owner, and those of attempts that were cut
 	failed error    // set for good when it is unknown what the database holds
+	noRoom error    // the server took the last write for none: its disk is full, or it only reads
 	away   bool     // a write has waited for the server in vain
 }
 

@@ -1,6 +1,7 @@
 package pgdb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -191,7 +192,7 @@ func (s *Store) compact(ctx context.Context) error {
 // Able implements dbadapter.Able: it asks the server over a connection of the views.
 func (s *Store) Able(ctx context.Context) error {
 	if s.publishing.TryLock() { // else the writer is at work, and will tell
-		failed := s.writer.failed
+		failed := cmp.Or(s.writer.failed, s.writer.noRoom)
 		s.publishing.Unlock()
 		if failed != nil {
 			return failed

@@ -261,7 +261,7 @@ func TestDiskNearlyFull(t *testing.T) {
 	full := func(what string, err error) {
 		t.Helper()
 		var room *dbadapter.NoRoom
-		if !errors.Is(err, dbadapter.ErrLimit) || !errors.As(err, &room) || room.Free >= room.Need || errors.Is(s.Room(), dbadapter.ErrNoRoom) != (err != nil) {
+		if !errors.Is(err, dbadapter.ErrLimit) || !errors.As(err, &room) || room.Free >= room.Need || errors.Is(s.Able(t.Context()), dbadapter.ErrNoRoom) != (err != nil) {
 			t.Errorf("%s on a full disk gives %v, want ErrNoRoom", what, err)
 		}
 	}

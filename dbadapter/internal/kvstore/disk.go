@@ -1,6 +1,7 @@
 package kvstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -136,7 +137,7 @@ func (s *Store) need() int64 {
 	return s.db.Need(false)
 }
 
-// Room says whether writes are taken; see dbadapter.Roomer.
-func (s *Store) Room() error { return s.disk.write() }
+// Able implements dbadapter.Able.
+func (s *Store) Able(context.Context) error { return s.disk.write() }
 
-var _ dbadapter.Roomer = (*Store)(nil)
+var _ dbadapter.Able = (*Store)(nil)

@@ -123,6 +123,7 @@ func testRefused(t *testing.T, r *refuser, ends, read bool) {
 		if err := errors.Join(write(), d.Close()); err != nil {
 			t.Fatal(err)
 		}
+		r.turn(true) // before the work in the background opens it
 		d = open(dir)
 	}
 	r.turn(true)
