@@ -156,7 +156,9 @@ const (
 	// records and less than headwayBytes of records move: the peer may compute for
 	// workingFor, and its clock and the network may add to that. A peer at the least rate of
 	// package peer (16 KiB/s) moves 9 MiB in that time.
-	waitFor        = workingFor + 30*time.Second
+	waitFor = workingFor + 30*time.Second
+	// waitOnce is longer than a frame of the greatest size takes at that rate: 94 s.
+	waitOnce       = 2 * time.Minute
 	headwayRecords = 256
 	headwayBytes   = 1 << 20
 )

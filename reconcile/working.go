@@ -58,8 +58,9 @@ func (l *link) headway(records int, bytes int64) {
 
 // wait fails once this side has waited for its peer for waitFor without headway. Nothing
 // else that a peer sends prolongs a sync: that it works, cells, or records that are refused.
+// One wait counts as waitOnce at most: this machine may have slept in it.
 func (l *link) wait(d time.Duration) error {
-	if l.waited += d; l.waited > waitFor {
+	if l.waited += min(d, waitOnce); l.waited > waitFor {
 		return violation("this side has waited %v for the peer, in which less than %d records and less than %d bytes of them moved", l.waited.Round(time.Second), headwayRecords, headwayBytes)
 	}
 	return nil

@@ -180,7 +180,7 @@ func TestLittleProlongsNoSync(t *testing.T) {
 	}
 	several := func() wire.Message {
 		m := one().(*wire.Records)
-		for range 10 {
+		for range 21 {
 			m.Records = append(m.Records, one().(*wire.Records).Records...)
 		}
 		return m
@@ -192,12 +192,14 @@ func TestLittleProlongsNoSync(t *testing.T) {
 		name  string
 		says  func() wire.Message
 		admit func([]dbadapter.Record) ([]Verdict, error)
+		slept time.Duration // in the first wait
 		ends  bool
 	}{
-		{"Working", func() wire.Message { return &wire.Working{} }, nil, true},
-		{"a record each time", one, nil, true},
-		{"11 records that are refused", several, refuse, true},
-		{"11 records", several, nil, false},
+		{"Working", func() wire.Message { return &wire.Working{} }, nil, 0, true},
+		{"a record each time", one, nil, 0, true},
+		{"22 records that are refused", several, refuse, 0, true},
+		{"22 records", several, nil, 0, false},
+		{"22 records, after a night", several, nil, 11 * time.Hour, false},
 	} {
 		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 		b.put(record("b", "", at(0)))
@@ -213,6 +215,8 @@ func TestLittleProlongsNoSync(t *testing.T) {
 					first = first[1:]
 					return m
 				}
+				clock, most = clock+c.slept, most+c.slept
+				c.slept = 0
 				if clock += 25 * time.Second; clock > most {
 					return nil
 				}
@@ -223,7 +227,7 @@ func TestLittleProlongsNoSync(t *testing.T) {
 		(&script{o: o, says: says(helloOf(a, func(h *wire.Hello) {
 			h.Cells, h.Method, h.Records, h.Digest = nil, wire.MethodAll, 50_000, dbadapter.Digest{3}
 		}), &wire.Answer{})}).play(t, s, 1000)
-		if ended := errors.Is(s.Err(), ErrProtocol); ended != c.ends || ended != (clock > waitFor && clock <= waitFor+25*time.Second) {
+		if ended := errors.Is(s.Err(), ErrProtocol); ended != c.ends || ended != (clock > waitFor && clock <= waitFor+25*time.Second) || !ended && clock <= most {
 			t.Errorf("%s: the responder: %v after %v", c.name, s.Err(), clock)
 		}
 		if clock = 0; c.name != "Working" {
