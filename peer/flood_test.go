@@ -27,7 +27,7 @@ type lines struct {
 }
 
 func (l *lines) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
 
 func (l *lines) Write(b []byte) (int, error) {

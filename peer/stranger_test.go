@@ -91,11 +91,15 @@ func TestStrangerLearnsNothing(t *testing.T) {
 		t.Errorf("a stranger got %x, and for a namespace that is not there %x; want %x", here, nowhere, want)
 	}
 
-	old := hello(ns.ID())
-	old.Version = wire.Version + 1
-	want = wire.Append(nil, &wire.Refuse{Code: wire.CodeVersion, Version: wire.Version})
-	if got := say(t, stranger, n, wire.Append(nil, old)); !bytes.Equal(got, want) {
-		t.Errorf("another version got %x, want %x", got, want)
+	another := func(id dbadapter.NamespaceID) []byte {
+		old := hello(id)
+		old.Version = wire.Version + 1
+		return say(t, stranger, n, wire.Append(nil, old))
+	}
+	here, nowhere = another(ns.ID()), another(dbadapter.NamespaceID{1, 2, 3})
+	m, _, err := wire.Read(bytes.NewReader(here))
+	if r, ok := m.(*wire.Refuse); err != nil || !ok || r.Code != wire.CodeVersion || r.Version != wire.Version || !bytes.Equal(here, nowhere) {
+		t.Errorf("another version got %x, %v, and for a namespace that is not there %x", here, err, nowhere)
 	}
 	for name, frame := range map[string][]byte{
 		"rubbish":         []byte("GET / HTTP/1.1\r\n\r\n"),

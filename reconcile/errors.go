@@ -89,6 +89,7 @@ func refusal(err error) *wire.Refuse {
 	}
 	switch m.Code {
 	case wire.CodeDenied, wire.CodeInternal: // nothing for strangers, and nothing of this node's own troubles
+	case wire.CodeTwin: // the other side knows what that means
 	case wire.CodeRemoved:
 		// Without statements it would be a claim that no peer can check.
 		removed, ok := errors.AsType[*RemovedError](err)

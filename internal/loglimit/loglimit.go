@@ -6,6 +6,7 @@
 // Lines of one cause are written five times, and then once in ten seconds, with the number
 // of those that were left out. A cause is a level, and a message up to its first digit:
 // numbers, paths and addresses in a text make no other one. What must be counted exactly is a metric.
+// Debug lines are all written: a person has asked for them.
 package loglimit
 
 import (
@@ -79,6 +80,9 @@ func (h *Handler) Enabled(ctx context.Context, level slog.Level) bool {
 // Handle writes a line, or counts it as left out; the next line of its cause then carries
 // that count.
 func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level < slog.LevelInfo {
+		return h.next.Handle(ctx, r)
+	}
 	text := r.Message
 	if i := strings.IndexAny(text, "0123456789"); i >= 0 {
 		text = text[:i]

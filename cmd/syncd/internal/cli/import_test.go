@@ -29,7 +29,7 @@ func importFrom(ctx context.Context, t *testing.T, in io.Reader, handler http.Ha
 	s := httptest.NewServer(handler)
 	defer s.Close()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "api.token"), []byte("token\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "api.token"), []byte("token-of-the-test\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
@@ -48,7 +48,7 @@ func TestImportInChunks(t *testing.T) {
 	}
 	next := from
 	code, stdout, stderr := importInto(t, text.String(), func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer token" {
+		if r.Header.Get("Authorization") != "Bearer token-of-the-test" {
 			t.Errorf("the token was not sent")
 		}
 		var line int

@@ -34,7 +34,7 @@ func (s *server) registerBackups() {
 		Summary: "Back the node up into a folder of the daemon's machine, while it runs",
 		Description: `A JSON object a line: {"bytes":N} tells the progress, {"backup":{…}} ends the answer. ` +
 			`A backup that fails on the way ends it with {"problem":{…}}, one that is refused is a problem of its own. Closing the connection ends a backup, and leaves those before it.`,
-		Responses: map[string]*huma.Response{"200": {Description: "The progress, and the backup", Content: lines}},
+		Responses: map[string]*huma.Response{"200": {Description: "The progress, and the backup", Content: lines()}},
 	}, s.backUp)
 }
 

@@ -155,7 +155,10 @@ func parseETag(s string) (dbadapter.Version, error) {
 	return v, nil
 }
 
-var octets = map[string]*huma.MediaType{"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}
+// octets are bytes. Each server has its own: registration writes into a schema.
+func octets() map[string]*huma.MediaType {
+	return map[string]*huma.MediaType{"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}
+}
 
 func (s *server) registerKeys() {
 	const path = "/v1/ns/{ns}/keys/{key}"
@@ -163,14 +166,14 @@ func (s *server) registerKeys() {
 		OperationID: "get", Method: http.MethodGet, Path: path, Summary: "Read a value",
 		Description: "404: there is no such key. 410: it was deleted, and the ETag is the version of the tombstone; or it has expired by the daemon's clock, and the ETag is its version.",
 		Responses: map[string]*huma.Response{
-			"200": {Description: "The value; the ETag is its version. Of a record that expires, the headers Expires and Syncd-Expires (RFC 3339, to the millisecond) say when. The header Syncd-Unsure is there where no host that can be sure has answered: the value may be an old one", Content: octets},
+			"200": {Description: "The value; the ETag is its version. Of a record that expires, the headers Expires and Syncd-Expires (RFC 3339, to the millisecond) say when. The header Syncd-Unsure is there where no host that can be sure has answered: the value may be an old one", Content: octets()},
 			"304": {Description: "The value is that of one of the ETags in If-None-Match; the header Syncd-Unsure is as in 200"},
 		},
 	}, s.get)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "put", Method: http.MethodPut, Path: path, Summary: "Write a value",
 		Description: "Answers once the write is durable; with wait, once so many other members hold it, too. 412: the record held has another version than If-Match says. 504 (unconfirmed): the record is written, or may be, and the ETag is its version, but fewer members than wait or ack says were heard to hold it in time.",
-		RequestBody: &huma.RequestBody{Description: "The value", Content: octets},
+		RequestBody: &huma.RequestBody{Description: "The value", Content: octets()},
 	}, s.put)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete", Method: http.MethodDelete, Path: path, Summary: "Delete a record",

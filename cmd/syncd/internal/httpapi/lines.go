@@ -22,7 +22,10 @@ import (
 
 const linesType = "application/x-ndjson"
 
-var lines = map[string]*huma.MediaType{linesType: {Schema: &huma.Schema{Type: "string"}}}
+// lines are lines of JSON.
+func lines() map[string]*huma.MediaType {
+	return map[string]*huma.MediaType{linesType: {Schema: &huma.Schema{Type: "string"}}}
+}
 
 type importInput struct {
 	NS   string `path:"ns" doc:"the namespace's local name"`
@@ -48,12 +51,12 @@ func (s *server) registerLines() {
 			"A line that is no record ends the import: the problem says which one, and how many records before it were kept. " +
 			"In a namespace that is cut into shards the records go to the hosts of their shards; where too few of them take a record in time (502, 504) the problem says so, too. " +
 			"Records behind that one may be kept as well: sent again, they are unchanged.",
-		RequestBody: &huma.RequestBody{Required: true, Content: lines},
+		RequestBody: &huma.RequestBody{Required: true, Content: lines()},
 	}, s.importLines)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "export", Method: http.MethodGet, Path: "/v1/ns/{ns}/export", Summary: "Export records, a JSON object a line",
 		Description: "Sorted by the bytes of the keys, in canonical form. An error on the way cuts the connection, behind a last line " + api.ExportProblem + "…}, which holds the problem: an export after the last key goes on.",
-		Responses:   map[string]*huma.Response{"200": {Description: "The records", Content: lines}},
+		Responses:   map[string]*huma.Response{"200": {Description: "The records", Content: lines()}},
 	}, s.exportLines)
 }
 
