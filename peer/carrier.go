@@ -237,8 +237,8 @@ func (c *carrier) tell(refusal wire.Message) {
 // broken wraps the error of a read or write in the one that callers test for.
 func broken(err error) error {
 	switch {
-	case err == nil:
-		return nil
+	case err == nil, errors.Is(err, reconcile.ErrProtocol):
+		return err
 	case errors.Is(err, wire.ErrFrame):
 		return fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -88,7 +88,7 @@ var smallFiles = []struct {
 // filesTest is a node whose folder is damaged, and another member of its namespace.
 type filesTest struct {
 	dir, path string // the folder, and the file
-	log       bytes.Buffer
+	log       lockedBuffer
 	member    *Namespace
 	id        dbadapter.NamespaceID
 }
@@ -329,7 +329,7 @@ func TestFilesWithoutEnvelope(t *testing.T) {
 		if err := rewrite(path, func(b []byte) []byte { _, b, _ = bytes.Cut(b, []byte("\n")); return b }); err != nil {
 			t.Fatal(err)
 		}
-		if n, err = f.open(t); err != nil || len(n.Namespaces()) != 1 || f.log.Len() > 0 {
+		if n, err = f.open(t); err != nil || len(n.Namespaces()) != 1 || f.log.String() != "" {
 			t.Fatalf("%v; the log: %s", err, &f.log)
 		}
 		if err := n.Close(t.Context()); err != nil {

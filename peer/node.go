@@ -222,7 +222,7 @@ func (n *Node) bookDamage(context.Context, *Config) error {
 	n.onClose(n.damage.rest)
 	err := n.setAside(file.Path, lost, "what was met of damage is not known")
 	if err == nil && lost != nil { // until it is shown that there is none
-		_ = n.met(fmt.Errorf("%w: perhaps, for %v", ErrCorrupt, lost))
+		_ = n.met(fmt.Errorf("%w: perhaps; what was met of it before is not known", ErrCorrupt))
 	}
 	return err
 }

@@ -97,7 +97,7 @@ func waitReady(ts *testscript.TestScript, network, address string) {
 		host = address
 	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		resp, err := client.Get("http://" + host + "/readyz")
+		resp, err := client.Get("http://" + host + "/healthz")
 		if err == nil {
 			_ = resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {

@@ -28,6 +28,7 @@
 //	after a wrong clock restamp.go
 //	deletes stay deleted watermark.go, pledge.go what this node vouches for, and may collect; pure
 //	                   vouching.go              the same, with the clock and the durable state
+//	                   unpledged.go             members that make no pledges
 //	                   floor.go                 what a sync shows of it, and what it makes leave
 //	                   waiting.go, sweep.go     what waits to be collected; the collection; adoption
 //	                   collect.go               how far it is, and what holds it back

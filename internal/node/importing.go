@@ -83,6 +83,9 @@ type room struct {
 	copies  []byte // of the items' keys and values
 	writes  []dbadapter.Write
 	same    []bool // of the writes: the content is there already
+	// folded counts, of the writes, the items of the same key that it takes the place of, or wins
+	// over: they are not written.
+	folded []ImportResult
 }
 
 // take is the memory of a batch that is done, or new memory.
@@ -92,7 +95,7 @@ func (im *Import) take() (r room) {
 	if last := len(im.spare) - 1; last >= 0 {
 		r, im.spare = im.spare[last], im.spare[:last]
 		clear(r.places)
-		r = room{r.items[:0], r.indices[:0], r.places, r.slots[:0], r.copies[:0], r.writes[:0], r.same[:0]}
+		r = room{r.items[:0], r.indices[:0], r.places, r.slots[:0], r.copies[:0], r.writes[:0], r.same[:0], r.folded[:0]}
 	} else {
 		r.places = map[dbadapter.Index]int{}
 	}
@@ -115,9 +118,6 @@ type ImportBatch struct {
 	// expired and stale count the items that Writes has left out: stale those whose date would not be taken, and that would lose by it
 	// against what is held, or what this node has other hosts hold. late are those that it dates as of now.
 	expired, late, stale int
-	// folded counts the items that others of their key in this batch take the place of, or win
-	// over: they are not written.
-	folded ImportResult
 }
 
 // Import begins an import.
@@ -251,7 +251,7 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	defer snap.Close()
 	writes := slices.Grow(b.writes[:0], len(b.items))
 	dated := dbadapter.Timestamp(0) // the earliest
-	b.same, b.expired, b.late, b.stale, b.folded = b.same[:0], 0, 0, 0, ImportResult{}
+	b.same, b.folded, b.expired, b.late, b.stale = b.same[:0], b.folded[:0], 0, 0, 0
 	b.slots = append(b.slots[:0], slices.Repeat([]int{-1}, len(b.items))...)
 	holdings := holdings{
 		snap: snap, keys: len(b.items),
@@ -320,12 +320,12 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 		case *slot < 0:
 			*slot = len(writes)
 			writes = append(writes, dbadapter.Write{Record: hashed})
-			b.same = append(b.same, there)
+			b.same, b.folded = append(b.same, there), append(b.folded, ImportResult{})
 		case beats(&r, held):
-			b.folded.count(&writes[*slot].Record.Record, stored)
+			b.folded[*slot].count(&writes[*slot].Record.Record, stored)
 			writes[*slot].Record, b.same[*slot] = hashed, there
 		default:
-			b.folded.count(&r, held)
+			b.folded[*slot].count(&r, held)
 		}
 	}
 	b.writes = writes
@@ -372,7 +372,17 @@ func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
 	b.note(outcomes)
 	defer b.im.done(b)
 	r := &b.im.Result
+	left := len(b.items) - len(outcomes) - b.expired - b.stale // those that are there already
 	for i, o := range outcomes {
+		folded := b.folded[i]
+		if o.Result == dbadapter.Full { // so would each of its key have been
+			folded.Written, folded.Unchanged, folded.Stale, folded.Full = 0, 0, 0, folded.Items
+		}
+		left -= int(folded.Items)
+		r.Written += folded.Written
+		r.Unchanged += folded.Unchanged
+		r.Stale += folded.Stale
+		r.Full += folded.Full
 		switch {
 		case o.Result == dbadapter.Applied:
 			r.Written++
@@ -384,9 +394,8 @@ func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
 			r.Stale++
 		}
 	}
-	r.Written += b.folded.Written
-	r.Unchanged += int64(len(b.items)-len(outcomes)-b.expired-b.stale) - b.folded.Items + b.folded.Unchanged
-	r.Stale += int64(b.stale) + b.folded.Stale
+	r.Unchanged += int64(left)
+	r.Stale += int64(b.stale)
 	r.Expired += int64(b.expired)
 	r.Late += int64(b.late)
 	r.Items += int64(len(b.items))
