@@ -143,21 +143,16 @@ func (m *metrics) unregister() {
 	}
 }
 
+// counters are those that count by themselves; the rest is read when it is collected.
+func (m *metrics) counters() []prometheus.Collector {
+	return []prometheus.Collector{m.steps, m.syncs, m.bytes, m.refusals, m.questions, m.waited, m.differ, m.sweep, m.pushes, m.repairs, m.lookups, m.met, m.routed}
+}
+
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
-	m.steps.Describe(ch)
-	m.syncs.Describe(ch)
-	m.bytes.Describe(ch)
-	m.refusals.Describe(ch)
-	m.questions.Describe(ch)
-	m.waited.Describe(ch)
-	m.differ.Describe(ch)
-	m.sweep.Describe(ch)
-	m.pushes.Describe(ch)
-	m.repairs.Describe(ch)
-	m.lookups.Describe(ch)
-	m.met.Describe(ch)
-	m.routed.Describe(ch)
+	for _, c := range m.counters() {
+		c.Describe(ch)
+	}
 	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.shards, m.short, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift, m.findings, m.damaged, m.lost, m.apart, m.faults, m.trouble} {
 		ch <- d
 	}
@@ -166,19 +161,9 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
-	m.steps.Collect(ch)
-	m.syncs.Collect(ch)
-	m.bytes.Collect(ch)
-	m.refusals.Collect(ch)
-	m.questions.Collect(ch)
-	m.waited.Collect(ch)
-	m.differ.Collect(ch)
-	m.sweep.Collect(ch)
-	m.pushes.Collect(ch)
-	m.repairs.Collect(ch)
-	m.lookups.Collect(ch)
-	m.met.Collect(ch)
-	m.routed.Collect(ch)
+	for _, c := range m.counters() {
+		c.Collect(ch)
+	}
 	gauge := func(d *prometheus.Desc, value int64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}

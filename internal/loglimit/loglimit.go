@@ -63,9 +63,6 @@ type cause struct {
 
 // New wraps a handler.
 func New(next slog.Handler, o Options) *Handler {
-	if o.Distinct == nil {
-		o.Distinct = func(slog.Attr) bool { return false }
-	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -122,7 +119,7 @@ func (h *Handler) WithGroup(name string) slog.Handler {
 
 // part is what an attribute adds to the name of a cause.
 func (c *causes) part(a slog.Attr) string {
-	if !c.options.Distinct(a) {
+	if c.options.Distinct == nil || !c.options.Distinct(a) {
 		return ""
 	}
 	return "\x00" + a.Value.String()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -40,6 +41,19 @@ var ofMembers = map[byte]func(value []byte) error{
 }
 
 func controlKey(kind byte, id ID) []byte { return append([]byte{kind}, id...) }
+
+// ofKind yields the records of a kind in the control namespace.
+func (ns *Namespace) ofKind(ctx context.Context, kind byte) iter.Seq2[dbadapter.Hashed, error] {
+	return func(yield func(dbadapter.Hashed, error) bool) {
+		snap, err := ns.Control.Store.Snapshot()
+		if err != nil {
+			yield(dbadapter.Hashed{}, err)
+			return
+		}
+		defer snap.Close()
+		snap.Scan(ctx, []byte{kind}, nil)(yield)
+	}
+}
 
 // admitControl is the one way in for control records from a peer. The peer need not
 // be a member: what it brings is signed by members.

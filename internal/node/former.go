@@ -18,14 +18,9 @@ func (ns *Namespace) dropFormer(ctx context.Context) error {
 	if ns.over || ns.dropped == members.Digest() {
 		return nil
 	}
-	snap, err := ns.Control.Store.Snapshot()
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
 	var writes []dbadapter.Write
 	for kind := range ofMembers {
-		for r, err := range snap.Scan(ctx, []byte{kind}, nil) {
+		for r, err := range ns.ofKind(ctx, kind) {
 			if err != nil {
 				return err
 			}
@@ -34,7 +29,8 @@ func (ns *Namespace) dropFormer(ctx context.Context) error {
 			}
 		}
 	}
-	if _, err := ns.Control.apply(ctx, writes); err != nil {
+	_, err := ns.Control.apply(ctx, writes)
+	if err != nil {
 		return err
 	}
 	for i := range writes {

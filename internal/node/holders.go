@@ -62,13 +62,8 @@ func (ns *Namespace) readAllShardsHeld(ctx context.Context) error {
 	if ns.rule == nil {
 		return nil
 	}
-	snap, err := ns.Control.Store.Snapshot()
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
 	all := map[ID]shardsHeld{}
-	for r, err := range snap.Scan(ctx, []byte{kindShards}, nil) {
+	for r, err := range ns.ofKind(ctx, kindShards) {
 		if err != nil {
 			return err
 		}

@@ -197,13 +197,8 @@ func (ns *Namespace) stateLocked(ctx context.Context, l *placement.Layout) error
 
 // dropTables takes the tables of other layouts out of the control namespace.
 func (ns *Namespace) dropTables(ctx context.Context) error {
-	snap, err := ns.Control.Store.Snapshot()
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
 	var writes []dbadapter.Write
-	for r, err := range snap.Scan(ctx, []byte{kindTable}, nil) {
+	for r, err := range ns.ofKind(ctx, kindTable) {
 		if err != nil {
 			return err
 		}
@@ -214,7 +209,7 @@ func (ns *Namespace) dropTables(ctx context.Context) error {
 	if len(writes) == 0 {
 		return nil
 	}
-	_, err = ns.Control.apply(ctx, writes)
+	_, err := ns.Control.apply(ctx, writes)
 	return err
 }
 

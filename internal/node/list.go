@@ -64,13 +64,8 @@ func (ns *Namespace) openList(ctx context.Context, o *Opening) error {
 
 // readSet makes the set anew of what the control namespace holds.
 func (ns *Namespace) readSet(ctx context.Context, s *State) error {
-	snap, err := ns.Control.Store.Snapshot()
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
 	var values [][]byte
-	for r, err := range snap.Scan(ctx, []byte{kindStatement}, nil) {
+	for r, err := range ns.ofKind(ctx, kindStatement) {
 		if err != nil {
 			return err
 		}

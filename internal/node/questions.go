@@ -61,23 +61,6 @@ type counted struct {
 	of  map[ID]int
 }
 
-func (c *counted) add(remote ID, most, inAll int) bool {
-	if c.all >= inAll || c.of[remote] >= most {
-		return false
-	}
-	if c.of == nil {
-		c.of = map[ID]int{}
-	}
-	c.all++
-	c.of[remote]++
-	return true
-}
-
-func (c *counted) remove(remote ID) {
-	c.all--
-	decrement(c.of, remote)
-}
-
 // take takes a place for a question of a peer that is a member, and pays for it; their number
 // bounds what is remembered. now is a time that no setting of a clock moves.
 func (q *questions) take(remote ID, about wire.Subject, now time.Duration) (release func(), ok bool) {
@@ -126,13 +109,19 @@ func (q *questions) park(remote ID) (release func(), ok bool) {
 }
 
 // place is nil where there is none. mu is held.
-func (q *questions) place(of *counted, remote ID, most, inAll int) (release func()) {
-	if !of.add(remote, most, inAll) {
+func (q *questions) place(c *counted, remote ID, most, inAll int) (release func()) {
+	if c.all >= inAll || c.of[remote] >= most {
 		return nil
 	}
+	if c.of == nil {
+		c.of = map[ID]int{}
+	}
+	c.all++
+	c.of[remote]++
 	return func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		of.remove(remote)
+		c.all--
+		decrement(c.of, remote)
 	}
 }

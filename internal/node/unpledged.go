@@ -21,13 +21,8 @@ func (ns *Namespace) pledges(id ID) bool {
 
 // readUnpledged reads which members make no pledges. The namespace is being opened.
 func (ns *Namespace) readUnpledged(ctx context.Context) error {
-	snap, err := ns.Control.Store.Snapshot()
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
 	none := map[ID]bool{}
-	for r, err := range snap.Scan(ctx, []byte{kindAddresses}, nil) {
+	for r, err := range ns.ofKind(ctx, kindAddresses) {
 		if err != nil {
 			return err
 		}

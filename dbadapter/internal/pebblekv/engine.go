@@ -67,7 +67,7 @@ func (e Engine) open(dir string, readOnly bool) (_ kv.DB, err error) {
 	}
 	d := &db{dir: dir, write: write, patience: &patience{log: e.log(), failed: e.Failed, closed: make(chan struct{}), wait: cmp.Or(e.pause, time.Second)}}
 	o := e.options()
-	o.FS = patientFS{roomFS{o.FS}, d.patience}
+	o.FS = patientFS{o.FS, d.patience}
 	o.ReadOnly = readOnly
 	o.Cache = pebble.NewCache(max(cmp.Or(e.Cache, defaultCache), leastCache) + memTables*memTable)
 	defer o.Cache.Unref() // the database keeps it

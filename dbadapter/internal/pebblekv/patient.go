@@ -78,7 +78,12 @@ func (p *patience) synced(name string, err error) error {
 }
 
 func (fs patientFS) Create(name string, c vfs.DiskWriteCategory) (f vfs.File, err error) {
-	err = fs.ask(name, func() error { f, err = fs.FS.Create(name, c); return err })
+	err = fs.ask(name, func() error {
+		if err = leaves(name); err == nil {
+			f, err = fs.FS.Create(name, c)
+		}
+		return err
+	})
 	return fs.file(f, name, err)
 }
 
@@ -105,17 +110,24 @@ func (fs patientFS) file(f vfs.File, name string, err error) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return patientFile{f, name, fs.patience}, nil
+	return &patientFile{File: f, name: name, patience: fs.patience}, nil
 }
 
 type patientFile struct {
 	vfs.File
-	name string
+	name    string
+	written int // since the last look at the disk
 	*patience
 }
 
-func (f patientFile) Write(p []byte) (n int, err error) {
+func (f *patientFile) Write(p []byte) (n int, err error) {
 	err = f.ask(f.name, func() error {
+		if f.written += len(p) - n; f.written >= lookAfter {
+			f.written = 0
+			if err := leaves(f.name); err != nil {
+				return err
+			}
+		}
 		more, err := f.File.Write(p[n:])
 		n += more
 		return err
@@ -123,10 +135,10 @@ func (f patientFile) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-func (f patientFile) Sync() error     { return f.synced(f.name, f.File.Sync()) }
-func (f patientFile) SyncData() error { return f.synced(f.name, f.File.SyncData()) }
+func (f *patientFile) Sync() error     { return f.synced(f.name, f.File.Sync()) }
+func (f *patientFile) SyncData() error { return f.synced(f.name, f.File.SyncData()) }
 
-func (f patientFile) SyncTo(length int64) (whole bool, err error) {
+func (f *patientFile) SyncTo(length int64) (whole bool, err error) {
 	whole, err = f.File.SyncTo(length)
 	return whole, f.synced(f.name, err)
 }

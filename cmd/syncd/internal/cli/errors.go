@@ -65,15 +65,13 @@ func (a *app) failed(err error) int {
 		_, _ = fmt.Fprintf(a.stderr, "syncd: %s\n", out.Error)
 		return out.Exit
 	}
-	var p *problem.Problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*problem.Problem](err); ok {
 		out.Version, out.Item, out.Waited = p.Version, p.Item, p.Waited
 	}
 	if u, ok := errors.AsType[*client.UnansweredError](err); ok {
 		out.Version = u.Version
 	}
-	var stopped *stoppedImport
-	if errors.As(err, &stopped) {
+	if stopped, ok := errors.AsType[*stoppedImport](err); ok {
 		out.Line, out.Kept = stopped.line, &stopped.kept
 	}
 	if early, ok := errors.AsType[*client.ExportError](err); ok {

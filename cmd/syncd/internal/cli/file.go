@@ -25,19 +25,14 @@ type setting struct {
 func settingsOf(model *kong.Application) []setting {
 	var all []setting
 	seen := make(map[string]bool)
-	var walk func(n *kong.Node, name string)
-	walk = func(n *kong.Node, name string) {
+	eachNode(model.Node, func(n *kong.Node) {
 		for _, f := range n.Flags {
 			if f.Tag.Has("setting") && !seen[f.Name] {
 				seen[f.Name] = true
-				all = append(all, setting{f, name})
+				all = append(all, setting{f, n.Path()})
 			}
 		}
-		for _, c := range n.Children {
-			walk(c, strings.TrimSpace(name+" "+c.Name))
-		}
-	}
-	walk(model.Node, "")
+	})
 	return all
 }
 

@@ -51,27 +51,18 @@ func (b byteSize) String() string {
 	return strconv.FormatInt(int64(b), 10)
 }
 
-// check reports a size that a node does not run in.
-func (b byteSize) check(flag string) error {
-	if b < peer.MinMemory {
-		return problem.Usage("--%s: %s is too little; a daemon takes at least %s", flag, b, byteSize(peer.MinMemory))
-	}
-	return nil
-}
-
-// reserve is how much of the disk stays free.
-type reserve byteSize
-
 // leastReserve is what some commits may take between two looks at the disk.
 const leastReserve = 64 << 20
 
-func (r *reserve) UnmarshalText(text []byte) error { return (*byteSize)(r).UnmarshalText(text) }
-
-func (r reserve) String() string { return byteSize(r).String() }
-
-func (r reserve) check(flag string) error {
-	if r < leastReserve {
-		return problem.Usage("--%s: %s is too little; the store takes at least %s", flag, r, byteSize(leastReserve))
+// check reports a size that a node does not run in, or a reserve of the disk that its
+// store does not take.
+func (b byteSize) check(flag string) error {
+	least, who := byteSize(peer.MinMemory), "a daemon"
+	if flag == "disk-reserve" {
+		least, who = leastReserve, "the store"
+	}
+	if b < least {
+		return problem.Usage("--%s: %s is too little; %s takes at least %s", flag, b, who, least)
 	}
 	return nil
 }

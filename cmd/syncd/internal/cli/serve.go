@@ -42,7 +42,7 @@ type serveCmd struct {
 	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means no background syncs." default:"1m" setting:""`
 	Push         bool          `help:"Push what is written here to the other members at once, and take what they push; without background syncs nothing is pushed." default:"true" negatable:"" setting:""`
 	Memory       byteSize      `help:"About how much memory the daemon may take, at least 256MiB; larger syncs wait, or go in smaller pieces." default:"1GiB" placeholder:"SIZE" setting:""`
-	DiskReserve  reserve       `help:"How much of the disk writes leave free, beside what the store needs for its own work; deletions leave half of it." default:"64MiB" placeholder:"SIZE" setting:""`
+	DiskReserve  byteSize      `help:"How much of the disk writes leave free, beside what the store needs for its own work; deletions leave half of it." default:"64MiB" placeholder:"SIZE" setting:""`
 	Repair       bool          `help:"Repair a damaged store at the start, and take back from members what is missing then; the damaged files are kept." setting:""`
 	WatchLog     int           `help:"How many changes of each namespace are kept, at least, for watches that go on from a cursor." default:"${watch_log}" placeholder:"N" setting:""`
 	limitFlags
