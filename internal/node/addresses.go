@@ -43,12 +43,31 @@ func (ns *Namespace) Announce(ctx context.Context, addrs [][]byte) error {
 	if err != nil {
 		return err
 	}
+	// This program makes pledges, whatever had its identity before. The record of that is
+	// overwritten only once the recovery that it calls for is durable.
+	if err := ns.recoverUnpledged(); err != nil {
+		return err
+	}
 	if err := ns.say(ctx, controlKey(kindAddresses, ns.node.ID), value); err != nil {
 		return err
 	}
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	return ns.hearUnpledged(ns.node.ID, false) // this program makes pledges, whatever had its identity before
+	return ns.hearUnpledged(ns.node.ID, false)
+}
+
+// recoverUnpledged begins a recovery in all sets if a client had this node's identity: the
+// members have gone on without what is here.
+func (ns *Namespace) recoverUnpledged() (failed error) {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	if ns.pledges(ns.node.ID) {
+		return nil
+	}
+	for _, set := range ns.Sets() {
+		failed = errors.Join(failed, set.vouch(func(w *watermark) bool { w.recover(); return true }))
+	}
+	return failed
 }
 
 // Addresses are where the other members say that they can be dialled.

@@ -144,7 +144,7 @@ func (set *Set) keepPromise(a *Arrival) error {
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock() // no promise is made in between
 	late := max(set.vouching.mark.Floor, set.vouching.mark.Pledged)
-	least := ^dbadapter.Timestamp(0)
+	least, own := ^dbadapter.Timestamp(0), dbadapter.Timestamp(0)
 	for i := range a.records {
 		switch clock := a.records[i].Version.Clock; {
 		case !changes[i]:
@@ -152,12 +152,15 @@ func (set *Set) keepPromise(a *Arrival) error {
 			a.refused[i] = refuse(wire.ReasonFloor, "it is not later than %s, up to when this node has said to hold all", late.Time().Format(time.RFC3339))
 		default:
 			least = min(least, clock)
+			if set.ns.own(&a.records[i].Record) && (own == 0 || clock < own) {
+				own = clock
+			}
 		}
 	}
 	if least == ^dbadapter.Timestamp(0) {
 		return nil
 	}
-	return set.holdLocked(least, at)
+	return set.holdLocked(least, own, at)
 }
 
 // listRefused lists what was refused of an arrival, but for what is held as a later

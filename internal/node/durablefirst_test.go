@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,6 +134,14 @@ func TestFirstStepIsDurable(t *testing.T) {
 			func(c *crew) error { return c.ns[0].Announce(ctx, [][]byte{{9}}) },
 			func(c *crew) any { return c.ns[0].pledges(c.machines[0].ID) },
 		},
+		"the recovery before a client's word is overwritten": {
+			false,
+			func(c *crew) error { return c.ns[0].Announce(ctx, [][]byte{{9}}) },
+			func(c *crew) any {
+				_, err := c.ns[0].Control.get(controlKey(kindAddresses, c.machines[0].ID))
+				return err == nil
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCrew(t, 2)
@@ -143,7 +152,7 @@ func TestFirstStepIsDurable(t *testing.T) {
 			c.round()
 			c.round()
 			c.del(0, "k")
-			if name == "what a member says of itself" {
+			if name == "what a member says of itself" || strings.HasPrefix(name, "the recovery") {
 				none := map[ID]bool{c.machines[0].ID: true}
 				c.ns[0].unpledged.Store(&none)
 			}

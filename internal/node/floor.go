@@ -106,7 +106,8 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 			peer: c.remote, writes: writes, era: c.stands.era, incarnation: c.theirs.Incarnation, tau: c.theirs.Tau, floor: c.theirs.Floor,
 			clean: r.DeclinedCollectable == 0, verified: r.Verified,
 		}, tau)
-		if r.Verified && set.Store.Latest() > w.Proved { // else there is nothing to prove
+		// A member without pledges may drop what it has. Else, with nothing later, there is nothing to prove.
+		if r.Verified && set.ns.pledges(c.remote) && set.Store.Latest() > w.Proved {
 			changed = w.prove(tau, c.stands.backdated) || changed
 		}
 		return changed

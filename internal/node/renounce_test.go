@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
@@ -51,7 +53,13 @@ func TestLostRightSetsAside(t *testing.T) {
 		"removed, and a member again meanwhile": {take: remove, give: role(RoleWrite), hear: control, back: true},
 		"removed, and a reader meanwhile":       {take: remove, give: role(RoleRead), hear: control},
 		"made a reader":                         {take: role(RoleRead), give: none, hear: control},
-		"made a reader, and a writer again":     {take: role(RoleRead), give: role(RoleAdmin), hear: control, back: true},
+		"made a reader, and the state is not saved": {take: role(RoleRead), give: none, hear: func(c *crew) {
+			c.machines[loser].save = func(*State) error { return errDisk }
+			control(c)
+			c.machines[loser].save = nil
+			must(0, c.ns[loser].renounce(t.Context())) // as the next sync does first
+		}},
+		"made a reader, and a writer again": {take: role(RoleRead), give: role(RoleAdmin), hear: control, back: true},
 		"its term is over": {take: func(c *crew) error {
 			return c.ns[0].SetRole(t.Context(), c.machines[loser].ID, RoleWrite, c.machines[0].clock.Add(time.Second))
 		}, give: func(c *crew) error { c.pass(2 * time.Second); return c.ns[0].expire(t.Context()) }, hear: func(c *crew) { _, _, _ = c.machines[loser].sync(c.ns[loser], c.machines[0], Ask{}) }},
@@ -115,5 +123,47 @@ func TestLostRightSetsAside(t *testing.T) {
 				t.Errorf("later it lists %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// What a member without pledges takes, or says of itself, changes nothing of what is proved: it may drop all
+// that it has. A record of the node's own that comes late, such as an adoption, is not proved.
+func TestUnpledgedProvesNothing(t *testing.T) {
+	c := newCrew(t, 2)
+	set := c.ns[0].Sets()[0]
+	cl := joinAsClient(t, 8, c.machines[0], invite(c.ns[0], RoleWrite))
+	cl.tellsNoPledges(c.machines[0])
+	c.round()
+	cl.list = c.ns[0].Members().Digest()
+	for _, step := range []struct {
+		name string
+		act  func()
+		want int // of this node's records are not proved
+	}{
+		{"a sync with it", func() {
+			c.put(0, "a", "1")
+			cl.sync(&cl.notes, c.machines[0])
+			cl.sync(&cl.notes, c.machines[0])
+		}, 1},
+		{"a sync with a member that pledges", func() { must(0, c.turn(0, 1)) }, 0},
+		{"it says that it pledges, and that it does not", func() {
+			cl.write(&cl.control, c.machines[0].clock, "a"+string(cl.id()), must(cbor.Marshal(map[int]any{1: []any{}})))
+			cl.sync(&cl.control, c.machines[0])
+			cl.tellsNoPledges(c.machines[0])
+		}, 0},
+		{"it gives its own records", func() {
+			cl.write(&cl.notes, c.machines[0].clock.Add(-time.Second), "c", []byte("1"))
+			if refused := cl.sync(&cl.notes, c.machines[0]); len(refused) > 0 {
+				t.Errorf("%v were refused", refused)
+			}
+		}, 0},
+		{"a record of this node's own that comes late", func() {
+			r := signedBy(1, c.ns[0], dbadapter.Record{Key: []byte("b"), Version: dbadapter.Version{Clock: set.vouching.mark.Proved, Writer: writerOf(1), Incarnation: 1}})
+			must(set.Admit(t.Context(), cl.id(), 0, noTerm, []dbadapter.Hashed{must(dbadapter.Hash(set.Keys.Hasher, r))})())
+		}, 1},
+	} {
+		if step.act(); must(set.unproved(t.Context())) != step.want {
+			t.Errorf("%s: %d records are not proved, want %d", step.name, must(set.unproved(t.Context())), step.want)
+		}
 	}
 }

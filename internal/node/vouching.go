@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -103,8 +104,8 @@ func (set *Set) startVouching(ctx context.Context, s *State) error {
 }
 
 // vouch changes the watermark, and makes what fn says has changed durable before it
-// returns. What could not be made durable is taken back, but for a recovery, which
-// is the safe side. updating is held, or the namespace is being opened.
+// returns. What could not be made durable is taken back, but for a recovery and a loss of
+// the right to write, which are the safe side. updating is held, or the namespace is being opened.
 func (set *Set) vouch(fn func(w *watermark) (changed bool)) error {
 	if set.tenure.ended() {
 		return dbadapter.ErrClosed
@@ -127,6 +128,7 @@ func (set *Set) vouch(fn func(w *watermark) (changed bool)) error {
 	v.unsaved = err != nil
 	if err != nil {
 		before.Recovering = before.Recovering || v.mark.Recovering
+		before.Right, before.Heard = v.mark.Right, cmp.Or(v.mark.Heard, before.Heard)
 		v.mark.Vouched = before
 	}
 	return err
@@ -223,7 +225,7 @@ func (set *Set) hold(clock dbadapter.Timestamp) error {
 	at := set.snapshotFromNow()
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
-	return set.holdLocked(clock, at)
+	return set.holdLocked(clock, clock, at)
 }
 
 // snapshotFromNow is a reading that only a snapshot from now on greets with. commits is held.
@@ -231,10 +233,11 @@ func (set *Set) snapshotFromNow() dbadapter.Timestamp {
 	return dbadapter.Timestamp(set.ns.clock.Latest()) + 1
 }
 
-// holdLocked is hold for a caller that holds updating, too.
-func (set *Set) holdLocked(clock, at dbadapter.Timestamp) error {
+// holdLocked is hold for a caller that holds updating, too. own is the least clock of
+// those records that are this node's own, and 0 if none is.
+func (set *Set) holdLocked(clock, own, at dbadapter.Timestamp) error {
 	return set.vouch(func(w *watermark) bool {
-		unproved := w.unprove(clock)
+		unproved := own != 0 && w.unprove(own)
 		if slices.ContainsFunc(w.Holds, func(h Hold) bool { return h.Clock <= clock && at <= h.At }) {
 			return unproved
 		}
