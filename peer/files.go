@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -53,7 +52,7 @@ func (n *Node) setAside(path string, err error, gone string) error {
 // later ends the error of a file that a start writes anew, as it was: on a full disk the node
 // starts all the same.
 func (n *Node) later(err error) error {
-	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+	if !durable.NoRoom(err) {
 		return err
 	}
 	n.log.Warn("the disk is full: a file is left as it is until the next start", logError(err))

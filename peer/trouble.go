@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
@@ -211,7 +212,7 @@ func troubleOf(err error) TroubleKind {
 		return StoreFails
 	case is(ErrAway):
 		return Away
-	case is(ErrLimit, syscall.ENOSPC):
+	case is(ErrLimit), durable.NoRoom(err):
 		return DiskFull
 	}
 	return StoreFails

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -37,5 +38,17 @@ func TestWriteFile(t *testing.T) {
 	}
 	if got, err := os.ReadFile(path); err != nil || len(got) != 0 {
 		t.Errorf("after a failure: %q, %v", got, err)
+	}
+}
+
+// A folder is taken as it is, whatever its name means in a pattern.
+func TestFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a[b]*")
+	want := filepath.Join(dir, "1.mem")
+	if err := errors.Join(os.Mkdir(dir, DirMode), os.WriteFile(want, nil, FileMode), os.WriteFile(want+"ento", nil, FileMode)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Files(dir, "*.mem"); err != nil || len(got) != 1 || got[0] != want {
+		t.Errorf("%q, %v", got, err)
 	}
 }

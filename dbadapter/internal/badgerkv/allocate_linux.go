@@ -50,7 +50,7 @@ func allocate(fd int, length int64) {
 	for {
 		if free, err := durable.Free(filepath.Dir(name)); err != nil || free >= length+startRoom {
 			err := unix.Fallocate(fd, 0, 0, length)
-			if !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) && !errors.Is(err, unix.EINTR) {
+			if !durable.NoRoom(err) && !errors.Is(err, unix.EINTR) {
 				return // also where the file system knows no such call
 			}
 		}

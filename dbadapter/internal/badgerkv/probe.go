@@ -17,6 +17,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/examiner"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // Probe reads the files before Badger opens them, since Badger answers
@@ -47,7 +48,7 @@ func (e Engine) Probe(dir string, closed bool) error {
 	if e.NoSync {
 		return nil // a power cut leaves holes in such a log: it is cut short
 	}
-	logs, err := filepath.Glob(filepath.Join(dir, "*.mem"))
+	logs, err := durable.Files(dir, "*.mem")
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (e Engine) Probe(dir string, closed bool) error {
 // removeUnused deletes the files of Badger's value log. Values stand in the
 // tables, and nothing is ever written there; Badger makes them anew.
 func removeUnused(dir string) error {
-	unused, err := filepath.Glob(filepath.Join(dir, "*.vlog"))
+	unused, err := durable.Files(dir, "*.vlog")
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package badgerkv
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -85,7 +84,7 @@ func logged(dir string) (bytes int64, err error) {
 }
 
 // logsIn are the logs of the tables in memory, by age.
-func logsIn(dir string) ([]string, error) { return filepath.Glob(filepath.Join(dir, "*.mem")) }
+func logsIn(dir string) ([]string, error) { return durable.Files(dir, "*.mem") }
 
 // NeedToOpen counts the tables that Badger makes of its logs.
 func (e Engine) NeedToOpen(dir string) int64 {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // Salvage reads the tables and the logs without Badger, which takes what a damaged
@@ -28,7 +29,7 @@ func (e Engine) Salvage(ctx context.Context, dir string, s kv.Salvage) ([]kv.Gap
 			return nil, err
 		}
 	}
-	logs, err := filepath.Glob(filepath.Join(dir, "*.mem"))
+	logs, err := durable.Files(dir, "*.mem")
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (v *salvager) tablesOf(e Engine, dir string, closed bool) (ids []uint64, er
 		return ids, nil
 	}
 	v.gap(nil, nil, "%v", bad)
-	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	files, err := durable.Files(dir, "*.sst")
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,12 @@ func (s *Store) salvage(ctx context.Context, known map[dbadapter.NamespaceID]dba
 	}
 	r.head, r.headKnown = s.committer.head, true
 	last.release()
-	closing := closeDamaged(s.db) // what it could not write is in its log, or was not acknowledged
+	closing := closeDamaged(s.db)       // what it could not write is in its log, or was not acknowledged
+	if errors.Is(closing, kv.ErrLeft) { // it may write yet
+		s.db = nil
+		s.committer.failed = fmt.Errorf("salvage the database: %w; make room, and start the program again", closing)
+		return nil, s.committer.failed
+	}
 	var done *dbadapter.Salvaged
 	var failed error
 	if keep != nil {

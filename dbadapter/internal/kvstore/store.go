@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"syscall"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 	"github.com/syncd-io/syncd/dbadapter/internal/lifecycle"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // Store is a database in a folder. Make it with Open.
@@ -187,7 +187,7 @@ func (s *Store) close() error {
 	if err == nil && s.committer.failed == nil && !s.disk.closed.Load() {
 		err = markClean(s.dir, s.committer.head.commits)
 	}
-	if errors.Is(err, kv.ErrLeft) || errors.Is(err, syscall.ENOSPC) {
+	if errors.Is(err, kv.ErrLeft) || durable.NoRoom(err) {
 		s.log.Warn("the store is not closed in order; nothing is lost, and the next start looks at its files", slog.String("dir", s.dir), slog.Any("err", err))
 		err = nil
 	}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -20,6 +19,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/examiner"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // Engine opens Pebble.
@@ -49,7 +49,7 @@ func (e Engine) Name() string { return Name }
 
 // Holds looks for a list of tables.
 func (e Engine) Holds(dir string) bool {
-	lists, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	lists, _ := durable.Files(dir, "MANIFEST-*")
 	return len(lists) > 0
 }
 
@@ -138,7 +138,7 @@ func (e Engine) options() *pebble.Options {
 
 // NeedToOpen counts the tables that Pebble makes of its logs.
 func (e Engine) NeedToOpen(dir string) (bytes int64) {
-	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+	logs, _ := durable.Files(dir, "*.log")
 	for _, name := range logs {
 		if info, err := os.Stat(name); err == nil {
 			bytes += info.Size()

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // Probe reads the logs before Pebble opens them. Tables are in no need of it: each of
@@ -47,7 +48,7 @@ func (e Engine) Probe(dir string, closed bool) error {
 
 // probeLogs reads the logs of commits.
 func probeLogs(dir string, closed bool) error {
-	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	logs, err := durable.Files(dir, "*.log")
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,11 @@ import (
 	"github.com/syncd-io/syncd/internal/durable"
 )
 
-// A token that the daemon makes has madeToken characters, the last 8 of them the CRC-32C
-// of the others. One that a person writes has leastToken or more.
+// A token that the daemon makes begins with made, has madeToken characters and ends with the
+// CRC-32C of the others. One that a person writes has leastToken or more.
 const (
-	madeToken  = 60
+	made       = "syncd-"
+	madeToken  = len(made) + 60
 	leastToken = 16
 )
 
@@ -30,11 +31,11 @@ func ReadToken(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the API token: %w", err)
 	}
-	token, whole := strings.CutSuffix(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n")
+	token := strings.TrimSpace(string(b))
 	switch {
-	case !whole, len(token) < leastToken, strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+	case len(token) < leastToken, strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
 		err = durable.Damaged(path, "does not hold an API token (one line of %d printable characters or more): remove it, and the daemon makes a new one", leastToken)
-	case len(token) == madeToken && checksum(token[:madeToken-8]) != token[madeToken-8:]:
+	case strings.HasPrefix(token, made) && (len(token) != madeToken || checksum(token[:madeToken-8]) != token[madeToken-8:]):
 		err = durable.Damaged(path, "is damaged (its checksum does not match): remove it, and the daemon makes a new one")
 	}
 	return token, err
@@ -46,7 +47,7 @@ func MakeToken(path string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return token, err
 	}
-	token = rand.Text() + rand.Text() // 256 bits and more
+	token = made + rand.Text() + rand.Text() // 256 bits and more
 	token += checksum(token)
 	if err := durable.WriteFile(path, []byte(token+"\n")); err != nil {
 		return "", fmt.Errorf("making the API token: %w", err)

@@ -19,7 +19,7 @@ func TestTokenFile(t *testing.T) {
 	}
 	own := strings.Repeat("my own ", 3) + "token"
 	for name, bad := range map[string]string{
-		"empty": "", "cut": token[:40], "cut at the end": token, "zeros": string(make([]byte, len(token)+1)), "flipped": token[:20] + "!" + token[21:] + "\n",
+		"empty": "", "cut": token[:40], "cut at the end": token[:len(token)-1], "zeros": string(make([]byte, len(token)+1)), "flipped": token[:20] + "!" + token[21:] + "\n",
 		"two lines": token + "\n" + token + "\n", "short": "token\n", "spaces": own + "\n", "a byte that cannot be printed": token[:20] + "\x7f" + "\n",
 	} {
 		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
@@ -35,7 +35,7 @@ func TestTokenFile(t *testing.T) {
 			t.Errorf("made anew: %v", err)
 		}
 	}
-	for _, good := range []string{token + "\n", token + "\r\n", strings.Repeat("0f", 32) + "\n", strings.ReplaceAll(own, " ", "-") + "\n"} {
+	for _, good := range []string{token + "\n", token + "\r\n", strings.Repeat("0f", 32), strings.Repeat("0f", 30) + " \n", strings.ReplaceAll(own, " ", "-") + "\n"} {
 		if err := os.WriteFile(path, []byte(good), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -195,7 +196,7 @@ func Exit(err error) int {
 // is is errors.Is; the system's own words for a disk without room are ErrNoRoom, too.
 func is(err, kind error) bool {
 	return errors.Is(err, kind) || errors.Is(kind, peer.ErrNoRoom) &&
-		(errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS))
+		(durable.NoRoom(err) || errors.Is(err, syscall.EROFS))
 }
 
 // Usage makes an ErrUsage whose text does not say so.
