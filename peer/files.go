@@ -91,10 +91,16 @@ func (n *Node) shelveOrphans(ctx context.Context, folders []folder) error {
 		}
 	}
 	for _, id := range sets {
-		if path := namespaceDir(n.dir, id); !own[id] {
-			err := durable.Damaged(path, "is missing, and the store has records of a namespace that has no folder: %s", lostNamespace)
-			n.shelve(id, folder{path: path}, err.Error(), err)
+		if !own[id] {
+			n.shelveLost(id, nil)
 		}
 	}
 	return err
+}
+
+// shelveLost keeps a namespace whose records have no folder.
+func (n *Node) shelveLost(id dbadapter.NamespaceID, s *node.State) {
+	path := namespaceDir(n.dir, id)
+	err := durable.Damaged(path, "is missing, and the store has records of a namespace that has no folder: %s", lostNamespace)
+	n.shelve(id, folder{path: path, state: s}, err.Error(), err)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -15,6 +16,7 @@ import (
 	"github.com/multiformats/go-varint"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // joinProtocol is the libp2p protocol with which a ticket is redeemed: one
@@ -85,6 +87,11 @@ func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
 	}
 	n.changing.Lock()
 	defer n.changing.Unlock()
+	sets, err := n.setsInStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	had := slices.ContainsFunc(joined.State.Parts(joined.Secret), func(k reconcile.Keys) bool { return slices.Contains(sets, k.ID) })
 	for _, u := range n.shelved() {
 		if u.id == t.Namespace {
 			if u.files == "" {
@@ -93,6 +100,7 @@ func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
 			if err := n.clearAway(u); err != nil {
 				return nil, err
 			}
+			had = true
 		}
 	}
 	ns := n.namespaceByID(t.Namespace)
@@ -100,7 +108,7 @@ func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
 		err = ns.core.Rejoin(ctx, joined)
 	} else {
 		joined.State.Name = n.freeName(t.Name, t.Namespace)
-		ns, err = n.addNamespace(ctx, joined.Secret, joined.State)
+		ns, err = n.addNamespace(ctx, joined.Secret, joined.State, had)
 	}
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func (n *Node) create(ctx context.Context, secret dbadapter.Secret, s *node.Stat
 	if err := n.able(ctx); err != nil {
 		return nil, err
 	}
-	return n.addNamespace(ctx, secret, s)
+	return n.addNamespace(ctx, secret, s, false)
 }
 
 // able says why the store does not work now, if it knows.
@@ -67,8 +67,19 @@ func (n *Node) able(ctx context.Context) error {
 	return nil
 }
 
-// addNamespace makes a namespace's folder and opens it, or leaves nothing; changing is held.
-func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
+// addNamespace makes a namespace's folder and opens it, or leaves nothing but the records of
+// before: had, which is then not served. changing is held.
+func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State, had bool) (ns *Namespace, err error) {
+	id := dbadapter.NamespaceIDOf(secret, s.Root())
+	defer func() {
+		switch {
+		case err == nil || !had || n.dir == "":
+		case errors.Is(err, ErrCorrupt): // a repair makes it be served, as it would after a start
+			n.shelve(id, folder{namespaceDir(n.dir, id), secret, s, n.owner()}, "", err)
+		default:
+			n.shelveLost(id, s)
+		}
+	}()
 	if n.dir != "" {
 		if err := os.MkdirAll(filepath.Join(n.dir, namespacesDir), durable.DirMode); err != nil {
 			return nil, err
@@ -80,9 +91,13 @@ func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *nod
 			return nil, err
 		}
 	}
-	ns, err := n.openNamespace(ctx, secret, s)
-	if err != nil {
-		return nil, errors.Join(err, n.undo(secret, s))
+	if ns, err = n.openNamespace(ctx, secret, s); err != nil {
+		if !had {
+			err = errors.Join(err, n.undo(id, s.Parts(secret)))
+		} else if n.dir != "" && !errors.Is(err, ErrCorrupt) {
+			err = errors.Join(err, os.RemoveAll(namespaceDir(n.dir, id)))
+		}
+		return nil, err
 	}
 	n.insert(ns)
 	ns.announce(n.dialable())
@@ -90,14 +105,13 @@ func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *nod
 }
 
 // undo removes a new namespace that could not be opened.
-func (n *Node) undo(secret dbadapter.Secret, s *node.State) error {
-	id := dbadapter.NamespaceIDOf(secret, s.Root())
+func (n *Node) undo(id dbadapter.NamespaceID, parts []reconcile.Keys) error {
 	if n.dir != "" {
 		if err := markDropped(n.dir, id); err != nil {
 			return err
 		}
 	}
-	return n.finishDrop(context.WithoutCancel(n.ctx), id, s.Parts(secret)...)
+	return n.finishDrop(context.WithoutCancel(n.ctx), id, parts...)
 }
 
 func (n *Node) insert(ns *Namespace) {

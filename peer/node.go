@@ -335,6 +335,7 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 	if err != nil {
 		return fmt.Errorf("find the namespaces: %w", err)
 	}
+	folders := []folder{}
 	for _, id := range dropped {
 		finish := n.resumeDrop
 		if slices.Contains(ids, id) { // joined again before the drop was finished: its records stay
@@ -345,12 +346,13 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 				return fmt.Errorf("finish dropping namespace %x: %w", id, err)
 			}
 			n.log.Warn("a namespace that was dropped could not be deleted, and takes up room", slog.String("ns", fmt.Sprintf("%x", id)), logError(err))
+			f, _ := loadState(namespaceDir(n.dir, id)+droppedSuffix, id, "")
+			folders = append(folders, f) // its sets are not offered to be joined again
 		}
 	}
 	if n.noBook && len(ids) > 0 {
 		n.log.Warn("a file is missing, and made anew: "+noBook, slog.String("file", n.book.file.Path))
 	}
-	folders := []folder{}
 	for _, id := range ids {
 		f, err := loadState(namespaceDir(n.dir, id), id, n.expected())
 		folders = append(folders, f)

@@ -68,7 +68,7 @@ func (c *shardCluster) join() {
 	var ns *Namespace
 	if err == nil {
 		n.changing.Lock()
-		ns, err = n.addNamespace(c.t.Context(), c.secret, s)
+		ns, err = n.addNamespace(c.t.Context(), c.secret, s, false)
 		n.changing.Unlock()
 	}
 	if err != nil {

@@ -184,7 +184,7 @@ func (n *Node) seeTroubles() map[TroubleKind]string {
 		if d := n.damage.of(ns.id); d != nil {
 			damaged = append(damaged, fmt.Sprintf("%s: %s", ns.Name(), d.Found[0]))
 		}
-		if sets := ns.core.Sets(); ns.core.Rule() == nil && slices.ContainsFunc(sets, (*node.Set).Recovers) {
+		if sets := ns.core.Sets(); ns.core.Rule() == nil && ns.core.Outside() == nil && slices.ContainsFunc(sets, (*node.Set).Recovers) {
 			recovering = append(recovering, ns.Name())
 		}
 	}

@@ -2,13 +2,18 @@ package peer
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 )
 
@@ -158,5 +163,145 @@ func TestUnservedIsDropped(t *testing.T) {
 	}
 	if _, err := n.CreateNamespace(t.Context(), "notes", Policy{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// brokenStore opens no second set, and, without room, drops none.
+type brokenStore struct {
+	dbadapter.Store
+	err  error
+	open []dbadapter.NamespaceID
+}
+
+func (b *brokenStore) Namespace(ctx context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
+	if b.open = append(b.open, id); len(b.open) == 2 && b.err != nil {
+		return nil, b.err
+	}
+	return b.Store.Namespace(ctx, id, h, observe)
+}
+
+func (b *brokenStore) Drop(ctx context.Context, id dbadapter.NamespaceID) error {
+	if b.err == ErrNoRoom {
+		return b.err
+	}
+	return b.Store.Drop(ctx, id)
+}
+
+func (b *brokenStore) List(ctx context.Context) ([]dbadapter.NamespaceID, error) {
+	if store, ok := b.Store.(dbadapter.Lister); ok {
+		return store.List(ctx)
+	}
+	return b.open, nil
+}
+
+// A namespace without a folder that is joined again keeps its records where it cannot be opened.
+func TestJoinedAgainInVain(t *testing.T) {
+	na := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}})
+	member, err := na.CreateNamespace(t.Context(), "notes", Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		err    error
+		listed bool // the store alone knows of it
+	}{"cut off": {context.Canceled, false}, "a full disk": {syscall.ENOSPC, false}, "damage": {ErrCorrupt, false}, "listed": {context.Canceled, true}} {
+		t.Run(name, func(t *testing.T) {
+			config := Config{Dir: t.TempDir(), ListenAddrs: []string{}}
+			n := openForTest(t, config)
+			ticket, err := member.Invite(t.Context(), InviteOptions{Role: RoleWrite})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ns, err := n.Join(t.Context(), ticket)
+			if err == nil {
+				_, err = ns.Put(t.Context(), []byte("k"), []byte("v"))
+			}
+			if err := errors.Join(err, n.Close(t.Context()), os.RemoveAll(namespaceDir(config.Dir, member.id))); err != nil {
+				t.Fatal(err)
+			}
+			n = openForTest(t, config)
+			if c.listed {
+				clear(n.unserved)
+			}
+			whole := n.store
+			n.store = &brokenStore{Store: whole, err: c.err}
+			if _, err := n.Join(t.Context(), ticket); !errors.Is(err, c.err) {
+				t.Errorf("joined: %v", err)
+			}
+			n.store = whole
+			repairs := c.err == ErrCorrupt
+			if out := n.Unserved(); !slices.ContainsFunc(out, func(u Unserved) bool { return u.Name == "notes" && (u.Why == "") == repairs }) {
+				t.Errorf("not served are %+v", out)
+			}
+			if repairs {
+				if err := n.Close(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				n = openForTest(t, config)
+			} else if _, err := n.Join(t.Context(), ticket); err != nil {
+				t.Fatal(err)
+			}
+			if ns, err = n.Namespace("notes"); err == nil {
+				_, err = ns.Get(t.Context(), []byte("k"))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The records of a namespace whose drop is not finished are not offered to be joined again.
+func TestUnfinishedDrop(t *testing.T) {
+	for name, noRoom := range map[string]bool{"no room": true, "a damaged folder": false} {
+		t.Run(name, func(t *testing.T) {
+			store := &brokenStore{Store: memdb.New(memdb.Options{})}
+			config := Config{Dir: t.TempDir(), Store: store}
+			n := openForTest(t, config)
+			ns, err := n.CreateNamespace(t.Context(), "notes", Policy{})
+			if err == nil {
+				err = n.Close(t.Context())
+			}
+			if err := errors.Join(err, markDropped(n.dir, ns.id)); err != nil {
+				t.Fatal(err)
+			}
+			if noRoom {
+				store.err = ErrNoRoom
+			} else if err := os.Truncate(filepath.Join(namespaceDir(n.dir, ns.id)+droppedSuffix, stateFile), 9); err != nil {
+				t.Fatal(err)
+			}
+			if out := openForTest(t, config).Unserved(); len(out) > 0 {
+				t.Errorf("not served are %+v", out)
+			}
+		})
+	}
+}
+
+// A node that was removed, and has set aside what it held alone, has no trouble that a sync would end.
+func TestRemovedHasNoTrouble(t *testing.T) {
+	na, nb := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}}), openForTest(t, Config{})
+	sa, err := na.CreateNamespace(t.Context(), "notes", Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket, err := sa.Invite(t.Context(), InviteOptions{Role: RoleWrite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sb, err := nb.Join(t.Context(), ticket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sa.Remove(t.Context(), nb.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sb.Put(t.Context(), []byte("k"), []byte("v")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sb.Sync(t.Context(), na.ID(), SyncOptions{}); !errors.Is(err, ErrRemoved) || !sb.core.Sets()[0].Recovers() {
+		t.Fatalf("the sync: %v, recovers %t", err, sb.core.Sets()[0].Recovers())
+	}
+	if cause, is := nb.seeTroubles()[Recovering]; is {
+		t.Error(cause)
 	}
 }

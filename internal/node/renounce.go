@@ -99,6 +99,9 @@ func (ns *Namespace) MayDrop(ctx context.Context) error {
 	if ns.rule != nil {
 		return nil // HandedOver says so
 	}
+	if err := ns.renounce(ctx); err != nil {
+		return fmt.Errorf("%w: what is to be set aside of it (syncd rejected) cannot be yet; or delete it (--force): %w", ErrHeldHere, err)
+	}
 	name := ns.Members().Name()
 	if n := ns.Sets()[0].Store.KeptCount(dbadapter.KeptSetAside); n > 0 {
 		return fmt.Errorf("%w: %d records were set aside here: restore or forget each that syncd rejected %s lists, or delete them (--force)", ErrHeldHere, n, name)

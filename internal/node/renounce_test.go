@@ -167,3 +167,21 @@ func TestUnpledgedProvesNothing(t *testing.T) {
 		}
 	}
 }
+
+// What could not be set aside yet is not dropped.
+func TestUnrenouncedIsNotDropped(t *testing.T) {
+	c := newCrew(t, 3)
+	c.round()
+	c.put(2, "alone", "1")
+	c.pass(time.Second)
+	full := errors.New("no room")
+	c.machines[2].apply = func(dbadapter.Namespace, []dbadapter.Write) ([]dbadapter.Outcome, error) { return nil, full }
+	_ = c.ns[2].ForceRemove(t.Context(), c.machines[2].ID)
+	if err := c.ns[2].MayDrop(t.Context()); !errors.Is(err, ErrHeldHere) || !errors.Is(err, full) {
+		t.Errorf("it may be dropped: %v", err)
+	}
+	c.machines[2].apply = nil
+	if err := c.ns[2].MayDrop(t.Context()); !errors.Is(err, ErrHeldHere) || !slices.Equal(c.aside(2), []string{"alone"}) {
+		t.Errorf("with room: %v; it lists %q", err, c.aside(2))
+	}
+}
