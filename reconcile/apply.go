@@ -91,7 +91,8 @@ func (t *receiver) admit(records []dbadapter.Hashed, size, beside int64) error {
 			before.wait()
 			p.failed = cmp.Or(before.err, before.failed) // which ends the session
 		}
-		if p.err == nil && p.failed == nil && t.reached != nil {
+		// Of what was applied there are verdicts, also if the session ends with it.
+		if (p.err == nil || p.verdicts != nil) && p.failed == nil && t.reached != nil {
 			p.failed = t.reached(records[len(records)-1].Key, size)
 		}
 	}
@@ -126,9 +127,6 @@ func (t *receiver) settleOldest() error {
 	if p.wait != nil {
 		p.wait()
 	}
-	if p.err != nil {
-		return fmt.Errorf("applying %d records: %w", len(p.records), p.err)
-	}
 	for n, v := range p.verdicts {
 		switch {
 		case v.Reason != 0:
@@ -138,6 +136,9 @@ func (t *receiver) settleOldest() error {
 			t.link.report.Applied++
 			t.link.headway(1, recordSize(&p.records[n].Record))
 		}
+	}
+	if p.err != nil {
+		return fmt.Errorf("applying %d records: %w", len(p.records), p.err)
 	}
 	return p.failed
 }

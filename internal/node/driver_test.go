@@ -373,6 +373,9 @@ func carryBy(sends func(side, size int), sides ...*reconcile.Session) {
 			frame := bytes.Clone(e.Frame)
 			sends(i, len(frame))
 			inbox[1-i].Write(frame)
+			if i == 1 && len(frame) > 0 {
+				break // the first side reads each frame as it comes
+			}
 		}
 	}
 }

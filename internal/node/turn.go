@@ -93,11 +93,13 @@ func (t *turn) count(remote ID, part bool) int {
 func (t *turn) waits(remote ID, part, large bool, now time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	told := t.told[remote]
 	if t.free(remote, part, now) {
-		delete(t.told, remote)
+		if told.was { // it keeps its place, for as long as it may take to ask for the turn
+			t.told[remote] = refused{asked: now}
+		}
 		return nil
 	}
-	told := t.told[remote]
 	if !large && !told.lasts(now) {
 		return nil
 	}
@@ -358,10 +360,7 @@ func (c *Conversation) admit(ctx context.Context, records []dbadapter.Hashed) fu
 		return commit
 	}
 	return func() ([]reconcile.Verdict, error) {
-		if err := g.keep(); err != nil {
-			return nil, err
-		}
-		verdicts, err := commit()
+		verdicts, err := commit() // what has come is kept, whoever has the turn now
 		applied, bytes := 0, int64(0)
 		for i, v := range verdicts {
 			if v.Reason == 0 && v.Result == dbadapter.Applied {
@@ -369,6 +368,6 @@ func (c *Conversation) admit(ctx context.Context, records []dbadapter.Hashed) fu
 			}
 		}
 		g.applied(applied, bytes, c.part.ns.node.bulk().Turn)
-		return verdicts, err
+		return verdicts, cmp.Or(err, g.keep())
 	}
 }
