@@ -58,10 +58,11 @@ func (l *link) headway(records int, bytes int64) {
 
 // wait fails once this side has waited for its peer for waitFor without headway. Nothing
 // else that a peer sends prolongs a sync: that it works, cells, or records that are refused.
+// It is ErrBusy: two large equal sets on slow machines may take as long, and nothing is wrong.
 // One wait counts as waitOnce at most: this machine may have slept in it.
 func (l *link) wait(d time.Duration) error {
 	if l.waited += min(d, waitOnce); l.waited > waitFor {
-		return violation("this side has waited %v for the peer, in which less than %d records and less than %d bytes of them moved", l.waited.Round(time.Second), headwayRecords, headwayBytes)
+		return fmt.Errorf("%w: this side has waited %v for the peer, in which less than %d records and less than %d bytes of them moved", ErrBusy, l.waited.Round(time.Second), headwayRecords, headwayBytes)
 	}
 	return nil
 }

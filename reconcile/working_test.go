@@ -227,7 +227,7 @@ func TestLittleProlongsNoSync(t *testing.T) {
 		(&script{o: o, says: says(helloOf(a, func(h *wire.Hello) {
 			h.Cells, h.Method, h.Records, h.Digest = nil, wire.MethodAll, 50_000, dbadapter.Digest{3}
 		}), &wire.Answer{})}).play(t, s, 1000)
-		if ended := errors.Is(s.Err(), ErrProtocol); ended != c.ends || ended != (clock > waitFor && clock <= waitFor+25*time.Second) || !ended && clock <= most {
+		if ended := errors.Is(s.Err(), ErrBusy); ended != c.ends || ended != (clock > waitFor && clock <= waitFor+25*time.Second) || !ended && clock <= most {
 			t.Errorf("%s: the responder: %v after %v", c.name, s.Err(), clock)
 		}
 		if clock = 0; c.name != "Working" {
@@ -236,7 +236,7 @@ func TestLittleProlongsNoSync(t *testing.T) {
 		a.elapsed = b.elapsed
 		s, o = asking(t, a, b)
 		(&script{o: o, says: says(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}})}).play(t, s, 1000)
-		if !errors.Is(s.Err(), ErrProtocol) || clock <= waitFor || clock > waitFor+25*time.Second {
+		if !errors.Is(s.Err(), ErrBusy) || clock <= waitFor || clock > waitFor+25*time.Second {
 			t.Errorf("the initiator: %v after %v", s.Err(), clock)
 		}
 	}
