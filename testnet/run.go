@@ -311,7 +311,9 @@ func (r *runner) Ended(e *model.Ended) {
 		r.result.Repairs++
 	}
 	if e.Report.Verified && !e.Report.Behind && whole(e) && !e.Alone && !r.cut() {
-		r.history.Proved(e.Node, e.Before[0])
+		for _, held := range e.Before { // what the peer held, too: it may have come back from there
+			r.history.Proved(e.Node, held)
+		}
 	}
 	e.Before, e.After = r.within(e.Before, &e.Ask), r.within(e.After, &e.Ask)
 	switch {
