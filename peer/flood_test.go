@@ -26,8 +26,8 @@ type lines struct {
 	all []string
 }
 
-func (l *lines) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelInfo}))
+func (l *lines) logger(least slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: least}))
 }
 
 func (l *lines) Write(b []byte) (int, error) {
@@ -160,7 +160,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 func TestStrangerDoesNotFloodTheLog(t *testing.T) {
 	var log lines
 	registry := prometheus.NewRegistry()
-	n := open(t, peer.Config{Logger: log.logger(), Registerer: registry})
+	n := open(t, peer.Config{Logger: log.logger(slog.LevelInfo), Registerer: registry})
 	stranger := rawHost(t)
 	dialNode(t, stranger, n)
 	const times = 100
@@ -245,7 +245,7 @@ func TestShortFirstFrameIsAnsweredAtOnce(t *testing.T) {
 // same sync: the log does not call it a failure.
 func TestListsThatDifferAreNoNews(t *testing.T) {
 	var log lines
-	na, nb, sa, sb := pair(t, peer.Config{Logger: log.logger()}, peer.Config{}, peer.Policy{})
+	na, nb, sa, sb := pair(t, peer.Config{Logger: log.logger(slog.LevelDebug)}, peer.Config{}, peer.Policy{})
 	sync1(t, sb, na.ID())
 	if err := sa.SetRole(t.Context(), nb.ID(), peer.RoleAdmin); err != nil {
 		t.Fatal(err)

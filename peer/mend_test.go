@@ -2,6 +2,7 @@ package peer_test
 
 import (
 	"fmt"
+	"log/slog"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -60,7 +61,7 @@ func TestRepairsAreCountedAndLogged(t *testing.T) {
 	registries := [2]*prometheus.Registry{prometheus.NewRegistry(), prometheus.NewRegistry()}
 	var configs [2]peer.Config
 	for i := range configs {
-		configs[i] = peer.Config{Logger: logs[i].logger(), Registerer: registries[i]}
+		configs[i] = peer.Config{Logger: logs[i].logger(slog.LevelDebug), Registerer: registries[i]}
 	}
 	na, nb, sa, sb := pair(t, configs[0], configs[1], peer.Policy{})
 	const line = "the cells of a sync did not prove themselves"
