@@ -83,7 +83,7 @@ func checksum(head string, content []byte) string {
 }
 
 // Load reads what Save wrote, and says whose it is. The owner is empty where the file has
-// no envelope, as programs before it wrote: who reads that checks it, and saves it anew.
+// no envelope, as older programs wrote it: the caller checks the content, and saves it anew.
 func (f File) Load() (content []byte, owner string, err error) {
 	b, err := Read(f.Path)
 	if err != nil || !bytes.HasPrefix(b, []byte(envelope)) {

@@ -98,7 +98,7 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	core := a.logCore()
 	defer func() { _ = core.Sync() }() // standard error may not be a file
 	log := slog.New(logHandler(core))
-	// What peers, and whoever reaches the ports, can cause is bounded; the node does so itself.
+	// What peers and strangers can cause is bounded; the node does so itself.
 	bounded := loglimit.New(log.Handler(), loglimit.Options{})
 	gologshim.SetDefaultHandler(loglimit.New(logHandler(core, zapslog.WithName("libp2p")), loglimit.Options{}))
 	// quic-go writes its one warning, of small socket buffers, to the standard logger.
