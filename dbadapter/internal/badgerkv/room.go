@@ -41,20 +41,20 @@ func (d *db) makesTable(format string) {
 // leaves reports whether there is no room to close the database in order.
 func (d *db) leaves() bool {
 	free, err := durable.Free(d.dir)
-	return !d.badger.Opts().ReadOnly && err == nil && free < d.working()+startRoom
+	memory, _ := logged(d.dir)
+	return !d.badger.Opts().ReadOnly && err == nil && free < d.working(memory)+startRoom
 }
 
 // Need counts what is in memory twice: its table is merged with those of the first level.
 func (d *db) Need(bool) int64 {
 	memory, _ := logged(d.dir)
-	return memory + d.working()
+	return memory + d.working(memory)
 }
 
 // working is what the flushes and compactions that are due may write: what is in memory; the
 // first level, with the level below it; and of the largest of the other levels one table
 // with those that it lies over, or all. Two compactions run at once at most.
-func (d *db) working() int64 {
-	memory, _ := logged(d.dir)
+func (d *db) working(memory int64) int64 {
 	var first, other int64
 	levels := d.badger.Levels()
 	for i, l := range levels {
