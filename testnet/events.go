@@ -58,7 +58,6 @@ func (r *runner) do(e *plan.Event) {
 		r.history.Excuse()
 		n.Remove(e.Peer)
 		r.history.Removed(e.Peer, !n.Lists(e.Peer))
-		r.written.Removed(e.Peer)
 	case plan.Lapse:
 		r.history.Excuse()
 		n.Lapse(e.Peer)

@@ -20,7 +20,7 @@ func (r *runner) decide() {
 			at := entry{i, u.Shard, u.Kept.Seq}
 			switch {
 			case r.deciding[at]:
-			case r.plan.Writer || r.world.Draw(sim.ForDecision, uint64(i), uint64(u.Shard), u.Kept.Seq)&1 == 0:
+			case r.world.Draw(sim.ForDecision, uint64(i), uint64(u.Shard), u.Kept.Seq)&1 == 0:
 				r.forget(i, u)
 			default:
 				r.restoreKept(at, n, u)
@@ -31,8 +31,7 @@ func (r *runner) decide() {
 
 // forget takes an entry out of a node's log.
 func (r *runner) forget(node int, u *model.Undecided) {
-	r.written.Listed(&u.Kept)
-	if u.Forget() && !r.plan.Writer {
+	if u.Forget() {
 		r.history.Forgot(node, &u.Kept.Record)
 	}
 }

@@ -63,8 +63,6 @@ type Result struct {
 	Routed int `json:"routed,omitempty"`
 	// Nowhere is how many reads of them a locator answered without a request.
 	Nowhere int `json:"nowhere,omitempty"`
-	// Met is how many first writes that had lost have receded.
-	Met int `json:"met,omitempty"`
 	// Watched is how many events programs were told by watches.
 	Watched int `json:"watched"`
 	// Events, Sessions and Frames are numbers of the run; Refused counts the

@@ -79,7 +79,6 @@ type runner struct {
 	terms     time.Duration // when the last role ends that was given for a time
 	own       []Violation   // beside the checker's
 	asks      asks
-	written   *check.Written // where the placement is writer
 	gets      []*gotten      // reads of which the scenario says what they should come to
 	deciding  map[entry]bool // what is being restored of shards that wait for that
 	progress  func(Progress)
@@ -87,10 +86,10 @@ type runner struct {
 }
 
 func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
-	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, deciding: map[entry]bool{}, written: check.NewWritten(), progress: progress}
+	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, deciding: map[entry]bool{}, progress: progress}
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
-	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, Rule: p.Rule(), LogKeeps: p.Log, Watch: r.watcher(), Watches: r.watches()})
-	if r.cut() && !r.plan.Writer {
+	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, Rule: p.Rule(), LogKeeps: p.Log, Watch: r, Watches: r.watches()})
+	if r.cut() {
 		r.history.Sharded(r.cluster.Home, r.world.Now)
 	}
 	r.result = Result{

@@ -244,9 +244,6 @@ func (r *runner) judge() {
 	for _, group := range r.dumps() {
 		r.history.Overfull(group, r.cluster.Index)
 	}
-	if r.plan.Writer && !r.panicked {
-		r.judgeWritten()
-	}
 	res.Converged = r.equal() && len(res.outcome.Down) == len(res.Damaged)
 	r.sample()
 	r.powerCut()

@@ -20,10 +20,6 @@ func (r *runner) cut() bool { return r.plan.Shards > 0 }
 
 // offer writes at any node.
 func (r *runner) offer(e *plan.Event) {
-	if r.plan.Writer {
-		r.offerWritten(e)
-		return
-	}
 	o := model.Offer{Key: e.Key, Deletes: e.Verb == plan.Del}
 	if !o.Deletes {
 		o.Value = r.plan.Value(e, 0)
@@ -45,10 +41,6 @@ func (r *runner) offer(e *plan.Event) {
 
 // read reads a key at any node; found is told what comes of it, if anything does.
 func (r *runner) read(node int, key string, found func(*model.Found)) {
-	if r.plan.Writer {
-		r.readWritten(node, key, found)
-		return
-	}
 	read := r.history.Reading(node, key)
 	r.cluster.Node(node).Read(key, func(f *model.Found) {
 		found(f)
@@ -118,7 +110,7 @@ func (r *runner) shardsEqual() bool {
 		}
 		// Nodes that share no shard sync the list alone: tables of older layouts are to have gone.
 		// What a node will still say by itself would differ then.
-		if r.replicas(group) != "" || r.plan.Writer && r.meets(group) != "" || slices.ContainsFunc(group, func(i int) bool {
+		if r.replicas(group) != "" || slices.ContainsFunc(group, func(i int) bool {
 			return r.cluster.Node(i).Control() != first.Control() || r.cluster.Node(i).ToArrange()
 		}) {
 			return false
@@ -187,9 +179,6 @@ func (r *runner) shardFinals(node, group int, members []int) (finals []check.Fin
 		Node: node, Reach: group * (r.plan.Shards + 1), Outside: !n.Member(), Roster: r.roster(n), Shard: -1, Members: members,
 	}
 	finals = append(finals, whole)
-	if r.plan.Writer {
-		return finals, nil
-	}
 	all, err := n.Holdings(finalCells)
 	for _, h := range all {
 		f := whole
@@ -218,9 +207,6 @@ func (r *runner) shardsRestored(i int, n *model.Node) {
 
 // lastReads reads each key at each node, when all hosts are equal.
 func (r *runner) lastReads() error {
-	if r.plan.Writer {
-		return r.lastWritten()
-	}
 	keys := append(r.plannedKeys(), "never-written")
 	for _, group := range r.reach() {
 		if !r.cluster.Node(group[0]).Member() || r.replicas(group) != "" {

@@ -59,8 +59,6 @@
 //	           two were found equal, and one of them what came since
 //	replicas   in the end each shard is held by the hosts that the layout names, by as many as
 //	           there are to be, and by no other node
-//	placed     where a key's first writer says in which shard it is ([Written]): in the end a key's
-//	           record is in the one shard that its entry names
 //	leak       what was measured is within its bound
 //
 // # What a node may forget

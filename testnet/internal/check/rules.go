@@ -37,7 +37,6 @@ const (
 	Answer    Rule = "answer"
 	Handover  Rule = "handover"
 	Replicas  Rule = "replicas"
-	Placed    Rule = "placed"
 	Leak      Rule = "leak"
 )
 

@@ -268,6 +268,9 @@ func (h *History) AcknowledgeAt(o Op, version dbadapter.Version, hosts []int) {
 	}
 }
 
+// AnswerAge is how old what a locator has heard may be.
+const AnswerAge = 5 * time.Second
+
 // Read is one read of a key.
 type Read struct {
 	Node int

@@ -77,9 +77,6 @@ type Watcher interface {
 	// shard, of which it held these records.
 	Holds(node, shard int)
 	Left(node, shard int, records []dbadapter.Record)
-	// Met: a first write that had lost has receded, or a record was written anew that the directory
-	// hid.
-	Met(node int, what node.Meeting)
 	// Ended: a session is over at one of its sides.
 	Ended(e *Ended)
 	// Refused: the node refused a write, a record or a session, for that reason.

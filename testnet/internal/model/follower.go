@@ -40,16 +40,14 @@ func (f *follower) Write(name string, data []byte) error {
 	return nil
 }
 
-// openFollower opens what the process follows. met, if not nil, is told of shards out of which keys
-// have gone.
-func (p *process) openFollower(met func(placement.Shard)) (err error) {
+// openFollower opens what the process follows.
+func (p *process) openFollower() (err error) {
 	f := &follower{process: p, files: map[string][]byte{}, asking: map[node.ID]bool{}}
 	f.locator, err = directory.New(directory.Config{
 		Shards: p.ns.Rule().Shards, Seed: p.draw(node.ForNonce), Disk: f, Workers: 1,
 		Here: func(s placement.Shard) bool {
 			return slices.ContainsFunc(p.shards, func(sh *shard) bool { return sh.set.Shard() == s && sh.set.Settled() })
 		},
-		Met: met,
 	})
 	if err != nil {
 		return fmt.Errorf("open the locator: %w", err)
@@ -64,7 +62,7 @@ func (p *process) openFollower(met func(placement.Shard)) (err error) {
 func (p *process) nowhere(key []byte) *Found {
 	p.flush()
 	f := p.follower
-	if f == nil || p.writer != nil || !p.ns.Nowhere(f.locator, key, f.now()) {
+	if f == nil || !p.ns.Nowhere(f.locator, key, f.now()) {
 		return nil
 	}
 	found := &Found{Node: p.node.number, Key: string(key), Sure: true, Nowhere: true}
@@ -76,7 +74,7 @@ func (p *process) nowhere(key []byte) *Found {
 
 // noticed tells the locator, if it is for misses alone, that a host holds something under a key.
 func (p *process) noticed(key []byte, wrote bool) {
-	if f := p.follower; f != nil && p.writer == nil {
+	if f := p.follower; f != nil {
 		p.ns.Noticed(f.locator, key, wrote, f.now())
 	}
 }

@@ -101,11 +101,8 @@ func (p *process) open(s *node.State) (err error) {
 		p.drive(set)
 	}
 	p.moveSoon()
-	switch {
-	case p.ns.Writers():
-		return p.openWriter()
-	case p.ns.Located():
-		return p.openFollower(nil)
+	if p.ns.Located() {
+		return p.openFollower()
 	}
 	return nil
 }

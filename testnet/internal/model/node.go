@@ -74,7 +74,6 @@ type process struct {
 	right     right
 	follower  *follower // where there is a locator
 	feigned   *feigned  // what a modified program tells of its keys; nil: it has told nothing yet
-	writer    *writer   // where the placement is writer
 	routines  []*routine
 }
 

@@ -26,7 +26,6 @@ func (l *logbook) Started(_ int, r []dbadapter.Record)     { l.started = append(
 func (l *logbook) Observed(int, *dbadapter.Record)         {}
 func (l *logbook) Holds(int, int)                          {}
 func (l *logbook) Left(int, int, []dbadapter.Record)       {}
-func (l *logbook) Met(int, node.Meeting)                   {}
 func (l *logbook) Restamping(int, []dbadapter.Write)       {}
 func (l *logbook) Removing(int, []dbadapter.Write)         {}
 func (l *logbook) Collected(int, *dbadapter.Record, []int) {}

@@ -39,10 +39,6 @@ func (n *Node) Offer(o Offer) {
 			return
 		}
 		p.routing++
-		if p.writer != nil {
-			p.offerWritten(&o)
-			return
-		}
 		draft := node.Draft{Record: dbadapter.Record{Key: []byte(o.Key), Value: o.Value, Deleted: o.Deletes}}
 		w := &offer{Offer: o, process: p, decides: p.ns.Offer(draft, o.Deletes, o.Ack, p.node.world.Now)}
 		p.flush()

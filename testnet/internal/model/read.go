@@ -54,10 +54,6 @@ func (n *Node) Read(key string, told func(*Found)) {
 			p.routing--
 			told(f)
 		}
-		if p.writer != nil {
-			p.readWritten([]byte(key), done)
-			return
-		}
 		if f := p.nowhere([]byte(key)); f != nil {
 			done(f)
 			return

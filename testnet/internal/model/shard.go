@@ -30,13 +30,9 @@ type shard struct {
 // bare is one that holds nothing: a session about the list of members alone has it, too.
 func (p *process) bare() *shard { return &shard{process: p, dumped: -1} }
 
-// observed is called with each record that the node now holds. Of entries of the directory no watcher is
-// told: an entry that has seen a record takes nothing of it away.
+// observed is called with each record that the node now holds.
 func (sh *shard) observed(r *dbadapter.Record) {
 	sh.applied++
-	if sh.set != nil && sh.set.Directory() {
-		return
-	}
 	n := sh.process.node
 	n.cluster.Watch.Observed(n.number, r)
 }

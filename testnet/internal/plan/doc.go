@@ -40,8 +40,7 @@
 //	ground WORD         keys that begin with WORD share one index
 //	log N               a change log keeps N changes at least, and not many more
 //	shards N replicas R placement hash
-//	                    the namespace is cut into N shards, each with R hosts;
-//	                    placement writer: by the node that wrote a key first
+//	                    the namespace is cut into N shards, each with R hosts
 //	alone               only node 0 has the namespace; the others join by events
 //	settle D            after the last event all links are healed, all nodes
 //	                    started and all clocks right; within D they converge

@@ -286,11 +286,8 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 	if profile == Live {
 		line.Random.Watches, p.Log = p.watches()
 	}
-	if profile == Shards || profile == Writer {
+	if profile == Shards {
 		p.shards(&line)
-	}
-	if profile == Writer {
-		p.Writer, p.Locator, p.Settle = true, false, writtenSettle
 	}
 	var joins []Event
 	if p.Alone {
@@ -303,7 +300,7 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 		p.Every, p.Settle, line.For = slower*p.Every, slower*p.Settle, slower*line.For
 		line.Random.Size += 2000
 	}
-	if profile == Shards || profile == Writer {
+	if profile == Shards {
 		joins = p.comings(&line)
 	}
 	p.Events = append(joins, line)

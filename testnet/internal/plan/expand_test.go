@@ -100,7 +100,7 @@ func TestGenerate(t *testing.T) {
 			t.Errorf("profile %q: nodes %v, not 2 to 7", profile, nodes)
 		}
 		for _, v := range Verbs() {
-			if profile == Shards || profile == Writer || v == Get {
+			if profile == Shards || v == Get {
 				continue // TestGenerateShards
 			}
 			want := v.Writes() && v != Backdate || slices.Contains(syncs, v)
@@ -161,8 +161,6 @@ func TestUnmet(t *testing.T) {
 		{Expect{Refused: []Refusal{RefusedFull}}, Outcome{Converged: true}, 1},
 		{Expect{Refused: []Refusal{RefusedFull}}, Outcome{Converged: true, Refused: map[Refusal]int{RefusedFull: 2}}, 0},
 		{Expect{}, Outcome{Converged: true, Misread: []string{"one", "another"}}, 2},
-		{Expect{Met: []string{"a", "b"}}, Outcome{Converged: true, Met: map[string]string{"a": ""}}, 1},
-		{Expect{Met: []string{"a"}}, Outcome{Converged: true, Met: map[string]string{"a": "it stands alone"}}, 1},
 		{Expect{Violation: "kept"}, Outcome{Converged: true}, 1},
 		{Expect{Violation: "kept"}, Outcome{Violations: []string{"kept"}}, 0},
 		{Expect{Violation: "kept"}, Outcome{Violations: []string{"kept", "durable"}}, 1},

@@ -14,8 +14,6 @@ import (
 //	expect refused future   a node refuses something for that reason
 //	expect cause lapsed     an answer to why names that cause; where a record is
 //	                        declined the rule follows, as in "declined here: floor"
-//	expect met k7           first writes of k7 met: one stands, and each other one is a listed
-//	                        conflict
 //	expect violation RULE   the checker finds a breach of that rule, and of no other
 //
 // What a single read is to come to stands behind it ([Finding]).
@@ -28,8 +26,6 @@ type Expect struct {
 	Refused []Refusal
 	// Causes are what answers to why must name at least once, in alphabetical order.
 	Causes []string
-	// Met are the keys of which first writes must have met, in alphabetical order.
-	Met []string
 	// Violation, if not empty, is the rule that the checker must find broken.
 	Violation string
 }
@@ -78,8 +74,6 @@ type Outcome struct {
 	Refused map[Refusal]int
 	// Causes counts the causes that answers to why have named.
 	Causes map[string]int
-	// Met says of each key that Expect.Met names what a meeting of first writes lacks; empty: nothing.
-	Met map[string]string
 	// Misread are reads, in words, that came to something else than was expected of them.
 	Misread []string
 	// Violations are the rules that the checker found broken.
@@ -120,13 +114,6 @@ func (e Expect) Unmet(o Outcome) (unmet []string) {
 	for _, c := range e.Causes {
 		if o.Causes[c] == 0 {
 			say("an answer to why was expected to name %q, and the causes were %q", c, slices.Sorted(maps.Keys(o.Causes)))
-		}
-	}
-	for _, key := range e.Met {
-		if lacks, judged := o.Met[key]; !judged {
-			say("first writes of %q were expected to meet, and the nodes have not all come together", key)
-		} else if lacks != "" {
-			say("first writes of %q were expected to meet: %s", key, lacks)
 		}
 	}
 	unmet = append(unmet, o.Misread...)

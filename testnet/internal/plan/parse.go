@@ -174,14 +174,6 @@ func (p *parser) expect(rest string) error {
 			return errors.New("the cause is missing, as in expect cause declined here: floor")
 		}
 		x.Causes = with(x.Causes, rest)
-	case "met":
-		if !p.plan.Writer {
-			return errors.New("met: only by placement writer do first writes of a key meet")
-		}
-		if err := checkWord("key", rest); err != nil {
-			return err
-		}
-		x.Met = with(x.Met, rest)
 	case "refused":
 		r := Refusal(rest)
 		if !slices.Contains(Refusals(), r) {
@@ -189,7 +181,7 @@ func (p *parser) expect(rest string) error {
 		}
 		x.Refused = with(x.Refused, r)
 	default:
-		return fmt.Errorf("unknown expectation %q; it is one of cause, converged, corrupt, met, refused, violation", word)
+		return fmt.Errorf("unknown expectation %q; it is one of cause, converged, corrupt, refused, violation", word)
 	}
 	if p.seen["converged"] && x.Violation != "" {
 		return errors.New("a run converges, or breaks a rule; not both")

@@ -34,8 +34,6 @@ type Plan struct {
 	Shards, Replicas int
 	// Locator: by hash or prefix, nodes follow which keys there are.
 	Locator bool
-	// Writer: a record is in a shard of the node that wrote its key first.
-	Writer bool
 	// Prefixes is the table of a namespace that is cut by prefixes of keys first.
 	Prefixes []placement.PrefixShard
 	// Alone says that only node 0 has the namespace when the run begins; the

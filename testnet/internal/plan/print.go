@@ -108,9 +108,6 @@ func (e Expect) String() string {
 	for _, c := range e.Causes {
 		fmt.Fprintf(&b, "expect cause %s\n", c)
 	}
-	for _, key := range e.Met {
-		fmt.Fprintf(&b, "expect met %s\n", key)
-	}
 	for _, r := range e.Refused {
 		fmt.Fprintf(&b, "expect refused %s\n", r)
 	}

@@ -30,16 +30,14 @@ const (
 	// with losses, cuts, partitions, crashes, restores and freezes; members are removed, and
 	// come.
 	Shards Profile = "shards"
-	// Writer is as Shards, by placement writer; no files are put back, and members leave, too.
-	Writer Profile = "writer"
-	// Mixed is, by the seed, one of the others but Ranges, Live, Shards and Writer, or all of them at once; in every
+	// Mixed is, by the seed, one of the others but Ranges, Live and Shards, or all of them at once; in every
 	// third plan admins change the list of members, too.
 	Mixed Profile = "mixed"
 )
 
 // Profiles lists all of them.
 func Profiles() []Profile {
-	return []Profile{Calm, Rough, Clocks, Disks, Members, Ranges, Live, Shards, Writer, Mixed}
+	return []Profile{Calm, Rough, Clocks, Disks, Members, Ranges, Live, Shards, Mixed}
 }
 
 // eventsPerFault is the most events of one fault: the fault, and its end.
@@ -57,7 +55,6 @@ var faults = map[Profile][]Verb{
 	},
 	Live:    {Partition, Partition, Cut, Loss, Loss, Crash, CrashAt, Restore, RestoreBackup, Freeze, Skew, StopClock},
 	Shards:  {Partition, Partition, Cut, Loss, Crash, Crash, CrashAt, CrashAnswering, Restore, RestoreBackup, Freeze},
-	Writer:  {Partition, Partition, Cut, Loss, Crash, Crash, CrashAt, CrashAnswering, Freeze},
 	Members: {Partition, Partition, Partition, Cut, Loss, Crash, CrashAt, Restore, Restore, Skew, Skew, Freeze},
 }
 

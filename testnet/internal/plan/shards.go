@@ -15,7 +15,7 @@ import (
 // A namespace that is cut into shards: its setting, the events that it takes, and what its
 // random lines draw.
 
-// parseShards reads "8 replicas 2 placement hash", "placement writer", or "placement prefix k1=3 k2=0": the table of
+// parseShards reads "8 replicas 2 placement hash", or "placement prefix k1=3 k2=0": the table of
 // prefixes with their shards; and "locator" behind it.
 func (p *Plan) parseShards(rest string) (err error) {
 	words := strings.Fields(rest)
@@ -23,13 +23,11 @@ func (p *Plan) parseShards(rest string) (err error) {
 		words = words[:len(words)-1]
 	}
 	if len(words) < 5 || words[1] != "replicas" || words[3] != "placement" || words[4] != placement.Prefix.String() && len(words) > 5 {
-		return fmt.Errorf("%q: want the numbers and the rule, as in shards 8 replicas 2 placement hash, … placement writer, or … placement prefix k1=3 k2=0", rest)
+		return fmt.Errorf("%q: want the numbers and the rule, as in shards 8 replicas 2 placement hash, or … placement prefix k1=3 k2=0", rest)
 	}
-	kind, err := placement.ParseKind(words[4])
-	if err != nil {
-		return err
+	if words[4] != placement.Hash.String() && words[4] != placement.Prefix.String() {
+		return fmt.Errorf("placement %q: want %s or %s", words[4], placement.Hash, placement.Prefix)
 	}
-	p.Writer = kind == placement.Writer
 	if p.Shards, err = number("shards", words[0], 2, maxShards); err != nil {
 		return err
 	}
@@ -59,10 +57,7 @@ func (p *Plan) Rule() *placement.Rule {
 		return nil
 	}
 	rule := &placement.Rule{Kind: placement.Hash, Shards: p.Shards, Replicas: p.Replicas, Prefixes: p.Prefixes, Locator: p.Locator}
-	switch {
-	case p.Writer:
-		rule.Kind = placement.Writer
-	case len(p.Prefixes) > 0:
+	if len(p.Prefixes) > 0 {
 		rule.Kind = placement.Prefix
 	}
 	return rule
@@ -80,10 +75,6 @@ func (p *Plan) printShards() string {
 	return line
 }
 
-// writtenSettle is how long nodes have to settle by placement writer: all records are looked through
-// every ten minutes for first writes that met.
-const writtenSettle = 30 * time.Minute
-
 // maxShards is the most shards of a run: a node keeps a live sketch of each that it holds.
 const maxShards = 64
 
@@ -92,10 +83,6 @@ const maxShards = 64
 var sharded = []Verb{
 	Put, Del, Get, Sync, Join, Remove, Lapse, Crash, CrashAt, CrashAnswering, Start, Freeze, Cut, Heal, Partition, HealAll, Loss, Copy, Restore, RestoreBackup, Skew, StopClock, Hide, Invent, New, Expand,
 }
-
-// goings are the verbs after which what was acknowledged may be lost, which the checker does not
-// follow by placement writer.
-var goings = []Verb{Lapse, Restore, RestoreBackup}
 
 // cutAck takes "ack 2" off the end of what is written. The last words of a
 // quoted value end with its quote and are no ack.
@@ -115,16 +102,14 @@ func (e *Event) cutAck(rest string) string {
 // checkShards says what is wrong with an event in a namespace that is cut into shards, or in
 // one that is not.
 func (e *Event) checkShards(p *Plan) error {
-	cut, writer := p.Shards > 0, p.Writer
+	cut := p.Shards > 0
 	switch {
-	case writer && slices.Contains(goings, e.Verb):
-		return fmt.Errorf("%s: by placement writer no files are put back, and no member lapses", e.Verb)
 	case cut && !slices.Contains(sharded, e.Verb):
 		return fmt.Errorf("%s: a namespace that is cut into shards takes %s", e.Verb, join(sharded))
 	case cut && e.Verb == Expand && e.Random.Asks+e.Random.Watches > 0:
 		return errors.New("a namespace that is cut into shards takes no drawn asks and watches")
-	case (e.Verb == Hide || e.Verb == Invent) && !(cut && p.Rule().Located()):
-		return fmt.Errorf("%s: only by placement writer, or with a locator, do hosts tell which keys they have", e.Verb)
+	case (e.Verb == Hide || e.Verb == Invent) && !p.Locator:
+		return fmt.Errorf("%s: only with a locator do hosts tell which keys they have", e.Verb)
 	case !cut && (e.Verb == Get || e.Ack != "" || e.Random.Gets > 0):
 		return errors.New("get and ack are for a namespace that is cut into shards: give it the setting shards")
 	}
@@ -202,9 +187,6 @@ func (p *Plan) comings(line *Event) (events []Event) {
 	gone := 1 + d.IntN(p.Nodes-1)
 	if d.IntN(2) == 0 {
 		events = append(events, Event{At: line.At + line.For/4 + d.within(line.For/2), Verb: Remove, Node: 0, Peer: gone})
-		if p.Writer && p.draw("leaving", 0, 0).IntN(3) == 0 {
-			events[0].Node = gone
-		}
 	}
 	if d.IntN(3) == 0 { // it comes back
 		at := line.At + line.For/8

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,8 +63,7 @@ func TestParseShards(t *testing.T) {
 	}
 }
 
-// The parser takes the word locator at the end of a line of placement hash or prefix; placement writer
-// always has a locator, and the parser refuses the word there.
+// The parser takes the word locator at the end of a line of placement hash or prefix.
 func TestParseLocator(t *testing.T) {
 	for _, line := range []string{"placement hash locator", "placement prefix k1=3 locator"} {
 		text := strings.Replace(cut, "placement hash", line, 1)
@@ -74,9 +72,6 @@ func TestParseLocator(t *testing.T) {
 		if err != nil || !p.Rule().Locator || p.String() != text {
 			t.Errorf("%s: %v, printed as\n%s", line, err, p.String())
 		}
-	}
-	if _, err := Parse(strings.Replace(cut, "placement hash", "placement writer locator", 1)); err == nil {
-		t.Error("a locator by placement writer")
 	}
 }
 
@@ -94,23 +89,12 @@ func TestParsePrefixes(t *testing.T) {
 	}
 }
 
-func TestParseWriter(t *testing.T) {
-	text := strings.Replace(cut, "placement hash", "placement writer", 1) + "expect met key7\nexpect met key8\n"
-	p, err := Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := p.String(); got != text || p.Rule().Kind != placement.Writer || !slices.Equal(p.Expect.Met, []string{"key7", "key8"}) {
-		t.Errorf("%+v, printed as\n%s", p.Rule(), got)
-	}
-}
-
 func TestParseShardsErrors(t *testing.T) {
 	const setting = "shards 8 replicas 2 placement hash\n"
 	for _, c := range []struct{ text, want string }{
 		{"shards 8", `"8": want the numbers and the rule, as in shards 8 replicas 2 placement hash`},
-		{"shards 8 replicas 2 placement sorted", "want hash, prefix or writer"},
-		{"shards 8 replicas 2 placement writer\nat 1s lapse 0>1", "no member lapses"},
+		{"shards 8 replicas 2 placement sorted", `placement "sorted": want hash or prefix`},
+		{"shards 8 replicas 2 placement writer", `placement "writer": want hash or prefix`},
 		{setting + "at 1s lie 1", "lie: a namespace that is cut into shards takes"},
 		{"shards 7 replicas 2 placement hash", "want a power of two"},
 		{"shards 128 replicas 2 placement hash", `shards "128": want a number from 2 to 64`},
@@ -125,10 +109,8 @@ func TestParseShardsErrors(t *testing.T) {
 		{"at 1s get 0 k", "get and ack are for a namespace that is cut into shards"},
 		{setting + "at 1s get 0 k expect lost", `unknown finding "lost"; a read comes to one of record, nothing, nowhere, unsure`},
 		{setting + "at 1s del 0 k expect nothing", `"expect nothing" is too much`},
-		{setting + "at 1s hide 0 k", "hide: only by placement writer, or with a locator"},
-		{setting + "expect met k", "met: only by placement writer"},
-		{"shards 8 replicas 2 placement writer\nexpect met", "the key is missing"},
-		{"at 1s invent 0 k", "invent: only by placement writer, or with a locator"},
+		{setting + "at 1s hide 0 k", "hide: only with a locator"},
+		{"at 1s invent 0 k", "invent: only with a locator"},
 		{"at 1s put 0 k 1B ack 2", "get and ack are for a namespace"},
 		{"at 1s random gets=1 for 5s", "get and ack are for a namespace"},
 		{setting + "at 1s put 0 k 1B ack none", `size "1B ack none"`},
@@ -166,31 +148,5 @@ func TestGenerateShards(t *testing.T) {
 		if !acks[ack] {
 			t.Errorf("it never asks for %q hosts", ack)
 		}
-	}
-}
-
-// The profile writer has members that are removed, leave and join again, while keys are written.
-func TestGenerateWriter(t *testing.T) {
-	seen := map[Verb]bool{}
-	leaves := false
-	for seed := range uint64(60) {
-		p := Generate(seed, Writer)
-		if !p.Writer || p.Validate() != nil {
-			t.Errorf("seed %d: %v", seed, p.Validate())
-		}
-		for _, e := range p.Events {
-			seen[e.Verb] = true
-			if leaves = leaves || e.Verb == Remove && e.Peer == e.Node; e.Verb == Remove && e.Peer == 0 || slices.Contains(goings, e.Verb) {
-				t.Errorf("seed %d: %s", seed, &e)
-			}
-		}
-	}
-	for _, v := range []Verb{Put, Del, Get, Join, Remove, Crash, Partition} {
-		if !seen[v] {
-			t.Errorf("the profile never has %s", v)
-		}
-	}
-	if !leaves {
-		t.Error("no member leaves")
 	}
 }
