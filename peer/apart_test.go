@@ -19,33 +19,21 @@ import (
 	"github.com/syncd-io/syncd/internal/route"
 )
 
-// A host of the directory whose feed hides entries, has some that there are not, or some that lead
-// elsewhere, makes look-ups in its sets ask hosts, and none wrong or unsure; it is named in the
-// log. Other sets are looked up as before.
-func TestHostLiesAboutTheDirectory(t *testing.T) {
+// A host whose feed hides keys, or has some that there are not, makes look-ups in its shards ask
+// hosts, and none wrong or unsure; it is named in the log. Other shards are looked up as before.
+func TestHostLiesAboutItsKeys(t *testing.T) {
 	t.Parallel()
-	for name, lie := range map[string]func(code directory.Code, known bool) directory.Code{
-		"hides": func(code directory.Code, _ bool) directory.Code { return directory.Gone },
-		"invents": func(code directory.Code, known bool) directory.Code {
-			if known {
-				return code
-			}
-			return 3
-		},
-		"moves": func(code directory.Code, known bool) directory.Code {
-			if known {
-				return (code + 1) % 8
-			}
-			return directory.Gone
-		},
+	for name, lie := range map[string]func(home placement.Shard, known bool) directory.Code{
+		"hides":   func(placement.Shard, bool) directory.Code { return directory.Gone },
+		"invents": func(home placement.Shard, _ bool) directory.Code { return directory.Code(home) },
 	} {
 		t.Run(name, func(t *testing.T) { lyingHost(t, lie) })
 	}
 }
 
-func lyingHost(t *testing.T, lie func(directory.Code, bool) directory.Code) {
+func lyingHost(t *testing.T, lie func(placement.Shard, bool) directory.Code) {
 	const keys = 40
-	c := newWriterCluster(t, 3)
+	c := newLocatedCluster(t, 3, placement.Hash)
 	ns := c.spaces[0]
 	tellers := ns.core.Tellers()
 	sets := map[node.ID]int{}
@@ -77,12 +65,14 @@ func lyingHost(t *testing.T, lie func(directory.Code, bool) directory.Code) {
 		if err != nil || done.Held != 2 {
 			t.Fatal(done, err)
 		}
-		code := directory.Code(c.spaces[k%3].core.OwnShard([]byte(key)))
+		home := ns.core.Home([]byte(key))
+		code := directory.Code(home)
 		if k%8 > 0 {
-			code = lie(code, true)
+			code = lie(home, true)
 		}
 		tell(key, code)
-		tell(fmt.Sprint("none ", k), lie(directory.Gone, false))
+		none := fmt.Sprint("none ", k)
+		tell(none, lie(ns.core.Home([]byte(none)), false))
 	}
 	host := directory.NewHost(8, 99)
 	host.SetLayout(tellers.Layout)
@@ -110,13 +100,13 @@ func lyingHost(t *testing.T, lie func(directory.Code, bool) directory.Code) {
 		c.pass(apartFor / 5)
 		c.follow()
 	}
-	if !strings.Contains(log.String(), ID(liar).String()) || !strings.Contains(log.String(), "tells of the directory otherwise") {
+	if !strings.Contains(log.String(), ID(liar).String()) || !strings.Contains(log.String(), "tells of a shard's keys otherwise") {
 		t.Errorf("the log: %q", log)
 	}
 	asked := 0
 	for k := range keys {
 		key := []byte(fmt.Sprint("key ", k))
-		f, err := ns.lookUp(t.Context(), key, false)
+		f, err := ns.readKey(t.Context(), key, false)
 		if err != nil || f.Record == nil || string(f.Record.Value) != "1" || !f.Sure {
 			t.Errorf("%q: %+v, %v", key, f, err)
 		}
@@ -124,7 +114,7 @@ func lyingHost(t *testing.T, lie func(directory.Code, bool) directory.Code) {
 			t.Errorf("%q reads %q, %v", key, got, err)
 		}
 		none := []byte(fmt.Sprint("none ", k))
-		f, err = ns.lookUp(t.Context(), none, false)
+		f, err = ns.readKey(t.Context(), none, false)
 		if err != nil || f.Record != nil || !f.Sure {
 			t.Errorf("%q: %+v, %v", none, f, err)
 		}
@@ -134,7 +124,7 @@ func lyingHost(t *testing.T, lie func(directory.Code, bool) directory.Code) {
 		if f.Requests > 0 {
 			asked++
 		}
-		if lies := slices.Contains(tellers.Of[ns.core.Home(none)], liar); f.Requests > 0 && !lies && ns.whereIs(none).Where == directory.Nowhere {
+		if lies := slices.Contains(tellers.Of[ns.core.Home(none)], liar); f.Requests > 0 && !lies && c.where(ns, string(none)) == directory.Nowhere {
 			t.Errorf("%q is in a set of honest hosts, and took %d requests", none, f.Requests)
 		}
 	}
@@ -151,5 +141,58 @@ func ascending(told map[dbadapter.Index]directory.Code) iter.Seq2[dbadapter.Inde
 				return
 			}
 		}
+	}
+}
+
+// What a host does not tell of, or tells otherwise than the others, is in a metric
+// that names it, and in the log once that lasts.
+func TestApartHostIsNamed(t *testing.T) {
+	c := newLocatedCluster(t, 3, placement.Hash)
+	log := &bytes.Buffer{}
+	ns := c.spaces[0]
+	ns.node.log = slog.New(slog.NewTextHandler(log, nil))
+	var id ID
+	for _, n := range c.nodes {
+		if !slices.Contains(ns.core.Tellers().Of[0], node.ID(n.ID())) {
+			id = n.ID() // of which one set at least is none
+		}
+	}
+	apart := func() (sets float64) {
+		families, err := c.metrics[0].Gather()
+		c.must(err)
+		for _, f := range families {
+			for _, m := range f.Metric {
+				for _, label := range m.Label {
+					if f.GetName() == "syncd_directory_apart_sets" && label.GetName() == "host" && label.GetValue() == id.String() {
+						sets += m.GetGauge().GetValue()
+					}
+				}
+			}
+		}
+		return sets
+	}
+	if got := apart(); got != 0 {
+		t.Errorf("%v sets of an honest host are apart", got)
+	}
+	status := &directory.Status{Host: node.ID(id), Sets: 2, Apart: 1}
+	for range 3 {
+		c.pass(apartFor / 2)
+		status.Heard = c.time
+		ns.follows.tell(ns, status)
+	}
+	if got := log.String(); strings.Count(got, id.String()) != 1 || !strings.Contains(got, "hides keys") {
+		t.Errorf("the log: %q", got)
+	}
+	tellers := ns.core.Tellers()
+	hosts := maps.Clone(tellers.Of)
+	stranger := node.ID(id)
+	for home := range hosts {
+		if !slices.Contains(hosts[home], stranger) {
+			hosts[home] = append(slices.Clone(hosts[home]), stranger) // which it does not tell of
+		}
+	}
+	ns.follows.locator.SetHosts(tellers.Layout, hosts)
+	if got := apart(); got == 0 {
+		t.Error("no set is apart of which the host does not tell")
 	}
 }

@@ -206,7 +206,7 @@ func (n *Node) fill(ctx context.Context, draft *backup.Draft, m *backup.Manifest
 		one := backup.Namespace{ID: hex.EncodeToString(c.ID[:]), Records: c.Records, Seq: c.Seq, Since: c.Since}
 		if sh := of[c.ID]; sh != nil {
 			ns := sh.ns
-			one.Name, one.Directory = ns.Name(), sh.set.Directory()
+			one.Name = ns.Name()
 			if ns.id != c.ID {
 				one.Of = hex.EncodeToString(ns.id[:])
 			}
@@ -298,9 +298,7 @@ func backupOf(m *backup.Manifest) *Backup {
 			at = len(b.Namespaces)
 			b.Namespaces = append(b.Namespaces, BackupNamespace{Name: ns.Name, ID: id})
 		}
-		if !ns.Directory {
-			b.Namespaces[at].Records += int64(ns.Records)
-		}
+		b.Namespaces[at].Records += int64(ns.Records)
 	}
 	return b
 }

@@ -7,12 +7,10 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-// A backup of shards, with a directory or without, is restored, whole and with what has changed since; the entries of a directory are no records
-// that it counts.
+// A backup of shards, with a locator or without, is restored, whole and with what has changed since.
 func TestBackupOfShards(t *testing.T) {
 	t.Parallel()
 	for _, p := range []peer.Placement{
-		{Kind: "writer", Shards: 8, Replicas: 1},
 		{Kind: "hash", Shards: 8, Replicas: 1},
 		{Kind: "hash", Shards: 8, Replicas: 1, Locator: true},
 	} {

@@ -10,6 +10,9 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
+// conditionsAtOnce keys of a batch are looked up at once.
+const conditionsAtOnce = 8
+
 // lookUpConditions looks up the keys of a batch that are written on a condition, where this host is not sure of
 // what it holds: another one may have acknowledged a later version. The conditions are then about the latest of
 // what was found and of what is held here. All look-ups have the time of one.
@@ -30,13 +33,13 @@ func (ns *Namespace) lookUpConditions(ctx context.Context, sh *shard, drafts []n
 	over := ns.node.deadline(ctx)
 	next := make(chan int)
 	var running sync.WaitGroup
-	for range min(len(items), setsAtOnce) {
+	for range min(len(items), conditionsAtOnce) {
 		running.Go(func() {
 			for i := range next {
 				drafts[i].Heeded = ns.core.Recall(drafts[i].Record.Key, ns.steady()).Own
-				found, err := ns.lookUpRested(ctx, over, sh.set.Shard(), drafts[i].Record.Key)
+				found, err := ns.lookUpRested(ctx, over, drafts[i].Record.Key)
 				if err == nil {
-					err = ns.meetsCondition(sh, &drafts[i], &found)
+					err = ns.meetsCondition(&drafts[i], &found)
 				}
 				if err != nil {
 					fail(&node.ItemError{Item: i, Held: heldInstead(&found, err), Err: err})
@@ -66,8 +69,8 @@ func (ns *Namespace) doubted(drafts []node.Draft, items []int) bool {
 }
 
 // meetsCondition says whether a draft may follow what its key was found to hold, which it then has seen.
-func (ns *Namespace) meetsCondition(sh *shard, d *node.Draft, found *lookedUp) error {
-	if err := ns.core.RemoteIn(d.Record.Key, sh.set.Shard()).Holds(*d, false, found); err != nil {
+func (ns *Namespace) meetsCondition(d *node.Draft, found *lookedUp) error {
+	if err := ns.core.Remote(d.Record.Key).Holds(*d, false, found); err != nil {
 		return err
 	}
 	d.Seen = []*dbadapter.Record{found.Record}

@@ -58,8 +58,7 @@ type ClusterMember struct {
 	// Verified is the last sync of everything that has proved this node equal to it, as this
 	// node has noted; nil before the first, and for this node.
 	Verified *Proof
-	// Shards are those that it holds, and those whose host it is, by their numbers, with those of
-	// the directory behind; nil where the namespace is not cut into shards.
+	// Shards are those that it holds, and those whose host it is, by their numbers; nil where the namespace is not cut into shards.
 	Shards []MemberShard
 }
 

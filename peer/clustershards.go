@@ -29,10 +29,7 @@ var errNotAsked = errors.New("the time was over before it was asked about this s
 
 // MemberShard is how a member holds a shard, of a namespace that is cut into shards.
 type MemberShard struct {
-	// Number is the shard's. Directory: what is held are not its records but the directory's
-	// entries of the keys that belong to it (placement writer).
-	Number    int
-	Directory bool
+	Number int
 	// Host: the layout names the member; otherwise it holds the shard still.
 	Host bool
 	// Problem is why it is not known what it holds: it has not taken the shard yet, or does
@@ -77,14 +74,14 @@ func (ns *Namespace) inquireShards(ctx context.Context, members []ClusterMember)
 		at[node.ID(members[i].ID)] = i
 	}
 	copies := make([][]*setCopy, len(members))
-	for set := range placement.Shard(rule.Sets()) {
+	for set := range placement.Shard(rule.Shards) {
 		all, unheard := ns.mayHold(set)
 		for id, host := range all {
 			i, ok := at[id]
 			if !ok {
 				continue // it came meanwhile
 			}
-			one := MemberShard{Number: int(rule.Place(set)), Directory: rule.Directory(set), Host: host, Unheard: unheard}
+			one := MemberShard{Number: int(set), Host: host, Unheard: unheard}
 			copies[i] = append(copies[i], &setCopy{MemberShard: one, set: set, of: &members[i]})
 		}
 	}
@@ -94,7 +91,7 @@ func (ns *Namespace) inquireShards(ctx context.Context, members []ClusterMember)
 	}
 	near := func(i int) bool { return members[i].Self || ns.node.connected(members[i].ID) }
 	some(asked, all, near, func(i int) { copies[i] = ns.inquireOf(ctx, &members[i], copies[i]) })
-	by := make([][]*setCopy, rule.Sets())
+	by := make([][]*setCopy, rule.Shards)
 	for _, of := range copies {
 		for _, c := range of {
 			by[c.set] = append(by[c.set], c)
@@ -126,7 +123,7 @@ func (ns *Namespace) inquireShards(ctx context.Context, members []ClusterMember)
 // it does, and whether the layout names them; and whether a further one may hold it.
 func (ns *Namespace) mayHold(set placement.Shard) (all map[node.ID]bool, unheard bool) {
 	all = map[node.ID]bool{}
-	remote := ns.core.RemoteIn(nil, set)
+	remote := ns.core.Shard(set)
 	for _, c := range remote.Candidates(func(node.ID) bool { return false }) {
 		all[c.ID] = !c.Former
 	}
@@ -226,7 +223,7 @@ func (ns *Namespace) greet(ctx context.Context, m *ClusterMember) error {
 		return err
 	}
 	defer leave()
-	remote, begun := ns.core.RemoteIn([]byte{0}, 0), time.Now()
+	remote, begun := ns.core.Remote([]byte{0}), time.Now()
 	a := answered{left: ns.node.now()}
 	ask, reply, _, err := ns.node.askRouted(ctx, m.ID, remote.AskRecord, nil)
 	a.came = ns.node.now()
@@ -263,10 +260,8 @@ func (m *ClusterMember) compare(copies []*setCopy, by [][]*setCopy) {
 				c.Missing = max(c.Missing, other.Records-c.Records)
 				m.Behind = max(m.Behind, other.newest.Sub(c.newest))
 			}
-			if !c.Directory {
-				m.Records += c.Records
-				m.Missing += c.Missing
-			}
+			m.Records += c.Records
+			m.Missing += c.Missing
 			if c.newest.After(m.Newest) {
 				m.Newest = c.newest
 			}

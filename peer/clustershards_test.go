@@ -31,7 +31,7 @@ func (c *routedCluster) asked(i int) map[int]ClusterMember {
 // of shards that it does not hold itself, too, and of members that hold none.
 func TestClusterShards(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []placement.Kind{placement.Hash, placement.Writer} {
+	for _, kind := range []placement.Kind{placement.Hash, placement.Prefix} {
 		t.Run(kind.String(), func(t *testing.T) {
 			c := newClusterOf(t, kind, 5, Config{NoPush: true})
 			ticket, err := c.spaces[0].Invite(t.Context(), InviteOptions{Role: RoleRead})
@@ -58,9 +58,7 @@ func TestClusterShards(t *testing.T) {
 						if !s.Equal || s.Copies != 2 || !s.Host || s.Problem != nil {
 							t.Errorf("node %d says of %d: %+v", asker, i, s)
 						}
-						if !s.Directory {
-							records += s.Records
-						}
+						records += s.Records
 					}
 				}
 				if records != 2*40 {

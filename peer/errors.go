@@ -79,6 +79,5 @@ var (
 	ErrRejected = node.ErrRejected
 )
 
-// ConflictError is ErrConflict of a write to a shard, with the version that was found: by placement writer a read
-// need not find it, where it is that of a tombstone.
+// ConflictError is ErrConflict of a write to a shard, with the version that was found.
 type ConflictError = node.ConflictError

@@ -52,8 +52,7 @@ func TestAnewAtTheDeadline(t *testing.T) {
 			}
 			_, err := c.put(0, "key", "value", route.All)
 			c.must(err)
-			remote, err := c.spaces[0].core.Remote([]byte("key"))
-			c.must(err)
+			remote := c.spaces[0].core.Remote([]byte("key"))
 			named, err := remote.Hosts()
 			c.must(err)
 			var hosts []int
@@ -77,7 +76,7 @@ func TestAnewAtTheDeadline(t *testing.T) {
 			c.liesBy(c.nodes[hosts[0]], ns, wire.Greeting{List: ns.core.Members().Digest(), Floor: floor}, func(*wire.Ask) wire.Answering { return &wire.RecordAnswer{Settled: true} })
 			c.lies(c.nodes[hosts[1]], ns, func(*wire.Ask) wire.Answering { return nil }) // hangs
 			ns.node.routing.close()
-			found, err := ns.lookUpUntil(t.Context(), ns.node.elapsed()+time.Second, remote.Shard(), []byte("key"), true)
+			found, err := ns.lookUpUntil(t.Context(), ns.node.elapsed()+time.Second, []byte("key"), true)
 			if found.Record == nil || err != nil {
 				t.Errorf("found %v, sure %v, %v", found.Record, found.Sure, err)
 			}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/syncd-io/syncd/internal/placement"
+
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/backup"
 	"github.com/syncd-io/syncd/internal/directory"
@@ -13,7 +15,7 @@ import (
 
 // A node starts though a copy of what hosts tell cannot be read: it is fetched anew.
 func TestNodeStartsWithUnreadableCopy(t *testing.T) {
-	c := newWriterCluster(t, 3)
+	c := newLocatedCluster(t, 3, placement.Hash)
 	c.must(c.nodes[2].Close(t.Context()))
 	path := filepath.Join(namespaceDir(c.config[2].Dir, c.spaces[2].id), "directory-0003")
 	c.must(os.RemoveAll(path))
@@ -30,7 +32,7 @@ func TestNodeStartsWithUnreadableCopy(t *testing.T) {
 // A backup leaves out what a node knows of the directory, as hosts tell it anew; one of before, which has
 // it, is verified and restored as it was.
 func TestBackupLeavesOutTheDirectory(t *testing.T) {
-	c := newWriterCluster(t, 3)
+	c := newLocatedCluster(t, 3, placement.Hash)
 	c.must(c.spaces[0].follows.locator.Save())
 	copiesIn := func(dir string) (n int) {
 		c.must(filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

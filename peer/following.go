@@ -11,17 +11,15 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Bounds of what a node does to follow the directory.
+// Bounds of what a node does to follow hosts' feeds.
 const (
 	// followPatience is how long one question may take.
 	followPatience = 10 * time.Second
@@ -32,8 +30,8 @@ const (
 	newsGather  = 5 * time.Millisecond
 )
 
-// following is what a node follows of the hosts' feeds, where a namespace has a locator: of the
-// directory by placement writer, and of the shards' keys otherwise.
+// following is what a node follows of the hosts' feeds, where a namespace has a locator: which keys
+// their shards have.
 type following struct {
 	locator *directory.Locator
 	now     func() time.Duration // a wakeful clock, but for tests
@@ -49,9 +47,6 @@ type following struct {
 	// apart is since when hosts tell otherwise than others; told: it is in the log.
 	apart map[node.ID]time.Duration
 	told  map[node.ID]bool
-
-	byWriter *node.ByWriter // nil where the placement is not writer
-	meeting  atomic.Bool
 }
 
 // copies are the files of a locator, in the namespace's folder; in memory, if the node has none.
@@ -101,25 +96,13 @@ func (ns *Namespace) openFollowing() (err error) {
 	}
 	f := &following{now: new(wakeful).now, steady: ns.node.elapsed, ask: ns.feedOf, faults: map[node.ID]int{}, apart: map[node.ID]time.Duration{}, told: map[node.ID]bool{}}
 	ns.follows = f
-	var met func(placement.Shard)
-	if ns.core.Writers() {
-		f.byWriter = ns.core.NewByWriter(byWriter{ns})
-		met = f.byWriter.HeardOf
-	}
-	f.locator, err = directory.New(directory.Config{
-		Shards: ns.core.Rule().Shards, Seed: binary.BigEndian.Uint64(seed[:]), Disk: disk,
-		Here: func(s placement.Shard) bool {
-			sh, err := ns.numbered(s)
-			return err == nil && sh.set.Settled()
-		},
-		Met: met,
-	})
+	f.locator, err = directory.New(directory.Config{Shards: ns.core.Rule().Shards, Seed: binary.BigEndian.Uint64(seed[:]), Disk: disk})
 	if err != nil {
 		ns.follows = nil
-		return fmt.Errorf("open what is known of the directory: %w", err)
+		return fmt.Errorf("open the locator: %w", err)
 	}
 	if n := f.locator.Damaged(); n > 0 {
-		ns.node.log.Warn("copies of what is known of the directory are damaged, or could not be read: they are fetched anew", logNamespace(ns), slog.Int("copies", n))
+		ns.node.log.Warn("copies of the locator are damaged, or could not be read: they are fetched anew", logNamespace(ns), slog.Int("copies", n))
 	}
 	return nil
 }
@@ -136,11 +119,11 @@ func (f *following) rest(ns *Namespace) {
 		return
 	}
 	if err := f.locator.Save(); err != nil {
-		ns.node.log.Warn("what is known of the directory could not be saved: the next start fetches it anew", logNamespace(ns), logError(err))
+		ns.node.log.Warn("the locator could not be saved: the next start fetches it anew", logNamespace(ns), logError(err))
 	}
 }
 
-// followAll follows the directories of all namespaces until the node closes.
+// followAll follows the feeds of all namespaces until the node closes.
 func (n *Node) followAll() {
 	defer n.gate.leave()
 	var running sync.WaitGroup
@@ -160,12 +143,6 @@ func (n *Node) followAll() {
 				ns.followDue()
 				ns.follows.logHosts(ns)
 				ns.workDue()
-				if ns.follows.byWriter != nil && !ns.follows.meeting.Swap(true) {
-					ns.request(func() {
-						defer ns.follows.meeting.Store(false)
-						ns.follows.byWriter.Meet(ns.ctx)
-					})
-				}
 			})
 		}
 	}
@@ -179,12 +156,12 @@ func (ns *Namespace) workDue() {
 	}
 	ns.request(func() {
 		if err := run(); err != nil {
-			ns.node.log.Warn("copies of what is known of the directory could not be read or written: they are fetched anew, and written again", logNamespace(ns), logError(err))
+			ns.node.log.Warn("copies of the locator could not be read or written: they are fetched anew, and written again", logNamespace(ns), logError(err))
 		}
 	})
 }
 
-// heedTellers tells the locator which hosts the directory has.
+// heedTellers tells the locator which hosts tell of each shard.
 func (ns *Namespace) heedTellers() {
 	f := ns.follows
 	f.mu.Lock()
@@ -196,7 +173,7 @@ func (ns *Namespace) heedTellers() {
 	}
 }
 
-// followDue asks each host of the directory that is due what is new, and for sets that are missing,
+// followDue asks each host that is due what is new, and for sets that are missing,
 // beside its caller.
 func (ns *Namespace) followDue() {
 	f := ns.follows
@@ -215,14 +192,14 @@ func (ns *Namespace) followDue() {
 				return
 			}
 			if err != nil {
-				ns.node.log.With(logPeer(ID(id))).Debug("a host of the directory was not followed", logNamespace(ns), logError(err))
+				ns.node.log.With(logPeer(ID(id))).Debug("a host's feed was not followed", logNamespace(ns), logError(err))
 			}
 			ns.followDue() // another one may have waited for the place
 		})
 	}
 }
 
-// logHosts logs what is wrong with hosts of the directory, every followEvery.
+// logHosts logs what is wrong with hosts' feeds, every followEvery.
 func (f *following) logHosts(ns *Namespace) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -238,12 +215,12 @@ func (f *following) logHosts(ns *Namespace) {
 // way to it has come by then.
 const apartFor = time.Minute
 
-// tell logs what is wrong with a host of the directory. mu is held.
+// tell logs what is wrong with a host's feed. mu is held.
 func (f *following) tell(ns *Namespace, s *directory.Status) {
 	log := ns.node.log.With(logPeer(ID(s.Host)), logNamespace(ns))
 	if s.Faults > f.faults[s.Host] {
 		f.faults[s.Host] = s.Faults
-		log.Warn("a host of the directory contradicts itself: what it says is asked for anew, and look-ups of keys of its sets ask hosts meanwhile", slog.Int("faults", s.Faults))
+		log.Warn("a host contradicts what it has told of its shards' keys: it is asked anew, and look-ups of these keys ask hosts meanwhile", slog.Int("faults", s.Faults))
 	}
 	now := f.now()
 	if s.Apart == 0 || now-s.Heard > 2*directory.Fresh { // one that is not heard is away
@@ -258,7 +235,7 @@ func (f *following) tell(ns *Namespace, s *directory.Status) {
 	}
 	if now-since >= apartFor && !f.told[s.Host] {
 		f.told[s.Host] = true
-		log.Warn("a host tells of the directory otherwise than another one of its sets: one of the two hides entries, or has some that there are not, most likely the one that is named for the most sets; each look-up of a key of these sets asks hosts until both tell the same, or an admin removes one", slog.Int("sets", s.Apart))
+		log.Warn("a host tells of a shard's keys otherwise than another host of the shard: one of the two hides keys, or has some that there are not, most likely the one that is named for the most shards; each look-up of these shards' keys asks hosts until both tell the same, or an admin removes one", slog.Int("shards", s.Apart))
 	}
 }
 

@@ -8,10 +8,10 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// Bounds of which hosts of the directory are asked at once, and when. A host that does not
+// Bounds of which hosts are asked for their feeds at once, and when. A host that does not
 // answer keeps no other one waiting.
 const (
-	// followEvery is how often each host of the directory is polled: twice within
+	// followEvery is how often each host is polled: twice within
 	// directory.Fresh, and a little more.
 	followEvery = 2 * time.Second
 	// followTick is how often it is looked which of them are due.

@@ -15,7 +15,7 @@ import (
 
 // A host of the directory that does not answer makes nothing stale of what the others tell.
 func TestSilentHostHoldsUpNoOther(t *testing.T) {
-	c := newWriterCluster(t, 3)
+	c := newLocatedCluster(t, 3, placement.Hash)
 	tellers := c.spaces[0].core.Tellers()
 	home := placement.Shard(0)
 	var silent node.ID
@@ -71,10 +71,10 @@ func TestSilentHostHoldsUpNoOther(t *testing.T) {
 	nowhere := 0
 	for k := range 200 {
 		key := fmt.Append(nil, "none ", k)
-		if at := ns.core.Home(key); !slices.Contains(tellers.Of[at], silent) && ns.whereIs(key).Where == directory.Nowhere {
+		if at := ns.core.Home(key); !slices.Contains(tellers.Of[at], silent) && c.where(ns, string(key)) == directory.Nowhere {
 			nowhere++
-		} else if slices.Contains(tellers.Of[at], silent) && ns.whereIs(key).Where == directory.Nowhere {
-			t.Errorf("%q is nowhere, and a host of its entry is silent", key)
+		} else if slices.Contains(tellers.Of[at], silent) && c.where(ns, string(key)) == directory.Nowhere {
+			t.Errorf("%q is nowhere, and a host of it is silent", key)
 		}
 	}
 	if nowhere == 0 {
@@ -169,7 +169,7 @@ func TestFollowTurns(t *testing.T) {
 
 // Which members tell of the directory is not computed again before something of it changes.
 func TestTellersAreKept(t *testing.T) {
-	c := newWriterCluster(t, 3)
+	c := newLocatedCluster(t, 3, placement.Hash)
 	ns := c.spaces[0]
 	before := ns.core.Tellers()
 	for range 3 {

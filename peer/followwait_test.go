@@ -1,26 +1,27 @@
 package peer
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/placement"
+
 	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/route"
 )
 
-// A poll that waits at a host of a key's entry is answered once the key is written, so that the node
+// A poll that waits at a host of a key is answered once the key is written, so that the node
 // knows of it without another poll.
 func TestPollsWaitForNews(t *testing.T) {
-	c := newWriterCluster(t, 3)
+	c := newLocatedCluster(t, 3, placement.Hash)
 	const asker, key = 2, "new"
 	ns := c.spaces[asker]
-	if a := ns.whereIs([]byte(key)); a.Where != directory.Nowhere {
-		t.Fatalf("before it is written it is %+v", a)
+	if a := c.where(ns, key); a != directory.Nowhere {
+		t.Fatalf("before it is written it is %s", a)
 	}
 	tellers := ns.core.Tellers()
 	var polls sync.WaitGroup
@@ -35,36 +36,8 @@ func TestPollsWaitForNews(t *testing.T) {
 	_, err := c.put(0, key, "1", route.All)
 	c.must(err)
 	polls.Wait()
-	if a := ns.whereIs([]byte(key)); a.Where != directory.In && a.Where != directory.Here {
-		t.Errorf("its hosts have answered, and it is %+v", a)
-	}
-}
-
-// What a node has written itself, or has read, it does not call nowhere, though no poll has told it.
-func TestNodeReadsWhatItHasSeen(t *testing.T) {
-	c := newWriterCluster(t, 3)
-	_, err := c.put(0, "key", "1", route.All)
-	c.must(err)
-	if got, err := c.get(0, "key"); err != nil || got != "1" {
-		t.Errorf("the node that has written it reads %q, %v", got, err)
-	}
-	if got, err := c.get(1, "key"); !errors.Is(err, ErrNotFound) {
-		t.Fatalf("a node that has not heard of it reads %q, %v", got, err)
-	}
-	if f, err := c.spaces[1].lookUp(t.Context(), []byte("key"), true); err != nil || f.Record == nil {
-		t.Fatalf("it asks all hosts: %+v, %v", f, err)
-	}
-	if got, err := c.get(1, "key"); err != nil || got != "1" {
-		t.Errorf("it has read the key, and then reads %q, %v", got, err)
-	}
-	c.follow()
-	if _, err := c.spaces[2].Delete(t.Context(), []byte("key"), Acks(AckAll)); err != nil {
-		t.Fatal(err)
-	}
-	for i := range c.nodes {
-		if got, err := c.get(i, "key"); !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDeleted) {
-			t.Errorf("node %d reads a key that was deleted: %q, %v", i, got, err)
-		}
+	if a := c.where(ns, key); a != directory.In {
+		t.Errorf("its hosts have answered, and it is %s", a)
 	}
 }
 

@@ -43,7 +43,7 @@ func (d *fullDisk) Write(name string, data []byte) error {
 // A piece of work that is asked for at the moment at which the one before ends is done, too: one that
 // was given out and not done would be the last one, and the node would be sure of nothing any more.
 func TestWorkIsDone(t *testing.T) {
-	ns := newWriterCluster(t, 3).spaces[0]
+	ns := newLocatedCluster(t, 3, placement.Hash).spaces[0]
 	disk := &fullDisk{copies: copies{files: map[string][]byte{}}}
 	l, err := directory.New(directory.Config{Shards: 1, Disk: disk})
 	if err != nil {

@@ -7,11 +7,10 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/placement"
 )
 
 // syncs is how many syncs a node has ended or put off.
-func (c *writerCluster) syncs(i int) (n int) {
+func (c *locatedCluster) syncs(i int) (n int) {
 	for _, result := range []string{"ok", "denied", "unreachable", "busy", "canceled", "error", "unproved", "lists_differ"} {
 		n += c.counted(i, "syncd_syncs_total", result)
 	}
@@ -52,14 +51,14 @@ func TestReadsShareTheSyncOfTheList(t *testing.T) {
 // of a host that has the same one is of another list.
 func TestAnswerIsOfTheListThatTheReadBeganBy(t *testing.T) {
 	t.Parallel()
-	c, x, _ := newStaleCluster(t, placement.Hash)
+	c, x, _ := newStaleCluster(t)
 	ns := c.spaces[x]
-	key := []byte(c.leaving(x, 0, c.spaces[0].core.Home))
-	remote := ns.core.RemoteIn(key, ns.core.Home(key))
+	key := []byte(c.leaving(x, 0))
+	remote := ns.core.Remote(key)
 	if _, err := ns.sync(t.Context(), nil, c.nodes[0].ID(), SyncOptions{}); err != nil && !errors.Is(err, ErrRejected) {
 		t.Fatal(err)
 	}
-	for _, began := range []*node.Remote{remote, ns.core.RemoteIn(key, ns.core.Home(key))} {
+	for _, began := range []*node.Remote{remote, ns.core.Remote(key)} {
 		answer, err := ns.readOf(t.Context(), began, c.nodes[0].ID())
 		c.must(err)
 		if answer.OtherList != (began == remote) {

@@ -37,12 +37,13 @@ func (im *shardImport) writeEachAlone(ctx context.Context, items []*imported) {
 	}
 }
 
-// alonePatience is for how long an item is tried again that is written by itself, where an entry leads to no record: mostly that
-// comes within moments.
-const alonePatience = 3 * time.Second
+// The pauses between two attempts to write an item by itself.
+const (
+	aloneFirst = 100 * time.Millisecond
+	aloneMost  = 5 * time.Second
+)
 
-// writeAlone writes an item with a date that hosts take no more, or that would not stand against an entry which leads to no record,
-// as of now: on the condition that its key holds nothing that is dated later, as far as all hosts know (node.Draft.Late). What an
+// writeAlone writes an item with a date that hosts take no more, as of now: on the condition that its key holds nothing that is dated later, as far as all hosts know (node.Draft.Late). What an
 // earlier step has left of the item at some hosts gives way to it.
 func (im *shardImport) writeAlone(ctx context.Context, i *imported) {
 	ns := im.ns
@@ -53,7 +54,7 @@ func (im *shardImport) writeAlone(ctx context.Context, i *imported) {
 	}
 	d := node.Draft{Record: dbadapter.Record{Key: i.Key, Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}, Late: i.Time, Ack: int(im.ack)}
 	began := time.Now()
-	for pause := arriveFirst; ; pause *= 2 {
+	for pause := aloneFirst; ; pause *= 2 {
 		_, err := ns.offerInTurn(ctx, d, false)
 		switch {
 		case err == nil:
@@ -67,7 +68,7 @@ func (im *shardImport) writeAlone(ctx context.Context, i *imported) {
 			}
 		case errors.Is(err, ErrLimit):
 			i.done, i.full = true, true
-		case ctx.Err() == nil && time.Since(began) < patienceWith(err) && sleep(ctx, min(pause, arriveInAll)):
+		case ctx.Err() == nil && time.Since(began) < patienceWith(err) && sleep(ctx, min(pause, aloneMost)):
 			i.sent = i.sent || errors.Is(err, ErrUnconfirmed)
 			continue
 		default:
@@ -80,9 +81,6 @@ func (im *shardImport) writeAlone(ctx context.Context, i *imported) {
 
 // patienceWith is for how long an item is tried again for what an attempt has failed for.
 func patienceWith(err error) time.Duration {
-	if errors.Is(err, node.ErrDangling) {
-		return alonePatience
-	}
 	for _, passes := range []error{ErrUnsure, ErrUnconfirmed, ErrBusy, ErrConflict, ErrUnreachable} {
 		if errors.Is(err, passes) {
 			return importPatience
@@ -105,12 +103,21 @@ func (im *shardImport) bring(ctx context.Context, i *imported) error {
 	case found.Record == nil: // a deletion has come meanwhile, and was collected
 		return nil
 	}
-	remote := im.ns.core.RemoteIn(i.Key, found.Shard)
+	remote := im.ns.core.Remote(i.Key)
 	need, err := remote.Enough(im.ack)
 	if err != nil {
 		return err
 	}
-	written, err := byWriter{im.ns}.Hand(ctx, remote, found.Record, "", false, need, route.Manner{})
+	hosts, err := remote.Hosts()
+	if err != nil {
+		return err
+	}
+	n := im.ns.node
+	put, err := route.NewPut(hosts, "", false, route.Ack(need), n.deadline(ctx), n.elapsed())
+	if err != nil {
+		return err
+	}
+	written, err := im.ns.hand(ctx, remote, found.Record, put)
 	if errors.Is(err, route.ErrOvertaken) {
 		return nil // by what is later
 	}

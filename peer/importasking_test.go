@@ -14,7 +14,7 @@ import (
 // While a host hangs, an import goes on without it where the others are enough, and the next one does not ask it.
 func TestImportDoesNotAwaitAHostThatHangs(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []placement.Kind{placement.Hash, placement.Writer} {
+	for _, kind := range []placement.Kind{placement.Hash, placement.Prefix} {
 		t.Run(kind.String(), func(t *testing.T) {
 			c := newLocatedCluster(t, 4, kind)
 			const hung, by = 3, 1

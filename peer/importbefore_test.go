@@ -29,7 +29,7 @@ func (c *routedCluster) moving() (key string, importer, left int) {
 		c.must(err)
 		for i := range 200 {
 			key = fmt.Sprint("key ", i)
-			place := c.spaces[0].core.Rule().Place(c.spaces[0].core.Home([]byte(key)))
+			place := c.spaces[0].core.Home([]byte(key))
 			was, is := before.Hosts(place), now.Hosts(place)
 			at := slices.IndexFunc(was, func(id node.ID) bool { return !slices.Contains(is, id) && number(id) > 0 })
 			stays := slices.IndexFunc(is, func(id node.ID) bool { return slices.Contains(was, id) })

@@ -108,60 +108,6 @@ func (im *shardImport) doubted(ctx context.Context, remote *node.Remote, sh *sha
 	return anew, others
 }
 
-// doubtOwn doubts what this node's copy was found to hold of items, where it is not current, as above.
-func (im *shardImport) doubtOwn(here *node.Set, current bool, items []*imported) error {
-	for _, i := range items {
-		if !i.onWord() {
-			continue
-		}
-		if current && !im.ns.core.Recall(i.Key, im.ns.steady()).Reads() {
-			continue
-		}
-		var err error
-		if i.doubted, err = here.Held(i.Key); err != nil {
-			return err
-		}
-		i.unlike = i.doubted == nil // it was collected since
-	}
-	return nil
-}
-
-// overDoubt has items written over what hosts hold that says the same, where another node may hold something later.
-// Where this node is not one of those hosts, it asks them once more for the version that they hold, and the item replaces that.
-func (im *shardImport) overDoubt(ctx context.Context, remote *node.Remote, named []node.ID, items []*imported) {
-	agreed := im.agreed(remote)
-	var unknown []*imported
-	for _, i := range items {
-		switch here := slices.Contains(i.held, im.ns.node.self.id); {
-		case !i.onWord(), i.doubted == nil && (here || i.unlike), agreed(i):
-		case i.doubted != nil:
-			i.unlike, i.seen = true, append(i.seen, i.doubted)
-		default:
-			i.unlike, unknown = true, append(unknown, i)
-		}
-	}
-	if len(unknown) == 0 {
-		return
-	}
-	records := make([]dbadapter.Record, len(unknown))
-	for at, i := range unknown {
-		records[at] = i.Sketch(im.ns.core) // of something else
-		records[at].Deleted, records[at].Value, records[at].Expires = !i.Deleted, nil, 0
-	}
-	im.inquire(ctx, remote, named, &inquiry{
-		weight: weigh(records),
-		about:  func(id node.ID) (*wire.Ask, error) { return remote.AskLook(id, records) },
-		heard: func(_ ID, outcomes []route.Outcome, _ bool, err error) {
-			for at, i := range unknown {
-				if err == nil && outcomes[at].Other != nil {
-					i.seen = append(i.seen, outcomes[at].Other)
-				}
-			}
-		},
-		lacks: func() bool { return false },
-	})
-}
-
 // look asks the other hosts what they hold under the keys of undated items.
 func (im *shardImport) look(ctx context.Context, remote *node.Remote, named []node.ID, items []*imported, heard func(ID, *imported, *route.Outcome)) {
 	for rest := items; len(rest) > 0; {

@@ -65,17 +65,14 @@ func (i *imported) byItself() {
 }
 
 // replaces reports of a dated item, whose date is before what a host holds in its place, whether it has to be written as of now all the
-// same: that is of an item with an earlier date, or an entry, which need not lead to a record.
+// same: that is of an item with an earlier date.
 func (i *imported) replaces(other *dbadapter.Record) bool {
-	return !i.Time.IsZero() && !i.foreign && (i.stage == entering || i.ns.LateBefore(i.Key, other.Version, i.Time))
+	return !i.Time.IsZero() && !i.foreign && i.ns.LateBefore(i.Key, other.Version, i.Time)
 }
 
 // heard notes what a host has done with the record.
 func (i *imported) heard(id ID, o *route.Outcome) {
 	i.fresh = i.fresh || o.Held
-	if o.Other != nil && i.stage == entering {
-		i.named = append(i.named, o.Other)
-	}
 	if i.record == nil { // another host has had it made anew meanwhile
 		return
 	}
@@ -177,6 +174,17 @@ func (im *shardImport) hand(ctx context.Context, number placement.Shard, part []
 		return counts, &itemError{i.number, im.explain(ctx, i, need, err)}
 	}
 	return counts, nil
+}
+
+// refusalsOf are why hosts have not done what items ask of them.
+func refusalsOf(items []*imported) map[ID]error {
+	why := map[ID]error{}
+	for _, i := range items {
+		for id, err := range i.why {
+			why[id] = err
+		}
+	}
+	return why
 }
 
 // importAgain reports whether hosts are asked once more about items that too few have taken, and after

@@ -42,8 +42,7 @@ type ImportResult struct {
 	// records, and are left out.
 	Full int64
 	// Late counts the dated items that were written as of now, as the members would not take their dates: they
-	// may have collected deleted records up to there, or this node's role, given anew, does not cover them; or,
-	// where the placement is writer, their keys have a later entry in the directory that leads to no record. In
+	// may have collected deleted records up to there, or this node's role, given anew, does not cover them. In
 	// a namespace of shards such items go one by one. They are among the others.
 	Late int64
 }

@@ -12,7 +12,6 @@ import (
 // those of puts; one beside which the node has written the key is made anew, as one that has seen that.
 func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 	here := remote.Here() != nil
-	first := here && im.ns.core.Writers() // they are written here first
 	for tries := 1; ; tries++ {
 		var missing []*imported
 		var of []*node.Item
@@ -20,9 +19,6 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 		var own []*dbadapter.Record
 		for _, i := range items {
 			if i.record == nil && !i.over() {
-				if first && i.remembered() && i.committed == nil {
-					i.committed = im.ns.core.Commits(&i.Item) // before it has a version
-				}
 				im.withdraw(remote, i)
 				saw := im.own(i)
 				missing, of, seen, own = append(missing, i), append(of, &i.Item), append(seen, i.after(saw)), append(own, saw)
@@ -40,7 +36,7 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 		}
 		for at, i := range missing {
 			i.record = &records[at]
-			if !i.remembered() || first {
+			if !i.remembered() {
 				continue
 			}
 			if !i.awaited {
@@ -59,15 +55,11 @@ func (im *shardImport) make(remote *node.Remote, items []*imported) error {
 	}
 }
 
-// landed ends that the item counts among the writes that are under way, or that this node commits.
+// landed ends that the item counts among the writes that are under way.
 func (im *shardImport) landed(i *imported) {
 	if i.awaited {
 		i.awaited = false
 		im.ns.core.Landed(i.Key)
-	}
-	if i.committed != nil {
-		i.committed()
-		i.committed = nil
 	}
 }
 

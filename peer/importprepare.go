@@ -30,7 +30,7 @@ func (im *shardImport) prepare(ctx context.Context, i *imported) error {
 		if im.own(i) != nil { // a host that is current may not have heard of it yet
 			return nil
 		}
-		found, err := im.ns.lookUpRested(ctx, im.ns.node.deadline(ctx), im.ns.core.Home(i.Key), i.Key)
+		found, err := im.ns.lookUpRested(ctx, im.ns.node.deadline(ctx), i.Key)
 		switch {
 		case err != nil:
 			return err
@@ -44,3 +44,6 @@ func (im *shardImport) prepare(ctx context.Context, i *imported) error {
 	}
 	return nil
 }
+
+// deletes reports whether the item is a deletion without a date, which needs a record to delete.
+func (i *imported) deletes() bool { return i.Deleted && i.Time.IsZero() }

@@ -34,11 +34,6 @@ type shardImport struct {
 	ns  *Namespace
 	ack route.Ack
 
-	// atOnce are how many items are filed at once; 0: a window. Used by the window that is imported.
-	atOnce int
-	// waits is for how long it waits yet for what may be about to come to hosts.
-	waits time.Duration
-
 	result ImportResult
 }
 
@@ -48,11 +43,8 @@ type imported struct {
 	ns      *node.Namespace
 	number  int64 // counted from 1
 	awaited bool  // it counts among the writes that callers wait for
-	// committed ends that this node counts as committing the item; nil: it does not.
-	committed func()
 	landing
 	doubt
-	filing // where the placement is writer
 }
 
 // itemError is why an item could not be imported.
@@ -89,7 +81,7 @@ func (w *window) add(item *node.Item, number int64) {
 
 // importShards imports into a namespace that is cut into shards.
 func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, error], ack route.Ack) (ImportResult, error) {
-	im := &shardImport{ns: ns, ack: ack, waits: arriveInAll}
+	im := &shardImport{ns: ns, ack: ack}
 	under := make(chan error, 1)
 	under <- nil // of the window that is being imported
 	w := &window{ns: ns.core, places: map[string]struct{}{}}
@@ -141,9 +133,6 @@ func (im *shardImport) run(ctx context.Context, w *window) error {
 			im.landed(i)
 		}
 	}()
-	if im.ns.core.Writers() {
-		return im.file(ctx, w.items)
-	}
 	parts := map[placement.Shard][]*imported{}
 	for _, item := range w.items {
 		number := im.ns.core.Home(item.Key)

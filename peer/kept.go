@@ -34,7 +34,7 @@ func (ns *Namespace) kept(ctx context.Context, what string, why dbadapter.Why) i
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		for _, sh := range ns.records() {
+		for _, sh := range ns.shards() {
 			for k, err := range sh.set.Store.Kept(ctx) {
 				if ctx.Err() != nil {
 					err = context.Cause(ctx)
@@ -62,16 +62,6 @@ const keptBits = 40
 // it writes nothing, and the version is zero. Where this node holds the entry's shard as one
 // that is no host of it any more, the hosts take the write.
 func (ns *Namespace) RestoreKept(ctx context.Context, k dbadapter.Kept) (dbadapter.Version, error) {
-	if ns.core.Writers() { // the key may be in another shard by now
-		if err := ns.core.Absent(&k.Record); err != nil && !k.Record.Deleted {
-			return dbadapter.Version{}, fmt.Errorf("restore %q in %s: what was kept: %w", clip(k.Record.Key), ns.Name(), err)
-		}
-		version, err := ns.offerOne(ctx, "restore", node.Restored(&k), k.Record.Deleted)
-		if err != nil && !node.IsSo(&k, err) {
-			return version, err
-		}
-		return version, ns.ForgetKept(ctx, k.Seq)
-	}
 	own := func() (*shard, error) { return ns.numbered(placement.Shard(k.Seq >> keptBits)) }
 	version, err := ns.commitTo(ctx, "restore", k.Record.Key, own, func(set *node.Set) (*node.Attempt, error) { return set.Restore(&k) })
 	if errors.Is(err, node.ErrNotHost) {

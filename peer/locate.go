@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 )
 
@@ -56,8 +54,7 @@ func unsharded(d *node.Draft) error {
 
 // Located is where a key is, and what its hosts say of it.
 type Located struct {
-	// Shard is the number of the key's shard; by placement writer, where no record of the key was
-	// found, of the one whose hosts would have its entry of the directory.
+	// Shard is the number of the key's shard.
 	Shard int
 	// Hosts are the members that are to hold it by the layout that counts here; none if
 	// no layout is known yet.
@@ -77,13 +74,6 @@ type Located struct {
 // LocatedAt is what one node has answered.
 type LocatedAt struct {
 	Peer ID
-	// Shard is the number of the shard of which it was asked: by placement writer it may be one in
-	// which the key was looked for in vain.
-	Shard int
-	// Entry: it was asked for the key's entry of the directory, by placement writer, whose version Version
-	// is then, and which names the shard Names.
-	Entry bool
-	Names int
 	// Host: it is a host of the shard by its own list; Settled: it can be sure of what it
 	// does not hold.
 	Host, Settled bool
@@ -121,24 +111,19 @@ func (ns *Namespace) locate(ctx context.Context, key []byte, all bool) (l Locate
 		return l, err
 	}
 	found, err := ns.readKey(ctx, key, all)
-	remote, rule := ns.core.RemoteIn(key, found.Shard), ns.core.Rule()
-	l.Shard = int(rule.Place(found.Shard))
+	remote := ns.core.Remote(key)
+	l.Shard = int(remote.Shard())
 	hosts, _ := remote.Hosts() // none is an answer
 	for _, id := range hosts {
 		l.Hosts = append(l.Hosts, ID(id))
 	}
 	l.Record, l.Sure, l.Doubt, l.Here = found.Record, found.Sure, found.Doubt, found.Here
 	for _, h := range found.Heard {
-		set := placement.Shard(h.Set)
-		at := LocatedAt{Peer: ID(h.Peer), Shard: int(rule.Place(set)), Entry: rule.Directory(set), Took: h.Took, Err: h.Err}
+		at := LocatedAt{Peer: ID(h.Peer), Took: h.Took, Err: h.Err}
 		if a := h.Answer; a != nil {
 			at.Answered, at.Host, at.Settled = true, a.Host, a.Settled
 			if r := a.Record; r != nil {
 				at.Version, at.Deleted = r.Version, r.Deleted
-				if at.Entry && !r.Deleted {
-					named, _ := directory.ShardOf(r, rule.Shards) // hosts take no entry that names none
-					at.Names = int(named)
-				}
 			}
 		}
 		l.Asked = append(l.Asked, at)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -52,11 +51,7 @@ type lookedUp = node.LookedUp
 func (ns *Namespace) lookUp(ctx context.Context, key []byte, all bool) (found lookedUp, err error) {
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	if ns.core.Writers() {
-		found, err = ns.follows.byWriter.LookUp(ctx, key, all)
-	} else {
-		found, err = ns.lookUpIn(ctx, ns.core.Home(key), key, all)
-	}
+	found, err = ns.lookUpUntil(ctx, ns.node.deadline(ctx), key, all)
 	ns.node.metrics.lookedUp(&found, err)
 	return found, err
 }
@@ -91,12 +86,12 @@ func (ns *Namespace) readKey(ctx context.Context, key []byte, all bool) (found l
 }
 
 func (ns *Namespace) readPlaced(ctx context.Context, key []byte, all bool) (found lookedUp, err error) {
-	if ns.follows == nil || ns.core.Writers() {
+	if ns.follows == nil {
 		return ns.lookUp(ctx, key, all)
 	}
 	ns.heedTellers() // a layout may have come since, with hosts that have told nothing
 	if !all && ns.core.Nowhere(ns.follows.locator, key, ns.follows.now()) {
-		found.Sure, found.Shard = true, ns.core.Home(key)
+		found.Sure = true
 		ns.node.metrics.lookedUp(&found, nil)
 		return found, nil
 	}
@@ -109,21 +104,17 @@ func (ns *Namespace) readPlaced(ctx context.Context, key []byte, all bool) (foun
 // wrote tells the locator, if there is one for misses alone, of a write of this node that hosts
 // hold, or may.
 func (ns *Namespace) wrote(key []byte) {
-	if ns.follows != nil && !ns.core.Writers() {
+	if ns.follows != nil {
 		ns.core.Noticed(ns.follows.locator, key, true, ns.follows.now())
 	}
 }
 
-// lookUpIn is lookUp in one of the namespace's sets.
-func (ns *Namespace) lookUpIn(ctx context.Context, in placement.Shard, key []byte, all bool) (lookedUp, error) {
-	return ns.lookUpUntil(ctx, ns.node.deadline(ctx), in, key, all)
-}
-
-func (ns *Namespace) lookUpUntil(ctx context.Context, over time.Duration, in placement.Shard, key []byte, all bool) (lookedUp, error) {
+// lookUpUntil is lookUp until a deadline.
+func (ns *Namespace) lookUpUntil(ctx context.Context, over time.Duration, key []byte, all bool) (lookedUp, error) {
 	var gone []node.ID
 	anew := false
 	for tries := 1; ; tries++ {
-		found, why, err := ns.lookUpOnce(ctx, over, in, key, all, gone)
+		found, why, err := ns.lookUpOnce(ctx, over, key, all, gone)
 		if errors.Is(err, ErrClosed) && ctx.Err() == nil && tries == 1 {
 			continue // the shard has left this node meanwhile
 		}
@@ -144,8 +135,8 @@ func (ns *Namespace) lookUpUntil(ctx context.Context, over time.Duration, in pla
 
 // lookUpRested looks up a key on which a write rests, until a deadline: where what was found may be behind what
 // this node itself has written, at all hosts.
-func (ns *Namespace) lookUpRested(ctx context.Context, over time.Duration, in placement.Shard, key []byte) (lookedUp, error) {
-	return ns.core.Recall(key, ns.steady()).LookUp(func(all bool) (lookedUp, error) { return ns.lookUpUntil(ctx, over, in, key, all) })
+func (ns *Namespace) lookUpRested(ctx context.Context, over time.Duration, key []byte) (lookedUp, error) {
+	return ns.core.Recall(key, ns.steady()).LookUp(func(all bool) (lookedUp, error) { return ns.lookUpUntil(ctx, over, key, all) })
 }
 
 // getRouted is Get in a namespace that is cut into shards. That a key holds nothing is said
@@ -166,9 +157,8 @@ func (ns *Namespace) getRouted(ctx context.Context, key []byte) (dbadapter.Recor
 	return dbadapter.Record{}, ErrNotFound
 }
 
-func (ns *Namespace) lookUpOnce(ctx context.Context, over time.Duration, in placement.Shard, key []byte, all bool, gone []node.ID) (f lookedUp, why map[ID]error, err error) {
-	f.Shard = in
-	remote := ns.core.RemoteIn(key, in)
+func (ns *Namespace) lookUpOnce(ctx context.Context, over time.Duration, key []byte, all bool, gone []node.ID) (f lookedUp, why map[ID]error, err error) {
+	remote := ns.core.Remote(key)
 	remote.Gone(gone)
 	o, err := remote.GetOptions()
 	if err != nil {
@@ -185,7 +175,6 @@ func (ns *Namespace) lookUpOnce(ctx context.Context, over time.Duration, in plac
 	f.Found, err = ns.readAt(ctx, remote, o, &ns.node.routing.times, func(ctx context.Context, id ID, _ func()) (route.Answer, error) { return ns.readOf(ctx, remote, id) })
 	why = map[ID]error{}
 	for i := range f.Heard {
-		f.Heard[i].Set = int(in)
 		h := &f.Heard[i]
 		switch {
 		case h.Err != nil:

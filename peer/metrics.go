@@ -33,8 +33,6 @@ type metrics struct {
 	repairs *prometheus.CounterVec
 	// lookups counts routed look-ups, routed the requests that they and routed writes took.
 	lookups, routed *prometheus.CounterVec
-	// met counts what became of records that the directory had placed elsewhere.
-	met *prometheus.CounterVec
 
 	records, members, rejected, conflicts, setAside, shards, short, running, waiting, mark, floor, twins, offset, drift, findings, damaged, lost, apart, faults, trouble *prometheus.Desc
 }
@@ -82,11 +80,8 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		routed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_routed_requests_total", Help: "Requests to hosts of shards: for a record (read), of which some are beside one that is late (hedge), for a page of a scan (scan), and to hold one (write); those that a host has refused (refused), records that it has declined, answers that this node does not believe (false), and hosts that held nothing where another one held a record (contradicted).",
 		}, []string{"what"}),
-		met: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "syncd_first_writes_met_total", Help: "Records, by placement writer, of which the directory named another shard: that were taken out of their shard and listed as conflicts there (receded), and that were written anew, since the other shard had none or no entry led to them (restored).",
-		}, []string{"ns", "what"}),
-		apart:     gauge("syncd_directory_apart_sets", "Sets of the directory, by placement writer, of which a host tells otherwise than another one, which is counted too, or nothing: look-ups of their keys ask hosts.", "ns", "host"),
-		faults:    gauge("syncd_directory_faults_total", "What a host of the directory has told that no honest one tells, since this node has started: what contradicts what it has told before.", "ns", "host"),
+		apart:     gauge("syncd_directory_apart_sets", "Shards of whose keys a host tells otherwise than another one, which is counted too, or nothing: look-ups of their keys ask hosts.", "ns", "host"),
+		faults:    gauge("syncd_directory_faults_total", "What a host has told of its shards' keys that no honest one tells, since this node has started: what contradicts what it has told before.", "ns", "host"),
 		records:   gauge("syncd_records", "Records held, tombstones included.", "ns"),
 		members:   gauge("syncd_members", "Members in the list of this node.", "ns"),
 		rejected:  gauge("syncd_rejected_records", "Records of peers that were refused and are remembered.", "ns"),
@@ -145,7 +140,7 @@ func (m *metrics) unregister() {
 
 // counters are those that count by themselves; the rest is read when it is collected.
 func (m *metrics) counters() []prometheus.Collector {
-	return []prometheus.Collector{m.steps, m.syncs, m.bytes, m.refusals, m.questions, m.waited, m.differ, m.sweep, m.pushes, m.repairs, m.lookups, m.met, m.routed}
+	return []prometheus.Collector{m.steps, m.syncs, m.bytes, m.refusals, m.questions, m.waited, m.differ, m.sweep, m.pushes, m.repairs, m.lookups, m.routed}
 }
 
 // Describe implements prometheus.Collector.

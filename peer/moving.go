@@ -105,7 +105,7 @@ func (ns *Namespace) move() {
 		if p != nil {
 			p.start(sh)
 		}
-		n.log.Info("this node holds a further shard", logNamespace(ns), ns.logShard(number))
+		n.log.Info("this node holds a further shard", logNamespace(ns), logShard(number))
 	}
 	if len(take) > 0 {
 		wake(n.hurried)
@@ -126,7 +126,7 @@ func (ns *Namespace) move() {
 			ns.unmoved("the records of a shard that was left could not be deleted, and it is tried again", err)
 			return false
 		}
-		n.log.Info("this node has handed a shard over, and holds it no longer", logNamespace(ns), ns.logShard(set.Shard()))
+		n.log.Info("this node has handed a shard over, and holds it no longer", logNamespace(ns), logShard(set.Shard()))
 		return true
 	})
 }
@@ -137,20 +137,13 @@ func (ns *Namespace) tellLingering() {
 	for _, set := range ns.core.Lingering() {
 		if now = append(now, set.Shard()); !slices.Contains(ns.moving.lingering, set.Shard()) {
 			ns.node.log.Warn("this node has handed a shard over, and holds it on: conflicts, or records that were set aside, are listed here alone; restore or forget each (syncd conflicts, syncd rejected)",
-				logNamespace(ns), ns.logShard(set.Shard()), slog.Int("kept", set.Kept()))
+				logNamespace(ns), logShard(set.Shard()), slog.Int("kept", set.Kept()))
 		}
 	}
 	ns.moving.lingering = now
 }
 
-// logShard names a shard, or the set of the directory that is a shard's, by the number that locate and layout show.
-func (ns *Namespace) logShard(number placement.Shard) slog.Attr {
-	rule := ns.core.Rule()
-	if rule.Directory(number) {
-		return slog.Int("directory_of_shard", int(rule.Place(number)))
-	}
-	return slog.Int("shard", int(number))
-}
+func logShard(number placement.Shard) slog.Attr { return slog.Int("shard", int(number)) }
 
 // unmoved tells of a shard that could not come or go.
 func (ns *Namespace) unmoved(what string, err error) {

@@ -229,7 +229,7 @@ func (ns *Namespace) Info() Info {
 		shards := Shards(r)
 		info.Shards = &shards
 	}
-	for _, sh := range ns.records() {
+	for _, sh := range ns.shards() {
 		digest, records, _ := sh.set.Live.State()
 		info.Records += int64(records)
 		info.Digest = info.Digest.Add(digest)

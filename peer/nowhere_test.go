@@ -16,13 +16,13 @@ import (
 )
 
 // newLocator is three nodes of a namespace of that placement with a locator.
-func newLocator(t *testing.T, kind placement.Kind) *writerCluster {
+func newLocator(t *testing.T, kind placement.Kind) *locatedCluster {
 	t.Helper()
 	return newLocatedCluster(t, 3, kind)
 }
 
 // misses reads keys that there are not at all nodes, and returns how many reads asked a node.
-func (c *writerCluster) misses(keys int) (asked int) {
+func (c *locatedCluster) misses(keys int) (asked int) {
 	c.t.Helper()
 	for k := range keys {
 		for at, ns := range c.spaces {
@@ -39,13 +39,13 @@ func (c *writerCluster) misses(keys int) (asked int) {
 }
 
 // other is a node that is no host of a key.
-func (c *writerCluster) other(key string) int {
+func (c *locatedCluster) other(key string) int {
 	_, others := c.hosts(key)
 	return others[0]
 }
 
 // keyOf is a key that such a node is no host of.
-func (c *writerCluster) keyOf(what string, other int) string {
+func (c *locatedCluster) keyOf(what string, other int) string {
 	for k := 0; ; k++ {
 		if key := fmt.Sprint(what, " ", k); c.other(key) == other {
 			return key

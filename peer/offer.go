@@ -28,15 +28,12 @@ type offered struct {
 func (ns *Namespace) offer(ctx context.Context, d node.Draft, deletes bool, ack route.Ack) (offered, error) {
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	if ns.core.Writers() {
-		return ns.offerWritten(ctx, d, deletes, ack)
-	}
 	over := ns.node.deadline(ctx)
 	o := ns.core.Offer(d, deletes, ack, ns.steady)
 	for {
 		switch o.Next() {
 		case node.OfferLookUp:
-			found, err := ns.lookUpUntil(ctx, ns.node.deadline(ctx), o.Remote().Shard(), d.Record.Key, o.All())
+			found, err := ns.lookUpUntil(ctx, ns.node.deadline(ctx), d.Record.Key, o.All())
 			ns.node.metrics.lookedUp(&found, err)
 			o.LookedUp(found, err)
 		case node.OfferCommit:
@@ -199,7 +196,7 @@ func (ns *Namespace) hand(ctx context.Context, remote *node.Remote, record *dbad
 		case route.Ask:
 			ns.request(func() {
 				outcome, sent, err := ns.offerTo(over, remote, ID(step.Peer), record, put.Manner)
-				if outcome.Held && !remote.Directory() { // an entry has the version of its record
+				if outcome.Held {
 					ns.core.HeldBy(record, step.Peer)
 				}
 				note := func() {

@@ -84,7 +84,7 @@ func TestRoutedConditionHeldAtOneHost(t *testing.T) {
 					t.Skip("this machine is so slow that the host was not sure meanwhile: it asks the other one then")
 				}
 				held := c.held(hosts[0], "key")
-				switch remote, _ := asker.core.Remote([]byte("key")); {
+				switch remote := asker.core.Remote([]byte("key")); {
 				case name == "put" && c.firstOf(remote) == hosts[1]: // no other host is asked then
 					if !errors.Is(err, ErrConflict) || held.Version != done.Version {
 						t.Errorf("%s: %v, and %s is held", by, err, held.Version)

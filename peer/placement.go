@@ -12,9 +12,8 @@ import (
 // Placement says how a namespace is cut into shards. It is fixed when the namespace is
 // made, whose id is made of it.
 type Placement struct {
-	// Kind says what decides which shard a key belongs to: "hash", a hash of it; "prefix",
-	// a table of prefixes, and the hash of a key that has none of them; "writer", the node
-	// that writes it first, which puts it into a shard that it holds.
+	// Kind says what decides which shard a key belongs to: "hash", a hash of it; or "prefix",
+	// a table of prefixes, and the hash of a key that has none of them.
 	Kind string
 	// Shards is their number: a power of two from 2 to 4,096.
 	Shards int
@@ -22,12 +21,11 @@ type Placement struct {
 	Replicas int
 	// Prefixes is the table of the kind "prefix".
 	Prefixes []PrefixShard
-	// Locator, of the kinds "hash" and "prefix", has the hosts tell all members which keys
+	// Locator has the hosts tell all members which keys
 	// their shards hold, and each member keep a compressed copy of that, 4.5 bytes a key on the
 	// disk and some 3 in memory: a Get of a key that there is not takes no request then. A key
 	// that another node has written less than 5 s ago may not be found by that, where it is
-	// found at once without a locator. By the kind "writer" each member has one anyway, and
-	// this must not be set.
+	// found at once without a locator.
 	Locator bool
 }
 

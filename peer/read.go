@@ -101,14 +101,7 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		leaveOut := ns.core.Writers() && !s.tombstones // a tombstone in one shard tells of a record in another
-		read := s
-		read.tombstones = s.tombstones || leaveOut
-		all := byKey(func(r *dbadapter.Hashed) []byte { return r.Key }, ns.scans(ctx, prefix, &read))
-		if ns.core.Writers() {
-			all = ns.oneOfKey(ctx, all)
-		}
-		for rec, err := range all {
+		for rec, err := range byKey(func(r *dbadapter.Hashed) []byte { return r.Key }, ns.scans(ctx, prefix, &s)) {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
@@ -116,7 +109,7 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 				yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
 				return
 			}
-			if putOff(&rec.Record) || leaveOut && ns.core.Absent(&rec.Record) != nil {
+			if putOff(&rec.Record) {
 				continue
 			}
 			if !yield(rec.Record, nil) {

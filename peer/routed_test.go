@@ -53,8 +53,7 @@ func newReplicatedCluster(t testing.TB, kind placement.Kind, size, replicas int,
 // hosts are the numbers of a key's hosts, and others those of the other nodes.
 func (c *routedCluster) hosts(key string) (hosts, others []int) {
 	c.t.Helper()
-	remote, err := c.spaces[0].core.Remote([]byte(key))
-	c.must(err)
+	remote := c.spaces[0].core.Remote([]byte(key))
 	named, err := remote.Hosts()
 	c.must(err)
 	for i, n := range c.nodes {
@@ -96,8 +95,7 @@ func (c *routedCluster) counted(i int, name, value string) int {
 // held is what a node holds itself under a key.
 func (c *routedCluster) held(i int, key string) *dbadapter.Record {
 	c.t.Helper()
-	remote, err := c.spaces[i].core.Remote([]byte(key))
-	c.must(err)
+	remote := c.spaces[i].core.Remote([]byte(key))
 	sh, err := c.spaces[i].numbered(remote.Shard())
 	if errors.Is(err, ErrNotFound) {
 		return nil

@@ -2,8 +2,8 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
@@ -57,11 +57,6 @@ func (ns *Namespace) shards() []*shard {
 		return *all
 	}
 	return nil
-}
-
-// records are those of the sets of records, without those of the directory.
-func (ns *Namespace) records() []*shard {
-	return slices.DeleteFunc(slices.Clone(ns.shards()), func(sh *shard) bool { return sh.set.Directory() })
 }
 
 // with are those that a member holds, too, as far as is known.
@@ -120,4 +115,12 @@ func (n *Node) committed(set *node.Set) {
 	if sh := n.shard(set); sh != nil {
 		sh.feed.committed()
 	}
+}
+
+// atHost says of a shard that this node does not hold that the call is for its hosts.
+func (ns *Namespace) atHost(sh *shard, err error) (*shard, error) {
+	if errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w: this node is no host of the key's shard, and holds nothing to compare: ask at a host of it, which syncd locate names", ErrInvalid)
+	}
+	return sh, err
 }

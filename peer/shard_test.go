@@ -146,8 +146,8 @@ func TestShardsArePushed(t *testing.T) {
 func TestShardsAreOne(t *testing.T) {
 	c := newShardCluster(t, 2, Config{})
 	c.settle(0, 1)
-	for i, key := range []string{"d", "a", "f", "c", "b", "e"} {
-		c.put(0, placement.Shard(i%3), key)
+	for _, key := range []string{"d", "a", "f", "c", "b", "e"} {
+		c.put(0, c.spaces[0].core.Home([]byte(key)), key)
 	}
 	var keys []string
 	for r, err := range c.spaces[0].Scan(t.Context(), nil, After([]byte("a"))) {
@@ -189,11 +189,11 @@ func TestShardsAreOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	latest := second.set.Store.Latest()
-	v, err := at.RestoreKept(t.Context(), kept[1]) // by placement writer where the directory says
+	v, err := at.RestoreKept(t.Context(), kept[1])
 	if err != nil || v.Clock <= latest {
 		t.Errorf("restored as %s: %v", v, err)
 	}
-	if found, err := at.lookUp(t.Context(), []byte("conflict"), false); err != nil || found.Record == nil || found.Record.Version != v {
+	if found, err := at.lookUp(t.Context(), []byte(c.keyIn(1, "conflict")), false); err != nil || found.Record == nil || found.Record.Version != v {
 		t.Errorf("restored as %s, and found %+v: %v", v, found, err)
 	}
 	if err := at.ForgetKept(t.Context(), kept[0].Seq); err != nil {
@@ -282,7 +282,7 @@ func TestDropOfAHost(t *testing.T) {
 		return err == nil
 	})
 	for number := range placement.Shard(8) { // it is still a member
-		remote := c.spaces[0].core.RemoteIn(nil, number)
+		remote := c.spaces[0].core.Shard(number)
 		if asks := remote.Candidates(func(node.ID) bool { return true }); len(asks) > 0 || remote.Unheard() {
 			t.Errorf("the other one asks %v about shard %d, and awaits a word: %t", asks, number, remote.Unheard())
 		}

@@ -30,7 +30,7 @@ type shardCluster struct {
 
 func newShardCluster(t testing.TB, size int, config Config) *shardCluster {
 	t.Helper()
-	c := &shardCluster{t: t, now: &atomic.Int64{}, replicas: 2, kind: placement.Writer} // by which tests put keys where they like
+	c := &shardCluster{t: t, now: &atomic.Int64{}, replicas: 2, kind: placement.Hash}
 	start := time.Now()
 	config.Clock = func() time.Time { return start.Add(time.Duration(c.now.Load())) }
 	config.ListenAddrs = []string{"/ip4/127.0.0.1/tcp/0"}
@@ -151,12 +151,10 @@ func (c *shardCluster) settled(hosts []int) bool {
 	return true
 }
 
-// numbers are the shards that a node holds, without the sets of the directory.
+// numbers are the shards that a node holds.
 func (c *shardCluster) numbers(i int) (all []placement.Shard) {
 	for _, sh := range c.spaces[i].shards() {
-		if !sh.set.Directory() {
-			all = append(all, sh.set.Shard())
-		}
+		all = append(all, sh.set.Shard())
 	}
 	return all
 }
@@ -171,9 +169,19 @@ func (c *shardCluster) holders(number placement.Shard) (all []int) {
 	return all
 }
 
-// put writes a record of a shard at a node that holds it.
-func (c *shardCluster) put(i int, number placement.Shard, key string) {
+// keyIn is a key of a shard that begins so.
+func (c *shardCluster) keyIn(number placement.Shard, begins string) string {
+	key := begins
+	for k := 0; c.spaces[0].core.Home([]byte(key)) != number; k++ {
+		key = fmt.Sprint(begins, ", ", k)
+	}
+	return key
+}
+
+// put writes a record of a shard at a node that holds it, under keyIn.
+func (c *shardCluster) put(i int, number placement.Shard, begins string) {
 	c.t.Helper()
+	key := c.keyIn(number, begins)
 	d := node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: fmt.Append(nil, "by ", i)}}
 	_, err := c.spaces[i].commitTo(c.t.Context(), "put", d.Record.Key, func() (*shard, error) { return c.spaces[i].numbered(number) },
 		func(set *node.Set) (*node.Attempt, error) { return set.Write(d) })

@@ -76,7 +76,7 @@ func TestSyncAllCountsShardsToTake(t *testing.T) {
 		}
 		c.now.Add(int64(time.Minute))
 	}
-	if take, _ := ns.core.Moves(); len(take) == 0 || len(take) == ns.core.Rule().Sets() {
+	if take, _ := ns.core.Moves(); len(take) == 0 || len(take) == ns.core.Rule().Shards {
 		t.Fatalf("to be taken are %v", take)
 	}
 	if r, err := ns.Sync(t.Context(), c.nodes[1].ID(), SyncOptions{}); !errors.Is(err, ErrNotVerified) || r.Verified {

@@ -9,19 +9,18 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/placement"
 )
 
-// leaving is the n-th of some keys whose set, as setOf names it, leaves a node by the layout that node 0 knows
+// leaving is the n-th of some keys whose shard leaves a node by the layout that node 0 knows
 // and the node itself does not.
-func (c *writerCluster) leaving(x, n int, setOf func(key []byte) placement.Shard) string {
+func (c *locatedCluster) leaving(x, n int) string {
 	c.t.Helper()
 	is, was, self := c.spaces[0].core, c.spaces[x].core, node.ID(c.nodes[x].ID())
 	for i := range 10_000 {
 		key := fmt.Sprint("leaves ", i)
-		before, err := was.RemoteIn([]byte(key), setOf([]byte(key))).Hosts()
+		before, err := was.Remote([]byte(key)).Hosts()
 		c.must(err)
-		after, err := is.RemoteIn([]byte(key), setOf([]byte(key))).Hosts()
+		after, err := is.Remote([]byte(key)).Hosts()
 		c.must(err)
 		if slices.Contains(before, self) && !slices.Contains(after, self) {
 			if n--; n < 0 {
@@ -35,11 +34,11 @@ func (c *writerCluster) leaving(x, n int, setOf func(key []byte) placement.Shard
 
 // newOutdated is a cluster in which a node has not heard of the layout, nor of keys, which are put where it was a
 // host: longer ago than a locator promises to have heard of.
-func newOutdated(t *testing.T) (c *writerCluster, outdated int, keys []string) {
-	c, outdated, _ = newStaleCluster(t, placement.Hash)
+func newOutdated(t *testing.T) (c *locatedCluster, outdated int, keys []string) {
+	c, outdated, _ = newStaleCluster(t)
 	c.part(outdated)
 	for i := range 4 {
-		key := c.leaving(outdated, i, c.spaces[0].core.Home)
+		key := c.leaving(outdated, i)
 		_, err := c.put(0, key, "by all hosts", 2)
 		c.must(err)
 		keys = append(keys, key)
@@ -69,54 +68,43 @@ func TestReadIsToldOfALayout(t *testing.T) {
 // A former host does not say *no such key* of a write that it has acknowledged and not handed over yet.
 func TestHolderOfBeforeReads(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []placement.Kind{placement.Hash, placement.Writer} {
-		c, x, _ := newStaleCluster(t, kind)
-		c.part(x)
-		setOf := c.spaces[0].core.Home
-		if kind == placement.Writer {
-			setOf = c.spaces[0].core.Entries
+	c, x, _ := newStaleCluster(t)
+	c.part(x)
+	key := ""
+	for i := 0; key == ""; i++ {
+		some := c.leaving(x, i)
+		if _, err := c.put(x, some, "taken alone", 1); err == nil {
+			key = some
+		} else if i == 50 {
+			t.Fatalf("it takes none: %v", err)
 		}
-		key := ""
-		for i := 0; key == ""; i++ {
-			some := c.leaving(x, i, setOf)
-			if _, err := c.put(x, some, "taken alone", 1); err == nil {
-				key = some
-			} else if i == 50 {
-				t.Fatalf("%s: it takes none: %v", kind, err)
-			}
-		}
-		elsewhere := c.leaving(x, 60, setOf)
-		if kind == placement.Hash {
-			_, err := c.put(0, elsewhere, "at the hosts", 2)
-			c.must(err)
-		}
-		c.pass(2 * directory.Fresh)
-		c.cut.Clear()
-		_, err := c.spaces[x].sync(t.Context(), nil, c.nodes[0].ID(), SyncOptions{})
-		if _, here, err := c.spaces[x].core.Layout(); err != nil || here.Epoch < 2 {
-			t.Fatalf("%s: it has not heard of the layout: %v", kind, err)
-		}
-		t.Logf("%s: the sync that brings the list: %v", kind, err)
-		found, err := c.spaces[x].lookUpIn(t.Context(), setOf([]byte(key)), []byte(key), false)
-		if err != nil || found.Record == nil || found.Here {
-			t.Errorf("%s: it finds %+v, %v", kind, found, err)
-		}
-		if r, err := c.spaces[x].Get(t.Context(), []byte(key)); errors.Is(err, ErrNotFound) || errors.Is(err, ErrDeleted) || err == nil && string(r.Value) != "taken alone" {
-			t.Errorf("%s: it reads %q, %v", kind, r.Value, err)
-		}
-		if kind == placement.Writer {
-			continue
-		}
-		// A copy there that cannot be read leaves open what it holds, and fails no read.
-		for _, set := range c.spaces[x].core.Sets() {
-			set.Store = noSnapshot{set.Store}
-		}
-		if r, err := c.spaces[x].Get(t.Context(), []byte(elsewhere)); string(r.Value) != "at the hosts" || err != nil && !errors.Is(err, ErrUnsure) {
-			t.Errorf("its own copy cannot be read: it reads %q, %v", r.Value, err)
-		}
-		if r, err := c.spaces[x].Get(t.Context(), []byte(key)); !errors.Is(err, ErrUnsure) {
-			t.Errorf("its own copy cannot be read: of what that alone holds it says %q, %v", r.Value, err)
-		}
+	}
+	elsewhere := c.leaving(x, 60)
+	_, err := c.put(0, elsewhere, "at the hosts", 2)
+	c.must(err)
+	c.pass(2 * directory.Fresh)
+	c.cut.Clear()
+	_, err = c.spaces[x].sync(t.Context(), nil, c.nodes[0].ID(), SyncOptions{})
+	if _, here, err := c.spaces[x].core.Layout(); err != nil || here.Epoch < 2 {
+		t.Fatalf("it has not heard of the layout: %v", err)
+	}
+	t.Logf("the sync that brings the list: %v", err)
+	found, err := c.spaces[x].lookUp(t.Context(), []byte(key), false)
+	if err != nil || found.Record == nil || found.Here {
+		t.Errorf("it finds %+v, %v", found, err)
+	}
+	if r, err := c.spaces[x].Get(t.Context(), []byte(key)); errors.Is(err, ErrNotFound) || errors.Is(err, ErrDeleted) || err == nil && string(r.Value) != "taken alone" {
+		t.Errorf("it reads %q, %v", r.Value, err)
+	}
+	// A copy there that cannot be read leaves open what it holds, and fails no read.
+	for _, set := range c.spaces[x].core.Sets() {
+		set.Store = noSnapshot{set.Store}
+	}
+	if r, err := c.spaces[x].Get(t.Context(), []byte(elsewhere)); string(r.Value) != "at the hosts" || err != nil && !errors.Is(err, ErrUnsure) {
+		t.Errorf("its own copy cannot be read: it reads %q, %v", r.Value, err)
+	}
+	if r, err := c.spaces[x].Get(t.Context(), []byte(key)); !errors.Is(err, ErrUnsure) {
+		t.Errorf("its own copy cannot be read: of what that alone holds it says %q, %v", r.Value, err)
 	}
 }
 

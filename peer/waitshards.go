@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/route"
 )
@@ -116,45 +115,22 @@ func (ns *Namespace) waitKey(ctx context.Context, cancel context.CancelFunc, o *
 	return ns.waitedFor(ctx, w.Done(), waitedOf(w), w.Need())
 }
 
-// awaited is the shard of a key that is waited for, and what is known of the key. Where the
-// placement is writer, that is the shard in which the record was found; of a key that was
-// deleted, the set of its entry, by whose tombstone it reads as deleted. Where the hosts that
-// were asked have not heard of the version, that is the shard of the record before it.
+// awaited is the shard of a key that is waited for, and what is known of the key.
 func (ns *Namespace) awaited(ctx context.Context, o *WaitOptions) (*node.Remote, lookedUp, error) {
-	writers := ns.core.Writers()
 	recalled := ns.core.Recall(o.Key, ns.steady())
 	found, err := ns.lookUp(ctx, o.Key, false)
 	if own := recalled.Own; own != nil && recalled.Reads() && o.Version.IsZero() && (found.Record == nil || found.Record.Version.Compare(own.Version) < 0) {
 		o.Version, found.Record = own.Version, nil // the host that was asked has not heard of this node's own write
 	}
-	if writers && !o.Version.IsZero() && (found.Record == nil || found.Record.Version.Compare(o.Version) < 0) {
-		// The locator may not have heard of the write yet; the directory has.
-		var entry lookedUp
-		entry, err = ns.lookUpIn(ctx, ns.core.Entries(o.Key), o.Key, false)
-		if r := entry.Record; err == nil && r != nil && !r.Deleted {
-			entry.Record = nil // the shard has the record
-			entry.Shard, err = directory.ShardOf(r, ns.core.Rule().Shards)
-			return ns.core.RemoteIn(o.Key, entry.Shard), entry, err
-		}
-		found = entry
-	}
 	switch {
-	case err != nil && (writers || o.Version.IsZero()):
+	case err != nil && o.Version.IsZero():
 		return nil, found, err
-	case found.Record == nil && !found.Sure && (writers || o.Version.IsZero()):
+	case found.Record == nil && !found.Sure && o.Version.IsZero():
 		return nil, found, ErrUnsure
-	case found.Record == nil && (writers || o.Version.IsZero()):
+	case found.Record == nil && o.Version.IsZero():
 		return nil, found, fmt.Errorf("%w: there is nothing under the key to wait for", dbadapter.ErrNotFound)
-	case writers && found.Record.Deleted && !ns.core.Rule().Directory(found.Shard):
-		if o.Version.IsZero() {
-			o.Version = found.Record.Version
-		}
-		found.Record = nil // the entry has another value
-		return ns.core.RemoteIn(o.Key, ns.core.Entries(o.Key)), found, nil
-	case writers:
-		return ns.core.RemoteIn(o.Key, found.Shard), found, nil
 	}
-	return ns.core.RemoteIn(o.Key, ns.core.Home(o.Key)), found, nil
+	return ns.core.Remote(o.Key), found, nil
 }
 
 // waitedFor is the end of a wait.
@@ -288,31 +264,12 @@ func (ns *Namespace) waitHeld(ctx context.Context, o *WaitOptions) (Waited, erro
 	return ns.waitedFor(ctx, done, sum, need)
 }
 
-// mayWaitFor says what forbids a wait for so many hosts of a key's shard. Where the placement
-// is writer, that is the one which the locator takes to be the key's; where it does not know,
-// there are as many as each shard has at most.
+// mayWaitFor says what forbids a wait for so many hosts of a key's shard.
 func (ns *Namespace) mayWaitFor(key []byte, members int) error {
-	shard, known := ns.core.Home(key), true
-	if ns.core.Writers() {
-		a := ns.whereIs(key)
-		switch a.Where {
-		case directory.In, directory.Here:
-			shard = a.Shard
-		case directory.Nowhere:
-			shard = ns.core.OwnShard(key)
-		default:
-			known = false
-		}
-	}
-	remote := ns.core.RemoteIn(key, shard)
+	remote := ns.core.Remote(key)
 	hosts, err := ns.otherHosts(remote, nil)
-	switch {
-	case err != nil:
-		return err
-	case !known && members <= remote.Named():
-		return nil // the wait says it, once the write has found the shard
-	case members > len(hosts):
-		return tooFew(members, len(hosts), uint32(shard))
+	if err == nil && members > len(hosts) {
+		err = tooFew(members, len(hosts), uint32(remote.Shard()))
 	}
-	return nil
+	return err
 }

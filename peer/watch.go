@@ -140,11 +140,6 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 // ErrCursorExpired. A watch that was told nothing yet ends after 10 s without a host.
 // An event that is not the last one of a page has the cursor before the page: from it the
 // page is told again.
-//
-// By placement writer a key can go from one shard to another. The directory is asked about
-// deletions, and about a record where this node's copy places the key elsewhere: what is told of a
-// key last is what it holds, and some is told twice. Only while a host of the directory is away, or
-// does not answer in time, a deletion may be told again behind a later write, until the key changes next.
 func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchOption) iter.Seq2[Event, error] {
 	o := watch{room: watchBytes}
 	for _, option := range options {

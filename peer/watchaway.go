@@ -39,8 +39,6 @@ type shardWatch struct {
 	prefix []byte
 	place  shardPlace
 	out    chan<- toldOf
-	// placing is what asks the directory, by placement writer.
-	placing *placing
 	// room is that of the pages, and roomTaken what this shard has of it.
 	room      *watchRoom
 	roomTaken int64
@@ -99,13 +97,6 @@ func (s *shardWatch) run(ctx context.Context) {
 // tell hands over what the shard has to tell; false: the watch is over.
 func (s *shardWatch) tell(ctx context.Context, t toldOf) bool {
 	t.number, t.place = s.number, s.place
-	if s.placing != nil {
-		if placed, err := s.placing.all(ctx, s.number, t.events); err != nil {
-			t.err = err
-		} else {
-			t.placed = placed
-		}
-	}
 	select {
 	case s.out <- t:
 		return true

@@ -114,9 +114,8 @@ func (ns *Namespace) settledHere(number placement.Shard, c node.Cursor) *shard {
 type toldOf struct {
 	number placement.Shard
 	events []node.Watched
-	placed []placedEvent // by placement writer, what the directory has made of them
-	place  shardPlace    // behind them
-	err    error         // the end of the watch
+	place  shardPlace // behind them
+	err    error      // the end of the watch
 }
 
 // watchShards is Watch in a namespace that is cut into shards.
@@ -136,16 +135,12 @@ func (ns *Namespace) watchShards(ctx context.Context, cursor Cursor, o *watch, y
 	if err != nil {
 		return err
 	}
-	var placing *placing
-	if ns.core.Writers() {
-		placing = newPlacing(ns)
-	}
 	room := newWatchRoom(o.room)
 	out := make(chan toldOf)
 	listing := 0 // shards that have not told all that they held
 	for i, place := range places {
 		s := newShardWatch(ns, placement.Shard(i), place)
-		s.prefix, s.out, s.placing, s.room = o.prefix, out, placing, room
+		s.prefix, s.out, s.room = o.prefix, out, room
 		if s.listing {
 			listing++
 		}
@@ -180,16 +175,7 @@ func (ns *Namespace) watchShards(ctx context.Context, cursor Cursor, o *watch, y
 		before := cursorOf(places)
 		places[t.number] = t.place
 		for i := range t.events {
-			told := &t.events[i]
-			if placing != nil {
-				if told, err = placing.next(ctx, t.number, told, t.placed[i]); err != nil {
-					return err
-				}
-			}
-			if told == nil { // what follows has a cursor behind it
-				continue
-			}
-			e := eventOf(told)
+			e := eventOf(&t.events[i])
 			if e.Cursor = before; i == len(t.events)-1 {
 				e.Cursor = cursorOf(places)
 			}

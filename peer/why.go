@@ -82,7 +82,7 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 	fail := func(err error) ([]Why, error) {
 		return nil, fmt.Errorf("why %q in %s: %w", clip(key), ns.Name(), err)
 	}
-	sh, err := ns.shardFor(ctx, key)
+	sh, err := ns.atHost(ns.shardOf(key))
 	if err != nil {
 		return fail(ns.orRemoved(err))
 	}
@@ -130,7 +130,7 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 	if named {
 		return all, nil
 	}
-	hosts, _ := ns.core.RemoteIn(key, sh.set.Shard()).Hosts() // none is an answer
+	hosts, _ := ns.core.Remote(key).Hosts() // none is an answer
 	var told []Why
 	for i := range all {
 		if !away[i] || slices.Contains(hosts, node.ID(all[i].Peer)) { // a host of before has handed the shard over

@@ -175,9 +175,6 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 
 // shardOfAll is the shard of a batch, which a transaction of one store commits.
 func (ns *Namespace) shardOfAll(drafts []node.Draft) (*shard, error) {
-	if ns.core.Writers() {
-		return nil, fmt.Errorf("%w: a batch is of one shard, and by placement writer the directory says which a key is in: write the keys one by one", ErrInvalid)
-	}
 	first := drafts[0].Record.Key
 	for i := range drafts {
 		if key := drafts[i].Record.Key; ns.core.Home(key) != ns.core.Home(first) {

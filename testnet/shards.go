@@ -144,7 +144,7 @@ func (r *runner) replicas(group []int) string {
 			sums[h.Shard][i] = h
 		}
 	}
-	for s := range r.plan.Rule().Sets() {
+	for s := range r.plan.Rule().Shards {
 		hosts := first.Hosts(s)
 		slices.Sort(hosts)
 		holders := slices.Sorted(maps.Keys(sums[s]))

@@ -22,7 +22,7 @@ type plan struct {
 
 // layouts plans the layout of all nodes, and that without the one that has the most shards.
 func (o *options) layouts() (p plan, err error) {
-	rule := &placement.Rule{Kind: placement.Writer, Shards: o.shards, Replicas: o.replicas}
+	rule := &placement.Rule{Kind: placement.Hash, Shards: o.shards, Replicas: o.replicas}
 	var hosts []placement.Host
 	for i := range o.nodes {
 		key := make([]byte, 32)

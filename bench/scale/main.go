@@ -1,4 +1,4 @@
-// Command scale makes the model of docs/SCALE.md: a namespace of placement *writer* on
+// Command scale makes the model of docs/SCALE.md: a namespace of shards with a locator on
 // 1,000 nodes, with 10^8 keys.
 //
 //	go -C bench run ./scale                        # the locator of 10^7 keys is built: half a minute, 0.7 GB
@@ -31,7 +31,7 @@ func main() {
 type options struct {
 	nodes, shards, replicas int
 	keys, built             int
-	fresh, moved            float64 // part of the keys that is new, moved or deleted each day
+	fresh, gone             float64 // part of the keys that is new, or collected, each day
 	value                   int     // bytes of a record, as stored
 	link                    float64 // bytes a second, each way, of a node
 	header                  int     // bytes that a message costs beside its own
@@ -47,7 +47,7 @@ func run(args []string, out, log io.Writer) error {
 	flags.IntVar(&o.keys, "keys", 100_000_000, "keys of the model")
 	flags.IntVar(&o.built, "built", 10_000_000, "keys of the locator that is built")
 	flags.Float64Var(&o.fresh, "new", 0.01, "part of the keys that is new each day")
-	flags.Float64Var(&o.moved, "moved", 0.01, "part of the keys that is deleted, or moved, each day")
+	flags.Float64Var(&o.gone, "gone", 0.01, "part of the keys that is deleted and collected each day")
 	flags.IntVar(&o.value, "record", 1024, "bytes of a record, as it travels")
 	mbit := flags.Float64("mbit", 100, "megabits a second of a node's link, each way")
 	flags.IntVar(&o.header, "header", 100, "bytes of headers (IP, TCP, TLS, yamux) a message")
@@ -55,7 +55,7 @@ func run(args []string, out, log io.Writer) error {
 		return err
 	}
 	o.link = *mbit * 1e6 / 8
-	if flags.NArg() > 0 || o.nodes < 2 || o.built < 1 || o.keys < o.built || o.link <= 0 || o.fresh < 0 || o.moved < 0 {
+	if flags.NArg() > 0 || o.nodes < 2 || o.built < 1 || o.keys < o.built || o.link <= 0 || o.fresh < 0 || o.gone < 0 {
 		return fmt.Errorf("read the command line: want 2 nodes or more, -built of 1 to -keys, and no arguments")
 	}
 	begin := time.Now()

@@ -39,13 +39,13 @@ func (o *options) print(out io.Writer, p plan, t told) error {
 	row("copies on disk", "run; computed", "%.2f bytes a key; %s", disk, size((disk-math.Log2(scale)/8)*float64(o.keys)))
 	row("processor's time to tell, write and build", "run, the host's part and the node's", "%.1f s", t.build.Seconds())
 	row("look-up, the processor's time", "run", "%d ns", t.lookup.Nanoseconds())
-	row("requests a hit", "run", "1, and 1 more for each of %d in %s that the locator places elsewhere", t.wrong, count(t.hits))
+	row("keys that are there, and would not be asked for", "run", "%d of %s", t.wrong, count(t.hits))
 	row("misses without a request", "run", "%.4f %%", 100*(1-float64(t.asked)/float64(t.misses)))
 	row("bytes of a change, with its set's sum", "run", "%d", t.event)
-	changes := (o.fresh + o.moved) * float64(o.keys)
+	changes := (o.fresh + o.gone) * float64(o.keys)
 	// What is new is pushed by each host of its set.
 	events := changes * float64(o.replicas) * float64(t.event)
-	row("changes a node a day", fmt.Sprintf("modelled: %.0f %% new, %.0f %% moved or deleted", 100*o.fresh, 100*o.moved), "%s, %s", count(int(changes)), size(events))
+	row("changes a node a day", fmt.Sprintf("modelled: %.0f %% new, %.0f %% deleted and collected", 100*o.fresh, 100*o.gone), "%s, %s", count(int(changes)), size(events))
 	// A node has some hosts answer once they have news, and polls the others in turn; or all of
 	// them in turn, where misses may take a request.
 	waits := min(waiting, p.hosts)

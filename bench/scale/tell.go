@@ -26,9 +26,8 @@ type told struct {
 	poll, news      int // bytes of a poll at rest, and of its answer
 	event           int // bytes of a change in a news of its own
 	hits, misses    int // look-ups
-	wrong, asked    int // hits elsewhere; misses that cost a request
+	wrong, asked    int // hits that are nowhere; misses that cost a request
 	lookup          time.Duration
-	shared          int // keys that share an index: to be asked for
 }
 
 // folder keeps the copies of sets.
@@ -46,14 +45,13 @@ func (f folder) Write(name string, data []byte) error {
 	return os.WriteFile(filepath.Join(string(f), name), data, 0o600)
 }
 
-// key is the i-th key that is there: its home, its index and its shard; behind -built, one
-// that is not. The index is a hash as good as the real one.
-func (o *options) key(i int) (home placement.Shard, index dbadapter.Index, code directory.Code) {
+// key is the i-th key that is there: its home and its index; behind -built, one that is not. The index is a hash as good as the real one.
+func (o *options) key(i int) (home placement.Shard, index dbadapter.Index) {
 	x := uint64(i/o.shards) + uint64(i%o.shards)<<48
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	x ^= x >> 31
-	return placement.Shard(i % o.shards), dbadapter.Index((x>>22)%(keyhash.P-1) + 1), directory.Code(x % uint64(o.shards))
+	return placement.Shard(i % o.shards), dbadapter.Index((x>>22)%(keyhash.P-1) + 1)
 }
 
 // tell makes a host that has all sets, and a node that it tells of them. That many hosts
@@ -61,18 +59,14 @@ func (o *options) key(i int) (home placement.Shard, index dbadapter.Index, code 
 func (o *options) tell(log io.Writer) (t told, err error) {
 	host := directory.NewHost(o.shards, 1)
 	for home := range o.shards {
-		rows := map[dbadapter.Index]directory.Code{}
+		rows := map[dbadapter.Index]bool{}
 		for i := home; i < o.built; i += o.shards {
-			_, index, code := o.key(i)
-			if _, ok := rows[index]; ok {
-				code = directory.Shared
-				t.shared++
-			}
-			rows[index] = code
+			_, index := o.key(i)
+			rows[index] = true
 		}
 		host.Open(placement.Shard(home), func(yield func(dbadapter.Index, directory.Code) bool) {
 			for _, index := range slices.Sorted(maps.Keys(rows)) {
-				if !yield(index, rows[index]) {
+				if !yield(index, directory.Code(home)) {
 					return
 				}
 			}
@@ -175,8 +169,8 @@ func (o *options) count(t *told, messages ...directory.Message) error {
 func (o *options) changes(t *told, host *directory.Host, node *directory.Locator, id roster.ID, now time.Duration) error {
 	n := max(1, o.built/32)
 	for i := range n {
-		home, index, code := o.key(o.built + i)
-		host.Set(home, index, code)
+		home, index := o.key(o.built + i)
+		host.Set(home, index, directory.Code(home))
 		if i%directory.MaxEvents == directory.MaxEvents-1 || i == n-1 {
 			if err := o.exchange(t, host, node, id, now); err != nil {
 				return err
@@ -189,8 +183,8 @@ func (o *options) changes(t *told, host *directory.Host, node *directory.Locator
 			return err
 		}
 	}
-	home, index, code := o.key(o.built + n)
-	host.Set(home, index, code)
+	home, index := o.key(o.built + n)
+	host.Set(home, index, directory.Code(home))
 	if err := o.exchange(t, host, node, id, now); err != nil {
 		return err
 	}
@@ -206,13 +200,12 @@ func (o *options) ask(t *told, node *directory.Locator, now time.Duration) {
 	step := o.built / n
 	begin := processor()
 	for i := range n {
-		home, index, code := o.key(i * step)
-		a := node.Locate(home, index, now)
+		home, index := o.key(i * step)
 		t.hits++
-		if a.Where != directory.In || directory.Code(a.Shard) != code {
+		if node.Locate(home, index, now).Where == directory.Nowhere {
 			t.wrong++
 		}
-		home, index, _ = o.key(2*o.built + i*step)
+		home, index = o.key(2*o.built + i*step)
 		t.misses++
 		if node.Locate(home, index, now).Where != directory.Nowhere {
 			t.asked++

@@ -42,14 +42,12 @@ type Manifest struct {
 
 // Namespace is what a generation holds of a namespace.
 type Namespace struct {
-	Name string `json:"name,omitempty"` // empty: the store holds it for another one's sake
-	ID   string `json:"id"`
-	Of   string `json:"of,omitempty"` // the id of the namespace whose shard it is; empty: it is no shard
-	// Directory: it is a set of the directory, of entries that lead to the namespace's records.
-	Directory bool   `json:"directory,omitempty"`
-	Records   uint64 `json:"records"` // tombstones included
-	Seq       uint64 `json:"seq"`     // of the last change
-	Since     uint64 `json:"since"`   // the copy holds the changes after this one; 0: all records
+	Name    string `json:"name,omitempty"` // empty: the store holds it for another one's sake
+	ID      string `json:"id"`
+	Of      string `json:"of,omitempty"` // the id of the namespace whose shard it is; empty: it is no shard
+	Records uint64 `json:"records"`      // tombstones included
+	Seq     uint64 `json:"seq"`          // of the last change
+	Since   uint64 `json:"since"`        // the copy holds the changes after this one; 0: all records
 }
 
 // File is a file of a generation.

@@ -38,9 +38,6 @@ func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error
 	if h == nil || h.known && (p.Log != h.log || p.Seq != h.seq) || !h.known && p.Log != 0 {
 		return nil
 	}
-	l.mu.Lock()
-	h.answered, h.replied = max(h.answered, sent), true
-	l.mu.Unlock()
 	if !n.Begins && (n.Log != p.Log || n.From != p.Seq) || p.All && !n.All && !n.More {
 		return l.fault(id, nil, "news behind %d were asked for, and came behind %d", p.Seq, n.From)
 	}
@@ -49,11 +46,9 @@ func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error
 		l.begin(id, h, n)
 	}
 	var err error
-	opened := false
 	for at := 0; at < len(n.Events); at += chunk {
 		l.mu.Lock()
 		for i, e := range n.Events[at:min(at+chunk, len(n.Events))] {
-			opened = opened || e.Kind == Opened
 			if f := l.parts[e.Home].feeds[id]; f != nil && n.From+uint64(at+i)+1 > f.skip {
 				if e := l.event(id, f, &e, sent); e != nil {
 					err = e
@@ -63,9 +58,7 @@ func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error
 		l.mu.Unlock()
 	}
 	l.mu.Lock()
-	if h.seq = n.To; opened { // once, however many sets it tells anew
-		l.unheard()
-	}
+	h.seq = n.To
 	l.mu.Unlock()
 	if n.More {
 		return err
@@ -94,25 +87,11 @@ func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error
 func (l *Locator) begin(id roster.ID, h *host, n *News) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if h.known {
-		l.unheard()
-	}
 	h.known, h.surveyed, h.log, h.seq = true, false, n.Log, n.From
 	for _, p := range l.parts {
 		if p.feeds[id] != nil {
 			l.lose(p, id)
 		}
-	}
-}
-
-// unheard has all shards looked through: a host tells anew what it has, and out of which shards keys have gone
-// meanwhile it does not tell.
-func (l *Locator) unheard() {
-	if l.Met == nil {
-		return
-	}
-	for shard := range placement.Shard(l.Shards) {
-		l.Met(shard)
 	}
 }
 
@@ -132,15 +111,6 @@ func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) erro
 		return nil
 	}
 	f.sum.change(e.Index, e.Was, e.Is)
-	if e.Was == Shared || e.Is == Shared {
-		p.once.add(e.Index)
-	}
-	if twoShards(e.Was, e.Is) {
-		p.move(e.Index, now)
-	}
-	if l.Met != nil && e.Was < Shared && e.Is < Gone {
-		l.Met(placement.Shard(e.Was))
-	}
 	if p.load != nil && p.load.host == id {
 		if p.load.over[e.Index] = e.Is; len(p.load.over) > min(l.maxSet, maxLaid) {
 			return l.fault(id, p, "more than %d changes of set %d while it came", min(l.maxSet, maxLaid), e.Home)
@@ -169,7 +139,7 @@ func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) erro
 		if wrong {
 			return l.fault(id, p, "index %x of set %d was not as it says", e.Index, e.Home)
 		}
-		l.differ(p, f, e.Index, pair{d.ours, e.Is})
+		f.differ(e.Index, pair{d.ours, e.Is})
 	}
 	return nil
 }
@@ -182,22 +152,7 @@ func (p *part) question(by roster.ID) {
 	p.doubts++
 }
 
-// differ notes what the copy and a host say of an index. Where that is two shards, two first writes have
-// been made apart: one of the two hosts may go on to a deletion at once, and tells of no other shard then.
-func (l *Locator) differ(p *part, f *feed, index dbadapter.Index, d pair) {
-	if twoShards(d.ours, d.theirs) {
-		p.move(index, l.latest)
-		if l.Met != nil {
-			l.Met(placement.Shard(d.ours))
-			l.Met(placement.Shard(d.theirs))
-		}
-	}
-	f.differ(index, d)
-}
-
-func twoShards(a, b Code) bool { return a != b && a < Shared && b < Shared }
-
-// differ notes it, and ends to follow a host that says too much else.
+// differ notes what the copy and a host say of an index, and ends to follow a host that says too much else.
 func (f *feed) differ(index dbadapter.Index, d pair) {
 	if d.ours == d.theirs {
 		delete(f.diff, index)
@@ -236,7 +191,7 @@ func (l *Locator) change(p *part, index dbadapter.Index, was, is Code, by roster
 		if !ok {
 			d.theirs = was
 		}
-		l.differ(p, f, index, pair{is, d.theirs})
+		f.differ(index, pair{is, d.theirs})
 	}
 }
 
@@ -319,9 +274,6 @@ func (l *Locator) sums(id roster.ID, h *host, n *News, now time.Duration) (err e
 // settle draws the conclusions from what is known of a set's hosts.
 func (l *Locator) settle(p *part, now time.Duration) {
 	l.finish(p, now)
-	if p.read { // by now a host has told of the set
-		p.read, p.unheard = false, now+movedFor
-	}
 	for _, f := range p.feeds {
 		if !p.has && f.known && f.sum == (Sum{}) {
 			p.has, p.gen = true, p.gen+1

@@ -124,26 +124,3 @@ func TestHostLog(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 }
-
-// A key that shares its index is to be asked for; so is one whose entry names no shard.
-func TestCodeOf(t *testing.T) {
-	entry := func(deleted bool, value string) dbadapter.Hashed {
-		return dbadapter.Hashed{Record: dbadapter.Record{Key: []byte("k"), Deleted: deleted, Value: []byte(value)}}
-	}
-	for _, c := range []struct {
-		bucket []dbadapter.Hashed
-		want   Code
-	}{
-		{nil, Gone},
-		{[]dbadapter.Hashed{entry(true, "")}, Gone},
-		{[]dbadapter.Hashed{entry(false, "\x01\x00\x03")}, 3},
-		{[]dbadapter.Hashed{entry(false, "\x01\x00\x03"), entry(true, "")}, Shared},
-		{[]dbadapter.Hashed{entry(true, ""), entry(true, "")}, Gone},
-		{[]dbadapter.Hashed{entry(false, "\x01\x00\x03"), entry(false, "\x01\x00\x03")}, Shared},
-		{[]dbadapter.Hashed{entry(false, "\x01\x00\x09")}, Shared},
-	} {
-		if got := CodeOf(c.bucket, 8); got != c.want {
-			t.Errorf("%v: %d, want %d", c.bucket, got, c.want)
-		}
-	}
-}

@@ -60,15 +60,6 @@ const (
 	maxRest  = 10 * time.Minute
 	forgiven = time.Hour
 
-	// maxNoted is how many indices of a set are remembered that several keys have shared, and as many of which
-	// hosts have named two shards, 30 bytes each or so; the ones before are forgotten then.
-	maxNoted = 1 << 10
-
-	// movedFor is for how long any index of a set counts as one of which hosts have named two shards, once its
-	// copy was fetched as a whole or read from disk: until a record that the entry which won has hidden is
-	// written anew, two minutes after its hosts were told to look, and what the look takes.
-	movedFor = 4 * time.Minute
-
 	// maxRecent is how many writes of this node are kept for twice Fresh, some 10 MiB: with more
 	// than 13,000 a second no key is nowhere here meanwhile.
 	maxRecent = 1 << 18

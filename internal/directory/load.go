@@ -225,7 +225,4 @@ func (l *Locator) finish(p *part, now time.Duration) {
 	p.drop()
 	p.has, p.fresh, p.sum, p.entries = true, came.whole, f.sum, len(came.whole)
 	p.noteShared(came.whole)
-	if len(came.whole) > 0 {
-		p.unheard = now + movedFor
-	}
 }

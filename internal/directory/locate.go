@@ -16,13 +16,11 @@ import (
 type Where uint8
 
 const (
-	// Unknown: a host of the directory is to be asked for the key's entry.
+	// Unknown: hosts are to be asked.
 	Unknown Where = iota
 	// Nowhere: no key that was acknowledged for Fresh or longer is this one. It is
 	// promised of honest hosts.
 	Nowhere
-	// Here: as In, and this node is a host of the shard.
-	Here
 	// In a shard.
 	In
 	// OneOf several shards; or of one, which not every host names.
@@ -31,72 +29,28 @@ const (
 
 // String is the answer in words.
 func (w Where) String() string {
-	return [...]string{Unknown: "unknown yet", Nowhere: "nowhere", Here: "here", In: "in a shard", OneOf: "one of these"}[w]
+	return [...]string{Unknown: "unknown yet", Nowhere: "nowhere", In: "in a shard", OneOf: "one of these"}[w]
 }
 
 // Answer is the answer to a look-up.
 type Answer struct {
 	Where  Where
-	Shard  placement.Shard   // of Here and In; of OneOf the first
+	Shard  placement.Shard   // of In; of OneOf the first
 	Others []placement.Shard // of OneOf, behind the first
 	// Sure: every host that could know better says the same, and said so within Fresh; and
 	// it is no false positive. Without it, a shard that does not have the key says nothing
-	// about the key: the directory is to be asked.
+	// about the key: hosts are to be asked.
 	Sure bool
-	// Current: as Sure, but that it may be a false positive. A record that is there is the key's.
-	Current bool
-	// Shared: a host says that several keys share the index of this one, or has said so since the
-	// Locator began. No feed tells their shards then, and Where stays Unknown.
-	Shared bool
-	// Moved: since the Locator began, hosts have named two shards for the index of the key, or may have shortly
-	// before what the Locator has heard of the set. The entry that has won may lead to no record, or to an
-	// earlier one than is in the other shard.
-	Moved bool
-	// heard: all hosts of the set were heard within Fresh, and what each of them says of the key's
-	// index is known.
-	heard bool
-	// Answering: all hosts of the set have answered within Fresh, whatever they have told. What
-	// their feeds leave open may be asked of all of them.
-	Answering bool
 }
 
-// Decided reports whether no other first write of the key was acknowledged longer than Fresh ago,
-// than the one that has put it in its shard, as far as the hosts of its entry have told: all of them
-// were heard within Fresh, and no two name different shards. What they said before counts for
-// nothing: the key may have been deleted since, and written first in another shard.
-func (a Answer) Decided() bool { return a.heard && len(a.Others) == 0 }
-
-// Unheard is the answer of a Locator that has not heard of all hosts: there is a further one that it
-// cannot hear of.
-func (a Answer) Unheard() Answer {
-	if a.Where == Nowhere {
-		a.Where = Unknown
-	}
-	a.Sure, a.Current, a.heard, a.Answering = false, false, false, false
-	return a
-}
-
-// Locate says where a key is, whose home and whose index in its home's set of the directory
-// are given.
+// Locate says where a key is, whose home and whose index in its home's set are given.
 func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.Duration) Answer {
 	own, wrote := l.recent.get(mix(home, index), now)
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	a := l.locate(l.parts[home], index, own, wrote, now)
 	p := l.parts[home]
-	a.Moved = p.moved.of[index] || p.read || now < p.unheard
-	return a
-}
-
-// locate is Locate within a set, but for what was noted as Moved.
-func (l *Locator) locate(p *part, index dbadapter.Index, own placement.Shard, wrote bool, now time.Duration) Answer {
-	current := l.current(p, now)
-	answering := current || l.answering(p, now)
-	if p.shared[index] || p.once.of[index] {
-		return Answer{Shared: true, Answering: answering}
-	}
-	if !p.inBase {
-		return Answer{heard: current && !wrote && !p.differs(index), Answering: answering}
+	if !p.inBase || p.shared[index] {
+		return Answer{}
 	}
 	var found []placement.Shard
 	shard, answer := l.index.Lookup(mix(p.home, index))
@@ -116,24 +70,21 @@ func (l *Locator) locate(p *part, index dbadapter.Index, own placement.Shard, wr
 		apart = true
 		switch {
 		case d.theirs == Shared:
-			return Answer{Shared: true, Answering: answering}
+			return Answer{}
 		case d.theirs != Gone && !slices.Contains(found, placement.Shard(d.theirs)):
 			found = append(found, placement.Shard(d.theirs))
 		}
 	}
+	current := l.current(p, now)
 	switch {
 	case apart && len(found) > 0:
-		return Answer{Where: OneOf, Shard: found[0], Others: found[1:], heard: current, Answering: answering}
+		return Answer{Where: OneOf, Shard: found[0], Others: found[1:]}
 	case len(found) == 1:
-		a := Answer{Where: In, Shard: found[0], Sure: current && answer == locator.Exact, Current: current, heard: current, Answering: answering}
-		if l.Here != nil && l.Here(a.Shard) {
-			a.Where = Here
-		}
-		return a
+		return Answer{Where: In, Shard: found[0], Sure: current && answer == locator.Exact}
 	case !current || apart || l.recent.lost(now):
-		return Answer{heard: current, Answering: answering}
+		return Answer{}
 	}
-	return Answer{Where: Nowhere, Sure: true, Current: true, heard: true, Answering: true}
+	return Answer{Where: Nowhere, Sure: true}
 }
 
 // current reports whether all hosts of a set say what the copy says, but for their diffs,
@@ -154,26 +105,6 @@ func (l *Locator) current(p *part, now time.Duration) bool {
 func (p *part) late(id roster.ID, h *host) bool {
 	last, left := p.behind[id]
 	return left && h.news <= last
-}
-
-// differs reports whether a host says of an index otherwise than the copy.
-func (p *part) differs(index dbadapter.Index) bool {
-	for _, f := range p.feeds {
-		if _, ok := f.diff[index]; ok {
-			return true
-		}
-	}
-	return false
-}
-
-// answering reports whether all hosts of a set have answered lately.
-func (l *Locator) answering(p *part, now time.Duration) bool {
-	for _, id := range p.hosts {
-		if h := l.hosts[id]; !h.replied || now-h.answered >= Fresh {
-			return false
-		}
-	}
-	return len(p.hosts) > 0 && l.layout != 0 && p.layout == l.layout
 }
 
 // Wrote tells of a write of this node that was acknowledged: for twice Fresh no feed needs to

@@ -28,13 +28,6 @@ type Config struct {
 	// Seed of its hashes: random.
 	Seed uint64
 	Disk Disk
-	// Here reports whether this node is a host of a shard, and settled in it; nil: of none.
-	Here func(placement.Shard) bool
-	// Met, if not nil, is told of a shard out of which a host says that a key has gone into
-	// another one, or that it shares its index now: a first write has lost there, perhaps. It is told of
-	// both shards that two hosts name for a key, too, and of all where a host tells anew what it has. It is
-	// called under locks of the Locator.
-	Met func(placement.Shard)
 	// Workers is how many goroutines build a base at once; 0: as many as there are
 	// processors.
 	Workers int
@@ -81,12 +74,10 @@ type host struct {
 	taken    bool // events of it were taken in: seq goes forward only
 	surveyed bool // the sums of all of its sets have been heard since its log began
 	heard    time.Duration
-	ever     bool          // heard holds
-	answered time.Duration // it has, whatever it has told
-	replied  bool          // answered holds
-	layout   uint64        // by which it was a host then
-	polls    uint64        // that have begun
-	news     uint64        // the number of the one that was heard last
+	ever     bool   // heard holds
+	layout   uint64 // by which it was a host then
+	polls    uint64 // that have begun
+	news     uint64 // the number of the one that was heard last
 	faults   int
 	failures int           // faults, and sets that did not come; they lapse (failed)
 	failing  time.Duration // the last of them
@@ -112,13 +103,6 @@ type part struct {
 	// entries is how many it has.
 	entries int
 	shared  map[dbadapter.Index]bool
-	once    noted // that several keys have shared
-	moved   noted // of which hosts have named two shards, one after the other or one beside the other
-	// unheard: up to then that may be so of any index of the set, since this node has not heard what came before
-	// its copy, or what it had noted was forgotten. read: the copy is of before this node began, and no host has
-	// told of the set since.
-	unheard time.Duration
-	read    bool
 	gen     int       // grows with each copy that takes another's place
 	from    roster.ID // the host that the copy follows, or ""
 	saved   place     // that of the file
@@ -174,7 +158,7 @@ func New(c Config) (*Locator, error) {
 			l.damaged++
 			continue
 		}
-		p.has, p.stored, p.sum, p.saved, p.entries, p.read = true, true, sum, at, len(rs), len(rs) > 0
+		p.has, p.stored, p.sum, p.saved, p.entries = true, true, sum, at, len(rs)
 		p.noteShared(rs)
 	}
 	return l, nil
@@ -192,36 +176,7 @@ func (p *part) noteShared(rs rows) {
 	for _, x := range rs {
 		if x.code() == Shared {
 			p.shared[x.index()] = true
-			p.once.add(x.index())
 		}
-	}
-}
-
-// noted are indices of a set of which something was told since this node began that counts although it is so
-// no more.
-//
-// Several keys have shared the index: when only one of the keys is left, it seems to say where the others are,
-// and a record of one of these that has lost against another first write, and was not found yet, would count
-// as the key's.
-//
-// Hosts have named two shards for it: first writes were made apart, and the author of the entry that has won may
-// have failed before its record. An earlier record in its shard hides then what was acknowledged in the other one.
-type noted struct{ of map[dbadapter.Index]bool }
-
-// add notes one; where there is no room, what was noted so far is forgotten, which it reports.
-func (n *noted) add(index dbadapter.Index) (forgot bool) {
-	forgot = len(n.of) >= maxNoted && !n.of[index]
-	if n.of == nil || forgot {
-		n.of = map[dbadapter.Index]bool{}
-	}
-	n.of[index] = true
-	return forgot
-}
-
-// move notes that hosts have named two shards for an index.
-func (p *part) move(index dbadapter.Index, now time.Duration) {
-	if p.moved.add(index) {
-		p.unheard = now + movedFor
 	}
 }
 
@@ -304,7 +259,7 @@ func (l *Locator) lose(p *part, id roster.ID) {
 
 // drop lets go of a copy that is wrong, or that no host says any more.
 func (p *part) drop() {
-	*p = part{home: p.home, hosts: p.hosts, layout: p.layout, behind: p.behind, feeds: p.feeds, load: p.load, gen: p.gen + 1, shared: map[dbadapter.Index]bool{}, once: p.once, moved: p.moved, unheard: p.unheard, stale: p.stale || p.inBase || p.building}
+	*p = part{home: p.home, hosts: p.hosts, layout: p.layout, behind: p.behind, feeds: p.feeds, load: p.load, gen: p.gen + 1, shared: map[dbadapter.Index]bool{}, stale: p.stale || p.inBase || p.building}
 	for _, f := range p.feeds {
 		f.attached, f.diff = false, nil
 	}

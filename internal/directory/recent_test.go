@@ -3,8 +3,6 @@ package directory
 import (
 	"testing"
 	"time"
-
-	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // Where a node has written more keys than it keeps, no key is nowhere until all of them count no longer.
@@ -55,42 +53,20 @@ func TestFoundTakesNoWritesPlace(t *testing.T) {
 	}
 }
 
-// A host counts as answering for as long as its last answer does, by the layout that counts.
-func TestAnsweringLapses(t *testing.T) {
-	d := lone(t)
-	d.rounds(40, honest)
-	heard := d.node.hosts[honest].answered
-	if a := d.node.Locate(0, 5000, heard+Fresh-1); !a.Answering {
-		t.Errorf("within Fresh: %+v", a)
-	}
-	if a := d.node.Locate(0, 5000, heard+Fresh); a.Answering {
-		t.Errorf("after it: %+v", a)
-	}
-	d.node.SetHosts(testLayout+1, nil)
-	if a := d.node.Locate(0, 5000, heard); a.Answering {
-		t.Errorf("by hosts of another layout: %+v", a)
-	}
-	d.node.SetHosts(testLayout, nil)
-	d.node.setHosts(d.node.parts[0], []roster.ID{})
-	if a := d.node.Locate(0, 5000, heard); a.Answering {
-		t.Errorf("without a host: %+v", a)
-	}
-}
-
-// What the base says may be a false positive: it is current, and not sure. What has come since is sure.
+// What the base says may be a false positive, and is not sure. What has come since is sure.
 func TestSureIsExact(t *testing.T) {
 	d := lone(t)
 	d.rounds(40, honest)
 	d.hosts[honest].Set(0, 5000, 2)
 	d.rounds(2, honest)
-	if a := d.node.Locate(0, hidden, d.now); a.Where != In || !a.Current || a.Sure {
+	if a := d.node.Locate(0, hidden, d.now); a.Where != In || a.Sure {
 		t.Errorf("a key of the base: %+v", a)
 	}
-	if a := d.node.Locate(0, 5000, d.now); a.Where != In || !a.Current || !a.Sure {
+	if a := d.node.Locate(0, 5000, d.now); a.Where != In || !a.Sure {
 		t.Errorf("one that has come since: %+v", a)
 	}
 	d.node.Wrote(0, 5001, 2, d.now)
-	if a := d.node.Locate(0, 5001, d.now); !a.Decided() || a.Where != OneOf || a.Sure {
+	if a := d.node.Locate(0, 5001, d.now); a.Where != OneOf || a.Sure {
 		t.Errorf("one that this node has written: %+v", a)
 	}
 }

@@ -16,31 +16,12 @@ import (
 type Code uint16
 
 const (
-	// Shared: several keys have this index, of which one is there at the least, and the others are
-	// or have a tombstone; of n keys of a set, n²/2^43 pairs do: 4.4 of 10^8 keys in 256 sets. Their
-	// entries are to be asked for.
+	// Shared: several keys have this index, of which one is there at the least; of n keys of a
+	// set, n²/2^43 pairs do: 4.4 of 10^8 keys in 256 sets. Hosts are to be asked for them.
 	Shared Code = 0xfffe
 	// Gone: no key that is there has this index.
 	Gone Code = 0xffff
 )
-
-// CodeOf is what a bucket of a set of the directory says of its index. A value that
-// names no shard counts as Shared: the hosts are to be asked. So does a tombstone beside another
-// key: the deleted one would seem to be where that is, and a record may have lost there.
-func CodeOf(bucket []dbadapter.Hashed, shards int) Code {
-	code := Gone
-	for i := range bucket {
-		if bucket[i].Deleted {
-			continue
-		}
-		s, err := ShardOf(&bucket[i].Record, shards)
-		if err != nil || len(bucket) > 1 {
-			return Shared
-		}
-		code = Code(s)
-	}
-	return code
-}
 
 // row is an index above what is said of it, which has 16 bits.
 type row uint64

@@ -19,13 +19,9 @@ var (
 // check holds the answers about all keys of a set against what its hosts hold.
 func (w *world) check() {
 	home := placement.Shard(w.r.IntN(simShards))
-	if why := w.node.Doubt(home, w.now); (why == "") != w.node.current(w.node.parts[home], w.now) {
-		w.t.Fatalf("at %v set %d is current or not, and of why not: %q", w.now, home, why)
-	}
 	for index := dbadapter.Index(1); index <= simIndices; index++ {
 		a := w.node.Locate(home, index, w.now)
 		w.done[a.Where]++
-		named := Gone // by a host
 		for _, id := range w.of[home] {
 			e, held := w.hosts[id].sets[home][index]
 			if !held || e.since > w.now-Fresh {
@@ -36,11 +32,6 @@ func (w *world) check() {
 				w.t.Fatalf("at %v index %d of set %d is nowhere, and in %d by %s since %v", w.now, index, home, e.code, id, e.since)
 			case a.Sure && a.Where == In && Code(a.Shard) != e.code:
 				w.t.Fatalf("at %v index %d of set %d is surely in %d, and in %d by %s since %v", w.now, index, home, a.Shard, e.code, id, e.since)
-			case a.Decided() && (e.code == Shared || e.code != Gone && named != Gone && named != e.code):
-				w.t.Fatalf("at %v no hosts name different shards of index %d of set %d, %s names %d since %v and another one %d", w.now, index, home, id, e.code, e.since, named)
-			}
-			if e.code != Gone {
-				named = e.code
 			}
 		}
 	}
@@ -95,9 +86,6 @@ func (w *world) quiet() {
 			if e, ok := w.hosts[w.of[home][0]].sets[home][index]; ok {
 				want = e.code
 			}
-			if w.node.parts[home].once.of[index] {
-				want = Shared // some host has said so
-			}
 			a := w.node.Locate(home, index, w.now)
 			if want == Gone {
 				w.rest.gone++
@@ -106,7 +94,7 @@ func (w *world) quiet() {
 			case want == Gone && a.Where == In && !a.Sure: // a false positive
 				w.rest.found++
 			case want == Gone && a.Where != Nowhere,
-				want == Shared && (a.Where != Unknown || !a.Shared || !a.Answering),
+				want == Shared && a.Where != Unknown,
 				want < simShards && (a.Where != In || Code(a.Shard) != want):
 				w.t.Fatalf("at rest: index %d of set %d is %v in %d, and should be in %d; %+v", index, home, a.Where, a.Shard, want, w.node.Status())
 			}

@@ -326,27 +326,11 @@ func (w *world) step() {
 		}
 	case n == 97 && !w.nested:
 		w.background(w.node.Save)
-	case n >= 98 && !w.nested && w.r.IntN(4) == 0:
-		w.background(func() error {
-			_, err := w.node.Verify(w.guesses(simIndices))
-			return err
-		})
 	case n >= 98 && !w.nested:
 		if run := w.node.Work(); run != nil {
 			w.background(run)
 		}
 	}
-}
-
-// guesses are the first indices of each set.
-func (w *world) guesses(indices dbadapter.Index) *Guesses {
-	g := &Guesses{}
-	for home := range placement.Shard(simShards) {
-		for index := indices; index > 0; index-- {
-			g.Add(home, index)
-		}
-	}
-	return g
 }
 
 // background runs work of the node, during which the world goes on.

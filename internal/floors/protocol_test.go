@@ -154,7 +154,6 @@ func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 		`Hello: version N, mapping N, flags`:                           "wire.Version rateless.MappingVersion",
 		`push     = version \(1: N\)`:                                  "wire.Version",
 		`The version of an Ask is N,`:                                  "wire.Version",
-		`entry = N:1 shard:2`:                                          "directory.entryVersion",
 		`request = \{1: N \(version\)`:                                 "node.joinVersion",
 		`milliseconds, at most N, B may wait`:                          "wire.MaxPatience",
 		`at most N, B offers it to A again`:                            "wire.MaxRest",

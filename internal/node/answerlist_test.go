@@ -77,7 +77,7 @@ func TestListComesWhileAHostAnswers(t *testing.T) {
 			_, _, _ = host.follow(admin.machine, host.ns.Course(admin.ID))
 		}
 	}}
-	r := asker.ns.RemoteIn([]byte(key), shard)
+	r := asker.ns.Remote([]byte(key))
 	got := asker.readOver(w, r, host.ID, func(ID) {})
 	if got.Sure && got.Record != nil && string(got.Record.Value) == "old" {
 		t.Errorf("%q for sure, though %q was acknowledged 10 s ago; the host is current now: %v; lists equal: %v", got.Record.Value, "new", of.Current(), asker.ns.Members().Digest() == host.ns.Members().Digest())

@@ -218,7 +218,7 @@ func TestQuestionsHaveOneBudget(t *testing.T) {
 	a, b := newMachine(1), newMachine(2)
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleRead)))
-	r := must(sb.Remote([]byte("k")))
+	r := sb.Remote([]byte("k"))
 	ask := func(q wire.Question) *wire.Ask { return must(sb.Sets()[0].Ask(a.ID, 0, q)) }
 	routed := func(q wire.Question) *wire.Ask { return must(r.ask(a.ID, q)) }
 	about := []*wire.Ask{

@@ -51,11 +51,6 @@ func (ns *Namespace) commitsKeys(keys [][]byte) (end func()) {
 	return func() { ns.committing.add(-1, keys...) }
 }
 
-// Commits notes that this node, as a host, commits an item by placement writer; end that it has, or will not.
-func (ns *Namespace) Commits(item *Item) (end func()) {
-	return ns.commits([]Draft{{Record: dbadapter.Record{Key: item.Key}}})
-}
-
 // note remembers a record that is to be handed to hosts, as Namespace.Note does, and reports whether it may be: one that
 // rests on a condition not beside what this node, as a host, has written meanwhile, or is committing.
 func (r *Remote) note(record, saw *dbadapter.Record, conditional bool, now time.Duration) bool {

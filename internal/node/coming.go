@@ -46,10 +46,10 @@ func (ns *Namespace) Moves() (take []placement.Shard, leave []*Set) {
 		return nil, nil
 	}
 	sets, state := ns.Sets(), ns.Members().state
-	for s := range placement.Shard(ns.rule.Sets()) {
+	for s := range placement.Shard(ns.rule.Shards) {
 		_, open := slices.BinarySearchFunc(sets, s, func(set *Set, s placement.Shard) int { return int(set.shard) - int(s) })
 		at, kept := state.find(s)
-		if layout.Has(ns.rule.Place(s), ns.node.ID) && !open && !(kept && state.Shards[at].Dropped) {
+		if layout.Has(s, ns.node.ID) && !open && !(kept && state.Shards[at].Dropped) {
 			take = append(take, s)
 		}
 	}
@@ -87,7 +87,7 @@ func (ns *Namespace) HandedOver() error {
 	held, leaving, kept := map[placement.Shard]bool{}, false, true
 	for _, set := range ns.Sets() {
 		if leaving = true; !set.leavable() {
-			held[ns.rule.Place(set.shard)] = true
+			held[set.shard] = true
 			kept = kept && set.tenure.mayEnd()
 		}
 	}
@@ -130,8 +130,8 @@ func (ns *Namespace) takeShard(ctx context.Context, shard placement.Shard) (_ *S
 	switch at, kept := ns.Members().state.find(shard); {
 	case ns.rule == nil:
 		return nil, ErrOneShard
-	case int(shard) >= ns.rule.Sets():
-		return nil, fmt.Errorf("%w: the last one is %d", ErrInvalid, ns.rule.Sets()-1)
+	case int(shard) >= ns.rule.Shards:
+		return nil, fmt.Errorf("%w: the last one is %d", ErrInvalid, ns.rule.Shards-1)
 	case ns.coming.closed:
 		return nil, dbadapter.ErrClosed
 	case slices.ContainsFunc(ns.Sets(), func(set *Set) bool { return set.shard == shard }):
@@ -140,7 +140,7 @@ func (ns *Namespace) takeShard(ctx context.Context, shard placement.Shard) (_ *S
 		return nil, fmt.Errorf("%w: it is being dropped", reconcile.ErrBusy)
 	}
 	if err := ns.update(func(s *State) error {
-		if layout := ns.placed.Load().layout; layout == nil || !layout.Has(ns.rule.Place(shard), ns.node.ID) {
+		if layout := ns.placed.Load().layout; layout == nil || !layout.Has(shard, ns.node.ID) {
 			return fmt.Errorf("%w: the list of members has changed, and this node is no host of it", reconcile.ErrBusy)
 		}
 		s.addShard(shard)

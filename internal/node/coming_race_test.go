@@ -40,7 +40,7 @@ func TestSetsComeAndGoAtOnce(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if _, err := commit(set.Write(draft("k", "value"))); err != nil {
+			if _, err := commit(set.Write(draft(c.keyIn(shard, "k"), "value"))); err != nil {
 				return err
 			}
 			for err = reconcile.ErrBusy; errors.Is(err, reconcile.ErrBusy); { // the list of members changes meanwhile
@@ -56,7 +56,7 @@ func TestSetsComeAndGoAtOnce(t *testing.T) {
 	}
 	run(func(i int) error {
 		for _, set := range sa.Sets() {
-			if _, err := commit(set.Write(draft(fmt.Sprint("put", i), "value"))); err != nil {
+			if _, err := commit(set.Write(draft(c.keyIn(set.Shard(), fmt.Sprint("put", i)), "value"))); err != nil {
 				return err
 			}
 		}
@@ -91,7 +91,7 @@ func TestSetsComeAndGoAtOnce(t *testing.T) {
 	}
 	for shard := range placement.Shard(2) {
 		for i := range rounds {
-			if _, err := c.set(0, shard).get(fmt.Appendf(nil, "put%d", i)); err != nil {
+			if _, err := c.set(0, shard).get([]byte(c.keyIn(shard, fmt.Sprint("put", i)))); err != nil {
 				t.Errorf("shard %d, put%d: %v", shard, i, err)
 			}
 		}

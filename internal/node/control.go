@@ -146,7 +146,7 @@ func (ns *Namespace) examineOwn(members *Members, now time.Time, r *dbadapter.Re
 	switch {
 	case !member:
 		return refuse(wire.ReasonWriter, "%s is not a member", by)
-	case ns.rule != nil && int(shard) >= ns.rule.Sets():
+	case ns.rule != nil && int(shard) >= ns.rule.Shards:
 		return refuse(wire.ReasonWriter, "there is no shard %d", shard)
 	case r.Version.Writer != m.Writer || r.Deleted:
 		return refuse(wire.ReasonWriter, "%s speaks for itself alone, and deletes nothing", m.ID)

@@ -31,6 +31,7 @@
 //	                   unpledged.go             members that make no pledges
 //	                   floor.go                 what a sync shows of it, and what it makes leave
 //	                   waiting.go, sweep.go     what waits to be collected; the collection; adoption
+//	                   replacing.go             a record of this node's own in the place of one that is held
 //	                   collect.go               how far it is, and what holds it back
 //	what is due        tend.go
 //	what has changed   watcher.go, window.go    a watch, and a piece of the change log as all watches see it
@@ -65,21 +66,15 @@
 //	                   offer.go                 a write of one record, until as many hosts hold it as are to
 //	                   ownwrites.go             what this node remembers of its own writes
 //	                   beside.go                and what it commits as a host meanwhile
+//	                   lookedup.go              what a look-up has found
 //	                   remotemake.go            the records that hosts are to hold
 //	                   remotebulk.go            imports, many records at a time
 //	                   scan.go                  pages of the records of a shard
 //	                   changes.go               pages of a watch of a shard
-//	the directory      telling.go               what this node tells of it, or of its shards
+//	the locator        telling.go               what this node tells of its shards' keys
 //	                   toldanew.go              how that follows what is held
 //	                   tellers.go               which members tell
-//	                   nowhere.go               what is nowhere, by hash and prefix
-//	                   entry.go                 a record and its entry, as they are written; one that recedes
-//	                   bywriter.go, dangling.go reads by locator and entry; entries that lead to no record
-//	                   bywriterwhere.go         in which shard a write belongs
-//	                   bywriterput.go           writes: the entry first, and last of a deletion
-//	                   bywriterrests.go         what a write on a condition, or a deletion, rests on
-//	                   meeting.go, meetings.go  what becomes of first writes that met, and when that is looked for
-//	                   came.go                  records that have come to a shard late
+//	                   nowhere.go               what is nowhere
 //	after damage       lost.go                  what is missing since files were made anew
 //	                   otherstore.go            records that were restored beside a newer state
 //	for a backup       still.go

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -91,11 +90,6 @@ func unsigned(by ID) *refusal {
 func (set *Set) examine(members *Members, from ID, now time.Time, r *dbadapter.Record) (writer ID, why *refusal) {
 	if !set.ns.placedIn(r.Key, set.shard) {
 		return "", refuse(wire.ReasonWriter, "its key belongs to shard %d, and it came to shard %d", set.ns.Home(r.Key), set.shard)
-	}
-	if set.Directory() {
-		if err := directory.CheckEntry(r, set.ns.rule.Shards); err != nil {
-			return "", &refusal{wire.ReasonWriter, err}
-		}
 	}
 	policy := members.Policy()
 	if err := hlc.Check(r.Version.Clock.Time(), now, policy.MaxSkew); err != nil {

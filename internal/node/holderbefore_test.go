@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -36,10 +35,10 @@ func (w *movers) byID(id ID) *mover {
 	return nil
 }
 
-// readIn is a read at a machine, as drivers do it.
-func (w *movers) readIn(m *mover, in placement.Shard, key string) (route.Found, error) {
+// read is a read at a machine, as drivers do it.
+func (w *movers) read(m *mover, key string) (route.Found, error) {
 	var times route.Times
-	r := m.ns.RemoteIn([]byte(key), in)
+	r := m.ns.Remote([]byte(key))
 	o := must(r.GetOptions())
 	o.Deadline = time.Minute
 	get := route.NewGet(&times, r.Candidates(func(ID) bool { return true }), o, 0)
@@ -84,7 +83,6 @@ func TestHolderOfBeforeReadsWhatItHolds(t *testing.T) {
 	for _, rule := range []*placement.Rule{
 		{Kind: placement.Hash, Shards: 8, Replicas: 2},
 		{Kind: placement.Hash, Shards: 8, Replicas: 2, Locator: true},
-		{Kind: placement.Writer, Shards: 8, Replicas: 2},
 	} {
 		t.Run(fmt.Sprint(rule.Kind, rule.Locator), func(t *testing.T) {
 			w := threeMovers(t, rule)
@@ -103,9 +101,7 @@ func TestHolderOfBeforeReadsWhatItHolds(t *testing.T) {
 				t.Fatal("no shard leaves it")
 			}
 			key := w.keyIn(home, 0)
-			in := rule.Telling(home)
-			set := m.held(in)
-			set.acknowledge(key, home)
+			m.held(home).acknowledge(key)
 			w.pass(10 * time.Second)
 			clear(w.apart)
 			for range 3 { // it hears the list, and has no time yet to sync the sets
@@ -116,11 +112,11 @@ func TestHolderOfBeforeReadsWhatItHolds(t *testing.T) {
 				t.Fatal("it has not heard")
 			}
 			for _, reader := range []*mover{m, w.all[0]} {
-				if got, err := w.readIn(reader, in, key); err != nil || got.Record == nil || got.Sure {
+				if got, err := w.read(reader, key); err != nil || got.Record == nil || got.Sure {
 					t.Errorf("%s reads %+v, %v", reader.ID, got, err)
 				}
 			}
-			if !rule.Located() {
+			if !rule.Locator {
 				return
 			}
 			l := w.locator(m)
@@ -135,85 +131,56 @@ func TestHolderOfBeforeReadsWhatItHolds(t *testing.T) {
 // While a member may hold a set without having said so, no key of it is nowhere: it was a host, took a write, and
 // was cut off before it said that it holds the set.
 func TestNowhereHeedsMembersThatHaveNotSaid(t *testing.T) {
-	for _, rule := range []*placement.Rule{
-		{Kind: placement.Hash, Shards: 8, Replicas: 2, Locator: true},
-		{Kind: placement.Writer, Shards: 8, Replicas: 2},
-	} {
-		t.Run(fmt.Sprint(rule.Kind), func(t *testing.T) {
-			w := threeMovers(t, rule)
-			x, third := w.all[0], w.all[2]
-			home := placement.Shard(0)
-			for s := range placement.Shard(rule.Shards) {
-				if x.held(rule.Telling(s)) != nil && w.all[1].held(rule.Telling(s)) != nil {
-					home = s
-				}
-			}
-			in, key := rule.Telling(home), w.keyIn(home, 0)
-			w.apart[[2]int{0, 2}], w.apart[[2]int{1, 2}] = true, true
-			both := func() {
-				for range 3 {
-					w.pass(CurrentFor)
-					w.tend(0)
-					w.sync(0, 1)
-					w.tend(1)
-					w.sync(1, 0)
-				}
-			}
-			both()
-			w.state(x, x.ID, third.ID)
-			_, _, _ = third.follow(x.machine, third.ns.Course(x.ID))
-			_, _, _ = third.follow(x.machine, third.ns.Course(x.ID))
-			w.tend(2)
-			set := third.held(in)
-			if set == nil {
-				t.Fatal("the third has not taken it")
-			}
-			d := draft(key, "value")
-			if set.Directory() {
-				d.Record = directory.EntryFor(&d.Record, home)
-			}
-			must(commit(set.Write(d)))
-			w.state(x, x.ID, w.all[1].ID)
-			both()
-			both()
-			if got, err := w.readIn(x, in, key); err != nil || got.Sure {
-				t.Errorf("a read at the hosts: %+v, %v", got, err)
-			}
-			l := w.locator(x)
-			if _, index := x.ns.ToldAs([]byte(key)); l.Locate(home, index, time.Hour).Where != directory.Nowhere {
-				t.Fatal("all tellers are heard, and the locator does not say nowhere: the test shows nothing")
-			}
-			if !x.ns.Writers() {
-				if x.ns.Nowhere(l, []byte(key), time.Hour) {
-					t.Error("it is nowhere")
-				}
-				return
-			}
-			b := x.ns.NewByWriter(&currentHosts{located{locator: l, now: time.Hour}, x.ns})
-			if a := b.WhereIs([]byte(key)); a.Where != directory.Unknown || a.Decided() || a.Answering {
-				t.Errorf("it is %+v", a)
-			}
-			// Behind an entry for which a current host vouches a read is sure: what the member may hold, such
-			// a host has.
-			if f, err := b.LookUp(t.Context(), []byte(key), false); err != nil || !f.Sure || f.Record == nil || string(f.Record.Value) != "held" {
-				t.Errorf("at current hosts it is %+v, %v", f, err)
-			}
-		})
+	w := threeMovers(t, locatedRule)
+	x, third := w.all[0], w.all[2]
+	home := placement.Shard(0)
+	for s := range placement.Shard(w.rule.Shards) {
+		if x.held(s) != nil && w.all[1].held(s) != nil {
+			home = s
+		}
+	}
+	key := w.keyIn(home, 0)
+	w.apart[[2]int{0, 2}], w.apart[[2]int{1, 2}] = true, true
+	both := func() {
+		for range 3 {
+			w.pass(CurrentFor)
+			w.tend(0)
+			w.sync(0, 1)
+			w.tend(1)
+			w.sync(1, 0)
+		}
+	}
+	both()
+	w.state(x, x.ID, third.ID)
+	_, _, _ = third.follow(x.machine, third.ns.Course(x.ID))
+	_, _, _ = third.follow(x.machine, third.ns.Course(x.ID))
+	w.tend(2)
+	set := third.held(home)
+	if set == nil {
+		t.Fatal("the third has not taken it")
+	}
+	set.acknowledge(key)
+	w.state(x, x.ID, w.all[1].ID)
+	both()
+	both()
+	if got, err := w.read(x, key); err != nil || got.Sure {
+		t.Errorf("a read at the hosts: %+v, %v", got, err)
+	}
+	l := w.locator(x)
+	if _, index := x.ns.ToldAs([]byte(key)); l.Locate(home, index, time.Hour).Where != directory.Nowhere {
+		t.Fatal("all tellers are heard, and the locator does not say nowhere: the test shows nothing")
+	}
+	if x.ns.Nowhere(l, []byte(key), time.Hour) {
+		t.Error("it is nowhere")
 	}
 }
 
-// currentHosts are hosts of each set that are current, and hold a record of any key, in shard 2.
-type currentHosts struct {
-	located
-	ns *Namespace
-}
+// files are a locator's.
+type files map[string][]byte
 
-func (d *currentHosts) LookUpIn(_ context.Context, in placement.Shard, key []byte, _ bool) (LookedUp, error) {
-	r := dbadapter.Record{Key: key, Value: []byte("held"), Version: at(1, 1)}
-	if d.ns.Rule().Directory(in) {
-		r = directory.EntryFor(&r, 2)
-	} else if in != 2 {
-		return LookedUp{Found: route.Found{Sure: true}, Shard: in}, nil
-	}
-	return LookedUp{Found: route.Found{Sure: true, Record: &r}, Shard: in}, nil
+func (f files) Read(name string) ([]byte, error) { return f[name], nil }
+
+func (f files) Write(name string, data []byte) error {
+	f[name] = data
+	return nil
 }

@@ -117,7 +117,7 @@ func (ns *Namespace) tellShards(ctx context.Context, quiet time.Duration) (wait 
 	defer ns.updating.Unlock()
 	members := ns.Members()
 	digest := members.Digest()
-	h := shardsHeld{digest, make([]byte, (ns.rule.Sets()+7)/8)}
+	h := shardsHeld{digest, make([]byte, (ns.rule.Shards+7)/8)}
 	for i := range members.state.Shards {
 		if one := &members.state.Shards[i]; !one.Dropped {
 			h.shards[one.Shard/8] |= 1 << (one.Shard % 8)
@@ -148,7 +148,7 @@ func (set *Set) isHost(id ID) (host, known bool) {
 		return true, true
 	}
 	layout := set.ns.placed.Load().layout
-	return layout != nil && layout.Has(set.ns.rule.Place(set.shard), id), layout != nil
+	return layout != nil && layout.Has(set.shard, id), layout != nil
 }
 
 // With reports whether a member is one with which this node syncs the set: a host of its
@@ -210,7 +210,7 @@ func (ns *Namespace) Holders(shard placement.Shard) []ID {
 // holders is Holders by a layout; nil: none is known.
 func (ns *Namespace) holders(layout *placement.Layout, shard placement.Shard) (ids []ID) {
 	if layout != nil {
-		ids = layout.Hosts(ns.rule.Place(shard))
+		ids = layout.Hosts(shard)
 	}
 	for _, m := range ns.Members().Members() {
 		if h, said := (*ns.heldBy.Load())[m.ID]; said && h.has(shard) && !slices.Contains(ids, m.ID) {

@@ -30,9 +30,9 @@ func TestHoldsWhatItHasLookedAt(t *testing.T) {
 			w := newMovers(t, 3, 4)
 			w.settle()
 			key := w.keyAt(0, true)
-			remote := must(w.all[0].ns.Remote(key))
+			remote := w.all[0].ns.Remote(key)
 			make := func(i int, seen ...*dbadapter.Record) *dbadapter.Record {
-				return must(must(w.all[i].ns.Remote(key)).Make(Draft{Record: dbadapter.Record{Key: key, Value: []byte{byte(i)}}, Seen: seen}))
+				return must(w.all[i].ns.Remote(key).Make(Draft{Record: dbadapter.Record{Key: key, Value: []byte{byte(i)}}, Seen: seen}))
 			}
 			first := make(1)
 			if o := must(remote.HoldHere(t.Context(), first, route.Manner{})); !o.Held {

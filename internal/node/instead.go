@@ -16,12 +16,8 @@ func (set *Set) look(records []dbadapter.Hashed, outcomes []wire.HoldOutcome) er
 		if err != nil {
 			return err
 		}
-		asked := records[i].Record
-		if set.Directory() && held != nil {
-			asked.Expires = held.Expires // an entry names its shard, however long
-		}
-		if outcomes[i].There = says(held, &asked); held != nil && !outcomes[i].There {
-			outcomes[i].Other = set.seen(held)
+		if outcomes[i].There = says(held, &records[i].Record); held != nil && !outcomes[i].There {
+			outcomes[i].Other = seen(held)
 		}
 	}
 	return nil
@@ -50,7 +46,7 @@ func (set *Set) unseen(r *dbadapter.Record, q *wire.AskHold) (other *dbadapter.R
 	case held.Version == r.Version, held.Version.Writer == 0 && !(q.Condition && held.Version.Compare(q.On) > 0), held.Version.Writer != 0 && r.Supersedes(held.Version):
 		return nil, held.Version, nil
 	}
-	return set.seen(held), held.Version, nil
+	return seen(held), held.Version, nil
 }
 
 // overruled has the host remember which records have lately come in the place of what their writers had not seen. Of two that
@@ -101,11 +97,7 @@ func (set *Set) overruledBy(v, on dbadapter.Version) *dbadapter.Record {
 	return nil
 }
 
-// seen is what a writer has to know of a record to replace it; of an entry, too, the shard in which it can.
-func (set *Set) seen(r *dbadapter.Record) *dbadapter.Record {
-	known := &dbadapter.Record{Version: r.Version, Replaces: r.Replaces}
-	if set.Directory() {
-		known.Value = r.Value
-	}
-	return known
+// seen is what a writer has to know of a record to replace it.
+func seen(r *dbadapter.Record) *dbadapter.Record {
+	return &dbadapter.Record{Version: r.Version, Replaces: r.Replaces}
 }

@@ -8,12 +8,8 @@ import (
 )
 
 // Kept is how many entries the set's kept log has: conflicts, and what was set aside. They
-// are on this node alone. Those of a set of the directory are nothing for a person: what becomes
-// of the records is decided, and listed, where these are.
+// are on this node alone.
 func (set *Set) Kept() int {
-	if set.Directory() {
-		return 0
-	}
 	return set.Store.KeptCount(dbadapter.KeptConflict) + set.Store.KeptCount(dbadapter.KeptSetAside)
 }
 

@@ -1,16 +1,12 @@
 package node
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/directory"
-	"github.com/syncd-io/syncd/internal/placement"
 )
 
 // A dated item whose date is not taken any more is written as of now, by this node. Where the namespace is cut into shards, that
@@ -23,8 +19,6 @@ import (
 var (
 	ErrLater = errors.New("the key holds what is later than the item's date")
 	ErrThere = errors.New("the key holds what the item says")
-	// ErrDangling is ErrUnsure.
-	ErrDangling = fmt.Errorf("%w: the directory has an entry whose record may come still", ErrUnsure)
 )
 
 // holdsItem reports whether what is held says what an item with a date does, and is not dated before it.
@@ -56,7 +50,7 @@ func (ns *Namespace) restsOn(found *LookedUp, d *Draft) error {
 	if !found.Sure { // as of any condition
 		return nil
 	}
-	all, err := ns.heardOf(found, found.Shard, d.Record.Key)
+	all, err := ns.heardOf(found, d.Record.Key)
 	if err != nil {
 		return err
 	}
@@ -88,14 +82,14 @@ func (d *Draft) isBefore(ns *Namespace) func(*dbadapter.Record) bool {
 	}
 }
 
-// heardOf are the records that nodes were heard to hold under a key in a set, this node among them.
-func (ns *Namespace) heardOf(found *LookedUp, in placement.Shard, key []byte) (all []*dbadapter.Record, err error) {
+// heardOf are the records that nodes were heard to hold under a key, this node among them.
+func (ns *Namespace) heardOf(found *LookedUp, key []byte) (all []*dbadapter.Record, err error) {
 	for _, h := range found.Heard {
-		if h.Set == int(in) && h.Answer != nil {
+		if h.Answer != nil {
 			all = append(all, h.Answer.Record)
 		}
 	}
-	if set := ns.held(in); set != nil {
+	if set := ns.held(ns.Home(key)); set != nil {
 		own, err := set.Held(key)
 		if err != nil {
 			return nil, err
@@ -103,35 +97,6 @@ func (ns *Namespace) heardOf(found *LookedUp, in placement.Shard, key []byte) (a
 		all = append(all, own)
 	}
 	return all, nil
-}
-
-// laterElsewhere is ErrLater where an entry of a host, by which the key was not found, leads to what is dated later than an item.
-func (w *ByWriter) laterElsewhere(ctx context.Context, found *LookedUp, d *Draft) error {
-	key, looked := d.Record.Key, []placement.Shard{found.Shard}
-	entries, err := w.ns.heardOf(found, w.ns.Entries(key), key)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if !there(entry) || !d.isBefore(w.ns)(entry) {
-			continue
-		}
-		shard, err := directory.ShardOf(entry, w.ns.rule.Shards)
-		if err != nil || slices.Contains(looked, shard) {
-			continue
-		}
-		looked = append(looked, shard)
-		in, err := w.do.LookUpIn(ctx, shard, key, true)
-		switch {
-		case err != nil:
-			return err
-		case d.isBefore(w.ns)(in.Record):
-			return ErrLater
-		case !in.Sure:
-			return in.Unsure()
-		}
-	}
-	return nil
 }
 
 // lateIncarnation is that of the record of an item with a date.

@@ -64,7 +64,6 @@ type Namespace struct {
 	heldBy    atomic.Pointer[map[ID]shardsHeld]
 	unpledged atomic.Pointer[map[ID]bool] // the members that make no pledges; as heldBy
 	audiences atomic.Uint64               // see Audiences
-	byWriter  atomic.Pointer[ByWriter]
 	writes    ownWrites
 	// committing are the keys that this node commits as a host; awaited those of writes that callers wait for, once they are remembered.
 	committing, awaited keyCounts

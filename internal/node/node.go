@@ -50,7 +50,7 @@ type Config struct {
 	// forces keys onto one index.
 	Weaken func(dbadapter.Hasher) dbadapter.Hasher
 	// ReadAtOnce, in tests, is how many records of the sets that it hosts the node reads within a
-	// poll of the directory; 0: readAtOnce.
+	// poll of the feed; 0: readAtOnce.
 	ReadAtOnce int
 	// Paused, if not nil, reports whether a person has paused the syncs with a peer.
 	Paused func(id ID) bool

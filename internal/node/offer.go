@@ -100,9 +100,8 @@ func (o *Offering) Next() OfferDo {
 func (o *Offering) try() {
 	o.tries++
 	var err error
-	if o.remote, err = o.ns.Remote(o.draft.Record.Key); err == nil {
-		o.need, err = o.remote.Enough(o.ack)
-	}
+	o.remote = o.ns.Remote(o.draft.Record.Key)
+	o.need, err = o.remote.Enough(o.ack)
 	switch {
 	case err != nil:
 		o.end(route.Written{}, err)

@@ -77,7 +77,7 @@ func TestOffers(t *testing.T) {
 	ns := w.all[0].ns
 	there, here := w.keyAt(0, false), w.keyAt(0, true)
 	write := func(key []byte) Draft { return Draft{Record: dbadapter.Record{Key: key, Value: []byte("v")}} }
-	other := must(must(w.all[1].ns.Remote(there)).Make(write(there)))
+	other := must(w.all[1].ns.Remote(there).Make(write(there)))
 	over := answers(route.ErrOvertaken, false, other)
 	for _, c := range []struct {
 		what  string
@@ -124,7 +124,7 @@ func TestOffersMadeAnew(t *testing.T) {
 	w.settle()
 	ns, key := w.all[0].ns, w.keyAt(0, false)
 	d := Draft{Record: dbadapter.Record{Key: key, Value: []byte("v")}}
-	other := must(must(w.all[1].ns.Remote(key)).Make(d))
+	other := must(w.all[1].ns.Remote(key).Make(d))
 	var made []dbadapter.Record
 	o := ns.Offer(d, false, 1, still)
 	each := func(next func() (route.Written, error)) func() (route.Written, error) {
@@ -169,7 +169,7 @@ func TestOffersRemembered(t *testing.T) {
 	w.settle()
 	ns, key := w.all[0].ns, w.keyAt(0, false)
 	d := Draft{Record: dbadapter.Record{Key: key, Value: []byte("v")}}
-	other := must(must(w.all[1].ns.Remote(key)).Make(d))
+	other := must(w.all[1].ns.Remote(key).Make(d))
 	for _, c := range []struct {
 		what string
 		hand []func() (route.Written, error)

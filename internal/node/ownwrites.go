@@ -249,14 +249,6 @@ func (r Recalled) Reads() bool { return r.Own != nil && !r.late || r.full }
 // Rests reports whether a look-up on which a write rests may be behind a write of this node.
 func (r Recalled) Rests() bool { return r.Own != nil || r.full || r.forgotten }
 
-// version is that of Own, or zero.
-func (r Recalled) version() (v dbadapter.Version) {
-	if r.Own != nil {
-		v = r.Own.Version
-	}
-	return v
-}
-
 // All reports whether such a look-up asks all hosts from the beginning: there may be a write of this node, and it is not
 // known which.
 func (r Recalled) All() bool { return r.full || r.forgotten }

@@ -18,8 +18,8 @@ const (
 	// MaxRouted is how many routed ones of one peer are answered at once, MaxRoutedInAll of all peers.
 	MaxRouted      = 8
 	MaxRoutedInAll = 128
-	// MaxFeeding questions about the directory of one peer are answered beside those, MaxFeedingInAll
-	// of all peers: a peer that writes as much as it may must go on to hear of the directory, and one
+	// MaxFeeding questions about the feed of one peer are answered beside those, MaxFeedingInAll
+	// of all peers: a peer that writes as much as it may must go on to hear of keys, and one
 	// that fetches sets must go on to write. An asker has one to each host.
 	MaxFeeding      = 2
 	MaxFeedingInAll = 128
@@ -43,7 +43,7 @@ type questions struct {
 	mu      sync.Mutex // guards what follows
 	budgets map[ID]*budget
 	asks    counted // about a key, a set or a status
-	answers counted // routed ones but for those about the directory,
+	answers counted // routed ones but for those about the feed,
 	feeds   counted // which are here,
 	waits   counted // unless they wait
 }

@@ -155,7 +155,7 @@ func (z *readers) begin() {
 	}
 	key := z.keys[z.IntN(len(z.keys))]
 	rd := &underWay{reader: i, key: key, began: z.now(), times: &route.Times{}, epoch: z.epoch(i)}
-	rd.remote = m.ns.RemoteIn([]byte(key), m.ns.Home([]byte(key)))
+	rd.remote = m.ns.Remote([]byte(key))
 	o, err := rd.remote.GetOptions()
 	if err != nil {
 		return

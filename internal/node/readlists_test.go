@@ -11,7 +11,7 @@ import (
 // A node that hears of a list after it has chosen whom to read from, and before the answers come, is not sure by
 // them: they are by its list then, and the candidates are not.
 func TestListChangesWhileReading(t *testing.T) {
-	for _, rule := range append(locatedRules, &placement.Rule{Kind: placement.Hash, Shards: 8, Replicas: 2}) {
+	for _, rule := range []*placement.Rule{locatedRule, {Kind: placement.Hash, Shards: 8, Replicas: 2}} {
 		t.Run(fmt.Sprint(rule.Kind, rule.Locator), func(t *testing.T) {
 			w := threeMovers(t, rule)
 			w.join()
@@ -30,16 +30,16 @@ func TestListChangesWhileReading(t *testing.T) {
 			if !found {
 				t.Fatal("no such shard")
 			}
-			in, key := rule.Telling(home), w.keyIn(home, 0)
-			set := third.held(in)
+			key := w.keyIn(home, 0)
+			set := third.held(home)
 			if set == nil || !set.Settled() {
 				t.Fatal("the third is no settled host")
 			}
-			set.acknowledge(key, home) // no other machine syncs with it
+			set.acknowledge(key) // no other machine syncs with it
 			w.pass(10 * time.Second)
 
 			heard := false
-			got := reader.readOver(w, reader.ns.RemoteIn([]byte(key), in), "", func(ID) {
+			got := reader.readOver(w, reader.ns.Remote([]byte(key)), "", func(ID) {
 				for i := 0; i < 2 && !heard; i++ { // meanwhile the lists are made equal in the background
 					_, _, _ = reader.follow(x.machine, reader.ns.Course(x.ID))
 				}
@@ -56,54 +56,43 @@ func TestListChangesWhileReading(t *testing.T) {
 // table of the layout is the one of before. The hosts know that the node may hold the set still. The reader,
 // back, does not take them for ones that go by its own layout.
 func TestNowhereByTheTableOfBefore(t *testing.T) {
-	for _, rule := range locatedRules {
-		t.Run(fmt.Sprint(rule.Kind), func(t *testing.T) {
-			w := threeMovers(t, rule)
-			x, reader := w.all[0], w.all[2]
-			was, before, err := reader.ns.Layout()
-			if err != nil {
-				t.Fatal(err)
-			}
-			third := w.joinUnheard(2)
-			is := must(first(x.ns.Layout()))
-			home, found := placement.Shard(0), false
-			for s := range placement.Shard(rule.Shards) {
-				if is.Has(s, third.ID) && !was.Has(s, reader.ID) {
-					home, found = s, true
-				}
-			}
-			if !found {
-				t.Fatal("no such shard")
-			}
-			in, key := rule.Telling(home), w.keyIn(home, 0)
-			set := third.held(in)
-			if set == nil || !set.Settled() {
-				t.Fatal("the further node is no settled host")
-			}
-			set.acknowledge(key, home)
-			w.apart[[2]int{0, 3}], w.apart[[2]int{1, 3}] = true, true // and cut off
-			if err := x.ns.SetRole(t.Context(), third.ID, RoleRead, time.Time{}); err != nil {
-				t.Fatal(err)
-			}
-			w.goOn(0, 1)
-			if now, since, err := x.ns.Layout(); err != nil || now.Table() != was.Table() || since.Epoch == before.Epoch {
-				t.Fatalf("no other layout of the same table: epoch %d, %v", since.Epoch, err)
-			}
-			if in := x.held(in); in != nil && in.Current() {
-				t.Fatal("a host calls itself current")
-			}
-			l := w.locator(reader) // it polls the hosts as soon as it is back, by the list that it has
-			if rule.Kind != placement.Writer {
-				if reader.ns.Nowhere(l, []byte(key), time.Hour+time.Second) {
-					t.Error("no such key for sure, of a key acknowledged minutes ago by a member whom all that have told know")
-				}
-				return
-			}
-			b := reader.ns.NewByWriter(&currentHosts{located{locator: l, now: time.Hour + time.Second}, reader.ns})
-			if f, err := b.LookUp(t.Context(), []byte(key), false); err != nil || f.Sure && f.Record == nil {
-				t.Errorf("no such key for sure, of a key acknowledged minutes ago: %+v, %v", f, err)
-			}
-		})
+	w := threeMovers(t, locatedRule)
+	x, reader := w.all[0], w.all[2]
+	was, before, err := reader.ns.Layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	third := w.joinUnheard(2)
+	is := must(first(x.ns.Layout()))
+	home, found := placement.Shard(0), false
+	for s := range placement.Shard(w.rule.Shards) {
+		if is.Has(s, third.ID) && !was.Has(s, reader.ID) {
+			home, found = s, true
+		}
+	}
+	if !found {
+		t.Fatal("no such shard")
+	}
+	key := w.keyIn(home, 0)
+	set := third.held(home)
+	if set == nil || !set.Settled() {
+		t.Fatal("the further node is no settled host")
+	}
+	set.acknowledge(key)
+	w.apart[[2]int{0, 3}], w.apart[[2]int{1, 3}] = true, true // and cut off
+	if err := x.ns.SetRole(t.Context(), third.ID, RoleRead, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	w.goOn(0, 1)
+	if now, since, err := x.ns.Layout(); err != nil || now.Table() != was.Table() || since.Epoch == before.Epoch {
+		t.Fatalf("no other layout of the same table: epoch %d, %v", since.Epoch, err)
+	}
+	if set := x.held(home); set != nil && set.Current() {
+		t.Fatal("a host calls itself current")
+	}
+	l := w.locator(reader) // it polls the hosts as soon as it is back, by the list that it has
+	if reader.ns.Nowhere(l, []byte(key), time.Hour+time.Second) {
+		t.Error("no such key for sure, of a key acknowledged minutes ago by a member whom all that have told know")
 	}
 }
 
@@ -143,7 +132,7 @@ func TestCurrentByAnOlderList(t *testing.T) {
 	w.pass(20 * time.Second)
 	w.syncShard(1, 2, home) // hosts of before are current by their list
 	near := w.all[1]
-	got := reader.readOver(w, reader.ns.RemoteIn([]byte(key), home), near.ID, func(ID) {})
+	got := reader.readOver(w, reader.ns.Remote([]byte(key)), near.ID, func(ID) {})
 	if got.Sure && string(got.Record.Value) != "value 2" {
 		t.Errorf("%q for sure, 20 s after a host of the layout that counts here has acknowledged another value", got.Record.Value)
 	}

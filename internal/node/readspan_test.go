@@ -45,18 +45,12 @@ func (w *movers) goOn(some ...int) {
 	}
 }
 
-// acknowledge writes the record of a key, or where the set is of the directory, an entry that names its home.
-func (set *Set) acknowledge(key string, home placement.Shard) {
-	d := draft(key, "value")
-	if set.Directory() {
-		d.Record = directory.EntryFor(&d.Record, home)
-	}
-	must(commit(set.Write(d)))
-}
+// acknowledge writes a record.
+func (set *Set) acknowledge(key string) { must(commit(set.Write(draft(key, "value")))) }
 
 // hostOfBefore makes machine 2 a host of before of a home that alone holds a key, which it has acknowledged 10 s
 // ago. All know the list; no machine has synced the set with it yet. reader holds nothing of the home.
-func hostOfBefore(t *testing.T, rule *placement.Rule) (w *movers, before, reader *mover, home, in placement.Shard, key string) {
+func hostOfBefore(t *testing.T, rule *placement.Rule) (w *movers, before, reader *mover, home placement.Shard, key string) {
 	w = threeMovers(t, rule)
 	const a = 2
 	m := w.all[a]
@@ -78,8 +72,7 @@ func hostOfBefore(t *testing.T, rule *placement.Rule) (w *movers, before, reader
 		}
 	}
 	key = w.keyIn(home, 0)
-	in = rule.Telling(home)
-	m.held(in).acknowledge(key, home)
+	m.held(home).acknowledge(key)
 	w.pass(10 * time.Second)
 	clear(w.apart)
 	for range 3 { // it hears the list, and has no time yet to sync the sets
@@ -92,7 +85,7 @@ func hostOfBefore(t *testing.T, rule *placement.Rule) (w *movers, before, reader
 	if now := must(first(m.ns.Layout())); now.Has(home, m.ID) {
 		t.Fatal("it has not heard")
 	}
-	return w, m, reader, home, in, key
+	return w, m, reader, home, key
 }
 
 // handOver lets machine 2 hand the set over by as few syncs as that takes, drop it and say so to the reader, if
@@ -101,7 +94,7 @@ func (w *movers) handOver(t *testing.T, before, reader *mover, in placement.Shar
 	is := must(first(w.all[0].ns.Layout()))
 	for range 3 {
 		for j, host := range w.all {
-			if before.held(in) != nil && is.Has(w.rule.Place(in), host.ID) {
+			if before.held(in) != nil && is.Has(in, host.ID) {
 				w.syncShard(2, j, in)
 			}
 		}
@@ -115,63 +108,40 @@ func (w *movers) handOver(t *testing.T, before, reader *mover, in placement.Shar
 	}
 }
 
-var locatedRules = []*placement.Rule{
-	{Kind: placement.Hash, Shards: 8, Replicas: 2, Locator: true},
-	{Kind: placement.Writer, Shards: 8, Replicas: 2},
-}
+var locatedRule = &placement.Rule{Kind: placement.Hash, Shards: 8, Replicas: 2, Locator: true}
 
 // A key which a host of before has acknowledged long ago, and of which the reader has heard from it, is not
 // nowhere when that host has handed the set over and has said so, while the hosts were not heard since.
 func TestNowhereAfterHandover(t *testing.T) {
-	for _, rule := range locatedRules {
-		t.Run(fmt.Sprint(rule.Kind), func(t *testing.T) {
-			w, before, reader, home, in, key := hostOfBefore(t, rule)
-			l := w.locator(reader, before.ID) // all were polled at time.Hour
-			now := time.Hour + time.Second
-			_, index := reader.ns.ToldAs([]byte(key))
-			if a := l.Locate(home, index, now); a.Where == directory.Nowhere {
-				t.Fatalf("before: %+v", a)
-			}
-			w.handOver(t, before, reader, in)
-			now = time.Hour + 3*time.Second // no host was polled meanwhile, or the answers have not come
-			tl := reader.ns.Tellers()
-			l.SetHosts(tl.Layout, tl.Of)
-			if rule.Kind != placement.Writer {
-				if reader.ns.Nowhere(l, []byte(key), now) {
-					t.Errorf("Nowhere: a key that was acknowledged %s ago, and heard of, is no such key for sure", "10 s and more")
-				}
-			} else {
-				b := reader.ns.NewByWriter(&currentHosts{located{locator: l, now: now}, reader.ns})
-				if f, err := b.LookUp(t.Context(), []byte(key), false); err != nil || f.Sure && f.Record == nil {
-					t.Errorf("LookUp: %+v, %v", f, err)
-				}
-			}
-			// and the hosts have it
-			n := 0
-			for _, m := range w.all {
-				if set := m.held(in); set != nil {
-					if r, err := set.Held([]byte(key)); err == nil && r != nil {
-						n++
-					}
-				}
-			}
-		})
+	w, before, reader, home, key := hostOfBefore(t, locatedRule)
+	l := w.locator(reader, before.ID) // all were polled at time.Hour
+	now := time.Hour + time.Second
+	_, index := reader.ns.ToldAs([]byte(key))
+	if a := l.Locate(home, index, now); a.Where == directory.Nowhere {
+		t.Fatalf("before: %+v", a)
+	}
+	w.handOver(t, before, reader, home)
+	now = time.Hour + 3*time.Second // no host was polled meanwhile, or the answers have not come
+	tl := reader.ns.Tellers()
+	l.SetHosts(tl.Layout, tl.Of)
+	if reader.ns.Nowhere(l, []byte(key), now) {
+		t.Errorf("a key that was acknowledged %s ago, and heard of, is no such key for sure", "10 s and more")
 	}
 }
 
 // A read that asks the hosts first, which lack the record, and then the host of before, which has handed it over
 // and dropped the set meanwhile, is not sure that there is none; without that host it finds the record.
 func TestReadSpansHandover(t *testing.T) {
-	for _, rule := range append(locatedRules, &placement.Rule{Kind: placement.Hash, Shards: 8, Replicas: 2}) {
+	for _, rule := range []*placement.Rule{locatedRule, {Kind: placement.Hash, Shards: 8, Replicas: 2}} {
 		t.Run(fmt.Sprint(rule.Kind, rule.Locator), func(t *testing.T) {
-			w, before, reader, _, in, key := hostOfBefore(t, rule)
+			w, before, reader, home, key := hostOfBefore(t, rule)
 			w.pass(10 * time.Second) // no host is current
 			read := func(gone []ID) route.Found {
-				r := reader.ns.RemoteIn([]byte(key), in)
+				r := reader.ns.Remote([]byte(key))
 				r.Gone(gone)
 				return reader.readOver(w, r, "", func(next ID) {
 					if next == before.ID {
-						w.handOver(t, before, nil, in)
+						w.handOver(t, before, nil, home)
 					}
 				})
 			}

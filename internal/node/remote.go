@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
@@ -32,29 +31,11 @@ type Remote struct {
 }
 
 // Remote is the shard of a key, by the layout that counts now, or while its table has not come, by
-// the one before. Where none is known here, it has no hosts. With placement writer the directory says which shard it is: RemoteIn.
-func (ns *Namespace) Remote(key []byte) (*Remote, error) {
-	if ns.Writers() {
-		return nil, fmt.Errorf("%w: by placement writer the directory says which shard a key is in", ErrInvalid)
-	}
-	return ns.remote(ns.Home(key), key), nil
-}
+// the one before. Where none is known here, it has no hosts.
+func (ns *Namespace) Remote(key []byte) *Remote { return ns.remote(ns.Home(key), key) }
 
-// Writers reports whether the namespace's placement is writer.
-func (ns *Namespace) Writers() bool { return ns.rule != nil && ns.rule.Kind == placement.Writer }
-
-// Located reports whether hosts tell all nodes which keys there are: by placement writer, and
-// where the placement has a locator.
-func (ns *Namespace) Located() bool { return ns.rule != nil && ns.rule.Located() }
-
-// Entries is the number of the set of the directory that has a key's entry. The placement is
-// writer.
-func (ns *Namespace) Entries(key []byte) placement.Shard {
-	return placement.Shard(directory.SetNumber(ns.rule.Shards, ns.Home(key)))
-}
-
-// RemoteIn is a key in one of the namespace's sets.
-func (ns *Namespace) RemoteIn(key []byte, set placement.Shard) *Remote { return ns.remote(set, key) }
+// Located reports whether hosts tell all nodes which keys there are.
+func (ns *Namespace) Located() bool { return ns.rule != nil && ns.rule.Locator }
 
 func (ns *Namespace) remote(shard placement.Shard, key []byte) *Remote {
 	r := &Remote{ns: ns, shard: shard, key: key, view: ns.view(shard), list: ns.reckonedList()}
@@ -63,7 +44,7 @@ func (ns *Namespace) remote(shard placement.Shard, key []byte) *Remote {
 		all = append(ns.Others(), ns.node.ID)
 	} else {
 		if layout := ns.placed.Load().last; layout != nil {
-			all = layout.Hosts(ns.rule.Place(r.shard))
+			all = layout.Hosts(r.shard)
 		}
 	}
 	r.named = len(all)
@@ -105,9 +86,6 @@ func (r *Remote) Hosts() ([]ID, error) {
 	}
 	return r.hosts, nil
 }
-
-// Directory reports whether the set is one of the directory.
-func (r *Remote) Directory() bool { return r.ns.rule != nil && r.ns.rule.Directory(r.shard) }
 
 // Named is how many hosts the layout names, also those that are no members any longer. So
 // many are all of them, for a write: a copy that is missing is not one that is there.
@@ -198,7 +176,7 @@ func (ns *Namespace) elsewhere(shard placement.Shard) *wire.Elsewhere {
 		return &wire.Elsewhere{}
 	}
 	now := ns.placed.Load()
-	if now.last != nil && int(shard) < ns.rule.Sets() && now.last.Has(ns.rule.Place(shard), ns.node.ID) {
+	if now.last != nil && int(shard) < ns.rule.Shards && now.last.Has(shard, ns.node.ID) {
 		return nil
 	}
 	return &wire.Elsewhere{Epoch: now.stated.Epoch, Table: now.stated.Table}

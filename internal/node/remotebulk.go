@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/hlc"
-	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -111,34 +109,6 @@ func (item *Item) Sketch(ns *Namespace) dbadapter.Record {
 		record.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(item.Time)}
 	}
 	return record
-}
-
-// SketchEntry is the Sketch of the item's entry, which names a shard.
-func (item *Item) SketchEntry(ns *Namespace, shard placement.Shard) dbadapter.Record {
-	undated := *item
-	undated.Time = time.Time{}
-	record := undated.Sketch(ns)
-	return directory.EntryFor(&record, shard)
-}
-
-// EntriesFor are the entries of records that MakeAll has made, in the set of the directory that r is.
-func (r *Remote) EntriesFor(records []*dbadapter.Record, shards []placement.Shard) ([]dbadapter.Record, error) {
-	writes := make([]dbadapter.Write, len(records))
-	for i, record := range records {
-		hashed, err := dbadapter.Hash(r.view.Keys.Hasher, directory.EntryFor(record, shards[i]))
-		if err != nil {
-			return nil, err
-		}
-		writes[i] = dbadapter.Write{Record: hashed}
-	}
-	if err := r.view.authorize(writes); err != nil {
-		return nil, err
-	}
-	entries := make([]dbadapter.Record, len(writes))
-	for i := range writes {
-		entries[i] = writes[i].Record.Record
-	}
-	return entries, nil
 }
 
 // Outcomes is what a message of the peer answers to AskHoldNew, AskHoldAll or AskLook: an outcome for

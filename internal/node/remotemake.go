@@ -2,10 +2,11 @@ package node
 
 import (
 	"cmp"
-	"slices"
+	"context"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/route"
 )
 
 // Make makes a record of a draft, for the hosts to hold: with a version of this node above
@@ -16,7 +17,7 @@ func (r *Remote) Make(d Draft) (*dbadapter.Record, error) {
 	if err := cmp.Or(d.Record.Validate(), d.CheckTTL()); err != nil {
 		return nil, err
 	}
-	r.behind(slices.Concat(d.Seen, d.Told)...)
+	r.behind(d.Seen...)
 	version, err := r.ns.nextVersion()
 	if err != nil {
 		return nil, err
@@ -49,12 +50,22 @@ func (r *Remote) signed(record dbadapter.Record, seen ...*dbadapter.Record) (*db
 	return &writes[0].Record.Record, nil
 }
 
-// behind has this node's next version come behind those of records. The first one behind each is left to what may
-// take back an entry, see ByWriter.retract.
+// behind has this node's next version come behind those of records.
 func (r *Remote) behind(seen ...*dbadapter.Record) {
 	for _, s := range seen {
 		if s != nil {
-			r.ns.clock.Observe(hlc.Timestamp(s.Version.Clock + 1))
+			r.ns.clock.Observe(hlc.Timestamp(s.Version.Clock))
 		}
 	}
+}
+
+// HoldHere is AskHold and Hold with this node as the host: it admits a record that it has
+// made as one that another node offers.
+func (r *Remote) HoldHere(ctx context.Context, record *dbadapter.Record, how route.Manner) (route.Outcome, error) {
+	q := r.askHold(record, how)
+	said, err := (&Routed{ns: r.ns, remote: r.ns.node.ID}).hold(ctx, q)
+	if err != nil {
+		return route.Outcome{}, err
+	}
+	return r.outcome(said, q)
 }

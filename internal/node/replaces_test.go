@@ -106,7 +106,7 @@ func TestConditionsSupersedeWhatTheyRestOn(t *testing.T) {
 	ns := a.create("notes", Policy{})
 	v1 := must(put(ns, "k", "1"))
 	held := must(get(ns, "k"))
-	remote := must(ns.Remote([]byte("k")))
+	remote := ns.Remote([]byte("k"))
 	beside := must(remote.Make(draft("k", "beside")))
 	on := draft("k", "2")
 	on.If, on.Seen = &v1, []*dbadapter.Record{&held}

@@ -27,40 +27,21 @@ func (ns *Namespace) Replicas() (r Replicas, err error) {
 		return r, ErrOneShard
 	}
 	placed, heldBy := ns.placed.Load(), *ns.heldBy.Load()
-	// By placement writer a shard is two sets: its records, and its entries of the directory.
-	type pair struct {
-		sets, sure    int
-		host, leaving bool
-	}
-	held, whole := map[placement.Shard]*pair{}, 1
-	if ns.Writers() {
-		whole = 2
-	}
+	held := map[placement.Shard]bool{}
 	for _, set := range ns.Sets() {
-		of := held[ns.rule.Place(set.shard)]
-		if of == nil {
-			of = &pair{}
-			held[ns.rule.Place(set.shard)] = of
-		}
-		of.sets++
-		if set.Proved() {
-			of.sure++
-		}
+		held[set.shard] = true
 		host, known := set.isHost(ns.node.ID)
-		of.host, of.leaving = of.host || host, of.leaving || known && !host
-	}
-	r.Held = len(held)
-	for _, of := range held {
 		switch {
-		case of.sure == of.sets && (of.sets == whole || !of.host): // of one that is left, one of the two may be gone already
+		case set.Proved():
 			r.Sure++
-		case of.host:
+		case host:
 			r.Coming++
 		}
-		if of.leaving {
+		if known && !host {
 			r.Leaving++
 		}
 	}
+	r.Held = len(held)
 	if placed.layout == nil {
 		return r, nil
 	}
@@ -68,7 +49,7 @@ func (ns *Namespace) Replicas() (r Replicas, err error) {
 	for s := range placement.Shard(ns.rule.Shards) {
 		replicas := 0
 		for _, id := range placed.layout.Hosts(s) {
-			holds := held[s] != nil
+			holds := held[s]
 			if id != ns.node.ID {
 				said, ok := heldBy[id]
 				holds = ok && said.has(s) && ns.Admits(id)

@@ -16,8 +16,7 @@ import (
 // What this node answers to routed questions: what it holds of a shard, and what has
 // become of the records that it is to hold.
 
-// Home is the shard of a key; 0 in a namespace that is one shard. With placement writer it
-// is the one whose set of the directory has the key's entry.
+// Home is the shard of a key; 0 in a namespace that is one shard.
 func (ns *Namespace) Home(key []byte) placement.Shard {
 	if ns.rule == nil {
 		return 0
@@ -88,7 +87,7 @@ func (r *Routed) Namespace() *Namespace { return r.ns }
 // Done ends the question.
 func (r *Routed) Done() { r.done() }
 
-// Answer answers the question. What it says to be held is durable. A poll of the directory may wait,
+// Answer answers the question. What it says to be held is durable. A poll of the feed may wait,
 // unless wait is nil.
 func (r *Routed) Answer(ctx context.Context, wait Waiter) (*wire.Reply, error) {
 	m := &wire.Reply{}
@@ -248,7 +247,7 @@ func (r *Routed) let(ctx context.Context, set *Set, records []dbadapter.Hashed, 
 			case held == nil: // it has been collected since
 				o.Declined = wire.ReasonFloor
 			default:
-				o.Other = set.seen(held)
+				o.Other = seen(held)
 			}
 		}
 	}
@@ -257,8 +256,5 @@ func (r *Routed) let(ctx context.Context, set *Set, records []dbadapter.Hashed, 
 
 // placedIn reports whether a record of the key may be in the shard.
 func (ns *Namespace) placedIn(key []byte, shard placement.Shard) bool {
-	if ns.rule == nil || ns.rule.Kind == placement.Writer && !ns.rule.Directory(shard) {
-		return true
-	}
-	return ns.Home(key) == ns.rule.Place(shard)
+	return ns.rule == nil || ns.Home(key) == shard
 }

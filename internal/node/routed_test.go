@@ -72,7 +72,7 @@ func TestRoutedWrites(t *testing.T) {
 	if err := errors.Join(b.turn(sb, a), b.turn(sb, a)); err != nil {
 		t.Fatal(err)
 	}
-	remote := must(sc.Remote([]byte("k")))
+	remote := sc.Remote([]byte("k"))
 	first := must(remote.Make(draft("k", "first")))
 	for _, host := range []*machine{a, b, a} {
 		if got, err := c.offer(t, sc, host, first); err != nil || !got.Held || !got.Settled {
@@ -128,7 +128,7 @@ func TestRoutedWrites(t *testing.T) {
 	}
 	// A dated import names no writer, and is replaced without having been seen.
 	must(importAll(sa, []Item{{Key: []byte("dated"), Value: []byte("old"), Time: noon.Add(-time.Hour)}}))
-	if got, err := c.offer(t, sc, a, must(must(sc.Remote([]byte("dated"))).Make(draft("dated", "new")))); err != nil || !got.Held {
+	if got, err := c.offer(t, sc, a, must(sc.Remote([]byte("dated")).Make(draft("dated", "new")))); err != nil || !got.Held {
 		t.Errorf("over a dated one: %+v, %v", got, err)
 	}
 	if n := sa.Sets()[0].RejectedCount(); n != 0 || len(records(sc)) != 0 {
@@ -142,10 +142,10 @@ func TestRoutedWritesAreAdmitted(t *testing.T) {
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleRead)))
 	sc := must(c.join(a, invite(sa, RoleWrite)))
-	if _, err := must(sb.Remote([]byte("k"))).Make(draft("k", "v")); !errors.Is(err, ErrDenied) {
+	if _, err := sb.Remote([]byte("k")).Make(draft("k", "v")); !errors.Is(err, ErrDenied) {
 		t.Errorf("a reader writes: %v", err)
 	}
-	remote := must(sc.Remote([]byte("k")))
+	remote := sc.Remote([]byte("k"))
 	good := must(remote.Make(draft("k", "v")))
 	forged := good.Clone()
 	forged.Value = []byte("forged")
@@ -188,7 +188,7 @@ func TestRoutedAnswersAreExamined(t *testing.T) {
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleWrite)))
 	must(put(sa, "k", "v"))
-	r := must(sb.Remote([]byte("k")))
+	r := sb.Remote([]byte("k"))
 	ask := must(r.AskRecord(a.ID))
 	honest, ok := b.routed(t, a, ask).(*wire.Reply)
 	if !ok {
@@ -233,7 +233,7 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 	a, b, stranger := newMachine(1), newMachine(2), newMachine(3)
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleRead)))
-	r := must(sb.Remote([]byte("k")))
+	r := sb.Remote([]byte("k"))
 	question := must(r.AskRecord(a.ID))
 	for name, edit := range map[string]func(m *wire.Ask) ID{
 		"a stranger":            func(*wire.Ask) ID { return stranger.ID },
@@ -300,7 +300,7 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 	if _, err := a.Routed(b.ID, question); err != ErrDenied {
 		t.Errorf("removed: %v", err)
 	}
-	if _, err := must(sa.Remote([]byte("k"))).AskRecord(b.ID); !errors.Is(err, ErrDenied) {
+	if _, err := sa.Remote([]byte("k")).AskRecord(b.ID); !errors.Is(err, ErrDenied) {
 		t.Errorf("a question to a removed member: %v", err)
 	}
 }
@@ -312,9 +312,9 @@ func TestRoutedShards(t *testing.T) {
 	for i := range every {
 		every[i] = placement.Shard(i)
 	}
-	c := newShardCrewBy(t, byHash, every, every, every)
+	c := newShardCrew(t, every, every, every)
 	asker := newMachine(9)
-	if _, err := must(c.ns[0].Remote([]byte("k"))).Hosts(); !errors.Is(err, ErrNoLayout) {
+	if _, err := c.ns[0].Remote([]byte("k")).Hosts(); !errors.Is(err, ErrNoLayout) {
 		t.Errorf("without a layout: %v", err)
 	}
 	c.rounds(1)
@@ -334,7 +334,7 @@ func TestRoutedShards(t *testing.T) {
 	shards := map[placement.Shard]bool{}
 	for i := range 40 {
 		key := fmt.Sprint("key ", i)
-		remote := must(ns.Remote([]byte(key)))
+		remote := ns.Remote([]byte(key))
 		shards[remote.Shard()] = true
 		hosts := must(remote.Hosts())
 		if len(hosts) != 2 || remote.Here() != nil {
@@ -371,7 +371,7 @@ func TestRoutedShards(t *testing.T) {
 		t.Error("which layouts are outdated")
 	}
 	// A record of another shard breaks the protocol.
-	remote := must(ns.Remote([]byte("key 0")))
+	remote := ns.Remote([]byte("key 0"))
 	host := c.machines[slices.IndexFunc(c.machines, func(m *machine) bool { return m.ID == must(remote.Hosts())[0] })]
 	for i := 1; ; i++ {
 		key := fmt.Appendf(nil, "key %d", i)

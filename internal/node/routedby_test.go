@@ -28,7 +28,7 @@ func (m *machine) routed(t *testing.T, other *machine, ask *wire.Ask) wire.Messa
 // read asks another machine for a key.
 func (m *machine) read(t *testing.T, ns *Namespace, other *machine, key string) (route.Answer, error) {
 	t.Helper()
-	r := must(ns.Remote([]byte(key)))
+	r := ns.Remote([]byte(key))
 	ask, err := r.AskRecord(other.ID)
 	if err != nil {
 		return route.Answer{}, err
@@ -39,7 +39,7 @@ func (m *machine) read(t *testing.T, ns *Namespace, other *machine, key string) 
 // offer asks another machine to hold a record.
 func (m *machine) offer(t *testing.T, ns *Namespace, other *machine, record *dbadapter.Record) (route.Outcome, error) {
 	t.Helper()
-	r := must(ns.Remote(record.Key))
+	r := ns.Remote(record.Key)
 	ask, err := r.AskHold(other.ID, record, route.Manner{})
 	if err != nil {
 		return route.Outcome{}, err
@@ -47,9 +47,9 @@ func (m *machine) offer(t *testing.T, ns *Namespace, other *machine, record *dba
 	return r.Hold(other.ID, ask, m.routed(t, other, ask))
 }
 
-// The bound of what travels has room for each shard, and for as many sets of the directory.
-func TestNumbersOfSets(t *testing.T) {
-	if wire.MaxSets != 2*placement.MaxShards {
-		t.Errorf("%d sets can be named, of %d shards", wire.MaxSets, placement.MaxShards)
+// What travels has room for each shard.
+func TestNumbersOfShards(t *testing.T) {
+	if wire.MaxShards != placement.MaxShards {
+		t.Errorf("%d shards can be named, of %d", wire.MaxShards, placement.MaxShards)
 	}
 }

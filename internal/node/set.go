@@ -45,9 +45,6 @@ type Set struct {
 // Shard is the set's number among the shards of the namespace; 0 if that has none.
 func (set *Set) Shard() placement.Shard { return set.shard }
 
-// Directory reports whether the set is one of the directory: its records are entries.
-func (set *Set) Directory() bool { return set.ns.rule != nil && set.ns.rule.Directory(set.shard) }
-
 // open opens the set's records.
 func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) error {
 	set.Part.set, set.committed = set, ns.coming.committed
@@ -57,11 +54,8 @@ func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) er
 // observe is told of each commit.
 func (set *Set) observe(changes []dbadapter.Change) {
 	set.wakeAskers(changes)
-	if rule := set.ns.rule; rule != nil && rule.Tells(set.shard) && set.noted.note(changes, !set.Directory()) {
+	if set.ns.Located() && set.noted.note(changes) {
 		set.ns.telling.bell.ring()
-	}
-	if w := set.ns.byWriter.Load(); w != nil && !set.Directory() {
-		w.cameTo(set.shard, changes)
 	}
 	if set.committed != nil {
 		set.committed(set)

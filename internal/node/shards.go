@@ -58,7 +58,7 @@ func (s *State) validateShards() error {
 	for i := range s.Shards {
 		one := &s.Shards[i]
 		switch {
-		case int(one.Shard) >= rule.Sets() || i > 0 && one.Shard <= s.Shards[i-1].Shard:
+		case int(one.Shard) >= rule.Shards || i > 0 && one.Shard <= s.Shards[i-1].Shard:
 			return errors.New("shards out of order")
 		case len(one.Log) > 0 && len(one.Log) != logSize:
 			return errors.New("a malformed id of a change log")

@@ -17,9 +17,6 @@ import (
 
 var byHash = &placement.Rule{Kind: placement.Hash, Shards: 16, Replicas: 2}
 
-// byWriter lets tests put each key where they like.
-var byWriter = &placement.Rule{Kind: placement.Writer, Shards: 16, Replicas: 2}
-
 // shardCrew are machines that share a namespace that is cut into shards, each of which
 // holds the shards that the test says.
 type shardCrew struct {
@@ -28,10 +25,6 @@ type shardCrew struct {
 }
 
 func newShardCrew(t *testing.T, held ...[]placement.Shard) *shardCrew {
-	return newShardCrewBy(t, byWriter, held...)
-}
-
-func newShardCrewBy(t *testing.T, rule *placement.Rule, held ...[]placement.Shard) *shardCrew {
 	c := &shardCrew{&crew{t: t}, held}
 	for i := range held {
 		m := newMachine(i + 1)
@@ -41,7 +34,7 @@ func newShardCrewBy(t *testing.T, rule *placement.Rule, held ...[]placement.Shar
 		)
 		if i == 0 {
 			secret = m.NewSecret()
-			state = must(m.FoundShards(secret, "notes", Policy{}, rule))
+			state = must(m.FoundShards(secret, "notes", Policy{}, byHash))
 		} else {
 			joined := must(m.redeem(c.machines[0], invite(c.ns[0], RoleWrite)))
 			secret, state = joined.Secret, joined.State
@@ -62,6 +55,15 @@ func (c *shardCrew) set(i int, shard placement.Shard) *Set {
 		c.t.Fatalf("%d holds no shard %d", i, shard)
 	}
 	return c.ns[i].Sets()[at]
+}
+
+// keyIn is a key of a shard that begins so.
+func (c *shardCrew) keyIn(shard placement.Shard, begins string) string {
+	key := begins
+	for i := 0; c.ns[0].Home([]byte(key)) != shard; i++ {
+		key = fmt.Sprint(begins, ", ", i)
+	}
+	return key
 }
 
 func (c *shardCrew) put(i int, shard placement.Shard, key string) dbadapter.Version {
@@ -130,9 +132,10 @@ func (c *shardCrew) reopen(i int) {
 func TestShardsAreSetsOfTheirOwn(t *testing.T) {
 	c := newShardCrew(t, []placement.Shard{0, 1, 2}, []placement.Shard{0, 1}, []placement.Shard{0, 2})
 	var last dbadapter.Version
+	of := func(shard placement.Shard) string { return c.keyIn(shard, "of") }
 	ids := map[dbadapter.NamespaceID]bool{c.ns[0].id: true, c.ns[0].Control.Keys.ID: true}
 	for shard := range placement.Shard(3) {
-		if v := c.put(0, shard, fmt.Sprint("of ", shard)); v.Clock <= last.Clock {
+		if v := c.put(0, shard, of(shard)); v.Clock <= last.Clock {
 			t.Errorf("the clock of shard %d goes back", shard)
 		} else {
 			last = v
@@ -142,7 +145,7 @@ func TestShardsAreSetsOfTheirOwn(t *testing.T) {
 	if len(ids) != 5 {
 		t.Errorf("%d ids of five sets", len(ids))
 	}
-	if err := c.sync(1, 0, 1); err != nil || c.keys(1, 0) != nil || !slices.Equal(c.keys(1, 1), []string{"of 1"}) {
+	if err := c.sync(1, 0, 1); err != nil || c.keys(1, 0) != nil || !slices.Equal(c.keys(1, 1), []string{of(1)}) {
 		t.Errorf("%v: shard 0 has %q, shard 1 has %q", err, c.keys(1, 0), c.keys(1, 1))
 	}
 	if err := c.sync(0, 2, 1); !errors.Is(err, ErrDenied) {
@@ -151,7 +154,7 @@ func TestShardsAreSetsOfTheirOwn(t *testing.T) {
 	c.rounds(2)
 	for i, held := range c.held {
 		for _, shard := range held {
-			if got := c.keys(i, shard); !slices.Equal(got, []string{fmt.Sprint("of ", shard)}) {
+			if got := c.keys(i, shard); !slices.Equal(got, []string{of(shard)}) {
 				t.Errorf("%d has %q of shard %d", i, got, shard)
 			}
 		}
@@ -162,8 +165,11 @@ func TestShardsAreSetsOfTheirOwn(t *testing.T) {
 	// A record is signed for its shard, and is not another one's.
 	snap := must(c.set(0, 1).Store.Snapshot())
 	defer snap.Close()
-	r := must(snap.Get([]byte("of 1")))
-	for shard, want := range []wire.Reason{0: wire.ReasonSignature, 1: 0} {
+	r := must(snap.Get([]byte(of(1))))
+	if c.set(1, 0).signed(c.machines[0].ID, &r) {
+		t.Error("its signature is one of another shard, too")
+	}
+	for shard, want := range []wire.Reason{0: wire.ReasonWriter, 1: 0} {
 		set := c.set(1, placement.Shard(shard))
 		verdicts, err := set.Admit(t.Context(), c.machines[0].ID, 0, noTerm, []dbadapter.Hashed{must(dbadapter.Hash(set.Keys.Hasher, r))})()
 		if err != nil || verdicts[0].Reason != want || set.RejectedCount() != min(int(want), 1) {
@@ -177,8 +183,9 @@ func TestShardsAreSetsOfTheirOwn(t *testing.T) {
 func TestShardsAreCollectedApart(t *testing.T) {
 	c := newShardCrew(t, []placement.Shard{0, 1}, []placement.Shard{0, 1}, []placement.Shard{0})
 	for shard := range placement.Shard(2) {
-		c.put(0, shard, "k")
-		must(commit(c.set(0, shard).Delete([]byte("k"))))
+		key := c.keyIn(shard, "k")
+		c.put(0, shard, key)
+		must(commit(c.set(0, shard).Delete([]byte(key))))
 	}
 	c.rounds(6)
 	if _, _, err := c.ns[0].Layout(); !errors.Is(err, ErrNoLayout) {
@@ -194,7 +201,7 @@ func TestShardsAreCollectedApart(t *testing.T) {
 		}
 	}
 	for i := range 2 {
-		if got := c.keys(i, 1); !slices.Equal(got, []string{"k"}) || c.set(i, 1).vouching.mark.Floor != 0 {
+		if got := c.keys(i, 1); !slices.Equal(got, []string{c.keyIn(1, "k")}) || c.set(i, 1).vouching.mark.Floor != 0 {
 			t.Errorf("%d has collected shard 1, of which one member says nothing: %q", i, got)
 		}
 		if waits := c.set(i, 1).Collection().Waiting; waits != 1 {
@@ -268,7 +275,7 @@ func TestShardIsCollectedByItsHosts(t *testing.T) {
 func TestShardsAfterRestarts(t *testing.T) {
 	c := newShardCrew(t, []placement.Shard{0, 1, 2}, []placement.Shard{0, 1}, []placement.Shard{0, 2})
 	for shard := range placement.Shard(3) {
-		c.put(0, shard, "k")
+		c.put(0, shard, c.keyIn(shard, "k"))
 	}
 	c.rounds(4)
 	if err := c.set(1, 1).setFilledTo([]byte("j")); err != nil {
@@ -280,7 +287,7 @@ func TestShardsAfterRestarts(t *testing.T) {
 	if !reflect.DeepEqual(before.Shards, after.Shards) || after.FilledTo != nil {
 		t.Errorf("%+v, and before %+v", after.Shards, before.Shards)
 	}
-	if c.ns[1].OtherStore() || !slices.Equal(c.keys(1, 1), []string{"k"}) || string(*c.set(1, 1).filledTo(after)) != "j" || *c.set(1, 0).filledTo(after) != nil {
+	if c.ns[1].OtherStore() || !slices.Equal(c.keys(1, 1), []string{c.keyIn(1, "k")}) || string(*c.set(1, 1).filledTo(after)) != "j" || *c.set(1, 0).filledTo(after) != nil {
 		t.Errorf("after a restart: %q, %+v", c.keys(1, 1), after.Shards)
 	}
 	recovers := func(shard placement.Shard) bool { return c.set(1, shard).Collection().Recovering }
@@ -298,7 +305,7 @@ func TestShardsAfterRestarts(t *testing.T) {
 	if !recovers(0) || recovers(1) {
 		t.Errorf("after a sync of shard 1: shard 0 recovers %v, shard 1 %v", recovers(0), recovers(1))
 	}
-	loses(t, c.ns[0], named("k", "gone"))
+	loses(t, c.ns[0], named(c.keyIn(1, "k"), "gone"))
 	if err := c.ns[0].Regain(); err != nil {
 		t.Fatal(err)
 	}
@@ -338,6 +345,7 @@ func TestShardedState(t *testing.T) {
 		"without a placement":    {func(s *State) { s.Placement = nil }, dbadapter.ErrCorrupt},
 		"format 1, with shards":  {func(s *State) { s.Placement, s.Format = nil, StateFormat }, dbadapter.ErrCorrupt},
 		"a placement of nothing": {func(s *State) { s.Placement = []byte{0x80} }, dbadapter.ErrCorrupt},
+		"a placement of before":  {func(s *State) { s.Placement = []byte{0x83, 3, 16, 2} }, dbadapter.ErrFormat},
 		"a shard too many":       {func(s *State) { s.Shards[1].Shard = 16 }, dbadapter.ErrCorrupt},
 		"a shard twice":          {func(s *State) { s.Shards[0].Shard = 7 }, dbadapter.ErrCorrupt},
 		"half a log":             {func(s *State) { s.Shards[0].Log = make([]byte, 4) }, dbadapter.ErrCorrupt},
@@ -359,16 +367,8 @@ func TestShardedState(t *testing.T) {
 // A record whose key belongs to another shard stays outside, whoever brings it: a look-up
 // would never come to it.
 func TestKeysOfOtherShardsAreDeclined(t *testing.T) {
-	c := newShardCrewBy(t, byHash, []placement.Shard{0, 1}, []placement.Shard{0, 1})
-	key := func(shard placement.Shard) (key string) {
-		for i := 0; key == ""; i++ {
-			if k := fmt.Sprint("key ", i); c.ns[0].Home([]byte(k)) == shard {
-				key = k
-			}
-		}
-		return key
-	}
-	own, other := key(0), key(1)
+	c := newShardCrew(t, []placement.Shard{0, 1}, []placement.Shard{0, 1})
+	own, other := c.keyIn(0, "key"), c.keyIn(1, "key")
 	c.put(0, 0, own)
 	c.put(0, 0, other) // as a member might that runs another program
 	if err := c.sync(1, 0, 0); !errors.Is(err, ErrRejected) || !slices.Equal(c.keys(1, 0), []string{own}) {

@@ -171,7 +171,10 @@ func DecodeState(b []byte) (*State, error) {
 	if s.Format != StateFormat && s.Format != ShardedFormat {
 		return nil, fmt.Errorf("%w: it has format %d; this program reads %d and %d: use the program that wrote it", dbadapter.ErrFormat, s.Format, StateFormat, ShardedFormat)
 	}
-	if err := s.validate(); err != nil {
+	switch err := s.validate(); {
+	case errors.Is(err, placement.ErrWriter):
+		return nil, fmt.Errorf("%w: %w", dbadapter.ErrFormat, err)
+	case err != nil:
 		return nil, fmt.Errorf("%w: %v", dbadapter.ErrCorrupt, err)
 	}
 	return s, nil

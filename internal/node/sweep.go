@@ -266,17 +266,13 @@ var (
 )
 
 // adopt writes a record again in this node's own name, unless it is not held any
-// more, or comes too early: the record is from the future, this node's role begins
-// later, given by an admin whose clock is ahead, or the record is there and the directory does not
-// place the key here.
+// more, or comes too early: the record is from the future, or this node's role begins
+// later, given by an admin whose clock is ahead.
 //
 // It has the least version that takes the record's place: a write of now would win over all that
 // members have written since the record, and have not heard of it. A host of the shard no longer
 // adopts, too: the hosts would decline what it holds.
 func (set *Set) adopt(ctx context.Context, of *dbadapter.Record) error {
-	if set.Present(of) && !set.ns.mayAdopt(set, of.Key) {
-		return errLater
-	}
 	held, err := set.Held(of.Key)
 	switch {
 	case err != nil:

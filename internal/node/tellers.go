@@ -47,12 +47,11 @@ func (ns *Namespace) Tellers() *Tellers {
 		own[set.shard] = true
 	}
 	for home := range placement.Shard(ns.rule.Shards) {
-		set := ns.rule.Telling(home)
-		of := ns.holders(counts, set)
-		if len(ns.view(set).unheard(of)) > 0 {
+		of := ns.holders(counts, home)
+		if len(ns.view(home).unheard(of)) > 0 {
 			t.Open[home] = true
 		}
-		if counts != nil && counts.Has(home, ns.node.ID) || own[set] {
+		if counts != nil && counts.Has(home, ns.node.ID) || own[home] {
 			of = append(of, ns.node.ID)
 		}
 		t.Of[home] = of

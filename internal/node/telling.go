@@ -14,9 +14,8 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// What this node tells of the sets that it hosts: of those of the directory, in which shards
-// the keys are, and where the placement has a locator (placement.Rule), of each shard which
-// keys it has. A commit notes which indices it has changed, under the store's locks; what is
+// What this node tells of the shards that it hosts, where the placement has a locator
+// (placement.Rule): which keys each has. A commit notes which indices it has changed, under the store's locks; what is
 // said of them is read and told when a poll comes. So each commit before a poll is in its
 // answer, in the order of the commits, but for what is committed to a set of which nothing is told (toldanew.go).
 //
@@ -57,11 +56,11 @@ func (b *bell) ring() {
 	}
 }
 
-// Waiter lets a poll of the directory's feed wait until rung is closed, and reports whether it may
+// Waiter lets a poll of the feed wait until rung is closed, and reports whether it may
 // wait again. false: it has waited for directory.MaxWait, or is not to wait.
 type Waiter func(rung <-chan struct{}) bool
 
-// telling is what a namespace tells of the directory.
+// telling is what a namespace tells.
 type telling struct {
 	bell bell       // rung by each commit that may make news
 	mu   sync.Mutex // one poll is prepared at a time; guards what follows
@@ -83,15 +82,15 @@ type noted struct {
 	beside  bool                     // it is being read beside polls
 }
 
-// note notes changes; comings: only of what has come or gone. It reports whether there was any.
-func (n *noted) note(changes []dbadapter.Change, comings bool) (any bool) {
+// note notes what of changes has come or gone, and reports whether anything has.
+func (n *noted) note(changes []dbadapter.Change) (any bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.indices == nil {
 		n.indices = map[dbadapter.Index]bool{}
 	}
 	for i := range changes {
-		if c := &changes[i]; !comings || (c.Old == 0) != (c.New == 0) { // 0 is that of no record
+		if c := &changes[i]; (c.Old == 0) != (c.New == 0) { // 0 is that of no record
 			if any = true; n.many {
 				break
 			}
@@ -150,7 +149,7 @@ func (n *noted) again() {
 	n.indices, n.many = nil, true
 }
 
-// Tell answers a message of the directory's feed, as a host; nil: it does not
+// Tell answers a message of the feed, as a host; nil: it does not
 // tell of the set that a take is about. A poll that may wait waits by wait; nil: it is answered at once.
 func (ns *Namespace) Tell(ctx context.Context, m directory.Message, wait Waiter) (directory.Message, error) {
 	if !ns.Located() {
@@ -195,10 +194,10 @@ func (ns *Namespace) tellNow(ctx context.Context, m directory.Message, waits boo
 		} // else nil is the answer: it does not tell of the set
 		return answer, false, nil
 	}
-	return nil, false, fmt.Errorf("%w: a message of the directory's feed that asks nothing", reconcile.ErrProtocol)
+	return nil, false, fmt.Errorf("%w: a message of the feed that asks nothing", reconcile.ErrProtocol)
 }
 
-// layoutMark stands for a layout that counts, as the feed of the directory tells it: the first 8 bytes of
+// layoutMark stands for a layout that counts, as the feed tells it: the first 8 bytes of
 // its table's hash, plus its epoch, since one between two of the same table may have had further hosts; 0 for none.
 func layoutMark(p *placed) uint64 {
 	if p.layout == nil {
@@ -208,7 +207,7 @@ func layoutMark(p *placed) uint64 {
 	return binary.BigEndian.Uint64(table[:]) + p.stated.Epoch
 }
 
-// feed answers a message of the directory's feed.
+// feed answers a message of the feed.
 func (r *Routed) feed(ctx context.Context, q *wire.AskFeed, wait Waiter) (*wire.FeedAnswer, error) {
 	if !r.ns.Located() {
 		return nil, fmt.Errorf("%w: the namespace has no locator", reconcile.ErrProtocol)

@@ -29,7 +29,7 @@ func (m *machine) holdsAll(t *testing.T, rule *placement.Rule) *Namespace {
 // not tell would leave open where the set's keys are.
 func TestTellsWhileItHandsOver(t *testing.T) {
 	for _, rule := range []*placement.Rule{
-		{Kind: placement.Writer, Shards: 16, Replicas: 1},
+		{Kind: placement.Prefix, Shards: 16, Replicas: 1, Locator: true, Prefixes: []placement.PrefixShard{{Prefix: []byte("a"), Shard: 3}}},
 		{Kind: placement.Hash, Shards: 16, Replicas: 1, Locator: true},
 	} {
 		a, b := newMachine(1), newMachine(2)
@@ -78,7 +78,7 @@ func (u unreadable) Snapshot() (dbadapter.Snapshot, error) {
 // answered as before; and of that one again once it can be read, for which it is not tried with each poll.
 func TestOneSetThatCannotBeRead(t *testing.T) {
 	a := newMachine(1)
-	rule := &placement.Rule{Kind: placement.Writer, Shards: 4, Replicas: 1}
+	rule := &placement.Rule{Kind: placement.Hash, Shards: 4, Replicas: 1, Locator: true}
 	sa := a.holdsAll(t, rule)
 	told := func() int {
 		return len(must(sa.Tell(t.Context(), &directory.Poll{All: true}, nil)).(*directory.News).Sums)
@@ -88,7 +88,7 @@ func TestOneSetThatCannotBeRead(t *testing.T) {
 	}
 	var untold []*Set
 	a.Untold = func(set *Set, _ error) { untold = append(untold, set) }
-	broken, tries := sa.held(rule.Telling(1)), 0
+	broken, tries := sa.held(1), 0
 	whole := broken.Store
 	broken.Store = unreadable{whole, &tries}
 	broken.noted.again()

@@ -93,7 +93,7 @@ func (ns *Namespace) rehost() {
 func (set *Set) rehost() {
 	var hosts []ID
 	if layout := set.ns.placed.Load().layout; layout != nil {
-		hosts = layout.Hosts(set.ns.rule.Place(set.shard))
+		hosts = layout.Hosts(set.shard)
 	}
 	set.tenure.hosts(hosts)
 }

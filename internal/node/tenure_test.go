@@ -181,7 +181,7 @@ func TestRoutedWriteKeepsPromise(t *testing.T) {
 	set.vouching.mark.Pledged = promised
 	route := func(clock dbadapter.Timestamp) (wire.Reason, int) {
 		t.Helper()
-		r := dbadapter.Record{Key: fmt.Append(nil, clock), Version: dbadapter.Version{Clock: clock, Writer: writerOf(2)}}
+		r := dbadapter.Record{Key: []byte(c.keyIn(0, fmt.Sprint(clock))), Version: dbadapter.Version{Clock: clock, Writer: writerOf(2)}}
 		r.Signature = ed25519.Sign(keyOf(2), SignedBytes(set.Keys.ID, &r))
 		a := set.arrived(c.ns[0].Members(), idOf(2), 0, c.machines[0].clock, []dbadapter.Hashed{must(dbadapter.Hash(set.Keys.Hasher, r))})
 		a.way = byRoute

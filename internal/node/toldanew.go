@@ -10,7 +10,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // How what this node tells (telling.go) follows what its sets hold. A poll tells what was noted since the
@@ -40,7 +39,7 @@ func (ns *Namespace) catchUp(ctx context.Context) error {
 	}
 	room := cmp.Or(ns.node.ReadAtOnce, readAtOnce)
 	for _, set := range ns.Sets() {
-		if set == t.reading || !ns.rule.Tells(set.shard) || t.rests(set.home(), ns.node.Now()) {
+		if set == t.reading || t.rests(set.shard, ns.node.Now()) {
 			continue
 		}
 		if err := set.tell(ctx, t, &room); err != nil {
@@ -52,9 +51,6 @@ func (ns *Namespace) catchUp(ctx context.Context) error {
 	}
 	return nil
 }
-
-// home is the set's number in the directory.
-func (set *Set) home() placement.Shard { return set.ns.rule.Place(set.shard) }
 
 // records is how many records the set holds.
 func (set *Set) records() int {
@@ -73,8 +69,8 @@ func (set *Set) untold(t *telling, err error) {
 	if set.ns.held(set.shard) != set {
 		return
 	}
-	t.close(set.home())
-	t.unread[set.home()] = set.ns.node.Now()
+	t.close(set.shard)
+	t.unread[set.shard] = set.ns.node.Now()
 	if untold := set.ns.node.Untold; untold != nil {
 		untold(set, err)
 	}
@@ -97,12 +93,12 @@ func (set *Set) tell(ctx context.Context, t *telling, room *int) (err error) {
 	records := set.records()
 	indices, many := set.noted.take(records)
 	if !set.settled() {
-		t.close(set.home())
+		t.close(set.shard)
 		return nil
 	}
-	if t.open[set.home()] == nil || many {
+	if t.open[set.shard] == nil || many {
 		if records > *room { // it is to be read beside polls, as one that is not open
-			t.close(set.home())
+			t.close(set.shard)
 			return nil
 		}
 		*room -= records
@@ -115,11 +111,10 @@ func (set *Set) tell(ctx context.Context, t *telling, room *int) (err error) {
 		t.tellAll(set, told)
 		return nil
 	}
-	err = set.codes(indices, func(index dbadapter.Index, is directory.Code) { t.host.Set(set.home(), index, is) })
-	if err != nil {
-		set.noted.again()
+	for _, index := range slices.Sorted(maps.Keys(indices)) { // the log says the same in each run
+		t.host.Set(set.shard, index, codeOf(set.shard, indices[index]))
 	}
-	return err
+	return nil
 }
 
 // TellAnew reads one set as a whole, beside polls, and tells all of it. It reports whether it has read one. A driver
@@ -145,7 +140,7 @@ func (ns *Namespace) toRead(ctx context.Context) *Set {
 	sets := ns.Sets()
 	behind, _ := slices.BinarySearchFunc(sets, t.read, func(set *Set, read placement.Shard) int { return int(set.shard) - int(read) - 1 })
 	for _, set := range slices.Concat(sets[behind:], sets[:behind]) { // one that changes too fast keeps no other one waiting
-		if !ns.rule.Tells(set.shard) || t.open[set.home()] != nil || !set.settled() || t.rests(set.home(), ns.node.Now()) {
+		if t.open[set.shard] != nil || !set.settled() || t.rests(set.shard, ns.node.Now()) {
 			continue
 		}
 		t.reading, t.read = set, set.shard
@@ -167,7 +162,9 @@ func (set *Set) tellAnew(ctx context.Context) {
 		if indices, missed = set.noted.takeMany(records); len(indices) == 0 {
 			break
 		}
-		err = set.codes(indices, func(index dbadapter.Index, is directory.Code) { told.Set(index, is) })
+		for index, held := range indices {
+			told.Set(index, codeOf(set.shard, held))
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,42 +182,8 @@ func (set *Set) tellAnew(ctx context.Context) {
 
 // tellAll tells of all that a set says. telling.mu is held.
 func (t *telling) tellAll(set *Set, told *directory.Told) {
-	t.host.Tell(set.home(), told)
-	t.open[set.home()] = set
-}
-
-// codes tells of some indices what the set says now.
-func (set *Set) codes(indices map[dbadapter.Index]bool, tell func(dbadapter.Index, directory.Code)) error {
-	ascending := slices.Sorted(maps.Keys(indices))
-	if !set.Directory() {
-		for _, index := range ascending {
-			tell(index, codeOf(set.shard, indices[index]))
-		}
-		return nil
-	}
-	if len(ascending) == 0 {
-		return nil
-	}
-	snap, err := set.Store.Snapshot()
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
-	for some := range slices.Chunk(ascending, wire.BatchRecords) {
-		if err := set.codesIn(snap, some, tell); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// codesIn tells of some indices, ascending, what a snapshot of a set of the directory says.
-func (set *Set) codesIn(snap dbadapter.Snapshot, indices []dbadapter.Index, tell func(dbadapter.Index, directory.Code)) error {
-	buckets, err := snap.Buckets(indices)
-	for i, bucket := range buckets {
-		tell(indices[i], directory.CodeOf(bucket, set.ns.rule.Shards))
-	}
-	return err
+	t.host.Tell(set.shard, told)
+	t.open[set.shard] = set
 }
 
 // read reads what the set says of all indices. What is committed after that, and maybe a little before, is noted.
@@ -231,34 +194,13 @@ func (set *Set) read(ctx context.Context) (*directory.Told, error) {
 	}
 	defer snap.Close()
 	told := &directory.Told{}
-	var indices []dbadapter.Index
-	flush := func() error {
-		err := set.codesIn(snap, indices, func(index dbadapter.Index, is directory.Code) {
-			if is != directory.Gone {
-				told.Append(index, is)
-			}
-		})
-		indices = indices[:0]
-		return err
-	}
 	for pair, err := range snap.Pairs(ctx, 0, 0) {
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case !set.Directory():
-			told.Append(pair.Index, codeOf(set.shard, true))
-			continue
 		}
-		if indices = append(indices, pair.Index); len(indices) == wire.BatchRecords {
-			if err := flush(); err != nil {
-				return nil, err
-			}
-		}
+		told.Append(pair.Index, directory.Code(set.shard))
 	}
-	if len(indices) > 0 {
-		err = flush()
-	}
-	return told, err
+	return told, nil
 }
 
 // codeOf is what a shard says of an index under which it holds something, or nothing.

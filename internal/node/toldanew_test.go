@@ -30,86 +30,77 @@ func (w *whileRead) Snapshot() (dbadapter.Snapshot, error) {
 // A large set is read beside polls: of the others a poll is answered meanwhile, and of that one it says
 // nothing, until all is told that was committed before, and while it was read.
 func TestLargeSetsAreReadBesidePolls(t *testing.T) {
-	for _, rule := range []*placement.Rule{
-		{Kind: placement.Writer, Shards: 4, Replicas: 1},
-		{Kind: placement.Hash, Shards: 4, Replicas: 1, Locator: true},
-	} {
-		a := newMachine(1)
-		sa := a.holdsAll(t, rule)
-		a.ReadAtOnce = 10
-		told := func() []directory.SetSum {
-			return must(sa.Tell(t.Context(), &directory.Poll{All: true}, nil)).(*directory.News).Sums
+	rule := &placement.Rule{Kind: placement.Hash, Shards: 4, Replicas: 1, Locator: true}
+	a := newMachine(1)
+	sa := a.holdsAll(t, rule)
+	a.ReadAtOnce = 10
+	told := func() []directory.SetSum {
+		return must(sa.Tell(t.Context(), &directory.Poll{All: true}, nil)).(*directory.News).Sums
+	}
+	others := []directory.SetSum{{Home: 0}, {Home: 2}, {Home: 3}}
+	// with is what is told with so many keys in the set.
+	with := func(n int) []directory.SetSum {
+		rows := map[dbadapter.Index]directory.Code{}
+		for _, key := range keysIn(sa, 1, 0, n) {
+			rows[sa.held(1).Keys.Hasher.Index([]byte(key))] = 1
 		}
-		others := []directory.SetSum{{Home: 0}, {Home: 2}, {Home: 3}}
-		// with is what is told with so many keys in the set.
-		with := func(n int) []directory.SetSum {
-			rows, code := map[dbadapter.Index]directory.Code{}, directory.Code(1)
-			if rule.Directory(rule.Telling(1)) {
-				code = 2
-			}
-			for _, key := range keysIn(sa, 1, 0, n) {
-				rows[sa.held(rule.Telling(1)).Keys.Hasher.Index([]byte(key))] = code
-			}
-			h := directory.NewHost(rule.Shards, 1)
-			for home := range placement.Shard(rule.Shards) {
-				h.Open(home, func(yield func(dbadapter.Index, directory.Code) bool) {
-					for _, index := range slices.Sorted(maps.Keys(rows)) {
-						if home == 1 && !yield(index, rows[index]) {
-							return
-						}
-					}
-				})
-			}
-			return h.News(&directory.Poll{All: true}).Sums
-		}
-		large := sa.held(rule.Telling(1))
-		write := func(from, to int) {
-			for some := range slices.Chunk(keysIn(sa, 1, from, to), dbadapter.MaxBatch) {
-				drafts := make([]Draft, len(some))
-				for i, key := range some {
-					if drafts[i] = draft(key, ""); large.Directory() {
-						drafts[i].Record = directory.EntryFor(&drafts[i].Record, 2)
+		h := directory.NewHost(rule.Shards, 1)
+		for home := range placement.Shard(rule.Shards) {
+			h.Open(home, func(yield func(dbadapter.Index, directory.Code) bool) {
+				for _, index := range slices.Sorted(maps.Keys(rows)) {
+					if home == 1 && !yield(index, rows[index]) {
+						return
 					}
 				}
-				must(commit(large.Write(drafts...)))
-			}
+			})
 		}
-		write(0, 20)
+		return h.News(&directory.Poll{All: true}).Sums
+	}
+	large := sa.held(1)
+	write := func(from, to int) {
+		for some := range slices.Chunk(keysIn(sa, 1, from, to), dbadapter.MaxBatch) {
+			drafts := make([]Draft, len(some))
+			for i, key := range some {
+				drafts[i] = draft(key, "")
+			}
+			must(commit(large.Write(drafts...)))
+		}
+	}
+	write(0, 20)
+	if got := told(); !slices.Equal(got, others) {
+		t.Fatalf("a poll that reads no set of 20 records tells of %v", got)
+	}
+	large.Store = &whileRead{large.Store, func() {
+		write(20, 25)
 		if got := told(); !slices.Equal(got, others) {
-			t.Fatalf("%s: a poll that reads no set of 20 records tells of %v", rule.Kind, got)
-		}
-		large.Store = &whileRead{large.Store, func() {
-			write(20, 25)
-			if got := told(); !slices.Equal(got, others) {
-				t.Errorf("%s: while one is read a poll tells of %v", rule.Kind, got)
-			}
-			if sa.TellAnew(t.Context()) {
-				t.Errorf("%s: two are read at once", rule.Kind)
-			}
-		}}
-		rung := sa.telling.bell.listen()
-		sa.TellAnew(t.Context())
-		select {
-		case <-rung:
-		default:
-			t.Errorf("%s: a poll that waits is not woken by what was read", rule.Kind)
-		}
-		if got := told(); !slices.Equal(got, with(25)) {
-			t.Errorf("%s: with 25 records of one set it tells of %v", rule.Kind, got)
+			t.Errorf("while one is read a poll tells of %v", got)
 		}
 		if sa.TellAnew(t.Context()) {
-			t.Errorf("%s: all is told, and something is to be read", rule.Kind)
+			t.Error("two are read at once")
 		}
+	}}
+	rung := sa.telling.bell.listen()
+	sa.TellAnew(t.Context())
+	select {
+	case <-rung:
+	default:
+		t.Error("a poll that waits is not woken by what was read")
+	}
+	if got := told(); !slices.Equal(got, with(25)) {
+		t.Errorf("with 25 records of one set it tells of %v", got)
+	}
+	if sa.TellAnew(t.Context()) {
+		t.Error("all is told, and something is to be read")
+	}
 
-		// With more changes than are noted a large set is told anew, and what it said before stands no longer.
-		write(25, 25+maxNoted+1)
-		if got := told(); !slices.Equal(got, others) {
-			t.Errorf("%s: after more changes than are noted it tells of %v", rule.Kind, got)
-		}
-		sa.TellAnew(t.Context())
-		if got := told(); !slices.Equal(got, with(25+maxNoted+1)) {
-			t.Errorf("%s: after that was read it tells of %v", rule.Kind, got)
-		}
+	// With more changes than are noted a large set is told anew, and what it said before stands no longer.
+	write(25, 25+maxNoted+1)
+	if got := told(); !slices.Equal(got, others) {
+		t.Errorf("after more changes than are noted it tells of %v", got)
+	}
+	sa.TellAnew(t.Context())
+	if got := told(); !slices.Equal(got, with(25+maxNoted+1)) {
+		t.Errorf("after that was read it tells of %v", got)
 	}
 }
 
@@ -214,7 +205,7 @@ func TestNoted(t *testing.T) {
 		for i := range changes {
 			changes[i] = dbadapter.Change{Index: dbadapter.Index(i + 1), New: 1}
 		}
-		n.note(changes[1:], true)
+		n.note(changes[1:])
 		want := c.most
 		if c.most <= maxNoted {
 			want = 0 // a poll tells them
@@ -222,8 +213,8 @@ func TestNoted(t *testing.T) {
 		if taken, missed := n.takeMany(c.records); missed || len(taken) != want || len(n.indices) != c.most-want {
 			t.Errorf("%+v: it takes %d, and leaves %d, missed %t", c, len(taken), len(n.indices), missed)
 		}
-		n.note(changes, true)
-		n.note(changes[:1], true)
+		n.note(changes)
+		n.note(changes[:1])
 		for range 2 { // to look does not end it
 			if taken, missed := n.takeMany(c.records); !missed || len(taken)+len(n.indices) > 0 {
 				t.Errorf("%+v: one more is not missed, or %d are kept", c, len(taken)+len(n.indices))

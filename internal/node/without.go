@@ -49,13 +49,13 @@ func (ns *Namespace) reckon() {
 			}
 		}
 		if has {
-			h.shards = append(make([]byte, 0, (ns.rule.Sets()+7)/8), h.shards...)
+			h.shards = append(make([]byte, 0, (ns.rule.Shards+7)/8), h.shards...)
 			next.of[m.ID] = h
 		}
 	}
 	if layout := next.placed.layout; layout != nil {
-		for s := range placement.Shard(ns.rule.Sets()) {
-			for _, id := range layout.Hosts(ns.rule.Place(s)) {
+		for s := range placement.Shard(ns.rule.Shards) {
+			for _, id := range layout.Hosts(s) {
 				if h, ok := next.of[id]; ok {
 					h.add(s)
 					next.of[id] = h

@@ -30,8 +30,6 @@ type Draft struct {
 	// Late, if not zero, is the date of an item that is written as of now, on the condition that its key holds what its writer
 	// finds, which is dated before that (Namespace.restsOn).
 	Late time.Time
-	// Told are what hosts hold that the record is to be later than, and does not replace.
-	Told []*dbadapter.Record
 }
 
 // known is the latest of what a draft's writer knows of the key, or nil.

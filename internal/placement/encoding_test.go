@@ -18,7 +18,7 @@ var ruleVectors = []struct {
 	value string
 }{
 	{Rule{Kind: Hash, Shards: 32, Replicas: 2}, "8301182002"},
-	{Rule{Kind: Writer, Shards: MaxShards, Replicas: 16}, "830319100010"},
+	{Rule{Kind: Hash, Shards: MaxShards, Replicas: 16}, "830119100010"},
 	{Rule{Kind: Prefix, Shards: 4, Replicas: 3, Prefixes: []PrefixShard{{[]byte("de"), 1}, {[]byte("debian/"), 3}}}, "8402040382824264650182476465626961" + "6e2f03"},
 	{Rule{Kind: Hash, Shards: 32, Replicas: 2, Locator: true}, "850118200280f5"},
 	{Rule{Kind: Prefix, Shards: 4, Replicas: 3, Prefixes: []PrefixShard{{[]byte("de"), 1}}, Locator: true}, "8502040381824264" + "6501f5"},

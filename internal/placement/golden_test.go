@@ -16,7 +16,6 @@ func TestGoldenLayouts(t *testing.T) {
 	prefixes := []PrefixShard{{[]byte("de"), 3}, {[]byte("debian/"), 7}}
 	for _, r := range []Rule{
 		{Kind: Hash, Shards: 32, Replicas: 2},
-		{Kind: Writer, Shards: 32, Replicas: 2},
 		{Kind: Prefix, Shards: 32, Replicas: 2, Prefixes: prefixes},
 		{Kind: Hash, Shards: 32, Replicas: 2, Locator: true},
 		{Kind: Prefix, Shards: 32, Replicas: 2, Prefixes: prefixes, Locator: true},

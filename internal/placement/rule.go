@@ -32,15 +32,15 @@ const (
 	Hash Kind = iota + 1
 	// Prefix places it by a table of prefixes.
 	Prefix
-	// Writer places it where its key was written first.
-	Writer
+	// writer placed it where its key was written first; see ErrWriter.
+	writer
 )
 
-var kinds = [...]string{Hash: "hash", Prefix: "prefix", Writer: "writer"}
+var kinds = [...]string{Hash: "hash", Prefix: "prefix", writer: "writer"}
 
 // String is the kind's name in small letters.
 func (k Kind) String() string {
-	if k >= Hash && k <= Writer {
+	if k >= Hash && k <= writer {
 		return kinds[k]
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
@@ -49,14 +49,20 @@ func (k Kind) String() string {
 // ErrRule is returned for a rule that is not one.
 var ErrRule = errors.New("no rule of placement")
 
+// ErrWriter refuses the placement writer, by which programs of before have made namespaces. It is ErrRule.
+var ErrWriter = fmt.Errorf("%w: the placement writer is supported no more: export the namespace with the program of before, and import it into one that is made with the placement hash or prefix", ErrRule)
+
 // ParseKind reads a kind's name.
 func ParseKind(s string) (Kind, error) {
-	for k := Hash; k <= Writer; k++ {
+	for k := Hash; k <= Prefix; k++ {
 		if kinds[k] == s {
 			return k, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: placement %q: want hash, prefix or writer", ErrRule, s)
+	if s == kinds[writer] {
+		return 0, ErrWriter
+	}
+	return 0, fmt.Errorf("%w: placement %q: want hash or prefix", ErrRule, s)
 }
 
 // Rule says how a namespace is cut into shards. It is fixed when the namespace is made,
@@ -69,8 +75,8 @@ type Rule struct {
 	Replicas int
 	// Prefixes is the table of the kind Prefix.
 	Prefixes []PrefixShard
-	// Locator: under the kinds Hash and Prefix hosts tell all nodes which keys their shards
-	// hold, so that a key that there is not takes no request. Under Writer they do anyway.
+	// Locator: hosts tell all nodes which keys their shards hold, so that a key that there is
+	// not takes no request.
 	Locator bool
 }
 
@@ -83,7 +89,9 @@ type PrefixShard struct {
 // Validate says what is wrong with a rule, or nil.
 func (r *Rule) Validate() error {
 	switch {
-	case r.Kind < Hash || r.Kind > Writer:
+	case r.Kind == writer:
+		return ErrWriter
+	case r.Kind < Hash || r.Kind > Prefix:
 		return fmt.Errorf("%w: its kind %d is unknown: use a newer program", ErrRule, r.Kind)
 	case r.Shards < 2 || r.Shards > MaxShards || bits.OnesCount(uint(r.Shards)) != 1:
 		return fmt.Errorf("%w: %d shards: want a power of two from 2 to %d", ErrRule, r.Shards, MaxShards)
@@ -93,8 +101,6 @@ func (r *Rule) Validate() error {
 		return fmt.Errorf("%w: no prefixes: name at least one, or choose the placement hash", ErrRule)
 	case r.Kind != Prefix && len(r.Prefixes) > 0:
 		return fmt.Errorf("%w: the placement %s takes no prefixes", ErrRule, r.Kind)
-	case r.Kind == Writer && r.Locator:
-		return fmt.Errorf("%w: by placement writer each node has a locator anyway: leave it out", ErrRule)
 	case len(r.Prefixes) > MaxPrefixes:
 		return fmt.Errorf("%w: %d prefixes: at most %d", ErrRule, len(r.Prefixes), MaxPrefixes)
 	}
@@ -111,38 +117,7 @@ func (r *Rule) Validate() error {
 	return nil
 }
 
-// Sets is how many sets of records the namespace has: one for each shard, and under the
-// kind Writer, behind these, one of the directory for each shard of keys.
-func (r *Rule) Sets() int {
-	if r.Kind == Writer {
-		return 2 * r.Shards
-	}
-	return r.Shards
-}
-
-// Place is the shard whose hosts hold a set.
-func (r *Rule) Place(set Shard) Shard { return set % Shard(r.Shards) }
-
-// Directory reports whether a set is one of the directory.
-func (r *Rule) Directory(set Shard) bool { return int(set) >= r.Shards }
-
-// Located reports whether hosts tell all nodes which keys there are.
-func (r *Rule) Located() bool { return r.Kind == Writer || r.Locator }
-
-// Tells reports whether the hosts of a set tell all nodes which keys it has: a set of the
-// directory, and with Locator each shard.
-func (r *Rule) Tells(set Shard) bool { return r.Locator || r.Kind == Writer && r.Directory(set) }
-
-// Telling is the set of which hosts tell whether a key is there, whose home is a shard.
-func (r *Rule) Telling(home Shard) Shard {
-	if r.Kind == Writer {
-		return Shard(r.Shards) + home
-	}
-	return home
-}
-
-// Home is the shard of a key whose keyed hash is given; under the kind Writer, the
-// shard of its entry in the directory.
+// Home is the shard of a key whose keyed hash is given.
 func (r *Rule) Home(key []byte, hash uint64) Shard {
 	home, longest := Shard(hash>>(64-bits.TrailingZeros(uint(r.Shards)))), 0
 	for _, p := range r.Prefixes {

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -31,7 +32,7 @@ func TestRefusedRules(t *testing.T) {
 		"unknown kind":     {Kind: 4, Shards: 2, Replicas: 1},
 		"one shard":        {Kind: Hash, Shards: 1, Replicas: 1},
 		"no power":         {Kind: Hash, Shards: 12, Replicas: 1},
-		"too many":         {Kind: Writer, Shards: 2 * MaxShards, Replicas: 1},
+		"too many":         {Kind: Hash, Shards: 2 * MaxShards, Replicas: 1},
 		"negative":         {Kind: Hash, Shards: -2, Replicas: 1},
 		"no replica":       {Kind: Hash, Shards: 2},
 		"many replicas":    {Kind: Hash, Shards: 2, Replicas: MaxReplicas + 1},
@@ -49,12 +50,20 @@ func TestRefusedRules(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
-	for k := Hash; k <= Writer; k++ {
+	for k := Hash; k <= Prefix; k++ {
 		if got, err := ParseKind(k.String()); got != k || err != nil {
 			t.Errorf("%s: %v %v", k, got, err)
 		}
 	}
 	if _, err := ParseKind("ring"); !errors.Is(err, ErrRule) {
 		t.Errorf("ring: %v", err)
+	}
+	// The kind of before is refused with what to do, by its name and by its number.
+	_, byName := ParseKind("writer")
+	_, byNumber := ParseRule([]byte{0x83, 3, 0x18, 32, 2})
+	for _, err := range []error{byName, byNumber} {
+		if !errors.Is(err, ErrRule) || !errors.Is(err, ErrWriter) || !strings.Contains(err.Error(), "export the namespace with the program of before, and import") {
+			t.Errorf("writer: %v", err)
+		}
 	}
 }

@@ -57,8 +57,6 @@ type Heard struct {
 	Err error
 	// Took is how long the answer took.
 	Took time.Duration
-	// Set numbers the set of which it was asked: the caller's to fill in.
-	Set int
 }
 
 // Found is what a read has found.

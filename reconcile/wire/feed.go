@@ -1,9 +1,9 @@
 package wire
 
-// The feed of the directory travels as questions and answers about its own messages, on the
+// The feed of a locator travels as questions and answers about its own messages, on the
 // streams of routed questions: who may ask, and what proves the answer, is the same.
 
-// SubjectFeed is the feed of the directory.
+// SubjectFeed is that of the feed.
 const SubjectFeed Subject = 6
 
 // MaxFeed is the greatest message of the feed in bytes.

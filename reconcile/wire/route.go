@@ -8,9 +8,8 @@ import (
 // asks them to hold some. They travel as an Ask and a Reply, on streams of their own that
 // carry one after the other. The Ask names the whole namespace; the question the shard.
 
-// MaxSets is greater than the number of each shard, and of each set of the directory,
-// whose numbers follow those of the shards.
-const MaxSets = 2 * 4096
+// MaxShards is greater than the number of each shard.
+const MaxShards = 4096
 
 // The subjects of routed questions.
 const (
@@ -98,8 +97,7 @@ type HoldOutcome struct {
 	There bool
 	// Other is what the peer holds in the record's place: one of a greater version, or,
 	// where the question asks so, one that its writer had not seen. It has its version, and
-	// what it replaces, alone; an entry of the directory that is not deleted also its value, of
-	// MaxOtherValue bytes at most.
+	// what it replaces, alone.
 	Other *dbadapter.Record
 	// Declined is why it is not admitted.
 	Declined Reason
@@ -140,12 +138,6 @@ const (
 	outcomeOther = 1
 	outcomeThere = 0x80
 )
-
-// otherValue, in the flags of what is held in a record's place: its value follows.
-const otherValue = 1
-
-// MaxOtherValue is the longest value of what is held in a record's place: an entry's takes 3 bytes.
-const MaxOtherValue = 16
 
 func (q *AskRecord) appendQuestion(b []byte) []byte {
 	return appendBytes(appendUvarint(b, uint64(q.Shard)), q.Key)
@@ -229,14 +221,8 @@ func (a *HoldAnswer) appendAnswer(b []byte) []byte {
 			b = append(b, outcomeHeld)
 		default:
 			flags := o.Other.OptionalFlags() & dbadapter.FlagReplaces
-			if len(o.Other.Value) > 0 {
-				flags |= otherValue
-			}
 			b, _ = o.Other.Version.AppendBinary(append(b, outcomeOther, flags)) // never fails
 			b = (&dbadapter.Record{Replaces: o.Other.Replaces}).AppendOptional(b)
-			if flags&otherValue != 0 {
-				b = appendBytes(b, o.Other.Value)
-			}
 		}
 	}
 	return b
@@ -244,8 +230,8 @@ func (a *HoldAnswer) appendAnswer(b []byte) []byte {
 
 func (p *parser) shard() uint32 {
 	n := p.uvarint()
-	if n >= MaxSets {
-		p.fail("shard %d; the last one is %d at most", n, MaxSets-1)
+	if n >= MaxShards {
+		p.fail("shard %d; the last one is %d at most", n, MaxShards-1)
 	}
 	return uint32(n)
 }
@@ -346,11 +332,11 @@ func (p *parser) outcome() (o HoldOutcome) {
 	return o
 }
 
-// other reads the version of a record, what it replaces, and its value if that is there.
+// other reads the version of a record, and what it replaces.
 func (p *parser) other() *dbadapter.Record {
 	r := &dbadapter.Record{}
 	flags := p.byte()
-	if flags&^(dbadapter.FlagReplaces|otherValue) != 0 {
+	if flags&^dbadapter.FlagReplaces != 0 {
 		p.fail("unknown flags %#x", flags)
 	}
 	if b := p.take(dbadapter.VersionSize); b != nil {
@@ -362,11 +348,6 @@ func (p *parser) other() *dbadapter.Record {
 			p.fail("%w", err)
 		} else if r.Version.IsZero() {
 			p.fail("a version of zeros")
-		}
-	}
-	if flags&otherValue != 0 {
-		if r.Value = p.bytes(MaxOtherValue, "the value of what is held instead"); len(r.Value) == 0 {
-			p.fail("an empty value is spelt out")
 		}
 	}
 	return r

@@ -89,7 +89,7 @@ func TestLargestRecordIsRouted(t *testing.T) {
 		r.Replaces = append(r.Replaces, dbadapter.Replaced{Writer: dbadapter.WriterID(i + 1), Clock: 5})
 	}
 	for _, m := range []Message{
-		&Ask{Version: Version, Question: &AskHold{Shard: MaxSets - 1, Records: []dbadapter.Record{r}}},
+		&Ask{Version: Version, Question: &AskHold{Shard: MaxShards - 1, Records: []dbadapter.Record{r}}},
 		&Reply{Answer: &RecordAnswer{Elsewhere: &Elsewhere{Epoch: 1 << 62}, Holds: true, Record: &r}},
 	} {
 		if _, _, err := Read(bytes.NewReader(Append(nil, m))); err != nil {

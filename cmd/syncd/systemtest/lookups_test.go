@@ -28,7 +28,7 @@ var (
 // takes that goes to a host, beside the same one at that host.
 func TestShards(t *testing.T) {
 	t.Logf("seed %d", *shardsSeed)
-	s := newSharded(t, *shardsDaemons, api.Placement{Kind: *shardsKind, Shards: 32, Replicas: 2, Locator: *shardsLocator})
+	s := newSharded(t, *shardsDaemons, api.Placement{Kind: "hash", Shards: 32, Replicas: 2, Locator: *shardsLocator})
 	s.settled()
 	keys := s.load()
 	s.lookUp("keys that are there", keys, *shardsGets*3/4, "")

@@ -19,8 +19,7 @@ import (
 )
 
 var (
-	shardsKind     = flag.String("shards-kind", "hash", "the placement in TestShards and TestShardsByInvitation: hash or writer")
-	shardsLocator  = flag.Bool("shards-locator", false, "by hash there: with a locator")
+	shardsLocator  = flag.Bool("shards-locator", false, "TestShards and TestShardsByInvitation: with a locator")
 	shardsKeys     = flag.Int("shards-keys", 200, "how many keys TestShardsByInvitation writes")
 	shardsInterval = flag.Duration("shards-interval", time.Second, "the mean pause between background syncs there")
 	shardsSeed     = flag.Uint64("shards-seed", 1, "what is written there, and at which daemons")
@@ -38,7 +37,7 @@ const movePatience = 5 * time.Minute
 // last, or what was is listed as a conflict.
 func TestShardsByInvitation(t *testing.T) {
 	t.Logf("seed %d", *shardsSeed)
-	s := newSharded(t, 5, api.Placement{Kind: *shardsKind, Shards: 32, Replicas: 2, Locator: *shardsLocator})
+	s := newSharded(t, 5, api.Placement{Kind: "hash", Shards: 32, Replicas: 2, Locator: *shardsLocator})
 	s.settled()
 	s.write(*shardsKeys, "all are there", "1")
 	s.read()

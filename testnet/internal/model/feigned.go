@@ -111,25 +111,13 @@ func (f *feigned) tell(home placement.Shard, says map[dbadapter.Index]directory.
 
 // feignedCodes are what the node tells of a set: the truth, but for the keys about which it misleads.
 func (p *process) feignedCodes(home placement.Shard) map[dbadapter.Index]directory.Code {
-	rule := p.ns.Rule()
 	says := map[dbadapter.Index]directory.Code{}
 	for _, sh := range p.shards {
-		if sh.set.Shard() != rule.Telling(home) {
+		if sh.set.Shard() != home {
 			continue
 		}
-		buckets := map[dbadapter.Index][]dbadapter.Hashed{}
 		for _, r := range sh.records() {
-			index := sh.set.Keys.Hasher.Index(r.Key)
-			buckets[index] = append(buckets[index], dbadapter.Hashed{Record: r})
-		}
-		for index, bucket := range buckets {
-			code := directory.Code(home)
-			if rule.Directory(sh.set.Shard()) {
-				code = directory.CodeOf(bucket, rule.Shards)
-			}
-			if code != directory.Gone {
-				says[index] = code
-			}
+			says[sh.set.Keys.Hasher.Index(r.Key)] = directory.Code(home)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.node.misleads)) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -43,12 +42,7 @@ func (f *follower) Write(name string, data []byte) error {
 // openFollower opens what the process follows.
 func (p *process) openFollower() (err error) {
 	f := &follower{process: p, files: map[string][]byte{}, asking: map[node.ID]bool{}}
-	f.locator, err = directory.New(directory.Config{
-		Shards: p.ns.Rule().Shards, Seed: p.draw(node.ForNonce), Disk: f, Workers: 1,
-		Here: func(s placement.Shard) bool {
-			return slices.ContainsFunc(p.shards, func(sh *shard) bool { return sh.set.Shard() == s && sh.set.Settled() })
-		},
-	})
+	f.locator, err = directory.New(directory.Config{Shards: p.ns.Rule().Shards, Seed: p.draw(node.ForNonce), Disk: f, Workers: 1})
 	if err != nil {
 		return fmt.Errorf("open the locator: %w", err)
 	}
@@ -81,7 +75,7 @@ func (p *process) noticed(key []byte, wrote bool) {
 
 func (f *follower) now() time.Duration { return clockFrom + f.process.node.world.Now() }
 
-// poll polls each host of the directory that is not being polled, and does it again.
+// poll polls each host that is not being polled, and does it again.
 func (f *follower) poll() {
 	p := f.process
 	p.after(feedEvery, f.poll)

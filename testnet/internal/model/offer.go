@@ -65,7 +65,7 @@ func (w *offer) run() {
 	written, err := o.Result()
 	switch do {
 	case node.OfferLookUp:
-		p.lookUpIn(o.Remote().Shard(), []byte(w.Key), o.All(), func(f *Found) {
+		p.lookUpAt([]byte(w.Key), o.All(), func(f *Found) {
 			w.then(func() { o.LookedUp(node.LookedUp{Found: f.found}, f.Err) })
 		})
 	case node.OfferCommit:
@@ -167,7 +167,7 @@ func (p *process) hand(remote *node.Remote, record *dbadapter.Record, put *route
 			if err == nil {
 				o, err = remote.Hold(peer, ask, m)
 			}
-			if o.Held && !remote.Directory() {
+			if o.Held {
 				p.ns.HeldBy(record, peer)
 			}
 			if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -70,16 +69,16 @@ func (n *Node) Read(key string, told func(*Found)) {
 // lookUp finds the record under a key: here, if this node is a host that is sure, and
 // otherwise at the shard's hosts; once more, if a host names a layout that is unknown here.
 func (p *process) lookUp(key []byte, done func(*Found)) {
-	p.lookUpIn(p.ns.Home(key), key, false, done)
+	p.lookUpAt(key, false, done)
 }
 
-// lookUpIn is lookUp in one of the namespace's sets; all: at all that may hold it.
-func (p *process) lookUpIn(in placement.Shard, key []byte, all bool, done func(*Found)) {
+// lookUpAt is lookUp; all: at all that may hold the shard.
+func (p *process) lookUpAt(key []byte, all bool, done func(*Found)) {
 	var gone []node.ID
 	anew := false
 	var once func(heeds bool)
 	once = func(heeds bool) {
-		p.lookUpOnce(in, key, all, gone, func(f *Found) {
+		p.lookUpOnce(key, all, gone, func(f *Found) {
 			switch {
 			case f.Err == nil && f.Sure:
 				done(f)
@@ -102,11 +101,11 @@ func (p *process) lookUpIn(in placement.Shard, key []byte, all bool, done func(*
 	once(true)
 }
 
-func (p *process) lookUpOnce(in placement.Shard, key []byte, all bool, gone []node.ID, done func(*Found)) {
+func (p *process) lookUpOnce(key []byte, all bool, gone []node.ID, done func(*Found)) {
 	n := p.node
 	f := &Found{Node: n.number, Key: string(key), why: map[int]error{}}
 	p.flush()
-	remote := p.ns.RemoteIn(key, in)
+	remote := p.ns.Remote(key)
 	remote.Gone(gone)
 	o, err := remote.GetOptions()
 	o.All, o.Deadline = all, n.world.Now()+routePatience

@@ -169,7 +169,7 @@ func (c *Cluster) shardOf(id dbadapter.NamespaceID) (placement.Shard, bool) {
 // numberShards notes the id of each shard of the namespace with that root.
 func (c *Cluster) numberShards(root []byte) {
 	c.shards = map[dbadapter.NamespaceID]placement.Shard{}
-	for s := range c.Rule.Sets() {
+	for s := range c.Rule.Shards {
 		c.shards[reconcile.DeriveShardKeys(c.keys.Secret, root, uint32(s)).ID] = placement.Shard(s)
 	}
 }
@@ -322,7 +322,7 @@ func (n *Node) Hosts(shard int) (hosts []int) {
 	if err != nil {
 		return nil
 	}
-	for _, id := range layout.Hosts(n.cluster.Rule.Place(placement.Shard(shard))) {
+	for _, id := range layout.Hosts(placement.Shard(shard)) {
 		hosts = append(hosts, n.cluster.byID[id].number)
 	}
 	return hosts

@@ -38,16 +38,15 @@ type ClusterMember struct {
 
 // MemberShard is how a member holds a shard.
 type MemberShard struct {
-	Number    int    `json:"number"`
-	Directory bool   `json:"directory,omitempty" doc:"what is held are not the shard's records but the directory's entries of its keys"`
-	Host      bool   `json:"host" doc:"the layout names the member; else it holds the shard until it has handed over"`
-	Problem   string `json:"problem,omitempty" doc:"why it is not known what it holds"`
-	Unheard   bool   `json:"unheard,omitempty" doc:"a further member may hold the shard, and has not said yet that it does not"`
-	Records   int64  `json:"records" doc:"that it holds, deleted ones included"`
-	Digest    string `json:"digest,omitempty" doc:"of these"`
-	Copies    int    `json:"copies" doc:"how many members were found to hold what it holds, itself included"`
-	Equal     bool   `json:"equal" doc:"so do all that hold the shard, may hold it or are its hosts"`
-	Missing   int64  `json:"missing" doc:"how many records fewer it holds than the one that holds most"`
+	Number  int    `json:"number"`
+	Host    bool   `json:"host" doc:"the layout names the member; else it holds the shard until it has handed over"`
+	Problem string `json:"problem,omitempty" doc:"why it is not known what it holds"`
+	Unheard bool   `json:"unheard,omitempty" doc:"a further member may hold the shard, and has not said yet that it does not"`
+	Records int64  `json:"records" doc:"that it holds, deleted ones included"`
+	Digest  string `json:"digest,omitempty" doc:"of these"`
+	Copies  int    `json:"copies" doc:"how many members were found to hold what it holds, itself included"`
+	Equal   bool   `json:"equal" doc:"so do all that hold the shard, may hold it or are its hosts"`
+	Missing int64  `json:"missing" doc:"how many records fewer it holds than the one that holds most"`
 }
 
 // Proof is a sync that has proved two members equal.
@@ -86,7 +85,7 @@ func ClusterOf(all []peer.ClusterMember) []ClusterMember {
 }
 
 func memberShardOf(s peer.MemberShard) MemberShard {
-	one := MemberShard{Number: s.Number, Directory: s.Directory, Host: s.Host, Records: s.Records, Copies: s.Copies, Equal: s.Equal, Missing: s.Missing, Unheard: s.Unheard}
+	one := MemberShard{Number: s.Number, Host: s.Host, Records: s.Records, Copies: s.Copies, Equal: s.Equal, Missing: s.Missing, Unheard: s.Unheard}
 	if s.Problem != nil {
 		one.Problem = s.Problem.Error()
 	} else {

@@ -9,11 +9,11 @@ import (
 
 // Placement says how a namespace is cut into shards.
 type Placement struct {
-	Kind     string        `json:"kind" doc:"what says which shard a key belongs to: hash, a hash of it; prefix, the longest of its prefixes that the table has, and the hash of a key without one; or writer, the node that writes it first, which puts it into a shard that it holds"`
+	Kind     string        `json:"kind" doc:"what says which shard a key belongs to: hash, a hash of it; or prefix, the longest of its prefixes that the table has, and the hash of a key without one"`
 	Shards   int           `json:"shards" doc:"a power of two from 2 to 4096"`
 	Replicas int           `json:"replicas" doc:"how many members are to hold each shard, 1 to 16"`
 	Prefixes []PrefixShard `json:"prefixes,omitempty" doc:"of the kind prefix: keys that begin so belong to the shard"`
-	Locator  bool          `json:"locator,omitempty" doc:"of the kinds hash and prefix: hosts tell all members which keys their shards hold, so that a key that there is not takes no request"`
+	Locator  bool          `json:"locator,omitempty" doc:"hosts tell all members which keys their shards hold, so that a key that there is not takes no request"`
 }
 
 // PrefixShard is a line of the table of the kind prefix.

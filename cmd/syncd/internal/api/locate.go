@@ -21,13 +21,10 @@ type Located struct {
 // LocatedAt is what one member has answered.
 type LocatedAt struct {
 	Peer     string `json:"peer"`
-	Shard    int    `json:"shard" doc:"of which it was asked; by placement writer perhaps one in which the key was looked for in vain"`
-	Entry    bool   `json:"entry,omitempty" doc:"it was asked for the key's entry of the directory, by placement writer"`
-	Names    *int   `json:"names,omitempty" doc:"the shard that the entry names"`
 	Answered bool   `json:"answered"`
 	Host     bool   `json:"host" doc:"it is a host of the shard by its own list of members"`
 	Settled  bool   `json:"settled" doc:"it can be sure of what it does not hold"`
-	Version  string `json:"version,omitempty" doc:"of the record, or the entry, that it holds; absent: it holds none, or has not answered"`
+	Version  string `json:"version,omitempty" doc:"of the record that it holds; absent: it holds none, or has not answered"`
 	Deleted  bool   `json:"deleted,omitempty" doc:"it is that of a deletion"`
 	Took     string `json:"took,omitempty" doc:"how long its answer took"`
 	Error    string `json:"error,omitempty" doc:"why it has not answered; absent if it has, or was awaited no longer"`
@@ -43,12 +40,9 @@ func LocatedOf(key []byte, l *peer.Located) Located {
 		out.Holds = headOf(&peer.Head{Version: r.Version, Deleted: r.Deleted, Expires: r.Expires})
 	}
 	for _, at := range l.Asked {
-		one := LocatedAt{Peer: at.Peer.String(), Answered: at.Answered, Host: at.Host, Settled: at.Settled, Shard: at.Shard, Entry: at.Entry, Deleted: at.Deleted}
+		one := LocatedAt{Peer: at.Peer.String(), Answered: at.Answered, Host: at.Host, Settled: at.Settled, Deleted: at.Deleted}
 		if !at.Version.IsZero() {
 			one.Version = at.Version.String()
-			if at.Entry && !at.Deleted {
-				one.Names = &at.Names
-			}
 		}
 		if at.Took > 0 {
 			one.Took = at.Took.Round(time.Microsecond).String()

@@ -139,7 +139,7 @@ type ImportResult struct {
 	Stale     int64 `json:"stale" doc:"dated before the record that is there"`
 	Expired   int64 `json:"expired" doc:"had expired, and were left out"`
 	Full      int64 `json:"full" doc:"left out, since 64 other records share their index"`
-	Late      int64 `json:"late" doc:"dated up to when deleted records may have been collected, before this node's role was given anew, or, by placement writer, before an entry of the directory that leads to no record: written as of now; among the others"`
+	Late      int64 `json:"late" doc:"dated up to when deleted records may have been collected, or before this node's role was given anew: written as of now; among the others"`
 }
 
 // ImportResultOf counts what became of a number of lines.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,30 +12,17 @@ import (
 // shardLines is how many sets that are not equal everywhere are shown; -o json has them all.
 const shardLines = 10
 
-// shardPlace is one of the sets of a namespace that is cut into shards.
-type shardPlace struct {
-	number    int
-	directory bool
-}
-
-func (p shardPlace) String() string {
-	if p.directory {
-		return fmt.Sprintf("shard %d, directory", p.number)
-	}
-	return fmt.Sprintf("shard %d", p.number)
-}
-
 // printShards says how many sets have equal copies, and of the others what each member holds.
 func (a *app) printShards(ns *api.NamespaceStatus) error {
 	type row struct {
 		id string
 		*api.MemberShard
 	}
-	all := map[shardPlace][]row{}
+	all := map[int][]row{}
 	for i := range ns.Cluster {
 		m := &ns.Cluster[i]
 		for k := range m.Shards {
-			at := shardPlace{m.Shards[k].Number, m.Shards[k].Directory}
+			at := m.Shards[k].Number
 			all[at] = append(all[at], row{m.ID, &m.Shards[k]})
 		}
 	}
@@ -44,7 +30,7 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 		return nil
 	}
 	whole := map[int]int{} // how many sets have so many equal copies
-	var unlike []shardPlace
+	var unlike []int
 	for at, rows := range all {
 		if slices.ContainsFunc(rows, func(r row) bool { return !r.Equal }) {
 			unlike = append(unlike, at)
@@ -62,9 +48,7 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 	}
 	sets := len(all)
 	if p := ns.Policy.Placement; p != nil {
-		if sets = p.Shards; p.Kind == "writer" {
-			sets *= 2 // the directory has as many
-		}
+		sets = p.Shards
 	}
 	if sets > len(all) {
 		parts = append(parts, fmt.Sprintf("%d without a holder that is known", sets-len(all)))
@@ -75,9 +59,7 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 	if err := a.printf("%s: %s\n", countOf(sets, "set"), strings.Join(parts, ", ")); err != nil {
 		return err
 	}
-	slices.SortFunc(unlike, func(x, y shardPlace) int {
-		return cmp.Or(cmp.Compare(x.number, y.number), strings.Compare(x.String(), y.String()))
-	})
+	slices.Sort(unlike)
 	for i, at := range unlike {
 		if i == shardLines {
 			return a.printf("  and %d more\n", len(unlike)-i)
@@ -89,7 +71,7 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 		if all[at][0].Unheard {
 			held = append(held, "a member has not said whether it holds it")
 		}
-		if err := a.printf("  %s: %s\n", at, strings.Join(held, "; ")); err != nil {
+		if err := a.printf("  shard %d: %s\n", at, strings.Join(held, "; ")); err != nil {
 			return err
 		}
 	}

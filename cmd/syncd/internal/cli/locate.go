@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
@@ -78,9 +77,6 @@ func (a *app) printLocated(l *api.Located) error {
 			if at.Deleted {
 				said += ", deleted"
 			}
-			if at.Names != nil {
-				said += fmt.Sprintf(", which names shard %d", *at.Names)
-			}
 		}
 		if at.Answered && !at.Host {
 			said += ", and is no host by its list of members"
@@ -90,14 +86,7 @@ func (a *app) printLocated(l *api.Located) error {
 		if at.Took != "" {
 			said += ", after " + at.Took
 		}
-		of := ""
-		switch {
-		case at.Entry:
-			of = " for the entry"
-		case at.Shard != l.Shard:
-			of = fmt.Sprintf(" of shard %d", at.Shard)
-		}
-		if err := a.printf("asked %s%s: %s\n", at.Peer, of, oneLine(show([]byte(said)))); err != nil {
+		if err := a.printf("asked %s: %s\n", at.Peer, oneLine(show([]byte(said)))); err != nil {
 			return err
 		}
 	}

@@ -25,18 +25,18 @@ type nsCreateCmd struct {
 	Unsigned bool          `help:"Without signatures, for members that trust one another not to forge."`
 	MaxSkew  time.Duration `help:"How far a version may be ahead of the receiver's clock." default:"5m"`
 
-	Placement string   `help:"Cut the namespace into shards, of which each member holds some: by hash, prefix or writer." placeholder:"KIND" complete:"hash,prefix,writer"`
+	Placement string   `help:"Cut the namespace into shards, of which each member holds some: by hash or prefix." placeholder:"KIND" complete:"hash,prefix"`
 	Shards    *int     `help:"With --placement: how many shards, a power of two from 2 to 4096; 32 without it." placeholder:"N"`
 	Replicas  *int     `help:"With --placement: how many members are to hold each shard, 1 to 16; 2 without it." placeholder:"N"`
 	Prefix    []string `help:"With --placement prefix: keys that begin with PREFIX belong to that shard, the first of which is 0; once for each prefix." placeholder:"PREFIX=SHARD" sep:"none"`
-	Locator   bool     `help:"With --placement hash or prefix: each member keeps a compressed copy of which keys there are, so that a key that there is not takes no request."`
+	Locator   bool     `help:"With --placement: each member keeps a compressed copy of which keys there are, so that a key that there is not takes no request."`
 }
 
 // placement is how the namespace is to be cut; nil: it is one shard.
 func (c *nsCreateCmd) placement() (*api.Placement, error) {
 	if c.Placement == "" {
 		if c.Shards != nil || c.Replicas != nil || len(c.Prefix) > 0 || c.Locator {
-			return nil, problem.Usage("--shards, --replicas, --prefix and --locator need --placement hash, prefix or writer")
+			return nil, problem.Usage("--shards, --replicas, --prefix and --locator need --placement hash or prefix")
 		}
 		return nil, nil
 	}
@@ -61,16 +61,15 @@ func (c *nsCreateCmd) placement() (*api.Placement, error) {
 func (nsCreateCmd) Help() string {
 	return `The policy (signatures, skew) and the placement (shards) are fixed when the namespace is made.
 
-Without --placement all members hold all records. With it, each shard is held by as many members as --replicas says, any member reads and writes all keys, and shards move by themselves when members come and go: ns layout shows where they are. hash spreads keys by a hash of each; prefix keeps keys of one prefix together; writer puts a key into a shard of the node that writes it first, and each node then knows where each key is.
+Without --placement all members hold all records. With it, each shard is held by as many members as --replicas says, any member reads and writes all keys, and shards move by themselves when members come and go: ns layout shows where they are. hash spreads keys by a hash of each; prefix keeps keys of one prefix together.
 
-With --locator the hosts of hash and prefix tell all members which keys there are: get of a key that there is not asks no node, and a key that another node has written a moment before, 5 s at most, may not be found. Each member takes 4.5 bytes a key on its disk for that, and hears of each new key.
+With --locator the hosts tell all members which keys there are: get of a key that there is not asks no node, and a key that another node has written a moment before, 5 s at most, may not be found. Each member takes 4.5 bytes a key on its disk for that, and hears of each new key.
 
 Examples:
     syncd ns create notes
     syncd ns create packages --placement hash --shards 32 --replicas 2
     syncd ns create names --placement hash --locator
-    syncd ns create releases --placement prefix --shards 4 --prefix stable/=0 --prefix testing/=1
-    syncd ns create logs --placement writer --shards 32 --replicas 2`
+    syncd ns create releases --placement prefix --shards 4 --prefix stable/=0 --prefix testing/=1`
 }
 
 // Run makes the namespace.

@@ -134,7 +134,7 @@ func confirmed(ctx context.Context, ns *peer.Namespace, key []byte, v dbadapter.
 		return nil
 	}
 	out := api.WaitedOf(&waited)
-	if errors.Is(err, peer.ErrInvalid) { // by placement writer the shard, and how many hosts it has, may be known only now
+	if errors.Is(err, peer.ErrInvalid) {
 		err = fmt.Errorf("%w: %s", peer.ErrUnconfirmed, err.Error())
 	}
 	p := *problem.From(fail(err))

@@ -1,0 +1,48 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// leastBehind is the least version of this node's own that may take the place of a record that is held:
+// later than that, and than what this node has promised to hold all up to. Its incarnation is drawn. ErrDenied:
+// this node has no right to write.
+func (set *Set) leastBehind(held *dbadapter.Record) (v dbadapter.Version, err error) {
+	ns := set.ns
+	ns.updating.Lock()
+	v.Clock = max(held.Version.Clock, set.vouching.mark.Floor, set.vouching.mark.Pledged) + 1
+	ns.updating.Unlock()
+	if members := ns.Members(); !members.Policy().Unsigned {
+		least, ok := members.WritesFrom(ns.self, v.Clock)
+		if !ok {
+			return v, fmt.Errorf("%w: this node has no right to write at %s", ErrDenied, v.Clock.Time().UTC().Format(time.RFC3339))
+		}
+		v.Clock = least
+	}
+	v.Writer, v.Incarnation = ns.self, ns.node.Random(ForNonce)
+	return v, nil
+}
+
+// over puts a record of this node's in the place of one that is held, also at a host of the shard no
+// more. false: it is not admitted, as one that is sent from elsewhere would not be. dbadapter.ErrConflict:
+// another one is held by now.
+func (set *Set) over(ctx context.Context, held, r *dbadapter.Record) (bool, error) {
+	hashed, err := dbadapter.Hash(set.Keys.Hasher, *r)
+	if err != nil {
+		return false, err
+	}
+	writes := []dbadapter.Write{{Record: hashed}}
+	if err := set.authorize(writes); err != nil {
+		return false, err
+	}
+	a := set.arrived(set.ns.Members(), set.ns.node.ID, 0, set.ns.node.Now(), []dbadapter.Hashed{writes[0].Record})
+	a.way, a.began, a.over = byRoute, noTerm, &held.Version
+	if err := set.let(ctx, set.past(), a); err != nil {
+		return false, err
+	}
+	return a.verdicts[0].Reason == 0 && a.verdicts[0].Result == dbadapter.Applied, nil
+}
