@@ -29,9 +29,9 @@ func TestNodeStartsWithUnreadableCopy(t *testing.T) {
 	c.must(n.Close(t.Context()))
 }
 
-// A backup leaves out what a node knows of the directory, as hosts tell it anew; one of before, which has
+// A backup leaves out the locator's copies, as hosts tell them anew; one of before, which has
 // it, is verified and restored as it was.
-func TestBackupLeavesOutTheDirectory(t *testing.T) {
+func TestBackupLeavesOutTheLocator(t *testing.T) {
 	c := newLocatedCluster(t, 3, placement.Hash)
 	c.must(c.spaces[0].follows.locator.Save())
 	copiesIn := func(dir string) (n int) {

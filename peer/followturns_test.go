@@ -13,7 +13,7 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
-// A host of the directory that does not answer makes nothing stale of what the others tell.
+// A host that does not answer makes nothing stale of what the others tell.
 func TestSilentHostHoldsUpNoOther(t *testing.T) {
 	c := newLocatedCluster(t, 3, placement.Hash)
 	tellers := c.spaces[0].core.Tellers()
@@ -167,7 +167,7 @@ func TestFollowTurns(t *testing.T) {
 	}
 }
 
-// Which members tell of the directory is not computed again before something of it changes.
+// Which members tell is not computed again before something of it changes.
 func TestTellersAreKept(t *testing.T) {
 	c := newLocatedCluster(t, 3, placement.Hash)
 	ns := c.spaces[0]

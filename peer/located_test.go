@@ -140,7 +140,7 @@ func (c *locatedCluster) follow() {
 	}
 }
 
-// followFrom lets a node ask each host of the directory once, and waits for the answers.
+// followFrom lets a node ask each host once, and waits for the answers.
 func (c *locatedCluster) followFrom(ns *Namespace) {
 	ns.heedTellers()
 	for _, id := range ns.core.Tellers().All {

@@ -1,6 +1,6 @@
 // Package keyset writes a set of 64-bit key hashes in hardly more bits than there
 // are sets of its size, in blocks that are sent, verified and resumed one by one.
-// So a host tells a node which indices, of 42 bits, a set of the directory has, and
+// So a host tells a node which indices, of 42 bits, a shard has, and
 // the node builds its locator of them.
 //
 //	block, err := keyset.Append(nil, at, hashes, last)            // the host: up to MaxKeys

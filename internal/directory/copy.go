@@ -13,8 +13,8 @@ import (
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
-// ErrCopy is returned for a file that is no copy of a set of the directory.
-var ErrCopy = errors.New("no copy of a set of the directory")
+// ErrCopy is returned for a file that is no copy of a set.
+var ErrCopy = errors.New("no copy of a set")
 
 // magic begins a copy, as a file; its last byte is the version.
 //

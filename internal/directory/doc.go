@@ -1,25 +1,16 @@
-// Package directory says in which shard each key of a namespace is whose placement is
-// *writer*: a record lives in a shard of the node that wrote its key first, and no
-// arithmetic tells which. It is pure: messages in, messages out; it reads no clock, opens
-// no file or socket, and starts nothing.
+// Package directory tells each node of a namespace of shards which keys there are, where the
+// namespace has a locator (placement.Rule), so that a key that there is not takes no request. It
+// is pure: messages in, messages out; it reads no clock, opens no file or socket, and starts
+// nothing. docs/decisions/0052 says why it is made so.
 //
-// # The directory
-//
-// The namespace has a second set of records for each shard, a set of the directory. The
-// first bits of a key's hash say in which of them its entry is (placement.Rule.Home). The
-// entry is a record of the same key, version, author and expiry as the record itself,
-// whose value names the shard ([Entry]). So the directory is synced, pushed, collected and
-// handed over like any set, and two nodes that write one key first at the same time meet in
-// it: the greater version wins there as it would anywhere. docs/decisions/0052 says why it
-// is made so.
-//
-//	key ──hash──► set of the directory 7 ──entry──► shard 29 ──layout──► hosts
+// A shard is a *set* here, and its number the *home* of its keys. Of each index under which a set
+// holds a key its hosts say a shard, which is the home.
 //
 // # The feed
 //
 // A [Host] tells all nodes what the sets say that it hosts: for each index its shard, in
 // blocks ([Take], [Block]), and what changes by the log of all of its sets ([Poll], [News]). A
-// driver gives it the entries when a set is settled (Open), each commit (Set), the layout by
+// driver gives it what a set holds when that is settled (Open), each commit (Set), the layout by
 // which it is a host (SetLayout), and the messages. Before a poll is answered, each commit up to
 // then has been told, in the order of the commits. A poll that asks for it (Poll.Wait) may wait
 // while it would be answered without news (Idle), up to MaxWait.
@@ -37,7 +28,7 @@
 // each event of either keeps the diff exact, without B's set ever having been sent. So the
 // node knows what every host says, for the bytes of one and the events of all. What a key's
 // hosts say differently is [OneOf]; it is [Nowhere] only if all hosts are attached, were heard
-// within [Fresh], and none has it. A host that hides or invents entries is not attached: the
+// within [Fresh], and none has it. A host that hides or invents keys is not attached: the
 // node asks where it would else have known, and [Locator.Status] shows that host and the
 // others of the set apart.
 //
@@ -61,6 +52,6 @@
 // # What is not promised
 //
 // Nowhere is promised while one of a set's hosts that holds the key is honest and is polled, or
-// says nothing; Fresh after the entry was durable there. A host says when it was heard by what
+// says nothing; Fresh after the key was durable there. A host says when it was heard by what
 // it answers: one that answers with old news hides what is new.
 package directory

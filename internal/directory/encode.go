@@ -11,7 +11,7 @@ import (
 )
 
 // ErrMessage is returned for bytes that are no message of the feed.
-var ErrMessage = errors.New("no message of the directory's feed")
+var ErrMessage = errors.New("no message of the feed")
 
 // Message is one of *Poll, *News, *Take and *Block. docs/PROTOCOL.md has their bytes.
 type Message interface {

@@ -127,7 +127,7 @@ func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) erro
 		}
 		l.change(p, e.Index, e.Was, e.Is, id)
 		if p.entries > l.maxSet {
-			return l.fault(id, p, "a set of more than %d entries", l.maxSet)
+			return l.fault(id, p, "a set of more than %d keys", l.maxSet)
 		}
 	case f.attached:
 		d, ok := f.diff[e.Index]
@@ -236,7 +236,7 @@ func (l *Locator) fault(id roster.ID, p *part, format string, args ...any) error
 		}
 		l.lose(p, id)
 	}
-	return fmt.Errorf("the directory's host %s contradicts itself: %s", id, fmt.Sprintf(format, args...))
+	return fmt.Errorf("host %s contradicts what it has told of its keys: %s", id, fmt.Sprintf(format, args...))
 }
 
 // sums compares what a host's sets should say by its events with what it says. The news
@@ -277,7 +277,7 @@ func (l *Locator) settle(p *part, now time.Duration) {
 	for _, f := range p.feeds {
 		if !p.has && f.known && f.sum == (Sum{}) {
 			p.has, p.gen = true, p.gen+1
-			p.inBase = !p.stale // a set without entries: the index has all of it
+			p.inBase = !p.stale // an empty set: the index has all of it
 		}
 	}
 	for _, f := range p.feeds {

@@ -11,8 +11,8 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
-// Host tells nodes what the sets of the directory say that this node hosts: all of it in
-// blocks, and what changes by a log of all of its sets. It keeps 8.5 bytes an entry. It
+// Host tells nodes what the sets say that this node hosts: all of it in
+// blocks, and what changes by a log of all of its sets. It keeps 8.5 bytes a key. It
 // keeps nothing of those that ask; any number of goroutines may use it.
 type Host struct {
 	shards int
@@ -63,7 +63,7 @@ func (h *Host) SetLayout(layout uint64) {
 	h.layout = layout
 }
 
-// Open begins to tell of a set: the indices of its entries, ascending, and what they say. It
+// Open begins to tell of a set: its indices, ascending, and what it says of them. It
 // is to be called once the node is settled in the set; what changes after the rows were
 // read is told by Set, behind it. A set that is open already is told of anew.
 func (h *Host) Open(home placement.Shard, entries iter.Seq2[dbadapter.Index, Code]) {
@@ -163,7 +163,7 @@ func (h *Host) Block(t *Take) (*Block, error) {
 	defer h.mu.Unlock()
 	s := h.sets[t.Home]
 	if s == nil || t.Log != h.log {
-		return nil, fmt.Errorf("the set of the directory %d is not told of here", t.Home)
+		return nil, fmt.Errorf("the set %d is not told of here", t.Home)
 	}
 	b := &Block{Log: h.log, Home: t.Home, Seq: h.seq, At: t.At, Last: true}
 	from := dbadapter.Index(0)

@@ -40,7 +40,7 @@ func eachOrder(t *testing.T, test func(t *testing.T, d *duo)) {
 	}
 }
 
-// newDuo gives both hosts 200 entries, all in shard 1.
+// newDuo gives both hosts 200 keys, all in shard 1.
 func newDuo(t *testing.T, order []roster.ID) *duo {
 	d := &duo{t: t, order: order, hosts: map[roster.ID]*Host{}, now: time.Minute, lie: func(*News) {}, omit: func(*Block) {}}
 	node, err := New(Config{Shards: 4, Seed: 1, Disk: &simDisk{files: map[string][]byte{}, step: func() {}}, Workers: 1})
@@ -55,7 +55,7 @@ func newDuo(t *testing.T, order []roster.ID) *duo {
 	return d
 }
 
-// newHost tells of 200 entries, all in shard 1.
+// newHost tells of 200 keys, all in shard 1.
 func newHost(log uint64) *Host {
 	entries := map[dbadapter.Index]Code{}
 	for i := range dbadapter.Index(200) {
@@ -173,7 +173,7 @@ func TestNowhereNeedsOneLayout(t *testing.T) {
 	})
 }
 
-// A host that leaves an entry out of its set, or has one more, is apart: no key of the set is
+// A host that leaves a key out of its set, or has one more, is apart: no key of the set is
 // nowhere, and none surely anywhere.
 func TestHostHidesOrInvents(t *testing.T) {
 	for name, is := range map[string]Code{"hides": Gone, "moves": 2} {
@@ -183,7 +183,7 @@ func TestHostHidesOrInvents(t *testing.T) {
 
 func hidesOrInvents(t *testing.T, d *duo, name string, is Code) {
 	d.hosts[liar].Set(0, hidden, is)
-	d.hosts[liar].Set(0, 4000, 3) // and an entry that there is not
+	d.hosts[liar].Set(0, 4000, 3) // and a key that there is not
 	d.run()
 	if a := d.node.Locate(0, 5000, d.now); a.Where != Unknown {
 		t.Errorf("%s: a key that is nowhere: %+v", name, a)
@@ -201,7 +201,7 @@ func hidesOrInvents(t *testing.T, d *duo, name string, is Code) {
 	}
 }
 
-// A host whose sums are right, and whose blocks lack an entry, is caught when the set has come.
+// A host whose sums are right, and whose blocks lack a key, is caught when the set has come.
 func TestHostOmitsFromBlocks(t *testing.T) {
 	eachOrder(t, func(t *testing.T, d *duo) {
 		d.omit = func(b *Block) {
@@ -222,7 +222,7 @@ func TestHostOmitsFromBlocks(t *testing.T) {
 	})
 }
 
-// A host whose events say what was not, so that the entry goes and the sum stays, is caught at
+// A host whose events say what was not, so that the key goes and the sum stays, is caught at
 // the event, or leaves the copy in doubt until it has been read.
 func TestHostTelescopes(t *testing.T) {
 	eachOrder(t, func(t *testing.T, d *duo) {
@@ -306,7 +306,7 @@ func TestHostMiscounts(t *testing.T) {
 	})
 }
 
-// A set of more entries than a node takes is not fetched to its end, and its keys are asked for.
+// A set of more keys than a node takes is not fetched to its end, and its keys are asked for.
 func TestSetOfTooManyEntries(t *testing.T) {
 	eachOrder(t, func(t *testing.T, d *duo) {
 		d.node.maxSet = 199

@@ -153,12 +153,12 @@ func (l *Locator) block(id roster.ID, t *Take, b *Block, now time.Duration) erro
 		return l.fault(id, p, "it answered with another block")
 	}
 	if !b.Last && len(b.rows) < keyset.MaxKeys { // in small ones a set would take for ever
-		return l.fault(id, p, "a block of %d entries that is not the last", len(b.rows))
+		return l.fault(id, p, "a block of %d keys that is not the last", len(b.rows))
 	}
 	p.load.base = append(p.load.base, b.rows...)
 	p.load.at, p.load.seq = b.next(), max(p.load.seq, b.Seq)
 	if len(p.load.base) > l.maxSet {
-		return l.fault(id, p, "a set of more than %d entries", l.maxSet)
+		return l.fault(id, p, "a set of more than %d keys", l.maxSet)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ type Config struct {
 	Workers int
 }
 
-// Locator knows in which shard each key is, from what hosts of the directory tell. It is
+// Locator knows in which shard each key is, from what hosts tell. It is
 // told which hosts a set has (SetHosts), polls each of them (Poll, News), fetches sets
 // (Take, Block), and has work to be run in the background (Work). It keeps some 3 bytes a
 // key, with 256 shards, and up to half a byte of changes; 8 bytes a key of sets on their way
@@ -83,10 +83,10 @@ type host struct {
 	failing  time.Duration // the last of them
 }
 
-// part is what is known of one set of the directory.
+// part is what is known of one set.
 type part struct {
 	home   placement.Shard
-	hosts  []roster.ID // all that may hold an entry of it which others lack
+	hosts  []roster.ID // all that may hold a key of it which others lack
 	layout uint64      // by which they are that
 	// behind is which poll of each host was the last one when another host had handed the set over: what has
 	// come from that one only later polls tell.
@@ -181,7 +181,7 @@ func (p *part) noteShared(rs rows) {
 }
 
 // SetHosts tells the layout that counts, as the number that a host tells of it, and which nodes
-// may hold entries of each set that is named: its hosts by that layout, and those before
+// may hold keys of each set that is named: its hosts by that layout, and those before
 // that have not handed it over yet. This node is one of them if it is a host; its own Host is
 // polled like others. A set that is not named keeps its hosts, by the layout with which they
 // were told: until they are told with the one that counts, no key of the set is nowhere, as a

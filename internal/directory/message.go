@@ -33,7 +33,7 @@ type News struct {
 	Sums []SetSum
 }
 
-// SetSum is the sum of a set of the directory.
+// SetSum is the sum of a set.
 type SetSum struct {
 	Home placement.Shard
 	Sum  Sum

@@ -41,7 +41,7 @@ func messages() map[string]Message {
 
 func TestGoldenMessages(t *testing.T) {
 	var b strings.Builder
-	fmt.Fprintln(&b, "# messages of the directory's feed in a namespace of 32 shards; docs/PROTOCOL.md, \"The directory\"")
+	fmt.Fprintln(&b, "# messages of the feed in a namespace of 32 shards; docs/PROTOCOL.md, \"The feed\"")
 	all := messages()
 	for _, name := range slices.Sorted(func(yield func(string) bool) {
 		for name := range all {

@@ -11,7 +11,7 @@ import (
 	"github.com/syncd-io/syncd/internal/keyhash"
 )
 
-// Code is what the directory says of an index: the number of a shard, or one of those
+// Code is what is said of an index: the number of a shard, or one of those
 // below.
 type Code uint16
 

@@ -26,7 +26,7 @@ type simEntry struct {
 	since   time.Duration // it has said this code, in a row
 }
 
-// simHost is a host of sets of the directory: the stupid map, and the Host beside it.
+// simHost is a host of sets: the stupid map, and the Host beside it.
 type simHost struct {
 	id   roster.ID
 	host *Host
@@ -227,7 +227,7 @@ func (w *world) take(id roster.ID) {
 
 func (w *world) anyHost() *simHost { return w.hosts[roster.ID(fmt.Sprint("host ", w.r.IntN(4)))] }
 
-// write is an acknowledged first write, move, delete or overwrite at one host.
+// write is an acknowledged write, move, delete or overwrite at one host.
 func (w *world) write() {
 	home := placement.Shard(w.r.IntN(simShards))
 	h := w.hosts[w.of[home][w.r.IntN(len(w.of[home]))]]

@@ -153,7 +153,7 @@ func (l *Locator) content(p *part) (c content, ok bool, err error) {
 		data, err := l.Disk.Read(p.name())
 		if err != nil {
 			l.distrust(p, c.gen, false)
-			return c, false, fmt.Errorf("read a copy of the directory: %w", err)
+			return c, false, fmt.Errorf("read a copy of what hosts tell: %w", err)
 		}
 		rs, _, _, err := parseCopy(data, l.Shards, p.home)
 		if err != nil {
@@ -204,7 +204,7 @@ func (l *Locator) save(p *part) error {
 		err = l.Disk.Write(p.name(), data)
 	}
 	if err != nil {
-		return fmt.Errorf("write a copy of the directory: %w", err)
+		return fmt.Errorf("write a copy of what hosts tell: %w", err)
 	}
 	l.feeding.Lock()
 	defer l.feeding.Unlock()

@@ -271,10 +271,10 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 			open = append(open, one)
 		}
 	}
-	for i := range MaxFeeding + 1 { // of the directory a peer hears all the same
+	for i := range MaxFeeding + 1 { // of the feed a peer hears all the same
 		one, err := a.Routed(b.ID, must(r.ask(a.ID, &wire.AskFeed{})))
 		if want := i == MaxFeeding; errors.Is(err, reconcile.ErrBusy) != want {
-			t.Fatalf("question %d about the directory beside others: %v", i, err)
+			t.Fatalf("question %d about the feed beside others: %v", i, err)
 		}
 		if err == nil {
 			open = append(open, one)
@@ -282,7 +282,7 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 	}
 	open[0].Done()
 	if one, err := a.Routed(b.ID, question); err != nil {
-		t.Errorf("a question beside those about the directory: %v", err)
+		t.Errorf("a question beside those about the feed: %v", err)
 	} else {
 		open[0] = one
 	}

@@ -16,8 +16,6 @@
 //	hash     the first bits of a keyed hash of the key say it
 //	prefix   a table says it by the longest prefix of the key that is in there; a key
 //	         without such a prefix goes by its hash
-//	writer   a record lives in a shard of the node that wrote its key first; the first
-//	         bits of the hash say in which shard the key's entry of the directory is
 //
 // # The layout
 //
