@@ -26,7 +26,7 @@ type Why uint8
 const (
 	// KeptConflict: a record of other content took its place by Put, which does not
 	// supersede it, and it was not past (Write.Past). Dated records neither win in this sense, since they name
-	// nothing, nor lose, but to a record that says what is dated before them (Write.Date).
+	// nothing, nor lose.
 	KeptConflict Why = iota + 1
 	// KeptSetAside: SetAside removed it.
 	KeptSetAside

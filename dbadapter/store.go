@@ -122,9 +122,6 @@ type Write struct {
 	// its expiry is later, nothing is lost that would have to be kept. The writer
 	// of the record may have collected it, and then could not name it.
 	Past Timestamp
-	// Date, if not 0, is that of what the record says, which is earlier than its version: a record without a writer
-	// that is later than the date loses by a Put as one with a writer does (KeptConflict).
-	Date Timestamp
 }
 
 // Action is what a write does.

@@ -97,7 +97,7 @@ func TestImportOfWhatExpires(t *testing.T) {
 		peer.Item{Key: []byte("dated"), Value: []byte("v"), Time: now.Add(-time.Hour), Expires: now.Add(time.Hour)},
 		peer.Item{Key: []byte("held"), Value: []byte("old"), Expires: now},
 	))
-	if err != nil || done != (peer.ImportResult{Items: 3, Written: 2, Expired: 1}) {
+	if err != nil || done != (peer.ImportResult{Items: 3, Written: 2, Expired: 1, Earliest: now.Add(-time.Hour)}) {
 		t.Errorf("%+v, %v", done, err)
 	}
 	clock.turn(time.Second)
@@ -109,7 +109,7 @@ func TestImportOfWhatExpires(t *testing.T) {
 		peer.Item{Key: []byte("dated"), Value: []byte("v"), Time: now.Add(-time.Hour), Expires: now.Add(time.Hour)},
 		peer.Item{Key: []byte("held"), Value: []byte("v"), Expires: now.Add(time.Hour)},
 	))
-	if err != nil || done != (peer.ImportResult{Items: 2, Written: 1, Unchanged: 1}) {
+	if err != nil || done != (peer.ImportResult{Items: 2, Written: 1, Unchanged: 1, Earliest: now.Add(-time.Hour)}) {
 		t.Errorf("%+v, %v", done, err)
 	}
 	clock.turn(time.Hour)

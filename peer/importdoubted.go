@@ -60,11 +60,6 @@ func (im *shardImport) doubted(ctx context.Context, remote *node.Remote, sh *sha
 	var alike []*imported
 	current := sh.set.Current()
 	for _, item := range part {
-		if late, err := sh.set.Late(&item.Item); late || err != nil { // what fails here fails there, too
-			item.alone = late
-			anew = append(anew, item)
-			continue
-		}
 		recalled := im.ns.core.Recall(item.Key, im.ns.steady())
 		if current && !recalled.Reads() || !item.Time.IsZero() || item.Expired(im.ns.core) {
 			others = append(others, item)

@@ -30,13 +30,13 @@ type landing struct {
 	// brought to the other hosts as it is.
 	foreign bool
 	behind  bool // a host has promised meanwhile to hold all up to a later version
-	// alone: it has a date that hosts take no more, or that would not stand: it is written by itself, as of now.
-	alone bool
+	// late are the hosts that take its date no more.
+	late []ID
 	// The rest is what becomes of it.
-	done, fresh, stale, full, expired, late bool
-	sent                                    bool // a host may hold it that has not said so
-	why                                     map[ID]error
-	err                                     error // why this node could not prepare it: it is given up
+	done, fresh, stale, full, expired, refused bool
+	sent                                       bool // a host may hold it that has not said so
+	why                                        map[ID]error
+	err                                        error // why this node could not prepare it: it is given up
 }
 
 // taken reports whether a node holds what was made of the item, or may.
@@ -59,17 +59,6 @@ func (i *imported) remake() {
 	i.record, i.held, i.took, i.behind = nil, nil, false, false
 }
 
-// byItself has a dated item written by itself: what was made of it stays where it was taken.
-func (i *imported) byItself() {
-	i.record, i.held, i.alone = nil, nil, true
-}
-
-// replaces reports of a dated item, whose date is before what a host holds in its place, whether it has to be written as of now all the
-// same: that is of an item with an earlier date.
-func (i *imported) replaces(other *dbadapter.Record) bool {
-	return !i.Time.IsZero() && !i.foreign && i.ns.LateBefore(i.Key, other.Version, i.Time)
-}
-
 // heard notes what a host has done with the record.
 func (i *imported) heard(id ID, o *route.Outcome) {
 	i.fresh = i.fresh || o.Held
@@ -85,16 +74,15 @@ func (i *imported) heard(id ID, o *route.Outcome) {
 	case o.Other != nil && !dated && !i.foreign:
 		i.again(o.Other)
 		return
-	case o.Other != nil && i.replaces(o.Other):
-		i.byItself()
-		return
 	case o.Other != nil:
 		i.stale = true
 	case errors.Is(o.Declined, ErrLimit):
 		i.full = true
 	case dated && i.stale && errors.Is(o.Declined, node.ErrLate): // what another host holds in its place is to come to this one
-	case dated && !i.foreign && !errors.Is(o.Declined, ErrFutureVersion):
-		i.byItself()
+	case dated && !i.foreign && errors.Is(o.Declined, node.ErrLate):
+		if !slices.Contains(i.late, id) {
+			i.late = append(i.late, id)
+		}
 		return
 	default:
 		i.failed(id, o.Declined, false)
@@ -118,6 +106,8 @@ func (i *imported) failed(id ID, err error, sent bool) {
 func (r *ImportResult) count(i *imported) {
 	r.Items++
 	switch {
+	case i.refused:
+		r.Refused++
 	case i.expired:
 		r.Expired++
 	case i.full:
@@ -128,9 +118,6 @@ func (r *ImportResult) count(i *imported) {
 		r.Stale++
 	default:
 		r.Unchanged++
-	}
-	if i.late {
-		r.Late++
 	}
 }
 
@@ -248,9 +235,6 @@ func (im *shardImport) explain(ctx context.Context, i *imported, need int, err e
 func (im *shardImport) turn(ctx context.Context, remote *node.Remote, need int, items []*imported) error {
 	var unsure error // of a deletion: others would wait as long for the same hosts, one after the other, and the import ends with the first
 	for _, i := range items {
-		if i.alone {
-			continue
-		}
 		looksUp := i.deletes() && i.record == nil && i.here == nil && len(i.seen) == 0
 		if looksUp && unsure != nil {
 			i.err = unsure
@@ -272,7 +256,6 @@ func (im *shardImport) turn(ctx context.Context, remote *node.Remote, need int, 
 			}
 		}
 	}
-	im.writeEachAlone(ctx, items)
 	return nil
 }
 
@@ -289,7 +272,7 @@ const (
 func cut(items []*imported, as question) (some, rest []*imported) {
 	size := 0
 	for at, i := range items {
-		if i.over() || i.alone || i.question() != as {
+		if i.over() || i.question() != as {
 			continue
 		}
 		size += (&dbadapter.Record{Key: i.Key, Value: i.Value}).Weight() + recordCost
@@ -349,12 +332,13 @@ func (im *shardImport) message(ctx context.Context, remote *node.Remote, need in
 			}
 		},
 		lacks: func() bool {
-			return slices.ContainsFunc(items, func(i *imported) bool { return i.record != nil && !i.full && len(i.held) < need })
+			return slices.ContainsFunc(items, func(i *imported) bool { return i.record != nil && !i.full && len(i.held)+len(i.late) < need })
 		},
 	})
 	agreed := im.agreed(remote)
 	for _, i := range items {
-		i.done = i.full || i.record != nil && len(i.held) >= need
+		i.done = i.full || i.record != nil && len(i.held)+len(i.late) >= need // a host that takes it has it stay
+		i.refused = i.done && len(i.held) == 0 && !i.sent && len(i.late) > 0
 		switch {
 		case i.done && i.onWord() && !agreed(i):
 			i.done, i.insists, i.held, i.why = false, true, nil, nil

@@ -7,7 +7,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/route"
 )
 
 // An old dated item overwrites nothing: neither what this host holds, nor what another host
@@ -36,25 +35,6 @@ func TestImportShardsSparesConcurrentWrites(t *testing.T) {
 	}
 	if c.conflicts() == 0 {
 		t.Error("the other write is no conflict")
-	}
-}
-
-// A record that this host held before is not made anew, whatever another host says of it; one
-// that was made of the item is.
-func TestImportHeard(t *testing.T) {
-	written, dated := dbadapter.Version{Clock: 5, Writer: 1, Incarnation: 1}, dbadapter.Version{Clock: 5}
-	other := &dbadapter.Record{Version: dbadapter.Version{Clock: 6, Writer: 2, Incarnation: 1}}
-	for _, v := range []dbadapter.Version{written, dated} {
-		for _, foreign := range []bool{true, false} {
-			for _, o := range []*route.Outcome{{Other: other}, {Declined: node.ErrDeclined}} {
-				i := imported{ns: &node.Namespace{}, Item: node.Item{Time: time.Now()}, landing: landing{record: &dbadapter.Record{Version: v}, foreign: foreign}}
-				i.heard("host", o)
-				anew := !foreign && (v == written) == (o.Other != nil)
-				if (i.record == nil) != anew || i.alone != (anew && o.Other == nil) {
-					t.Errorf("version %s, foreign %t, %+v: %+v", v, foreign, o, i.landing)
-				}
-			}
-		}
 	}
 }
 

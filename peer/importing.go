@@ -41,20 +41,58 @@ type ImportResult struct {
 	// Full counts the items that share their index with dbadapter.MaxBucket other
 	// records, and are left out.
 	Full int64
-	// Late counts the dated items that were written as of now, as the members would not take their dates: they
-	// may have collected deleted records up to there, or this node's role, given anew, does not cover them. In
-	// a namespace of shards such items go one by one. They are among the others.
-	Late int64
+	// Refused counts the items whose dates are not taken: up to them members may have collected deleted
+	// records, or this node's role, given anew, does not cover them. Nothing of them was written; OnRefused
+	// tells which they are.
+	Refused int64
+	// AsNew counts the items with such dates that were written as of now, as AsNew asks. They are among the others.
+	AsNew int64
+	// From is the date from which on items are taken, where some were refused.
+	From time.Time
+	// Earliest is the earliest date that was taken, of this import and of those that it goes on with; zero: none.
+	Earliest time.Time
+}
+
+// ImportOption says more of an import: Acks, AsNew, OnRefused, Continue.
+type ImportOption interface{ importing(*importOptions) }
+
+type importOptions struct {
+	draft    node.Draft
+	asNew    bool
+	refused  func(at int64, item Item)
+	earliest time.Time
+}
+
+type importOption func(*importOptions)
+
+func (o importOption) importing(all *importOptions) { o(all) }
+
+func (o PutOption) importing(all *importOptions) { o(&all.draft) }
+
+// AsNew has an item whose date is not taken written as of now, as by Put, unless its key holds something that is
+// later than the date.
+func AsNew() ImportOption { return importOption(func(o *importOptions) { o.asNew = true }) }
+
+// OnRefused is told of each item whose date is not taken, one after the other, before Import returns: which one it is,
+// counted from 0. The item is valid during the call.
+func OnRefused(told func(at int64, item Item)) ImportOption {
+	return importOption(func(o *importOptions) { o.refused = told })
+}
+
+// Continue says that an import is a further part of one that has taken dates from the given one on
+// (ImportResult.Earliest): the node takes later dates, too, for as long as the parts follow one another within seconds.
+func Continue(earliest time.Time) ImportOption {
+	return importOption(func(o *importOptions) { o.earliest = earliest })
 }
 
 // Import writes items in batches, each durable in one transaction. An error
 // from the sequence, or from an item, ends it: all items before are kept, and
 // the result says how many those were.
 //
-// An undated item whose value is there already makes no new version, unless the namespace is cut into shards and
-// not all hosts are heard that may hold a later one: then it is written, as by Put. A dated
+// An undated item whose value is there already makes no new version. A dated
 // one is the record with that date, and wins or loses by it as if it had been
-// written then.
+// written then. It is refused where the node has said that it holds all up to its date: deleted
+// records may have been collected. While the import runs, the node says so of no date that was taken.
 //
 // In a namespace that is cut into shards the items go to the hosts of their shards, some
 // thousands at a time, and count once one host of each, or as many as Acks says, holds them
@@ -62,22 +100,26 @@ type ImportResult struct {
 // same: the error is ErrUnconfirmed then, and the import may be repeated from there on, or as
 // a whole: what is there already is unchanged, or written once more. Items behind the one that failed may be written,
 // too, and the counts beside Items leave out some of those before it.
-func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error], options ...PutOption) (ImportResult, error) {
+func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error], options ...ImportOption) (ImportResult, error) {
 	if err := ns.enter("import"); err != nil {
 		return ImportResult{}, err
 	}
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	d := draft(nil, nil, nil, options)
+	var o importOptions
+	for _, option := range options {
+		option.importing(&o)
+	}
+	d := &o.draft
 	if ns.core.Rule() != nil && d.TTL == 0 {
-		result, err := ns.importShards(ctx, items, ack(&d))
+		result, err := ns.importShards(ctx, items, &o)
 		if err != nil {
 			err = fmt.Errorf("import into %s: %w", ns.Name(), err)
 		}
 		return result, err
 	}
-	err := unsharded(&d)
+	err := unsharded(d)
 	if d.TTL != 0 {
 		err = fmt.Errorf("%w: an item says itself when it expires", ErrInvalid)
 	}
@@ -86,6 +128,11 @@ func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error], o
 	}
 	sh := ns.shards()[0]
 	im := sh.set.Import()
+	defer im.End()
+	im.AsNew, im.Result.Earliest = o.asNew, o.earliest
+	if o.refused != nil {
+		im.Refused = func(at int64, item *node.Item) { o.refused(at, Item(*item)) }
+	}
 	failed := sh.collect(ctx, im, items)
 	if failed != nil {
 		return ImportResult(im.Result), fmt.Errorf("import into %s: %w", ns.Name(), failed)

@@ -163,7 +163,7 @@ func TestDatedImports(t *testing.T) {
 		peer.Item{Key: k, Time: day.Add(2 * time.Hour), Deleted: true},
 		peer.Item{Key: []byte("never there"), Time: day, Deleted: true},
 	))
-	if err != nil || r != (peer.ImportResult{Items: 6, Written: 3, Unchanged: 2, Stale: 1}) {
+	if err != nil || r != (peer.ImportResult{Items: 6, Written: 3, Unchanged: 2, Stale: 1, Earliest: r.Earliest}) || !r.Earliest.Equal(day.Add(-time.Hour).Truncate(time.Millisecond)) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	sync1(t, sb, na.ID())

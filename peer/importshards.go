@@ -33,6 +33,8 @@ const (
 type shardImport struct {
 	ns  *Namespace
 	ack route.Ack
+	// told is told of items that are refused; nil: nobody is.
+	told func(at int64, item Item)
 
 	result ImportResult
 }
@@ -80,8 +82,8 @@ func (w *window) add(item *node.Item, number int64) {
 }
 
 // importShards imports into a namespace that is cut into shards.
-func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, error], ack route.Ack) (ImportResult, error) {
-	im := &shardImport{ns: ns, ack: ack}
+func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, error], o *importOptions) (ImportResult, error) {
+	im := &shardImport{ns: ns, ack: ack(&o.draft), told: o.refused}
 	under := make(chan error, 1)
 	under <- nil // of the window that is being imported
 	w := &window{ns: ns.core, places: map[string]struct{}{}}
@@ -162,6 +164,11 @@ func (im *shardImport) run(ctx context.Context, w *window) error {
 		return failed
 	}
 	im.result.add(&sum)
+	for _, i := range w.items {
+		if i.refused && im.told != nil {
+			im.told(i.number-1, Item(i.Item))
+		}
+	}
 	return nil
 }
 
@@ -173,7 +180,8 @@ func (r *ImportResult) add(o *ImportResult) {
 	r.Stale += o.Stale
 	r.Expired += o.Expired
 	r.Full += o.Full
-	r.Late += o.Late
+	r.Refused += o.Refused
+	r.AsNew += o.AsNew
 }
 
 // shard imports a window's items of a shard; tries counts the calls for those that an earlier one has left.
@@ -215,6 +223,8 @@ func (im *shardImport) collect(ctx context.Context, number placement.Shard, sh *
 		return counts, nil
 	}
 	here := sh.set.Import()
+	defer here.End()
+	here.Refused = func(at int64, _ *node.Item) { part[at].refused = true }
 	err := sh.collect(ctx, here, func(yield func(Item, error) bool) {
 		for _, item := range part {
 			if !yield(Item(item.Item), nil) {

@@ -110,7 +110,7 @@ func (ns *Namespace) offerOne(ctx context.Context, what string, d node.Draft, de
 // offerInTurn is offer, of a write that rests on what its key holds once no other such write of this node
 // is under way.
 func (ns *Namespace) offerInTurn(ctx context.Context, d node.Draft, deletes bool) (offered, error) {
-	if deletes || d.If != nil || !d.Late.IsZero() {
+	if deletes || d.If != nil {
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
 		leave, err := ns.turns.take(ctx, d.Record.Key)

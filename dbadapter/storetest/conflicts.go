@@ -70,12 +70,6 @@ func testConflicts(t *testing.T, h Harness) {
 	lost(1, put("k", "back", by(2, 8)))                                               // undoes a deletion unseen
 	lost(0, put("k", "dated", by(0, 9)))
 	lost(0, put("k", "over dated", by(1, 10)))
-	for _, c := range []struct{ date, want int }{{11, 1}, {12, 0}, {13, 0}} { // of what says something dated
-		lost(0, take(dbadapter.Collect, tw.records["k"]), put("k", "dated", by(0, 12)))
-		over := put("k", "over what is later than its date", by(1, 14))
-		over.Date = at(c.date).Clock
-		lost(c.want, over)
-	}
 	lost(0, take(dbadapter.Collect, tw.records["k"]), put("k", "over dated", by(1, 10)))
 	over := given(by(1, 10), put("k", "placed", by(2, 9)))
 	over.Action = dbadapter.Replace

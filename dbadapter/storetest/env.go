@@ -140,7 +140,6 @@ type write struct {
 	Must   bool
 	Action dbadapter.Action
 	Past   dbadapter.Timestamp
-	Date   dbadapter.Timestamp
 }
 
 // submit hashes the records of the writes and applies them.
@@ -151,7 +150,7 @@ func submit(ctx context.Context, n dbadapter.Namespace, h dbadapter.Hasher, writ
 		if err != nil {
 			return nil, err
 		}
-		hashed[i] = dbadapter.Write{Record: r, If: w.If, Must: w.Must, Action: w.Action, Past: w.Past, Date: w.Date}
+		hashed[i] = dbadapter.Write{Record: r, If: w.If, Must: w.Must, Action: w.Action, Past: w.Past}
 	}
 	return n.Apply(ctx, hashed)
 }

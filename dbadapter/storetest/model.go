@@ -107,9 +107,6 @@ func (m *model) write(t *rapid.T) write {
 	if rapid.Bool().Draw(t, "past") {
 		w.Past = modelVersion(t).Clock
 	}
-	if rapid.IntRange(0, 3).Draw(t, "dated") == 0 {
-		w.Date = modelVersion(t).Clock
-	}
 	if rapid.IntRange(0, 3).Draw(t, "removes") == 0 {
 		w.Action = rapid.SampledFrom([]dbadapter.Action{dbadapter.Collect, dbadapter.SetAside}).Draw(t, "action")
 		if held, ok := m.twin.records[string(w.Record.Key)]; ok && rapid.IntRange(0, 3).Draw(t, "the held one") > 0 {

@@ -91,7 +91,7 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, stopped dbad
 			outcomes[i].Result = dbadapter.Applied
 			if ok && w.Action == dbadapter.Put && w.Record.Version.Writer != 0 && (held.Version.Writer == 0 || !w.Record.Supersedes(held.Version)) {
 				outcomes[i].Unseen = held.Version
-				if (held.Version.Writer != 0 || w.Date != 0 && held.Version.Clock > w.Date) && !w.Record.SameContent(&held) && !past(held, w.Past) {
+				if held.Version.Writer != 0 && !w.Record.SameContent(&held) && !past(held, w.Past) {
 					t.keep(dbadapter.KeptConflict, held, w.Record.Version)
 				}
 			}

@@ -95,7 +95,7 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 			// Before they are committed: a reader of one of these versions that writes
 			// on the condition that it is held gets a greater one.
 			set.ns.clock.Observe(hlc.Timestamp(a.records[i].Version.Clock))
-			writes = append(writes, dbadapter.Write{Record: a.records[i], If: cmp.Or(a.over, a.held), Past: past, Date: set.ns.lateDate(&a.records[i].Record)})
+			writes = append(writes, dbadapter.Write{Record: a.records[i], If: cmp.Or(a.over, a.held), Past: past})
 		}
 	}
 	outcomes, err := set.apply(ctx, writes)
@@ -143,7 +143,7 @@ func (set *Set) keepPromise(a *Arrival) error {
 	at := set.snapshotFromNow()
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock() // no promise is made in between
-	late := max(set.vouching.mark.Floor, set.vouching.mark.Pledged)
+	late := set.vouching.mark.upTo()
 	least, own := ^dbadapter.Timestamp(0), dbadapter.Timestamp(0)
 	for i := range a.records {
 		switch clock := a.records[i].Version.Clock; {

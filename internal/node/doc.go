@@ -23,7 +23,7 @@
 //	how members come   invite.go, ticket.go, join.go
 //	what comes in      admission.go             the one admission of records
 //	                   examination.go           what is asked of each of them, and of all their signatures
-//	what goes out      write.go, importing.go, lateitems.go, held.go, signature.go, commitlock.go, pace.go
+//	what goes out      write.go, importing.go, held.go, signature.go, commitlock.go, pace.go
 //	what reads as there expiry.go
 //	after a wrong clock restamp.go
 //	deletes stay deleted watermark.go, pledge.go what this node vouches for, and may collect; pure

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -161,13 +160,6 @@ func TestGolden(t *testing.T) {
 	}).encode()
 	fail(err)
 	v.hex("pledge", pledge)
-	v.say("A dated item that the inviter writes as of now, with the secret above: the key \"a key\", 2024-01-01T00:00:00.5Z, at a clock.")
-	late := &Namespace{secret: secret}
-	now := dbadapter.Timestamp(1_800_000_000_000<<16 + 3)
-	v.hex("clock", binary.BigEndian.AppendUint64(nil, uint64(now)))
-	at := time.Date(2024, 1, 1, 0, 0, 0, 500_000_000, time.UTC)
-	v.hex("clock of the dated record", binary.BigEndian.AppendUint64(nil, uint64(dbadapter.TimestampAt(at))))
-	v.hex("incarnation", binary.BigEndian.AppendUint64(nil, late.lateIncarnation([]byte("a key"), now, at)))
 	v.say("What a member says that holds the shards 0, 9 and 32, under a list of members.")
 	held := shardsHeld{list: [16]byte(counting(0x40, 16))}
 	for _, s := range []placement.Shard{0, 9, 32} {

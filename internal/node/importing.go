@@ -44,10 +44,16 @@ type ImportResult struct {
 	Stale     int64 // dated before the record that is there
 	Expired   int64 // had expired, and were left out
 	Full      int64 // found their index full, and were left out
-	// Late had dates up to which the members may have collected deleted records, or
-	// that this node's role does not cover: they were written as of now. They are
-	// among the others.
-	Late int64
+	// Refused had dates that are not taken: up to them members may have collected deleted
+	// records, or this node's role does not cover them. Nothing of them was written.
+	Refused int64
+	// AsNew had such dates too, and were written as of now, as Import.AsNew asks. They are among
+	// the others.
+	AsNew int64
+	// From is the date from which on items are taken, as of the last one that was refused.
+	From time.Time
+	// Earliest is the earliest date that was taken, of this import and of those that it goes on with.
+	Earliest time.Time
 }
 
 // Import collects items into batches. Its driver calls Add for each item, and Cut
@@ -57,15 +63,22 @@ type ImportResult struct {
 //
 // While batches are in Apply, a driver may call Writes of the next under the same
 // Hold, and apply it, unless it Follows one of them, or the commits are Wanted.
+//
+// From the first item with a date on, this node's promise stays below the earliest date that
+// was taken, until End.
 type Import struct {
 	// Result is written by Judge.
 	Result ImportResult
+	// AsNew has an item whose date is not taken written as of now, unless its key holds something
+	// later than the date.
+	AsNew bool
+	// Refused, if not nil, is told by Judge of each item that is refused, in order: which one of the import it
+	// is, counted from 0. The item is valid during the call.
+	Refused func(at int64, item *Item)
 
 	set   *Set
 	batch *ImportBatch
 	pace  pace
-	// committed ends that this node commits the batches of this Hold.
-	committed []func()
 
 	mu    sync.Mutex // guards what follows
 	spare []room     // of batches that are done
@@ -115,16 +128,72 @@ type ImportBatch struct {
 	room
 	most   int // items
 	weight int // of the items, as a store counts it
-	// expired and stale count the items that Writes has left out: stale those whose date would not be taken, and that would lose by it
-	// against what is held, or what this node has other hosts hold. late are those that it dates as of now.
-	expired, late, stale int
+	// expired and stale count the items that Writes has left out: stale those that lose by their date, which
+	// is not taken either. asNew are those that it dates as of now.
+	expired, stale, asNew int
+	refused               []int // places of items whose dates are not taken
+	from                  time.Time
+	earliest              dbadapter.Timestamp // date that Writes takes; 0: none
 }
 
-// Import begins an import.
+// Import begins an import. End must be called.
 func (set *Set) Import() *Import {
 	im := &Import{set: set, pace: pace{seen: set.commits.singles.Load()}}
 	im.Cut()
 	return im
+}
+
+// End ends the import: the node's promise may rise again.
+func (im *Import) End() {
+	im.set.ns.updating.Lock()
+	defer im.set.ns.updating.Unlock()
+	delete(im.set.vouching.mark.imports, im)
+}
+
+// promised says up to when this node has promised to hold all that members write, or has collected. Until
+// the import ends it promises nothing that reaches earliest, of the dates that are later. commits is held.
+func (im *Import) promised(items []Item) (promised, earliest dbadapter.Timestamp) {
+	im.set.ns.updating.Lock()
+	defer im.set.ns.updating.Unlock() // no promise is made in between
+	w := &im.set.vouching.mark
+	promised, earliest = w.upTo(), never
+	if held, ok := w.imports[im]; ok {
+		earliest = held
+	}
+	take := func(date time.Time) {
+		if at := dbadapter.TimestampAt(date); at > promised {
+			earliest = min(earliest, at)
+		}
+	}
+	if !im.Result.Earliest.IsZero() {
+		take(im.Result.Earliest)
+	}
+	for i := range items {
+		if !items[i].Time.IsZero() {
+			take(items[i].Time)
+		}
+	}
+	if w.imports == nil {
+		w.imports = map[*Import]dbadapter.Timestamp{}
+	}
+	w.imports[im] = earliest
+	return promised, earliest
+}
+
+// never is a date that no item has.
+const never = ^dbadapter.Timestamp(0)
+
+// takenFrom is the least date, of one and of those behind it, by which an item is taken.
+func (set *Set) takenFrom(at, promised dbadapter.Timestamp) dbadapter.Timestamp {
+	at = max(at, promised+1)
+	if members := set.ns.Members(); !members.Policy().Unsigned {
+		least, ok := members.WritesFrom(set.ns.self, at)
+		if !ok {
+			return never
+		}
+		at = least
+	}
+	return at
 }
 
 // Cut takes what has been added as a batch, and begins the next one. It is small while
@@ -195,27 +264,7 @@ func (b *ImportBatch) copy(of []byte) []byte {
 // Hold takes the set's commits for a batch, or for several.
 func (im *Import) Hold() (release func()) {
 	im.set.commits.Lock()
-	term := im.set.tenure.term()
-	return func() {
-		for _, end := range im.committed {
-			end()
-		}
-		im.committed = im.committed[:0]
-		im.set.tenure.entered(term)
-		im.set.commits.Unlock()
-	}
-}
-
-// commits notes that this node commits the keys of a batch, until the Hold is over.
-func (im *Import) commits(b *ImportBatch) {
-	if im.set.ns.rule == nil {
-		return // as Namespace.commits
-	}
-	keys := make([][]byte, len(b.items))
-	for i := range b.items {
-		keys[i] = bytes.Clone(b.items[i].Key) // the batch's memory serves for another one when it is done
-	}
-	im.committed = append(im.committed, im.set.ns.commitsKeys(keys))
+	return im.set.commits.Unlock
 }
 
 // Wanted reports whether others wait for the set's commits: the driver then
@@ -237,22 +286,27 @@ func (b *ImportBatch) Follows(other *ImportBatch) bool {
 }
 
 // Writes turns the batch into signed writes. It leaves out the undated items whose
-// content is there already, and those that have expired, so that the result may be
-// empty: an expired record would hide what is there.
+// content is there already, those that have expired, so that the result may be
+// empty: an expired record would hide what is there; and those whose dates are not taken.
 func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
-	if err := b.im.set.takes(); err != nil {
+	set := b.im.set
+	if err := set.takes(); err != nil {
 		return nil, err
 	}
-	b.im.commits(b)
-	snap, err := b.im.set.Store.Snapshot()
+	snap, err := set.Store.Snapshot()
 	if err != nil {
 		return nil, err
 	}
 	defer snap.Close()
 	writes := slices.Grow(b.writes[:0], len(b.items))
 	dated := dbadapter.Timestamp(0) // the earliest
-	b.same, b.folded, b.expired, b.late, b.stale = b.same[:0], b.folded[:0], 0, 0, 0
+	b.same, b.folded, b.refused = b.same[:0], b.folded[:0], b.refused[:0]
+	b.expired, b.stale, b.asNew, b.from, b.earliest = 0, 0, 0, time.Time{}, never
 	b.slots = append(b.slots[:0], slices.Repeat([]int{-1}, len(b.items))...)
+	var promised dbadapter.Timestamp
+	if slices.ContainsFunc(b.items, func(item Item) bool { return !item.Time.IsZero() }) {
+		promised, b.earliest = b.im.promised(b.items)
+	}
 	holdings := holdings{
 		snap: snap, keys: len(b.items),
 		key:   func(i int) []byte { return b.items[i].Key },
@@ -269,50 +323,44 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 			held = &writes[*slot].Record.Record
 		}
 		r := item.record()
-		if r.Expired(b.im.set.ns.node.Now()) {
+		if r.Expired(set.ns.node.Now()) {
 			b.expired++
 			continue
 		}
 		there := held != nil && held.SameContent(&r)
-		late := b.im.set.isLate(held, item)
-		if late && b.im.set.ns.rule != nil && !b.im.set.holdsItem(held, item) { // other hosts may hold what is later than the date
-			return nil, ErrLate
-		}
-		if late && !there {
-			if held != nil && b.im.set.ns.DateOf(item.Key, held.Version) > dbadapter.TimestampAt(item.Time) { // as it would be at its date
-				b.stale++
+		undated := item.Time.IsZero()
+		if !undated {
+			r.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(item.Time)}
+			switch from := set.takenFrom(r.Version.Clock, promised); {
+			case from == r.Version.Clock: // its date is taken
+			case there || held == nil && item.Deleted:
 				continue
-			}
-			if held != nil || !item.Deleted {
-				b.late++
+			case !beats(&r, held):
+				b.stale++ // as if its date was taken
+				continue
+			case !b.im.AsNew:
+				b.refused, b.from = append(b.refused, i), dateFrom(from)
+				continue
+			default:
+				undated = true
+				b.asNew++
 			}
 		}
-		var own *dbadapter.Record
-		if item.Time.IsZero() { // the others are dated
-			own = b.im.set.ns.writes.latest(item.Key) // as in Attempt.heed
-		}
-		if item.Time.IsZero() || late {
+		if undated {
 			if there || held == nil && item.Deleted {
 				continue
 			}
-			if r.Version, err = b.im.set.ns.nextVersion(); err != nil {
+			if r.Version, err = set.ns.nextVersion(); err != nil {
 				return nil, err
 			}
-			if late {
-				r.Version.Incarnation = b.im.set.ns.lateIncarnation(item.Key, r.Version.Clock, item.Time)
-			}
-			if follows(held, own) {
-				own = nil
-			}
-			r.Replace(held, own)
+			r.Replace(held)
 		} else {
-			r.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(item.Time)}
-			b.im.set.ns.clock.Observe(hlc.Timestamp(r.Version.Clock)) // it may be a little ahead
+			set.ns.clock.Observe(hlc.Timestamp(r.Version.Clock)) // it may be a little ahead
 			if dated == 0 || r.Version.Clock < dated {
 				dated = r.Version.Clock
 			}
 		}
-		hashed, err := dbadapter.Hash(b.im.set.Keys.Hasher, r)
+		hashed, err := dbadapter.Hash(set.Keys.Hasher, r)
 		if err != nil {
 			return nil, err
 		}
@@ -330,11 +378,20 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	}
 	b.writes = writes
 	if dated > 0 {
-		if err := b.im.set.hold(dated); err != nil {
+		if err := set.hold(b.earliest, dated); err != nil {
 			return nil, err
 		}
 	}
-	return writes, b.im.set.authorize(writes)
+	return writes, set.authorize(writes)
+}
+
+// dateFrom is the first date of an item that is not before a reading.
+func dateFrom(at dbadapter.Timestamp) time.Time {
+	from := at.Time().UTC()
+	if dbadapter.TimestampAt(from) < at {
+		from = from.Add(time.Millisecond)
+	}
+	return from
 }
 
 // beats reports whether a record takes the place of what is held.
@@ -372,7 +429,7 @@ func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
 	b.note(outcomes)
 	defer b.im.done(b)
 	r := &b.im.Result
-	left := len(b.items) - len(outcomes) - b.expired - b.stale // those that are there already
+	left := len(b.items) - len(outcomes) - b.expired - b.stale - len(b.refused) // those that are there already
 	for i, o := range outcomes {
 		folded := b.folded[i]
 		if o.Result == dbadapter.Full { // so would each of its key have been
@@ -397,6 +454,17 @@ func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
 	r.Unchanged += int64(left)
 	r.Stale += int64(b.stale)
 	r.Expired += int64(b.expired)
-	r.Late += int64(b.late)
+	r.AsNew += int64(b.asNew)
+	if len(b.refused) > 0 {
+		r.Refused, r.From = r.Refused+int64(len(b.refused)), b.from
+	}
+	if b.earliest != never {
+		r.Earliest = b.earliest.Time().UTC()
+	}
+	for _, i := range b.refused {
+		if b.im.Refused != nil {
+			b.im.Refused(r.Items+int64(i), &b.items[i])
+		}
+	}
 	r.Items += int64(len(b.items))
 }

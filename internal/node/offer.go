@@ -82,9 +82,6 @@ const (
 
 // Offer begins a write. deletes: a record must be there. steady is a clock that never runs fast.
 func (ns *Namespace) Offer(d Draft, deletes bool, ack route.Ack, steady func() time.Duration) *Offering {
-	if !d.Late.IsZero() {
-		d.If = &dbadapter.Version{} // restsOn sets it
-	}
 	return &Offering{ns: ns, draft: d, deletes: deletes, ack: ack, steady: steady}
 }
 
@@ -127,8 +124,8 @@ func (o *Offering) try() {
 	}
 	o.recalled, o.all = recall(o.draft.Record.Key, o.steady()), o.lost
 	o.recalled.mine, o.draft.Heeded = o.awaited, o.recalled.Own
-	if o.conditional() && (!sure || o.lost || o.recalled.Rests() || o.late()) { // it may have become a host since it wrote to others
-		o.all = o.all || o.recalled.All() || o.late()
+	if o.conditional() && (!sure || o.lost || o.recalled.Rests()) { // it may have become a host since it wrote to others
+		o.all = o.all || o.recalled.All()
 		o.next = OfferLookUp
 		return
 	}
@@ -163,9 +160,6 @@ func (r *Remote) Enough(ack route.Ack) (need int, err error) {
 // conditional: the write rests on what the key holds.
 func (o *Offering) conditional() bool { return o.deletes || o.draft.If != nil }
 
-// late: an item is written as of now. What any host holds counts: one that is current may lack a later write of the last seconds.
-func (o *Offering) late() bool { return !o.draft.Late.IsZero() }
-
 // All: the key is to be looked up at all hosts.
 func (o *Offering) All() bool { return o.all }
 
@@ -187,9 +181,6 @@ func (o *Offering) LookedUp(found LookedUp, err error) {
 		}
 		found.Behind()
 		err = found.Unsure()
-	}
-	if err == nil && o.late() {
-		err = o.ns.restsOn(&found, &o.draft)
 	}
 	if err == nil {
 		err = o.remote.Holds(o.draft, o.deletes, &found)
@@ -248,10 +239,6 @@ func (o *Offering) Committed(err error) {
 func (o *Offering) unmade(err error) {
 	if (errors.Is(err, ErrNotHost) || errors.Is(err, dbadapter.ErrClosed) || errors.Is(err, errWrittenBeside)) && o.tries < OfferTries {
 		o.next = 0
-		return
-	}
-	if errors.Is(err, dbadapter.ErrConflict) && o.late() && o.tries < OfferTries { // something has come here meanwhile
-		o.lost, o.next = true, 0
 		return
 	}
 	if conflict, ok := errors.AsType[*ConflictError](err); ok && o.set != nil && o.draft.If != nil && o.draft.If.Compare(conflict.Held) > 0 {

@@ -25,9 +25,6 @@ func (r *Remote) Make(d Draft) (*dbadapter.Record, error) {
 	if d.If != nil {
 		version.Incarnation = r.ns.node.Random(ForIncarnation)
 	}
-	if !d.Late.IsZero() {
-		version.Incarnation = r.ns.lateIncarnation(d.Record.Key, version.Clock, d.Late)
-	}
 	record := d.Record.Clone()
 	record.Version = version
 	if d.TTL > 0 {

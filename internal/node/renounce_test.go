@@ -80,7 +80,7 @@ func TestLostRightSetsAside(t *testing.T) {
 			c.put(loser, "met", "of the loser")
 			c.put(loser, "over", "of the loser")
 			c.del(loser, "gone")
-			if r := must(importDated(c.ns[loser], Item{Key: []byte("dated"), Value: []byte("1"), Time: c.machines[0].clock.Add(-time.Second)})); r.Written != 1 || r.Late != 0 {
+			if r := must(importDated(c.ns[loser], Item{Key: []byte("dated"), Value: []byte("1"), Time: c.machines[0].clock.Add(-time.Second)})); r.Written != 1 || r.Refused != 0 {
 				t.Fatalf("the import: %+v", r)
 			}
 			c.pass(time.Second)

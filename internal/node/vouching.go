@@ -218,14 +218,13 @@ func (set *Set) mayPledge() bool {
 	return since < 0 || since >= pledgeIntervals*set.ns.node.Interval
 }
 
-// hold keeps the promise below dated records that are about to be committed, or
-// says which of their clocks come too late: members may have collected up to them.
-// commits is held.
-func (set *Set) hold(clock dbadapter.Timestamp) error {
+// hold keeps the promise below a clock, durably, for dated records that are about to be committed: own is
+// the least of their clocks. commits is held.
+func (set *Set) hold(clock, own dbadapter.Timestamp) error {
 	at := set.snapshotFromNow()
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
-	return set.holdLocked(clock, clock, at)
+	return set.holdLocked(clock, own, at)
 }
 
 // snapshotFromNow is a reading that only a snapshot from now on greets with. commits is held.
@@ -257,17 +256,4 @@ func (ns *Namespace) pledgedUpTo() (promise dbadapter.Timestamp) {
 		promise = max(promise, set.vouching.mark.Pledged)
 	}
 	return promise
-}
-
-// late reports whether a record is to be imported without its date: members may have
-// collected up to it, or would decline it, since this node's role was given anew and
-// does not cover it. commits is held.
-func (set *Set) late(clock dbadapter.Timestamp) bool {
-	members := set.ns.Members()
-	if !members.Policy().Unsigned && !members.MayWrite(set.ns.self, clock) {
-		return true
-	}
-	set.ns.updating.Lock()
-	defer set.ns.updating.Unlock()
-	return set.vouching.mark.dated(clock)
 }

@@ -53,6 +53,8 @@ type watermark struct {
 	// backdated is how often records were written that are earlier than a reading: a sync
 	// that has begun before does not prove them.
 	backdated uint64
+	// imports are those that run, each with the earliest date that it has taken: no promise reaches it.
+	imports map[*Import]dbadapter.Timestamp
 }
 
 // said is a member's pledge, with the version of its record.
@@ -115,9 +117,8 @@ func (v *Vouched) hold(clock, at dbadapter.Timestamp) {
 	}
 }
 
-// dated reports whether a dated import would come too late for its date: members
-// may have collected up to it.
-func (v *Vouched) dated(clock dbadapter.Timestamp) bool { return clock <= max(v.Floor, v.Pledged) }
+// upTo is up to when no record with a date is taken: members may have collected up to it.
+func (v *Vouched) upTo() dbadapter.Timestamp { return max(v.Floor, v.Pledged) }
 
 // enforced is the floor that records are held against.
 func (w *watermark) enforced() dbadapter.Timestamp {
@@ -264,6 +265,9 @@ func (w *watermark) promise(tau dbadapter.Timestamp) dbadapter.Timestamp {
 		if !w.covered(h) {
 			p = min(p, h.Clock-1)
 		}
+	}
+	for _, earliest := range w.imports {
+		p = min(p, earliest-1)
 	}
 	return p
 }

@@ -271,7 +271,7 @@ func (x *mNode) write(key string, deleted bool, life stamp) {
 // importDated writes a record with a time of its own.
 func (x *mNode) importDated(key string, deleted bool, back stamp) {
 	clock := (x.wall() - back) / tick * tick
-	if x.wm.dated(clock) {
+	if clock <= x.wm.upTo() {
 		x.write(key, deleted, 0)
 		return
 	}

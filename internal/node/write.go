@@ -27,9 +27,6 @@ type Draft struct {
 	Seen []*dbadapter.Record
 	// Heeded is what of this node's own writes of the key was heeded when that was looked up, see Recalled.Own.
 	Heeded *dbadapter.Record
-	// Late, if not zero, is the date of an item that is written as of now, on the condition that its key holds what its writer
-	// finds, which is dated before that (Namespace.restsOn).
-	Late time.Time
 }
 
 // known is the latest of what a draft's writer knows of the key, or nil.
@@ -190,9 +187,6 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		if d.If != nil && len(d.Seen) > 0 {
 			version.Incarnation = a.set.ns.node.Random(ForIncarnation) // as in Remote.Make
 		}
-		if !d.Late.IsZero() {
-			version.Incarnation = a.set.ns.lateIncarnation(d.Record.Key, version.Clock, d.Late)
-		}
 		r := d.Record
 		r.Version = version
 		if d.TTL > 0 {
@@ -212,9 +206,6 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 			return nil, err
 		}
 		a.writes[i] = dbadapter.Write{Record: hashed, If: d.If, Must: len(a.drafts) > 1}
-		if !d.Late.IsZero() {
-			a.writes[i].Date = dbadapter.TimestampAt(d.Late)
-		}
 	}
 	return a.writes, a.set.authorize(a.writes)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -30,7 +31,7 @@ func TestKillBackup(t *testing.T) {
 		for i := from; i < to; i++ {
 			fmt.Fprintf(&lines, `{"key":"key %d","value":"value %d of round %d"}`+"\n", i, i, round)
 		}
-		if _, err := d.api.Import(t.Context(), namespace, lines.Bytes(), 1, ""); err != nil {
+		if _, err := d.api.Import(t.Context(), namespace, lines.Bytes(), client.ImportOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -39,7 +39,7 @@ func TestBackupFigures(t *testing.T) {
 		for i := range count {
 			fmt.Fprintf(&lines, `{"key":"key %07d","value":"%s"}`+"\n", key(i), strings.Repeat(string(value), 256))
 			if i%4000 == 3999 || i == count-1 {
-				if _, err := d.api.Import(t.Context(), namespace, lines.Bytes(), 1, ""); err != nil {
+				if _, err := d.api.Import(t.Context(), namespace, lines.Bytes(), client.ImportOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				lines.Reset()

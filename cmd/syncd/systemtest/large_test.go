@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 )
 
 var (
@@ -213,7 +215,7 @@ func fillEvery(d *daemon, from, to, step int, value string) {
 	for i := from; i < to; i++ {
 		fmt.Fprintf(&lines, `{"key":"%s","value":"%s"}`+"\n", keyOf(i*step), value)
 		if lines.Len() > 1<<20 || i == to-1 {
-			if _, err := d.api.Import(d.t.Context(), namespace, lines.Bytes(), 1, ""); err != nil {
+			if _, err := d.api.Import(d.t.Context(), namespace, lines.Bytes(), client.ImportOptions{}); err != nil {
 				d.t.Fatal(err)
 			}
 			lines.Reset()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -62,7 +63,7 @@ func (s *sharded) load() (keys []string) {
 			}
 			lines.Write(append(line, '\n'))
 		}
-		done, err := d.api.Import(s.t.Context(), namespace, lines.Bytes(), 1, "all")
+		done, err := d.api.Import(s.t.Context(), namespace, lines.Bytes(), client.ImportOptions{Ack: "all"})
 		if err != nil || done.Written != int64(len(parts[i])) {
 			s.t.Errorf("%s: import of %d records: %+v, %v", d.name, len(parts[i]), done, err)
 		}

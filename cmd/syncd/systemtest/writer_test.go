@@ -118,7 +118,7 @@ func (w *writer) batch(t *testing.T, count int) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := w.d.api.Import(t.Context(), namespace, lines.Bytes(), 1, ""); err != nil {
+	if _, err := w.d.api.Import(t.Context(), namespace, lines.Bytes(), client.ImportOptions{}); err != nil {
 		t.Fatalf("%s: import: %v", w.d.name, err)
 	}
 	w.note(batches, first, count)

@@ -23,7 +23,6 @@ type Item struct {
 	Must   bool
 	Action dbadapter.Action
 	Past   dbadapter.Timestamp
-	Date   dbadapter.Timestamp
 	// Stored is the store's own form of the record; this package only carries
 	// it through to Held.
 	Stored []byte
@@ -135,7 +134,7 @@ func Prepare(writes []dbadapter.Write) ([]Item, error) {
 	}
 	items := make([]Item, len(writes))
 	for i := range writes {
-		items[i] = Item{Record: writes[i].Record, If: writes[i].If, Must: writes[i].Must, Action: writes[i].Action, Past: writes[i].Past, Date: writes[i].Date}
+		items[i] = Item{Record: writes[i].Record, If: writes[i].If, Must: writes[i].Must, Action: writes[i].Action, Past: writes[i].Past}
 	}
 	return items, nil
 }

@@ -151,7 +151,7 @@ func (g *Group) write(b *Bucket, it *Item, m *mark) (result dbadapter.Result, un
 	}
 	if held != nil && !sees(it, &held.Record.Record) {
 		unseen = held.Record.Version
-		if (unseen.Writer != 0 || it.Date != 0 && unseen.Clock > it.Date) && loses(it, &held.Record.Record) {
+		if unseen.Writer != 0 && loses(it, &held.Record.Record) {
 			g.leavers = append(g.leavers, Leaver{Why: dbadapter.KeptConflict, Record: held.Record, By: it.Record.Version})
 		}
 	}

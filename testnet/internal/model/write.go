@@ -171,6 +171,7 @@ func (p *process) importOne(item *node.Item) (version dbadapter.Version, err err
 		return version, errNoNamespace
 	}
 	im := p.set.Import()
+	defer im.End()
 	if err := im.Check(item); err != nil {
 		return version, err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/syncd-io/syncd/peer"
@@ -139,15 +140,40 @@ type ImportResult struct {
 	Stale     int64 `json:"stale" doc:"dated before the record that is there"`
 	Expired   int64 `json:"expired" doc:"had expired, and were left out"`
 	Full      int64 `json:"full" doc:"left out, since 64 other records share their index"`
-	Late      int64 `json:"late" doc:"dated up to when deleted records may have been collected, or before this node's role was given anew: written as of now; among the others"`
+	Refused   int64 `json:"refused" doc:"whose dates are not taken: up to them deleted records may have been collected, or this node's role, given anew, does not cover them; nothing of them was written"`
+	AsNew     int64 `json:"as_new" doc:"with such dates, written as of now; among the others"`
+	// From, Rejects and Earliest are there where they say something.
+	From     *time.Time `json:"from,omitempty" doc:"the date from which on records are taken, where some were refused"`
+	Rejects  []Reject   `json:"rejects,omitempty" doc:"the first of those that were refused: 100, or as many as were asked for"`
+	Earliest *time.Time `json:"earliest,omitempty" doc:"the earliest date that was taken; an import of several requests gives it with the next one"`
 }
+
+// Reject is a record that an import has refused.
+type Reject struct {
+	Line int `json:"line"`
+	Key
+	Time time.Time `json:"time" doc:"its date"`
+}
+
+// ListedRejects is how many records that are refused an import lists.
+const ListedRejects = 100
+
+// MaxRejects is how many it lists at most, if it is asked to.
+const MaxRejects = 10_000
 
 // ImportResultOf counts what became of a number of lines.
 func ImportResultOf(r peer.ImportResult, lines int) ImportResult {
-	return ImportResult{Lines: lines, Records: r.Items, Written: r.Written, Unchanged: r.Unchanged, Stale: r.Stale, Expired: r.Expired, Full: r.Full, Late: r.Late}
+	o := ImportResult{Lines: lines, Records: r.Items, Written: r.Written, Unchanged: r.Unchanged, Stale: r.Stale, Expired: r.Expired, Full: r.Full, Refused: r.Refused, AsNew: r.AsNew}
+	if !r.From.IsZero() {
+		o.From = &r.From
+	}
+	if !r.Earliest.IsZero() {
+		o.Earliest = &r.Earliest
+	}
+	return o
 }
 
-// Add sums up the results of several requests.
+// Add sums up the results of several requests, one after the other.
 func (r *ImportResult) Add(o ImportResult) {
 	r.Lines += o.Lines
 	r.Records += o.Records
@@ -156,5 +182,8 @@ func (r *ImportResult) Add(o ImportResult) {
 	r.Stale += o.Stale
 	r.Expired += o.Expired
 	r.Full += o.Full
-	r.Late += o.Late
+	r.Refused += o.Refused
+	r.AsNew += o.AsNew
+	r.From, r.Earliest = cmp.Or(o.From, r.From), cmp.Or(o.Earliest, r.Earliest)
+	r.Rejects = append(r.Rejects, o.Rejects[:min(len(o.Rejects), max(0, ListedRejects-len(r.Rejects)))]...)
 }

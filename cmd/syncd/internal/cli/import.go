@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
@@ -20,6 +22,8 @@ type importCmd struct {
 	NS       string `arg:"" name:"ns" help:"The namespace's name."`
 	File     string `arg:"" optional:"" default:"-" help:"File of JSON lines; - or nothing reads standard input."`
 	FromLine int    `help:"Begin at this line, as the message of an import that stopped says." default:"1" placeholder:"N"`
+	Rejects  string `help:"Append the lines that are refused to this file, as import takes them again." placeholder:"FILE"`
+	AsNew    bool   `help:"Write a line whose time is not taken as of now, unless its key holds something later than that time."`
 	Ack      string `help:"In a namespace of shards: a record counts once so many hosts of its key's shard hold it durably: a number, majority, or all. Without it, one." placeholder:"N" complete:"majority,all"`
 }
 
@@ -31,7 +35,9 @@ func (importCmd) Help() string {
     {"key":"b","value":"two","time":"2024-03-01T12:00:00Z"}
     {"key":"c","value":"three","expires":"2027-03-01T12:00:00Z"}
 
-key64 and value64 are base64, for bytes that are not UTF-8. time (RFC 3339, with capital T and Z, no leap seconds) is the time of the record's version, cut to the millisecond, from 2020 to at most the namespace's skew ahead of this machine's clock: two sites that import the same dated lines hold the same records. A line whose time is up to what members have promised to keep, as after deletions, is written as of now, over what is not later than its time; the result counts these (late). expires is the time from which on the record reads as absent, at most 100 years ahead; a line whose time has come is left out and counted. A value that is there already makes no new version.
+key64 and value64 are base64, for bytes that are not UTF-8. time (RFC 3339, with capital T and Z, no leap seconds) is the time of the record's version, cut to the millisecond, from 2020 to at most the namespace's skew ahead of this machine's clock: two sites that import the same dated lines hold the same records. expires is the time from which on the record reads as absent, at most 100 years ahead; a line whose time has come is left out and counted. A value that is there already makes no new version.
+
+Once records were deleted, and all members have heard of it, a line whose time is before that is refused, and nothing of it is written: whether its key was deleted since is not known any more. The other lines are written; the first 100 that were refused are listed, with the time from which on lines are taken, and the exit code is 1. --rejects keeps all of them in a file. --as-new writes them as of now, unless their key holds something later: so the archive of a namespace in which much was deleted is imported.
 
 Unknown or doubled fields are errors; lines of white space are skipped, but counted. An import that stops, also by ctrl-C, says how many lines it kept and how to go on.
 
@@ -40,7 +46,9 @@ In a namespace of shards the records go to the hosts of their shards. Where too 
 Examples:
     syncd import notes notes.jsonl
     syncd export notes | syncd --data-dir /srv/other import notes
-    syncd import notes notes.jsonl --from-line 1235`
+    syncd import notes notes.jsonl --from-line 1235
+    syncd import notes archive.jsonl --rejects rejects.jsonl
+    syncd import notes rejects.jsonl --as-new`
 }
 
 // Bounds of one request: a request is answered when all of it is durable, so
@@ -57,6 +65,7 @@ func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		return problem.Usage("--from-line %d: lines are counted from 1", c.FromLine)
 	}
 	in, size, name := a.stdin, int64(0), "standard input"
+	var input os.FileInfo
 	if c.File != "-" {
 		f, err := os.Open(c.File)
 		if err != nil {
@@ -65,22 +74,33 @@ func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		defer func() { _ = f.Close() }() // read only
 		in, name = f, c.File
 		if info, err := f.Stat(); err == nil {
-			size = info.Size()
+			size, input = info.Size(), info
 		}
+	}
+	rejects, err := c.openRejects(input)
+	if err != nil {
+		return fmt.Errorf("import into %q: %w", c.NS, err)
 	}
 	bars := a.bars()
 	s := importer{
-		ns: c.NS, ack: c.Ack, daemon: daemon, bar: bars.Bytes("import "+name, size),
-		chunk: make([]byte, 0, chunkBytes), first: c.FromLine,
+		ns: c.NS, options: client.ImportOptions{Line: c.FromLine, Ack: c.Ack, AsNew: c.AsNew}, daemon: daemon, bar: bars.Bytes("import "+name, size),
+		chunk: make([]byte, 0, chunkBytes), rejects: rejects,
 	}
-	err := s.send(ctx, jsonlines.NewLines(&interruptible{ctx: ctx, r: in}, 1))
+	if rejects != nil {
+		s.options.Rejects = chunkLines
+	}
+	err = s.send(ctx, jsonlines.NewLines(&interruptible{ctx: ctx, r: in}, 1))
+	if rejects != nil {
+		err = cmp.Or(err, rejects.Close())
+	}
 	s.bar.Done()
 	bars.Close()
 	if err != nil {
 		return c.stopped(name, &s, err)
 	}
+	refused := c.refused(name, &s.kept)
 	if a.json() {
-		return a.printJSON(s.kept)
+		return cmp.Or(a.printJSON(s.kept), refused)
 	}
 	besides := ""
 	if s.kept.Expired > 0 {
@@ -89,22 +109,58 @@ func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	if s.kept.Full > 0 {
 		besides += fmt.Sprintf(", %d left out since as many other keys share their index as may", s.kept.Full)
 	}
-	if s.kept.Late > 0 {
-		besides += fmt.Sprintf(", %d written as of now, since their dates would not stand", s.kept.Late)
+	if s.kept.AsNew > 0 {
+		besides += fmt.Sprintf(", %d written as of now, since their times are not taken", s.kept.AsNew)
 	}
-	return a.printf("%d records read: %d written, %d unchanged, %d older than what is there%s\n",
+	if s.kept.Refused > 0 {
+		besides += fmt.Sprintf(", %d refused", s.kept.Refused)
+	}
+	err = a.printf("%d records read: %d written, %d unchanged, %d older than what is there%s\n",
 		s.kept.Records, s.kept.Written, s.kept.Unchanged, s.kept.Stale, besides)
+	for _, r := range s.kept.Rejects {
+		err = cmp.Or(err, a.printf("  line %d: %s, of %s\n", r.Line, show(r.Bytes()), r.Time.UTC().Format(time.RFC3339Nano)))
+	}
+	if more := s.kept.Refused - int64(len(s.kept.Rejects)); more > 0 {
+		err = cmp.Or(err, a.printf("  and %d more\n", more))
+	}
+	return cmp.Or(err, refused)
+}
+
+// openRejects opens the file for lines that are refused, if one is named, behind what it has.
+func (c importCmd) openRejects(input os.FileInfo) (*os.File, error) {
+	if c.Rejects == "" {
+		return nil, nil //nolint:nilnil // no file is named
+	}
+	f, err := os.OpenFile(c.Rejects, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && input != nil && os.SameFile(info, input) {
+		_ = f.Close()
+		return nil, problem.Usage("--rejects %s is the file that is read; name another one", c.Rejects)
+	}
+	return f, nil
+}
+
+// refused is the error of an import that has refused records; nil: it has refused none.
+func (c importCmd) refused(name string, kept *api.ImportResult) error {
+	if kept.Refused == 0 || kept.From == nil {
+		return nil
+	}
+	again := fmt.Sprintf("syncd import %s %s --as-new", c.NS, cmp.Or(c.Rejects, c.File))
+	return fmt.Errorf("import %s into %q: %w: %d of them, of which nothing is written: their times are before %s, up to when deleted records may have been collected; to write them as of now, over what is not later than their times: %s",
+		name, c.NS, problem.ErrRefused, kept.Refused, kept.From.UTC().Format(time.RFC3339Nano), again)
 }
 
 // importer passes lines on in chunks.
 type importer struct {
-	ns     string
-	ack    string
-	daemon *client.Client
-	bar    *progress.Bar
+	ns      string
+	options client.ImportOptions // of the next request: the number of the first line in chunk is Line
+	daemon  *client.Client
+	bar     *progress.Bar
+	rejects *os.File // nil: none is named
 
 	chunk   []byte // lines that are not sent yet
-	first   int    // number of the first of them
 	count   int    // how many they are
 	sent    bool   // a request was sent
 	inDoubt bool   // the answer to the last request did not come
@@ -116,15 +172,15 @@ func (s *importer) send(ctx context.Context, lines *jsonlines.Lines) error {
 	for {
 		line, err := lines.Next()
 		switch {
-		case errors.Is(err, io.EOF) && s.first > 1 && lines.Line() < s.first && !s.sent:
-			return problem.Usage("--from-line %d: there are %d lines only", s.first, lines.Line())
+		case errors.Is(err, io.EOF) && s.options.Line > 1 && lines.Line() < s.options.Line && !s.sent:
+			return problem.Usage("--from-line %d: there are %d lines only", s.options.Line, lines.Line())
 		case errors.Is(err, io.EOF):
 			return s.flush(ctx)
 		case ctx.Err() != nil: // what was not sent yet can be read again
 			return ctx.Err()
 		case err != nil:
 			return cmp.Or(s.flush(ctx), err) // lines before it that are not kept come first
-		case lines.Line() < s.first:
+		case lines.Line() < s.options.Line:
 			s.bar.Add(int64(len(line)))
 			continue
 		}
@@ -145,29 +201,61 @@ func (s *importer) flush(ctx context.Context) error {
 		return ctx.Err()
 	}
 	s.sent = true
-	r, err := s.daemon.Import(ctx, s.ns, s.chunk, s.first, s.ack)
+	r, err := s.daemon.Import(ctx, s.ns, s.chunk, s.options)
 	var p *problem.Problem
 	var unanswered *client.UnansweredError
 	switch {
 	case errors.As(err, &p):
 		s.kept.Records += p.Kept
-		return err
+		if p.Import == nil {
+			return err
+		}
+		p.Import.Records = p.Import.Refused
+		s.kept.Add(*p.Import)
+		return cmp.Or(s.reject(p.Import), err)
 	case errors.As(err, &unanswered):
 		s.inDoubt = true
 		return unanswered.Err
 	case err != nil:
 		return err
 	}
+	if err := s.reject(&r); err != nil {
+		return err
+	}
 	s.kept.Add(r)
 	s.bar.Add(int64(len(s.chunk)))
-	s.chunk, s.first, s.count = s.chunk[:0], s.first+s.count, 0
+	s.options.Earliest = s.kept.Earliest
+	s.options.Line += s.count
+	s.chunk, s.count = s.chunk[:0], 0
 	return ctx.Err()
+}
+
+// reject keeps the lines of the chunk that were refused.
+func (s *importer) reject(r *api.ImportResult) error {
+	if s.rejects == nil || len(r.Rejects) == 0 {
+		return nil
+	}
+	var lines []byte
+	number, left := s.options.Line, r.Rejects
+	for line := range bytes.Lines(s.chunk) {
+		if len(left) > 0 && left[0].Line == number {
+			lines, left = append(lines, line...), left[1:]
+			if !bytes.HasSuffix(line, []byte("\n")) {
+				lines = append(lines, '\n')
+			}
+		}
+		number++
+	}
+	if _, err := s.rejects.Write(lines); err != nil {
+		return fmt.Errorf("keep the lines that are refused: %w", err)
+	}
+	return nil
 }
 
 // stopped says what an import kept and how to go on.
 func (c importCmd) stopped(name string, s *importer, err error) error {
 	what := fmt.Sprintf("import %s into %q", name, c.NS)
-	line := s.first
+	line := s.options.Line
 	var p *problem.Problem
 	var long *jsonlines.LineError
 	switch {
@@ -181,14 +269,24 @@ func (c importCmd) stopped(name string, s *importer, err error) error {
 	if c.Ack != "" {
 		again += " --ack " + c.Ack
 	}
-	stop := &stoppedImport{line: line, kept: s.kept.Records}
+	if c.Rejects != "" {
+		again += " --rejects " + c.Rejects
+	}
+	if c.AsNew {
+		again += " --as-new"
+	}
+	kept := s.kept.Records - s.kept.Refused
+	if s.kept.Refused > 0 {
+		what += fmt.Sprintf(" (%d records refused for their times)", s.kept.Refused)
+	}
+	stop := &stoppedImport{line: line, kept: kept}
 	switch {
 	case errors.Is(err, problem.ErrMalformed), errors.Is(err, peer.ErrLimit), errors.Is(err, peer.ErrFutureVersion):
-		stop.error = fmt.Errorf("%s: %w; the %d records before it are kept; correct the line and %s", what, err, s.kept.Records, again)
+		stop.error = fmt.Errorf("%s: %w; the %d records before it are kept; correct the line and %s", what, err, kept, again)
 	case s.inDoubt:
-		stop.error = fmt.Errorf("%s: %w; %d lines (%d records) are kept, and perhaps some that follow; %s", what, err, lines, s.kept.Records, again)
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), s.kept.Records > 0 && line > 0:
-		stop.error = fmt.Errorf("%s: %w; %d lines (%d records) are kept; %s", what, err, lines, s.kept.Records, again)
+		stop.error = fmt.Errorf("%s: %w; %d lines (%d records) are kept, and perhaps some that follow; %s", what, err, lines, kept, again)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), kept > 0 && line > 0:
+		stop.error = fmt.Errorf("%s: %w; %d lines (%d records) are kept; %s", what, err, lines, kept, again)
 	default:
 		return fmt.Errorf("%s: %w", what, err)
 	}

@@ -278,12 +278,35 @@ func (c *Client) List(ctx context.Context, ns string, prefix []byte, cursor stri
 	return out, err
 }
 
-// Import sends lines; first is the number of the first one. ack is as in PutOptions.
-func (c *Client) Import(ctx context.Context, ns string, lines []byte, first int, ack string) (api.ImportResult, error) {
+// ImportOptions say more of an import.
+type ImportOptions struct {
+	// Line is the number of the first line.
+	Line int
+	// Ack is as in PutOptions.
+	Ack string
+	// AsNew has what is dated too early written as of now.
+	AsNew bool
+	// Rejects is how many records that are refused are listed; 0: 100.
+	Rejects int
+	// Earliest is what the request before of the same import has answered; nil: there was none.
+	Earliest *time.Time
+}
+
+// Import sends lines.
+func (c *Client) Import(ctx context.Context, ns string, lines []byte, o ImportOptions) (api.ImportResult, error) {
 	var out api.ImportResult
-	query := url.Values{"line": {fmt.Sprint(first)}}
-	if ack != "" {
-		query.Set("ack", ack)
+	query := url.Values{"line": {fmt.Sprint(max(o.Line, 1))}}
+	if o.Ack != "" {
+		query.Set("ack", o.Ack)
+	}
+	if o.AsNew {
+		query.Set("as_new", "true")
+	}
+	if o.Rejects > 0 {
+		query.Set("rejects", fmt.Sprint(o.Rejects))
+	}
+	if o.Earliest != nil {
+		query.Set("earliest", o.Earliest.UTC().Format(time.RFC3339Nano))
 	}
 	err := c.change(ctx, request{
 		method: http.MethodPost, path: api.NamespacePath(ns) + "/import", query: query,

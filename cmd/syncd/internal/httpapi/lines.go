@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -28,9 +30,12 @@ func lines() map[string]*huma.MediaType {
 }
 
 type importInput struct {
-	NS   string `path:"ns" doc:"the namespace's local name"`
-	Line int    `query:"line" default:"1" minimum:"1" doc:"the number of the first line, for messages"`
-	Ack  string `query:"ack" doc:"of a namespace that is cut into shards: how many hosts of a key's shard must hold each record durably before it counts: a number, majority, or all; without it, 1"`
+	NS       string    `path:"ns" doc:"the namespace's local name"`
+	Line     int       `query:"line" default:"1" minimum:"1" doc:"the number of the first line, for messages"`
+	Ack      string    `query:"ack" doc:"of a namespace that is cut into shards: how many hosts of a key's shard must hold each record durably before it counts: a number, majority, or all; without it, 1"`
+	AsNew    bool      `query:"as_new" doc:"write a record whose date is not taken as of now, unless its key holds something that is later than the date"`
+	Rejects  int       `query:"rejects" default:"100" minimum:"0" maximum:"10000" doc:"how many of the records that are refused the answer lists"`
+	Earliest time.Time `query:"earliest" doc:"of an import of several requests: what the last one has answered as earliest"`
 	RawRequest
 }
 
@@ -48,6 +53,7 @@ func (s *server) registerLines() {
 		OperationID: "import", Method: http.MethodPost, Path: "/v1/ns/{ns}/import", Summary: "Import records, a JSON object a line",
 		Description: `{"key":"a","value":"one","time":"2024-03-01T12:00:00Z"}; key64 and value64 are base64, time and expires are optional. ` +
 			"What has expired is left out and counted. " +
+			"A record whose date is not taken is refused and listed, and the others are imported: up to that date members may have collected deleted records; from says from which date on records are taken. " +
 			"A line that is no record ends the import: the problem says which one, and how many records before it were kept. " +
 			"In a namespace that is cut into shards the records go to the hosts of their shards; where too few of them take a record in time (502, 504) the problem says so, too. " +
 			"Records behind that one may be kept as well: sent again, they are unchanged.",
@@ -75,9 +81,25 @@ func (s *server) importLines(ctx context.Context, in *importInput) (*importOutpu
 	}
 	r := jsonlines.NewReader(in.body, in.Line)
 	at := &lineOf{first: in.Line}
-	done, err := ns.Import(ctx, items(r, at), options...)
-	if err == nil {
-		return &importOutput{api.ImportResultOf(done, r.Line()-in.Line+1)}, nil
+	var rejects []api.Reject
+	all := []peer.ImportOption{peer.Continue(in.Earliest), peer.OnRefused(func(i int64, item peer.Item) {
+		if len(rejects) < in.Rejects {
+			rejects = append(rejects, api.Reject{Line: int(i), Key: api.KeyOf(bytes.Clone(item.Key)), Time: item.Time})
+		}
+	})}
+	if in.AsNew {
+		all = append(all, peer.AsNew())
+	}
+	for _, o := range options {
+		all = append(all, o)
+	}
+	done, err := ns.Import(ctx, items(r, at), all...)
+	result := api.ImportResultOf(done, r.Line()-in.Line+1)
+	for i := range rejects {
+		rejects[i].Line = at.of(int64(rejects[i].Line)) // by now no item is read beside
+	}
+	if result.Rejects = rejects; err == nil {
+		return &importOutput{result}, nil
 	}
 	_, _ = io.CopyN(io.Discard, in.body, maxDrain) // a courtesy; the answer stands
 	line, detail := at.of(done.Items), err
@@ -91,7 +113,10 @@ func (s *server) importLines(ctx context.Context, in *importInput) (*importOutpu
 		detail = fmt.Errorf("line %d: %w", line, err)
 	}
 	p := problem.From(detail)
-	p.Line, p.Kept = line, done.Items
+	p.Line, p.Kept = line, done.Items-done.Refused
+	if done.Refused > 0 {
+		p.Import = &result
+	}
 	return nil, p
 }
 

@@ -219,7 +219,7 @@ func TestAnyKey(t *testing.T) {
 	if err := s.client.Export(ctx, "notes", client.ExportOptions{}, &out); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.client.Import(ctx, "notes", out.Bytes(), 1, ""); err != nil {
+	if _, err := other.client.Import(ctx, "notes", out.Bytes(), client.ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := other.client.Export(ctx, "notes", client.ExportOptions{}, &again); err != nil {

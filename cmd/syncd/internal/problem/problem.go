@@ -22,6 +22,8 @@ var (
 	ErrUsage = errors.New("usage")
 	// ErrMalformed: the data given is not in the form it must have.
 	ErrMalformed = errors.New("malformed")
+	// ErrRefused: an import has refused records for their dates.
+	ErrRefused = errors.New("records were refused for their dates")
 	// ErrNoDaemon: no daemon answers.
 	ErrNoDaemon = errors.New("no daemon answers")
 	// ErrToken: the bearer token is missing or wrong.
@@ -62,6 +64,7 @@ var kinds = []struct {
 	{"unconfirmed", peer.ErrUnconfirmed, http.StatusGatewayTimeout, ExitLimit}, // before all others: hosts hold the record, or may
 	{"invalid", peer.ErrInvalid, http.StatusBadRequest, ExitUsage},
 	{"malformed", ErrMalformed, http.StatusBadRequest, ExitError},
+	{"refused", ErrRefused, http.StatusConflict, ExitError},
 	{"no_daemon", ErrNoDaemon, http.StatusBadGateway, ExitNoDaemon},
 	{"token", ErrToken, http.StatusUnauthorized, ExitDenied},
 	{"host", ErrHost, http.StatusForbidden, ExitDenied},
@@ -115,6 +118,8 @@ type Problem struct {
 	// Line and Kept are set by an import that stopped.
 	Line int   `json:"line,omitempty" doc:"the line at which an import stopped"`
 	Kept int64 `json:"kept,omitempty" doc:"how many records of the request were imported before it"`
+	// Import is set by an import that stopped and had refused records before that.
+	Import *api.ImportResult `json:"import,omitempty" doc:"what an import did before the line at which it stopped, if it refused records"`
 	// Waited is set by a wait that was over before as many members held it as were asked for.
 	Waited *api.Waited `json:"waited,omitempty" doc:"which members hold what was waited for, and what the others said"`
 	// Report is set by a sync that failed.
