@@ -24,8 +24,8 @@ const (
 	mostRecords = 1 << 48
 )
 
-// errNotAsked is of a set that a member was not asked about.
-var errNotAsked = errors.New("the time was over before it was asked about this set: give it longer")
+// errNotAsked is of a shard that a member was not asked about.
+var errNotAsked = errors.New("the time was over before it was asked about this shard: give it longer")
 
 // MemberShard is how a member holds a shard, of a namespace that is cut into shards.
 type MemberShard struct {
@@ -48,7 +48,7 @@ type MemberShard struct {
 	Missing int64
 }
 
-// setCopy is a set as one member holds it.
+// setCopy is a shard as one member holds it.
 type setCopy struct {
 	MemberShard
 	set    placement.Shard
@@ -67,7 +67,7 @@ func (c *setCopy) same(other *setCopy) bool {
 	return slices.ContainsFunc(c.seen, func(s dbadapter.Sum) bool { return slices.Contains(other.seen, s) })
 }
 
-// inquireShards asks each member about each set that it is a host of, or says that it holds.
+// inquireShards asks each member about each shard that it is a host of, or says that it holds.
 func (ns *Namespace) inquireShards(ctx context.Context, members []ClusterMember) {
 	rule, at := ns.core.Rule(), map[node.ID]int{}
 	for i := range members {

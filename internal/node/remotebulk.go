@@ -2,7 +2,6 @@ package node
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -70,34 +69,13 @@ func (r *Remote) AskHoldNew(remote ID, records []dbadapter.Record) (*wire.Ask, e
 
 // AskHoldAll asks a host to hold records, as AskHold does: all have a writer, or none has.
 func (r *Remote) AskHoldAll(remote ID, records []dbadapter.Record) (*wire.Ask, error) {
-	return r.ask(remote, r.holdAll(records))
-}
-
-func (r *Remote) holdAll(records []dbadapter.Record) *wire.AskHold {
-	return &wire.AskHold{Shard: uint32(r.shard), Seen: records[0].Version.Writer != 0, Records: records}
+	return r.ask(remote, &wire.AskHold{Shard: uint32(r.shard), Seen: records[0].Version.Writer != 0, Records: records})
 }
 
 // AskLook asks a host what it holds under the keys of records, which say what is to be there
 // (Sketch): an outcome is There, has what is held instead, or is zero but for Settled.
 func (r *Remote) AskLook(remote ID, records []dbadapter.Record) (*wire.Ask, error) {
-	return r.ask(remote, r.lookAll(records))
-}
-
-func (r *Remote) lookAll(records []dbadapter.Record) *wire.AskHold {
-	return &wire.AskHold{Shard: uint32(r.shard), Look: true, Records: records}
-}
-
-// OutcomesHere are the outcomes with this node as the host, of AskLook or AskHoldAll. It must be one.
-func (r *Remote) OutcomesHere(ctx context.Context, look bool, records []dbadapter.Record) ([]route.Outcome, error) {
-	q := r.holdAll(records)
-	if look {
-		q = r.lookAll(records)
-	}
-	said, err := (&Routed{ns: r.ns, remote: r.ns.node.ID}).hold(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	return r.outcomes(said, q)
+	return r.ask(remote, &wire.AskHold{Shard: uint32(r.shard), Look: true, Records: records})
 }
 
 // Sketch is the record that an item would make, to be compared with what is there: it is not

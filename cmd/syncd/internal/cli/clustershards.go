@@ -9,10 +9,10 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 )
 
-// shardLines is how many sets that are not equal everywhere are shown; -o json has them all.
+// shardLines is how many shards that are not equal everywhere are shown; -o json has them all.
 const shardLines = 10
 
-// printShards says how many sets have equal copies, and of the others what each member holds.
+// printShards says how many shards have equal copies, and of the others what each member holds.
 func (a *app) printShards(ns *api.NamespaceStatus) error {
 	type row struct {
 		id string
@@ -29,7 +29,7 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 	if len(all) == 0 {
 		return nil
 	}
-	whole := map[int]int{} // how many sets have so many equal copies
+	whole := map[int]int{} // how many shards have so many equal copies
 	var unlike []int
 	for at, rows := range all {
 		if slices.ContainsFunc(rows, func(r row) bool { return !r.Equal }) {
@@ -46,17 +46,17 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 		}
 		parts = append(parts, fmt.Sprintf("%d with %s", whole[n], copies))
 	}
-	sets := len(all)
+	shards := len(all)
 	if p := ns.Policy.Placement; p != nil {
-		sets = p.Shards
+		shards = p.Shards
 	}
-	if sets > len(all) {
-		parts = append(parts, fmt.Sprintf("%d without a holder that is known", sets-len(all)))
+	if shards > len(all) {
+		parts = append(parts, fmt.Sprintf("%d without a holder that is known", shards-len(all)))
 	}
 	if len(unlike) > 0 {
 		parts = append(parts, fmt.Sprintf("%d with copies that differ or are not known", len(unlike)))
 	}
-	if err := a.printf("%s: %s\n", countOf(sets, "set"), strings.Join(parts, ", ")); err != nil {
+	if err := a.printf("%s: %s\n", countOf(shards, "shard"), strings.Join(parts, ", ")); err != nil {
 		return err
 	}
 	slices.Sort(unlike)
@@ -103,13 +103,13 @@ func comparisonOfShards(m *api.ClusterMember) string {
 	}
 	var text []string
 	if unlike > 0 {
-		text = append(text, countOf(unlike, "set")+" not equal with all holders")
+		text = append(text, countOf(unlike, "shard")+" not equal with all holders")
 	}
 	if m.Missing > 0 {
 		text = append(text, countOf(m.Missing, "record")+" fewer")
 	}
 	if unknown > 0 {
-		text = append(text, countOf(unknown, "set")+" not taken yet, or not known")
+		text = append(text, countOf(unknown, "shard")+" not taken yet, or not known")
 	}
 	if len(text) == 0 {
 		text = append(text, "equal")
