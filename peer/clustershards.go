@@ -75,13 +75,12 @@ func (ns *Namespace) inquireShards(ctx context.Context, members []ClusterMember)
 	}
 	copies := make([][]*setCopy, len(members))
 	for set := range placement.Shard(rule.Shards) {
-		all, unheard := ns.mayHold(set)
-		for id, host := range all {
+		for id, host := range ns.mayHold(set) {
 			i, ok := at[id]
 			if !ok {
 				continue // it came meanwhile
 			}
-			one := MemberShard{Number: int(set), Host: host, Unheard: unheard}
+			one := MemberShard{Number: int(set), Host: host}
 			copies[i] = append(copies[i], &setCopy{MemberShard: one, set: set, of: &members[i]})
 		}
 	}
@@ -120,19 +119,21 @@ func (ns *Namespace) inquireShards(ctx context.Context, members []ClusterMember)
 }
 
 // mayHold are the members that hold a set, by the layout or by their word, this node among them if
-// it does, and whether the layout names them; and whether a further one may hold it.
-func (ns *Namespace) mayHold(set placement.Shard) (all map[node.ID]bool, unheard bool) {
+// it does, and whether the layout names them.
+func (ns *Namespace) mayHold(set placement.Shard) (all map[node.ID]bool) {
 	all = map[node.ID]bool{}
-	remote := ns.core.Shard(set)
-	for _, c := range remote.Candidates(func(node.ID) bool { return false }) {
-		all[c.ID] = !c.Former
+	isHost := func(node.ID) bool { return false } // without a layout
+	if row := ns.core.Row(set); row != nil {
+		isHost = row.IsHost
 	}
-	hosts, _ := remote.Hosts() // without a layout: none of them
-	self := ns.node.core.ID
-	if _, err := ns.numbered(set); err == nil || slices.Contains(hosts, self) {
-		all[self] = slices.Contains(hosts, self)
+	for _, id := range ns.core.Holders(set) {
+		all[id] = isHost(id)
 	}
-	return all, remote.Unheard()
+	self := ns.core.Self()
+	if _, err := ns.numbered(set); err == nil || isHost(self) {
+		all[self] = isHost(self)
+	}
+	return all
 }
 
 // inquireOf asks a member about sets, and returns those of which something is to be said. What it
@@ -223,9 +224,13 @@ func (ns *Namespace) greet(ctx context.Context, m *ClusterMember) error {
 		return err
 	}
 	defer leave()
-	remote, begun := ns.core.Remote([]byte{0}), time.Now()
+	remote, err := ns.core.Asker(0)
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
 	a := answered{left: ns.node.now()}
-	ask, reply, _, err := ns.node.askRouted(ctx, m.ID, remote.AskRecord, nil)
+	ask, reply, _, err := ns.node.askRouted(ctx, m.ID, func(id node.ID) (*wire.Ask, error) { return remote.Begin(id, remote.AskRecord([]byte{0}, true)) })
 	a.came = ns.node.now()
 	if err != nil {
 		return err
@@ -255,7 +260,7 @@ func (m *ClusterMember) compare(copies []*setCopy, by [][]*setCopy) {
 					c.Copies++
 				}
 			}
-			c.Equal = c.Copies == len(by[c.set]) && !c.Unheard
+			c.Equal = c.Copies == len(by[c.set])
 			for _, other := range c.unlike(by[c.set]) {
 				c.Missing = max(c.Missing, other.Records-c.Records)
 				m.Behind = max(m.Behind, other.newest.Sub(c.newest))

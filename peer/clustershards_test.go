@@ -11,7 +11,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -44,7 +43,7 @@ func TestClusterShards(t *testing.T) {
 			c.nodes, c.spaces = append(c.nodes, reader), append(c.spaces, ns)
 			c.round()
 			for k := range 40 {
-				_, err := c.put(k%5, fmt.Sprint("key ", k), "v", route.All)
+				_, err := c.put(k%5, fmt.Sprint("key ", k), "v", All)
 				c.must(err)
 			}
 			for _, asker := range []int{0, 3, 5} {
@@ -75,7 +74,7 @@ func TestClusterShardsDiffer(t *testing.T) {
 	t.Parallel()
 	c := newRoutedCluster(t, 5)
 	for k := range 20 {
-		_, err := c.put(k%5, fmt.Sprint("key ", k), "v", route.All)
+		_, err := c.put(k%5, fmt.Sprint("key ", k), "v", All)
 		c.must(err)
 	}
 	hosts, others := c.hosts("alone")

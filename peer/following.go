@@ -136,7 +136,7 @@ func (n *Node) followAll() {
 			running.Go(func() {
 				defer ns.gate.leave()
 				ns.heedTellers()
-				ns.request(func() {
+				hosts{ns}.Go(ns.ctx, func(context.Context) {
 					for ns.core.TellAnew(ns.ctx) { // large sets, one after the other
 					}
 				})
@@ -154,7 +154,7 @@ func (ns *Namespace) workDue() {
 	if run == nil {
 		return
 	}
-	ns.request(func() {
+	hosts{ns}.Go(ns.ctx, func(context.Context) {
 		if err := run(); err != nil {
 			ns.node.log.Warn("copies of the locator could not be read or written: they are fetched anew, and written again", logNamespace(ns), logError(err))
 		}
@@ -182,7 +182,7 @@ func (ns *Namespace) followDue() {
 		if turn == nil {
 			return
 		}
-		ns.request(func() {
+		hosts{ns}.Go(ns.ctx, func(context.Context) {
 			again, err := ns.followHost(ns.ctx, id, turn.waits && ns.node.limits.IdleTimeout >= 2*directory.MaxWait)
 			if again && err == nil {
 				ns.node.pause(followPause)
@@ -291,11 +291,9 @@ func (ns *Namespace) feedOf(ctx context.Context, id node.ID, m directory.Message
 	}
 	n := ns.node
 	n.metrics.routed.WithLabelValues("feed").Inc()
-	ask, answer, _, err := n.askRouted(ctx, ID(id), func(id node.ID) (*wire.Ask, error) { return ns.core.AskFeed(id, m) }, nil)
+	ask, answer, _, err := n.askRouted(ctx, ID(id), func(id node.ID) (*wire.Ask, error) { return ns.core.AskFeed(id, m) })
 	if err != nil {
 		return nil, err
 	}
-	told, err := ns.core.Feed(id, ask, answer)
-	n.blame(ns, ID(id), answer, err)
-	return told, err
+	return ns.core.Feed(id, ask, answer)
 }

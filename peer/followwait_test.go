@@ -11,7 +11,6 @@ import (
 
 	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/route"
 )
 
 // A poll that waits at a host of a key is answered once the key is written, so that the node
@@ -33,7 +32,7 @@ func TestPollsWaitForNews(t *testing.T) {
 			}
 		})
 	}
-	_, err := c.put(0, key, "1", route.All)
+	_, err := c.put(0, key, "1", All)
 	c.must(err)
 	polls.Wait()
 	if a := c.where(ns, key); a != directory.In {

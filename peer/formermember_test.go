@@ -28,7 +28,7 @@ func TestReadsOfAFormerMember(t *testing.T) {
 		t.Fatalf("a sync of a former member: %v", err)
 	}
 	_, got := ns.Get(t.Context(), key)
-	_, located := ns.Locate(t.Context(), key, false)
+	_, located := ns.Locate(t.Context(), key)
 	var scanned, watched error
 	for _, err := range ns.Scan(t.Context(), nil) {
 		scanned = err

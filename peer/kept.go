@@ -9,7 +9,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/placement"
 )
 
 // Conflicts yields the records that lost against a record whose writer had not seen
@@ -59,13 +58,19 @@ const keptBits = 40
 // RestoreKept writes again what an entry of Conflicts or SetAside holds, as this
 // node's newest write of the key, and forgets the entry. It returns the version
 // that the key then has. Where the entry is a deletion and the key holds no record,
-// it writes nothing, and the version is zero. Where this node holds the entry's shard as one
-// that is no host of it any more, the hosts take the write.
+// it writes nothing, and the version is zero. In a namespace that is cut into shards the
+// hosts take the write.
 func (ns *Namespace) RestoreKept(ctx context.Context, k dbadapter.Kept) (dbadapter.Version, error) {
-	own := func() (*shard, error) { return ns.numbered(placement.Shard(k.Seq >> keptBits)) }
-	version, err := ns.commitTo(ctx, "restore", k.Record.Key, own, func(set *node.Set) (*node.Attempt, error) { return set.Restore(&k) })
-	if errors.Is(err, node.ErrNotHost) {
-		version, err = ns.offerOne(ctx, "restore", node.Restored(&k), k.Record.Deleted)
+	d := node.Restored(&k)
+	var version dbadapter.Version
+	var err error
+	switch {
+	case ns.core.Rule() == nil:
+		version, err = ns.commitOne(ctx, "restore", &d, func(set *node.Set) (*node.Attempt, error) { return set.Restore(&k) })
+	default:
+		if err = ns.core.Absent(&k.Record); err == nil || k.Record.Deleted {
+			version, err = ns.writeShard(ctx, "restore", d)
+		}
 	}
 	if err != nil && !node.IsSo(&k, err) {
 		return version, err

@@ -2,129 +2,210 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/shards"
 )
 
-// Ack is how many hosts of a key's shard must hold a write durably before it is
-// acknowledged: a number from 1 on, AckMajority or AckAll. ParseAck reads one.
-type Ack = route.Ack
+// Level is how many hosts of a key's shard must hold a write durably, or answer a read: Quorum, All
+// or a number. The zero value is Quorum.
+type Level = quorum.Level
 
-// The numbers that depend on how many hosts a shard has.
+// The levels. Quorum: a read finds what a write at level quorum has acknowledged before the read
+// began, or something later; one of three hosts may fail. One: the nearest host answers; what it gives may be behind.
+// All: each host that is neither removed nor lapsed.
 const (
-	AckMajority = route.Majority
-	AckAll      = route.All
+	Quorum = quorum.Quorum
+	One    = quorum.One
+	All    = quorum.All
 )
 
-// ParseAck reads an Ack: a number, "majority" or "all"; the empty text is 1.
-func ParseAck(s string) (Ack, error) {
-	a, err := route.ParseAck(s)
+// ParseLevel reads a Level: "one", "quorum", "all" or a number; the empty text is Quorum.
+func ParseLevel(s string) (Level, error) {
+	l, err := quorum.ParseLevel(s)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return a, nil
+	return l, nil
 }
 
-// Acks has a write to a namespace that is cut into shards acknowledged once so many hosts
-// hold it; without it, one, or of a write on a condition a majority: of two such writes on one version at one moment, at two nodes,
-// not both are acknowledged then. When its time is over first, the error is ErrUnconfirmed, and
-// says which hosts hold it, and the version is beside it: what is written there stays. In a namespace without shards it
-// is ErrInvalid: WaitFor waits for members there.
-func Acks(a Ack) PutOption { return func(d *node.Draft) { d.Ack = int(a) } }
+// Errors of reads and writes in a namespace that is cut into shards.
+var (
+	// ErrTooFew: fewer hosts have answered than the level takes; try again. It is ErrUnreachable, too.
+	ErrTooFew = shards.ErrTooFew
+)
 
-// ack is what a draft asks for.
-func ack(d *node.Draft) route.Ack {
-	if d.Ack == 0 && d.If != nil {
-		return route.Majority
+// TooFew is ErrTooFew with how many hosts have answered.
+type TooFew = shards.TooFew
+
+// Ack has a write acknowledged once so many hosts of the key's shard hold it durably; without it,
+// a quorum. When the time is over first, the error is ErrUnconfirmed: it says how many hosts hold
+// the record, and the version is given beside it. What is written stays, and may still win. In a
+// namespace without shards a number counts the members that are to hold it, this node among them.
+func Ack(l Level) PutOption { return func(d *node.Draft) { d.Ack = &l } }
+
+// level is what a draft asks for.
+func level(d *node.Draft) Level {
+	if d.Ack == nil {
+		return Quorum
 	}
-	return route.Ack(d.Ack)
+	return *d.Ack
 }
 
-// unsharded says what is wrong with a draft for a namespace without shards, or for a batch.
-func unsharded(d *node.Draft) error {
-	if d.Ack != 0 {
-		return fmt.Errorf("%w: a number of acknowledgements, of a batch or in a namespace that is not cut into shards: wait for members instead (put --wait)", ErrInvalid)
+// GetOption says how a key is read.
+type GetOption func(*getOptions)
+
+type getOptions struct {
+	shards.GetOptions
+	set bool // a level is named
+}
+
+// Read reads at a level: One, Quorum or All.
+func Read(l Level) GetOption {
+	return func(o *getOptions) { o.Level, o.set = l, true }
+}
+
+// AtLeast has further hosts asked until one has a version or a later one, or has collected up to
+// it. What is written is read again so, whatever the level of the write.
+func AtLeast(v dbadapter.Version) GetOption {
+	return func(o *getOptions) { o.GetOptions.AtLeast = v }
+}
+
+func readOptions(options []GetOption) (o getOptions, err error) {
+	for _, option := range options {
+		option(&o)
 	}
-	return nil
+	if o.Level > One {
+		return o, fmt.Errorf("%w: a read is at level one, quorum or all", ErrInvalid)
+	}
+	return o, nil
+}
+
+// lookUp finds the record under a key of a namespace that is cut into shards, at its hosts.
+func (ns *Namespace) lookUp(ctx context.Context, key []byte, o shards.GetOptions) (shards.Found, error) {
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	found, err := ns.hosts.Get(ctx, key, o)
+	ns.node.metrics.lookedUp(&found, err)
+	return found, err
+}
+
+// getRouted is Get in a namespace that is cut into shards.
+func (ns *Namespace) getRouted(ctx context.Context, key []byte, o shards.GetOptions) (rec dbadapter.Record, err error) {
+	found, err := ns.lookUp(ctx, key, o)
+	if found.Record != nil {
+		rec = *found.Record
+	}
+	switch {
+	case err != nil:
+		return rec, err
+	case found.Record == nil:
+		return rec, ErrNotFound
+	}
+	return rec, ns.core.Absent(found.Record)
+}
+
+// write writes drafts to a namespace that is cut into shards, whose keys are of one shard.
+func (ns *Namespace) write(ctx context.Context, drafts []node.Draft, l Level) (shards.Written, error) {
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	w, err := ns.hosts.Put(ctx, drafts, shards.PutOptions{Level: l})
+	if errors.Is(err, shards.ErrUnconfirmed) {
+		err = fmt.Errorf("%w: %w", ErrUnconfirmed, err)
+	} else if err != nil {
+		w.Versions = nil
+	}
+	return w, err
+}
+
+// writeShard is a write of one key in a namespace that is cut into shards.
+func (ns *Namespace) writeShard(ctx context.Context, what string, d node.Draft) (v dbadapter.Version, err error) {
+	if err := ns.enter(what); err != nil {
+		return v, err
+	}
+	defer ns.gate.leave()
+	w, err := ns.write(ctx, []node.Draft{d}, level(&d))
+	if len(w.Versions) > 0 {
+		v = w.Versions[0]
+	}
+	if item, ok := errors.AsType[*node.ItemError](err); ok {
+		err = item.Err
+	}
+	if err != nil {
+		err = fmt.Errorf("%s %q in %s: %w", what, clip(d.Record.Key), ns.Name(), ns.orRemoved(err))
+	}
+	return v, err
 }
 
 // Located is where a key is, and what its hosts say of it.
 type Located struct {
-	// Shard is the number of the key's shard.
 	Shard int
-	// Hosts are the members that are to hold it by the layout that counts here; none if
-	// no layout is known yet.
+	// Hosts are the members that hold it; none if no layout is known yet. While the shard moves, they
+	// are the old hosts and the new ones.
 	Hosts []ID
+	// Moving: the old hosts and the new ones differ.
+	Moving bool
 	// Record is what the key was found to hold, a tombstone too; nil: nothing.
 	Record *dbadapter.Record
-	// Sure: a host that can be sure has said so.
-	Sure bool
-	// Doubt, unless it is sure, says why, for a person.
-	Doubt string
-	// Here: this node is a host, and its own answer is among what was found.
-	Here bool
-	// Asked are the other nodes that were asked, in that order.
+	// Asked are the hosts that were asked, this node among them if it is one.
 	Asked []LocatedAt
 }
 
-// LocatedAt is what one node has answered.
+// LocatedAt is what one host has answered.
 type LocatedAt struct {
 	Peer ID
-	// Host: it is a host of the shard by its own list; Settled: it can be sure of what it
-	// does not hold.
-	Host, Settled bool
-	// Version is that of the record that it holds; zero: it holds none, or has not answered. Deleted: it is a tombstone.
+	// Old and New: it is a host of that set. Whole: it has all that it must have.
+	Old, New, Whole bool
+	// Version is that of the record that it holds; zero: it holds none, or has not answered.
 	Version dbadapter.Version
-	Deleted bool
 	// Took is how long its answer took.
 	Took time.Duration
-	// Err is why it has not answered; nil if it has, or was awaited no longer.
+	// Err is why it has not answered; nil if it has.
 	Err error
-	// Answered: it has answered.
-	Answered bool
 }
 
-// Locate looks a key up as Get does in a namespace that is cut into shards, or at all nodes
-// that may hold it, and tells what was asked. The result is meaningful beside the error,
-// which is ErrUnsure where no host has answered.
-func (ns *Namespace) Locate(ctx context.Context, key []byte, all bool) (Located, error) {
+// Locate looks a key up in a namespace that is cut into shards, and tells what was asked. The
+// result is meaningful beside the error, which is ErrTooFew where too few hosts have answered.
+func (ns *Namespace) Locate(ctx context.Context, key []byte, options ...GetOption) (l Located, err error) {
 	if err := ns.enter("locate"); err != nil {
 		return Located{}, err
 	}
 	defer ns.gate.leave()
-	l, err := ns.locate(ctx, key, all)
+	o, err := readOptions(options)
+	if err == nil {
+		l, err = ns.locate(ctx, key, o.GetOptions)
+	}
 	if err = ns.orRemoved(err); err != nil {
 		return l, fmt.Errorf("locate %q in %s: %w", clip(key), ns.Name(), err)
 	}
 	return l, nil
 }
 
-func (ns *Namespace) locate(ctx context.Context, key []byte, all bool) (l Located, err error) {
+func (ns *Namespace) locate(ctx context.Context, key []byte, o shards.GetOptions) (l Located, err error) {
 	if ns.core.Rule() == nil {
 		return l, node.ErrOneShard
 	}
 	if err := (&dbadapter.Record{Key: key}).Validate(); err != nil {
 		return l, err
 	}
-	found, err := ns.readKey(ctx, key, all)
-	remote := ns.core.Remote(key)
-	l.Shard = int(remote.Shard())
-	hosts, _ := remote.Hosts() // none is an answer
-	for _, id := range hosts {
-		l.Hosts = append(l.Hosts, ID(id))
+	l.Shard = int(ns.core.Home(key))
+	if row := ns.core.Row(ns.core.Home(key)); row != nil {
+		l.Moving = !row.AtRest()
+		for _, id := range row.Hosts() {
+			l.Hosts = append(l.Hosts, ID(id))
+		}
 	}
-	l.Record, l.Sure, l.Doubt, l.Here = found.Record, found.Sure, found.Doubt, found.Here
-	for _, h := range found.Heard {
-		at := LocatedAt{Peer: ID(h.Peer), Took: h.Took, Err: h.Err}
-		if a := h.Answer; a != nil {
-			at.Answered, at.Host, at.Settled = true, a.Host, a.Settled
-			if r := a.Record; r != nil {
-				at.Version, at.Deleted = r.Version, r.Deleted
-			}
+	found, err := ns.lookUp(ctx, key, o)
+	l.Record = found.Record
+	for _, h := range found.Hosts {
+		at := LocatedAt{Peer: ID(h.Peer), Old: h.Old, New: h.New, Took: h.Took, Err: h.Err}
+		if h.Answer != nil {
+			at.Whole, at.Version = h.Answer.Whole, h.Answer.Version
 		}
 		l.Asked = append(l.Asked, at)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -75,10 +76,10 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 			Name: "syncd_repairs_total", Help: "What syncs found where the cells did not prove themselves: ranges that were compared exactly or left for later, sums (digest) that this node had kept wrong, collisions of checksums, sketches that were not those of their sets.",
 		}, []string{"what"}),
 		lookups: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "syncd_lookups_total", Help: "Look-ups of a key in a namespace that is cut into shards, by what they came to: this node was sure itself (here), a host was (sure), no host that is sure has answered (unsure), or no host at all (unavailable).",
+			Name: "syncd_lookups_total", Help: "Look-ups of a key in a namespace that is cut into shards, by their result: no other node was asked (here), enough hosts have answered (answered), or too few (too_few).",
 		}, []string{"result"}),
 		routed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "syncd_routed_requests_total", Help: "Requests to hosts of shards: for a record (read), of which some are beside one that is late (hedge), for a page of a scan (scan), and to hold one (write); those that a host has refused (refused), records that it has declined, answers that this node does not believe (false), and hosts that held nothing where another one held a record (contradicted).",
+			Name: "syncd_routed_requests_total", Help: "Requests to hosts of shards: for a record (read), for a page of a scan (scan) or a watch (watch), and to hold records (write); and those that a host has refused (refused).",
 		}, []string{"what"}),
 		apart:     gauge("syncd_directory_apart_sets", "Shards of whose keys a host tells otherwise than another one, which is counted too, or nothing: look-ups of their keys ask hosts.", "ns", "host"),
 		faults:    gauge("syncd_directory_faults_total", "What a host has told of its shards' keys that no honest one tells, since this node has started: what contradicts what it has told before.", "ns", "host"),
@@ -86,7 +87,7 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		members:   gauge("syncd_members", "Members in the list of this node.", "ns"),
 		rejected:  gauge("syncd_rejected_records", "Records of peers that were refused and are remembered.", "ns"),
 		conflicts: gauge("syncd_conflict_records", "Records kept because one whose writer had not seen them took their place.", "ns"),
-		shards:    gauge("syncd_held_shards", "Shards of a namespace that is cut into them: those that this node holds (held), those among them of which it knows what is not there (sure), those that it is to hold and does not, or is not sure of yet (coming), and those that it holds until their hosts have them (leaving).", "ns", "state"),
+		shards:    gauge("syncd_held_shards", "Shards of a namespace that is cut into them: those that this node holds (held), those among them that are whole (sure), those that it is to hold and does not, or that are not whole yet (coming), and those that it holds until their hosts have them (leaving).", "ns", "state"),
 		short:     gauge("syncd_short_shards", "Shards that fewer of their hosts say to hold than there are to be replicas, as far as this node has heard.", "ns"),
 		setAside:  gauge("syncd_set_aside_records", "Records kept because they were set aside.", "ns"),
 		running:   gauge("syncd_running_syncs", "Syncs that are running."),
@@ -112,10 +113,10 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 	for _, what := range []string{"range", "digest", "collision", "sketch", "left"} {
 		m.repairs.WithLabelValues(what)
 	}
-	for _, result := range []string{"here", "sure", "unsure", "unavailable"} {
+	for _, result := range []string{"here", "answered", "too_few"} {
 		m.lookups.WithLabelValues(result)
 	}
-	for _, what := range []string{"read", "hedge", "scan", "write", "refused", "declined", "false", "contradicted"} {
+	for _, what := range []string{"read", "scan", "watch", "write", "refused"} {
 		m.routed.WithLabelValues(what)
 	}
 	for _, direction := range []string{"sent", "received"} {
@@ -246,19 +247,16 @@ func (m *metrics) swept(ns *Namespace, s node.Swept) {
 	}
 }
 
-// lookedUp counts a routed look-up.
-func (m *metrics) lookedUp(f *lookedUp, err error) {
-	result := "unsure"
+// lookedUp counts a look-up in a namespace that is cut into shards.
+func (m *metrics) lookedUp(f *shards.Found, err error) {
+	result := "answered"
 	switch {
 	case err != nil:
-		result = "unavailable"
-	case f.Sure && f.Requests == 0:
+		result = "too_few"
+	case f.Requests == 0:
 		result = "here"
-	case f.Sure:
-		result = "sure"
 	}
 	m.lookups.WithLabelValues(result).Inc()
-	m.routed.WithLabelValues("hedge").Add(float64(f.Hedges))
 }
 
 // found counts the differences that a conversation has found.

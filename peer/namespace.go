@@ -16,6 +16,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -52,9 +53,9 @@ type Namespace struct {
 	follows *following // nil where the namespace has no locator
 	synced  lastSyncs
 	tending sync.Mutex
-	// equalizing are the syncs of the list of members that reads and writes wait for, by peer.
-	equalizing singleflight.Group
-	turns      keyTurns
+	// listSyncs are the syncs of the list of members that reads and writes wait for, by peer.
+	listSyncs singleflight.Group
+	hosts     *shards.Shards // nil where the namespace is not cut into shards
 }
 
 // openNamespace opens a namespace's records and brings its sketch up to date.
@@ -82,19 +83,13 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 	for _, set := range core.Sets() {
 		ns.begin(set)
 	}
+	if ns.core.Rule() != nil {
+		ns.hosts = newShards(ns)
+	}
 	if err := ns.openFollowing(); err != nil {
 		return nil, errors.Join(err, ns.close())
 	}
 	return ns, nil
-}
-
-// openAgain opens a namespace that was open before.
-func (n *Node) openAgain(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
-	ns, err := n.openNamespace(ctx, secret, s)
-	if err == nil {
-		ns.core.Restarted(ns.steady())
-	}
-	return ns, err
 }
 
 // saveTo makes a namespace's state durable in its folder, if the node has one.

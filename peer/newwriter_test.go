@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/syncd-io/syncd/internal/route"
 )
 
 // What a node writes right after it has joined is read at once at nodes that have not heard
@@ -15,7 +14,7 @@ func TestRecordsOfANewWriterAreRead(t *testing.T) {
 	c.join()
 	for i := range 8 {
 		key := fmt.Sprint("key ", i)
-		if _, err := c.put(4, key, "by the newcomer", route.All); err != nil {
+		if _, err := c.put(4, key, "by the newcomer", All); err != nil {
 			t.Fatal(err)
 		}
 		for at, ns := range c.spaces {

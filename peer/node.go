@@ -374,7 +374,7 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 				return err
 			}
 		}
-		ns, err := n.openAgain(ctx, f.secret, f.state)
+		ns, err := n.openNamespace(ctx, f.secret, f.state)
 		if errors.Is(err, ErrCorrupt) && !cfg.restoring {
 			n.shelve(id, f, "", err)
 			continue

@@ -13,9 +13,9 @@ import (
 // Get returns the record under a key. ErrNotFound: the key holds no record.
 // ErrDeleted, ErrExpired: it holds a tombstone, or a record that has expired by
 // this machine's clock; the record returned beside the error tells its version.
-// ErrUnsure, in a namespace that is cut into shards: no host that can be sure has
-// answered; a record beside the error is what was found all the same.
-func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, error) {
+// ErrTooFew, in a namespace that is cut into shards: fewer hosts have answered than the level
+// takes, which is Quorum without a Read option; the record beside the error is what was found.
+func (ns *Namespace) Get(ctx context.Context, key []byte, options ...GetOption) (dbadapter.Record, error) {
 	if err := ns.enter("get"); err != nil {
 		return dbadapter.Record{}, err
 	}
@@ -23,11 +23,21 @@ func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, err
 	if err := ctx.Err(); err != nil {
 		return dbadapter.Record{}, err
 	}
-	get := ns.get
-	if ns.core.Rule() != nil {
-		get = func(key []byte) (dbadapter.Record, error) { return ns.getRouted(ctx, key) }
+	o, err := readOptions(options)
+	if err == nil && o.set && ns.core.Rule() == nil {
+		err = fmt.Errorf("%w: the namespace is not cut into shards, and each member reads its own copy: leave the level out", ErrInvalid)
 	}
-	rec, err := get(key)
+	var rec dbadapter.Record
+	switch {
+	case err != nil:
+	case ns.core.Rule() != nil:
+		rec, err = ns.getRouted(ctx, key, o.GetOptions)
+	default:
+		rec, err = ns.get(key)
+		if at := o.GetOptions.AtLeast; rec.Version.Compare(at) < 0 && (err == nil || errors.Is(err, ErrNotFound)) {
+			err = fmt.Errorf("%w: this node does not hold version %s yet", ErrTooFew, at)
+		}
+	}
 	if rec.Version.IsZero() {
 		err = ns.orRemoved(err)
 	}
@@ -85,7 +95,7 @@ func WithTombstones() ScanOption { return func(s *scan) { s.tombstones = true } 
 // Scan yields the records whose keys begin with prefix, by key, as they were
 // when it began; an error ends it. In a namespace that is cut into shards those that this
 // node does not hold are read at hosts, page by page, as each page is when it is read; where
-// no host of a shard that is sure can be reached, the error is ErrUnsure, and a scan After
+// no whole host of a shard can be reached, the error is ErrTooFew, and a scan After
 // the last key goes on, at this node or at another one. While the loop runs the namespace cannot
 // finish closing: do not close it, or the node, inside the loop.
 func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOption) iter.Seq2[dbadapter.Record, error] {

@@ -13,7 +13,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -41,10 +40,10 @@ const (
 	routeLargePeer = 4
 	// routeBuffer is that of each direction of a stream: most questions fit in.
 	routeBuffer = 4 << 10
-	// routeLeft writes of routeLeftBytes wait for one peer, of those that their callers await
-	// no longer: what a host takes in a second or so.
-	routeLeft      = 256
-	routeLeftBytes = 8 << 20
+	// routeWaiting writes of routeWaitingBytes wait for a place at one peer: what a host takes in a
+	// second or so.
+	routeWaiting      = 256
+	routeWaitingBytes = 8 << 20
 )
 
 // routing is what a node knows and keeps for its own routed questions.
@@ -53,18 +52,16 @@ type routing struct {
 	paging chan struct{} // a place for each page that is fetched
 	large  *syncPlaces   // of peers' that are large
 
-	mu    sync.Mutex // guards what follows, and the deciders that share times
-	times route.Times
-	pages route.Times // of pages of scans, which take longer
-	idle  map[ID][]*routeStream
-	kept  int // of idle
-	// left are writes whose caller has gone, and that wait for a place; see stay.
-	left map[ID]leftWrites
-	slow map[ID]time.Duration // until when hosts count as slow to imports
+	mu   sync.Mutex // guards what follows
+	idle map[ID][]*routeStream
+	kept int // of idle
+	// waiting are writes that wait for a place; see stay.
+	waiting map[ID]waitingWrites
+	slow    map[ID]time.Duration // until when hosts count as slow to imports
 }
 
-// leftWrites are writes that wait for one peer after they were acknowledged or given up.
-type leftWrites struct{ count, bytes int }
+// waitingWrites are writes that wait for a place at one peer.
+type waitingWrites struct{ count, bytes int }
 
 // routeStream is a stream that is open to a peer.
 type routeStream struct {
@@ -81,16 +78,15 @@ func (s *routeStream) cut() {
 // elapsed is the clock of the deciders.
 func (n *Node) elapsed() time.Duration { return time.Since(n.begun) }
 
-// askRouted asks a peer, for which its caller has a place; begin makes the question, and
-// part, unless it is nil, is called when a part of the answer has come. The message may be a
-// refusal. sent says that the question may have reached the peer.
-func (n *Node) askRouted(ctx context.Context, id ID, begin func(node.ID) (*wire.Ask, error), part func()) (ask *wire.Ask, m wire.Message, sent bool, err error) {
+// askRouted asks a peer, for which its caller has a place; begin makes the question. The message
+// may be a refusal. sent says that the question may have reached the peer.
+func (n *Node) askRouted(ctx context.Context, id ID, begin func(node.ID) (*wire.Ask, error)) (ask *wire.Ask, m wire.Message, sent bool, err error) {
 	if ask, err = begin(node.ID(id)); err != nil { // before a dial
 		return nil, nil, false, err
 	}
 	frame := wire.Append(nil, ask)
 	if s := n.routing.take(id); s != nil {
-		if m, err = n.exchange(ctx, id, s, frame, part); err == nil || ctx.Err() != nil {
+		if m, err = n.exchange(ctx, id, s, frame); err == nil || ctx.Err() != nil {
 			return ask, m, true, err
 		}
 		sent = true // the peer may have closed the stream meanwhile, or has gone; both sides may take the question twice
@@ -99,21 +95,21 @@ func (n *Node) askRouted(ctx context.Context, id ID, begin func(node.ID) (*wire.
 	if err != nil {
 		return nil, nil, sent, err
 	}
-	m, err = n.exchange(ctx, id, s, frame, part)
+	m, err = n.exchange(ctx, id, s, frame)
 	return ask, m, true, err
 }
 
-// placeFor waits for a place for a write of so many bytes to a peer. over ends when the
-// write's caller awaits it no longer; then it goes on to wait only beside a few others: a
-// host that does not answer would otherwise hold all that is written meanwhile. A host that
-// is left out hears of the write from another one.
-func (n *Node) placeFor(ctx, over context.Context, id ID, bytes int) (leave func(), err error) {
+// placeFor waits for a place for a question to a peer. Of writes only so many wait: a host that does
+// not answer would otherwise hold all that is written meanwhile. ErrBusy: too many wait.
+func (n *Node) placeFor(ctx context.Context, id ID, q wire.Question) (leave func(), err error) {
 	r := &n.routing
-	while, cancel := bind(ctx, over)
-	leave, err = r.places.take(while, id)
-	cancel()
-	if err == nil || ctx.Err() != nil {
-		return leave, err
+	hold, ok := q.(*wire.AskHold)
+	if !ok {
+		return r.places.take(ctx, id)
+	}
+	bytes := 0
+	for i := range hold.Records {
+		bytes += len(hold.Records[i].Key) + len(hold.Records[i].Value)
 	}
 	if !r.stay(id, 1, bytes) {
 		return nil, ErrBusy
@@ -122,22 +118,22 @@ func (n *Node) placeFor(ctx, over context.Context, id ID, bytes int) (leave func
 	return r.places.take(ctx, id)
 }
 
-// stay changes what waits of the writes whose callers have gone, and reports whether it may.
+// stay changes what waits of the writes to a peer, and reports whether it may. One may always.
 func (r *routing) stay(id ID, count, bytes int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	of := r.left[id]
+	of := r.waiting[id]
 	of.count, of.bytes = of.count+count, of.bytes+bytes
 	switch {
-	case count > 0 && (of.count > routeLeft || of.bytes > routeLeftBytes):
+	case count > 0 && of.count > 1 && (of.count > routeWaiting || of.bytes > routeWaitingBytes):
 		return false
 	case of.count == 0:
-		delete(r.left, id)
+		delete(r.waiting, id)
 		return true
-	case r.left == nil:
-		r.left = map[ID]leftWrites{}
+	case r.waiting == nil:
+		r.waiting = map[ID]waitingWrites{}
 	}
-	r.left[id] = of
+	r.waiting[id] = of
 	return true
 }
 
@@ -164,10 +160,10 @@ func (n *Node) openRoute(ctx context.Context, id ID) (*routeStream, error) {
 }
 
 // exchange sends a question over a stream, and keeps the stream once it has the answer.
-func (n *Node) exchange(ctx context.Context, id ID, s *routeStream, frame []byte, part func()) (wire.Message, error) {
+func (n *Node) exchange(ctx context.Context, id ID, s *routeStream, frame []byte) (wire.Message, error) {
 	stop := context.AfterFunc(ctx, func() { s.talk.stream.Reset() })
 	defer stop()
-	s.talk.pace.done, s.talk.pace.part = ctx.Done(), part
+	s.talk.pace.done = ctx.Done()
 	m, err := s.talk.exchange(frame)
 	if err != nil {
 		s.cut()
@@ -212,7 +208,7 @@ func (r *routing) keep(life context.Context, id ID, s *routeStream) bool {
 		}
 		idle = routeSpare
 	}
-	s.talk.pace.done, s.talk.pace.part = nil, nil
+	s.talk.pace.done = nil
 	s.over = time.AfterFunc(idle, func() {
 		r.mu.Lock()
 		r.set(id, slices.DeleteFunc(slices.Clone(r.idle[id]), func(o *routeStream) bool { return o == s }))

@@ -12,7 +12,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/internal/route"
 )
 
 // BenchmarkRouted compares a look-up at a node that asks a host, with the least that two
@@ -22,7 +21,7 @@ func BenchmarkRouted(b *testing.B) {
 	const key = "key"
 	hosts, others := c.hosts(key)
 	host, other := c.nodes[hosts[0]], c.nodes[others[0]]
-	if _, err := c.put(others[0], key, "value", route.All); err != nil {
+	if _, err := c.put(others[0], key, "value", All); err != nil {
 		b.Fatal(err)
 	}
 	host.host.SetStreamHandler("/echo", func(s network.Stream) { _, _ = io.Copy(s, s) })

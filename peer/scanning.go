@@ -3,22 +3,18 @@ package peer
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // A scan of a namespace that is cut into shards reads those that this node holds here, and
-// each other one at a host that is sure, page by page. Its cursor is the last key alone.
+// each other one at a whole host, page by page. Its cursor is the last key alone.
 
 // Bounds of the pages of a scan.
 const (
@@ -31,11 +27,6 @@ const (
 	// scanPages are on their way at once, of all scans of the node. They share the link, and
 	// leave half of the places that the node has at a peer to its look-ups and writes.
 	scanPages = node.MaxRouted / 2
-	// proving is for how long a page is asked for again where a host is not sure yet: it has a sync
-	// with another one made then, which it lacks since its start.
-	proving = 4 * time.Second
-	// partsEvery is how often a page that comes is noted.
-	partsEvery = 100 * time.Millisecond
 )
 
 // scans are what a scan merges: a sequence for each shard. Those of shards that others hold
@@ -51,7 +42,7 @@ func (ns *Namespace) scans(ctx context.Context, prefix []byte, s *scan) (all []i
 	var away []placement.Shard
 	for number := range placement.Shard(rule.Shards) {
 		var sh *shard
-		if set := ns.core.Shard(number).Here(); set != nil && set.Prove() {
+		if set := ns.core.WholeHere(number); set != nil {
 			sh = ns.node.shard(set)
 		}
 		if sh == nil {
@@ -77,10 +68,6 @@ type awayScan struct {
 	prefix []byte
 	most   int          // bytes of a page that is asked for
 	held   atomic.Int64 // bytes of the pages that wait to be read
-
-	mu     sync.Mutex // guards what follows, while the lists of members are made equal
-	heeded int        // so often
-	equal  bool       // the last time came to its end
 }
 
 // fetched is a page, or the reason why there is no page.
@@ -118,7 +105,7 @@ const recordCost = 128
 // begin fetches a page beside its caller.
 func (a *awayScan) begin(ctx context.Context, number placement.Shard, after []byte) <-chan fetched {
 	next := make(chan fetched, 1)
-	a.request(func() {
+	hosts{a.Namespace}.Go(ctx, func(ctx context.Context) {
 		page := a.fetch(ctx, number, after)
 		a.hold(&page, true)
 		next <- page
@@ -177,116 +164,17 @@ func (a *awayScan) shard(ctx context.Context, number placement.Shard) iter.Seq2[
 	}
 }
 
-// fetch fetches the records of a shard behind a key from a host that is sure: the nearest,
-// or the next one where that does not answer. The error is ErrUnsure, and names the shard.
+// fetch fetches the records of a shard behind a key from its nearest whole host. The error is ErrTooFew, and
+// names the shard.
 func (a *awayScan) fetch(ctx context.Context, number placement.Shard, after []byte) fetched {
-	begun := time.Now()
-	for tries := 1; ; tries++ {
-		a.mu.Lock()
-		heeded := a.heeded
-		a.mu.Unlock()
-		page, found, err := a.page(ctx, number, after)
-		if err != nil {
-			return fetched{err: err}
-		}
-		if page != nil {
-			return fetched{records: page.Records, more: page.More && len(page.Records) > 0}
-		}
-		why := map[ID]error{}
-		unproved := false
-		for _, h := range found.Heard {
-			switch {
-			case h.Answer != nil && h.Answer.Host:
-				why[ID(h.Peer)], unproved = errNotSure, true
-			case h.Answer != nil:
-				why[ID(h.Peer)] = errNoHost
-			case h.Err != nil:
-				why[ID(h.Peer)] = h.Err
-			default:
-				why[ID(h.Peer)] = errSilent
-			}
-		}
-		if unproved && time.Since(begun) < proving && sleep(ctx, proving/8) {
-			tries--
-			continue
-		}
-		if tries > 1 || !a.heedOnce(ctx, heeded, why, found) {
-			return fetched{err: fmt.Errorf("%w: of shard %d, so that what follows is missing; when its hosts are there again, begin anew, or go on behind the last key: %s", ErrUnsure, number, words(why))}
-		}
-	}
-}
-
-var (
-	errNotSure = errors.New("it has not been found equal with another host since it was started or took up the shard, and is not sure of what it does not hold")
-	errSilent  = errors.New("its answer has not begun, or has stopped")
-)
-
-// heedOnce is heed, once for all pages that fail beside one another: heeded is how often
-// it ran before the page was asked for.
-func (a *awayScan) heedOnce(ctx context.Context, heeded int, why map[ID]error, found *route.Found) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.heeded == heeded {
-		a.heeded, a.equal = heeded+1, a.heed(ctx, a.node.deadline(ctx), why, found.Moved, found.MovedBy)
-	}
-	return a.equal
-}
-
-// page asks the hosts of a shard once; nil: no host that is sure has answered. The time that
-// they have begins when the page has its place.
-func (a *awayScan) page(ctx context.Context, number placement.Shard, after []byte) (*node.Page, *route.Found, error) {
 	paging := a.node.routing.paging
 	if err := enter(ctx, paging); err != nil {
-		return nil, nil, err
+		return fetched{err: err}
 	}
 	defer func() { <-paging }()
-	remote := a.core.Shard(number)
-	var mu sync.Mutex // guards pages
-	pages := map[node.ID]*node.Page{}
-	found, _ := a.readAt(ctx, remote, route.GetOptions{Patience: routePatience}, &a.node.routing.pages, func(ctx context.Context, id ID, part func()) (route.Answer, error) {
-		page, err := a.pageOf(ctx, remote, id, after, part)
-		if err != nil {
-			return route.Answer{}, err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		pages[node.ID(id)] = page
-		return page.Answer, nil
-	})
-	for _, h := range found.Heard {
-		if h.Answer != nil && h.Answer.Record != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			return pages[h.Peer], &found, nil
-		}
-	}
-	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx)
-	}
-	return nil, &found, nil
-}
-
-// pageOf asks one host. It calls part when a part of the page has come.
-func (a *awayScan) pageOf(ctx context.Context, remote *node.Remote, id ID, after []byte, part func()) (*node.Page, error) {
-	n := a.node
-	leave, err := n.routing.places.take(ctx, id)
+	page, err := a.Namespace.hosts.Page(ctx, number, a.prefix, after, a.most)
 	if err != nil {
-		return nil, err
+		return fetched{err: fmt.Errorf("what follows is missing; when the hosts are there again, begin anew, or go on behind the last key: %w", err)}
 	}
-	defer leave()
-	n.metrics.routed.WithLabelValues("scan").Inc()
-	var last time.Time
-	noted := func() {
-		if now := time.Now(); now.Sub(last) > partsEvery {
-			last = now
-			part()
-		}
-	}
-	ask, m, _, err := n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return remote.AskScan(id, a.prefix, after, a.most) }, noted)
-	if err != nil {
-		return nil, err
-	}
-	page, err := remote.Page(node.ID(id), ask, m)
-	n.blame(a.Namespace, id, m, err)
-	return page, err
+	return fetched{records: page.Records, more: page.More && len(page.Records) > 0}
 }

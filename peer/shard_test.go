@@ -12,8 +12,8 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
-	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/shards"
 )
 
 // Shards go to the nodes that join, and leave those that handed them over; and come back
@@ -193,7 +193,7 @@ func TestShardsAreOne(t *testing.T) {
 	if err != nil || v.Clock <= latest {
 		t.Errorf("restored as %s: %v", v, err)
 	}
-	if found, err := at.lookUp(t.Context(), []byte(c.keyIn(1, "conflict")), false); err != nil || found.Record == nil || found.Record.Version != v {
+	if found, err := at.lookUp(t.Context(), []byte(c.keyIn(1, "conflict")), shards.GetOptions{}); err != nil || found.Record == nil || found.Record.Version != v {
 		t.Errorf("restored as %s, and found %+v: %v", v, found, err)
 	}
 	if err := at.ForgetKept(t.Context(), kept[0].Seq); err != nil {
@@ -282,9 +282,8 @@ func TestDropOfAHost(t *testing.T) {
 		return err == nil
 	})
 	for number := range placement.Shard(8) { // it is still a member
-		remote := c.spaces[0].core.Shard(number)
-		if asks := remote.Candidates(func(node.ID) bool { return true }); len(asks) > 0 || remote.Unheard() {
-			t.Errorf("the other one asks %v about shard %d, and awaits a word: %t", asks, number, remote.Unheard())
+		if asks := c.spaces[0].core.Holders(number); len(asks) > 0 {
+			t.Errorf("the other one asks %v about shard %d", asks, number)
 		}
 	}
 	if c.spaces = c.spaces[:1]; len(c.numbers(0)) != 8 {

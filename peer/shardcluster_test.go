@@ -183,11 +183,11 @@ func (c *shardCluster) put(i int, number placement.Shard, begins string) {
 	c.t.Helper()
 	key := c.keyIn(number, begins)
 	d := node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: fmt.Append(nil, "by ", i)}}
-	_, err := c.spaces[i].commitTo(c.t.Context(), "put", d.Record.Key, func() (*shard, error) { return c.spaces[i].numbered(number) },
-		func(set *node.Set) (*node.Attempt, error) { return set.Write(d) })
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	sh, err := c.spaces[i].numbered(number)
+	c.must(err)
+	attempt, err := sh.set.Write(d)
+	c.must(err)
+	c.must(sh.commit(c.t.Context(), attempt))
 	c.want[number] = append(c.want[number], key)
 	slices.Sort(c.want[number])
 	c.want[number] = slices.Compact(c.want[number])

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/placement"
 )
 
 // A sync of several shards is verified only if the peer holds each of them. A sync of the list of
@@ -111,27 +110,6 @@ func TestSyncAllWithAMemberThatHasTakenNothing(t *testing.T) {
 	}
 	if r, err := ns.Diff(t.Context(), newest.ID(), SyncOptions{}); !errors.Is(err, ErrBusy) || errors.Is(err, ErrDenied) || r.Verified {
 		t.Errorf("a diff is verified %t, %v", r.Verified, err)
-	}
-}
-
-// A node that is sure by itself is so, too, where all are asked.
-func TestLocateAllIsSure(t *testing.T) {
-	c := newShardCluster(t, 0, Config{NoPush: true})
-	c.kind = placement.Hash
-	c.join()
-	c.join()
-	c.settle(0, 1)
-	ns := c.spaces[0]
-	if _, err := ns.Put(t.Context(), []byte("key"), []byte("v")); err != nil { // here alone
-		t.Fatal(err)
-	}
-	for key, there := range map[string]bool{"key": true, "none": false} {
-		for _, all := range []bool{false, true} {
-			l, err := ns.Locate(t.Context(), []byte(key), all)
-			if err != nil || !l.Sure || (l.Record != nil) != there || !l.Here {
-				t.Errorf("%q, all %t: %+v, %v", key, all, l, err)
-			}
-		}
 	}
 }
 

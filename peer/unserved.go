@@ -126,7 +126,7 @@ func (n *Node) serveAgain(ctx context.Context, done *dbadapter.Salvaged) (failed
 			failed = errors.Join(failed, err)
 			continue
 		}
-		ns, err := n.openAgain(ctx, u.secret, u.state)
+		ns, err := n.openNamespace(ctx, u.secret, u.state)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue

@@ -56,7 +56,7 @@ type Waited struct {
 // its shard, all or Count of them; without a Version, for what a read finds here. A host that
 // lacks the record is given it. A wait for everything is for each shard that this node holds:
 // until its other hosts, or Count of them, hold what this node holds of it. What this node
-// wrote to other shards is not here, and is waited for by its key, or as it is written (Acks).
+// wrote to other shards is not here, and is waited for by its key, or as it is written (Ack).
 func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (Waited, error) {
 	fail := func(w Waited, err error) (Waited, error) {
 		return w, fmt.Errorf("wait in %s: %w", ns.Name(), err)

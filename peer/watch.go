@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/shards"
 )
 
 // Cursor says how far a watch has come. It is text to be kept and given back; programs
@@ -103,7 +104,7 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 	}
 	defer ns.gate.leave()
 	if ns.core.Rule() != nil {
-		ctx, cancel := context.WithTimeout(ns.ctx, 2*routePatience)
+		ctx, cancel := context.WithTimeout(ns.ctx, 2*shards.Patience)
 		defer cancel()
 		places, err := ns.nowShards(ctx)
 		if err != nil {

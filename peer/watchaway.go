@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/internal/route"
-	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Times of a watch of a shard at its hosts.
@@ -22,9 +19,6 @@ const (
 	// watchEmpty pages that tell nothing, though more follows, are asked for without a pause: a
 	// host passes over many changes of other keys in each, or leads the watch on.
 	watchEmpty = 16
-	// watchStay is for how long a host that does not answer is tried, before another one
-	// tells again what is held.
-	watchStay = 2 * time.Second
 	// watchGap is the longest time since the watch was level with its host after which another
 	// one may do so: what was deleted meanwhile, and collected already, it could not tell.
 	watchGap = 30 * time.Second
@@ -49,7 +43,6 @@ type shardWatch struct {
 	behind  bool      // the page before was not the last one: changes may have been passed over
 	empty   int       // pages since the last one that told something
 	last    time.Time // when a host has told, or the watch began
-	heeded  time.Time // when the list of members was last made equal with a host's
 
 	pause time.Duration // before the next page that does not follow at once
 	clock wakeful
@@ -135,105 +128,46 @@ func (s *shardWatch) here(ctx context.Context, sh *shard) error {
 	return err
 }
 
-// turn asks the hosts for a page: the one that has told last, and then the others. It reports
+// turn asks a whole host for a page: the one that has told last, or else the nearest. It reports
 // whether the next page is to follow at once. The error ends the watch.
 func (s *shardWatch) turn(ctx context.Context) (more bool, err error) {
-	remote := s.ns.core.Shard(s.number)
-	hosts, err := s.ns.otherHosts(remote, nil)
-	if err != nil && !errors.Is(err, node.ErrNoLayout) {
-		return false, err
-	}
-	if at := slices.Index(hosts, node.ID(s.host)); at > 0 {
-		hosts[0], hosts[at] = hosts[at], hosts[0]
-	}
-	why := map[ID]error{}
-	if here := s.ns.core.Shard(s.number).Here(); here != nil && !here.Settled() {
-		why[s.ns.node.self.id] = errNotSure // it may have made the cursor
-	}
-	var others []ID // settled hosts that do not know the cursor
-	var layout route.Layout
-	var by node.ID
-	for _, host := range hosts {
-		id, asked := ID(host), s.clock.now()
-		page, err := s.page(ctx, remote, id)
-		switch {
-		case ctx.Err() != nil:
-			return false, context.Cause(ctx)
-		case err != nil:
-			why[id] = err
-		case !page.Answer.Host:
-			why[id] = errNoHost
-			if page.Answer.Layout.Epoch > layout.Epoch {
-				layout, by = page.Answer.Layout, host
-			}
-		case !page.Answer.Settled:
-			why[id] = errNotSure
-		case page.Expired && id == s.host && s.told: // as where this node holds the shard itself
-			return false, fmt.Errorf("%w: at %s, which has made it, for shard %d; watch from %q, which tells all that is held first", ErrCursorExpired, id, s.number, string(FromStart))
-		case page.Expired:
-			others = append(others, id)
-		default:
-			if fits, err := s.fits(ctx, page); !fits {
-				return true, err
-			}
-			s.host, s.last = id, time.Now()
-			if !page.More || s.place.cursor == node.FromStart && !s.place.all {
-				s.level = asked
-			}
-			more := s.take(ctx, page)
-			s.leaveRoom()
-			return more, nil
-		}
-	}
-	s.leaveRoom()
-	if len(why) > 0 && time.Since(s.heeded) > watchStay {
-		s.heeded = time.Now()
-		s.ns.heed(ctx, s.ns.node.deadline(ctx), why, layout, by)
-	}
-	return s.without(why, others)
-}
-
-// without decides what follows where no host goes on at the cursor.
-func (s *shardWatch) without(why map[ID]error, others []ID) (more bool, err error) {
-	gap := time.Since(s.last)
-	anew := s.told && len(others) > 0 // another host may tell what is held
-	_, gone := why[s.host]
+	asked := s.clock.now()
+	page, id, err := s.page(ctx)
 	switch {
-	case anew && s.clock.now()-s.level <= watchGap && (!gone || gap > watchStay):
-		s.place, s.host, s.behind = shardPlace{node.FromStart, true}, others[0], false
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil && time.Since(s.last) > watchPatience, err != nil && !s.told:
+		return false, fmt.Errorf("what has become of shard %d is not known; go on from the last cursor when its hosts are there again: %w", s.number, err)
+	case err != nil:
+		s.leaveRoom()
+		return false, nil
+	case page.Expired && s.told && ID(id) != s.host && s.clock.now()-s.level <= watchGap:
+		// The host is another one, and has another log: it tells all that it holds, with repeats.
+		s.place, s.host, s.behind = shardPlace{node.FromStart, true}, ID(id), false
 		return true, nil
-	case !s.told && len(others) > 0 && len(why) == 0, anew && gap > watchPatience:
-		return false, fmt.Errorf("%w: no host of shard %d that can be reached has made it; watch from %q, which tells all that is held first", ErrCursorExpired, s.number, string(FromStart))
-	case gap > watchPatience, !s.told && gap > routePatience:
-		return false, fmt.Errorf("%w: of shard %d, so that what has become of it is not known; go on from the last cursor when its hosts are there again: %s", ErrUnsure, s.number, words(why))
+	case page.Expired:
+		return false, fmt.Errorf("%w: no host of shard %d that answers has made it; watch from %q, which tells all that is held first", ErrCursorExpired, s.number, string(FromStart))
 	}
-	return false, nil
+	if fits, err := s.fits(ctx, page); !fits {
+		return true, err
+	}
+	s.host, s.last = ID(id), time.Now()
+	if !page.More || s.place.cursor == node.FromStart && !s.place.all {
+		s.level = asked
+	}
+	more = s.take(ctx, page)
+	s.leaveRoom()
+	return more, nil
 }
 
-// page asks one host.
-func (s *shardWatch) page(ctx context.Context, remote *node.Remote, id ID) (*node.WatchPage, error) {
-	ns, n := s.ns, s.ns.node
+// page asks the hosts.
+func (s *shardWatch) page(ctx context.Context) (*node.WatchPage, node.ID, error) {
+	ns := s.ns
 	if err := ns.enter("watch"); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer ns.gate.leave()
-	ctx, cancel := context.WithTimeout(ctx, routePatience)
-	defer cancel()
-	leave, err := n.routing.places.take(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	n.metrics.routed.WithLabelValues("watch").Inc()
-	ask, m, _, err := n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) {
-		return remote.AskChanges(id, s.place.cursor, s.prefix, s.place.all)
-	}, nil)
-	if err != nil {
-		return nil, err
-	}
-	page, err := remote.Changes(node.ID(id), ask, m)
-	n.blame(ns, id, m, err)
-	return page, err
+	return ns.hosts.Changes(ctx, s.number, node.ID(s.host), s.place.cursor, s.prefix, s.place.all)
 }
 
 // take tells what a page says, and reports whether more follows at once.

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"time"
 	"testing/synctest"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/route"
 )
 
 // The shards of a watch hold pages as the room allows: a page that does not fit is dropped, and has its
@@ -59,11 +59,11 @@ func TestWatchWithoutRoom(t *testing.T) {
 	for i := range 60 {
 		key := fmt.Sprint("key ", i)
 		want[key] = fmt.Sprint("value ", i)
-		_, err := c.put(i%5, key, want[key], route.All)
+		_, err := c.put(i%5, key, want[key], All)
 		c.must(err)
 	}
 	got := map[string]string{}
-	ctx, cancel := context.WithTimeout(t.Context(), routePatience)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for e, err := range c.spaces[0].Watch(ctx, FromStart, func(w *watch) { w.room = 1 }) {
 		if err != nil {

@@ -104,7 +104,7 @@ func (ns *Namespace) nowShards(ctx context.Context) ([]shardPlace, error) {
 
 // settledHere is this node's shard, if it is a host that is settled and has made the cursor.
 func (ns *Namespace) settledHere(number placement.Shard, c node.Cursor) *shard {
-	if set := ns.core.Shard(number).Here(); set != nil && set.Settled() && c.Made(set) {
+	if set := ns.core.WholeHere(number); set != nil && c.Made(set) {
 		return ns.node.shard(set)
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -130,10 +129,10 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 	if named {
 		return all, nil
 	}
-	hosts, _ := ns.core.Remote(key).Hosts() // none is an answer
+	row := ns.core.Row(ns.core.Home(key)) // nil: no layout is known
 	var told []Why
 	for i := range all {
-		if !away[i] || slices.Contains(hosts, node.ID(all[i].Peer)) { // a host of before has handed the shard over
+		if !away[i] || row != nil && row.IsHost(node.ID(all[i].Peer)) { // a host of before has handed the shard over
 			told = append(told, all[i])
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/shards"
 )
 
 // PutOption says more of a record that is put.
@@ -38,24 +39,28 @@ func (ns *Namespace) Put(ctx context.Context, key, value []byte, options ...PutO
 // PutIf writes a record if the one held has exactly the given version; the zero
 // version stands for a key that holds nothing, not even a tombstone or an expired
 // record: both have versions, with which Get answers. Otherwise PutIf fails with
-// ErrConflict. In a namespace that is cut into shards a majority of the hosts holds it then, unless Acks
-// says otherwise, and the error is ErrUnsure where it is not sure what the key holds.
+// ErrConflict. In a namespace that is cut into shards a quorum read finds what the key holds, and one
+// host compares and commits; two writers can each have one accept where a host is cut off, and
+// one of the two writes becomes a conflict that is listed.
 func (ns *Namespace) PutIf(ctx context.Context, key, value []byte, held dbadapter.Version, options ...PutOption) (dbadapter.Version, error) {
 	return ns.writeOne(ctx, "put", draft(key, value, &held, options))
 }
 
 // Delete replaces a record by a tombstone. ErrNotFound, ErrDeleted, ErrExpired: the
-// key holds no record.
+// key holds no record. In a namespace that is cut into shards the tombstone is written in any case:
+// a write that is under way would undo the deletion.
 func (ns *Namespace) Delete(ctx context.Context, key []byte, options ...PutOption) (dbadapter.Version, error) {
 	d := draft(key, nil, nil, options)
 	d.Record.Deleted = true
 	if ns.core.Rule() != nil {
-		return ns.offerOne(ctx, "delete", d, true)
+		return ns.writeShard(ctx, "delete", d)
 	}
-	if err := errors.Join(unsharded(&d), d.CheckTTL()); err != nil {
-		return dbadapter.Version{}, fmt.Errorf("delete %q in %s: %w", clip(key), ns.Name(), err)
-	}
-	return ns.commitOne(ctx, "delete", key, func(set *node.Set) (*node.Attempt, error) { return set.Delete(key) })
+	return ns.commitOne(ctx, "delete", &d, func(set *node.Set) (*node.Attempt, error) {
+		if err := d.CheckTTL(); err != nil {
+			return nil, err
+		}
+		return set.Delete(key)
+	})
 }
 
 // DeleteIf replaces a record by a tombstone if it has exactly the given
@@ -68,21 +73,15 @@ func (ns *Namespace) DeleteIf(ctx context.Context, key []byte, held dbadapter.Ve
 
 // Batch collects writes that are committed together.
 type Batch struct {
-	drafts  []node.Draft
-	attempt *node.Attempt // nil until it is committed
-	refused error         // of an option that no batch takes
+	drafts   []node.Draft
+	versions []dbadapter.Version
+	refused  error // of an option that no batch takes
 }
 
 // Versions are those of the writes, in their order, once Namespace.Batch has returned no
 // error.
 func (b *Batch) Versions() []dbadapter.Version {
-	versions := []dbadapter.Version{}
-	for i := range b.drafts {
-		if b.attempt != nil {
-			versions = append(versions, b.attempt.Version(i))
-		}
-	}
-	return versions
+	return append([]dbadapter.Version{}, b.versions...)
 }
 
 // BatchError says which write of a batch has failed, counted from 0.
@@ -106,7 +105,9 @@ func (b *Batch) add(key, value []byte, deleted bool, held *dbadapter.Version, op
 	d := draft(bytes.Clone(key), bytes.Clone(value), held, options)
 	d.Record.Deleted = deleted
 	b.drafts = append(b.drafts, d)
-	b.refused = errors.Join(b.refused, unsharded(&d))
+	if d.Ack != nil {
+		b.refused = fmt.Errorf("%w: a write of a batch has no level of its own", ErrInvalid)
+	}
 }
 
 // Put adds a write to the batch.
@@ -129,11 +130,9 @@ func (b *Batch) DeleteIf(key []byte, held dbadapter.Version) { b.add(key, nil, t
 // most dbadapter.MaxBatch writes and dbadapter.MaxBatchBytes bytes of values and
 // keys, which count twice. If fn, a limit (dbadapter.MaxBucket among them) or a condition
 // fails, nothing is written; a BatchError says which write it was. What peers send meanwhile
-// is committed before the batch, which then wins, or after it. The keys of a batch are of one
-// shard, of which this node is a host (ErrInvalid, ErrNotHost); where it is not sure of what it holds, it looks
-// the keys of conditions up at the other hosts, as PutIf does (ErrUnsure). A batch is committed at this host alone, and
-// goes to the others behind that: where another one takes a write on the same version meanwhile, one of the two becomes a
-// conflict.
+// is committed before the batch, which then wins, or after it. In a namespace that is cut into
+// shards the keys of a batch are of one shard (ErrInvalid), and each of its hosts commits the batch in
+// one transaction; where it has conditions, one host compares first, as for PutIf.
 func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	var b Batch
 	if err := fn(&b); err != nil {
@@ -149,19 +148,14 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 		return err
 	}
 	defer ns.gate.leave()
-	sh, err := ns.shardOfAll(b.drafts)
-	var attempt *node.Attempt
-	if err == nil {
-		attempt, err = sh.set.Write(b.drafts...)
-	}
-	if err == nil {
-		err = ns.lookUpConditions(ctx, sh, b.drafts) // which the attempt shares, and has checked
-	}
-	if err == nil {
-		err = sh.commit(ctx, attempt)
-	}
-	if errors.Is(err, ErrNotHost) {
-		err = fmt.Errorf("%w, which holds %q: write the batch at one of its hosts, which locate names", err, clip(b.drafts[0].Record.Key))
+	var versions []dbadapter.Version
+	var err error
+	if ns.core.Rule() != nil {
+		var w shards.Written
+		w, err = ns.write(ctx, b.drafts, Quorum)
+		versions = w.Versions
+	} else {
+		versions, err = ns.commitBatch(ctx, b.drafts)
 	}
 	if item, ok := errors.AsType[*node.ItemError](err); ok {
 		err = &BatchError{Item: item.Item, Key: b.drafts[item.Item].Record.Key, Held: item.Held, Err: item.Err}
@@ -169,57 +163,71 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	if err != nil {
 		return fmt.Errorf("write a batch of %d in %s: %w", len(b.drafts), ns.Name(), err)
 	}
-	b.attempt = attempt
+	b.versions = versions
 	return nil
 }
 
-// shardOfAll is the shard of a batch, which a transaction of one store commits.
-func (ns *Namespace) shardOfAll(drafts []node.Draft) (*shard, error) {
-	first := drafts[0].Record.Key
+func (ns *Namespace) commitBatch(ctx context.Context, drafts []node.Draft) (versions []dbadapter.Version, err error) {
+	sh := ns.shards()[0]
+	attempt, err := sh.set.Write(drafts...)
+	if err == nil {
+		err = sh.commit(ctx, attempt)
+	}
+	if err != nil {
+		return nil, err
+	}
 	for i := range drafts {
-		if key := drafts[i].Record.Key; ns.core.Home(key) != ns.core.Home(first) {
-			return nil, fmt.Errorf("%w: %q and %q are of different shards, and a batch is of one: write them one by one", ErrInvalid, clip(first), clip(key))
-		}
+		versions = append(versions, attempt.Version(i))
 	}
-	sh, err := ns.shardOf(first)
-	if errors.Is(err, ErrNotFound) {
-		err = ErrNotHost
-	}
-	return sh, err
+	return versions, nil
 }
 
 func (ns *Namespace) writeOne(ctx context.Context, what string, d node.Draft) (dbadapter.Version, error) {
 	if ns.core.Rule() != nil {
-		return ns.offerOne(ctx, what, d, false)
+		return ns.writeShard(ctx, what, d)
 	}
-	if err := unsharded(&d); err != nil {
-		return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w", what, clip(d.Record.Key), ns.Name(), err)
-	}
-	return ns.commitOne(ctx, what, d.Record.Key, func(set *node.Set) (*node.Attempt, error) { return set.Write(d) })
+	return ns.commitOne(ctx, what, &d, func(set *node.Set) (*node.Attempt, error) { return set.Write(d) })
 }
 
-func (ns *Namespace) commitOne(ctx context.Context, what string, key []byte, begin func(*node.Set) (*node.Attempt, error)) (dbadapter.Version, error) {
-	return ns.commitTo(ctx, what, key, func() (*shard, error) { return ns.shardOf(key) }, begin)
-}
-
-// commitTo makes a write of one key to a shard, and commits it.
-func (ns *Namespace) commitTo(ctx context.Context, what string, key []byte, find func() (*shard, error), begin func(*node.Set) (*node.Attempt, error)) (dbadapter.Version, error) {
+// commitOne makes a write of one key in a namespace without shards, commits it, and waits for the
+// members that are to hold it, too.
+func (ns *Namespace) commitOne(ctx context.Context, what string, d *node.Draft, begin func(*node.Set) (*node.Attempt, error)) (v dbadapter.Version, err error) {
 	if err := ns.enter(what); err != nil {
-		return dbadapter.Version{}, err
+		return v, err
 	}
 	defer ns.gate.leave()
-	sh, err := find()
+	members, err := ns.awaited(d)
 	var attempt *node.Attempt
+	sh := ns.shards()[0]
 	if err == nil {
 		attempt, err = begin(sh.set)
 	}
 	if err == nil {
 		err = sh.commit(ctx, attempt)
 	}
-	if err != nil {
-		return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w", what, clip(key), ns.Name(), err)
+	if err == nil {
+		v = attempt.Version(0)
+		if members > 0 {
+			_, err = ns.WaitFor(ctx, d.Record.Key, v, members)
+		}
 	}
-	return attempt.Version(0), nil
+	if err != nil {
+		return v, fmt.Errorf("%s %q in %s: %w", what, clip(d.Record.Key), ns.Name(), err)
+	}
+	return v, nil
+}
+
+// awaited is how many other members are to hold a write in a namespace without shards.
+func (ns *Namespace) awaited(d *node.Draft) (members int, err error) {
+	switch {
+	case d.Ack == nil:
+		return 0, nil
+	case *d.Ack < One:
+		return 0, fmt.Errorf("%w: level %s is for a namespace that is cut into shards: name a number of members", ErrInvalid, *d.Ack)
+	case *d.Ack > One:
+		return int(*d.Ack) - 1, ns.MayWait(d.Record.Key, int(*d.Ack)-1)
+	}
+	return 0, nil
 }
 
 // commit carries an attempt to the store until it is there.

@@ -27,7 +27,7 @@ type gotten struct {
 // finding is what a read has come to.
 func (r *runner) finding(f *model.Found) plan.Finding {
 	switch {
-	case f.Err != nil || !f.Sure:
+	case f.Err != nil:
 		return plan.FoundUnsure
 	case f.Record != nil && !f.Record.Deleted:
 		return plan.FoundRecord

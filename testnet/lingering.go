@@ -40,11 +40,12 @@ func (r *runner) forget(node int, u *model.Undecided) {
 func (r *runner) restoreKept(at entry, n *model.Node, u *model.Undecided) {
 	r.deciding[at] = true
 	o := u.Offer()
-	op := r.history.Intend(at.node, o.Key, o.Deletes, o.Value)
-	o.Made = func(v dbadapter.Version) { r.history.Made(op, v) }
-	o.Held = func(v dbadapter.Version, hosts []int) {
+	d := &o.Drafts[0].Record
+	op := r.history.Intend(at.node, string(d.Key), d.Deleted, d.Value)
+	o.Made = func(v []dbadapter.Version) { r.history.Made(op, v[0]) }
+	o.Held = func(v []dbadapter.Version, hosts []int) {
 		delete(r.deciding, at)
-		r.history.AcknowledgeAt(op, v, hosts)
+		r.history.AcknowledgeAt(op, v[0], hosts)
 		r.forget(at.node, u)
 	}
 	o.Failed = func(err error, written bool) {

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
@@ -20,16 +23,17 @@ func (r *runner) cut() bool { return r.plan.Shards > 0 }
 
 // offer writes at any node.
 func (r *runner) offer(e *plan.Event) {
-	o := model.Offer{Key: e.Key, Deletes: e.Verb == plan.Del}
-	if !o.Deletes {
-		o.Value = r.plan.Value(e, 0)
+	d := node.Draft{Record: dbadapter.Record{Key: []byte(e.Key), Deleted: e.Verb == plan.Del}}
+	if !d.Record.Deleted {
+		d.Record.Value = r.plan.Value(e, 0)
 	}
-	o.Ack, _ = route.ParseAck(e.Ack) // the plan was checked
-	op := r.history.Intend(e.Node, e.Key, o.Deletes, o.Value)
-	o.Made = func(v dbadapter.Version) { r.history.Made(op, v) }
-	o.Held = func(v dbadapter.Version, hosts []int) {
+	o := model.Offer{Drafts: []node.Draft{d}}
+	o.Level, _ = quorum.ParseLevel(strings.Replace(e.Ack, "majority", "quorum", 1)) // the plan was checked
+	op := r.history.Intend(e.Node, e.Key, d.Record.Deleted, d.Record.Value)
+	o.Made = func(v []dbadapter.Version) { r.history.Made(op, v[0]) }
+	o.Held = func(v []dbadapter.Version, hosts []int) {
 		r.result.Routed++
-		r.history.AcknowledgeAt(op, v, hosts)
+		r.history.AcknowledgeAt(op, v[0], hosts)
 	}
 	o.Failed = func(_ error, written bool) {
 		if !written {
@@ -42,7 +46,7 @@ func (r *runner) offer(e *plan.Event) {
 // read reads a key at any node; found is told what comes of it, if anything does.
 func (r *runner) read(node int, key string, found func(*model.Found)) {
 	read := r.history.Reading(node, key)
-	r.cluster.Node(node).Read(key, func(f *model.Found) {
+	r.cluster.Node(node).Read(key, shards.GetOptions{}, func(f *model.Found) {
 		found(f)
 		if f.Err == nil {
 			r.result.Routed++
@@ -55,10 +59,9 @@ func (r *runner) read(node int, key string, found func(*model.Found)) {
 func (r *runner) wasRead(read *check.Read, f *model.Found) {
 	if f.Nowhere {
 		r.result.Nowhere++
-		r.history.Nowhere(read, f.By)
 		return
 	}
-	r.history.WasRead(read, f.Record, f.Sure, f.By)
+	r.history.WasRead(read, f.Record, true, nil)
 }
 
 // Holds implements model.Watcher.
@@ -229,11 +232,11 @@ func (r *runner) lastReads() error {
 				}
 				read := r.history.Reading(i, key)
 				open++
-				r.cluster.Node(i).Read(key, func(f *model.Found) {
+				r.cluster.Node(i).Read(key, shards.GetOptions{}, func(f *model.Found) {
 					open--
 					r.result.Routed++
 					r.wasRead(read, f)
-					r.history.Last(read, f.Record, f.Sure, f.Err, held[key])
+					r.history.Last(read, f.Record, true, f.Err, held[key])
 				})
 			}
 		}

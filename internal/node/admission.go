@@ -1,10 +1,10 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -67,7 +67,7 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 		return dbadapter.ErrClosed
 	}
 	for _, a := range arrivals {
-		if err := set.takes(); err != nil && a.way != bySync && a.over == nil {
+		if err := set.takes(); err != nil && a.way != bySync && !a.adopts {
 			return err
 		}
 		defer set.tenure.entered(a.began)
@@ -88,6 +88,7 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 	}
 	writes := make([]dbadapter.Write, 0, room)
 	for _, a := range arrivals {
+		a.refuseTogether()
 		for i, why := range a.refused {
 			if why != nil {
 				continue
@@ -95,7 +96,11 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 			// Before they are committed: a reader of one of these versions that writes
 			// on the condition that it is held gets a greater one.
 			set.ns.clock.Observe(hlc.Timestamp(a.records[i].Version.Clock))
-			writes = append(writes, dbadapter.Write{Record: a.records[i], If: cmp.Or(a.over, a.held), Past: past})
+			w := dbadapter.Write{Record: a.records[i], Past: past, Must: a.together}
+			if len(a.held) > 0 {
+				w.If = a.held[i]
+			}
+			writes = append(writes, w)
 		}
 	}
 	outcomes, err := set.apply(ctx, writes)
@@ -117,6 +122,19 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 		}
 	}
 	return nil
+}
+
+// refuseTogether refuses all records of which one is refused, where they are committed together.
+func (a *Arrival) refuseTogether() {
+	if !a.together {
+		return
+	}
+	at := slices.IndexFunc(a.refused, func(r *refusal) bool { return r != nil })
+	for i := range a.refused {
+		if at >= 0 && a.refused[i] == nil {
+			a.refused[i] = a.refused[at]
+		}
+	}
 }
 
 // keepPromise treats what a writer routes, or a member that makes no pledges gives, as an import

@@ -24,9 +24,11 @@ type Arrival struct {
 	// noTerm if it was not under one list.
 	began placement.Term
 	way   way
-	// over and held, unless they are nil, are the version that must be held: each record is to take its place,
-	// by over also where this node is a host of the shard no more.
-	over, held *dbadapter.Version
+	// held, where it is not empty, has for each record the version that must be held, whose place it is to take.
+	held []*dbadapter.Version
+	// together: all records are committed, or none. adopts: they are, also where this node is a host of
+	// the shard no more.
+	together, adopts bool
 	// What follows has one entry for each record. A verdict is there once the record was
 	// refused, or committed.
 	records  []dbadapter.Hashed
@@ -51,9 +53,9 @@ func (set *Set) arrived(members *Members, from ID, theirs dbadapter.Timestamp, n
 	}
 }
 
-// slice is a part of the records.
+// slice is a part of the records, which have no conditions.
 func (a *Arrival) slice(first, last int) *Arrival {
-	return &Arrival{a.from, a.theirs, a.members, a.began, a.way, a.over, a.held, a.records[first:last], a.refused[first:last], a.verdicts[first:last]}
+	return &Arrival{a.from, a.theirs, a.members, a.began, a.way, nil, false, false, a.records[first:last], a.refused[first:last], a.verdicts[first:last]}
 }
 
 // PushVerdict is what a driver does with a push that has come.

@@ -218,12 +218,12 @@ func TestQuestionsHaveOneBudget(t *testing.T) {
 	a, b := newMachine(1), newMachine(2)
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleRead)))
-	r := sb.Remote([]byte("k"))
+	r := &Asker{ns: sb, view: sb.Sets()[0]}
 	ask := func(q wire.Question) *wire.Ask { return must(sb.Sets()[0].Ask(a.ID, 0, q)) }
-	routed := func(q wire.Question) *wire.Ask { return must(r.ask(a.ID, q)) }
+	routed := func(q wire.Question) *wire.Ask { return must(r.Begin(a.ID, q)) }
 	about := []*wire.Ask{
 		ask(&wire.AskKey{Held: dbadapter.Record{Key: []byte("k")}}), ask(&wire.AskSet{}), ask(&wire.AskStatus{}),
-		must(r.AskRecord(a.ID)), routed(&wire.AskHold{}), routed(&wire.AskScan{}), routed(&wire.AskChanges{}), routed(&wire.AskFeed{}),
+		routed(r.AskRecord([]byte("k"), false)), routed(&wire.AskHold{}), routed(&wire.AskScan{}), routed(&wire.AskChanges{}), routed(&wire.AskFeed{}),
 	}
 	for _, size := range []int{0, 512 << 10} {
 		a.clock = a.clock.Add(time.Hour)

@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -18,8 +16,8 @@ import (
 
 // WatchPage is what a watch of a shard has to tell next.
 type WatchPage struct {
-	// Answer is what the host says of itself. Its record is not nil if it is settled.
-	Answer route.Answer
+	// Apart and Whole are as in HostAnswer. A page comes from a whole host alone.
+	Apart, Whole bool
 	// Expired: the cursor is none of the host's, or reaches too far back.
 	Expired bool
 	Told    []Watched
@@ -29,26 +27,23 @@ type WatchPage struct {
 
 // AskChanges asks a host for what a watch has to tell behind a cursor. all: of what is held,
 // tombstones and what has expired, too.
-func (r *Remote) AskChanges(remote ID, cursor Cursor, prefix []byte, all bool) (*wire.Ask, error) {
-	return r.ask(remote, &wire.AskChanges{Shard: uint32(r.shard), All: all, Cursor: []byte(cursor), Prefix: prefix})
+func (a *Asker) AskChanges(cursor Cursor, prefix []byte, all bool) *wire.AskChanges {
+	return &wire.AskChanges{ShardRow: a.at, All: all, Cursor: []byte(cursor), Prefix: prefix}
 }
 
 // Changes is what a message of the peer answers to AskChanges. Each record is examined as one
 // that comes in a sync. It keeps nothing of m.
-func (r *Remote) Changes(remote ID, ask *wire.Ask, m wire.Message) (*WatchPage, error) {
-	reply, err := r.reply(remote, ask, m)
+func (a *Asker) Changes(remote ID, ask *wire.Ask, m wire.Message) (*WatchPage, error) {
+	reply, err := a.reply(remote, ask, m)
 	if err != nil {
 		return nil, err
 	}
 	said, asked := reply.Answer.(*wire.ChangesAnswer), ask.Question.(*wire.AskChanges)
-	p := &WatchPage{
-		Answer:  route.Answer{Host: said.Elsewhere == nil, Settled: said.Settled, Layout: layoutOf(said.Elsewhere)},
-		Expired: said.Expired, Next: Cursor(said.Next), More: said.More,
-	}
-	if said.Settled && said.Expired && Cursor(asked.Cursor) == FromStart {
+	p := &WatchPage{Apart: said.Apart, Whole: said.Whole, Expired: said.Expired, Next: Cursor(said.Next), More: said.More}
+	if said.Expired && Cursor(asked.Cursor) == FromStart {
 		return nil, fmt.Errorf("%w: what is held is said to have expired", reconcile.ErrProtocol)
 	}
-	if !said.Settled || said.Expired {
+	if !said.Whole || said.Expired {
 		return p, nil
 	}
 	if at, err := p.Next.read(); err != nil || at.log == 0 && p.Next != FromStart {
@@ -71,7 +66,7 @@ func (r *Remote) Changes(remote ID, ask *wire.Ask, m wire.Message) (*WatchPage, 
 		switch {
 		case c.Record != nil:
 			record := c.Record.Clone()
-			if err := r.check(remote, &record, record.Key); err != nil {
+			if err := a.check(remote, &record, record.Key); err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrDeclined, err)
 			}
 			t.Record, t.Key, t.Kind = &record, record.Key, PutKind
@@ -83,7 +78,7 @@ func (r *Remote) Changes(remote ID, ask *wire.Ask, m wire.Message) (*WatchPage, 
 		case len(c.Key) == 0:
 			return nil, fmt.Errorf("%w: a page of a watch ends a listing where there is none", reconcile.ErrProtocol)
 		}
-		if t.Kind != AtKind && (!bytes.HasPrefix(t.Key, asked.Prefix) || !r.ns.placedIn(t.Key, r.shard)) {
+		if t.Kind != AtKind && (!bytes.HasPrefix(t.Key, asked.Prefix) || !a.ns.placedIn(t.Key, a.Shard())) {
 			return nil, fmt.Errorf("%w: a page of a watch with a key that was not asked for", reconcile.ErrProtocol)
 		}
 		p.Told = append(p.Told, t)
@@ -106,12 +101,14 @@ func logOf(c Cursor) dbadapter.LogID {
 	return at.log
 }
 
-// changes answers with a page of a watch, if this node is a host that is settled.
-func (r *Routed) changes(ctx context.Context, q *wire.AskChanges) (*wire.ChangesAnswer, error) {
-	shard := placement.Shard(q.Shard)
-	away, set := r.ns.elsewhere(shard), r.ns.held(shard)
-	if away != nil || set == nil || !set.settled() {
-		return &wire.ChangesAnswer{Elsewhere: away}, nil
+// answerChanges answers with a page of a watch, if this node is a whole host.
+func (ns *Namespace) answerChanges(ctx context.Context, q *wire.AskChanges) (*wire.ChangesAnswer, error) {
+	set, err := ns.asHost(&q.ShardRow)
+	if set == nil {
+		return &wire.ChangesAnswer{Apart: true}, err
+	}
+	if !set.settled() {
+		return &wire.ChangesAnswer{}, nil
 	}
 	w, err := set.NewWatcher(Cursor(q.Cursor), q.Prefix)
 	if err != nil {
@@ -129,15 +126,18 @@ func (r *Routed) changes(ctx context.Context, q *wire.AskChanges) (*wire.Changes
 		}
 	}
 	if errors.Is(err, ErrCursorExpired) {
-		return &wire.ChangesAnswer{Settled: true, Expired: true}, nil
+		return &wire.ChangesAnswer{Whole: true, Expired: true}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	a := &wire.ChangesAnswer{Settled: true, More: more, Next: []byte(w.Cursor())}
+	a := &wire.ChangesAnswer{Whole: true, More: more, Next: []byte(w.Cursor())}
 	fillPage(a, told, Cursor(q.Cursor))
-	if away := r.ns.elsewhere(shard); away != nil || !set.settled() { // since
-		return &wire.ChangesAnswer{Elsewhere: away}, nil
+	switch {
+	case !ns.goesBy(&q.ShardRow):
+		return &wire.ChangesAnswer{Apart: true}, nil
+	case !set.settled(): // since
+		return &wire.ChangesAnswer{}, nil
 	}
 	return a, nil
 }

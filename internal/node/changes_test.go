@@ -42,10 +42,10 @@ func TestPagesThatAreNotBelieved(t *testing.T) {
 		w.put(0, w.keyIn(shard, i))
 	}
 	w.syncShard(0, 1, shard)
-	r := asker.ns.Shard(shard)
+	r := must(asker.ns.Asker(shard))
 	watched := func(cursor Cursor, lie func(a *wire.ChangesAnswer)) (*WatchPage, error) {
 		t.Helper()
-		ask := must(r.AskChanges(x.ID, cursor, nil, true))
+		ask := must(r.Begin(x.ID, r.AskChanges(cursor, nil, true)))
 		m := asker.routed(t, x.machine, ask)
 		lie(m.(*wire.Reply).Answer.(*wire.ChangesAnswer))
 		return r.Changes(x.ID, ask, m)
@@ -66,7 +66,7 @@ func TestPagesThatAreNotBelieved(t *testing.T) {
 		t.Errorf("another log: %v", err)
 	}
 	scanned := func(most uint32) error {
-		ask := must(r.AskScan(x.ID, nil, nil, 1<<20))
+		ask := must(r.Begin(x.ID, r.AskScan(nil, nil, 1<<20)))
 		m := asker.routed(t, x.machine, ask)
 		if n := len(m.(*wire.Reply).Answer.(*wire.ScanAnswer).Records); n < 2 {
 			t.Fatalf("a page of %d records", n)

@@ -56,7 +56,6 @@ type Conversation struct {
 	stands standing
 	theirs wire.Greeting
 	began  placement.Term // of this node's tenure, when the replica was opened
-	asOf   moment         // before the replica was opened
 	twins  error          // ErrTwin of the peer, as this node has found
 	close  func() error   // the replica; nil before it is opened
 	// collect takes out what the peer has collected; nil unless this node is behind.
@@ -283,7 +282,6 @@ func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
 		}
 		c.began = p.set.tenure.term() // before the list that counts in it
 	}
-	c.asOf = p.ns.node.moment()
 	c.stands = standing{list: p.ns.Members().Digest()}
 	if c.vouches() { // a snapshot that is not of all that the peer lacks vouches for nothing
 		stands, err := p.set.stand(ctx)
@@ -368,11 +366,6 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 		// What has been proved is not lost with the caller's patience.
 		if report.Verified {
 			c.part.set.tenure.equal(c.remote, c.inTerm())
-			if c.incoming {
-				c.part.set.current.equal(c.part.set, c.remote, nil)
-			} else {
-				c.part.set.current.equal(c.part.set, c.remote, &c.asOf)
-			}
 		}
 		err = c.settle(context.Background(), &report)
 	}

@@ -18,9 +18,6 @@ var (
 	// ErrUnreachable: no connection to the peer, or it broke; try again. The
 	// drivers wrap it around what their networks say.
 	ErrUnreachable = errors.New("the peer cannot be reached")
-	// ErrUnsure: no host that can be sure has answered: whether the key holds a record, or
-	// which, is not known; try again. It is ErrUnreachable, too.
-	ErrUnsure = error(unsureError{})
 	// ErrRejected: the sync ran to its end, and one side declined records of
 	// the other.
 	ErrRejected = errors.New("records were declined")
@@ -33,17 +30,6 @@ var (
 	// ErrFutureVersion: a version too far in the future, or before 2020.
 	ErrFutureVersion = hlc.ErrOutOfBounds
 )
-
-// unsureError is an ErrUnreachable with words of its own: each host may have answered.
-type unsureError struct{}
-
-func (unsureError) Error() string {
-	return "not sure yet: no host that is sure of what the key holds has answered"
-}
-func (unsureError) Unwrap() error { return ErrUnreachable }
-
-// errWrittenBeside: a write was made anew as often as it may, since another call of this node had written the key.
-var errWrittenBeside = fmt.Errorf("%w: other writes of the key are under way at this node", reconcile.ErrBusy)
 
 // ConflictError is ErrConflict of a write that has found another version than that of its condition.
 type ConflictError struct {

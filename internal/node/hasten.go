@@ -41,9 +41,6 @@ type want struct {
 	heard origin
 	// last is when the last sync ended, pause the least time up to the next.
 	last, pause time.Duration
-	// apart is how long renewals rest after one in which records were declined, up to rests: it
-	// has not found the two equal, and the next one would not, either. 0: they were found so.
-	apart, rests time.Duration
 }
 
 // reasons are why a sync is to come.
@@ -57,16 +54,14 @@ type reasons struct {
 	// has written just now no other one may hold.
 	first, own bool
 	since      time.Duration
-	// renew: this node is asked what it holds, and was not found equal with the peer lately.
-	renew bool
 }
 
 // any reports whether there is a reason for a sync.
-func (r *reasons) any() bool { return r.gap || r.more || r.first || r.renew || r.sets != nil }
+func (r *reasons) any() bool { return r.gap || r.more || r.first || r.sets != nil }
 
 // again adds reasons that a sync has not done away with.
 func (r *reasons) again(of reasons) {
-	r.gap, r.more, r.renew = r.gap || of.gap, r.more || of.more, r.renew || of.renew
+	r.gap, r.more = r.gap || of.gap, r.more || of.more
 	if of.first {
 		r.first, r.own, r.since = true, of.own, of.since
 	}
@@ -146,7 +141,7 @@ func (h *hastening) want(set *Set, with, from ID, now time.Duration, change func
 	w.from = from
 	if change(w); !was && w.any() {
 		w.due = max(now+set.ns.node.jittered(p.Pause/4, ForPush), w.last+w.pause)
-		if h.fresh > 0 && !w.gap && !w.more && !w.renew && w.sets == nil {
+		if h.fresh > 0 && !w.gap && !w.more && w.sets == nil {
 			w.due = max(w.due, h.fresh+settling)
 		}
 		set.pushable()
@@ -279,10 +274,6 @@ func (set *Set) HastenedDone(with, by ID, err error) {
 		return
 	}
 	w.last = set.ns.node.elapsed()
-	if w.asked.renew && errors.Is(err, ErrRejected) {
-		w.apart = min(max(p.Pause, 2*w.apart), CurrentFor)
-		w.rests = w.last + w.apart
-	}
 	switch {
 	case !failed(err):
 		w.pause, h.fresh, h.greeted = p.Pause, began, true

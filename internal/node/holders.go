@@ -87,7 +87,6 @@ func (ns *Namespace) hearShards(r *dbadapter.Record) error {
 	all := maps.Clone(*ns.heldBy.Load())
 	all[ID(r.Key[1:])] = h
 	ns.heldBy.Store(&all)
-	ns.reckon()
 	return nil
 }
 

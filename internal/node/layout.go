@@ -66,7 +66,6 @@ func (ns *Namespace) place() error {
 	if ns.placed.Load().layout == before {
 		return err
 	}
-	ns.reckon()
 	ns.rehost()
 	ns.relisted()
 	return errors.Join(err, ns.holdersChanged())

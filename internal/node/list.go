@@ -55,11 +55,7 @@ func (ns *Namespace) openList(ctx context.Context, o *Opening) error {
 	for hash := range ns.roster.Values() {
 		ns.observe(hash)
 	}
-	if err := errors.Join(ns.readLayout(), ns.readAllShardsHeld(ctx), ns.readUnpledged(ctx)); err != nil || ns.rule == nil {
-		return err
-	}
-	ns.reckon()
-	return nil
+	return errors.Join(ns.readLayout(), ns.readAllShardsHeld(ctx), ns.readUnpledged(ctx))
 }
 
 // readSet makes the set anew of what the control namespace holds.
@@ -178,9 +174,6 @@ func (ns *Namespace) publish(taken [][]byte) error {
 	}
 	ns.listed = ns.node.Now()
 	failed := ns.readLayout()
-	if ns.rule != nil {
-		ns.reckon()
-	}
 	ns.rehost()
 	ns.relisted()
 	ns.node.Schedule.Wake()

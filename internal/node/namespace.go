@@ -40,8 +40,8 @@ type Namespace struct {
 	keepList func(statements [][]byte)
 	clock    *hlc.Clock
 	describe func(*wire.StatusAnswer)
-	// incarnation is that of the versions that this opening makes, but for those of records that rest on
-	// what other hosts hold (Remote.Make). A namespace that is dropped and joined again has forgotten what
+	// incarnation is that of the versions that this opening makes, but for those of records on a
+	// condition (Asker.Make). A namespace that is dropped and joined again has forgotten what
 	// its clock said.
 	incarnation uint64
 
@@ -56,17 +56,13 @@ type Namespace struct {
 	roster   *roster.Set
 	dropped  roster.Digest // of the list under which what former members said was dropped last
 	members  atomic.Pointer[Members]
-	stating  placement.Turn          // of layouts; guarded by updating
-	without  atomic.Pointer[without] // as placed
-	placed   atomic.Pointer[placed]  // never nil where there is a rule; stored while updating is held
+	stating  placement.Turn         // of layouts; guarded by updating
+	placed   atomic.Pointer[placed] // never nil where there is a rule; stored while updating is held
 	// heldBy is what the members say of the shards that they hold; stored while updating
 	// is held, and never changed.
 	heldBy    atomic.Pointer[map[ID]shardsHeld]
 	unpledged atomic.Pointer[map[ID]bool] // the members that make no pledges; as heldBy
 	audiences atomic.Uint64               // see Audiences
-	writes    ownWrites
-	// committing are the keys that this node commits as a host; awaited those of writes that callers wait for, once they are remembered.
-	committing, awaited keyCounts
 
 	alike   alike
 	twins   twins

@@ -111,8 +111,7 @@ type Node struct {
 	byID  map[dbadapter.NamespaceID]*Namespace
 	parts map[dbadapter.NamespaceID]*Part // by their own ids
 
-	offsets  offsets // has a lock of its own
-	renewals renewals
+	offsets offsets // has a lock of its own
 }
 
 // New is a node without namespaces.

@@ -25,7 +25,7 @@ func (ns *Namespace) ToldAs(key []byte) (home placement.Shard, index dbadapter.I
 // written or has found lately is never nowhere. The placement has a locator.
 func (ns *Namespace) Nowhere(l *directory.Locator, key []byte, now time.Duration) bool {
 	home, index := ns.ToldAs(key)
-	if l.Locate(home, index, now).Where != directory.Nowhere || ns.Tellers().Open[home] {
+	if l.Locate(home, index, now).Where != directory.Nowhere {
 		return false
 	}
 	set := ns.held(home)
@@ -48,3 +48,6 @@ func (ns *Namespace) Noticed(l *directory.Locator, key []byte, wrote bool, now t
 		l.Found(home, index, home, now)
 	}
 }
+
+// Located reports whether hosts feed a locator: all nodes hear then which keys there are.
+func (ns *Namespace) Located() bool { return ns.rule != nil && ns.rule.Locator }

@@ -146,12 +146,5 @@ func (set *Set) written(writes []dbadapter.Write, outcomes []dbadapter.Outcome) 
 		if (o.Result == dbadapter.Applied || o.Result == dbadapter.Same) && !writes[i].Action.Removes() {
 			set.rejected.held(&writes[i].Record)
 		}
-		switch {
-		case o.Unseen == (dbadapter.Version{}):
-		case o.Unseen.Writer == 0:
-			set.overDated.note(writes[i].Record.Version, o.Unseen)
-		default:
-			set.overruled.note(writes[i].Record.Version, o.Unseen)
-		}
 	}
 }

@@ -40,7 +40,7 @@ func (set *Set) over(ctx context.Context, held, r *dbadapter.Record) (bool, erro
 		return false, err
 	}
 	a := set.arrived(set.ns.Members(), set.ns.node.ID, 0, set.ns.node.Now(), []dbadapter.Hashed{writes[0].Record})
-	a.way, a.began, a.over = byRoute, noTerm, &held.Version
+	a.way, a.began, a.held, a.adopts = byRoute, noTerm, []*dbadapter.Version{&held.Version}, true
 	if err := set.let(ctx, set.past(), a); err != nil {
 		return false, err
 	}

@@ -32,7 +32,7 @@ func (ns *Namespace) Replicas() (r Replicas, err error) {
 		held[set.shard] = true
 		host, known := set.isHost(ns.node.ID)
 		switch {
-		case set.Proved():
+		case set.settled():
 			r.Sure++
 		case host:
 			r.Coming++

@@ -35,11 +35,7 @@ type Set struct {
 	hastening hastening
 	tenure    tenure
 	// noted is what has changed since the set was told of.
-	noted     noted
-	current   current
-	overruled overruled
-	// overDated is the same of those that have come in the place of what has a date and no writer.
-	overDated overruled
+	noted noted
 }
 
 // Shard is the set's number among the shards of the namespace; 0 if that has none.

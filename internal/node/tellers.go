@@ -18,15 +18,11 @@ type Tellers struct {
 	Of map[placement.Shard][]ID
 	// All are all of them, ascending.
 	All []ID
-	// Open are the homes of whose keys a further member may hold some: it has not said under the
-	// list as it is now that it does not.
-	Open map[placement.Shard]bool
 
 	members *Members
 	placed  *placed
 	sets    *[]*Set
 	heldBy  *map[ID]shardsHeld
-	without *without
 	since   time.Time
 	until   time.Time // when the first of the members' roles ends; zero if none does
 }
@@ -34,23 +30,20 @@ type Tellers struct {
 // Tellers are those as of now: the same value as before, unless something of them may have changed.
 func (ns *Namespace) Tellers() *Tellers {
 	now := ns.node.Now()
-	t := &Tellers{members: ns.Members(), placed: ns.placed.Load(), sets: ns.sets.Load(), heldBy: ns.heldBy.Load(), without: ns.without.Load(), since: now}
-	if old := ns.tellers.Load(); old != nil && old.members == t.members && old.placed == t.placed && old.sets == t.sets && old.heldBy == t.heldBy && old.without == t.without &&
+	t := &Tellers{members: ns.Members(), placed: ns.placed.Load(), sets: ns.sets.Load(), heldBy: ns.heldBy.Load(), since: now}
+	if old := ns.tellers.Load(); old != nil && old.members == t.members && old.placed == t.placed && old.sets == t.sets && old.heldBy == t.heldBy &&
 		!now.Before(old.since) && (old.until.IsZero() || !now.After(old.until)) {
 		return old
 	}
 	_, t.until = ns.Audience()
 	counts := t.placed.layout
-	t.Layout, t.Of, t.Open = layoutMark(t.placed), map[placement.Shard][]ID{}, map[placement.Shard]bool{}
+	t.Layout, t.Of = layoutMark(t.placed), map[placement.Shard][]ID{}
 	all, own := map[ID]bool{}, map[placement.Shard]bool{}
 	for _, set := range ns.Sets() {
 		own[set.shard] = true
 	}
 	for home := range placement.Shard(ns.rule.Shards) {
 		of := ns.holders(counts, home)
-		if len(ns.view(home).unheard(of)) > 0 {
-			t.Open[home] = true
-		}
 		if counts != nil && counts.Has(home, ns.node.ID) || own[home] {
 			of = append(of, ns.node.ID)
 		}

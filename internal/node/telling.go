@@ -252,12 +252,12 @@ func (ns *Namespace) AskFeed(remote ID, m directory.Message) (*wire.Ask, error) 
 	if err != nil {
 		return nil, err
 	}
-	return (&Remote{ns: ns}).ask(remote, &wire.AskFeed{Message: data})
+	return (&Asker{ns: ns}).Begin(remote, &wire.AskFeed{Message: data})
 }
 
 // Feed is what a message of the peer answers to AskFeed; nil: it does not tell of the set.
 func (ns *Namespace) Feed(remote ID, ask *wire.Ask, m wire.Message) (directory.Message, error) {
-	reply, err := (&Remote{ns: ns}).reply(remote, ask, m)
+	reply, err := (&Asker{ns: ns}).reply(remote, ask, m)
 	if err != nil {
 		return nil, err
 	}

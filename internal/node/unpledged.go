@@ -47,9 +47,6 @@ func (ns *Namespace) hearUnpledged(id ID, unpledged bool) (failed error) {
 		delete(none, id)
 	}
 	ns.unpledged.Store(&none)
-	if ns.rule != nil {
-		ns.reckon() // of who may hold a shard
-	}
 	failed = ns.holdersChanged()
 	at := dbadapter.Timestamp(ns.clock.Latest()) + 1
 	for _, set := range ns.Sets() {

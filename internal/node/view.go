@@ -36,8 +36,8 @@ func (set *Set) begin(remote ID, g wire.Greeting, patience time.Duration, q wire
 }
 
 // Greeting is what the peer says of itself beside its answer.
-func (r *Remote) Greeting(remote ID, ask *wire.Ask, m wire.Message) (wire.Greeting, error) {
-	reply, err := r.reply(remote, ask, m)
+func (a *Asker) Greeting(remote ID, ask *wire.Ask, m wire.Message) (wire.Greeting, error) {
+	reply, err := a.reply(remote, ask, m)
 	if err != nil {
 		return wire.Greeting{}, err
 	}

@@ -3,11 +3,11 @@ package node
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -19,24 +19,8 @@ type Draft struct {
 	Record dbadapter.Record
 	If     *dbadapter.Version
 	TTL    time.Duration
-	// Ack, of a write to a shard, is how many hosts are to hold it (route.Ack).
-	Ack int
-	// Seen are what other hosts of the key's shard were found to hold. The record replaces
-	// them, and its conditions are about the latest of them and of what is held here, which
-	// a record on a condition replaces alone.
-	Seen []*dbadapter.Record
-	// Heeded is what of this node's own writes of the key was heeded when that was looked up, see Recalled.Own.
-	Heeded *dbadapter.Record
-}
-
-// known is the latest of what a draft's writer knows of the key, or nil.
-func (d *Draft) known(held *dbadapter.Record) *dbadapter.Record {
-	for _, s := range d.Seen {
-		if s != nil && (held == nil || s.Version.Compare(held.Version) > 0) {
-			held = s
-		}
-	}
-	return held
+	// Ack, of a write to a shard, is how many hosts are to hold it; nil: a quorum.
+	Ack *quorum.Level
 }
 
 // ItemError is the error of one draft of several, counted from 0. Held is the version
@@ -84,10 +68,9 @@ func (set *Set) Write(drafts ...Draft) (*Attempt, error) {
 }
 
 // Delete prepares to replace the record under a key by a tombstone. Writes fails
-// with ErrNotFound, ErrDeleted or ErrExpired where the key holds no record. seen is as
-// Draft.Seen.
-func (set *Set) Delete(key []byte, seen ...*dbadapter.Record) (*Attempt, error) {
-	a, err := set.Write(Draft{Record: dbadapter.Record{Key: key, Deleted: true}, Seen: seen})
+// with ErrNotFound, ErrDeleted or ErrExpired where the key holds no record.
+func (set *Set) Delete(key []byte) (*Attempt, error) {
+	a, err := set.Write(Draft{Record: dbadapter.Record{Key: key, Deleted: true}})
 	if err == nil {
 		a.deletes = true
 	}
@@ -105,24 +88,7 @@ func (a *Attempt) Hold() (release func()) {
 		l.Lock()
 	}
 	term := a.set.tenure.term()
-	committed := a.set.ns.commits(a.drafts)
-	return func() { committed(); a.set.tenure.entered(term); unlock() }
-}
-
-// heed has a draft follow what this node has other hosts hold of the key since its writer has looked, as a record on a
-// condition. known is the latest that its writer knows of the key.
-func (a *Attempt) heed(d *Draft, known *dbadapter.Record) error {
-	own := a.set.ns.writes.latest(d.Record.Key)
-	switch {
-	case own == nil || follows(known, own) || d.Heeded != nil && d.Heeded.Version == own.Version:
-		return nil
-	case d.If == nil && !a.deletes:
-		d.Seen = append(slices.Clone(d.Seen), own)
-		return nil
-	case d.If != nil || len(d.Seen) > 0: // it is looked up anew
-		return errWrittenBeside
-	}
-	return nil
+	return func() { a.set.tenure.entered(term); unlock() }
 }
 
 // Writes gives the drafts versions of now and signs them.
@@ -157,35 +123,14 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 			}
 			before[string(key(i))] = i
 		}
-		if err := a.heed(&d, d.known(held)); err != nil {
-			return nil, &ItemError{Item: i, Err: err}
-		}
-		known := d.known(held)
 		if a.deletes {
-			if d.If, err = a.set.mayDelete(known); err != nil {
+			if d.If, err = a.set.mayDelete(held); err != nil {
 				return nil, err
 			}
-		}
-		if len(d.Seen) > 0 { // also what has come here since they were looked up
-			if err := meets(d.If, known); err != nil {
-				return nil, &ItemError{Item: i, Held: known.Version, Err: err}
-			}
-		}
-		if known != held { // the store compares with what is held here
-			if d.If != nil {
-				d.If = &dbadapter.Version{}
-				if held != nil {
-					d.If = &held.Version
-				}
-			}
-			a.set.ns.clock.Observe(hlc.Timestamp(known.Version.Clock))
 		}
 		version, err := a.set.ns.nextVersion()
 		if err != nil {
 			return nil, err
-		}
-		if d.If != nil && len(d.Seen) > 0 {
-			version.Incarnation = a.set.ns.node.Random(ForIncarnation) // as in Remote.Make
 		}
 		r := d.Record
 		r.Version = version
@@ -194,13 +139,8 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		}
 		// What a record replaces is what its writer could see. A write of this node
 		// that comes in between, which two calls at once may make of one key, needs
-		// no mention: it has the same incarnation. What rests on a version replaces that alone:
-		// another one that is held here becomes a conflict.
-		if d.If != nil || len(d.Seen) == 0 {
-			r.Replace(known)
-		} else {
-			r.Replace(append([]*dbadapter.Record{held}, d.Seen...)...)
-		}
+		// no mention: it has the same incarnation.
+		r.Replace(held)
 		hashed, err := dbadapter.Hash(a.set.Keys.Hasher, r)
 		if err != nil {
 			return nil, err
@@ -219,33 +159,6 @@ func (set *Set) mayDelete(held *dbadapter.Record) (*dbadapter.Version, error) {
 		return nil, err
 	}
 	return &held.Version, nil
-}
-
-// meets says whether a condition is met by what its writer knows of the key; nil: nothing
-// is held.
-func meets(condition *dbadapter.Version, known *dbadapter.Record) error {
-	var version dbadapter.Version
-	if known != nil {
-		version = known.Version
-	}
-	if condition != nil && version != *condition {
-		return &ConflictError{Held: version, Free: condition.IsZero()}
-	}
-	return nil
-}
-
-// on is the version that the draft rests on; the zero one: it rests on none, or on there being none.
-func (d *Draft) on() (version dbadapter.Version) {
-	if d.If != nil {
-		version = *d.If
-	}
-	return version
-}
-
-// isBeyond reports whether a draft rests on a version that is later than what a look-up has found: then one host
-// that was asked has not heard of it yet, and others are to be asked before that counts as a conflict.
-func (d *Draft) isBeyond(found *dbadapter.Record) bool {
-	return !d.on().IsZero() && (found == nil || d.If.Compare(found.Version) > 0)
 }
 
 // Judge says what came of a commit. again: call Writes once more. Otherwise the
@@ -268,7 +181,7 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 			return a.retry()
 		case dbadapter.Conflict:
 			switch {
-			case a.deletes || single && len(a.drafts[i].Seen) > 0:
+			case a.deletes:
 				return a.retry()
 			case single:
 				failed = &ConflictError{Held: o.Held, Free: a.drafts[i].If != nil && a.drafts[i].If.IsZero()}

@@ -236,36 +236,6 @@ func TestOvertakenWrites(t *testing.T) {
 	}
 }
 
-// A write on what another host holds, which another one here overtakes, is made anew if that is earlier; if it is later,
-// the condition does not hold.
-func TestOvertakenConditions(t *testing.T) {
-	y := dbadapter.Record{Key: []byte("k"), Value: []byte("y"), Version: at(other, 2*time.Second)}
-	on := draft("k", "z")
-	on.If, on.Seen = &y.Version, []*dbadapter.Record{&y}
-	for _, later := range []bool{false, true} {
-		m, ns := newNotes(Policy{Unsigned: true})
-		version, tries := at(writer, time.Second), 0
-		if later {
-			version = at(writer, 3*time.Second)
-		}
-		beside := hashed(ns, dbadapter.Record{Key: []byte("k"), Value: []byte("beside"), Version: version})[0]
-		m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
-			if tries++; tries == 1 {
-				must(store.Apply(context.Background(), []dbadapter.Write{{Record: beside}}))
-			}
-			return store.Apply(context.Background(), writes)
-		}
-		_, err := commit(ns.Sets()[0].Write(on))
-		item, ok := errors.AsType[*ItemError](err)
-		switch {
-		case !later && (err != nil || tries != 2):
-			t.Errorf("overtaken by an earlier one, after %d tries: %v", tries, err)
-		case later && (!ok || !errors.Is(err, dbadapter.ErrConflict) || item.Held != version || tries != 1):
-			t.Errorf("overtaken by a later one, after %d tries: %v", tries, err)
-		}
-	}
-}
-
 // A deletion replaces the record that is held at the try that succeeds, and no
 // other: it is bound to that one's version.
 func TestDeleteIsBoundToWhatIsHeld(t *testing.T) {

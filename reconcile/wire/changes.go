@@ -11,7 +11,7 @@ const MaxCursor = 16 + 1 + 20 + 1 + (dbadapter.MaxKey*8+5)/6
 // AskChanges asks for what has become of the keys of a shard that begin with Prefix, behind a
 // cursor of the peer's; empty: for the cursor of now; "start": for what is held first.
 type AskChanges struct {
-	Shard uint32
+	ShardRow
 	// All: of what is held, tombstones and what has expired are told, too.
 	All            bool
 	Cursor, Prefix []byte
@@ -19,10 +19,8 @@ type AskChanges struct {
 
 // ChangesAnswer is a page of a watch.
 type ChangesAnswer struct {
-	// Elsewhere and Settled are as in a RecordAnswer. A page comes from a host that is
-	// settled alone.
-	Elsewhere *Elsewhere
-	Settled   bool
+	// Apart and Whole are as in a RecordAnswer. A page comes from a whole host alone.
+	Apart, Whole bool
 	// Expired: the cursor is none of the peer's, or too old. There is no page then.
 	Expired bool
 	// More: there is more to be told at once.
@@ -50,7 +48,7 @@ func (*AskChanges) Subject() Subject { return SubjectChanges }
 // Subject is SubjectChanges.
 func (*ChangesAnswer) Subject() Subject { return SubjectChanges }
 
-// flags of a ChangesAnswer, beside routeHost and routeSettled
+// flags of a ChangesAnswer, beside routeSame and routeWhole
 const (
 	changesExpired = 4 << iota
 	changesMore
@@ -67,21 +65,18 @@ func (q *AskChanges) appendQuestion(b []byte) []byte {
 	if q.All {
 		all = 1
 	}
-	b = append(appendUvarint(b, uint64(q.Shard)), all)
-	return appendBytes(appendBytes(b, q.Cursor), q.Prefix)
+	return appendBytes(appendBytes(append(q.appendTo(b), all), q.Cursor), q.Prefix)
 }
 
 func (a *ChangesAnswer) appendAnswer(b []byte) []byte {
-	if a.Elsewhere != nil {
-		return a.Elsewhere.appendTo(append(b, 0))
+	flags := flagsOf(a.Apart, a.Whole)
+	if a.Expired {
+		flags |= changesExpired
 	}
-	flags := byte(routeHost)
-	for bit, is := range map[byte]bool{routeSettled: a.Settled, changesExpired: a.Expired, changesMore: a.More} {
-		if is {
-			flags |= bit
-		}
+	if a.More {
+		flags |= changesMore
 	}
-	if b = append(b, flags); !a.Settled || a.Expired {
+	if b = append(b, flags); !a.Whole || a.Expired {
 		return b
 	}
 	b = appendBytes(b, a.Next)
@@ -101,27 +96,19 @@ func (a *ChangesAnswer) appendAnswer(b []byte) []byte {
 }
 
 func (p *parser) askChanges() *AskChanges {
-	q := &AskChanges{Shard: p.shard(), All: p.bool()}
+	q := &AskChanges{ShardRow: p.shardRow(), All: p.bool()}
 	q.Cursor, q.Prefix = p.bytes(MaxCursor, "a cursor"), p.bytes(dbadapter.MaxKey, "a prefix")
 	return q
 }
 
 func (p *parser) changesAnswer() *ChangesAnswer {
-	a := &ChangesAnswer{}
-	flags := p.byte()
-	switch flags {
-	case 0:
-		a.Elsewhere = p.elsewhere()
-		return a
-	case routeHost:
-		return a
-	case routeHost | routeSettled | changesExpired:
-		a.Settled, a.Expired = true, true
-		return a
-	case routeHost | routeSettled, routeHost | routeSettled | changesMore:
-		a.Settled, a.More = true, flags&changesMore != 0
-	default:
+	flags, apart := p.answerFlags(changesExpired | changesMore)
+	a := &ChangesAnswer{Apart: apart, Whole: flags&routeWhole != 0, Expired: flags&changesExpired != 0, More: flags&changesMore != 0}
+	switch {
+	case (a.Expired || a.More) && !a.Whole, a.Expired && a.More:
 		p.fail("unknown flags %#x", flags)
+		return a
+	case !a.Whole || a.Expired:
 		return a
 	}
 	if a.Next = p.bytes(MaxCursor, "a cursor"); p.err == nil && len(a.Next) == 0 {

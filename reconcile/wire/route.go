@@ -25,79 +25,71 @@ func (s Subject) Routed() bool {
 	return s == SubjectRecord || s == SubjectHold || s == SubjectScan || s == SubjectFeed || s == SubjectChanges
 }
 
-// AskRecord asks for the record under a key of a shard. A namespace that is one shard has
-// shard 0.
-type AskRecord struct {
+// ShardRow names a shard, and says by what the asker goes: an answer counts if the peer goes
+// by the same.
+type ShardRow struct {
 	Shard uint32
-	Key   []byte
+	// Row is the name of the shard's row in the table of the layout.
+	Row [16]byte
+	// Gone is a digest of the removals and lapses that are known.
+	Gone [8]byte
 }
 
-// Elsewhere says by which layout a node is no host of the shard: its epoch and its table.
-// Epoch 0: the node knows no layout, and Table is zero.
-type Elsewhere struct {
-	Epoch uint64
-	Table [32]byte
+// AskRecord asks for the record under a key of a shard.
+type AskRecord struct {
+	ShardRow
+	// Head asks for the version alone.
+	Head bool
+	Key  []byte
 }
 
 // RecordAnswer is what the peer holds under the key, durably.
 type RecordAnswer struct {
-	// Elsewhere is set exactly if the peer is no host of the shard. It may hold a record
-	// all the same.
-	Elsewhere *Elsewhere
-	// Holds, only with Elsewhere: the peer holds the shard still, as a host of before.
-	Holds bool
-	// Settled: the peer is a host that was found equal with one that held the shard before
-	// it, so that what it does not hold is not there.
-	Settled bool
-	// Current, only with Settled: it was found equal with each other member that may hold the
-	// shard, a few seconds ago.
-	Current bool
-	// Record is in full, a tombstone too; nil: nothing is held.
+	// Apart: the peer goes by another row, or knows of other removals or lapses. There is no answer then.
+	Apart bool
+	// Whole: the peer has all that was acknowledged by its shard's hosts, as far as it must.
+	Whole bool
+	// Record is in full, a tombstone too; nil: nothing is held, or the head was asked for.
 	Record *dbadapter.Record
+	// Head is the version that is held, where that was asked for; zero: nothing is.
+	Head dbadapter.Version
 }
 
 // AskHold asks the peer to admit records of a shard, and to answer when they are durable:
-// at least one, and BatchRecords at most.
+// at least one, and BatchRecords at most. A record that has a writer is admitted only if the
+// peer holds nothing under the key, or the very record, or what the record's writer had seen.
 type AskHold struct {
-	Shard uint32
-	// Seen asks it to admit a record only if it holds nothing under the key, or the very
-	// record, or what the record's writer had seen: what cannot become a conflict.
-	Seen bool
-	// Condition, with Seen alone: the record rests on a condition, and counts as held only where it has taken the place of
-	// nothing that it had not seen.
-	Condition bool
-	// On, with Condition alone, is the version that the record rests on; it is zero if the key must hold no record. The peer
-	// takes a later version without a writer for one that the record's writer has not seen, as no record can name it.
-	On dbadapter.Version
+	ShardRow
 	// New asks it not to admit a record whose content it holds already: a record without a
 	// writer, unless what it holds is an older version; and to tell such ones apart.
 	New bool
-	// Look, without the others, asks it to admit none of them, and to say what is there: There, or
-	// an Other of whatever version, or neither.
-	Look    bool
+	// Batch asks it to admit all records in one transaction, or none.
+	Batch bool
+	// On, where it is not empty, has one for each record: the version that must be held, or
+	// zero where nothing may be. A nil one is no condition. Where one does not hold, nothing is admitted.
+	On      []*dbadapter.Version
 	Records []dbadapter.Record
 }
 
 // HoldAnswer says what has become of the records.
 type HoldAnswer struct {
-	// Elsewhere is set exactly if the peer is no host of the shard. It holds none of them
-	// because of the question then, and Outcomes is empty.
-	Elsewhere *Elsewhere
-	// Settled is as in a RecordAnswer.
-	Settled bool
+	// Apart is as in a RecordAnswer: it holds none of the records because of the question, and
+	// Outcomes is empty.
+	Apart bool
+	// Whole is as in a RecordAnswer.
+	Whole bool
 	// Outcomes has one for each record.
 	Outcomes []HoldOutcome
 }
 
-// HoldOutcome is what has become of a record: if all fields are zero, it is held durably, or, where
-// the question asks to Look, nothing is held in its place.
+// HoldOutcome is what has become of a record: if all fields are zero, it is held durably.
+// Where the question has a Batch or conditions, nothing is held unless all outcomes are zero.
 type HoldOutcome struct {
-	// There: the question asks for what is New, or to Look, and what the record says is held
-	// durably, by this or another version.
+	// There: the question asks for what is New, and what the record says is held durably, by
+	// this or another version.
 	There bool
-	// Other is what the peer holds in the record's place: one of a greater version, or,
-	// where the question asks so, one that its writer had not seen. It has its version, and
-	// what it replaces, alone.
+	// Other is what the peer holds in the record's place: one of a greater version, or one that its
+	// writer had not seen. It has its version, and what it replaces, alone.
 	Other *dbadapter.Record
 	// Declined is why it is not admitted.
 	Declined Reason
@@ -115,21 +107,19 @@ func (*AskHold) Subject() Subject { return SubjectHold }
 // Subject is SubjectHold.
 func (*HoldAnswer) Subject() Subject { return SubjectHold }
 
-// flags of the answers
+// flags of the answers; 0: the peer goes by another row
 const (
-	routeHost    = 1 << iota // the peer is a host of the shard
-	routeSettled             // only with routeHost
-	routeRecord              // of RecordAnswer; so is the next one
-	routeCurrent             // only with routeSettled
-	routeHolds               // only without routeHost
+	routeSame   = 1 << iota // the peer goes by the asker's row
+	routeWhole              // it is whole
+	routeRecord             // a record in full; of RecordAnswer, so is the next one
+	routeHead               // a version
 )
 
 // flags of AskHold
 const (
-	routeSeen = 1 << iota
-	routeNew
-	routeLook      // alone
-	routeCondition // only with routeSeen, and without the others
+	routeNew = 1 << iota
+	routeBatch
+	routeOn // conditions follow
 )
 
 // outcomes of a record; all others are reasons
@@ -139,78 +129,79 @@ const (
 	outcomeThere = 0x80
 )
 
+func (r *ShardRow) appendTo(b []byte) []byte {
+	b = append(appendUvarint(b, uint64(r.Shard)), r.Row[:]...)
+	return append(b, r.Gone[:]...)
+}
+
+func (p *parser) shardRow() (r ShardRow) {
+	r.Shard = p.shard()
+	copy(r.Row[:], p.take(uint64(len(r.Row))))
+	copy(r.Gone[:], p.take(uint64(len(r.Gone))))
+	return r
+}
+
+func flagsOf(apart, whole bool) byte {
+	switch {
+	case apart:
+		return 0
+	case whole:
+		return routeSame | routeWhole
+	}
+	return routeSame
+}
+
 func (q *AskRecord) appendQuestion(b []byte) []byte {
-	return appendBytes(appendUvarint(b, uint64(q.Shard)), q.Key)
+	head := byte(0)
+	if q.Head {
+		head = 1
+	}
+	return appendBytes(append(q.appendTo(b), head), q.Key)
 }
 
 func (a *RecordAnswer) appendAnswer(b []byte) []byte {
-	flags := byte(0)
-	if a.Elsewhere == nil {
-		flags |= routeHost
-	}
-	if a.Settled {
-		flags |= routeSettled
-	}
-	if a.Current {
-		flags |= routeCurrent
-	}
-	if a.Holds {
-		flags |= routeHolds
-	}
-	if a.Record != nil {
-		flags |= routeRecord
-	}
-	b = a.Elsewhere.appendTo(append(b, flags))
-	if a.Record == nil {
+	flags := flagsOf(a.Apart, a.Whole)
+	switch {
+	case flags == 0:
+		return append(b, flags)
+	case a.Record != nil:
+		return AppendPushed(append(b, flags|routeRecord), a.Record)
+	case !a.Head.IsZero():
+		b, _ = a.Head.AppendBinary(append(b, flags|routeHead)) // never fails
 		return b
 	}
-	return AppendPushed(b, a.Record)
-}
-
-// appendTo appends nothing for nil.
-func (e *Elsewhere) appendTo(b []byte) []byte {
-	if e == nil {
-		return b
-	}
-	if b = appendUvarint(b, e.Epoch); e.Epoch == 0 {
-		return b
-	}
-	return append(b, e.Table[:]...)
+	return append(b, flags)
 }
 
 func (q *AskHold) appendQuestion(b []byte) []byte {
 	flags := byte(0)
-	if q.Seen {
-		flags |= routeSeen
-	}
 	if q.New {
 		flags |= routeNew
 	}
-	if q.Look {
-		flags |= routeLook
+	if q.Batch {
+		flags |= routeBatch
 	}
-	if q.Condition {
-		flags |= routeCondition
+	if len(q.On) > 0 {
+		flags |= routeOn
 	}
-	b = append(appendUvarint(b, uint64(q.Shard)), flags)
-	if q.Condition {
-		b, _ = q.On.AppendBinary(b)
-	}
+	b = append(q.appendTo(b), flags)
 	for i := range q.Records {
+		if len(q.On) > 0 {
+			if on := q.On[i]; on == nil {
+				b = append(b, 0)
+			} else {
+				b, _ = on.AppendBinary(append(b, 1)) // never fails
+			}
+		}
 		b = AppendPushed(b, &q.Records[i])
 	}
 	return b
 }
 
 func (a *HoldAnswer) appendAnswer(b []byte) []byte {
-	if a.Elsewhere != nil {
-		return a.Elsewhere.appendTo(append(b, 0))
+	if b = append(b, flagsOf(a.Apart, a.Whole)); a.Apart {
+		return b
 	}
-	flags := byte(routeHost)
-	if a.Settled {
-		flags |= routeSettled
-	}
-	b = append(b, flags)
 	for _, o := range a.Outcomes {
 		switch {
 		case o.There:
@@ -220,8 +211,7 @@ func (a *HoldAnswer) appendAnswer(b []byte) []byte {
 		case o.Other == nil:
 			b = append(b, outcomeHeld)
 		default:
-			flags := o.Other.OptionalFlags() & dbadapter.FlagReplaces
-			b, _ = o.Other.Version.AppendBinary(append(b, outcomeOther, flags)) // never fails
+			b, _ = o.Other.Version.AppendBinary(append(b, outcomeOther, o.Other.OptionalFlags()&dbadapter.FlagReplaces)) // never fails
 			b = (&dbadapter.Record{Replaces: o.Other.Replaces}).AppendOptional(b)
 		}
 	}
@@ -237,76 +227,81 @@ func (p *parser) shard() uint32 {
 }
 
 func (p *parser) askRecord() *AskRecord {
-	q := &AskRecord{Shard: p.shard()}
+	q := &AskRecord{ShardRow: p.shardRow(), Head: p.bool()}
 	q.Key = p.key()
 	return q
 }
 
-func (p *parser) recordAnswer() *RecordAnswer {
-	flags := p.byte()
-	if flags >= routeHolds<<1 || flags&(routeHost|routeSettled) == routeSettled || flags&(routeSettled|routeCurrent) == routeCurrent ||
-		flags&(routeHost|routeHolds) == routeHost|routeHolds || flags&(routeHost|routeHolds|routeRecord) == routeRecord {
+// answerFlags reads the flags of an answer, of which some may be there beside routeSame and routeWhole.
+func (p *parser) answerFlags(also byte) (flags byte, apart bool) {
+	flags = p.byte()
+	if flags == 0 {
+		return 0, true
+	}
+	if flags&^(routeSame|routeWhole|also) != 0 || flags&routeSame == 0 {
 		p.fail("unknown flags %#x", flags)
 	}
-	a := &RecordAnswer{Settled: flags&routeSettled != 0, Current: flags&routeCurrent != 0, Holds: flags&routeHolds != 0}
-	if flags&routeHost == 0 {
-		a.Elsewhere = p.elsewhere()
-	}
-	if flags&routeRecord != 0 {
+	return flags, false
+}
+
+func (p *parser) recordAnswer() *RecordAnswer {
+	flags, apart := p.answerFlags(routeRecord | routeHead)
+	a := &RecordAnswer{Apart: apart, Whole: flags&routeWhole != 0}
+	switch {
+	case flags&routeRecord != 0 && flags&routeHead != 0:
+		p.fail("unknown flags %#x", flags)
+	case flags&routeRecord != 0:
 		r := p.pushed()
 		a.Record = &r
+	case flags&routeHead != 0:
+		if a.Head = p.version(); p.err == nil && a.Head.IsZero() {
+			p.fail("a version of zeros")
+		}
 	}
 	return a
 }
 
-func (p *parser) elsewhere() *Elsewhere {
-	e := &Elsewhere{Epoch: p.uvarint()}
-	if e.Epoch != 0 {
-		copy(e.Table[:], p.take(uint64(len(e.Table))))
+func (p *parser) version() (v dbadapter.Version) {
+	if b := p.take(dbadapter.VersionSize); p.err == nil {
+		_ = v.UnmarshalBinary(b) // it has its size
 	}
-	return e
+	return v
 }
 
 func (p *parser) askHold() *AskHold {
-	q := &AskHold{Shard: p.shard()}
+	q := &AskHold{ShardRow: p.shardRow()}
 	flags := p.byte()
-	if flags > routeLook && flags != routeSeen|routeCondition {
+	if flags > routeOn|routeBatch|routeNew || flags&routeNew != 0 && flags != routeNew {
 		p.fail("unknown flags %#x", flags)
 	}
-	q.Seen, q.New, q.Look, q.Condition = flags&routeSeen != 0, flags&routeNew != 0, flags == routeLook, flags&routeCondition != 0
-	if q.Condition {
-		if b := p.take(dbadapter.VersionSize); p.err == nil {
-			_ = q.On.UnmarshalBinary(b) // of as many bytes
-		}
-	}
+	q.New, q.Batch = flags&routeNew != 0, flags&routeBatch != 0
 	p.some()
-	for len(p.rest) > 0 {
+	for len(p.rest) > 0 && p.err == nil {
 		if len(q.Records) == BatchRecords {
 			p.fail("more than %d records in one message", BatchRecords)
 			break
 		}
+		if flags&routeOn != 0 {
+			var on *dbadapter.Version
+			if p.bool() {
+				v := p.version()
+				on = &v
+			}
+			q.On = append(q.On, on)
+		}
 		q.Records = append(q.Records, p.pushed())
-	}
-	if q.Condition && len(q.Records) > 1 {
-		p.fail("%d records on one condition", len(q.Records))
 	}
 	return q
 }
 
 func (p *parser) holdAnswer() *HoldAnswer {
-	a := &HoldAnswer{}
-	switch flags := p.byte(); flags {
-	case 0:
-		a.Elsewhere = p.elsewhere()
+	flags, apart := p.answerFlags(0)
+	a := &HoldAnswer{Apart: apart, Whole: flags&routeWhole != 0}
+	if apart {
 		return a
-	case routeHost:
-	case routeHost | routeSettled:
-		a.Settled = true
-	default:
-		p.fail("unknown flags %#x", flags)
 	}
 	p.some()
-	for len(p.rest) > 0 {
+	for len(p.rest) > 0 && p.err == nil {
 		if len(a.Outcomes) == BatchRecords {
 			p.fail("more than %d outcomes in one message", BatchRecords)
 			break
@@ -339,9 +334,7 @@ func (p *parser) other() *dbadapter.Record {
 	if flags&^dbadapter.FlagReplaces != 0 {
 		p.fail("unknown flags %#x", flags)
 	}
-	if b := p.take(dbadapter.VersionSize); b != nil {
-		_ = r.Version.UnmarshalBinary(b) // it has its size
-	}
+	r.Version = p.version()
 	if p.err == nil {
 		var err error
 		if p.rest, err = r.ReadOptional(flags, p.rest); err != nil {

@@ -16,16 +16,19 @@ func TestRefusesRouted(t *testing.T) {
 	answering := func(s Subject, b ...byte) []byte {
 		return slices.Concat([]byte{byte(KindReply)}, make([]byte, 16+32+GreetingSize), []byte{byte(s)}, b)
 	}
+	row := func(shard ...byte) []byte { return append(shard, make([]byte, 16+8)...) }
+	about := func(s Subject, b ...byte) []byte { return asking(slices.Concat([]byte{0, byte(s)}, row(0), b)...) }
 	record := []byte{0, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 1, 0}
 	// The frames that the faults below are made from.
 	for name, frame := range map[string][]byte{
-		"a question": asking(0, byte(SubjectRecord), 0, 1, 'k'),
+		"a question": about(SubjectRecord, 0, 1, 'k'),
+		"a head":     about(SubjectRecord, 1, 1, 'k'),
 		"a record":   answering(SubjectRecord, append([]byte{7}, record...)...),
-		"on one":     asking(append(append([]byte{0, byte(SubjectHold), 0, 9}, make([]byte, dbadapter.VersionSize)...), record...)...),
-		"a hold":     asking(append([]byte{0, byte(SubjectHold), 0, 1}, record...)...),
+		"on one":     about(SubjectHold, slices.Concat([]byte{4, 1}, make([]byte, dbadapter.VersionSize), record)...),
+		"a hold":     about(SubjectHold, append([]byte{1}, record...)...),
 		"outcomes":   answering(SubjectHold, 1, 0, byte(ReasonFull)),
-		"a scan":     asking(0, byte(SubjectScan), 0, 5, 0, 0),
-		"a watch":    asking(0, byte(SubjectChanges), 0, 0, 0, 0),
+		"a scan":     about(SubjectScan, 5, 0, 0),
+		"a watch":    about(SubjectChanges, 0, 0, 0),
 		"changes":    answering(SubjectChanges, append([]byte{3, 1, 'c', 1, 1, 'k', 0, 0, 2}, record...)...),
 		"expired":    answering(SubjectChanges, 7),
 		"a page":     answering(SubjectScan, append([]byte{7}, record...)...),
@@ -35,40 +38,40 @@ func TestRefusesRouted(t *testing.T) {
 		}
 	}
 	for name, frame := range map[string][]byte{
-		"a routed question that waits":  asking(1, byte(SubjectRecord), 0, 1, 'k'),
-		"a routed question, no key":     asking(0, byte(SubjectRecord), 0, 0),
-		"a shard too high":              asking(0, byte(SubjectRecord), 0x80, 0x40, 1, 'k'),
-		"no records to hold":            asking(0, byte(SubjectHold), 0, 0),
-		"too many records to hold":      asking(append([]byte{0, byte(SubjectHold), 0, 0}, bytes.Repeat(record, BatchRecords+1)...)...),
-		"a stub to hold":                asking(0, byte(SubjectHold), 0, 0, 4, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0),
-		"settled, and no host":          answering(SubjectRecord, 2, 0),
-		"current, and not settled":      answering(SubjectRecord, 9),
-		"a flag of a record answer":     answering(SubjectRecord, 17),
+		"a routed question that waits":  asking(slices.Concat([]byte{1, byte(SubjectRecord)}, row(0), []byte{0, 1, 'k'})...),
+		"a routed question, no key":     about(SubjectRecord, 0, 0),
+		"a row that is cut":             asking(0, byte(SubjectRecord), 0, 1, 2, 3),
+		"a shard too high":              asking(slices.Concat([]byte{0, byte(SubjectRecord)}, row(0x80, 0x40), []byte{0, 1, 'k'})...),
+		"no records to hold":            about(SubjectHold, 0),
+		"too many records to hold":      about(SubjectHold, append([]byte{0}, bytes.Repeat(record, BatchRecords+1)...)...),
+		"a stub to hold":                about(SubjectHold, 0, 4, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0),
+		"whole, and by another row":     answering(SubjectRecord, 2),
+		"a flag of a record answer":     answering(SubjectRecord, 16|1),
+		"a record and a head":           answering(SubjectRecord, append([]byte{13}, record...)...),
 		"a record that is missing":      answering(SubjectRecord, 5),
-		"a layout without a table":      answering(SubjectRecord, 0, 7),
-		"a flag of a hold answer":       answering(SubjectHold, 2, 0),
+		"a head of zeros":               answering(SubjectRecord, append([]byte{9}, make([]byte, dbadapter.VersionSize)...)...),
+		"a flag of a hold answer":       answering(SubjectHold, 4|1, 0),
 		"no outcomes":                   answering(SubjectHold, 1),
 		"too many outcomes":             answering(SubjectHold, append([]byte{1}, make([]byte, BatchRecords+1)...)...),
 		"another of version zeros":      answering(SubjectHold, append([]byte{1, 1, 0}, make([]byte, dbadapter.VersionSize)...)...),
 		"another with a flag":           answering(SubjectHold, append([]byte{1, 1, 32}, bytes.Repeat([]byte{1}, 40)...)...),
 		"another that replaces nothing": answering(SubjectHold, append([]byte{1, 1, 64}, append(bytes.Repeat([]byte{1}, dbadapter.VersionSize), 0)...)...),
-		"a flag of a hold":              asking(append([]byte{0, byte(SubjectHold), 0, 8}, record...)...),
-		"two on one condition":          asking(append(append([]byte{0, byte(SubjectHold), 0, 9}, make([]byte, dbadapter.VersionSize)...), bytes.Repeat(record, 2)...)...),
-		"a look that is to be held":     asking(append([]byte{0, byte(SubjectHold), 0, 5}, record...)...),
+		"a flag of a hold":              about(SubjectHold, append([]byte{8}, record...)...),
+		"new in a batch":                about(SubjectHold, append([]byte{3}, record...)...),
 		"another that is cut":           answering(SubjectHold, 1, 1, 0, 5),
 		"an unknown outcome":            answering(SubjectHold, 1, 7),
-		"outcomes of no host":           answering(SubjectHold, 0, 0, 0),
-		"a flag of a watch":             asking(0, byte(SubjectChanges), 0, 2, 0, 0),
-		"a cursor too long":             asking(append(append([]byte{0, byte(SubjectChanges), 0, 0, 0xff, 0x7f}, make([]byte, 1<<14-1)...), 0)...),
+		"outcomes by another row":       answering(SubjectHold, 0, 0, 0),
+		"a flag of a watch":             about(SubjectChanges, 2, 0, 0),
+		"a cursor too long":             about(SubjectChanges, append(append([]byte{0, 0xff, 0x7f}, make([]byte, 1<<14-1)...), 0)...),
 		"changes without a cursor":      answering(SubjectChanges, 3, 0),
-		"changes of an unsettled host":  answering(SubjectChanges, 1, 1, 'c'),
+		"changes of a host not whole":   answering(SubjectChanges, 1, 1, 'c'),
 		"changes behind what expired":   answering(SubjectChanges, 7, 1, 'c'),
 		"a flag of changes":             answering(SubjectChanges, 15, 1, 'c'),
 		"a flag of a change":            answering(SubjectChanges, 3, 1, 'c', 4, 1, 'k'),
 		"a change that is cut":          answering(SubjectChanges, 3, 1, 'c', 0, 5),
-		"a page too large":              asking(0, byte(SubjectScan), 0, 0x81, 0x80, 0x20, 0, 0),
-		"a page of no host":             answering(SubjectScan, append([]byte{0, 0}, record...)...),
-		"a page of an unsettled host":   answering(SubjectScan, append([]byte{1}, record...)...),
+		"a page too large":              about(SubjectScan, 0x81, 0x80, 0x20, 0, 0),
+		"a page by another row":         answering(SubjectScan, append([]byte{0}, record...)...),
+		"a page of a host not whole":    answering(SubjectScan, append([]byte{1}, record...)...),
 		"a page that ends nowhere":      answering(SubjectScan, 7),
 		"a flag of a page":              answering(SubjectScan, 5),
 		"too many records of a page":    answering(SubjectScan, append([]byte{3}, bytes.Repeat(record, BatchRecords+1)...)...),
@@ -89,8 +92,8 @@ func TestLargestRecordIsRouted(t *testing.T) {
 		r.Replaces = append(r.Replaces, dbadapter.Replaced{Writer: dbadapter.WriterID(i + 1), Clock: 5})
 	}
 	for _, m := range []Message{
-		&Ask{Version: Version, Question: &AskHold{Shard: MaxShards - 1, Records: []dbadapter.Record{r}}},
-		&Reply{Answer: &RecordAnswer{Elsewhere: &Elsewhere{Epoch: 1 << 62}, Holds: true, Record: &r}},
+		&Ask{Version: Version, Question: &AskHold{ShardRow: ShardRow{Shard: MaxShards - 1}, Records: []dbadapter.Record{r}}},
+		&Reply{Answer: &RecordAnswer{Whole: true, Record: &r}},
 	} {
 		if _, _, err := Read(bytes.NewReader(Append(nil, m))); err != nil {
 			t.Errorf("%T: %v", m, err)

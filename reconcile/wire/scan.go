@@ -9,7 +9,7 @@ const SubjectScan Subject = 7
 // After, the least keys first: a page. The last key of a page is what the next one is
 // asked for behind, of this host or of another one. So nothing is kept for a scan.
 type AskScan struct {
-	Shard uint32
+	ShardRow
 	// Most is how many bytes the page's records may take, as they travel: BatchBytes at
 	// most. One record comes in any case.
 	Most          uint32
@@ -18,10 +18,8 @@ type AskScan struct {
 
 // ScanAnswer is a page.
 type ScanAnswer struct {
-	// Elsewhere and Settled are as in a RecordAnswer. A page comes from a host that is
-	// settled alone: what is missing in another one's is not missing.
-	Elsewhere *Elsewhere
-	Settled   bool
+	// Apart and Whole are as in a RecordAnswer. A page comes from a whole host alone.
+	Apart, Whole bool
 	// More: further records follow behind the last one.
 	More bool
 	// Records are in full, tombstones and what has expired too, by key: BatchRecords at most.
@@ -34,22 +32,16 @@ func (*AskScan) Subject() Subject { return SubjectScan }
 // Subject is SubjectScan.
 func (*ScanAnswer) Subject() Subject { return SubjectScan }
 
-// scanMore is a flag of ScanAnswer, beside routeHost and routeSettled.
+// scanMore is a flag of ScanAnswer, beside routeSame and routeWhole.
 const scanMore = 4
 
 func (q *AskScan) appendQuestion(b []byte) []byte {
-	b = appendUvarint(appendUvarint(b, uint64(q.Shard)), uint64(q.Most))
+	b = appendUvarint(q.appendTo(b), uint64(q.Most))
 	return appendBytes(appendBytes(b, q.Prefix), q.After)
 }
 
 func (a *ScanAnswer) appendAnswer(b []byte) []byte {
-	if a.Elsewhere != nil {
-		return a.Elsewhere.appendTo(append(b, 0))
-	}
-	flags := byte(routeHost)
-	if a.Settled {
-		flags |= routeSettled
-	}
+	flags := flagsOf(a.Apart, a.Whole)
 	if a.More {
 		flags |= scanMore
 	}
@@ -61,7 +53,7 @@ func (a *ScanAnswer) appendAnswer(b []byte) []byte {
 }
 
 func (p *parser) askScan() *AskScan {
-	q := &AskScan{Shard: p.shard()}
+	q := &AskScan{ShardRow: p.shardRow()}
 	most := p.uvarint()
 	if most > BatchBytes {
 		p.fail("a page of %d bytes; at most %d are allowed", most, BatchBytes)
@@ -72,20 +64,16 @@ func (p *parser) askScan() *AskScan {
 }
 
 func (p *parser) scanAnswer() *ScanAnswer {
-	a := &ScanAnswer{}
-	switch flags := p.byte(); flags {
-	case 0:
-		a.Elsewhere = p.elsewhere()
+	flags, apart := p.answerFlags(scanMore)
+	a := &ScanAnswer{Apart: apart, Whole: flags&routeWhole != 0, More: flags&scanMore != 0}
+	if !a.Whole {
+		if a.More {
+			p.fail("unknown flags %#x", flags)
+		}
 		return a
-	case routeHost:
-		return a
-	case routeHost | routeSettled:
-		a.Settled = true
-	case routeHost | routeSettled | scanMore:
-		a.Settled, a.More = true, true
+	}
+	if a.More {
 		p.some()
-	default:
-		p.fail("unknown flags %#x", flags)
 	}
 	for len(p.rest) > 0 && p.err == nil {
 		if len(a.Records) == BatchRecords {

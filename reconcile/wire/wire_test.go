@@ -34,6 +34,7 @@ func samples() []Message {
 	withheld.Value = nil
 	plainOffer := dated
 	plainOffer.Value = nil
+	row := ShardRow{Shard: 300, Row: [16]byte{1, 15: 2}, Gone: [8]byte{3, 7: 4}}
 	greeting := Greeting{List: [16]byte{1, 15: 2}, Tau: 0x0199c0ffee000003, Floor: 0x0199c0ffee000002, Incarnation: 0x99aabbccddeeff00, Time: 1763726400123}
 	fleeting, replacing := plain, gone
 	fleeting.Expires = 0x01a0000000000000
@@ -91,39 +92,37 @@ func samples() []Message {
 			Disk: &Disk{Taken: 1 << 30, Free: 5}, Proved: &Proved{With: []byte("peer"), At: 1763726400123, Differences: 7},
 		}},
 		&Reply{Answer: &SetAnswer{Sum: dbadapter.Sum{Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
-		&Ask{Version: Version, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5}, Greeting: greeting, Question: &AskRecord{Shard: 300, Key: []byte("k")}},
-		&Ask{Version: Version, Question: &AskHold{Shard: MaxShards - 1, Seen: true, Records: []dbadapter.Record{both, gone, imported}}},
+		&Ask{Version: Version, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5}, Greeting: greeting, Question: &AskRecord{ShardRow: row, Key: []byte("k")}},
+		&Ask{Version: Version, Question: &AskRecord{ShardRow: row, Head: true, Key: []byte("k")}},
+		&Ask{Version: Version, Question: &AskHold{ShardRow: ShardRow{Shard: MaxShards - 1}, Records: []dbadapter.Record{both, gone, imported}}},
 		&Ask{Version: Version, Question: &AskHold{Records: []dbadapter.Record{plain}}},
-		&Ask{Version: Version, Question: &AskHold{Shard: 300, Seen: true, New: true, Records: []dbadapter.Record{both, plain}}},
-		&Ask{Version: Version, Question: &AskHold{Shard: 300, Look: true, Records: []dbadapter.Record{plain}}},
-		&Ask{Version: Version, Question: &AskHold{Shard: 300, Seen: true, Condition: true, Records: []dbadapter.Record{plain}}},
-		&Ask{Version: Version, Question: &AskHold{Shard: 300, Seen: true, Condition: true, On: imported.Version, Records: []dbadapter.Record{plain}}},
-		&Reply{Nonce: Nonce{6}, Proof: Proof{7}, Greeting: greeting, Answer: &RecordAnswer{Settled: true, Record: &both}},
-		&Reply{Answer: &RecordAnswer{Settled: true}},
-		&Reply{Answer: &RecordAnswer{Settled: true, Current: true}},
+		&Ask{Version: Version, Question: &AskHold{ShardRow: row, New: true, Records: []dbadapter.Record{both, plain}}},
+		&Ask{Version: Version, Question: &AskHold{ShardRow: row, Batch: true, Records: []dbadapter.Record{both, plain}}},
+		&Ask{Version: Version, Question: &AskHold{ShardRow: row, Batch: true, On: []*dbadapter.Version{nil, {}, &imported.Version}, Records: []dbadapter.Record{both, plain, gone}}},
+		&Reply{Nonce: Nonce{6}, Proof: Proof{7}, Greeting: greeting, Answer: &RecordAnswer{Whole: true, Record: &both}},
+		&Reply{Answer: &RecordAnswer{Whole: true}},
+		&Reply{Answer: &RecordAnswer{Whole: true, Head: version}},
 		&Reply{Answer: &RecordAnswer{Record: &gone}},
-		&Reply{Answer: &RecordAnswer{Elsewhere: &Elsewhere{Epoch: 300, Table: [32]byte{8, 31: 9}}, Holds: true, Record: &plain}},
-		&Reply{Answer: &RecordAnswer{Elsewhere: &Elsewhere{Epoch: 300, Table: [32]byte{8, 31: 9}}, Holds: true}},
-		&Reply{Answer: &RecordAnswer{Elsewhere: &Elsewhere{}}},
+		&Reply{Answer: &RecordAnswer{Apart: true}},
 		&Reply{Answer: &HoldAnswer{Outcomes: []HoldOutcome{{}, {Other: &dbadapter.Record{Version: version, Replaces: replacing.Replaces}}, {Declined: ReasonFloor}, {Other: &dbadapter.Record{Version: dated.Version}}}}},
-		&Reply{Answer: &HoldAnswer{Settled: true, Outcomes: []HoldOutcome{{}}}},
-		&Reply{Answer: &HoldAnswer{Settled: true, Outcomes: []HoldOutcome{{There: true}, {}}}},
-		&Reply{Answer: &HoldAnswer{Elsewhere: &Elsewhere{Epoch: 300, Table: [32]byte{8, 31: 9}}}},
-		&Ask{Version: Version, Question: &AskScan{Shard: 300, Most: BatchBytes, Prefix: []byte("k"), After: []byte("k1")}},
+		&Reply{Answer: &HoldAnswer{Whole: true, Outcomes: []HoldOutcome{{}}}},
+		&Reply{Answer: &HoldAnswer{Whole: true, Outcomes: []HoldOutcome{{There: true}, {}}}},
+		&Reply{Answer: &HoldAnswer{Apart: true}},
+		&Ask{Version: Version, Question: &AskScan{ShardRow: row, Most: BatchBytes, Prefix: []byte("k"), After: []byte("k1")}},
 		&Ask{Version: Version, Question: &AskScan{Prefix: []byte{}, After: []byte{}}},
-		&Reply{Answer: &ScanAnswer{Settled: true, More: true, Records: []dbadapter.Record{both, gone}}},
-		&Reply{Answer: &ScanAnswer{Settled: true}},
+		&Reply{Answer: &ScanAnswer{Whole: true, More: true, Records: []dbadapter.Record{both, gone}}},
+		&Reply{Answer: &ScanAnswer{Whole: true}},
 		&Reply{Answer: &ScanAnswer{}},
-		&Reply{Answer: &ScanAnswer{Elsewhere: &Elsewhere{Epoch: 300, Table: [32]byte{8, 31: 9}}}},
+		&Reply{Answer: &ScanAnswer{Apart: true}},
 		&Ask{Version: Version, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5}, Greeting: greeting, Question: &AskFeed{Message: []byte{1, 2}}},
 		&Reply{Nonce: Nonce{6}, Proof: Proof{7}, Greeting: greeting, Answer: &FeedAnswer{Message: []byte{3}}},
 		&Reply{Answer: &FeedAnswer{}},
-		&Ask{Version: Version, Question: &AskChanges{Shard: 300, All: true, Cursor: []byte("start"), Prefix: []byte("k")}},
+		&Ask{Version: Version, Question: &AskChanges{ShardRow: row, All: true, Cursor: []byte("start"), Prefix: []byte("k")}},
 		&Ask{Version: Version, Question: &AskChanges{Cursor: []byte{}, Prefix: []byte{}}},
-		&Reply{Answer: &ChangesAnswer{Settled: true, More: true, Next: []byte("0000000000000005.9"), Changes: []Change{{Coalesced: true, Record: &both}, {Record: &gone}, {Key: []byte("k")}, {Key: []byte{}}}}},
-		&Reply{Answer: &ChangesAnswer{Settled: true, Expired: true}},
+		&Reply{Answer: &ChangesAnswer{Whole: true, More: true, Next: []byte("0000000000000005.9"), Changes: []Change{{Coalesced: true, Record: &both}, {Record: &gone}, {Key: []byte("k")}, {Key: []byte{}}}}},
+		&Reply{Answer: &ChangesAnswer{Whole: true, Expired: true}},
 		&Reply{Answer: &ChangesAnswer{}},
-		&Reply{Answer: &ChangesAnswer{Elsewhere: &Elsewhere{Epoch: 300, Table: [32]byte{8, 31: 9}}}},
+		&Reply{Answer: &ChangesAnswer{Apart: true}},
 		&Marks{Marks: []Mark{{1, 2}, {1 << 41, 1<<64 - 1}}},
 		&Heads{Count: MaxHeads},
 		&Offers{Offers: []Offer{{Record: bothOffered, Hashed: true, Hash: [32]byte{2}}, {Record: bothWithheld}}},
@@ -167,7 +166,12 @@ func value(f reflect.Value) string {
 		return fmt.Sprintf("%d (%s)", x, x)
 	case string:
 		return fmt.Sprintf("%q", x)
-	case *dbadapter.Record, *Elsewhere:
+	case *dbadapter.Version:
+		if x == nil {
+			return "none"
+		}
+		return x.String()
+	case *dbadapter.Record:
 		return value(f.Elem())
 	}
 	switch {

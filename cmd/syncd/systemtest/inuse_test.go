@@ -316,7 +316,7 @@ func (u *use) get(d *daemon, key int) {
 	case u.away(d):
 		u.count("gets at a daemon that went away")
 		return
-	case errors.Is(err, peer.ErrUnsure), errors.Is(err, peer.ErrUnreachable), errors.Is(err, peer.ErrBusy):
+	case errors.Is(err, peer.ErrTooFew), errors.Is(err, peer.ErrUnreachable), errors.Is(err, peer.ErrBusy):
 		u.count("gets unavailable")
 		return
 	default:

@@ -106,7 +106,7 @@ func (s *sharded) lookUp(what string, keys []string, n int, suffix string) {
 		switch {
 		case there && err == nil && string(value.Bytes) == want && value.Unsure == "":
 		case !there && errors.Is(err, peer.ErrNotFound):
-		case there && err == nil && string(value.Bytes) == want, !there && errors.Is(err, peer.ErrUnsure):
+		case there && err == nil && string(value.Bytes) == want, !there && errors.Is(err, peer.ErrTooFew):
 			mu.Lock()
 			defer mu.Unlock()
 			if unsure++; unsure <= 20 {

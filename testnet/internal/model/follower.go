@@ -51,28 +51,6 @@ func (p *process) openFollower() (err error) {
 	return nil
 }
 
-// nowhere answers a read by the locator of a placement hash or prefix alone; nil where a host has to be
-// asked.
-func (p *process) nowhere(key []byte) *Found {
-	p.flush()
-	f := p.follower
-	if f == nil || !p.ns.Nowhere(f.locator, key, f.now()) {
-		return nil
-	}
-	found := &Found{Node: p.node.number, Key: string(key), Sure: true, Nowhere: true}
-	for _, id := range p.ns.Tellers().Of[p.ns.Home(key)] {
-		found.By = append(found.By, p.node.cluster.byID[id].number)
-	}
-	return found
-}
-
-// noticed tells the locator, if it is for misses alone, that a host holds something under a key.
-func (p *process) noticed(key []byte, wrote bool) {
-	if f := p.follower; f != nil {
-		p.ns.Noticed(f.locator, key, wrote, f.now())
-	}
-}
-
 func (f *follower) now() time.Duration { return clockFrom + f.process.node.world.Now() }
 
 // poll polls each host that is not being polled, and does it again.

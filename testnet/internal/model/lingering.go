@@ -6,7 +6,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/internal/quorum"
 )
 
 // Undecided is an entry of the kept log of a shard that a node has handed over, and goes on
@@ -52,8 +52,7 @@ func (u *Undecided) Forget() bool {
 // becomes of that is to be told by the rest of the offer, and IsSo says of what error that
 // the key holds already what would be written.
 func (u *Undecided) Offer() Offer {
-	d := node.Restored(&u.Kept).Record
-	return Offer{Key: string(d.Key), Value: d.Value, Deletes: d.Deleted, Ack: route.Ack(1)}
+	return Offer{Drafts: []node.Draft{node.Restored(&u.Kept)}, Level: quorum.One}
 }
 
 // IsSo: see Offer.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
@@ -61,7 +61,7 @@ type process struct {
 	asking    []*sim.Stream // of its own questions
 	vouched   node.Vouched  // as it is durable
 	rounds    *timer
-	times     route.Times
+	hosts     *shards.Shards // nil: none is needed yet
 	routing   int            // reads and writes of shards under way
 	moving    bool           // a look for shards that come or go is on its way
 	arranging *timer         // of the next look
@@ -156,10 +156,7 @@ func (p *process) load() error {
 	if err != nil {
 		return err
 	}
-	if err = p.open(s); err == nil {
-		p.ns.Restarted(p.node.world.Now())
-	}
-	return err
+	return p.open(s)
 }
 
 // Crash ends the process and the machine at once: the disk keeps, loses or tears

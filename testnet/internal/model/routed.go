@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -128,34 +127,4 @@ func (p *process) answerRouted(s *sim.Stream, from int, frame []byte) {
 	p.core.Sessions.Answered(remote, len(answer))
 	s.Send(answer)
 	s.Close()
-}
-
-// driver carries out what a decider of package route says.
-type driver struct {
-	process *process
-	timer   *timer
-	next    func(now time.Duration) route.Step
-	ask     func(peer route.ID)
-	end     func(now time.Duration)
-	over    bool
-}
-
-// run goes on until there is something to wait for.
-func (d *driver) run() {
-	world := d.process.node.world
-	for !d.over {
-		now := world.Now()
-		switch step := d.next(now); step.Do {
-		case route.Over:
-			d.over = true
-			d.timer.stop()
-			d.end(now)
-		case route.Ask:
-			d.ask(step.Peer)
-		case route.Wait:
-			d.timer.stop()
-			d.timer = d.process.after(step.Until-now, d.run)
-			return
-		}
-	}
 }

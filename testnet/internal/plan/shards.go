@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/internal/quorum"
 )
 
 // A namespace that is cut into shards: its setting, the events that it takes, and what its
@@ -91,7 +91,7 @@ func (e *Event) cutAck(rest string) string {
 		return rest
 	}
 	before, last := cutLastWord(rest)
-	ack, err := route.ParseAck(last)
+	ack, err := quorum.ParseLevel(strings.Replace(last, "majority", "quorum", 1))
 	if before, word := cutLastWord(before); err == nil && last != "" && word == "ack" {
 		e.Ack = ack.String()
 		return before

@@ -9,30 +9,27 @@ import (
 // Located is where a key of a namespace of shards is, and what its hosts say of it.
 type Located struct {
 	Key
-	Shard int         `json:"shard"`
-	Hosts []string    `json:"hosts" doc:"the members that are to hold the shard, the one that others prefer first; none: no layout is known here yet"`
-	Sure  bool        `json:"sure" doc:"a host that can be sure has said so"`
-	Doubt string      `json:"doubt,omitempty" doc:"why it is not sure, for a person"`
-	Here  bool        `json:"here" doc:"this node is a host, and its own answer is among them"`
-	Holds *Head       `json:"holds,omitempty" doc:"what the key was found to hold; absent if that is nothing"`
-	Asked []LocatedAt `json:"asked" doc:"the other members that were asked, in that order"`
+	Shard  int         `json:"shard"`
+	Hosts  []string    `json:"hosts" doc:"the members that hold the shard; while it moves, its old hosts and its new ones; none: no layout is known here yet"`
+	Moving bool        `json:"moving,omitempty" doc:"the shard moves: its old hosts and its new ones differ"`
+	Holds  *Head       `json:"holds,omitempty" doc:"what the key was found to hold; absent if that is nothing"`
+	Asked  []LocatedAt `json:"asked" doc:"the hosts that were asked, this node among them if it is one"`
 }
 
-// LocatedAt is what one member has answered.
+// LocatedAt is what one host has answered.
 type LocatedAt struct {
-	Peer     string `json:"peer"`
-	Answered bool   `json:"answered"`
-	Host     bool   `json:"host" doc:"it is a host of the shard by its own list of members"`
-	Settled  bool   `json:"settled" doc:"it can be sure of what it does not hold"`
-	Version  string `json:"version,omitempty" doc:"of the record that it holds; absent: it holds none, or has not answered"`
-	Deleted  bool   `json:"deleted,omitempty" doc:"it is that of a deletion"`
-	Took     string `json:"took,omitempty" doc:"how long its answer took"`
-	Error    string `json:"error,omitempty" doc:"why it has not answered; absent if it has, or was awaited no longer"`
+	Peer    string `json:"peer"`
+	Old     bool   `json:"old" doc:"it is one of the shard's old hosts; at rest they are the new ones, too"`
+	New     bool   `json:"new" doc:"it is one of the shard's new hosts"`
+	Whole   bool   `json:"whole" doc:"it has all that it must have, so that its answer counts as an old host's"`
+	Version string `json:"version,omitempty" doc:"of the record that it holds; absent: it holds none, or has not answered"`
+	Took    string `json:"took,omitempty" doc:"how long its answer took"`
+	Error   string `json:"error,omitempty" doc:"why it has not answered; absent if it has"`
 }
 
 // LocatedOf is the JSON form.
 func LocatedOf(key []byte, l *peer.Located) Located {
-	out := Located{Key: KeyOf(key), Shard: l.Shard, Hosts: []string{}, Sure: l.Sure, Doubt: l.Doubt, Here: l.Here, Asked: []LocatedAt{}}
+	out := Located{Key: KeyOf(key), Shard: l.Shard, Hosts: []string{}, Moving: l.Moving, Asked: []LocatedAt{}}
 	for _, id := range l.Hosts {
 		out.Hosts = append(out.Hosts, id.String())
 	}
@@ -40,7 +37,7 @@ func LocatedOf(key []byte, l *peer.Located) Located {
 		out.Holds = headOf(&peer.Head{Version: r.Version, Deleted: r.Deleted, Expires: r.Expires})
 	}
 	for _, at := range l.Asked {
-		one := LocatedAt{Peer: at.Peer.String(), Answered: at.Answered, Host: at.Host, Settled: at.Settled, Deleted: at.Deleted}
+		one := LocatedAt{Peer: at.Peer.String(), Old: at.Old, New: at.New, Whole: at.Whole}
 		if !at.Version.IsZero() {
 			one.Version = at.Version.String()
 		}

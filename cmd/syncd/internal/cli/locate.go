@@ -37,28 +37,19 @@ func (c locateCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	} else {
 		err = a.printLocated(&l)
 	}
-	if err == nil && !l.Sure {
-		err = &saidError{exitUnknown}
-	}
 	return err
 }
 
 func (a *app) printLocated(l *api.Located) error {
-	sure := "sure"
-	if !l.Sure {
-		sure = "not sure: no host that can be sure has answered"
+	moves := ""
+	if l.Moving {
+		moves = "; it moves"
 	}
-	if l.Doubt != "" {
-		sure = "not sure: " + oneLine(l.Doubt)
-	}
-	if err := a.printf("shard %d: %s; %s\n", l.Shard, headLine(l.Holds), sure); err != nil {
+	if err := a.printf("shard %d: %s%s\n", l.Shard, headLine(l.Holds), moves); err != nil {
 		return err
 	}
 	if len(l.Hosts) == 0 {
 		a.remark("no layout is known here yet: sync with a member")
-	}
-	if l.Here {
-		a.remark("this node is a host")
 	}
 	for _, id := range l.Hosts {
 		if err := a.printf("host %s\n", id); err != nil {
@@ -70,18 +61,11 @@ func (a *app) printLocated(l *api.Located) error {
 		switch {
 		case at.Error != "":
 			said = at.Error
-		case !at.Answered:
-			said = "was awaited no longer"
 		case at.Version != "":
 			said = "version " + at.Version
-			if at.Deleted {
-				said += ", deleted"
-			}
 		}
-		if at.Answered && !at.Host {
-			said += ", and is no host by its list of members"
-		} else if at.Answered && !at.Settled {
-			said += ", and cannot be sure yet"
+		if at.Error == "" && !at.Whole {
+			said += ", and has not taken over the shard yet"
 		}
 		if at.Took != "" {
 			said += ", after " + at.Took

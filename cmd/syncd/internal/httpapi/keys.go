@@ -191,7 +191,7 @@ func (s *server) get(ctx context.Context, in *getInput) (*valueOutput, error) {
 	}
 	rec, err := ns.Get(ctx, key)
 	unsure := ""
-	if at := api.ExpiryOf(&rec); errors.Is(err, peer.ErrUnsure) && !rec.Version.IsZero() && !rec.Deleted && (at.IsZero() || time.Now().Before(at)) {
+	if at := api.ExpiryOf(&rec); errors.Is(err, peer.ErrTooFew) && !rec.Version.IsZero() && !rec.Deleted && (at.IsZero() || time.Now().Before(at)) {
 		unsure, err = err.Error(), nil
 	}
 	if absent(err) {
@@ -301,11 +301,11 @@ func options(ttl time.Duration, ack string) (all []peer.PutOption, err error) {
 	if ack == "" {
 		return all, nil
 	}
-	a, err := peer.ParseAck(ack)
+	a, err := peer.ParseLevel(ack)
 	if err != nil {
 		return nil, fail(err)
 	}
-	return append(all, peer.Acks(a)), nil
+	return append(all, peer.Ack(a)), nil
 }
 
 // acknowledged bounds for how long a write waits for hosts.

@@ -21,9 +21,16 @@ func (s *server) locate(ctx context.Context, in *locateInput) (*locateOutput, er
 	if err != nil {
 		return nil, err
 	}
-	located, err := ns.Locate(ctx, key, in.All)
-	if err != nil && !errors.Is(err, peer.ErrUnsure) { // an unsure answer says which hosts were asked
+	located, err := ns.Locate(ctx, key, level(in.All)...)
+	if err != nil && !errors.Is(err, peer.ErrTooFew) { // the answer says which hosts were asked
 		return nil, fail(err)
 	}
 	return &locateOutput{api.LocatedOf(key, &located)}, nil
+}
+
+func level(all bool) []peer.GetOption {
+	if all {
+		return []peer.GetOption{peer.Read(peer.All)}
+	}
+	return nil
 }

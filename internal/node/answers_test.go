@@ -1,0 +1,138 @@
+package node
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// routed carries a routed question to another machine and its answer back.
+func (m *machine) routed(t *testing.T, other *machine, ask *wire.Ask) wire.Message {
+	t.Helper()
+	question, err := other.Routed(m.ID, carried(ask).(*wire.Ask))
+	if err != nil {
+		return carried(reconcile.Refusal(err))
+	}
+	defer question.Done()
+	reply, err := question.Answer(t.Context(), nil)
+	if err != nil {
+		return carried(reconcile.Refusal(err))
+	}
+	return carried(reply)
+}
+
+// What travels has room for each shard.
+func TestNumbersOfShards(t *testing.T) {
+	if wire.MaxShards != placement.MaxShards {
+		t.Errorf("%d shards can be named, of %d", wire.MaxShards, placement.MaxShards)
+	}
+}
+
+// A routed question of a stranger, of a removed member, without the secret, or about
+// another namespace gets one answer; so many are answered at once.
+func TestRoutedQuestionsAreOfMembers(t *testing.T) {
+	a, b, stranger := newMachine(1), newMachine(2), newMachine(3)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleRead)))
+	r := &Asker{ns: sb, view: sb.Sets()[0]}
+	question := must(r.Begin(a.ID, r.AskRecord([]byte("k"), false)))
+	for name, edit := range map[string]func(m *wire.Ask) ID{
+		"a stranger":            func(*wire.Ask) ID { return stranger.ID },
+		"another member":        func(*wire.Ask) ID { return a.ID },
+		"another nonce":         func(m *wire.Ask) ID { m.Nonce[0]++; return b.ID },
+		"another proof":         func(m *wire.Ask) ID { m.Proof[0]++; return b.ID },
+		"no such namespace":     func(m *wire.Ask) ID { m.Namespace = dbadapter.NamespaceID{9}; return b.ID },
+		"the control namespace": func(m *wire.Ask) ID { m.Namespace = sa.Control.Keys.ID; return b.ID },
+	} {
+		m := *question
+		from := edit(&m)
+		if _, err := a.Routed(from, &m); err != ErrDenied {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := a.Routed(b.ID, &wire.Ask{Version: 9}); err != reconcile.ErrVersion {
+		t.Errorf("another version: %v", err)
+	}
+	if _, err := a.Routed(b.ID, must(sb.Sets()[0].Ask(a.ID, 0, &wire.AskSet{}))); !errors.Is(err, reconcile.ErrProtocol) {
+		t.Errorf("a question that is not routed: %v", err)
+	}
+	if asked, err := a.Asked(b.ID, question); err == nil {
+		if _, _, err := asked.Answer(); !errors.Is(err, reconcile.ErrProtocol) {
+			t.Errorf("a routed question among others: %v", err)
+		}
+		asked.Done()
+	}
+	var open []*Routed
+	for i := range MaxRouted + 1 {
+		one, err := a.Routed(b.ID, question)
+		if want := i == MaxRouted; errors.Is(err, reconcile.ErrBusy) != want {
+			t.Fatalf("question %d: %v", i, err)
+		}
+		if err == nil {
+			open = append(open, one)
+		}
+	}
+	for i := range MaxFeeding + 1 { // of the directory a peer hears all the same
+		one, err := a.Routed(b.ID, must(r.Begin(a.ID, &wire.AskFeed{})))
+		if want := i == MaxFeeding; errors.Is(err, reconcile.ErrBusy) != want {
+			t.Fatalf("question %d about the directory beside others: %v", i, err)
+		}
+		if err == nil {
+			open = append(open, one)
+		}
+	}
+	open[0].Done()
+	if one, err := a.Routed(b.ID, question); err != nil {
+		t.Errorf("a question beside those about the directory: %v", err)
+	} else {
+		open[0] = one
+	}
+	for _, one := range open {
+		one.Done()
+	}
+	a.Config.Paused = func(id ID) bool { return id == b.ID }
+	if _, err := a.Routed(b.ID, question); !errors.Is(err, reconcile.ErrPaused) {
+		t.Errorf("paused: %v", err)
+	}
+	a.Config.Paused = nil
+	if err := sa.Remove(t.Context(), b.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Routed(b.ID, question); err != ErrDenied {
+		t.Errorf("removed: %v", err)
+	}
+	if _, err := (&Asker{ns: sa}).Begin(b.ID, question.Question); !errors.Is(err, ErrDenied) {
+		t.Errorf("a question to a removed member: %v", err)
+	}
+}
+
+// newTimedMovers are movers that have settled, and whose clocks both go as the test says. Shard
+// is one that the first two of the three hold.
+func newTimedMovers(t *testing.T) (w *movers, shard placement.Shard) {
+	t.Helper()
+	w = newMovers(t, 1, 3)
+	for _, m := range w.all {
+		m.Elapsed = func() time.Duration { return m.clock.Sub(noon) }
+	}
+	w.settle()
+	for s := range placement.Shard(w.rule.Shards) {
+		if w.all[0].held(s) != nil && w.all[1].held(s) != nil {
+			return w, s
+		}
+	}
+	t.Fatal("no shard is held by the first two")
+	return nil, 0
+}
+
+// syncShard is a sync of one shard that the first machine begins.
+func (w *movers) syncShard(i, j int, shard placement.Shard) {
+	w.t.Helper()
+	if _, _, err := w.all[i].syncSet(w.all[i].held(shard), w.all[j].machine, Ask{}); err != nil {
+		w.t.Fatal(err)
+	}
+}

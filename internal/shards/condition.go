@@ -1,0 +1,117 @@
+package shards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/quorum"
+)
+
+// compareWait is how long a host that is to compare is waited for, before the next one is asked.
+const compareWait = 2 * time.Second
+
+// find reads, at quorum, what the keys of a conditional write hold, and compares.
+func (w *write) find(ctx context.Context) error {
+	w.on = make([]*dbadapter.Version, len(w.drafts))
+	for i := range w.drafts {
+		d := &w.drafts[i]
+		if d.If == nil {
+			continue
+		}
+		found, err := w.Get(ctx, d.Record.Key, GetOptions{Level: quorum.Quorum})
+		if err != nil {
+			return err
+		}
+		var version dbadapter.Version
+		if found.Record != nil {
+			version = found.Record.Version
+			w.seen[i] = []*dbadapter.Record{found.Record}
+		}
+		if version != *d.If {
+			return &node.ItemError{Item: i, Held: version, Err: &node.ConflictError{Held: version, Free: d.If.IsZero()}}
+		}
+		w.on[i] = &version
+	}
+	return nil
+}
+
+// compare has one host commit a conditional write: the first whole old host that answers, in the
+// row's order. It is given what the read has found, compares, and commits in one transaction.
+func (w *write) compare(ctx context.Context, a *node.Asker) error {
+	q := a.AskHold(w.records)
+	q.Batch, q.On = len(w.records) > 1, w.on
+	why := map[node.ID]error{}
+	for _, id := range a.Row().Old {
+		if !w.NS.Admits(id) {
+			continue
+		}
+		if id != w.NS.Self() {
+			w.requests++
+		}
+		sent := &atomic.Bool{}
+		h, err := within(ctx, w.Shards, w.Net.Now()+compareWait, func(ctx context.Context) (h node.HostHeld, err error) {
+			if err = w.give(ctx, a, id); err == nil {
+				sent.Store(true) // as far as is known
+				var was bool
+				h, was, err = w.hold(ctx, a, id, w.over, q)
+				sent.Store(was)
+			}
+			return h, err
+		})
+		w.sent = w.sent || sent.Load()
+		switch {
+		case errors.Is(err, errRow):
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			why[id] = err
+			continue
+		}
+		for i := range h.Outcomes {
+			switch o := &h.Outcomes[i]; {
+			case o.Other != nil && w.sent && o.Other.Version == w.records[i].Version: // by a host that has not answered
+			case errors.Is(o.Declined, node.ErrLate): // nothing is written: it is made anew, later
+				return errAgain
+			case o.Declined != nil:
+				return o.Declined
+			case o.Other != nil:
+				conflict := &node.ConflictError{Held: o.Other.Version, Free: w.drafts[i].If != nil && w.drafts[i].If.IsZero()}
+				w.sent = len(why) > 0 && w.sent // the host itself has written nothing
+				return &node.ItemError{Item: i, Held: o.Other.Version, Err: conflict}
+			}
+		}
+		w.accepted = true
+		return nil
+	}
+	if w.sent {
+		return fmt.Errorf("%w: a host that has not answered may have committed it (%s)", ErrUnconfirmed, words(why))
+	}
+	return fmt.Errorf("%w: nothing is written: no old host can compare (%s)", ErrTooFew, words(why))
+}
+
+// give gives a host what the read has found, so that it compares with that.
+func (w *write) give(ctx context.Context, a *node.Asker, id node.ID) error {
+	var found []dbadapter.Record
+	for i, on := range w.on {
+		if on != nil && !on.IsZero() {
+			found = append(found, *w.seen[i][0])
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	h, _, err := w.hold(ctx, a, id, w.over, a.AskHold(found))
+	for i := range h.Outcomes {
+		// What it holds in its place it compares with next; what it does not take for its date it has, or has collected.
+		if d := h.Outcomes[i].Declined; err == nil && d != nil && !errors.Is(d, node.ErrLate) {
+			err = d
+		}
+	}
+	return err
+}

@@ -1,0 +1,368 @@
+package shards
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// GetOptions say how a key is read.
+type GetOptions struct {
+	Level quorum.Level // One, Quorum or All
+	// AtLeast, if not zero, asks further hosts until one has this version or a later one, or has
+	// collected up to it.
+	AtLeast dbadapter.Version
+}
+
+// Answer is what one host has come to.
+type Answer struct {
+	Peer node.ID
+	// Old and New: it is a host of that set.
+	Old, New bool
+	// Answer is nil if it has not answered, and Err then why.
+	Answer *node.HostAnswer
+	Err    error
+	Took   time.Duration
+}
+
+// Found is what a read has found.
+type Found struct {
+	Shard placement.Shard
+	// Record is the one with the greatest version, a tombstone too; nil: the key holds nothing.
+	Record *dbadapter.Record
+	// Old and New count the answers.
+	Old, New Side
+	// Hosts are those that were asked, in the order of the row.
+	Hosts []Answer
+	// Requests is how many other nodes were asked.
+	Requests int
+	// Nowhere: the locator says that there is nothing under the key.
+	Nowhere bool
+}
+
+// Get reads a key. ErrTooFew: fewer hosts have answered than the level takes; what was found is
+// given all the same. A tombstone, and a record that has expired, are found records.
+func (s *Shards) Get(ctx context.Context, key []byte, o GetOptions) (Found, error) {
+	over, shard := s.deadline(ctx), s.NS.Home(key)
+	if s.Nowhere != nil && o.Level == quorum.One && o.AtLeast.IsZero() && s.Nowhere(key) {
+		return Found{Shard: shard, Nowhere: true}, nil
+	}
+	found, err := anew(ctx, s, shard, over, func(a *node.Asker) (Found, error) {
+		r := &read{Shards: s, asker: a, row: a.Row(), key: key, GetOptions: o, over: over, box: s.Net.Mailbox(), of: map[node.ID]*asked{}}
+		return r.run(ctx)
+	})
+	if s.Noticed != nil && found.Record != nil {
+		s.Noticed(key, false)
+	}
+	return found, err
+}
+
+// read is one read under one row.
+type read struct {
+	*Shards
+	GetOptions
+	asker *node.Asker
+	row   *quorum.Row
+	key   []byte
+	over  time.Duration
+	box   Mailbox
+	of    map[node.ID]*asked
+	open  int // requests
+	count int // of other nodes
+}
+
+// asked is what a host has come to.
+type asked struct {
+	began  time.Duration
+	took   time.Duration
+	open   bool
+	full   bool             // it was asked for the record, not for the head
+	answer *node.HostAnswer // nil: none yet
+	err    error
+}
+
+func (r *read) run(ctx context.Context) (Found, error) {
+	asking, cut := context.WithCancel(ctx)
+	defer cut() // the requests whose answers are awaited no longer
+	hosts := r.nearest(r.row.Old)
+	if r.Level != quorum.One || !r.AtLeast.IsZero() {
+		for _, id := range r.nearest(r.row.New) {
+			if !r.row.IsOld(id) {
+				hosts = append(hosts, id)
+			}
+		}
+	}
+	next, hedge := 0, r.over
+	for {
+		if done, best := r.done(); done {
+			if fetched, fetching := r.fetch(asking, best); fetched || !fetching {
+				return r.result(ctx, best, fetched)
+			}
+		}
+		// At level one the next host is asked where none is being asked, or the last one is late.
+		for next < len(hosts) && (r.Level != quorum.One || r.open == 0 || r.Net.Now() >= hedge) {
+			id := hosts[next]
+			r.ask(asking, id, next > 0 && r.Level != quorum.One)
+			next++
+			hedge = r.hedge(id)
+			if r.Level == quorum.One && r.open == 0 { // this node has answered
+				break
+			}
+		}
+		if r.open == 0 && next == len(hosts) {
+			done, best := r.done()
+			if !done {
+				return r.result(ctx, r.best(), false)
+			}
+			if fetched, fetching := r.fetch(asking, best); fetched || !fetching {
+				return r.result(ctx, best, fetched)
+			}
+			continue
+		}
+		if r.open == 0 {
+			continue
+		}
+		until := r.over
+		if next < len(hosts) { // another one is asked then
+			until = min(until, hedge)
+		}
+		if note := r.box.Take(ctx, until); note != nil {
+			note()
+		} else if ctx.Err() != nil {
+			return r.found(r.best()), context.Cause(ctx)
+		} else if r.Net.Now() >= r.over {
+			return r.result(ctx, r.best(), false)
+		}
+		if !r.asker.Current() {
+			return Found{}, errRow
+		}
+	}
+}
+
+// hedge is when another host is asked beside one that does not answer.
+func (r *read) hedge(id node.ID) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.times.Asked()
+	if !r.times.Hedge() {
+		return r.over
+	}
+	return r.Net.Now() + r.times.Late(id)
+}
+
+// ask asks a host, this node itself at once.
+func (r *read) ask(ctx context.Context, id node.ID, head bool) {
+	h := &asked{began: r.Net.Now(), full: !head}
+	if before := r.of[id]; before != nil {
+		h.answer = before.answer
+	}
+	r.of[id] = h
+	q := r.asker.AskRecord(r.key, head)
+	if id == r.NS.Self() {
+		h.full = true
+		q.Head = false
+		answer, err := r.asker.RecordHere(q)
+		if h.err = err; err == nil && answer.Apart {
+			h.err = errApart
+		} else if err == nil {
+			h.answer = &answer
+		}
+		return
+	}
+	h.open = true
+	r.open++
+	r.count++
+	r.Net.Go(ctx, func(ctx context.Context) {
+		answer, _, err := ask(ctx, r.Shards, r.asker, id, r.over, q, func(asked *wire.Ask, m wire.Message) (node.HostAnswer, bool, error) {
+			a, err := r.asker.Record(id, asked, m)
+			return a, a.Apart, err
+		})
+		r.box.Put(func() {
+			h.open, h.took = false, r.Net.Now()-h.began
+			r.open--
+			if h.err = err; err == nil {
+				h.answer = &answer
+			}
+		})
+	})
+}
+
+// has and whole report what a host has answered.
+func (r *read) has(id node.ID) bool {
+	h := r.of[id]
+	return h != nil && h.answer != nil
+}
+
+func (r *read) whole(id node.ID) bool { return r.has(id) && r.of[id].answer.Whole }
+
+// done reports whether the answers are enough, and which is the greatest version of them. (7)
+func (r *read) done() (done bool, best dbadapter.Version) {
+	best = r.best()
+	if !r.AtLeast.IsZero() && best.Compare(r.AtLeast) < 0 && !r.collectedTo(r.AtLeast.Clock) {
+		return false, best
+	}
+	switch r.Level {
+	case quorum.One:
+		for _, id := range r.row.Old {
+			if r.whole(id) {
+				return true, best
+			}
+		}
+		return !r.AtLeast.IsZero() && best.Compare(r.AtLeast) >= 0, best
+	case quorum.All:
+		for _, id := range r.row.Hosts() {
+			if r.NS.Admits(id) && !r.has(id) {
+				return false, best
+			}
+		}
+	}
+	return r.row.Enough(r.has, r.whole), best
+}
+
+// best is the greatest version of the answers. A whole host that holds less than it, and has
+// collected deletions of as late, leaves it out: a host that is not whole may hold what was deleted.
+func (r *read) best() (best dbadapter.Version) {
+	for _, id := range r.row.Hosts() {
+		if !r.has(id) {
+			continue
+		}
+		if v := r.of[id].answer.Version; v.Compare(best) > 0 && !r.collected(v) {
+			best = v
+		}
+	}
+	return best
+}
+
+func (r *read) collected(v dbadapter.Version) bool {
+	for _, id := range r.row.Hosts() {
+		if r.whole(id) && r.of[id].answer.Version.Compare(v) < 0 && r.of[id].answer.Floor >= v.Clock {
+			return true
+		}
+	}
+	return false
+}
+
+// collectedTo reports whether a whole host has collected deletions up to a time.
+func (r *read) collectedTo(clock dbadapter.Timestamp) bool {
+	for _, id := range r.row.Hosts() {
+		if r.whole(id) && r.of[id].answer.Floor >= clock {
+			return true
+		}
+	}
+	return false
+}
+
+// fetch sees that the record of a version is here: it asks the next host that has the version for
+// it. fetching: one is being asked.
+func (r *read) fetch(ctx context.Context, best dbadapter.Version) (fetched, fetching bool) {
+	if best.IsZero() {
+		return true, false
+	}
+	next := node.ID("")
+	for _, id := range r.nearest(r.row.Hosts()) {
+		h := r.of[id]
+		switch {
+		case h == nil:
+		case h.answer != nil && h.answer.Record != nil && h.answer.Version == best:
+			return true, false
+		case h.open && h.full:
+			fetching = true
+		case h.answer != nil && h.answer.Version == best && !h.full && next == "":
+			next = id
+		}
+	}
+	if !fetching && next != "" {
+		r.ask(ctx, next, false)
+		fetching = true
+	}
+	return false, fetching
+}
+
+// found is what is known of a version.
+func (r *read) found(best dbadapter.Version) Found {
+	f := Found{Shard: r.asker.Shard(), Requests: r.count, Old: sideOf(r.row.Old, r.whole), New: sideOf(r.row.New, r.has)}
+	for _, id := range r.row.Hosts() {
+		h := r.of[id]
+		if h == nil {
+			continue
+		}
+		a := Answer{Peer: id, Old: r.row.IsOld(id), New: r.row.IsNew(id), Answer: h.answer, Err: h.err, Took: h.took}
+		if h.answer == nil && h.err == nil {
+			a.Err = errSilent
+		}
+		if h.answer != nil && h.answer.Record != nil && h.answer.Version == best && !best.IsZero() {
+			f.Record = h.answer.Record
+		}
+		f.Hosts = append(f.Hosts, a)
+	}
+	return f
+}
+
+// result ends the read, and hands what was found to the hosts that had less.
+func (r *read) result(ctx context.Context, best dbadapter.Version, enough bool) (Found, error) {
+	f := r.found(best)
+	if enough {
+		if r.Level != quorum.One && f.Record != nil {
+			r.repair(ctx, f.Record)
+		}
+		return f, nil
+	}
+	why := map[node.ID]error{}
+	for _, h := range f.Hosts {
+		switch {
+		case h.Answer == nil:
+			why[h.Peer] = h.Err
+		case h.Old && !h.Answer.Whole:
+			why[h.Peer] = errNotWhole
+		}
+	}
+	return f, r.tooFew(&f, why)
+}
+
+func (r *read) tooFew(f *Found, why map[node.ID]error) error {
+	text := count(r.row, "answered", f.Old, f.New)
+	switch done, _ := r.done(); {
+	case !r.AtLeast.IsZero() && !done && r.row.Enough(r.has, r.whole):
+		text = fmt.Sprintf("no host that answered has version %s yet", r.AtLeast)
+	case r.Level == quorum.One:
+		text = fmt.Sprintf("no whole host of %d answered", len(r.row.Old))
+	case r.Level == quorum.All:
+		text = fmt.Sprintf("%d of %d hosts answered; all are needed", f.Old.Had, f.Old.Hosts)
+	}
+	return &TooFew{Answers: fmt.Sprintf("%d/%d", f.Old.Had, f.Old.Hosts), text: text, why: why}
+}
+
+// TooFew is ErrTooFew with how many hosts have answered.
+type TooFew struct {
+	Answers string // "1/3"
+	text    string
+	why     map[node.ID]error
+}
+
+func (e *TooFew) Error() string {
+	if len(e.why) == 0 {
+		return fmt.Sprintf("%v: %s", ErrTooFew, e.text)
+	}
+	return fmt.Sprintf("%v: %s (%s)", ErrTooFew, e.text, words(e.why))
+}
+
+// Unwrap makes it ErrTooFew.
+func (e *TooFew) Unwrap() error { return ErrTooFew }
+
+// repair gives what a read has found to the hosts that had less. (7)
+func (r *read) repair(ctx context.Context, record *dbadapter.Record) {
+	for id, h := range r.of {
+		if h.answer == nil || h.answer.Version.Compare(record.Version) >= 0 {
+			continue
+		}
+		r.Net.Go(r.Net.Detach(ctx), func(ctx context.Context) {
+			_, _, _ = r.hold(ctx, r.asker, id, r.over, r.asker.AskHold([]dbadapter.Record{*record})) // a host that does not take it is synced later
+		})
+	}
+}

@@ -1,0 +1,234 @@
+package shards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Net is what the loops need of the program that runs the node.
+type Net interface {
+	// Now is the time since any moment, by a clock that goes on while the machine sleeps.
+	Now() time.Duration
+	// Connected reports whether a question need not wait for a dial.
+	Connected(id node.ID) bool
+	// Ask sends a question to a member and waits for its answer, which may be a refusal. sent: the
+	// question may have reached the member.
+	Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Question) (ask *wire.Ask, m wire.Message, sent bool, err error)
+	// SyncLists makes the list of members, and the table, equal with a member's. All that want it
+	// of one member at one moment share a sync. (3)
+	SyncLists(ctx context.Context, with node.ID) error
+	// Go runs f beside its caller, with a context that ends with ctx and with the node.
+	Go(ctx context.Context, f func(ctx context.Context))
+	// Detach is a context that outlives the caller's, and ends with the node: for what hosts are
+	// still to hold once their caller has its answer.
+	Detach(ctx context.Context) context.Context
+	// Sleep waits; it returns early with an error when the context ends.
+	Sleep(ctx context.Context, d time.Duration) error
+	// Mailbox makes one.
+	Mailbox() Mailbox
+}
+
+// Mailbox hands results of what runs beside a loop to the loop.
+type Mailbox interface {
+	// Put never waits.
+	Put(note func())
+	// Take is the next note, or nil once the time is over or the context has ended.
+	Take(ctx context.Context, until time.Duration) (note func())
+}
+
+// Times of a request.
+const (
+	// Patience is how long a request goes on, where its context does not end before. A command that
+	// runs longer makes its records anew: a host that lost records counts no sync before that. (11)
+	Patience = 10 * time.Second
+	// pauseFirst is the pause before a host that is busy or cannot be reached is asked again; it
+	// doubles up to pauseMost.
+	pauseFirst = 50 * time.Millisecond
+	pauseMost  = 1600 * time.Millisecond
+	// maxListSyncs is how often lists are synced with a host for one request. Then it counts as one
+	// that does not answer. (3)
+	maxListSyncs = 2
+)
+
+// The errors of a request.
+var (
+	// ErrTooFew: fewer hosts have answered than the level takes. What was found is given beside it.
+	ErrTooFew = fmt.Errorf("%w: too few hosts of the key's shard have answered", node.ErrUnreachable)
+	// ErrUnconfirmed: a host holds the record, or may, and fewer have confirmed than the level takes.
+	ErrUnconfirmed = errors.New("not confirmed by enough hosts")
+	// errRow: this node goes by another row now; the request begins again. (3)
+	errRow = errors.New("the shard's row has changed")
+	// errApart: a host still goes by another row after its list was synced.
+	errApart    = errors.New("it goes by another row of the layout, or knows of other removals")
+	errNotWhole = errors.New("it has not taken over the shard yet")
+	errSilent   = errors.New("it has not answered")
+)
+
+// Shards are the shards of one namespace, as this node reads and writes them.
+type Shards struct {
+	NS  *node.Namespace
+	Net Net
+	// Random is a number below n, for pauses.
+	Random func(n int64) int64
+	// Nowhere reports whether a key is nowhere by a locator; nil: there is none. Only a read at level one
+	// rests on it. Noticed is called with each key that was found, or written.
+	Nowhere func(key []byte) bool
+	Noticed func(key []byte, wrote bool)
+
+	mu    sync.Mutex
+	times quorum.Times
+}
+
+// deadline is when a request is over.
+func (s *Shards) deadline(ctx context.Context) time.Duration {
+	over := Patience
+	if at, ok := ctx.Deadline(); ok {
+		over = min(over, time.Until(at))
+	}
+	return s.Net.Now() + over
+}
+
+// nearest orders hosts: this node first, then the others by how soon they answer.
+func (s *Shards) nearest(hosts []node.ID) []node.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	hosts = slices.Clone(hosts)
+	s.times.Sort(hosts, s.Net.Connected, s.Net.Now())
+	if i := slices.Index(hosts, s.NS.Self()); i > 0 {
+		hosts = slices.Insert(slices.Delete(hosts, i, i+1), 0, s.NS.Self())
+	}
+	return hosts
+}
+
+// took notes how a request to a host has ended.
+func (s *Shards) took(id node.ID, began time.Duration, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.Net.Now()
+	switch {
+	case err == nil:
+		s.times.Took(id, now-began, now)
+	case errors.Is(err, node.ErrUnreachable):
+		s.times.Failed(id, now)
+	}
+}
+
+// ask asks a host until it has answered under the asker's row, or the time is over. It waits where
+// the host is busy, and syncs the lists where the two go by different rows.
+func ask[T any](ctx context.Context, s *Shards, a *node.Asker, id node.ID, over time.Duration, q wire.Question, read func(*wire.Ask, wire.Message) (T, bool, error)) (answer T, sent bool, err error) {
+	pause, syncs := pauseFirst, 0
+	for {
+		began := s.Net.Now()
+		asked, m, was, err := s.Net.Ask(ctx, id, a, q)
+		sent = sent || was
+		apart := false
+		if err == nil {
+			answer, apart, err = read(asked, m)
+		}
+		s.took(id, began, err)
+		switch {
+		case !a.Current():
+			return answer, sent, errRow
+		case err == nil && apart, errors.Is(err, node.ErrDenied): // it may not know yet that this node is a member
+			if syncs++; syncs > maxListSyncs {
+				return answer, sent, errApart
+			}
+			// One side may decline a table that does not count there; the lists are equal all the same.
+			if failed := s.Net.SyncLists(ctx, id); failed != nil && !errors.Is(failed, node.ErrRejected) {
+				return answer, sent, failed
+			}
+			if !a.Current() {
+				return answer, sent, errRow
+			}
+		case errors.Is(err, reconcile.ErrBusy):
+			if s.Net.Now()+pause >= over || s.Net.Sleep(ctx, pause) != nil {
+				return answer, sent, err
+			}
+			pause = min(2*pause, pauseMost)
+		default:
+			return answer, sent, err
+		}
+	}
+}
+
+// within waits for what f does beside it until the time is over.
+func within[T any](ctx context.Context, s *Shards, until time.Duration, f func(ctx context.Context) (T, error)) (t T, err error) {
+	ctx, cut := context.WithCancel(ctx)
+	defer cut()
+	box := s.Net.Mailbox()
+	s.Net.Go(ctx, func(ctx context.Context) {
+		got, failed := f(ctx)
+		box.Put(func() { t, err = got, failed })
+	})
+	if note := box.Take(ctx, until); note != nil {
+		note()
+	} else if err = context.Cause(ctx); err == nil {
+		err = fmt.Errorf("%w: %w", node.ErrUnreachable, errSilent)
+	}
+	return t, err
+}
+
+// anew runs a request until it ends under one row.
+func anew[T any](ctx context.Context, s *Shards, shard placement.Shard, over time.Duration, request func(a *node.Asker) (T, error)) (T, error) {
+	for {
+		a, err := s.NS.Asker(shard)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		t, err := request(a)
+		if !errors.Is(err, errRow) {
+			return t, err
+		}
+		if ctx.Err() != nil {
+			return t, context.Cause(ctx)
+		}
+		if s.Net.Now() >= over {
+			return t, fmt.Errorf("%w: the shard is moving: try again in some seconds", ErrTooFew)
+		}
+	}
+}
+
+// Side is how one set of hosts stands to a request: so many have answered, of so many, and so
+// many are needed.
+type Side struct{ Had, Hosts, Need int }
+
+// sideOf counts the hosts of a set.
+func sideOf(set []node.ID, had func(node.ID) bool) Side {
+	s := Side{Hosts: len(set), Need: quorum.Majority(len(set))}
+	for _, id := range set {
+		if had(id) {
+			s.Had++
+		}
+	}
+	return s
+}
+
+// count says how many hosts have done something, for a person.
+func count(row *quorum.Row, did string, old, new Side) string {
+	if row.AtRest() {
+		return fmt.Sprintf("%d of %d hosts %s; %d are needed", old.Had, old.Hosts, did, old.Need)
+	}
+	return fmt.Sprintf("the shard moves: %d of %d old hosts and %d of %d new hosts %s; %d and %d are needed", old.Had, old.Hosts, new.Had, new.Hosts, did, old.Need, new.Need)
+}
+
+// words say why hosts have not answered, on one line.
+func words(why map[node.ID]error) string {
+	var all []string
+	for _, id := range slices.Sorted(maps.Keys(why)) {
+		all = append(all, fmt.Sprintf("%s: %v", id, why[id]))
+	}
+	return strings.Join(all, "; ")
+}

@@ -1,0 +1,82 @@
+package shards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// pageWait is how long a host is waited for that is asked for a page, before the next one is.
+const pageWait = 20 * time.Second
+
+// Page reads the records of a shard behind a key at its nearest whole old host. ErrTooFew: none answers.
+func (s *Shards) Page(ctx context.Context, shard placement.Shard, prefix, after []byte, most int) (*node.Page, error) {
+	return anew(ctx, s, shard, s.deadline(ctx), func(a *node.Asker) (*node.Page, error) {
+		page, _, err := atWhole(ctx, s, a, "", a.AskScan(prefix, after, most), func(id node.ID, asked *wire.Ask, m wire.Message) (*node.Page, bool, bool, error) {
+			p, err := a.Page(id, asked, m)
+			if err != nil {
+				return nil, false, false, err
+			}
+			return p, p.Apart, p.Whole, nil
+		})
+		return page, err
+	})
+}
+
+// Changes reads what a watch of a shard has to say next, at one whole old host: first, if that is
+// one and answers, or else the nearest. It says which host has answered.
+func (s *Shards) Changes(ctx context.Context, shard placement.Shard, first node.ID, cursor node.Cursor, prefix []byte, all bool) (*node.WatchPage, node.ID, error) {
+	var host node.ID
+	page, err := anew(ctx, s, shard, s.deadline(ctx), func(a *node.Asker) (*node.WatchPage, error) {
+		page, id, err := atWhole(ctx, s, a, first, a.AskChanges(cursor, prefix, all), func(id node.ID, asked *wire.Ask, m wire.Message) (*node.WatchPage, bool, bool, error) {
+			p, err := a.Changes(id, asked, m)
+			if err != nil {
+				return nil, false, false, err
+			}
+			return p, p.Apart, p.Whole, nil
+		})
+		host = id
+		return page, err
+	})
+	return page, host, err
+}
+
+// atWhole asks the old hosts one after the other, first first, until a whole one answers.
+func atWhole[T any](ctx context.Context, s *Shards, a *node.Asker, first node.ID, q wire.Question, read func(node.ID, *wire.Ask, wire.Message) (t T, apart, whole bool, err error)) (T, node.ID, error) {
+	hosts := s.nearest(a.Row().Old)
+	if i := slices.Index(hosts, first); i > 0 {
+		hosts = slices.Insert(slices.Delete(hosts, i, i+1), 0, first)
+	}
+	why := map[node.ID]error{}
+	for _, id := range hosts {
+		if id == s.NS.Self() {
+			continue // its caller reads it here
+		}
+		t, err := within(ctx, s, s.Net.Now()+pageWait, func(ctx context.Context) (T, error) {
+			whole := false
+			t, _, err := ask(ctx, s, a, id, s.Net.Now()+pageWait, q, func(asked *wire.Ask, m wire.Message) (t T, apart bool, err error) {
+				t, apart, whole, err = read(id, asked, m)
+				return t, apart, err
+			})
+			if err == nil && !whole {
+				err = errNotWhole
+			}
+			return t, err
+		})
+		switch {
+		case err == nil, errors.Is(err, errRow):
+			return t, id, err
+		case ctx.Err() != nil:
+			return t, "", context.Cause(ctx)
+		}
+		why[id] = err
+	}
+	var none T
+	return none, "", &TooFew{Answers: fmt.Sprintf("0/%d", len(a.Row().Old)), text: fmt.Sprintf("no whole host of shard %d answered", a.Shard()), why: why}
+}

@@ -1,0 +1,161 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// hosts is the network of a namespace's shards, as package shards sees it.
+type hosts struct{ ns *Namespace }
+
+// newShards are the shards of a namespace that is cut into some.
+func newShards(ns *Namespace) *shards.Shards {
+	s := &shards.Shards{NS: ns.core, Net: hosts{ns}, Random: rand.Int64N}
+	if ns.core.Located() {
+		s.Nowhere, s.Noticed = ns.nowhere, ns.noticed
+	}
+	return s
+}
+
+// nowhere reports whether the locator says that there is nothing under a key.
+func (ns *Namespace) nowhere(key []byte) bool {
+	ns.heedTellers() // a layout may be new here, with hosts that have told nothing
+	return ns.core.Nowhere(ns.follows.locator, key, ns.follows.now())
+}
+
+func (ns *Namespace) noticed(key []byte, wrote bool) {
+	ns.core.Noticed(ns.follows.locator, key, wrote, ns.follows.now())
+}
+
+func (h hosts) Now() time.Duration { return h.ns.node.elapsed() }
+
+func (h hosts) Connected(id node.ID) bool { return h.ns.node.connected(ID(id)) }
+
+func (h hosts) Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Question) (ask *wire.Ask, m wire.Message, sent bool, err error) {
+	n, id := h.ns.node, ID(to)
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	leave, err := n.placeFor(ctx, id, q)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	defer leave()
+	n.metrics.routed.WithLabelValues(routedAs(q)).Inc()
+	ask, m, sent, err = n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return a.Begin(id, q) })
+	if _, refused := m.(*wire.Refuse); refused {
+		n.metrics.routed.WithLabelValues("refused").Inc()
+	}
+	if err != nil && !errors.Is(err, ErrUnreachable) && ctx.Err() != nil {
+		err = errors.Join(ErrUnreachable, err)
+	}
+	return ask, m, sent, err
+}
+
+// askPatience is how long a question may take; a page of a scan over a slow link takes longest.
+const askPatience = 30 * time.Second
+
+// routedAs is the metric's word for a question.
+func routedAs(q wire.Question) string {
+	switch q.(type) {
+	case *wire.AskHold:
+		return "write"
+	case *wire.AskScan:
+		return "scan"
+	case *wire.AskChanges:
+		return "watch"
+	}
+	return "read"
+}
+
+func (h hosts) SyncLists(ctx context.Context, with node.ID) error {
+	ctx, cancel := context.WithTimeout(ctx, shards.Patience)
+	defer cancel()
+	done := h.ns.listSyncs.DoChan(string(with), func() (any, error) {
+		ctx, cancel := context.WithTimeout(h.ns.ctx, shards.Patience) // others may wait for it longer than this one
+		defer cancel()
+		return h.ns.sync(ctx, nil, ID(with), SyncOptions{})
+	})
+	select {
+	case of := <-done:
+		return of.Err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (h hosts) Go(ctx context.Context, f func(ctx context.Context)) {
+	if !h.ns.gate.enter() {
+		return // the namespace closes: its context is over, too
+	}
+	go func() {
+		defer h.ns.gate.leave()
+		f(ctx)
+	}()
+}
+
+// Detach lasts as long as a request may: a host that takes a record later holds it.
+func (h hosts) Detach(context.Context) context.Context {
+	ctx, cancel := context.WithTimeout(h.ns.ctx, 2*shards.Patience)
+	context.AfterFunc(ctx, cancel)
+	return ctx
+}
+
+func (hosts) Sleep(ctx context.Context, d time.Duration) error {
+	if !sleep(ctx, d) {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (h hosts) Mailbox() shards.Mailbox {
+	return &mailbox{now: h.ns.node.elapsed, ready: make(chan struct{}, 1)}
+}
+
+// mailbox hands notes to one taker.
+type mailbox struct {
+	now   func() time.Duration
+	ready chan struct{} // has a token while there are notes
+
+	mu    sync.Mutex // guards what follows
+	notes []func()
+}
+
+func (m *mailbox) Put(note func()) {
+	m.mu.Lock()
+	m.notes = append(m.notes, note)
+	m.mu.Unlock()
+	wake(m.ready)
+}
+
+func (m *mailbox) next() (note func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.notes) > 0 {
+		note, m.notes = m.notes[0], m.notes[1:]
+	}
+	return note
+}
+
+func (m *mailbox) Take(ctx context.Context, until time.Duration) func() {
+	timer := time.NewTimer(until - m.now())
+	defer timer.Stop()
+	for {
+		if note := m.next(); note != nil {
+			return note
+		}
+		select {
+		case <-m.ready:
+		case <-timer.C:
+			return m.next()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

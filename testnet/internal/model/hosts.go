@@ -1,0 +1,193 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// hosts is the network of the shards, as package shards sees it: its loops are routines here.
+type hosts struct{ process *process }
+
+func (p *process) newShards() *shards.Shards {
+	s := &shards.Shards{NS: p.ns, Net: hosts{p}, Random: func(n int64) int64 { return int64(p.draw(node.ForBusy) % uint64(n)) }}
+	if f := p.follower; f != nil {
+		s.Nowhere = func(key []byte) bool { return p.ns.Nowhere(f.locator, key, f.now()) }
+		s.Noticed = func(key []byte, wrote bool) { p.ns.Noticed(f.locator, key, wrote, f.now()) }
+	}
+	return s
+}
+
+func (h hosts) Now() time.Duration { return h.process.node.world.Now() }
+
+func (h hosts) Connected(id node.ID) bool { return h.process.node.cluster.byID[id].Up() }
+
+func (h hosts) Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Question) (ask *wire.Ask, m wire.Message, sent bool, err error) {
+	if ask, err = a.Begin(to, q); err != nil {
+		return nil, nil, false, err
+	}
+	down := routineOf(ctx).await(func(done func()) {
+		h.process.route(h.process.node.cluster.byID[to].number, ask, func(answer wire.Message, was bool, failed error) {
+			m, sent, err = answer, was, failed
+			done()
+		})
+	})
+	if down != nil {
+		return nil, nil, true, down
+	}
+	return ask, m, sent, err
+}
+
+func (h hosts) SyncLists(ctx context.Context, with node.ID) (err error) {
+	p := h.process
+	down := routineOf(ctx).await(func(done func()) {
+		p.sync(p.bare(), p.node.cluster.byID[with].number, p.ns.Course(with), func(failed error) {
+			err = failed
+			done()
+		})
+	})
+	if down != nil {
+		return down
+	}
+	return err
+}
+
+func (h hosts) Go(ctx context.Context, f func(ctx context.Context)) {
+	if ctx.Err() == nil {
+		h.process.routine(f)
+	}
+}
+
+// Detach needs nothing: a routine lasts as long as the process.
+func (hosts) Detach(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
+func (h hosts) Sleep(ctx context.Context, d time.Duration) error {
+	if err := routineOf(ctx).await(func(done func()) { h.process.after(d, done) }); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func (h hosts) Mailbox() shards.Mailbox { return &mailbox{process: h.process} }
+
+// mailbox hands notes to one routine.
+type mailbox struct {
+	process *process
+	notes   []func()
+	wake    func() // of the routine that waits; nil: none does
+}
+
+func (m *mailbox) Put(note func()) {
+	m.notes = append(m.notes, note)
+	m.rouse()
+}
+
+func (m *mailbox) rouse() {
+	if wake := m.wake; wake != nil {
+		m.wake = nil
+		m.process.after(0, wake)
+	}
+}
+
+func (m *mailbox) Take(ctx context.Context, until time.Duration) func() {
+	if len(m.notes) == 0 {
+		var timer *timer
+		err := routineOf(ctx).await(func(done func()) {
+			m.wake = done
+			timer = m.process.after(max(0, until-m.process.node.world.Now()), m.rouse)
+		})
+		timer.stop()
+		if err != nil {
+			return nil
+		}
+	}
+	if ctx.Err() != nil || len(m.notes) == 0 {
+		return nil
+	}
+	note := m.notes[0]
+	m.notes = m.notes[1:]
+	return note
+}
+
+// request runs a request of the shards at a node, once what was written before is durable.
+func (n *Node) runRequest(body func(ctx context.Context, s *shards.Shards), refused func(error)) {
+	p := n.process
+	if p == nil {
+		refused(ErrDown)
+		return
+	}
+	p.now(func() {
+		if p.ns == nil {
+			refused(errNoNamespace)
+			return
+		}
+		p.flush()
+		if p.hosts == nil {
+			p.hosts = p.newShards()
+		}
+		p.routing++
+		p.routine(func(ctx context.Context) {
+			body(ctx, p.hosts)
+			if ctx.Err() == nil {
+				p.routing--
+			}
+		})
+	})
+}
+
+// Found is what a read of a key at a node has come to.
+type Found struct {
+	shards.Found
+	Node int
+	Key  string
+	// Err is why the level was not reached.
+	Err error
+}
+
+// Read reads a key at the hosts of its shard. A node that dies meanwhile tells nothing.
+func (n *Node) Read(key string, o shards.GetOptions, told func(*Found)) {
+	n.runRequest(func(ctx context.Context, s *shards.Shards) {
+		found, err := s.Get(ctx, []byte(key), o)
+		if ctx.Err() == nil {
+			told(&Found{Found: found, Node: n.number, Key: key, Err: err})
+		}
+	}, func(err error) { told(&Found{Node: n.number, Key: key, Err: err}) })
+}
+
+// Offer is a write in a namespace that is cut into shards: of one key, or of several of one shard.
+type Offer struct {
+	Drafts []node.Draft
+	Level  quorum.Level
+	// Made is called with the versions of each attempt, before a host hears of them.
+	Made func(versions []dbadapter.Version)
+	// Held is called at the end of a write that is acknowledged, with the nodes that hold it durably.
+	// Failed, otherwise: written says that hosts may hold it.
+	Held   func(versions []dbadapter.Version, hosts []int)
+	Failed func(err error, written bool)
+}
+
+// Offer writes at any node. A node that dies meanwhile tells nothing.
+func (n *Node) Offer(o Offer) {
+	n.runRequest(func(ctx context.Context, s *shards.Shards) {
+		p := n.process
+		w, err := s.Put(ctx, o.Drafts, shards.PutOptions{Level: o.Level, Made: o.Made})
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			p.refused(err)
+			o.Failed(err, errors.Is(err, shards.ErrUnconfirmed))
+		default:
+			var hosts []int
+			for _, id := range w.Hosts {
+				hosts = append(hosts, n.cluster.byID[id].number)
+			}
+			o.Held(w.Versions, hosts)
+		}
+	}, func(err error) { o.Failed(err, false) })
+}
