@@ -113,13 +113,13 @@ func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error], o
 	}
 	d := &o.draft
 	if ns.core.Rule() != nil && d.TTL == 0 {
-		result, err := ns.importShards(ctx, items, &o)
+		result, err := ns.importShards(ctx, items, level(d))
 		if err != nil {
 			err = fmt.Errorf("import into %s: %w", ns.Name(), err)
 		}
 		return result, err
 	}
-	err := unsharded(d)
+	var err error
 	if d.TTL != 0 {
 		err = fmt.Errorf("%w: an item says itself when it expires", ErrInvalid)
 	}

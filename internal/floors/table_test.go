@@ -18,6 +18,7 @@ var floors = [][]string{
 	{"dbadapter/ondisk", "reconcile"},
 	{"reconcile/replica"},
 	{"internal/node"},
+	{"internal/shards"},
 	{"testnet/internal/check", "testnet/internal/failing", "testnet/internal/plan", "testnet/internal/sim", "testnet/scenarios"},
 	{"testnet/internal/model"},
 	{"testnet"},
