@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -110,60 +109,6 @@ func TestClusterShardsDiffer(t *testing.T) {
 	if m := all[hosts[0]]; m.Problem != nil || m.Equal || m.Missing != 0 {
 		t.Errorf("a member whose shard has its other host away: %+v", m)
 	}
-}
-
-// A former host that still holds a shard, and has not heard of the node that asks, is no member that
-// has let go of it: what the others hold is not called equal at all holders.
-func TestClusterShardsFormerHost(t *testing.T) {
-	t.Parallel()
-	for range 10 { // which shards move follows from the nodes' ids, which are drawn
-		if formerHost(t) {
-			return
-		}
-	}
-	t.Fatal("in ten clusters no shard has moved from that node")
-}
-
-// formerHost makes a cluster and checks what its newest node says; it reports whether a shard has
-// moved from the node that was away.
-func formerHost(t *testing.T) bool {
-	t.Helper()
-	c := newLocatedCluster(t, 3, placement.Hash)
-	const away = 1
-	before := c.numbers(away)
-	c.part(away)
-	for k := range 64 { // writes that it alone acknowledges
-		key := fmt.Sprint("only there ", k)
-		if hosts, _ := c.hosts(key); slices.Contains(hosts, away) {
-			_, err := c.put(away, key, "1", 1)
-			c.must(err)
-		}
-	}
-	c.base.Registerer, c.base.Identity, c.base.Dialed = nil, nil, c.config[0].Dialed
-	c.cut.Store(c.nodes[away].ID(), true)
-	c.join()
-	newest := len(c.nodes) - 1
-	for range 20 {
-		c.round()
-	}
-	layout, _, err := c.spaces[newest].core.Layout()
-	c.must(err)
-	c.cut.Clear()
-	_, err = c.nodes[newest].Connect(t.Context(), c.nodes[away].Addrs()[0])
-	c.must(err)
-	formerly := 0
-	for i, m := range c.asked(newest) {
-		for _, s := range m.Shards {
-			number := placement.Shard(s.Number)
-			if !slices.Contains(before, number) || layout.Has(number, node.ID(c.nodes[away].ID())) {
-				continue
-			}
-			if formerly++; s.Equal {
-				t.Errorf("node %d: shard %d is called equal at all that hold it; node %d holds it, and other records", i, s.Number, away)
-			}
-		}
-	}
-	return formerly > 0
 }
 
 // A member that is asked about more sets than the time suffices for is not away: it has answered.

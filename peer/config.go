@@ -94,6 +94,9 @@ type Config struct {
 	// NoPush: what this node writes reaches the others by syncs only, and so does what
 	// they write. A node without background syncs pushes nothing, either.
 	NoPush bool
+	// NoHost: the node is no host of shards, in any namespace, though it may write. It says so
+	// to the members, and what it held as a host it keeps until others have it.
+	NoHost bool
 	// Memory is about how many bytes the node may take, at least MinMemory. Half of it
 	// is for syncs (Limits.SyncMemory), a quarter for the node's own store; the rest is
 	// for what each node takes. Peaks may exceed it while the garbage of a sync or an

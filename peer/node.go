@@ -282,7 +282,7 @@ func (n *Node) newCore(cfg *Config) *node.Node {
 			rand.Read(b[:]) // never fails (crypto/rand)
 			return binary.BigEndian.Uint64(b[:])
 		},
-		Push: cfg.pushing(), Pushable: n.pushable, Relisted: n.relisted, Pushes: n.peerPushes,
+		NoHost: cfg.NoHost, Push: cfg.pushing(), Pushable: n.pushable, Relisted: n.relisted, Pushes: n.peerPushes,
 		Doubted: func(set *node.Set, by node.DeclinedBy) {
 			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
 				slog.String("ns", set.Namespace().Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))

@@ -48,7 +48,6 @@ func (o *options) layouts() (p plan, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.moved = before.Moves(after)
 	takes, gives := map[roster.ID]int{}, map[roster.ID]int{}
 	for s := range o.shards {
 		shard := placement.Shard(s)
@@ -59,6 +58,7 @@ func (o *options) layouts() (p plan, err error) {
 			if before.Has(shard, id) {
 				continue
 			}
+			p.moved++
 			takes[id]++
 			p.most2 = max(p.most2, takes[id])
 			for _, from := range before.Hosts(shard) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
-	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -28,7 +28,7 @@ func refuse(reason wire.Reason, format string, args ...any) *refusal {
 // commit commits those that pass. The verdicts are in the order of the records. theirs is
 // the floor that the peer has greeted with; began is the term of this node's tenure in which
 // the sync has begun, 0 for one that counts in none.
-func (set *Set) Admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, began placement.Term, records []dbadapter.Hashed) (commit func() ([]reconcile.Verdict, error)) {
+func (set *Set) Admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, began quorum.Term, records []dbadapter.Hashed) (commit func() ([]reconcile.Verdict, error)) {
 	a := set.arrived(set.ns.Members(), from, theirs, set.ns.node.Now(), records)
 	a.began = began
 	return func() ([]reconcile.Verdict, error) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -22,7 +22,7 @@ type Arrival struct {
 	members *Members // the list under which they were examined
 	// began is the term of this node's tenure in which the sync began that brings them;
 	// noTerm if it was not under one list.
-	began placement.Term
+	began quorum.Term
 	way   way
 	// held, where it is not empty, has for each record the version that must be held, whose place it is to take.
 	held []*dbadapter.Version

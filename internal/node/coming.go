@@ -186,10 +186,10 @@ func (ns *Namespace) begin(ctx context.Context, set *Set) error {
 	if err := set.vouch((*watermark).followPromises); err != nil {
 		return err
 	}
-	if err := set.vouch((*watermark).recoverOnly); err != nil {
+	set.rehost()
+	if err := set.vouch(set.relist); err != nil {
 		return err
 	}
-	set.rehost()
 	ns.put(append(slices.Clone(ns.Sets()), set))
 	return nil
 }

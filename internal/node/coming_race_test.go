@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -44,8 +45,8 @@ func TestSetsComeAndGoAtOnce(t *testing.T) {
 				return err
 			}
 			for err = reconcile.ErrBusy; errors.Is(err, reconcile.ErrBusy); { // the list of members changes meanwhile
-				set.tenure.hosts([]ID{b.ID}) // as after a handover to the other machine
-				set.tenure.equal(b.ID, set.tenure.term())
+				set.tenure.goes(&quorum.Row{Epoch: 9, Old: []ID{b.ID}, New: []ID{b.ID}}) // as after a move to the other machine
+				set.tenure.equal(b.ID, true, set.tenure.term())
 				err = sa.Leave(set)
 			}
 			if err != nil {

@@ -2,13 +2,14 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -55,9 +56,10 @@ type Conversation struct {
 	// this side can believe it.
 	stands standing
 	theirs wire.Greeting
-	began  placement.Term // of this node's tenure, when the replica was opened
-	twins  error          // ErrTwin of the peer, as this node has found
-	close  func() error   // the replica; nil before it is opened
+	began  quorum.Term  // of this node's tenure, when the replica was opened
+	row    [8]byte      // begins the name of the row by which this node went then
+	twins  error        // ErrTwin of the peer, as this node has found
+	close  func() error // the replica; nil before it is opened
 	// collect takes out what the peer has collected; nil unless this node is behind.
 	collect func() error
 }
@@ -234,15 +236,15 @@ func (c *Conversation) gets() bool {
 func (c *Conversation) greeting() wire.Greeting {
 	ns := c.part.ns
 	return wire.Greeting{
-		List: c.stands.list, Tau: c.stands.tau, Floor: c.stands.floor,
+		List: c.stands.list, Row: c.row, Tau: c.stands.tau, Floor: c.stands.floor,
 		Incarnation: ns.incarnation, Time: uint64(ns.node.Now().UnixMilli()),
 	}
 }
 
-// inTerm is the term of this node's tenure to which the sync belongs: none, if the two had
-// different lists.
-func (c *Conversation) inTerm() placement.Term {
-	if c.theirs.List != c.stands.list {
+// inTerm is the term of this node's tenure to which the sync belongs: none, if the two went by
+// different rows.
+func (c *Conversation) inTerm() quorum.Term {
+	if c.theirs.Row != c.row {
 		return noTerm
 	}
 	return c.began
@@ -280,7 +282,8 @@ func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
 		if err := p.set.renounce(ctx); err != nil {
 			return nil, err
 		}
-		c.began = p.set.tenure.term() // before the list that counts in it
+		began, row := p.set.tenure.begun(p.ns.node.elapsed())
+		c.began, c.row = began, [8]byte(row[:])
 	}
 	c.stands = standing{list: p.ns.Members().Digest()}
 	if c.vouches() { // a snapshot that is not of all that the peer lacks vouches for nothing
@@ -363,11 +366,15 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 		err = c.part.set.setFilledTo(nil)
 	}
 	if err == nil && compared && c.vouches() && c.theirs.List == c.stands.list {
+		follows := false
 		// What has been proved is not lost with the caller's patience.
 		if report.Verified {
-			c.part.set.tenure.equal(c.remote, c.inTerm())
+			follows = c.part.set.tenure.equal(c.remote, c.theirs.Floor != recovers, c.inTerm())
 		}
 		err = c.settle(context.Background(), &report)
+		if follows {
+			err = errors.Join(err, c.part.set.conclude())
+		}
 	}
 	if failed := c.part.ns.renounce(context.Background()); err == nil {
 		err = failed

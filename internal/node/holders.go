@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 )
 
 // Where the shards are. The layout says which members are to hold a shard; what they say of
@@ -23,11 +25,16 @@ import (
 type shardsHeld struct {
 	list   [16]byte // the digest of the list of members under which it said so
 	shards []byte   // a bit for each shard, the first in the lowest bit of the first byte
+	// ready are the rows of shards that move for which it is ready (package quorum, 10).
+	ready  map[quorum.Name]bool
+	noHost bool // it is to be no host
 }
 
 type storedShardsHeld struct {
 	List   []byte `cbor:"1,keyasint"`
 	Shards []byte `cbor:"2,keyasint"`
+	Ready  []byte `cbor:"3,keyasint,omitempty"` // the names, of 16 bytes each, ascending
+	NoHost bool   `cbor:"4,keyasint,omitempty"`
 }
 
 func (h *shardsHeld) has(s placement.Shard) bool {
@@ -42,7 +49,11 @@ func (h *shardsHeld) add(s placement.Shard) {
 }
 
 func (h *shardsHeld) encode() ([]byte, error) {
-	return cbor.Marshal(storedShardsHeld{h.list[:], h.shards})
+	var ready []byte
+	for _, name := range slices.SortedFunc(maps.Keys(h.ready), func(a, b quorum.Name) int { return bytes.Compare(a[:], b[:]) }) {
+		ready = append(ready, name[:]...)
+	}
+	return cbor.Marshal(storedShardsHeld{h.list[:], h.shards, ready, h.noHost})
 }
 
 // readShardsHeld reads the value of a record.
@@ -54,7 +65,17 @@ func readShardsHeld(value []byte) (h shardsHeld, err error) {
 	if len(s.List) != len(h.list) || len(s.Shards) > 2*placement.MaxShards/8 {
 		return h, fmt.Errorf("malformed list of shards: a digest of %d bytes, and %d bytes of shards", len(s.List), len(s.Shards))
 	}
-	return shardsHeld{[16]byte(s.List), s.Shards}, nil
+	h = shardsHeld{list: [16]byte(s.List), shards: s.Shards, noHost: s.NoHost}
+	if len(s.Ready)%len(quorum.Name{}) != 0 || len(s.Ready) > placement.MaxShards*len(quorum.Name{}) {
+		return h, fmt.Errorf("malformed list of shards: names of rows in %d bytes", len(s.Ready))
+	}
+	for name := range slices.Chunk(s.Ready, len(quorum.Name{})) {
+		if h.ready == nil {
+			h.ready = map[quorum.Name]bool{}
+		}
+		h.ready[quorum.Name(name)] = true
+	}
+	return h, nil
 }
 
 // readAllShardsHeld reads what all members say. The namespace is being opened.
@@ -116,14 +137,15 @@ func (ns *Namespace) tellShards(ctx context.Context, quiet time.Duration) (wait 
 	defer ns.updating.Unlock()
 	members := ns.Members()
 	digest := members.Digest()
-	h := shardsHeld{digest, make([]byte, (ns.rule.Shards+7)/8)}
+	h := shardsHeld{list: digest, shards: make([]byte, (ns.rule.Shards+7)/8), noHost: ns.node.NoHost}
 	for i := range members.state.Shards {
 		if one := &members.state.Shards[i]; !one.Dropped {
 			h.shards[one.Shard/8] |= 1 << (one.Shard % 8)
 		}
 	}
 	said, ok := (*ns.heldBy.Load())[ns.node.ID]
-	same := ok && slices.Equal(said.shards, h.shards)
+	h.ready = ns.readyFor(said.ready)
+	same := ok && slices.Equal(said.shards, h.shards) && maps.Equal(said.ready, h.ready) && said.noHost == h.noHost
 	if ns.over || !members.Has(ns.node.ID, RoleRead) || same && said.list == h.list {
 		return 0, nil
 	}
@@ -141,13 +163,38 @@ func (ns *Namespace) tellShards(ctx context.Context, quiet time.Duration) (wait 
 	return 0, errors.Join(ns.hearShards(r), ns.holdersChanged())
 }
 
-// isHost reports whether a member is a host of the set's shard, and whether that is known.
+// readyFor are the rows of shards that move for which this node is ready. What it has signed
+// holds on under its row, unless it has lost records since. updating is held.
+func (ns *Namespace) readyFor(said map[quorum.Name]bool) map[quorum.Name]bool {
+	ready := map[quorum.Name]bool{}
+	for _, set := range ns.Sets() {
+		row := set.row()
+		if row == nil || row.AtRest() || set.vouching.mark.Recovering {
+			continue
+		}
+		if name := row.Name(); said[name] || set.tenure.ready() {
+			ready[name] = true
+		}
+	}
+	return ready
+}
+
+// noHost reports whether a member says that it is to be no host.
+func (ns *Namespace) noHost(id ID) bool {
+	if id == ns.node.ID {
+		return ns.node.NoHost
+	}
+	return (*ns.heldBy.Load())[id].noHost
+}
+
+// isHost reports whether a member is a host of the set's shard, in either set of its row, and
+// whether that is known.
 func (set *Set) isHost(id ID) (host, known bool) {
 	if set.ns.rule == nil {
 		return true, true
 	}
-	layout := set.ns.placed.Load().layout
-	return layout != nil && layout.Has(set.shard, id), layout != nil
+	row := set.row()
+	return row != nil && row.IsHost(id), row != nil
 }
 
 // With reports whether a member is one with which this node syncs the set: a host of its

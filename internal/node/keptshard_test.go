@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -32,13 +33,16 @@ func (m *mover) lateHost(t *testing.T, shard placement.Shard) *Set {
 	t.Helper()
 	m.ns.updating.Lock()
 	now := m.ns.placed.Load()
-	m.ns.placed.Store(&placed{stated: now.stated, layout: must(placement.Plan(m.ns.rule, []placement.Host{{ID: m.ID, Weight: 1}}))})
+	other := must(placement.Plan(m.ns.rule, []placement.Host{{ID: idOf(50), Weight: 1}}))
+	none := func(placement.Shard, quorum.Name, ID) bool { return false }
+	next := must(placement.Next(m.ns.rule, other, 2, false, []placement.Host{{ID: m.ID, Weight: 1}}, none))
+	m.ns.placed.Store(&placed{stated: now.stated, layout: next})
 	m.ns.updating.Unlock()
 	set := must(m.ns.TakeShard(t.Context(), shard))
 	m.ns.updating.Lock()
+	defer m.ns.updating.Unlock()
 	m.ns.placed.Store(now)
 	m.ns.rehost()
-	m.ns.updating.Unlock()
 	return set
 }
 
@@ -74,7 +78,7 @@ func TestKeptEntriesHoldShard(t *testing.T) {
 	}
 	equal()
 	if !set.tenure.mayEnd() || set.Kept() != 1 {
-		t.Fatalf("missing %v; %d entries are kept", set.tenure.handover.Missing(), set.Kept())
+		t.Fatalf("missing %v; %d entries are kept", set.tenure.missing(), set.Kept())
 	}
 	if _, leave := m.ns.Moves(); len(leave) != 0 {
 		t.Error("a shard with a conflict that is listed here alone is to be left")
@@ -125,7 +129,7 @@ func TestAudienceFollowsHolders(t *testing.T) {
 	changes("a table", func() {
 		m.ns.updating.Lock()
 		defer m.ns.updating.Unlock()
-		m.ns.placed.Store(&placed{stated: m.ns.placed.Load().stated})
+		m.ns.placed.Store(&placed{})
 		if err := m.ns.place(); err != nil {
 			t.Error(err)
 		}

@@ -1,35 +1,69 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // The layout of a namespace that is cut into shards. A statement names it; its table is a
-// record of the control namespace, under its hash, which any member may pass on. A node
-// keeps the table of the layout that counts, and no other.
+// record of the control namespace, under its hash, which any member may pass on. There a node
+// keeps the table of the layout that counts, and no other. The layout by which the node goes is
+// in its state: it is the one that counts, once its table is here, and stays if that becomes
+// void, since rows never go back (docs/decisions/0070-rows-of-tables.md).
 
 // ErrOneShard is for what only a namespace that is cut into shards has.
 var ErrOneShard = fmt.Errorf("%w: the namespace is one shard: placement is chosen when a namespace is created", ErrInvalid)
 
 // ErrNoLayout is for what the layout decides, while this node has none: no admin has
-// stated one, or the table of the one that counts has not come.
+// stated one, or no table has come.
 var ErrNoLayout = fmt.Errorf("%w: the layout of the shards is not known here yet: sync with a member", dbadapter.ErrNotFound)
 
-// placed is the layout that counts, as this node has it.
+// placed is the layout by which this node goes.
 type placed struct {
-	stated roster.StatedLayout
-	layout *placement.Layout // nil: none is stated, or its table is not here
-	// last is layout, or while that is not here, the one before, if this process had it: reads and
-	// writes go on by it, as they do at a node that has not heard of the next one. No shard is
-	// taken or left by it.
-	last *placement.Layout
+	stated roster.StatedLayout // epoch 0: none is known
+	layout *placement.Layout   // nil: none is known
+	// absent: the list names a later one, whose table is not here.
+	absent bool
+}
+
+// storedLayout is the layout by which the node goes, as its state keeps it.
+type storedLayout struct {
+	Epoch     uint64              `cbor:"1,keyasint"`
+	Statement []byte              `cbor:"2,keyasint"` // its hash
+	By        []byte              `cbor:"3,keyasint"`
+	At        dbadapter.Timestamp `cbor:"4,keyasint"`
+	Table     []byte              `cbor:"5,keyasint"`
+}
+
+// placed reads the layout by which the node goes.
+func (s *State) placed(rule *placement.Rule) (*placed, error) {
+	kept := s.Layout
+	if rule == nil || kept == nil {
+		return &placed{}, nil
+	}
+	layout, err := placement.Parse(kept.Table, rule)
+	if err != nil {
+		return nil, err
+	}
+	if len(kept.Statement) != len(roster.Hash{}) || kept.Epoch == 0 {
+		return nil, errors.New("a malformed statement of the layout")
+	}
+	stated := roster.StatedLayout{Epoch: kept.Epoch, Table: layout.Table(), Statement: roster.Hash(kept.Statement), By: ID(kept.By), At: kept.At}
+	return &placed{stated: stated, layout: layout}, nil
+}
+
+// later reports whether a layout takes the place of the one by which the node goes.
+func (now *placed) later(stated roster.StatedLayout) bool {
+	return stated.Epoch > now.stated.Epoch || stated.Epoch == now.stated.Epoch && bytes.Compare(stated.Statement[:], now.stated.Statement[:]) > 0
 }
 
 func tableKey(name roster.Table) []byte { return append([]byte{kindTable}, name[:]...) }
@@ -42,8 +76,8 @@ func (p *Part) table(value []byte) (dbadapter.Hashed, error) {
 // Rule is how the namespace is cut into shards; nil: it is not. It must not be changed.
 func (ns *Namespace) Rule() *placement.Rule { return ns.rule }
 
-// Layout is the layout that counts, and the statement of it. Errors are ErrOneShard, and
-// ErrNoLayout, where one is stated beside its statement.
+// Layout is the layout by which this node goes, and the statement of it. Errors are
+// ErrOneShard and ErrNoLayout.
 func (ns *Namespace) Layout() (*placement.Layout, roster.StatedLayout, error) {
 	if ns.rule == nil {
 		return nil, roster.StatedLayout{}, ErrOneShard
@@ -55,20 +89,37 @@ func (ns *Namespace) Layout() (*placement.Layout, roster.StatedLayout, error) {
 	return now.layout, now.stated, nil
 }
 
-// place takes the layout that counts by the list as it is now, and what follows from it. No
-// layout counts while its table cannot be read. updating is held.
-func (ns *Namespace) place() error {
-	if ns.rule == nil {
+// Row is the row of a shard by which this node goes; nil: none is known, or there is no such
+// shard. It must not be changed.
+func (ns *Namespace) Row(shard placement.Shard) *quorum.Row {
+	if ns.rule == nil || int(shard) >= ns.rule.Shards {
 		return nil
 	}
-	before := ns.placed.Load().layout
+	if layout := ns.placed.Load().layout; layout != nil {
+		return layout.Row(shard)
+	}
+	return nil
+}
+
+// Gone is a digest of the removals and lapses that this node has heard of.
+func (ns *Namespace) Gone() [8]byte { return ns.Members().Gone() }
+
+// place goes by the layout that counts by the list as it is now, if its table is here and it is
+// later than the one by which this node goes, and does what follows from it. updating is held.
+func (ns *Namespace) place() error {
+	before := ns.placed.Load()
 	err := ns.readLayout()
-	if ns.placed.Load().layout == before {
+	if now := ns.placed.Load(); ns.rule == nil || now.stated == before.stated && now.absent == before.absent {
 		return err
 	}
+	return errors.Join(err, ns.rowsChanged())
+}
+
+// rowsChanged follows a change of the rows. updating is held.
+func (ns *Namespace) rowsChanged() error {
 	ns.rehost()
 	ns.relisted()
-	return errors.Join(err, ns.holdersChanged())
+	return ns.holdersChanged()
 }
 
 // relisted tells the driver that shards may be due to come, to go or to be laid out anew.
@@ -83,33 +134,41 @@ func (ns *Namespace) readLayout() error {
 	if ns.rule == nil {
 		return nil
 	}
-	before, next := ns.placed.Load(), &placed{}
-	next.stated, _ = ns.Members().List.Layout()
-	if before != nil {
-		next.last = before.last
-	}
-	if before != nil && before.layout != nil && before.stated.Table == next.stated.Table {
-		next.layout = before.layout
-		ns.placed.Store(next)
+	now := *ns.placed.Load()
+	next, _ := ns.Members().List.Layout()
+	if now.absent = now.later(next); !now.absent {
+		ns.placed.Store(&now)
 		return nil
 	}
-	ns.placed.Store(next) // whatever follows, the layout from before does not count
-	if next.stated.Epoch == 0 {
-		return nil
-	}
-	record, err := ns.Control.get(tableKey(next.stated.Table))
+	ns.placed.Store(&now)
+	record, err := ns.Control.get(tableKey(next.Table))
 	if errors.Is(err, dbadapter.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	layout, err := placement.Parse(record.Value, ns.rule)
+	layout, err := ns.parseTable(record.Value, next)
 	if err != nil {
-		return nil //nolint:nilerr // this program cannot read the table: there is no layout here until an admin's node states the next one
+		return nil //nolint:nilerr // this program cannot read the table: it goes by the layout before until an admin's node states the next one
 	}
-	ns.placed.Store(&placed{stated: next.stated, layout: layout, last: layout})
+	if err := ns.updateLocked(func(s *State) error {
+		s.Layout = &storedLayout{next.Epoch, next.Statement[:], []byte(next.By), next.At, layout.Value()}
+		return nil
+	}); err != nil {
+		return err
+	}
+	ns.placed.Store(&placed{stated: next, layout: layout})
 	return nil
+}
+
+// parseTable reads the table that a statement names. No row is later than its layout.
+func (ns *Namespace) parseTable(value []byte, stated roster.StatedLayout) (*placement.Layout, error) {
+	layout, err := placement.Parse(value, ns.rule)
+	if err == nil && layout.Epoch() > stated.Epoch {
+		err = fmt.Errorf("a row of epoch %d, in a layout of epoch %d", layout.Epoch(), stated.Epoch)
+	}
+	return layout, err
 }
 
 // examineTable says why the record of a table must stay outside, or nil.
@@ -120,10 +179,11 @@ func (ns *Namespace) examineTable(r *dbadapter.Hashed) error {
 	if only, err := ns.Control.table(r.Value); err != nil || only.Digest != r.Digest || len(r.Signature) > 0 || r.Signer != 0 {
 		return errors.New("it is not the record of a table")
 	}
-	if ns.placed.Load().stated.Table != roster.TableOf(r.Value) {
+	stated, _ := ns.Members().List.Layout()
+	if stated.Table != roster.TableOf(r.Value) {
 		return errors.New("the layout that counts here names another table")
 	}
-	_, err := placement.Parse(r.Value, ns.rule)
+	_, err := ns.parseTable(r.Value, stated)
 	return err
 }
 
@@ -160,16 +220,26 @@ func (ns *Namespace) tendLayout(ctx context.Context) (wait time.Duration, stated
 	if !members.Has(ns.node.ID, RoleAdmin) {
 		return 0, false, nil
 	}
-	hosts := placement.HostsOf(members.List, func(id ID) (int, string, bool) { return 1, "", ns.pledges(id) })
+	hosts := placement.HostsOf(members.List, func(id ID) (int, string, bool) { return 1, "", ns.pledges(id) && !ns.noHost(id) })
 	placed := ns.placed.Load()
-	at, due := ns.stating.At(now, placed.layout, hosts, admins(members), ns.node.ID)
+	standing := placement.Standing{Layout: placed.layout, Absent: placed.absent, Void: members.Overtaken()}
+	if placed.layout != nil {
+		standing.Ended, standing.Under = placed.layout.Moves(ns.ready)
+	}
+	at, due := ns.stating.At(now, standing, hosts, admins(members), ns.node.ID)
 	// Nothing is under way in a namespace that has had no layout, and no other member.
-	if first := placed.stated.Epoch == 0 && members.alone(ns.node.ID); !due {
+	if first := placed.stated.Epoch == 0 && !placed.absent && members.alone(ns.node.ID); !due {
 		return 0, false, nil
 	} else if now.Before(at) && !first {
 		return at.Sub(now), false, nil
 	}
-	next, err := placement.Plan(ns.rule, hosts)
+	if placed.layout == nil { // the first one is its author's alone, and the others come in by a move
+		hosts = slices.DeleteFunc(hosts, func(h placement.Host) bool { return h.ID != ns.node.ID })
+	}
+	if len(hosts) == 0 {
+		return 0, false, nil
+	}
+	next, err := placement.Next(ns.rule, placed.layout, ns.roster.NextEpoch(), members.Overtaken() || placed.absent, hosts, ns.ready)
 	if err != nil {
 		return 0, false, err
 	}
@@ -197,11 +267,12 @@ func (ns *Namespace) stateLocked(ctx context.Context, l *placement.Layout) error
 // dropTables takes the tables of other layouts out of the control namespace.
 func (ns *Namespace) dropTables(ctx context.Context) error {
 	var writes []dbadapter.Write
+	stated, _ := ns.Members().List.Layout()
 	for r, err := range ns.ofKind(ctx, kindTable) {
 		if err != nil {
 			return err
 		}
-		if roster.TableOf(r.Value) != ns.placed.Load().stated.Table {
+		if roster.TableOf(r.Value) != stated.Table {
 			writes = append(writes, dbadapter.Write{Record: r, Action: dbadapter.Collect})
 		}
 	}

@@ -55,6 +55,13 @@ func (ns *Namespace) openList(ctx context.Context, o *Opening) error {
 	for hash := range ns.roster.Values() {
 		ns.observe(hash)
 	}
+	if ns.rule != nil {
+		placed, err := s.placed(ns.rule)
+		if err != nil {
+			return fmt.Errorf("%w: the layout: %w", dbadapter.ErrCorrupt, err)
+		}
+		ns.placed.Store(placed)
+	}
 	return errors.Join(ns.readLayout(), ns.readAllShardsHeld(ctx), ns.readUnpledged(ctx))
 }
 

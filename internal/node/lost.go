@@ -92,10 +92,10 @@ func (ns *Namespace) MayLack() error {
 	defer ns.updating.Unlock()
 	for _, set := range ns.Sets() {
 		if err := set.vouch(func(w *watermark) bool {
-			if w.Recovering {
+			if w.Recovering && (w.Lost || !w.sharded) {
 				return false
 			}
-			w.recover()
+			w.lose()
 			return true
 		}); err != nil {
 			return err

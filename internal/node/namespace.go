@@ -155,6 +155,7 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
 	if err := ns.openList(ctx, o); err != nil {
 		return fmt.Errorf("the list of members: %w", err)
 	}
+	o.State = ns.Members().state // it may have another layout by now
 	for _, p := range ns.parts() {
 		ns.clock.Observe(hlc.Timestamp(p.Store.Ceiling()))
 	}

@@ -59,6 +59,8 @@ type Config struct {
 	Moved func(id ID, addrs [][]byte)
 	// Refused, if not nil, is told why a record of a peer was refused.
 	Refused func(error)
+	// NoHost: the node is to be no host of shards. It says so in each namespace.
+	NoHost bool
 	// Summaries says when the live sketches are made durable.
 	Summaries Summaries
 	// Loaded, if not nil, is told how the live sketch of a namespace, or of its

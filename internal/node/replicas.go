@@ -16,7 +16,7 @@ type Replicas struct {
 	// Coming are those that it is to hold, and does not, or is not sure of yet; Leaving
 	// those that it holds until their hosts have them.
 	Coming, Leaving int
-	// Short are the shards that fewer of their hosts say to hold than there are to be
+	// Short are the shards that fewer of their new hosts say to hold than there are to be
 	// replicas. A host says so as soon as it has begun to fetch a shard.
 	Short int
 }
@@ -48,13 +48,14 @@ func (ns *Namespace) Replicas() (r Replicas, err error) {
 	r.Epoch = placed.stated.Epoch
 	for s := range placement.Shard(ns.rule.Shards) {
 		replicas := 0
-		for _, id := range placed.layout.Hosts(s) {
+		if !held[s] && placed.layout.Has(s, ns.node.ID) {
+			r.Coming++
+		}
+		for _, id := range placed.layout.Row(s).New {
 			holds := held[s]
 			if id != ns.node.ID {
 				said, ok := heldBy[id]
 				holds = ok && said.has(s) && ns.Admits(id)
-			} else if !holds {
-				r.Coming++
 			}
 			if holds {
 				replicas++

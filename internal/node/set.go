@@ -44,6 +44,7 @@ func (set *Set) Shard() placement.Shard { return set.shard }
 // open opens the set's records.
 func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) error {
 	set.Part.set, set.committed = set, ns.coming.committed
+	set.tenure.host.Self = ns.node.ID
 	return set.Part.open(ctx, ns, keys, ns.coming.store)
 }
 

@@ -47,7 +47,7 @@ func (s *State) validateShards() error {
 	switch {
 	case (rule != nil) != (s.Format == ShardedFormat):
 		return errors.New("its format is not that of its placement")
-	case rule == nil && len(s.Shards) > 0:
+	case rule == nil && (len(s.Shards) > 0 || s.Layout != nil):
 		return errors.New("shards of a namespace that is not cut into any")
 	case rule == nil:
 		logs = 2 * logSize
@@ -94,7 +94,7 @@ func (s *State) find(shard placement.Shard) (at int, held bool) {
 func (s *State) addShard(shard placement.Shard) {
 	if at, held := s.find(shard); !held {
 		one := ShardState{Shard: shard, Vouched: s.Vouched.clone()}
-		one.Vouched.Recovering = true
+		one.Vouched.Recovering, one.Vouched.Lost = true, false
 		s.Shards = slices.Insert(s.Shards, at, one)
 	}
 }
@@ -111,7 +111,7 @@ func (s *State) forget(shard placement.Shard) {
 func (s *State) Recover() {
 	s.Vouched.Recovering = true
 	for i := range s.Shards {
-		s.Shards[i].Vouched.Recovering = true
+		s.Shards[i].Vouched.Recovering, s.Shards[i].Vouched.Lost = true, true
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -41,10 +42,30 @@ func newShardCrew(t *testing.T, held ...[]placement.Shard) *shardCrew {
 		}
 		for _, shard := range held[i] {
 			state.addShard(shard)
+			at, _ := state.find(shard)
+			state.Shards[at].Vouched.Recovering = false // all are founders
 		}
 		c.machines, c.ns = append(c.machines, m), append(c.ns, must(m.open(secret, state)))
 	}
+	for i := range c.ns {
+		c.host(i)
+	}
 	return c
+}
+
+// host makes those that hold a shard its hosts, for a machine that knows no layout.
+func (c *shardCrew) host(i int) {
+	for _, set := range c.ns[i].Sets() {
+		row := &quorum.Row{Shard: uint16(set.shard), Epoch: 1}
+		for j, held := range c.held {
+			if slices.Contains(held, set.shard) {
+				row.New = append(row.New, c.machines[j].ID)
+			}
+		}
+		slices.Sort(row.New)
+		row.Old = row.New
+		set.tenure.goes(row)
+	}
 }
 
 // set is a machine's set of a shard.
@@ -85,7 +106,7 @@ func (c *shardCrew) keys(i int, shard placement.Shard) (keys []string) {
 func (c *shardCrew) sync(i, j int, shard placement.Shard) error {
 	c.pass(time.Second)
 	set, other := c.set(i, shard), c.machines[j]
-	if _, _, err := c.machines[i].follow(other, c.ns[i].Course(other.ID)); err != nil {
+	if _, _, err := c.machines[i].follow(other, c.ns[i].Course(other.ID)); err != nil && !errors.Is(err, ErrRejected) { // the table of before
 		return err
 	}
 	_, _, err := c.machines[i].syncSet(set, other, Ask{})
@@ -125,6 +146,7 @@ func (c *shardCrew) reopen(i int) {
 	}
 	c.machines[i].Forget(c.ns[i])
 	c.ns[i] = must(c.machines[i].open(c.ns[i].secret, state))
+	c.host(i)
 }
 
 // Three machines hold different ones of three shards. Each shard is synced by itself, and
@@ -273,7 +295,7 @@ func TestShardIsCollectedByItsHosts(t *testing.T) {
 
 // Each shard goes on after a restart where it was; what is lost is regained shard by shard.
 func TestShardsAfterRestarts(t *testing.T) {
-	c := newShardCrew(t, []placement.Shard{0, 1, 2}, []placement.Shard{0, 1}, []placement.Shard{0, 2})
+	c := newShardCrew(t, []placement.Shard{0, 1, 2}, []placement.Shard{0, 1}, []placement.Shard{0, 1, 2})
 	for shard := range placement.Shard(3) {
 		c.put(0, shard, c.keyIn(shard, "k"))
 	}
@@ -299,11 +321,18 @@ func TestShardsAfterRestarts(t *testing.T) {
 	if !recovers(0) || !recovers(1) || !c.ns[1].OtherStore() || *c.set(1, 1).filledTo(c.ns[1].Members().state) != nil {
 		t.Error("with a store that was restored, it does not recover")
 	}
-	if err := c.sync(1, 0, 1); err != nil {
-		t.Fatal(err)
-	}
-	if !recovers(0) || recovers(1) {
-		t.Errorf("after a sync of shard 1: shard 0 recovers %v, shard 1 %v", recovers(0), recovers(1))
+	for _, one := range []struct {
+		with  int
+		after time.Duration
+		want  bool // still
+	}{{0, 0, true}, {2, 0, true}, {0, quorum.LongestDeadline, true}, {2, 0, false}} {
+		c.pass(one.after)
+		if err := c.sync(1, one.with, 1); err != nil {
+			t.Fatal(err)
+		}
+		if !recovers(0) || recovers(1) != one.want {
+			t.Errorf("after a sync of shard 1 with %d: shard 0 recovers %v, shard 1 %v", one.with, recovers(0), recovers(1))
+		}
 	}
 	loses(t, c.ns[0], named(c.keyIn(1, "k"), "gone"))
 	if err := c.ns[0].Regain(); err != nil {

@@ -20,7 +20,7 @@ import (
 // second one.
 const (
 	StateFormat   = 1
-	ShardedFormat = 2 // of a namespace that is cut into shards
+	ShardedFormat = 3 // of a namespace that is cut into shards; 2 was that of one whose layouts had no rows
 )
 
 // State is what a node keeps of a namespace beside its records, its secret and its
@@ -58,6 +58,8 @@ type State struct {
 	// that is cut into shards Vouched is what that of a shard begins with, FilledTo is nil,
 	// and Logs has the control namespace's alone.
 	Shards []ShardState `cbor:"13,keyasint,omitempty"`
+	// Layout is the layout by which the node goes; nil: it knows none.
+	Layout *storedLayout `cbor:"14,keyasint,omitempty"`
 }
 
 // Root is what the namespace's id is made of beside its secret: its creator and its
@@ -111,6 +113,9 @@ func (n *Node) Found(secret dbadapter.Secret, name string, p Policy) (*State, er
 func (n *Node) FoundShards(secret dbadapter.Secret, name string, p Policy, rule *placement.Rule) (*State, error) {
 	s := &State{Format: StateFormat, Name: name, Creator: []byte(n.ID)}
 	if rule != nil {
+		if n.NoHost {
+			return nil, fmt.Errorf("%w: a namespace of shards needs a host, and this node is started with --no-host: create it at a node that is a host", ErrInvalid)
+		}
 		var err error
 		if s.Placement, err = rule.Value(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -167,6 +172,9 @@ func DecodeState(b []byte) (*State, error) {
 	s := new(State)
 	if err := strict.Unmarshal(b, s); err != nil {
 		return nil, fmt.Errorf("%w: %v", dbadapter.ErrCorrupt, err)
+	}
+	if s.Format == 2 {
+		return nil, fmt.Errorf("%w: its shards are those of a program of before: export the namespace with that program, and import it into a new one", dbadapter.ErrFormat)
 	}
 	if s.Format != StateFormat && s.Format != ShardedFormat {
 		return nil, fmt.Errorf("%w: it has format %d; this program reads %d and %d: use the program that wrote it", dbadapter.ErrFormat, s.Format, StateFormat, ShardedFormat)

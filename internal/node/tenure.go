@@ -3,59 +3,102 @@ package node
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 )
 
 // ErrNotHost is for a write to a shard of which this node is no host, or no more: its hosts
 // take it.
 var ErrNotHost = fmt.Errorf("%w: this node is no host of the shard", ErrDenied)
 
-// tenure is the time for which this node holds a shard: what it has shown of the handover
-// to the hosts, if this node is none, and whether it is over. Methods may be called from
-// several goroutines.
+// tenure is the time for which this node holds a shard: what its syncs have shown by package
+// quorum, and whether it is over. Methods may be called from several goroutines.
 type tenure struct {
-	mu       sync.Mutex // guards what follows
-	handover placement.Handover
-	over     bool // no record enters any more
+	mu   sync.Mutex // guards what follows
+	host quorum.Host
+	over bool // no record enters any more
 }
 
 // noTerm is a term in which no sync counts.
-const noTerm placement.Term = 0
+const noTerm = quorum.NoTerm
 
-// hosts follows a change of the list of members or of the layout.
-func (t *tenure) hosts(ids []ID) {
+// goes follows a change of the row.
+func (t *tenure) goes(row *quorum.Row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.handover.Hosts(ids)
+	t.host.Go(row)
 }
 
-func (t *tenure) term() placement.Term {
+// is follows whether this node is whole, as is durable. Who lost records at a time counts no
+// sync for a while.
+func (t *tenure) is(whole, lost bool, now time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.handover.Term()
-}
-
-// equal notes a sync of everything that has proved this node and a peer equal, under one
-// list.
-func (t *tenure) equal(peer ID, began placement.Term) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if began != noTerm {
-		t.handover.Equal(peer, began)
+	switch {
+	case whole:
+		t.host.Whole, t.host.LostUntil = true, 0
+	case t.host.Whole || lost && t.host.LostUntil == 0:
+		t.host.Lose()
+		if lost {
+			t.host.LostUntil = now + quorum.LongestDeadline
+		}
 	}
+}
+
+// term is that in which a record enters now.
+func (t *tenure) term() quorum.Term {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.host.Term(t.host.LostUntil)
+}
+
+// begun is the term of a sync that begins now, and the row by which it does.
+func (t *tenure) begun(now time.Duration) (quorum.Term, quorum.Name) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if row := t.host.Row(); row != nil {
+		return t.host.Term(now), row.Name()
+	}
+	return noTerm, quorum.Name{}
+}
+
+// equal notes a sync of everything that has proved this node and a peer equal. It reports
+// whether something follows: this node becomes whole, is ready, or may leave.
+func (t *tenure) equal(peer ID, whole bool, began quorum.Term) (changed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	follows := func() [3]bool {
+		return [3]bool{t.host.BecomesWhole(), t.host.Ready() && !t.host.Row().AtRest(), t.host.MayDrop()}
+	}
+	before := follows()
+	t.host.Equal(peer, whole, began)
+	return follows() != before
+}
+
+// becomesWhole reports whether this node is whole from now on, which is to be made durable, and
+// ready whether it is to sign that it is ready for its row.
+func (t *tenure) becomesWhole() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.host.BecomesWhole()
+}
+
+func (t *tenure) ready() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.host.Ready()
 }
 
 // entered follows a commit of what has come by syncs that began in a term, or what this
 // node has written in it. The set's commits are held since before the term was read, or
 // since the commit, so that the set is not left in between.
-func (t *tenure) entered(began placement.Term) {
+func (t *tenure) entered(began quorum.Term) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.handover.Term() != began {
-		t.handover.Changed()
-	}
+	t.host.Entered(began)
 }
 
 // end ends the tenure, if the shard may be dropped. It stays ended where that cannot be made
@@ -63,7 +106,7 @@ func (t *tenure) entered(began placement.Term) {
 func (t *tenure) end() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.over = t.over || t.handover.MayDrop()
+	t.over = t.over || t.host.MayDrop()
 	return t.over
 }
 
@@ -77,10 +120,17 @@ func (t *tenure) ended() bool {
 func (t *tenure) mayEnd() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.over || t.handover.MayDrop()
+	return t.over || t.host.MayDrop()
 }
 
-// rehost follows a change of the list of members or of the layout in all sets.
+// missing are the hosts with which this node was not found equal yet.
+func (t *tenure) missing() []ID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.host.Missing()
+}
+
+// rehost follows a change of the rows in all sets.
 func (ns *Namespace) rehost() {
 	if ns.rule == nil {
 		return
@@ -91,11 +141,31 @@ func (ns *Namespace) rehost() {
 }
 
 func (set *Set) rehost() {
-	var hosts []ID
-	if layout := set.ns.placed.Load().layout; layout != nil {
-		hosts = layout.Hosts(set.shard)
+	if row := set.row(); row != nil {
+		set.tenure.goes(row)
 	}
-	set.tenure.hosts(hosts)
+}
+
+// row is that of the set's shard; nil: none is known.
+func (set *Set) row() *quorum.Row {
+	if set.ns.rule == nil {
+		return nil
+	}
+	return set.ns.Row(set.shard)
+}
+
+// conclude does what follows from a sync that has proved this node equal to another one: it
+// makes durable that this node is whole. The driver is told.
+func (set *Set) conclude() error {
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	set.ns.relisted()
+	return set.vouch(set.relist)
+}
+
+// ready reports whether a member has signed that it is ready for a row.
+func (ns *Namespace) ready(_ placement.Shard, row quorum.Name, id ID) bool {
+	return (*ns.heldBy.Load())[id].ready[row]
 }
 
 // takes says why new records do not enter the set here, or nil: those that this node

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -54,7 +55,7 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 	}
 	_, leave := m.ns.Moves()
 	if !slices.Equal(leave, []*Set{set}) {
-		t.Fatalf("after it was found equal with both hosts: %v; missing %v", leave, set.tenure.handover.Missing())
+		t.Fatalf("after it was found equal with both hosts: %v; missing %v", leave, set.tenure.missing())
 	}
 	if err := m.ns.Leave(set); err != nil {
 		t.Fatal(err)
@@ -109,26 +110,30 @@ func TestHandoverCountsInItsTerm(t *testing.T) {
 			w.sync(old, i)
 		}
 		if !set.tenure.mayEnd() {
-			t.Fatalf("missing %v", set.tenure.handover.Missing())
+			t.Fatalf("missing %v", set.tenure.missing())
 		}
 	}
 	equal()
-	// The layout changes while a sync runs.
-	set.rehost()
+	// The row changes while a sync runs.
+	again := func() {
+		set.tenure.goes(nil)
+		set.rehost()
+	}
+	again()
 	put(hosts[0])
 	m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
-		set.rehost()
+		again()
 		return store.Apply(t.Context(), writes)
 	}
 	w.sync(old, hosts[0])
 	m.apply = nil
 	w.sync(old, hosts[1])
-	if missing := set.tenure.handover.Missing(); !slices.Equal(missing, []ID{w.all[hosts[0]].ID}) {
+	if missing := set.tenure.missing(); !slices.Equal(missing, []ID{w.all[hosts[0]].ID}) {
 		t.Errorf("after a sync that the layout overtook: missing %v", missing)
 	}
 	equal()
 	// A sync that began in another term, or under another list, brings something.
-	for _, term := range []placement.Term{set.tenure.term() - 1, noTerm} {
+	for _, term := range []quorum.Term{set.tenure.term() - 1, noTerm} {
 		put(hosts[0])
 		host := w.all[hosts[0]].held(shard)
 		snap := must(host.Store.Snapshot())
@@ -145,9 +150,9 @@ func TestHandoverCountsInItsTerm(t *testing.T) {
 	// A write of this node's that began when it was a host.
 	a := must(set.Write(draft("k", "value")))
 	release := a.Hold()
-	set.rehost()
-	set.tenure.equal(w.all[hosts[0]].ID, set.tenure.term())
-	set.tenure.equal(w.all[hosts[1]].ID, set.tenure.term())
+	again()
+	set.tenure.equal(w.all[hosts[0]].ID, true, set.tenure.term())
+	set.tenure.equal(w.all[hosts[1]].ID, true, set.tenure.term())
 	release()
 	if set.tenure.mayEnd() {
 		t.Error("it may leave after a write")

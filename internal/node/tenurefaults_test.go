@@ -21,7 +21,7 @@ func (w *movers) handed(old int, hosts []int, set *Set) {
 		}
 	}
 	if !set.tenure.mayEnd() {
-		w.t.Fatalf("missing %v", set.tenure.handover.Missing())
+		w.t.Fatalf("missing %v", set.tenure.missing())
 	}
 }
 

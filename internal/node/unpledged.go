@@ -53,7 +53,7 @@ func (ns *Namespace) hearUnpledged(id ID, unpledged bool) (failed error) {
 		switch {
 		case !unpledged:
 		case id == ns.node.ID: // a client had this node's identity: the members have gone on without what is here
-			failed = errors.Join(failed, set.vouch(func(w *watermark) bool { w.recover(); return true }))
+			failed = errors.Join(failed, set.vouch(func(w *watermark) bool { w.lose(); return true }))
 		default:
 			failed = errors.Join(failed, set.holdLocked(1, 0, at))
 		}

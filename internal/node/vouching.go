@@ -80,7 +80,7 @@ func (set *Set) lowerCeiling(ctx context.Context) error {
 // startVouching takes up the watermark where the last process left it.
 func (set *Set) startVouching(ctx context.Context, s *State) error {
 	v := &set.vouching
-	v.mark = watermark{self: set.ns.node.ID, Vouched: set.vouched(s).clone()}
+	v.mark = watermark{self: set.ns.node.ID, sharded: set.ns.rule != nil, Vouched: set.vouched(s).clone()}
 	set.ns.clock.Observe(hlc.Timestamp(max(v.mark.Pledged, v.mark.Floor, v.mark.Proved, v.mark.Heard)))
 	snap, err := set.ns.Control.Store.Snapshot()
 	if err != nil {
@@ -116,6 +116,7 @@ func (set *Set) vouch(fn func(w *watermark) (changed bool)) error {
 	defer func() {
 		v.floor.Store(uint64(v.mark.enforced()))
 		v.recovers.Store(v.mark.Recovering)
+		set.tenure.is(!v.mark.Recovering, v.mark.Lost, set.ns.node.elapsed())
 		v.renounces.Store(v.mark.Heard != 0)
 	}()
 	if !changed {
@@ -127,7 +128,7 @@ func (set *Set) vouch(fn func(w *watermark) (changed bool)) error {
 	})
 	v.unsaved = err != nil
 	if err != nil {
-		before.Recovering = before.Recovering || v.mark.Recovering
+		before.Recovering, before.Lost = before.Recovering || v.mark.Recovering, before.Lost || v.mark.Lost
 		before.Right, before.Heard = v.mark.Right, cmp.Or(v.mark.Heard, before.Heard)
 		v.mark.Vouched = before
 	}
@@ -140,6 +141,9 @@ func (set *Set) relist(w *watermark) (changed bool) {
 	list, active := set.waitedFor(members)
 	reading := dbadapter.Timestamp(set.ns.clock.Latest())
 	changed = w.relist(list, active, members.alone(set.ns.node.ID), uint64(members.Epoch(set.ns.node.ID)), reading+1)
+	if set.tenure.becomesWhole() {
+		changed = w.whole() || changed
+	}
 	if set.ns.rule == nil { // what hosts of shards hold other hosts take over
 		right := members.Right(set.ns.node.ID)
 		if len(members.state.Removed) > 0 {

@@ -27,7 +27,9 @@ type watermark struct {
 	Vouched
 
 	self ID
-	list [16]byte
+	// sharded: the set is a shard, which ends to recover by its row.
+	sharded bool
+	list    [16]byte
 	// active are the members under the list that have not lapsed, by id.
 	active []ID
 	// alone: there is no other member, also one that has lapsed.
@@ -77,6 +79,8 @@ type Vouched struct {
 	Epoch uint64 `cbor:"4,keyasint"`
 	// Recovering: the node may lack what it, or the members, once held. It
 	// vouches for nothing, keeps nothing out and collects nothing.
+	//
+	// Of a shard, what does not recover is whole (package quorum), and it is that by its row.
 	Recovering bool `cbor:"5,keyasint"`
 	// Holds are the dated and restamped records that members may not hold yet.
 	Holds []Hold `cbor:"6,keyasint"`
@@ -90,6 +94,8 @@ type Vouched struct {
 	// Heard is the reading of the clock when this node heard that it had lost its right:
 	// its own records up to it that are not proved are to be set aside. 0: that is done.
 	Heard dbadapter.Timestamp `cbor:"10,keyasint,omitempty"`
+	// Lost: it recovers since records were lost, or replaced by those of a copy. Of a shard.
+	Lost bool `cbor:"11,keyasint,omitempty"`
 }
 
 // Hold is records that keep the promise down: dated imports, or what a restamp makes
@@ -161,6 +167,19 @@ func (w *watermark) recover() {
 	w.anew()
 }
 
+// lose begins a recovery of what was lost, or replaced by that of a copy.
+func (w *watermark) lose() {
+	w.recover()
+	w.Lost = w.sharded
+}
+
+// whole ends the recovery of a shard that has become whole by its row.
+func (w *watermark) whole() (changed bool) {
+	changed = w.Recovering
+	w.Recovering, w.Lost = false, false
+	return changed
+}
+
 // relist takes the list of members as it is now: its digest, its active members by
 // id, whether it has no other member than this node, and how often they have gone on
 // without it; and a reading of the clock, which no greeting under this list has given
@@ -210,7 +229,7 @@ func (w *watermark) hear(id ID, s *Pledge, at dbadapter.Version) (changed bool) 
 		return false
 	}
 	w.Serial, w.Pledged = s.Serial, max(w.Pledged, s.Promised)
-	w.recover()
+	w.lose()
 	return true
 }
 
@@ -367,14 +386,15 @@ func (w *watermark) note(s *synced, tau dbadapter.Timestamp) (changed bool) {
 	if w.Recovering {
 		w.met[s.peer] = true
 		whole := s.writes && s.floor != recovers
-		if !whole && !w.metAll() {
+		if !whole && (w.sharded || !w.metAll()) {
 			return false
 		}
 		if whole && s.floor > w.Floor && w.proven(s.floor, tau) {
-			w.Floor = s.floor // this node holds what the peer holds: it keeps out what the peer does
+			w.Floor, changed = s.floor, true // this node holds what the peer holds: it keeps out what the peer does
 		}
-		w.Recovering = false
-		return true
+		changed = changed || !w.sharded
+		w.Recovering = w.sharded
+		return changed
 	}
 	if s.floor > w.Floor && s.floor != recovers && w.counts() && w.proven(s.floor, tau) {
 		w.Floor = s.floor
@@ -385,15 +405,7 @@ func (w *watermark) note(s *synced, tau dbadapter.Timestamp) (changed bool) {
 
 // recoverAlone ends the recovery of a node that has no other member to catch up with.
 func (w *watermark) recoverAlone() (changed bool) {
-	changed = w.Recovering && (w.alone || w.counts() && len(w.active) == 1)
-	w.Recovering = w.Recovering && !changed
-	return changed
-}
-
-// recoverOnly ends the recovery of a set that has just been taken by a namespace's only member:
-// no other member, of those that have lapsed either, can have held anything.
-func (w *watermark) recoverOnly() (changed bool) {
-	changed = w.Recovering && w.alone
+	changed = !w.sharded && w.Recovering && (w.alone || w.counts() && len(w.active) == 1)
 	w.Recovering = w.Recovering && !changed
 	return changed
 }

@@ -43,12 +43,14 @@
 //
 //	a host comes, or its membership ends      Turn: one admin's node states the next layout
 //	                  │
-//	new hosts fill the shard by syncs         old hosts go on to hold it, and to answer
+//	new hosts fill the shard by syncs,        each request needs majorities of both sets:
+//	and sign that they are ready              package quorum has the rules
 //	                  │
-//	each old host has been found equal        Handover: it drops the shard
-//	with each new one
+//	each new host has signed                  Next: the new hosts are the old ones
+//	                  │
+//	who was a host and is none any more       drops the shard once a majority of the hosts has it
 //
-// What is dropped rests on [Handover] alone, which believes no layout that the other side
-// of a sync does not have: layouts can be stated apart, and one that has counted can be
-// void later (docs/decisions/0050).
+// A layout has a row for each shard: its old hosts and its new ones, which are the same at
+// rest. A shard whose hosts stay keeps its row in the next layout
+// (docs/decisions/0070-rows-of-tables.md).
 package placement

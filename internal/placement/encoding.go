@@ -19,7 +19,7 @@ var encoding, decoding = func() (cbor.EncMode, cbor.DecMode) {
 	}
 	dec, err := cbor.DecOptions{
 		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
-		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, MaxArrayElements: roster.MaxMembers, MaxMapPairs: 16, MaxNestedLevels: 4,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, MaxArrayElements: MaxHosts, MaxMapPairs: 16, MaxNestedLevels: 4,
 	}.DecMode()
 	if err != nil {
 		panic(err) // the options are constants

@@ -46,6 +46,17 @@ func TestGoldenLayouts(t *testing.T) {
 		fmt.Fprintf(&b, "basis %x\n", l.basis)
 		fmt.Fprintf(&b, "table, 4 shards, 2 replicas: %x\n", l.Value())
 		fmt.Fprintf(&b, "its hash: %x\n", sha256.Sum256(l.Value()))
+		if zoned {
+			next, err := Next(&Rule{Kind: Hash, Shards: 4, Replicas: 2}, l, 2, false, hosts[1:], ready)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, "the next table, without the first host: %x\n", next.Value())
+			for s := range Shard(4) {
+				name := next.Row(s).Name()
+				fmt.Fprintf(&b, "the name of its row of shard %d: %x\n", s, name[:])
+			}
+		}
 	}
 	golden.Compare(t, "testdata/layouts.txt", b.String())
 }

@@ -2,25 +2,30 @@ package placement
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
-// MaxTable is the longest layout in bytes: 1,000 hosts of 40 bytes, 4,096 shards of 16
-// hosts of 2 bytes, and some.
-const MaxTable = 172 << 10
+// MaxHosts bounds the members that a layout names: as many as a namespace has, and as many
+// that were removed and stay old hosts until the moves from them end.
+const MaxHosts = 2 * roster.MaxMembers
+
+// MaxTable is the longest layout in bytes: MaxHosts of 42 bytes, 4,096 rows of two sets of 16
+// hosts, and some.
+const MaxTable = 448 << 10
 
 // ErrLayout is returned for bytes that are no layout, and for one that cannot be made.
 var ErrLayout = errors.New("no layout")
 
-// Layout says which hosts each shard has. It never changes.
+// Layout says which hosts each shard has: it has a row for each. It never changes.
 type Layout struct {
-	hosts []roster.ID // ascending
-	table []uint16    // for each shard, the numbers of its hosts, the best first
-	each  int         // how many of them a shard has: fewer than the rule's replicas where hosts lack
+	hosts []roster.ID // ascending: the members that the rows name, and the hosts of the basis
+	rows  []*quorum.Row
 	basis Basis
 	value []byte // as it travels
 }
@@ -34,22 +39,82 @@ type Basis [8]byte
 type storedLayout struct {
 	Hosts [][]byte `cbor:"1,keyasint"`
 	Basis []byte   `cbor:"2,keyasint"`
-	// Table has two bytes, big-endian, a place: those of shard 0 first.
-	Table []byte `cbor:"3,keyasint"`
+	// Rows has the row of each shard, that of shard 0 first: see appendRow.
+	Rows []byte `cbor:"3,keyasint"`
 }
 
 // seal computes the bytes of a layout.
 func (l *Layout) seal() error {
-	s := storedLayout{Basis: l.basis[:], Table: make([]byte, 0, 2*len(l.table))}
+	s := storedLayout{Basis: l.basis[:]}
 	for _, h := range l.hosts {
 		s.Hosts = append(s.Hosts, []byte(h))
 	}
-	for _, n := range l.table {
-		s.Table = append(s.Table, byte(n>>8), byte(n))
+	for _, r := range l.rows {
+		s.Rows = l.appendRow(s.Rows, r)
 	}
 	var err error
 	l.value, err = encoding.Marshal(s)
+	if err == nil && len(l.value) > MaxTable {
+		err = fmt.Errorf("%w: %d bytes: at most %d", ErrLayout, len(l.value), MaxTable)
+	}
 	return err
+}
+
+// appendRow appends a row: its new hosts, its old hosts, or none where they are the same, its
+// epoch in 8 bytes and the name of the row before in 16. A set is a byte that counts it, and
+// for each host its number in the list of hosts, in 2 bytes. Numbers are big-endian.
+func (l *Layout) appendRow(b []byte, r *quorum.Row) []byte {
+	set := func(ids []roster.ID) {
+		b = append(b, byte(len(ids)))
+		for _, id := range ids {
+			n, _ := slices.BinarySearch(l.hosts, id)
+			b = binary.BigEndian.AppendUint16(b, uint16(n))
+		}
+	}
+	set(r.New)
+	if r.AtRest() {
+		set(nil)
+	} else {
+		set(r.Old)
+	}
+	return append(binary.BigEndian.AppendUint64(b, r.Epoch), r.Parent[:]...)
+}
+
+// takeRow reads what appendRow has appended.
+func (l *Layout) takeRow(b []byte, shard Shard) (*quorum.Row, []byte, error) {
+	malformed := fmt.Errorf("%w: the row of shard %d is malformed", ErrLayout, shard)
+	set := func() (ids []roster.ID, ok bool) {
+		if len(b) == 0 || int(b[0]) > MaxReplicas || len(b) < 1+2*int(b[0]) {
+			return nil, false
+		}
+		n := int(b[0])
+		for i := range n {
+			at := int(binary.BigEndian.Uint16(b[1+2*i:]))
+			if at >= len(l.hosts) || i > 0 && l.hosts[at] <= ids[i-1] {
+				return nil, false
+			}
+			ids = append(ids, l.hosts[at])
+		}
+		b = b[1+2*n:]
+		return ids, true
+	}
+	row := &quorum.Row{Shard: uint16(shard)}
+	var sound [2]bool
+	row.New, sound[0] = set()
+	if sound[0] {
+		row.Old, sound[1] = set()
+	}
+	if !sound[1] || len(row.New) == 0 || slices.Equal(row.Old, row.New) || len(b) < 8+len(row.Parent) {
+		return nil, nil, malformed
+	}
+	if len(row.Old) == 0 {
+		row.Old = row.New
+	}
+	row.Epoch, row.Parent = binary.BigEndian.Uint64(b), quorum.Name(b[8:8+len(row.Parent)])
+	if row.Epoch == 0 {
+		return nil, nil, malformed
+	}
+	return row.Seal(), b[8+len(row.Parent):], nil
 }
 
 // Value is the layout as it travels. It must not be changed.
@@ -68,8 +133,8 @@ func Parse(value []byte, rule *Rule) (*Layout, error) {
 	if err := decoding.Unmarshal(value, &s); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrLayout, err)
 	}
-	l := &Layout{each: min(rule.Replicas, len(s.Hosts)), value: bytes.Clone(value)}
-	if len(s.Hosts) == 0 || len(s.Hosts) > roster.MaxMembers || len(s.Basis) != len(l.basis) {
+	l := &Layout{value: bytes.Clone(value)}
+	if len(s.Hosts) == 0 || len(s.Hosts) > MaxHosts || len(s.Basis) != len(l.basis) {
 		return nil, fmt.Errorf("%w: %d hosts, and a basis of %d bytes", ErrLayout, len(s.Hosts), len(s.Basis))
 	}
 	l.basis = Basis(s.Basis)
@@ -82,16 +147,17 @@ func Parse(value []byte, rule *Rule) (*Layout, error) {
 		}
 		l.hosts = append(l.hosts, roster.ID(h))
 	}
-	if len(s.Table) != 2*rule.Shards*l.each {
-		return nil, fmt.Errorf("%w: a table of %d bytes for %d shards of %d hosts", ErrLayout, len(s.Table), rule.Shards, l.each)
-	}
-	for i := 0; i < len(s.Table); i += 2 {
-		n := uint16(s.Table[i])<<8 | uint16(s.Table[i+1])
-		begun := len(l.table) - len(l.table)%l.each // of this shard
-		if int(n) >= len(l.hosts) || slices.Contains(l.table[begun:], n) {
-			return nil, fmt.Errorf("%w: shard %d has no host %d, or has it twice", ErrLayout, len(l.table)/l.each, n)
+	rest := s.Rows
+	for shard := range Shard(rule.Shards) {
+		var row *quorum.Row
+		var err error
+		if row, rest, err = l.takeRow(rest, shard); err != nil {
+			return nil, err
 		}
-		l.table = append(l.table, n)
+		l.rows = append(l.rows, row)
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("%w: %d bytes behind the rows of %d shards", ErrLayout, len(rest), rule.Shards)
 	}
 	if again, err := encoding.Marshal(s); err != nil || !bytes.Equal(again, value) {
 		return nil, fmt.Errorf("%w: it has another form than that of its content", ErrLayout)
@@ -103,40 +169,49 @@ func Parse(value []byte, rule *Rule) (*Layout, error) {
 // node states another one.
 func (l *Layout) Suits(hosts []Host) bool { return l.basis == basisOf(hosts) }
 
-// Shards is how many there are.
-func (l *Layout) Shards() int { return len(l.table) / l.each }
+// Ready reports whether a member has signed that it is ready for the row of a shard.
+type Ready func(shard Shard, row quorum.Name, id roster.ID) bool
 
-// All are the hosts that the layout knows, in ascending order; one of little weight may
-// have no shard.
-func (l *Layout) All() []roster.ID { return slices.Clone(l.hosts) }
-
-// Hosts are those of a shard, the one with the greatest number first.
-func (l *Layout) Hosts(s Shard) []roster.ID {
-	out := make([]roster.ID, l.each)
-	for i, n := range l.places(s) {
-		out[i] = l.hosts[n]
-	}
-	return out
+// of is ready for one row.
+func (ready Ready) of(r *quorum.Row) func(roster.ID) bool {
+	return func(id roster.ID) bool { return ready(Shard(r.Shard), r.Name(), id) }
 }
 
-// Has reports whether a node is a host of a shard.
-func (l *Layout) Has(s Shard, id roster.ID) bool {
-	n, known := slices.BinarySearch(l.hosts, id)
-	return known && slices.Contains(l.places(s), uint16(n))
-}
-
-func (l *Layout) places(s Shard) []uint16 { return l.table[int(s)*l.each : (int(s)+1)*l.each] }
-
-// Moves counts the places of shards that are another host's under the next layout: what
-// has to travel.
-func (l *Layout) Moves(next *Layout) int {
-	moves := 0
-	for s := range l.Shards() {
-		for _, id := range next.Hosts(Shard(s)) {
-			if !l.Has(Shard(s), id) {
-				moves++
-			}
+// Moves counts the shards that move: those of which each new host is ready, so that the next
+// layout ends the move, and the others.
+func (l *Layout) Moves(ready Ready) (ended, under int) {
+	for _, r := range l.rows {
+		switch {
+		case r.AtRest():
+		case r.Ready(ready.of(r)):
+			ended++
+		default:
+			under++
 		}
 	}
-	return moves
+	return ended, under
 }
+
+// Epoch is the greatest of a row.
+func (l *Layout) Epoch() (epoch uint64) {
+	for _, r := range l.rows {
+		epoch = max(epoch, r.Epoch)
+	}
+	return epoch
+}
+
+// Shards is how many there are.
+func (l *Layout) Shards() int { return len(l.rows) }
+
+// All are the members that the layout names, in ascending order; one of little weight may have
+// no shard.
+func (l *Layout) All() []roster.ID { return slices.Clone(l.hosts) }
+
+// Row is the row of a shard. It must not be changed.
+func (l *Layout) Row(s Shard) *quorum.Row { return l.rows[s] }
+
+// Hosts are those of both sets of a shard's row, in ascending order.
+func (l *Layout) Hosts(s Shard) []roster.ID { return l.rows[s].Hosts() }
+
+// Has reports whether a node is a host of a shard, of either set.
+func (l *Layout) Has(s Shard, id roster.ID) bool { return l.rows[s].IsHost(id) }

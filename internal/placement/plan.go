@@ -9,6 +9,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
@@ -28,10 +29,12 @@ type Host struct {
 	Zone string
 }
 
-// Plan makes the layout of hosts. It is a function of what it is given, in whatever order
-// the hosts come: two admins' nodes that plan at once make the same layout.
+// Next makes the layout of hosts that follows another one, in an epoch; current is nil for the
+// first one. It is a function of what it is given, in whatever order the hosts come: two
+// admins' nodes that plan at once make the same layout. anew: each row is made anew, so that it
+// takes the place also of rows that this node has not heard of, by a statement that is void.
 // ErrRule: the rule is not valid. ErrLayout: there is no host, or one is not valid.
-func Plan(rule *Rule, hosts []Host) (*Layout, error) {
+func Next(rule *Rule, current *Layout, epoch uint64, anew bool, hosts []Host, ready Ready) (*Layout, error) {
 	if err := rule.Validate(); err != nil {
 		return nil, err
 	}
@@ -39,7 +42,7 @@ func Plan(rule *Rule, hosts []Host) (*Layout, error) {
 		return nil, fmt.Errorf("%w: %d hosts: want 1 to %d", ErrLayout, len(hosts), roster.MaxMembers)
 	}
 	hosts = byID(hosts)
-	l := &Layout{each: min(rule.Replicas, len(hosts)), basis: basisOf(hosts)}
+	l := &Layout{basis: basisOf(hosts)}
 	for i, h := range hosts {
 		if h.Weight < 1 || h.Weight > MaxWeight {
 			return nil, fmt.Errorf("%w: host %s has weight %d: want 1 to %d", ErrLayout, h.ID, h.Weight, MaxWeight)
@@ -61,9 +64,38 @@ func Plan(rule *Rule, hosts []Host) (*Layout, error) {
 			draws[i] = draw{hosts[i].draw(Shard(s)), uint16(i)}
 		}
 		slices.SortFunc(draws, func(a, b draw) int { return cmp.Or(cmp.Compare(b.number, a.number), cmp.Compare(a.host, b.host)) })
-		l.table = append(l.table, choose(draws, hosts, l.each)...)
+		var set []roster.ID
+		for _, n := range choose(draws, hosts, min(rule.Replicas, len(hosts))) {
+			set = append(set, hosts[n].ID)
+		}
+		slices.Sort(set)
+		l.rows = append(l.rows, next(Shard(s), current, epoch, anew, set, ready))
+	}
+	for _, r := range l.rows {
+		l.hosts = append(l.hosts, r.Old...)
+	}
+	slices.Sort(l.hosts)
+	if l.hosts = slices.Compact(l.hosts); len(l.hosts) > MaxHosts {
+		return nil, fmt.Errorf("%w: %d members are hosts or old hosts: at most %d; the next layout is due when moves have ended", ErrLayout, len(l.hosts), MaxHosts)
 	}
 	return l, l.seal()
+}
+
+// Plan makes the first layout of hosts.
+func Plan(rule *Rule, hosts []Host) (*Layout, error) { return Next(rule, nil, 1, false, hosts, nil) }
+
+// next is the row that follows the current one of a shard. In the first row the hosts are old
+// and new.
+func next(s Shard, current *Layout, epoch uint64, anew bool, hosts []roster.ID, ready Ready) *quorum.Row {
+	if current == nil {
+		return (&quorum.Row{Shard: uint16(s), Epoch: epoch, Old: hosts, New: hosts}).Seal()
+	}
+	before := current.Row(s)
+	row := before.Next(epoch, hosts, ready.of(before))
+	if row == before && anew {
+		row = (&quorum.Row{Shard: uint16(s), Epoch: epoch, Parent: before.Name(), Old: before.Old, New: before.New}).Seal()
+	}
+	return row
 }
 
 func byID(hosts []Host) []Host {

@@ -34,28 +34,43 @@ const (
 type Turn struct {
 	basis       Basis // of the hosts at the last change
 	absent      bool  // at the last change the table was not here
+	ended       int   // how many moves had ended at the last change
 	first, last time.Time
 }
 
-// At is when the node is to state the layout that Plan makes of the hosts, if nothing
-// changes until then; false: the layout that counts suits them. It is to be asked with
-// each change of what it is given, and again at that time. layout is the one that counts,
-// or nil: the list has no layout, or this node lacks its table. The admins are those of the
-// list, the node among them.
-func (t *Turn) At(now time.Time, layout *Layout, hosts []Host, admins []roster.ID, self roster.ID) (at time.Time, due bool) {
-	if len(hosts) == 0 || layout != nil && layout.Suits(hosts) {
+// Standing is what decides whether the next layout is due.
+type Standing struct {
+	Layout *Layout // by which this node goes; nil: it knows none
+	// Absent: the list names a later layout, whose table is not here.
+	Absent bool
+	// Void: a layout that is later than the one that counts is void, and nodes may go by it.
+	Void bool
+	// Ended are the moves that the next layout ends, and Under the others.
+	Ended, Under int
+}
+
+// At is when the node is to state the layout that Next makes of the hosts, if nothing
+// changes until then; false: the one by which it goes suits them, and no move has ended. It is
+// to be asked with each change of what it is given, and again at that time. The admins are
+// those of the list, the node among them.
+func (t *Turn) At(now time.Time, s Standing, hosts []Host, admins []roster.ID, self roster.ID) (at time.Time, due bool) {
+	suits := s.Layout != nil && !s.Absent && !s.Void && s.Layout.Suits(hosts)
+	if len(hosts) == 0 || suits && s.Ended == 0 {
 		*t = Turn{}
 		return time.Time{}, false
 	}
-	basis, wait := basisOf(hosts), settle
-	if layout == nil {
+	basis, wait, missing := basisOf(hosts), settle, s.Layout == nil || s.Absent
+	switch {
+	case missing:
 		wait = absent
+	case suits && s.Under == 0:
+		wait = 0 // one layout ends all moves
 	}
 	if t.first.IsZero() {
 		t.first = now
 	}
-	if t.last.IsZero() || t.basis != basis || t.absent != (layout == nil) {
-		t.basis, t.absent, t.last = basis, layout == nil, now
+	if t.last.IsZero() || t.basis != basis || t.absent != missing || t.ended != s.Ended {
+		t.basis, t.absent, t.ended, t.last = basis, missing, s.Ended, now
 	}
 	at = t.last.Add(wait)
 	if latest := t.first.Add(max(longest, wait)); latest.Before(at) {
@@ -79,7 +94,7 @@ func rank(basis Basis, admins []roster.ID, self roster.ID) int {
 
 // HostsOf are the members that may hold shards: those that may write, since a host also
 // takes over what a removed member has written; without those that the others do not wait
-// for, with which no handover would end. about gives what a member says of itself as a
+// for, with which no move would end. about gives what a member says of itself as a
 // host; false: it is not willing to be one.
 func HostsOf(list *roster.List, about func(roster.ID) (weight int, zone string, willing bool)) (hosts []Host) {
 	for _, m := range list.Active() {

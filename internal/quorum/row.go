@@ -22,14 +22,29 @@ type Name [16]byte
 // ones are two sets, of which each needs a majority; at rest they are the same.
 type Row struct {
 	Shard  uint16
-	Epoch  uint64 // counts the rows of the shard, from 1
+	Epoch  uint64 // that of the layout that made the row: it grows, by 1 or more, from 1
 	Parent Name   // of the row before; zero for the first
 	// Old and New are sets: each ascends, and is not empty.
 	Old, New []ID
+
+	name Name // zero: not sealed
+}
+
+// Seal computes the row's name for all who ask for it: the row must not be changed any more.
+func (r *Row) Seal() *Row {
+	r.name = r.hash()
+	return r
 }
 
 // Name is the row's name: a hash of shard, epoch, sets and parent.
-func (r *Row) Name() (name Name) {
+func (r *Row) Name() Name {
+	if r.name != (Name{}) {
+		return r.name
+	}
+	return r.hash()
+}
+
+func (r *Row) hash() Name {
 	b := binary.BigEndian.AppendUint16(nil, r.Shard)
 	b = binary.BigEndian.AppendUint64(b, r.Epoch)
 	b = append(b, r.Parent[:]...)
@@ -61,6 +76,30 @@ func (r *Row) Hosts() []ID {
 	all := slices.Concat(r.Old, r.New)
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// Next is the row that follows, in the layout of an epoch, where the hosts are to be a set that
+// ascends and is not empty. ready reports whether a new host has signed that it is ready for
+// this row. While the sets stay as they are, the row itself does.
+//
+//   - Once each new host has signed, the new hosts are the old ones. (12)
+//   - Until then only the new hosts change. (13)
+//   - Who was removed or has lapsed stays an old host. To leave it out at once would make a
+//     smaller majority, which can miss what was acknowledged. (14)
+func (r *Row) Next(epoch uint64, hosts []ID, ready func(ID) bool) *Row {
+	old := r.Old
+	if r.Ready(ready) {
+		old = r.New
+	}
+	if slices.Equal(old, r.Old) && slices.Equal(hosts, r.New) {
+		return r
+	}
+	return (&Row{Shard: r.Shard, Epoch: epoch, Parent: r.Name(), Old: old, New: hosts}).Seal()
+}
+
+// Ready reports whether each new host has signed that it is ready for the row. (12)
+func (r *Row) Ready(ready func(ID) bool) bool {
+	return !slices.ContainsFunc(r.New, func(id ID) bool { return !ready(id) })
 }
 
 // Later reports whether a row takes the place of another one where two members meet: of two

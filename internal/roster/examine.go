@@ -57,14 +57,19 @@ func (s *Set) examine(e *entry) error {
 	return nil
 }
 
+// maxStep is by how much an epoch may exceed those that its statement had seen: it also
+// exceeds those of void layouts, which no statement names. Without a bound it could be so
+// great that no other one followed.
+const maxStep = 1 << 20
+
 // examineLayout refuses a layout of a namespace that has one shard, and an epoch that does
-// not follow those that it had seen: it could be so great that no other one followed.
+// not follow those that it had seen.
 func (s *Set) examineLayout(e *entry) error {
 	if s.cfg.Placement == "" {
 		return errors.New("the namespace is one shard, and has no layouts")
 	}
-	if want := s.epochSeen(e.Heads) + 1; e.Epoch != want {
-		return fmt.Errorf("its epoch is %d, and what it had seen makes it %d", e.Epoch, want)
+	if seen := s.epochSeen(e.Heads); e.Epoch <= seen || e.Epoch-seen > maxStep {
+		return fmt.Errorf("its epoch is %d, and what it had seen makes it %d, or up to %d more", e.Epoch, seen+1, maxStep-1)
 	}
 	return nil
 }

@@ -55,7 +55,8 @@ func TestLayouts(t *testing.T) {
 }
 
 // What an admin has stated before its removal goes on to count; what it states apart
-// from it does not, however great the epoch, and the next one is stated over it.
+// from it does not, however great the epoch, and the next one is stated over it, and later
+// than it.
 func TestLayoutsOfARemovedAdmin(t *testing.T) {
 	s := sharded(t)
 	s.grant(0, 1, RoleAdmin)
@@ -68,10 +69,16 @@ func TestLayoutsOfARemovedAdmin(t *testing.T) {
 	}
 	f.counts(6, 6)
 	s.counts(1, 1)
+	if !s.List().Overtaken() {
+		t.Error("it is not overtaken by a void one")
+	}
 	s.layout(0, 9)
-	s.counts(2, 9)
+	s.counts(7, 9)
 	f.Load(values(s.Set))
-	f.counts(2, 9)
+	f.counts(7, 9)
+	if s.List().Overtaken() {
+		t.Error("it is overtaken")
+	}
 	if f.Digest() != s.Digest() {
 		t.Error("two lists")
 	}
@@ -82,11 +89,10 @@ func TestRefusedLayouts(t *testing.T) {
 	s.grant(0, 1, RoleWrite)
 	heads := s.Heads()
 	for name, st := range map[string]*Statement{
-		"of a writer":          {Author: ids[1], Epoch: 1},
-		"of a stranger":        {Author: ids[2], Epoch: 1},
-		"of an epoch too far":  {Author: ids[0], Epoch: 2},
-		"of the last epoch":    {Author: ids[0], Epoch: 1<<64 - 1},
-		"of a former namesake": {Author: ids[0], Epoch: 5, Heads: heads[:1]},
+		"of a writer":         {Author: ids[1], Epoch: 1},
+		"of a stranger":       {Author: ids[2], Epoch: 1},
+		"of an epoch too far": {Author: ids[0], Epoch: 1 + maxStep},
+		"of the last epoch":   {Author: ids[0], Epoch: 1<<64 - 1},
 	} {
 		st.Kind, st.At, st.Table = Layout, 200, Table{1}
 		if st.Heads == nil {

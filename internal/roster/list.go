@@ -2,6 +2,8 @@ package roster
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"fmt"
 	"math"
 	"slices"
 
@@ -58,7 +60,9 @@ type List struct {
 
 	placement string
 	layout    StatedLayout
-	layouts   int // statements, also void ones
+	layouts   int  // statements, also void ones
+	overtaken bool // by a void layout
+	gone      [8]byte
 	active    []Member
 	byID      map[ID]int
 	writers   map[dbadapter.WriterID]ID // of all that ever wrote
@@ -87,6 +91,27 @@ func (l *List) Placement() string { return l.placement }
 
 // Layout is the layout that counts; false: none stands.
 func (l *List) Layout() (StatedLayout, bool) { return l.layout, l.layout.Epoch > 0 }
+
+// Overtaken reports whether a layout that is void is later than the one that counts: nodes that
+// have heard of it before it was void may go by it.
+func (l *List) Overtaken() bool { return l.overtaken }
+
+// Gone is a digest of which nodes were removed or have lapsed, and how often.
+func (l *List) Gone() [8]byte { return l.gone }
+
+func (l *List) digestGone() [8]byte {
+	sum := sha256.New()
+	for _, m := range l.members {
+		if m.Epoch > 0 || m.Lapsed {
+			fmt.Fprintf(sum, "%d %t %s ", m.Epoch, m.Lapsed, m.ID)
+		}
+	}
+	for _, f := range l.FormerMembers() {
+		hash := HashOf(f.Statement)
+		sum.Write(hash[:])
+	}
+	return [8]byte(sum.Sum(nil))
+}
 
 // Layouts is how many statements of layouts the set has, void ones and those that another one has
 // followed included.

@@ -33,7 +33,7 @@ func Make(s *Set, d Draft, author ID, at dbadapter.Timestamp, sign func(message 
 		st.Heads = s.headsFor(author, d.Subject)
 	}
 	if d.Kind == Layout {
-		st.Epoch = s.epochSeen(st.Heads) + 1
+		st.Epoch = min(s.NextEpoch(), s.epochSeen(st.Heads)+maxStep)
 	}
 	if err := st.validate(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRefused, d.Kind, err)

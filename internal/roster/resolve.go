@@ -57,6 +57,7 @@ func (s *Set) resolve() *resolution {
 		l.place(v, id)
 	}
 	l.link(v)
+	l.gone = l.digestGone()
 	return s.resolved
 }
 
@@ -72,7 +73,7 @@ func (s *Set) core(v *view) {
 	var reached bits
 	var core []*entry
 	var voided []*entry
-	var layout *entry
+	var layout, latest *entry // latest: void ones counted
 	r := s.resolved
 	counting := -1
 	if len(s.founds) > 0 {
@@ -84,6 +85,9 @@ func (s *Set) core(v *view) {
 		stands := v.stands(i) && (e.Kind != Found || i == counting)
 		if e.Kind == Layout {
 			r.list.layouts++
+			if e.beats(latest) {
+				latest = e
+			}
 		}
 		if stands && e.Kind == Layout && e.beats(layout) {
 			layout = e
@@ -104,6 +108,7 @@ func (s *Set) core(v *view) {
 			reached = reached.union(e.past)
 		}
 	}
+	r.list.overtaken = latest != layout
 	if layout != nil {
 		r.list.layout = StatedLayout{layout.Epoch, layout.Table, layout.hash, layout.Author, layout.At}
 	}

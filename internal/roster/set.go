@@ -177,6 +177,15 @@ func (s *Set) see(e *entry) {
 	e.epoch = max(e.Epoch, s.epochSeen(e.Heads))
 }
 
+// NextEpoch is that of the next layout: it is later than each one of the set, void ones too.
+func (s *Set) NextEpoch() uint64 {
+	var greatest uint64
+	for _, e := range s.entries {
+		greatest = max(greatest, e.Epoch)
+	}
+	return greatest + 1
+}
+
 // epochSeen is the greatest epoch of a layout that is or is reached by these, which are
 // in the set.
 func (s *Set) epochSeen(heads []Hash) (greatest uint64) {

@@ -80,7 +80,7 @@ func (w *twin) valid(s *Statement, past map[Hash]bool) ([]Hash, bool) {
 		for h := range past {
 			greatest = max(greatest, w.taken[h].Epoch)
 		}
-		return by, s.Epoch == greatest+1
+		return by, s.Epoch > greatest && s.Epoch <= greatest+1<<20
 	}
 	held := p.seatsOf(s.Subject)
 	below := 0 // seats of the subject that the author may take

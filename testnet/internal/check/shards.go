@@ -68,7 +68,7 @@ func (h *History) Holds(node, shard int) {
 // Left notes that a node has dropped a shard, of which it held these records. hosts are those
 // that it handed the shard over to: each holds what the node had when the two were found equal
 // last. What came to the node since it was given by a host, or by one that has the same duty
-// (placement.Handover): a host holds it.
+// (package quorum, 15): a host holds it.
 func (h *History) Left(node, shard int, hosts []int, dump []dbadapter.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -41,6 +41,7 @@ type serveCmd struct {
 	MDNS         bool          `name:"mdns" help:"Announce this node on the local networks, and dial members found there." setting:""`
 	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means no background syncs." default:"1m" setting:""`
 	Push         bool          `help:"Push what is written here to the other members at once, and take what they push; without background syncs nothing is pushed." default:"true" negatable:"" setting:""`
+	NoHost       bool          `help:"Be no host of shards, in any namespace, though this node may write." setting:""`
 	Memory       byteSize      `help:"About how much memory the daemon may take, at least 256MiB; larger syncs wait, or go in smaller pieces." default:"1GiB" placeholder:"SIZE" setting:""`
 	DiskReserve  byteSize      `help:"How much of the disk writes leave free, beside what the store needs for its own work; deletions leave half of it." default:"64MiB" placeholder:"SIZE" setting:""`
 	Repair       bool          `help:"Repair a damaged store at the start, and take back from members what is missing then; the damaged files are kept." setting:""`
@@ -129,7 +130,7 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	}
 	node, err := peer.Open(ctx, peer.Config{
 		Dir: a.DataDir, Store: store, StoreKind: c.kind(), ListenAddrs: c.Listen, AnnounceAddrs: c.Announce,
-		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, NoPush: !c.Push, Memory: int64(c.Memory), DiskReserve: int64(c.DiskReserve), Repair: c.Repair, Bandwidth: c.bandwidth(), WatchLog: c.WatchLog, Logger: log, Registerer: metrics, Program: buildVersion().Version,
+		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, NoPush: !c.Push, NoHost: c.NoHost, Memory: int64(c.Memory), DiskReserve: int64(c.DiskReserve), Repair: c.Repair, Bandwidth: c.bandwidth(), WatchLog: c.WatchLog, Logger: log, Registerer: metrics, Program: buildVersion().Version,
 	})
 	if err != nil {
 		return a.notOpened(err)
