@@ -3,7 +3,6 @@ package peer
 import (
 	"fmt"
 	"testing"
-
 )
 
 // What a node writes right after it has joined is read at once at nodes that have not heard

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"testing"
-	"time"
 	"testing/synctest"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"

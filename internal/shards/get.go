@@ -12,6 +12,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
+// overdue is after what time the next host is asked at level one, however many are late.
+const overdue = time.Second
+
 // GetOptions say how a key is read.
 type GetOptions struct {
 	Level quorum.Level // One, Quorum or All
@@ -54,7 +57,7 @@ func (s *Shards) Get(ctx context.Context, key []byte, o GetOptions) (Found, erro
 		return Found{Shard: shard, Nowhere: true}, nil
 	}
 	found, err := anew(ctx, s, shard, over, func(a *node.Asker) (Found, error) {
-		r := &read{Shards: s, asker: a, row: a.Row(), key: key, GetOptions: o, over: over, box: s.Net.Mailbox(), of: map[node.ID]*asked{}}
+		r := &read{Shards: s, asker: a, row: a.Row(), key: key, GetOptions: o, over: over, look: over, box: s.Net.Mailbox(), of: map[node.ID]*asked{}}
 		return r.run(ctx)
 	})
 	if s.Noticed != nil && found.Record != nil {
@@ -73,13 +76,15 @@ type read struct {
 	over  time.Duration
 	box   Mailbox
 	of    map[node.ID]*asked
-	open  int // requests
-	count int // of other nodes
+	open  int           // requests
+	look  time.Duration // when the host that was asked for the record is late
+	count int           // of other nodes
 }
 
 // asked is what a host has come to.
 type asked struct {
 	began  time.Duration
+	late   time.Duration // from when on another host is asked for the record
 	took   time.Duration
 	open   bool
 	full   bool             // it was asked for the record, not for the head
@@ -128,7 +133,7 @@ func (r *read) run(ctx context.Context) (Found, error) {
 		if r.open == 0 {
 			continue
 		}
-		until := r.over
+		until := min(r.over, r.look)
 		if next < len(hosts) { // another one is asked then
 			until = min(until, hedge)
 		}
@@ -151,9 +156,16 @@ func (r *read) hedge(id node.ID) time.Duration {
 	defer r.mu.Unlock()
 	r.times.Asked()
 	if !r.times.Hedge() {
-		return r.over
+		return r.Net.Now() + overdue
 	}
 	return r.Net.Now() + r.times.Late(id)
+}
+
+// late is after what time a host's answer is late.
+func (r *read) late(id node.ID) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.times.Late(id)
 }
 
 // ask asks a host, this node itself at once.
@@ -176,6 +188,7 @@ func (r *read) ask(ctx context.Context, id node.ID, head bool) {
 		return
 	}
 	h.open = true
+	h.late = h.began + r.late(id)
 	r.open++
 	r.count++
 	r.Net.Go(ctx, func(ctx context.Context) {
@@ -264,7 +277,8 @@ func (r *read) fetch(ctx context.Context, best dbadapter.Version) (fetched, fetc
 	if best.IsZero() {
 		return true, false
 	}
-	next := node.ID("")
+	next, open := node.ID(""), false
+	r.look = r.over
 	for _, id := range r.nearest(r.row.Hosts()) {
 		h := r.of[id]
 		switch {
@@ -272,16 +286,19 @@ func (r *read) fetch(ctx context.Context, best dbadapter.Version) (fetched, fetc
 		case h.answer != nil && h.answer.Record != nil && h.answer.Version == best:
 			return true, false
 		case h.open && h.full:
-			fetching = true
+			open = true
+			if r.Net.Now() < h.late {
+				fetching, r.look = true, min(r.look, h.late)
+			}
 		case h.answer != nil && h.answer.Version == best && !h.full && next == "":
 			next = id
 		}
 	}
 	if !fetching && next != "" {
 		r.ask(ctx, next, false)
-		fetching = true
+		return false, true
 	}
-	return false, fetching
+	return false, fetching || open
 }
 
 // found is what is known of a version.

@@ -112,14 +112,16 @@ func (s *Shards) nearest(hosts []node.ID) []node.ID {
 	return hosts
 }
 
-// took notes how a request to a host has ended.
-func (s *Shards) took(id node.ID, began time.Duration, err error) {
+// took notes how a request to a host has ended. cut: its answer was awaited no longer.
+func (s *Shards) took(id node.ID, began time.Duration, cut bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.Net.Now()
 	switch {
 	case err == nil:
 		s.times.Took(id, now-began, now)
+	case cut:
+		s.times.Cut(id, now-began, now)
 	case errors.Is(err, node.ErrUnreachable):
 		s.times.Failed(id, now)
 	}
@@ -137,7 +139,7 @@ func ask[T any](ctx context.Context, s *Shards, a *node.Asker, id node.ID, over 
 		if err == nil {
 			answer, apart, err = read(asked, m)
 		}
-		s.took(id, began, err)
+		s.took(id, began, ctx.Err() != nil, err)
 		switch {
 		case !a.Current():
 			return answer, sent, errRow
@@ -186,7 +188,7 @@ func anew[T any](ctx context.Context, s *Shards, shard placement.Shard, over tim
 		a, err := s.NS.Asker(shard)
 		if err != nil {
 			var none T
-			return none, err
+			return none, fmt.Errorf("%w: %v", ErrTooFew, err) //nolint:errorlint // that no layout is known does not say that the key is not found
 		}
 		t, err := request(a)
 		if !errors.Is(err, errRow) {

@@ -33,8 +33,11 @@ type Written struct {
 	Requests int
 }
 
-// remakePause is the longest pause before a record is made anew.
-const remakePause = 40 * time.Millisecond
+// Longest pauses before a record is made anew: the first one, which doubles up to the last.
+const (
+	remakePause     = 20 * time.Millisecond
+	remakePauseMost = time.Second
+)
 
 // Put writes drafts, whose keys are of one shard: one record, or a batch, which each host commits
 // in one transaction. Drafts that have conditions are compared and committed by one host first.
@@ -55,10 +58,10 @@ func (s *Shards) Put(ctx context.Context, drafts []node.Draft, o PutOptions) (Wr
 			return Written{}, err
 		}
 	}
-	for {
+	for pause := remakePause; ; pause = min(2*pause, remakePauseMost) {
 		written, err := anew(ctx, s, w.shard, w.over, func(a *node.Asker) (Written, error) { return w.under(ctx, a) })
 		switch {
-		case errors.Is(err, errAgain) && s.Net.Now() < w.over && s.Net.Sleep(ctx, time.Duration(s.Random(int64(remakePause)))) == nil:
+		case errors.Is(err, errAgain) && s.Net.Now() < w.over && s.Net.Sleep(ctx, time.Duration(s.Random(int64(pause)))) == nil:
 			w.records = nil // (6)
 		case errors.Is(err, errAgain):
 			return written, fmt.Errorf("%w: other writes of the key overtook it at each attempt", cmpErr(w.sent, ErrUnconfirmed, reconcile.ErrBusy))

@@ -60,7 +60,7 @@ func (s *Shards) give(ctx context.Context, id node.ID, key []byte, v dbadapter.V
 
 // headAt asks one host for what it holds.
 func (s *Shards) headAt(ctx context.Context, a *node.Asker, id node.ID, key []byte, over time.Duration) (node.HostAnswer, error) {
-	r := &read{Shards: s, asker: a, row: a.Row(), key: key, GetOptions: GetOptions{Level: quorum.One}, over: over, box: s.Net.Mailbox(), of: map[node.ID]*asked{}}
+	r := &read{Shards: s, asker: a, row: a.Row(), key: key, GetOptions: GetOptions{Level: quorum.One}, over: over, look: over, box: s.Net.Mailbox(), of: map[node.ID]*asked{}}
 	r.ask(ctx, id, true)
 	for r.open > 0 {
 		note := r.box.Take(ctx, over)
