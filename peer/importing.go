@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/shards"
 )
 
 // Item is one record to import.
@@ -53,7 +54,7 @@ type ImportResult struct {
 	Earliest time.Time
 }
 
-// ImportOption says more of an import: Acks, AsNew, OnRefused, Continue.
+// ImportOption says more of an import: Ack, AsNew, OnRefused, Continue.
 type ImportOption interface{ importing(*importOptions) }
 
 type importOptions struct {
@@ -94,12 +95,12 @@ func Continue(earliest time.Time) ImportOption {
 // written then. It is refused where the node has said that it holds all up to its date: deleted
 // records may have been collected. While the import runs, the node says so of no date that was taken.
 //
-// In a namespace that is cut into shards the items go to the hosts of their shards, some
-// thousands at a time, and count once one host of each, or as many as Acks says, holds them
-// durably. An item that is written where its host did not answer in time may be there all the
-// same: the error is ErrUnconfirmed then, and the import may be repeated from there on, or as
-// a whole: what is there already is unchanged, or written once more. Items behind the one that failed may be written,
-// too, and the counts beside Items leave out some of those before it.
+// In a namespace that is cut into shards the items go to all hosts of their shards, some
+// thousands at a time. An item counts once a quorum of hosts, or as many as Ack says, have it
+// durably. One that is dated is refused if no host takes its date; where some do it is written. The
+// error is ErrUnconfirmed where hosts may have the item that have not said so. The import may be
+// repeated from there on, or as a whole: what is there already is unchanged. Items behind the one that
+// failed may be written, too.
 func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error], options ...ImportOption) (ImportResult, error) {
 	if err := ns.enter("import"); err != nil {
 		return ImportResult{}, err
@@ -113,15 +114,18 @@ func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error], o
 	}
 	d := &o.draft
 	if ns.core.Rule() != nil && d.TTL == 0 {
-		result, err := ns.importShards(ctx, items, level(d))
+		result, err := ns.importShards(ctx, items, &o)
 		if err != nil {
 			err = fmt.Errorf("import into %s: %w", ns.Name(), err)
 		}
 		return result, err
 	}
 	var err error
-	if d.TTL != 0 {
+	switch {
+	case d.TTL != 0:
 		err = fmt.Errorf("%w: an item says itself when it expires", ErrInvalid)
+	case d.Ack != nil:
+		err = fmt.Errorf("%w: an import into a namespace without shards waits for no other members: import, then wait (syncd wait)", ErrInvalid)
 	}
 	if err != nil {
 		return ImportResult{}, fmt.Errorf("import into %s: %w", ns.Name(), err)
@@ -164,4 +168,20 @@ func (sh *shard) collect(ctx context.Context, im *node.Import, items iter.Seq2[I
 		}
 	}
 	return nil
+}
+
+// importShards imports into a namespace that is cut into shards.
+func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, error], o *importOptions) (ImportResult, error) {
+	options := shards.ImportOptions{Level: level(&o.draft), AsNew: o.asNew, Earliest: o.earliest}
+	if o.refused != nil {
+		options.Refused = func(at int64, item *node.Item) { o.refused(at, Item(*item)) }
+	}
+	result, err := ns.hosts.Import(ctx, func(yield func(node.Item, error) bool) {
+		for item, err := range items {
+			if !yield(node.Item(item), err) {
+				return
+			}
+		}
+	}, options)
+	return ImportResult(result), err
 }

@@ -57,7 +57,6 @@ type routing struct {
 	kept int // of idle
 	// waiting are writes that wait for a place; see stay.
 	waiting map[ID]waitingWrites
-	slow    map[ID]time.Duration // until when hosts count as slow to imports
 }
 
 // waitingWrites are writes that wait for a place at one peer.

@@ -170,6 +170,9 @@ func (set *Set) keepPromise(a *Arrival) error {
 			a.refused[i] = refuse(wire.ReasonFloor, "it is not later than %s, up to when this node has said to hold all", late.Time().Format(time.RFC3339))
 		default:
 			least = min(least, clock)
+			if a.earliest != 0 && a.records[i].Version.Writer == 0 {
+				least = min(least, max(a.earliest, late+1))
+			}
 			if set.ns.own(&a.records[i].Record) && (own == 0 || clock < own) {
 				own = clock
 			}

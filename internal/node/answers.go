@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
@@ -89,7 +90,10 @@ func (r *Routed) Answer(ctx context.Context, wait Waiter) (*wire.Reply, error) {
 	case *wire.AskRecord:
 		m.Answer, floor, err = r.ns.answerRecord(q)
 	case *wire.AskHold:
-		m.Answer, err = r.ns.answerHold(ctx, r.remote, q)
+		a, failed := r.ns.answerHold(ctx, r.remote, q)
+		if err = failed; err == nil {
+			m.Answer, floor = a, r.ns.declinedUpTo(a, placement.Shard(q.Shard))
+		}
 	case *wire.AskScan:
 		m.Answer, err = r.ns.answerScan(ctx, q)
 	case *wire.AskChanges:
@@ -182,6 +186,18 @@ func (ns *Namespace) answerHold(ctx context.Context, from ID, q *wire.AskHold) (
 	}
 }
 
+// declinedUpTo is up to when this node takes no record of a shard, where it has declined one for
+// that. 0: it has not.
+func (ns *Namespace) declinedUpTo(a *wire.HoldAnswer, shard placement.Shard) dbadapter.Timestamp {
+	set := ns.held(shard)
+	if set == nil || !slices.ContainsFunc(a.Outcomes, func(o wire.HoldOutcome) bool { return o.Declined == wire.ReasonFloor }) {
+		return 0
+	}
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	return set.vouching.mark.upTo()
+}
+
 // hold admits those of the records that may be held. One record, a batch and what has conditions
 // are committed only in the place of what was looked at: dbadapter.ErrConflict, where another
 // record was committed in between. Further ones are not, since one would keep back the others.
@@ -218,7 +234,7 @@ func (ns *Namespace) hold(ctx context.Context, set *Set, from ID, q *wire.AskHol
 		return nil
 	}
 	a := set.arrived(ns.Members(), from, 0, ns.node.Now(), let)
-	a.way, a.held, a.together = byRoute, over, together
+	a.way, a.held, a.together, a.earliest = byRoute, over, together, q.Earliest
 	if err := set.let(ctx, set.past(), a); err != nil {
 		return err
 	}

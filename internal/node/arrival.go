@@ -29,6 +29,8 @@ type Arrival struct {
 	// together: all records are committed, or none. adopts: they are, also where this node is a host of
 	// the shard no more.
 	together, adopts bool
+	// earliest, unless it is 0, is the earliest date of the import that the records are of.
+	earliest dbadapter.Timestamp
 	// What follows has one entry for each record. A verdict is there once the record was
 	// refused, or committed.
 	records  []dbadapter.Hashed
@@ -55,7 +57,7 @@ func (set *Set) arrived(members *Members, from ID, theirs dbadapter.Timestamp, n
 
 // slice is a part of the records, which have no conditions.
 func (a *Arrival) slice(first, last int) *Arrival {
-	return &Arrival{a.from, a.theirs, a.members, a.began, a.way, nil, false, false, a.records[first:last], a.refused[first:last], a.verdicts[first:last]}
+	return &Arrival{a.from, a.theirs, a.members, a.began, a.way, nil, false, false, 0, a.records[first:last], a.refused[first:last], a.verdicts[first:last]}
 }
 
 // PushVerdict is what a driver does with a push that has come.

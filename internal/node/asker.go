@@ -231,6 +231,8 @@ type Held struct {
 type HostHeld struct {
 	Apart, Whole bool // as in HostAnswer
 	Outcomes     []Held
+	// From is the date from which on the host takes records, where it has declined one for its date.
+	From time.Time
 }
 
 // AskHold asks a host to hold records; see wire.AskHold.
@@ -248,6 +250,7 @@ func (a *Asker) Hold(remote ID, ask *wire.Ask, m wire.Message) (HostHeld, error)
 	if slices.ContainsFunc(h.Outcomes, func(o Held) bool { return errors.Is(o.Declined, ErrLate) }) {
 		// By that clock the host has made its promise: the next version is to be later.
 		a.ns.believe(wire.Greeting{Tau: dbadapter.TimestampAt(time.UnixMilli(int64(reply.Greeting.Time) + 1))})
+		h.From = dateFrom(reply.Greeting.Floor + 1)
 	}
 	return h, err
 }
@@ -296,7 +299,11 @@ func (a *Asker) HoldHere(ctx context.Context, q *wire.AskHold) (HostHeld, error)
 	if err != nil {
 		return HostHeld{}, err
 	}
-	return a.outcomes(said, q)
+	h, err := a.outcomes(said, q)
+	if floor := a.ns.declinedUpTo(said, a.Shard()); floor != 0 {
+		h.From = dateFrom(floor + 1)
+	}
+	return h, err
 }
 
 // Self is this node's id.

@@ -68,7 +68,7 @@
 //	                   beside.go                and what it commits as a host meanwhile
 //	                   lookedup.go              what a look-up has found
 //	                   remotemake.go            the records that hosts are to hold
-//	                   remotebulk.go            imports, many records at a time
+//	                   importitems.go           imports, many records at a time
 //	                   scan.go                  pages of the records of a shard
 //	                   changes.go               pages of a watch of a shard
 //	the locator        telling.go               what this node tells of its shards' keys

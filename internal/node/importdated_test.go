@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -213,4 +214,37 @@ func importBatch(ns *Namespace, im *Import) error {
 		b.Judge(outcomes)
 	}
 	return err
+}
+
+// A host that is asked to hold a record of an import promises nothing that reaches the import's earliest date,
+// as far as it has not yet.
+func TestRoutedImportHoldsThePromise(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	ns := a.create("notes", Policy{Unsigned: true})
+	must(b.join(a, invite(ns, RoleWrite)))
+	set := ns.Sets()[0]
+	w := &set.vouching.mark
+	w.Pledged = dbadapter.TimestampAt(noon.Add(-time.Hour))
+	at := func(d time.Duration) dbadapter.Timestamp { return dbadapter.TimestampAt(noon.Add(d)) }
+	for i, tc := range []struct {
+		version  dbadapter.Version
+		earliest dbadapter.Timestamp
+		want     dbadapter.Timestamp
+	}{
+		{dbadapter.Version{Clock: at(-time.Minute)}, 0, at(-time.Minute)},
+		{dbadapter.Version{Clock: at(-time.Minute)}, at(-10 * time.Minute), at(-10 * time.Minute)},
+		{dbadapter.Version{Clock: at(-time.Minute)}, at(-2 * time.Hour), w.Pledged + 1},
+		{dbadapter.Version{Clock: at(-time.Minute), Writer: writerOf(2), Incarnation: 1}, at(-10 * time.Minute), at(-time.Minute)},
+	} {
+		w.Holds = nil
+		r := must(dbadapter.Hash(set.Keys.Hasher, dbadapter.Record{Key: fmt.Append(nil, i), Version: tc.version}))
+		arrival := set.arrived(ns.Members(), b.ID, 0, noon, []dbadapter.Hashed{r})
+		arrival.way, arrival.earliest = byRoute, tc.earliest
+		if err := set.keepPromise(arrival); err != nil || arrival.refused[0] != nil {
+			t.Fatalf("%d: %v, %+v", i, err, arrival.refused[0])
+		}
+		if len(w.Holds) != 1 || w.Holds[0].Clock != tc.want {
+			t.Errorf("%d: the promise is held below %+v, want %s", i, w.Holds, tc.want.Time())
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding/binary"
+
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
@@ -67,8 +69,11 @@ type AskHold struct {
 	Batch bool
 	// On, where it is not empty, has one for each record: the version that must be held, or
 	// zero where nothing may be. A nil one is no condition. Where one does not hold, nothing is admitted.
-	On      []*dbadapter.Version
-	Records []dbadapter.Record
+	On []*dbadapter.Version
+	// Earliest, if not 0, is the earliest date of an import that records without a writer are of: the
+	// peer promises nothing that reaches it, where it has not yet.
+	Earliest dbadapter.Timestamp
+	Records  []dbadapter.Record
 }
 
 // HoldAnswer says what has become of the records.
@@ -120,6 +125,7 @@ const (
 	routeNew = 1 << iota
 	routeBatch
 	routeOn // conditions follow
+	routeEarliest
 )
 
 // outcomes of a record; all others are reasons
@@ -184,7 +190,13 @@ func (q *AskHold) appendQuestion(b []byte) []byte {
 	if len(q.On) > 0 {
 		flags |= routeOn
 	}
+	if q.Earliest != 0 {
+		flags |= routeEarliest
+	}
 	b = append(q.appendTo(b), flags)
+	if q.Earliest != 0 {
+		b = binary.BigEndian.AppendUint64(b, uint64(q.Earliest))
+	}
 	for i := range q.Records {
 		if len(q.On) > 0 {
 			if on := q.On[i]; on == nil {
@@ -271,10 +283,18 @@ func (p *parser) version() (v dbadapter.Version) {
 func (p *parser) askHold() *AskHold {
 	q := &AskHold{ShardRow: p.shardRow()}
 	flags := p.byte()
-	if flags > routeOn|routeBatch|routeNew || flags&routeNew != 0 && flags != routeNew {
+	if flags >= routeEarliest<<1 || flags&(routeNew|routeEarliest) != 0 && flags&(routeBatch|routeOn) != 0 {
 		p.fail("unknown flags %#x", flags)
 	}
 	q.New, q.Batch = flags&routeNew != 0, flags&routeBatch != 0
+	if flags&routeEarliest != 0 {
+		if b := p.take(8); p.err == nil {
+			q.Earliest = dbadapter.Timestamp(binary.BigEndian.Uint64(b))
+		}
+		if p.err == nil && q.Earliest == 0 {
+			p.fail("an earliest date of 0")
+		}
+	}
 	p.some()
 	for len(p.rest) > 0 && p.err == nil {
 		if len(q.Records) == BatchRecords {

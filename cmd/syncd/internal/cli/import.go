@@ -24,7 +24,7 @@ type importCmd struct {
 	FromLine int    `help:"Begin at this line, as the message of an import that stopped says." default:"1" placeholder:"N"`
 	Rejects  string `help:"Append the lines that are refused to this file, as import takes them again." placeholder:"FILE"`
 	AsNew    bool   `help:"Write a line whose time is not taken as of now, unless its key holds something later than that time."`
-	Ack      string `help:"In a namespace of shards: a record counts once so many hosts of its key's shard hold it durably: a number, majority, or all. Without it, one." placeholder:"N" complete:"majority,all"`
+	Ack      string `help:"In a namespace of shards: a record counts once so many hosts of its key's shard have it durably: one, quorum, all or a number. Without it, quorum." placeholder:"LEVEL" complete:"one,quorum,all"`
 }
 
 func (importCmd) Help() string {
@@ -41,7 +41,7 @@ Once records were deleted, and all members have heard of it, a line whose time i
 
 Unknown or doubled fields are errors; lines of white space are skipped, but counted. An import that stops, also by ctrl-C, says how many lines it kept and how to go on.
 
-In a namespace of shards the records go to the hosts of their shards. Where too few of them take a record, the import stops and says at which line (exit code 5, or 8 where some may hold it); of the lines behind it some may be kept, and are unchanged when they come again; a value is written once more where a host that may hold something later is not heard, and while shards are being handed over.
+In a namespace of shards the records go to all hosts of their shards. Where too few of them take a record, the import stops and says at which line (exit code 5, or 8 where some may hold it). Of the lines behind it some may be kept, and are unchanged when they come again. A line is refused for its time if no host takes it; where one does, it is written.
 
 Examples:
     syncd import notes notes.jsonl

@@ -32,7 +32,7 @@ func lines() map[string]*huma.MediaType {
 type importInput struct {
 	NS       string    `path:"ns" doc:"the namespace's local name"`
 	Line     int       `query:"line" default:"1" minimum:"1" doc:"the number of the first line, for messages"`
-	Ack      string    `query:"ack" doc:"of a namespace that is cut into shards: how many hosts of a key's shard must hold each record durably before it counts: a number, majority, or all; without it, 1"`
+	Ack      string    `query:"ack" doc:"of a namespace that is cut into shards: how many hosts of a key's shard must have each record durably before it counts: one, quorum, all or a number; without it, quorum"`
 	AsNew    bool      `query:"as_new" doc:"write a record whose date is not taken as of now, unless its key holds something that is later than the date"`
 	Rejects  int       `query:"rejects" default:"100" minimum:"0" maximum:"10000" doc:"how many of the records that are refused the answer lists"`
 	Earliest time.Time `query:"earliest" doc:"of an import of several requests: what the last one has answered as earliest"`

@@ -1,0 +1,595 @@
+package shards
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// An import collects a window of items and sorts it by shards. Each shard's items become records,
+// which go to all hosts of the shard, many in a message, while the next window is collected.
+
+// Bounds of an import.
+const (
+	// A window ends before a key that it has already: the next item of the key sees what this one
+	// wrote. Two windows are in memory at once.
+	importWindow      = 8192
+	importWindowBytes = 8 << 20
+	// importShards are brought to their hosts beside one another.
+	importShards = 16
+	// importPatience is how long the items of a shard in one window may take.
+	importPatience = 2 * Patience
+	// importTries is how often a record is made anew, because a host holds what it has not seen.
+	importTries = 8
+	// importAhead is how many messages a host may owe an answer to, where the others are enough.
+	// What it is not told it hears by a sync.
+	importAhead = 8
+	// recordCost is what a record takes in a message beside its key and value, at most.
+	recordCost = 256
+)
+
+// ImportOptions say how items are imported.
+type ImportOptions struct {
+	Level quorum.Level
+	// AsNew has an item whose date hosts do not take written as of now, unless one holds something later than the date.
+	AsNew bool
+	// Refused, if not nil, is told of each item that is refused for its date, in order: which one it is, counted from 0.
+	Refused func(at int64, item *node.Item)
+	// Earliest is the earliest date of an import that this one goes on with; zero: of none.
+	Earliest time.Time
+}
+
+// Import brings items to the hosts of their shards. The error is that of the first item that
+// failed, and names it: all before it are dealt with, and of those behind it some may be.
+func (s *Shards) Import(ctx context.Context, items iter.Seq2[node.Item, error], o ImportOptions) (node.ImportResult, error) {
+	im := &importing{Shards: s, ImportOptions: o, level: &write{Shards: s, PutOptions: PutOptions{Level: o.Level}}, box: s.Net.Mailbox(), owed: map[node.ID]int{}}
+	im.result.Earliest = o.Earliest
+	w, number := newWindow(), int64(0)
+	for item, err := range items {
+		if err == nil {
+			err = s.NS.CheckItem(&item)
+		}
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if number++; err != nil {
+			im.begin(ctx, w)
+			return im.end(ctx, &ItemError{number, err})
+		}
+		if w.full(&item) {
+			if !im.begin(ctx, w) {
+				return im.end(ctx, nil)
+			}
+			w = newWindow()
+		}
+		w.add(&item)
+	}
+	im.begin(ctx, w)
+	return im.end(ctx, nil)
+}
+
+// ItemError is why an item could not be imported. Items are counted from 1.
+type ItemError struct {
+	Item int64
+	Err  error
+}
+
+func (e *ItemError) Error() string { return fmt.Sprintf("item %d: %v", e.Item, e.Err) }
+
+// Unwrap makes it the error that it is.
+func (e *ItemError) Unwrap() error { return e.Err }
+
+// importing is one import.
+type importing struct {
+	*Shards
+	ImportOptions
+	level   *write
+	box     Mailbox // of the window that is imported
+	running bool    // a window is
+	result  node.ImportResult
+	failed  error
+	// earliest is the earliest date of the window that is imported, and of those before.
+	earliest dbadapter.Timestamp
+
+	owing sync.Mutex      // guards what follows
+	owed  map[node.ID]int // messages that a host has not answered
+}
+
+// begin imports a window, once the one before has ended. false: an item of that has failed.
+func (im *importing) begin(ctx context.Context, w *window) bool {
+	if im.wait(ctx); im.failed != nil || len(w.items) == 0 {
+		return im.failed == nil
+	}
+	im.running = true
+	if im.earliest = 0; !im.result.Earliest.IsZero() {
+		im.earliest = dbadapter.TimestampAt(im.result.Earliest)
+	}
+	for _, i := range w.items {
+		if i.dated() && (im.earliest == 0 || dbadapter.TimestampAt(i.Time) < im.earliest) {
+			im.earliest = dbadapter.TimestampAt(i.Time)
+		}
+	}
+	im.Net.Go(ctx, func(ctx context.Context) {
+		err := im.run(ctx, w)
+		im.box.Put(func() { im.count(w, err) })
+	})
+	return true
+}
+
+// wait waits for the window that is imported.
+func (im *importing) wait(ctx context.Context) {
+	if !im.running {
+		return
+	}
+	im.running = false
+	if note := im.take(ctx, im.box); note != nil {
+		note()
+	} else {
+		im.failed = &ItemError{im.result.Items + 1, context.Cause(ctx)}
+	}
+}
+
+// take waits for the next note, which a part of an import puts in any case; nil: the context has ended.
+func (im *importing) take(ctx context.Context, box Mailbox) (note func()) {
+	for note == nil && ctx.Err() == nil {
+		note = box.Take(ctx, im.Net.Now()+importPatience)
+	}
+	return note
+}
+
+// end ends the import. An error of an earlier item comes first.
+func (im *importing) end(ctx context.Context, err *ItemError) (node.ImportResult, error) {
+	im.wait(ctx)
+	if im.failed == nil && err != nil {
+		im.failed = err
+	}
+	return im.result, im.failed
+}
+
+// window is what is imported at a time.
+type window struct {
+	items  []*imported
+	places map[string]struct{}
+	weight int
+}
+
+func newWindow() *window { return &window{places: map[string]struct{}{}} }
+
+// full reports whether an item has to wait for the next window.
+func (w *window) full(item *node.Item) bool {
+	_, there := w.places[string(item.Key)]
+	return there || len(w.items) >= importWindow || len(w.items) > 0 && w.weight+len(item.Key)+len(item.Value) > importWindowBytes
+}
+
+func (w *window) add(item *node.Item) {
+	own := &imported{Item: *item}
+	own.Key, own.Value = bytes.Clone(item.Key), bytes.Clone(item.Value)
+	w.items = append(w.items, own)
+	w.places[string(own.Key)] = struct{}{}
+	w.weight += len(item.Key) + len(item.Value)
+}
+
+// imported is an item on its way.
+type imported struct {
+	node.Item
+	record *dbadapter.Record   // nil: to be made
+	seen   []*dbadapter.Record // what it is to be later than, and replaces
+	asNew  bool                // its date is not taken; the record is one of now
+	sent   bool                // a record of it may be at a host
+	// What becomes of it.
+	done, fresh, stale, full, expired, refused bool
+	from                                       time.Time // from which date on it would not have been refused
+}
+
+// dated reports whether the item merges by its date.
+func (i *imported) dated() bool { return !i.Time.IsZero() && !i.asNew }
+
+// count adds what has become of a window, up to the first item that has failed.
+func (im *importing) count(w *window, err error) {
+	r := &im.result
+	for _, i := range w.items {
+		if !i.done {
+			im.failed = &ItemError{r.Items + 1, err}
+			return
+		}
+		switch {
+		case i.expired:
+			r.Expired++
+		case i.refused:
+			r.Refused++
+			r.From = i.from
+			if im.Refused != nil {
+				im.Refused(r.Items, &i.Item)
+			}
+		case i.full:
+			r.Full++
+		case i.stale:
+			r.Stale++
+		case i.fresh:
+			r.Written++
+			if i.asNew {
+				r.AsNew++
+			}
+		default:
+			r.Unchanged++
+		}
+		if i.fresh && i.dated() && (r.Earliest.IsZero() || i.Time.Before(r.Earliest)) {
+			r.Earliest = i.Time
+		}
+		r.Items++
+	}
+}
+
+// run imports a window. The error is that of an item that failed.
+func (im *importing) run(ctx context.Context, w *window) (failed error) {
+	var order []placement.Shard
+	parts := map[placement.Shard][]*imported{}
+	for _, i := range w.items {
+		shard := im.NS.Home(i.Key)
+		if parts[shard] == nil {
+			order = append(order, shard)
+		}
+		parts[shard] = append(parts[shard], i)
+	}
+	box, open := im.Net.Mailbox(), 0
+	for open > 0 || len(order) > 0 && failed == nil {
+		if len(order) == 0 || open == importShards || failed != nil {
+			note := im.take(ctx, box)
+			if note == nil {
+				return context.Cause(ctx)
+			}
+			note()
+			continue
+		}
+		shard := order[0]
+		order = order[1:]
+		open++
+		im.Net.Go(ctx, func(ctx context.Context) {
+			err := im.part(ctx, shard, parts[shard])
+			box.Put(func() {
+				if open--; failed == nil {
+					failed = err
+				}
+			})
+		})
+	}
+	return failed
+}
+
+// part brings items of a shard to its hosts.
+func (im *importing) part(ctx context.Context, shard placement.Shard, items []*imported) error {
+	over := im.Net.Now() + importPatience
+	for tries := 1; ; tries++ {
+		_, err := anew(ctx, im.Shards, shard, over, func(a *node.Asker) (struct{}, error) { return struct{}{}, im.under(ctx, a, over, items) })
+		items = slices.DeleteFunc(items, func(i *imported) bool { return i.done })
+		switch {
+		case err != nil || len(items) == 0:
+			return err
+		case tries == importTries:
+			return fmt.Errorf("%w: other writes of %q overtook it at each attempt", cmpErr(items[0].sent, ErrUnconfirmed, reconcile.ErrBusy), items[0].Key)
+		}
+		if err := im.Net.Sleep(ctx, time.Duration(im.Random(int64(remakePause)))); err != nil { // (6)
+			return err
+		}
+	}
+}
+
+// under sends what is to be held under one row, each item once.
+func (im *importing) under(ctx context.Context, a *node.Asker, over time.Duration, items []*imported) error {
+	if err := im.level.mayReach(a.Row()); err != nil {
+		return err
+	}
+	for len(items) > 0 {
+		var some []*imported
+		if some, items = im.cut(a, items); len(some) == 0 {
+			return nil
+		}
+		m, err := im.message(a, over, some)
+		if err != nil {
+			return err
+		}
+		if err := m.run(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cut takes as many items as a message has room for, and leaves out those that need none.
+func (im *importing) cut(a *node.Asker, items []*imported) (some, rest []*imported) {
+	size := 0
+	for at, i := range items {
+		if i.done {
+			continue
+		}
+		if i.Expired(im.NS) {
+			i.done, i.expired = true, true
+			continue
+		}
+		if i.dated() {
+			if from, covered := a.Covers(i.Time); !covered && !im.refuse(i, from) {
+				continue
+			}
+		}
+		size += (&dbadapter.Record{Key: i.Key, Value: i.Value}).Weight() + recordCost
+		if len(some) > 0 && (size > wire.BatchBytes || len(some) == wire.BatchRecords) {
+			return some, items[at:]
+		}
+		some = append(some, i)
+	}
+	return some, nil
+}
+
+// refuse ends an item whose date is not taken. true: it is to be written as of now.
+func (im *importing) refuse(i *imported, from time.Time) bool {
+	if im.AsNew {
+		i.asNew, i.record = true, nil
+		return true
+	}
+	i.done, i.refused, i.from = true, true, from
+	return false
+}
+
+// message is records that hosts are asked to hold, under one row.
+type message struct {
+	*importing
+	asker    *node.Asker
+	row      *quorum.Row
+	over     time.Duration
+	items    []*imported
+	question *wire.AskHold
+	box      Mailbox
+	ended    atomic.Bool // no host is asked again
+	open     int         // hosts that may answer yet
+	answers  map[node.ID]*node.HostHeld
+	// spared are hosts that are not asked.
+	spared map[node.ID]bool
+	sent   map[node.ID]bool // hosts that may have got the question
+	why    map[node.ID]error
+}
+
+// message makes the records of items that have none.
+func (im *importing) message(a *node.Asker, over time.Duration, items []*imported) (*message, error) {
+	var missing []*imported
+	var of []node.Item
+	var seen [][]*dbadapter.Record
+	for _, i := range items {
+		if i.record != nil {
+			continue
+		}
+		item := i.Item
+		if i.asNew {
+			item.Time = time.Time{}
+		}
+		missing, of, seen = append(missing, i), append(of, item), append(seen, i.seen)
+	}
+	made, err := a.MakeItems(of, seen)
+	if err != nil {
+		return nil, err
+	}
+	for at, i := range missing {
+		i.record = &made[at]
+	}
+	records := make([]dbadapter.Record, len(items))
+	for at, i := range items {
+		records[at] = *i.record
+	}
+	m := &message{
+		importing: im, asker: a, row: a.Row(), over: over, items: items, question: a.AskHold(records), box: im.Net.Mailbox(),
+		answers: map[node.ID]*node.HostHeld{}, spared: map[node.ID]bool{}, sent: map[node.ID]bool{}, why: map[node.ID]error{},
+	}
+	m.question.New, m.question.Earliest = true, im.earliest
+	return m, nil
+}
+
+// run asks all hosts of the row. It ends when each item is decided: it is done, or its record is to
+// be made anew.
+func (m *message) run(ctx context.Context) error {
+	defer m.ended.Store(true)
+	detached := m.Net.Detach(ctx) // a host that takes the records later holds them
+	for _, id := range m.hosts() {
+		m.open++
+		m.owes(id, 1)
+		m.Net.Go(detached, func(ctx context.Context) { m.ask(ctx, id) })
+	}
+	left := make([]int, len(m.items))
+	for j := range left {
+		left[j] = j
+	}
+	for {
+		left = slices.DeleteFunc(left, m.decided)
+		switch {
+		case len(left) == 0:
+			return nil
+		case !m.asker.Current():
+			m.leave(left)
+			return errRow
+		case m.open == 0:
+			return m.fail(left)
+		}
+		note := m.box.Take(ctx, m.over)
+		if note == nil {
+			if ctx.Err() != nil && len(m.sent) == 0 {
+				return context.Cause(ctx)
+			}
+			return m.fail(left)
+		}
+		note()
+	}
+}
+
+// hosts are those that are asked: but for those that owe many answers, where the others are enough.
+func (m *message) hosts() []node.ID {
+	all := m.nearest(m.row.Hosts())
+	slow := func(id node.ID) bool { return m.owes(id, 0) >= importAhead }
+	prompt := slices.DeleteFunc(slices.Clone(all), slow)
+	may := func(id node.ID) bool { return slices.Contains(prompt, id) }
+	if len(prompt) == len(all) || !m.level.reaches(m.row, may, may) {
+		return all
+	}
+	for _, id := range all {
+		m.spared[id] = !may(id)
+	}
+	return prompt
+}
+
+// owes changes how many messages a host has not answered, and says how many they are.
+func (im *importing) owes(id node.ID, by int) int {
+	im.owing.Lock()
+	defer im.owing.Unlock()
+	im.owed[id] += by
+	return im.owed[id]
+}
+
+// ask asks one host until it has answered.
+func (m *message) ask(ctx context.Context, id node.ID) {
+	defer func() {
+		m.owes(id, -1)
+		m.box.Put(func() { m.open-- })
+	}()
+	for pause := 2 * pauseFirst; ; pause = min(2*pause, pauseMost) {
+		h, sent, err := m.hold(ctx, m.asker, id, m.over, m.question)
+		m.box.Put(func() {
+			if sent {
+				m.sent[id] = true
+			}
+			if m.why[id] = err; err == nil {
+				m.answers[id] = &h
+			}
+		})
+		if err == nil || errors.Is(err, errRow) || errors.Is(err, errApart) || m.ended.Load() || m.Net.Sleep(ctx, pause) != nil || m.ended.Load() {
+			return
+		}
+	}
+}
+
+// outcome is what a host has done with the record of an item; nil: it has not answered.
+func (m *message) outcome(id node.ID, j int) *node.Held {
+	if h := m.answers[id]; h != nil {
+		return &h.Outcomes[j]
+	}
+	return nil
+}
+
+// decided reports whether nothing more is asked about an item by this message, and notes what becomes of it.
+func (m *message) decided(j int) bool {
+	i := m.items[j]
+	var other []*dbadapter.Record
+	late, here := false, false
+	for _, id := range m.row.Hosts() {
+		switch o := m.outcome(id, j); {
+		case o == nil:
+		case o.Held, o.There:
+			i.fresh, here = i.fresh || o.Held, true
+		case o.Other != nil:
+			other = append(other, o.Other)
+		case errors.Is(o.Declined, node.ErrLate):
+			late = true
+		case errors.Is(o.Declined, dbadapter.ErrLimit):
+			i.done, i.full = true, true
+			return true
+		}
+	}
+	whole := func(id node.ID) bool { return m.answers[id] != nil && m.answers[id].Whole }
+	has := func(id node.ID) bool {
+		o := m.outcome(id, j)
+		return o != nil && (o.Held || o.There)
+	}
+	if i.dated() {
+		return m.merged(i, other, here, m.level.reaches(m.row, func(id node.ID) bool {
+			o := m.outcome(id, j)
+			return o != nil && (has(id) || o.Other != nil || errors.Is(o.Declined, node.ErrLate))
+		}, whole))
+	}
+	switch {
+	case m.level.reaches(m.row, has, whole):
+		i.done = true
+		return true
+	case len(other) == 0 && !late:
+		return false
+	}
+	i.record, i.sent = nil, i.sent || here // (6)
+	for _, o := range other {
+		if i.asNew && !i.fresh && o.Version.Clock > dbadapter.TimestampAt(i.Time) {
+			i.done, i.stale = true, true
+		}
+		i.seen = append(i.seen, o)
+	}
+	return true
+}
+
+// merged decides a dated item, which wins or loses by its date at each host. It is refused if
+// no host has taken it, none may, and those that have answered are enough.
+func (m *message) merged(i *imported, other []*dbadapter.Record, here, enough bool) bool {
+	switch {
+	case !enough:
+		return false
+	case here || len(other) > 0:
+		i.done, i.stale = true, len(other) > 0
+		return true
+	}
+	from := i.Time
+	for _, id := range m.row.Hosts() {
+		h := m.answers[id]
+		if h == nil && (m.sent[id] || !m.spared[id] && m.why[id] == nil) {
+			return false // it may have taken it
+		}
+		if h != nil && h.From.After(from) {
+			from = h.From
+		}
+	}
+	m.refuse(i, from)
+	return true
+}
+
+// leave notes that records of items may be at hosts.
+func (m *message) leave(left []int) {
+	for _, j := range left {
+		m.items[j].sent = m.items[j].sent || len(m.sent) > 0
+	}
+}
+
+// fail is the error of the first item that is not decided.
+func (m *message) fail(left []int) error {
+	m.leave(left)
+	j, why := left[0], map[node.ID]error{}
+	has := func(id node.ID) bool {
+		o := m.outcome(id, j)
+		return o != nil && (o.Held || o.There)
+	}
+	var declined error
+	for _, id := range m.row.Hosts() {
+		switch o := m.outcome(id, j); {
+		case o == nil:
+			if why[id] = m.why[id]; m.why[id] == nil {
+				why[id] = errSilent
+			}
+		case o.Declined != nil:
+			declined, why[id] = o.Declined, o.Declined
+		case has(id) && m.row.IsOld(id) && !m.answers[id].Whole:
+			why[id] = errNotWhole
+		}
+	}
+	old := sideOf(m.row.Old, func(id node.ID) bool { return has(id) && m.answers[id].Whole })
+	text := fmt.Sprintf("%s (%s)", count(m.row, "hold it", old, sideOf(m.row.New, has)), words(why))
+	switch i := m.items[j]; {
+	case i.sent && (i.fresh || declined == nil):
+		return fmt.Errorf("%w: written at %s; it may still win", ErrUnconfirmed, text)
+	case declined != nil:
+		return fmt.Errorf("%w: nothing is written: %s", declined, text)
+	}
+	return fmt.Errorf("%w: nothing is written: %s", node.ErrUnreachable, text)
+}
