@@ -126,7 +126,7 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 	if err := context.Cause(ctx); err != nil {
 		return fail(err)
 	}
-	if named || ns.core.Rule() == nil {
+	if named {
 		return all, nil
 	}
 	row := ns.core.Row(ns.core.Home(key)) // nil: no layout is known

@@ -83,7 +83,7 @@ func TestFullIndexOfThisNode(t *testing.T) {
 		{Key: []byte(crowd(66)), Value: []byte("w")},
 		{Key: []byte(crowd(4)), Value: []byte("w")},
 	})
-	if want := (ImportResult{Items: 6, Written: 3, Unchanged: 1, Full: 2}); err != nil || im.Result != want {
+	if want := (ImportResult{Items: 6, Written: 3, Unchanged: 1, Full: 2, Earliest: noon.Add(-time.Hour)}); err != nil || im.Result != want {
 		t.Errorf("an import: %+v, not %+v; %v", im.Result, want, err)
 	}
 	if n := len(records(ns)); n != dbadapter.MaxBucket+2 {
