@@ -9,8 +9,6 @@
 //	                   holders.go               which members hold which shard; which of them a set is synced with
 //	                   coming.go, tenure.go     sets that come and go; when a shard may be dropped
 //	                   replicas.go              how the shards stand
-//	                   without.go               which members are known to hold none of a shard
-//	                   current.go               whether a host is sure of what it holds
 //	what is synced     part.go                  the records of a set, or the control namespace
 //	rights             list.go                  the list of members, of statements that are durable
 //	                   listcopy.go              the copy of it that stands beside the store
@@ -61,13 +59,8 @@
 //	                   status.go                how this node is
 //	                   why.go, confirm.go       what an answer explains; which members hold what
 //	                   askers.go, errand.go     which wait for a commit; how a wait goes
-//	a shard's records  routed.go, remote.go     as they are given and taken for other members; as they are asked for
-//	                   instead.go               what is held in the place of a record
-//	                   offer.go                 a write of one record, until as many hosts hold it as are to
-//	                   ownwrites.go             what this node remembers of its own writes
-//	                   beside.go                and what it commits as a host meanwhile
-//	                   lookedup.go              what a look-up has found
-//	                   remotemake.go            the records that hosts are to hold
+//	a shard's records  asker.go                 questions to a shard's hosts under one row, and what their answers mean
+//	                   answers.go               what this node answers, as a host
 //	                   importitems.go           imports, many records at a time
 //	                   scan.go                  pages of the records of a shard
 //	                   changes.go               pages of a watch of a shard
