@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -104,5 +105,45 @@ func (ns *Namespace) Layout() (Layout, error) {
 		}
 		out.Hosts = append(out.Hosts, hosts)
 	}
+	return out, nil
+}
+
+// Left is what is left of a shard that has lost a majority of its old hosts.
+type Left struct {
+	Shard int
+	// Hosts are named as the shard's old hosts from now on, of so many before. Whole: they have all
+	// that they must have.
+	Hosts []ID
+	Of    int
+	Whole bool
+}
+
+// ForceLayout states a layout that names what is left of each shard of which a majority of the old
+// hosts is gone for good. What only others held is lost: lapse or remove the members that are gone
+// first, and call it only if they cannot come back. It changes nothing where all shards have their
+// majorities. ErrDenied: this node is no admin. ErrTooFew: no host of a shard answers.
+func (ns *Namespace) ForceLayout(ctx context.Context) ([]Left, error) {
+	if err := ns.enter("force the layout"); err != nil {
+		return nil, err
+	}
+	defer ns.gate.leave()
+	if ns.core.Rule() == nil {
+		return nil, fmt.Errorf("force the layout of %s: %w", ns.Name(), node.ErrOneShard)
+	}
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	left, err := ns.hosts.Force(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("force the layout of %s: %w", ns.Name(), err)
+	}
+	out := []Left{}
+	for _, l := range left {
+		one := Left{Shard: int(l.Shard), Of: l.Of, Whole: l.Whole}
+		for _, id := range l.Hosts {
+			one.Hosts = append(one.Hosts, ID(id))
+		}
+		out = append(out, one)
+	}
+	wake(ns.node.hurried)
 	return out, nil
 }

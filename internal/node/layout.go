@@ -158,8 +158,43 @@ func (ns *Namespace) readLayout() error {
 	}); err != nil {
 		return err
 	}
+	before := now.layout
 	ns.placed.Store(&placed{stated: next, layout: layout})
-	return nil
+	return ns.takeForced(before, layout)
+}
+
+// takeForced makes this node whole in the shards whose rows name it by hand as one that is left. (17)
+func (ns *Namespace) takeForced(before, layout *placement.Layout) (failed error) {
+	for _, set := range ns.Sets() {
+		row := layout.Row(set.shard)
+		if row.Forced && row.IsOld(ns.node.ID) && (before == nil || before.Row(set.shard).Name() != row.Name()) {
+			failed = errors.Join(failed, set.vouch((*watermark).forced))
+		}
+	}
+	return failed
+}
+
+// ForceLayout states a layout in which the members that are left are the old hosts of shards, named by
+// hand: a majority of their old hosts is gone for good. What only those held is lost. ErrDenied:
+// this node is no admin.
+func (ns *Namespace) ForceLayout(ctx context.Context, left map[placement.Shard][]ID) error {
+	if ns.rule == nil {
+		return ErrOneShard
+	}
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	placed := ns.placed.Load()
+	if placed.layout == nil {
+		return ErrNoLayout
+	}
+	if !ns.Members().Has(ns.node.ID, RoleAdmin) {
+		return fmt.Errorf("%w: only an admin's node states a layout", ErrDenied)
+	}
+	next, err := placement.Force(placed.layout, ns.roster.NextEpoch(), left)
+	if err != nil {
+		return err
+	}
+	return ns.stateLocked(ctx, next)
 }
 
 // parseTable reads the table that a statement names. No row is later than its layout.

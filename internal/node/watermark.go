@@ -403,6 +403,13 @@ func (w *watermark) note(s *synced, tau dbadapter.Timestamp) (changed bool) {
 	return false
 }
 
+// forced ends a recovery where an admin has named this node as one that is left of a shard's hosts. (17)
+func (w *watermark) forced() (changed bool) {
+	changed = w.Recovering
+	w.Recovering, w.Lost = false, false
+	return changed
+}
+
 // recoverAlone ends the recovery of a node that has no other member to catch up with.
 func (w *watermark) recoverAlone() (changed bool) {
 	changed = !w.sharded && w.Recovering && (w.alone || w.counts() && len(w.active) == 1)

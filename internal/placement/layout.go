@@ -62,7 +62,8 @@ func (l *Layout) seal() error {
 
 // appendRow appends a row: its new hosts, its old hosts, or none where they are the same, its
 // epoch in 8 bytes and the name of the row before in 16. A set is a byte that counts it, and
-// for each host its number in the list of hosts, in 2 bytes. Numbers are big-endian.
+// for each host its number in the list of hosts, in 2 bytes. Numbers are big-endian. The count of
+// the old hosts of a row that was forced has its highest bit set.
 func (l *Layout) appendRow(b []byte, r *quorum.Row) []byte {
 	set := func(ids []roster.ID) {
 		b = append(b, byte(len(ids)))
@@ -72,13 +73,20 @@ func (l *Layout) appendRow(b []byte, r *quorum.Row) []byte {
 		}
 	}
 	set(r.New)
+	at := len(b)
 	if r.AtRest() {
 		set(nil)
 	} else {
 		set(r.Old)
 	}
+	if r.Forced {
+		b[at] |= forced
+	}
 	return append(binary.BigEndian.AppendUint64(b, r.Epoch), r.Parent[:]...)
 }
+
+// forced marks the count of the old hosts of a row that was forced.
+const forced = 0x80
 
 // takeRow reads what appendRow has appended.
 func (l *Layout) takeRow(b []byte, shard Shard) (*quorum.Row, []byte, error) {
@@ -101,7 +109,10 @@ func (l *Layout) takeRow(b []byte, shard Shard) (*quorum.Row, []byte, error) {
 	row := &quorum.Row{Shard: uint16(shard)}
 	var sound [2]bool
 	row.New, sound[0] = set()
-	if sound[0] {
+	if sound[0] && len(b) > 0 {
+		if row.Forced = b[0]&forced != 0; row.Forced {
+			b = append([]byte{b[0] &^ forced}, b[1:]...)
+		}
 		row.Old, sound[1] = set()
 	}
 	if !sound[1] || len(row.New) == 0 || slices.Equal(row.Old, row.New) || len(b) < 8+len(row.Parent) {

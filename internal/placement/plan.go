@@ -81,6 +81,23 @@ func Next(rule *Rule, current *Layout, epoch uint64, anew bool, hosts []Host, re
 	return l, l.seal()
 }
 
+// Force makes the layout that follows another one, in an epoch, where the old hosts of some shards
+// are named by hand. The hosts that the layout was made for stay as they are.
+func Force(current *Layout, epoch uint64, left map[Shard][]roster.ID) (*Layout, error) {
+	l := &Layout{basis: current.basis, hosts: current.All(), rows: slices.Clone(current.rows)}
+	for s, ids := range left {
+		ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+		if int(s) >= len(l.rows) || len(ids) == 0 || len(ids) > MaxReplicas {
+			return nil, fmt.Errorf("%w: shard %d with %d hosts that are left", ErrLayout, s, len(ids))
+		}
+		l.rows[s] = l.rows[s].Force(epoch, ids)
+		l.hosts = append(l.hosts, ids...)
+	}
+	slices.Sort(l.hosts)
+	l.hosts = slices.Compact(l.hosts)
+	return l, l.seal()
+}
+
 // Plan makes the first layout of hosts.
 func Plan(rule *Rule, hosts []Host) (*Layout, error) { return Next(rule, nil, 1, false, hosts, nil) }
 

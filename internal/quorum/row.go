@@ -26,6 +26,9 @@ type Row struct {
 	Parent Name   // of the row before; zero for the first
 	// Old and New are sets: each ascends, and is not empty.
 	Old, New []ID
+	// Forced: an admin has named those that are left as the old hosts, since a majority of the old
+	// hosts was gone for good. By this row they are whole, whatever they lost. (17)
+	Forced bool
 
 	name Name // zero: not sealed
 }
@@ -54,6 +57,9 @@ func (r *Row) hash() Name {
 			b = binary.BigEndian.AppendUint16(b, uint16(len(id)))
 			b = append(b, id...)
 		}
+	}
+	if r.Forced {
+		b = append(b, 1)
 	}
 	sum := sha256.Sum256(b)
 	return Name(sum[:])
@@ -95,6 +101,12 @@ func (r *Row) Next(epoch uint64, hosts []ID, ready func(ID) bool) *Row {
 		return r
 	}
 	return (&Row{Shard: r.Shard, Epoch: epoch, Parent: r.Name(), Old: old, New: hosts}).Seal()
+}
+
+// Force is the row that follows, in the layout of an epoch, where those that are left are named by
+// hand as the old hosts. What only others held is lost. (17)
+func (r *Row) Force(epoch uint64, left []ID) *Row {
+	return (&Row{Shard: r.Shard, Epoch: epoch, Parent: r.Name(), Old: left, New: r.New, Forced: true}).Seal()
 }
 
 // Ready reports whether each new host has signed that it is ready for the row. (12)

@@ -191,3 +191,17 @@ func (n *Node) Offer(o Offer) {
 		}
 	}, func(err error) { o.Failed(err, false) })
 }
+
+// Force has the node, an admin's, name what is left of shards that have lost a majority of their hosts.
+func (n *Node) Force(forced func(shards []int, err error)) {
+	n.runRequest(func(ctx context.Context, s *shards.Shards) {
+		left, err := s.Force(ctx)
+		var all []int
+		for _, l := range left {
+			all = append(all, int(l.Shard))
+		}
+		if ctx.Err() == nil {
+			forced(all, err)
+		}
+	}, func(err error) { forced(nil, err) })
+}

@@ -92,3 +92,29 @@ func LayoutOf(l *peer.Layout) Layout {
 	}
 	return out
 }
+
+// Forced is what a forced layout has named.
+type Forced struct {
+	Shards []Left `json:"shards" doc:"those that have lost a majority of their old hosts; none: nothing was changed"`
+}
+
+// Left is what is left of a shard.
+type Left struct {
+	Shard int      `json:"shard"`
+	Hosts []string `json:"hosts" doc:"named as the shard's old hosts"`
+	Of    int      `json:"of" doc:"how many old hosts the shard had"`
+	Whole bool     `json:"whole" doc:"they have all that they must have; otherwise what was acknowledged may be lost"`
+}
+
+// ForcedOf describes what is left.
+func ForcedOf(all []peer.Left) Forced {
+	out := Forced{Shards: []Left{}}
+	for _, l := range all {
+		one := Left{Shard: l.Shard, Of: l.Of, Whole: l.Whole}
+		for _, id := range l.Hosts {
+			one.Hosts = append(one.Hosts, id.String())
+		}
+		out.Shards = append(out.Shards, one)
+	}
+	return out
+}

@@ -182,11 +182,48 @@ func (c nsPolicyCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 }
 
 type nsLayoutCmd struct {
-	NS string `arg:"" name:"ns" help:"The namespace's name."`
+	NS    string `arg:"" name:"ns" help:"The namespace's name."`
+	Force bool   `help:"At an admin: name what is left of shards that have lost a majority of their hosts for good."`
+}
+
+func (nsLayoutCmd) Help() string {
+	return `Shows which members hold each shard.
+
+With --force an admin's node asks the hosts of each shard. Where no majority of them answers that has all it must have, it names those that are left as the shard's hosts, so that reads and writes go on. What only the others held is lost for good. Lapse or remove the members that are gone first, and use it only if they cannot come back.
+
+Examples:
+    syncd ns layout packages
+    syncd member lapse packages 12D3KooW… && syncd ns layout packages --force`
+}
+
+func (c nsLayoutCmd) force(ctx context.Context, a *app, daemon *client.Client) error {
+	forced, err := daemon.ForceLayout(ctx, c.NS)
+	if err != nil {
+		return attempt(err, "force the layout of namespace %q", c.NS)
+	}
+	if a.json() {
+		return a.printJSON(forced)
+	}
+	if len(forced.Shards) == 0 {
+		a.remark("each shard has a majority of its hosts: nothing was changed")
+	}
+	for _, l := range forced.Shards {
+		lost := "what only the others held is lost"
+		if !l.Whole {
+			lost = "no host had all that it must have, and what was acknowledged may be lost"
+		}
+		if err := a.printf("shard %d: %d of %d hosts are left (%s); %s\n", l.Shard, len(l.Hosts), l.Of, strings.Join(l.Hosts, " "), lost); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Run shows the hosts of each shard.
 func (c nsLayoutCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	if c.Force {
+		return c.force(ctx, a, daemon)
+	}
 	l, err := daemon.Layout(ctx, c.NS)
 	if err != nil {
 		return attempt(err, "layout of namespace %q", c.NS)

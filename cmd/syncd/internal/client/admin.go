@@ -56,6 +56,13 @@ func (c *Client) Layout(ctx context.Context, ns string) (api.Layout, error) {
 	return out, err
 }
 
+// ForceLayout names what is left of shards that have lost a majority of their hosts.
+func (c *Client) ForceLayout(ctx context.Context, ns string) (api.Forced, error) {
+	var out api.Forced
+	err := c.call(ctx, http.MethodPost, api.NamespacePath(ns)+"/layout", nil, nil, &out)
+	return out, err
+}
+
 // NamespaceStatus describes a namespace and its members.
 func (c *Client) NamespaceStatus(ctx context.Context, ns string) (api.NamespaceStatus, error) {
 	var out api.NamespaceStatus

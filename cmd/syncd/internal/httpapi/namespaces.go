@@ -66,6 +66,14 @@ func (s *server) registerNamespaces() {
 		return api.LayoutOf(&l), err
 	}))
 	huma.Register(s.api, huma.Operation{
+		OperationID: "force-layout", Method: http.MethodPost, Path: "/v1/ns/{ns}/layout",
+		Summary:     "Name what is left of shards that have lost a majority of their hosts",
+		Description: "What only the lost hosts held is lost for good. Lapse or remove the members that are gone first.",
+	}, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace) (api.Forced, error) {
+		left, err := ns.ForceLayout(ctx)
+		return api.ForcedOf(left), err
+	}))
+	huma.Register(s.api, huma.Operation{
 		OperationID: "invite", Method: http.MethodPost, Path: "/v1/invites",
 		Summary: "Make a ticket with which nodes can join a namespace", BodyReadTimeout: -1,
 	}, s.invite)

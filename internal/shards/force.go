@@ -1,0 +1,74 @@
+package shards
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// Left is what is left of a shard that has lost a majority of its old hosts.
+type Left struct {
+	Shard placement.Shard
+	// Hosts are those that a forced layout names as the old hosts.
+	Hosts []node.ID
+	// Of is how many old hosts the row names. Whole: those that are left have all that they must have.
+	Of    int
+	Whole bool
+}
+
+// Force has this node, an admin's, state a layout that names what is left of each shard of which no
+// majority of the old hosts, whole ones, answers: the whole ones that answer; without any, those
+// that answer. What only others held is lost. It changes nothing where all shards have
+// their majorities. ErrTooFew: no host of a shard answers. (17)
+func (s *Shards) Force(ctx context.Context) (all []Left, err error) {
+	left := map[placement.Shard][]node.ID{}
+	for shard := range placement.Shard(s.NS.Rule().Shards) {
+		over := s.deadline(ctx)
+		one, err := anew(ctx, s, shard, over, func(a *node.Asker) (Left, error) { return s.left(ctx, a) })
+		if err != nil {
+			return nil, err
+		}
+		if len(one.Hosts) > 0 {
+			all, left[shard] = append(all, one), one.Hosts
+		}
+	}
+	if len(left) == 0 {
+		return nil, nil
+	}
+	return all, s.NS.ForceLayout(ctx, left)
+}
+
+// left asks the old hosts of a shard; none: a majority of them is there.
+func (s *Shards) left(ctx context.Context, a *node.Asker) (Left, error) {
+	var answer, whole []node.ID
+	why := map[node.ID]error{}
+	old := a.Row().Old
+	for _, id := range old {
+		h, err := within(ctx, s, s.Net.Now()+compareWait, func(ctx context.Context) (node.HostAnswer, error) {
+			return s.headAt(ctx, a, id, []byte{0}, s.Net.Now()+compareWait)
+		})
+		switch {
+		case !a.Current():
+			return Left{}, errRow
+		case err != nil:
+			why[id] = err
+			continue
+		case h.Whole:
+			whole = append(whole, id)
+		}
+		answer = append(answer, id)
+	}
+	l := Left{Shard: a.Shard(), Hosts: whole, Of: len(old), Whole: true}
+	switch side := sideOf(old, func(id node.ID) bool { return slices.Contains(whole, id) }); {
+	case side.Had >= side.Need:
+		return Left{}, nil
+	case len(answer) == 0:
+		return Left{}, fmt.Errorf("%w: no host of shard %d answers, so that nothing is left of it here (%s)", ErrTooFew, a.Shard(), words(why))
+	case len(whole) == 0:
+		l.Hosts, l.Whole = answer, false
+	}
+	return l, nil
+}
