@@ -153,9 +153,6 @@ type Outcome struct {
 	// Held is the version that the key holds after the call; zero if it holds no
 	// record.
 	Held Version
-	// Unseen, of Applied, is the version whose place the record has taken though its writer had not seen it,
-	// whatever the two say, or may not have, as that one has no writer (a record cannot name it); zero if there was none.
-	Unseen Version
 }
 
 // Result is what became of one write.

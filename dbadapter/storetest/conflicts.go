@@ -22,30 +22,6 @@ func after(held dbadapter.Record, w write) write {
 	return w
 }
 
-// testUnseen looks at which versions gave way to a record whose writer had not seen them, whatever they said.
-func testUnseen(t *testing.T, h Harness) {
-	e := newEnv(t, h)
-	first := put("k", "same", by(1, 1))
-	for i, c := range []struct {
-		w    write
-		want dbadapter.Version
-	}{
-		{w: first},
-		{w: put("k", "same", by(1, 2))},
-		{w: put("k", "same", by(2, 3)), want: by(1, 2)},
-		{w: put("k", "same", by(2, 3))},
-		{w: put("k", "same", by(1, 2))},
-		{w: after(put("k", "", by(2, 3)).Record, put("k", "other", by(1, 4)))},
-		{w: del("k", by(2, 5)), want: by(1, 4)},
-		{w: put("k", "dated", by(0, 6))},
-		{w: put("k", "over what has a date", by(1, 7)), want: by(0, 6)},
-	} {
-		if o := e.apply(c.w)[0]; o.Unseen != c.want {
-			t.Errorf("write %d took the place of %v unseen, want %v", i, o.Unseen, c.want)
-		}
-	}
-}
-
 // testConflicts overwrites what the writer had not seen, in each way.
 func testConflicts(t *testing.T, h Harness) {
 	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 2))

@@ -44,7 +44,6 @@ func Run(t *testing.T, h Harness) {
 		{"removal", testRemove},
 		{"kept log", testKept},
 		{"conflicts", testConflicts},
-		{"unseen", testUnseen},
 		{"many conflicts", testManyConflicts},
 		{"large conflicts", testLargeConflicts},
 		{"ceiling", testRaise},

@@ -89,11 +89,9 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, stopped dbad
 			outcomes[i].Result = dbadapter.Full
 		case !ok || rank(w.Record) > rank(held) || w.Action == dbadapter.Replace && rank(w.Record) < rank(held):
 			outcomes[i].Result = dbadapter.Applied
-			if ok && w.Action == dbadapter.Put && w.Record.Version.Writer != 0 && (held.Version.Writer == 0 || !w.Record.Supersedes(held.Version)) {
-				outcomes[i].Unseen = held.Version
-				if held.Version.Writer != 0 && !w.Record.SameContent(&held) && !past(held, w.Past) {
-					t.keep(dbadapter.KeptConflict, held, w.Record.Version)
-				}
+			if ok && w.Action == dbadapter.Put && w.Record.Version.Writer != 0 && held.Version.Writer != 0 &&
+				!w.Record.Supersedes(held.Version) && !w.Record.SameContent(&held) && !past(held, w.Past) {
+				t.keep(dbadapter.KeptConflict, held, w.Record.Version)
 			}
 			t.hold(w.Record.Clone())
 			t.latest = max(t.latest, w.Record.Version.Clock)
@@ -112,9 +110,6 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, stopped dbad
 	for i, w := range writes {
 		if stopped != 0 && !w.stopsAt(outcomes[i].Result) {
 			outcomes[i].Result = dbadapter.Skipped
-		}
-		if stopped != 0 {
-			outcomes[i].Unseen = dbadapter.Version{}
 		}
 		outcomes[i].Held = t.records[string(w.Record.Key)].Version
 	}

@@ -82,7 +82,7 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 			g.takeBack(&m)
 			return nil, b.err
 		}
-		outcomes[i].Result, outcomes[i].Unseen = g.write(b, &items[i], &m)
+		outcomes[i].Result = g.write(b, &items[i], &m)
 		if stopped < 0 && stops(&items[i], outcomes[i].Result) {
 			stopped = i
 		}
@@ -95,7 +95,6 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 			if !stops(&items[i], outcomes[i].Result) {
 				outcomes[i].Result = dbadapter.Skipped
 			}
-			outcomes[i].Unseen = dbadapter.Version{}
 		}
 	}
 	for i, b := range buckets {
@@ -123,18 +122,18 @@ func whyStopped(r dbadapter.Result) error {
 
 // write decides one write, and puts its record into the bucket if it wins, or
 // removes it.
-func (g *Group) write(b *Bucket, it *Item, m *mark) (result dbadapter.Result, unseen dbadapter.Version) {
+func (g *Group) write(b *Bucket, it *Item, m *mark) dbadapter.Result {
 	at, ok := find(b.Held, it.Record.Key)
 	var held *Held
 	if ok {
 		held = &b.Held[at]
 	}
-	result = decide(it, held)
+	result := decide(it, held)
 	if result == dbadapter.Applied && !it.Action.Removes() && full(b.Held, held, &it.Record) {
-		return dbadapter.Full, unseen
+		return dbadapter.Full
 	}
 	if result != dbadapter.Applied {
-		return result, unseen
+		return result
 	}
 	m.undos = append(m.undos, undo{b, b.Held, b.touched})
 	if !b.touched {
@@ -147,17 +146,14 @@ func (g *Group) write(b *Bucket, it *Item, m *mark) (result dbadapter.Result, un
 			g.leavers = append(g.leavers, Leaver{Why: dbadapter.KeptSetAside, Record: held.Record})
 		}
 		b.remove(at)
-		return result, unseen
+		return result
 	}
-	if held != nil && !sees(it, &held.Record.Record) {
-		unseen = held.Record.Version
-		if unseen.Writer != 0 && loses(it, &held.Record.Record) {
-			g.leavers = append(g.leavers, Leaver{Why: dbadapter.KeptConflict, Record: held.Record, By: it.Record.Version})
-		}
+	if held != nil && loses(it, &held.Record.Record) {
+		g.leavers = append(g.leavers, Leaver{Why: dbadapter.KeptConflict, Record: held.Record, By: it.Record.Version})
 	}
 	b.put(g.slot(len(b.Held)+1), at, ok, it)
 	g.latest = max(g.latest, it.Record.Version.Clock)
-	return result, unseen
+	return result
 }
 
 // full reports whether a bucket has no room for a record, in place of the one held.
@@ -211,17 +207,16 @@ func decide(it *Item, held *Held) dbadapter.Result {
 }
 
 // loses reports whether a write loses something by the record whose place it takes.
+// Its writer had not seen that then. A record without a writer names nothing, and none can name it.
 func loses(it *Item, held *dbadapter.Record) bool {
+	v := held.Version
+	if it.Action != dbadapter.Put || it.Record.Version.Writer == 0 || v.Writer == 0 || it.Record.Supersedes(v) {
+		return false
+	}
 	if at, ok := held.Due(); ok && at <= it.Past {
 		return false
 	}
 	return !it.Record.SameContent(held)
-}
-
-// sees reports whether the writer of a record, if it has one, has seen the one whose place it takes. It cannot say so of one
-// without a writer.
-func sees(it *Item, held *dbadapter.Record) bool {
-	return it.Action != dbadapter.Put || it.Record.Version.Writer == 0 || held.Version.Writer != 0 && it.Record.Supersedes(held.Version)
 }
 
 // slot is room for n records.
