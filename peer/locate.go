@@ -115,9 +115,7 @@ func (ns *Namespace) write(ctx context.Context, drafts []node.Draft, l Level) (s
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
 	w, err := ns.hosts.Put(ctx, drafts, shards.PutOptions{Level: l})
-	if errors.Is(err, shards.ErrUnconfirmed) {
-		err = fmt.Errorf("%w: %w", ErrUnconfirmed, err)
-	} else if err != nil {
+	if err != nil && !errors.Is(err, ErrUnconfirmed) {
 		w.Versions = nil
 	}
 	return w, err

@@ -10,12 +10,13 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // ErrUnconfirmed: a wait was over before as many members as asked for held what it waited
 // for. What this node has written stays written.
-var ErrUnconfirmed = errors.New("not confirmed by as many members as asked for")
+var ErrUnconfirmed = shards.ErrUnconfirmed
 
 // WaitOptions say what to wait for. The zero value waits until all other members hold what
 // this node holds.

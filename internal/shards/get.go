@@ -105,10 +105,9 @@ func (r *read) run(ctx context.Context) (Found, error) {
 	}
 	next, hedge := 0, r.over
 	for {
-		if done, best := r.done(); done {
-			if fetched, fetching := r.fetch(asking, best); fetched || !fetching {
-				return r.result(ctx, best, fetched)
-			}
+		done, best := r.done()
+		if fetched, fetching := r.fetch(asking, best); done && (fetched || !fetching) {
+			return r.result(ctx, best, fetched)
 		}
 		// At level one the next host is asked where none is being asked, or the last one is late.
 		for next < len(hosts) && (r.Level != quorum.One || r.open == 0 || r.Net.Now() >= hedge) {
@@ -120,17 +119,11 @@ func (r *read) run(ctx context.Context) (Found, error) {
 				break
 			}
 		}
-		if r.open == 0 && next == len(hosts) {
-			done, best := r.done()
-			if !done {
-				return r.result(ctx, r.best(), false)
-			}
-			if fetched, fetching := r.fetch(asking, best); fetched || !fetching {
-				return r.result(ctx, best, fetched)
-			}
-			continue
-		}
-		if r.open == 0 {
+		switch done, _ := r.done(); {
+		case r.open > 0:
+		case next == len(hosts) && !done:
+			return r.result(ctx, best, false)
+		default: // this node has answered by itself
 			continue
 		}
 		until := min(r.over, r.look)
@@ -271,8 +264,8 @@ func (r *read) collectedTo(clock dbadapter.Timestamp) bool {
 	return false
 }
 
-// fetch sees that the record of a version is here: it asks the next host that has the version for
-// it. fetching: one is being asked.
+// fetch sees that the record of a version is here: where the host that was asked for it is late,
+// or has another version, the next host that has the version is asked. fetching: one is being asked.
 func (r *read) fetch(ctx context.Context, best dbadapter.Version) (fetched, fetching bool) {
 	if best.IsZero() {
 		return true, false

@@ -67,7 +67,7 @@ var (
 	// ErrTooFew: fewer hosts have answered than the level takes. What was found is given beside it.
 	ErrTooFew = fmt.Errorf("%w: too few hosts of the key's shard have answered", node.ErrUnreachable)
 	// ErrUnconfirmed: a host holds the record, or may, and fewer have confirmed than the level takes.
-	ErrUnconfirmed = errors.New("not confirmed by enough hosts")
+	ErrUnconfirmed = errors.New("not confirmed by as many as asked for")
 	// errRow: this node goes by another row now; the request begins again. (3)
 	errRow = errors.New("the shard's row has changed")
 	// errApart: a host still goes by another row after its list was synced.
@@ -218,7 +218,7 @@ func sideOf(set []node.ID, had func(node.ID) bool) Side {
 	return s
 }
 
-// count says how many hosts have done something, for a person.
+// count says how many hosts have done something, for a person. A whole host counts as an old one.
 func count(row *quorum.Row, did string, old, new Side) string {
 	if row.AtRest() {
 		return fmt.Sprintf("%d of %d hosts %s; %d are needed", old.Had, old.Hosts, did, old.Need)

@@ -313,8 +313,7 @@ func (w *write) short(row *quorum.Row, o *offered, err error) error {
 			o.why[id] = errSilent
 		}
 	}
-	end := w.end(row, o)
-	text := count(row, "hold it", end.Old, end.New)
+	text := w.count(row, o)
 	if why := words(o.why); why != "" {
 		text += " (" + why + ")"
 	}
@@ -322,11 +321,23 @@ func (w *write) short(row *quorum.Row, o *offered, err error) error {
 	case err == node.ErrDeclined: //nolint:errorlint // it is the caller's word
 		for _, why := range o.why {
 			if errors.Is(why, node.ErrDeclined) {
-				return fmt.Errorf("%w: written at %s", why, text)
+				return fmt.Errorf("%w: %s", why, text)
 			}
 		}
 	case !w.sent:
 		return fmt.Errorf("%w: nothing is written: %s", node.ErrUnreachable, text)
 	}
-	return fmt.Errorf("%w: written at %s; it may still win", ErrUnconfirmed, text)
+	return fmt.Errorf("%w: %s; it may still win", ErrUnconfirmed, text)
+}
+
+// count says at how many hosts the records are written, for a person.
+func (w *write) count(row *quorum.Row, o *offered) string {
+	end, all := w.end(row, o), len(row.Hosts())
+	switch need := int(w.Level); {
+	case w.Level == quorum.All:
+		return fmt.Sprintf("written at %d of %d hosts; all are needed", len(end.Hosts), all)
+	case need > 0:
+		return fmt.Sprintf("written at %d of %d hosts; %d are needed", len(end.Hosts), all, need)
+	}
+	return count(row, "have written it", end.Old, end.New)
 }
