@@ -97,6 +97,7 @@ func samples() []Message {
 		&Ask{Version: Version, Question: &AskHold{ShardRow: ShardRow{Shard: MaxShards - 1}, Records: []dbadapter.Record{both, gone, imported}}},
 		&Ask{Version: Version, Question: &AskHold{Records: []dbadapter.Record{plain}}},
 		&Ask{Version: Version, Question: &AskHold{ShardRow: row, New: true, Records: []dbadapter.Record{both, plain}}},
+		&Ask{Version: Version, Question: &AskHold{ShardRow: row, New: true, Earliest: 5 << 16, Records: []dbadapter.Record{imported}}},
 		&Ask{Version: Version, Question: &AskHold{ShardRow: row, Batch: true, Records: []dbadapter.Record{both, plain}}},
 		&Ask{Version: Version, Question: &AskHold{ShardRow: row, Batch: true, On: []*dbadapter.Version{nil, {}, &imported.Version}, Records: []dbadapter.Record{both, plain, gone}}},
 		&Reply{Nonce: Nonce{6}, Proof: Proof{7}, Greeting: greeting, Answer: &RecordAnswer{Whole: true, Record: &both}},
