@@ -49,7 +49,7 @@ func (r *runner) settle() error {
 		r.cluster.Settle(pace)
 		r.waitForAll()
 		done, err := r.wait(end, pace/2, r.settling)
-		if !done && err == nil && r.lapseSilent() {
+		for tries := 0; !done && err == nil && tries < 3 && (r.lapseSilent() || r.forceLayout()); tries++ {
 			end += r.plan.Settle
 			done, err = r.wait(end, pace/2, r.settling)
 		}

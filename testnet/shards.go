@@ -88,6 +88,23 @@ func (r *runner) settling() bool {
 	return r.settled()
 }
 
+// forceLayout has an admin force the layout, as a person does who is told that a majority of a
+// shard's hosts is gone for good: removals and restored copies of a plan heed no majorities.
+func (r *runner) forceLayout() (did bool) {
+	for _, group := range r.reach() {
+		i := slices.IndexFunc(group, func(i int) bool { return r.cut() && r.administers(r.cluster.Node(i), i) })
+		if i < 0 {
+			continue
+		}
+		over := false
+		r.cluster.Node(group[i]).Force(func(shards []int, err error) { over, did = true, did || err == nil && len(shards) > 0 })
+		if done, err := r.wait(r.world.Now()+lastWords, lastPace, func() bool { return over }); !done || err != nil {
+			return false
+		}
+	}
+	return did
+}
+
 // plannedKeys are the keys that the plan writes.
 func (r *runner) plannedKeys() []string {
 	keys := map[string]bool{}
@@ -167,7 +184,7 @@ func (r *runner) replicas(group []int) string {
 			if h, one := sums[s][i], sums[s][holders[0]]; h.Digest != one.Digest || h.Count != one.Count {
 				return fmt.Sprintf("shard %d: node %d holds other records than node %d", s, i, holders[0])
 			}
-			if !sums[s][i].Settled && len(holders) > 1 {
+			if !sums[s][i].Settled {
 				return fmt.Sprintf("shard %d: node %d is not settled", s, i)
 			}
 		}

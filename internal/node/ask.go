@@ -28,7 +28,7 @@ func (set *Set) introduce() wire.Greeting {
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
 	return wire.Greeting{
-		List: set.ns.Members().Digest(), Floor: set.vouching.mark.greeted(),
+		List: set.lists(), Floor: set.vouching.mark.greeted(),
 		Incarnation: set.ns.incarnation, Time: uint64(set.ns.node.Now().UnixMilli()),
 	}
 }

@@ -57,7 +57,6 @@ type Conversation struct {
 	stands standing
 	theirs wire.Greeting
 	began  quorum.Term  // of this node's tenure, when the replica was opened
-	row    [8]byte      // begins the name of the row by which this node went then
 	twins  error        // ErrTwin of the peer, as this node has found
 	close  func() error // the replica; nil before it is opened
 	// collect takes out what the peer has collected; nil unless this node is behind.
@@ -236,15 +235,15 @@ func (c *Conversation) gets() bool {
 func (c *Conversation) greeting() wire.Greeting {
 	ns := c.part.ns
 	return wire.Greeting{
-		List: c.stands.list, Row: c.row, Tau: c.stands.tau, Floor: c.stands.floor,
+		List: c.stands.list, Tau: c.stands.tau, Floor: c.stands.floor,
 		Incarnation: ns.incarnation, Time: uint64(ns.node.Now().UnixMilli()),
 	}
 }
 
-// inTerm is the term of this node's tenure to which the sync belongs: none, if the two went by
-// different rows.
+// inTerm is the term of this node's tenure to which the sync belongs: none, if the two had
+// different lists, or went by different rows.
 func (c *Conversation) inTerm() quorum.Term {
-	if c.theirs.Row != c.row {
+	if c.theirs.List != c.stands.list {
 		return noTerm
 	}
 	return c.began
@@ -259,7 +258,7 @@ func (c *Conversation) vouches() bool {
 // heed decides upon the peer's greeting.
 func (c *Conversation) heed(ctx context.Context, theirs wire.Greeting) error {
 	c.part.declined.under(c.remote, theirs.List)
-	if !c.ask.Control && !c.ask.ListsMayDiffer && theirs.List != c.part.ns.Members().Digest() {
+	if !c.ask.Control && !c.ask.ListsMayDiffer && theirs.List != c.part.lists() {
 		return reconcile.ErrListsDiffer
 	}
 	if c.ask.Control {
@@ -282,10 +281,9 @@ func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
 		if err := p.set.renounce(ctx); err != nil {
 			return nil, err
 		}
-		began, row := p.set.tenure.begun(p.ns.node.elapsed())
-		c.began, c.row = began, [8]byte(row[:])
+		c.began = p.set.tenure.begun(p.ns.node.elapsed()) // before the list that counts in it
 	}
-	c.stands = standing{list: p.ns.Members().Digest()}
+	c.stands = standing{list: p.lists()}
 	if c.vouches() { // a snapshot that is not of all that the peer lacks vouches for nothing
 		stands, err := p.set.stand(ctx)
 		if err != nil {

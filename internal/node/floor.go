@@ -37,7 +37,7 @@ func (set *Set) stand(ctx context.Context) (s standing, err error) {
 	}
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
-	s.list, s.floor = set.ns.Members().Digest(), w.greeted()
+	s.list, s.floor = set.lists(), w.greeted()
 	if s.era != w.era {
 		s.tau = 0 // a reading from before a restamp, or a change of the list, says nothing under the list of now
 	}

@@ -62,7 +62,7 @@ func readShardsHeld(value []byte) (h shardsHeld, err error) {
 	if err := strict.Unmarshal(value, &s); err != nil {
 		return h, fmt.Errorf("malformed list of shards: %w", err)
 	}
-	if len(s.List) != len(h.list) || len(s.Shards) > 2*placement.MaxShards/8 {
+	if len(s.List) != len(h.list) || len(s.Shards) > placement.MaxShards/8 {
 		return h, fmt.Errorf("malformed list of shards: a digest of %d bytes, and %d bytes of shards", len(s.List), len(s.Shards))
 	}
 	h = shardsHeld{list: [16]byte(s.List), shards: s.Shards, noHost: s.NoHost}

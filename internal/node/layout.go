@@ -152,26 +152,24 @@ func (ns *Namespace) readLayout() error {
 	if err != nil {
 		return nil //nolint:nilerr // this program cannot read the table: it goes by the layout before until an admin's node states the next one
 	}
+	founded := ns.founds(now.layout, layout)
 	if err := ns.updateLocked(func(s *State) error {
 		s.Layout = &storedLayout{next.Epoch, next.Statement[:], []byte(next.By), next.At, layout.Value()}
+		author := next.By == ns.node.ID && (ns.declares || !s.Vouched.Recovering)
+		for _, shard := range founded {
+			s.found(shard, author)
+		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	before := now.layout
-	ns.placed.Store(&placed{stated: next, layout: layout})
-	return ns.takeForced(before, layout)
-}
-
-// takeForced makes this node whole in the shards whose rows name it by hand as one that is left. (17)
-func (ns *Namespace) takeForced(before, layout *placement.Layout) (failed error) {
 	for _, set := range ns.Sets() {
-		row := layout.Row(set.shard)
-		if row.Forced && row.IsOld(ns.node.ID) && (before == nil || before.Row(set.shard).Name() != row.Name()) {
-			failed = errors.Join(failed, set.vouch((*watermark).forced))
+		if slices.Contains(founded, set.shard) {
+			set.vouching.mark.whole()
 		}
 	}
-	return failed
+	ns.placed.Store(&placed{stated: next, layout: layout})
+	return nil
 }
 
 // ForceLayout states a layout in which the members that are left are the old hosts of shards, named by
@@ -195,6 +193,17 @@ func (ns *Namespace) ForceLayout(ctx context.Context, left map[placement.Shard][
 		return err
 	}
 	return ns.stateLocked(ctx, next)
+}
+
+// founds are the shards of which this node is a founder, by a row that it did not go by before:
+// those of the first layout, and of one that was forced.
+func (ns *Namespace) founds(was, is *placement.Layout) (shards []placement.Shard) {
+	for s := range placement.Shard(is.Shards()) {
+		if row := is.Row(s); row.Founds(ns.node.ID) && (was == nil || was.Row(s).Name() != row.Name()) {
+			shards = append(shards, s)
+		}
+	}
+	return shards
 }
 
 // parseTable reads the table that a statement names. No row is later than its layout.
@@ -255,7 +264,7 @@ func (ns *Namespace) tendLayout(ctx context.Context) (wait time.Duration, stated
 	if !members.Has(ns.node.ID, RoleAdmin) {
 		return 0, false, nil
 	}
-	hosts := placement.HostsOf(members.List, func(id ID) (int, string, bool) { return 1, "", ns.pledges(id) && !ns.noHost(id) })
+	hosts := ns.hosts(members)
 	placed := ns.placed.Load()
 	standing := placement.Standing{Layout: placed.layout, Absent: placed.absent, Void: members.Overtaken()}
 	if placed.layout != nil {
@@ -282,6 +291,11 @@ func (ns *Namespace) tendLayout(ctx context.Context) (wait time.Duration, stated
 	return 0, err == nil, err
 }
 
+// hosts are the members that may hold shards.
+func (ns *Namespace) hosts(members *Members) []placement.Host {
+	return placement.HostsOf(members.List, func(id ID) (int, string, bool) { return 1, "", ns.pledges(id) && !ns.noHost(id) })
+}
+
 // stateLocked states a layout. First its table, which counts for nothing without the
 // statement; the next round drops it if the statement fails.
 func (ns *Namespace) stateLocked(ctx context.Context, l *placement.Layout) error {
@@ -296,6 +310,8 @@ func (ns *Namespace) stateLocked(ctx context.Context, l *placement.Layout) error
 	if err != nil {
 		return err
 	}
+	ns.declares = true
+	defer func() { ns.declares = false }()
 	return ns.declareLocked(ctx, roster.Draft{Kind: roster.Layout, Table: l.Table()})
 }
 

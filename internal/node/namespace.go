@@ -57,6 +57,7 @@ type Namespace struct {
 	dropped  roster.Digest // of the list under which what former members said was dropped last
 	members  atomic.Pointer[Members]
 	stating  placement.Turn         // of layouts; guarded by updating
+	declares bool                   // this node states a layout now; guarded by updating
 	placed   atomic.Pointer[placed] // never nil where there is a rule; stored while updating is held
 	// heldBy is what the members say of the shards that they hold; stored while updating
 	// is held, and never changed.

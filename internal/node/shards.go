@@ -99,6 +99,17 @@ func (s *State) addShard(shard placement.Shard) {
 	}
 }
 
+// found makes the node a founder of a shard that it holds, or of which it is the author of the
+// row: it is whole, since what it holds is all that counts.
+func (s *State) found(shard placement.Shard, author bool) {
+	if author {
+		s.addShard(shard)
+	}
+	if at, held := s.find(shard); held {
+		s.Shards[at].Vouched.Recovering, s.Shards[at].Vouched.Lost = false, false
+	}
+}
+
 // forget ends what is kept of a shard.
 func (s *State) forget(shard placement.Shard) {
 	if at, held := s.find(shard); held {

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,14 +57,11 @@ func (t *tenure) term() quorum.Term {
 	return t.host.Term(t.host.LostUntil)
 }
 
-// begun is the term of a sync that begins now, and the row by which it does.
-func (t *tenure) begun(now time.Duration) (quorum.Term, quorum.Name) {
+// begun is the term of a sync that begins now.
+func (t *tenure) begun(now time.Duration) quorum.Term {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if row := t.host.Row(); row != nil {
-		return t.host.Term(now), row.Name()
-	}
-	return noTerm, quorum.Name{}
+	return t.host.Term(now)
 }
 
 // equal notes a sync of everything that has proved this node and a peer equal. It reports
@@ -152,6 +151,18 @@ func (set *Set) row() *quorum.Row {
 		return nil
 	}
 	return set.ns.Row(set.shard)
+}
+
+// lists is what a sync of the part greets with as this node's list of members: two shards are
+// equal only under the row that both have (package quorum, 8), so that their rows are lists, too.
+func (p *Part) lists() [16]byte {
+	list := p.ns.Members().Digest()
+	if p.isControl() || p.set.row() == nil {
+		return list
+	}
+	name := p.set.row().Name()
+	sum := sha256.Sum256(slices.Concat(list[:], name[:]))
+	return [16]byte(sum[:])
 }
 
 // conclude does what follows from a sync that has proved this node equal to another one: it

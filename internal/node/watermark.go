@@ -173,7 +173,7 @@ func (w *watermark) lose() {
 	w.Lost = w.sharded
 }
 
-// whole ends the recovery of a shard that has become whole by its row.
+// whole ends the recovery of a shard that is whole by its row.
 func (w *watermark) whole() (changed bool) {
 	changed = w.Recovering
 	w.Recovering, w.Lost = false, false
@@ -401,13 +401,6 @@ func (w *watermark) note(s *synced, tau dbadapter.Timestamp) (changed bool) {
 		return true
 	}
 	return false
-}
-
-// forced ends a recovery where an admin has named this node as one that is left of a shard's hosts. (17)
-func (w *watermark) forced() (changed bool) {
-	changed = w.Recovering
-	w.Recovering, w.Lost = false, false
-	return changed
 }
 
 // recoverAlone ends the recovery of a node that has no other member to catch up with.

@@ -128,7 +128,7 @@ func (set *Set) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (Why, erro
 	default:
 		w.Standing = TwoContents
 	}
-	if reply.Greeting.List != set.ns.Members().Digest() {
+	if reply.Greeting.List != set.lists() {
 		w.add(CauseLists, 0, "the two have different lists of members, which a sync makes equal first")
 	}
 	if w.Standing == Alike || w.Standing == Neither {

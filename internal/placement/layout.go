@@ -24,7 +24,7 @@ var ErrLayout = errors.New("no layout")
 
 // Layout says which hosts each shard has: it has a row for each. It never changes.
 type Layout struct {
-	hosts []roster.ID // ascending: the members that the rows name, and the hosts of the basis
+	hosts []roster.ID // ascending: the members that the rows name
 	rows  []*quorum.Row
 	basis Basis
 	value []byte // as it travels
@@ -214,8 +214,7 @@ func (l *Layout) Epoch() (epoch uint64) {
 // Shards is how many there are.
 func (l *Layout) Shards() int { return len(l.rows) }
 
-// All are the members that the layout names, in ascending order; one of little weight may have
-// no shard.
+// All are the members that the rows name, in ascending order.
 func (l *Layout) All() []roster.ID { return slices.Clone(l.hosts) }
 
 // Row is the row of a shard. It must not be changed.

@@ -56,7 +56,6 @@ func Next(rule *Rule, current *Layout, epoch uint64, anew bool, hosts []Host, re
 		if _, err := h.ID.PublicKey(); err != nil {
 			return nil, fmt.Errorf("%w: %v", ErrLayout, err)
 		}
-		l.hosts = append(l.hosts, h.ID)
 	}
 	draws := make([]draw, len(hosts))
 	for s := range rule.Shards {
@@ -71,31 +70,35 @@ func Next(rule *Rule, current *Layout, epoch uint64, anew bool, hosts []Host, re
 		slices.Sort(set)
 		l.rows = append(l.rows, next(Shard(s), current, epoch, anew, set, ready))
 	}
+	return l, l.list()
+}
+
+// list computes the members that the rows name, and the bytes of the layout.
+func (l *Layout) list() error {
+	l.hosts = nil
 	for _, r := range l.rows {
+		l.hosts = append(l.hosts, r.New...)
 		l.hosts = append(l.hosts, r.Old...)
 	}
 	slices.Sort(l.hosts)
 	if l.hosts = slices.Compact(l.hosts); len(l.hosts) > MaxHosts {
-		return nil, fmt.Errorf("%w: %d members are hosts or old hosts: at most %d; the next layout is due when moves have ended", ErrLayout, len(l.hosts), MaxHosts)
+		return fmt.Errorf("%w: %d members are hosts or old hosts: at most %d; the next layout is due when moves have ended", ErrLayout, len(l.hosts), MaxHosts)
 	}
-	return l, l.seal()
+	return l.seal()
 }
 
 // Force makes the layout that follows another one, in an epoch, where the old hosts of some shards
 // are named by hand. The hosts that the layout was made for stay as they are.
 func Force(current *Layout, epoch uint64, left map[Shard][]roster.ID) (*Layout, error) {
-	l := &Layout{basis: current.basis, hosts: current.All(), rows: slices.Clone(current.rows)}
+	l := &Layout{basis: current.basis, rows: slices.Clone(current.rows)}
 	for s, ids := range left {
 		ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 		if int(s) >= len(l.rows) || len(ids) == 0 || len(ids) > MaxReplicas {
 			return nil, fmt.Errorf("%w: shard %d with %d hosts that are left", ErrLayout, s, len(ids))
 		}
 		l.rows[s] = l.rows[s].Force(epoch, ids)
-		l.hosts = append(l.hosts, ids...)
 	}
-	slices.Sort(l.hosts)
-	l.hosts = slices.Compact(l.hosts)
-	return l, l.seal()
+	return l, l.list()
 }
 
 // Plan makes the first layout of hosts.

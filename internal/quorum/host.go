@@ -24,7 +24,8 @@ const NoTerm Term = 0
 type Host struct {
 	Self ID
 	// Whole: the member has what a majority of the old hosts had. It ends when the member loses
-	// records, is restored from a copy, or lapses. Founders are whole. (4)
+	// records, is restored from a copy, or lapses. Founders are whole: the old hosts of a row
+	// without a parent. (4)
 	Whole bool
 	// LostUntil is up to when no sync that begins counts, since a record that was confirmed
 	// here may be lost here and be under way to the others still. (11)
@@ -84,10 +85,9 @@ func (h *Host) Equal(peer ID, whole bool, began Term) {
 }
 
 // enough: the member is equal with a majority of the old hosts, whole ones, itself counted if
-// it is one. An only old host has nobody to wait for: what it has is all that there is.
+// it is one.
 func (h *Host) enough() bool {
-	alone := len(h.row.Old) == 1 && h.row.Old[0] == h.Self
-	return alone || most(h.row.Old, func(id ID) bool { return h.equal[id] || id == h.Self && h.Whole })
+	return most(h.row.Old, func(id ID) bool { return h.equal[id] || id == h.Self && h.Whole })
 }
 
 // BecomesWhole reports whether the member is whole from now on. (9)

@@ -65,6 +65,10 @@ func (r *Row) hash() Name {
 	return Name(sum[:])
 }
 
+// Founds reports whether a member is whole by the row: as an old host of the first one, which
+// has no parent, or of one that was forced. (4, 17)
+func (r *Row) Founds(id ID) bool { return r.IsOld(id) && (r.Forced || r.Parent == Name{}) }
+
 // AtRest reports whether no move is under way.
 func (r *Row) AtRest() bool { return slices.Equal(r.Old, r.New) }
 

@@ -21,8 +21,9 @@ type Left struct {
 
 // Force has this node, an admin's, state a layout that names what is left of each shard of which no
 // majority of the old hosts, whole ones, answers: the whole ones that answer; without any, those
-// that answer. What only others held is lost. It changes nothing where all shards have
-// their majorities. ErrTooFew: no host of a shard answers. (17)
+// that answer; where none of them is a member any more, this node. What only others held is
+// lost. It changes nothing where all shards have their majorities. ErrTooFew: no host of a shard
+// answers. (17)
 func (s *Shards) Force(ctx context.Context) (all []Left, err error) {
 	left := map[placement.Shard][]node.ID{}
 	for shard := range placement.Shard(s.NS.Rule().Shards) {
@@ -65,6 +66,8 @@ func (s *Shards) left(ctx context.Context, a *node.Asker) (Left, error) {
 	switch side := sideOf(old, func(id node.ID) bool { return slices.Contains(whole, id) }); {
 	case side.Had >= side.Need:
 		return Left{}, nil
+	case !slices.ContainsFunc(old, s.NS.Admits): // nobody can come back with anything
+		l.Hosts, l.Whole = []node.ID{s.NS.Self()}, false
 	case len(answer) == 0:
 		return Left{}, fmt.Errorf("%w: no host of shard %d answers, so that nothing is left of it here (%s)", ErrTooFew, a.Shard(), words(why))
 	case len(whole) == 0:

@@ -7,16 +7,13 @@ import (
 )
 
 // GreetingSize is the length of a Greeting on the wire.
-const GreetingSize = 56
+const GreetingSize = 48
 
 // Greeting is what a side says of itself beside what it holds. This package and
 // the sync carry it; a node acts upon it.
 type Greeting struct {
 	// List is the digest of the side's list of members.
 	List [16]byte
-	// Row begins the name of the row by which the side goes, in a sync of a shard; zero: it
-	// knows none.
-	Row [8]byte
 	// Tau promises that the set of this sync holds every version of the side's
 	// own up to here. 0 promises nothing.
 	Tau dbadapter.Timestamp
@@ -30,7 +27,7 @@ type Greeting struct {
 }
 
 func (g *Greeting) appendTo(b []byte) []byte {
-	b = append(append(b, g.List[:]...), g.Row[:]...)
+	b = append(b, g.List[:]...)
 	for _, n := range [...]uint64{uint64(g.Tau), uint64(g.Floor), g.Incarnation, g.Time} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
@@ -42,9 +39,8 @@ func (p *parser) greeting() (g Greeting) {
 	if b == nil {
 		return g
 	}
-	b = b[copy(g.List[:], b):]
-	b = b[copy(g.Row[:], b):]
-	number := func(n int) uint64 { return binary.BigEndian.Uint64(b[8*n:]) }
+	copy(g.List[:], b)
+	number := func(n int) uint64 { return binary.BigEndian.Uint64(b[len(g.List)+8*n:]) }
 	g.Tau, g.Floor, g.Incarnation, g.Time = dbadapter.Timestamp(number(0)), dbadapter.Timestamp(number(1)), number(2), number(3)
 	return g
 }
