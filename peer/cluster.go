@@ -219,7 +219,7 @@ func (d *disk) lately(n *Node) *wire.Disk {
 // has no shard that this node holds or is to hold. It is what a load balancer may ask of a node.
 func (n *Node) Unproved(within time.Duration) (names []string) {
 	for _, ns := range n.Namespaces() {
-		if r, err := ns.core.Replicas(); err == nil && r.Epoch != 0 && r.Held == 0 && r.Coming == 0 {
+		if r, err := ns.core.Replicas(); err == nil && r.Epoch != 0 && r.Held == 0 && r.Fetching == 0 {
 			continue // it holds no shard, and so no record; its hosts answer
 		}
 		last := ns.lastProof()

@@ -158,7 +158,7 @@ func (ns *Namespace) inquireOf(ctx context.Context, m *ClusterMember, copies []*
 	return slices.DeleteFunc(copies, func(c *setCopy) bool {
 		denied := errors.Is(c.Problem, ErrDenied)
 		if denied && c.Host {
-			c.Problem = fmt.Errorf("it does not hold shard %d yet: %w", c.Number, c.Problem)
+			c.Problem = fmt.Errorf("it does not hold shard %d yet, and fetches it", c.Number)
 		}
 		return denied && !c.Host
 	})

@@ -87,7 +87,7 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		members:   gauge("syncd_members", "Members in the list of this node.", "ns"),
 		rejected:  gauge("syncd_rejected_records", "Records of peers that were refused and are remembered.", "ns"),
 		conflicts: gauge("syncd_conflict_records", "Records kept because one whose writer had not seen them took their place.", "ns"),
-		shards:    gauge("syncd_held_shards", "Shards of a namespace that is cut into them: those that this node holds (held), those among them that are whole (sure), those that it is to hold and does not, or that are not whole yet (coming), and those that it holds until their hosts have them (leaving).", "ns", "state"),
+		shards:    gauge("syncd_held_shards", "Shards of a namespace that is cut into them: those that this node holds (held), those among them of which it has all that it must have (whole), those that it is a host of and does not hold, or is not whole of yet (fetching), and those that it holds until a majority of their new hosts has them (dropping); and those that move, of all members (moving).", "ns", "state"),
 		short:     gauge("syncd_short_shards", "Shards that fewer of their hosts say to hold than there are to be replicas, as far as this node has heard.", "ns"),
 		setAside:  gauge("syncd_set_aside_records", "Records kept because they were set aside.", "ns"),
 		running:   gauge("syncd_running_syncs", "Syncs that are running."),
@@ -192,9 +192,10 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(m.drift, prometheus.CounterValue, drifted, info.Name)
 		if s := info.Shards; s != nil {
 			gauge(m.shards, int64(s.Held), info.Name, "held")
-			gauge(m.shards, int64(s.Sure), info.Name, "sure")
-			gauge(m.shards, int64(s.Coming), info.Name, "coming")
-			gauge(m.shards, int64(s.Leaving), info.Name, "leaving")
+			gauge(m.shards, int64(s.Whole), info.Name, "whole")
+			gauge(m.shards, int64(s.Fetching), info.Name, "fetching")
+			gauge(m.shards, int64(s.Dropping), info.Name, "dropping")
+			gauge(m.shards, int64(s.Moving), info.Name, "moving")
 			gauge(m.short, int64(s.Short), info.Name)
 		}
 		if f := ns.follows; f != nil {

@@ -41,22 +41,41 @@ type Layout struct {
 	Epoch uint64 // counts the layouts of the namespace, from 1
 	By    ID     // the admin whose node stated it
 	At    time.Time
-	Hosts [][]ID // of each shard, the one that others prefer first
+	Hosts [][]ID // of each shard; of one that moves, the old hosts
+	Moves []Move
+}
+
+// Move is a shard whose old hosts and new ones differ: requests need a majority of each.
+type Move struct {
+	Shard    int
+	Old, New []ID
+	// Unready are the new hosts that have not said yet, as far as this node has heard, that they
+	// have what they must have. The move ends once none is left, and an admin's node is awake.
+	Unready []ID
 }
 
 // Shards is how the shards of a namespace stand.
 type Shards struct {
 	// Epoch is that of the layout that counts here; 0: none is known.
 	Epoch uint64
-	// Held are the shards that this node holds, and Sure those among them of which it
-	// knows what is not there.
-	Held, Sure int
-	// Coming are those that this node is to hold, and does not, or is not sure of yet;
-	// Leaving those that it holds until their hosts have them.
-	Coming, Leaving int
+	// Held are the shards that this node holds, and Whole those among them of which it has
+	// all that it must have.
+	Held, Whole int
+	// Fetching are those that this node is a host of, and does not hold, or is not whole of yet;
+	// Dropping those that it holds until a majority of their new hosts has them.
+	Fetching, Dropping int
+	// Moving are the shards of the namespace whose old hosts and new ones differ.
+	Moving int
 	// Short are the shards that fewer of their hosts say to hold than the placement has
 	// replicas, as far as this node has heard. A host says so once it has begun to fetch.
 	Short int
+}
+
+func peerIDs(ids []node.ID) (out []ID) {
+	for _, id := range ids {
+		out = append(out, ID(id))
+	}
+	return out
 }
 
 // rule is the placement as the node keeps it.
@@ -98,12 +117,12 @@ func (ns *Namespace) Layout() (Layout, error) {
 		return Layout{}, fmt.Errorf("layout of namespace %s: %w", ns.core.Members().Name(), err)
 	}
 	out := Layout{Epoch: stated.Epoch, By: ID(stated.By), At: stated.At.Time()}
-	for s := range l.Shards() {
-		var hosts []ID
-		for _, h := range l.Hosts(placement.Shard(s)) {
-			hosts = append(hosts, ID(h))
+	for s := range placement.Shard(l.Shards()) {
+		row := l.Row(s)
+		out.Hosts = append(out.Hosts, peerIDs(row.Old))
+		if !row.AtRest() {
+			out.Moves = append(out.Moves, Move{int(s), peerIDs(row.Old), peerIDs(row.New), peerIDs(ns.core.Unready(row))})
 		}
-		out.Hosts = append(out.Hosts, hosts)
 	}
 	return out, nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// ErrUnconfirmed: a wait was over before as many members as asked for held what it waited
-// for. What this node has written stays written.
+// ErrUnconfirmed: a wait or a write was over before as many members as asked for held what it
+// is about. What is written stays written, and may still win.
 var ErrUnconfirmed = shards.ErrUnconfirmed
 
 // WaitOptions say what to wait for. The zero value waits until all other members hold what

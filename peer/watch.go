@@ -133,11 +133,11 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 // In a namespace that is cut into shards an expiry is no event. The order is that of the commits in each shard, and
 // so of the changes of a key; what is held comes by key in each shard, and EventAt when all
 // shards have told it. A shard that this node does not hold is watched at a host that is
-// settled, which is asked anew within a second. When that host is away for 2 s another one
+// whole, which is asked anew within a second. When that host is away for 2 s another one
 // tells again what it holds, tombstones too, with Coalesced set; what was deleted meanwhile,
 // and collected by then, it cannot tell. 30 s after the watch had last told all there was,
 // only the host that has made the cursor goes on, within a minute: then the watch ends with
-// ErrUnsure, and goes on from the last cursor when the hosts are there again, or with
+// ErrTooFew, and goes on from the last cursor when the hosts are there again, or with
 // ErrCursorExpired. A watch that was told nothing yet ends after 10 s without a host.
 // An event that is not the last one of a page has the cursor before the page: from it the
 // page is told again.

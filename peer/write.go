@@ -208,7 +208,9 @@ func (ns *Namespace) commitOne(ctx context.Context, what string, d *node.Draft, 
 	if err == nil {
 		v = attempt.Version(0)
 		if members > 0 {
-			_, err = ns.WaitFor(ctx, d.Record.Key, v, members)
+			if _, err = ns.WaitFor(ctx, d.Record.Key, v, members); errors.Is(err, ErrInvalid) { // members have gone meanwhile
+				err = fmt.Errorf("%w: %s", ErrUnconfirmed, err.Error()) //nolint:errorlint // it is written, and not refused
+			}
 		}
 	}
 	if err != nil {

@@ -141,6 +141,9 @@ func (c *Course) unlisted(err error) error {
 	if gone := c.of.ns.Outside(); gone != nil {
 		return gone
 	}
+	if set := c.of.set; set != nil && set.ns.rule != nil && set.ns.Admits(c.remote) {
+		return fmt.Errorf("%w: that node does not hold shard %d yet, or goes by another list of members: a shard that moves is synced once its new host fetches it", err, set.shard)
+	}
 	return fmt.Errorf("%w: that node does not list this one as a member, or does not hold the namespace; ask for an invitation", err)
 }
 

@@ -10,12 +10,14 @@ type Replicas struct {
 	// Epoch is that of the layout that counts here; 0: none is known, and all else that
 	// rests on it is 0.
 	Epoch uint64
-	// Held are the shards that this node holds, and Sure those among them of which it
-	// knows what is not there.
-	Held, Sure int
-	// Coming are those that it is to hold, and does not, or is not sure of yet; Leaving
-	// those that it holds until their hosts have them.
-	Coming, Leaving int
+	// Held are the shards that this node holds, and Whole those among them of which it has
+	// all that it must have.
+	Held, Whole int
+	// Fetching are those that it is a host of, and does not hold, or is not whole of yet;
+	// Dropping those that it holds until a majority of their new hosts has them.
+	Fetching, Dropping int
+	// Moving are the shards of the namespace whose old hosts and new ones differ.
+	Moving int
 	// Short are the shards that fewer of their new hosts say to hold than there are to be
 	// replicas. A host says so as soon as it has begun to fetch a shard.
 	Short int
@@ -33,12 +35,12 @@ func (ns *Namespace) Replicas() (r Replicas, err error) {
 		host, known := set.isHost(ns.node.ID)
 		switch {
 		case set.settled():
-			r.Sure++
+			r.Whole++
 		case host:
-			r.Coming++
+			r.Fetching++
 		}
 		if known && !host {
-			r.Leaving++
+			r.Dropping++
 		}
 	}
 	r.Held = len(held)
@@ -48,10 +50,14 @@ func (ns *Namespace) Replicas() (r Replicas, err error) {
 	r.Epoch = placed.stated.Epoch
 	for s := range placement.Shard(ns.rule.Shards) {
 		replicas := 0
-		if !held[s] && placed.layout.Has(s, ns.node.ID) {
-			r.Coming++
+		row := placed.layout.Row(s)
+		if !held[s] && row.IsHost(ns.node.ID) {
+			r.Fetching++
 		}
-		for _, id := range placed.layout.Row(s).New {
+		if !row.AtRest() {
+			r.Moving++
+		}
+		for _, id := range row.New {
 			holds := held[s]
 			if id != ns.node.ID {
 				said, ok := heldBy[id]

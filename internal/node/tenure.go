@@ -179,6 +179,16 @@ func (ns *Namespace) ready(_ placement.Shard, row quorum.Name, id ID) bool {
 	return (*ns.heldBy.Load())[id].ready[row]
 }
 
+// Unready are the new hosts of a row that have not signed, as far as is known here, that they are ready.
+func (ns *Namespace) Unready(row *quorum.Row) (ids []ID) {
+	for _, id := range row.New {
+		if !ns.ready(0, row.Name(), id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // takes says why new records do not enter the set here, or nil: those that this node
 // writes, and those of pushes. Of a shard whose hosts are not known it takes them: it keeps
 // them until it knows. commits is held.

@@ -20,8 +20,8 @@ const (
 	All Level = -1
 )
 
-// ErrLevel is returned for a level that is none, or that there are too few hosts for.
-var ErrLevel = errors.New("no level")
+// ErrLevel is returned for a text that is no level.
+var ErrLevel = errors.New("not a level")
 
 // ParseLevel reads a level: one, quorum, all or a number; the empty text is Quorum.
 func ParseLevel(s string) (Level, error) {

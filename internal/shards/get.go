@@ -357,9 +357,9 @@ type TooFew struct {
 
 func (e *TooFew) Error() string {
 	if len(e.why) == 0 {
-		return fmt.Sprintf("%v: %s", ErrTooFew, e.text)
+		return e.text
 	}
-	return fmt.Sprintf("%v: %s (%s)", ErrTooFew, e.text, words(e.why))
+	return fmt.Sprintf("%s (%s)", e.text, words(e.why))
 }
 
 // Unwrap makes it ErrTooFew.
@@ -367,9 +367,8 @@ func (e *TooFew) Unwrap() error { return ErrTooFew }
 
 // repair gives what a read has found to the hosts that had less. (7)
 func (r *read) repair(ctx context.Context, record *dbadapter.Record) {
-	for _, id := range r.row.Hosts() { // in one order, which a simulation repeats
-		h := r.of[id]
-		if h == nil || h.answer == nil || h.answer.Version.Compare(record.Version) >= 0 {
+	for id, h := range r.of {
+		if h.answer == nil || h.answer.Version.Compare(record.Version) >= 0 {
 			continue
 		}
 		r.Net.Go(r.Net.Detach(ctx), func(ctx context.Context) {

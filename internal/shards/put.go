@@ -130,7 +130,7 @@ func (w *write) under(ctx context.Context, a *node.Asker) (Written, error) {
 // mayReach says why a level cannot be reached by the hosts of a row.
 func (w *write) mayReach(row *quorum.Row) error {
 	if n := int(w.Level); n > len(row.New) {
-		return fmt.Errorf("%w: %w: %d hosts are to hold the record, and its shard has %d: ask for fewer, or invite more members", node.ErrInvalid, quorum.ErrLevel, n, len(row.New))
+		return fmt.Errorf("%w: %d hosts are to hold the record, and its shard has %d: ask for fewer, or invite more members", node.ErrInvalid, n, len(row.New))
 	}
 	return nil
 }
@@ -319,13 +319,13 @@ func (w *write) short(row *quorum.Row, o *offered, err error) error {
 	}
 	switch {
 	case err == node.ErrDeclined: //nolint:errorlint // it is the caller's word
-		for _, id := range row.Hosts() {
-			if why := o.why[id]; errors.Is(why, node.ErrDeclined) {
+		for _, why := range o.why {
+			if errors.Is(why, node.ErrDeclined) {
 				return fmt.Errorf("%w: %s", why, text)
 			}
 		}
 	case !w.sent:
-		return fmt.Errorf("%w: nothing is written: %s", node.ErrUnreachable, text)
+		return fmt.Errorf("%w: nothing is written: %s", ErrTooFew, text)
 	}
 	return fmt.Errorf("%w: %s; it may still win", ErrUnconfirmed, text)
 }
@@ -338,6 +338,9 @@ func (w *write) count(row *quorum.Row, o *offered) string {
 		return fmt.Sprintf("written at %d of %d hosts; all are needed", len(end.Hosts), all)
 	case need > 0:
 		return fmt.Sprintf("written at %d of %d hosts; %d are needed", len(end.Hosts), all, need)
+	}
+	if row.AtRest() {
+		return fmt.Sprintf("written at %d of %d hosts; %d are needed", end.Old.Had, end.Old.Hosts, end.Old.Need)
 	}
 	return count(row, "have written it", end.Old, end.New)
 }

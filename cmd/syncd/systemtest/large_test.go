@@ -189,11 +189,11 @@ func (l *large) equal(a, b *daemon) (n int) {
 	a.t.Helper()
 	for i := range samples {
 		key := keyOf(i * l.size / samples)
-		left, err := a.api.Get(a.t.Context(), namespace, key)
+		left, err := a.api.Get(a.t.Context(), namespace, key, client.GetOptions{})
 		if err != nil {
 			continue
 		}
-		if right, err := b.api.Get(a.t.Context(), namespace, key); err == nil && bytes.Equal(left.Bytes, right.Bytes) {
+		if right, err := b.api.Get(a.t.Context(), namespace, key, client.GetOptions{}); err == nil && bytes.Equal(left.Bytes, right.Bytes) {
 			n++
 		}
 	}

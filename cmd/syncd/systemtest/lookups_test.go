@@ -98,34 +98,21 @@ func (s *sharded) lookUp(what string, keys []string, n int, suffix string) {
 	for i := range draws {
 		draws[i] = keys[s.random.IntN(len(keys))] + suffix
 	}
-	wrong, unsure, began, before := 0, 0, time.Now(), s.requests()
-	var mu sync.Mutex
+	began, before := time.Now(), s.requests()
 	s.each(4, len(draws), func(d *daemon, i int) {
-		value, err := d.api.Get(s.t.Context(), namespace, []byte(draws[i]))
+		value, err := d.api.Get(s.t.Context(), namespace, []byte(draws[i]), client.GetOptions{})
 		want, there := s.acknowledged[draws[i]]
 		switch {
-		case there && err == nil && string(value.Bytes) == want && value.Unsure == "":
+		case there && err == nil && string(value.Bytes) == want:
 		case !there && errors.Is(err, peer.ErrNotFound):
-		case there && err == nil && string(value.Bytes) == want, !there && errors.Is(err, peer.ErrTooFew):
-			mu.Lock()
-			defer mu.Unlock()
-			if unsure++; unsure <= 20 {
-				s.t.Logf("%s, after %s, is not sure of %q: %s, %v", d.name, time.Since(began).Round(time.Millisecond), draws[i], value.Unsure, err)
-			}
 		default:
-			mu.Lock()
-			defer mu.Unlock()
-			wrong++
-			s.t.Errorf("%s reads %.60q of %q: %v, %s", d.name, value.Bytes, draws[i], err, value.Unsure)
+			s.t.Errorf("%s reads %.60q of %q: %v", d.name, value.Bytes, draws[i], err)
 		}
 	})
 	took, after := time.Since(began), s.requests()
 	here, asked, reads := after.here-before.here, after.asked-before.asked, after.reads-before.reads
-	s.t.Logf("%d look-ups of %s, in %s: %d wrong, %d right and not sure; %.0f were answered by the daemon itself, %.0f by hosts, with %.4f requests each; %.0f requests were hedges",
-		n, what, took.Round(time.Millisecond), wrong, unsure, here, asked, reads/asked, after.hedges-before.hedges)
-	if unsure > n/500 {
-		s.t.Errorf("%d of %d look-ups were not sure, while no daemon was away", unsure, n)
-	}
+	s.t.Logf("%d look-ups of %s, in %s: %.0f were answered by the daemon itself, %.0f by hosts, with %.4f requests each",
+		n, what, took.Round(time.Millisecond), here, asked, reads/asked)
 	if int(here+asked) != n {
 		s.t.Errorf("%d look-ups, and the daemons tell of %.0f", n, here+asked)
 	}
@@ -142,7 +129,7 @@ func (s *sharded) latency(keys []string) {
 	var routed, direct []time.Duration
 	for range min(3000, *shardsGets) {
 		key := keys[s.random.IntN(len(keys))]
-		l, err := s.daemons[0].api.Locate(s.t.Context(), namespace, []byte(key), false)
+		l, err := s.daemons[0].api.Locate(s.t.Context(), namespace, []byte(key), client.GetOptions{})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -158,7 +145,7 @@ func (s *sharded) latency(keys []string) {
 			all *[]time.Duration
 		}{{host, &direct}, {other, &routed}} {
 			began := time.Now()
-			if _, err := at.d.api.Get(s.t.Context(), namespace, []byte(key)); err != nil {
+			if _, err := at.d.api.Get(s.t.Context(), namespace, []byte(key), client.GetOptions{}); err != nil {
 				s.t.Errorf("%s: %v", at.d.name, err)
 			}
 			*at.all = append(*at.all, time.Since(began))
@@ -170,7 +157,7 @@ func (s *sharded) latency(keys []string) {
 }
 
 // requests are counts of all daemons.
-type requests struct{ here, asked, reads, hedges float64 }
+type requests struct{ here, asked, reads float64 }
 
 func (s *sharded) requests() (sum requests) {
 	s.t.Helper()
@@ -179,7 +166,6 @@ func (s *sharded) requests() (sum requests) {
 		sum.here += here
 		sum.asked += d.metric("syncd_lookups_total") - here
 		sum.reads += d.metric("syncd_routed_requests_total", `what="read"`)
-		sum.hedges += d.metric("syncd_routed_requests_total", `what="hedge"`)
 	}
 	return sum
 }

@@ -68,7 +68,7 @@ func TestNewcomersWritesAreHeard(t *testing.T) {
 				for _, other := range daemons[:i] {
 					c := &cluster{t: t}
 					c.eventually(fmt.Sprintf("%s holds what %s wrote when it had joined", other.name, d.name), func() bool {
-						_, err := other.api.Get(t.Context(), namespace, []byte(key))
+						_, err := other.api.Get(t.Context(), namespace, []byte(key), client.GetOptions{})
 						return err == nil
 					})
 				}

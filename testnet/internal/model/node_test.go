@@ -386,7 +386,7 @@ func TestShardsComeSoonAfterJoins(t *testing.T) {
 			}
 		}
 		r, err := n.process.ns.Replicas()
-		if err != nil || r.Epoch < 2 || r.Short > 0 || r.Coming > 0 || r.Leaving > 0 && n.number > 0 {
+		if err != nil || r.Epoch < 2 || r.Short > 0 || r.Fetching > 0 || r.Dropping > 0 && n.number > 0 {
 			t.Errorf("node %d: %+v, %v", n.number, r, err)
 		}
 	}

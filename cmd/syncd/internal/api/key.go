@@ -70,10 +70,13 @@ func KeyPath(ns string, key []byte) string {
 	return NamespacePath(ns) + "/keys/" + strings.ReplaceAll(url.PathEscape(string(key)), ".", "%2E")
 }
 
-// EarlyHeader, in a put that waits for members, asks for the version as soon as the record is
-// written: an interim response (102) has it as its ETag. Many clients take such a response for
-// the answer, and so it comes only where it is asked for.
-const EarlyHeader = "Syncd-Early"
+// Headers of a read that too few hosts have answered.
+const (
+	// AnswersHeader is how many hosts have answered, and of how many: 1/3.
+	AnswersHeader = "Syncd-Answers"
+	// DetailHeader is what the detail of a problem says, where the body is what was found.
+	DetailHeader = "Syncd-Detail"
+)
 
 // NamespacePath is the escaped path of a namespace.
 func NamespacePath(ns string) string { return "/v1/ns/" + url.PathEscape(ns) }

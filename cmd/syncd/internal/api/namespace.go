@@ -92,6 +92,7 @@ type NamespaceStatus struct {
 	Rejections []Rejection `json:"rejections"`
 	// Cluster is there where it was asked for.
 	Cluster []ClusterMember `json:"cluster,omitempty" doc:"what all members have answered that were asked how they are; where that was asked for"`
+	Moves   []Move          `json:"moves,omitempty" doc:"of a namespace that is cut into shards, the shards that move; where the members were asked"`
 }
 
 // NamespaceStatusOf describes a namespace of a node in full.

@@ -30,8 +30,15 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 		return nil
 	}
 	whole := map[int]int{} // how many shards have so many equal copies
+	moves := map[int]*api.Move{}
+	for i := range ns.Moves {
+		moves[ns.Moves[i].Shard] = &ns.Moves[i]
+	}
 	var unlike []int
 	for at, rows := range all {
+		if moves[at] != nil {
+			continue
+		}
 		if slices.ContainsFunc(rows, func(r row) bool { return !r.Equal }) {
 			unlike = append(unlike, at)
 			continue
@@ -53,11 +60,26 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 	if shards > len(all) {
 		parts = append(parts, fmt.Sprintf("%d without a holder that is known", shards-len(all)))
 	}
+	if len(moves) > 0 {
+		parts = append(parts, fmt.Sprintf("%d that move", len(moves)))
+	}
 	if len(unlike) > 0 {
 		parts = append(parts, fmt.Sprintf("%d with copies that differ or are not known", len(unlike)))
 	}
 	if err := a.printf("%s: %s\n", countOf(shards, "shard"), strings.Join(parts, ", ")); err != nil {
 		return err
+	}
+	for i := range ns.Moves {
+		if i == shardLines {
+			if err := a.printf("  and %d more that move\n", len(ns.Moves)-i); err != nil {
+				return err
+			}
+			break
+		}
+		m := &ns.Moves[i]
+		if err := a.printf("  shard %d: %s\n", m.Shard, moveOf(m, short)); err != nil {
+			return err
+		}
 	}
 	slices.Sort(unlike)
 	for i, at := range unlike {
@@ -76,6 +98,22 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 		}
 	}
 	return nil
+}
+
+// moveOf says from which hosts a shard moves to which, and what it waits for.
+func moveOf(m *api.Move, name func(string) string) string {
+	list := func(ids []string) string {
+		var names []string
+		for _, id := range ids {
+			names = append(names, name(id))
+		}
+		return strings.Join(names, " ")
+	}
+	waits := "not ready: " + list(m.Unready)
+	if len(m.Unready) == 0 {
+		waits = "all are ready, and an admin's node is to end the move"
+	}
+	return fmt.Sprintf("%s -> %s; %s", list(m.Old), list(m.New), waits)
 }
 
 // heldOf says what a member holds of a shard.

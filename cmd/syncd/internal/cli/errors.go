@@ -38,6 +38,7 @@ var hints = []struct {
 	{peer.ErrUnconfirmed, ""},
 	{peer.ErrPaused, ""},
 	{peer.ErrNoRoom, "make room on the disk; writes go on then. syncd del and syncd ns rm need less (syncd serve --disk-reserve)"},
+	{peer.ErrTooFew, "try again; if it stays so, syncd status --cluster says which members cannot be reached"},
 	{peer.ErrUnreachable, "try again; if it stays so, see that the peers run and that their addresses are known (syncd peer ls)"},
 	{peer.ErrBackupDamaged, "syncd backup ls lists the backups; an older one may be whole (syncd restore --generation N)"},
 	{peer.ErrFileDamaged, ""},
@@ -67,9 +68,6 @@ func (a *app) failed(err error) int {
 	}
 	if p, ok := errors.AsType[*problem.Problem](err); ok {
 		out.Version, out.Item, out.Waited = p.Version, p.Item, p.Waited
-	}
-	if u, ok := errors.AsType[*client.UnansweredError](err); ok {
-		out.Version = u.Version
 	}
 	if stopped, ok := errors.AsType[*stoppedImport](err); ok {
 		out.Line, out.Kept = stopped.line, &stopped.kept

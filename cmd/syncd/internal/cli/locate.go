@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
@@ -9,13 +10,14 @@ import (
 
 type locateCmd struct {
 	keyArg
-	All bool `help:"Ask all members that may hold the key, not only as many as a read does."`
+	Read string `help:"As in get." placeholder:"LEVEL" complete:"one,quorum,all" xor:"read"`
+	All  bool   `help:"The same as --read all." xor:"read"`
 }
 
 func (locateCmd) Help() string {
-	return `Says to which shard a key belongs, which members are to hold it, what the key was found to hold and how sure that is, and which members were asked, in their order, and what each has said.
+	return `Says to which shard a key belongs, which members are its hosts, what the key was found to hold, which hosts were asked, and what each has said.
 
-Exit code 5 when no member that can be sure has answered.
+Exit code 5 when fewer hosts have answered than the level takes: one, quorum (the default) or all.
 
 Examples:
     syncd locate packages curl
@@ -28,16 +30,19 @@ func (c locateCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	if err != nil {
 		return err
 	}
-	l, err := daemon.Locate(ctx, c.NS, key, c.All)
-	if err != nil {
-		return attempt(err, "locate %s in %q", show(key), c.NS)
+	o := client.GetOptions{Read: c.Read}
+	if c.All {
+		o.Read = "all"
 	}
-	if a.json() {
-		err = a.printJSON(l)
-	} else {
-		err = a.printLocated(&l)
+	l, err := daemon.Locate(ctx, c.NS, key, o)
+	err = attempt(err, "locate %s in %q", show(key), c.NS)
+	switch {
+	case l.Asked == nil:
+		return err
+	case a.json():
+		return errors.Join(a.printJSON(l), err)
 	}
-	return err
+	return errors.Join(a.printLocated(&l), err)
 }
 
 func (a *app) printLocated(l *api.Located) error {

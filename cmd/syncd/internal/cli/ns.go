@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +28,7 @@ type nsCreateCmd struct {
 
 	Placement string   `help:"Cut the namespace into shards, of which each member holds some: by hash or prefix." placeholder:"KIND" complete:"hash,prefix"`
 	Shards    *int     `help:"With --placement: how many shards, a power of two from 2 to 4096; 32 without it." placeholder:"N"`
-	Replicas  *int     `help:"With --placement: how many members are to hold each shard, 1 to 16; 2 without it." placeholder:"N"`
+	Replicas  *int     `help:"With --placement: how many members are to hold each shard, 1 to 16; 3 without it." placeholder:"N"`
 	Prefix    []string `help:"With --placement prefix: keys that begin with PREFIX belong to that shard, the first of which is 0; once for each prefix." placeholder:"PREFIX=SHARD" sep:"none"`
 	Locator   bool     `help:"With --placement: each member keeps a compressed copy of which keys there are, so that a key that there is not takes no request."`
 }
@@ -40,7 +41,7 @@ func (c *nsCreateCmd) placement() (*api.Placement, error) {
 		}
 		return nil, nil
 	}
-	p := &api.Placement{Kind: c.Placement, Shards: 32, Replicas: 2, Locator: c.Locator}
+	p := &api.Placement{Kind: c.Placement, Shards: 32, Replicas: 3, Locator: c.Locator}
 	if c.Shards != nil {
 		p.Shards = *c.Shards
 	}
@@ -67,7 +68,7 @@ With --locator the hosts tell all members which keys there are: get of a key tha
 
 Examples:
     syncd ns create notes
-    syncd ns create packages --placement hash --shards 32 --replicas 2
+    syncd ns create packages --placement hash --shards 32 --replicas 3
     syncd ns create names --placement hash --locator
     syncd ns create releases --placement prefix --shards 4 --prefix stable/=0 --prefix testing/=1`
 }
@@ -187,7 +188,7 @@ type nsLayoutCmd struct {
 }
 
 func (nsLayoutCmd) Help() string {
-	return `Shows which members hold each shard.
+	return `Shows which members hold each shard. One that moves is shown as "old hosts -> new hosts", with the new hosts that are not ready yet: reads and writes need a majority of both meanwhile. The move ends by itself once all are ready and an admin's node runs.
 
 With --force an admin's node asks the hosts of each shard. Where no majority of them answers that has all it must have, it names those that are left as the shard's hosts, so that reads and writes go on. What only the others held is lost for good. Lapse or remove the members that are gone first, and use it only if they cannot come back.
 
@@ -234,7 +235,11 @@ func (c nsLayoutCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 	a.remark("epoch %d, stated by %s at %s", l.Epoch, l.By, l.At.Format(time.RFC3339))
 	t := a.table("SHARD", "HOSTS")
 	for shard, hosts := range l.Hosts {
-		t.row(strconv.Itoa(shard), strings.Join(hosts, " "))
+		text := strings.Join(hosts, " ")
+		if i := slices.IndexFunc(l.Moves, func(m api.Move) bool { return m.Shard == shard }); i >= 0 {
+			text = moveOf(&l.Moves[i], func(id string) string { return id })
+		}
+		t.row(strconv.Itoa(shard), text)
 	}
 	return t.print()
 }

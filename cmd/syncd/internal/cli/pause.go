@@ -14,7 +14,7 @@ type pauseCmd struct {
 func (pauseCmd) Help() string {
 	return `The node begins no syncs of the namespace, and a member that begins one is told to try again later (exit 5); syncs that run are cut, and what they brought stays. Reads and writes go on. It holds until syncd resume, also after a restart. The other members keep what is deleted meanwhile until this node has heard of it.
 
-In a namespace of shards, too, this node and the others go on to read and write one another's shards. But reads of the shards that this node is a host of ask each of their hosts meanwhile, at any node, since no sync finds it equal with the others, and are not sure once another one is away; and what it alone has acknowledged comes to them after syncd resume.
+In a namespace of shards this node and the others go on to read and write one another's shards. A shard that moves to this node, or away from it, goes on moving after syncd resume.
 
 Example:
     syncd pause notes`
@@ -29,13 +29,6 @@ func (c pauseCmd) Run(ctx context.Context, a *app, daemon *client.Client) error 
 		return a.printJSON(map[string]string{"paused": c.NS})
 	}
 	a.remark("%s takes part in no syncs on this node; it does again after: syncd resume %s", c.NS, c.NS)
-	ns, err := daemon.NamespaceStatus(ctx, c.NS)
-	if err != nil {
-		return attempt(err, "status of %q, which is paused", c.NS)
-	}
-	if ns.Policy.Placement != nil {
-		a.remark("reads of the shards that this node is a host of ask each of their hosts meanwhile, and are not sure once another one is away")
-	}
 	return nil
 }
 

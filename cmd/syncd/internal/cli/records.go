@@ -58,19 +58,19 @@ type putCmd struct {
 	Value    *string        `arg:"" optional:"" help:"The value; - or nothing reads it from standard input."`
 	IfAbsent bool           `help:"Only if there is no record, not even a deleted or expired one." xor:"if"`
 	TTL      *time.Duration `name:"ttl" help:"The record expires after this time, such as 90s or 720h; at most 100 years. From then on it reads as absent, on each node by that node's clock." placeholder:"D"`
-	Wait     int            `help:"Answer once so many other members hold the record durably, too. When --timeout is over first, the record stays written, and the exit code is 8." placeholder:"N"`
-	Ack      string         `help:"In a namespace of shards: answer once so many hosts of the key's shard hold the record durably: a number, majority, or all. Without it, one, or with a condition (--if-version, --if-absent) a majority. When --timeout is over first, or 10 seconds, what is written stays, and the exit code is 8." placeholder:"N" complete:"majority,all"`
+	Ack      string         `help:"Answer once so many hosts of the key's shard hold the record durably: one, quorum (the default), all, or a number. Without shards: a number of members, this node among them; 1 is the default." placeholder:"LEVEL" complete:"one,quorum,all"`
 	condition
 }
 
 func (putCmd) Help() string {
-	return `Answers once the write is durable, and prints the record's version. With --wait N it answers once N other members hold the record as well; if they do not in time (--timeout), the record stays written all the same, its version is printed, and the error says which members have confirmed it.
+	return `Answers once the write is durable, and prints the record's version. If fewer confirm it in time than --ack says (--timeout, and at most 10 seconds in a namespace of shards), what is written stays and may still win. Then the version is printed all the same, the error says how many have confirmed it, and the exit code is 8. Where nothing is written since too few hosts can be reached, it is 5.
+A condition (--if-version, --if-absent) that does not hold is exit code 10.
 
 Examples:
     syncd put notes greeting hello
     syncd put notes pictures/cat.jpg < cat.jpg
     syncd put notes session/17 alice --ttl 12h
-    syncd put notes order/4711 paid --wait 2 --timeout 5s
+    syncd put notes order/4711 paid --ack all --timeout 5s
     syncd put notes counter 2 --if-version "$(syncd get notes counter -o json | jq -r .version)"`
 }
 
@@ -91,15 +91,9 @@ func (c putCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 			return problem.Usage("--ttl %s: want a time that is greater than 0", ttl)
 		}
 	}
-	if c.Wait < 0 {
-		return problem.Usage("--wait %d: want a number of members", c.Wait)
-	}
-	o := client.PutOptions{TTL: ttl, Wait: c.Wait, AckOptions: client.AckOptions{Ack: c.Ack}}
-	if c.Wait > 0 || c.Ack != "" {
-		var cancel context.CancelFunc
-		ctx, cancel = a.leaveTime(ctx, &o.Timeout)
-		defer cancel()
-	}
+	o := client.PutOptions{TTL: ttl, AckOptions: client.AckOptions{Ack: c.Ack}}
+	ctx, cancel := a.leaveTime(ctx, &o.Timeout)
+	defer cancel()
 	var value []byte
 	if c.Value != nil && *c.Value != "-" {
 		value = []byte(*c.Value)
@@ -125,11 +119,15 @@ func (a *app) printVersion(version string) error {
 	return a.printf("%s\n", version)
 }
 
-type getCmd struct{ keyArg }
+type getCmd struct {
+	keyArg
+	Read    string `help:"In a namespace of shards: how many hosts of the key's shard must answer: one, quorum (the default), or all." placeholder:"LEVEL" complete:"one,quorum,all"`
+	AtLeast string `help:"Ask further hosts until one has this version or a later one: what a put has printed is read again so." placeholder:"VERSION"`
+}
 
 func (getCmd) Help() string {
 	return `Prints the value's bytes and nothing else. With -o json, key, value (or value64, base64 where it is not UTF-8), version, and expires if the record does.
-A key that is not there, was deleted or has expired, is exit code 4. In a namespace of shards the hosts of the key's shard are asked; where no host that can be sure answers, it says so on standard error (with -o json, in unsure), and the value may be an old one; exit code 5 if it has found none.
+A key that is not there, was deleted or has expired, is exit code 4. In a namespace of shards the hosts of the key's shard are asked. Where fewer answer than --read says, what was found is printed (with -o json, answers says how many have answered), and the exit code is 5: the value may be an old one.
 
 Examples:
     syncd get notes greeting
@@ -144,7 +142,7 @@ type recordJSON struct {
 	Value64 []byte  `json:"value64,omitempty"`
 	Version string  `json:"version"`
 	Expires string  `json:"expires,omitempty"`
-	Unsure  string  `json:"unsure,omitempty"`
+	Answers string  `json:"answers,omitempty"` // too few: "1/3"
 }
 
 // Run prints the value.
@@ -153,36 +151,34 @@ func (c getCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err != nil {
 		return err
 	}
-	value, err := daemon.Get(ctx, c.NS, key)
-	if err != nil {
-		return attempt(err, "get %s from %q", show(key), c.NS)
-	}
-	if value.Unsure != "" {
-		a.remark("not sure: %s", api.Printable(value.Unsure))
-	}
-	if !a.json() {
-		_, err = a.stdout.Write(value.Bytes)
+	value, err := daemon.Get(ctx, c.NS, key, client.GetOptions{Read: c.Read, AtLeast: c.AtLeast})
+	err = attempt(err, "get %s from %q", show(key), c.NS)
+	if value.Version == "" {
 		return err
 	}
-	out := recordJSON{Key: api.KeyOf(key), Version: value.Version, Expires: value.Expires, Unsure: value.Unsure}
+	if !a.json() {
+		_, failed := a.stdout.Write(value.Bytes)
+		return errors.Join(failed, err)
+	}
+	out := recordJSON{Key: api.KeyOf(key), Version: value.Version, Expires: value.Expires, Answers: value.Answers}
 	if utf8.Valid(value.Bytes) {
 		s := string(value.Bytes)
 		out.Value = &s
 	} else {
 		out.Value64 = value.Bytes
 	}
-	return a.printJSON(out)
+	return errors.Join(a.printJSON(out), err)
 }
 
 type delCmd struct {
 	keyArg
-	Ack string `help:"As in put." placeholder:"N" complete:"majority,all"`
+	Ack string `help:"As in put." placeholder:"LEVEL" complete:"one,quorum,all"`
 	condition
 }
 
 func (delCmd) Help() string {
 	return `The record becomes a tombstone, which syncs carry to the other members. Prints the tombstone's version, also where fewer hosts than --ack says hold it in time.
-A key that is not there is exit code 4.
+A key that is not there is exit code 4; in a namespace of shards the tombstone is written all the same, since a write under way would undo the deletion.
 
 Example:
     syncd del notes greeting`
@@ -199,11 +195,8 @@ func (c delCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		return err
 	}
 	o := client.AckOptions{Ack: c.Ack}
-	if c.Ack != "" {
-		var cancel context.CancelFunc
-		ctx, cancel = a.leaveTime(ctx, &o.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := a.leaveTime(ctx, &o.Timeout)
+	defer cancel()
 	version, err := daemon.Delete(ctx, c.NS, key, o, cond)
 	return a.wrote(version, attempt(err, "delete %s from %q", show(key), c.NS))
 }

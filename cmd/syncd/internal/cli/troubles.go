@@ -75,12 +75,14 @@ func shardsLine(s *api.Shards, p *api.Placement) string {
 	if s.Epoch == 0 {
 		return fmt.Sprintf("%d held of %d; no layout is known here yet", s.Held, p.Shards)
 	}
-	line := fmt.Sprintf("%d held of %d, sure of %d, by layout %d", s.Held, p.Shards, s.Sure, s.Epoch)
-	if s.Coming > 0 {
-		line += fmt.Sprintf("; %d coming", s.Coming)
-	}
-	if s.Leaving > 0 {
-		line += fmt.Sprintf("; %d leaving", s.Leaving)
+	line := fmt.Sprintf("%d held of %d, %d whole, by layout %d", s.Held, p.Shards, s.Whole, s.Epoch)
+	for _, part := range []struct {
+		n    int
+		text string
+	}{{s.Fetching, "to fetch"}, {s.Dropping, "to drop"}, {s.Moving, "of all move to other hosts"}} {
+		if part.n > 0 {
+			line += fmt.Sprintf("; %d %s", part.n, part.text)
+		}
 	}
 	return line
 }

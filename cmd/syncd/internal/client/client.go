@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
 )
 
 // dialTimeout bounds connecting to the daemon, which is on this machine.
@@ -70,13 +70,24 @@ type request struct {
 // do sends the request and returns a successful response; its body must be
 // closed. Everything else is an error.
 func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
+	resp, few, err := c.send(ctx, r)
+	if few != nil {
+		_ = resp.Body.Close() // what was found is not asked for
+		return nil, few
+	}
+	return resp, err
+}
+
+// send is do, which also returns a response that has what was found beside few: too few hosts
+// have answered.
+func (c *Client) send(ctx context.Context, r request) (resp *http.Response, few, err error) {
 	target := c.base + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
 	req, err := http.NewRequestWithContext(ctx, r.method, target, r.body)
 	if err != nil {
-		return nil, problem.Usage("%w", err)
+		return nil, nil, problem.Usage("%w", err)
 	}
 	for name, value := range r.header {
 		req.Header.Set(name, value)
@@ -87,16 +98,20 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	resp, err := c.http.Do(req)
+	resp, err = c.http.Do(req)
 	if err != nil {
-		return nil, c.unreached(ctx, err)
+		return nil, nil, c.unreached(ctx, err)
 	}
-	if resp.StatusCode < 300 {
+	detail := resp.Header.Get(api.DetailHeader)
+	if resp.StatusCode < 300 || detail != "" {
 		resp.Body = &answer{resp.Body, func(err error) error { return c.unreached(ctx, err) }}
-		return resp, nil
+		if detail != "" {
+			few = &problem.Problem{Status: resp.StatusCode, Code: problem.TooFew, Title: peer.ErrTooFew.Error(), Detail: detail}
+		}
+		return resp, few, nil
 	}
-	defer func() { _ = resp.Body.Close() }() // read only
-	return nil, readProblem(resp)
+	defer func(body io.Closer) { _ = body.Close() }(resp.Body) // read only
+	return nil, nil, readProblem(resp)
 }
 
 // answer is the body of a response. Where it breaks off, the daemon is gone.
@@ -194,15 +209,13 @@ func (c Condition) header() map[string]string {
 type PutOptions struct {
 	// TTL, if not 0, is after what time the record expires.
 	TTL time.Duration
-	// Wait is how many other members are to hold the record before the daemon answers.
-	Wait int
 	AckOptions
 }
 
 // AckOptions say how many are to hold what is written.
 type AckOptions struct {
-	// Ack, if not empty, is how many hosts of the key's shard are to hold the record: a
-	// number, majority or all.
+	// Ack, if not empty, is how many hosts of the key's shard are to hold the record: one,
+	// quorum, all or a number; without shards, how many members.
 	Ack string
 	// Timeout, if not empty, is for how long the daemon waits for them.
 	Timeout string
@@ -227,9 +240,6 @@ func (c *Client) Put(ctx context.Context, ns string, key []byte, value io.Reader
 	if o.TTL != 0 {
 		r.query.Set("ttl", o.TTL.String())
 	}
-	if o.Wait != 0 {
-		r.query.Set("wait", strconv.Itoa(o.Wait))
-	}
 	o.set(r.query)
 	return c.write(ctx, r)
 }
@@ -246,22 +256,40 @@ type Value struct {
 	Bytes   []byte
 	Version string
 	Expires string // RFC 3339; empty for never
-	// Unsure, if not empty, says why the value may be an old one.
-	Unsure string
+	// Answers, where too few hosts have answered, is how many have: "1/3".
+	Answers string
 }
 
-// Get reads a value.
-func (c *Client) Get(ctx context.Context, ns string, key []byte) (Value, error) {
-	resp, err := c.do(ctx, request{method: http.MethodGet, path: api.KeyPath(ns, key)})
+// GetOptions say how a key is read.
+type GetOptions struct {
+	Read    string // one, quorum or all; empty: quorum
+	AtLeast string // a version, or empty
+}
+
+func (o GetOptions) query() url.Values {
+	q := url.Values{}
+	if o.Read != "" {
+		q.Set("read", o.Read)
+	}
+	if o.AtLeast != "" {
+		q.Set("at_least", o.AtLeast)
+	}
+	return q
+}
+
+// Get reads a value. Where too few hosts have answered, the value beside the error is what was
+// found, if its version is not empty.
+func (c *Client) Get(ctx context.Context, ns string, key []byte, o GetOptions) (Value, error) {
+	resp, few, err := c.send(ctx, request{method: http.MethodGet, path: api.KeyPath(ns, key), query: o.query()})
 	if err != nil {
 		return Value{}, err
 	}
 	defer func() { _ = resp.Body.Close() }() // read only
-	v := Value{Version: strings.Trim(resp.Header.Get("ETag"), `"`), Expires: resp.Header.Get("Syncd-Expires"), Unsure: resp.Header.Get("Syncd-Unsure")}
+	v := Value{Version: strings.Trim(resp.Header.Get("ETag"), `"`), Expires: resp.Header.Get("Syncd-Expires"), Answers: resp.Header.Get(api.AnswersHeader)}
 	if v.Bytes, err = io.ReadAll(resp.Body); err != nil {
 		return Value{}, fmt.Errorf("reading the value: %w", err)
 	}
-	return v, nil
+	return v, few
 }
 
 // List reads one page of keys.

@@ -34,12 +34,17 @@ func (c *Client) Wait(ctx context.Context, ns string, in api.WaitRequest) (api.W
 }
 
 // Locate says which members hold a key of a namespace of shards.
-func (c *Client) Locate(ctx context.Context, ns string, key []byte, all bool) (api.Located, error) {
+func (c *Client) Locate(ctx context.Context, ns string, key []byte, o GetOptions) (api.Located, error) {
 	var out api.Located
-	q := url.Values{}
-	if all {
-		q.Set("all", "true")
+	resp, few, err := c.send(ctx, request{
+		method: http.MethodGet, path: api.NamespacePath(ns) + "/locate64/" + base64.RawURLEncoding.EncodeToString(key), query: o.query(),
+	})
+	if err != nil {
+		return out, err
 	}
-	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/locate64/"+base64.RawURLEncoding.EncodeToString(key), q, nil, &out)
-	return out, err
+	defer func() { _ = resp.Body.Close() }() // read only
+	if err := into(&out)(resp.Header, resp.Body); err != nil {
+		return out, err
+	}
+	return out, few
 }

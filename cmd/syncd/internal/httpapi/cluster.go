@@ -45,6 +45,9 @@ func (s *server) namespaceStatus(ctx context.Context, in *statusInput) (*output[
 		return nil, fail(err)
 	}
 	out.Body.Cluster = api.ClusterOf(all)
+	if l, err := ns.Layout(); err == nil { // none, of one shard
+		out.Body.Moves = api.MovesOf(l.Moves)
+	}
 	return out, nil
 }
 

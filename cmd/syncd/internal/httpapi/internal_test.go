@@ -2,18 +2,13 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"net/http"
 	"net/url"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
-	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
-	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/peer"
 )
 
 // FuzzKeyPath: any key survives the path; any path is read or refused, and
@@ -64,36 +59,9 @@ func TestLineOf(t *testing.T) {
 	})
 }
 
-// TestUnsureValue: a value that is not sure says so in a header that clients can read, also where it is
-// not sent again.
-func TestUnsureValue(t *testing.T) {
-	rec := &dbadapter.Record{Key: []byte("k"), Value: []byte("v")}
-	for match, status := range map[string]int{"": http.StatusOK, etag(rec.Version): http.StatusNotModified} {
-		out := valueOf(rec, "dial /ip6zone/a\x01b/ip6/fe80::1:\n* failed", match)
-		if want := `dial /ip6zone/a\x01b/ip6/fe80::1: * failed`; out.Status != status || out.Unsure != want {
-			t.Errorf("If-None-Match %q: status %d, %q", match, out.Status, out.Unsure)
-		}
-	}
-}
-
-// A write that is made is not called a request that is not well formed because fewer members are there than
-// are to hold it.
-func TestConfirmedByMoreThanThereAre(t *testing.T) {
-	n, err := peer.Open(t.Context(), peer.Config{ListenAddrs: []string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { n.Close(context.WithoutCancel(t.Context())) })
-	ns, err := n.CreateNamespace(t.Context(), "notes", peer.Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := ns.Put(t.Context(), []byte("k"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var p *problem.Problem
-	if err := confirmed(t.Context(), ns, []byte("k"), v, 2, 0); !errors.As(err, &p) || p.Code != "unconfirmed" || p.Version != v.String() {
-		t.Errorf("%v: %+v", err, p)
+// What goes into a header is one that clients can read.
+func TestDetailInAHeader(t *testing.T) {
+	if got, want := detail(errors.New("dial /ip6zone/a\x01b/ip6/fe80::1:\n* failed")), `dial /ip6zone/a\x01b/ip6/fe80::1: * failed`; got != want {
+		t.Errorf("%q; want %q", got, want)
 	}
 }

@@ -93,14 +93,39 @@ type WriteCondition struct {
 
 type getInput struct {
 	RecordParams
+	ReadParams
 	IfNoneMatch string `header:"If-None-Match" doc:"ETags that the client holds: a value that has one of them is not sent again (304)"`
+}
+
+// ReadParams say how a key is read.
+type ReadParams struct {
+	Read    string `query:"read" doc:"of a namespace that is cut into shards: how many hosts of the key's shard must answer: one, quorum, or all; without it, quorum"`
+	AtLeast string `query:"at_least" doc:"a version: further hosts are asked until one has it, or a later one"`
+}
+
+func (p *ReadParams) options() (all []peer.GetOption, err error) {
+	if p.Read != "" {
+		l, err := peer.ParseLevel(p.Read)
+		if err != nil {
+			return nil, fail(fmt.Errorf("read: %w", err))
+		}
+		all = append(all, peer.Read(l))
+	}
+	if p.AtLeast != "" {
+		v, err := dbadapter.ParseVersion(strings.Trim(p.AtLeast, `"`))
+		if err != nil {
+			return nil, fail(problem.Usage("at_least: %w", err))
+		}
+		all = append(all, peer.AtLeast(v))
+	}
+	return all, nil
 }
 
 type delInput struct {
 	RecordParams
 	WriteCondition
 	Ack     string `query:"ack" doc:"as in a put"`
-	Timeout string `query:"timeout" doc:"for how long to wait for ack, such as 5s; 10s at most"`
+	Timeout string `query:"timeout" doc:"as in a put"`
 }
 
 type putInput struct {
@@ -108,10 +133,8 @@ type putInput struct {
 	WriteCondition
 	IfNoneMatch string `header:"If-None-Match" doc:"* demands that there is no record, not even a deleted or expired one"`
 	TTL         string `query:"ttl" doc:"after which time the record expires, such as 90s or 720h; at most 100 years; without it, never"`
-	Wait        int    `query:"wait" minimum:"0" doc:"answer once so many other members, or other hosts of the key's shard, hold the record durably"`
-	Timeout     string `query:"timeout" doc:"for how long to wait for them, or for ack, such as 5s; without it, as long as the request lasts, and for ack 10s at most"`
-	Ack         string `query:"ack" doc:"of a namespace that is cut into shards: how many hosts of the key's shard must hold the record durably: a number, majority, or all; without it, 1, or with If-Match or If-None-Match a majority. Status 504, unconfirmed, where fewer do in time: the record stays written"`
-	Early       string `header:"Syncd-Early" doc:"with wait, if not empty: an interim response, of status 102, has the version as its ETag as soon as the record is written"`
+	Timeout     string `query:"timeout" doc:"for how long to wait for ack, such as 5s; in a namespace that is cut into shards 10s at most; in another one, without it, as long as the request lasts"`
+	Ack         string `query:"ack" doc:"how many hosts of the key's shard must hold the record durably: one, quorum, all or a number; without it, quorum. In a namespace that is not cut into shards a number of members, this node among them; without it, 1. Status 504, unconfirmed, where fewer do in time: what is written stays"`
 	RawRequest
 }
 
@@ -127,7 +150,8 @@ type valueOutput struct {
 	Modified    string `header:"Last-Modified"`
 	Expires     string `header:"Expires"`
 	ExpiresAt   string `header:"Syncd-Expires"`
-	Unsure      string `header:"Syncd-Unsure"`
+	Answers     string `header:"Syncd-Answers"`
+	Detail      string `header:"Syncd-Detail"`
 	Body        []byte
 }
 
@@ -166,13 +190,14 @@ func (s *server) registerKeys() {
 		OperationID: "get", Method: http.MethodGet, Path: path, Summary: "Read a value",
 		Description: "404: there is no such key. 410: it was deleted, and the ETag is the version of the tombstone; or it has expired by the daemon's clock, and the ETag is its version.",
 		Responses: map[string]*huma.Response{
-			"200": {Description: "The value; the ETag is its version. Of a record that expires, the headers Expires and Syncd-Expires (RFC 3339, to the millisecond) say when. The header Syncd-Unsure is there where no host that can be sure has answered: the value may be an old one", Content: octets()},
-			"304": {Description: "The value is that of one of the ETags in If-None-Match; the header Syncd-Unsure is as in 200"},
+			"200": {Description: "The value; the ETag is its version. Of a record that expires, the headers Expires and Syncd-Expires (RFC 3339, to the millisecond) say when.", Content: octets()},
+			"304": {Description: "The value is that of one of the ETags in If-None-Match"},
+			"503": {Description: "Too few hosts of the key's shard have answered, as the header Syncd-Answers says (1/3). The body is the value that was found, its version the ETag, and the header Syncd-Detail says more; where none was found, it is a problem", Content: octets()},
 		},
 	}, s.get)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "put", Method: http.MethodPut, Path: path, Summary: "Write a value",
-		Description: "Answers once the write is durable; with wait, once so many other members hold it, too. 412: the record held has another version than If-Match says. 504 (unconfirmed): the record is written, or may be, and the ETag is its version, but fewer members than wait or ack says were heard to hold it in time.",
+		Description: "Answers once the write is durable at as many as ack says. 412: the record held has another version than If-Match says. 503 (too_few): nothing is written. 504 (unconfirmed): the record is written, or may be, and the ETag is its version, but fewer than ack says were heard to hold it in time.",
 		RequestBody: &huma.RequestBody{Description: "The value", Content: octets()},
 	}, s.put)
 	huma.Register(s.api, huma.Operation{
@@ -189,30 +214,47 @@ func (s *server) get(ctx context.Context, in *getInput) (*valueOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, err := ns.Get(ctx, key)
-	unsure := ""
-	if at := api.ExpiryOf(&rec); errors.Is(err, peer.ErrTooFew) && !rec.Version.IsZero() && !rec.Deleted && (at.IsZero() || time.Now().Before(at)) {
-		unsure, err = err.Error(), nil
-	}
-	if absent(err) {
-		// With the version, for a conditional write over it.
-		p := *problem.From(err)
-		p.Version = rec.Version.String()
-		return nil, huma.ErrorWithHeaders(&p, http.Header{"ETag": {etag(rec.Version)}})
-	}
+	options, err := in.options()
 	if err != nil {
+		return nil, err
+	}
+	rec, err := ns.Get(ctx, key, options...)
+	few, headers := tooFew(err)
+	at := api.ExpiryOf(&rec)
+	switch {
+	case few && !rec.Version.IsZero() && !rec.Deleted && (at.IsZero() || time.Now().Before(at)):
+		out := valueOf(&rec, "")
+		out.Status, out.Answers, out.Detail = http.StatusServiceUnavailable, headers.Get(api.AnswersHeader), detail(err)
+		return out, nil
+	case absent(err) || few:
+		p := *problem.From(err)
+		if !rec.Version.IsZero() { // for a conditional write over it
+			p.Version = rec.Version.String()
+			headers.Set("ETag", etag(rec.Version))
+		}
+		return nil, huma.ErrorWithHeaders(&p, headers)
+	case err != nil:
 		return nil, fail(err)
 	}
-	return valueOf(&rec, unsure, in.IfNoneMatch), nil
+	return valueOf(&rec, in.IfNoneMatch), nil
 }
 
-// mostDoubt bounds the header that says why a value is not sure: clients bound what they read of headers.
-const mostDoubt = 4 << 10
+// tooFew reports whether too few hosts have answered, with the header that says how many.
+func tooFew(err error) (bool, http.Header) {
+	h := http.Header{}
+	few, ok := errors.AsType[*peer.TooFew](err)
+	if ok {
+		h.Set(api.AnswersHeader, few.Answers)
+	}
+	return ok, h
+}
 
-// valueOf is the answer to a read that has found a record. unsure is why it may be an old one, which a
-// client must know that holds it already, too.
-func valueOf(rec *dbadapter.Record, unsure, ifNoneMatch string) *valueOutput {
-	out := &valueOutput{ETag: etag(rec.Version), Unsure: fmt.Sprintf("%.*s", mostDoubt, api.Printable(unsure))}
+// detail is an error in a header, bounded as clients bound what they read of those.
+func detail(err error) string { return fmt.Sprintf("%.*s", 4<<10, api.Printable(err.Error())) }
+
+// valueOf is the answer to a read that has found a record.
+func valueOf(rec *dbadapter.Record, ifNoneMatch string) *valueOutput {
+	out := &valueOutput{ETag: etag(rec.Version)}
 	if namesETag(ifNoneMatch, out.ETag) {
 		out.Status = http.StatusNotModified
 		return out
@@ -250,11 +292,6 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	if err != nil {
 		return nil, err
 	}
-	if in.Wait > 0 {
-		if err := ns.MayWait(key, in.Wait); err != nil { // before anything is written
-			return nil, fail(err)
-		}
-	}
 	value, err := io.ReadAll(http.MaxBytesReader(in.write, in.body, dbadapter.MaxValue))
 	var long *http.MaxBytesError
 	switch {
@@ -263,7 +300,7 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	case err != nil:
 		return nil, fail(problem.Usage("reading the value: %w", err))
 	}
-	ctx, cancel := acknowledged(ctx, in.Ack, timeout)
+	ctx, cancel := acknowledged(ctx, timeout)
 	defer cancel()
 	var v dbadapter.Version
 	switch {
@@ -279,16 +316,6 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 		v, err = s.ifMatch(ctx, ns, key, in.IfMatch, func(held dbadapter.Version) (dbadapter.Version, error) {
 			return ns.PutIf(ctx, key, value, held, options...)
 		})
-	}
-	if err == nil && in.Wait > 0 {
-		if in.Early != "" {
-			in.write.Header().Set("ETag", etag(v))
-			in.write.WriteHeader(http.StatusProcessing)
-			in.write.Header().Del("ETag")
-		}
-		if err := confirmed(ctx, ns, key, v, in.Wait, timeout); err != nil {
-			return nil, err
-		}
 	}
 	return written(ctx, ns, key, v, err)
 }
@@ -309,8 +336,8 @@ func options(ttl time.Duration, ack string) (all []peer.PutOption, err error) {
 }
 
 // acknowledged bounds for how long a write waits for hosts.
-func acknowledged(ctx context.Context, ack string, timeout time.Duration) (context.Context, context.CancelFunc) {
-	if ack == "" || timeout == 0 {
+func acknowledged(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout == 0 {
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, timeout)
@@ -329,7 +356,7 @@ func (s *server) del(ctx context.Context, in *delInput) (*versionOutput, error) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := acknowledged(ctx, in.Ack, timeout)
+	ctx, cancel := acknowledged(ctx, timeout)
 	defer cancel()
 	var v dbadapter.Version
 	if in.IfMatch == "" {

@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"context"
-	"errors"
+	"net/http"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/peer"
@@ -11,9 +11,15 @@ import (
 type (
 	locateInput struct {
 		RecordParams
-		All bool `query:"all" doc:"ask all members that may hold the key"`
+		ReadParams
+		All bool `query:"all" doc:"the same as read=all"`
 	}
-	locateOutput struct{ Body api.Located }
+	locateOutput struct {
+		Status  int
+		Answers string `header:"Syncd-Answers"`
+		Detail  string `header:"Syncd-Detail"`
+		Body    api.Located
+	}
 )
 
 func (s *server) locate(ctx context.Context, in *locateInput) (*locateOutput, error) {
@@ -21,16 +27,19 @@ func (s *server) locate(ctx context.Context, in *locateInput) (*locateOutput, er
 	if err != nil {
 		return nil, err
 	}
-	located, err := ns.Locate(ctx, key, level(in.All)...)
-	if err != nil && !errors.Is(err, peer.ErrTooFew) { // the answer says which hosts were asked
+	options, err := in.options()
+	if err != nil {
+		return nil, err
+	}
+	if in.All {
+		options = append(options, peer.Read(peer.All))
+	}
+	located, err := ns.Locate(ctx, key, options...)
+	out := &locateOutput{Status: http.StatusOK, Body: api.LocatedOf(key, &located)}
+	if few, headers := tooFew(err); few { // the answer says which hosts were asked
+		out.Status, out.Answers, out.Detail = http.StatusServiceUnavailable, headers.Get(api.AnswersHeader), detail(err)
+	} else if err != nil {
 		return nil, fail(err)
 	}
-	return &locateOutput{api.LocatedOf(key, &located)}, nil
-}
-
-func level(all bool) []peer.GetOption {
-	if all {
-		return []peer.GetOption{peer.Read(peer.All)}
-	}
-	return nil
+	return out, nil
 }

@@ -179,7 +179,7 @@ func TestAnyKey(t *testing.T) {
 		if err := put(key, value); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.client.Get(ctx, "notes", key)
+		got, err := s.client.Get(ctx, "notes", key, client.GetOptions{})
 		if err != nil || !bytes.Equal(got.Bytes, value) || got.Version == "" || got.Expires != "" {
 			t.Fatalf("get %q = %+v, %v; want %q", key, got, err, value)
 		}
@@ -245,7 +245,7 @@ func TestPathsOfOtherClients(t *testing.T) {
 		if resp.StatusCode != http.StatusOK || resp.Header.Get("ETag") == "" {
 			t.Errorf("PUT %s: %s %s", path, resp.Status, body)
 		}
-		got, err := s.client.Get(t.Context(), "notes", []byte(key))
+		got, err := s.client.Get(t.Context(), "notes", []byte(key), client.GetOptions{})
 		if err != nil || string(got.Bytes) != "v:"+key {
 			t.Errorf("after PUT %s, %q is %q, %v", path, key, got.Bytes, err)
 		}

@@ -2,10 +2,7 @@ package httpapi
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -38,7 +35,7 @@ func (s *server) registerWhy() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "locate", Method: http.MethodGet, Path: "/v1/ns/{ns}/locate/{key}",
 		Summary:     "Which members hold a key of a namespace that is cut into shards",
-		Description: "Looks the key up as a read does, or at all members that may hold it, and tells what was asked and what each has said.",
+		Description: "Looks the key up as a read does, and tells what was asked and what each has said. 503: too few hosts have answered, and the body says which.",
 	}, s.locate)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "wait", Method: http.MethodPost, Path: "/v1/ns/{ns}/wait",
@@ -120,25 +117,4 @@ func within(ctx context.Context, timeout string) (context.Context, context.Cance
 	}
 	ctx, cancel := context.WithTimeout(ctx, d)
 	return ctx, cancel, nil
-}
-
-// confirmed waits until members hold a write; the record stays written if they do not.
-func confirmed(ctx context.Context, ns *peer.Namespace, key []byte, v dbadapter.Version, members int, timeout time.Duration) error {
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
-	waited, err := ns.WaitFor(ctx, key, v, members)
-	if err == nil {
-		return nil
-	}
-	out := api.WaitedOf(&waited)
-	if errors.Is(err, peer.ErrInvalid) {
-		err = fmt.Errorf("%w: %s", peer.ErrUnconfirmed, err.Error())
-	}
-	p := *problem.From(fail(err))
-	p.Detail = "the record is written, as version " + v.String() + "; " + p.Detail
-	p.Version, p.Waited = v.String(), &out
-	return huma.ErrorWithHeaders(&p, http.Header{"ETag": {etag(v)}})
 }

@@ -17,10 +17,10 @@ import (
 func TestWaitsOfOneMember(t *testing.T) {
 	s := serve(t, "")
 	key := []byte("a/b.c")
-	if _, err := s.client.Put(t.Context(), "notes", key, strings.NewReader("v"), client.PutOptions{Wait: 1}, client.Condition{}); !errors.Is(err, peer.ErrInvalid) {
+	if _, err := s.client.Put(t.Context(), "notes", key, strings.NewReader("v"), client.PutOptions{AckOptions: client.AckOptions{Ack: "2"}}, client.Condition{}); !errors.Is(err, peer.ErrInvalid) {
 		t.Errorf("a write that cannot be confirmed: %v", err)
 	}
-	if _, err := s.client.Get(t.Context(), "notes", key); !errors.Is(err, peer.ErrNotFound) {
+	if _, err := s.client.Get(t.Context(), "notes", key, client.GetOptions{}); !errors.Is(err, peer.ErrNotFound) {
 		t.Errorf("it was written: %v", err)
 	}
 	version, err := s.client.Put(t.Context(), "notes", key, strings.NewReader("v"), client.PutOptions{}, client.Condition{})
@@ -39,7 +39,9 @@ func TestWaitsOfOneMember(t *testing.T) {
 		"/v1/ns/notes/why/k?peer=nobody":         http.StatusBadRequest,
 		"/v1/ns/none/why/k":                      http.StatusNotFound,
 		"/v1/ns/notes/why64/!":                   http.StatusBadRequest,
-		"/v1/ns/notes/keys/k?wait=1":             http.StatusUnprocessableEntity, // of a write alone
+		"/v1/ns/notes/keys/k?ack=1":              http.StatusUnprocessableEntity, // of a write alone
+		"/v1/ns/notes/keys/k?read=most":          http.StatusBadRequest,
+		"/v1/ns/notes/keys/k?at_least=1":         http.StatusBadRequest,
 		"/v1/ns/notes/why/k?peer=/ip4/127.0.0.1": http.StatusBadRequest,
 	} {
 		if resp, body := s.do(t, http.MethodGet, path, ""); resp.StatusCode != status {

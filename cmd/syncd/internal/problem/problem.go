@@ -90,6 +90,7 @@ var kinds = []struct {
 	{"future_version", peer.ErrFutureVersion, http.StatusUnprocessableEntity, ExitLimit},
 	{"no_room", peer.ErrNoRoom, http.StatusInsufficientStorage, ExitLimit},
 	{"limit", peer.ErrLimit, http.StatusRequestEntityTooLarge, ExitLimit},
+	{TooFew, peer.ErrTooFew, http.StatusServiceUnavailable, ExitTryAgain}, // before unreachable, which it is, too
 	{"away", peer.ErrAway, http.StatusServiceUnavailable, ExitTryAgain},
 	{"unreachable", peer.ErrUnreachable, http.StatusBadGateway, ExitTryAgain}, // also where each dial took too long
 	{"timeout", context.DeadlineExceeded, http.StatusGatewayTimeout, ExitLimit},
@@ -112,7 +113,7 @@ type Problem struct {
 	Detail string `json:"detail" doc:"what was attempted, on what, and what went wrong"`
 	Code   string `json:"code" doc:"stable name of the kind, for programs"`
 	// Version is set by a conditional write whose condition did not hold.
-	Version string `json:"version,omitempty" doc:"the version of the record that is held, if any, when a condition did not hold, or the record was deleted or has expired; the version that was written, when members did not confirm it in time"`
+	Version string `json:"version,omitempty" doc:"the version of the record that is held, if any, when a condition did not hold, or the record was deleted or has expired; the version that was written, when too few members have confirmed it in time"`
 	// Item is set by a batch of which one item has failed.
 	Item *int `json:"item,omitempty" doc:"the item of a batch that has failed, counted from 0"`
 	// Line and Kept are set by an import that stopped.
@@ -125,6 +126,9 @@ type Problem struct {
 	// Report is set by a sync that failed.
 	Report *api.Report `json:"report,omitempty" doc:"what a sync did before it failed"`
 }
+
+// TooFew is the code of a request that too few hosts have answered.
+const TooFew = "too_few"
 
 // internal is the code of all other errors.
 const internal = "internal"
