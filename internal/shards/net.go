@@ -188,7 +188,7 @@ func anew[T any](ctx context.Context, s *Shards, shard placement.Shard, over tim
 		a, err := s.NS.Asker(shard)
 		if err != nil {
 			var none T
-			return none, fmt.Errorf("%w: %v", ErrTooFew, err) //nolint:errorlint // that no layout is known does not say that the key is not found
+			return none, fmt.Errorf("%w: %v", ErrTooFew, err) // %v: that no layout is known does not say that the key is not found
 		}
 		t, err := request(a)
 		if !errors.Is(err, errRow) {

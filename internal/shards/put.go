@@ -166,22 +166,24 @@ type offered struct {
 	held, whole map[node.ID]bool
 	ended       map[node.ID]bool // the host has declined the records
 	why         map[node.ID]error
+	// open are the questions whose end is not noted yet: by them a host may hold the records later.
+	open atomic.Int32
+	over atomic.Bool // no host is asked again
 }
 
 // offer sends the records to all hosts of the row, until enough hold them or one refuses.
 func (w *write) offer(ctx context.Context, a *node.Asker) (Written, error) {
 	row, box := a.Row(), w.Net.Mailbox()
-	o := offered{map[node.ID]bool{}, map[node.ID]bool{}, map[node.ID]bool{}, map[node.ID]error{}}
+	o := offered{held: map[node.ID]bool{}, whole: map[node.ID]bool{}, ended: map[node.ID]bool{}, why: map[node.ID]error{}}
 	q := a.AskHold(w.records)
 	q.Batch = len(w.records) > 1
-	over := &atomic.Bool{} // no host is tried again
-	defer over.Store(true)
+	defer o.over.Store(true)
 	detached := w.Net.Detach(ctx) // a host that takes the record later holds it
 	for _, id := range w.nearest(row.Hosts()) {
 		if id != w.NS.Self() {
 			w.requests++
 		}
-		w.Net.Go(detached, func(ctx context.Context) { w.offerTo(ctx, a, id, q, box, over, &o) })
+		w.Net.Go(detached, func(ctx context.Context) { w.offerTo(ctx, a, id, q, box, &o) })
 	}
 	var refused error
 	for {
@@ -197,7 +199,8 @@ func (w *write) offer(ctx context.Context, a *node.Asker) (Written, error) {
 		}
 		note := box.Take(ctx, w.over)
 		if note == nil {
-			if ctx.Err() != nil && !w.sent {
+			o.over.Store(true)
+			if w.sent = w.sent || o.open.Load() > 0; ctx.Err() != nil && !w.sent {
 				return w.end(row, &o), context.Cause(ctx)
 			}
 			return w.end(row, &o), w.short(row, &o, ErrUnconfirmed)
@@ -208,17 +211,23 @@ func (w *write) offer(ctx context.Context, a *node.Asker) (Written, error) {
 }
 
 // offerTo asks one host until it has said what it does with the records.
-func (w *write) offerTo(ctx context.Context, a *node.Asker, id node.ID, q *wire.AskHold, box Mailbox, over *atomic.Bool, o *offered) {
+func (w *write) offerTo(ctx context.Context, a *node.Asker, id node.ID, q *wire.AskHold, box Mailbox, o *offered) {
 	for pause := 2 * pauseFirst; ; pause = min(2*pause, pauseMost) {
+		o.open.Add(1)
+		if o.over.Load() {
+			o.open.Add(-1)
+			return
+		}
 		h, sent, err := w.hold(ctx, a, id, w.over, q)
 		box.Put(func() {
+			o.open.Add(-1)
 			w.sent = w.sent || sent
 			o.why[id] = err
 			if err == nil {
 				w.note(id, &h, o)
 			}
 		})
-		if err == nil || errors.Is(err, errRow) || errors.Is(err, errApart) || over.Load() || w.Net.Sleep(ctx, pause) != nil || over.Load() {
+		if err == nil || errors.Is(err, errRow) || errors.Is(err, errApart) || o.over.Load() || w.Net.Sleep(ctx, pause) != nil {
 			return
 		}
 	}

@@ -1,0 +1,472 @@
+package shards
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// fate is what becomes of the questions to a host.
+type fate int
+
+const (
+	up   fate = iota
+	down      // it cannot be reached
+	hung      // it is reached, and does nothing
+	deaf      // it does what it is asked, and its answers are lost
+)
+
+// cluster is nodes in memory of one namespace of two shards, on the clock of a bubble of
+// package synctest. Each shard has three hosts.
+type cluster struct {
+	t       *testing.T
+	ctx     context.Context // ends with the test
+	running sync.WaitGroup
+	hosts   []*host
+}
+
+// host is one node, and the network as it sees it.
+type host struct {
+	*node.Node
+	c      *cluster
+	ns     *node.Namespace
+	shards *Shards
+	key    ed25519.PrivateKey
+	store  *memdb.Store
+	slow   time.Duration // of the clock
+
+	mu    sync.Mutex // guards what follows
+	fate  fate
+	asked int // questions that came to it
+	syncs int // of the lists, which it began
+	// answers, if not nil, takes the place of the node's answer where it gives one.
+	answers func(q wire.Question) (*wire.Reply, error)
+	random  *rand.Rand
+}
+
+// inCluster runs a test over so many nodes, whose shards are at rest.
+func inCluster(t *testing.T, nodes int, f func(t *testing.T, c *cluster)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))) // by the bubble's clock
+		ctx, cancel := context.WithCancel(context.Background())
+		c := &cluster{t: t, ctx: ctx}
+		defer func() {
+			cancel()
+			c.running.Wait()
+			for _, h := range c.hosts {
+				c.must(h.ns.Close())
+				c.must(h.store.Close())
+			}
+		}()
+		for range nodes {
+			c.join()
+		}
+		c.rest(min(nodes, 3))
+		f(t, c)
+	})
+}
+
+func (c *cluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// join adds a node. The first one makes the namespace.
+func (c *cluster) join() {
+	c.t.Helper()
+	at := len(c.hosts)
+	key := ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-1), byte(at+1)))
+	h := &host{c: c, key: key, store: memdb.New(memdb.Options{}), random: rand.New(rand.NewPCG(uint64(at), 7))}
+	began := time.Now()
+	h.Node = node.New(node.Config{
+		ID:      node.IDOf(key.Public().(ed25519.PublicKey)),
+		Sign:    func(message []byte) ([]byte, error) { return ed25519.Sign(key, message), nil },
+		Now:     func() time.Time { return time.Now().Add(-h.slow) },
+		Elapsed: func() time.Duration { return time.Since(began) },
+		Random: func(node.Purpose) uint64 {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.random.Uint64()
+		},
+		Places:   node.Places{Sessions: 4, PerPeer: 2, Greetings: 8},
+		Interval: time.Second,
+	})
+	var secret dbadapter.Secret
+	var state *node.State
+	var err error
+	if at == 0 {
+		secret = h.NewSecret()
+		state, err = h.FoundShards(secret, "notes", node.Policy{}, &placement.Rule{Kind: placement.Prefix, Shards: 2, Replicas: 3, Prefixes: []placement.PrefixShard{{Prefix: []byte("a")}, {Prefix: []byte("b"), Shard: 1}}})
+		c.must(err)
+	} else {
+		first := c.hosts[0]
+		ticket, err := first.ns.Invite(node.InviteOptions{Role: node.RoleWrite}, [][]byte{{1}})
+		c.must(err)
+		read, err := node.ParseTicket(ticket)
+		c.must(err)
+		request, err := h.RequestJoin(read, nil)
+		c.must(err)
+		reply, _, _ := first.AnswerJoin(c.ctx, h.ID, request, func(node.ID) [][]byte { return nil })
+		joined, err := h.ReadJoin(read, reply)
+		c.must(err)
+		secret, state = joined.Secret, joined.State
+	}
+	h.ns, err = h.Open(c.ctx, node.Opening{
+		Secret: secret, State: state,
+		Drop:  h.store.Drop,
+		Store: h.store.Namespace,
+		Save:  func(*node.State) error { return nil }, KeepList: func([][]byte) {},
+	})
+	c.must(err)
+	h.shards = &Shards{NS: h.ns, Net: h, Random: func(n int64) int64 { return n / 2 }}
+	c.hosts = append(c.hosts, h)
+	h.tend()
+}
+
+// tend does what is due at a node, and opens and leaves shards.
+func (h *host) tend() {
+	t := h.c.t
+	t.Helper()
+	_, err := h.ns.Tend(h.c.ctx)
+	h.c.must(err)
+	hold, leave := h.ns.Moves()
+	for _, shard := range hold {
+		_, err := h.ns.TakeShard(h.c.ctx, shard)
+		h.c.must(err)
+	}
+	for _, set := range leave {
+		if h.ns.Leave(set) == nil {
+			h.c.must(h.ns.Discard(h.c.ctx, set))
+		}
+	}
+}
+
+// round lets each node sync with each other one that can be reached.
+func (c *cluster) round() {
+	time.Sleep(2 * time.Second)
+	for _, a := range c.hosts {
+		for _, b := range c.hosts {
+			if a == b || a.fate != up || b.fate != up || a.ns.MayCall(b.ID) != nil {
+				continue
+			}
+			_ = a.syncWith(b, nil) // a table may be heard before its statement
+			for _, set := range a.ns.Sets() {
+				if set.With(b.ID) {
+					_ = a.syncWith(b, set) // which may not hold the shard yet
+				}
+			}
+		}
+		a.tend()
+	}
+}
+
+// rest lets rounds pass until the shards are at rest, with so many whole hosts each.
+func (c *cluster) rest(hosts int) {
+	c.t.Helper()
+	for range 60 {
+		if c.atRest(hosts) {
+			return
+		}
+		c.round()
+	}
+	c.t.Fatal("the shards do not come to rest")
+}
+
+func (c *cluster) atRest(hosts int) bool {
+	for shard := range placement.Shard(2) {
+		whole := 0
+		for _, h := range c.hosts {
+			row := h.ns.Row(shard)
+			if row == nil || !row.AtRest() || len(row.Old) != hosts || row.Name() != c.hosts[0].ns.Row(shard).Name() || h.ns.Gone() != c.hosts[0].ns.Gone() {
+				return false
+			}
+			if h.ns.WholeHere(shard) != nil {
+				whole++
+			}
+		}
+		if whole != hosts {
+			return false
+		}
+	}
+	return true
+}
+
+// syncWith syncs a set, or the list of members and the table.
+func (h *host) syncWith(other *host, set *node.Set) error {
+	var of interface {
+		Call(remote node.ID, a node.Ask) (done func())
+		Initiate(ctx context.Context, remote node.ID, a node.Ask, enter func(reconcile.Step)) (*node.Conversation, error)
+	} = &h.ns.Control
+	course := h.ns.Course(other.ID)
+	if set != nil {
+		of, course = set, set.Course(other.ID, node.Ask{})
+	}
+	for ask, more := course.Next(); more; ask, more = course.Next() {
+		report, err := func() (report reconcile.Report, err error) {
+			defer of.Call(other.ID, ask)()
+			a, err := of.Initiate(h.c.ctx, other.ID, ask, nil)
+			if err != nil {
+				return report, err
+			}
+			hello, size := carried(nil, a.Session.Next().Frame)
+			there, done, err := other.Answer(h.ID, hello.(*wire.Hello))
+			if err != nil {
+				a.Session.Next()
+				a.Session.Deliver(reconcile.Refusal(err), 0)
+				a.Session.Next()
+				return a.End(a.Session.Err())
+			}
+			defer done()
+			b := there.Respond(h.c.ctx, h.ID, hello.(*wire.Hello), size, nil)
+			converse(b.Session, a.Session)
+			_, _ = b.End(b.Session.Err())
+			if report, err = a.End(a.Session.Err()); err == nil {
+				err = node.Proved(ask, &report)
+			}
+			return report, err
+		}()
+		course.Ended(ask, report, err)
+	}
+	_, err := course.Result()
+	return err
+}
+
+// converse carries the frames of two sessions, of which the first is about to send.
+func converse(sides ...*reconcile.Session) {
+	var inbox [2]bytes.Buffer
+	var waits, over [2]bool
+	for i := 0; !over[0] || !over[1]; i = 1 - i {
+		for s := sides[i]; !over[i] && (!waits[i] || inbox[i].Len() > 0 || over[1-i]); {
+			if waits[i] {
+				if m, size, err := wire.Read(&inbox[i]); err != nil {
+					s.Fail(errors.Join(node.ErrUnreachable, err))
+				} else {
+					s.Deliver(m, size)
+				}
+			}
+			e := s.Next()
+			waits[i], over[i] = e.Want == reconcile.WantReceive, e.Want == reconcile.WantNothing
+			inbox[1-i].Write(e.Frame)
+		}
+	}
+}
+
+// carried is a message as the other side reads it.
+func carried(m wire.Message, frame []byte) (wire.Message, int) {
+	if m != nil {
+		frame = wire.Append(nil, m)
+	}
+	read, size, err := wire.Read(bytes.NewReader(frame))
+	if err != nil {
+		panic(err)
+	}
+	return read, size
+}
+
+// The network. An answer of the first node takes two milliseconds, of the second one four, and so on.
+
+func (h *host) Now() time.Duration { return h.Elapsed() }
+
+func (h *host) Connected(node.ID) bool { return true }
+
+func (h *host) Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Question) (ask *wire.Ask, m wire.Message, sent bool, err error) {
+	if ask, err = a.Begin(to, q); err != nil {
+		return nil, nil, false, err
+	}
+	at := slices.IndexFunc(h.c.hosts, func(o *host) bool { return o.ID == to })
+	other, latency := h.c.hosts[at], time.Duration(at+1)*time.Millisecond
+	if h.Sleep(ctx, latency) != nil {
+		return nil, nil, false, node.ErrUnreachable
+	}
+	other.mu.Lock()
+	fate, answers := other.fate, other.answers
+	if fate != down {
+		other.asked++
+	}
+	other.mu.Unlock()
+	switch fate {
+	case down:
+		return nil, nil, false, node.ErrUnreachable
+	case hung:
+		<-ctx.Done()
+		return nil, nil, true, node.ErrUnreachable
+	}
+	read, _ := carried(ask, nil)
+	var reply *wire.Reply
+	routed, err := other.Routed(h.ID, read.(*wire.Ask))
+	if err == nil {
+		defer routed.Done()
+		if answers != nil {
+			reply, err = answers(read.(*wire.Ask).Question)
+		}
+		if reply == nil && err == nil {
+			reply, err = routed.Answer(h.c.ctx, nil)
+		}
+	}
+	if fate == deaf || h.Sleep(ctx, latency) != nil {
+		return nil, nil, true, node.ErrUnreachable
+	}
+	if err != nil {
+		m, _ = carried(reconcile.Refusal(err), nil)
+	} else {
+		m, _ = carried(reply, nil)
+	}
+	if refusal, ok := m.(*wire.Refuse); ok {
+		return nil, nil, false, reconcile.Refused(refusal)
+	}
+	return ask, m, true, nil
+}
+
+func (h *host) SyncLists(ctx context.Context, with node.ID) error {
+	at := slices.IndexFunc(h.c.hosts, func(o *host) bool { return o.ID == with })
+	if h.Sleep(ctx, time.Millisecond) != nil || h.c.hosts[at].fate != up {
+		return node.ErrUnreachable
+	}
+	h.mu.Lock()
+	h.syncs++
+	h.mu.Unlock()
+	return h.syncWith(h.c.hosts[at], nil)
+}
+
+func (h *host) Go(ctx context.Context, f func(ctx context.Context)) {
+	h.c.running.Go(func() { f(ctx) })
+}
+
+func (h *host) Detach(context.Context) context.Context { return h.c.ctx }
+
+func (h *host) Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (h *host) Mailbox() Mailbox { return &box{h: h, notes: make(chan func(), 1000)} }
+
+type box struct {
+	h     *host
+	notes chan func()
+}
+
+func (b *box) Put(note func()) { b.notes <- note }
+
+func (b *box) Take(ctx context.Context, until time.Duration) func() {
+	select {
+	case note := <-b.notes:
+		return note
+	default:
+	}
+	select {
+	case note := <-b.notes:
+		return note
+	case <-time.After(until - b.h.Now()):
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// set changes what becomes of questions to hosts.
+func (c *cluster) set(to fate, hosts ...int) {
+	for _, i := range hosts {
+		c.hosts[i].mu.Lock()
+		c.hosts[i].fate = to
+		c.hosts[i].mu.Unlock()
+	}
+}
+
+// quiet waits until nothing goes on any more that was begun.
+func (c *cluster) quiet() {
+	time.Sleep(3 * Patience)
+	synctest.Wait()
+}
+
+func draft(key, value string) node.Draft {
+	return node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte(value), Deleted: value == ""}}
+}
+
+// put writes a value, or a tombstone where it is empty.
+func (h *host) put(key, value string, l quorum.Level) (dbadapter.Version, error) {
+	w, err := h.shards.Put(h.c.ctx, []node.Draft{draft(key, value)}, PutOptions{Level: l})
+	var v dbadapter.Version
+	if len(w.Versions) > 0 {
+		v = w.Versions[0]
+	}
+	return v, err
+}
+
+// putIf is put on a condition.
+func (h *host) putIf(key, value string, held dbadapter.Version) (dbadapter.Version, error) {
+	d := draft(key, value)
+	d.If = &held
+	w, err := h.shards.Put(h.c.ctx, []node.Draft{d}, PutOptions{})
+	var v dbadapter.Version
+	if len(w.Versions) > 0 {
+		v = w.Versions[0]
+	}
+	return v, err
+}
+
+func (h *host) get(key string, o GetOptions) (string, Found, error) {
+	f, err := h.shards.Get(h.c.ctx, []byte(key), o)
+	value := "nothing"
+	if f.Record != nil {
+		value = string(f.Record.Value)
+	}
+	return value, f, err
+}
+
+// alone writes a record at one host, which tells no other one.
+func (h *host) alone(key, value string) dbadapter.Version {
+	h.c.t.Helper()
+	set := h.ns.WholeHere(h.ns.Home([]byte(key)))
+	attempt, err := set.Write(draft(key, value))
+	h.c.must(err)
+	for again := true; again; {
+		writes, err := attempt.Writes()
+		h.c.must(err)
+		again, err = attempt.Judge(set.Store.Apply(h.c.ctx, writes))
+		h.c.must(err)
+	}
+	return attempt.Version(0)
+}
+
+// held is what each host holds under a key, in order.
+func (c *cluster) held(key string) (all []string) {
+	c.t.Helper()
+	for _, h := range c.hosts {
+		value := "-"
+		for _, set := range h.ns.Sets() {
+			if set.Shard() != h.ns.Home([]byte(key)) {
+				continue
+			}
+			r, err := set.Held([]byte(key))
+			c.must(err)
+			if r != nil {
+				value = fmt.Sprint(string(r.Value), map[bool]string{true: "deleted"}[r.Deleted])
+			}
+		}
+		all = append(all, value)
+	}
+	return all
+}
