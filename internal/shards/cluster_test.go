@@ -39,6 +39,7 @@ type cluster struct {
 	ctx     context.Context // ends with the test
 	running sync.WaitGroup
 	hosts   []*host
+	secret  dbadapter.Secret
 }
 
 // host is one node, and the network as it sees it.
@@ -55,8 +56,8 @@ type host struct {
 	fate  fate
 	asked int // questions that came to it
 	syncs int // of the lists, which it began
-	// answers, if not nil, takes the place of the node's answer where it gives one.
-	answers func(q wire.Question) (*wire.Reply, error)
+	// answers gives what the node answers falsely; nil: it answers rightly.
+	answers func(q wire.Question) wire.Answering
 	random  *rand.Rand
 }
 
@@ -95,7 +96,7 @@ func (c *cluster) join() {
 	c.t.Helper()
 	at := len(c.hosts)
 	key := ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-1), byte(at+1)))
-	h := &host{c: c, key: key, store: memdb.New(memdb.Options{}), random: rand.New(rand.NewPCG(uint64(at), 7))}
+	h := &host{c: c, key: key, store: memdb.New(memdb.Options{}), random: rand.New(rand.NewPCG(uint64(at), 7)), answers: func(wire.Question) wire.Answering { return nil }}
 	began := time.Now()
 	h.Node = node.New(node.Config{
 		ID:      node.IDOf(key.Public().(ed25519.PublicKey)),
@@ -130,6 +131,7 @@ func (c *cluster) join() {
 		c.must(err)
 		secret, state = joined.Secret, joined.State
 	}
+	c.secret = secret
 	h.ns, err = h.Open(c.ctx, node.Opening{
 		Secret: secret, State: state,
 		Drop:  h.store.Drop,
@@ -315,10 +317,10 @@ func (h *host) Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Questi
 	routed, err := other.Routed(h.ID, read.(*wire.Ask))
 	if err == nil {
 		defer routed.Done()
-		if answers != nil {
-			reply, err = answers(read.(*wire.Ask).Question)
-		}
-		if reply == nil && err == nil {
+		if lie := answers(read.(*wire.Ask).Question); lie != nil {
+			reply = &wire.Reply{Answer: lie}
+			reconcile.ProveReply(reconcile.Keys{Secret: h.c.secret, ID: h.ns.ID()}, []byte(to), []byte(h.ID), read.(*wire.Ask), reply)
+		} else {
 			reply, err = routed.Answer(h.c.ctx, nil)
 		}
 	}

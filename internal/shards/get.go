@@ -192,17 +192,17 @@ func (r *read) ask(ctx context.Context, id node.ID, head bool) {
 		r.box.Put(func() {
 			h.open, h.took = false, r.Net.Now()-h.began
 			r.open--
-			if h.err = err; err == nil {
-				h.answer = &answer
+			if h.answer, h.err = &answer, err; err != nil {
+				h.answer = nil // a head without its record is no answer
 			}
 		})
 	})
 }
 
-// has and whole report what a host has answered.
+// has and whole report what a host has answered. A head is none while its record is late.
 func (r *read) has(id node.ID) bool {
 	h := r.of[id]
-	return h != nil && h.answer != nil
+	return h != nil && h.answer != nil && (!h.open || r.Net.Now() < h.late)
 }
 
 func (r *read) whole(id node.ID) bool { return r.has(id) && r.of[id].answer.Whole }

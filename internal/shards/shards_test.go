@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // With one of three hosts away, quorum reads and writes go on at each node, a host or not. With
@@ -46,7 +47,7 @@ func TestHostsAway(t *testing.T) {
 				c.set(away, hosts[1])
 				last := c.hosts[at[len(at)-1]]
 				v, err := last.put("a", "alone", quorum.Quorum)
-				if !errors.Is(err, ErrUnconfirmed) || v.IsZero() || !strings.Contains(err.Error(), "1 of 3 hosts have written it") {
+				if !errors.Is(err, ErrUnconfirmed) || v.IsZero() || !strings.Contains(err.Error(), "1 of 3 hosts") {
 					t.Errorf("with two hosts away: %v, %v", v, err)
 				}
 				got, f, err := last.get("a", GetOptions{})
@@ -423,4 +424,77 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s: done %v, and version %d", name, done, best.Clock)
 		}
 	}
+}
+
+// A host that hides what it holds, makes records up, claims what it does not give, or says nothing
+// makes a read slower, and not wrong. Pages of a scan or of a watch with what was not asked for are
+// taken from another host.
+func TestLyingHost(t *testing.T) {
+	inCluster(t, 4, func(t *testing.T, c *cluster) {
+		asker, liar := c.hosts[c.stranger()], c.hosts[c.first()]
+		v, err := asker.put("a", "value", quorum.All)
+		c.must(err)
+		_, f, err := asker.get("a", GetOptions{Level: quorum.All})
+		c.must(err)
+		own, forged, other := *f.Record, *f.Record, *f.Record
+		forged.Value, forged.Version.Clock, other.Key = []byte("forged"), v.Clock+1, []byte("b")
+		record := func(r *dbadapter.Record) func(wire.Question) wire.Answering {
+			return func(q wire.Question) wire.Answering {
+				a := &wire.RecordAnswer{Whole: true}
+				if ask, ok := q.(*wire.AskRecord); !ok {
+					return nil
+				} else if ask.Head && r != nil {
+					a.Head = r.Version
+				} else {
+					a.Record = r
+				}
+				return a
+			}
+		}
+		for name, lie := range map[string]func(wire.Question) wire.Answering{
+			"hides": record(nil), "forges": record(&forged), "another key": record(&other),
+			"apart": func(wire.Question) wire.Answering { return &wire.RecordAnswer{Apart: true} },
+			"claims": func(q wire.Question) wire.Answering {
+				if ask := q.(*wire.AskRecord); ask.Head {
+					return &wire.RecordAnswer{Whole: true, Head: forged.Version}
+				}
+				time.Sleep(2 * Patience)
+				return nil
+			},
+		} {
+			liar.answers = lie
+			for range 5 {
+				if got, f, err := asker.get("a", GetOptions{}); err != nil || got != "value" || f.Record.Version != v {
+					t.Errorf("%s: %q, %v", name, got, err)
+				}
+			}
+		}
+		page := func(records ...dbadapter.Record) wire.Answering {
+			return &wire.ScanAnswer{Whole: true, Records: records}
+		}
+		for name, lie := range map[string]wire.Answering{
+			"forged": page(forged), "out of order": page(own, own), "another shard": page(other),
+			"not whole": &wire.ScanAnswer{}, "apart": &wire.ScanAnswer{Apart: true},
+		} {
+			asked := 0
+			liar.answers = func(wire.Question) wire.Answering { asked++; return lie }
+			asker.shards.times = quorum.Times{}
+			p, err := asker.shards.Page(c.ctx, 0, []byte("a"), nil, 1<<20)
+			if err != nil || len(p.Records) != 1 || string(p.Records[0].Value) != "value" || asked == 0 {
+				t.Errorf("a page, %s: %+v, %v; asked %d times", name, p, err, asked)
+			}
+		}
+		for name, lie := range map[string]*wire.ChangesAnswer{
+			"forged":            {Whole: true, Next: []byte("0000000000000001.7"), Changes: []wire.Change{{Record: &forged}}},
+			"another shard":     {Whole: true, Next: []byte("0000000000000001.7"), Changes: []wire.Change{{Key: []byte("b")}}},
+			"no end of listing": {Whole: true, Next: []byte("0000000000000001.7")},
+			"not whole":         {}, "apart": {Apart: true},
+		} {
+			liar.answers = func(wire.Question) wire.Answering { return lie }
+			p, id, err := asker.shards.Changes(c.ctx, 0, liar.ID, node.FromStart, nil, false)
+			if err != nil || id == liar.ID || len(p.Told) == 0 || string(p.Told[0].Key) != "a" {
+				t.Errorf("changes, %s: %+v of %s, %v", name, p, id, err)
+			}
+		}
+	})
 }
