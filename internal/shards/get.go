@@ -367,8 +367,9 @@ func (e *TooFew) Unwrap() error { return ErrTooFew }
 
 // repair gives what a read has found to the hosts that had less. (7)
 func (r *read) repair(ctx context.Context, record *dbadapter.Record) {
-	for id, h := range r.of {
-		if h.answer == nil || h.answer.Version.Compare(record.Version) >= 0 {
+	for _, id := range r.row.Hosts() {
+		h := r.of[id]
+		if h == nil || h.answer == nil || h.answer.Version.Compare(record.Version) >= 0 {
 			continue
 		}
 		r.Net.Go(r.Net.Detach(ctx), func(ctx context.Context) {
