@@ -24,10 +24,16 @@ func (r *runner) do(e *plan.Event) {
 	switch e.Verb {
 	case plan.Get:
 		r.get(e)
-	case plan.Put, plan.Expiring, plan.Backdate, plan.Touch, plan.Batch, plan.Del:
+	case plan.Scan:
+		n.Scan(func(records []dbadapter.Record, err error) { r.history.Scanned(e.Node, records, err, nil, false) })
+	case plan.Put, plan.PutIf, plan.Expiring, plan.Backdate, plan.Touch, plan.Batch, plan.Del:
 		r.write(e)
-	case plan.Dated:
-		r.dated(e)
+	case plan.Dated, plan.Import:
+		if r.cut() {
+			r.bring(e)
+		} else {
+			r.dated(e)
+		}
 	case plan.Sync:
 		n.Sync(e.Peer, node.Ask{}, nil)
 	case plan.Pull:
@@ -42,7 +48,6 @@ func (r *runner) do(e *plan.Event) {
 		n.Sync(e.Peer, node.Ask{Prefix: []byte(e.Key)}, nil)
 	case plan.Join:
 		r.history.Granting(e.Peer, e.Node, cmp.Or(role(e.Key), node.RoleWrite).String())
-		r.history.Joins(e.Node)
 		n.Join(e.Peer, role(e.Key))
 	case plan.Redeem:
 		n.Redeem(e.Peer)
@@ -57,9 +62,12 @@ func (r *runner) do(e *plan.Event) {
 	case plan.Remove:
 		r.history.Excuse()
 		n.Remove(e.Peer)
-		r.history.Removed(e.Peer, !n.Lists(e.Peer))
+		r.history.Fails(e.Peer, true)
+		r.left[e.Peer] = true
 	case plan.Lapse:
 		r.history.Excuse()
+		r.history.Fails(e.Peer, true)
+		r.left[e.Peer] = true
 		n.Lapse(e.Peer)
 	case plan.Replay:
 		r.cluster.Replay(e.Node, e.Peer)
@@ -236,6 +244,8 @@ func (r *runner) restore(node int, byProgram bool) {
 		r.replaced[node] = true
 		n.Stop()
 		r.history.Restored(node)
+		r.history.Fails(node, byProgram)
+		delete(r.layouts, node)
 		_ = n.Restore(byProgram)
 	}
 }

@@ -10,12 +10,12 @@ import (
 // get reads a key, and notes what the read comes to, if the scenario says what it should.
 func (r *runner) get(e *plan.Event) {
 	if e.Finding == "" {
-		r.read(e.Node, e.Key, func(*model.Found) {})
+		r.read(e, func(*model.Found) {})
 		return
 	}
 	g := &gotten{event: e}
 	r.gets = append(r.gets, g)
-	r.read(e.Node, e.Key, func(f *model.Found) { g.found = r.finding(f) })
+	r.read(e, func(f *model.Found) { g.found = r.finding(f) })
 }
 
 // gotten is a read of which a scenario says what it should come to.
@@ -28,7 +28,7 @@ type gotten struct {
 func (r *runner) finding(f *model.Found) plan.Finding {
 	switch {
 	case f.Err != nil:
-		return plan.FoundUnsure
+		return plan.FoundShort
 	case f.Record != nil && !f.Record.Deleted:
 		return plan.FoundRecord
 	case f.Nowhere:

@@ -41,11 +41,12 @@ func (r *runner) restoreKept(at entry, n *model.Node, u *model.Undecided) {
 	r.deciding[at] = true
 	o := u.Offer()
 	d := &o.Drafts[0].Record
+	ask := r.history.Asks(at.node, string(d.Key), false)
 	op := r.history.Intend(at.node, string(d.Key), d.Deleted, d.Value)
 	o.Made = func(v []dbadapter.Version) { r.history.Made(op, v[0]) }
 	o.Held = func(v []dbadapter.Version, hosts []int) {
 		delete(r.deciding, at)
-		r.history.AcknowledgeAt(op, v[0], hosts)
+		r.history.Wrote(ask, op, v[0], hosts)
 		r.forget(at.node, u)
 	}
 	o.Failed = func(err error, written bool) {

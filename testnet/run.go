@@ -79,18 +79,22 @@ type runner struct {
 	terms     time.Duration // when the last role ends that was given for a time
 	own       []Violation   // beside the checker's
 	asks      asks
-	gets      []*gotten      // reads of which the scenario says what they should come to
-	deciding  map[entry]bool // what is being restored of shards that wait for that
-	progress  func(Progress)
-	result    Result
+	gets      []*gotten // reads of which the scenario says what they should come to
+	// In a namespace of shards: by which layout nodes go; which versions of keys they have read or written last, and written.
+	left         map[int]bool // nodes that were removed, or lapsed, at some time
+	layouts      map[int][32]byte
+	known, wrote map[nodeKey]dbadapter.Version
+	deciding     map[entry]bool // what is being restored of shards that wait for that
+	progress     func(Progress)
+	result       Result
 }
 
 func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
-	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, deciding: map[entry]bool{}, progress: progress}
+	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, deciding: map[entry]bool{}, layouts: map[int][32]byte{}, left: map[int]bool{}, known: map[nodeKey]dbadapter.Version{}, wrote: map[nodeKey]dbadapter.Version{}, progress: progress}
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
 	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, Rule: p.Rule(), LogKeeps: p.Log, Watch: r, Watches: r.watches()})
 	if r.cut() {
-		r.history.Sharded(r.cluster.Home, r.world.Now)
+		r.history.Sharded(r.cluster.Home, r.latestClock)
 	}
 	r.result = Result{
 		Nodes: p.Nodes, Seed: p.Seed, Scenario: p.Name, Tier: "A", SettledMS: -1, plan: p,
@@ -300,6 +304,9 @@ func (r *runner) Ended(e *model.Ended) {
 	if e.Initiator {
 		r.result.Sessions++
 	}
+	if r.cut() {
+		r.goes()
+	}
 	if e.Report.Split != nil {
 		return // it moved nothing, and its parts follow
 	}
@@ -326,6 +333,8 @@ func (r *runner) Ended(e *model.Ended) {
 		return // versions were lowered under it; what nodes hold in the end is judged
 	case e.Alone && !r.again && !r.crowded, begunAgain(e.Err):
 		return // it moved nothing, or is begun again
+	case e.Alone && errors.Is(e.Err, reconcile.ErrDenied) && !slices.Contains(r.cluster.Node(e.Peer).Shards(), e.Shard):
+		return // the peer has left the shard since this was first tried
 	case !r.cut() && !r.again && !r.crowded && e.Report.Method == wire.MethodSame && e.Report.Verified && e.Report.Applied == 0 && alike(e.Before):
 		return // most are, and to judge them as the others are takes long
 	}
@@ -353,7 +362,9 @@ func begunAgain(err error) bool {
 
 // leftMeanwhile reports whether the shard that a session was about left one of its nodes meanwhile: nothing
 // else closes a store while its process runs.
-func leftMeanwhile(err error) bool { return errors.Is(err, dbadapter.ErrClosed) }
+func (r *runner) leftMeanwhile(e *model.Ended) bool {
+	return errors.Is(e.Err, dbadapter.ErrClosed) || r.cut() && errors.Is(e.Err, reconcile.ErrPeer) && !slices.Contains(r.cluster.Node(e.Peer).Shards(), e.Shard)
+}
 
 // unproved reports whether a session ended so because what was said in it cannot be.
 func unproved(err error) bool {
@@ -369,7 +380,7 @@ func (r *runner) unsound(e *model.Ended) string {
 		return "" // the rule healed judges it
 	case unproved(e.Err):
 		return "broke the protocol or its own proof"
-	case e.Err != nil && !begunAgain(e.Err) && !leftMeanwhile(e.Err) && !e.Alone && r.healed > 0 && e.Begun > r.healed:
+	case e.Err != nil && !begunAgain(e.Err) && !r.leftMeanwhile(e) && !e.Alone && r.healed > 0 && e.Begun > r.healed:
 		return "failed, though nothing was wrong any more"
 	case !hurt && e.Report.Method == wire.MethodAll && !e.Report.Behind && e.Ask.Span == (wire.Span{}) && e.Ask.Method != wire.MethodAll && len(e.Before[0]) > 0 && len(e.Before[1]) > 0:
 		return "did not find the differences by cells"

@@ -53,6 +53,10 @@ func (r *runner) settle() error {
 			end += r.plan.Settle
 			done, err = r.wait(end, pace/2, r.settling)
 		}
+		for n := 0; !done && err == nil && n < mostForced && r.force(); n++ {
+			end += r.plan.Settle
+			done, err = r.wait(end, pace/2, r.settling)
+		}
 		if !done {
 			return err // if it is nil: the checker will say what differs
 		}

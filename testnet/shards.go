@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile"
@@ -21,71 +19,73 @@ import (
 
 func (r *runner) cut() bool { return r.plan.Shards > 0 }
 
-// offer writes at any node.
-func (r *runner) offer(e *plan.Event) {
-	d := node.Draft{Record: dbadapter.Record{Key: []byte(e.Key), Deleted: e.Verb == plan.Del}}
-	if !d.Record.Deleted {
-		d.Record.Value = r.plan.Value(e, 0)
-	}
-	o := model.Offer{Drafts: []node.Draft{d}}
-	o.Level, _ = quorum.ParseLevel(strings.Replace(e.Ack, "majority", "quorum", 1)) // the plan was checked
-	op := r.history.Intend(e.Node, e.Key, d.Record.Deleted, d.Record.Value)
-	o.Made = func(v []dbadapter.Version) { r.history.Made(op, v[0]) }
-	o.Held = func(v []dbadapter.Version, hosts []int) {
-		r.result.Routed++
-		r.history.AcknowledgeAt(op, v[0], hosts)
-	}
-	o.Failed = func(_ error, written bool) {
-		if !written {
-			r.history.Refuse(op)
-		}
-	}
-	r.cluster.Node(e.Node).Offer(o)
-}
-
-// read reads a key at any node; found is told what comes of it, if anything does.
-func (r *runner) read(node int, key string, found func(*model.Found)) {
-	read := r.history.Reading(node, key)
-	r.cluster.Node(node).Read(key, shards.GetOptions{}, func(f *model.Found) {
-		found(f)
-		if f.Err == nil {
-			r.result.Routed++
-			r.wasRead(read, f)
-		}
-	})
-}
-
-// wasRead judges what a read has found.
-func (r *runner) wasRead(read *check.Read, f *model.Found) {
-	if f.Nowhere {
-		r.result.Nowhere++
-		return
-	}
-	r.history.WasRead(read, f.Record, true, nil)
-}
-
 // Holds implements model.Watcher.
 func (r *runner) Holds(node, shard int) { r.history.Holds(node, shard) }
 
 // Left implements model.Watcher.
 func (r *runner) Left(node, shard int, records []dbadapter.Record) {
-	r.history.Left(node, shard, r.cluster.Node(node).Hosts(shard), records)
+	r.goes()
+	r.history.Left(node, shard, records)
 }
 
-// settling reports whether the nodes are settled, and has some keys read meanwhile: members
-// that came or went make shards move long after the last event. What was kept of shards that
-// have moved, a person decides upon.
+// settling reports whether the nodes are settled. Members that came or went make shards move long after the
+// last event: until each move has ended there is some load. What was kept of shards that have moved, a person
+// decides upon.
 func (r *runner) settling() bool {
 	if r.cut() {
 		r.decide()
-		keys := r.plannedKeys()
-		for i := range r.cluster.Nodes() {
-			for n := range min(4, len(keys)) {
-				r.read(i, keys[r.world.Draw(sim.ForRead, uint64(i), uint64(r.world.Now()), uint64(n))%uint64(len(keys))], func(*model.Found) {})
+		r.load(!r.moved())
+	}
+	return r.settled()
+}
+
+// load reads some keys at each node, and writes one.
+func (r *runner) load(writes bool) {
+	keys := r.plannedKeys()
+	levels := []string{plan.One, plan.Quorum, plan.Quorum, plan.All}
+	for i := range r.cluster.Nodes() {
+		for n := range min(len(levels), len(keys)) {
+			e := plan.Event{At: r.world.Now(), Verb: plan.Get, Node: i, Read: levels[n]}
+			e.Key = keys[r.world.Draw(sim.ForRead, uint64(i), uint64(r.world.Now()), uint64(n))%uint64(len(keys))]
+			r.read(&e, func(*model.Found) {})
+			if n == 0 && writes {
+				e.Verb, e.Size, e.Read = plan.Put, 1+i, ""
+				r.offer(&e)
 			}
 		}
 	}
-	return r.settled()
+}
+
+// mostForced is how often layouts are forced in a run.
+const mostForced = 3
+
+// force does what a person does about shards that have lost a majority of their hosts for good: in each group
+// an admin names what is left of them.
+func (r *runner) force() (forced bool) {
+	if !r.cut() {
+		return false
+	}
+	for _, group := range r.reach() {
+		if i := slices.IndexFunc(group, func(i int) bool { return r.administers(r.cluster.Node(i), i) }); i >= 0 {
+			r.cluster.Node(group[i]).Force(func([]int, error) {})
+			forced = true
+		}
+	}
+	return forced
+}
+
+// moved reports whether each move of a shard has ended, as far as the members of each group know.
+func (r *runner) moved() bool {
+	for _, group := range r.reach() {
+		for _, i := range group {
+			n, first := r.cluster.Node(i), r.cluster.Node(group[0])
+			epoch, table := n.Layout()
+			if e, t := first.Layout(); n.Member() && (epoch == 0 || e != epoch || t != table || slices.ContainsFunc(n.Rows(), func(row *quorum.Row) bool { return !row.AtRest() })) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // forceLayout has an admin force the layout, as a person does who is told that a majority of a
@@ -164,9 +164,11 @@ func (r *runner) replicas(group []int) string {
 			sums[h.Shard][i] = h
 		}
 	}
-	for s := range r.plan.Rule().Shards {
-		hosts := first.Hosts(s)
-		slices.Sort(hosts)
+	for s, row := range first.Rows() {
+		if !row.AtRest() {
+			return fmt.Sprintf("the move of shard %d has not ended: %s", s, r.row(row, epoch))
+		}
+		hosts := r.row(row, epoch).New
 		holders := slices.Sorted(maps.Keys(sums[s]))
 		inReach := slices.DeleteFunc(slices.Clone(hosts), func(i int) bool { return !slices.Contains(group, i) })
 		switch {
@@ -185,7 +187,7 @@ func (r *runner) replicas(group []int) string {
 				return fmt.Sprintf("shard %d: node %d holds other records than node %d", s, i, holders[0])
 			}
 			if !sums[s][i].Settled {
-				return fmt.Sprintf("shard %d: node %d is not settled", s, i)
+				return fmt.Sprintf("shard %d: node %d is not whole", s, i)
 			}
 		}
 	}
@@ -229,7 +231,7 @@ func (r *runner) shardsRestored(i int, n *model.Node) {
 func (r *runner) lastReads() error {
 	keys := append(r.plannedKeys(), "never-written")
 	for _, group := range r.reach() {
-		if !r.cluster.Node(group[0]).Member() || r.replicas(group) != "" {
+		if !r.cluster.Node(group[0]).Member() || r.replicas(group) != "" || !r.complete(group) {
 			continue
 		}
 		held := map[string]*dbadapter.Record{}
@@ -240,21 +242,24 @@ func (r *runner) lastReads() error {
 			}
 		}
 		open := 0
+		for _, i := range group {
+			open++
+			r.cluster.Node(i).Scan(func(records []dbadapter.Record, err error) {
+				open--
+				r.history.Scanned(i, records, err, held, true)
+			})
+		}
 		for _, key := range keys {
-			// What a host took that is out of reach the others cannot know.
-			reach := !slices.ContainsFunc(r.cluster.Node(group[0]).Hosts(r.cluster.Home(key)), func(i int) bool { return !slices.Contains(group, i) })
 			for _, i := range group {
-				if !reach || r.unsettled(group, key) {
-					continue
+				for _, level := range []quorum.Level{quorum.One, quorum.Quorum, quorum.All} {
+					ask := r.history.Asks(i, key, level != quorum.One)
+					open++
+					r.cluster.Node(i).Read(key, shards.GetOptions{Level: level}, func(f *model.Found) {
+						open--
+						r.wasRead(ask, f)
+						r.history.Last(ask, f.Record, f.Err, held[key])
+					})
 				}
-				read := r.history.Reading(i, key)
-				open++
-				r.cluster.Node(i).Read(key, shards.GetOptions{}, func(f *model.Found) {
-					open--
-					r.result.Routed++
-					r.wasRead(read, f)
-					r.history.Last(read, f.Record, true, f.Err, held[key])
-				})
 			}
 		}
 		done, err := r.wait(r.world.Now()+lastWords, lastPace, func() bool { return open == 0 })
@@ -266,14 +271,14 @@ func (r *runner) lastReads() error {
 	return nil
 }
 
-// unsettled reports whether no host of a key is settled: the one host of a shard finds
-// nothing to be equal with.
-func (r *runner) unsettled(group []int, key string) bool {
-	shard := r.cluster.Home(key)
-	return !slices.ContainsFunc(group, func(i int) bool {
-		all, err := r.cluster.Node(i).Holdings(0)
-		return err == nil && slices.ContainsFunc(all, func(h model.Holding) bool { return h.Shard == shard && h.Settled })
-	})
+// complete reports whether a group has all hosts: what one took that is out of reach the others cannot know.
+func (r *runner) complete(group []int) bool {
+	for _, row := range r.cluster.Node(group[0]).Rows() {
+		if slices.ContainsFunc(r.row(row, 0).New, func(i int) bool { return !slices.Contains(group, i) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // whole reports whether a sync moves all that differs of a set.

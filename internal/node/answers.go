@@ -206,6 +206,7 @@ func (ns *Namespace) hold(ctx context.Context, set *Set, from ID, q *wire.AskHol
 	places := make([]int, 0, len(records)) // of those that are let in, among all
 	let := make([]dbadapter.Hashed, 0, len(records))
 	var over []*dbadapter.Version
+	refused := false // a later one that has seen a record is none
 	for i := range records {
 		r, o := &records[i].Record, &outcomes[i]
 		held, err := set.Held(r.Key)
@@ -221,6 +222,7 @@ func (ns *Namespace) hold(ctx context.Context, set *Set, from ID, q *wire.AskHol
 			return reconcile.ErrBusy // it was to be given what the reader has found
 		case len(q.On) > 0 && q.On[i] != nil && version != *q.On[i], unseen(r, held):
 			o.Other = seen(held)
+			refused = refused || len(q.On) > 0 || !held.Supersedes(r.Version)
 		case q.New && says(held, r):
 			o.There = true
 		default:
@@ -230,7 +232,7 @@ func (ns *Namespace) hold(ctx context.Context, set *Set, from ID, q *wire.AskHol
 			}
 		}
 	}
-	if together && len(let) < len(records) {
+	if together && refused || len(let) == 0 {
 		return nil
 	}
 	a := set.arrived(ns.Members(), from, 0, ns.node.Now(), let)

@@ -53,13 +53,23 @@
 //	           commits and once in a connection, or another change of the key follows and
 //	           is told, marked; the listing and the events make up what the node holds; a
 //	           cursor expires only where the log does not go back to it, or is another one
-//	answer     what a read at any node gives as sure is not older than what all hosts of the
-//	           shard held, that held all of it, when it was asked; and in the end it is right
-//	handover   a node drops a shard only when each of its hosts holds what it held when the
-//	           two were found equal, and one of them what came since
-//	replicas   in the end each shard is held by the hosts that the layout names, by as many as
-//	           there are to be, and by no other node
 //	leak       what was measured is within its bound
+//
+// In a namespace of shards, while majorities of the hosts have their data ([History.Fails]):
+//
+//	answer     a quorum read gives nothing older than what a quorum write was acknowledged with
+//	           before it began; and in the end reads at each level are right
+//	later      a quorum write gets a later version than that
+//	durable    what a quorum write was acknowledged with is there in the end, or something later
+//	resurrect  no deletion that was acknowledged so comes back
+//	lost       what was acknowledged and does not stand was seen by a later write, or is listed
+//	condition  a write on a condition is acknowledged only where that held; it names nothing later
+//	           as replaced, and is there under one version
+//	rows       no node goes back to an earlier layout
+//	handover   a node drops a shard only when a majority of its new hosts has what it held
+//	replicas   in the end each move has ended: each shard is held by the hosts that the layout
+//	           names, by as many as there are to be, whole ones, and by no other node
+//	scan       a scan gives each key once, and what some node has held; and in the end all
 //
 // # What a node may forget
 //

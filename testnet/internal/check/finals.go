@@ -80,6 +80,9 @@ func (h *History) Check(finals []Final) []Violation {
 		h.durable(groups[reach])
 	}
 	h.intended()
+	if h.shards.cut() {
+		h.accounted(finals)
+	}
 	return h.found.sorted()
 }
 
@@ -156,12 +159,15 @@ func (h *History) durable(group []*Final) {
 	if h.shards.cut() {
 		nodes = group[0].Members
 	}
+	if h.shards.cut() && !group[0].Outside {
+		h.stood(group, have)
+	}
 	merged := h.hold().merge(nodes)
 	for _, key := range slices.Sorted(maps.Keys(merged)) {
 		w := merged[key]
 		s, ok := have[key]
 		switch {
-		case !h.shards.of(group[0], key):
+		case !h.shards.in(group[0], key):
 		case !ok:
 			h.found.say(Durable, w.node, key, "it held %s; in the end no node has anything of the key", w.stamp)
 		case !w.beats(s):

@@ -66,6 +66,11 @@ type op struct {
 	disk int
 	// proved: a verified sync has shown it to another node.
 	proved bool
+	// In a namespace of shards: conditional on a version, dated by its data, acknowledged at quorum
+	// after so many failures of its shard's hosts.
+	conditional, dated, quorum bool
+	on                         dbadapter.Version
+	fails                      int
 }
 
 type state uint8
@@ -176,7 +181,7 @@ func (h *History) Restored(node int) {
 	h.hold().restore(node, h.copies[node])
 	h.lists.restored(node)
 	h.forgetLogs(node)
-	h.shards.restored(h, node)
+	h.shards.restored(node)
 	delete(h.gone.at, node)
 	delete(h.gone.keptOut, node)
 	delete(h.gone.announced, node)
@@ -196,9 +201,6 @@ func (h *History) Observe(node int, r *dbadapter.Record) {
 		h.lists.replaced(node, string(r.Key), stampOf(r), old)
 	}
 	h.observe(node, r)
-	if key := string(r.Key); h.shards.cut() { // from when on it is spread the locator is judged by
-		h.spreadOf(key, h.shards.whole(h.shards.home(key)))
-	}
 }
 
 // Started notes all records that a node holds after a new start.

@@ -45,6 +45,11 @@ func (a stamp) expires() bool {
 	return a.rest != untold && a.rest[:8] != "\x00\x00\x00\x00\x00\x00\x00\x00"
 }
 
+// expiry is when it expires; only of one that does.
+func (a stamp) expiry() dbadapter.Timestamp {
+	return dbadapter.Timestamp(binary.BigEndian.Uint64([]byte(a.rest[:8])))
+}
+
 // sameExpiry reports whether two stamps can have one expiry.
 func (a stamp) sameExpiry(b stamp) bool {
 	return a.rest == untold || b.rest == untold || a.rest[:8] == b.rest[:8]

@@ -66,7 +66,6 @@ func (h *History) Synced(s *Sync) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := &s.Report
-	h.shards.synced(h, s)
 	if s.Again {
 		if !r.Verified || r.Differences() != 0 || r.Applied != 0 || r.Sent != 0 || r.Rejected != 0 {
 			h.found.say(Idle, s.Node, "", "all nodes were equal, and a sync with node %d found %d differences, applied %d, sent %d, rejected %d, verified %v",

@@ -205,3 +205,29 @@ func (n *Node) Force(forced func(shards []int, err error)) {
 		}
 	}, func(err error) { forced(nil, err) })
 }
+
+// Brought is what has become of items that were imported into shards.
+type Brought struct {
+	Result node.ImportResult
+	// Refused are those that were refused for their dates, counted from 0.
+	Refused []int64
+	Err     error
+}
+
+// Bring imports items into a namespace that is cut into shards.
+func (n *Node) Bring(items []node.Item, level quorum.Level, told func(*Brought)) {
+	n.runRequest(func(ctx context.Context, s *shards.Shards) {
+		b := &Brought{}
+		o := shards.ImportOptions{Level: level, Refused: func(at int64, _ *node.Item) { b.Refused = append(b.Refused, at) }}
+		b.Result, b.Err = s.Import(ctx, func(yield func(node.Item, error) bool) {
+			for i := range items {
+				if !yield(items[i], nil) {
+					return
+				}
+			}
+		}, o)
+		if ctx.Err() == nil {
+			told(b)
+		}
+	}, func(err error) { told(&Brought{Err: err}) })
+}

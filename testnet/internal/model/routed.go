@@ -28,7 +28,7 @@ type routed struct {
 }
 
 // route asks another node a routed question. sent says that it may have reached the other.
-func (p *process) route(remote int, ask *wire.Ask, done func(m wire.Message, sent bool, err error)) *routed {
+func (p *process) route(remote int, ask *wire.Ask, done func(m wire.Message, sent bool, err error)) {
 	n := p.node
 	q := &routed{process: p, remote: remote, done: done}
 	there := n.cluster.nodes[remote]
@@ -50,7 +50,6 @@ func (p *process) route(remote int, ask *wire.Ask, done func(m wire.Message, sen
 		p.now(func() { q.end(nil, fmt.Errorf("%w: %w", ErrUnreachable, err)) })
 	}
 	q.stream.Send(wire.Append(nil, ask))
-	return q
 }
 
 func (q *routed) end(m wire.Message, err error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -357,4 +358,19 @@ func (n *Node) Holdings(cells int) (all []Holding, err error) {
 		all = append(all, h)
 	}
 	return all, nil
+}
+
+// Rows are the rows of the layout by which the node goes; nil while it knows none.
+func (n *Node) Rows() (rows []*quorum.Row) {
+	if epoch, _ := n.Layout(); epoch > 0 {
+		for s := range placement.Shard(n.cluster.Rule.Shards) {
+			rows = append(rows, n.process.ns.Row(s))
+		}
+	}
+	return rows
+}
+
+// Whole reports whether the node holds a shard and says that it is whole.
+func (n *Node) Whole(number int) bool {
+	return n.process != nil && slices.ContainsFunc(n.process.shards, func(sh *shard) bool { return int(sh.set.Shard()) == number && sh.set.Settled() })
 }

@@ -64,10 +64,10 @@ var examples = map[operands]string{
 // operands reads what follows the verb.
 func (e *Event) operands(rest string) (err error) {
 	form := verbTable[e.Verb].form
-	rest = e.cutAck(rest)
 	if rest, err = e.cutFinding(rest); err != nil {
 		return err
 	}
+	rest = e.cutLevel(rest)
 	if word := form.span(); word != "" {
 		var last string
 		if rest, last, err = cutSpan(rest, word); err != nil {
@@ -285,7 +285,7 @@ func (c *cost) add(e *Event) error {
 		n = r.Writes + r.Syncs + r.Members + r.Gets + eventsPerAsk*r.Asks + eventsPerWatch*r.Watches + eventsPerFault*r.Faults
 		data = int64(r.Writes) * int64(r.size()+record)
 		c.largest = max(c.largest, int64(r.size()))
-	case Put, Dated, Expiring, Backdate, Batch:
+	case Put, PutIf, Dated, Expiring, Backdate, Batch, Import:
 		c.largest = max(c.largest, int64(len(e.Value)+e.Size))
 	case Touch:
 		data = c.largest + record

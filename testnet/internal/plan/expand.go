@@ -97,7 +97,7 @@ func (r *Random) keys() int { return cmp.Or(r.Keys, DefaultKeys) }
 // write draws write n of a line; a batch is left that many more.
 func (p *Plan) write(e *Event, n, left int) Event {
 	if p.Shards > 0 {
-		return p.shardWrite(e, n)
+		return p.shardWrite(e, n, left)
 	}
 	d := p.draw("write", e.At, n)
 	w := Event{At: e.At + d.within(e.For), Node: d.IntN(p.Nodes)}
@@ -204,7 +204,7 @@ func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
 		}
 		f.Amount = d.scale(most.Milliseconds()) * int64(1-2*d.IntN(2))
 		end.Verb, end.Amount = Skew, -f.Amount
-		if d.IntN(3) == 0 {
+		if d.IntN(3) == 0 && p.Shards == 0 {
 			return []Event{f, end, {At: end.At, Verb: Restamp, Node: f.Node}}
 		}
 	case Restore, RestoreBackup:
@@ -239,6 +239,9 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 	p := Plan{Name: "seed-" + strconv.FormatUint(seed, 10), Seed: seed, Skew: DefaultSkew, Settle: DefaultSettle}
 	d := p.draw("plan", 0, 0)
 	p.Nodes = 2 + d.IntN(6)
+	if profile == Shards {
+		p.Nodes = max(p.Nodes, 3)
+	}
 	if nodes != 0 {
 		p.Nodes = nodes
 	}
@@ -301,6 +304,7 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 		line.Random.Size += 2000
 	}
 	if profile == Shards {
+		line.At = placed + 8*p.Every
 		joins = p.comings(&line)
 	}
 	p.Events = append(joins, line)

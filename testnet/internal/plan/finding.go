@@ -10,19 +10,19 @@ type Finding string
 
 // The findings.
 const (
-	// FoundRecord: surely a record.
+	// FoundRecord: a record.
 	FoundRecord Finding = "record"
-	// FoundNothing: surely nothing; hosts were asked.
+	// FoundNothing: nothing; hosts were asked.
 	FoundNothing Finding = "nothing"
-	// FoundNowhere: surely nothing, by the locator; no node was asked.
+	// FoundNowhere: nothing, by the locator; no node was asked.
 	FoundNowhere Finding = "nowhere"
-	// FoundUnsure: what was found may not be what there is, or no host has answered.
-	FoundUnsure Finding = "unsure"
+	// FoundShort: too few hosts have answered.
+	FoundShort Finding = "short"
 )
 
 // Findings lists all of them.
 func Findings() []Finding {
-	return []Finding{FoundRecord, FoundNothing, FoundNowhere, FoundUnsure}
+	return []Finding{FoundRecord, FoundNothing, FoundNowhere, FoundShort}
 }
 
 // cutFinding takes "expect nowhere" off the end of a read.

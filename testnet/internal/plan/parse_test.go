@@ -131,7 +131,7 @@ func TestParse(t *testing.T) {
 	for _, e := range p.Events {
 		events[e.Verb] = e
 	}
-	if len(events) != len(Verbs())-3 { // get, hide and invent are for shards
+	if len(events) != len(Verbs())-6 { // get, hide, invent, putif, import and scan are for shards
 		t.Errorf("%d of %d verbs", len(events), len(Verbs()))
 	}
 	s := time.Second
@@ -213,7 +213,7 @@ func TestParseErrors(t *testing.T) {
 		{"net loss=1.5", `loss "1.5": want a share from 0 to 1`},
 		{"net loss=NaN", `loss "NaN": want a share`},
 		{"net loss=0.1 loss=0.2", `"loss" stands twice`},
-		{"at 1s frob 1", `unknown verb "frob"; the verbs are put, del, touch, dated, expiring`},
+		{"at 1s frob 1", `unknown verb "frob"; the verbs are put, putif, del, touch, dated, expiring`},
 		{"at noon crash 1", `time "noon": want a time`},
 		{"at -1s crash 1", `time "-1s"`},
 		{"at 2s crash 1\n\nat 1s start 1", "line 3: 1s comes after 2s; events stand in order of time"},

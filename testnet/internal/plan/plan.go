@@ -87,11 +87,14 @@ type Event struct {
 	Size  int
 	// For is how long the condition lasts, or how old a version is.
 	For time.Duration
-	// Ack is how many hosts are to hold what is written, as in "2" or "majority"; empty: one.
-	Ack string
+	// Ack is at which level a key is written, or how many hosts are to hold it, as in "2"; Read is at
+	// which level it is read; empty: Quorum. AtLeast: what the node's last write of it was acknowledged
+	// with is asked for, or something later.
+	Ack, Read string
+	AtLeast   bool
 	// Finding is what a read is to come to; empty: whatever is right.
 	Finding Finding
-	// Amount is the milliseconds of a skew, the number of records of a batch, or of the
+	// Amount is the milliseconds of a skew, the number of records of a batch or an import, or of the
 	// members of a wait,
 	// the per mille of a loss, the bit of a flip, the number of a phantom.
 	Amount int64

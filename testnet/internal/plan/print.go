@@ -161,9 +161,7 @@ func (e *Event) String() string {
 	case formRandom:
 		line += e.Random.String() + " for " + span(e.For)
 	}
-	if e.Ack != "" {
-		line += " ack " + e.Ack
-	}
+	line += e.level()
 	if e.Finding != "" {
 		line += " expect " + string(e.Finding)
 	}

@@ -26,9 +26,9 @@ const (
 	// that jump; and members ask one another, and wait for one another, as in half of the
 	// plans of Members and Mixed.
 	Live Profile = "live"
-	// Shards has a namespace that is cut into shards, which is read and written at any node,
-	// with losses, cuts, partitions, crashes, restores and freezes; members are removed, and
-	// come.
+	// Shards has a namespace that is cut into shards, which is read and written at any node at all
+	// levels, with losses, cuts, partitions, crashes, restores, freezes and clocks that jump; members
+	// are removed, come, lapse and return, and admins change them apart from one another.
 	Shards Profile = "shards"
 	// Mixed is, by the seed, one of the others but Ranges, Live and Shards, or all of them at once; in every
 	// third plan admins change the list of members, too.
@@ -54,7 +54,7 @@ var faults = map[Profile][]Verb{
 		Crash, CrashAt, CrashAt, Restore, Partition, Cut, Loss,
 	},
 	Live:    {Partition, Partition, Cut, Loss, Loss, Crash, CrashAt, Restore, RestoreBackup, Freeze, Skew, StopClock},
-	Shards:  {Partition, Partition, Cut, Loss, Crash, Crash, CrashAt, CrashAnswering, Restore, RestoreBackup, Freeze},
+	Shards:  {Partition, Partition, Cut, Loss, Crash, Crash, CrashAt, CrashAnswering, RestoreBackup, Freeze, Skew, StopClock},
 	Members: {Partition, Partition, Partition, Cut, Loss, Crash, CrashAt, Restore, Restore, Skew, Skew, Freeze},
 }
 
@@ -67,6 +67,9 @@ func (p Profile) drawn(d *draw) []Verb {
 			return slices.Concat(faults[Rough], faults[Clocks], faults[Disks])
 		}
 		p = all[n]
+	}
+	if p == Shards && d.IntN(8) == 0 { // what was put back by hand no node knows of: little is promised then
+		return append(slices.Clone(faults[p]), Restore)
 	}
 	return faults[p]
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/internal/quorum"
 )
 
 // A namespace that is cut into shards: its setting, the events that it takes, and what its
@@ -81,22 +80,7 @@ const maxShards = 64
 // sharded are the verbs of a namespace that is cut into shards. The others ask a node for
 // all that the namespace holds, or damage what one set keeps.
 var sharded = []Verb{
-	Put, Del, Get, Sync, Join, Remove, Lapse, Crash, CrashAt, CrashAnswering, Start, Freeze, Cut, Heal, Partition, HealAll, Loss, Copy, Restore, RestoreBackup, Skew, StopClock, Hide, Invent, New, Expand,
-}
-
-// cutAck takes "ack 2" off the end of what is written. The last words of a
-// quoted value end with its quote and are no ack.
-func (e *Event) cutAck(rest string) string {
-	if e.Verb != Put && e.Verb != Del {
-		return rest
-	}
-	before, last := cutLastWord(rest)
-	ack, err := quorum.ParseLevel(strings.Replace(last, "majority", "quorum", 1))
-	if before, word := cutLastWord(before); err == nil && last != "" && word == "ack" {
-		e.Ack = ack.String()
-		return before
-	}
-	return rest
+	Put, PutIf, Del, Expiring, Dated, Batch, Import, Get, Scan, Sync, Join, SetRole, Remove, Lapse, Crash, CrashAt, CrashAnswering, Start, Freeze, Cut, Heal, Partition, HealAll, Loss, Copy, Restore, RestoreBackup, Skew, StopClock, Hide, Invent, New, Expand,
 }
 
 // checkShards says what is wrong with an event in a namespace that is cut into shards, or in
@@ -110,27 +94,40 @@ func (e *Event) checkShards(p *Plan) error {
 		return errors.New("a namespace that is cut into shards takes no drawn asks and watches")
 	case (e.Verb == Hide || e.Verb == Invent) && !p.Locator:
 		return fmt.Errorf("%s: only with a locator do hosts tell which keys they have", e.Verb)
-	case !cut && (e.Verb == Get || e.Ack != "" || e.Random.Gets > 0):
-		return errors.New("get and ack are for a namespace that is cut into shards: give it the setting shards")
+	case !cut && (e.Verb == Get || e.Verb == Scan || e.Verb == PutIf || e.Verb == Import || e.level() != "" || e.Random.Gets > 0):
+		return errors.New("get, scan, putif, import, ack and read are for a namespace that is cut into shards: give it the setting shards")
 	}
 	return nil
 }
 
 // shardWrite draws write n of a line, as write does.
-func (p *Plan) shardWrite(e *Event, n int) Event {
+func (p *Plan) shardWrite(e *Event, n, left int) Event {
 	d := p.draw("shard write", e.At, n)
 	w := Event{At: e.At + d.within(e.For), Node: d.IntN(p.Nodes), Verb: Put, Key: e.Random.key(d)}
-	if d.IntN(5) == 0 {
+	switch kind := d.IntN(20); {
+	case kind < 4:
 		w.Verb = Del
-	} else {
+	case kind < 7:
+		w.Verb = PutIf
+	case kind < 9:
+		w.Verb = Expiring
+		w.For = time.Duration(d.scale(max(1, e.For.Milliseconds()))) * time.Millisecond
+	case kind == 9:
+		w.Verb = Dated
+	case kind == 10 && left > 1:
+		w.Verb, w.Amount = Batch, int64(min(left, 2+d.IntN(3)))
+	case kind == 11 && left > 1:
+		w.Verb, w.Amount, w.Key = Import, int64(min(left, 2+d.IntN(maxDrawnBatch))), "k"
+	}
+	if w.Verb != Del {
 		w.Size = d.size(e.Random.size())
 	}
-	switch kind := d.IntN(6); {
-	case kind == 0:
-		w.Ack = "majority"
-	case kind == 1:
-		w.Ack = "all"
-	case kind == 2 && p.Replicas > 1:
+	switch kind := d.IntN(8); {
+	case kind < 2:
+		w.Ack = One
+	case kind == 2:
+		w.Ack = All
+	case kind == 3 && p.Replicas > 1:
 		w.Ack = "2"
 	}
 	return w
@@ -139,8 +136,23 @@ func (p *Plan) shardWrite(e *Event, n int) Event {
 // get draws read n of a line.
 func (p *Plan) get(e *Event, n int) Event {
 	d := p.draw("get", e.At, n)
-	return Event{At: e.At + d.within(e.For), Node: d.IntN(p.Nodes), Verb: Get, Key: e.Random.key(d)}
+	g := Event{At: e.At + d.within(e.For), Node: d.IntN(p.Nodes), Verb: Get, Key: e.Random.key(d)}
+	switch d.IntN(8) {
+	case 0, 1:
+		g.Read = One
+	case 2:
+		g.Read = All
+	case 3:
+		g.Read, g.AtLeast = One, true
+	case 4:
+		if n%scanEvery == 0 {
+			g.Verb, g.Key = Scan, ""
+		}
+	}
+	return g
 }
+
+const scanEvery = 4 // of the reads that are drawn for it
 
 // gets draws the reads of a line. A quarter of them come in bursts at one node: what the first one of a burst brings to
 // it, such as a list of members, comes while the others wait for answers.
@@ -165,35 +177,85 @@ func (r *Random) key(d *draw) string {
 	return "k" + strconv.Itoa(min(d.IntN(r.keys()), d.IntN(r.keys())))
 }
 
+// placed is when the first layout is stated, and some rounds of syncs later its hosts have taken over.
+const placed = 2 * time.Minute
+
+// replicas is how many hosts a shard has; most have three.
+var replicas = []int{1, 2, 3, 3, 3, 3, 4, 5}
+
 // shards makes the plan one of a namespace that is cut into shards, of which members come
 // and go.
 func (p *Plan) shards(line *Event) {
 	d := p.draw("shards", 0, 0)
 	p.Shards = 1 << (1 + d.IntN(4))
-	p.Replicas = min(1+d.IntN(3), p.Nodes)
+	p.Replicas = min(replicas[d.IntN(len(replicas))], p.Nodes)
 	p.Push = d.IntN(4) > 0
 	line.Random.Gets = 20 + d.IntN(100)
 	line.Random.Syncs = 0
 	p.Locator = d.IntN(3) == 0 // of what is drawn the last, so that runs without one stay as they were
 }
 
-// comings draws a member that is removed for good, and one that joins again: never the
-// founder, which gives the tickets.
+// comings draws what becomes of members: never of the founder, which gives the tickets.
 func (p *Plan) comings(line *Event) (events []Event) {
-	d := p.draw("comings", 0, 0)
 	if p.Nodes < 3 {
 		return nil
 	}
+	d := p.draw("comings", 0, 0)
+	at := func(from, to int) time.Duration { // in eighths of the line
+		return line.At + line.For*time.Duration(from)/8 + d.within(line.For*time.Duration(to-from)/8)
+	}
 	gone := 1 + d.IntN(p.Nodes-1)
-	if d.IntN(2) == 0 {
-		events = append(events, Event{At: line.At + line.For/4 + d.within(line.For/2), Verb: Remove, Node: 0, Peer: gone})
+	if d.IntN(2) == 0 && p.Replicas > 1 { // without its one host nothing is left of a shard
+		events = append(events, Event{At: at(2, 6), Verb: Remove, Node: 0, Peer: gone})
 	}
 	if d.IntN(3) == 0 { // it comes back
-		at := line.At + line.For/8
+		again := at(1, 2)
 		if len(events) > 0 {
-			at = events[0].At + d.within(line.For/4)
+			again = events[0].At + d.within(line.For/4)
 		}
-		events = append(events, Event{At: at, Verb: Join, Node: gone, Peer: 0})
+		events = append(events, Event{At: again, Verb: Join, Node: gone, Peer: 0})
+	}
+	if d.IntN(2) == 0 && p.Replicas > 1 { // a member is away, lapses, and returns
+		away := 1 + d.IntN(p.Nodes-1)
+		down := at(1, 5)
+		lapse := down + d.within(line.For/8)
+		events = append(
+			events, Event{At: down, Verb: Crash, Node: away}, Event{At: lapse, Verb: Lapse, Node: 0, Peer: away},
+			Event{At: lapse + d.within(line.For/2), Verb: Start, Node: away},
+		)
+	}
+	if d.IntN(4) == 0 && p.Replicas > 1 {
+		events = append(events, p.apart(line, d)...)
+	}
+	return events
+}
+
+// apart draws two admins who change members while they do not reach each other. In half of the plans the one
+// removes the other: what that one states becomes void.
+func (p *Plan) apart(line *Event, d *draw) (events []Event) {
+	admin := 1 + d.IntN(p.Nodes-1)
+	from := line.At + line.For/8 + d.within(line.For/2)
+	to := from + time.Second + d.within(line.For/4)
+	sides := [2][]int{{0}, {admin}}
+	for i := 1; i < p.Nodes; i++ {
+		if i != admin {
+			side := d.IntN(2)
+			sides[side] = append(sides[side], i)
+		}
+	}
+	events = append(
+		events, Event{At: line.At, Verb: SetRole, Node: 0, Peer: admin, Key: "admin"},
+		Event{At: from, Verb: Partition, Key: groupText([][]int{sides[0], sides[1]})}, Event{At: to, Verb: HealAll},
+	)
+	changes := []Verb{Remove, Remove, Lapse}
+	for side, by := range []int{0, admin} {
+		change := Event{At: from + d.within(to-from), Verb: changes[d.IntN(len(changes))], Node: by, Peer: 1 + d.IntN(p.Nodes-1)}
+		if side == 0 && d.IntN(2) == 0 {
+			change.Verb, change.Peer = Remove, admin
+		}
+		if change.Peer != by {
+			events = append(events, change)
+		}
 	}
 	return events
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,11 +20,20 @@ push
 
 at 1s put 2 key7 100B
 at 1s put 2 key7 100B ack 2
-at 2s put 2 key7 "two words ack 2" ack majority
+at 2s put 2 key7 "two words ack 2" ack quorum
 at 2s put 2 key7 "ack 2"
 at 3s del 1 key7 ack all
 at 4s get 0 key7
-at 4s get 0 key7 expect nowhere
+at 4s get 0 key7 read one expect nowhere
+at 4s get 0 key7 read all
+at 4s get 2 key7 read one atleast
+at 4s putif 2 key7 100B ack one
+at 4s expiring 2 key7 100B for 30s ack one
+at 4s dated 2 key7 100B
+at 4s batch 2 key7 2 100B ack all
+at 4s import 2 k 8 100B ack 2
+at 4s scan 1
+at 4s role 0>1 admin
 at 5s random writes=20 gets=10 faults=2 profile=shards for 1m
 
 settle 5m
@@ -41,10 +51,13 @@ func TestParseShards(t *testing.T) {
 	if p.Shards != 8 || p.Replicas != 2 {
 		t.Errorf("%d shards, %d replicas", p.Shards, p.Replicas)
 	}
-	for i, want := range []string{"", "2", "majority", "", "all", ""} {
+	for i, want := range []string{"", "2", "quorum", "", "all", "", "", "", "", "one", "one", "", "all", "2"} {
 		if got := p.Events[i].Ack; got != want {
 			t.Errorf("event %d: ack %q, want %q", i, got, want)
 		}
+	}
+	if got := []string{p.Events[6].Read, p.Events[7].Read, p.Events[8].Read}; !slices.Equal(got, []string{One, All, One}) || !p.Events[8].AtLeast {
+		t.Errorf("read at %q", got)
 	}
 	if got := []Finding{p.Events[5].Finding, p.Events[6].Finding}; got[0] != "" || got[1] != FoundNowhere {
 		t.Errorf("findings %q", got)
@@ -53,8 +66,8 @@ func TestParseShards(t *testing.T) {
 		t.Errorf("value %q", v)
 	}
 	gets := 0
-	for _, e := range p.Expand().Events[7:] {
-		if e.Verb == Get {
+	for _, e := range p.Expand().Events[16:] {
+		if e.Verb == Get || e.Verb == Scan {
 			gets++
 		}
 	}
@@ -104,15 +117,19 @@ func TestParseShardsErrors(t *testing.T) {
 		{"shards 8 replicas 2 placement prefix k1", `"k1": want a prefix and its shard`},
 		{"shards 8 replicas 2 placement prefix k1=8", "the last one is 7"},
 		{"shards 8 replicas 2 placement prefix k1=1 k1=2", "is in the table twice"},
-		{setting + "at 1s watch 0 w", "watch: a namespace that is cut into shards takes put, del"},
+		{setting + "at 1s touch 0 k", "touch: a namespace that is cut into shards takes put, putif, del"},
+		{setting + "at 1s get 0 k read most", `"read most" is too much`},
+		{setting + "at 1s del 0 k atleast", `"atleast" is too much`},
+		{"at 1s putif 0 k 1B", "ack and read are for a namespace"},
+		{"at 1s dated 0 k 1B ack one", "ack and read are for a namespace"},
 		{setting + "at 1s random asks=1 for 5s", "takes no drawn asks and watches"},
-		{"at 1s get 0 k", "get and ack are for a namespace that is cut into shards"},
-		{setting + "at 1s get 0 k expect lost", `unknown finding "lost"; a read comes to one of record, nothing, nowhere, unsure`},
+		{"at 1s get 0 k", "ack and read are for a namespace that is cut into shards"},
+		{setting + "at 1s get 0 k expect lost", `unknown finding "lost"; a read comes to one of record, nothing, nowhere, short`},
 		{setting + "at 1s del 0 k expect nothing", `"expect nothing" is too much`},
 		{setting + "at 1s hide 0 k", "hide: only with a locator"},
 		{"at 1s invent 0 k", "invent: only with a locator"},
-		{"at 1s put 0 k 1B ack 2", "get and ack are for a namespace"},
-		{"at 1s random gets=1 for 5s", "get and ack are for a namespace"},
+		{"at 1s put 0 k 1B ack 2", "ack and read are for a namespace"},
+		{"at 1s random gets=1 for 5s", "ack and read are for a namespace"},
 		{setting + "at 1s put 0 k 1B ack none", `size "1B ack none"`},
 		{"at 1s healall\n" + setting, `"shards" stands below an event`},
 	} {
@@ -126,27 +143,34 @@ func TestParseShardsErrors(t *testing.T) {
 // crashes, copies and partitions.
 func TestGenerateShards(t *testing.T) {
 	seen := map[Verb]bool{}
-	acks := map[string]bool{}
+	acks, reads := map[string]bool{}, map[string]bool{}
+	voided := false // an admin is removed while it is apart
 	for seed := range uint64(60) {
 		p := Generate(seed, Shards)
 		if p.Shards < 2 || p.Replicas < 1 || p.Replicas > p.Nodes {
 			t.Errorf("seed %d: %d shards, %d replicas of %d nodes", seed, p.Shards, p.Replicas, p.Nodes)
 		}
 		for _, e := range p.Events {
-			seen[e.Verb], acks[e.Ack] = true, true
+			seen[e.Verb], acks[e.Ack], reads[e.Read] = true, true, true
+			voided = voided || e.Verb == Remove && slices.ContainsFunc(p.Events, func(by Event) bool {
+				return slices.Contains(changes, by.Verb) && by.Node == e.Peer && by.Peer != e.Peer
+			})
 			if e.Verb == Remove && e.Peer == 0 || e.At > time.Hour {
 				t.Errorf("seed %d: %s", seed, &e)
 			}
 		}
 	}
-	for _, v := range []Verb{Put, Del, Get, Join, Remove, Crash, CrashAt, Restore, RestoreBackup, Partition, Freeze, Cut, Loss} {
+	for _, v := range []Verb{Put, PutIf, Del, Expiring, Dated, Batch, Import, Get, Scan, Join, Remove, Lapse, SetRole, Crash, CrashAt, Restore, RestoreBackup, Partition, Freeze, Cut, Loss} {
 		if !seen[v] {
 			t.Errorf("the profile never has %s", v)
 		}
 	}
-	for _, ack := range []string{"", "2", "majority", "all"} {
-		if !acks[ack] {
-			t.Errorf("it never asks for %q hosts", ack)
+	for _, level := range []string{"", One, All, "2"} {
+		if !acks[level] || !reads[level] && level != "2" {
+			t.Errorf("it never writes or reads at level %q", level)
 		}
+	}
+	if !voided {
+		t.Error("no admin is removed that changes members")
 	}
 }

@@ -50,14 +50,21 @@ func (s *shrinker) settings() {
 func (s *shrinker) details() {
 	s.each(func(e *Event) { e.Note = "" })
 	s.each(func(e *Event) {
-		if e.Verb == Batch {
+		switch {
+		case e.Verb == Batch && s.best.Shards > 0:
+			e.Verb, e.Amount = Put, 0
+		case e.Verb == Batch:
 			e.Verb, e.Key, e.Amount = Put, e.KeyAt(0), 0
+		case e.Verb == Import:
+			e.Verb, e.Key, e.Amount = Dated, e.KeyAt(0), 0
 		}
 	})
 	s.each(func(e *Event) {
 		switch e.Verb {
 		case Expiring:
 			e.Verb, e.For = Put, 0
+		case PutIf:
+			e.Verb = Put
 		case Term:
 			e.Verb, e.For = SetRole, 0
 		}
@@ -78,7 +85,7 @@ func (s *shrinker) details() {
 			e.Value = "a"
 		}
 	})
-	s.each(func(e *Event) { e.Ack = "" })
+	s.each(func(e *Event) { e.Ack, e.Read, e.AtLeast = "", "", false })
 	s.each(func(e *Event) { e.Finding = "" })
 	s.each(func(e *Event) { e.Watching.Pace = 0 })
 	s.each(func(e *Event) { e.Watching.Prefix = "" })
@@ -86,7 +93,7 @@ func (s *shrinker) details() {
 	s.each(func(e *Event) { e.For = max(e.For.Round(time.Second), min(e.For, time.Second)) })
 	for i := range s.best.Events {
 		lower(s, i, func(e *Event) *int { return &e.Size })
-		if v := s.best.Events[i].Verb; v == Batch || v == WaitKey {
+		if v := s.best.Events[i].Verb; v == Batch || v == Import || v == WaitKey {
 			lower(s, i, func(e *Event) *int64 { return &e.Amount })
 		}
 	}

@@ -28,7 +28,7 @@ func (p *Plan) Value(e *Event, i int) []byte {
 
 // KeyAt is the key i of an event: its own, or the ith of a batch.
 func (e *Event) KeyAt(i int) string {
-	if e.Verb == Batch {
+	if e.Verb == Batch || e.Verb == Import {
 		return e.Key + strconv.Itoa(i)
 	}
 	return e.Key

@@ -7,8 +7,12 @@ type Verb uint8
 const (
 	// Put: "put 2 key7 100B" writes 100 bytes drawn from the seed under key7 at
 	// node 2; "put 2 key7 \"red\"" writes these. In a namespace that is cut into shards
-	// "ack 2" at the end asks for so many hosts to hold it, and so it does of del.
+	// "ack one", "ack quorum", "ack all" or "ack 2" at the end say who is to hold it, and so they do
+	// of all that writes.
 	Put Verb = iota + 1
+	// PutIf: "putif 2 key7 100B" writes on the condition that key7 still is as node 2 last read or
+	// wrote it, or, if it never did, that there is none.
+	PutIf
 	// Del: "del 2 key7" deletes.
 	Del
 	// Touch: "touch 2 key7" writes once more what the node holds under key7:
@@ -24,8 +28,12 @@ const (
 	// Backdate: "backdate 2 key7 100B by 1h" has a modified program at node 2 write a
 	// version of an hour ago.
 	Backdate
-	// Batch: "batch 2 k 40 100B" writes 40 keys, k0 to k39, in one transaction.
+	// Batch: "batch 2 k 40 100B" writes 40 keys, k0 to k39, in one transaction. In a namespace that is
+	// cut into shards they are k and, of k.1, k.2 and so on, the first that are in its shard.
 	Batch
+	// Import: "import 2 k 8 100B" imports k0 to k7, each a minute older than the one before, from what
+	// node 2's clock says on.
+	Import
 	// Sync: "sync 0>1" has node 0 begin a sync with node 1.
 	Sync
 	// Pull: "pull 0>1" has node 0 begin a sync that moves records only to it.
@@ -77,8 +85,11 @@ const (
 	// Unwatch: "unwatch 2 w" ends the connection of the program, which keeps its cursor.
 	Unwatch
 	// Get: "get 2 key7" reads key7 at node 2, which asks the shard's hosts; with "expect
-	// nowhere" behind it, what the read is to come to ([Finding]).
+	// nowhere" behind it, what the read is to come to ([Finding]). "read one", "read quorum" and "read
+	// all" say at which level; "atleast", that what node 2 wrote there last is asked for, or something later.
 	Get
+	// Scan: "scan 2" reads all keys at node 2, which asks a host of each shard.
+	Scan
 	// Crash: "crash 2" ends the process at once. What was not synced to the disk
 	// is lost, kept or torn. Crashing a node that is down does nothing.
 	Crash
@@ -206,12 +217,14 @@ var verbTable = [verbs]struct {
 	class class
 }{
 	Put:            {"put", formPut, operation},
+	PutIf:          {"putif", formPut, operation},
 	Del:            {"del", formDel, operation},
 	Touch:          {"touch", formDel, operation},
 	Dated:          {"dated", formPut, operation},
 	Expiring:       {"expiring", formPutFor, operation},
 	Backdate:       {"backdate", formPutBy, operation},
 	Batch:          {"batch", formBatch, operation},
+	Import:         {"import", formBatch, operation},
 	Sync:           {"sync", formLink, operation},
 	Pull:           {"pull", formLink, operation},
 	Push:           {"push", formLink, operation},
@@ -233,6 +246,7 @@ var verbTable = [verbs]struct {
 	Watch:          {"watch", formWatch, operation},
 	Unwatch:        {"unwatch", formDel, operation},
 	Get:            {"get", formDel, operation},
+	Scan:           {"scan", formNode, operation},
 	Crash:          {"crash", formNode, fault},
 	CrashAt:        {"crash-at", formStep, fault},
 	CrashAnswering: {"crash-answering", formNode, fault},
@@ -314,5 +328,5 @@ func (v Verb) Asks() bool {
 
 // Writes reports whether the verb changes records.
 func (v Verb) Writes() bool {
-	return v == Put || v == Dated || v == Expiring || v == Backdate || v == Touch || v == Del || v == Batch
+	return v == Put || v == PutIf || v == Import || v == Dated || v == Expiring || v == Backdate || v == Touch || v == Del || v == Batch
 }

@@ -1,0 +1,297 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// What requests of a key in a namespace of shards come to.
+
+// Request is one request of a key, under way.
+type Request struct {
+	Node   int
+	Key    string
+	Quorum bool // it asks for a quorum, or for all
+	must   stamp
+	has    bool // must is there: the latest record when it began
+	voids  int  // of the shard, when it began
+}
+
+// Asks notes that a request of a key begins at a node.
+func (h *History) Asks(node int, key string, quorum bool) *Request {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := &Request{Node: node, Key: key, Quorum: quorum, voids: h.shards.at(h.shards.home(key)).voids}
+	r.must, r.has = h.shards.latest[key]
+	return r
+}
+
+// holds reports whether what was acknowledged before a request still counts.
+func (h *History) holds(r *Request) bool { return h.shards.at(h.shards.home(r.Key)).voids == r.voids }
+
+// judged reports whether what a request comes to is judged by what was acknowledged before it.
+func (h *History) judged(r *Request) bool {
+	return r.Quorum && r.has && h.holds(r) && !h.shards.at(h.shards.home(r.Key)).apart
+}
+
+// Read judges what a read that has succeeded has found: a record, a tombstone too, or nothing.
+func (h *History) Read(r *Request, record *dbadapter.Record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.told(r, record)
+	if h.judged(r) {
+		h.notOlder(r, record, r.must, "a quorum read")
+	}
+}
+
+// ReadAtLeast judges a read that asked for a version or a later one, and has succeeded.
+func (h *History) ReadAtLeast(r *Request, record *dbadapter.Record, version dbadapter.Version) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.told(r, record)
+	for _, o := range h.ops {
+		if o.key == r.Key && o.state == acknowledged && o.version == version && h.holds(r) {
+			h.notOlder(r, record, o.stamp(), "a read of that version at least")
+		}
+	}
+}
+
+// told judges that what was read is what a node has held.
+func (h *History) told(r *Request, record *dbadapter.Record) {
+	if record == nil {
+		return
+	}
+	found := stampOf(record)
+	if _, seen := h.seen[sighting{r.Key, found}]; !seen {
+		h.found.say(Answer, r.Node, r.Key, "a read gave %s, which no node ever held", found)
+	}
+}
+
+// notOlder judges that what was read is not older than a record.
+func (h *History) notOlder(r *Request, record *dbadapter.Record, must stamp, what string) {
+	if record == nil {
+		if !h.mayBeGone(r.Key, must) {
+			h.found.say(Answer, r.Node, r.Key, "%s gave nothing; %s was acknowledged before it began", what, must)
+		}
+		return
+	}
+	switch found := stampOf(record); {
+	case !must.beats(found):
+	case must.deleted && !found.deleted:
+		h.found.say(Resurrect, r.Node, r.Key, "%s gave %s; %s was acknowledged before it began", what, found, must)
+	default:
+		h.found.say(Answer, r.Node, r.Key, "%s gave %s; %s was acknowledged before it began", what, found, must)
+	}
+}
+
+// mayBeGone reports whether nothing can be left of a record: it was deleted, or has expired, or a deletion
+// may be behind it.
+func (h *History) mayBeGone(key string, s stamp) bool {
+	if one := h.names[s.version]; one.key == key && one.expires() && one.expiry() <= dbadapter.TimestampAt(h.shards.clock()) {
+		return true
+	}
+	return s.deleted || slices.ContainsFunc(h.ops, func(o op) bool {
+		return (o.deleted || o.expires) && o.key == key && o.state != refused &&
+			(len(o.made) == 0 && o.state == unknown || slices.ContainsFunc(o.made, func(v dbadapter.Version) bool { return (stamp{version: v}).beats(stamp{version: s.version}) }))
+	})
+}
+
+// Made notes a version that a write has, before a host hears of it.
+func (h *History) Made(o Op, version dbadapter.Version) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops[o].made = append(h.ops[o].made, version)
+}
+
+// If notes that a write is on a condition: that its key holds that version, or, if it is zero, no value.
+func (h *History) If(o Op, on dbadapter.Version) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops[o].conditional, h.ops[o].on = true, on
+}
+
+// Dated notes that a write has the date of its data, and not one of its own.
+func (h *History) Dated(o Op) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops[o].dated = true
+}
+
+// Wrote judges a write that is acknowledged, and notes the nodes that were counted as hosts that hold it.
+func (h *History) Wrote(r *Request, o Op, version dbadapter.Version, hosts []int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := &h.ops[o]
+	w.state, w.version = acknowledged, version
+	s := w.stamp()
+	number := h.shards.home(w.key)
+	of := h.shards.at(number)
+	for _, host := range hosts {
+		h.sight(host, w.key, s)
+		held, ok := h.hold().held(host, w.key)
+		if of.holders[host] && h.disks[host] == 0 && (!ok || s.beats(held)) && !h.left(host, w.key, s) {
+			h.found.say(Durable, host, w.key, "it is counted as a host that holds %s durably, and has nothing of it", s)
+		}
+	}
+	if h.judged(r) && !w.dated && !s.beats(r.must) {
+		h.found.say(Later, r.Node, r.Key, "a quorum write was acknowledged as %s; %s was before it began", s, r.must)
+	}
+	if on := (stamp{version: w.on}); w.conditional && r.has && h.holds(r) && !of.apart && r.must.version != w.on && r.must.beats(on) &&
+		!(w.on.IsZero() && h.mayBeGone(w.key, r.must)) {
+		h.found.say(Condition, r.Node, r.Key, "a write on version %s was acknowledged; %s was before it began", w.on, r.must)
+	}
+	if was, ok := h.shards.latest[w.key]; r.Quorum && h.holds(r) && !of.broken() && (!ok || s.beats(was)) {
+		h.shards.latest[w.key] = s
+		w.quorum, w.fails = true, of.fails
+	}
+}
+
+// Last judges a read when all hosts are equal: it succeeds, and is right.
+func (h *History) Last(r *Request, record *dbadapter.Record, why error, held *dbadapter.Record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case why != nil:
+		h.found.say(Answer, r.Node, r.Key, "all hosts are equal and in reach, and a read fails: %v", why)
+	case (record == nil) != (held == nil), record != nil && stampOf(record) != stampOf(held):
+		h.found.say(Answer, r.Node, r.Key, "all hosts are equal, and a read gives another record than they hold")
+	}
+}
+
+// stood judges that what quorum writes were acknowledged with is there in the end, or something later.
+func (h *History) stood(group []*Final, have map[string]stamp) {
+	for key, must := range h.shards.latest {
+		s, ok := have[key]
+		switch {
+		case !h.shards.in(group[0], key):
+		case !ok && h.mayBeGone(key, must), ok && !must.beats(s):
+		case !ok:
+			h.found.say(Durable, -1, key, "a quorum write was acknowledged as %s; in the end nothing is there", must)
+		case must.deleted && !s.deleted:
+			h.found.say(Resurrect, -1, key, "a quorum write was acknowledged as %s; in the end there is %s", must, s)
+		default:
+			h.found.say(Durable, -1, key, "a quorum write was acknowledged as %s; in the end there is %s, which is older", must, s)
+		}
+	}
+}
+
+// accounted judges what became of acknowledged writes of values, where something later stands: that has
+// seen them, or another write that lost has, or they are listed. Nothing that was written on a condition has
+// seen more than that, and is there under one version.
+func (h *History) accounted(finals []Final) {
+	there, stands := map[sighting]bool{}, map[string]stamp{}
+	for i := range finals {
+		for key, s := range stamps(finals[i].Dump) {
+			if was, ok := stands[key]; !ok || s.beats(was) {
+				stands[key] = s
+			}
+		}
+		for j := range finals[i].Log {
+			r := &finals[i].Log[j].Record
+			there[sighting{string(r.Key), stampOf(r)}] = true
+		}
+	}
+	byKey := map[string][]stamp{}
+	for one := range h.seen {
+		byKey[one.key] = append(byKey[one.key], one.stamp)
+	}
+	for i := range h.ops {
+		o := &h.ops[i]
+		if o.conditional {
+			h.sawNoMore(o, byKey[o.key])
+			h.once(o, byKey[o.key])
+		}
+		if !o.quorum || o.deleted || o.expires || o.fails != h.shards.at(h.shards.home(o.key)).fails {
+			continue
+		}
+		s := o.stamp()
+		if by, ok := stands[o.key]; !ok || !by.beats(s) {
+			continue // stood says whether that is right
+		}
+		listed := func(all map[sighting]bool) bool {
+			for one := range all {
+				if one.key == o.key && one.alike(s) {
+					return true
+				}
+			}
+			return false
+		}
+		if !slices.ContainsFunc(byKey[o.key], func(by stamp) bool {
+			return by.beats(s) && (by.rest != untold && by.knew(s) || by.content == s.content && by.deleted == s.deleted)
+		}) && !listed(there) && !listed(h.shards.told) {
+			h.found.say(Lost, o.node, o.key, "%s was acknowledged, does not stand in the end, was seen by no later write of its key, and is listed nowhere", s)
+		}
+	}
+}
+
+// once judges that a write on a condition was not made anew once a node held it.
+func (h *History) once(o *op, all []stamp) {
+	var held []dbadapter.Version
+	for _, s := range all {
+		if slices.Contains(o.made, s.version) && !slices.Contains(held, s.version) {
+			held = append(held, s.version)
+		}
+	}
+	if len(held) > 1 {
+		h.found.say(Condition, o.node, o.key, "a write on version %s was made anew: nodes held it as %d versions", o.on, len(held))
+	}
+}
+
+// sawNoMore judges that a write on a condition names as replaced nothing that is later than what it was
+// compared with. Where it was compared with nothing, a deletion may have been there.
+func (h *History) sawNoMore(o *op, all []stamp) {
+	if o.on.IsZero() && slices.ContainsFunc(h.ops, func(p op) bool { return p.key == o.key && (p.deleted || p.expires) }) {
+		return
+	}
+	for _, s := range all {
+		if s.rest == untold || !slices.Contains(o.made, s.version) {
+			continue
+		}
+		for i := range h.ops {
+			p := &h.ops[i]
+			if p == o || p.key != o.key || p.dated {
+				continue
+			}
+			for _, v := range p.made {
+				seen := stamp{version: v}
+				own := v.Writer == s.version.Writer && v.Incarnation == s.version.Incarnation
+				if !own && seen.beats(stamp{version: o.on}) && s.beats(seen) && s.knew(seen) {
+					h.found.say(Condition, o.node, o.key, "a write on version %s names version %s as replaced", o.on, v)
+				}
+			}
+		}
+	}
+}
+
+// Scanned judges what a scan has given: each key once, and what some node has held. A scan is at level one.
+// At last says that all hosts are equal: then it gives just what they hold.
+func (h *History) Scanned(node int, records []dbadapter.Record, why error, held map[string]*dbadapter.Record, last bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if why != nil {
+		if last {
+			h.found.say(Scan, node, "", "all hosts are equal and in reach, and a scan fails: %v", why)
+		}
+		return
+	}
+	given := map[string]bool{}
+	for i := range records {
+		key, s := string(records[i].Key), stampOf(&records[i])
+		_, seen := h.seen[sighting{key, s}]
+		switch {
+		case given[key]:
+			h.found.say(Scan, node, key, "a scan gave the key twice")
+		case !seen:
+			h.found.say(Scan, node, key, "a scan gave %s, which no node ever held", s)
+		case last && (held[key] == nil || stampOf(held[key]) != s):
+			h.found.say(Scan, node, key, "all hosts are equal, and a scan gave %s, which they do not hold", s)
+		}
+		given[key] = true
+	}
+	for key := range held {
+		if last && !given[key] {
+			h.found.say(Scan, node, key, "all hosts are equal, and a scan did not give what they hold of the key")
+		}
+	}
+}
