@@ -216,6 +216,33 @@ func importBatch(ns *Namespace, im *Import) error {
 	return err
 }
 
+// An import that goes on with another one holds the promise below the earliest date of both, also durably,
+// as far as it has not reached that.
+func TestImportGoesOn(t *testing.T) {
+	_, ns := newNotes(Policy{})
+	w := &ns.Sets()[0].vouching.mark
+	for _, c := range []struct{ pledged, earliest, date, want time.Duration }{
+		{-3 * time.Hour, -2 * time.Hour, -time.Hour, -2 * time.Hour},
+		{-3 * time.Hour, -2 * time.Hour, -2*time.Hour - time.Minute, -2*time.Hour - time.Minute},
+		{-2 * time.Hour, -3 * time.Hour, -time.Hour, -time.Hour},
+	} {
+		w.Holds, w.Pledged = nil, dbadapter.TimestampAt(noon.Add(c.pledged))
+		im := ns.Sets()[0].Import()
+		im.Result.Earliest = noon.Add(c.earliest)
+		im.Add(&Item{Key: []byte("k"), Value: fmt.Append(nil, c), Time: noon.Add(c.date)})
+		if err := importBatch(ns, im); err != nil {
+			t.Fatal(err)
+		}
+		want := dbadapter.TimestampAt(noon.Add(c.want))
+		if len(w.imports) != 1 || w.imports[im] != want || len(w.Holds) != 1 || w.Holds[0].Clock != want || !im.Result.Earliest.Equal(noon.Add(c.want)) {
+			t.Errorf("%+v: the promise is held below %v and %v, and the result is %+v", c, w.imports, w.Holds, im.Result)
+		}
+		if im.End(); len(w.imports) != 0 {
+			t.Error("an import that has ended holds the promise")
+		}
+	}
+}
+
 // A host that is asked to hold a record of an import promises nothing that reaches the import's earliest date,
 // as far as it has not yet.
 func TestRoutedImportHoldsThePromise(t *testing.T) {

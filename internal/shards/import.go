@@ -484,6 +484,9 @@ func (m *message) outcome(id node.ID, j int) *node.Held {
 	return nil
 }
 
+// has reports whether a host has what a record says.
+func has(o *node.Held) bool { return o != nil && (o.Held || o.There) }
+
 // decided reports whether nothing more is asked about an item by this message, and notes what becomes of it.
 func (m *message) decided(j int) bool {
 	i := m.items[j]
@@ -504,10 +507,7 @@ func (m *message) decided(j int) bool {
 		}
 	}
 	whole := func(id node.ID) bool { return m.answers[id] != nil && m.answers[id].Whole }
-	has := func(id node.ID) bool {
-		o := m.outcome(id, j)
-		return o != nil && (o.Held || o.There)
-	}
+	has := func(id node.ID) bool { return has(m.outcome(id, j)) }
 	if i.dated() {
 		return m.merged(i, other, here, m.level.reaches(m.row, func(id node.ID) bool {
 			o := m.outcome(id, j)
@@ -555,10 +555,13 @@ func (m *message) merged(i *imported, other []*dbadapter.Record, here, enough bo
 	return true
 }
 
-// leave notes that records of items may be at hosts.
+// leave notes which records of items are at hosts, or may be.
 func (m *message) leave(left []int) {
 	for _, j := range left {
-		m.items[j].sent = m.items[j].sent || len(m.sent) > 0
+		for _, id := range m.row.Hosts() {
+			o := m.outcome(id, j)
+			m.items[j].sent = m.items[j].sent || o == nil && m.sent[id] || has(o)
+		}
 	}
 }
 
@@ -566,10 +569,7 @@ func (m *message) leave(left []int) {
 func (m *message) fail(left []int) error {
 	m.leave(left)
 	j, why := left[0], map[node.ID]error{}
-	has := func(id node.ID) bool {
-		o := m.outcome(id, j)
-		return o != nil && (o.Held || o.There)
-	}
+	has := func(id node.ID) bool { return has(m.outcome(id, j)) }
 	var declined error
 	for _, id := range m.row.Hosts() {
 		switch o := m.outcome(id, j); {
@@ -585,8 +585,8 @@ func (m *message) fail(left []int) error {
 	}
 	old := sideOf(m.row.Old, func(id node.ID) bool { return has(id) && m.answers[id].Whole })
 	text := fmt.Sprintf("%s (%s)", count(m.row, "hold it", old, sideOf(m.row.New, has)), words(why))
-	switch i := m.items[j]; {
-	case i.sent && (i.fresh || declined == nil):
+	switch {
+	case m.items[j].sent:
 		return fmt.Errorf("%w: written at %s; it may still win", ErrUnconfirmed, text)
 	case declined != nil:
 		return fmt.Errorf("%w: nothing is written: %s", declined, text)
