@@ -24,7 +24,7 @@ type Placement struct {
 	Prefixes []PrefixShard
 	// Locator has the hosts tell all members which keys
 	// their shards hold, and each member keep a compressed copy of that, 4.5 bytes a key on the
-	// disk and some 3 in memory: a Get of a key that there is not takes no request then. A key
+	// disk and some 3 in memory: a Get at level One of a key that there is not takes no request then. A key
 	// that another node has written less than 5 s ago may not be found by that, where it is
 	// found at once without a locator.
 	Locator bool

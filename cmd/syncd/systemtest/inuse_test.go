@@ -35,7 +35,7 @@ var (
 func TestShardsInUse(t *testing.T) {
 	t.Logf("seed %d", *shardsSeed)
 	machines := newMachines(t, *useDaemons+1)
-	s := newShardedAt(t, machines[:*useDaemons], api.Placement{Kind: "hash", Shards: 32, Replicas: 2})
+	s := newShardedAt(t, machines[:*useDaemons], api.Placement{Kind: "hash", Shards: 32, Replicas: 3})
 	s.settled()
 	u := newUse(s)
 	stop := u.run()

@@ -31,13 +31,13 @@ var (
 const movePatience = 5 * time.Minute
 
 // TestShardsByInvitation: five daemons that got there by invitations alone hold the shards
-// of one namespace, two each shard. Any of them writes and reads any key, while one is killed
-// and comes back, and one is removed for good and goes away. Each shard then has two
+// of one namespace, three each shard. Any of them writes and reads any key, while one is killed
+// and comes back, and one is removed for good and goes away. Each shard then has three
 // replicas again by itself, and each key reads, at each daemon, as what was acknowledged
 // last, or what was is listed as a conflict.
 func TestShardsByInvitation(t *testing.T) {
 	t.Logf("seed %d", *shardsSeed)
-	s := newSharded(t, 5, api.Placement{Kind: "hash", Shards: 32, Replicas: 2, Locator: *shardsLocator})
+	s := newSharded(t, 5, api.Placement{Kind: "hash", Shards: 32, Replicas: 3, Locator: *shardsLocator})
 	s.settled()
 	s.write(*shardsKeys, "all are there", "")
 	s.read()

@@ -13,7 +13,7 @@ type Placement struct {
 	Shards   int           `json:"shards" doc:"a power of two from 2 to 4096"`
 	Replicas int           `json:"replicas" doc:"how many members are to hold each shard, 1 to 16"`
 	Prefixes []PrefixShard `json:"prefixes,omitempty" doc:"of the kind prefix: keys that begin so belong to the shard"`
-	Locator  bool          `json:"locator,omitempty" doc:"hosts tell all members which keys their shards hold, so that a key that there is not takes no request"`
+	Locator  bool          `json:"locator,omitempty" doc:"hosts tell all members which keys their shards hold, so that a read at level one of a key that there is not takes no request"`
 }
 
 // PrefixShard is a line of the table of the kind prefix.

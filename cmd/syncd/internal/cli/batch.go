@@ -24,7 +24,7 @@ func (batchCmd) Help() string {
      {"key64":"/w==","value64":"AAE=","if_version":"VERSION"},
      {"key":"c","delete":true}]
 
-key64 and value64 are base64, for bytes that are not UTF-8. Where a condition does not hold (exit 10), or an item is over a limit (exit 8), nothing is written; items are counted from 0. The versions are printed, in the order of the items.
+key64 and value64 are base64, for bytes that are not UTF-8. Where a condition does not hold (exit 10), or an item is over a limit (exit 8), nothing is written; items are counted from 0. In a namespace of shards all keys are of one shard, and a quorum of its hosts takes the list. The versions are printed, in the order of the items.
 
 Example:
     syncd batch notes changes.json`

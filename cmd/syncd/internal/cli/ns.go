@@ -30,7 +30,7 @@ type nsCreateCmd struct {
 	Shards    *int     `help:"With --placement: how many shards, a power of two from 2 to 4096; 32 without it." placeholder:"N"`
 	Replicas  *int     `help:"With --placement: how many members are to hold each shard, 1 to 16; 3 without it." placeholder:"N"`
 	Prefix    []string `help:"With --placement prefix: keys that begin with PREFIX belong to that shard, the first of which is 0; once for each prefix." placeholder:"PREFIX=SHARD" sep:"none"`
-	Locator   bool     `help:"With --placement: each member keeps a compressed copy of which keys there are, so that a key that there is not takes no request."`
+	Locator   bool     `help:"With --placement: each member keeps a compressed copy of which keys there are, so that a read at level one of a key that there is not takes no request."`
 }
 
 // placement is how the namespace is to be cut; nil: it is one shard.
@@ -62,9 +62,9 @@ func (c *nsCreateCmd) placement() (*api.Placement, error) {
 func (nsCreateCmd) Help() string {
 	return `The policy (signatures, skew) and the placement (shards) are fixed when the namespace is made.
 
-Without --placement all members hold all records. With it, each shard is held by as many members as --replicas says, any member reads and writes all keys, and shards move by themselves when members come and go: ns layout shows where they are. hash spreads keys by a hash of each; prefix keeps keys of one prefix together.
+Without --placement all members hold all records. With it, each shard is kept by as many hosts as --replicas says, and any member reads and writes all keys. A majority of the hosts must answer: of 3 one may be down, of 2 none. Members that may write are hosts, unless they run with serve --no-host. Shards move by themselves when members come and go: ns layout shows where they are. hash spreads keys by a hash of each; prefix keeps keys of one prefix together.
 
-With --locator the hosts tell all members which keys there are: get of a key that there is not asks no node, and a key that another node has written a moment before, 5 s at most, may not be found. Each member takes 4.5 bytes a key on its disk for that, and hears of each new key.
+With --locator the hosts tell all members which keys there are: get --read one of a key that there is not asks no node, and a key that another node has written a moment before, 5 s at most, may not be found. Each member takes 4.5 bytes a key on its disk for that, and hears of each new key.
 
 Examples:
     syncd ns create notes
@@ -173,7 +173,7 @@ func (c nsPolicyCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 	if p := ns.Policy.Placement; p != nil {
 		t.row("placement", fmt.Sprintf("%s, %d shards of %s", p.Kind, p.Shards, countOf(p.Replicas, "replica")))
 		if p.Locator {
-			t.row("locator", "yes: each member knows which keys there are, and a key that there is not takes no request")
+			t.row("locator", "yes: each member knows which keys there are, and a read at level one of a key that there is not takes no request")
 		}
 		for _, one := range p.Prefixes {
 			t.row("prefix "+show(one.Bytes()), fmt.Sprintf("shard %d", one.Shard))

@@ -63,7 +63,8 @@ type putCmd struct {
 }
 
 func (putCmd) Help() string {
-	return `Answers once the write is durable, and prints the record's version. If fewer confirm it in time than --ack says (--timeout, and at most 10 seconds in a namespace of shards), what is written stays and may still win. Then the version is printed all the same, the error says how many have confirmed it, and the exit code is 8. Where nothing is written since too few hosts can be reached, it is 5.
+	return `Answers once the write is durable, and prints the record's version. If fewer confirm it in time than --ack says (--timeout, and at most 10 seconds in a namespace of shards), what is written stays and may still win. Then the version is printed all the same, the error says how many have confirmed it, and the exit code is 8. Where no host can be reached nothing is written, and it is 5.
+In a namespace of shards with three hosts each, a put at quorum goes on while one of them is down. While two are, it ends with 8: written at one host. In a split cluster the side with a majority of the hosts goes on, and the other one is as with two down.
 A condition (--if-version, --if-absent) that does not hold is exit code 10.
 
 Examples:
@@ -127,7 +128,7 @@ type getCmd struct {
 
 func (getCmd) Help() string {
 	return `Prints the value's bytes and nothing else. With -o json, key, value (or value64, base64 where it is not UTF-8), version, and expires if the record does.
-A key that is not there, was deleted or has expired, is exit code 4. In a namespace of shards the hosts of the key's shard are asked. Where fewer answer than --read says, what was found is printed (with -o json, answers says how many have answered), and the exit code is 5: the value may be an old one.
+A key that is not there, was deleted or has expired, is exit code 4. In a namespace of shards the hosts of the key's shard are asked. Where fewer answer than --read says, what was found is printed (with -o json, answers says how many have answered), and the exit code is 5: the value may be an old one. At quorum one of three hosts may be down.
 
 Examples:
     syncd get notes greeting

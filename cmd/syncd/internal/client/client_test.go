@@ -79,6 +79,29 @@ func TestNoDaemon(t *testing.T) {
 	}
 }
 
+// What was found is read beside the error where too few hosts have answered.
+func TestTooFewAnswers(t *testing.T) {
+	c := against(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Syncd-Answers", "1/3")
+		if !strings.HasSuffix(r.URL.Path, "/k") {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, `{"code":"too_few","detail":"0 of 3 hosts answered"}`)
+			return
+		}
+		w.Header().Set("ETag", `"v1"`)
+		w.Header().Set("Syncd-Detail", "1 of 3 hosts answered; 2 are needed")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, "value")
+	})
+	v, err := c.Get(t.Context(), "notes", []byte("k"), GetOptions{})
+	if string(v.Bytes) != "value" || v.Version != "v1" || v.Answers != "1/3" || !errors.Is(err, peer.ErrTooFew) || problem.Exit(err) != problem.ExitTryAgain {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if v, err := c.Get(t.Context(), "notes", []byte("absent"), GetOptions{}); v.Version != "" || problem.Exit(err) != problem.ExitTryAgain {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
 // TestTimeout: the caller's deadline comes back as such.
 func TestTimeout(t *testing.T) {
 	release := make(chan struct{})
