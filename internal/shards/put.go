@@ -328,8 +328,8 @@ func (w *write) short(row *quorum.Row, o *offered, err error) error {
 	}
 	switch {
 	case err == node.ErrDeclined: //nolint:errorlint // it is the caller's word
-		for _, why := range o.why {
-			if errors.Is(why, node.ErrDeclined) {
+		for _, id := range row.Hosts() {
+			if why := o.why[id]; errors.Is(why, node.ErrDeclined) {
 				return fmt.Errorf("%w: %s", why, text)
 			}
 		}
