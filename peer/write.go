@@ -209,7 +209,7 @@ func (ns *Namespace) commitOne(ctx context.Context, what string, d *node.Draft, 
 		v = attempt.Version(0)
 		if members > 0 {
 			if _, err = ns.WaitFor(ctx, d.Record.Key, v, members); errors.Is(err, ErrInvalid) { // members have gone meanwhile
-				err = fmt.Errorf("%w: %s", ErrUnconfirmed, err.Error()) //nolint:errorlint // it is written, and not refused
+				err = fmt.Errorf("%w: %s", ErrUnconfirmed, err.Error()) // it is written, and not refused
 			}
 		}
 	}

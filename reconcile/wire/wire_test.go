@@ -163,15 +163,15 @@ func value(f reflect.Value) string {
 		return x.String()
 	case dbadapter.WriterID:
 		return x.String()
-	case fmt.Stringer: // a direction, method or reason
-		return fmt.Sprintf("%d (%s)", x, x)
-	case string:
-		return fmt.Sprintf("%q", x)
 	case *dbadapter.Version:
 		if x == nil {
 			return "none"
 		}
 		return x.String()
+	case fmt.Stringer: // a direction, method or reason
+		return fmt.Sprintf("%d (%s)", x, x)
+	case string:
+		return fmt.Sprintf("%q", x)
 	case *dbadapter.Record:
 		return value(f.Elem())
 	}
