@@ -151,3 +151,70 @@ func TestOneShard(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Rows never go back: a node goes on by a layout that has become void, also after a restart, and takes
+// none that is void when it first hears of it. An admin's node that sees it states the next one, which
+// is later, and in which each row is new.
+func TestRowsNeverGoBack(t *testing.T) {
+	w := newMovers(t, 1, 4)
+	w.settle()
+	w.settled()
+	hear := func(all ...int) {
+		for range 3 {
+			for _, i := range all {
+				for _, j := range all {
+					if i != j {
+						_, _, _ = w.all[i].follow(w.all[j].machine, w.all[i].ns.Course(w.all[j].ID))
+					}
+				}
+			}
+		}
+	}
+	_, before, _ := w.all[0].ns.Layout()
+	// Admin 1 has member 3 host no more, apart from its own removal; member 2 hears of it.
+	if err := w.all[1].ns.SetRole(t.Context(), w.all[3].ID, RoleRead, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.all[0].ns.Remove(t.Context(), w.all[1].ID); err != nil {
+		t.Fatal(err)
+	}
+	for range 8 {
+		w.pass(10 * time.Second)
+		must(w.all[1].ns.Tend(t.Context()))
+	}
+	hear(1, 2)
+	lost, apart, _ := w.all[2].ns.Layout()
+	if apart.Epoch != before.Epoch+1 || apart.By != w.all[1].ID {
+		t.Fatalf("member 2 goes by %+v", apart)
+	}
+	hear(0, 2)
+	if list := w.all[0].ns.Members(); !list.Overtaken() || list.Has(w.all[1].ID, RoleRead) {
+		t.Fatal("the layout is not void")
+	}
+	for _, c := range []struct {
+		i    int
+		want roster.StatedLayout
+	}{{0, before}, {2, apart}} {
+		if _, is, _ := w.all[c.i].ns.Layout(); is != c.want {
+			t.Errorf("node %d goes by %+v, want %+v", c.i, is, c.want)
+		}
+	}
+	w.all[2].restart(t)
+	if _, is, _ := w.all[2].ns.Layout(); is != apart {
+		t.Errorf("after a restart it goes by %+v, want %+v", is, apart)
+	}
+	for range 8 {
+		w.pass(10 * time.Second)
+		must(w.all[0].ns.Tend(t.Context()))
+	}
+	hear(0, 2)
+	next, is, _ := w.all[2].ns.Layout()
+	if is.By != w.all[0].ID || is.Epoch <= apart.Epoch {
+		t.Fatalf("the next layout is %+v", is)
+	}
+	for s := range placement.Shard(w.rule.Shards) {
+		if row := next.Row(s); row.Epoch != is.Epoch || !row.Later(lost.Row(s)) {
+			t.Errorf("shard %d goes by a row of epoch %d", s, row.Epoch)
+		}
+	}
+}
