@@ -462,11 +462,13 @@ func TestLyingHost(t *testing.T) {
 				return nil
 			},
 		} {
-			liar.answers = lie
-			for range 5 {
+			for _, one := range []*host{liar, c.hosts[c.other()]} { // which is asked for the record, or for the head
+				one.answers = lie
+				asker.shards.times = quorum.Times{}
 				if got, f, err := asker.get("a", GetOptions{}); err != nil || got != "value" || f.Record.Version != v {
 					t.Errorf("%s: %q, %v", name, got, err)
 				}
+				one.answers = func(wire.Question) wire.Answering { return nil }
 			}
 		}
 		page := func(records ...dbadapter.Record) wire.Answering {
