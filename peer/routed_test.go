@@ -159,3 +159,54 @@ func (c *routedCluster) write(i int, key, value string) dbadapter.Version {
 	c.must(sh.commit(c.t.Context(), attempt))
 	return attempt.Version(0)
 }
+
+// A host that has paused the namespace answers all the same, and itself reads and writes; one that
+// has paused a peer does not answer that one. A reader writes nothing, and one that was removed is
+// answered nothing.
+func TestRoutedRights(t *testing.T) {
+	c := newLocatedCluster(t, 4, placement.Hash)
+	key := "k"
+	hosts, others := c.hosts(key)
+	paused, reader := c.spaces[hosts[1]], c.spaces[others[1]]
+	c.must(paused.Pause(t.Context()))
+	v, err := c.put(others[0], key, "v", All)
+	if err != nil || c.held(hosts[1], key).Version != v {
+		t.Errorf("written at a host that has paused the namespace: %v", err)
+	}
+	for _, at := range []int{others[0], hosts[1]} {
+		if r, err := c.spaces[at].Get(t.Context(), []byte(key), Read(All)); err != nil || r.Version != v {
+			t.Errorf("read at %d: %v, %v", at, r.Version, err)
+		}
+	}
+	if _, err := c.spaces[others[0]].Sync(t.Context(), c.nodes[hosts[1]].ID(), SyncOptions{}); !errors.Is(err, ErrPaused) {
+		t.Errorf("a sync with it: %v", err)
+	}
+	c.must(c.nodes[hosts[1]].PausePeer(t.Context(), c.nodes[others[0]].ID()))
+	l, err := c.spaces[others[0]].Locate(t.Context(), []byte(key), Read(All))
+	i := slices.IndexFunc(l.Asked, func(at LocatedAt) bool { return at.Peer == c.nodes[hosts[1]].ID() })
+	if !errors.Is(err, ErrTooFew) || i < 0 || !errors.Is(l.Asked[i].Err, ErrPaused) {
+		t.Errorf("a host that has paused this node: %+v, %v", l.Asked, err)
+	}
+	id := reader.node.ID()
+	c.must(c.spaces[0].SetRole(t.Context(), id, RoleRead))
+	_, err = reader.Sync(t.Context(), c.nodes[0].ID(), SyncOptions{})
+	c.must(err)
+	if _, err := reader.Put(t.Context(), []byte(key), []byte("x")); !errors.Is(err, ErrDenied) {
+		t.Errorf("a reader writes: %v", err)
+	}
+	if r, err := reader.Get(t.Context(), []byte(key)); err != nil || r.Version != v {
+		t.Errorf("a reader reads: %v, %v", r.Version, err)
+	}
+	c.must(c.spaces[0].Remove(t.Context(), id))
+	for _, host := range hosts {
+		if c.spaces[host] != c.spaces[0] {
+			_, err := c.spaces[0].Sync(t.Context(), c.nodes[host].ID(), SyncOptions{})
+			if err != nil && !errors.Is(err, ErrPaused) {
+				t.Error(err)
+			}
+		}
+	}
+	if r, err := reader.Get(t.Context(), []byte(key)); err == nil {
+		t.Errorf("one that was removed reads %v", r.Version)
+	}
+}

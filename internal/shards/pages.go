@@ -29,31 +29,41 @@ func (s *Shards) Page(ctx context.Context, shard placement.Shard, prefix, after 
 	})
 }
 
+// errExpired: a host has not made the cursor.
+var errExpired = errors.New("it has not made the cursor")
+
 // Changes reads what a watch of a shard has to say next, at one whole old host: first, if that is
-// one and answers, or else the nearest. It says which host has answered.
+// one and answers, or else the nearest that has made the cursor. It says which host has answered. The
+// cursor has expired where no host that answers has made it.
 func (s *Shards) Changes(ctx context.Context, shard placement.Shard, first node.ID, cursor node.Cursor, prefix []byte, all bool) (*node.WatchPage, node.ID, error) {
 	var host node.ID
 	page, err := anew(ctx, s, shard, s.deadline(ctx), func(a *node.Asker) (*node.WatchPage, error) {
 		page, id, err := atWhole(ctx, s, a, first, a.AskChanges(cursor, prefix, all), func(id node.ID, asked *wire.Ask, m wire.Message) (*node.WatchPage, bool, bool, error) {
 			p, err := a.Changes(id, asked, m)
+			if err == nil && p.Expired {
+				err = errExpired
+			}
 			if err != nil {
 				return nil, false, false, err
 			}
 			return p, p.Apart, p.Whole, nil
 		})
-		host = id
+		if host = id; err == errExpired { //nolint:errorlint // it is atWhole's own
+			return &node.WatchPage{Whole: true, Expired: true}, nil
+		}
 		return page, err
 	})
 	return page, host, err
 }
 
-// atWhole asks the old hosts one after the other, first first, until a whole one answers.
+// atWhole asks the old hosts one after the other, first first, until a whole one answers. The error is
+// errExpired where one has said so, which is named, and none has answered otherwise.
 func atWhole[T any](ctx context.Context, s *Shards, a *node.Asker, first node.ID, q wire.Question, read func(node.ID, *wire.Ask, wire.Message) (t T, apart, whole bool, err error)) (T, node.ID, error) {
 	hosts := s.nearest(a.Row().Old)
 	if i := slices.Index(hosts, first); i > 0 {
 		hosts = slices.Insert(slices.Delete(hosts, i, i+1), 0, first)
 	}
-	why := map[node.ID]error{}
+	why, expired := map[node.ID]error{}, node.ID("")
 	for _, id := range hosts {
 		if id == s.NS.Self() {
 			continue // its caller reads it here
@@ -75,8 +85,13 @@ func atWhole[T any](ctx context.Context, s *Shards, a *node.Asker, first node.ID
 		case ctx.Err() != nil:
 			return t, "", context.Cause(ctx)
 		}
-		why[id] = err
+		if why[id] = err; errors.Is(err, errExpired) && expired == "" {
+			expired = id
+		}
 	}
 	var none T
+	if expired != "" {
+		return none, expired, errExpired
+	}
 	return none, "", &TooFew{Answers: fmt.Sprintf("0/%d", len(a.Row().Old)), text: fmt.Sprintf("no whole host of shard %d answered", a.Shard()), why: why}
 }

@@ -491,6 +491,7 @@ func TestLyingHost(t *testing.T) {
 			"another shard":     {Whole: true, Next: []byte("0000000000000001.7"), Changes: []wire.Change{{Key: []byte("b")}}},
 			"no end of listing": {Whole: true, Next: []byte("0000000000000001.7")},
 			"not whole":         {}, "apart": {Apart: true},
+			"another's cursor": {Whole: true, Expired: true},
 		} {
 			liar.answers = func(wire.Question) wire.Answering { return lie }
 			p, id, err := asker.shards.Changes(c.ctx, 0, liar.ID, node.FromStart, nil, false)
