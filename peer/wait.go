@@ -112,26 +112,6 @@ func (ns *Namespace) versionQuestion(key []byte, v dbadapter.Version) (*shard, *
 	return sh, q, err
 }
 
-// WaitFor waits until so many other members, or other hosts of the key's shard, hold a version of a key, or a later one,
-// durably. See Wait.
-func (ns *Namespace) WaitFor(ctx context.Context, key []byte, v dbadapter.Version, members int) (Waited, error) {
-	return ns.Wait(ctx, WaitOptions{Key: key, Version: v, Count: members})
-}
-
-// MayWait says what forbids a wait for so many members to hold a key, before anything is
-// written.
-func (ns *Namespace) MayWait(key []byte, members int) (err error) {
-	if ns.core.Rule() != nil {
-		err = ns.mayWaitFor(key, members)
-	} else {
-		_, err = ns.core.NewAwaiting(nil, members)
-	}
-	if err != nil {
-		return fmt.Errorf("wait in %s: %w", ns.Name(), err)
-	}
-	return nil
-}
-
 // await asks the members until as many hold it as are asked for, or the context is over.
 // It returns when no question is under way any more.
 func (sh *shard) await(ctx context.Context, cancel func(), w *node.Awaiting, about *wire.AskKey) {

@@ -29,7 +29,7 @@ func TestWaitForConfirmsWhatIsHeld(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				waited, err := spaces[0].WaitFor(ctx, key, v, 2)
+				waited, err := spaces[0].Wait(ctx, peer.WaitOptions{Key: key, Version: v, Count: 2})
 				if err != nil || len(waited.Held) != 2 || len(waited.Missing) != 0 {
 					t.Errorf("%+v, %v", waited, err)
 					return
@@ -64,7 +64,7 @@ func TestWaitWithoutPushes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sa.WaitFor(ctx, []byte("k"), v, 2); err != nil {
+	if _, err := sa.Wait(ctx, peer.WaitOptions{Key: []byte("k"), Version: v, Count: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if err := sb.Pause(ctx); err != nil {
@@ -78,7 +78,7 @@ func TestWaitWithoutPushes(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
-	waited, err := sa.WaitFor(short, []byte("k"), v, 1)
+	waited, err := sa.Wait(short, peer.WaitOptions{Key: []byte("k"), Version: v, Count: 1})
 	if !errors.Is(err, peer.ErrUnconfirmed) || len(waited.Held) != 0 || len(waited.Missing) != 2 {
 		t.Errorf("%+v, %v", waited, err)
 	}
@@ -101,7 +101,7 @@ func TestWaitWithoutPushes(t *testing.T) {
 	if err := sb.Resume(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if waited, err := sa.WaitFor(ctx, []byte("k"), v, 1); err != nil || len(waited.Held) != 1 || waited.Held[0] != b.ID() {
+	if waited, err := sa.Wait(ctx, peer.WaitOptions{Key: []byte("k"), Version: v, Count: 1}); err != nil || len(waited.Held) != 1 || waited.Held[0] != b.ID() {
 		t.Errorf("%+v, %v", waited, err)
 	}
 }
@@ -123,7 +123,7 @@ func TestWaitEnds(t *testing.T) {
 	}
 	ended := make(chan error)
 	go func() {
-		_, err := sa.WaitFor(t.Context(), []byte("k"), dbadapter.Version{Clock: 1<<63 + 1}, 1)
+		_, err := sa.Wait(t.Context(), peer.WaitOptions{Key: []byte("k"), Version: dbadapter.Version{Clock: 1<<63 + 1}, Count: 1})
 		ended <- err
 	}()
 	eventually(t, "the question has come", func() bool { return peer.Questions(a, b.ID()) > 0 })

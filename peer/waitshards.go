@@ -179,13 +179,3 @@ func (ns *Namespace) waitHeld(ctx context.Context, o *WaitOptions) (Waited, erro
 	slices.SortFunc(sum.Missing, func(a, b Unconfirmed) int { return slices.Compare([]byte(a.Peer), []byte(b.Peer)) })
 	return ns.waitedFor(ctx, done, sum, need)
 }
-
-// mayWaitFor says what forbids a wait for so many hosts of a key's shard.
-func (ns *Namespace) mayWaitFor(key []byte, members int) error {
-	shard := ns.core.Home(key)
-	hosts, err := ns.otherHosts(shard, nil)
-	if err == nil && members > len(hosts) {
-		err = notSoMany(members, len(hosts), shard)
-	}
-	return err
-}

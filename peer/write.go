@@ -208,7 +208,7 @@ func (ns *Namespace) commitOne(ctx context.Context, what string, d *node.Draft, 
 	if err == nil {
 		v = attempt.Version(0)
 		if members > 0 {
-			if _, err = ns.WaitFor(ctx, d.Record.Key, v, members); errors.Is(err, ErrInvalid) { // members have gone meanwhile
+			if _, err = ns.Wait(ctx, WaitOptions{Key: d.Record.Key, Version: v, Count: members}); errors.Is(err, ErrInvalid) { // members have gone meanwhile
 				err = fmt.Errorf("%w: %s", ErrUnconfirmed, err.Error()) // it is written, and not refused
 			}
 		}
@@ -227,9 +227,10 @@ func (ns *Namespace) awaited(d *node.Draft) (members int, err error) {
 	case *d.Ack < One:
 		return 0, fmt.Errorf("%w: level %s is for a namespace that is cut into shards: name a number of members", ErrInvalid, *d.Ack)
 	case *d.Ack > One:
-		return int(*d.Ack) - 1, ns.MayWait(d.Record.Key, int(*d.Ack)-1)
+		members = int(*d.Ack) - 1
+		_, err = ns.core.NewAwaiting(nil, members) // before anything is written
 	}
-	return 0, nil
+	return members, err
 }
 
 // commit carries an attempt to the store until it is there.

@@ -587,7 +587,7 @@ func (m *message) fail(left []int) error {
 	text := fmt.Sprintf("%s (%s)", count(m.row, "hold it", old, sideOf(m.row.New, has)), words(why))
 	switch {
 	case m.items[j].sent:
-		return fmt.Errorf("%w: written at %s; it may still win", ErrUnconfirmed, text)
+		return fmt.Errorf("%w: %s; it may still win", ErrUnconfirmed, text)
 	case declined != nil:
 		return fmt.Errorf("%w: nothing is written: %s", declined, text)
 	}

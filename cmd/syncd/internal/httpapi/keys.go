@@ -376,7 +376,7 @@ func written(ctx context.Context, ns *peer.Namespace, key []byte, v dbadapter.Ve
 		return &versionOutput{etag(v), api.Version{Version: v.String()}}, nil
 	}
 	p := *problem.From(fail(err))
-	if errors.Is(err, peer.ErrUnconfirmed) {
+	if errors.Is(err, peer.ErrUnconfirmed) && !errors.Is(err, peer.ErrConflict) {
 		p.Version = v.String()
 		return nil, huma.ErrorWithHeaders(&p, http.Header{"ETag": {etag(v)}})
 	}

@@ -61,7 +61,8 @@ var kinds = []struct {
 	exit   int
 }{
 	{"usage", ErrUsage, http.StatusBadRequest, ExitUsage},
-	{"unconfirmed", peer.ErrUnconfirmed, http.StatusGatewayTimeout, ExitLimit}, // before all others: hosts hold the record, or may
+	{"conflict", peer.ErrConflict, http.StatusPreconditionFailed, ExitConflict}, // also of a conditional write that one host has taken, and lost
+	{"unconfirmed", peer.ErrUnconfirmed, http.StatusGatewayTimeout, ExitLimit},  // before all others: hosts hold the record, or may
 	{"invalid", peer.ErrInvalid, http.StatusBadRequest, ExitUsage},
 	{"malformed", ErrMalformed, http.StatusBadRequest, ExitError},
 	{"refused", ErrRefused, http.StatusConflict, ExitError},
@@ -73,7 +74,6 @@ var kinds = []struct {
 	{"expired", peer.ErrExpired, http.StatusGone, ExitNotFound},
 	{"not_found", peer.ErrNotFound, http.StatusNotFound, ExitNotFound},
 	{"cursor_expired", peer.ErrCursorExpired, http.StatusGone, ExitNotFound},
-	{"conflict", peer.ErrConflict, http.StatusPreconditionFailed, ExitConflict},
 	{"exists", peer.ErrExists, http.StatusConflict, ExitError},
 	{"held_here", peer.ErrHeldHere, http.StatusConflict, ExitError},
 	{"not_handed_over", peer.ErrNotHandedOver, http.StatusConflict, ExitError},
