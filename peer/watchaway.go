@@ -63,7 +63,7 @@ func (s *shardWatch) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		var err error
 		more := true
-		if sh := s.ns.settledHere(s.number, s.place.cursor); sh != nil && !s.place.all {
+		if sh := s.ns.wholeHere(s.number, s.place.cursor); sh != nil && !s.place.all {
 			err = s.here(ctx, sh)
 		} else {
 			more, err = s.turn(ctx)

@@ -82,7 +82,7 @@ func (ns *Namespace) nowShards(ctx context.Context) ([]shardPlace, error) {
 			}
 			defer func() { <-slots }()
 			number := placement.Shard(i)
-			if sh := ns.settledHere(number, ""); sh != nil {
+			if sh := ns.wholeHere(number, ""); sh != nil {
 				var w *node.Watcher
 				if w, errs[i] = sh.set.NewWatcher("", nil); errs[i] == nil {
 					places[i].cursor = w.Cursor()
@@ -102,8 +102,8 @@ func (ns *Namespace) nowShards(ctx context.Context) ([]shardPlace, error) {
 	return places, errors.Join(errs...)
 }
 
-// settledHere is this node's shard, if it is a host that is settled and has made the cursor.
-func (ns *Namespace) settledHere(number placement.Shard, c node.Cursor) *shard {
+// wholeHere is this node's shard, if it is a host that is whole and has made the cursor.
+func (ns *Namespace) wholeHere(number placement.Shard, c node.Cursor) *shard {
 	if set := ns.core.WholeHere(number); set != nil && c.Made(set) {
 		return ns.node.shard(set)
 	}

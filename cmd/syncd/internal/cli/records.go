@@ -71,7 +71,7 @@ Examples:
     syncd put notes greeting hello
     syncd put notes pictures/cat.jpg < cat.jpg
     syncd put notes session/17 alice --ttl 12h
-    syncd put notes order/4711 paid --ack all --timeout 5s
+    syncd put notes order/4711 paid --ack 3 --timeout 5s
     syncd put notes counter 2 --if-version "$(syncd get notes counter -o json | jq -r .version)"`
 }
 
