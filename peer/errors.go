@@ -53,8 +53,6 @@ var (
 	// that this takes. A stranger cannot tell "no such namespace" from "not a
 	// member".
 	ErrDenied = reconcile.ErrDenied
-	// ErrNotHost: this node is no host of the shard of a batch, or no more; it is ErrDenied, too.
-	ErrNotHost = node.ErrNotHost
 	// ErrRemoved: this node was a member, and has been removed; it is ErrDenied, too.
 	ErrRemoved = reconcile.ErrRemoved
 	// ErrTwin: two nodes run with one identity, this one's or the peer's: a copy of a

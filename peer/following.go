@@ -35,7 +35,6 @@ const (
 type following struct {
 	locator *directory.Locator
 	now     func() time.Duration // a wakeful clock, but for tests
-	steady  func() time.Duration // one that never runs fast, but for tests
 	// ask asks a host, which may be this node: feedOf, but for tests; nil: it does not tell of the set.
 	ask   func(ctx context.Context, id node.ID, m directory.Message) (directory.Message, error)
 	turns followTurns
@@ -94,7 +93,7 @@ func (ns *Namespace) openFollowing() (err error) {
 	if _, err := rand.Read(seed[:]); err != nil {
 		return err
 	}
-	f := &following{now: new(wakeful).now, steady: ns.node.elapsed, ask: ns.feedOf, faults: map[node.ID]int{}, apart: map[node.ID]time.Duration{}, told: map[node.ID]bool{}}
+	f := &following{now: new(wakeful).now, ask: ns.feedOf, faults: map[node.ID]int{}, apart: map[node.ID]time.Duration{}, told: map[node.ID]bool{}}
 	ns.follows = f
 	f.locator, err = directory.New(directory.Config{Shards: ns.core.Rule().Shards, Seed: binary.BigEndian.Uint64(seed[:]), Disk: disk})
 	if err != nil {

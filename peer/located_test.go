@@ -130,7 +130,6 @@ func (c *locatedCluster) follow() {
 			if !c.timed[ns] {
 				c.timed[ns] = true
 				ns.follows.now = func() time.Duration { return time.Duration(c.clock.Load()) }
-				ns.follows.steady = ns.follows.now
 			}
 			c.followFrom(ns)
 			for run := ns.follows.locator.Work(); run != nil; run = ns.follows.locator.Work() {
@@ -153,9 +152,4 @@ func (c *locatedCluster) followFrom(ns *Namespace) {
 func (c *locatedCluster) where(ns *Namespace, key string) directory.Where {
 	home, index := ns.core.ToldAs([]byte(key))
 	return ns.follows.locator.Locate(home, index, ns.follows.now()).Where
-}
-
-func (c *locatedCluster) get(i int, key string) (string, error) {
-	r, err := c.spaces[i].Get(c.t.Context(), []byte(key))
-	return string(r.Value), err
 }

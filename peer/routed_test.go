@@ -63,29 +63,6 @@ func (c *routedCluster) hosts(key string) (hosts, others []int) {
 	return hosts, others
 }
 
-// first is the first host of a key.
-func (c *routedCluster) first(key string) int {
-	hosts, _ := c.hosts(key)
-	return hosts[0]
-}
-
-// counted is what a node has counted under a label's value; 0 if it has not counted that yet.
-func (c *routedCluster) counted(i int, name, value string) int {
-	c.t.Helper()
-	families, err := c.metrics[i].Gather()
-	c.must(err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			for _, l := range m.GetLabel() {
-				if f.GetName() == name && l.GetValue() == value {
-					return int(m.GetCounter().GetValue())
-				}
-			}
-		}
-	}
-	return 0
-}
-
 // held is what a node holds itself under a key.
 func (c *routedCluster) held(i int, key string) *dbadapter.Record {
 	c.t.Helper()

@@ -175,3 +175,10 @@ func TestGolden(t *testing.T) {
 	}
 	golden.Compare(t, "testdata/golden.txt", v.String())
 }
+
+func (h *shardsHeld) add(s placement.Shard) {
+	for int(s/8) >= len(h.shards) {
+		h.shards = append(h.shards, 0)
+	}
+	h.shards[s/8] |= 1 << (s % 8)
+}

@@ -41,13 +41,6 @@ func (h *shardsHeld) has(s placement.Shard) bool {
 	return int(s/8) < len(h.shards) && h.shards[s/8]>>(s%8)&1 == 1
 }
 
-func (h *shardsHeld) add(s placement.Shard) {
-	for int(s/8) >= len(h.shards) {
-		h.shards = append(h.shards, 0)
-	}
-	h.shards[s/8] |= 1 << (s % 8)
-}
-
 func (h *shardsHeld) encode() ([]byte, error) {
 	var ready []byte
 	for _, name := range slices.SortedFunc(maps.Keys(h.ready), func(a, b quorum.Name) int { return bytes.Compare(a[:], b[:]) }) {

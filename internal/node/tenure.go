@@ -122,13 +122,6 @@ func (t *tenure) mayEnd() bool {
 	return t.over || t.host.MayDrop()
 }
 
-// missing are the hosts with which this node was not found equal yet.
-func (t *tenure) missing() []ID {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.host.Missing()
-}
-
 // rehost follows a change of the rows in all sets.
 func (ns *Namespace) rehost() {
 	if ns.rule == nil {

@@ -238,3 +238,10 @@ func TestShardWaitsForHolders(t *testing.T) {
 		t.Error("pledges count under another list, too")
 	}
 }
+
+// missing are the hosts with which this node was not found equal yet.
+func (t *tenure) missing() []ID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.host.Missing()
+}

@@ -60,7 +60,6 @@ type List struct {
 
 	placement string
 	layout    StatedLayout
-	layouts   int  // statements, also void ones
 	overtaken bool // by a void layout
 	gone      [8]byte
 	active    []Member
@@ -112,10 +111,6 @@ func (l *List) digestGone() [8]byte {
 	}
 	return [8]byte(sum.Sum(nil))
 }
-
-// Layouts is how many statements of layouts the set has, void ones and those that another one has
-// followed included.
-func (l *List) Layouts() int { return l.layouts }
 
 // Members are the members by id.
 func (l *List) Members() []Member { return l.members }

@@ -83,11 +83,8 @@ func (s *Set) core(v *view) {
 	for i := len(s.entries) - 1; i >= 0; i-- { // each after those that it names: reached is complete at i
 		e := s.entries[i]
 		stands := v.stands(i) && (e.Kind != Found || i == counting)
-		if e.Kind == Layout {
-			r.list.layouts++
-			if e.beats(latest) {
-				latest = e
-			}
+		if e.Kind == Layout && e.beats(latest) {
+			latest = e
 		}
 		if stands && e.Kind == Layout && e.beats(layout) {
 			layout = e

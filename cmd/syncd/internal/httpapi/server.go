@@ -316,7 +316,6 @@ var refusals = map[string]map[string]string{
 		"400": "An item is malformed; item says which",
 		"412": "The record that an item's key holds is not what its condition demands",
 		"413": "An item, or the batch, is too large",
-		"421": "This node is no host of the shard of the keys",
 	},
 	"watch":            {"400": "The cursor is malformed", "410": "The cursor has expired: watch from start"},
 	"import":           {"400": "A line is no record", "413": "A key or value is too long", "502": "No host of a record's shard can be reached", "504": "Fewer hosts of a record's shard than asked for have said in time that they hold it"},

@@ -79,7 +79,6 @@ var kinds = []struct {
 	{"not_handed_over", peer.ErrNotHandedOver, http.StatusConflict, ExitError},
 	{"removed", peer.ErrRemoved, http.StatusForbidden, ExitDenied},
 	{"twin", peer.ErrTwin, http.StatusConflict, ExitDenied},
-	{"not_host", peer.ErrNotHost, http.StatusMisdirectedRequest, ExitError},
 	{"denied", peer.ErrDenied, http.StatusForbidden, ExitDenied},
 	{"backup_damaged", peer.ErrBackupDamaged, http.StatusInternalServerError, ExitCorrupt},
 	{"file_damaged", peer.ErrFileDamaged, http.StatusInternalServerError, ExitCorrupt},
