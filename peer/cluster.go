@@ -115,7 +115,7 @@ func (sh *shard) inquire(ctx context.Context, m *ClusterMember) {
 	}
 	now := sh.set.Status()
 	m.tell(theirs)
-	m.met(sh.ns, begun, &a)
+	m.met(sh.ns.core.Members().Digest(), begun, &a)
 	// What was written here meanwhile may be there already, or not yet.
 	m.Equal = theirs.Sum == before.Sum || theirs.Sum == now.Sum
 	if !m.Equal {
@@ -126,10 +126,10 @@ func (sh *shard) inquire(ctx context.Context, m *ClusterMember) {
 	}
 }
 
-// met takes what a member's greeting says.
-func (m *ClusterMember) met(ns *Namespace, begun time.Time, a *answered) {
+// met takes what a member's greeting says; lists is what it says where it has this node's list.
+func (m *ClusterMember) met(lists [16]byte, begun time.Time, a *answered) {
 	m.Took = time.Since(begun)
-	m.SameList = a.Greeting.List == ns.core.Members().Digest()
+	m.SameList = a.Greeting.List == lists
 	// It told its clock between the two readings of this node's.
 	half := a.came.Sub(a.left).Abs() / 2
 	m.Offset, m.OffsetError = a.left.Add(half).Sub(unixMilli(a.Greeting.Time)), half+time.Millisecond

@@ -210,7 +210,7 @@ func (ns *Namespace) inquireCopy(ctx context.Context, c *setCopy, heard *bool) e
 	if heard != nil && !*heard {
 		*heard = true
 		c.of.describe(theirs)
-		c.of.met(ns, begun, &a)
+		c.of.met(ns.core.View(c.set).Lists(), begun, &a)
 	}
 	c.take(theirs)
 	return nil
@@ -240,7 +240,7 @@ func (ns *Namespace) greet(ctx context.Context, m *ClusterMember) error {
 		return err
 	}
 	a.Reply = &wire.Reply{Greeting: greeting}
-	m.met(ns, begun, &a)
+	m.met(ns.core.Members().Digest(), begun, &a)
 	return nil
 }
 
