@@ -107,7 +107,7 @@ func (ns *Namespace) move() {
 		}
 		n.log.Info("this node holds a further shard", logNamespace(ns), logShard(number))
 	}
-	if len(take) > 0 {
+	if len(take) > 0 || ns.core.Seeks() {
 		wake(n.hurried)
 	}
 	ns.tellLingering()

@@ -43,10 +43,11 @@ func (e *equal) note(id ID, digest dbadapter.Digest, now time.Duration) {
 }
 
 // agreed reports whether a peer need not be synced with yet: a short while ago it was
-// proved to hold what this node holds, and nothing waits for what members have seen.
+// proved to hold what this node holds, nothing waits for what members have seen, and no row
+// asks for another sync.
 func (set *Set) agreed(remote ID) bool {
 	n := set.ns.node
-	if !n.Push.On {
+	if !n.Push.On || set.tenure.seeks() {
 		return false
 	}
 	set.equal.mu.Lock()

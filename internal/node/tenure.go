@@ -91,6 +91,26 @@ func (t *tenure) ready() bool {
 	return t.host.Ready()
 }
 
+// seeks reports whether this node has still to be found equal under its row: to become whole, to be
+// ready for a move, or to drop the shard.
+func (t *tenure) seeks() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	row := t.host.Row()
+	switch {
+	case row == nil:
+		return false
+	case !row.IsHost(t.host.Self):
+		return !t.host.MayDrop()
+	}
+	return !t.host.Whole || !row.AtRest() && row.IsNew(t.host.Self) && !t.host.Ready()
+}
+
+// Seeks reports whether a set of this node has still to be found equal under its row: syncs are due.
+func (ns *Namespace) Seeks() bool {
+	return ns.rule != nil && slices.ContainsFunc(ns.Sets(), func(set *Set) bool { return set.tenure.seeks() })
+}
+
 // entered follows a commit of what has come by syncs that began in a term, or what this
 // node has written in it. The set's commits are held since before the term was read, or
 // since the commit, so that the set is not left in between.
