@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -451,6 +452,10 @@ func TestLyingHost(t *testing.T) {
 				return a
 			}
 		}
+		ended := func() { // the questions whose answers are awaited no longer
+			time.Sleep(3 * Patience)
+			synctest.Wait()
+		}
 		for name, lie := range map[string]func(wire.Question) wire.Answering{
 			"hides": record(nil), "forges": record(&forged), "another key": record(&other),
 			"apart": func(wire.Question) wire.Answering { return &wire.RecordAnswer{Apart: true} },
@@ -463,11 +468,13 @@ func TestLyingHost(t *testing.T) {
 			},
 		} {
 			for _, one := range []*host{liar, c.hosts[c.other()]} { // which is asked for the record, or for the head
+				ended()
 				one.answers = lie
 				asker.shards.times = quorum.Times{}
 				if got, f, err := asker.get("a", GetOptions{}); err != nil || got != "value" || f.Record.Version != v {
 					t.Errorf("%s: %q, %v", name, got, err)
 				}
+				ended()
 				one.answers = func(wire.Question) wire.Answering { return nil }
 			}
 		}
@@ -479,6 +486,7 @@ func TestLyingHost(t *testing.T) {
 			"not whole": &wire.ScanAnswer{}, "apart": &wire.ScanAnswer{Apart: true},
 		} {
 			asked := 0
+			ended()
 			liar.answers = func(wire.Question) wire.Answering { asked++; return lie }
 			asker.shards.times = quorum.Times{}
 			p, err := asker.shards.Page(c.ctx, 0, []byte("a"), nil, 1<<20)
@@ -493,6 +501,7 @@ func TestLyingHost(t *testing.T) {
 			"not whole":         {}, "apart": {Apart: true},
 			"another's cursor": {Whole: true, Expired: true},
 		} {
+			ended()
 			liar.answers = func(wire.Question) wire.Answering { return lie }
 			p, id, err := asker.shards.Changes(c.ctx, 0, liar.ID, node.FromStart, nil, false)
 			if err != nil || id == liar.ID || len(p.Told) == 0 || string(p.Told[0].Key) != "a" {
