@@ -20,8 +20,8 @@ at 121s get 1 a expect nothing
 at 121s get 1 b expect nothing
 at 121s get 1 b expect nowhere
 at 122s partition 0|1
-at 123s get 0 a expect unsure
-at 123s get 1 a expect unsure
+at 123s get 0 a expect short
+at 123s get 1 a expect short
 at 140s get 0 a expect record
 at 140s get 1 a expect record
 at 141s crash 0
@@ -38,8 +38,8 @@ at 143s healall
 		`"at 2m1s get 1 a expect nothing" was to come to that, and came to "record"`,
 		`"at 2m1s get 1 b expect nowhere" was to come to that, and came to "nothing"`,
 	}
-	// One of the two nodes is the host, and is sure; the other one dies while it asks.
-	for _, read := range []string{`"at 2m3s get %d a expect unsure" was to come to that, and came to "record"`, `"record" was expected of "at 2m20s get %d a expect record", which has not ended`} {
+	// One of the two nodes is the host, and is enough; the other one asks it until it dies.
+	for _, read := range []string{`"at 2m3s get %d a expect short" was to come to that, and came to "record"`, `"record" was expected of "at 2m20s get %d a expect record", which has not ended`} {
 		found := 0
 		for _, node := range []string{"0", "1"} {
 			for _, said := range res.Unmet {
