@@ -17,7 +17,7 @@ import (
 // BenchmarkRouted compares a look-up at a node that asks a host, with the least that two
 // messages over the same link take, and with the look-up at the host: in turns, medians.
 func BenchmarkRouted(b *testing.B) {
-	c := newRoutedCluster(b, 3)
+	c := newReplicatedCluster(b, placement.Hash, 5, 3, Config{NoPush: true})
 	const key = "key"
 	hosts, others := c.hosts(key)
 	host, other := c.nodes[hosts[0]], c.nodes[others[0]]
@@ -39,8 +39,11 @@ func BenchmarkRouted(b *testing.B) {
 			_, err = io.ReadFull(link, message[:])
 			c.must(err)
 		}, nil},
-		{"host", func() { _, err := c.spaces[hosts[0]].Get(b.Context(), []byte(key)); c.must(err) }, nil},
-		{"routed", func() { _, err := c.spaces[others[0]].Get(b.Context(), []byte(key)); c.must(err) }, nil},
+		{"host", func() { _, err := c.spaces[hosts[0]].Get(b.Context(), []byte(key), Read(One)); c.must(err) }, nil},
+		{"one", func() { _, err := c.spaces[others[0]].Get(b.Context(), []byte(key), Read(One)); c.must(err) }, nil},
+		{"quorum", func() { _, err := c.spaces[others[0]].Get(b.Context(), []byte(key)); c.must(err) }, nil},
+		{"put-one", func() { _, err := c.put(others[0], "p1", "v", One); c.must(err) }, nil},
+		{"put-quorum", func() { _, err := c.put(others[0], "p2", "v", Quorum); c.must(err) }, nil},
 	}
 	for b.Loop() {
 		for i := range ways {

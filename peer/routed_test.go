@@ -57,7 +57,7 @@ func (c *routedCluster) hosts(key string) (hosts, others []int) {
 			others = append(others, i)
 		}
 	}
-	if len(hosts) != 2 {
+	if len(hosts) != c.replicas {
 		c.t.Fatalf("%q has the hosts %v", key, hosts)
 	}
 	return hosts, others
