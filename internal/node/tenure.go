@@ -106,9 +106,10 @@ func (t *tenure) seeks() bool {
 	return !t.host.Whole || !row.AtRest() && row.IsNew(t.host.Self) && !t.host.Ready()
 }
 
-// Seeks reports whether a set of this node has still to be found equal under its row: syncs are due.
+// Seeks reports whether a set of this node, a member, has still to be found equal under its row: syncs
+// are due.
 func (ns *Namespace) Seeks() bool {
-	return ns.rule != nil && slices.ContainsFunc(ns.Sets(), func(set *Set) bool { return set.tenure.seeks() })
+	return ns.rule != nil && ns.Admits(ns.node.ID) && slices.ContainsFunc(ns.Sets(), func(set *Set) bool { return set.tenure.seeks() })
 }
 
 // entered follows a commit of what has come by syncs that began in a term, or what this

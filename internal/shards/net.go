@@ -186,6 +186,10 @@ func within[T any](ctx context.Context, s *Shards, until time.Duration, f func(c
 func anew[T any](ctx context.Context, s *Shards, shard placement.Shard, over time.Duration, request func(a *node.Asker) (T, error)) (T, error) {
 	for {
 		a, err := s.NS.Asker(shard)
+		if gone := s.NS.Outside(); gone != nil { // no host answers a former member
+			var none T
+			return none, gone
+		}
 		if err != nil {
 			var none T
 			return none, fmt.Errorf("%w: %v", ErrTooFew, err) // %v: that no layout is known does not say that the key is not found

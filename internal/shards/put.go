@@ -164,7 +164,7 @@ func (s *Shards) hold(ctx context.Context, a *node.Asker, id node.ID, over time.
 // offered is what the hosts have come to.
 type offered struct {
 	held, whole map[node.ID]bool
-	ended       map[node.ID]bool // the host has declined the records
+	ended       map[node.ID]bool // the host has declined the records, or denies this node
 	why         map[node.ID]error
 	// open are the questions whose end is not noted yet: by them a host may hold the records later.
 	open atomic.Int32
@@ -219,6 +219,7 @@ func (w *write) offerTo(ctx context.Context, a *node.Asker, id node.ID, q *wire.
 			return
 		}
 		h, sent, err := w.hold(ctx, a, id, w.over, q)
+		final := errors.Is(err, errApart) || errors.Is(err, node.ErrDenied)
 		box.Put(func() {
 			o.open.Add(-1)
 			w.sent = w.sent || sent
@@ -226,8 +227,9 @@ func (w *write) offerTo(ctx context.Context, a *node.Asker, id node.ID, q *wire.
 			if err == nil {
 				w.note(id, &h, o)
 			}
+			o.ended[id] = o.ended[id] || final
 		})
-		if err == nil || errors.Is(err, errRow) || errors.Is(err, errApart) || o.over.Load() || w.Net.Sleep(ctx, pause) != nil {
+		if err == nil || errors.Is(err, errRow) || final || o.over.Load() || w.Net.Sleep(ctx, pause) != nil {
 			return
 		}
 	}
@@ -326,14 +328,12 @@ func (w *write) short(row *quorum.Row, o *offered, err error) error {
 	if why := words(o.why); why != "" {
 		text += " (" + why + ")"
 	}
-	switch {
-	case err == node.ErrDeclined: //nolint:errorlint // it is the caller's word
-		for _, id := range row.Hosts() {
-			if why := o.why[id]; errors.Is(why, node.ErrDeclined) {
-				return fmt.Errorf("%w: %s", why, text)
-			}
+	for _, id := range row.Hosts() {
+		if why := o.why[id]; errors.Is(why, node.ErrDeclined) && errors.Is(err, node.ErrDeclined) {
+			return fmt.Errorf("%w: %s", why, text)
 		}
-	case !w.sent:
+	}
+	if !w.sent {
 		return fmt.Errorf("%w: nothing is written: %s", ErrTooFew, text)
 	}
 	return fmt.Errorf("%w: %s; it may still win", ErrUnconfirmed, text)
