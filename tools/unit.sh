@@ -21,9 +21,8 @@ alone+='|Estimate|EstimateOfSketches|DecoderEstimate|TwinLarge|FortyDifferencesF
 alone+='|SketchBytes|ManyDifferences|FortyDifferences|SyncFindsEachKind|CellsForEver|Tape|Traces|Command'
 alone+='|TwoLayers|WideDamage|GoldenPlans|Field$'
 alone+='|SalvageFlips|Rest$|Scenarios|Summaries$|Watchers|RandomRuns|WatermarkHistories|AdmissionInBatches|DatedRecordsOfAnySigner|ImportAgainstTwin|SyncsConverge'
-alone+='|LostWhileAHostWasAway|WritesHeedTheLayout|MeetingsTakeAllHosts|ConditionGoesWhereTheRecordIs|HalfDeletedWinner'
 alone+='|AwayFromSixPeers|Rot$|HostsComeAndGo|VoidStatementsAreToldOnce|ManyStatementsOfItself|StrangersAreToldFromKeys|ForgedBytes$|PowerCut(Unsynced)?$|Copies$'
-alone+='|Found$|AllCodes$|ReadsWhileShardsMove$|Conformance(OfCoded)?$|NumbersDiffer|BitsOfTheText)'
+alone+='|Found$|AllCodes$|Adversary$|Conformance(OfCoded)?$|NumbersDiffer|BitsOfTheText)'
 
 # Parts of the conformance suite of stores of which the same is true: they write much, in one goroutine.
 large='^TestStore$/^(many_conflicts|large_conflicts|largest_batches|as_many_keys_as_an_index_takes|model)$'
