@@ -369,6 +369,7 @@ func (h *host) Mailbox() Mailbox { return &box{h: h, notes: make(chan func(), 10
 type box struct {
 	h     *host
 	notes chan func()
+	past  int // waits in a row that were over before they began
 }
 
 func (b *box) Put(note func()) { b.notes <- note }
@@ -378,6 +379,11 @@ func (b *box) Take(ctx context.Context, until time.Duration) func() {
 	case note := <-b.notes:
 		return note
 	default:
+	}
+	if b.past++; until > b.h.Now() {
+		b.past = 0
+	} else if b.past > 100 {
+		panic("a loop waits for what is past, and never ends by the bubble's clock")
 	}
 	select {
 	case note := <-b.notes:

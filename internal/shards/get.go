@@ -267,11 +267,11 @@ func (r *read) collectedTo(clock dbadapter.Timestamp) bool {
 // fetch sees that the record of a version is here: where the host that was asked for it is late,
 // or has another version, the next host that has the version is asked. fetching: one is being asked.
 func (r *read) fetch(ctx context.Context, best dbadapter.Version) (fetched, fetching bool) {
+	r.look = r.over
 	if best.IsZero() {
 		return true, false
 	}
 	next, open := node.ID(""), false
-	r.look = r.over
 	for _, id := range r.nearest(r.row.Hosts()) {
 		h := r.of[id]
 		switch {
@@ -289,6 +289,7 @@ func (r *read) fetch(ctx context.Context, best dbadapter.Version) (fetched, fetc
 	}
 	if !fetching && next != "" {
 		r.ask(ctx, next, false)
+		r.look = min(r.look, r.of[next].late)
 		return false, true
 	}
 	return false, fetching || open

@@ -72,6 +72,31 @@ func TestHostsAway(t *testing.T) {
 	}
 }
 
+// A host that has told the head, and then never gives the record, is one that does not answer: the
+// read waits for the others until its time is over.
+func TestHeadWithoutRecord(t *testing.T) {
+	inCluster(t, 4, func(t *testing.T, c *cluster) {
+		asker := c.hosts[c.stranger()]
+		_, err := asker.put("a", "v", quorum.All)
+		c.must(err)
+		nearest := asker.shards.nearest(asker.ns.Row(0).Hosts())
+		for i, h := range c.hosts {
+			switch h.ID {
+			case nearest[0], nearest[1]:
+				c.set(hung, i)
+			case nearest[2]:
+				h.answers = func(wire.Question) wire.Answering {
+					c.set(hung, i) // from the next question on
+					return nil
+				}
+			}
+		}
+		if got, f, err := asker.get("a", GetOptions{}); !errors.Is(err, ErrTooFew) || got != "nothing" || f.Requests != 4 {
+			t.Errorf("%q after %d requests, %v", got, f.Requests, err)
+		}
+	})
+}
+
 // Where no host can be reached nothing is written, and that is said; where hosts may have it, that is.
 func TestNoHostAnswers(t *testing.T) {
 	inCluster(t, 4, func(t *testing.T, c *cluster) {
