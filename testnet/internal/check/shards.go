@@ -43,6 +43,8 @@ type shards struct {
 	latest map[string]stamp
 	// rows are those that each node goes by, by shard.
 	rows map[nodeShard]Row
+	// leaving is what a node held of a shard when it began to go by a row that it is no host of.
+	leaving map[nodeShard]map[string]stamp
 	// told are records that a person has taken out of a kept log.
 	told map[sighting]bool
 }
@@ -78,7 +80,7 @@ func (s *shards) at(number int) *shard {
 func (h *History) Sharded(home func(key string) int, clock func() time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.shards = shards{home: home, clock: clock, of: map[int]*shard{}, latest: map[string]stamp{}, rows: map[nodeShard]Row{}, told: map[sighting]bool{}}
+	h.shards = shards{home: home, clock: clock, of: map[int]*shard{}, latest: map[string]stamp{}, rows: map[nodeShard]Row{}, leaving: map[nodeShard]map[string]stamp{}, told: map[sighting]bool{}}
 }
 
 // Holds notes that a node holds a shard's records.
@@ -89,17 +91,23 @@ func (h *History) Holds(node, shard int) {
 }
 
 // Goes notes that a node goes by a row from now on. Rows of a shard only go back where admins stated
-// layouts apart from one another, of which the one that counts has gone on from an earlier row.
+// layouts apart from one another, in the same epoch or later, of which the one that counts has gone on
+// from an earlier row.
 func (h *History) Goes(node int, row *Row) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s, at := h.shards.at(row.Shard), nodeShard{node, row.Shard}
 	was, ok := h.shards.rows[at]
 	back := ok && was.later(row)
-	if s.apart = s.apart || back && row.Layout > was.Layout; back && !s.apart {
+	if s.apart = s.apart || back && row.Layout >= was.Layout; back && !s.apart {
 		h.found.say(Rows, node, "", "of shard %d it went by the row of epoch %d, and goes by that of epoch %d", row.Shard, was.Epoch, row.Epoch)
 	}
-	h.shards.rows[at] = *row
+	if h.shards.rows[at] = *row; was.Name != row.Name {
+		delete(h.shards.leaving, at)
+		if !slices.Contains(row.Old, node) && !slices.Contains(row.New, node) {
+			h.shards.leaving[at] = maps.Clone(h.hold()[node])
+		}
+	}
 	if s.known[row.Name] {
 		return
 	}
@@ -173,7 +181,8 @@ func (h *History) voided(number int) {
 }
 
 // Left notes that a node has dropped the records of a shard. It was found equal with a majority of
-// the new hosts: so many have them.
+// the new hosts under the row by which it goes: so many have what it held when it began to go by it. What
+// it has got since is its giver's to keep: a host's, or that of one who leaves as it does.
 func (h *History) Left(node, number int, dump []dbadapter.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -181,6 +190,9 @@ func (h *History) Left(node, number int, dump []dbadapter.Record) {
 	row := h.shards.rows[nodeShard{node, number}]
 	for i := range dump {
 		key, must, have := string(dump[i].Key), stampOf(&dump[i]), 0
+		if was, held := h.shards.leaving[nodeShard{node, number}][key]; !held || must.beats(was) {
+			continue
+		}
 		for _, host := range row.New {
 			held, ok := h.hold().held(host, key)
 			if ok && !must.beats(held) || h.left(host, key, must) || s.failed[host] || h.disks[host] > 0 {

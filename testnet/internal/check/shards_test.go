@@ -27,7 +27,7 @@ func newQuorums() *quorums {
 }
 
 func (q *quorums) goes(node int, epoch uint64, name, parent string, before, after []int) {
-	q.Goes(node, &Row{Shard: 1, Epoch: epoch, Name: name, Parent: parent, Old: before, New: after})
+	q.Goes(node, &Row{Shard: 1, Layout: epoch, Epoch: epoch, Name: name, Parent: parent, Old: before, New: after})
 }
 
 func ver(clock int) dbadapter.Version {
@@ -187,6 +187,10 @@ func TestMajoritiesHaveTheirData(t *testing.T) {
 			q.goes(0, 2, "b", "a", []int{0, 1, 2}, []int{0, 1, 2})
 			q.goes(0, 1, "a", "", []int{0, 1, 2}, []int{0, 1, 2})
 		}, append(slices.Clone(stale), "rows: node 0: of shard 1 it went by the row of epoch 2")},
+		{"a row goes back to that of another layout of the same epoch", func(q *quorums) {
+			q.goes(0, 2, "b", "a", []int{0, 1, 2}, []int{0, 1})
+			q.Goes(0, &Row{Shard: 1, Layout: 2, Epoch: 1, Name: "a", Old: []int{0, 1, 2}, New: []int{0, 1, 2}})
+		}, nil},
 	} {
 		q := newQuorums()
 		q.write(rec(5, "v"), true, 0, 1)
@@ -285,16 +289,23 @@ func TestLeaving(t *testing.T) {
 	for _, c := range []struct {
 		what  string
 		hosts []int
+		since bool // it has come to the one that leaves since that goes by the row
 		fail  int
 		want  []string
 	}{
-		{"two of three have it", []int{0, 1, 2}, 4, nil},
-		{"one of three has it", []int{0, 1}, 4, []string{`handover: node 0: "k": it has dropped shard 1`}},
-		{"another one had it, and failed", []int{0, 1}, 2, nil},
+		{"two of three have it", []int{0, 1, 2}, false, 4, nil},
+		{"one of three has it", []int{0, 1}, false, 4, []string{`handover: node 0: "k": it has dropped shard 1`}},
+		{"one of three has it, and gave it", []int{1, 0}, true, 4, nil},
+		{"another one had it, and failed", []int{0, 1}, false, 2, nil},
 	} {
 		q := newQuorums()
+		if !c.since {
+			q.write(rec(5, "v"), false, c.hosts...)
+		}
 		q.goes(0, 2, "b", "a", []int{1, 2, 3}, []int{1, 2, 3})
-		q.write(rec(5, "v"), false, c.hosts...)
+		if c.since {
+			q.write(rec(5, "v"), false, c.hosts...)
+		}
 		q.Fails(c.fail, true)
 		q.Left(0, 1, []dbadapter.Record{*rec(5, "v")})
 		if held := q.hold()[0]; len(held) != 0 {
