@@ -53,7 +53,7 @@ func (w *write) compare(ctx context.Context, a *node.Asker) error {
 		if id != w.NS.Self() {
 			w.requests++
 		}
-		sent := &atomic.Bool{}
+		before, sent := w.sent, &atomic.Bool{} // before: a host that has not answered may have committed it
 		h, err := within(ctx, w.Shards, w.Net.Now()+compareWait, func(ctx context.Context) (h node.HostHeld, err error) {
 			if err = w.give(ctx, a, id); err == nil {
 				sent.Store(true) // as far as is known
@@ -75,14 +75,15 @@ func (w *write) compare(ctx context.Context, a *node.Asker) error {
 		}
 		for i := range h.Outcomes {
 			switch o := &h.Outcomes[i]; {
-			case o.Other != nil && w.sent && o.Other.Version == w.records[i].Version: // by a host that has not answered
-			case errors.Is(o.Declined, node.ErrLate): // nothing is written: it is made anew, later
-				return errAgain
-			case o.Declined != nil:
+			case o.Other != nil && before && o.Other.Version == w.records[i].Version: // by a host that has not answered
+			case o.Declined != nil: // this host has written nothing
+				if w.sent = before; !before && errors.Is(o.Declined, node.ErrLate) {
+					return errAgain // it is made anew, later
+				}
 				return o.Declined
 			case o.Other != nil:
 				conflict := &node.ConflictError{Held: o.Other.Version, Free: w.drafts[i].If != nil && w.drafts[i].If.IsZero()}
-				w.sent = len(why) > 0 && w.sent // the host itself has written nothing
+				w.sent = before
 				return &node.ItemError{Item: i, Held: o.Other.Version, Err: conflict}
 			}
 		}
