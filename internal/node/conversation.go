@@ -49,6 +49,8 @@ type Conversation struct {
 	// much may come.
 	doubted bool
 	seen    int // what turn.seen was before the replica was opened
+	// brings: records may come to this side, as far as the peer's Hello says.
+	brings bool
 	// opened is the digest of the set as the replica has it.
 	opened dbadapter.Digest
 	left   time.Time // when this node's Hello left; zero at a responder
@@ -99,7 +101,7 @@ func (p *Part) Call(remote ID, a Ask) (done func()) {
 // Initiate begins a sync. enter is told of each step. The replica is opened
 // before the stream: a scan may take longer than a peer waits for a Hello.
 func (p *Part) Initiate(ctx context.Context, remote ID, a Ask, enter func(reconcile.Step)) (*Conversation, error) {
-	c := &Conversation{part: p, remote: remote, ask: a}
+	c := &Conversation{part: p, remote: remote, ask: a, brings: true}
 	replica, err := c.open(ctx)
 	if err != nil {
 		if g := c.grant.Load(); g != nil {
@@ -169,7 +171,7 @@ func (n *Node) Answer(remote ID, h *wire.Hello) (p *Part, done func(), err error
 // bytes. The replica is opened when the session has found that the peer knows the
 // secret.
 func (p *Part) Respond(ctx context.Context, remote ID, h *wire.Hello, size int, enter func(reconcile.Step)) *Conversation {
-	c := &Conversation{part: p, remote: remote, ask: p.AskOf(h), incoming: true}
+	c := &Conversation{part: p, remote: remote, ask: p.AskOf(h), incoming: true, brings: h.Records > 0}
 	c.Session = reconcile.Respond(func(*wire.Hello) (reconcile.Replica, error) { return c.open(ctx) }, c.options(ctx, enter))
 	c.Session.Next() // it waits for the Hello, which is here
 	c.Session.Deliver(h, size)
@@ -351,6 +353,9 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 		}
 	}
 	if g := c.grant.Load(); g != nil {
+		if !c.incoming {
+			g.called(err == nil)
+		}
 		g.done(c.many, c.large() && report.Applied > 0)
 	}
 	if c.collect != nil {

@@ -56,8 +56,10 @@ func (s *stage) fill(i int, records, size int) {
 }
 
 // hello is that of a member which begins a sync with the host.
-func (s *stage) hello(i int, ask Ask) (*Conversation, *wire.Hello) {
-	c := must(s.ns[i].Sets()[0].Initiate(s.t.Context(), s.machines[0].ID, ask, nil))
+func (s *stage) hello(i int, ask Ask) (*Conversation, *wire.Hello) { return s.helloTo(i, 0, ask) }
+
+func (s *stage) helloTo(i, to int, ask Ask) (*Conversation, *wire.Hello) {
+	c := must(s.ns[i].Sets()[0].Initiate(s.t.Context(), s.machines[to].ID, ask, nil))
 	m, _, err := wire.Read(bytes.NewReader(c.Session.Next().Frame))
 	return c, must(m, err).(*wire.Hello)
 }
@@ -228,6 +230,44 @@ func TestSlowGiversAmongHogs(t *testing.T) {
 					t.Errorf("the host holds %d records, and says that it has taken %d", held, applied)
 				}
 			})
+		}
+	}
+}
+
+// Empty nodes do not wait for one another: one that calls needs no turn, and one that was
+// called keeps its place among those that ask, whether it gave all that it had, little or
+// nothing, or refused at once.
+func TestWhoHasLittleIsNoHog(t *testing.T) {
+	for _, little := range []int{0, 5, -1} {
+		s := newStage(t, RoleWrite, RoleWrite)
+		sync := func(from, to int) error {
+			_, _, err := s.machines[from].follow(s.machines[to], s.ns[from].Sets()[0].Course(s.machines[to].ID, Ask{}))
+			return err
+		}
+		s.fill(1, little, 10)
+		mine, hello := s.helloTo(0, 1, Ask{})
+		if err := sync(2, 0); err != nil {
+			t.Errorf("an empty member that calls an empty host: %v", err)
+		}
+		if err := sync(0, 2); !errors.Is(err, reconcile.ErrTurn) {
+			t.Fatalf("a call of another member while the first is about to give: %v", err)
+		}
+		if part, done, err := s.machines[1].Answer(s.machines[0].ID, hello); little < 0 {
+			mine.Session.Next()
+			mine.Session.Deliver(reconcile.Refusal(reconcile.ErrBusy), 0)
+			mine.Session.Next()
+			done()
+		} else {
+			theirs := must(part, err).Respond(t.Context(), s.machines[0].ID, hello, 100, nil)
+			carryBy(func(int, int) {}, mine.Session, theirs.Session)
+			must(theirs.End(theirs.Session.Err()))
+			done()
+		}
+		if _, err := mine.End(mine.Session.Err()); (err != nil) != (little < 0) {
+			t.Error(err)
+		}
+		if err := s.ns[0].Sets()[0].turn.waits(s.machines[1].ID, false, true, s.machines[0].elapsed()); err != nil {
+			t.Errorf("a call of the member that had %d records, while another waits: %v", little, err)
 		}
 	}
 }

@@ -89,7 +89,8 @@ const (
 	// longest pauses between two tries.
 	turnAsked = 15 * time.Second
 	// turnRest is how long a peer keeps the turn between two conversations: a part that
-	// is dialled anew begins within it.
+	// is dialled anew begins within it. A turn that this node's own call took for less is no
+	// reason to rank the peer behind others.
 	turnRest = 2 * time.Second
 	// turnDoubt is for how long a peer is refused that would give many records as far as an
 	// estimate tells: 2 MiB of cells a minute at the most then tell whether it would.

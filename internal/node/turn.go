@@ -28,7 +28,7 @@ type turn struct {
 	wholes  int           // those of them that are no part of a large sync: 0 or 1, which then runs alone
 	rest    time.Duration // until when the holder may go on, after the last of these
 	// since is when the turn began, or made headway last, records and bytes what was applied
-	// since then. gave: it has made headway.
+	// since then. gave: it has made headway, or is not to be ranked.
 	since   time.Duration
 	records int
 	bytes   int64
@@ -257,6 +257,22 @@ func (g *grant) applied(records int, bytes int64, from int) {
 	}
 }
 
+// called tells that this node's own call has ended: well, so that the peer has given all that it
+// has, or not. Such a peer is not ranked behind others for having little, nor for a short turn: it
+// does not decide how often it is called. Of twenty empty nodes each would wait for another else.
+func (g *grant) called(well bool) {
+	t := g.turn
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if g.term != t.term {
+		return
+	}
+	if well {
+		delete(t.lost, g.remote)
+	}
+	t.gave = t.gave || well || g.clock()-t.since < turnRest
+}
+
 // done gives the turn back: once, with whether many records came, or could have. With
 // rests the peer keeps the turn for a moment after that.
 func (g *grant) done(many, rests bool) {
@@ -292,14 +308,15 @@ func (c *Conversation) large() bool {
 
 // takeTurn sees to it that this node is given many records by one peer at a time, before
 // anything is opened: rather now than after a scan. An empty node takes the turn, since
-// its peer sends all that it holds without being asked.
+// its peer sends all that it holds without being asked. A peer that calls and holds nothing
+// needs no turn.
 func (c *Conversation) takeTurn() error {
 	if c.ask.Control {
 		return nil
 	}
 	set := c.part.set
 	c.seen = set.turn.seen(c.remote, c.ask.part())
-	if c.ask.DryRun || !c.gets() {
+	if c.ask.DryRun || !c.gets() || !c.brings {
 		return nil
 	}
 	if err := set.turn.waits(c.remote, c.ask.part(), c.large(), set.ns.node.elapsed()); err != nil {
