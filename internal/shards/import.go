@@ -273,7 +273,7 @@ func (im *importing) run(ctx context.Context, w *window) (failed error) {
 func (im *importing) part(ctx context.Context, shard placement.Shard, items []*imported) error {
 	over := im.Net.Now() + importPatience
 	for tries := 1; ; tries++ {
-		_, err := anew(ctx, im.Shards, shard, over, func(a *node.Asker) (struct{}, error) { return struct{}{}, im.under(ctx, a, over, items) })
+		_, err := anew(ctx, im.Shards, shard, over, func(a *node.Asker) (struct{}, error) { return struct{}{}, im.under(ctx, a, over, items, tries == 1) })
 		items = slices.DeleteFunc(items, func(i *imported) bool { return i.done })
 		switch {
 		case err != nil || len(items) == 0:
@@ -287,8 +287,9 @@ func (im *importing) part(ctx context.Context, shard placement.Shard, items []*i
 	}
 }
 
-// under sends what is to be held under one row, each item once.
-func (im *importing) under(ctx context.Context, a *node.Asker, over time.Duration, items []*imported) error {
+// under sends what is to be held under one row, each item once. first: hosts that have what an item
+// says need not hold its record.
+func (im *importing) under(ctx context.Context, a *node.Asker, over time.Duration, items []*imported, first bool) error {
 	if err := im.level.mayReach(a.Row()); err != nil {
 		return err
 	}
@@ -301,6 +302,7 @@ func (im *importing) under(ctx context.Context, a *node.Asker, over time.Duratio
 		if err != nil {
 			return err
 		}
+		m.question.New = first
 		if err := m.run(ctx); err != nil {
 			return err
 		}
@@ -358,6 +360,7 @@ type message struct {
 	// spared are hosts that are not asked.
 	spared map[node.ID]bool
 	sent   map[node.ID]bool // hosts that may have got the question
+	flying atomic.Int32     // questions whose end is not noted yet: by them a host may hold the records later
 	why    map[node.ID]error
 }
 
@@ -391,7 +394,7 @@ func (im *importing) message(a *node.Asker, over time.Duration, items []*importe
 		importing: im, asker: a, row: a.Row(), over: over, items: items, question: a.AskHold(records), box: im.Net.Mailbox(),
 		answers: map[node.ID]*node.HostHeld{}, spared: map[node.ID]bool{}, sent: map[node.ID]bool{}, why: map[node.ID]error{},
 	}
-	m.question.New, m.question.Earliest = true, im.earliest
+	m.question.Earliest = im.earliest
 	return m, nil
 }
 
@@ -399,11 +402,10 @@ func (im *importing) message(a *node.Asker, over time.Duration, items []*importe
 // be made anew.
 func (m *message) run(ctx context.Context) error {
 	defer m.ended.Store(true)
-	detached := m.Net.Detach(ctx) // a host that takes the records later holds them
 	for _, id := range m.hosts() {
 		m.open++
 		m.owes(id, 1)
-		m.Net.Go(detached, func(ctx context.Context) { m.ask(ctx, id) })
+		m.Net.Outlive(func(ctx context.Context) { m.ask(ctx, id) }) // a host that takes the records later holds them
 	}
 	left := make([]int, len(m.items))
 	for j := range left {
@@ -421,8 +423,8 @@ func (m *message) run(ctx context.Context) error {
 			return m.fail(left)
 		}
 		note := m.box.Take(ctx, m.over)
-		if note == nil {
-			if ctx.Err() != nil && len(m.sent) == 0 {
+		if note == nil || m.Net.Now() >= m.over { // as of a single write (11)
+			if ctx.Err() != nil && len(m.sent) == 0 && m.flying.Load() == 0 {
 				return context.Cause(ctx)
 			}
 			return m.fail(left)
@@ -461,8 +463,10 @@ func (m *message) ask(ctx context.Context, id node.ID) {
 		m.box.Put(func() { m.open-- })
 	}()
 	for pause := 2 * pauseFirst; ; pause = min(2*pause, pauseMost) {
+		m.flying.Add(1)
 		h, sent, err := m.hold(ctx, m.asker, id, m.over, m.question)
 		m.box.Put(func() {
+			m.flying.Add(-1)
 			if sent {
 				m.sent[id] = true
 			}
@@ -470,7 +474,7 @@ func (m *message) ask(ctx context.Context, id node.ID) {
 				m.answers[id] = &h
 			}
 		})
-		if err == nil || errors.Is(err, errRow) || errors.Is(err, errApart) || m.ended.Load() || m.Net.Sleep(ctx, pause) != nil || m.ended.Load() {
+		if err == nil || errors.Is(err, errRow) || errors.Is(err, errApart) || errors.Is(err, errGone) || m.ended.Load() || m.Net.Sleep(ctx, pause) != nil || m.ended.Load() {
 			return
 		}
 	}
@@ -514,11 +518,15 @@ func (m *message) decided(j int) bool {
 			return o != nil && (has(id) || o.Other != nil || errors.Is(o.Declined, node.ErrLate))
 		}, whole))
 	}
+	// Hosts that hold the record, and hosts that have what it says by an earlier one, are not enough
+	// together: a third one may hold something in between. Then all are to hold the next record.
+	held := func(id node.ID) bool { o := m.outcome(id, j); return o != nil && o.Held }
+	there := func(id node.ID) bool { return has(id) && !held(id) }
 	switch {
-	case m.level.reaches(m.row, has, whole):
+	case m.level.reaches(m.row, held, whole), m.level.reaches(m.row, there, whole):
 		i.done = true
 		return true
-	case len(other) == 0 && !late:
+	case len(other) == 0 && !late && !m.level.reaches(m.row, has, whole):
 		return false
 	}
 	i.record, i.sent = nil, i.sent || here // (6)
@@ -560,7 +568,7 @@ func (m *message) leave(left []int) {
 	for _, j := range left {
 		for _, id := range m.row.Hosts() {
 			o := m.outcome(id, j)
-			m.items[j].sent = m.items[j].sent || o == nil && m.sent[id] || has(o)
+			m.items[j].sent = m.items[j].sent || o == nil && (m.sent[id] || m.flying.Load() > 0) || has(o)
 		}
 	}
 }

@@ -1,0 +1,163 @@
+package shards
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/quorum"
+)
+
+// bring imports items, and says at which places those are that were refused for their dates.
+func (h *host) bring(o ImportOptions, items ...node.Item) (r node.ImportResult, refused []int64, err error) {
+	o.Refused = func(at int64, _ *node.Item) { refused = append(refused, at) }
+	r, err = h.shards.Import(h.c.ctx, func(yield func(node.Item, error) bool) {
+		for _, item := range items {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}, o)
+	return r, refused, err
+}
+
+func item(key, value string, at time.Time) node.Item {
+	return node.Item{Key: []byte(key), Value: []byte(value), Deleted: value == "", Time: at}
+}
+
+// What becomes of items, by what the hosts hold, and which of them answer.
+func TestImport(t *testing.T) {
+	var none time.Time
+	for name, test := range map[string]struct {
+		before func(c *cluster)
+		ImportOptions
+		at    func() time.Time // of the item; nil: it has no date
+		want  node.ImportResult
+		fails error
+		read  string // at quorum, with all hosts up
+	}{
+		"new":          {want: node.ImportResult{Items: 1, Written: 1}, read: "x"},
+		"over other":   {before: func(c *cluster) { c.put("other") }, want: node.ImportResult{Items: 1, Written: 1}, read: "x"},
+		"there":        {before: func(c *cluster) { c.put("x") }, want: node.ImportResult{Items: 1, Unchanged: 1}, read: "x"},
+		"one is down":  {before: func(c *cluster) { c.set(down, 2) }, want: node.ImportResult{Items: 1, Written: 1}, read: "x"},
+		"two are hung": {before: func(c *cluster) { c.set(hung, 0, 2) }, fails: ErrUnconfirmed, read: "x"},
+		"at one host of two that are away": {
+			before: func(c *cluster) { c.set(hung, 0, 2) }, ImportOptions: ImportOptions{Level: quorum.One},
+			want: node.ImportResult{Items: 1, Written: 1}, read: "x",
+		},
+		"more hosts than there are": {ImportOptions: ImportOptions{Level: 4}, fails: node.ErrInvalid, read: "nothing"},
+		"one that was away has it, and has not heard of its deletion": {
+			before: func(c *cluster) {
+				c.put("x")
+				c.set(down, 0)
+				c.put("")
+				c.set(up, 0)
+				c.set(down, 2)
+			},
+			want: node.ImportResult{Items: 1, Written: 1}, read: "x",
+		},
+		"dated": {at: time.Now, want: node.ImportResult{Items: 1, Written: 1}, read: "x"},
+		"dated, late": {
+			before: func(c *cluster) { c.promise() }, at: longAgo, want: node.ImportResult{Items: 1, Refused: 1}, read: "nothing",
+		},
+		"dated, late, as new": {
+			before: func(c *cluster) { c.promise() }, at: longAgo, ImportOptions: ImportOptions{AsNew: true},
+			want: node.ImportResult{Items: 1, Written: 1, AsNew: 1}, read: "x",
+		},
+		"dated, late, as new over what is later": {
+			before: func(c *cluster) { c.promise(); c.put("later") }, at: longAgo, ImportOptions: ImportOptions{AsNew: true},
+			want: node.ImportResult{Items: 1, Stale: 1}, read: "later",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, 3, func(t *testing.T, c *cluster) {
+				if test.before != nil {
+					test.before(c)
+				}
+				at := none
+				if test.at != nil {
+					at = test.at()
+				}
+				r, refused, err := c.hosts[1].bring(test.ImportOptions, item("a", "x", at))
+				if int64(len(refused)) != r.Refused || (r.Refused > 0) != r.From.After(at) && test.at != nil {
+					t.Errorf("refused %v, and dates are taken from %s on", refused, r.From)
+				}
+				r.From, r.Earliest = none, none
+				if !errors.Is(err, test.fails) || r != test.want {
+					t.Errorf("%+v, %v", r, err)
+				}
+				c.set(up, 0, 1, 2)
+				for _, away := range []int{1, 2, 0} { // each majority has what a quorum has
+					level := quorum.All
+					if test.Level == quorum.Quorum && test.fails == nil {
+						level = quorum.Quorum
+						c.set(down, away)
+					}
+					if got, _, err := c.hosts[(away+1)%3].get("a", GetOptions{Level: level}); err != nil || got != test.read {
+						t.Errorf("without host %d it reads %q, %v", away, got, err)
+					}
+					c.set(up, 0, 1, 2)
+				}
+			})
+		})
+	}
+}
+
+// put writes a value at each host that is up.
+func (c *cluster) put(value string) {
+	c.t.Helper()
+	_, err := c.hosts[1].put("a", value, quorum.Quorum)
+	c.must(err)
+	time.Sleep(100 * time.Millisecond)
+}
+
+func longAgo() time.Time { return time.Now().Add(-time.Hour) }
+
+// promise has each host promise to hold all up to about now.
+func (c *cluster) promise() {
+	for _, value := range []string{"1", ""} { // a deletion, which is to be collected
+		_, err := c.hosts[1].put("ab", value, quorum.All)
+		c.must(err)
+	}
+	for range 20 {
+		c.round()
+	}
+}
+
+// An import ends with the error of the first item that failed, and names it: those before it are
+// there. Items of one key follow one another.
+func TestImportOfMany(t *testing.T) {
+	inCluster(t, 4, func(t *testing.T, c *cluster) {
+		h := c.hosts[c.stranger()]
+		var items []node.Item
+		for i := range 3 * 1000 {
+			items = append(items, item(fmt.Sprintf("%c%d", 'a'+i%2, i%1000), fmt.Sprint(i), time.Time{}))
+		}
+		r, _, err := h.bring(ImportOptions{}, items...)
+		if err != nil || r != (node.ImportResult{Items: 3000, Written: 3000}) {
+			t.Errorf("%+v, %v", r, err)
+		}
+		for _, key := range []string{"a0", "b999"} {
+			if got, _, err := h.get(key, GetOptions{}); err != nil || got != "2"+fmt.Sprintf("%03s", key[1:]) {
+				t.Errorf("%s: %q, %v", key, got, err)
+			}
+		}
+		r, _, err = h.bring(ImportOptions{}, item("a", "1", time.Time{}), item("", "1", time.Time{}), item("b", "1", time.Time{}))
+		if of, ok := errors.AsType[*ItemError](err); !ok || of.Item != 2 || r != (node.ImportResult{Items: 1, Written: 1}) {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if held := c.held("b"); slices.ContainsFunc(held, func(v string) bool { return v == "1" }) {
+			t.Errorf("behind the item that failed: %q", held)
+		}
+		for fate, fails := range map[fate]error{hung: ErrUnconfirmed, deaf: ErrUnconfirmed, down: node.ErrUnreachable} {
+			c.set(fate, 0, 1, 2, 3)
+			if r, _, err := h.bring(ImportOptions{}, item("a", "2", time.Time{})); !errors.Is(err, fails) || errors.Is(err, ErrUnconfirmed) != (fails == ErrUnconfirmed) {
+				t.Errorf("all hosts are away: %+v, %v", r, err)
+			}
+			c.quiet()
+		}
+	})
+}
