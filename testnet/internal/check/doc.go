@@ -59,7 +59,8 @@
 //
 //	answer     a quorum read gives nothing older than what a quorum write was acknowledged with
 //	           before it began; and in the end reads at each level are right
-//	later      a quorum write gets a later version than that
+//	later      a quorum write gets a later version than that, unless a call of the same node at the
+//	           same time has replaced it at once
 //	durable    what a quorum write was acknowledged with is there in the end, or something later
 //	resurrect  no deletion that was acknowledged so comes back
 //	lost       what was acknowledged and does not stand was seen by a later write, or is listed

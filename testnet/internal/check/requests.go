@@ -134,7 +134,7 @@ func (h *History) Wrote(r *Request, o Op, version dbadapter.Version, hosts []int
 			h.found.say(Durable, host, w.key, "it is counted as a host that holds %s durably, and has nothing of it", s)
 		}
 	}
-	if h.judged(r) && !w.dated && !s.beats(r.must) {
+	if h.judged(r) && !w.dated && !s.beats(r.must) && !h.replacedAtOnce(w.key, s, r.must) {
 		h.found.say(Later, r.Node, r.Key, "a quorum write was acknowledged as %s; %s was before it began", s, r.must)
 	}
 	if on := (stamp{version: w.on}); w.conditional && r.has && h.holds(r) && !of.apart && r.must.version != w.on && r.must.beats(on) &&
@@ -145,6 +145,16 @@ func (h *History) Wrote(r *Request, o Op, version dbadapter.Version, hosts []int
 		h.shards.latest[w.key] = s
 		w.quorum, w.fails = true, of.fails
 	}
+}
+
+// replacedAtOnce reports whether a node wrote a key by two calls at once, of which one has seen what the
+// other one has not: the hosts that have the later record hold what the earlier one says, too.
+func (h *History) replacedAtOnce(key string, s, must stamp) bool {
+	return slices.ContainsFunc(h.ops, func(o op) bool {
+		return o.key == key && slices.ContainsFunc(o.made, func(v dbadapter.Version) bool {
+			return v.Writer == s.version.Writer && v.Incarnation == s.version.Incarnation && (stamp{version: v}).beats(must)
+		})
+	})
 }
 
 // Last judges a read when all hosts are equal: it succeeds, and is right.
