@@ -100,11 +100,12 @@ func (h hosts) Go(ctx context.Context, f func(ctx context.Context)) {
 	}()
 }
 
-// Detach lasts as long as a request may: a host that takes a record later holds it.
-func (h hosts) Detach(context.Context) context.Context {
-	ctx, cancel := context.WithTimeout(h.ns.ctx, 2*shards.Patience)
-	context.AfterFunc(ctx, cancel)
-	return ctx
+func (h hosts) Outlive(f func(ctx context.Context)) {
+	h.Go(h.ns.ctx, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, 2*shards.Patience)
+		defer cancel()
+		f(ctx)
+	})
 }
 
 func (hosts) Sleep(ctx context.Context, d time.Duration) error {

@@ -168,7 +168,7 @@ func (ns *Namespace) answerHold(ctx context.Context, from ID, q *wire.AskHold) (
 	for tries := 1; ; tries++ {
 		whole := set.settled()
 		if len(q.On) > 0 && !whole { // only who has all that was acknowledged can compare
-			return nil, reconcile.ErrBusy
+			return a, nil
 		}
 		switch err = ns.hold(ctx, set, from, q, records, a.Outcomes); {
 		case errors.Is(err, dbadapter.ErrConflict) && tries < maxAttempts: // what was looked at has changed
@@ -181,7 +181,7 @@ func (ns *Namespace) answerHold(ctx context.Context, from ID, q *wire.AskHold) (
 		case err != nil:
 			return nil, err
 		}
-		a.Whole = whole && set.settled()
+		a.Whole = whole && (set.settled() || len(q.On) > 0) // what was compared is committed
 		return a, nil
 	}
 }

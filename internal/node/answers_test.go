@@ -129,6 +129,33 @@ func newTimedMovers(t *testing.T) (w *movers, shard placement.Shard) {
 	return nil, 0
 }
 
+// A host that has lost records compares nothing, and says at once that it is not whole.
+func TestWhoIsNotWholeComparesNothing(t *testing.T) {
+	w, shard := newTimedMovers(t)
+	host, key := w.all[0], w.keyIn(shard, 0)
+	a := must(w.all[1].ns.Asker(shard))
+	for _, lost := range []bool{true, false} {
+		host.ns.updating.Lock()
+		err := host.held(shard).vouch(func(w *watermark) bool {
+			if w.whole(); lost {
+				w.lose()
+			}
+			return true
+		})
+		host.ns.updating.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := a.AskHold(must(a.Make([]Draft{draft(key, "value")}, make([][]*dbadapter.Record, 1))))
+		q.On = []*dbadapter.Version{{}}
+		ask := must(a.Begin(host.ID, q))
+		h, err := a.Hold(host.ID, ask, w.all[1].routed(t, host.machine, ask))
+		if err != nil || h.Whole == lost || host.has(shard, key, q.Records[0].Version) == lost {
+			t.Errorf("lost %v: %+v, %v", lost, h, err)
+		}
+	}
+}
+
 // syncShard is a sync of one shard that the first machine begins.
 func (w *movers) syncShard(i, j int, shard placement.Shard) {
 	w.t.Helper()

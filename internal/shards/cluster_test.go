@@ -51,6 +51,7 @@ type host struct {
 	key    ed25519.PrivateKey
 	store  *memdb.Store
 	slow   time.Duration // of the clock
+	stops  time.Duration // for how long the process stops whenever a loop has waited for a note
 
 	mu    sync.Mutex // guards what follows
 	fate  fate
@@ -353,7 +354,7 @@ func (h *host) Go(ctx context.Context, f func(ctx context.Context)) {
 	h.c.running.Go(func() { f(ctx) })
 }
 
-func (h *host) Detach(context.Context) context.Context { return h.c.ctx }
+func (h *host) Outlive(f func(ctx context.Context)) { h.Go(h.c.ctx, f) }
 
 func (h *host) Sleep(ctx context.Context, d time.Duration) error {
 	select {
@@ -387,6 +388,7 @@ func (b *box) Take(ctx context.Context, until time.Duration) func() {
 	}
 	select {
 	case note := <-b.notes:
+		time.Sleep(b.h.stops)
 		return note
 	case <-time.After(until - b.h.Now()):
 	case <-ctx.Done():

@@ -73,6 +73,10 @@ func (w *write) compare(ctx context.Context, a *node.Asker) error {
 			why[id] = err
 			continue
 		}
+		if !h.Whole { // it has written nothing
+			w.sent, why[id] = before, errNotWhole
+			continue
+		}
 		for i := range h.Outcomes {
 			switch o := &h.Outcomes[i]; {
 			case o.Other != nil && before && o.Other.Version == w.records[i].Version: // by a host that has not answered

@@ -107,7 +107,7 @@ func (r *read) run(ctx context.Context) (Found, error) {
 	for {
 		done, best := r.done()
 		if fetched, fetching := r.fetch(asking, best); done && (fetched || !fetching) {
-			return r.result(ctx, best, fetched)
+			return r.result(best, fetched)
 		}
 		// At level one the next host is asked where none is being asked, or the last one is late.
 		for next < len(hosts) && (r.Level != quorum.One || r.open == 0 || r.Net.Now() >= hedge) {
@@ -122,7 +122,7 @@ func (r *read) run(ctx context.Context) (Found, error) {
 		switch done, _ := r.done(); {
 		case r.open > 0:
 		case next == len(hosts) && !done:
-			return r.result(ctx, best, false)
+			return r.result(best, false)
 		default: // this node has answered by itself
 			continue
 		}
@@ -135,7 +135,7 @@ func (r *read) run(ctx context.Context) (Found, error) {
 		} else if ctx.Err() != nil {
 			return r.found(r.best()), context.Cause(ctx)
 		} else if r.Net.Now() >= r.over {
-			return r.result(ctx, r.best(), false)
+			return r.result(r.best(), false)
 		}
 		if !r.asker.Current() {
 			return Found{}, errRow
@@ -316,11 +316,11 @@ func (r *read) found(best dbadapter.Version) Found {
 }
 
 // result ends the read, and hands what was found to the hosts that had less.
-func (r *read) result(ctx context.Context, best dbadapter.Version, enough bool) (Found, error) {
+func (r *read) result(best dbadapter.Version, enough bool) (Found, error) {
 	f := r.found(best)
 	if enough {
 		if r.Level != quorum.One && f.Record != nil {
-			r.repair(ctx, f.Record)
+			r.repair(f.Record)
 		}
 		return f, nil
 	}
@@ -367,13 +367,13 @@ func (e *TooFew) Error() string {
 func (e *TooFew) Unwrap() error { return ErrTooFew }
 
 // repair gives what a read has found to the hosts that had less. (7)
-func (r *read) repair(ctx context.Context, record *dbadapter.Record) {
+func (r *read) repair(record *dbadapter.Record) {
 	for _, id := range r.row.Hosts() {
 		h := r.of[id]
 		if h == nil || h.answer == nil || h.answer.Version.Compare(record.Version) >= 0 {
 			continue
 		}
-		r.Net.Go(r.Net.Detach(ctx), func(ctx context.Context) {
+		r.Net.Outlive(func(ctx context.Context) {
 			_, _, _ = r.hold(ctx, r.asker, id, r.over, r.asker.AskHold([]dbadapter.Record{*record})) // a host that does not take it is synced later
 		})
 	}

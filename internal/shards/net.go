@@ -31,9 +31,9 @@ type Net interface {
 	SyncLists(ctx context.Context, with node.ID) error
 	// Go runs f beside its caller, with a context that ends with ctx and with the node.
 	Go(ctx context.Context, f func(ctx context.Context))
-	// Detach is a context that outlives the caller's, and ends with the node: for what hosts are
-	// still to hold once their caller has its answer.
-	Detach(ctx context.Context) context.Context
+	// Outlive runs f beside its caller, with a context that ends with the node: for what hosts are
+	// still to hold once the caller has its answer.
+	Outlive(f func(ctx context.Context))
 	// Sleep waits; it returns early with an error when the context ends.
 	Sleep(ctx context.Context, d time.Duration) error
 	// Mailbox makes one.
@@ -72,6 +72,7 @@ var (
 	errRow = errors.New("the shard's row has changed")
 	// errApart: a host still goes by another row after its list was synced.
 	errApart    = errors.New("it goes by another row of the layout, or knows of other removals")
+	errGone     = fmt.Errorf("%w: it is no member any more", node.ErrDenied)
 	errNotWhole = errors.New("it has not taken over the shard yet")
 	errSilent   = errors.New("it has not answered")
 )
@@ -132,6 +133,9 @@ func (s *Shards) took(id node.ID, began time.Duration, cut bool, err error) {
 func ask[T any](ctx context.Context, s *Shards, a *node.Asker, id node.ID, over time.Duration, q wire.Question, read func(*wire.Ask, wire.Message) (T, bool, error)) (answer T, sent bool, err error) {
 	pause, syncs := pauseFirst, 0
 	for {
+		if !s.NS.Admits(id) { // it stays in its set, as one that does not answer (14)
+			return answer, sent, errGone
+		}
 		began := s.Net.Now()
 		asked, m, was, err := s.Net.Ask(ctx, id, a, q)
 		sent = sent || was

@@ -178,12 +178,11 @@ func (w *write) offer(ctx context.Context, a *node.Asker) (Written, error) {
 	q := a.AskHold(w.records)
 	q.Batch = len(w.records) > 1
 	defer o.over.Store(true)
-	detached := w.Net.Detach(ctx) // a host that takes the record later holds it
 	for _, id := range w.nearest(row.Hosts()) {
 		if id != w.NS.Self() {
 			w.requests++
 		}
-		w.Net.Go(detached, func(ctx context.Context) { w.offerTo(ctx, a, id, q, box, &o) })
+		w.Net.Outlive(func(ctx context.Context) { w.offerTo(ctx, a, id, q, box, &o) }) // a host that takes the record later holds it
 	}
 	var refused error
 	for {
@@ -198,7 +197,7 @@ func (w *write) offer(ctx context.Context, a *node.Asker) (Written, error) {
 			return w.end(row, &o), errRow
 		}
 		note := box.Take(ctx, w.over)
-		if note == nil {
+		if note == nil || w.Net.Now() >= w.over { // this process may have been stopped for long: then it counts no more (11)
 			o.over.Store(true)
 			if w.sent = w.sent || o.open.Load() > 0; ctx.Err() != nil && !w.sent {
 				return w.end(row, &o), context.Cause(ctx)

@@ -261,6 +261,61 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// What follows from what the host says that is to compare, and from that a host before it may have
+// committed the record: such a record is not made anew, and the write ends as not confirmed.
+func TestComparesAnswers(t *testing.T) {
+	another := &dbadapter.Record{Version: dbadapter.Version{Clock: dbadapter.TimestampAt(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), Writer: 1}}
+	says := func(o wire.HoldOutcome) wire.Answering {
+		return &wire.HoldAnswer{Whole: true, Outcomes: []wire.HoldOutcome{o}}
+	}
+	for name, test := range map[string]struct {
+		first       fate
+		says        wire.Answering // the first host that answers
+		want        error          // nil: it is accepted
+		unconfirmed bool
+		compare     int // hosts that are asked to
+	}{
+		"declines":                              {says: says(wire.HoldOutcome{Declined: wire.ReasonWriter}), want: node.ErrDeclined, compare: 1},
+		"holds another":                         {says: says(wire.HoldOutcome{Other: another}), want: dbadapter.ErrConflict, compare: 1},
+		"is not whole":                          {says: &wire.HoldAnswer{Outcomes: make([]wire.HoldOutcome, 1)}, compare: 2},
+		"declines, behind one that is down":     {first: down, says: says(wire.HoldOutcome{Declined: wire.ReasonWriter}), want: node.ErrDeclined, compare: 1},
+		"declines, behind one that may hold it": {first: deaf, says: says(wire.HoldOutcome{Declined: wire.ReasonWriter}), want: node.ErrDeclined, unconfirmed: true, compare: 2},
+		"is late, behind one that may hold it":  {first: deaf, says: says(wire.HoldOutcome{Declined: wire.ReasonFloor}), want: node.ErrLate, unconfirmed: true, compare: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, 3, func(t *testing.T, c *cluster) {
+				row := c.hosts[0].ns.Row(0)
+				at := func(i int) int { return slices.IndexFunc(c.hosts, func(h *host) bool { return h.ID == row.Old[i] }) }
+				liar := c.hosts[at(0)]
+				if c.set(test.first, at(0)); test.first != up {
+					liar = c.hosts[at(1)]
+				}
+				compared := map[*host]bool{}
+				for _, h := range c.hosts {
+					h.answers = func(q wire.Question) wire.Answering {
+						if hold, ok := q.(*wire.AskHold); ok && len(hold.On) > 0 {
+							if compared[h] = true; h == liar {
+								return test.says
+							}
+						}
+						return nil
+					}
+				}
+				made, began, d := 0, time.Now(), draft("a", "1")
+				d.If = &dbadapter.Version{}
+				_, err := c.hosts[at(2)].shards.Put(c.ctx, []node.Draft{d}, PutOptions{Made: func([]dbadapter.Version) { made++ }})
+				if !errors.Is(err, test.want) || errors.Is(err, ErrUnconfirmed) != test.unconfirmed || made != 1 || len(compared) != test.compare {
+					t.Errorf("%v; it was made %d times, and %d hosts were to compare", err, made, len(compared))
+				}
+				if took := time.Since(began); test.first == up && took > compareWait/2 {
+					t.Errorf("it took %s", took)
+				}
+				c.quiet()
+			})
+		})
+	}
+}
+
 // first is the first host of shard 0, which compares, and other one that is another host.
 func (c *cluster) first() int {
 	return slices.IndexFunc(c.hosts, func(h *host) bool { return h.ID == c.hosts[0].ns.Row(0).Old[0] })
@@ -367,11 +422,16 @@ func TestRowsDiffer(t *testing.T) {
 		if asker.syncs == 0 || asker.ns.Gone() != c.hosts[0].ns.Gone() {
 			t.Errorf("it has synced its list %d times", asker.syncs)
 		}
+		c.set(up, gone)
+		syncs := asker.syncs
 		if _, err := asker.put("a", "2", quorum.All); err != nil { // the removed host is waited for by none
 			t.Errorf("at level all, with a host that is removed: %v", err)
 		}
 		if got, f, err := asker.get("a", GetOptions{Level: quorum.All}); err != nil || got != "2" {
 			t.Errorf("at level all, with a host that is removed: %q, %+v, %v", got, f.Old, err)
+		}
+		if c.quiet(); asker.syncs != syncs {
+			t.Errorf("it has synced its list %d times more, with a host that is removed", asker.syncs-syncs)
 		}
 		c.hosts = slices.Delete(slices.Clone(c.hosts), gone, gone+1)
 		c.rest(3) // the fourth node has the removed one's place
@@ -380,6 +440,22 @@ func TestRowsDiffer(t *testing.T) {
 				t.Errorf("after the move: %q, %v", got, err)
 			}
 		}
+	})
+}
+
+// A write whose process was stopped for so long that a host may have lost the record since is not
+// acknowledged.
+func TestConfirmedTooLate(t *testing.T) {
+	inCluster(t, 4, func(t *testing.T, c *cluster) {
+		h := c.hosts[c.stranger()]
+		h.stops = quorum.LongestDeadline
+		if v, err := h.put("a", "1", quorum.Quorum); !errors.Is(err, ErrUnconfirmed) || v.IsZero() {
+			t.Errorf("a put: %s, %v", v, err)
+		}
+		if r, _, err := h.bring(ImportOptions{}, item("a", "2", time.Time{})); !errors.Is(err, ErrUnconfirmed) {
+			t.Errorf("an import: %+v, %v", r, err)
+		}
+		c.quiet()
 	})
 }
 

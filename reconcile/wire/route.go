@@ -81,7 +81,8 @@ type HoldAnswer struct {
 	// Apart is as in a RecordAnswer: it holds none of the records because of the question, and
 	// Outcomes is empty.
 	Apart bool
-	// Whole is as in a RecordAnswer.
+	// Whole is as in a RecordAnswer. Where the question has conditions, a peer that is not whole compares
+	// nothing, and holds nothing because of it.
 	Whole bool
 	// Outcomes has one for each record.
 	Outcomes []HoldOutcome

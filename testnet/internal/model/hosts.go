@@ -64,8 +64,7 @@ func (h hosts) Go(ctx context.Context, f func(ctx context.Context)) {
 	}
 }
 
-// Detach needs nothing: a routine lasts as long as the process.
-func (hosts) Detach(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+func (h hosts) Outlive(f func(ctx context.Context)) { h.process.routine(f) }
 
 func (h hosts) Sleep(ctx context.Context, d time.Duration) error {
 	if err := routineOf(ctx).await(func(done func()) { h.process.after(d, done) }); err != nil {
