@@ -73,9 +73,6 @@ func (p *Part) table(value []byte) (dbadapter.Hashed, error) {
 	return dbadapter.Hash(p.Keys.Hasher, dbadapter.Record{Key: tableKey(roster.TableOf(value)), Value: value, Version: statementVersion})
 }
 
-// Rule is how the namespace is cut into shards; nil: it is not. It must not be changed.
-func (ns *Namespace) Rule() *placement.Rule { return ns.rule }
-
 // Layout is the layout by which this node goes, and the statement of it. Errors are
 // ErrOneShard and ErrNoLayout.
 func (ns *Namespace) Layout() (*placement.Layout, roster.StatedLayout, error) {

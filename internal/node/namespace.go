@@ -291,3 +291,9 @@ func (ns *Namespace) Abandon(mark func() error) error {
 	ns.node.Forget(ns)
 	return nil
 }
+
+// Rule is how the namespace is cut into shards; nil: it is not. It must not be changed.
+func (ns *Namespace) Rule() *placement.Rule { return ns.rule }
+
+// Located reports whether hosts feed a locator: all nodes hear then which keys there are.
+func (ns *Namespace) Located() bool { return ns.rule != nil && ns.rule.Locator }

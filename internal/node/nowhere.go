@@ -48,6 +48,3 @@ func (ns *Namespace) Noticed(l *directory.Locator, key []byte, wrote bool, now t
 		l.Found(home, index, home, now)
 	}
 }
-
-// Located reports whether hosts feed a locator: all nodes hear then which keys there are.
-func (ns *Namespace) Located() bool { return ns.rule != nil && ns.rule.Locator }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 )
@@ -201,20 +200,4 @@ func (ns *Namespace) Unready(row *quorum.Row) (ids []ID) {
 		}
 	}
 	return ids
-}
-
-// takes says why new records do not enter the set here, or nil: those that this node
-// writes, and those of pushes. Of a shard whose hosts are not known it takes them: it keeps
-// them until it knows. commits is held.
-func (set *Set) takes() error {
-	if set.ns.rule == nil {
-		return nil
-	}
-	if set.tenure.ended() {
-		return dbadapter.ErrClosed
-	}
-	if host, known := set.isHost(set.ns.node.ID); known && !host {
-		return ErrNotHost
-	}
-	return nil
 }

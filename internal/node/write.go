@@ -87,8 +87,27 @@ func (a *Attempt) Hold() (release func()) {
 	} else {
 		l.Lock()
 	}
+	if a.set.ns.rule == nil {
+		return unlock
+	}
 	term := a.set.tenure.term()
 	return func() { a.set.tenure.entered(term); unlock() }
+}
+
+// takes says why new records do not enter the set here, or nil: those that this node
+// writes, and those of pushes. Of a shard whose hosts are not known it takes them: it keeps
+// them until it knows. commits is held.
+func (set *Set) takes() error {
+	if set.ns.rule == nil {
+		return nil
+	}
+	if set.tenure.ended() {
+		return dbadapter.ErrClosed
+	}
+	if host, known := set.isHost(set.ns.node.ID); known && !host {
+		return ErrNotHost
+	}
+	return nil
 }
 
 // Writes gives the drafts versions of now and signs them.

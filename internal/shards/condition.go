@@ -23,7 +23,7 @@ func (w *write) find(ctx context.Context) error {
 		if d.If == nil {
 			continue
 		}
-		found, err := w.Get(ctx, d.Record.Key, GetOptions{Level: quorum.Quorum})
+		found, err := w.get(ctx, d.Record.Key, GetOptions{Level: quorum.Quorum}, w.over)
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,11 @@ type Found struct {
 // Get reads a key. ErrTooFew: fewer hosts have answered than the level takes; what was found is
 // given all the same. A tombstone, and a record that has expired, are found records.
 func (s *Shards) Get(ctx context.Context, key []byte, o GetOptions) (Found, error) {
-	over, shard := s.deadline(ctx), s.NS.Home(key)
+	return s.get(ctx, key, o, s.deadline(ctx))
+}
+
+func (s *Shards) get(ctx context.Context, key []byte, o GetOptions, over time.Duration) (Found, error) {
+	shard := s.NS.Home(key)
 	if s.Nowhere != nil && o.Level == quorum.One && o.AtLeast.IsZero() && s.Nowhere(key) {
 		return Found{Shard: shard, Nowhere: true}, nil
 	}
@@ -222,10 +226,8 @@ func (r *read) done() (done bool, best dbadapter.Version) {
 		}
 		return !r.AtLeast.IsZero() && best.Compare(r.AtLeast) >= 0, best
 	case quorum.All:
-		for _, id := range r.row.Hosts() {
-			if r.NS.Admits(id) && !r.has(id) {
-				return false, best
-			}
+		if !r.all(r.row, r.has) {
+			return false, best
 		}
 	}
 	return r.row.Enough(r.has, r.whole), best

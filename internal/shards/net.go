@@ -226,6 +226,11 @@ func sideOf(set []node.ID, had func(node.ID) bool) Side {
 	return s
 }
 
+// all reports whether each host has done something that is neither removed nor lapsed.
+func (s *Shards) all(row *quorum.Row, had func(node.ID) bool) bool {
+	return !slices.ContainsFunc(row.Hosts(), func(id node.ID) bool { return s.NS.Admits(id) && !s.NS.Members().Lapsed(id) && !had(id) })
+}
+
 // count says how many hosts have done something, for a person. A whole host counts as an old one.
 func count(row *quorum.Row, did string, old, new Side) string {
 	if row.AtRest() {

@@ -291,12 +291,7 @@ func (w *write) reaches(row *quorum.Row, held, whole func(node.ID) bool) bool {
 	case w.Level == quorum.Quorum:
 		return row.Enough(held, whole)
 	case w.Level == quorum.All:
-		for _, id := range row.Hosts() {
-			if w.NS.Admits(id) && !held(id) {
-				return false
-			}
-		}
-		return row.Enough(held, whole)
+		return w.all(row, held) && row.Enough(held, whole)
 	case w.Level == quorum.One:
 		return sideOf(row.Hosts(), held).Had >= 1
 	}

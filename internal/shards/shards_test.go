@@ -443,6 +443,49 @@ func TestRowsDiffer(t *testing.T) {
 	})
 }
 
+// Level all is each host that is neither removed nor lapsed, also while the row names another one.
+func TestAllButWhoHasLapsed(t *testing.T) {
+	inCluster(t, 3, func(t *testing.T, c *cluster) {
+		c.set(down, 2)
+		c.must(c.hosts[0].ns.Lapse(c.ctx, c.hosts[2].ID))
+		if !c.hosts[0].ns.Row(0).IsHost(c.hosts[2].ID) {
+			t.Fatal("it is a host no more")
+		}
+		if _, err := c.hosts[0].put("a", "1", quorum.All); err != nil {
+			t.Error(err)
+		}
+		if got, _, err := c.hosts[0].get("a", GetOptions{Level: quorum.All}); err != nil || got != "1" {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+// A batch whose conditions take longer to read than the request may last writes nothing.
+func TestSlowConditions(t *testing.T) {
+	inCluster(t, 4, func(t *testing.T, c *cluster) {
+		for _, h := range c.hosts {
+			h.answers = func(q wire.Question) wire.Answering {
+				if _, ok := q.(*wire.AskRecord); ok {
+					time.Sleep(2 * Patience / 5)
+				}
+				return nil
+			}
+		}
+		var drafts []node.Draft
+		for _, key := range []string{"a", "aa", "ab"} {
+			d := draft(key, "1")
+			d.If = &dbadapter.Version{}
+			drafts = append(drafts, d)
+		}
+		began := time.Now()
+		_, err := c.hosts[c.stranger()].shards.Put(c.ctx, drafts, PutOptions{})
+		if took := time.Since(began); !errors.Is(err, ErrTooFew) || errors.Is(err, ErrUnconfirmed) || took > Patience {
+			t.Errorf("after %s: %v", took, err)
+		}
+		c.quiet()
+	})
+}
+
 // A write whose process was stopped for so long that a host may have lost the record since is not
 // acknowledged.
 func TestConfirmedTooLate(t *testing.T) {
