@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Conflicts yields the records that lost against a record whose writer had not seen
-// them, of each shard the oldest first: at most 10,000 and 64 MiB of them a shard, on this node alone.
-// RestoreKept writes one again.
+// them here, of each shard the oldest first: at most 10,000 and 64 MiB of them a shard. What other
+// members keep KeptAt tells. RestoreKept writes one again.
 func (ns *Namespace) Conflicts(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 	return ns.kept(ctx, "list the conflicts of", dbadapter.KeptConflict)
 }
@@ -33,27 +34,85 @@ func (ns *Namespace) kept(ctx context.Context, what string, why dbadapter.Why) i
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		for _, sh := range ns.shards() {
-			for k, err := range sh.set.Store.Kept(ctx) {
-				if ctx.Err() != nil {
-					err = context.Cause(ctx)
-				}
-				if err != nil {
-					yield(dbadapter.Kept{}, fmt.Errorf("%s %s: %w", what, ns.Name(), err))
-					return
-				}
-				k.Seq |= uint64(sh.set.Shard()) << keptBits
-				if k.Why == why && !yield(k, nil) {
-					return
-				}
+		for k, err := range ns.core.Kept(ctx, why, 0) {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			if err != nil {
+				yield(dbadapter.Kept{}, fmt.Errorf("%s %s: %w", what, ns.Name(), err))
+				return
+			}
+			if !yield(k, nil) {
+				return
 			}
 		}
 	}
 }
 
-// keptBits are the low bits of an entry's number, in which it has the number that its shard
-// gave it; the shard's number stands above. All together is an exact number of JSON.
-const keptBits = 40
+// KeptKind is that of an entry: Conflicts yields the one, SetAside the other.
+type KeptKind = dbadapter.Why
+
+// KeptAt is an entry that another member keeps, without the value, of which Size is the size.
+type KeptAt = node.KeptAt
+
+// Keepers are the other members that say that they keep entries of Conflicts or SetAside, by id.
+// They say so some seconds after the first one. In a namespace that is not cut into shards no
+// member says so.
+func (ns *Namespace) Keepers() (ids []ID) {
+	for _, id := range ns.core.Keepers() {
+		ids = append(ids, ID(id))
+	}
+	return ids
+}
+
+// KeptAt asks another member for the entries of a kind that it keeps, behind the one of that number:
+// a page, the least numbers first. more: further ones follow behind the last one. Only a call at
+// that member itself gives the values, and restores or forgets entries.
+func (ns *Namespace) KeptAt(ctx context.Context, id ID, kind KeptKind, after uint64) (page []KeptAt, more bool, err error) {
+	if err := ns.enter("list what a member keeps of"); err != nil {
+		return nil, false, err
+	}
+	defer ns.gate.leave()
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	if page, more, err = ns.keptAt(ctx, id, kind, after); err != nil {
+		return nil, false, fmt.Errorf("list what member %s keeps of %s: %w", id, ns.Name(), err)
+	}
+	return page, more, nil
+}
+
+func (ns *Namespace) keptAt(ctx context.Context, id ID, kind KeptKind, after uint64) (page []KeptAt, more bool, err error) {
+	if ns.core.Rule() == nil {
+		return nil, false, node.ErrOneShard
+	}
+	if !ns.core.Admits(node.ID(id)) {
+		return nil, false, fmt.Errorf("%w: it is no member", ErrNotFound)
+	}
+	q := &wire.AskKept{Aside: kind == dbadapter.KeptSetAside, After: after}
+	ctx, cancel := context.WithTimeoutCause(ctx, shards.Patience, fmt.Errorf("%w: no answer in %s", ErrUnreachable, shards.Patience))
+	defer cancel()
+	page, more, err = ns.askKept(ctx, id, q)
+	if errors.Is(err, ErrDenied) { // it may not know yet that this node is a member
+		if err := (hosts{ns}).SyncLists(ctx, node.ID(id)); err != nil {
+			return nil, false, err
+		}
+		page, more, err = ns.askKept(ctx, id, q)
+	}
+	return page, more, err
+}
+
+func (ns *Namespace) askKept(ctx context.Context, id ID, q *wire.AskKept) (page []KeptAt, more bool, err error) {
+	leave, err := ns.node.placeFor(ctx, id, q)
+	if err != nil {
+		return nil, false, err
+	}
+	defer leave()
+	ask, m, _, err := ns.node.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return ns.core.Begin(id, q) })
+	if err != nil {
+		return nil, false, err
+	}
+	return ns.core.KeptThere(node.ID(id), ask, m)
+}
 
 // RestoreKept writes again what an entry of Conflicts or SetAside holds, as this
 // node's newest write of the key, and forgets the entry. It returns the version
@@ -84,21 +143,9 @@ func (ns *Namespace) ForgetKept(ctx context.Context, seqs ...uint64) error {
 		return err
 	}
 	defer ns.gate.leave()
-	for _, sh := range ns.shards() {
-		var own []uint64
-		for _, seq := range seqs {
-			if seq>>keptBits == uint64(sh.set.Shard()) {
-				own = append(own, seq&(1<<keptBits-1))
-			}
-		}
-		if len(own) == 0 {
-			continue
-		}
-		if err := sh.set.Store.Forget(ctx, own...); errors.Is(err, ErrClosed) && !slices.Contains(ns.shards(), sh) {
-			continue // it was left meanwhile, as one in which nothing is kept any more
-		} else if err != nil {
-			return fmt.Errorf("forget kept records of %s: %w", ns.Name(), err)
-		}
+	if err := ns.core.ForgetKept(ctx, seqs...); err != nil {
+		return fmt.Errorf("forget kept records of %s: %w", ns.Name(), err)
 	}
+	ns.moveSoon() // with its last entry a shard that was left goes
 	return nil
 }

@@ -19,10 +19,8 @@ import (
 // moving is what the coming and going of a namespace's shards needs. Which come and go
 // internal/node decides.
 type moving struct {
-	lingering []placement.Shard // which are held on for what is kept in them, as was told last; guarded by the node's changing
-	left      []*node.Set       // that were left, and whose records could not be deleted yet; guarded by the node's changing
-	soon      atomic.Bool       // a look is on its way
-	later     *time.Timer       // to the next look; guarded by the node's changing
+	soon  atomic.Bool // a look is on its way
+	later *time.Timer // to the next look; guarded by the node's changing
 }
 
 // begin drives a set that is open, from now on.
@@ -110,7 +108,6 @@ func (ns *Namespace) move() {
 	if len(take) > 0 || ns.core.Seeks() {
 		wake(n.hurried)
 	}
-	ns.tellLingering()
 	for _, set := range leave {
 		if err := ns.core.Leave(set); errors.Is(err, reconcile.ErrBusy) {
 			continue // a record has come meanwhile; it is handed over first
@@ -119,28 +116,14 @@ func (ns *Namespace) move() {
 			continue
 		}
 		ns.forget(set)
-		ns.moving.left = append(ns.moving.left, set)
 	}
-	ns.moving.left = slices.DeleteFunc(ns.moving.left, func(set *node.Set) bool {
+	for _, set := range ns.core.Discards() {
 		if err := n.met(ns.core.Discard(context.WithoutCancel(ns.ctx), set)); err != nil {
 			ns.unmoved("the records of a shard that was left could not be deleted, and it is tried again", err)
-			return false
+			continue
 		}
-		n.log.Info("this node has handed a shard over, and holds it no longer", logNamespace(ns), logShard(set.Shard()))
-		return true
-	})
-}
-
-// tellLingering tells which shards are held on for what is kept in them, where that changes.
-func (ns *Namespace) tellLingering() {
-	var now []placement.Shard
-	for _, set := range ns.core.Lingering() {
-		if now = append(now, set.Shard()); !slices.Contains(ns.moving.lingering, set.Shard()) {
-			ns.node.log.Warn("this node has handed a shard over, and holds it on: conflicts, or records that were set aside, are listed here alone; restore or forget each (syncd conflicts, syncd rejected)",
-				logNamespace(ns), logShard(set.Shard()), slog.Int("kept", set.Kept()))
-		}
+		n.log.Info("this node has handed a shard over, and holds it no longer", logNamespace(ns), logShard(set.Shard()), slog.Int("kept", set.Kept()))
 	}
-	ns.moving.lingering = now
 }
 
 func logShard(number placement.Shard) slog.Attr { return slog.Int("shard", int(number)) }

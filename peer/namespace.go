@@ -229,11 +229,13 @@ func (ns *Namespace) Info() Info {
 		info.Records += int64(records)
 		info.Digest = info.Digest.Add(digest)
 		info.Rejected += sh.set.RejectedCount()
-		info.Conflicts += sh.set.Store.KeptCount(dbadapter.KeptConflict)
-		info.SetAside += sh.set.Store.KeptCount(dbadapter.KeptSetAside)
 		if latest := sh.set.Store.Latest(); latest != 0 && latest.Time().After(info.Clock) {
 			info.Clock = latest.Time()
 		}
+	}
+	for _, set := range ns.core.Logs() {
+		info.Conflicts += set.Store.KeptCount(dbadapter.KeptConflict)
+		info.SetAside += set.Store.KeptCount(dbadapter.KeptSetAside)
 	}
 	return info
 }

@@ -285,13 +285,10 @@ func (ns *Namespace) abandon(o DropOptions) error {
 	return nil
 }
 
-// parts are the keys of the namespace's sets, and then of its control namespace. The node's
-// changing is held.
+// parts are the keys of the namespace's sets, and of those that were left, and then of its control
+// namespace. The node's changing is held.
 func (ns *Namespace) parts() (all []reconcile.Keys) {
-	for _, sh := range ns.shards() {
-		all = append(all, sh.set.Keys)
-	}
-	for _, set := range ns.moving.left {
+	for _, set := range ns.core.Logs() {
 		all = append(all, set.Keys)
 	}
 	return append(all, ns.core.Control.Keys)

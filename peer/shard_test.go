@@ -185,7 +185,7 @@ func TestShardsAreOne(t *testing.T) {
 		}
 		kept = append(kept, k)
 	}
-	if len(kept) != 2 || kept[0].Seq>>keptBits != 0 || kept[1].Seq>>keptBits != 1 || at.Info().Conflicts != 2 {
+	if len(kept) != 2 || kept[0].Seq>>40 != 0 || kept[1].Seq>>40 != 1 || at.Info().Conflicts != 2 {
 		t.Fatalf("kept: %+v", kept)
 	}
 	second, err := at.numbered(1)

@@ -79,14 +79,16 @@ func (ns *Namespace) read(ctx context.Context, v *Verification) error {
 	}
 	v.Drift = drift
 	v.Records = 0
-	for _, sh := range ns.shards() {
-		_, records, _ := sh.set.Live.State()
-		v.Records += int64(records)
-		for _, err := range sh.set.Store.Kept(ctx) {
+	for _, why := range []dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
+		for _, err := range ns.core.Kept(ctx, why, 0) {
 			if err != nil {
 				return err
 			}
 		}
+	}
+	for _, sh := range ns.shards() {
+		_, records, _ := sh.set.Live.State()
+		v.Records += int64(records)
 		if err := sh.audit(ctx); err != nil {
 			return err
 		}

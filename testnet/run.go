@@ -84,13 +84,12 @@ type runner struct {
 	left         map[int]bool // nodes that were removed, or lapsed, at some time
 	layouts      map[int][32]byte
 	known, wrote map[nodeKey]dbadapter.Version
-	deciding     map[entry]bool // what is being restored of shards that wait for that
 	progress     func(Progress)
 	result       Result
 }
 
 func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
-	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, deciding: map[entry]bool{}, layouts: map[int][32]byte{}, left: map[int]bool{}, known: map[nodeKey]dbadapter.Version{}, wrote: map[nodeKey]dbadapter.Version{}, progress: progress}
+	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, layouts: map[int][32]byte{}, left: map[int]bool{}, known: map[nodeKey]dbadapter.Version{}, wrote: map[nodeKey]dbadapter.Version{}, progress: progress}
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
 	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, Rule: p.Rule(), LogKeeps: p.Log, Watch: r, Watches: r.watches()})
 	if r.cut() {

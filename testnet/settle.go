@@ -70,7 +70,6 @@ func (r *runner) settle() error {
 		settled := r.world.Now() - from
 		// Collection follows: pledges need some rounds.
 		if done, err := r.wait(end+r.plan.Settle+collecting*pace, pace/2, func() bool {
-			r.decide() // a shard may move meanwhile: the layout follows the last join after a while
 			return r.equal() && r.rested()
 		}); !done {
 			if err == nil {

@@ -29,11 +29,9 @@ func (r *runner) Left(node, shard int, records []dbadapter.Record) {
 }
 
 // settling reports whether the nodes are settled. Members that came or went make shards move long after the
-// last event: until each move has ended there is some load. What was kept of shards that have moved, a person
-// decides upon.
+// last event: until each move has ended there is some load.
 func (r *runner) settling() bool {
 	if r.cut() {
-		r.decide()
 		r.load(!r.moved())
 	}
 	return r.settled()
@@ -201,10 +199,11 @@ func (r *runner) shardFinals(node, group int, members []int) (finals []check.Fin
 		Node: node, Reach: group * (r.plan.Shards + 1), Outside: !n.Member(), Roster: r.roster(n), Shard: -1, Members: members,
 	}
 	finals = append(finals, whole)
+	finals[0].Log = n.Kept()
 	all, err := n.Holdings(finalCells)
 	for _, h := range all {
 		f := whole
-		f.Reach, f.Shard, f.Dump, f.Log = whole.Reach+1+h.Shard, h.Shard, h.Records, h.Kept
+		f.Reach, f.Shard, f.Dump = whole.Reach+1+h.Shard, h.Shard, h.Records
 		f.Stated, f.Stuck, f.Now = r.stated(node), r.stuck(node), r.due()
 		f.Kept = check.State{Digest: h.Digest, Records: h.Count, Cells: h.Cells}
 		f.Recomputed = r.recomputed(h.Keys, h.Records, len(h.Cells))

@@ -98,6 +98,8 @@ func (r *Routed) Answer(ctx context.Context, wait Waiter) (*wire.Reply, error) {
 		m.Answer, err = r.ns.answerScan(ctx, q)
 	case *wire.AskChanges:
 		m.Answer, err = r.ns.answerChanges(ctx, q)
+	case *wire.AskKept:
+		m.Answer, err = r.ns.answerKept(ctx, q)
 	case *wire.AskFeed:
 		m.Answer, err = r.feed(ctx, q, wait)
 	}

@@ -77,18 +77,25 @@ func (ns *Namespace) goesBy(at *wire.ShardRow) bool {
 }
 
 // Begin begins a question to a host.
-func (a *Asker) Begin(remote ID, q wire.Question) (*wire.Ask, error) {
-	if err := a.ns.mayRoute(remote); err != nil {
+func (a *Asker) Begin(remote ID, q wire.Question) (*wire.Ask, error) { return a.ns.Begin(remote, q) }
+
+// Begin begins a routed question to a member.
+func (ns *Namespace) Begin(remote ID, q wire.Question) (*wire.Ask, error) {
+	if err := ns.mayRoute(remote); err != nil {
 		return nil, err
 	}
-	m := &wire.Ask{Greeting: a.ns.routedGreeting(), Question: q}
-	a.ns.node.random(m.Nonce[:], ForNonce)
-	reconcile.ProveAsk(a.ns.proofs(), []byte(a.ns.node.ID), []byte(remote), m)
+	m := &wire.Ask{Greeting: ns.routedGreeting(), Question: q}
+	ns.node.random(m.Nonce[:], ForNonce)
+	reconcile.ProveAsk(ns.proofs(), []byte(ns.node.ID), []byte(remote), m)
 	return m, nil
 }
 
 func (a *Asker) reply(remote ID, ask *wire.Ask, m wire.Message) (*wire.Reply, error) {
-	return reconcile.CheckReply(a.ns.proofs(), []byte(a.ns.node.ID), []byte(remote), ask, m)
+	return a.ns.routedReply(remote, ask, m)
+}
+
+func (ns *Namespace) routedReply(remote ID, ask *wire.Ask, m wire.Message) (*wire.Reply, error) {
+	return reconcile.CheckReply(ns.proofs(), []byte(ns.node.ID), []byte(remote), ask, m)
 }
 
 // HostAnswer is what a host answers about a key.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
@@ -15,14 +16,15 @@ import (
 
 // Sets of shards come and go while the namespace is open. A driver asks Moves with each
 // round, and when the list of members has changed; it then calls TakeShard for what is to come,
-// and Leave and Discard for what is to go.
+// and Leave for what is to go, and Discard for what Discards names.
 //
 //	TakeShard the state has the shard        then the store is opened, and the set takes records
 //	Leave     the state has the shard as dropped, and no record enters any more
-//	Discard   the store is closed and its records are deleted; then the state forgets the shard
+//	Discard   the records are deleted; where the kept log is empty, too, the store is, and then
+//	          the state forgets the shard
 //
 // So a crash leaves no records behind that the state does not know of, and a shard that is
-// held again begins empty.
+// held again begins empty. The kept log is the node's, and stays (package quorum, 15).
 
 // coming is what sets are opened with. It is held while a set comes or goes; it comes before
 // the sets' commits and before updating.
@@ -31,12 +33,32 @@ type coming struct {
 	store     OpenStore
 	drop      func(ctx context.Context, id dbadapter.NamespaceID) error
 	committed func(set *Set)
-	left      []*Set // whose stores are open still
-	closed    bool
+	// left are the sets that were left, and whose stores are open still: as long as they hold
+	// records, or entries in their kept logs.
+	left   atomic.Pointer[[]*Set]
+	closed bool
+}
+
+func (c *coming) gone() []*Set {
+	if left := c.left.Load(); left != nil {
+		return *left
+	}
+	return nil
+}
+
+// leave and forget change what was left. The lock is held.
+func (c *coming) leave(set *Set) {
+	left := append(slices.Clone(c.gone()), set)
+	c.left.Store(&left)
+}
+
+func (c *coming) forget(set *Set) {
+	left := slices.DeleteFunc(slices.Clone(c.gone()), func(other *Set) bool { return other == set })
+	c.left.Store(&left)
 }
 
 // Moves is which shards this node is to take, and which sets it may leave: it is no host of
-// them, has handed them over, and keeps nothing in them that was not decided.
+// them, and has handed them over.
 func (ns *Namespace) Moves() (take []placement.Shard, leave []*Set) {
 	if ns.rule == nil || !ns.Admits(ns.node.ID) {
 		return nil, nil
@@ -45,34 +67,40 @@ func (ns *Namespace) Moves() (take []placement.Shard, leave []*Set) {
 	if layout == nil {
 		return nil, nil
 	}
-	sets, state := ns.Sets(), ns.Members().state
+	sets := ns.Sets()
 	for s := range placement.Shard(ns.rule.Shards) {
-		_, open := slices.BinarySearchFunc(sets, s, func(set *Set, s placement.Shard) int { return int(set.shard) - int(s) })
-		at, kept := state.find(s)
-		if layout.Has(s, ns.node.ID) && !open && !(kept && state.Shards[at].Dropped) {
+		if layout.Has(s, ns.node.ID) && !slices.ContainsFunc(sets, func(set *Set) bool { return set.shard == s }) && !ns.beingDropped(s) {
 			take = append(take, s)
 		}
 	}
 	for _, set := range sets {
-		if set.leavable() {
+		if set.tenure.mayEnd() {
 			leave = append(leave, set)
 		}
 	}
 	return take, leave
 }
 
-// leavable: the hosts hold all of the set, and nothing in it waits for a person.
-func (set *Set) leavable() bool { return set.tenure.mayEnd() && set.Kept() == 0 }
+// beingDropped reports whether the records of a shard are to be deleted still.
+func (ns *Namespace) beingDropped(shard placement.Shard) bool {
+	return slices.ContainsFunc(ns.coming.gone(), func(set *Set) bool { return set.shard == shard && !set.emptied.Load() })
+}
 
-// Lingering are the sets that this node could leave, but for what stands in their kept logs,
-// which are nowhere else: a person decides about each entry first.
-func (ns *Namespace) Lingering() (sets []*Set) {
-	for _, set := range ns.Sets() {
-		if set.tenure.mayEnd() && set.Kept() > 0 {
+// Discards are the sets that were left, and of which something is to be deleted.
+func (ns *Namespace) Discards() (sets []*Set) {
+	for _, set := range ns.coming.gone() {
+		if !set.emptied.Load() || set.Kept() == 0 {
 			sets = append(sets, set)
 		}
 	}
 	return sets
+}
+
+// Logs are the sets with a kept log here, by shard: those that are held, and those that were left.
+func (ns *Namespace) Logs() []*Set {
+	logs := slices.Concat(ns.Sets(), ns.coming.gone()) // in this order: a set is among the latter before it is no more among the former
+	slices.SortStableFunc(logs, func(a, b *Set) int { return int(a.shard) - int(b.shard) })
+	return slices.Compact(logs)
 }
 
 // ErrNotHandedOver: this node holds shards that its hosts may lack something of.
@@ -84,33 +112,28 @@ func (ns *Namespace) HandedOver() error {
 	if ns.rule == nil || len(ns.Others()) == 0 {
 		return nil
 	}
-	held, leaving, kept := map[placement.Shard]bool{}, false, true
+	held, leaving := 0, false
 	for _, set := range ns.Sets() {
-		if leaving = true; !set.leavable() {
-			held[set.shard] = true
-			kept = kept && set.tenure.mayEnd()
+		if leaving = true; !set.tenure.mayEnd() {
+			held++
 		}
 	}
 	said := (*ns.heldBy.Load())[ns.node.ID]
 	leaving = leaving || slices.ContainsFunc(said.shards, func(b byte) bool { return b != 0 })
 	switch {
-	case len(held) == 0 && leaving && ns.Outside() == nil:
+	case held == 0 && leaving && ns.Outside() == nil:
 		return fmt.Errorf("%w: the hosts have them all, and it is about to say that it holds none: try again in some seconds", ErrNotHandedOver)
-	case len(held) == 0:
+	case held == 0:
 		return nil
 	}
 	if ns.Outside() != nil {
-		return fmt.Errorf("%w: %d of %d; it is no member any more, and no host can take them over from it: --force deletes them", ErrNotHandedOver, len(held), ns.rule.Shards)
-	}
-	if kept {
-		return fmt.Errorf("%w: of %d of %d the hosts have the records, and what syncd conflicts %[4]s and syncd rejected %[4]s list is here alone: restore or forget each entry, and try again",
-			ErrNotHandedOver, len(held), ns.rule.Shards, ns.Members().Name())
+		return fmt.Errorf("%w: %d of %d; it is no member any more, and no host can take them over from it: --force deletes them", ErrNotHandedOver, held, ns.rule.Shards)
 	}
 	if !ns.Members().Has(ns.node.ID, RoleWrite) {
-		return fmt.Errorf("%w: %d of %d; others take them over: try again once syncd status counts fewer", ErrNotHandedOver, len(held), ns.rule.Shards)
+		return fmt.Errorf("%w: %d of %d; others take them over: try again once syncd status counts fewer", ErrNotHandedOver, held, ns.rule.Shards)
 	}
 	return fmt.Errorf("%w: %d of %d; others take them over once this node only reads, here or at an admin above it: syncd member set %s %s --role read",
-		ErrNotHandedOver, len(held), ns.rule.Shards, ns.Members().Name(), ns.node.ID)
+		ErrNotHandedOver, held, ns.rule.Shards, ns.Members().Name(), ns.node.ID)
 }
 
 // TakeShard makes this node, a host of a shard by the list as it is now, one that holds it,
@@ -127,7 +150,7 @@ func (ns *Namespace) TakeShard(ctx context.Context, shard placement.Shard) (set 
 
 // takeShard is TakeShard; coming is held.
 func (ns *Namespace) takeShard(ctx context.Context, shard placement.Shard) (_ *Set, err error) {
-	switch at, kept := ns.Members().state.find(shard); {
+	switch {
 	case ns.rule == nil:
 		return nil, ErrOneShard
 	case int(shard) >= ns.rule.Shards:
@@ -136,7 +159,7 @@ func (ns *Namespace) takeShard(ctx context.Context, shard placement.Shard) (_ *S
 		return nil, dbadapter.ErrClosed
 	case slices.ContainsFunc(ns.Sets(), func(set *Set) bool { return set.shard == shard }):
 		return nil, fmt.Errorf("%w: it is held already", ErrInvalid)
-	case kept && ns.Members().state.Shards[at].Dropped:
+	case ns.beingDropped(shard):
 		return nil, fmt.Errorf("%w: it is being dropped", reconcile.ErrBusy)
 	}
 	if err := ns.update(func(s *State) error {
@@ -147,6 +170,14 @@ func (ns *Namespace) takeShard(ctx context.Context, shard placement.Shard) (_ *S
 		return nil
 	}); err != nil {
 		return nil, err
+	}
+	for _, log := range ns.coming.gone() { // the kept log goes on in the new set
+		if log.shard == shard {
+			ns.coming.forget(log)
+			if err := log.Store.Close(); err != nil {
+				return nil, err
+			}
+		}
 	}
 	set := &Set{shard: shard}
 	if err := set.open(ctx, ns, reconcile.DeriveShardKeys(ns.secret, ns.Members().state.Root(), uint32(shard))); err != nil {
@@ -196,7 +227,7 @@ func (ns *Namespace) begin(ctx context.Context, set *Set) error {
 
 // Leave ends that this node holds the set's shard, durably: no record enters it any more,
 // and no sync of it begins. Discard is to follow. reconcile.ErrBusy: it may not be left; a
-// record has come, the list of members has changed, or something stands in its kept log.
+// record has come, or the list of members has changed.
 func (ns *Namespace) Leave(set *Set) error {
 	ns.coming.Lock()
 	defer ns.coming.Unlock()
@@ -214,16 +245,14 @@ func (ns *Namespace) leave(set *Set) error {
 	defer set.commits.Unlock()
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	if n := set.Kept(); n > 0 {
-		return fmt.Errorf("%w: %d conflicts, or records that were set aside, are listed in it alone: restore or forget each", reconcile.ErrBusy, n)
-	}
 	if !set.tenure.end() {
 		return fmt.Errorf("%w: its hosts may lack something of it", reconcile.ErrBusy)
 	}
 	v := &set.vouching.mark
 	least := max(v.Pledged, v.Floor, dbadapter.Timestamp(ns.clock.Latest()))
 	if err := ns.updateLocked(func(s *State) error {
-		set.in(s).Dropped = true
+		one := set.in(s)
+		one.Dropped, one.Vouched.Recovering, one.Vouched.Lost = true, true, false
 		// A set of this shard that begins later makes no version up to what this one has promised
 		// or written. The store's ceiling, which is ahead of that, would keep out what members
 		// write meanwhile.
@@ -232,8 +261,8 @@ func (ns *Namespace) leave(set *Set) error {
 	}); err != nil {
 		return err
 	}
+	ns.coming.leave(set)
 	ns.put(slices.DeleteFunc(slices.Clone(ns.Sets()), func(other *Set) bool { return other == set }))
-	ns.coming.left = append(ns.coming.left, set)
 	ns.node.mu.Lock()
 	defer ns.node.mu.Unlock()
 	if ns.node.parts[set.Keys.ID] == &set.Part {
@@ -242,55 +271,127 @@ func (ns *Namespace) leave(set *Set) error {
 	return nil
 }
 
-// Discard closes a set that was left and deletes its records. What still reads them gets
-// an error.
+// Discard deletes the records of a set that was left; where its kept log is empty, too, all of
+// it. What still reads them gets an error.
 func (ns *Namespace) Discard(ctx context.Context, set *Set) error {
 	ns.coming.Lock()
 	defer ns.coming.Unlock()
 	if ns.coming.closed {
-		return nil // the next opening does it
+		return nil // what follows the next opening does it
 	}
-	at := slices.Index(ns.coming.left, set)
-	if at < 0 {
+	if !slices.Contains(ns.coming.gone(), set) {
 		return fmt.Errorf("%w: shard %d of namespace %s was not left", ErrInvalid, set.shard, ns.Members().Name())
 	}
-	err := set.Store.Close()
-	if err == nil {
-		err = ns.discard(ctx, set.shard, set.Keys.ID)
-	}
-	if err == nil {
-		ns.coming.left = slices.Delete(ns.coming.left, at, at+1)
-	}
-	if err != nil {
+	if err := ns.discard(ctx, set); err != nil {
 		return fmt.Errorf("drop shard %d of namespace %s: %w", set.shard, ns.Members().Name(), err)
 	}
 	return nil
 }
 
-func (ns *Namespace) discard(ctx context.Context, shard placement.Shard, id dbadapter.NamespaceID) error {
-	if err := ns.coming.drop(ctx, id); err != nil {
-		return err
-	}
-	return ns.update(func(s *State) error { s.forget(shard); return nil })
-}
-
-// discardLeft ends, before the namespace is open, what a crash has left of shards that were
-// dropped.
-func (ns *Namespace) discardLeft(ctx context.Context, s *State) error {
-	var left []placement.Shard
-	for i := range s.Shards {
-		if s.Shards[i].Dropped {
-			left = append(left, s.Shards[i].Shard)
-		}
-	}
-	if len(left) == 0 {
-		return nil
-	}
-	for _, shard := range left {
-		if err := ns.coming.drop(ctx, reconcile.DeriveShardKeys(ns.secret, s.Root(), uint32(shard)).ID); err != nil {
+func (ns *Namespace) discard(ctx context.Context, set *Set) error {
+	if !set.log {
+		if err := set.Store.Close(); err != nil {
 			return err
 		}
-		s.forget(shard)
+	}
+	if set.Kept() > 0 {
+		log, err := ns.openLog(ctx, ns.Members().state, set)
+		if err != nil {
+			return err
+		}
+		return log.empty(ctx)
+	}
+	if err := set.Store.Close(); err != nil {
+		return err
+	}
+	if err := ns.coming.drop(ctx, set.Keys.ID); err != nil {
+		return err
+	}
+	if err := ns.update(func(s *State) error { s.forget(set.shard); return nil }); err != nil {
+		return err
+	}
+	ns.coming.forget(set)
+	return nil
+}
+
+// openLog opens a set that was left anew, for its kept log alone: who still reads the records must
+// not see how they go.
+func (ns *Namespace) openLog(ctx context.Context, s *State, set *Set) (*Set, error) {
+	if set.log {
+		return set, nil
+	}
+	log := &Set{shard: set.shard, log: true}
+	log.tenure.over = true
+	if err := log.open(ctx, ns, reconcile.DeriveShardKeys(ns.secret, s.Root(), uint32(set.shard))); err != nil {
+		return nil, fmt.Errorf("shard %d: %w", set.shard, err)
+	}
+	ns.coming.forget(set)
+	ns.coming.leave(log)
+	return log, nil
+}
+
+// empty deletes the records of a set that was left, some at a time: no other one enters.
+func (set *Set) empty(ctx context.Context) error {
+	for {
+		writes, err := set.some(ctx)
+		if err != nil {
+			return err
+		}
+		if len(writes) == 0 {
+			set.emptied.Store(true)
+			return nil
+		}
+		if _, err := set.apply(ctx, writes); err != nil {
+			return err
+		}
+	}
+}
+
+// some takes out some records.
+func (set *Set) some(ctx context.Context) (writes []dbadapter.Write, err error) {
+	snap, err := set.Store.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	bytes := 0
+	for r, err := range snap.Scan(ctx, nil, nil) {
+		if err != nil {
+			return nil, err
+		}
+		writes = append(writes, dbadapter.Write{Record: r, Action: dbadapter.Collect})
+		if bytes += r.Weight(); len(writes) == dbadapter.MaxBatch || bytes >= dbadapter.MaxBatchBytes {
+			break
+		}
+	}
+	return writes, nil
+}
+
+// openLeft opens, before the sets are, what is left of shards that were dropped: a kept log, and
+// records that a crash has left.
+func (ns *Namespace) openLeft(ctx context.Context, s *State) error {
+	var over []*Set
+	for i := range s.Shards {
+		if !s.Shards[i].Dropped {
+			continue
+		}
+		set, err := ns.openLog(ctx, s, &Set{shard: s.Shards[i].Shard})
+		if err != nil {
+			return err
+		}
+		if set.Kept() == 0 {
+			over = append(over, set)
+		}
+	}
+	for _, set := range over {
+		ns.coming.forget(set)
+		if err := errors.Join(set.Store.Close(), ns.coming.drop(ctx, set.Keys.ID)); err != nil {
+			return err
+		}
+		s.forget(set.shard)
+	}
+	if len(over) == 0 {
+		return nil
 	}
 	return ns.save(s)
 }

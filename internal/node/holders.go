@@ -28,6 +28,8 @@ type shardsHeld struct {
 	// ready are the rows of shards that move for which it is ready (package quorum, 10).
 	ready  map[quorum.Name]bool
 	noHost bool // it is to be no host
+	// kept has a bit for each shard of which it keeps entries in a kept log; nil: of none.
+	kept []byte
 }
 
 type storedShardsHeld struct {
@@ -35,6 +37,7 @@ type storedShardsHeld struct {
 	Shards []byte `cbor:"2,keyasint"`
 	Ready  []byte `cbor:"3,keyasint,omitempty"` // the names, of 16 bytes each, ascending
 	NoHost bool   `cbor:"4,keyasint,omitempty"`
+	Kept   []byte `cbor:"5,keyasint,omitempty"`
 }
 
 func (h *shardsHeld) has(s placement.Shard) bool {
@@ -46,7 +49,7 @@ func (h *shardsHeld) encode() ([]byte, error) {
 	for _, name := range slices.SortedFunc(maps.Keys(h.ready), func(a, b quorum.Name) int { return bytes.Compare(a[:], b[:]) }) {
 		ready = append(ready, name[:]...)
 	}
-	return cbor.Marshal(storedShardsHeld{h.list[:], h.shards, ready, h.noHost})
+	return cbor.Marshal(storedShardsHeld{h.list[:], h.shards, ready, h.noHost, h.kept})
 }
 
 // readShardsHeld reads the value of a record.
@@ -55,10 +58,10 @@ func readShardsHeld(value []byte) (h shardsHeld, err error) {
 	if err := strict.Unmarshal(value, &s); err != nil {
 		return h, fmt.Errorf("malformed list of shards: %w", err)
 	}
-	if len(s.List) != len(h.list) || len(s.Shards) > placement.MaxShards/8 {
+	if len(s.List) != len(h.list) || max(len(s.Shards), len(s.Kept)) > placement.MaxShards/8 {
 		return h, fmt.Errorf("malformed list of shards: a digest of %d bytes, and %d bytes of shards", len(s.List), len(s.Shards))
 	}
-	h = shardsHeld{list: [16]byte(s.List), shards: s.Shards, noHost: s.NoHost}
+	h = shardsHeld{list: [16]byte(s.List), shards: s.Shards, noHost: s.NoHost, kept: s.Kept}
 	if len(s.Ready)%len(quorum.Name{}) != 0 || len(s.Ready) > placement.MaxShards*len(quorum.Name{}) {
 		return h, fmt.Errorf("malformed list of shards: names of rows in %d bytes", len(s.Ready))
 	}
@@ -130,7 +133,7 @@ func (ns *Namespace) tellShards(ctx context.Context, quiet time.Duration) (wait 
 	defer ns.updating.Unlock()
 	members := ns.Members()
 	digest := members.Digest()
-	h := shardsHeld{list: digest, shards: make([]byte, (ns.rule.Shards+7)/8), noHost: ns.node.NoHost}
+	h := shardsHeld{list: digest, shards: make([]byte, (ns.rule.Shards+7)/8), noHost: ns.node.NoHost, kept: ns.keeps()}
 	for i := range members.state.Shards {
 		if one := &members.state.Shards[i]; !one.Dropped {
 			h.shards[one.Shard/8] |= 1 << (one.Shard % 8)
@@ -138,7 +141,7 @@ func (ns *Namespace) tellShards(ctx context.Context, quiet time.Duration) (wait 
 	}
 	said, ok := (*ns.heldBy.Load())[ns.node.ID]
 	h.ready = ns.readyFor(said.ready)
-	same := ok && slices.Equal(said.shards, h.shards) && maps.Equal(said.ready, h.ready) && said.noHost == h.noHost
+	same := ok && slices.Equal(said.shards, h.shards) && maps.Equal(said.ready, h.ready) && said.noHost == h.noHost && slices.Equal(said.kept, h.kept)
 	if ns.over || !members.Has(ns.node.ID, RoleRead) || same && said.list == h.list {
 		return 0, nil
 	}

@@ -1,16 +1,183 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Kept is how many entries the set's kept log has: conflicts, and what was set aside. They
-// are on this node alone.
+// are on this node alone, and stay with it.
 func (set *Set) Kept() int {
 	return set.Store.KeptCount(dbadapter.KeptConflict) + set.Store.KeptCount(dbadapter.KeptSetAside)
+}
+
+// keptBits are the low bits of an entry's number, in which it has the number that its set
+// gave it; the shard's number stands above. All together is an exact number of JSON.
+const keptBits = 40
+
+// maxKept is the greatest number of an entry.
+const maxKept = placement.MaxShards<<keptBits - 1
+
+// Kept yields the entries of all kept logs of a kind whose numbers are greater, by number: of each
+// shard the oldest first.
+func (ns *Namespace) Kept(ctx context.Context, why dbadapter.Why, after uint64) iter.Seq2[dbadapter.Kept, error] {
+	return func(yield func(dbadapter.Kept, error) bool) {
+		for _, set := range ns.Logs() {
+			if uint64(set.shard) < after>>keptBits || set.Store.KeptCount(why) == 0 {
+				continue
+			}
+			for set != nil {
+				closed := false
+				for k, err := range set.Store.Kept(ctx) {
+					if closed = errors.Is(err, dbadapter.ErrClosed); closed {
+						break
+					}
+					if k.Seq |= uint64(set.shard) << keptBits; err == nil && (k.Why != why || k.Seq <= after) {
+						continue
+					}
+					if !yield(k, err) || err != nil {
+						return
+					}
+					after = k.Seq
+				}
+				if !closed {
+					break
+				}
+				var err error
+				if set, err = ns.reopened(set); err != nil {
+					yield(dbadapter.Kept{}, err)
+					return
+				}
+			}
+		}
+	}
+}
+
+// Keepers are the other members that say that they keep entries.
+func (ns *Namespace) Keepers() (ids []ID) {
+	if ns.rule == nil {
+		return nil
+	}
+	for id, h := range *ns.heldBy.Load() {
+		if id != ns.node.ID && ns.Admits(id) && slices.ContainsFunc(h.kept, func(b byte) bool { return b != 0 }) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// keeps is a bit for each shard of which this node keeps entries.
+func (ns *Namespace) keeps() (shards []byte) {
+	for _, set := range ns.Logs() {
+		if set.Kept() > 0 {
+			if shards == nil {
+				shards = make([]byte, (ns.rule.Shards+7)/8)
+			}
+			shards[set.shard/8] |= 1 << (set.shard % 8)
+		}
+	}
+	return shards
+}
+
+// KeptAt is an entry at a member, without the value, of which Size is the size.
+type KeptAt struct {
+	dbadapter.Kept
+	Size int64
+}
+
+// answerKept answers with a page of what this node keeps, without the values.
+func (ns *Namespace) answerKept(ctx context.Context, q *wire.AskKept) (*wire.KeptAnswer, error) {
+	a, size := &wire.KeptAnswer{}, 0
+	var buffer []byte
+	for k, err := range ns.Kept(ctx, whyOf(q), q.After) {
+		if err != nil {
+			return nil, err
+		}
+		r := k.Record
+		r.Value, r.Signature, r.Signer, r.Replaces = nil, nil, 0, nil
+		e := wire.KeptEntry{Seq: k.Seq, At: uint64(max(0, k.At.UnixMilli())), Size: uint64(len(k.Record.Value)), Record: r, By: k.By}
+		buffer = wire.AppendKept(buffer[:0], &e)
+		if size += len(buffer); len(a.Entries) == wire.BatchRecords || size > wire.BatchBytes {
+			a.More = true
+			break
+		}
+		a.Entries = append(a.Entries, e)
+	}
+	return a, nil
+}
+
+func whyOf(q *wire.AskKept) dbadapter.Why {
+	if q.Aside {
+		return dbadapter.KeptSetAside
+	}
+	return dbadapter.KeptConflict
+}
+
+// KeptThere is what a message of the peer answers to AskKept. It is the peer's own word.
+func (ns *Namespace) KeptThere(remote ID, ask *wire.Ask, m wire.Message) (page []KeptAt, more bool, err error) {
+	reply, err := ns.routedReply(remote, ask, m)
+	if err != nil {
+		return nil, false, err
+	}
+	said, asked := reply.Answer.(*wire.KeptAnswer), ask.Question.(*wire.AskKept)
+	last := asked.After
+	for i := range said.Entries {
+		e := &said.Entries[i]
+		if e.Seq <= last || e.Seq > maxKept || e.Size > dbadapter.MaxValue {
+			return nil, false, fmt.Errorf("%w: an entry that was not asked for, or out of order", reconcile.ErrProtocol)
+		}
+		last = e.Seq
+		const most = 253_402_300_799_000 // the year 9999, the last that JSON can write
+		page = append(page, KeptAt{dbadapter.Kept{Seq: e.Seq, Why: whyOf(asked), Record: e.Record.Clone(), By: e.By, At: time.UnixMilli(int64(min(e.At, most))).UTC()}, int64(e.Size)})
+	}
+	return page, said.More, nil
+}
+
+// reopened is the set with the kept log of one that was closed, which was left or taken again; nil:
+// it has none any more.
+func (ns *Namespace) reopened(was *Set) (*Set, error) {
+	ns.coming.Lock()
+	defer ns.coming.Unlock()
+	if ns.coming.closed {
+		return nil, dbadapter.ErrClosed
+	}
+	for _, set := range ns.Logs() {
+		if set.shard == was.shard && set != was {
+			return set, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // that is the answer
+}
+
+// ForgetKept takes entries out of the kept logs, by their numbers.
+func (ns *Namespace) ForgetKept(ctx context.Context, seqs ...uint64) error {
+	ns.coming.Lock() // no set is closed meanwhile
+	defer ns.coming.Unlock()
+	for _, set := range ns.Logs() {
+		var own []uint64
+		for _, seq := range seqs {
+			if seq>>keptBits == uint64(set.shard) {
+				own = append(own, seq&(1<<keptBits-1))
+			}
+		}
+		if len(own) == 0 {
+			continue
+		}
+		if err := set.Store.Forget(ctx, own...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Restore prepares to write again what stands in the kept log, with a version of

@@ -57,9 +57,9 @@ func (w *movers) keyIn(shard placement.Shard, n int) string {
 	}
 }
 
-// What stands in a shard's kept log is on this node alone: the shard is held on until each
-// entry was decided.
-func TestKeptEntriesHoldShard(t *testing.T) {
+// A shard that is handed over goes, and its kept log stays with the node until its last entry is
+// forgotten, also over a restart, and while the node is a host of the shard again. (15)
+func TestKeptLogStays(t *testing.T) {
 	w := newMovers(t, 1, 3)
 	old, hosts, set := w.old()
 	m, key := w.all[old], w.keyIn(0, 0)
@@ -69,44 +69,70 @@ func TestKeptEntriesHoldShard(t *testing.T) {
 		w.sync(old, i)
 		w.pass(1e9)
 	}
-	equal := func() {
-		for range 2 {
-			for _, i := range hosts {
-				w.sync(old, i)
+	w.handed(old, hosts, set)
+	kept := func() (seqs []uint64) {
+		t.Helper()
+		for k, err := range m.ns.Kept(t.Context(), dbadapter.KeptConflict, 0) {
+			if err != nil || k.Why != dbadapter.KeptConflict || string(k.Record.Key) != key {
+				t.Errorf("%+v, %v", k, err)
 			}
+			seqs = append(seqs, k.Seq)
+		}
+		return seqs
+	}
+	records := func() int { return len(must(set.some(t.Context()))) }
+	leave := func() {
+		t.Helper()
+		if err := m.ns.Leave(set); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.ns.TakeShard(t.Context(), 0); !errors.Is(err, reconcile.ErrBusy) {
+			t.Errorf("held while its records are there: %v", err)
+		}
+		if len(kept()) != 1 {
+			t.Error("the entry is not listed while the records are deleted")
+		}
+		if err := m.ns.Discard(t.Context(), set); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := set.Store.Snapshot(); !errors.Is(err, dbadapter.ErrClosed) {
+			t.Errorf("who reads the shard that was left: %v", err)
+		}
+		set = m.ns.Logs()[0]
+		if all := m.ns.Discards(); len(kept()) != 1 || len(all) != 0 || records() != 0 {
+			t.Errorf("%d entries, %d records, to be discarded: %v", len(kept()), records(), all)
 		}
 	}
-	equal()
-	if !set.tenure.mayEnd() || set.Kept() != 1 {
-		t.Fatalf("missing %v; %d entries are kept", set.tenure.missing(), set.Kept())
-	}
-	if _, leave := m.ns.Moves(); len(leave) != 0 {
-		t.Error("a shard with a conflict that is listed here alone is to be left")
-	}
-	if held := m.ns.Lingering(); !slices.Equal(held, []*Set{set}) {
-		t.Errorf("held on for what is kept: %v", held)
-	}
-	if err := m.ns.Leave(set); !errors.Is(err, reconcile.ErrBusy) {
-		t.Errorf("it left: %v", err)
-	}
+	leave()
 	m.restart(t)
-	set = m.held(0)
-	var seqs []uint64
-	for k, err := range set.Store.Kept(t.Context()) {
-		if err != nil || k.Why != dbadapter.KeptConflict || string(k.Record.Key) != key {
-			t.Errorf("%+v, %v", k, err)
+	if len(kept()) != 1 || m.held(0) != nil || len(m.ns.Discards()) != 1 {
+		t.Errorf("after a restart: %d entries, held: %t", len(kept()), m.held(0) != nil)
+	}
+	for _, set := range m.ns.Discards() { // it is not known yet that they are empty
+		if err := m.ns.Discard(t.Context(), set); err != nil {
+			t.Error(err)
 		}
-		seqs = append(seqs, k.Seq)
 	}
-	if err := set.Store.Forget(t.Context(), seqs...); err != nil || len(seqs) != 1 {
-		t.Fatalf("%v, %v", seqs, err)
+	set = m.lateHost(t, 0) // it is a host again
+	if len(kept()) != 1 || records() != 0 || set.Settled() {
+		t.Errorf("a host again: %d entries, %d records, whole: %t", len(kept()), records(), set.Settled())
 	}
-	equal()
-	if _, leave := m.ns.Moves(); !slices.Equal(leave, []*Set{set}) || len(m.ns.Lingering()) != 0 {
-		t.Errorf("once it is decided: %v, %v", leave, m.ns.Lingering())
+	w.handed(old, hosts, set)
+	if records() == 0 {
+		t.Error("it has no records after syncs")
 	}
-	if err := m.ns.Leave(set); err != nil {
-		t.Error(err)
+	leave()
+	if err := m.ns.ForgetKept(t.Context(), kept()...); err != nil {
+		t.Fatal(err)
+	}
+	if all := m.ns.Discards(); !slices.Equal(all, []*Set{set}) {
+		t.Errorf("to be discarded once the last entry is forgotten: %v", all)
+	}
+	if err := m.ns.Discard(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	if _, there := m.ns.Members().state.find(0); there || len(m.ns.Logs()) != len(m.ns.Sets()) {
+		t.Error("the shard is there still")
 	}
 }
 

@@ -139,14 +139,14 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
 		return err
 	}
 	ns.coming = coming{store: o.Store, drop: o.Drop, committed: o.Committed}
-	if err := ns.discardLeft(ctx, o.State); err != nil {
-		return err
-	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, ns.Close())
 		}
 	}()
+	if err := ns.openLeft(ctx, o.State); err != nil {
+		return err
+	}
 	if err := ns.openSets(ctx, o); err != nil {
 		return err
 	}
@@ -181,6 +181,9 @@ func (ns *Namespace) openSets(ctx context.Context, o *Opening) error {
 	}
 	for i := range o.State.Shards {
 		shard := o.State.Shards[i].Shard
+		if o.State.Shards[i].Dropped {
+			continue
+		}
 		if err := ns.openSet(ctx, shard, reconcile.DeriveShardKeys(o.Secret, o.State.Root(), uint32(shard))); err != nil {
 			return fmt.Errorf("shard %d: %w", shard, err)
 		}
@@ -202,7 +205,7 @@ func (ns *Namespace) Close() (failed error) {
 	ns.coming.Lock()
 	defer ns.coming.Unlock()
 	ns.coming.closed = true
-	for _, set := range ns.coming.left {
+	for _, set := range ns.coming.gone() {
 		failed = errors.Join(failed, set.Store.Close())
 	}
 	for _, p := range ns.parts() {

@@ -96,18 +96,20 @@ var ErrHeldHere = errors.New("this node may alone hold what was written here")
 // MayDrop says why this node should not drop the namespace: it is the last admin of other
 // members (ErrDenied), or may alone hold what was written here (ErrHeldHere).
 func (ns *Namespace) MayDrop(ctx context.Context) error {
-	if ns.rule != nil {
-		return nil // HandedOver says so
+	if ns.rule == nil { // else HandedOver says so
+		if err := ns.renounce(ctx); err != nil {
+			return fmt.Errorf("%w: what is to be set aside of it (syncd rejected) cannot be yet; or delete it (--force): %w", ErrHeldHere, err)
+		}
 	}
-	if err := ns.renounce(ctx); err != nil {
-		return fmt.Errorf("%w: what is to be set aside of it (syncd rejected) cannot be yet; or delete it (--force): %w", ErrHeldHere, err)
+	name, n := ns.Members().Name(), 0
+	for _, set := range ns.Logs() {
+		n += set.Store.KeptCount(dbadapter.KeptSetAside)
 	}
-	name := ns.Members().Name()
-	if n := ns.Sets()[0].Store.KeptCount(dbadapter.KeptSetAside); n > 0 {
+	if n > 0 {
 		return fmt.Errorf("%w: %d records were set aside here: restore or forget each that syncd rejected %s lists, or delete them (--force)", ErrHeldHere, n, name)
 	}
 	switch others := len(ns.Members().Members()) - 1; {
-	case ns.Outside() != nil:
+	case ns.rule != nil, ns.Outside() != nil:
 	case others > 0:
 		if err := ns.mayGiveUp(ctx, ns.node.ID); err != nil {
 			return err

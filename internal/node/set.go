@@ -36,6 +36,9 @@ type Set struct {
 	tenure    tenure
 	// noted is what has changed since the set was told of.
 	noted noted
+	// log: the set was left, and is there for its kept log. emptied: its records are deleted.
+	log     bool
+	emptied atomic.Bool
 }
 
 // Shard is the set's number among the shards of the namespace; 0 if that has none.
@@ -50,6 +53,9 @@ func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) er
 
 // observe is told of each commit.
 func (set *Set) observe(changes []dbadapter.Change) {
+	if set.tenure.ended() { // the records are being deleted
+		return
+	}
 	set.wakeAskers(changes)
 	if set.ns.Located() && set.noted.note(changes) {
 		set.ns.telling.bell.ring()

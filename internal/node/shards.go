@@ -21,7 +21,8 @@ type ShardState struct {
 	Vouched  Vouched         `cbor:"2,keyasint"`           // as State.Vouched
 	FilledTo []byte          `cbor:"3,keyasint,omitempty"` // as State.FilledTo
 	Log      []byte          `cbor:"4,keyasint,omitempty"` // the id of its change log, as in State.Logs
-	// Dropped: the node holds the shard no longer, and its records are being deleted.
+	// Dropped: the node holds the shard no longer. Its records are being deleted, and its kept
+	// log stays.
 	Dropped bool `cbor:"5,keyasint,omitempty"`
 }
 
@@ -90,19 +91,26 @@ func (s *State) find(shard placement.Shard) (at int, held bool) {
 	return slices.BinarySearchFunc(s.Shards, shard, func(one ShardState, shard placement.Shard) int { return int(one.Shard) - int(shard) })
 }
 
-// addShard makes the node one that holds a shard, and that may lack what the members held of it.
+// addShard makes the node one that holds a shard, and that may lack what the members held of it,
+// unless it has become a founder of it since it dropped it.
 func (s *State) addShard(shard placement.Shard) {
-	if at, held := s.find(shard); !held {
-		one := ShardState{Shard: shard, Vouched: s.Vouched.clone()}
-		one.Vouched.Recovering, one.Vouched.Lost = true, false
-		s.Shards = slices.Insert(s.Shards, at, one)
+	at, had := s.find(shard)
+	if had && !s.Shards[at].Dropped {
+		return
 	}
+	one := ShardState{Shard: shard, Vouched: s.Vouched.clone()}
+	one.Vouched.Recovering, one.Vouched.Lost = true, false
+	if had {
+		one.Vouched.Recovering = s.Shards[at].Vouched.Recovering
+		s.forget(shard)
+	}
+	s.Shards = slices.Insert(s.Shards, at, one)
 }
 
 // found makes the node a founder of a shard that it holds, or of which it is the author of the
 // row: it is whole, since what it holds is all that counts.
 func (s *State) found(shard placement.Shard, author bool) {
-	if author {
+	if _, held := s.find(shard); author && !held {
 		s.addShard(shard)
 	}
 	if at, held := s.find(shard); held {

@@ -197,6 +197,8 @@ func (p *parser) ask() Message {
 		m.Question = p.askScan()
 	case SubjectChanges:
 		m.Question = p.askChanges()
+	case SubjectKept:
+		m.Question = p.askKept()
 	case SubjectFeed:
 		m.Question = &AskFeed{Message: p.feed("a question about the feed")}
 	default:
@@ -239,6 +241,8 @@ func (p *parser) reply() Message {
 		m.Answer = p.scanAnswer()
 	case SubjectChanges:
 		m.Answer = p.changesAnswer()
+	case SubjectKept:
+		m.Answer = p.keptAnswer()
 	case SubjectFeed:
 		m.Answer = &FeedAnswer{Message: p.feed("an answer about the feed")}
 	default:

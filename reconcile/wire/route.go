@@ -24,7 +24,7 @@ const (
 // Routed reports whether questions about the subject travel on the streams of routed
 // questions.
 func (s Subject) Routed() bool {
-	return s == SubjectRecord || s == SubjectHold || s == SubjectScan || s == SubjectFeed || s == SubjectChanges
+	return s == SubjectRecord || s == SubjectHold || s == SubjectScan || s == SubjectFeed || s == SubjectChanges || s == SubjectKept
 }
 
 // ShardRow names a shard, and says by what the asker goes: an answer counts if the peer goes

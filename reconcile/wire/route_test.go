@@ -31,6 +31,8 @@ func TestRefusesRouted(t *testing.T) {
 		"a watch":    about(SubjectChanges, 0, 0, 0),
 		"changes":    answering(SubjectChanges, append([]byte{3, 1, 'c', 1, 1, 'k', 0, 0, 2}, record...)...),
 		"expired":    answering(SubjectChanges, 7),
+		"kept":       asking(0, byte(SubjectKept), 1, 5),
+		"entries":    answering(SubjectKept, slices.Concat([]byte{1, 1, 2, 3, 0, 1, 'k'}, make([]byte, 8), make([]byte, dbadapter.VersionSize))...),
 		"a page":     answering(SubjectScan, append([]byte{7}, record...)...),
 	} {
 		if _, err := Parse(frame); err != nil {
@@ -72,6 +74,11 @@ func TestRefusesRouted(t *testing.T) {
 		"a flag of changes":             answering(SubjectChanges, 15, 1, 'c'),
 		"a flag of a change":            answering(SubjectChanges, 3, 1, 'c', 4, 1, 'k'),
 		"a change that is cut":          answering(SubjectChanges, 3, 1, 'c', 0, 5),
+		"kept that waits":               asking(1, byte(SubjectKept), 1, 5),
+		"a kind of what is kept":        asking(0, byte(SubjectKept), 2, 5),
+		"more entries behind none":      answering(SubjectKept, 1),
+		"an entry that is cut":          answering(SubjectKept, 0, 1, 2, 3, 0, 1, 'k'),
+		"too many entries":              answering(SubjectKept, append([]byte{0}, bytes.Repeat(slices.Concat([]byte{1, 2, 3, 0, 1, 'k'}, make([]byte, 8), make([]byte, dbadapter.VersionSize)), BatchRecords+1)...)...),
 		"a page too large":              about(SubjectScan, 0x81, 0x80, 0x20, 0, 0),
 		"a page by another row":         answering(SubjectScan, append([]byte{0}, record...)...),
 		"a page of a host not whole":    answering(SubjectScan, append([]byte{1}, record...)...),

@@ -143,7 +143,7 @@ func (u *use) forget() {
 }
 
 func (u *use) forgetAt(d *daemon) {
-	kept, err := d.api.Kept(u.s.t.Context(), namespace, client.Conflicts, nil, 0, 1000)
+	kept, err := d.api.Kept(u.s.t.Context(), namespace, client.Conflicts, "", nil, 0, 1000)
 	if err != nil && !u.gone(d) {
 		u.s.t.Error(err)
 	}

@@ -139,21 +139,10 @@ func (s *sharded) await(leaving bool) {
 			break
 		}
 		if time.Since(began) > movePatience {
-			s.tellKept()
 			s.t.Fatalf("after %s: %s; the log of %s ends with:\n%s", movePatience, last, s.daemons[0].name, s.daemons[0].log.tail())
 		}
 	}
 	s.t.Logf("%d daemons hold %d replicas of %d shards after %s", len(s.daemons), s.placement.Replicas, s.placement.Shards, time.Since(began).Round(10*time.Millisecond))
-}
-
-// tellKept logs what a person has to decide, which holds a shard at its old host.
-func (s *sharded) tellKept() {
-	for _, d := range s.daemons {
-		for _, list := range []string{client.Conflicts, client.Rejected} {
-			kept, err := d.api.Kept(s.t.Context(), namespace, list, nil, 0, 10)
-			s.t.Logf("%s, %s: %d entries or more, %v", d.name, list, len(kept.Entries), err)
-		}
-	}
 }
 
 // unsettled says what is not so yet, and how many shards are held by daemons that are to leave them.
@@ -266,7 +255,7 @@ func (s *sharded) wrong(d *daemon, key string) (wrong string) {
 func (s *sharded) conflict(key, read string) bool {
 	lost := s.versions[key]
 	for _, d := range s.daemons {
-		kept, err := d.api.Kept(s.t.Context(), namespace, client.Conflicts, []byte(key), 0, 100)
+		kept, err := d.api.Kept(s.t.Context(), namespace, client.Conflicts, "", []byte(key), 0, 100)
 		if err != nil {
 			s.t.Errorf("%s: %v", d.name, err)
 		}

@@ -55,19 +55,6 @@ func (l *listing) setAside(node int, s sighting) {
 	l.put(node, must)
 }
 
-// Forgot notes that a person has taken a record out of a node's kept log.
-func (h *History) Forgot(node int, r *dbadapter.Record) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	must, s := h.lists.at[node], stampOf(r)
-	if h.shards.cut() {
-		h.shards.told[sighting{string(r.Key), s}] = true
-	}
-	for _, listed := range []map[sighting]bool{must.aside, must.lost} {
-		maps.DeleteFunc(listed, func(t sighting, _ bool) bool { return t.key == string(r.Key) && t.alike(s) })
-	}
-}
-
 // replaced notes that one record took the place of another at a node. What was
 // deleted, or expires, all members may be past: then nothing is lost.
 func (l *listing) replaced(node int, key string, by, old stamp) {
@@ -121,12 +108,12 @@ func (h *History) listed(f *Final) {
 	full := conflicts == dbadapter.MaxConflicts || bytes > dbadapter.MaxConflictBytes-dbadapter.MaxKey-dbadapter.MaxValue
 	must := h.lists.at[f.Node]
 	for s := range must.aside {
-		if h.shards.in(f, s.key) && !lists(dbadapter.KeptSetAside, s) {
+		if !lists(dbadapter.KeptSetAside, s) {
 			h.found.say(Lost, f.Node, s.key, "it has set %s aside, and does not list it", s.stamp)
 		}
 	}
 	for s := range must.lost {
-		if h.shards.in(f, s.key) && !full && !lists(dbadapter.KeptConflict, s) {
+		if !full && !lists(dbadapter.KeptConflict, s) {
 			h.found.say(Lost, f.Node, s.key, "%s lost its place there to a record whose writer had not seen it, and is not listed", s.stamp)
 		}
 	}

@@ -136,16 +136,6 @@ func listedCases() []ruleCase {
 			overwritten(h, same)
 			return []Final{logging(final(0, 0, same), dbadapter.KeptConflict)}
 		}},
-		{"restored or forgotten by a person", "", func(h *History) []Final {
-			overwritten(h, elsewhere)
-			h.Forgot(0, &red)
-			return []Final{logging(final(0, 0, elsewhere), dbadapter.KeptConflict)}
-		}},
-		{"lost: one was forgotten, and another one dropped", "lost", func(h *History) []Final {
-			overwritten(h, elsewhere)
-			h.Forgot(0, &elsewhere)
-			return []Final{logging(final(0, 0, elsewhere), dbadapter.KeptConflict)}
-		}},
 		{"a log without room for it", "", func(h *History) []Final {
 			overwritten(h, elsewhere)
 			return []Final{logging(final(0, 0, elsewhere), dbadapter.KeptConflict, crowd(dbadapter.MaxConflicts, 0)...)}

@@ -229,7 +229,7 @@ func (h *History) accounted(finals []Final) {
 		}
 		if !slices.ContainsFunc(byKey[o.key], func(by stamp) bool {
 			return by.beats(s) && (by.rest != untold && by.knew(s) || by.content == s.content && by.deleted == s.deleted)
-		}) && !listed(there) && !listed(h.shards.told) {
+		}) && !listed(there) {
 			h.found.say(Lost, o.node, o.key, "%s was acknowledged, does not stand in the end, was seen by no later write of its key, and is listed nowhere", s)
 		}
 	}

@@ -45,8 +45,6 @@ type shards struct {
 	rows map[nodeShard]Row
 	// leaving is what a node held of a shard when it began to go by a row that it is no host of.
 	leaving map[nodeShard]map[string]stamp
-	// told are records that a person has taken out of a kept log.
-	told map[sighting]bool
 }
 
 type nodeShard struct{ node, shard int }
@@ -80,7 +78,7 @@ func (s *shards) at(number int) *shard {
 func (h *History) Sharded(home func(key string) int, clock func() time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.shards = shards{home: home, clock: clock, of: map[int]*shard{}, latest: map[string]stamp{}, rows: map[nodeShard]Row{}, leaving: map[nodeShard]map[string]stamp{}, told: map[sighting]bool{}}
+	h.shards = shards{home: home, clock: clock, of: map[int]*shard{}, latest: map[string]stamp{}, rows: map[nodeShard]Row{}, leaving: map[nodeShard]map[string]stamp{}}
 }
 
 // Holds notes that a node holds a shard's records.

@@ -12,7 +12,6 @@
 //	wait.go        the errands of a wait, for peer's wait
 //	beside.go      sets that are read beside polls, for what peer's following runs aside
 //	write.go       writes that share a sync of the disk, for badgerdb's committer
-//	lingering.go   what a person decides of shards that a node keeps for that alone
 //	background.go  virtual timers for the schedule, for peer's background
 //	wall.go        a machine's clock that jumps and stands still
 //	damage.go      live sketches and sums of ranges that are kept wrong

@@ -54,7 +54,6 @@ type process struct {
 	ns        *node.Namespace // nil until the node has joined
 	*shard                    // the records of a namespace that is not cut into shards; of another one nothing
 	shards    []*shard        // that are open, by number
-	left      []*node.Set     // of shards that were left, whose records are not deleted yet
 	control   *store          // of the control namespace
 	drawn     [node.Purposes]uint64
 	sessions  []*session

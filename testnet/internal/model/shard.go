@@ -245,13 +245,11 @@ func (p *process) move() {
 		n.cluster.Watch.Left(n.number, int(set.Shard()), held)
 		n.world.Note("left", n.number, int(set.Shard()), nil)
 		p.shards = slices.DeleteFunc(p.shards, func(o *shard) bool { return o == sh })
-		p.left = append(p.left, set)
+		sh.store.deaf() // what is deleted from now on was left
 	}
-	p.left = slices.DeleteFunc(p.left, func(set *node.Set) bool {
-		err := p.ns.Discard(ctx, set)
-		p.refused(err)
-		return err == nil
-	})
+	for _, set := range p.ns.Discards() {
+		p.refused(p.ns.Discard(ctx, set))
+	}
 }
 
 // ToArrange reports whether the node will look again by itself at the layout and at what it says
@@ -334,7 +332,6 @@ type Holding struct {
 	Shard   int
 	Keys    reconcile.Keys
 	Records []dbadapter.Record
-	Kept    []dbadapter.Kept
 	// Digest, Count and Cells are what it keeps of the records.
 	Digest  dbadapter.Digest
 	Count   uint64
@@ -350,7 +347,7 @@ func (n *Node) Holdings(cells int) (all []Holding, err error) {
 	}
 	for _, sh := range n.process.shards {
 		sh.dumped = -1 // read anew
-		h := Holding{Shard: int(sh.set.Shard()), Keys: sh.set.Keys, Records: sh.records(), Kept: sh.kept(), Settled: sh.set.Settled(), Floor: sh.set.Collection().Floor}
+		h := Holding{Shard: int(sh.set.Shard()), Keys: sh.set.Keys, Records: sh.records(), Settled: sh.set.Settled(), Floor: sh.set.Collection().Floor}
 		h.Digest, h.Count, _ = sh.set.Live.State()
 		if h.Cells, err = sh.cells(cells); err != nil {
 			return nil, err

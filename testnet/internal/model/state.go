@@ -30,16 +30,14 @@ func (n *Node) Kept() []dbadapter.Kept {
 	if n.process == nil || n.process.ns == nil {
 		return nil
 	}
-	return n.process.kept()
-}
-
-func (sh *shard) kept() []dbadapter.Kept {
 	log := []dbadapter.Kept{}
-	for k, err := range sh.store.Kept(context.Background()) {
-		if err != nil {
-			panic(err) // it is in memory, and open
+	for _, why := range []dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
+		for k, err := range n.process.ns.Kept(context.Background(), why, 0) {
+			if err != nil {
+				panic(err) // it is in memory, and open
+			}
+			log = append(log, k)
 		}
-		log = append(log, k)
 	}
 	return log
 }

@@ -55,7 +55,8 @@ var _ dbadapter.Namespace = (*store)(nil)
 // openStore replays the log whose files begin with that name. The observer gets the changes that come after.
 func openStore(disk *sim.Disk, name string, id dbadapter.NamespaceID, h dbadapter.Hasher, log logOptions, now func() time.Time, observe func([]dbadapter.Change)) (*store, error) {
 	ctx := context.Background()
-	s := &store{log: log, now: now, summary: summaryFiles{disk, name}, observed: func(*dbadapter.Record) {}, replacing: func([]dbadapter.Write) {}, removing: func([]dbadapter.Write) {}, removed: func(*dbadapter.Record, dbadapter.Action) {}}
+	s := &store{log: log, now: now, summary: summaryFiles{disk, name}, admitted: func() {}}
+	s.deaf()
 	s.memory = memdb.New(memdb.Options{LogLimit: log.keeps, Now: func() time.Time { return s.at }})
 	replayed := false
 	var err error
@@ -84,6 +85,12 @@ func openStore(disk *sim.Disk, name string, id dbadapter.NamespaceID, h dbadapte
 	})
 	replayed = true
 	return s, err
+}
+
+// deaf has nobody be told of what comes and goes.
+func (s *store) deaf() {
+	s.observed, s.replacing = func(*dbadapter.Record) {}, func([]dbadapter.Write) {}
+	s.removing, s.removed = func([]dbadapter.Write) {}, func(*dbadapter.Record, dbadapter.Action) {}
 }
 
 // do does in memory what an entry of the log says.

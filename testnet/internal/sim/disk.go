@@ -60,9 +60,9 @@ func (d *Disk) File(name string) *File {
 
 // Remove empties the files whose names begin so, one after the other and durably.
 func (d *Disk) Remove(prefix string) {
+	d.before()
 	for _, name := range d.names {
 		if strings.HasPrefix(name, prefix) {
-			d.before()
 			f := d.files[name]
 			f.data, f.unsynced = nil, nil
 		}

@@ -34,7 +34,7 @@ const (
 	ForLog
 	ForRead
 	ForWatch
-	ForDecision
+	_ // was drawn from before
 	ForTelling
 )
 

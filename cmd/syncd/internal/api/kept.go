@@ -8,7 +8,7 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-// Kept is a record that left the set and is kept on this node alone.
+// Kept is a record that left the set and is kept by one node.
 type Kept struct {
 	Seq uint64 `json:"seq" doc:"the entry's number"`
 	Key
@@ -21,6 +21,8 @@ type Kept struct {
 	Expires time.Time `json:"expires,omitzero" doc:"from when on it would read as absent"`
 	By      string    `json:"by,omitempty" doc:"the version that took its place; absent where it was set aside"`
 	At      time.Time `json:"at" doc:"when it left the set"`
+	// KeptBy is set by a namespace that is cut into shards.
+	KeptBy string `json:"kept_by,omitempty" doc:"the member that keeps it, in a namespace that is cut into shards: it is shown, restored and forgotten there"`
 }
 
 // KeptOf describes an entry of the kept log, without its value.
@@ -75,6 +77,8 @@ func (k *KeptValue) Bytes() []byte {
 type KeptList struct {
 	Entries []Kept `json:"entries"`
 	Cursor  uint64 `json:"cursor,omitempty" doc:"where the next page begins; absent on the last"`
+	// Others is set by a page of this node's own.
+	Others []string `json:"others,omitempty" doc:"the other members that say that they keep entries, in a namespace that is cut into shards: member gives theirs"`
 	// Refused is of rejected alone.
 	Refused []Rejection `json:"refused,omitempty" doc:"records that peers offered and this node refused since it was started; they are not kept, and cannot be shown or restored"`
 }

@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
@@ -25,6 +28,8 @@ type conflictsCmd struct{ keptArgs }
 
 func (conflictsCmd) Help() string {
 	return `Where two members write one key and neither has seen the other's write, the later one wins everywhere. Each node that held the other one keeps it here: 10,000 of them and 64 MiB, the oldest go first. Nothing of it is sent to other members.
+
+In a namespace of shards the list has what each member says that it keeps, and names the member. Where one does not answer, the others' entries are printed, and the exit code is 5. show, restore and forget are for the node that keeps the entry.
 
 restore writes the value again, as a write of now, which wins; the entry is then gone from the list. forget drops the entry for good, or all of them with --all. All three take the newest entry of the key.
 
@@ -105,27 +110,24 @@ func (c *keptArgs) run(ctx context.Context, a *app, daemon *client.Client, list 
 
 // entry is the number of the entry that is meant.
 func (c *keptArgs) entry(ctx context.Context, daemon *client.Client, list string, key []byte) (seq uint64, err error) {
-	refused := 0
-	for cursor := uint64(0); ; {
-		page, err := daemon.Kept(ctx, c.NS, list, key, cursor, pageSize)
-		if err != nil {
-			return 0, err
-		}
-		refused += len(page.Refused)
-		for _, k := range page.Entries {
-			if c.Entry == 0 || k.Seq == c.Entry {
-				seq = k.Seq
-			}
-		}
-		if cursor = page.Cursor; cursor == 0 {
-			break
+	all, missing, err := c.all(ctx, daemon, list, key)
+	if err != nil {
+		return 0, err
+	}
+	for _, k := range all.Entries {
+		if (c.Entry == 0 || k.Seq == c.Entry) && !slices.Contains(all.Others, k.KeptBy) {
+			seq = k.Seq
 		}
 	}
 	switch {
 	case seq != 0:
 		return seq, nil
-	case refused > 0:
+	case len(all.Refused) > 0:
 		return 0, fmt.Errorf("%w: the record was refused, and is not kept; get it from the peer that offered it", errNoEntry)
+	case len(all.Entries) > 0:
+		return 0, fmt.Errorf("%w at this node: %s keeps it; give the command there", errNoEntry, all.Entries[len(all.Entries)-1].KeptBy)
+	case missing != nil:
+		return 0, missing
 	}
 	return 0, fmt.Errorf("%w; syncd %s %s lists what there is", errNoEntry, list, c.NS)
 }
@@ -146,21 +148,25 @@ func (c *keptArgs) show(ctx context.Context, a *app, daemon *client.Client, list
 	return err
 }
 
-// forgetAll forgets the entries that there are now.
+// forgetAll forgets the entries that there are now, at this node.
 func (c *keptArgs) forgetAll(ctx context.Context, a *app, daemon *client.Client, list string) error {
-	all, err := c.all(ctx, daemon, list)
+	all, err := c.of(ctx, daemon, list, "", nil)
 	if err != nil {
+		return attempt(err, "list the %s of %q", list, c.NS)
+	}
+	out, n := api.Forgotten{}, len(all.Entries)
+	if n > 0 {
+		if out, err = daemon.ForgetAllKept(ctx, c.NS, list, all.Entries[n-1].Seq); err != nil {
+			return attempt(err, "forget the %s of %q", list, c.NS)
+		}
+	}
+	if err := a.printForgotten(out.Forgotten); err != nil {
 		return err
 	}
-	n := len(all.Entries)
-	if n == 0 {
-		return a.printForgotten(0)
+	if len(all.Others) > 0 {
+		a.remark("other members keep entries, too: forget those there: %s", strings.Join(all.Others, ", "))
 	}
-	out, err := daemon.ForgetAllKept(ctx, c.NS, list, all.Entries[n-1].Seq)
-	if err != nil {
-		return attempt(err, "forget the %s of %q", list, c.NS)
-	}
-	return a.printForgotten(out.Forgotten)
+	return nil
 }
 
 func (a *app) printForgotten(n int) error {
@@ -171,31 +177,67 @@ func (a *app) printForgotten(n int) error {
 	return nil
 }
 
-// all is the whole list.
-func (c *keptArgs) all(ctx context.Context, daemon *client.Client, list string) (api.KeptList, error) {
+// of is the whole list of a member, of all keys or of one; "": of this node.
+func (c *keptArgs) of(ctx context.Context, daemon *client.Client, list, member string, key []byte) (api.KeptList, error) {
 	all := api.KeptList{Entries: []api.Kept{}}
 	for cursor := uint64(0); ; {
-		page, err := daemon.Kept(ctx, c.NS, list, nil, cursor, pageSize)
+		page, err := daemon.Kept(ctx, c.NS, list, member, key, cursor, pageSize)
 		if err != nil {
-			return all, attempt(err, "list the %s of %q", list, c.NS)
+			return all, err
 		}
-		all.Entries, all.Refused = append(all.Entries, page.Entries...), append(all.Refused, page.Refused...)
+		all.Entries, all.Refused, all.Others = append(all.Entries, page.Entries...), append(all.Refused, page.Refused...), page.Others
 		if cursor = page.Cursor; cursor == 0 {
 			return all, nil
 		}
 	}
 }
 
+// all is the list of this node, and those of the members that say that they keep entries. missing
+// says which have not answered.
+func (c *keptArgs) all(ctx context.Context, daemon *client.Client, list string, key []byte) (all api.KeptList, missing, err error) {
+	if all, err = c.of(ctx, daemon, list, "", key); err != nil {
+		return all, nil, err
+	}
+	theirs, failed := make([]api.KeptList, len(all.Others)), make([]error, len(all.Others))
+	var asking sync.WaitGroup
+	for i, member := range all.Others {
+		asking.Go(func() { theirs[i], failed[i] = c.of(ctx, daemon, list, member, key) })
+	}
+	asking.Wait()
+	var words []string
+	for i, member := range all.Others {
+		if all.Entries = append(all.Entries, theirs[i].Entries...); failed[i] != nil {
+			words = append(words, fmt.Sprintf("%s: %v", member, failed[i]))
+		}
+	}
+	if len(words) > 0 {
+		missing = fmt.Errorf("%d of %s that keep entries did not answer: %s: %w", len(words), countOf(len(all.Others), "other member"), strings.Join(words, "; "), peer.ErrUnreachable)
+	}
+	return all, missing, nil
+}
+
 func (c *keptArgs) list(ctx context.Context, a *app, daemon *client.Client, list string) error {
-	all, err := c.all(ctx, daemon, list)
+	all, missing, err := c.all(ctx, daemon, list, nil)
 	if err != nil {
+		return attempt(err, "list the %s of %q", list, c.NS)
+	}
+	if err := c.print(a, &all); err != nil {
 		return err
 	}
+	return attempt(missing, "list the %s of %q", list, c.NS)
+}
+
+func (c *keptArgs) print(a *app, all *api.KeptList) error {
 	if a.json() {
 		return a.printJSON(all)
 	}
 	if len(all.Entries) > 0 {
-		t := a.table("entry", "key", "size", "written", "by", "left the set", "for version")
+		columns := []string{"entry", "key", "size", "written", "by", "left the set", "for version"}
+		shards := all.Entries[0].KeptBy != ""
+		if shards {
+			columns = append(columns, "kept by")
+		}
+		t := a.table(columns...)
 		for _, k := range all.Entries {
 			size := fmt.Sprint(k.Size)
 			if k.Deleted {
@@ -205,7 +247,11 @@ func (c *keptArgs) list(ctx context.Context, a *app, daemon *client.Client, list
 			if k.Member != "" {
 				writer = short(k.Member)
 			}
-			t.row(fmt.Sprint(k.Seq), show(k.Key.Bytes()), size, k.Time.Format(time.RFC3339), writer, k.At.Format(time.RFC3339), k.By)
+			row := []string{fmt.Sprint(k.Seq), show(k.Key.Bytes()), size, k.Time.Format(time.RFC3339), writer, k.At.Format(time.RFC3339), k.By}
+			if shards {
+				row = append(row, short(k.KeptBy))
+			}
+			t.row(row...)
 		}
 		if err := t.print(); err != nil {
 			return err

@@ -19,10 +19,14 @@ func keptPath(ns, list string, seq uint64) string {
 	return api.NamespacePath(ns) + "/" + list + "/" + strconv.FormatUint(seq, 10)
 }
 
-// Kept lists a page of one of the lists: of all keys, or of one.
-func (c *Client) Kept(ctx context.Context, ns, list string, key []byte, cursor uint64, limit int) (api.KeptList, error) {
+// Kept lists a page of one of the lists: of all keys, or of one. member, if not empty, is that whose
+// list it is; else it is the daemon's.
+func (c *Client) Kept(ctx context.Context, ns, list, member string, key []byte, cursor uint64, limit int) (api.KeptList, error) {
 	var out api.KeptList
 	query := url.Values{"limit": {strconv.Itoa(limit)}}
+	if member != "" {
+		query.Set("member", member)
+	}
 	if len(key) > 0 {
 		query.Set("key", string(key))
 	}

@@ -16,13 +16,14 @@ import (
 // keptKind is one of the two lists of kept records.
 type keptKind struct {
 	name, title string
+	kind        peer.KeptKind
 	entries     func(*peer.Namespace, context.Context) iter.Seq2[dbadapter.Kept, error]
 	refused     func(*peer.Namespace) []peer.Rejection // nil: it has no such list
 }
 
 var keptKinds = []keptKind{
-	{"conflicts", "Records that lost against a record whose writer had not seen them", (*peer.Namespace).Conflicts, nil},
-	{"rejected", "Records that were set aside, and those that were refused", (*peer.Namespace).SetAside, (*peer.Namespace).Rejected},
+	{"conflicts", "Records that lost against a record whose writer had not seen them", dbadapter.KeptConflict, (*peer.Namespace).Conflicts, nil},
+	{"rejected", "Records that were set aside, and those that were refused", dbadapter.KeptSetAside, (*peer.Namespace).SetAside, (*peer.Namespace).Rejected},
 }
 
 type (
@@ -30,6 +31,7 @@ type (
 		NS     string `path:"ns" doc:"the namespace's local name"`
 		Key    string `query:"key" doc:"only entries of the key of these bytes, percent-encoded"`
 		Cursor uint64 `query:"cursor" doc:"the cursor of the page before"`
+		Member string `query:"member" doc:"list what this member keeps, instead of what this node does: it is asked; only where the namespace is cut into shards"`
 		Limit  int    `query:"limit" default:"1000" minimum:"1" maximum:"10000" doc:"how many entries at most"`
 	}
 	keptInput struct {
@@ -46,13 +48,16 @@ func (s *server) registerKept() {
 		path := "/v1/ns/{ns}/" + kind.name
 		huma.Register(s.api, huma.Operation{
 			OperationID: kind.name, Method: http.MethodGet, Path: path,
-			Summary: kind.title, Description: "They are kept on this node alone. The oldest come first.",
+			Summary: kind.title, Description: "Each node keeps its own; the oldest come first. In a namespace that is cut into shards each page names the other members that say that they keep some.",
 		}, func(ctx context.Context, in *keptListInput) (*keptListOutput, error) {
 			ns, err := s.namespace(in.NS)
 			if err != nil {
 				return nil, err
 			}
-			return listKept(ns, kind.entries(ns, ctx), in, kind.refusedOf(ns))
+			if in.Member != "" {
+				return keptAt(ctx, ns, kind, in)
+			}
+			return s.listKept(ns, kind.entries(ns, ctx), in, kind.refusedOf(ns))
 		})
 		huma.Register(s.api, huma.Operation{
 			OperationID: "show-" + kind.name, Method: http.MethodGet, Path: path + "/{seq}", Summary: "One of them, with its value",
@@ -90,7 +95,7 @@ func (k *keptKind) refusedOf(ns *peer.Namespace) []peer.Rejection {
 	return k.refused(ns)
 }
 
-func listKept(ns *peer.Namespace, entries iter.Seq2[dbadapter.Kept, error], in *keptListInput, refused []peer.Rejection) (*keptListOutput, error) {
+func (s *server) listKept(ns *peer.Namespace, entries iter.Seq2[dbadapter.Kept, error], in *keptListInput, refused []peer.Rejection) (*keptListOutput, error) {
 	out := &keptListOutput{api.KeptList{Entries: []api.Kept{}}}
 	if in.Cursor == 0 {
 		for _, r := range refused {
@@ -98,6 +103,13 @@ func listKept(ns *peer.Namespace, entries iter.Seq2[dbadapter.Kept, error], in *
 				out.Body.Refused = append(out.Body.Refused, api.RejectionsOf([]peer.Rejection{r})...)
 			}
 		}
+	}
+	self := ""
+	if ns.Info().Policy.Placement != nil {
+		self = s.Node.ID().String()
+	}
+	for _, id := range ns.Keepers() {
+		out.Body.Others = append(out.Body.Others, id.String())
 	}
 	for k, err := range entries {
 		if err != nil {
@@ -110,7 +122,37 @@ func listKept(ns *peer.Namespace, entries iter.Seq2[dbadapter.Kept, error], in *
 			out.Body.Cursor = out.Body.Entries[n-1].Seq
 			break
 		}
-		out.Body.Entries = append(out.Body.Entries, api.KeptOf(ns, &k))
+		entry := api.KeptOf(ns, &k)
+		entry.KeptBy = self
+		out.Body.Entries = append(out.Body.Entries, entry)
+	}
+	return out, nil
+}
+
+// keptAt lists what another member keeps.
+func keptAt(ctx context.Context, ns *peer.Namespace, kind keptKind, in *keptListInput) (*keptListOutput, error) {
+	id, err := peer.ParseID(in.Member)
+	if err != nil {
+		return nil, fail(err)
+	}
+	page, more, err := ns.KeptAt(ctx, id, kind.kind, in.Cursor)
+	if err != nil {
+		return nil, fail(err)
+	}
+	out := &keptListOutput{api.KeptList{Entries: []api.Kept{}}}
+	for i := range page {
+		if out.Body.Cursor = page[i].Seq; in.Key == "" || in.Key == string(page[i].Record.Key) {
+			k := api.KeptOf(ns, &page[i].Kept)
+			k.Size, k.KeptBy = int(page[i].Size), id.String()
+			out.Body.Entries = append(out.Body.Entries, k)
+		}
+		if len(out.Body.Entries) == min(in.Limit, maxPage) {
+			more = more || i+1 < len(page)
+			break
+		}
+	}
+	if !more {
+		out.Body.Cursor = 0
 	}
 	return out, nil
 }
