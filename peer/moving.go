@@ -48,11 +48,14 @@ func (ns *Namespace) moveSoon() {
 	})
 }
 
-// relisted looks for shards soon where a layout may be due, or shards may be to come or go. The
-// namespace's locks are held.
+// relisted looks for shards soon where a layout may be due, or shards may be to come or go, and
+// begins a round of syncs at once where a row asks for them. The namespace's locks are held.
 func (n *Node) relisted(core *node.Namespace) {
 	n.soon(func() {
 		if ns := n.namespaceByID(core.ID()); ns != nil {
+			if core.Seeks() {
+				wake(n.hurried)
+			}
 			ns.moveSoon()
 		}
 	})
@@ -105,7 +108,7 @@ func (ns *Namespace) move() {
 		}
 		n.log.Info("this node holds a further shard", logNamespace(ns), logShard(number))
 	}
-	if len(take) > 0 || ns.core.Seeks() {
+	if len(take) > 0 {
 		wake(n.hurried)
 	}
 	for _, set := range leave {

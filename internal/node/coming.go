@@ -255,8 +255,9 @@ func (ns *Namespace) leave(set *Set) error {
 		one.Dropped, one.Vouched.Recovering, one.Vouched.Lost = true, true, false
 		// A set of this shard that begins later makes no version up to what this one has promised
 		// or written. The store's ceiling, which is ahead of that, would keep out what members
-		// write meanwhile.
-		s.Vouched.Pledged = max(s.Vouched.Pledged, least)
+		// write meanwhile. It goes on with the numbers of this one's pledges: by later ones of its own
+		// it would know itself as a copy, which has lost records.
+		s.Vouched.Pledged, s.Vouched.Serial = max(s.Vouched.Pledged, least), max(s.Vouched.Serial, set.vouching.mark.Serial)
 		return nil
 	}); err != nil {
 		return err

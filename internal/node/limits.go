@@ -141,6 +141,8 @@ const (
 	// the largest of them decides, so that one quiet sync between busy ones
 	// costs nothing, and one busy sync ends a quiet time.
 	remembered = 4
-	// maxRest is the longest pause after failures, in sync intervals.
-	maxRest = 8
+	// maxRest is the longest pause after failures, in sync intervals, and movePause that of a set
+	// that has to be found equal under its row, also between two rounds: its move waits for it.
+	maxRest   = 8
+	movePause = 5 * time.Second
 )

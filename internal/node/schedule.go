@@ -50,8 +50,14 @@ type rest struct {
 
 func newSchedule(n *Node) *Schedule { return &Schedule{node: n, lanes: map[ID]*lane{}} }
 
-// Pause is how long to wait before the next round.
-func (s *Schedule) Pause() time.Duration { return s.node.jittered(s.node.Interval, ForInterval) }
+// Pause is how long to wait before the next round. While a set seeks, a move waits for syncs.
+func (s *Schedule) Pause() time.Duration {
+	pause := s.node.Interval
+	if slices.ContainsFunc(s.node.namespaces(), (*Namespace).Seeks) {
+		pause = min(pause, movePause)
+	}
+	return s.node.jittered(pause, ForInterval)
+}
 
 // Begin begins a round: each peer of which known reports a way to reach it takes
 // its turn, unless the last one is not over.
@@ -184,18 +190,21 @@ func (s *Schedule) noteSync(p *Part, remote ID, now time.Time, reached bool, err
 		r = &rest{}
 		l.of[p.Keys.ID] = r
 	}
+	longest := maxRest * s.node.Interval
+	if p.set != nil && p.set.tenure.seeks() {
+		longest = min(s.node.Interval, movePause)
+	}
 	away := failed(err) && !reached && errors.Is(err, ErrUnreachable)
-	s.note(&l.whole, now, away)
-	s.note(r, now, failed(err) && !away)
+	s.note(&l.whole, now, away, longest)
+	s.note(r, now, failed(err) && !away, longest)
 }
 
-func (s *Schedule) note(r *rest, now time.Time, failed bool) {
+func (s *Schedule) note(r *rest, now time.Time, failed bool, longest time.Duration) {
 	if !failed {
 		*r = rest{}
 		return
 	}
-	interval := s.node.Interval
-	r.length = min(max(interval, r.length*3/2), maxRest*interval)
+	r.length = min(max(s.node.Interval, r.length*3/2), longest)
 	r.until = now.Add(s.node.jittered(r.length, ForRest))
 }
 

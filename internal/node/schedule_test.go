@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 )
 
 // inLane is a machine with namespaces that it shares with other, which has begun
@@ -247,5 +250,30 @@ func TestPause(t *testing.T) {
 	m.Schedule.node.Interval = 0
 	if p := m.Schedule.Pause(); p != 0 {
 		t.Errorf("a pause of %s without an interval", p)
+	}
+}
+
+// While a shard has still to be found equal under its row, rounds begin each few seconds, and what
+// failed rests as shortly: the hosts of a move may have been away for long.
+func TestMovesDoNotRest(t *testing.T) {
+	c := newShardCrew(t, []placement.Shard{0}, []placement.Shard{0})
+	m, set, remote := c.machines[0], c.set(0, 0), c.machines[1].ID
+	m.Interval = time.Minute
+	due := func() (after time.Duration) {
+		for _, reached := range []bool{true, false} {
+			for range 20 {
+				m.Schedule.Note(set, remote, m.clock, reached, ErrUnreachable)
+			}
+			for ; !m.Schedule.Due(set, remote, m.clock.Add(after)); after += time.Second {
+			}
+		}
+		return max(after, m.Schedule.Pause())
+	}
+	if after := due(); after < m.Interval {
+		t.Errorf("at rest what failed is due after %s", after)
+	}
+	set.tenure.goes(&quorum.Row{Epoch: 2, Old: []ID{remote}, New: []ID{m.ID}})
+	if after := due(); after > 2*movePause {
+		t.Errorf("while the shard moves what failed is due after %s", after)
 	}
 }

@@ -53,6 +53,15 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 	if _, records, _ := set.Live.State(); records == 0 {
 		t.Error("the shard is empty")
 	}
+	vouch := func(set *Set, fn func(w *watermark) bool) {
+		m.ns.updating.Lock()
+		defer m.ns.updating.Unlock()
+		if err := set.vouch(fn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	vouch(set, func(w *watermark) bool { w.Serial++; return true }) // it pledges
+	pledge := Pledge{Serial: set.vouching.mark.Serial}
 	_, leave := m.ns.Moves()
 	if !slices.Equal(leave, []*Set{set}) {
 		t.Fatalf("after it was found equal with both hosts: %v; missing %v", leave, set.tenure.missing())
@@ -77,6 +86,10 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 	again := m.lateHost(t, shard)
 	if _, records, _ := again.Live.State(); records != 0 || again.Settled() {
 		t.Errorf("%d records, settled: %v", records, again.Settled())
+	}
+	vouch(again, func(w *watermark) bool { return w.hear(m.ID, &pledge, dbadapter.Version{}) })
+	if again.tenure.begun(m.elapsed()) == noTerm {
+		t.Error("a node that has handed a shard over, and takes it again, counts as one that lost records")
 	}
 }
 

@@ -118,7 +118,17 @@ func (n *Node) Start() error {
 		config.Push, config.Pushable = node.Pushing{On: true}, p.pushable
 	}
 	config.ReadAtOnce = p.readAtOnce()
-	config.Relisted = func(*node.Namespace) { p.moveSoon() }
+	config.Relisted = func(ns *node.Namespace) {
+		if !p.cut() {
+			return
+		}
+		p.after(0, func() { // its locks are held
+			if ns.Seeks() {
+				p.round()
+			}
+		})
+		p.moveSoon()
+	}
 	p.core = node.New(config)
 	err := p.load()
 	n.world.Note("start", n.number, boolean(err == nil), nil)

@@ -229,7 +229,7 @@ func (p *process) move() {
 		n.cluster.Watch.Holds(n.number, int(number))
 		n.world.Note("holds", n.number, int(number), nil)
 	}
-	if len(take) > 0 || p.ns.Seeks() {
+	if len(take) > 0 {
 		p.round()
 	}
 	for _, set := range leave {
