@@ -372,7 +372,7 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 		follows := false
 		// What has been proved is not lost with the caller's patience.
 		if report.Verified {
-			follows = c.part.set.tenure.equal(c.remote, c.theirs.Floor != recovers, c.inTerm())
+			follows = c.part.set.tenure.equal(c.remote, c.theirs.Floor, c.inTerm())
 		}
 		err = c.settle(context.Background(), &report)
 		if follows {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 )
@@ -63,25 +64,27 @@ func (t *tenure) begun(now time.Duration) quorum.Term {
 	return t.host.Term(now)
 }
 
-// equal notes a sync of everything that has proved this node and a peer equal. It reports
-// whether something follows: this node becomes whole, is ready, or may leave.
-func (t *tenure) equal(peer ID, whole bool, began quorum.Term) (changed bool) {
+// equal notes a sync of everything that has proved this node and a peer equal, which greeted with a
+// floor. It reports whether something follows: this node becomes whole, is ready, or may leave.
+func (t *tenure) equal(peer ID, floor dbadapter.Timestamp, began quorum.Term) (changed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	follows := func() [3]bool {
-		return [3]bool{t.host.BecomesWhole(), t.host.Ready() && !t.host.Row().AtRest(), t.host.MayDrop()}
+		becomes, _ := t.host.BecomesWhole()
+		return [3]bool{becomes, t.host.Ready() && !t.host.Row().AtRest(), t.host.MayDrop()}
 	}
 	before := follows()
-	t.host.Equal(peer, whole, began)
+	t.host.Equal(peer, floor != recovers, uint64(floor), began)
 	return follows() != before
 }
 
 // becomesWhole reports whether this node is whole from now on, which is to be made durable, and
 // ready whether it is to sign that it is ready for its row.
-func (t *tenure) becomesWhole() bool {
+func (t *tenure) becomesWhole() (whole bool, floor dbadapter.Timestamp) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.host.BecomesWhole()
+	whole, up := t.host.BecomesWhole()
+	return whole, dbadapter.Timestamp(up)
 }
 
 func (t *tenure) ready() bool {

@@ -164,8 +164,8 @@ func TestHandoverCountsInItsTerm(t *testing.T) {
 	a := must(set.Write(draft("k", "value")))
 	release := a.Hold()
 	again()
-	set.tenure.equal(w.all[hosts[0]].ID, true, set.tenure.term())
-	set.tenure.equal(w.all[hosts[1]].ID, true, set.tenure.term())
+	set.tenure.equal(w.all[hosts[0]].ID, 0, set.tenure.term())
+	set.tenure.equal(w.all[hosts[1]].ID, 0, set.tenure.term())
 	release()
 	if set.tenure.mayEnd() {
 		t.Error("it may leave after a write")

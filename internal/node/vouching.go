@@ -141,8 +141,8 @@ func (set *Set) relist(w *watermark) (changed bool) {
 	list, active := set.waitedFor(members)
 	reading := dbadapter.Timestamp(set.ns.clock.Latest())
 	changed = w.relist(list, active, members.alone(set.ns.node.ID), uint64(members.Epoch(set.ns.node.ID)), reading+1)
-	if set.tenure.becomesWhole() {
-		changed = w.whole() || changed
+	if whole, floor := set.tenure.becomesWhole(); whole {
+		w.Floor, changed = max(w.Floor, min(floor, reading)), w.whole() || changed
 	}
 	if set.ns.rule == nil { // what hosts of shards hold other hosts take over
 		right := members.Right(set.ns.node.ID)

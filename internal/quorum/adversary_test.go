@@ -224,7 +224,8 @@ func (w *world) conclude(m *member) {
 	if m.row == nil {
 		return
 	}
-	m.host.Whole = m.host.Whole || m.host.BecomesWhole()
+	becomes, _ := m.host.BecomesWhole()
+	m.host.Whole = m.host.Whole || becomes
 	if m.host.Ready() {
 		m.row.ready |= one(m.number)
 	}
@@ -285,7 +286,7 @@ func (w *world) endSync(pair [2]side) {
 			m.host.Entered(mine.term)
 		}
 		if mine.row != nil && mine.row == theirs.row {
-			m.host.Equal(theirs.host.Self, theirs.whole, mine.term)
+			m.host.Equal(theirs.host.Self, theirs.whole, 0, mine.term)
 		}
 	}
 	w.conclude(pair[0].member)
@@ -322,7 +323,9 @@ func (w *world) ask(q *request, i int) {
 	}
 	switch {
 	case q.read:
-		q.best = max(q.best, host.version)
+		if host.host.Whole { // another one may hold what was deleted
+			q.best = max(q.best, host.version)
+		}
 	case w.take(host, q.version, q.seen):
 		q.confirmed |= one(i)
 	default:
@@ -446,7 +449,7 @@ func (w *world) probe() {
 		}
 		var stale, whole set
 		for _, o := range w.members {
-			if o.up && o.row == m.row && o.version < w.acknowledged {
+			if o.up && o.row == m.row && (o.version < w.acknowledged || !o.host.Whole) {
 				if stale |= one(o.number); o.host.Whole {
 					whole |= one(o.number)
 				}

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -33,7 +34,13 @@ type Host struct {
 
 	row   *Row
 	term  Term
-	equal map[ID]bool // the members that it was found equal with; true: that were whole
+	equal map[ID]met // the members that it was found equal with
+}
+
+// met is what a peer was when the member was found equal with it.
+type met struct {
+	whole bool
+	floor uint64
 }
 
 // Row is the row by which the member goes; nil: it knows none.
@@ -48,7 +55,7 @@ func (h *Host) Go(row *Row) {
 	}
 }
 
-func (h *Host) forget() { h.term++; h.equal = map[ID]bool{} }
+func (h *Host) forget() { h.term++; h.equal = map[ID]met{} }
 
 // Lose ends that the member is whole. (4)
 func (h *Host) Lose() {
@@ -77,22 +84,33 @@ func (h *Host) Term(now time.Duration) Term {
 }
 
 // Equal notes that the member was found equal with a peer, in a sync that began in a term,
-// under the row that the peer had then and has still. whole: the peer said that it is. (8)
-func (h *Host) Equal(peer ID, whole bool, began Term) {
+// under the row that the peer had then and has still. whole: the peer said that it is; floor: up to
+// when it has collected deletions. (8)
+func (h *Host) Equal(peer ID, whole bool, floor uint64, began Term) {
 	if began != NoTerm && began == h.term {
-		h.equal[peer] = whole
+		h.equal[peer] = met{whole, floor}
 	}
 }
 
 // enough: the member is equal with a majority of the old hosts, whole ones, itself counted if
 // it is one.
 func (h *Host) enough() bool {
-	return most(h.row.Old, func(id ID) bool { return h.equal[id] || id == h.Self && h.Whole })
+	return most(h.row.Old, func(id ID) bool { return h.equal[id].whole || id == h.Self && h.Whole })
 }
 
-// BecomesWhole reports whether the member is whole from now on. (9)
-func (h *Host) BecomesWhole() bool {
-	return h.row != nil && !h.Whole && h.row.IsHost(h.Self) && h.enough()
+// BecomesWhole reports whether the member is whole from now on. (9) Up to floor it keeps out what it does
+// not hold: each of those by which it is whole has collected that, or holds what deletes it.
+func (h *Host) BecomesWhole() (whole bool, floor uint64) {
+	if h.row == nil || h.Whole || !h.row.IsHost(h.Self) || !h.enough() {
+		return false, 0
+	}
+	floor = math.MaxUint64
+	for _, id := range h.row.Old {
+		if peer := h.equal[id]; peer.whole {
+			floor = min(floor, peer.floor)
+		}
+	}
+	return true, floor
 }
 
 // Ready reports whether the member, a new host, is to sign that it is ready for the row. Old

@@ -3,6 +3,7 @@ package shards
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -215,7 +216,9 @@ func (r *read) whole(id node.ID) bool { return r.has(id) && r.of[id].answer.Whol
 func (r *read) done() (done bool, best dbadapter.Version) {
 	best = r.best()
 	if !r.AtLeast.IsZero() && best.Compare(r.AtLeast) < 0 && !r.collectedTo(r.AtLeast.Clock) {
-		return false, best
+		if best = r.greatest(r.has); best.Compare(r.AtLeast) < 0 {
+			return false, best
+		}
 	}
 	switch r.Level {
 	case quorum.One:
@@ -233,27 +236,23 @@ func (r *read) done() (done bool, best dbadapter.Version) {
 	return r.row.Enough(r.has, r.whole), best
 }
 
-// best is the greatest version of the answers. A whole host that holds less than it, and has
-// collected deletions of as late, leaves it out: a host that is not whole may hold what was deleted.
-func (r *read) best() (best dbadapter.Version) {
+// best is the greatest version that whole hosts have answered. One that is not whole may hold what was
+// deleted, while the others have collected the deletion: what it has counts where no whole one answers, or
+// where it is asked for by its version.
+func (r *read) best() dbadapter.Version {
+	if slices.ContainsFunc(r.row.Hosts(), r.whole) {
+		return r.greatest(r.whole)
+	}
+	return r.greatest(r.has)
+}
+
+func (r *read) greatest(of func(node.ID) bool) (best dbadapter.Version) {
 	for _, id := range r.row.Hosts() {
-		if !r.has(id) {
-			continue
-		}
-		if v := r.of[id].answer.Version; v.Compare(best) > 0 && !r.collected(v) {
-			best = v
+		if of(id) && r.of[id].answer.Version.Compare(best) > 0 {
+			best = r.of[id].answer.Version
 		}
 	}
 	return best
-}
-
-func (r *read) collected(v dbadapter.Version) bool {
-	for _, id := range r.row.Hosts() {
-		if r.whole(id) && r.of[id].answer.Version.Compare(v) < 0 && r.of[id].answer.Floor >= v.Clock {
-			return true
-		}
-	}
-	return false
 }
 
 // collectedTo reports whether a whole host has collected deletions up to a time.

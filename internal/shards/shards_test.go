@@ -520,8 +520,8 @@ func TestAtLeast(t *testing.T) {
 	})
 }
 
-// What answers are enough for, and which version they give. What a host that is not whole holds does
-// not count where a whole one has collected deletions of as late.
+// What answers are enough for, and which version they give: the greatest of whole hosts. What another
+// one holds counts where no whole one has answered, or where it is asked for by its version.
 func TestAnswers(t *testing.T) {
 	at := func(clock int) dbadapter.Version {
 		return dbadapter.Version{Clock: dbadapter.Timestamp(clock), Writer: 1}
@@ -540,23 +540,22 @@ func TestAnswers(t *testing.T) {
 		done bool
 		best int
 	}{
-		"a majority":                    {answers: answers{held(1), held(2), none}, done: true, best: 2},
-		"too few":                       {answers: answers{held(1), none, none}, best: 1},
-		"not whole":                     {answers: answers{held(1), lacks(3), none}, best: 3},
-		"not whole, beside a majority":  {answers: answers{held(1), held(1), lacks(3)}, done: true, best: 3},
-		"one":                           {GetOptions: GetOptions{Level: quorum.One}, answers: answers{held(1), none, none}, done: true, best: 1},
-		"one that is not whole":         {GetOptions: GetOptions{Level: quorum.One}, answers: answers{lacks(1), none, none}, best: 1},
-		"both majorities":               {old: []node.ID{"1", "2", "3"}, new: []node.ID{"3", "4", "5"}, answers: answers{held(1), none, held(1), lacks(2), none}, done: true, best: 2},
-		"no majority of the new":        {old: []node.ID{"1", "2", "3"}, new: []node.ID{"3", "4", "5"}, answers: answers{held(1), held(1), held(1), none, none}, best: 1},
-		"no majority of the old":        {old: []node.ID{"1", "2", "3"}, new: []node.ID{"3", "4", "5"}, answers: answers{none, none, held(1), held(1), held(1)}, best: 1},
-		"at least":                      {GetOptions: GetOptions{AtLeast: at(3)}, answers: answers{held(1), held(2), none}, best: 2},
-		"at least, found":               {GetOptions: GetOptions{AtLeast: at(3)}, answers: answers{held(1), held(4), none}, done: true, best: 4},
-		"at least, at one not whole":    {GetOptions: GetOptions{Level: quorum.One, AtLeast: at(3)}, answers: answers{lacks(3), none, none}, done: true, best: 3},
-		"at least, collected":           {GetOptions: GetOptions{AtLeast: at(3)}, answers: answers{collected(3), held(0), none}, done: true},
-		"a deletion that was collected": {answers: answers{collected(5), collected(5), lacks(4)}, done: true},
-		"what is later than that":       {answers: answers{collected(5), collected(5), lacks(6)}, done: true, best: 6},
-		"one whole host has collected":  {answers: answers{collected(5), held(4), none}, done: true},
-		"nor its older version":         {answers: answers{collected(5), held(0), lacks(3)}, done: true},
+		"a majority":                   {answers: answers{held(1), held(2), none}, done: true, best: 2},
+		"too few":                      {answers: answers{held(1), none, none}, best: 1},
+		"not whole":                    {answers: answers{held(1), lacks(3), none}, best: 1},
+		"not whole, beside a majority": {answers: answers{held(1), held(1), lacks(3)}, done: true, best: 1},
+		"one":                          {GetOptions: GetOptions{Level: quorum.One}, answers: answers{held(1), none, none}, done: true, best: 1},
+		"one that is not whole":        {GetOptions: GetOptions{Level: quorum.One}, answers: answers{lacks(1), none, none}, best: 1},
+		"both majorities":              {old: []node.ID{"1", "2", "3"}, new: []node.ID{"3", "4", "5"}, answers: answers{held(1), none, held(1), lacks(2), none}, done: true, best: 1},
+		"no majority of the new":       {old: []node.ID{"1", "2", "3"}, new: []node.ID{"3", "4", "5"}, answers: answers{held(1), held(1), held(1), none, none}, best: 1},
+		"no majority of the old":       {old: []node.ID{"1", "2", "3"}, new: []node.ID{"3", "4", "5"}, answers: answers{none, none, held(1), held(1), held(1)}, best: 1},
+		"at least":                     {GetOptions: GetOptions{AtLeast: at(3)}, answers: answers{held(1), held(2), none}, best: 2},
+		"at least, found":              {GetOptions: GetOptions{AtLeast: at(3)}, answers: answers{held(1), held(4), none}, done: true, best: 4},
+		"at least, at one not whole":   {GetOptions: GetOptions{Level: quorum.One, AtLeast: at(3)}, answers: answers{lacks(3), none, none}, done: true, best: 3},
+		"at least, collected":          {GetOptions: GetOptions{AtLeast: at(3)}, answers: answers{collected(3), held(0), none}, done: true},
+		"at least, and then collected": {GetOptions: GetOptions{AtLeast: at(3)}, answers: answers{collected(5), held(0), lacks(4)}, done: true},
+		"at least, beside whole hosts": {GetOptions: GetOptions{AtLeast: at(3)}, answers: answers{held(1), held(2), lacks(4)}, done: true, best: 4},
+		"none is whole":                {answers: answers{lacks(2), lacks(1), none}, best: 2},
 	} {
 		if test.old == nil {
 			test.old, test.new = []node.ID{"1", "2", "3"}, []node.ID{"1", "2", "3"}
