@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -153,6 +154,31 @@ func TestWhoIsNotWholeComparesNothing(t *testing.T) {
 		if err != nil || h.Whole == lost || host.has(shard, key, q.Records[0].Version) == lost {
 			t.Errorf("lost %v: %+v, %v", lost, h, err)
 		}
+	}
+}
+
+// Who loses records again while it recovers from a loss has to be found equal anew.
+func TestLossBesideARecovery(t *testing.T) {
+	w, shard := newTimedMovers(t)
+	host := w.all[0]
+	set := host.held(shard)
+	if err := host.ns.MayLack(); err != nil {
+		t.Fatal(err)
+	}
+	if term := set.tenure.begun(host.elapsed()); term != noTerm {
+		t.Errorf("a sync just after the loss counts in term %d", term)
+	}
+	w.pass(quorum.LongestDeadline)
+	term := set.tenure.begun(host.elapsed())
+	set.tenure.equal(w.all[1].ID, true, term)
+	if missing := set.tenure.missing(); term == noTerm || len(missing) > 0 {
+		t.Fatalf("in term %d it misses %v", term, missing)
+	}
+	if err := host.ns.MayLack(); err != nil {
+		t.Fatal(err)
+	}
+	if missing, term := set.tenure.missing(), set.tenure.begun(host.elapsed()); term != noTerm || len(missing) != 1 {
+		t.Errorf("after another loss it misses %v, and a sync counts in term %d", missing, term)
 	}
 }
 

@@ -91,13 +91,8 @@ func (ns *Namespace) MayLack() error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
 	for _, set := range ns.Sets() {
-		if err := set.vouch(func(w *watermark) bool {
-			if w.Recovering && (w.Lost || !w.sharded) {
-				return false
-			}
-			w.lose()
-			return true
-		}); err != nil {
+		set.tenure.loses(ns.node.elapsed()) // also where it recovers from an earlier loss
+		if err := set.vouch(func(w *watermark) bool { w.lose(); return true }); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"math/bits"
@@ -179,6 +180,13 @@ func (w *world) say(format string, args ...any) {
 
 // ---- rows
 
+// later reports whether a row takes the place of another one where two members meet: the one with
+// the greater epoch, and of one epoch that with the greater name. (3)
+func later(r, other *Row) bool {
+	a, b := r.Name(), other.Name()
+	return r.Epoch > other.Epoch || r.Epoch == other.Epoch && bytes.Compare(a[:], b[:]) > 0
+}
+
 func (w *world) tabled(r *Row, removed set) *tabled {
 	r.Seal()
 	if known := w.rows[r.Name()]; known != nil {
@@ -188,7 +196,7 @@ func (w *world) tabled(r *Row, removed set) *tabled {
 	t.hosts = t.old | t.new
 	w.rows[r.Name()] = t
 	w.say("ROW %d old %07b new %07b", r.Epoch, t.old, t.new)
-	if w.latest == nil || r.Later(w.latest.Row) {
+	if w.latest == nil || later(r, w.latest.Row) {
 		w.latest = t
 	}
 	return t
@@ -203,7 +211,7 @@ func (w *world) cut(a, b *member) bool {
 func (w *world) meet(a, b *member) {
 	switch {
 	case a.row == b.row || w.cut(a, b):
-	case b.row == nil || a.row != nil && a.row.Later(b.row.Row):
+	case b.row == nil || a.row != nil && later(a.row.Row, b.row.Row):
 		w.adopt(b, a.row)
 	default:
 		w.adopt(a, b.row)

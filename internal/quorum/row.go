@@ -4,7 +4,6 @@
 package quorum
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
@@ -116,13 +115,6 @@ func (r *Row) Force(epoch uint64, left []ID) *Row {
 // Ready reports whether each new host has signed that it is ready for the row. (12)
 func (r *Row) Ready(ready func(ID) bool) bool {
 	return !slices.ContainsFunc(r.New, func(id ID) bool { return !ready(id) })
-}
-
-// Later reports whether a row takes the place of another one where two members meet: of two
-// rows the one with the greater epoch, and of one epoch that with the greater name. (3)
-func (r *Row) Later(other *Row) bool {
-	a, b := r.Name(), other.Name()
-	return r.Epoch > other.Epoch || r.Epoch == other.Epoch && bytes.Compare(a[:], b[:]) > 0
 }
 
 // Majority is how many of n hosts are a majority; the others may fail. (1)
