@@ -24,6 +24,5 @@ require (
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/minio/highwayhash v1.0.4 // indirect
 	github.com/mr-tron/base58 v1.3.0 // indirect
-	github.com/multiformats/go-varint v0.1.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 )
