@@ -38,7 +38,7 @@ func (n *Node) openMended(ctx context.Context, cfg *Config) (dbadapter.Store, er
 		}
 	}
 	n.log.Error("the store is damaged: its files are made anew without what is", logError(err))
-	done, failed := salvage(ctx, n.dir, n.log, n.keepDamaged)
+	done, failed := salvage(ctx, n.dir, n.log, keepDamaged(n.dir, n.log))
 	if failed != nil {
 		return nil, fmt.Errorf("%w; and it could not be repaired: %w", err, failed)
 	}
@@ -63,12 +63,16 @@ func (n *Node) mendStamp() (mended bool, err error) {
 	return ondisk.MendStamp(filepath.Join(n.dir, note.Folder))
 }
 
-// keepDamaged copies the files of the store aside. The store is locked, and its files are
-// closed.
-func (n *Node) keepDamaged(store string) (err error) {
-	to := filepath.Join(n.dir, damagedDir)
+// keepDamaged copies the files of the store of a node's folder aside. The store is locked, and
+// its files are closed.
+func keepDamaged(dir string, log *slog.Logger) func(store string) error {
+	return func(store string) error { return copyDamaged(dir, store, log) }
+}
+
+func copyDamaged(dir, store string, log *slog.Logger) (err error) {
+	to := filepath.Join(dir, damagedDir)
 	if _, err := os.Stat(to); err == nil {
-		n.log.Warn("a copy of the store from before an earlier repair is there, and no other is made beside it: remove it", slog.String("dir", to))
+		log.Warn("a copy of the store from before an earlier repair is there, and no other is made beside it: remove it", slog.String("dir", to))
 		return nil
 	}
 	fresh := to + ".new"
@@ -92,10 +96,10 @@ func (n *Node) keepDamaged(store string) (err error) {
 			return fmt.Errorf("keep a copy of the damaged store: %w", err)
 		}
 	}
-	if err := errors.Join(durable.SyncDir(fresh), os.Rename(fresh, to), durable.SyncDir(n.dir)); err != nil {
+	if err := errors.Join(durable.SyncDir(fresh), os.Rename(fresh, to), durable.SyncDir(dir)); err != nil {
 		return err
 	}
-	n.log.Warn("the damaged files are kept: remove them when nothing is missing", slog.String("dir", to))
+	log.Warn("the damaged files are kept: remove them when nothing is missing", slog.String("dir", to))
 	return nil
 }
 

@@ -184,7 +184,7 @@ func (n *Node) salvage(ctx context.Context, found error) (damage []string, err e
 	}
 	var keep func(dir string) error
 	if n.repairs { // no person was asked to keep a copy
-		keep = n.keepDamaged
+		keep = keepDamaged(n.dir, n.log)
 	}
 	done, err := store.Salvage(ctx, known, keep)
 	if err != nil && !errors.Is(err, ErrCorrupt) {

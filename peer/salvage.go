@@ -34,18 +34,22 @@ type SalvagedNamespace struct {
 // Salvage repairs the store of a node that is not running, and perhaps cannot be opened:
 // its files are made anew of what can be read of them, and what is missing is noted.
 // When the node runs again, it is one that was restored from a copy: it takes back from
-// the members what it lacks with its next syncs, or with Repair.
+// the members what it lacks with its next syncs, or with Repair. The damaged files are kept
+// in the folder damaged of dir, unless one is there already.
 //
-// ErrLocked: the node runs. ErrCorrupt: so much is damaged that nothing can be read.
+// ErrLocked: the node runs. ErrCorrupt: what says what the files are is damaged.
 func Salvage(ctx context.Context, dir string, log *slog.Logger) (*Salvaged, error) {
-	s, err := salvage(ctx, dir, log, nil)
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s, err := salvage(ctx, dir, log, keepDamaged(dir, log))
 	if err != nil {
 		return nil, fmt.Errorf("repair the store of %s: %w", dir, err)
 	}
 	return s, nil
 }
 
-// salvage calls keep, if it is not nil, with the folder of the store before that changes.
+// salvage calls keep with the folder of the store before that changes.
 func salvage(ctx context.Context, dir string, log *slog.Logger, keep func(store string) error) (*Salvaged, error) {
 	if _, err := os.Stat(filepath.Join(dir, restoringFile)); err == nil {
 		return nil, fmt.Errorf("%w: a restore was cut short: empty the folder and restore again", ErrCorrupt)
@@ -63,10 +67,8 @@ func salvage(ctx context.Context, dir string, log *slog.Logger, keep func(store 
 	}
 	var folders []folder
 	known := func() (_ map[dbadapter.NamespaceID]dbadapter.Hasher, err error) {
-		if keep != nil {
-			if err := keep(store); err != nil {
-				return nil, err
-			}
+		if err := keep(store); err != nil {
+			return nil, err
 		}
 		if folders, err = readFolders(dir); err != nil {
 			return nil, err

@@ -15,6 +15,9 @@ type Salvage struct {
 	Closed bool
 }
 
+// SalvageDir is a folder that an engine may make within that of the database during Salvage.
+const SalvageDir = "salvage.cut"
+
 // Gap is a damaged part of a file, and the keys that it may have held entries of: from
 // From up to To, which is not one of them; nil is the end of all keys. Of such a key an
 // entry that was read elsewhere may not be the newest.

@@ -238,8 +238,10 @@ const (
 
 // finishSalvage finishes a salvage that was cut short.
 func finishSalvage(dir string) error {
-	if err := os.RemoveAll(filepath.Join(dir, salvageNew)); err != nil {
-		return err
+	for _, unfinished := range []string{salvageNew, kv.SalvageDir} {
+		if err := os.RemoveAll(filepath.Join(dir, unfinished)); err != nil {
+			return err
+		}
 	}
 	if exists(filepath.Join(dir, salvageWhole)) {
 		if err := removeOld(dir); err != nil {

@@ -4,33 +4,42 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // Salvage reads the database up to a damaged block, and goes on behind it. Pebble says
 // neither where the block begins nor what else it knows of its keys, so that all
 // entries between the last key before it and the first one behind it, in the damaged
-// table, are a gap, whatever table they are in. A damaged log that Pebble reads is read up
-// to the damage. What Pebble cannot open is read without it (salvage_files.go).
+// table, are a gap, whatever table they are in. A damaged log is read up to the damage.
+// Where Pebble opens nothing, since its list of tables, a marker or its options are damaged,
+// nothing is taken, and the gap is all keys: which tables are in use the list alone says.
 func (e Engine) Salvage(ctx context.Context, dir string, s kv.Salvage) (_ []kv.Gap, err error) {
 	defer damage.Recovered("database", &err)
 	e.NoSync = true // do not look at the logs
-	if err := e.Probe(dir, s.Closed); errors.Is(err, dbadapter.ErrCorrupt) {
-		return e.fromFiles(ctx, dir, s, err)
-	} else if err != nil {
-		return nil, err
+	opened, err := e.openToRead(dir, s.Closed)
+	if logs := probeLogs(dir, s.Closed); errors.Is(err, dbadapter.ErrCorrupt) && errors.Is(logs, dbadapter.ErrCorrupt) {
+		cut := filepath.Join(dir, kv.SalvageDir)
+		defer func() { err = errors.Join(err, os.RemoveAll(cut)) }()
+		if failed := errors.Join(os.RemoveAll(cut), os.Mkdir(cut, durable.DirMode), cutLogs(dir, cut)); failed != nil {
+			return nil, failed
+		}
+		opened, err = e.openToRead(cut, s.Closed)
 	}
-	opened, err := e.openToRead(dir)
 	if errors.Is(err, dbadapter.ErrCorrupt) {
-		return e.fromFiles(ctx, dir, s, err)
-	} else if err != nil {
+		return []kv.Gap{{Where: err.Error()}}, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	d := &db{pebble: opened, dir: dir}
@@ -50,9 +59,44 @@ func (e Engine) Salvage(ctx context.Context, dir string, s kv.Salvage) (_ []kv.G
 	return v.gaps, err
 }
 
+// cutLogs makes a second folder of a database, whose logs end at the first damage: Pebble
+// opens nothing with a log that is damaged in its midst.
+func cutLogs(dir, to string) error {
+	files, err := os.ReadDir(dir) // by name: the logs by their numbers
+	if err != nil {
+		return err
+	}
+	whole := true
+	for _, file := range files {
+		name := file.Name()
+		number, other := strconv.ParseUint(strings.TrimSuffix(name, ".log"), 10, 64)
+		if isLog := filepath.Ext(name) == ".log" && other == nil; !isLog && file.Type().IsRegular() {
+			if err := os.Link(filepath.Join(dir, name), filepath.Join(to, name)); err != nil {
+				return err
+			}
+		} else if isLog && whole {
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				return err
+			}
+			var at int
+			if at, whole = (form{commits: true, number: uint32(number)}).end(b); !whole {
+				b = b[:at]
+			}
+			if err := os.WriteFile(filepath.Join(to, name), b, durable.FileMode); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // openToRead makes an error of a panic over damage.
-func (e Engine) openToRead(dir string) (_ *pebble.DB, err error) {
+func (e Engine) openToRead(dir string, closed bool) (_ *pebble.DB, err error) {
 	defer damage.Recovered("database", &err)
+	if err := e.Probe(dir, closed); err != nil {
+		return nil, err
+	}
 	o := e.options()
 	o.ReadOnly = true
 	opened, err := pebble.Open(dir, o)

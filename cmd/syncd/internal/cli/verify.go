@@ -20,7 +20,7 @@ type verifyCmd struct {
 func (verifyCmd) Help() string {
 	return `Reads the files of the store through, and each record beside the entry of its index, while the daemon goes on; exit code 7 says that something is damaged or lost, and what. What the daemon keeps of the records for syncs is computed anew, and is put right where it is wrong. A daemon does the same by itself, slowly, once a day. A store in PostgreSQL has no files that syncd could read: see the server's data checksums, and pg_amcheck.
 
---repair makes the files of a damaged store anew, without what is damaged; writes wait meanwhile, and as much room is needed as the store takes. What is missing then is named, and taken back from the members that can be reached. What none of them holds is lost: the namespace's status lists it, and exit code 7 says so, until a member gives it back or --accept-loss ends the list. Where no daemon runs, since it cannot open the damaged store, the store is repaired all the same, whole; the members give back what is missing once the daemon runs.
+--repair makes the files of a damaged store anew, without what is damaged; writes wait meanwhile, and as much room is needed as the store takes. What is missing then is named, and taken back from the members that can be reached. What none of them holds is lost: the namespace's status lists it, and exit code 7 says so, until a member gives it back or --accept-loss ends the list. Where no daemon runs, since it cannot open the damaged store, the store is repaired all the same, whole, and the damaged files are kept in the folder damaged of the data directory until you remove them; the members give back what is missing once the daemon runs.
 
 Examples:
     syncd verify
