@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -31,6 +32,8 @@ var binary string
 // unsynced, in the environment, makes the test program become the command,
 // with syncs that do nothing; see internal/powercut.
 const unsynced = "SYSTEMTEST_UNSYNCED"
+
+var logsDir = flag.String("logs", "", "a folder that is to keep the daemons' logs")
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -193,10 +196,22 @@ func (d *daemon) start() {
 	if err := d.process.Start(); err != nil {
 		d.t.Fatal(err)
 	}
-	d.log = readSteps(log)
+	d.log = readSteps(d.kept(log))
 	if err := ready(out); err != nil {
 		d.t.Fatalf("%s does not answer: %v; its log ends with:\n%s", d.name, err, d.log.tail())
 	}
+}
+
+// kept is a daemon's log, which goes on to a file, too, if that was asked for.
+func (d *daemon) kept(log io.Reader) io.Reader {
+	if *logsDir == "" {
+		return log
+	}
+	f, err := os.OpenFile(filepath.Join(*logsDir, d.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return io.TeeReader(log, f)
 }
 
 // ready waits until a daemon says on its standard output that it serves.

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,22 +20,23 @@ import (
 )
 
 var (
-	shardsDaemons = flag.Int("shards-daemons", 3, "how many daemons TestShards has")
-	shardsRecords = flag.Int("shards-records", 400, "how many records they hold: half of them, at most, Debian's index under the names of releases, and generated ones")
-	shardsGets    = flag.Int("shards-gets", 400, "how many keys are looked up then, one in four of which is not there")
+	shardsDaemons  = flag.Int("shards-daemons", 3, "how many daemons TestShards has")
+	shardsReplicas = flag.Int("shards-replicas", 2, "how many hosts each shard has there")
+	shardsRecords  = flag.Int("shards-records", 400, "how many records they hold: half of them, at most, Debian's index under the names of releases, and generated ones")
+	shardsGets     = flag.Int("shards-gets", 400, "how many keys are looked up then, one in four of which is not there")
 )
 
-// TestShards measures look-ups at daemons of one namespace of 32 shards and 2 replicas, drawn
-// by chance: that no answer is wrong, how many requests to hosts one takes, and how long one
-// takes that goes to a host, beside the same one at that host.
+// TestShards measures look-ups at level one at daemons of one namespace of 32 shards, drawn by
+// chance: that no answer is wrong, how many requests to hosts one takes, and how long requests
+// of each level take that go to hosts.
 func TestShards(t *testing.T) {
 	t.Logf("seed %d", *shardsSeed)
-	s := newSharded(t, *shardsDaemons, api.Placement{Kind: "hash", Shards: 32, Replicas: 2, Locator: *shardsLocator})
+	s := newSharded(t, *shardsDaemons, api.Placement{Kind: "hash", Shards: 32, Replicas: *shardsReplicas, Locator: *shardsLocator})
 	s.settled()
 	keys := s.load()
 	s.lookUp("keys that are there", keys, *shardsGets*3/4, "")
 	s.lookUp("keys that are not", keys, *shardsGets/4, " is not there")
-	s.latency(keys)
+	s.costs(keys)
 }
 
 // load imports the records, at all daemons at once.
@@ -69,7 +71,7 @@ func (s *sharded) load() (keys []string) {
 		}
 	})
 	took := time.Since(began)
-	s.t.Logf("%d records, %d of them Debian's, in %s: %.0f a second, each acknowledged by both hosts", len(keys), debian, took.Round(time.Millisecond), float64(len(keys))/took.Seconds())
+	s.t.Logf("%d records, %d of them Debian's, in %s: %.0f a second, each acknowledged by all hosts", len(keys), debian, took.Round(time.Millisecond), float64(len(keys))/took.Seconds())
 	return keys
 }
 
@@ -100,7 +102,7 @@ func (s *sharded) lookUp(what string, keys []string, n int, suffix string) {
 	}
 	began, before := time.Now(), s.requests()
 	s.each(4, len(draws), func(d *daemon, i int) {
-		value, err := d.api.Get(s.t.Context(), namespace, []byte(draws[i]), client.GetOptions{})
+		value, err := d.api.Get(s.t.Context(), namespace, []byte(draws[i]), client.GetOptions{Read: "one"})
 		want, there := s.acknowledged[draws[i]]
 		switch {
 		case there && err == nil && string(value.Bytes) == want:
@@ -118,15 +120,34 @@ func (s *sharded) lookUp(what string, keys []string, n int, suffix string) {
 	}
 }
 
-// latency measures look-ups by a daemon that is no host, beside the same ones at a host, in
-// turns: over the same link of the client, in the same state of the machine.
-func (s *sharded) latency(keys []string) {
+// costs measures requests at a daemon that hosts nothing of the key, by level, beside a get at a
+// host, in turns: over the same link of the client, in the same state of the machine.
+func (s *sharded) costs(keys []string) {
 	s.t.Helper()
 	of := map[string]*daemon{}
 	for _, d := range s.daemons {
 		of[d.id] = d
 	}
-	var routed, direct []time.Duration
+	get := func(d *daemon, key, level string) error {
+		_, err := d.api.Get(s.t.Context(), namespace, []byte(key), client.GetOptions{Read: level})
+		return err
+	}
+	put := func(d *daemon, key, level string) error {
+		_, err := d.api.Put(s.t.Context(), namespace, []byte(key), strings.NewReader(s.acknowledged[key]), client.PutOptions{AckOptions: client.AckOptions{Ack: level}}, client.Condition{})
+		return err
+	}
+	what := []struct {
+		name   string
+		beside int // another one of these
+		do     func(host, other *daemon, key string) error
+	}{
+		{"a get at a host at level one", 0, func(host, _ *daemon, key string) error { return get(host, key, "one") }},
+		{"a get at level one", 0, func(_, other *daemon, key string) error { return get(other, key, "one") }},
+		{"a get at quorum", 1, func(_, other *daemon, key string) error { return get(other, key, "quorum") }},
+		{"a put at level one", 3, func(_, other *daemon, key string) error { return put(other, key, "one") }},
+		{"a put at quorum", 3, func(_, other *daemon, key string) error { return put(other, key, "quorum") }},
+	}
+	times := make([][]time.Duration, len(what))
 	for range min(3000, *shardsGets) {
 		key := keys[s.random.IntN(len(keys))]
 		l, err := s.daemons[0].api.Locate(s.t.Context(), namespace, []byte(key), client.GetOptions{})
@@ -140,20 +161,19 @@ func (s *sharded) latency(keys []string) {
 			}
 		}
 		host, other := of[l.Hosts[0]], others[s.random.IntN(len(others))]
-		for _, at := range []struct {
-			d   *daemon
-			all *[]time.Duration
-		}{{host, &direct}, {other, &routed}} {
+		for i, w := range what {
 			began := time.Now()
-			if _, err := at.d.api.Get(s.t.Context(), namespace, []byte(key), client.GetOptions{}); err != nil {
-				s.t.Errorf("%s: %v", at.d.name, err)
+			if err := w.do(host, other, key); err != nil {
+				s.t.Errorf("%s at %s: %v", w.name, other.name, err)
 			}
-			*at.all = append(*at.all, time.Since(began))
+			times[i] = append(times[i], time.Since(began))
 		}
 	}
 	middle := func(all []time.Duration) time.Duration { slices.Sort(all); return all[len(all)/2] }
-	r, d := middle(routed), middle(direct)
-	s.t.Logf("a look-up at a daemon that asks a host takes %s, at the host itself %s: %.2f times, medians of %d", r, d, float64(r)/float64(d), len(routed))
+	for i, w := range what {
+		took, beside := middle(times[i]), middle(times[w.beside])
+		s.t.Logf("%s takes %s, median of %d; %.2f times what %s takes", w.name, took, len(times[i]), float64(took)/float64(beside), what[w.beside].name)
+	}
 }
 
 // requests are counts of all daemons.

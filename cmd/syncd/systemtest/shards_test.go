@@ -78,8 +78,6 @@ type sharded struct {
 	// open are the values of writes without an acknowledgement, of the keys whose last write
 	// that was: either is right.
 	open map[string][]string
-	// person, if not nil, does what daemons wait for while shards come to their hosts.
-	person func()
 }
 
 func newSharded(t *testing.T, n int, p api.Placement) *sharded {
@@ -117,25 +115,12 @@ func (s *sharded) grow(in *network) {
 
 // settled waits until the daemons, and no others, hold each shard as often as it is to be,
 // are sure of all of it, and say so.
-func (s *sharded) settled() { s.t.Helper(); s.await(false) }
-
-// restored waits until each shard is held as often as it is to be; hosts that are to leave one may
-// hold it still. Where users write more keys at different daemons than a person decides conflicts,
-// a host has a conflict of its own at all times, and holds the shard until it has none.
-func (s *sharded) restored() { s.t.Helper(); s.await(true) }
-
-func (s *sharded) await(leaving bool) {
+func (s *sharded) settled() {
 	s.t.Helper()
 	began := time.Now()
 	for ; ; time.Sleep(100 * time.Millisecond) { // no daemon tells when it is so
-		if s.person != nil && !leaving {
-			s.person()
-		}
-		last, left := s.unsettled(leaving)
+		last := s.unsettled()
 		if last == "" {
-			if left > 0 {
-				s.t.Logf("%d shards are held by daemons that are to leave them, too", left)
-			}
 			break
 		}
 		if time.Since(began) > movePatience {
@@ -145,8 +130,8 @@ func (s *sharded) await(leaving bool) {
 	s.t.Logf("%d daemons hold %d replicas of %d shards after %s", len(s.daemons), s.placement.Replicas, s.placement.Shards, time.Since(began).Round(10*time.Millisecond))
 }
 
-// unsettled says what is not so yet, and how many shards are held by daemons that are to leave them.
-func (s *sharded) unsettled(leaving bool) (what string, left int) {
+// unsettled says what is not so yet.
+func (s *sharded) unsettled() string {
 	s.t.Helper()
 	held, ids := 0, map[string]bool{}
 	for _, d := range s.daemons {
@@ -158,27 +143,26 @@ func (s *sharded) unsettled(leaving bool) (what string, left int) {
 			s.t.Fatal(err)
 		}
 		n := status.Shards
-		if n == nil || n.Epoch == 0 || n.Held != n.Whole || n.Fetching > 0 || n.Dropping > 0 && !leaving || n.Moving > 0 || n.Short > 0 || len(status.MemberList) != len(s.daemons) {
-			return fmt.Sprintf("%s: %+v of %d members", d.name, n, len(status.MemberList)), 0
+		if n == nil || n.Epoch == 0 || n.Held != n.Whole || n.Fetching > 0 || n.Dropping > 0 || n.Moving > 0 || n.Short > 0 || len(status.MemberList) != len(s.daemons) {
+			return fmt.Sprintf("%s: %+v of %d members", d.name, n, len(status.MemberList))
 		}
-		held += n.Held - n.Dropping
-		left += n.Dropping
+		held += n.Held
 		layout, err := d.api.Layout(s.t.Context(), namespace)
 		if err != nil {
-			return err.Error(), 0
+			return err.Error()
 		}
 		for _, hosts := range layout.Hosts {
 			for _, id := range hosts {
 				if !ids[id] {
-					return fmt.Sprintf("%s: %s is a host", d.name, id), 0
+					return fmt.Sprintf("%s: %s is a host", d.name, id)
 				}
 			}
 		}
 	}
 	if want := s.placement.Shards * s.placement.Replicas; held != want {
-		return fmt.Sprintf("%d shards are held in all, and %d are to be", held, want), 0
+		return fmt.Sprintf("%d shards are held in all, and %d are to be", held, want)
 	}
-	return "", left
+	return ""
 }
 
 // write has daemons drawn by chance write keys drawn by chance, each key by one writer at a
