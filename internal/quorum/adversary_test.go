@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"math/bits"
@@ -179,13 +178,6 @@ func (w *world) say(format string, args ...any) {
 }
 
 // ---- rows
-
-// later reports whether a row takes the place of another one where two members meet: the one with
-// the greater epoch, and of one epoch that with the greater name. (3)
-func later(r, other *Row) bool {
-	a, b := r.Name(), other.Name()
-	return r.Epoch > other.Epoch || r.Epoch == other.Epoch && bytes.Compare(a[:], b[:]) > 0
-}
 
 func (w *world) tabled(r *Row, removed set) *tabled {
 	r.Seal()
