@@ -219,6 +219,13 @@ func (g *group) tell() {
 	g.changed = make(chan struct{})
 }
 
+// changed is closed when there is more for a group.
+func (f *feed) changed(in int) <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.groups[in].changed
+}
+
 // next is the window that goes on where a watcher of a group is; or nil. behind: the
 // watcher is to read by itself, and else it waits for changed.
 func (f *feed) next(w *node.Watcher, in int) (win *node.Window, behind bool, changed <-chan struct{}) {

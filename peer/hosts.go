@@ -18,6 +18,8 @@ type hosts struct{ ns *Namespace }
 // newShards are the shards of a namespace that is cut into some.
 func newShards(ns *Namespace) *shards.Shards {
 	s := &shards.Shards{NS: ns.core, Net: hosts{ns}, Random: rand.Int64N}
+	paging := ns.node.routing.paging
+	s.Paging = func(ctx context.Context) (leave func(), err error) { return func() { <-paging }, enter(ctx, paging) }
 	if ns.core.Located() {
 		s.Nowhere, s.Noticed = ns.nowhere, ns.noticed
 	}
@@ -113,6 +115,30 @@ func (hosts) Sleep(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+func (h hosts) Changed(ctx context.Context, set *node.Set, behind uint64, d time.Duration) error {
+	sh := h.ns.node.shard(set)
+	if sh == nil { // it is being opened, or was left
+		return h.Sleep(ctx, d)
+	}
+	group, err := sh.feed.join(sh)
+	if err != nil {
+		return h.Sleep(ctx, d)
+	}
+	defer sh.feed.leave(group)
+	changed := sh.feed.changed(group)
+	if _, _, end := set.Live.State(); end > behind {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
 }
 
 func (h hosts) Mailbox() shards.Mailbox {

@@ -8,6 +8,8 @@ import (
 	"iter"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/shards"
 )
 
 // Get returns the record under a key. ErrNotFound: the key holds no record.
@@ -78,19 +80,24 @@ func (ns *Namespace) get(key []byte) (dbadapter.Record, error) {
 // ScanOption narrows or widens a scan.
 type ScanOption func(*scan)
 
-type scan struct {
-	after      []byte
-	tombstones bool
-	room       int64 // bytes of pages of other hosts that wait to be read
-}
+type scan = shards.ScanOptions
+
+// Bounds of the pages of a scan over shards.
+const (
+	// scanBytes of pages wait to be read, of all shards.
+	scanBytes = 16 << 20
+	// scanPages are on their way at once, of all scans of the node. They share the link, and
+	// leave half of the places that the node has at a peer to its look-ups and writes.
+	scanPages = node.MaxRouted / 2
+)
 
 // After starts the scan beyond a key, which need not exist.
-func After(key []byte) ScanOption { return func(s *scan) { s.after = key } }
+func After(key []byte) ScanOption { return func(s *scan) { s.After = key } }
 
 // WithTombstones includes what reads as absent: deleted records, and those that
 // have expired. Two namespaces that hold the same then yield the same, whatever
 // their clocks say.
-func WithTombstones() ScanOption { return func(s *scan) { s.tombstones = true } }
+func WithTombstones() ScanOption { return func(s *scan) { s.Tombstones = true } }
 
 // Scan yields the records whose keys begin with prefix, by key, as they were
 // when it began; an error ends it. In a namespace that is cut into shards those that this
@@ -99,7 +106,7 @@ func WithTombstones() ScanOption { return func(s *scan) { s.tombstones = true } 
 // the last key goes on, at this node or at another one. While the loop runs the namespace cannot
 // finish closing: do not close it, or the node, inside the loop.
 func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOption) iter.Seq2[dbadapter.Record, error] {
-	s := scan{room: scanBytes}
+	s := scan{Prefix: prefix, Room: scanBytes}
 	for _, o := range options {
 		o(&s)
 	}
@@ -111,7 +118,13 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		for rec, err := range byKey(func(r *dbadapter.Hashed) []byte { return r.Key }, ns.scans(ctx, prefix, &s)) {
+		var all iter.Seq2[dbadapter.Record, error]
+		if ns.core.Rule() != nil {
+			all = ns.hosts.Scan(ctx, s)
+		} else {
+			all = shards.ScanSet(ctx, ns.shards()[0].set, &s)
+		}
+		for rec, err := range all {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
@@ -119,30 +132,7 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 				yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
 				return
 			}
-			if putOff(&rec.Record) {
-				continue
-			}
-			if !yield(rec.Record, nil) {
-				return
-			}
-		}
-	}
-}
-
-// scan yields the records of a shard, as they were when it began.
-func (sh *shard) scan(ctx context.Context, prefix []byte, s *scan) iter.Seq2[dbadapter.Hashed, error] {
-	return func(yield func(dbadapter.Hashed, error) bool) {
-		snap, err := sh.set.Store.Snapshot()
-		if err != nil {
-			yield(dbadapter.Hashed{}, err)
-			return
-		}
-		defer snap.Close()
-		for rec, err := range snap.Scan(ctx, prefix, s.after) {
-			if err == nil && !s.tombstones && !sh.set.Present(&rec.Record) {
-				continue
-			}
-			if !yield(rec, err) {
+			if !yield(rec, nil) {
 				return
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/shards"
 )
 
 // FutureRecord is a record whose version is further ahead of this machine's clock
@@ -35,7 +36,7 @@ func (ns *Namespace) Future(ctx context.Context) iter.Seq2[FutureRecord, error] 
 		for _, sh := range ns.shards() {
 			all = append(all, sh.set.Future(ctx))
 		}
-		for r, err := range byKey(func(r *node.FutureRecord) []byte { return r.Key }, all) {
+		for r, err := range shards.ByKey(func(r *node.FutureRecord) []byte { return r.Key }, all) {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}

@@ -46,7 +46,7 @@ func TestScanOverShards(t *testing.T) {
 	t.Parallel()
 	c := newRoutedCluster(t, 5)
 	want := c.filled()
-	room := func(n int64) ScanOption { return func(s *scan) { s.room = n } }
+	room := func(n int64) ScanOption { return func(s *scan) { s.Room = n } }
 	for i, ns := range c.spaces {
 		for name, test := range map[string]struct {
 			prefix  string

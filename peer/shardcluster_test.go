@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/shards"
 )
 
 // shardCluster is nodes of one namespace of eight shards, of which two nodes are to hold
@@ -200,7 +201,7 @@ func (c *shardCluster) keys(i int, number placement.Shard) (keys []string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	for r, err := range sh.scan(c.t.Context(), nil, &scan{}) {
+	for r, err := range shards.ScanSet(c.t.Context(), sh.set, &scan{}) {
 		if err != nil {
 			c.t.Fatal(err)
 		}

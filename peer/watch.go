@@ -82,8 +82,10 @@ type watch struct {
 	prefix []byte
 	every  time.Duration
 	wait   func()
-	room   int64 // bytes of pages of other hosts that wait to be told
 }
+
+// watchBytes of pages wait to be told, of all shards of a watch whose loop is slow.
+const watchBytes = 16 << 20
 
 // WithPrefix makes the watch one of the keys that begin with a prefix.
 func WithPrefix(prefix []byte) WatchOption { return func(w *watch) { w.prefix = prefix } }
@@ -104,13 +106,11 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 	}
 	defer ns.gate.leave()
 	if ns.core.Rule() != nil {
-		ctx, cancel := context.WithTimeout(ns.ctx, 2*shards.Patience)
-		defer cancel()
-		places, err := ns.nowShards(ctx)
+		now, err := ns.hosts.Cursor(ns.ctx)
 		if err != nil {
 			return "", fmt.Errorf("watch %s: %w", ns.Name(), err)
 		}
-		return cursorOf(places), nil
+		return Cursor(now), nil
 	}
 	w, err := ns.shards()[0].set.NewWatcher("", nil)
 	if err != nil {
@@ -133,16 +133,16 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 // In a namespace that is cut into shards an expiry is no event. The order is that of the commits in each shard, and
 // so of the changes of a key; what is held comes by key in each shard, and EventAt when all
 // shards have told it. A shard that this node does not hold is watched at a host that is
-// whole, which is asked anew within a second. When that host is away for 2 s another one
+// whole, which is asked anew within a second. Where that host does not answer, another one
 // tells again what it holds, tombstones too, with Coalesced set; what was deleted meanwhile,
-// and collected by then, it cannot tell. 30 s after the watch had last told all there was,
-// only the host that has made the cursor goes on, within a minute: then the watch ends with
-// ErrTooFew, and goes on from the last cursor when the hosts are there again, or with
-// ErrCursorExpired. A watch that was told nothing yet ends after 10 s without a host.
+// and collected by then, it cannot tell. So 30 s after the watch had last told all there was,
+// and from a cursor that is given to Watch, only the host that has made the cursor goes on. Where others
+// answer, the watch ends with ErrCursorExpired; where none does for a minute, or at the beginning, with
+// ErrTooFew, and goes on from the last cursor when the hosts are there again.
 // An event that is not the last one of a page has the cursor before the page: from it the
-// page is told again.
+// page is told again. So may be all that is held, if a watch FromStart goes on before it has told that.
 func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchOption) iter.Seq2[Event, error] {
-	o := watch{room: watchBytes}
+	var o watch
 	for _, option := range options {
 		option(&o)
 	}
@@ -151,7 +151,10 @@ func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchO
 		if ns.core.Rule() != nil {
 			err = ns.core.Outside()
 			if err == nil {
-				err = ns.orRemoved(ns.watchShards(ctx, cursor, &o, func(e Event) bool { return yield(e, nil) }))
+				ctx, cancel := ns.bind(ctx)
+				defer cancel()
+				of := shards.WatchOptions{Prefix: o.prefix, Every: o.every, Wait: o.wait, Room: watchBytes}
+				err = ns.orRemoved(ns.hosts.Watch(ctx, node.Cursor(cursor), of, func(e *node.Watched) bool { return yield(eventOf(e), nil) }))
 			}
 		} else {
 			err = ns.shards()[0].watch(ctx, cursor, &o, func(e *node.Watched) bool { return yield(eventOf(e), nil) })

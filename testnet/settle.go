@@ -80,6 +80,9 @@ func (r *runner) settle() error {
 		if err := r.waited(); err != nil {
 			return err
 		}
+		if err := r.lastLooks(); err != nil {
+			return err
+		}
 		r.cluster.Rest()
 		if done, err := r.wait(r.world.Now()+lastWords, lastPace, r.quiet); !done {
 			r.violate(ruleEndless, -1, "sessions are still under way %s after all nodes had become equal", lastWords)
@@ -172,9 +175,6 @@ func (r *runner) idle() error {
 	if err := r.lastQuestions(); err != nil {
 		return err
 	}
-	if err := r.lastLooks(); err != nil {
-		return err
-	}
 	if r.cut() {
 		if err := r.lastReads(); err != nil {
 			return err
@@ -243,7 +243,6 @@ func (r *runner) judge() {
 			}
 		}
 	}
-	r.viewed()
 	for _, group := range r.dumps() {
 		r.history.Overfull(group, r.cluster.Index)
 	}

@@ -234,11 +234,8 @@ func (r *runner) lastReads() error {
 			continue
 		}
 		held := map[string]*dbadapter.Record{}
-		for _, i := range group {
-			records := r.cluster.Node(i).Records()
-			for n := range records {
-				held[string(records[n].Key)] = &records[n]
-			}
+		for _, record := range r.recordsOf(group) {
+			held[string(record.Key)] = &record
 		}
 		open := 0
 		for _, i := range group {

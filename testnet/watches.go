@@ -1,6 +1,7 @@
 package testnet
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -42,35 +43,59 @@ func (r watcher) ToldAll(number int, program string, at node.Cursor, end uint64)
 }
 
 func (r watcher) Expired(node int, program string, log dbadapter.LogID, reaches func(uint64) bool) {
-	r.history.CursorExpired(node, program, log, reaches)
+	r.history.CursorExpired(node, program, log, func(after uint64) bool {
+		return (!r.cut() || r.healed > 0 && r.world.Now() > r.healed+lastWords) && reaches(after)
+	})
 }
 
 func (r watcher) Failed(node int, program string, err error) {
 	r.violate(check.Watch, node, "its watch %q has failed: %v", program, err)
 }
 
-// lastLooks waits until all programs were told everything, when all nodes are equal.
+// lastLooks waits until all programs were told all that is held, when all nodes are equal, and ends them: what
+// those over shards ask for would go on.
 func (r *runner) lastLooks() error {
-	behind := func() bool {
-		return slices.ContainsFunc(r.cluster.Nodes(), func(n *model.Node) bool { return len(n.Behind()) > 0 })
+	behind := func(says func(node int, program, why string)) (any bool) {
+		for _, group := range r.reach() {
+			if r.cut() && (!r.cluster.Node(group[0]).Member() || r.replicas(group) != "" || !r.complete(group)) {
+				continue
+			}
+			for _, i := range group {
+				held := r.cluster.Node(i).Records()
+				if r.cut() {
+					held = r.recordsOf(group)
+				}
+				for _, program := range r.cluster.Node(i).Programs() {
+					if why := r.history.Behind(i, program, held); why != "" {
+						any = true
+						says(i, program, why)
+					}
+				}
+			}
+		}
+		return any
 	}
-	done, err := r.wait(r.world.Now()+lastWords, lastPace, func() bool { return !behind() })
-	if done {
-		return nil
+	done, err := r.wait(r.world.Now()+lastWords, lastPace, func() bool { return !behind(func(int, string, string) {}) })
+	if !done && err == nil {
+		behind(func(node int, program, why string) {
+			r.violate(check.Watch, node, "all nodes are equal, and %s later its watch %q has not told everything: %s", lastWords, program, why)
+		})
 	}
-	for i, n := range r.cluster.Nodes() {
-		for _, program := range n.Behind() {
-			r.violate(check.Watch, i, "all nodes are equal, and %s later its watch %q has not told everything", lastWords, program)
+	for _, n := range r.cluster.Nodes() {
+		for _, program := range n.Programs() {
+			n.Unwatch(program)
 		}
 	}
 	return err
 }
 
-// viewed compares what programs were told with what their nodes hold.
-func (r *runner) viewed() {
-	for i, n := range r.cluster.Nodes() {
-		for _, program := range n.Watched() {
-			r.history.Viewed(i, program, n.Records())
+// recordsOf are the records of all shards that a group holds.
+func (r *runner) recordsOf(group []int) (all []dbadapter.Record) {
+	held := map[string]dbadapter.Record{}
+	for _, i := range group {
+		for _, record := range r.cluster.Node(i).Records() {
+			held[string(record.Key)] = record
 		}
 	}
+	return slices.Collect(maps.Values(held))
 }

@@ -25,10 +25,9 @@ type WatchPage struct {
 	More    bool // at once
 }
 
-// AskChanges asks a host for what a watch has to tell behind a cursor. all: of what is held,
-// tombstones and what has expired, too.
-func (a *Asker) AskChanges(cursor Cursor, prefix []byte, all bool) *wire.AskChanges {
-	return &wire.AskChanges{ShardRow: a.at, All: all, Cursor: []byte(cursor), Prefix: prefix}
+// AskChanges asks a host for what a watch has to tell behind a cursor.
+func (a *Asker) AskChanges(cursor Cursor, prefix []byte) *wire.AskChanges {
+	return &wire.AskChanges{ShardRow: a.at, Cursor: []byte(cursor), Prefix: prefix}
 }
 
 // Changes is what a message of the peer answers to AskChanges. Each record is examined as one
@@ -38,7 +37,19 @@ func (a *Asker) Changes(remote ID, ask *wire.Ask, m wire.Message) (*WatchPage, e
 	if err != nil {
 		return nil, err
 	}
-	said, asked := reply.Answer.(*wire.ChangesAnswer), ask.Question.(*wire.AskChanges)
+	return a.changes(remote, ask.Question.(*wire.AskChanges), reply.Answer.(*wire.ChangesAnswer))
+}
+
+// ChangesHere is what this node, a host, answers to AskChanges.
+func (a *Asker) ChangesHere(ctx context.Context, q *wire.AskChanges) (*WatchPage, error) {
+	said, err := a.ns.answerChanges(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return a.changes(a.ns.Self(), q, said)
+}
+
+func (a *Asker) changes(remote ID, asked *wire.AskChanges, said *wire.ChangesAnswer) (*WatchPage, error) {
 	p := &WatchPage{Apart: said.Apart, Whole: said.Whole, Expired: said.Expired, Next: Cursor(said.Next), More: said.More}
 	if said.Expired && Cursor(asked.Cursor) == FromStart {
 		return nil, fmt.Errorf("%w: what is held is said to have expired", reconcile.ErrProtocol)
@@ -66,8 +77,10 @@ func (a *Asker) Changes(remote ID, ask *wire.Ask, m wire.Message) (*WatchPage, e
 		switch {
 		case c.Record != nil:
 			record := c.Record.Clone()
-			if err := a.check(remote, &record, record.Key); err != nil {
-				return nil, fmt.Errorf("%w: %w", ErrDeclined, err)
+			if remote != a.ns.Self() {
+				if err := a.check(remote, &record, record.Key); err != nil {
+					return nil, fmt.Errorf("%w: %w", ErrDeclined, err)
+				}
 			}
 			t.Record, t.Key, t.Kind = &record, record.Key, PutKind
 			if record.Deleted {
@@ -114,7 +127,7 @@ func (ns *Namespace) answerChanges(ctx context.Context, q *wire.AskChanges) (*wi
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
 	}
-	w.All = q.All
+	w.All = true
 	var told []Watched
 	more := true
 	if w.Listing() {

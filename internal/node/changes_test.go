@@ -45,7 +45,7 @@ func TestPagesThatAreNotBelieved(t *testing.T) {
 	r := must(asker.ns.Asker(shard))
 	watched := func(cursor Cursor, lie func(a *wire.ChangesAnswer)) (*WatchPage, error) {
 		t.Helper()
-		ask := must(r.Begin(x.ID, r.AskChanges(cursor, nil, true)))
+		ask := must(r.Begin(x.ID, r.AskChanges(cursor, nil)))
 		m := asker.routed(t, x.machine, ask)
 		lie(m.(*wire.Reply).Answer.(*wire.ChangesAnswer))
 		return r.Changes(x.ID, ask, m)

@@ -60,6 +60,12 @@ func (c Cursor) Check() error {
 	return err
 }
 
+// Seq is the change that the cursor is behind; 0 where it names none.
+func (c Cursor) Seq() uint64 {
+	at, _ := c.read()
+	return at.seq
+}
+
 // Made reports whether a watch of the set has made the cursor, and says so of those of now
 // and from the start.
 func (c Cursor) Made(set *Set) bool {

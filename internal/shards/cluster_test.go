@@ -365,6 +365,13 @@ func (h *host) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+func (h *host) Changed(ctx context.Context, set *node.Set, behind uint64, d time.Duration) error {
+	if _, _, end := set.Live.State(); end > behind {
+		return nil
+	}
+	return h.Sleep(ctx, d)
+}
+
 func (h *host) Mailbox() Mailbox { return &box{h: h, notes: make(chan func(), 1000)} }
 
 type box struct {

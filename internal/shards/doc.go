@@ -24,6 +24,12 @@
 // or something that its writer had not seen, refuses it: the writer makes the record anew, later,
 // as one that replaces what was refused for. Nobody completes the write of another.
 //
+// # Scans and watches
+//
+// A scan reads each shard at one whole host, page by page, and merges them by key. A watch follows each
+// shard at one whole host. Where that one is away another one tells again what it holds, if the watch had told
+// all there was shortly before; else the cursor has expired.
+//
 // # A condition
 //
 // A quorum read finds what the key holds. One host is given that, compares, and commits in one

@@ -36,6 +36,8 @@ type Net interface {
 	Outlive(f func(ctx context.Context))
 	// Sleep waits; it returns early with an error when the context ends.
 	Sleep(ctx context.Context, d time.Duration) error
+	// Changed waits until a set of this node has changed behind a change, or for so long.
+	Changed(ctx context.Context, set *node.Set, behind uint64, d time.Duration) error
 	// Mailbox makes one.
 	Mailbox() Mailbox
 }
@@ -83,6 +85,8 @@ type Shards struct {
 	Net Net
 	// Random is a number below n, for pauses.
 	Random func(n int64) int64
+	// Paging waits for a place among the pages of scans that are on their way; nil: there are always some.
+	Paging func(ctx context.Context) (leave func(), err error)
 	// Nowhere reports whether a key is nowhere by a locator; nil: there is none. Only a read at level one
 	// rests on it. Noticed is called with each key that was found, or written.
 	Nowhere func(key []byte) bool

@@ -632,7 +632,7 @@ func TestLyingHost(t *testing.T) {
 			ended()
 			liar.answers = func(wire.Question) wire.Answering { asked++; return lie }
 			asker.shards.times = quorum.Times{}
-			p, err := asker.shards.Page(c.ctx, 0, []byte("a"), nil, 1<<20)
+			p, err := asker.shards.page(c.ctx, 0, []byte("a"), nil, 1<<20)
 			if err != nil || len(p.Records) != 1 || string(p.Records[0].Value) != "value" || asked == 0 {
 				t.Errorf("a page, %s: %+v, %v; asked %d times", name, p, err, asked)
 			}
@@ -646,7 +646,7 @@ func TestLyingHost(t *testing.T) {
 		} {
 			ended()
 			liar.answers = func(wire.Question) wire.Answering { return lie }
-			p, id, err := asker.shards.Changes(c.ctx, 0, liar.ID, node.FromStart, nil, false)
+			p, id, err := asker.shards.changes(c.ctx, 0, liar.ID, node.FromStart, nil)
 			if err != nil || id == liar.ID || len(p.Told) == 0 || string(p.Told[0].Key) != "a" {
 				t.Errorf("changes, %s: %+v of %s, %v", name, p, id, err)
 			}

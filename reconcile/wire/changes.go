@@ -9,11 +9,10 @@ const SubjectChanges Subject = 8
 const MaxCursor = 16 + 1 + 20 + 1 + (dbadapter.MaxKey*8+5)/6
 
 // AskChanges asks for what has become of the keys of a shard that begin with Prefix, behind a
-// cursor of the peer's; empty: for the cursor of now; "start": for what is held first.
+// cursor of the peer's; empty: for the cursor of now; "start": for what is held first, tombstones and
+// what has expired, too.
 type AskChanges struct {
 	ShardRow
-	// All: of what is held, tombstones and what has expired are told, too.
-	All            bool
 	Cursor, Prefix []byte
 }
 
@@ -61,11 +60,7 @@ const (
 )
 
 func (q *AskChanges) appendQuestion(b []byte) []byte {
-	all := byte(0)
-	if q.All {
-		all = 1
-	}
-	return appendBytes(appendBytes(append(q.appendTo(b), all), q.Cursor), q.Prefix)
+	return appendBytes(appendBytes(q.appendTo(b), q.Cursor), q.Prefix)
 }
 
 func (a *ChangesAnswer) appendAnswer(b []byte) []byte {
@@ -96,9 +91,7 @@ func (a *ChangesAnswer) appendAnswer(b []byte) []byte {
 }
 
 func (p *parser) askChanges() *AskChanges {
-	q := &AskChanges{ShardRow: p.shardRow(), All: p.bool()}
-	q.Cursor, q.Prefix = p.bytes(MaxCursor, "a cursor"), p.bytes(dbadapter.MaxKey, "a prefix")
-	return q
+	return &AskChanges{ShardRow: p.shardRow(), Cursor: p.bytes(MaxCursor, "a cursor"), Prefix: p.bytes(dbadapter.MaxKey, "a prefix")}
 }
 
 func (p *parser) changesAnswer() *ChangesAnswer {

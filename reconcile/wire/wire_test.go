@@ -118,7 +118,7 @@ func samples() []Message {
 		&Ask{Version: Version, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5}, Greeting: greeting, Question: &AskFeed{Message: []byte{1, 2}}},
 		&Reply{Nonce: Nonce{6}, Proof: Proof{7}, Greeting: greeting, Answer: &FeedAnswer{Message: []byte{3}}},
 		&Reply{Answer: &FeedAnswer{}},
-		&Ask{Version: Version, Question: &AskChanges{ShardRow: row, All: true, Cursor: []byte("start"), Prefix: []byte("k")}},
+		&Ask{Version: Version, Question: &AskChanges{ShardRow: row, Cursor: []byte("start"), Prefix: []byte("k")}},
 		&Ask{Version: Version, Question: &AskChanges{Cursor: []byte{}, Prefix: []byte{}}},
 		&Reply{Answer: &ChangesAnswer{Whole: true, More: true, Next: []byte("0000000000000005.9"), Changes: []Change{{Coalesced: true, Record: &both}, {Record: &gone}, {Key: []byte("k")}, {Key: []byte{}}}}},
 		&Reply{Answer: &ChangesAnswer{Whole: true, Expired: true}},

@@ -40,7 +40,9 @@ type History struct {
 	// logs are the change logs of nodes that are watched, and watches the programs that do.
 	logs    map[dbadapter.LogID]*changeLog
 	watches map[watchOf]*watch
-	shards  shards
+	// shardWatches are those of a namespace that is cut into shards.
+	shardWatches map[watchOf]*shardWatch
+	shards       shards
 }
 
 // restamp is the replacement of a version at a node by a lesser one.

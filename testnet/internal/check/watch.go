@@ -98,6 +98,10 @@ const fromStart = "start"
 func (h *History) Watching(b *Watching) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.shards.cut() {
+		h.shardsWatching(b)
+		return
+	}
 	id := watchOf{b.Node, b.Program}
 	if h.watches == nil {
 		h.watches = map[watchOf]*watch{}
@@ -114,7 +118,7 @@ func (h *History) Watching(b *Watching) {
 	}
 	log, seq, key, err := cursorOf(b.Cursor)
 	if err != nil {
-		h.says(w, "", "begins at a cursor that cannot be read: %v", err)
+		h.says(w.watchOf, "", "begins at a cursor that cannot be read: %v", err)
 	}
 	w.log, w.began, w.at, w.last = log, seq, seq, seq
 	if w.listing = key != ""; w.listing {
@@ -124,7 +128,7 @@ func (h *History) Watching(b *Watching) {
 		return
 	}
 	if log != b.Log || seq > b.End {
-		h.says(w, "", "begins now, at change %d, and the log ends with %d", seq, b.End)
+		h.says(w.watchOf, "", "begins now, at change %d, and the log ends with %d", seq, b.End)
 	}
 	w.view = map[string]holding{}
 	l := h.logs[log]
@@ -138,7 +142,7 @@ func (h *History) Watching(b *Watching) {
 	}
 }
 
-func (h *History) says(w *watch, key, format string, args ...any) {
+func (h *History) says(w watchOf, key, format string, args ...any) {
 	h.found.say(Watch, w.node, key, "its watch %q %s", w.program, fmt.Sprintf(format, args...))
 }
 
@@ -146,28 +150,32 @@ func (h *History) says(w *watch, key, format string, args ...any) {
 func (h *History) Watched(node int, program string, e *Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.shards.cut() {
+		h.shardsWatched(node, program, e)
+		return
+	}
 	w := h.watches[watchOf{node, program}]
 	log, seq, listed, err := cursorOf(e.Cursor)
 	if err == nil && w.log == 0 {
 		w.log, w.began, w.at, w.last = log, seq, seq, seq
 	}
 	if err != nil || log != w.log {
-		h.says(w, e.Key, "tells the cursor %q, which is not of its log: %v", e.Cursor, err)
+		h.says(w.watchOf, e.Key, "tells the cursor %q, which is not of its log: %v", e.Cursor, err)
 		return
 	}
 	switch {
 	case e.At:
 		if listed != "" || seq > w.at {
-			h.says(w, "", "tells that it has come to change %d, and has told all up to %d", seq, w.at)
+			h.says(w.watchOf, "", "tells that it has come to change %d, and has told all up to %d", seq, w.at)
 		}
 		return
 	case !strings.HasPrefix(e.Key, w.prefix):
-		h.says(w, e.Key, "tells of a key without its prefix")
+		h.says(w.watchOf, e.Key, "tells of a key without its prefix")
 		return
 	}
 	what := holds(e.Record)
 	if kind := kindOfEvent(what); e.Kind != kind {
-		h.says(w, e.Key, "tells %q of %s", e.Kind, what)
+		h.says(w.watchOf, e.Key, "tells %q of %s", e.Kind, what)
 	}
 	if listed != "" {
 		h.listedEvent(w, e, listed, what)
@@ -192,9 +200,9 @@ func (h *History) listedEvent(w *watch, e *Event, listed string, what holding) {
 	l := h.logs[w.log]
 	switch {
 	case !w.listing, listed != e.Key, e.Key <= w.key && len(w.shown)+len(w.listed) > 0, e.Coalesced:
-		h.says(w, e.Key, "lists it behind %q, with the cursor of %q, or after the listing", w.key, listed)
+		h.says(w.watchOf, e.Key, "lists it behind %q, with the cursor of %q, or after the listing", w.key, listed)
 	case l == nil || l.at(e.Key, e.Read) != what || what.deleted:
-		h.says(w, e.Key, "lists it with %s, which it did not hold as of change %d", what, e.Read)
+		h.says(w.watchOf, e.Key, "lists it with %s, which it did not hold as of change %d", what, e.Read)
 	}
 	w.key = e.Key
 	w.shown[e.Key] = true
@@ -217,7 +225,7 @@ func (h *History) changeEvent(w *watch, e *Event, seq uint64, what holding) {
 			}
 		}
 	}
-	h.says(w, e.Key, "%s", wrong)
+	h.says(w.watchOf, e.Key, "%s", wrong)
 }
 
 // mostPassed is how many keys a watcher remembers to have passed over; beyond that, it marks
@@ -273,7 +281,7 @@ func (h *History) WatchedAll(node int, program, cursor string, read uint64) {
 		w.log, w.began, w.at, w.last = log, seq, seq, seq
 	}
 	if err != nil || log != w.log || seq < w.at {
-		h.says(w, "", "has come to the cursor %q, behind change %d", cursor, w.at)
+		h.says(w.watchOf, "", "has come to the cursor %q, behind change %d", cursor, w.at)
 		return
 	}
 	l := h.logs[log]
@@ -304,7 +312,7 @@ func (h *History) endPart(w *watch, l *changeLog, to string, read uint64) {
 			continue
 		}
 		if what.there && !what.deleted && !what.expires() {
-			h.says(w, key, "does not list it, and it holds %s as of change %d", what, read)
+			h.says(w.watchOf, key, "does not list it, and it holds %s as of change %d", what, read)
 		}
 	}
 	w.listed = append(w.listed, listedPart{to: to, all: to == "", as: read})
@@ -322,48 +330,67 @@ func (h *History) passes(w *watch, l *changeLog, c *Change, read uint64) {
 		case t.read >= c.Seq && t.what == what:
 		case l.between(key, c.Seq, read) > 0:
 		default:
-			h.says(w, key, "does not tell that it holds %s since change %d", what, c.Seq)
+			h.says(w.watchOf, key, "does not tell that it holds %s since change %d", what, c.Seq)
 		}
 	}
 }
 
 // CursorExpired notes that the cursor of a program has expired: the rule watch. log is the
-// change log of the node; reaches reports whether it goes back to a change.
+// change log of the node; reaches reports whether it goes back to a change; over shards, whether nothing was
+// wrong any more, and a whole host of each has the log of the cursor.
 func (h *History) CursorExpired(node int, program string, log dbadapter.LogID, reaches func(after uint64) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if w := h.shardWatches[watchOf{node, program}]; w != nil {
+		if reaches(0) {
+			h.says(w.watchOf, "", "ends since its cursor %q has expired; whole hosts have the logs", w.cursor)
+		}
+		return
+	}
 	w := h.watches[watchOf{node, program}]
 	if w.log == log && (w.listing || reaches(w.at)) || w.log == 0 {
-		h.says(w, "", "ends since its cursor has expired; the log goes back to change %d, where it was", w.at)
+		h.says(w.watchOf, "", "ends since its cursor has expired; the log goes back to change %d, where it was", w.at)
 	}
 }
 
-// Viewed compares what a program was told of, all of it, with what the node holds: the rule
-// watch.
-func (h *History) Viewed(node int, program string, dump []dbadapter.Record) {
+// Behind says what a program has not been told of all that is held; empty: it was told everything. The rule watch.
+func (h *History) Behind(node int, program string, records []dbadapter.Record) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w := h.watches[watchOf{node, program}]
-	held := map[string]holding{}
-	for i := range dump {
-		if key := string(dump[i].Key); strings.HasPrefix(key, w.prefix) {
-			held[key] = holds(&dump[i])
+	var prefix string
+	var view map[string]holding
+	var base map[string]stamp
+	id, held := watchOf{node, program}, map[string]holding{}
+	if w := h.watches[id]; w != nil {
+		prefix, view = w.prefix, w.view
+	} else if w := h.shardWatches[id]; w != nil {
+		prefix, view, base = w.prefix, w.view, w.base
+	} else {
+		return "it has not begun"
+	}
+	for i := range records {
+		if key := string(records[i].Key); strings.HasPrefix(key, prefix) {
+			held[key] = holds(&records[i])
 		}
 	}
 	keys := maps.Clone(held)
-	maps.Copy(keys, w.view)
+	maps.Copy(keys, view)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		what, told := w.view[key]
+		told, was := view[key]
 		has := held[key]
+		first, known := base[key]
 		switch {
-		case what == has:
-		case !told && has.there && (has.deleted || has.expires()): // the listing leaves these out
-		case !told:
-			h.says(w, key, "has told nothing of it; in the end it holds %s", has)
+		case told == has:
+		case was && !has.there && h.shards.cut() && (told.deleted || told.expires()): // it is collected
+		case !was && base == nil && (has.deleted || has.expires()): // the listing leaves these out
+		case !was && known && !has.beats(first): // it stood when the watch began
+		case !was:
+			return fmt.Sprintf("it has told nothing of %q, which holds %s", key, has)
 		default:
-			h.says(w, key, "has told last that it holds %s; in the end it holds %s", what, has)
+			return fmt.Sprintf("of %q it has told last that it holds %s; it holds %s", key, told, has)
 		}
 	}
+	return ""
 }
 
 // forgetLogs forgets the change logs of a node, whose store was put back.

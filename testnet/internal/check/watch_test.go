@@ -20,6 +20,12 @@ func (h *History) change(seq uint64, index dbadapter.Index, held ...dbadapter.Re
 	h.Changed(0, watchedLog, &c)
 }
 
+func (h *History) viewed(records []dbadapter.Record) {
+	if why := h.Behind(0, "w", records); why != "" {
+		h.found.say(Watch, 0, "", "%s", why)
+	}
+}
+
 func cursor(seq uint64, key ...string) string {
 	s := fmt.Sprintf("%s.%d", watchedLog, seq)
 	if len(key) > 0 {
@@ -94,7 +100,7 @@ func TestWatches(t *testing.T) {
 			tell(h, 4, s6, true)
 			tell(h, 5, s5, false)
 			h.WatchedAll(0, "w", cursor(6), 6)
-			h.Viewed(0, "w", dump(a3, b2, s6, s5))
+			h.viewed(dump(a3, b2, s6, s5))
 		}, ""},
 		"a listing with a gap": {fromStart, func(h *History) {
 			list(h, b2)
@@ -109,8 +115,8 @@ func TestWatches(t *testing.T) {
 			h.WatchedAll(0, "w", cursor(0), 3)
 			tell(h, 3, a3, false)
 		}, "has listed"},
-		"in the end":           {cursor(5), func(h *History) { h.Viewed(0, "w", dump(a3)) }, "has told nothing of it"},
-		"another one, in it":   {cursor(5), func(h *History) { tell(h, 6, s6, false); h.Viewed(0, "w", dump(s4)) }, "has told last"},
+		"in the end":           {cursor(5), func(h *History) { h.viewed(dump(a3)) }, "has told nothing of"},
+		"another one, in it":   {cursor(5), func(h *History) { tell(h, 6, s6, false); h.viewed(dump(s4)) }, "has told last"},
 		"expired, though":      {cursor(5), func(h *History) { h.expired(watchedLog, 5) }, "the log goes back"},
 		"expired, as trimmed":  {cursor(5), func(h *History) { h.expired(watchedLog, 6) }, ""},
 		"expired, another log": {cursor(5), func(h *History) { h.expired(watchedLog+1, 0) }, ""},
@@ -141,11 +147,40 @@ func TestWatchFromNow(t *testing.T) {
 	h.change(1, 1, a)
 	h.change(2, 2, b)
 	h.Watching(&Watching{Program: "w", Prefix: "a", Cursor: cursor(2), Now: true, Log: watchedLog, End: 2})
-	h.Viewed(0, "w", dump(a, b))
+	h.viewed(dump(a, b))
 	expect(t, "as it is", &h, Watch, "")
 	h.Watched(0, "w", &Event{Cursor: cursor(2), Kind: "put", Key: "b", Record: &b, Read: 2})
 	expect(t, "another prefix", &h, Watch, "without its prefix")
 	h = History{}
 	h.Watching(&Watching{Program: "w", Cursor: cursor(3), Now: true, Log: watchedLog, End: 2})
 	expect(t, "of the future", &h, Watch, "begins now")
+}
+
+// Over shards a program may be told again what it knows, also something older where another host tells; in the
+// end it knows what stands.
+func TestWatchesOfShards(t *testing.T) {
+	old, late := put("a", "1", version(noon)), put("a", "2", version(noon.Add(time.Second)))
+	tell := func(h *History, cursor string, r dbadapter.Record) {
+		h.Watched(0, "w", &Event{Cursor: cursor, Kind: "put", Key: "a", Record: &r})
+	}
+	expired := func(h *History, reaches bool) { h.CursorExpired(0, "w", 0, func(uint64) bool { return reaches }) }
+	for name, c := range map[string]struct {
+		run   func(h *History)
+		wrong string
+	}{
+		"all of it":               {func(h *History) { tell(h, "s1,x.1", old); tell(h, "s1,x.2", late); h.viewed(dump(late)) }, ""},
+		"older, of another host":  {func(h *History) { tell(h, "s1,x.2", late); tell(h, "s1,y.1", old); tell(h, "s1,y.2", late) }, ""},
+		"older, of one host":      {func(h *History) { tell(h, "s1,x.2", late); tell(h, "s1,x.3", old) }, "by the log of one host"},
+		"not the last":            {func(h *History) { tell(h, "s1,x.2", old); h.viewed(dump(late)) }, "has told last"},
+		"nothing":                 {func(h *History) { h.viewed(dump(late)) }, "has told nothing of"},
+		"what is deleted stays":   {func(h *History) { tell(h, "s1,x.2", old); h.viewed(nil) }, "has told last"},
+		"expired, though":         {func(h *History) { expired(h, true) }, "whole hosts have the logs"},
+		"expired, as it has gone": {func(h *History) { expired(h, false) }, ""},
+	} {
+		var h History
+		h.Sharded(func(string) int { return 0 }, func() time.Time { return noon })
+		h.Watching(&Watching{Program: "w", Cursor: fromStart})
+		c.run(&h)
+		expect(t, name, &h, Watch, c.wrong)
+	}
 }

@@ -15,6 +15,14 @@ import (
 // hosts is the network of the shards, as package shards sees it: its loops are routines here.
 type hosts struct{ process *process }
 
+// requests are the shards, as the process reads and writes them.
+func (p *process) requests() *shards.Shards {
+	if p.hosts == nil {
+		p.hosts = p.newShards()
+	}
+	return p.hosts
+}
+
 func (p *process) newShards() *shards.Shards {
 	s := &shards.Shards{NS: p.ns, Net: hosts{p}, Random: func(n int64) int64 { return int64(p.draw(node.ForBusy) % uint64(n)) }}
 	if f := p.follower; f != nil {
@@ -73,6 +81,11 @@ func (h hosts) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
+// Changed waits for as long as at another host: the simulation wakes nobody.
+func (h hosts) Changed(ctx context.Context, _ *node.Set, _ uint64, d time.Duration) error {
+	return h.Sleep(ctx, d)
+}
+
 func (h hosts) Mailbox() shards.Mailbox { return &mailbox{process: h.process} }
 
 // mailbox hands notes to one routine.
@@ -127,12 +140,9 @@ func (n *Node) runRequest(body func(ctx context.Context, s *shards.Shards), refu
 			return
 		}
 		p.flush()
-		if p.hosts == nil {
-			p.hosts = p.newShards()
-		}
 		p.routing++
 		p.routine(func(ctx context.Context) {
-			body(ctx, p.hosts)
+			body(ctx, p.requests())
 			if ctx.Err() == nil {
 				p.routing--
 			}
@@ -157,6 +167,25 @@ func (n *Node) Read(key string, o shards.GetOptions, told func(*Found)) {
 			told(&Found{Found: found, Node: n.number, Key: key, Err: err})
 		}
 	}, func(err error) { told(&Found{Node: n.number, Key: key, Err: err}) })
+}
+
+// scanRoom is that of the pages of a scan: small, so that a scan has several of a shard, and fetches some again.
+const scanRoom = 32 << 10
+
+// Scan reads all records, tombstones too. A node that dies meanwhile tells nothing.
+func (n *Node) Scan(told func(records []dbadapter.Record, err error)) {
+	n.runRequest(func(ctx context.Context, s *shards.Shards) {
+		var all []dbadapter.Record
+		var failed error
+		for r, err := range s.Scan(ctx, shards.ScanOptions{Tombstones: true, Room: scanRoom}) {
+			if failed = err; err == nil {
+				all = append(all, r)
+			}
+		}
+		if ctx.Err() == nil {
+			told(all, failed)
+		}
+	}, func(err error) { told(nil, err) })
 }
 
 // Offer is a write in a namespace that is cut into shards: of one key, or of several of one shard.

@@ -70,7 +70,7 @@ func (p *process) open(s *node.State) (err error) {
 		Secret: n.cluster.keys.Secret, State: s, Save: p.save, Drop: n.drop,
 		Store: func(_ context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
 			if s, ok := n.cluster.shardOf(id); ok {
-				return openStore(n.disk, shardName(s), id, h, logOptions{id: n.logID(2 + uint64(s))}, n.wall.now, observe)
+				return openStore(n.disk, shardName(s), id, h, logOptions{id: n.logID(2 + uint64(s)), keeps: n.cluster.LogKeeps}, n.wall.now, observe)
 			}
 			if id != n.cluster.keys.ID || p.cut() {
 				p.control, err = openStore(n.disk, "control-", id, h, logOptions{id: n.logID(1)}, n.wall.now, observe)

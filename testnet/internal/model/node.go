@@ -41,7 +41,6 @@ type Node struct {
 	crash     crash
 	answering bool // it dies when it has answered a question
 	programs  []*program
-	taken     uint64   // how often slow programs have taken events
 	readings  uint64   // of sets beside polls
 	process   *process // nil while the node is down
 }
@@ -65,9 +64,6 @@ type process struct {
 	moving    bool           // a look for shards that come or go is on its way
 	arranging *timer         // of the next look
 	toArrange bool           // it is set
-	feeding   *node.Watcher  // of the end of the log, for all programs; nil without them
-	fed       bool           // it is to read
-	windows   []*node.Window // that it has read last
 	syncing   bool           // a sync of the disk is due
 	writes    uint64         // begun here
 	right     right
@@ -266,11 +262,7 @@ func (n *Node) Restore(byProgram bool) error {
 		n.logs.made++
 		n.logs.disk = n.logs.made
 	} else {
-		for _, g := range n.programs { // a person knows that their cursors mean other changes
-			if g.cursor != "" {
-				g.cursor = node.FromStart
-			}
-		}
+		n.cluster.watchAnew(n)
 	}
 	return n.Start()
 }

@@ -3,10 +3,14 @@ package model
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -70,25 +74,18 @@ type program struct {
 	at     *watch // nil without a connection
 }
 
-// watch is one connection of a program.
+// watch is one connection of a program to a namespace that is one shard.
 type watch struct {
-	process *process
-	of      *program
-	w       *node.Watcher
-	first   bool
-	told    []node.Watched // that the program has not taken
-	end     uint64         // as of which change they were read
-	resting bool           // the program has taken some, and takes no more for a while
-	waiting bool           // there was nothing more to tell
-	quiet   time.Duration  // since when nothing was told
+	box     mailbox // has a note once there was a commit
+	waiting bool    // there is nothing more to tell
 }
 
 // The bounds of what watches do here.
 const (
-	watchAgain   = time.Second     // after which a program tries again: there is no namespace, or its cursor has expired
-	watchQuiet   = 5 * time.Second // after which a program is told how far it has come
-	feedWindows  = 6               // as few, so that slow programs read by themselves
-	eventsAtOnce = 4               // that a slow program takes
+	watchAgain = time.Second     // after which a program tries again: there is no namespace, or its cursor has expired
+	watchQuiet = 5 * time.Second // after which a program is told how far it has come
+	// watchRoom is that of the pages of a watch of shards: small, so that some are asked for again.
+	watchRoom = 8 << 10
 )
 
 // Watch makes a program begin to watch at the node, or go on.
@@ -117,33 +114,17 @@ func (n *Node) Unwatch(name string) {
 // WatchOn makes all programs of the node go on, as fast as they can.
 func (n *Node) WatchOn() {
 	for _, g := range n.programs {
-		g.Pace, g.on = 0, true
-		if n.process == nil {
-			continue
-		}
-		if g.at == nil {
+		g.Pace, g.on, g.at = 0, true, nil
+		if n.process != nil {
 			n.process.watchAfter(g, 0)
-		} else {
-			g.at.resting = false
-			n.process.after(0, g.at.look)
 		}
 	}
 }
 
-// Behind names the programs that were not told everything, of a node that has the namespace.
-func (n *Node) Behind() (names []string) { return n.watched(false) }
-
-// Watched names those that were.
-func (n *Node) Watched() (names []string) { return n.watched(true) }
-
-func (n *Node) watched(all bool) (names []string) {
-	if n.process == nil || n.process.ns == nil {
-		return nil
-	}
+// Programs are those that watch at the node, if it has the namespace.
+func (n *Node) Programs() (names []string) {
 	for _, g := range n.programs {
-		x := g.at
-		so := x != nil && x.waiting && len(x.told) == 0 && !x.w.Listing() && x.w.At() == n.process.last()
-		if so == all {
+		if g.on && n.process != nil && n.process.ns != nil {
 			names = append(names, g.Program)
 		}
 	}
@@ -192,169 +173,159 @@ func (p *process) watch(g *program) {
 		}
 		return
 	}
-	b := &Begun{Node: n.number, Program: g.Program, Prefix: g.Prefix, Now: g.cursor == "", Log: p.store.Log(), End: p.last()}
-	var w *node.Watcher
-	var err error
-	if b.Now { // as peer's Namespace.Cursor, or what came before the first event could be missed
-		if w, err = p.set.NewWatcher("", nil); err == nil {
-			g.cursor = w.Cursor()
+	x := &watch{box: mailbox{process: p}}
+	g.at = x
+	p.routine(func(ctx context.Context) {
+		// take hands the program an event, and reports whether it takes more.
+		take := func(e *node.Watched, end uint64) bool {
+			if ctx.Err() != nil || g.at != x {
+				return false
+			}
+			g.cursor = e.Cursor
+			n.cluster.Watches.Told(n.number, g.Program, e, end)
+			n.world.Note("told", n.number, 1, []byte(g.cursor))
+			return g.Pace == 0 || hosts{p}.Sleep(ctx, g.Pace) == nil && g.at == x
 		}
-	}
-	if err == nil {
-		w, err = p.set.NewWatcher(g.cursor, []byte(g.Prefix))
-	}
-	if err == nil && p.feeding == nil {
-		p.feeding, err = p.set.NewWatcher("", nil)
-	}
-	if err != nil {
+		follow := p.watchLog
+		if p.cut() {
+			follow = p.watchShards
+		}
+		if err := follow(ctx, g, x, take); ctx.Err() == nil && g.at == x {
+			g.at = nil
+			p.watchEnded(g, err)
+		}
+	})
+}
+
+// watchEnded is what becomes of a watch that the node ends.
+func (p *process) watchEnded(g *program, err error) {
+	n := p.node
+	switch {
+	case errors.Is(err, node.ErrCursorExpired):
+		n.cluster.Watch.Refused(n.number, err)
+		n.world.Note("expired", n.number, 0, []byte(g.cursor))
+		if p.cut() {
+			n.cluster.Watches.Expired(n.number, g.Program, 0, func(uint64) bool { return n.cluster.hasLogs(g.cursor) })
+		} else {
+			n.cluster.Watches.Expired(n.number, g.Program, p.store.Log(), func(after uint64) bool { return reaches(p.set, after) })
+		}
+		g.cursor = node.FromStart
+	case !p.cut():
 		n.cluster.Watches.Failed(n.number, g.Program, err)
 		return
 	}
+	p.watchAfter(g, max(g.Pace, watchAgain))
+}
+
+// watchLog watches the one set of a namespace that is not cut into shards.
+func (p *process) watchLog(ctx context.Context, g *program, x *watch, take func(e *node.Watched, end uint64) bool) (err error) {
+	n := p.node
+	var w *node.Watcher
+	b := &Begun{Node: n.number, Program: g.Program, Prefix: g.Prefix, Now: g.cursor == "", Log: p.store.Log(), End: p.last()}
+	if b.Now { // as peer's Namespace.Cursor, or what came before the first event could be missed
+		if w, err = p.set.NewWatcher("", nil); err != nil {
+			return err
+		}
+		g.cursor = w.Cursor()
+	}
+	if w, err = p.set.NewWatcher(g.cursor, []byte(g.Prefix)); err != nil {
+		return err
+	}
 	b.Cursor = g.cursor
 	n.cluster.Watches.Begun(b)
-	g.at = &watch{process: p, of: g, w: w, first: true, quiet: n.world.Now()}
-	g.at.look()
+	for {
+		var told []node.Watched
+		var end uint64
+		nothing := false
+		if w.Listing() {
+			told, err = w.List(ctx, nil)
+			end = p.last()
+		} else {
+			var win *node.Window
+			if win, err = w.Read(ctx); err == nil {
+				told, end, nothing = w.Take(win, nil), win.End, win.To == win.From
+			}
+		}
+		if err != nil {
+			return err
+		}
+		for i := range told {
+			if !take(&told[i], end) {
+				return nil
+			}
+		}
+		if n.cluster.Watches.ToldAll(n.number, g.Program, w.Cursor(), end); !nothing {
+			continue
+		}
+		x.waiting = true
+		note := x.box.Take(ctx, n.world.Now()+watchQuiet)
+		if ctx.Err() != nil || g.at != x || note == nil && !take(&node.Watched{Kind: node.AtKind, Cursor: w.Cursor()}, end) {
+			return nil
+		}
+		x.waiting, x.box.notes = false, nil
+	}
 }
 
 // changed is called after each commit.
 func (p *process) changed(c *Changed) {
 	p.node.cluster.Watches.Changed(p.node.number, c)
-	if p.feeding != nil && !p.fed {
-		p.fed = true
-		p.after(0, p.feed) // the namespace's locks are held
-	}
-}
-
-// feed reads the end of the log for all programs, as peer's feed does, and wakes those that
-// wait.
-func (p *process) feed() {
-	p.fed = false
-	for {
-		win, err := p.feeding.Read(context.Background())
-		if err != nil {
-			p.feeding, p.windows = nil, nil // programs meet the error by themselves
-			break
-		}
-		if win.To == win.From {
-			break
-		}
-		p.feeding.Skip(win)
-		p.windows = append(p.windows, win)
-		p.windows = p.windows[max(0, len(p.windows)-feedWindows):]
-	}
-	if p.feeding == nil {
-		p.feeding, _ = p.set.NewWatcher("", nil) // it reads no cursor
-	}
 	for _, g := range p.node.programs {
 		if g.at != nil && g.at.waiting {
-			g.at.look()
+			g.at.box.Put(func() {})
 		}
 	}
 }
 
-// look lets the program take what there is to tell, until it rests or waits.
-func (x *watch) look() {
-	for x.of.at == x && !x.resting {
-		if len(x.told) == 0 && !x.read() {
-			return
+// watchShards watches a namespace that is cut into shards, each at any host of it.
+func (p *process) watchShards(ctx context.Context, g *program, _ *watch, take func(e *node.Watched, end uint64) bool) (err error) {
+	now, s := g.cursor == "", p.requests()
+	if now {
+		if g.cursor, err = s.Cursor(ctx); err != nil {
+			return err
 		}
-		x.take()
 	}
+	p.node.cluster.Watches.Begun(&Begun{Node: p.node.number, Program: g.Program, Prefix: g.Prefix, Cursor: g.cursor, Now: now})
+	return s.Watch(ctx, g.cursor, shards.WatchOptions{Prefix: []byte(g.Prefix), Every: watchQuiet, Room: watchRoom}, func(e *node.Watched) bool { return take(e, 0) })
 }
 
-// read reads what comes next. It reports false if there is nothing, or the watch has ended.
-func (x *watch) read() bool {
-	p := x.process
-	ctx := context.Background()
-	x.waiting = false
-	var win *node.Window
-	var err error
-	if x.w.Listing() {
-		x.told, err = x.w.List(ctx, nil)
-		x.end = p.last()
-	} else if win, err = x.window(ctx); err == nil {
-		x.told, x.end = x.w.Take(win, nil), win.End
-		if win.To == win.From {
-			x.waiting = true
-			return x.progress()
-		}
+// reaches reports whether the log of a set goes back to a change.
+func reaches(set *node.Set, after uint64) bool {
+	for _, err := range set.Store.Changes(context.Background(), after) {
+		return err == nil
 	}
-	x.first = false
-	if err != nil {
-		x.ended(err)
-		return false
+	_, _, end := set.Live.State()
+	return after == end
+}
+
+// hasLogs reports whether of each shard a whole host that runs has the log of a cursor, back to where that is.
+func (c *Cluster) hasLogs(cursor node.Cursor) bool {
+	for i, place := range strings.Split(string(cursor), ",")[1:] {
+		at := node.Cursor(place)
+		if at != node.FromStart && !slices.ContainsFunc(c.nodes, func(n *Node) bool {
+			if n.process == nil || n.process.ns == nil {
+				return false
+			}
+			set := n.process.ns.WholeHere(placement.Shard(i))
+			return set != nil && at.Made(set) && reaches(set, at.Seq())
+		}) {
+			return false
+		}
 	}
 	return true
 }
 
-// window is one that others have read already, or the watcher's own.
-func (x *watch) window(ctx context.Context) (*node.Window, error) {
-	if !x.first { // whether its cursor is of this log at all, the others do not tell
-		for _, win := range x.process.windows {
-			if x.w.Has(win) {
-				return win, nil
+// watchAnew is what a person does about a node whose files were put back as they were: the cursors that its logs
+// made mean other changes, and their programs begin anew.
+func (c *Cluster) watchAnew(of *Node) {
+	for _, n := range c.nodes {
+		for _, g := range n.programs {
+			if g.cursor == "" || c.Rule == nil && n != of {
+				continue
+			}
+			if g.cursor = node.FromStart; g.at != nil {
+				g.at = nil
+				n.process.watchAfter(g, 0)
 			}
 		}
 	}
-	return x.w.Read(ctx)
-}
-
-// progress tells the program how far it has come, if it was told nothing for long.
-func (x *watch) progress() bool {
-	if x.process.node.world.Now() < x.quiet+watchQuiet {
-		return false
-	}
-	x.told = []node.Watched{{Kind: node.AtKind, Cursor: x.w.Cursor()}}
-	return true
-}
-
-// take hands the program some events, or all.
-func (x *watch) take() {
-	p := x.process
-	n := p.node
-	count := len(x.told)
-	if x.of.Pace > 0 {
-		n.taken++
-		count = min(count, 1+int(n.world.Draw(sim.ForWatch, uint64(n.number), 1<<32, n.taken)%eventsAtOnce))
-	}
-	for i := range x.told[:count] {
-		e := &x.told[i]
-		x.of.cursor = e.Cursor
-		x.quiet = n.world.Now()
-		n.cluster.Watches.Told(n.number, x.of.Program, e, x.end)
-	}
-	if count > 0 {
-		n.world.Note("told", n.number, count, []byte(x.of.cursor))
-	}
-	if x.told = x.told[count:]; len(x.told) == 0 {
-		n.cluster.Watches.ToldAll(n.number, x.of.Program, x.w.Cursor(), x.end)
-	}
-	if x.of.Pace > 0 && count > 0 {
-		x.resting = true
-		p.after(x.of.Pace, func() {
-			x.resting = false
-			x.look()
-		})
-	}
-}
-
-// ended is what becomes of a watch that the node ends.
-func (x *watch) ended(err error) {
-	p, g := x.process, x.of
-	n := p.node
-	g.at = nil
-	if !errors.Is(err, node.ErrCursorExpired) {
-		n.cluster.Watches.Failed(n.number, g.Program, err)
-		return
-	}
-	n.cluster.Watch.Refused(n.number, err)
-	n.world.Note("expired", n.number, 0, []byte(g.cursor))
-	n.cluster.Watches.Expired(n.number, g.Program, p.store.Log(), func(after uint64) bool {
-		for _, err := range p.store.Changes(context.Background(), after) {
-			return err == nil
-		}
-		return after == p.last()
-	})
-	g.cursor = node.FromStart
-	p.watchAfter(g, max(g.Pace, watchAgain))
 }

@@ -80,7 +80,7 @@ const maxShards = 64
 // sharded are the verbs of a namespace that is cut into shards. The others ask a node for
 // all that the namespace holds, or damage what one set keeps.
 var sharded = []Verb{
-	Put, PutIf, Del, Expiring, Dated, Batch, Import, Get, Scan, Sync, Join, SetRole, Remove, Lapse, Crash, CrashAt, CrashAnswering, Start, Freeze, Cut, Heal, Partition, HealAll, Loss, Copy, Restore, RestoreBackup, Skew, StopClock, Hide, Invent, New, Expand,
+	Put, PutIf, Del, Expiring, Dated, Batch, Import, Get, Scan, Watch, Unwatch, Sync, Join, SetRole, Remove, Lapse, Crash, CrashAt, CrashAnswering, Start, Freeze, Cut, Heal, Partition, HealAll, Loss, Copy, Restore, RestoreBackup, Skew, StopClock, Hide, Invent, New, Expand,
 }
 
 // checkShards says what is wrong with an event in a namespace that is cut into shards, or in
@@ -90,8 +90,8 @@ func (e *Event) checkShards(p *Plan) error {
 	switch {
 	case cut && !slices.Contains(sharded, e.Verb):
 		return fmt.Errorf("%s: a namespace that is cut into shards takes %s", e.Verb, join(sharded))
-	case cut && e.Verb == Expand && e.Random.Asks+e.Random.Watches > 0:
-		return errors.New("a namespace that is cut into shards takes no drawn asks and watches")
+	case cut && e.Verb == Expand && e.Random.Asks > 0:
+		return errors.New("a namespace that is cut into shards takes no drawn asks")
 	case (e.Verb == Hide || e.Verb == Invent) && !p.Locator:
 		return fmt.Errorf("%s: only with a locator do hosts tell which keys they have", e.Verb)
 	case !cut && (e.Verb == Get || e.Verb == Scan || e.Verb == PutIf || e.Verb == Import || e.level() != "" || e.Random.Gets > 0):
@@ -193,6 +193,10 @@ func (p *Plan) shards(line *Event) {
 	line.Random.Gets = 20 + d.IntN(100)
 	line.Random.Syncs = 0
 	p.Locator = d.IntN(3) == 0 // of what is drawn the last, so that runs without one stay as they were
+	if d.IntN(5) == 0 {
+		line.Random.Watches, p.Log = p.watches()
+		line.Random.Watches = min(line.Random.Watches, 2) // each asks a host of each shard every second
+	}
 }
 
 // comings draws what becomes of members: never of the founder, which gives the tickets.

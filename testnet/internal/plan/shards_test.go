@@ -122,7 +122,7 @@ func TestParseShardsErrors(t *testing.T) {
 		{setting + "at 1s del 0 k atleast", `"atleast" is too much`},
 		{"at 1s putif 0 k 1B", "ack and read are for a namespace"},
 		{"at 1s dated 0 k 1B ack one", "ack and read are for a namespace"},
-		{setting + "at 1s random asks=1 for 5s", "takes no drawn asks and watches"},
+		{setting + "at 1s random asks=1 for 5s", "takes no drawn asks"},
 		{"at 1s get 0 k", "ack and read are for a namespace that is cut into shards"},
 		{setting + "at 1s get 0 k expect lost", `unknown finding "lost"; a read comes to one of record, nothing, nowhere, short`},
 		{setting + "at 1s del 0 k expect nothing", `"expect nothing" is too much`},

@@ -1,4 +1,4 @@
-package peer
+package shards
 
 import (
 	"errors"
@@ -42,7 +42,7 @@ func TestByKey(t *testing.T) {
 		var got []string
 		var failed error
 		most := rng.IntN(40)
-		for key, err := range byKey(func(s *string) []byte { return []byte(*s) }, all) {
+		for key, err := range ByKey(func(s *string) []byte { return []byte(*s) }, all) {
 			if err != nil {
 				failed = err
 				break

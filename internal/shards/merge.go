@@ -1,4 +1,4 @@
-package peer
+package shards
 
 import (
 	"bytes"
@@ -6,9 +6,9 @@ import (
 	"iter"
 )
 
-// byKey yields what several sequences yield, each of which goes up by key, in the order of
+// ByKey yields what several sequences yield, each of which goes up by key, in the order of
 // the keys. An element is used before its sequence goes on.
-func byKey[T any](key func(*T) []byte, all []iter.Seq2[T, error]) iter.Seq2[T, error] {
+func ByKey[T any](key func(*T) []byte, all []iter.Seq2[T, error]) iter.Seq2[T, error] {
 	if len(all) == 1 {
 		return all[0]
 	}

@@ -1,0 +1,166 @@
+package shards
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync/atomic"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// A scan reads the shards of which this node is a whole host here, and each other one at a whole host, page by
+// page. Its cursor is the last key alone.
+
+// scanLeast is the least size of a page that is asked for.
+const scanLeast = 4 << 10
+
+// ScanOptions say what a scan reads.
+type ScanOptions struct {
+	Prefix, After []byte
+	// Tombstones includes what reads as absent: deleted records, and those that have expired.
+	Tombstones bool
+	// Room is how many bytes of pages wait to be read, of all shards. Of a page that does not fit the first
+	// record is kept alone, and the others are fetched again. Beside them are the pages on their way.
+	Room int64
+}
+
+// ScanSet yields what this node holds in a set, by key, as it was when the loop began.
+func ScanSet(ctx context.Context, set *node.Set, o *ScanOptions) iter.Seq2[dbadapter.Record, error] {
+	return func(yield func(dbadapter.Record, error) bool) {
+		snap, err := set.Store.Snapshot()
+		if err != nil {
+			yield(dbadapter.Record{}, err)
+			return
+		}
+		defer snap.Close()
+		for rec, err := range snap.Scan(ctx, o.Prefix, o.After) {
+			if err == nil && !o.Tombstones && !set.Present(&rec.Record) {
+				continue
+			}
+			if !yield(rec.Record, err) {
+				return
+			}
+		}
+	}
+}
+
+// Scan yields the records of all shards by key. Those of shards that others hold are fetched from now on,
+// until the context ends. ErrTooFew: no whole host of a shard answers.
+func (s *Shards) Scan(ctx context.Context, o ScanOptions) iter.Seq2[dbadapter.Record, error] {
+	var all []iter.Seq2[dbadapter.Record, error]
+	var away []placement.Shard
+	for shard := range placement.Shard(s.NS.Rule().Shards) {
+		if set := s.NS.WholeHere(shard); set != nil {
+			all = append(all, ScanSet(ctx, set, &o))
+		} else {
+			away = append(away, shard)
+		}
+	}
+	a := &scan{Shards: s, ScanOptions: o, most: max(scanLeast, min(wire.BatchBytes, int(o.Room)/2/max(1, len(away))))}
+	for _, shard := range away {
+		all = append(all, a.shard(ctx, shard))
+	}
+	return ByKey(func(r *dbadapter.Record) []byte { return r.Key }, all)
+}
+
+// scan is what the shards of a scan share that others hold.
+type scan struct {
+	*Shards
+	ScanOptions
+	most int          // bytes of a page that is asked for
+	held atomic.Int64 // bytes of the pages that wait to be read
+}
+
+// fetched is a page, or the reason why there is no page.
+type fetched struct {
+	records []dbadapter.Record
+	more    bool // further ones follow
+	bytes   int64
+	err     error
+}
+
+// hold counts a page, of which it keeps the first record alone where there is no room.
+func (a *scan) hold(page *fetched) {
+	for i := range page.records {
+		page.bytes += int64(page.records[i].Weight()) + recordCost
+	}
+	if a.held.Add(page.bytes) <= a.Room || len(page.records) < 2 {
+		return
+	}
+	a.held.Add(-page.bytes)
+	*page = fetched{records: []dbadapter.Record{page.records[0]}, more: true}
+}
+
+// begin fetches a page beside its caller, who is to wait for it.
+func (a *scan) begin(ctx context.Context, shard placement.Shard, after []byte) (wait func() fetched) {
+	box := a.Net.Mailbox()
+	page := fetched{}
+	a.Net.Go(ctx, func(ctx context.Context) {
+		got := a.fetch(ctx, shard, after)
+		a.hold(&got)
+		box.Put(func() { page = got })
+	})
+	return func() fetched {
+		if note := box.Take(ctx, forever); note != nil {
+			note()
+			return page
+		}
+		return fetched{err: context.Cause(ctx)}
+	}
+}
+
+// shard yields the records of a shard. The first page is fetched from now on, and each
+// further one while the caller reads the one before it, if there is room.
+func (a *scan) shard(ctx context.Context, shard placement.Shard) iter.Seq2[dbadapter.Record, error] {
+	next := a.begin(ctx, shard, a.After)
+	return func(yield func(dbadapter.Record, error) bool) {
+		for after := a.After; ; {
+			page := next()
+			if page.err != nil {
+				yield(dbadapter.Record{}, page.err)
+				return
+			}
+			next = nil
+			if page.more {
+				after = page.records[len(page.records)-1].Key
+				if a.held.Load()+int64(a.most) <= a.Room {
+					next = a.begin(ctx, shard, after)
+				}
+			}
+			for i := range page.records {
+				r := &page.records[i]
+				if (a.Tombstones || a.NS.Absent(r) == nil) && !yield(*r, nil) {
+					return
+				}
+			}
+			a.held.Add(-page.bytes)
+			if !page.more {
+				return
+			}
+			if next == nil {
+				next = a.begin(ctx, shard, after)
+			}
+		}
+	}
+}
+
+// fetch fetches the records of a shard behind a key from its nearest whole host. The error is ErrTooFew, and
+// names the shard.
+func (a *scan) fetch(ctx context.Context, shard placement.Shard, after []byte) fetched {
+	if a.Paging != nil {
+		leave, err := a.Paging(ctx)
+		if err != nil {
+			return fetched{err: err}
+		}
+		defer leave()
+	}
+	page, err := a.page(ctx, shard, a.Prefix, after, a.most)
+	if err != nil {
+		return fetched{err: fmt.Errorf("what follows is missing; when the hosts are there again, begin anew, or go on behind the last key: %w", err)}
+	}
+	return fetched{records: page.Records, more: page.More && len(page.Records) > 0}
+}
