@@ -170,7 +170,7 @@ func TestLossBesideARecovery(t *testing.T) {
 	}
 	w.pass(quorum.LongestDeadline)
 	term := set.tenure.begun(host.elapsed())
-	set.tenure.equal(w.all[1].ID, true, term)
+	set.tenure.equal(w.all[1].ID, 0, term)
 	if missing := set.tenure.missing(); term == noTerm || len(missing) > 0 {
 		t.Fatalf("in term %d it misses %v", term, missing)
 	}
