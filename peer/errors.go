@@ -49,6 +49,8 @@ var (
 	ErrHeldHere = node.ErrHeldHere
 	// ErrNotHandedOver: this node holds shards of which it alone may hold something.
 	ErrNotHandedOver = node.ErrNotHandedOver
+	// ErrNoMajority: with the member shards would lose the majority of their hosts.
+	ErrNoMajority = node.ErrNoMajority
 	// ErrDenied: the other side, or this one, is not a member with the role
 	// that this takes. A stranger cannot tell "no such namespace" from "not a
 	// member".

@@ -187,7 +187,7 @@ func TestTellersAreKept(t *testing.T) {
 		t.Errorf("all are %v", before.All)
 	}
 	gone := c.nodes[2].ID()
-	c.must(ns.Remove(t.Context(), gone))
+	c.must(ns.ForceRemove(t.Context(), gone))
 	after := ns.core.Tellers()
 	if slices.Contains(after.All, node.ID(gone)) {
 		t.Error("one that was removed is asked")

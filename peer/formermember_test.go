@@ -22,7 +22,7 @@ func TestReadsOfAFormerMember(t *testing.T) {
 	if _, err := ns.Why(t.Context(), key); !errors.Is(err, ErrInvalid) || errors.Is(err, ErrNotFound) {
 		t.Errorf("why at a node that is no host: %v", err)
 	}
-	c.must(c.spaces[admin].Remove(t.Context(), c.nodes[at].ID()))
+	c.must(c.spaces[admin].ForceRemove(t.Context(), c.nodes[at].ID()))
 	c.now.Add(int64(time.Second))
 	if _, err := ns.Sync(t.Context(), c.nodes[admin].ID(), SyncOptions{}); !errors.Is(err, ErrRemoved) {
 		t.Fatalf("a sync of a former member: %v", err)

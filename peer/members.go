@@ -130,20 +130,35 @@ func (ns *Namespace) ForceRole(ctx context.Context, id ID, role Role, expires ti
 // Remove ends a node's membership. It takes the role admin, for an admin one above
 // it in the chain of invitations; a member may remove itself. The node is told when
 // it next calls a member. ErrNotFound: it is not a member. Of this node: ErrDenied and
-// ErrHeldHere as of SetRole.
+// ErrHeldHere as of SetRole. ErrNoMajority: shards would have no majority of their hosts left.
 func (ns *Namespace) Remove(ctx context.Context, id ID) error {
-	return ns.manage(ctx, "remove "+id.String(), func(ctx context.Context) error { return ns.core.Remove(ctx, node.ID(id)) })
+	return ns.manage(ctx, "remove "+id.String(), func(ctx context.Context) error {
+		if err := ns.core.Leaves(node.ID(id)); err != nil {
+			return err
+		}
+		return ns.core.Remove(ctx, node.ID(id))
+	})
 }
 
-// ForceRemove is Remove as ForceRole is SetRole.
+// ForceRemove is Remove as ForceRole is SetRole, and whatever becomes of majorities.
 func (ns *Namespace) ForceRemove(ctx context.Context, id ID) error {
 	return ns.manage(ctx, "remove "+id.String(), func(ctx context.Context) error { return ns.core.ForceRemove(ctx, node.ID(id)) })
 }
 
 // Lapse has the members wait no longer for one that is silent: what was deleted is
 // forgotten without it. It stays a member, and catches up when it comes back. It
-// takes the role admin. ErrNotFound: the node is not a member.
+// takes the role admin. ErrNotFound: the node is not a member. ErrNoMajority as of Remove.
 func (ns *Namespace) Lapse(ctx context.Context, id ID) error {
+	return ns.manage(ctx, "lapse "+id.String(), func(ctx context.Context) error {
+		if err := ns.core.Leaves(node.ID(id)); err != nil {
+			return err
+		}
+		return ns.core.Lapse(ctx, node.ID(id))
+	})
+}
+
+// ForceLapse is Lapse whatever becomes of majorities.
+func (ns *Namespace) ForceLapse(ctx context.Context, id ID) error {
 	return ns.manage(ctx, "lapse "+id.String(), func(ctx context.Context) error { return ns.core.Lapse(ctx, node.ID(id)) })
 }
 

@@ -174,7 +174,7 @@ func TestRoutedRights(t *testing.T) {
 	if r, err := reader.Get(t.Context(), []byte(key)); err != nil || r.Version != v {
 		t.Errorf("a reader reads: %v, %v", r.Version, err)
 	}
-	c.must(c.spaces[0].Remove(t.Context(), id))
+	c.must(c.spaces[0].ForceRemove(t.Context(), id))
 	for _, host := range hosts {
 		if c.spaces[host] != c.spaces[0] {
 			_, err := c.spaces[0].Sync(t.Context(), c.nodes[host].ID(), SyncOptions{})

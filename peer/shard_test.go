@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,6 +69,11 @@ func TestShardsComeAndGo(t *testing.T) {
 	}
 	c.whole()
 	// Of two old hosts both are needed: the member first hands its shards over.
+	for what, end := range map[string]func(*Namespace, context.Context, ID) error{"removed": (*Namespace).Remove, "lapses": (*Namespace).Lapse} {
+		if err := end(c.spaces[0], t.Context(), c.nodes[2].ID()); !errors.Is(err, ErrNoMajority) || len(c.spaces[0].Members()) != 3 {
+			t.Errorf("one of two hosts is %s: %v", what, err)
+		}
+	}
 	if err := c.spaces[0].SetRole(t.Context(), c.nodes[2].ID(), RoleRead); err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func TestSyncAllCountsShardsToTake(t *testing.T) {
 	ns := c.spaces[0]
 	c.nodes[0].changing.Lock() // it takes no shard
 	defer c.nodes[0].changing.Unlock()
-	if err := ns.Remove(t.Context(), c.nodes[2].ID()); err != nil {
+	if err := ns.ForceRemove(t.Context(), c.nodes[2].ID()); err != nil {
 		t.Fatal(err)
 	}
 	for range 10 {
@@ -95,7 +95,7 @@ func TestSyncAllWithAMemberThatHasTakenNothing(t *testing.T) {
 	ns, newest := c.spaces[0], c.nodes[2]
 	newest.changing.Lock() // it takes no shard
 	defer newest.changing.Unlock()
-	c.must(ns.Remove(t.Context(), c.nodes[1].ID()))
+	c.must(ns.ForceRemove(t.Context(), c.nodes[1].ID()))
 	for range 20 {
 		if layout, _, err := ns.core.Layout(); err == nil && layout.Has(0, node.ID(newest.ID())) && !layout.Has(0, node.ID(c.nodes[1].ID())) {
 			break

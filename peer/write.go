@@ -160,10 +160,10 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	if item, ok := errors.AsType[*node.ItemError](err); ok {
 		err = &BatchError{Item: item.Item, Key: b.drafts[item.Item].Record.Key, Held: item.Held, Err: item.Err}
 	}
+	b.versions = versions
 	if err != nil {
 		return fmt.Errorf("write a batch of %d in %s: %w", len(b.drafts), ns.Name(), err)
 	}
-	b.versions = versions
 	return nil
 }
 

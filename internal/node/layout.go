@@ -192,6 +192,45 @@ func (ns *Namespace) ForceLayout(ctx context.Context, left map[placement.Shard][
 	return ns.stateLocked(ctx, next)
 }
 
+// ErrNoMajority: shards would be without a majority of their hosts.
+var ErrNoMajority = errors.New("shards would have no majority of their hosts left")
+
+// Leaves says whether each shard has a majority of its hosts left once a member is removed, or
+// lapses: it stays a host that does not answer until a move from it has ended, as those do that
+// have gone before. (14) Which hosts can be reached is not looked at. The error is ErrNoMajority.
+func (ns *Namespace) Leaves(id ID) error {
+	if ns.rule == nil {
+		return nil
+	}
+	layout := ns.placed.Load().layout
+	if layout == nil {
+		return nil
+	}
+	active := map[ID]bool{}
+	for _, m := range ns.Members().Active() {
+		active[m.ID] = m.ID != id
+	}
+	left := func(id ID) bool { return active[id] }
+	var shards []placement.Shard
+	for s := range placement.Shard(ns.rule.Shards) {
+		if row := layout.Row(s); row.IsHost(id) && !row.Enough(left, left) {
+			shards = append(shards, s)
+		}
+	}
+	if len(shards) == 0 {
+		return nil
+	}
+	name, more := ns.Members().Name(), ""
+	if n := len(shards) - mostShardsNamed; n > 0 {
+		shards, more = shards[:mostShardsNamed], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("%w: %v%s of %d; wait until the moves of before have ended (syncd ns layout %[5]s), and give the member the role read while it runs: syncd member set %[5]s %[6]s --role read; if it is gone for good, go on with --force, and then name those that are left: syncd ns layout %[5]s --force",
+		ErrNoMajority, shards, more, ns.rule.Shards, name, id)
+}
+
+// mostShardsNamed is how many shards an error names.
+const mostShardsNamed = 10
+
 // founds are the shards of which this node is a founder, by a row that it did not go by before:
 // those of the first layout, and of one that was forced.
 func (ns *Namespace) founds(was, is *placement.Layout) (shards []placement.Shard) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,7 +25,7 @@ func (batchCmd) Help() string {
      {"key64":"/w==","value64":"AAE=","if_version":"VERSION"},
      {"key":"c","delete":true}]
 
-key64 and value64 are base64, for bytes that are not UTF-8. Where a condition does not hold (exit 10), or an item is over a limit (exit 8), nothing is written; items are counted from 0. In a namespace of shards all keys are of one shard, and a quorum of its hosts takes the list. The versions are printed, in the order of the items.
+key64 and value64 are base64, for bytes that are not UTF-8. Where a condition does not hold (exit 10), or an item is over a limit (exit 8), nothing is written; items are counted from 0. In a namespace of shards all keys are of one shard, and a quorum of its hosts takes the list. The versions are printed, in the order of the items. If too few hosts confirm it in time, they are, too, and the exit code is 8.
 
 Example:
     syncd batch notes changes.json`
@@ -49,16 +50,17 @@ func (c batchCmd) Run(ctx context.Context, a *app, daemon *client.Client) error 
 		return fmt.Errorf("write a batch: %w", err)
 	}
 	versions, err := daemon.Batch(ctx, c.NS, list)
-	if err != nil {
-		return attempt(err, "write a batch in %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(api.Versions{Versions: versions})
+	err = attempt(err, "write a batch in %q", c.NS)
+	switch {
+	case err != nil && len(versions) == 0:
+		return err
+	case a.json():
+		return errors.Join(err, a.printJSON(api.Versions{Versions: versions}))
 	}
 	for _, v := range versions {
-		if err := a.printf("%s\n", v); err != nil {
-			return err
+		if failed := a.printf("%s\n", v); failed != nil {
+			return errors.Join(err, failed)
 		}
 	}
-	return nil
+	return err
 }

@@ -145,7 +145,7 @@ type memberRmCmd struct {
 	NS string `arg:"" name:"ns" help:"The namespace's name."`
 	ID string `arg:"" name:"id" help:"The member's id, as syncd member ls prints it."`
 
-	Force bool `help:"Also where this node leaves with writes that it may hold alone, or as the last admin."`
+	Force bool `help:"Also where this node leaves with writes that it may hold alone, or as the last admin; and where shards have no majority of their hosts left then."`
 }
 
 func (memberRmCmd) Help() string {
@@ -162,6 +162,7 @@ What follows:
   - It is told which admin removed it, and when, as soon as it calls a member.
   - In a namespace that is cut into shards the members that stay take its shards over from their other hosts. What it alone holds is lost:
     a member that runs hands its shards over first where it is given the role read (syncd member set NS ID --role read).
+    Where some shard would have no majority of its hosts left, nothing changes (exit 1), and the error says which, and what to do.
 
 Example:
     syncd member rm notes 12D3KooW…`

@@ -22,7 +22,12 @@ func (c *Client) Collect(ctx context.Context, ns string) (api.Collection, error)
 	return out, err
 }
 
-// Lapse makes the members wait for a silent one no longer.
-func (c *Client) Lapse(ctx context.Context, ns, id string) error {
-	return c.call(ctx, http.MethodPost, api.NamespacePath(ns)+"/members/"+url.PathEscape(id)+"/lapse", nil, nil, nil)
+// Lapse makes the members wait for a silent one no longer; force: also where shards have no majority
+// of their hosts left then.
+func (c *Client) Lapse(ctx context.Context, ns, id string, force bool) error {
+	query := url.Values{}
+	if force {
+		query.Set("force", "true")
+	}
+	return c.call(ctx, http.MethodPost, api.NamespacePath(ns)+"/members/"+url.PathEscape(id)+"/lapse", query, nil, nil)
 }

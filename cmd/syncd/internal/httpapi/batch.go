@@ -53,18 +53,25 @@ func (s *server) batch(ctx context.Context, in *batchInput) (*batchOutput, error
 		return nil
 	})
 	if err != nil {
-		return nil, batchProblem(fail(err), err)
+		return nil, batchProblem(fail(err), err, batch)
 	}
-	out := &batchOutput{api.Versions{Versions: []string{}}}
-	for _, v := range batch.Versions() {
-		out.Body.Versions = append(out.Body.Versions, v.String())
-	}
-	return out, nil
+	return &batchOutput{api.Versions{Versions: versionsOf(batch)}}, nil
 }
 
-// batchProblem names the item that failed.
-func batchProblem(failed, err error) error {
+func versionsOf(b *peer.Batch) []string {
+	all := []string{}
+	for _, v := range b.Versions() {
+		all = append(all, v.String())
+	}
+	return all
+}
+
+// batchProblem names the item that failed, or the versions of what hosts hold, or may.
+func batchProblem(failed, err error, batch *peer.Batch) error {
 	p := *problem.From(failed)
+	if errors.Is(err, peer.ErrUnconfirmed) && !errors.Is(err, peer.ErrConflict) {
+		p.Versions = versionsOf(batch)
+	}
 	if item, ok := errors.AsType[*peer.BatchError](err); ok {
 		p.Item = &item.Item
 		if errors.Is(err, peer.ErrConflict) && !item.Held.IsZero() {

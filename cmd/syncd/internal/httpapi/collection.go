@@ -10,9 +10,10 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-type memberInput struct {
-	NS string `path:"ns" doc:"the namespace's local name"`
-	ID string `path:"id" doc:"the member's id"`
+type lapseInput struct {
+	NS    string `path:"ns" doc:"the namespace's local name"`
+	ID    string `path:"id" doc:"the member's id"`
+	Force bool   `query:"force" doc:"also where shards have no majority of their hosts left then"`
 }
 
 func (s *server) registerCollection() {
@@ -32,7 +33,12 @@ func (s *server) registerCollection() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "lapse", Method: http.MethodPost, Path: "/v1/ns/{ns}/members/{id}/lapse", DefaultStatus: http.StatusNoContent,
 		Summary: "Wait for a silent member no longer: deleted records can go before it has heard of that",
-	}, func(ctx context.Context, in *memberInput) (*struct{}, error) {
-		return nil, s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error { return ns.Lapse(ctx, id) })
+	}, func(ctx context.Context, in *lapseInput) (*struct{}, error) {
+		return nil, s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error {
+			if in.Force {
+				return ns.ForceLapse(ctx, id)
+			}
+			return ns.Lapse(ctx, id)
+		})
 	})
 }

@@ -26,7 +26,7 @@ type (
 	removeInput struct {
 		NS    string `path:"ns" doc:"the namespace's local name"`
 		ID    string `path:"id" doc:"the member's id"`
-		Force bool   `query:"force" doc:"also where this node leaves with writes that no sync has proved another member to hold, or as the last admin"`
+		Force bool   `query:"force" doc:"also where this node leaves with writes that no sync has proved another member to hold, or as the last admin; and where shards have no majority of their hosts left then"`
 	}
 	revokeInput struct {
 		NS string `path:"ns" doc:"the namespace's local name"`

@@ -76,6 +76,7 @@ var kinds = []struct {
 	{"cursor_expired", peer.ErrCursorExpired, http.StatusGone, ExitNotFound},
 	{"exists", peer.ErrExists, http.StatusConflict, ExitError},
 	{"held_here", peer.ErrHeldHere, http.StatusConflict, ExitError},
+	{"no_majority", peer.ErrNoMajority, http.StatusConflict, ExitError},
 	{"not_handed_over", peer.ErrNotHandedOver, http.StatusConflict, ExitError},
 	{"removed", peer.ErrRemoved, http.StatusForbidden, ExitDenied},
 	{"twin", peer.ErrTwin, http.StatusConflict, ExitDenied},
@@ -115,6 +116,8 @@ type Problem struct {
 	Version string `json:"version,omitempty" doc:"the version of the record that is held, if any, when a condition did not hold, or the record was deleted or has expired; the version that was written, when too few members have confirmed it in time"`
 	// Item is set by a batch of which one item has failed.
 	Item *int `json:"item,omitempty" doc:"the item of a batch that has failed, counted from 0"`
+	// Versions is set by a batch that too few hosts have confirmed in time.
+	Versions []string `json:"versions,omitempty" doc:"the versions that a batch has written, in the order of its items, when too few hosts have confirmed it in time"`
 	// Line and Kept are set by an import that stopped.
 	Line int   `json:"line,omitempty" doc:"the line at which an import stopped"`
 	Kept int64 `json:"kept,omitempty" doc:"how many records of the request were imported before it"`
