@@ -222,11 +222,11 @@ func (ns *Namespace) hold(ctx context.Context, set *Set, from ID, q *wire.AskHol
 		switch {
 		case len(q.On) > 0 && q.On[i] != nil && version != *q.On[i] && version.Compare(*q.On[i]) < 0:
 			return reconcile.ErrBusy // it was to be given what the reader has found
+		case q.New && says(held, r):
+			o.There, o.Other = true, &dbadapter.Record{Version: version}
 		case len(q.On) > 0 && q.On[i] != nil && version != *q.On[i], unseen(r, held):
 			o.Other = seen(held)
 			refused = refused || len(q.On) > 0 || !held.Supersedes(r.Version)
-		case q.New && says(held, r):
-			o.There = true
 		default:
 			places, let = append(places, i), append(let, records[i])
 			if together || len(records) == 1 {

@@ -226,9 +226,9 @@ func (a *Asker) follow(seen ...*dbadapter.Record) {
 type Held struct {
 	// Held: it holds the record durably, or one whose writer had seen it.
 	Held bool
-	// There, where only what is new is to be held: its content is held already.
+	// There, where only what is new is to be held: its content is held already, in Other.
 	There bool
-	// Other is what it holds in the record's place: its version, and what that replaces.
+	// Other is what it holds in the record's place: its version, and, unless it is There, what that replaces.
 	Other *dbadapter.Record
 	// Declined is why it does not take the record.
 	Declined error
@@ -275,8 +275,6 @@ func (a *Asker) outcomes(said *wire.HoldAnswer, asked *wire.AskHold) (h HostHeld
 		switch {
 		case one.There && !asked.New:
 			return h, fmt.Errorf("%w: a record that is said to be nothing new was not asked about so", reconcile.ErrProtocol)
-		case one.There:
-			o.There = true
 		case one.Declined != 0:
 			o.Declined = declinedFor(one.Declined)
 		case one.Other == nil:
@@ -288,6 +286,10 @@ func (a *Asker) outcomes(said *wire.HoldAnswer, asked *wire.AskHold) (h HostHeld
 				continue
 			}
 			other := one.Other.Clone()
+			if o.There = one.There; o.There {
+				o.Other = &other
+				continue
+			}
 			// Another writer, or another call of this node, has seen the record and written since. To make it
 			// anew over that would undo what followed it.
 			if v := asked.Records[i].Version; len(asked.On) == 0 && v.Writer != 0 && other.Supersedes(v) {

@@ -494,13 +494,15 @@ func has(o *node.Held) bool { return o != nil && (o.Held || o.There) }
 // decided reports whether nothing more is asked about an item by this message, and notes what becomes of it.
 func (m *message) decided(j int) bool {
 	i := m.items[j]
-	var other []*dbadapter.Record
+	var other, same []*dbadapter.Record
 	late, here := false, false
 	for _, id := range m.row.Hosts() {
 		switch o := m.outcome(id, j); {
 		case o == nil:
-		case o.Held, o.There:
-			i.fresh, here = i.fresh || o.Held, true
+		case o.Held:
+			i.fresh, here = true, true
+		case o.There:
+			same, here = append(same, o.Other), true
 		case o.Other != nil:
 			other = append(other, o.Other)
 		case errors.Is(o.Declined, node.ErrLate):
@@ -518,18 +520,25 @@ func (m *message) decided(j int) bool {
 			return o != nil && (has(id) || o.Other != nil || errors.Is(o.Declined, node.ErrLate))
 		}, whole))
 	}
-	// Hosts that hold the record, and hosts that have what it says by an earlier one, are not enough
+	// Hosts that hold the record, and hosts that have what it says by another one, are not enough
 	// together: a third one may hold something in between. Then all are to hold the next record.
 	held := func(id node.ID) bool { o := m.outcome(id, j); return o != nil && o.Held }
-	there := func(id node.ID) bool { return has(id) && !held(id) }
+	enough := m.level.reaches(m.row, held, whole)
+	for _, r := range same {
+		enough = enough || m.level.reaches(m.row, func(id node.ID) bool {
+			o := m.outcome(id, j)
+			return o != nil && o.There && o.Other.Version == r.Version
+		}, whole)
+	}
 	switch {
-	case m.level.reaches(m.row, held, whole), m.level.reaches(m.row, there, whole):
+	case enough:
 		i.done = true
 		return true
 	case len(other) == 0 && !late && !m.level.reaches(m.row, has, whole):
 		return false
 	}
 	i.record, i.sent = nil, i.sent || here // (6)
+	i.seen = append(i.seen, same...)
 	for _, o := range other {
 		if i.asNew && !i.fresh && o.Version.Clock > dbadapter.TimestampAt(i.Time) {
 			i.done, i.stale = true, true

@@ -59,6 +59,19 @@ func TestImport(t *testing.T) {
 			},
 			want: node.ImportResult{Items: 1, Written: 1}, read: "x",
 		},
+		"two have it by different writes, between which it was deleted": {
+			before: func(c *cluster) {
+				c.put("x")
+				c.set(down, 1)
+				_, err := c.hosts[2].put("a", "", quorum.Quorum)
+				c.must(err)
+				c.set(down, 0)
+				_, err = c.hosts[2].put("a", "x", quorum.One)
+				c.must(err)
+				c.set(up, 1)
+			},
+			want: node.ImportResult{Items: 1, Written: 1}, read: "x",
+		},
 		"dated": {at: time.Now, want: node.ImportResult{Items: 1, Written: 1}, read: "x"},
 		"dated, late": {
 			before: func(c *cluster) { c.promise() }, at: longAgo, want: node.ImportResult{Items: 1, Refused: 1}, read: "nothing",

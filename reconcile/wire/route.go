@@ -91,8 +91,8 @@ type HoldAnswer struct {
 // HoldOutcome is what has become of a record: if all fields are zero, it is held durably.
 // Where the question has a Batch or conditions, nothing is held unless all outcomes are zero.
 type HoldOutcome struct {
-	// There: the question asks for what is New, and what the record says is held durably, by
-	// this or another version.
+	// There: the question asks for what is New, and Other, of which the version alone is given, is held
+	// durably and says what the record does.
 	There bool
 	// Other is what the peer holds in the record's place: one of a greater version, or one that its
 	// writer had not seen. It has its version, and what it replaces, alone.
@@ -218,7 +218,7 @@ func (a *HoldAnswer) appendAnswer(b []byte) []byte {
 	for _, o := range a.Outcomes {
 		switch {
 		case o.There:
-			b = append(b, outcomeThere)
+			b, _ = o.Other.Version.AppendBinary(append(b, outcomeThere)) // never fails
 		case o.Declined != 0:
 			b = append(b, byte(o.Declined))
 		case o.Other == nil:
@@ -341,7 +341,10 @@ func (p *parser) outcome() (o HoldOutcome) {
 		o.Other = p.other()
 	case outcomeThere:
 		p.rest = p.rest[1:]
-		o.There = true
+		o.There, o.Other = true, &dbadapter.Record{Version: p.version()}
+		if p.err == nil && o.Other.Version.IsZero() {
+			p.fail("a version of zeros")
+		}
 	default:
 		o.Declined = p.reason()
 	}

@@ -107,7 +107,7 @@ func samples() []Message {
 		&Reply{Answer: &RecordAnswer{Apart: true}},
 		&Reply{Answer: &HoldAnswer{Outcomes: []HoldOutcome{{}, {Other: &dbadapter.Record{Version: version, Replaces: replacing.Replaces}}, {Declined: ReasonFloor}, {Other: &dbadapter.Record{Version: dated.Version}}}}},
 		&Reply{Answer: &HoldAnswer{Whole: true, Outcomes: []HoldOutcome{{}}}},
-		&Reply{Answer: &HoldAnswer{Whole: true, Outcomes: []HoldOutcome{{There: true}, {}}}},
+		&Reply{Answer: &HoldAnswer{Whole: true, Outcomes: []HoldOutcome{{There: true, Other: &dbadapter.Record{Version: dbadapter.Version{Clock: 1, Writer: 2, Incarnation: 3}}}, {}}}},
 		&Reply{Answer: &HoldAnswer{Apart: true}},
 		&Ask{Version: Version, Question: &AskScan{ShardRow: row, Most: BatchBytes, Prefix: []byte("k"), After: []byte("k1")}},
 		&Ask{Version: Version, Question: &AskScan{Prefix: []byte{}, After: []byte{}}},
