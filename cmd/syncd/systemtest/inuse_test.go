@@ -565,7 +565,7 @@ func (u *use) change(step int) bool {
 	case lapses:
 		u.say("%s lapses %s", by.name, d.name)
 		u.kill(d, 0)
-		if err = by.api.Lapse(ctx, namespace, d.id); err == nil {
+		if err = by.api.Lapse(ctx, namespace, d.id, false); err == nil {
 			u.away[d] = true
 		}
 		u.after(time.Duration(5+u.random.IntN(60))*time.Second, d.name+", which had lapsed, starts", func() { delete(u.away, d); d.restart(); u.set(d, true) })
