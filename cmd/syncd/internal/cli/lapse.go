@@ -16,7 +16,7 @@ type memberLapseCmd struct {
 func (memberLapseCmd) Help() string {
 	return `For a member that is not coming back, or not soon. The collection of deleted records waits for every member; from now on it does not wait for this one. It stays a member. When it comes back it catches up first; what it has written and no other member has seen may then be set aside on it, for a person. It takes the role admin.
 
-In a namespace of shards others take its shards over. Where some shard would have no majority of its hosts left, nothing changes (exit 1), and the error says which, and what to do.
+In a namespace of shards others take its shards over, and it is a host again when it comes back. Where some shard would have no majority of its hosts left, nothing changes (exit 1), and the error says which, and what to do.
 
 Example:
     syncd member lapse notes 12D3KooW…`

@@ -190,11 +190,11 @@ type nsLayoutCmd struct {
 func (nsLayoutCmd) Help() string {
 	return `Shows which members hold each shard. One that moves is shown as "old hosts -> new hosts", with the new hosts that are not ready yet: reads and writes need a majority of both meanwhile. The move ends by itself once all are ready and an admin's node runs.
 
-With --force an admin's node asks the hosts of each shard. Where no majority of them answers that has all it must have, it names those that are left as the shard's hosts, so that reads and writes go on. What only the others held is lost for good. Lapse or remove the members that are gone first, and use it only if they cannot come back.
+With --force an admin's node asks the hosts of each shard. Where no majority of them answers, it names those that are left as the shard's hosts, so that reads and writes go on. What only the others held is lost for good. Use it only if they cannot come back; lapse or remove them first.
 
 Examples:
     syncd ns layout packages
-    syncd member lapse packages 12D3KooW… && syncd ns layout packages --force`
+    syncd member lapse packages 12D3KooW… --force && syncd ns layout packages --force`
 }
 
 func (c nsLayoutCmd) force(ctx context.Context, a *app, daemon *client.Client) error {

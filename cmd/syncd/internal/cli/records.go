@@ -63,8 +63,8 @@ type putCmd struct {
 }
 
 func (putCmd) Help() string {
-	return `Answers once the write is durable, and prints the record's version. If fewer confirm it in time than --ack says (--timeout, and at most 10 seconds in a namespace of shards), what is written stays and may still win. Then the version is printed all the same, the error says how many have confirmed it, and the exit code is 8. Where no host can be reached nothing is written, and it is 5.
-In a namespace of shards with three hosts each, a put at quorum goes on while one of them is down. While two are, it ends with 8: written at one host. In a split cluster the side with a majority of the hosts goes on, and the other one is as with two down.
+	return `Answers once the write is durable, and prints the record's version. If fewer confirm it in time than --ack says, the exit code is 8: the version is printed, and the error says how many have confirmed it. What is written is not undone, and later reads may show it. In a namespace of shards that takes 10 seconds, or less with --timeout. Where no host can be reached nothing is written, and the exit code is 5.
+In a namespace of shards with three hosts each, a put at quorum goes on while one of them is down. While two are, it ends with 8: written at one host. In a split cluster the side with a majority of the key's hosts goes on, and the other one is as with two down.
 A condition (--if-version, --if-absent) that does not hold is exit code 10.
 
 Examples:
