@@ -148,15 +148,18 @@ func (set *Set) keepPromise(a *Arrival) error {
 	// What is held already, or in a later version, changes nothing: a record that is sent
 	// again and again must not hold the promises back, nor cost a state each time.
 	changes := make([]bool, len(a.records))
+	look := func(i int) error {
+		held, err := set.Held(a.records[i].Key)
+		changes[i] = err == nil && (held == nil || held.Compare(&a.records[i].Record) < 0)
+		return err
+	}
 	for i := range a.records {
-		if a.refused[i] != nil {
+		if changes[i] = a.refused[i] == nil && len(a.newer) > 0 && a.newer[i]; changes[i] || a.refused[i] != nil {
 			continue
 		}
-		held, err := set.Held(a.records[i].Key)
-		if err != nil {
+		if err := look(i); err != nil {
 			return err
 		}
-		changes[i] = held == nil || held.Compare(&a.records[i].Record) < 0
 	}
 	at := set.snapshotFromNow()
 	set.ns.updating.Lock()
@@ -164,7 +167,13 @@ func (set *Set) keepPromise(a *Arrival) error {
 	late := set.vouching.mark.upTo()
 	least, own := ^dbadapter.Timestamp(0), dbadapter.Timestamp(0)
 	for i := range a.records {
-		switch clock := a.records[i].Version.Clock; {
+		clock := a.records[i].Version.Clock
+		if changes[i] && clock <= late && len(a.newer) > 0 { // it may have come since
+			if err := look(i); err != nil {
+				return err
+			}
+		}
+		switch {
 		case !changes[i]:
 		case clock <= late:
 			a.refused[i] = refuse(wire.ReasonFloor, "it is not later than %s, up to when this node has said to hold all", late.Time().Format(time.RFC3339))

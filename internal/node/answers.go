@@ -208,6 +208,7 @@ func (ns *Namespace) hold(ctx context.Context, set *Set, from ID, q *wire.AskHol
 	places := make([]int, 0, len(records)) // of those that are let in, among all
 	let := make([]dbadapter.Hashed, 0, len(records))
 	var over []*dbadapter.Version
+	var newer []bool
 	refused := false // a later one that has seen a record is none
 	for i := range records {
 		r, o := &records[i].Record, &outcomes[i]
@@ -229,6 +230,7 @@ func (ns *Namespace) hold(ctx context.Context, set *Set, from ID, q *wire.AskHol
 			refused = refused || len(q.On) > 0 || !held.Supersedes(r.Version)
 		default:
 			places, let = append(places, i), append(let, records[i])
+			newer = append(newer, held == nil || held.Compare(r) < 0)
 			if together || len(records) == 1 {
 				over = append(over, &version)
 			}
@@ -238,7 +240,7 @@ func (ns *Namespace) hold(ctx context.Context, set *Set, from ID, q *wire.AskHol
 		return nil
 	}
 	a := set.arrived(ns.Members(), from, 0, ns.node.Now(), let)
-	a.way, a.held, a.together, a.earliest = byRoute, over, together, q.Earliest
+	a.way, a.held, a.newer, a.together, a.earliest = byRoute, over, newer, together, q.Earliest
 	if err := set.let(ctx, set.past(), a); err != nil {
 		return err
 	}

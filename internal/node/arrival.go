@@ -26,6 +26,9 @@ type Arrival struct {
 	way   way
 	// held, where it is not empty, has for each record the version that must be held, whose place it is to take.
 	held []*dbadapter.Version
+	// newer, where it is not empty, says of each record whether it was later than what was held a moment
+	// before. It may be held since.
+	newer []bool
 	// together: all records are committed, or none. adopts: they are, also where this node is a host of
 	// the shard no more.
 	together, adopts bool
@@ -57,7 +60,7 @@ func (set *Set) arrived(members *Members, from ID, theirs dbadapter.Timestamp, n
 
 // slice is a part of the records, which have no conditions.
 func (a *Arrival) slice(first, last int) *Arrival {
-	return &Arrival{a.from, a.theirs, a.members, a.began, a.way, nil, false, false, 0, a.records[first:last], a.refused[first:last], a.verdicts[first:last]}
+	return &Arrival{a.from, a.theirs, a.members, a.began, a.way, nil, nil, false, false, 0, a.records[first:last], a.refused[first:last], a.verdicts[first:last]}
 }
 
 // PushVerdict is what a driver does with a push that has come.

@@ -275,3 +275,39 @@ func TestRoutedImportHoldsThePromise(t *testing.T) {
 		}
 	}
 }
+
+// What a look before the commit has found to be later than what is held may be held since; and what it has
+// not may be gone: what is held is not refused, and what changes something holds the promise.
+func TestRoutedRecordsAreLookedUpAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		held, newer, late bool // late: the promise has reached the record
+		refused, holds    bool
+	}{
+		"as it was":               {false, true, false, false, true},
+		"as it was, too late":     {false, true, true, true, false},
+		"held since, too late":    {true, true, true, false, false},
+		"gone since":              {false, false, false, false, true},
+		"gone since, too late":    {false, false, true, true, false},
+		"as it was, held":         {true, false, false, false, false},
+		"as it was, held and old": {true, false, true, false, false},
+	} {
+		a, b := newMachine(1), newMachine(2)
+		ns := a.create("notes", Policy{Unsigned: true})
+		must(b.join(a, invite(ns, RoleWrite)))
+		set := ns.Sets()[0]
+		if tc.held {
+			must(importDated(ns, Item{Key: []byte("k"), Value: []byte("1"), Time: noon.Add(-time.Minute)}))
+		}
+		w := &set.vouching.mark
+		w.Holds, w.Pledged = nil, dbadapter.TimestampAt(noon.Add(-time.Hour))
+		if tc.late {
+			w.Pledged = dbadapter.TimestampAt(noon)
+		}
+		r := must(dbadapter.Hash(set.Keys.Hasher, dbadapter.Record{Key: []byte("k"), Value: []byte("1"), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(noon.Add(-time.Minute))}}))
+		arrival := set.arrived(ns.Members(), b.ID, 0, noon, []dbadapter.Hashed{r})
+		arrival.way, arrival.newer = byRoute, []bool{tc.newer}
+		if err := set.keepPromise(arrival); err != nil || arrival.refused[0] != nil != tc.refused || len(w.Holds) > 0 != tc.holds {
+			t.Errorf("%s: %v, refused %v, the promise is held below %v", name, err, arrival.refused[0], w.Holds)
+		}
+	}
+}
