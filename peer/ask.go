@@ -140,7 +140,7 @@ func (n *Node) serveAsk(stream network.Stream) {
 	switch {
 	case talk.over: // the peer waits no longer
 	case errors.Is(err, ErrDenied):
-		n.log.With(n.logCaller(remote)).Info("a question was denied: not a member, or no such namespace")
+		n.log.With(n.logCaller(remote)).Info("a question was denied: not a member, or what it asks about is not held here")
 		talk.refuse(ErrDenied)
 	case err != nil:
 		n.log.With(n.logCaller(remote)).Debug("a question was not answered", logError(err))

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -98,6 +99,23 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 	}
 	some(asked, others, func(i int) bool { return ns.node.connected(members[i].ID) }, func(i int) { sh.inquire(ctx, &out[i]) })
 	return out, nil
+}
+
+// Majorities says of which shards no majority of the hosts is among the members that have answered,
+// and which members cannot be removed, or lapse, without leaving shards no majority.
+func (ns *Namespace) Majorities(all []ClusterMember) (without []int, needed []ID) {
+	answered := map[node.ID]bool{}
+	for i := range all {
+		m := &all[i]
+		answered[node.ID(m.ID)] = m.Problem == nil
+		if !m.Lapsed && ns.core.Leaves(node.ID(m.ID)) != nil {
+			needed = append(needed, m.ID)
+		}
+	}
+	for _, s := range ns.core.Without(func(id node.ID) bool { return answered[id] }) {
+		without = append(without, int(s))
+	}
+	return without, needed
 }
 
 // inquire asks a member how it is.

@@ -175,7 +175,7 @@ func (n *Node) RecentSyncs() []SyncRecord {
 
 // finished lists a sync of this node's own that has met the peer.
 func (n *Node) finished(r *Report, dry bool, err error) {
-	if r.WireBytesSent+r.WireBytesReceived == 0 || errors.Is(err, ErrBusy) && r.Parts == 0 {
+	if r.WireBytesSent+r.WireBytesReceived == 0 || errors.Is(err, ErrBusy) && r.Parts == 0 || errors.Is(err, node.ErrNotHeld) {
 		return
 	}
 	s := SyncRecord{Time: n.now().UTC(), DryRun: dry, Report: *r}
@@ -215,6 +215,7 @@ func (n *Node) ended(s SyncRecord, of *side, err error) {
 	level := slog.LevelInfo
 	switch {
 	case errors.Is(err, ErrPaused), busy: // as a person wants it; it is tried again
+	case errors.Is(err, ErrClosed), of.moved(err): // a shard is handed over, or the node ends
 	case err != nil && !errors.Is(err, reconcile.ErrListsDiffer): // which is no failure
 		level = slog.LevelWarn
 	case r.Differences() == 0:

@@ -114,7 +114,7 @@ func (n *Node) refuse(talk *carrier, protocol string, err error) {
 // deny gives a stranger, and a member that asks for what is not here, the same
 // answer.
 func (n *Node) deny(talk *carrier, remote ID) {
-	n.log.With(n.logCaller(remote)).Info("a sync was denied: not a member, or no such namespace")
+	n.log.With(n.logCaller(remote)).Info("a sync was denied: not a member, or what it asks for is not held here")
 	n.refuse(talk, "sync", ErrDenied)
 }
 

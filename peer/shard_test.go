@@ -74,6 +74,14 @@ func TestShardsComeAndGo(t *testing.T) {
 			t.Errorf("one of two hosts is %s: %v", what, err)
 		}
 	}
+	all, err := c.spaces[0].Cluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, needed := c.spaces[0].Majorities(all)
+	if len(without) > 0 || !slices.Contains(needed, c.nodes[2].ID()) {
+		t.Errorf("shards without a majority: %v; needed are %v", without, needed)
+	}
 	if err := c.spaces[0].SetRole(t.Context(), c.nodes[2].ID(), RoleRead); err != nil {
 		t.Fatal(err)
 	}

@@ -319,6 +319,12 @@ type side struct {
 	stream func() (*carrier, error)
 }
 
+// moved reports whether a peer does not hold the shard that this node has asked for, as far as a
+// denial tells.
+func (s *side) moved(err error) bool {
+	return errors.Is(err, ErrDenied) && !s.incoming && !s.control && s.shard.ns.core.Rule() != nil
+}
+
 // set is the id of what is synced; zero: the list of members.
 func (s *side) set() (id dbadapter.NamespaceID) {
 	if !s.control {

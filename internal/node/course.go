@@ -135,6 +135,9 @@ func (c *Course) introduce(a Ask, err error) {
 	c.before(Ask{Control: true, Direction: wire.Push}, a)
 }
 
+// ErrNotHeld: a member does not hold a shard. While shards move that is no failure. It is ErrDenied, too.
+var ErrNotHeld = errors.New("that node does not hold shard")
+
 // unlisted says what the peer's denial means, and what to do about it. What this
 // node itself denies says so where it is denied.
 func (c *Course) unlisted(err error) error {
@@ -142,7 +145,7 @@ func (c *Course) unlisted(err error) error {
 		return gone
 	}
 	if set := c.of.set; set != nil && set.ns.rule != nil && set.ns.Admits(c.remote) {
-		return fmt.Errorf("%w: that node does not hold shard %d yet, or goes by another list of members: a shard that moves is synced once its new host fetches it", err, set.shard)
+		return fmt.Errorf("%w %d: %w; it has yet to fetch it, or has handed it over, or goes by another list of members", ErrNotHeld, set.shard, err)
 	}
 	return fmt.Errorf("%w: that node does not list this one as a member, or does not hold the namespace; ask for an invitation", err)
 }

@@ -199,24 +199,11 @@ var ErrNoMajority = errors.New("shards would have no majority of their hosts lef
 // lapses: it stays a host that does not answer until a move from it has ended, as those do that
 // have gone before. (14) Which hosts can be reached is not looked at. The error is ErrNoMajority.
 func (ns *Namespace) Leaves(id ID) error {
-	if ns.rule == nil {
-		return nil
-	}
-	layout := ns.placed.Load().layout
-	if layout == nil {
-		return nil
-	}
 	active := map[ID]bool{}
 	for _, m := range ns.Members().Active() {
 		active[m.ID] = m.ID != id
 	}
-	left := func(id ID) bool { return active[id] }
-	var shards []placement.Shard
-	for s := range placement.Shard(ns.rule.Shards) {
-		if row := layout.Row(s); row.IsHost(id) && !row.Enough(left, left) {
-			shards = append(shards, s)
-		}
-	}
+	shards := slices.DeleteFunc(ns.Without(func(id ID) bool { return active[id] }), func(s placement.Shard) bool { return !ns.Row(s).IsHost(id) })
 	if len(shards) == 0 {
 		return nil
 	}
@@ -226,6 +213,19 @@ func (ns *Namespace) Leaves(id ID) error {
 	}
 	return fmt.Errorf("%w: %v%s of %d; wait until the moves of before have ended (syncd ns layout %[5]s), and give the member the role read while it runs: syncd member set %[5]s %[6]s --role read; if it is gone for good, go on with --force, and then name those that are left: syncd ns layout %[5]s --force",
 		ErrNoMajority, shards, more, ns.rule.Shards, name, id)
+}
+
+// Without are the shards of which no majority of the hosts is left, as far as the layout is known.
+func (ns *Namespace) Without(left func(ID) bool) (shards []placement.Shard) {
+	if ns.rule == nil {
+		return nil
+	}
+	for s := range placement.Shard(ns.rule.Shards) {
+		if row := ns.Row(s); row != nil && !row.Enough(left, left) {
+			shards = append(shards, s)
+		}
+	}
+	return shards
 }
 
 // mostShardsNamed is how many shards an error names.

@@ -304,7 +304,7 @@ func (u *use) batch(d *daemon, random *rand.Rand) {
 	}
 	var versions []string
 	first := u.do(d, ops[0], func(ctx context.Context, o *op) (err error) {
-		if versions, err = d.api.Batch(ctx, namespace, list); err == nil {
+		if versions, err = d.api.Batch(ctx, namespace, list, ""); err == nil {
 			o.Version = versions[0]
 		}
 		return err

@@ -92,7 +92,10 @@ type NamespaceStatus struct {
 	Rejections []Rejection `json:"rejections"`
 	// Cluster is there where it was asked for.
 	Cluster []ClusterMember `json:"cluster,omitempty" doc:"what all members have answered that were asked how they are; where that was asked for"`
-	Moves   []Move          `json:"moves,omitempty" doc:"of a namespace that is cut into shards, the shards that move; where the members were asked"`
+	// Without and Needed are of a namespace that is cut into shards.
+	Without []int    `json:"without_majority,omitempty" doc:"shards of which no majority of the hosts has answered: reads and writes at quorum fail; where the members were asked"`
+	Needed  []string `json:"needed,omitempty" doc:"members that member rm and lapse refuse, since shards would have no majority of their hosts left; where the members were asked"`
+	Moves   []Move   `json:"moves,omitempty" doc:"of a namespace that is cut into shards, the shards that move; where the members were asked"`
 }
 
 // NamespaceStatusOf describes a namespace of a node in full.

@@ -49,7 +49,10 @@ func (c batchCmd) Run(ctx context.Context, a *app, daemon *client.Client) error 
 	if err != nil {
 		return fmt.Errorf("write a batch: %w", err)
 	}
-	versions, err := daemon.Batch(ctx, c.NS, list)
+	timeout := ""
+	ctx, cancel := a.leaveTime(ctx, &timeout)
+	defer cancel()
+	versions, err := daemon.Batch(ctx, c.NS, list, timeout)
 	err = attempt(err, "write a batch in %q", c.NS)
 	switch {
 	case err != nil && len(versions) == 0:

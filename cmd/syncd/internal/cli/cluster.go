@@ -88,9 +88,17 @@ func (a *app) printCluster(ns *api.NamespaceStatus) error {
 	if err := a.printShards(ns); err != nil {
 		return err
 	}
+	if n := len(ns.Without); n > 0 {
+		if err := a.printf("%s without a majority of hosts that answer: reads and writes at quorum fail there; see that the members run\n", countOf(n, "shard")); err != nil {
+			return err
+		}
+	}
+	if len(ns.Needed) > 0 {
+		a.remark("shards would have no majority of their hosts left without: %s; member rm and lapse refuse it, and say what to do", strings.Join(ns.Needed, " "))
+	}
 	for i := range ns.Cluster {
 		if m := &ns.Cluster[i]; !m.Reachable {
-			a.remark("%s: %s", short(m.ID), m.Problem)
+			a.remark("%s: %s", short(m.ID), oneLine(m.Problem))
 		}
 	}
 	return nil

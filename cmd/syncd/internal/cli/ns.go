@@ -190,7 +190,7 @@ type nsLayoutCmd struct {
 func (nsLayoutCmd) Help() string {
 	return `Shows which members hold each shard. One that moves is shown as "old hosts -> new hosts", with the new hosts that are not ready yet: reads and writes need a majority of both meanwhile. The move ends by itself once all are ready and an admin's node runs.
 
-With --force an admin's node asks the hosts of each shard. Where no majority of them answers, it names those that are left as the shard's hosts, so that reads and writes go on. What only the others held is lost for good. Use it only if they cannot come back; lapse or remove them first.
+With --force an admin's node asks the hosts of each shard. Where no majority of them answers, it names those that are left as the shard's hosts, so that reads and writes go on. What only the others held is lost for good. Use it only if they cannot come back; lapse or remove each of them first. Some seconds later the next layout leaves these out, and writes at quorum go on.
 
 Examples:
     syncd ns layout packages
@@ -206,7 +206,7 @@ func (c nsLayoutCmd) force(ctx context.Context, a *app, daemon *client.Client) e
 		return a.printJSON(forced)
 	}
 	if len(forced.Shards) == 0 {
-		a.remark("each shard has a majority of its hosts: nothing was changed")
+		a.remark("each shard has a majority of its old hosts: nothing was changed; new hosts that are away hold up writes until some seconds after they are lapsed (syncd member lapse %s ID)", c.NS)
 	}
 	for _, l := range forced.Shards {
 		lost := "what only the others held is lost"

@@ -79,7 +79,7 @@ func shardsLine(s *api.Shards, p *api.Placement) string {
 	for _, part := range []struct {
 		n    int
 		text string
-	}{{s.Fetching, "to fetch"}, {s.Dropping, "to drop"}, {s.Moving, "of all move to other hosts"}} {
+	}{{s.Fetching, "to fetch"}, {s.Dropping, "to drop"}, {s.Moving, "move to other hosts"}} {
 		if part.n > 0 {
 			line += fmt.Sprintf("; %d %s", part.n, part.text)
 		}
@@ -99,7 +99,7 @@ func shortOf(ns *api.Namespace) []string {
 	if s.Short == 0 {
 		return nil
 	}
-	cure := "their hosts are fetching them, or are away, or too few members may write: see that they run, go on without one (syncd member rm, syncd member lapse), or invite more (syncd invite)"
+	cure := "members that may write become further hosts by themselves while an admin's node runs; if it stays so, see that the members run, go on without one that is away (syncd member rm, syncd member lapse), or invite more (syncd invite)"
 	if ns.Members < p.Replicas {
 		cure = "invite more members (syncd invite)"
 	}

@@ -22,7 +22,7 @@ func TestUnansweredWrite(t *testing.T) {
 			return c.Delete(ctx, "notes", []byte("k"), AckOptions{}, Condition{})
 		},
 		"batch": func(ctx context.Context, c *Client) (string, error) {
-			_, err := c.Batch(ctx, "notes", []byte("[]"))
+			_, err := c.Batch(ctx, "notes", []byte("[]"), "")
 			return "", err
 		},
 		"restore": func(ctx context.Context, c *Client) (string, error) {

@@ -17,6 +17,7 @@ import (
 type (
 	batchInput struct {
 		NS      string `path:"ns" doc:"the namespace's local name"`
+		Timeout string `query:"timeout" doc:"in a namespace that is cut into shards, for how long to wait for hosts, such as 5s; 10s at most"`
 		RawBody []byte
 		Body    []api.BatchItem
 	}
@@ -42,6 +43,12 @@ func (s *server) batch(ctx context.Context, in *batchInput) (*batchOutput, error
 	if !jsontext.Value(in.RawBody).IsValid() {
 		return nil, fail(problem.Usage("the batch is not JSON of UTF-8 with each field once; give other bytes as base64, in key64 and value64"))
 	}
+	timeout, err := duration("timeout", in.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := acknowledged(ctx, timeout)
+	defer cancel()
 	var batch *peer.Batch
 	err = ns.Batch(ctx, func(b *peer.Batch) error {
 		batch = b

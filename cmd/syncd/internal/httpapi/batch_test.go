@@ -20,7 +20,7 @@ import (
 func TestBatch(t *testing.T) {
 	s := serve(t, "")
 	ctx := t.Context()
-	if _, err := s.client.Batch(ctx, "notes", []byte(`[{"key":"old","value":"1"},{"key":"gone","value":"1"}]`)); err != nil {
+	if _, err := s.client.Batch(ctx, "notes", []byte(`[{"key":"old","value":"1"},{"key":"gone","value":"1"}]`), ""); err != nil {
 		t.Fatal(err)
 	}
 	old, err := s.client.Get(ctx, "notes", []byte("old"), client.GetOptions{})
@@ -29,7 +29,7 @@ func TestBatch(t *testing.T) {
 	}
 	versions, err := s.client.Batch(ctx, "notes", fmt.Appendf(nil, `[
 		{"key":"a","value":"é\u0000","ttl":"1h"}, {"key64":"/w==","value64":"/wA="}, {"key":"old","value":"","if_version":%q},
-		{"key":"new","value":"","if_absent":true}, {"key":"gone","delete":true}, {"key":"never","delete":true}]`, old.Version))
+		{"key":"new","value":"","if_absent":true}, {"key":"gone","delete":true}, {"key":"never","delete":true}]`, old.Version), "")
 	if err != nil || len(versions) != 6 {
 		t.Fatalf("%d versions, %v", len(versions), err)
 	}
@@ -44,7 +44,7 @@ func TestBatch(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	if versions, err := s.client.Batch(ctx, "notes", []byte("[]")); err != nil || len(versions) != 0 {
+	if versions, err := s.client.Batch(ctx, "notes", []byte("[]"), ""); err != nil || len(versions) != 0 {
 		t.Errorf("an empty batch: %v, %v", versions, err)
 	}
 }

@@ -47,6 +47,11 @@ func (s *server) namespaceStatus(ctx context.Context, in *statusInput) (*output[
 	out.Body.Cluster = api.ClusterOf(all)
 	if l, err := ns.Layout(); err == nil { // none, of one shard
 		out.Body.Moves = api.MovesOf(l.Moves)
+		var needed []peer.ID
+		out.Body.Without, needed = ns.Majorities(all)
+		for _, id := range needed {
+			out.Body.Needed = append(out.Body.Needed, id.String())
+		}
 	}
 	return out, nil
 }
