@@ -69,7 +69,7 @@ func (s *Shards) left(ctx context.Context, a *node.Asker) (Left, error) {
 	case !slices.ContainsFunc(old, s.NS.Admits): // nobody can come back with anything
 		l.Hosts, l.Whole = []node.ID{s.NS.Self()}, false
 	case len(answer) == 0:
-		return Left{}, fmt.Errorf("%w: no host of shard %d answers, so that nothing is left of it here (%s)", ErrTooFew, a.Shard(), words(why))
+		return Left{}, fmt.Errorf("%w: no host of shard %d answers, so that nothing is left of it here (%s); if none of its hosts comes back, remove each (syncd member rm NS ID --force), and the shard begins anew without its records", ErrTooFew, a.Shard(), words(why))
 	case len(whole) == 0:
 		l.Hosts, l.Whole = answer, false
 	}
