@@ -60,7 +60,9 @@ func (set *Set) arrived(members *Members, from ID, theirs dbadapter.Timestamp, n
 
 // slice is a part of the records, which have no conditions.
 func (a *Arrival) slice(first, last int) *Arrival {
-	return &Arrival{a.from, a.theirs, a.members, a.began, a.way, nil, nil, false, false, 0, a.records[first:last], a.refused[first:last], a.verdicts[first:last]}
+	part := *a
+	part.records, part.refused, part.verdicts = a.records[first:last], a.refused[first:last], a.verdicts[first:last]
+	return &part
 }
 
 // PushVerdict is what a driver does with a push that has come.

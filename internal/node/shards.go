@@ -91,8 +91,8 @@ func (s *State) find(shard placement.Shard) (at int, held bool) {
 	return slices.BinarySearchFunc(s.Shards, shard, func(one ShardState, shard placement.Shard) int { return int(one.Shard) - int(shard) })
 }
 
-// addShard makes the node one that holds a shard, and that may lack what the members held of it,
-// unless it has become a founder of it since it dropped it.
+// addShard makes the node one that holds a shard. It may lack what the members held of it. Only where it
+// has become a founder of a shard that it had dropped it lacks nothing.
 func (s *State) addShard(shard placement.Shard) {
 	at, had := s.find(shard)
 	if had && !s.Shards[at].Dropped {

@@ -480,7 +480,7 @@ func (u *use) faults() {
 	u.say("all is healed")
 }
 
-// moved reports that the last change of the members has come to an end: no shard moves, and who is to be a host of nothing is none.
+// moved reports whether no shard moves, and no member is a host that is not to be one.
 func (u *use) moved() bool {
 	d := u.healthy()
 	if d == nil {

@@ -81,7 +81,7 @@ func (h hosts) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// Changed waits for as long as at another host: the simulation wakes nobody.
+// Changed sleeps: the simulated store wakes no watch.
 func (h hosts) Changed(ctx context.Context, _ *node.Set, _ uint64, d time.Duration) error {
 	return h.Sleep(ctx, d)
 }

@@ -87,7 +87,7 @@ func openStore(disk *sim.Disk, name string, id dbadapter.NamespaceID, h dbadapte
 	return s, err
 }
 
-// deaf has nobody be told of what comes and goes.
+// deaf ends that the store calls its observers.
 func (s *store) deaf() {
 	s.observed, s.replacing = func(*dbadapter.Record) {}, func([]dbadapter.Write) {}
 	s.removing, s.removed = func([]dbadapter.Write) {}, func(*dbadapter.Record, dbadapter.Action) {}
