@@ -63,8 +63,12 @@ func (a *Axis) scaleOf(values []float64) (scale, error) {
 	if !(size <= math.MaxFloat64/4) {
 		return s, fmt.Errorf("axis %q: the range from %v to %v is too wide", a.Label, low, high)
 	}
-	// Values that differ by rounding only are one.
-	if !fixed && high-low <= max(size*1e-9, math.SmallestNonzeroFloat64*0x1p60) {
+	// Numbers that differ by rounding only are one.
+	one := high-low <= max(size*1e-9, math.SmallestNonzeroFloat64*0x1p60)
+	if fixed && one {
+		return s, fmt.Errorf("axis %q: the range from %v to %v is too narrow", a.Label, a.From, a.To)
+	}
+	if one {
 		pad := size / 10
 		if pad < 0x1p-900 || a.Log {
 			pad = 0.5

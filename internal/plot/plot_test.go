@@ -252,6 +252,7 @@ func FuzzChart(f *testing.F) {
 	f.Add(bits(1, 2, 1, 3, 5, 4, 3, 5), byte(7), 0.0, 0.0, false)
 	f.Add(bits(1, math.NaN(), 1, 3, 1e-320, 4e-320, 3, 5), byte(3), 1.0, 1e300, true)
 	f.Add(bits(1e16, 1e16+2, 1, 3), byte(3), 1.0, 1+1e-16, true)
+	f.Add(bits(1e300, 1, 1, 1), byte(3), 1e300, math.Nextafter(1e300, 2e300), true)
 	f.Fuzz(func(t *testing.T, data []byte, style byte, from, to float64, log bool) {
 		s := Series{Name: string(data[:min(len(data), 20)]), Draw: Style(style)}
 		for chunk := range slices.Chunk(data[:min(len(data), 1<<12)/32*32], 32) {
