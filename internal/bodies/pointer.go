@@ -1,0 +1,94 @@
+package bodies
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// Pointer says where the value of a record is, and what it is.
+type Pointer struct {
+	Shard placement.Shard
+	Salt  [16]byte            // of the body's key, drawn anew for each write
+	Size  uint32              // of the value in bytes
+	Sent  dbadapter.Timestamp // when the writer sent the body
+	Sum   [32]byte            // SHA-256 of the value
+}
+
+// The first byte of a record's value by placement writer.
+const (
+	inline  = 0 // the value follows
+	pointer = 1 // a pointer follows
+)
+
+const pointerSize = 1 + 2 + 16 + 4 + 8 + 32
+
+// ErrValue is returned for what is no value of placement writer.
+var ErrValue = errors.New("neither a value nor a pointer to one")
+
+// Inline is the value of a record that has its value in itself.
+func Inline(value []byte) []byte { return append([]byte{inline}, value...) }
+
+// AppendBinary is the value of a record that points to a body.
+func (p *Pointer) AppendBinary(b []byte) []byte {
+	b = binary.BigEndian.AppendUint16(append(b, pointer), uint16(p.Shard))
+	b = binary.BigEndian.AppendUint32(append(b, p.Salt[:]...), p.Size)
+	b = binary.BigEndian.AppendUint64(b, uint64(p.Sent))
+	return append(b, p.Sum[:]...)
+}
+
+// Read reads the value of a record: the value itself, or a pointer. It keeps b's memory. ErrValue.
+func Read(b []byte) (value []byte, p *Pointer, err error) {
+	switch {
+	case len(b) > 0 && b[0] == inline:
+		return b[1:], nil, nil
+	case len(b) != pointerSize || b[0] != pointer:
+		return nil, nil, fmt.Errorf("%w: %d bytes", ErrValue, len(b))
+	}
+	p = &Pointer{
+		Shard: placement.Shard(binary.BigEndian.Uint16(b[1:])), Salt: [16]byte(b[3:]), Size: binary.BigEndian.Uint32(b[19:]),
+		Sent: dbadapter.Timestamp(binary.BigEndian.Uint64(b[23:])), Sum: [32]byte(b[31:]),
+	}
+	return nil, p, nil
+}
+
+// Proves reports whether a value is the one that the pointer names.
+func (p *Pointer) Proves(value []byte) bool {
+	return len(value) == int(p.Size) && sha256.Sum256(value) == p.Sum
+}
+
+// Keys of bodies and hints. Users' keys do not begin so by placement writer.
+const (
+	reserved = 0
+	body     = 'b'
+	hint     = 'h'
+
+	// KeyRoom is by how much the key of a body is longer than the key of its record.
+	KeyRoom = 2 + 2 + 16
+)
+
+// Key is the key of the body of a key's value.
+func (p *Pointer) Key(key []byte) []byte {
+	b := binary.BigEndian.AppendUint16([]byte{reserved, body}, uint16(p.Shard))
+	return append(append(b, p.Salt[:]...), key...)
+}
+
+// HintKey is the key of the hint in a shard.
+func HintKey(shard placement.Shard, key []byte) []byte {
+	return append(binary.BigEndian.AppendUint16([]byte{reserved, hint}, uint16(shard)), key...)
+}
+
+// Reserved reports whether users' keys may not be so.
+func Reserved(key []byte) bool { return len(key) > 0 && key[0] == reserved }
+
+// Shard is the shard that a reserved key names.
+func Shard(key []byte) (placement.Shard, bool) {
+	if !Reserved(key) || len(key) < 5 || key[1] != body && key[1] != hint || key[1] == body && len(key) <= KeyRoom {
+		return 0, false
+	}
+	return placement.Shard(binary.BigEndian.Uint16(key[2:])), true
+}
