@@ -76,6 +76,9 @@ func (r *record) clone() *record {
 }
 
 func (w *world) say(format string, args ...any) {
+	if len(w.story) == cap(w.story) { // the last lines are enough
+		w.story = append(make([]string, 0, 128), w.story[max(0, len(w.story)-64):]...)
+	}
 	w.story = append(w.story, fmt.Sprintf("%s  %s", w.now.Format("15:04"), fmt.Sprintf(format, args...)))
 }
 
@@ -179,7 +182,7 @@ func (w *world) step() {
 		w.offer(wr, at)
 	case p < 50:
 		other := (at + 1 + r.IntN(2)) % 3
-		w.syncs = append(w.syncs, syncing{at, other, [2]*record{h.record.clone(), w.hosts[other].record.clone()}, w.now})
+		w.syncs = append(w.syncs, syncing{at, other, [2]*record{h.record, w.hosts[other].record}, w.now})
 	case p < 62 && len(w.syncs) > 0:
 		i := r.IntN(len(w.syncs))
 		s := w.syncs[i]
@@ -193,7 +196,7 @@ func (w *world) step() {
 			}
 		}
 	case p < 64 && h.record != nil: // adoption: the same body under a later version
-		h.record = &record{w.next(), h.record.body, h.record.sent, append(h.record.seen, h.record.version)}
+		h.record = &record{w.next(), h.record.body, h.record.sent, append(slices.Clip(h.record.seen), h.record.version)}
 	case p < 66 && len(h.kept) > 0: // a person forgets a conflict
 		h.kept = h.kept[1:]
 	case p < 70 && len(w.sent) > 0:
