@@ -23,7 +23,6 @@ var ErrCopy = errors.New("locator: no copy of a set")
 //	8 bytes  magic
 //	4        shards
 //	2        set
-//	16       sum of the entries
 //	8, 8     log of the host that told it, and the event as of which
 //	1        length of the host's id, and the id
 //	         blocks of entries, until the last one
@@ -42,7 +41,7 @@ func appendCopy(b []byte, shards int, set placement.Shard, at Place, entries []E
 	begin := len(b)
 	b = binary.BigEndian.AppendUint32(append(b, copyMagic...), uint32(shards))
 	b = binary.BigEndian.AppendUint16(b, uint16(set))
-	for _, x := range []uint64{at.Sum[0], at.Sum[1], at.Log, at.Seq} {
+	for _, x := range []uint64{at.Log, at.Seq} {
 		b = binary.BigEndian.AppendUint64(b, x)
 	}
 	b = append(append(b, byte(len(at.Host))), at.Host...)
@@ -63,9 +62,9 @@ func appendCopy(b []byte, shards int, set placement.Shard, at Place, entries []E
 }
 
 // parseCopy reads the file of a copy, and gives each block of its entries to each; it verifies
-// the whole before the first one. The sum is told, and held against the entries at the end.
+// the whole before the first one.
 func parseCopy(data []byte, shards int, set placement.Shard, each func([]Entry)) (at Place, err error) {
-	const head = len(copyMagic) + 4 + 2 + 32 + 1
+	const head = len(copyMagic) + 4 + 2 + 16 + 1
 	refuse := func(format string, args ...any) (Place, error) {
 		return Place{}, fmt.Errorf("%w: %s", ErrCopy, fmt.Sprintf(format, args...))
 	}
@@ -81,13 +80,13 @@ func parseCopy(data []byte, shards int, set placement.Shard, each func([]Entry))
 		return refuse("it is of set %d of %d", s, n)
 	}
 	word := func(i int) uint64 { return binary.BigEndian.Uint64(field[6+8*i:]) }
-	at = Place{Sum: Sum{word(0), word(1)}, Log: word(2), Seq: word(3)}
+	at = Place{Log: word(0), Seq: word(1)}
 	end := head + int(rest[head-1])
 	if end > len(rest) {
 		return refuse("it ends in a host's id")
 	}
 	at.Host, rest = roster.ID(rest[head:end]), rest[end:]
-	sum, cursor := Sum{}, keyset.Cursor{}
+	cursor := keyset.Cursor{}
 	for !cursor.Done {
 		var entries []Entry
 		var from keyset.Cursor
@@ -98,13 +97,10 @@ func parseCopy(data []byte, shards int, set placement.Shard, each func([]Entry))
 		if from != was {
 			return refuse("a block follows another one than that before it")
 		}
-		for _, e := range entries {
-			sum.add(e, 1)
-		}
 		each(entries)
 	}
-	if len(rest) > 0 || sum != at.Sum {
-		return refuse("its sum is %x, not %x; %d bytes are left over", sum, at.Sum, len(rest))
+	if len(rest) > 0 {
+		return refuse("%d bytes are left over", len(rest))
 	}
 	return at, nil
 }

@@ -27,12 +27,8 @@ type Config struct {
 	Disk Disk
 }
 
-var (
-	// ErrConfig means that no Index is as configured.
-	ErrConfig = errors.New("locator: impossible configuration")
-	// ErrSum means that the entries of a set do not have the sum that was told.
-	ErrSum = errors.New("locator: the entries do not have the sum that was told")
-)
+// ErrConfig means that no Index is as configured.
+var ErrConfig = errors.New("locator: impossible configuration")
 
 // Where is what an Index knows of a key.
 type Where uint8
@@ -97,11 +93,8 @@ func Open(c Config) (*Index, error) {
 }
 
 // Replace takes a set that was fetched whole: entries that ascend, none Gone, as of a place. It
-// is on disk when Replace returns. After an error, ErrSum among them, nothing has changed.
+// is on disk when Replace returns. After an error nothing has changed.
 func (x *Index) Replace(s placement.Shard, at Place, entries []Entry) error {
-	if got := SumOf(entries); got != at.Sum {
-		return fmt.Errorf("%w: set %d: %x, not %x", ErrSum, s, got, at.Sum)
-	}
 	data, err := appendCopy(nil, x.config.Shards, s, at, entries)
 	if err == nil {
 		err = x.config.Disk.Write(copyName(s), data)
@@ -153,6 +146,22 @@ func (x *Index) Place(s placement.Shard) (at Place, ok bool) {
 	return x.sets[s].at, x.sets[s].known
 }
 
+// Entries are those of a set as it is now, ascending; none if it is not known. A copy that cannot be read is
+// an error: it is to be fetched anew.
+func (x *Index) Entries(s placement.Shard) ([]Entry, error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.sets[s].sorted(), nil
+}
+
+func (t *set) sorted() (entries []Entry) {
+	for index, c := range t.entries {
+		entries = append(entries, NewEntry(index, c))
+	}
+	slices.Sort(entries)
+	return entries
+}
+
 // Lookup says where the key with this index in a set is. The shard is 0 unless it is In one.
 func (x *Index) Lookup(s placement.Shard, index dbadapter.Index) (Where, placement.Shard) {
 	x.mu.RLock()
@@ -185,15 +194,7 @@ func (x *Index) Save() error {
 		if !t.known || !t.dirty {
 			continue
 		}
-		var entries []Entry
-		for index, c := range t.entries {
-			entries = append(entries, NewEntry(index, c))
-		}
-		slices.Sort(entries)
-		if SumOf(entries) != t.at.Sum {
-			x.sets[s], x.damaged = set{}, x.damaged+1
-			continue
-		}
+		entries := t.sorted()
 		data, err := appendCopy(nil, x.config.Shards, placement.Shard(s), t.at, entries)
 		if err == nil {
 			err = x.config.Disk.Write(copyName(placement.Shard(s)), data)
@@ -208,7 +209,7 @@ func (x *Index) Save() error {
 type Stats struct {
 	Sets    int // that are known
 	Keys    int // of the copies of these sets, as they were last written, and what was added since
-	Damaged int // copies that were let go of: damaged, not to be read, or not of the sum that was told
+	Damaged int // copies that were let go of: damaged, or not to be read
 
 	// Bytes, by part.
 	FieldBytes   int // the B-field: its room for new keys among them
