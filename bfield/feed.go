@@ -8,8 +8,62 @@ import (
 )
 
 // A field need not remember its keys if something else does: a store, or other
-// nodes that have told them. With and RepairedFrom are for that. Both
+// nodes that have told them. What follows is for that. With and RepairedFrom
 // leave the field as it is and return another, so that look-ups go on.
+
+// BuildFrom returns a field of the keys that a feed yields, repaired and sealed, as Build
+// does. The feed is read twice, in any order, and must yield the same both times; a key that
+// only the second time yields is not inserted. Of the keys only those are kept meanwhile that
+// the primary array leaves indeterminate, as RepairedFrom says. c.Keys is to be their number
+// or more: the field does not grow. An error of the feed is returned as it is.
+func BuildFrom(c Config, feed func(yield func(key keyed.Key, value uint64) bool) error) (*Field, error) {
+	plan, err := NewPlan(c)
+	if err != nil {
+		return nil, err
+	}
+	f := newField(plan, c.Seed, c.Workers)
+	f.sealed = true
+	var wrong error
+	err = feed(func(key keyed.Key, value uint64) bool {
+		if value >= plan.Values {
+			wrong = fmt.Errorf("build: value %d: the values go from 0 to %d: %w", value, plan.Values-1, ErrValue)
+			return false
+		}
+		f.mark(entry{f.keyOf(key), value})
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	if wrong != nil {
+		return nil, wrong
+	}
+	return f.RepairedFrom(feed)
+}
+
+// Add inserts a key in place if the field does not know it, and keeps nothing of it: the
+// field is sealed from then on, and not repaired if the key went in. It returns what Lookup
+// answered before, and whether Lookup answers the value now. Only an Absent key goes in; where
+// Lookup is not right in the end, the caller is to keep the key elsewhere.
+//
+// As others are added, keys turn Indeterminate, none Absent. Of those that turn so a few are
+// answered with a wrong candidate, as if found: those of which the secondary arrays, which they
+// are not in, show one by chance (one in 10^5 with 256 values and α = 2^-12). RepairedFrom ends
+// both. As Insert it needs the field for itself.
+func (f *Field) Add(key keyed.Key, value uint64) (before Answer, right bool, err error) {
+	if value >= f.plan.Values {
+		return Absent, false, fmt.Errorf("insert value %d: the values go from 0 to %d: %w", value, f.plan.Values-1, ErrValue)
+	}
+	e := entry{f.keyOf(key), value}
+	is, before := f.lookup(e.key)
+	if before != Absent {
+		return before, before == Found && is == value, nil
+	}
+	f.journal, f.sealed = nil, true
+	f.mark(e)
+	is, now := f.lookup(e.key)
+	return Absent, now == Found && is == value, nil
+}
 
 // With returns a copy of the field in which keys are inserted too: sealed,
 // and not repaired. Look-ups of it never say Absent of a key that it holds; of

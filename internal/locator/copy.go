@@ -112,8 +112,11 @@ func appendEntries(b []byte, at keyset.Cursor, entries []Entry, last bool, shard
 	indices, wide := make([]uint64, len(entries)), byte(0)
 	for i, e := range entries {
 		indices[i] = uint64(e.Index())
-		if e.Code() == Shared {
+		switch c := e.Code(); {
+		case c == Shared:
 			wide = 1
+		case int(c) >= shards:
+			return nil, fmt.Errorf("%w: shard %d of %d", ErrCopy, c, shards)
 		}
 	}
 	b, err := keyset.Append(append(b, wide), at, indices, last)

@@ -7,11 +7,12 @@ import (
 )
 
 // Code is what is said of an index: the number of a shard, or one of those below. It has
-// codeBits bits.
+// 13 bits.
 type Code uint16
 
 const (
-	codeBits = 13
+	indexBits = 42
+	codeBits  = 13
 
 	// Gone: no key that is there has this index.
 	Gone Code = 1<<codeBits - 2

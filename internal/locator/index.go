@@ -1,6 +1,7 @@
 package locator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,54 +48,97 @@ func (w Where) String() string {
 	return [...]string{Ask: "unknown", Nowhere: "nowhere", In: "in a shard"}[w]
 }
 
-// Index says in which shard each key is, of all sets of a namespace.
+// Index says in which shard each key is, of all sets of a namespace. Any number of goroutines
+// may use it; calls about one set are to be made one after the other.
 type Index struct {
 	config Config
+	least  int // the least room for new keys, and the least changes that are due: leastRoom, but in tests
 
-	mu      sync.RWMutex
-	sets    []set
-	damaged int
+	// Taken in this order. Look-ups take mu alone, which is held for moments.
+	files   sync.Mutex   // a copy on disk is replaced
+	writing sync.Mutex   // guards what follows, and all that writes to layers
+	mu      sync.RWMutex // guards live and all layers against look-ups
+
+	sets             []set
+	live             *layers
+	next             *layers // that are being built, for the sets that they have; or nil
+	working          bool
+	damaged, rebuilt int
 }
 
+// set is a copy of a set: on disk, and what has changed since.
 type set struct {
-	known, dirty bool
-	at           Place
-	entries      map[dbadapter.Index]Code
+	known     bool
+	at, saved Place // of the whole, and of what is on disk
+	keys      int   // on disk
+	changed   []Entry
+	written   int // counts the copies: with another number it is another one
 }
 
-// Open returns an Index of the copies that are on disk. A copy that is damaged, or that cannot
-// be read, is passed over, and counted in Stats.
+const (
+	// leastRoom takes 16 KiB of a field for 256 shards.
+	leastRoom = 1 << 12
+
+	// changedPart: copies are written when so many keys have a change that is not on disk. A change
+	// takes 8 bytes, so that these are a sixteenth of a byte a key. With 10^7 keys in 256 sets some
+	// 300 bytes of copies are written for each change.
+	changedPart = 128
+
+	// mostChanged is how many changes a set may have over its keys, when its copy cannot be written
+	// or is not for long: half a MiB. Then its copy is let go of, to be fetched anew.
+	mostChanged = 1 << 16
+
+	// mostUnsaved is how many copies that cannot be written end a round of writing: a full disk is
+	// not tried with all of them, and one bad file keeps no other from being written.
+	mostUnsaved = 4
+
+	// chunk is how many changes are made while look-ups wait: some 0.1 ms.
+	chunk = 256
+)
+
+// Open returns an Index of the copies that are on disk, which Work takes in. A copy that is
+// damaged, or that cannot be read, is passed over, and counted in Stats.
 func Open(c Config) (*Index, error) {
 	if c.Shards < 1 || c.Shards > MaxShards || c.Disk == nil {
 		return nil, fmt.Errorf("%w: %d shards; 1 to %d are possible, with a disk", ErrConfig, c.Shards, MaxShards)
 	}
-	x := &Index{config: c, sets: make([]set, c.Shards)}
+	x := &Index{config: c, least: leastRoom, sets: make([]set, c.Shards), live: &layers{exact: make([]exact, c.Shards), has: make([]bool, c.Shards)}}
 	for s := range placement.Shard(c.Shards) {
 		data, err := c.Disk.Read(copyName(s))
 		if err == nil && len(data) == 0 {
 			continue
 		}
-		entries := map[dbadapter.Index]Code{}
-		var at Place
+		t := set{known: true}
 		if err == nil {
-			at, err = parseCopy(data, c.Shards, s, func(es []Entry) {
-				for _, e := range es {
-					entries[e.Index()] = e.Code()
-				}
-			})
+			t.at, err = parseCopy(data, c.Shards, s, func(es []Entry) { t.keys += len(es) })
 		}
 		if err != nil {
 			x.damaged++
 			continue
 		}
-		x.sets[s] = set{known: true, at: at, entries: entries}
+		t.saved = t.at
+		x.sets[s] = t
 	}
 	return x, nil
 }
 
 // Replace takes a set that was fetched whole: entries that ascend, none Gone, as of a place. It
-// is on disk when Replace returns. After an error nothing has changed.
+// is on disk when Replace returns; Lookup answers Ask until Work has taken it in. After an error
+// nothing has changed.
 func (x *Index) Replace(s placement.Shard, at Place, entries []Entry) error {
+	x.files.Lock()
+	defer x.files.Unlock()
+	if err := x.write(s, at, entries); err != nil {
+		return err
+	}
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	x.set(s, set{known: true, at: at, saved: at, keys: len(entries)})
+	return nil
+}
+
+// write puts a copy on disk in the place of the one before. files is held.
+func (x *Index) write(s placement.Shard, at Place, entries []Entry) error {
 	data, err := appendCopy(nil, x.config.Shards, s, at, entries)
 	if err == nil {
 		err = x.config.Disk.Write(copyName(s), data)
@@ -102,134 +146,205 @@ func (x *Index) Replace(s placement.Shard, at Place, entries []Entry) error {
 	if err != nil {
 		return fmt.Errorf("write a copy of set %d: %w", s, err)
 	}
-	m := make(map[dbadapter.Index]Code, len(entries))
-	for _, e := range entries {
-		m[e.Index()] = e.Code()
-	}
+	return nil
+}
+
+// set makes a set another one, that no layers have. writing is held.
+func (x *Index) set(s placement.Shard, t set) {
+	t.written = x.sets[s].written + 1
+	x.sets[s] = t
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.sets[s] = set{known: true, at: at, entries: m}
-	return nil
+	x.live.has[s] = false
+	if x.next != nil {
+		x.next.has[s] = false
+	}
 }
 
 // Apply takes changes of a set, in their order, up to a place; Gone takes an index away. With no
 // change the place alone moves. Of a set that is not known it does nothing. The copy on disk is
 // older until Work or Save has written it: after a crash Place tells as of when it is.
 func (x *Index) Apply(s placement.Shard, at Place, changes []Entry) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	x.writing.Lock()
+	defer x.writing.Unlock()
 	t := &x.sets[s]
 	if !t.known {
 		return
 	}
-	t.at, t.dirty = at, true
-	for _, e := range changes {
-		if e.Code() == Gone {
-			delete(t.entries, e.Index())
-		} else {
-			t.entries[e.Index()] = e.Code()
+	if len(t.changed)+len(changes) > t.keys+mostChanged {
+		x.drop(s)
+		return
+	}
+	t.at, t.changed = at, append(t.changed, changes...)
+	for _, l := range []*layers{x.live, x.next} {
+		if l != nil && l.has[s] {
+			x.put(l, s, changes)
 		}
 	}
 }
 
-// Drop lets go of a set's copy: Lookup answers Ask until Replace.
+// put puts entries of a set into layers, some at a time. writing is held.
+func (x *Index) put(l *layers, s placement.Shard, entries []Entry) {
+	for part := range slices.Chunk(entries, chunk) {
+		x.mu.Lock()
+		for _, e := range part {
+			l.put(s, e)
+		}
+		x.mu.Unlock()
+		if e := &l.exact[s]; e.full() {
+			merged := e.merged(l.shards)
+			x.mu.Lock()
+			*e = merged
+			x.mu.Unlock()
+		}
+	}
+}
+
+// Drop lets go of a set's copy: Lookup answers Ask until Replace. The file stays; read after a
+// restart it is what it was, a copy as of its place.
 func (x *Index) Drop(s placement.Shard) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.sets[s] = set{}
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	x.set(s, set{})
+}
+
+// drop is Drop of a copy that is to blame.
+func (x *Index) drop(s placement.Shard) {
+	x.damaged++
+	x.set(s, set{})
 }
 
 // Place is up to where the copy of a set goes; ok is false if there is none.
 func (x *Index) Place(s placement.Shard) (at Place, ok bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+	x.writing.Lock()
+	defer x.writing.Unlock()
 	return x.sets[s].at, x.sets[s].known
 }
 
-// Entries are those of a set as it is now, ascending; none if it is not known. A copy that cannot be read is
-// an error: it is to be fetched anew.
-func (x *Index) Entries(s placement.Shard) ([]Entry, error) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.sets[s].sorted(), nil
-}
-
-func (t *set) sorted() (entries []Entry) {
-	for index, c := range t.entries {
-		entries = append(entries, NewEntry(index, c))
-	}
-	slices.Sort(entries)
-	return entries
-}
-
-// Lookup says where the key with this index in a set is. The shard is 0 unless it is In one.
+// Lookup says where the key with this index in a set is. The shard is 0 unless it is In one. An
+// index that the copy has is never Nowhere, and one that it has not is In some shard, or to be
+// asked for, in one of 4,096. In a wrong shard is one of 10^7 keys or so: one for which the field
+// had become too full (bfield.Field.Add).
 func (x *Index) Lookup(s placement.Shard, index dbadapter.Index) (Where, placement.Shard) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	t := &x.sets[s]
-	c, ok := t.entries[index]
-	switch {
-	case !t.known || c == Shared && ok:
-		return Ask, 0
-	case !ok:
-		return Nowhere, 0
-	}
-	return In, placement.Shard(c)
+	return x.live.get(s, index)
 }
-
-// Work returns what is to be done in the background, or nil: it writes copies to disk, and builds
-// the field anew. A driver runs it beside everything else, and asks again after it: until what it
-// returned has been run, Work returns nil. It returns errors of the disk; then it is to be asked
-// again later. more says that further sets are on their way.
-func (x *Index) Work(more bool) func() error { return nil }
 
 // Save writes all copies to disk as they are, so that the next start has little to catch up
 // with. A crash in the middle, or none of it, loses time alone.
 func (x *Index) Save() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	var due []placement.Shard
+	x.writing.Lock()
+	for s, t := range x.sets {
+		if t.known && (t.at != t.saved || len(t.changed) > 0) {
+			due = append(due, placement.Shard(s))
+		}
+	}
+	x.writing.Unlock()
+	return x.save(due)
+}
+
+func (x *Index) save(due []placement.Shard) error {
 	var errs []error
-	for s := range x.sets {
-		t := &x.sets[s]
-		if !t.known || !t.dirty {
-			continue
+	for _, s := range due {
+		if err := x.saveOne(s); err != nil {
+			if errs = append(errs, err); len(errs) == mostUnsaved {
+				break
+			}
 		}
-		entries := t.sorted()
-		data, err := appendCopy(nil, x.config.Shards, placement.Shard(s), t.at, entries)
-		if err == nil {
-			err = x.config.Disk.Write(copyName(placement.Shard(s)), data)
-		}
-		t.dirty = err != nil
-		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// Stats are counts of an Index.
-type Stats struct {
-	Sets    int // that are known
-	Keys    int // of the copies of these sets, as they were last written, and what was added since
-	Damaged int // copies that were let go of: damaged, or not to be read
-
-	// Bytes, by part.
-	FieldBytes   int // the B-field: its room for new keys among them
-	ExactBytes   int // changes that the field does not answer
-	ChangedBytes int // changes since the copies on disk were written
+// saveOne writes a copy with its changes.
+func (x *Index) saveOne(s placement.Shard) error {
+	x.files.Lock()
+	defer x.files.Unlock()
+	x.writing.Lock()
+	t := x.sets[s]
+	x.writing.Unlock()
+	entries, ok, err := x.entries(s, t)
+	if !ok {
+		return err
+	}
+	if err := x.write(s, t.at, entries); err != nil {
+		return err
+	}
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	now := &x.sets[s]
+	if now.written != t.written { // it was dropped meanwhile
+		return nil
+	}
+	now.saved, now.keys, now.changed = t.at, len(entries), slices.Clone(now.changed[len(t.changed):])
+	now.written++
+	return nil
 }
 
-// Bytes is the sum over the parts.
-func (s Stats) Bytes() int { return s.FieldBytes + s.ExactBytes + s.ChangedBytes }
+// Entries are those of a set as it is now, ascending; none if it is not known. A copy that cannot
+// be read, which the error tells, is let go of: it is to be fetched anew.
+func (x *Index) Entries(s placement.Shard) ([]Entry, error) {
+	x.writing.Lock()
+	t := x.sets[s]
+	x.writing.Unlock()
+	entries, _, err := x.entries(s, t)
+	return entries, err
+}
 
-// Stats returns the counts.
-func (x *Index) Stats() Stats {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	st := Stats{Damaged: x.damaged}
-	for i := range x.sets {
-		if x.sets[i].known {
-			st.Sets++
-			st.Keys += len(x.sets[i].entries)
+func (x *Index) entries(s placement.Shard, t set) (entries []Entry, ok bool, err error) {
+	stored := make([]Entry, 0, t.keys)
+	ok, err = x.read(s, t, func(es []Entry) { stored = append(stored, es...) })
+	if !ok {
+		return nil, false, err
+	}
+	if len(t.changed) == 0 {
+		return stored, true, nil
+	}
+	return merge(stored, t.changed), true, nil
+}
+
+// read gives the copy of a set on disk, in parts. If it is not as it was written, the set is let
+// go of, and ok is false; the error is the disk's.
+func (x *Index) read(s placement.Shard, t set, each func([]Entry)) (ok bool, err error) {
+	if !t.known {
+		return false, nil
+	}
+	data, err := x.config.Disk.Read(copyName(s))
+	if err == nil {
+		at, bad := parseCopy(data, x.config.Shards, s, each)
+		if bad == nil && at == t.saved {
+			return true, nil
+		}
+	} else {
+		err = fmt.Errorf("read the copy of set %d: %w", s, err)
+	}
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	if x.sets[s].written == t.written {
+		x.drop(s)
+	}
+	return false, err
+}
+
+// merge lays changes, of which the last one of an index holds, over entries that ascend.
+func merge(entries, changes []Entry) []Entry {
+	changes = slices.Clone(changes)
+	slices.SortStableFunc(changes, func(a, b Entry) int { return cmp.Compare(a.Index(), b.Index()) })
+	all := make([]Entry, 0, len(entries)+len(changes))
+	for i, c := range changes {
+		if i+1 < len(changes) && changes[i+1].Index() == c.Index() {
+			continue
+		}
+		for ; len(entries) > 0 && entries[0].Index() < c.Index(); entries = entries[1:] {
+			all = append(all, entries[0])
+		}
+		if len(entries) > 0 && entries[0].Index() == c.Index() {
+			entries = entries[1:]
+		}
+		if c.Code() != Gone {
+			all = append(all, c)
 		}
 	}
-	return st
+	return append(all, entries...)
 }

@@ -1,0 +1,193 @@
+package locator
+
+import (
+	"math/bits"
+	"slices"
+	"sort"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// exact is an exact map of indices to codes, of one set: sorted entries in as few bits as they
+// take, which are replaced as a whole, and over them a short sorted list that changes in place.
+//
+//	filter  ──► a bit for a quarter of an entry: most indices that are not there end here
+//	tail    ──► a few entries, 8 bytes each
+//	run     ──► 42 bits and a code each: 6.4 bytes with 256 shards
+//
+// No entry goes: one that is Gone lies over what the field says.
+type exact struct {
+	filter []uint64
+	tail   []Entry
+	run    run
+}
+
+// The tail is merged into the run when it has a sixteenth of its entries. So a merge costs an
+// entry that is put some 16 others copied; and a long tail is not copied for each of them.
+const (
+	tailPart            = 16
+	leastTail, mostTail = 32, 2048
+)
+
+// get returns what is said of an index; maybe is what maybe has returned of it.
+func (x *exact) get(index dbadapter.Index, maybe bool) (Code, bool) {
+	if !maybe {
+		return 0, false
+	}
+	if i, ok := search(entries(x.tail), index); ok {
+		return x.tail[i].Code(), true
+	}
+	if i, ok := search(x.run, index); ok {
+		return x.run.at(i).Code(), true
+	}
+	return 0, false
+}
+
+// maybe reports whether the index may be there, by the filter. To read that takes as long as
+// memory does, and a processor does other things meanwhile: so it is asked before it matters.
+func (x *exact) maybe(index dbadapter.Index) bool {
+	word, bit := x.bit(index)
+	return word < len(x.filter) && x.filter[word]&bit != 0
+}
+
+// bit is where an index is in the filter: the indices of honest hosts are spread evenly.
+func (x *exact) bit(index dbadapter.Index) (word int, bit uint64) {
+	at, _ := bits.Mul64(uint64(index)<<(64-indexBits), uint64(64*len(x.filter)))
+	return int(at / 64), 1 << (at % 64)
+}
+
+// put says something of an index.
+func (x *exact) put(e Entry) {
+	i, ok := search(entries(x.tail), e.Index())
+	if ok {
+		x.tail[i] = e
+		return
+	}
+	x.tail = slices.Insert(x.tail, i, e)
+	if x.filter == nil {
+		x.filter = newFilter(leastTail)
+	}
+	x.mark(e)
+}
+
+func (x *exact) mark(e Entry) {
+	word, bit := x.bit(e.Index())
+	x.filter[word] |= bit
+}
+
+// newFilter returns a filter for n entries, of four bits each.
+func newFilter(n int) []uint64 { return make([]uint64, n/16+1) }
+
+// room is how long the tail over so many entries gets.
+func room(n int) int { return min(max(leastTail, n/tailPart), mostTail) }
+
+// full reports whether the tail is to be merged.
+func (x *exact) full() bool { return len(x.tail) > room(x.run.n) }
+
+// merged is the same map with an empty tail. What it was may be read meanwhile.
+func (x *exact) merged(shards int) exact {
+	n := x.run.n
+	for _, e := range x.tail {
+		if _, ok := search(x.run, e.Index()); !ok {
+			n++
+		}
+	}
+	r, next := newRun(n, shards), 0
+	for i := range x.run.n {
+		e := x.run.at(i)
+		for ; next < len(x.tail) && x.tail[next].Index() < e.Index(); next++ {
+			r.append(x.tail[next])
+		}
+		if next == len(x.tail) || x.tail[next].Index() != e.Index() {
+			r.append(e)
+		}
+	}
+	for _, e := range x.tail[next:] {
+		r.append(e)
+	}
+	m := exact{run: r, filter: newFilter(n + room(n))}
+	for i := range r.n {
+		m.mark(r.at(i))
+	}
+	return m
+}
+
+func (x *exact) len() int   { return len(x.tail) + x.run.n } // an index in both counts twice
+func (x *exact) bytes() int { return 8 * (cap(x.tail) + len(x.run.words) + len(x.filter)) }
+
+// sorted are indices that ascend, each once.
+type sorted interface {
+	len() int
+	index(i int) dbadapter.Index
+}
+
+type entries []Entry
+
+func (e entries) len() int                    { return len(e) }
+func (e entries) index(i int) dbadapter.Index { return e[i].Index() }
+
+// search returns where an index is, or would be.
+func search[S sorted](s S, index dbadapter.Index) (at int, ok bool) {
+	at = sort.Search(s.len(), func(i int) bool { return s.index(i) >= index })
+	return at, at < s.len() && s.index(at) == index
+}
+
+// run is a sorted list of entries, packed: each has indexBits and as many bits as codes take,
+// Gone and Shared as the numbers behind the shards. A word more than they fill lets two be read
+// at once.
+type run struct {
+	n      int
+	width  uint
+	shards Code
+	words  []uint64
+}
+
+// newRun returns a run with room for n entries.
+func newRun(n, shards int) run {
+	r := run{width: indexBits + uint(bits.Len(uint(shards+1))), shards: Code(shards)}
+	if n > 0 {
+		r.words = make([]uint64, (uint64(n)*uint64(r.width)+63)/64+1)
+	}
+	return r
+}
+
+// append adds an entry behind the others.
+func (r *run) append(e Entry) {
+	c := e.Code()
+	switch c {
+	case Gone:
+		c = r.shards
+	case Shared:
+		c = r.shards + 1
+	}
+	x := uint64(e.Index())<<(r.width-indexBits) | uint64(c)
+	bit := uint64(r.n) * uint64(r.width)
+	two := r.words[bit>>6:]
+	two[0] |= x << (bit & 63)
+	two[1] |= x >> 1 >> (63 - bit&63)
+	r.n++
+}
+
+func (r run) len() int { return r.n }
+
+func (r run) word(i int) uint64 {
+	bit := uint64(i) * uint64(r.width)
+	two := r.words[bit>>6:]
+	return (two[0]>>(bit&63) | two[1]<<1<<(63-bit&63)) & (1<<r.width - 1)
+}
+
+func (r run) index(i int) dbadapter.Index {
+	return dbadapter.Index(r.word(i) >> (r.width - indexBits))
+}
+
+func (r run) at(i int) Entry {
+	x := r.word(i)
+	c := Code(x & (1<<(r.width-indexBits) - 1))
+	switch c {
+	case r.shards:
+		c = Gone
+	case r.shards + 1:
+		c = Shared
+	}
+	return NewEntry(dbadapter.Index(x>>(r.width-indexBits)), c)
+}
