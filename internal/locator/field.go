@@ -30,7 +30,6 @@ type layers struct {
 	keys   int     // that it was built of
 	added  int     // that were inserted since, in place
 	exact  []exact // by set
-	has    []bool  // by set: all of its copy is here
 }
 
 // room is how many keys may be inserted in place: beyond it the rate of false positives grows
@@ -56,7 +55,7 @@ func newLayers(c Config, keys, least int, feed func(yield func(set placement.Sha
 	}
 	config.Keys = uint64(keys + max(keys/16, least))
 	config.Nu, config.Kappa, config.Hashes, config.CellsPerKey = plan.Nu, plan.Kappa, plan.Hashes, plan.CellsPerKey
-	l := &layers{shards: c.Shards, exact: make([]exact, c.Shards), has: make([]bool, c.Shards)}
+	l := &layers{shards: c.Shards, exact: make([]exact, c.Shards)}
 	l.field, err = bfield.BuildFrom(config, func(yield func(keyed.Key, uint64) bool) error {
 		return feed(func(set placement.Shard, e Entry) { yield(fieldKey(set, e.Index()), l.value(e.Code())) })
 	})
@@ -99,9 +98,6 @@ func (l *layers) put(set placement.Shard, e Entry) {
 
 // get says where a key is.
 func (l *layers) get(set placement.Shard, index dbadapter.Index) (Where, placement.Shard) {
-	if !l.has[set] {
-		return Ask, 0
-	}
 	x := &l.exact[set]
 	maybe := x.maybe(index)
 	value, answer := l.field.Lookup(fieldKey(set, index))

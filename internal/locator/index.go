@@ -57,11 +57,11 @@ type Index struct {
 	// Taken in this order. Look-ups take mu alone, which is held for moments.
 	files   sync.Mutex   // a copy on disk is replaced
 	writing sync.Mutex   // guards what follows, and all that writes to layers
-	mu      sync.RWMutex // guards live and all layers against look-ups
+	mu      sync.RWMutex // guards of and all layers against look-ups
 
 	sets             []set
-	live             *layers
-	next             *layers // that are being built, for the sets that they have; or nil
+	of               []*layers // that have all of a set, or nil
+	live             *layers   // the latest ones
 	working          bool
 	damaged, rebuilt int
 }
@@ -102,7 +102,7 @@ func Open(c Config) (*Index, error) {
 	if c.Shards < 1 || c.Shards > MaxShards || c.Disk == nil {
 		return nil, fmt.Errorf("%w: %d shards; 1 to %d are possible, with a disk", ErrConfig, c.Shards, MaxShards)
 	}
-	x := &Index{config: c, least: leastRoom, sets: make([]set, c.Shards), live: &layers{exact: make([]exact, c.Shards), has: make([]bool, c.Shards)}}
+	x := &Index{config: c, least: leastRoom, sets: make([]set, c.Shards), of: make([]*layers, c.Shards), live: &layers{exact: make([]exact, c.Shards)}}
 	for s := range placement.Shard(c.Shards) {
 		data, err := c.Disk.Read(copyName(s))
 		if err == nil && len(data) == 0 {
@@ -155,10 +155,7 @@ func (x *Index) set(s placement.Shard, t set) {
 	x.sets[s] = t
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.live.has[s] = false
-	if x.next != nil {
-		x.next.has[s] = false
-	}
+	x.of[s] = nil
 }
 
 // Apply takes changes of a set, in their order, up to a place; Gone takes an index away. With no
@@ -176,10 +173,8 @@ func (x *Index) Apply(s placement.Shard, at Place, changes []Entry) {
 		return
 	}
 	t.at, t.changed = at, append(t.changed, changes...)
-	for _, l := range []*layers{x.live, x.next} {
-		if l != nil && l.has[s] {
-			x.put(l, s, changes)
-		}
+	if l := x.of[s]; l != nil {
+		x.put(l, s, changes)
 	}
 }
 
@@ -228,7 +223,10 @@ func (x *Index) Place(s placement.Shard) (at Place, ok bool) {
 func (x *Index) Lookup(s placement.Shard, index dbadapter.Index) (Where, placement.Shard) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.live.get(s, index)
+	if l := x.of[s]; l != nil {
+		return l.get(s, index)
+	}
+	return Ask, 0
 }
 
 // Save writes all copies to disk as they are, so that the next start has little to catch up
