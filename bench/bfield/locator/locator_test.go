@@ -126,36 +126,50 @@ func benchmark(b *testing.B, n int) {
 		}
 		f.set(b, placement.Shard(s), es)
 	}
-	begin := time.Now()
-	f.work(b, false)
-	report(time.Since(begin).Seconds(), "build-s")
+	timed := func(unit string) {
+		begin := processor()
+		f.work(b, false)
+		report(float64(processor()-begin)/1e9, unit)
+	}
+	timed("build-s")
 
 	later, moved := n/16*15/16, n*6/100
-	per := func(m int, unit string, do func(i int)) {
-		total := int64(0)
+	// per reports what each of m calls takes, in turns of 1,000, between which work is done.
+	per := func(m int, work func(), of map[string]func(i int)) {
+		total := map[string]int64{}
 		for from := 0; from < m; from += 1000 {
-			begin := processor()
-			for i := from; i < min(from+1000, m); i++ {
-				do(i)
+			for unit, do := range of {
+				begin := processor()
+				for i := from; i < min(from+1000, m); i++ {
+					do(i)
+				}
+				total[unit] += processor() - begin
 			}
-			total += processor() - begin
-			f.work(b, true)
+			work()
 		}
-		report(float64(total)/float64(m), unit)
+		for unit, t := range total {
+			report(float64(t)/float64(m), unit)
+		}
 	}
+	key := func(i int) uint64 { return uint64(index(i)) | uint64(set(i))<<42 }
+	plain := map[uint64]uint16{}
+	for i := range n {
+		plain[key(i)] = uint16(shard(i))
+	}
+	work := func() { f.work(b, true) }
 	begun := x.Stats().Rebuilt
-	per(later, "insert-ns", func(i int) { f.change(n+i, shard(n+i)) })
-	m := map[uint64]uint16{}
+	per(later, work, map[string]func(i int){
+		"insert-ns":     func(i int) { f.change(n+i, shard(n+i)) },
+		"map-insert-ns": func(i int) { plain[key(n+i)] = uint16(shard(n + i)) },
+	})
+	plain = nil
 	r := rand.New(rand.NewPCG(1, 2))
-	at := processor()
-	for i := range later {
-		m[uint64(index(n+i))] = uint16(shard(n + i))
-	}
-	report(float64(processor()-at)/float64(later), "map-insert-ns")
 	// Half are moves, half removals.
 	moves := r.Perm(n)[:moved]
-	per(moved/2, "move-ns", func(i int) { f.change(moves[i], shard(moves[i])^1) })
-	per(moved-moved/2, "remove-ns", func(i int) { f.change(moves[i+moved/2], locator.Gone) })
+	per(moved/2, work, map[string]func(i int){
+		"move-ns":   func(i int) { f.change(moves[i], shard(moves[i])^1) },
+		"remove-ns": func(i int) { f.change(moves[i+moved/2], locator.Gone) },
+	})
 
 	s := x.Stats()
 	b.Logf("%+v", s)
@@ -172,7 +186,7 @@ func benchmark(b *testing.B, n int) {
 	// What it was before.
 	base, _, err := ribbon.BuildMapFrom(ribbon.Config{ValueBits: 8, FingerprintBits: 12, Seed: 1, Workers: 1}, func(yield func(hash, value uint64) bool) error {
 		for i := range n {
-			yield(keyed.Number(uint64(index(i))|uint64(set(i))<<42).Hash(2), uint64(shard(i)))
+			yield(keyed.Number(key(i)).Hash(2), uint64(shard(i)))
 		}
 		return nil
 	}, 0)
@@ -184,17 +198,16 @@ func benchmark(b *testing.B, n int) {
 		b.Fatal(err)
 	}
 	for i := range later {
-		_ = over.Set(uint64(index(n+i))|uint64(set(n+i))<<42, uint64(shard(n+i)))
+		_ = over.Set(key(n+i), uint64(shard(n+i)))
 	}
 	for _, i := range moves {
-		_ = over.Set(uint64(index(i))|uint64(set(i))<<42, uint64(shard(i)^1))
+		_ = over.Set(key(i), uint64(shard(i)^1))
 	}
 	before := func(i int) placement.Shard {
-		key := uint64(index(i)) | uint64(set(i))<<42
-		if v, ok := over.Get(key); ok {
+		if v, ok := over.Get(key(i)); ok {
 			return placement.Shard(v)
 		}
-		v, _ := base.Lookup(keyed.Number(keyed.Number(key).Hash(2)))
+		v, _ := base.Lookup(keyed.Number(keyed.Number(key(i)).Hash(2)))
 		return placement.Shard(v)
 	}
 
@@ -260,11 +273,7 @@ func benchmark(b *testing.B, n int) {
 				f.change(n+later+i, shard(n+later+i))
 			}
 		}},
-		{"in-rebuild", look, func() {
-			begin := time.Now()
-			f.work(b, false)
-			report(time.Since(begin).Seconds(), "rebuild-s")
-		}},
+		{"in-rebuild", look, func() { timed("rebuild-s") }},
 		{"of-control", func(int) {}, func() { time.Sleep(time.Second) }},
 	} {
 		clock, used := longest(n, w.look, w.work)

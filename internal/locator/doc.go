@@ -1,0 +1,49 @@
+// Package locator says in which shard the value of each key is, where a namespace has a locator
+// (placement.Rule). So a look-up takes one request, and that of a key that there is not takes none.
+//
+// A shard is a *set* here, and a key is known by its index of 42 bits in its set. A [Follower]
+// follows each set at one whole host, and tells an [Index] what it hears. docs/decisions/0074 says
+// why it is made so.
+//
+// # The index
+//
+//	look-up
+//	   │
+//	   ▼
+//	field   all keys of all sets (bfield.Field)           new keys are put in place
+//	   │ known, or by chance
+//	   ▼
+//	exact   moves, deletions, and what the field leaves   sorted, packed, one of each set
+//	   │ not there
+//	   ▼
+//	what the field says
+//
+//	disk    a sorted copy of each set with its place      what has changed since is in memory
+//
+// A key that is new is put into the field while look-ups go on. Bits cannot be taken out of it: so
+// a key that has another shard, or none any more, is put into the exact map of its set. So is a key
+// of which the field shows more than one shard, or a wrong one, when it is put in. When the field
+// has no more room, or the exact maps have a sixteenth of the keys, another field is built in the
+// background, of the copies on disk.
+//
+// The copy on disk is the log: it is as of a place in its host's log. What has changed since is
+// kept in memory, and laid over the copy when that is written anew, and over a field when that is
+// built. After a crash the place is that of the file, and the host tells again what follows.
+//
+//	answer    of a key that was told                               of any other index
+//	Nowhere   never                                                else
+//	In        its shard; another one of 1 in 10^7 keys or so       1 in 4,096
+//	Ask       1 in 100: those of which the field shows several     rarely
+//
+// # What it takes
+//
+// Memory, by key, of 10^7 keys in 256 sets (bench/bfield/locator): 3.93 bytes of field, with room
+// for a sixteenth more keys; 0.45 of exact maps, when they have a sixteenth of the keys; 0.08 of
+// changes that are not on disk. While a field is built there are two, and 40 bytes for each fiftieth
+// key. A file takes 4.5 bytes a key. A look-up waits for a lock that is held for some 0.1 ms.
+//
+// # What is not promised
+//
+// An Index believes what it is told: a host that lies makes wrong answers about its sets. Who knows
+// the seed can choose indices that are false positives.
+package locator
