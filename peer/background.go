@@ -12,9 +12,6 @@ import (
 // others are to hear of shards that this node takes, or of a layout.
 func (n *Node) background() {
 	defer n.gate.leave()
-	if n.gate.enter() {
-		go n.followAll()
-	}
 	var running sync.WaitGroup
 	defer running.Wait()
 	schedule := n.core.Schedule

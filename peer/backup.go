@@ -19,7 +19,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/backup"
-	"github.com/syncd-io/syncd/internal/directory"
 )
 
 // ErrBackupDamaged: a file of a backup is missing, or is not what was written. It
@@ -227,7 +226,7 @@ func readFolder(dir, top string, into map[string][]byte) error {
 		if !e.Type().IsRegular() || strings.HasSuffix(path, ".tmp") {
 			continue // left by a crash, and replaced with the next write
 		}
-		if directory.IsCopy(e.Name()) {
+		if isCopy(e.Name()) {
 			continue // 4.5 bytes a key, and a node that lacks it fetches it from others
 		}
 		name, err := filepath.Rel(top, path)

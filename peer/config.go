@@ -18,8 +18,6 @@ import (
 // Config says how a node is opened. The zero value is a node in memory, with
 // a fresh identity, that listens on loopback only.
 type Config struct {
-	readAtOnce int // node.Config.ReadAtOnce, in tests
-
 	// Dir is the folder of the node: its identity, its namespaces' secrets
 	// and member lists, its address book and, unless Store is set, its
 	// records. Open makes it if it is absent. Empty: only what a given

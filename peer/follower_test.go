@@ -62,19 +62,3 @@ func openFollowed(t *testing.T) *Node {
 	}
 	return n
 }
-
-// Sets that are too large for a poll are read beside it, by the node that follows itself, too.
-func TestLargeSetsAreTold(t *testing.T) {
-	n, err := Open(t.Context(), Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour, readAtOnce: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Close(context.Background())
-	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{Placement: &Placement{Kind: "hash", Shards: 4, Replicas: 1, Locator: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, "a key is nowhere", func() bool {
-		return ns.core.Nowhere(ns.follows.locator, []byte("key"), ns.follows.now())
-	})
-}

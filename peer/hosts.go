@@ -20,20 +20,7 @@ func newShards(ns *Namespace) *shards.Shards {
 	s := &shards.Shards{NS: ns.core, Net: hosts{ns}, Random: rand.Int64N}
 	paging := ns.node.routing.paging
 	s.Paging = func(ctx context.Context) (leave func(), err error) { return func() { <-paging }, enter(ctx, paging) }
-	if ns.core.Located() {
-		s.Nowhere, s.Noticed = ns.nowhere, ns.noticed
-	}
 	return s
-}
-
-// nowhere reports whether the locator says that there is nothing under a key.
-func (ns *Namespace) nowhere(key []byte) bool {
-	ns.heedTellers() // a layout may be new here, with hosts that have told nothing
-	return ns.core.Nowhere(ns.follows.locator, key, ns.follows.now())
-}
-
-func (ns *Namespace) noticed(key []byte, wrote bool) {
-	ns.core.Noticed(ns.follows.locator, key, wrote, ns.follows.now())
 }
 
 func (h hosts) Now() time.Duration { return h.ns.node.elapsed() }
@@ -72,6 +59,8 @@ func routedAs(q wire.Question) string {
 		return "scan"
 	case *wire.AskChanges:
 		return "watch"
+	case *wire.AskFeed:
+		return "feed"
 	}
 	return "read"
 }

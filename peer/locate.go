@@ -152,6 +152,8 @@ type Located struct {
 	Record *dbadapter.Record
 	// Asked are the hosts that were asked, this node among them if it is one.
 	Asked []LocatedAt
+	// Locator is what the locator says; nil: the namespace has none.
+	Locator *LocatorSays
 }
 
 // LocatedAt is what one host has answered.
@@ -198,6 +200,7 @@ func (ns *Namespace) locate(ctx context.Context, key []byte, o shards.GetOptions
 			l.Hosts = append(l.Hosts, ID(id))
 		}
 	}
+	l.Locator = ns.locatorSays(key)
 	found, err := ns.lookUp(ctx, key, o)
 	l.Record = found.Record
 	for _, h := range found.Hosts {

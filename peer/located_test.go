@@ -1,56 +1,46 @@
 package peer
 
 import (
-	"context"
 	"crypto/ed25519"
-	"errors"
-	"net"
-	"sync"
-	"sync/atomic"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/locator"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// locatedCluster is nodes of one namespace of eight shards with a locator, each of which two of
-// them hold. The test is the background of their locators, too.
-type locatedCluster struct {
-	*routedCluster
-	time  time.Duration // of the locators; pass changes it
-	clock atomic.Int64  // the same, for what goes on beside the test
-	timed map[*Namespace]bool
-	cut   sync.Map // the ids of nodes that reach one another only
-}
-
-// newLocatedCluster is so many nodes of a namespace of that placement.
-func newLocatedCluster(t *testing.T, size int, kind placement.Kind) *locatedCluster {
+// newLocatedCluster is so many nodes of one namespace of eight shards with a locator, each of which two of
+// them hold.
+func newLocatedCluster(t *testing.T, size int) *routedCluster {
 	t.Helper()
-	c := &locatedCluster{routedCluster: &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}, time: time.Hour, timed: map[*Namespace]bool{}}
-	c.kind, c.locator = kind, true
+	c := &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}
+	c.locator = true
 	var all []int
 	for i := range size {
-		c.base.Dialed = func(_ context.Context, to ID, conn net.Conn) (net.Conn, error) {
-			if c.apart(c.nodes[i].ID(), to) {
-				return nil, errApart
-			}
-			return conn, nil
-		}
 		c.joinDrawn()
 		all = append(all, i)
 	}
 	c.settle(all...)
-	for tries := 0; !c.told(); tries++ {
-		if tries == 60 {
-			t.Fatal("a node takes another one for a holder of what that has handed over")
+	c.roundsUntil("each node has heard which shards the others have handed over", func() bool {
+		for _, ns := range c.spaces {
+			for s := range placement.Shard(8) {
+				if n := len(ns.core.Holders(s)); n > 2 || n == 2 && ns.core.WholeHere(s) != nil {
+					return false
+				}
+			}
 		}
-		c.round()
-	}
-	c.follow()
+		return true
+	})
 	return c
 }
 
@@ -65,91 +55,161 @@ func (c *routedCluster) joinDrawn() {
 	c.join()
 }
 
-var errApart = errors.New("the network is cut")
-
-func (c *locatedCluster) apart(a, b ID) bool {
-	_, inA := c.cut.Load(a)
-	_, inB := c.cut.Load(b)
-	return inA != inB
-}
-
-// part cuts the network between some nodes and the others.
-func (c *locatedCluster) part(some ...int) {
+// at is a key's record as a node reads it at a level, and how many requests that took.
+func (c *routedCluster) at(i int, key string, level Level) (value string, requests int) {
 	c.t.Helper()
-	for _, i := range some {
-		c.cut.Store(c.nodes[i].ID(), true)
+	f, err := c.spaces[i].lookUp(c.t.Context(), []byte(key), shards.GetOptions{Level: level})
+	c.must(err)
+	if f.Record == nil {
+		return "nothing", f.Requests
 	}
-	for _, n := range c.nodes {
-		for _, o := range c.nodes {
-			if c.apart(n.ID(), o.ID()) {
-				c.must(n.host.Network().ClosePeer(o.ID()))
-			}
-		}
-	}
+	return string(f.Record.Value), f.Requests
 }
 
-// heal ends the cut; rounds pass until the sets are equal.
-func (c *locatedCluster) heal() {
+// misses reads keys that there are not at all nodes, and returns how many reads asked a node.
+func (c *routedCluster) misses(keys int) (asked int) {
 	c.t.Helper()
-	c.cut.Clear()
-	for _, n := range c.nodes {
-		for _, o := range c.nodes {
-			if n != o {
-				_, err := n.Connect(c.t.Context(), o.Addrs()[0])
-				c.must(err)
+	for k := range keys {
+		for at := range c.spaces {
+			value, requests := c.at(at, fmt.Sprint("none ", k), One)
+			if value != "nothing" {
+				c.t.Fatalf("node %d: a key that is not there: %q", at, value)
+			}
+			if requests > 0 {
+				asked++
 			}
 		}
 	}
+	return asked
 }
 
-// told: each node has heard which shards the others have handed over. Until then what those
-// hold is unknown.
-func (c *locatedCluster) told() bool {
-	for _, ns := range c.spaces {
-		for _, hosts := range ns.core.Tellers().Of {
-			if len(hosts) != 2 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// pass lets time pass for the locators.
-func (c *locatedCluster) pass(d time.Duration) {
-	c.time += d
-	c.clock.Store(int64(c.time))
-}
-
-// follow lets each node ask all hosts for their feeds, and do the work that follows.
-func (c *locatedCluster) follow() {
+// heard waits until each node has heard all shards of late.
+func (c *routedCluster) heard() {
 	c.t.Helper()
-	for range 3 {
-		c.pass(time.Second)
-		for _, ns := range c.spaces {
-			if !c.timed[ns] {
-				c.timed[ns] = true
-				ns.follows.now = func() time.Duration { return time.Duration(c.clock.Load()) }
+	waitFor(c.t.(*testing.T), "misses take no request", func() bool { return c.misses(100) <= 6 }) // 2^-12 of 300 is 0.07
+}
+
+// With a locator a key that there is not takes no request at level one, and the other levels ask
+// all the same. A node reads what it has written, however late it hears of it, and locate says what rests on what.
+func TestLocatorAnswersMisses(t *testing.T) {
+	t.Parallel()
+	c := newLocatedCluster(t, 3)
+	for k := range 30 {
+		_, err := c.put(k%3, fmt.Sprint("key ", k), "1", All)
+		c.must(err)
+	}
+	c.heard()
+	for k := range 30 {
+		for at := range c.spaces {
+			if value, _ := c.at(at, fmt.Sprint("key ", k), One); value != "1" {
+				t.Errorf("node %d: %q", at, value)
 			}
-			c.followFrom(ns)
-			for run := ns.follows.locator.Work(); run != nil; run = ns.follows.locator.Work() {
-				c.must(run())
-			}
+		}
+	}
+	for at := range c.spaces {
+		if value, requests := c.at(at, "none", Quorum); value != "nothing" || requests == 0 {
+			t.Errorf("node %d, at quorum: %q by %d requests", at, value, requests)
+		}
+	}
+	for k := range 50 {
+		key := fmt.Sprint("written ", k)
+		_, others := c.hosts(key)
+		_, err := c.put(others[0], key, "1", Quorum)
+		c.must(err)
+		if value, _ := c.at(others[0], key, One); value != "1" {
+			t.Errorf("its own write: %q", value)
+		}
+	}
+	hosts, others := c.hosts("none 1")
+	var l Located
+	waitFor(t, "locate says what was heard", func() (so bool) {
+		var err error
+		l, err = c.spaces[others[0]].Locate(t.Context(), []byte("none 1"), Read(One))
+		c.must(err)
+		return l.Locator.Where == locator.Nowhere.String() && len(l.Asked) == 0
+	})
+	if s := l.Locator; !s.Fresh || s.Age < 0 || s.Age > locator.Fresh || s.Host != c.nodes[hosts[0]].ID() && s.Host != c.nodes[hosts[1]].ID() {
+		t.Errorf("%+v, of the hosts %v", s, hosts)
+	}
+	if l, err := c.spaces[hosts[0]].Locate(t.Context(), []byte("none 1"), Read(One)); err != nil || l.Locator.Where != "here" {
+		t.Errorf("at a host: %+v, %v", l.Locator, err)
+	}
+	c.reopen(2)
+	if where, _ := c.spaces[2].hosts.Locate([]byte(c.keyOf("none", 2))); where == locator.Nowhere {
+		t.Error("a node that has heard nothing since it was started calls a key nowhere")
+	}
+	c.heard()
+}
+
+// keyOf is a key that such a node is no host of.
+func (c *routedCluster) keyOf(what string, other int) string {
+	for k := 0; ; k++ {
+		key := fmt.Sprint(what, " ", k)
+		if _, others := c.hosts(key); others[0] == other {
+			return key
 		}
 	}
 }
 
-// followFrom lets a node ask each host once, and waits for the answers.
-func (c *locatedCluster) followFrom(ns *Namespace) {
-	ns.heedTellers()
-	for _, id := range ns.core.Tellers().All {
-		_, _ = ns.followHost(c.t.Context(), id, false) // one that is cut off is not heard
+// Without a locator each miss takes a request, and no node answers questions of the feed.
+func TestNoLocatorUnlessChosen(t *testing.T) {
+	c := newRoutedCluster(t, 3)
+	for at, ns := range c.spaces {
+		if ns.hosts.Locator != nil || ns.Info().Policy.Placement.Locator {
+			t.Errorf("node %d has a locator", at)
+		}
 	}
-	ns.follows.logHosts(ns)
+	_, others := c.hosts("none")
+	if value, requests := c.at(others[0], "none", One); value != "nothing" || requests == 0 {
+		t.Errorf("%q by %d requests", value, requests)
+	}
+	q, err := c.spaces[0].core.AskFeed(&locator.Poll{})
+	c.must(err)
+	to := c.nodes[1].ID()
+	_, m, _, err := c.nodes[0].askRouted(t.Context(), to, func(id node.ID) (*wire.Ask, error) { return c.spaces[0].core.Begin(id, q) })
+	if refusal, ok := m.(*wire.Refuse); err == nil && (!ok || !strings.Contains(refusal.Text, "has no locator")) {
+		t.Errorf("node 1 says which keys it has: %v", m)
+	}
 }
 
-// where is what a node's locator knows of a key.
-func (c *locatedCluster) where(ns *Namespace, key string) directory.Where {
-	home, index := ns.core.ToldAs([]byte(key))
-	return ns.follows.locator.Locate(home, index, ns.follows.now()).Where
+// A node starts though a copy of what hosts tell cannot be read, which is fetched anew, and removes those of
+// programs of before. A backup leaves the copies out.
+func TestCopiesOfTheLocator(t *testing.T) {
+	c := newLocatedCluster(t, 3)
+	c.heard()
+	c.must(c.nodes[2].Close(t.Context()))
+	folder := namespaceDir(c.config[2].Dir, c.spaces[2].id)
+	copies := func(dir string) (names []string) {
+		c.must(filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if isCopy(filepath.Base(path)) {
+				names = append(names, path)
+			}
+			return err
+		}))
+		return names
+	}
+	had := copies(folder)
+	if len(had) == 0 {
+		t.Fatal("no copies")
+	}
+	c.must(os.Remove(had[0]))
+	c.must(os.Mkdir(had[0], 0o700)) // it cannot be read as a file
+	former := filepath.Join(folder, "directory-0003")
+	c.must(os.WriteFile(former, []byte("x"), 0o600))
+	config := c.config[2]
+	config.Registerer = nil
+	n, err := Open(t.Context(), config)
+	c.must(err)
+	if _, err := os.Stat(former); err == nil {
+		t.Error("a copy of before is still there")
+	}
+	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "restored")
+	_, err = n.Backup(t.Context(), dir, BackupOptions{})
+	c.must(err)
+	c.must(n.Close(t.Context()))
+	_, err = Restore(t.Context(), dir, to, RestoreOptions{})
+	c.must(err)
+	if names := copies(to); len(names) > 0 {
+		t.Errorf("a backup has %s", strings.Join(names, ", "))
+	}
 }

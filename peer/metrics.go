@@ -35,7 +35,7 @@ type metrics struct {
 	// lookups counts routed look-ups, routed the requests that they and routed writes took.
 	lookups, routed *prometheus.CounterVec
 
-	records, members, rejected, conflicts, setAside, shards, short, running, waiting, mark, floor, twins, offset, drift, findings, damaged, lost, apart, faults, trouble *prometheus.Desc
+	records, members, rejected, conflicts, setAside, shards, short, running, waiting, mark, floor, twins, offset, drift, findings, damaged, lost, located, locatorBytes, unheard, trouble *prometheus.Desc
 }
 
 func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
@@ -79,21 +79,22 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 			Name: "syncd_lookups_total", Help: "Look-ups of a key in a namespace that is cut into shards, by their result: no other node was asked (here), enough hosts have answered (answered), or too few (too_few).",
 		}, []string{"result"}),
 		routed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "syncd_routed_requests_total", Help: "Requests to hosts of shards: for a record (read), for a page of a scan (scan) or a watch (watch), and to hold records (write); and those that a host has refused (refused).",
+			Name: "syncd_routed_requests_total", Help: "Requests to hosts of shards: for a record (read), for a page of a scan (scan) or a watch (watch), of what a locator hears (feed), and to hold records (write); and those that a host has refused (refused).",
 		}, []string{"what"}),
-		apart:     gauge("syncd_directory_apart_sets", "Shards of whose keys a host tells otherwise than another one, which is counted too, or nothing: look-ups of their keys ask hosts.", "ns", "host"),
-		faults:    gauge("syncd_directory_faults_total", "What a host has told of its shards' keys that no honest one tells, since this node has started: what contradicts what it has told before.", "ns", "host"),
-		records:   gauge("syncd_records", "Records held, tombstones included.", "ns"),
-		members:   gauge("syncd_members", "Members in the list of this node.", "ns"),
-		rejected:  gauge("syncd_rejected_records", "Records of peers that were refused and are remembered.", "ns"),
-		conflicts: gauge("syncd_conflict_records", "Records kept because one whose writer had not seen them took their place.", "ns"),
-		shards:    gauge("syncd_held_shards", "Shards of a namespace that is cut into them: those that this node holds (held), those among them of which it has all that it must have (whole), those that it is a host of and does not hold, or is not whole of yet (fetching), and those that it holds until a majority of their new hosts has them (dropping); and those that move, of all members (moving).", "ns", "state"),
-		short:     gauge("syncd_short_shards", "Shards that fewer of their hosts say to hold than there are to be replicas, as far as this node has heard.", "ns"),
-		setAside:  gauge("syncd_set_aside_records", "Records kept because they were set aside.", "ns"),
-		running:   gauge("syncd_running_syncs", "Syncs that are running."),
-		waiting:   gauge("syncd_waiting_records", "Tombstones and records that expire, at most: they wait until all members are past them.", "ns"),
-		mark:      gauge("syncd_watermark_timestamp_seconds", "Up to when all members hold what was written; 0 if that is not known.", "ns"),
-		floor:     gauge("syncd_floor_timestamp_seconds", "Up to when deleted and expired records have been collected; 0 for never.", "ns"),
+		located:      gauge("syncd_locator_keys", "Keys of other hosts' shards that the locator knows.", "ns"),
+		locatorBytes: gauge("syncd_locator_bytes", "Memory of the locator.", "ns"),
+		unheard:      gauge("syncd_locator_unheard_shards", "Shards whose keys were not heard for five seconds: level-one reads of a key that is not there ask hosts. While nobody reads at level one, that is so most of the time.", "ns"),
+		records:      gauge("syncd_records", "Records held, tombstones included.", "ns"),
+		members:      gauge("syncd_members", "Members in the list of this node.", "ns"),
+		rejected:     gauge("syncd_rejected_records", "Records of peers that were refused and are remembered.", "ns"),
+		conflicts:    gauge("syncd_conflict_records", "Records kept because one whose writer had not seen them took their place.", "ns"),
+		shards:       gauge("syncd_held_shards", "Shards of a namespace that is cut into them: those that this node holds (held), those among them of which it has all that it must have (whole), those that it is a host of and does not hold, or is not whole of yet (fetching), and those that it holds until a majority of their new hosts has them (dropping); and those that move, of all members (moving).", "ns", "state"),
+		short:        gauge("syncd_short_shards", "Shards that fewer of their hosts say to hold than there are to be replicas, as far as this node has heard.", "ns"),
+		setAside:     gauge("syncd_set_aside_records", "Records kept because they were set aside.", "ns"),
+		running:      gauge("syncd_running_syncs", "Syncs that are running."),
+		waiting:      gauge("syncd_waiting_records", "Tombstones and records that expire, at most: they wait until all members are past them.", "ns"),
+		mark:         gauge("syncd_watermark_timestamp_seconds", "Up to when all members hold what was written; 0 if that is not known.", "ns"),
+		floor:        gauge("syncd_floor_timestamp_seconds", "Up to when deleted and expired records have been collected; 0 for never.", "ns"),
 	}
 	m.drift = gauge("syncd_drift_total", "How often what the node keeps of its records for syncs was found to be wrong by an audit, and was put right.", "ns")
 	m.findings = gauge("syncd_damage_findings_total", "How often damage to the store was met, by reads, writes, syncs, audits and readings of files; without the name of a namespace where none could be told.", "ns")
@@ -149,7 +150,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range m.counters() {
 		c.Describe(ch)
 	}
-	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.shards, m.short, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift, m.findings, m.damaged, m.lost, m.apart, m.faults, m.trouble} {
+	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.shards, m.short, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift, m.findings, m.damaged, m.lost, m.located, m.locatorBytes, m.unheard, m.trouble} {
 		ch <- d
 	}
 	m.standing.describe(ch)
@@ -198,12 +199,11 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 			gauge(m.shards, int64(s.Moving), info.Name, "moving")
 			gauge(m.short, int64(s.Short), info.Name)
 		}
-		if f := ns.follows; f != nil {
-			for _, s := range f.locator.Status() {
-				host := ID(s.Host).String()
-				gauge(m.apart, int64(s.Apart), info.Name, host)
-				ch <- prometheus.MustNewConstMetric(m.faults, prometheus.CounterValue, float64(s.Faults), info.Name, host)
-			}
+		if ns.hosts != nil && ns.hosts.Locator != nil {
+			stats := ns.hosts.Locator.Index.Stats()
+			gauge(m.located, int64(stats.Keys), info.Name)
+			gauge(m.locatorBytes, int64(stats.Bytes()), info.Name)
+			gauge(m.unheard, int64(ns.hosts.Locator.Unheard(ns.hosts.Net.Now())), info.Name)
 		}
 		c := ns.Collection()
 		gauge(m.waiting, c.Waiting, info.Name)

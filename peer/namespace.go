@@ -50,7 +50,6 @@ type Namespace struct {
 
 	held    atomic.Pointer[[]*shard] // by number; the slice is never changed
 	moving  moving
-	follows *following // nil where the namespace has no locator
 	synced  lastSyncs
 	tending sync.Mutex
 	// listSyncs are the syncs of the list of members that reads and writes wait for, by peer.
@@ -86,7 +85,7 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 	if ns.core.Rule() != nil {
 		ns.hosts = newShards(ns)
 	}
-	if err := ns.openFollowing(); err != nil {
+	if err := ns.openLocator(); err != nil {
 		return nil, errors.Join(err, ns.close())
 	}
 	return ns, nil
@@ -106,7 +105,7 @@ func (ns *Namespace) close() error {
 	ns.gate.close()
 	ns.cancel()
 	<-ns.gate.empty
-	ns.follows.rest(ns)
+	ns.closeLocator()
 	for _, sh := range ns.shards() {
 		sh.close()
 	}

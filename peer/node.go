@@ -275,7 +275,7 @@ func (n *Node) openIdentity(ctx context.Context, cfg *Config) (err error) {
 func (n *Node) newCore(cfg *Config) *node.Node {
 	return node.New(node.Config{
 		ID: node.ID(n.self.id), Sign: n.self.sign, SignAll: n.self.signAll,
-		Now: n.now, Each: onAllCores, Turn: newTurns().run, Aside: aside, GiveWay: runtime.Gosched, Interval: cfg.SyncInterval, ReadAtOnce: cfg.readAtOnce, Budget: reconcile.NewBudget(n.limits.SyncMemory),
+		Now: n.now, Each: onAllCores, Turn: newTurns().run, Aside: aside, GiveWay: runtime.Gosched, Interval: cfg.SyncInterval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
 		Elapsed: func() time.Duration { return time.Since(n.begun) }, Loaded: n.loaded,
 		Random: func(node.Purpose) uint64 {
 			var b [8]byte
@@ -287,7 +287,7 @@ func (n *Node) newCore(cfg *Config) *node.Node {
 			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
 				slog.String("ns", set.Namespace().Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))
 		},
-		Untold: n.untold, Paused: func(id node.ID) bool { return n.book.paused(ID(id)) },
+		Paused: func(id node.ID) bool { return n.book.paused(ID(id)) },
 		Moved: func(id node.ID, addrs [][]byte) {
 			if err := n.heardOf(ID(id), addrs); err != nil {
 				n.log.Warn("the addresses of a member could not be saved", logPeer(ID(id)), logError(err))

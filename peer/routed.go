@@ -356,5 +356,5 @@ func (n *Node) answerRouted(remote ID, question *wire.Ask) (*wire.Reply, error) 
 		return nil, ErrDenied
 	}
 	defer ns.gate.leave()
-	return routed.Answer(ns.ctx, waitForNews(ns.ctx))
+	return routed.Answer(ns.ctx)
 }

@@ -141,7 +141,7 @@ func (c *routedCluster) write(i int, key, value string) dbadapter.Version {
 // has paused a peer does not answer that one. A reader writes nothing, and one that was removed is
 // answered nothing.
 func TestRoutedRights(t *testing.T) {
-	c := newLocatedCluster(t, 4, placement.Hash)
+	c := newLocatedCluster(t, 4)
 	key := "k"
 	hosts, others := c.hosts(key)
 	paused, reader := c.spaces[hosts[1]], c.spaces[others[1]]

@@ -75,6 +75,7 @@ func (r *runner) offer(e *plan.Event) {
 		r.result.Routed++
 		for i, v := range versions {
 			r.history.Wrote(asks[i], ops[i], v, hosts)
+			r.history.Held(ops[i], hosts, r.world.Now())
 			r.known[nodeKey{e.Node, keys[i]}] = v
 			r.wrote[nodeKey{e.Node, keys[i]}] = v
 		}
@@ -154,6 +155,9 @@ func (r *runner) wasRead(ask *check.Request, f *model.Found) {
 	r.result.Routed++
 	if f.Nowhere {
 		r.result.Nowhere++
+		if !r.cluster.Node(f.From).Misleads() {
+			r.history.Nowhere(ask, f.From, f.Heard)
+		}
 	}
 	r.history.Read(ask, f.Record)
 }

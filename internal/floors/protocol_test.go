@@ -122,7 +122,7 @@ func number(t *testing.T, text string) constant.Value {
 // of docs/PROTOCOL.md are those of the code, and none is missing there.
 func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 	c := constants{}
-	for _, folder := range []string{"dbadapter", "iblt/rateless", "internal/directory", "internal/node", "internal/placement", "internal/roster", "peer", "reconcile", "reconcile/wire"} {
+	for _, folder := range []string{"dbadapter", "iblt/rateless", "internal/locator", "internal/node", "internal/placement", "internal/roster", "peer", "reconcile", "reconcile/wire"} {
 		c.read(t, folder)
 	}
 	page, err := os.ReadFile("../../docs/PROTOCOL.md")
@@ -174,8 +174,8 @@ func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 		`sends one message, at most N, and ends`:                       "peer.maxJoinRequest",
 		`answers with one, at most N bytes`:                            "node.MaxJoinReply",
 		`from 2 to N, \*replicas\*`:                                    "placement.MaxShards",
-		`a news N events`:                                              "directory.MaxEvents",
-		`A message has at most N bytes, a news`:                        "directory.MaxMessage",
+		`a news N changes, a page N entries`:                           "locator.MaxChanges locator.MaxPage",
+		`A message has at most N bytes, a news`:                        "locator.MaxMessage",
 	} {
 		m := regexp.MustCompile(strings.ReplaceAll(pattern, "N", n)).FindStringSubmatch(text)
 		fields := strings.Fields(names)

@@ -13,7 +13,7 @@ var floors = [][]string{
 	{"bfield/locator", "bfield/nested", "bfield/phf", "bfield/rustfile", "dbadapter/internal/commit", "dbadapter/internal/damage", "dbadapter/internal/kv", "dbadapter/internal/lifecycle", "dbadapter/internal/queue", "internal/coded", "internal/durable", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"internal/quorum"},
 	{"dbadapter/internal/examiner", "dbadapter/internal/layout", "internal/backup", "internal/placement"},
-	{"dbadapter/internal/badgerkv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/storetest", "internal/bodies", "internal/directory"},
+	{"dbadapter/internal/badgerkv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/storetest", "internal/bodies", "internal/locator"},
 	{"dbadapter/badgerdb", "dbadapter/internal/disktest", "dbadapter/pebbledb", "dbadapter/memdb", "dbadapter/pgdb", "reconcile/wire"},
 	{"dbadapter/ondisk", "reconcile"},
 	{"reconcile/replica"},

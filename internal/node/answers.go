@@ -80,9 +80,8 @@ func (r *Routed) Namespace() *Namespace { return r.ns }
 // Done ends the question.
 func (r *Routed) Done() { r.done() }
 
-// Answer answers the question. What it says to be held is durable. A poll of the locator's feed may
-// wait, unless wait is nil.
-func (r *Routed) Answer(ctx context.Context, wait Waiter) (*wire.Reply, error) {
+// Answer answers the question. What it says to be held is durable.
+func (r *Routed) Answer(ctx context.Context) (*wire.Reply, error) {
 	m := &wire.Reply{}
 	var floor dbadapter.Timestamp
 	var err error
@@ -101,7 +100,7 @@ func (r *Routed) Answer(ctx context.Context, wait Waiter) (*wire.Reply, error) {
 	case *wire.AskKept:
 		m.Answer, err = r.ns.answerKept(ctx, q)
 	case *wire.AskFeed:
-		m.Answer, err = r.feed(ctx, q, wait)
+		m.Answer, err = r.ns.answerFeed(ctx, q)
 	}
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ func (m *machine) routed(t *testing.T, other *machine, ask *wire.Ask) wire.Messa
 		return carried(reconcile.Refusal(err))
 	}
 	defer question.Done()
-	reply, err := question.Answer(t.Context(), nil)
+	reply, err := question.Answer(t.Context())
 	if err != nil {
 		return carried(reconcile.Refusal(err))
 	}

@@ -64,10 +64,7 @@
 //	                   importitems.go           imports, many records at a time
 //	                   scan.go                  pages of the records of a shard
 //	                   changes.go               pages of a watch of a shard
-//	the locator        telling.go               what this node tells of its shards' keys
-//	                   toldanew.go              how that follows what is held
-//	                   tellers.go               which members tell
-//	                   nowhere.go               what is nowhere
+//	the locator        feed.go                  what this node says of its shards' keys, and how it asks others
 //	after damage       lost.go                  what is missing since files were made anew
 //	                   otherstore.go            records that were restored beside a newer state
 //	for a backup       still.go

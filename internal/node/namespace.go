@@ -68,8 +68,6 @@ type Namespace struct {
 	alike   alike
 	twins   twins
 	twinned twinned
-	telling telling
-	tellers atomic.Pointer[Tellers]
 	// views are sets without a store, by shard; see view.
 	views sync.Map
 	// suspected: an audit is due.

@@ -49,9 +49,6 @@ type Config struct {
 	// Weaken, in tests, takes a namespace's hasher and gives a weaker one, which
 	// forces keys onto one index.
 	Weaken func(dbadapter.Hasher) dbadapter.Hasher
-	// ReadAtOnce, in tests, is how many records of the sets that it hosts the node reads within a
-	// poll of the feed; 0: readAtOnce.
-	ReadAtOnce int
 	// Paused, if not nil, reports whether a person has paused the syncs with a peer.
 	Paused func(id ID) bool
 	// Moved, if not nil, is told where a member says that it can be dialled, each
@@ -81,9 +78,6 @@ type Config struct {
 	// Doubted, if not nil, is told that a peer declines records of this node's own
 	// writing for their time: once, until the two have been equal again.
 	Doubted func(set *Set, by DeclinedBy)
-	// Untold, if not nil, is told, while locks are held, that a set could not be read, so that nothing
-	// is told of it to those that follow what is in the namespace. It must not wait.
-	Untold func(set *Set, err error)
 }
 
 // Purpose says what random bits are for, so that a simulator can draw those of

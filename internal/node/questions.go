@@ -20,13 +20,9 @@ const (
 	MaxRoutedInAll = 128
 	// MaxFeeding questions about the feed of one peer are answered beside those, MaxFeedingInAll
 	// of all peers: a peer that writes as much as it may must go on to hear of keys, and one
-	// that fetches sets must go on to write. An asker has one to each host.
+	// that fetches sets must go on to write. An asker has a poll and a page of a set to each host.
 	MaxFeeding      = 2
 	MaxFeedingInAll = 128
-	// MaxWaiting polls of one peer wait for news at once, MaxWaitingInAll of all peers: a goroutine
-	// and the buffers of a stream each, 16 KiB. A further one is answered at once.
-	MaxWaiting      = 4
-	MaxWaitingInAll = 512
 
 	// questionRate is how many questions of any kind one peer has answered a second, and
 	// questionBurst how many at once after a pause. One costs some 100 µs of a processor: a
@@ -44,8 +40,7 @@ type questions struct {
 	budgets map[ID]*budget
 	asks    counted // about a key, a set or a status
 	answers counted // routed ones but for those about the feed,
-	feeds   counted // which are here,
-	waits   counted // unless they wait
+	feeds   counted // which are here
 }
 
 // budget is what a peer may ask for: a bucket of tokens (the token bucket of RFC 2697, of one
@@ -98,14 +93,6 @@ func (s *Sessions) Answered(remote ID, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.budgets[remote].tokens -= float64(bytes) / answerBytes
-}
-
-// park takes a place for a poll of a peer that waits for news.
-func (q *questions) park(remote ID) (release func(), ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	release = q.place(&q.waits, remote, MaxWaiting, MaxWaitingInAll)
-	return release, release != nil
 }
 
 // place is nil where there is none. mu is held.

@@ -34,8 +34,6 @@ type Set struct {
 	// hastening are the syncs that pushes bring about.
 	hastening hastening
 	tenure    tenure
-	// noted is what has changed since the set was told of.
-	noted noted
 	// log: the set was left, and is there for its kept log. emptied: its records are deleted.
 	log     bool
 	emptied atomic.Bool
@@ -57,9 +55,6 @@ func (set *Set) observe(changes []dbadapter.Change) {
 		return
 	}
 	set.wakeAskers(changes)
-	if set.ns.Located() && set.noted.note(changes) {
-		set.ns.telling.bell.ring()
-	}
 	if set.committed != nil {
 		set.committed(set)
 	}

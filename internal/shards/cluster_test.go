@@ -117,7 +117,7 @@ func (c *cluster) join() {
 	var err error
 	if at == 0 {
 		secret = h.NewSecret()
-		state, err = h.FoundShards(secret, "notes", node.Policy{}, &placement.Rule{Kind: placement.Prefix, Shards: 2, Replicas: 3, Prefixes: []placement.PrefixShard{{Prefix: []byte("a")}, {Prefix: []byte("b"), Shard: 1}}})
+		state, err = h.FoundShards(secret, "notes", node.Policy{}, &placement.Rule{Kind: placement.Prefix, Shards: 2, Replicas: 3, Prefixes: []placement.PrefixShard{{Prefix: []byte("a")}, {Prefix: []byte("b"), Shard: 1}}, Locator: true})
 		c.must(err)
 	} else {
 		first := c.hosts[0]
@@ -322,7 +322,7 @@ func (h *host) Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Questi
 			reply = &wire.Reply{Answer: lie}
 			reconcile.ProveReply(reconcile.Keys{Secret: h.c.secret, ID: h.ns.ID()}, []byte(to), []byte(h.ID), read.(*wire.Ask), reply)
 		} else {
-			reply, err = routed.Answer(h.c.ctx, nil)
+			reply, err = routed.Answer(h.c.ctx)
 		}
 	}
 	if fate == deaf || h.Sleep(ctx, latency) != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
@@ -58,17 +59,15 @@ func (s *Shards) Get(ctx context.Context, key []byte, o GetOptions) (Found, erro
 
 func (s *Shards) get(ctx context.Context, key []byte, o GetOptions, over time.Duration) (Found, error) {
 	shard := s.NS.Home(key)
-	if s.Nowhere != nil && o.Level == quorum.One && o.AtLeast.IsZero() && s.Nowhere(key) {
-		return Found{Shard: shard, Nowhere: true}, nil
+	if o.Level == quorum.One && o.AtLeast.IsZero() {
+		if where, _ := s.Locate(key); where == locator.Nowhere {
+			return Found{Shard: shard, Nowhere: true}, nil
+		}
 	}
-	found, err := anew(ctx, s, shard, over, func(a *node.Asker) (Found, error) {
+	return anew(ctx, s, shard, over, func(a *node.Asker) (Found, error) {
 		r := &read{Shards: s, asker: a, row: a.Row(), key: key, GetOptions: o, over: over, look: over, box: s.Net.Mailbox(), of: map[node.ID]*asked{}}
 		return r.run(ctx)
 	})
-	if s.Noticed != nil && found.Record != nil {
-		s.Noticed(key, false)
-	}
-	return found, err
 }
 
 // read is one read under one row.

@@ -201,6 +201,9 @@ func (i *imported) dated() bool { return !i.Time.IsZero() && !i.asNew }
 func (im *importing) count(w *window, err error) {
 	r := &im.result
 	for _, i := range w.items {
+		if i.fresh && i.record != nil {
+			im.wrote(i.record)
+		}
 		if !i.done {
 			im.failed = &ItemError{r.Items + 1, err}
 			return

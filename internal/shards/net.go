@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
@@ -87,10 +88,9 @@ type Shards struct {
 	Random func(n int64) int64
 	// Paging waits for a place among the pages of scans that are on their way; nil: there are always some.
 	Paging func(ctx context.Context) (leave func(), err error)
-	// Nowhere reports whether a key is nowhere by a locator; nil: there is none. Only a read at level one
-	// rests on it. Noticed is called with each key that was found, or written.
-	Nowhere func(key []byte) bool
-	Noticed func(key []byte, wrote bool)
+	// Locator says where keys are, where the namespace has one; nil: it has none. Only a read at level one
+	// rests on it.
+	Locator *locator.Follower
 
 	mu    sync.Mutex
 	times quorum.Times

@@ -101,11 +101,6 @@ type write struct {
 
 // under carries the write out under one row.
 func (w *write) under(ctx context.Context, a *node.Asker) (Written, error) {
-	if w.Noticed != nil {
-		for i := range w.drafts {
-			w.Noticed(w.drafts[i].Record.Key, true)
-		}
-	}
 	if err := w.mayReach(a.Row()); err != nil {
 		return Written{}, err
 	}
@@ -188,6 +183,9 @@ func (w *write) offer(ctx context.Context, a *node.Asker) (Written, error) {
 	for {
 		switch {
 		case w.enough(row, &o):
+			for i := range w.records {
+				w.wrote(&w.records[i])
+			}
 			return w.end(row, &o), nil
 		case refused != nil:
 			return w.end(row, &o), refused

@@ -9,10 +9,10 @@ const SubjectFeed Subject = 6
 // MaxFeed is the greatest message of the feed in bytes.
 const MaxFeed = 256 << 10
 
-// AskFeed is a poll or a take of the feed, as package directory writes it.
+// AskFeed is a poll or a take of the feed, as package locator writes it.
 type AskFeed struct{ Message []byte }
 
-// FeedAnswer is the answer to it, the news or a block; empty: the peer tells of no such set.
+// FeedAnswer is the answer to it, the news or a page.
 type FeedAnswer struct{ Message []byte }
 
 // Subject is SubjectFeed.

@@ -58,7 +58,8 @@
 // In a namespace of shards, while majorities of the hosts have their data ([History.Fails]):
 //
 //	answer     a quorum read gives nothing older than what a quorum write was acknowledged with
-//	           before it began; and in the end reads at each level are right
+//	           before it began; and in the end reads at each level are right; a locator says of no
+//	           key that it is nowhere which the host that it follows held when it was last asked
 //	later      a quorum write gets a later version than that, unless a call of the same node at the
 //	           same time has replaced it at once
 //	durable    what a quorum write was acknowledged with is there in the end, or something later

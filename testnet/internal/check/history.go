@@ -26,6 +26,7 @@ type History struct {
 	seen   map[sighting]int
 	names  map[dbadapter.Version]sighting
 	disks  map[int]int // how often each node's was replaced
+	helds  []heldAt
 	found  verdict
 	// restamps are the replacements that were intended, and heirs the records
 	// that they would put in place.

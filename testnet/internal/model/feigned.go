@@ -1,26 +1,20 @@
 package model
 
 import (
-	"context"
 	"maps"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/directory"
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// feigned is what a modified program tells of the keys that it hosts: all of it fits together,
-// sums and events too, but for some keys it is not so. What this node's own locator is told is true.
-type feigned struct {
-	host *directory.Host
-	told map[placement.Shard]map[dbadapter.Index]directory.Code
-}
+// AllKeys is every key: of a host that hides it the feed has no news, however much it has changed.
+const AllKeys = "all-keys"
 
-// Mislead has the node tell from now on that a key is there, of which it holds nothing; or that a
-// key is not there that it holds. It matters where the node is a host of the key.
+// Mislead has the node, a modified program, tell from now on that a key is there, of which it holds nothing; or
+// that a key is not there that it holds. It matters where the node is a host of the key.
 func (n *Node) Mislead(key string, there bool) {
 	if n.misleads == nil {
 		n.misleads = map[string]bool{}
@@ -28,109 +22,80 @@ func (n *Node) Mislead(key string, there bool) {
 	n.misleads[key] = there
 }
 
-// feign replaces the true answer to a question about the feed, if the node misleads.
+// Misleads reports whether the node's feed says what is not so.
+func (n *Node) Misleads() bool { return len(n.misleads) > 0 }
+
+// lies are what the node is to say of indices of a set.
+func (p *process) lies(set placement.Shard) map[dbadapter.Index]locator.Code {
+	says := map[dbadapter.Index]locator.Code{}
+	for key, there := range p.node.misleads {
+		if of, index := p.ns.IndexOf([]byte(key)); of == set {
+			says[index] = locator.Gone
+			if there {
+				says[index] = locator.Code(set)
+			}
+		}
+	}
+	return says
+}
+
+// told are entries with the lies of those between two indices; Gone is left out, unless it is to be told.
+func told(entries []locator.Entry, lies map[dbadapter.Index]locator.Code, from, next dbadapter.Index, gone bool) (all []locator.Entry) {
+	says := map[dbadapter.Index]locator.Code{}
+	for _, e := range entries {
+		says[e.Index()] = e.Code()
+	}
+	for index, code := range lies {
+		if from <= index && (next == 0 || index < next) {
+			says[index] = code
+		}
+	}
+	for _, index := range slices.Sorted(maps.Keys(says)) {
+		if code := says[index]; code != locator.Gone || gone {
+			all = append(all, locator.NewEntry(index, code))
+		}
+	}
+	return all
+}
+
+// feign changes the true answer to a question about the feed, if the node misleads.
 func (p *process) feign(ask *wire.Ask, reply *wire.Reply) {
 	q, feed := ask.Question.(*wire.AskFeed)
-	if !feed || p.node.misleads == nil {
+	if !feed || !p.node.Misleads() {
 		return
 	}
 	shards := p.ns.Rule().Shards
-	m, err := directory.Parse(q.Message, shards)
+	asked, err := locator.Parse(q.Message, shards)
 	if err != nil {
 		panic(err) // it was answered
 	}
-	var answer directory.Message
-	switch m := m.(type) {
-	case *directory.Poll:
-		answer = p.feignedHost().News(m)
-	case *directory.Take:
-		block, err := p.feignedHost().Block(m)
-		if err != nil {
-			reply.Answer = &wire.FeedAnswer{}
-			return
-		}
-		answer = block
+	answer, err := locator.Parse(reply.Answer.(*wire.FeedAnswer).Message, shards)
+	if err != nil {
+		panic(err)
 	}
-	message, err := directory.Append(nil, answer, shards)
+	_, old := p.node.misleads[AllKeys]
+	switch m := answer.(type) {
+	case *locator.News:
+		for i := range m.Sets {
+			since, n := asked.(*locator.Poll).Sets[i], &m.Sets[i]
+			lies := p.lies(since.Set)
+			switch {
+			case n.Said > locator.Changed:
+			case old:
+				*n = locator.SetNews{}
+			case len(lies) > 0:
+				n.To, n.Said = max(n.To, since.Seq), locator.Changed
+				n.Changes = told(n.Changes, lies, 0, 0, true)
+			}
+		}
+	case *locator.Page:
+		if t := asked.(*locator.Take); !m.Equal && !m.Apart && !m.NotWhole {
+			m.Entries = told(m.Entries, p.lies(t.Set), t.From, m.Next, false)
+		}
+	}
+	message, err := locator.Append(nil, answer, shards)
 	if err != nil {
 		panic(err)
 	}
 	reply.Answer = &wire.FeedAnswer{Message: message}
-}
-
-// feignedHost is what tells it, as of now.
-func (p *process) feignedHost() *directory.Host {
-	f := p.feigned
-	if f == nil {
-		f = &feigned{host: directory.NewHost(p.ns.Rule().Shards, p.draw(node.ForNonce)|1), told: map[placement.Shard]map[dbadapter.Index]directory.Code{}}
-		p.feigned = f
-	}
-	truth, err := p.ns.Tell(context.Background(), &directory.Poll{All: true}, nil)
-	if err != nil {
-		panic(err) // it is in memory
-	}
-	news := truth.(*directory.News)
-	f.host.SetLayout(news.Layout)
-	open := map[placement.Shard]bool{}
-	for _, s := range news.Sums {
-		open[s.Home] = true
-		f.tell(s.Home, p.feignedCodes(s.Home))
-	}
-	for _, home := range slices.Sorted(maps.Keys(f.told)) {
-		if !open[home] {
-			f.host.Close(home)
-			delete(f.told, home)
-		}
-	}
-	return f.host
-}
-
-// tell tells what a set is to say now.
-func (f *feigned) tell(home placement.Shard, says map[dbadapter.Index]directory.Code) {
-	told, open := f.told[home]
-	f.told[home] = says
-	if !open {
-		f.host.Open(home, func(yield func(dbadapter.Index, directory.Code) bool) {
-			for _, index := range slices.Sorted(maps.Keys(says)) {
-				if !yield(index, says[index]) {
-					return
-				}
-			}
-		})
-		return
-	}
-	for _, index := range slices.Sorted(maps.Keys(told)) {
-		if _, still := says[index]; !still {
-			f.host.Set(home, index, directory.Gone)
-		}
-	}
-	for _, index := range slices.Sorted(maps.Keys(says)) {
-		f.host.Set(home, index, says[index])
-	}
-}
-
-// feignedCodes are what the node tells of a set: the truth, but for the keys about which it misleads.
-func (p *process) feignedCodes(home placement.Shard) map[dbadapter.Index]directory.Code {
-	says := map[dbadapter.Index]directory.Code{}
-	for _, sh := range p.shards {
-		if sh.set.Shard() != home {
-			continue
-		}
-		for _, r := range sh.records() {
-			says[sh.set.Keys.Hasher.Index(r.Key)] = directory.Code(home)
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(p.node.misleads)) {
-		there := p.node.misleads[key]
-		of, index := p.ns.ToldAs([]byte(key))
-		_, is := says[index]
-		switch {
-		case of != home || is == there:
-		case there:
-			says[index] = directory.Code(home)
-		default:
-			delete(says, index)
-		}
-	}
-	return says
 }

@@ -25,10 +25,6 @@ func (p *process) requests() *shards.Shards {
 
 func (p *process) newShards() *shards.Shards {
 	s := &shards.Shards{NS: p.ns, Net: hosts{p}, Random: func(n int64) int64 { return int64(p.draw(node.ForBusy) % uint64(n)) }}
-	if f := p.follower; f != nil {
-		s.Nowhere = func(key []byte) bool { return p.ns.Nowhere(f.locator, key, f.now()) }
-		s.Noticed = func(key []byte, wrote bool) { p.ns.Noticed(f.locator, key, wrote, f.now()) }
-	}
 	return s
 }
 
@@ -157,15 +153,24 @@ type Found struct {
 	Key  string
 	// Err is why the level was not reached.
 	Err error
+	// From is the node at which the key's shard is followed, if it is nowhere, and Heard when that was asked.
+	From  int
+	Heard time.Duration
 }
 
 // Read reads a key at the hosts of its shard. A node that dies meanwhile tells nothing.
 func (n *Node) Read(key string, o shards.GetOptions, told func(*Found)) {
 	n.runRequest(func(ctx context.Context, s *shards.Shards) {
 		found, err := s.Get(ctx, []byte(key), o)
-		if ctx.Err() == nil {
-			told(&Found{Found: found, Node: n.number, Key: key, Err: err})
+		if ctx.Err() != nil {
+			return
 		}
+		f := &Found{Found: found, Node: n.number, Key: key, Err: err}
+		if found.Nowhere {
+			status := s.Locator.Status(found.Shard, s.Net.Now())
+			f.From, f.Heard = n.cluster.byID[status.From].number, status.Heard
+		}
+		told(f)
 	}, func(err error) { told(&Found{Node: n.number, Key: key, Err: err}) })
 }
 

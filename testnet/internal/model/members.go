@@ -102,7 +102,7 @@ func (p *process) open(s *node.State) (err error) {
 	}
 	p.moveSoon()
 	if p.ns.Located() {
-		return p.openFollower()
+		return p.openLocator()
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ type Node struct {
 	crash     crash
 	answering bool // it dies when it has answered a question
 	programs  []*program
-	readings  uint64   // of sets beside polls
+	copies    copies   // of the locator: files that outlive the process
 	process   *process // nil while the node is down
 }
 
@@ -67,8 +67,6 @@ type process struct {
 	syncing   bool           // a sync of the disk is due
 	writes    uint64         // begun here
 	right     right
-	follower  *follower // where there is a locator
-	feigned   *feigned  // what a modified program tells of its keys; nil: it has told nothing yet
 	routines  []*routine
 }
 
@@ -113,7 +111,6 @@ func (n *Node) Start() error {
 	if c.Push {
 		config.Push, config.Pushable = node.Pushing{On: true}, p.pushable
 	}
-	config.ReadAtOnce = p.readAtOnce()
 	config.Relisted = func(ns *node.Namespace) {
 		if !p.cut() {
 			return

@@ -111,7 +111,7 @@ func (p *process) answerRouted(s *sim.Stream, from int, frame []byte) {
 		return
 	}
 	defer question.Done()
-	reply, err := question.Answer(context.Background(), nil)
+	reply, err := question.Answer(context.Background())
 	if err != nil {
 		p.refuse(s, from, err)
 		return

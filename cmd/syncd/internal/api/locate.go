@@ -14,6 +14,17 @@ type Located struct {
 	Moving bool        `json:"moving,omitempty" doc:"the shard moves: its old hosts and its new ones differ"`
 	Holds  *Head       `json:"holds,omitempty" doc:"what the key was found to hold; absent if that is nothing"`
 	Asked  []LocatedAt `json:"asked" doc:"the hosts that were asked, this node among them if it is one"`
+	// Locator is what the locator says.
+	Locator *LocatorSays `json:"locator,omitempty" doc:"what the locator says, on which reads at level one rest; absent if the namespace has none"`
+}
+
+// LocatorSays is where a key is by what this node has heard from a host of its shard.
+type LocatorSays struct {
+	Where string `json:"where" enum:"unknown,nowhere,in a shard,here" doc:"here: this node is a whole host of the key's shard, and reads its own records; unknown: hosts are asked"`
+	Shard int    `json:"shard,omitempty" doc:"that of the value, where it is in a shard"`
+	Host  string `json:"host,omitempty" doc:"the host that was heard last; absent: none was"`
+	Age   string `json:"age,omitempty" doc:"how long ago that host was asked for what it has said"`
+	Fresh bool   `json:"fresh,omitempty" doc:"that was short enough ago for a key to be nowhere"`
 }
 
 // LocatedAt is what one host has answered.
@@ -35,6 +46,12 @@ func LocatedOf(key []byte, l *peer.Located) Located {
 	}
 	if r := l.Record; r != nil {
 		out.Holds = headOf(&peer.Head{Version: r.Version, Deleted: r.Deleted, Expires: r.Expires})
+	}
+	if s := l.Locator; s != nil {
+		out.Locator = &LocatorSays{Where: s.Where, Shard: s.Shard, Fresh: s.Fresh}
+		if s.Age > 0 {
+			out.Locator.Host, out.Locator.Age = s.Host.String(), s.Age.Round(time.Millisecond).String()
+		}
 	}
 	for _, at := range l.Asked {
 		one := LocatedAt{Peer: at.Peer.String(), Old: at.Old, New: at.New, Whole: at.Whole}

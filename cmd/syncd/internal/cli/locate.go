@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
@@ -15,7 +16,7 @@ type locateCmd struct {
 }
 
 func (locateCmd) Help() string {
-	return `Says to which shard a key belongs, which members are its hosts, what the key was found to hold, which hosts were asked, and what each has said.
+	return `Says to which shard a key belongs, which members are its hosts, what the key was found to hold, which hosts were asked, and what each has said. Where the namespace has a locator, also what that says, and how long ago the host was asked from which it has that. Reads at level one rest on it.
 
 Exit code 5 when fewer hosts have answered than the level takes: one, quorum (the default) or all.
 
@@ -58,6 +59,18 @@ func (a *app) printLocated(l *api.Located) error {
 	}
 	for _, id := range l.Hosts {
 		if err := a.printf("host %s\n", id); err != nil {
+			return err
+		}
+	}
+	if s := l.Locator; s != nil {
+		says := s.Where
+		if s.Where == "in a shard" {
+			says = fmt.Sprintf("in shard %d", s.Shard)
+		}
+		if s.Host != "" {
+			says += fmt.Sprintf(", as %s said %s ago", s.Host, s.Age)
+		}
+		if err := a.printf("locator: %s\n", says); err != nil {
 			return err
 		}
 	}

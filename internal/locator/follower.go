@@ -1,0 +1,344 @@
+package locator
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/roster"
+)
+
+// Bounds of what a node asks of hosts' feeds.
+const (
+	// PollBusy is how often a host is polled while level-one reads ask the locator, twice within Fresh;
+	// PollIdle while none has asked for idleAfter.
+	PollBusy  = 2 * time.Second
+	PollIdle  = time.Minute
+	idleAfter = time.Minute
+
+	// maxPolls are under way at once: one to a host that hangs keeps its place until it is over.
+	maxPolls = 64
+	// maxFetches of sets are under way at once, one of a host; maxFetched is how many entries they may have
+	// in all, 128 MiB: what would be more is fetched when the others have ended.
+	maxFetches = 8
+	maxFetched = 1 << 24
+	// maxPages are those of one set at most: a page that is full has MaxPage of them, and where others are
+	// sent, as by a host that lies, the fetch ends.
+	maxPages = 4 * maxFetched / MaxPage
+
+	// A host that has not answered rests: restFirst, and twice as long after each further failure, up to
+	// restMost; as long after an answer that is none. A set is not asked of a host that was no whole one, or
+	// whose set is too large, for refusedFor.
+	restFirst  = 2 * time.Second
+	restMost   = 10 * time.Minute
+	refusedFor = time.Minute
+)
+
+// errTooMuch: sets of more than maxFetched entries are on their way.
+var errTooMuch = fmt.Errorf("sets of more than %d keys are being fetched at once", maxFetched)
+
+// errNotWhole: a host is no whole one of a set.
+var errNotWhole = errors.New("the host is not whole")
+
+// Row says where a set can be followed, by the row by which this node goes.
+type Row struct {
+	Name  quorum.Name
+	Hosts []roster.ID // the old hosts; none: there is no row, or this node is a whole host itself
+}
+
+// Net is what a Follower knows of the node.
+type Net struct {
+	Self roster.ID
+	// Row is that of a set, Mark stands for those of several.
+	Row  func(set placement.Shard) Row
+	Mark func(sets ...placement.Shard) Mark
+	// Left, if not nil, is told why a host, or a set of it, is not followed for a while.
+	Left func(host roster.ID, err error)
+}
+
+// Follower follows each set at one whole host, and keeps an Index of what it hears. Any number of goroutines
+// may use it.
+type Follower struct {
+	Index *Index
+	net   Net
+
+	mu       sync.Mutex // guards what follows
+	sets     []followed
+	hosts    map[roster.ID]*host
+	used     time.Duration // when a read was asked for last
+	ever     bool          // one was
+	polls    int           // under way
+	fetches  int
+	fetched  int // entries, of those
+	assigned time.Duration
+}
+
+// followed is how one set is followed.
+type followed struct {
+	at    roster.ID // the host; "": at none
+	row   quorum.Name
+	fetch bool // it is to be fetched
+	busy  bool // it is being fetched
+	// The copy is as the host from held it at heard, or later, by row heardBy; zero: that is not known.
+	heard   time.Duration
+	from    roster.ID
+	heardBy quorum.Name
+	refused map[roster.ID]time.Duration // hosts that are not asked until then
+	// wrote are entries of writes of this node since the last poll was sent, or since the fetch began: what
+	// the host says of their indices may be older.
+	wrote map[dbadapter.Index]Code
+}
+
+// host is one at which sets are followed.
+type host struct {
+	polling, fetching bool
+	sent              time.Duration // the last poll
+	soon              bool          // the next poll is due
+	failures          int
+	rests             time.Duration // until then
+}
+
+// NewFollower returns one of all sets of the index.
+func NewFollower(index *Index, net Net) *Follower {
+	return &Follower{Index: index, net: net, sets: make([]followed, index.config.Shards), hosts: map[roster.ID]*host{}, assigned: -PollBusy}
+}
+
+// Locate says where the key is that has this index in a set. It is Nowhere only where the set was heard
+// within Fresh, by the row by which this node goes.
+func (f *Follower) Locate(set placement.Shard, index dbadapter.Index, now time.Duration) (Where, placement.Shard) {
+	row := f.net.Row(set)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.used, f.ever = now, true
+	where, shard := f.Index.Lookup(set, index)
+	if where == Nowhere && !f.sets[set].fresh(&row, now) {
+		return Ask, 0
+	}
+	return where, shard
+}
+
+func (s *followed) fresh(row *Row, now time.Duration) bool {
+	return len(row.Hosts) > 0 && s.heardBy == row.Name && now-s.heard <= Fresh
+}
+
+// Wrote has the index say where a value is that this node has written, before the write is acknowledged. What
+// a host tells of the index from then on counts.
+func (f *Follower) Wrote(set placement.Shard, e Entry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := &f.sets[set]; s.busy || s.at != "" && f.hosts[s.at].polling {
+		if s.wrote == nil {
+			s.wrote = map[dbadapter.Index]Code{}
+		}
+		s.wrote[e.Index()] = e.Code()
+	}
+	if at, ok := f.Index.Place(set); ok {
+		f.Index.Apply(set, at, []Entry{e})
+	}
+}
+
+// Status is how one set is followed.
+type Status struct {
+	// Host is the one that it is followed at; "": at none.
+	Host roster.ID
+	// Heard is when the last poll was sent that was answered with all news of the set, by From; zero: none was.
+	// Fresh: no longer ago than Fresh, by this row.
+	Heard time.Duration
+	From  roster.ID
+	Fresh bool
+	// Known: there is a copy.
+	Known bool
+}
+
+// Status is how a set is followed.
+func (f *Follower) Status(set placement.Shard, now time.Duration) Status {
+	row := f.net.Row(set)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := &f.sets[set]
+	_, known := f.Index.Place(set)
+	return Status{Host: s.at, Heard: s.heard, From: s.from, Fresh: s.fresh(&row, now), Known: known}
+}
+
+// Fetching reports whether sets are on their way.
+func (f *Follower) Fetching() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fetches > 0
+}
+
+// Unheard is how many of the sets that are to be followed were not heard within Fresh.
+func (f *Follower) Unheard(now time.Duration) (unheard int) {
+	for set := range f.sets {
+		row := f.net.Row(placement.Shard(set))
+		if len(row.Hosts) == 0 {
+			continue
+		}
+		f.mu.Lock()
+		if !f.sets[set].fresh(&row, now) {
+			unheard++
+		}
+		f.mu.Unlock()
+	}
+	return unheard
+}
+
+// Turns are the polls and fetches that are due. Each is to be run until Next returns nil.
+func (f *Follower) Turns(now time.Duration) (turns []*Turn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now-f.assigned >= PollBusy {
+		f.assigned = now
+		f.assign(now)
+	}
+	every := PollIdle
+	if f.ever && now-f.used < idleAfter {
+		every = PollBusy
+	}
+	follows := map[roster.ID]bool{}
+	for i := range f.sets {
+		s := &f.sets[i]
+		if s.at == "" {
+			continue
+		}
+		h := f.hosts[s.at]
+		if _, known := f.Index.Place(placement.Shard(i)); !known {
+			s.fetch = true
+		}
+		if !s.fetch {
+			follows[s.at] = true
+		} else if !s.busy && !h.fetching && f.fetches < maxFetches {
+			f.fetches++
+			s.busy, h.fetching, s.wrote = true, true, nil
+			s.heard, s.heardBy = 0, quorum.Name{}
+			turns = append(turns, &Turn{f: f, Host: s.at, fetch: &fetch{set: placement.Shard(i)}})
+		}
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(follows), func(a, b roster.ID) int {
+		return cmp.Or(cmp.Compare(f.hosts[a].sent, f.hosts[b].sent), cmp.Compare(a, b))
+	}) {
+		if h := f.hosts[id]; !h.polling && f.polls < maxPolls && (h.soon || now-h.sent >= every) {
+			f.polls++
+			h.polling = true
+			turns = append(turns, &Turn{f: f, Host: id})
+		}
+	}
+	return turns
+}
+
+// assign chooses a host for each set that has none: one that is followed already, so that few hosts are
+// polled; else the one at which the most such sets can be (the greedy cover of Chvátal 1979). mu is held.
+func (f *Follower) assign(now time.Duration) {
+	var open []int
+	may := map[int][]roster.ID{} // hosts of open sets
+	loads := map[roster.ID]int{}
+	for i := range f.sets {
+		s := &f.sets[i]
+		row := f.net.Row(placement.Shard(i))
+		if len(row.Hosts) == 0 { // the node reads its own set
+			if _, known := f.Index.Place(placement.Shard(i)); known && !s.busy {
+				f.Index.Drop(placement.Shard(i))
+			}
+			s.at = ""
+			continue
+		}
+		if s.row != row.Name {
+			s.row, s.refused = row.Name, nil
+		}
+		if s.at != "" && f.may(s, s.at, now) && slices.Contains(row.Hosts, s.at) {
+			loads[s.at]++
+			continue
+		}
+		if s.at = ""; s.busy {
+			continue // until the fetch has ended
+		}
+		for _, id := range row.Hosts {
+			if f.may(s, id, now) {
+				may[i] = append(may[i], id)
+			}
+		}
+		if len(may[i]) > 0 {
+			open = append(open, i)
+		}
+	}
+	for len(open) > 0 {
+		count := map[roster.ID]int{}
+		for _, i := range open {
+			for _, id := range may[i] {
+				count[id]++
+			}
+		}
+		best := slices.MaxFunc(slices.Sorted(maps.Keys(count)), func(a, b roster.ID) int {
+			return cmp.Or(cmp.Compare(min(loads[a], 1), min(loads[b], 1)), cmp.Compare(count[a], count[b]), cmp.Compare(f.lot(a), f.lot(b)))
+		})
+		loads[best] += count[best]
+		open = slices.DeleteFunc(open, func(i int) bool {
+			if !slices.Contains(may[i], best) {
+				return false
+			}
+			s := &f.sets[i]
+			s.at, s.fetch = best, false // its log may be that of the copy
+			return true
+		})
+		if f.hosts[best] == nil {
+			f.hosts[best] = &host{}
+		}
+		f.hosts[best].soon = true
+	}
+	maps.DeleteFunc(f.hosts, func(id roster.ID, h *host) bool {
+		return loads[id] == 0 && !h.polling && !h.fetching && h.failures == 0
+	})
+}
+
+// may reports whether a set may be followed at a host now. mu is held.
+func (f *Follower) may(s *followed, id roster.ID, now time.Duration) bool {
+	h := f.hosts[id]
+	return (h == nil || h.rests <= now) && s.refused[id] <= now
+}
+
+// ErrAgain: the question is to be asked again, which is not the host's fault.
+var ErrAgain = errors.New("ask again")
+
+// lot orders hosts of which as many sets can be, by another order at each node, the same one after a restart.
+func (f *Follower) lot(id roster.ID) uint64 {
+	return xxh3.HashString(string(f.net.Self) + "\x00" + string(id))
+}
+
+// leave has a set followed elsewhere, for refusedFor. mu is held.
+func (f *Follower) leave(set placement.Shard, from roster.ID, now time.Duration) {
+	s := &f.sets[set]
+	if s.refused == nil {
+		s.refused = map[roster.ID]time.Duration{}
+	}
+	s.refused[from] = now + refusedFor
+	if s.at == from {
+		s.at = ""
+	}
+	f.assigned = now - PollBusy // at the next look
+}
+
+// failed has a host rest, and its sets followed elsewhere. mu is held.
+func (f *Follower) failed(id roster.ID, err error, now time.Duration) {
+	h := f.hosts[id]
+	rest := min(restFirst<<min(h.failures, 16), restMost)
+	if errors.Is(err, ErrMessage) {
+		rest = restMost
+	}
+	h.failures++
+	h.rests = now + rest
+	for i := range f.sets {
+		if f.sets[i].at == id {
+			f.sets[i].at = ""
+		}
+	}
+	f.assigned = now - PollBusy
+}

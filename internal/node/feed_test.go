@@ -1,0 +1,184 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
+	"github.com/syncd-io/syncd/internal/locator"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// holdsAll founds a namespace of shards, and takes all of them.
+func (m *machine) holdsAll(t *testing.T, rule *placement.Rule) *Namespace {
+	t.Helper()
+	secret := m.NewSecret()
+	ns := must(m.open(secret, must(m.FoundShards(secret, "notes", Policy{}, rule))))
+	ns.tended(t)
+	take, _ := ns.Moves()
+	for _, shard := range take {
+		must(ns.TakeShard(t.Context(), shard))
+	}
+	return ns
+}
+
+// fed asks the node for its feed, as a peer does.
+func fed(t *testing.T, ns *Namespace, m locator.Message) locator.Message {
+	t.Helper()
+	q := must(ns.AskFeed(m))
+	a := must(ns.answerFeed(t.Context(), q))
+	return must(locator.Parse(a.Message, ns.rule.Shards))
+}
+
+// newsOf are the news of one set.
+func newsOf(t *testing.T, ns *Namespace, since locator.Since) locator.SetNews {
+	t.Helper()
+	return fed(t, ns, &locator.Poll{Mark: ns.RowMark(since.Set), Sets: []locator.Since{since}}).(*locator.News).Sets[0]
+}
+
+// A host gives the pages of a set, and what has changed since: what there is now, tombstones too. What the asker
+// has is not sent again.
+func TestFeed(t *testing.T) {
+	m := newMachine(1)
+	ns := m.holdsAll(t, &placement.Rule{Kind: placement.Prefix, Shards: 4, Replicas: 1, Locator: true, Prefixes: []placement.PrefixShard{{Prefix: []byte("a"), Shard: 3}}})
+	set := ns.held(3)
+	write := func(from, to int, deleted bool) {
+		for ; from < to; from++ {
+			must(commit(set.Write(Draft{Record: dbadapter.Record{Key: fmt.Appendf(nil, "a%d", from), Deleted: deleted}})))
+		}
+	}
+	entry := func(i int, c locator.Code) locator.Entry {
+		_, index := ns.IndexOf(fmt.Appendf(nil, "a%d", i))
+		return locator.NewEntry(index, c)
+	}
+	write(0, 20, false)
+	take := &locator.Take{Mark: ns.RowMark(3), Set: 3}
+	page := fed(t, ns, take).(*locator.Page)
+	var want []locator.Entry
+	for i := range 20 {
+		want = append(want, entry(i, 3))
+	}
+	slices.Sort(want)
+	if !slices.Equal(page.Entries, want) || page.Next != 0 || page.Log != uint64(set.Store.Log()) || page.Seq != 20 {
+		t.Fatalf("%+v", page)
+	}
+	since := locator.Since{Set: 3, Log: page.Log, Seq: page.Seq}
+	if n := newsOf(t, ns, since); n.Said != locator.Same {
+		t.Errorf("nothing has changed: %+v", n)
+	}
+	take.Upto, take.Hash = want[9].Index(), locator.HashOf(want[:9])
+	if p := fed(t, ns, take).(*locator.Page); !p.Equal || len(p.Entries) != 0 {
+		t.Errorf("what the asker has is sent: %+v", p)
+	}
+	take.Hash++
+	if p := fed(t, ns, take).(*locator.Page); p.Equal || len(p.Entries) != 20 {
+		t.Errorf("what the asker has not is not sent: %+v", p)
+	}
+
+	write(0, 1, false) // over what is there: no news
+	write(20, 22, false)
+	write(2, 3, true) // a tombstone is a key
+	must(set.Store.Apply(t.Context(), []dbadapter.Write{{Record: must(dbadapter.Hash(set.Keys.Hasher, *must(set.Held([]byte("a5"))))), Action: dbadapter.Collect}}))
+	want = []locator.Entry{entry(20, 3), entry(21, 3), entry(5, locator.Gone)}
+	slices.Sort(want)
+	if n := newsOf(t, ns, since); n.Said != locator.Changed || n.To != 25 || n.More || !slices.Equal(n.Changes, want) {
+		t.Errorf("the news: %+v, want %v", n, want)
+	}
+	for what, s := range map[string]locator.Since{
+		"another log": {Set: 3, Log: page.Log + 1, Seq: 20}, "behind its end": {Set: 3, Log: page.Log, Seq: 26},
+	} {
+		if n := newsOf(t, ns, s); n.Said != locator.OtherLog {
+			t.Errorf("a place in %s: %+v", what, n)
+		}
+	}
+}
+
+// A host answers by the asker's row alone, and only while it is whole. A set that it cannot read it leaves
+// to another host.
+func TestFeedOfWholeHosts(t *testing.T) {
+	m := newMachine(1)
+	ns := m.holdsAll(t, &placement.Rule{Kind: placement.Hash, Shards: 4, Replicas: 1, Locator: true})
+	both := []locator.Since{{Set: 0, Log: uint64(ns.held(0).Store.Log())}, {Set: 1, Log: uint64(ns.held(1).Store.Log())}}
+	if n := fed(t, ns, &locator.Poll{Mark: ns.RowMark(0), Sets: both}).(*locator.News); !n.Apart || n.Sets != nil {
+		t.Errorf("by another row: %+v", n)
+	}
+	if p := fed(t, ns, &locator.Take{Mark: ns.RowMark(0), Set: 1}).(*locator.Page); !p.Apart {
+		t.Errorf("by another row: %+v", p)
+	}
+	ns.held(0).vouching.recovers.Store(true)
+	n := fed(t, ns, &locator.Poll{Mark: ns.RowMark(0, 1), Sets: both}).(*locator.News)
+	if n.Apart || n.Sets[0].Said != locator.NotWhole || n.Sets[1].Said != locator.Same {
+		t.Errorf("one is not whole: %+v", n)
+	}
+	if p := fed(t, ns, &locator.Take{Mark: ns.RowMark(0), Set: 0}).(*locator.Page); !p.NotWhole {
+		t.Errorf("one is not whole: %+v", p)
+	}
+	ns.held(0).vouching.recovers.Store(false)
+	whole := ns.held(1).Store
+	ns.held(1).Store = unreadable{whole}
+	if n := fed(t, ns, &locator.Poll{Mark: ns.RowMark(0, 1), Sets: both}).(*locator.News); n.Sets[0].Said != locator.Same || n.Sets[1].Said != locator.NotWhole {
+		t.Errorf("one cannot be read: %+v", n)
+	}
+	ns.held(1).Store = whole
+	for _, bad := range [][]byte{nil, {9}, must(locator.Append(nil, &locator.News{}, 4))} {
+		if _, err := ns.answerFeed(t.Context(), &wire.AskFeed{Message: bad}); !errors.Is(err, reconcile.ErrProtocol) {
+			t.Errorf("%x: %v", bad, err)
+		}
+	}
+	if row := ns.Leads(0); len(row.Hosts) != 0 {
+		t.Errorf("a whole host follows %v", row.Hosts)
+	}
+}
+
+// unreadable is a store of which no snapshot can be opened.
+type unreadable struct{ dbadapter.Namespace }
+
+func (unreadable) Snapshot() (dbadapter.Snapshot, error) { return nil, errors.New("a bad block") }
+
+// Where values may be in other shards, an index has the shard of the value; two that differ are shared, and
+// bodies and hints are no keys.
+func TestFeedOfPointers(t *testing.T) {
+	ns := newMachine(1).holdsAll(t, &placement.Rule{Kind: placement.Hash, Shards: 4, Replicas: 1, Locator: true})
+	set := ns.held(2)
+	to := func(shard placement.Shard) dbadapter.Hashed {
+		return dbadapter.Hashed{Record: dbadapter.Record{Key: []byte("k"), Value: (&bodies.Pointer{Shard: shard}).AppendBinary(nil)}}
+	}
+	inline := dbadapter.Hashed{Record: dbadapter.Record{Key: []byte("k"), Value: bodies.Inline(nil)}}
+	tombstone := dbadapter.Hashed{Record: dbadapter.Record{Key: []byte("k"), Deleted: true}}
+	hint := dbadapter.Hashed{Record: dbadapter.Record{Key: bodies.HintKey(2, []byte("k"))}}
+	for _, c := range []struct {
+		records []dbadapter.Hashed
+		want    locator.Code
+	}{
+		{nil, locator.Gone},
+		{[]dbadapter.Hashed{hint}, locator.Gone},
+		{[]dbadapter.Hashed{to(1)}, 1},
+		{[]dbadapter.Hashed{hint, to(1), to(1)}, 1},
+		{[]dbadapter.Hashed{inline}, 2},
+		{[]dbadapter.Hashed{tombstone}, 2},
+		{[]dbadapter.Hashed{to(4)}, 2}, // there is no such shard
+		{[]dbadapter.Hashed{to(1), inline}, locator.Shared},
+	} {
+		if got := set.code(c.records); got != c.want {
+			t.Errorf("%d records: %d, want %d", len(c.records), got, c.want)
+		}
+	}
+	ns.rule.Kind = placement.Prefix + 2 // by which values may be elsewhere
+	must(set.Store.Apply(t.Context(), []dbadapter.Write{{Record: must(dbadapter.Hash(set.Keys.Hasher, to(1).Record))}, {Record: must(dbadapter.Hash(set.Keys.Hasher, hint.Record))}}))
+	want := []locator.Entry{locator.NewEntry(set.Keys.Hasher.Index([]byte("k")), 1)}
+	page, err := set.page(context.Background(), &locator.Take{Set: 2})
+	room := locator.MaxChanges
+	news, failed := set.news(context.Background(), locator.Since{Set: 2, Log: uint64(set.Store.Log())}, &room)
+	if err != nil || !slices.Equal(page.Entries, want) {
+		t.Errorf("the page: %+v, %v", page, err)
+	}
+	if failed != nil || len(news.Changes) != 2 || !slices.Contains(news.Changes, want[0]) {
+		t.Errorf("the news: %+v, %v", news, failed)
+	}
+}

@@ -1,0 +1,46 @@
+package check
+
+import (
+	"slices"
+	"time"
+)
+
+// What is nowhere by a locator: a read at level one asks no host then.
+
+// heldAt is a write that hosts held durably at a time of the simulation, in which so many failures of the
+// shard's hosts and new disks of theirs had been.
+type heldAt struct {
+	key   string
+	s     stamp
+	at    time.Duration
+	hosts []int
+	disks []int
+	voids int
+}
+
+// Held notes when a write was acknowledged, and which nodes were counted as hosts that hold it.
+func (h *History) Held(o Op, hosts []int, at time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := &h.ops[o]
+	one := heldAt{key: w.key, s: w.stamp(), at: at, hosts: hosts, voids: h.shards.at(h.shards.home(w.key)).voids}
+	for _, host := range hosts {
+		one.disks = append(one.disks, h.disks[host])
+	}
+	h.helds = append(h.helds, one)
+}
+
+// Nowhere judges a read that a locator has answered with nothing: heard is when it has asked the host, for the
+// last time, what of the shard's keys there are. What the host held by then is not nowhere.
+func (h *History) Nowhere(r *Request, host int, heard time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	voids := h.shards.at(h.shards.home(r.Key)).voids
+	for i := range h.helds {
+		one := &h.helds[i]
+		at := slices.Index(one.hosts, host)
+		if one.key == r.Key && one.at < heard && at >= 0 && one.disks[at] == h.disks[host] && one.voids == voids && !h.mayBeGone(r.Key, one.s) {
+			h.found.say(Answer, r.Node, r.Key, "it is nowhere, as node %d said at %v; that held %s, which was acknowledged at %v", host, heard, one.s, one.at)
+		}
+	}
+}
