@@ -1,7 +1,7 @@
 // Package seeded gives a random test its randomness. A test that fails prints its seed, and
 // takes it back:
 //
-//	go test ./bfield/locator -run Twin -seed 4711
+//	go test ./bfield/cuckoo -run Twin -seed 4711
 package seeded
 
 import (
