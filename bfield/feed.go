@@ -8,8 +8,7 @@ import (
 )
 
 // A field need not remember its keys if something else does: a store, or other
-// nodes that have told them. What follows is for that. With and RepairedFrom
-// leave the field as it is and return another, so that look-ups go on.
+// nodes that have told them. What follows is for that.
 
 // BuildFrom returns a field of the keys that a feed yields, repaired and sealed, as Build
 // does. The feed is read twice, in any order, and must yield the same both times; a key that
@@ -65,30 +64,11 @@ func (f *Field) Add(key keyed.Key, value uint64) (before Answer, right bool, err
 	return Absent, now == Found && is == value, nil
 }
 
-// With returns a copy of the field in which keys are inserted too: sealed,
-// and not repaired. Look-ups of it never say Absent of a key that it holds; of
-// the part β they say Indeterminate until RepairedFrom. Only the primary array
-// is copied. A key that f holds with another value must not be among them.
-func (f *Field) With(keys keyed.List, values []uint64) (*Field, error) {
-	if keys.Len() != len(values) {
-		return nil, fmt.Errorf("insert %d keys with %d values: %w", keys.Len(), len(values), ErrConfig)
-	}
-	for _, v := range values {
-		if v >= f.plan.Values {
-			return nil, fmt.Errorf("insert value %d: the values go from 0 to %d: %w", v, f.plan.Values-1, ErrValue)
-		}
-	}
-	g := f.sealedCopy(true)
-	for i, v := range values {
-		g.mark(entry{g.keyOf(keys.At(i)), v})
-	}
-	return g, nil
-}
-
-// RepairedFrom returns the field with secondary arrays for the keys that the
-// primary one leaves indeterminate. The feed must yield every key that the field
-// holds and that will be looked up, with its value, in any order; others that it
-// yields do no harm. It keeps 40 bytes of each indeterminate key meanwhile.
+// RepairedFrom returns a field with secondary arrays for the keys that the primary one leaves
+// indeterminate. Both have one primary array: look-ups of this one go on, but once there is an
+// insertion into either, the other is not to be used any more. The feed must yield every key that
+// the field holds and that will be looked up, with its value, in any order; others that it yields
+// do no harm. It keeps 40 bytes of each indeterminate key meanwhile.
 //
 // An error of the feed is returned as it is. It fails with ErrContradiction if
 // the feed yields a key with two values that the array both shows.

@@ -184,15 +184,15 @@ func benchmark(b *testing.B, n int) {
 	}
 
 	// What it was before.
-	base, _, err := ribbon.BuildMapFrom(ribbon.Config{ValueBits: 8, FingerprintBits: 12, Seed: 1, Workers: 1}, func(yield func(hash, value uint64) bool) error {
-		for i := range n {
-			yield(keyed.Number(key(i)).Hash(2), uint64(shard(i)))
-		}
-		return nil
-	}, 0)
+	hashes, values := make([]uint64, n), make([]uint64, n)
+	for i := range n {
+		hashes[i], values[i] = keyed.Number(key(i)).Hash(2), uint64(shard(i))
+	}
+	base, err := ribbon.BuildMap(ribbon.Config{ValueBits: 8, FingerprintBits: 12, Seed: 1, Workers: 1}, keyed.Numbers(hashes), values)
 	if err != nil {
 		b.Fatal(err)
 	}
+	hashes, values = nil, nil
 	over, err := cuckoo.NewWide[uint64, uint64](cuckoo.MapConfig{})
 	if err != nil {
 		b.Fatal(err)
