@@ -173,7 +173,7 @@ func parseEntries(data []byte, shards int) (entries []Entry, from, next keyset.C
 	}
 	packed, rest := rest[:codes], rest[codes:]
 	entries = make([]Entry, len(indices))
-	word, have := uint64(0), uint(0)
+	word, have, shared := uint64(0), uint(0), byte(0)
 	for i, index := range indices {
 		for ; have < width; have += 8 {
 			word |= uint64(packed[0]) << have
@@ -183,13 +183,13 @@ func parseEntries(data []byte, shards int) (entries []Entry, from, next keyset.C
 		word, have = word>>width, have-width
 		switch {
 		case int(c) == shards && wide == 1:
-			c = Shared
+			c, shared = Shared, 1
 		case int(c) >= shards:
 			return refuse("shard %d of %d", c, shards)
 		}
 		entries[i] = Entry(index)<<codeBits | Entry(c)
 	}
-	if word != 0 {
+	if word != 0 || shared != wide {
 		return refuse("bits are left over")
 	}
 	return entries, from, next, rest, nil

@@ -123,18 +123,56 @@ func Open(c Config) (*Index, error) {
 }
 
 // Replace takes a set that was fetched whole: entries that ascend, none Gone, as of a place. It
-// is on disk when Replace returns; Lookup answers Ask until Work has taken it in. After an error
-// nothing has changed.
+// is on disk when Replace returns. Look-ups go on with what is other than in the copy before; if
+// there was none, they answer Ask until Work has taken the set in. After an error nothing has
+// changed.
 func (x *Index) Replace(s placement.Shard, at Place, entries []Entry) error {
 	x.files.Lock()
 	defer x.files.Unlock()
+	x.writing.Lock()
+	t, l := x.sets[s], x.of[s]
+	x.writing.Unlock()
+	var changes []Entry
+	if l != nil {
+		before, _, err := x.entries(s, t)
+		if err != nil {
+			return err
+		}
+		changes = difference(before, entries)
+	}
 	if err := x.write(s, at, entries); err != nil {
 		return err
 	}
 	x.writing.Lock()
 	defer x.writing.Unlock()
+	now := x.sets[s]
+	same := now.written == t.written && len(now.changed) == len(t.changed) && x.of[s] == l
 	x.set(s, set{known: true, at: at, saved: at, keys: len(entries)})
+	if l != nil && same {
+		x.put(l, s, changes)
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.of[s] = l
+	}
 	return nil
+}
+
+// difference are the changes that make entries of others; both ascend.
+func difference(before, after []Entry) (changes []Entry) {
+	for _, e := range before {
+		for ; len(after) > 0 && after[0].Index() < e.Index(); after = after[1:] {
+			changes = append(changes, after[0])
+		}
+		switch {
+		case len(after) == 0 || after[0].Index() > e.Index():
+			changes = append(changes, NewEntry(e.Index(), Gone))
+			continue
+		case after[0] != e:
+			changes = append(changes, after[0])
+		}
+		after = after[1:]
+	}
+	return append(changes, after...)
 }
 
 // write puts a copy on disk in the place of the one before. files is held.

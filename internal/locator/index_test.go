@@ -505,6 +505,36 @@ func TestSaveWithoutNewPlace(t *testing.T) {
 	}
 }
 
+// A set that is fetched anew takes no room in the field but for what is new, and no look-up of it
+// waits for Work, also where it is half of all keys.
+func TestReplaceAnew(t *testing.T) {
+	x, sets := filled(t, seeded(t), 2, 20_000)
+	before := x.Stats()
+	gone, moved := dbadapter.Index(0), dbadapter.Index(0)
+	for index, c := range sets[1] {
+		switch {
+		case gone == 0:
+			gone = index
+			delete(sets[1], index)
+		case moved == 0:
+			moved, sets[1][index] = index, 1-c
+		}
+	}
+	if err := x.Replace(1, Place{Seq: 1}, sortedEntries(sets[1])); err != nil {
+		t.Fatal(err)
+	}
+	where, shard := x.Lookup(1, moved)
+	if where != In || Code(shard) != sets[1][moved] {
+		t.Errorf("what has moved is %v %d", where, shard)
+	}
+	if where, _ := x.Lookup(1, gone); where != Nowhere {
+		t.Errorf("what is gone is %v", where)
+	}
+	if st := x.Stats(); st.Added != before.Added || st.Rebuilt != before.Rebuilt || st.Exact > 2 || x.Work(false) != nil {
+		t.Errorf("%+v, and before %+v", st, before)
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	for _, c := range []Config{{Shards: 0, Disk: newMemory()}, {Shards: MaxShards + 1, Disk: newMemory()}, {Shards: 2}} {
 		if _, err := Open(c); !errors.Is(err, ErrConfig) {
