@@ -54,7 +54,9 @@ type Found struct {
 // Get reads a key. ErrTooFew: fewer hosts have answered than the level takes; what was found is
 // given all the same. A tombstone, and a record that has expired, are found records.
 func (s *Shards) Get(ctx context.Context, key []byte, o GetOptions) (Found, error) {
-	return s.get(ctx, key, o, s.deadline(ctx))
+	ctx, cut, over := s.begin(ctx)
+	defer cut()
+	return s.get(ctx, key, o, over)
 }
 
 func (s *Shards) get(ctx context.Context, key []byte, o GetOptions, over time.Duration) (Found, error) {
