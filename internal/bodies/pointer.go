@@ -30,6 +30,10 @@ const pointerSize = 1 + 2 + 16 + 4 + 8 + 32
 // ErrValue is returned for what is no value of placement writer.
 var ErrValue = errors.New("neither a value nor a pointer to one")
 
+// ErrLost is returned for a value that stayed with its writer, and that none of the members that may
+// hold it has; all of them have answered.
+var ErrLost = errors.New("lost: no host has the value any more")
+
 // Inline is the value of a record that has its value in itself.
 func Inline(value []byte) []byte { return append([]byte{inline}, value...) }
 
