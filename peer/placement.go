@@ -14,7 +14,8 @@ import (
 // made, whose id is made of it.
 type Placement struct {
 	// Kind says what decides which shard a key belongs to: "hash", a hash of it; or "prefix",
-	// a table of prefixes, and the hash of a key that has none of them.
+	// a table of prefixes, and the hash of a key that has none of them; or "writer", the hash, while a large
+	// value stays in a shard of its writer.
 	Kind string
 	// Shards is their number: a power of two from 2 to 4,096.
 	Shards int
@@ -28,6 +29,8 @@ type Placement struct {
 	// that another node has written less than 5 s ago may not be found by that, where it is
 	// found at once without a locator.
 	Locator bool
+	// Inline, of the kind "writer", is the longest value in bytes that is in its record; nil: 1,024.
+	Inline *int
 }
 
 // PrefixShard is a line of the table: keys that begin so belong to the shard.
@@ -88,6 +91,12 @@ func (p *Placement) rule() (*placement.Rule, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	r := &placement.Rule{Kind: kind, Shards: p.Shards, Replicas: p.Replicas, Locator: p.Locator}
+	switch {
+	case p.Inline != nil:
+		r.Inline = *p.Inline
+	case kind == placement.Writer:
+		r.Inline = placement.DefaultInline
+	}
 	for _, one := range p.Prefixes {
 		if one.Shard < 0 || one.Shard >= p.Shards {
 			return nil, fmt.Errorf("%w: prefix %q goes to shard %d of %d", ErrInvalid, one.Prefix, one.Shard, p.Shards)
@@ -102,6 +111,9 @@ func policyOf(core *node.Namespace) Policy {
 	p := Policy{Unsigned: agreed.Unsigned, MaxSkew: agreed.MaxSkew}
 	if rule := core.Rule(); rule != nil {
 		p.Placement = &Placement{Kind: rule.Kind.String(), Shards: rule.Shards, Replicas: rule.Replicas, Locator: rule.Locator}
+		if rule.Kind == placement.Writer {
+			p.Placement.Inline = &rule.Inline
+		}
 		for _, one := range rule.Prefixes {
 			p.Placement.Prefixes = append(p.Placement.Prefixes, PrefixShard{one.Prefix, int(one.Shard)})
 		}

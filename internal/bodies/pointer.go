@@ -1,6 +1,7 @@
 package bodies
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -60,6 +61,18 @@ func Read(b []byte) (value []byte, p *Pointer, err error) {
 	return nil, p, nil
 }
 
+// Size is the size of the value that a record's value stands for; 0 of none.
+func Size(b []byte) int {
+	switch value, p, err := Read(b); {
+	case err != nil:
+		return 0
+	case p != nil:
+		return int(p.Size)
+	default:
+		return len(value)
+	}
+}
+
 // Proves reports whether a value is the one that the pointer names.
 func (p *Pointer) Proves(value []byte) bool {
 	return len(value) == int(p.Size) && sha256.Sum256(value) == p.Sum
@@ -88,6 +101,11 @@ func HintKey(shard placement.Shard, key []byte) []byte {
 
 // Reserved reports whether users' keys may not be so.
 func Reserved(key []byte) bool { return len(key) > 0 && key[0] == reserved }
+
+// Last is behind all reserved keys, and before all others: a scan of users' keys begins behind it.
+func Last() []byte {
+	return append([]byte{reserved}, bytes.Repeat([]byte{0xff}, dbadapter.MaxKey-1)...)
+}
 
 // Shard is the shard that a reserved key names.
 func Shard(key []byte) (placement.Shard, bool) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -16,10 +17,13 @@ import (
 // the asker's row when it was given: the row is looked at before, and again behind a commit or
 // a snapshot. A row that this node takes up later finds the commit in its sets. (2)
 
-// Home is the shard of a key; 0 in a namespace that is one shard.
+// Home is the shard of a key; 0 in a namespace that is one shard. The key of a body or a hint names it.
 func (ns *Namespace) Home(key []byte) placement.Shard {
 	if ns.rule == nil {
 		return 0
+	}
+	if shard, named := bodies.Shard(key); named && ns.Bodied() && int(shard) < ns.rule.Shards {
+		return shard
 	}
 	return ns.rule.Home(key, dbadapter.HomeHash(ns.secret, key))
 }

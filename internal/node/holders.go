@@ -294,3 +294,10 @@ func (set *Set) waitedFor(members *Members) (list [16]byte, active []ID) {
 	}
 	return [16]byte(sum.Sum(nil)), active
 }
+
+// MayHold are the members that may hold records of a shard, this node among them: its hosts, and each
+// other one that does not say, under the list as it is now, that it does not.
+func (ns *Namespace) MayHold(shard placement.Shard) []ID {
+	_, active := ns.view(shard).waitedFor(ns.Members())
+	return slices.DeleteFunc(active, func(id ID) bool { return id == ns.node.ID && ns.held(shard) == nil })
+}

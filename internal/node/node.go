@@ -100,6 +100,7 @@ const (
 	ForRest
 	ForBusy
 	ForPush
+	ForSalt
 	Purposes // how many there are
 )
 

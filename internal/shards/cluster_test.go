@@ -37,6 +37,7 @@ const (
 type cluster struct {
 	t       *testing.T
 	ctx     context.Context // ends with the test
+	rule    *placement.Rule
 	running sync.WaitGroup
 	hosts   []*host
 	secret  dbadapter.Secret
@@ -62,13 +63,24 @@ type host struct {
 	random  *rand.Rand
 }
 
+// byPrefix places keys by their first letter, and byWriter has bodies: each value that is not empty.
+var (
+	byPrefix = &placement.Rule{Kind: placement.Prefix, Shards: 2, Replicas: 3, Prefixes: []placement.PrefixShard{{Prefix: []byte("a")}, {Prefix: []byte("b"), Shard: 1}}}
+	byWriter = &placement.Rule{Kind: placement.Writer, Shards: 2, Replicas: 3}
+)
+
 // inCluster runs a test over so many nodes, whose shards are at rest.
 func inCluster(t *testing.T, nodes int, f func(t *testing.T, c *cluster)) {
+	t.Helper()
+	inClusterOf(t, byPrefix, nodes, f)
+}
+
+func inClusterOf(t *testing.T, rule *placement.Rule, nodes int, f func(t *testing.T, c *cluster)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))) // by the bubble's clock
 		ctx, cancel := context.WithCancel(context.Background())
-		c := &cluster{t: t, ctx: ctx}
+		c := &cluster{t: t, ctx: ctx, rule: rule}
 		defer func() {
 			cancel()
 			c.running.Wait()
@@ -117,7 +129,7 @@ func (c *cluster) join() {
 	var err error
 	if at == 0 {
 		secret = h.NewSecret()
-		state, err = h.FoundShards(secret, "notes", node.Policy{}, &placement.Rule{Kind: placement.Prefix, Shards: 2, Replicas: 3, Prefixes: []placement.PrefixShard{{Prefix: []byte("a")}, {Prefix: []byte("b"), Shard: 1}}})
+		state, err = h.FoundShards(secret, "notes", node.Policy{}, c.rule)
 		c.must(err)
 	} else {
 		first := c.hosts[0]

@@ -22,6 +22,8 @@ type GetOptions struct {
 	// AtLeast, if not zero, asks further hosts until one has this version or a later one, or has
 	// collected up to it.
 	AtLeast dbadapter.Version
+	// Bare gives the record as its hosts hold it: with the pointer to its body, if that has its value.
+	Bare bool
 }
 
 // Answer is what one host has come to.
@@ -51,21 +53,30 @@ type Found struct {
 }
 
 // Get reads a key. ErrTooFew: fewer hosts have answered than the level takes; what was found is
-// given all the same. A tombstone, and a record that has expired, are found records.
+// given all the same. bodies.ErrLost: no host has the value. A tombstone, and a record that has expired, are
+// found records.
 func (s *Shards) Get(ctx context.Context, key []byte, o GetOptions) (Found, error) {
-	return s.get(ctx, key, o, s.deadline(ctx))
+	if err := s.checkKey(key); err != nil {
+		return Found{}, err
+	}
+	over := s.deadline(ctx)
+	if o.Bare || !s.NS.Bodied() {
+		return s.get(ctx, key, o, over)
+	}
+	return s.getValue(ctx, key, o, over)
 }
 
+// get reads a record as its hosts hold it.
 func (s *Shards) get(ctx context.Context, key []byte, o GetOptions, over time.Duration) (Found, error) {
 	shard := s.NS.Home(key)
-	if s.Nowhere != nil && o.Level == quorum.One && o.AtLeast.IsZero() && s.Nowhere(key) {
+	if s.Nowhere != nil && !s.reserved(key) && o.Level == quorum.One && o.AtLeast.IsZero() && s.Nowhere(key) {
 		return Found{Shard: shard, Nowhere: true}, nil
 	}
 	found, err := anew(ctx, s, shard, over, func(a *node.Asker) (Found, error) {
 		r := &read{Shards: s, asker: a, row: a.Row(), key: key, GetOptions: o, over: over, look: over, box: s.Net.Mailbox(), of: map[node.ID]*asked{}}
 		return r.run(ctx)
 	})
-	if s.Noticed != nil && found.Record != nil {
+	if s.Noticed != nil && !s.reserved(key) && found.Record != nil {
 		s.Noticed(key, false)
 	}
 	return found, err
