@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
@@ -94,7 +95,9 @@ func (r *runner) recordsOf(group []int) (all []dbadapter.Record) {
 	held := map[string]dbadapter.Record{}
 	for _, i := range group {
 		for _, record := range r.cluster.Node(i).Records() {
-			held[string(record.Key)] = record
+			if !r.plan.Writer || !bodies.Reserved(record.Key) {
+				held[string(record.Key)] = record
+			}
 		}
 	}
 	return slices.Collect(maps.Values(held))

@@ -370,7 +370,11 @@ func (h *History) Behind(node int, program string, records []dbadapter.Record) s
 	}
 	for i := range records {
 		if key := string(records[i].Key); strings.HasPrefix(key, prefix) {
-			held[key] = holds(&records[i])
+			what := holds(&records[i])
+			if h.shards.writer { // users are given values, and not the bytes of records
+				what.content = [32]byte{}
+			}
+			held[key] = what
 		}
 	}
 	keys := maps.Clone(held)

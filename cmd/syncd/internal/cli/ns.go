@@ -26,22 +26,23 @@ type nsCreateCmd struct {
 	Unsigned bool          `help:"Without signatures, for members that trust one another not to forge."`
 	MaxSkew  time.Duration `help:"How far a version may be ahead of the receiver's clock." default:"5m"`
 
-	Placement string   `help:"Cut the namespace into shards, of which each member holds some: by hash or prefix." placeholder:"KIND" complete:"hash,prefix"`
+	Placement string   `help:"Cut the namespace into shards, of which each member holds some: by hash, prefix or writer." placeholder:"KIND" complete:"hash,prefix,writer"`
 	Shards    *int     `help:"With --placement: how many shards, a power of two from 2 to 4096; 32 without it." placeholder:"N"`
 	Replicas  *int     `help:"With --placement: how many members are to hold each shard, 1 to 16; 3 without it." placeholder:"N"`
 	Prefix    []string `help:"With --placement prefix: keys that begin with PREFIX belong to that shard, the first of which is 0; once for each prefix." placeholder:"PREFIX=SHARD" sep:"none"`
+	Inline    *int     `help:"With --placement writer: values of at most so many bytes are in their records, 0 to 65536; 1024 without it." placeholder:"BYTES"`
 	Locator   bool     `help:"With --placement: each member keeps a compressed copy of which keys there are, so that a read at level one of a key that there is not takes no request."`
 }
 
 // placement is how the namespace is to be cut; nil: it is one shard.
 func (c *nsCreateCmd) placement() (*api.Placement, error) {
 	if c.Placement == "" {
-		if c.Shards != nil || c.Replicas != nil || len(c.Prefix) > 0 || c.Locator {
-			return nil, problem.Usage("--shards, --replicas, --prefix and --locator need --placement hash or prefix")
+		if c.Shards != nil || c.Replicas != nil || len(c.Prefix) > 0 || c.Inline != nil || c.Locator {
+			return nil, problem.Usage("--shards, --replicas, --prefix, --inline and --locator need --placement hash, prefix or writer")
 		}
 		return nil, nil
 	}
-	p := &api.Placement{Kind: c.Placement, Shards: 32, Replicas: 3, Locator: c.Locator}
+	p := &api.Placement{Kind: c.Placement, Shards: 32, Replicas: 3, Inline: c.Inline, Locator: c.Locator}
 	if c.Shards != nil {
 		p.Shards = *c.Shards
 	}
@@ -62,7 +63,7 @@ func (c *nsCreateCmd) placement() (*api.Placement, error) {
 func (nsCreateCmd) Help() string {
 	return `The policy (signatures, skew) and the placement (shards) are fixed when the namespace is made.
 
-Without --placement all members hold all records. With it, each shard is kept by as many hosts as --replicas says, and any member reads and writes all keys. A majority of the hosts must answer: of 3 one may be down, of 2 none. Members that may write are hosts, unless they run with serve --no-host. Shards move by themselves when members come and go: ns layout shows where they are. hash spreads keys by a hash of each; prefix keeps keys of one prefix together.
+Without --placement all members hold all records. With it, each shard is kept by as many hosts as --replicas says, and any member reads and writes all keys. A majority of the hosts must answer: of 3 one may be down, of 2 none. Members that may write are hosts, unless they run with serve --no-host. Shards move by themselves when members come and go: ns layout shows where they are. hash spreads keys by a hash of each; prefix keeps keys of one prefix together. writer spreads keys as hash does, but a value of more than --inline bytes goes to a shard of the node that writes it, so that it crosses the wire once a replica less, and the key's hosts have a small record that points to it. Keys may not begin with a zero byte there.
 
 With --locator the hosts tell all members which keys there are: get --read one of a key that there is not asks no node, and a key that another node has written a moment before, 5 s at most, may not be found. Each member takes 4.5 bytes a key on its disk for that, and hears of each new key.
 
@@ -70,6 +71,7 @@ Examples:
     syncd ns create notes
     syncd ns create packages --placement hash --shards 32 --replicas 3
     syncd ns create names --placement hash --locator
+    syncd ns create photos --placement writer
     syncd ns create releases --placement prefix --shards 4 --prefix stable/=0 --prefix testing/=1`
 }
 
@@ -172,6 +174,9 @@ func (c nsPolicyCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 	t.row("max skew", ns.Policy.MaxSkew)
 	if p := ns.Policy.Placement; p != nil {
 		t.row("placement", fmt.Sprintf("%s, %d shards of %s", p.Kind, p.Shards, countOf(p.Replicas, "replica")))
+		if p.Inline != nil {
+			t.row("inline", fmt.Sprintf("values of at most %d bytes are in their records; larger ones stay with their writers", *p.Inline))
+		}
 		if p.Locator {
 			t.row("locator", "yes: each member knows which keys there are, and a read at level one of a key that there is not takes no request")
 		}
