@@ -109,7 +109,7 @@ func (s *Shards) hint(ctx context.Context, p *bodies.Pointer, r *dbadapter.Recor
 		if err != nil {
 			return Written{}, err
 		}
-		w := &write{Shards: s, drafts: make([]node.Draft, 1), over: over, shard: p.Shard, records: records}
+		w := &write{Shards: s, drafts: make([]node.Draft, 1), seen: make([][]*dbadapter.Record, 1), over: over, shard: p.Shard, records: records}
 		return w.offer(ctx, a)
 	})
 }
