@@ -25,8 +25,10 @@ func saltOf(b []byte) string {
 
 // valueOf is the SHA-256 of what a user reads. Elsewhere than by placement writer values that look so are
 // all read so, too, which tells them apart as well.
-func valueOf(b []byte) [32]byte {
+func valueOf(r *dbadapter.Record) [32]byte {
+	b := r.Value
 	switch {
+	case reserved(string(r.Key)): // a body is the value
 	case saltOf(b) != "":
 		return [32]byte(b[pointerLen-32:])
 	case len(b) > 0 && b[0] == 0:

@@ -96,7 +96,7 @@ type sighting struct {
 func (h *History) Intend(node int, key string, deleted bool, value []byte) Op {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w := op{node: node, key: key, deleted: deleted, value: valueOf(value), content: contentOf(deleted, value), voids: h.shards.voids(), disk: h.disks[node]}
+	w := op{node: node, key: key, deleted: deleted, value: valueOf(&dbadapter.Record{Value: value}), content: contentOf(deleted, value), voids: h.shards.voids(), disk: h.disks[node]}
 	if s, ok := h.hold().held(node, key); ok {
 		w.over = &s
 	}

@@ -38,7 +38,7 @@ func stampOf(r *dbadapter.Record) stamp {
 		rest = binary.BigEndian.AppendUint64(rest, uint64(p.Writer))
 		rest = binary.BigEndian.AppendUint64(rest, uint64(p.Clock))
 	}
-	return stamp{r.Version, r.Deleted, valueOf(r.Value), contentOf(r.Deleted, r.Value), string(rest)}
+	return stamp{r.Version, r.Deleted, valueOf(r), contentOf(r.Deleted, r.Value), string(rest)}
 }
 
 // expires reports whether a stamp that is told in full is that of a record that
