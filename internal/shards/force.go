@@ -27,7 +27,7 @@ type Left struct {
 func (s *Shards) Force(ctx context.Context) (all []Left, err error) {
 	left := map[placement.Shard][]node.ID{}
 	for shard := range placement.Shard(s.NS.Rule().Shards) {
-		over := s.deadline(ctx)
+		over := s.Net.Now() + Patience
 		one, err := anew(ctx, s, shard, over, func(a *node.Asker) (Left, error) { return s.left(ctx, a) })
 		if err != nil {
 			return nil, err

@@ -59,7 +59,8 @@ func (s *Shards) Get(ctx context.Context, key []byte, o GetOptions) (Found, erro
 	if err := s.checkKey(key); err != nil {
 		return Found{}, err
 	}
-	over := s.deadline(ctx)
+	ctx, cut, over := s.begin(ctx)
+	defer cut()
 	if o.Bare || !s.NS.Bodied() {
 		return s.get(ctx, key, o, over)
 	}

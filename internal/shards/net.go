@@ -96,13 +96,22 @@ type Shards struct {
 	times quorum.Times
 }
 
-// deadline is when a request is over.
-func (s *Shards) deadline(ctx context.Context) time.Duration {
-	over := Patience
-	if at, ok := ctx.Deadline(); ok {
-		over = min(over, time.Until(at))
+// begin is when a request is over, and the context for it, which ends only where the caller gives up:
+// a request whose time is over still says what it has found.
+func (s *Shards) begin(ctx context.Context) (request context.Context, cut context.CancelFunc, over time.Duration) {
+	over = Patience
+	at, bounded := ctx.Deadline()
+	if !bounded {
+		request, cut = context.WithCancel(ctx)
+		return request, cut, s.Net.Now() + over
 	}
-	return s.Net.Now() + over
+	request, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			cancel(context.Cause(ctx))
+		}
+	})
+	return request, func() { stop(); cancel(nil) }, s.Net.Now() + min(over, time.Until(at))
 }
 
 // nearest orders hosts: this node first, then the others by how soon they answer.

@@ -20,7 +20,7 @@ const forever = time.Duration(1 << 62)
 
 // page reads the records of a shard behind a key at its nearest whole old host. ErrTooFew: none answers.
 func (s *Shards) page(ctx context.Context, shard placement.Shard, prefix, after []byte, most int) (*node.Page, error) {
-	return anew(ctx, s, shard, s.deadline(ctx), func(a *node.Asker) (*node.Page, error) {
+	return anew(ctx, s, shard, s.Net.Now()+Patience, func(a *node.Asker) (*node.Page, error) {
 		page, _, err := atWhole(ctx, s, a, "", a.AskScan(prefix, after, most), nil, func(id node.ID, asked *wire.Ask, m wire.Message) (*node.Page, bool, bool, error) {
 			p, err := a.Page(id, asked, m)
 			if err != nil {
@@ -40,7 +40,7 @@ var errExpired = errors.New("it has not made the cursor")
 // answered. The cursor has expired where no host that answers has made it.
 func (s *Shards) changes(ctx context.Context, shard placement.Shard, first node.ID, cursor node.Cursor, prefix []byte) (*node.WatchPage, node.ID, error) {
 	var host node.ID
-	page, err := anew(ctx, s, shard, s.deadline(ctx), func(a *node.Asker) (*node.WatchPage, error) {
+	page, err := anew(ctx, s, shard, s.Net.Now()+Patience, func(a *node.Asker) (*node.WatchPage, error) {
 		q := a.AskChanges(cursor, prefix)
 		read := func(p *node.WatchPage, err error) (*node.WatchPage, bool, bool, error) {
 			if err == nil && p.Expired {

@@ -57,7 +57,9 @@ func (s *Shards) Put(ctx context.Context, drafts []node.Draft, o PutOptions) (Wr
 // put writes records as hosts hold them. before, if not nil, is called once the conditions hold, and may
 // still change the drafts.
 func (s *Shards) put(ctx context.Context, drafts []node.Draft, o PutOptions, before func() error) (Written, error) {
-	w := &write{Shards: s, drafts: drafts, PutOptions: o, over: s.deadline(ctx), shard: s.NS.Home(drafts[0].Record.Key), seen: make([][]*dbadapter.Record, len(drafts))}
+	ctx, cut, over := s.begin(ctx)
+	defer cut()
+	w := &write{Shards: s, drafts: drafts, PutOptions: o, over: over, shard: s.NS.Home(drafts[0].Record.Key), seen: make([][]*dbadapter.Record, len(drafts))}
 	for i := range drafts {
 		if s.NS.Home(drafts[i].Record.Key) != w.shard {
 			return Written{}, fmt.Errorf("%w: %q and %q are of different shards, and a batch is of one: write them one by one, or place keys by prefix", node.ErrInvalid, drafts[0].Record.Key, drafts[i].Record.Key)

@@ -110,12 +110,36 @@ func TestNoHostAnswers(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(c.ctx, time.Second)
 			w, err := asker.shards.Put(ctx, []node.Draft{draft("a", "x")}, PutOptions{})
-			if cancel(); !errors.Is(err, test.want) && !(test.away == down && errors.Is(err, context.DeadlineExceeded)) || errors.Is(err, ErrUnconfirmed) != (test.want == ErrUnconfirmed) {
+			if cancel(); !errors.Is(err, test.want) || errors.Is(err, ErrUnconfirmed) != (test.want == ErrUnconfirmed) {
 				t.Errorf("%v: %+v, %v", test.away, w, err)
 			}
 			if _, f, err := asker.get("a", GetOptions{}); !errors.Is(err, ErrTooFew) || f.Record != nil {
 				t.Errorf("%v: %+v, %v", test.away, f, err)
 			}
+		}
+	})
+}
+
+// A read whose caller gives it a time says at its end what it has found; one that is given up does not.
+func TestReadWithinTime(t *testing.T) {
+	inCluster(t, 4, func(t *testing.T, c *cluster) {
+		asker := c.hosts[c.stranger()]
+		if _, err := asker.shards.Put(c.ctx, []node.Draft{draft("a", "x")}, PutOptions{Level: quorum.All}); err != nil {
+			t.Fatal(err)
+		}
+		first := c.first()
+		c.set(down, first)
+		c.set(hung, slices.IndexFunc(c.hosts, func(h *host) bool { return h != c.hosts[first] && c.hosts[0].ns.Row(0).IsHost(h.ID) }))
+		ctx, cancel := context.WithTimeout(c.ctx, time.Second)
+		defer cancel()
+		f, err := asker.shards.Get(ctx, []byte("a"), GetOptions{Level: quorum.Quorum})
+		if few, ok := errors.AsType[*TooFew](err); !ok || few.Answers != "1/3" || f.Record == nil || string(f.Record.Value) != "x" {
+			t.Errorf("%+v, %v", f, err)
+		}
+		ctx, cancel = context.WithCancel(c.ctx)
+		time.AfterFunc(time.Second, cancel)
+		if _, err := asker.shards.Get(ctx, []byte("a"), GetOptions{Level: quorum.Quorum}); !errors.Is(err, context.Canceled) {
+			t.Errorf("given up: %v", err)
 		}
 	})
 }

@@ -102,7 +102,7 @@ func (s *Shards) putBody(ctx context.Context, key, value []byte, level quorum.Le
 // hint gives the hosts of a body the record that points to it, dated as that. One that is not taken is
 // missed by no read but one at level one, which then asks the key's shard.
 func (s *Shards) hint(ctx context.Context, p *bodies.Pointer, r *dbadapter.Record) {
-	over := s.deadline(ctx)
+	over := s.Net.Now() + Patience
 	_, _ = anew(ctx, s, p.Shard, over, func(a *node.Asker) (Written, error) {
 		item := node.Item{Key: bodies.HintKey(p.Shard, r.Key), Value: wire.AppendPushed(nil, r), Time: r.Version.Clock.Time()}
 		records, err := a.MakeItems([]node.Item{item}, [][]*dbadapter.Record{nil})
@@ -250,7 +250,7 @@ func opened[T any](ctx context.Context, s *Shards, all iter.Seq2[T, error], pati
 			if p != nil {
 				o.size = int(p.Size)
 				read, bytes = read+1, bytes+o.size
-				o.wait = s.begin(ctx, r, patience)
+				o.wait = s.readAhead(ctx, r, patience)
 			}
 		}
 		queue = append(queue, o)
@@ -267,8 +267,8 @@ func opened[T any](ctx context.Context, s *Shards, all iter.Seq2[T, error], pati
 	}
 }
 
-// begin reads the value of a record beside its caller, who is to wait for what the key then holds.
-func (s *Shards) begin(ctx context.Context, r *dbadapter.Record, patience time.Duration) (wait func() (*dbadapter.Record, error)) {
+// readAhead reads the value of a record beside its caller, who is to wait for what the key then holds.
+func (s *Shards) readAhead(ctx context.Context, r *dbadapter.Record, patience time.Duration) (wait func() (*dbadapter.Record, error)) {
 	box := s.Net.Mailbox()
 	var now *dbadapter.Record
 	var failed error
@@ -290,7 +290,7 @@ func (s *Shards) begin(ctx context.Context, r *dbadapter.Record, patience time.D
 func (s *Shards) now(ctx context.Context, r *dbadapter.Record, patience time.Duration) (*dbadapter.Record, error) {
 	since := s.Net.Now()
 	for pause := pauseFirst; ; pause = min(2*pause, pauseMost) {
-		over := s.deadline(ctx)
+		over := s.Net.Now() + Patience
 		open, p, err := s.opened(r)
 		if p != nil {
 			open.Value, _, err = s.body(ctx, r.Key, p, over)

@@ -34,6 +34,8 @@ func (c locateCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	if c.All {
 		o.Read = "all"
 	}
+	ctx, cancel := a.leaveTime(ctx, &o.Timeout)
+	defer cancel()
 	l, err := daemon.Locate(ctx, c.NS, key, o)
 	err = attempt(err, "locate %s in %q", show(key), c.NS)
 	switch {

@@ -152,7 +152,10 @@ func (c getCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err != nil {
 		return err
 	}
-	value, err := daemon.Get(ctx, c.NS, key, client.GetOptions{Read: c.Read, AtLeast: c.AtLeast})
+	o := client.GetOptions{Read: c.Read, AtLeast: c.AtLeast}
+	ctx, cancel := a.leaveTime(ctx, &o.Timeout)
+	defer cancel()
+	value, err := daemon.Get(ctx, c.NS, key, o)
 	err = attempt(err, "get %s from %q", show(key), c.NS)
 	if value.Version == "" {
 		return err

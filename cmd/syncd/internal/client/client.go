@@ -264,6 +264,7 @@ type Value struct {
 type GetOptions struct {
 	Read    string // one, quorum or all; empty: quorum
 	AtLeast string // a version, or empty
+	Timeout string // a duration, or empty
 }
 
 func (o GetOptions) query() url.Values {
@@ -273,6 +274,9 @@ func (o GetOptions) query() url.Values {
 	}
 	if o.AtLeast != "" {
 		q.Set("at_least", o.AtLeast)
+	}
+	if o.Timeout != "" {
+		q.Set("timeout", o.Timeout)
 	}
 	return q
 }

@@ -47,7 +47,7 @@ func (s *server) batch(ctx context.Context, in *batchInput) (*batchOutput, error
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := acknowledged(ctx, timeout)
+	ctx, cancel := bounded(ctx, timeout)
 	defer cancel()
 	var batch *peer.Batch
 	err = ns.Batch(ctx, func(b *peer.Batch) error {

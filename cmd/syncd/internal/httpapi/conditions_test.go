@@ -105,11 +105,11 @@ func TestProblemMembers(t *testing.T) {
 	ask(http.MethodPost, "/v1/sync", "not JSON", "Content-Type", "application/json")
 }
 
-// A delete takes a time-out as a put does, and refuses a text that is no time.
-func TestDeleteTimeout(t *testing.T) {
+// A request takes a time-out, and refuses a text that is no time.
+func TestRequestTimeout(t *testing.T) {
 	s := serve(t, "")
-	for _, method := range []string{http.MethodPut, http.MethodDelete} {
-		if resp, body := s.do(t, method, "/v1/ns/notes/keys/k?ack=1&timeout=soon", ""); resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "timeout") {
+	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
+		if resp, body := s.do(t, method, "/v1/ns/notes/keys/k?timeout=soon", ""); resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "timeout") {
 			t.Errorf("%s: %s: %s", method, resp.Status, body)
 		}
 	}

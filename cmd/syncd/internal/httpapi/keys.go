@@ -101,6 +101,7 @@ type getInput struct {
 type ReadParams struct {
 	Read    string `query:"read" doc:"of a namespace that is cut into shards: how many hosts of the key's shard must answer: one, quorum, or all; without it, quorum"`
 	AtLeast string `query:"at_least" doc:"a version: further hosts are asked until one has it, or a later one"`
+	Timeout string `query:"timeout" doc:"in a namespace that is cut into shards, for how long to wait for hosts, such as 5s; 10s at most"`
 }
 
 func (p *ReadParams) options() (all []peer.GetOption, err error) {
@@ -119,6 +120,12 @@ func (p *ReadParams) options() (all []peer.GetOption, err error) {
 		all = append(all, peer.AtLeast(v))
 	}
 	return all, nil
+}
+
+func (p *ReadParams) bounded(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	timeout, err := duration("timeout", p.Timeout)
+	ctx, cancel := bounded(ctx, timeout)
+	return ctx, cancel, err
 }
 
 type delInput struct {
@@ -218,6 +225,11 @@ func (s *server) get(ctx context.Context, in *getInput) (*valueOutput, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel, err := in.bounded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
 	rec, err := ns.Get(ctx, key, options...)
 	few, headers := tooFew(err)
 	at := api.ExpiryOf(&rec)
@@ -300,7 +312,7 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	case err != nil:
 		return nil, fail(problem.Usage("reading the value: %w", err))
 	}
-	ctx, cancel := acknowledged(ctx, timeout)
+	ctx, cancel := bounded(ctx, timeout)
 	defer cancel()
 	var v dbadapter.Version
 	switch {
@@ -335,8 +347,8 @@ func options(ttl time.Duration, ack string) (all []peer.PutOption, err error) {
 	return append(all, peer.Ack(a)), nil
 }
 
-// acknowledged bounds for how long a write waits for hosts.
-func acknowledged(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+// bounded bounds for how long a request waits for hosts.
+func bounded(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout == 0 {
 		return ctx, func() {}
 	}
@@ -356,7 +368,7 @@ func (s *server) del(ctx context.Context, in *delInput) (*versionOutput, error) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := acknowledged(ctx, timeout)
+	ctx, cancel := bounded(ctx, timeout)
 	defer cancel()
 	var v dbadapter.Version
 	if in.IfMatch == "" {

@@ -34,6 +34,11 @@ func (s *server) locate(ctx context.Context, in *locateInput) (*locateOutput, er
 	if in.All {
 		options = append(options, peer.Read(peer.All))
 	}
+	ctx, cancel, err := in.bounded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
 	located, err := ns.Locate(ctx, key, options...)
 	out := &locateOutput{Status: http.StatusOK, Body: api.LocatedOf(key, &located)}
 	if few, headers := tooFew(err); few { // the answer says which hosts were asked
