@@ -90,8 +90,24 @@ const (
 
 // Key is the key of the body of a key's value.
 func (p *Pointer) Key(key []byte) []byte {
-	b := binary.BigEndian.AppendUint16([]byte{reserved, body}, uint16(p.Shard))
-	return append(append(b, p.Salt[:]...), key...)
+	return append(append(Prefix(p.Shard), p.Salt[:]...), key...)
+}
+
+// Prefix is that of the keys of bodies in a shard.
+func Prefix(shard placement.Shard) []byte {
+	return binary.BigEndian.AppendUint16([]byte{reserved, body}, uint16(shard))
+}
+
+// HintPrefix is that of the keys of hints in a shard.
+func HintPrefix(shard placement.Shard) []byte { return HintKey(shard, nil) }
+
+// Names is what the key of a body names: its shard and salt, and the key of its record.
+func Names(key []byte) (p Pointer, of []byte, is bool) {
+	shard, is := Shard(key)
+	if !is || key[1] != body {
+		return Pointer{}, nil, false
+	}
+	return Pointer{Shard: shard, Salt: [16]byte(key[4:])}, key[KeyRoom:], true
 }
 
 // HintKey is the key of the hint in a shard.

@@ -104,6 +104,10 @@ func (r *Routed) Answer(ctx context.Context, wait Waiter) (*wire.Reply, error) {
 		m.Answer, err = r.ns.answerChanges(ctx, q)
 	case *wire.AskKept:
 		m.Answer, err = r.ns.answerKept(ctx, q)
+	case *wire.AskBody:
+		m.Answer, err = r.ns.answerBody(q)
+	case *wire.AskNames:
+		m.Answer, err = r.ns.answerNames(ctx, q)
 	case *wire.AskFeed:
 		m.Answer, err = r.feed(ctx, q, wait)
 	}
@@ -225,9 +229,11 @@ func (ns *Namespace) hold(ctx context.Context, set *Set, from ID, q *wire.AskHol
 			version = held.Version
 		}
 		switch {
+		case !q.Passed && !ns.mayTake(r, held):
+			o.Declined, refused = wire.ReasonBody, true
 		case len(q.On) > 0 && q.On[i] != nil && version != *q.On[i] && version.Compare(*q.On[i]) < 0:
 			return reconcile.ErrBusy // it was to be given what the reader has found
-		case q.New && says(held, r):
+		case q.New && ns.says(held, r):
 			o.There, o.Other = true, &dbadapter.Record{Version: version}
 		case len(q.On) > 0 && q.On[i] != nil && version != *q.On[i], unseen(r, held):
 			o.Other = seen(held)
@@ -270,8 +276,8 @@ func (ns *Namespace) hold(ctx context.Context, set *Set, from ID, q *wire.AskHol
 
 // says reports whether what is held, if it is anything, says what a record does. One without a
 // writer is the same everywhere by its version, which an older one cannot stand for.
-func says(held, r *dbadapter.Record) bool {
-	return held != nil && held.SameContent(r) && (r.Version.Writer != 0 || held.Version.Compare(r.Version) >= 0)
+func (ns *Namespace) says(held, r *dbadapter.Record) bool {
+	return held != nil && ns.sameValue(held, r) && (r.Version.Writer != 0 || held.Version.Compare(r.Version) >= 0)
 }
 
 // unseen reports whether a record must not take the place of what is held: that is later, or the

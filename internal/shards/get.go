@@ -387,7 +387,7 @@ func (r *read) repair(record *dbadapter.Record) {
 			continue
 		}
 		r.Net.Outlive(func(ctx context.Context) {
-			_, _, _ = r.hold(ctx, r.asker, id, r.over, r.asker.AskHold([]dbadapter.Record{*record})) // a host that does not take it is synced later
+			_, _, _ = r.hold(ctx, r.asker, id, r.over, r.asker.AskPass(*record)) // a host that does not take it is synced later
 		})
 	}
 }

@@ -92,6 +92,10 @@ type Shards struct {
 	Nowhere func(key []byte) bool
 	Noticed func(key []byte, wrote bool)
 
+	// Locate says in which shard a key's value is, by a locator, as far as that knows; nil: there is none. Only a read
+	// at level one begins there.
+	Locate func(key []byte) (shard placement.Shard, known bool)
+
 	mu    sync.Mutex
 	times quorum.Times
 }

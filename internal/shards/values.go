@@ -118,8 +118,18 @@ func (s *Shards) hint(ctx context.Context, p *bodies.Pointer, r *dbadapter.Recor
 // is read again, at quorum: it may have been overwritten.
 func (s *Shards) getValue(ctx context.Context, key []byte, o GetOptions, over time.Duration) (Found, error) {
 	var named *bodies.Pointer
+	before := 0
+	if o.Level == quorum.One && o.AtLeast.IsZero() && s.Locate != nil && !(s.Nowhere != nil && s.Nowhere(key)) {
+		found, is := s.near(ctx, key, over)
+		if is {
+			return found, nil
+		}
+		before = found.Requests
+	}
 	for {
 		found, short := s.get(ctx, key, o, over)
+		found.Requests += before
+		before = found.Requests
 		if found.Record == nil {
 			return found, short
 		}
@@ -128,6 +138,7 @@ func (s *Shards) getValue(ctx context.Context, key []byte, o GetOptions, over ti
 			var asked int
 			record.Value, asked, err = s.body(ctx, key, p, over)
 			found.Requests += asked
+			before = found.Requests
 		}
 		switch {
 		case err == nil:
@@ -153,7 +164,7 @@ func (s *Shards) opened(r *dbadapter.Record) (*dbadapter.Record, *bodies.Pointer
 	}
 	value, p, err := bodies.Read(r.Value)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: the record of %q: %w", dbadapter.ErrCorrupt, r.Key, err)
+		return r, nil, fmt.Errorf("%w: the record of %q: %w", dbadapter.ErrCorrupt, r.Key, err)
 	}
 	open := *r
 	open.Value = value
@@ -161,6 +172,27 @@ func (s *Shards) opened(r *dbadapter.Record) (*dbadapter.Record, *bodies.Pointer
 		p = nil
 	}
 	return &open, p, nil
+}
+
+// Size is the size of the user's value of a record as hosts hold it, such as an entry of a kept log.
+func (s *Shards) Size(r *dbadapter.Record) int {
+	if s.NS.Bodied() {
+		return bodies.Size(r.Value)
+	}
+	return len(r.Value)
+}
+
+// Value is the user's value of such a record. ErrTooFew, bodies.ErrLost: as of Get.
+func (s *Shards) Value(ctx context.Context, r *dbadapter.Record) ([]byte, error) {
+	if !s.NS.Bodied() {
+		return r.Value, nil
+	}
+	open, p, err := s.opened(r)
+	if err != nil || p == nil {
+		return open.Value, err
+	}
+	value, _, err := s.body(ctx, r.Key, p, s.deadline(ctx))
+	return value, err
 }
 
 // body reads the body that a pointer names, at the nearest host that has it. bodies.ErrLost: each member that
@@ -196,6 +228,7 @@ func (s *Shards) body(ctx context.Context, key []byte, p *bodies.Pointer, over t
 				return nil, errRow
 			case ctx.Err() != nil:
 				return nil, context.Cause(ctx)
+			case errors.Is(err, node.ErrDeclined) && !errors.Is(err, node.ErrDenied): // what it has is no body
 			case err != nil:
 				why[id] = err
 			case proves(h.Record):
@@ -340,14 +373,12 @@ func (s *Shards) values(ctx context.Context, records iter.Seq2[dbadapter.Record,
 
 // sized is a record without a value that is a body, and the size of its value.
 func (s *Shards) sized(r dbadapter.Record, size *int) (dbadapter.Record, error) {
-	*size = len(r.Value)
-	if !s.NS.Bodied() {
+	if *size = s.Size(&r); !s.NS.Bodied() {
 		return r, nil
 	}
 	open, _, err := s.opened(&r)
 	if err != nil {
 		return r, err
 	}
-	*size = bodies.Size(r.Value)
 	return *open, nil
 }

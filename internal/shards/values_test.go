@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // pointerAt is where the value of a key's record is, as a quorum holds it.
@@ -184,6 +187,260 @@ func TestScanAndWatchGiveUsersValues(t *testing.T) {
 			}
 			if len(told) != len(want) {
 				t.Errorf("a watch tells of %d keys", len(told))
+			}
+		}
+	})
+}
+
+// hour lets so many hours pass, and syncs.
+func (c *cluster) hours(n int) {
+	time.Sleep(time.Duration(n)*time.Hour + time.Minute)
+	c.round()
+}
+
+// collect has each node collect, and reports how many bodies went.
+func (c *cluster) collect() (n int) {
+	c.t.Helper()
+	for _, h := range c.hosts {
+		if h.fate != up {
+			continue
+		}
+		one, err := h.shards.CollectBodies(c.ctx)
+		c.must(err)
+		n += one
+	}
+	return n
+}
+
+// What is overwritten is collected an hour later, with its hint if that still names it; what a record names,
+// or an entry of a kept log, stays.
+func TestBodiesThatNothingNamesAreCollected(t *testing.T) {
+	inClusterOf(t, byWriter, 4, func(t *testing.T, c *cluster) {
+		for _, key := range []string{"kept", "changed", "deleted", "moved", "conflict"} {
+			_, err := c.hosts[0].put(key, "one", quorum.All)
+			c.must(err)
+		}
+		c.quiet()
+		_, err := c.hosts[0].put("changed", "two", quorum.All)
+		c.must(err)
+		_, err = c.hosts[1].put("moved", "two", quorum.All)
+		c.must(err)
+		_, err = c.hosts[2].put("deleted", "", quorum.All)
+		c.must(err)
+		named := c.hosts[0].pointerAt("conflict")
+		home := c.hosts[0].ns.Home([]byte("conflict"))
+		for _, h := range c.hosts { // one that has not seen the record overwrites it at a host
+			if set := h.ns.WholeHere(home); set != nil {
+				h.unseen("conflict", "inline")
+				break
+			}
+		}
+		c.quiet()
+		c.round()
+		if n := c.collect(); n != 0 {
+			t.Errorf("%d young bodies were collected", n)
+		}
+		c.hours(1)
+		if n := c.collect(); n != 3 {
+			t.Errorf("%d bodies were collected; want those of three values", n)
+		}
+		c.quiet()
+		c.hosts[3].wants("kept", "one", GetOptions{})
+		c.hosts[3].wants("changed", "two", GetOptions{})
+		c.hosts[3].wants("moved", "two", GetOptions{})
+		if r := c.hosts[0].bodyOf("conflict", named); r != "one" {
+			t.Errorf("the body that an entry of a kept log names: %q", r)
+		}
+		for _, h := range c.hosts {
+			for k, err := range h.ns.Kept(c.ctx, dbadapter.KeptConflict, 0) {
+				c.must(err)
+				c.must(h.ns.ForgetKept(c.ctx, k.Seq))
+			}
+		}
+		if n := c.collect(); n != 1 {
+			t.Errorf("%d bodies were collected once the entry was forgotten", n)
+		}
+		c.quiet()
+		if r := c.hosts[0].bodyOf("conflict", named); r != "nothing" {
+			t.Errorf("the body that nothing names: %q", r)
+		}
+	})
+}
+
+// bodyOf is what a body's hosts have of it.
+func (h *host) bodyOf(key string, p *bodies.Pointer) string {
+	h.c.t.Helper()
+	f, err := h.shards.get(h.c.ctx, p.Key([]byte(key)), GetOptions{}, h.shards.deadline(h.c.ctx))
+	h.c.must(err)
+	if f.Record == nil || f.Record.Deleted {
+		return "nothing"
+	}
+	return string(f.Record.Value)
+}
+
+// unseen has a host take a record, whose value is in it, of a writer that has not seen the one that is held.
+func (h *host) unseen(key, value string) {
+	h.c.t.Helper()
+	home := h.ns.Home([]byte(key))
+	a, err := h.ns.Asker(home)
+	h.c.must(err)
+	d := draft(key, string(bodies.Inline([]byte(value))))
+	d.If = &dbadapter.Version{} // an incarnation of its own
+	records, err := a.Make([]node.Draft{d}, [][]*dbadapter.Record{nil})
+	h.c.must(err)
+	hashed, err := dbadapter.Hash(h.ns.WholeHere(home).Keys.Hasher, records[0])
+	h.c.must(err)
+	_, err = h.ns.WholeHere(home).Store.Apply(h.c.ctx, []dbadapter.Write{{Record: hashed}})
+	h.c.must(err)
+}
+
+// A member that may name a body, and does not answer, holds it back; so does one word in one of two rounds.
+func TestSilentMembersHoldCollectionBack(t *testing.T) {
+	inClusterOf(t, byWriter, 4, func(t *testing.T, c *cluster) {
+		for _, value := range []string{"one", "two"} {
+			_, err := c.hosts[0].put("k", value, quorum.All)
+			c.must(err)
+		}
+		c.hours(1)
+		collector := c.hosts[0].ns.Row(c.hosts[0].pointerAt("k").Shard).Old[0]
+		for i, h := range c.hosts {
+			if h.ID == collector || !slices.Contains(h.ns.MayName(h.ns.Home([]byte("k"))), h.ID) || h.ns.WholeHere(h.ns.Home([]byte("k"))) == nil {
+				continue
+			}
+			c.set(down, i)
+			if n := c.collect(); n != 0 {
+				t.Errorf("while node %d is down %d bodies were collected", i, n)
+			}
+			c.set(up, i)
+			for _, falsely := range []int{1, 2} {
+				rounds := 0
+				c.hosts[i].mu.Lock()
+				c.hosts[i].answers = func(q wire.Question) wire.Answering {
+					if names, is := q.(*wire.AskNames); is {
+						if rounds++; rounds == falsely {
+							return &wire.NamesAnswer{Named: slices.Repeat([]bool{true}, len(names.Names))}
+						}
+					}
+					return nil
+				}
+				c.hosts[i].mu.Unlock()
+				if n := c.collect(); n != 0 || rounds != falsely {
+					t.Errorf("node %d names the body in round %d, and %d bodies were collected", i, falsely, n)
+				}
+				c.hosts[i].mu.Lock()
+				c.hosts[i].answers = func(wire.Question) wire.Answering { return nil }
+				c.hosts[i].mu.Unlock()
+			}
+		}
+		if n := c.collect(); n != 1 {
+			t.Errorf("%d bodies were collected", n)
+		}
+	})
+}
+
+// A host takes no record of a writer that names an old body, unless what it replaces does; what is passed on it takes.
+func TestOldBodiesAreNamedByNoNewRecord(t *testing.T) {
+	inClusterOf(t, byWriter, 3, func(t *testing.T, c *cluster) {
+		old := c.hosts[0].ns.NewBody([]byte("k"), []byte("v"))
+		time.Sleep(bodies.Acceptable + time.Minute)
+		a, err := c.hosts[0].ns.Asker(c.hosts[0].ns.Home([]byte("k")))
+		c.must(err)
+		d := draft("k", string(old.AppendBinary(nil)))
+		records, err := a.Make([]node.Draft{d}, [][]*dbadapter.Record{nil})
+		c.must(err)
+		outcome := func(q *wire.AskHold) node.Held {
+			h, err := a.HoldHere(c.ctx, q)
+			c.must(err)
+			return h.Outcomes[0]
+		}
+		if o := outcome(a.AskHold(records)); !errors.Is(o.Declined, node.ErrDeclined) || !strings.Contains(o.Declined.Error(), "put it anew") {
+			t.Errorf("a record of a writer: %+v", o)
+		}
+		if o := outcome(a.AskPass(records...)); !o.Held {
+			t.Errorf("one that is passed on: %+v", o)
+		}
+		again, err := a.Make([]node.Draft{d}, [][]*dbadapter.Record{{&records[0]}})
+		c.must(err)
+		if o := outcome(a.AskHold(again)); !o.Held {
+			t.Errorf("one that replaces a record which names the body: %+v", o)
+		}
+	})
+}
+
+// A value is lost only once each host has answered that it lacks the body.
+func TestLostValues(t *testing.T) {
+	inClusterOf(t, byWriter, 4, func(t *testing.T, c *cluster) {
+		_, err := c.hosts[0].put("k", "one", quorum.All)
+		c.must(err)
+		p := c.hosts[0].pointerAt("k")
+		c.quiet()
+		lose := func(h *host) {
+			set := h.ns.WholeHere(p.Shard)
+			r, err := set.Held(p.Key([]byte("k")))
+			c.must(err)
+			r.Value = []byte("two")
+			r.Version.Clock++
+			hashed, err := dbadapter.Hash(set.Keys.Hasher, *r)
+			c.must(err)
+			_, err = set.Store.Apply(c.ctx, []dbadapter.Write{{Record: hashed}}) // it does not prove itself
+			c.must(err)
+		}
+		var hosts []int
+		for i, h := range c.hosts {
+			if h.ns.WholeHere(p.Shard) != nil {
+				hosts = append(hosts, i)
+			}
+		}
+		for n, i := range hosts {
+			for _, level := range []quorum.Level{quorum.One, quorum.Quorum} {
+				c.hosts[3].wants("k", "one", GetOptions{Level: level})
+			}
+			if lose(c.hosts[i]); n == len(hosts)-1 {
+				break
+			}
+			c.set(down, hosts[len(hosts)-1])
+			if _, f, err := c.hosts[i].get("k", GetOptions{}); n == len(hosts)-2 && (!errors.Is(err, ErrTooFew) || errors.Is(err, bodies.ErrLost) || f.Record != nil) {
+				t.Errorf("a body that a host which is down may have: %v", err)
+			}
+			c.set(up, hosts[len(hosts)-1])
+		}
+		for _, level := range []quorum.Level{quorum.One, quorum.Quorum, quorum.All} {
+			if _, f, err := c.hosts[3].get("k", GetOptions{Level: level}); !errors.Is(err, bodies.ErrLost) || f.Record != nil {
+				t.Errorf("a body that no host has, at level %s: %v, %v", level, f.Record, err)
+			}
+		}
+		for _, err := range c.hosts[3].shards.Scan(c.ctx, ScanOptions{Room: 1 << 20}) {
+			if !errors.Is(err, bodies.ErrLost) || !strings.Contains(err.Error(), `"k"`) {
+				t.Errorf("a scan: %v", err)
+			}
+		}
+		_, err = c.hosts[1].put("k", "three", quorum.Quorum)
+		c.must(err)
+		c.hosts[3].wants("k", "three", GetOptions{})
+	})
+}
+
+// A read at level one with a locator takes one question where that is right, and finds the value where it is not.
+func TestLocatedValues(t *testing.T) {
+	inClusterOf(t, byWriter, 4, func(t *testing.T, c *cluster) {
+		for i := range 8 {
+			key := fmt.Sprint("k", i)
+			_, err := c.hosts[i%3].put(key, "one", quorum.All)
+			c.must(err)
+			c.quiet()
+			p, h := c.hosts[0].pointerAt(key), c.hosts[3]
+			for _, shard := range []placement.Shard{0, 1} {
+				h.shards.Locate = func([]byte) (placement.Shard, bool) { return shard, true }
+				value, f, err := h.get(key, GetOptions{Level: quorum.One})
+				if err != nil || value != "one" {
+					t.Errorf("%s, said to be in shard %d: %q, %v", key, shard, value, err)
+				}
+				if most := 1; shard == p.Shard && f.Requests > most {
+					t.Errorf("%s, in shard %d as is said, took %d requests", key, shard, f.Requests)
+				}
+			}
+			if _, err := c.hosts[0].put(key, "", quorum.All); err != nil {
+				t.Fatal(err)
 			}
 		}
 	})

@@ -50,7 +50,7 @@ func (s *Shards) give(ctx context.Context, id node.ID, key []byte, v dbadapter.V
 	if record == nil || record.Version.Compare(v) < 0 {
 		return false, nil
 	}
-	h, _, err := s.hold(ctx, a, id, over, a.AskHold([]dbadapter.Record{*record}))
+	h, _, err := s.hold(ctx, a, id, over, a.AskPass(*record))
 	if err != nil || len(h.Outcomes) == 0 {
 		return false, err
 	}
