@@ -148,7 +148,9 @@ func (s *Shards) remove(ctx context.Context, one *suspect) error {
 		return err
 	}
 	key := bodies.HintKey(one.pointer.Shard, one.of)
-	hint, err := s.get(ctx, key, GetOptions{Level: quorum.Quorum}, s.deadline(ctx))
+	asking, cut, over := s.begin(ctx)
+	defer cut()
+	hint, err := s.get(asking, key, GetOptions{Level: quorum.Quorum}, over)
 	if err != nil || hint.Record == nil || hint.Record.Deleted {
 		return nil //nolint:nilerr // the body is gone, and a hint of it does no harm
 	}

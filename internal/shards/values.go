@@ -191,7 +191,9 @@ func (s *Shards) Value(ctx context.Context, r *dbadapter.Record) ([]byte, error)
 	if err != nil || p == nil {
 		return open.Value, err
 	}
-	value, _, err := s.body(ctx, r.Key, p, s.deadline(ctx))
+	ctx, cut, over := s.begin(ctx)
+	defer cut()
+	value, _, err := s.body(ctx, r.Key, p, over)
 	return value, err
 }
 

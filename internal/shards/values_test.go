@@ -270,7 +270,7 @@ func TestBodiesThatNothingNamesAreCollected(t *testing.T) {
 // bodyOf is what a body's hosts have of it.
 func (h *host) bodyOf(key string, p *bodies.Pointer) string {
 	h.c.t.Helper()
-	f, err := h.shards.get(h.c.ctx, p.Key([]byte(key)), GetOptions{}, h.shards.deadline(h.c.ctx))
+	f, err := h.shards.get(h.c.ctx, p.Key([]byte(key)), GetOptions{}, h.Now()+Patience)
 	h.c.must(err)
 	if f.Record == nil || f.Record.Deleted {
 		return "nothing"
