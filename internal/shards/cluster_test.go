@@ -57,6 +57,7 @@ type host struct {
 	mu    sync.Mutex // guards what follows
 	fate  fate
 	asked int // questions that came to it
+	large int // records of 64 KiB or more that came in them
 	syncs int // of the lists, which it began
 	// answers gives what the node answers falsely; nil: it answers rightly.
 	answers func(q wire.Question) wire.Answering
@@ -316,6 +317,13 @@ func (h *host) Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Questi
 	fate, answers := other.fate, other.answers
 	if fate != down {
 		other.asked++
+		if hold, is := q.(*wire.AskHold); is {
+			for i := range hold.Records {
+				if len(hold.Records[i].Value) >= 64<<10 {
+					other.large++
+				}
+			}
+		}
 	}
 	other.mu.Unlock()
 	switch fate {

@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -83,7 +84,7 @@ func (s *Shards) putValues(ctx context.Context, drafts []node.Draft, o PutOption
 		return err
 	})
 	if err == nil {
-		s.Net.Outlive(func(ctx context.Context) { s.hint(ctx, p, &record) })
+		s.Net.Outlive(func(ctx context.Context) { s.hint(ctx, p.Shard, &record) })
 	}
 	return written, err
 }
@@ -99,17 +100,20 @@ func (s *Shards) putBody(ctx context.Context, key, value []byte, level quorum.Le
 	return p, err
 }
 
-// hint gives the hosts of a body the record that points to it, dated as that. One that is not taken is
-// missed by no read but one at level one, which then asks the key's shard.
-func (s *Shards) hint(ctx context.Context, p *bodies.Pointer, r *dbadapter.Record) {
-	over := s.Net.Now() + Patience
-	_, _ = anew(ctx, s, p.Shard, over, func(a *node.Asker) (Written, error) {
-		item := node.Item{Key: bodies.HintKey(p.Shard, r.Key), Value: wire.AppendPushed(nil, r), Time: r.Version.Clock.Time()}
-		records, err := a.MakeItems([]node.Item{item}, [][]*dbadapter.Record{nil})
+// hint gives the hosts of bodies in a shard the records that point to them, dated as those. One that is not
+// taken is missed by no read but one at level one, which then asks the key's shard.
+func (s *Shards) hint(ctx context.Context, shard placement.Shard, records ...*dbadapter.Record) {
+	over, seen := s.Net.Now()+Patience, make([][]*dbadapter.Record, len(records))
+	items := make([]node.Item, len(records))
+	for i, r := range records {
+		items[i] = node.Item{Key: bodies.HintKey(shard, r.Key), Value: wire.AppendPushed(nil, r), Time: r.Version.Clock.Time()}
+	}
+	_, _ = anew(ctx, s, shard, over, func(a *node.Asker) (Written, error) {
+		hints, err := a.MakeItems(items, seen)
 		if err != nil {
 			return Written{}, err
 		}
-		w := &write{Shards: s, drafts: make([]node.Draft, 1), seen: make([][]*dbadapter.Record, 1), over: over, shard: p.Shard, records: records}
+		w := &write{Shards: s, drafts: make([]node.Draft, len(items)), seen: seen, over: over, shard: shard, records: hints}
 		return w.offer(ctx, a)
 	})
 }
