@@ -169,9 +169,6 @@ func (n *Node) Read(key string, o shards.GetOptions, told func(*Found)) {
 	}, func(err error) { told(&Found{Node: n.number, Key: key, Err: err}) })
 }
 
-// Reindex is nothing yet.
-func (n *Node) Reindex() {}
-
 // scanRoom is that of the pages of a scan: small, so that a scan has several of a shard, and fetches some again.
 const scanRoom = 32 << 10
 

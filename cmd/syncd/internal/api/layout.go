@@ -122,6 +122,11 @@ type Forced struct {
 	Shards []Left `json:"shards" doc:"those that have lost a majority of their old hosts; none: nothing was changed"`
 }
 
+// Reindexed is how many records were handed to the hosts of their keys.
+type Reindexed struct {
+	Records int `json:"records" doc:"those that this node was told as a host of large values; a majority of the hosts of its key has each"`
+}
+
 // Left is what is left of a shard.
 type Left struct {
 	Shard int      `json:"shard"`

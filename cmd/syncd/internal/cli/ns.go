@@ -14,11 +14,12 @@ import (
 )
 
 type nsCmd struct {
-	Create nsCreateCmd `cmd:"" help:"Make a namespace, with this node as its first admin."`
-	Ls     nsLsCmd     `cmd:"" help:"List the namespaces of this node."`
-	Rm     nsRmCmd     `cmd:"" help:"Delete a namespace from this node."`
-	Policy nsPolicyCmd `cmd:"" help:"Show what the members of a namespace agree on."`
-	Layout nsLayoutCmd `cmd:"" help:"Show which members hold each shard of a namespace."`
+	Create  nsCreateCmd  `cmd:"" help:"Make a namespace, with this node as its first admin."`
+	Ls      nsLsCmd      `cmd:"" help:"List the namespaces of this node."`
+	Rm      nsRmCmd      `cmd:"" help:"Delete a namespace from this node."`
+	Policy  nsPolicyCmd  `cmd:"" help:"Show what the members of a namespace agree on."`
+	Layout  nsLayoutCmd  `cmd:"" help:"Show which members hold each shard of a namespace."`
+	Reindex nsReindexCmd `cmd:"" help:"By placement writer: give lost records back to the hosts of their keys."`
 }
 
 type nsCreateCmd struct {
@@ -247,6 +248,32 @@ func (c nsLayoutCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 		t.row(strconv.Itoa(shard), text)
 	}
 	return t.print()
+}
+
+type nsReindexCmd struct {
+	NS string `arg:"" name:"ns" help:"The namespace's name."`
+}
+
+func (nsReindexCmd) Help() string {
+	return `By placement writer a large value is kept by other hosts than its key. They are told the record of the key. Where all hosts of keys have lost their data for good, this hands those records to the hosts that have these keys now. Run it at each node. Small values are not among them, and what the hosts hold that is later stays.
+
+Exit code 8 when a majority of a key's hosts has not taken its record; the others are handed on all the same.
+
+Examples:
+    syncd ns reindex photos`
+}
+
+// Run hands the records on.
+func (c nsReindexCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	r, err := daemon.Reindex(ctx, c.NS)
+	if err != nil {
+		return attempt(err, "reindex namespace %q", c.NS)
+	}
+	if a.json() {
+		return a.printJSON(r)
+	}
+	a.remark("handed %s to the hosts of their keys", countOf(r.Records, "record"))
+	return nil
 }
 
 type joinCmd struct {
