@@ -73,7 +73,7 @@ func (r *runner) settle() error {
 		if !passed { // bodies that nothing names are old enough then
 			passed = true
 			r.world.Skip(bodies.Collectable)
-			end += bodies.Collectable
+			end, r.healed = end+bodies.Collectable, r.world.Now()
 		}
 		// Collection follows: pledges need some rounds.
 		if done, err := r.wait(end+r.plan.Settle+collecting*pace, pace/2, func() bool {

@@ -74,6 +74,20 @@ func pointerOf(r *dbadapter.Record) *bodies.Pointer {
 	return p
 }
 
+// asUsers makes what is kept of a body, or of a hint, what it is to a user: a value of its key.
+func (ns *Namespace) asUsers(r *dbadapter.Record) {
+	if !ns.Bodied() || !bodies.Reserved(r.Key) {
+		return
+	}
+	if _, of, is := bodies.Names(r.Key); is {
+		if r.Key = of; !r.Deleted {
+			r.Value = bodies.Inline(r.Value)
+		}
+	} else if told, err := wire.ParsePushed(r.Value); err == nil {
+		*r = told
+	}
+}
+
 // mayTake reports whether a record of a writer may be held in the place of another one. (bodies, 4)
 func (ns *Namespace) mayTake(r, held *dbadapter.Record) bool {
 	return !ns.Bodied() || bodies.Reserved(r.Key) || bodies.MayTake(pointerOf(r), pointerOf(held), ns.node.Now())

@@ -44,6 +44,7 @@ func (ns *Namespace) Kept(ctx context.Context, why dbadapter.Why, after uint64) 
 					if k.Seq |= uint64(set.shard) << keptBits; err == nil && (k.Why != why || k.Seq <= after) {
 						continue
 					}
+					ns.asUsers(&k.Record)
 					if !yield(k, err) || err != nil {
 						return
 					}

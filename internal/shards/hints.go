@@ -24,7 +24,7 @@ func (s *Shards) Reindex(ctx context.Context) (handed int, failed error) {
 		return 0, fmt.Errorf("%w: only by placement writer do hosts know records of other shards", node.ErrInvalid)
 	}
 	for _, set := range s.NS.Sets() {
-		for hint, err := range ScanSet(ctx, set, &ScanOptions{Prefix: bodies.HintKey(set.Shard(), nil)}) {
+		for hint, err := range ScanSet(ctx, set, &ScanOptions{Prefix: bodies.HintPrefix(set.Shard())}) {
 			if err != nil {
 				return handed, err
 			}
