@@ -215,3 +215,37 @@ func (s *Shards) near(ctx context.Context, key []byte, over time.Duration) (Foun
 	is := func(host node.ID) bool { return host == id }
 	return Found{Shard: shard, Record: record, Old: sideOf(row.Old, is), New: sideOf(row.New, is), Hosts: []Answer{answer}, Requests: requests}, true
 }
+
+// Missing is a key whose record is held here, and whose value no host gives.
+type Missing struct {
+	Key     []byte
+	Pointer bodies.Pointer
+	// Err is bodies.ErrLost, or why it is not known.
+	Err error
+}
+
+// MissingBodies reads the values that records of shards held here name, and tells of those that are missing.
+// Values that this node does not hold are fetched. The error is that of a store.
+func (s *Shards) MissingBodies(ctx context.Context, missing func(Missing)) (failed error) {
+	if !s.NS.Bodied() {
+		return nil
+	}
+	for _, set := range s.NS.Sets() {
+		records := ScanSet(ctx, set, &ScanOptions{After: s.NS.BehindReserved(nil)})
+		opened(ctx, s, records, 0, func(r *dbadapter.Record) *dbadapter.Record { return r }, func(r, now *dbadapter.Record, err error) bool {
+			_, p, malformed := bodies.Read(r.Value)
+			switch {
+			case err == nil:
+			case r.Key == nil || malformed != nil || p == nil: // the store's own
+				failed = err
+			default:
+				missing(Missing{Key: r.Key, Pointer: *p, Err: err})
+			}
+			return failed == nil && ctx.Err() == nil
+		})
+		if err := errors.Join(failed, context.Cause(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

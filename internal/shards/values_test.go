@@ -414,6 +414,21 @@ func TestLostValues(t *testing.T) {
 				t.Errorf("a scan: %v", err)
 			}
 		}
+		for range 10 { // who holds no shard says so
+			c.round()
+		}
+		for _, i := range hosts {
+			var missing []string
+			c.must(c.hosts[i].shards.MissingBodies(c.ctx, func(m Missing) {
+				if !errors.Is(m.Err, bodies.ErrLost) || m.Pointer != *p {
+					t.Errorf("what is missing: %+v", m)
+				}
+				missing = append(missing, string(m.Key))
+			}))
+			if here := c.hosts[i].ns.WholeHere(c.hosts[i].ns.Home([]byte("k"))) != nil; here != slices.Equal(missing, []string{"k"}) {
+				t.Errorf("host %d tells that %q are missing", i, missing)
+			}
+		}
 		_, err = c.hosts[1].put("k", "three", quorum.Quorum)
 		c.must(err)
 		c.hosts[3].wants("k", "three", GetOptions{})
