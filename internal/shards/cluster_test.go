@@ -56,9 +56,10 @@ type host struct {
 
 	mu    sync.Mutex // guards what follows
 	fate  fate
-	asked int // questions that came to it
-	large int // records of 64 KiB or more that came in them
-	syncs int // of the lists, which it began
+	asked int    // questions that came to it
+	large int    // records of 64 KiB or more that came in them
+	syncs int    // of the lists, which it began
+	bytes uint64 // of syncs that it began
 	// answers gives what the node answers falsely; nil: it answers rightly.
 	answers func(q wire.Question) wire.Answering
 	random  *rand.Rand
@@ -255,7 +256,11 @@ func (h *host) syncWith(other *host, set *node.Set) error {
 			b := there.Respond(h.c.ctx, h.ID, hello.(*wire.Hello), size, nil)
 			converse(b.Session, a.Session)
 			_, _ = b.End(b.Session.Err())
-			if report, err = a.End(a.Session.Err()); err == nil {
+			report, err = a.End(a.Session.Err())
+			h.mu.Lock()
+			h.bytes += uint64(report.WireBytesSent + report.WireBytesReceived)
+			h.mu.Unlock()
+			if err == nil {
 				err = node.Proved(ask, &report)
 			}
 			return report, err

@@ -460,3 +460,37 @@ func TestLocatedValues(t *testing.T) {
 		}
 	})
 }
+
+// A value that one of its hosts writes, and overwrites, goes to each other host once: syncs bring it nowhere.
+func TestLargeValuesCrossTheWireOnce(t *testing.T) {
+	inClusterOf(t, byWriter, 4, func(t *testing.T, c *cluster) {
+		counts := func() (large int, bytes uint64) {
+			for _, h := range c.hosts {
+				large, bytes = large+h.large, bytes+h.bytes
+			}
+			return large, bytes
+		}
+		for i := range 2 {
+			_, err := c.hosts[0].put("k", strings.Repeat(fmt.Sprint(i), 64<<10), quorum.Quorum)
+			c.must(err)
+			c.quiet()
+			_, before := counts()
+			for range 3 {
+				c.round()
+			}
+			large, after := counts()
+			if want := (i + 1) * (c.rule.Replicas - 1); large != want || after-before > 48<<10 {
+				t.Errorf("after %d writes hosts were sent %d values; want %d; syncs took %d bytes", i+1, large, want, after-before)
+			}
+		}
+		c.hours(1)
+		if n := c.collect(); n != 1 {
+			t.Errorf("%d bodies were collected", n)
+		}
+		_, before := counts()
+		c.round()
+		if large, after := counts(); large != 4 || after-before > 48<<10 {
+			t.Errorf("collected, hosts were sent %d values; syncs took %d bytes", large, after-before)
+		}
+	})
+}
