@@ -62,12 +62,15 @@ func (r *runner) lastLooks() error {
 				continue
 			}
 			for _, i := range group {
-				held := r.cluster.Node(i).Records()
+				held, lost := r.cluster.Node(i).Records(), map[string]bool{}
 				if r.cut() {
 					held = r.recordsOf(group)
 				}
+				if r.plan.Writer {
+					lost = r.lost(held)
+				}
 				for _, program := range r.cluster.Node(i).Programs() {
-					if why := r.history.Behind(i, program, held); why != "" {
+					if why := r.history.Behind(i, program, held, lost); why != "" {
 						any = true
 						says(i, program, why)
 					}
@@ -88,6 +91,15 @@ func (r *runner) lastLooks() error {
 		}
 	}
 	return err
+}
+
+// lost are the keys among records whose values no node has.
+func (r *runner) lost(records []dbadapter.Record) map[string]bool {
+	var all []dbadapter.Record
+	for _, n := range r.cluster.Nodes() {
+		all = append(all, n.Records()...)
+	}
+	return check.Bodiless(records, all)
 }
 
 // recordsOf are the records of all shards that a group holds.

@@ -52,7 +52,8 @@ func ScanSet(ctx context.Context, set *node.Set, o *ScanOptions) iter.Seq2[dbada
 }
 
 // Scan yields the records of all shards by key. Those of shards that others hold are fetched from now on,
-// until the context ends. ErrTooFew: no whole host of a shard answers, or of a body. ErrLost: a body is lost.
+// until the context ends. ErrTooFew: no whole host of a shard answers, or of a body. bodies.ErrLost: some bodies
+// are lost, and all else was given.
 func (s *Shards) Scan(ctx context.Context, o ScanOptions) iter.Seq2[dbadapter.Record, error] {
 	o.After = s.NS.BehindReserved(o.After)
 	var all []iter.Seq2[dbadapter.Record, error]

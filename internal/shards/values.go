@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -364,16 +365,29 @@ func (s *Shards) values(ctx context.Context, records iter.Seq2[dbadapter.Record,
 			}
 			return
 		}
+		lost := 0
+		var first []byte
+		more := true
 		opened(ctx, s, records, 0, func(r *dbadapter.Record) *dbadapter.Record { return r }, func(r, now *dbadapter.Record, err error) bool {
 			switch {
+			case errors.Is(err, bodies.ErrLost): // the others are given before that is told
+				if lost++; lost == 1 {
+					first = bytes.Clone(r.Key)
+				}
+				return true
 			case err != nil:
+				more = false
 				yield(dbadapter.Record{}, err)
 				return false
 			case now == nil, now.Version != r.Version && !o.Tombstones && s.NS.Absent(now) != nil:
 				return true
 			}
-			return yield(*now, nil)
+			more = yield(*now, nil)
+			return more
 		})
+		if more && lost > 0 {
+			yield(dbadapter.Record{}, fmt.Errorf("%w: the value of %q, and those of %d other keys; all that is left was given", bodies.ErrLost, first, lost-1))
+		}
 	}
 }
 

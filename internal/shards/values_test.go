@@ -409,10 +409,16 @@ func TestLostValues(t *testing.T) {
 				t.Errorf("a body that no host has, at level %s: %v, %v", level, f.Record, err)
 			}
 		}
-		for _, err := range c.hosts[3].shards.Scan(c.ctx, ScanOptions{Room: 1 << 20}) {
-			if !errors.Is(err, bodies.ErrLost) || !strings.Contains(err.Error(), `"k"`) {
+		_, err = c.hosts[0].put("l", "there", quorum.All)
+		c.must(err)
+		var given []string
+		for r, err := range c.hosts[3].shards.Scan(c.ctx, ScanOptions{Room: 1 << 20}) {
+			if given = append(given, string(r.Value)); err != nil && (!errors.Is(err, bodies.ErrLost) || !strings.Contains(err.Error(), `"k"`)) {
 				t.Errorf("a scan: %v", err)
 			}
+		}
+		if !slices.Equal(given, []string{"there", ""}) {
+			t.Errorf("a scan gives %q", given)
 		}
 		for range 10 { // who holds no shard says so
 			c.round()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 )
@@ -355,6 +356,7 @@ func (f *follow) tellAll(ctx context.Context, told []node.Watched) {
 	}
 	opened(ctx, f.Shards, all, watchPatience, func(e *node.Watched) *dbadapter.Record { return e.Record }, func(e *node.Watched, now *dbadapter.Record, err error) bool {
 		switch {
+		case errors.Is(err, bodies.ErrLost): // there is nothing to tell of it
 		case err != nil:
 			f.err = fmt.Errorf("go on from the last cursor: %w", err)
 		case e.Record != nil && (now == nil || now.Version != e.Record.Version): // it was overwritten, which follows

@@ -155,3 +155,19 @@ func (n Named) Unnamed(records []dbadapter.Record) (keys []string) {
 	}
 	return keys
 }
+
+// Bodiless are the keys among records whose values are bodies that none of all has.
+func Bodiless(records, all []dbadapter.Record) map[string]bool {
+	there, none := map[string]bool{}, map[string]bool{}
+	for i := range all {
+		if _, salt, is := bodyOf(string(all[i].Key)); is && !all[i].Deleted {
+			there[salt] = true
+		}
+	}
+	for i := range records {
+		if salt := saltOf(records[i].Value); salt != "" && !there[salt] {
+			none[string(records[i].Key)] = true
+		}
+	}
+	return none
+}
