@@ -52,8 +52,40 @@ func (s *Shards) CollectBodies(ctx context.Context) (collected int, err error) {
 				}
 			}
 		}
+		if err := s.orphans(ctx, set); err != nil {
+			return collected, err
+		}
 	}
 	return collected, context.Cause(ctx)
+}
+
+// orphans deletes the hints of a set whose bodies are gone, and that did not go with them.
+func (s *Shards) orphans(ctx context.Context, set *node.Set) error {
+	var gone []dbadapter.Record
+	for hint, err := range ScanSet(ctx, set, &ScanOptions{Prefix: bodies.HintPrefix(set.Shard())}) {
+		if err != nil {
+			return err
+		}
+		if !bodies.MayCollect(hint.Version.Clock, s.NS.Time()) || len(gone) == wire.BatchRecords {
+			continue
+		}
+		if r, err := wire.ParsePushed(hint.Value); err == nil {
+			if _, p, err := bodies.Read(r.Value); err == nil && p != nil {
+				body, err := set.Held(p.Key(r.Key))
+				if err != nil {
+					return err
+				}
+				if body != nil && !body.Deleted {
+					continue
+				}
+			}
+		}
+		gone = append(gone, dbadapter.Record{Key: hint.Key, Version: hint.Version})
+	}
+	for i := range gone {
+		_ = s.removeAt(ctx, gone[i].Key, gone[i].Version) // the next pass finds what stays
+	}
+	return nil
 }
 
 // suspectsPage is how many bodies are looked through at a time: no snapshot is open while members are asked.

@@ -264,6 +264,19 @@ func TestBodiesThatNothingNamesAreCollected(t *testing.T) {
 		if r := c.hosts[0].bodyOf("conflict", named); r != "nothing" {
 			t.Errorf("the body that nothing names: %q", r)
 		}
+		if left := c.reserved(); len(left) != 6 {
+			t.Errorf("%d bodies and hints are left: %q", len(left), left)
+		}
+		p := c.hosts[0].pointerAt("kept")
+		f, err := c.hosts[0].shards.get(c.ctx, p.Key([]byte("kept")), GetOptions{}, c.hosts[0].Now()+Patience)
+		c.must(err)
+		c.must(c.hosts[0].shards.removeAt(c.ctx, f.Record.Key, f.Record.Version)) // its hint does not go with it
+		c.quiet()
+		c.collect()
+		c.quiet()
+		if left := c.reserved(); len(left) != 4 {
+			t.Errorf("%d bodies and hints are left of the others: %q", len(left), left)
+		}
 	})
 }
 
@@ -498,5 +511,43 @@ func TestLargeValuesCrossTheWireOnce(t *testing.T) {
 		if large, after := counts(); large != 4 || after-before > 48<<10 {
 			t.Errorf("collected, hosts were sent %d values; syncs took %d bytes", large, after-before)
 		}
+	})
+}
+
+// A scan or a watch at a host that is behind, and whose record names a body that is gone, tells what the key holds now.
+func TestBodiesOfOverwrittenRecords(t *testing.T) {
+	inClusterOf(t, byWriter, 3, func(t *testing.T, c *cluster) {
+		_, err := c.hosts[1].put("k", "one", quorum.All)
+		c.must(err)
+		c.quiet()
+		named := c.hosts[0].pointerAt("k")
+		c.set(down, 0)
+		_, err = c.hosts[1].put("k", "two", quorum.Quorum)
+		c.must(err)
+		c.quiet()
+		c.set(up, 0)
+		f, err := c.hosts[1].shards.get(c.ctx, named.Key([]byte("k")), GetOptions{}, c.hosts[1].Now()+Patience)
+		c.must(err)
+		c.must(c.hosts[1].shards.remove(c.ctx, &suspect{key: f.Record.Key, of: []byte("k"), version: f.Record.Version, pointer: *named}))
+		c.quiet()
+		behind := c.hosts[0]
+		if _, p, err := bodies.Read([]byte(c.held("k")[0])); err != nil || p == nil || *p != *named {
+			t.Fatalf("the host is not behind: %v, %v", p, err)
+		}
+		told := 0
+		c.must(behind.shards.Watch(c.ctx, node.FromStart, WatchOptions{Room: 1 << 20}, func(e *node.Watched) bool {
+			if e.Kind == node.PutKind {
+				if told++; string(e.Record.Value) != "two" {
+					t.Errorf("a watch tells of %q", e.Record.Value)
+				}
+			}
+			return e.Kind != node.AtKind && told == 0
+		}))
+		for r, err := range behind.shards.Scan(c.ctx, ScanOptions{Room: 1 << 20}) {
+			if c.must(err); string(r.Value) != "two" {
+				t.Errorf("a scan gives %q", r.Value)
+			}
+		}
+		behind.wants("k", "two", GetOptions{Level: quorum.One})
 	})
 }

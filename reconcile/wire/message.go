@@ -241,7 +241,7 @@ func (r Reason) String() string {
 	case ReasonFull:
 		return "too many keys share its index there"
 	case ReasonBody:
-		return "its value was sent too long ago, and may have been collected: put it anew"
+		return "its value was sent too long ago by its writer's clock, and may have been collected: set the clock if it is wrong, and put it anew"
 	case ReasonFloor:
 		return "it is not later than what has been collected there"
 	}
