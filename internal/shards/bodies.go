@@ -59,7 +59,7 @@ func (s *Shards) CollectBodies(ctx context.Context) (collected int, err error) {
 	return collected, context.Cause(ctx)
 }
 
-// orphans deletes the hints of a set whose bodies are gone, and that did not go with them.
+// orphans deletes the hints of a set whose bodies are gone.
 func (s *Shards) orphans(ctx context.Context, set *node.Set) error {
 	var gone []dbadapter.Record
 	for hint, err := range ScanSet(ctx, set, &ScanOptions{Prefix: bodies.HintPrefix(set.Shard())}) {
@@ -149,7 +149,7 @@ func (s *Shards) collect(ctx context.Context, home placement.Shard, all []*suspe
 		}
 	}
 	for _, one := range all {
-		if one.gone && !one.kept && s.remove(ctx, one) == nil {
+		if one.gone && !one.kept && s.removeAt(ctx, one.key, one.version) == nil {
 			collected++
 		}
 	}
@@ -172,29 +172,6 @@ func (s *Shards) names(ctx context.Context, id node.ID, home placement.Shard, q 
 		})
 		return named, err
 	})
-}
-
-// remove deletes a body, and the hint that names it.
-func (s *Shards) remove(ctx context.Context, one *suspect) error {
-	if err := s.removeAt(ctx, one.key, one.version); err != nil {
-		return err
-	}
-	key := bodies.HintKey(one.pointer.Shard, one.of)
-	asking, cut, over := s.begin(ctx)
-	defer cut()
-	hint, err := s.get(asking, key, GetOptions{Level: quorum.Quorum}, over)
-	if err != nil || hint.Record == nil || hint.Record.Deleted {
-		return nil //nolint:nilerr // the body is gone, and a hint of it does no harm
-	}
-	r, err := wire.ParsePushed(hint.Record.Value)
-	if err == nil {
-		_, p, failed := bodies.Read(r.Value)
-		if err = failed; p != nil && p.Salt != one.pointer.Salt {
-			return nil
-		}
-	}
-	_ = s.removeAt(ctx, key, hint.Record.Version)
-	return nil //nolint:nilerr // what is no hint goes, too
 }
 
 // removeAt deletes what a reserved key holds, if it is of a version.

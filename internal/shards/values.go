@@ -168,6 +168,9 @@ func (s *Shards) opened(r *dbadapter.Record) (*dbadapter.Record, *bodies.Pointer
 		return r, nil, nil
 	}
 	value, p, err := bodies.Read(r.Value)
+	if err == nil && p != nil && int(p.Shard) >= s.NS.Rule().Shards {
+		err = bodies.ErrValue
+	}
 	if err != nil {
 		return r, nil, fmt.Errorf("%w: the record of %q: %w", dbadapter.ErrCorrupt, r.Key, err)
 	}
@@ -207,7 +210,7 @@ func (s *Shards) Value(ctx context.Context, r *dbadapter.Record) ([]byte, error)
 func (s *Shards) body(ctx context.Context, key []byte, p *bodies.Pointer, over time.Duration) (value []byte, asked int, err error) {
 	name := p.Key(key)
 	proves := func(r *dbadapter.Record) bool { return r != nil && !r.Deleted && p.Proves(r.Value) }
-	found, err := s.get(ctx, name, GetOptions{Level: quorum.One}, over)
+	found, _ := s.get(ctx, name, GetOptions{Level: quorum.One}, over) // another host may have what the nearest one lacks
 	if asked = found.Requests; proves(found.Record) {
 		return found.Record.Value, asked, nil
 	}

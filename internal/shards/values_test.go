@@ -528,7 +528,7 @@ func TestBodiesOfOverwrittenRecords(t *testing.T) {
 		c.set(up, 0)
 		f, err := c.hosts[1].shards.get(c.ctx, named.Key([]byte("k")), GetOptions{}, c.hosts[1].Now()+Patience)
 		c.must(err)
-		c.must(c.hosts[1].shards.remove(c.ctx, &suspect{key: f.Record.Key, of: []byte("k"), version: f.Record.Version, pointer: *named}))
+		c.must(c.hosts[1].shards.removeAt(c.ctx, f.Record.Key, f.Record.Version))
 		c.quiet()
 		behind := c.hosts[0]
 		if _, p, err := bodies.Read([]byte(c.held("k")[0])); err != nil || p == nil || *p != *named {
