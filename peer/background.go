@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
@@ -12,6 +13,9 @@ import (
 // others are to hear of shards that this node takes, or of a layout.
 func (n *Node) background() {
 	defer n.gate.leave()
+	if n.gate.enter() {
+		go n.collectBodies()
+	}
 	var running sync.WaitGroup
 	defer running.Wait()
 	schedule := n.core.Schedule
@@ -41,6 +45,24 @@ func (n *Node) background() {
 		}
 		schedule.Begin(func(id node.ID) bool { return n.known(ID(id)) })
 		begin()
+	}
+}
+
+// collectBodies collects large values that nothing names, by placement writer, until the node closes.
+func (n *Node) collectBodies() {
+	defer n.gate.leave()
+	for pause := bodies.FirstRound; n.pause(pause); pause = bodies.Round {
+		for _, ns := range n.Namespaces() {
+			if !ns.core.Bodied() || !ns.gate.enter() {
+				continue
+			}
+			if gone, err := ns.hosts.CollectBodies(ns.ctx); err != nil && ns.ctx.Err() == nil {
+				n.log.Warn("large values that nothing names could not be looked for", logNamespace(ns), logError(err))
+			} else if gone > 0 {
+				n.log.Info("large values that nothing names were deleted", logNamespace(ns), "values", gone)
+			}
+			ns.gate.leave()
+		}
 	}
 }
 

@@ -127,7 +127,10 @@ func (ns *Namespace) RestoreKept(ctx context.Context, k dbadapter.Kept) (dbadapt
 	case ns.core.Rule() == nil:
 		version, err = ns.commitOne(ctx, "restore", &d, func(set *node.Set) (*node.Attempt, error) { return set.Restore(&k) })
 	default:
-		if err = ns.core.Absent(&k.Record); err == nil || k.Record.Deleted {
+		if err = ns.core.Absent(&k.Record); err == nil {
+			d.Record.Value, err = ns.KeptValue(ctx, &k)
+		}
+		if err == nil || k.Record.Deleted {
 			version, err = ns.writeShard(ctx, "restore", d)
 		}
 	}
@@ -135,6 +138,26 @@ func (ns *Namespace) RestoreKept(ctx context.Context, k dbadapter.Kept) (dbadapt
 		return version, err
 	}
 	return version, ns.ForgetKept(ctx, k.Seq)
+}
+
+// KeptSize is the size of the value of an entry of Conflicts or SetAside in bytes. By placement writer the
+// entry itself has no value, but what its value is.
+func (ns *Namespace) KeptSize(k *dbadapter.Kept) int {
+	if ns.core.Rule() == nil {
+		return len(k.Record.Value)
+	}
+	return ns.hosts.Size(&k.Record)
+}
+
+// KeptValue is the value of an entry of Conflicts or SetAside. By placement writer hosts may be asked for it;
+// the errors are then those of Get.
+func (ns *Namespace) KeptValue(ctx context.Context, k *dbadapter.Kept) ([]byte, error) {
+	if ns.core.Rule() == nil || k.Record.Deleted {
+		return k.Record.Value, nil
+	}
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	return ns.hosts.Value(ctx, &k.Record)
 }
 
 // ForgetKept takes entries out of Conflicts or SetAside, by their numbers.

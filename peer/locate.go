@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
@@ -38,6 +39,9 @@ func ParseLevel(s string) (Level, error) {
 var (
 	// ErrTooFew: fewer hosts have answered than the level takes; try again. It is ErrUnreachable, too.
 	ErrTooFew = shards.ErrTooFew
+	// ErrLost: the record is there, and by placement writer none of the members that may hold its value
+	// has it; all of them have answered.
+	ErrLost = bodies.ErrLost
 )
 
 // TooFew is ErrTooFew with how many hosts have answered.

@@ -306,7 +306,7 @@ var (
 	}
 	subjects = map[wire.Subject]string{
 		wire.SubjectKey: "key", wire.SubjectSet: "set", wire.SubjectStatus: "status", wire.SubjectRecord: "record",
-		wire.SubjectHold: "hold", wire.SubjectFeed: "feed", wire.SubjectScan: "scan", wire.SubjectChanges: "changes", wire.SubjectKept: "kept",
+		wire.SubjectHold: "hold", wire.SubjectFeed: "feed", wire.SubjectScan: "scan", wire.SubjectChanges: "changes", wire.SubjectKept: "kept", wire.SubjectBody: "body", wire.SubjectNames: "names",
 	}
 )
 

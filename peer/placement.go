@@ -14,7 +14,8 @@ import (
 // made, whose id is made of it.
 type Placement struct {
 	// Kind says what decides which shard a key belongs to: "hash", a hash of it; or "prefix",
-	// a table of prefixes, and the hash of a key that has none of them.
+	// a table of prefixes, and the hash of a key that has none of them; or "writer", the hash, while a large
+	// value stays in a shard of its writer.
 	Kind string
 	// Shards is their number: a power of two from 2 to 4,096.
 	Shards int
@@ -22,12 +23,12 @@ type Placement struct {
 	Replicas int
 	// Prefixes is the table of the kind "prefix".
 	Prefixes []PrefixShard
-	// Locator has the hosts tell all members which keys
-	// their shards hold, and each member keep a compressed copy of that, 4.5 bytes a key on the
-	// disk and some 3 in memory: a Get at level One of a key that there is not takes no request then. A key
-	// that another node has written less than 5 s ago may not be found by that, where it is
-	// found at once without a locator.
+	// Locator has each member keep a compressed copy of which keys there are, some 4 bytes a key in memory
+	// and as many on disk. A Get at level One of a key that there is not then takes no request; it may miss
+	// what another node has written less than 5 s ago. The kind "writer" always has one.
 	Locator bool
+	// Inline, of the kind "writer", is the longest value in bytes that is in its record; nil: 1,024.
+	Inline *int
 }
 
 // PrefixShard is a line of the table: keys that begin so belong to the shard.
@@ -87,7 +88,13 @@ func (p *Placement) rule() (*placement.Rule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	r := &placement.Rule{Kind: kind, Shards: p.Shards, Replicas: p.Replicas, Locator: p.Locator}
+	r := &placement.Rule{Kind: kind, Shards: p.Shards, Replicas: p.Replicas, Locator: p.Locator || kind == placement.Writer}
+	switch {
+	case p.Inline != nil:
+		r.Inline = *p.Inline
+	case kind == placement.Writer:
+		r.Inline = placement.DefaultInline
+	}
 	for _, one := range p.Prefixes {
 		if one.Shard < 0 || one.Shard >= p.Shards {
 			return nil, fmt.Errorf("%w: prefix %q goes to shard %d of %d", ErrInvalid, one.Prefix, one.Shard, p.Shards)
@@ -102,6 +109,9 @@ func policyOf(core *node.Namespace) Policy {
 	p := Policy{Unsigned: agreed.Unsigned, MaxSkew: agreed.MaxSkew}
 	if rule := core.Rule(); rule != nil {
 		p.Placement = &Placement{Kind: rule.Kind.String(), Shards: rule.Shards, Replicas: rule.Replicas, Locator: rule.Locator}
+		if rule.Kind == placement.Writer {
+			p.Placement.Inline = &rule.Inline
+		}
 		for _, one := range rule.Prefixes {
 			p.Placement.Prefixes = append(p.Placement.Prefixes, PrefixShard{one.Prefix, int(one.Shard)})
 		}

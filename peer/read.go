@@ -99,6 +99,10 @@ func After(key []byte) ScanOption { return func(s *scan) { s.After = key } }
 // their clocks say.
 func WithTombstones() ScanOption { return func(s *scan) { s.Tombstones = true } }
 
+// Sizes sets size to that of each record's value in bytes, before the record is yielded. A large value by
+// placement writer is then not read, and left out of its record.
+func Sizes(size *int) ScanOption { return func(s *scan) { s.Size = size } }
+
 // Scan yields the records whose keys begin with prefix, by key, as they were
 // when it began; an error ends it. In a namespace that is cut into shards those that this
 // node does not hold are read at hosts, page by page, as each page is when it is read; where
@@ -131,6 +135,9 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 			if err = ns.orRemoved(err); err != nil {
 				yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
 				return
+			}
+			if s.Size != nil && ns.core.Rule() == nil {
+				*s.Size = len(rec.Value)
 			}
 			if !yield(rec, nil) {
 				return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/shards"
 )
 
 // Verification is what Verify has read.
@@ -21,7 +22,21 @@ type Verification struct {
 	// Drift says what the node kept of its records and was not theirs: it was put
 	// right. Empty: nothing.
 	Drift string
+	// Missing are, by placement writer, values that no host gives, of records that this node holds; nil: none.
+	// Repair looks for none.
+	Missing *MissingValues
 }
+
+// MissingValues are values that no host gives.
+type MissingValues struct {
+	Count int64
+	Keys  [][]byte // of the first ones
+	// Lost: of some of them each member that may hold it has answered.
+	Lost bool
+}
+
+// mostMissing is how many keys of missing values are named.
+const mostMissing = 100
 
 // Verify reads the files of the store through, if it can, and all records, each
 // beside the bucket of its index; and computes anew what the node keeps of them for
@@ -30,8 +45,30 @@ type Verification struct {
 // ends where Verify finds none. Writes go on meanwhile; ErrBusy says that there were too
 // many.
 func (ns *Namespace) Verify(ctx context.Context) (v Verification, err error) {
-	err = ns.look(ctx, "verify", func(ctx context.Context) error { return ns.verify(ctx, &v) })
+	err = ns.look(ctx, "verify", func(ctx context.Context) error {
+		if err := ns.verify(ctx, &v); err != nil {
+			return err
+		}
+		return ns.missing(ctx, &v)
+	})
 	return v, err
+}
+
+// missing reads the values that records held here name.
+func (ns *Namespace) missing(ctx context.Context, v *Verification) error {
+	if !ns.core.Bodied() {
+		return nil
+	}
+	return ns.hosts.MissingBodies(ctx, func(m shards.Missing) {
+		if v.Missing == nil {
+			v.Missing = &MissingValues{}
+		}
+		v.Missing.Count++
+		v.Missing.Lost = v.Missing.Lost || errors.Is(m.Err, ErrLost)
+		if len(v.Missing.Keys) < mostMissing {
+			v.Missing.Keys = append(v.Missing.Keys, m.Key)
+		}
+	})
 }
 
 // look runs what reads the namespace through, until it closes, and names it in an error.

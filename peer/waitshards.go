@@ -63,7 +63,7 @@ func (ns *Namespace) waitKey(ctx context.Context, cancel context.CancelFunc, o *
 	if o.Count > len(hosts) {
 		return Waited{}, notSoMany(o.Count, len(hosts), shard)
 	}
-	found, err := ns.lookUp(ctx, o.Key, shards.GetOptions{Level: Quorum, AtLeast: version})
+	found, err := ns.lookUp(ctx, o.Key, shards.GetOptions{Level: Quorum, AtLeast: version, Bare: true})
 	switch {
 	case err != nil && version.IsZero():
 		return Waited{}, err

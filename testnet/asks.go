@@ -143,7 +143,7 @@ func (r *runner) explained(e *model.Explained) {
 
 // ruleWords are the rules by which records are declined, as expectations name them.
 var ruleWords = map[wire.Reason]string{
-	wire.ReasonClock: "clock", wire.ReasonSignature: "signature", wire.ReasonWriter: "writer", wire.ReasonFloor: "floor", wire.ReasonFull: "full",
+	wire.ReasonClock: "clock", wire.ReasonSignature: "signature", wire.ReasonWriter: "writer", wire.ReasonFloor: "floor", wire.ReasonFull: "full", wire.ReasonBody: "body",
 }
 
 // caused counts a cause, as an expectation names it.

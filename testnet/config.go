@@ -15,7 +15,7 @@ type Config struct {
 	Nodes int
 	Seed  uint64
 	// Profile is the mixture of faults in a drawn plan: calm, rough, clocks,
-	// disks, members, ranges, live, shards or mixed. Default: mixed.
+	// disks, members, ranges, live, shards, writer or mixed. Default: mixed.
 	Profile string
 	// Run calls Progress, if it is not nil, now and then, from its own goroutine.
 	Progress func(Progress)

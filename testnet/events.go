@@ -26,6 +26,8 @@ func (r *runner) do(e *plan.Event) {
 		r.get(e)
 	case plan.Scan:
 		n.Scan(func(records []dbadapter.Record, err error) { r.history.Scanned(e.Node, records, err, nil, false) })
+	case plan.Reindex:
+		n.Reindex()
 	case plan.Put, plan.PutIf, plan.Expiring, plan.Backdate, plan.Touch, plan.Batch, plan.Del:
 		r.write(e)
 	case plan.Dated, plan.Import:

@@ -1,8 +1,10 @@
 package testnet
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/testnet/internal/model"
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
@@ -27,6 +29,8 @@ type gotten struct {
 // finding is what a read has come to.
 func (r *runner) finding(f *model.Found) plan.Finding {
 	switch {
+	case errors.Is(f.Err, bodies.ErrLost):
+		return plan.FoundLost
 	case f.Err != nil:
 		return plan.FoundShort
 	case f.Record != nil && !f.Record.Deleted:

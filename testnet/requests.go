@@ -1,11 +1,13 @@
 package testnet
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
@@ -54,7 +56,7 @@ func (r *runner) offer(e *plan.Event) {
 			d.Record.Value = r.plan.Value(e, i)
 		}
 		asks[i] = r.history.Asks(e.Node, key, o.Level <= quorum.Quorum)
-		ops[i] = r.history.Intend(e.Node, key, d.Record.Deleted, d.Record.Value)
+		ops[i] = r.intend(e.Node, key, d.Record.Deleted, d.Record.Value, o.Level)
 		switch e.Verb {
 		case plan.Expiring:
 			d.TTL = e.For
@@ -88,6 +90,18 @@ func (r *runner) offer(e *plan.Event) {
 		}
 	}
 	r.cluster.Node(e.Node).Offer(o)
+}
+
+// intend notes a write. By placement writer the record has a value behind a tag, or a pointer to it.
+func (r *runner) intend(node int, key string, deleted bool, value []byte, l quorum.Level) check.Op {
+	if !r.plan.Writer || deleted {
+		return r.history.Intend(node, key, deleted, value)
+	}
+	op := r.history.Intend(node, key, deleted, append([]byte{0}, value...))
+	if len(value) > r.plan.Inline {
+		r.history.Stays(op, l <= quorum.Quorum)
+	}
+	return op
 }
 
 // read reads a key at any node; found is told what comes of it, if anything does.
@@ -126,7 +140,7 @@ func (r *runner) bring(e *plan.Event) {
 	r.goes()
 	for i := range max(1, int(e.Amount)) {
 		item := node.Item{Key: []byte(e.KeyAt(i)), Value: r.plan.Value(e, i), Time: n.Clock().Truncate(10 * time.Second).Add(-time.Duration(i) * importStep)}
-		op := r.history.Intend(e.Node, e.KeyAt(i), false, item.Value)
+		op := r.intend(e.Node, e.KeyAt(i), false, item.Value, l)
 		r.history.Dated(op)
 		r.history.Made(op, dbadapter.Version{Clock: dbadapter.TimestampAt(item.Time)})
 		items, ops, asks = append(items, item), append(ops, op), append(asks, r.history.Asks(e.Node, e.KeyAt(i), l <= quorum.Quorum))
@@ -149,6 +163,10 @@ func (r *runner) bring(e *plan.Event) {
 
 // wasRead judges what a read has come to.
 func (r *runner) wasRead(ask *check.Request, f *model.Found) {
+	if errors.Is(f.Err, bodies.ErrLost) {
+		r.result.Lost++
+		r.history.LostValue(ask)
+	}
 	if f.Err != nil {
 		return
 	}

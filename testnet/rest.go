@@ -86,8 +86,24 @@ func (r *runner) rested() bool {
 				return false
 			}
 		}
+		if stated && r.plan.Writer && len(r.named().Unnamed(records)) > 0 {
+			return false
+		}
 	}
 	return true
+}
+
+// named are the bodies that any node's records name, or entries of its kept log.
+func (r *runner) named() check.Named {
+	named := check.Named{}
+	for _, n := range r.cluster.Nodes() {
+		if named.Add(n.Records()); n.Up() {
+			for _, kept := range n.Kept() {
+				named.Add([]dbadapter.Record{kept.Record})
+			}
+		}
+	}
+	return named
 }
 
 // differ is how many of so many nodes that are equal hold other records: those of shards do.

@@ -61,6 +61,8 @@ type Result struct {
 	Asks int `json:"asks"`
 	// Routed is how many reads and writes of shards were answered.
 	Routed int `json:"routed,omitempty"`
+	// Lost is how many reads found that no host has a value.
+	Lost int `json:"lost,omitempty"`
 	// Nowhere is how many reads of them a locator answered without a request.
 	Nowhere int `json:"nowhere,omitempty"`
 	// Watched is how many events programs were told by watches.

@@ -94,6 +94,9 @@ func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runn
 	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, Rule: p.Rule(), LogKeeps: p.Log, Watch: r, Watches: r.watches()})
 	if r.cut() {
 		r.history.Sharded(r.cluster.Home, r.latestClock)
+		if p.Writer {
+			r.history.ByWriter()
+		}
 	}
 	r.result = Result{
 		Nodes: p.Nodes, Seed: p.Seed, Scenario: p.Name, Tier: "A", SettledMS: -1, plan: p,

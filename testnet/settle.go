@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
@@ -45,6 +46,7 @@ func (r *runner) settle() error {
 	}
 	from := r.world.Now()
 	r.healed = from
+	passed := !r.plan.Writer
 	for end := from + r.plan.Settle; ; {
 		r.cluster.Settle(pace)
 		r.waitForAll()
@@ -68,6 +70,11 @@ func (r *runner) settle() error {
 			continue
 		}
 		settled := r.world.Now() - from
+		if !passed { // bodies that nothing names are old enough then
+			passed = true
+			r.world.Skip(bodies.Collectable)
+			end, r.healed = end+bodies.Collectable, r.world.Now()
+		}
 		// Collection follows: pledges need some rounds.
 		if done, err := r.wait(end+r.plan.Settle+collecting*pace, pace/2, func() bool {
 			return r.equal() && r.rested()

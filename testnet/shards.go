@@ -1,11 +1,13 @@
 package testnet
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile"
@@ -241,8 +243,9 @@ func (r *runner) lastReads() error {
 		for _, i := range group {
 			open++
 			r.cluster.Node(i).Scan(func(records []dbadapter.Record, err error) {
-				open--
-				r.history.Scanned(i, records, err, held, true)
+				if open--; !errors.Is(err, bodies.ErrLost) {
+					r.history.Scanned(i, records, err, held, true)
+				}
 			})
 		}
 		for _, key := range keys {
@@ -252,8 +255,9 @@ func (r *runner) lastReads() error {
 					open++
 					r.cluster.Node(i).Read(key, shards.GetOptions{Level: level}, func(f *model.Found) {
 						open--
-						r.wasRead(ask, f)
-						r.history.Last(ask, f.Record, f.Err, held[key])
+						if r.wasRead(ask, f); !errors.Is(f.Err, bodies.ErrLost) {
+							r.history.Last(ask, f.Record, f.Err, held[key])
+						}
 					})
 				}
 			}

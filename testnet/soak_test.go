@@ -22,7 +22,7 @@ var (
 	seedCount = flag.Int("seeds", 0, "TestSeeds: how many seeds; 0: one if -seed is given, else 80, or 10 under the race detector")
 	passes    = flag.Int("passes", 2, "TestSeeds: how often each plan runs, 1 or 2; both of two runs must leave the same trace")
 	again     = flag.Uint64("again", 1, "TestSeeds: of two passes, the second runs each plan whose seed this number divides")
-	profile   = flag.String("profile", "mixed", "TestSeeds: what is done to the nodes: calm, rough, clocks, disks, members, ranges, live, shards or mixed")
+	profile   = flag.String("profile", "mixed", "TestSeeds: what is done to the nodes: calm, rough, clocks, disks, members, ranges, live, shards, writer or mixed")
 	budget    = flag.Duration("shrink", time.Minute, "TestSeeds: how long to shrink what fails; 0 leaves it as it is")
 	found     = flag.String("found", "", "TestSeeds: the folder for shrunk tapes; a temporary one if empty")
 )

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
@@ -61,12 +62,15 @@ func (r *runner) lastLooks() error {
 				continue
 			}
 			for _, i := range group {
-				held := r.cluster.Node(i).Records()
+				held, lost := r.cluster.Node(i).Records(), map[string]bool{}
 				if r.cut() {
 					held = r.recordsOf(group)
 				}
+				if r.plan.Writer {
+					lost = r.lost(held)
+				}
 				for _, program := range r.cluster.Node(i).Programs() {
-					if why := r.history.Behind(i, program, held); why != "" {
+					if why := r.history.Behind(i, program, held, lost); why != "" {
 						any = true
 						says(i, program, why)
 					}
@@ -89,12 +93,23 @@ func (r *runner) lastLooks() error {
 	return err
 }
 
+// lost are the keys among records whose values no node has.
+func (r *runner) lost(records []dbadapter.Record) map[string]bool {
+	var all []dbadapter.Record
+	for _, n := range r.cluster.Nodes() {
+		all = append(all, n.Records()...)
+	}
+	return check.Bodiless(records, all)
+}
+
 // recordsOf are the records of all shards that a group holds.
 func (r *runner) recordsOf(group []int) (all []dbadapter.Record) {
 	held := map[string]dbadapter.Record{}
 	for _, i := range group {
 		for _, record := range r.cluster.Node(i).Records() {
-			held[string(record.Key)] = record
+			if !r.plan.Writer || !bodies.Reserved(record.Key) {
+				held[string(record.Key)] = record
+			}
 		}
 	}
 	return slices.Collect(maps.Values(held))

@@ -1,6 +1,7 @@
 package bodies
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -30,6 +31,10 @@ const pointerSize = 1 + 2 + 16 + 4 + 8 + 32
 // ErrValue is returned for what is no value of placement writer.
 var ErrValue = errors.New("neither a value nor a pointer to one")
 
+// ErrLost is returned for a value that stayed with its writer, and that none of the members that may
+// hold it has; all of them have answered.
+var ErrLost = errors.New("lost: no host has the value any more")
+
 // Inline is the value of a record that has its value in itself.
 func Inline(value []byte) []byte { return append([]byte{inline}, value...) }
 
@@ -56,6 +61,18 @@ func Read(b []byte) (value []byte, p *Pointer, err error) {
 	return nil, p, nil
 }
 
+// Size is the size of the value that a record's value stands for; 0 of none.
+func Size(b []byte) int {
+	switch value, p, err := Read(b); {
+	case err != nil:
+		return 0
+	case p != nil:
+		return int(p.Size)
+	default:
+		return len(value)
+	}
+}
+
 // Proves reports whether a value is the one that the pointer names.
 func (p *Pointer) Proves(value []byte) bool {
 	return len(value) == int(p.Size) && sha256.Sum256(value) == p.Sum
@@ -73,8 +90,24 @@ const (
 
 // Key is the key of the body of a key's value.
 func (p *Pointer) Key(key []byte) []byte {
-	b := binary.BigEndian.AppendUint16([]byte{reserved, body}, uint16(p.Shard))
-	return append(append(b, p.Salt[:]...), key...)
+	return append(append(Prefix(p.Shard), p.Salt[:]...), key...)
+}
+
+// Prefix is that of the keys of bodies in a shard.
+func Prefix(shard placement.Shard) []byte {
+	return binary.BigEndian.AppendUint16([]byte{reserved, body}, uint16(shard))
+}
+
+// HintPrefix is that of the keys of hints in a shard.
+func HintPrefix(shard placement.Shard) []byte { return HintKey(shard, nil) }
+
+// Names is what the key of a body names: its shard and salt, and the key of its record.
+func Names(key []byte) (p Pointer, of []byte, is bool) {
+	shard, is := Shard(key)
+	if !is || key[1] != body {
+		return Pointer{}, nil, false
+	}
+	return Pointer{Shard: shard, Salt: [16]byte(key[4:])}, key[KeyRoom:], true
 }
 
 // HintKey is the key of the hint in a shard.
@@ -84,6 +117,11 @@ func HintKey(shard placement.Shard, key []byte) []byte {
 
 // Reserved reports whether users' keys may not be so.
 func Reserved(key []byte) bool { return len(key) > 0 && key[0] == reserved }
+
+// Last is behind all reserved keys, and before all others: a scan of users' keys begins behind it.
+func Last() []byte {
+	return append([]byte{reserved}, bytes.Repeat([]byte{0xff}, dbadapter.MaxKey-1)...)
+}
 
 // Shard is the shard that a reserved key names.
 func Shard(key []byte) (placement.Shard, bool) {

@@ -190,9 +190,9 @@ func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 
 	for _, list := range []struct{ prefix, within, each string }{
 		{"wire.Kind", `(?s)\| kind \| message.*?\n\n`, `(?m)^\| (\d+) \| (\w+) \|`},
-		{"wire.Subject", `(?s)\| subject \| question.*`, `(?m)^\| (\d) (key|set|status|record|hold|feed|scan|changes|kept) \|`},
+		{"wire.Subject", `(?s)\| subject \| question.*`, `(?m)^\| (\d+) (key|set|status|record|hold|feed|scan|changes|kept|body|names) \|`},
 		{"wire.Code", `(?s)\nCode 1 denied.*?the secret\.`, `(\d+) (denied|another version|busy|limit|not verified|protocol|internal|removed|the lists|another node|busy: another|paused)`},
-		{"wire.Reason", `with a reason \(.*?\)`, `(\d) (clock|signature|writer|floor|full)`},
+		{"wire.Reason", `with a reason \(.*?\)`, `(\d) (clock|signature|writer|floor|full|body)`},
 		{"wire.Method", `Methods of Result: .*?\.`, `(\d) (sketch|all|parts|ranges)`},
 	} {
 		told := map[string]bool{}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -16,10 +17,13 @@ import (
 // the asker's row when it was given: the row is looked at before, and again behind a commit or
 // a snapshot. A row that this node takes up later finds the commit in its sets. (2)
 
-// Home is the shard of a key; 0 in a namespace that is one shard.
+// Home is the shard of a key; 0 in a namespace that is one shard. The key of a body or a hint names it.
 func (ns *Namespace) Home(key []byte) placement.Shard {
 	if ns.rule == nil {
 		return 0
+	}
+	if shard, named := bodies.Shard(key); named && ns.Bodied() && int(shard) < ns.rule.Shards {
+		return shard
 	}
 	return ns.rule.Home(key, dbadapter.HomeHash(ns.secret, key))
 }
@@ -99,6 +103,10 @@ func (r *Routed) Answer(ctx context.Context) (*wire.Reply, error) {
 		m.Answer, err = r.ns.answerChanges(ctx, q)
 	case *wire.AskKept:
 		m.Answer, err = r.ns.answerKept(ctx, q)
+	case *wire.AskBody:
+		m.Answer, err = r.ns.answerBody(q)
+	case *wire.AskNames:
+		m.Answer, err = r.ns.answerNames(ctx, q)
 	case *wire.AskFeed:
 		m.Answer, err = r.ns.answerFeed(ctx, q)
 	}
@@ -220,9 +228,11 @@ func (ns *Namespace) hold(ctx context.Context, set *Set, from ID, q *wire.AskHol
 			version = held.Version
 		}
 		switch {
+		case !q.Passed && !ns.mayTake(r, held):
+			o.Declined, refused = wire.ReasonBody, true
 		case len(q.On) > 0 && q.On[i] != nil && version != *q.On[i] && version.Compare(*q.On[i]) < 0:
 			return reconcile.ErrBusy // it was to be given what the reader has found
-		case q.New && says(held, r):
+		case q.New && ns.says(held, r):
 			o.There, o.Other = true, &dbadapter.Record{Version: version}
 		case len(q.On) > 0 && q.On[i] != nil && version != *q.On[i], unseen(r, held):
 			o.Other = seen(held)
@@ -265,8 +275,8 @@ func (ns *Namespace) hold(ctx context.Context, set *Set, from ID, q *wire.AskHol
 
 // says reports whether what is held, if it is anything, says what a record does. One without a
 // writer is the same everywhere by its version, which an older one cannot stand for.
-func says(held, r *dbadapter.Record) bool {
-	return held != nil && held.SameContent(r) && (r.Version.Writer != 0 || held.Version.Compare(r.Version) >= 0)
+func (ns *Namespace) says(held, r *dbadapter.Record) bool {
+	return held != nil && ns.sameValue(held, r) && (r.Version.Writer != 0 || held.Version.Compare(r.Version) >= 0)
 }
 
 // unseen reports whether a record must not take the place of what is held: that is later, or the

@@ -247,6 +247,11 @@ func (a *Asker) AskHold(records []dbadapter.Record) *wire.AskHold {
 	return &wire.AskHold{ShardRow: a.at, Records: records}
 }
 
+// AskPass asks a host to hold records that hosts have, as they are.
+func (a *Asker) AskPass(records ...dbadapter.Record) *wire.AskHold {
+	return &wire.AskHold{ShardRow: a.at, Records: records, Passed: true}
+}
+
 // Hold is what a message of the peer answers to AskHold. It keeps nothing of m.
 func (a *Asker) Hold(remote ID, ask *wire.Ask, m wire.Message) (HostHeld, error) {
 	reply, err := a.reply(remote, ask, m)

@@ -91,7 +91,7 @@ func (a *Asker) changes(remote ID, asked *wire.AskChanges, said *wire.ChangesAns
 		case len(c.Key) == 0:
 			return nil, fmt.Errorf("%w: a page of a watch ends a listing where there is none", reconcile.ErrProtocol)
 		}
-		if t.Kind != AtKind && (!bytes.HasPrefix(t.Key, asked.Prefix) || !a.ns.placedIn(t.Key, a.Shard())) {
+		if t.Kind != AtKind && (!bytes.HasPrefix(t.Key, asked.Prefix) || !a.ns.placedIn(t.Key, a.Shard()) || a.ns.reserved(t.Key)) {
 			return nil, fmt.Errorf("%w: a page of a watch with a key that was not asked for", reconcile.ErrProtocol)
 		}
 		p.Told = append(p.Told, t)

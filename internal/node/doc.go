@@ -61,6 +61,7 @@
 //	                   askers.go, errand.go     which wait for a commit; how a wait goes
 //	a shard's records  asker.go                 questions to a shard's hosts under one row, and what their answers mean
 //	                   answers.go               what this node answers, as a host
+//	                   bodies.go                large values that are records of their own
 //	                   importitems.go           imports, many records at a time
 //	                   scan.go                  pages of the records of a shard
 //	                   changes.go               pages of a watch of a shard

@@ -36,7 +36,7 @@ func (ns *Namespace) IndexOf(key []byte) (home placement.Shard, index dbadapter.
 func (ns *Namespace) EntryOf(r *dbadapter.Record) (home placement.Shard, e locator.Entry) {
 	home, index := ns.IndexOf(r.Key)
 	code := locator.Code(home)
-	if ns.bodied() {
+	if ns.Bodied() {
 		code = ns.view(home).code([]dbadapter.Hashed{{Record: *r}})
 	}
 	return home, locator.NewEntry(index, code)
@@ -178,7 +178,7 @@ func (set *Set) news(ctx context.Context, since locator.Since, room *int) (n loc
 			break
 		}
 		n.To = c.Seq
-		if set.ns.bodied() || (c.Old == 0) != (c.New == 0) { // 0 is that of no record
+		if set.ns.Bodied() || (c.Old == 0) != (c.New == 0) { // 0 is that of no record
 			changed[c.Index] = true
 		}
 	}
@@ -268,7 +268,7 @@ func (set *Set) entries(snap dbadapter.Snapshot, indices []dbadapter.Index, gone
 			entries = append(entries, locator.NewEntry(index, code))
 		}
 	}
-	if !set.ns.bodied() {
+	if !set.ns.Bodied() {
 		sums := make([]dbadapter.Checksum, len(indices))
 		if gone { // else there is a record
 			if err := snap.Lookup(indices, sums); err != nil {
@@ -313,6 +313,3 @@ func (set *Set) code(records []dbadapter.Hashed) locator.Code {
 	}
 	return code
 }
-
-// bodied reports whether values may be in other shards than their records (package bodies).
-func (ns *Namespace) bodied() bool { return ns.rule.Kind > placement.Prefix }

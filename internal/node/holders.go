@@ -294,3 +294,31 @@ func (set *Set) waitedFor(members *Members) (list [16]byte, active []ID) {
 	}
 	return [16]byte(sum.Sum(nil)), active
 }
+
+// MayHold are the members that may hold records of a shard, this node among them: its hosts, those that
+// say that they hold it, and each other one that does not say, under the list as it is now, that it does not.
+func (ns *Namespace) MayHold(shard placement.Shard) []ID {
+	_, ids := ns.view(shard).waitedFor(ns.Members())
+	for _, id := range ns.Holders(shard) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return slices.DeleteFunc(ids, func(id ID) bool { return id == ns.node.ID && ns.held(shard) == nil })
+}
+
+// MayName are the members whose records of a shard, or kept logs of that, may name bodies: this node, those
+// that may hold the shard, and those that say that they keep entries of it.
+func (ns *Namespace) MayName(shard placement.Shard) []ID {
+	ids := ns.MayHold(shard)
+	if !slices.Contains(ids, ns.node.ID) {
+		ids = append(ids, ns.node.ID)
+	}
+	for id, h := range *ns.heldBy.Load() {
+		if int(shard/8) < len(h.kept) && h.kept[shard/8]>>(shard%8)&1 == 1 && ns.Admits(id) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}

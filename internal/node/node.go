@@ -94,6 +94,7 @@ const (
 	ForRest
 	ForBusy
 	ForPush
+	ForSalt
 	Purposes // how many there are
 )
 

@@ -118,7 +118,7 @@ func (w *Watcher) Skip(win *Window) { w.at = win.To }
 func (w *Watcher) Take(win *Window, told []Watched) []Watched {
 	for i := range win.items {
 		it := &win.items[i]
-		if it.seq <= w.at || !bytes.HasPrefix(it.key, w.prefix) || w.knows(it) {
+		if it.seq <= w.at || !bytes.HasPrefix(it.key, w.prefix) || w.set.ns.reserved(it.key) || w.knows(it) {
 			continue
 		}
 		if it.passed {
@@ -270,7 +270,7 @@ func (w *Watcher) List(ctx context.Context, told []Watched) ([]Watched, error) {
 		return told, fmt.Errorf("%w: the store was restored or repaired since; %s", ErrCursorExpired, watchAnew)
 	}
 	bytes := 0
-	for r, err := range snap.Scan(ctx, w.prefix, l.from()) {
+	for r, err := range snap.Scan(ctx, w.prefix, w.set.ns.BehindReserved(l.from())) {
 		if err != nil {
 			return told, err
 		}

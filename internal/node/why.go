@@ -235,6 +235,7 @@ var here = map[wire.Reason]string{
 	wire.ReasonWriter:    "its writer may not write, as far as this node knows",
 	wire.ReasonFloor:     "it is not later than what has been collected here",
 	wire.ReasonFull:      "too many keys share its index here",
+	wire.ReasonBody:      "its value was sent too long ago, and may have been collected",
 }
 
 // Unanswered explains why a peer did not answer the question.

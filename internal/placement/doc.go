@@ -16,6 +16,7 @@
 //	hash     the first bits of a keyed hash of the key say it
 //	prefix   a table says it by the longest prefix of the key that is in there; a key
 //	         without such a prefix goes by its hash
+//	writer   as hash; a large value stays in a shard of its writer (package bodies)
 //
 // # The layout
 //

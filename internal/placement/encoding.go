@@ -28,7 +28,7 @@ var encoding, decoding = func() (cbor.EncMode, cbor.DecMode) {
 }()
 
 // storedRule and storedPrefixes are a rule without and with a table of prefixes, and
-// storedLocated is one with a locator: the table may be empty.
+// storedLocated is one with a locator: the table may be empty. storedWriter is one of the kind Writer.
 type storedRule struct {
 	_        struct{} `cbor:",toarray"`
 	Kind     Kind
@@ -53,6 +53,16 @@ type storedLocated struct {
 	Locator  bool // true
 }
 
+type storedWriter struct {
+	_        struct{} `cbor:",toarray"`
+	Kind     Kind
+	Shards   int
+	Replicas int
+	Prefixes []storedPrefix // none
+	Locator  bool
+	Inline   int
+}
+
 type storedPrefix struct {
 	_      struct{} `cbor:",toarray"`
 	Prefix []byte
@@ -72,6 +82,8 @@ func (r *Rule) Value() ([]byte, error) {
 	slices.SortFunc(table, func(a, b storedPrefix) int { return bytes.Compare(a.Prefix, b.Prefix) })
 	var whole any
 	switch {
+	case r.Kind == Writer:
+		whole = storedWriter{Kind: r.Kind, Shards: r.Shards, Replicas: r.Replicas, Prefixes: table, Locator: r.Locator, Inline: r.Inline}
 	case r.Locator:
 		whole = storedLocated{Kind: r.Kind, Shards: r.Shards, Replicas: r.Replicas, Prefixes: table, Locator: true}
 	case r.Kind == Prefix:
@@ -88,7 +100,7 @@ func (r *Rule) Value() ([]byte, error) {
 
 // ParseRule reads a rule. There is one form of each: other bytes are ErrRule.
 func ParseRule(value []byte) (*Rule, error) {
-	var s storedLocated
+	var s storedWriter
 	var err error
 	switch {
 	case len(value) > 0 && value[0] == 0x83: // an array of three
@@ -99,13 +111,17 @@ func ParseRule(value []byte) (*Rule, error) {
 		var short storedPrefixes
 		err = decoding.Unmarshal(value, &short)
 		s.Kind, s.Shards, s.Replicas, s.Prefixes = short.Kind, short.Shards, short.Replicas, short.Prefixes
+	case len(value) > 0 && value[0] == 0x85: // of five
+		var short storedLocated
+		err = decoding.Unmarshal(value, &short)
+		s.Kind, s.Shards, s.Replicas, s.Prefixes, s.Locator = short.Kind, short.Shards, short.Replicas, short.Prefixes, short.Locator
 	default:
 		err = decoding.Unmarshal(value, &s)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrRule, err)
 	}
-	r := &Rule{Kind: s.Kind, Shards: s.Shards, Replicas: s.Replicas, Locator: s.Locator}
+	r := &Rule{Kind: s.Kind, Shards: s.Shards, Replicas: s.Replicas, Locator: s.Locator, Inline: s.Inline}
 	for _, p := range s.Prefixes {
 		r.Prefixes = append(r.Prefixes, PrefixShard{p.Prefix, p.Shard})
 	}

@@ -22,6 +22,8 @@ var ruleVectors = []struct {
 	{Rule{Kind: Prefix, Shards: 4, Replicas: 3, Prefixes: []PrefixShard{{[]byte("de"), 1}, {[]byte("debian/"), 3}}}, "8402040382824264650182476465626961" + "6e2f03"},
 	{Rule{Kind: Hash, Shards: 32, Replicas: 2, Locator: true}, "850118200280f5"},
 	{Rule{Kind: Prefix, Shards: 4, Replicas: 3, Prefixes: []PrefixShard{{[]byte("de"), 1}}, Locator: true}, "8502040381824264" + "6501f5"},
+	{Rule{Kind: Writer, Shards: 32, Replicas: 3, Locator: true, Inline: DefaultInline}, "860418200380f5190400"},
+	{Rule{Kind: Writer, Shards: 4, Replicas: 3, Locator: true}, "8604040380f500"},
 }
 
 func TestRuleVectors(t *testing.T) {
@@ -61,7 +63,7 @@ func TestRefusedRuleBytes(t *testing.T) {
 		t.Errorf("a table of more than %d bytes: %v", roster.MaxPlacement, err)
 	}
 	for name, value := range map[string]string{
-		"nothing": "", "no array": "01", "two": "82011820", "five": "85011820020102", "no locator": "850118200280f4", "six": "860118200280f5f5", "a locator by writer": "850318200280f5", "prefixes by hash": "850104038182426465" + "01f5", "null prefixes": "8501182002f6f5", "a kind of the future": "8304182002", "no kind": "8300182002",
+		"nothing": "", "no array": "01", "two": "82011820", "five": "85011820020102", "no locator": "850118200280f4", "six": "860118200280f5f5", "a locator by the writer of before": "850318200280f5", "writer without inline": "8304182002", "inline by hash": "860118200280f501", "much inline": "860418200280f51a00010001", "negative inline": "860418200280f520", "prefixes by hash": "850104038182426465" + "01f5", "null prefixes": "8501182002f6f5", "a kind of the future": "8305182002", "no kind": "8300182002",
 		"one shard": "83010102", "no power of two": "83010c02", "no replicas": "8301182000", "negative": "8301182020", "a long form": "830118201802",
 		"an empty table": "840118200280", "a table without prefixes": "840218200280", "bytes after it": "830118200200", "an open length": "9f01182002ff",
 		"text for a prefix": "8402040181826161" + "01", "null": "f6", "nested": "8181818181818181",

@@ -19,6 +19,7 @@ func TestGoldenLayouts(t *testing.T) {
 		{Kind: Prefix, Shards: 32, Replicas: 2, Prefixes: prefixes},
 		{Kind: Hash, Shards: 32, Replicas: 2, Locator: true},
 		{Kind: Prefix, Shards: 32, Replicas: 2, Prefixes: prefixes, Locator: true},
+		{Kind: Writer, Shards: 32, Replicas: 2, Locator: true, Inline: DefaultInline},
 	} {
 		value, err := r.Value()
 		if err != nil {

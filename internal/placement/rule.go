@@ -21,6 +21,9 @@ const (
 	MaxPrefixes = 64
 	// MaxPrefix is the longest prefix in bytes.
 	MaxPrefix = 64
+	// MaxInline bounds Rule.Inline, and DefaultInline is what it is unless something else is asked for.
+	MaxInline     = 64 << 10
+	DefaultInline = 1 << 10
 )
 
 // Kind is how the shard of a record is found.
@@ -32,15 +35,17 @@ const (
 	Hash Kind = iota + 1
 	// Prefix places it by a table of prefixes.
 	Prefix
-	// writer placed it where its key was written first; see ErrWriter.
-	writer
+	// formerWriter placed it where its key was written first; see ErrWriter.
+	formerWriter
+	// Writer places it as Hash does, and keeps large values in shards of their writers (package bodies).
+	Writer
 )
 
-var kinds = [...]string{Hash: "hash", Prefix: "prefix", writer: "writer"}
+var kinds = [...]string{Hash: "hash", Prefix: "prefix", formerWriter: "writer", Writer: "writer"}
 
 // String is the kind's name in small letters.
 func (k Kind) String() string {
-	if k >= Hash && k <= writer {
+	if k >= Hash && k <= Writer {
 		return kinds[k]
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
@@ -49,20 +54,17 @@ func (k Kind) String() string {
 // ErrRule is returned for a rule that is not one.
 var ErrRule = errors.New("no rule of placement")
 
-// ErrWriter refuses the placement writer, by which programs of before have made namespaces. It is ErrRule.
-var ErrWriter = fmt.Errorf("%w: the placement writer is supported no more: export the namespace with the program of before, and import it into one that is made with the placement hash or prefix", ErrRule)
+// ErrWriter refuses the placement writer of before, by which earlier programs have made namespaces. It is ErrRule.
+var ErrWriter = fmt.Errorf("%w: this form of the placement writer is supported no more: export the namespace with the program of before, and import it into a new one", ErrRule)
 
 // ParseKind reads a kind's name.
 func ParseKind(s string) (Kind, error) {
-	for k := Hash; k <= Prefix; k++ {
+	for k := Writer; k >= Hash; k-- {
 		if kinds[k] == s {
 			return k, nil
 		}
 	}
-	if s == kinds[writer] {
-		return 0, ErrWriter
-	}
-	return 0, fmt.Errorf("%w: placement %q: want hash or prefix", ErrRule, s)
+	return 0, fmt.Errorf("%w: placement %q: want hash, prefix or writer", ErrRule, s)
 }
 
 // Rule says how a namespace is cut into shards. It is fixed when the namespace is made,
@@ -76,8 +78,10 @@ type Rule struct {
 	// Prefixes is the table of the kind Prefix.
 	Prefixes []PrefixShard
 	// Locator: hosts tell all nodes which keys their shards hold, so that a key that there is
-	// not takes no request.
+	// not takes no request. The kind Writer has one.
 	Locator bool
+	// Inline, of the kind Writer, is the longest value in bytes that stays in its record.
+	Inline int
 }
 
 // PrefixShard is a line of the table.
@@ -89,9 +93,9 @@ type PrefixShard struct {
 // Validate says what is wrong with a rule, or nil.
 func (r *Rule) Validate() error {
 	switch {
-	case r.Kind == writer:
+	case r.Kind == formerWriter:
 		return ErrWriter
-	case r.Kind < Hash || r.Kind > Prefix:
+	case r.Kind < Hash || r.Kind > Writer:
 		return fmt.Errorf("%w: its kind %d is unknown: use a newer program", ErrRule, r.Kind)
 	case r.Shards < 2 || r.Shards > MaxShards || bits.OnesCount(uint(r.Shards)) != 1:
 		return fmt.Errorf("%w: %d shards: want a power of two from 2 to %d", ErrRule, r.Shards, MaxShards)
@@ -101,6 +105,10 @@ func (r *Rule) Validate() error {
 		return fmt.Errorf("%w: no prefixes: name at least one, or choose the placement hash", ErrRule)
 	case r.Kind != Prefix && len(r.Prefixes) > 0:
 		return fmt.Errorf("%w: the placement %s takes no prefixes", ErrRule, r.Kind)
+	case r.Inline < 0 || r.Inline > MaxInline || r.Kind != Writer && r.Inline != 0:
+		return fmt.Errorf("%w: values of %d bytes in records: want 0 to %d, by placement writer alone", ErrRule, r.Inline, MaxInline)
+	case r.Kind == Writer && !r.Locator:
+		return fmt.Errorf("%w: the placement writer has a locator", ErrRule)
 	case len(r.Prefixes) > MaxPrefixes:
 		return fmt.Errorf("%w: %d prefixes: at most %d", ErrRule, len(r.Prefixes), MaxPrefixes)
 	}

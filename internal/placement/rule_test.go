@@ -29,7 +29,7 @@ func TestRefusedRules(t *testing.T) {
 	long := make([]byte, MaxPrefix+1)
 	for name, r := range map[string]Rule{
 		"no kind":          {Shards: 2, Replicas: 1},
-		"unknown kind":     {Kind: 4, Shards: 2, Replicas: 1},
+		"unknown kind":     {Kind: 5, Shards: 2, Replicas: 1},
 		"one shard":        {Kind: Hash, Shards: 1, Replicas: 1},
 		"no power":         {Kind: Hash, Shards: 12, Replicas: 1},
 		"too many":         {Kind: Hash, Shards: 2 * MaxShards, Replicas: 1},
@@ -38,6 +38,11 @@ func TestRefusedRules(t *testing.T) {
 		"many replicas":    {Kind: Hash, Shards: 2, Replicas: MaxReplicas + 1},
 		"no table":         {Kind: Prefix, Shards: 2, Replicas: 1},
 		"table of another": {Kind: Hash, Shards: 2, Replicas: 1, Prefixes: []PrefixShard{{[]byte("a"), 0}}},
+		"no locator":       {Kind: Writer, Shards: 2, Replicas: 1},
+		"prefix by writer": {Kind: Writer, Shards: 2, Replicas: 1, Locator: true, Prefixes: []PrefixShard{{[]byte("a"), 0}}},
+		"inline by hash":   {Kind: Hash, Shards: 2, Replicas: 1, Inline: 1},
+		"negative inline":  {Kind: Writer, Shards: 2, Replicas: 1, Locator: true, Inline: -1},
+		"large inline":     {Kind: Writer, Shards: 2, Replicas: 1, Locator: true, Inline: MaxInline + 1},
 		"empty prefix":     {Kind: Prefix, Shards: 2, Replicas: 1, Prefixes: []PrefixShard{{nil, 0}}},
 		"long prefix":      {Kind: Prefix, Shards: 2, Replicas: 1, Prefixes: []PrefixShard{{long, 0}}},
 		"no such shard":    {Kind: Prefix, Shards: 2, Replicas: 1, Prefixes: []PrefixShard{{[]byte("a"), 2}}},
@@ -50,7 +55,7 @@ func TestRefusedRules(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
-	for k := Hash; k <= Prefix; k++ {
+	for _, k := range []Kind{Hash, Prefix, Writer} {
 		if got, err := ParseKind(k.String()); got != k || err != nil {
 			t.Errorf("%s: %v %v", k, got, err)
 		}
@@ -58,12 +63,9 @@ func TestKinds(t *testing.T) {
 	if _, err := ParseKind("ring"); !errors.Is(err, ErrRule) {
 		t.Errorf("ring: %v", err)
 	}
-	// The kind of before is refused with what to do, by its name and by its number.
-	_, byName := ParseKind("writer")
-	_, byNumber := ParseRule([]byte{0x83, 3, 0x18, 32, 2})
-	for _, err := range []error{byName, byNumber} {
-		if !errors.Is(err, ErrRule) || !errors.Is(err, ErrWriter) || !strings.Contains(err.Error(), "export the namespace with the program of before, and import") {
-			t.Errorf("writer: %v", err)
-		}
+	// The kind writer of before is refused with what to do, by its number.
+	_, err := ParseRule([]byte{0x83, 3, 0x18, 32, 2})
+	if !errors.Is(err, ErrRule) || !errors.Is(err, ErrWriter) || !strings.Contains(err.Error(), "export the namespace with the program of before, and import") {
+		t.Errorf("writer: %v", err)
 	}
 }

@@ -37,6 +37,7 @@ const (
 type cluster struct {
 	t       *testing.T
 	ctx     context.Context // ends with the test
+	rule    *placement.Rule
 	running sync.WaitGroup
 	hosts   []*host
 	secret  dbadapter.Secret
@@ -55,20 +56,33 @@ type host struct {
 
 	mu    sync.Mutex // guards what follows
 	fate  fate
-	asked int // questions that came to it
-	syncs int // of the lists, which it began
+	asked int    // questions that came to it
+	large int    // records of 64 KiB or more that came in them
+	syncs int    // of the lists, which it began
+	bytes uint64 // of syncs that it began
 	// answers gives what the node answers falsely; nil: it answers rightly.
 	answers func(q wire.Question) wire.Answering
 	random  *rand.Rand
 }
 
+// byPrefix places keys by their first letter, and byWriter has bodies: each value that is not empty.
+var (
+	byPrefix = &placement.Rule{Kind: placement.Prefix, Shards: 2, Replicas: 3, Prefixes: []placement.PrefixShard{{Prefix: []byte("a")}, {Prefix: []byte("b"), Shard: 1}}, Locator: true}
+	byWriter = &placement.Rule{Kind: placement.Writer, Shards: 2, Replicas: 3, Locator: true}
+)
+
 // inCluster runs a test over so many nodes, whose shards are at rest.
 func inCluster(t *testing.T, nodes int, f func(t *testing.T, c *cluster)) {
+	t.Helper()
+	inClusterOf(t, byPrefix, nodes, f)
+}
+
+func inClusterOf(t *testing.T, rule *placement.Rule, nodes int, f func(t *testing.T, c *cluster)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))) // by the bubble's clock
 		ctx, cancel := context.WithCancel(context.Background())
-		c := &cluster{t: t, ctx: ctx}
+		c := &cluster{t: t, ctx: ctx, rule: rule}
 		defer func() {
 			cancel()
 			c.running.Wait()
@@ -117,7 +131,7 @@ func (c *cluster) join() {
 	var err error
 	if at == 0 {
 		secret = h.NewSecret()
-		state, err = h.FoundShards(secret, "notes", node.Policy{}, &placement.Rule{Kind: placement.Prefix, Shards: 2, Replicas: 3, Prefixes: []placement.PrefixShard{{Prefix: []byte("a")}, {Prefix: []byte("b"), Shard: 1}}, Locator: true})
+		state, err = h.FoundShards(secret, "notes", node.Policy{}, c.rule)
 		c.must(err)
 	} else {
 		first := c.hosts[0]
@@ -242,7 +256,11 @@ func (h *host) syncWith(other *host, set *node.Set) error {
 			b := there.Respond(h.c.ctx, h.ID, hello.(*wire.Hello), size, nil)
 			converse(b.Session, a.Session)
 			_, _ = b.End(b.Session.Err())
-			if report, err = a.End(a.Session.Err()); err == nil {
+			report, err = a.End(a.Session.Err())
+			h.mu.Lock()
+			h.bytes += uint64(report.WireBytesSent + report.WireBytesReceived)
+			h.mu.Unlock()
+			if err == nil {
 				err = node.Proved(ask, &report)
 			}
 			return report, err
@@ -304,6 +322,13 @@ func (h *host) Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Questi
 	fate, answers := other.fate, other.answers
 	if fate != down {
 		other.asked++
+		if hold, is := q.(*wire.AskHold); is {
+			for i := range hold.Records {
+				if len(hold.Records[i].Value) >= 64<<10 {
+					other.large++
+				}
+			}
+		}
 	}
 	other.mu.Unlock()
 	switch fate {

@@ -111,7 +111,7 @@ func (w *write) give(ctx context.Context, a *node.Asker, id node.ID) error {
 	if len(found) == 0 {
 		return nil
 	}
-	h, _, err := w.hold(ctx, a, id, w.over, a.AskHold(found))
+	h, _, err := w.hold(ctx, a, id, w.over, a.AskPass(found...))
 	for i := range h.Outcomes {
 		// What it holds in its place it compares with next; what it does not take for its date it has, or has collected.
 		if d := h.Outcomes[i].Declined; err == nil && d != nil && !errors.Is(d, node.ErrLate) {

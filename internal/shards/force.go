@@ -49,7 +49,7 @@ func (s *Shards) left(ctx context.Context, a *node.Asker) (Left, error) {
 	old := a.Row().Old
 	for _, id := range old {
 		h, err := within(ctx, s, s.Net.Now()+compareWait, func(ctx context.Context) (node.HostAnswer, error) {
-			return s.headAt(ctx, a, id, []byte{0}, s.Net.Now()+compareWait)
+			return s.recordAt(ctx, a, id, []byte{0}, true, s.Net.Now()+compareWait)
 		})
 		switch {
 		case !a.Current():

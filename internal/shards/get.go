@@ -23,6 +23,8 @@ type GetOptions struct {
 	// AtLeast, if not zero, asks further hosts until one has this version or a later one, or has
 	// collected up to it.
 	AtLeast dbadapter.Version
+	// Bare gives the record as its hosts hold it: with the pointer to its body, if that has its value.
+	Bare bool
 }
 
 // Answer is what one host has come to.
@@ -52,13 +54,21 @@ type Found struct {
 }
 
 // Get reads a key. ErrTooFew: fewer hosts have answered than the level takes; what was found is
-// given all the same. A tombstone, and a record that has expired, are found records.
+// given all the same. bodies.ErrLost: no host has the value. A tombstone, and a record that has expired, are
+// found records.
 func (s *Shards) Get(ctx context.Context, key []byte, o GetOptions) (Found, error) {
+	if err := s.checkKey(key); err != nil {
+		return Found{}, err
+	}
 	ctx, cut, over := s.begin(ctx)
 	defer cut()
-	return s.get(ctx, key, o, over)
+	if o.Bare || !s.NS.Bodied() {
+		return s.get(ctx, key, o, over)
+	}
+	return s.getValue(ctx, key, o, over)
 }
 
+// get reads a record as its hosts hold it.
 func (s *Shards) get(ctx context.Context, key []byte, o GetOptions, over time.Duration) (Found, error) {
 	shard := s.NS.Home(key)
 	if o.Level == quorum.One && o.AtLeast.IsZero() {
@@ -376,7 +386,7 @@ func (r *read) repair(record *dbadapter.Record) {
 			continue
 		}
 		r.Net.Outlive(func(ctx context.Context) {
-			_, _, _ = r.hold(ctx, r.asker, id, r.over, r.asker.AskHold([]dbadapter.Record{*record})) // a host that does not take it is synced later
+			_, _, _ = r.hold(ctx, r.asker, id, r.over, r.asker.AskPass(*record)) // a host that does not take it is synced later
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
@@ -63,6 +64,9 @@ func (s *Shards) Import(ctx context.Context, items iter.Seq2[node.Item, error], 
 			err = s.NS.CheckItem(&item)
 		}
 		if err == nil {
+			err = s.checkKey(item.Key)
+		}
+		if err == nil {
 			err = context.Cause(ctx)
 		}
 		if number++; err != nil {
@@ -75,7 +79,7 @@ func (s *Shards) Import(ctx context.Context, items iter.Seq2[node.Item, error], 
 			}
 			w = newWindow()
 		}
-		w.add(&item)
+		im.tag(w.add(&item))
 	}
 	im.begin(ctx, w)
 	return im.end(ctx, nil)
@@ -174,12 +178,13 @@ func (w *window) full(item *node.Item) bool {
 	return there || len(w.items) >= importWindow || len(w.items) > 0 && w.weight+len(item.Key)+len(item.Value) > importWindowBytes
 }
 
-func (w *window) add(item *node.Item) {
+func (w *window) add(item *node.Item) *imported {
 	own := &imported{Item: *item}
 	own.Key, own.Value = bytes.Clone(item.Key), bytes.Clone(item.Value)
 	w.items = append(w.items, own)
 	w.places[string(own.Key)] = struct{}{}
 	w.weight += len(item.Key) + len(item.Value)
+	return own
 }
 
 // imported is an item on its way.
@@ -188,6 +193,9 @@ type imported struct {
 	record *dbadapter.Record   // nil: to be made
 	seen   []*dbadapter.Record // what it is to be later than, and replaces
 	asNew  bool                // its date is not taken; the record is one of now
+	user   []byte              // the user's value
+	large  bool                // that is to be a body
+	body   *bodies.Pointer     // which it is then
 	sent   bool                // a record of it may be at a host
 	// What becomes of it.
 	done, fresh, stale, full, expired, refused bool
@@ -215,7 +223,9 @@ func (im *importing) count(w *window, err error) {
 			r.Refused++
 			r.From = i.from
 			if im.Refused != nil {
-				im.Refused(r.Items, &i.Item)
+				item := i.Item
+				item.Value = i.user
+				im.Refused(r.Items, &item)
 			}
 		case i.full:
 			r.Full++
@@ -274,10 +284,14 @@ func (im *importing) run(ctx context.Context, w *window) (failed error) {
 
 // part brings items of a shard to its hosts.
 func (im *importing) part(ctx context.Context, shard placement.Shard, items []*imported) error {
+	if err := im.putBodies(ctx, items); err != nil {
+		return err
+	}
+	defer im.hints(items)
 	over := im.Net.Now() + importPatience
 	for tries := 1; ; tries++ {
 		_, err := anew(ctx, im.Shards, shard, over, func(a *node.Asker) (struct{}, error) { return struct{}{}, im.under(ctx, a, over, items, tries == 1) })
-		items = slices.DeleteFunc(items, func(i *imported) bool { return i.done })
+		items = slices.DeleteFunc(slices.Clone(items), func(i *imported) bool { return i.done })
 		switch {
 		case err != nil || len(items) == 0:
 			return err

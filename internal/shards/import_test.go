@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 )
 
@@ -30,7 +34,6 @@ func item(key, value string, at time.Time) node.Item {
 
 // What becomes of items, by what the hosts hold, and which of them answer.
 func TestImport(t *testing.T) {
-	var none time.Time
 	for name, test := range map[string]struct {
 		before func(c *cluster)
 		ImportOptions
@@ -38,12 +41,14 @@ func TestImport(t *testing.T) {
 		want  node.ImportResult
 		fails error
 		read  string // at quorum, with all hosts up
+		// missed: by placement writer nothing is written, since the body is not confirmed.
+		missed bool
 	}{
 		"new":          {want: node.ImportResult{Items: 1, Written: 1}, read: "x"},
 		"over other":   {before: func(c *cluster) { c.put("other") }, want: node.ImportResult{Items: 1, Written: 1}, read: "x"},
 		"there":        {before: func(c *cluster) { c.put("x") }, want: node.ImportResult{Items: 1, Unchanged: 1}, read: "x"},
 		"one is down":  {before: func(c *cluster) { c.set(down, 2) }, want: node.ImportResult{Items: 1, Written: 1}, read: "x"},
-		"two are hung": {before: func(c *cluster) { c.set(hung, 0, 2) }, fails: ErrUnconfirmed, read: "x"},
+		"two are hung": {before: func(c *cluster) { c.set(hung, 0, 2) }, fails: ErrUnconfirmed, read: "x", missed: true},
 		"at one host of two that are away": {
 			before: func(c *cluster) { c.set(hung, 0, 2) }, ImportOptions: ImportOptions{Level: quorum.One},
 			want: node.ImportResult{Items: 1, Written: 1}, read: "x",
@@ -85,38 +90,49 @@ func TestImport(t *testing.T) {
 			want: node.ImportResult{Items: 1, Stale: 1}, read: "later",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inCluster(t, 3, func(t *testing.T, c *cluster) {
-				if test.before != nil {
-					test.before(c)
-				}
-				at := none
-				if test.at != nil {
-					at = test.at()
-				}
-				r, refused, err := c.hosts[1].bring(test.ImportOptions, item("a", "x", at))
-				if int64(len(refused)) != r.Refused || (r.Refused > 0) != r.From.After(at) && test.at != nil {
-					t.Errorf("refused %v, and dates are taken from %s on", refused, r.From)
-				}
-				r.From, r.Earliest = none, none
-				if !errors.Is(err, test.fails) || r != test.want {
-					t.Errorf("%+v, %v", r, err)
-				}
-				c.set(up, 0, 1, 2)
-				for _, away := range []int{1, 2, 0} { // each majority has what a quorum has
-					level := quorum.All
-					if test.Level == quorum.Quorum && test.fails == nil {
-						level = quorum.Quorum
-						c.set(down, away)
-					}
-					if got, _, err := c.hosts[(away+1)%3].get("a", GetOptions{Level: level}); err != nil || got != test.read {
-						t.Errorf("without host %d it reads %q, %v", away, got, err)
-					}
-					c.set(up, 0, 1, 2)
-				}
+		for _, rule := range []*placement.Rule{byPrefix, byWriter} {
+			if test.missed && rule == byWriter {
+				test.fails, test.read = ErrTooFew, "nothing"
+			}
+			t.Run(fmt.Sprint(name, " by ", rule.Kind), func(t *testing.T) {
+				imports(t, rule, test.before, test.at, test.ImportOptions, test.want, test.fails, test.read)
 			})
-		})
+		}
 	}
+}
+
+// imports imports one item, and compares what becomes of it.
+func imports(t *testing.T, rule *placement.Rule, before func(c *cluster), date func() time.Time, o ImportOptions, want node.ImportResult, fails error, read string) {
+	var none time.Time
+	inClusterOf(t, rule, 3, func(t *testing.T, c *cluster) {
+		if before != nil {
+			before(c)
+		}
+		at := none
+		if date != nil {
+			at = date()
+		}
+		r, refused, err := c.hosts[1].bring(o, item("a", "x", at))
+		if int64(len(refused)) != r.Refused || (r.Refused > 0) != r.From.After(at) && date != nil {
+			t.Errorf("refused %v, and dates are taken from %s on", refused, r.From)
+		}
+		r.From, r.Earliest = none, none
+		if !errors.Is(err, fails) || r != want {
+			t.Errorf("%+v, %v", r, err)
+		}
+		c.set(up, 0, 1, 2)
+		for _, away := range []int{1, 2, 0} { // each majority has what a quorum has
+			level := quorum.All
+			if o.Level == quorum.Quorum && fails == nil {
+				level = quorum.Quorum
+				c.set(down, away)
+			}
+			if got, _, err := c.hosts[(away+1)%3].get("a", GetOptions{Level: level}); err != nil || got != read {
+				t.Errorf("without host %d it reads %q, %v", away, got, err)
+			}
+			c.set(up, 0, 1, 2)
+		}
+	})
 }
 
 // put writes a value at each host that is up.
@@ -131,8 +147,12 @@ func longAgo() time.Time { return time.Now().Add(-time.Hour) }
 
 // promise has each host promise to hold all up to about now.
 func (c *cluster) promise() {
+	ns, key := c.hosts[1].ns, "ab"
+	for ns.Home([]byte(key)) != ns.Home([]byte("a")) {
+		key += "b"
+	}
 	for _, value := range []string{"1", ""} { // a deletion, which is to be collected
-		_, err := c.hosts[1].put("ab", value, quorum.All)
+		_, err := c.hosts[1].put(key, value, quorum.All)
 		c.must(err)
 	}
 	for range 20 {
@@ -171,6 +191,86 @@ func TestImportOfMany(t *testing.T) {
 				t.Errorf("all hosts are away: %+v, %v", r, err)
 			}
 			c.quiet()
+		}
+	})
+}
+
+// Large values of an import: what is there is not sent again, whoever brings it, and dates decide as of small ones.
+func TestImportOfLargeValues(t *testing.T) {
+	inClusterOf(t, byWriter, 4, func(t *testing.T, c *cluster) {
+		large := strings.Repeat("v", 64<<10)
+		date := time.Now().Add(time.Second)
+		items := []node.Item{item("dated", large, date), item("undated", large, time.Time{}), item("small", "s", date)}
+		sent := func() (n int) {
+			for _, h := range c.hosts {
+				n += h.large
+			}
+			return n
+		}
+		for i, h := range c.hosts {
+			before, want := sent(), node.ImportResult{Items: 3, Unchanged: 3}
+			if i == 0 {
+				want = node.ImportResult{Items: 3, Written: 3}
+			}
+			r, _, err := h.bring(ImportOptions{}, items...)
+			r.Earliest = time.Time{}
+			if err != nil || r != want {
+				t.Errorf("at node %d: %+v, %v", i, r, err)
+			}
+			c.quiet()
+			if n := sent() - before; n != map[bool]int{true: 4}[i == 0] {
+				t.Errorf("node %d has sent %d large records", i, n)
+			}
+		}
+		for _, h := range c.hosts {
+			h.wants("dated", large, GetOptions{})
+			h.wants("undated", large, GetOptions{Level: quorum.One})
+		}
+		before := sent()
+		r, _, err := c.hosts[2].bring(ImportOptions{}, item("dated", large+"w", date.Add(-time.Millisecond)))
+		if err != nil || r.Stale != 1 || sent() != before {
+			t.Errorf("an earlier one: %+v, %v", r, err)
+		}
+		c.promise()
+		r, err = c.hosts[2].shards.Import(c.ctx, func(yield func(node.Item, error) bool) { yield(item("a", large, longAgo()), nil) }, ImportOptions{Refused: func(_ int64, i *node.Item) {
+			if string(i.Value) != large {
+				t.Errorf("a refused item has %d bytes", len(i.Value))
+			}
+		}})
+		if err != nil || r.Refused != 1 {
+			t.Errorf("a late one: %+v, %v", r, err)
+		}
+	})
+}
+
+// Three nodes import the same dated items at once: all end with one value, that no host counts as a conflict.
+func TestImportOfOneDateAtThreeNodes(t *testing.T) {
+	inClusterOf(t, byWriter, 3, func(t *testing.T, c *cluster) {
+		var items []node.Item
+		for i := range 20 {
+			items = append(items, item(fmt.Sprint("k", i), fmt.Sprint("value ", i), time.Now()))
+		}
+		var all sync.WaitGroup
+		for _, h := range c.hosts {
+			all.Go(func() {
+				if _, _, err := h.bring(ImportOptions{}, items...); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		c.quiet()
+		c.round()
+		c.hours(1)
+		c.collect()
+		c.quiet()
+		for _, h := range c.hosts {
+			for _, i := range items {
+				h.wants(string(i.Key), string(i.Value), GetOptions{Level: quorum.All})
+			}
+			for k, err := range h.ns.Kept(c.ctx, dbadapter.KeptConflict, 0) {
+				t.Errorf("a conflict: %q, %v", k.Record.Key, err)
+			}
 		}
 	})
 }

@@ -20,6 +20,8 @@ type PutOptions struct {
 	Level quorum.Level
 	// Made, if not nil, is called with the versions of each attempt, before a host hears of them.
 	Made func(versions []dbadapter.Version)
+	// made is called with the records of each attempt.
+	made func(records []dbadapter.Record)
 }
 
 // Written is how a write has ended.
@@ -46,6 +48,15 @@ const (
 // ErrUnconfirmed, beside which the version is that of what hosts hold, or may; ErrTooFew and
 // node.ErrUnreachable, where nothing is written; node.ErrDeclined.
 func (s *Shards) Put(ctx context.Context, drafts []node.Draft, o PutOptions) (Written, error) {
+	if s.NS.Bodied() {
+		return s.putValues(ctx, drafts, o)
+	}
+	return s.put(ctx, drafts, o, nil)
+}
+
+// put writes records as hosts hold them. before, if not nil, is called once the conditions hold, and may
+// still change the drafts.
+func (s *Shards) put(ctx context.Context, drafts []node.Draft, o PutOptions, before func() error) (Written, error) {
 	ctx, cut, over := s.begin(ctx)
 	defer cut()
 	w := &write{Shards: s, drafts: drafts, PutOptions: o, over: over, shard: s.NS.Home(drafts[0].Record.Key), seen: make([][]*dbadapter.Record, len(drafts))}
@@ -57,6 +68,11 @@ func (s *Shards) Put(ctx context.Context, drafts []node.Draft, o PutOptions) (Wr
 	}
 	if w.conditional {
 		if err := w.find(ctx); err != nil {
+			return Written{}, err
+		}
+	}
+	if before != nil {
+		if err := before(); err != nil {
 			return Written{}, err
 		}
 	}
@@ -114,6 +130,9 @@ func (w *write) under(ctx context.Context, a *node.Asker) (Written, error) {
 		w.records = records
 		if w.Made != nil {
 			w.Made(w.written(nil).Versions)
+		}
+		if w.made != nil {
+			w.made(w.records)
 		}
 	}
 	if w.conditional && !w.accepted {

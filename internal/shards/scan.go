@@ -26,6 +26,9 @@ type ScanOptions struct {
 	// Room is how many bytes of pages wait to be read, of all shards. Of a page that does not fit the first
 	// record is kept alone, and the others are fetched again. Beside them are the pages on their way.
 	Room int64
+	// Size, if not nil, is set to the size of each record's value before that is yielded. A value that is a
+	// body is then not read, and left out.
+	Size *int
 }
 
 // ScanSet yields what this node holds in a set, by key, as it was when the loop began.
@@ -49,8 +52,10 @@ func ScanSet(ctx context.Context, set *node.Set, o *ScanOptions) iter.Seq2[dbada
 }
 
 // Scan yields the records of all shards by key. Those of shards that others hold are fetched from now on,
-// until the context ends. ErrTooFew: no whole host of a shard answers.
+// until the context ends. ErrTooFew: no whole host of a shard answers, or of a body. bodies.ErrLost: some bodies
+// are lost, and all else was given.
 func (s *Shards) Scan(ctx context.Context, o ScanOptions) iter.Seq2[dbadapter.Record, error] {
+	o.After = s.NS.BehindReserved(o.After)
 	var all []iter.Seq2[dbadapter.Record, error]
 	var away []placement.Shard
 	for shard := range placement.Shard(s.NS.Rule().Shards) {
@@ -64,7 +69,11 @@ func (s *Shards) Scan(ctx context.Context, o ScanOptions) iter.Seq2[dbadapter.Re
 	for _, shard := range away {
 		all = append(all, a.shard(ctx, shard))
 	}
-	return ByKey(func(r *dbadapter.Record) []byte { return r.Key }, all)
+	records := ByKey(func(r *dbadapter.Record) []byte { return r.Key }, all)
+	if !s.NS.Bodied() && o.Size == nil {
+		return records
+	}
+	return s.values(ctx, records, &o)
 }
 
 // scan is what the shards of a scan share that others hold.

@@ -43,14 +43,14 @@ func (s *Shards) give(ctx context.Context, id node.ID, key []byte, v dbadapter.V
 		return false, err
 	}
 	over := s.Net.Now() + Patience
-	answer, err := s.headAt(ctx, a, id, key, over)
+	answer, err := s.recordAt(ctx, a, id, key, true, over)
 	if err != nil || answer.Version.Compare(v) >= 0 {
 		return err == nil, err
 	}
 	if record == nil || record.Version.Compare(v) < 0 {
 		return false, nil
 	}
-	h, _, err := s.hold(ctx, a, id, over, a.AskHold([]dbadapter.Record{*record}))
+	h, _, err := s.hold(ctx, a, id, over, a.AskPass(*record))
 	if err != nil || len(h.Outcomes) == 0 {
 		return false, err
 	}
@@ -58,10 +58,10 @@ func (s *Shards) give(ctx context.Context, id node.ID, key []byte, v dbadapter.V
 	return o.Held || o.Other != nil && o.Other.Version.Compare(v) >= 0, o.Declined
 }
 
-// headAt asks one host for what it holds.
-func (s *Shards) headAt(ctx context.Context, a *node.Asker, id node.ID, key []byte, over time.Duration) (node.HostAnswer, error) {
+// recordAt asks one host for what it holds, or for its version alone.
+func (s *Shards) recordAt(ctx context.Context, a *node.Asker, id node.ID, key []byte, head bool, over time.Duration) (node.HostAnswer, error) {
 	r := &read{Shards: s, asker: a, row: a.Row(), key: key, GetOptions: GetOptions{Level: quorum.One}, over: over, look: over, box: s.Net.Mailbox(), of: map[node.ID]*asked{}}
-	r.ask(ctx, id, true)
+	r.ask(ctx, id, head)
 	for r.open > 0 {
 		note := r.box.Take(ctx, over)
 		if note == nil {

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 )
@@ -239,7 +241,7 @@ func (f *follow) next(ctx context.Context, pause time.Duration) {
 		f.box.Put(func() {
 			room := max(size, f.size)
 			if fits {
-				pause = f.took(asked, page, host, err)
+				pause = f.took(ctx, asked, page, host, err)
 			} else {
 				room = f.size
 			}
@@ -278,7 +280,7 @@ func (f *follow) rest(ctx context.Context, place node.Cursor, pause time.Duratio
 }
 
 // took tells what a page says, and returns the pause before the next one.
-func (f *follow) took(asked time.Duration, page *node.WatchPage, host node.ID, err error) time.Duration {
+func (f *follow) took(ctx context.Context, asked time.Duration, page *node.WatchPage, host node.ID, err error) time.Duration {
 	place := &f.places[f.shard]
 	switch {
 	case err != nil && (f.host == "" || f.Net.Now()-f.last > watchPatience):
@@ -296,13 +298,13 @@ func (f *follow) took(asked time.Duration, page *node.WatchPage, host node.ID, e
 			f.level = asked
 		}
 		f.host, f.last = host, f.Net.Now()
-		return f.take(page)
+		return f.take(ctx, page)
 	}
 	return 0
 }
 
 // take tells what a page says, and returns the pause before the next one.
-func (f *follow) take(page *node.WatchPage) time.Duration {
+func (f *follow) take(ctx context.Context, page *node.WatchPage) time.Duration {
 	told := page.Told[:0]
 	for _, e := range page.Told {
 		e.Coalesced = e.Coalesced || f.again || f.behind
@@ -331,8 +333,8 @@ func (f *follow) take(page *node.WatchPage) time.Duration {
 		if told[i].Cursor = before; i == len(told)-1 {
 			told[i].Cursor = cursorOf(f.places)
 		}
-		f.tell(&told[i])
 	}
+	f.tellAll(ctx, told)
 	pause := f.pause
 	switch {
 	case !page.More:
@@ -341,4 +343,27 @@ func (f *follow) take(page *node.WatchPage) time.Duration {
 		pause = 0
 	}
 	return pause
+}
+
+// tellAll tells events, each with its user's value.
+func (f *follow) tellAll(ctx context.Context, told []node.Watched) {
+	all := func(yield func(node.Watched, error) bool) {
+		for i := range told {
+			if !yield(told[i], nil) {
+				return
+			}
+		}
+	}
+	opened(ctx, f.Shards, all, watchPatience, func(e *node.Watched) *dbadapter.Record { return e.Record }, func(e *node.Watched, now *dbadapter.Record, err error) bool {
+		switch {
+		case errors.Is(err, bodies.ErrLost): // there is nothing to tell of it
+		case err != nil:
+			f.err = fmt.Errorf("go on from the last cursor: %w", err)
+		case e.Record != nil && (now == nil || now.Version != e.Record.Version): // it was overwritten, which follows
+		default:
+			e.Record = now
+			f.tell(e)
+		}
+		return f.err == nil
+	})
 }

@@ -199,6 +199,10 @@ func (p *parser) ask() Message {
 		m.Question = p.askChanges()
 	case SubjectKept:
 		m.Question = p.askKept()
+	case SubjectBody:
+		m.Question = p.askBody()
+	case SubjectNames:
+		m.Question = p.askNames()
 	case SubjectFeed:
 		m.Question = &AskFeed{Message: p.feed("a question about the feed")}
 	default:
@@ -243,6 +247,10 @@ func (p *parser) reply() Message {
 		m.Answer = p.changesAnswer()
 	case SubjectKept:
 		m.Answer = p.keptAnswer()
+	case SubjectBody:
+		m.Answer = p.bodyAnswer()
+	case SubjectNames:
+		m.Answer = p.namesAnswer()
 	case SubjectFeed:
 		m.Answer = &FeedAnswer{Message: p.feed("an answer about the feed")}
 	default:

@@ -210,13 +210,14 @@ const (
 	ReasonWriter    Reason = 4 // its writer may not write here
 	ReasonFloor     Reason = 5 // not later than what has been collected here, and not held
 	ReasonFull      Reason = 6 // as many other keys share its index as may
+	ReasonBody      Reason = 7 // its value is a body that may be collected already
 
 	// Reasons is greater than each of them.
-	Reasons = 7
+	Reasons = 8
 )
 
 // reasonNames are the reasons in a word, as programs read them.
-var reasonNames = [Reasons]string{ReasonClock: "clock", ReasonSignature: "signature", ReasonWriter: "writer", ReasonFloor: "floor", ReasonFull: "full"}
+var reasonNames = [Reasons]string{ReasonClock: "clock", ReasonSignature: "signature", ReasonWriter: "writer", ReasonFloor: "floor", ReasonFull: "full", ReasonBody: "body"}
 
 // Name is the reason in a word; empty for one that is not known.
 func (r Reason) Name() string {
@@ -239,6 +240,8 @@ func (r Reason) String() string {
 		return "its writer may not write here"
 	case ReasonFull:
 		return "too many keys share its index there"
+	case ReasonBody:
+		return "its value was sent too long ago by its writer's clock, and may have been collected: set the clock if it is wrong, and put it anew"
 	case ReasonFloor:
 		return "it is not later than what has been collected there"
 	}

@@ -374,7 +374,7 @@ func (p *parser) end() Message {
 
 func (p *parser) reason() Reason {
 	r := Reason(p.byte())
-	if p.err == nil && (r < ReasonClock || r > ReasonFull) {
+	if p.err == nil && (r < ReasonClock || r > ReasonBody) {
 		p.fail("unknown reason %d", r)
 	}
 	return r

@@ -75,6 +75,19 @@ func AppendPushed(b []byte, r *dbadapter.Record) []byte {
 	return appendBytes(b, r.Value)
 }
 
+// ParsePushed parses what AppendPushed has made of one record. It keeps b's memory, and fails with ErrFrame.
+func ParsePushed(b []byte) (dbadapter.Record, error) {
+	p := parser{rest: b}
+	r := p.pushed()
+	if p.err == nil && len(p.rest) > 0 {
+		p.fail("%d bytes are left over", len(p.rest))
+	}
+	if p.err != nil {
+		return dbadapter.Record{}, fmt.Errorf("%w: a record: %w", ErrFrame, p.err)
+	}
+	return r, nil
+}
+
 // ParsePush parses a push. What it returns shares the memory of b. It fails with
 // ErrFrame.
 func ParsePush(b []byte) (*PushMessage, error) {

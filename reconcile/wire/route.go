@@ -24,7 +24,7 @@ const (
 // Routed reports whether questions about the subject travel on the streams of routed
 // questions.
 func (s Subject) Routed() bool {
-	return s == SubjectRecord || s == SubjectHold || s == SubjectScan || s == SubjectFeed || s == SubjectChanges || s == SubjectKept
+	return s >= SubjectRecord && s <= SubjectNames
 }
 
 // ShardRow names a shard, and says by what the asker goes: an answer counts if the peer goes
@@ -73,7 +73,9 @@ type AskHold struct {
 	// Earliest, if not 0, is the earliest date of an import that records without a writer are of: the
 	// peer promises nothing that reaches it, where it has not yet.
 	Earliest dbadapter.Timestamp
-	Records  []dbadapter.Record
+	// Passed: the records are passed on, as hosts hold them, and may name bodies of any age.
+	Passed  bool
+	Records []dbadapter.Record
 }
 
 // HoldAnswer says what has become of the records.
@@ -127,6 +129,7 @@ const (
 	routeBatch
 	routeOn // conditions follow
 	routeEarliest
+	routePassed
 )
 
 // outcomes of a record; all others are reasons
@@ -193,6 +196,9 @@ func (q *AskHold) appendQuestion(b []byte) []byte {
 	}
 	if q.Earliest != 0 {
 		flags |= routeEarliest
+	}
+	if q.Passed {
+		flags |= routePassed
 	}
 	b = append(q.appendTo(b), flags)
 	if q.Earliest != 0 {
@@ -284,10 +290,10 @@ func (p *parser) version() (v dbadapter.Version) {
 func (p *parser) askHold() *AskHold {
 	q := &AskHold{ShardRow: p.shardRow()}
 	flags := p.byte()
-	if flags >= routeEarliest<<1 || flags&(routeNew|routeEarliest) != 0 && flags&(routeBatch|routeOn) != 0 {
+	if flags >= routePassed<<1 || flags&(routeNew|routeEarliest) != 0 && flags&(routeBatch|routeOn) != 0 || flags&routePassed != 0 && flags != routePassed {
 		p.fail("unknown flags %#x", flags)
 	}
-	q.New, q.Batch = flags&routeNew != 0, flags&routeBatch != 0
+	q.New, q.Batch, q.Passed = flags&routeNew != 0, flags&routeBatch != 0, flags&routePassed != 0
 	if flags&routeEarliest != 0 {
 		if b := p.take(8); p.err == nil {
 			q.Earliest = dbadapter.Timestamp(binary.BigEndian.Uint64(b))

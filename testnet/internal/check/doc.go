@@ -71,6 +71,9 @@
 //	handover   a node drops a shard only when a majority of its new hosts has what it held
 //	replicas   in the end each move has ended: each shard is held by the hosts that the layout
 //	           names, by as many as there are to be, whole ones, and by no other node
+//	body       by placement writer a quorum read gives the value that its record names, as long as no
+//	           majority of either shard has lost its data; in the end there is no body that neither a record
+//	           nor a kept entry names; and users see no reserved key
 //	scan       a scan gives each key once, and what some node has held; and in the end all
 //
 // # What a node may forget

@@ -82,6 +82,7 @@ func (h *History) Check(finals []Final) []Violation {
 	h.intended()
 	if h.shards.cut() {
 		h.accounted(finals)
+		h.bodies(finals)
 	}
 	return h.found.sorted()
 }
@@ -186,7 +187,7 @@ func (h *History) durable(group []*Final) {
 func (h *History) intended() {
 	type write struct {
 		key              string
-		content          [32]byte
+		value            [32]byte
 		deleted, expires bool
 	}
 	known, open := map[sighting]bool{}, map[write]int{}
@@ -199,24 +200,26 @@ func (h *History) intended() {
 		switch o.state {
 		case acknowledged:
 			for _, v := range o.made {
-				s := sighting{o.key, stamp{v, o.deleted, o.content, untold}}
+				s := sighting{o.key, stamp{version: v, deleted: o.deleted, value: o.value, rest: untold}}
 				known[s], asked[answer{s, o.expires}] = true, true
 			}
-			s := sighting{o.key, stamp{o.version, o.deleted, o.content, untold}}
+			s := sighting{o.key, stamp{version: o.version, deleted: o.deleted, value: o.value, rest: untold}}
 			known[s], asked[answer{s, o.expires}] = true, true
 		case unknown:
 			for _, v := range o.made {
-				s := sighting{o.key, stamp{v, o.deleted, o.content, untold}}
+				s := sighting{o.key, stamp{version: v, deleted: o.deleted, value: o.value, rest: untold}}
 				known[s], asked[answer{s, o.expires}] = true, true
 			}
-			open[write{o.key, o.content, o.deleted, o.expires}]++
+			open[write{o.key, o.value, o.deleted, o.expires}]++
 		}
 	}
 	var orphans []sighting
 	for s := range h.seen {
 		bare := s
-		bare.rest = untold
+		bare.rest, bare.content = untold, [32]byte{}
 		switch {
+		case reserved(s.key):
+			h.intendedBody(s)
 		case h.heirs[s]: // its intention is that of what it replaced
 		case !known[bare]:
 			orphans = append(orphans, s)
@@ -234,7 +237,7 @@ func (h *History) intended() {
 		return 1
 	})
 	for _, s := range orphans {
-		w := write{s.key, s.content, s.deleted, s.expires()}
+		w := write{s.key, s.value, s.deleted, s.expires()}
 		if open[w]--; open[w] < 0 {
 			h.found.say(Intended, h.seen[s], s.key, "no application asked for %s", s.stamp)
 		}

@@ -32,7 +32,7 @@ func (h *History) Heard(node int, dump []dbadapter.Record) {
 	}
 }
 
-func (o *op) stamp() stamp { return stamp{o.version, o.deleted, o.content, untold} }
+func (o *op) stamp() stamp { return stamp{o.version, o.deleted, o.value, o.content, untold} }
 
 // in reports whether what was written is among these records, by key.
 func (o *op) in(dump []dbadapter.Record) bool {

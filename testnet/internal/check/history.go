@@ -57,7 +57,8 @@ type restamp struct {
 type op struct {
 	node    int
 	key     string
-	content [32]byte
+	value   [32]byte
+	content [32]byte // zero: of a pointer, which is not known
 	deleted bool
 	expires bool
 	state   state
@@ -72,8 +73,10 @@ type op struct {
 	// In a namespace of shards: conditional on a version, dated by its data, acknowledged at quorum
 	// after so many failures of its shard's hosts.
 	conditional, dated, quorum bool
+	durably                    bool // a majority was asked for
 	on                         dbadapter.Version
 	fails                      int
+	voids                      map[int]int // of all shards, when it was intended
 }
 
 type state uint8
@@ -94,7 +97,7 @@ type sighting struct {
 func (h *History) Intend(node int, key string, deleted bool, value []byte) Op {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w := op{node: node, key: key, deleted: deleted, content: contentOf(deleted, value), disk: h.disks[node]}
+	w := op{node: node, key: key, deleted: deleted, value: valueOf(&dbadapter.Record{Value: value}), content: contentOf(deleted, value), voids: h.shards.voids(), disk: h.disks[node]}
 	if s, ok := h.hold().held(node, key); ok {
 		w.over = &s
 	}
@@ -116,7 +119,7 @@ func (h *History) Acknowledge(o Op, version dbadapter.Version) {
 	defer h.mu.Unlock()
 	w := &h.ops[o]
 	w.state, w.version = acknowledged, version
-	s := stamp{version, w.deleted, w.content, untold}
+	s := w.stamp()
 	h.sight(w.node, w.key, s)
 	// An import has the date of its data; any other write is later than the
 	// records that its writer held.

@@ -44,7 +44,7 @@ func (l *listing) put(node int, what listed) {
 // setAside notes a record that a node must list. A deletion that nothing is left to
 // tell of is not missed by a person.
 func (l *listing) setAside(node int, s sighting) {
-	if s.deleted {
+	if s.deleted || reserved(s.key) { // what is kept of a body is listed as a value of its key
 		return
 	}
 	must := l.at[node]
@@ -58,7 +58,7 @@ func (l *listing) setAside(node int, s sighting) {
 // replaced notes that one record took the place of another at a node. What was
 // deleted, or expires, all members may be past: then nothing is lost.
 func (l *listing) replaced(node int, key string, by, old stamp) {
-	if old.deleted || old.expires() || by.knew(old) || !by.beats(old) || by.content == old.content && by.deleted == old.deleted {
+	if reserved(key) || old.deleted || old.expires() || by.knew(old) || !by.beats(old) || by.content == old.content && by.deleted == old.deleted {
 		return
 	}
 	must := l.at[node]

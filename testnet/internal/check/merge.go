@@ -18,7 +18,10 @@ import (
 type stamp struct {
 	version dbadapter.Version
 	deleted bool
-	content [32]byte
+	// value is the SHA-256 of what a user reads. content is that of the record: of one byte, 1 for a deletion
+	// and 0 for a value, and of its bytes, which by placement writer may be a pointer to the value. Zero: it is
+	// not known.
+	value, content [32]byte
 	// rest is expiry and what it replaces; untold for an acknowledged write that
 	// has not been observed, since an answer tells only the version.
 	rest string
@@ -27,8 +30,7 @@ type stamp struct {
 // untold is the rest of no record: that is a multiple of eight bytes.
 const untold = "?"
 
-// stampOf reads a record. Its content is the SHA-256 of one byte, 1 for a
-// deletion and 0 for a value, and of the value.
+// stampOf reads a record.
 func stampOf(r *dbadapter.Record) stamp {
 	rest := make([]byte, 8)
 	binary.BigEndian.PutUint64(rest, uint64(r.Expires))
@@ -36,7 +38,7 @@ func stampOf(r *dbadapter.Record) stamp {
 		rest = binary.BigEndian.AppendUint64(rest, uint64(p.Writer))
 		rest = binary.BigEndian.AppendUint64(rest, uint64(p.Clock))
 	}
-	return stamp{r.Version, r.Deleted, contentOf(r.Deleted, r.Value), string(rest)}
+	return stamp{r.Version, r.Deleted, valueOf(r), contentOf(r.Deleted, r.Value), string(rest)}
 }
 
 // expires reports whether a stamp that is told in full is that of a record that
@@ -59,6 +61,12 @@ func (a stamp) sameExpiry(b stamp) bool {
 func (a stamp) alike(b stamp) bool {
 	if a.rest == untold || b.rest == untold {
 		a.rest, b.rest = untold, untold
+	}
+	if a.value == ([32]byte{}) || b.value == ([32]byte{}) {
+		a.value, b.value = [32]byte{}, [32]byte{}
+	}
+	if a.content == ([32]byte{}) || b.content == ([32]byte{}) {
+		a.content, b.content = [32]byte{}, [32]byte{}
 	}
 	return a == b
 }
@@ -87,7 +95,7 @@ func (a stamp) beats(b stamp) bool {
 	if v.Incarnation != w.Incarnation {
 		return v.Incarnation > w.Incarnation
 	}
-	if a.content != b.content {
+	if none := [32]byte{}; a.content != b.content && a.content != none && b.content != none {
 		return bytes.Compare(a.content[:], b.content[:]) > 0
 	}
 	return a.rest != untold && b.rest != untold && a.rest > b.rest

@@ -112,7 +112,7 @@ func (h *History) Excuse() {
 // superseded reports whether a greater write of the key was acknowledged.
 func (h *History) superseded(key string, s stamp) bool {
 	return slices.ContainsFunc(h.ops, func(o op) bool {
-		return o.state == acknowledged && o.key == key && (stamp{o.version, o.deleted, o.content, untold}).beats(s)
+		return o.state == acknowledged && o.key == key && o.stamp().beats(s)
 	})
 }
 

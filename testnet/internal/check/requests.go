@@ -62,8 +62,7 @@ func (h *History) told(r *Request, record *dbadapter.Record) {
 	if record == nil {
 		return
 	}
-	found := stampOf(record)
-	if _, seen := h.seen[sighting{r.Key, found}]; !seen {
+	if found := h.given(record); !h.sighted(r.Key, found) {
 		h.found.say(Answer, r.Node, r.Key, "a read gave %s, which no node ever held", found)
 	}
 }
@@ -76,7 +75,7 @@ func (h *History) notOlder(r *Request, record *dbadapter.Record, must stamp, wha
 		}
 		return
 	}
-	switch found := stampOf(record); {
+	switch found := h.given(record); {
 	case !must.beats(found):
 	case must.deleted && !found.deleted:
 		h.found.say(Resurrect, r.Node, r.Key, "%s gave %s; %s was acknowledged before it began", what, found, must)
@@ -164,7 +163,7 @@ func (h *History) Last(r *Request, record *dbadapter.Record, why error, held *db
 	switch {
 	case why != nil:
 		h.found.say(Answer, r.Node, r.Key, "all hosts are equal and in reach, and a read fails: %v", why)
-	case (record == nil) != (held == nil), record != nil && stampOf(record) != stampOf(held):
+	case (record == nil) != (held == nil), record != nil && !h.given(record).alike(stampOf(held)):
 		h.found.say(Answer, r.Node, r.Key, "all hosts are equal, and a read gives another record than they hold")
 	}
 }
@@ -228,7 +227,7 @@ func (h *History) accounted(finals []Final) {
 			return false
 		}
 		if !slices.ContainsFunc(byKey[o.key], func(by stamp) bool {
-			return by.beats(s) && (by.rest != untold && by.knew(s) || by.content == s.content && by.deleted == s.deleted)
+			return by.beats(s) && (by.rest != untold && by.knew(s) || by.value == s.value && by.deleted == s.deleted)
 		}) && !listed(there) {
 			h.found.say(Lost, o.node, o.key, "%s was acknowledged, does not stand in the end, was seen by no later write of its key, and is listed nowhere", s)
 		}
@@ -287,14 +286,15 @@ func (h *History) Scanned(node int, records []dbadapter.Record, why error, held 
 	}
 	given := map[string]bool{}
 	for i := range records {
-		key, s := string(records[i].Key), stampOf(&records[i])
-		_, seen := h.seen[sighting{key, s}]
+		key, s := string(records[i].Key), h.given(&records[i])
 		switch {
+		case reserved(key):
+			h.found.say(Body, node, key, "a scan gave a reserved key")
 		case given[key]:
 			h.found.say(Scan, node, key, "a scan gave the key twice")
-		case !seen:
+		case !h.sighted(key, s):
 			h.found.say(Scan, node, key, "a scan gave %s, which no node ever held", s)
-		case last && (held[key] == nil || stampOf(held[key]) != s):
+		case last && (held[key] == nil || !stampOf(held[key]).alike(s)):
 			h.found.say(Scan, node, key, "all hosts are equal, and a scan gave %s, which they do not hold", s)
 		}
 		given[key] = true

@@ -41,6 +41,7 @@ const (
 	Rows      Rule = "rows"
 	Handover  Rule = "handover"
 	Replicas  Rule = "replicas"
+	Body      Rule = "body"
 	Leak      Rule = "leak"
 )
 

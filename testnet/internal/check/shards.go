@@ -36,9 +36,11 @@ func (r *Row) later(o *Row) bool {
 
 // shards is what is known of the shards.
 type shards struct {
-	home  func(key string) int // nil: the namespace is not cut
-	clock func() time.Time
-	of    map[int]*shard
+	home func(key string) int // nil: the namespace is not cut
+	// writer: large values stay with their writers.
+	writer bool
+	clock  func() time.Time
+	of     map[int]*shard
 	// latest is, of each key, the greatest record that a quorum write was acknowledged with.
 	latest map[string]stamp
 	// rows are those that each node goes by, by shard.
@@ -65,6 +67,18 @@ func (s *shards) cut() bool { return s.home != nil }
 
 // in reports whether a key belongs to what a final is about.
 func (s *shards) in(f *Final, key string) bool { return !s.cut() || s.home(key) == f.Shard }
+
+// voids says how often each shard became void.
+func (s *shards) voids() map[int]int {
+	if !s.cut() {
+		return nil
+	}
+	all := map[int]int{}
+	for number, of := range s.of {
+		all[number] = of.voids
+	}
+	return all
+}
 
 // at is the shard of that number.
 func (s *shards) at(number int) *shard {

@@ -353,8 +353,9 @@ func (h *History) CursorExpired(node int, program string, log dbadapter.LogID, r
 	}
 }
 
-// Behind says what a program has not been told of all that is held; empty: it was told everything. The rule watch.
-func (h *History) Behind(node int, program string, records []dbadapter.Record) string {
+// Behind says what a program has not been told of all that is held; empty: it was told everything. Of keys whose
+// values are lost it is not told. The rule watch.
+func (h *History) Behind(node int, program string, records []dbadapter.Record, lost map[string]bool) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var prefix string
@@ -370,7 +371,11 @@ func (h *History) Behind(node int, program string, records []dbadapter.Record) s
 	}
 	for i := range records {
 		if key := string(records[i].Key); strings.HasPrefix(key, prefix) {
-			held[key] = holds(&records[i])
+			what := holds(&records[i])
+			if h.shards.writer { // users are given values, and not the bytes of records
+				what.content = [32]byte{}
+			}
+			held[key] = what
 		}
 	}
 	keys := maps.Clone(held)
@@ -380,7 +385,7 @@ func (h *History) Behind(node int, program string, records []dbadapter.Record) s
 		has := held[key]
 		first, known := base[key]
 		switch {
-		case told == has:
+		case told == has, lost[key]:
 		case was && !has.there && h.shards.cut() && (told.deleted || told.expires()): // it is collected
 		case !was && base == nil && (has.deleted || has.expires()): // the listing leaves these out
 		case !was && known && !has.beats(first): // it stood when the watch began

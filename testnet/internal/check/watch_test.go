@@ -21,7 +21,7 @@ func (h *History) change(seq uint64, index dbadapter.Index, held ...dbadapter.Re
 }
 
 func (h *History) viewed(records []dbadapter.Record) {
-	if why := h.Behind(0, "w", records); why != "" {
+	if why := h.Behind(0, "w", records, nil); why != "" {
 		h.found.say(Watch, 0, "", "%s", why)
 	}
 }

@@ -51,7 +51,13 @@ func (h *History) shardsWatching(b *Watching) {
 func (h *History) shardsWatched(node int, program string, e *Event) {
 	w := h.shardWatches[watchOf{node, program}]
 	if !e.At {
-		what := holds(e.Record)
+		what := holding{}
+		if e.Record != nil {
+			what = holding{h.given(e.Record), true}
+		}
+		if reserved(e.Key) {
+			h.found.say(Body, node, e.Key, "its watch %q told of a reserved key", program)
+		}
 		if !strings.HasPrefix(e.Key, w.prefix) || e.Kind != kindOfEvent(what) {
 			h.says(w.watchOf, e.Key, "tells %q of %s, and its prefix is %q", e.Kind, what, w.prefix)
 		}

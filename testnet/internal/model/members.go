@@ -101,6 +101,9 @@ func (p *process) open(s *node.State) (err error) {
 		p.drive(set)
 	}
 	p.moveSoon()
+	if p.ns.Bodied() {
+		p.collectBodies()
+	}
 	if p.ns.Located() {
 		return p.openLocator()
 	}

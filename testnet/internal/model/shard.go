@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
@@ -270,6 +271,9 @@ func (n *Node) Shards() (all []int) {
 func (c *Cluster) Home(key string) int {
 	if c.Rule == nil {
 		return 0
+	}
+	if shard, names := bodies.Shard([]byte(key)); names && c.Rule.Kind == placement.Writer {
+		return int(shard)
 	}
 	return int(c.Rule.Home([]byte(key), dbadapter.HomeHash(c.keys.Secret, []byte(key))))
 }

@@ -239,7 +239,8 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 	p := Plan{Name: "seed-" + strconv.FormatUint(seed, 10), Seed: seed, Skew: DefaultSkew, Settle: DefaultSettle}
 	d := p.draw("plan", 0, 0)
 	p.Nodes = 2 + d.IntN(6)
-	if profile == Shards {
+	cut := profile == Shards || profile == Writer
+	if cut {
 		p.Nodes = max(p.Nodes, 3)
 	}
 	if nodes != 0 {
@@ -289,7 +290,7 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 	if profile == Live {
 		line.Random.Watches, p.Log = p.watches()
 	}
-	if profile == Shards {
+	if cut {
 		p.shards(&line)
 	}
 	var joins []Event
@@ -303,7 +304,8 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 		p.Every, p.Settle, line.For = slower*p.Every, slower*p.Settle, slower*line.For
 		line.Random.Size += 2000
 	}
-	if profile == Shards {
+	rests := profile == Writer && p.writer(&line)
+	if cut {
 		line.At = placed + 8*p.Every
 		joins = p.comings(&line)
 	}
@@ -312,5 +314,9 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 		p.Events = append(p.Events, p.grinding(&line)...)
 	}
 	slices.SortStableFunc(p.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
-	return p.Expand()
+	p = p.Expand()
+	if rests {
+		p.rests(&line)
+	}
+	return p
 }

@@ -97,15 +97,16 @@ func TestGenerate(t *testing.T) {
 			}
 		}
 		least := 2
-		if profile == Shards {
+		cut := profile == Shards || profile == Writer
+		if cut {
 			least = 3
 		}
 		if len(nodes) != 8-least || nodes[least-1] || nodes[8] {
 			t.Errorf("profile %q: nodes %v, not %d to 7", profile, nodes, least)
 		}
 		for _, v := range Verbs() {
-			if profile == Shards || v == Get || v == PutIf || v == Import || v == Scan {
-				continue // TestGenerateShards
+			if cut || v == Get || v == PutIf || v == Import || v == Scan {
+				continue // TestGenerateShards, TestGenerateWriter
 			}
 			want := v.Writes() && v != Backdate || slices.Contains(syncs, v)
 			want = want || slices.Contains(changes, v) && (profile == Members || profile == Mixed)

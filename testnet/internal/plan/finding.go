@@ -18,11 +18,13 @@ const (
 	FoundNowhere Finding = "nowhere"
 	// FoundShort: too few hosts have answered.
 	FoundShort Finding = "short"
+	// FoundLost: the record is there, and no host has its value.
+	FoundLost Finding = "lost"
 )
 
 // Findings lists all of them.
 func Findings() []Finding {
-	return []Finding{FoundRecord, FoundNothing, FoundNowhere, FoundShort}
+	return []Finding{FoundRecord, FoundNothing, FoundNowhere, FoundShort, FoundLost}
 }
 
 // cutFinding takes "expect nowhere" off the end of a read.

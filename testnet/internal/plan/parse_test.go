@@ -131,7 +131,7 @@ func TestParse(t *testing.T) {
 	for _, e := range p.Events {
 		events[e.Verb] = e
 	}
-	if len(events) != len(Verbs())-6 { // get, hide, invent, putif, import and scan are for shards
+	if len(events) != len(Verbs())-7 { // get, hide, invent, putif, import, scan and reindex are for shards
 		t.Errorf("%d of %d verbs", len(events), len(Verbs()))
 	}
 	s := time.Second

@@ -32,7 +32,10 @@ type Plan struct {
 	// Shards is into how many shards the namespace is cut, by the hash of the key; Replicas how
 	// many hosts each is to have; 0: it is not cut.
 	Shards, Replicas int
-	// Locator: by hash or prefix, nodes follow which keys there are.
+	// Writer: by placement writer, values of more than Inline bytes stay in a shard of their writer.
+	Writer bool
+	Inline int
+	// Locator: nodes follow which keys there are.
 	Locator bool
 	// Prefixes is the table of a namespace that is cut by prefixes of keys first.
 	Prefixes []placement.PrefixShard

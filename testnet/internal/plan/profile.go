@@ -30,14 +30,17 @@ const (
 	// levels, with losses, cuts, partitions, crashes, restores, freezes and clocks that jump; members
 	// are removed, come, lapse and return, and admins change them apart from one another.
 	Shards Profile = "shards"
-	// Mixed is, by the seed, one of the others but Ranges, Live and Shards, or all of them at once; in every
+	// Writer is Shards by placement writer, with values in their records and with bodies; in most plans hours
+	// pass between its parts, so that bodies are collected.
+	Writer Profile = "writer"
+	// Mixed is, by the seed, one of the others but Ranges, Live, Shards and Writer, or all of them at once; in every
 	// third plan admins change the list of members, too.
 	Mixed Profile = "mixed"
 )
 
 // Profiles lists all of them.
 func Profiles() []Profile {
-	return []Profile{Calm, Rough, Clocks, Disks, Members, Ranges, Live, Shards, Mixed}
+	return []Profile{Calm, Rough, Clocks, Disks, Members, Ranges, Live, Shards, Writer, Mixed}
 }
 
 // eventsPerFault is the most events of one fault: the fault, and its end.
@@ -67,6 +70,9 @@ func (p Profile) drawn(d *draw) []Verb {
 			return slices.Concat(faults[Rough], faults[Clocks], faults[Disks])
 		}
 		p = all[n]
+	}
+	if p == Writer {
+		p = Shards
 	}
 	if p == Shards && d.IntN(8) == 0 { // what was put back by hand no node knows of: little is promised then
 		return append(slices.Clone(faults[p]), Restore)

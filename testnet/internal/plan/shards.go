@@ -15,23 +15,34 @@ import (
 // random lines draw.
 
 // parseShards reads "8 replicas 2 placement hash", or "placement prefix k1=3 k2=0": the table of
-// prefixes with their shards; and "locator" behind it.
+// prefixes with their shards, or "placement writer 100B": up to what size values are in their records;
+// and "locator" behind it.
 func (p *Plan) parseShards(rest string) (err error) {
 	words := strings.Fields(rest)
 	if p.Locator = len(words) > 5 && words[len(words)-1] == "locator"; p.Locator {
 		words = words[:len(words)-1]
 	}
-	if len(words) < 5 || words[1] != "replicas" || words[3] != "placement" || words[4] != placement.Prefix.String() && len(words) > 5 {
-		return fmt.Errorf("%q: want the numbers and the rule, as in shards 8 replicas 2 placement hash, or … placement prefix k1=3 k2=0", rest)
+	kind := placement.Hash
+	if len(words) > 4 {
+		kind, err = placement.ParseKind(words[4])
 	}
-	if words[4] != placement.Hash.String() && words[4] != placement.Prefix.String() {
-		return fmt.Errorf("placement %q: want %s or %s", words[4], placement.Hash, placement.Prefix)
+	switch {
+	case len(words) < 5 || words[1] != "replicas" || words[3] != "placement" || kind == placement.Hash && len(words) > 5 || kind == placement.Writer && len(words) != 6:
+		return fmt.Errorf("%q: want the numbers and the rule, as in shards 8 replicas 2 placement hash, … placement prefix k1=3 k2=0, or … placement writer 100B", rest)
+	case err != nil:
+		return err
 	}
 	if p.Shards, err = number("shards", words[0], 2, maxShards); err != nil {
 		return err
 	}
 	if p.Replicas, err = number("replicas", words[2], 1, placement.MaxReplicas); err != nil {
 		return err
+	}
+	if p.Writer = kind == placement.Writer; p.Writer {
+		if p.Inline, err = byteSize("size", words[5]); err != nil {
+			return err
+		}
+		return p.Rule().Validate()
 	}
 	for _, line := range words[5:] {
 		prefix, to, found := strings.Cut(line, "=")
@@ -44,7 +55,7 @@ func (p *Plan) parseShards(rest string) (err error) {
 		}
 		p.Prefixes = append(p.Prefixes, placement.PrefixShard{Prefix: []byte(prefix), Shard: placement.Shard(shard)})
 	}
-	if words[4] == placement.Prefix.String() && len(p.Prefixes) == 0 {
+	if kind == placement.Prefix && len(p.Prefixes) == 0 {
 		return errors.New("placement prefix: want at least one prefix and its shard, as in k1=3")
 	}
 	return p.Rule().Validate()
@@ -55,8 +66,11 @@ func (p *Plan) Rule() *placement.Rule {
 	if p.Shards == 0 {
 		return nil
 	}
-	rule := &placement.Rule{Kind: placement.Hash, Shards: p.Shards, Replicas: p.Replicas, Prefixes: p.Prefixes, Locator: p.Locator}
-	if len(p.Prefixes) > 0 {
+	rule := &placement.Rule{Kind: placement.Hash, Shards: p.Shards, Replicas: p.Replicas, Prefixes: p.Prefixes, Locator: p.Locator || p.Writer, Inline: p.Inline}
+	switch {
+	case p.Writer:
+		rule.Kind = placement.Writer
+	case len(p.Prefixes) > 0:
 		rule.Kind = placement.Prefix
 	}
 	return rule
@@ -67,6 +81,9 @@ func (p *Plan) printShards() string {
 	line := fmt.Sprintf("shards %d replicas %d placement %s", p.Shards, p.Replicas, p.Rule().Kind)
 	for _, to := range p.Prefixes {
 		line += fmt.Sprintf(" %s=%d", to.Prefix, to.Shard)
+	}
+	if p.Writer {
+		line += " " + size(p.Inline)
 	}
 	if p.Locator {
 		line += " locator"
@@ -80,7 +97,7 @@ const maxShards = 64
 // sharded are the verbs of a namespace that is cut into shards. The others ask a node for
 // all that the namespace holds, or damage what one set keeps.
 var sharded = []Verb{
-	Put, PutIf, Del, Expiring, Dated, Batch, Import, Get, Scan, Watch, Unwatch, Sync, Join, SetRole, Remove, Lapse, Crash, CrashAt, CrashAnswering, Start, Freeze, Cut, Heal, Partition, HealAll, Loss, Copy, Restore, RestoreBackup, Skew, StopClock, Hide, Invent, New, Expand,
+	Put, PutIf, Del, Expiring, Dated, Batch, Import, Get, Scan, Reindex, Watch, Unwatch, Sync, Join, SetRole, Remove, Lapse, Crash, CrashAt, CrashAnswering, Start, Freeze, Cut, Heal, Partition, HealAll, Loss, Copy, Restore, RestoreBackup, Skew, StopClock, Hide, Invent, New, Expand,
 }
 
 // checkShards says what is wrong with an event in a namespace that is cut into shards, or in
@@ -94,6 +111,8 @@ func (e *Event) checkShards(p *Plan) error {
 		return errors.New("a namespace that is cut into shards takes no drawn asks")
 	case (e.Verb == Hide || e.Verb == Invent) && !p.Locator:
 		return fmt.Errorf("%s: only with a locator do hosts tell which keys they have", e.Verb)
+	case e.Verb == Reindex && !p.Writer:
+		return errors.New("reindex: only by placement writer are there bodies")
 	case !cut && (e.Verb == Get || e.Verb == Scan || e.Verb == PutIf || e.Verb == Import || e.level() != "" || e.Random.Gets > 0):
 		return errors.New("get, scan, putif, import, ack and read are for a namespace that is cut into shards: give it the setting shards")
 	}
@@ -196,6 +215,37 @@ func (p *Plan) shards(line *Event) {
 	if d.IntN(5) == 0 {
 		line.Random.Watches, p.Log = p.watches()
 		line.Random.Watches = min(line.Random.Watches, 2) // each asks a host of each shard every second
+	}
+}
+
+// writer makes the plan one by placement writer. In half of them an hour passes, without what asks hosts
+// each second, which would take long here.
+func (p *Plan) writer(line *Event) (rests bool) {
+	d := p.draw("writer", 0, 0)
+	p.Writer, p.Inline = true, d.size(min(line.Random.Size, 1<<10))
+	if d.IntN(2) == 0 {
+		p.Inline = 0
+	}
+	line.Random.Keys = min(line.Random.Keys, 1+d.IntN(20)) // so that they are overwritten
+	line.Random.Writes = min(line.Random.Writes, 100)
+	if rests = line.Random.Watches == 0 && d.IntN(2) == 0; rests {
+		p.Every, p.Locator = time.Minute+d.within(time.Minute), false
+	}
+	return rests
+}
+
+// rests lets about an hour pass within a line: then bodies are collected.
+func (p *Plan) rests(line *Event) {
+	d := p.draw("rests", 0, 0)
+	from, rest := line.At+d.within(line.For), 50*time.Minute+d.within(30*time.Minute)
+	for i := range p.Events {
+		if e := &p.Events[i]; e.At >= from {
+			e.At += rest
+		}
+	}
+	if d.IntN(3) == 0 {
+		at := p.Events[len(p.Events)-1].At
+		p.Events = append(p.Events, Event{At: at + d.within(time.Minute), Verb: Reindex, Node: d.IntN(p.Nodes)})
 	}
 }
 

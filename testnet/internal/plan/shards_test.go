@@ -102,12 +102,27 @@ func TestParsePrefixes(t *testing.T) {
 	}
 }
 
+// Behind the placement writer stands up to what size values are in their records.
+func TestParseWriter(t *testing.T) {
+	for _, line := range []string{"placement writer 0B", "placement writer 100B locator"} {
+		text := strings.Replace(cut, "placement hash", line, 1)
+		text = strings.Replace(text, "at 5s", "at 4s reindex 1\nat 5s", 1)
+		p, err := Parse(text)
+		if err != nil || p.Rule().Kind != placement.Writer || p.String() != text {
+			t.Errorf("%s: %v, printed as\n%s", line, err, p.String())
+		}
+	}
+}
+
 func TestParseShardsErrors(t *testing.T) {
 	const setting = "shards 8 replicas 2 placement hash\n"
 	for _, c := range []struct{ text, want string }{
 		{"shards 8", `"8": want the numbers and the rule, as in shards 8 replicas 2 placement hash`},
-		{"shards 8 replicas 2 placement sorted", `placement "sorted": want hash or prefix`},
-		{"shards 8 replicas 2 placement writer", `placement "writer": want hash or prefix`},
+		{"shards 8 replicas 2 placement sorted", `placement "sorted": want hash, prefix or writer`},
+		{"shards 8 replicas 2 placement writer", "want the numbers and the rule"},
+		{"shards 8 replicas 2 placement writer much", `size "much"`},
+		{"shards 8 replicas 2 placement writer 1MiB", "want 0 to 65536"},
+		{setting + "at 1s reindex 0", "reindex: only by placement writer"},
 		{setting + "at 1s lie 1", "lie: a namespace that is cut into shards takes"},
 		{"shards 7 replicas 2 placement hash", "want a power of two"},
 		{"shards 128 replicas 2 placement hash", `shards "128": want a number from 2 to 64`},
@@ -124,7 +139,7 @@ func TestParseShardsErrors(t *testing.T) {
 		{"at 1s dated 0 k 1B ack one", "ack and read are for a namespace"},
 		{setting + "at 1s random asks=1 for 5s", "takes no drawn asks"},
 		{"at 1s get 0 k", "ack and read are for a namespace that is cut into shards"},
-		{setting + "at 1s get 0 k expect lost", `unknown finding "lost"; a read comes to one of record, nothing, nowhere, short`},
+		{setting + "at 1s get 0 k expect gone", `unknown finding "gone"; a read comes to one of record, nothing, nowhere, short, lost`},
 		{setting + "at 1s del 0 k expect nothing", `"expect nothing" is too much`},
 		{setting + "at 1s hide 0 k", "hide: only with a locator"},
 		{"at 1s invent 0 k", "invent: only with a locator"},
@@ -172,5 +187,36 @@ func TestGenerateShards(t *testing.T) {
 	}
 	if !voided {
 		t.Error("no admin is removed that changes members")
+	}
+}
+
+// The profile writer has values in their records and bodies, and in half of its plans bodies are old enough to be
+// collected while the nodes are at work.
+func TestGenerateWriter(t *testing.T) {
+	rests, reindexed, bodies, inline := 0, 0, 0, 0
+	const plans = 60
+	for seed := range uint64(plans) {
+		p := Generate(seed, Writer)
+		if err := p.Validate(); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		last := time.Duration(0)
+		for _, e := range p.Events {
+			if e.At-last > 40*time.Minute && last > 0 {
+				rests++
+			}
+			last = e.At
+			switch {
+			case e.Verb == Reindex:
+				reindexed++
+			case e.Size > p.Inline:
+				bodies++
+			case e.Size > 0:
+				inline++
+			}
+		}
+	}
+	if rests < plans/3 || reindexed == 0 || bodies < 1000 || inline < 300 {
+		t.Errorf("%d plans: %d rests, %d times reindexed, %d large values and %d small ones", plans, rests, reindexed, bodies, inline)
 	}
 }

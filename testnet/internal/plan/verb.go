@@ -90,6 +90,8 @@ const (
 	Get
 	// Scan: "scan 2" reads all keys at node 2, which asks a host of each shard.
 	Scan
+	// Reindex: "reindex 2" has node 2 hand the records that hosts of bodies were given to the hosts of their keys.
+	Reindex
 	// Crash: "crash 2" ends the process at once. What was not synced to the disk
 	// is lost, kept or torn. Crashing a node that is down does nothing.
 	Crash
@@ -247,6 +249,7 @@ var verbTable = [verbs]struct {
 	Unwatch:        {"unwatch", formDel, operation},
 	Get:            {"get", formDel, operation},
 	Scan:           {"scan", formNode, operation},
+	Reindex:        {"reindex", formNode, operation},
 	Crash:          {"crash", formNode, fault},
 	CrashAt:        {"crash-at", formStep, fault},
 	CrashAnswering: {"crash-answering", formNode, fault},

@@ -30,7 +30,7 @@ func KeptOf(ns *peer.Namespace, k *dbadapter.Kept) Kept {
 	r := &k.Record
 	out := Kept{
 		Seq: k.Seq, Key: KeyOf(r.Key), Version: r.Version.String(), Writer: r.Version.Writer.String(),
-		Time: r.Version.Clock.Time(), Deleted: r.Deleted, Size: len(r.Value), At: k.At,
+		Time: r.Version.Clock.Time(), Deleted: r.Deleted, Size: ns.KeptSize(k), At: k.At,
 	}
 	if id, ok := ns.ByWriter(r.Version.Writer); ok {
 		out.Member = id.String()
@@ -51,10 +51,10 @@ type KeptValue struct {
 	Value64 []byte  `json:"value64,omitempty" doc:"the value, if it is not"`
 }
 
-// KeptValueOf describes an entry of the kept log.
-func KeptValueOf(ns *peer.Namespace, k *dbadapter.Kept) KeptValue {
+// KeptValueOf describes an entry of the kept log with this value.
+func KeptValueOf(ns *peer.Namespace, k *dbadapter.Kept, value []byte) KeptValue {
 	out := KeptValue{Kept: KeptOf(ns, k)}
-	switch value := k.Record.Value; {
+	switch {
 	case k.Record.Deleted:
 	case utf8.Valid(value):
 		s := string(value)

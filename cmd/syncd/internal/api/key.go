@@ -40,9 +40,9 @@ type KeyInfo struct {
 	Expires time.Time `json:"expires,omitzero" doc:"when the record expires; absent if it does not"`
 }
 
-// KeyInfoOf describes a record.
-func KeyInfoOf(r *dbadapter.Record) KeyInfo {
-	return KeyInfo{Key: KeyOf(r.Key), Size: len(r.Value), Version: r.Version.String(), Time: r.Version.Clock.Time(), Expires: ExpiryOf(r)}
+// KeyInfoOf describes a record with a value of a size.
+func KeyInfoOf(r *dbadapter.Record, size int) KeyInfo {
+	return KeyInfo{Key: KeyOf(r.Key), Size: size, Version: r.Version.String(), Time: r.Version.Clock.Time(), Expires: ExpiryOf(r)}
 }
 
 // ExpiryOf is when a record expires; the zero time if it does not.

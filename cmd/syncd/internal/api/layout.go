@@ -9,10 +9,11 @@ import (
 
 // Placement says how a namespace is cut into shards.
 type Placement struct {
-	Kind     string        `json:"kind" doc:"what says which shard a key belongs to: hash, a hash of it; or prefix, the longest of its prefixes that the table has, and the hash of a key without one"`
+	Kind     string        `json:"kind" doc:"what says which shard a key belongs to: hash, a hash of it; prefix, the longest of its prefixes that the table has, and the hash of a key without one; or writer, a hash of it, while large values stay in shards of the nodes that write them"`
 	Shards   int           `json:"shards" doc:"a power of two from 2 to 4096"`
 	Replicas int           `json:"replicas" doc:"how many members are to hold each shard, 1 to 16"`
 	Prefixes []PrefixShard `json:"prefixes,omitempty" doc:"of the kind prefix: keys that begin so belong to the shard"`
+	Inline   *int          `json:"inline,omitempty" minimum:"0" maximum:"65536" doc:"of the kind writer: up to how many bytes a value is in its record; absent: 1024"`
 	Locator  bool          `json:"locator,omitempty" doc:"hosts tell all members which keys their shards hold, so that a read at level one of a key that there is not takes no request"`
 }
 
@@ -44,7 +45,7 @@ func (p *Placement) Peer() *peer.Placement {
 	if p == nil {
 		return nil
 	}
-	out := &peer.Placement{Kind: p.Kind, Shards: p.Shards, Replicas: p.Replicas, Locator: p.Locator}
+	out := &peer.Placement{Kind: p.Kind, Shards: p.Shards, Replicas: p.Replicas, Inline: p.Inline, Locator: p.Locator}
 	for _, one := range p.Prefixes {
 		out.Prefixes = append(out.Prefixes, peer.PrefixShard{Prefix: one.Bytes(), Shard: one.Shard})
 	}
@@ -55,7 +56,7 @@ func placementOf(p *peer.Placement) *Placement {
 	if p == nil {
 		return nil
 	}
-	out := &Placement{Kind: p.Kind, Shards: p.Shards, Replicas: p.Replicas, Locator: p.Locator}
+	out := &Placement{Kind: p.Kind, Shards: p.Shards, Replicas: p.Replicas, Inline: p.Inline, Locator: p.Locator}
 	for _, one := range p.Prefixes {
 		out.Prefixes = append(out.Prefixes, PrefixShardOf(one.Prefix, one.Shard))
 	}
@@ -119,6 +120,11 @@ func LayoutOf(l *peer.Layout) Layout {
 // Forced is what a forced layout has named.
 type Forced struct {
 	Shards []Left `json:"shards" doc:"those that have lost a majority of their old hosts; none: nothing was changed"`
+}
+
+// Reindexed is how many records were handed to the hosts of their keys.
+type Reindexed struct {
+	Records int `json:"records" doc:"those that this node was told as a host of large values; a majority of the hosts of its key has each"`
 }
 
 // Left is what is left of a shard.

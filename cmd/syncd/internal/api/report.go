@@ -57,7 +57,7 @@ func ReportOf(r *peer.Report) Report {
 }
 
 // reasonNames are what JSON calls the reasons, by number.
-var reasonNames = [wire.Reasons]string{0: "earlier", wire.ReasonClock: "clock", wire.ReasonSignature: "signature", wire.ReasonWriter: "writer", wire.ReasonFloor: "floor", wire.ReasonFull: "full"}
+var reasonNames = [wire.Reasons]string{0: "earlier", wire.ReasonClock: "clock", wire.ReasonSignature: "signature", wire.ReasonWriter: "writer", wire.ReasonFloor: "floor", wire.ReasonFull: "full", wire.ReasonBody: "body"}
 
 // reasons are those that there are.
 func reasons(r *reconcile.Reasons) map[string]int {

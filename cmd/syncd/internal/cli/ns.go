@@ -14,11 +14,12 @@ import (
 )
 
 type nsCmd struct {
-	Create nsCreateCmd `cmd:"" help:"Make a namespace, with this node as its first admin."`
-	Ls     nsLsCmd     `cmd:"" help:"List the namespaces of this node."`
-	Rm     nsRmCmd     `cmd:"" help:"Delete a namespace from this node."`
-	Policy nsPolicyCmd `cmd:"" help:"Show what the members of a namespace agree on."`
-	Layout nsLayoutCmd `cmd:"" help:"Show which members hold each shard of a namespace."`
+	Create  nsCreateCmd  `cmd:"" help:"Make a namespace, with this node as its first admin."`
+	Ls      nsLsCmd      `cmd:"" help:"List the namespaces of this node."`
+	Rm      nsRmCmd      `cmd:"" help:"Delete a namespace from this node."`
+	Policy  nsPolicyCmd  `cmd:"" help:"Show what the members of a namespace agree on."`
+	Layout  nsLayoutCmd  `cmd:"" help:"Show which members hold each shard of a namespace."`
+	Reindex nsReindexCmd `cmd:"" help:"By placement writer: give lost records back to the hosts of their keys."`
 }
 
 type nsCreateCmd struct {
@@ -26,22 +27,23 @@ type nsCreateCmd struct {
 	Unsigned bool          `help:"Without signatures, for members that trust one another not to forge."`
 	MaxSkew  time.Duration `help:"How far a version may be ahead of the receiver's clock." default:"5m"`
 
-	Placement string   `help:"Cut the namespace into shards, of which each member holds some: by hash or prefix." placeholder:"KIND" complete:"hash,prefix"`
+	Placement string   `help:"Cut the namespace into shards, of which each member holds some: by hash, prefix or writer." placeholder:"KIND" complete:"hash,prefix,writer"`
 	Shards    *int     `help:"With --placement: how many shards, a power of two from 2 to 4096; 32 without it." placeholder:"N"`
 	Replicas  *int     `help:"With --placement: how many members are to hold each shard, 1 to 16; 3 without it." placeholder:"N"`
 	Prefix    []string `help:"With --placement prefix: keys that begin with PREFIX belong to that shard, the first of which is 0; once for each prefix." placeholder:"PREFIX=SHARD" sep:"none"`
+	Inline    *int     `help:"With --placement writer: values of at most so many bytes are in their records, 0 to 65536; 1024 without it." placeholder:"BYTES"`
 	Locator   bool     `help:"With --placement: each member keeps a compressed copy of which keys there are, so that a read at level one of a key that there is not takes no request."`
 }
 
 // placement is how the namespace is to be cut; nil: it is one shard.
 func (c *nsCreateCmd) placement() (*api.Placement, error) {
 	if c.Placement == "" {
-		if c.Shards != nil || c.Replicas != nil || len(c.Prefix) > 0 || c.Locator {
-			return nil, problem.Usage("--shards, --replicas, --prefix and --locator need --placement hash or prefix")
+		if c.Shards != nil || c.Replicas != nil || len(c.Prefix) > 0 || c.Inline != nil || c.Locator {
+			return nil, problem.Usage("--shards, --replicas, --prefix, --inline and --locator need --placement hash, prefix or writer")
 		}
 		return nil, nil
 	}
-	p := &api.Placement{Kind: c.Placement, Shards: 32, Replicas: 3, Locator: c.Locator}
+	p := &api.Placement{Kind: c.Placement, Shards: 32, Replicas: 3, Inline: c.Inline, Locator: c.Locator}
 	if c.Shards != nil {
 		p.Shards = *c.Shards
 	}
@@ -62,7 +64,7 @@ func (c *nsCreateCmd) placement() (*api.Placement, error) {
 func (nsCreateCmd) Help() string {
 	return `The policy (signatures, skew) and the placement (shards) are fixed when the namespace is made.
 
-Without --placement all members hold all records. With it, each shard is kept by as many hosts as --replicas says, and any member reads and writes all keys. A majority of the hosts must answer: of 3 one may be down, of 2 none. Members that may write are hosts, unless they run with serve --no-host. Shards move by themselves when members come and go: ns layout shows where they are. hash spreads keys by a hash of each; prefix keeps keys of one prefix together.
+Without --placement all members hold all records. With it, each shard is kept by as many hosts as --replicas says, and any member reads and writes all keys. A majority of the hosts must answer: of 3 one may be down, of 2 none. Members that may write are hosts, unless they run with serve --no-host. Shards move by themselves when members come and go: ns layout shows where they are. hash spreads keys by a hash of each; prefix keeps keys of one prefix together. writer spreads keys as hash does, but a value of more than --inline bytes goes to a shard of the node that writes it, so that it crosses the wire once a replica less, and the key's hosts have a small record that points to it. Keys may not begin with a zero byte there.
 
 With --locator the hosts tell all members which keys there are: get --read one of a key that there is not asks no node, and a key that another node has written a moment before, 5 s at most, may not be found. Each member takes 4.5 bytes a key on its disk for that, and hears of each new key.
 
@@ -70,6 +72,7 @@ Examples:
     syncd ns create notes
     syncd ns create packages --placement hash --shards 32 --replicas 3
     syncd ns create names --placement hash --locator
+    syncd ns create photos --placement writer
     syncd ns create releases --placement prefix --shards 4 --prefix stable/=0 --prefix testing/=1`
 }
 
@@ -172,6 +175,9 @@ func (c nsPolicyCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 	t.row("max skew", ns.Policy.MaxSkew)
 	if p := ns.Policy.Placement; p != nil {
 		t.row("placement", fmt.Sprintf("%s, %d shards of %s", p.Kind, p.Shards, countOf(p.Replicas, "replica")))
+		if p.Inline != nil {
+			t.row("inline", fmt.Sprintf("values of at most %d bytes are in their records; larger ones stay with their writers", *p.Inline))
+		}
 		if p.Locator {
 			t.row("locator", "yes: each member knows which keys there are, and a read at level one of a key that there is not takes no request")
 		}
@@ -242,6 +248,32 @@ func (c nsLayoutCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 		t.row(strconv.Itoa(shard), text)
 	}
 	return t.print()
+}
+
+type nsReindexCmd struct {
+	NS string `arg:"" name:"ns" help:"The namespace's name."`
+}
+
+func (nsReindexCmd) Help() string {
+	return `By placement writer a large value is kept by other hosts than its key. They are told the record of the key. Where all hosts of keys have lost their data for good, this hands those records to the hosts that have these keys now. Run it at each node. Small values are not among them, and what the hosts hold that is later stays.
+
+Exit code 8 when a majority of a key's hosts has not taken its record; the others are handed on all the same.
+
+Examples:
+    syncd ns reindex photos`
+}
+
+// Run hands the records on.
+func (c nsReindexCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	r, err := daemon.Reindex(ctx, c.NS)
+	if err != nil {
+		return attempt(err, "reindex namespace %q", c.NS)
+	}
+	if a.json() {
+		return a.printJSON(r)
+	}
+	a.remark("handed %s to the hosts of their keys", countOf(r.Records, "record"))
+	return nil
 }
 
 type joinCmd struct {

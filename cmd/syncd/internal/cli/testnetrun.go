@@ -21,7 +21,7 @@ type testnetRunCmd struct {
 	Nodes    int           `help:"How many nodes. 0: as many as the scenario has, or as are drawn." default:"0" placeholder:"N"`
 	Seed     uint64        `help:"Decides all that is random. 0: the scenario's own; without one, 0." default:"0"`
 	Scenario string        `help:"What happens: a built-in scenario (syncd testnet ls), a file, or - for standard input. Without it, the seed decides." placeholder:"FILE|NAME" complete:"scenarios"`
-	Profile  string        `help:"What goes wrong where the seed decides: calm, rough, clocks, disks, members, ranges, live, shards or mixed." enum:"calm,rough,clocks,disks,members,ranges,live,shards,mixed" default:"mixed"`
+	Profile  string        `help:"What goes wrong where the seed decides: calm, rough, clocks, disks, members, ranges, live, shards, writer or mixed." enum:"calm,rough,clocks,disks,members,ranges,live,shards,writer,mixed" default:"mixed"`
 	Runs     int           `help:"How many runs, each with the next seed." default:"1" placeholder:"K"`
 	Plot     string        `help:"Draw the run to this file, as SVG." placeholder:"FILE"`
 	Tape     string        `help:"Write the run, all that was drawn with it, to this file, as a scenario. Of several runs, the first that fails." placeholder:"FILE"`

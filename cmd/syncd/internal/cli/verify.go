@@ -18,7 +18,7 @@ type verifyCmd struct {
 }
 
 func (verifyCmd) Help() string {
-	return `Reads the files of the store through, and each record beside the entry of its index, while the daemon goes on; exit code 7 says that something is damaged or lost, and what. What the daemon keeps of the records for syncs is computed anew, and is put right where it is wrong. A daemon does the same by itself, slowly, once a day. A store in PostgreSQL has no files that syncd could read: see the server's data checksums, and pg_amcheck.
+	return `Reads the files of the store through, and each record beside the entry of its index, while the daemon goes on; exit code 7 says that something is damaged or lost, and what. By placement writer it reads the values of the records, too, at other members where they are there, and lists those that no host gives. What the daemon keeps of the records for syncs is computed anew, and is put right where it is wrong. A daemon does the same by itself, slowly, once a day. A store in PostgreSQL has no files that syncd could read: see the server's data checksums, and pg_amcheck.
 
 --repair makes the files of a damaged store anew, without what is damaged; writes wait meanwhile, and as much room is needed as the store takes. What is missing then is named, and taken back from the members that can be reached. What none of them holds is lost: the namespace's status lists it, and exit code 7 says so, until a member gives it back or --accept-loss ends the list. Where no daemon runs, since it cannot open the damaged store, the store is repaired all the same, whole, and the damaged files are kept in the folder damaged of the data directory until you remove them; the members give back what is missing once the daemon runs.
 
@@ -89,7 +89,7 @@ func (c verifyCmd) one(ctx context.Context, a *app, daemon *client.Client, name 
 			return nil, false, attempt(err, "verify %q", name)
 		}
 		c.say(a, name, &v)
-		return v, v.Lost != nil, nil
+		return v, v.Lost != nil || v.Missing != nil && v.Missing.Lost, nil
 	}
 	r, err := daemon.Repair(ctx, name)
 	if err != nil {
@@ -127,19 +127,37 @@ func (verifyCmd) say(a *app, name string, v *api.Verification) {
 	if v.Drift != "" {
 		a.remark("%s: what the daemon kept of them had drifted and is put right: %s; please report it", name, v.Drift)
 	}
+	sayMissing(a, name, v.Missing)
 	sayLost(a, name, v.Lost)
 }
+
+// sayMissing says which values no host gives.
+func sayMissing(a *app, name string, m *api.Missing) {
+	if m == nil {
+		return
+	}
+	for _, key := range m.Keys[:min(len(m.Keys), mostNamed)] {
+		a.remark("%s: no host gives the value of %q", name, key.Bytes())
+	}
+	if m.Lost {
+		a.remark("%s: the values of %d records are missing, and some are lost: syncd why names the hosts of a key's value; where none can come back with it, write it anew, or delete the key", name, m.Count)
+		return
+	}
+	a.remark("%s: the values of %d records are missing, and hosts have not answered: verify again when they can be reached", name, m.Count)
+}
+
+// mostNamed is how many keys are named.
+const mostNamed = 10
 
 // sayLost says what is lost.
 func sayLost(a *app, name string, l *api.Lost) {
 	if l == nil {
 		return
 	}
-	const most = 10
-	for _, key := range l.Keys[:min(len(l.Keys), most)] {
+	for _, key := range l.Keys[:min(len(l.Keys), mostNamed)] {
 		a.remark("%s: the record %q is lost", name, key.Bytes())
 	}
-	if more := len(l.Keys) - most; more > 0 {
+	if more := len(l.Keys) - mostNamed; more > 0 {
 		a.remark("%s: %d more records are lost; -o json lists their keys", name, more)
 	}
 	switch {

@@ -16,7 +16,7 @@ type whyCmd struct {
 }
 
 func (whyCmd) Help() string {
-	return `Asks each other member now what it holds under the key, and says how that stands to what this node holds, and why: same, held by neither, missing here, missing there, newer here, newer there, two contents (of one version), or unknown, where a member does not answer. Below stand the causes: what a side declines and by which rule, what has been collected, has expired or was written beside another version, and what a sync has just not carried yet. In a namespace of shards it is for a host of the key's shard, and asks the others: locate names them.
+	return `Asks each other member now what it holds under the key, and says how that stands to what this node holds, and why: same, held by neither, missing here, missing there, newer here, newer there, two contents (of one version), or unknown, where a member does not answer. Below stand the causes: what a side declines and by which rule, what has been collected, has expired or was written beside another version, and what a sync has just not carried yet. In a namespace of shards it is for a host of the key's shard, and asks the others: locate names them. By placement writer it also says what each host of a large value has of it.
 
 Exit code 9 when the key is not the same at all that answered, 5 when it is and one did not answer.
 
@@ -67,6 +67,11 @@ func (a *app) printWhys(whys *api.Whys) error {
 	if err := a.printf("here: %s\n", headLine(whys.Here)); err != nil {
 		return err
 	}
+	if b := whys.Body; b != nil {
+		if err := a.printBody(b); err != nil {
+			return err
+		}
+	}
 	if len(whys.Peers) == 0 {
 		a.remark("no other member to ask")
 	}
@@ -93,6 +98,30 @@ func (a *app) printWhys(whys *api.Whys) error {
 			last = "  the last sync that proved all records equal to its: " + w.Verified.Format(time.RFC3339) + "\n"
 		}
 		if err := a.printf("%s", last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printBody says what the hosts of a value have of it.
+func (a *app) printBody(b *api.Body) error {
+	if err := a.printf("value: %s in shard %d, sent at %s\n", size(int64(b.Size)), b.Shard, b.Sent.Format(time.RFC3339)); err != nil {
+		return err
+	}
+	for _, at := range b.Hosts {
+		said := "has it not"
+		switch {
+		case at.Error != "":
+			said = "has not answered: " + oneLine(show([]byte(at.Error)))
+		case at.Has && at.Told:
+			said = "has it, and knows the record"
+		case at.Has:
+			said = "has it"
+		case at.Told:
+			said = "has it not, and knows the record"
+		}
+		if err := a.printf("  %s: %s\n", at.Peer, said); err != nil {
 			return err
 		}
 	}

@@ -63,6 +63,13 @@ func (c *Client) ForceLayout(ctx context.Context, ns string) (api.Forced, error)
 	return out, err
 }
 
+// Reindex hands records that the daemon was told to the hosts of their keys.
+func (c *Client) Reindex(ctx context.Context, ns string) (api.Reindexed, error) {
+	var out api.Reindexed
+	err := c.call(ctx, http.MethodPost, api.NamespacePath(ns)+"/reindex", nil, nil, &out)
+	return out, err
+}
+
 // NamespaceStatus describes a namespace and its members.
 func (c *Client) NamespaceStatus(ctx context.Context, ns string) (api.NamespaceStatus, error) {
 	var out api.NamespaceStatus

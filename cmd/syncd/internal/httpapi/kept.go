@@ -66,7 +66,11 @@ func (s *server) registerKept() {
 			if err != nil {
 				return nil, err
 			}
-			return &keptValueOutput{api.KeptValueOf(ns, k)}, nil
+			value, err := ns.KeptValue(ctx, k)
+			if err != nil {
+				return nil, fail(err)
+			}
+			return &keptValueOutput{api.KeptValueOf(ns, k, value)}, nil
 		})
 		huma.Register(s.api, huma.Operation{
 			OperationID: "restore-" + kind.name, Method: http.MethodPost, Path: path + "/{seq}/restore",

@@ -32,7 +32,8 @@ func (s *server) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	}
 	out := &listOutput{Body: api.KeyList{Keys: []api.KeyInfo{}}}
 	limit := min(in.Limit, maxPage)
-	for rec, err := range ns.Scan(ctx, []byte(in.Prefix), peer.After(after)) {
+	size := 0
+	for rec, err := range ns.Scan(ctx, []byte(in.Prefix), peer.After(after), peer.Sizes(&size)) {
 		if err != nil {
 			return nil, fail(err)
 		}
@@ -41,7 +42,7 @@ func (s *server) list(ctx context.Context, in *listInput) (*listOutput, error) {
 			out.Body.Cursor = base64.RawURLEncoding.EncodeToString(last)
 			break
 		}
-		out.Body.Keys = append(out.Body.Keys, api.KeyInfoOf(&rec))
+		out.Body.Keys = append(out.Body.Keys, api.KeyInfoOf(&rec, size))
 	}
 	return out, nil
 }

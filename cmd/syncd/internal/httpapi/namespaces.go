@@ -74,6 +74,14 @@ func (s *server) registerNamespaces() {
 		return api.ForcedOf(left), err
 	}))
 	huma.Register(s.api, huma.Operation{
+		OperationID: "reindex", Method: http.MethodPost, Path: "/v1/ns/{ns}/reindex",
+		Summary:     "By placement writer, hand the records that this node was told to the hosts of their keys",
+		Description: "For when the hosts of keys have lost their data, and hosts of large values have not. 504 (unconfirmed): a majority of a key's hosts has not taken its record; the others are handed on.",
+	}, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace) (api.Reindexed, error) {
+		handed, err := ns.Reindex(ctx)
+		return api.Reindexed{Records: handed}, err
+	}))
+	huma.Register(s.api, huma.Operation{
 		OperationID: "invite", Method: http.MethodPost, Path: "/v1/invites",
 		Summary: "Make a ticket with which nodes can join a namespace", BodyReadTimeout: -1,
 	}, s.invite)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -61,7 +62,15 @@ func (s *server) why(ctx context.Context, in *whyInput) (*whyOutput, error) {
 	if err != nil {
 		return nil, fail(err)
 	}
-	return &whyOutput{api.WhysOf(key, whys)}, nil
+	out := &whyOutput{api.WhysOf(key, whys)}
+	if len(peers) == 0 {
+		body, err := ns.WhereBody(ctx, key)
+		if err != nil && !errors.Is(err, peer.ErrUnreachable) { // what the members say tells why too few answer
+			return nil, fail(err)
+		}
+		out.Body.Body = api.BodyOf(body)
+	}
+	return out, nil
 }
 
 func (s *server) wait(ctx context.Context, in *waitInput) (*waitOutput, error) {

@@ -83,6 +83,7 @@ var kinds = []struct {
 	{"denied", peer.ErrDenied, http.StatusForbidden, ExitDenied},
 	{"backup_damaged", peer.ErrBackupDamaged, http.StatusInternalServerError, ExitCorrupt},
 	{"file_damaged", peer.ErrFileDamaged, http.StatusInternalServerError, ExitCorrupt},
+	{"lost", peer.ErrLost, http.StatusInternalServerError, ExitCorrupt},
 	{"corrupt", peer.ErrCorrupt, http.StatusInternalServerError, ExitCorrupt},
 	{"not_verified", peer.ErrNotVerified, http.StatusConflict, ExitDiffers},
 	{"rejected", peer.ErrRejected, http.StatusConflict, ExitDiffers},

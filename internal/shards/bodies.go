@@ -1,0 +1,256 @@
+package shards
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// What a host of bodies does with them beside answering: it collects those that nothing names.
+
+// suspect is a body that may be garbage.
+type suspect struct {
+	key, of []byte // its own key, and that of its record
+	version dbadapter.Version
+	pointer bodies.Pointer // shard and salt alone
+	asking  bodies.Collection[node.ID]
+	kept    bool
+	gone    bool
+}
+
+// CollectBodies collects the bodies that no record and no kept log names, of the shards whose first old host
+// this node is: one pass over all bodies that are old enough. It reports how many went. The error is that of
+// a store: a member that does not answer holds back the bodies that it may name, until a later pass.
+func (s *Shards) CollectBodies(ctx context.Context) (collected int, err error) {
+	if !s.NS.Bodied() {
+		return 0, nil
+	}
+	for _, set := range s.NS.Sets() {
+		row := s.NS.Row(set.Shard())
+		if row == nil || row.Old[0] != s.NS.Self() {
+			continue
+		}
+		var after []byte
+		for more := true; more; {
+			var page map[placement.Shard][]*suspect
+			if page, after, err = s.suspects(ctx, set, after); err != nil {
+				return collected, err
+			}
+			more = after != nil
+			for _, home := range slices.Sorted(maps.Keys(page)) {
+				for all := range slices.Chunk(page[home], wire.BatchRecords) {
+					collected += s.collect(ctx, home, all)
+				}
+			}
+		}
+		if err := s.orphans(ctx, set); err != nil {
+			return collected, err
+		}
+	}
+	return collected, context.Cause(ctx)
+}
+
+// orphans deletes the hints of a set whose bodies are gone.
+func (s *Shards) orphans(ctx context.Context, set *node.Set) error {
+	var gone []dbadapter.Record
+	for hint, err := range ScanSet(ctx, set, &ScanOptions{Prefix: bodies.HintPrefix(set.Shard())}) {
+		if err != nil {
+			return err
+		}
+		if !bodies.MayCollect(hint.Version.Clock, s.NS.Time()) || len(gone) == wire.BatchRecords {
+			continue
+		}
+		if r, err := wire.ParsePushed(hint.Value); err == nil {
+			if _, p, err := bodies.Read(r.Value); err == nil && p != nil {
+				body, err := set.Held(p.Key(r.Key))
+				if err != nil {
+					return err
+				}
+				if body != nil && !body.Deleted {
+					continue
+				}
+			}
+		}
+		gone = append(gone, dbadapter.Record{Key: hint.Key, Version: hint.Version})
+	}
+	for i := range gone {
+		_ = s.removeAt(ctx, gone[i].Key, gone[i].Version) // the next pass finds what stays
+	}
+	return nil
+}
+
+// suspectsPage is how many bodies are looked through at a time: no snapshot is open while members are asked.
+const suspectsPage = 16384
+
+// suspects are the bodies of a set behind a key that are old enough to be collected, by the shards of their
+// keys: a page. next is the last key that was looked at; nil: there are no more.
+func (s *Shards) suspects(ctx context.Context, set *node.Set, after []byte) (page map[placement.Shard][]*suspect, next []byte, err error) {
+	page, looked := map[placement.Shard][]*suspect{}, 0
+	for r, err := range ScanSet(ctx, set, &ScanOptions{Prefix: bodies.Prefix(set.Shard()), After: after}) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if looked++; looked > suspectsPage {
+			return page, next, nil
+		}
+		next = r.Key
+		if p, of, is := bodies.Names(r.Key); is && bodies.MayCollect(r.Version.Clock, s.NS.Time()) {
+			home := s.NS.Home(of)
+			page[home] = append(page[home], &suspect{key: r.Key, of: of, version: r.Version, pointer: p})
+		}
+	}
+	return page, nil, nil
+}
+
+// collect asks twice who names bodies of keys of one shard, and deletes those that nobody names. (bodies, 1, 2)
+func (s *Shards) collect(ctx context.Context, home placement.Shard, all []*suspect) (collected int) {
+	for range 2 {
+		asked := s.NS.MayName(home)
+		q := &wire.AskNames{Shard: uint32(home)}
+		var left []*suspect
+		for _, one := range all {
+			if !one.kept {
+				left = append(left, one)
+				q.Names = append(q.Names, wire.BodyName{Salt: one.pointer.Salt, Key: one.of})
+			}
+		}
+		if len(left) == 0 {
+			return 0
+		}
+		box := s.Net.Mailbox()
+		for _, id := range asked {
+			s.Net.Go(ctx, func(ctx context.Context) {
+				named, err := s.names(ctx, id, home, q)
+				box.Put(func() {
+					for i := range named {
+						if one := left[i]; err == nil && !one.kept {
+							kept, gone := one.asking.Says(id, named[i], asked)
+							one.kept, one.gone = kept, one.gone || gone
+						}
+					}
+				})
+			})
+		}
+		for range asked {
+			note := box.Take(ctx, s.Net.Now()+2*Patience)
+			if note == nil {
+				return 0
+			}
+			note()
+		}
+	}
+	for _, one := range all {
+		if one.gone && !one.kept && s.removeAt(ctx, one.key, one.version) == nil {
+			collected++
+		}
+	}
+	return collected
+}
+
+// names asks a member which bodies it names.
+func (s *Shards) names(ctx context.Context, id node.ID, home placement.Shard, q *wire.AskNames) ([]bool, error) {
+	if id == s.NS.Self() {
+		return s.NS.NamedHere(ctx, q)
+	}
+	a, err := s.NS.Asker(home)
+	if err != nil {
+		return nil, err
+	}
+	return within(ctx, s, s.Net.Now()+Patience, func(ctx context.Context) ([]bool, error) {
+		named, _, err := ask(ctx, s, a, id, s.Net.Now()+Patience, q, func(asked *wire.Ask, m wire.Message) ([]bool, bool, error) {
+			named, err := s.NS.Named(id, asked, m)
+			return named, false, err
+		})
+		return named, err
+	})
+}
+
+// removeAt deletes what a reserved key holds, if it is of a version.
+func (s *Shards) removeAt(ctx context.Context, key []byte, v dbadapter.Version) error {
+	_, err := s.put(ctx, []node.Draft{{Record: dbadapter.Record{Key: key, Deleted: true}, If: &v}}, PutOptions{Level: quorum.Quorum}, nil)
+	if errors.Is(err, ErrUnconfirmed) {
+		return nil // the others hear of it by a sync
+	}
+	return err
+}
+
+// near reads a key's record and its body with one question, at the nearest host of the shard that is said to
+// have the value. false: that does not give both, and the key's shard is to be asked.
+func (s *Shards) near(ctx context.Context, key []byte, shard placement.Shard, over time.Duration) (Found, bool) {
+	a, err := s.NS.Asker(shard)
+	if err != nil {
+		return Found{}, false
+	}
+	q, id := a.AskBody(key), s.nearest(a.Row().Old)[0]
+	began, requests := s.Net.Now(), 1
+	if id == s.NS.Self() {
+		requests = 0
+	}
+	b, err := within(ctx, s, min(over, s.Net.Now()+overdue), func(ctx context.Context) (node.HostBody, error) {
+		if id == s.NS.Self() {
+			return a.BodyHere(q)
+		}
+		b, _, err := ask(ctx, s, a, id, over, q, func(asked *wire.Ask, m wire.Message) (node.HostBody, bool, error) {
+			b, err := a.Body(id, asked, m)
+			return b, b.Apart, err
+		})
+		return b, err
+	})
+	if err != nil || b.Apart || !b.Whole || b.Record == nil || !a.Current() {
+		return Found{Requests: requests}, false
+	}
+	record, p, err := s.opened(b.Record)
+	if err != nil || p != nil && b.Value == nil {
+		return Found{Requests: requests}, false
+	}
+	if p != nil {
+		record.Value = b.Value
+	}
+	row := a.Row()
+	answer := Answer{Peer: id, Old: true, New: row.IsNew(id), Answer: &node.HostAnswer{Whole: true, Record: record, Version: record.Version}, Took: s.Net.Now() - began}
+	is := func(host node.ID) bool { return host == id }
+	return Found{Shard: shard, Record: record, Old: sideOf(row.Old, is), New: sideOf(row.New, is), Hosts: []Answer{answer}, Requests: requests}, true
+}
+
+// Missing is a key whose record is held here, and whose value no host gives.
+type Missing struct {
+	Key     []byte
+	Pointer bodies.Pointer
+	// Err is bodies.ErrLost, or why it is not known.
+	Err error
+}
+
+// MissingBodies reads the values that records of shards held here name, and tells of those that are missing.
+// Values that this node does not hold are fetched. The error is that of a store.
+func (s *Shards) MissingBodies(ctx context.Context, missing func(Missing)) (failed error) {
+	if !s.NS.Bodied() {
+		return nil
+	}
+	for _, set := range s.NS.Sets() {
+		records := ScanSet(ctx, set, &ScanOptions{After: s.NS.BehindReserved(nil)})
+		opened(ctx, s, records, 0, func(r *dbadapter.Record) *dbadapter.Record { return r }, func(r, now *dbadapter.Record, err error) bool {
+			_, p, malformed := bodies.Read(r.Value)
+			switch {
+			case err == nil:
+			case r.Key == nil || malformed != nil || p == nil: // the store's own
+				failed = err
+			default:
+				missing(Missing{Key: r.Key, Pointer: *p, Err: err})
+			}
+			return failed == nil && ctx.Err() == nil
+		})
+		if err := errors.Join(failed, context.Cause(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package shards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// What hosts of bodies were told: the record that points to each of them.
+
+// Reindex hands the records that this node was told to the hosts of their keys, and counts those of which a
+// majority of these has each now, or something later. It is for when the hosts of keys have lost their data, and
+// hosts of bodies have not. The error is that of the first record that was not confirmed; the others are handed
+// on all the same.
+func (s *Shards) Reindex(ctx context.Context) (handed int, failed error) {
+	if !s.NS.Bodied() {
+		return 0, fmt.Errorf("%w: only by placement writer do hosts know records of other shards", node.ErrInvalid)
+	}
+	for _, set := range s.NS.Sets() {
+		for hint, err := range ScanSet(ctx, set, &ScanOptions{Prefix: bodies.HintPrefix(set.Shard())}) {
+			if err != nil {
+				return handed, err
+			}
+			record, err := wire.ParsePushed(hint.Value)
+			if err != nil {
+				continue // its writer sent no record: nothing is known of it
+			}
+			if err = s.pass(ctx, &record); err == nil {
+				handed++
+			} else if failed == nil {
+				failed = fmt.Errorf("%q: %w", record.Key, err)
+			}
+		}
+	}
+	return handed, errors.Join(failed, context.Cause(ctx))
+}
+
+// pass gives a record to all hosts of its key, as it is, and waits for a majority.
+func (s *Shards) pass(ctx context.Context, r *dbadapter.Record) error {
+	ctx, cut, over := s.begin(ctx)
+	defer cut()
+	_, err := anew(ctx, s, s.NS.Home(r.Key), over, func(a *node.Asker) (held struct{}, err error) {
+		type ended struct {
+			h   node.HostHeld
+			err error
+		}
+		box, of, why := s.Net.Mailbox(), map[node.ID]ended{}, map[node.ID]error{}
+		row, open := a.Row(), 0
+		has := func(id node.ID) bool {
+			e := of[id]
+			return len(e.h.Outcomes) > 0 && (e.h.Outcomes[0].Held || e.h.Outcomes[0].Other != nil && e.h.Outcomes[0].Other.Version.Compare(r.Version) >= 0)
+		}
+		for _, id := range row.Hosts() {
+			open++
+			s.Net.Go(ctx, func(ctx context.Context) {
+				h, _, err := s.hold(ctx, a, id, over, a.AskPass(*r))
+				if err == nil && len(h.Outcomes) > 0 {
+					err = h.Outcomes[0].Declined
+				}
+				box.Put(func() { of[id], open = ended{h, err}, open-1 })
+			})
+		}
+		for open > 0 && !row.Enough(has, func(id node.ID) bool { return has(id) && of[id].h.Whole }) {
+			note := box.Take(ctx, over)
+			if note == nil {
+				break
+			}
+			note()
+		}
+		if !a.Current() {
+			return held, errRow
+		}
+		if row.Enough(has, func(id node.ID) bool { return has(id) && of[id].h.Whole }) {
+			return held, nil
+		}
+		for id, e := range maps.All(of) {
+			if e.err != nil {
+				why[id] = e.err
+			}
+		}
+		return held, fmt.Errorf("%w: %s (%s)", ErrUnconfirmed, count(row, "have it", sideOf(row.Old, has), sideOf(row.New, has)), words(why))
+	})
+	return err
+}
+
+// BodyAt is what one host has of the body of a key's value.
+type BodyAt struct {
+	Peer node.ID
+	// Has: it holds the body, which is the value that the record names. Told: it knows the record.
+	Has, Told bool
+	// Err is why it has not answered; nil if it has.
+	Err error
+}
+
+// WhereBody says where the value of a key is by its record, read at quorum, and asks each host of that. The
+// pointer is nil where the value is in the record, or there is none.
+func (s *Shards) WhereBody(ctx context.Context, key []byte) (*bodies.Pointer, []BodyAt, error) {
+	ctx, cut, over := s.begin(ctx)
+	defer cut()
+	found, err := s.get(ctx, key, GetOptions{Level: quorum.Quorum}, over)
+	if err != nil || found.Record == nil || found.Record.Deleted {
+		return nil, nil, err
+	}
+	_, p, err := bodies.Read(found.Record.Value)
+	if err != nil || p == nil {
+		return nil, nil, err
+	}
+	hosts, err := anew(ctx, s, p.Shard, over, func(a *node.Asker) (hosts []BodyAt, err error) {
+		for _, id := range a.Row().Hosts() {
+			at := BodyAt{Peer: id}
+			held := func(key []byte) *dbadapter.Record {
+				answer, failed := within(ctx, s, min(over, s.Net.Now()+bodyWait), func(ctx context.Context) (node.HostAnswer, error) {
+					return s.recordAt(ctx, a, id, key, false, over)
+				})
+				if failed != nil {
+					at.Err = failed
+				}
+				return answer.Record
+			}
+			if body := held(p.Key(key)); at.Err == nil {
+				at.Has = body != nil && !body.Deleted && p.Proves(body.Value)
+				if hint := held(bodies.HintKey(p.Shard, key)); hint != nil && !hint.Deleted {
+					record, failed := wire.ParsePushed(hint.Value)
+					at.Told = failed == nil && record.Version == found.Record.Version
+				}
+			}
+			if !a.Current() {
+				return nil, errRow
+			}
+			hosts = append(hosts, at)
+		}
+		return hosts, nil
+	})
+	return p, hosts, err
+}

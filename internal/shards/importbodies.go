@@ -1,0 +1,137 @@
+package shards
+
+import (
+	"context"
+	"crypto/sha256"
+	"maps"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
+)
+
+// Large values of an import: what is there already is asked first, and no body of it is sent.
+
+// hintsAtOnce travel in one message.
+const hintsAtOnce = 256
+
+// tag gives an item the value of a record, unless the user's value is to be a body.
+func (im *importing) tag(i *imported) {
+	i.user = i.Value
+	switch {
+	case !im.NS.Bodied() || i.Deleted:
+	case im.large(i.Value):
+		i.Value, i.large = nil, true
+	default:
+		i.Value = bodies.Inline(i.Value)
+	}
+}
+
+// putBodies sends the bodies of items, some beside one another.
+func (im *importing) putBodies(ctx context.Context, items []*imported) (failed error) {
+	box, open := im.Net.Mailbox(), 0
+	for next := 0; open > 0 || next < len(items) && failed == nil; {
+		if next < len(items) && failed == nil && open < bodiesAhead {
+			i := items[next]
+			if next++; i.large && !i.done {
+				open++
+				im.Net.Go(ctx, func(ctx context.Context) {
+					err := im.putBody(ctx, i)
+					box.Put(func() {
+						if open--; failed == nil {
+							failed = err
+						}
+					})
+				})
+			}
+			continue
+		}
+		note := im.take(ctx, box)
+		if note == nil {
+			return context.Cause(ctx)
+		}
+		note()
+	}
+	return failed
+}
+
+// putBody sends the body of an item, unless its key holds the same value, or something later than its date.
+func (im *importing) putBody(ctx context.Context, i *imported) error {
+	if i.Expired(im.NS) {
+		return nil
+	}
+	asking, cut, over := im.Shards.begin(ctx)
+	defer cut()
+	level := quorum.Quorum
+	if im.Level == quorum.All || im.Level == quorum.One {
+		level = im.Level
+	}
+	found, err := im.get(asking, i.Key, GetOptions{Level: level}, over)
+	if err != nil {
+		return err
+	}
+	if held := found.Record; held != nil {
+		date := dbadapter.TimestampAt(i.Time)
+		if im.holds(held, i) && im.enoughHave(&found) && (i.Time.IsZero() || held.Version.Clock >= date) {
+			i.done = true
+			return nil
+		}
+		if !i.Time.IsZero() && held.Version.Clock > date {
+			i.done, i.stale = true, true
+			return nil
+		}
+	}
+	if i.body, err = im.Shards.putBody(ctx, i.Key, i.user, im.Level); err == nil {
+		i.Value = i.body.AppendBinary(nil)
+	}
+	return err
+}
+
+// enoughHave reports whether as many hosts as the import asks for have answered that they have what was found.
+func (im *importing) enoughHave(found *Found) bool {
+	row := im.NS.Row(found.Shard)
+	answer := func(id node.ID) *node.HostAnswer {
+		at := slices.IndexFunc(found.Hosts, func(a Answer) bool {
+			return a.Peer == id && a.Answer != nil && a.Answer.Version == found.Record.Version
+		})
+		if at < 0 {
+			return nil
+		}
+		return found.Hosts[at].Answer
+	}
+	has := func(id node.ID) bool { return answer(id) != nil }
+	return row != nil && im.level.reaches(row, has, func(id node.ID) bool { return has(id) && answer(id).Whole })
+}
+
+// holds reports whether a record says what an item does.
+func (im *importing) holds(held *dbadapter.Record, i *imported) bool {
+	expires := dbadapter.Timestamp(0)
+	if !i.Expires.IsZero() {
+		expires = dbadapter.TimestampAt(i.Expires)
+	}
+	if held.Deleted || held.Expires != expires {
+		return false
+	}
+	_, p, err := bodies.Read(held.Value)
+	return err == nil && p != nil && int(p.Size) == len(i.user) && p.Sum == sha256.Sum256(i.user)
+}
+
+// hints tells the hosts of bodies which records name them.
+func (im *importing) hints(items []*imported) {
+	of := map[placement.Shard][]*dbadapter.Record{}
+	for _, i := range items {
+		if i.body != nil && i.fresh && i.record != nil {
+			of[i.body.Shard] = append(of[i.body.Shard], i.record)
+		}
+	}
+	for _, shard := range slices.Sorted(maps.Keys(of)) {
+		im.Net.Outlive(func(ctx context.Context) {
+			for some := range slices.Chunk(of[shard], hintsAtOnce) {
+				im.hint(ctx, shard, some...)
+			}
+		})
+	}
+}

@@ -1,0 +1,35 @@
+package model
+
+import (
+	"context"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/shards"
+)
+
+// collectEvery is about how often a process looks for bodies that nothing names.
+const collectEvery = time.Minute
+
+// collectBodies does so from now on.
+func (p *process) collectBodies() {
+	p.after(collectEvery/2+time.Duration(p.draw(node.ForRest)%uint64(collectEvery)), func() {
+		p.routine(func(ctx context.Context) {
+			_, err := p.requests().CollectBodies(ctx)
+			if ctx.Err() == nil {
+				p.refused(err)
+				p.collectBodies()
+			}
+		})
+	})
+}
+
+// Reindex has the node hand the records that it was told as a host of bodies to the hosts of their keys.
+func (n *Node) Reindex() {
+	n.runRequest(func(ctx context.Context, s *shards.Shards) {
+		_, err := s.Reindex(ctx)
+		if ctx.Err() == nil {
+			n.process.refused(err)
+		}
+	}, func(error) {})
+}
