@@ -28,9 +28,9 @@
 //
 // The copy on disk is the log: it is as of a place in its host's log. What has changed since is
 // kept in memory, and laid over the copy when that is written anew, and over a field when that is
-// built. After a crash the place is that of the file, and the host tells again what follows.
+// built. After a crash the place is that of the file, and the host says again what follows.
 //
-//	answer    of a key that was told                               of any other index
+//	answer    of a key that hosts have said                        of any other index
 //	Nowhere   never                                                else
 //	In        its shard; another one of 1 in 10^7 keys or so       1 in 4,096
 //	Ask       1 in 100: those of which the field shows several     rarely
@@ -69,6 +69,6 @@
 // # What is not promised
 //
 // What a copy says is one host's word: one that lies hides keys from reads at level one, and those alone
-// rest on it. Its lies stay until the set is followed elsewhere. An Index believes what it is told: a host that lies makes wrong answers about its sets. Who knows
-// the seed can choose indices that are false positives.
+// rest on it. Its lies stay until the set is followed elsewhere. Who knows the seed of an Index can choose
+// indices that are false positives.
 package locator

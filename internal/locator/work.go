@@ -16,15 +16,15 @@ type work struct {
 }
 
 // Work returns what is to be done in the background, or nil: it writes copies to disk, and takes
-// sets into the field, or builds another one. A driver runs it beside everything else, and asks
+// sets into the field, or builds another one. A driver runs it in the background, and asks
 // again after it: until what it returned has been run, Work returns nil. It returns errors of the
 // disk; then it is to be asked again later. more says that further sets are on their way: then a
 // field is built each time as many keys wait as it has, and all fields together cost twice the
 // last one.
 //
 // While a field is built, both take memory, and 40 bytes each key that the new one's first array
-// leaves indeterminate, a fiftieth with 256 shards. Of the copies one at a time is in memory: 16
-// bytes a key of that set to build, 21 to write it.
+// leaves indeterminate, a fiftieth with 256 shards. Of the copies one at a time is in memory: 5
+// bytes a key of that set to build, some 30 to write it, as to replace it.
 func (x *Index) Work(more bool) func() error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
