@@ -208,6 +208,11 @@ func (w *twin) restart(peace bool) {
 
 // check holds the index against what it was given.
 func (w *twin) check() {
+	for s, l := range w.of {
+		if l != nil && l != w.live {
+			w.t.Fatalf("set %d keeps older layers in memory", s)
+		}
+	}
 	for s, is := range w.sets {
 		s := placement.Shard(s)
 		if _, ok := w.Place(s); !ok { // by an error of the disk
@@ -532,6 +537,37 @@ func TestReplaceAnew(t *testing.T) {
 	}
 	if st := x.Stats(); st.Added != before.Added || st.Rebuilt != before.Rebuilt || st.Exact > 2 || x.Work(false) != nil {
 		t.Errorf("%+v, and before %+v", st, before)
+	}
+}
+
+// While a set is written anew, a change of it is applied, which is of before; and a field is built.
+func TestReplaceMeanwhile(t *testing.T) {
+	x, sets := filled(t, seeded(t), 2, 2000)
+	d, es := x.config.Disk.(*memory), sortedEntries(sets[1])
+	d.reads = func() { x.Apply(1, Place{}, []Entry{NewEntry(es[0].Index(), Gone)}) }
+	if err := x.Replace(1, Place{Seq: 1}, es); err != nil {
+		t.Fatal(err)
+	}
+	if where, _ := x.Lookup(1, es[0].Index()); where == Nowhere {
+		t.Error("what is there is nowhere")
+	}
+	before := x.live
+	d.reads = func() {
+		d.reads = nil
+		if err := x.build(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := x.Replace(1, Place{Seq: 2}, es); err != nil {
+		t.Fatal(err)
+	}
+	if x.live == before || x.of[1] == before {
+		t.Error("older layers are kept in memory")
+	}
+	d.reads = nil
+	workAll(t, x)
+	if where, _ := x.Lookup(1, es[0].Index()); where != In {
+		t.Errorf("what is there is %v", where)
 	}
 }
 
