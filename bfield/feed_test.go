@@ -125,7 +125,7 @@ func TestBuildFromAndAdd(t *testing.T) {
 		was, answer := f.Lookup(keyed.Number(k))
 		before, right, err := f.Add(keyed.Number(k), values[n+i])
 		if err != nil || before != answer {
-			t.Fatalf("%v before, and told %v: %v", answer, before, err)
+			t.Fatalf("%v before, and Add says %v: %v", answer, before, err)
 		}
 		if before == Absent {
 			added++

@@ -10,10 +10,11 @@ import (
 
 // plan is what was found of layouts.
 type plan struct {
-	table    int // bytes of a layout
-	hosts    int // nodes that have a shard
-	most     int // shards of the fullest
-	lost     int // shards of the host that is lost, and places that its loss moves
+	table    int           // bytes of a layout
+	rows     [][]roster.ID // the hosts of each shard
+	hosts    int           // nodes that have a shard
+	most     int           // shards of the fullest
+	lost     int           // shards of the host that is lost, and places that its loss moves
 	moved    int
 	most2    int // shards that one node takes over, at the most
 	sources  int // shards that one node gives, at the most
@@ -37,6 +38,7 @@ func (o *options) layouts() (p plan, err error) {
 	has := map[roster.ID]int{}
 	var fullest roster.ID
 	for s := range o.shards {
+		p.rows = append(p.rows, before.Hosts(placement.Shard(s)))
 		for _, id := range before.Hosts(placement.Shard(s)) {
 			if has[id]++; has[id] > has[fullest] {
 				fullest = id

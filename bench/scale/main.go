@@ -6,8 +6,8 @@
 //	go -C bench run ./scale -built 100000          # seconds
 //
 // It prints Markdown. What it runs: internal/placement plans the layouts, with and without a
-// host; internal/directory's hosts tell a node's locator all keys, message by message, in one
-// process, and it is asked for keys that are there and that are not. What it models: how
+// host; internal/locator follows all sets at some of the hosts, message by message, in one
+// process, and is asked for keys that are there and that are not. What it models: how
 // often things happen, what a message costs beside its bytes, and how fast links are. A run
 // with the same flags prints the same figures, but for times.
 package main
@@ -63,7 +63,7 @@ func run(args []string, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	told, err := o.tell(log)
+	told, err := o.tell(log, plan.rows)
 	if err != nil {
 		return err
 	}

@@ -5,18 +5,15 @@ import (
 	"io"
 	"math"
 	"text/tabwriter"
+	"time"
 
-	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/locator"
 )
 
 const (
 	day = 24 * 3600 // seconds
-
-	// As the node has them: how many hosts answer once they have news, and after how many
-	// seconds it polls the others again.
-	waiting, inTurn = 64, 2
-	// seldom is after how many seconds a node polls that has misses ask.
-	seldom = 60
+	// envelope is what a question and its answer take beside their messages (docs/PROTOCOL.md, "Routed questions").
+	envelope = 118 + 100
 )
 
 // print writes the model.
@@ -34,33 +31,27 @@ func (o *options) print(out io.Writer, p plan, t told) error {
 	row("nodes that have a shard; shards of the fullest", "planned", "%d; %d", p.hosts, p.most)
 	row("bytes a key to bring a locator up", fmt.Sprintf("run with %s keys", count(o.built)), "%.2f", float64(t.bytes)/float64(o.built))
 	row("the same, at all keys", "computed from that", "%.2f; %s in all", up, size(up*float64(o.keys)))
-	row("bytes a key in memory; of them for changes (a 32nd of the keys is new)", "run", "%.2f; %.2f", index, float64(t.run)/float64(o.built))
+	row("bytes a key in memory; of them for changes (a 32nd of the keys is new)", "run", "%.2f; %.2f", index, float64(t.exact)/float64(o.built))
 	row("the same, at all keys", "computed", "%s", size(index*float64(o.keys)))
 	row("copies on disk", "run; computed", "%.2f bytes a key; %s", disk, size((disk-math.Log2(scale)/8)*float64(o.keys)))
 	row("processor's time to tell, write and build", "run, the host's part and the node's", "%.1f s", t.build.Seconds())
 	row("look-up, the processor's time", "run", "%d ns", t.lookup.Nanoseconds())
 	row("keys that are there, and would not be asked for", "run", "%d of %s", t.wrong, count(t.hits))
 	row("misses without a request", "run", "%.4f %%", 100*(1-float64(t.asked)/float64(t.misses)))
-	row("bytes of a change, with its set's sum", "run", "%d", t.event)
+	row("bytes of a change", "run", "%d", t.event)
 	changes := (o.fresh + o.gone) * float64(o.keys)
-	// What is new is pushed by each host of its set.
-	events := changes * float64(o.replicas) * float64(t.event)
+	events := changes * float64(t.event)
 	row("changes a node a day", fmt.Sprintf("modelled: %.0f %% new, %.0f %% deleted and collected", 100*o.fresh, 100*o.gone), "%s, %s", count(int(changes)), size(events))
-	// A node has some hosts answer once they have news, and polls the others in turn; or all of
-	// them in turn, where misses may take a request.
-	waits := min(waiting, p.hosts)
-	fresh := day/directory.MaxWait.Seconds()*float64(waits) + day/inTurn*float64(p.hosts-waits)
+	row("hosts at which it follows all sets", "run, by the layout that was planned", "%d", t.hosts)
+	round := float64(t.poll + t.hosts*(envelope+2*o.header))
+	row("bytes of a poll of each, and of the answers", fmt.Sprintf("run: %d, and %d of envelopes each; modelled: 2 × %d of headers each", t.poll, envelope, o.header), "%s", size(round))
 	for _, c := range []struct {
-		polls     float64
-		how, what string
-	}{
-		{fresh, fmt.Sprintf("%d wait %.1f s for news, the others each %d s", waits, directory.MaxWait.Seconds(), inTurn), "so that misses need no request"},
-		{day / seldom * float64(p.hosts), fmt.Sprintf("each %d s", seldom), "each miss is a request"},
-	} {
-		bytes := c.polls * float64(t.poll+t.news+2*o.header)
-		row(fmt.Sprintf("polls a node a day, %s (%s)", c.how, c.what), fmt.Sprintf("run: %d + %d bytes; modelled: 2 × %d of headers", t.poll, t.news, o.header), "%s, %s", count(int(c.polls)), size(bytes))
-		row("locator traffic a node a day, "+c.what, "the sum", "%s", size(events+bytes))
+		every time.Duration
+		what  string
+	}{{locator.PollIdle, "at rest"}, {locator.PollBusy, "while reads at level one ask the locator"}} {
+		row(fmt.Sprintf("locator traffic a node a day, %s (polls each %.0f s)", c.what, c.every.Seconds()), "the sum", "%s", size(events+day/c.every.Seconds()*round))
 	}
+	row("the same keys at other hosts, of all sets, by their pages", "run; computed", "%s", size(float64(t.move)/float64(o.built)*float64(o.keys)))
 	shard := float64(o.keys) / float64(o.shards) * float64(o.value)
 	row("a shard", fmt.Sprintf("modelled: records of %d bytes", o.value), "%s", size(shard))
 	row("loss of the fullest host: shards with a host less; places that move, without need", "planned", "%d; %d, %d", p.degraded, p.moved, p.moved-p.lost)

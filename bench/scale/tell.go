@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,9 +10,10 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/keyhash"
+	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
@@ -21,10 +21,12 @@ import (
 type told struct {
 	messages, bytes int           // to bring the locator up, headers not counted
 	build           time.Duration // of the processor, for it and the index
-	index, run      int           // bytes of the index; of them for changes
+	index, exact    int           // bytes of the index; of them for changes
 	disk            int64
-	poll, news      int // bytes of a poll at rest, and of its answer
+	hosts           int // that are polled
+	poll, news      int // bytes of all polls at rest, and of their answers
 	event           int // bytes of a change in a news of its own
+	move            int // bytes to follow all sets at other hosts
 	hits, misses    int // look-ups
 	wrong, asked    int // hits that are nowhere; misses that cost a request
 	lookup          time.Duration
@@ -54,23 +56,58 @@ func (o *options) key(i int) (home placement.Shard, index dbadapter.Index) {
 	return placement.Shard(i % o.shards), dbadapter.Index((x>>22)%(keyhash.P-1) + 1)
 }
 
-// tell makes a host that has all sets, and a node that it tells of them. That many hosts
-// tell them to a node changes nothing but the number of polls.
-func (o *options) tell(log io.Writer) (t told, err error) {
-	host := directory.NewHost(o.shards, 1)
-	for home := range o.shards {
-		rows := map[dbadapter.Index]bool{}
-		for i := home; i < o.built; i += o.shards {
-			_, index := o.key(i)
-			rows[index] = true
-		}
-		host.Open(placement.Shard(home), func(yield func(dbadapter.Index, directory.Code) bool) {
-			for _, index := range slices.Sorted(maps.Keys(rows)) {
-				if !yield(index, directory.Code(home)) {
-					return
-				}
+// host has all sets, with a log of what is new. The hosts of a set have the same keys.
+type host struct {
+	log   uint64
+	sets  [][]locator.Entry
+	fresh [][]locator.Entry
+}
+
+// answer is what it says to a question.
+func (h *host) answer(m locator.Message) locator.Message {
+	switch m := m.(type) {
+	case *locator.Poll:
+		n := &locator.News{}
+		room := locator.MaxChanges
+		for _, since := range m.Sets {
+			said := locator.SetNews{}
+			switch fresh := h.fresh[since.Set]; {
+			case since.Log != h.log:
+				said.Said = locator.OtherLog
+			case int(since.Seq) < len(fresh) && room > 0:
+				said.Said, said.To = locator.Changed, min(uint64(len(fresh)), since.Seq+uint64(room))
+				said.Changes = slices.Sorted(slices.Values(fresh[since.Seq:said.To]))
+				said.More = int(said.To) < len(fresh)
+				room -= len(said.Changes)
 			}
-		})
+			n.Sets = append(n.Sets, said)
+		}
+		return n
+	case *locator.Take:
+		all := h.sets[m.Set]
+		i, _ := slices.BinarySearch(all, locator.NewEntry(m.From, 0))
+		upto, _ := slices.BinarySearch(all, locator.NewEntry(m.Upto, 0))
+		p := &locator.Page{Log: h.log, Equal: m.Upto != 0 && locator.HashOf(all[i:upto]) == m.Hash}
+		if j := i + locator.MaxPage; !p.Equal && j < len(all) {
+			p.Next, p.Entries = all[j].Index(), all[i:j]
+		} else if !p.Equal {
+			p.Entries = all[i:]
+		}
+		return p
+	}
+	panic("no question")
+}
+
+// tell makes hosts, and a node that follows all sets at some of them.
+func (o *options) tell(log io.Writer, rows [][]roster.ID) (t told, err error) {
+	h := &host{log: 1, sets: make([][]locator.Entry, o.shards), fresh: make([][]locator.Entry, o.shards)}
+	for s := range o.shards {
+		for i := s; i < o.built; i += o.shards {
+			set, index := o.key(i)
+			h.sets[s] = append(h.sets[s], locator.NewEntry(index, locator.Code(set)))
+		}
+		slices.Sort(h.sets[s])
+		h.sets[s] = slices.Compact(h.sets[s])
 	}
 	fmt.Fprintf(log, "%d keys in %d sets\n", o.built, o.shards)
 
@@ -79,42 +116,43 @@ func (o *options) tell(log io.Writer) (t told, err error) {
 		return t, err
 	}
 	defer os.RemoveAll(dir)
-	node, err := directory.New(directory.Config{Shards: o.shards, Seed: 1, Disk: folder(dir)})
+	index, err := locator.Open(locator.Config{Shards: o.shards, Seed: 1, Disk: folder(dir)})
 	if err != nil {
 		return t, err
 	}
-	const id = roster.ID("the host")
-	hosts := map[placement.Shard][]roster.ID{}
-	for home := range o.shards {
-		hosts[placement.Shard(home)] = []roster.ID{id}
+	epoch := byte(1)
+	f := locator.NewFollower(index, locator.Net{
+		Self: "the node",
+		Row:  func(set placement.Shard) locator.Row { return locator.Row{Name: quorum.Name{epoch}, Hosts: rows[set]} },
+		Mark: func(...placement.Shard) locator.Mark { return locator.Mark{} },
+	})
+	now := time.Minute
+	// follow lets time pass until all sets are heard.
+	follow := func() error {
+		for busy := true; busy || f.Unheard(now) > 0; now += 500 * time.Millisecond {
+			busy = false
+			for _, turn := range f.Turns(now) {
+				for m := turn.Next(now); m != nil; m = turn.Next(now) {
+					answer := h.answer(m)
+					if err := o.count(&t, m, answer); err != nil {
+						return err
+					}
+					turn.Answered(answer, nil, now)
+				}
+			}
+			if run := index.Work(f.Fetching()); run != nil {
+				busy = true
+				if err := run(); err != nil {
+					return err
+				}
+			}
+			f.Locate(0, 1, now)
+		}
+		return nil
 	}
-	host.SetLayout(1)
-	node.SetHosts(1, hosts)
-	begin, now := processor(), time.Minute
-	for idle := false; !idle; {
-		idle = true
-		if err := o.exchange(&t, host, node, id, now); err != nil {
-			return t, err
-		}
-		for take := node.Take(id, now); take != nil; take = node.Take(id, now) {
-			idle = false
-			block, err := host.Block(take)
-			if err != nil {
-				return t, err
-			}
-			if err := o.count(&t, take, block); err != nil {
-				return t, err
-			}
-			if err := node.Block(id, take, block, now); err != nil {
-				return t, err
-			}
-		}
-		if run := node.Work(); run != nil {
-			idle = false
-			if err := run(); err != nil {
-				return t, err
-			}
-		}
+	begin := processor()
+	if err := follow(); err != nil {
+		return t, err
 	}
 	t.build = processor() - begin
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -127,35 +165,50 @@ func (o *options) tell(log io.Writer) (t told, err error) {
 		}
 	}
 	up := t
-	if err := o.changes(&t, host, node, id, now); err != nil {
+	hosts := map[roster.ID]bool{}
+	for s := range o.shards {
+		hosts[f.Status(placement.Shard(s), now).Host] = true
+	}
+	t.hosts = len(hosts)
+	// A poll of each, without news and with a change.
+	rest := func() (int, error) {
+		now += locator.PollBusy
+		before := t.bytes
+		err := follow()
+		return t.bytes - before, err
+	}
+	if t.poll, err = rest(); err != nil {
+		return t, err
+	}
+	n := max(1, o.built/32)
+	for i := range n {
+		set, index := o.key(o.built + i)
+		h.fresh[set] = append(h.fresh[set], locator.NewEntry(index, locator.Code(set)))
+	}
+	many, err := rest()
+	if err != nil {
+		return t, err
+	}
+	t.event = (many - t.poll + n - 1) / n
+	s := index.Stats()
+	t.index, t.exact = s.Bytes(), s.ExactBytes+s.ChangedBytes
+	o.ask(&t, f, now)
+
+	for s := range h.sets { // the same keys at other hosts, with other logs
+		h.sets[s] = slices.Sorted(slices.Values(slices.Concat(h.sets[s], h.fresh[s])))
+		h.sets[s], h.fresh[s] = slices.Compact(h.sets[s]), nil
+	}
+	h.log++
+	if t.move, err = rest(); err != nil {
 		return t, err
 	}
 	t.messages, t.bytes = up.messages, up.bytes
-	s := node.Stats()
-	t.index, t.run = s.Bytes(), s.RunBytes+s.TailBytes
-	o.ask(&t, node, now)
 	return t, nil
 }
 
-// exchange is a poll and its answer.
-func (o *options) exchange(t *told, host *directory.Host, node *directory.Locator, id roster.ID, now time.Duration) error {
-	poll := node.Poll(id)
-	news := host.News(poll)
-	before := t.bytes
-	if err := o.count(t, poll); err != nil {
-		return err
-	}
-	t.poll = t.bytes - before
-	if err := o.count(t, news); err != nil {
-		return err
-	}
-	t.news = t.bytes - before - t.poll
-	return node.News(id, poll, news, now)
-}
-
-func (o *options) count(t *told, messages ...directory.Message) error {
+func (o *options) count(t *told, messages ...locator.Message) error {
 	for _, m := range messages {
-		data, err := directory.Append(nil, m, o.shards)
+		data, err := locator.Append(nil, m, o.shards)
 		if err != nil {
 			return err
 		}
@@ -165,49 +218,20 @@ func (o *options) count(t *told, messages ...directory.Message) error {
 	return nil
 }
 
-// changes makes a 32nd of the keys new: half of what the index takes before it is built anew.
-func (o *options) changes(t *told, host *directory.Host, node *directory.Locator, id roster.ID, now time.Duration) error {
-	n := max(1, o.built/32)
-	for i := range n {
-		home, index := o.key(o.built + i)
-		host.Set(home, index, directory.Code(home))
-		if i%directory.MaxEvents == directory.MaxEvents-1 || i == n-1 {
-			if err := o.exchange(t, host, node, id, now); err != nil {
-				return err
-			}
-		}
-	}
-	// New keys that the index seemed to know put their sets in doubt, until they have been read.
-	for run := node.Work(); run != nil; run = node.Work() {
-		if err := run(); err != nil {
-			return err
-		}
-	}
-	home, index := o.key(o.built + n)
-	host.Set(home, index, directory.Code(home))
-	if err := o.exchange(t, host, node, id, now); err != nil {
-		return err
-	}
-	alone := t.news
-	err := o.exchange(t, host, node, id, now) // at rest
-	t.event = alone - t.news
-	return err
-}
-
 // ask looks keys up that are there, and as many that are not.
-func (o *options) ask(t *told, node *directory.Locator, now time.Duration) {
+func (o *options) ask(t *told, f *locator.Follower, now time.Duration) {
 	n := min(o.built, 1_000_000)
 	step := o.built / n
 	begin := processor()
 	for i := range n {
 		home, index := o.key(i * step)
 		t.hits++
-		if node.Locate(home, index, now).Where == directory.Nowhere {
+		if where, _ := f.Locate(home, index, now); where == locator.Nowhere {
 			t.wrong++
 		}
 		home, index = o.key(2*o.built + i*step)
 		t.misses++
-		if node.Locate(home, index, now).Where != directory.Nowhere {
+		if where, _ := f.Locate(home, index, now); where != locator.Nowhere {
 			t.asked++
 		}
 	}

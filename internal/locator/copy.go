@@ -23,7 +23,7 @@ var ErrCopy = errors.New("locator: no copy of a set")
 //	8 bytes  magic
 //	4        shards
 //	2        set
-//	8, 8     log of the host that told it, and the event as of which
+//	8, 8     log of the host that said it, and the number of the change as of which
 //	1        length of the host's id, and the id
 //	         blocks of entries, until the last one
 //	8        XXH3 of all that is before

@@ -123,17 +123,18 @@ func Open(c Config) (*Index, error) {
 }
 
 // Replace takes a set that was fetched whole: entries that ascend, none Gone, as of a place. It
-// is on disk when Replace returns. Look-ups go on with what is other than in the copy before; if
-// there was none, they answer Ask until Work has taken the set in. After an error nothing has
-// changed.
+// is on disk when Replace returns, and look-ups use it, if the field has room for it; else they
+// answer Ask until Work has built another one. After an error nothing has changed.
 func (x *Index) Replace(s placement.Shard, at Place, entries []Entry) error {
 	x.files.Lock()
 	defer x.files.Unlock()
 	x.writing.Lock()
-	t, l := x.sets[s], x.of[s]
+	t, l := x.sets[s], x.live
+	has := x.of[s] == l
+	fits := has || len(entries) <= l.room()
 	x.writing.Unlock()
-	var changes []Entry
-	if l != nil {
+	changes := entries
+	if has {
 		before, _, err := x.entries(s, t)
 		if err != nil {
 			return err
@@ -144,16 +145,21 @@ func (x *Index) Replace(s placement.Shard, at Place, entries []Entry) error {
 		return err
 	}
 	x.writing.Lock()
-	defer x.writing.Unlock()
-	now := x.sets[s]
-	same := now.written == t.written && len(now.changed) == len(t.changed) && x.of[s] == l
-	x.set(s, set{known: true, at: at, saved: at, keys: len(entries)})
-	if l != nil && same {
-		x.put(l, s, changes)
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.of[s] = l
+	if now := x.sets[s]; now.written != t.written || len(now.changed) != len(t.changed) {
+		changes = entries // of what was added meanwhile, they leave nothing as it is
 	}
+	x.set(s, set{known: true, at: at, saved: at, keys: len(entries)})
+	t = x.sets[s]
+	x.writing.Unlock()
+	if !fits {
+		return nil
+	}
+	for part := range slices.Chunk(changes, chunk) { // so that changes of other sets do not wait
+		x.writing.Lock()
+		x.put(l, s, part)
+		x.writing.Unlock()
+	}
+	x.take(l, s, t)
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
-// memory is a Disk that fails as it is told.
+// memory is a Disk that fails on demand.
 type memory struct {
 	mu        sync.Mutex
 	files     map[string][]byte
@@ -50,7 +50,7 @@ func (d *memory) Write(name string, data []byte) error {
 	return nil
 }
 
-// twin is an Index beside plain maps of what it was told.
+// twin is an Index with plain maps of what it was given.
 type twin struct {
 	*Index
 	t     *testing.T
@@ -95,8 +95,8 @@ func (w *twin) code() Code {
 
 func (w *twin) set() placement.Shard { return placement.Shard(w.r.IntN(len(w.sets))) }
 
-// told notes that a set is so as of the place that is returned.
-func (w *twin) told(s placement.Shard, is map[dbadapter.Index]Code) Place {
+// given notes that a set is so as of the place that is returned.
+func (w *twin) given(s placement.Shard, is map[dbadapter.Index]Code) Place {
 	w.seq++
 	w.sets[s], w.then[s][w.seq] = is, maps.Clone(is)
 	return Place{Host: "a host", Log: 7, Seq: w.seq}
@@ -116,7 +116,7 @@ func (w *twin) replace() {
 		is[w.keys[w.r.IntN(len(w.keys))]] = w.code()
 	}
 	was := w.sets[s]
-	if err := w.Replace(s, w.told(s, is), sortedEntries(is)); err != nil {
+	if err := w.Replace(s, w.given(s, is), sortedEntries(is)); err != nil {
 		if !errors.Is(err, errDisk) {
 			w.t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func (w *twin) apply() {
 	}
 	at := Place{}
 	if w.sets[s] != nil {
-		at = w.told(s, is)
+		at = w.given(s, is)
 	}
 	w.Apply(s, at, changes)
 }
@@ -199,15 +199,20 @@ func (w *twin) restart(peace bool) {
 		}
 		is, was := w.then[s][at.Seq]
 		if !was {
-			w.t.Fatalf("set %d is as of %d, when it was not told", s, at.Seq)
+			w.t.Fatalf("set %d is as of %d, which it never was", s, at.Seq)
 		}
 		w.sets[s] = maps.Clone(is)
 		w.count["resumed"]++
 	}
 }
 
-// check holds the index against what it was told.
+// check holds the index against what it was given.
 func (w *twin) check() {
+	for s, l := range w.of {
+		if l != nil && l != w.live {
+			w.t.Fatalf("set %d keeps older layers in memory", s)
+		}
+	}
 	for s, is := range w.sets {
 		s := placement.Shard(s)
 		if _, ok := w.Place(s); !ok { // by an error of the disk
@@ -239,7 +244,7 @@ func (w *twin) check() {
 	}
 }
 
-// Whatever is told, whenever work is done, whatever the disk does and wherever it ends: what is
+// Whatever is given, whenever work is done, whatever the disk does and wherever it ends: what is
 // there is never nowhere, nor in another shard; and a copy is what it was as of its place.
 func TestIndexTwin(t *testing.T) {
 	w := newTwin(t, 8, 300)
@@ -276,7 +281,7 @@ func TestIndexTwin(t *testing.T) {
 	w.disk.unwritten, w.disk.unread = nil, map[string]bool{}
 	for s := range w.sets {
 		is := map[dbadapter.Index]Code{w.keys[s]: 1}
-		if err := w.Replace(placement.Shard(s), w.told(placement.Shard(s), is), sortedEntries(is)); err != nil {
+		if err := w.Replace(placement.Shard(s), w.given(placement.Shard(s), is), sortedEntries(is)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -292,7 +297,7 @@ func TestIndexTwin(t *testing.T) {
 	}
 }
 
-// filled is an Index of keys under which many look-ups can be made, and what it was told.
+// filled is an Index of keys under which many look-ups can be made, and what it was given.
 func filled(t *testing.T, r *rand.Rand, shards, keys int) (*Index, []map[dbadapter.Index]Code) {
 	x, err := Open(Config{Shards: shards, Seed: r.Uint64(), Disk: newMemory()})
 	if err != nil {
@@ -395,8 +400,8 @@ func TestIndexPromises(t *testing.T) {
 	}
 }
 
-// Look-ups beside all else: keys that nothing changes stay where they are.
-func TestLookupBesideChanges(t *testing.T) {
+// Look-ups during all else: keys that nothing changes stay where they are.
+func TestLookupDuringChanges(t *testing.T) {
 	const shards = 4
 	r := seeded(t)
 	x, sets := filled(t, r, shards, 8000)
@@ -480,7 +485,7 @@ func TestIndexOnAFullDisk(t *testing.T) {
 	}
 }
 
-// What is saved is what was told last, also where the place is as before; and a place alone is
+// What is saved is what was given last, also where the place is as before; and a place alone is
 // saved, too.
 func TestSaveWithoutNewPlace(t *testing.T) {
 	x, sets := filled(t, seeded(t), 2, 100)
@@ -532,6 +537,37 @@ func TestReplaceAnew(t *testing.T) {
 	}
 	if st := x.Stats(); st.Added != before.Added || st.Rebuilt != before.Rebuilt || st.Exact > 2 || x.Work(false) != nil {
 		t.Errorf("%+v, and before %+v", st, before)
+	}
+}
+
+// While a set is written anew, a change of it is applied, which is of before; and a field is built.
+func TestReplaceMeanwhile(t *testing.T) {
+	x, sets := filled(t, seeded(t), 2, 2000)
+	d, es := x.config.Disk.(*memory), sortedEntries(sets[1])
+	d.reads = func() { x.Apply(1, Place{}, []Entry{NewEntry(es[0].Index(), Gone)}) }
+	if err := x.Replace(1, Place{Seq: 1}, es); err != nil {
+		t.Fatal(err)
+	}
+	if where, _ := x.Lookup(1, es[0].Index()); where == Nowhere {
+		t.Error("what is there is nowhere")
+	}
+	before := x.live
+	d.reads = func() {
+		d.reads = nil
+		if err := x.build(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := x.Replace(1, Place{Seq: 2}, es); err != nil {
+		t.Fatal(err)
+	}
+	if x.live == before || x.of[1] == before {
+		t.Error("older layers are kept in memory")
+	}
+	d.reads = nil
+	workAll(t, x)
+	if where, _ := x.Lookup(1, es[0].Index()); where != In {
+		t.Errorf("what is there is %v", where)
 	}
 }
 

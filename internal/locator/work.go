@@ -8,52 +8,42 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
-// work is what is due.
-type work struct {
-	save   []placement.Shard // copies to be written
-	insert []placement.Shard // sets to be put into the field, which has room for them
-	build  bool              // or all sets, into another one
-}
-
-// Work returns what is to be done in the background, or nil: it writes copies to disk, and takes
-// sets into the field, or builds another one. A driver runs it beside everything else, and asks
+// Work returns what is to be done in the background, or nil: it writes copies to disk, and builds
+// another field, also for sets for which this one has no room. A driver runs it in the background, and asks
 // again after it: until what it returned has been run, Work returns nil. It returns errors of the
 // disk; then it is to be asked again later. more says that further sets are on their way: then a
 // field is built each time as many keys wait as it has, and all fields together cost twice the
 // last one.
 //
 // While a field is built, both take memory, and 40 bytes each key that the new one's first array
-// leaves indeterminate, a fiftieth with 256 shards. Of the copies one at a time is in memory: 16
-// bytes a key of that set to build, 21 to write it.
+// leaves indeterminate, a fiftieth with 256 shards. Of the copies one at a time is in memory: 5
+// bytes a key of that set to build, some 30 to write it, as to replace it.
 func (x *Index) Work(more bool) func() error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	if x.working {
 		return nil
 	}
-	w := x.due(more)
-	if len(w.save)+len(w.insert) == 0 && !w.build {
+	save, build := x.due(more)
+	if len(save) == 0 && !build {
 		return nil
 	}
 	x.working = true
 	return func() error {
-		errs := []error{x.save(w.save)}
-		for _, s := range w.insert {
-			errs = append(errs, x.insert(s))
-		}
-		if w.build {
-			errs = append(errs, x.build())
+		err := x.save(save)
+		if build {
+			err = errors.Join(err, x.build())
 		}
 		x.writing.Lock()
 		defer x.writing.Unlock()
 		x.working = false
-		return errors.Join(errs...)
+		return err
 	}
 }
 
-// due says what is. writing is held.
-func (x *Index) due(more bool) (w work) {
-	keys, waiting, changed, exact := 0, 0, 0, 0
+// due says which copies are to be written, and whether a field is to be built. writing is held.
+func (x *Index) due(more bool) (save []placement.Shard, build bool) {
+	keys, waiting, waits, changed, exact := 0, 0, false, 0, 0
 	for s, t := range x.sets {
 		if !t.known {
 			continue
@@ -62,59 +52,30 @@ func (x *Index) due(more bool) (w work) {
 		changed += len(t.changed)
 		exact += x.live.exact[s].len()
 		if x.of[s] == nil {
-			waiting += t.keys + len(t.changed)
-			w.insert = append(w.insert, placement.Shard(s))
+			waiting, waits = waiting+t.keys, true
 		}
 		if len(t.changed) > 0 {
-			w.save = append(w.save, placement.Shard(s))
+			save = append(save, placement.Shard(s))
 		}
 	}
 	// The copies with the most changes are written, until half of all changes are on disk.
-	slices.SortFunc(w.save, func(a, b placement.Shard) int { return cmp.Compare(len(x.sets[b].changed), len(x.sets[a].changed)) })
+	slices.SortFunc(save, func(a, b placement.Shard) int { return cmp.Compare(len(x.sets[b].changed), len(x.sets[a].changed)) })
 	most, n := max(x.least/4, keys/changedPart), 0
 	for left := changed; changed > most && left > most/2; n++ {
-		left -= len(x.sets[w.save[n]].changed)
+		left -= len(x.sets[save[n]].changed)
 	}
-	w.save = w.save[:n]
-	room := x.live.room()
-	// What is not on disk lies over the next field again: it is no reason to build one.
-	w.build = exact > max(x.least, keys/16, 2*changed) || room < 0 && x.live.field != nil
-	if len(w.insert) > 0 && waiting > room {
-		w.insert = nil
-		w.build = w.build || !more || waiting >= x.live.keys+x.live.added
-	}
-	if w.build {
-		w.insert = nil
-	}
-	return w
+	build = waits && (!more || waiting >= x.live.keys+x.live.added) || x.live.field != nil && x.live.room() < 0 ||
+		// What is not on disk lies over the next field again: it is no reason to build one.
+		exact > max(x.least, keys/16, 2*changed)
+	return save[:n], build
 }
 
-// insert puts a set into the field in place, some at a time, so that changes do not wait.
-func (x *Index) insert(s placement.Shard) error {
-	x.writing.Lock()
-	t := x.sets[s]
-	x.writing.Unlock()
-	stored := t
-	stored.changed = nil
-	entries, ok, err := x.entries(s, stored)
-	if !ok {
-		return err
-	}
-	for part := range slices.Chunk(entries, chunk) {
-		x.writing.Lock()
-		x.put(x.live, s, part)
-		x.writing.Unlock()
-	}
-	x.take(x.live, s, t)
-	return nil
-}
-
-// take lays what has changed of a set over its copy on disk, if layers were made of that, and has
-// look-ups and changes go there.
+// take lays what has changed of a set over its copy on disk, if layers were made of that and are
+// the latest ones, and has look-ups and changes go there.
 func (x *Index) take(l *layers, s placement.Shard, of set) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	if !of.known || x.sets[s].written != of.written {
+	if !of.known || x.sets[s].written != of.written || l != x.live {
 		return
 	}
 	x.put(l, s, x.sets[s].changed)
@@ -150,6 +111,10 @@ func (x *Index) build() error {
 	if err != nil {
 		return err
 	}
+	x.writing.Lock()
+	x.live = next
+	x.rebuilt++
+	x.writing.Unlock()
 	for s, t := range sets {
 		x.take(next, placement.Shard(s), t)
 	}
@@ -162,8 +127,6 @@ func (x *Index) build() error {
 			x.of[s] = nil // its copy is another one meanwhile
 		}
 	}
-	x.live = next
-	x.rebuilt++
 	return errors.Join(unread...)
 }
 

@@ -1,8 +1,8 @@
 // Package locator measures internal/locator at its target: 10^7 keys over 256 shards, 625,000
-// new ones, and 600,000 moves and removals, beside what it was before: a ribbon.Map of all keys
-// under an exact map of what has changed. Times are those that the thread had a processor, but for
-// builds, which are by the clock, and for the longest look-up, which is told both ways, beside that
-// of a control that does nothing: on a busy machine the system takes the processor from both.
+// new ones, and 600,000 moves and removals, with what it was before: a ribbon.Map of all keys
+// under an exact map of what has changed. Times are those that the thread had a processor. The
+// longest look-up is measured by the clock, too, with that of a control that does nothing: on a
+// busy machine the system takes the processor from both.
 package locator
 
 import (

@@ -34,8 +34,14 @@ func TestShards(t *testing.T) {
 	s := newSharded(t, *shardsDaemons, api.Placement{Kind: "hash", Shards: 32, Replicas: *shardsReplicas, Locator: *shardsLocator})
 	s.settled()
 	keys := s.load()
+	if *shardsLocator {
+		s.heard(keys)
+	}
 	s.lookUp("keys that are there", keys, *shardsGets*3/4, "")
-	s.lookUp("keys that are not", keys, *shardsGets/4, " is not there")
+	asked := s.lookUp("keys that are not", keys, *shardsGets/4, " is not there")
+	if *shardsLocator && asked > float64(*shardsGets/4)/100 { // of 4,096 misses one asks
+		s.t.Errorf("%.0f of %d misses asked a host", asked, *shardsGets/4)
+	}
 	s.costs(keys)
 }
 
@@ -93,8 +99,45 @@ func (s *sharded) each(atOnce, n int, do func(d *daemon, i int)) {
 	running.Wait()
 }
 
-// lookUp reads n keys, with that suffix, and tells what was asked for them.
-func (s *sharded) lookUp(what string, keys []string, n int, suffix string) {
+// heard waits until each daemon has heard of all shards what there is now, which they ask hosts for while reads at
+// level one ask for that.
+func (s *sharded) heard(keys []string) {
+	s.t.Helper()
+	began := time.Now()
+	of := map[int]string{} // a key of each shard
+	for _, key := range keys {
+		l, err := s.daemons[0].api.Locate(s.t.Context(), namespace, []byte(key), client.GetOptions{Read: "one"})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if of[l.Shard] = key; len(of) == s.placement.Shards {
+			break
+		}
+	}
+	now := time.Now()
+	for _, d := range s.daemons {
+		for _, key := range of {
+			for {
+				l, err := d.api.Locate(s.t.Context(), namespace, []byte(key), client.GetOptions{Read: "one"})
+				if err != nil {
+					s.t.Fatal(err)
+				}
+				age, err := time.ParseDuration(l.Locator.Age)
+				if l.Locator.Where == "here" || l.Locator.Fresh && err == nil && age < time.Since(now) {
+					break
+				}
+				if time.Since(began) > movePatience {
+					s.t.Fatalf("after %s %s has not heard shard %d: %+v", movePatience, d.name, l.Shard, l.Locator)
+				}
+				time.Sleep(100 * time.Millisecond) // no daemon tells when it is so
+			}
+		}
+		s.t.Logf("%s has %.0f keys in %.0f bytes", d.name, d.metric("syncd_locator_keys"), d.metric("syncd_locator_bytes"))
+	}
+}
+
+// lookUp reads n keys, with that suffix, and tells what was asked for them, and how many were answered by others.
+func (s *sharded) lookUp(what string, keys []string, n int, suffix string) (others float64) {
 	s.t.Helper()
 	draws := make([]string, n)
 	for i := range draws {
@@ -118,6 +161,7 @@ func (s *sharded) lookUp(what string, keys []string, n int, suffix string) {
 	if int(here+asked) != n {
 		s.t.Errorf("%d look-ups, and the daemons tell of %.0f", n, here+asked)
 	}
+	return asked
 }
 
 // costs measures requests at a daemon that hosts nothing of the key, by level, beside a get at a
