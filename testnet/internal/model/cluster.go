@@ -120,12 +120,13 @@ type Cluster struct {
 	pushed  uint64                                    // messages, by all nodes
 	resting bool                                      // waits go no further
 	shards  map[dbadapter.NamespaceID]placement.Shard // by the ids of their sets
+	values  map[string]placement.Shard                // of keys, as hints say
 	last    map[[2]int]*tape                          // what was sent in the last session that one began with another
 }
 
 // New makes nodes with empty disks; all are down.
 func New(w *sim.World, net *sim.Net, c Config) *Cluster {
-	cl := &Cluster{Config: c, World: w, Net: net, proven: map[[32]byte]bool{}, last: map[[2]int]*tape{}, byID: map[node.ID]*Node{}}
+	cl := &Cluster{Config: c, World: w, Net: net, proven: map[[32]byte]bool{}, last: map[[2]int]*tape{}, values: map[string]placement.Shard{}, byID: map[node.ID]*Node{}}
 	var secret dbadapter.Secret
 	binary.BigEndian.PutUint64(secret[:], w.Draw(sim.ForNonce, 1<<40, 0, 0))
 	for i := range c.Nodes {

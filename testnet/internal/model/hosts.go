@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -28,6 +29,12 @@ func (p *process) newShards() *shards.Shards {
 	if f := p.follower; f != nil {
 		s.Nowhere = func(key []byte) bool { return p.ns.Nowhere(f.locator, key, f.now()) }
 		s.Noticed = func(key []byte, wrote bool) { p.ns.Noticed(f.locator, key, wrote, f.now()) }
+	}
+	if p.ns.Bodied() {
+		s.Locate = func(key []byte) (placement.Shard, bool) {
+			shard, known := p.node.cluster.values[string(key)]
+			return shard, known
+		}
 	}
 	return s
 }

@@ -37,6 +37,7 @@ func (sh *shard) observed(r *dbadapter.Record) {
 	sh.applied++
 	n := sh.process.node
 	n.cluster.Watch.Observed(n.number, r)
+	n.cluster.hinted(r)
 }
 
 // removed is called with each record that has left the set.
