@@ -49,6 +49,7 @@ type host struct {
 type writer struct {
 	record    // as it is to be offered
 	confirmed int
+	stopped   bool // its process is, or what it sends is late: it gives up too late
 }
 
 type syncing struct {
@@ -107,6 +108,8 @@ func (w *world) offer(wr *writer, at int) {
 		w.say("host %d takes no record of body %d any more", at, wr.body)
 	case later || unseen: // the record is made anew, of the same body
 		wr.seen = append(append(wr.seen, held.seen...), held.version)
+		slices.Sort(wr.seen)
+		wr.seen = slices.Compact(wr.seen)
 		wr.version = w.next()
 	default:
 		w.take(at, &wr.record)
@@ -163,7 +166,7 @@ func (w *world) step() {
 		}
 		w.bodies++
 		w.sent[w.bodies] = w.now
-		w.writers = append(w.writers, &writer{record: record{version: w.next(), body: w.bodies, sent: w.now}})
+		w.writers = append(w.writers, &writer{record: record{version: w.next(), body: w.bodies, sent: w.now}, stopped: r.IntN(4) == 0})
 		w.say("body %d is sent", w.bodies)
 	case p < 5:
 		t := &record{version: w.next()}
@@ -175,7 +178,7 @@ func (w *world) step() {
 	case p < 35 && len(w.writers) > 0:
 		i := r.IntN(len(w.writers))
 		wr := w.writers[i]
-		if wr.confirmed == 3 || w.fault != "no limit" && w.now.Sub(wr.sent) > Patience || r.IntN(20) == 0 {
+		if wr.confirmed == 3 || !wr.stopped && w.fault != "no limit" && w.now.Sub(wr.sent) > Patience || r.IntN(20) == 0 {
 			w.writers = slices.Delete(w.writers, i, i+1)
 			return
 		}
