@@ -131,6 +131,10 @@ func (o *options) tell(log io.Writer, rows [][]roster.ID) (t told, err error) {
 	follow := func() error {
 		for busy := true; busy || f.Unheard(now) > 0; now += 500 * time.Millisecond {
 			busy = false
+			for s := range o.shards {
+				at, _ := index.Place(placement.Shard(s))
+				busy = busy || at.Log != h.log
+			}
 			for _, turn := range f.Turns(now) {
 				for m := turn.Next(now); m != nil; m = turn.Next(now) {
 					answer := h.answer(m)

@@ -26,7 +26,7 @@ const (
 	idleAfter = time.Minute
 
 	// maxPolls are under way at once: one to a host that hangs keeps its place until it is over.
-	maxPolls = 64
+	maxPolls = 256
 	// maxFetches of sets are under way at once, one of a host; maxFetched is how many entries they may have
 	// in all, 128 MiB: what would be more is fetched when the others have ended.
 	maxFetches = 8
@@ -204,7 +204,7 @@ func (f *Follower) Turns(now time.Duration) (turns []*Turn) {
 	if f.ever && now-f.used < idleAfter {
 		every = PollBusy
 	}
-	follows := map[roster.ID]bool{}
+	follows := map[roster.ID][]placement.Shard{}
 	for i := range f.sets {
 		s := &f.sets[i]
 		if s.at == "" {
@@ -215,7 +215,7 @@ func (f *Follower) Turns(now time.Duration) (turns []*Turn) {
 			s.fetch = true
 		}
 		if !s.fetch {
-			follows[s.at] = true
+			follows[s.at] = append(follows[s.at], placement.Shard(i))
 		} else if !s.busy && !h.fetching && f.fetches < maxFetches {
 			f.fetches++
 			s.busy, h.fetching, s.wrote = true, true, nil
@@ -229,7 +229,7 @@ func (f *Follower) Turns(now time.Duration) (turns []*Turn) {
 		if h := f.hosts[id]; !h.polling && f.polls < maxPolls && (h.soon || now-h.sent >= every) {
 			f.polls++
 			h.polling = true
-			turns = append(turns, &Turn{f: f, Host: id})
+			turns = append(turns, &Turn{f: f, Host: id, sets: follows[id]})
 		}
 	}
 	return turns

@@ -23,7 +23,8 @@ import (
 type Turn struct {
 	Host  roster.ID
 	f     *Follower
-	fetch *fetch // nil: it polls
+	sets  []placement.Shard // that are polled
+	fetch *fetch            // nil: it polls
 	sent  time.Duration
 	poll  *Poll
 	rows  []quorum.Name // of the sets polled, when the poll was sent
@@ -68,16 +69,16 @@ func (t *Turn) Next(now time.Duration) Message {
 	h.sent, h.soon = now, false
 	t.poll, t.rows = &Poll{}, nil
 	var sets []placement.Shard
-	for i := range f.sets {
-		s := &f.sets[i]
-		at, known := f.Index.Place(placement.Shard(i))
+	for _, set := range t.sets {
+		s := &f.sets[set]
+		at, known := f.Index.Place(set)
 		if s.at != t.Host || s.fetch || !known {
 			continue
 		}
 		s.wrote = nil
-		sets = append(sets, placement.Shard(i))
-		t.poll.Sets = append(t.poll.Sets, Since{placement.Shard(i), at.Log, at.Seq})
-		t.rows = append(t.rows, f.net.Row(placement.Shard(i)).Name)
+		sets = append(sets, set)
+		t.poll.Sets = append(t.poll.Sets, Since{set, at.Log, at.Seq})
+		t.rows = append(t.rows, f.net.Row(set).Name)
 	}
 	if len(sets) == 0 {
 		t.end(nil, now)
