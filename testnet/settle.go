@@ -72,8 +72,13 @@ func (r *runner) settle() error {
 		settled := r.world.Now() - from
 		if !passed { // bodies that nothing names are old enough then
 			passed = true
+			r.cluster.Settle(bodies.Collectable) // no sync is to take so long
+			if _, err := r.wait(r.world.Now()+lastWords, lastPace, r.quiet); err != nil {
+				return err
+			}
 			r.world.Skip(bodies.Collectable)
 			end, r.healed = end+bodies.Collectable, r.world.Now()
+			r.cluster.Settle(pace)
 		}
 		// Collection follows: pledges need some rounds.
 		if done, err := r.wait(end+r.plan.Settle+collecting*pace, pace/2, func() bool {

@@ -8,12 +8,13 @@ import (
 	"github.com/syncd-io/syncd/internal/shards"
 )
 
-// collectEvery is about how often a process looks for bodies that nothing names.
-const collectEvery = time.Minute
+// collectEvery is the shortest pause before a process looks for bodies that nothing names; the longest is
+// 64 times as long.
+const collectEvery = 2 * time.Second
 
 // collectBodies does so from now on.
 func (p *process) collectBodies() {
-	p.after(collectEvery/2+time.Duration(p.draw(node.ForRest)%uint64(collectEvery)), func() {
+	p.after(collectEvery<<(p.draw(node.ForRest)%7), func() {
 		p.routine(func(ctx context.Context) {
 			_, err := p.requests().CollectBodies(ctx)
 			if ctx.Err() == nil {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -230,6 +231,7 @@ func (p *Plan) writer(line *Event) (rests bool) {
 	line.Random.Writes = min(line.Random.Writes, 100)
 	if rests = line.Random.Watches == 0 && d.IntN(2) == 0; rests {
 		p.Every, p.Locator = time.Minute+d.within(time.Minute), false
+		line.For = max(line.For, 2*time.Minute)
 	}
 	return rests
 }
@@ -243,10 +245,17 @@ func (p *Plan) rests(line *Event) {
 			e.At += rest
 		}
 	}
-	if d.IntN(3) == 0 {
-		at := p.Events[len(p.Events)-1].At
-		p.Events = append(p.Events, Event{At: at + d.within(time.Minute), Verb: Reindex, Node: d.IntN(p.Nodes)})
+	if behind := []Verb{Copy, Crash, 0}[d.IntN(3)]; behind != 0 { // a host that is an hour behind then
+		back := Event{At: from + rest + d.within(time.Minute), Verb: Start, Node: 1 + d.IntN(p.Nodes-1)}
+		if behind == Copy {
+			back.Verb = RestoreBackup
+		}
+		p.Events = append(p.Events, Event{At: from, Verb: behind, Node: back.Node}, back)
 	}
+	if d.IntN(3) == 0 {
+		p.Events = append(p.Events, Event{At: from + rest + d.within(time.Minute), Verb: Reindex, Node: d.IntN(p.Nodes)})
+	}
+	slices.SortStableFunc(p.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 }
 
 // comings draws what becomes of members: never of the founder, which gives the tickets.
