@@ -61,7 +61,7 @@ func (c *shardCluster) join() {
 		return
 	}
 	c.secret = n.core.NewSecret()
-	rule := &placement.Rule{Kind: c.kind, Shards: 8, Replicas: c.replicas, Locator: c.locator}
+	rule := &placement.Rule{Kind: c.kind, Shards: 8, Replicas: c.replicas, Locator: c.locator || c.kind == placement.Writer}
 	if c.kind == placement.Prefix {
 		rule.Prefixes = []placement.PrefixShard{{Prefix: []byte("k"), Shard: 5}, {Prefix: []byte("key 1"), Shard: 2}}
 	}
