@@ -56,12 +56,19 @@ const workingPause = time.Second
 // to some minutes with one; its error ends the listing, and is returned. The versions of the peer's are its own
 // word. The report is meaningful beside an error.
 //
+// By placement writer a large value that only one side has is listed under its key.
+//
 // Memory is that of one part of the sync, however much differs.
 func (ns *Namespace) DiffKeys(ctx context.Context, id ID, o DiffOptions, each func(KeyDifference) error) (Report, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	keys := make(chan KeyDifference, keysAhead)
 	list := &node.KeyList{Limit: o.Limit, Each: func(d KeyDifference, tick func() error) error {
+		of, users := ns.core.UsersKey(d.Key)
+		if !users {
+			return nil
+		}
+		d.Key = of
 		pause := time.NewTimer(workingPause)
 		defer pause.Stop()
 		for {

@@ -23,7 +23,11 @@ func (ns *Namespace) Rejected() []Rejection {
 	out := []Rejection{}
 	for _, sh := range ns.shards() {
 		for _, r := range sh.set.Rejected() {
-			out = append(out, Rejection{Key: r.Key, Version: r.Version, Peer: ID(r.From), Reason: r.Reason, Time: r.Time})
+			key, users := ns.core.UsersKey(r.Key)
+			if !users {
+				continue
+			}
+			out = append(out, Rejection{Key: key, Version: r.Version, Peer: ID(r.From), Reason: r.Reason, Time: r.Time})
 		}
 	}
 	if len(ns.shards()) > 1 { // the times of one set go back where the clock does

@@ -323,7 +323,7 @@ func (r *runner) Ended(e *model.Ended) {
 			r.history.Proved(e.Node, held)
 		}
 	}
-	e.Before, e.After = r.within(e.Before, &e.Ask), r.within(e.After, &e.Ask)
+	e.Before, e.After = r.within(e.Before, e), r.within(e.After, e)
 	switch {
 	case e.Replayed:
 		return // no node that could be in sync was up
@@ -391,7 +391,8 @@ func (r *runner) unsound(e *model.Ended) string {
 }
 
 // within are the records of both sides that a sync compared.
-func (r *runner) within(dumps [2][]dbadapter.Record, a *node.Ask) (in [2][]dbadapter.Record) {
+func (r *runner) within(dumps [2][]dbadapter.Record, e *model.Ended) (in [2][]dbadapter.Record) {
+	a := &e.Ask
 	if len(a.Prefix) == 0 && a.Span == (wire.Span{}) {
 		return dumps
 	}
@@ -401,7 +402,7 @@ func (r *runner) within(dumps [2][]dbadapter.Record, a *node.Ask) (in [2][]dbada
 		}
 		in[side] = []dbadapter.Record{}
 		for _, record := range dump {
-			if bytes.HasPrefix(record.Key, a.Prefix) && a.Span.Holds(r.cluster.Index(record.Key)) {
+			if bytes.HasPrefix(record.Key, a.Prefix) && a.Span.Holds(r.cluster.IndexIn(e.Shard, record.Key)) {
 				in[side] = append(in[side], record)
 			}
 		}

@@ -263,3 +263,12 @@ func (ns *Namespace) size(r *dbadapter.Record) int {
 	}
 	return len(r.Value)
 }
+
+// UsersKey is the user's key of a record, of which that of a body names it; false: it has none, as a hint's.
+func (ns *Namespace) UsersKey(key []byte) (of []byte, users bool) {
+	if !ns.reserved(key) {
+		return key, true
+	}
+	_, of, users = bodies.Names(key)
+	return of, users
+}

@@ -27,16 +27,15 @@ type suspect struct {
 	gone    bool
 }
 
-// CollectBodies collects the bodies that no record and no kept log names, of the shards whose first old host
-// this node is: one pass over all bodies that are old enough. It reports how many went. The error is that of
-// a store: a member that does not answer holds back the bodies that it may name, until a later pass.
+// CollectBodies collects the bodies that no record and no kept log names, of the shards that this node
+// collects: one pass over all bodies that are old enough. It reports how many went. The error is that of a
+// store: a member that does not answer holds back the bodies that it may name, until a later pass.
 func (s *Shards) CollectBodies(ctx context.Context) (collected int, err error) {
 	if !s.NS.Bodied() {
 		return 0, nil
 	}
 	for _, set := range s.NS.Sets() {
-		row := s.NS.Row(set.Shard())
-		if row == nil || row.Old[0] != s.NS.Self() {
+		if !s.collects(set.Shard()) {
 			continue
 		}
 		var after []byte
@@ -47,7 +46,7 @@ func (s *Shards) CollectBodies(ctx context.Context) (collected int, err error) {
 			}
 			more = after != nil
 			for _, home := range slices.Sorted(maps.Keys(page)) {
-				for all := range slices.Chunk(page[home], wire.BatchRecords) {
+				for all := range slices.Chunk(page[home], namesAtOnce) {
 					collected += s.collect(ctx, home, all)
 				}
 			}
@@ -59,8 +58,21 @@ func (s *Shards) CollectBodies(ctx context.Context) (collected int, err error) {
 	return collected, context.Cause(ctx)
 }
 
+// collects reports whether this node is the host that collects a shard's bodies: one is enough.
+func (s *Shards) collects(shard placement.Shard) bool {
+	row, members := s.NS.Row(shard), s.NS.Members()
+	if row == nil {
+		return false
+	}
+	first := slices.IndexFunc(row.Old, func(id node.ID) bool { return s.NS.Admits(id) && !members.Lapsed(id) })
+	return first >= 0 && row.Old[first] == s.NS.Self()
+}
+
 // orphans deletes the hints of a set whose bodies are gone.
 func (s *Shards) orphans(ctx context.Context, set *node.Set) error {
+	if !set.Settled() { // it may lack bodies that there are
+		return nil
+	}
 	var gone []dbadapter.Record
 	for hint, err := range ScanSet(ctx, set, &ScanOptions{Prefix: bodies.HintPrefix(set.Shard())}) {
 		if err != nil {
@@ -87,6 +99,9 @@ func (s *Shards) orphans(ctx context.Context, set *node.Set) error {
 	}
 	return nil
 }
+
+// namesAtOnce bodies, with the longest keys, fit into a question.
+const namesAtOnce = 1024
 
 // suspectsPage is how many bodies are looked through at a time: no snapshot is open while members are asked.
 const suspectsPage = 16384

@@ -30,6 +30,17 @@
 // shard at one whole host. Where that one is away another one tells again what it holds, if the watch had told
 // all there was shortly before; else the cursor has expired.
 //
+// # Large values
+//
+// By placement writer a large value is a body, in a shard of its writer (package bodies). Callers give and get
+// users' values; the loops above put the body before its record, and read it behind that:
+//
+//	put   body → its shard, record with a pointer → the key's shard, hint → the body's shard
+//	get   record, then the body by its key; at level one both from a host of the body, where a locator names its shard
+//
+// A body that a record names is lost once each member that may hold it has answered, and none has it. Where it
+// is missing the record is read again first, since it may have been overwritten.
+//
 // # A condition
 //
 // A quorum read finds what the key holds. One host is given that, compares, and commits in one

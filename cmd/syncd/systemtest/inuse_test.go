@@ -5,6 +5,7 @@ package systemtest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -26,9 +27,10 @@ import (
 )
 
 var (
-	useKeys  = flag.Int("use-keys", 300, "how many keys TestShardsInUse has")
-	useTime  = flag.Duration("use-time", 0, "for how long it makes faults drawn by chance; 0: a few, in order")
-	usePhase = flag.Duration("use-phase", 30*time.Second, "after these, for how long one host is down, hangs, and is cut off")
+	useKeys      = flag.Int("use-keys", 300, "how many keys TestShardsInUse has")
+	useTime      = flag.Duration("use-time", 0, "for how long it makes faults drawn by chance; 0: a few, in order")
+	usePlacement = flag.String("use-placement", "hash", "by what placement: hash, or writer, with values from 20 bytes to 64 KiB")
+	usePhase     = flag.Duration("use-phase", 30*time.Second, "after these, for how long one host is down, hangs, and is cut off")
 )
 
 // TestShardsInUse: six daemons that met by invitations, each on a machine of its own, take requests of
@@ -91,7 +93,7 @@ type later struct {
 
 func newUse(t *testing.T) *use {
 	machines := newMachines(t, 7+int(*useTime/(2*time.Minute))) // one joins in some minutes
-	u := &use{sharded: newSharded(t, 0, api.Placement{Kind: "hash", Shards: 32, Replicas: 3}), machines: machines[6:], h: &history{listed: map[[2]string]bool{}}, began: time.Now(), up: map[*daemon]bool{}, away: map[*daemon]bool{}, hung: map[*daemon]bool{}, last: map[string]string{}}
+	u := &use{sharded: newSharded(t, 0, api.Placement{Kind: *usePlacement, Shards: 32, Replicas: 3}), machines: machines[6:], h: &history{listed: map[[2]string]bool{}}, began: time.Now(), up: map[*daemon]bool{}, away: map[*daemon]bool{}, hung: map[*daemon]bool{}, last: map[string]string{}}
 	for _, n := range machines[:6] {
 		u.grow(n)
 	}
@@ -190,6 +192,10 @@ func (u *use) mixed(d *daemon, random *rand.Rand) {
 		key = fmt.Sprint("key ", random.IntN(10))
 	}
 	level := levels[random.IntN(len(levels))]
+	if *usePlacement == "writer" && random.IntN(64) == 0 {
+		u.atOnce(random)
+		return
+	}
 	switch random.IntN(16) {
 	case 0, 1, 2, 3:
 		u.put(d, key, level, "")
@@ -246,8 +252,68 @@ func (u *use) do(d *daemon, o *op, request func(context.Context, *op) error) *op
 	return o
 }
 
+// atOnce has each daemon write one new key at the same time, or three of them import the same dated item.
+func (u *use) atOnce(random *rand.Rand) {
+	u.mu.Lock()
+	var all []*daemon
+	for _, d := range u.daemons {
+		if u.up[d] {
+			all = append(all, d)
+		}
+	}
+	u.mu.Unlock()
+	key := fmt.Sprint("new ", u.values.Add(1))
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	if random.IntN(2) == 0 {
+		for _, d := range all[:min(6, len(all))] {
+			writing.Go(func() { u.put(d, key, "quorum", ifAbsent) })
+		}
+		return
+	}
+	value, date := u.value(), time.Now().UTC().Format(time.RFC3339Nano)
+	line, err := json.Marshal(map[string]string{"key": key, "value": value, "time": date})
+	if err != nil {
+		u.t.Error(err)
+	}
+	var done atomic.Bool
+	for _, d := range all[:min(3, len(all))] {
+		writing.Go(func() { // at level one for the history: an import tells no version
+			o := u.do(d, &op{Kind: "import", Level: "one", Key: key, Value: told(value)}, func(ctx context.Context, _ *op) error {
+				_, err := d.api.Import(ctx, namespace, append(slices.Clone(line), '\n'), client.ImportOptions{})
+				return err
+			})
+			if o.Exit == 0 {
+				done.Store(true)
+			}
+		})
+	}
+	writing.Wait()
+	if o := u.get(all[0], key, "quorum", ""); done.Load() && (o.Exit == 4 || o.Exit == 0 && o.Value != told(value)) {
+		u.t.Errorf("three have imported one item: %+v", *o)
+	}
+}
+
+// told is a value as the history has it: of a large one its beginning and its hash.
+func told(value string) string {
+	if len(value) <= 64 {
+		return value
+	}
+	return fmt.Sprintf("%.20s… %x", value, sha256.Sum256([]byte(value)))
+}
+
+// value is one that nobody has written: by placement writer of any size up to 64 KiB.
+func (u *use) value() string {
+	n := u.values.Add(1)
+	value := fmt.Sprint("value ", n, " ")
+	if *usePlacement != "writer" {
+		return value
+	}
+	return value + strings.Repeat("v", 20<<(n%12)-len(value)%20) // small ones as often as large ones
+}
+
 func (u *use) put(d *daemon, key, level, condition string) *op {
-	value := fmt.Sprint("value ", u.values.Add(1))
+	value := u.value()
 	kind := "put"
 	var c client.Condition
 	switch {
@@ -260,7 +326,7 @@ func (u *use) put(d *daemon, key, level, condition string) *op {
 		}
 		kind, c.Version = "putif", &v
 	}
-	o := u.do(d, &op{Kind: kind, Level: level, Key: key, Value: value, If: condition}, func(ctx context.Context, o *op) (err error) {
+	o := u.do(d, &op{Kind: kind, Level: level, Key: key, Value: told(value), If: condition}, func(ctx context.Context, o *op) (err error) {
 		o.Version, err = d.api.Put(ctx, namespace, []byte(key), strings.NewReader(value), client.PutOptions{AckOptions: client.AckOptions{Ack: level}}, c)
 		return err
 	})
@@ -276,7 +342,7 @@ func (u *use) get(d *daemon, key, level, least string) *op {
 	return u.do(d, &op{Kind: "get", Level: level, Key: key, If: least}, func(ctx context.Context, o *op) error {
 		v, err := d.api.Get(ctx, namespace, []byte(key), client.GetOptions{Read: level, AtLeast: least})
 		if o.Version = v.Version; err == nil {
-			o.Value = string(v.Bytes)
+			o.Value = told(string(v.Bytes))
 		}
 		return err
 	})

@@ -20,10 +20,11 @@ import (
 )
 
 var (
-	shardsDaemons  = flag.Int("shards-daemons", 3, "how many daemons TestShards has")
-	shardsReplicas = flag.Int("shards-replicas", 2, "how many hosts each shard has there")
-	shardsRecords  = flag.Int("shards-records", 400, "how many records they hold: half of them, at most, Debian's index under the names of releases, and generated ones")
-	shardsGets     = flag.Int("shards-gets", 400, "how many keys are looked up then, one in four of which is not there")
+	shardsDaemons   = flag.Int("shards-daemons", 3, "how many daemons TestShards has")
+	shardsPlacement = flag.String("shards-placement", "hash", "by what placement: hash or writer")
+	shardsReplicas  = flag.Int("shards-replicas", 2, "how many hosts each shard has there")
+	shardsRecords   = flag.Int("shards-records", 400, "how many records they hold: half of them, at most, Debian's index under the names of releases, and generated ones")
+	shardsGets      = flag.Int("shards-gets", 400, "how many keys are looked up then, one in four of which is not there")
 )
 
 // TestShards measures look-ups at level one at daemons of one namespace of 32 shards, drawn by
@@ -31,7 +32,7 @@ var (
 // of each level take that go to hosts.
 func TestShards(t *testing.T) {
 	t.Logf("seed %d", *shardsSeed)
-	s := newSharded(t, *shardsDaemons, api.Placement{Kind: "hash", Shards: 32, Replicas: *shardsReplicas, Locator: *shardsLocator})
+	s := newSharded(t, *shardsDaemons, api.Placement{Kind: *shardsPlacement, Shards: 32, Replicas: *shardsReplicas, Locator: *shardsLocator})
 	s.settled()
 	keys := s.load()
 	if *shardsLocator {

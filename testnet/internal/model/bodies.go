@@ -15,6 +15,10 @@ const collectEvery = 2 * time.Second
 // collectBodies does so from now on.
 func (p *process) collectBodies() {
 	p.after(collectEvery<<(p.draw(node.ForRest)%7), func() {
+		if p.node.cluster.resting {
+			p.collectBodies()
+			return
+		}
 		p.routine(func(ctx context.Context) {
 			_, err := p.requests().CollectBodies(ctx)
 			if ctx.Err() == nil {

@@ -120,6 +120,7 @@ type Cluster struct {
 	pushed  uint64                                    // messages, by all nodes
 	resting bool                                      // waits go no further
 	shards  map[dbadapter.NamespaceID]placement.Shard // by the ids of their sets
+	hashers []dbadapter.Hasher                        // of the shards
 	last    map[[2]int]*tape                          // what was sent in the last session that one began with another
 }
 
@@ -147,6 +148,14 @@ func New(w *sim.World, net *sim.Net, c Config) *Cluster {
 
 // Index is the index of a key.
 func (c *Cluster) Index(key []byte) dbadapter.Index { return c.keys.Hasher.Index(key) }
+
+// IndexIn is the index of a key in the set of a shard.
+func (c *Cluster) IndexIn(shard int, key []byte) dbadapter.Index {
+	if c.Rule == nil {
+		return c.Index(key)
+	}
+	return c.hashers[shard].Index(key)
+}
 
 func (c *Cluster) weaken(h dbadapter.Hasher) dbadapter.Hasher {
 	if c.Indices > 0 {

@@ -172,7 +172,9 @@ func (c *Cluster) shardOf(id dbadapter.NamespaceID) (placement.Shard, bool) {
 func (c *Cluster) numberShards(root []byte) {
 	c.shards = map[dbadapter.NamespaceID]placement.Shard{}
 	for s := range c.Rule.Shards {
-		c.shards[reconcile.DeriveShardKeys(c.keys.Secret, root, uint32(s)).ID] = placement.Shard(s)
+		keys := reconcile.DeriveShardKeys(c.keys.Secret, root, uint32(s))
+		c.shards[keys.ID] = placement.Shard(s)
+		c.hashers = append(c.hashers, c.weaken(keys.Hasher))
 	}
 }
 
