@@ -34,6 +34,8 @@ func (p *process) openLocator() error {
 	}
 	s := p.requests()
 	s.Locator = shards.NewFollower(p.ns, index, nil)
-	p.routine(func(ctx context.Context) { s.Follow(ctx, p.refused) })
+	p.after(0, func() { // the node may not come to start
+		p.routine(func(ctx context.Context) { s.Follow(ctx, p.refused) })
+	})
 	return nil
 }

@@ -24,8 +24,11 @@ func routineOf(ctx context.Context) *routine { return ctx.Value(routineKey{}).(*
 // wait begins what a routine waits for, and has done called once when that is over.
 type wait func(done func())
 
-// routine runs code that may await; its context ends with the process.
+// routine runs code that may await; its context ends with the process. One that has ended begins none.
 func (p *process) routine(body func(ctx context.Context)) {
+	if p.node.process != p {
+		return
+	}
 	r := &routine{process: p}
 	r.next, r.stop = iter.Pull(func(yield func(wait) bool) {
 		ctx, over := context.WithCancel(context.WithValue(context.Background(), routineKey{}, r))
