@@ -59,7 +59,10 @@ func (s *sharded) load() (keys []string) {
 	debian := len(keys)
 	for i := len(keys); i < *shardsRecords; i++ {
 		key := fmt.Sprintf("testing/generated-%d", i)
-		s.acknowledged[key] = valueOf(i)
+		if s.acknowledged[key] = valueOf(i); *shardsPlacement == "writer" { // from 20 bytes to 64 KiB
+			size := min(20<<(i%13), 64<<10)
+			s.acknowledged[key] = strings.Repeat(valueOf(i), 1+size/len(valueOf(i)))[:size]
+		}
 		keys = append(keys, key)
 	}
 	parts := slices.Collect(slices.Chunk(keys, max(50, min(2000, len(keys)/(4*len(s.daemons))))))
