@@ -55,11 +55,11 @@ unit: $(TOOLS) ## all tests of the module in a random order (SEED=…), with -ra
 	@echo "test order: SEED=$(SEED)"
 	$(GOTESTSUM) --format testname --jsonfile .tools/test.json --raw-command -- tools/unit.sh $(SEED)
 
-seeds: ## 1,360 simulated runs, every tenth of them twice
+seeds: ## 1,340 simulated runs, every tenth of them twice
 	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -again 10 -seeds 1000
 	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -again 10 -seeds 150 -profile ranges
 	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -again 10 -seeds 150 -profile shards
-	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -again 10 -seeds 60 -profile writer
+	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -again 10 -seeds 40 -profile writer
 
 soak: ## 20,000 simulated runs, each twice (from the seed FIRST=…, with the faults PROFILE=…)
 	go test -count=1 -v -timeout 3h -run '^TestSeeds$$' ./testnet -seeds 20000 -seed $(or $(FIRST),0) -profile $(or $(PROFILE),mixed) -found scenarios/found
