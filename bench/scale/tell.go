@@ -24,7 +24,7 @@ type told struct {
 	index, exact    int           // bytes of the index; of them for changes
 	disk            int64
 	hosts           int // that are polled
-	poll, news      int // bytes of all polls at rest, and of their answers
+	poll            int // bytes of all polls at rest, and of their answers
 	event           int // bytes of a change in a news of its own
 	move            int // bytes to follow all sets at other hosts
 	hits, misses    int // look-ups

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -71,12 +72,16 @@ type Follower struct {
 	Index *Index
 	net   Net
 
+	used  atomic.Int64 // when a read was asked for last, and 1 ns; 0: none was
+	heard struct {
+		sync.RWMutex // look-ups wait for it, and not for mu
+		sets         []heard
+	}
+
 	mu       sync.Mutex // guards what follows
 	sets     []followed
 	hosts    map[roster.ID]*host
-	used     time.Duration // when a read was asked for last
-	ever     bool          // one was
-	polls    int           // under way
+	polls    int // under way
 	fetches  int
 	fetched  int // entries, of those
 	assigned time.Duration
@@ -84,18 +89,21 @@ type Follower struct {
 
 // followed is how one set is followed.
 type followed struct {
-	at    roster.ID // the host; "": at none
-	row   quorum.Name
-	fetch bool // it is to be fetched
-	busy  bool // it is being fetched
-	// The copy is as the host from held it at heard, or later, by row heardBy; zero: that is not known.
-	heard   time.Duration
-	from    roster.ID
-	heardBy quorum.Name
+	at      roster.ID // the host; "": at none
+	row     quorum.Name
+	fetch   bool                        // it is to be fetched
+	busy    bool                        // it is being fetched
 	refused map[roster.ID]time.Duration // hosts that are not asked until then
 	// wrote are entries of writes of this node since the last poll was sent, or since the fetch began: what
 	// the host says of their indices may be older.
 	wrote map[dbadapter.Index]Code
+}
+
+// heard says that a copy is as a host held it at a time, or later, by a row; zero: that is not known.
+type heard struct {
+	at   time.Duration
+	from roster.ID
+	row  quorum.Name
 }
 
 // host is one at which sets are followed.
@@ -109,25 +117,40 @@ type host struct {
 
 // NewFollower returns one of all sets of the index.
 func NewFollower(index *Index, net Net) *Follower {
-	return &Follower{Index: index, net: net, sets: make([]followed, index.config.Shards), hosts: map[roster.ID]*host{}, assigned: -PollBusy}
+	f := &Follower{Index: index, net: net, sets: make([]followed, index.config.Shards), hosts: map[roster.ID]*host{}, assigned: -PollBusy}
+	f.heard.sets = make([]heard, len(f.sets))
+	return f
 }
 
 // Locate says where the key is that has this index in a set. It is Nowhere only where the set was heard
 // within Fresh, by the row by which this node goes.
 func (f *Follower) Locate(set placement.Shard, index dbadapter.Index, now time.Duration) (Where, placement.Shard) {
 	row := f.net.Row(set)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.used, f.ever = now, true
+	f.used.Store(int64(now) + 1)
+	f.heard.RLock()
+	defer f.heard.RUnlock()
 	where, shard := f.Index.Lookup(set, index)
-	if where == Nowhere && !f.sets[set].fresh(&row, now) {
+	if where == Nowhere && !f.heard.sets[set].fresh(&row, now) {
 		return Ask, 0
 	}
 	return where, shard
 }
 
-func (s *followed) fresh(row *Row, now time.Duration) bool {
-	return len(row.Hosts) > 0 && s.heardBy == row.Name && now-s.heard <= Fresh
+func (h *heard) fresh(row *Row, now time.Duration) bool {
+	return len(row.Hosts) > 0 && h.row == row.Name && now-h.at <= Fresh
+}
+
+// hear notes when a set was heard.
+func (f *Follower) hear(set placement.Shard, h heard) {
+	f.heard.Lock()
+	defer f.heard.Unlock()
+	f.heard.sets[set] = h
+}
+
+func (f *Follower) heardOf(set placement.Shard) heard {
+	f.heard.RLock()
+	defer f.heard.RUnlock()
+	return f.heard.sets[set]
 }
 
 // Wrote has the index say where a value is that this node has written, before the write is acknowledged. What
@@ -161,12 +184,11 @@ type Status struct {
 
 // Status is how a set is followed.
 func (f *Follower) Status(set placement.Shard, now time.Duration) Status {
-	row := f.net.Row(set)
+	row, h := f.net.Row(set), f.heardOf(set)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := &f.sets[set]
 	_, known := f.Index.Place(set)
-	return Status{Host: s.at, Heard: s.heard, From: s.from, Fresh: s.fresh(&row, now), Known: known}
+	return Status{Host: f.sets[set].at, Heard: h.at, From: h.from, Fresh: h.fresh(&row, now), Known: known}
 }
 
 // Fetching reports whether sets are on their way.
@@ -183,11 +205,9 @@ func (f *Follower) Unheard(now time.Duration) (unheard int) {
 		if len(row.Hosts) == 0 {
 			continue
 		}
-		f.mu.Lock()
-		if !f.sets[set].fresh(&row, now) {
+		if h := f.heardOf(placement.Shard(set)); !h.fresh(&row, now) {
 			unheard++
 		}
-		f.mu.Unlock()
 	}
 	return unheard
 }
@@ -201,7 +221,7 @@ func (f *Follower) Turns(now time.Duration) (turns []*Turn) {
 		f.assign(now)
 	}
 	every := PollIdle
-	if f.ever && now-f.used < idleAfter {
+	if used := f.used.Load(); used > 0 && now-time.Duration(used) < idleAfter {
 		every = PollBusy
 	}
 	follows := map[roster.ID][]placement.Shard{}
@@ -219,7 +239,7 @@ func (f *Follower) Turns(now time.Duration) (turns []*Turn) {
 		} else if !s.busy && !h.fetching && f.fetches < maxFetches {
 			f.fetches++
 			s.busy, h.fetching, s.wrote = true, true, nil
-			s.heard, s.heardBy = 0, quorum.Name{}
+			f.hear(placement.Shard(i), heard{})
 			turns = append(turns, &Turn{f: f, Host: s.at, fetch: &fetch{set: placement.Shard(i)}})
 		}
 	}

@@ -175,7 +175,7 @@ func (t *Turn) heard(since *Since, said *SetNews, row quorum.Name, now time.Dura
 		f.Index.Apply(since.Set, Place{Host: t.Host, Log: since.Log, Seq: said.To}, changes)
 	}
 	if !said.More {
-		s.heard, s.from, s.heardBy = t.sent, t.Host, row
+		f.hear(since.Set, heard{t.sent, t.Host, row})
 	}
 	return said.More
 }
