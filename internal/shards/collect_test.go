@@ -124,3 +124,58 @@ func TestLapsedMembersDoNotHoldCollectionBack(t *testing.T) {
 		}
 	})
 }
+
+// lose has all hosts of a shard lose a record, as if it never was.
+func (c *cluster) lose(shard placement.Shard, key []byte) {
+	c.t.Helper()
+	for _, h := range c.hosts {
+		set := h.ns.WholeHere(shard)
+		if set == nil {
+			continue
+		}
+		r, err := set.Held(key)
+		c.must(err)
+		hashed, err := dbadapter.Hash(set.Keys.Hasher, *r)
+		c.must(err)
+		_, err = set.Store.Apply(c.ctx, []dbadapter.Write{{Record: hashed, Action: dbadapter.Collect}})
+		c.must(err)
+	}
+}
+
+// A value that is lost, or was collected, is there again after an import of what was exported, as after a put.
+func TestImportOfLostValue(t *testing.T) {
+	for _, collected := range []bool{false, true} {
+		for _, dated := range []bool{false, true} {
+			inClusterOf(t, byWriter, 6, func(t *testing.T, c *cluster) {
+				_, err := c.hosts[0].put("k", "one", quorum.All)
+				c.must(err)
+				c.quiet()
+				p := c.hosts[0].pointerAt("k")
+				f, err := c.hosts[0].shards.get(c.ctx, p.Key([]byte("k")), GetOptions{}, c.hosts[0].Now()+Patience)
+				c.must(err)
+				if collected {
+					c.hours(1)
+					c.must(c.hosts[0].shards.removeAt(c.ctx, f.Record.Key, f.Record.Version))
+					c.quiet()
+				} else {
+					c.lose(p.Shard, f.Record.Key)
+				}
+				var at time.Time
+				if dated {
+					g, err := c.hosts[3].shards.Get(c.ctx, []byte("k"), GetOptions{Bare: true})
+					c.must(err)
+					at = g.Record.Version.Clock.Time()
+				}
+				for _, want := range []node.ImportResult{{Items: 1, Written: 1}, {Items: 1, Unchanged: 1}} {
+					r, _, err := c.hosts[3].bring(ImportOptions{}, item("k", "one", at))
+					r.Earliest = time.Time{}
+					if err != nil || r != want {
+						t.Errorf("collected: %t, dated: %t: %+v, %v; want %+v", collected, dated, r, err, want)
+					}
+					c.quiet()
+					c.hosts[3].wants("k", "one", GetOptions{})
+				}
+			})
+		}
+	}
+}
