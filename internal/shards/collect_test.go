@@ -1,15 +1,18 @@
 package shards
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 func (c *cluster) at(id node.ID) int {
@@ -176,6 +179,31 @@ func TestImportOfLostValue(t *testing.T) {
 					c.hosts[3].wants("k", "one", GetOptions{})
 				}
 			})
+		}
+	}
+}
+
+// As many names, and as many hints, as are sent at once fit into a frame with the longest keys.
+func TestManyLongKeysFitIntoAFrame(t *testing.T) {
+	names, hold := &wire.AskNames{}, &wire.AskHold{}
+	key := bytes.Repeat([]byte("k"), dbadapter.MaxKey-bodies.KeyRoom)
+	record := dbadapter.Record{Key: key, Value: (&bodies.Pointer{}).AppendBinary(nil), Version: dbadapter.Version{Clock: 9000, Writer: 1 << 40, Incarnation: 1}, Signature: make([]byte, dbadapter.SignatureSize), Expires: dbadapter.TimestampAt(longAgo())}
+	for i := range dbadapter.MaxReplaces {
+		record.Replaces = append(record.Replaces, dbadapter.Replaced{Writer: dbadapter.WriterID(i + 1), Clock: 1})
+	}
+	for range namesAtOnce {
+		names.Names = append(names.Names, wire.BodyName{Key: key})
+	}
+	for range hintsAtOnce {
+		hint := record
+		hint.Key, hint.Value = bodies.HintKey(1, key), wire.AppendPushed(nil, &record)
+		hold.Records = append(hold.Records, hint)
+	}
+	for _, q := range []wire.Question{names, hold} {
+		m := &wire.Ask{Version: wire.Version, Question: q}
+		frame := wire.Append(nil, m)
+		if _, _, err := wire.Read(bytes.NewReader(frame)); err != nil {
+			t.Errorf("%T: %d bytes, %v", q, len(frame), err)
 		}
 	}
 }
