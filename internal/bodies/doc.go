@@ -23,10 +23,11 @@
 //
 //  1. A body that is over an hour old is collected after two rounds of no.
 //  2. In a round each member that may hold the key's shard, or keeps entries of it, says whether
-//     its record or its kept log names the body.
+//     its record or its kept log names the body. A host that is not whole does not answer, and
+//     nobody waits for a member that has lapsed. All go by one row of the key's shard.
 //  3. A writer gives up ten minutes after it sent the body.
 //  4. A host takes from no writer a record that names a body over half an hour old, unless what it
-//     replaces names that body.
+//     replaces names that body. Syncs, and records that are passed on, are exempt.
 //
 // A write that is under way names a young body, by 3 and 4, and clocks are off by minutes at most.
 // So after an hour no record can begin to name a body. One round can still miss it: a sync may take

@@ -189,22 +189,27 @@ func (ns *Namespace) answerBody(q *wire.AskBody) (*wire.BodyAnswer, error) {
 	return a, nil
 }
 
-// Named is what a message of the peer answers to AskNames.
-func (ns *Namespace) Named(remote ID, ask *wire.Ask, m wire.Message) ([]bool, error) {
-	reply, err := ns.routedReply(remote, ask, m)
-	if err != nil {
-		return nil, err
-	}
-	said := reply.Answer.(*wire.NamesAnswer)
-	if n := len(ask.Question.(*wire.AskNames).Names); len(said.Named) != n {
-		return nil, fmt.Errorf("%w: %d answers about %d bodies", reconcile.ErrProtocol, len(said.Named), n)
-	}
-	return said.Named, nil
+// AskNames asks a member which of some bodies its records of the shard name.
+func (a *Asker) AskNames(names []wire.BodyName) *wire.AskNames {
+	return &wire.AskNames{ShardRow: a.at, Names: names}
 }
 
-// NamedHere is what this node answers to AskNames.
-func (ns *Namespace) NamedHere(ctx context.Context, q *wire.AskNames) ([]bool, error) {
-	said, err := ns.answerNames(ctx, q)
+// Named is what a message of the peer answers to AskNames. apart: as in HostAnswer.
+func (a *Asker) Named(remote ID, ask *wire.Ask, m wire.Message) (named []bool, apart bool, err error) {
+	reply, err := a.reply(remote, ask, m)
+	if err != nil {
+		return nil, false, err
+	}
+	said := reply.Answer.(*wire.NamesAnswer)
+	if n := len(ask.Question.(*wire.AskNames).Names); !said.Apart && len(said.Named) != n {
+		return nil, false, fmt.Errorf("%w: %d answers about %d bodies", reconcile.ErrProtocol, len(said.Named), n)
+	}
+	return said.Named, said.Apart, nil
+}
+
+// NamedHere is what this node answers to AskNames; nothing where it goes by another row now.
+func (a *Asker) NamedHere(ctx context.Context, q *wire.AskNames) ([]bool, error) {
+	said, err := a.ns.answerNames(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -212,18 +217,21 @@ func (ns *Namespace) NamedHere(ctx context.Context, q *wire.AskNames) ([]bool, e
 }
 
 // answerNames says which bodies the records of a shard here name, and its kept log: first the records,
-// which go from there to the log. reconcile.ErrBusy: the shard is being opened.
+// which go from there to the log. reconcile.ErrBusy: the shard is being opened, or this node is a host of it
+// and not whole.
 func (ns *Namespace) answerNames(ctx context.Context, q *wire.AskNames) (*wire.NamesAnswer, error) {
-	shard, a := placement.Shard(q.Shard), &wire.NamesAnswer{Named: make([]bool, len(q.Names))}
-	if !ns.Bodied() || int(shard) >= ns.rule.Shards {
-		return nil, ErrDenied
+	if !ns.Bodied() || !ns.goesBy(&q.ShardRow) {
+		return &wire.NamesAnswer{Apart: true}, nil
 	}
-	set := ns.held(shard)
+	shard, a := placement.Shard(q.Shard), &wire.NamesAnswer{Named: make([]bool, len(q.Names))}
+	set, host := ns.held(shard), ns.Row(shard).IsHost(ns.node.ID)
 	if set == nil {
 		state := ns.Members().state
-		if at, has := state.find(shard); has && !state.Shards[at].Dropped {
+		if at, has := state.find(shard); host || has && !state.Shards[at].Dropped {
 			return nil, reconcile.ErrBusy
 		}
+	} else if host && !set.settled() {
+		return nil, reconcile.ErrBusy
 	}
 	wanted := map[[16]byte]int{}
 	for i, n := range q.Names {
@@ -252,6 +260,12 @@ func (ns *Namespace) answerNames(ctx context.Context, q *wire.AskNames) (*wire.N
 				}
 			}
 		}
+	}
+	switch {
+	case !ns.goesBy(&q.ShardRow):
+		return &wire.NamesAnswer{Apart: true}, nil
+	case host && !set.settled():
+		return nil, reconcile.ErrBusy
 	}
 	return a, nil
 }

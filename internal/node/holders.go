@@ -308,7 +308,7 @@ func (ns *Namespace) MayHold(shard placement.Shard) []ID {
 }
 
 // MayName are the members whose records of a shard, or kept logs of that, may name bodies: this node, those
-// that may hold the shard, and those that say that they keep entries of it.
+// that may hold the shard, and those that say that they keep entries of it. Nobody waits for one that has lapsed.
 func (ns *Namespace) MayName(shard placement.Shard) []ID {
 	ids := ns.MayHold(shard)
 	if !slices.Contains(ids, ns.node.ID) {
@@ -320,5 +320,5 @@ func (ns *Namespace) MayName(shard placement.Shard) []ID {
 		}
 	}
 	slices.Sort(ids)
-	return ids
+	return slices.DeleteFunc(ids, func(id ID) bool { return id != ns.node.ID && ns.Members().Lapsed(id) })
 }

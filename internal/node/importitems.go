@@ -16,10 +16,10 @@ func (item *Item) Expired(ns *Namespace) bool {
 }
 
 // Covers reports whether this node's role covers a record with a date, and if not, from which date
-// on it does.
-func (a *Asker) Covers(date time.Time) (from time.Time, covers bool) {
+// on it does. floor: up to when hosts take none.
+func (a *Asker) Covers(date time.Time, floor dbadapter.Timestamp) (from time.Time, covers bool) {
 	at := dbadapter.TimestampAt(date)
-	least := a.view.takenFrom(at, 0)
+	least := a.view.takenFrom(at, floor)
 	return dateFrom(least), least == at
 }
 

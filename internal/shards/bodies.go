@@ -47,7 +47,7 @@ func (s *Shards) CollectBodies(ctx context.Context) (collected int, err error) {
 			more = after != nil
 			for _, home := range slices.Sorted(maps.Keys(page)) {
 				for all := range slices.Chunk(page[home], namesAtOnce) {
-					collected += s.collect(ctx, home, all)
+					collected += s.collect(ctx, set.Shard(), home, all)
 				}
 			}
 		}
@@ -58,10 +58,10 @@ func (s *Shards) CollectBodies(ctx context.Context) (collected int, err error) {
 	return collected, context.Cause(ctx)
 }
 
-// collects reports whether this node is the host that collects a shard's bodies: one is enough.
+// collects reports whether this node is the host that collects a shard's bodies: one that is whole is enough.
 func (s *Shards) collects(shard placement.Shard) bool {
 	row, members := s.NS.Row(shard), s.NS.Members()
-	if row == nil {
+	if s.NS.WholeHere(shard) == nil {
 		return false
 	}
 	first := slices.IndexFunc(row.Old, func(id node.ID) bool { return s.NS.Admits(id) && !members.Lapsed(id) })
@@ -70,7 +70,7 @@ func (s *Shards) collects(shard placement.Shard) bool {
 
 // orphans deletes the hints of a set whose bodies are gone.
 func (s *Shards) orphans(ctx context.Context, set *node.Set) error {
-	if !set.Settled() { // it may lack bodies that there are
+	if s.NS.WholeHere(set.Shard()) != set { // it may lack bodies that there are
 		return nil
 	}
 	var gone []dbadapter.Record
@@ -126,25 +126,31 @@ func (s *Shards) suspects(ctx context.Context, set *node.Set, after []byte) (pag
 	return page, nil, nil
 }
 
-// collect asks twice who names bodies of keys of one shard, and deletes those that nobody names. (bodies, 1, 2)
-func (s *Shards) collect(ctx context.Context, home placement.Shard, all []*suspect) (collected int) {
+// collect asks twice who names bodies of a shard, of keys of one other, and deletes those that nobody names. The
+// rows of both are the same all the while. (bodies, 1, 2)
+func (s *Shards) collect(ctx context.Context, shard, home placement.Shard, all []*suspect) (collected int) {
+	of, err := s.NS.Asker(home)
+	at, failed := s.NS.Asker(shard)
+	if err != nil || failed != nil {
+		return 0
+	}
 	for range 2 {
 		asked := s.NS.MayName(home)
-		q := &wire.AskNames{Shard: uint32(home)}
 		var left []*suspect
+		var names []wire.BodyName
 		for _, one := range all {
 			if !one.kept {
 				left = append(left, one)
-				q.Names = append(q.Names, wire.BodyName{Salt: one.pointer.Salt, Key: one.of})
+				names = append(names, wire.BodyName{Salt: one.pointer.Salt, Key: one.of})
 			}
 		}
 		if len(left) == 0 {
 			return 0
 		}
-		box := s.Net.Mailbox()
+		box, q := s.Net.Mailbox(), of.AskNames(names)
 		for _, id := range asked {
 			s.Net.Go(ctx, func(ctx context.Context) {
-				named, err := s.names(ctx, id, home, q)
+				named, err := s.names(ctx, of, id, q)
 				box.Put(func() {
 					for i := range named {
 						if one := left[i]; err == nil && !one.kept {
@@ -164,6 +170,9 @@ func (s *Shards) collect(ctx context.Context, home placement.Shard, all []*suspe
 		}
 	}
 	for _, one := range all {
+		if !of.Current() || !at.Current() {
+			return collected
+		}
 		if one.gone && !one.kept && s.removeAt(ctx, one.key, one.version) == nil {
 			collected++
 		}
@@ -172,18 +181,13 @@ func (s *Shards) collect(ctx context.Context, home placement.Shard, all []*suspe
 }
 
 // names asks a member which bodies it names.
-func (s *Shards) names(ctx context.Context, id node.ID, home placement.Shard, q *wire.AskNames) ([]bool, error) {
+func (s *Shards) names(ctx context.Context, a *node.Asker, id node.ID, q *wire.AskNames) ([]bool, error) {
 	if id == s.NS.Self() {
-		return s.NS.NamedHere(ctx, q)
-	}
-	a, err := s.NS.Asker(home)
-	if err != nil {
-		return nil, err
+		return a.NamedHere(ctx, q)
 	}
 	return within(ctx, s, s.Net.Now()+Patience, func(ctx context.Context) ([]bool, error) {
 		named, _, err := ask(ctx, s, a, id, s.Net.Now()+Patience, q, func(asked *wire.Ask, m wire.Message) ([]bool, bool, error) {
-			named, err := s.NS.Named(id, asked, m)
-			return named, false, err
+			return a.Named(id, asked, m)
 		})
 		return named, err
 	})

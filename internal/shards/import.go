@@ -339,7 +339,7 @@ func (im *importing) cut(a *node.Asker, items []*imported) (some, rest []*import
 			continue
 		}
 		if i.dated() {
-			if from, covered := a.Covers(i.Time); !covered && !im.refuse(i, from) {
+			if from, covered := a.Covers(i.Time, 0); !covered && !im.refuse(i, from) {
 				continue
 			}
 		}

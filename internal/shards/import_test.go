@@ -232,6 +232,7 @@ func TestImportOfLargeValues(t *testing.T) {
 			t.Errorf("an earlier one: %+v, %v", r, err)
 		}
 		c.promise()
+		before = sent()
 		r, err = c.hosts[2].shards.Import(c.ctx, func(yield func(node.Item, error) bool) { yield(item("a", large, longAgo()), nil) }, ImportOptions{Refused: func(_ int64, i *node.Item) {
 			if string(i.Value) != large {
 				t.Errorf("a refused item has %d bytes", len(i.Value))
@@ -239,6 +240,9 @@ func TestImportOfLargeValues(t *testing.T) {
 		}})
 		if err != nil || r.Refused != 1 {
 			t.Errorf("a late one: %+v, %v", r, err)
+		}
+		if c.quiet(); sent() != before {
+			t.Errorf("a late one: %d large records were sent", sent()-before)
 		}
 	})
 }

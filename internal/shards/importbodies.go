@@ -2,9 +2,9 @@ package shards
 
 import (
 	"context"
-	"crypto/sha256"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/bodies"
@@ -58,7 +58,8 @@ func (im *importing) putBodies(ctx context.Context, items []*imported) (failed e
 	return failed
 }
 
-// putBody sends the body of an item, unless its key holds the same value, or something later than its date.
+// putBody sends the body of an item, unless its key holds the same value, or something later than its date, or its
+// date is not taken.
 func (im *importing) putBody(ctx context.Context, i *imported) error {
 	if i.Expired(im.NS) {
 		return nil
@@ -75,12 +76,21 @@ func (im *importing) putBody(ctx context.Context, i *imported) error {
 	}
 	if held := found.Record; held != nil {
 		date := dbadapter.TimestampAt(i.Time)
-		if im.holds(held, i) && im.enoughHave(&found) && (i.Time.IsZero() || held.Version.Clock >= date) {
-			i.done = true
-			return nil
+		if p := im.held(held, i); p != nil && im.enoughHave(&found) && (i.Time.IsZero() || held.Version.Clock >= date) {
+			if !im.there(asking, i.Key, p, over) {
+				err = im.sendBody(asking, p, i.Key, i.user, im.Level)
+				i.body, i.record, i.fresh = p, held, err == nil
+			}
+			i.done = err == nil
+			return err
 		}
 		if !i.Time.IsZero() && held.Version.Clock > date {
 			i.done, i.stale = true, true
+			return nil
+		}
+	}
+	if a, err := im.NS.Asker(found.Shard); err == nil && i.dated() {
+		if from, covered := a.Covers(i.Time, im.floor(&found, i)); !covered && !im.refuse(i, from) {
 			return nil
 		}
 	}
@@ -92,7 +102,6 @@ func (im *importing) putBody(ctx context.Context, i *imported) error {
 
 // enoughHave reports whether as many hosts as the import asks for have answered that they have what was found.
 func (im *importing) enoughHave(found *Found) bool {
-	row := im.NS.Row(found.Shard)
 	answer := func(id node.ID) *node.HostAnswer {
 		at := slices.IndexFunc(found.Hosts, func(a Answer) bool {
 			return a.Peer == id && a.Answer != nil && a.Answer.Version == found.Record.Version
@@ -102,21 +111,56 @@ func (im *importing) enoughHave(found *Found) bool {
 		}
 		return found.Hosts[at].Answer
 	}
-	has := func(id node.ID) bool { return answer(id) != nil }
+	row, has := im.NS.Row(found.Shard), func(id node.ID) bool { return answer(id) != nil }
 	return row != nil && im.level.reaches(row, has, func(id node.ID) bool { return has(id) && answer(id).Whole })
 }
 
-// holds reports whether a record says what an item does.
-func (im *importing) holds(held *dbadapter.Record, i *imported) bool {
+// floor is up to when enough of the hosts that have answered have collected deletions, if an item is not dated
+// behind that; they do not take it.
+func (im *importing) floor(found *Found, i *imported) (floor dbadapter.Timestamp) {
+	row, of := im.NS.Row(found.Shard), map[node.ID]dbadapter.Timestamp{}
+	for _, a := range found.Hosts {
+		if a.Answer != nil {
+			of[a.Peer] = a.Answer.Floor
+			floor = max(floor, a.Answer.Floor)
+		}
+	}
+	past := func(id node.ID) bool { return of[id] >= dbadapter.TimestampAt(i.Time) }
+	if row == nil || !im.level.reaches(row, past, past) {
+		return 0
+	}
+	return floor
+}
+
+// there reports whether the body that a record names is there. Its first version is as old as it is: a later one
+// may be a deletion, and then the body is read.
+func (im *importing) there(ctx context.Context, key []byte, p *bodies.Pointer, over time.Duration) bool {
+	h, err := anew(ctx, im.Shards, p.Shard, over, func(a *node.Asker) (node.HostAnswer, error) {
+		return within(ctx, im.Shards, min(over, im.Net.Now()+bodyWait), func(ctx context.Context) (node.HostAnswer, error) {
+			return im.recordAt(ctx, a, im.nearest(a.Row().Old)[0], p.Key(key), true, over)
+		})
+	})
+	if err == nil && !h.Version.IsZero() && bodies.MayTake(p, nil, h.Version.Clock.Time()) {
+		return true
+	}
+	_, _, err = im.Shards.body(ctx, key, p, over)
+	return err == nil
+}
+
+// held is where the value of a record is, if the record says what an item does; nil: it does not.
+func (im *importing) held(held *dbadapter.Record, i *imported) *bodies.Pointer {
 	expires := dbadapter.Timestamp(0)
 	if !i.Expires.IsZero() {
 		expires = dbadapter.TimestampAt(i.Expires)
 	}
 	if held.Deleted || held.Expires != expires {
-		return false
+		return nil
 	}
 	_, p, err := bodies.Read(held.Value)
-	return err == nil && p != nil && int(p.Size) == len(i.user) && p.Sum == sha256.Sum256(i.user)
+	if err != nil || p == nil || int(p.Shard) >= im.NS.Rule().Shards || !p.Proves(i.user) {
+		return nil
+	}
+	return p
 }
 
 // hints tells the hosts of bodies which records name them.

@@ -95,11 +95,16 @@ func (s *Shards) putValues(ctx context.Context, drafts []node.Draft, o PutOption
 // key. A request ends long before bodies.Patience is over. (bodies, 3)
 func (s *Shards) putBody(ctx context.Context, key, value []byte, level quorum.Level) (*bodies.Pointer, error) {
 	p := s.NS.NewBody(key, value)
+	return p, s.sendBody(ctx, p, key, value, level)
+}
+
+// sendBody writes the body that a pointer names.
+func (s *Shards) sendBody(ctx context.Context, p *bodies.Pointer, key, value []byte, level quorum.Level) error {
 	_, err := s.put(ctx, []node.Draft{{Record: dbadapter.Record{Key: p.Key(key), Value: value}}}, PutOptions{Level: level}, nil)
 	if errors.Is(err, ErrUnconfirmed) {
 		err = fmt.Errorf("%w: nothing is written under the key: its value, in shard %d: %s", ErrTooFew, p.Shard, err.Error()) // it is not confirmed, and nobody reads it
 	}
-	return p, err
+	return err
 }
 
 // hint gives the hosts of bodies in a shard the records that point to them, dated as those. One that is not

@@ -27,9 +27,9 @@ type BodyAnswer struct {
 	Value []byte
 }
 
-// AskNames asks a member which bodies its records of a shard, and its kept log of that, name: under no row.
+// AskNames asks a member, host or not, which bodies its records of a shard name, and its kept log of that.
 type AskNames struct {
-	Shard uint32
+	ShardRow
 	// Names are at least one, and BatchRecords at most.
 	Names []BodyName
 }
@@ -41,7 +41,10 @@ type BodyName struct {
 }
 
 // NamesAnswer says of each body, in order, whether a record names it.
-type NamesAnswer struct{ Named []bool }
+type NamesAnswer struct {
+	Apart bool // as in a RecordAnswer
+	Named []bool
+}
 
 // Subject is SubjectBody; so is the next one.
 func (*AskBody) Subject() Subject { return SubjectBody }
@@ -78,7 +81,7 @@ func (p *parser) bodyAnswer() *BodyAnswer {
 }
 
 func (q *AskNames) appendQuestion(b []byte) []byte {
-	b = appendUvarint(b, uint64(q.Shard))
+	b = q.appendTo(b)
 	for i := range q.Names {
 		b = appendBytes(append(b, q.Names[i].Salt[:]...), q.Names[i].Key)
 	}
@@ -86,6 +89,9 @@ func (q *AskNames) appendQuestion(b []byte) []byte {
 }
 
 func (a *NamesAnswer) appendAnswer(b []byte) []byte {
+	if b = append(b, flagsOf(a.Apart, false)); a.Apart {
+		return b
+	}
 	for _, named := range a.Named {
 		b = appendBool(b, named)
 	}
@@ -93,7 +99,7 @@ func (a *NamesAnswer) appendAnswer(b []byte) []byte {
 }
 
 func (p *parser) askNames() *AskNames {
-	q := &AskNames{Shard: p.shard()}
+	q := &AskNames{ShardRow: p.shardRow()}
 	p.some()
 	for len(p.rest) > 0 && p.err == nil {
 		if len(q.Names) == BatchRecords {
@@ -109,7 +115,14 @@ func (p *parser) askNames() *AskNames {
 }
 
 func (p *parser) namesAnswer() *NamesAnswer {
-	a := &NamesAnswer{}
+	flags, apart := p.answerFlags(0)
+	a := &NamesAnswer{Apart: apart}
+	switch {
+	case apart:
+		return a
+	case flags&routeWhole != 0:
+		p.fail("unknown flags %#x", flags)
+	}
 	p.some()
 	for len(p.rest) > 0 && p.err == nil {
 		if len(a.Named) == BatchRecords {
