@@ -19,6 +19,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/backup"
+	"github.com/syncd-io/syncd/internal/locator"
 )
 
 // ErrBackupDamaged: a file of a backup is missing, or is not what was written. It
@@ -226,7 +227,7 @@ func readFolder(dir, top string, into map[string][]byte) error {
 		if !e.Type().IsRegular() || strings.HasSuffix(path, ".tmp") {
 			continue // left by a crash, and replaced with the next write
 		}
-		if isCopy(e.Name()) {
+		if locator.IsCopy(e.Name()) {
 			continue // 4.5 bytes a key, and a node that lacks it fetches it from others
 		}
 		name, err := filepath.Rel(top, path)

@@ -51,16 +51,6 @@ func (c *copies) Write(name string, data []byte) error {
 	return durable.WriteFile(filepath.Join(c.folder, name), data)
 }
 
-// formerCopies match the copies that programs of before have left in a namespace's folder.
-const formerCopies = "directory-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]"
-
-// isCopy reports whether a file of a namespace's folder is a locator's copy, which a node that lacks it fetches
-// from others.
-func isCopy(name string) bool {
-	former, err := filepath.Match(formerCopies, name)
-	return locator.IsCopy(name) || former && err == nil
-}
-
 // openLocator opens what the node has heard of where keys are, and follows it, if the namespace has a locator.
 func (ns *Namespace) openLocator() error {
 	if !ns.core.Located() {
@@ -70,12 +60,6 @@ func (ns *Namespace) openLocator() error {
 	disk := &copies{files: map[string][]byte{}}
 	if ns.node.dir != "" {
 		disk.folder = namespaceDir(ns.node.dir, ns.id)
-		former, _ := filepath.Glob(filepath.Join(disk.folder, formerCopies)) // the pattern is a good one
-		for _, path := range former {
-			if err := os.RemoveAll(path); err != nil {
-				return err
-			}
-		}
 	}
 	var seed [8]byte
 	if _, err := rand.Read(seed[:]); err != nil {

@@ -32,8 +32,8 @@ const (
 	// in all, 128 MiB: what would be more is fetched when the others have ended.
 	maxFetches = 8
 	maxFetched = 1 << 24
-	// maxPages are those of one set at most: a page that is full has MaxPage of them, and where others are
-	// sent, as by a host that lies, the fetch ends.
+	// maxPages are those of one set at most: a page has MaxPage of them, or is of some 16 MiB of records, so
+	// that it is enough for 256 GiB. Where others are sent, as by a host that lies, the fetch ends.
 	maxPages = 4 * maxFetched / MaxPage
 
 	// A host that has not answered rests: restFirst, and twice as long after each further failure, up to

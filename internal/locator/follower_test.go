@@ -360,6 +360,45 @@ func TestPagesOfALiar(t *testing.T) {
 	}
 }
 
+// An answer leaves out the sets for which it has no room: they are asked for again at once, unless nothing is said
+// of others.
+func TestSetsLeftOut(t *testing.T) {
+	w := newWorld(t, 3, 1, 1)
+	w.used()
+	host := w.rows[0].Hosts[0]
+	w.lies[host] = func(m Message) Message { // room for what has changed in one set
+		if n, ok := m.(*News); ok {
+			if i := slices.IndexFunc(n.Sets, func(s SetNews) bool { return s.Said != Same }); i >= 0 {
+				n.Sets = n.Sets[:i+1]
+			}
+		}
+		return m
+	}
+	for i := range dbadapter.Index(30) {
+		w.write(placement.Shard(i%3), i+1, 0)
+	}
+	w.used()
+	for i := range dbadapter.Index(30) {
+		if got := w.where(placement.Shard(i%3), i+1); got != In {
+			t.Errorf("index %d is %v", i+1, got)
+		}
+	}
+	for set := range placement.Shard(3) {
+		if got := w.where(set, 999); got != Nowhere {
+			t.Errorf("set %d: a key that is not there is %v: %v", set, got, w.left)
+		}
+	}
+	w.lies[host] = func(m Message) Message {
+		if n, ok := m.(*News); ok {
+			n.Sets = n.Sets[:1]
+		}
+		return m
+	}
+	if w.used(); !errors.Is(w.left[host], ErrMessage) {
+		t.Errorf("a host that leaves out sets for nothing is followed: %v", w.left)
+	}
+}
+
 // A node starts with its copies where they were, and is told what has changed since; it reads what it has
 // written itself, also where its host has not told that yet.
 func TestStartsWhereItWas(t *testing.T) {

@@ -58,7 +58,9 @@ type Since struct {
 	Log, Seq uint64
 }
 
-// News answers a Poll, set by set in its order; Apart: the host has another Mark, and says nothing else.
+// News answers a Poll, set by set in its order; the last ones are left out where what changed in those before
+// takes all that an answer may: they are to be asked for again. Apart: the host has another Mark, and says
+// nothing else.
 type News struct {
 	Apart bool
 	Sets  []SetNews

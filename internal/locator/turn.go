@@ -138,8 +138,11 @@ func (t *Turn) Answered(m Message, err error, now time.Duration) {
 // news takes in the answer to a poll, and reports whether more follows.
 func (t *Turn) news(m Message, now time.Duration) (more bool, err error) {
 	n, ok := m.(*News)
-	if !ok || n.Apart || len(n.Sets) != len(t.poll.Sets) {
+	if !ok || n.Apart || len(n.Sets) > len(t.poll.Sets) {
 		return false, fmt.Errorf("%w: no news of the %d sets of a poll", ErrMessage, len(t.poll.Sets))
+	}
+	if more = len(n.Sets) < len(t.poll.Sets); more && !slices.ContainsFunc(n.Sets, func(s SetNews) bool { return s.Said != Same }) {
+		return false, fmt.Errorf("%w: sets of a poll are left out, and nothing is said of others", ErrMessage)
 	}
 	for i := range n.Sets {
 		since, said := &t.poll.Sets[i], &n.Sets[i]

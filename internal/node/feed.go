@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -23,8 +22,16 @@ import (
 // An index is that of a key also where its record is a tombstone: so a key that is nowhere reads as it would
 // at the host, also to a writer that asks for the version of a deletion.
 
-// maxFeedRead is how many changes of the log are read for one set of a poll, in some 50 ms.
-const maxFeedRead = 1 << 14
+// What a question takes at most, in some 50 ms: changes of the log or indices, and bytes of records; what is
+// more follows at the next one. Records are read feedGroup indices at a time, as they may be bodies.
+const (
+	maxFeedRead  = 1 << 14
+	maxFeedBytes = 16 << 20
+	feedGroup    = 32
+)
+
+// feedRoom is what the answer to a poll may yet take: changes that it says, changes of logs, and bytes of records.
+type feedRoom struct{ changes, log, bytes int }
 
 // IndexOf is the shard of a key, and the key's index in it.
 func (ns *Namespace) IndexOf(key []byte) (home placement.Shard, index dbadapter.Index) {
@@ -128,8 +135,12 @@ func (ns *Namespace) news(ctx context.Context, p *locator.Poll) (*locator.News, 
 		shards = append(shards, s.Set)
 	}
 	n := &locator.News{Sets: make([]locator.SetNews, len(p.Sets))}
-	room := locator.MaxChanges
+	room := feedRoom{locator.MaxChanges, maxFeedRead, maxFeedBytes}
 	for i, since := range p.Sets {
+		if room.changes <= 0 || room.log <= 0 || room.bytes <= 0 {
+			n.Sets = n.Sets[:i] // those that are left out are asked for again
+			break
+		}
 		n.Sets[i].Said = locator.NotWhole
 		set := ns.WholeHere(since.Set)
 		if set == nil {
@@ -149,9 +160,8 @@ func (ns *Namespace) news(ctx context.Context, p *locator.Poll) (*locator.News, 
 	return n, nil
 }
 
-// news are those of the set since a place of its log: what the changed indices say now. room is how many
-// there may be yet.
-func (set *Set) news(ctx context.Context, since locator.Since, room *int) (n locator.SetNews, err error) {
+// news are those of the set since a place of its log, as far as there is room: what the changed indices say now.
+func (set *Set) news(ctx context.Context, since locator.Since, room *feedRoom) (n locator.SetNews, err error) {
 	log := set.Store.Log()
 	snap, err := set.Store.Snapshot()
 	if err != nil {
@@ -165,8 +175,9 @@ func (set *Set) news(ctx context.Context, since locator.Since, room *int) (n loc
 	if since.Seq == end {
 		return n, nil
 	}
-	n = locator.SetNews{Said: locator.Changed, To: since.Seq}
-	changed := map[dbadapter.Index]bool{}
+	n = locator.SetNews{Said: locator.Changed, To: end}
+	var changed []dbadapter.Change // the first of each index
+	seen, last := map[dbadapter.Index]bool{}, since.Seq
 	for c, err := range set.Store.Changes(ctx, since.Seq) {
 		if errors.Is(err, dbadapter.ErrTrimmed) {
 			return locator.SetNews{Said: locator.OtherLog}, nil
@@ -174,19 +185,39 @@ func (set *Set) news(ctx context.Context, since locator.Since, room *int) (n loc
 		if err != nil {
 			return n, err
 		}
-		if len(changed) >= *room || c.Seq > since.Seq+maxFeedRead || c.Seq > end {
+		if c.Seq > end {
 			break
 		}
-		n.To = c.Seq
-		if set.ns.Bodied() || (c.Old == 0) != (c.New == 0) { // 0 is that of no record
-			changed[c.Index] = true
+		if len(changed) >= room.changes || room.log <= 0 {
+			n.To, n.More = last, true
+			break
+		}
+		last = c.Seq
+		room.log--
+		if (set.ns.Bodied() || (c.Old == 0) != (c.New == 0)) && !seen[c.Index] { // 0 is that of no record
+			seen[c.Index] = true
+			changed = append(changed, c)
 		}
 	}
-	n.More = n.To < end
-	if n.Changes, err = set.entries(snap, slices.Sorted(maps.Keys(changed)), true); err != nil {
-		return n, err
+	for group := range slices.Chunk(changed, feedGroup) {
+		if room.bytes <= 0 {
+			n.To, n.More = group[0].Seq-1, true
+			break
+		}
+		var indices []dbadapter.Index
+		for _, c := range group {
+			indices = append(indices, c.Index)
+		}
+		slices.Sort(indices)
+		entries, bytes, err := set.entries(snap, indices, true)
+		if err != nil {
+			return n, err
+		}
+		n.Changes = append(n.Changes, entries...)
+		room.bytes -= bytes
 	}
-	*room -= len(n.Changes)
+	slices.Sort(n.Changes)
+	room.changes -= len(n.Changes)
 	if set.Store.Log() != log { // the snapshot can be of either
 		return locator.SetNews{Said: locator.OtherLog}, nil
 	}
@@ -219,17 +250,26 @@ func (set *Set) page(ctx context.Context, t *locator.Take) (*locator.Page, error
 	}
 	defer snap.Close()
 	p := &locator.Page{Log: uint64(log), Seq: snap.Seq(), Next: t.From}
+	read := 0
 	for range maxFeedRead / locator.MaxPage { // reserved keys give no entries
 		indices, next, err := pairs(ctx, snap, p.Next)
 		if err != nil {
 			return nil, err
 		}
-		entries, err := set.entries(snap, indices, false)
-		if err != nil {
-			return nil, err
+		p.Next = next
+		for group := range slices.Chunk(indices, feedGroup) {
+			if len(p.Entries) > locator.MaxPage || read >= maxFeedBytes {
+				p.Next = group[0]
+				break
+			}
+			entries, bytes, err := set.entries(snap, group, false)
+			if err != nil {
+				return nil, err
+			}
+			p.Entries = append(p.Entries, entries...)
+			read += bytes
 		}
-		p.Entries = append(p.Entries, entries...)
-		if p.Next = next; next == 0 || len(p.Entries) >= locator.MaxPage {
+		if p.Next == 0 || len(p.Entries) >= locator.MaxPage || read >= maxFeedBytes {
 			break
 		}
 	}
@@ -260,19 +300,14 @@ func pairs(ctx context.Context, snap dbadapter.Snapshot, from dbadapter.Index) (
 	return indices, 0, nil
 }
 
-// entries say of ascending indices of the set where their values are; of one without a record Gone, where
-// gone is to be told.
-func (set *Set) entries(snap dbadapter.Snapshot, indices []dbadapter.Index, gone bool) (entries []locator.Entry, err error) {
-	add := func(index dbadapter.Index, code locator.Code) {
-		if code != locator.Gone || gone {
-			entries = append(entries, locator.NewEntry(index, code))
-		}
-	}
+// entries say of ascending indices of the set where their values are, and how many bytes of records were read for
+// that; of one without a record Gone, where gone is to be said. Reserved keys give none.
+func (set *Set) entries(snap dbadapter.Snapshot, indices []dbadapter.Index, gone bool) (entries []locator.Entry, bytes int, err error) {
 	if !set.ns.Bodied() {
 		sums := make([]dbadapter.Checksum, len(indices))
 		if gone { // else there is a record
 			if err := snap.Lookup(indices, sums); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 		}
 		for i, index := range indices {
@@ -280,18 +315,23 @@ func (set *Set) entries(snap dbadapter.Snapshot, indices []dbadapter.Index, gone
 			if gone && sums[i] == 0 {
 				code = locator.Gone
 			}
-			add(index, code)
+			entries = append(entries, locator.NewEntry(index, code))
 		}
-		return entries, nil
+		return entries, 0, nil
 	}
 	buckets, err := snap.Buckets(indices)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for i, index := range indices {
-		add(index, set.code(buckets[i]))
+		for k := range buckets[i] {
+			bytes += buckets[i][k].Record.Weight()
+		}
+		if code := set.code(buckets[i]); code != locator.Gone || gone && len(buckets[i]) == 0 {
+			entries = append(entries, locator.NewEntry(index, code))
+		}
 	}
-	return entries, nil
+	return entries, bytes, nil
 }
 
 // code says where the values of the records under one index are; those under reserved keys count for nothing.

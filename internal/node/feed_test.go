@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -173,12 +176,139 @@ func TestFeedOfPointers(t *testing.T) {
 	must(set.Store.Apply(t.Context(), []dbadapter.Write{{Record: must(dbadapter.Hash(set.Keys.Hasher, to(1).Record))}, {Record: must(dbadapter.Hash(set.Keys.Hasher, hint.Record))}}))
 	want := []locator.Entry{locator.NewEntry(set.Keys.Hasher.Index([]byte("k")), 1)}
 	page, err := set.page(context.Background(), &locator.Take{Set: 2})
-	room := locator.MaxChanges
+	room := feedRoom{locator.MaxChanges, maxFeedRead, maxFeedBytes}
 	news, failed := set.news(context.Background(), locator.Since{Set: 2, Log: uint64(set.Store.Log())}, &room)
 	if err != nil || !slices.Equal(page.Entries, want) {
 		t.Errorf("the page: %+v, %v", page, err)
 	}
-	if failed != nil || len(news.Changes) != 2 || !slices.Contains(news.Changes, want[0]) {
+	if failed != nil || !slices.Equal(news.Changes, want) {
 		t.Errorf("the news: %+v, %v", news, failed)
+	}
+}
+
+// files are a locator's disk.
+type files map[string][]byte
+
+func (f files) Read(name string) ([]byte, error)     { return f[name], nil }
+func (f files) Write(name string, data []byte) error { f[name] = data; return nil }
+
+// One set of a poll has more changes than an answer takes, and leaves no room for the other one: the host is followed
+// on, and both sets are heard whole.
+func TestNewsOfMoreSetsThanThereIsRoom(t *testing.T) {
+	ns := newMachine(1).holdsAll(t, &placement.Rule{Kind: placement.Hash, Shards: 2, Replicas: 1, Locator: true})
+	x := must(locator.Open(locator.Config{Shards: 2, Seed: 1, Disk: files{}}))
+	f := locator.NewFollower(x, locator.Net{
+		Self: "self", Row: func(s placement.Shard) locator.Row {
+			return locator.Row{Name: quorum.Name{byte(s)}, Hosts: []roster.ID{"host"}}
+		}, Mark: ns.RowMark, Left: func(_ roster.ID, err error) { t.Errorf("an honest host is left: %v", err) },
+	})
+	now := time.Minute
+	run := func() {
+		for range 6 {
+			now += 3 * time.Second
+			for _, turn := range f.Turns(now) {
+				for q := turn.Next(now); q != nil; q = turn.Next(now) {
+					turn.Answered(fed(t, ns, q), nil, now)
+				}
+			}
+			if work := x.Work(f.Fetching()); work != nil {
+				if err := work(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	run()
+	f.Locate(0, 1, now)
+	for i := range 9000 {
+		key := fmt.Appendf(nil, "k%d", i)
+		must(commit(ns.held(ns.Home(key)).Write(Draft{Record: dbadapter.Record{Key: key}})))
+	}
+	run()
+	for s := range placement.Shard(2) {
+		if st := f.Status(s, now); !st.Fresh {
+			t.Errorf("set %d: %+v", s, st)
+		}
+	}
+}
+
+// metered is a store whose snapshots note how many bytes are read from them, in all and at once.
+type metered struct {
+	dbadapter.Namespace
+	read, most *int
+}
+
+type meteredSnapshot struct {
+	dbadapter.Snapshot
+	metered metered
+}
+
+func (m metered) Snapshot() (dbadapter.Snapshot, error) {
+	snap, err := m.Namespace.Snapshot()
+	return meteredSnapshot{snap, m}, err
+}
+
+func (m meteredSnapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
+	buckets, err := m.Snapshot.Buckets(indices)
+	once := 0
+	for _, b := range buckets {
+		for i := range b {
+			once += b[i].Record.Weight()
+		}
+	}
+	*m.metered.read += once
+	*m.metered.most = max(*m.metered.most, once)
+	return buckets, err
+}
+
+// Bodies of any length are in a set: an answer reads some of them, a few at once, and the next one goes on.
+func TestFeedReadsFewBytes(t *testing.T) {
+	ns := newMachine(1).holdsAll(t, &placement.Rule{Kind: placement.Hash, Shards: 4, Replicas: 1, Locator: true})
+	ns.rule.Kind = placement.Prefix + 2 // by which values may be elsewhere
+	set := ns.held(2)
+	apply := func(key, value []byte) {
+		r := must(dbadapter.Hash(set.Keys.Hasher, dbadapter.Record{Key: key, Value: value}))
+		must(set.Store.Apply(t.Context(), []dbadapter.Write{{Record: r}}))
+	}
+	var want []locator.Entry
+	body := make([]byte, dbadapter.MaxValue/2)
+	for i := range 150 {
+		key := fmt.Appendf(nil, "k%d", i)
+		apply(bodies.HintKey(1, key), body)
+		apply(key, (&bodies.Pointer{Shard: 1}).AppendBinary(nil))
+		want = append(want, locator.NewEntry(set.Keys.Hasher.Index(key), 1))
+	}
+	slices.Sort(want)
+	read, most := 0, 0
+	set.Store = metered{set.Store, &read, &most}
+	bounded := func() {
+		t.Helper()
+		if read > maxFeedBytes+feedGroup*dbadapter.MaxValue || most > feedGroup*dbadapter.MaxValue {
+			t.Fatalf("%d bytes are read for one answer, %d at once", read, most)
+		}
+		read, most = 0, 0
+	}
+	var paged, told []locator.Entry
+	for from, more := dbadapter.Index(0), true; more; {
+		p := must(set.page(t.Context(), &locator.Take{Set: 2, From: from}))
+		bounded()
+		paged = append(paged, p.Entries...)
+		from, more = p.Next, p.Next > from
+	}
+	if !slices.Equal(paged, want) {
+		t.Errorf("the pages have %d of %d entries", len(paged), len(want))
+	}
+	for seq, more := uint64(0), true; more; {
+		room := feedRoom{locator.MaxChanges, maxFeedRead, maxFeedBytes}
+		n := must(set.news(t.Context(), locator.Since{Set: 2, Log: uint64(set.Store.Log()), Seq: seq}, &room))
+		bounded()
+		told = append(told, n.Changes...)
+		if more = n.More; n.To <= seq || n.More == (n.To == 300) {
+			t.Fatalf("the news from %d on: %+v", seq, n)
+		}
+		seq = n.To
+	}
+	if slices.Sort(told); !slices.Equal(told, want) {
+		t.Errorf("the news have %d of %d entries", len(told), len(want))
 	}
 }

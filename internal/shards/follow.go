@@ -86,7 +86,7 @@ func (s *Shards) Locate(key []byte) (locator.Where, placement.Shard) {
 }
 
 // wrote has the locator know a record that this node has written, before it is acknowledged: what this node
-// writes it reads.
+// writes it reads, until another host is followed, which may lack it yet.
 func (s *Shards) wrote(r *dbadapter.Record) {
 	if s.Locator == nil {
 		return

@@ -31,7 +31,8 @@ func (h *History) Held(o Op, hosts []int, at time.Duration) {
 }
 
 // Nowhere judges a read that a locator has answered with nothing: heard is when it has asked the host, for the
-// last time, what of the shard's keys there are. What the host held by then is not nowhere.
+// last time, what of the shard's keys there are. What the host held by then is not nowhere;
+// what others alone held may be, also a write of the node that reads.
 func (h *History) Nowhere(r *Request, host int, heard time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
