@@ -2,12 +2,11 @@ package locator
 
 import (
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
-// Code is what is said of an index: the number of a shard, or one of those below. It has
-// 13 bits.
+// Code is what is said of an index: the number of a shard, below placement.MaxShards, or one of those below. It
+// has 13 bits.
 type Code uint16
 
 const (
@@ -20,9 +19,6 @@ const (
 	// 4.4 of 10^8 keys in 256 sets. Hosts are to be asked for them.
 	Shared Code = 1<<codeBits - 1
 )
-
-// MaxShards is the most shards: a Code has room for them.
-const MaxShards = placement.MaxShards
 
 // Entry is an index above what is said of it. Entries of one set ascend as their indices do.
 type Entry uint64

@@ -1,6 +1,7 @@
 package locator
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"sort"
@@ -34,10 +35,10 @@ func (x *exact) get(index dbadapter.Index, maybe bool) (Code, bool) {
 	if !maybe {
 		return 0, false
 	}
-	if i, ok := search(entries(x.tail), index); ok {
+	if i, ok := x.inTail(index); ok {
 		return x.tail[i].Code(), true
 	}
-	if i, ok := search(x.run, index); ok {
+	if i, ok := x.run.search(index); ok {
 		return x.run.at(i).Code(), true
 	}
 	return 0, false
@@ -62,7 +63,7 @@ func (x *exact) bits(index dbadapter.Index) (word, of uint64) {
 
 // put says something of an index.
 func (x *exact) put(e Entry) {
-	i, ok := search(entries(x.tail), e.Index())
+	i, ok := x.inTail(e.Index())
 	if ok {
 		x.tail[i] = e
 		return
@@ -92,7 +93,7 @@ func (x *exact) full() bool { return len(x.tail) > room(x.run.n) }
 func (x *exact) merged(shards int) exact {
 	n := x.run.n
 	for _, e := range x.tail {
-		if _, ok := search(x.run, e.Index()); !ok {
+		if _, ok := x.run.search(e.Index()); !ok {
 			n++
 		}
 	}
@@ -119,21 +120,9 @@ func (x *exact) merged(shards int) exact {
 func (x *exact) len() int   { return len(x.tail) + x.run.n } // an index in both counts twice
 func (x *exact) bytes() int { return 8 * (cap(x.tail) + len(x.run.words) + len(x.filter)) }
 
-// sorted are indices that ascend, each once.
-type sorted interface {
-	len() int
-	index(i int) dbadapter.Index
-}
-
-type entries []Entry
-
-func (e entries) len() int                    { return len(e) }
-func (e entries) index(i int) dbadapter.Index { return e[i].Index() }
-
-// search returns where an index is, or would be.
-func search[S sorted](s S, index dbadapter.Index) (at int, ok bool) {
-	at = sort.Search(s.len(), func(i int) bool { return s.index(i) >= index })
-	return at, at < s.len() && s.index(at) == index
+// inTail returns where in the tail an index is, or would be.
+func (x *exact) inTail(index dbadapter.Index) (at int, ok bool) {
+	return slices.BinarySearchFunc(x.tail, index, func(e Entry, i dbadapter.Index) int { return cmp.Compare(e.Index(), i) })
 }
 
 // run is a sorted list of entries, packed: each has indexBits and as many bits as codes take,
@@ -172,7 +161,11 @@ func (r *run) append(e Entry) {
 	r.n++
 }
 
-func (r run) len() int { return r.n }
+// search returns where an index is, or would be.
+func (r *run) search(index dbadapter.Index) (at int, ok bool) {
+	at = sort.Search(r.n, func(i int) bool { return r.index(i) >= index })
+	return at, at < r.n && r.index(at) == index
+}
 
 func (r run) word(i int) uint64 {
 	bit := uint64(i) * uint64(r.width)

@@ -46,7 +46,7 @@ var plans sync.Map
 
 // newLayers builds a field of all keys that a feed yields, which is read twice, planned for a
 // number of keys and a sixteenth more, or least.
-func newLayers(c Config, keys, least int, feed func(yield func(set placement.Shard, e Entry)) error) (*layers, error) {
+func newLayers(c Config, keys, least int, feed func(yield func(set placement.Shard, e Entry))) (*layers, error) {
 	config := bfield.Config{Keys: 1, Values: uint64(c.Shards) + 1, FalsePositive: falsePositive, Seed: c.Seed, Workers: 1}
 	find, _ := plans.LoadOrStore(c.Shards, sync.OnceValues(func() (bfield.Plan, error) { return bfield.NewPlan(config) }))
 	plan, err := find.(func() (bfield.Plan, error))()
@@ -57,7 +57,8 @@ func newLayers(c Config, keys, least int, feed func(yield func(set placement.Sha
 	config.Nu, config.Kappa, config.Hashes, config.CellsPerKey = plan.Nu, plan.Kappa, plan.Hashes, plan.CellsPerKey
 	l := &layers{shards: c.Shards, exact: make([]exact, c.Shards)}
 	l.field, err = bfield.BuildFrom(config, func(yield func(keyed.Key, uint64) bool) error {
-		return feed(func(set placement.Shard, e Entry) { yield(fieldKey(set, e.Index()), l.value(e.Code())) })
+		feed(func(set placement.Shard, e Entry) { yield(fieldKey(set, e.Index()), l.value(e.Code())) })
+		return nil
 	})
 	if err != nil {
 		return nil, err

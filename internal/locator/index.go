@@ -21,7 +21,7 @@ type Disk interface {
 
 // Config says what an Index is for.
 type Config struct {
-	// Shards is how many the namespace has, 1 to MaxShards.
+	// Shards is how many the namespace has, 1 to placement.MaxShards.
 	Shards int
 	// Seed of its hashes: random, and nobody else's.
 	Seed uint64
@@ -99,8 +99,8 @@ const (
 // Open returns an Index of the copies that are on disk, which Work takes in. A copy that is
 // damaged, or that cannot be read, is passed over, and counted in Stats.
 func Open(c Config) (*Index, error) {
-	if c.Shards < 1 || c.Shards > MaxShards || c.Disk == nil {
-		return nil, fmt.Errorf("%w: %d shards; 1 to %d are possible, with a disk", ErrConfig, c.Shards, MaxShards)
+	if c.Shards < 1 || c.Shards > placement.MaxShards || c.Disk == nil {
+		return nil, fmt.Errorf("%w: %d shards; 1 to %d are possible, with a disk", ErrConfig, c.Shards, placement.MaxShards)
 	}
 	x := &Index{config: c, least: leastRoom, sets: make([]set, c.Shards), of: make([]*layers, c.Shards), live: &layers{exact: make([]exact, c.Shards)}}
 	for s := range placement.Shard(c.Shards) {
@@ -148,7 +148,7 @@ func (x *Index) Replace(s placement.Shard, at Place, entries []Entry) error {
 	if now := x.sets[s]; now.written != t.written || len(now.changed) != len(t.changed) {
 		changes = entries // of what was added meanwhile, they leave nothing as it is
 	}
-	x.set(s, set{known: true, at: at, saved: at, keys: len(entries)})
+	x.exchange(s, set{known: true, at: at, saved: at, keys: len(entries)})
 	t = x.sets[s]
 	x.writing.Unlock()
 	if !fits {
@@ -193,8 +193,8 @@ func (x *Index) write(s placement.Shard, at Place, entries []Entry) error {
 	return nil
 }
 
-// set makes a set another one, that no layers have. writing is held.
-func (x *Index) set(s placement.Shard, t set) {
+// exchange makes a set another one, that no layers have. writing is held.
+func (x *Index) exchange(s placement.Shard, t set) {
 	t.written = x.sets[s].written + 1
 	x.sets[s] = t
 	x.mu.Lock()
@@ -244,13 +244,13 @@ func (x *Index) put(l *layers, s placement.Shard, entries []Entry) {
 func (x *Index) Drop(s placement.Shard) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	x.set(s, set{})
+	x.exchange(s, set{})
 }
 
 // drop is Drop of a copy that is to blame.
 func (x *Index) drop(s placement.Shard) {
 	x.damaged++
-	x.set(s, set{})
+	x.exchange(s, set{})
 }
 
 // Place is up to where the copy of a set goes; ok is false if there is none.

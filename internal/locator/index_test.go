@@ -572,7 +572,7 @@ func TestReplaceMeanwhile(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	for _, c := range []Config{{Shards: 0, Disk: newMemory()}, {Shards: MaxShards + 1, Disk: newMemory()}, {Shards: 2}} {
+	for _, c := range []Config{{Shards: 0, Disk: newMemory()}, {Shards: placement.MaxShards + 1, Disk: newMemory()}, {Shards: 2}} {
 		if _, err := Open(c); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
 		}

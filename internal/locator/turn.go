@@ -46,14 +46,6 @@ type fetch struct {
 	differs bool
 }
 
-// Set is the set that the turn fetches; ok is false where it polls.
-func (t *Turn) Set() (set placement.Shard, ok bool) {
-	if t.fetch == nil {
-		return 0, false
-	}
-	return t.fetch.set, true
-}
-
 // Next is the next question, or nil: the turn is over.
 func (t *Turn) Next(now time.Duration) Message {
 	if t.over {

@@ -94,7 +94,7 @@ func (x *Index) build() error {
 	}
 	x.writing.Unlock()
 	var unread []error
-	next, err := newLayers(x.config, keys, x.least, func(yield func(placement.Shard, Entry)) error {
+	next, err := newLayers(x.config, keys, x.least, func(yield func(placement.Shard, Entry)) {
 		for s := range sets {
 			s := placement.Shard(s)
 			ok, err := x.read(s, sets[s], func(es []Entry) {
@@ -106,7 +106,6 @@ func (x *Index) build() error {
 				unread = append(unread, err)
 			}
 		}
-		return nil
 	})
 	if err != nil {
 		return err
