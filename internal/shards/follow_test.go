@@ -58,15 +58,13 @@ func TestFollow(t *testing.T) {
 		}
 		for i, o := range c.hosts {
 			if o.ID == at {
-				c.hosts[i].fate = down
+				c.set(down, i)
 			}
 		}
 		time.Sleep(10 * time.Second)
 		if s := h.shards.Locator.Status(0, h.Now()); s.Host == at || !s.Fresh || c.found(h, "a new").Record == nil || !c.found(h, "a none").Nowhere {
 			t.Errorf("once a host is down: %+v", s)
 		}
-		for _, o := range c.hosts {
-			o.fate = up
-		}
+		c.set(up, 0, 1, 2)
 	})
 }
