@@ -92,7 +92,7 @@ func (s *Shards) putValues(ctx context.Context, drafts []node.Draft, o PutOption
 }
 
 // putBody writes the body of a value, and points to it. The error says that nothing is written under the
-// key. A request ends long before bodies.Patience is over. (bodies, 3)
+// key. A request ends long before a writer is to give up. (bodies, 3)
 func (s *Shards) putBody(ctx context.Context, key, value []byte, level quorum.Level) (*bodies.Pointer, error) {
 	p := s.NS.NewBody(key, value)
 	return p, s.sendBody(ctx, p, key, value, level)

@@ -37,35 +37,45 @@ func (h *host) wants(key, want string, o GetOptions) {
 }
 
 func TestLargeValuesAreBodies(t *testing.T) {
-	inClusterOf(t, byWriter, 4, func(t *testing.T, c *cluster) {
-		large, larger := strings.Repeat("v", 64<<10), strings.Repeat("w", 1<<20)
-		for _, key := range []string{"a", "b", strings.Repeat("k", dbadapter.MaxKey-bodies.KeyRoom)} {
-			for i, value := range []string{large, larger, "small"} {
-				_, err := c.hosts[0].put(key, value, quorum.Quorum)
-				c.must(err)
-				c.hosts[3].wants(key, value, GetOptions{Level: quorum.Quorum})
-				c.quiet()
-				for _, h := range c.hosts {
-					h.wants(key, value, GetOptions{Level: quorum.One})
-					h.wants(key, value, GetOptions{Level: quorum.All})
-				}
-				p := c.hosts[i].pointerAt(key)
-				if row := c.hosts[0].ns.Row(p.Shard); !row.IsHost(c.hosts[0].ID) {
-					t.Errorf("the body of %.20q is in shard %d, and its writer is no host of that", key, p.Shard)
-				}
-				for at, held := range c.held(string(bodies.HintKey(p.Shard, []byte(key)))) {
-					if h := c.hosts[at]; h.ns.WholeHere(p.Shard) != nil && len(held) < len(key) {
-						t.Errorf("host %d of the body has no hint: %q", at, held)
+	for _, nodes := range []int{4, 6} { // of six some host one of the two shards, and of four most both
+		inClusterOf(t, byWriter, nodes, func(t *testing.T, c *cluster) {
+			away := 0
+			large, larger := strings.Repeat("v", 64<<10), strings.Repeat("w", 1<<20)
+			for _, key := range []string{"a", "b", strings.Repeat("k", dbadapter.MaxKey-bodies.KeyRoom)} {
+				for i, value := range []string{large, larger, "small"} {
+					writer := c.hosts[2*i%nodes]
+					_, err := writer.put(key, value, quorum.Quorum)
+					c.must(err)
+					c.hosts[3].wants(key, value, GetOptions{Level: quorum.Quorum})
+					c.quiet()
+					for _, h := range c.hosts {
+						h.wants(key, value, GetOptions{Level: quorum.One})
+						h.wants(key, value, GetOptions{Level: quorum.All})
+					}
+					p := c.hosts[i].pointerAt(key)
+					if p.Shard != c.hosts[0].ns.Home([]byte(key)) {
+						away++
+					}
+					if row := c.hosts[0].ns.Row(p.Shard); len(writer.ns.Sets()) > 0 && !row.IsHost(writer.ID) {
+						t.Errorf("the body of %.20q is in shard %d, and its writer is no host of that", key, p.Shard)
+					}
+					for at, held := range c.held(string(bodies.HintKey(p.Shard, []byte(key)))) {
+						if h := c.hosts[at]; h.ns.WholeHere(p.Shard) != nil && len(held) < len(key) {
+							t.Errorf("host %d of the body has no hint: %q", at, held)
+						}
 					}
 				}
+				_, err := c.hosts[1].put(key, "", quorum.Quorum)
+				c.must(err)
+				if _, f, err := c.hosts[2].get(key, GetOptions{}); err != nil || !f.Record.Deleted {
+					t.Errorf("a deleted key: %v, %v", f.Record, err)
+				}
 			}
-			_, err := c.hosts[1].put(key, "", quorum.Quorum)
-			c.must(err)
-			if _, f, err := c.hosts[2].get(key, GetOptions{}); err != nil || !f.Record.Deleted {
-				t.Errorf("a deleted key: %v, %v", f.Record, err)
+			if nodes == 6 && away == 0 {
+				t.Error("each value is in the shard of its key")
 			}
-		}
-	})
+		})
+	}
 }
 
 func TestEmptyAndSmallValuesStayInTheirRecords(t *testing.T) {
