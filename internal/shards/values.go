@@ -85,7 +85,7 @@ func (s *Shards) putValues(ctx context.Context, drafts []node.Draft, o PutOption
 		}
 		return err
 	})
-	if err == nil {
+	if err == nil && p.Shard != s.NS.Home(key) {
 		s.Net.Outlive(func(ctx context.Context) { s.hint(ctx, p.Shard, &record) })
 	}
 	return written, err
@@ -107,7 +107,7 @@ func (s *Shards) sendBody(ctx context.Context, p *bodies.Pointer, key, value []b
 	return err
 }
 
-// hint gives the hosts of bodies in a shard the records that point to them, dated as those. One that is not
+// hint gives the hosts of bodies in a shard the records of other shards that point to them, dated as those. One that is not
 // taken is missed by no read but one at level one, which then asks the key's shard.
 func (s *Shards) hint(ctx context.Context, shard placement.Shard, records ...*dbadapter.Record) {
 	over, seen := s.Net.Now()+Patience, make([][]*dbadapter.Record, len(records))
