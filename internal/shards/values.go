@@ -31,8 +31,8 @@ var errMissing = fmt.Errorf("%w: those that have do not have the value's body", 
 // reserved reports whether a key is that of a body or of a hint.
 func (s *Shards) reserved(key []byte) bool { return s.NS.Bodied() && bodies.Reserved(key) }
 
-// checkKey says why a user's key is none, or nil.
-func (s *Shards) checkKey(key []byte) error {
+// CheckKey says why a user's key is none, or nil.
+func (s *Shards) CheckKey(key []byte) error {
 	switch {
 	case s.reserved(key):
 		return fmt.Errorf("%w: key %q begins with a zero byte, which placement writer keeps for itself: choose another key", node.ErrInvalid, key)
@@ -51,7 +51,7 @@ func (s *Shards) putValues(ctx context.Context, drafts []node.Draft, o PutOption
 	var body []byte
 	for i := range drafts {
 		d := &drafts[i]
-		err := s.checkKey(d.Record.Key)
+		err := s.CheckKey(d.Record.Key)
 		if err == nil {
 			err = d.Record.Validate()
 		}
