@@ -153,6 +153,39 @@ func (c *cluster) reserved() (keys []string) {
 	return slices.Compact(keys)
 }
 
+// Hosts of bodies hear of no record that was not acknowledged: a read at level one would give it.
+func TestNoHintOfWhatWasNotAcknowledged(t *testing.T) {
+	inClusterOf(t, byWriter, 6, func(t *testing.T, c *cluster) {
+		home := c.hosts[0].ns.Home([]byte("k"))
+		writer := c.hosts[slices.IndexFunc(c.hosts, func(h *host) bool { return h.ns.WholeHere(1-home) != nil && h.ns.WholeHere(home) == nil })]
+		hints := func() (n int) {
+			for _, key := range c.reserved() {
+				if strings.HasPrefix(key, string(bodies.HintPrefix(1-home))) {
+					n++
+				}
+			}
+			return n
+		}
+		for want, full := range []bool{true, false} {
+			for _, h := range c.hosts {
+				h.mu.Lock()
+				h.answers = func(q wire.Question) wire.Answering {
+					if hold, is := q.(*wire.AskHold); is && full && hold.Shard == uint32(home) {
+						return &wire.HoldAnswer{Whole: true, Outcomes: slices.Repeat([]wire.HoldOutcome{{Declined: wire.ReasonFull}}, len(hold.Records))}
+					}
+					return nil
+				}
+				h.mu.Unlock()
+			}
+			_, err := writer.put("k", "one", quorum.Quorum)
+			c.quiet()
+			if n := hints(); (err == nil) == full || n != want {
+				t.Errorf("%v: %d hints", err, n)
+			}
+		}
+	})
+}
+
 // A scan and a watch give users' values in order, and neither bodies nor hints.
 func TestScanAndWatchGiveUsersValues(t *testing.T) {
 	inClusterOf(t, byWriter, 4, func(t *testing.T, c *cluster) {
