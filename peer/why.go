@@ -81,6 +81,11 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 	fail := func(err error) ([]Why, error) {
 		return nil, fmt.Errorf("why %q in %s: %w", clip(key), ns.Name(), err)
 	}
+	if ns.core.Bodied() {
+		if err := ns.hosts.CheckKey(key); err != nil {
+			return fail(err)
+		}
+	}
 	sh, err := ns.atHost(ns.shardOf(key))
 	if err != nil {
 		return fail(ns.orRemoved(err))

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -34,6 +35,9 @@ func TestValuesByPlacementWriter(t *testing.T) {
 		}
 		if records != len(c.nodes) {
 			t.Errorf("a scan at %d gives %d records", j, records)
+		}
+		if why, err := c.spaces[j].Why(t.Context(), []byte("\x00k")); !errors.Is(err, ErrInvalid) {
+			t.Errorf("of a key that no user has: %v, %v", why, err)
 		}
 	}
 }

@@ -58,7 +58,10 @@ type syncing struct {
 	began time.Time
 }
 
-const longestSync = 20 * time.Minute
+const (
+	longestSync = 20 * time.Minute
+	patience    = 10 * time.Minute // (3)
+)
 
 func (r *record) pointer() *Pointer {
 	if r == nil || r.body == 0 {
@@ -178,7 +181,7 @@ func (w *world) step() {
 	case p < 35 && len(w.writers) > 0:
 		i := r.IntN(len(w.writers))
 		wr := w.writers[i]
-		if wr.confirmed == 3 || !wr.stopped && w.fault != "no limit" && w.now.Sub(wr.sent) > Patience || r.IntN(20) == 0 {
+		if wr.confirmed == 3 || !wr.stopped && w.fault != "no limit" && w.now.Sub(wr.sent) > patience || r.IntN(20) == 0 {
 			w.writers = slices.Delete(w.writers, i, i+1)
 			return
 		}

@@ -16,8 +16,8 @@
 //
 // The record decides. A body that no record and no kept log names is garbage. A body is written
 // before its record, and never changes: its salt is drawn anew for each write, and its hash stands
-// in the pointer. A hint is written after its record was acknowledged. It lets a host of the body
-// answer a read at level one by itself.
+// in the pointer. A hint is written after its record was acknowledged, if that is in
+// another shard. It lets a host of the body answer a read at level one by itself.
 //
 // # Collection
 //

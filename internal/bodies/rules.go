@@ -10,7 +10,6 @@ import (
 const (
 	Collectable = time.Hour        // (1) the age from which on a body may be collected
 	Acceptable  = 30 * time.Minute // (4) the age up to which a writer's record may name a body
-	Patience    = 10 * time.Minute // (3) for how long a writer goes on after it has sent the body
 
 	// Round is the time between two passes of a host over its bodies, and FirstRound that before its first one.
 	// So what nothing names is gone within three hours, while all answer that may name it.

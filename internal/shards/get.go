@@ -57,7 +57,7 @@ type Found struct {
 // given all the same. bodies.ErrLost: no host has the value. A tombstone, and a record that has expired, are
 // found records.
 func (s *Shards) Get(ctx context.Context, key []byte, o GetOptions) (Found, error) {
-	if err := s.checkKey(key); err != nil {
+	if err := s.CheckKey(key); err != nil {
 		return Found{}, err
 	}
 	ctx, cut, over := s.begin(ctx)

@@ -126,7 +126,10 @@ func (s *Shards) WhereBody(ctx context.Context, key []byte) (*bodies.Pointer, []
 			}
 			if body := held(p.Key(key)); at.Err == nil {
 				at.Has = body != nil && !body.Deleted && p.Proves(body.Value)
-				if hint := held(bodies.HintKey(p.Shard, key)); hint != nil && !hint.Deleted {
+				if s.NS.Home(key) == p.Shard { // it needs no hint
+					record := held(key)
+					at.Told = record != nil && record.Version == found.Record.Version
+				} else if hint := held(bodies.HintKey(p.Shard, key)); hint != nil && !hint.Deleted {
 					record, failed := wire.ParsePushed(hint.Value)
 					at.Told = failed == nil && record.Version == found.Record.Version
 				}

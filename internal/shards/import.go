@@ -64,7 +64,7 @@ func (s *Shards) Import(ctx context.Context, items iter.Seq2[node.Item, error], 
 			err = s.NS.CheckItem(&item)
 		}
 		if err == nil {
-			err = s.checkKey(item.Key)
+			err = s.CheckKey(item.Key)
 		}
 		if err == nil {
 			err = context.Cause(ctx)

@@ -167,7 +167,7 @@ func (im *importing) held(held *dbadapter.Record, i *imported) *bodies.Pointer {
 func (im *importing) hints(items []*imported) {
 	of := map[placement.Shard][]*dbadapter.Record{}
 	for _, i := range items {
-		if i.body != nil && i.fresh && i.record != nil {
+		if i.body != nil && i.fresh && i.record != nil && i.body.Shard != im.NS.Home(i.Key) {
 			of[i.body.Shard] = append(of[i.body.Shard], i.record)
 		}
 	}

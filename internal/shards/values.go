@@ -31,8 +31,8 @@ var errMissing = fmt.Errorf("%w: those that have do not have the value's body", 
 // reserved reports whether a key is that of a body or of a hint.
 func (s *Shards) reserved(key []byte) bool { return s.NS.Bodied() && bodies.Reserved(key) }
 
-// checkKey says why a user's key is none, or nil.
-func (s *Shards) checkKey(key []byte) error {
+// CheckKey says why a user's key is none, or nil.
+func (s *Shards) CheckKey(key []byte) error {
 	switch {
 	case s.reserved(key):
 		return fmt.Errorf("%w: key %q begins with a zero byte, which placement writer keeps for itself: choose another key", node.ErrInvalid, key)
@@ -51,7 +51,7 @@ func (s *Shards) putValues(ctx context.Context, drafts []node.Draft, o PutOption
 	var body []byte
 	for i := range drafts {
 		d := &drafts[i]
-		err := s.checkKey(d.Record.Key)
+		err := s.CheckKey(d.Record.Key)
 		if err == nil {
 			err = d.Record.Validate()
 		}
@@ -85,14 +85,14 @@ func (s *Shards) putValues(ctx context.Context, drafts []node.Draft, o PutOption
 		}
 		return err
 	})
-	if err == nil {
+	if err == nil && p.Shard != s.NS.Home(key) {
 		s.Net.Outlive(func(ctx context.Context) { s.hint(ctx, p.Shard, &record) })
 	}
 	return written, err
 }
 
 // putBody writes the body of a value, and points to it. The error says that nothing is written under the
-// key. A request ends long before bodies.Patience is over. (bodies, 3)
+// key. A request ends long before a writer is to give up. (bodies, 3)
 func (s *Shards) putBody(ctx context.Context, key, value []byte, level quorum.Level) (*bodies.Pointer, error) {
 	p := s.NS.NewBody(key, value)
 	return p, s.sendBody(ctx, p, key, value, level)
@@ -107,7 +107,7 @@ func (s *Shards) sendBody(ctx context.Context, p *bodies.Pointer, key, value []b
 	return err
 }
 
-// hint gives the hosts of bodies in a shard the records that point to them, dated as those. One that is not
+// hint gives the hosts of bodies in a shard the records of other shards that point to them, dated as those. One that is not
 // taken is missed by no read but one at level one, which then asks the key's shard.
 func (s *Shards) hint(ctx context.Context, shard placement.Shard, records ...*dbadapter.Record) {
 	over, seen := s.Net.Now()+Patience, make([][]*dbadapter.Record, len(records))

@@ -37,35 +37,45 @@ func (h *host) wants(key, want string, o GetOptions) {
 }
 
 func TestLargeValuesAreBodies(t *testing.T) {
-	inClusterOf(t, byWriter, 4, func(t *testing.T, c *cluster) {
-		large, larger := strings.Repeat("v", 64<<10), strings.Repeat("w", 1<<20)
-		for _, key := range []string{"a", "b", strings.Repeat("k", dbadapter.MaxKey-bodies.KeyRoom)} {
-			for i, value := range []string{large, larger, "small"} {
-				_, err := c.hosts[0].put(key, value, quorum.Quorum)
-				c.must(err)
-				c.hosts[3].wants(key, value, GetOptions{Level: quorum.Quorum})
-				c.quiet()
-				for _, h := range c.hosts {
-					h.wants(key, value, GetOptions{Level: quorum.One})
-					h.wants(key, value, GetOptions{Level: quorum.All})
-				}
-				p := c.hosts[i].pointerAt(key)
-				if row := c.hosts[0].ns.Row(p.Shard); !row.IsHost(c.hosts[0].ID) {
-					t.Errorf("the body of %.20q is in shard %d, and its writer is no host of that", key, p.Shard)
-				}
-				for at, held := range c.held(string(bodies.HintKey(p.Shard, []byte(key)))) {
-					if h := c.hosts[at]; h.ns.WholeHere(p.Shard) != nil && len(held) < len(key) {
-						t.Errorf("host %d of the body has no hint: %q", at, held)
+	for _, nodes := range []int{4, 6} { // of six some host one of the two shards, and of four most both
+		inClusterOf(t, byWriter, nodes, func(t *testing.T, c *cluster) {
+			away := 0
+			large, larger := strings.Repeat("v", 64<<10), strings.Repeat("w", 1<<20)
+			for _, key := range []string{"a", "b", strings.Repeat("k", dbadapter.MaxKey-bodies.KeyRoom)} {
+				for i, value := range []string{large, larger, "small"} {
+					writer := c.hosts[2*i%nodes]
+					_, err := writer.put(key, value, quorum.Quorum)
+					c.must(err)
+					c.hosts[3].wants(key, value, GetOptions{Level: quorum.Quorum})
+					c.quiet()
+					for _, h := range c.hosts {
+						h.wants(key, value, GetOptions{Level: quorum.One})
+						h.wants(key, value, GetOptions{Level: quorum.All})
+					}
+					p := c.hosts[i].pointerAt(key)
+					if p.Shard != c.hosts[0].ns.Home([]byte(key)) {
+						away++
+					}
+					if row := c.hosts[0].ns.Row(p.Shard); len(writer.ns.Sets()) > 0 && !row.IsHost(writer.ID) {
+						t.Errorf("the body of %.20q is in shard %d, and its writer is no host of that", key, p.Shard)
+					}
+					for at, held := range c.held(string(bodies.HintKey(p.Shard, []byte(key)))) {
+						if h := c.hosts[at]; h.ns.WholeHere(p.Shard) != nil && (len(held) > len(key)) != (p.Shard != h.ns.Home([]byte(key))) {
+							t.Errorf("the hint of host %d of the body: %q", at, held)
+						}
 					}
 				}
+				_, err := c.hosts[1].put(key, "", quorum.Quorum)
+				c.must(err)
+				if _, f, err := c.hosts[2].get(key, GetOptions{}); err != nil || !f.Record.Deleted {
+					t.Errorf("a deleted key: %v, %v", f.Record, err)
+				}
 			}
-			_, err := c.hosts[1].put(key, "", quorum.Quorum)
-			c.must(err)
-			if _, f, err := c.hosts[2].get(key, GetOptions{}); err != nil || !f.Record.Deleted {
-				t.Errorf("a deleted key: %v, %v", f.Record, err)
+			if nodes == 6 && away == 0 {
+				t.Error("each value is in the shard of its key")
 			}
-		}
-	})
+		})
+	}
 }
 
 func TestEmptyAndSmallValuesStayInTheirRecords(t *testing.T) {
@@ -128,16 +138,52 @@ func TestBodyBeforeItsRecord(t *testing.T) {
 	})
 }
 
-// reserved are the keys of bodies and hints at the first node, those that are deleted not among them.
+// reserved are the keys of bodies and hints at all nodes, those that are deleted not among them.
 func (c *cluster) reserved() (keys []string) {
 	c.t.Helper()
-	for _, set := range c.hosts[0].ns.Sets() {
-		for r, err := range ScanSet(c.ctx, set, &ScanOptions{Prefix: []byte{0}}) {
-			c.must(err)
-			keys = append(keys, string(r.Key))
+	for _, h := range c.hosts {
+		for _, set := range h.ns.Sets() {
+			for r, err := range ScanSet(c.ctx, set, &ScanOptions{Prefix: []byte{0}}) {
+				c.must(err)
+				keys = append(keys, string(r.Key))
+			}
 		}
 	}
-	return keys
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// Hosts of bodies hear of no record that was not acknowledged: a read at level one would give it.
+func TestNoHintOfWhatWasNotAcknowledged(t *testing.T) {
+	inClusterOf(t, byWriter, 6, func(t *testing.T, c *cluster) {
+		home := c.hosts[0].ns.Home([]byte("k"))
+		writer := c.hosts[slices.IndexFunc(c.hosts, func(h *host) bool { return h.ns.WholeHere(1-home) != nil && h.ns.WholeHere(home) == nil })]
+		hints := func() (n int) {
+			for _, key := range c.reserved() {
+				if strings.HasPrefix(key, string(bodies.HintPrefix(1-home))) {
+					n++
+				}
+			}
+			return n
+		}
+		for want, full := range []bool{true, false} {
+			for _, h := range c.hosts {
+				h.mu.Lock()
+				h.answers = func(q wire.Question) wire.Answering {
+					if hold, is := q.(*wire.AskHold); is && full && hold.Shard == uint32(home) {
+						return &wire.HoldAnswer{Whole: true, Outcomes: slices.Repeat([]wire.HoldOutcome{{Declined: wire.ReasonFull}}, len(hold.Records))}
+					}
+					return nil
+				}
+				h.mu.Unlock()
+			}
+			_, err := writer.put("k", "one", quorum.Quorum)
+			c.quiet()
+			if n := hints(); (err == nil) == full || n != want {
+				t.Errorf("%v: %d hints", err, n)
+			}
+		}
+	})
 }
 
 // A scan and a watch give users' values in order, and neither bodies nor hints.
@@ -215,9 +261,10 @@ func (c *cluster) collect() (n int) {
 // What is overwritten is collected an hour later, with its hint if that still names it; what a record names,
 // or an entry of a kept log, stays.
 func TestBodiesThatNothingNamesAreCollected(t *testing.T) {
-	inClusterOf(t, byWriter, 4, func(t *testing.T, c *cluster) {
+	inClusterOf(t, byWriter, 6, func(t *testing.T, c *cluster) {
 		for _, key := range []string{"kept", "changed", "deleted", "moved", "conflict"} {
-			_, err := c.hosts[0].put(key, "one", quorum.All)
+			away := slices.IndexFunc(c.hosts, func(h *host) bool { return len(h.ns.Sets()) > 0 && h.ns.WholeHere(h.ns.Home([]byte(key))) == nil })
+			_, err := c.hosts[away].put(key, "one", quorum.All)
 			c.must(err)
 		}
 		c.quiet()
@@ -264,8 +311,14 @@ func TestBodiesThatNothingNamesAreCollected(t *testing.T) {
 		if r := c.hosts[0].bodyOf("conflict", named); r != "nothing" {
 			t.Errorf("the body that nothing names: %q", r)
 		}
-		if left := c.reserved(); len(left) != 6 {
-			t.Errorf("%d bodies and hints are left: %q", len(left), left)
+		want := map[string]int{}
+		for _, key := range []string{"kept", "changed", "moved"} {
+			if want[key] = 1; c.hosts[0].pointerAt(key).Shard != c.hosts[0].ns.Home([]byte(key)) {
+				want[key] = 2 // with its hint
+			}
+		}
+		if left := c.reserved(); len(left) != want["kept"]+want["changed"]+want["moved"] || want["kept"] != 2 {
+			t.Errorf("%d bodies and hints are left: %q; want %v", len(left), left, want)
 		}
 		p := c.hosts[0].pointerAt("kept")
 		f, err := c.hosts[0].shards.get(c.ctx, p.Key([]byte("kept")), GetOptions{}, c.hosts[0].Now()+Patience)
@@ -274,7 +327,7 @@ func TestBodiesThatNothingNamesAreCollected(t *testing.T) {
 		c.quiet()
 		c.collect()
 		c.quiet()
-		if left := c.reserved(); len(left) != 4 {
+		if left := c.reserved(); len(left) != want["changed"]+want["moved"] {
 			t.Errorf("%d bodies and hints are left of the others: %q", len(left), left)
 		}
 	})
