@@ -66,7 +66,7 @@ func (nsCreateCmd) Help() string {
 
 Without --placement all members hold all records. With it, each shard is kept by as many hosts as --replicas says, and any member reads and writes all keys. A majority of the hosts must answer: of 3 one may be down, of 2 none. Members that may write are hosts, unless they run with serve --no-host. Shards move by themselves when members come and go: ns layout shows where they are. hash spreads keys by a hash of each; prefix keeps keys of one prefix together. writer spreads keys as hash does, but a value of more than --inline bytes goes to a shard of the node that writes it, so that it crosses the wire once a replica less, and the key's hosts have a small record that points to it. Keys may not begin with a zero byte there.
 
-With --locator the hosts tell all members which keys there are: get --read one of a key that there is not asks no node, and a key that another node has written a moment before, 5 s at most, may not be found. Each member takes 4.5 bytes a key on its disk for that, and hears of each new key.
+With --locator the hosts tell all members which keys there are: get --read one of a key that there is not asks no node, and a key that another node has written a moment before, 5 s at most, may not be found. Each member takes 4.5 bytes a key in memory and on its disk for that, and hears of each new key. The placement writer always has a locator.
 
 Examples:
     syncd ns create notes
