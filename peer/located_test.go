@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"crypto/ed25519"
 	"fmt"
 	"io/fs"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/syncd-io/syncd/internal/locator"
@@ -27,7 +25,9 @@ func newLocatedCluster(t *testing.T, size int) *routedCluster {
 	c.locator = true
 	var all []int
 	for i := range size {
-		c.joinDrawn()
+		c.metrics = append(c.metrics, prometheus.NewRegistry())
+		c.base.Registerer = c.metrics[len(c.nodes)]
+		c.join()
 		all = append(all, i)
 	}
 	c.settle(all...)
@@ -42,17 +42,6 @@ func newLocatedCluster(t *testing.T, size int) *routedCluster {
 		return true
 	})
 	return c
-}
-
-// joinDrawn adds a node whose id is the same in each run, as the layout is drawn by the ids.
-func (c *routedCluster) joinDrawn() {
-	c.t.Helper()
-	at := len(c.nodes)
-	key, err := crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-2), 2, byte(at))))
-	c.must(err)
-	c.metrics = append(c.metrics, prometheus.NewRegistry())
-	c.base.Identity, c.base.Registerer = key, c.metrics[at]
-	c.join()
 }
 
 // at is a key's record as a node reads it at a level, and how many requests that took.

@@ -1,11 +1,14 @@
 package peer
 
 import (
+	"crypto/ed25519"
 	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
@@ -54,6 +57,12 @@ func (c *shardCluster) join() {
 	c.t.Helper()
 	config := c.base
 	config.Dir = c.t.TempDir()
+	// Layouts are drawn by the nodes' ids, and some leave a node without shards: these do not.
+	key, err := crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-2), 2, byte(len(c.nodes)))))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	config.Identity = key
 	n := openForTest(c.t, config)
 	c.config, c.nodes = append(c.config, config), append(c.nodes, n)
 	if len(c.spaces) > 0 {
