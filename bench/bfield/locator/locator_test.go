@@ -192,7 +192,6 @@ func benchmark(b *testing.B, n int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	hashes, values = nil, nil
 	over, err := cuckoo.NewWide[uint64, uint64](cuckoo.MapConfig{})
 	if err != nil {
 		b.Fatal(err)
