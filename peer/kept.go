@@ -142,12 +142,7 @@ func (ns *Namespace) RestoreKept(ctx context.Context, k dbadapter.Kept) (dbadapt
 
 // KeptSize is the size of the value of an entry of Conflicts or SetAside in bytes. By placement writer the
 // entry itself has no value, but what its value is.
-func (ns *Namespace) KeptSize(k *dbadapter.Kept) int {
-	if ns.core.Rule() == nil {
-		return len(k.Record.Value)
-	}
-	return ns.hosts.Size(&k.Record)
-}
+func (ns *Namespace) KeptSize(k *dbadapter.Kept) int { return ns.core.Size(&k.Record) }
 
 // KeptValue is the value of an entry of Conflicts or SetAside. By placement writer hosts may be asked for it;
 // the errors are then those of Get.

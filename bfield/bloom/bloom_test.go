@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
-	"github.com/syncd-io/syncd/bfield/internal/seeded"
 	"github.com/syncd-io/syncd/bfield/keyed"
+	"github.com/syncd-io/syncd/internal/seeded"
 )
 
 // filter, asked for a value: always 0.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/syncd-io/syncd/bfield/internal/seeded"
+	"github.com/syncd-io/syncd/internal/seeded"
 )
 
 // uniform returns n different hashes, ascending.

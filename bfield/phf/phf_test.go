@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
-	"github.com/syncd-io/syncd/bfield/internal/seeded"
 	"github.com/syncd-io/syncd/bfield/keyed"
+	"github.com/syncd-io/syncd/internal/seeded"
 )
 
 var configs = []Config{{ChoiceBits: 1}, {ChoiceBits: 2}, {Minimal: true}}

@@ -8,7 +8,7 @@ const module = "github.com/syncd-io/syncd"
 // run the suite beside it).
 var floors = [][]string{
 	{"bfield/keyed"},
-	{"bfield/internal/fieldtest", "bfield/internal/infile", "bfield/internal/seeded", "internal/child", "internal/golden", "internal/hlc", "internal/keyhash", "internal/loglimit", "internal/pgserver", "internal/plot", "internal/powercut", "internal/signature", "internal/trials"},
+	{"bfield/internal/fieldtest", "bfield/internal/infile", "internal/child", "internal/golden", "internal/hlc", "internal/keyhash", "internal/loglimit", "internal/pgserver", "internal/plot", "internal/powercut", "internal/seeded", "internal/signature", "internal/trials"},
 	{"bfield", "bfield/bloom", "bfield/cuckoo", "bfield/keyset", "bfield/ribbon", "dbadapter", "iblt", "iblt/rateless"},
 	{"bfield/nested", "bfield/phf", "bfield/rustfile", "dbadapter/internal/commit", "dbadapter/internal/damage", "dbadapter/internal/kv", "dbadapter/internal/lifecycle", "dbadapter/internal/queue", "internal/coded", "internal/durable", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"internal/quorum"},
@@ -97,7 +97,7 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"testing", "pgregory.net/rapid", "go.uber.org/goleak"},
-		only:    []string{"bfield/internal/fieldtest", "bfield/internal/seeded", "dbadapter/internal/disktest", "dbadapter/storetest", "internal/child", "internal/golden", "internal/pgserver", "internal/powercut", "testnet/internal/failing", "testnet/testnettest"},
+		only:    []string{"bfield/internal/fieldtest", "dbadapter/internal/disktest", "dbadapter/storetest", "internal/child", "internal/golden", "internal/pgserver", "internal/powercut", "internal/seeded", "testnet/internal/failing", "testnet/testnettest"},
 		why:     "test code stays in tests; the conformance suite and the nodes are for the tests of others",
 	},
 }

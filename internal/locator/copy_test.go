@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/bfield/keyset"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/keyhash"
+	"github.com/syncd-io/syncd/internal/seeded"
 )
 
 // randomEntries are n or so of a set, some of them Shared, the ends of the range among them.
@@ -44,7 +45,7 @@ func parsed(data []byte, shards int) (es []Entry, at Place, err error) {
 // A copy is read as it was written; any other bytes are refused, also with a checksum that fits,
 // or are those of another copy.
 func TestCopy(t *testing.T) {
-	r := seeded(t)
+	r := seeded.New(t)
 	for _, n := range []int{0, 1, 2, 100, keyset.MaxKeys, keyset.MaxKeys + 1, 20_000} {
 		shards := 2 << r.IntN(12)
 		want := randomEntries(r, n, shards)
@@ -106,7 +107,7 @@ func TestIsCopy(t *testing.T) {
 // An exact map answers as a plain one, of indices that are spread evenly and of others, and its
 // entries take as many bits as it says.
 func TestExact(t *testing.T) {
-	r := seeded(t)
+	r := seeded.New(t)
 	for range 20 {
 		shards := 2 << r.IntN(12)
 		narrow := uint64(keyhash.P) >> r.IntN(40)

@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/internal/seeded"
 )
 
 // testHost is a set at a host, with a log of all changes since first.
@@ -441,7 +442,7 @@ func TestStartsWhereItWas(t *testing.T) {
 // TestRandomWorlds writes, fails and moves at random. What a node says is nowhere is what the host that it
 // follows lacked at some moment since the poll was sent; once all is heard each answer is right.
 func TestRandomWorlds(t *testing.T) {
-	all := seeded(t)
+	all := seeded.New(t)
 	for range 60 {
 		seed := all.Uint64()
 		r := rand.New(rand.NewPCG(seed, 1))

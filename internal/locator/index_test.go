@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/keyhash"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/seeded"
 )
 
 // memory is a Disk that fails on demand.
@@ -66,7 +67,7 @@ type twin struct {
 const twinLeast = 24 // so that fields are built often
 
 func newTwin(t *testing.T, shards, keys int) *twin {
-	w := &twin{t: t, r: seeded(t), disk: newMemory(), count: map[string]int{}}
+	w := &twin{t: t, r: seeded.New(t), disk: newMemory(), count: map[string]int{}}
 	for range shards {
 		w.sets = append(w.sets, nil)
 		w.then = append(w.then, map[uint64]map[dbadapter.Index]Code{})
@@ -330,7 +331,7 @@ func workAll(t *testing.T, x *Index) {
 // nearly as many moves and deletions.
 func TestIndexPromises(t *testing.T) {
 	const shards, keys = 256, 400_000
-	r := seeded(t)
+	r := seeded.New(t)
 	x, sets := filled(t, r, shards, keys)
 	built := x.Stats().Rebuilt
 	change := func(s int, e Entry) {
@@ -403,7 +404,7 @@ func TestIndexPromises(t *testing.T) {
 // Look-ups during all else: keys that nothing changes stay where they are.
 func TestLookupDuringChanges(t *testing.T) {
 	const shards = 4
-	r := seeded(t)
+	r := seeded.New(t)
 	x, sets := filled(t, r, shards, 8000)
 	x.writing.Lock()
 	x.least = 200
@@ -459,7 +460,7 @@ func TestLookupDuringChanges(t *testing.T) {
 // A disk that does not take one set: others are written all the same; what cannot be written stays
 // in memory, within a bound, and has nothing built over and over.
 func TestIndexOnAFullDisk(t *testing.T) {
-	r := seeded(t)
+	r := seeded.New(t)
 	x, sets := filled(t, r, 8, 8000)
 	x.least = 100
 	d := x.config.Disk.(*memory)
@@ -488,7 +489,7 @@ func TestIndexOnAFullDisk(t *testing.T) {
 // What is saved is what was given last, also where the place is as before; and a place alone is
 // saved, too.
 func TestSaveWithoutNewPlace(t *testing.T) {
-	x, sets := filled(t, seeded(t), 2, 100)
+	x, sets := filled(t, seeded.New(t), 2, 100)
 	at := Place{Host: "a host", Log: 3, Seq: 4}
 	x.Apply(1, at, nil)
 	x.Apply(0, Place{}, []Entry{NewEntry(1, 1)})
@@ -513,7 +514,7 @@ func TestSaveWithoutNewPlace(t *testing.T) {
 // A set that is fetched anew takes no room in the field but for what is new, and no look-up of it
 // waits for Work, also where it is half of all keys.
 func TestReplaceAnew(t *testing.T) {
-	x, sets := filled(t, seeded(t), 2, 20_000)
+	x, sets := filled(t, seeded.New(t), 2, 20_000)
 	before := x.Stats()
 	gone, moved := dbadapter.Index(0), dbadapter.Index(0)
 	for index, c := range sets[1] {
@@ -542,7 +543,7 @@ func TestReplaceAnew(t *testing.T) {
 
 // While a set is written anew, a change of it is applied, which is of before; and a field is built.
 func TestReplaceMeanwhile(t *testing.T) {
-	x, sets := filled(t, seeded(t), 2, 2000)
+	x, sets := filled(t, seeded.New(t), 2, 2000)
 	d, es := x.config.Disk.(*memory), sortedEntries(sets[1])
 	d.reads = func() { x.Apply(1, Place{}, []Entry{NewEntry(es[0].Index(), Gone)}) }
 	if err := x.Replace(1, Place{Seq: 1}, es); err != nil {

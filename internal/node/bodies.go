@@ -270,8 +270,8 @@ func (ns *Namespace) answerNames(ctx context.Context, q *wire.AskNames) (*wire.N
 	return a, nil
 }
 
-// size is the size of the user's value of a record.
-func (ns *Namespace) size(r *dbadapter.Record) int {
+// Size is the size of the user's value of a record as hosts hold it, such as an entry of a kept log.
+func (ns *Namespace) Size(r *dbadapter.Record) int {
 	if ns.Bodied() {
 		return bodies.Size(r.Value)
 	}

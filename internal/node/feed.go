@@ -343,7 +343,7 @@ func (set *Set) code(records []dbadapter.Hashed) locator.Code {
 			continue
 		}
 		of := locator.Code(set.shard)
-		if _, p, err := bodies.Read(r.Value); !r.Deleted && err == nil && p != nil && int(p.Shard) < set.ns.rule.Shards {
+		if p := pointerOf(r); p != nil && int(p.Shard) < set.ns.rule.Shards {
 			of = locator.Code(p.Shard)
 		}
 		if code != locator.Gone && code != of {

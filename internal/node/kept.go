@@ -106,7 +106,7 @@ func (ns *Namespace) answerKept(ctx context.Context, q *wire.AskKept) (*wire.Kep
 		}
 		r := k.Record
 		r.Value, r.Signature, r.Signer, r.Replaces = nil, nil, 0, nil
-		e := wire.KeptEntry{Seq: k.Seq, At: uint64(max(0, k.At.UnixMilli())), Size: uint64(ns.size(&k.Record)), Record: r, By: k.By}
+		e := wire.KeptEntry{Seq: k.Seq, At: uint64(max(0, k.At.UnixMilli())), Size: uint64(ns.Size(&k.Record)), Record: r, By: k.By}
 		buffer = wire.AppendKept(buffer[:0], &e)
 		if size += len(buffer); len(a.Entries) == wire.BatchRecords || size > wire.BatchBytes {
 			a.More = true

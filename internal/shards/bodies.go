@@ -78,7 +78,10 @@ func (s *Shards) orphans(ctx context.Context, set *node.Set) error {
 		if err != nil {
 			return err
 		}
-		if !bodies.MayCollect(hint.Version.Clock, s.NS.Time()) || len(gone) == wire.BatchRecords {
+		if len(gone) == wire.BatchRecords {
+			break
+		}
+		if !bodies.MayCollect(hint.Version.Clock, s.NS.Time()) {
 			continue
 		}
 		if r, err := wire.ParsePushed(hint.Value); err == nil {
@@ -256,7 +259,7 @@ func (s *Shards) MissingBodies(ctx context.Context, missing func(Missing)) (fail
 	}
 	for _, set := range s.NS.Sets() {
 		records := ScanSet(ctx, set, &ScanOptions{After: s.NS.BehindReserved(nil)})
-		opened(ctx, s, records, 0, func(r *dbadapter.Record) *dbadapter.Record { return r }, func(r, now *dbadapter.Record, err error) bool {
+		openAll(ctx, s, records, 0, func(r *dbadapter.Record) *dbadapter.Record { return r }, func(r, now *dbadapter.Record, err error) bool {
 			_, p, malformed := bodies.Read(r.Value)
 			switch {
 			case err == nil:

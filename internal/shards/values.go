@@ -190,15 +190,7 @@ func (s *Shards) opened(r *dbadapter.Record) (*dbadapter.Record, *bodies.Pointer
 	return &open, p, nil
 }
 
-// Size is the size of the user's value of a record as hosts hold it, such as an entry of a kept log.
-func (s *Shards) Size(r *dbadapter.Record) int {
-	if s.NS.Bodied() {
-		return bodies.Size(r.Value)
-	}
-	return len(r.Value)
-}
-
-// Value is the user's value of such a record. ErrTooFew, bodies.ErrLost: as of Get.
+// Value is the user's value of a record as hosts hold it, such as an entry of a kept log. ErrTooFew, bodies.ErrLost: as of Get.
 func (s *Shards) Value(ctx context.Context, r *dbadapter.Record) ([]byte, error) {
 	if !s.NS.Bodied() {
 		return r.Value, nil
@@ -276,10 +268,10 @@ type opening[T any] struct {
 	wait func() (*dbadapter.Record, error)
 }
 
-// opened yields elements in order, each with its record as it is, or as the key holds it now where that
+// openAll yields elements in order, each with its record as it is, or as the key holds it now where that
 // names no body that could be read; with user's values. Bodies are read ahead. It goes on for so long where
 // too few hosts answer.
-func opened[T any](ctx context.Context, s *Shards, all iter.Seq2[T, error], patience time.Duration, record func(*T) *dbadapter.Record, yield func(*T, *dbadapter.Record, error) bool) {
+func openAll[T any](ctx context.Context, s *Shards, all iter.Seq2[T, error], patience time.Duration, record func(*T) *dbadapter.Record, yield func(*T, *dbadapter.Record, error) bool) {
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()
 	var queue []opening[T]
@@ -379,7 +371,7 @@ func (s *Shards) values(ctx context.Context, records iter.Seq2[dbadapter.Record,
 		lost := 0
 		var first []byte
 		more := true
-		opened(ctx, s, records, 0, func(r *dbadapter.Record) *dbadapter.Record { return r }, func(r, now *dbadapter.Record, err error) bool {
+		openAll(ctx, s, records, 0, func(r *dbadapter.Record) *dbadapter.Record { return r }, func(r, now *dbadapter.Record, err error) bool {
 			switch {
 			case errors.Is(err, bodies.ErrLost): // the others are given before that is told
 				if lost++; lost == 1 {
@@ -404,7 +396,7 @@ func (s *Shards) values(ctx context.Context, records iter.Seq2[dbadapter.Record,
 
 // sized is a record without a value that is a body, and the size of its value.
 func (s *Shards) sized(r dbadapter.Record, size *int) (dbadapter.Record, error) {
-	if *size = s.Size(&r); !s.NS.Bodied() {
+	if *size = s.NS.Size(&r); !s.NS.Bodied() {
 		return r, nil
 	}
 	open, _, err := s.opened(&r)

@@ -354,7 +354,7 @@ func (f *follow) tellAll(ctx context.Context, told []node.Watched) {
 			}
 		}
 	}
-	opened(ctx, f.Shards, all, watchPatience, func(e *node.Watched) *dbadapter.Record { return e.Record }, func(e *node.Watched, now *dbadapter.Record, err error) bool {
+	openAll(ctx, f.Shards, all, watchPatience, func(e *node.Watched) *dbadapter.Record { return e.Record }, func(e *node.Watched, now *dbadapter.Record, err error) bool {
 		switch {
 		case errors.Is(err, bodies.ErrLost): // there is nothing to tell of it
 		case err != nil:

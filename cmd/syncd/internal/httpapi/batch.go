@@ -43,11 +43,10 @@ func (s *server) batch(ctx context.Context, in *batchInput) (*batchOutput, error
 	if !jsontext.Value(in.RawBody).IsValid() {
 		return nil, fail(problem.Usage("the batch is not JSON of UTF-8 with each field once; give other bytes as base64, in key64 and value64"))
 	}
-	timeout, err := duration("timeout", in.Timeout)
+	ctx, cancel, err := within(ctx, in.Timeout)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := bounded(ctx, timeout)
 	defer cancel()
 	var batch *peer.Batch
 	err = ns.Batch(ctx, func(b *peer.Batch) error {

@@ -122,12 +122,6 @@ func (p *ReadParams) options() (all []peer.GetOption, err error) {
 	return all, nil
 }
 
-func (p *ReadParams) bounded(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	timeout, err := duration("timeout", p.Timeout)
-	ctx, cancel := bounded(ctx, timeout)
-	return ctx, cancel, err
-}
-
 type delInput struct {
 	RecordParams
 	WriteCondition
@@ -225,7 +219,7 @@ func (s *server) get(ctx context.Context, in *getInput) (*valueOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel, err := in.bounded(ctx)
+	ctx, cancel, err := within(ctx, in.Timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -296,10 +290,6 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	if err != nil {
 		return nil, err
 	}
-	timeout, err := duration("timeout", in.Timeout)
-	if err != nil {
-		return nil, err
-	}
 	options, err := options(ttl, in.Ack)
 	if err != nil {
 		return nil, err
@@ -312,7 +302,10 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	case err != nil:
 		return nil, fail(problem.Usage("reading the value: %w", err))
 	}
-	ctx, cancel := bounded(ctx, timeout)
+	ctx, cancel, err := within(ctx, in.Timeout)
+	if err != nil {
+		return nil, err
+	}
 	defer cancel()
 	var v dbadapter.Version
 	switch {
@@ -347,20 +340,8 @@ func options(ttl time.Duration, ack string) (all []peer.PutOption, err error) {
 	return append(all, peer.Ack(a)), nil
 }
 
-// bounded bounds for how long a request waits for hosts.
-func bounded(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	if timeout == 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, timeout)
-}
-
 func (s *server) del(ctx context.Context, in *delInput) (*versionOutput, error) {
 	ns, key, err := s.record(&in.RecordParams)
-	if err != nil {
-		return nil, err
-	}
-	timeout, err := duration("timeout", in.Timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -368,7 +349,10 @@ func (s *server) del(ctx context.Context, in *delInput) (*versionOutput, error) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := bounded(ctx, timeout)
+	ctx, cancel, err := within(ctx, in.Timeout)
+	if err != nil {
+		return nil, err
+	}
 	defer cancel()
 	var v dbadapter.Version
 	if in.IfMatch == "" {

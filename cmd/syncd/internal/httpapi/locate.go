@@ -34,7 +34,7 @@ func (s *server) locate(ctx context.Context, in *locateInput) (*locateOutput, er
 	if in.All {
 		options = append(options, peer.Read(peer.All))
 	}
-	ctx, cancel, err := in.bounded(ctx)
+	ctx, cancel, err := within(ctx, in.Timeout)
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ func (s *server) wait(ctx context.Context, in *waitInput) (*waitOutput, error) {
 	return &waitOutput{out}, nil
 }
 
-// within bounds a wait by a time that a request states, or not.
+// within bounds for how long a request waits for others, by the time that it states, or not.
 func within(ctx context.Context, timeout string) (context.Context, context.CancelFunc, error) {
 	d, err := duration("timeout", timeout)
 	if err != nil {
