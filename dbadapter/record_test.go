@@ -162,7 +162,7 @@ func TestGolden(t *testing.T) {
 	h := NewHasher(secret)
 	var b strings.Builder
 	fmt.Fprintln(&b, "# secret: byte i is i. Versions are clock-writer-incarnation, numbers are printed with the most significant digit first.")
-	fmt.Fprintln(&b, "# The checksum is that of a bucket which holds the record alone; offer is the hash of its content. docs/PROTOCOL.md,")
+	fmt.Fprintln(&b, "# The checksum is that of a bucket which holds the record alone; offer is the hash of its content. docs/protocol,")
 	fmt.Fprintln(&b, "# \"Hashed numbers\", has the formulas")
 	records := make([]Hashed, 0, 8)
 	for i, r := range vectorRecords() {

@@ -87,7 +87,7 @@ func (v *inviter) serve(t *testing.T, say func(from ID, request []byte) ([]byte,
 	})
 }
 
-// The fields of a reply to a join, docs/PROTOCOL.md.
+// The fields of a reply to a join, docs/protocol.
 const (
 	replyVersion    = 1
 	replyDenied     = 2

@@ -17,7 +17,7 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// syncProtocol is the libp2p protocol of a sync; docs/PROTOCOL.md describes
+// syncProtocol is the libp2p protocol of a sync; docs/protocol describes
 // what travels.
 const syncProtocol protocol.ID = "/syncd/sync/1.0.0"
 

@@ -38,7 +38,7 @@
 //
 // The digest of a set is the sum of its records' digests. Less those under all
 // decoded indices, both sides must be left with the same residual, and nothing is
-// applied before they have compared it (docs/PROTOCOL.md, "Proof"). Where the
+// applied before they have compared it (docs/protocol, "Proof"). Where the
 // residuals differ, or the cells come to no end, the sides compare what they hold range
 // by range, list what does not agree and compare that exactly: two contents of one
 // checksum, a damaged sketch or a digest kept wrong cost some kilobytes and two round

@@ -18,7 +18,7 @@ import (
 // one with offers, bids and a third leg.
 func TestGoldenSessions(t *testing.T) {
 	var b strings.Builder
-	b.WriteString(`# Three syncs, frame by frame. docs/PROTOCOL.md says what each byte means.
+	b.WriteString(`# Three syncs, frame by frame. docs/protocol says what each byte means.
 # secret: byte i is i
 # peer ids are binary, the identity multihash of a protobuf Ed25519 key; a's key is 32 bytes 0a, b's 0b
 `)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestGoldenKeys pins what a secret stands for: the formulas are in
-// docs/PROTOCOL.md, "Hashed numbers".
+// docs/protocol, "Hashed numbers".
 func TestGoldenKeys(t *testing.T) {
 	var secret dbadapter.Secret
 	for i := range secret {

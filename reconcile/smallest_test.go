@@ -10,7 +10,7 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// TestSmallestClient follows "The smallest client" of docs/PROTOCOL.md step by step,
+// TestSmallestClient follows "The smallest client" of docs/protocol step by step,
 // with nothing but frames, the digest of a record and the proof. It takes what
 // the other side has, and gives what it has.
 func TestSmallestClient(t *testing.T) {

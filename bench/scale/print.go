@@ -12,7 +12,7 @@ import (
 
 const (
 	day = 24 * 3600 // seconds
-	// envelope is what a question and its answer take beside their messages (docs/PROTOCOL.md, "Routed questions").
+	// envelope is what a question and its answer take beside their messages (docs/protocol, "Routed questions").
 	envelope = 118 + 100
 )
 

@@ -127,7 +127,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 		t.Fatal(err)
 	}
 	var docs []string
-	for _, pattern := range []string{"README.md", "docs/*.md", "docs/decisions/README.md", "testnet/scenarios/README.md"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/protocol/*.md", "docs/decisions/README.md", "testnet/scenarios/README.md"} {
 		found, err := fs.Glob(tree, pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("no file %s (%v)", pattern, err)

@@ -119,22 +119,29 @@ func number(t *testing.T, text string) constant.Value {
 }
 
 // TestProtocolTellsNumbersOfTheCode: versions, kinds, methods, codes, reasons, subjects and bounds
-// of docs/PROTOCOL.md are those of the code, and none is missing there.
+// of docs/protocol are those of the code, and none is missing there.
 func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 	c := constants{}
 	for _, folder := range []string{"dbadapter", "iblt/rateless", "internal/locator", "internal/node", "internal/placement", "internal/roster", "peer", "reconcile", "reconcile/wire"} {
 		c.read(t, folder)
 	}
-	page, err := os.ReadFile("../../docs/PROTOCOL.md")
-	if err != nil {
-		t.Fatal(err)
+	pages, err := filepath.Glob("../../docs/protocol/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages: %v", err)
 	}
-	text := string(page)
+	text := ""
+	for _, name := range pages {
+		page, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(page)
+	}
 	const n = `([\d,^]+(?: \+ [\d^]+)?(?: (?:KiB|MiB|s|minutes)\b)?)`
 	same := func(what, told, name string) {
 		t.Helper()
 		if got, want := number(t, told), c.named(t, name); !constant.Compare(got, token.EQL, want) {
-			t.Errorf("the page says %s of %s, and %s is %v", told, what, name, want)
+			t.Errorf("the pages say %s of %s, and %s is %v", told, what, name, want)
 		}
 	}
 	for pattern, names := range map[string]string{
@@ -154,11 +161,11 @@ func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 		`Hello: version N, mapping N, flags`:                           "wire.Version rateless.MappingVersion",
 		`push     = version \(1: N\)`:                                  "wire.Version",
 		`The version of an Ask is N,`:                                  "wire.Version",
-		`request = \{1: N \(version\)`:                                 "node.joinVersion",
+		`request +=\s\{1: N \(version\)`:                               "node.joinVersion",
 		`milliseconds, at most N, B may wait`:                          "wire.MaxPatience",
 		`at most N, B offers it to A again`:                            "wire.MaxRest",
 		`An index takes N records that are not tombstones, and N keys`: "dbadapter.MaxBucket dbadapter.MaxBucketKeys",
-		`only the upper bound of N is`:                                 "reconcile.MaxFirstCells",
+		`cells of Hello \| N \|`:                                       "reconcile.MaxFirstCells",
 		`Hello carries N cells unless`:                                 "reconcile.FirstCells",
 		`sends N cells for d up to 5`:                                  "reconcile.QuietCells",
 		`When B expects N differences or more`:                         "reconcile.PartsFrom",
@@ -167,20 +174,40 @@ func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 		`a value over N \(then with the hash\)`:                        "reconcile.offerAbove",
 		`Hello, within N and N \|`:                                     "peer.helloTimeout peer.maxHello",
 		`\| N of members and N of strangers`:                           "peer.greetings peer.greetings",
-		`many records at once \(N in one sync`:                         "node.turnFrom",
+		`at a time gives a namespace N records or more`:                "node.turnFrom",
 		`until N after its last sync`:                                  "node.turnRest",
 		`An Ask has at most N\.`:                                       "peer.maxAsk",
-		`at most N of at most N bytes \| an ordinary`:                  "node.MaxAddrs node.MaxAddrSize",
-		`sends one message, at most N, and ends`:                       "peer.maxJoinRequest",
-		`answers with one, at most N bytes`:                            "node.MaxJoinReply",
+		`dialled, at most N of at most N bytes, 2: true`:               "node.MaxAddrs node.MaxAddrSize",
+		`sends one message of at most N, and ends`:                     "peer.maxJoinRequest",
+		`answers with one of at most N bytes`:                          "node.MaxJoinReply",
 		`from 2 to N, \*replicas\*`:                                    "placement.MaxShards",
 		`a news N changes, a page N entries`:                           "locator.MaxChanges locator.MaxPage",
 		`A message has at most N bytes, a news`:                        "locator.MaxMessage",
+		`first byte of Hello and Ask \| N \|`:                          "wire.Version",
+		`first byte of a push \| N \|`:                                 "wire.Version",
+		`second byte of Hello \| N \|`:                                 "rateless.MappingVersion",
+		`\| join \| request and reply \| N \|`:                         "node.joinVersion",
+		`one More \| 1 to N cells`:                                     "reconcile.MaxCells",
+		`messages More in a sync \| N \|`:                              "reconcile.maxRounds",
+		`cells before B looks at any \| N \|`:                          "rateless.MinCells",
+		`\| marks \| N\.`:                                              "reconcile.maxMarks",
+		`or once N of them are there`:                                  "reconcile.maxBucketBytes",
+		`while fewer than N records and less than N of them moved`:     "reconcile.headwayRecords reconcile.headwayBytes",
+		`The data is at most N bytes`:                                  "wire.MaxPush",
+		`In a namespace of at most N members`:                          "wire.MaxDirect",
+		`answers N questions of a peer at once, N in all`:              "node.MaxQuestions node.MaxQuestionsInAll",
+		`It answers N a second of one peer, routed ones too, N after`:  "node.questionRate node.questionBurst",
+		`answers N routed questions of a peer at once, N in all\. About the feed it answers N more of a peer, N in all`: "node.MaxRouted node.MaxRoutedInAll node.MaxFeeding node.MaxFeedingInAll",
+		`A cursor has at most N bytes`:               "wire.MaxCursor",
+		`deterministic encoding, of at most N bytes`: "placement.MaxTable",
+		`\| 1 to N peer ids in binary`:               "placement.MaxHosts",
+		`inline: 0 to N`:                             "placement.MaxInline",
+		`\*replicas\* from 1 to N`:                   "placement.MaxReplicas",
 	} {
 		m := regexp.MustCompile(strings.ReplaceAll(pattern, "N", n)).FindStringSubmatch(text)
 		fields := strings.Fields(names)
 		if len(m) != len(fields)+1 {
-			t.Errorf("the page says nothing of %s any more: %s", names, pattern)
+			t.Errorf("the pages say nothing of %s any more: %s", names, pattern)
 			continue
 		}
 		for i, name := range fields {
@@ -191,26 +218,23 @@ func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 	for _, list := range []struct{ prefix, within, each string }{
 		{"wire.Kind", `(?s)\| kind \| message.*?\n\n`, `(?m)^\| (\d+) \| (\w+) \|`},
 		{"wire.Subject", `(?s)\| subject \| question.*`, `(?m)^\| (\d+) (key|set|status|record|hold|feed|scan|changes|kept|body|names) \|`},
-		{"wire.Code", `(?s)\nCode 1 denied.*?the secret\.`, `(\d+) (denied|another version|busy|limit|not verified|protocol|internal|removed|the lists|another node|busy: another|paused)`},
-		{"wire.Reason", `with a reason \(.*?\)`, `(\d) (clock|signature|writer|floor|full|body)`},
-		{"wire.Method", `Methods of Result: .*?\.`, `(\d) (sketch|all|parts|ranges)`},
+		{"wire.Code", `(?s)\| code \| meaning.*?\n\n`, `(?m)^\| (\d+) ([a-z ]+) \|`},
+		{"wire.Reason", `(?m)^\| reason \| \d.*$`, `(\d) (clock|signature|writer|floor|full|body)`},
+		{"wire.Method", `\| method of Result \| .*?\.`, `(\d) (sketch|all|parts|ranges)`},
 	} {
 		told := map[string]bool{}
 		part := regexp.MustCompile(list.within).FindString(text)
 		for _, m := range regexp.MustCompile(list.each).FindAllStringSubmatch(part, -1) {
-			name := map[string]string{"another version": "Version", "not verified": "NotVerified", "the lists": "ListsDiffer", "another node": "Twin"}[m[2]]
-			if name == "" {
-				name = strings.ToUpper(m[2][:1]) + m[2][1:]
-			}
-			if list.prefix == "wire.Code" && m[2] == "busy" && told["wire.CodeBusy"] {
-				name = "Turn"
+			name := ""
+			for word := range strings.FieldsSeq(m[2]) {
+				name += strings.ToUpper(word[:1]) + word[1:]
 			}
 			told[list.prefix+name] = true
 			same(m[2], m[1], list.prefix+name)
 		}
 		for name := range c {
 			if rest, ok := strings.CutPrefix(name, list.prefix); ok && rest != "s" && name != "wire.MethodAuto" && name != "wire.MethodSame" && !told[name] {
-				t.Errorf("the page does not tell the number of %s", name)
+				t.Errorf("the pages do not have the number of %s", name)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func TestGolden(t *testing.T) {
 	key := Key(pattern(KeySize))
 	var b strings.Builder
 	fmt.Fprintln(&b, "# secret, key and value: byte i is 7·i + 1 modulo 256; version: the first 24 of them. Digests are printed as numbers, the")
-	fmt.Fprintln(&b, "# most significant digit first; docs/PROTOCOL.md, \"Hashed numbers\", has the formulas")
+	fmt.Fprintln(&b, "# most significant digit first; docs/protocol, \"Hashed numbers\", has the formulas")
 	fmt.Fprintln(&b, "# index: length of the key")
 	for _, n := range []int{0, 1, 8, 23, 24, 25, 56, 120, 121, 1024} {
 		fmt.Fprintf(&b, "index %d: %011x\n", n, key.Index(pattern(n)))

@@ -36,7 +36,7 @@ const (
 	indexEnd = keyhash.P // of all indices
 )
 
-// Message is one of *Poll, *News, *Take and *Page. docs/PROTOCOL.md has their bytes.
+// Message is one of *Poll, *News, *Take and *Page. docs/protocol has their bytes.
 type Message interface {
 	appendTo(b []byte, shards int) ([]byte, error)
 	parse(p *parser)

@@ -37,7 +37,7 @@ func messages() map[string]Message {
 
 func TestGoldenMessages(t *testing.T) {
 	var b strings.Builder
-	fmt.Fprintln(&b, "# messages of the feed in a namespace of 32 shards; docs/PROTOCOL.md, \"The feed\"")
+	fmt.Fprintln(&b, "# messages of the feed in a namespace of 32 shards; docs/protocol, \"The feed\"")
 	all := messages()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		data, err := Append(nil, all[name], 32)

@@ -56,7 +56,7 @@ func vectorNode(seed byte) *Node {
 
 // The bytes that identities, signatures, tickets and joins are made of never
 // change unnoticed: other programs and other nodes depend on them.
-// docs/PROTOCOL.md describes them.
+// docs/protocol describes them.
 func TestGolden(t *testing.T) {
 	var v vectors
 	fail := func(err error) {

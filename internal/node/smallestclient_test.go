@@ -22,7 +22,7 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// client is a member made of "Joining" and "The smallest client" of docs/PROTOCOL.md, and of what
+// client is a member made of "Joining" and "The smallest client" of docs/protocol, and of what
 // these name, alone. It has frames, digests and signatures, and no code of a node.
 type client struct {
 	t              *testing.T

@@ -11,7 +11,7 @@ import (
 )
 
 // Rules and layouts travel in the deterministic encoding of CBOR (RFC 8949, section 4.2),
-// so that each has one form; docs/PROTOCOL.md describes both.
+// so that each has one form; docs/protocol describes both.
 var encoding, decoding = func() (cbor.EncMode, cbor.DecMode) {
 	enc, err := cbor.CoreDetEncOptions().EncMode()
 	if err != nil {

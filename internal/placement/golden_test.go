@@ -12,7 +12,7 @@ import (
 // What travels of a placement and of a layout, and which shard a key is in.
 func TestGoldenLayouts(t *testing.T) {
 	var b strings.Builder
-	fmt.Fprintln(&b, "# placements, the shards of keys, and tables; docs/PROTOCOL.md, \"Shards\"")
+	fmt.Fprintln(&b, "# placements, the shards of keys, and tables; docs/protocol, \"Shards\"")
 	prefixes := []PrefixShard{{[]byte("de"), 3}, {[]byte("debian/"), 7}}
 	for _, r := range []Rule{
 		{Kind: Hash, Shards: 32, Replicas: 2},

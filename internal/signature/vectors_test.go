@@ -159,7 +159,7 @@ func vectors() (all []vector) {
 // for ever.
 func TestVectors(t *testing.T) {
 	var b strings.Builder
-	fmt.Fprintln(&b, "# Signatures at the edges of the rule (docs/PROTOCOL.md, \"Signatures\"): the key, the signature, the verdict. The message is")
+	fmt.Fprintln(&b, "# Signatures at the edges of the rule (docs/protocol, \"Signatures\"): the key, the signature, the verdict. The message is")
 	fmt.Fprintln(&b, "# \"syncd\", but for the one that says otherwise: there its first byte is another. \"RFC\" marks the valid ones that crypto/ed25519 takes, too.")
 	var valid, all []Check
 	stricter := 0

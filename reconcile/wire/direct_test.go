@@ -47,7 +47,7 @@ func takes() []*Takes {
 func TestDirectVectors(t *testing.T) {
 	var b strings.Builder
 	stream, topics, all := directly()
-	b.WriteString("# A stream of direct pushes of two topics, each message on a line, and what their receiver tells. docs/PROTOCOL.md, \"Direct pushes\", has the layout.\n")
+	b.WriteString("# A stream of direct pushes of two topics, each message on a line, and what their receiver tells. docs/protocol, \"Direct pushes\", has the layout.\n")
 	r := bufio.NewReader(bytes.NewReader(stream))
 	var topic, last Topic
 	for i := range all {

@@ -1,5 +1,5 @@
 // Package wire is the language of a sync: its messages, their framing and
-// their bounds. docs/PROTOCOL.md is the specification; this package is its
+// their bounds. docs/protocol is the specification; this package is its
 // implementation, and testdata holds the vectors that both agree on.
 //
 //	frame   = length:uvarint kind:1 body     length counts kind and body

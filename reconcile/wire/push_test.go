@@ -44,7 +44,7 @@ func encodePush(m *PushMessage) []byte {
 
 func TestPushVectors(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# One push of each kind: its fields, and its bytes, in the notation of vectors.txt. docs/PROTOCOL.md, \"Pushes\", has the layout.\n")
+	b.WriteString("# One push of each kind: its fields, and its bytes, in the notation of vectors.txt. docs/protocol, \"Pushes\", has the layout.\n")
 	for _, m := range pushes() {
 		data := encodePush(m)
 		fmt.Fprintf(&b, "Push%s\n  %s\n", fields(reflect.ValueOf(m).Elem()), hex.EncodeToString(data))

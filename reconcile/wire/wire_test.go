@@ -146,7 +146,7 @@ func TestGoldenVectors(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# One frame of each kind: its fields, and its bytes. Arrays and byte strings are in hexadecimal as they travel, digests are
 # numbers with the most significant digit first, other numbers are decimal, but for clock, writer and incarnation. A field
-# that is left out is 0, false or empty. docs/PROTOCOL.md, "Frames", has the layout.
+# that is left out is 0, false or empty. docs/protocol, "Frames", has the layout.
 `)
 	for _, m := range samples() {
 		fmt.Fprintf(&b, "%s%s\n  %s\n", strings.TrimPrefix(fmt.Sprintf("%T", m), "*wire."), fields(reflect.ValueOf(m).Elem()), hex.EncodeToString(Append(nil, m)))

@@ -11,7 +11,7 @@ import (
 // The rule full: an index has room for so many records that are not tombstones, and for
 // so many keys. Nodes that are full of different keys differ for good, in these alone.
 
-// What an index has room for, by docs/PROTOCOL.md.
+// What an index has room for, by docs/protocol.
 const (
 	roomAlive = 64
 	roomKeys  = 256
