@@ -79,8 +79,8 @@ cross: ## golden vectors on arm64 and on s390x (big-endian), under qemu
 # Windows alone: it has neither the files for unix nor those for Linux, and
 # compiling all dependencies for one more system takes long with an empty cache.
 # Without optimizations, which the check does not need, it takes two thirds of that.
-platforms: ## does the program build for Windows?
-	GOOS=windows GOARCH=amd64 go build -gcflags='all=-N -l' -o /dev/null ./cmd/syncd
+platforms: ## do the programs build for Windows?
+	GOOS=windows GOARCH=amd64 go build -gcflags='all=-N -l' -o /dev/null ./cmd/syncd ./cmd/syncd/syncd-testnet
 
 openapi: ## lint the HTTP API's description, by Redocly's strict rules (npm)
 	@tools/openapi.sh
@@ -90,9 +90,9 @@ modules: $(TOOLS) ## test and lint the bench module
 
 # Go writes the commit into the program itself, unless GOFLAGS forbids it; git
 # must not refuse to tell because the clone belongs to another user.
-build: ## bin/syncd, with the version of this commit
+build: ## bin/syncd and bin/syncd-testnet, with the version of this commit
 	GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' \
-	  go build -buildvcs=auto -trimpath -o bin/syncd ./cmd/syncd
+	  go build -buildvcs=auto -trimpath -o bin/ ./cmd/syncd ./cmd/syncd/syncd-testnet
 
 fmt: $(TOOLS) ## format every file
 	.tools/gofumpt -w .

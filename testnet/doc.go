@@ -10,7 +10,7 @@
 // one queue, and every random draw depends on the seed: the same run twice gives
 // the same TraceHash, on every machine. The seed alone replays a failing run. Its
 // Tape is the run as a scenario, Shrink searches for a smaller run with the same
-// failure, and SVG draws it. The command syncd testnet run does all of this.
+// failure, and SVG draws it. The command syncd-testnet does all of this.
 //
 // The node is the real one: its decisions (internal/node), package reconcile's
 // sessions and live sketches, package dbadapter's versions. Nodes become members

@@ -22,10 +22,12 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/simulate"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"syncd": main})
+	testscript.Main(m, map[string]func(){"syncd": main, "syncd-testnet": func() { os.Exit(simulate.Process()) }})
 }
 
 // TestScript runs the scripts that specify the program.

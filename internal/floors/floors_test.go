@@ -53,6 +53,7 @@ func TestBreaksAreSeen(t *testing.T) {
 		{"fence in a test", fstest.MapFS{"peer/a_test.go": file("github.com/dgraph-io/badger/v4")}, ""},
 		{"behind the fence", fstest.MapFS{"dbadapter/internal/badgerkv/a.go": file("github.com/dgraph-io/badger/v4")}, ""},
 		{"test machinery in the product", fstest.MapFS{"peer/a.go": file(module + "/internal/powercut")}, "it is for tests"},
+		{"the simulator in the daemon", fstest.MapFS{"cmd/syncd/a.go": file(module + "/cmd/syncd/internal/simulate")}, "the daemon links neither"},
 		{"a socket in the core", fstest.MapFS{"reconcile/a.go": file("net")}, "handed in"},
 		{"not a socket", fstest.MapFS{"reconcile/a.go": file("net/url")}, ""},
 		{"another module", fstest.MapFS{"bench/go.mod": {}, "bench/a.go": file(module + "/peer")}, ""},

@@ -27,7 +27,7 @@ var floors = [][]string{
 	{"testnet/testnettest"},
 	{"testnet/example/tally"},
 	{
-		"cmd/syncd/internal/api", "cmd/syncd/internal/jsonlines", "cmd/syncd/internal/pair",
+		"cmd/syncd/internal/advice", "cmd/syncd/internal/api", "cmd/syncd/internal/jsonlines", "cmd/syncd/internal/pair",
 		"cmd/syncd/internal/progress", "cmd/syncd/internal/settings",
 	},
 	{"cmd/syncd/internal/problem"},
@@ -35,8 +35,8 @@ var floors = [][]string{
 	// The client and the server do not import one another; the server's tests
 	// speak through the client.
 	{"cmd/syncd/internal/client", "cmd/syncd/internal/httpapi"},
-	{"cmd/syncd/internal/cli"},
-	{"cmd/syncd"},
+	{"cmd/syncd/internal/cli", "cmd/syncd/internal/simulate"},
+	{"cmd/syncd", "cmd/syncd/syncd-testnet"},
 	// Tests of the whole, which nothing imports.
 	{"cmd/syncd/systemtest", "internal/floors"},
 }
@@ -77,13 +77,23 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"net", "net/http", "os", "os/exec", "syscall"},
-		only:    []string{"bfield", "bfield/internal/infile", "bfield/rustfile", "dbadapter/internal/badgerkv", "dbadapter/internal/damage", "dbadapter/internal/disktest", "dbadapter/internal/examiner", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/pgdb", "iblt/examples/flowtracker", "iblt/paper", "internal/backup", "internal/child", "internal/durable", "internal/golden", "internal/pgserver", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
+		only:    []string{"bfield", "bfield/internal/infile", "bfield/rustfile", "dbadapter/internal/badgerkv", "dbadapter/internal/damage", "dbadapter/internal/disktest", "dbadapter/internal/examiner", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/pgdb", "iblt/examples/flowtracker", "iblt/paper", "internal/backup", "internal/child", "internal/durable", "internal/golden", "internal/pgserver", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/...", "cmd/syncd/syncd-testnet"},
 		why:     "everything below peer is a function of its inputs; sockets and files are handed in",
 	},
 	{
 		imports: []string{"github.com/alecthomas/kong", "go.yaml.in/yaml", "github.com/vbauerster/mpb", "github.com/charmbracelet"},
 		only:    []string{"cmd/syncd", "cmd/syncd/internal/..."},
 		why:     "only the command reads flags, files and environment, or draws on a terminal",
+	},
+	{
+		imports: []string{module + "/testnet", module + "/internal/plot"},
+		only:    []string{"testnet", "testnet/...", "iblt/paper", "cmd/syncd/internal/simulate"},
+		why:     "the daemon links neither the simulator nor what draws",
+	},
+	{
+		imports: []string{module + "/cmd/syncd/internal/simulate"},
+		only:    []string{"cmd/syncd/syncd-testnet"},
+		why:     "the daemon links neither the simulator nor what draws",
 	},
 	{
 		imports: []string{"go.uber.org/zap"},

@@ -1,5 +1,5 @@
 // Package cli is the command line: one file a command, all of them clients of
-// the daemon's HTTP API but for serve, init, demo, bench and testnet.
+// the daemon's HTTP API but for serve, init, demo and bench; testnet starts another program.
 package cli
 
 import (
@@ -75,7 +75,7 @@ type root struct {
 	Restore    restoreCmd    `cmd:"" group:"records" help:"Make a node's data directory of a backup."`
 	Migrate    migrateCmd    `cmd:"" group:"records" help:"Move a node's records to another kind of database."`
 	Bench      benchCmd      `cmd:"" group:"about" help:"Measure on this machine."`
-	Testnet    testnetCmd    `cmd:"" group:"about" help:"Simulate many nodes under faults, and check them."`
+	Testnet    testnetCmd    `cmd:"" passthrough:"" group:"about" help:"Simulate many nodes under faults, and check them: starts syncd-testnet."`
 	Config_    configCmd     `cmd:"" name:"config" group:"about" help:"Show or check the configuration."`
 	Paths      pathsCmd      `cmd:"" group:"about" help:"Print where files lie."`
 	Version    versionCmd    `cmd:"" group:"about" help:"Print the version."`

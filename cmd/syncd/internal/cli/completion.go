@@ -2,10 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/advice"
 )
 
 type completionCmd struct {
@@ -28,14 +29,10 @@ type command struct {
 	help  string
 	subs  []command
 	flags []*kong.Flag // its own, and those of the commands above it
-	words []string     // what its argument may be, if that is known
 }
 
 func commandOf(n *kong.Node, path string, above []*kong.Flag) command {
 	c := command{path: path, help: n.Help, flags: append(append([]*kong.Flag{}, above...), n.Flags...)}
-	for _, arg := range n.Positional {
-		c.words = append(c.words, known(arg)...)
-	}
 	for _, child := range n.Children {
 		if child.Type == kong.CommandNode && !child.Hidden {
 			c.subs = append(c.subs, commandOf(child, strings.TrimSpace(path+" "+child.Name), c.flags))
@@ -59,27 +56,16 @@ func (c command) all() []command {
 // name is the last word of the path.
 func (c command) name() string { return c.path[strings.LastIndex(c.path, " ")+1:] }
 
-// builtIn is what the tag `complete` says of what may be a built-in scenario; of others it lists words.
-const builtIn = "scenarios"
-
 // enum lists the values that a flag takes, if they are few, or the words that it takes beside numbers.
 func enum(f *kong.Flag) []string {
 	words := f.Enum
-	if tag := f.Tag.Get("complete"); words == "" && tag != builtIn {
+	if tag := f.Tag.Get("complete"); words == "" {
 		words = tag
 	}
 	if words == "" {
 		return nil
 	}
 	return strings.Split(words, ",")
-}
-
-// known lists words that a flag or argument takes beside files.
-func known(v *kong.Value) []string {
-	if v.Tag.Get("complete") == builtIn {
-		return scenarioNames()
-	}
-	return nil
 }
 
 // Run prints the script, made from the command tree itself.
@@ -108,14 +94,11 @@ func bashScript(tree command) string {
 				fmt.Fprintf(&b, "        %q) COMPREPLY=($(compgen -W %q -- \"$cur\")); return ;;\n",
 					strings.TrimRight(" "+c.path, " ")+" --"+f.Name, strings.Join(values, " "))
 			}
-			if words := known(f.Value); words != nil {
-				fmt.Fprintf(&b, "        %q) COMPREPLY=($(compgen -f -W %q -- \"$cur\")); return ;;\n", " "+c.path+" --"+f.Name, strings.Join(words, " "))
-			}
 		}
 	}
 	b.WriteString("    esac\n    case \"$path\" in\n")
 	for _, c := range tree.all() {
-		words := slices.Clone(c.words)
+		var words []string
 		for _, s := range c.subs {
 			words = append(words, s.name())
 		}
@@ -135,22 +118,19 @@ func zshScript(tree command) string {
 	b.WriteString("    for ((i = 2; i < CURRENT; i++)); do\n        word=\"${words[i]}\"\n        case \"$path $word\" in\n")
 	for _, c := range tree.all() {
 		if c.path != "" {
-			fmt.Fprintf(&b, "            %s) path=%s ;;\n", quote(" "+c.path), quote(" "+c.path))
+			fmt.Fprintf(&b, "            %s) path=%s ;;\n", advice.Quote(" "+c.path), advice.Quote(" "+c.path))
 		}
 	}
 	b.WriteString("        esac\n    done\n    case \"$path\" in\n")
 	for _, c := range tree.all() {
-		fmt.Fprintf(&b, "        %s)\n", quote(strings.TrimRight(" "+c.path, " ")))
+		fmt.Fprintf(&b, "        %s)\n", advice.Quote(strings.TrimRight(" "+c.path, " ")))
 		b.WriteString("            subs=(")
 		for _, s := range c.subs {
-			b.WriteString(" " + quote(s.name()+":"+colons(s.help)))
-		}
-		for _, w := range c.words {
-			b.WriteString(" " + quote(w))
+			b.WriteString(" " + advice.Quote(s.name()+":"+colons(s.help)))
 		}
 		b.WriteString(" )\n            flags=(")
 		for _, f := range c.flags {
-			b.WriteString(" " + quote("--"+f.Name+":"+colons(f.Help)))
+			b.WriteString(" " + advice.Quote("--"+f.Name+":"+colons(f.Help)))
 		}
 		b.WriteString(" ) ;;\n")
 	}
@@ -175,10 +155,7 @@ func fishScript(tree command) string {
 			when = strings.Join(parts, "; and ")
 		}
 		for _, s := range c.subs {
-			fmt.Fprintf(&b, "complete -c syncd -n %s -a %s -d %s\n", quote(when), quote(s.name()), quote(s.help))
-		}
-		if len(c.words) > 0 {
-			fmt.Fprintf(&b, "complete -c syncd -n %s -a %s\n", quote(when), quote(strings.Join(c.words, " ")))
+			fmt.Fprintf(&b, "complete -c syncd -n %s -a %s -d %s\n", advice.Quote(when), advice.Quote(s.name()), advice.Quote(s.help))
 		}
 		own := c.flags
 		if c.path != "" {
@@ -187,24 +164,18 @@ func fishScript(tree command) string {
 		for _, f := range own {
 			line := "complete -c syncd -l " + f.Name
 			if c.path != "" {
-				line += " -n " + quote(when)
+				line += " -n " + advice.Quote(when)
 			}
 			if values := enum(f); values != nil {
-				line += " -x -a " + quote(strings.Join(values, " "))
+				line += " -x -a " + advice.Quote(strings.Join(values, " "))
 			} else if !f.IsBool() {
 				line += " -r -F"
 			}
-			if words := known(f.Value); words != nil {
-				line += " -a " + quote(strings.Join(words, " "))
-			}
-			fmt.Fprintf(&b, "%s -d %s\n", line, quote(f.Help))
+			fmt.Fprintf(&b, "%s -d %s\n", line, advice.Quote(f.Help))
 		}
 	}
 	return b.String()
 }
-
-// quote is a word for any of the shells.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // colons escapes what zsh takes for the end of a word.
 func colons(s string) string { return strings.ReplaceAll(s, ":", `\:`) }

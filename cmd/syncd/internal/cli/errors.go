@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/advice"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
@@ -26,7 +27,6 @@ var hints = []struct {
 	{problem.ErrMalformed, ""},
 	{peer.ErrInvalid, ""},
 	{problem.ErrNoNamespace, "syncd ns ls lists those there are, syncd ns create makes one, syncd join takes part in another node's"},
-	{errNoScenario, ""},
 	{errNoEntry, ""},
 	{peer.ErrConflict, ""},
 	{peer.ErrDeleted, ""},
@@ -127,9 +127,9 @@ func (a *app) explained(err error) string {
 	return text
 }
 
-// advice matches where a text tells the reader to type a command here. Commands for another
+// commands matches where a text tells the reader to type a command here. Commands for another
 // node are in quotes.
-var advice = regexp.MustCompile(`(^|[:;,] |\(|run )syncd ([a-z])`)
+var commands = regexp.MustCompile(`(^|[:;,] |\(|run )syncd ([a-z])`)
 
 // here repeats in such commands the flags that say which node is meant: without them, another
 // one would be asked, or made.
@@ -142,11 +142,11 @@ func (a *app) here(text string) string {
 		switch f.Name {
 		case "data-dir", "config", "api", "token-file":
 			if given(a.parsed, f) {
-				flags += " --" + f.Name + " " + shellWord(setTo(f))
+				flags += " --" + f.Name + " " + advice.Word(setTo(f))
 			}
 		}
 	}
-	return advice.ReplaceAllString(text, "${1}syncd"+strings.ReplaceAll(flags, "$", "$$")+" ${2}")
+	return commands.ReplaceAllString(text, "${1}syncd"+strings.ReplaceAll(flags, "$", "$$")+" ${2}")
 }
 
 // oneLine joins the lines of an error, as some libraries write them.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/advice"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
 )
@@ -61,13 +62,13 @@ func (c exportCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 func (c exportCmd) again(last []byte) string {
 	words := []string{"syncd export", c.NS}
 	if c.Prefix != "" {
-		words = append(words, "--prefix="+quote(c.Prefix))
+		words = append(words, "--prefix="+advice.Quote(c.Prefix))
 	}
 	if c.Versions {
 		words = append(words, "--versions")
 	}
 	if show(last) == string(last) {
-		words = append(words, "--after="+quote(string(last)))
+		words = append(words, "--after="+advice.Quote(string(last)))
 	} else {
 		words = append(words, "--key64 --after="+base64.StdEncoding.EncodeToString(last))
 	}

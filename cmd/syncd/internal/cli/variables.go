@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/advice"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 )
 
@@ -64,7 +65,7 @@ func checkVariables(model *kong.Application, environ []string) error {
 		if flags[flag] {
 			return problem.Usage("the environment variable %s is not one of syncd's: unset it, and give --%s to the command that it is for", name, flag)
 		}
-		nearest := slices.MinFunc(known, func(a, b string) int { return edits(name, a) - edits(name, b) })
+		nearest := slices.MinFunc(known, func(a, b string) int { return advice.Edits(name, a) - advice.Edits(name, b) })
 		return problem.Usage("the environment variable %s is not one of syncd's; the nearest is %s; unset it, or correct its name", name, nearest)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package cli
+package simulate
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type tally struct {
 	bar                      *progress.Bar
 }
 
-func (t *tally) add(c *testnetRunCmd, i int, res *testnet.Result, err error) {
+func (t *tally) add(c *runCmd, i int, res *testnet.Result, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {
@@ -64,12 +64,12 @@ func (t *tally) add(c *testnetRunCmd, i int, res *testnet.Result, err error) {
 
 // many does several runs, as many at a time as there are processors, each with
 // the seed after that of the one before.
-func (c *testnetRunCmd) many(ctx context.Context, a *app, config testnet.Config) error {
+func (c *runCmd) many(ctx context.Context, p *program, config testnet.Config) error {
 	begun := time.Now()
-	bars := a.bars()
+	bars := p.bars()
 	bar := bars.Count("runs", int64(c.Runs))
 	t := &tally{bar: bar}
-	if a.json() {
+	if p.json() {
 		t.lines = make([]json.RawMessage, c.Runs)
 	}
 	first, err := c.one(ctx, config, nil) // it also tells the scenario's own seed
@@ -102,14 +102,14 @@ func (c *testnetRunCmd) many(ctx context.Context, a *app, config testnet.Config)
 	}
 	saved := ""
 	if len(t.kept) > 0 {
-		if saved, err = c.save(ctx, a, &t.kept[0]); err != nil {
+		if saved, err = c.save(ctx, p, &t.kept[0]); err != nil {
 			return err
 		}
 	}
-	if a.json() {
-		err = a.printJSON(t.lines)
+	if p.json() {
+		err = p.printJSON(t.lines)
 	} else {
-		err = c.printTally(a, t, first.Seed, saved, time.Since(begun))
+		err = c.printTally(p, t, first.Seed, saved, time.Since(begun))
 	}
 	if err != nil || t.failed == 0 {
 		return err
@@ -117,8 +117,8 @@ func (c *testnetRunCmd) many(ctx context.Context, a *app, config testnet.Config)
 	return c.failure(&t.kept[0])
 }
 
-func (c *testnetRunCmd) printTally(a *app, t *tally, first uint64, saved string, wall time.Duration) error {
-	out := a.table("", "")
+func (c *runCmd) printTally(p *program, t *tally, first uint64, saved string, wall time.Duration) error {
+	out := p.table()
 	out.row("runs", fmt.Sprintf("%d, seeds %d to %d", t.done, first, first+uint64(c.Runs)-1))
 	out.row("passed", fmt.Sprint(t.done-t.failed))
 	if t.failed > 0 {
@@ -139,5 +139,5 @@ func (c *testnetRunCmd) printTally(a *app, t *tally, first uint64, saved string,
 		out.row("", "")
 		out.row("failed", fmt.Sprintf("and %d more; -o json prints all", more))
 	}
-	return out.print()
+	return out.Flush()
 }

@@ -1,4 +1,4 @@
-package cli
+package simulate
 
 import (
 	"context"
@@ -12,15 +12,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/advice"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
 	"github.com/syncd-io/syncd/testnet"
 )
 
-type testnetRunCmd struct {
+type runCmd struct {
 	Nodes    int           `help:"How many nodes. 0: as many as the scenario has, or as are drawn." default:"0" placeholder:"N"`
 	Seed     uint64        `help:"Decides all that is random. 0: the scenario's own; without one, 0." default:"0"`
-	Scenario string        `help:"What happens: a built-in scenario (syncd testnet ls), a file, or - for standard input. Without it, the seed decides." placeholder:"FILE|NAME" complete:"scenarios"`
+	Scenario string        `help:"What happens: a built-in scenario (syncd-testnet ls), a file, or - for standard input. Without it, the seed decides." placeholder:"FILE|NAME"`
 	Profile  string        `help:"What goes wrong where the seed decides: calm, rough, clocks, disks, members, ranges, live, shards, writer or mixed." enum:"calm,rough,clocks,disks,members,ranges,live,shards,writer,mixed" default:"mixed"`
 	Runs     int           `help:"How many runs, each with the next seed." default:"1" placeholder:"K"`
 	Plot     string        `help:"Draw the run to this file, as SVG." placeholder:"FILE"`
@@ -28,74 +29,74 @@ type testnetRunCmd struct {
 	Shrink   time.Duration `help:"If the run fails, spend up to this long on finding a smaller one that fails alike, for --tape." default:"0s"`
 }
 
-func (testnetRunCmd) Help() string {
+func (runCmd) Help() string {
 	return `Runs nodes in this process under simulated time, with the program's own sync and with simulated disks, links and clocks, which fail. A run is decided by its scenario and seed alone: it does the same every time, on every machine. Afterwards everything is healed, the nodes become equal, and a checker looks at all that was asked, answered and seen.
 
 Exit code 0 only if the checker finds nothing and the run ends as its scenario expects, 9 if not, 1 if the scenario cannot be read, 4 if no scenario has that name. It needs no daemon and writes only the files that it is told to. With --runs, -o json prints a list.
 
 Examples:
-    syncd testnet run
-    syncd testnet run --scenario partition-and-heal --plot run.svg
-    syncd testnet run --seed 7 --nodes 20 --profile rough -o json | jq .trace_hash
-    syncd testnet run --runs 1000 --shrink 1m --tape failed.txt
-    syncd testnet run --scenario failed.txt`
+    syncd-testnet run
+    syncd-testnet run --scenario partition-and-heal --plot run.svg
+    syncd-testnet run --seed 7 --nodes 20 --profile rough -o json | jq .trace_hash
+    syncd-testnet run --runs 1000 --shrink 1m --tape failed.txt
+    syncd-testnet run --scenario failed.txt`
 }
 
 // maxRuns bounds the runs of one command.
 const maxRuns = 1_000_000
 
-func (c *testnetRunCmd) check() error {
+func (c *runCmd) check() error {
 	switch {
 	case c.Nodes < 0:
-		return problem.Usage("testnet run: --nodes %d: want a number from 1 on, or 0 for the scenario's own", c.Nodes)
+		return problem.Usage("run: --nodes %d: want a number from 1 on, or 0 for the scenario's own", c.Nodes)
 	case c.Runs < 1 || c.Runs > maxRuns:
-		return problem.Usage("testnet run: --runs %d: want 1 to %d", c.Runs, maxRuns)
+		return problem.Usage("run: --runs %d: want 1 to %d", c.Runs, maxRuns)
 	case c.Shrink < 0:
-		return problem.Usage("testnet run: --shrink: %s is negative", c.Shrink)
+		return problem.Usage("run: --shrink: %s is negative", c.Shrink)
 	case c.Shrink > 0 && c.Tape == "":
-		return problem.Usage("testnet run: --shrink needs --tape FILE, to write the smaller run to")
+		return problem.Usage("run: --shrink needs --tape FILE, to write the smaller run to")
 	case c.Plot != "" && c.Runs > 1:
-		return problem.Usage("testnet run: --plot draws one run, and --runs %d are wanted; draw the one of interest with --seed", c.Runs)
+		return problem.Usage("run: --plot draws one run, and --runs %d are wanted; draw the one of interest with --seed", c.Runs)
 	}
 	for _, path := range []string{c.Plot, c.Tape} { // now, rather than after a long run
 		if info, err := os.Stat(filepath.Dir(path)); path != "" && (err != nil || !info.IsDir()) {
-			return fmt.Errorf("testnet run: write %s: there is no folder %s: %w", path, filepath.Dir(path), fs.ErrNotExist)
+			return fmt.Errorf("run: write %s: there is no folder %s: %w", path, filepath.Dir(path), fs.ErrNotExist)
 		}
 	}
 	return nil
 }
 
 // Run runs a scenario, once or with many seeds.
-func (c testnetRunCmd) Run(ctx context.Context, a *app) error {
+func (c runCmd) Run(ctx context.Context, p *program) error {
 	if err := c.check(); err != nil {
 		return err
 	}
 	config := testnet.Config{Nodes: c.Nodes, Seed: c.Seed, Profile: c.Profile}
 	title := ""
 	if c.Scenario != "" {
-		s, err := a.scenario(c.Scenario)
+		s, err := p.scenario(c.Scenario)
 		if err != nil {
-			return fmt.Errorf("testnet run: %w", err)
+			return fmt.Errorf("run: %w", err)
 		}
 		title, config.Scenario = s.Title, s.Text+"\n" // an empty text is a scenario, too
 	}
 	if c.Runs > 1 {
-		return c.many(ctx, a, config)
+		return c.many(ctx, p, config)
 	}
-	each, done := follow(a.bars())
+	each, done := follow(p.bars())
 	res, err := c.one(ctx, config, each)
 	done()
 	if err != nil {
 		return err
 	}
-	saved, err := c.save(ctx, a, &res)
+	saved, err := c.save(ctx, p, &res)
 	if err != nil {
 		return err
 	}
-	if a.json() {
-		err = a.printJSON(c.outcome(&res))
+	if p.json() {
+		err = p.printJSON(c.outcome(&res))
 	} else {
-		err = c.print(a, &res, title, saved)
+		err = c.print(p, &res, title, saved)
 	}
 	if err != nil || res.Passed() {
 		return err
@@ -104,7 +105,7 @@ func (c testnetRunCmd) Run(ctx context.Context, a *app) error {
 }
 
 // one does one run.
-func (c *testnetRunCmd) one(ctx context.Context, config testnet.Config, each func(testnet.Progress)) (testnet.Result, error) {
+func (c *runCmd) one(ctx context.Context, config testnet.Config, each func(testnet.Progress)) (testnet.Result, error) {
 	config.Progress = each
 	res, err := testnet.Run(ctx, config)
 	if res.Scenario == "" {
@@ -113,7 +114,7 @@ func (c *testnetRunCmd) one(ctx context.Context, config testnet.Config, each fun
 	if err == nil {
 		return res, nil
 	}
-	what := "testnet run: "
+	what := "run: "
 	if c.Scenario != "" {
 		what += c.Scenario + ": "
 	}
@@ -160,15 +161,15 @@ type outcome struct {
 	Replay string `json:"replay"`
 }
 
-func (c *testnetRunCmd) outcome(res *testnet.Result) outcome {
+func (c *runCmd) outcome(res *testnet.Result) outcome {
 	return outcome{*res, res.Passed(), c.replay(res)}
 }
 
 // replay is the command that does a run again.
-func (c *testnetRunCmd) replay(res *testnet.Result) string {
-	words := []string{"syncd testnet run"}
+func (c *runCmd) replay(res *testnet.Result) string {
+	words := []string{"syncd-testnet run"}
 	if c.Scenario != "" {
-		words = append(words, "--scenario "+shellWord(c.Scenario))
+		words = append(words, "--scenario "+advice.Word(c.Scenario))
 	}
 	if c.Nodes != 0 {
 		words = append(words, fmt.Sprintf("--nodes %d", c.Nodes))
@@ -182,17 +183,9 @@ func (c *testnetRunCmd) replay(res *testnet.Result) string {
 	return strings.Join(words, " ")
 }
 
-// shellWord is a word as a shell reads it.
-func shellWord(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:/_-") == "" {
-		return s
-	}
-	return quote(s)
-}
-
 // failure is the error of a run that failed, for standard error.
-func (c *testnetRunCmd) failure(res *testnet.Result) error {
-	return &marked{fmt.Sprintf("testnet run: %s: %s; run it again with: %s", runName(res), strings.Join(res.Unmet, ", "), c.replay(res)), problem.ErrDiffers}
+func (c *runCmd) failure(res *testnet.Result) error {
+	return &marked{fmt.Sprintf("run: %s: %s; run it again with: %s", runName(res), strings.Join(res.Unmet, ", "), c.replay(res)), problem.ErrDiffers}
 }
 
 // runName says which run it was.
@@ -205,14 +198,14 @@ func runName(res *testnet.Result) string {
 
 // save writes the files that were asked for. It returns what is to be said of
 // the tape.
-func (c *testnetRunCmd) save(ctx context.Context, a *app, res *testnet.Result) (string, error) {
+func (c *runCmd) save(ctx context.Context, p *program, res *testnet.Result) (string, error) {
 	if c.Plot != "" {
 		picture, err := res.SVG()
 		if err == nil {
 			err = writeFile(c.Plot, picture)
 		}
 		if err != nil {
-			return "", fmt.Errorf("testnet run: draw the run: %w", err)
+			return "", fmt.Errorf("run: draw the run: %w", err)
 		}
 	}
 	if c.Tape == "" {
@@ -221,12 +214,12 @@ func (c *testnetRunCmd) save(ctx context.Context, a *app, res *testnet.Result) (
 	tape := res.Tape()
 	said := fmt.Sprintf("%s, in %s", eventsOf(tape), c.Tape)
 	if !res.Passed() && c.Shrink > 0 {
-		small, err := c.shrink(ctx, a, res)
+		small, err := c.shrink(ctx, p, res)
 		switch {
 		case errors.Is(err, testnet.ErrNothingBroken):
-			a.remark("the run stays as it is: %v", err)
+			p.remark("the run stays as it is: %v", err)
 		case err != nil:
-			return "", fmt.Errorf("testnet run: make it smaller: %w", err)
+			return "", fmt.Errorf("run: make it smaller: %w", err)
 		default:
 			said = fmt.Sprintf("%s of %d nodes, shrunk from %s of %d, in %s",
 				eventsOf(small.Tape()), small.Nodes, eventsOf(tape), res.Nodes, c.Tape)
@@ -234,14 +227,14 @@ func (c *testnetRunCmd) save(ctx context.Context, a *app, res *testnet.Result) (
 		}
 	}
 	if err := writeFile(c.Tape, []byte(tape)); err != nil {
-		return "", fmt.Errorf("testnet run: write the tape: %w", err)
+		return "", fmt.Errorf("run: write the tape: %w", err)
 	}
 	return said, nil
 }
 
 // shrink looks for a smaller run for as long as it may.
-func (c *testnetRunCmd) shrink(ctx context.Context, a *app, res *testnet.Result) (testnet.Result, error) {
-	bars := a.bars()
+func (c *runCmd) shrink(ctx context.Context, p *program, res *testnet.Result) (testnet.Result, error) {
+	bars := p.bars()
 	bar := bars.Spin("a smaller run that fails alike")
 	defer bars.Close()
 	defer bar.Done()
@@ -282,15 +275,15 @@ func writeFile(path string, data []byte) error {
 const maxBroken = 10
 
 // print prints a run as a table, and below it what is wrong and what to do.
-func (c *testnetRunCmd) print(a *app, res *testnet.Result, title, saved string) error {
-	t := a.table("", "")
+func (c *runCmd) print(p *program, res *testnet.Result, title, saved string) error {
+	t := p.table()
 	name := runName(res)
 	if title != "" {
 		name += ": " + title
 	}
 	t.row("run", name)
 	t.row("nodes", fmt.Sprint(res.Nodes))
-	t.row("time", fmt.Sprintf("%s for the nodes, %s here", virtual(res.VirtualMS), millis(res.WallMS)))
+	t.row("time", fmt.Sprintf("%s for the nodes, %s here", virtual(res.VirtualMS), time.Duration(res.WallMS*float64(time.Millisecond)).Round(100*time.Microsecond)))
 	t.row("happened", fmt.Sprintf("%d syncs, %d frames, %d events of the simulator", res.Sessions, res.Frames, res.Events))
 	if len(res.Refused) > 0 {
 		t.row("refused", counts(res.Refused))
@@ -316,7 +309,7 @@ func (c *testnetRunCmd) print(a *app, res *testnet.Result, title, saved string) 
 		t.row("plot", c.Plot)
 	}
 	if res.Passed() {
-		return t.print()
+		return t.Flush()
 	}
 	t.row("", "")
 	for i, v := range res.Violations {
@@ -332,11 +325,11 @@ func (c *testnetRunCmd) print(a *app, res *testnet.Result, title, saved string) 
 	for _, n := range c.next(res) {
 		t.row(n[0], n[1])
 	}
-	return t.print()
+	return t.Flush()
 }
 
 // next is what to do about a run that failed.
-func (c *testnetRunCmd) next(res *testnet.Result) (all [][2]string) {
+func (c *runCmd) next(res *testnet.Result) (all [][2]string) {
 	again := c.replay(res)
 	all = append(all, [2]string{"again", again})
 	if c.Plot == "" {

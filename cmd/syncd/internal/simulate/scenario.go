@@ -1,0 +1,152 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/advice"
+	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/testnet/scenarios"
+)
+
+// scenarioNames are those of the built-in scenarios.
+func scenarioNames() (names []string) {
+	for _, s := range scenarios.All() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+type lsCmd struct{}
+
+func (lsCmd) Help() string {
+	return `Example:
+    syncd-testnet ls`
+}
+
+// Run lists the scenarios that tell a story.
+func (lsCmd) Run(p *program) error {
+	if p.json() {
+		type line struct {
+			Name  string `json:"name"`
+			Title string `json:"title"`
+		}
+		var all []line
+		for _, s := range scenarios.All() {
+			all = append(all, line{s.Name, s.Title})
+		}
+		return p.printJSON(all)
+	}
+	t := p.table()
+	t.row("scenario", "what happens")
+	for _, s := range scenarios.All() {
+		t.row(s.Name, s.Title)
+	}
+	return t.Flush()
+}
+
+type showCmd struct {
+	Scenario string `arg:"" help:"A built-in scenario, or a file."`
+}
+
+func (showCmd) Help() string {
+	return `The text is what --scenario of run reads, and a start for a scenario of your own.
+
+Example:
+    syncd-testnet show disk-full > mine.txt; syncd-testnet run --scenario mine.txt`
+}
+
+// Run prints a scenario.
+func (c showCmd) Run(p *program) error {
+	s, err := p.scenario(c.Scenario)
+	if err != nil {
+		return fmt.Errorf("show: %w", err)
+	}
+	if p.json() {
+		return p.printJSON(map[string]string{"name": s.Name, "title": s.Title, "text": s.Text})
+	}
+	return p.printf("%s", s.Text)
+}
+
+// maxScenario bounds the text of a scenario, in bytes; one that long would say
+// so when it is parsed.
+const maxScenario = 64 << 20
+
+// scenario finds a built-in scenario or reads one from a file; "-" is standard
+// input. What names a built-in one is never a file, so that a command does the
+// same in every folder: ./NAME is.
+func (p *program) scenario(name string) (scenarios.Scenario, error) {
+	if s, ok := scenarios.Find(name); ok {
+		return s, nil
+	}
+	in := p.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return scenarios.Scenario{}, noScenario(name)
+		case err != nil:
+			return scenarios.Scenario{}, fmt.Errorf("read the scenario: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxScenario))
+	if err != nil {
+		return scenarios.Scenario{}, fmt.Errorf("read the scenario: %w", err)
+	}
+	s := scenarios.Scenario{Name: name, Text: string(text)}
+	if first, _, _ := strings.Cut(s.Text, "\n"); strings.HasPrefix(first, "#") {
+		s.Title = strings.TrimSpace(first[1:])
+	}
+	return s, nil
+}
+
+var errNoScenario = fmt.Errorf("no such scenario: %w", peer.ErrNotFound)
+
+// noScenario says that no scenario has that name, and which names are near.
+func noScenario(name string) error {
+	hint := "syncd-testnet ls lists them"
+	if near := nearest(name); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "? " + hint
+	}
+	return &marked{fmt.Sprintf("there is no scenario and no file %q; %s", name, hint), errNoScenario}
+}
+
+// nearest returns at most three built-in scenarios with similar names, the most
+// similar first.
+func nearest(name string) []string {
+	type near struct {
+		name string
+		far  int
+	}
+	var all []near
+	for _, s := range scenarioNames() {
+		far := advice.Edits(name, s)
+		if name != "" && strings.Contains(s, name) {
+			far = 0
+		}
+		if far <= max(2, len(s)/3) {
+			all = append(all, near{s, far})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b near) int { return a.far - b.far })
+	var names []string
+	for _, n := range all[:min(len(all), 3)] {
+		names = append(names, n.name)
+	}
+	return names
+}
+
+// marked is an error of a kind, with a text of its own.
+type marked struct {
+	text string
+	kind error
+}
+
+func (m *marked) Error() string { return m.text }
+func (m *marked) Unwrap() error { return m.kind }
