@@ -145,6 +145,46 @@ func TestDocsNameWhatExists(t *testing.T) {
 	}
 }
 
+// TestGlossary: at most 60 terms, each in one sentence, and in use.
+func TestGlossary(t *testing.T) {
+	tree := os.DirFS("../..")
+	text, err := fs.ReadFile(tree, "docs/GLOSSARY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var uses strings.Builder
+	for _, pattern := range []string{"README.md", "docs/[^G]*.md", "docs/protocol/*.md", "*/*.go", "internal/*/*.go", "reconcile/*/*.go"} {
+		found, err := fs.Glob(tree, pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no file %s (%v)", pattern, err)
+		}
+		for _, name := range found {
+			use, err := fs.ReadFile(tree, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			uses.WriteString(strings.ToLower(string(use)))
+		}
+	}
+	terms := 0
+	_, table, _ := strings.Cut(string(text), "|---|---|---|\n")
+	for row := range strings.Lines(table) {
+		cells := strings.Split(row, " | ")
+		if len(cells) != 3 || strings.Contains(cells[1], ". ") {
+			t.Errorf("not a term, one sentence and a source: %q", row)
+			continue
+		}
+		for term := range strings.SplitSeq(strings.TrimPrefix(cells[0], "| "), ", ") {
+			if terms++; !strings.Contains(uses.String(), strings.ToLower(term)) {
+				t.Errorf("nothing uses the term %q", term)
+			}
+		}
+	}
+	if terms == 0 || terms > 60 {
+		t.Errorf("%d terms; at most 60 are wanted", terms)
+	}
+}
+
 // unproved lists the rows of the table of promises which name no test that exists.
 func (r *repository) unproved(text string) (problems []string) {
 	_, table, _ := strings.Cut(text, "## Promises\n")
