@@ -110,6 +110,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	if err != nil {
 		return a.failed(err)
 	}
+	answerShell(parser)
 	kctx, err := parser.Parse(args)
 	if err != nil {
 		a.Output = outputOf(args)

@@ -24,7 +24,7 @@ type importCmd struct {
 	FromLine int    `help:"Begin at this line, as the message of an import that stopped says." default:"1" placeholder:"N"`
 	Rejects  string `help:"Append the lines that are refused to this file, as import takes them again." placeholder:"FILE"`
 	AsNew    bool   `help:"Write a line whose time is not taken as of now, unless its key holds something later than that time."`
-	Ack      string `help:"In a namespace of shards: a record counts once so many hosts of its key's shard have it durably: one, quorum, all or a number. Without it, quorum." placeholder:"LEVEL" complete:"one,quorum,all"`
+	Ack      string `help:"In a namespace of shards: a record counts once so many hosts of its key's shard have it durably: one, quorum, all or a number. Without it, quorum." placeholder:"LEVEL" predictor:"level"`
 }
 
 func (importCmd) Help() string {

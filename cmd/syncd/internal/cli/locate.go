@@ -11,7 +11,7 @@ import (
 
 type locateCmd struct {
 	keyArg
-	Read string `help:"As in get." placeholder:"LEVEL" complete:"one,quorum,all" xor:"read"`
+	Read string `help:"As in get." placeholder:"LEVEL" predictor:"level" xor:"read"`
 	All  bool   `help:"The same as --read all." xor:"read"`
 }
 

@@ -27,7 +27,7 @@ type nsCreateCmd struct {
 	Unsigned bool          `help:"Without signatures, for members that trust one another not to forge."`
 	MaxSkew  time.Duration `help:"How far a version may be ahead of the receiver's clock." default:"5m"`
 
-	Placement string   `help:"Cut the namespace into shards, of which each member holds some: by hash, prefix or writer." placeholder:"KIND" complete:"hash,prefix,writer"`
+	Placement string   `help:"Cut the namespace into shards, of which each member holds some: by hash, prefix or writer." placeholder:"KIND" predictor:"placement"`
 	Shards    *int     `help:"With --placement: how many shards, a power of two from 2 to 4096; 32 without it." placeholder:"N"`
 	Replicas  *int     `help:"With --placement: how many members are to hold each shard, 1 to 16; 3 without it." placeholder:"N"`
 	Prefix    []string `help:"With --placement prefix: keys that begin with PREFIX belong to that shard, the first of which is 0; once for each prefix." placeholder:"PREFIX=SHARD" sep:"none"`

@@ -58,7 +58,7 @@ type putCmd struct {
 	Value    *string        `arg:"" optional:"" help:"The value; - or nothing reads it from standard input."`
 	IfAbsent bool           `help:"Only if there is no record, not even a deleted or expired one." xor:"if"`
 	TTL      *time.Duration `name:"ttl" help:"The record expires after this time, such as 90s or 720h; at most 100 years. From then on it reads as absent, on each node by that node's clock." placeholder:"D"`
-	Ack      string         `help:"Answer once so many hosts of the key's shard hold the record durably: one, quorum (the default), all, or a number. Without shards: a number of members, this node among them; 1 is the default." placeholder:"LEVEL" complete:"one,quorum,all"`
+	Ack      string         `help:"Answer once so many hosts of the key's shard hold the record durably: one, quorum (the default), all, or a number. Without shards: a number of members, this node among them; 1 is the default." placeholder:"LEVEL" predictor:"level"`
 	condition
 }
 
@@ -122,7 +122,7 @@ func (a *app) printVersion(version string) error {
 
 type getCmd struct {
 	keyArg
-	Read    string `help:"In a namespace of shards: how many hosts of the key's shard must answer: one, quorum (the default), or all." placeholder:"LEVEL" complete:"one,quorum,all"`
+	Read    string `help:"In a namespace of shards: how many hosts of the key's shard must answer: one, quorum (the default), or all." placeholder:"LEVEL" predictor:"level"`
 	AtLeast string `help:"Ask further hosts until one has this version or a later one: what a put has printed is read again so." placeholder:"VERSION"`
 }
 
@@ -176,7 +176,7 @@ func (c getCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 
 type delCmd struct {
 	keyArg
-	Ack string `help:"As in put." placeholder:"LEVEL" complete:"one,quorum,all"`
+	Ack string `help:"As in put." placeholder:"LEVEL" predictor:"level"`
 	condition
 }
 
