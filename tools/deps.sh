@@ -8,6 +8,7 @@ set -euo pipefail
 declare -A need=(
   [gcc]=gcc                                 # the race detector
   [git]=git                                 # the version of a build
+  [curl]=curl                               # the page on HTTP
   [jq]=jq                                   # scripts read JSON
   [qemu-aarch64-static]=qemu-user-static    # golden vectors on arm64
   [qemu-s390x-static]=qemu-user-static      # golden vectors on a big-endian machine

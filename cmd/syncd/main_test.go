@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 //	readyport PORT   wait until a daemon that serves its API on the port takes work
 //	terminate WORD   send SIGTERM to the background command that has the word among its arguments
 //	code N COMMAND   run a command that must end with exit code N
-//	tour FILE [HEAD] write the commands of a section of the README, the build and the ports' numbers left out
+//	page FILE PAGE [HEAD] write the commands of a page, or of one of its sections, with ports that the system chooses and more time
 //	soon COMMAND     run a command until it succeeds, for a minute at most
 //	flip DIR TEXT    flip a bit of a text where it stands in a file of a folder
 //	xml FILE         fail unless a file is well-formed XML
@@ -70,7 +70,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"ready": ready, "let": let, "bytes": writeBytes, "fill": fill, "busyport": busyPort,
 			"freeport": freePort, "readyport": readyPort,
-			"code": exitCode, "terminate": terminate, "deadsocket": deadSocket, "tour": tour,
+			"code": exitCode, "terminate": terminate, "deadsocket": deadSocket, "page": page,
 			"xml": wellFormed, "flip": flip, "soon": soon,
 		},
 	})
@@ -224,29 +224,30 @@ func deadSocket(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(l.Close())
 }
 
-// tour writes the commands of a section of the README as a shell script.
-func tour(ts *testscript.TestScript, _ bool, args []string) {
-	text, err := os.ReadFile("../../README.md")
+// page writes the commands of a page of the documents, or of one of its sections, as a shell script.
+func page(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := os.ReadFile(filepath.Join("../..", args[1]))
 	ts.Check(err)
-	head := "Five minutes with two daemons"
-	if len(args) > 1 {
-		head = args[1]
+	if len(args) > 2 {
+		_, after, ok := bytes.Cut(text, []byte("\n## "+args[2]+"\n"))
+		if !ok {
+			ts.Fatalf("%s has no section %q", args[1], args[2])
+		}
+		text, _, _ = bytes.Cut(after, []byte("\n## "))
 	}
-	_, text, ok := bytes.Cut(text, []byte("## "+head+"\n"))
-	if !ok {
-		ts.Fatalf("the README has no section %q", head)
-	}
-	text, _, _ = bytes.Cut(text, []byte("\n## "))
 	var script strings.Builder
-	for line := range strings.Lines(string(text)) {
-		if command, ok := strings.CutPrefix(line, "    "); ok && !strings.HasPrefix(command, "go build ") {
-			script.WriteString(tourPort.ReplaceAllString(command, "/tcp/0"))
+	for i, block := range strings.Split(string(text), "```") {
+		if command, ok := strings.CutPrefix(block, "sh\n"); ok && i%2 == 1 {
+			script.WriteString(pageTimes.Replace(pagePort.ReplaceAllString(command, "/tcp/0")))
 		}
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(script.String()), 0o600))
 }
 
-var tourPort = regexp.MustCompile(`/tcp/41\d\d`)
+var pagePort = regexp.MustCompile(`/tcp/41\d\d`)
+
+// pageTimes gives a busy machine more time than the pages do.
+var pageTimes = strings.NewReplacer("--await 10s", "--await 5m", "--timeout 10s", "--timeout 5m", "--timeout 1m", "--timeout 5m", "timeout 2 ", "timeout 15 ", "--max-time 2 ", "--max-time 15 ")
 
 // soon waits for what a daemon does by itself.
 func soon(ts *testscript.TestScript, _ bool, args []string) {
