@@ -15,7 +15,7 @@ import (
 // What a document can name. Code is text between backticks, and each line that
 // is indented as an example.
 var (
-	docLink   = regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
+	docLink   = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]+)?\)`)
 	docCode   = regexp.MustCompile("`[^`]+`")
 	docTest   = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark|Example)[A-Z]\w*\b`)
 	docPath   = regexp.MustCompile(`(?:^|[\s'"(])(?:\./)?([a-z][\w-]*(?:/[\w.-]*\w)+)`)
@@ -23,7 +23,7 @@ var (
 	docIdent  = regexp.MustCompile(`(?:^|[^\w.])([a-z]\w*)\.([A-Z]\w*)`)
 )
 
-// repository is what a document may name: files and folders, functions of tests,
+// repository is what a document may name: files and folders, headings of documents, functions of tests,
 // targets of the Makefile, and the words of each package, by its last element.
 type repository struct {
 	files, tests, targets map[string]bool
@@ -34,6 +34,9 @@ var (
 	testFunc   = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
 	makeTarget = regexp.MustCompile(`(?m)^([a-z][a-z-]*):`)
 	exported   = regexp.MustCompile(`\b[A-Z]\w*\b`)
+
+	heading      = regexp.MustCompile(`(?m)^##* (.*)$`)
+	notOfAnchors = regexp.MustCompile(`[^\pL\pN _-]`)
 )
 
 func readRepository(tree fs.FS) (*repository, error) {
@@ -46,7 +49,7 @@ func readRepository(tree fs.FS) (*repository, error) {
 			return fs.SkipDir
 		}
 		r.files[name] = true
-		if name != "Makefile" && path.Ext(name) != ".go" {
+		if name != "Makefile" && path.Ext(name) != ".go" && path.Ext(name) != ".md" {
 			return nil
 		}
 		text, err := fs.ReadFile(tree, name)
@@ -56,6 +59,13 @@ func readRepository(tree fs.FS) (*repository, error) {
 		if name == "Makefile" {
 			for _, m := range makeTarget.FindAllSubmatch(text, -1) {
 				r.targets[string(m[1])] = true
+			}
+			return nil
+		}
+		if path.Ext(name) == ".md" {
+			for _, m := range heading.FindAllSubmatch(text, -1) {
+				words := notOfAnchors.ReplaceAllString(strings.ToLower(string(m[1])), "")
+				r.files[name+"#"+strings.ReplaceAll(words, " ", "-")] = true
 			}
 			return nil
 		}
@@ -82,8 +92,16 @@ func (r *repository) stale(name, text string) (problems []string) {
 	for l := range strings.Lines(text) {
 		line++
 		for _, m := range docLink.FindAllStringSubmatch(l, -1) {
-			if !strings.Contains(m[1], "://") && !r.files[path.Join(path.Dir(name), m[1])] {
+			file := name
+			if m[1] != "" {
+				file = path.Join(path.Dir(name), m[1])
+			}
+			switch {
+			case strings.Contains(m[1], "://"):
+			case !r.files[file]:
 				miss(line, "file", m[1])
+			case m[2] != "" && !r.files[file+m[2]]:
+				miss(line, "heading", m[1]+m[2])
 			}
 		}
 		code := docCode.FindAllString(l, -1)
@@ -221,14 +239,14 @@ func TestPromisesAreShown(t *testing.T) {
 func TestStaleNamesAreSeen(t *testing.T) {
 	r, err := readRepository(fstest.MapFS{
 		"Makefile":       {Data: []byte("unit: tools\n")},
-		"docs/a.md":      {},
+		"docs/a.md":      {Data: []byte("# A b, c\n")},
 		"peer/a_test.go": {Data: []byte("package peer\nfunc TestHere(t *testing.T) { Limits() }\n")},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := r.stale("docs/b.md", strings.Join([]string{
-		"[a](a.md), [b](../gone.md), [far](https://example.com/x)",
+		"[a](a.md#a-b-c), [b](../gone.md), [far](https://example.com/x#y), [c](a.md#c)",
 		"`TestHere`, `TestGone`, `peer.Limits`, `peer.Gone`, `http.Gone`",
 		"    go test ./peer/a_test.go ./peer/gone",
 		"    make unit; make gone",
@@ -236,6 +254,7 @@ func TestStaleNamesAreSeen(t *testing.T) {
 	}, "\n"))
 	want := []string{
 		"docs/b.md:1: there is no file ../gone.md",
+		"docs/b.md:1: there is no heading a.md#c",
 		"docs/b.md:2: there is no test TestGone",
 		"docs/b.md:2: there is no identifier peer.Gone",
 		"docs/b.md:3: there is no file peer/gone",
