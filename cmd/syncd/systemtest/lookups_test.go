@@ -35,14 +35,17 @@ func TestShards(t *testing.T) {
 	s := newSharded(t, *shardsDaemons, api.Placement{Kind: *shardsPlacement, Shards: 32, Replicas: *shardsReplicas, Locator: *shardsLocator})
 	s.settled()
 	keys := s.load()
-	if *shardsLocator {
+	locates := *shardsLocator || *shardsPlacement == "writer"
+	if locates {
 		s.heard(keys)
 	}
-	s.lookUp("keys that are there", keys, *shardsGets*3/4, "")
-	asked := s.lookUp("keys that are not", keys, *shardsGets/4, " is not there")
-	if *shardsLocator && asked > float64(*shardsGets/4)/100 { // of 4,096 misses one asks
+	s.lookUp("one", "keys that are there", keys, *shardsGets*3/4, "")
+	asked := s.lookUp("one", "keys that are not", keys, *shardsGets/4, " is not there")
+	if locates && asked > float64(*shardsGets/4)/100 { // of 4,096 misses one asks
 		s.t.Errorf("%.0f of %d misses asked a host", asked, *shardsGets/4)
 	}
+	s.lookUp("quorum", "keys that are there", keys, *shardsGets/8, "")
+	s.lookUp("quorum", "keys that are not", keys, *shardsGets/8, " is not there")
 	s.costs(keys)
 }
 
@@ -150,8 +153,8 @@ func (s *sharded) heard(keys []string) {
 	}
 }
 
-// lookUp reads n keys, with that suffix, and tells what was asked for them, and how many were answered by others.
-func (s *sharded) lookUp(what string, keys []string, n int, suffix string) (others float64) {
+// lookUp reads n keys at a level, with that suffix, and tells what was asked for them, and how many were answered by others.
+func (s *sharded) lookUp(level, what string, keys []string, n int, suffix string) (others float64) {
 	s.t.Helper()
 	draws := make([]string, n)
 	for i := range draws {
@@ -159,7 +162,7 @@ func (s *sharded) lookUp(what string, keys []string, n int, suffix string) (othe
 	}
 	began, before := time.Now(), s.requests()
 	s.each(4, len(draws), func(d *daemon, i int) {
-		value, err := d.api.Get(s.t.Context(), namespace, []byte(draws[i]), client.GetOptions{Read: "one"})
+		value, err := d.api.Get(s.t.Context(), namespace, []byte(draws[i]), client.GetOptions{Read: level})
 		want, there := s.acknowledged[draws[i]]
 		switch {
 		case there && err == nil && string(value.Bytes) == want:
@@ -170,9 +173,9 @@ func (s *sharded) lookUp(what string, keys []string, n int, suffix string) (othe
 	})
 	took, after := time.Since(began), s.requests()
 	here, asked, reads := after.here-before.here, after.asked-before.asked, after.reads-before.reads
-	s.t.Logf("%d look-ups of %s, in %s: %.0f were answered by the daemon itself, %.0f by hosts, with %.4f requests each",
-		n, what, took.Round(time.Millisecond), here, asked, reads/asked)
-	if int(here+asked) != n {
+	s.t.Logf("%d look-ups at level %s of %s, in %s: %.0f were answered by the daemon itself, %.0f by hosts, with %.4f requests each",
+		n, level, what, took.Round(time.Millisecond), here, asked, reads/asked)
+	if level == "one" && int(here+asked) != n {
 		s.t.Errorf("%d look-ups, and the daemons tell of %.0f", n, here+asked)
 	}
 	return asked
