@@ -136,8 +136,7 @@ func (r *repository) stale(name, text string) (problems []string) {
 }
 
 // TestDocsNameWhatExists: the documents name only files, tests, targets of make
-// and identifiers that exist. Of docs/decisions only the list is checked: a page
-// there describes the code of its date. TestMutantsApply checks testnet/mutants.
+// and identifiers that exist. TestMutantsApply checks testnet/mutants.
 func TestDocsNameWhatExists(t *testing.T) {
 	tree := os.DirFS("../..")
 	r, err := readRepository(tree)
@@ -145,7 +144,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 		t.Fatal(err)
 	}
 	var docs []string
-	for _, pattern := range []string{"README.md", "docs/*.md", "docs/protocol/*.md", "docs/decisions/README.md", "testnet/scenarios/README.md"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/protocol/*.md", "docs/decisions/*.md", "docs/monitoring/*.md", "CHANGELOG.md", "testnet/scenarios/README.md"} {
 		found, err := fs.Glob(tree, pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("no file %s (%v)", pattern, err)
