@@ -8,13 +8,13 @@ import (
 
 // How many cells the responder asks for.
 
-// ask is how many cells to ask for next; 0 means that there will be no end. b.stuck is
-// set where that has another reason than the number of differences.
+// ask is how many cells to ask for next. 0 means that there will be no end; b.stuck is
+// set if the number of differences is not why.
 //
-// Cells that were not needed cannot be given back, so each burst aims below
-// what is probably needed while that is known roughly, and just above it once
-// it is known well: the estimators tell the number of differences d to within
-// 12 % (16 % at 50), d cells to within 2.5/√d.
+// Cells that were not needed cannot be given back. So a burst aims below the probable
+// need while that is known roughly, and just above it once it is known well. The
+// estimators tell the number of differences d to within 12 % (16 % at 50); d cells tell
+// it to within 2.5/√d.
 func (b *responder) ask(d *rateless.Decoder) int {
 	have := d.Cells()
 	all := d.Estimate()
@@ -41,21 +41,21 @@ func (b *responder) ask(d *rateless.Decoder) int {
 	return max(min(max(aim-have, least), burst, most), 0)
 }
 
-// twins reports whether the cells should have been enough, and most pairs did
-// come out: a few hide behind one another, having every cell in common so far.
-// At cell i a pair shows in about one cell of i, so that only many times the
-// cells will part them.
+// twins reports whether the cells should have been enough, and most pairs did come out.
+// Then a few hide behind one another: so far they have every cell in common. At cell i
+// a pair shows in about one cell of i, so that only many times the cells will part
+// them.
 func twins(d *rateless.Decoder, all float64) bool {
 	found := float64(d.Found())
 	return 1.25*float64(cellsFor(all)) < float64(d.Cells()) && found >= 0.7*all
 }
 
 // corrected is the estimate, corrected by how many differences have come out of the
-// cells so far. Between 0.8 and 1.05 cells a difference that share follows from the
-// cells a difference alone, and triples with 0.18 more of them (TestComeOut). So it
-// tells the number of differences to within 1.6/√d, and the estimate to within 2.1/√d:
-// here they are weighted by that. More that came out than expected also means that
-// fewer cells than usual will do.
+// cells so far. Between 0.8 and 1.05 cells a difference, that share follows from the
+// ratio alone. Triples have 0.18 more cells (TestComeOut). So it tells the number of
+// differences to within 1.6/√d, and the estimate to within 2.1/√d. Here they are
+// weighted by that. More that came out than expected also means that fewer cells than
+// usual will do.
 func corrected(all float64, have, found int) float64 {
 	x := float64(have) / all
 	if found == 0 || x < 0.7 || x > 1.1 {
@@ -66,8 +66,8 @@ func corrected(all float64, have, found int) float64 {
 }
 
 const (
-	// comeOut is the share of the differences that has come out when as many cells
-	// have come; comeOutSlope is how its logarithm grows with the cells a difference.
+	// comeOut is the share of the differences that has come out when as many cells have
+	// come. comeOutSlope is how its logarithm grows with the cells a difference.
 	comeOut       = 0.102
 	comeOutSlope  = 6.1
 	comeOutWeight = 0.64
@@ -79,7 +79,7 @@ const (
 	firstAim = 0.88
 	// The last aim is lastSlack·√d cells above the mean; what is needed is known to
 	// within some 2·√d then. One sync in eight of 1,000 differences takes more than
-	// three round trips, and each more √d of slack would cost 0.35 bytes a difference.
+	// three round trips. Each more √d of slack would cost 0.35 bytes a difference.
 	lastAim   = 0.98
 	lastSlack = 1.2
 	// wellKnown is how many cells a difference must have come for the
@@ -91,20 +91,20 @@ const (
 	// stepDown bounds the rounds where the aim was too low: each further
 	// burst adds at least a 16th.
 	stepDown = 16
-	// twinCells is 11 KiB. Of 40 differences 128 cells leave twins in 17 of
-	// 10,000 syncs. Two indices of the class that is rarest in later cells, and in
-	// none from 64 to 127, are in none up to here either with probability 0.2 %; of
-	// all other classes each is in one.
+	// twinCells is 11 KiB. Of 40 differences 128 cells leave twins in 17 of 10,000
+	// syncs. Two indices of the class that is rarest in later cells may be in none from
+	// 64 to 127. With probability 0.2 % they are in none up to here either. Of all
+	// other classes each is in one.
 	twinCells = 1024
 	// Beyond stuckAt times the cells that decode so many differences, and stuckSlack
-	// more, which is what twins were given, the cells are not those of two sets, or
-	// twins still stay together: a comparison by range then costs less than more cells.
+	// more, which is what twins were given, a comparison by range costs less than more
+	// cells. The cells are not those of two sets then, or twins still stay together.
 	stuckAt    = 1.5
 	stuckSlack = twinCells * 7 / 8
 )
 
-// CellsToOpen is how many cells a Hello should carry for d differences to come
-// out of it in 99.5 % of syncs (98 % at 1,000), from QuietCells for up to five to
+// CellsToOpen is how many cells a Hello should carry so that d differences come out of
+// it in 99.5 % of syncs (98 % at 1,000). It is QuietCells for up to five, and at most
 // MaxFirstCells.
 func CellsToOpen(d int) int {
 	if d <= quiet {
@@ -117,10 +117,9 @@ func CellsToOpen(d int) int {
 // quiet is the number of differences up to which QuietCells are enough.
 const quiet = 5
 
-// cellsFor is about the mean number of cells that decode d differences: 1.46,
-// 1.28, 1.19 and 1.13 cells a difference at d = 64, 256, 1,000 and 10,000, where
-// 1.46, 1.27, 1.15 and 1.10 were measured. The aims were chosen for it as it
-// is.
+// cellsFor is about the mean number of cells that decode d differences. It gives 1.46,
+// 1.28, 1.19 and 1.13 cells a difference at d = 64, 256, 1,000 and 10,000. 1.46, 1.27,
+// 1.15 and 1.10 were measured. The aims were chosen for it as it is.
 func cellsFor(d float64) int {
 	return int(math.Ceil(1.10*d + 2.9*math.Sqrt(d)))
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// announced is what the initiator's cells told of the records that it will
-// send: the checksum of each index that it alone holds, or holds with another
-// checksum. Under the indices that were asked of it, it sends all its records,
-// so that the responder can hold what comes against what was told.
+// announced is what the initiator's cells told of the records that it will send. It has
+// the checksum of each index that the initiator alone holds, or holds with another
+// checksum. Under the indices that were asked of it, it sends all its records, so that
+// the responder can hold what comes against what was told.
 type announced struct {
 	hasher dbadapter.Hasher
 	pairs  []dbadapter.Pair // by index

@@ -10,8 +10,8 @@ import (
 
 // The step apply: the admission lets records in, one transaction a batch.
 
-// apply passes what has arrived to the admission, in parts: records that waited may
-// have made a batch larger than one transaction, and a store that compares small
+// apply passes what has arrived to the admission, in parts. Records that waited may
+// have made a batch larger than one transaction. And a store that compares small
 // records with large ones that it holds has those in memory until the commit.
 func (t *receiver) apply(arrived []arrival) error {
 	var batch []dbadapter.Hashed
@@ -166,8 +166,8 @@ func (t *receiver) refuse(r *dbadapter.Hashed, why wire.Reason) {
 }
 
 // collectable reports whether a side that lacks a record which it declined may not
-// vouch for the record's time: it is a tombstone or expires, or it is acceptable
-// later, and the floor is not what keeps it out.
+// vouch for the record's time. So it is for a tombstone, a record that expires and one
+// that is acceptable later, unless the floor is what keeps it out.
 func collectable(r *dbadapter.Record, why wire.Reason) bool {
 	return (r.Deleted || r.Expires != 0 || why == wire.ReasonClock || why == wire.ReasonFull) && why != wire.ReasonFloor
 }

@@ -4,8 +4,8 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// A question and its answer, outside a sync: the handshake is that of a sync, with roles
-// of its own, so that no proof of the one passes in the other.
+// A question and its answer, outside a sync. The handshake is that of a sync, but with
+// roles of its own: no proof of the one passes in the other.
 
 // ProveAsk sets the version, the namespace and the proof of an Ask from self to remote,
 // which has its nonce.

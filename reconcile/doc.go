@@ -28,23 +28,28 @@
 //		}
 //	}
 //
-// A caller provides three things. A Replica is what the side holds, as of one
-// moment; package reconcile/replica opens one over a store. An Admission decides
-// upon the records that arrive, and commits them; with Options.Aside the records of
-// the next frame are read and checked meanwhile, on the caller's goroutines. A Budget,
-// which many sessions share, bounds their memory: what does not fit fails with ErrBusy.
+// A caller provides three things:
+//
+//   - A Replica is what the side holds, as of one moment. Package reconcile/replica opens one
+//     over a store.
+//   - An Admission decides upon the records that arrive, and commits them. With Options.Aside
+//     it does so on the caller's goroutines, while the next frame is read and checked.
+//   - A Budget bounds the memory of the many sessions that share it. What does not fit fails
+//     with ErrBusy.
 //
 // # Proof
 //
-// The digest of a set is the sum of its records' digests. Less those under all
-// decoded indices, both sides must be left with the same residual, and nothing is
-// applied before they have compared it (docs/protocol, "Proof"). Where the
-// residuals differ, or the cells come to no end, the sides compare what they hold range
-// by range, list what does not agree and compare that exactly: two contents of one
-// checksum, a damaged sketch or a digest kept wrong cost some kilobytes and two round
-// trips (Report.Repair), and hold back no other record. Report.Verified
-// says that both sets were proved equal but for the differences found, and that all
-// of those were exchanged.
+// The digest of a set is the sum of its records' digests. Less those under all decoded
+// indices, it is the residual. Both sides must be left with the same residual, and nothing is
+// applied before they have compared it (docs/protocol, "Proof").
+//
+// Where the residuals differ, or the cells come to no end, the sides compare what they hold
+// range by range. They list what does not agree and compare that exactly (Report.Repair). So
+// two contents of one checksum, a damaged sketch or a digest kept wrong hold back no other
+// record. Each costs some kilobytes and two round trips.
+//
+// Report.Verified says that both sets were proved equal but for the differences found, and
+// that all of those were exchanged.
 //
 // # Hostile peers
 //
@@ -57,18 +62,27 @@
 //
 // # Limits
 //
-// Differences of 2^16 and more go in parts, each a sync of its own (parts.go). A
-// member that knows the secret can make two sets of equal digest with about 2^32
-// work: the proof holds among honest members, and against all that do not know the
-// secret. One sync lists the ranges of about 2^18 records; what disagrees beyond that
-// is left for the next one, and the sync ends with ErrNotVerified.
+// Differences of 2^16 and more go in parts, each a sync of its own (parts.go).
+//
+// The proof holds among honest members, and against all that do not know the secret. A member
+// that knows it can make two sets of equal digest with about 2^32 work.
+//
+// One sync lists the ranges of about 2^18 records. What disagrees beyond that is left for the
+// next one, and the sync ends with ErrNotVerified.
 //
 // # Reading the source
 //
-// initiator.go and responder.go are the list of a sync's steps, in order. handshake.go
-// proves and greets; sketch.go, subtract.go, peel.go (and aim.go: how many cells to ask for),
-// fetch.go, apply.go and verify.go hold the step of their name; repair.go lists what
-// verify finds to disagree; plan.go is the difference plan; parts.go and behind.go say
-// how a large sync is cut, and goes on; heads.go lists the keys in a dry run; sender.go and receiver.go carry records; all.go is the method
-// without cells. testdata/transcripts shows each shape of a sync, message by message.
+// The steps of a sync are listed in order in initiator.go and responder.go. Each step has the
+// file of its name: sketch.go, subtract.go, peel.go, fetch.go, apply.go and verify.go.
+//
+//   - handshake.go proves and greets.
+//   - aim.go says how many cells to ask for.
+//   - plan.go is the difference plan.
+//   - repair.go lists what verify finds to disagree.
+//   - parts.go says how a large sync is cut, and behind.go how it goes on.
+//   - heads.go lists the keys in a dry run.
+//   - sender.go and receiver.go carry records.
+//   - all.go is the method without cells.
+//
+// The folder testdata/transcripts shows each shape of a sync, message by message.
 package reconcile

@@ -28,7 +28,7 @@ var (
 	// will come.
 	ErrTurn = fmt.Errorf("%w: the records of another peer come first", ErrBusy)
 	// ErrPaused: a person has paused the namespace on one of the two sides, or one side's
-	// syncs with the other; try again once that was resumed.
+	// syncs with the other. Try again once that was resumed.
 	ErrPaused = errors.New("paused, try again later")
 	// ErrLimit: a bound of the other side was reached.
 	ErrLimit = errors.New("over a limit of the peer")
@@ -47,10 +47,10 @@ var (
 	ErrClosed = errors.New("session closed")
 )
 
-// RemovedError is ErrRemoved with the statements that show the member how that came,
-// as the other side has them, each after those that it names: the receiver checks
-// them. A responder's Heed returns one to tell a peer: of 1 to wire.MaxStatements,
-// each of 1 to wire.MaxStatement bytes.
+// RemovedError is ErrRemoved with the statements that show the member how that came, as
+// the other side has them. Each follows those that it names, and the receiver checks
+// them. A responder's Heed returns one to tell a peer: of 1 to wire.MaxStatements, each
+// of 1 to wire.MaxStatement bytes.
 type RemovedError struct{ Statements [][]byte }
 
 func (e *RemovedError) Error() string { return ErrRemoved.Error() }

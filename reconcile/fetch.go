@@ -8,10 +8,10 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// The step fetch: the records that differ travel, first from the responder to
-// the initiator, then the other way, then what the second leg showed to be
-// missing still. Only one side sends records at a time, so that two blocked
-// writers cannot wait for one another.
+// The step fetch: the records that differ travel. First those of the responder go to
+// the initiator, then the other way; then comes what the second leg showed to be
+// missing still. Only one side sends records at a time, so that two blocked writers
+// cannot wait for one another.
 
 // leg receives records until the peer's End. fetched, if not nil, takes the
 // indices that the peer asks for.
@@ -309,8 +309,8 @@ func (b *responder) receiveBack() error {
 	return b.addsUp(b.stayed())
 }
 
-// asked notes what the initiator asks for: what it was offered, and that once,
-// so that a few bytes do not fetch a large value over and over.
+// asked notes what the initiator asks for. It may ask for what it was offered, and once
+// only, so that a few bytes do not fetch a large value over and over.
 func (b *responder) asked(indices []dbadapter.Index) error {
 	for _, i := range indices {
 		if b.plan.role[i] != roleOffered {

@@ -14,9 +14,9 @@ import (
 // The handshake: both sides prove that they know the namespace's secret, and
 // say what they hold. The responder does nothing before it has seen the proof.
 
-// prove shows that a side knows the secret, bound to what the proof is for, to both
-// names and both nonces, so that neither a replay nor an echo passes. It is
-// HMAC-SHA256 over length-prefixed fields.
+// prove shows that a side knows the secret. The proof is bound to its purpose, to both
+// names and both nonces, so that neither a replay nor an echo passes. It is HMAC-SHA256
+// over length-prefixed fields.
 func (k *Keys) prove(what string, initiator, responder []byte, nonces ...wire.Nonce) (p wire.Proof) {
 	mac := hmac.New(sha256.New, k.Secret[:])
 	field := func(b []byte) {

@@ -11,7 +11,7 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// A dry run can go on where it has proved the plan: the responder tells the heads of its
+// A dry run can go on where it has proved the plan. The responder tells the heads of its
 // records under the indices told, and the initiator compares them with its own. So both
 // directions are listed by the side that asks. Only as many heads travel at once as the
 // initiator has asked for, so that it may take its time with them, and stop.
@@ -42,8 +42,8 @@ const (
 	MissingThere                    // only this side does
 	NewerHere                       // this side's record replaces the peer's
 	NewerThere                      // the peer's replaces this side's
-	// Conflict: the writer of the greater version did not know of the other one, or
-	// one version has two contents. dbadapter.Record.Supersedes says when that is a
+	// Conflict: the writer of the greater version did not know of the other one, or one
+	// version has two contents. See dbadapter.Record.Supersedes for when that is a
 	// false alarm.
 	Conflict
 )

@@ -160,8 +160,8 @@ func (l *link) enter(s Step) {
 	}
 }
 
-// close waits for what runs aside, whose memory and report are the session's, and
-// tells the other side why the line broke, unless it would not read it.
+// close waits for what runs aside, whose memory and report are the session's. It tells
+// the other side why the line broke, unless that side would not read it.
 func (l *link) close(err error) error {
 	if l.settle != nil {
 		err = cmp.Or(err, l.settle())

@@ -17,9 +17,10 @@ type Options struct {
 	Self, Remote []byte
 	// Admit applies the records that arrive. A dry run never calls it.
 	Admit Admission
-	// Aside, if not nil, runs an admission while the session goes on: it may begin fn on
-	// another goroutine, and wait, which is called from several, returns when fn has. Several
-	// admissions then run at a time and end in any order. nil: the session runs each itself.
+	// Aside, if not nil, runs an admission while the session goes on. It may begin fn on
+	// another goroutine. wait returns when fn has, and is called from several goroutines.
+	// Several admissions then run at a time and end in any order. nil: the session runs each
+	// itself.
 	Aside func(fn func()) (wait func())
 	// Nonce is 16 fresh random bytes.
 	Nonce wire.Nonce
@@ -29,21 +30,21 @@ type Options struct {
 	// Span narrows an initiator's sync to a part of the ranges; the replica must hold
 	// just these.
 	Span wire.Span
-	// Behind, if not empty, is the key up to which this side has been sent all records
-	// by the method all, in a sync that broke off. The peer, asked for a sync of
+	// Behind, if not empty, is from a sync by the method all that broke off: the key up
+	// to which this side has been sent all records. The peer, asked for a sync of
 	// everything, sends what lies behind it; the sets are not compared then.
 	Behind []byte
 	// Received, if not nil, is told how far an empty side, or one with Behind, has been
-	// sent all records: the key of the last one that was let in or refused, and how many
-	// bytes came since the last call. It is called beside the session where Aside runs the
-	// admissions, one call at a time.
+	// sent all records. It gets the key of the last one that was let in or refused, and
+	// how many bytes came since the last call. It is called beside the session where Aside
+	// runs the admissions, one call at a time.
 	Received func(key []byte, bytes int64) error
-	// Expect, if not nil, is called before many cells travel, with about how many records
-	// come to this side at the most, as far as an estimate can tell. Its error ends the
-	// session, before the cells: ErrTurn while others come first.
+	// Expect, if not nil, is called before many cells travel. It is told about how many
+	// records come to this side at the most, as far as an estimate can tell. Its error
+	// ends the session, before the cells: ErrTurn while others come first.
 	Expect func(records int) error
 	// Await, if not nil, is called before records come to this side, with the number of
-	// those told so far; all says that no more will be told. Its error is as that of Expect.
+	// those told so far. all says that no more will be told. Its error is as that of Expect.
 	Await func(records int, all bool) error
 	// PartsFrom is from how many differences on a sync goes in parts, at the responder;
 	// 0 means the constant PartsFrom.
@@ -66,8 +67,8 @@ type Options struct {
 	// that: a version that is written between the two is in the replica or greater
 	// than Tau. A dry run, and a sync of a prefix, say 0 instead.
 	Greeting func() wire.Greeting
-	// Heed, if not nil, decides upon the peer's greeting, once the peer has proved
-	// that it knows the secret: at the responder before anything is opened or
+	// Heed, if not nil, decides upon the peer's greeting, once the peer has proved that
+	// it knows the secret. The responder calls it before anything is opened or
 	// reserved. Its error ends the session, and the peer is told its code:
 	// ErrListsDiffer, ErrTwin, ErrDenied, ErrBusy or a RemovedError.
 	Heed func(theirs wire.Greeting) error

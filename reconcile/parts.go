@@ -9,10 +9,10 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Differences too many for one stream of cells go in parts: the responder tells the
+// Differences too many for one stream of cells go in parts. The responder tells the
 // sums of its ranges, and that is the end of this sync. The initiator then syncs each
-// span of those that differ by itself. What a broken sync has made equal is not
-// looked at again.
+// span of those that differ by itself. What a broken sync has made equal is not looked
+// at again.
 
 // Split says where two sides differ that are to be synced in parts.
 type Split struct {
@@ -22,9 +22,9 @@ type Split struct {
 	Estimate int64
 }
 
-// Spans cuts the ranges that differ into neighbouring ones with about size
-// differences each, and into two at least if there is more than one of them: so a
-// span that is split has smaller parts.
+// Spans cuts the ranges that differ into neighbouring ones with about size differences
+// each. It makes at least two if there is more than one range, so that a span that is
+// split has smaller parts.
 func (s *Split) Spans(size int64) []wire.Span {
 	n := int64(len(s.Ranges))
 	each := max(1, size*n/max(s.Estimate, 1))
@@ -75,7 +75,7 @@ func (b *responder) split() error {
 	return nil
 }
 
-// folded is what a Sums tells of a range. All that is kept of the range is in it: if a
+// folded is what a Sums tells of a range. All that is kept of the range is in it. If a
 // part of that is damaged, the range is one that differs, and its own sync repairs it.
 func folded(s dbadapter.Sum) uint64 {
 	return s.Records ^ s.Digest[0] ^ s.Digest[1] ^ s.Digest[2] ^ s.Digest[3]

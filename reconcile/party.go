@@ -77,8 +77,8 @@ func (s *party) await(records int, all bool) error {
 	return s.opts.Await(records, all)
 }
 
-// expect lets the node decide whether cells may travel for so many differences: what this
-// side has more of than its peer does not come to it.
+// expect lets the node decide whether cells may travel for so many differences. Of those,
+// what this side has more of than its peer does not come to it.
 func (s *party) expect(differences int64) error {
 	if s.opts.Expect == nil || !s.gets {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// The step peel: the responder takes the differences out of the cells, one by
-// one, until all cells are zero, and asks for further cells while they are not.
+// The step peel: the responder takes the differences out of the cells, one by one,
+// until all cells are zero. While they are not, it asks for further cells.
 
 // differ finds the differences by cells. ok is false where they are too many
 // for that. Where the cells come to no end, b.stuck is set: what was found may then be

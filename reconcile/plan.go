@@ -21,9 +21,9 @@ type plan struct {
 	// lists are the indices that were given each role, ascending at the
 	// responder, as told at the initiator.
 	lists [roles][]dbadapter.Index
-	// offers and bids are the heads that the initiator was told: the
-	// responder's records that are newer, or as new, and travel by hash first;
-	// and those that are older and whose content may be that of the newer one.
+	// offers and bids are the heads that the initiator was told. offers are the
+	// responder's records that are newer, or as new, and travel by hash first. bids are
+	// those that are older and whose content may be that of the newer one.
 	offers, bids []wire.Offer
 }
 
@@ -181,7 +181,7 @@ func offerOf(r *dbadapter.Record) wire.Offer {
 }
 
 // tell sends the plan. The order of the lists carries no meaning. A long one leaves at
-// once: an initiator to which so much may not come now says so while this side reads its
+// once. An initiator to which so much may not come now says so while this side reads its
 // records for the residual.
 func (b *responder) tell() error {
 	defer b.link.in(StepPeel)()
@@ -303,9 +303,9 @@ func (a *initiator) noteOffers(m *wire.Offers) error {
 	return nil
 }
 
-// note takes one index into the plan. A cell yields at most one index, so that
-// the cells sent bound what this side has to remember; of ranges that were listed,
-// its budget does.
+// note takes one index into the plan. A cell yields at most one index, so that the
+// cells sent bound what this side has to remember. For ranges that were listed, its
+// budget does.
 func (a *initiator) note(i dbadapter.Index, role wire.Role) error {
 	switch {
 	case a.listed != nil:

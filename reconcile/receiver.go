@@ -43,17 +43,16 @@ type receiver struct {
 	reserved  int64 // the most bytes of them so far, taken from the budget
 
 	// pending are the admissions that run aside, in the order of their records: at most
-	// mostAside. aside is what they take: at most asideBytes, and besideBytes beside those.
+	// mostAside. aside is what they take: at most asideBytes, and besideBytes more.
 	pending []*pending
 	aside   taken
 	// reached, if not nil, is told of each batch of all records, once it is committed: its
 	// last key, and how many bytes it has.
 	reached func(key []byte, bytes int64) error
 
-	// refusals are the records received since the last End and refused,
-	// applied counts those let in, received all since the sync began.
-	// collectable counts those refused since the last End that the field of that
-	// name in an End counts.
+	// refusals are the records received since the last End and refused. applied counts
+	// those let in, received all since the sync began. collectable counts those refused
+	// since the last End that an End counts as Collectable.
 	refusals          []wire.Refusal
 	applied, received int
 	collectable       int

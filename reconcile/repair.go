@@ -27,7 +27,7 @@ type Repair struct {
 	// Collisions are indices under which the two sides held other records of one
 	// checksum.
 	Collisions int
-	// Sketch says that the cells were not those of the two sets: one of the two
+	// Sketch says that the cells were not those of the two sets. One of the two
 	// sketches is damaged, or a pair was taken out of them that neither side holds.
 	Sketch bool
 }
@@ -146,8 +146,8 @@ func (a *initiator) share(differ []dbadapter.Range) (ranges, left []dbadapter.Ra
 	return ranges, left
 }
 
-// mostRanges is how many ranges one sync lists, of two sets of so many records: as
-// many as hold about listedRecords of them, and at least one.
+// mostRanges is how many ranges one sync lists, of two sets of so many records. They
+// hold about listedRecords records; it is at least one range.
 func mostRanges(here, there uint64) int {
 	records := min(here, 1<<32) + min(there, 1<<32)
 	return int(min(max(listedRecords*dbadapter.Ranges/max(records, 1), 1), dbadapter.Ranges))
@@ -289,8 +289,8 @@ func (b *responder) takeListing(groups uint64) (*wire.Listing, []wire.Mark, erro
 	return listing, marks, nil
 }
 
-// list reads the records in ranges, replaces the sums that were kept wrong, and takes
-// the ranges that are left out of what this side holds. The marks are those of the
+// list reads the records in ranges and replaces the sums that were kept wrong. It takes
+// the ranges that are left out off what this side holds. The marks are those of the
 // records.
 func (s *party) list(ranges, left []dbadapter.Range) ([]wire.Mark, error) {
 	key := s.rangeKey()

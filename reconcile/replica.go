@@ -53,8 +53,8 @@ type Ranged interface {
 	// List yields what is held in the given ranges, which ascend, bucket by bucket in
 	// the order of their indices. It reads the records, and calls Session.Tick.
 	List(ranges []dbadapter.Range) iter.Seq2[Listed, error]
-	// Repair replaces the sum that was kept of a range by that of its records, and
-	// the sum of all ranges, of this replica and of what it was taken from.
+	// Repair replaces the sum that was kept of a range by that of its records. So it
+	// does with the sum of all ranges, of this replica and of what it was taken from.
 	Repair(r dbadapter.Range, sum dbadapter.Sum)
 }
 

@@ -47,10 +47,11 @@ type Report struct {
 	// DeclinedHere and DeclinedThere are the records of Rejected by reason: the
 	// peer's that this side declined, and this side's that the peer did.
 	DeclinedHere, DeclinedThere Reasons
-	// DeclinedCollectable counts those of Rejected, of both sides, that are
-	// tombstones, expire, were declined for their time or found their index full, and that were declined,
-	// now or in an earlier sync, for another reason than the floor. While it is 0, a sync that ran to its end both
-	// ways has brought every other tombstone to both sides.
+	// DeclinedCollectable counts those of Rejected, of both sides, that were declined, now or
+	// in an earlier sync, for another reason than the floor. It counts only tombstones,
+	// records that expire, and those declined for their time or because their index was full.
+	// While it is 0, a sync that ran to its end both ways has brought every other tombstone to
+	// both sides.
 	DeclinedCollectable int
 	// DeclinedForFloor names this side's records that the peer declined for its
 	// floor, now or in an earlier sync: at most wire.MaxRefusals of them.
@@ -58,9 +59,9 @@ type Report struct {
 	// Theirs is the peer's greeting, once the peer has proved that it knows the
 	// secret.
 	Theirs wire.Greeting
-	// Collected and SetAside count those of DeclinedForFloor that left this side
-	// after the sync, since the peer's floor was proven: what had been deleted or
-	// had expired is gone, the others are kept for a person.
+	// Collected and SetAside count those of DeclinedForFloor that left this side after
+	// the sync, since the peer's floor was proven. What had been deleted or had expired
+	// is gone; the others are kept for a person.
 	Collected, SetAside int
 	// Estimate is the number of differences guessed before the cells were
 	// asked for; 0 if the first ones were enough.
@@ -82,8 +83,8 @@ type Report struct {
 	// come to. The sets were not compared.
 	Behind bool
 	// Parts is how many parts the sync goes in, as far as is known, and PartsDone how
-	// many of them are over; 0 for a sync that is not split. The side that was called
-	// only counts those that have begun.
+	// many of them are over. Both are 0 for a sync that is not split. The side that was
+	// called only counts those that have begun.
 	Parts, PartsDone int
 	// MembersOnly says that the lists of members were synced and nothing else: the two share no
 	// shard. Such a sync is not verified.

@@ -13,8 +13,8 @@ type Event struct {
 	// memory is the session's again with the next call of Next.
 	Message wire.Message
 	Frame   []byte
-	// Flush asks for the frame to leave at once, with all frames before it:
-	// the session goes on computing and will not wait for an answer soon.
+	// Flush asks for the frame to leave at once, with all frames before it. The session
+	// goes on computing and will not wait for an answer soon.
 	Flush bool
 }
 
@@ -32,11 +32,10 @@ const (
 	WantNothing
 )
 
-// Session is one side of one sync, without socket, clock or goroutine: it
-// says what it wants, and is told what came. Inside, a side is written as the
-// straight line of its steps; the line runs as a coroutine, so that a caller
-// on one goroutine, or a simulator with a thousand sessions, can carry any
-// number of them.
+// Session is one side of one sync, without socket, clock or goroutine: it says what it
+// wants, and is told what came. Inside, a side is written as the straight line of its
+// steps, and that line runs as a coroutine. So a caller on one goroutine, or a
+// simulator with a thousand sessions, can carry any number of them.
 //
 // A session must be run until WantNothing, or closed. It may be used from one
 // goroutine at a time.

@@ -12,14 +12,14 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// The step verify: a decode proves itself by the residuals. A side's residual
-// is its digest less the digests of all its records under the decoded
-// indices. What is left must be the part that both have in common, so the two
-// residuals are equal exactly if the decoding explains the whole difference,
-// but for a chance of 2^-256 and members that forge (see docs/THREATS.md).
+// The step verify: a decode proves itself by the residuals. A side's residual is its
+// digest less the digests of all its records under the decoded indices. What is left
+// must be the part that both have in common. So the two residuals are equal exactly if
+// the decoding explains the whole difference. The exceptions are a chance of 2^-256 and
+// members that forge (see docs/THREATS.md).
 //
-// If the residuals differ, or the cells have come to no end, the sides compare
-// what is left in each range, and with it what the plan tells of the range. What
+// If the residuals differ, or the cells have come to no end, the sides compare what is
+// left in each range. With it they compare what the plan tells of the range. What
 // agrees is proved so; repair.go holds what happens to the rest.
 
 // remainder is what is left of a set without what the plan tells of.
@@ -134,8 +134,8 @@ func (k *rangeKey) mark(i dbadapter.Index, d dbadapter.Digest) uint64 {
 	return (*keyhash.Key)(k).Words(keyhash.TagMark, append([]uint64{uint64(i)}, d[:]...)...)
 }
 
-// hashes are those of all ranges: of what is left in it, and of the indices told of
-// it, each with what the initiator holds there, or is told to hold.
+// hashes are those of all ranges: of what is left in each, and of the indices told of
+// it. With each index goes what the initiator holds there, or is told to hold.
 func (s *party) hashes() ([]uint64, error) {
 	key := (*keyhash.Key)(s.rangeKey())
 	told := slices.Sorted(maps.Keys(s.plan.role))
@@ -233,10 +233,10 @@ func (b *responder) tellDiffering(m *wire.Hashes) (differ uint64, err error) {
 	return answer.Groups, b.link.send(answer)
 }
 
-// addsUp fails if what came is not what the peer's digest stands for. It can
-// tell only if everything came that the peer holds under the indices told;
-// stayed counts the indices whose records may have stayed there, since they are
-// older, travel as offers, or may not travel in this direction.
+// addsUp fails if what came is not what the peer's digest stands for. It can tell only
+// if everything came that the peer holds under the indices told. stayed counts the
+// indices whose records may have stayed there: they are older, travel as offers, or may
+// not travel in this direction.
 func (s *party) addsUp(stayed int) error {
 	if stayed > 0 || s.there.digest.Sub(s.residual) == s.take.arrived {
 		return nil

@@ -9,9 +9,9 @@
 //	              │  │  │  │
 //	          snapshots s3 s2 s1   each as of its own commit
 //
-// A Live follows a namespace: the store calls its Observe with each commit, and
-// it updates a few dozen cells, and the sum of the digests and the count of one range. Live.Load
-// makes it from a scan at start-up.
+// A Live follows a namespace: the store calls its Observe with each commit. Observe updates
+// a few dozen cells, and of one range the sum of the digests and the count. Live.Load makes
+// the Live from a scan at start-up.
 //
 //	live := replica.New(keys)
 //	ns, err := store.Namespace(ctx, keys.ID, keys.Hasher, live.Observe)
@@ -19,10 +19,11 @@
 // Live.Snapshot opens a replica of the whole namespace as of now, at a cost that
 // does not depend on its size. Commits go on meanwhile; what the snapshot reads
 // live it takes back behind them by the undo log. Cells beyond the live ones,
-// which only large differences need, take a scan. Live.Prefix makes a replica of
-// the keys with a prefix, always by a scan; of those in some ranges, which are a part of a
-// large sync, by a scan that notes where all of them lie, so that the next part reads
-// its own records only.
+// which only large differences need, take a scan.
+//
+// Live.Prefix makes a replica of the keys with a prefix, always by a scan. It can be limited to
+// some ranges, which are a part of a large sync. Its scan then notes where the keys of all
+// ranges lie, so that the next part reads its own records only.
 //
 // # Memory
 //
@@ -40,20 +41,18 @@
 //	Prefix    160 KiB + 48·m + 16·P           m records with the prefix; P ≤ 2^22 cells (64 MiB), at least
 //	                                L of m and at most twice as many as were asked for
 //
-// and a call of Cells takes 48·(to − from) more; while it lengthens the sketch of a
-// Prefix, the old one is there too. A scan uses all processors; the
-// sketches that they fill take up to 32 MiB until it ends. All but a Live is
-// released by Close. An open snapshot also keeps its store from reclaiming what
-// was overwritten since.
+// A call of Cells takes 48·(to − from) more. While it lengthens the sketch of a Prefix, the
+// old one is there too. A scan uses all processors; the sketches that they fill take up to
+// 32 MiB until it ends. All but a Live is released by Close. An open snapshot also keeps its
+// store from reclaiming what was overwritten since.
 //
 // # Limits
 //
 // Every scan ends with its context, and calls a tick that the caller may provide.
 //
-// When the undo log is full, the oldest snapshot is dropped, and only that one:
-// its Cells fail with reconcile.ErrBusy, and the sync begins anew.
+// When the undo log is full, the oldest snapshot is dropped, and only that one. Its Cells fail
+// with reconcile.ErrBusy, and the sync begins anew.
 //
-// A store must show a commit to Observe and to its snapshots in one step, as
-// dbadapter.Store promises; a snapshot of a store that does not is refused, where
-// that can be seen.
+// A store must show a commit to Observe and to its snapshots in one step, as dbadapter.Store
+// promises. A snapshot of a store that does not is refused, where that can be seen.
 package replica

@@ -6,8 +6,8 @@ package replica
 const maxUndo = 1 << 18
 
 // tickEvery is how many items of a scan pass between two ticks. 64 records of the
-// largest size, 64 MiB, are read in less than a second; 64 pairs take some
-// microseconds, beside which a look at a clock is little.
+// largest size, 64 MiB, are read in less than a second. 64 pairs take some
+// microseconds; a look at a clock is little compared with that.
 const tickEvery = 64
 
 // listPart is how many indices of a range are read before their records: 32 KiB.
@@ -24,7 +24,7 @@ const (
 // aheadBytes is about how much of the values under several indices is read at once.
 const aheadBytes = 4 << 20
 
-// Memory that the replica of a prefix reserves: an entry of a map for each record and
+// Memory that the replica of a prefix reserves. It is an entry of a map for each record and
 // its index, for so many records at once, 16 bytes for each cell, and the sums of the ranges.
 const (
 	rangeBytes   = 160 << 10
@@ -35,13 +35,13 @@ const (
 	reserveEvery = 4096
 )
 
-// spanCells is the length of the first sketch of a span: it decodes the differences of
+// spanCells is the length of the first sketch of a span. It decodes the differences of
 // a part that was well estimated, and takes 1 MiB.
 const spanCells = 1 << 16
 
-// liveCells is the length of the live sketch of a set: 2^14 cells (256 KiB)
-// serve 14,000 differences, and from a quarter of a million records 2^17 cells
-// (2 MiB) serve 118,000.
+// liveCells is the length of the live sketch of a set. 2^14 cells (256 KiB) serve
+// 14,000 differences. From a quarter of a million records on, 2^17 cells (2 MiB) serve
+// 118,000.
 func liveCells(records uint64) int {
 	if records < 1<<18 {
 		return 1 << 14

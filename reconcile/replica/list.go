@@ -33,8 +33,8 @@ func (s *Snapshot) List(ranges []dbadapter.Range) iter.Seq2[reconcile.Listed, er
 	}
 }
 
-// parts yields the indices from from to to, some at a time: a store's sequence of
-// pairs is not held open while its records are read.
+// parts yields the indices from from to to, some at a time. So a store's sequence of
+// pairs is not held open while their records are read.
 func parts(ctx context.Context, store dbadapter.Snapshot, from, to dbadapter.Index) iter.Seq2[[]dbadapter.Index, error] {
 	return func(yield func([]dbadapter.Index, error) bool) {
 		for from < to {
@@ -79,10 +79,10 @@ func (s *Snapshot) Repair(r dbadapter.Range, sum dbadapter.Sum) {
 	s.live.repair(r, sum.Sub(wrong), s.repairs)
 }
 
-// repair adds to the sum of a range what a snapshot found to be missing in it. What
-// was written since the snapshot is in the sum and stays. Of several snapshots that
-// find the same fault, the first one repairs it: those that were opened before that
-// are not heard about this range any more.
+// repair adds to the sum of a range what a snapshot found to be missing in it. What was
+// written since the snapshot is in the sum and stays. Of several snapshots that find
+// the same fault, the first one repairs it. Snapshots opened before that are not heard
+// about this range any more.
 func (l *Live) repair(r dbadapter.Range, missing dbadapter.Sum, asOf uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,23 +13,23 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Live is the live sketch of a namespace: the first cells of its sequence, and for
-// each range the sum of its records' digests and their number, brought up to date
-// with each commit. It must be told of every commit, in order. Its methods may be called
-// from several goroutines.
+// Live is the live sketch of a namespace, brought up to date with each commit. It has
+// the first cells of the namespace's sequence, and for each range the sum of its
+// records' digests and their number. It must be told of every commit, in order. Its
+// methods may be called from several goroutines.
 type Live struct {
 	keys reconcile.Keys
 
-	// mu guards everything below. It is the last lock: a store calls Observe
-	// with its own locks held, so the store is never called with mu held, not
-	// even to close a snapshot. TestLockOrder checks that.
+	// mu guards everything below. It is the last lock, since a store calls Observe with
+	// its own locks held. So the store is never called with mu held, not even to close
+	// a snapshot. TestLockOrder checks that.
 	mu     sync.Mutex
 	sketch *rateless.Sketch
 	ranges *rangesum.Table
 	undo   undoLog
 	// drifted counts what was found wrong, and replaced.
 	drifted uint64
-	// repairs counts how often sums were replaced; repaired has the number of the last
+	// repairs counts how often sums were replaced. repaired has the number of the last
 	// time for each range, and audited that of the last time for all.
 	repairs, audited uint64
 	repaired         map[dbadapter.Range]uint64

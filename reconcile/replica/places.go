@@ -8,7 +8,7 @@ import (
 )
 
 // A large sync of a prefix opens a replica for each of its parts. The first one reads all
-// keys with the prefix and notes where they lie; each of the others reads the records
+// keys with the prefix and notes where they lie. Each of the others reads the records
 // there that are in its own ranges.
 
 // places are where the records with a prefix lie: the index of each, and those of all

@@ -17,9 +17,9 @@ import (
 )
 
 // Prefix is a replica of the records whose keys begin with a prefix, and that lie in some
-// ranges, as of one commit. It is sketched by reading them, so that it costs time and memory in
-// proportion to those records; the first one for some ranges reads all keys with the
-// prefix. Its methods may be called from one goroutine at a time.
+// ranges, as of one commit. It is sketched by reading them, so it costs time and memory in
+// proportion to those records. The first one for some ranges reads all keys with the prefix.
+// Its methods may be called from one goroutine at a time.
 type Prefix struct {
 	ctx       context.Context // the sync's; a replica's methods are steps of it
 	tick      func() error
@@ -44,12 +44,11 @@ var _ reconcile.Replica = (*Prefix)(nil)
 // errDecoded tells of a bug: cells or checksums are asked for after Decoded.
 var errDecoded = errors.New("replica: read for a decode that is over")
 
-// Prefix opens a replica of the records of ns, the namespace that l follows, whose keys
-// begin with prefix, and that lie in the ranges of span, as of now. It reads them all before it
-// returns, so a responder must not call it before the peer has proved that it is a
-// member. The replica must be closed. ctx and tick are as in Snapshot. Before it takes
-// memory it asks reserve for so many bytes, if that is not nil, and ends with the error
-// it returns.
+// Prefix opens a replica of records of ns, the namespace that l follows, as of now. It holds
+// those whose keys begin with prefix, and that lie in the ranges of span. It reads them all
+// before it returns, so a responder must not call it before the peer has proved that it is a
+// member. The replica must be closed. ctx and tick are as in Snapshot. Before it takes memory
+// it asks reserve for so many bytes, if that is not nil, and ends with the error it returns.
 func (l *Live) Prefix(ctx context.Context, ns dbadapter.Namespace, prefix []byte, span wire.Span, tick func() error, reserve func(bytes int64) error) (*Prefix, error) {
 	if reserve == nil {
 		reserve = func(int64) error { return nil }

@@ -8,8 +8,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// How the records with a prefix are found that lie in some ranges: where they are known
-// to lie, among all keys with the prefix, or among all that the namespace holds in these ranges.
+// How the records with a prefix that lie in some ranges are found. They are looked for where
+// they are known to lie, among all keys with the prefix, or among all that the namespace holds
+// in these ranges.
 
 // errManyKeys ends a scan by key: to read what the namespace holds in the ranges is less.
 var errManyKeys = errors.New("replica: too many keys have the prefix")

@@ -11,10 +11,10 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// Snapshot is a replica of a whole namespace as of one commit. Its cells are the
-// live ones, taken back behind the commits that came since: with a cell or a
-// checksum read live, no decode would end once a key has been rewritten. Its
-// methods may be called from one goroutine at a time.
+// Snapshot is a replica of a whole namespace as of one commit. Its cells are the live
+// ones, taken back behind the commits that came since. With a cell or a checksum read
+// live, no decode would end once a key has been rewritten. Its methods may be called
+// from one goroutine at a time.
 type Snapshot struct {
 	ctx       context.Context // the sync's; a replica's methods are steps of it
 	live      *Live
@@ -34,8 +34,8 @@ var _ reconcile.Replica = (*Snapshot)(nil)
 // must be closed.
 //
 // Its scans end when the context does. If tick is not nil, they call it every 64
-// records, so that the caller can tell its peer that it works, and end with the
-// error that tick returns.
+// records, so that the caller can tell its peer that it works. They end with the error
+// that tick returns.
 func (l *Live) Snapshot(ctx context.Context, ns dbadapter.Namespace, tick func() error) (*Snapshot, error) {
 	// First the mark, then the store's snapshot: it can only be newer, since a
 	// store shows a commit to observers and snapshots in one step.
@@ -116,9 +116,8 @@ func (s *Snapshot) rewound(from, to int) (cells []rateless.Cell, end int, err er
 	return cells, end, err
 }
 
-// copied returns a copy of those of the cells [from, to) that the live sketch
-// has, nil if it has none of them, with the changes since the snapshot was
-// opened.
+// copied returns a copy of those of the cells [from, to) that the live sketch has, and
+// the changes since the snapshot was opened. The copy is nil if it has none of them.
 func (s *Snapshot) copied(from, to int) (window *rateless.Sketch, since []change, end int, err error) {
 	l := s.live
 	l.mu.Lock()

@@ -20,11 +20,10 @@ import (
 //	{ records(uvarint) digest(32, if records is not 0 or the digest is not) }…, a range each
 //	records(8) digest(32)
 //
-// keys is the digest of a record that no namespace holds, under the namespace's
-// hasher, plus the check of a pair under the key of the cells: another secret, or
-// another way of hashing, gives another one. What stands at the end is the sum of
-// all ranges. The store finds damage; this finds bytes of another program, or of
-// another namespace.
+// keys is the digest of a record that no namespace holds, under the namespace's hasher,
+// plus the check of a pair under the key of the cells. Another secret, or another way
+// of hashing, gives another one. What stands at the end is the sum of all ranges. The
+// store finds damage; this finds bytes of another program, or of another namespace.
 const (
 	summaryFormat = 1
 	summaryHead   = 1 + 1 + dbadapter.DigestSize + 4
@@ -37,8 +36,8 @@ const (
 // program, or not whole.
 var ErrSummary = errors.New("the summary does not fit")
 
-// Summary is the state as of the last commit, to be kept by the store
-// (dbadapter.Namespace.SaveSummary), with the number of that commit's last change.
+// Summary is the state as of the last commit, with the number of that commit's last
+// change. The store is to keep it (dbadapter.Namespace.SaveSummary).
 func (l *Live) Summary() (seq uint64, summary []byte) {
 	l.mu.Lock()
 	seq = l.undo.seq

@@ -8,13 +8,13 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// undoLog holds the last changes, as far back as the oldest mark, so that what
-// is read live can be taken back to what it was at a mark. While there is no
-// mark it holds nothing. Live.mu guards it.
+// undoLog holds the last changes, as far back as the oldest mark. By them, what is read
+// live can be taken back to what it was at a mark. While there is no mark it holds
+// nothing. Live.mu guards it.
 //
-// A copy of the live cells for each snapshot would need no log, but 3 MiB a
-// snapshot and the time to copy them, also where the digests are equal and no
-// cell is read.
+// A copy of the live cells for each snapshot would need no log. But it would take 3 MiB
+// a snapshot and the time to copy them, also where the digests are equal and no cell is
+// read.
 type undoLog struct {
 	bound int    // on the number of changes; see maxUndo
 	seq   uint64 // of the last change
@@ -100,8 +100,8 @@ func (u *undoLog) since(m *mark) ([]change, error) {
 	return u.changes[len(u.changes)-int(u.seq-m.seq):], nil
 }
 
-// move moves the mark forward to seq, the number of a store's snapshot that was
-// opened after the mark was made, and returns the changes since.
+// move moves the mark forward to seq and returns the changes since. seq is the number
+// of a store's snapshot that was opened after the mark was made.
 func (u *undoLog) move(m *mark, seq uint64) ([]change, error) {
 	if seq < m.seq || seq > u.seq {
 		return nil, fmt.Errorf("the store gave a snapshot at %d while its observer went from %d to %d", seq, m.seq, u.seq)

@@ -11,8 +11,8 @@ const (
 	KindReply Kind = 20
 )
 
-// MaxPatience is the longest time, in milliseconds, that an Ask may grant for its answer:
-// the asker asks again after it, and sees so that the peer is still there.
+// MaxPatience is the longest time, in milliseconds, that an Ask may grant for its answer.
+// The asker asks again after it, and so sees that the peer is still there.
 const MaxPatience = 30_000
 
 // MaxRest is the longest time, in milliseconds, for which a KeyAnswer may say that its
@@ -27,8 +27,8 @@ type Ask struct {
 	Nonce     Nonce
 	Proof     Proof
 	Greeting  Greeting
-	// Patience is for how long, in milliseconds, the peer may wait until what is asked
-	// for has come about. 0 asks for an answer at once.
+	// Patience is how long, in milliseconds, the peer may wait until what is asked for
+	// has come about. 0 asks for an answer at once.
 	Patience uint64
 	Question Question
 }
@@ -86,8 +86,8 @@ type KeyAnswer struct {
 	Digest dbadapter.Digest
 	// Declines is why the peer declines what the asker holds; 0 if it does not.
 	Declines Reason
-	// Declined is why the asker has declined Held in an earlier sync, if the peer does not offer
-	// it again for Rest milliseconds; 0 if it offers it with the next sync.
+	// Declined is why the asker has declined Held in an earlier sync, if the peer does not
+	// offer it again for Rest milliseconds. It is 0 if the peer offers it with the next sync.
 	Declined Reason
 	Rest     uint64
 }

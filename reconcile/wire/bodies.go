@@ -10,8 +10,8 @@ const (
 	SubjectNames Subject = 11
 )
 
-// AskBody asks a host for a key's record, as far as it knows it in the shard, and for the body that the
-// record names, if that is in the shard, too.
+// AskBody asks a host for a key's record, as far as it knows it in the shard. It asks for the
+// body that the record names, too, if that is in the shard.
 type AskBody struct {
 	ShardRow
 	Key []byte

@@ -9,8 +9,8 @@ const SubjectChanges Subject = 8
 const MaxCursor = 16 + 1 + 20 + 1 + (dbadapter.MaxKey*8+5)/6
 
 // AskChanges asks for what has become of the keys of a shard that begin with Prefix, behind a
-// cursor of the peer's; empty: for the cursor of now; "start": for what is held first, tombstones and
-// what has expired, too.
+// cursor of the peer's. An empty cursor asks for the cursor of now. "start" asks for what is
+// held first, tombstones and what has expired, too.
 type AskChanges struct {
 	ShardRow
 	Cursor, Prefix []byte

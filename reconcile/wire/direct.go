@@ -11,7 +11,7 @@ import (
 )
 
 // MaxDirect is the most members of a namespace whose pushes go directly from their origin
-// to each of them: a write is then sent at most 15 times by its origin, which takes a
+// to each of them. A write is then sent at most 15 times by its origin, which takes a
 // third of the bytes of a mesh. In a larger namespace the origin's own link would carry
 // many times what it writes, and a mesh shares that out.
 const MaxDirect = 16
@@ -22,7 +22,7 @@ const TopicSize = 16
 // Topic names a namespace to those that hold its secret.
 type Topic [TopicSize]byte
 
-// A stream of direct pushes carries messages, each behind its length as a uvarint: the
+// A stream of direct pushes carries messages, each behind its length as a uvarint. The
 // length 0 is followed by the topic of all messages behind it, any other by a push.
 
 // AppendTopic appends what tells the topic of the pushes that follow.

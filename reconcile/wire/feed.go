@@ -1,7 +1,7 @@
 package wire
 
 // The feed of a locator travels as questions and answers about its own messages, on the
-// streams of routed questions: who may ask, and what proves the answer, is the same.
+// streams of routed questions. Who may ask, and what proves the answer, is the same.
 
 // SubjectFeed is that of the feed.
 const SubjectFeed Subject = 6

@@ -12,9 +12,8 @@ const (
 	// fields and for the batch around it.
 	MaxFrame = dbadapter.MaxValue + 1<<16
 
-	// BatchBytes and BatchRecords end a batch of records: each batch is one
-	// transaction and one fsync at the receiver, and must stay below what one
-	// Apply takes.
+	// BatchBytes and BatchRecords end a batch of records. Each batch is one transaction
+	// and one fsync at the receiver, and must stay below what one Apply takes.
 	BatchBytes   = 1 << 19
 	BatchRecords = 2048
 
@@ -42,8 +41,8 @@ const (
 	// a full list takes 448 KiB.
 	MaxMarks = 1 << 15
 
-	// MaxStatement is the most bytes of a statement of a list of members, and
-	// MaxStatements how many of them tell a peer of its removal: 256 KiB.
+	// MaxStatement is the most bytes of a statement of a list of members. MaxStatements
+	// is how many of them tell a peer of its removal: 256 KiB.
 	MaxStatement  = 4 << 10
 	MaxStatements = 64
 

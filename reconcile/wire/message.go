@@ -128,21 +128,20 @@ type Offer struct {
 	Hash   [32]byte         // of the tombstone flag and the value
 }
 
-// Offers is a part of a list of offers. Wanting turns it into a request: the
-// sender's own records are these, and it wants the receiver's, without the
-// value where the content is the same.
+// Offers is a part of a list of offers. Wanting turns it into a request. The sender's
+// own records are these, and it wants the receiver's, without the value where the
+// content is the same.
 type Offers struct {
 	Wanting bool
 	Offers  []Offer
 }
 
-// Result ends the responder's difference plan. Residual is its
-// digest without the records under all the indices named before, and Told the hash of what was told
-// of the initiator's records under them, and of the number of records left; Bytes is
-// about what the records take that it will send, or would, and Estimate the
-// number of differences it expected before it asked for cells, if it did.
-// Behind, with MethodAll alone, is the key behind which records travel: its receiver
-// has been sent what comes before.
+// Result ends the responder's difference plan. Residual is its digest without the records
+// under all the indices named before. Told is the hash of what was told of the initiator's
+// records under them, and of the number of records left. Bytes is about what the records take
+// that it will send, or would. Estimate is the number of differences it expected before it
+// asked for cells, if it did. Behind, with MethodAll alone, is the key behind which records
+// travel: its receiver has been sent what comes before.
 type Result struct {
 	Method   Method
 	Residual dbadapter.Digest
@@ -153,7 +152,7 @@ type Result struct {
 }
 
 // Sums has, of each range that the sync is about, in order, the number of its records and
-// the words of its digest, XORed: the sync goes on in parts of those that differ.
+// the words of its digest, XORed. The sync goes on in parts of those that differ.
 type Sums struct{ Sums []uint64 }
 
 // Answer is the initiator's residual, sent once it has been found equal.
@@ -187,12 +186,12 @@ type Refusal struct {
 	Reason Reason
 }
 
-// End closes a side's list of records. Applied counts the records received
-// since this side's last End that it now holds because of them; Held its own
-// records that the direction of the sync keeps back. Refusals name the records
-// received, or offered, that it refused; Collectable counts those of all that it
-// refused, named or not, that are tombstones, expire, came too early or found their
-// index full, and were not refused for the floor.
+// End closes a side's list of records. Applied counts the records received since this
+// side's last End that it now holds because of them; Held its own records that the
+// direction of the sync keeps back. Refusals name the records received, or offered,
+// that it refused; Collectable counts those of all that it refused, named or not, that
+// were not refused for the floor. It counts only tombstones, records that expire, and
+// those that came too early or found their index full.
 type End struct {
 	Applied     uint64
 	Held        uint64
@@ -268,8 +267,8 @@ const (
 )
 
 // Refuse ends a sync with a reason. Statements are set exactly if the code is
-// CodeRemoved: signed statements of the list of members, which show that the peer is
-// not a member any more, each after those of them that it names.
+// CodeRemoved. They are signed statements of the list of members, which show that the
+// peer is not a member any more. Each follows those of them that it names.
 type Refuse struct {
 	Code       Code
 	Version    byte

@@ -35,8 +35,8 @@ type PushMessage struct {
 	// the peer that passed it on, and is not proven. It is empty in a push that its origin
 	// sends to a member directly.
 	Origin []byte
-	// Incarnation is that of the origin's namespace since it was opened, and Number
-	// counts its pushes of records and of more from 1 on: a gap says that one was
+	// Incarnation is that of the origin's namespace since it was opened. Number counts
+	// its pushes of records and of more from 1 on, so that a gap says that one was
 	// lost. A digest has the number of the last one before it.
 	Incarnation, Number uint64
 	Kind                PushKind

@@ -12,19 +12,18 @@ import (
 // differ.
 
 // Hashes are those of what a side holds in parts of the space of indices, but for what
-// the difference plan names: the initiator's of all groups of ranges, and in answer
-// the responder's of all ranges in the groups that differ. Groups has a bit for
-// each of those.
+// the difference plan names. The initiator tells those of all groups of ranges. The
+// responder answers with those of all ranges in the groups that differ. Groups has a
+// bit for each of those.
 type Hashes struct {
 	Groups uint64
 	Hashes []uint64
 }
 
-// Listing begins the exact comparison of some ranges. The initiator names the
-// ranges that it lists in the Marks that follow, so many in all, and those that
-// differ and that it leaves for another sync. The responder answers without
-// ranges. Sum is what the sender holds beside the ranges left out, now that it has
-// counted anew.
+// Listing begins the exact comparison of some ranges. The initiator names the ranges
+// that it lists in the Marks that follow, so many in all. It also names those that
+// differ and that it leaves for another sync. The responder answers without ranges. Sum
+// is what the sender holds beside the ranges left out, now that it has counted anew.
 type Listing struct {
 	Ranges, Left []dbadapter.Range
 	Marks        uint64

@@ -57,21 +57,21 @@ type RecordAnswer struct {
 	Head dbadapter.Version
 }
 
-// AskHold asks the peer to admit records of a shard, and to answer when they are durable:
-// at least one, and BatchRecords at most. A record that has a writer is admitted only if the
-// peer holds nothing under the key, or the very record, or what the record's writer had seen.
+// AskHold asks the peer to admit records of a shard, and to answer when they are durable: at
+// least one, and BatchRecords at most. A record that has a writer is admitted only where the
+// peer holds nothing, the very record, or what the record's writer had seen.
 type AskHold struct {
 	ShardRow
-	// New asks it not to admit a record whose content it holds already: a record without a
-	// writer, unless what it holds is an older version; and to tell such ones apart.
+	// New asks it not to admit a record without a writer whose content it holds already,
+	// unless what it holds is an older version. It is to tell such records apart.
 	New bool
 	// Batch asks it to admit all records in one transaction, or none.
 	Batch bool
 	// On, where it is not empty, has one for each record: the version that must be held, or
 	// zero where nothing may be. A nil one is no condition. Where one does not hold, nothing is admitted.
 	On []*dbadapter.Version
-	// Earliest, if not 0, is the earliest date of an import that records without a writer are of: the
-	// peer promises nothing that reaches it, where it has not yet.
+	// Earliest, if not 0, is the earliest date of an import that records without a writer are
+	// of. The peer promises nothing that reaches it, unless it already has.
 	Earliest dbadapter.Timestamp
 	// Passed: the records are passed on, as hosts hold them, and may name bodies of any age.
 	Passed  bool
@@ -93,8 +93,8 @@ type HoldAnswer struct {
 // HoldOutcome is what has become of a record: if all fields are zero, it is held durably.
 // Where the question has a Batch or conditions, nothing is held unless all outcomes are zero.
 type HoldOutcome struct {
-	// There: the question asks for what is New, and Other, of which the version alone is given, is held
-	// durably and says what the record does.
+	// There: the question asks for what is New. Other, of which the version alone is given, is
+	// held durably and says what the record does.
 	There bool
 	// Other is what the peer holds in the record's place: one of a greater version, or one that its
 	// writer had not seen. It has its version, and what it replaces, alone.
