@@ -1,6 +1,6 @@
 // Package iblt is the invertible Bloom lookup table of Goodrich and
-// Mitzenmacher (2011): a table of fixed size that stands for any number of
-// key-value pairs, subtracts from another one like a number, and lists its
+// Mitzenmacher (2011). A table of fixed size holds the sums of any number of
+// key-value pairs. It subtracts from another table like a number, and lists its
 // pairs whenever few enough are left in it.
 //
 // # The idea
@@ -16,11 +16,11 @@
 //	keySum        x    z       |      x+z      |  z         x
 //	valueSum      y    w       |      y+w      |  w         y
 //
-// A cell with count 1 holds one pair, which can be read off. Taken out of its
-// other cells, it leaves further cells with one pair, as cell 4 does here, and so
-// on: peeling. It ends with all pairs as long as there are fewer of them than
-// about 0.8·m (see [Table.Capacity]), however many were inserted and deleted
-// before.
+// A cell with count 1 holds one pair, which can be read off. The pair is then
+// taken out of its other cells, and some of them are left with one pair, as cell 4
+// here. Repeating this is called peeling. It finds all pairs as long as there are
+// fewer of them than about 0.8·m (see [Table.Capacity]). How many were inserted
+// and deleted before does not matter.
 //
 // # Use
 //
@@ -32,26 +32,30 @@
 //
 // Two tables of one configuration subtract: t.Subtract(other) leaves the
 // difference of the two sets, however large they are. [ConfigFor] chooses the
-// size for a number of differences and a chance of failure. Values of one key
-// that differ poison its cells, because the key cancels: [Table.Unpoison] tries
-// all local pairs; with sums of products [Table.Solve] divides.
+// size for a number of differences and a chance of failure.
 //
-// A table is for what fits one message or must not grow: a sketch in a file or
-// a datagram, where no further cells can be asked for; a tracker of flows
-// (iblt/examples/flowtracker); a selection that the server does not see
-// (iblt/examples/oblivious). Where more cells can be asked for, package
-// iblt/rateless takes fewer of them and needs no size.
+// A key with different values in the two sets poisons its cells, because the key
+// cancels. [Table.Unpoison] then tries all local pairs. With sums of products,
+// [Table.Solve] divides.
+//
+// A table is for what fits one message or must not grow. Examples are:
+//
+//   - a sketch in a file or a datagram, where no further cells can be asked for;
+//   - a tracker of flows (iblt/examples/flowtracker);
+//   - a selection that the server does not see (iblt/examples/oblivious).
+//
+// Where more cells can be asked for, package iblt/rateless takes fewer of them and
+// needs no size.
 //
 // # Limits, and what is not promised
 //
 // A table never lists more pairs than it has cells, whatever a peer sent. A
-// listing that is Complete has explained all cells; that it is right rests on
-// the check sums ([TableConfig] has the paper's choices of sections 2 to 4). The
-// Seed keeps a party that chooses keys, and does not know the Seed, from
-// choosing their cells.
+// listing that is Complete has explained all cells. That it is right rests on the
+// check sums ([TableConfig] has the paper's choices of sections 2 to 4). A party
+// that chooses keys and does not know the Seed cannot choose their cells.
 //
 // # Sources
 //
 // Goodrich, Mitzenmacher: Invertible Bloom Lookup Tables (2011). iblt/paper
-// repeats the paper's simulations (docs/PAPER.md), docs/IBLT.md has the algebra.
+// repeats the paper's simulations (docs/PAPER.md). docs/IBLT.md has the algebra.
 package iblt

@@ -25,9 +25,9 @@ func (a Answer) String() string {
 }
 
 // Get looks key x up, in O(k) time. With n keys in m cells, it finds a key that
-// is there, or learns that one is not, with a chance of 1 − (1 − e^(−kn/m))^k;
-// otherwise the answer is Unknown. NoChecks tells absence more often, by
-// 1 − (1 − e^(−kn/m)·(1 + kn/m))^k (sections 2.3 and 3).
+// is there with a chance of 1 − (1 − e^(−kn/m))^k. It learns that one is absent
+// with the same chance; otherwise the answer is Unknown. NoChecks tells absence
+// with the higher chance 1 − (1 − e^(−kn/m)·(1 + kn/m))^k (sections 2.3 and 3).
 //
 // A key that was deleted without having been inserted is Found as well, as in
 // the paper's Figure 3. One with several values is Unknown.
@@ -37,7 +37,7 @@ func (t *Table) Get(x uint64) (y uint64, answer Answer) {
 	var room places
 	for _, p := range t.places(&want, &room) {
 		c := &t.cells[p.cell]
-		// Unlike the paper, the value's sums have to be zero too: else a key
+		// Unlike the paper, the value's sums have to be zero too. Otherwise a key
 		// that was inserted and deleted with different values would be absent.
 		if l.empty(c) {
 			return 0, Absent
@@ -56,7 +56,7 @@ func (t *Table) Get(x uint64) (y uint64, answer Answer) {
 }
 
 // maybe reports whether the key's sum is what copies of the key alone add up
-// to: a test that spares most cells the hashing.
+// to. The test spares most cells the hashing.
 func (l *Layout) maybe(c *TableCell, code uint64) bool {
 	if l.config.Sums == Wrapping {
 		code *= uint64(c.Count)
@@ -64,9 +64,9 @@ func (l *Layout) maybe(c *TableCell, code uint64) bool {
 	return (c.KeySum^code)&l.keyMask == 0
 }
 
-// Search is Get, and where the answer would be Unknown a listing (section
-// 1.2): it takes O(m) time then, and leaves a key unknown only if the listing
-// is incomplete.
+// Search is Get, followed by a listing where the answer would be Unknown
+// (section 1.2). A listing takes O(m) time; a key stays unknown only if it is
+// incomplete.
 func (t *Table) Search(x uint64) (y uint64, answer Answer) {
 	if y, answer = t.Get(x); answer != Unknown {
 		return y, answer

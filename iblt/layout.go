@@ -51,8 +51,8 @@ func (l *Layout) Config() TableConfig {
 	return c
 }
 
-// place is a cell of a key, and what the cell keeps of the key: all of it, or
-// with Quotient the part that the cell's number does not tell.
+// place is a cell of a key, and what the cell keeps of the key. It keeps all
+// of it, or with Quotient the part that the cell's number does not tell.
 type place struct {
 	cell int32
 	code uint64
@@ -78,8 +78,8 @@ func (l *Layout) hash(x, y uint64) hashed {
 	return e
 }
 
-// g2 is G2 of a pair whose G1 is known. For one x it is a keyed hash of y; for
-// different x those hashes have nothing to do with each other.
+// g2 is G2 of a pair whose G1 is known. For one x it is a keyed hash of y. For
+// different x those hashes are independent.
 func (l *Layout) g2(e *hashed) uint64 { return l.values.sum(e.y ^ bits.RotateLeft64(e.g1, 32)) }
 
 // of returns the places of a pair, in order of the subtables.
@@ -90,10 +90,10 @@ func (l *Layout) of(e *hashed, room *places) []place {
 	case l.config.Placement == Distinct:
 		return l.distinct(e, room)
 	}
-	// A sequence of full hashes from the one of the key. Double hashing (a, a
-	// + b, a + 2·b, …) would be cheaper and is not good enough: two keys with
-	// the same a and b modulo the size share all their cells, a chance of
-	// 1/size² where k independent hashes have 1/size^k.
+	// A sequence of full hashes from the one of the key. Double hashing (a, a +
+	// b, a + 2·b, …) would be cheaper and is not good enough. Two keys with the
+	// same a and b modulo the size share all their cells. That has a chance of
+	// 1/size², and with k independent hashes 1/size^k.
 	at := e.g1
 	for i := range l.config.Hashes {
 		at += odd
@@ -157,8 +157,8 @@ func (l *Layout) Places(dst []int, x uint64) []int {
 }
 
 // Apply adds times copies of the pair (x, y) to its cell number at; a negative
-// number takes copies out, and zero leaves the cell as it is after the same
-// work. It does nothing if at is not among the Places of x.
+// number takes copies out. Zero leaves the cell as it is after the same work.
+// It does nothing if at is not among the Places of x.
 func (l *Layout) Apply(cell *TableCell, at int, x, y uint64, times int32) {
 	var room places
 	e := l.hash(x, y)

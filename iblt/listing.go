@@ -3,8 +3,8 @@ package iblt
 // Entry is a pair of a listing.
 type Entry struct {
 	Key, Value uint64
-	// Count is how many times more often the pair was inserted than deleted,
-	// or for a deleted one the other way round: at least 1.
+	// Count is how many times more often the pair was inserted than deleted, or
+	// for a deleted one the reverse. It is at least 1.
 	Count int
 }
 
@@ -15,19 +15,18 @@ type Listing struct {
 	// same for the same cells.
 	Inserted, Deleted []Entry
 	// Complete tells that nothing is left: these are all pairs of the table. If
-	// it is false, they are some of them ("list-incomplete" in the paper):
-	// there are too many, or some keys have several values.
+	// it is false, they are some of them ("list-incomplete" in the paper). There
+	// are too many, or some keys have several values.
 	Complete bool
 }
 
 // ListEntries lists the pairs of the table, which stays as it was, in O(m) time
-// for m cells. With distinct keys it is complete, but for a chance of
-// O(n^(2−k)), as long as their number n is below Capacity (Theorem 1). Keys
-// with several values are not listed; the others are, almost always, if those
-// are few (Theorem 2).
+// for m cells. With distinct keys, fewer than Capacity, it is complete but for
+// a chance of O(n^(2−k)) for n keys (Theorem 1). Keys with several values are
+// not listed; the others are, almost always, if those are few (Theorem 2).
 func (t *Table) ListEntries() Listing { return t.Clone().Drain() }
 
-// Drain lists like ListEntries, and takes what it lists out of the table: what
+// Drain lists like ListEntries, and takes what it lists out of the table. What
 // remains is the 2-core, the pairs that have no cell for themselves. It spares
 // the copy if the table is not needed any more.
 func (t *Table) Drain() Listing {
@@ -48,8 +47,8 @@ func (t *Table) drained() bool {
 	return true
 }
 
-// peeling is a listing under way: cells that hold one pair are found and their
-// pairs taken out, which may leave others with one pair.
+// peeling is a listing in progress. It finds cells that hold one pair and
+// takes the pair out, which may leave others with one pair.
 type peeling struct {
 	t       *Table
 	found   Listing
@@ -57,14 +56,14 @@ type peeling struct {
 	scanned int32   // cells from here on are still to be tested for the first time
 	copies  bool    // cells with a count other than 1 and −1 are tested too
 	// budget is how many more pairs may come out. A pair that is really there
-	// leaves its cell empty for good, so that there are never more of them than
-	// cells; forged cells could otherwise yield one pair again and again,
+	// leaves its cell empty for good, so there are never more such pairs than
+	// cells. Forged cells could otherwise yield one pair again and again,
 	// inserted by one cell and deleted by the next.
 	budget int
 	tests  int // cells tested, at most 2·m + k·m
 
-	// lookup is our value of a key, for Solve alone: cells that hold one key
-	// with two values are tested too.
+	// lookup is our value of a key, for Solve alone. With it, cells that hold one
+	// key with two values are tested too.
 	lookup     func(x uint64) (y uint64, ok bool)
 	mismatched []Mismatch
 }
@@ -78,8 +77,8 @@ func (t *Table) newPeeling() *peeling {
 }
 
 // scan tests each cell, and the cells that change by what it yields. Most
-// cells with a count beyond 1 get down to 1 by that; to divide by the count is
-// for those that remain.
+// cells with a count beyond 1 get down to 1 by that. Only those that remain
+// are divided by the count.
 func (p *peeling) scan() {
 	p.scanAll()
 	if c := &p.t.layout.config; c.Sums == Wrapping && c.Checks != NoChecks {
@@ -158,8 +157,8 @@ func (p *peeling) changed(at int32) {
 	}
 }
 
-// exchanged notes a key that both sides hold with different values, and takes
-// both pairs out of its cells: theirs was inserted, ours deleted.
+// exchanged notes a key that both sides hold with different values. It takes
+// both pairs out of their cells: theirs was inserted, ours deleted.
 func (p *peeling) exchanged(from []place, theirs, ours *hashed) {
 	p.budget--
 	p.mismatched = append(p.mismatched, Mismatch{Key: ours.x, Theirs: theirs.y, Ours: ours.y})

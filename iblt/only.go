@@ -3,19 +3,19 @@ package iblt
 import "math/bits"
 
 // maxHalvings bounds the ways in which a sum that wrapped around can be divided
-// by an even count: for each factor 2 one bit is lost, and both values of it
-// are tried. 2^4 of them cover counts up to 31.
+// by an even count. Each factor 2 loses one bit, and both values of it are
+// tried.
 const maxHalvings = 4
 
 // only returns the pair of which a cell holds nothing but copies, Count of
 // them, or not ok. This is the test of section 3 in full: Count may be any
-// number but zero; the sums are divided by it, and the quotients are a pair if
+// number but zero, and the sums are divided by it. The quotients are a pair if
 // their hashes, times Count, are the check sums. Unlike in the paper, the sums
 // may have wrapped around.
 //
 // A cell that holds different pairs passes with a chance of 2^−CheckBits for
-// each check, times 4^h if Count has h factors 2. The caller also finds out
-// whether the cell is one of the pair's.
+// each check. If Count has h factors 2, the chance is 4^h times that. The
+// caller also finds out whether the cell is one of the pair's.
 func (l *Layout) only(c *TableCell, at int32) (e hashed, ok bool) {
 	d, copies := *c, uint64(c.Count)
 	switch {
@@ -57,8 +57,8 @@ func (l *Layout) only(c *TableCell, at int32) (e hashed, ok bool) {
 }
 
 // onlyValue completes a pair whose key was found. Without a check of the
-// value, one of several quotients cannot be told from another: it is then
-// the first, as if the sum had not wrapped around.
+// value, several quotients cannot be told apart. The result is then the
+// first, as if the sum had not wrapped around.
 func (l *Layout) onlyValue(c *TableCell, copies uint64, e *hashed) bool {
 	values := divide(c.ValueSum, copies, 64)
 	for i := range values.n {
@@ -82,10 +82,11 @@ type quotients struct {
 
 func (q *quotients) quotient(i int) uint64 { return q.first + uint64(i)*q.step }
 
-// divide divides modulo 2^width. An odd number has an inverse there. Of a
-// factor 2^h the sum must be a multiple, and h bits of the quotient are not
-// known; with more than maxHalvings, only the quotient with zeros there is
-// returned, which is right if the sum has not wrapped around.
+// divide divides modulo 2^width. An odd number has an inverse there. If the
+// divisor has a factor 2^h, the sum must be a multiple of it, and h bits of
+// the quotient are not known. With more than maxHalvings, only the quotient
+// with zeros there is returned. It is right if the sum has not wrapped
+// around.
 func divide(sum, count uint64, width int) quotients {
 	if count == 1 {
 		return quotients{first: sum, n: 1}
@@ -102,7 +103,7 @@ func divide(sum, count uint64, width int) quotients {
 	return q
 }
 
-// inverse is the inverse of an odd number modulo 2^64, by Newton's iteration:
+// inverse is the inverse of an odd number modulo 2^64, by Newton's iteration.
 // a is its own inverse modulo 2^3, and each step doubles the exponent.
 func inverse(a uint64) uint64 {
 	x := a

@@ -19,10 +19,10 @@ import (
 //	is this one pair? a bit, if there are checks and the count is 1 or −1
 //	otherwise hashkeySum and hashvalueSum, as far as the table has them
 //
-// The widths are the least from which all sums come back by extending the
-// sign: small keys and values have small sums, some of them negative. A cell
-// that holds one pair, as most do, needs no check sums: they are the hashes
-// of the pair.
+// The widths are the least from which extending the sign restores all sums.
+// Small keys and values have small sums, some of them negative. Most cells
+// hold one pair. Such a cell needs no check sums: they are the hashes of the
+// pair.
 
 // countCode numbers the counts, those that are met most first.
 func countCode(count int32) uint64 {
@@ -55,15 +55,15 @@ func widthOf(x uint64) int {
 	return bits.Len64(x^uint64(int64(x)>>63)) + 1
 }
 
-// signed is a cell with its keySum extended from the bits that count, so that
-// small negative sums are short.
+// signed is a cell with its keySum extended from the bits that count. This
+// keeps small negative sums short.
 func (l *Layout) signed(c TableCell) TableCell {
 	c.KeySum = extend(c.KeySum, bits.Len64(l.keyMask))
 	return c
 }
 
-// pairOf returns, for a cell with count 1 or −1, what it is if it holds one
-// pair: the same with the check sums that the pair has.
+// pairOf returns what a cell with count 1 or −1 is if it holds one pair. That
+// is the same cell with the check sums of the pair.
 func (l *Layout) pairOf(c TableCell, at int32) (pair TableCell, ok bool) {
 	code, y := c.KeySum, c.ValueSum
 	if c.Count < 0 && l.config.Sums == Wrapping {

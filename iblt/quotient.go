@@ -3,9 +3,9 @@ package iblt
 import "math/bits"
 
 // permute is the keyed permutation of 64-bit numbers that belongs to a
-// subtable: a Feistel network of four rounds, as many as make a permutation
-// that cannot be told from a random one if its rounds cannot be told from
-// random functions (Luby and Rackoff 1988).
+// subtable: a Feistel network of four rounds. Four suffice: if the rounds
+// cannot be told from random functions, the result cannot be told from a
+// random permutation (Luby and Rackoff 1988).
 func (l *Layout) permute(subtable int, x uint64) uint64 {
 	left, right := x>>32, x&(1<<32-1)
 	for round := range uint64(4) {
@@ -27,8 +27,8 @@ func (l *Layout) feistel(subtable int, round, half uint64) uint64 {
 	return l.rounds.sum(uint64(subtable)<<40|round<<32|half) >> 32
 }
 
-// quotients places a key by division: in each subtable the permuted key's
-// remainder is the cell, its quotient what is kept there.
+// quotients places a key by division. In each subtable the permuted key's
+// remainder is the cell, and the cell keeps the quotient.
 func (l *Layout) quotients(x uint64, room *places) []place {
 	for i := range l.config.Hashes {
 		start := l.starts[i]

@@ -10,8 +10,8 @@ import (
 // sipKey is a key of SipHash.
 type sipKey [2]uint64
 
-// tableKeys derives from a table's seed the keys of its hash functions: for
-// places and G1, for G2, and for the permutations of quotients.
+// tableKeys derives the keys of a table's hash functions from its seed. They
+// are for places and G1, for G2, and for the permutations of quotients.
 func tableKeys(seed uint64) (keys, values, permutations sipKey) {
 	var key keyhash.Key
 	binary.LittleEndian.PutUint64(key[:], seed)
@@ -21,9 +21,9 @@ func tableKeys(seed uint64) (keys, values, permutations sipKey) {
 }
 
 // sum is SipHash-1-3 of the eight little-endian bytes of x (Aumasson and
-// Bernstein 2012; with one and three rounds as hash tables use it, Rust's
-// among them): a keyed hash, so that a party that chooses the keys of a table but
-// does not know its seed cannot choose their cells.
+// Bernstein 2012). Hash tables use it with one and three rounds, Rust's among
+// them. It is keyed: a party that chooses the keys of a table but does not know
+// its seed cannot choose their cells.
 func (k sipKey) sum(x uint64) uint64 {
 	v0 := k[0] ^ 0x736f6d6570736575
 	v1 := k[1] ^ 0x646f72616e646f6d

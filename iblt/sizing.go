@@ -23,16 +23,17 @@ const (
 	leastHashes, sizingHashes = 3, 10
 )
 
-// ConfigFor returns the configuration, but for the Seed, of the smallest table
-// that lists so many differences completely but for the given probability of
-// failure. It fails with ErrTableConfig if the probability is not between 0
-// and 1, or if no table is large enough.
+// ConfigFor returns the configuration, without a Seed, of the smallest table
+// that lists so many differences completely. The table fails to list them with
+// at most the given probability. ErrTableConfig: the probability is not
+// between 0 and 1, or no table is large enough.
 //
-// The configuration is for Subtables. It sums two ways to fail: a small set of
-// keys that share all their cells (two of them as a rule; Theorem 1), bounded
-// by the expected number of such sets, and a 2-core of a constant part of all
-// keys, as it appears near the threshold c_k. Both together are an upper bound
-// for up to 20 differences, and an estimate beyond, held against simulations.
+// The configuration is for Subtables. It sums two ways to fail. The first is a
+// small set of keys, two as a rule, that share all their cells (Theorem 1).
+// The expected number of such sets bounds it. The second is a 2-core of a
+// constant part of all keys, which appears near the threshold c_k. Both
+// together are an upper bound for up to 20 differences, and an estimate
+// beyond, held against simulations.
 func ConfigFor(differences int, failure float64) (TableConfig, error) {
 	if differences < 0 || !(failure > 0 && failure < 1) {
 		return TableConfig{}, fmt.Errorf("size a table for %d differences and a failure probability of %v: neither may be negative, the probability must lie between 0 and 1: %w", differences, failure, ErrTableConfig)
@@ -67,7 +68,7 @@ func ConfigFor(differences int, failure float64) (TableConfig, error) {
 }
 
 // listingFailure estimates the probability that n keys cannot be listed from k
-// subtables of size cells each; threshold is c_k.
+// subtables of size cells each. threshold is c_k.
 func listingFailure(n, k, size int, threshold float64) float64 {
 	small := smallCores(n, k, size)
 	if n <= smallCore {
@@ -79,9 +80,9 @@ func listingFailure(n, k, size int, threshold float64) float64 {
 	return small + math.Erfc(z/math.Sqrt2)/2
 }
 
-// smallCores is the expected number of sets of up to smallCore keys that have
-// no cell with one of them alone. The k subtables are independent; in each, j
-// keys leave no cell with one key alone with probability
+// smallCores is the expected number of sets of up to smallCore keys of which
+// no key is alone in a cell. The k subtables are independent; in each, j keys
+// leave no cell with one key alone with probability
 //
 //	q_j = j!/size^j · [x^j] (e^x − x)^size
 //

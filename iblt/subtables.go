@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// subtable is the number of the subtable that a cell stands in.
+// subtable is the number of the subtable that a cell is in.
 func (l *Layout) subtable(cell int32) int {
 	parts := len(l.starts) - 1
 	// Cells are dealt out evenly; rounding may have moved a bound by one.
@@ -20,7 +20,7 @@ func (l *Layout) subtable(cell int32) int {
 }
 
 // Lose gives up subtable i, from 0 to Hashes − 1, as when the memory or the
-// datagram that held it is gone (paper, section 3): its cells are no longer
+// datagram that held it is gone (paper, section 3). Its cells are no longer
 // read, written or marshalled. Keys keep their cells in the other subtables.
 // It fails with ErrTableConfig if there is no such subtable, or if it is the
 // last.

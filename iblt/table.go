@@ -6,9 +6,9 @@ import (
 )
 
 // Table is the invertible Bloom lookup table of the paper: key-value pairs in a
-// fixed number of cells. Any number of pairs may be in it at times; when they
-// are again fewer than some 0.8 of the cells (see TableConfig.Capacity), all
-// can be listed. It is not safe for concurrent use.
+// fixed number of cells. Any number of pairs may be in it at times. All can be
+// listed when they are again fewer than some 0.8 of the cells (see
+// TableConfig.Capacity). It is not safe for concurrent use.
 //
 // The zero Table can only be the receiver of UnmarshalBinary; NewTable returns
 // one that works.
@@ -34,8 +34,8 @@ func (t *Table) Config() TableConfig { return t.layout.Config() }
 // when the table holds more than can be listed.
 func (t *Table) Insert(x, y uint64) { t.add(x, y, 1) }
 
-// Delete takes the pair (x, y) out, whether or not it was inserted: a pair that
-// was not, or not yet, is listed as deleted.
+// Delete takes the pair (x, y) out, whether or not it was inserted. A pair that
+// was not inserted, or not yet, is listed as deleted.
 func (t *Table) Delete(x, y uint64) { t.add(x, y, -1) }
 
 func (t *Table) add(x, y uint64, times int64) {
@@ -78,10 +78,10 @@ func (l *Layout) reduced(c *TableCell) TableCell {
 	return r
 }
 
-// Subtract takes the content of other out of t, cell by cell: what both hold
-// cancels, what only other holds is listed as deleted. Subtables that one of
-// the two has lost are lost in the result. It fails with ErrTableConfig if the
-// tables were not configured alike, and then changes nothing.
+// Subtract takes the content of other out of t, cell by cell. What both hold
+// cancels, and what only other holds is listed as deleted. Subtables that one
+// of the two has lost are lost in the result. It fails with ErrTableConfig if
+// the tables were not configured alike, and then changes nothing.
 func (t *Table) Subtract(other *Table) error {
 	if other.layout == nil || t.layout == nil || !t.layout.config.equal(&other.layout.config) {
 		return fmt.Errorf("subtract a table: it was configured otherwise; make both with one TableConfig: %w", ErrTableConfig)

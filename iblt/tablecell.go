@@ -1,8 +1,8 @@
 package iblt
 
 // TableCell is a cell of the paper's table: sums over the pairs (x, y) that
-// were inserted into it, less those that were deleted. How they add up, and
-// which of them are kept, the TableConfig says.
+// were inserted into it, less those that were deleted. The TableConfig says
+// how they add up, and which of them are kept.
 type TableCell struct {
 	Count      int32  // Σ 1, modulo 2^32
 	KeySum     uint64 // Σ x, or what is left of x with Quotient
@@ -13,9 +13,9 @@ type TableCell struct {
 
 // hashed is a pair with its two check hashes.
 //
-// G2 is taken of the pair and not, as in the paper, of the value alone: a
-// cell into which (1, a) and (2, b) were inserted and from which (1, b) and
-// (2, a) were deleted would otherwise look empty.
+// The paper takes G2 of the value alone, and this table takes it of the pair.
+// Otherwise a cell would look empty into which (1, a) and (2, b) were
+// inserted, and from which (1, b) and (2, a) were deleted.
 type hashed struct {
 	x, y     uint64
 	g1, g2   uint64
@@ -28,8 +28,8 @@ type hashed struct {
 func (c *TableCell) add(sums Sums, code uint64, e *hashed, times int64) {
 	c.Count += int32(times)
 	if sums == XOR {
-		// An even number of copies cancels; parity decides without a
-		// branch, so that nothing shows whether a pair was added.
+		// An even number of copies cancels. Parity decides without a branch, so that
+		// nothing shows whether a pair was added.
 		mask := -(uint64(times) & 1)
 		c.KeySum ^= code & mask
 		c.ValueSum ^= e.y & mask

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// MaxHashes bounds the cells of one key: a set of subtables is the bits of
-	// a uint32. Ten is more than any threshold or lookup rate asks for; the
-	// rest is for irregular degrees, where a few keys have many.
+	// MaxHashes bounds the cells of one key: a set of subtables is the bits of a
+	// uint32. Ten is more than any threshold or lookup rate asks for. The rest is
+	// for irregular degrees, where a few keys have many.
 	MaxHashes = 32
 	// MaxTableCells bounds a table, 10 GiB of them.
 	MaxTableCells = 1 << 28
@@ -30,9 +30,9 @@ type TableConfig struct {
 	Hashes int
 	// Seed keys the hash functions, SipHash for placement and checks. Keep it
 	// from a party that chooses keys: with it, that party can choose keys that
-	// share their cells. An unkeyed hash such as xxh3 would serve data without
-	// an adversary as well, and is not offered, because it gains nothing: the
-	// memory's latency is what an insertion takes.
+	// share their cells. Without an adversary, an unkeyed hash such as xxh3 would
+	// serve as well. It is not offered, because it gains nothing: the memory's
+	// latency is what an insertion takes.
 	Seed uint64
 	// Placement says how a key's cells are kept distinct. Default: Subtables.
 	Placement Placement
@@ -41,18 +41,18 @@ type TableConfig struct {
 	// Checks says which checks a cell has. Default: CheckPairs. CheckProducts,
 	// of the same length, is for tables that will be subtracted: see Solve.
 	Checks Checks
-	// CheckBits is the length of a check, a multiple of 8 up to 64: a sum is
+	// CheckBits is the length of a check, a multiple of 8 up to 64. A sum is
 	// taken for a pair with a chance of 2^−CheckBits for each check. Default:
 	// 64. Shorter checks shorten what MarshalBinary writes. A product always has
 	// 64 bits.
 	CheckBits int
 	// Quotient keeps of each key in a cell only what the cell's place does not
-	// tell (paper, section 4): log2(Cells/Hashes) bits less, for the time of a
-	// keyed permutation for each cell. With Subtables only.
+	// tell (paper, section 4). It saves log2(Cells/Hashes) bits, for the time of
+	// a keyed permutation for each cell. With Subtables only.
 	Quotient bool
 	// Degrees, in place of Hashes, gives different keys different numbers of
-	// cells (paper, footnote 5): listing then needs fewer cells than any one
-	// number of hashes does. With Distinct only. See Irregular.
+	// cells (paper, footnote 5). Listing then needs fewer cells than with any one
+	// number of hashes. With Distinct only. See Irregular.
 	Degrees []Degree
 	// Encoding says what MarshalBinary writes. Default: Packed.
 	Encoding Encoding
@@ -65,10 +65,10 @@ type Degree struct {
 	Share  int
 }
 
-// Irregular is a mix of two degrees whose threshold is 1.088 cells a key, where
-// the best single one, three, needs 1.222. It is the best that Rink found
-// ("Mixed hypergraphs for linear-time construction of denser hashing-based data
-// structures", 2013) for keys of which most have three cells.
+// Irregular is a mix of two degrees whose threshold is 1.088 cells a key. The
+// best single one, three, needs 1.222. Rink found it the best for keys of which
+// most have three cells ("Mixed hypergraphs for linear-time construction of denser
+// hashing-based data structures", 2013).
 func Irregular() []Degree {
 	return []Degree{{Hashes: 3, Share: 887}, {Hashes: 21, Share: 113}}
 }
@@ -105,14 +105,14 @@ const (
 	CheckPairs Checks = iota
 	// CheckKeys keeps hashkeySum only: each key must have one value.
 	CheckKeys
-	// NoChecks is the simple table of section 2, count, keySum and valueSum:
-	// keys must be distinct, and only what is present may be deleted.
+	// NoChecks is the simple table of section 2: count, keySum and valueSum. Keys
+	// must be distinct, and only what is present may be deleted.
 	NoChecks
-	// CheckProducts keeps Σ x·y, products in the field of 2^64 elements, in the
-	// place of hashkeySum, and hashvalueSum: Solve then reads the key out of a
+	// CheckProducts replaces hashkeySum by Σ x·y, products in the field of 2^64
+	// elements, and keeps hashvalueSum. Solve then reads the key out of a
 	// poisoned cell by a division. hashvalueSum alone tells one pair from
-	// several, because G2 is a hash of key and value. With XOR only, which is
-	// the field's addition. Not in the paper.
+	// several, because G2 is a hash of key and value. With XOR only, which is the
+	// field's addition. Not in the paper.
 	CheckProducts
 )
 
@@ -137,12 +137,12 @@ func (c *TableConfig) lengths() (key, value int) {
 type Encoding uint8
 
 const (
-	// Packed leaves out zero cells, the checks of cells that hold one pair, and
-	// the bits that no sum of the table needs.
+	// Packed leaves out zero cells and the checks of cells that hold one pair. It
+	// also leaves out the bits that no sum of the table needs.
 	Packed Encoding = iota
-	// Words writes each field of each cell at its full length. The length of
-	// the result depends on the configuration alone, and so tells nothing of
-	// the content; a cell can be read or replaced in place.
+	// Words writes each field of each cell at its full length. The length of the
+	// result depends on the configuration alone, and so tells nothing of the
+	// content. A cell can be read or replaced in place.
 	Words
 )
 

@@ -49,7 +49,7 @@ func (t *Table) MarshalBinary() ([]byte, error) {
 // UnmarshalBinary replaces the table by the one that MarshalBinary wrote, with
 // its configuration. It fails with ErrTableBytes for anything else, and then
 // changes nothing. It takes time and memory in proportion to len(b), at most
-// 320 bytes for each: what is accepted has at least a bit for each cell.
+// 320 bytes for each byte. What is accepted has at least a bit for each cell.
 // Accepted bytes are written again alike.
 //
 // The content may still be forged; listing then takes its O(m) time, and is
@@ -70,8 +70,8 @@ func (t *Table) UnmarshalBinary(b []byte) error {
 }
 
 // readTableHeader returns a table without cells, and the bytes of the cells.
-// Both encodings find out whether these are enough before they allocate: each
-// cell has at least a bit of them.
+// Both encodings check that these are enough before they allocate. Each cell
+// takes at least a bit of them.
 func readTableHeader(b []byte) (*Table, []byte, error) {
 	if len(b) < tableHeader || string(b[:len(tableMagic)]) != tableMagic {
 		return nil, nil, fmt.Errorf("no table's header: %w", ErrTableBytes)

@@ -3,8 +3,8 @@ package iblt
 import "math"
 
 // Threshold is c_k of the paper's section 2.4, in cells a key, for the configured
-// Hashes or Degrees: with more than c_k·n cells, n keys can be listed with high
-// probability, with fewer they cannot. The paper's Table 1 has k = 3 to 7. It is
+// Hashes or Degrees. With more than c_k·n cells, n keys can be listed with high
+// probability; with fewer they cannot. The paper's Table 1 has k = 3 to 7. It is
 // NaN for fewer than 3 hashes, for which the transition is not sharp.
 func (c TableConfig) Threshold() float64 {
 	degrees := c.Degrees
@@ -29,8 +29,8 @@ func (c TableConfig) Capacity() int {
 }
 
 // threshold computes 1/sup{α : 1 − e^(−α·L'(x)) < x for all x in (0, 1)} with
-// L'(x) = Σ share·k·x^(k−1), which is the paper's formula for one k. Solved for
-// α, the condition is α < −ln(1 − x)/L'(x), so the supremum is the least value
+// L'(x) = Σ share·k·x^(k−1). For one k this is the paper's formula. Solved for
+// α, the condition is α < −ln(1 − x)/L'(x). So the supremum is the least value
 // of the right side.
 func threshold(degrees []Degree) float64 {
 	total := 0.0

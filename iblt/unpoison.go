@@ -5,10 +5,10 @@ import (
 	"iter"
 )
 
-// maxPasses bounds the passes over the local pairs. Honest tables take a few,
-// and near the threshold some tens: 11 to 39 for 1,000 mismatches in 1,250 cells
-// with 3 hashes. A forged one could have each pass find one mismatch, and so take
-// as many as it has cells.
+// maxPasses bounds the passes over the local pairs. Honest tables take a few, and
+// some tens near the threshold. With 1,000 mismatches in 1,250 cells and 3
+// hashes, they take 11 to 39. A forged one could have each pass find one
+// mismatch, and so take as many as it has cells.
 const maxPasses = 256
 
 // Mismatch is a key that two tables hold with different values.
@@ -28,17 +28,17 @@ type Reconciliation struct {
 
 // Unpoison finishes what Subtract began, as the paper's "An Example
 // Application" says. The table must hold the difference between a peer's pairs
-// and the local ones, which are given by ours, key and value, each key once;
-// it stays as it was.
+// and the local ones; it stays as it was. ours yields the local pairs, each
+// key once.
 //
-// A key that both sides hold with different values poisons its cells: its
-// value was inserted once and deleted once, and a listing cannot get it out,
-// because the key itself cancelled. So each local pair is inserted again on
-// trial: if one of its cells then holds one pair only, with the same key, that
+// A key that both sides hold with different values poisons its cells. Its
+// value was inserted once and deleted once, and the key itself cancelled, so
+// that a listing cannot find it. So each local pair is inserted again on
+// trial. If one of its cells then holds one pair only, with the same key, that
 // is the peer's pair. It is taken out, which may leave further cells with one
-// pair; where nothing was found, the local pair is deleted again. The local
-// pairs are passed over until a pass finds nothing, or nothing is left, or 256
-// times, which no honest table was seen to need.
+// pair. Where nothing was found, the local pair is deleted again. Passes over
+// the local pairs end when one finds nothing or nothing is left. They also end
+// after 256, which no honest table was seen to need.
 //
 // A pass takes k hashes and k cells for each local pair, however few the
 // differences are. Solve takes a division and a look-up for each difference;
@@ -73,8 +73,8 @@ func (p *peeling) reconciled(r *Reconciliation, complete bool) {
 	r.Complete = complete
 }
 
-// reinsert looks for a cell that the local pair (x, y), inserted again, leaves
-// with the peer's pair of the same key alone, and takes both out.
+// reinsert inserts the local pair (x, y) again, and looks for a cell that then
+// holds only the peer's pair of the same key. It takes both pairs out.
 func (p *peeling) reinsert(x, y uint64) bool {
 	t := p.t
 	l := t.layout
@@ -82,8 +82,8 @@ func (p *peeling) reinsert(x, y uint64) bool {
 	var room places
 	all := t.places(&e, &room)
 	for _, at := range all {
-		// Only such a cell can come to hold one pair of this key: its count is
-		// that of a deletion less, and so is its key's sum.
+		// Only a cell whose count and key sum are zero can hold one pair of this key
+		// after the insertion.
 		if c := &t.cells[at.cell]; c.Count != 0 || c.KeySum&l.keyMask != 0 || c.ValueSum == 0 || p.budget == 0 {
 			continue
 		}
@@ -100,20 +100,20 @@ func (p *peeling) reinsert(x, y uint64) bool {
 	return false
 }
 
-// Solve finishes what Subtract began without a pass over the local pairs; ours
+// Solve finishes what Subtract began without a pass over the local pairs. ours
 // looks up the local value of a key. The table must hold the difference between
-// a peer's pairs and the local ones, each key once on each side; it stays as it
+// a peer's pairs and the local ones, each key once on each side. It stays as it
 // was.
 //
-// In a cell that holds one key x, with the peer's value a and the local value
-// b, all that is left of the sums is
+// Take a cell that holds one key x, with the peer's value a and the local
+// value b. All that is left of the sums is
 //
 //	count 0    keySum 0    valueSum a − b    product x·(a − b)
 //
-// so that product/valueSum is the key, a look-up gives b, and a = valueSum + b;
-// where + and − are exclusive or. It is a pair of values if hashvalueSum is
-// G2(x, a) − G2(x, b) and x belongs to the cell. Taking it out may leave further
-// cells with one pair or one such key.
+// Here + and − are exclusive or. The key is product/valueSum, a look-up gives b,
+// and a is valueSum + b. It is a pair of values if hashvalueSum is G2(x, a) −
+// G2(x, b) and x belongs to the cell. Taking it out may leave further cells with
+// one pair or one such key.
 //
 // It takes O(m) time and at most as many look-ups as it tests cells. It fails
 // with ErrNoProducts without CheckProducts.

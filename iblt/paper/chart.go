@@ -6,8 +6,8 @@ import (
 	"github.com/syncd-io/syncd/internal/plot"
 )
 
-// chart is a picture of measured percentages with their intervals, of a curve
-// that theory predicts, and of what the paper's text states.
+// chart is a picture of measured percentages with their intervals. It also
+// has the curve that theory predicts, and what the paper's text states.
 type chart struct{ plot.Chart }
 
 // The series of a chart. The paper's diamonds are open: our points are behind

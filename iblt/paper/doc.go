@@ -1,6 +1,6 @@
 // Command paper repeats the simulations of section 5 of Goodrich and
-// Mitzenmacher, "Invertible Bloom Lookup Tables" (2011), with the table of
-// package iblt, and prints each figure beside the paper's:
+// Mitzenmacher, "Invertible Bloom Lookup Tables" (2011). It uses the table of
+// package iblt, and prints each figure next to the paper's:
 //
 //	go run ./iblt/paper                     # 20,000 trials, 1,000 of the large tables: half an hour
 //	go run ./iblt/paper --trials 1000       # minutes
@@ -8,9 +8,10 @@
 //	go run ./iblt/paper --plots docs        # writes the plots there
 //
 // It prints Markdown. docs/PAPER.md holds a run of all parts, with how many
-// trials each had, and says where a figure does not come out. The tests of this package are a short run, which fails if
-// a figure is not the paper's, but for one false alarm in a million runs.
+// trials each had, and says where a figure differs from the paper's. The tests of
+// this package are a short run. They fail if a figure is not the paper's, with one
+// false alarm in a million runs.
 //
-// Each trial is drawn from a seed of its own, so that a run with the same
-// --seed and --trials prints the same figures on any number of cores.
+// Each trial is drawn from a seed of its own. So a run with the same --seed and
+// --trials prints the same figures on any number of cores.
 package main

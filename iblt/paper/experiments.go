@@ -1,7 +1,7 @@
 package main
 
-// The settings of section 5. What the paper states as a number stands beside;
-// of its figures, the points are not given, so that those are ours.
+// The settings of section 5. What the paper states as a number is given with
+// them. It does not give the points of its figures, so those are ours.
 
 // published is what the paper says of a setting, 0 trials for nothing.
 type published struct {
@@ -84,7 +84,7 @@ func multipleLarge() []experiment {
 	}
 }
 
-// lostSubtable are tables of which one of five subtables is lost: the other
+// lostSubtable are tables of which one of five subtables is lost. The other
 // four suffice if they have 1.295 cells a key.
 func lostSubtable() []experiment {
 	at := func(cells int) experiment {

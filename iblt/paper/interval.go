@@ -62,9 +62,9 @@ func lgamma(x float64) float64 {
 	return y
 }
 
-// same is the probability of two counts as different as a and b, or more so,
-// if the rates behind them are the same (Fisher's exact test, two-sided): small
-// if they are not. It needs no assumption on the rate.
+// same is the probability of two counts as different as a and b, or more so, if
+// their rates are the same. It is Fisher's exact test, two-sided. A small
+// probability means that the rates differ. It needs no assumption on the rate.
 func same(a, b count) float64 {
 	hits, trials := float64(a.hits+b.hits), float64(a.trials+b.trials)
 	chance := func(x float64) float64 { // the logarithm of P(a.hits = x)

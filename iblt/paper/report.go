@@ -38,8 +38,8 @@ func (r *report) run(e experiment) (outcome, error) {
 // parts are the names of what can be run alone.
 var parts = []string{"table1", "1a", "1b", "faults", "2a", "2b", "lost"}
 
-// chosen are the experiments of a part that are to be run: no experiment if
-// another part is asked for, and without those of 100,000 keys if these are left out.
+// chosen are the experiments of a part that are to be run. There are none if another
+// part is asked for. Those of 100,000 keys are left out on request.
 func (r *report) chosen(part string, all []experiment) []experiment {
 	return slices.DeleteFunc(all, func(e experiment) bool {
 		return r.only != "" && r.only != part || r.large < 0 && e.s.keys == large
@@ -131,8 +131,8 @@ func (r *report) faulty() error {
 	return nil
 }
 
-// figure2 is how many trials miss a valid key among keys with two values, and
-// Table 2, which counts the keys missed in three of its points.
+// figure2 is how many trials miss a valid key among keys with two values.
+// Table 2 counts the keys missed in three of its points.
 func (r *report) figure2() error {
 	var table strings.Builder
 	for _, f := range []struct {

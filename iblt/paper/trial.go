@@ -18,8 +18,8 @@ type setting struct {
 // hashes is what all of the paper's experiments use.
 const hashes = 5
 
-// The lowest bits of a key tell what was done with it, so that what comes out
-// can be checked without a second table of what went in.
+// The lowest bits of a key tell what was done with it. A listing can then be
+// checked without a second table of what went in.
 const (
 	deletedBit = 1 << iota
 	twiceBit

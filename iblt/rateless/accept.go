@@ -57,8 +57,8 @@ func (d *Decoder) believed(k Index) *belief {
 }
 
 // accept takes the difference at index k out of all cells if cell at holds
-// nothing else by what both sides hold under k now: what was found of theirs, or
-// what we hold.
+// nothing else. What both sides now hold under k decides: what was found of
+// theirs, or what we hold.
 func (d *Decoder) accept(at int32, k Index, ours Checksum) error {
 	c, now, old := d.cells[at].cell(), ours, d.believed(k)
 	if old != nil {
@@ -119,9 +119,9 @@ func (d *Decoder) zeros(cells []uint32) (n int, zero int32) {
 
 // doubt is called where an index came out of cell at, but belongs to cells that are
 // zero. A real difference belongs to no such cell, unless something wrong came out
-// of one. If there is one such cell, what came out of it last is put back, and may
-// not come out of it again; cell at is tested again then. If there are more, the
-// index is refused.
+// of one. If there is one such cell, the last pair that came out of it is put back,
+// and may not come out of it again. Cell at is then tested again. If there are
+// more, the index is refused.
 func (d *Decoder) doubt(at int32, zeros int, zero int32, degree int) error {
 	home := d.homes[zero] - 1
 	if zeros > 1 || home < 0 || !d.found[home].held() || d.found[home].home != zero {
@@ -186,7 +186,7 @@ func (d *Decoder) act() error {
 }
 
 // theirsOf is the peer's checksum under index k, if a cell holds the difference
-// at k alone and this side, by what is found, holds now there.
+// at k alone. By what is found, this side now holds the checksum now there.
 func theirsOf(c *Cell, k Index, now Checksum) (theirs Checksum, ok bool) {
 	switch c.Count {
 	case 1:

@@ -3,11 +3,11 @@ package rateless
 // none ends the lists of an agenda.
 const none = -1
 
-// agenda keeps the found pairs by the next cell that they belong to, so that a
-// new cell costs no more than the pairs in it. Cells up to a horizon have a
-// list each; pairs that go beyond it stand in one list, which is sorted in when
-// the horizon has doubled: a step or two for each pair, where a heap needs a
-// logarithm.
+// agenda keeps the found pairs by the next cell that they belong to. A new cell
+// then costs no more than the pairs in it. Cells up to a horizon have a list
+// each. Pairs that go beyond it are in one list, which is sorted in when the
+// horizon has doubled. That is a step or two for each pair, where a heap needs
+// a logarithm.
 type agenda struct {
 	heads []int32 // first pair of each cell below the horizon
 	far   int32   // first of the pairs beyond it
@@ -35,8 +35,7 @@ func (a *agenda) grow(n int, found []belief) int {
 	return steps
 }
 
-// put enters pair at under the cell where its mapping stands, unless it was put
-// back.
+// put enters pair at under its mapping's cell, unless it was put back.
 func (a *agenda) put(at int32, found []belief) {
 	if !found[at].held() {
 		return

@@ -7,13 +7,13 @@ import (
 )
 
 // From cell join on an index belongs to one cell in each block of a geometric
-// sequence of blocks, and each cell of a block is as likely as the others. Blocks
-// begin and end at edges, of which there are 64 to an octave: edge n is
-// ⌊2^(n/64)⌋. A class of indices has blocks of so many edges, its stride; the
-// first block of an index begins at an edge that is drawn of the last stride
-// edges up to that of cell join. What lies before join is no cell.
+// sequence of blocks. Each cell of a block is as likely as the others. Blocks
+// begin and end at edges, 64 to an octave: edge n is ⌊2^(n/64)⌋. A class of
+// indices has blocks of so many edges, its stride. A draw chooses the edge where
+// an index's first block begins, among the last stride edges up to that of cell
+// join. What lies before join is no cell.
 //
-// Few indices have short blocks and many cells: they are recovered first at large
+// Few indices have short blocks and many cells. They are recovered first at large
 // differences, and open the cells of the others (irregular degrees, Goodrich and
 // Mitzenmacher 2011, footnote 5). No draw depends on another, so that one tells
 // whether an index belongs to a cell.

@@ -6,18 +6,19 @@ import (
 	"sync"
 )
 
-// AddAll adds all pairs of a sequence on all processors, with the same result
-// as an Add of each. The sequence may end in an error, as the scan of a store
-// does; AddAll returns it, or ErrPair where Add would panic, and the sketch then
-// holds some of the pairs and is of no use. The sequence must not use the
-// sketch. All goroutines that AddAll starts have ended when it returns.
+// AddAll adds all pairs of a sequence on all processors, with the same result as
+// an Add of each. The sequence may end in an error, as the scan of a store does;
+// AddAll returns it, or ErrPair where Add would panic. The sketch then holds
+// some of the pairs and is of no use. The sequence must not use the sketch. All
+// goroutines that AddAll starts have ended when it returns.
 //
 // The calling goroutine reads the sequence. The first of the others adds to
-// the sketch; while the sequence yields pairs faster than they are added,
-// further ones start, up to GOMAXPROCS in all, each with a sketch of its own,
-// and these are added up at the end. A sketch rather than a range of the cells
-// for each: every pair is in the first cells, and what belongs to no cell, the
-// hash of the pair and its index's seed, would be done by all.
+// the sketch. While the sequence yields pairs faster than they are added,
+// further ones start, up to GOMAXPROCS in all. Each has a sketch of its own,
+// and these are added up at the end. Each has a sketch and not a range of the
+// cells, because every pair is in the first cells. With ranges, each would
+// repeat the work that belongs to no cell: the hash of the pair and its
+// index's seed.
 func (s *Sketch) AddAll(pairs iter.Seq2[Pair, error]) error {
 	b := newBulk(s)
 	if err := b.read(pairs); err != nil {
@@ -27,12 +28,13 @@ func (s *Sketch) AddAll(pairs iter.Seq2[Pair, error]) error {
 	return nil
 }
 
-// blockPairs is how many pairs are handed over at once: 16 KiB, some 0.2 ms of
-// work, beside which handing over costs nothing. Fewer pairs start nothing.
+// blockPairs is how many pairs are handed over at once. They are 16 KiB and
+// some 0.2 ms of work, against which the cost of handing over is negligible.
+// Fewer pairs start nothing.
 const blockPairs = 1024
 
-// bulkCells bounds the cells of all sketches that AddAll makes: 2^21 are 32 MiB,
-// 16 sketches of 2^17 cells.
+// bulkCells bounds the cells of all sketches that AddAll makes. 2^21 cells are
+// 32 MiB, or 16 sketches of 2^17 cells.
 const bulkCells = 1 << 21
 
 // bulk is an AddAll that goes on.

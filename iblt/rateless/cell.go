@@ -17,7 +17,7 @@ const (
 // pairs.
 //
 // It has no field that checks it. A cell that holds several differences mostly
-// betrays itself: the index that a division makes of it belongs to other cells, or
+// betrays itself. The index that a division makes of it belongs to other cells, or
 // its checksum is not one of that index (see Decoder).
 type Cell struct {
 	S1    uint64 // Σ v mod p
@@ -58,9 +58,9 @@ func AppendCells(b []byte, cells []Cell) []byte {
 	return b
 }
 
-// DecodeCells reads what AppendCells wrote. It refuses with ErrCell a length
-// that is no multiple of CellSize and sums that are not below p; whatever it
-// accepts encodes to the same bytes again.
+// DecodeCells reads what AppendCells wrote. ErrCell: the length is no
+// multiple of CellSize, or a sum is not below p. Whatever it accepts encodes
+// to the same bytes again.
 func DecodeCells(b []byte) ([]Cell, error) {
 	if len(b)%CellSize != 0 {
 		return nil, fmt.Errorf("read cells: %d bytes are no multiple of %d: %w", len(b), CellSize, ErrCell)

@@ -10,7 +10,7 @@ import (
 //
 // What is left of a cell, theirs − ours − found, is zero, holds one difference, or
 // holds several. One difference passes all tests (plausible). Several pass them by
-// chance, some once in a thousand decodes: what was found so is wrong, and leaves
+// chance, some once in a thousand decodes. What was found so is wrong, and leaves
 // cells that contradict what is real. Then the Decoder has second thoughts
 // (accept.go): it puts a pair back.
 type Decoder struct {
@@ -39,9 +39,9 @@ type Decoder struct {
 }
 
 // work counts what a Decoder has done. Whatever n cells a peer sends, Acts is at
-// most 4·n; Walked is the number of cells that the pairs of these acts belong to,
-// and Tests and Lookups are at most n + Walked + Acts, Moves at most
-// 12·n + Walked.
+// most 4·n; Walked is the number of cells that the pairs of these acts belong to.
+// Tests and Lookups are at most n + Walked + Acts, and Moves at most 12·n +
+// Walked.
 type work struct {
 	Tests   int // cells tested for holding one difference
 	Lookups int // indices looked up
@@ -71,10 +71,9 @@ func newDecoder(w words, local Source, lookup Lookup) *Decoder {
 	return &Decoder{words: w, local: local, lookup: lookup, gate: mostExpected, agenda: agenda{far: none}, known: newIndexMap()}
 }
 
-// AddCells takes the next cells of the peer's sequence, subtracts ours, and
-// peels as far as possible, once MinCells have come. Errors come from the Source
-// or the Lookup, or are ErrCell or ErrForged; after one, the Decoder takes no more
-// cells.
+// AddCells takes the next cells of the peer's sequence and subtracts ours. Once it
+// has MinCells, it peels as far as possible. Errors are those of the Source or the
+// Lookup, or ErrCell or ErrForged. After one, the Decoder takes no more cells.
 func (d *Decoder) AddCells(theirs []Cell) error {
 	if d.err == nil {
 		d.err = d.take(theirs)
@@ -145,10 +144,10 @@ func (d *Decoder) resume(from, to int) {
 	}
 }
 
-// subtract takes what a pair is worth out of some cells, which have come, and queues
-// those of them that are not zero and have a count of −1, 0 or 1. Three cells in sixteen
-// have one by chance, which is a branch that would be guessed wrongly as often: the place
-// in the queue moves on or not instead. That both sums are not zero, collect sees.
+// subtract takes a pair's share out of some cells that were received. It queues those of
+// them that are not zero and have a count of −1, 0 or 1. Three cells in sixteen have such
+// a count by chance, and a branch would be guessed wrongly as often. So there is none:
+// the place in the queue moves on or does not. That both sums are not zero, collect sees.
 func (d *Decoder) subtract(cells []uint32, worth *Cell) {
 	d.work.Walked += len(cells)
 	term := sumOf(worth)
@@ -204,8 +203,8 @@ func (d *Decoder) Cells() int { return len(d.cells) }
 // Found is the number of differences found so far.
 func (d *Decoder) Found() int { return d.live }
 
-// Differences returns what was found so far, in the order of finding: it
-// depends on the cells and on the local set alone. Each index stands there once.
+// Differences returns what was found so far, in the order of finding. The order
+// depends on the cells and on the local set alone. Each index is there once.
 func (d *Decoder) Differences() []Difference {
 	out := make([]Difference, 0, d.live)
 	for i := range d.found {

@@ -40,5 +40,6 @@ type Source interface {
 }
 
 // Lookup writes to sums[i] the local checksum under indices[i], or 0 where
-// there is none, as of the same moment as the cells of the Source.
+// there is none. The checksums are of the same moment as the cells of the
+// Source.
 type Lookup func(indices []Index, sums []Checksum) error

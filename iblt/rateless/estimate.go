@@ -17,9 +17,9 @@ func (t *tables) visiting(j int) float64 {
 	return t.visits[t.edgeAt(uint64(j))-joinEdge]
 }
 
-// visitsOf is the probability that a pair belongs to a cell from an edge to
-// the next, for each edge from that of cell join on. One in a stride of edges begins
-// a block, each as likely as the others.
+// visitsOf is the probability that a pair belongs to a cell from an edge to the
+// next, for each edge from that of cell join on. One in a stride of edges begins a
+// block, each as likely as the others.
 func (t *tables) visitsOf() (visits [lastEdge - joinEdge]float64) {
 	for _, c := range classes {
 		stride := int(c.stride)
@@ -41,8 +41,8 @@ func (t *tables) visitsOf() (visits [lastEdge - joinEdge]float64) {
 // cell j > 0.
 func (t *tables) missing(j int) float64 { return math.Log1p(-t.visiting(j)) }
 
-// sample tells how many of some cells (or bits of the estimator) that a pair belongs to with
-// nearly the same probability are equal on both sides, and how many differ.
+// sample is some cells, or bits of the estimator, that a pair belongs to with nearly the
+// same probability. It tells how many of them are equal on both sides, and how many differ.
 type sample struct {
 	missing float64 // logarithm of the probability that a pair is in none
 	chance  float64 // probability that an unequal cell looks equal
@@ -50,13 +50,12 @@ type sample struct {
 	differ  float64
 }
 
-// equalWith is the probability that a cell of s looks equal under d
-// differences: each of them misses it, or chance has it so. All are taken as
-// independent of one another. Cells are below join. Beyond it a pair that is in
-// a cell is in no other of its block, and how many of the differences fall in
-// each class is a matter of luck that the likelihood does not know of. The estimator's bits are not quite: d
-// differences flip d/2 bits, less what meets in one, and not some number about
-// it. That makes estimates of some hundred differences better than theory says.
+// equalWith is the probability that a cell of s looks equal under d differences. Each of them misses it, or
+// they cancel by chance. All are taken as independent of one another. Cells below join are. Beyond it a pair
+// that is in a cell is in no other of its block. How many of the differences are in each class varies, and
+// the likelihood does not know it. The estimator's bits are not quite independent. d differences flip d/2
+// bits, less those that meet in one, and the number does not vary about d/2. That makes estimates of some
+// hundred differences better than theory says.
 func (s *sample) equalWith(d float64) (equal, missed float64) {
 	missed = math.Exp(d * s.missing)
 	return missed + (1-missed)*s.chance, missed
@@ -98,12 +97,11 @@ func slope(samples []sample, d float64) float64 {
 	return sum
 }
 
-// likeliest is the d of the largest likelihood: a coarse scan of log d, because
-// bits that are equal by chance may make a lesser peak, then a search by the
-// slope. Where nearly every cell differs, a huge d is about as likely as any;
-// then it is the least d within one standard error (half a unit of log
-// likelihood). ok tells whether d is bounded above: a huge d is less likely by
-// 4.5 units, three standard errors.
+// likeliest is the d of the largest likelihood. It scans log d coarsely,
+// because bits that are equal by chance may make a lesser peak, and then
+// searches by the slope. Where nearly every cell differs, a huge d is about as
+// likely as any. The result is then the least d within one standard error (half
+// a unit of log likelihood).
 func likeliest(samples []sample) (d float64, ok bool) {
 	const bottom, step, steps = -2.0, 2.0, 16
 	var scan [steps + 1]float64
@@ -139,11 +137,10 @@ func likeliest(samples []sample) (d float64, ok bool) {
 	return math.Exp2(best), scan[steps] < most-4.5
 }
 
-// Estimate returns the likeliest number of differences between the sets that
-// theirs and ours were taken of; if they are of different lengths, the common
-// bits count. Its standard error is 16 % at 50 differences, 13 % at 100, and 11
-// to 11.6 % from 300 to 10^6; a single difference leaves no trace with probability
-// 1/2. ok is false if the estimators do not bound d above: it is then a lower bound.
+// Estimate returns the likeliest number of differences between the sets of theirs
+// and ours. If they are of different lengths, the common bits count. Its standard
+// error is 16 % at 50 differences, 13 % at 100, and 11 to 11.6 % from 300 to 10^6. A
+// single difference leaves no trace with probability 1/2.
 func Estimate(theirs, ours Estimator) (d float64, ok bool) {
 	samples := compare(nil, theirs, ours)
 	for i := range samples {
@@ -154,8 +151,8 @@ func Estimate(theirs, ours Estimator) (d float64, ok bool) {
 	return 0, len(samples) > 0
 }
 
-// tally counts the cells that were zero before peeling, in bins of nearly the
-// same visiting probability: 64 an octave.
+// tally counts the cells that were zero before peeling. Its bins have nearly
+// the same visiting probability: 64 an octave.
 type tally []struct{ zero, total int32 }
 
 // bin is the number of the bin of cell j.
@@ -181,11 +178,10 @@ func (d *Decoder) AddEstimators(theirs, ours Estimator) {
 	d.estimators = [2]Estimator{slices.Clone(theirs), slices.Clone(ours)}
 }
 
-// Estimate returns the likeliest number of all differences, those found
-// included, judged from the cells that have come (and the estimators given with
-// AddEstimators). When as many cells as differences have come, its relative
-// standard error is 2.5/√d. While all cells differ and there are no estimators it is
-// a lower bound.
+// Estimate returns the likeliest number of all differences, those found included. It
+// uses the cells received so far, and the estimators given with AddEstimators. With
+// as many cells as differences, its relative standard error is 2.5/√d. While all
+// cells differ and there are no estimators it is a lower bound.
 func (d *Decoder) Estimate() float64 {
 	found := float64(d.live)
 	if len(d.cells) > 0 && d.nonzero == 0 {

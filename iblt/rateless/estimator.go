@@ -8,18 +8,17 @@ import (
 // Estimator is a set's marks. Two sets' Estimators tell how many differences lie
 // between them.
 //
-// The bits stand in octaves: half of all indices have their bit in the first, a
-// quarter in the second, and so on; the last two have equally many. Each pair
-// flips its index's bit or leaves it, as the lowest bit of its checksum says, which
-// is one of a hash. What
-// both sets hold cancels, and a difference of either kind flips with
-// probability 1/2. The octaves where some bits hold no difference and some
+// The bits are in octaves: half of all indices have their bit in the first, a
+// quarter in the second, and so on. The last two have equally many. Each pair flips
+// its index's bit or leaves it, as the lowest bit of its checksum says. That bit is
+// one of a hash. What both sets hold cancels, and a difference of either kind flips
+// with probability 1/2. The octaves where some bits hold no difference and some
 // hold one or more tell the number.
 //
-// Why single bits: with k of them to a place, a place that is hit is seen in
-// 1 − 2^−k of the cases, but there are k times fewer places. A bit carries
-// 0.41 units of Fisher information about log d to the factor e in d (π²/24) if
-// it stands alone, 0.37 in a pair, 0.34 among three, 0.20 in a byte.
+// Why single bits: with k of them to a place, a hit is seen in 1 − 2^−k of the
+// cases, but there are k times fewer places. A single bit carries π²/24 = 0.41
+// units of Fisher information about log d to the factor e in d. It carries
+// 0.37 in a pair, 0.34 among three and 0.20 in a byte.
 type Estimator []byte
 
 const (
@@ -27,8 +26,8 @@ const (
 	anOctave = 128 // bits
 )
 
-// flip adds the lowest bit of a checksum to the bit that a hash of the index chooses,
-// or takes it away, which is the same. The lowest bit of hash does not count.
+// flip adds the lowest bit of a checksum to the bit that a hash of the index chooses.
+// Taking it away is the same. The lowest bit of hash does not count.
 func (e Estimator) flip(hash uint64, v Checksum) {
 	octave := min(bits.LeadingZeros64(hash), octaves-1)
 	at := octave*anOctave + int(hash>>1%anOctave)

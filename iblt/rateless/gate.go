@@ -3,13 +3,13 @@ package rateless
 import "math"
 
 // mostExpected is how many of the differences that are left may be expected in a cell
-// that is tested. A count modulo 16 passes by chance in denser cells: without a
-// gate two to three times as many wrong pairs are accepted at 40 differences. At 4
-// no further cell is needed for it; at 2, 1,000 differences take 1.29 cells each
-// instead of 1.16, and at 1 a quarter of the decodes stall.
+// that is tested. A count modulo 16 passes by chance in denser cells. Without a gate
+// two to three times as many wrong pairs are accepted at 40 differences. At 4 no
+// further cell is needed for it. At 2, 1,000 differences take 1.29 cells each and not
+// 1.16. At 1, a quarter of the decodes stall.
 const mostExpected = 4
 
-// left is about how many differences are left: it follows from how many cells of
+// left is about how many differences are left. It follows from how many cells of
 // the later half are zero, as each difference misses one with nearly the same
 // probability.
 func (d *Decoder) left() float64 {
@@ -22,7 +22,7 @@ func (d *Decoder) left() float64 {
 	return -math.Log(free) / d.words.tables.visiting(n*3/4)
 }
 
-// firstSparse is the first of the cells that may be tested: in it, and in those
+// firstSparse is the first of the cells that may be tested. In it, and in those
 // beyond, at most d.gate of the differences that are left are expected.
 func (d *Decoder) firstSparse() int32 {
 	left := d.left()

@@ -4,15 +4,15 @@ import "math/rand/v2"
 
 // indexMap numbers the indices of beliefs: open addressing with linear probing, at
 // most half full. The salt keeps a peer that chooses its indices from making them
-// collide; it has no influence on what a Decoder finds.
+// collide. It has no influence on what a Decoder finds.
 type indexMap struct {
 	slots []numbered
 	used  int
 	salt  uint64
 }
 
-// numbered is the number of a belief, and a part of the hash of its index, which
-// tells most other indices from it.
+// numbered is the number of a belief, and a part of the hash of its index. The
+// part tells most other indices from it.
 type numbered struct {
 	hash   uint32
 	number int32 // one more; 0 is no belief

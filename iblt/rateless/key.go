@@ -16,8 +16,8 @@ type words struct {
 	mapping [4]uint64
 }
 
-// topBit set in a word keeps word ^ x from being zero for each x below 2^63,
-// and with it the product that would forget its other factor.
+// topBit set in a word keeps word ^ x from being zero for each x below 2^63.
+// A zero would make the product forget its other factor.
 const topBit = 1 << 63
 
 // odd is the golden ratio's fraction, 2^64/φ, a factor without structure.

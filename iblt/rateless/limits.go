@@ -8,7 +8,7 @@ const (
 	MappingVersion = 4
 	// P is the prime 2^42 − 11: cells are sums in the field of P elements.
 	P = keyhash.P
-	// CellSize is the length of a cell on the wire, in bytes: two sums of 42 bits
+	// CellSize is the length of a cell on the wire, in bytes. Two sums of 42 bits
 	// and 4 bits of count fill 88 bits exactly.
 	CellSize = 11
 	// MinCells is how many cells must have come before a Decoder looks at the

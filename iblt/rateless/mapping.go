@@ -3,8 +3,8 @@ package rateless
 import "math/bits"
 
 // The mapping of an index follows from one random word, its seed, by a stream
-// of words that are numbered: word i is a hash of seed and i alone, so that any
-// of them is drawn without the others.
+// of numbered words. Word i is a hash of seed and i alone, so that any of them
+// is drawn without the others.
 //
 //	word 0            the index's bit in the estimator
 //	words 1 to 8      the cells below join (opening.go)
@@ -60,8 +60,9 @@ func (w *words) resume(k Index, at uint64) mapping {
 	return mapping{at: at, blocks: w.tables.blocksFrom(seed, at).next()}
 }
 
-// fill writes the cells from the present one on that are below end to cells,
-// as many as fit, and returns how many. The mapping stands at the next then.
+// fill writes to cells the mapping's cells from the present one on that are
+// below end, as many as fit. It returns how many. The mapping is then at the
+// next.
 func (m *mapping) fill(t *tables, cells []uint32, end uint64) int {
 	n := 0
 	for m.at < end && n < len(cells) {

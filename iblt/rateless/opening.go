@@ -1,14 +1,14 @@
 package rateless
 
 // join is the first cell of the blocks. The cells before it are the bits of one
-// word: bit j is set if the index belongs to cell j.
+// word. Bit j is set if the index belongs to cell j.
 const join = 64
 
-// openings are the probabilities that an index belongs to the cells below
-// join, in 256ths: by themselves, of all indices alike. Classes alone would decode
-// small differences badly, because two indices with few cells each are together
-// in all of them for long. The first cells are denser, so that two or three
-// pairs part early. Cell 0 holds every pair. The numbers come from a search
+// openings are the probabilities that an index belongs to the cells below join, in
+// 256ths. Each is drawn by itself, and all indices are alike. Classes alone would
+// decode small differences badly. Two indices with few cells each are together in
+// all of them for long. The first cells are denser, so that two or three pairs
+// part early. Cell 0 holds every pair. The numbers come from a search
 // (docs/DEGREES.md).
 var openings = [join]uint8{
 	255, 168, 131, 107, 90, 78, 69, 61, 55, 51, 46, 43, 40, 37, 35, 33,
@@ -30,12 +30,13 @@ func masksOf() (masks [digits]uint64) {
 	return masks
 }
 
-// opening returns the cells below join that the index with this seed belongs
-// to. Bit j of eight random words makes a number of eight digits; it is compared
+// opening returns the cells below join that the index with this seed belongs to.
+// Bit j of eight random words makes a number of eight digits. It is compared
 // with that of openings digit by digit, for all cells at once. Going up from the
-// lowest, the number is less so far if its digit is less, or equal and the
-// number was less before: the majority of what was so before, the digit
-// of openings, and the opposite of the random digit, which is as random.
+// lowest digit, the number is less so far if its digit is less, or if it is
+// equal and the number was less before. That is the majority of three: what was
+// so before, the digit of openings, and the opposite of the random digit. The
+// opposite is as random as the digit.
 func (t *tables) opening(seed uint64) uint64 {
 	word := uint64(0)
 	for _, mask := range t.masks {

@@ -6,8 +6,9 @@ import (
 )
 
 // Restore returns the sketch that has these first cells and this estimator, as
-// Prefix and Estimator gave them under the same key: that of a set that was sketched
-// before. ErrCell: a cell is not reduced, or the estimator has another size.
+// Prefix and Estimator gave them under the same key. It continues a set that was
+// sketched before. ErrCell: a cell is not reduced, or the estimator has another
+// size.
 func Restore(key Key, cells []Cell, e Estimator) (*Sketch, error) {
 	if len(e) != EstimatorSize {
 		return nil, fmt.Errorf("restore a sketch: its estimator has %d bytes, not %d: %w", len(e), EstimatorSize, ErrCell)

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Sketch holds the cells [From, From+Len) of a set's endless sequence, and
-// follows each change of the set in time that does not depend on its size,
-// without allocating. It is not safe for concurrent use.
+// Sketch holds the cells [From, From+Len) of a set's endless sequence. It
+// follows each change of the set without allocating, in time that does not
+// depend on the set's size. It is not safe for concurrent use.
 type Sketch struct {
 	words     words
 	from      int
@@ -24,9 +24,9 @@ func NewSketch(key Key, m int) *Sketch {
 	return s
 }
 
-// NewWindow returns the cells [from, to) of the empty set: a part of the same
-// sequence that NewSketch begins, without an estimator. It panics unless
-// 0 ≤ from ≤ to ≤ MaxCells.
+// NewWindow returns the cells [from, to) of the empty set, without an
+// estimator. They are a part of the same sequence that NewSketch begins. It
+// panics unless 0 ≤ from ≤ to ≤ MaxCells.
 func NewWindow(key Key, from, to int) *Sketch {
 	if from < 0 || to < from || to > MaxCells {
 		panic(fmt.Sprintf("rateless: no cells [%d, %d)", from, to))
@@ -106,7 +106,7 @@ func (s *Sketch) Len() int { return len(s.cells.at) }
 func (s *Sketch) Prefix(n int) []Cell { return s.cells.values(0, n) }
 
 // Cells returns a copy of the cells at the positions [from, to) of the
-// sequence, and an error if the sketch does not hold them all.
+// sequence. It fails if the sketch does not hold them all.
 func (s *Sketch) Cells(from, to int) ([]Cell, error) {
 	if err := s.holds(from, to); err != nil {
 		return nil, err

@@ -6,9 +6,9 @@ import (
 	"github.com/syncd-io/syncd/internal/keyhash"
 )
 
-// slot is a cell that is being peeled, in 16 bytes, so that four share a line of the
-// cache. It is a sum that is always reduced; the two bits above the first sum tell
-// where the cell stands.
+// slot is a cell that is being peeled, in 16 bytes. Four share a line of the cache.
+// It is a sum that is always reduced. The two bits above the first sum tell whether
+// the cell is in the queue or among the waiting.
 type slot sum
 
 const (
@@ -17,7 +17,7 @@ const (
 	waits     = 1 << 43        // among the waiting
 )
 
-// slotOf is the slot of a cell, whose sums must be reduced: a larger S1 would reach the two bits.
+// slotOf is the slot of a cell, whose sums must be reduced. A larger S1 would reach the two bits.
 func slotOf(c *Cell) slot { return slot(sumOf(c)) }
 
 func (s *slot) cell() Cell {
@@ -26,13 +26,14 @@ func (s *slot) cell() Cell {
 
 func (s *slot) isZero() bool { return s.first&^(queued|waits)|s.second == 0 }
 
-// single reports whether a cell may hold one difference only: its count is −1, 0 or 1,
-// and neither sum is zero.
+// single reports whether a cell may hold one difference only. Its count is then −1, 0
+// or 1, and neither sum is zero.
 func (s *slot) single() bool {
 	return s.few() == 1 && s.first&sumMask != 0 && s.second != 0
 }
 
-// few is 1 if the count is −1, 0 or 1, and else 0: it stands above all other bits.
+// few is 1 if the count is −1, 0 or 1, and otherwise 0. The count is above all
+// other bits.
 func (s *slot) few() uint64 {
 	_, less := bits.Sub64(s.first+1<<sumBits, 3<<sumBits, 0)
 	return less

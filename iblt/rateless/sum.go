@@ -2,10 +2,10 @@ package rateless
 
 import "github.com/syncd-io/syncd/internal/keyhash"
 
-// sum is a cell of 16 bytes that is added to often and read seldom: it is reduced
+// sum is a cell of 16 bytes that is added to often and read seldom. It is reduced
 // when it is read, and not with each pair. What is left is two additions. The
-// count stands above the 60 bits of the first sum, where what it carries is lost:
-// it counts modulo 16.
+// count is above the 60 bits of the first sum, where its carry is lost: it counts
+// modulo 16.
 type sum struct {
 	first  uint64 // Σ 1 above, Σ v below: p or some multiple of it too large
 	second uint64 // Σ k·v, likewise

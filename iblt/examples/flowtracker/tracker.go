@@ -15,11 +15,11 @@ type Flow struct {
 	From, To netip.AddrPort
 }
 
-// pair packs a flow into a key and a value, from which it can be read back: the
-// key is the source with the destination's port, the value its address. A
-// source has at most one connection at a time for such a key as a rule. Two are
-// a key with two values: neither is listed until one has ended, and they harm
-// no other flow.
+// pair packs a flow into a key and a value, from which it can be read back. The
+// key is the source with the destination's port, the value the destination's
+// address. A source has at most one connection at a time for such a key as a
+// rule. Two are a key with two values. Neither is listed until one has ended,
+// and they harm no other flow.
 func (f Flow) pair() (x, y uint64) {
 	from, to := f.From.Addr().As4(), f.To.Addr().As4()
 	x = uint64(binary.BigEndian.Uint32(from[:]))<<32 | uint64(f.From.Port())<<16 | uint64(f.To.Port())
@@ -71,14 +71,14 @@ func (t *Tracker) Destination(from netip.AddrPort, port uint16) (netip.Addr, ibl
 }
 
 // Seen is a flow, and how often its start was seen more than its end, or the
-// other way round.
+// reverse.
 type Seen struct {
 	Flow
 	Times int
 }
 
 // List returns the flows that are open, and those whose end was seen without
-// a start, in order of their sources; complete tells whether these are all.
+// a start, in order of their sources. complete tells whether these are all.
 func (t *Tracker) List() (open, orphaned []Seen, complete bool) {
 	all := t.table.ListEntries()
 	return seen(all.Inserted), seen(all.Deleted), all.Complete

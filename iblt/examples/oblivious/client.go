@@ -25,8 +25,9 @@ type Client struct {
 	server *Server
 }
 
-// NewClient returns a Client with an AES key of 16, 24 or 32 bytes and a
-// server with as many cells as config says. The config's Seed is secret too.
+// NewClient returns a Client with an AES key of 16, 24 or 32 bytes. The
+// server must have as many cells as config says. The config's Seed is secret
+// too.
 //
 // Nonces are random: one key is good for 2^32 writes.
 func NewClient(key []byte, config iblt.TableConfig, server *Server) (*Client, error) {
@@ -60,9 +61,9 @@ func (c *Client) Store(rows []Row) error {
 	return nil
 }
 
-// Select returns the rows that match, in no particular order, in 2·m + n·(2k +
-// 1) accesses for n rows and m cells, wherever and how many they are. It fails
-// with ErrTooMany if they are too many to list.
+// Select returns the rows that match, in no particular order. For n rows and m
+// cells it makes 2·m + n·(2k + 1) accesses, wherever and however many the
+// matches are. It fails with ErrTooMany if they are too many to list.
 func (c *Client) Select(match func(Row) bool) ([]Row, error) {
 	for at := range c.config.Cells {
 		if err := c.writeCell(at, &iblt.TableCell{}); err != nil {
@@ -145,8 +146,8 @@ func (c *Client) writeCell(at int, cell *iblt.TableCell) error {
 	return c.write(Cells, at, b)
 }
 
-// read decrypts what stands at an address. The address is authenticated with
-// it, so that the server cannot exchange two.
+// read decrypts the cell at an address. The address is authenticated with it,
+// so that the server cannot exchange two.
 func (c *Client) read(region Region, at int) ([]byte, error) {
 	sealed, err := c.server.Read(region, at)
 	if err != nil {
@@ -159,7 +160,7 @@ func (c *Client) read(region Region, at int) ([]byte, error) {
 	return b, nil
 }
 
-// write encrypts with a fresh nonce, which stands before the ciphertext.
+// write encrypts with a fresh nonce, and puts it before the ciphertext.
 func (c *Client) write(region Region, at int, b []byte) error {
 	return c.server.Write(region, at, c.seal.Seal(nil, nil, b, address(region, at)))
 }
