@@ -27,7 +27,7 @@ func ExampleBuild() {
 }
 
 // What 10^9 URLs with a thousand values would take.
-func ExamplePlan_Explain() {
+func ExamplePlan() {
 	p, err := bfield.NewPlan(bfield.Config{Keys: 1e9, Values: 1000, FalsePositive: 1.0 / (1 << 32)})
 	if err != nil {
 		fmt.Println(err)

@@ -262,23 +262,6 @@ func (p Plan) PaperBitsPerKey() float64 {
 	return p.CellsPerKey * float64(p.Kappa) / (1 - p.PaperIndeterminate())
 }
 
-// Explain says in a few lines what the plan is and what it costs, with the
-// paper's figures beside the corrected ones.
-func (p Plan) Explain() string {
-	size := p.PaperBitsPerKey()
-	gib := size * float64(p.Keys) / 8 / (1 << 30)
-	return fmt.Sprintf(`B-field for %d keys with values 0 to %d
-ν %d, κ %d (%d codes), k %d hash functions, m/n %.4f
-primary array  %d bits, %.3f a key
-false positives α   %.4g = 2^%.2f   paper %.4g = 2^%.2f
-indeterminate β     %.4g   paper %.4g
-all arrays  at most m·κ/(1−β)/n = %.2f bits a key, %.3f GiB
-`, p.Keys, p.Values-1, p.Nu, p.Kappa, Codes(p.Nu, p.Kappa), p.Hashes, p.CellsPerKey,
-		p.arrayBits(p.Keys), p.CellsPerKey*float64(p.Kappa),
-		p.FalsePositive(), math.Log2(p.FalsePositive()), p.PaperFalsePositive(), math.Log2(p.PaperFalsePositive()),
-		p.Indeterminate(), p.PaperIndeterminate(), size, gib)
-}
-
 // arrayBits returns the length of an array for n keys: n·(m/n)·κ bits, but
 // never less than leastBits.
 func (p Plan) arrayBits(n uint64) uint64 {

@@ -63,24 +63,3 @@ func (l *Layout) maybe(c *TableCell, code uint64) bool {
 	}
 	return (c.KeySum^code)&l.keyMask == 0
 }
-
-// Search is Get, followed by a listing where the answer would be Unknown
-// (section 1.2). A listing takes O(m) time; a key stays unknown only if it is
-// incomplete.
-func (t *Table) Search(x uint64) (y uint64, answer Answer) {
-	if y, answer = t.Get(x); answer != Unknown {
-		return y, answer
-	}
-	all := t.ListEntries()
-	for _, entries := range [][]Entry{all.Inserted, all.Deleted} {
-		for _, e := range entries {
-			if e.Key == x {
-				return e.Value, Found
-			}
-		}
-	}
-	if all.Complete {
-		return 0, Absent
-	}
-	return 0, Unknown
-}

@@ -53,11 +53,6 @@ var keyKinds = [...]string{MissingHere: "missing here", MissingThere: "missing t
 // String is the kind in words.
 func (k KeyKind) String() string { return keyKinds[k] }
 
-// KeyKinds lists all kinds in order.
-func KeyKinds() []KeyKind {
-	return []KeyKind{MissingHere, MissingThere, NewerHere, NewerThere, Conflict}
-}
-
 // errListed ends a listing before all was listed.
 var errListed = errors.New("reconcile: enough keys are listed")
 

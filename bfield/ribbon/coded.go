@@ -190,11 +190,3 @@ func (c *Coded) Stats() Stats {
 	}
 	return s
 }
-
-// CodeBits is the mean length of the keys' codewords; 0 without keys.
-func (c *Coded) CodeBits() float64 {
-	if c.keys == 0 {
-		return 0
-	}
-	return float64(c.bits.keys) / float64(c.keys)
-}

@@ -107,15 +107,6 @@ func (m *Map) LookupBatch(keys keyed.List, values []uint64, found []bool) {
 	})
 }
 
-// Widths returns the bits of a value and of a fingerprint.
-func (m *Map) Widths() (value, fingerprint int) {
-	value = m.main.values
-	if m.high != nil {
-		value += m.high.values
-	}
-	return value, m.main.fingerprints
-}
-
 // Stats tells of keys, bits, overhead and the false positive rate.
 func (m *Map) Stats() Stats {
 	s := Stats{Keys: m.keys, FalsePositive: rate(m.keys, m.main.fingerprints)}

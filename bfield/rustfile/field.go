@@ -118,22 +118,12 @@ func (f *Field) LookupBatch(keys [][]byte, values []uint64, answers []bfield.Ans
 	}
 }
 
-// Config returns the parameters of the field: Sizes tells the length of each array,
-// and the scales are zero.
+// Config returns the parameters of the field: the scales are zero.
 func (f *Field) Config() Config {
 	a := &f.arrays[0]
 	return Config{
 		Size: a.size, Hashes: a.hashes, Nu: a.nu, Kappa: a.kappa, Arrays: len(f.arrays), Other: a.other,
 	}
-}
-
-// Sizes returns how many bits each array has.
-func (f *Field) Sizes() []uint64 {
-	var sizes []uint64
-	for i := range f.arrays {
-		sizes = append(sizes, f.arrays[i].size)
-	}
-	return sizes
 }
 
 // Files returns the bytes of each file, as FieldOf takes them. They are not a copy.

@@ -27,10 +27,8 @@ func (l *commitLock) RLock() {
 	l.waiting.Add(-1)
 }
 
-func (l *commitLock) Unlock()        { l.lock.Unlock() }
-func (l *commitLock) RUnlock()       { l.lock.RUnlock() }
-func (l *commitLock) TryLock() bool  { return l.lock.TryLock() }
-func (l *commitLock) TryRLock() bool { return l.lock.TryRLock() }
+func (l *commitLock) Unlock()  { l.lock.Unlock() }
+func (l *commitLock) RUnlock() { l.lock.RUnlock() }
 
 // single is RLock for a single write.
 func (l *commitLock) single() {

@@ -75,16 +75,6 @@ func (o *offsets) list(now time.Time) (list []Offset) {
 // OffsetLife, by id.
 func (n *Node) Offsets() []Offset { return n.offsets.list(n.Now()) }
 
-// Offset is that of one peer's clock.
-func (n *Node) Offset(remote ID) (Offset, bool) {
-	for _, o := range n.Offsets() {
-		if o.Peer == remote {
-			return o, true
-		}
-	}
-	return Offset{}, false
-}
-
 // OwnOffset is by how much this node's clock is ahead of that of its peers: of the
 // median of theirs, which a minority of wrong clocks does not move far. ok is false
 // if no clock was measured.

@@ -109,3 +109,13 @@ func TestOffsetsAreKept(t *testing.T) {
 		t.Errorf("%d peers are remembered", len(many.of))
 	}
 }
+
+// Offset is that of one peer's clock.
+func (n *Node) Offset(remote ID) (Offset, bool) {
+	for _, o := range n.Offsets() {
+		if o.Peer == remote {
+			return o, true
+		}
+	}
+	return Offset{}, false
+}

@@ -31,7 +31,7 @@ func TestSingleWritesAmongAdmissions(t *testing.T) {
 			if len(writes) > 1 || writes[0].Record.Version.Writer == writerOf(writer) {
 				sizes = append(sizes, len(writes))
 				if slices.Contains(c.during, len(sizes)-1) {
-					if !ns.Sets()[0].commits.TryRLock() {
+					if !ns.Sets()[0].commits.lock.TryRLock() {
 						t.Fatal("a single write waits for the commit of records from a peer before it goes to the store")
 					}
 					ns.Sets()[0].commits.RUnlock()

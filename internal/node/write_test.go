@@ -284,10 +284,10 @@ func TestHold(t *testing.T) {
 		"an import":  {im.Hold, false},
 	} {
 		release := c.hold()
-		if ns.Sets()[0].commits.TryLock() {
+		if ns.Sets()[0].commits.lock.TryLock() {
 			t.Fatalf("%s does not hold the commits", what)
 		}
-		shared := ns.Sets()[0].commits.TryRLock()
+		shared := ns.Sets()[0].commits.lock.TryRLock()
 		if shared {
 			ns.Sets()[0].commits.RUnlock()
 		}
@@ -295,7 +295,7 @@ func TestHold(t *testing.T) {
 			t.Errorf("%s shares the commits: %t", what, shared)
 		}
 		release()
-		if !ns.Sets()[0].commits.TryLock() {
+		if !ns.Sets()[0].commits.lock.TryLock() {
 			t.Fatalf("%s was not released", what)
 		}
 		ns.Sets()[0].commits.Unlock()

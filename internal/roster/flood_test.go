@@ -303,3 +303,6 @@ func TestManyHeads(t *testing.T) {
 		t.Error("the removal has not reached the one that forks")
 	}
 }
+
+// Held is how many statements wait for others.
+func (s *Set) Held() int { return len(s.waiting.byHash) }

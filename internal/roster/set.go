@@ -301,11 +301,8 @@ func (s *Set) Released() [][]byte {
 	return released
 }
 
-// Len is how many statements are in the set; Held how many wait.
+// Len is how many statements are in the set.
 func (s *Set) Len() int { return len(s.entries) }
-
-// Held is how many statements wait for others.
-func (s *Set) Held() int { return len(s.waiting.byHash) }
 
 // Has reports whether a statement is in the set.
 func (s *Set) Has(h Hash) bool { _, ok := s.byHash[h]; return ok }

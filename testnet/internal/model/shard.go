@@ -317,22 +317,6 @@ func (n *Node) Layout() (epoch uint64, table [32]byte) {
 	return stated.Epoch, stated.Table
 }
 
-// Hosts are the nodes that are to hold a shard, by this node's list; nil while it knows no
-// layout.
-func (n *Node) Hosts(shard int) (hosts []int) {
-	if n.process == nil || n.process.ns == nil {
-		return nil
-	}
-	layout, _, err := n.process.ns.Layout()
-	if err != nil {
-		return nil
-	}
-	for _, id := range layout.Hosts(placement.Shard(shard)) {
-		hosts = append(hosts, n.cluster.byID[id].number)
-	}
-	return hosts
-}
-
 // Holding is what a node has of a shard.
 type Holding struct {
 	Shard   int

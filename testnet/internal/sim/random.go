@@ -18,7 +18,7 @@ const (
 	ForReorder
 	ForReset
 	ForTear
-	ForSync
+	_ // was drawn from before
 	ForNonce
 	ForIncarnation
 	ForInterval
@@ -34,8 +34,6 @@ const (
 	ForLog
 	ForRead
 	ForWatch
-	_ // was drawn from before
-	ForTelling
 )
 
 // Draw is 64 random bits for a purpose and up to three counters.

@@ -162,9 +162,6 @@ type Reject struct {
 // ListedRejects is how many records that are refused an import lists.
 const ListedRejects = 100
 
-// MaxRejects is how many it lists at most, if it is asked to.
-const MaxRejects = 10_000
-
 // ImportResultOf counts what became of a number of lines.
 func ImportResultOf(r peer.ImportResult, lines int) ImportResult {
 	o := ImportResult{Lines: lines, Records: r.Items, Written: r.Written, Unchanged: r.Unchanged, Stale: r.Stale, Expired: r.Expired, Full: r.Full, Refused: r.Refused, AsNew: r.AsNew}

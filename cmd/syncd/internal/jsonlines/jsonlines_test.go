@@ -35,6 +35,9 @@ func TestCanonicalForm(t *testing.T) {
 	}
 }
 
+// Parse reads one line by itself.
+func Parse(line []byte) (Entry, error) { return new(parser).parse(line) }
+
 func TestParseRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		``:                                       "want a JSON object",

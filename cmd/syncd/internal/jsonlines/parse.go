@@ -13,11 +13,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Parse reads one line. The entry shares no memory with the line. Every
-// error is about the line's form; whether a key or value is too long, the
-// store decides.
-func Parse(line []byte) (Entry, error) { return new(parser).parse(line) }
-
 // byteOrderMark is what some editors put before UTF-8.
 var byteOrderMark = []byte("\uFEFF")
 
@@ -27,6 +22,9 @@ type parser struct{ dec jsontext.Decoder }
 // seen says which fields the line has given so far.
 type seen struct{ key, value, time, expires bool }
 
+// parse reads one line. The entry shares no memory with the line. Every
+// error is about the line's form; whether a key or value is too long, the
+// store decides.
 func (p *parser) parse(line []byte) (Entry, error) {
 	var e Entry
 	switch {
