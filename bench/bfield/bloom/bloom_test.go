@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"syscall"
 	"testing"
 
 	peer "github.com/bits-and-blooms/bloom/v3"
 
+	"github.com/syncd-io/syncd/bench/bfield/paired"
 	"github.com/syncd-io/syncd/bfield/bloom"
 	"github.com/syncd-io/syncd/bfield/keyed"
 )
@@ -19,43 +19,6 @@ import (
 const bitsPerKey = 13
 
 var sizes = []int{1_000_000, 10_000_000}
-
-// paired runs ours and the peer in turns, and reports the median of each, in nanoseconds
-// a key, and of the ratios of each turn. It counts the processor's time, of which other
-// programs take less than of the clock's.
-func paired(b *testing.B, keys int, ours, theirs func()) {
-	b.Helper()
-	var us, them, ratios []float64
-	for b.Loop() {
-		for range 5 {
-			p, o := timed(theirs), timed(ours)
-			us, them, ratios = append(us, o/float64(keys)), append(them, p/float64(keys)), append(ratios, o/p)
-		}
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(median(us), "ns/key-ours")
-	b.ReportMetric(median(them), "ns/key-peer")
-	b.ReportMetric(median(ratios), "ratio")
-}
-
-func timed(f func()) float64 {
-	begin := processorTime()
-	f()
-	return float64(processorTime() - begin)
-}
-
-func processorTime() int64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return u.Utime.Nano() + u.Stime.Nano()
-}
-
-func median(v []float64) float64 {
-	slices.Sort(v)
-	return v[len(v)/2]
-}
 
 // draw returns keys of eight bytes, which both take, one behind the other in memory.
 func draw(n int, seed uint64) [][]byte {
@@ -85,7 +48,7 @@ var sink int
 func BenchmarkBloomInsert(b *testing.B) {
 	each(b, func(b *testing.B, kind bloom.Kind, n int) {
 		keys := draw(n, 1)
-		paired(b, n, func() {
+		paired.Run(b, n, func() {
 			f := made(b, kind, n)
 			for _, k := range keys {
 				f.Insert(keyed.Bytes(k))
@@ -119,7 +82,7 @@ func BenchmarkBloomLookup(b *testing.B) {
 				}
 			}
 			b.Run(name, func(b *testing.B) {
-				paired(b, n, func() {
+				paired.Run(b, n, func() {
 					for _, k := range asked {
 						if ours.Lookup(keyed.Bytes(k)) {
 							sink++
@@ -129,7 +92,7 @@ func BenchmarkBloomLookup(b *testing.B) {
 			})
 			b.Run(name+"-batch", func(b *testing.B) {
 				found := make([]bool, 1024)
-				paired(b, n, func() {
+				paired.Run(b, n, func() {
 					for part := range slices.Chunk(asked, len(found)) {
 						ours.LookupBatch(keyed.ByteStrings(part), found)
 						if found[0] {

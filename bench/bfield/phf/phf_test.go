@@ -4,51 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"syscall"
 	"testing"
 
+	"github.com/syncd-io/syncd/bench/bfield/paired"
 	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/phf"
 )
 
 var sizes = []int{1_000_000, 10_000_000}
-
-// paired runs ours and the peer in turns, and reports the median of each, in nanoseconds
-// a key, and of the ratios of each turn. It counts the processor's time, of which other
-// programs take less than of the clock's.
-func paired(b *testing.B, keys int, ours, peer func()) {
-	b.Helper()
-	var us, them, ratios []float64
-	for b.Loop() {
-		for range 5 {
-			p, o := timed(peer), timed(ours)
-			us, them, ratios = append(us, o/float64(keys)), append(them, p/float64(keys)), append(ratios, o/p)
-		}
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(median(us), "ns/key-ours")
-	b.ReportMetric(median(them), "ns/key-peer")
-	b.ReportMetric(median(ratios), "ratio")
-}
-
-func timed(f func()) float64 {
-	begin := processorTime()
-	f()
-	return float64(processorTime() - begin)
-}
-
-func processorTime() int64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return u.Utime.Nano() + u.Stime.Nano()
-}
-
-func median(v []float64) float64 {
-	slices.Sort(v)
-	return v[len(v)/2]
-}
 
 func draw(n int) []uint64 {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
@@ -90,7 +53,7 @@ func TestBaseline(t *testing.T) {
 func BenchmarkPerfectBuild(b *testing.B) {
 	each(b, func(b *testing.B, c phf.Config, n int) {
 		keys := draw(n)
-		paired(b, n, func() { built(b, c, keys) }, func() { buildBBHash(keys) })
+		paired.Run(b, n, func() { built(b, c, keys) }, func() { buildBBHash(keys) })
 	})
 }
 
@@ -110,7 +73,7 @@ func BenchmarkPerfectLookup(b *testing.B) {
 			}
 		}
 		b.Run("single", func(b *testing.B) {
-			paired(b, len(keys), func() {
+			paired.Run(b, len(keys), func() {
 				for _, k := range keys {
 					sink += ours.Lookup(keyed.Number(k))
 				}
@@ -121,7 +84,7 @@ func BenchmarkPerfectLookup(b *testing.B) {
 		})
 		b.Run("batch", func(b *testing.B) {
 			numbers := make([]uint64, 1024)
-			paired(b, len(keys), func() {
+			paired.Run(b, len(keys), func() {
 				for part := range slices.Chunk(keys, len(numbers)) {
 					ours.LookupBatch(keyed.Numbers(part), numbers)
 					sink += numbers[0]

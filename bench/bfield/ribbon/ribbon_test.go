@@ -6,54 +6,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"syscall"
 	"testing"
 
 	"github.com/FastFilter/xorfilter"
 
+	"github.com/syncd-io/syncd/bench/bfield/paired"
 	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/ribbon"
 )
 
 var sizes = []int{1_000_000, 10_000_000}
-
-// paired runs ours and the peer in turns, and reports the median of each, in
-// nanoseconds a key, and of the ratios of each turn. It counts the processor's
-// time, of which other programs take less than of the clock's.
-func paired(b *testing.B, keys int, ours, peer func()) {
-	b.Helper()
-	var us, them, ratios []float64
-	for b.Loop() {
-		for range 5 {
-			p, o := timed(peer), timed(ours)
-			us, them, ratios = append(us, o/float64(keys)), append(them, p/float64(keys)), append(ratios, o/p)
-		}
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(median(us), "ns/key-ours")
-	b.ReportMetric(median(them), "ns/key-peer")
-	b.ReportMetric(median(ratios), "ratio")
-}
-
-func timed(f func()) float64 {
-	begin := processorTime()
-	f()
-	return float64(processorTime() - begin)
-}
-
-// processorTime is how long this process ran, in nanoseconds.
-func processorTime() int64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return u.Utime.Nano() + u.Stime.Nano()
-}
-
-func median(v []float64) float64 {
-	slices.Sort(v)
-	return v[len(v)/2]
-}
 
 func draw(n, bits int) (keys, values []uint64) {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
@@ -80,7 +42,7 @@ func BenchmarkBuild(b *testing.B) {
 		b.Run(fmt.Sprintf("r=8/n=%d", n), func(b *testing.B) {
 			keys, values := draw(n, 8)
 			var r *ribbon.Retrieval
-			paired(b, n, func() {
+			paired.Run(b, n, func() {
 				r = must[*ribbon.Retrieval](b)(ribbon.BuildRetrieval(ribbon.Config{ValueBits: 8, Workers: 1}, keyed.Numbers(keys), values))
 			}, func() {
 				must[*xorfilter.BinaryFuse8](b)(xorfilter.PopulateBinaryFuse8(slices.Clone(keys)))
@@ -90,7 +52,7 @@ func BenchmarkBuild(b *testing.B) {
 		b.Run(fmt.Sprintf("standard-f=8/n=%d", n), func(b *testing.B) {
 			keys, _ := draw(n, 8)
 			var f *ribbon.Filter
-			paired(b, n, func() {
+			paired.Run(b, n, func() {
 				f = must[*ribbon.Filter](b)(ribbon.BuildFilter(ribbon.Config{FingerprintBits: 8, Workers: 1}, keyed.Numbers(keys)))
 			}, func() {
 				must[*xorfilter.BinaryFuse8](b)(xorfilter.PopulateBinaryFuse8(slices.Clone(keys)))
@@ -143,7 +105,7 @@ func BenchmarkLookup(b *testing.B) {
 				}
 			}
 			b.Run(fmt.Sprintf("batch/r=%d/n=%d", width, n), func(b *testing.B) {
-				paired(b, len(asked), func() {
+				paired.Run(b, len(asked), func() {
 					for part := range slices.Chunk(asked, len(out)) {
 						r.LookupBatch(keyed.Numbers(part), out)
 						sink += int(out[0])
@@ -151,7 +113,7 @@ func BenchmarkLookup(b *testing.B) {
 				}, fused)
 			})
 			b.Run(fmt.Sprintf("single/r=%d/n=%d", width, n), func(b *testing.B) {
-				paired(b, len(asked), func() {
+				paired.Run(b, len(asked), func() {
 					for _, k := range asked {
 						sink += int(r.Lookup(keyed.Number(k)))
 					}
