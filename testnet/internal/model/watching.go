@@ -205,7 +205,7 @@ func (p *process) watchEnded(g *program, err error) {
 		n.cluster.Watch.Refused(n.number, err)
 		n.world.Note("expired", n.number, 0, []byte(g.cursor))
 		if p.cut() {
-			n.cluster.Watches.Expired(n.number, g.Program, 0, func(uint64) bool { return n.cluster.hasLogs(g.cursor) })
+			n.cluster.Watches.Expired(n.number, g.Program, 0, func(uint64) bool { return p.hasLogs(g.cursor) })
 		} else {
 			n.cluster.Watches.Expired(n.number, g.Program, p.store.Log(), func(after uint64) bool { return reaches(p.set, after) })
 		}
@@ -297,12 +297,13 @@ func reaches(set *node.Set, after uint64) bool {
 	return after == end
 }
 
-// hasLogs reports whether of each shard a whole host that runs has the log of a cursor, back to where that is.
-func (c *Cluster) hasLogs(cursor node.Cursor) bool {
+// hasLogs reports whether of each shard a whole host that runs has the log of a cursor, back to where that is. The
+// process asks the hosts of the row by which it goes alone.
+func (p *process) hasLogs(cursor node.Cursor) bool {
 	for i, place := range strings.Split(string(cursor), ",")[1:] {
-		at := node.Cursor(place)
-		if at != node.FromStart && !slices.ContainsFunc(c.nodes, func(n *Node) bool {
-			if n.process == nil || n.process.ns == nil {
+		at, row := node.Cursor(place), p.ns.Row(placement.Shard(i))
+		if at != node.FromStart && !slices.ContainsFunc(p.node.cluster.nodes, func(n *Node) bool {
+			if n.process == nil || n.process.ns == nil || row == nil || !slices.Contains(row.Old, n.process.ns.Self()) {
 				return false
 			}
 			set := n.process.ns.WholeHere(placement.Shard(i))
