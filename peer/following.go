@@ -2,15 +2,13 @@ package peer
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/durable"
@@ -19,21 +17,12 @@ import (
 	"github.com/syncd-io/syncd/internal/shards"
 )
 
-// copies are the files of a locator, in the namespace's folder; in memory, if the node has none.
-type copies struct {
-	folder string
-	mu     sync.Mutex // guards files
-	files  map[string][]byte
-}
+// copies is the folder of a namespace, with the files of its locator.
+type copies string
 
 // Read implements locator.Disk.
-func (c *copies) Read(name string) ([]byte, error) {
-	if c.folder == "" {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.files[name], nil
-	}
-	data, err := os.ReadFile(filepath.Join(c.folder, name))
+func (c copies) Read(name string) ([]byte, error) {
+	data, err := os.ReadFile(filepath.Join(string(c), name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -41,14 +30,8 @@ func (c *copies) Read(name string) ([]byte, error) {
 }
 
 // Write implements locator.Disk.
-func (c *copies) Write(name string, data []byte) error {
-	if c.folder == "" {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.files[name] = data
-		return nil
-	}
-	return durable.WriteFile(filepath.Join(c.folder, name), data)
+func (c copies) Write(name string, data []byte) error {
+	return durable.WriteFile(filepath.Join(string(c), name), data)
 }
 
 // openLocator opens what the node has heard of where keys are, and follows it, if the namespace has a locator.
@@ -57,15 +40,11 @@ func (ns *Namespace) openLocator() error {
 		return nil
 	}
 	log := ns.node.log.With(logNamespace(ns))
-	disk := &copies{files: map[string][]byte{}}
+	var disk locator.Disk = &locator.Memory{}
 	if ns.node.dir != "" {
-		disk.folder = namespaceDir(ns.node.dir, ns.id)
+		disk = copies(namespaceDir(ns.node.dir, ns.id))
 	}
-	var seed [8]byte
-	if _, err := rand.Read(seed[:]); err != nil {
-		return err
-	}
-	index, err := locator.Open(locator.Config{Shards: ns.core.Rule().Shards, Seed: binary.BigEndian.Uint64(seed[:]), Disk: disk})
+	index, err := locator.Open(locator.Config{Shards: ns.core.Rule().Shards, Seed: rand.Uint64(), Disk: disk})
 	if err != nil {
 		return fmt.Errorf("open the locator: %w", err)
 	}

@@ -1,33 +1,40 @@
 package locator
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/zeebo/xxh3"
 
 	"github.com/syncd-io/syncd/bfield/keyset"
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/keyhash"
 	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // ErrCopy is returned for bytes that are no copy of a set, and no block of its entries.
 var ErrCopy = errors.New("locator: no copy of a set")
 
-// copyMagic begins a copy, as a file; its last byte is the version. Numbers are big-endian.
+// copyMagic begins a copy, as a file; its last byte is the version.
 //
 //	8 bytes  magic
-//	4        shards
-//	2        set
-//	8, 8     log of the host that said it, and the number of the change as of which
-//	1        length of the host's id, and the id
+//	         copyHead, as CBOR
 //	         blocks of entries, until the last one
-//	8        XXH3 of all that is before
-const copyMagic = "LOCCOPY\x01"
+//	8        XXH3 of all that is before, big-endian
+const copyMagic = "LOCCOPY\x02"
+
+type copyHead struct {
+	_      struct{} `cbor:",toarray"`
+	Shards int
+	Set    placement.Shard
+	At     Place
+}
 
 const copyPrefix = "locator-"
 
@@ -39,17 +46,15 @@ func IsCopy(name string) bool { return strings.HasPrefix(name, copyPrefix) }
 // appendCopy appends the file of a copy: entries that ascend by index, each once, none Gone.
 func appendCopy(b []byte, shards int, set placement.Shard, at Place, entries []Entry) ([]byte, error) {
 	begin := len(b)
-	b = binary.BigEndian.AppendUint32(append(b, copyMagic...), uint32(shards))
-	b = binary.BigEndian.AppendUint16(b, uint16(set))
-	for _, x := range []uint64{at.Log, at.Seq} {
-		b = binary.BigEndian.AppendUint64(b, x)
+	head, err := cbor.Marshal(copyHead{Shards: shards, Set: set, At: at})
+	if err != nil {
+		return nil, err
 	}
-	b = append(append(b, byte(len(at.Host))), at.Host...)
+	b = append(append(b, copyMagic...), head...)
 	cursor := keyset.Cursor{}
 	for last := false; !last; {
 		n := min(len(entries), keyset.MaxKeys)
 		last = n == len(entries)
-		var err error
 		if b, err = appendEntries(b, cursor, entries[:n], last, shards); err != nil {
 			return nil, err
 		}
@@ -64,28 +69,25 @@ func appendCopy(b []byte, shards int, set placement.Shard, at Place, entries []E
 // parseCopy reads the file of a copy, and gives each block of its entries to each; it verifies
 // the whole before the first one.
 func parseCopy(data []byte, shards int, set placement.Shard, each func([]Entry)) (at Place, err error) {
-	const head = len(copyMagic) + 4 + 2 + 16 + 1
 	refuse := func(format string, args ...any) (Place, error) {
 		return Place{}, fmt.Errorf("%w: %s", ErrCopy, fmt.Sprintf(format, args...))
 	}
-	if len(data) < head+8 || string(data[:len(copyMagic)]) != copyMagic {
+	if len(data) < len(copyMagic)+8 || string(data[:len(copyMagic)]) != copyMagic {
 		return refuse("it does not begin like one")
 	}
 	rest := data[:len(data)-8]
 	if xxh3.Hash(rest) != binary.BigEndian.Uint64(data[len(rest):]) {
 		return refuse("its checksum does not fit")
 	}
-	field := rest[len(copyMagic):]
-	if n, s := binary.BigEndian.Uint32(field), binary.BigEndian.Uint16(field[4:]); n != uint32(shards) || s != uint16(set) {
-		return refuse("it is of set %d of %d", s, n)
+	var head copyHead
+	begin := rest[len(copyMagic):]
+	if rest, err = cbor.UnmarshalFirst(begin, &head); err != nil {
+		return refuse("its head: %v", err)
 	}
-	word := func(i int) uint64 { return binary.BigEndian.Uint64(field[6+8*i:]) }
-	at = Place{Log: word(0), Seq: word(1)}
-	end := head + int(rest[head-1])
-	if end > len(rest) {
-		return refuse("it ends in a host's id")
+	again, err := cbor.Marshal(head)
+	if err != nil || head.Shards != shards || head.Set != set || !bytes.HasPrefix(begin, again) {
+		return refuse("it is of set %d of %d", head.Set, head.Shards)
 	}
-	at.Host, rest = roster.ID(rest[head:end]), rest[end:]
 	cursor := keyset.Cursor{}
 	for !cursor.Done {
 		var entries []Entry
@@ -102,35 +104,55 @@ func parseCopy(data []byte, shards int, set placement.Shard, each func([]Entry))
 	if len(rest) > 0 {
 		return refuse("%d bytes are left over", len(rest))
 	}
-	return at, nil
+	return head.At, nil
+}
+
+// The forms of a block of entries: all say the same; some are Shared, or none is.
+const (
+	narrow = iota
+	wide
+	alike
+)
+
+func formOf(entries []Entry) byte {
+	switch {
+	case len(entries) > 0 && !slices.ContainsFunc(entries, func(e Entry) bool { return e.Code() != entries[0].Code() }):
+		return alike
+	case slices.ContainsFunc(entries, func(e Entry) bool { return e.Code() == Shared }):
+		return wide
+	}
+	return narrow
+}
+
+// bitsOf is how many bits a block has for what is said of each index.
+func bitsOf(form byte, shards int) uint {
+	if form == alike {
+		return 0
+	}
+	return uint(bits.Len(uint(shards-1))) + uint(form)
 }
 
 // appendEntries appends a block of entries, those of a set behind a place, keyset.MaxKeys at
-// most: whether some are Shared; keyset's block of the indices; and what is said of each, in as
-// many bits as a shard takes, one more if some are Shared.
+// most: its form; what is said of all, if they are alike; keyset's block of the indices; and what is
+// said of each, in as many bits as a shard takes, one more if some are Shared.
 func appendEntries(b []byte, at keyset.Cursor, entries []Entry, last bool, shards int) ([]byte, error) {
-	indices, wide := make([]uint64, len(entries)), byte(0)
+	indices, form := make([]uint64, len(entries)), formOf(entries)
 	for i, e := range entries {
 		indices[i] = uint64(e.Index())
-		switch c := e.Code(); {
-		case c == Shared:
-			wide = 1
-		case int(c) >= shards:
+		if c := e.Code(); c != Shared && int(c) >= shards {
 			return nil, fmt.Errorf("%w: shard %d of %d", ErrCopy, c, shards)
 		}
 	}
-	b, err := keyset.Append(append(b, wide), at, indices, last)
-	if err != nil {
-		return nil, err
+	if b = append(b, form); form == alike {
+		b = binary.BigEndian.AppendUint16(b, uint16(entries[0].Code()))
 	}
-	width := blockWidth(shards, wide)
-	word, used := uint64(0), uint(0)
+	b, err := keyset.Append(b, at, indices, last)
+	if err != nil || form == alike {
+		return b, err
+	}
+	word, used, width := uint64(0), uint(0), bitsOf(form, shards)
 	for _, e := range entries {
-		value := uint64(e.Code())
-		if e.Code() == Shared {
-			value = uint64(shards)
-		}
-		word |= value << used
+		word |= min(uint64(e.Code()), uint64(shards)) << used // shards stands for Shared
 		for used += width; used >= 8; used -= 8 {
 			b, word = append(b, byte(word)), word>>8
 		}
@@ -141,18 +163,22 @@ func appendEntries(b []byte, at keyset.Cursor, entries []Entry, last bool, shard
 	return b, nil
 }
 
-func blockWidth(shards int, wide byte) uint { return uint(bits.Len(uint(shards-1))) + uint(wide) }
-
 // parseEntries reads a block that appendEntries has written: the place that it follows, the
 // one behind it, and the bytes that are left over.
 func parseEntries(data []byte, shards int) (entries []Entry, from, next keyset.Cursor, rest []byte, err error) {
 	refuse := func(format string, args ...any) ([]Entry, keyset.Cursor, keyset.Cursor, []byte, error) {
 		return nil, from, next, nil, fmt.Errorf("%w: %s", ErrCopy, fmt.Sprintf(format, args...))
 	}
-	if len(data) == 0 || data[0] > 1 {
+	if len(data) < 3 || data[0] > alike {
 		return refuse("a block of entries that does not begin like one")
 	}
-	wide, block := data[0], data[1:]
+	form, block, all := data[0], data[1:], Code(0)
+	if form == alike {
+		all, block = Code(binary.BigEndian.Uint16(block)), block[2:]
+		if int(all) >= shards && all != Shared {
+			return refuse("shard %d of %d", all, shards)
+		}
+	}
 	length, err := keyset.Length(block)
 	if err != nil || length > len(block) {
 		return refuse("a block of %d bytes ends early (%v)", len(block), err)
@@ -166,14 +192,14 @@ func parseEntries(data []byte, shards int) (entries []Entry, from, next keyset.C
 	if len(indices) > 0 && indices[len(indices)-1] >= keyhash.P {
 		return refuse("an index outside the field")
 	}
-	width := blockWidth(shards, wide)
+	width := bitsOf(form, shards)
 	codes := (len(indices)*int(width) + 7) / 8
 	if codes > len(rest) {
 		return refuse("it ends in what is said of %d indices", len(indices))
 	}
 	packed, rest := rest[:codes], rest[codes:]
 	entries = make([]Entry, len(indices))
-	word, have, shared := uint64(0), uint(0), byte(0)
+	word, have := uint64(0), uint(0)
 	for i, index := range indices {
 		for ; have < width; have += 8 {
 			word |= uint64(packed[0]) << have
@@ -182,15 +208,17 @@ func parseEntries(data []byte, shards int) (entries []Entry, from, next keyset.C
 		c := Code(word & (1<<width - 1))
 		word, have = word>>width, have-width
 		switch {
-		case int(c) == shards && wide == 1:
-			c, shared = Shared, 1
+		case form == alike:
+			c = all
+		case int(c) == shards && form == wide:
+			c = Shared
 		case int(c) >= shards:
 			return refuse("shard %d of %d", c, shards)
 		}
-		entries[i] = Entry(index)<<codeBits | Entry(c)
+		entries[i] = NewEntry(dbadapter.Index(index), c)
 	}
-	if word != 0 || shared != wide {
-		return refuse("bits are left over")
+	if word != 0 || formOf(entries) != form {
+		return refuse("bits are left over, or it has another form than that of its content")
 	}
 	return entries, from, next, rest, nil
 }

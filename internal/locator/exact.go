@@ -91,28 +91,15 @@ func (x *exact) full() bool { return len(x.tail) > room(x.run.n) }
 
 // merged is the same map with an empty tail. What it was may be read meanwhile.
 func (x *exact) merged(shards int) exact {
-	n := x.run.n
-	for _, e := range x.tail {
-		if _, ok := x.run.search(e.Index()); !ok {
-			n++
-		}
-	}
-	r, next := newRun(n, shards), 0
+	all := make([]Entry, 0, x.len())
 	for i := range x.run.n {
-		e := x.run.at(i)
-		for ; next < len(x.tail) && x.tail[next].Index() < e.Index(); next++ {
-			r.append(x.tail[next])
-		}
-		if next == len(x.tail) || x.tail[next].Index() != e.Index() {
-			r.append(e)
-		}
+		all = append(all, x.run.at(i))
 	}
-	for _, e := range x.tail[next:] {
-		r.append(e)
-	}
-	m := exact{run: r, filter: newFilter(n + room(n))}
-	for i := range r.n {
-		m.mark(r.at(i))
+	all = merge(all, x.tail, true)
+	m := exact{run: newRun(len(all), shards), filter: newFilter(len(all) + room(len(all)))}
+	for _, e := range all {
+		m.run.append(e)
+		m.mark(e)
 	}
 	return m
 }
@@ -125,19 +112,18 @@ func (x *exact) inTail(index dbadapter.Index) (at int, ok bool) {
 	return slices.BinarySearchFunc(x.tail, index, func(e Entry, i dbadapter.Index) int { return cmp.Compare(e.Index(), i) })
 }
 
-// run is a sorted list of entries, packed: each has indexBits and as many bits as codes take,
-// Gone and Shared as the numbers behind the shards. A word more than they fill lets two be read
-// at once.
+// run is a sorted list of entries, packed: each has indexBits and as many bits as codes take:
+// the lower ones, of which those of Gone and Shared are no shard's. A word more than they fill lets
+// two be read at once.
 type run struct {
-	n      int
-	width  uint
-	shards Code
-	words  []uint64
+	n     int
+	width uint
+	words []uint64
 }
 
 // newRun returns a run with room for n entries.
 func newRun(n, shards int) run {
-	r := run{width: indexBits + uint(bits.Len(uint(shards+1))), shards: Code(shards)}
+	r := run{width: indexBits + uint(bits.Len(uint(shards+1)))}
 	if n > 0 {
 		r.words = make([]uint64, (uint64(n)*uint64(r.width)+63)/64+1)
 	}
@@ -146,14 +132,7 @@ func newRun(n, shards int) run {
 
 // append adds an entry behind the others.
 func (r *run) append(e Entry) {
-	c := e.Code()
-	switch c {
-	case Gone:
-		c = r.shards
-	case Shared:
-		c = r.shards + 1
-	}
-	x := uint64(e.Index())<<(r.width-indexBits) | uint64(c)
+	x := uint64(e.Index())<<(r.width-indexBits) | uint64(e.Code())&(1<<(r.width-indexBits)-1)
 	bit := uint64(r.n) * uint64(r.width)
 	two := r.words[bit>>6:]
 	two[0] |= x << (bit & 63)
@@ -179,12 +158,10 @@ func (r run) index(i int) dbadapter.Index {
 
 func (r run) at(i int) Entry {
 	x := r.word(i)
-	c := Code(x & (1<<(r.width-indexBits) - 1))
-	switch c {
-	case r.shards:
-		c = Gone
-	case r.shards + 1:
-		c = Shared
+	mask := Code(1<<(r.width-indexBits) - 1)
+	c := Code(x) & mask
+	if c >= mask-1 { // Gone or Shared
+		c |= Gone &^ mask
 	}
 	return NewEntry(dbadapter.Index(x>>(r.width-indexBits)), c)
 }

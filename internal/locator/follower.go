@@ -3,7 +3,6 @@ package locator
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -20,14 +19,11 @@ import (
 
 // Bounds of what a node asks of hosts' feeds.
 const (
-	// PollBusy is how often a host is polled while level-one reads ask the locator, twice within Fresh;
-	// PollIdle while none has asked for idleAfter.
-	PollBusy  = 2 * time.Second
-	PollIdle  = time.Minute
-	idleAfter = time.Minute
+	// PollBusy is how often a host is polled while reads find keys of its sets nowhere: so an answer has a second
+	// and a half, and the copy is heard within Fresh all the time. PollIdle is how often else.
+	PollBusy = 3 * time.Second
+	PollIdle = time.Minute
 
-	// maxPolls are under way at once: one to a host that hangs keeps its place until it is over.
-	maxPolls = 256
 	// maxFetches of sets are under way at once, one of a host; maxFetched is how many entries they may have
 	// in all, 128 MiB: what would be more is fetched when the others have ended.
 	maxFetches = 8
@@ -44,11 +40,8 @@ const (
 	refusedFor = time.Minute
 )
 
-// errTooMuch: sets of more than maxFetched entries are on their way.
-var errTooMuch = fmt.Errorf("sets of more than %d keys are being fetched at once", maxFetched)
-
-// errNotWhole: a host is no whole one of a set.
-var errNotWhole = errors.New("the host is not whole")
+// errSet has a set followed elsewhere for a while, and no other set of the host.
+var errSet = errors.New("the set is not followed there")
 
 // Row says where a set can be followed, by the row by which this node goes.
 type Row struct {
@@ -72,7 +65,6 @@ type Follower struct {
 	Index *Index
 	net   Net
 
-	used  atomic.Int64 // when a read was asked for last, and 1 ns; 0: none was
 	heard struct {
 		sync.RWMutex // look-ups wait for it, and not for mu
 		sets         []heard
@@ -81,18 +73,17 @@ type Follower struct {
 	mu       sync.Mutex // guards what follows
 	sets     []followed
 	hosts    map[roster.ID]*host
-	polls    int // under way
-	fetches  int
+	fetches  int // under way
 	fetched  int // entries, of those
 	assigned time.Duration
 }
 
 // followed is how one set is followed.
 type followed struct {
-	at      roster.ID // the host; "": at none
-	row     quorum.Name
+	at      roster.ID                   // the host; "": at none
 	fetch   bool                        // it is to be fetched
 	busy    bool                        // it is being fetched
+	missed  atomic.Bool                 // a key was nowhere since its host was polled
 	refused map[roster.ID]time.Duration // hosts that are not asked until then
 	// wrote are entries of writes of this node since the last poll was sent, or since the fetch began: what
 	// the host says of their indices may be older.
@@ -126,14 +117,19 @@ func NewFollower(index *Index, net Net) *Follower {
 // within Fresh, by the row by which this node goes.
 func (f *Follower) Locate(set placement.Shard, index dbadapter.Index, now time.Duration) (Where, placement.Shard) {
 	row := f.net.Row(set)
-	f.used.Store(int64(now) + 1)
 	f.heard.RLock()
 	defer f.heard.RUnlock()
 	where, shard := f.Index.Lookup(set, index)
-	if where == Nowhere && !f.heard.sets[set].fresh(&row, now) {
+	if where != Nowhere {
+		return where, shard
+	}
+	if missed := &f.sets[set].missed; !missed.Load() { // look-ups share what is not written
+		missed.Store(true)
+	}
+	if !f.heard.sets[set].fresh(&row, now) {
 		return Ask, 0
 	}
-	return where, shard
+	return Nowhere, 0
 }
 
 func (h *heard) fresh(row *Row, now time.Duration) bool {
@@ -145,12 +141,6 @@ func (f *Follower) hear(set placement.Shard, h heard) {
 	f.heard.Lock()
 	defer f.heard.Unlock()
 	f.heard.sets[set] = h
-}
-
-func (f *Follower) heardOf(set placement.Shard) heard {
-	f.heard.RLock()
-	defer f.heard.RUnlock()
-	return f.heard.sets[set]
 }
 
 // Wrote has the index say where a value is that this node has written, before the write is acknowledged. What
@@ -178,34 +168,35 @@ type Status struct {
 	Heard time.Duration
 	From  roster.ID
 	Fresh bool
-	// Known: there is a copy.
-	Known bool
 }
 
 // Status is how a set is followed.
 func (f *Follower) Status(set placement.Shard, now time.Duration) Status {
-	row, h := f.net.Row(set), f.heardOf(set)
+	row := f.net.Row(set)
+	f.heard.RLock()
+	h := f.heard.sets[set]
+	f.heard.RUnlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, known := f.Index.Place(set)
-	return Status{Host: f.sets[set].at, Heard: h.at, From: h.from, Fresh: h.fresh(&row, now), Known: known}
+	return Status{Host: f.sets[set].at, Heard: h.at, From: h.from, Fresh: h.fresh(&row, now)}
 }
 
-// Fetching reports whether sets are on their way.
+// Fetching reports whether sets are on their way, or are to be fetched next.
 func (f *Follower) Fetching() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.fetches > 0
+	for i := range f.sets {
+		if s := &f.sets[i]; s.fetch && s.at != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // Unheard is how many of the sets that are to be followed were not heard within Fresh.
 func (f *Follower) Unheard(now time.Duration) (unheard int) {
 	for set := range f.sets {
-		row := f.net.Row(placement.Shard(set))
-		if len(row.Hosts) == 0 {
-			continue
-		}
-		if h := f.heardOf(placement.Shard(set)); !h.fresh(&row, now) {
+		if set := placement.Shard(set); len(f.net.Row(set).Hosts) > 0 && !f.Status(set, now).Fresh {
 			unheard++
 		}
 	}
@@ -220,11 +211,7 @@ func (f *Follower) Turns(now time.Duration) (turns []*Turn) {
 		f.assigned = now
 		f.assign(now)
 	}
-	every := PollIdle
-	if used := f.used.Load(); used > 0 && now-time.Duration(used) < idleAfter {
-		every = PollBusy
-	}
-	follows := map[roster.ID][]placement.Shard{}
+	follows, every := map[roster.ID][]placement.Shard{}, map[roster.ID]time.Duration{}
 	for i := range f.sets {
 		s := &f.sets[i]
 		if s.at == "" {
@@ -235,21 +222,20 @@ func (f *Follower) Turns(now time.Duration) (turns []*Turn) {
 			s.fetch = true
 		}
 		if !s.fetch {
-			follows[s.at] = append(follows[s.at], placement.Shard(i))
+			if follows[s.at] = append(follows[s.at], placement.Shard(i)); s.missed.Load() {
+				every[s.at] = PollBusy
+			}
 		} else if !s.busy && !h.fetching && f.fetches < maxFetches {
 			f.fetches++
 			s.busy, h.fetching, s.wrote = true, true, nil
 			f.hear(placement.Shard(i), heard{})
-			turns = append(turns, &Turn{f: f, Host: s.at, fetch: &fetch{set: placement.Shard(i)}})
+			turns = append(turns, &Turn{f: f, Host: s.at, Set: placement.Shard(i), fetch: &fetch{}})
 		}
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(follows), func(a, b roster.ID) int {
-		return cmp.Or(cmp.Compare(f.hosts[a].sent, f.hosts[b].sent), cmp.Compare(a, b))
-	}) {
-		if h := f.hosts[id]; !h.polling && f.polls < maxPolls && (h.soon || now-h.sent >= every) {
-			f.polls++
+	for _, id := range slices.Sorted(maps.Keys(follows)) {
+		if h := f.hosts[id]; !h.polling && (h.soon || now-h.sent >= cmp.Or(every[id], PollIdle)) {
 			h.polling = true
-			turns = append(turns, &Turn{f: f, Host: id, sets: follows[id]})
+			turns = append(turns, &Turn{f: f, Host: id, Set: follows[id][0], sets: follows[id]})
 		}
 	}
 	return turns
@@ -258,9 +244,8 @@ func (f *Follower) Turns(now time.Duration) (turns []*Turn) {
 // assign chooses a host for each set that has none: one that is followed already, so that few hosts are
 // polled; else the one at which the most such sets can be (the greedy cover of Chvátal 1979). mu is held.
 func (f *Follower) assign(now time.Duration) {
-	var open []int
-	may := map[int][]roster.ID{} // hosts of open sets
-	loads := map[roster.ID]int{}
+	may := map[int][]roster.ID{}  // hosts of sets that have none
+	polled := map[roster.ID]int{} // 1: some set is followed there
 	for i := range f.sets {
 		s := &f.sets[i]
 		row := f.net.Row(placement.Shard(i))
@@ -271,11 +256,8 @@ func (f *Follower) assign(now time.Duration) {
 			s.at = ""
 			continue
 		}
-		if s.row != row.Name {
-			s.row, s.refused = row.Name, nil
-		}
 		if s.at != "" && f.may(s, s.at, now) && slices.Contains(row.Hosts, s.at) {
-			loads[s.at]++
+			polled[s.at] = 1
 			continue
 		}
 		if s.at = ""; s.busy {
@@ -286,37 +268,30 @@ func (f *Follower) assign(now time.Duration) {
 				may[i] = append(may[i], id)
 			}
 		}
-		if len(may[i]) > 0 {
-			open = append(open, i)
-		}
 	}
-	for len(open) > 0 {
+	for len(may) > 0 {
 		count := map[roster.ID]int{}
-		for _, i := range open {
-			for _, id := range may[i] {
+		for _, hosts := range may {
+			for _, id := range hosts {
 				count[id]++
 			}
 		}
 		best := slices.MaxFunc(slices.Sorted(maps.Keys(count)), func(a, b roster.ID) int {
-			return cmp.Or(cmp.Compare(min(loads[a], 1), min(loads[b], 1)), cmp.Compare(count[a], count[b]), cmp.Compare(f.lot(a), f.lot(b)))
+			return cmp.Or(cmp.Compare(polled[a], polled[b]), cmp.Compare(count[a], count[b]), cmp.Compare(f.lot(a), f.lot(b)))
 		})
-		loads[best] += count[best]
-		open = slices.DeleteFunc(open, func(i int) bool {
-			if !slices.Contains(may[i], best) {
-				return false
+		polled[best] = 1
+		for i, hosts := range may {
+			if slices.Contains(hosts, best) {
+				s := &f.sets[i]
+				s.at, s.fetch = best, false // its log may be that of the copy
+				delete(may, i)
 			}
-			s := &f.sets[i]
-			s.at, s.fetch = best, false // its log may be that of the copy
-			return true
-		})
+		}
 		if f.hosts[best] == nil {
 			f.hosts[best] = &host{}
 		}
 		f.hosts[best].soon = true
 	}
-	maps.DeleteFunc(f.hosts, func(id roster.ID, h *host) bool {
-		return loads[id] == 0 && !h.polling && !h.fetching && h.failures == 0
-	})
 }
 
 // may reports whether a set may be followed at a host now. mu is held.

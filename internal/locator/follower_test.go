@@ -205,13 +205,22 @@ func (w *world) where(set placement.Shard, index dbadapter.Index) Where {
 	return where
 }
 
-// used has the node poll often.
-func (w *world) used() {
-	w.where(0, 1)
-	w.run(5 * time.Second)
+func (w *world) known(set placement.Shard) bool {
+	_, known := w.f.Index.Place(set)
+	return known
 }
 
-// Few hosts are polled, often only while reads are asked for.
+// used has the node poll often.
+func (w *world) used() {
+	for range 10 {
+		for set := range w.rows {
+			w.where(placement.Shard(set), 1<<41)
+		}
+		w.run(500 * time.Millisecond)
+	}
+}
+
+// Few hosts are polled, often only while keys of their sets are nowhere.
 func TestPollsFewHosts(t *testing.T) {
 	w := newWorld(t, 30, 10, 5)
 	w.run(10 * time.Minute)
@@ -230,13 +239,17 @@ func TestPollsFewHosts(t *testing.T) {
 		t.Errorf("%v, as heard now", got)
 	}
 	clear(w.polls)
-	w.run(time.Minute)
+	for range 120 {
+		w.where(3, 7)
+		w.run(500 * time.Millisecond)
+	}
+	w.used()
 	for h, n := range w.polls {
-		if n < 25 || n > 31 {
+		if often := h == w.f.Status(3, w.now).Host; often && n < 18 || !often && n > 4 || n > 22 {
 			t.Errorf("%s was polled %d times in a minute of reads", h, n)
 		}
 	}
-	if s := w.f.Status(3, w.now); !s.Known || s.Host != s.From || w.now-s.Heard > PollBusy+time.Second || !s.Fresh || w.f.Unheard(w.now) != 0 {
+	if s := w.f.Status(3, w.now); s.Host != s.From || w.now-s.Heard > PollBusy+time.Second || !s.Fresh || w.f.Unheard(w.now) != 0 {
 		t.Errorf("%+v, %d not heard", s, w.f.Unheard(w.now))
 	}
 }
@@ -247,6 +260,7 @@ func TestFresh(t *testing.T) {
 	w.used()
 	h := w.rows[0].Hosts[0]
 	sent := w.now
+	w.where(0, 7)
 	turns := w.f.Turns(sent + PollBusy)
 	if len(turns) != 1 {
 		t.Fatalf("%d turns", len(turns))
@@ -270,7 +284,7 @@ func TestFresh(t *testing.T) {
 		t.Error("nowhere, after Fresh")
 	}
 	w.rows[0].Hosts = nil // it holds the set itself
-	if w.run(5 * time.Second); w.where(0, 7) != Ask || w.f.Status(0, w.now).Known {
+	if w.run(5 * time.Second); w.where(0, 7) != Ask || w.known(0) {
 		t.Error("it still follows a set that it holds itself")
 	}
 }
@@ -351,7 +365,7 @@ func TestPagesOfALiar(t *testing.T) {
 		}
 		w.run(30 * time.Second)
 		w.down = map[roster.ID]bool{}
-		if s := w.f.Status(0, w.now); s.Known || w.takes > maxPages+1 || !errors.Is(w.left[w.rows[0].Hosts[0]], ErrMessage) {
+		if s := w.f.Status(0, w.now); w.known(0) || w.takes > maxPages+1 || !errors.Is(w.left[w.rows[0].Hosts[0]], ErrMessage) {
 			t.Errorf("pages %s: %+v after %d: %v", what, s, w.takes, w.left)
 		}
 		w.run(3 * time.Minute)
@@ -423,6 +437,7 @@ func TestStartsWhereItWas(t *testing.T) {
 		t.Errorf("%v, %v, by %d further pages", w.where(1, 500), w.where(1, 2), w.takes-takes)
 	}
 
+	w.where(1, 999)
 	turns := w.f.Turns(w.now + PollBusy) // before the write is at the host that is followed
 	for _, turn := range turns {
 		m := turn.Next(w.now)

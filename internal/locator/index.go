@@ -19,6 +19,22 @@ type Disk interface {
 	Write(name string, data []byte) error
 }
 
+// Memory is a Disk in memory.
+type Memory struct{ files sync.Map }
+
+// Read implements Disk.
+func (m *Memory) Read(name string) ([]byte, error) {
+	data, _ := m.files.Load(name)
+	b, _ := data.([]byte)
+	return b, nil
+}
+
+// Write implements Disk.
+func (m *Memory) Write(name string, data []byte) error {
+	m.files.Store(name, data)
+	return nil
+}
+
 // Config says what an Index is for.
 type Config struct {
 	// Shards is how many the namespace has, 1 to placement.MaxShards.
@@ -123,62 +139,30 @@ func Open(c Config) (*Index, error) {
 }
 
 // Replace takes a set that was fetched whole: entries that ascend, none Gone, as of a place. It
-// is on disk when Replace returns, and look-ups use it, if the field has room for it; else they
-// answer Ask until Work has built another one. After an error nothing has changed.
+// is on disk when Replace returns, and look-ups use it, if there was no copy and the field has room
+// for this one; else they answer Ask until Work has built another field. After an error nothing has changed.
 func (x *Index) Replace(s placement.Shard, at Place, entries []Entry) error {
 	x.files.Lock()
 	defer x.files.Unlock()
-	x.writing.Lock()
-	t, l := x.sets[s], x.live
-	has := x.of[s] == l
-	fits := has || len(entries) <= l.room()
-	x.writing.Unlock()
-	changes := entries
-	if has {
-		before, _, err := x.entries(s, t)
-		if err != nil {
-			return err
-		}
-		changes = difference(before, entries)
-	}
 	if err := x.write(s, at, entries); err != nil {
 		return err
 	}
 	x.writing.Lock()
-	if now := x.sets[s]; now.written != t.written || len(now.changed) != len(t.changed) {
-		changes = entries // of what was added meanwhile, they leave nothing as it is
-	}
+	l := x.live
+	fits := !x.sets[s].known && len(entries) <= l.room()
 	x.exchange(s, set{known: true, at: at, saved: at, keys: len(entries)})
-	t = x.sets[s]
+	t := x.sets[s]
 	x.writing.Unlock()
 	if !fits {
 		return nil
 	}
-	for part := range slices.Chunk(changes, chunk) { // so that changes of other sets do not wait
+	for part := range slices.Chunk(entries, chunk) { // so that changes of other sets do not wait
 		x.writing.Lock()
 		x.put(l, s, part)
 		x.writing.Unlock()
 	}
 	x.take(l, s, t)
 	return nil
-}
-
-// difference are the changes that make entries of others; both ascend.
-func difference(before, after []Entry) (changes []Entry) {
-	for _, e := range before {
-		for ; len(after) > 0 && after[0].Index() < e.Index(); after = after[1:] {
-			changes = append(changes, after[0])
-		}
-		switch {
-		case len(after) == 0 || after[0].Index() > e.Index():
-			changes = append(changes, NewEntry(e.Index(), Gone))
-			continue
-		case after[0] != e:
-			changes = append(changes, after[0])
-		}
-		after = after[1:]
-	}
-	return append(changes, after...)
 }
 
 // write puts a copy on disk in the place of the one before. files is held.
@@ -276,15 +260,11 @@ func (x *Index) Lookup(s placement.Shard, index dbadapter.Index) (Where, placeme
 // Save writes all copies to disk as they are, so that the next start has little to catch up
 // with. A crash in the middle, or none of it, loses time alone.
 func (x *Index) Save() error {
-	var due []placement.Shard
-	x.writing.Lock()
-	for s, t := range x.sets {
-		if t.known && (t.at != t.saved || len(t.changed) > 0) {
-			due = append(due, placement.Shard(s))
-		}
+	var all []placement.Shard
+	for s := range x.config.Shards {
+		all = append(all, placement.Shard(s))
 	}
-	x.writing.Unlock()
-	return x.save(due)
+	return x.save(all)
 }
 
 func (x *Index) save(due []placement.Shard) error {
@@ -306,6 +286,9 @@ func (x *Index) saveOne(s placement.Shard) error {
 	x.writing.Lock()
 	t := x.sets[s]
 	x.writing.Unlock()
+	if t.at == t.saved && len(t.changed) == 0 {
+		return nil
+	}
 	entries, ok, err := x.entries(s, t)
 	if !ok {
 		return err
@@ -343,7 +326,7 @@ func (x *Index) entries(s placement.Shard, t set) (entries []Entry, ok bool, err
 	if len(t.changed) == 0 {
 		return stored, true, nil
 	}
-	return merge(stored, t.changed), true, nil
+	return merge(stored, t.changed, false), true, nil
 }
 
 // read gives the copy of a set on disk, in parts. If it is not as it was written, the set is let
@@ -369,8 +352,9 @@ func (x *Index) read(s placement.Shard, t set, each func([]Entry)) (ok bool, err
 	return false, err
 }
 
-// merge lays changes, of which the last one of an index holds, over entries that ascend.
-func merge(entries, changes []Entry) []Entry {
+// merge lays changes, of which the last one of an index holds, over entries that ascend. Those that are Gone are
+// left out, unless gone.
+func merge(entries, changes []Entry, gone bool) []Entry {
 	changes = slices.Clone(changes)
 	slices.SortStableFunc(changes, func(a, b Entry) int { return cmp.Compare(a.Index(), b.Index()) })
 	all := make([]Entry, 0, len(entries)+len(changes))
@@ -384,7 +368,7 @@ func merge(entries, changes []Entry) []Entry {
 		if len(entries) > 0 && entries[0].Index() == c.Index() {
 			entries = entries[1:]
 		}
-		if c.Code() != Gone {
+		if gone || c.Code() != Gone {
 			all = append(all, c)
 		}
 	}

@@ -511,11 +511,11 @@ func TestSaveWithoutNewPlace(t *testing.T) {
 	}
 }
 
-// A set that is fetched anew takes no room in the field but for what is new, and no look-up of it
-// waits for Work, also where it is half of all keys.
-func TestReplaceAnew(t *testing.T) {
+// A set that is compared with that of another host takes no room in the field but for what is new, and no
+// look-up of it waits for Work, also where it is half of all keys.
+func TestDifference(t *testing.T) {
 	x, sets := filled(t, seeded.New(t), 2, 20_000)
-	before := x.Stats()
+	before, own := x.Stats(), sortedEntries(sets[1])
 	gone, moved := dbadapter.Index(0), dbadapter.Index(0)
 	for index, c := range sets[1] {
 		switch {
@@ -526,9 +526,7 @@ func TestReplaceAnew(t *testing.T) {
 			moved, sets[1][index] = index, 1-c
 		}
 	}
-	if err := x.Replace(1, Place{Seq: 1}, sortedEntries(sets[1])); err != nil {
-		t.Fatal(err)
-	}
+	x.Apply(1, Place{Seq: 1}, difference(own, sortedEntries(sets[1])))
 	where, shard := x.Lookup(1, moved)
 	if where != In || Code(shard) != sets[1][moved] {
 		t.Errorf("what has moved is %v %d", where, shard)
@@ -538,37 +536,6 @@ func TestReplaceAnew(t *testing.T) {
 	}
 	if st := x.Stats(); st.Added != before.Added || st.Rebuilt != before.Rebuilt || st.Exact > 2 || x.Work(false) != nil {
 		t.Errorf("%+v, and before %+v", st, before)
-	}
-}
-
-// While a set is written anew, a change of it is applied, which is of before; and a field is built.
-func TestReplaceMeanwhile(t *testing.T) {
-	x, sets := filled(t, seeded.New(t), 2, 2000)
-	d, es := x.config.Disk.(*memory), sortedEntries(sets[1])
-	d.reads = func() { x.Apply(1, Place{}, []Entry{NewEntry(es[0].Index(), Gone)}) }
-	if err := x.Replace(1, Place{Seq: 1}, es); err != nil {
-		t.Fatal(err)
-	}
-	if where, _ := x.Lookup(1, es[0].Index()); where == Nowhere {
-		t.Error("what is there is nowhere")
-	}
-	before := x.live
-	d.reads = func() {
-		d.reads = nil
-		if err := x.build(); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := x.Replace(1, Place{Seq: 2}, es); err != nil {
-		t.Fatal(err)
-	}
-	if x.live == before || x.of[1] == before {
-		t.Error("older layers are kept in memory")
-	}
-	d.reads = nil
-	workAll(t, x)
-	if where, _ := x.Lookup(1, es[0].Index()); where != In {
-		t.Errorf("what is there is %v", where)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/zeebo/xxh3"
 
 	"github.com/syncd-io/syncd/bfield/keyset"
@@ -21,8 +22,8 @@ var ErrMessage = errors.New("no message of the feed")
 
 // Bounds of messages, and how long news counts.
 const (
-	// MaxMessage is the longest message in bytes: a Poll of placement.MaxShards sets has 86 KiB,
-	// News 128 KiB, a Page 48 KiB.
+	// MaxMessage is the longest message in bytes: a Poll of placement.MaxShards sets has 88 KiB,
+	// News 104 KiB, a Page 48 KiB.
 	MaxMessage = 256 << 10
 	// MaxChanges is the most changes of one News.
 	MaxChanges = 4096
@@ -36,10 +37,11 @@ const (
 	indexEnd = keyhash.P // of all indices
 )
 
-// Message is one of *Poll, *News, *Take and *Page. docs/protocol has their bytes.
+// Message is one of *Poll, *News, *Take and *Page: a byte that says which, and CBOR. docs/protocol has it.
 type Message interface {
-	appendTo(b []byte, shards int) ([]byte, error)
-	parse(p *parser)
+	kind() byte
+	// check refuses what cannot be, in a namespace of so many shards.
+	check(shards int) error
 }
 
 // Mark stands for the rows, and the removals and lapses, by which a node goes: a host answers where its
@@ -48,22 +50,21 @@ type Mark [8]byte
 
 // Poll asks a host what has changed in sets since a place of its log.
 type Poll struct {
-	Mark Mark
-	Sets []Since // ascending by set
+	Mark Mark    `cbor:"1,keyasint"`
+	Sets []Since `cbor:"2,keyasint,omitempty"` // ascending by set
 }
 
 // Since is how far the asker has come in a set.
 type Since struct {
+	_        struct{} `cbor:",toarray"`
 	Set      placement.Shard
 	Log, Seq uint64
 }
 
 // News answers a Poll, set by set in its order; the last ones are left out where what changed in those before
-// takes all that an answer may: they are to be asked for again. Apart: the host has another Mark, and says
-// nothing else.
+// takes all that an answer may: they are to be asked for again.
 type News struct {
-	Apart bool
-	Sets  []SetNews
+	Sets []SetNews `cbor:"1,keyasint,omitempty"`
 }
 
 // Said is what a host says of a set.
@@ -83,30 +84,33 @@ const (
 
 // SetNews is what a host says of one set.
 type SetNews struct {
-	Said    Said
-	To      uint64
-	More    bool
-	Changes []Entry // ascending, as they are now; Gone takes an index away
+	Said    Said    `cbor:"1,keyasint,omitempty"`
+	To      uint64  `cbor:"2,keyasint,omitempty"`
+	More    bool    `cbor:"3,keyasint,omitempty"`
+	Changes []Entry `cbor:"4,keyasint,omitempty"` // ascending, as they are now; Gone takes an index away
 }
 
 // Take asks for the entries of a set from an index on, MaxPage at most. Where Upto is not 0, the asker has
 // entries from From on up to before Upto, whose hash is Hash.
 type Take struct {
-	Mark       Mark
-	Set        placement.Shard
-	From, Upto dbadapter.Index
-	Hash       uint64
+	Mark Mark            `cbor:"1,keyasint"`
+	Set  placement.Shard `cbor:"2,keyasint,omitempty"`
+	From dbadapter.Index `cbor:"3,keyasint,omitempty"`
+	Upto dbadapter.Index `cbor:"4,keyasint,omitempty"`
+	Hash uint64          `cbor:"5,keyasint,omitempty"`
 }
 
 // Page answers a Take.
 type Page struct {
-	Apart, NotWhole bool // and nothing else is said
+	NotWhole bool `cbor:"1,keyasint,omitempty"` // and nothing else is said
 	// Log and Seq are the place of the host's log as of which the page is.
-	Log, Seq uint64
+	Log uint64 `cbor:"2,keyasint,omitempty"`
+	Seq uint64 `cbor:"3,keyasint,omitempty"`
 	// Equal: the host has what the asker has, up to before Upto.
-	Equal   bool
-	Entries []Entry
-	Next    dbadapter.Index // where the set goes on; 0: it ends
+	Equal   bool            `cbor:"4,keyasint,omitempty"`
+	Entries []Entry         `cbor:"-"`
+	Block   []byte          `cbor:"5,keyasint,omitempty"` // of the entries, as they travel; nil elsewhere
+	Next    dbadapter.Index `cbor:"6,keyasint,omitempty"` // where the set goes on; 0: it ends
 }
 
 // HashOf stands for entries in a Take. Two pages have one hash with probability 2^-64; what rests on
@@ -119,21 +123,33 @@ func HashOf(entries []Entry) uint64 {
 	return xxh3.Hash(b)
 }
 
-// The first bytes of messages, and flags.
+// The first bytes of messages.
 const (
 	kindPoll = iota + 1
 	kindNews
 	kindTake
 	kindPage
-
-	flagApart    = 1
-	flagNotWhole = 2
-	flagEqual    = 4
-	flagAlike    = 8 // all entries say the same
 )
 
+func (*Poll) kind() byte { return kindPoll }
+func (*News) kind() byte { return kindNews }
+func (*Take) kind() byte { return kindTake }
+func (*Page) kind() byte { return kindPage }
+
 // Append appends a message, in a namespace of so many shards, to b.
-func Append(b []byte, m Message, shards int) ([]byte, error) { return m.appendTo(b, shards) }
+func Append(b []byte, m Message, shards int) ([]byte, error) {
+	if p, ok := m.(*Page); ok && len(p.Entries) > 0 {
+		block, err := appendEntries(nil, before(p.Entries), p.Entries, true, shards)
+		if err != nil {
+			return nil, err
+		}
+		with := *p
+		with.Block = block
+		m = &with
+	}
+	data, err := cbor.Marshal(m)
+	return append(append(b, m.kind()), data...), err
+}
 
 // Parse reads a message of a namespace of so many shards. There is one form of each: other
 // bytes are ErrMessage. It takes time and memory in proportion to the bytes, which are at
@@ -155,128 +171,73 @@ func Parse(data []byte, shards int) (Message, error) {
 	default:
 		return nil, fmt.Errorf("%w: it is of kind %d", ErrMessage, data[0])
 	}
-	p := &parser{rest: data[1:], shards: shards}
-	if m.parse(p); p.err == nil && len(p.rest) > 0 {
-		p.fail("%d bytes are left over", len(p.rest))
+	err := cbor.Unmarshal(data[1:], m) // what is not the deterministic form is refused below
+	if err == nil {
+		err = m.check(shards)
 	}
-	if p.err != nil {
-		return nil, p.err
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMessage, err)
 	}
-	if again, err := m.appendTo(nil, shards); err != nil || !bytes.Equal(again, data) {
+	if again, err := Append(nil, m, shards); err != nil || !bytes.Equal(again, data) {
 		return nil, fmt.Errorf("%w: it has another form than that of its content", ErrMessage)
 	}
 	return m, nil
 }
 
-func flags(set ...bool) (f byte) {
-	for i, is := range set {
-		if is {
-			f |= 1 << i
+func (m *Poll) check(shards int) error {
+	for i, s := range m.Sets {
+		if int(s.Set) >= shards || i > 0 && s.Set <= m.Sets[i-1].Set {
+			return fmt.Errorf("set %d of %d, or sets that do not ascend", s.Set, shards)
 		}
 	}
-	return f
+	return nil
 }
 
-func (m *Poll) appendTo(b []byte, _ int) ([]byte, error) {
-	b = binary.AppendUvarint(append(append(b, kindPoll), m.Mark[:]...), uint64(len(m.Sets)))
-	for _, s := range m.Sets {
-		b = binary.BigEndian.AppendUint64(binary.AppendUvarint(b, uint64(s.Set)), s.Log)
-		b = binary.AppendUvarint(b, s.Seq)
-	}
-	return b, nil
-}
-
-func (m *Poll) parse(p *parser) {
-	m.Mark = p.mark()
-	for range p.count(p.shards, 10) {
-		m.Sets = append(m.Sets, Since{p.set(), p.uint64(), p.uvarint()})
-		if n := len(m.Sets); n > 1 && m.Sets[n-1].Set <= m.Sets[n-2].Set {
-			p.fail("the sets do not ascend")
-		}
-	}
-}
-
-func (m *News) appendTo(b []byte, _ int) ([]byte, error) {
-	b = binary.AppendUvarint(append(b, kindNews, flags(m.Apart)), uint64(len(m.Sets)))
-	for _, s := range m.Sets {
-		if b = append(b, byte(s.Said)); s.Said != Changed {
-			continue
-		}
-		b = append(binary.AppendUvarint(b, s.To), flags(s.More))
-		b = binary.AppendUvarint(b, uint64(len(s.Changes)))
-		for _, e := range s.Changes {
-			b = append(b, binary.BigEndian.AppendUint64(nil, uint64(e.Index()))[2:]...)
-			b = binary.BigEndian.AppendUint16(b, uint16(e.Code()))
-		}
-	}
-	return b, nil
-}
-
-func (m *News) parse(p *parser) {
-	m.Apart = p.flags(flagApart) != 0
+func (m *News) check(shards int) error {
 	changes := 0
-	for range p.count(p.shards, 1) {
-		s := SetNews{Said: Said(p.byte())}
-		if s.Said > NotWhole {
-			p.fail("a set of which is said %d", s.Said)
+	for i := range m.Sets {
+		s := &m.Sets[i]
+		if changes += len(s.Changes); changes > MaxChanges || s.Said > NotWhole || s.Said != Changed && (s.To != 0 || s.More || s.Changes != nil) {
+			return fmt.Errorf("%d of a set, with %d changes", s.Said, len(s.Changes))
 		}
-		if s.Said == Changed {
-			s.To, s.More = p.uvarint(), p.flags(1) != 0
-			for range p.count(MaxChanges-changes, 8) {
-				s.Changes = append(s.Changes, p.change())
-				if n := len(s.Changes); n > 1 && s.Changes[n-1].Index() <= s.Changes[n-2].Index() {
-					p.fail("the changes do not ascend")
-				}
+		for k, e := range s.Changes {
+			if c := e.Code(); e.Index() >= indexEnd || int(c) >= shards && c != Gone && c != Shared || k > 0 && e.Index() <= s.Changes[k-1].Index() {
+				return fmt.Errorf("shard %d of %d of index %d, or changes that do not ascend", c, shards, e.Index())
 			}
-			changes += len(s.Changes)
 		}
-		m.Sets = append(m.Sets, s)
 	}
-	if m.Apart && len(m.Sets) > 0 {
-		p.fail("a host by another row says something")
+	if len(m.Sets) > shards {
+		return fmt.Errorf("news of %d sets of %d", len(m.Sets), shards)
 	}
+	return nil
 }
 
-func (m *Take) appendTo(b []byte, _ int) ([]byte, error) {
-	b = binary.AppendUvarint(append(append(b, kindTake), m.Mark[:]...), uint64(m.Set))
-	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(m.From)), uint64(m.Upto))
-	return binary.BigEndian.AppendUint64(b, m.Hash), nil
+func (m *Take) check(shards int) error {
+	if int(m.Set) >= shards || m.From >= indexEnd || m.Upto > indexEnd || m.Upto != 0 && m.Upto <= m.From || m.Upto == 0 && m.Hash != 0 {
+		return fmt.Errorf("a page of set %d of %d from %d to %d", m.Set, shards, m.From, m.Upto)
+	}
+	return nil
 }
 
-func (m *Take) parse(p *parser) {
-	m.Mark, m.Set = p.mark(), p.set()
-	m.From, m.Upto, m.Hash = dbadapter.Index(p.uvarint()), dbadapter.Index(p.uvarint()), p.uint64()
-	if m.From >= indexEnd || m.Upto > indexEnd || m.Upto != 0 && m.Upto <= m.From || m.Upto == 0 && m.Hash != 0 {
-		p.fail("a page from %d to %d", m.From, m.Upto)
+func (m *Page) check(shards int) (err error) {
+	if m.Block != nil {
+		if m.Entries, _, _, _, err = parseEntries(m.Block, shards); err != nil {
+			return err
+		}
+		m.Block = nil
 	}
-}
-
-func (m *Page) appendTo(b []byte, shards int) ([]byte, error) {
-	alike := len(m.Entries) > 0
-	for _, e := range m.Entries {
-		alike = alike && e.Code() == m.Entries[0].Code()
+	n := len(m.Entries)
+	switch says := m.Log != 0 || m.Seq != 0 || m.Equal || n > 0 || m.Next != 0; {
+	case m.NotWhole && !says:
+	case m.NotWhole, m.Log == 0, m.Equal && (n > 0 || m.Next != 0), m.Next >= indexEnd, n > 0 && m.Next != 0 && m.Next <= m.Entries[n-1].Index():
+		return fmt.Errorf("a page of log %d with %d entries, behind which %d follows", m.Log, n, m.Next)
 	}
-	b = append(b, kindPage, flags(m.Apart, m.NotWhole, m.Equal, alike))
-	if m.Apart || m.NotWhole {
-		return b, nil
-	}
-	b = binary.AppendUvarint(binary.BigEndian.AppendUint64(b, m.Log), m.Seq)
-	if m.Equal {
-		return b, nil
-	}
-	if b = binary.AppendUvarint(b, uint64(m.Next)); !alike {
-		return appendEntries(b, before(m.Entries), m.Entries, true, shards)
-	}
-	indices := make([]uint64, len(m.Entries))
-	for i, e := range m.Entries {
-		indices[i] = uint64(e.Index())
-	}
-	return keyset.Append(binary.BigEndian.AppendUint16(b, uint16(m.Entries[0].Code())), before(m.Entries), indices, true)
+	return nil
 }
 
 // before is the place before a page's first entry, so that its gap is 0.
 func before(entries []Entry) keyset.Cursor {
-	if len(entries) == 0 || entries[0].Index() == 0 {
+	if entries[0].Index() == 0 {
 		return keyset.Cursor{}
 	}
 	return keyset.Cursor{Begun: true, After: uint64(entries[0].Index()) - 1}

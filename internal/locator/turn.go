@@ -22,6 +22,7 @@ import (
 //	}
 type Turn struct {
 	Host  roster.ID
+	Set   placement.Shard // that is fetched, or one of those that are polled
 	f     *Follower
 	sets  []placement.Shard // that are polled
 	fetch *fetch            // nil: it polls
@@ -34,16 +35,13 @@ type Turn struct {
 // fetch is a set on its way. Pages are of moments one behind the other. The place is that of the first: what has
 // changed since is told once more by the polls that follow from there.
 type fetch struct {
-	set     placement.Shard
-	begun   bool
-	own     []Entry // what of the copy before is not compared yet
+	known   bool    // there is a copy, into which go the changes of each page that differs
+	own     []Entry // what of it is not compared yet
 	at      Place
 	from    dbadapter.Index // of the next page
 	upto    dbadapter.Index // to where own entries are compared; 0: not at all
-	compare int             // how many they are
 	pages   int
-	entries []Entry
-	differs bool
+	entries []Entry // if there is no copy
 }
 
 // Next is the next question, or nil: the turn is over.
@@ -68,8 +66,9 @@ func (t *Turn) Next(now time.Duration) Message {
 			continue
 		}
 		s.wrote = nil
+		s.missed.Store(false)
 		sets = append(sets, set)
-		t.poll.Sets = append(t.poll.Sets, Since{set, at.Log, at.Seq})
+		t.poll.Sets = append(t.poll.Sets, Since{Set: set, Log: at.Log, Seq: at.Seq})
 		t.rows = append(t.rows, f.net.Row(set).Name)
 	}
 	if len(sets) == 0 {
@@ -84,12 +83,11 @@ func (t *Turn) Next(now time.Duration) Message {
 func (t *Turn) end(err error, now time.Duration) {
 	f, h := t.f, t.f.hosts[t.Host]
 	if t.over = true; t.fetch == nil {
-		f.polls--
 		h.polling = false
 	} else {
 		f.fetches--
 		f.fetched -= len(t.fetch.entries)
-		h.fetching, f.sets[t.fetch.set].busy = false, false
+		h.fetching, f.sets[t.Set].busy = false, false
 	}
 	switch {
 	case err == nil:
@@ -98,8 +96,8 @@ func (t *Turn) end(err error, now time.Duration) {
 	case errors.Is(err, ErrAgain):
 		h.soon = true
 		return
-	case errors.Is(err, errTooMuch), errors.Is(err, errNotWhole), errors.Is(err, errOwn):
-		f.leave(t.fetch.set, t.Host, now)
+	case errors.Is(err, errSet):
+		f.leave(t.Set, t.Host, now)
 	default:
 		f.failed(t.Host, err, now)
 	}
@@ -130,7 +128,7 @@ func (t *Turn) Answered(m Message, err error, now time.Duration) {
 // news takes in the answer to a poll, and reports whether more follows.
 func (t *Turn) news(m Message, now time.Duration) (more bool, err error) {
 	n, ok := m.(*News)
-	if !ok || n.Apart || len(n.Sets) > len(t.poll.Sets) {
+	if !ok || len(n.Sets) > len(t.poll.Sets) {
 		return false, fmt.Errorf("%w: no news of the %d sets of a poll", ErrMessage, len(t.poll.Sets))
 	}
 	if more = len(n.Sets) < len(t.poll.Sets); more && !slices.ContainsFunc(n.Sets, func(s SetNews) bool { return s.Said != Same }) {
@@ -175,29 +173,22 @@ func (t *Turn) heard(since *Since, said *SetNews, row quorum.Name, now time.Dura
 	return said.More
 }
 
-// errOwn: the copy of before could not be read.
-var errOwn = errors.New("the copy of before could not be read")
-
 // take is the question for the next page.
 func (t *Turn) take() Message {
 	g := t.fetch
-	if !g.begun {
-		g.begun = true
-		own, err := t.f.Index.Entries(g.set)
-		if err != nil { // all of it is fetched
-			t.f.Index.Drop(g.set)
-		}
-		g.own = own
+	if g.pages == 0 {
+		g.own, _ = t.f.Index.Entries(t.Set) // a copy that cannot be read is let go of
+		_, g.known = t.f.Index.Place(t.Set)
 	}
-	m := &Take{Mark: t.f.net.Mark(g.set), Set: g.set, From: g.from}
+	m := &Take{Mark: t.f.net.Mark(t.Set), Set: t.Set, From: g.from}
 	i, _ := slices.BinarySearch(g.own, NewEntry(g.from, 0))
 	g.own, g.upto = g.own[i:], 0
-	if g.compare = min(len(g.own), MaxPage); g.compare > 0 {
+	if n := min(len(g.own), MaxPage); n > 0 {
 		g.upto = indexEnd
-		if g.compare < len(g.own) {
-			g.upto = g.own[g.compare].Index()
+		if n < len(g.own) {
+			g.upto = g.own[n].Index()
 		}
-		m.Upto, m.Hash = g.upto, HashOf(g.own[:g.compare])
+		m.Upto, m.Hash = g.upto, HashOf(g.own[:n])
 	}
 	return m
 }
@@ -208,61 +199,84 @@ func (t *Turn) page(m Message) (more bool, err error) {
 	p, ok := m.(*Page)
 	switch {
 	case ok && p.NotWhole:
-		return false, errNotWhole
-	case !ok || p.Apart || p.Equal && g.upto == 0 || len(p.Entries) > 0 && p.Entries[0].Index() < g.from || !p.Equal && p.Next != 0 && p.Next <= g.from:
-		return false, fmt.Errorf("%w: no page of set %d from %d on", ErrMessage, g.set, g.from)
+		return false, fmt.Errorf("%w: the host is not whole", errSet)
+	case !ok || p.Equal && g.upto == 0 || len(p.Entries) > 0 && p.Entries[0].Index() < g.from || !p.Equal && p.Next != 0 && p.Next <= g.from:
+		return false, fmt.Errorf("%w: no page of set %d from %d on", ErrMessage, t.Set, g.from)
 	case g.at.Log == 0:
 		g.at = Place{Host: t.Host, Log: p.Log, Seq: p.Seq}
 	case p.Log != g.at.Log || p.Seq < g.at.Seq:
-		return false, fmt.Errorf("%w: pages of set %d are of two logs", ErrMessage, g.set)
+		return false, fmt.Errorf("%w: pages of set %d are of two logs", ErrMessage, t.Set)
 	}
 	if g.pages++; g.pages > maxPages {
-		return false, fmt.Errorf("%w: pages of set %d without end", ErrMessage, g.set)
+		return false, fmt.Errorf("%w: pages of set %d without end", ErrMessage, t.Set)
 	}
-	entries, last := p.Entries, p.Next == 0
-	if g.from = p.Next; p.Equal {
-		entries, last = g.own[:g.compare], g.upto == indexEnd
-		g.from = g.upto
-	}
-	g.differs = g.differs || !p.Equal
-	if err := t.room(len(entries)); err != nil {
+	if p.Equal {
+		p.Entries, p.Next = nil, g.upto%indexEnd
+	} else if err := t.taken(p); err != nil {
 		return false, err
 	}
-	g.entries = append(g.entries, entries...)
-	if !last {
+	if g.from = p.Next; p.Next != 0 {
 		return true, nil
 	}
 	return false, t.fetched()
 }
 
-// room takes room for entries of a set that is on its way.
-func (t *Turn) room(n int) error {
-	f := t.f
+// taken takes in a page that differs from what there was.
+func (t *Turn) taken(p *Page) error {
+	f, g := t.f, t.fetch
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.fetched+n > maxFetched {
-		return errTooMuch
+	if !g.known {
+		if f.fetched+len(p.Entries) > maxFetched {
+			return fmt.Errorf("%w: more than %d keys are being fetched at once", errSet, maxFetched)
+		}
+		f.fetched += len(p.Entries)
+		g.entries = append(g.entries, p.Entries...)
+		return nil
 	}
-	f.fetched += n
+	own := g.own
+	if p.Next != 0 {
+		i, _ := slices.BinarySearch(own, NewEntry(p.Next, 0))
+		own = own[:i]
+	}
+	f.Index.Apply(t.Set, Place{}, difference(own, p.Entries)) // of no log: it is fetched anew if this fetch fails
 	return nil
+}
+
+// difference are the changes that make entries of others; both ascend.
+func difference(before, after []Entry) (changes []Entry) {
+	for _, e := range before {
+		for ; len(after) > 0 && after[0].Index() < e.Index(); after = after[1:] {
+			changes = append(changes, after[0])
+		}
+		switch {
+		case len(after) == 0 || after[0].Index() > e.Index():
+			changes = append(changes, NewEntry(e.Index(), Gone))
+			continue
+		case after[0] != e:
+			changes = append(changes, after[0])
+		}
+		after = after[1:]
+	}
+	return append(changes, after...)
 }
 
 // fetched takes over the set, which is to be followed from its place on.
 func (t *Turn) fetched() error {
 	f, g := t.f, t.fetch
-	if g.differs {
-		if err := f.Index.Replace(g.set, g.at, g.entries); err != nil {
-			return fmt.Errorf("%w: %w", errOwn, err)
+	if !g.known {
+		if err := f.Index.Replace(t.Set, g.at, g.entries); err != nil {
+			return fmt.Errorf("%w: %w", errSet, err)
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := &f.sets[g.set]
+	s := &f.sets[t.Set]
 	var wrote []Entry
 	for _, index := range slices.Sorted(maps.Keys(s.wrote)) {
 		wrote = append(wrote, NewEntry(index, s.wrote[index]))
 	}
-	f.Index.Apply(g.set, g.at, wrote)
+	f.Index.Apply(t.Set, g.at, wrote)
 	if s.at == t.Host {
 		s.fetch, f.hosts[t.Host].soon = false, true
 	}

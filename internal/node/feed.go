@@ -22,16 +22,16 @@ import (
 // An index is that of a key also where its record is a tombstone: so a key that is nowhere reads as it would
 // at the host, also to a writer that asks for the version of a deletion.
 
-// What a question takes at most, in some 50 ms: changes of the log or indices, and bytes of records; what is
+// What a question takes at most, in some 50 ms: changes of logs or indices, and bytes of records; what is
 // more follows at the next one. Records are read feedGroup indices at a time, as they may be bodies.
 const (
-	maxFeedRead  = 1 << 14
+	maxPairs     = 1 << 14
 	maxFeedBytes = 16 << 20
 	feedGroup    = 32
 )
 
-// feedRoom is what the answer to a poll may yet take: changes that it says, changes of logs, and bytes of records.
-type feedRoom struct{ changes, log, bytes int }
+// feedRoom is what an answer may yet take: changes of logs, or indices; and bytes of records.
+type feedRoom struct{ changes, bytes int }
 
 // IndexOf is the shard of a key, and the key's index in it.
 func (ns *Namespace) IndexOf(key []byte) (home placement.Shard, index dbadapter.Index) {
@@ -91,16 +91,14 @@ func (a *Asker) Feed(remote ID, ask *wire.Ask, m wire.Message) (answer locator.M
 	if err != nil {
 		return nil, false, err
 	}
-	if answer, err = locator.Parse(reply.Answer.(*wire.FeedAnswer).Message, a.ns.rule.Shards); err != nil { // CheckReply has compared the subjects
+	data := reply.Answer.(*wire.FeedAnswer).Message // CheckReply has compared the subjects
+	if len(data) == 0 {
+		return nil, true, nil
+	}
+	if answer, err = locator.Parse(data, a.ns.rule.Shards); err != nil {
 		return nil, false, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
 	}
-	switch m := answer.(type) {
-	case *locator.News:
-		apart = m.Apart
-	case *locator.Page:
-		apart = m.Apart
-	}
-	return answer, apart, nil
+	return answer, false, nil
 }
 
 // answerFeed answers a question of the feed.
@@ -113,16 +111,26 @@ func (ns *Namespace) answerFeed(ctx context.Context, q *wire.AskFeed) (*wire.Fee
 		return nil, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
 	}
 	var answer locator.Message
+	var mark locator.Mark
+	var shards []placement.Shard
 	switch m := m.(type) {
 	case *locator.Poll:
+		mark = m.Mark
+		for _, s := range m.Sets {
+			shards = append(shards, s.Set)
+		}
 		answer, err = ns.news(ctx, m)
 	case *locator.Take:
+		mark, shards = m.Mark, []placement.Shard{m.Set}
 		answer, err = ns.page(ctx, m)
 	default:
 		err = fmt.Errorf("%w: a message of the feed that asks nothing", reconcile.ErrProtocol)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case ns.RowMark(shards...) != mark: // behind what was read, as at each routed question
+		return &wire.FeedAnswer{}, nil
 	}
 	data, err := locator.Append(nil, answer, ns.rule.Shards)
 	return &wire.FeedAnswer{Message: data}, err
@@ -130,32 +138,23 @@ func (ns *Namespace) answerFeed(ctx context.Context, q *wire.AskFeed) (*wire.Fee
 
 // news are the news of sets since the places of a poll.
 func (ns *Namespace) news(ctx context.Context, p *locator.Poll) (*locator.News, error) {
-	var shards []placement.Shard
-	for _, s := range p.Sets {
-		shards = append(shards, s.Set)
-	}
-	n := &locator.News{Sets: make([]locator.SetNews, len(p.Sets))}
-	room := feedRoom{locator.MaxChanges, maxFeedRead, maxFeedBytes}
-	for i, since := range p.Sets {
-		if room.changes <= 0 || room.log <= 0 || room.bytes <= 0 {
-			n.Sets = n.Sets[:i] // those that are left out are asked for again
-			break
+	n := &locator.News{}
+	room := feedRoom{locator.MaxChanges, maxFeedBytes}
+	for _, since := range p.Sets {
+		if room.changes <= 0 || room.bytes <= 0 {
+			break // the sets that are left out are asked for again
 		}
-		n.Sets[i].Said = locator.NotWhole
-		set := ns.WholeHere(since.Set)
-		if set == nil {
-			continue
+		said, set := locator.SetNews{Said: locator.NotWhole}, ns.WholeHere(since.Set)
+		if set != nil {
+			news, err := set.news(ctx, since, &room)
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			if err == nil && ns.WholeHere(since.Set) == set { // else another host is to be asked
+				said = news
+			}
 		}
-		said, err := set.news(ctx, since, &room)
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		if err == nil && ns.WholeHere(since.Set) == set { // else another host is to be asked
-			n.Sets[i] = said
-		}
-	}
-	if ns.RowMark(shards...) != p.Mark { // behind what was read, as at each routed question
-		return &locator.News{Apart: true}, nil
+		n.Sets = append(n.Sets, said)
 	}
 	return n, nil
 }
@@ -176,8 +175,9 @@ func (set *Set) news(ctx context.Context, since locator.Since, room *feedRoom) (
 		return n, nil
 	}
 	n = locator.SetNews{Said: locator.Changed, To: end}
-	var changed []dbadapter.Change // the first of each index
-	seen, last := map[dbadapter.Index]bool{}, since.Seq
+	last := since.Seq
+	var changed []dbadapter.Index
+	first := map[dbadapter.Index]uint64{} // change of each
 	for c, err := range set.Store.Changes(ctx, since.Seq) {
 		if errors.Is(err, dbadapter.ErrTrimmed) {
 			return locator.SetNews{Said: locator.OtherLog}, nil
@@ -188,36 +188,26 @@ func (set *Set) news(ctx context.Context, since locator.Since, room *feedRoom) (
 		if c.Seq > end {
 			break
 		}
-		if len(changed) >= room.changes || room.log <= 0 {
+		if room.changes <= 0 {
 			n.To, n.More = last, true
 			break
 		}
 		last = c.Seq
-		room.log--
-		if (set.ns.Bodied() || (c.Old == 0) != (c.New == 0)) && !seen[c.Index] { // 0 is that of no record
-			seen[c.Index] = true
-			changed = append(changed, c)
+		room.changes--
+		if _, seen := first[c.Index]; !seen && (set.ns.Bodied() || (c.Old == 0) != (c.New == 0)) { // 0 is that of no record
+			first[c.Index] = c.Seq
+			changed = append(changed, c.Index)
 		}
 	}
-	for group := range slices.Chunk(changed, feedGroup) {
-		if room.bytes <= 0 {
-			n.To, n.More = group[0].Seq-1, true
-			break
-		}
-		var indices []dbadapter.Index
-		for _, c := range group {
-			indices = append(indices, c.Index)
-		}
-		slices.Sort(indices)
-		entries, bytes, err := set.entries(snap, indices, true)
-		if err != nil {
-			return n, err
-		}
-		n.Changes = append(n.Changes, entries...)
-		room.bytes -= bytes
+	said, read, err := set.entries(snap, changed, true, room)
+	if err != nil {
+		return n, err
 	}
+	if read < len(changed) {
+		n.To, n.More = first[changed[read]]-1, true
+	}
+	n.Changes = said
 	slices.Sort(n.Changes)
-	room.changes -= len(n.Changes)
 	if set.Store.Log() != log { // the snapshot can be of either
 		return locator.SetNews{Said: locator.OtherLog}, nil
 	}
@@ -226,20 +216,13 @@ func (set *Set) news(ctx context.Context, since locator.Since, room *feedRoom) (
 
 // page is a page of the entries of a set.
 func (ns *Namespace) page(ctx context.Context, t *locator.Take) (*locator.Page, error) {
-	set := ns.WholeHere(t.Set)
-	if set == nil {
-		return &locator.Page{NotWhole: true}, nil
+	if set := ns.WholeHere(t.Set); set != nil {
+		p, err := set.page(ctx, t)
+		if err != nil || ns.WholeHere(t.Set) == set {
+			return p, err
+		}
 	}
-	p, err := set.page(ctx, t)
-	switch {
-	case err != nil:
-		return nil, err
-	case ns.RowMark(t.Set) != t.Mark:
-		return &locator.Page{Apart: true}, nil
-	case ns.WholeHere(t.Set) != set: // any more
-		return &locator.Page{NotWhole: true}, nil
-	}
-	return p, nil
+	return &locator.Page{NotWhole: true}, nil
 }
 
 func (set *Set) page(ctx context.Context, t *locator.Take) (*locator.Page, error) {
@@ -250,28 +233,30 @@ func (set *Set) page(ctx context.Context, t *locator.Take) (*locator.Page, error
 	}
 	defer snap.Close()
 	p := &locator.Page{Log: uint64(log), Seq: snap.Seq(), Next: t.From}
-	read := 0
-	for range maxFeedRead / locator.MaxPage { // reserved keys give no entries
-		indices, next, err := pairs(ctx, snap, p.Next)
-		if err != nil {
-			return nil, err
-		}
-		p.Next = next
-		for group := range slices.Chunk(indices, feedGroup) {
-			if len(p.Entries) > locator.MaxPage || read >= maxFeedBytes {
-				p.Next = group[0]
-				break
-			}
-			entries, bytes, err := set.entries(snap, group, false)
+	room := feedRoom{maxPairs, maxFeedBytes}
+	for more := true; more; { // reserved keys give no entries
+		var indices []dbadapter.Index
+		next := dbadapter.Index(0)
+		for pair, err := range snap.Pairs(ctx, p.Next, 0) {
 			if err != nil {
 				return nil, err
 			}
-			p.Entries = append(p.Entries, entries...)
-			read += bytes
+			if len(indices) == locator.MaxPage {
+				next = pair.Index
+				break
+			}
+			indices = append(indices, pair.Index)
 		}
-		if p.Next == 0 || len(p.Entries) >= locator.MaxPage || read >= maxFeedBytes {
-			break
+		entries, read, err := set.entries(snap, indices, false, &room)
+		if err != nil {
+			return nil, err
 		}
+		if p.Next = next; read < len(indices) {
+			p.Next = indices[read]
+		}
+		p.Entries = append(p.Entries, entries...)
+		room.changes -= len(indices)
+		more = p.Next != 0 && len(p.Entries) < locator.MaxPage && room.changes > 0 && room.bytes > 0
 	}
 	if set.Store.Log() != log {
 		return nil, reconcile.ErrBusy // to be asked again
@@ -286,52 +271,42 @@ func (set *Set) page(ctx context.Context, t *locator.Take) (*locator.Page, error
 	return p, nil
 }
 
-// pairs reads indices from one on, locator.MaxPage at most, and where to go on; 0: there are no more.
-func pairs(ctx context.Context, snap dbadapter.Snapshot, from dbadapter.Index) (indices []dbadapter.Index, next dbadapter.Index, err error) {
-	for pair, err := range snap.Pairs(ctx, from, 0) {
+// entries say of indices of the set where their values are, as far as there is room for reading records, and of how
+// many they say that; of one without a record Gone, where gone is to be said. Reserved keys give none.
+func (set *Set) entries(snap dbadapter.Snapshot, indices []dbadapter.Index, gone bool, room *feedRoom) (entries []locator.Entry, read int, err error) {
+	for group := range slices.Chunk(indices, feedGroup) {
+		if room.bytes <= 0 {
+			break
+		}
+		group = slices.Sorted(slices.Values(group))
+		buckets, sums := make([][]dbadapter.Hashed, len(group)), make([]dbadapter.Checksum, len(group))
+		switch {
+		case set.ns.Bodied():
+			buckets, err = snap.Buckets(group)
+		case gone: // else there is a record
+			err = snap.Lookup(group, sums)
+		}
 		if err != nil {
 			return nil, 0, err
 		}
-		if len(indices) == locator.MaxPage {
-			return indices, pair.Index, nil
-		}
-		indices = append(indices, pair.Index)
-	}
-	return indices, 0, nil
-}
-
-// entries say of ascending indices of the set where their values are, and how many bytes of records were read for
-// that; of one without a record Gone, where gone is to be said. Reserved keys give none.
-func (set *Set) entries(snap dbadapter.Snapshot, indices []dbadapter.Index, gone bool) (entries []locator.Entry, bytes int, err error) {
-	if !set.ns.Bodied() {
-		sums := make([]dbadapter.Checksum, len(indices))
-		if gone { // else there is a record
-			if err := snap.Lookup(indices, sums); err != nil {
-				return nil, 0, err
-			}
-		}
-		for i, index := range indices {
+		for i, index := range group {
 			code := locator.Code(set.shard)
-			if gone && sums[i] == 0 {
+			switch {
+			case set.ns.Bodied():
+				for k := range buckets[i] {
+					room.bytes -= buckets[i][k].Record.Weight()
+				}
+				if code = set.code(buckets[i]); code == locator.Gone && (!gone || len(buckets[i]) > 0) {
+					continue
+				}
+			case gone && sums[i] == 0:
 				code = locator.Gone
 			}
 			entries = append(entries, locator.NewEntry(index, code))
 		}
-		return entries, 0, nil
+		read += len(group)
 	}
-	buckets, err := snap.Buckets(indices)
-	if err != nil {
-		return nil, 0, err
-	}
-	for i, index := range indices {
-		for k := range buckets[i] {
-			bytes += buckets[i][k].Record.Weight()
-		}
-		if code := set.code(buckets[i]); code != locator.Gone || gone && len(buckets[i]) == 0 {
-			entries = append(entries, locator.NewEntry(index, code))
-		}
-	}
-	return entries, bytes, nil
+	return entries, read, nil
 }
 
 // code says where the values of the records under one index are; those under reserved keys count for nothing.

@@ -45,20 +45,13 @@ func (s *Shards) Follow(ctx context.Context, failed func(error)) {
 // follow asks one host until the turn is over.
 func (s *Shards) follow(ctx context.Context, t *locator.Turn) {
 	for m := t.Next(s.Net.Now()); m != nil; m = t.Next(s.Net.Now()) {
-		answer, err := s.askFeed(ctx, t.Host, m)
+		answer, err := s.askFeed(ctx, t, m)
 		t.Answered(answer, err, s.Net.Now())
 	}
 }
 
-func (s *Shards) askFeed(ctx context.Context, host node.ID, m locator.Message) (locator.Message, error) {
-	var set placement.Shard // the first one: while its row is the same, lists are synced where the host's are not
-	switch m := m.(type) {
-	case *locator.Poll:
-		set = m.Sets[0].Set
-	case *locator.Take:
-		set = m.Set
-	}
-	a, err := s.NS.Asker(set)
+func (s *Shards) askFeed(ctx context.Context, t *locator.Turn, m locator.Message) (locator.Message, error) {
+	a, err := s.NS.Asker(t.Set) // while its row is the same, lists are synced where the host's are not
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +59,8 @@ func (s *Shards) askFeed(ctx context.Context, host node.ID, m locator.Message) (
 	if err != nil {
 		return nil, err
 	}
-	answer, _, err := ask(ctx, s, a, host, s.Net.Now()+Patience, q, func(asked *wire.Ask, reply wire.Message) (locator.Message, bool, error) {
-		return a.Feed(host, asked, reply)
+	answer, _, err := ask(ctx, s, a, t.Host, s.Net.Now()+Patience, q, func(asked *wire.Ask, reply wire.Message) (locator.Message, bool, error) {
+		return a.Feed(t.Host, asked, reply)
 	})
 	if errors.Is(err, errRow) || ctx.Err() != nil {
 		err = locator.ErrAgain

@@ -1,27 +1,12 @@
 package shards
 
 import (
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/quorum"
 )
-
-// disk keeps copies in memory.
-type disk struct{ files sync.Map }
-
-func (d *disk) Read(name string) ([]byte, error) {
-	data, _ := d.files.Load(name)
-	b, _ := data.([]byte)
-	return b, nil
-}
-
-func (d *disk) Write(name string, data []byte) error {
-	d.files.Store(name, data)
-	return nil
-}
 
 func (c *cluster) found(h *host, key string) Found {
 	c.t.Helper()
@@ -34,7 +19,7 @@ func (c *cluster) found(h *host, key string) Found {
 func TestFollow(t *testing.T) {
 	inCluster(t, 4, func(t *testing.T, c *cluster) {
 		h := c.hosts[3]
-		index, err := locator.Open(locator.Config{Shards: 2, Disk: &disk{}})
+		index, err := locator.Open(locator.Config{Shards: 2, Disk: &locator.Memory{}})
 		c.must(err)
 		h.shards.Locator = NewFollower(h.ns, index, nil)
 		c.running.Go(func() { h.shards.Follow(c.ctx, func(err error) { t.Error(err) }) })
@@ -61,7 +46,9 @@ func TestFollow(t *testing.T) {
 				c.set(down, i)
 			}
 		}
-		time.Sleep(10 * time.Second)
+		time.Sleep(8 * time.Second)
+		c.found(h, "a none")
+		time.Sleep(2 * time.Second)
 		if s := h.shards.Locator.Status(0, h.Now()); s.Host == at || !s.Fresh || c.found(h, "a new").Record == nil || !c.found(h, "a none").Nowhere {
 			t.Errorf("once a host is down: %+v", s)
 		}

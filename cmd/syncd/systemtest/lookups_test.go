@@ -36,16 +36,16 @@ func TestShards(t *testing.T) {
 	s.settled()
 	keys := s.load()
 	locates := *shardsLocator || *shardsPlacement == "writer"
+	s.lookUp("one", "keys that are there", keys, *shardsGets*3/4, "")
 	if locates {
 		s.heard(keys)
 	}
-	s.lookUp("one", "keys that are there", keys, *shardsGets*3/4, "")
-	asked := s.lookUp("one", "keys that are not", keys, *shardsGets/4, " is not there")
+	asked := s.lookUp("one", "keys that are not", keys, *shardsGets/4, notThere)
 	if locates && asked > float64(*shardsGets/4)/100 { // of 4,096 misses one asks
 		s.t.Errorf("%.0f of %d misses asked a host", asked, *shardsGets/4)
 	}
 	s.lookUp("quorum", "keys that are there", keys, *shardsGets/8, "")
-	s.lookUp("quorum", "keys that are not", keys, *shardsGets/8, " is not there")
+	s.lookUp("quorum", "keys that are not", keys, *shardsGets/8, notThere)
 	s.costs(keys)
 }
 
@@ -116,39 +116,49 @@ func (s *sharded) each(atOnce, n int, do func(d *daemon, i int)) {
 	running.Wait()
 }
 
-// heard waits until each daemon has heard of all shards what there is now, which they ask hosts for while reads at
-// level one ask for that.
+// notThere makes keys that are not there of those that are.
+const notThere = " is not there"
+
+// heard waits until each daemon has heard of all shards what there is now, which they ask hosts for while keys
+// are asked for that are not there.
 func (s *sharded) heard(keys []string) {
 	s.t.Helper()
-	began := time.Now()
 	of := map[int]string{} // a key of each shard
 	for _, key := range keys {
-		l, err := s.daemons[0].api.Locate(s.t.Context(), namespace, []byte(key), client.GetOptions{Read: "one"})
+		l, err := s.daemons[0].api.Locate(s.t.Context(), namespace, []byte(key+notThere), client.GetOptions{})
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if of[l.Shard] = key; len(of) == s.placement.Shards {
+		if of[l.Shard] = key + notThere; len(of) == s.placement.Shards {
 			break
 		}
 	}
 	now := time.Now()
-	for _, d := range s.daemons {
-		for _, key := range of {
-			for {
-				l, err := d.api.Locate(s.t.Context(), namespace, []byte(key), client.GetOptions{Read: "one"})
-				if err != nil {
-					s.t.Fatal(err)
-				}
-				age, err := time.ParseDuration(l.Locator.Age)
-				if l.Locator.Where == "here" || l.Locator.Fresh && err == nil && age < time.Since(now) {
-					break
-				}
-				if time.Since(began) > movePatience {
-					s.t.Fatalf("after %s %s has not heard shard %d: %+v", movePatience, d.name, l.Shard, l.Locator)
-				}
-				time.Sleep(100 * time.Millisecond) // no daemon tells when it is so
-			}
+	hears := func(d *daemon, key string) bool {
+		l, err := d.api.Locate(s.t.Context(), namespace, []byte(key), client.GetOptions{Read: "one"})
+		if err != nil {
+			s.t.Error(err)
+			return true
 		}
+		age, err := time.ParseDuration(l.Locator.Age)
+		return l.Locator.Where == "here" || l.Locator.Fresh && err == nil && age < time.Since(now)
+	}
+	var waits sync.WaitGroup
+	for _, d := range s.daemons {
+		waits.Go(func() {
+			for shard, key := range of {
+				for !hears(d, key) {
+					if time.Since(now) > movePatience {
+						s.t.Errorf("after %s %s has not heard shard %d", movePatience, d.name, shard)
+						return
+					}
+					time.Sleep(100 * time.Millisecond) // no daemon tells when it is so
+				}
+			}
+		})
+	}
+	waits.Wait()
+	for _, d := range s.daemons {
 		s.t.Logf("%s has %.0f keys in %.0f bytes", d.name, d.metric("syncd_locator_keys"), d.metric("syncd_locator_bytes"))
 	}
 }

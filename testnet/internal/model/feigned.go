@@ -1,7 +1,6 @@
 package model
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -40,22 +39,18 @@ func (p *process) lies(set placement.Shard) map[dbadapter.Index]locator.Code {
 }
 
 // told are entries with the lies of those between two indices; Gone is left out, unless it is to be told.
-func told(entries []locator.Entry, lies map[dbadapter.Index]locator.Code, from, next dbadapter.Index, gone bool) (all []locator.Entry) {
-	says := map[dbadapter.Index]locator.Code{}
-	for _, e := range entries {
-		says[e.Index()] = e.Code()
-	}
+func told(entries []locator.Entry, lies map[dbadapter.Index]locator.Code, from, next dbadapter.Index, gone bool) []locator.Entry {
 	for index, code := range lies {
-		if from <= index && (next == 0 || index < next) {
-			says[index] = code
+		if index < from || next != 0 && index >= next {
+			continue
+		}
+		entries = slices.DeleteFunc(entries, func(e locator.Entry) bool { return e.Index() == index })
+		if code != locator.Gone || gone {
+			entries = append(entries, locator.NewEntry(index, code))
 		}
 	}
-	for _, index := range slices.Sorted(maps.Keys(says)) {
-		if code := says[index]; code != locator.Gone || gone {
-			all = append(all, locator.NewEntry(index, code))
-		}
-	}
-	return all
+	slices.Sort(entries)
+	return entries
 }
 
 // feign changes the true answer to a question about the feed, if the node misleads.
@@ -64,12 +59,16 @@ func (p *process) feign(ask *wire.Ask, reply *wire.Reply) {
 	if !feed || !p.node.Misleads() {
 		return
 	}
+	said := reply.Answer.(*wire.FeedAnswer).Message
+	if len(said) == 0 { // it goes by another row
+		return
+	}
 	shards := p.ns.Rule().Shards
 	asked, err := locator.Parse(q.Message, shards)
 	if err != nil {
 		panic(err) // it was answered
 	}
-	answer, err := locator.Parse(reply.Answer.(*wire.FeedAnswer).Message, shards)
+	answer, err := locator.Parse(said, shards)
 	if err != nil {
 		panic(err)
 	}
@@ -89,7 +88,7 @@ func (p *process) feign(ask *wire.Ask, reply *wire.Reply) {
 			}
 		}
 	case *locator.Page:
-		if t := asked.(*locator.Take); !m.Equal && !m.Apart && !m.NotWhole {
+		if t := asked.(*locator.Take); !m.Equal && !m.NotWhole {
 			m.Entries = told(m.Entries, p.lies(t.Set), t.From, m.Next, false)
 		}
 	}

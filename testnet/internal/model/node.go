@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile"
@@ -41,8 +42,8 @@ type Node struct {
 	crash     crash
 	answering bool // it dies when it has answered a question
 	programs  []*program
-	copies    copies   // of the locator: files that outlive the process
-	process   *process // nil while the node is down
+	copies    locator.Memory // of the locator: files that outlive the process
+	process   *process       // nil while the node is down
 }
 
 // process is the state that a crash loses: the node's decisions in memory, and
