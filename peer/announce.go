@@ -9,9 +9,9 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// parseAnnounced reads the addresses that a node tells to others. The node
-// cannot see whether they lead to it, so that an address is refused only if no
-// node could ever dial it, or if it names another node.
+// parseAnnounced reads the addresses that a node tells to others. The node cannot see
+// whether they lead to it. So an address is refused only if no node could ever dial it,
+// or if it names another node.
 func parseAnnounced(self ID, addrs []string) ([]ma.Multiaddr, error) {
 	if len(addrs) > MaxAddrs {
 		return nil, fmt.Errorf("%w: %d addresses to announce; peers keep at most %d of a node", ErrLimit, len(addrs), MaxAddrs)

@@ -13,9 +13,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Copies are read one after the other while writes go on, so that those of a shard may differ
-// though each write reaches all. Where they do, they are asked for again, copyLooks times in all:
-// copies that were the same at any two of these times count as equal.
+// Copies are read one after the other while writes go on. So those of a shard may differ though
+// each write reaches all. Where they do, they are asked for again, copyLooks times in all. Copies
+// that were the same at any two of these times count as equal.
 const (
 	copyLooks = 4
 	copyPause = 200 * time.Millisecond
@@ -40,9 +40,9 @@ type MemberShard struct {
 	Digest  dbadapter.Digest
 	// Unheard: a further member may hold the shard, and has not said yet that it does not.
 	Unheard bool
-	// Copies is how many members were found to hold what it holds, itself included, and Equal
-	// that so do all that hold the shard, may hold it or are its hosts. Missing is how many records fewer it
-	// holds than the one that holds most.
+	// Copies is how many members were found to hold what it holds, itself included. Equal says that all that
+	// hold the shard, may hold it or are its hosts do so. Missing is how many records fewer it holds than
+	// the one that holds most.
 	Copies  int
 	Equal   bool
 	Missing int64
@@ -119,7 +119,7 @@ func (ns *Namespace) inquireShards(ctx context.Context, members []ClusterMember)
 }
 
 // mayHold are the members that hold a set, by the layout or by their word, this node among them if
-// it does, and whether the layout names them.
+// it does. It also says whether the layout names them.
 func (ns *Namespace) mayHold(set placement.Shard) (all map[node.ID]bool) {
 	all = map[node.ID]bool{}
 	isHost := func(node.ID) bool { return false } // without a layout
@@ -153,8 +153,8 @@ func (ns *Namespace) inquireOf(ctx context.Context, m *ClusterMember, copies []*
 		}
 		return copies
 	}
-	// It knows this node, so what it denies it does not hold: a host has not taken it yet, and with
-	// another one it has gone where it belongs.
+	// It knows this node, so it does not hold what it denies. A host has not taken it yet, and a
+	// member that is no host has handed it over.
 	return slices.DeleteFunc(copies, func(c *setCopy) bool {
 		denied := errors.Is(c.Problem, ErrDenied)
 		if denied && c.Host {
@@ -216,8 +216,8 @@ func (ns *Namespace) inquireCopy(ctx context.Context, c *setCopy, heard *bool) e
 	return nil
 }
 
-// greet asks a member that holds nothing for a record, which it says is elsewhere: with that
-// comes its clock, and which list of members it has.
+// greet asks a member that holds nothing for a record, which it says is elsewhere. Its
+// answer brings its clock, and which list of members it has.
 func (ns *Namespace) greet(ctx context.Context, m *ClusterMember) error {
 	leave, err := ns.node.routing.places.take(ctx, m.ID)
 	if err != nil {

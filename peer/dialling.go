@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// dialling serialises the dials to one peer. libp2p lets all concurrent dials to
-// a peer share one attempt, and keeps a failed attempt until each of them has
-// returned: a dial that begins meanwhile gets the old failure.
+// dialling serialises the dials to one peer. libp2p lets all concurrent dials to a peer
+// share one attempt, and keeps a failed attempt until each of them has returned. A dial
+// that begins meanwhile gets the old failure.
 type dialling struct {
 	mu sync.Mutex
 	to map[ID]chan struct{} // closed when the dial has ended

@@ -28,11 +28,10 @@ import (
 // defaultListen lets no other machine connect until the user says so.
 var defaultListen = []string{"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-v1"}
 
-// NewHost makes the host that Open would make, for callers that share it with
-// other protocols or see its connections. It reads Identity, ListenAddrs,
-// AnnounceAddrs, Relays, RelayService, Dialed and Limits of the Config, and opens no file: without an
-// Identity it draws a fresh one. The caller sets the host as the Host of the
-// Config that it gives to Open, and closes it after the node.
+// NewHost makes the host that Open would make, for callers that share it with other protocols or see
+// its connections. It reads Identity, ListenAddrs, AnnounceAddrs, Relays, RelayService, Dialed and
+// Limits of the Config, and opens no file. Without an Identity it draws a fresh one. The caller sets
+// the host as the Host of the Config that it gives to Open, and closes it after the node.
 func NewHost(cfg Config) (host.Host, error) {
 	h, err := newHost(cfg)
 	if err != nil {
@@ -70,11 +69,11 @@ func newHost(cfg Config) (_ host.Host, err error) {
 	return h, nil
 }
 
-// silentHost makes a host with two transports, TCP and QUIC, and no part that dials
-// or listens by itself, unless its relays are started: no port mapping, no search. libp2p's
-// default limits scale with the machine's memory, and its default metrics register
-// globally, so that both are set here. The host does not listen yet: a libp2p host
-// that fails to listen while it is made leaves goroutines behind.
+// silentHost makes a host with two transports, TCP and QUIC. No part of it dials or listens
+// by itself, unless its relays are started: no port mapping, no search. libp2p's default
+// limits scale with the machine's memory, and its default metrics register globally. So
+// both are set here. The host does not listen yet: a libp2p host that fails to listen while
+// it is made leaves goroutines behind.
 func silentHost(cfg Config, announced []ma.Multiaddr, at []peer.AddrInfo) (host.Host, *relays, error) {
 	limits := cfg.Limits.withDefaults()
 	resources, err := newResources(limits)
@@ -152,7 +151,7 @@ func silentHost(cfg Config, announced []ma.Multiaddr, at []peer.AddrInfo) (host.
 }
 
 // streams is libp2p's yamux, which asks half as often whether the peer of an idle
-// connection is still there: of what a node sends at rest that is the most.
+// connection is still there. These questions are most of what a node sends at rest.
 func streams() *yamux.Transport {
 	t := *yamux.DefaultTransport
 	t.KeepAliveInterval = time.Minute
@@ -176,10 +175,10 @@ func listenOn(h host.Host, addrs []string) error {
 	return nil
 }
 
-// Addrs are the multiaddrs that the node tells to others, each ending in /p2p/
-// and the node's id: Config.AnnounceAddrs if there are any, otherwise those that
-// it listens on. A node that listens on all interfaces (/ip4/0.0.0.0) has an
-// address for each of them, that of the loopback last.
+// Addrs are the multiaddrs that the node tells to others, each ending in /p2p/ and the
+// node's id: Config.AnnounceAddrs if there are any, otherwise those that it listens on.
+// A node that listens on all interfaces (/ip4/0.0.0.0) has an address for each of them.
+// That of the loopback is the last.
 func (n *Node) Addrs() []string {
 	out := []string{}
 	for _, a := range n.dialable() {
@@ -223,8 +222,8 @@ func (n *Node) dial(ctx context.Context, id ID, addrs []ma.Multiaddr) error {
 	begun := time.Now()
 	err = n.dialOnce(ctx, id, addrs)
 	if err != nil && ctx.Err() == nil && time.Since(begun) < freshFailure {
-		// This dial may have joined one that libp2p began earlier, for a stream,
-		// and that failed for a reason that is gone; see dialling.
+		// This dial may have joined one that libp2p began earlier, for a stream. That
+		// one may have failed for a reason that is gone; see dialling.
 		err = n.dialOnce(ctx, id, addrs)
 	}
 	if err != nil {

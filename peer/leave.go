@@ -13,9 +13,9 @@ import (
 // leaveFor bounds how long a drop tries to reach another member, one after the other.
 const leaveFor = 10 * time.Second
 
-// takeLeave has another member hear that this node holds no shard of a namespace any more, before the namespace is dropped
-// with the record that says so: the others would go on to ask this node about the shards that it has held, and wait for
-// its answer.
+// takeLeave sends another member the record that this node holds no shard of a namespace any more, before the
+// namespace is dropped with that record. Otherwise the others would go on to ask this node about the shards that
+// it has held, and wait for its answer.
 func (n *Node) takeLeave(ctx context.Context, name string, o DropOptions) error {
 	ns, _ := n.Namespace(name)
 	if ns == nil || o.Force || ns.core.Rule() == nil || ns.core.Outside() != nil || ns.core.HandedOver() != nil {

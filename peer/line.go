@@ -10,9 +10,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// line carries pushes to one member. What waits for a slow one is bounded; of what is
-// beyond the member is told, once for each namespace, that there is more. Namespaces take
-// turns, so that one that pushes much holds up no other for longer than a write.
+// line carries pushes to one member. What waits for a slow one is bounded. Where more was
+// to be sent, the member is told so, once for each namespace. Namespaces take turns, so
+// that one that pushes much holds up no other for longer than a write.
 type line struct {
 	id    ID
 	again chan struct{} // holds a token once there is a reason to open it soon
@@ -43,7 +43,7 @@ type queued struct {
 }
 
 const (
-	// lineBytes wait for a member at most: a second of what a namespace pushes at its
+	// lineBytes wait for a member at most. A second of what a namespace pushes at its
 	// bound takes 4 MiB, and a sync brings what waits for longer as fast.
 	lineBytes = 1 << 20
 	// lineTopics is how many topics a member takes at most, as maxSubscriptions.
@@ -90,7 +90,7 @@ func (l *line) deaf() {
 }
 
 // takes reports whether the member takes the pushes of a topic, and which lines it has
-// itself; ready, whether it has said so.
+// itself. ready is whether it has said so.
 func (l *line) takes(topic wire.Topic) (links []node.ID, takes, ready bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,8 +135,8 @@ func (l *line) queued(topic wire.Topic) int {
 	return 0
 }
 
-// shorten drops the last push of the namespace of which most waits, by bytes or, where
-// there are too many pushes, by their number. mu is held.
+// shorten drops the last push of the namespace of which most waits. Most is by bytes
+// or, where there are too many pushes, by their number. mu is held.
 func (l *line) shorten() {
 	var longest *lineQueue
 	for _, topic := range l.turns { // the first of equal ones: not a map's order
@@ -156,9 +156,9 @@ func (l *line) shorten() {
 	}
 }
 
-// next takes from the queues what is written next, a push of each in turn, and behind the
-// last one of a namespace that there is more, if there is. last is the topic that was
-// written last, and is changed.
+// next takes from the queues what is written next, a push of each in turn. Behind the
+// last one of a namespace it says that there is more, if there is. last is the topic that
+// was written last, and is changed.
 func (l *line) next(last *wire.Topic) (b []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

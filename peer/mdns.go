@@ -13,14 +13,14 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// mdnsService is the name under which nodes look for one another: libp2p's own
-// would bring answers of other programs, which are no members.
+// mdnsService is the name under which nodes look for one another. libp2p's own would
+// bring answers of other programs, which are no members.
 const mdnsService = "_syncd._udp"
 
 // neighbours announces the node on its local networks by multicast DNS, and dials
-// members that do. Anyone there may answer in a member's name: an answer buys one
-// dial, the connection proves the id, and only what the member then tells goes into
-// the address book.
+// members that do. Anyone there may answer in a member's name. An answer buys one dial,
+// and the connection proves the id. Only what the member then tells goes into the
+// address book.
 type neighbours struct {
 	node    *Node
 	service mdns.Service // of one goroutine, and of the closing after it

@@ -21,13 +21,13 @@ type Renewed struct {
 	OldKey string
 }
 
-// NewIdentity gives the node that a Config's Dir and Store say, which must not be
-// open, a fresh key, for a copy that is to live beside its original, or for a node whose
-// key is lost: two nodes with one identity would
-// make versions that others take for one node's. The old key is kept as
-// identity-<peer id>.key. The namespaces and their records stay, and nothing is
-// known of the new id to their other members: the node is not a member until an
-// admin has invited it and it has joined, and it may not write until then.
+// NewIdentity gives a fresh key to the node that a Config's Dir and Store say, which
+// must not be open. It is for a copy that is to live next to its original, or for a node
+// whose key is lost. Two nodes with one identity would make versions that others take
+// for one node's. The old key is kept as identity-<peer id>.key. The namespaces and
+// their records stay, but their other members know nothing of the new id. The node is
+// not a member until an admin has invited it and it has joined, and it may not write
+// until then.
 func NewIdentity(ctx context.Context, cfg Config) (r Renewed, err error) {
 	// An open node keeps others off the folder.
 	n, err := Open(ctx, Config{Dir: cfg.Dir, Store: cfg.Store, ListenAddrs: []string{}, renew: &r})
@@ -42,7 +42,7 @@ func NewIdentity(ctx context.Context, cfg Config) (r Renewed, err error) {
 }
 
 // renewIdentity keeps the old key before a fresh one takes its place. The opening then
-// makes the files of the folder those of the new id; where that is cut short, another call
+// makes the files of the folder those of the new id. Where that is cut short, another call
 // does it.
 func (n *Node) renewIdentity(r *Renewed) (crypto.PrivKey, error) {
 	old, err := loadIdentity(n.dir)

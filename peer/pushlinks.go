@@ -31,15 +31,16 @@ type linkRest struct {
 }
 
 const (
-	// leastLinkRest is the pause after a member was dialled for the first time; each
+	// leastLinkRest is the pause after a member was dialled for the first time. Each
 	// following one is twice as long, up to an interval of background syncs.
 	leastLinkRest = time.Second
 	// linkCheck is how often links are looked at where nothing tells that one is missing.
 	linkCheck = 10 * time.Second
 )
 
-// keep runs until the node closes. It dials beside what it hears: a member that does not
-// answer holds up no word of the others, nor the host, which waits for those that hear it.
+// keep runs until the node closes. It dials on goroutines apart from its own. So a member
+// that does not answer holds up no word of the others, nor the host, which waits for those
+// that hear it.
 func (l *links) keep() {
 	n := l.pushes.node
 	changes, err := n.host.EventBus().Subscribe(new(event.EvtPeerConnectednessChanged), eventbus.BufSize(64))
@@ -119,8 +120,9 @@ func (l *links) make() (wait time.Duration) {
 	return wait
 }
 
-// missing are the members to be dialled now: so many that each namespace has as many
-// links as its mesh wants, and where pushes go directly to all. wait is when to look again.
+// missing are the members to be dialled now. They are so many that each namespace has as
+// many links as its mesh wants. Where pushes go directly, they are all that have no link.
+// wait is when to look again.
 func (l *links) missing(now time.Time) (missing []ID, wait time.Duration) {
 	n := l.pushes.node
 	wait = linkCheck

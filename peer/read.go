@@ -12,11 +12,11 @@ import (
 	"github.com/syncd-io/syncd/internal/shards"
 )
 
-// Get returns the record under a key. ErrNotFound: the key holds no record.
-// ErrDeleted, ErrExpired: it holds a tombstone, or a record that has expired by
-// this machine's clock; the record returned beside the error tells its version.
-// ErrTooFew, in a namespace that is cut into shards: fewer hosts have answered than the level
-// takes, which is Quorum without a Read option; the record beside the error is what was found.
+// Get returns the record under a key. ErrNotFound: the key holds no record. ErrDeleted,
+// ErrExpired: it holds a tombstone, or a record that has expired by this machine's clock. The
+// record that is returned with the error tells its version. ErrTooFew, in a namespace that is
+// cut into shards: fewer hosts have answered than the level takes. Without a Read option the
+// level is Quorum. The record that is returned with the error is what was found.
 func (ns *Namespace) Get(ctx context.Context, key []byte, options ...GetOption) (dbadapter.Record, error) {
 	if err := ns.enter("get"); err != nil {
 		return dbadapter.Record{}, err
@@ -103,12 +103,12 @@ func WithTombstones() ScanOption { return func(s *scan) { s.Tombstones = true } 
 // placement writer is then not read, and left out of its record.
 func Sizes(size *int) ScanOption { return func(s *scan) { s.Size = size } }
 
-// Scan yields the records whose keys begin with prefix, by key, as they were
-// when it began; an error ends it. In a namespace that is cut into shards those that this
-// node does not hold are read at hosts, page by page, as each page is when it is read; where
-// no whole host of a shard can be reached, the error is ErrTooFew, and a scan After
-// the last key goes on, at this node or at another one. While the loop runs the namespace cannot
-// finish closing: do not close it, or the node, inside the loop.
+// Scan yields the records whose keys begin with prefix, by key, as they were when it began. An
+// error ends it. In a namespace that is cut into shards, hosts are asked for those that this
+// node does not hold. They are read page by page, as each page is when it is read. The error is
+// ErrTooFew where no whole host of a shard can be reached. A scan After the last key goes on
+// then, at this node or at another one. While the loop runs the namespace cannot finish closing:
+// do not close it, or the node, inside the loop.
 func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOption) iter.Seq2[dbadapter.Record, error] {
 	s := scan{Prefix: prefix, Room: scanBytes}
 	for _, o := range options {

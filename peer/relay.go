@@ -20,10 +20,10 @@ import (
 )
 
 // relays keeps this node's reservations at its relays (libp2p's circuit relay v2),
-// under which others can dial a node behind a router. libp2p's AutoRelay would do
-// this only after strangers have told the node that it cannot be reached, would
-// announce no relay with a private address, and would rest for an hour after a
-// failure.
+// under which others can dial a node behind a router. libp2p's AutoRelay does not do:
+// it would begin only after strangers have told the node that it cannot be reached.
+// libp2p's AutoRelay is not used: it begins only after strangers have told the node
+// that it cannot be reached.
 type relays struct {
 	at   []peer.AddrInfo
 	host host.Host
@@ -84,9 +84,9 @@ func (r *relays) attach(h host.Host, u transport.Upgrader) error {
 	return err
 }
 
-// start begins to keep the reservations, once the host listens: from then on dials
-// over QUIC leave by the socket on which it does, and a relay tells the node how its
-// router shows that one.
+// start begins to keep the reservations, once the host listens. From then on dials over
+// QUIC leave by the socket on which it does, and a relay tells the node how its router
+// shows that one.
 func (r *relays) start() {
 	for _, at := range r.at {
 		r.host.ConnManager().Protect(at.ID, "relay")
@@ -151,8 +151,9 @@ func (r *relays) reserve(at peer.AddrInfo) time.Duration {
 	return min(max(time.Until(place.Expiration)/2, relayRetry), relayRenewal)
 }
 
-// endingHost resets the streams that it opens when the context ends in which it did:
-// client.Reserve waits for an answer for a minute, whatever becomes of its context.
+// endingHost resets the streams that it opens when the context ends in which it did. By
+// itself client.Reserve waits for an answer for a minute, whatever becomes of its
+// context.
 type endingHost struct{ host.Host }
 
 func (h endingHost) NewStream(ctx context.Context, id ID, protocols ...protocol.ID) (network.Stream, error) {
@@ -163,8 +164,8 @@ func (h endingHost) NewStream(ctx context.Context, id ID, protocols ...protocol.
 	return s, err
 }
 
-// overQUIC are the addresses at which a node that listens at the given ones over TCP
-// listens over QUIC, unless its user says otherwise.
+// overQUIC are the addresses over QUIC of a node that listens at the given ones over
+// TCP, unless its user says otherwise.
 func overQUIC(addrs []ma.Multiaddr) (out []ma.Multiaddr) {
 	for _, a := range addrs {
 		if isTCP(a) {

@@ -50,18 +50,18 @@ func (ns *Namespace) Future(ctx context.Context) iter.Seq2[FutureRecord, error] 
 	}
 }
 
-// Restamp gives each record from the future that this node wrote, or imported
-// with its date, a version of now with the same content, durably, and returns how
-// many. It is for a clock that was wrong and has been set right: writes are
-// accepted again, unless a record of another member is from the future, too: this
-// node's clock was as wrong as that member's when it took the record. That member
-// restamps what it still holds; where it has done so already, drop the namespace
+// Restamp gives each record from the future that this node wrote, or imported with its
+// date, a version of now with the same content. It is durable, and returns how many it
+// has changed. It is for a clock that was wrong and has been set right: writes are
+// accepted again. They are not while a record of another member is from the future,
+// too: this node's clock was as wrong as that member's when it took the record. That
+// member restamps what it still holds. Where it has done so already, drop the namespace
 // here and join it again.
 //
-// A record becomes as late as the members accept now, later than what they hold of
-// its key, also from a clock that was fast by less than the skew. No member with a right clock has accepted the old versions; from a member whose
-// clock was as wrong they come back. An error leaves some records as they were:
-// restamp again. Other writes wait meanwhile: a second a million records.
+// A record becomes as late as the members accept now. So it is later than what they hold of its key, also from a
+// clock that was fast by less than the skew. No member with a right clock has accepted the old versions. From a
+// member whose clock was as wrong they return. An error leaves some records as they were: restamp again. Other
+// writes wait meanwhile: a second a million records.
 func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 	if err := ns.enter("restamp"); err != nil {
 		return 0, err

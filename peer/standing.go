@@ -73,9 +73,8 @@ func (s *standing) collect(n *Node, ch chan<- prometheus.Metric) {
 	}
 }
 
-// verifiedAge is for how long no sync has proved the records equal to another member's, of
-// the shard of which that is longest.
-// ok is false where there is no other member.
+// verifiedAge is for how long no sync has proved the records equal to another member's. Of
+// several shards it is the longest. ok is false where there is no other member.
 func (ns *Namespace) verifiedAge() (age time.Duration, ok bool) {
 	members := ns.core.Members().Members()
 	if len(members) == 1 && ID(members[0].ID) == ns.node.self.id {

@@ -6,8 +6,8 @@ import (
 )
 
 // storage is how many bytes of the disk the files in the node's folder take, and how
-// many are free there. ok is false for a node without a folder, and where it cannot be
-// told. Files may come and go meanwhile.
+// many are free there. ok is false for a node without a folder, and where the numbers
+// cannot be found. Files may come and go meanwhile.
 func (n *Node) storage() (taken, free int64, ok bool) {
 	if n.dir == "" {
 		return 0, 0, false

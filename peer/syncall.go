@@ -10,10 +10,10 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
-// syncAll syncs several shards that the peer is to hold, too, one after the other; and where
-// the two share none, the list of members, which proves nothing about records. The report is
-// the sum of those that the peer holds, and verified if it holds all of them, each
-// was, and this node has taken all that it is to hold with the peer.
+// syncAll syncs several shards that the peer is to hold, too, one after the other. Where the
+// two share none, it syncs the list of members, which proves nothing about records. The
+// report is the sum of those that the peer holds. It is verified if the peer holds all of
+// them, each was verified, and this node has taken all that it is to hold with the peer.
 func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*shard) (sum Report, err error) {
 	if len(all) == 0 {
 		return ns.syncMembers(ctx, id, o)
@@ -67,7 +67,7 @@ func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*s
 }
 
 // lacking reports whether a shard that a peer holds, or is to hold, is one that this node is to
-// hold and has not taken yet: of it nothing was compared.
+// hold and has not taken yet. Nothing of such a shard was compared.
 func (ns *Namespace) lacking(id ID) bool {
 	take, _ := ns.core.Moves()
 	return slices.ContainsFunc(take, func(number placement.Shard) bool { return slices.Contains(ns.core.Holders(number), node.ID(id)) })

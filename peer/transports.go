@@ -10,12 +10,11 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// The dials over QUIC wait for those over TCP, as libp2p's own ranker has it the
-// other way round: 250 ms, a round trip on most paths (RFC 8305), or 30 ms within a
-// network of one's own. TCP with TLS carries three times as much on a fast link,
-// where its handshake ends within the wait. It takes four round trips and QUIC's
-// two, so that QUIC comes first where a round trip is long, and where the network
-// has no TCP.
+// The dials over QUIC wait for those over TCP; libp2p's own ranker has it the other way
+// round. The wait is 250 ms, a round trip on most paths (RFC 8305), or 30 ms within a
+// network of one's own. TCP with TLS carries three times as much on a fast link, where
+// its handshake ends within the wait. It takes four round trips and QUIC two. So QUIC
+// wins where a round trip is long, and where the network has no TCP.
 const (
 	publicQUICWait  = swarm.PublicQUICDelay
 	privateQUICWait = swarm.PrivateQUICDelay
@@ -26,8 +25,8 @@ const (
 func rankDials(addrs []ma.Multiaddr) []network.AddrDelay { return rank(addrs, false) }
 
 // rankBehindRouter is rankDials for a node with relays. It dials public addresses over
-// QUIC first: only what sees the UDP socket on which the node listens can tell it
-// under which public address its router shows that, and holes are punched to there.
+// QUIC first. Only what sees the UDP socket on which the node listens can tell it under
+// which public address its router shows that, and holes are punched to there.
 func rankBehindRouter(addrs []ma.Multiaddr) []network.AddrDelay { return rank(addrs, true) }
 
 func rank(addrs []ma.Multiaddr, behindRouter bool) []network.AddrDelay {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// wakeful is a clock that only goes forward, and goes on while the machine sleeps, which the
-// monotonic clock of some systems does not: it takes the longer of what the two clocks
-// say has passed. A wall clock that is set forward makes what was heard old at once.
+// wakeful is a clock that only goes forward. It goes on while the machine sleeps, which the
+// monotonic clock of some systems does not. It takes the longer of what the two clocks say
+// has passed. A wall clock that is set forward makes what was heard old at once.
 type wakeful struct {
 	read func() time.Time // time.Now, but for tests
 

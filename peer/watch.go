@@ -16,8 +16,8 @@ import (
 // need not understand it. The zero Cursor stands for now.
 type Cursor string
 
-// FromStart is the cursor of a watch that tells first what is held, by key, then that it
-// has done so (EventAt), and then the changes since.
+// FromStart is the cursor of a watch that yields first what is held, by key. An EventAt
+// then says that this is all, and the changes since follow.
 const FromStart = Cursor(node.FromStart)
 
 // ErrCursorExpired: the change log reaches no longer back to the cursor, or belongs to a
@@ -34,8 +34,9 @@ type Event struct {
 	// tombstone of EventDelete.
 	Record dbadapter.Record
 	// Coalesced: earlier changes of the key, which this watch has not told of, are
-	// passed over, because their records are overwritten; or may be, where the watch
-	// is far behind or several keys share an index.
+	// passed over, because their records are overwritten. It may be
+	// set without such changes where the watch is far behind, or several keys share an
+	// index.
 	Coalesced bool
 }
 
@@ -90,13 +91,13 @@ const watchBytes = 16 << 20
 // WithPrefix makes the watch one of the keys that begin with a prefix.
 func WithPrefix(prefix []byte) WatchOption { return func(w *watch) { w.prefix = prefix } }
 
-// WithProgress makes the watch yield an EventAt at once if it has nothing to tell then, and
-// whenever it had nothing to tell for so long. A watch of few keys in a namespace that
-// changes much has a cursor then that does not expire.
+// WithProgress makes the watch yield an EventAt at once if it has nothing to tell then. It
+// yields another whenever it had nothing to tell for so long. A watch of few keys in a
+// namespace that changes much has a cursor then that does not expire.
 func WithProgress(every time.Duration) WatchOption { return func(w *watch) { w.every = every } }
 
 // BeforeWait is called in the loop's goroutine when the watch has nothing to tell, before
-// it waits: what a program has gathered of the events can go out.
+// it waits. What a program has gathered of the events can then go out.
 func BeforeWait(fn func()) WatchOption { return func(w *watch) { w.wait = fn } }
 
 // Cursor is that of a watch of all that follows now.
@@ -119,28 +120,26 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 	return Cursor(w.Cursor()), nil
 }
 
-// Watch yields each key's latest change behind a cursor, in the order of the commits, and
-// then those to come, until the context or the loop ends. It tells what a key holds, not
-// each write: a watch that is slower than the writes tells of the last one, and marks it.
-// Of a change of several keys that share an index, and of what was held FromStart, some may
-// be told again after the watch goes on from a cursor. A watch holds up no write, and no
-// trimming of the change log (Config.WatchLog): one that is too far behind ends with
-// ErrCursorExpired. Of what it has told of, a watch remembers when it expires, of up to 1,024 keys
-// or 64 KiB of them at a time, and tells of that (EventExpired) once it has told all changes; of other records it tells
-// when they are collected (EventGone). A watch does not end the life of the namespace: when that closes, the
-// watch ends with ErrClosed.
+// Watch yields each key's latest change behind a cursor, in the order of the commits. The changes that follow are
+// yielded as they are made, until the context or the loop ends. It tells what a key holds, not each write. A watch
+// that is slower than the writes tells of the last one, and marks it. After a watch goes on from a cursor, some
+// may be told again: of a change of several keys that share an index, and of what was held FromStart. A watch
+// holds up no write, and no trimming of the change log (Config.WatchLog). One that is too far behind ends with
+// ErrCursorExpired. A watch remembers when the records that it has told of expire, of up to 1,024 keys or 64 KiB
+// of them at a time. It tells of that (EventExpired) once it has told all changes. Of other records it tells when
+// they are collected (EventGone). A watch does not end the life of the namespace: when that closes, the watch ends
+// with ErrClosed.
 //
-// In a namespace that is cut into shards an expiry is no event. The order is that of the commits in each shard, and
-// so of the changes of a key; what is held comes by key in each shard, and EventAt when all
-// shards have told it. A shard that this node does not hold is watched at a host that is
-// whole, which is asked anew within a second. Where that host does not answer, another one
-// tells again what it holds, tombstones too, with Coalesced set; what was deleted meanwhile,
-// and collected by then, it cannot tell. So 30 s after the watch had last told all there was,
-// and from a cursor that is given to Watch, only the host that has made the cursor goes on. Where others
-// answer, the watch ends with ErrCursorExpired; where none does for a minute, or at the beginning, with
-// ErrTooFew, and goes on from the last cursor when the hosts are there again.
-// An event that is not the last one of a page has the cursor before the page: from it the
-// page is told again. So may be all that is held, if a watch FromStart goes on before it has told that.
+// In a namespace that is cut into shards an expiry is no event. The order is that of the commits in each shard,
+// and so of the changes of a key. What is held is told by key in each shard, and EventAt when all shards have told
+// it. A shard that this node does not hold is watched at a host that is whole. Such a host is asked anew within a
+// second. Where that host does not answer, another one tells again what it holds, tombstones too, with Coalesced
+// set. What was deleted meanwhile, and already collected, it cannot tell. So only the host that has made a cursor
+// goes on from it: from one that is given to Watch, and 30 s after the watch had last told all there was. Where
+// others answer, the watch ends with ErrCursorExpired. Where none does for a minute, or at the beginning, it ends
+// with ErrTooFew, and goes on from the last cursor when the hosts are there again. An event that is not the last
+// one of a page has the cursor before the page. From it the page is told again. So may be all that is held, if a
+// watch FromStart goes on before it has told that.
 func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchOption) iter.Seq2[Event, error] {
 	var o watch
 	for _, option := range options {

@@ -8,8 +8,8 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// watch opens the records of a namespace, and its control namespace, so that each error
-// of theirs which speaks of damage is taken into the book, whatever has met it.
+// watch opens the records of a namespace, and its control namespace. Each error of
+// theirs that speaks of damage is taken into the book, whatever has met it.
 func (n *Node) watch(id dbadapter.NamespaceID, name string) node.OpenStore {
 	met := func(err error) error {
 		n.health.hint(err)

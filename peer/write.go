@@ -16,8 +16,8 @@ import (
 type PutOption func(*node.Draft)
 
 // TTL makes the record expire when the time has passed since the write, by this
-// machine's clock then: to the millisecond, at most MaxTTL. From that time on it
-// reads as absent on every node, by that node's clock. 0 means never.
+// machine's clock then. It counts to the millisecond, and is at most MaxTTL. From that
+// time on it reads as absent on every node, by that node's clock. 0 means never.
 func TTL(d time.Duration) PutOption { return func(r *node.Draft) { r.TTL = d } }
 
 // MaxTTL is the longest time to live: 100 years of 365 days.
@@ -36,19 +36,18 @@ func (ns *Namespace) Put(ctx context.Context, key, value []byte, options ...PutO
 	return ns.writeOne(ctx, "put", draft(key, value, nil, options))
 }
 
-// PutIf writes a record if the one held has exactly the given version; the zero
-// version stands for a key that holds nothing, not even a tombstone or an expired
-// record: both have versions, with which Get answers. Otherwise PutIf fails with
-// ErrConflict. In a namespace that is cut into shards a quorum read finds what the key holds, and one
-// host compares and commits; two writers can each have one accept where a host is cut off, and
-// one of the two writes becomes a conflict that is listed.
+// PutIf writes a record if the one held has exactly the given version. The zero version stands for a
+// key that holds nothing. A tombstone and an expired record are something: both have versions, with
+// which Get answers. Otherwise PutIf fails with ErrConflict. In a namespace that is cut into shards a
+// quorum read finds what the key holds, and one host compares and commits. Where a host is cut off,
+// two writers can each have one accept. One of the two writes then becomes a conflict that is listed.
 func (ns *Namespace) PutIf(ctx context.Context, key, value []byte, held dbadapter.Version, options ...PutOption) (dbadapter.Version, error) {
 	return ns.writeOne(ctx, "put", draft(key, value, &held, options))
 }
 
-// Delete replaces a record by a tombstone. ErrNotFound, ErrDeleted, ErrExpired: the
-// key holds no record. In a namespace that is cut into shards the tombstone is written in any case:
-// a write that is under way would undo the deletion.
+// Delete replaces a record by a tombstone. ErrNotFound, ErrDeleted, ErrExpired: the key holds no
+// record. In a namespace that is cut into shards the tombstone is written in any case. Otherwise a
+// write that is under way would undo the deletion.
 func (ns *Namespace) Delete(ctx context.Context, key []byte, options ...PutOption) (dbadapter.Version, error) {
 	d := draft(key, nil, nil, options)
 	d.Record.Deleted = true
@@ -126,13 +125,13 @@ func (b *Batch) Delete(key []byte) { b.add(key, nil, true, nil) }
 // DeleteIf adds a conditional tombstone to the batch; see Namespace.DeleteIf.
 func (b *Batch) DeleteIf(key []byte, held dbadapter.Version) { b.add(key, nil, true, &held) }
 
-// Batch commits what fn adds to the batch in one atomic transaction, of at
-// most dbadapter.MaxBatch writes and dbadapter.MaxBatchBytes bytes of values and
-// keys, which count twice. If fn, a limit (dbadapter.MaxBucket among them) or a condition
-// fails, nothing is written; a BatchError says which write it was. What peers send meanwhile
-// is committed before the batch, which then wins, or after it. In a namespace that is cut into
-// shards the keys of a batch are of one shard (ErrInvalid), and each of its hosts commits the batch in
-// one transaction; where it has conditions, one host compares first, as for PutIf.
+// Batch commits what fn adds to the batch in one atomic transaction. It takes at most
+// dbadapter.MaxBatch writes, and dbadapter.MaxBatchBytes bytes of values and keys, where keys count
+// twice. If fn, a limit (dbadapter.MaxBucket among them) or a condition fails, nothing is written; a
+// BatchError says which write it was. What peers send meanwhile is committed before the batch, which
+// then wins, or after it. In a namespace that is cut into shards the keys of a batch are of one shard
+// (ErrInvalid), and each of its hosts commits the batch in one transaction. Where it has conditions,
+// one host compares first, as for PutIf.
 func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	var b Batch
 	if err := fn(&b); err != nil {
@@ -189,7 +188,7 @@ func (ns *Namespace) writeOne(ctx context.Context, what string, d node.Draft) (d
 	return ns.commitOne(ctx, what, &d, func(set *node.Set) (*node.Attempt, error) { return set.Write(d) })
 }
 
-// commitOne makes a write of one key in a namespace without shards, commits it, and waits for the
+// commitOne makes and commits a write of one key in a namespace without shards. It waits for the
 // members that are to hold it, too.
 func (ns *Namespace) commitOne(ctx context.Context, what string, d *node.Draft, begin func(*node.Set) (*node.Attempt, error)) (v dbadapter.Version, err error) {
 	if err := ns.enter(what); err != nil {
