@@ -9,21 +9,21 @@ import (
 // store is one.
 type Backuper interface {
 	Store
-	// Checkpoint holds on to the store as of one moment between two commits: each
-	// batch is in it whole or not at all, in all namespaces that are open. It must
-	// be closed. Commits do not wait for it.
+	// Checkpoint holds on to the store as of one moment between two commits. In all
+	// namespaces that are open, each batch is in it whole or not at all. It must be
+	// closed. Commits do not wait for it.
 	Checkpoint(ctx context.Context) (Checkpoint, error)
-	// Settle notes durably that the copy with that mark is on another disk, so
-	// that the next one needs to hold only what has changed since. The copy must be
-	// durable by then: else the next one could build on a copy that does not exist.
+	// Settle notes durably that the copy with that mark is on another disk. The next
+	// one then needs to hold only what has changed since. The copy must be durable by
+	// then: else the next one could build on a copy that does not exist.
 	Settle(ctx context.Context, mark []byte) error
 }
 
 // Checkpoint is a store as of one moment, to be copied.
 type Checkpoint interface {
-	// Copy writes the namespaces to w: what has changed since the copy with a
-	// mark, or all there is if since is nil, is not the copy that was settled last
-	// of its line, or lies further back than the change log. What is copied is
+	// Copy writes the namespaces to w: what has changed since the copy with a mark, or
+	// all there is. All there is goes if since is nil, is not the copy that was settled
+	// last of its line, or lies further back than the change log. What is copied is
 	// verified on the way, so that damage makes an error and no faulty copy.
 	Copy(ctx context.Context, w io.Writer, since []byte) (Copied, error)
 	// Close releases the checkpoint. Idempotent.

@@ -1,9 +1,9 @@
 package dbadapter
 
-// Hashed is a valid record with what its hashes told: a record that arrives is
-// validated and hashed once, by Hash, and travels as a Hashed from there on. The
-// index and the digest cover all of it but the signature, and must not be changed
-// any more; a signature may still be added.
+// Hashed is a valid record with what its hashes told. A record that arrives is
+// validated and hashed once, by Hash, and travels as a Hashed from there on. The index
+// and the digest cover all of it but the signature, and must not be changed any more; a
+// signature may still be added.
 type Hashed struct {
 	Record
 	Index  Index

@@ -13,11 +13,11 @@ import (
 // the prime P = 2^42 − 11. Keys that share an index share a bucket.
 type Index uint64
 
-// Checksum stands for the records of one bucket, their versions and content: a
-// number from 1 to P − 1; 0 stands for no record at all. From above it has 12 bits of
-// the newest version's time, in units of 64 seconds modulo 2^12 (73 hours), 22 bits
-// of a hash of the versions and content, and 8 bits that are a hash of the index and
-// the other bits, so that a decoder can tell it from the sum of several.
+// Checksum stands for the records of one bucket, their versions and content. It is a
+// number from 1 to P − 1; 0 stands for no record at all. From above, its first 12 bits
+// are of the newest version's time, in units of 64 seconds modulo 2^12 (73 hours). Then
+// come 22 bits of a hash of the versions and content. The last 8 bits are a hash of the
+// index and the other bits, so that a decoder can tell it from the sum of several.
 type Checksum uint64
 
 // Pair is an index with the checksum of its bucket.
@@ -86,10 +86,10 @@ func units(t Timestamp) uint64 {
 	return uint64(max(ms, 0)/checksumUnit) % (1 << checksumTimeBits)
 }
 
-// Age compares the times in two checksums: −1 if the records of c are older than
-// those of d, +1 if they are newer, if less than 36 hours lie between them; for others
-// it is as good as random. 0: they fall in the same 64 seconds, or lie just between. It
-// says what is likely to be sent in vain; what is newer only the versions tell.
+// Age compares the times in two checksums, if less than 36 hours lie between them: −1
+// if the records of c are older than those of d, +1 if they are newer. For others it is
+// as good as random. 0: they fall in the same 64 seconds, or lie just between. It says
+// what is likely to be sent in vain; what is newer only the versions tell.
 func (c Checksum) Age(d Checksum) int {
 	const half = 1 << (checksumTimeBits - 1)
 	switch ahead := uint64(c>>timeShift-d>>timeShift) % (2 * half); {
@@ -104,10 +104,10 @@ func (c Checksum) Age(d Checksum) int {
 // timeShift is where the time of a checksum begins.
 const timeShift = keyhash.CheckBits + checksumHashBits
 
-// NamespaceIDOf is the name under which members know a namespace: a hash of its
-// secret, which tells nothing of the secret itself, and of its creator, whose list
-// of members therefore cannot be replaced by another node's. root is the creator's
-// peer id in binary, and behind it the placement of a namespace that is cut into shards.
+// NamespaceIDOf is the name under which members know a namespace. It is a hash of its
+// secret and of its creator, and tells nothing of the secret itself. So another node's
+// list of members cannot replace the creator's. root is the creator's peer id in
+// binary, and behind it the placement of a namespace that is cut into shards.
 func NamespaceIDOf(secret Secret, root []byte) NamespaceID {
 	return namespaceHash("syncd namespace id\x00", secret, root)
 }
@@ -119,8 +119,8 @@ func ControlOf(secret Secret, root []byte) (Secret, NamespaceID) {
 	return control, namespaceHash("syncd control id\x00", secret, root)
 }
 
-// ShardOf is the secret and the id of a shard of a namespace that is cut into several, each
-// of which is a set of records of its own.
+// ShardOf is the secret and the id of a shard of a namespace that is cut into several. Each
+// shard is a set of records of its own.
 func ShardOf(secret Secret, root []byte, shard uint32) (Secret, NamespaceID) {
 	number := binary.BigEndian.AppendUint32(nil, shard)
 	own := sha256.Sum256(slices.Concat([]byte("syncd shard secret\x00"), secret[:], number))

@@ -16,7 +16,7 @@ const (
 	MaxBatch      = 4096
 	MaxBatchBytes = 1<<20 + 1<<19
 	// MaxBucket is how many records that are not tombstones may share an index. Four
-	// keys do in one of 2·10^7 namespaces of 10^8 records (n⁴/24p³); a member that
+	// keys do in one of 2·10^7 namespaces of 10^8 records (n⁴/24p³). But a member that
 	// knows the secret can find as many as it likes, and a bucket is read whole.
 	MaxBucket = 64
 	// MaxBucketKeys is how many keys may share an index, tombstones included: what is
@@ -31,8 +31,9 @@ const (
 	// at, and must not fill the disk.
 	MaxConflicts     = 10_000
 	MaxConflictBytes = 64 << 20
-	// MaxSummary is the most bytes of a summary: twice what a replica needs for the
-	// largest sketch that it keeps, and no more than a node may hold twice in memory.
+	// MaxSummary is the most bytes of a summary. It is twice what a replica needs for
+	// the largest sketch that it keeps, and no more than a node may hold twice in
+	// memory.
 	MaxSummary = 8 << 20
 	// LogReach is how many times as long as it must be a log may grow for the sake of
 	// the changes that follow the summary. To replay more than that would take longer

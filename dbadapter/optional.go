@@ -9,8 +9,7 @@ import (
 )
 
 // The optional fields of a record, Expires and Replaces, have one binary form in
-// digests, in signed bytes, on the wire and on disk, which stands for nothing if
-// both are empty:
+// digests, in signed bytes, on the wire and on disk. It is empty if both fields are:
 //
 //	[expires:8] [n:1 (writer:8 clock:8)*n]
 //

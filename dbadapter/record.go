@@ -21,9 +21,9 @@ type Record struct {
 	// Expires, if not 0, is the time from which on the record reads as absent,
 	// in whole milliseconds. A tombstone never expires.
 	Expires Timestamp
-	// Replaces names, for each writer, the latest version of the key that the
-	// record was built on: at most MaxReplaces, by writer, each older than
-	// Version. A dated import names no version. See Supersedes.
+	// Replaces names, for each writer, the latest version of the key that the record
+	// was built on. It has at most MaxReplaces, by writer, each older than Version. A
+	// dated import names no version. See Supersedes.
 	Replaces []Replaced
 }
 
@@ -62,11 +62,10 @@ func (r *Record) ContentHash() [32]byte {
 	return sum
 }
 
-// Compare orders two records of one key: by version, and for equal versions
-// (a dated import of differing data) by content hash, then by expiry, then by the
-// bytes of what they replace, so that every node picks the same winner. It
-// returns −1, 0 or +1; the greater record wins, and 0 means that they differ in
-// nothing but the signature.
+// Compare orders two records of one key, by version. Equal versions (a dated import of
+// differing data) go by content hash, then by expiry, then by the bytes of what they
+// replace. So every node picks the same winner. It returns −1, 0 or +1; the greater
+// record wins, and 0 means that they differ in nothing but the signature.
 func (r *Record) Compare(o *Record) int {
 	if c := r.Version.Compare(o.Version); c != 0 {
 		return c

@@ -9,16 +9,16 @@ type Replaced struct {
 	Clock  Timestamp
 }
 
-// Supersedes reports whether the record's writer knew the version of its key when
-// it wrote the record: it names that version or a later one of the same writer,
-// or wrote both in one incarnation. Otherwise the version's content was written
-// beside the record's, and is lost where the record takes its place, unless it is
-// kept.
+// Supersedes reports whether the record's writer knew the version of its key when it
+// wrote the record. Then the record names that version or a later one of the same
+// writer, or the writer wrote both in one incarnation. Otherwise the version's content
+// was written beside the record's, and is lost where the record takes its place, unless
+// it is kept.
 //
-// False alarms are possible where more than MaxReplaces writers have written the
-// key, or a dated record was in between, which names nothing. A writer that was
-// restored from a copy, or restamped, may have made versions out of order: then a
-// later one does not prove that an earlier one was known.
+// False alarms are possible where more than MaxReplaces writers have written the key,
+// or a dated record was in between, which names nothing. A writer that was restored
+// from a copy, or restamped, may have made versions out of order. Then a later one does
+// not prove that an earlier one was known.
 func (r *Record) Supersedes(v Version) bool {
 	if v.Writer == r.Version.Writer && v.Incarnation == r.Version.Incarnation {
 		return v.Clock < r.Version.Clock
@@ -37,12 +37,12 @@ func compareWriter(p Replaced, w WriterID) int {
 	return 0
 }
 
-// Replace sets what the record replaces: the version of the record held, and what
-// that one replaced; where different nodes hold different ones, of each. It is nil where
-// the key holds nothing. The record has its version already. A dated record held is not
-// named, since it has no writer; nor is a version that this writer made in the same incarnation, which Supersedes
-// knows without. What is not older than the record itself, which only a restamp
-// replaces, is left out. Beyond MaxReplaces the oldest clocks go.
+// Replace sets what the record replaces: the version of the record held, and what that one
+// replaced; where different nodes hold different ones, of each. It is nil where the key holds
+// nothing. The record has its version already. A dated record held is not named, since it has
+// no writer. Nor is a version that this writer made in the same incarnation, which Supersedes
+// knows without. What is not older than the record itself, which only a restamp replaces, is
+// left out. Beyond MaxReplaces the oldest clocks go.
 func (r *Record) Replace(held ...*Record) {
 	r.Replaces = nil
 	if r.Version.Writer == 0 {

@@ -12,17 +12,16 @@ type NamespaceID [16]byte
 // Store is a node's database: any number of namespaces. All methods may be
 // called from several goroutines.
 type Store interface {
-	// Namespace opens the namespace with that id, empty if it is new. The
-	// hasher must be the same each time. observe, if not nil, is called after
-	// each commit with its changes, in commit order, before Apply returns, and
-	// in one step with Snapshot: a snapshot holds a commit exactly if observe
-	// has been called for it. It must be quick and must not call the store. It
-	// may take a lock under which others read and close snapshots, but not one
-	// under which they open them or write.
+	// Namespace opens the namespace with that id, empty if it is new. The hasher must
+	// be the same each time. observe, if not nil, is called after each commit with its
+	// changes, in commit order, before Apply returns. It is called in one step with
+	// Snapshot: a snapshot holds a commit exactly if observe has been called for it. It
+	// must be quick and must not call the store. It may take a lock under which others
+	// read and close snapshots, but not one under which they open them or write.
 	Namespace(ctx context.Context, id NamespaceID, hasher Hasher, observe func([]Change)) (Namespace, error)
-	// Drop deletes a namespace, which must not be open. When it returns without
-	// an error the namespace is gone for good, and its id may be used anew; a
-	// store may free the space of its records later, in the background.
+	// Drop deletes a namespace, which must not be open. When it returns without an
+	// error the namespace is gone for good, and its id may be used anew. A store may
+	// free the space of its records later, in the background.
 	Drop(ctx context.Context, id NamespaceID) error
 	// Compact frees the space that overwritten and removed records took, now. A
 	// store does so by itself too, in its own time: once it is at rest, and much of
@@ -35,14 +34,13 @@ type Store interface {
 
 // Namespace is one set of records in a store.
 type Namespace interface {
-	// Apply commits the writes in one atomic, durable transaction: when it
-	// returns without an error they survive a power cut. Each write is
-	// decided alone: a record that does not dominate the one held is left
-	// out, and says so in its Outcome. A write whose condition fails leaves
-	// out the whole batch, with ErrConflict; one that Must, and is left out,
-	// does so too; the outcomes say which. More
-	// than MaxBatch writes, or a Weight of more than MaxBatchBytes in all, is
-	// ErrLimit. The records' slices may be reused after the call.
+	// Apply commits the writes in one atomic, durable transaction: when it returns
+	// without an error they survive a power cut. Each write is decided alone: a record
+	// that does not dominate the one held is left out, and says so in its Outcome. A
+	// write whose condition fails leaves out the whole batch, with ErrConflict. So does
+	// one that Must, and is left out. The outcomes say which. More than MaxBatch
+	// writes, or a Weight of more than MaxBatchBytes in all, is ErrLimit. The records'
+	// slices may be reused after the call.
 	Apply(ctx context.Context, writes []Write) ([]Outcome, error)
 	// Snapshot opens the namespace as of its last commit. It must be closed.
 	Snapshot() (Snapshot, error)
@@ -51,12 +49,12 @@ type Namespace interface {
 	Changes(ctx context.Context, after uint64) iter.Seq2[Change, error]
 	// Log is the id of the change log, to which all its sequence numbers belong.
 	Log() LogID
-	// SaveSummary keeps, durably, what the caller has made of all changes up to seq,
-	// which the log holds or has held, in place of the summary that was kept. A crash
-	// meanwhile leaves the one or the other. It is at most MaxSummary bytes, else
-	// ErrLimit, and may be reused after the call. The log is trimmed up to it at the
-	// earliest, as long as no more than LogReach times as many changes follow it as the
-	// store keeps at least. Commits go on meanwhile.
+	// SaveSummary keeps, durably, what the caller has made of all changes up to seq, in
+	// place of the summary that was kept. The log holds these changes, or has held
+	// them. A crash meanwhile leaves the one or the other. It is at most MaxSummary
+	// bytes, else ErrLimit, and may be reused after the call. The log keeps what
+	// follows the summary, until that is LogReach times as many changes as the store
+	// keeps at least. Commits go on meanwhile.
 	SaveSummary(ctx context.Context, seq uint64, summary []byte) error
 	// Summary is the summary kept last, with its sequence number. ErrNotFound: no
 	// summary is kept. ErrCorrupt: it is damaged, or a part of it is lost.
@@ -71,11 +69,10 @@ type Namespace interface {
 	// version up to that clock, also after a restart.
 	Raise(ctx context.Context, to Timestamp) error
 	// Lower brings Latest and Ceiling down to the given clock, durably, once writes
-	// that Replace have taken away what was greater; where neither is greater, it
-	// does nothing. The caller vouches that no record with a greater clock is held,
-	// and lets no write run meanwhile: the store does not look. A caller whose
-	// versions might then repeat one that it made before makes them under a new
-	// incarnation.
+	// that Replace have taken away what was greater. Where neither is greater, it does
+	// nothing. The caller vouches that no record with a greater clock is held, and lets
+	// no write run meanwhile: the store does not look. A caller whose versions might
+	// then repeat one that it made before makes them under a new incarnation.
 	Lower(ctx context.Context, to Timestamp) error
 	// Kept yields the kept log as of now: the conflicts, then what was set aside,
 	// each from the oldest on.
@@ -108,18 +105,18 @@ func OneBatch(writes []Write) int {
 // namespace was opened with.
 type Write struct {
 	Record Hashed
-	// If, when not nil, makes the write conditional: the record held must
-	// have exactly this version; the zero version demands that no record,
-	// not even a tombstone, is held.
+	// If, when not nil, makes the write conditional: the record held must have exactly
+	// this version. The zero version demands that no record, not even a tombstone, is
+	// held.
 	If *Version
-	// Must: where the record is left out since its index is full (ErrLimit), or since a
-	// greater one is held (ErrConflict), so is the whole batch.
+	// Must: the whole batch is left out if the record is, since its index is full
+	// (ErrLimit), or since a greater one is held (ErrConflict).
 	Must bool
 	// Action is what the write does: it puts the record, or it removes it.
 	Action Action
-	// Past is up to when a collection may take what is held: where a Put takes the
-	// place of a tombstone, or of a record that expires, and neither its version nor
-	// its expiry is later, nothing is lost that would have to be kept. The writer
+	// Past is up to when a collection may take what is held. A Put may take the place
+	// of a tombstone, or of a record that expires. If neither its version nor its
+	// expiry is later than Past, nothing is lost that would have to be kept. The writer
 	// of the record may have collected it, and then could not name it.
 	Past Timestamp
 }
@@ -130,10 +127,10 @@ type Action uint8
 const (
 	// Put makes the record the one held, if it dominates that one.
 	Put Action = iota
-	// Replace makes the record the one held even where a greater one is, which If
-	// must name. It is for versions that no other member has accepted, such as
-	// those of a clock that was wrong: where a member has, its copy is the greater
-	// one still, and comes back with a sync.
+	// Replace makes the record the one held even where a greater one is, which If must
+	// name. It is for versions that no other member has accepted, such as those of a
+	// clock that was wrong. Where a member has, its copy is the greater one still, and
+	// comes back with a sync.
 	Replace
 	// Collect removes the record from the namespace, and nothing of it stays. It
 	// does so only if the very record is held (its digest is compared): one that
@@ -174,7 +171,7 @@ const (
 	// one that Must was left out.
 	Skipped
 	// Full: nothing was written. The index already holds MaxBucket other records that are
-	// not tombstones, and the write would add one; or it holds MaxBucketKeys other keys,
+	// not tombstones, and the write would add one. Or it holds MaxBucketKeys other keys,
 	// and the key of the write is new.
 	Full
 )
@@ -188,13 +185,13 @@ type Change struct {
 	Index    Index
 	Old, New Checksum
 	// Keys are the keys under this index that the commit has changed, in ascending
-	// order: not one that holds after it what it held before, because the commit has put
-	// a record and removed it again. They stay valid, and must not be changed.
+	// order. A key that it put and removed again, so that it holds what it held before,
+	// is not one of them. They stay valid, and must not be changed.
 	Keys [][]byte
 	// Shared: after the commit the bucket holds records under other keys, too.
 	Shared bool
-	// Delta is the digest sum of the bucket after the commit less the one
-	// before, modulo 2^256, and Records the change in its number of records.
+	// Delta is the digest sum of the bucket after the commit less the one before,
+	// modulo 2^256. Records is the change in its number of records.
 	Delta   Digest
 	Records int
 }
@@ -221,7 +218,7 @@ type Snapshot interface {
 	// the store may go on using them.
 	Buckets(indices []Index) ([][]Hashed, error)
 	// Pairs yields each index that is at least from and less than to, with its
-	// checksum, in ascending order; where to is 0, up to the greatest.
+	// checksum, in ascending order. Where to is 0, it goes up to the greatest.
 	Pairs(ctx context.Context, from, to Index) iter.Seq2[Pair, error]
 	// Close releases the snapshot. It waits for no commit. Idempotent.
 	Close() error

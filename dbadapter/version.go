@@ -9,9 +9,9 @@ import (
 	"github.com/syncd-io/syncd/internal/hlc"
 )
 
-// Timestamp is a reading of a hybrid logical clock: 48 bits of milliseconds
-// since 1970 above a 16-bit counter (Kulkarni et al., "Logical Physical Clocks",
-// 2014). Later readings are greater.
+// Timestamp is a reading of a hybrid logical clock (Kulkarni et al., "Logical Physical
+// Clocks", 2014). It has 48 bits of milliseconds since 1970 above a 16-bit counter.
+// Later readings are greater.
 type Timestamp uint64
 
 // TimestampAt is the first reading of the millisecond that t falls in.
@@ -30,14 +30,13 @@ type WriterID uint64
 // String is the id in hexadecimal.
 func (w WriterID) String() string { return fmt.Sprintf("%016x", uint64(w)) }
 
-// Version orders the writes of a record: later clock, then greater writer,
-// then greater incarnation wins. Incarnation is 64 random bits, fresh each
-// time a node opens its store, so that neither a restart, nor a clock set
-// back, nor a restored copy uses a version twice; and fresh for a record
-// that supersedes what it names alone.
+// Version orders the writes of a record: later clock, then greater writer, then greater
+// incarnation wins. Incarnation is 64 random bits, fresh each time a node opens its
+// store. So neither a restart, nor a clock set back, nor a restored copy uses a version
+// twice. It is fresh, too, for a record that supersedes what it names alone.
 //
-// A dated import has the clock of its data, and neither writer nor
-// incarnation, so that the same data imported at two sites is the same record.
+// A dated import has the clock of its data, and neither writer nor incarnation. So the
+// same data imported at two sites is the same record.
 type Version struct {
 	Clock       Timestamp
 	Writer      WriterID

@@ -26,9 +26,9 @@ func Open(dir string, o Options) (dbadapter.Backuper, error) {
 }
 
 // Restore makes a store in a folder that is empty, or not there, of copies that
-// Checkpoint.Copy of this store, or of another one on disk, wrote: a whole one and
-// those that follow it, oldest first. Each is read to its end before the next one is
-// asked for. The records are verified when the store is opened and scanned; a copy's
+// Checkpoint.Copy of this store, or of another one on disk, wrote. They are a whole one
+// and those that follow it, oldest first. Each is read to its end before the next one
+// is asked for. The records are verified when the store is opened and scanned; a copy's
 // framing is verified here. After an error the folder holds a part of a store, and is
 // of no use.
 func Restore(ctx context.Context, dir string, o Options, copies iter.Seq2[io.Reader, error]) error {

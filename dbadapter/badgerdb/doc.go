@@ -4,8 +4,8 @@
 //	namespace, err := store.Namespace(ctx, id, hasher, nil)
 //	outcomes, err := namespace.Apply(ctx, []dbadapter.Write{{Record: record}})
 //
-// dbadapter/internal/kvstore makes the store of a key-value database, and
-// dbadapter/internal/badgerkv is that database: how Badger is opened, what must be
+// Package dbadapter/internal/kvstore makes the store of a key-value database. Package
+// dbadapter/internal/badgerkv is that database. It says how Badger is opened, what must be
 // looked at in its files before, and how it is made to free space.
 //
 // What is not promised: if the disk acknowledges what it has not stored, a power

@@ -16,36 +16,36 @@ type Options struct {
 	// NoSync leaves it to the operating system when to write to the disk. A
 	// power cut then loses acknowledged writes, and only tests may want that.
 	NoSync bool
-	// LogLimit is how many changes of a namespace the log keeps, at least; 0
-	// means 1<<16. Of a namespace with more than eight times as many records it keeps
-	// an eighth of their number, so that the next copy need not hold all of them. A
-	// reader that falls further behind scans the records.
+	// LogLimit is how many changes of a namespace the log keeps, at least; 0 means
+	// 1<<16. Of a namespace with more than eight times as many records it keeps an
+	// eighth of their number. So the next copy need not hold all of them. A reader that
+	// falls further behind scans the records.
 	LogLimit int
 	// MinFree is how many bytes of the disk writes leave free, beside what the database
 	// needs for its own work; removals leave half of it. A write that would not is
 	// ErrNoRoom. 0 means 64 MiB, less than 0 switches the check off: a full disk then ends
 	// the process.
 	MinFree int64
-	// TrustFiles skips reading tables through, when the store is opened (about a
-	// second for 1 GB of those that were not read before) and in the background. A
-	// flipped bit in a table may then make a record disappear, or show an older one,
-	// if its bucket does too.
+	// TrustFiles skips reading tables through, when the store is opened and in the
+	// background. Opening takes about a second for 1 GB of those that were not read
+	// before. A flipped bit in a table may then make a record disappear, or show an
+	// older one, if its bucket does too.
 	TrustFiles bool
 	// Memory is about how many bytes the store may take: tables in memory that commits
-	// fill, and pages of files that it holds mapped. 0 means DefaultMemory; with less
-	// than 192 MiB commits wait more often for a table to be written, and 128 MiB are the
+	// fill, and pages of files that it holds mapped. 0 means DefaultMemory. With less
+	// than 192 MiB commits wait more often for a table to be written; 128 MiB are the
 	// least.
 	Memory int64
 	// Now tells the time for the kept log; nil means time.Now.
 	Now func() time.Time
 	// Damaged is told of damage (dbadapter.ErrCorrupt) that work in the background meets,
-	// which no call returns, and may be told of the same more than once; it must not call
-	// the store. nil: it is logged.
+	// which no call returns. It may be told of the same more than once, and must not call the
+	// store. nil: it is logged.
 	Damaged func(error)
 	// Failed is told, once or more, that the system has refused what the store cannot do
-	// without: it takes no more writes, may read no more, and may not even close. What was
-	// acknowledged is on the disk, and the program is to be started again. It must not call
-	// the store. nil: it is logged.
+	// without. The store takes no more writes, may read no more, and may not even close.
+	// What was acknowledged is on the disk, and the program is to be started again. It must
+	// not call the store. nil: it is logged.
 	Failed func(error)
 }
 

@@ -2,10 +2,9 @@ package memdb
 
 import "math/rand/v2"
 
-// tree is a persistent treap (Seidel and Aragon, 1996): a search tree that is
-// a heap by random priorities. put and remove copy the path to the root and share the
-// rest, so that a root is a snapshot, for nothing. The zero
-// tree is empty.
+// tree is a persistent treap (Seidel and Aragon, 1996): a search tree that is a heap by
+// random priorities. put and remove copy the path to the root and share the rest. So a
+// root is a snapshot, for nothing. The zero tree is empty.
 type tree[K, V any] struct{ root *node[K, V] }
 
 type node[K, V any] struct {

@@ -39,13 +39,13 @@ type Options struct {
 	// Now tells the time for the kept log; nil means time.Now.
 	Now func() time.Time
 	// Damaged is told of damage (dbadapter.ErrCorrupt) that work in the background meets,
-	// which no call returns, and may be told of the same more than once; it must not call
-	// the store. nil: it is logged.
+	// which no call returns. It may be told of the same more than once, and must not call the
+	// store. nil: it is logged.
 	Damaged func(error)
 	// Failed is told, once or more, that the system has refused what the store cannot do
-	// without: it takes no more writes, may read no more, and may not even close. What was
-	// acknowledged is on the disk, and the program is to be started again. It must not call
-	// the store. nil: it is logged.
+	// without. The store takes no more writes, may read no more, and may not even close.
+	// What was acknowledged is on the disk, and the program is to be started again. It must
+	// not call the store. nil: it is logged.
 	Failed func(error)
 }
 

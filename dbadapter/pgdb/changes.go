@@ -79,9 +79,9 @@ func (s *snapshot) changes(ctx context.Context, after uint64, yield func(dbadapt
 	return nil
 }
 
-// trim removes the oldest changes once the log is an eighth longer than it
-// must be, so that the cost of removing an entry is paid once, in bulk. It runs
-// on the queue's goroutine.
+// trim removes the oldest changes once the log is an eighth longer than it must be. So
+// the cost of removing an entry is paid once, in bulk. It runs on the queue's
+// goroutine.
 func (w *writer) trim(n *namespace) error {
 	need := uint64(n.store.options.LogLimit)
 	if n.meta.summary > 0 {

@@ -13,20 +13,20 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// Bounds of what the network may take. A query that reads a page of records or
-// commits a batch takes milliseconds; a server that has not answered after so long
-// is not going to.
+// Bounds of what the network may take. A query that reads a page of records or commits
+// a batch takes milliseconds. A server that has not answered after so long is not going
+// to.
 const (
 	connectWait = 10 * time.Second
 	queryWait   = time.Minute
 	hangUpWait  = time.Second
 )
 
-// settings are made in each session, where the server knows them. A commit is
-// durable when it is acknowledged, whatever the role's defaults say; no view ends
-// because it is idle. All queries go by an index: plans are made when the tables
-// are small, and a scan of the whole would be chosen then, and stay. The session of a
-// machine that is gone ends, and its lock with it, within a minute.
+// settings are made in each session, where the server knows them. A commit is durable
+// when it is acknowledged, whatever the role's defaults say; no view ends because it is
+// idle. All queries go by an index. Plans are made when the tables are small; a scan of
+// the whole would be chosen then, and stay. The session of a machine that is gone ends,
+// and its lock with it, within a minute.
 const settings = `
 SELECT set_config(s.name, v.setting, false)
 FROM (VALUES

@@ -11,11 +11,12 @@ import (
 )
 
 // A schema that was restored goes on from numbers of changes that were given before, so
-// that its change logs need new ids (dbadapter.LogID). The server tells: each opening
-// writes a row that holds the number of its own transaction, which PostgreSQL notes in
-// the row itself, too (xmin, which vacuuming keeps). A dump, or another way to copy rows,
-// writes the row in another transaction. Beside that stands the timeline of the server,
-// of which a recovery to a point in time, or a standby that takes over, begins another.
+// that its change logs need new ids (dbadapter.LogID). The server tells, since each
+// opening writes a row that holds the number of its own transaction. PostgreSQL notes
+// that number in the row itself, too (xmin, which vacuuming keeps). A dump, or another
+// way to copy rows, writes the row in another transaction. Beside that stands the
+// timeline of the server, of which a recovery to a point in time, or a standby that takes
+// over, begins another.
 //
 // What it does not tell: files of the server that were copied back as they were. An
 // engine that has no xmin tells nothing.

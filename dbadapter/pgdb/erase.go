@@ -23,8 +23,8 @@ func (d dropped) Next(ctx context.Context, above uint32) (next uint32, err error
 }
 
 // Erase removes all rows of a number, and then its name. Each piece of the records
-// begins after the one before: the server steps over each row that was deleted, and
-// from the first one on, the time would grow with the square of their number.
+// begins after the one before. The server steps over each row that was deleted; from
+// the first one on, the time would grow with the square of their number.
 func (d dropped) Erase(ctx context.Context, number uint32) error {
 	from, last := []byte{}, false
 	for !last {

@@ -17,9 +17,9 @@ import (
 const Name = "postgres"
 
 // A folder stands for the store where the node keeps what is not in it. It holds the
-// stamp that stores on disk have, so that such a store does not begin anew there, and
-// the schema's own id: a node that finds other records than it left, or no records at
-// all, would make versions that it has made before.
+// stamp that stores on disk have, so that such a store does not begin anew there. It
+// holds the schema's own id, too. A node that finds other records than it left, or no
+// records at all, would make versions that it has made before.
 const (
 	stampFile  = "FORMAT"
 	schemaFile = "SCHEMA"

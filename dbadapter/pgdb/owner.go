@@ -14,17 +14,17 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// A schema belongs to one process at a time, for two reasons: a node keeps sums of
-// all records in memory, and it alone numbers the changes. The writer's session holds
-// an advisory lock, which the server releases when the session ends. Beside it stand
-// a token of the owner and the number of commits in the table of the store: each
-// commit counts on from both, and takes effect only if they are as this process left
-// them. That also holds on engines whose advisory locks do nothing, and where a pool
-// has changed the session under us.
+// A schema belongs to one process at a time, since a node keeps sums of all records in
+// memory, and since it alone numbers the changes. The writer's session holds an
+// advisory lock, which the server releases when the session ends. A token of the owner
+// and the number of commits stand in the table of the store, too. Each commit counts on
+// from both, and takes effect only if they are as this process left them. That also
+// holds on engines whose advisory locks do nothing, and where a pool has changed the
+// session under us.
 //
-// The same numbers tell the outcome of a COMMIT whose answer was lost. Once the
-// server is back, the token is replaced, so that whatever is left of the old session
-// can no longer commit, and the number of commits says whether it had.
+// The same numbers tell the outcome of a COMMIT whose answer was lost. Once the server
+// is back, the token is replaced, so that whatever is left of the old session can no
+// longer commit. Then the number of commits says whether it had.
 
 // head is what the store knows of itself.
 type head struct {

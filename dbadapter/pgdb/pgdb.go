@@ -58,10 +58,10 @@ type Store struct {
 
 	compacting sync.Mutex // held while Compact runs
 
-	// publishing is held from before a COMMIT until observers have been told of it,
-	// and while a view is opened: a view shows either all of that or nothing. It
-	// guards writer.head and writer.owner beside the writer's goroutine. It is
-	// taken before mu.
+	// publishing is held from before a COMMIT until observers have been told of it, and
+	// while a view is opened. So a view shows either all of that or nothing. It guards
+	// writer.head and writer.owner beside the writer's goroutine. It is taken before
+	// mu.
 	publishing sync.Mutex
 
 	mu   sync.Mutex // guards view, and what namespaces show
@@ -73,9 +73,9 @@ type Store struct {
 
 var _ dbadapter.Able = (*Store)(nil)
 
-// Open opens the store that a connection string names, in the forms that libpq
-// takes (a URL, or "host=… user=…"); what it leaves out comes from the environment,
-// as libpq reads it (PGHOST, PGUSER, PGPASSFILE …). The context bounds the opening.
+// Open opens the store that a connection string names, in the forms that libpq takes (a
+// URL, or "host=… user=…"). What it leaves out comes from the environment, as libpq
+// reads it (PGHOST, PGUSER, PGPASSFILE …). The context bounds the opening.
 //
 // ErrLocked: another process, or this one, has it open. ErrFormat: it was written
 // by a program of another format.

@@ -14,7 +14,7 @@ import (
 )
 
 // A scan reads page by page, each with a query of its own from where the last one
-// ended: nothing stays open at the server while the caller works, and any number of
+// ended. So nothing stays open at the server while the caller works, and any number of
 // scans share a view. A page is small at first, for a reader that stops soon, and
 // bounded in bytes as well: there is one more record than fits.
 const (

@@ -15,16 +15,16 @@ import (
 // format counts the forms that the tables have had.
 const format = 5 // the schema below inserts it
 
-// The schema. A namespace is numbered when it is first opened, and a number is
-// never used twice; one whose id is NULL has been dropped and is being erased. The id of
-// the store is random (folder.go).
+// The schema. A namespace is numbered when it is first opened, and a number is never
+// used twice. One whose id is NULL has been dropped and is being erased. The id of the
+// store is random (folder.go).
 //
-// A record is its key, its value, and its head (dbadapter/internal/layout). idx is its index and sum
-// the checksum of its bucket, sealed (layout.go): all records of a bucket carry the
+// A record is its key, its value, and its head (dbadapter/internal/layout). idx is its index
+// and sum the checksum of its bucket, sealed (layout.go). All records of a bucket carry the
 // same. Both stand in one index of the database, so that pairs are listed from there.
 //
 // log holds the changes of a commit, or a part of them, under the number of the last
-// one; kept the kept log, with the bytes that an entry counts for.
+// one. kept is the kept log, with the bytes that an entry counts for.
 //
 // Unsigned numbers of 64 bits are stored as signed ones of the same bits.
 const schema = `

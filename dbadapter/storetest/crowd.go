@@ -55,9 +55,9 @@ func testConcurrent(t *testing.T, h Harness) {
 	e.checkLog(0)
 }
 
-// testLargeBatches has callers write large batches to the same keys, one after the other without a
-// pause: a store may decide one while the one before it lands. What was acknowledged is held, or a
-// greater record is, and the log says how it came about.
+// testLargeBatches has callers write large batches to the same keys, one after the other
+// without a pause. A store may decide one while the one before it lands. What was acknowledged
+// is held, or a greater record is, and the log says how it came about.
 func testLargeBatches(t *testing.T, h Harness) {
 	e := newEnvWith(t, h, manyChanges, hasher())
 	const callers, batches, size, keys = 2, 6, 640, 800
@@ -139,8 +139,8 @@ func readUntil(e *env, stop <-chan struct{}) error {
 	}
 }
 
-// testCrowd does at once, over and over, all that takes a lock: commits, reads
-// under the lock that the observer takes, audits, and drops of other namespaces.
+// testCrowd does at once, over and over, all that takes a lock. It makes commits, reads
+// under the lock that the observer takes, audits, and drops other namespaces.
 func testCrowd(t *testing.T, h Harness) {
 	const rounds = 200
 	e := newEnv(t, h)

@@ -9,8 +9,8 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// testFull fills the bucket of an index: one more key is declined, alone, but for a
-// tombstone, and there is room again once a record is removed or deleted.
+// testFull fills the bucket of an index. One more key is declined, alone, but for a
+// tombstone. There is room again once a record is removed or deleted.
 func testFull(t *testing.T, h Harness) {
 	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 0))
 	tw := newTwin(e.hasher)

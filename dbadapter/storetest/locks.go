@@ -12,8 +12,8 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// within runs the steps at once and fails, with the stacks of all goroutines,
-// if they have not returned after five minutes: they then wait for one another.
+// within runs the steps at once and fails, with the stacks of all goroutines, if they
+// have not returned after five minutes. They then wait for one another.
 func within(t *testing.T, steps ...func() error) {
 	t.Helper()
 	results := make(chan error, len(steps))
@@ -34,10 +34,10 @@ func within(t *testing.T, steps ...func() error) {
 	}
 }
 
-// testLockOrder has a subscriber of commits whose lock the observer takes, and
-// which holds it while it reads and closes snapshots, as reconcile does. A store
-// that closes snapshots under a lock that it also holds while it opens one, or
-// while it tells the observer, stops here for ever.
+// testLockOrder has a subscriber of commits whose lock the observer takes, and which
+// holds it while it reads and closes snapshots, as reconcile does. A store stops here
+// for ever if it closes snapshots under a lock that it also holds while it opens one,
+// or while it tells the observer.
 func testLockOrder(t *testing.T, h Harness) {
 	const rounds = 100
 	ctx := context.Background()
@@ -92,9 +92,9 @@ func testLockOrder(t *testing.T, h Harness) {
 	within(t, n.Close, store.Close)
 }
 
-// testPausedScan opens a scan, as an export whose reader has stopped does, and
-// expects that it holds up nothing else: neither commits, nor making, dropping
-// and making again of other namespaces, nor closing and dropping its own.
+// testPausedScan opens a scan, as an export whose reader has stopped does, and expects
+// that it holds up nothing else. Commits go on, and other namespaces are made, dropped
+// and made again. The scan's own namespace can be closed and dropped.
 func testPausedScan(t *testing.T, h Harness) {
 	e := newEnv(t, h)
 	ctx := context.Background()

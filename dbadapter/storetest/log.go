@@ -184,8 +184,8 @@ func sameChange(a, b dbadapter.Change) bool {
 }
 
 // testTrim reads the log after every position, time and again while it is being
-// trimmed: it gives all that followed or, where that is trimmed, ErrTrimmed and
-// nothing else.
+// trimmed. It gives all that followed or, where that is trimmed, ErrTrimmed and nothing
+// else.
 func testTrim(t *testing.T, h Harness) {
 	const limit = 100
 	e := newEnvWith(t, h, limit, hasher())

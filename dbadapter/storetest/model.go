@@ -11,9 +11,8 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// testModel does random operations on the store and on the twin, and compares
-// all that both say after each. rapid prints the seed of a failure, and
-// shrinks it.
+// testModel does random operations on the store and on the twin. After each it compares
+// all that both say. rapid prints the seed of a failure, and shrinks it.
 func testModel(t *testing.T, h Harness) {
 	store := h.Open(t, manyChanges)
 	t.Cleanup(func() { store.Close() })

@@ -10,8 +10,8 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// testRemove removes records, short and long, alone in their bucket and not, and
-// looks at what is left, what older snapshots say, and what the kept log has.
+// testRemove removes records, short and long, alone in their bucket and not. It looks
+// at what is left, what older snapshots say, and what the kept log has.
 func testRemove(t *testing.T, h Harness) {
 	for bits := range 3 { // from one bucket on
 		e := newEnvWith(t, h, manyChanges, Weak(hasher(), 4*bits))

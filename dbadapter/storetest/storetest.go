@@ -6,11 +6,11 @@
 //		storetest.Run(t, storetest.Harness{Open: …, Reopen: …})
 //	}
 //
-// The main test compares random operations on the store with the same operations
-// on a map (see twin), under a hash so weak that most indices hold several keys.
-// Others try each promise by itself: the order of versions, conditions, limits,
-// snapshots, the change log, drops, and the order of locks, which a store that
-// closes snapshots under the lock of its commits does not survive.
+// The main test compares random operations on the store with the same operations on a
+// map (see twin). Its hash is so weak that most indices hold several keys. Others try
+// each promise by itself: the order of versions, conditions, limits, snapshots, the
+// change log, and drops. One tries the order of locks, which a store that closes
+// snapshots under the lock of its commits does not survive.
 package storetest
 
 import (
@@ -21,8 +21,8 @@ import (
 
 // Harness makes the stores under test.
 type Harness struct {
-	// Open returns a new, empty store that keeps at least logLimit changes of
-	// each namespace in its log, and at most a few times as many.
+	// Open returns a new, empty store. Its log keeps at least logLimit changes of each
+	// namespace, and at most a few times as many.
 	Open func(t testing.TB, logLimit int) dbadapter.Store
 	// Reopen closes the store and returns one over the same data.
 	Reopen func(t testing.TB, store dbadapter.Store) dbadapter.Store

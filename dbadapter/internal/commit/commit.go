@@ -3,9 +3,9 @@
 // data and no lock; a store hands it the records held and stores what it says.
 // Every store uses it, so that no two stores decide differently.
 //
-// A Group is what one transaction of the store commits: the batches of one or
-// more callers, decided one after another, each seeing what those before it
-// have done.
+// A Group is what one transaction of the store commits: the batches of one or more
+// callers. They are decided one after another, each seeing what those before it have
+// done.
 package commit
 
 import (

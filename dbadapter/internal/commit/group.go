@@ -9,8 +9,8 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// Load reads what the store holds under each of the indices, which come sorted
-// and each but once, so that a store can read them together.
+// Load reads what the store holds under each of the indices. These come sorted and each
+// but once, so that a store can read them together.
 type Load func([]dbadapter.Index) []Loaded
 
 // Loaded is the records under one index, by key, or why they cannot be read.
@@ -65,9 +65,9 @@ func (g *Group) takeBack(m *mark) {
 	g.touched, g.leavers, g.latest = g.touched[:m.touched], g.leavers[:m.leavers], m.latest
 }
 
-// Batch decides the writes of one caller in their order; a later write sees
-// the earlier ones. A failed condition, and a write that must be done and is left out,
-// takes the whole batch back; so does an error of the store, whose outcomes are nil.
+// Batch decides the writes of one caller in their order; a later write sees the earlier
+// ones. A failed condition takes the whole batch back, and so does a write that must be
+// done and is left out. An error of the store does so, too; its outcomes are nil.
 func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 	m := mark{touched: len(g.touched), leavers: len(g.leavers), latest: g.latest}
 	outcomes := make([]dbadapter.Outcome, len(items))
@@ -276,7 +276,7 @@ func (b *Bucket) put(next []Held, at int, replace bool, it *Item) {
 func (b *Bucket) remove(at int) { b.Held = slices.Concat(b.Held[:at], b.Held[at+1:]) }
 
 // Held is what an index holds after the group, by key, for a group that is decided after
-// this one; ok is false where this one does not change it.
+// this one. ok is false where this one does not change it.
 func (g *Group) Held(index dbadapter.Index) (held []Held, ok bool) {
 	b := g.buckets[index]
 	if b == nil || !b.touched {

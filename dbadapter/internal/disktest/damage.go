@@ -21,8 +21,8 @@ type damage struct {
 	do   func(dir string) error
 }
 
-// damages are flips of bytes of each file, every one of a small file and samples
-// of a large one, and files cut short or missing.
+// damages are flips of bytes of each file, and files cut short or missing. Of a small
+// file every byte is flipped, of a large one samples.
 func damages(t *testing.T, dir string, samples int, random *rand.Rand) []damage {
 	small := max(samples, 64) // bytes of a file of which every one is flipped
 	if raceDetector {

@@ -25,7 +25,7 @@ type Harness struct {
 	// cut and removed one by one.
 	Files []string
 	// Shorten, if not nil, cuts what is of no meaning off the files of a store that was
-	// not closed, so that copies are made fast.
+	// not closed. So copies are made fast.
 	Shorten func(t *testing.T, dir string)
 }
 

@@ -17,10 +17,10 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// The damaged stores hold damageRecords records, each written in damageRounds
-// rounds and several tables, so that there is an older record to show under each
-// newer one. Their indices are weak: buckets hold several keys. Each round sets one
-// further record aside and collects another, so that there is a removed one, too.
+// The damaged stores hold damageRecords records. Each is written in damageRounds rounds
+// and several tables, so that there is an older record to show under each newer one.
+// Their indices are weak: buckets hold several keys. Each round sets one further record
+// aside and collects another, so that there is a removed one, too.
 const (
 	damageRecords = 120
 	damageRounds  = 3
@@ -85,9 +85,9 @@ func (h Harness) writeDamageStore(t *testing.T, dir string, round int) dbadapter
 	return s
 }
 
-// examination compares a store with what was written. It keeps the first named
-// error, with which a damaged store may answer; anything else that is not as it
-// was written is an error that begins with "WRONG".
+// examination compares a store with what was written. It keeps the first named error,
+// with which a damaged store may answer. Anything else that is not as it was written is
+// an error that begins with "WRONG".
 type examination struct {
 	namespace dbadapter.Namespace
 	snapshot  dbadapter.Snapshot

@@ -27,11 +27,11 @@ var (
 	powerCutSeed = flag.Uint64("powercut-seed", uint64(time.Now().UnixNano()), "when TestPowerCut does so")
 )
 
-// The writers of a power cut. Each has keys of its own, which it writes in
-// turn, one batch after another, so that what a store holds must be exactly
-// the state after some number of whole batches. Each batch also puts a record of
-// its own and removes that of the batch before: after an even one by setting it
-// aside, after an odd one for good.
+// The writers of a power cut. Each has keys of its own, which it writes in turn, one
+// batch after another. So what a store holds must be exactly the state after some
+// number of whole batches. Each batch also puts a record of its own and removes that of
+// the batch before. After an even batch it sets that aside, after an odd one it removes
+// it for good.
 const (
 	cutWriters = 4
 	cutBatch   = 64
@@ -42,8 +42,8 @@ const (
 // progress is how many batches of each writer are in a store, or acknowledged.
 type progress [cutWriters]int
 
-// TestPowerCut writes from another process, cuts the power of its disk in the
-// middle, opens the store on what the disk held, and goes on from there. No
+// TestPowerCut writes from another process and cuts the power of its disk in the
+// middle. It opens the store on what the disk held, and goes on from there. No
 // acknowledged write may be lost, and no batch may be there in part.
 func TestPowerCut(t *testing.T, h Harness) {
 	if what := os.Getenv(cutEnv); what != "" {
@@ -96,9 +96,9 @@ func TestPowerCutUnsynced(t *testing.T, h Harness) {
 	t.Error("no unsynced write was lost: the cuts are no cuts")
 }
 
-// cutPower starts the writers on the disk, cuts its power after that many
-// acknowledged batches, and returns what had been acknowledged by the time
-// that the process stood.
+// cutPower starts the writers on the disk and cuts its power after that many
+// acknowledged batches. It returns what had been acknowledged by the time that the
+// process stood.
 func cutPower(t *testing.T, disk *powercut.Disk, o Options, from progress, batches int) progress {
 	t.Helper()
 	writer := child.Start(t, "TestPowerCut", fmt.Sprintf("%s=%s %t %s", cutEnv, disk.Dir(), o.NoSync, strings.Trim(fmt.Sprint(from), "[]")))

@@ -1,7 +1,7 @@
 // Package examiner reads the tables of a database through in the background: new ones,
 // and each one again after a day. A block that has gone bad on the disk is otherwise
-// found when something reads it, which may be never, or, where the database takes what a
-// bad block holds for absent, when a record is missing or old.
+// found when something reads it, which may be never. Or it is found when a record is
+// missing or old, where the database takes what a bad block holds for absent.
 package examiner
 
 import (
@@ -55,8 +55,8 @@ type Reading struct {
 }
 
 const (
-	// every is how often the examiner looks for tables, and age how old a table must be:
-	// many live for seconds only, until a compaction merges them.
+	// every is how often the examiner looks for tables, and age how old a table must be.
+	// Many live for seconds only, until a compaction merges them.
 	every = 10 * time.Second
 	age   = 30 * time.Second
 	// again is after how long a table is read again.
@@ -69,7 +69,7 @@ const (
 	saveEvery = 30 * time.Second
 )
 
-// Start starts the examiner of the tables in a folder, which goes on where the note there
+// Start starts the examiner of the tables in a folder. It goes on where the note there
 // says that the last one has ended, in order or not. damaged is told of each damaged
 // table, once; nil: it is logged. alone: nothing is read in the background.
 func Start(t Tables, dir string, log *slog.Logger, damaged func(error), alone bool) *Examiner {

@@ -10,8 +10,8 @@ import (
 	"github.com/syncd-io/syncd/internal/durable"
 )
 
-// File names the tables that were read through and found whole, each with its size and
-// the time of its last change, and when it was read: a table is written once. An engine
+// File names the tables that were read through and found whole. Each has its size, the
+// time of its last change, and when it was read: a table is written once. An engine
 // that must read tables when it opens them need read only those that are not named, or
 // that are not what they were. What goes bad on the disk by itself changes neither: the
 // examiner finds it. Nothing is lost with this file.

@@ -25,8 +25,8 @@ const (
 	flagBits = iota
 )
 
-// An entry is bounded to some 80 KiB, however long the keys are, but for a single change
-// of a bucket that a member has filled with keys of one index: such a change names at
+// An entry is bounded to some 80 KiB, however long the keys are. The exception is a
+// single change of a bucket that a member has filled with keys of one index. It names at
 // most those before the commit and those after it, which is half of kv.MaxEntry.
 const (
 	logEntryChanges = 1024

@@ -17,9 +17,8 @@ import (
 // have the form that dbadapter gives them, and its flags.
 //
 // The seal is the first word of the record's keyed digest, which covers all of it but
-// the signature, XORed with the XXH3 hash of the signature if there is one, since
-// digests do not cover signatures. It is recomputed on every read; the digest that
-// comes of it is what the caller wants anyway.
+// the signature. If there is a signature, its XXH3 hash is XORed in. It is recomputed
+// on every read; the digest that comes of it is what the caller wants anyway.
 const (
 	flagDeleted = 1 << iota
 	flagSigned

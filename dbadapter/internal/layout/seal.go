@@ -1,5 +1,5 @@
-// Package layout is the stored form of what the stores on disk and in databases
-// keep alike: seals, the head of a record, entries of the change log, and the head of
+// Package layout is the stored form of what the stores on disk and in databases keep
+// alike. It has seals, the head of a record, entries of the change log, and the head of
 // a namespace. Where these stand is the store's own.
 //
 // All integers are big-endian.
@@ -39,16 +39,15 @@ func Read48(b []byte) uint64 {
 	return uint64(b[0])<<40 | uint64(b[1])<<32 | uint64(b[2])<<24 | uint64(b[3])<<16 | uint64(b[4])<<8 | uint64(b[5])
 }
 
-// Seed makes a seal depend on where an entry stands: the number of its namespace, its
-// kind, and its place (an index, a sequence number, or 0).
+// Seed makes a seal depend on where an entry stands. It takes the number of its
+// namespace, its kind, and its place (an index, a sequence number, or 0).
 func Seed(number uint32, kind byte, place uint64) uint64 {
 	return uint64(number)<<32 ^ uint64(kind)<<56 ^ place*0x9e3779b97f4a7c15
 }
 
-// AppendSeal seals what stands in b from start on. A seal is the XXH3 hash of what
-// stands before it, seeded: it finds an entry that was damaged, and one that stands
-// where another belongs. It does not defend against an adversary that can write to
-// the store.
+// AppendSeal seals what stands in b from start on. A seal is the seeded XXH3 hash of
+// what stands before it. It finds an entry that was damaged, and one that stands where
+// another belongs. It does not defend against an adversary that can write to the store.
 func AppendSeal(b []byte, start int, seed uint64) []byte {
 	return binary.BigEndian.AppendUint64(b, xxh3.HashSeed(b[start:], seed))
 }

@@ -1,8 +1,8 @@
-// Package queue lets the callers of a store share its commits. Each caller queues
-// a batch; one goroutine takes what is queued, up to the bounds of one batch, and
-// commits it as one transaction with one write to the disk (group commit; DeWitt et
-// al., "Implementation techniques for main memory database systems", 1984). While
-// it waits for the disk, the next group gathers.
+// Package queue lets the callers of a store share its commits. Each caller queues a
+// batch. One goroutine takes what is queued, up to the bounds of one batch. It commits
+// that as one transaction with one write to the disk (group commit; DeWitt et al.,
+// "Implementation techniques for main memory database systems", 1984). While it waits
+// for the disk, the next group gathers.
 //
 // A commit has two steps: it is prepared, and then it lands. A large group is prepared
 // while the one before lands, if that was large, too: neither would wait for others to
@@ -82,9 +82,9 @@ func (q *Queue[B]) Stop() {
 // Len is how many requests wait.
 func (q *Queue[B]) Len() int { return len(q.queue) }
 
-// Submit queues a request and waits for it. If the context ends while the
-// request is still queued, it is withdrawn; once its commit has begun the
-// caller waits, since only then the outcome is known.
+// Submit queues a request and waits for it. If the context ends while the request is
+// still queued, it is withdrawn. Once its commit has begun the caller waits, since only
+// then the outcome is known.
 func (q *Queue[B]) Submit(ctx context.Context, r *Request[B]) error {
 	r.done = make(chan struct{})
 	q.mu.RLock()
