@@ -164,7 +164,7 @@ func (r *runner) asking() bool {
 }
 
 // waitForAll has each node wait for all others that it reaches, when nothing is wrong any
-// more: until they are equal, each wait must have ended.
+// more. Each wait must have ended by the time that they are equal.
 func (r *runner) waitForAll() {
 	if !r.asking() {
 		return

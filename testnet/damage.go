@@ -8,8 +8,8 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/model"
 )
 
-// collisions counts the indices under which two sides hold other records of one
-// checksum, where there may be any: the plan has shortened the checksums, or a sync has
+// collisions counts the indices under which two sides hold other records of one checksum.
+// It counts where there may be any: the plan has shortened the checksums, or a sync has
 // counted some. Of two versions of one minute one pair in 2^22 has one checksum by chance.
 func (r *runner) collisions(dumps [2][]dbadapter.Record, counted int) (n int) {
 	if r.plan.Checksums == 0 && counted == 0 {

@@ -275,10 +275,10 @@ func (r *runner) fill(node int, d time.Duration) {
 	})
 }
 
-// reach numbers the groups of nodes that can sync with one another after
-// everything is healed: the members of one version of the protocol, and each node
-// alone that is not a member any more, has not become one, or forgot by a copy from
-// before that there are others, which know it no more.
+// reach numbers the groups of nodes that can sync with one another after everything is
+// healed. A group is the members of one version of the protocol. Alone is each node
+// that is not a member any more, has not become one, or forgot by a copy from before
+// that there are others, which know it no more.
 func (r *runner) reach() (groups [][]int) {
 	var alone [][]int
 	for _, old := range []bool{false, true} {

@@ -9,8 +9,8 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/model"
 )
 
-// equal reports whether all nodes of each group have the same digest, and the same
-// list of members, in which no node stands that says it is not a member any more.
+// equal reports whether all nodes of each group have the same digest and the same list
+// of members. No node may stand in the list that says it is not a member any more.
 func (r *runner) equal() bool {
 	if r.cut() {
 		return r.shardsEqual()
@@ -127,9 +127,9 @@ func (r *runner) stated(node int) bool {
 	})
 }
 
-// silent reports whether a node that another lists as a member will not be heard of
-// any more: it stays down, it does not know of its membership, or it speaks another
-// version of the protocol.
+// silent reports whether a node that another lists as a member will not be heard of any
+// more. It stays down, it does not know of its membership, or it speaks another version
+// of the protocol.
 func (r *runner) silent(n, other *model.Node) bool {
 	return !other.Member() || other.Old() != n.Old()
 }
@@ -142,7 +142,7 @@ func (r *runner) administers(n *model.Node, number int) bool {
 }
 
 // lapseSilent does what a node's status tells a person to do about members that stay
-// silent: in each group an admin has the others wait for them no longer. Until then
+// silent. In each group an admin has the others wait for them no longer. Until then
 // nodes may differ in tombstones that some of them collected under the list before. It
 // reports whether there was such a member.
 func (r *runner) lapseSilent() (lapsed bool) {

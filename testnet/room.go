@@ -15,7 +15,7 @@ const maxRooms = 5
 // An index that is full keeps nodes different, until a person makes room.
 
 // settled reports whether nodes that reach each other have nothing left to bring to one
-// another: they are equal, or differ in what finds an index full.
+// another. They are equal, or differ in what finds an index full.
 func (r *runner) settled() bool {
 	if r.equal() {
 		return true
@@ -73,7 +73,7 @@ func (r *runner) listed(l *check.Lack) bool {
 	})
 }
 
-// makeRoom judges nodes that differ only in what finds an index full, and has a person
+// makeRoom judges nodes that differ only in what finds an index full. It has a person
 // do what the list of what was declined asks for: delete such keys where they are held.
 // again is false if that is of no use.
 func (r *runner) makeRoom() (again bool, err error) {

@@ -106,7 +106,7 @@ func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runn
 	return r
 }
 
-// bulk lets small sets go in parts in every third run: then the parts of a sync, the
+// bulk lets small sets go in parts in every third run. Then the parts of a sync, the
 // turns of peers, and what an empty node notes are on their way when faults come.
 func (r *runner) bulk() node.Bulk {
 	if r.world.Draw(sim.ForIndices, 1, 0, 0)%3 != 0 {

@@ -133,8 +133,8 @@ func (r *runner) thaw() (last time.Duration) {
 
 // heal ends all faults of links, processes, clocks and disks. It then waits until
 // versions ahead of the true time are of the past, the terms of roles have ended, and
-// the nodes' notes of refusals have expired; and nodes that could not join try again,
-// since a member that never comes holds all collection back.
+// the nodes' notes of refusals have expired. Nodes that could not join try again, since
+// a member that never comes holds all collection back.
 func (r *runner) heal() error {
 	r.net.HealAll()
 	r.net.Calm()

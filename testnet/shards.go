@@ -59,8 +59,8 @@ func (r *runner) load(writes bool) {
 // mostForced is how often layouts are forced in a run.
 const mostForced = 3
 
-// force does what a person does about shards that have lost a majority of their hosts for good: in each group
-// an admin names what is left of them.
+// force does what a person does about shards that have lost a majority of their hosts for
+// good. In each group an admin names what is left of them.
 func (r *runner) force() (forced bool) {
 	if !r.cut() {
 		return false
@@ -89,7 +89,7 @@ func (r *runner) moved() bool {
 }
 
 // forceLayout has an admin force the layout, as a person does who is told that a majority of a
-// shard's hosts is gone for good: removals and restored copies of a plan heed no majorities.
+// shard's hosts is gone for good. Removals and restored copies of a plan heed no majorities.
 func (r *runner) forceLayout() (did bool) {
 	for _, group := range r.reach() {
 		i := slices.IndexFunc(group, func(i int) bool { return r.cut() && r.administers(r.cluster.Node(i), i) })

@@ -53,8 +53,8 @@ func (r watcher) Failed(node int, program string, err error) {
 	r.violate(check.Watch, node, "its watch %q has failed: %v", program, err)
 }
 
-// lastLooks waits until all programs were told all that is held, when all nodes are equal, and ends them: what
-// those over shards ask for would go on.
+// lastLooks waits until all programs were told all that is held, when all nodes are equal, and
+// ends them. What those over shards ask for would go on.
 func (r *runner) lastLooks() error {
 	behind := func(says func(node int, program, why string)) (any bool) {
 		for _, group := range r.reach() {

@@ -1,5 +1,5 @@
-// Package scenarios holds named runs of a test network as short texts: prose on
-// the events and the expected outcome, then commands. testnet.Run reads them;
+// Package scenarios holds named runs of a test network as short texts. Each has prose
+// on the events and the expected outcome, then commands. testnet.Run reads them;
 // README.md describes the commands.
 package scenarios
 

@@ -1,7 +1,7 @@
-// Package testnettest runs your application's sync on real nodes, within a
-// test: each node with a database of its own on disk, connected by libp2p over
-// loopback, all members of one namespace. You take the network apart, stop and
-// kill nodes, set their clocks wrong, and ask in the end whether all agree.
+// Package testnettest runs your application's sync on real nodes, within a test. Each node has
+// a database of its own on disk. All are members of one namespace, connected by libp2p over
+// loopback. You take the network apart, stop and kill nodes, set their clocks wrong, and ask
+// in the end whether all agree.
 //
 //	func TestNotes(t *testing.T) {
 //		net := testnettest.New(t, 3)
@@ -22,14 +22,17 @@
 // # What is checked
 //
 // The net records all commits of all nodes; your code needs no wrappers.
-// AssertConverged syncs the nodes until nothing moves, and then checks that nodes
-// which reach each other hold the same records, and that their digests and
-// sketches agree with these; that each acknowledged write is there, or a later one
-// of its key; that no deleted record came back, no record appeared without a
-// write, no version went back or has two contents; that each verified sync made
-// both sides equal; and that the heap of the process is within a bound.
+// AssertConverged syncs the nodes until nothing moves, and then checks these promises:
 //
-// These are promises of package peer. Equal records are not yet correct ones: of
+//   - Nodes which reach each other hold the same records. Their digests and sketches agree
+//     with these.
+//   - Each acknowledged write is there, or a later one of its key.
+//   - No deleted record came back, and no record appeared without a write.
+//   - No version went back or has two contents.
+//   - Each verified sync made both sides equal.
+//   - The heap of the process is within a bound.
+//
+// All but the last are promises of package peer. Equal records are not yet correct ones: of
 // two writes to one key the later wins, and the other is gone. Your own assertions,
 // after AssertConverged, must say whether that is right for your application.
 // AssertSame compares what the application makes of the records on each node.

@@ -112,10 +112,9 @@ func (n *Net) Partition(groups ...[]int) {
 	n.do("partition", func(ctx context.Context) error { return n.nodes.Partition(ctx, groups...) })
 }
 
-// Cut holds back the bytes from one node to another, as a network does that drops
-// its packets: syncs between them hang until a time-out ends them, or until Heal
-// lets the held bytes pass. New connections between the two fail, from either
-// side.
+// Cut holds back the bytes from one node to another, as a network does that drops its
+// packets. Syncs between them hang until a time-out ends them, or until Heal lets the
+// held bytes pass. New connections between the two fail, from either side.
 func (n *Net) Cut(from, to int) {
 	n.t.Helper()
 	n.do("cut", func(context.Context) error { return n.nodes.Cut(from, to) })
@@ -138,9 +137,9 @@ func (n *Net) Stop(i int) {
 	n.do("stop", func(ctx context.Context) error { return n.nodes.Stop(ctx, i) })
 }
 
-// Kill ends the i-th node as a crash of its process would, until Start: its
-// connections break first, and its database is not closed but recovered at the
-// next start. The package's limits name the differences from a real crash.
+// Kill ends the i-th node as a crash of its process would, until Start. Its connections
+// break first, and its database is not closed but recovered at the next start. The
+// package's limits name the differences from a real crash.
 func (n *Net) Kill(i int) {
 	n.t.Helper()
 	n.do("kill", func(ctx context.Context) error { return n.nodes.Kill(ctx, i) })
@@ -152,21 +151,19 @@ func (n *Net) Start(i int) {
 	n.do("start", func(ctx context.Context) error { return n.nodes.Start(ctx, i) })
 }
 
-// Skew sets the wall clock of the i-th node ahead of the true time, or behind
-// it. It does not add up: 0 sets the clock right. Writes of a node that is
-// behind lose against those that others made before, until it has seen them;
-// versions too far ahead are refused (peer.Policy), and offered again after
-// five minutes of the writer's clock.
+// Skew sets the wall clock of the i-th node ahead of the true time, or behind it. It
+// does not add up: 0 sets the clock right. Writes of a node that is behind lose against
+// those that others made before, until it has seen them. Versions too far ahead are
+// refused (peer.Policy), and offered again after five minutes of the writer's clock.
 func (n *Net) Skew(i int, d time.Duration) { n.nodes.Skew(i, d) }
 
 // Now is the reading of the wall clock of the i-th node, for applications that
 // keep times in their records.
 func (n *Net) Now(i int) time.Time { return n.nodes.Now(i) }
 
-// Sync makes the records of two nodes equal; the first begins. It tries again while
-// the link is whole and the peer cannot be reached, which may be so for a moment
-// after Heal or Restart; any other failure fails the test. Use Namespace(i).Sync to
-// see a failure.
+// Sync makes the records of two nodes equal; the first begins. It tries again while the
+// link is whole and the peer cannot be reached, which may be so for a moment after Heal
+// or Restart. Any other failure fails the test. Use Namespace(i).Sync to see a failure.
 func (n *Net) Sync(a, b int) peer.Report {
 	n.t.Helper()
 	var report peer.Report

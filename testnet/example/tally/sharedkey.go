@@ -7,10 +7,10 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-// SharedKey is the obvious tally, and wrong: all machines write one key. It
-// counts correctly on one machine, and on several that sync between any two
-// counts; of the counts that two machines make while they are apart, those of one
-// are lost. The test of this package finds that.
+// SharedKey is the obvious tally, and wrong: all machines write one key. It counts
+// correctly on one machine, and on several that sync between any two counts. Of the
+// counts that two machines make while they are apart, those of one are lost. The test
+// of this package finds that.
 type SharedKey struct{ space *peer.Namespace }
 
 // OpenSharedKey counts in a namespace.

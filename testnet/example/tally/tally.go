@@ -1,19 +1,17 @@
-// Package tally counts things on machines that are not always connected: the
-// visitors at the doors of a museum, say, of which each has a tablet. It is an
-// example of an application on package peer, and of its test on package
-// testnettest.
+// Package tally counts things on machines that are not always connected. Say, the
+// visitors at the doors of a museum, of which each has a tablet. It is an example of an
+// application on package peer, and of its test on package testnettest.
 //
 //	doors := tally.Open(namespace, node.ID())
 //	err := doors.Add(ctx, "visitors", 1)
 //	n, err := doors.Total(ctx, "visitors")
 //
-// Of two writes to one key the later wins. If all machines counted under one key,
-// two machines that are apart would each write the old count plus their own, and
-// one of the two would be lost. (SharedKey does so; the test shows how a test
-// finds it.) So each machine counts under a key of its own, which no other machine
-// writes, and the total is the sum. That is a grow-only counter (Shapiro et al.,
-// "A comprehensive study of Convergent and Commutative Replicated Data Types",
-// 2011, section 3.1.1).
+// Of two writes to one key the later wins. If all machines counted under one key, two
+// machines that are apart would each write the old count plus their own. One of the two
+// would be lost. (SharedKey does so; the test shows how a test finds it.) So each
+// machine counts under a key of its own, which no other machine writes. The total is
+// the sum. That is a grow-only counter (Shapiro et al., "A comprehensive study of
+// Convergent and Commutative Replicated Data Types", 2011, section 3.1.1).
 package tally
 
 import (

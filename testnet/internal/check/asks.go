@@ -192,9 +192,9 @@ func (h *History) Explained(e *Explained) {
 	}
 }
 
-// due is the cause of a record that no rule keeps out: no sync has carried it yet, or one of
-// the two has declined it before, by some rule, and the other one rests it. Which of the two
-// it is only a sync shows; a test of internal/node holds the cause against one.
+// due is the cause of a record that no rule keeps out. Either no sync has carried it yet, or
+// one of the two has declined it before, by some rule, and the other one rests it. Which of
+// the two it is only a sync shows; a test of internal/node holds the cause against one.
 func (e *Explained) due() (kind string, rules []wire.Reason) {
 	const before = "declined before"
 	for _, c := range e.Causes {
@@ -248,7 +248,7 @@ type await struct {
 }
 
 // Awaiting notes that a node begins to wait until some of these members hold what it
-// holds; of one key if that is not empty, a version of it.
+// holds. If key is not empty, it waits for a version of that key.
 func (h *History) Awaiting(node int, of []int, key string, version dbadapter.Version, held []dbadapter.Record) Await {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -102,8 +102,8 @@ func (l *changeLog) between(key string, after, upTo uint64) (n int) {
 func (l *changeLog) shared(c *Change) bool { return len(l.keys[c.Index]) > 1 }
 
 // changesOf are the changes that a cursor can be of, which stands behind one key of a
-// change: the change of its number, of which it is the last key, and the one after it,
-// behind which other keys follow.
+// change. They are the change of its number, of which it is the last key, and the one
+// after it, behind which other keys follow.
 func (l *changeLog) changesOf(seq uint64, key string) (of []*Change) {
 	for n := seq; n <= seq+1; n++ {
 		if n == 0 || n > uint64(len(l.changes)) {

@@ -14,7 +14,7 @@ type Final struct {
 	Node int
 	// Reach numbers the groups of nodes that can reach each other.
 	Reach int
-	// Shard is the number of the shard that the rest is about, if the namespace is cut; -1: it
+	// Shard is the number of the shard that the rest is about, if the namespace is cut. -1: it
 	// is about the list of members alone. Members are the nodes that reach each other.
 	Shard   int
 	Members []int

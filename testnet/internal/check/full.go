@@ -46,8 +46,8 @@ func fillsOf(dump []dbadapter.Record, index func(key []byte) dbadapter.Index) fi
 }
 
 // Lacking lists what nodes that reach each other lack for want of room, by node and key.
-// settled is false if they differ in anything else, but for what has been collected at
-// some: what finds its index full holds the others back.
+// settled is false if they differ in anything else. What has been collected at some does
+// not count: what finds its index full holds the others back.
 func Lacking(group []Final, index func(key []byte) dbadapter.Index, now dbadapter.Timestamp) (lacks []Lack, settled bool) {
 	type best struct {
 		stamp
@@ -113,11 +113,11 @@ func (h *History) Listed(l Lack, lists bool) {
 	}
 }
 
-// full judges a sync of two nodes that differ in nothing but what finds an index full:
-// it moves nothing, declines that, and says that the two are equal only if they are. What a
-// side has declined once is withheld from it, and counts as declined, also where it has
-// found room since for what came from a third one. Two that differ in what may be collected
-// are not judged.
+// full judges a sync of two nodes that differ in nothing but what finds an index full. The
+// sync moves nothing, declines that, and says that the two are equal only if they are. What
+// a side has declined once is withheld from it, and counts as declined. That holds, too,
+// where it has since found room for what came from a third one. Two that differ in what may
+// be collected are not judged.
 func (h *History) full(s *Sync) {
 	before := [2]map[string]stamp{stamps(s.Before[0]), stamps(s.Before[1])}
 	lacks := 0

@@ -13,13 +13,13 @@ type Wrong struct{ Sums, Numbers, Cells int }
 // Any reports whether something is wrong.
 func (w Wrong) Any() bool { return w != Wrong{} }
 
-// wound is since when a node keeps something wrong that a sync has met: wrong cells, and
-// whatever let a sync come to no proof. 0: not.
+// wound is since when a node keeps something wrong that a sync has met. That is wrong
+// cells, and whatever let a sync come to no proof. 0: not.
 type wound struct{ cells, unproved time.Duration }
 
 // auditSlack is how soon an audit follows that mends both. Digests of ranges are mended by
-// the sync itself; only a number of records that is kept wrong, or an empty side, which is
-// sent everything, may keep that from its proof.
+// the sync itself. Only two things may keep that from its proof: a number of records that
+// is kept wrong, and an empty side, which is sent everything.
 const auditSlack = 5 * time.Second
 
 // healed judges what a session did about damage: the rules healed and count.

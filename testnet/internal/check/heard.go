@@ -20,8 +20,8 @@ func (h *History) Proved(node int, dump []dbadapter.Record) {
 	}
 }
 
-// Heard notes that a node has heard that it had lost the right to write, also if it has it again,
-// and that it holds these records now, by key.
+// Heard notes that a node has heard that it had lost the right to write, also if it has it
+// again. It holds these records now, by key.
 func (h *History) Heard(node int, dump []dbadapter.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -16,9 +16,8 @@ type Op int
 type History struct {
 	mu  sync.Mutex
 	ops []op
-	// held is what nodes are known to hold; seen are all records that any node
-	// ever held, each with the first node; names is the key and content of each
-	// version.
+	// held is what nodes are known to hold. seen are all records that any node ever
+	// held, each with the first node. names is the key and content of each version.
 	held reference
 	// copies are, for each node, what it was known to hold when the last copy
 	// of its disk was made.
@@ -64,8 +63,8 @@ type op struct {
 	state   state
 	version dbadapter.Version   // if acknowledged
 	made    []dbadapter.Version // of a write that hosts of a shard are to hold: those that it had
-	// over is the record of the key that the node held at the request, if any;
-	// disk counts how often the node's disk had been replaced.
+	// over is the record of the key that the node held at the request, if any. disk
+	// counts how often the node's disk had been replaced.
 	over *stamp
 	disk int
 	// proved: a verified sync has shown it to another node.
@@ -178,9 +177,9 @@ func (h *History) Copied(node int) {
 	h.lists.copied(node)
 }
 
-// Restored notes that an older copy replaced the node's disk: its records may go
-// back, this once, to those that it held when [History.Copied] was called; to
-// any, if it never was.
+// Restored notes that an older copy replaced the node's disk. Its records may go back,
+// this once, to those that it held when [History.Copied] was called; to any, if it
+// never was.
 func (h *History) Restored(node int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// listsKeys judges a dry run that lists the keys that differ: if its differences are
+// listsKeys judges a dry run that lists the keys that differ. If its differences are
 // proved, or one side held nothing, so that all keys are listed, it must list just those
-// in which the two differed, each as its kind and with the versions held.
+// in which the two differed. Each stands as its kind and with the versions held.
 func (h *History) listsKeys(s *Sync) {
 	r := &s.Report
 	proved := r.Verified || r.Method == wire.MethodAll && (len(s.Before[0]) == 0 || len(s.Before[1]) == 0)

@@ -8,8 +8,8 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// The rule lost: what leaves a set alive, and what loses against a record whose
-// writer had not seen it, stands in the kept log of the node where that happened.
+// The rule lost: what leaves a set alive stands in the kept log of the node where that
+// happened. So does what loses against a record whose writer had not seen it.
 
 // listing is what the kept logs must list, each node's since its disk was last
 // replaced.
@@ -69,9 +69,9 @@ func (l *listing) replaced(node int, key string, by, old stamp) {
 	l.put(node, must)
 }
 
-// knew reports whether the writer of a record had seen another of its key: it wrote
-// both in one life, or names it, or a later one of the same writer. A dated import
-// names nothing and is named by no record.
+// knew reports whether the writer of a record had seen another of its key. It had if it
+// wrote both in one life, or names it, or a later one of the same writer. A dated
+// import names nothing and is named by no record.
 func (a stamp) knew(b stamp) bool {
 	v, w := a.version, b.version
 	if v.Writer == 0 || w.Writer == 0 || a.rest == untold || v.Writer == w.Writer && v.Incarnation == w.Incarnation {

@@ -42,7 +42,7 @@ const (
 // may refuse, or do so later.
 //
 // Of a right to write and one to read only, which two admins give one node apart, the
-// greater admin's holds in the end: the other's ends, as if a person had taken it (see
+// greater admin's holds in the end. The other's ends, as if a person had taken it (see
 // Excuse).
 func (h *History) Granting(by, to int, role string) {
 	h.mu.Lock()
@@ -53,9 +53,9 @@ func (h *History) Granting(by, to int, role string) {
 	h.grants = append(h.grants, grant{by, Seat{Node: to, Role: role}})
 }
 
-// possible is the reference for the list of members: not what it is, which depends on
-// what each author had heard, but the roles that nodes can have at the most, since an
-// admin, or one that may have been, was asked to give them.
+// possible is the reference for the list of members: the roles that nodes can have at
+// the most. They can have those that an admin, or one that may have been, was asked to
+// give them. It is not what the list is, which depends on what each author had heard.
 func (h *History) possible() map[Seat]bool {
 	seats := map[Seat]bool{}
 	if len(h.grants) > 0 {
@@ -112,9 +112,10 @@ func (h *History) members(group []*Final, all []Final) {
 	}
 }
 
-// Returning are the nodes that have lapsed and should return, where here reports which
-// nodes reach each other: one of those that the members wait for is among them, from
-// which they can learn what they lack, or the members wait for no node at all.
+// Returning are the nodes that have lapsed and should return. here reports which nodes
+// reach each other. They return if one of those that the members wait for is there:
+// from it they can learn what they lack. They also return if the members wait for no
+// node at all.
 func (r *Roster) Returning(here func(node int) bool) (nodes []int) {
 	met, active := false, false
 	for _, s := range r.Seats {

@@ -18,9 +18,9 @@ import (
 type stamp struct {
 	version dbadapter.Version
 	deleted bool
-	// value is the SHA-256 of what a user reads. content is that of the record: of one byte, 1 for a deletion
-	// and 0 for a value, and of its bytes, which by placement writer may be a pointer to the value. Zero: it is
-	// not known.
+	// value is the SHA-256 of what a user reads. content is that of the record. It covers one
+	// byte, 1 for a deletion and 0 for a value, and the record's bytes, which by placement
+	// writer may be a pointer to the value. Zero: it is not known.
 	value, content [32]byte
 	// rest is expiry and what it replaces; untold for an acknowledged write that
 	// has not been observed, since an answer tells only the version.
@@ -79,11 +79,10 @@ func contentOf(deleted bool, value []byte) [32]byte {
 	return sha256.Sum256(append([]byte{first}, value...))
 }
 
-// beats reports whether a wins over b where both are writes of one key: the
-// later clock wins; of equal clocks the greater writer; of one writer the
-// greater incarnation; and of one version (imports of differing data that bear
-// the same date) the greater content, then the later expiry, then the greater list
-// of what it replaces.
+// beats reports whether a wins over b where both are writes of one key. The later clock
+// wins; of equal clocks the greater writer; of one writer the greater incarnation. Of
+// one version (imports of differing data that bear the same date) the greater content
+// wins, then the later expiry, then the greater list of what it replaces.
 func (a stamp) beats(b stamp) bool {
 	v, w := a.version, b.version
 	if v.Clock != w.Clock {

@@ -7,8 +7,8 @@ import (
 
 // What is nowhere by a locator: a read at level one asks no host then.
 
-// heldAt is a write that hosts held durably at a time of the simulation, in which so many failures of the
-// shard's hosts and new disks of theirs had been.
+// heldAt is a write that hosts held durably at a time of the simulation. disks and voids count
+// the new disks and the failures that the shard's hosts had had by then.
 type heldAt struct {
 	key   string
 	s     stamp
@@ -30,9 +30,9 @@ func (h *History) Held(o Op, hosts []int, at time.Duration) {
 	h.helds = append(h.helds, one)
 }
 
-// Nowhere judges a read that a locator has answered with nothing: heard is when it has asked the host, for the
-// last time, what of the shard's keys there are. What the host held by then is not nowhere;
-// what others alone held may be, also a write of the node that reads.
+// Nowhere judges a read that a locator has answered with nothing. heard is when it has asked
+// the host, for the last time, what of the shard's keys there are. What the host held by then
+// is not nowhere; what others alone held may be, also a write of the node that reads.
 func (h *History) Nowhere(r *Request, host int, heard time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,8 +13,9 @@ type removals struct {
 	// at is, for each node and key, the greatest record that was removed there since
 	// its disk was last replaced.
 	at reference
-	// keptOut is the part of it that the node keeps out: what it removed while it did
-	// not recover, and has not recovered since. recovering are the nodes that do.
+	// keptOut is the part of it that the node keeps out. That is what it removed while
+	// it did not recover, and has not recovered since. recovering are the nodes that
+	// do.
 	keptOut    reference
 	recovering map[int]bool
 	// announced are removals that a node may have died before; true if it then lists
@@ -43,8 +44,8 @@ func (h *History) Removing(node int, r *dbadapter.Record, aside bool) {
 }
 
 // Collected notes that a node has removed a tombstone, or a record that had expired,
-// for good. waited are the nodes that it waits for by its list of members: each must
-// have held the record, or a later one of its key, unless nodes may set aside: what
+// for good. waited are the nodes that it waits for by its list of members. Each must
+// have held the record, or a later one of its key, unless nodes may set aside. What
 // they would set aside goes if it had expired.
 func (h *History) Collected(node int, r *dbadapter.Record, waited []int) {
 	h.mu.Lock()
@@ -74,9 +75,9 @@ func (h *History) Collected(node int, r *dbadapter.Record, waited []int) {
 	h.remove(node, key, s)
 }
 
-// SetAside notes that a node has set a record aside, for a person, when its clock said now. What
-// has expired by then may be: the peer which declines it may have collected it, or have a floor
-// that waits for this node, and by another clock it may be alive.
+// SetAside notes that a node has set a record aside, for a person, when its clock said now.
+// What has expired by then may be set aside. The peer that declines it may have collected it,
+// or have a floor that waits for this node; by another clock it may be alive.
 func (h *History) SetAside(node int, r *dbadapter.Record, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,8 +102,8 @@ func (h *History) Floored(node int, floor time.Time) {
 	h.gone.floors[node] = floor
 }
 
-// Excuse notes that from now on nodes may set records aside: the members were told
-// not to wait for one, or its right to write was taken.
+// Excuse notes that from now on nodes may set records aside. The members were told not
+// to wait for one, or its right to write was taken.
 func (h *History) Excuse() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -162,8 +163,8 @@ func (h *History) left(node int, key string, s stamp) bool {
 	return false
 }
 
-// freed reports whether a node has removed a record, so that it lacks that, or, if its
-// key is taken, has an older one there: a node that recovers keeps nothing out.
+// freed reports whether a node has removed a record: it lacks that, or, if its key is
+// taken, has an older one there. A node that recovers keeps nothing out.
 func (h *History) freed(node int, key string, s stamp, taken bool) bool {
 	if !h.left(node, key, s) {
 		return false
@@ -204,7 +205,7 @@ func (h *History) collected(f *Final) {
 }
 
 // back looks for what was collected and is there in the end, at nodes that are not
-// alone: one that the others do not sync with keeps what it has.
+// alone. One that the others do not sync with keeps what it has.
 func (h *History) back(group []*Final) {
 	for _, f := range group {
 		dump := stamps(f.Dump)

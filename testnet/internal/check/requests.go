@@ -146,8 +146,9 @@ func (h *History) Wrote(r *Request, o Op, version dbadapter.Version, hosts []int
 	}
 }
 
-// replacedAtOnce reports whether a node wrote a key by two calls at once, of which one has seen what the
-// other one has not: the hosts that have the later record hold what the earlier one says, too.
+// replacedAtOnce reports whether a node wrote a key by two calls at once, of which one has
+// seen what the other one has not. The hosts that have the later record hold what the earlier
+// one says, too.
 func (h *History) replacedAtOnce(key string, s, must stamp) bool {
 	return slices.ContainsFunc(h.ops, func(o op) bool {
 		return o.key == key && slices.ContainsFunc(o.made, func(v dbadapter.Version) bool {
@@ -185,9 +186,9 @@ func (h *History) stood(group []*Final, have map[string]stamp) {
 	}
 }
 
-// accounted judges what became of acknowledged writes of values, where something later stands: that has
-// seen them, or another write that lost has, or they are listed. Nothing that was written on a condition has
-// seen more than that, and is there under one version.
+// accounted judges what became of acknowledged writes of values, where something later stands.
+// That has seen them, or another write that lost has, or they are listed. Nothing that was
+// written on a condition has seen more than that, and is there under one version.
 func (h *History) accounted(finals []Final) {
 	there, stands := map[sighting]bool{}, map[string]stamp{}
 	for i := range finals {

@@ -102,9 +102,9 @@ func (h *History) Holds(node, shard int) {
 	h.shards.at(shard).holders[node] = true
 }
 
-// Goes notes that a node goes by a row from now on. Rows of a shard only go back where admins stated
-// layouts apart from one another, in the same epoch or later, of which the one that counts has gone on
-// from an earlier row.
+// Goes notes that a node goes by a row from now on. Rows of a shard only go back where admins
+// stated layouts apart from one another, in the same epoch or later. The layout that counts
+// must have gone on from an earlier row.
 func (h *History) Goes(node int, row *Row) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,8 +135,8 @@ func (h *History) Goes(node int, row *Row) {
 	h.void(row.Shard) // of other hosts a majority may have failed
 }
 
-// Mended tells which nodes are members for all others, and whole by their own account: once a shard is at rest,
-// and all its hosts go by that row and are, the failures of before are over.
+// Mended tells which nodes are members for all others, and whole by their own account. Once a
+// shard is at rest, and all its hosts go by that row and are, the failures of before are over.
 func (h *History) Mended(shard int, whole func(node int) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -148,8 +148,9 @@ func (h *History) Mended(shard int, whole func(node int) bool) {
 	}
 }
 
-// Fails notes that a node has lost what it held, was put back to a copy, has lapsed, or was removed.
-// aware says that it knows: if not, it may answer as if it had all, and go by rows of before.
+// Fails notes that a node has lost what it held, was put back to a copy, has lapsed, or was
+// removed. aware says that it knows. If not, it may answer as if it had all, and go by rows of
+// before.
 func (h *History) Fails(node int, aware bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -192,9 +193,10 @@ func (h *History) voided(number int) {
 	maps.DeleteFunc(h.shards.latest, func(key string, _ stamp) bool { return h.shards.home(key) == number })
 }
 
-// Left notes that a node has dropped the records of a shard. It was found equal with a majority of
-// the new hosts under the row by which it goes: so many have what it held when it began to go by it. What
-// it has got since is its giver's to keep: a host's, or that of one who leaves as it does.
+// Left notes that a node has dropped the records of a shard. It was found equal with a
+// majority of the new hosts under the row by which it goes. So many have what it held when it
+// began to go by it. What it has got since is its giver's to keep: a host's, or that of one
+// who leaves as it does.
 func (h *History) Left(node, number int, dump []dbadapter.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -20,7 +20,7 @@ type Sync struct {
 	// ignored.
 	Again bool
 	// Full says that the two differ in nothing but what finds an index full, and that
-	// nothing else is under way; the fields below but for Before are then ignored.
+	// nothing else is under way. The fields below but for Before are then ignored.
 	Full bool
 	// Gets and Gives say which ways records travel, seen from Node.
 	Gets, Gives bool

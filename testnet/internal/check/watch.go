@@ -61,8 +61,9 @@ type watch struct {
 	shown   map[string]bool
 }
 
-// telling is the last one of a key: of a change, as the first one that gave the key what was
-// told, and the last one that did, as of the change up to which the node had read.
+// telling is the last one of a key. first is the change that first gave the key what was
+// told, and latest the last one that did. Both are as of the change read, up to which the
+// node had read.
 type telling struct {
 	first, latest, read uint64
 	what                holding
@@ -319,7 +320,7 @@ func (h *History) endPart(w *watch, l *changeLog, to string, read uint64) {
 	w.listing = to != ""
 }
 
-// passes looks whether each key of a change was told of, or will be: the change is passed
+// passes looks whether each key of a change was told of, or will be. The change is passed
 // over only where another one of the key follows.
 func (h *History) passes(w *watch, l *changeLog, c *Change, read uint64) {
 	for i, b := range c.Keys {
@@ -336,8 +337,9 @@ func (h *History) passes(w *watch, l *changeLog, c *Change, read uint64) {
 }
 
 // CursorExpired notes that the cursor of a program has expired: the rule watch. log is the
-// change log of the node; reaches reports whether it goes back to a change; over shards, whether nothing was
-// wrong any more, and a whole host of each has the log of the cursor.
+// change log of the node. reaches reports whether it goes back to a change. Over shards it
+// reports whether nothing was wrong any more, and a whole host of each has the log of the
+// cursor.
 func (h *History) CursorExpired(node int, program string, log dbadapter.LogID, reaches func(after uint64) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// Sync makes the node begin a sync with another, as an application asks for it:
-// while the other is busy, the node tries again. done may be nil.
+// Sync makes the node begin a sync with another, as an application asks for it. While
+// the other is busy, the node tries again. done may be nil.
 func (n *Node) Sync(remote int, a node.Ask, done func(error)) {
 	p := n.process
 	if done == nil {
@@ -145,9 +145,9 @@ func (p *process) refused(err error) {
 // time is the driver's virtual time, which no fault of the node's clock moves.
 func (p *process) time() time.Time { return Epoch.Add(p.node.world.Now()) }
 
-// knows reports whether the node has an address of another: up to fewNodes nodes
-// know all others, and so do those of a namespace that is cut into shards, as any of them may be a host;
-// more know those at distances of powers of two.
+// knows reports whether the node has an address of another. Up to fewNodes nodes know all
+// others. So do those of a namespace that is cut into shards, as any of them may be a host.
+// More nodes know those at distances of powers of two.
 func (n *Node) knows(id node.ID) bool {
 	all := len(n.cluster.nodes)
 	if all <= fewNodes || n.cluster.Rule != nil {

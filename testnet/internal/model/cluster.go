@@ -93,8 +93,8 @@ const (
 	sessionsPerPeer = 4
 	greetings       = 64
 	syncMemory      = 1 << 30
-	// fewNodes is the most nodes of a run in which every node knows the address
-	// of every other, shards or not; in larger runs without shards each knows those at distances of
+	// fewNodes is the most nodes of a run in which every node knows the address of every
+	// other, shards or not. In larger runs without shards each knows those at distances of
 	// powers of two.
 	fewNodes = 12
 	// auditLook is how long after a sync a node looks whether that calls for an audit.
@@ -170,9 +170,9 @@ func (c *Cluster) weaken(h dbadapter.Hasher) dbadapter.Hasher {
 	return h
 }
 
-// Found makes node 0 create the namespace. If all is set, node 0 then invites
-// every other node in turn: a node learns the members of the moment when it joins,
-// and of later ones by syncs. All nodes must be up.
+// Found makes node 0 create the namespace. If all is set, node 0 then invites every
+// other node in turn. A node learns the members of the moment when it joins, and of
+// later ones by syncs. All nodes must be up.
 func (c *Cluster) Found(all bool) error {
 	if err := c.nodes[0].create(); err != nil {
 		return err

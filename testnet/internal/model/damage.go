@@ -14,7 +14,7 @@ import (
 )
 
 // Damage of what a node keeps of its records for syncs, as memory that flips a bit, or a
-// fault of the program, would leave it: the records are right. It goes where the state
+// fault of the program, would leave it. The records are right. It goes where the state
 // itself goes, into summaries on the disk and copies of it.
 
 // Deviation is how far what is kept of a range is from what its records give.
@@ -275,8 +275,8 @@ func Common(a, b []Deviation) (n int) {
 // FalsePeel spoils the cells of the next sync that the node begins with another.
 func (n *Node) FalsePeel(remote int) { n.stray[remote] = true }
 
-// stray is what the initiator's cells hold beside its own in a session: a pair that neither
-// side holds, in all of them or in those of its first message only, or in one cell.
+// stray is a pair that neither side holds, and that the initiator's cells hold in a
+// session, too. It is in all of them, in those of its first message only, or in one cell.
 type stray struct {
 	cells []rateless.Cell // that are added to its own
 	later bool

@@ -42,8 +42,8 @@ func (g *ground) Index(key []byte) dbadapter.Index {
 const checksumBits = 22
 
 // Colliding is a hasher whose checksums tell records of one minute apart by few bits,
-// so that other contents have equal checksums: as by chance in one of four million
-// changes, or by the doing of a member.
+// so that other contents have equal checksums. That happens by chance in one of four
+// million changes, or by the doing of a member.
 func Colliding(h dbadapter.Hasher, bits int) dbadapter.Hasher { return &colliding{h, bits} }
 
 type colliding struct {

@@ -15,11 +15,11 @@ import (
 //	CRC-32C of both     4 bytes
 //	body                what was done; see logged
 //
-// A second file, the mark, holds the length up to which the log is synced. It has
-// two slots of 16 bytes (the length, its complement cut to 4 bytes, a CRC),
-// written in turn, so that a power cut tears one and leaves the other. openLog
-// cuts the log off where it was never acknowledged, and refuses it where
-// acknowledged bytes are damaged.
+// A second file, the mark, holds the length up to which the log is synced. It has two
+// slots of 16 bytes (the length, its complement cut to 4 bytes, a CRC). They are
+// written in turn, so that a power cut tears one and leaves the other. openLog cuts the
+// log off where it was never acknowledged, and refuses it where acknowledged bytes are
+// damaged.
 type wal struct {
 	log, mark *sim.File
 	slot      int // the one to be written next

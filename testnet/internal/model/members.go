@@ -194,7 +194,7 @@ func (n *Node) Redeem(inviter int) {
 }
 
 // JoinAgain presents the tickets of a node that has not got in by them, as a person does
-// whose join has failed: the inviter may have made it a member, and its answer been lost.
+// whose join has failed. The inviter may have made it a member, and its answer been lost.
 func (n *Node) JoinAgain() {
 	if n.process == nil || n.process.ns != nil {
 		return
@@ -328,8 +328,9 @@ func (n *Node) joinedDo(do func(p *process) error) {
 	})
 }
 
-// hears tells the watcher if the node has heard that it had lost the right to write, also if it was
-// given back with the same news. What it has not committed yet it does not hold.
+// hears tells the watcher if the node has heard that it had lost the right to write. It does
+// so, too, if the right was given back with the same news. What it has not committed yet it
+// does not hold.
 func (p *process) hears() {
 	n := p.node
 	if p.ns == nil || p.cut() || n.process != p || n.disk.Full {

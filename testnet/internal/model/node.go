@@ -247,11 +247,11 @@ func (n *Node) Copy() { n.copied, n.logs.copied = n.disk.Copy(), n.logs.disk }
 // HasCopy reports whether a copy was kept.
 func (n *Node) HasCopy() bool { return n.copied != nil }
 
-// Restore gives a node that is down another machine with the copy of its disk, and
-// starts it. What the old machine's kernel had not sent yet is lost: a greeting that
-// comes after one of the restored node would be taken for that of a twin. The files are as
-// they were, and nothing in them tells the node of it; or the program put them back, and
-// gave the change logs other ids, which tell it.
+// Restore gives a node that is down another machine with the copy of its disk, and starts
+// it. What the old machine's kernel had not sent yet is lost. A greeting that comes after
+// one of the restored node would be taken for that of a twin. Either the files are as they
+// were, and nothing in them tells the node of it. Or the program put them back, and gave
+// the change logs other ids, which tell it.
 func (n *Node) Restore(byProgram bool) error {
 	n.cluster.Net.Replace(n.number)
 	n.insert(n.copied.Copy())

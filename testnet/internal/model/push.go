@@ -60,8 +60,8 @@ func (sh *shard) alike(q *process) *shard {
 	return nil
 }
 
-// lines are the node's lines: to the members that are up and have it on their list, but for
-// a few at each time, which are being opened, or which no node has opened.
+// lines are the node's lines to the members that are up and have it on their list. A few
+// are missing at each time, which are being opened, or which no node has opened.
 func (sh *shard) lines() *node.Lines {
 	p := sh.process
 	l := &node.Lines{Taking: map[node.ID][]node.ID{}}

@@ -27,7 +27,7 @@ func (c *Cluster) Replay(from, to int) {
 	}
 }
 
-// greeted takes a stream of a peer whose first frame may be late: it passes that to
+// greeted takes a stream of a peer whose first frame may be late. It passes that to
 // first, those that follow to next, and its end to broken. A peer for which there is no
 // place is refused.
 func (p *process) greeted(s *sim.Stream, from int, first, next func(frame []byte), broken func(error)) {

@@ -50,7 +50,7 @@ type Ended struct {
 	// Mixed says that the two spoke different versions of the protocol.
 	Mixed bool
 	// Wrong is what of the state that Node and Peer keep was not that of their records
-	// when each took its snapshot, Still the same of Node when the session was over.
+	// when each took its snapshot. Still is the same of Node when the session was over.
 	// Struck says that more was damaged meanwhile, Stray that the cells of the session
 	// held a wrong pair.
 	Wrong         [2]Wrong

@@ -255,8 +255,8 @@ func (p *process) move() {
 	}
 }
 
-// ToArrange reports whether the node will look again by itself at the layout and at what it says
-// of its shards, since more of that is due then.
+// ToArrange reports whether the node will look again by itself at the layout and at what it
+// says of its shards. Then more of that is due.
 func (n *Node) ToArrange() bool { return n.process != nil && (n.process.moving || n.process.toArrange) }
 
 // Shards are the numbers of the shards that the node holds.

@@ -5,15 +5,15 @@ import (
 	"github.com/syncd-io/syncd/internal/keyhash"
 )
 
-// ShortCheck has the decoder take a sum of several differences for one, in the next sync
-// that the node begins with another and whose cells allow it.
+// ShortCheck has the decoder take a sum of several differences for one. It does so in
+// the next sync that the node begins with another and whose cells allow it.
 func (n *Node) ShortCheck(remote int) { n.short[remote] = true }
 
 // shortCells is how many of the first cells are looked at: what a sync of small sets
 // opens with.
 const shortCells = 64
 
-// shortStray finds the first cell of a sync that holds several differences, and makes it
+// shortStray finds the first cell of a sync that holds several differences. It makes that
 // look like one that holds a single pair, which neither side holds. By chance a cell
 // looks so in one test of some thousands; what the decoder then does is the same. nil: no
 // cell holds several.

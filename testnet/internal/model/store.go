@@ -270,8 +270,8 @@ func (s *store) Summary(context.Context) (seq uint64, summary []byte, err error)
 	return s.summary.read()
 }
 
-// Close implements dbadapter.Namespace. What still uses it, as a sync of a shard that was left, writes
-// nothing into files that another store of that shard may have by then.
+// Close implements dbadapter.Namespace. What still uses it, as a sync of a shard that was
+// left, writes nothing more. Another store of that shard may have the files by then.
 func (s *store) Close() error {
 	s.closed = true
 	return s.memory.Close()

@@ -8,9 +8,9 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
-// summaryFiles hold the summary of a namespace: two files that are written in turn,
-// and one that says which of them is kept (turn(1) seq(8) CRC of the other file, CRC
-// of what stands before it).
+// summaryFiles hold the summary of a namespace. Two files are written in turn, and a
+// third says which of them is kept (turn(1) seq(8) CRC of the other file, CRC of what
+// stands before it).
 type summaryFiles struct {
 	disk *sim.Disk
 	name string

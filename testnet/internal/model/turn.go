@@ -10,7 +10,8 @@ import (
 )
 
 // turn syncs with one peer, a set after the other, and then the list of members, where that
-// is all that is shared. over is called when all is done; not if the process ends before.
+// is all that is shared. over is called when all is done, but not if the process ends
+// before.
 func (p *process) turn(t node.Turn, over func()) {
 	n := p.node
 	remote := n.cluster.byID[t.Remote].number

@@ -23,8 +23,8 @@ type WaitFor struct {
 	For time.Duration
 	// Begun is told of the version, and of what the node holds, if the wait begins.
 	Begun func(of []int, version dbadapter.Version, held []dbadapter.Record)
-	// Confirmed is told of each member as soon as it is known to hold it, Ended at the end:
-	// whether as many do as were asked for.
+	// Confirmed is told of each member as soon as it is known to hold it. Ended is told at
+	// the end whether as many do as were asked for.
 	Confirmed func(member int)
 	Ended     func(done bool)
 }

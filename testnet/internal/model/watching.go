@@ -64,7 +64,7 @@ type Watching struct {
 	Pace time.Duration
 }
 
-// program watches the namespace at a node. It outlives the node's processes: it keeps the
+// program watches the namespace at a node. It outlives the node's processes. It keeps the
 // cursor of the last event that it took, and goes on from there, or begins anew where the
 // cursor has expired.
 type program struct {
@@ -315,8 +315,8 @@ func (p *process) hasLogs(cursor node.Cursor) bool {
 	return true
 }
 
-// watchAnew is what a person does about a node whose files were put back as they were: the cursors that its logs
-// made mean other changes, and their programs begin anew.
+// watchAnew is what a person does about a node whose files were put back as they were. The
+// cursors that its logs made mean other changes, and their programs begin anew.
 func (c *Cluster) watchAnew(of *Node) {
 	for _, n := range c.nodes {
 		for _, g := range n.programs {

@@ -70,9 +70,9 @@ const (
 	lingerMost  = 5 * time.Millisecond
 )
 
-// carry writes an attempt to the disk. The process has one line of commits, so
-// that it commits versions in the order in which it made them; package peer needs
-// Attempt.Hold for that.
+// carry writes an attempt to the disk. The process has one line of commits, so that it
+// commits versions in the order in which it made them. Package peer needs Attempt.Hold
+// for that.
 func (sh *shard) carry(a *node.Attempt, records int, told Told) {
 	p := sh.process
 	n := p.node

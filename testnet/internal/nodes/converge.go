@@ -63,8 +63,8 @@ func (n *Net) Sync(ctx context.Context, a, b int, o peer.SyncOptions) (peer.Repo
 }
 
 // SyncSoon calls Sync again as long as the link is whole and the peer cannot be
-// reached: broken connections and older dials fail syncs for a moment after a
-// partition or cut has ended.
+// reached. Broken connections and older dials fail syncs for a moment after a partition
+// or cut has ended.
 func (n *Net) SyncSoon(ctx context.Context, a, b int, o peer.SyncOptions) (peer.Report, error) {
 	for {
 		report, err := n.Sync(ctx, a, b, o)

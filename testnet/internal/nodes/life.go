@@ -136,9 +136,9 @@ func (n *Net) awaitGone(ctx context.Context, i int) error {
 	return n.awaitApart(ctx, pairs)
 }
 
-// Close ends all nodes and looks for leaks: goroutines that they, or adopted
-// goroutines, have started; open files below the net's folder; connections,
-// streams and memory in use in libp2p's resource managers.
+// Close ends all nodes and looks for leaks. It looks for goroutines that they, or
+// adopted goroutines, have started, and for open files below the net's folder. In
+// libp2p's resource managers it looks for connections, streams and memory in use.
 func (n *Net) Close(ctx context.Context) error {
 	err := n.each(n.places, func(p *node) error {
 		if p.running == nil {

@@ -100,8 +100,8 @@ func (c *link) Close() error {
 	return c.shut()
 }
 
-// abort breaks the connection. libp2p has set it not to linger: the other side
-// gets a reset, and bytes under way are lost. links.mu is held.
+// abort breaks the connection. libp2p has set it not to linger, so the other side gets
+// a reset, and bytes under way are lost. links.mu is held.
 func (c *link) abort() {
 	delete(c.links.open, c)
 	_ = c.shut() // it is closed already, or is now

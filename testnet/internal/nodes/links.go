@@ -32,9 +32,9 @@ func newLinks() *links {
 	}
 }
 
-// part refuses these pairs of nodes to one another, and opens all other ways, in
-// one step: no frame passes between one partition and the next. When part returns
-// it is complete, since enter takes the same lock.
+// part refuses these pairs of nodes to one another, and opens all other ways, in one
+// step. So no frame passes between one partition and the next. When part returns it is
+// complete, since enter takes the same lock.
 func (l *links) part(pairs [][2]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -220,11 +220,11 @@ func (n *Net) Partition(ctx context.Context, groups ...[]int) error {
 	return n.awaitApart(ctx, apart)
 }
 
-// Cut holds back the bytes from one node to another, as a network does that drops
-// its packets: connections hang until a time-out ends them, or until Heal lets the
-// held bytes pass. New connections between the two fail, from either side. Bytes
-// of the other direction still arrive as long as the connection lives (in a real
-// network its window would fill up at last).
+// Cut holds back the bytes from one node to another, as a network does that drops its
+// packets. Connections hang until a time-out ends them, or until Heal lets the held
+// bytes pass. New connections between the two fail, from either side. Bytes of the
+// other direction still arrive as long as the connection lives (in a real network its
+// window would fill up at last).
 func (n *Net) Cut(from, to int) error {
 	if from == to || min(from, to) < 0 || max(from, to) >= n.Len() {
 		return fmt.Errorf("cut: there is no link from node %d to node %d", from, to)

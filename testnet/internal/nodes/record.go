@@ -11,7 +11,7 @@ import (
 )
 
 // recorder sees each commit to the shared namespace, between the nodes and their
-// stores: all that an application does with its *peer.Namespace is in the history.
+// stores. So all that an application does with its *peer.Namespace is in the history.
 // It cannot see a node that answers without asking its store; package peer's tests
 // check that.
 type recorder struct {

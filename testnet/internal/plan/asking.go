@@ -65,8 +65,8 @@ func (d *draw) puts(e, q *Event, node int) []Event {
 	return []Event{w}
 }
 
-// occasion draws what makes the two of a question differ: a write just before it at one of
-// them, by a clock that is ahead, or by a node that was just denied to write.
+// occasion draws what makes the two of a question differ. It is a write just before it at
+// one of them, by a clock that is ahead, or by a node that was just denied to write.
 func (p *Plan) occasion(d *draw, e, q *Event) (made []Event) {
 	writer := q.Node
 	if d.IntN(3) == 0 {

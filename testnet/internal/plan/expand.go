@@ -13,9 +13,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// Expand is the plan with the events that its random lines stand for. It draws
-// each event from the seed, the time of its line and its number: a line with fewer
-// writes has a part of the same writes.
+// Expand is the plan with the events that its random lines stand for. It draws each
+// event from the seed, the time of its line and its number. So a line with fewer writes
+// has a part of the same writes.
 func (p *Plan) Expand() Plan {
 	out := *p
 	out.Events = nil

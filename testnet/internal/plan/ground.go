@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Bounds of the keys that are ground to one index in a drawn plan: as few as the index
-// takes, or up to three times as many. A key is never found again for another node, so
-// that all nodes together have more than one of them may hold.
+// Bounds of the keys that are ground to one index in a drawn plan. They are as few as
+// the index takes, or up to three times as many. A key is never found again for another
+// node, so that all nodes together have more than one of them may hold.
 const (
 	maxGrinds = 5
 	minGround = 6

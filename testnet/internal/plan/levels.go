@@ -19,8 +19,9 @@ func (v Verb) acks() bool {
 	return v == Put || v == PutIf || v == Del || v == Expiring || v == Dated || v == Batch || v == Import
 }
 
-// cutLevel takes the level off the end of a line: "ack 2" of what is written, "read one" of what is read, and
-// "atleast" of that. The last words of a quoted value end with its quote and are no level.
+// cutLevel takes the level off the end of a line. It is "ack 2" of what is written, "read one"
+// of what is read, and "atleast" of that. The last words of a quoted value end with its quote
+// and are no level.
 func (e *Event) cutLevel(rest string) string {
 	before, last := cutLastWord(rest)
 	if e.Verb == Get && last == "atleast" {

@@ -12,9 +12,9 @@ var changes = []Verb{SetRole, SetRole, SetRole, SetRole, Term, Remove, Remove, R
 // roles are those of random grants.
 var roles = []string{"admin", "admin", "write", "write", "write", "read"}
 
-// change draws change n of a line. Nodes with low numbers are its authors more
-// often, as are the admins that made others admins; a node that may not make the
-// change refuses it.
+// change draws change n of a line. Nodes with low numbers are its authors more often,
+// as are the admins that made others admins. A node that may not make the change
+// refuses it.
 func (p *Plan) change(e *Event, n int) Event {
 	d := p.draw("members", e.At, n)
 	c := Event{At: e.At + d.within(e.For), Verb: changes[d.IntN(len(changes))]}

@@ -81,8 +81,8 @@ type Event struct {
 	Verb Verb
 	// Node is the node of the event, Peer the other end of a link or sync.
 	Node, Peer int
-	// Key is the key written; the name of a program that watches; the first part of the keys of a batch; the groups
-	// of a partition, as in "0,1|2,3"; the role of a grant.
+	// Key is the key written, the name of a program that watches, or the first part of the
+	// keys of a batch. Of a partition it is the groups, as in "0,1|2,3", of a grant the role.
 	Key string
 	// Value is the value put. If it is empty, Size bytes are drawn instead: see
 	// [Plan.Value].
@@ -97,9 +97,9 @@ type Event struct {
 	AtLeast   bool
 	// Finding is what a read is to come to; empty: whatever is right.
 	Finding Finding
-	// Amount is the milliseconds of a skew, the number of records of a batch or an import, or of the
-	// members of a wait,
-	// the per mille of a loss, the bit of a flip, the number of a phantom.
+	// Amount is the milliseconds of a skew, or the per mille of a loss. It is the number of
+	// records of a batch or an import, or of the members of a wait. Or it is the bit of a
+	// flip, or the number of a phantom.
 	Amount int64
 	// Step is where a crash-at strikes.
 	Step reconcile.Step

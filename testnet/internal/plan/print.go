@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// String is the plan as text, in its canonical form: settings in their usual
-// order, one space between words, and each number in its shortest form. Parse
-// reads it back.
+// String is the plan as text, in its canonical form. Settings stand in their usual
+// order, one space between words, and each number in its shortest form. Parse reads it
+// back.
 func (p *Plan) String() string {
 	var b strings.Builder
 	comment(&b, p.Prose)

@@ -19,22 +19,23 @@ const (
 	// crashes, restores, and clocks that are hours wrong.
 	Members Profile = "members"
 	// Ranges has damage of what nodes keep of their records for syncs, and of the cells of
-	// single syncs, with crashes, restores, cuts, losses and partitions; in a third of the
-	// plans checksums collide, in a fourth members grind keys to one index.
+	// single syncs. It has crashes, restores, cuts, losses and partitions, too. In a third
+	// of the plans checksums collide; in a fourth members grind keys to one index.
 	Ranges Profile = "ranges"
 	// Live has pushes, with losses, cuts, partitions, crashes, restores, freezes and clocks
-	// that jump; and members ask one another, and wait for one another, as in half of the
-	// plans of Members and Mixed.
+	// that jump. Members ask one another, and wait for one another, as in half of the plans
+	// of Members and Mixed.
 	Live Profile = "live"
-	// Shards has a namespace that is cut into shards, which is read and written at any node at all
-	// levels, with losses, cuts, partitions, crashes, restores, freezes and clocks that jump; members
-	// are removed, come, lapse and return, and admins change them apart from one another.
+	// Shards has a namespace that is cut into shards, which is read and written at any node at
+	// all levels. It has losses, cuts, partitions, crashes, restores, freezes and clocks that
+	// jump. Members are removed, come, lapse and return, and admins change them apart from one
+	// another.
 	Shards Profile = "shards"
-	// Writer is Shards by placement writer, with values in their records and with bodies; in most plans hours
-	// pass between its parts, so that bodies are collected.
+	// Writer is Shards by placement writer, with values in their records and with bodies. In
+	// most plans hours pass between its parts, so that bodies are collected.
 	Writer Profile = "writer"
-	// Mixed is, by the seed, one of the others but Ranges, Live, Shards and Writer, or all of them at once; in every
-	// third plan admins change the list of members, too.
+	// Mixed is, by the seed, one of the others but Ranges, Live, Shards and Writer, or all of
+	// them at once. In every third plan admins change the list of members, too.
 	Mixed Profile = "mixed"
 )
 

@@ -15,9 +15,9 @@ import (
 // A namespace that is cut into shards: its setting, the events that it takes, and what its
 // random lines draw.
 
-// parseShards reads "8 replicas 2 placement hash", or "placement prefix k1=3 k2=0": the table of
-// prefixes with their shards, or "placement writer 100B": up to what size values are in their records;
-// and "locator" behind it.
+// parseShards reads "8 replicas 2 placement hash", with "locator" behind it or not. "placement
+// prefix k1=3 k2=0" is the table of prefixes with their shards. "placement writer 100B" is up
+// to what size values are in their records.
 func (p *Plan) parseShards(rest string) (err error) {
 	words := strings.Fields(rest)
 	if p.Locator = len(words) > 5 && words[len(words)-1] == "locator"; p.Locator {
@@ -174,8 +174,9 @@ func (p *Plan) get(e *Event, n int) Event {
 
 const scanEvery = 4 // of the reads that are drawn for it
 
-// gets draws the reads of a line. A quarter of them come in bursts at one node: what the first one of a burst brings to
-// it, such as a list of members, comes while the others wait for answers.
+// gets draws the reads of a line. A quarter of them come in bursts at one node. What the first
+// one of a burst brings to it, such as a list of members, comes while the others wait for
+// answers.
 func (p *Plan) gets(e *Event) (made []Event) {
 	for n := range e.Random.Gets {
 		g := p.get(e, n)

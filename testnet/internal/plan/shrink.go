@@ -6,16 +6,15 @@ import (
 	"slices"
 )
 
-// Shrink searches for a small plan that fails as p does: fewer nodes, then fewer
-// faults, then fewer operations, then fewer bytes, and again until it can remove
-// nothing more. It calls fails at most budget times, ends early with the context,
-// and returns the smallest plan for which fails was true, or else p itself with
-// its random lines expanded. The same plan and the same answers give the same
-// result.
+// Shrink searches for a small plan that fails as p does. It tries fewer nodes, then
+// fewer faults, then fewer operations, then fewer bytes, and again until it can remove
+// nothing more. It calls fails at most budget times, and ends early with the context.
+// It returns the smallest plan for which fails was true, or else p itself with its
+// random lines expanded. The same plan and the same answers give the same result.
 //
 // It removes events by delta debugging (Zeller and Hildebrandt, "Simplifying and
-// Isolating Failure-Inducing Input", 2002): halves first, then ever smaller parts,
-// until it can remove no single event.
+// Isolating Failure-Inducing Input", 2002). It tries halves first, then ever smaller
+// parts, until it can remove no single event.
 func Shrink(ctx context.Context, p Plan, fails func(Plan) bool, budget int) Plan {
 	s := &shrinker{ctx: ctx, fails: fails, budget: budget, tried: map[[32]byte]bool{}, best: p.Expand()}
 	if !s.try(s.best) {

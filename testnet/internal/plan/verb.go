@@ -5,13 +5,13 @@ type Verb uint8
 
 // The verbs. The comments show the line of text, without its time.
 const (
-	// Put: "put 2 key7 100B" writes 100 bytes drawn from the seed under key7 at
-	// node 2; "put 2 key7 \"red\"" writes these. In a namespace that is cut into shards
-	// "ack one", "ack quorum", "ack all" or "ack 2" at the end say who is to hold it, and so they do
-	// of all that writes.
+	// Put: "put 2 key7 100B" writes 100 bytes drawn from the seed under key7 at node 2; "put 2
+	// key7 \"red\"" writes these. In a namespace that is cut into shards "ack one", "ack
+	// quorum", "ack all" or "ack 2" at the end say who is to hold it. So they do of all that
+	// writes.
 	Put Verb = iota + 1
-	// PutIf: "putif 2 key7 100B" writes on the condition that key7 still is as node 2 last read or
-	// wrote it, or, if it never did, that there is none.
+	// PutIf: "putif 2 key7 100B" writes on the condition that key7 still is as node 2 last
+	// read or wrote it. If it never did, the condition is that there is none.
 	PutIf
 	// Del: "del 2 key7" deletes.
 	Del
@@ -20,7 +20,7 @@ const (
 	// nothing.
 	Touch
 	// Dated: "dated 2 key7 100B" imports a value whose date is what node 2's clock
-	// says, cut to whole ten seconds: nodes may give one date to differing data.
+	// says, cut to whole ten seconds. So nodes may give one date to differing data.
 	Dated
 	// Expiring: "expiring 2 key7 100B for 30s" writes as put does, with a time to
 	// live of 30 s.
@@ -28,8 +28,9 @@ const (
 	// Backdate: "backdate 2 key7 100B by 1h" has a modified program at node 2 write a
 	// version of an hour ago.
 	Backdate
-	// Batch: "batch 2 k 40 100B" writes 40 keys, k0 to k39, in one transaction. In a namespace that is
-	// cut into shards they are k and, of k.1, k.2 and so on, the first that are in its shard.
+	// Batch: "batch 2 k 40 100B" writes 40 keys, k0 to k39, in one transaction. In a namespace
+	// that is cut into shards all are in the shard of k. They are k and the first of k.1, k.2
+	// and so on that are in it.
 	Batch
 	// Import: "import 2 k 8 100B" imports k0 to k7, each a minute older than the one before, from what
 	// node 2's clock says on.
@@ -47,11 +48,11 @@ const (
 	SendAll
 	// SyncPrefix: "sync-prefix 0>1 k1" syncs the keys that begin with k1.
 	SyncPrefix
-	// Replay: "replay 0>1" delivers to node 1, once more and as they were, the
-	// frames that node 0 sent it in the last session which 0 began.
+	// Replay: "replay 0>1" delivers to node 1 once more, as they were, the frames that
+	// node 0 sent it in the last session which 0 began.
 	Replay
 	// Join: "join 1>0" has node 0 invite node 1, which redeems the ticket over the
-	// network and then may write; "join 1>0 admin" gives it that role.
+	// network and then may write. "join 1>0 admin" gives it that role.
 	Join
 	// Redeem: "redeem 1>0" has node 1 present to node 0 once more the ticket by which
 	// it joined there last. Without one it does nothing.
@@ -73,20 +74,22 @@ const (
 	// WaitAll: "wait-all 0 for 30s" does so with all other members.
 	WaitAll
 	// WaitKey: "wait-key 0 k7 2 for 30s" has node 0 wait until two other members, or with 0
-	// all, hold the version of k7 that was acknowledged last at node 0.
+	// all, hold a version of k7. It is the one that was acknowledged last at node 0.
 	WaitKey
 	// Status: "status 0>1" has node 0 ask node 1 how it is.
 	Status
 	// Watch: "watch 2 w" has a program w at node 2 watch what follows, or go on from where
-	// it was; "watch 2 w from=start prefix=k1 pace=2s" tells first what is held, only of
-	// keys that begin with k1, and a few events each two seconds. The program goes on by
-	// itself when the node starts again, and from the start where its cursor has expired.
+	// it was. "watch 2 w from=start prefix=k1 pace=2s" tells first what is held. It tells
+	// only of keys that begin with k1, and a few events each two seconds. The program goes
+	// on by itself when the node starts again, and from the start where its cursor has
+	// expired.
 	Watch
 	// Unwatch: "unwatch 2 w" ends the connection of the program, which keeps its cursor.
 	Unwatch
-	// Get: "get 2 key7" reads key7 at node 2, which asks the shard's hosts; with "expect
-	// nowhere" behind it, what the read is to come to ([Finding]). "read one", "read quorum" and "read
-	// all" say at which level; "atleast", that what node 2 wrote there last is asked for, or something later.
+	// Get: "get 2 key7" reads key7 at node 2, which asks the shard's hosts. "expect nowhere"
+	// behind it is what the read is to come to ([Finding]). "read one", "read quorum" and
+	// "read all" say at which level. "atleast" asks for what node 2 wrote there last, or
+	// something later.
 	Get
 	// Scan: "scan 2" reads all keys at node 2, which asks a host of each shard.
 	Scan
@@ -98,8 +101,9 @@ const (
 	// CrashAt: "crash-at 2 apply" crashes it when a session of its next enters
 	// that step.
 	CrashAt
-	// CrashAnswering: "crash-answering 2" crashes it as soon as it has answered a question; one
-	// about a record of a shard, when it has done what is asked, and before the answer leaves.
+	// CrashAnswering: "crash-answering 2" crashes it as soon as it has answered a question. At
+	// a question about a record of a shard it crashes when it has done what is asked, and
+	// before the answer leaves.
 	CrashAnswering
 	// Start: "start 2" starts a node that is down; on others it does nothing.
 	Start
@@ -141,19 +145,20 @@ const (
 	// Amount of its first cells, counted around the end.
 	FlipCell
 	// FlipSum: "flip-sum 2 1000" flips a bit of what node 2 keeps of a range, the
-	// number of records or the sum of their digests: bit Amount of all ranges, those
-	// with records first, counted around the end.
+	// number of records or the sum of their digests. It is bit Amount of all ranges,
+	// those with records first, counted around the end.
 	FlipSum
 	// Phantom: "phantom 2 7" puts a pair into the live sketch of node 2 that no node
-	// holds, drawn by the number; an odd number takes it out, though it is not there.
+	// holds, drawn by the number. An odd number takes it out, though it is not there.
 	Phantom
-	// FalsePeel: "false-peel 0>1": the cells of the next sync that node 0 begins with
-	// node 1 hold a pair that neither holds, as if it had been peeled out of them
+	// FalsePeel: "false-peel 0>1" is about the next sync that node 0 begins with node
+	// 1. Its cells hold a pair that neither holds, as if it had been peeled out of them
 	// wrongly. By the seed those that are asked for later hold it, too, or not.
 	FalsePeel
-	// ShortCheck: "short-check 0>1": in the next sync that node 0 begins with node 1, a
-	// cell that holds several differences passes for one that holds a pair that neither
-	// node holds, as happens by chance. It waits for a sync whose cells allow it.
+	// ShortCheck: "short-check 0>1" is about the next sync that node 0 begins with node
+	// 1. A cell that holds several differences passes for one that holds a pair that
+	// neither node holds, as happens by chance. It waits for a sync whose cells allow
+	// it.
 	ShortCheck
 	// Full: "full 2 for 10s": its disk takes no more writes for that long.
 	Full
@@ -163,8 +168,8 @@ const (
 	// it holds and has collected everything up to the year 2099.
 	Lie
 	// Hide: "hide 2 key7" has a modified program at node 2 leave key7 out of what it tells of
-	// the keys that it hosts, though it holds it; Invent: "invent 2 key7" has it tell that
-	// key7 is there, though it holds nothing of it.
+	// its hosted keys, though it holds it; Invent: "invent 2 key7" has it tell that key7 is
+	// there, though it holds nothing of it.
 	Hide
 	Invent
 	// New: "new 2" restarts it with the current program.

@@ -98,8 +98,8 @@ func (f *File) put(at int, b []byte) {
 	copy(f.data[at:], b)
 }
 
-// Replace makes b the content of the file, durably and in one step, as a file
-// system does whose rename is atomic: written beside it, synced, renamed.
+// Replace makes b the content of the file, durably and in one step, as a file system
+// does whose rename is atomic. It is written to another file, synced, renamed.
 func (f *File) Replace(b []byte) error {
 	f.disk.before()
 	if f.disk.Full {

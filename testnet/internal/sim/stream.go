@@ -11,8 +11,8 @@ const (
 )
 
 // Stream is one of the two ends of a connection of frames between two nodes, as a
-// transport like TCP makes it over a bad link: frames arrive once and in order,
-// but late, or not while the link is cut.
+// transport like TCP makes it over a bad link. Frames arrive once and in order, but
+// late, or not while the link is cut.
 type Stream struct {
 	net      *Net
 	id       uint64

@@ -1,6 +1,6 @@
 package sim
 
-// Say carries a message from one node to another, outside streams: it may be lost, doubled
+// Say carries a message from one node to another, outside streams. It may be lost, doubled
 // and overtaken as a frame may, and is not sent again. message tells messages apart.
 func (n *Net) Say(from, to int, message uint64, arrive func()) {
 	// Streams count from 0 for each link, messages in another range.
