@@ -69,8 +69,8 @@ type DraftFile struct {
 	dirty int // bytes since the last sync
 }
 
-// syncEach is how much is written between two syncs of a file: in one piece at the
-// end, the disk would hold up the syncs of the store, and so its writers.
+// syncEach is how much is written between two syncs of a file. In one piece at the end,
+// the disk would hold up the syncs of the store, and so its writers.
 const syncEach = 8 << 20
 
 // Write adds to the file.

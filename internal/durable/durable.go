@@ -1,5 +1,5 @@
-// Package durable writes the files of a node such that they outlive a power cut: a
-// file is there in whole, or as it was, and a name that has been synced stays.
+// Package durable writes the files of a node such that they outlive a power cut. A file
+// is there in whole, or as it was, and a name that has been synced stays.
 //
 // Only the owner can read what it makes: files without a secret still tell which
 // nodes talk with one another.

@@ -10,9 +10,9 @@ import (
 // leastFiles is how many files must be left to make: a database makes dozens at a time.
 const leastFiles = 64
 
-// Free is the room that the file system of dir has for this user, in bytes: none where it
-// can make no more files, though there is room for their content. It has as many files as
-// it has room for, where it does not count them.
+// Free is the room that the file system of dir has for this user, in bytes. It is none
+// where the file system can make no more files, though there is room for their content.
+// It has as many files as it has room for, where it does not count them.
 func Free(dir string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
@@ -24,8 +24,8 @@ func Free(dir string) (int64, error) {
 	return int64(s.Bavail) * s.Bsize, nil
 }
 
-// spareFiles must be free for a write: of those that it and the work in the background may
-// open at a time, at least the ones that a database cannot do without.
+// spareFiles must be free for a write. Of those that it and the work in the background may
+// open at a time, they are at least the ones that a database cannot do without.
 const spareFiles = 4
 
 // Writable reports why no file can be made in dir. It makes none: that takes ten times as

@@ -1,4 +1,4 @@
-// Package floors holds the architecture as a test: which package stands on
+// Package floors holds the architecture as a test. It says which package stands on
 // which floor, that imports point down only, and which packages may use which
 // libraries. A second test checks that the documents name only files, tests and
 // identifiers that exist. The package has no code of its own.

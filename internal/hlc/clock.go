@@ -3,9 +3,9 @@
 // It is pure: the machine's time is handed in, so that a simulator runs the
 // code that a node runs.
 //
-// A clock starts at zero. A node that opens stored records lets its clock
-// observe the greatest version among them; otherwise a machine whose clock was
-// set back would write below what it holds.
+// A clock starts at zero. A node that opens stored records lets its clock observe the
+// greatest version among them. Otherwise a machine whose clock was set back would write
+// below what it holds.
 package hlc
 
 import (

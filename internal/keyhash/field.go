@@ -2,10 +2,10 @@ package keyhash
 
 import "math/bits"
 
-// P = 2^42 − 11 is the largest prime below 2^42; indices, checksums and the
-// sums of cells are numbers modulo P. A prime so close under a power of two
-// reduces without division: 2^42 ≡ 11, so the part of a product above bit 42
-// is folded back after multiplying it by 11.
+// P = 2^42 − 11 is the largest prime below 2^42; indices, checksums and the sums of
+// cells are numbers modulo P. A prime so close under a power of two reduces without
+// division. 2^42 ≡ 11, so the part of a product above bit 42 is folded back after
+// multiplying it by 11.
 const P = 1<<42 - 11
 
 const (
@@ -69,11 +69,10 @@ func square(a uint64, times int) uint64 {
 	return a
 }
 
-// InvAll replaces each number of a by its inverse, for numbers in [1, P−1]. It
-// uses one Inv in all and three products a number (Montgomery 1987, section
-// 10.3.1): the inverse of the product of all is taken apart again from the
-// end. scratch must be as long as a; its content is lost. A zero in a makes
-// all results zero.
+// InvAll replaces each number of a by its inverse, for numbers in [1, P−1]. It uses one
+// Inv in all and three products a number (Montgomery 1987, section 10.3.1). The inverse
+// of the product of all is taken apart again from the end. scratch must be as long as
+// a; its content is lost. A zero in a makes all results zero.
 func InvAll(a, scratch []uint64) {
 	product := uint64(1)
 	for i, x := range a {

@@ -22,9 +22,8 @@ const (
 	TagGroup = 'g'
 )
 
-// block is HighwayHash's input block; inputs padded to it hash about twice as
-// fast as those of odd lengths, and the length prefixes keep padding from
-// being ambiguous.
+// block is HighwayHash's input block. Inputs padded to it hash about twice as fast as
+// those of odd lengths; the length prefixes keep padding from being ambiguous.
 const block = 32
 
 // Index is the place of a key: a 64-bit hash reduced to [1, P−1]. The
@@ -41,10 +40,10 @@ func (k *Key) sum64(tag byte, key []byte) uint64 {
 	return highwayhash.Sum64(pad(append(b, key...)), k[:])
 }
 
-// Digest hashes one record: its key, its value, and its head of at most 255
-// bytes, which is the version with the optional fields that the flags announce.
-// The lengths stand before the fields, so that moving a byte from the key to the
-// value gives another digest.
+// Digest hashes one record: its key, its value, and its head. The head has at most 255
+// bytes: the version with the optional fields that the flags announce. The lengths
+// stand before the fields, so that moving a byte from the key to the value gives
+// another digest.
 func (k *Key) Digest(key, head []byte, flags byte, value []byte) [4]uint64 {
 	var stack [512]byte
 	b := append(stack[:0], tagDigest, flags, byte(len(head)), 0)

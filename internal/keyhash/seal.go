@@ -9,13 +9,13 @@ const (
 	RestBits = 34
 )
 
-// Seal is the checksum that says rest of an index, a number from 1 to P − 1: rest
-// above a hash of eight bits of index and rest. A number that is no checksum of its
-// index is told by it in 255 of 256 cases. 0 and 2^34 − 1 are taken for their
-// neighbours, so that the checksum is neither 0 nor above P − 1; rest must be below 2^34.
+// Seal is the checksum that says rest of an index, a number from 1 to P − 1. It is rest
+// above a hash of eight bits of index and rest. A number that is no checksum of its index
+// is told by it in 255 of 256 cases. 0 and 2^34 − 1 are taken for their neighbours, so
+// that the checksum is neither 0 nor above P − 1. rest must be below 2^34.
 //
-// The hash has no key. It has to tell a checksum from the sum of several, all of
-// which follow from keyed hashes; a member could compute it with a key as well.
+// The hash has no key. It has to tell a checksum from the sum of several, all of which
+// follow from keyed hashes. A member could compute it with a key as well.
 func Seal(index, rest uint64) uint64 {
 	rest = min(max(rest, 1), 1<<RestBits-2)
 	return rest<<CheckBits | seal(index, rest)

@@ -109,8 +109,8 @@ func start(t testing.TB, folder string, settings []string) *Server {
 	return s
 }
 
-// memory is a folder in memory, where waiting for the disk costs nothing, or "" for
-// the usual one: a server that is killed loses no more there.
+// memory is a folder in memory, where waiting for the disk costs nothing, or "" for the
+// usual one. A server that is killed loses no more there.
 func memory() string {
 	const shared = "/dev/shm"
 	if dir, err := os.MkdirTemp(shared, "pg"); err == nil {

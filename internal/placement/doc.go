@@ -9,9 +9,9 @@
 // # Shards
 //
 // A namespace that no node could hold, or that no node needs to hold, is cut into
-// shards: a power of two of them, fixed when the namespace is made. Each shard is a
-// set of records that some nodes, its hosts, keep equal. A [Rule] says which shard a
-// key belongs to:
+// shards. There is a power of two of them, fixed when the namespace is made. Each shard
+// is a set of records that some nodes, its hosts, keep equal. A [Rule] says which shard
+// a key belongs to:
 //
 //	hash     the first bits of a keyed hash of the key say it
 //	prefix   a table says it by the longest prefix of the key that is in there; a key
@@ -22,7 +22,7 @@
 //
 // A [Layout] is a table of which hosts each shard has. Admins' nodes make it, by
 // rendezvous hashing (Thaler and Ravishankar, "Using name-based mappings to increase
-// hit rates", 1998): each host draws a number for each shard, from a hash of both, and
+// hit rates", 1998). Each host draws a number for each shard, from a hash of both, and
 // the shard goes to the greatest ones. So a host that comes takes its share from all
 // others, a host that goes leaves its share to all others, and nothing else moves:
 //
@@ -33,8 +33,9 @@
 //	host d                                  .42   .61   .09  [.83]   shard 3 moves
 //
 // A host of weight w draws w numbers and keeps the greatest, which makes its share w
-// times as large, in integers alone: all nodes compute the same table. Where hosts name
-// the failure zones that they are in, a shard has hosts of different zones first.
+// times as large. It does so in integers alone: all nodes compute the same table. Where
+// hosts name the failure zones that they are in, a shard has hosts of different zones
+// first.
 //
 // The table travels, so that a reader of a layout computes nothing. It carries a [Basis]
 // of what it was made of: while that is the hosts', no other layout is stated. Which

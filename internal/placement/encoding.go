@@ -27,8 +27,8 @@ var encoding, decoding = func() (cbor.EncMode, cbor.DecMode) {
 	return enc, dec
 }()
 
-// storedRule and storedPrefixes are a rule without and with a table of prefixes, and
-// storedLocated is one with a locator: the table may be empty. storedWriter is one of the kind Writer.
+// storedRule and storedPrefixes are a rule without and with a table of prefixes. storedLocated
+// is one with a locator; its table may be empty. storedWriter is one of the kind Writer.
 type storedRule struct {
 	_        struct{} `cbor:",toarray"`
 	Kind     Kind

@@ -11,8 +11,8 @@ import (
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
-// MaxHosts bounds the members that a layout names: as many as a namespace has, and as many
-// that were removed and stay old hosts until the moves from them end.
+// MaxHosts bounds the members that a layout names. They are as many as a namespace has,
+// and as many that were removed and stay old hosts until the moves from them end.
 const MaxHosts = 2 * roster.MaxMembers
 
 // MaxTable is the longest layout in bytes: MaxHosts of 42 bytes, 4,096 rows of two sets of 16
@@ -60,10 +60,10 @@ func (l *Layout) seal() error {
 	return err
 }
 
-// appendRow appends a row: its new hosts, its old hosts, or none where they are the same, its
-// epoch in 8 bytes and the name of the row before in 16. A set is a byte that counts it, and
-// for each host its number in the list of hosts, in 2 bytes. Numbers are big-endian. The count of
-// the old hosts of a row that was forced has its highest bit set.
+// appendRow appends a row: its new hosts, its old hosts, its epoch in 8 bytes and the name of
+// the row before in 16. There are no old hosts where they are the new ones. A set is a byte
+// that counts it, and for each host its number in the list of hosts, in 2 bytes. Numbers are
+// big-endian. The count of the old hosts of a row that was forced has its highest bit set.
 func (l *Layout) appendRow(b []byte, r *quorum.Row) []byte {
 	set := func(ids []roster.ID) {
 		b = append(b, byte(len(ids)))

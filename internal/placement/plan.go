@@ -30,8 +30,8 @@ type Host struct {
 }
 
 // Next makes the layout of hosts that follows another one, in an epoch; current is nil for the
-// first one. It is a function of what it is given, in whatever order the hosts come: two
-// admins' nodes that plan at once make the same layout. anew: each row is made anew, so that it
+// first one. It is a function of what it is given, in whatever order the hosts come. So two
+// admins' nodes that plan at once make the same layout. anew: each row is made anew. It then
 // takes the place also of rows that this node has not heard of, by a statement that is void.
 // ErrRule: the rule is not valid. ErrLayout: there is no host, or one is not valid.
 func Next(rule *Rule, current *Layout, epoch uint64, anew bool, hosts []Host, ready Ready) (*Layout, error) {

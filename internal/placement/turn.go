@@ -13,15 +13,15 @@ import (
 
 // When an admin's node states the next layout.
 const (
-	// settle is how long the hosts must have been the same: a cluster that is being set up
-	// gets one layout, and not one with each host.
+	// settle is how long the hosts must have been the same. So a cluster that is being set
+	// up gets one layout, and not one with each host.
 	settle = 10 * time.Second
 	// longest bounds that, from the first change on.
 	longest = time.Minute
 	// absent is how long the table of the layout that counts may be under way.
 	absent = time.Minute
 	// step is by how much an admin's node waits longer than the one before it, until its
-	// statement has come, and lateSteps how many there are of that.
+	// statement has come. lateSteps is how many of these there are.
 	step      = 5 * time.Second
 	lateSteps = 8
 )
@@ -29,7 +29,7 @@ const (
 // Turn says when an admin's node is to state the next layout. It is for one goroutine at a
 // time. The zero value is ready.
 //
-// That all nodes agree does not rest on it: of layouts that are stated at once one counts,
+// That all nodes agree does not rest on it. Of layouts that are stated at once one counts,
 // and admins that see the same hosts make the same. It keeps the statements few.
 type Turn struct {
 	basis       Basis // of the hosts at the last change
@@ -49,10 +49,10 @@ type Standing struct {
 	Ended, Under int
 }
 
-// At is when the node is to state the layout that Next makes of the hosts, if nothing
-// changes until then; false: the one by which it goes suits them, and no move has ended. It is
-// to be asked with each change of what it is given, and again at that time. The admins are
-// those of the list, the node among them.
+// At is when the node is to state the layout that Next makes of the hosts, if nothing changes
+// until then. false: the one by which it goes suits them, and no move has ended. It is to be
+// asked with each change of what it is given, and again at that time. The admins are those of
+// the list, the node among them.
 func (t *Turn) At(now time.Time, s Standing, hosts []Host, admins []roster.ID, self roster.ID) (at time.Time, due bool) {
 	suits := s.Layout != nil && !s.Absent && !s.Void && s.Layout.Suits(hosts)
 	if len(hosts) == 0 || suits && s.Ended == 0 {
@@ -79,8 +79,8 @@ func (t *Turn) At(now time.Time, s Standing, hosts []Host, admins []roster.ID, s
 	return at.Add(time.Duration(rank(basis, admins, self)) * step), true
 }
 
-// rank is how many of the admins come before a node: another order with each basis, so
-// that an admin that is away does not delay each layout.
+// rank is how many of the admins come before a node. It is another order with each
+// basis, so that an admin that is away does not delay each layout.
 func rank(basis Basis, admins []roster.ID, self roster.ID) int {
 	draw := func(id roster.ID) uint64 { return xxh3.HashStringSeed(string(id), binary.BigEndian.Uint64(basis[:])) }
 	before := 0
@@ -92,10 +92,10 @@ func rank(basis Basis, admins []roster.ID, self roster.ID) int {
 	return min(before, lateSteps)
 }
 
-// HostsOf are the members that may hold shards: those that may write, since a host also
-// takes over what a removed member has written; without those that the others do not wait
-// for, with which no move would end. about gives what a member says of itself as a
-// host; false: it is not willing to be one.
+// HostsOf are the members that may hold shards. They are those that may write, since a
+// host also takes over what a removed member has written. Those that the others do not
+// wait for are not among them: with these no move would end. about gives what a member
+// says of itself as a host; false: it is not willing to be one.
 func HostsOf(list *roster.List, about func(roster.ID) (weight int, zone string, willing bool)) (hosts []Host) {
 	for _, m := range list.Active() {
 		weight, zone, willing := about(m.ID)

@@ -100,8 +100,8 @@ func (s *scale) steps(fixed bool) {
 	}
 }
 
-// decades are ticks at powers of ten; at 1, 2 and 5 times these if the axis
-// is short, and at every second or third of them if it is long.
+// decades are ticks at powers of ten. If the axis is short they are also at 2 and 5
+// times these, and if it is long only at every second or third of them.
 func (s *scale) decades(fixed bool) {
 	first, last := int(math.Floor(s.low+1e-9)), int(math.Ceil(s.high-1e-9))
 	factors := []float64{1}
@@ -163,7 +163,7 @@ func number(v float64, digits int) string {
 	return whole
 }
 
-// power writes the number whose logarithm to base 10 is v: as it is from
+// power writes the number whose logarithm to base 10 is v. It is written as it is from
 // 0.001 to 50,000, beyond as a power of ten.
 func power(v float64) string {
 	k := int(math.Floor(v + 1e-9))

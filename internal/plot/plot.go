@@ -12,11 +12,11 @@
 //	}
 //	picture, err := chart.SVG()
 //
-// The picture needs nothing besides itself: no script, style sheet, font or
-// reference by id, so that several can stand in one page. It draws on white, in
-// colours that the colour-blind tell apart (Okabe and Ito, "Color Universal
-// Design", 2008), with markers of different shapes for print without colours.
-// The same chart gives the same bytes. All text is escaped.
+// The picture needs nothing besides itself: no script, style sheet, font or reference
+// by id, so that several can stand in one page. It draws on white, in colours that the
+// colour-blind tell apart (Okabe and Ito, "Color Universal Design", 2008). Markers of
+// different shapes serve print without colours. The same chart gives the same bytes.
+// All text is escaped.
 //
 // # Limits
 //
@@ -32,8 +32,8 @@ type Chart struct {
 	X, Y   Axis
 	Series []Series // drawn in this order, later ones on top
 	Marks  []Mark
-	// Height is that of the picture in pixels, without the legend, of which each
-	// line adds to it; less than 160 counts as 160, zero as 400. The width is 660.
+	// Height is that of the picture in pixels, without the legend, of which each line
+	// adds to it. Less than 160 counts as 160, zero as 400. The width is 660.
 	Height int
 }
 

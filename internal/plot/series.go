@@ -60,8 +60,8 @@ func (d *drawing) data(c *Chart) {
 	d.WriteString("</svg>\n")
 }
 
-// far is how many pixels beyond the frame a place may lie: what is cut off
-// needs no exact place, and numbers must not grow without bound.
+// far is how many pixels beyond the frame a place may lie. What is cut off needs no
+// exact place, and numbers must not grow without bound.
 const far = 10_000
 
 func (d *drawing) px(v float64) float64 { return clamp(d.x.at(v, d.left, d.right)) }

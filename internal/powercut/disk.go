@@ -26,8 +26,8 @@ func New(t testing.TB, size int64) *Disk {
 	if err := run("mount", "-t", "tmpfs", "-o", "mode=0700", "tmpfs", d.work); err != nil {
 		t.Fatalf("%v; a power cut needs root and mount", err)
 	}
-	// Lazily: where a process that is ending, or another mount namespace, still holds the
-	// disk, it leaves this one at once, and goes with its last user.
+	// Lazily: a process that is ending, or another mount namespace, may still hold the
+	// disk. Then it leaves this one at once, and goes with its last user.
 	unmount := func(folder string) func() {
 		return func() {
 			if err := run("umount", "--lazy", folder); err != nil {
@@ -61,9 +61,9 @@ func (d *Disk) format(size int64) error {
 	return d.mount()
 }
 
-// mount mounts the image. The journal is committed by syncs alone: the kernel
-// must not write on its own while the image is copied, and saves nothing that
-// the program did not ask it to.
+// mount mounts the image. The journal is committed by syncs alone. The kernel must not
+// write on its own while the image is copied, and saves nothing that the program did
+// not ask it to.
 func (d *Disk) mount() error {
 	if err := run("mount", "-t", "ext4", "-o", "loop,commit=600", d.image(), d.Dir()); err != nil {
 		return fmt.Errorf("%w; a power cut needs root and a free loop device (/dev/loop-control)", err)
@@ -100,7 +100,7 @@ func (d *Disk) Restore() error {
 }
 
 // letGo unmounts a folder. Its last user may be gone and not let go of it yet, where the
-// kernel closes a killed process's files behind it: no event tells when it has. On a
+// kernel closes a killed process's files behind it. No event tells when it has. On a
 // machine that is busy with other things that took more than two seconds.
 func letGo(folder string) error {
 	for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {

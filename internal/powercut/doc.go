@@ -7,11 +7,11 @@
 //	err = disk.Restore()                      // disk.Dir() shows what the disk held
 //	// … open the store there: is every acknowledged write in it?
 //
-// The disk is an image file behind a loop device. What a process has written
-// but not synced lies in the kernel's memory, not in the image; a copy of the
-// image taken while the process is stopped is what a machine would find after
-// the power came back. Kill -9 alone does not show that: the kernel writes a
-// dead process's pages all the same.
+// The disk is an image file behind a loop device. What a process has written but not
+// synced lies in the kernel's memory, not in the image. So a copy of the image taken
+// while the process is stopped is what a machine would find after the power came back.
+// Kill -9 alone does not show that: the kernel writes a dead process's pages all the
+// same.
 //
 // A test that can only pass proves nothing: Unsynced starts a program whose
 // syncs do nothing, for the counter-proof that writes are lost then.

@@ -14,9 +14,9 @@ import (
 // fdatasync and msync succeed and do nothing. It returns only on failure. A
 // test calls it in a child process, since there is no way back.
 //
-// It is done by a seccomp filter (seccomp(2)), which the kernel asks about each
-// system call of the program: a call that the filter answers with "error 0" is
-// not executed and returns 0.
+// It is done by a seccomp filter (seccomp(2)), which the kernel asks about each system
+// call of the program. A call that the filter answers with "error 0" is not executed
+// and returns 0.
 func Unsynced(path string, arguments []string) error {
 	// The filter is the thread's, and the thread that calls exec goes on.
 	runtime.LockOSThread()

@@ -16,9 +16,10 @@ type Term uint64
 // NoTerm is a term in which no sync counts.
 const NoTerm Term = 0
 
-// Host is what a member concludes from its syncs of one shard: whether it is whole, whether it
-// is ready, and whether it may drop the shard's records. It is for one goroutine at a time.
-// Whole is durable, and its caller keeps it; what else there is begins anew with each start.
+// Host is what a member concludes from its syncs of one shard. That is whether it is whole,
+// whether it is ready, and whether it may drop the shard's records. It is for one goroutine at
+// a time. Whole is durable, and its caller keeps it; what else there is begins anew with each
+// start.
 //
 // Two hosts are equal when each has what the other one held when their sync began. Only a sync
 // that began on both sides under the row that both still have counts. (8)
@@ -28,8 +29,8 @@ type Host struct {
 	// records, is restored from a copy, or lapses. Founders are whole: the old hosts of a row
 	// without a parent. (4)
 	Whole bool
-	// LostUntil is up to when no sync that begins counts, since a record that was confirmed
-	// here may be lost here and be under way to the others still. (11)
+	// LostUntil is up to when no sync that begins counts. A record that was confirmed here
+	// may be lost here and be under way to the others still. (11)
 	LostUntil time.Duration
 
 	row   *Row
@@ -64,8 +65,8 @@ func (h *Host) Lose() {
 }
 
 // Entered is to be called when a record has entered the shard here by a sync that began in
-// another term, or by a push that was sent under another row. A member in neither set may drop
-// only what its hosts had; so it begins anew. (15)
+// another term. A push that was sent under another row counts, too. A member in neither set
+// may drop only what its hosts had; so it begins anew. (15)
 func (h *Host) Entered(began Term) {
 	if began != h.term && (h.row == nil || !h.row.IsHost(h.Self)) {
 		h.forget()
@@ -83,9 +84,9 @@ func (h *Host) Term(now time.Duration) Term {
 	return h.term
 }
 
-// Equal notes that the member was found equal with a peer, in a sync that began in a term,
-// under the row that the peer had then and has still. whole: the peer said that it is; floor: up to
-// when it has collected deletions. (8)
+// Equal notes that the member was found equal with a peer. The sync began in a term, under the
+// row that the peer had then and has still. whole: the peer said that it is; floor: up to when
+// it has collected deletions. (8)
 func (h *Host) Equal(peer ID, whole bool, floor uint64, began Term) {
 	if began != NoTerm && began == h.term {
 		h.equal[peer] = met{whole, floor}
@@ -98,8 +99,9 @@ func (h *Host) enough() bool {
 	return most(h.row.Old, func(id ID) bool { return h.equal[id].whole || id == h.Self && h.Whole })
 }
 
-// BecomesWhole reports whether the member is whole from now on. (9) Up to floor it keeps out what it does
-// not hold: each of those by which it is whole has collected that, or holds what deletes it.
+// BecomesWhole reports whether the member is whole from now on. (9) Up to floor it keeps out
+// what it does not hold. For each of those by which it is whole has collected that, or holds
+// what deletes it.
 func (h *Host) BecomesWhole() (whole bool, floor uint64) {
 	if h.row == nil || h.Whole || !h.row.IsHost(h.Self) || !h.enough() {
 		return false, 0
@@ -119,8 +121,8 @@ func (h *Host) Ready() bool {
 	return h.row != nil && h.Whole && h.row.IsNew(h.Self) && h.enough()
 }
 
-// MayDrop reports whether the member may drop the shard's records: it is in neither set, and
-// a majority of the new hosts has what it holds. (15)
+// MayDrop reports whether the member may drop the shard's records. It may if it is in
+// neither set, and a majority of the new hosts has what it holds. (15)
 func (h *Host) MayDrop() bool {
 	return h.row != nil && !h.row.IsHost(h.Self) && most(h.row.New, h.met)
 }

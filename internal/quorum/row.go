@@ -1,6 +1,6 @@
-// Package quorum has the rules by which the hosts of a shard answer as one: which answers
-// are enough, when a host has all that was acknowledged, and how the hosts change. It has no
-// clock, no store and no network.
+// Package quorum has the rules by which the hosts of a shard answer as one. They say which
+// answers are enough, when a host has all that was acknowledged, and how the hosts change.
+// It has no clock, no store and no network.
 package quorum
 
 import (
@@ -18,7 +18,7 @@ type ID = roster.ID
 type Name [16]byte
 
 // Row says who the hosts of a shard are. While the shard moves, the old hosts and the new
-// ones are two sets, of which each needs a majority; at rest they are the same.
+// ones are two sets, of which each needs a majority. At rest they are the same.
 type Row struct {
 	Shard  uint16
 	Epoch  uint64 // that of the layout that made the row: it grows, by 1 or more, from 1
@@ -64,8 +64,8 @@ func (r *Row) hash() Name {
 	return Name(sum[:])
 }
 
-// Founds reports whether a member is whole by the row: as an old host of the first one, which
-// has no parent, or of one that was forced. (4, 17)
+// Founds reports whether a member is whole by the row. It is as an old host of the first row,
+// which has no parent, or of one that was forced. (4, 17)
 func (r *Row) Founds(id ID) bool { return r.IsOld(id) && (r.Forced || r.Parent == Name{}) }
 
 // AtRest reports whether no move is under way.
@@ -87,7 +87,7 @@ func (r *Row) Hosts() []ID {
 	return slices.Compact(all)
 }
 
-// Next is the row that follows, in the layout of an epoch, where the hosts are to be a set that
+// Next is the row that follows, in the layout of an epoch. The hosts are to be a set that
 // ascends and is not empty. ready reports whether a new host has signed that it is ready for
 // this row. While the sets stay as they are, the row itself does.
 //
@@ -131,8 +131,8 @@ func most(set []ID, is func(ID) bool) bool {
 	return n >= Majority(len(set))
 }
 
-// Enough reports whether answers are enough: those of a majority of the old hosts, whole
-// ones, and of a majority of the new hosts, whole or not. (5, 7)
+// Enough reports whether answers are enough. They are those of a majority of the old
+// hosts, whole ones, and of a majority of the new hosts, whole or not. (5, 7)
 func (r *Row) Enough(have, whole func(ID) bool) bool {
 	return most(r.Old, func(id ID) bool { return have(id) && whole(id) }) && most(r.New, have)
 }

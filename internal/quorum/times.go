@@ -21,8 +21,8 @@ const (
 	// that was slow is asked again some time: after 3 minutes if it was ten times slower
 	// than the nearest.
 	halfLife = time.Minute
-	// restFirst is for how long a peer that has failed is asked after all others, and
-	// restMost for how long at most, after several failures in a row.
+	// restFirst is for how long a peer that has failed is asked after all others.
+	// restMost is for how long at most, after several failures in a row.
 	restFirst = time.Second
 	restMost  = time.Minute
 )
@@ -40,7 +40,7 @@ const (
 	hedgeBurst = 4
 )
 
-// Times is how long the requests to peers have taken, from which follow the order in
+// Times is how long the requests to peers have taken. From these follow the order in
 // which they are asked and when an answer is late. It is for one goroutine at a time. The
 // zero value is ready.
 type Times struct {
@@ -89,7 +89,7 @@ func (t *Times) Took(id ID, d, now time.Duration) {
 }
 
 // Cut notes a request whose answer is awaited no longer. It counts as one that took so
-// long, if it has taken longer than half of them do: what is slow would otherwise be cut
+// long, if it has taken longer than half of them do. Otherwise what is slow would be cut
 // each time, and be taken for fast.
 func (t *Times) Cut(id ID, d, now time.Duration) {
 	if p := t.peer(id); d > p.quantile(1, 2) {
@@ -132,8 +132,8 @@ func (p *took) quantile(num, den int) time.Duration {
 }
 
 // Estimate is how long a request to a peer takes: the median of the last ones, which
-// halves with each minute in which it is not asked. 0: it is not known; such a peer is
-// asked before all others, once.
+// halves with each minute in which it is not asked. 0: it is not known, and such a peer
+// is asked before all others, once.
 func (t *Times) Estimate(id ID, now time.Duration) time.Duration {
 	p := t.of[id]
 	if p == nil {
@@ -171,8 +171,9 @@ func (t *Times) Hedge() bool {
 	return true
 }
 
-// Sort orders the hosts of a shard: those that have not failed just now, those that are
-// connected, the nearest; then by id, so that all is a function of what is known.
+// Sort orders the hosts of a shard. Those that have not failed just now go first, then
+// those that are connected, then the nearest, then by id. So all is a function of what
+// is known.
 func (t *Times) Sort(hosts []ID, connected func(ID) bool, now time.Duration) {
 	rank := func(id ID) (n int) {
 		for i, worse := range []bool{!connected(id), t.rests(id, now)} {

@@ -1,6 +1,6 @@
-// Package rangesum keeps the number of records and the sum of their digests for
-// each range of the space of indices, so that two sides find where they differ
-// without reading records.
+// Package rangesum keeps the number of records and the sum of their digests for each
+// range of the space of indices. So two sides find where they differ without reading
+// records.
 //
 // A Table is brought up to date with each commit at constant cost. Share copies it
 // at the cost of 64 pointers: two tables share what neither has changed since, group

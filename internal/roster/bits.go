@@ -2,9 +2,9 @@ package roster
 
 import mathbits "math/bits"
 
-// bits is a set of small numbers. It never changes; sets share the chunks in
-// which they agree. The pasts of a history that is nearly a line differ in their
-// last chunk only, so that 65,536 of them take some 40 MiB and not 256.
+// bits is a set of small numbers. It never changes; sets share the chunks in which they
+// agree. The pasts of a history that is nearly a line differ in their last chunk only.
+// So 65,536 of them take some 40 MiB and not 256.
 type bits []*chunk
 
 const (

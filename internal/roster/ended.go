@@ -31,12 +31,12 @@ func (l *List) link(v *view) {
 	}
 }
 
-// Ended is for statements that a set cannot take, since it lacks what they name: it
+// Ended is for statements that a set cannot take, since it lacks what they name. It
 // returns the one that ends a member's role, if all of them count, or nil. by has shown
 // them.
 //
 // Each may end what its author may, as far as the list tells. Above an admin are only
-// members that it knows as such. Any admin ends another member's role; here it is enough
+// members that it knows as such. Any admin ends another member's role. Here it is enough
 // that an admin shows the statement, since the list may not have heard of the author.
 func (l *List) Ended(id ID, shown []*Statement, by ID) *Statement {
 	e := endedSeats{list: l, shown: shown, by: map[seat]*Statement{}}
@@ -74,7 +74,7 @@ type endedSeats struct {
 }
 
 // all is a statement by which the last of these seats is taken, a demotion rather than
-// others; nil where a seat is left, and of no seats.
+// others. It is nil where a seat is left, and of no seats.
 func (e *endedSeats) all(seats []seat) (end *Statement) {
 	for _, t := range seats {
 		s := e.seat(t)

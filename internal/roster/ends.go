@@ -9,10 +9,10 @@ import (
 )
 
 // What ends the grants of one member, for all of them at once. One admin can give a
-// member thousands of grants that have not seen one another: to ask for each pair
-// whether one ends the other takes minutes then. Sorted, and by sets of statements,
-// n grants cost n log n operations on sets, each of 1,024 words at most
-// (MaxStatements bits).
+// member thousands of grants that have not seen one another. To ask for each pair
+// whether one ends the other takes minutes then. Sorted, and by sets of statements, n
+// grants cost n log n operations on sets, each of 1,024 words at most (MaxStatements
+// bits).
 
 // ending are the standing statements about a member that can end its grants.
 type ending struct {
@@ -50,9 +50,9 @@ func (v *view) ending(h *history) ending {
 	return e
 }
 
-// plain are the grants of roles below admin that a member has in the view. Each
-// admin may end one: a removal ends what is not later than it, a grant what it had
-// seen and what gave more beside it, an expiry what it had seen expired.
+// plain are the grants of roles below admin that a member has in the view. Each admin
+// may end one. A removal ends what is not later than it. A grant ends what it had seen
+// and what gave more beside it. An expiry ends what it had seen expired.
 func (v *view) plain(id ID) (grants []int) {
 	h := v.set.subjects[id]
 	if h == nil || len(h.plain) == 0 {
@@ -111,9 +111,9 @@ func (v *view) expired(h *history, e *ending) bits {
 	return bitsOf(found)
 }
 
-// lastInstants are, for the standing grants of the role write, the last times that
-// they cover: their expiries, or the times of the earliest statements that end them.
-// (A statement that writes an expiry down is not earlier than the expiry.)
+// lastInstants are the last times that the standing grants of the role write cover.
+// They are their expiries, or the times of the earliest statements that end them. (A
+// statement that writes an expiry down is not earlier than the expiry.)
 func (v *view) lastInstants(h *history) map[int]dbadapter.Timestamp {
 	entries := v.set.entries
 	last := map[int]dbadapter.Timestamp{}
@@ -172,8 +172,8 @@ func (v *view) cut(grants, cuts []int, last map[int]dbadapter.Timestamp) {
 // span is a time in which a member's versions count, both ends included.
 type span struct{ from, to dbadapter.Timestamp }
 
-// spans are the times in which a node's versions count: one for each grant of the
-// role write or admin that stands, from its start to its end.
+// spans are the times in which a node's versions count. There is one for each grant of
+// the role write or admin that stands, from its start to its end.
 func (v *view) spans(id ID) (spans []span) {
 	add := func(from, to dbadapter.Timestamp) {
 		if from <= to {
@@ -224,8 +224,8 @@ func (v *view) first(to dbadapter.Timestamp, takers bits, by ...[]int) dbadapter
 	return to
 }
 
-// start is the time from which a grant's versions count: what the grant says; or
-// 0, or its own time if it had seen the member lose the right to write.
+// start is the time from which a grant's versions count. It is what the grant says, or
+// 0, or the grant's own time if it had seen the member lose the right to write.
 func (v *view) start(g int, losses bits) dbadapter.Timestamp {
 	e := v.set.entries[g]
 	switch {
@@ -237,8 +237,8 @@ func (v *view) start(g int, losses bits) dbadapter.Timestamp {
 	return 0
 }
 
-// losses are the standing statements by which a member lost the right to write:
-// removals, expiries, and grants of the role read that had seen it have the right.
+// losses are the standing statements by which a member lost the right to write. They
+// are removals, expiries, and grants of the role read that had seen it have the right.
 func (v *view) losses(h *history) bits {
 	var wrote, losses []int
 	for _, g := range slices.Concat(h.plain, h.admin) {

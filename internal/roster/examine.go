@@ -57,7 +57,7 @@ func (s *Set) examine(e *entry) error {
 	return nil
 }
 
-// maxStep is by how much an epoch may exceed those that its statement had seen: it also
+// maxStep is by how much an epoch may exceed those that its statement had seen. It also
 // exceeds those of void layouts, which no statement names. Without a bound it could be so
 // great that no other one followed.
 const maxStep = 1 << 20

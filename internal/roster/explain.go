@@ -2,15 +2,15 @@ package roster
 
 import "slices"
 
-// Explain returns the statements that show a node why it is not a member: for each
-// grant about it one that ended it, or that took the authority of its author, or the
-// grant itself, which has expired, where it is in force by the list; and then what
-// these had seen, the latest first, until there are limit. They come in an order in
-// which each follows those of them that it names.
+// Explain returns the statements that show a node why it is not a member. For each
+// grant about it there is one that ended it, or that took the authority of its author,
+// or the grant itself, which has expired, where it is in force by the list. Then comes
+// what these had seen, the latest first, until there are limit. They come in an order
+// in which each follows those of them that it names.
 //
 // One statement is not enough: a node may believe in two grants, of which one was taken
-// back and the other is void. A node that knows all that had been seen when it was last
-// a member computes from them the list that this set has of it. They tell a former
+// back and the other is void. The node that knows all that had been seen when it was
+// last a member computes from them the list that this set has of it. They tell a former
 // member nothing that was stated after what ended its roles.
 func (s *Set) Explain(id ID, limit int) [][]byte {
 	shown := s.resolve().shown
@@ -155,9 +155,9 @@ func (x *explanation) ended(h *history, g int) {
 	}
 }
 
-// endsByPair reports whether a statement ends a grant of a role below admin: a removal
-// ends what is not later than it, a grant what it had seen and what gave more beside it,
-// an expiry what it had seen expired.
+// endsByPair reports whether a statement ends a grant of a role below admin. A removal
+// ends what is not later than it. A grant ends what it had seen and what gave more
+// beside it. An expiry ends what it had seen expired.
 func (v *view) endsByPair(i, g int) bool {
 	if i == g || !v.has(i) {
 		return false

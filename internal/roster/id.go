@@ -17,7 +17,7 @@ import (
 // each other at once.
 type ID string
 
-// idPrefix begins every such id: an identity multihash of 36 bytes, which are a
+// idPrefix begins every such id. The id is an identity multihash of 36 bytes, a
 // protobuf message with the key type 1 (Ed25519) and a key of 32 bytes.
 const idPrefix = "\x00\x24\x08\x01\x12\x20"
 
@@ -37,7 +37,7 @@ func (id ID) PublicKey() (ed25519.PublicKey, error) {
 
 var errNotEd25519 = errors.New("not the id of an Ed25519 key")
 
-// Writer is the id under which versions name the node: the first 8 bytes,
+// Writer is the id under which versions name the node. It is the first 8 bytes,
 // big-endian, of the SHA-256 of the protobuf message that the id holds.
 func (id ID) Writer() (dbadapter.WriterID, error) {
 	if _, err := id.PublicKey(); err != nil {

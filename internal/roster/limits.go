@@ -28,9 +28,9 @@ const (
 	// between two Sheds, and more while members' statements wait that name them.
 	MaxVoid = 1_024
 	// MaxWaiting and MaxWaitingPerAuthor bound the statements that wait for others
-	// which they name, of authors that are no admins as far as the set tells: 16 MiB
-	// at most. MaxWaitingBytes bounds those of admins: some 60,000 ordinary ones,
-	// so that nearly a whole set can come in any order.
+	// which they name. These are of authors that are no admins as far as the set tells:
+	// 16 MiB at most. MaxWaitingBytes bounds those of admins: some 60,000 ordinary
+	// ones, so that nearly a whole set can come in any order.
 	MaxWaiting          = 4_096
 	MaxWaitingPerAuthor = 64
 	MaxWaitingBytes     = 16 << 20
@@ -38,8 +38,8 @@ const (
 	// lowest hashes. They take no admin's grant, so that a former member could
 	// make any number of them.
 	maxOwn = 256
-	// maxSeats is how many seats of a member count, the lowest hashes: it bounds
-	// the work for a member that many admins have made an admin.
+	// maxSeats is how many seats of a member count, the lowest hashes. It bounds the
+	// work for a member that many admins have made an admin.
 	maxSeats = 16
 )
 

@@ -91,8 +91,8 @@ func (l *List) Placement() string { return l.placement }
 // Layout is the layout that counts; false: none stands.
 func (l *List) Layout() (StatedLayout, bool) { return l.layout, l.layout.Epoch > 0 }
 
-// Overtaken reports whether a layout that is void is later than the one that counts: nodes that
-// have heard of it before it was void may go by it.
+// Overtaken reports whether a layout that is void is later than the one that counts. Nodes
+// that have heard of it before it was void may go by it.
 func (l *List) Overtaken() bool { return l.overtaken }
 
 // Gone is a digest of which nodes were removed or have lapsed, and how often.
@@ -136,8 +136,8 @@ func (l *List) Role(id ID) Role {
 // Has reports whether a node has at least a role.
 func (l *List) Has(id ID, role Role) bool { return l.Role(id) >= role }
 
-// Epoch is how often a member was interrupted: the removals, expiries and lapses
-// of it that stand. 0 for a node that is not a member.
+// Epoch is how often a member was interrupted. It counts the removals, expiries and
+// lapses of it that stand. 0 for a node that is not a member.
 func (l *List) Epoch(id ID) int {
 	m, _ := l.Member(id)
 	return m.Epoch
@@ -174,8 +174,8 @@ func (l *List) WritesFrom(w dbadapter.WriterID, clock dbadapter.Timestamp) (leas
 }
 
 // Right is the first clock of the time in which a node's versions count to the end without a
-// break, or 1; 0: it may not write. It is later than before where the node has lost the right
-// in between: the times of two grants with a loss between them do not overlap.
+// break, or 1. 0: it may not write. It is later than before where the node has lost the right
+// in between. For the times of two grants with a loss between them do not overlap.
 func (l *List) Right(id ID) (since dbadapter.Timestamp) {
 	if !l.Has(id, RoleWrite) {
 		return 0
@@ -210,8 +210,8 @@ func (l *List) FormerMembers() []FormerMember {
 // Voided are the statements that do not count, by hash: for the admins to see.
 func (l *List) Voided() []VoidStatement { return l.voided }
 
-// Above reports whether an admin may remove or demote a member: it is the member
-// itself, or an admin above all that makes the member an admin. A member that is
+// Above reports whether an admin may remove or demote a member. It may if it is the
+// member itself, or an admin above all that makes the member an admin. A member that is
 // no admin is below each admin.
 func (l *List) Above(admin, member ID) bool {
 	if admin == member {

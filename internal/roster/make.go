@@ -70,9 +70,9 @@ func (s *Set) fits(d Draft) error {
 }
 
 // headsFor are the heads that a statement names. Of more than MaxHeads, which only
-// forks leave, it names those first that carry what makes the author an admin and
-// the subject a member; and those by the subject last, so that a removal is
-// concurrent with what it leaves out.
+// forks leave, it names those first that carry what makes the author an admin and the
+// subject a member. Those by the subject go last, so that a removal is concurrent with
+// what it leaves out.
 func (s *Set) headsFor(author, subject ID) []Hash {
 	heads := s.Heads()
 	if len(heads) <= MaxHeads {

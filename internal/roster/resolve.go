@@ -189,7 +189,7 @@ func (v *view) epoch(id ID) (n int) {
 }
 
 // EndedSince is the latest time of a statement that took a node's role and that these
-// heads do not reach: it did so since these were the heads. 0: there is no such one.
+// heads do not reach. It did so since these were the heads. 0: there is no such one.
 func (s *Set) EndedSince(id ID, seen []Hash) (at dbadapter.Timestamp) {
 	var known []int
 	for _, h := range seen {
@@ -213,9 +213,9 @@ func (s *Set) EndedSince(id ID, seen []Hash) (at dbadapter.Timestamp) {
 	return at
 }
 
-// former is the statement that took the role of a node that is no member: the
-// latest standing one about it; or, where its grants are all void, one that took the
-// authority of a grant's author.
+// former is the statement that took the role of a node that is no member, the latest
+// standing one about it. If its grants are all void, it is one that took the authority
+// of a grant's author.
 func (v *view) former(id ID) (FormerMember, bool) {
 	h := v.set.subjects[id]
 	if h == nil {
@@ -237,8 +237,8 @@ func (v *view) former(id ID) (FormerMember, bool) {
 	return FormerMember{ID: id, RemovedBy: f.Author, At: f.At, Statement: f.value, Void: last < 0}, true
 }
 
-// voider is a statement that made a grant about a member void, one of the latest
-// grants: a removal rather than a step down, then the earliest.
+// voider is a statement that made a grant about a member void. The grant is one of the
+// latest. A removal is taken rather than a step down, then the earliest.
 func (v *view) voider(h *history) (first *entry) {
 	for _, g := range h.latest() {
 		if v.stands(g) {
@@ -265,8 +265,9 @@ func (v *view) takersApart(t seat, e *entry) []int {
 	return slices.DeleteFunc(v.allTakers(t), func(i int) bool { return !v.apart(i, v.set.entries[i], e) })
 }
 
-// against are the statements that took the authority of a void grant's author, or,
-// where no statement did, of the author of a grant that this authority came from.
+// against are the statements that took the authority of a void grant's author. Where no
+// statement did, they are those against the author of a grant that this authority came
+// from.
 func (v *view) against(g int) (takers []int) {
 	e := v.set.entries[g]
 	for _, t := range e.seats {

@@ -10,10 +10,10 @@ import (
 
 // The bounds of a set. They count the core: what stands, and what that reaches. An
 // admin that signs more statements than a set holds can give each part of a cluster
-// others of them, so that the parts have different lists. But once the admin is
-// removed, what it said apart from the removal is void and counts no longer; so each
-// part has room for what the other one's admins have said, and what this names. The
-// lists are equal again, though the parts never hold the same of the flood.
+// others of them. The parts then have different lists. But once the admin is removed,
+// what it said apart from the removal is void and counts no longer. So each part has
+// room for what the other one's admins have said, and what this names. The lists are
+// equal again, though the parts never hold the same of the flood.
 
 // count is how many statements count to the bounds.
 type count struct {
@@ -34,7 +34,7 @@ func (c *count) add(e *entry) {
 
 // room reports whether the set's bounds let a statement in, and counts it. What a
 // statement of an admin waits for is let in though its author has no room, or it is
-// void; what one of the founder waits for, though only the founder has room.
+// void. So is what one of the founder waits for, though only the founder has room.
 func (s *Set) room(e *entry) error {
 	if len(s.entries) >= s.bounds.most() {
 		s.resolve() // counts what the next Add may drop
@@ -81,10 +81,10 @@ func (s *Set) full(author ID, claim claim) error {
 func (s *Set) crowded() bool { return !s.loading && s.count.void > 2*s.bounds.void+s.claimed }
 
 // Shed drops void statements until MaxVoid are left. It drops those with the most void
-// ones in their past first, then those with the highest hashes: so what is left has its
-// past, and of two sets that have heard all from each other the same is left. What
-// members' statements name that wait is not dropped. Call it after a number of Adds;
-// Add does it by itself only when there are twice as many.
+// ones in their past first, then those with the highest hashes. So what is left has its
+// past. Of two sets that have heard all from each other the same is left. What members'
+// statements name that wait is not dropped. Call it after a number of Adds; Add does it
+// by itself only when there are twice as many.
 func (s *Set) Shed() {
 	if s.resolve(); s.count.void <= s.bounds.void {
 		return

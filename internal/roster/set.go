@@ -82,10 +82,10 @@ const (
 	Waiting                   // it names statements that are not in the set; it is not either
 )
 
-// Add takes a statement. One whose heads are not all in the set waits, in a
-// bounded buffer in memory: offer it again when Released says that the set has
-// grown, or with the next sync. The errors are ErrMalformed, ErrRefused (both for
-// ever) and dbadapter.ErrLimit. The value is the set's from here on.
+// Add takes a statement. One whose heads are not all in the set waits, in a bounded
+// buffer in memory. Offer it again when Released says that the set has grown, or with
+// the next sync. The errors are ErrMalformed, ErrRefused (both for ever) and
+// dbadapter.ErrLimit. The value is the set's from here on.
 func (s *Set) Add(value []byte) (Status, error) {
 	hash := HashOf(value)
 	if _, known := s.byHash[hash]; known {
@@ -261,9 +261,9 @@ func (s *Set) Load(values iter.Seq[[]byte]) (left int) {
 	return left
 }
 
-// loadWithPast takes a statement that is not read yet, after those that it names:
-// depth first, with a stack of its own, since a history can be deep. It counts those
-// that cannot be taken.
+// loadWithPast takes a statement that is not read yet, after those that it names. It
+// goes depth first, with a stack of its own, since a history can be deep. It counts
+// those that cannot be taken.
 func (s *Set) loadWithPast(h Hash, unread map[Hash]*entry) (left int) {
 	for stack := []Hash{h}; len(stack) > 0; {
 		top := stack[len(stack)-1]

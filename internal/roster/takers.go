@@ -3,7 +3,7 @@ package roster
 import "slices"
 
 // What takes the seats of one member. An admin can give a member thousands of seats,
-// and take each by thousands of statements: a list of these for each seat would take
+// and take each by thousands of statements. A list of these for each seat would take
 // gigabytes. So they are sets, which seats share where they agree, and which are made
 // of one set for each seat by which they were made.
 

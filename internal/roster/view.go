@@ -98,8 +98,8 @@ func (v *view) counts(e *entry) bool {
 	return true
 }
 
-// live reports whether a seat of its author gives a statement authority: the seat
-// itself stands, and no standing statement apart from this one takes it.
+// live reports whether a seat of its author gives a statement authority. The seat
+// itself stands then, and no standing statement apart from this one takes it.
 func (v *view) live(t seat, e *entry) bool {
 	key := authority{t, e}
 	answer, known := v.alive[key]
@@ -139,9 +139,9 @@ func (v *view) above(t seat) bits {
 	return v.at(t).above
 }
 
-// couldTake reports whether the entry r, by its kind and place, is one that takes
-// the seat if its author may: a removal, or a grant of a lower role, that the
-// seat is not later than; or an expiry that had seen the seat and its end.
+// couldTake reports whether the entry r, by its kind and place, is one that takes the
+// seat if its author may. It is a removal, or a grant of a lower role, that the seat is
+// not later than, or an expiry that had seen the seat and its end.
 func (v *view) couldTake(i int, t seat) bool {
 	r := v.set.entries[i]
 	if !v.has(i) || t != root && reaches(v.at(t), i) {

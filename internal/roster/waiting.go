@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// waiting holds statements that name others which have not arrived. Those of
-// admins and those of other authors have places of their own, and of each the oldest
-// gives way: a flood of unknown authors costs a bound of memory and no admin's
-// place, and what it drops comes again with a later sync. A node that was away gets
-// what admins have said since in any order, so that nearly all of it waits.
+// waiting holds statements that name others which have not arrived. Those of admins and
+// those of other authors have places of their own, and of each the oldest gives way. A
+// flood of unknown authors costs a bound of memory and no admin's place. What it drops
+// comes again with a later sync. A node that was away gets what admins have said since
+// in any order, so that nearly all of it waits.
 type waiting struct {
 	missing  func(*entry) []Hash // which of those that it names are not in the set
 	admins   *list.List          // of *held, the oldest first
@@ -174,8 +174,8 @@ func (w *waiting) drop(at *list.Element) {
 	}
 }
 
-// take gives what waits for a statement, by hash, so that a history that is played
-// again leaves the same set; and holds it no longer.
+// take gives what waits for a statement, by hash, and holds it no longer. By hash, a
+// history that is played again leaves the same set.
 func (w *waiting) take(head Hash) (freed []*entry) {
 	for _, at := range w.byHead[head] {
 		freed = append(freed, at.Value.(*held).entry)

@@ -33,8 +33,8 @@ func readable() bool {
 	return same
 }
 
-// encodeAll sets the encodings of points, of which there is at least one: y, and the sign
-// of x, its lowest bit, in front of it.
+// encodeAll sets the encodings of points, of which there is at least one. An encoding is
+// y, and the sign of x, its lowest bit, in front of it.
 func encodeAll(points []curve.EdwardsPoint, encoded []curve.CompressedEdwardsY) {
 	at := func(i int) *coordinates { return (*coordinates)(unsafe.Pointer(&points[i])) }
 	products := make([]element, len(points)) // of all Z up to each

@@ -6,9 +6,9 @@ import (
 )
 
 // element is an element of the field of integers modulo p = 2^255 − 19, in five limbs of
-// 51 bits, little-endian: that of curve25519-voi on machines of 64 bits. A limb may have
-// some bits more, less than 2^54. All that is done with one takes the same time for all of
-// them.
+// 51 bits, little-endian. That is the form of curve25519-voi on machines of 64 bits. A
+// limb may have some bits more, less than 2^54. All that is done with one takes the same
+// time for all of them.
 type element [5]uint64
 
 const (
@@ -29,8 +29,8 @@ func (w wideLimb) plus(a, b uint64) wideLimb {
 // above is what stands above the limb.
 func (w wideLimb) above() uint64 { return w.high<<(64-limb) | w.low>>limb }
 
-// times is the product of two elements. 2^255 is 19, so that what stands above the fifth
-// limb comes back into the first, 19 times.
+// times is the product of two elements. 2^255 is 19, so what stands above the fifth limb
+// goes back into the first, 19 times.
 func (a *element) times(b *element) (c element) {
 	b1, b2, b3, b4 := 19*b[1], 19*b[2], 19*b[3], 19*b[4]
 	w0 := wideLimb{}.plus(a[0], b[0]).plus(a[1], b4).plus(a[2], b3).plus(a[3], b2).plus(a[4], b1)

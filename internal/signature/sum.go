@@ -20,9 +20,9 @@ func (n *digits) read(b []byte) {
 	}
 }
 
-// sum is Σ of factors times integers, as an integer: it is reduced by the order of the
-// base point once, and not for each product, which takes several times as long as to
-// multiply. It has room for 2^64 products of 640 bits.
+// sum is Σ of factors times integers, as an integer. It is reduced by the order of the
+// base point once, and not for each product. To reduce takes several times as long as
+// to multiply. It has room for 2^64 products of 640 bits.
 type sum [11]uint64
 
 // add adds the product of a factor and the lowest words of an integer.

@@ -12,9 +12,9 @@ import (
 // thirtieth of it.
 const piece = 32
 
-// SignAll makes the signatures of messages, those of Sign, in about 0.8 of the time: a
-// point is encoded with a division, and one inversion serves for several of them
-// (P. Montgomery, "Speeding the Pollard and Elliptic Curve Methods", 1987, section 10.3.1).
+// SignAll makes the signatures of messages, those of Sign, in about 0.8 of the time. A
+// point is encoded with a division, and one inversion serves for several of them (P.
+// Montgomery, "Speeding the Pollard and Elliptic Curve Methods", 1987, section 10.3.1).
 func (s *Signer) SignAll(messages [][]byte) [][]byte {
 	made := make([][]byte, 0, len(messages))
 	room := make([]byte, stdlib.SignatureSize*len(messages))

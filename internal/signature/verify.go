@@ -30,8 +30,8 @@ func Verify(key stdlib.PublicKey, message, signature []byte) bool {
 const fewest = 8
 
 // VerifyAll reports of each check what Verify does. It takes about a quarter of the
-// time if all are valid, and at most about twice the time if not: a batch that fails
-// is halved until the invalid ones stand alone.
+// time if all are valid, and at most about twice the time if not. A batch that fails is
+// halved until the invalid ones stand alone.
 func VerifyAll(checks []Check) []bool {
 	valid := make([]bool, len(checks))
 	if len(checks) < fewest {
@@ -60,8 +60,8 @@ type batch struct {
 	keys   map[string]*curve.EdwardsPoint // nil: the key is no point
 }
 
-// term is a well-formed signature: r and s are its halves, key its key and k the
-// hash of r, key and message, all 512 bits of it.
+// term is a well-formed signature. r and s are its halves, key its key and k the hash
+// of r, key and message, all 512 bits of it.
 type term struct {
 	place int // in checks
 	r     curve.EdwardsPoint
@@ -106,9 +106,9 @@ func point(p *curve.EdwardsPoint, encoded []byte) *curve.EdwardsPoint {
 	return p
 }
 
-// halve marks the valid ones of these. One invalid signature among n costs about
-// three times what n valid ones do; if all are invalid, each costs about twice what
-// it does alone.
+// halve marks the valid ones of these. One invalid signature among n costs about three
+// times what n valid ones do. If all are invalid, each costs about twice what it does
+// alone.
 func (b *batch) halve(terms []*term) {
 	switch n := len(terms); {
 	case n < fewest:
@@ -126,9 +126,9 @@ func (b *batch) halve(terms []*term) {
 	}
 }
 
-// together reports whether all signatures are valid, by the sum of their equations,
-// each times a random number z of 128 bits (Bernstein, Duif, Lange, Schwabe and Yang,
-// "High-speed high-security signatures", 2012, section 5):
+// together reports whether all signatures are valid, by the sum of their equations.
+// Each equation is multiplied by a random number z of 128 bits (Bernstein, Duif, Lange,
+// Schwabe and Yang, "High-speed high-security signatures", 2012, section 5):
 //
 //	8·(Σ z·R − (Σ z·s)·B + Σ over keys A of (Σ z·k)·A) = 0
 //

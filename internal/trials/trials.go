@@ -8,8 +8,8 @@ import (
 )
 
 // Run calls trial(0) … trial(n−1), each once, in any order. newWorker makes the
-// function that runs trials on one core, so that it may keep memory between
-// them. The first error ends the run and is returned.
+// function that runs trials on one core. So it may keep memory between them. The first
+// error ends the run and is returned.
 //
 // Draw each trial from a seed made of its number: the results are then the same
 // on any number of cores.
