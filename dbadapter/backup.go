@@ -22,9 +22,9 @@ type Backuper interface {
 // Checkpoint is a store as of one moment, to be copied.
 type Checkpoint interface {
 	// Copy writes the namespaces to w: what has changed since the copy with a mark, or
-	// all there is. All there is goes if since is nil, is not the copy that was settled
-	// last of its line, or lies further back than the change log. What is copied is
-	// verified on the way, so that damage makes an error and no faulty copy.
+	// all there is. All there is goes if since is nil, is not the last copy of its line
+	// that Settle has noted, or lies further back than the change log. What is copied
+	// is verified on the way, so that damage makes an error and no faulty copy.
 	Copy(ctx context.Context, w io.Writer, since []byte) (Copied, error)
 	// Close releases the checkpoint. Idempotent.
 	Close() error

@@ -10,7 +10,7 @@ import (
 // LogID tells apart change logs in which one sequence number may stand for different
 // changes. A namespace's log has one from its making on. It has another once its store
 // was restored from a copy, or made anew from files that lacked something. Then numbers
-// are given a second time, or changes are missing. A number is of use only beside the id
+// are given a second time, or changes are missing. A number is of use only with the id
 // of its log. The zero LogID is that of no log.
 type LogID uint64
 

@@ -11,9 +11,9 @@ type Replaced struct {
 
 // Supersedes reports whether the record's writer knew the version of its key when it
 // wrote the record. Then the record names that version or a later one of the same
-// writer, or the writer wrote both in one incarnation. Otherwise the version's content
-// was written beside the record's, and is lost where the record takes its place, unless
-// it is kept.
+// writer, or the writer wrote both in one incarnation. Otherwise the two contents were
+// written concurrently, and the version's is lost where the record takes its place,
+// unless it is kept.
 //
 // False alarms are possible where more than MaxReplaces writers have written the key,
 // or a dated record was in between, which names nothing. A writer that was restored

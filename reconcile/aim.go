@@ -118,8 +118,8 @@ func CellsToOpen(d int) int {
 const quiet = 5
 
 // cellsFor is about the mean number of cells that decode d differences. It gives 1.46,
-// 1.28, 1.19 and 1.13 cells a difference at d = 64, 256, 1,000 and 10,000. 1.46, 1.27,
-// 1.15 and 1.10 were measured. The aims were chosen for it as it is.
+// 1.28, 1.19 and 1.13 cells a difference at d = 64, 256, 1,000 and 10,000. Measured
+// were 1.46, 1.27, 1.15 and 1.10. The aims were chosen for it as it is.
 func cellsFor(d float64) int {
 	return int(math.Ceil(1.10*d + 2.9*math.Sqrt(d)))
 }

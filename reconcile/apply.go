@@ -52,14 +52,14 @@ type pending struct {
 }
 
 // taken is what admissions take of the session's memory: the bytes of their records, and
-// those of what this side holds beside them.
+// those of what this side holds under their indices.
 type taken struct{ size, beside int64 }
 
 func (t *taken) add(other taken) {
 	t.size, t.beside = t.size+other.size, t.beside+other.beside
 }
 
-// has reports whether there is room for one more beside so many admissions.
+// has reports whether there is room for one more, with so many admissions running.
 func (t *taken) has(more taken, admissions int) bool {
 	return admissions < mostAside && t.size+more.size <= asideBytes && t.beside+more.beside <= besideBytes
 }

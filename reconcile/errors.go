@@ -47,10 +47,10 @@ var (
 	ErrClosed = errors.New("session closed")
 )
 
-// RemovedError is ErrRemoved with the statements that show the member how that came, as
-// the other side has them. Each follows those that it names, and the receiver checks
-// them. A responder's Heed returns one to tell a peer: of 1 to wire.MaxStatements, each
-// of 1 to wire.MaxStatement bytes.
+// RemovedError is ErrRemoved with the statements that show the member why, as the other
+// side has them. Each follows those that it names, and the receiver checks them. A
+// responder's Heed returns one to tell a peer: of 1 to wire.MaxStatements, each of 1 to
+// wire.MaxStatement bytes.
 type RemovedError struct{ Statements [][]byte }
 
 func (e *RemovedError) Error() string { return ErrRemoved.Error() }

@@ -68,8 +68,8 @@ const (
 	// the rest is offered by version.
 	ambiguousBytes = 1 << 16
 
-	// cacheBytes is how much of the records read for the residual is kept for
-	// sending, instead of being read twice.
+	// cacheBytes is how much of the records read for the residual is kept for sending,
+	// so that it is not read twice.
 	cacheBytes = 4 << 20
 
 	// maxDeclined bounds the memory of records that a peer has declined:
@@ -138,7 +138,7 @@ const (
 	markBytes = 64
 	markStep  = 4096
 
-	// offerBytes is what an offer takes beside its key.
+	// offerBytes is what an offer takes besides its key.
 	offerBytes = 192
 )
 

@@ -7,8 +7,8 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Options are what one session needs to know beside its replica. Randomness
-// and time are handed in.
+// Options are what one session needs to know besides its replica. Randomness and time
+// are handed in.
 type Options struct {
 	// Keys are those of the namespace.
 	Keys Keys
@@ -36,8 +36,8 @@ type Options struct {
 	Behind []byte
 	// Received, if not nil, is told how far an empty side, or one with Behind, has been
 	// sent all records. It gets the key of the last one that was let in or refused, and
-	// how many bytes came since the last call. It is called beside the session where Aside
-	// runs the admissions, one call at a time.
+	// how many bytes have arrived since the last call. Where Aside runs the admissions, it
+	// is called while the session goes on, one call at a time.
 	Received func(key []byte, bytes int64) error
 	// Expect, if not nil, is called before many cells travel. It is told about how many
 	// records come to this side at the most, as far as an estimate can tell. Its error
@@ -62,10 +62,10 @@ type Options struct {
 	// ListsMayDiffer is an initiator's wish to sync although the two sides have
 	// different lists of members. A responder finds it in the Hello.
 	ListsMayDiffer bool
-	// Greeting, if not nil, is what this side says of itself. It is called once,
-	// right after the replica has been opened. Its Tau must have been read before
-	// that: a version that is written between the two is in the replica or greater
-	// than Tau. A dry run, and a sync of a prefix, say 0 instead.
+	// Greeting, if not nil, is what this side says of itself. It is called once, right
+	// after the replica has been opened. Its Tau must have been read before that: a
+	// version that is written between the two is in the replica or greater than Tau. A
+	// dry run, and a sync of a prefix, say 0.
 	Greeting func() wire.Greeting
 	// Heed, if not nil, decides upon the peer's greeting, once the peer has proved that
 	// it knows the secret. The responder calls it before anything is opened or

@@ -60,8 +60,8 @@ type receiver struct {
 	heldThere uint64
 }
 
-// arrival is a record received. Of a withheld one only head and digest came: the
-// peer knows that this side has declined it.
+// arrival is a record received. Of a withheld one only head and digest have arrived:
+// the peer knows that this side has declined it.
 type arrival struct {
 	dbadapter.Hashed
 	withheld bool

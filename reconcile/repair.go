@@ -107,8 +107,8 @@ func (a *initiator) repair(m *wire.Result) (*wire.Result, error) {
 	return again, nil
 }
 
-// skip takes the records that came on the strength of a plan that is not proved,
-// and keeps none of them.
+// skip takes the records that arrived by a plan that is not proved, and keeps none of
+// them.
 func (a *initiator) skip() error {
 	for came := uint64(0); ; {
 		m, err := a.link.receive()

@@ -22,7 +22,7 @@ type responder struct {
 	// fetched are the offered indices that the initiator asks for.
 	fetched []dbadapter.Index
 	// found is what the cells tell, and tells what of that stands for the initiator's
-	// records. stuck says that the cells came to no end.
+	// records. stuck says that the cells have no end.
 	found []coded.Difference
 	tells map[dbadapter.Index]uint64
 	stuck bool

@@ -33,8 +33,8 @@ const (
 )
 
 // Session is one side of one sync, without socket, clock or goroutine: it says what it
-// wants, and is told what came. Inside, a side is written as the straight line of its
-// steps, and that line runs as a coroutine. So a caller on one goroutine, or a
+// wants, and is told what has arrived. Inside, a side is written as the straight line
+// of its steps, and that line runs as a coroutine. So a caller on one goroutine, or a
 // simulator with a thousand sessions, can carry any number of them.
 //
 // A session must be run until WantNothing, or closed. It may be used from one
@@ -78,8 +78,8 @@ func (s *Session) Next() Event {
 	return Event{Want: WantNothing}
 }
 
-// Deliver hands over the message that the session waits for, and the length of
-// the frame it came in. Its memory is the session's from then on.
+// Deliver hands over the message that the session waits for, and the length of its
+// frame. Its memory is the session's from then on.
 func (s *Session) Deliver(m wire.Message, size int) { s.inbox, s.size = m, size }
 
 // Fail tells the session that no message will come, and why. A malformed frame
@@ -99,6 +99,5 @@ func (s *Session) Close() {
 // Err is why the session ended; nil if it did its work or is not over yet.
 func (s *Session) Err() error { return s.err }
 
-// Report is what the session has done so far; it is meaningful beside an
-// error as well.
+// Report is what the session has done so far; it is meaningful after an error as well.
 func (s *Session) Report() Report { return s.report }

@@ -233,10 +233,10 @@ func (b *responder) tellDiffering(m *wire.Hashes) (differ uint64, err error) {
 	return answer.Groups, b.link.send(answer)
 }
 
-// addsUp fails if what came is not what the peer's digest stands for. It can tell only
-// if everything came that the peer holds under the indices told. stayed counts the
-// indices whose records may have stayed there: they are older, travel as offers, or may
-// not travel in this direction.
+// addsUp fails if what has arrived is not what the peer's digest stands for. It can
+// tell only if everything has arrived that the peer holds under the indices told.
+// stayed counts the indices whose records may have stayed there: they are older, travel
+// as offers, or may not travel in this direction.
 func (s *party) addsUp(stayed int) error {
 	if stayed > 0 || s.there.digest.Sub(s.residual) == s.take.arrived {
 		return nil

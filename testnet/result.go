@@ -25,7 +25,7 @@ import (
 //	panic                 the code under test panicked
 type Violation = check.Violation
 
-// The rules of a run, beside the checker's.
+// The rules of a run, besides the checker's.
 const (
 	ruleStatus    check.Rule = "status"
 	ruleVersion   check.Rule = "version"

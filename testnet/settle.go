@@ -199,7 +199,7 @@ func (r *runner) idle() error {
 	})
 }
 
-// pairs lets each pair sync; of many nodes, each with the next. It tells what came of
+// pairs lets each pair sync; of many nodes, each with the next. It tells the outcome of
 // each sync.
 func (r *runner) pairs(ended func(a, b int, err error)) error {
 	for _, group := range r.reach() {

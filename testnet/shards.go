@@ -30,8 +30,9 @@ func (r *runner) Left(node, shard int, records []dbadapter.Record) {
 	r.history.Left(node, shard, records)
 }
 
-// settling reports whether the nodes are settled. Members that came or went make shards move long after the
-// last event: until each move has ended there is some load.
+// settling reports whether the nodes have nothing left to bring to one another. Members that
+// joined or left make shards move long after the last event: until each move has ended there
+// is some load.
 func (r *runner) settling() bool {
 	if r.cut() {
 		r.load(!r.moved())

@@ -21,7 +21,7 @@ type Options struct {
 	// eighth of their number. So the next copy need not hold all of them. A reader that
 	// falls further behind scans the records.
 	LogLimit int
-	// MinFree is how many bytes of the disk writes leave free, beside what the database
+	// MinFree is how many bytes of the disk writes leave free, besides what the database
 	// needs for its own work; removals leave half of it. A write that would not is
 	// ErrNoRoom. 0 means 64 MiB, less than 0 switches the check off: a full disk then ends
 	// the process.

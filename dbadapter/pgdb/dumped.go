@@ -14,9 +14,9 @@ import (
 // that its change logs need new ids (dbadapter.LogID). The server tells, since each
 // opening writes a row that holds the number of its own transaction. PostgreSQL notes
 // that number in the row itself, too (xmin, which vacuuming keeps). A dump, or another
-// way to copy rows, writes the row in another transaction. Beside that stands the
-// timeline of the server, of which a recovery to a point in time, or a standby that takes
-// over, begins another.
+// way to copy rows, writes the row in another transaction. The row also has the timeline
+// of the server, of which a recovery to a point in time, or a standby that takes over,
+// begins another.
 //
 // What it does not tell: files of the server that were copied back as they were. An
 // engine that has no xmin tells nothing.

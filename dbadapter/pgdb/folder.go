@@ -13,7 +13,7 @@ import (
 	"github.com/syncd-io/syncd/internal/durable"
 )
 
-// Name stands in the stamp of a folder, beside those of the stores on disk.
+// Name stands in the stamp of a folder, where stores on disk have theirs.
 const Name = "postgres"
 
 // A folder stands for the store where the node keeps what is not in it. It holds the

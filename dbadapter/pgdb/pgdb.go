@@ -60,8 +60,8 @@ type Store struct {
 
 	// publishing is held from before a COMMIT until observers have been told of it, and
 	// while a view is opened. So a view shows either all of that or nothing. It guards
-	// writer.head and writer.owner beside the writer's goroutine. It is taken before
-	// mu.
+	// writer.head and writer.owner, together with the writer's goroutine. It is taken
+	// before mu.
 	publishing sync.Mutex
 
 	mu   sync.Mutex // guards view, and what namespaces show

@@ -97,7 +97,8 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 	return r.Record, nil
 }
 
-// check compares a record with the checksum of its bucket, which stands beside it.
+// check compares a record with the checksum of its bucket, which stands in the same
+// row.
 func (s *snapshot) check(r *dbadapter.Hashed, stored int64) error {
 	sum, err := unsealSum(s.namespace.number, r.Index, stored)
 	if err != nil || dbadapter.PairOf(s.namespace.hasher, r).Checksum == sum {

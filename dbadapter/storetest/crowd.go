@@ -57,7 +57,7 @@ func testConcurrent(t *testing.T, h Harness) {
 
 // testLargeBatches has callers write large batches to the same keys, one after the other
 // without a pause. A store may decide one while the one before it lands. What was acknowledged
-// is held, or a greater record is, and the log says how it came about.
+// is held, or a greater record is, and the log says why.
 func testLargeBatches(t *testing.T, h Harness) {
 	e := newEnvWith(t, h, manyChanges, hasher())
 	const callers, batches, size, keys = 2, 6, 640, 800

@@ -1,6 +1,5 @@
-// Package storetest is the conformance suite of stores. A package that
-// implements dbadapter.Store calls Run in a test, and promises nothing beside
-// what Run checks:
+// Package storetest is the conformance suite of stores. A package that implements
+// dbadapter.Store calls Run in a test, and promises nothing besides what Run checks:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, storetest.Harness{Open: …, Reopen: …})

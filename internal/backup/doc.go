@@ -7,7 +7,7 @@
 //	000001/node/…          the node's other files
 //	000002.partial/        a generation that is being made, or was cut short
 //
-// A generation is made beside the others under a name that ends in .partial. When all
+// A generation is made next to the others under a name that ends in .partial. When all
 // its files are on the disk the manifest follows, then the folder gets its name, then
 // backup.json names it. A crash at any point leaves the generations before it as they
 // were. The next generation clears away what is partial.

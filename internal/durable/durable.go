@@ -24,8 +24,8 @@ const (
 // of the same path replaces it.
 const Suffix = ".tmp"
 
-// WriteFile replaces a file: what is written beside it is synced and renamed, and
-// then the folder is synced. Of two calls for one path at a time either may fail.
+// WriteFile replaces a file: what is written next to it is synced and renamed, and then
+// the folder is synced. Of two calls for one path at a time either may fail.
 func WriteFile(path string, data []byte) error {
 	f, err := os.OpenFile(path+Suffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, FileMode)
 	if err != nil {

@@ -129,7 +129,7 @@ func ReadPrivate(path string) ([]byte, error) {
 // AsideSuffix is in the names of files and folders that were set aside.
 const AsideSuffix = ".damaged"
 
-// SetAside gives a file or folder another name beside it, which it returns.
+// SetAside gives a file or folder another name in the same folder, which it returns.
 func SetAside(path string) (string, error) {
 	to := path + AsideSuffix
 	for i := 2; ; i++ {

@@ -9,7 +9,7 @@
 //
 // The disk is an image file behind a loop device. What a process has written but not
 // synced lies in the kernel's memory, not in the image. So a copy of the image taken
-// while the process is stopped is what a machine would find after the power came back.
+// while the process is stopped is what a machine would find after the power is back.
 // Kill -9 alone does not show that: the kernel writes a dead process's pages all the
 // same.
 //

@@ -27,7 +27,7 @@ const (
 	restMost  = time.Minute
 )
 
-// When a second host is asked beside one whose answer is late.
+// When a second host is asked in addition to one whose answer is late.
 const (
 	// hedgeUnknown is after what time, of a peer whose request times are not known.
 	hedgeUnknown = 250 * time.Millisecond
@@ -143,8 +143,8 @@ func (t *Times) Estimate(id ID, now time.Duration) time.Duration {
 	return time.Duration(float64(p.quantile(1, 2)) * math.Exp2(-halvings))
 }
 
-// Late is after what time a second host is asked beside a peer that has not answered: the
-// 95th percentile of its last requests.
+// Late is after what time a second host is asked in addition to a peer that has not
+// answered: the 95th percentile of its last requests.
 func (t *Times) Late(id ID) time.Duration {
 	p := t.of[id]
 	if p == nil || p.count < enough {

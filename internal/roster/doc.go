@@ -1,6 +1,6 @@
 // Package roster is the member list of a namespace: a function of a set of signed
 // statements. So nodes with the same statements have the same list, whatever the order
-// in which these came, and though their authors lie.
+// in which these arrived, and though their authors lie.
 //
 //	set := roster.New(roster.Config{Namespace: id, Creator: creator, Verify: verify})
 //	set.Load(kept)                                // in any order
@@ -24,8 +24,8 @@
 // A statement stands if a seat of its author is live for it. The seat is if its own
 // grant stands, and no statement that is apart from this one takes it. Whether one does
 // rests on live seats above. These are in the seat's past, so that the definition ends,
-// and no circle of removals can void itself. (By names instead of seats it can: A made
-// B, B made A anew, and each removes the other.)
+// and no circle of removals can void itself. (By names, not seats, it can: A made B, B
+// made A anew, and each removes the other.)
 //
 // A set has bounds, which what does not stand does not count to: limits.go. An admin
 // can sign more than they let in, and give each node others. The lists are one again

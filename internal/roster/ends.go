@@ -52,7 +52,7 @@ func (v *view) ending(h *history) ending {
 
 // plain are the grants of roles below admin that a member has in the view. Each admin
 // may end one. A removal ends what is not later than it. A grant ends what it had seen
-// and what gave more beside it. An expiry ends what it had seen expired.
+// and what, concurrently with it, gave more. An expiry ends what it had seen expired.
 func (v *view) plain(id ID) (grants []int) {
 	h := v.set.subjects[id]
 	if h == nil || len(h.plain) == 0 {

@@ -2,7 +2,7 @@ package roster
 
 import "errors"
 
-// Errors that callers branch on, with errors.Is, beside dbadapter.ErrLimit.
+// Errors that callers branch on, with errors.Is, besides dbadapter.ErrLimit.
 var (
 	// ErrMalformed: the bytes are no statement of this namespace, or the
 	// signature is wrong.

@@ -27,7 +27,7 @@ func (s *Set) Explain(id ID, limit int) [][]byte {
 // the work where an admin has made thousands.
 const maxExplained = 1_024
 
-// latest are the last grants that came, maxExplained at most.
+// latest are the last grants that arrived, maxExplained at most.
 func (h *history) latest() []int {
 	grants := slices.Sorted(slices.Values(slices.Concat(h.plain, h.admin)))
 	return grants[max(0, len(grants)-maxExplained):]
@@ -156,8 +156,8 @@ func (x *explanation) ended(h *history, g int) {
 }
 
 // endsByPair reports whether a statement ends a grant of a role below admin. A removal
-// ends what is not later than it. A grant ends what it had seen and what gave more
-// beside it. An expiry ends what it had seen expired.
+// ends what is not later than it. A grant ends what it had seen and what, concurrently
+// with it, gave more. An expiry ends what it had seen expired.
 func (v *view) endsByPair(i, g int) bool {
 	if i == g || !v.has(i) {
 		return false

@@ -20,7 +20,7 @@ type resolution struct {
 	idle  []*entry             // neither stand nor are reached by one that stands
 }
 
-// List is what the statements in the set say, whatever the order they came in.
+// List is what the statements in the set say, whatever the order they arrived in.
 func (s *Set) List() *List { return s.resolve().list }
 
 // Digest is the digest of the list.
@@ -266,8 +266,7 @@ func (v *view) takersApart(t seat, e *entry) []int {
 }
 
 // against are the statements that took the authority of a void grant's author. Where no
-// statement did, they are those against the author of a grant that this authority came
-// from.
+// statement did, they are those against the author of a grant that gave this authority.
 func (v *view) against(g int) (takers []int) {
 	e := v.set.entries[g]
 	for _, t := range e.seats {

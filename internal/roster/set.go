@@ -75,7 +75,7 @@ func New(cfg Config) *Set {
 // Status is what became of a statement that was added.
 type Status uint8
 
-// What becomes of a statement, beside an error.
+// What becomes of a statement, besides an error.
 const (
 	Added   Status = iota + 1 // it is in the set now
 	Known                     // it was
@@ -234,10 +234,10 @@ func (s *Set) enter(e *entry) {
 	}
 }
 
-// Load takes the statements that a node has kept, or was given by its inviter,
-// in any order. Those that cannot be taken are counted and left out. Of the bounds only
-// that of the whole set applies: the others depend on what was void, or waited, when
-// the statements came.
+// Load takes the statements that a node has kept, or was given by its inviter, in any
+// order. Those that cannot be taken are counted and left out. Of the bounds only that
+// of the whole set applies: the others depend on what was void, or waited, when the
+// statements arrived.
 func (s *Set) Load(values iter.Seq[[]byte]) (left int) {
 	s.loading = true
 	defer func() { s.loading = false }()

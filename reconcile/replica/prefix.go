@@ -214,7 +214,7 @@ func (p *Prefix) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error
 }
 
 // All implements reconcile.Replica. Where the records lie in some ranges only, it yields
-// them by index instead of by key, and cannot begin behind a key.
+// them by index, not by key, and cannot begin behind a key.
 func (p *Prefix) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
 	switch {
 	case p.span == (wire.Span{}):

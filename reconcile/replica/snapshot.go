@@ -12,9 +12,9 @@ import (
 )
 
 // Snapshot is a replica of a whole namespace as of one commit. Its cells are the live
-// ones, taken back behind the commits that came since. With a cell or a checksum read
-// live, no decode would end once a key has been rewritten. Its methods may be called
-// from one goroutine at a time.
+// ones, taken back behind the commits made since. With a cell or a checksum read live,
+// no decode would end once a key has been rewritten. Its methods may be called from one
+// goroutine at a time.
 type Snapshot struct {
 	ctx       context.Context // the sync's; a replica's methods are steps of it
 	live      *Live

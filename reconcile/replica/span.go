@@ -134,8 +134,8 @@ func (s *Span) Close() error {
 	return s.Snapshot.Close()
 }
 
-// All implements reconcile.Replica, by index instead of by key: a scan by key would
-// read the whole namespace. It cannot begin behind a key.
+// All implements reconcile.Replica, by index, not by key: a scan by key would read the
+// whole namespace. It cannot begin behind a key.
 func (s *Span) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
 	return func(yield func(dbadapter.Hashed, error) bool) {
 		if len(behind) > 0 {

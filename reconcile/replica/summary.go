@@ -13,8 +13,8 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// A summary is a Live in bytes, kept by the store, so that start-up reads the
-// changes since instead of all records. Integers are big-endian:
+// A summary is a Live in bytes, kept by the store, so that start-up reads the changes
+// since, and not all records. Integers are big-endian:
 //
 //	format(1) mapping version(1) keys(32) cells(4) { cell(16) }… estimator(256)
 //	{ records(uvarint) digest(32, if records is not 0 or the digest is not) }…, a range each
@@ -83,10 +83,10 @@ func keysCheck(keys reconcile.Keys) dbadapter.Digest {
 	return d
 }
 
-// Restore replaces the state by a summary and the changes that came after it, for
-// start-up. No commit may run meanwhile; the snapshots of before are of no use any
-// longer. After an error the state is what it was: Load it. ErrSummary: the bytes are
-// not a summary of this namespace.
+// Restore replaces the state by a summary and the changes after it, for start-up. No
+// commit may run meanwhile; the snapshots of before are of no use any longer. After an
+// error the state is what it was: Load it. ErrSummary: the bytes are not a summary of
+// this namespace.
 func (l *Live) Restore(seq uint64, summary []byte, changes iter.Seq2[dbadapter.Change, error]) error {
 	sketch, ranges, err := decodeSummary(l.keys, summary)
 	if err != nil {

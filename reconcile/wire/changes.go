@@ -47,7 +47,7 @@ func (*AskChanges) Subject() Subject { return SubjectChanges }
 // Subject is SubjectChanges.
 func (*ChangesAnswer) Subject() Subject { return SubjectChanges }
 
-// flags of a ChangesAnswer, beside routeSame and routeWhole
+// flags of a ChangesAnswer, besides routeSame and routeWhole
 const (
 	changesExpired = 4 << iota
 	changesMore

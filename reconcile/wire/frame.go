@@ -33,9 +33,9 @@ type Reader interface {
 	io.ByteReader
 }
 
-// Read reads one frame and parses it. It returns the number of bytes read
-// beside the message. An end of input between two frames is io.EOF; inside
-// one it is io.ErrUnexpectedEOF.
+// Read reads one frame and parses it. It returns the message and the number of bytes
+// read. An end of input between two frames is io.EOF; inside one it is
+// io.ErrUnexpectedEOF.
 func Read(r Reader) (Message, int, error) {
 	size, err := varint.ReadUvarint(r)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 // GreetingSize is the length of a Greeting on the wire.
 const GreetingSize = 48
 
-// Greeting is what a side says of itself beside what it holds. This package and
-// the sync carry it; a node acts upon it.
+// Greeting is what a side says of itself besides what it holds. This package and the
+// sync carry it; a node acts upon it.
 type Greeting struct {
 	// List is the digest of the side's list of members.
 	List [16]byte

@@ -191,7 +191,7 @@ type Refusal struct {
 // direction of the sync keeps back. Refusals name the records received, or offered,
 // that it refused; Collectable counts those of all that it refused, named or not, that
 // were not refused for the floor. It counts only tombstones, records that expire, and
-// those that came too early or found their index full.
+// those that arrived too early or found their index full.
 type End struct {
 	Applied     uint64
 	Held        uint64

@@ -23,7 +23,7 @@ type Hashes struct {
 // Listing begins the exact comparison of some ranges. The initiator names the ranges
 // that it lists in the Marks that follow, so many in all. It also names those that
 // differ and that it leaves for another sync. The responder answers without ranges. Sum
-// is what the sender holds beside the ranges left out, now that it has counted anew.
+// is what the sender holds outside the ranges left out, now that it has counted anew.
 type Listing struct {
 	Ranges, Left []dbadapter.Range
 	Marks        uint64

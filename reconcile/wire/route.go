@@ -251,7 +251,8 @@ func (p *parser) askRecord() *AskRecord {
 	return q
 }
 
-// answerFlags reads the flags of an answer, of which some may be there beside routeSame and routeWhole.
+// answerFlags reads the flags of an answer, of which some may be there besides routeSame and
+// routeWhole.
 func (p *parser) answerFlags(also byte) (flags byte, apart bool) {
 	flags = p.byte()
 	if flags == 0 {

@@ -32,7 +32,7 @@ func (*AskScan) Subject() Subject { return SubjectScan }
 // Subject is SubjectScan.
 func (*ScanAnswer) Subject() Subject { return SubjectScan }
 
-// scanMore is a flag of ScanAnswer, beside routeSame and routeWhole.
+// scanMore is a flag of ScanAnswer, besides routeSame and routeWhole.
 const scanMore = 4
 
 func (q *AskScan) appendQuestion(b []byte) []byte {

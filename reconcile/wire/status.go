@@ -31,7 +31,7 @@ type StatusAnswer struct {
 	Proved *Proved
 }
 
-// Disk is what files take, in bytes, and what is free beside them.
+// Disk is what files take, in bytes, and what is free.
 type Disk struct{ Taken, Free uint64 }
 
 // Proved is a sync that proved two members equal.

@@ -10,8 +10,8 @@ import (
 // Option changes what New makes.
 type Option func(*nodes.Config)
 
-// Memory keeps the records in memory instead of in a database on disk. They still
-// outlive restarts and kills of their node.
+// Memory keeps the records in memory, not in a database on disk. They still outlive
+// restarts and kills of their node.
 func Memory() Option { return func(c *nodes.Config) { c.Memory = true } }
 
 // Policy is the shared namespace's. Default: signed, five minutes of skew.

@@ -105,7 +105,7 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 	return outcomes, err
 }
 
-// stops reports whether what came of a write takes the whole batch back.
+// stops reports whether the outcome of a write takes the whole batch back.
 func stops(it *Item, r dbadapter.Result) bool {
 	return r == dbadapter.Conflict || it.Must && (r == dbadapter.Full || r == dbadapter.Dominated)
 }

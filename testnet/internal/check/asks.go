@@ -126,7 +126,7 @@ type Explained struct {
 	// Door is that of Node when it had the answer; its clock said Door.Clock then.
 	Door Door
 	// Lapsed: one of the two has lapsed by Node's list. ListsDiffer: the two had different
-	// lists when the answer came, and was given.
+	// lists when the answer arrived, and was given.
 	Lapsed, ListsDiffer bool
 }
 

@@ -83,9 +83,9 @@
 // Where another node took the greater one, that wins still.
 //
 // A node whose disk was replaced by an older copy ([History.Restored]) may forget the
-// records that came after the copy was made ([History.Copied]). Without a known copy it
-// may forget all. Records that another node has seen must still be there. A node that
-// is down in the end holds nothing, and the records that only it had seen may be
+// records that arrived after the copy was made ([History.Copied]). Without a known copy
+// it may forget all. Records that another node has seen must still be there. A node
+// that is down in the end holds nothing, and the records that only it had seen may be
 // missing. A write that was neither acknowledged nor refused may be there or not, but
 // once, and under one version.
 //

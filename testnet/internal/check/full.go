@@ -116,7 +116,7 @@ func (h *History) Listed(l Lack, lists bool) {
 // full judges a sync of two nodes that differ in nothing but what finds an index full. The
 // sync moves nothing, declines that, and says that the two are equal only if they are. What
 // a side has declined once is withheld from it, and counts as declined. That holds, too,
-// where it has since found room for what came from a third one. Two that differ in what may
+// where it has since found room for what a third one brought. Two that differ in what may
 // be collected are not judged.
 func (h *History) full(s *Sync) {
 	before := [2]map[string]stamp{stamps(s.Before[0]), stamps(s.Before[1])}

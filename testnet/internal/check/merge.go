@@ -129,7 +129,7 @@ func (r reference) raise(node int, key string, s stamp) {
 	}
 }
 
-// restore forgets what the node held beside the copy that is now its disk.
+// restore forgets what the node held and the copy, which is now its disk, does not.
 func (r reference) restore(node int, copied map[string]stamp) { r[node] = maps.Clone(copied) }
 
 // winner is the greatest write of a key, and a node that held it.

@@ -308,8 +308,8 @@ func (n *Node) Lapse(member int) {
 	n.joinedDo(func(p *process) error { return p.ns.Lapse(context.Background(), n.cluster.nodes[member].id) })
 }
 
-// joinedDo has the process do something with its namespace, unless the node is
-// down. The watcher is told why it came to nothing.
+// joinedDo has the process do something with its namespace, unless the node is down.
+// The watcher is told why it failed.
 func (n *Node) joinedDo(do func(p *process) error) {
 	p := n.process
 	if p == nil {

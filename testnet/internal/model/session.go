@@ -15,7 +15,7 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
-// Errors that a session can end with beside those of package reconcile.
+// Errors that a session can end with, besides those of package reconcile.
 var (
 	// ErrTimeout: a frame did not come in time.
 	ErrTimeout = errors.New("the peer was silent for too long")

@@ -15,7 +15,7 @@ import (
 type Outcome struct {
 	// Violations are the broken promises; empty if all hold.
 	Violations []check.Violation
-	// Hints say, beside violations, what stood in the way and what to do next.
+	// Hints say, in addition to violations, what stood in the way and what to do next.
 	Hints []string
 	// Rounds is how many times all links were synced, Records how many records
 	// the first node that runs holds.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// copyTries bounds how often a copy is begun again because files came or went.
+// copyTries bounds how often a copy is begun again because files appeared or went.
 const copyTries = 10
 
 // copyFiles copies a folder of plain files that a store has open, without writers.

@@ -26,8 +26,8 @@ type Config struct {
 	Nodes int
 	// Dir is a folder for the nodes' own folders. It is not removed.
 	Dir string
-	// Memory keeps the records in memory instead of in Badger; they still
-	// outlive a restart of their node.
+	// Memory keeps the records in memory, not in Badger; they still outlive a restart
+	// of their node.
 	Memory bool
 	// Policy of the shared namespace. Default: signed, five minutes of skew.
 	Policy peer.Policy

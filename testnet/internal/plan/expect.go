@@ -74,7 +74,7 @@ type Outcome struct {
 	Refused map[Refusal]int
 	// Causes counts the causes that answers to why have named.
 	Causes map[string]int
-	// Misread are reads, in words, that came to something else than was expected of them.
+	// Misread are reads, in words, that had another outcome than was expected of them.
 	Misread []string
 	// Violations are the rules that the checker found broken.
 	Violations []string

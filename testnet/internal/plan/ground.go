@@ -14,8 +14,8 @@ const (
 	maxGround = 40
 )
 
-// grinding draws the writes of ground keys beside those of a line: batches of new keys
-// at any nodes, and then single writes of these.
+// grinding draws the writes of ground keys, in addition to those of a line: batches of
+// new keys at any nodes, and then single writes of these.
 func (p *Plan) grinding(line *Event) (made []Event) {
 	d := p.draw("grinding", line.At, 0)
 	for n := range 2 + d.IntN(maxGrinds-1) {

@@ -84,8 +84,7 @@ type Event struct {
 	// Key is the key written, the name of a program that watches, or the first part of the
 	// keys of a batch. Of a partition it is the groups, as in "0,1|2,3", of a grant the role.
 	Key string
-	// Value is the value put. If it is empty, Size bytes are drawn instead: see
-	// [Plan.Value].
+	// Value is the value put. If it is empty, Size bytes are drawn: see [Plan.Value].
 	Value string
 	Size  int
 	// For is how long the condition lasts, or how old a version is.
@@ -114,7 +113,7 @@ type Random struct {
 	// Writes are how many records are written or deleted, under that many Keys
 	// (0: DefaultKeys), with values of up to Size bytes (0: DefaultSize).
 	Writes, Keys, Size int
-	// Syncs are syncs on request, beside those that nodes begin on their own.
+	// Syncs are syncs on request, besides those that nodes begin on their own.
 	Syncs int
 	// Members are changes of the list of members, by any node and of any.
 	Members int

@@ -35,7 +35,7 @@ func NewNet(w *World, b Behaviour) *Net {
 // Cut loses all frames from one node to another, until Heal.
 func (n *Net) Cut(from, to int) { n.cut[[2]int{from, to}] = true }
 
-// Lossy loses that share of the frames on one link, instead of the usual.
+// Lossy loses that share of the frames on one link, in place of the usual share.
 func (n *Net) Lossy(from, to int, share float64) { n.loss[[2]int{from, to}] = share }
 
 // Heal ends a cut of a direction, and its loss beyond the usual.
