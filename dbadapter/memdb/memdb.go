@@ -5,10 +5,10 @@
 // It keeps all promises of dbadapter.Store but durability: the records are gone
 // with the process.
 //
-// A namespace is two persistent trees, key → record and index → records, and a
-// slice of changes. A commit makes new roots under a lock. A snapshot is a copy
-// of the roots: opening one costs nothing, and keeping it costs the memory of
-// what has been overwritten since.
+// A namespace is two persistent trees, key → record and index → records, and a slice of
+// changes. A commit makes new roots under a lock. A snapshot is a copy of the roots. To
+// open one costs nothing; to keep it costs the memory of what has been overwritten
+// since.
 package memdb
 
 import (

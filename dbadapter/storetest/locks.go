@@ -34,8 +34,8 @@ func within(t *testing.T, steps ...func() error) {
 	}
 }
 
-// testLockOrder has a subscriber of commits whose lock the observer takes, and which
-// holds it while it reads and closes snapshots, as reconcile does. A store stops here
+// testLockOrder has a subscriber of commits whose lock the observer takes. It holds
+// that lock while it reads and closes snapshots, as reconcile does. A store stops here
 // for ever if it closes snapshots under a lock that it also holds while it opens one,
 // or while it tells the observer.
 func testLockOrder(t *testing.T, h Harness) {

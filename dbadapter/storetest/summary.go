@@ -83,7 +83,7 @@ func testSummary(t *testing.T, h Harness) {
 	other.wantSummary(0, summaryOf(1, 400<<10))
 }
 
-// testReach writes ever more after a summary was kept: the log reaches back to it,
+// testReach writes ever more after a summary was kept. The log reaches back to it,
 // within its bound, and no longer than that.
 func testReach(t *testing.T, h Harness) {
 	const limit, each = 50, 10

@@ -1,5 +1,5 @@
-// Package child runs a test of the running binary once more, in a process of its
-// own, for tests of locks, kills and power cuts:
+// Package child runs a test of the running binary once more, in a process of its own.
+// It is for tests of locks, kills and power cuts:
 //
 //	if what := os.Getenv("PKG_CHILD"); what != "" {
 //		// … be the child: do it, print "done" …

@@ -1,6 +1,6 @@
-// Package keyhash is the arithmetic of the ground floor: the prime field that
-// pairs live in, and the keyed hash that makes numbers from bytes. It speaks of
-// bytes and numbers only; dbadapter and iblt/rateless give them their types.
+// Package keyhash is the arithmetic of the ground floor. It has the prime field that
+// pairs live in, and the keyed hash that makes numbers from bytes. It speaks of bytes
+// and numbers only; dbadapter and iblt/rateless give them their types.
 //
 // Everything that places or checks an item is keyed with a namespace's secret. Without
 // the secret, a peer can neither aim two keys at one cell nor make two contents agree.

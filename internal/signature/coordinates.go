@@ -11,7 +11,7 @@ import (
 // way to them. The point is x = X/Z, y = Y/Z, and Z is never 0.
 type coordinates struct{ X, Y, Z, T element }
 
-// readable reports whether points are in memory as coordinates says: on machines of 32
+// readable reports whether points are in memory as coordinates says. On machines of 32
 // bits, and perhaps in another version, they are not. Signatures are then made one by one.
 func readable() bool {
 	if unsafe.Sizeof(curve.EdwardsPoint{}) != unsafe.Sizeof(coordinates{}) {

@@ -20,8 +20,8 @@
 // different records for ever. With the factor both ways agree, but for a chance of 2^-128 a
 // batch.
 //
-// The factor costs no security here. It lets in more signatures than crypto/ed25519, but only
-// the holder of the key can make those, who may sign the record as it is.
+// The factor costs no security here. It lets in more signatures than crypto/ed25519. Only the
+// holder of the key can make those, and may sign the record as it is.
 //
 // # What is not promised
 //

@@ -33,7 +33,7 @@ func NewSigner(key stdlib.PrivateKey) *Signer {
 	return s
 }
 
-// Sign is the signature of the message: that of crypto/ed25519, byte for byte, in
+// Sign is the signature that crypto/ed25519 makes of the message, byte for byte, in
 // about 0.6 of the time. What it does with secrets takes the same time for all of them.
 func (s *Signer) Sign(message []byte) []byte {
 	var (
