@@ -24,10 +24,11 @@ func refuse(reason wire.Reason, format string, args ...any) *refusal {
 	return &refusal{reason, fmt.Errorf(format, args...)}
 }
 
-// Admit is the one way in for records from a peer in a sync: each is examined alone, and
-// commit commits those that pass. The verdicts are in the order of the records. theirs is
-// the floor that the peer has greeted with; began is the term of this node's tenure in which
-// the sync has begun, 0 for one that counts in none.
+// Admit is the one way in for records from a peer in a sync. It examines each
+// record alone, and commit commits those that pass. The verdicts are in the order
+// of the records. theirs is the floor that the peer has greeted with. The sync has
+// begun in the term began of this node's tenure, which is 0 for a sync that counts
+// in no term.
 func (set *Set) Admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, began quorum.Term, records []dbadapter.Hashed) (commit func() ([]reconcile.Verdict, error)) {
 	a := set.arrived(set.ns.Members(), from, theirs, set.ns.node.Now(), records)
 	a.began = began
@@ -54,12 +55,13 @@ func (set *Set) Admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, 
 	}
 }
 
-// let lets records in that have been examined, and says in the arrivals what became of
-// each. It shares the commits with single writes, and the store's transactions too: one
-// that such a record overtakes is made anew, as if another single write had.
+// let lets records in that have been examined, and says in the arrivals what became
+// of each. It shares the commits with single writes, and the store's transactions
+// too. A single write that such a record overtakes is made anew, as if another
+// single write had overtaken it.
 //
-// The list of members is looked at while commits is held: what a sweep for a later list
-// reads holds all that an earlier one has let in.
+// The list of members is read while commits is held. So what a sweep for a later
+// list reads holds all that an earlier list has let in.
 func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*Arrival) error {
 	set.commits.RLock()
 	defer set.commits.RUnlock()
@@ -93,8 +95,9 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 			if why != nil {
 				continue
 			}
-			// Before they are committed: a reader of one of these versions that writes
-			// on the condition that it is held gets a greater one.
+			// The clock observes before the commit. A reader of one of these
+			// versions may write on the condition that it is held, and then gets a
+			// greater version.
 			set.ns.clock.Observe(hlc.Timestamp(a.records[i].Version.Clock))
 			w := dbadapter.Write{Record: a.records[i], Past: past, Must: a.together}
 			if len(a.held) > 0 {
@@ -137,16 +140,18 @@ func (a *Arrival) refuseTogether() {
 	}
 }
 
-// keepPromise treats what a writer routes, or a member that makes no pledges gives, as an import
-// with a date: it does not vouch for that, and its clock may be behind what this node has promised
-// to hold. What comes too late is refused, and the promise stays below the rest until the
-// others hold it, too. commits is held.
+// keepPromise treats as a dated import what a writer routes, or what a member
+// without pledges gives. Such a sender does not vouch for the record, and its clock
+// may be behind what this node has promised to hold. What comes too late is
+// refused, and the promise stays below the rest until the others hold it, too.
+// commits is held.
 func (set *Set) keepPromise(a *Arrival) error {
 	if a.way != byRoute && set.ns.pledges(a.from) {
 		return nil
 	}
-	// What is held already, or in a later version, changes nothing: a record that is sent
-	// again and again must not hold the promises back, nor cost a state each time.
+	// What is held already, or in a later version, changes nothing. A record that
+	// is sent again and again must not hold the promises back, nor cost a durable
+	// state each time.
 	changes := make([]bool, len(a.records))
 	look := func(i int) error {
 		held, err := set.Held(a.records[i].Key)

@@ -20,8 +20,8 @@ type Arrival struct {
 	// nothing.
 	theirs  dbadapter.Timestamp
 	members *Members // the list under which they were examined
-	// began is the term of this node's tenure in which the sync began that brings them;
-	// noTerm if it was not under one list.
+	// began is the term of this node's tenure in which the sync began that brings
+	// the records. It is noTerm if the sync was not under one list.
 	began quorum.Term
 	way   way
 	// held, where it is not empty, has for each record the version that must be held, whose place it is to take.
@@ -146,9 +146,10 @@ func (set *Set) arrivedBy(from ID, push []byte, directly bool) (*Arrival, PushVe
 	return a, PushTaken, nil
 }
 
-// CommitArrivals commits what pushes have brought, unless the list of members or a pause
-// that has come since they were examined forbids it. Records that the floor keeps out, or
-// that find their index full, are left to the next sync, which says so to the peer.
+// CommitArrivals commits what pushes have brought, unless the list of members or a
+// pause that has come since they were examined forbids it. Records that the floor
+// keeps out, or that find their index full, are left to the next sync. That sync
+// says so to the peer.
 func (set *Set) CommitArrivals(ctx context.Context, arrivals []*Arrival) error {
 	arrivals = slices.DeleteFunc(arrivals, func(a *Arrival) bool { return set.ns.PausedWith(a.from) != nil })
 	if err := set.let(ctx, set.past(), arrivals...); !errors.Is(err, ErrNotHost) {

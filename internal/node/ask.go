@@ -9,9 +9,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Ask begins a question to a peer, which may wait with its answer until what is asked for
-// has come about, but not longer than patience. The driver carries the message and hands
-// what comes back to Answered.
+// Ask begins a question to a peer. The peer may answer only when what is asked for
+// has happened, but waits no longer than patience. The driver carries the message
+// and hands what comes back to Answered.
 func (set *Set) Ask(remote ID, patience time.Duration, q wire.Question) (*wire.Ask, error) {
 	return set.begin(remote, set.introduce(), patience, q)
 }
@@ -42,9 +42,9 @@ type Asked struct {
 }
 
 // Asked decides upon a peer's question. The error says why there will be no answer:
-// ErrVersion, ErrDenied, ErrPaused or ErrBusy; reconcile.Refusal makes the message of it.
-// A stranger, a peer that has not proved the secret, and one that asks for what is not
-// there, get one and the same answer. Otherwise Done must be called.
+// ErrVersion, ErrDenied, ErrPaused or ErrBusy; reconcile.Refusal makes the message
+// of it. A stranger, a peer that has not proved the secret, and one that asks for
+// what is not there get the same answer. Otherwise Done must be called.
 func (n *Node) Asked(remote ID, m *wire.Ask) (*Asked, error) {
 	if m.Version != wire.Version {
 		return nil, reconcile.ErrVersion
@@ -182,9 +182,10 @@ func head(r *dbadapter.Hashed) dbadapter.Record {
 	return h
 }
 
-// declines is why this node would decline a record that a peer holds, as far as its head
-// tells, or why it has declined this very record; 0 if it would take it. bucket is what is
-// held under the index. theirs is the floor that the peer greets with.
+// declines is why this node would decline a record that a peer holds, as far as its
+// head tells, or why it has declined this record before. It is 0 if this node would
+// take the record. bucket is what is held under the index. theirs is the floor that
+// the peer greets with.
 func (set *Set) declines(from ID, theirs dbadapter.Timestamp, r *dbadapter.Hashed, bucket []dbadapter.Hashed) wire.Reason {
 	members := set.ns.Members()
 	if _, why := set.examine(members, from, set.ns.node.Now(), &r.Record); why != nil {

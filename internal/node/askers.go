@@ -21,9 +21,9 @@ type askers struct {
 // waker is one that waits.
 type waker struct{ wake func() }
 
-// Wait has wake called after each commit that may have settled the question, until the
-// caller calls stop: with locks of the namespace held, so that it must only leave a sign.
-// Wait, then ask for the Answer: what is committed in between wakes.
+// Wait has wake called after each commit that may have settled the question, until
+// the caller calls stop. Locks of the namespace are held then, so wake must only
+// leave a sign. Wait, then ask for the Answer: what is committed in between wakes.
 func (a *Asked) Wait(wake func()) (stop func()) {
 	w := &a.set.askers
 	switch q := a.ask.Question.(type) {

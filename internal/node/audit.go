@@ -13,9 +13,10 @@ import (
 const (
 	// audits is how often an audit begins anew because too much was written meanwhile.
 	audits = 3
-	// auditPause is for how many times as long as it took no further audit is due after
-	// one that a sync gave rise to and that found nothing: a peer that spoils its cells
-	// makes this node audit for a fifth of the time.
+	// auditPause bounds what a peer that spoils its cells makes this node compute.
+	// After an audit that a sync led to and that found nothing, no further one is
+	// due for auditPause times its duration. So such a peer makes this node audit
+	// for a fifth of the time.
 	auditPause = 4
 )
 
@@ -36,11 +37,11 @@ func (ns *Namespace) AuditDue() bool {
 	return s.found && ns.node.elapsed() >= s.rest
 }
 
-// suspect notes what a sync of the part has repaired, or left for later, if that may be
-// in what is kept: in the cells of the live sketch, or in sums of ranges. Only the records
-// tell which of the two sketches was wrong, so that both sides look. They do so, too, if
-// what one of them said cannot be: of a number of records that is kept far too large no
-// sync makes anything.
+// suspect notes what a sync of the part has repaired, or left for later, if what is
+// kept may be the cause. That is the cells of the live sketch, or sums of ranges.
+// Only the records tell which of the two sketches was wrong, so that both sides
+// look. They do so, too, if one of them said what cannot be. No sync makes anything
+// of a number of records that is kept far too large.
 func (c *Conversation) suspect(r *reconcile.Repair, err error) {
 	cells := r.Sketch && c.ask.whole() // other cells are made for the one sync
 	sums := r.Digests+r.Left > 0 && len(c.ask.Prefix) == 0
@@ -53,10 +54,10 @@ func (c *Conversation) suspect(r *reconcile.Repair, err error) {
 	s.found = true
 }
 
-// Audit computes by a scan what the namespace keeps up to date with each commit, and
-// puts right what has drifted: in the data, and in the control namespace. Writes go
-// on meanwhile; ErrBusy says that there were too many. tick, if not nil, is called
-// every 64 records, and ends the audit with its error.
+// Audit computes by a scan what the namespace keeps up to date with each commit,
+// and puts right what has drifted. It does so in the data, and in the control
+// namespace. Writes go on meanwhile; ErrBusy says that there were too many. tick,
+// if not nil, is called every 64 records, and ends the audit with its error.
 func (ns *Namespace) Audit(ctx context.Context, tick func() error) (data, control replica.Drift, err error) {
 	s := &ns.suspected
 	s.mu.Lock()

@@ -167,8 +167,8 @@ func fillPage(a *wire.ChangesAnswer, told []Watched, asked Cursor) {
 			size += len(buffer)
 		}
 		size += len(c.Key)
-		// In the midst of a change of several keys the cursor is that before it: a page that
-		// ends there may lead no further, and is larger instead.
+		// In the midst of a change of several keys, the cursor is that before the
+		// change. A page that ends there may lead no further, so it is made larger.
 		full := size > wire.BatchBytes && i > 0 && (told[i-1].Cursor != asked || size > wire.MaxFrame-frameRoom)
 		if full || i == wire.BatchRecords {
 			a.More, a.Next = true, []byte(told[i-1].Cursor)

@@ -14,10 +14,10 @@ import (
 
 // Progress is how far the collection of what was deleted, or has expired, is.
 type Progress struct {
-	// Waiting is how many tombstones and records that expire are held: at most,
-	// since one that was overwritten still counts until the records are read next.
-	// Counted says that they have been, since the namespace was opened or before its
-	// last orderly close.
+	// Waiting is an upper bound of the tombstones and records that expire and are
+	// held. One that was overwritten still counts until the records are read next.
+	// Counted says that they have been, since the namespace was opened or before
+	// its last orderly close.
 	Waiting int64
 	Counted bool
 	// Oldest is from when on the first of them may go; zero if nothing waits.
@@ -220,7 +220,8 @@ func (set *Set) tend(ctx context.Context) (swept Swept, err error) {
 }
 
 // rests reports whether the last sweep was too short a time ago for another one in
-// the background. soon says that it takes out all that waits.
+// the background. If soon is set, it says so of a sweep that takes out all that
+// waits.
 func (set *Set) rests(soon bool) bool {
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
@@ -250,7 +251,7 @@ func (set *Set) sweepLocked(ctx context.Context) (Swept, error) {
 }
 
 // keepUp begins no sync with a peer that has collected what this node still holds
-// and could collect, too: all of it would count as a difference, travel to the peer
+// and could collect, too. All of it would count as a difference, travel to the peer
 // and be declined there. This node collects first, and the initiator tries again.
 func (c *Conversation) keepUp(ctx context.Context) error {
 	set := c.part.set

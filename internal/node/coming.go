@@ -14,9 +14,10 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// Sets of shards come and go while the namespace is open. A driver asks Moves with each
-// round, and when the list of members has changed; it then calls TakeShard for what is to come,
-// and Leave for what is to go, and Discard for what Discards names.
+// Sets of shards come and go while the namespace is open. A driver asks Moves with
+// each round, and when the list of members has changed. It then calls TakeShard for
+// the shards to take, Leave for those to leave, and Discard for what Discards
+// names.
 //
 //	TakeShard the state has the shard        then the store is opened, and the set takes records
 //	Leave     the state has the shard as dropped, and no record enters any more
@@ -33,8 +34,8 @@ type coming struct {
 	store     OpenStore
 	drop      func(ctx context.Context, id dbadapter.NamespaceID) error
 	committed func(set *Set)
-	// left are the sets that were left, and whose stores are open still: as long as they hold
-	// records, or entries in their kept logs.
+	// left are the sets that were left and whose stores are still open. A store
+	// stays open as long as it holds records, or entries in its kept log.
 	left   atomic.Pointer[[]*Set]
 	closed bool
 }
@@ -57,8 +58,8 @@ func (c *coming) forget(set *Set) {
 	c.left.Store(&left)
 }
 
-// Moves is which shards this node is to take, and which sets it may leave: it is no host of
-// them, and has handed them over.
+// Moves is which shards this node is to take, and which sets it may leave. It may
+// leave a set that it has handed over, when it is no host of the shard.
 func (ns *Namespace) Moves() (take []placement.Shard, leave []*Set) {
 	if ns.rule == nil || !ns.Admits(ns.node.ID) {
 		return nil, nil
@@ -136,9 +137,10 @@ func (ns *Namespace) HandedOver() error {
 		ErrNotHandedOver, held, ns.rule.Shards, ns.Members().Name(), ns.node.ID)
 }
 
-// TakeShard makes this node, a host of a shard by the list as it is now, one that holds it,
-// durably, and opens the shard's set, which is empty and recovers until it was found equal with
-// another one. reconcile.ErrBusy: it is no host any more, or is dropping the shard still.
+// TakeShard makes this node, a host of a shard by the list as it is now, one that
+// holds it, durably. It opens the shard's set, which is empty and recovers until it
+// is found equal with another one. If the error is reconcile.ErrBusy, this node is
+// no host any more, or is dropping the shard still.
 func (ns *Namespace) TakeShard(ctx context.Context, shard placement.Shard) (set *Set, err error) {
 	ns.coming.Lock()
 	defer ns.coming.Unlock()
@@ -253,10 +255,11 @@ func (ns *Namespace) leave(set *Set) error {
 	if err := ns.updateLocked(func(s *State) error {
 		one := set.in(s)
 		one.Dropped, one.Vouched.Recovering, one.Vouched.Lost = true, true, false
-		// A set of this shard that begins later makes no version up to what this one has promised
-		// or written. The store's ceiling, which is ahead of that, would keep out what members
-		// write meanwhile. It goes on with the numbers of this one's pledges: by later ones of its own
-		// it would know itself as a copy, which has lost records.
+		// A set of this shard that begins later makes no version up to what this
+		// one has promised or written. The store's ceiling, which is ahead of that,
+		// would keep out what members write meanwhile. It goes on with the numbers
+		// of this one's pledges. By later pledges of its own it would know itself
+		// as a copy that has lost records.
 		s.Vouched.Pledged, s.Vouched.Serial = max(s.Vouched.Pledged, least), max(s.Vouched.Serial, set.vouching.mark.Serial)
 		return nil
 	}); err != nil {
@@ -315,8 +318,8 @@ func (ns *Namespace) discard(ctx context.Context, set *Set) error {
 	return nil
 }
 
-// openLog opens a set that was left anew, for its kept log alone: who still reads the records must
-// not see how they go.
+// openLog opens a set that was left anew, for its kept log alone. Whoever still
+// reads the records must not see how they go.
 func (ns *Namespace) openLog(ctx context.Context, s *State, set *Set) (*Set, error) {
 	if set.log {
 		return set, nil
@@ -368,8 +371,8 @@ func (set *Set) some(ctx context.Context) (writes []dbadapter.Write, err error) 
 	return writes, nil
 }
 
-// openLeft opens, before the sets are, what is left of shards that were dropped: a kept log, and
-// records that a crash has left.
+// openLeft opens what is left of shards that were dropped, before the sets are
+// opened. That is a kept log, and records that a crash has left.
 func (ns *Namespace) openLeft(ctx context.Context, s *State) error {
 	var over []*Set
 	for i := range s.Shards {

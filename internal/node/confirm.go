@@ -8,8 +8,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Others are the members whose word a wait waits for where it names none: all but this
-// node, those whose role is over and those that have lapsed, in the order of their ids.
+// Others are the members that a wait waits for where it names none, in the order of
+// their ids. They are all but this node, those whose role is over and those that
+// have lapsed.
 func (ns *Namespace) Others() (ids []ID) {
 	members, now := ns.Members(), ns.node.Now()
 	for _, m := range members.Members() {
@@ -29,8 +30,8 @@ type Awaiting struct {
 	last map[ID]error // why not yet
 }
 
-// NewAwaiting begins a wait for count of some members, or for all of them where count is
-// 0; where no members are named, of Others.
+// NewAwaiting begins a wait for count of some members, or for all of them where
+// count is 0. Where no members are named, it waits for Others.
 func (ns *Namespace) NewAwaiting(named []ID, count int) (*Awaiting, error) {
 	of := ns.Others()
 	if len(named) > 0 {
@@ -72,8 +73,8 @@ func (a *Awaiting) Done() bool { return len(a.held) >= a.need }
 // Need is how many members are asked for.
 func (a *Awaiting) Need() int { return a.need }
 
-// Result lists the members that hold it, and those that were not heard to, with the last
-// reason; nil where there was no answer yet.
+// Result lists the members that hold it, and those that were not heard to, with the
+// last reason. The reason is nil where there was no answer yet.
 func (a *Awaiting) Result() (held []ID, missing []ID, why map[ID]error) {
 	for _, id := range a.of {
 		if a.held[id] {
@@ -99,9 +100,9 @@ func (set *Set) VersionQuestion(key []byte, v dbadapter.Version) (*wire.AskKey, 
 	return &wire.AskKey{Held: dbadapter.Record{Key: key, Version: v}}, nil // overwritten, or collected, since
 }
 
-// Confirms is nil if the answer says that the peer holds the version asked about, with the
-// content that it has here where it is held here, or a later one, or has collected it; else
-// the error says what it holds.
+// Confirms is nil if the answer says that the peer holds the version asked about,
+// or a later one, or has collected it. Where this node holds the version, the
+// peer's content must be the same. Otherwise the error says what the peer holds.
 func (set *Set) Confirms(remote ID, q *wire.AskKey, reply *wire.Reply) error {
 	w, err := set.Explain(remote, q, reply)
 	switch {
@@ -125,8 +126,8 @@ func (set *Set) Confirms(remote ID, q *wire.AskKey, reply *wire.Reply) error {
 // SetQuestion asks whether a peer holds the same records as this node.
 func (set *Set) SetQuestion() *wire.AskSet { return &wire.AskSet{Sum: set.sum()} }
 
-// ConfirmsSet is nil if the answer says that the peer holds what this node held when it
-// asked: two sets of one digest are one set.
+// ConfirmsSet is nil if the answer says that the peer holds what this node held
+// when it asked. Two sets of one digest are one set.
 func ConfirmsSet(q *wire.AskSet, reply *wire.Reply) error {
 	a, ok := reply.Answer.(*wire.SetAnswer)
 	if ok && a.Sum == q.Sum {

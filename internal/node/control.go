@@ -14,9 +14,10 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// A control namespace holds the statements of the list of members, the table of the layout
-// that counts, and under further kinds of keys what each member says of itself: one record
-// of a kind, and a pledge for each shard that it holds.
+// A control namespace holds the statements of the list of members, and the table of
+// the layout that counts. Under further kinds of keys it holds what each member
+// says of itself. That is one record of a kind, and a pledge for each shard that
+// the member holds.
 const (
 	// kindStatement begins the key of a statement; its hash follows.
 	kindStatement = 's'

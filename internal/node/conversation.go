@@ -131,9 +131,9 @@ func (p *Part) Initiate(ctx context.Context, remote ID, a Ask, enter func(reconc
 // get one and the same answer. Otherwise done must be called when the session is
 // over.
 //
-// A peer that is not a member and proves that it knows the secret has been one, or
-// is one that this node has not heard of: the former is shown what removed it, the
-// latter may show its list.
+// A peer that is not a member and proves the secret was a member, or is one that
+// this node has not heard of. This node shows a former member what removed it, and
+// lets the other show its list.
 func (n *Node) Answer(remote ID, h *wire.Hello) (p *Part, done func(), err error) {
 	if err := reconcile.CheckVersion(h); err != nil {
 		return nil, nil, err
@@ -221,8 +221,8 @@ func (a *Ask) whole() bool { return len(a.Prefix) == 0 && !a.part() }
 // part reports whether the sync is a part of a large one.
 func (a *Ask) part() bool { return a.Span != (wire.Span{}) }
 
-// Moves reports whether the sync moves what differs in the data; in all of it, or of a
-// prefix, and not in a part of a large sync.
+// Moves reports whether the sync moves what differs in the data. It may do so in
+// all of it, or in a prefix, and not in a part of a large sync.
 func (a *Ask) Moves() bool { return !a.Control && !a.DryRun && !a.part() }
 
 // gets reports whether records may travel to this side.
@@ -242,8 +242,8 @@ func (c *Conversation) greeting() wire.Greeting {
 	}
 }
 
-// inTerm is the term of this node's tenure to which the sync belongs: none, if the two had
-// different lists, or went by different rows.
+// inTerm is the term of this node's tenure to which the sync belongs. It is none if
+// the two had different lists, or went by different rows.
 func (c *Conversation) inTerm() quorum.Term {
 	if c.theirs.List != c.stands.list {
 		return noTerm

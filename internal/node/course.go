@@ -12,10 +12,10 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Course decides the conversations of one sync, in their order: the list of
-// members comes first where the two sides do not have the same; a large sync goes in
-// parts, some of them at once. A driver asks Next for as many conversations as there
-// are, holds them, and tells Ended how each went; when it holds none and Next gives
+// Course decides the conversations of one sync, in their order. The list of members
+// is first where the two sides do not have the same. A large sync goes in parts,
+// some of them at once. A driver asks Next for as many conversations as there are,
+// holds them, and reports to Ended how each went. When it holds none and Next gives
 // none, Result is that of the sync.
 type Course struct {
 	of     *Part // what is synced
@@ -34,9 +34,9 @@ type Course struct {
 }
 
 // Course begins a sync. The greeting tells where the lists differ, at no cost where
-// they do not. It covers the list of members alone, and not the addresses and pledges
-// beside it: so a sync of everything takes the control namespace first where that has
-// changed since it was last found equal to the peer's.
+// they do not. The greeting covers the list of members alone, and not the addresses
+// and pledges. So a sync of everything takes the control namespace first where that
+// has changed since it was last found equal to the peer's.
 func (set *Set) Course(remote ID, a Ask) *Course {
 	// A dry run changes nothing, so that it cannot make the lists equal first.
 	a.ListsMayDiffer = a.DryRun

@@ -28,8 +28,8 @@ type declinedBy struct {
 }
 
 // by is what one peer has declined, to be added to by a sync. What may be
-// acceptable to the peer by now is forgotten; so is everything when this
-// machine's clock was set back, since it dated what it refused.
+// acceptable to the peer by now is forgotten. So is everything when this machine's
+// clock was set back, since it dated what the peer refused.
 func (d *declined) by(id ID, clock func() time.Time, skew time.Duration) *reconcile.Declined {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,8 +55,9 @@ func (d *declinedBy) rest(r *reconcile.DeclinedRecord, now time.Time, skew time.
 	return max(0, again(r, skew).Sub(now))
 }
 
-// rests is why a peer has declined a record, and for how long it is not offered to it again;
-// 0 if it is with the next sync. list is the digest of the peer's list of members.
+// rests is why a peer has declined a record, and for how long it is not offered to
+// it again. It is 0 if the record is offered with the next sync. list is the digest
+// of the peer's list of members.
 func (d *declined) rests(id ID, list roster.Digest, r *dbadapter.Hashed, now time.Time, skew time.Duration) (wire.Reason, time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,9 +90,9 @@ func (d *declined) under(id ID, list roster.Digest) {
 }
 
 // again is when a declined record is offered again. One that was declined for its
-// time waits until a right clock accepts it. Where by this machine's clock that
-// was so already, the peer's clock is behind: then it waits as long as it has been
-// so, which comes to a few seconds for two good clocks.
+// time waits until a right clock accepts it. Where by this machine's clock that was
+// so already, the peer's clock is behind. Then the record waits as long as it has
+// been so, which is a few seconds for two good clocks.
 func again(r *reconcile.DeclinedRecord, skew time.Duration) time.Time {
 	if r.Reason != wire.ReasonClock {
 		return r.At.Add(DeclinedLife)
@@ -112,7 +113,7 @@ func (d *declined) forget() {
 }
 
 // DeclinedBy says that a peer declines records which this node wrote, since their
-// times are ahead of its clock: one of the two clocks is wrong, or was.
+// times are ahead of its clock. One of the two clocks is wrong, or was.
 type DeclinedBy struct {
 	Peer    ID
 	Records int
@@ -138,8 +139,8 @@ func (d *declinedBy) ahead(writer dbadapter.WriterID) int {
 	})
 }
 
-// doubt tells the driver, after a sync, that a peer declines for its time what
-// this node wrote: once, until the two have been equal again.
+// doubt tells the driver, after a sync, that a peer declines for its time what this
+// node wrote. It does so once, until the two have been equal again.
 func (set *Set) doubt(remote ID, equal bool) {
 	news := 0
 	set.declined.mu.Lock()

@@ -20,12 +20,13 @@ type Lines struct {
 	Broken []ID
 }
 
-// Direct are the members to which a push goes directly, one copy each; audience is what
-// Audience gave. whole is false where that does not reach all that there are: the push goes
-// over the mesh, too. A mesh alone would not do: it forms at heartbeats, and what is
-// published before is lost. A member to which this node has no line counts as away, unless
-// the mesh reaches it or another one has told of a line to it. Of what a broken one
-// misses the digests tell it, with the number of the last push: they go over the mesh for it.
+// Direct are the members to which a push goes directly, one copy each; audience is
+// what Audience gave. The push goes over the mesh, too, where whole is false: then
+// these are not all that there are. A mesh alone would not do: it forms at
+// heartbeats, and what is published before is lost. A member to which this node has
+// no line counts as away, unless the mesh or a line of another member reaches it.
+// Digests with the number of the last push go over the mesh. They tell a member
+// what a broken line made it miss.
 func (set *Set) Direct(push *Push, audience map[ID]bool, l *Lines) (to []ID, whole bool) {
 	if len(audience) > wire.MaxDirect {
 		return nil, false

@@ -1,6 +1,6 @@
-// Package node is what a node decides: all of it, once. Package peer drives it
-// over libp2p, files and the machine's clock; the simulator (testnet) drives the
-// same code over a simulated network, disk and clock.
+// Package node is what a node decides: all of it, once. Package peer drives it over
+// libp2p, files and the machine's clock. The simulator (testnet) drives the same
+// code over a simulated network, disk and clock.
 //
 //	the node           node.go, id.go, limits.go, errors.go
 //	a namespace        namespace.go             its members, clock and state, and its sets of records
@@ -74,11 +74,11 @@
 //	                   offset.go                how far the peers' clocks are away
 //
 // It is a set of deciders, not an event loop: a driver asks, and does what it is
-// told. Nothing here starts a goroutine, opens a file or a socket, reads a clock
-// or draws a random number: [Config] hands in the time, the randomness, the
-// signer and a way to run n things at once, [Opening] the store and what makes a
-// state durable. Locks are here, because deciders are shared by what a driver
-// runs at once.
+// told. Nothing here starts a goroutine, opens a file or a socket, reads a clock or
+// draws a random number. [Config] hands in the time, the randomness, the signer and
+// a way to run n things at once. [Opening] hands in the store and what makes a
+// state durable. Locks are here, because deciders are shared by what a driver runs
+// at once.
 //
 // # The way of a record
 //

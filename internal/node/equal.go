@@ -7,10 +7,10 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// equal remembers the digest of the records that a peer which pushes was last proved to
-// have as well, and when. While that is what this node holds, the peer is synced with less
-// often: whichever of the two changes what it holds syncs within an interval, and tells
-// its digest before that.
+// equal remembers the digest of the records that a peer which pushes was last
+// proved to have as well, and when. While that is what this node holds, the peer is
+// synced with less often. Whichever of the two changes what it holds syncs within
+// an interval, and tells its digest before that.
 type equal struct {
 	mu sync.Mutex // guards of
 	of map[ID]proof
@@ -42,9 +42,9 @@ func (e *equal) note(id ID, digest dbadapter.Digest, now time.Duration) {
 	e.of[id] = proof{digest, now}
 }
 
-// agreed reports whether a peer need not be synced with yet: a short while ago it was
-// proved to hold what this node holds, nothing waits for what members have seen, and no row
-// asks for another sync.
+// agreed reports whether a peer need not be synced with yet. A short while ago it
+// was proved to hold what this node holds. Besides, nothing waits for what members
+// have seen, and no row asks for another sync.
 func (set *Set) agreed(remote ID) bool {
 	n := set.ns.node
 	if !n.Push.On || set.tenure.seeks() {

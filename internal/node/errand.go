@@ -9,19 +9,20 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// The pauses between two tries with a member, and for how long what is awaited is left to
-// pushes before a sync is begun.
+// waitPause and waitPauseMax bound the pauses between two tries with a member. What
+// is awaited is left to pushes for pushPatience, before a sync is begun.
 const (
 	waitPause    = 250 * time.Millisecond
 	waitPauseMax = 5 * time.Second
 	pushPatience = time.Second
 )
 
-// Errand is the course of a wait with one member: the member is asked, with patience; where
-// no push brings soon what is awaited, a sync follows, and of a version the question once
-// more, since a sync may have begun before the write. What fails is tried again after a
-// pause. A driver does what Next says and tells Answered or Synced what came of it. It
-// starts nothing, and ends with the wait.
+// Errand is the course of a wait with one member: the member is asked, with
+// patience. Where no push brings soon what is awaited, a sync follows. For a
+// version the question follows once more, since a sync may have begun before the
+// write. What fails is tried again after a pause. A driver does what Next says and
+// tells Answered or Synced what came of it. It starts nothing, and ends with the
+// wait.
 type Errand struct {
 	set    *Set
 	remote ID
@@ -115,9 +116,9 @@ func (e *Errand) Answered(reply *wire.Reply, err error) {
 	}
 }
 
-// Synced takes the end of the sync. One that is verified and began after the wait proves
-// that the peer holds everything; of a version, the question that follows tells, so that
-// what else was declined is no failure.
+// Synced takes the end of the sync. One that is verified and began after the wait
+// proves that the peer holds everything. For a version the question that follows
+// decides, so what else was declined is no failure.
 func (e *Errand) Synced(verified bool, err error) {
 	switch {
 	case e.key == nil && err == nil && !verified:

@@ -8,13 +8,14 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// verifiedMost, verifiedAlone and verifiedLeast are how many records share a check of
-// their signatures, at most. While several batches are examined, each is one piece, and
-// they keep the processors busy: the sum over the points of 1,300 together takes a fifth
-// less than of 384 (decisions/0021). One batch alone is cut in pieces for them: that of a
-// frame of small records makes four. While single writes come, 32 keep a processor busy for
-// 0.3 ms, as other work of a sync does, and each takes a tenth more than of 128: a write
-// passes some ten goroutines, each of which may wait for such a piece.
+// verifiedMost, verifiedAlone and verifiedLeast are how many records share a check
+// of their signatures, at most. While several batches are examined, each is one
+// piece, and they keep the processors busy. The sum over the points of 1,300
+// together takes a fifth less than of 384 (decisions/0021). One batch alone is cut
+// in pieces for them: that of a frame of small records makes four. While single
+// writes arrive, 32 keep a processor busy for 0.3 ms, as other work of a sync does.
+// Each of 32 takes a tenth more than of 128. A write passes some ten goroutines,
+// each of which may wait for such a piece.
 const (
 	verifiedMost  = wire.BatchRecords
 	verifiedAlone = 384
@@ -57,8 +58,9 @@ func (set *Set) examineAll(members *Members, from ID, now time.Time, records []d
 	return refused
 }
 
-// oneByOne calls fn(0) … fn(k−1) and lets others run in between: the other processors are
-// for single writes, so that the batches of several admissions take turns.
+// oneByOne calls fn(0) … fn(k−1) and lets others run in between. The other
+// processors are for single writes, so the batches of several admissions take
+// turns.
 func (p *Part) oneByOne(k int, fn func(i int)) {
 	for i := range k {
 		p.slowly.Lock()
@@ -86,7 +88,7 @@ func unsigned(by ID) *refusal {
 }
 
 // examine says why a record must stay outside whatever its signature is, or whose
-// signature it must have; in a namespace without signatures that is "".
+// signature it must have. In a namespace without signatures the writer is "".
 func (set *Set) examine(members *Members, from ID, now time.Time, r *dbadapter.Record) (writer ID, why *refusal) {
 	if !set.ns.placedIn(r.Key, set.shard) {
 		return "", refuse(wire.ReasonWriter, "its key belongs to shard %d, and it came to shard %d", set.ns.Home(r.Key), set.shard)

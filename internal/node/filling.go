@@ -9,9 +9,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// An empty node is sent everything, by key. How far that has come is kept in the
-// namespace's state: after a break the next sync, with any peer, goes on behind that
-// key. It proves nothing; the sync that follows the end does.
+// An empty node is sent everything, by key. How far that has gone is kept in the
+// namespace's state. After a break the next sync, with any peer, goes on behind
+// that key. It proves nothing; the sync that follows the end does.
 
 // reach is how much has come since the state was saved last.
 type reach struct{ bytes atomic.Int64 }
@@ -60,8 +60,8 @@ func (n *Node) bulk() Bulk {
 	return b
 }
 
-// filled reports whether this node has been sent everything, or what lay behind the key
-// that it had come to, or holds it all the same.
+// filled reports whether this node has been sent everything, or what lay behind the
+// key that it had reached. A node that holds it all the same is filled, too.
 func (c *Conversation) filled(r *reconcile.Report) bool {
 	switch {
 	case c.ask.Control || c.ask.DryRun || !c.ask.whole() || !c.gets():

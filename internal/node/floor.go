@@ -44,8 +44,8 @@ func (set *Set) stand(ctx context.Context) (s standing, err error) {
 	return s, nil
 }
 
-// believe is a peer's greeting with what this node can take for true: a reading of
-// a clock that this node's versions can follow.
+// believe is a peer's greeting with what this node can take for true. That is a
+// reading of a clock that this node's versions can follow.
 func (ns *Namespace) believe(theirs wire.Greeting) wire.Greeting {
 	if hlc.Check(theirs.Tau.Time(), ns.node.Now(), ns.Members().Policy().MaxSkew) != nil {
 		theirs.Tau = 0
@@ -56,12 +56,13 @@ func (ns *Namespace) believe(theirs wire.Greeting) wire.Greeting {
 }
 
 // settle concludes what a sync of the whole namespace has shown, both ways and
-// under one list: what the peer holds is known, and what it declined for its floor
+// under one list. What the peer holds is known. What it declined for its floor
 // leaves this node, too, if the floor is proven.
 //
-// It rests on the reading of the clock that the conversation began with. A later one
-// would prove no more but floors beyond a promise that this node has made meanwhile,
-// and would cost the lock of all commits, and perhaps a durable write, once more.
+// It rests on the reading of the clock that the conversation began with. A later
+// reading would prove no more but floors beyond a promise that this node has made
+// meanwhile. It would cost the lock of all commits, and perhaps a durable write,
+// once more.
 func (c *Conversation) settle(ctx context.Context, r *reconcile.Report) error {
 	if c.stands.tau == 0 {
 		return nil
@@ -93,9 +94,9 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 	}
 	v.heard[c.remote] = set.ns.node.Now()
 	if told, err := set.ns.parse(set.ns.Members().state.Removed); err == nil && told.Author == c.remote && v.mark.counts() {
-		// What told of this node's removal is not in the list that both sides have: a
-		// copy from before has taken the place of its author. Another member may just
-		// not have heard.
+		// What told of this node's removal is not in the list that both sides have.
+		// So a copy from before has taken the place of its author. Another member
+		// may just not have heard.
 		if err := set.ns.forgetRemoval(); err != nil {
 			return nil, err
 		}
@@ -125,11 +126,11 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 	return c.declinedForFloor(r.DeclinedForFloor)
 }
 
-// leftToReaders reports whether this node recovers, and no other member can help that
-// may write: each of those that the members wait for recovers, too. This node then has
-// no other floor to go by than that of a reader, and would be kept out for ever by what
-// was collected before. It recovers by an act of a person, which no reader can bring
-// about. updating is held.
+// leftToReaders reports whether this node recovers, and no other member that may
+// write can help. Each of those that the members wait for recovers, too. This node
+// then has no other floor to go by than that of a reader. It would be kept out for
+// ever by what was collected before. It recovers by an act of a person, which no
+// reader can bring about. updating is held.
 func (set *Set) leftToReaders() bool {
 	w := &set.vouching.mark
 	return w.Recovering && !slices.ContainsFunc(w.active, func(id ID) bool {
@@ -138,11 +139,12 @@ func (set *Set) leftToReaders() bool {
 	})
 }
 
-// declinedForFloor is the removal of what the peer's floor has left behind: what
-// was deleted, or has expired, goes; what is alive is set aside for a person. What has
-// expired later than the floor that the peer greeted with waits for its next greeting: if
-// it had been collected there, that tells of it. If not, the floor may wait for this node,
-// and the record is set aside: by another clock it may be alive.
+// declinedForFloor is the removal of what the peer's floor has left behind. What
+// was deleted, or has expired, goes; what is alive is set aside for a person. What
+// has expired later than the floor that the peer greeted with waits for its next
+// greeting. If the peer had collected it, that greeting tells of it. If not, the
+// floor may wait for this node, and the record is set aside: by another clock it
+// may be alive.
 func (c *Conversation) declinedForFloor(declined []reconcile.Declining) (removes []dbadapter.Write, err error) {
 	set := c.part.set
 	snap, err := set.Store.Snapshot()

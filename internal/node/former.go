@@ -8,9 +8,9 @@ import (
 )
 
 // dropFormer takes out of the control namespace what former members have said of
-// themselves. A node that joins later declines it, so that the two would never be
-// equal, and each turn of theirs would begin with the control namespace. What this
-// node has said it keeps: it may be a member again.
+// themselves. A node that joins later declines it, so the two would never be equal.
+// Each turn of theirs would begin with the control namespace. What this node has
+// said it keeps: it may be a member again.
 func (ns *Namespace) dropFormer(ctx context.Context) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()

@@ -9,10 +9,10 @@ import (
 	"github.com/syncd-io/syncd/reconcile/replica"
 )
 
-// What a sweep of all records has found to wait is kept by an orderly close behind the
-// live sketch, in the summary of the data. A start that takes up the summary, without a
-// change since and with the same list of members, knows then what a sweep would find, and
-// does not read all records for it:
+// An orderly close keeps what a sweep of all records has found to wait: in the
+// summary of the data, behind the live sketch. A start may take up the summary,
+// without a change since and with the same list of members. It then knows what a
+// sweep would find, and does not read all records for it. The layout is:
 //
 //	list(16) count(8) least(8) greatest(8) 1
 //

@@ -10,11 +10,11 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// hastening decides which syncs pushes bring about. A push that was lost shows as a gap
-// in its origin's numbers, what was not pushed is told of, and digests of sets that have
-// been quiet differ: each leads to a sync with the peer that knows, a little later, one
-// at a time while they end soon, and not more often than once in a pause. What has come
-// to be equal meanwhile needs no sync.
+// hastening decides which syncs pushes bring about. A push that was lost shows as a
+// gap in its origin's numbers. A member tells of what was not pushed. Digests of
+// sets that have been quiet differ. Each leads to a sync with the peer that knows,
+// a little later. These syncs go one at a time while they end soon, and not more
+// often than once in a pause. What has come to be equal meanwhile needs no sync.
 type hastening struct {
 	mu      sync.Mutex // guards what follows
 	members *Members   // the list by which origins and wants were looked through last
@@ -34,8 +34,8 @@ type want struct {
 	due time.Duration
 	// from has passed on what led to it, and may be asked where the peer itself cannot.
 	from ID
-	// asked are the reasons of the one that runs, held is what this node held when it
-	// began, and heard what was heard of the peer then.
+	// asked are the reasons of the sync that runs. When it began, this node held
+	// what held says, and had heard of the peer what heard says.
 	asked reasons
 	held  wire.Sets
 	heard origin
@@ -49,9 +49,9 @@ type reasons struct {
 	// not nil, are what it holds.
 	gap, more bool
 	sets      *wire.Sets
-	// first: what the peer has pushed before this node heard it is missing, as of the
-	// time since. own: it has told so itself, and not by one that passed it on. What it
-	// has written just now no other one may hold.
+	// first: what the peer has pushed before this node heard it is missing, as of
+	// the time since. own: the peer has told so itself, and no other one has passed
+	// it on. What it has written just now no other one may hold.
 	first, own bool
 	since      time.Duration
 }
@@ -76,9 +76,9 @@ const (
 	stalledSync = 5 * time.Second
 	// maxHastened is how many syncs that pushes brought about run at once, at most.
 	maxHastened = 4
-	// settling is the least time from the beginning of a sync to the next one that only
-	// members which are heard for the first time lead to. Within it a node comes to hear
-	// all that it has links to, so that the next one is for all of them.
+	// settling is the least time from the beginning of a sync to the next one that
+	// only newly heard members lead to. Within it a node comes to hear all that it
+	// has links to, so that the next one is for all of them.
 	settling = time.Second
 )
 
@@ -148,8 +148,9 @@ func (h *hastening) want(set *Set, with, from ID, now time.Duration, change func
 	}
 }
 
-// unknown notes that a member has passed on a push of one that this node does not know: the
-// member has a later list, which a sync brings, or an earlier one, which it ends.
+// unknown notes that a member has passed on a push of one that this node does not
+// know. The member has a later list, which a sync brings, or an earlier one, which
+// a sync ends.
 func (h *hastening) unknown(set *Set, from ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -180,10 +181,10 @@ func (set *Set) Linked(with ID) {
 	h.wants[with].due += set.ns.node.Push.Pause
 }
 
-// NextSync is the peer that this node is to sync with now because of pushes, and another
-// one for where that cannot be reached; HastenedDone must follow. It says how long to wait
-// before it is asked again, also where there is such a peer, unless Config.Pushable tells
-// the driver before; 0: for good.
+// NextSync is the peer that this node is to sync with now because of pushes. It
+// also gives another one for where that cannot be reached; HastenedDone must
+// follow. It says how long to wait before it is asked again, also where there is
+// such a peer; 0: for good. Config.Pushable may tell the driver before.
 func (set *Set) NextSync() (with, or ID, wait time.Duration) {
 	now := set.ns.node.elapsed()
 	h := &set.hastening
@@ -227,8 +228,8 @@ func (set *Set) NextSync() (with, or ID, wait time.Duration) {
 	return with, or, wait
 }
 
-// free reports whether a sync may begin, or how long to wait for that; 0: until one ends.
-// mu is held, as in those that follow.
+// free reports whether a sync may begin, or how long to wait for that; 0: until one
+// ends. Here and in those that follow, mu is held.
 func (h *hastening) free(now time.Duration) (wait time.Duration, free bool) {
 	if len(h.running) >= maxHastened {
 		return 0, false
@@ -284,8 +285,8 @@ func (set *Set) HastenedDone(with, by ID, err error) {
 		for id, w := range h.wants {
 			w.first = w.first && (w.since > began || w.own && id != with)
 		}
-		// A sync with the other peer does not show what the sets would have brought that
-		// were told: the next digest leads to another sync.
+		// A sync with the other peer does not show what the reported sets would have
+		// brought. The next digest leads to another sync.
 		if ours := set.digests(); with == by && w.asked.sets != nil && ours == w.held {
 			h.settled.note(ours, *w.asked.sets)
 		}
@@ -307,8 +308,9 @@ func failed(err error) bool {
 	return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrRejected)
 }
 
-// settled are sets of other members that differ from this node's, and of which a sync
-// brought nothing: so it would with all members that hold the same.
+// settled are sets of other members that differ from this node's, and of which a
+// sync brought nothing. A sync would bring nothing from all members that hold the
+// same.
 type settled struct {
 	ours   wire.Sets
 	theirs []wire.Sets // the oldest first, at most maxSettled

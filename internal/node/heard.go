@@ -8,11 +8,11 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// heard notes what the greeting of a data sync shows of the peer: whether two nodes
-// run with its identity, and how far its clock is away. left is when this node's
-// Hello left, if this node began the sync; else zero, since then one way alone was
-// measured. The error is ErrTwin while two nodes run: neither is synced with until
-// one has been silent for TwinLife.
+// heard notes what the greeting of a data sync shows of the peer. It shows whether
+// two nodes run with its identity, and how far its clock is away. The time left is
+// when this node's Hello left, if this node began the sync. Otherwise it is zero,
+// since then one way alone was measured. The error is ErrTwin while two nodes run:
+// neither is synced with until one has been silent for TwinLife.
 func (ns *Namespace) heard(remote ID, theirs *wire.Greeting, left time.Time) error {
 	now := ns.node.Now()
 	if !left.IsZero() {

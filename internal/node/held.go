@@ -7,13 +7,13 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// lookedUp is how many keys are looked up together: what they hold may be as many of
-// the largest values, which are in memory at once.
+// lookedUp is how many keys are looked up together. What they hold may be as many
+// of the largest values, which are in memory at once.
 const lookedUp = 128
 
-// holdings reads what a snapshot holds under keys, some at a time. The buckets are read,
-// and not the records: what is there, or that there is nothing, the commit has to know
-// too, and need not read again.
+// holdings reads what a snapshot holds under keys, some at a time. It reads the
+// buckets, and not the records. The commit has to know, too, what is there, or that
+// there is nothing, and need not read it again.
 type holdings struct {
 	snap    dbadapter.Snapshot
 	keys    int

@@ -17,9 +17,9 @@ import (
 	"github.com/syncd-io/syncd/internal/quorum"
 )
 
-// Where the shards are. The layout says which members are to hold a shard; what they say of
-// themselves, in a record of the kind "h", says which do, so that an old host which has not
-// handed over yet is neither forgotten by a collection nor by a new host.
+// Where the shards are. The layout says which members are to hold a shard. What
+// they say of themselves, in a record of the kind "h", says which do. So neither a
+// collection nor a new host forgets an old host that has not handed over yet.
 
 // shardsHeld is what a member says of the shards that it holds.
 type shardsHeld struct {
@@ -117,14 +117,14 @@ func (ns *Namespace) holdersChanged() (failed error) {
 	return failed
 }
 
-// listQuiet is for how long the list of members must have been the same before a node says anew,
-// under that list alone, which shards it holds: where many members come one after the other, each
-// would otherwise say so as many times.
+// listQuiet is for how long the list of members must have been the same before a
+// node says anew which shards it holds. It says so under that list alone. Where
+// many members join one after the other, each would otherwise say so as many times.
 const listQuiet = 2 * time.Second
 
-// tellShards says which shards this node holds, if it has not said so under this list: at once
-// where that has changed, and otherwise when the list has been the same for the time quiet. It
-// says how long to wait for that.
+// tellShards says which shards this node holds, if it has not said so under this
+// list. It does so at once where that has changed, and otherwise when the list has
+// been the same for the time quiet. It says how long to wait for that.
 func (ns *Namespace) tellShards(ctx context.Context, quiet time.Duration) (wait time.Duration, err error) {
 	if ns.rule == nil {
 		return 0, nil
@@ -193,8 +193,9 @@ func (set *Set) isHost(id ID) (host, known bool) {
 	return row != nil && row.IsHost(id), row != nil
 }
 
-// With reports whether a member is one with which this node syncs the set: a host of its
-// shard, or one that says that it holds it; of a namespace without shards, any member.
+// With reports whether this node syncs the set with a member. That is a host of the
+// shard, or one that says that it holds it. Of a namespace without shards, it is
+// any member.
 func (set *Set) With(id ID) bool {
 	host, _ := set.isHost(id)
 	return host || set.saidBy(id)
@@ -219,14 +220,15 @@ func (set *Set) others() int {
 	return len(members) - 1
 }
 
-// Audiences changes where the audiences of sets do while the list of members does not: with a
-// table of the layout, or with what a member says that it holds. The driver is told by
-// Config.Pushable.
+// Audiences changes where the audiences of sets do while the list of members does
+// not. That is with a table of the layout, or with what a member says that it
+// holds. The driver is told by Config.Pushable.
 func (ns *Namespace) Audiences() uint64 { return ns.audiences.Load() }
 
-// Audience are the members as of now that are told what is written here, this node among
-// them, and when the first of their roles ends; the zero time if none does: the hosts of
-// the shard, and while they are not known, those that hold it.
+// Audience are the members as of now that are told what is written here, this node
+// among them. They are the hosts of the shard or, while these are not known, those
+// that hold it. The first of their roles ends at until, which is the zero time if
+// none does.
 func (set *Set) Audience() (ids map[ID]bool, until time.Time) {
 	ids, until = set.ns.Audience()
 	if set.ns.rule == nil {
@@ -239,9 +241,10 @@ func (set *Set) Audience() (ids map[ID]bool, until time.Time) {
 	return ids, until
 }
 
-// Holders are the members that are asked for what a shard holds, this node not among them:
-// its hosts, the one that others prefer first, and behind them those that say that they hold
-// it, as an old host does until it has handed over.
+// Holders are the members that are asked for what a shard holds, this node not
+// among them. Its hosts are first, and of these the one that others prefer. Behind
+// them are those that say that they hold it, as an old host does until it has
+// handed over.
 func (ns *Namespace) Holders(shard placement.Shard) []ID {
 	if ns.rule == nil {
 		return ns.Others()
@@ -262,12 +265,14 @@ func (ns *Namespace) holders(layout *placement.Layout, shard placement.Shard) (i
 	return slices.DeleteFunc(ids, func(id ID) bool { return id == ns.node.ID || !ns.Admits(id) })
 }
 
-// waitedFor are the members for which the watermark of the set waits, by id, and a digest of
-// them and of the list of members: pledges count under one.
+// waitedFor are the members for which the watermark of the set waits, by id. With
+// them it returns a digest of them and of the list of members: pledges count under
+// one.
 //
-// Of a shard they are those that may hold it: its hosts, and each other one that does not
-// say, under the list as it is now, that it does not. A member that comes to hold a shard
-// is its host by a later list. Nobody waits for a member that makes no pledges.
+// Of a shard they are those that may hold it. These are its hosts, and each other
+// one that does not say, under the list as it is now, that it does not. A member
+// that comes to hold a shard is its host by a later list. Nobody waits for a member
+// that makes no pledges.
 func (set *Set) waitedFor(members *Members) (list [16]byte, active []ID) {
 	all := members.Active()
 	for _, m := range all {
@@ -295,8 +300,9 @@ func (set *Set) waitedFor(members *Members) (list [16]byte, active []ID) {
 	return [16]byte(sum.Sum(nil)), active
 }
 
-// MayHold are the members that may hold records of a shard, this node among them: its hosts, those that
-// say that they hold it, and each other one that does not say, under the list as it is now, that it does not.
+// MayHold are the members that may hold records of a shard, this node among them.
+// These are its hosts and those that say that they hold it. Each other one counts,
+// too, that does not say, under the list as it is now, that it does not.
 func (ns *Namespace) MayHold(shard placement.Shard) []ID {
 	_, ids := ns.view(shard).waitedFor(ns.Members())
 	for _, id := range ns.Holders(shard) {
@@ -307,8 +313,9 @@ func (ns *Namespace) MayHold(shard placement.Shard) []ID {
 	return slices.DeleteFunc(ids, func(id ID) bool { return id == ns.node.ID && ns.held(shard) == nil })
 }
 
-// MayName are the members whose records of a shard, or kept logs of that, may name bodies: this node, those
-// that may hold the shard, and those that say that they keep entries of it. Nobody waits for one that has lapsed.
+// MayName are the members whose records of a shard, or kept logs of it, may name
+// bodies. These are this node, those that may hold the shard, and those that say
+// that they keep entries of it. Nobody waits for one that has lapsed.
 func (ns *Namespace) MayName(shard placement.Shard) []ID {
 	ids := ns.MayHold(shard)
 	if !slices.Contains(ids, ns.node.ID) {

@@ -15,8 +15,8 @@ import (
 type Item struct {
 	Key, Value []byte
 	// Time, if not zero, is the time of the record's version, in whole
-	// milliseconds, which then has no writer: two sites that import the same
-	// dated items hold the same records.
+	// milliseconds. The version then has no writer, so two sites that import the
+	// same dated items hold the same records.
 	Time time.Time
 	// Deleted imports a tombstone; Value is empty.
 	Deleted bool
@@ -44,8 +44,9 @@ type ImportResult struct {
 	Stale     int64 // dated before the record that is there
 	Expired   int64 // had expired, and were left out
 	Full      int64 // found their index full, and were left out
-	// Refused had dates that are not taken: up to them members may have collected deleted
-	// records, or this node's role does not cover them. Nothing of them was written.
+	// Refused had dates that are not taken. Up to them members may have collected
+	// deleted records, or this node's role does not cover them. Nothing of them was
+	// written.
 	Refused int64
 	// AsNew had such dates too, and were written as of now, as Import.AsNew asks. They are among
 	// the others.
@@ -62,7 +63,8 @@ type ImportResult struct {
 // Note behind one that failed.
 //
 // While batches are in Apply, a driver may call Writes of the next under the same
-// Hold, and apply it, unless it Follows one of them, or the commits are Wanted.
+// Hold, and apply it. It may not if the next Follows one of them, or the commits
+// are Wanted.
 //
 // From the first item with a date on, this node's promise stays below the earliest date that
 // was taken, until End.
@@ -72,8 +74,9 @@ type Import struct {
 	// AsNew has an item whose date is not taken written as of now, unless its key holds something
 	// later than the date.
 	AsNew bool
-	// Refused, if not nil, is told by Judge of each item that is refused, in order: which one of the import it
-	// is, counted from 0. The item is valid during the call.
+	// Refused, if not nil, hears from Judge of each item that is refused, in order.
+	// The number says which one of the import it is, counted from 0. The item is
+	// valid during the call.
 	Refused func(at int64, item *Item)
 
 	set   *Set
@@ -84,8 +87,8 @@ type Import struct {
 	spare []room     // of batches that are done
 }
 
-// room is the memory of a batch, which serves for another one when it is done: a store
-// keeps nothing of what it is given.
+// room is the memory of a batch. It serves for another batch when this one is done,
+// since a store keeps nothing of what it is given.
 type room struct {
 	items []Item
 	// indices are those of the items' keys, and places has the first item of each. Two keys of
@@ -96,8 +99,8 @@ type room struct {
 	copies  []byte // of the items' keys and values
 	writes  []dbadapter.Write
 	same    []bool // of the writes: the content is there already
-	// folded counts, of the writes, the items of the same key that it takes the place of, or wins
-	// over: they are not written.
+	// folded counts, of the writes, the items of the same key that it takes the
+	// place of, or wins over. They are not written.
 	folded []ImportResult
 }
 
@@ -128,8 +131,9 @@ type ImportBatch struct {
 	room
 	most   int // items
 	weight int // of the items, as a store counts it
-	// expired and stale count the items that Writes has left out: stale those that lose by their date, which
-	// is not taken either. asNew are those that it dates as of now.
+	// expired and stale count the items that Writes has left out. Stale are those
+	// that lose by their date, which is not taken either. asNew are those that it
+	// dates as of now.
 	expired, stale, asNew int
 	refused               []int // places of items whose dates are not taken
 	from                  time.Time
@@ -225,9 +229,10 @@ func (ns *Namespace) CheckItem(item *Item) error {
 	return hlc.Check(item.Time, ns.node.Now(), ns.Members().Policy().MaxSkew)
 }
 
-// Add adds an item to the batch, which keeps a copy, if there is room for it: a batch that
-// is empty takes every item. A batch writes a key once: of its items it holds all, and
-// Writes finds what stands when one after the other is written.
+// Add adds an item to the batch, which keeps a copy, if there is room for it. A
+// batch that is empty takes every item. A batch writes a key once. It holds all of
+// the key's items, and Writes finds what stands when they are written one after the
+// other.
 func (im *Import) Add(item *Item) bool {
 	b := im.batch
 	index := im.set.Keys.Hasher.Index(item.Key)
@@ -285,9 +290,10 @@ func (b *ImportBatch) Follows(other *ImportBatch) bool {
 	return false
 }
 
-// Writes turns the batch into signed writes. It leaves out the undated items whose
-// content is there already, those that have expired, so that the result may be
-// empty: an expired record would hide what is there; and those whose dates are not taken.
+// Writes turns the batch into signed writes. It leaves out undated items whose
+// content is there already, and items whose dates are not taken. It leaves out
+// those that have expired, too: an expired record would hide what is there. So the
+// result may be empty.
 func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	set := b.im.set
 	if err := set.takes(); err != nil {
@@ -410,9 +416,10 @@ func (r *ImportResult) count(record, held *dbadapter.Record) {
 	}
 }
 
-// Note takes note of what was applied of the batch, as of every commit, and ends it. A
-// driver calls it, and not Judge, for a batch behind one that failed: the import goes on
-// behind the last item that the result counts, and is to come by those that failed.
+// Note takes note of what was applied of the batch, as of every commit, and ends
+// it. A driver calls it, and not Judge, for a batch behind one that failed. The
+// import goes on behind the last item that the result counts, and is to pass by
+// those that failed.
 func (b *ImportBatch) Note(outcomes []dbadapter.Outcome) {
 	b.note(outcomes)
 	b.im.done(b)
@@ -423,8 +430,8 @@ func (b *ImportBatch) note(outcomes []dbadapter.Outcome) {
 	b.im.set.push(b.writes, outcomes)
 }
 
-// Judge takes note of the batch, counts what became of it, and ends it: what Writes has
-// returned stays as it is until the next Cut.
+// Judge takes note of the batch, counts what became of it, and ends it. What Writes
+// has returned stays as it is until the next Cut.
 func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
 	b.note(outcomes)
 	defer b.im.done(b)

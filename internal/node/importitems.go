@@ -15,16 +15,16 @@ func (item *Item) Expired(ns *Namespace) bool {
 	return r.Expired(ns.node.Now())
 }
 
-// Covers reports whether this node's role covers a record with a date, and if not, from which date
-// on it does. floor: up to when hosts take none.
+// Covers reports whether this node's role covers a record with a date. If not, from
+// is the date from which on it does. floor: up to when hosts take none.
 func (a *Asker) Covers(date time.Time, floor dbadapter.Timestamp) (from time.Time, covers bool) {
 	at := dbadapter.TimestampAt(date)
 	least := a.view.takenFrom(at, floor)
 	return dateFrom(least), least == at
 }
 
-// MakeItems makes records of items: of a dated one the record with its date, which has no writer,
-// of another one as Make does.
+// MakeItems makes records of items. Of a dated item it makes the record with its
+// date, which has no writer, and of another one it makes what Make does.
 func (a *Asker) MakeItems(items []Item, seen [][]*dbadapter.Record) ([]dbadapter.Record, error) {
 	writes := make([]dbadapter.Write, len(items))
 	for i := range items {

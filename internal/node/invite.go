@@ -153,8 +153,8 @@ func (ns *Namespace) heads() (heads [][]byte) {
 	return heads
 }
 
-// endedSince is the latest time at which the roles of a node ended by what had not
-// been heard when these were the heads of the list.
+// endedSince is the latest time at which a node's roles ended by statements not yet
+// heard when these were the heads of the list.
 func (ns *Namespace) endedSince(id ID, heads [][]byte) dbadapter.Timestamp {
 	seen := make([]roster.Hash, len(heads))
 	for i, h := range heads {
@@ -164,8 +164,8 @@ func (ns *Namespace) endedSince(id ID, heads [][]byte) dbadapter.Timestamp {
 }
 
 // redeem makes a node a member by its token, durably. The same node may repeat it
-// until the ticket expires, in case the answer was lost; that changes nothing, so
-// that a role taken away since stays away.
+// until the ticket expires, in case the answer was lost. A repetition changes
+// nothing, so a role taken away since stays away.
 func (ns *Namespace) redeem(ctx context.Context, id ID, token []byte) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
@@ -179,7 +179,7 @@ func (ns *Namespace) redeem(ctx context.Context, id ID, token []byte) error {
 	over := ended(&held, now) // an admin that this one is not above
 	var role Role
 	again := false
-	// The use is durable before the grant: a ticket admits no more nodes than it
+	// The use is durable before the grant. A ticket admits no more nodes than it
 	// says, and what a crash cuts short the node repeats.
 	err := ns.updateLocked(func(s *State) error {
 		var found *storedInvite

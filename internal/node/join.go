@@ -60,10 +60,10 @@ type Addresses struct {
 	Addrs [][]byte
 }
 
-// AnswerJoin decides upon a request of a peer, and writes the reply. An error
-// says why the peer was turned down, and is no reason not to send the reply.
-// book gives the addresses that this node knows of a member, itself included.
-// joiner is where the peer says that it can be dialled.
+// AnswerJoin decides upon a request of a peer, and writes the reply. An error says
+// why the peer was turned down, and is no reason not to send the reply. The
+// addresses that this node knows of a member, itself included, are read from book.
+// The peer says in joiner where it can be dialled.
 func (n *Node) AnswerJoin(ctx context.Context, remote ID, request []byte, book func(ID) [][]byte) (reply []byte, joiner [][]byte, err error) {
 	var q joinRequest
 	if err := strict.Unmarshal(request, &q); err != nil {
@@ -166,7 +166,8 @@ func (n *Node) ReadJoin(t *Ticket, reply []byte) (*Joined, error) {
 }
 
 // Rejoin takes what a reply to a join hands over of a namespace that is here
-// already: the statements of the list of members that this node has not heard.
+// already. That is the statements of the list of members that this node has not
+// heard.
 func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) (err error) {
 	defer func() { err = errors.Join(err, ns.renounce(ctx)) }()
 	ns.updating.Lock()

@@ -20,8 +20,9 @@ func (set *Set) Kept() int {
 	return set.Store.KeptCount(dbadapter.KeptConflict) + set.Store.KeptCount(dbadapter.KeptSetAside)
 }
 
-// keptBits are the low bits of an entry's number, in which it has the number that its set
-// gave it; the shard's number stands above. All together is an exact number of JSON.
+// keptBits are the low bits of an entry's number, which hold the number that its
+// set gave it. The shard's number stands above. All together is an exact number of
+// JSON.
 const keptBits = 40
 
 // maxKept is the greatest number of an entry.
@@ -144,8 +145,8 @@ func (ns *Namespace) KeptThere(remote ID, ask *wire.Ask, m wire.Message) (page [
 	return page, said.More, nil
 }
 
-// reopened is the set with the kept log of one that was closed, which was left or taken again; nil:
-// it has none any more.
+// reopened is the set with the kept log of one that was closed, which was left or
+// taken again. It is nil if that has none any more.
 func (ns *Namespace) reopened(was *Set) (*Set, error) {
 	ns.coming.Lock()
 	defer ns.coming.Unlock()

@@ -11,8 +11,8 @@ import (
 type KeyList struct {
 	// Limit is how many keys are listed at most; 0 means all.
 	Limit int
-	// Each takes a key. It may be called from several goroutines at once, and may wait; a
-	// wait calls tick at least every few seconds, and ends with its error.
+	// Each takes a key. It may be called from several goroutines at once, and may
+	// wait. A wait calls tick at least every few seconds, and ends with its error.
 	Each func(d reconcile.KeyDifference, tick func() error) error
 
 	mu     sync.Mutex // guards what follows

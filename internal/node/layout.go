@@ -14,11 +14,12 @@ import (
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
-// The layout of a namespace that is cut into shards. A statement names it; its table is a
-// record of the control namespace, under its hash, which any member may pass on. There a node
-// keeps the table of the layout that counts, and no other. The layout by which the node goes is
-// in its state: it is the one that counts, once its table is here, and stays if that becomes
-// void, since rows never go back (docs/decisions/0070-rows-of-tables.md).
+// The layout of a namespace that is cut into shards. A statement names it; its
+// table is a record of the control namespace, under its hash, which any member may
+// pass on. There a node keeps the table of the layout that counts, and no other.
+// The layout by which the node goes is in its state. It is the one that counts,
+// once its table is here. It stays if that becomes void, since rows never go back
+// (docs/decisions/0070-rows-of-tables.md).
 
 // ErrOneShard is for what only a namespace that is cut into shards has.
 var ErrOneShard = fmt.Errorf("%w: the namespace is one shard: placement is chosen when a namespace is created", ErrInvalid)
@@ -101,8 +102,9 @@ func (ns *Namespace) Row(shard placement.Shard) *quorum.Row {
 // Gone is a digest of the removals and lapses that this node has heard of.
 func (ns *Namespace) Gone() [8]byte { return ns.Members().Gone() }
 
-// place goes by the layout that counts by the list as it is now, if its table is here and it is
-// later than the one by which this node goes, and does what follows from it. updating is held.
+// place goes by the layout that counts by the list as it is now. It does so if that
+// layout's table is here and it is later than the one by which this node goes. It
+// does what follows from the change. updating is held.
 func (ns *Namespace) place() error {
 	before := ns.placed.Load()
 	err := ns.readLayout()
@@ -169,9 +171,9 @@ func (ns *Namespace) readLayout() error {
 	return nil
 }
 
-// ForceLayout states a layout in which the members that are left are the old hosts of shards, named by
-// hand: a majority of their old hosts is gone for good. What only those held is lost. ErrDenied:
-// this node is no admin.
+// ForceLayout states a layout in which the members that are left are the old hosts
+// of shards, named by hand. It is for when a majority of their old hosts is gone
+// for good. What only those held is lost. ErrDenied: this node is no admin.
 func (ns *Namespace) ForceLayout(ctx context.Context, left map[placement.Shard][]ID) error {
 	if ns.rule == nil {
 		return ErrOneShard
@@ -195,9 +197,10 @@ func (ns *Namespace) ForceLayout(ctx context.Context, left map[placement.Shard][
 // ErrNoMajority: shards would be without a majority of their hosts.
 var ErrNoMajority = errors.New("shards would have no majority of their hosts left")
 
-// Leaves says whether each shard has a majority of its hosts left once a member is removed, or
-// lapses: it stays a host that does not answer until a move from it has ended, as those do that
-// have gone before. (14) Which hosts can be reached is not looked at. The error is ErrNoMajority.
+// Leaves says whether each shard has a majority of its hosts left once a member is
+// removed, or lapses. Such a member stays a host that does not answer until a move
+// from it has ended, as do those that have gone before. (14) Which hosts can be
+// reached is not looked at. The error is ErrNoMajority.
 func (ns *Namespace) Leaves(id ID) error {
 	active := map[ID]bool{}
 	for _, m := range ns.Members().Active() {
@@ -231,8 +234,8 @@ func (ns *Namespace) Without(left func(ID) bool) (shards []placement.Shard) {
 // mostShardsNamed is how many shards an error names.
 const mostShardsNamed = 10
 
-// founds are the shards of which this node is a founder, by a row that it did not go by before:
-// those of the first layout, and of one that was forced.
+// founds are the shards of which this node is a founder, by a row that it did not
+// go by before. They are those of the first layout, and of one that was forced.
 func (ns *Namespace) founds(was, is *placement.Layout) (shards []placement.Shard) {
 	for s := range placement.Shard(is.Shards()) {
 		if row := is.Row(s); row.Founds(ns.node.ID) && (was == nil || was.Row(s).Name() != row.Name()) {
@@ -267,11 +270,12 @@ func (ns *Namespace) examineTable(r *dbadapter.Hashed) error {
 	return err
 }
 
-// Arrange states the next layout if that is due here, and says which shards this node holds. A
-// driver calls it when Config.Relisted has told it to, after shards have come or gone, and again
-// after the time that it gives; 0: nothing is to come. stated: a layout has been, which the
-// members that hold no shard hear of only if a round of syncs begins. Tend does the same with
-// each round.
+// Arrange states the next layout if that is due here, and says which shards this
+// node holds. A driver calls it when Config.Relisted has told it to, and after
+// shards have been taken or left. It does so again after the time that Arrange
+// gives; 0: nothing is due later. If a layout was stated, the members that hold no
+// shard hear of it only if a round of syncs begins. Tend does the same with each
+// round.
 func (ns *Namespace) Arrange(ctx context.Context) (wait time.Duration, stated bool, err error) {
 	turn, stated, err := ns.tendLayout(ctx)
 	quiet, failed := ns.tellShards(ctx, listQuiet)
@@ -281,9 +285,9 @@ func (ns *Namespace) Arrange(ctx context.Context) (wait time.Duration, stated bo
 	return wait, stated, errors.Join(err, failed)
 }
 
-// tendLayout states the next layout where this node is the admin whose turn it is, and
-// drops the tables of layouts that count no longer. It says how long to wait until the turn
-// comes, if nothing changes until then; 0: none is to come.
+// tendLayout states the next layout where this node is the admin whose turn it is.
+// It also drops the tables of layouts that count no longer. It says how long to
+// wait until the turn comes, if nothing changes until then; 0: none is to come.
 func (ns *Namespace) tendLayout(ctx context.Context) (wait time.Duration, stated bool, err error) {
 	if ns.rule == nil {
 		return 0, false, nil

@@ -18,9 +18,9 @@ const (
 	// is: a DNS name takes 253 bytes.
 	MaxAddrs    = 16
 	MaxAddrSize = 512
-	// MaxJoinReply is how long a reply to a join is, in bytes: the statements that
-	// bound a list, MaxMembers members with MaxAddrs addresses each, 8 MiB, and what
-	// frames these.
+	// MaxJoinReply is how long a reply to a join is, in bytes. It has room for the
+	// statements that bound a list, MaxMembers members with MaxAddrs addresses
+	// each, 8 MiB, and what frames these.
 	MaxJoinReply = roster.MaxBytes + 5*roster.MaxStatements + MaxMembers*(64+MaxAddrs*(3+MaxAddrSize)) + 1<<10
 	// MaxInvites is how many tickets of a namespace are remembered: open, used
 	// and expired.
@@ -30,9 +30,8 @@ const (
 	MaxRejections = 10_000
 	// MaxName is the longest local name of a namespace, in bytes.
 	MaxName = 64
-	// DefaultMaxSkew is how far ahead of the receiver's clock a version may be
-	// by default: machines with any time synchronisation at all are well
-	// within it.
+	// DefaultMaxSkew is how far ahead of the receiver's clock a version may be by
+	// default. Machines with any time synchronisation at all are well within it.
 	DefaultMaxSkew = 5 * time.Minute
 	// DefaultInviteLife is long enough to carry a ticket to a colleague, and
 	// short enough that a forgotten one does no harm.
@@ -64,39 +63,43 @@ const (
 	// about as long as the disk takes for their transaction; the larger is a whole frame.
 	admitMost  = wire.BatchRecords
 	admitLeast = 64
-	// paceRest is for how long records from peers give way to single writes after the
-	// last of these: a node that is written to once a second is one that is written to.
+	// paceRest is for how long records from peers give way to single writes after
+	// the last of these. A node that is written to once a second is one that is
+	// written to.
 	paceRest = time.Second
 	// maxAttempts bounds the races that one write may lose against others.
 	maxAttempts = 10
 	// maxRounds is how many times a sync begins with the data. The last goes on
 	// although the lists of members differ: they change meanwhile.
 	maxRounds = 3
-	// maxSplits is how often a sync goes in parts, one time after the other: what is
-	// written meanwhile is less each time, unless the sync is slower than the writes.
+	// maxSplits is how often a sync goes in parts, one time after the other. What
+	// is written meanwhile is less each time, unless the sync is slower than the
+	// writes.
 	maxSplits = 8
-	// partsAtOnce is how many parts are on their way at a time: while the records of one
-	// are applied, the cells of the next travel.
+	// partsAtOnce is how many parts are on their way at a time. While the records
+	// of one are applied, the cells of the next travel.
 	partsAtOnce = 2
 	// turnFrom is the default of Bulk.Turn, noteEvery that of Bulk.Note.
 	turnFrom  = 256
 	noteEvery = 512 << 10
-	// turnFor is for how long a turn is kept in which less than Bulk.Turn records and less than
-	// turnBytes of records are applied: a peer that gives 64 KiB a second keeps it.
+	// turnFor is for how long a turn is kept in which less than Bulk.Turn records
+	// and less than turnBytes of records are applied. A peer that gives 64 KiB a
+	// second keeps it.
 	turnFor   = 30 * time.Second
 	turnBytes = 1 << 20
-	// turnAsked is for how long a peer that was put off counts as one that waits: two of the
-	// longest pauses between two tries.
+	// turnAsked is for how long a peer that was put off counts as one that waits.
+	// It is two of the longest pauses between two tries.
 	turnAsked = 15 * time.Second
 	// turnRest is how long a peer keeps the turn between two conversations: a part that
 	// is dialled anew begins within it. A turn that this node's own call took for less is no
 	// reason to rank the peer behind others.
 	turnRest = 2 * time.Second
-	// turnDoubt is for how long a peer is refused that would give many records as far as an
-	// estimate tells: 2 MiB of cells a minute at the most then tell whether it would.
+	// turnDoubt is for how long a peer is refused that would give many records as
+	// far as an estimate tells. Then 2 MiB of cells a minute at the most tell
+	// whether it would.
 	turnDoubt = time.Minute
 	// TurnPatience is for how long a sync waits for its turn: some gigabytes from
-	// another peer. turnPause is the longest pause between two tries.
+	// another peer. Between two tries it pauses for turnPause at the longest.
 	TurnPatience = 10 * time.Minute
 	turnPause    = 5 * time.Second
 	// BusyPatience is for how long a sync is tried again with a busy peer.
@@ -106,29 +109,30 @@ const (
 	// now, or have set its clock. A longer life would hide such a change, a
 	// shorter one would send refused records with every sync.
 	DeclinedLife = 5 * time.Minute
-	// TwinLife is for how long two nodes of one identity are told of after both
-	// have been heard: some sync intervals, so that it does not come and go.
+	// TwinLife is for how long two nodes of one identity are reported after both
+	// have been heard. It is some sync intervals, so that the report does not
+	// appear and vanish.
 	TwinLife = 15 * time.Minute
 	// maxRuns is how many runs of greetings are remembered of a peer: as many
 	// restarts whose greetings may be late.
 	maxRuns = 16
-	// ClockOff is by how much two clocks that are right may differ: time servers
-	// and a virtual machine that was paused for a moment keep well within it.
+	// ClockOff is by how much two clocks that are right may differ. Time servers,
+	// and a virtual machine that was paused for a moment, keep well within it.
 	ClockOff = time.Second
-	// OffsetLife is for how long a measured offset says something: a clock without
+	// OffsetLife is for how long a measured offset says something. A clock without
 	// time servers drifts by less than 0.4 s in it (100 ppm).
 	OffsetLife = time.Hour
 
 	// clockSlack is by how much two clocks that are set by the same time servers
-	// may differ: a peer may still decline what by this node's clock it would
-	// take, and a clock may be set back so far without having been wrong.
+	// may differ. A peer may still decline what by this node's clock it would take.
+	// A clock may be set back so far without having been wrong.
 	clockSlack = 5 * time.Second
 	// pledgeIntervals is how many sync intervals lie between two pledges, at least:
 	// the others have heard the last one by then.
 	pledgeIntervals = 2
 	// sweepPause is how many times as long as a sweep of the records the next one
-	// waits: they take no more than a twentieth of the time. One that takes out all
-	// that waits is the last, and waits lastPause times as long.
+	// waits. So sweeps take no more than a twentieth of the time. One that takes
+	// out all that waits is the last, and waits lastPause times as long.
 	sweepPause = 19
 	lastPause  = 1
 	// sweepRest is the longest pause between two sweeps.
@@ -137,12 +141,13 @@ const (
 	sweepBatch = 1024
 	// maxHolds is how many groups of dated imports are waited for one by one.
 	maxHolds = 16
-	// remembered is how many syncs the choice of the first cells looks back at:
-	// the largest of them decides, so that one quiet sync between busy ones
-	// costs nothing, and one busy sync ends a quiet time.
+	// remembered is how many syncs the choice of the first cells looks back at. The
+	// largest of them decides. So one quiet sync between busy ones costs nothing,
+	// and one busy sync ends a quiet time.
 	remembered = 4
-	// maxRest is the longest pause after failures, in sync intervals, and movePause that of a set
-	// that has to be found equal under its row, also between two rounds: its move waits for it.
+	// maxRest is the longest pause after failures, in sync intervals. A set that
+	// has to be found equal under its row rests for movePause at most, also between
+	// two rounds: its move waits for it.
 	maxRest   = 8
 	movePause = 5 * time.Second
 )

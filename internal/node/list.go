@@ -195,9 +195,9 @@ func (ns *Namespace) publish(taken [][]byte) error {
 }
 
 // doubtRemoval forgets what a peer has shown of a removal if its author cannot have
-// made it by the list as it is now: an admin may show one member a statement that no
-// other node hears of, and that the list can never take. If it counts all the same, the
-// next peer shows it again. updating is held.
+// made it by the list as it is now. An admin may show one member a statement that
+// no other node hears of, and that the list can never take. If it counts all the
+// same, the next peer shows it again. updating is held.
 func (ns *Namespace) doubtRemoval() error {
 	told, err := ns.parse(ns.Members().state.Removed)
 	if err != nil || ns.Members().Ended(ns.node.ID, []*roster.Statement{told}, told.Author) != nil {
@@ -235,8 +235,8 @@ func (ns *Namespace) current(s *State) *State {
 	return next
 }
 
-// observe lets the namespace's clock see when a statement was made, so that the
-// writes of this node that follow it are later, unless the author's clock was wrong.
+// observe lets the namespace's clock see when a statement was made. So this node's
+// writes that follow it are later, unless the author's clock was wrong.
 func (ns *Namespace) observe(statement roster.Hash) {
 	at := ns.roster.At(statement)
 	if hlc.Check(at.Time(), ns.node.Now(), ns.Members().Policy().MaxSkew) == nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
-// A node that loses statements of the list of members to damage denies the members that
-// they list, itself perhaps, and can then be given back nothing by a sync. So a copy of
-// all statements stands beside the store, in a file of its own. It is no authority: what
-// it holds was signed by admins, counts by the same rules as when it came, and what it
-// lacks the control namespace has.
+// A node may lose statements of the list of members to damage. It then denies the
+// members that they list, itself perhaps, and no sync can give it anything back. So
+// a copy of all statements stands beside the store, in a file of its own. The copy
+// is no authority. What it holds was signed by admins, and counts by the same rules
+// as when it arrived. What it lacks the control namespace has.
 
 // recoverList adds to the set the statements of the copy that the control namespace has
 // lost, and puts them back.
@@ -32,8 +32,8 @@ func (ns *Namespace) recoverList(ctx context.Context, listed [][]byte) error {
 	return nil
 }
 
-// restoreList puts the statements of the set back into the control namespace, after a
-// salvage that may have left some behind. updating is held.
+// restoreList puts the statements of the set back into the control namespace, after
+// a salvage that may have left some behind. updating is held.
 func (ns *Namespace) restoreList(ctx context.Context) error {
 	_, err := ns.store(ctx, values(ns.roster))
 	return err

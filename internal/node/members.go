@@ -38,8 +38,8 @@ func (m *Members) admits(id ID, now time.Time) bool {
 	return known && !ended(&member, now)
 }
 
-// Audience is the members as of now, which may be told what is written here, and when the
-// first of their roles ends; the zero time if none does.
+// Audience is the members as of now, which may be told what is written here. With
+// them it returns when the first of their roles ends; the zero time if none does.
 func (ns *Namespace) Audience() (ids map[ID]bool, until time.Time) {
 	ids = map[ID]bool{}
 	now := ns.node.Now()

@@ -17,9 +17,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Namespace is what this node has of a namespace: the list of its members, the clock and
-// the state, and its sets of records: one; or, if it is cut into shards, one for each that
-// this node holds.
+// Namespace is what this node has of a namespace: the list of its members, the
+// clock and the state, and its sets of records. It has one set; or, if it is cut
+// into shards, one for each shard that this node holds.
 type Namespace struct {
 	// Control holds the list of members.
 	Control Part
@@ -91,22 +91,23 @@ type Opening struct {
 	Drop func(ctx context.Context, id dbadapter.NamespaceID) error
 	// Save makes a state durable before it returns.
 	Save func(*State) error
-	// KeepList, if not nil, keeps a copy of the statements of the list of members, all of
-	// which it is given; calls come one after another. What fails it notes itself: the copy lacks something then.
+	// KeepList, if not nil, keeps a copy of the statements of the list of members,
+	// all of which it is given. The calls follow one another. What fails it notes
+	// itself: the copy lacks something then.
 	KeepList func(statements [][]byte)
 	// Listed is that copy, or nil if no copy was kept. It may hold statements that the
 	// control namespace has lost to damage.
 	Listed [][]byte
-	// Committed, if not nil, is called after each commit to a set, with locks of the
-	// store held: it must be quick, and call nothing of the store.
+	// Committed, if not nil, is called after each commit to a set. Locks of the
+	// store are held then: it must be quick, and call nothing of the store.
 	Committed func(set *Set)
 	// Describe, if not nil, completes the answer to a member that asks how this node is.
 	Describe func(*wire.StatusAnswer)
 }
 
 // Open opens a namespace's records and its control namespace, and brings their live
-// sketches up to date: by the summary that was kept and the changes since, or by a
-// scan.
+// sketches up to date. It does so by the summary that was kept and the changes
+// since, or by a scan.
 func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
 	if err := o.State.validate(); err != nil {
 		return nil, err
@@ -244,7 +245,7 @@ func (ns *Namespace) parts() (all []*Part) {
 func (ns *Namespace) Members() *Members { return ns.members.Load() }
 
 // Ahead is by how much the next version would be further ahead of the machine's
-// clock than the namespace allows; 0 where it would not.
+// clock than the namespace allows. It is 0 where it would not.
 func (ns *Namespace) Ahead() time.Duration {
 	allowed := ns.node.Now().Add(ns.Members().Policy().MaxSkew)
 	return max(0, ns.clock.Latest().Time().Sub(allowed))
@@ -280,8 +281,10 @@ func (ns *Namespace) updateLocked(fn func(s *State) error) error {
 	return nil
 }
 
-// Abandon begins a drop: mark makes it durable, and no change of the members is
-// saved from then on, because the folder may be another namespace's by then.
+// Abandon begins a drop, which mark makes durable. No change of the members is
+// saved from then on: the folder may be another namespace's by then. Its mark is
+// durable, and no change of the members is saved from then on: the folder may be
+// another namespace's by then.
 func (ns *Namespace) Abandon(mark func() error) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()

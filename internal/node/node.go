@@ -21,8 +21,8 @@ type Config struct {
 	Verify func(checks []signature.Check) []bool
 	// Now is the machine's wall clock: the time of versions and expiries.
 	Now func() time.Time
-	// Elapsed is the time since a fixed moment, which setting a clock does not move. nil: a session
-	// never tells its peer that it is working.
+	// Elapsed is the time since a fixed moment, which setting a clock does not
+	// move. If it is nil, a session never tells its peer that it is working.
 	Elapsed func() time.Duration
 	// Budget lends the sessions their memory. nil: no bound.
 	Budget reconcile.Budget
@@ -60,23 +60,26 @@ type Config struct {
 	NoHost bool
 	// Summaries says when the live sketches are made durable.
 	Summaries Summaries
-	// Loaded, if not nil, is told how the live sketch of a namespace, or of its
-	// control namespace, was brought up to date when it was opened.
+	// Loaded, if not nil, is called when a namespace, or its control namespace, was
+	// opened. It hears how the live sketch was brought up to date.
 	Loaded func(name string, l Loading)
 	// Push says how what this node writes is pushed to the other members.
 	Push Pushing
-	// Pushable, if not nil, is told, while locks are held, that a driver is to ask
-	// NextPush and NextSync of the set at once. It must not wait.
+	// Pushable, if not nil, is called, while locks are held, when a driver is to
+	// ask NextPush and NextSync of the set at once. It must not wait.
 	Pushable func(set *Set)
-	// Relisted, if not nil, is told, while locks are held, that the list of members of a
-	// namespace that is cut into shards has changed, or that the table of its layout has come: a
-	// driver is to ask Arrange and Moves at once. It must not wait.
+	// Relisted, if not nil, is called, while locks are held, for a namespace that
+	// is cut into shards. Its list of members has changed, or the table of its
+	// layout is there: a driver is to ask Arrange and Moves at once. It must not
+	// wait.
 	Relisted func(ns *Namespace)
-	// Pushes, if not nil, reports whether a peer with which a sync has just ended is one
-	// that pushes, so that what it writes is heard of between syncs. nil: each is.
+	// Pushes, if not nil, reports whether a peer with which a sync has just ended
+	// is one that pushes. What such a peer writes is heard of between syncs. If it
+	// is nil, each peer is.
 	Pushes func(id ID) bool
-	// Doubted, if not nil, is told that a peer declines records of this node's own
-	// writing for their time: once, until the two have been equal again.
+	// Doubted, if not nil, is called when a peer declines records of this node's
+	// own writing for their time. It is called once, until the two have been equal
+	// again.
 	Doubted func(set *Set, by DeclinedBy)
 }
 
@@ -139,8 +142,8 @@ func (n *Node) random(b []byte, p Purpose) {
 	}
 }
 
-// jittered is a random time from half of d to one and a half of it: it spreads
-// what many nodes do that were started together.
+// jittered is a random time from half of d to one and a half of it. It spreads what
+// many nodes do that were started together.
 func (n *Node) jittered(d time.Duration, p Purpose) time.Duration {
 	if d <= 0 {
 		return 0

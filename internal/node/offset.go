@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Offset is by how much one clock is ahead of another, as the greeting of a sync
-// that this node began has shown it.
+// Offset is by how much one clock is ahead of another. The greeting of a sync that
+// this node began has shown it.
 type Offset struct {
 	Peer ID
 	// By is how far the peer's clock is ahead of this node's; less than 0 if it
@@ -31,8 +31,9 @@ type offsets struct {
 }
 
 // note measures a peer's clock. theirs is the time in its greeting, in
-// milliseconds; it was read after sent, when this node's Hello left, and before
-// received, when the Welcome came. A peer that says no time is not measured.
+// milliseconds. The peer read it after sent, when this node's Hello left, and
+// before received, when the Welcome arrived. A peer that says no time is not
+// measured.
 func (o *offsets) note(remote ID, theirs uint64, sent, received time.Time) {
 	trip := received.Sub(sent) // by the monotonic clock, where there is one
 	if theirs == 0 || trip < 0 {
@@ -75,9 +76,9 @@ func (o *offsets) list(now time.Time) (list []Offset) {
 // OffsetLife, by id.
 func (n *Node) Offsets() []Offset { return n.offsets.list(n.Now()) }
 
-// OwnOffset is by how much this node's clock is ahead of that of its peers: of the
-// median of theirs, which a minority of wrong clocks does not move far. ok is false
-// if no clock was measured.
+// OwnOffset is by how much this node's clock is ahead of that of its peers. The
+// median of theirs counts, which a minority of wrong clocks does not move far. If
+// no clock was measured, ok is false.
 //
 // Each offset lies between two bounds, so that the median of all lies between the
 // medians of the bounds.

@@ -7,9 +7,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// openings remembers how many cells the last syncs with each peer could have
-// opened with, so that the next one neither sends many in vain nor needs a
-// second round trip for the usual number of differences.
+// openings remembers how many cells the last syncs with each peer could have opened
+// with. So the next one neither sends many in vain nor needs a second round trip
+// for the usual number of differences.
 type openings struct {
 	mu sync.Mutex
 	of map[ID][remembered]int // oldest first
@@ -40,9 +40,9 @@ func (o *openings) note(id ID, differences int) {
 	o.of[id] = [remembered]int(append(o.last(id)[1:remembered:remembered], reconcile.CellsToOpen(differences)))
 }
 
-// opening is how many cells the Hello of a conversation carries: none to a peer that pushes
-// and was last proved to hold what this node holds. What it has taken since it would
-// have pushed.
+// opening is how many cells the Hello of a conversation carries. It is none to a
+// peer that pushes and was last proved to hold what this node holds. What it has
+// taken since it would have pushed.
 func (c *Conversation) opening() int {
 	if !c.ask.Control && c.part.ns.node.Push.On && c.part.set.equal.has(c.remote, c.opened) {
 		return reconcile.NoCells

@@ -13,10 +13,10 @@ type origin struct {
 // others are taken, and lead to no sync.
 const maxOrigins = 1 << 14
 
-// hear notes a push with a number, or a digest after one, and reports whether pushes are
-// missing. first: nothing was heard of the member before, and it has pushed before. The
-// numbers are not proven: at worst they lead to a sync too many, or leave one to the
-// digests.
+// hear notes a push with a number, or a digest after one, and reports whether
+// pushes are missing. If first is set, nothing was heard of the member before, and
+// it has pushed before. The numbers are not proven: at worst they lead to a sync
+// too many, or leave one to the digests.
 func (o *origin) hear(m *wire.PushMessage) (gap, first bool) {
 	digest := m.Kind == wire.PushDigest
 	earlier := m.Number > 1 || digest && m.Number > 0

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// The state and the records may lie in different places, as where a server of databases
-// holds the latter. Then records can be those of an older copy, or gone, while the state
-// goes on: it says that this node holds what it has lost. A store whose records were
-// restored has other ids of its change logs (dbadapter.LogID), and so the state keeps the
-// ids that it was last beside.
+// The state and the records may lie in different places, as where a server of
+// databases holds the latter. Then records can be those of an older copy, or gone,
+// while the state goes on. It says that this node holds what it has lost. A store
+// whose records were restored has other ids of its change logs (dbadapter.LogID).
+// So the state keeps the ids that it last went with.
 
 // logSize is the length of the id of a change log.
 const logSize = 8
@@ -45,9 +45,9 @@ func (ns *Namespace) noteLogs(s *State) (changed, other bool) {
 	return changed, other
 }
 
-// compareLogs makes the namespace, where its store is another one than the state was last
-// beside, one that was restored from a copy: the state that it is opened with says so, and
-// is durable, before anything rests on it.
+// compareLogs makes the namespace one that was restored from a copy, if its store
+// is another one than the state last went with. The state that it is opened with
+// says so, and is durable, before anything rests on it.
 func (ns *Namespace) compareLogs(s *State) error {
 	changed, other := ns.noteLogs(s)
 	if !changed {
@@ -66,5 +66,5 @@ func (ns *Namespace) compareLogs(s *State) error {
 }
 
 // OtherStore reports whether the opening found another store than the namespace had
-// before: its records were restored from a copy, or the store was made anew.
+// before. Its records were restored from a copy, or the store was made anew.
 func (ns *Namespace) OtherStore() bool { return ns.otherStore }

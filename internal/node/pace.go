@@ -6,11 +6,12 @@ import (
 )
 
 // pace sizes the slices that records from peers are committed in, and the pieces in
-// which their signatures are verified. A single write that comes meanwhile waits for the
-// slice that is being committed, and shares its own transaction with another one, so that
-// slices are small while such writes come, and for some time after the last: they come in
-// bursts, and slices that grow between two would be large when the next one comes. They
-// are large, which takes less in all, while none come.
+// which their signatures are verified. A single write that arrives meanwhile waits
+// for the slice that is being committed, and shares its own transaction with
+// another slice. So slices are small while single writes arrive, and for some time
+// after the last. Single writes arrive in bursts, and slices that grow between two
+// bursts would be large at the next one. While none arrive, slices are large, which
+// takes less in all.
 type pace struct {
 	mu   sync.Mutex // guards what follows
 	size int        // of the last slice; 0 before the first

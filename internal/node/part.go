@@ -11,8 +11,8 @@ import (
 	"github.com/syncd-io/syncd/reconcile/replica"
 )
 
-// Part is a set of records that is synced by itself: one of the data of a namespace, or
-// its control namespace, which holds the list of members.
+// Part is a set of records that is synced by itself. It is one of the data of a
+// namespace, or its control namespace, which holds the list of members.
 type Part struct {
 	Keys  reconcile.Keys
 	Store dbadapter.Namespace
@@ -21,10 +21,11 @@ type Part struct {
 	ns  *Namespace
 	set *Set // of which it is the part; nil: it is the control namespace
 
-	// commits keeps the making of a version and its commit together: if a later
+	// commits keeps the making of a version and its commit together. If a later
 	// version were committed in between, the write would be lost as soon as it is
-	// made. Single writes share it, and each other's fsync, and so do records from
-	// peers, whose versions are made; what commits a batch of this node has it alone.
+	// made. Single writes share it, and each other's fsync. So do records from
+	// peers, whose versions are made. What commits a batch of this node has it
+	// alone.
 	commits commitLock
 	pace    pace // of records from peers
 	// verifying is the pace at which their signatures are, and examining how many

@@ -14,9 +14,9 @@ import (
 type Pledge struct {
 	// List is the digest of the list of members under which all of this holds.
 	List [16]byte
-	// Vector has a reading of the clock of each active member, by id: the node that
-	// pledges holds, dominates or has collected what the member held when its
-	// clock said so. Its own entry is when it pledges.
+	// Vector has a reading of the clock of each active member, by id. The node that
+	// pledges holds, dominates or has collected what the member held when its clock
+	// said so. Its own entry is when it pledges.
 	Vector []dbadapter.Timestamp
 	// Promised: it holds, dominates or has collected all that any member has
 	// written, or will write, with a version up to this.
@@ -57,8 +57,9 @@ func parsePledge(value []byte) (*Pledge, error) {
 	return &Pledge{[16]byte(s.List), s.Vector, s.Promised, s.Wanted, s.Serial, s.Recovers}, nil
 }
 
-// followPromises makes the promises of the other members this node's, as one that joins
-// takes over its inviter's: it imports nothing with a date up to there.
+// followPromises makes the promises of the other members this node's, as one that
+// joins takes over its inviter's. This node then imports nothing with a date up to
+// there.
 func (w *watermark) followPromises() (changed bool) {
 	before := w.Pledged
 	for _, s := range w.said {
@@ -75,10 +76,10 @@ func (w *watermark) declined(floor, tau dbadapter.Timestamp) {
 	w.refused = max(w.refused, min(floor, tau))
 }
 
-// wants is up to when this node asks the members to promise: for what it holds and
-// could collect, and for a floor that it was told of. Once it has asked, it asks
-// for no more until it has promised as much itself: a silent member then costs the
-// others no more pledges.
+// wants is up to when this node asks the members to promise. It asks for what it
+// holds and could collect, and for a floor that it was told of. Once it has asked,
+// it asks for no more until it has promised as much itself. A silent member then
+// costs the others no more pledges.
 func (w *watermark) wants(tau, collectable dbadapter.Timestamp) dbadapter.Timestamp {
 	want := max(collectable, w.refused)
 	if mine := w.under(w.self); mine != nil {

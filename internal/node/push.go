@@ -18,15 +18,17 @@ type Pushing struct {
 	// Quiet is for how long a set must not have changed before its digest is told.
 	// Default 1 s.
 	Quiet time.Duration
-	// Busy is after what time from a push, half of it to one and a half, a node tells the
-	// number of its last one although the set is not quiet, so that a member that has missed
-	// it hears of it. Default 6 s: a set that is quiet tells its digest before.
+	// Busy is after what time from a push a node tells the number of its last one
+	// although the set is not quiet. It is drawn from half of Busy to one and a
+	// half. So a member that has missed the push hears of it. Default 6 s: a set
+	// that is quiet tells its digest before.
 	Busy time.Duration
 	// Pause is the least time between two syncs with a peer that pushes bring about.
 	// Default 500 ms.
 	Pause time.Duration
 	// Rate is how many bytes of records are pushed in a second, at most, and a
-	// quarter of it at once; for what is beyond, a sync is asked for. Default 4 MiB.
+	// quarter of it at once. For what is beyond, a sync is asked for. Default 4
+	// MiB.
 	Rate int
 	// Send, if not 0, is how many bytes all copies of pushes that the node sends take in a
 	// second, at most.
@@ -51,8 +53,8 @@ func (p Pushing) withDefaults() Pushing {
 // PushRate is the default of Pushing.Rate.
 const PushRate = 4 << 20
 
-// MeshCopies is how many copies of a push its origin sends at most where others pass it on:
-// the driver's mesh has no more peers.
+// MeshCopies is how many copies of a push its origin sends at most where others
+// pass it on. The driver's mesh has no more peers.
 const MeshCopies = 4
 
 // rate is how many bytes of records are pushed in a second.
@@ -76,10 +78,11 @@ const pushBytes = wire.MaxPush - 1<<10
 const fullPushes = 64
 
 // outbox is what a set has to push. Its own writes go out as records, a few
-// milliseconds after their commit; what is too large, or too much, is only told of.
-// The digest of the set goes out when it has been quiet, unless another member has told
-// the same one since the last change: the rule of Trickle (RFC 6206) with k = 1. Where
-// others write all the time, it goes out some seconds after a push, for the last one's number.
+// milliseconds after their commit. What is too large, or too much, is only
+// reported. The digest of the set goes out when it has been quiet, unless another
+// member has sent the same one since the last change. That is the rule of Trickle
+// (RFC 6206) with k = 1. Where others write all the time, it goes out some seconds
+// after a push, for the last one's number.
 //
 // Times are those of Config.Elapsed.
 type outbox struct {
@@ -324,8 +327,9 @@ func (set *Set) message() wire.PushMessage {
 	return wire.PushMessage{Origin: []byte(set.ns.node.ID), Incarnation: set.ns.incarnation}
 }
 
-// Standing is what a member is told that begins to take pushes directly: the digest, with
-// the number of the last push, which tells it whether it lacks any.
+// Standing is what a member is sent that begins to take pushes directly. It is the
+// digest, with the number of the last push, which shows the member whether it lacks
+// any.
 func (set *Set) Standing() *Push {
 	m := set.message()
 	m.Kind, m.Sets = wire.PushDigest, set.digests()

@@ -11,23 +11,25 @@ import (
 // The bounds of the questions that peers ask. Each that is answered or waits holds a stream
 // and a goroutine, and a routed one a record or a frame.
 const (
-	// MaxQuestions is how many questions of one peer about a key, a set or a status are
-	// answered at once, most of which wait for something; MaxQuestionsInAll of all peers.
+	// MaxQuestions is how many questions of one peer about a key, a set or a status
+	// are answered at once; MaxQuestionsInAll of all peers. Most of them wait for
+	// something.
 	MaxQuestions      = 8
 	MaxQuestionsInAll = 128
 	// MaxRouted is how many routed ones of one peer are answered at once, MaxRoutedInAll of all peers.
 	MaxRouted      = 8
 	MaxRoutedInAll = 128
-	// MaxFeeding questions about the feed of one peer are answered beside those, MaxFeedingInAll
-	// of all peers: a peer that writes as much as it may must go on to hear of keys, and one
-	// that fetches sets must go on to write. An asker has a poll and a page of a set to each host.
+	// MaxFeeding is how many further questions of one peer are answered, about the
+	// feed; MaxFeedingInAll of all peers. A peer that writes as much as it may must
+	// go on to hear of keys. One that fetches sets must go on to write. An asker
+	// has a poll and a page of a set to each host.
 	MaxFeeding      = 2
 	MaxFeedingInAll = 128
 
-	// questionRate is how many questions of any kind one peer has answered a second, and
-	// questionBurst how many at once after a pause. One costs some 100 µs of a processor: a
-	// look-up and two proofs. answerBytes of an answer count as one more question, so that a
-	// peer is told 32 MiB a second at the most.
+	// questionRate is how many questions of any kind one peer has answered a
+	// second, and questionBurst how many at once after a pause. One costs some 100
+	// µs of a processor: a look-up and two proofs. Each answerBytes of an answer
+	// count as one more question, so a peer is given 32 MiB a second at the most.
 	questionRate  = 2000
 	questionBurst = 4000
 	answerBytes   = 16 << 10
@@ -43,8 +45,9 @@ type questions struct {
 	feeds   counted // which are here
 }
 
-// budget is what a peer may ask for: a bucket of tokens (the token bucket of RFC 2697, of one
-// colour), so that what it may ask for after a pause is bounded, too. An answer may overdraw it.
+// budget is what a peer may ask for: a bucket of tokens (the token bucket of RFC
+// 2697, of one colour). So what it may ask for after a pause is bounded, too. An
+// answer may overdraw it.
 type budget struct {
 	tokens float64
 	at     time.Duration
@@ -56,8 +59,9 @@ type counted struct {
 	of  map[ID]int
 }
 
-// take takes a place for a question of a peer that is a member, and pays for it; their number
-// bounds what is remembered. now is a time that no setting of a clock moves.
+// take takes a place for a question of a peer that is a member, and pays for it.
+// Their number bounds what is remembered. now is a time that no setting of a clock
+// moves.
 func (q *questions) take(remote ID, about wire.Subject, now time.Duration) (release func(), ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -64,8 +64,8 @@ func (rs *rejections) remove(name refusedName) {
 	}
 }
 
-// held forgets what was refused of a key that now holds the record: the record itself, and
-// versions before it, which win nowhere any more.
+// held forgets what was refused of a key that now holds the record. That is the
+// record itself, and versions before it, which win nowhere any more.
 func (rs *rejections) held(r *dbadapter.Hashed) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

@@ -22,8 +22,8 @@ type Removal struct {
 }
 
 // Removal reports whether this node is not a member any more, as far as it has
-// heard: by its own list, by a statement that a peer has shown, or by the time
-// until which it was one.
+// heard. It may have heard by its own list, by a statement that a peer has shown,
+// or by the time until which it was one.
 func (ns *Namespace) Removal() (Removal, bool) {
 	members := ns.Members()
 	if self, ok := members.Member(ns.node.ID); ok && ended(&self, ns.node.Now()) {
@@ -88,9 +88,9 @@ func (ns *Namespace) explain(id ID, former roster.FormerMember) [][]byte {
 	return [][]byte{former.Statement}
 }
 
-// heed takes the statements by which a peer shows that this node is not a member. It
-// returns nil where this node's own list has made it a member again since, so that the
-// peer has to hear of that; otherwise why no sync is possible.
+// heed takes the statements by which a peer shows that this node is not a member.
+// It returns nil where this node's own list has made it a member again since: the
+// peer has to hear of that. Otherwise it returns why no sync is possible.
 func (ns *Namespace) heed(remote ID, statements [][]byte) (err error) {
 	defer func() { err = errors.Join(err, ns.renounce(context.Background())) }()
 	ns.updating.Lock()
@@ -103,8 +103,8 @@ func (ns *Namespace) heed(remote ID, statements [][]byte) (err error) {
 		}
 		parsed[i] = s
 	}
-	// Those that the list here can take go on to others from here, too: the disk of the
-	// admin that made them may have been replaced by an older copy.
+	// Those that the list here can take go on to others from here, too. The disk of
+	// the admin that made them may have been replaced by an older copy.
 	statuses, refused, err := ns.take(context.Background(), statements)
 	if err != nil {
 		return err

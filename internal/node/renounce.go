@@ -8,13 +8,16 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// One rule for the writes of a node that loses the right to write, by whatever it hears that: at once it
-// sets aside its own records that no sync has proved another member to hold, and those that its list
-// does not let it have written. Also where the same news give it the right back: what others have
-// written since is not to lose against what a person may not know to be there any more.
+// One rule binds the writes of a node that loses the right to write, by whatever it
+// hears that. At once it sets aside its own records that no sync has proved another
+// member to hold. It also sets aside those that its list does not let it have
+// written. It does so even where the same news give it the right back. What others
+// have written since is not to lose against what a person may not know to be there
+// any more.
 //
-// What is proved is known by one reading of the clock, Vouched.Proved. So the rule is a function of
-// that, of Vouched.Heard and of the list, and a sweep that was cut off goes on after a restart.
+// What is proved is known by one reading of the clock, Vouched.Proved. So the rule
+// is a function of that, of Vouched.Heard and of the list. A sweep that was cut off
+// goes on after a restart.
 
 // follow takes this node's right to write as it is by now, at a reading of the clock. It
 // reports whether what is durable has changed.
@@ -29,8 +32,8 @@ func (w *watermark) follow(right, reading dbadapter.Timestamp) (changed bool) {
 	return true
 }
 
-// prove notes that another member holds what this node has written up to a reading, unless
-// it has dated records since a sync began with that reading.
+// prove notes that another member holds what this node has written up to a reading.
+// It does not if this node has dated records since a sync began with that reading.
 func (w *watermark) prove(tau dbadapter.Timestamp, backdated uint64) (changed bool) {
 	if w.backdated != backdated || tau <= w.Proved {
 		return false
@@ -50,8 +53,8 @@ func (w *watermark) unprove(clock dbadapter.Timestamp) (changed bool) {
 	return true
 }
 
-// renounces reports whether the record is this node's own, was written before it heard that it
-// had lost the right to write, and may be held here alone.
+// renounces reports whether the record is this node's own and may be held here
+// alone. It was written before this node heard that it had lost the right to write.
 func (s *sweep) renounces(r *dbadapter.Record) bool {
 	return s.proved < r.Version.Clock && r.Version.Clock <= s.heard && s.set.ns.own(r)
 }
@@ -72,8 +75,9 @@ func (s *sweep) renounced() error {
 	})
 }
 
-// renounce sets aside, before anything else is synced, what this node may hold alone since it
-// has heard that it had lost the right to write.
+// renounce sets aside, before anything else is synced, what this node may hold
+// alone. It is for what was written before this node heard that it had lost the
+// right to write.
 func (set *Set) renounce(ctx context.Context) error {
 	if !set.vouching.renounces.Load() {
 		return nil
@@ -93,8 +97,8 @@ func (ns *Namespace) renounce(ctx context.Context) (failed error) {
 // ErrHeldHere: this node holds writes that no sync has proved another member to hold.
 var ErrHeldHere = errors.New("this node may alone hold what was written here")
 
-// MayDrop says why this node should not drop the namespace: it is the last admin of other
-// members (ErrDenied), or may alone hold what was written here (ErrHeldHere).
+// MayDrop says why this node should not drop the namespace. It is the last admin of
+// other members (ErrDenied), or may alone hold what was written here (ErrHeldHere).
 func (ns *Namespace) MayDrop(ctx context.Context) error {
 	if ns.rule == nil { // else HandedOver says so
 		if err := ns.renounce(ctx); err != nil {

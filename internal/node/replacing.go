@@ -8,9 +8,10 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// leastBehind is the least version of this node's own that may take the place of a record that is held:
-// later than that, and than what this node has promised to hold all up to. Its incarnation is drawn. ErrDenied:
-// this node has no right to write.
+// leastBehind is the least version of this node's own that may take the place of a
+// record that is held. It is later than that, and than what this node has promised
+// to hold all up to. Its incarnation is drawn. The error is ErrDenied if this node
+// has no right to write.
 func (set *Set) leastBehind(held *dbadapter.Record) (v dbadapter.Version, err error) {
 	ns := set.ns
 	ns.updating.Lock()
@@ -27,9 +28,10 @@ func (set *Set) leastBehind(held *dbadapter.Record) (v dbadapter.Version, err er
 	return v, nil
 }
 
-// over puts a record of this node's in the place of one that is held, also at a host of the shard no
-// more. false: it is not admitted, as one that is sent from elsewhere would not be. dbadapter.ErrConflict:
-// another one is held by now.
+// over puts a record of this node's in the place of one that is held. It does so
+// also at a host of the shard no more. It reports false if the record is not
+// admitted, as one that is sent from elsewhere would not be. The error is
+// dbadapter.ErrConflict if another record is held by now.
 func (set *Set) over(ctx context.Context, held, r *dbadapter.Record) (bool, error) {
 	hashed, err := dbadapter.Hash(set.Keys.Hasher, *r)
 	if err != nil {

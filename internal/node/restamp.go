@@ -10,7 +10,7 @@ import (
 )
 
 // FutureRecord is a record whose version is further ahead of this machine's clock
-// than the namespace allows: every member with a right clock declines it.
+// than the namespace allows. Every member with a right clock declines it.
 type FutureRecord struct {
 	Key     []byte
 	Version dbadapter.Version
@@ -58,16 +58,17 @@ func (ns *Namespace) own(r *dbadapter.Record) bool {
 }
 
 // Restamp gives each of this node's records from the future a version of now with
-// the same content, in place of the one held, and returns how many. Then the
-// namespace's clock is that of the greatest version held, and writes are accepted
-// again unless a record of another member is from the future, too. The machine's
-// clock must be right: Restamp trusts it.
+// the same content. The new one takes the place of the one held, and Restamp
+// returns how many there were. Then the namespace's clock is that of the greatest
+// version held. Writes are accepted again unless a record of another member is from
+// the future, too. The machine's clock must be right: Restamp trusts it.
 //
 // It is safe because no member with a right clock has accepted these versions. A
-// member whose clock was as wrong may have; its copy is the greater one still, and
-// comes back with a sync when its time has come. The new versions are as late as a
-// member with this machine's time accepts: what such members hold of a key, from a
-// clock that was fast by less than the skew perhaps, does not win over them.
+// member whose clock was as wrong may have. Its copy is the greater one still, and
+// a sync brings it back when its time has come. The new versions are as late as a
+// member with this machine's time accepts. Such members may hold versions of a key
+// from a clock that was fast by less than the skew. These do not win over the new
+// ones.
 //
 // A batch is one durable transaction; after a crash between two, Restamp finishes
 // what is left. No version is used twice: the new ones, and all later ones, have a
@@ -121,9 +122,9 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 	return restamped, nil
 }
 
-// restamping keeps this node's promise below the versions that are about to be made:
-// members may take them for older than a reading of this clock that they know. The
-// new versions are later than what this node has vouched for.
+// restamping keeps this node's promise below the versions that are about to be
+// made. Members may take them for older than a reading of this clock that they
+// know. The new versions are later than what this node has vouched for.
 //
 // updating is held.
 func (set *Set) restamping(clock *hlc.Clock) error {

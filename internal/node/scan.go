@@ -10,8 +10,8 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// A scan of a shard that others hold: pages, each of which a host answers from what it holds
-// then, and what is between two of which is the last key alone.
+// A scan of a shard that others hold goes in pages. A host answers each from what
+// it holds then, and all that is between two of them is the last key.
 
 // Page is some records of a shard, by key.
 type Page struct {

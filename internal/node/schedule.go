@@ -10,13 +10,13 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// Schedule decides when the node syncs with which peer on its own. Each peer has
-// a lane: one sync at a time, and rests after failures, so that a slow peer
-// does not delay the others.
+// Schedule decides when the node syncs with which peer on its own. Each peer has a
+// lane: one sync at a time, and rests after failures. So a slow peer does not delay
+// the others.
 //
-// A driver calls Begin after each Pause, then Next until it gives nothing; it
-// runs the syncs of each Turn that it got, and calls Done and Next again when a
-// turn is over.
+// A driver calls Begin after each Pause, then Next until it gives nothing. It runs
+// the syncs of each Turn that it got, and calls Done and Next again when a turn is
+// over.
 type Schedule struct {
 	node *Node
 
@@ -59,7 +59,7 @@ func (s *Schedule) Pause() time.Duration {
 	return s.node.jittered(pause, ForInterval)
 }
 
-// Begin begins a round: each peer of which known reports a way to reach it takes
+// Begin begins a round. Each peer of which known reports a way to reach it takes
 // its turn, unless the last one is not over.
 func (s *Schedule) Begin(known func(ID) bool) {
 	partners := s.partners(known)
@@ -83,8 +83,9 @@ func (s *Schedule) lane(remote ID) *lane {
 	return l
 }
 
-// partners are the peers that can be reached with the sets that they share
-// with this node, by id, so that a round is a function of its input.
+// partners are the peers that can be reached with the sets that they share with
+// this node. They are in the order of their ids, so a round is a function of its
+// input.
 func (s *Schedule) partners(known func(ID) bool) []Turn {
 	shared := map[ID]*Turn{}
 	for _, ns := range s.node.namespaces() { // known may ask the node, whose lock a set that comes may wait for
@@ -123,8 +124,8 @@ func (t *Turn) add(ns *Namespace) {
 	}
 }
 
-// Next gives the next turn, while there is a place: background syncs take half
-// of those of the node, so that a caller that asks for a sync gets one.
+// Next gives the next turn, while there is a place. Background syncs take half of
+// those of the node, so a caller that asks for a sync gets one.
 func (s *Schedule) Next() (Turn, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,9 +146,9 @@ func (s *Schedule) Done(t Turn) {
 	s.lanes[t.Remote].taken = false
 }
 
-// Due reports whether a set is to be synced with a peer in its turn:
-// neither rests, and they were not proved equal a short while ago. now is the driver's own time, which the machine's clock does
-// not move.
+// Due reports whether a set is to be synced with a peer in its turn. That is so if
+// neither rests, and they were not proved equal a short while ago. The time now is
+// the driver's own, which the machine's clock does not move.
 func (s *Schedule) Due(set *Set, remote ID, now time.Time) bool {
 	if set.agreed(remote) { // it locks what Wake is called with
 		return false

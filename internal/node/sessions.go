@@ -84,8 +84,8 @@ func (s *Sessions) accept(remote ID) (release func(), ok bool) {
 	}, true
 }
 
-// introduce takes a place for a sync in which a peer that is not a member shows
-// its list: one a peer, and a quarter of those for members in all.
+// introduce takes a place for a sync in which a peer that is not a member shows its
+// list. There is one a peer, and in all a quarter of those for members.
 func (s *Sessions) introduce(remote ID) (release func(), ok bool) {
 	s.mu.Lock()
 	full := s.shown >= max(1, s.places.Sessions/4) || s.peers[remote] > 0

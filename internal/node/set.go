@@ -10,9 +10,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// Set is a set of records of a namespace that is synced, pushed and collected by itself,
-// with what the node has decided about it. The records are in the part that it embeds;
-// members, clock and state are the namespace's.
+// Set is a set of records of a namespace that is synced, pushed and collected by
+// itself. It has what the node has decided about that set. The records are in the
+// part that it embeds; members, clock and state are the namespace's.
 type Set struct {
 	Part
 

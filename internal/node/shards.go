@@ -10,10 +10,11 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// A namespace that is cut into shards has a set for each of them, with keys of its own
-// (reconcile.DeriveShardKeys). What a node keeps of a set beside its records, and what a
-// member pledges of it, is there once for each shard; the list of members, the clock and
-// the tickets are there once. A node has the sets of the shards that it holds.
+// A namespace that is cut into shards has a set for each of them, with keys of its
+// own (reconcile.DeriveShardKeys). What a node keeps of a set apart from its
+// records, and what a member pledges of it, is there once for each shard. The list
+// of members, the clock and the tickets are there once. A node has the sets of the
+// shards that it holds.
 
 // ShardState is what a node keeps of one shard.
 type ShardState struct {
@@ -71,8 +72,9 @@ func (s *State) validateShards() error {
 	return nil
 }
 
-// Parts are the keys of all that the node has of the namespace: of its sets, by shard, also
-// of those that are being deleted, and of the control namespace, which is the last one.
+// Parts are the keys of all that the node has of the namespace. They are those of
+// its sets, by shard, also of those that are being deleted, and last that of the
+// control namespace.
 func (s *State) Parts(secret dbadapter.Secret) (all []reconcile.Keys) {
 	if !s.Sharded() {
 		all = append(all, reconcile.DeriveKeys(secret, s.Creator))
@@ -107,8 +109,9 @@ func (s *State) addShard(shard placement.Shard) {
 	s.Shards = slices.Insert(s.Shards, at, one)
 }
 
-// found makes the node a founder of a shard that it holds, or of which it is the author of the
-// row: it is whole, since what it holds is all that counts.
+// found makes the node a founder of a shard that it holds, or of which it is the
+// author of the row. The shard is whole, since what the node holds is all that
+// counts.
 func (s *State) found(shard placement.Shard, author bool) {
 	if _, held := s.find(shard); author && !held {
 		s.addShard(shard)
@@ -175,8 +178,8 @@ func (set *Set) pledgeKey() []byte {
 	return key
 }
 
-// about is what a key of what a member says of itself names: the member, and the shard of
-// its pledge; 0 for all else.
+// about is what a key of what a member says of itself names. It is the member, and
+// the shard of its pledge; 0 for all else.
 func (ns *Namespace) about(key []byte) (by ID, shard placement.Shard) {
 	end := len(key) - shardSize
 	if ns.rule == nil || key[0] != kindPledge || end < 1 {

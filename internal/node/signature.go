@@ -13,9 +13,9 @@ import (
 // signatureDomain keeps a record's signature from meaning anything elsewhere.
 const signatureDomain = "syncd record signature 1\x00"
 
-// SignedBytes is what a writer signs: the namespace and all of the record, each
-// field of variable length behind its length, so that no byte can move from one
-// to the next.
+// SignedBytes is what a writer signs: the namespace and all of the record. Each
+// field of variable length is behind its length, so no byte can move from one to
+// the next.
 func SignedBytes(ns dbadapter.NamespaceID, r *dbadapter.Record) []byte {
 	return appendSigned(make([]byte, 0, signedSize(r)), ns, r)
 }

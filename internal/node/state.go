@@ -23,9 +23,9 @@ const (
 	ShardedFormat = 3 // of a namespace that is cut into shards; 2 was that of one whose layouts had no rows
 )
 
-// State is what a node keeps of a namespace beside its records, its secret and its
-// control namespace: its name here, and what this node alone has to know. It is
-// durable before any decision rests on it.
+// State is what a node keeps of a namespace apart from its records, its secret and
+// its control namespace. It has the namespace's name here, and what this node alone
+// has to know. It is durable before any decision rests on it.
 type State struct {
 	Format  int            `cbor:"1,keyasint"`
 	Name    string         `cbor:"2,keyasint"`
@@ -41,22 +41,23 @@ type State struct {
 	// Vouched is what this node has told the members of what it holds.
 	Vouched Vouched `cbor:"7,keyasint"`
 	// FilledTo is the key up to which this node, which was empty, has been sent
-	// everything in a sync that is not over, or was cut off; nil otherwise.
+	// everything. It is nil unless that sync is not over, or was cut off.
 	FilledTo []byte `cbor:"8,keyasint"`
 	// Lost is what this node held and lacks, since its store was damaged; nil if it lacks
 	// nothing.
 	Lost *Lost `cbor:"9,keyasint,omitempty"`
 	// Paused: the namespace takes part in no syncs.
 	Paused bool `cbor:"10,keyasint,omitempty"`
-	// Logs are the ids of the change logs, of the data and of the control namespace, that
-	// this state was last beside; empty before the first opening.
+	// Logs are the ids of the change logs, of the data and of the control
+	// namespace, that this state last went with. It is empty before the first
+	// opening.
 	Logs []byte `cbor:"11,keyasint,omitempty"`
 	// Placement is how the namespace is cut into shards, in the bytes of package placement;
 	// empty: it is not.
 	Placement []byte `cbor:"12,keyasint,omitempty"`
-	// Shards is what this node keeps of each shard that it holds, ascending. In a namespace
-	// that is cut into shards Vouched is what that of a shard begins with, FilledTo is nil,
-	// and Logs has the control namespace's alone.
+	// Shards is what this node keeps of each shard that it holds, ascending. In a
+	// namespace that is cut into shards, Vouched is what that of a shard begins
+	// with. FilledTo is nil then, and Logs has the control namespace's alone.
 	Shards []ShardState `cbor:"13,keyasint,omitempty"`
 	// Layout is the layout by which the node goes; nil: it knows none.
 	Layout *storedLayout `cbor:"14,keyasint,omitempty"`
@@ -77,7 +78,7 @@ type storedInvite struct {
 	Expires int64               `cbor:"4,keyasint"` // Unix seconds
 	Uses    int                 `cbor:"5,keyasint"` // how many nodes may redeem it
 	UsedBy  [][]byte            `cbor:"6,keyasint"` // the nodes that have
-	// Heads are those of the list when it was issued: a removal that they reach came
+	// Heads are those of the list when it was issued. A removal that they reach was
 	// before it, whatever the clock of the removal's author said.
 	Heads [][]byte `cbor:"7,keyasint"`
 }
@@ -146,7 +147,7 @@ func (n *Node) FoundShards(secret dbadapter.Secret, name string, p Policy, rule 
 }
 
 // Encode is the state as a driver keeps it on disk: the first bytes of the SHA-256
-// of its CBOR, and the CBOR, so that a flipped bit gives no member another role.
+// of its CBOR, and the CBOR. So a flipped bit gives no member another role.
 func (s *State) Encode() ([]byte, error) {
 	b, err := cbor.Marshal(s)
 	if err != nil {

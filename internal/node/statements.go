@@ -150,8 +150,9 @@ func (ns *Namespace) expireLocked(ctx context.Context) error {
 	return nil
 }
 
-// notLast keeps a namespace from losing its last admin by this node's own doing, and the
-// last one that could write down the end of an admin's term.
+// notLast keeps a namespace from losing its last admin by this node's own doing. It
+// also keeps the namespace from losing the last one that could write down the end
+// of an admin's term.
 func (ns *Namespace) notLast(members *Members, id ID) error {
 	if id != ns.node.ID || members.Role(id) < RoleAdmin {
 		return nil

@@ -10,10 +10,11 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// Summaries says when a part's live sketch is kept in its store as a summary, so that
-// the next start reads the changes since instead of all records. A zero field takes
-// its default. A start by a scan takes some 3 µs a record, one by a replay some 2 µs a
-// change, beside 10 ms for the summary; a summary takes up to 2.2 MiB on the disk.
+// Summaries says when a part's live sketch is kept in its store as a summary. The
+// next start then reads the changes since, and not all records. A zero field takes
+// its default. A start by a scan takes some 3 µs a record. One by a replay takes
+// some 2 µs a change, and 10 ms for the summary. A summary takes up to 2.2 MiB on
+// the disk.
 type Summaries struct {
 	// Least is from how many records on a summary is kept. Default 2^14: fewer are
 	// scanned in some 50 ms. Less than 0: from none on.
@@ -64,12 +65,13 @@ type keptSummary struct {
 	since time.Duration
 	// not before this time is a failed save tried again.
 	again time.Duration
-	// noted is what the summary says of the records that wait to be collected;
-	// unchanged: nothing was written between the summary and the opening.
+	// noted is what the summary says of the records that wait to be collected. If
+	// unchanged is set, nothing was written between the summary and the opening.
 	noted     foundNote
 	unchanged bool
-	// drifted is how much drift of the live sketch had been put right before the summary
-	// was made: what a sync or an audit has found since, the summary may have.
+	// drifted is how much drift of the live sketch had been put right before the
+	// summary was made. What a sync or an audit has found since, the summary may
+	// have.
 	drifted uint64
 }
 
@@ -182,8 +184,9 @@ func (n *Node) KeepSummaries(ctx context.Context, now time.Duration) error {
 	return failed
 }
 
-// Rest prepares a namespace that is about to be closed in order for its next opening,
-// which then replays nothing, and goes on with the clock where it was.
+// Rest prepares a namespace that is about to be closed in order for its next
+// opening. The opening then replays nothing, and goes on with the clock where it
+// was.
 func (ns *Namespace) Rest(ctx context.Context) error {
 	failed := ns.keepSummaries(ctx, 0, true)
 	for _, set := range ns.Sets() {

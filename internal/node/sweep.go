@@ -15,16 +15,16 @@ type Swept struct {
 	SetAside  int64 // such records that this node may not write
 }
 
-// sweepOnce reads the records once, and takes out what all members are past; it also
-// deals with the records of writers that have lost the right to write: a node that
-// may write writes those of others again in its own name. It sets aside its own, also
-// those that it wrote before it lost the right if no sync has proved that another member
-// holds them; and a node that may not write sets aside all. What is
-// done twice changes nothing, so that a sweep that is cut off needs no repair.
-// sweeping is held.
+// sweepOnce reads the records once, and takes out what all members are past. It
+// also deals with the records of writers that have lost the right to write. A node
+// that may write writes those of others again in its own name. It sets aside its
+// own. That includes those that it wrote before it lost the right, if no sync has
+// proved that another member holds them. A node that may not write sets aside all.
+// What is done twice changes nothing, so that a sweep that is cut off needs no
+// repair. sweeping is held.
 func (set *Set) sweepOnce(ctx context.Context) (done Swept, err error) {
-	// In this order: a change of the list that comes now asks for another sweep, and tau
-	// waits for the commits that have looked at the list before this one.
+	// The order matters: a change of the list from now on asks for another sweep.
+	// Then tau waits for the commits that have read the list before this one.
 	set.vouching.waiting.begin()
 	s := &sweep{set: set, members: set.ns.Members()}
 	var left found
@@ -91,8 +91,8 @@ type sweep struct {
 	done  Swept
 }
 
-// former reports whether the record's writer had not the right to write it, as the
-// list of members is now: other nodes decline it.
+// former reports whether the record's writer had not the right to write it, by the
+// list of members as it is now. Other nodes decline it.
 func (m *Members) former(r *dbadapter.Record) bool {
 	by := r.Version.Writer
 	if by == 0 {
@@ -124,9 +124,9 @@ func (s *sweep) take(ctx context.Context, held *dbadapter.Hashed) error {
 	return nil
 }
 
-// lacks comes before the first record that is set aside. It may have taken the place
-// of an older one, which the members still hold, and which the floor would keep out
-// now that its key is free: the node recovers, and takes it back.
+// lacks comes before the first record that is set aside. It may have taken the
+// place of an older record, which the members still hold. The floor would keep that
+// out now that its key is free, so the node recovers, and takes it back.
 func (s *sweep) lacks(ctx context.Context) error {
 	if s.recovers {
 		return nil
@@ -226,10 +226,10 @@ func (set *Set) Left() Swept {
 	return Swept{set.left.collected.Load(), set.left.adopted.Load(), set.left.setAside.Load()}
 }
 
-// past is up to when a sweep of now would collect: a record that takes the place of
-// what waits for one is no conflict, since its writer may have collected that before,
-// and then could not name it. Where a commit adds to what waits meanwhile, the answer is
-// that of before, which takes more for conflicts. commits is not held.
+// past is up to when a sweep of now would collect. A record that takes the place of
+// what waits for a sweep is no conflict. Its writer may have collected that before,
+// and then could not name it. Where a commit adds to what waits meanwhile, the
+// answer is that of before, which takes more for conflicts. commits is not held.
 func (set *Set) past() dbadapter.Timestamp {
 	if f, swept := set.vouching.waiting.now(); swept && (f.count == 0 || f.least > dbadapter.Timestamp(set.ns.clock.Latest())) {
 		return 0
@@ -266,12 +266,13 @@ var (
 )
 
 // adopt writes a record again in this node's own name, unless it is not held any
-// more, or comes too early: the record is from the future, or this node's role begins
-// later, given by an admin whose clock is ahead.
+// more, or it is too early for that. It is too early if the record is from the
+// future. It is so, too, if this node's role begins later, given by an admin whose
+// clock is ahead.
 //
-// It has the least version that takes the record's place: a write of now would win over all that
-// members have written since the record, and have not heard of it. A host of the shard no longer
-// adopts, too: the hosts would decline what it holds.
+// It has the least version that takes the record's place. A write of now would win
+// over all that members have written since the record, and have not heard of it. A
+// host of the shard no longer adopts, too: the hosts would decline what it holds.
 func (set *Set) adopt(ctx context.Context, of *dbadapter.Record) error {
 	held, err := set.Held(of.Key)
 	switch {

@@ -9,13 +9,13 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// tally counts the conversations of a course, and adds up what they did: those of a
-// sync that goes in parts, or that went on behind a key.
+// tally counts the conversations of a course, and adds up what they did. It is for
+// a sync that goes in parts, or that went on behind a key.
 type tally struct {
 	// running are those that are held, by their ranges, with their reports so far.
 	running map[wire.Span]reconcile.Report
-	// report is that of the last conversation about the data; of a sync in several
-	// conversations their sum. err is how the last of them ended.
+	// report is that of the last conversation about the data. Of a sync in several
+	// conversations it is their sum. The last of them ended with err.
 	report reconcile.Report
 	err    error
 	// failed ended the course; part is how the first part ended that was not proved.
@@ -23,8 +23,9 @@ type tally struct {
 	unproved     bool // a part, in this round
 	// several: the report is a sum.
 	several bool
-	// parts are those known so far, done those that are over; splits is how often the
-	// sync of everything has led to parts, moved how many records had travelled then.
+	// parts are those known so far, done those that are over. Up to now the sync of
+	// everything has led to parts splits times. At the last of these, moved records
+	// had travelled.
 	parts, done, splits int
 	moved               int
 	// resumed is how often the sync went on behind a key.
@@ -76,9 +77,9 @@ func (c *Course) over(a Ask, r reconcile.Report, err error) {
 	c.several = c.several || r.Split != nil || r.Behind
 }
 
-// divide plans the parts of a sync, or of a part of it. What follows them is a sync of
-// everything, which proves both sides equal; a dry run would prove nothing more, and
-// one direction leaves differences that lead to parts again.
+// divide plans the parts of a sync, or of a part of it. What follows them is a sync
+// of everything, which proves both sides equal. A dry run would prove nothing more,
+// and one direction leaves differences that lead to parts again.
 func (c *Course) divide(a Ask, split *reconcile.Split) {
 	moved := c.report.Applied + c.report.Sent
 	var asks []Ask
@@ -146,8 +147,8 @@ func (c *Course) Progress(a Ask, r reconcile.Report) reconcile.Report {
 	return c.progress(total)
 }
 
-// progress says how many parts are over, and what the whole is expected to cost: the
-// parts to come as much as those that are over.
+// progress says how many parts are over, and what the whole is expected to cost. A
+// part ahead counts as much as one that is over.
 func (c *Course) progress(r reconcile.Report) reconcile.Report {
 	r.Parts, r.PartsDone, r.Split = c.parts, c.done, nil
 	if c.splits > 0 && len(c.todo) > 0 {

@@ -16,8 +16,9 @@ import (
 // take it.
 var ErrNotHost = fmt.Errorf("%w: this node is no host of the shard", ErrDenied)
 
-// tenure is the time for which this node holds a shard: what its syncs have shown by package
-// quorum, and whether it is over. Methods may be called from several goroutines.
+// tenure is the time for which this node holds a shard. It has what the node's
+// syncs have shown by package quorum, and whether it is over. Methods may be called
+// from several goroutines.
 type tenure struct {
 	mu   sync.Mutex // guards what follows
 	host quorum.Host
@@ -86,8 +87,8 @@ func (t *tenure) equal(peer ID, floor dbadapter.Timestamp, began quorum.Term) (c
 	return follows() != before
 }
 
-// becomesWhole reports whether this node is whole from now on, which is to be made durable, and
-// ready whether it is to sign that it is ready for its row.
+// becomesWhole reports whether this node is whole from now on, which is to be made
+// durable. Up to floor it then keeps out what it does not hold.
 func (t *tenure) becomesWhole() (whole bool, floor dbadapter.Timestamp) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,8 +102,8 @@ func (t *tenure) ready() bool {
 	return t.host.Ready()
 }
 
-// seeks reports whether this node has still to be found equal under its row: to become whole, to be
-// ready for a move, or to drop the shard.
+// seeks reports whether this node has still to be found equal under its row. That
+// is to become whole, to be ready for a move, or to drop the shard.
 func (t *tenure) seeks() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,9 +123,9 @@ func (ns *Namespace) Seeks() bool {
 	return ns.rule != nil && ns.Admits(ns.node.ID) && slices.ContainsFunc(ns.Sets(), func(set *Set) bool { return set.tenure.seeks() })
 }
 
-// entered follows a commit of what has come by syncs that began in a term, or what this
-// node has written in it. The set's commits are held since before the term was read, or
-// since the commit, so that the set is not left in between.
+// entered follows a commit of what has come by syncs that began in a term, or what
+// this node has written in it. The set's commits are held since before the term was
+// read, or since the commit. So the set is not left in between.
 func (t *tenure) entered(began quorum.Term) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,8 +178,9 @@ func (set *Set) row() *quorum.Row {
 	return set.ns.Row(set.shard)
 }
 
-// lists is what a sync of the part greets with as this node's list of members: two shards are
-// equal only under the row that both have (package quorum, 8), so that their rows are lists, too.
+// lists is what a sync of the part greets with as this node's list of members. Two
+// shards are equal only under the row that both have (package quorum, 8), so their
+// rows are lists, too.
 func (p *Part) lists() [16]byte {
 	list := p.ns.Members().Digest()
 	if p.isControl() || p.set.row() == nil {
@@ -189,8 +191,8 @@ func (p *Part) lists() [16]byte {
 	return [16]byte(sum[:])
 }
 
-// conclude does what follows from a sync that has proved this node equal to another one: it
-// makes durable that this node is whole. The driver is told.
+// conclude does what follows from a sync that has proved this node equal to another
+// one. It makes durable that this node is whole. The driver is told.
 func (set *Set) conclude() error {
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()

@@ -12,13 +12,14 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// turn decides from which peer a set is given many records: from one at a time,
-// and in one conversation, or in parts of one sync, so that a node that was away is sent
-// each value once. The others are told to wait, and then find that little is left.
+// turn decides from which peer a set is given many records. That is one peer at a
+// time, in one conversation, or in parts of one sync. So a node that was away is
+// sent each value once. The others are told to wait, and then find that little is
+// left.
 //
-// A number of records that a peer announces costs it nothing. So a turn lasts while it makes
-// headway: a peer that gives less than turnFor allows loses it to the next one that asks, and
-// then comes behind all others that ask.
+// A number of records that a peer announces costs it nothing. So a turn lasts while
+// it makes headway. A peer that gives less than turnFor allows loses it to the next
+// one that asks, and is then behind all others that ask.
 type turn struct {
 	mu      sync.Mutex // guards what follows
 	holder  ID         // of this turn, or, where open is not set, of the last one
@@ -27,14 +28,16 @@ type turn struct {
 	running int           // its conversations that are given many records
 	wholes  int           // those of them that are no part of a large sync: 0 or 1, which then runs alone
 	rest    time.Duration // until when the holder may go on, after the last of these
-	// since is when the turn began, or made headway last, records and bytes what was applied
-	// since then. gave: it has made headway, or is not to be ranked.
+	// since is when the turn began, or made headway last; records and bytes is what
+	// was applied since then. If gave is set, it has made headway, or is not to be
+	// ranked.
 	since   time.Duration
 	records int
 	bytes   int64
 	gave    bool
-	// told are peers that would have given many records out of turn: what was found
-	// with them may have cost cells, and is not looked for again before the turn is free.
+	// told are peers that would have given many records out of turn. What was found
+	// with them may have cost cells, and is not looked for again before the turn is
+	// free.
 	told map[ID]refused
 	// lost ranks the peers whose last turn ended without headway, the last one highest.
 	lost   map[ID]int
@@ -44,8 +47,9 @@ type turn struct {
 	ended map[ID]int
 }
 
-// refused is a refusal of many records: for their number, or, not sure, for an estimate of
-// it, which does not say which side they would come to.
+// refused is a refusal of many records. If sure is set, it is for their number.
+// Otherwise it is for an estimate of it, which does not say which side they would
+// go to.
 type refused struct {
 	was, sure bool
 	at        time.Duration
@@ -71,9 +75,9 @@ func (e *TurnError) Error() string {
 // Unwrap makes a TurnError an ErrTurn.
 func (e *TurnError) Unwrap() error { return reconcile.ErrTurn }
 
-// seen is how many conversations have brought many records: a sync that began before one
-// of them ended would be given the same again. A part is given what no other part is, so
-// that those with the same peer do not count for it.
+// seen is how many conversations have brought many records. A sync that began
+// before one of them ended would be given the same again. A part is given what no
+// other part is, so that those with the same peer do not count for it.
 func (t *turn) seen(remote ID, part bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,8 +92,8 @@ func (t *turn) count(remote ID, part bool) int {
 	return t.ends
 }
 
-// waits is why a sync with a peer is put off, that is expected to be a large one, or was;
-// nil: it is not.
+// waits is why a sync with a peer is put off that is expected to be a large one, or
+// was. It is nil if the sync is not put off.
 func (t *turn) waits(remote ID, part, large bool, now time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,10 +156,11 @@ func (t *turn) refuse(remote ID, told refused, now time.Duration) error {
 	}
 }
 
-// take takes the turn for a conversation with a peer. It fails with ErrTurn while another
-// conversation has it, and if one has had it since this one has looked at what this node
-// holds, as seen was then; parts of one sync share it. Unless it is sure that many records
-// come, the grant may be nil: the cells tell.
+// take takes the turn for a conversation with a peer. It fails with ErrTurn while
+// another conversation has it. It also fails if one has had it since this one
+// looked at what this node holds, when seen was read. Parts of one sync share the
+// turn. Unless it is sure that many records come, the grant may be nil: the cells
+// tell.
 func (t *turn) take(remote ID, part bool, seen int, sure bool, clock func() time.Duration) (*grant, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -257,9 +262,10 @@ func (g *grant) applied(records int, bytes int64, from int) {
 	}
 }
 
-// called tells that this node's own call has ended: well, so that the peer has given all that it
-// has, or not. Such a peer is not ranked behind others for having little, nor for a short turn: it
-// does not decide how often it is called. Of twenty empty nodes each would wait for another else.
+// called notes that this node's own call has ended. If it ended well, the peer has
+// given all that it has. Such a peer is not ranked behind others for having little,
+// nor for a short turn. It does not decide how often it is called. Of twenty empty
+// nodes each would wait for another else.
 func (g *grant) called(well bool) {
 	t := g.turn
 	t.mu.Lock()
@@ -300,16 +306,16 @@ func (g *grant) done(many, rests bool) {
 	}
 }
 
-// large reports whether many records are expected to come: the sync is a part of a large
-// one, or this node is being filled.
+// large reports whether many records are expected. They are if the sync is a part
+// of a large one, or this node is being filled.
 func (c *Conversation) large() bool {
 	return c.ask.part() || c.ask.whole() && *c.part.set.filledTo(c.part.ns.Members().state) != nil
 }
 
-// takeTurn sees to it that this node is given many records by one peer at a time, before
-// anything is opened: rather now than after a scan. An empty node takes the turn, since
-// its peer sends all that it holds without being asked. A peer that calls and holds nothing
-// needs no turn.
+// takeTurn sees to it that this node is given many records by one peer at a time.
+// It does so before anything is opened: rather now than after a scan. An empty node
+// takes the turn, since its peer sends all that it holds without being asked. A
+// peer that calls and holds nothing needs no turn.
 func (c *Conversation) takeTurn() error {
 	if c.ask.Control {
 		return nil
@@ -328,9 +334,10 @@ func (c *Conversation) takeTurn() error {
 	return nil
 }
 
-// expect takes the turn, before cells travel, if many records may come. A part of a large
-// sync is not asked: it begins only while its peer may give it records, and of two nodes
-// that sync in parts the one that gives would have its turn taken by each that it gives to.
+// expect takes the turn, before cells travel, if many records may come. A part of a
+// large sync is not asked, since it begins only while its peer may give it records.
+// Of two nodes that sync in parts, the one that gives would otherwise have its turn
+// taken by each that it gives to.
 func (c *Conversation) expect(records int) error {
 	if records < c.part.ns.node.bulk().Turn || c.ask.part() {
 		return nil

@@ -23,12 +23,12 @@ type Twin struct {
 // twins tells from the greetings of a namespace's members whether two nodes run
 // with the identity of one.
 //
-// A clock gives no reading twice, also after a restart, so that the taus of one
-// incarnation of a node are all below those of the next. In the order of tau the
-// greetings of a single node therefore stand in one run for each incarnation,
-// however late they come and in whatever order. An incarnation that comes back
+// A clock gives no reading twice, also after a restart. So the taus of one
+// incarnation of a node are all below those of the next. In the order of tau, the
+// greetings of a single node therefore stand in one run for each incarnation. That
+// holds however late they arrive and in whatever order. An incarnation that returns
 // after another one, and begins a further run, is of a second node that runs at the
-// same time. (Either alone says less: a greeting may be late, and a node that has
+// same time. (Either alone says less. A greeting may be late, and a node that has
 // dropped a namespace and joined it again has forgotten the readings of its clock.)
 type twins struct {
 	mu sync.Mutex
@@ -89,8 +89,8 @@ func longestSilent[E any](of map[ID]E, heard func(E) time.Time) (id ID) {
 	return id
 }
 
-// add takes one more greeting. ok says that it begins a further run of its
-// incarnation, and other is the run that it came after, or into.
+// add takes one more greeting. If it begins a further run of its incarnation, ok is
+// true, and other is the run that it came after, or into.
 func (i *identity) add(r run) (other run, ok bool) {
 	tau := r.first
 	known := slices.ContainsFunc(i.runs, func(have run) bool { return have.incarnation == r.incarnation })

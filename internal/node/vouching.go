@@ -13,7 +13,7 @@ import (
 	"github.com/syncd-io/syncd/internal/hlc"
 )
 
-// vouching is a set's watermark with what it needs of the node: a durable
+// vouching is a set's watermark with what it needs of the node. That is a durable
 // state, the clock, the list of members and the pledges in the control namespace.
 // The namespace's updating guards it, but for floor.
 type vouching struct {
@@ -34,8 +34,8 @@ type vouching struct {
 	// pledged is when this node pledged last.
 	pledged time.Time
 	waiting waiting
-	// rest is until when no further sweep begins in the background, and soon until
-	// when not even one that takes out all that waits, or that a peer is ahead with.
+	// rest is until when no further sweep begins in the background. Until soon not
+	// even one begins that takes out all that waits, or that a peer is ahead with.
 	rest, soon time.Time
 }
 
@@ -44,8 +44,8 @@ type vouching struct {
 // below what any skew allows, and above the interval of any sensible schedule.
 const ceilingStep = 10 * time.Second
 
-// tau reads the clock for a snapshot: each record that this node has written with a
-// version up to the reading is committed, and it makes no version up to it any
+// tau reads the clock for a snapshot. Each record that this node has written with a
+// version up to the reading is committed. It makes no version up to the reading any
 // more, also after a restart. It is 0 while the clock is further ahead of the
 // machine's than the namespace allows: the members would not believe it.
 //
@@ -66,9 +66,9 @@ func (set *Set) tau(ctx context.Context) (dbadapter.Timestamp, error) {
 	return t, set.Store.Raise(ctx, max(t, dbadapter.TimestampAt(now.Add(min(ceilingStep, skew/2)))))
 }
 
-// lowerCeiling makes durable what the clock really said last, for a node that is about
-// to be closed in order: opened again, it goes on from there, and not from seconds ahead,
-// where its writes would win over what others write meanwhile.
+// lowerCeiling makes durable what the clock really said last, for a node that is
+// about to be closed in order. Opened again, it goes on from there, and not from
+// seconds ahead. There its writes would win over what others write meanwhile.
 func (set *Set) lowerCeiling(ctx context.Context) error {
 	set.vouching.ceiling.Lock()
 	defer set.vouching.ceiling.Unlock()
@@ -104,8 +104,9 @@ func (set *Set) startVouching(ctx context.Context, s *State) error {
 }
 
 // vouch changes the watermark, and makes what fn says has changed durable before it
-// returns. What could not be made durable is taken back, but for a recovery and a loss of
-// the right to write, which are the safe side. updating is held, or the namespace is being opened.
+// returns. What could not be made durable is taken back, but for a recovery and a
+// loss of the right to write, which are the safe side. Either updating is held, or
+// the namespace is being opened.
 func (set *Set) vouch(fn func(w *watermark) (changed bool)) error {
 	if set.tenure.ended() {
 		return dbadapter.ErrClosed
@@ -175,8 +176,9 @@ func (set *Set) hear(w *watermark, r *dbadapter.Record) (changed bool) {
 }
 
 // pledge tells the members what this node holds, if one of them waits for that. A
-// process that has met no other member yet does not: it may be of a copy from before,
-// and its pledge would take the place of the one from which it could tell that.
+// process that has met no other member yet does not. It may be of a copy from
+// before, and its pledge would take the place of the one from which it could tell
+// that.
 func (set *Set) pledge(ctx context.Context) error {
 	tau, err := set.tau(ctx)
 	if err != nil || tau == 0 {
@@ -209,9 +211,9 @@ func (set *Set) pledge(ctx context.Context) error {
 	return set.vouch(func(w *watermark) bool { return set.hear(w, r) })
 }
 
-// mayPledge reports whether it is time for another pledge. One under an earlier list counts
-// for nothing, so that the first under this one does not wait; nor does one by which the others
-// can prove what this node has collected.
+// mayPledge reports whether it is time for another pledge. One under an earlier
+// list counts for nothing, so the first under this one does not wait. Nor does one
+// by which the others can prove what this node has collected.
 func (set *Set) mayPledge() bool {
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
@@ -222,8 +224,8 @@ func (set *Set) mayPledge() bool {
 	return since < 0 || since >= pledgeIntervals*set.ns.node.Interval
 }
 
-// hold keeps the promise below a clock, durably, for dated records that are about to be committed: own is
-// the least of their clocks. commits is held.
+// hold keeps the promise below a clock, durably, for dated records that are about
+// to be committed. The least of their clocks is own. commits is held.
 func (set *Set) hold(clock, own dbadapter.Timestamp) error {
 	at := set.snapshotFromNow()
 	set.ns.updating.Lock()
@@ -236,8 +238,8 @@ func (set *Set) snapshotFromNow() dbadapter.Timestamp {
 	return dbadapter.Timestamp(set.ns.clock.Latest()) + 1
 }
 
-// holdLocked is hold for a caller that holds updating, too. own is the least clock of
-// those records that are this node's own, and 0 if none is.
+// holdLocked is hold for a caller that holds updating, too. The least clock of
+// those records that are this node's own is own, and 0 if none is.
 func (set *Set) holdLocked(clock, own, at dbadapter.Timestamp) error {
 	return set.vouch(func(w *watermark) bool {
 		unproved := own != 0 && w.unprove(own)

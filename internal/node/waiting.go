@@ -11,8 +11,9 @@ import (
 // records finds them; each commit adds to it.
 type waiting struct {
 	mu sync.Mutex // guards what follows
-	// swept: the records have been read since the namespace was opened, or before its
-	// last orderly close (foundnote.go), and since the list of members changed.
+	// swept: the records have been read since the list of members changed. They
+	// have also been read since the namespace was opened, or before its last
+	// orderly close (foundnote.go).
 	swept  bool
 	found  found
 	beside *found // since a sweep began
@@ -97,8 +98,8 @@ func (w *waiting) collectable(tau dbadapter.Timestamp) dbadapter.Timestamp {
 	return min(w.found.greatest, tau)
 }
 
-// ready reports whether a sweep would find what it is for: a record that is not
-// later than the watermark, or one that no sweep has looked at.
+// ready reports whether a sweep would find what it is for. That is a record that is
+// not later than the watermark, or one that no sweep has looked at.
 func (w *waiting) ready(mark dbadapter.Timestamp) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

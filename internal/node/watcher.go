@@ -20,8 +20,9 @@ type Watched struct {
 	// Record is what the key holds, tombstones included. It is shared, and must not be
 	// changed; nil where Kind is Gone or At.
 	Record *dbadapter.Record
-	// Coalesced: the watch has passed over changes of the key since it last told of it,
-	// or since it began, or it cannot tell whether it has.
+	// Coalesced: the watch has passed over changes of the key since it last told of
+	// it, or since it began. It is also set where the watch cannot tell whether it
+	// has.
 	Coalesced bool
 }
 
@@ -53,14 +54,16 @@ type Watcher struct {
 	listing *listing
 	// All: of what is held, tombstones and what has expired are listed, too.
 	All bool
-	// pending are the keys of which a change was passed over, and the next one is to
-	// come; unsure: up to that change, so many were that they are not remembered.
+	// pending are the keys of which a change was passed over, and the next one is
+	// still ahead. Up to the change unsure, so many were that they are not
+	// remembered.
 	pending memory
 	unsure  uint64
 	// asOf says as of which change a key was told of early.
 	asOf memory
-	// Expiries: Due and Expired are asked, which tell of expiries. expiries has those of the
-	// records that were told of, as far as there is room, of which none is before next.
+	// Expiries: Due and Expired are asked, which tell of expiries. As far as there
+	// is room, expiries has those of the records that were told of. None of them is
+	// before next.
 	Expiries bool
 	expiries memory
 	next     dbadapter.Timestamp // 0: there is none

@@ -7,10 +7,10 @@ import (
 )
 
 // watermark is what a node knows of what the members hold, and what follows from
-// it: up to which time it vouches to hold what every member held, up to which time
-// all members do, and so which tombstones can go. It holds no store, no clock and
-// no lock: its caller guards it, makes what Vouched holds durable before anything
-// rests on it, and hands in readings of its clock.
+// it. It says up to which time the node vouches to hold what every member held, and
+// up to which time all members do. From that follows which tombstones can go. It
+// holds no store, no clock and no lock. Its caller guards it, makes what Vouched
+// holds durable before anything rests on it, and hands in readings of its clock.
 //
 // Four rules make it safe; docs/decisions/0020-watermark.md has the histories that
 // each of them answers.
@@ -34,8 +34,8 @@ type watermark struct {
 	active []ID
 	// alone: there is no other member, also one that has lapsed.
 	alone bool
-	// known are readings of the members' clocks: this node holds, or dominates,
-	// or has collected all that the member held in a snapshot with that reading.
+	// known are readings of the members' clocks. This node holds, or dominates, or
+	// has collected all that the member held in a snapshot with that reading.
 	known map[ID]dbadapter.Timestamp
 	// met are the members that this node was found equal with since it recovers.
 	met map[ID]bool
@@ -91,16 +91,17 @@ type Vouched struct {
 	Proved dbadapter.Timestamp `cbor:"8,keyasint,omitempty"`
 	// Right is this node's right to write (roster.List.Right), as it was when it was followed last.
 	Right dbadapter.Timestamp `cbor:"9,keyasint,omitempty"`
-	// Heard is the reading of the clock when this node heard that it had lost its right:
-	// its own records up to it that are not proved are to be set aside. 0: that is done.
+	// Heard is the reading of the clock when this node heard that it had lost its
+	// right. Its own records up to it that are not proved are to be set aside. 0:
+	// that is done.
 	Heard dbadapter.Timestamp `cbor:"10,keyasint,omitempty"`
 	// Lost: it recovers since records were lost, or replaced by those of a copy. Of a shard.
 	Lost bool `cbor:"11,keyasint,omitempty"`
 }
 
-// Hold is records that keep the promise down: dated imports, or what a restamp makes
-// anew. A member whose pledge gives At, or a later reading of this node's clock, has
-// met a snapshot that holds those from Clock on.
+// Hold is records that keep the promise down: dated imports, or what a restamp
+// makes anew. A member's pledge may give At, or a later reading of this node's
+// clock. That member has met a snapshot that holds the records from Clock on.
 type Hold struct {
 	Clock dbadapter.Timestamp `cbor:"1,keyasint"`
 	At    dbadapter.Timestamp `cbor:"2,keyasint"`
@@ -135,14 +136,15 @@ func (w *watermark) enforced() dbadapter.Timestamp {
 }
 
 // keepsOut reports whether a floor keeps out a record of that version whose key is
-// free. A node that only reads follows what one that may write holds still, though it
-// has collected as far itself, by the floor that it greeted with: what a reader keeps
-// out counts with no member, and the two would differ for good.
+// free. A node that only reads goes by the floor that a node which may write has
+// greeted with. It follows what that one holds still, though it has collected as
+// far itself. What a reader keeps out counts with no member, and the two would
+// differ for good.
 func keepsOut(floor, version dbadapter.Timestamp, follows bool, theirs dbadapter.Timestamp) bool {
 	return version <= floor && !(follows && theirs != recovers && version <= theirs)
 }
 
-// recovers is the floor that a node greets with while it recovers: it may lack what
+// recovers is the floor that a node greets with while it recovers. It may lack what
 // it held once, and its snapshot all the same has what it has written.
 const recovers = ^dbadapter.Timestamp(0)
 
@@ -180,11 +182,11 @@ func (w *watermark) whole() (changed bool) {
 	return changed
 }
 
-// relist takes the list of members as it is now: its digest, its active members by
-// id, whether it has no other member than this node, and how often they have gone on
-// without it; and a reading of the clock, which no greeting under this list has given
-// yet, unless the list is the one from before a restart. It reports whether what is
-// durable has changed.
+// relist takes the list of members as it is now: its digest, and its active members
+// by id. It takes whether the list has no other member than this node, and how
+// often the members have gone on without it. It also takes a reading of the clock.
+// No greeting under this list has given that reading yet, unless the list is the
+// one from before a restart. It reports whether what is durable has changed.
 func (w *watermark) relist(list [16]byte, active []ID, alone bool, epoch uint64, reading dbadapter.Timestamp) (changed bool) {
 	if list == w.list && w.known != nil {
 		return false
@@ -200,9 +202,10 @@ func (w *watermark) relist(list [16]byte, active []ID, alone bool, epoch uint64,
 	return w.recoverAlone() || changed
 }
 
-// rehold follows a change of the list. What members know of this node's clock starts
-// anew with it: a reading that they know from now on is of a snapshot that holds what
-// the holds are for, even where the clock, before a restamp, had given later ones.
+// rehold follows a change of the list. What members know of this node's clock
+// starts anew with it. A reading that they know from now on is of a snapshot that
+// holds what the holds are for. That is so even where the clock, before a restamp,
+// had given later ones.
 func (w *watermark) rehold(reading dbadapter.Timestamp) (changed bool) {
 	if w.List == w.list {
 		return false
@@ -214,9 +217,9 @@ func (w *watermark) rehold(reading dbadapter.Timestamp) (changed bool) {
 	return len(w.Holds) > 0
 }
 
-// hear takes a member's pledge from its record. What this node itself has said,
-// and does not remember, tells that it is a copy from before; then changed reports
-// true, and the clock must exceed the pledge's version.
+// hear takes a member's pledge from its record. It may be what this node itself has
+// said, and does not remember. Then this node is a copy from before: changed
+// reports true, and the clock must exceed the pledge's version.
 func (w *watermark) hear(id ID, s *Pledge, at dbadapter.Version) (changed bool) {
 	if w.said == nil {
 		w.said = map[ID]*said{}
@@ -234,7 +237,7 @@ func (w *watermark) hear(id ID, s *Pledge, at dbadapter.Version) (changed bool) 
 }
 
 // resume takes over what this node knew when it made its last pledge, after a
-// restart: all that it held then it holds now.
+// restart. All that it held then it holds now.
 func (w *watermark) resume() {
 	s := w.under(w.self)
 	if s == nil || w.Recovering {

@@ -178,8 +178,8 @@ func (w *Why) declinedThere(floor dbadapter.Timestamp, rule wire.Reason) bool {
 	return true
 }
 
-// declinedBefore notes that the side that holds the greater version does not offer it with
-// the next sync, since the other side has declined it.
+// declinedBefore notes that the other side has declined the greater version. The
+// side that holds it does not offer it with the next sync.
 func (set *Set) declinedBefore(remote ID, list roster.Digest, q *wire.AskKey, a *wire.KeyAnswer, w *Why) bool {
 	if w.Here.Version.Compare(w.There.Version) < 0 {
 		if a.Declined == 0 {
@@ -197,8 +197,9 @@ func (set *Set) declinedBefore(remote ID, list roster.Digest, q *wire.AskKey, a 
 	return true
 }
 
-// restsWith is why a peer has declined a record, and for how long this node does not offer it
-// again, in whole milliseconds; 0 if it does with the next sync.
+// restsWith is why a peer has declined a record, and for how long this node does
+// not offer it again, in whole milliseconds. The time is 0 if it does with the next
+// sync.
 func (set *Set) restsWith(remote ID, list roster.Digest, r *dbadapter.Record, digest dbadapter.Digest) (wire.Reason, time.Duration) {
 	rule, rest := set.declined.rests(remote, list, &dbadapter.Hashed{Record: *r, Digest: digest}, set.ns.node.Now(), set.ns.Members().Policy().MaxSkew)
 	if rule == 0 {

@@ -9,15 +9,15 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// A watch tells each key's latest state. The store keeps the order of changes, and no
-// record that was overwritten. So a piece of the log, a window, is read beside one
-// snapshot that is no older: a change after which the bucket has stayed as it was is told
-// with the record that the snapshot holds; one that another change of its key has followed
-// is passed over, since that one is still to come.
+// A watch tells each key's latest state. The store keeps the order of changes, and
+// no record that was overwritten. So a piece of the log, a window, is read with one
+// snapshot that is no older. A change after which the bucket has stayed as it was
+// is told with the record that the snapshot holds. One that another change of its
+// key has followed is passed over, since that one is still ahead.
 
-// The bounds of a window: of its changes, and of the bytes of keys and records in it,
-// beyond which no further change is taken. They bound what a watcher that is far behind
-// has in memory.
+// The bounds of a window are on its changes, and on the bytes of keys and records
+// in it. Beyond them no further change is taken. They bound what a watcher that is
+// far behind has in memory.
 const (
 	windowChanges = 256
 	windowBytes   = 128 << 10
@@ -44,7 +44,7 @@ type item struct {
 	// passed: another change of the key follows, up to Window.End.
 	passed bool
 	// early: the record that is held may be that of another change of the key which
-	// follows, up to Window.End: keys that share an index cannot be told apart.
+	// follows, up to Window.End. Keys that share an index cannot be told apart.
 	early bool
 }
 

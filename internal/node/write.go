@@ -12,7 +12,7 @@ import (
 )
 
 // Draft is one write before it has a version. If, where it is not nil, is the
-// version that must be held; the zero version stands for a key that holds nothing,
+// version that must be held. The zero version stands for a key that holds nothing,
 // not even a tombstone or an expired record. TTL, if not 0, is for how long the
 // record is to be read, by this node's clock at the write.
 type Draft struct {
@@ -39,10 +39,11 @@ func (e *ItemError) Unwrap() error { return e.Err }
 // Attempt is a write on its way: Writes gives it versions and signatures, the
 // driver commits them, and Judge says what came of it.
 //
-// A version that another write of this node, or a record from a peer, has overtaken
-// between its making and its commit is made anew, so that a writer reads its own write.
-// A batch is made anew as a whole; a driver commits it while it holds the set's
-// commits alone, so that it takes a store that was written to by other means.
+// Another write of this node, or a record from a peer, may overtake a version
+// between its making and its commit. The version is then made anew, so a writer
+// reads its own write. A batch is made anew as a whole. A driver commits it while
+// it holds the set's commits alone. So only a store that was written to by other
+// means can overtake it.
 type Attempt struct {
 	set    *Set
 	drafts []Draft
@@ -157,8 +158,8 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 			r.Expires = a.set.expiry(d.TTL)
 		}
 		// What a record replaces is what its writer could see. A write of this node
-		// that comes in between, which two calls at once may make of one key, needs
-		// no mention: it has the same incarnation.
+		// that comes in between needs no mention: it has the same incarnation. Two
+		// calls at once may make such a write of one key.
 		r.Replace(held)
 		hashed, err := dbadapter.Hash(a.set.Keys.Hasher, r)
 		if err != nil {
@@ -253,9 +254,9 @@ func (set *Set) authorize(writes []dbadapter.Write) error {
 	return nil
 }
 
-// covered refuses writes that the other members would: a role that was given anew
-// begins by the clock of the admin that gave it. What this node imports is dated so that
-// its role covers it.
+// covered refuses writes that the other members would. A role that was given anew
+// begins by the clock of the admin that gave it. What this node imports is dated so
+// that its role covers it.
 func (set *Set) covered(members *Members, writes []dbadapter.Write) error {
 	for i := range writes {
 		v := writes[i].Record.Version
