@@ -37,8 +37,8 @@ type bookPeer struct {
 // bookAddr is an address without /p2p/.
 type bookAddr struct {
 	ma.Multiaddr
-	// told: the peer, or a node that knows it, has told the address, and the book
-	// drops it when the peer tells others. An address that a person gave stays.
+	// told: the peer, or a node that knows it, has told the address. The book drops it
+	// when the peer tells others. An address that a person gave stays.
 	told bool
 }
 
@@ -250,8 +250,8 @@ func addrBytes(addrs []ma.Multiaddr) [][]byte {
 	return out
 }
 
-// parseAddrs reads at most MaxAddrs addresses and skips bytes that are not a
-// multiaddr, or not printable: an address is a hint, and a wrong one costs only a dial.
+// parseAddrs reads at most MaxAddrs addresses and skips bytes that are not a multiaddr,
+// or not printable. An address is a hint, and a wrong one costs only a dial.
 func parseAddrs(raw [][]byte) []ma.Multiaddr {
 	var out []ma.Multiaddr
 	for _, b := range raw {

@@ -11,11 +11,11 @@ import (
 	"github.com/syncd-io/syncd/reconcile/replica"
 )
 
-// Audit recomputes by a scan what the namespace keeps up to date with each
-// commit, so that a sync need not read its records: their number, their digest
-// and their sketch. It trusts the records alone, not even what the store says of
-// their indices. ErrCorrupt says what differs. Writes go on meanwhile; ErrBusy
-// says that there were too many.
+// Audit recomputes by a scan what the namespace keeps up to date with each commit: the
+// number of its records, their digest and their sketch. A sync relies on these and does
+// not read the records. It trusts the records alone, not even what the store says of
+// their indices. ErrCorrupt says what differs. Writes go on meanwhile; ErrBusy says
+// that there were too many.
 func (ns *Namespace) Audit(ctx context.Context) error {
 	if err := ns.enter("audit"); err != nil {
 		return err

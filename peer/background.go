@@ -8,9 +8,9 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// background syncs every shard with each of the members, until the node
-// closes. The schedule decides which peer is next, and when; a round begins at once where
-// others are to hear of shards that this node takes, or of a layout.
+// background syncs every shard with each of the members, until the node closes. The
+// schedule decides which peer is next, and when. A round begins at once where others are
+// to hear of shards that this node takes, or of a layout.
 func (n *Node) background() {
 	defer n.gate.leave()
 	if n.gate.enter() {

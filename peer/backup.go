@@ -63,13 +63,13 @@ type BackupNamespace struct {
 	Records int64 // tombstones included
 }
 
-// Backup copies the node into a folder, as of one moment: the records of all
-// namespaces with their members, secrets and states, the address book and the
-// node's key. Reads, writes and syncs go on meanwhile. The first backup in a
-// folder is whole, each further one holds what has changed since the one before.
-// The folder must be empty, absent, or hold this node's backups; only the owner
-// can read what is written, for the key and secrets are in it. An interrupted
-// backup leaves the generations before it as they are.
+// Backup copies the node into a folder, as of one moment. A copy has the records of all
+// namespaces with their members, secrets and states, the address book and the node's
+// key. Reads, writes and syncs go on meanwhile. The first backup in a folder is whole.
+// Each further one holds what has changed since the one before. The folder must be
+// empty, absent, or hold this node's backups. Only the owner can read what is written,
+// for the key and secrets are in it. An interrupted backup leaves the generations
+// before it as they are.
 //
 // It takes a Dir, and a Store that is a dbadapter.Backuper, as the default one is.
 func (n *Node) Backup(ctx context.Context, dir string, o BackupOptions) (*Backup, error) {
@@ -151,8 +151,8 @@ func lastOf(folder *backup.Folder, full bool) (int, []byte, error) {
 	return folder.Latest, line[len(line)-1].Mark, nil
 }
 
-// fill writes the files of a generation, and what the manifest says of them. whole
-// tells whether the copy of the store needs no other one before it.
+// fill writes the files of a generation, and what the manifest says of them. whole is
+// whether the copy of the store needs no earlier one.
 func (n *Node) fill(ctx context.Context, draft *backup.Draft, m *backup.Manifest, store dbadapter.Backuper, since []byte, progress func(int64)) (whole bool, err error) {
 	key, err := crypto.MarshalPrivateKey(n.self.key)
 	if err != nil {
@@ -338,10 +338,10 @@ func manifestsIn(dir string) (*backup.Folder, []*backup.Manifest, error) {
 	return folder, manifests, err
 }
 
-// VerifyBackups reads all files of all generations in a folder of backups, and
-// compares them with their manifests. progress, if not nil, is told how many bytes
-// of how many have been read. ErrBackupDamaged names the first file that is
-// missing or is not what was written. dbadapter.ErrFormat: the files are whole, and this
+// VerifyBackups reads all files of all generations in a folder of backups, and compares
+// them with their manifests. The function progress, if not nil, is told how many bytes
+// of how many have been read. ErrBackupDamaged names the first file that is missing or
+// is not what was written. With dbadapter.ErrFormat the files are whole, but this
 // program cannot restore them; the error names one that can.
 func VerifyBackups(ctx context.Context, dir string, progress func(read, of int64)) ([]*Backup, error) {
 	folder, manifests, err := manifestsIn(dir)

@@ -8,17 +8,18 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Bandwidth bounds how many bytes a second the syncs and the pushes of a node move, each
-// direction by itself, as most links carry both at once: what this node sends, and what it
-// receives. 0 means no bound; another value is at least MinBandwidth. What is counted is
-// what syncs write and read, on both sides' calls, and pushes, those that are passed on
-// too: not what TCP, QUIC and encryption add (a few per cent), not handshakes, joins, nor
-// what a relay service carries for others. A push that waits for too long is dropped, and
-// a sync brings what it held. Of its own writes a node pushes no more than half of Send.
+// Bandwidth bounds how many bytes a second the syncs and the pushes of a node move. It
+// bounds what this node sends and what it receives each by itself, as most links carry
+// both at once. 0 means no bound; another value is at least MinBandwidth. Counted is what
+// syncs write and read, on both sides' calls, and pushes, those that are passed on too.
+// Not counted are what TCP, QUIC and encryption add (a few per cent), handshakes, joins,
+// and what a relay service carries for others. A push that waits for too long is dropped,
+// and a sync brings what it held. Of its own writes a node pushes no more than half of
+// Send.
 //
-// A bound also narrows how many syncs run at once, so that each keeps a rate of which
-// no peer thinks that it has stalled: one that this node began and one that its peers
-// began for each MinBandwidth.
+// A bound also narrows how many syncs run at once: one that this node began and one
+// that its peers began for each MinBandwidth. So each keeps a rate at which no peer
+// thinks that it has stalled.
 type Bandwidth struct {
 	// Send and Receive are for all peers together.
 	Send, Receive int64
@@ -30,10 +31,10 @@ type Bandwidth struct {
 const MinBandwidth = 2 * leastShare
 
 const (
-	// leastShare is what each sync under a bound is left, in bytes a second: twice the
-	// default of Limits.MinRate, below which a peer cuts a sync off.
+	// leastShare is what each sync under a bound is left, in bytes a second. It is
+	// twice the default of Limits.MinRate, below which a peer cuts a sync off.
 	leastShare = 32 << 10
-	// meteredBytes pass a bound at once, at most: so several streams take turns, and a
+	// meteredBytes pass a bound at once, at most. So several streams take turns, and a
 	// message that says "working" waits for half a second at the most.
 	meteredBytes = 16 << 10
 	// burstPart of a second's bytes may pass at once after a pause. It is no less than

@@ -117,9 +117,9 @@ func (c *carrier) end(failed error) error {
 }
 
 // linger closes a stream over TCP after a refusal in the middle of a session. The peer may
-// be sending, does not hear that this side reads no more, and reads the refusal when it
-// has sent all: what comes meanwhile is dropped, up to a bound. A peer that has more to
-// send, or says nothing, is reset instead of left to wait for its deadline.
+// be sending: it does not hear that this side reads no more, and reads the refusal when it
+// has sent all. What arrives meanwhile is dropped, up to a bound. A peer that has more to
+// send, or says nothing, is reset: nothing waits for its deadline.
 func (c *carrier) linger() {
 	c.over = true
 	if c.stream.CloseWrite() == nil && c.stream.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
@@ -146,10 +146,9 @@ func (c *carrier) receive() (wire.Message, int, error) {
 	return m, size, broken(err)
 }
 
-// lastWord is why the peer reads no more, if it has said so, and otherwise the
-// error of the write that has failed. A peer that refuses closes its side at once;
-// over QUIC that fails the writes of this side, and the refusal is still to be
-// read.
+// lastWord is why the peer reads no more, if it has said so. Otherwise it is the error
+// of the write that has failed. A peer that refuses closes its side at once. Over QUIC
+// that fails the writes of this side, and the refusal is still to be read.
 func (c *carrier) lastWord(failed error) error {
 	if !errors.Is(failed, network.ErrReset) {
 		return failed
@@ -176,8 +175,8 @@ func (c *carrier) receiveHello() (*wire.Hello, int, error) {
 	return hello, size, nil
 }
 
-// receiveFirst reads the first frame of a peer that has proved no more than its
-// id: it has less time than later frames, and less room.
+// receiveFirst reads the first frame of a peer that has proved no more than its id. It
+// has less time than later frames, and less room.
 func (c *carrier) receiveFirst(most uint64) (wire.Message, int, error) {
 	idle := c.pace.idle
 	c.pace.idle = min(idle, helloTimeout)
@@ -215,8 +214,8 @@ func (c *carrier) peekLength() (uint64, error) {
 // refuse sends the reason why there will be no session.
 func (c *carrier) refuse(err error) { c.tell(reconcile.Refusal(err)) }
 
-// refuseMalformed answers a first message that did not come: with a refusal if the peer
-// broke the protocol, and otherwise by a reset.
+// refuseMalformed answers a first message that did not arrive. A peer that broke the
+// protocol gets a refusal, and any other a reset.
 func (c *carrier) refuseMalformed(err error) {
 	if errors.Is(err, reconcile.ErrProtocol) || errors.Is(err, wire.ErrFrame) {
 		c.refuse(broken(err))
@@ -249,10 +248,10 @@ func broken(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
-// pace sets the deadlines of a stream: a frame may take the idle time-out plus
-// the time that its bytes so far take at the least rate. A peer that sends a byte
-// now and then prolongs its frame by next to nothing. What this node's own bounds of
-// the bandwidth take counts for neither.
+// pace sets the deadlines of a stream. A frame may take the idle time-out plus the time
+// that its bytes so far take at the least rate. A peer that sends a byte now and then
+// prolongs its frame by next to nothing. What this node's own bounds of the bandwidth
+// take counts for neither.
 type pace struct {
 	stream    network.Stream
 	idle      time.Duration

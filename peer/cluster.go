@@ -13,7 +13,7 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// statusAge is for how long what the files take on the disk is told again: a look reads
+// statusAge is for how long what the files take on the disk is told again. A look reads
 // the whole folder, and peers may ask often.
 const statusAge = 10 * time.Second
 
@@ -42,30 +42,31 @@ type ClusterMember struct {
 	Troubles []TroubleKind
 	// Program is the version of its program; empty if that is not told.
 	Program string
-	// Taken and Free are what its files take, and what is free on their disk, in bytes;
-	// both 0 where that is not known.
+	// Taken and Free are what its files take, and what is free on their disk, in bytes.
+	// Both are 0 where that is not known.
 	Taken, Free int64
 	// SameList: its list of members is that of this node.
 	SameList bool
-	// Equal: it holds what this node holds. Missing is how many records fewer it holds,
-	// less than 0 if it holds more, and Behind by how much its newest version is older than
-	// this node's, 0 if it is not. Of a namespace that is cut into shards they are about each
-	// shard that it holds, beside the other members that hold the shard.
+	// Equal: it holds what this node holds. Missing is how many records fewer it holds, less
+	// than 0 if it holds more. Behind is by how much its newest version is older than this
+	// node's, 0 if it is not. In a namespace that is cut into shards they compare it, for
+	// each shard that it holds, with the other members that hold the shard.
 	Equal   bool
 	Missing int64
 	Behind  time.Duration
 	// Offset is by how much this node's clock is ahead of its, give or take OffsetError.
 	Offset, OffsetError time.Duration
 	// Verified is the last sync of everything that has proved this node equal to it, as this
-	// node has noted; nil before the first, and for this node.
+	// node has noted. It is nil before the first, and for this node.
 	Verified *Proof
-	// Shards are those that it holds, and those whose host it is, by their numbers; nil where the namespace is not cut into shards.
+	// Shards are those that it holds, and those whose host it is, by their numbers. It is nil where the namespace
+	// is not cut into shards.
 	Shards []MemberShard
 }
 
-// Cluster asks the other members how they are, many at once and those first to which there
-// is a connection, and returns all members by their ids. A member that has not answered when the context is over is listed with a Problem:
-// give it a time-out of some seconds.
+// Cluster asks the other members how they are, and returns all members by their ids. It asks many at once, those
+// first to which there is a connection. A member that has not answered when the context is over is listed with a
+// Problem. Give the context a time-out of some seconds.
 func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 	if err := ns.enter("ask how the members are"); err != nil {
 		return nil, err
@@ -101,8 +102,8 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 	return out, nil
 }
 
-// Majorities says of which shards no majority of the hosts is among the members that have answered,
-// and which members cannot be removed, or lapse, without leaving shards no majority.
+// Majorities says of which shards no majority of the hosts is among the members that have answered.
+// It also says which members cannot be removed, or lapse, without leaving shards no majority.
 func (ns *Namespace) Majorities(all []ClusterMember) (without []int, needed []ID) {
 	answered := map[node.ID]bool{}
 	for i := range all {
@@ -232,9 +233,9 @@ func (d *disk) lately(n *Node) *wire.Disk {
 	return d.seen
 }
 
-// Unproved says which namespaces no sync has proved equal to another member within a time;
-// nil: each was, has no other member, or
-// has no shard that this node holds or is to hold. It is what a load balancer may ask of a node.
+// Unproved says which namespaces no sync has proved equal to another member within a time. It
+// leaves out a namespace that has no other member, or no shard that this node holds or is to
+// hold. nil: there are none. It is what a load balancer may ask of a node.
 func (n *Node) Unproved(within time.Duration) (names []string) {
 	for _, ns := range n.Namespaces() {
 		if r, err := ns.core.Replicas(); err == nil && r.Epoch != 0 && r.Held == 0 && r.Fetching == 0 {

@@ -15,8 +15,8 @@ import (
 type Progress = node.Progress
 
 // Collection is how far the collection of what was deleted, or has expired, is. A
-// deleted record leaves a tombstone, so that it stays deleted; the tombstone goes
-// once all members are past it, whatever arrives later.
+// deleted record leaves a tombstone, so that it stays deleted. The tombstone goes once
+// all members are past it, whatever arrives later.
 type Collection struct {
 	Progress
 	// Holding are the members that hold back what waits, by id.
@@ -38,8 +38,8 @@ type Holding struct {
 }
 
 // SilentAfter is after how long a member that holds the collection back is called
-// silent: a machine that is off at night is back by then. Let it lapse if it is not
-// coming back (Lapse).
+// silent. A machine that is off at night is back by then. Let it lapse if it does not
+// return (Lapse).
 const SilentAfter = 24 * time.Hour
 
 // Swept is what a collection did.

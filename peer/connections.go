@@ -14,19 +14,18 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// connections bounds the inbound connections of a host by the address that they
-// come from, and is the host's connection manager. libp2p's bounds for each address
-// are lifted: they count a member as they count a silent socket, and they refuse
-// the newcomer.
+// connections bounds the inbound connections of a host by their remote address, and is
+// the host's connection manager. It lifts libp2p's bounds for each address: they count
+// a member as they count a silent socket, and they refuse the newcomer.
 //
-// While a connection is in its handshake, the host knows only its address. After
-// the handshake the remote has proved its peer id: the connection is a member's,
-// which only the host's resource limits bound, or a stranger's. Handshakes and
-// strangers take places, of which there is a number in all and a number for each
-// address. When these are taken, the host closes the oldest connection of that
-// address for the newcomer. A handshake and a join take a fraction of a second, so
-// that the oldest connection is the least likely to be in use, and an address that
-// holds many connections does not keep other addresses out.
+// While a connection is in its handshake, the host knows only its address. After the
+// handshake the remote has proved its peer id. The connection is then a member's, which
+// only the host's resource limits bound, or a stranger's. Handshakes and strangers take
+// places, of which there is a number in all and a number for each address. When these
+// are taken, the host closes the oldest connection of that address for the newcomer. A
+// handshake and a join take a fraction of a second, so that the oldest connection is
+// the least likely to be in use. An address that holds many connections does not keep
+// other addresses out.
 type connections struct {
 	*connmgr.BasicConnMgr
 	resources network.ResourceManager
@@ -136,8 +135,8 @@ func (c *connections) identified(in *inbound, id ID) {
 	closing.close()
 }
 
-// keep tells the connection manager to close the connections of others before
-// those of a peer, when there are more than Limits.Connections.
+// keep marks a peer for the connection manager. When there are more than
+// Limits.Connections, it closes the connections of others first.
 func (c *connections) keep(id ID) { c.TagPeer(id, "syncd", 1) }
 
 // leave gives back the place of a connection, if it has one.
@@ -148,14 +147,14 @@ func (c *connections) leave(in *inbound) {
 	c.strangers.remove(in)
 }
 
-// site is where connections come from that count together: a network, or what comes
-// through relays there, whose own address is all that this node sees.
+// site is where connections count together. It is a network, or all that arrives
+// through relays there, of which this node sees the relays' own address only.
 type site struct {
 	network netip.Prefix
 	relayed bool
 }
 
-// siteOf is the network that counts as one address: what one site is given, so
+// siteOf is the network that counts as one address. It is what one site is given, so
 // that an IPv6 network is not 2^64 addresses.
 func siteOf(ip netip.Addr) netip.Prefix {
 	bits := siteIPv6
@@ -173,8 +172,8 @@ type places struct {
 	taken       []*inbound
 }
 
-// take adds a connection, and removes and returns the one that gives way to it,
-// or nil: the oldest of its own site if that has its fill, otherwise of the site
+// take adds a connection, and removes and returns the one that gives way to it, or nil.
+// That is the oldest of its own site if the site has its fill, otherwise of the site
 // that has most.
 func (p *places) take(in *inbound) (out *inbound) {
 	count := map[site]int{}
@@ -204,9 +203,9 @@ func (p *places) remove(in *inbound) {
 	}
 }
 
-// inbound is the account of an inbound connection with libp2p's resource manager,
-// and its place. It may be ended more than once, also while libp2p uses it:
-// libp2p's own account must not be given a peer after its end.
+// inbound is the account of an inbound connection with libp2p's resource manager, and
+// its place. It may be ended more than once, also while libp2p uses it. libp2p's own
+// account must not be given a peer after its end.
 type inbound struct {
 	network.ConnManagementScope
 	of   *connections

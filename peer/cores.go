@@ -18,8 +18,8 @@ func aside(fn func()) (wait func()) {
 }
 
 // giveWayEvery is how long work that takes all processors goes on before it lets others
-// run. A write of this node passes some ten goroutines on its way to the disk and back;
-// behind such work each of them would wait for a processor until the scheduler takes one
+// run. A write of this node passes some ten goroutines on its way to the disk and back.
+// Behind such work each of them would wait for a processor until the scheduler takes one
 // away, 10 ms.
 const giveWayEvery = 200 * time.Microsecond
 
@@ -47,8 +47,8 @@ func onAllCores(n int, fn func(i int)) {
 
 // turns lets all processors but one sign single writes. Many writers begin together, as
 // soon as the commit that they share has ended. If all processors signed, the commit of
-// the first few would wait behind the signatures of all the others at each of its steps,
-// and the two would take as long as one after the other.
+// the first few would wait behind the signatures of all the others at each of its steps.
+// The two would take as long as one after the other.
 type turns chan struct{}
 
 func newTurns() turns { return make(turns, max(1, runtime.GOMAXPROCS(0)-1)) }

@@ -48,13 +48,13 @@ type DiffOptions struct {
 const keysAhead = 64
 
 // workingPause is between two looks at whether the peer is to be told that this node has
-// not gone, while the caller of DiffKeys takes its time.
+// not gone. It matters while the caller of DiffKeys takes its time.
 const workingPause = time.Second
 
-// DiffKeys lists the keys that differ between this node and a peer, in no order, and changes nothing
-// on either side. each is called with one after the other, as they come, and may take up
-// to some minutes with one; its error ends the listing, and is returned. The versions of the peer's are its own
-// word. The report is meaningful beside an error.
+// DiffKeys lists the keys that differ between this node and a peer, in no order, and changes nothing on either
+// side. It calls each with one after the other, as they are found. A call may take up to some minutes; its
+// error ends the listing, and is returned. The versions of the peer's are its own word. The report is
+// meaningful even with an error.
 //
 // By placement writer a large value that only one side has is listed under its key.
 //

@@ -19,9 +19,9 @@ import (
 // from their origin to each member.
 const directProtocol protocol.ID = "/syncd/direct/1.0.0"
 
-// direct carries pushes directly: over a line to each member that is connected, which this
-// node has opened, and over inlets that members have opened. Which pushes go that way
-// internal/node decides; GossipSub carries the others.
+// direct carries pushes directly. This node opens a line to each member that is connected,
+// and members open inlets to it. Which pushes go that way internal/node decides; GossipSub
+// carries the others.
 type direct struct {
 	pushes *pushes
 
@@ -41,7 +41,7 @@ const (
 	leastLinePause = 250 * time.Millisecond
 	mostLinePause  = time.Minute
 	// brokenLine streams fail before no push waits for a member, in one to one and a half
-	// minutes by the pauses: for so long it can keep a small namespace's pushes on the
+	// minutes by the pauses. For so long it can keep a small namespace's pushes on the
 	// mesh, which takes three times the bytes.
 	brokenLine = 9
 )
@@ -190,9 +190,9 @@ func (d *direct) receive(s network.Stream) {
 	d.mu.Unlock()
 }
 
-// read takes what comes over an inlet. While what it brought waits for its commit, nothing
-// more is read, so that a writer that is faster than this node's disk holds it back, and
-// tells of what it could not send.
+// read takes what arrives over an inlet. While what it brought waits for its commit,
+// nothing more is read. So this node's disk holds back a writer that is faster, and the
+// writer tells of what it could not send.
 func (d *direct) read(s network.Stream) {
 	id := s.Conn().RemotePeer()
 	r := bufio.NewReader(s)
@@ -241,9 +241,9 @@ func (d *direct) linesOf(topic wire.Topic) *node.Lines {
 	return all
 }
 
-// reached are the lines of a namespace where only those members are coming that have
-// subscribed to its topic: the mesh takes no push to another one, which would keep it from
-// those that have lines.
+// reached are the lines of a namespace. Of those that are not open (Coming, Broken) it
+// has only those of members that have subscribed to its topic. The mesh takes no push
+// to another one, which would keep it from those that have lines.
 func (d *direct) reached(f *follower, topic *pubsub.Topic) *node.Lines {
 	all := d.linesOf(f.topic)
 	if len(all.Coming)+len(all.Broken) > 0 {

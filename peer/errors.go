@@ -24,7 +24,7 @@ var (
 	// ErrCorrupt: what was read is not what was written.
 	ErrCorrupt = dbadapter.ErrCorrupt
 	// ErrFileDamaged: a small file of the node's folder is missing, damaged, or another
-	// node's, and the text says what to do; it is ErrCorrupt, too.
+	// node's. The text says what to do. It is ErrCorrupt, too.
 	ErrFileDamaged = durable.ErrDamaged
 	// ErrSalvageable: the store of the folder cannot be opened for damage, and Salvage is
 	// to repair it; it is ErrCorrupt, too.
@@ -65,7 +65,7 @@ var (
 	// ErrBusy: the peer, or this node, runs as much as it may; try again.
 	ErrBusy = reconcile.ErrBusy
 	// ErrPaused: a person has paused the namespace, or the syncs with the other side, on
-	// this node or on that one; try again once it was resumed.
+	// this node or on that one. Try again once it was resumed.
 	ErrPaused = reconcile.ErrPaused
 	// ErrFutureVersion: a version too far in the future, or before 2020. Of a
 	// write: this machine's clock is wrong, or was; Restamp mends the latter.

@@ -10,10 +10,10 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// feed is what the watchers of a shard share: while there are any, one goroutine reads
-// the end of the change log, once for all of them, and wakes those that wait. A commit does
-// no more for them than to wake that goroutine. A watcher that is further behind than the
-// feed holds reads the log by itself.
+// feed is what the watchers of a shard share. While there are any, one goroutine reads the
+// end of the change log, once for all of them, and wakes those that wait. A commit does no
+// more for them than to wake that goroutine. A watcher that is further behind than the feed
+// holds reads the log by itself.
 type feed struct {
 	watched atomic.Int32  // how many watch
 	wake    chan struct{} // holds a token once a commit has followed what was read
@@ -39,11 +39,11 @@ const (
 	feedWindows = 256
 )
 
-// Watchers are woken a few at a time, or those that write would wait behind all of them at
-// each step of a write. There is a pause after each group, of about four times what its
-// watchers take on one processor. So the more there are, the more a window holds, and
-// those that write keep most of the processors. A feed that is far behind rests a quarter
-// as long, and then not at all, since the log does not wait.
+// Watchers are woken a few at a time. Otherwise those that write would wait behind all of
+// them at each step of a write. There is a pause after each group, of about four times
+// what its watchers take on one processor. So the more there are, the more a window holds,
+// and those that write keep most of the processors. A feed that is far behind rests a
+// quarter as long, and then not at all, since the log does not wait.
 const (
 	feedGroups      = 64
 	groupSize       = 16 // of a group, while there are others without watchers
@@ -227,7 +227,7 @@ func (f *feed) changed(in int) <-chan struct{} {
 }
 
 // next is the window that goes on where a watcher of a group is; or nil. behind: the
-// watcher is to read by itself, and else it waits for changed.
+// watcher is to read by itself. Otherwise it waits for changed.
 func (f *feed) next(w *node.Watcher, in int) (win *node.Window, behind bool, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -35,8 +35,8 @@ func saveNote(f durable.File, note any) error {
 	return f.Save(b)
 }
 
-// setAside ends the error of a file that is damaged, and that the node does without: it
-// gets another name. gone says what is not known without it.
+// setAside ends the error of a file that is damaged, and that the node does without:
+// the file gets another name. The text gone says what is not known without it.
 func (n *Node) setAside(path string, err error, gone string) error {
 	if !errors.Is(err, durable.ErrDamaged) {
 		return err
@@ -49,7 +49,7 @@ func (n *Node) setAside(path string, err error, gone string) error {
 	return nil
 }
 
-// later ends the error of a file that a start writes anew, as it was: on a full disk the node
+// later ends the error of a file that a start writes anew, as it was. On a full disk the node
 // starts all the same.
 func (n *Node) later(err error) error {
 	if !durable.NoRoom(err) {

@@ -25,8 +25,8 @@ func (ns *Namespace) Former() []FormerMember {
 	return list
 }
 
-// VoidStatement is a change of the members that does not count: its author lost
-// the right to it by a change that was made at the same time, elsewhere.
+// VoidStatement is a change of the members that does not count. Its author lost the
+// right to it by a change that was made at the same time, elsewhere.
 type VoidStatement struct {
 	// Hash names the statement.
 	Hash string

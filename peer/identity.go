@@ -126,7 +126,7 @@ func freshIdentity() (crypto.PrivKey, error) {
 	return key, err
 }
 
-// checkID refuses the ids of keys that are not Ed25519: only ids of such keys hold
+// checkID refuses the ids of keys that are not Ed25519. Only ids of such keys hold
 // them, and records are verified by the writer's id.
 func checkID(id ID) error {
 	_, err := node.ID(id).PublicKey()

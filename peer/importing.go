@@ -14,9 +14,9 @@ import (
 // Item is one record to import.
 type Item struct {
 	Key, Value []byte
-	// Time, if not zero, is the time of the record's version, in whole
-	// milliseconds, which then has no writer: two sites that import the same
-	// dated items hold the same records.
+	// Time, if not zero, is the time of the record's version, in whole milliseconds.
+	// That version has no writer, so two sites that import the same dated items hold
+	// the same records.
 	Time time.Time
 	// Deleted imports a tombstone; Value is empty.
 	Deleted bool
@@ -42,7 +42,7 @@ type ImportResult struct {
 	// Full counts the items that share their index with dbadapter.MaxBucket other
 	// records, and are left out.
 	Full int64
-	// Refused counts the items whose dates are not taken: up to them members may have collected deleted
+	// Refused counts the items whose dates are not taken. Up to them members may have collected deleted
 	// records, or this node's role, given anew, does not cover them. Nothing of them was written; OnRefused
 	// tells which they are.
 	Refused int64
@@ -70,25 +70,26 @@ func (o importOption) importing(all *importOptions) { o(all) }
 
 func (o PutOption) importing(all *importOptions) { o(&all.draft) }
 
-// AsNew has an item whose date is not taken written as of now, as by Put, unless its key holds something that is
-// later than the date.
+// AsNew has an item whose date is not taken written as of now, as by Put. It does not where its key holds
+// something that is later than the date.
 func AsNew() ImportOption { return importOption(func(o *importOptions) { o.asNew = true }) }
 
-// OnRefused is told of each item whose date is not taken, one after the other, before Import returns: which one it is,
+// OnRefused is told of each item whose date is not taken, one after the other, before Import returns. The item is
 // counted from 0. The item is valid during the call.
 func OnRefused(told func(at int64, item Item)) ImportOption {
 	return importOption(func(o *importOptions) { o.refused = told })
 }
 
 // Continue says that an import is a further part of one that has taken dates from the given one on
-// (ImportResult.Earliest): the node takes later dates, too, for as long as the parts follow one another within seconds.
+// (ImportResult.Earliest). The node then takes later dates, too, for as long as the parts follow one another
+// within seconds.
 func Continue(earliest time.Time) ImportOption {
 	return importOption(func(o *importOptions) { o.earliest = earliest })
 }
 
-// Import writes items in batches, each durable in one transaction. An error
-// from the sequence, or from an item, ends it: all items before are kept, and
-// the result says how many those were.
+// Import writes items in batches, each durable in one transaction. An error from the
+// sequence, or from an item, ends it. All items before are kept, and the result says
+// how many those were.
 //
 // An undated item whose value is there already makes no new version. A dated
 // one is the record with that date, and wins or loses by it as if it had been

@@ -20,10 +20,10 @@ import (
 )
 
 // relays keeps this node's reservations at its relays (libp2p's circuit relay v2),
-// under which others can dial a node behind a router. libp2p's AutoRelay does not do:
-// it would begin only after strangers have told the node that it cannot be reached.
-// libp2p's AutoRelay is not used: it begins only after strangers have told the node
-// that it cannot be reached.
+// under which others can dial a node behind a router. It takes the place of libp2p's
+// AutoRelay, which begins only after strangers have told the node that it cannot be
+// reached. AutoRelay would also announce no relay with a private address, and rest for
+// an hour after a failure.
 type relays struct {
 	at   []peer.AddrInfo
 	host host.Host
