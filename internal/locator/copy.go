@@ -16,6 +16,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/keyhash"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // ErrCopy is returned for bytes that are no copy of a set, and no block of its entries.
@@ -30,10 +31,11 @@ var ErrCopy = errors.New("locator: no copy of a set")
 const copyMagic = "LOCCOPY\x02"
 
 type copyHead struct {
-	_      struct{} `cbor:",toarray"`
-	Shards int
-	Set    placement.Shard
-	At     Place
+	_        struct{} `cbor:",toarray"`
+	Shards   int
+	Set      placement.Shard
+	Host     []byte // no UTF-8
+	Log, Seq uint64
 }
 
 const copyPrefix = "locator-"
@@ -46,7 +48,7 @@ func IsCopy(name string) bool { return strings.HasPrefix(name, copyPrefix) }
 // appendCopy appends the file of a copy: entries that ascend by index, each once, none Gone.
 func appendCopy(b []byte, shards int, set placement.Shard, at Place, entries []Entry) ([]byte, error) {
 	begin := len(b)
-	head, err := cbor.Marshal(copyHead{Shards: shards, Set: set, At: at})
+	head, err := cbor.Marshal(copyHead{Shards: shards, Set: set, Host: []byte(at.Host), Log: at.Log, Seq: at.Seq})
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +106,7 @@ func parseCopy(data []byte, shards int, set placement.Shard, each func([]Entry))
 	if len(rest) > 0 {
 		return refuse("%d bytes are left over", len(rest))
 	}
-	return head.At, nil
+	return Place{Host: roster.ID(head.Host), Log: head.Log, Seq: head.Seq}, nil
 }
 
 // The forms of a block of entries: all say the same; some are Shared, or none is.

@@ -49,7 +49,7 @@ func TestCopy(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 100, keyset.MaxKeys, keyset.MaxKeys + 1, 20_000} {
 		shards := 2 << r.IntN(12)
 		want := randomEntries(r, n, shards)
-		at := Place{Host: "a host", Log: r.Uint64(), Seq: r.Uint64()}
+		at := Place{Host: "a host\xff", Log: r.Uint64(), Seq: r.Uint64()}
 		data, err := appendCopy(nil, shards, 1, at, want)
 		if err != nil {
 			t.Fatal(err)
