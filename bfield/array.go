@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// array is one bit array of the cascade. Bit i is bit i mod 8 of byte i/8, so
-// that eight bytes from byte i/8 on, read as a little-endian number and shifted
-// right by i mod 8, begin with bit i: 57 bits of a window in one load.
+// array is one bit array of the cascade. Bit i is bit i mod 8 of byte i/8. So
+// eight bytes from byte i/8 on, read as a little-endian number and shifted
+// right by i mod 8, begin with bit i. One load gives 57 bits of a window.
 type array struct {
 	bytes  []byte // the bits, padded
 	bits   uint64 // m·κ
@@ -43,8 +43,8 @@ func (a *array) insert(k key, code uint64, hashes int) {
 // common returns the AND of a key's windows and the bits of acc. It may stop
 // as soon as less than kappa ones are left.
 func (a *array) common(k key, acc uint64, p *Plan) uint64 {
-	// The ones are counted once, when few are left of a stranger's: a branch
-	// that goes either way costs as much as three windows.
+	// The ones are counted once, when few are left of a stranger's. A branch that
+	// goes either way costs as much as three windows.
 	acc = and(acc, a.bytes, a.places, k, multipliers[:p.unasked])
 	if fewer(acc, p.Kappa) {
 		return acc
@@ -52,11 +52,11 @@ func (a *array) common(k key, acc uint64, p *Plan) uint64 {
 	return and(acc, a.bytes, a.places, k, multipliers[p.unasked:p.Hashes])
 }
 
-// and is the loop of look-ups. It stands by itself so that all of it stays in
-// registers, and loads without bounds checks, which takes a seventh of a
-// look-up's time. That is safe: a place is below places, which is the array's
-// bits less ν plus one, and padding follows the bits. Only newArray and parse make
-// an array, and both ensure this.
+// and is the loop of look-ups. It is a function of its own so that all of it stays
+// in registers. It loads without bounds checks, which would take a seventh of a
+// look-up's time. That is safe: a place is below places, the array's bits less ν
+// plus one, and padding follows the bits. Only newArray and parse make an array,
+// and both ensure this.
 //
 //go:noinline
 func and(acc uint64, array []byte, places uint64, k key, multipliers []uint64) uint64 {

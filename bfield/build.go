@@ -67,8 +67,8 @@ const (
 	parallelFrom = 1 << 15
 )
 
-// fill inserts all entries into an array, that of a level. OR does not care for the order, so
-// that workers can share the work in any way, and go through the array in any order.
+// fill inserts all entries into an array, that of a level. The order does not change an OR.
+// So workers can share the work in any way, and go through the array in any order.
 func (f *Field) fill(a *array, level int, s source) {
 	a.keys += uint64(s.n)
 	workers := f.workers
@@ -106,7 +106,7 @@ func inParallel(workers int, each func(worker int)) {
 }
 
 // undecided is an entry and what its windows have in common in all arrays so
-// far: more than its own marker.
+// far. That is more than its own marker.
 type undecided struct {
 	entry
 	acc uint64
@@ -148,8 +148,8 @@ func (f *Field) still(pending []undecided, a *array, level int) []undecided {
 	})
 }
 
-// share has the workers go through their parts of n things, and returns what
-// they found in the order of the things.
+// share has the workers go through their parts of n things. It returns what
+// they found, in the order of the things.
 func (f *Field) share(n int, each func(list []undecided, from, end int) []undecided) []undecided {
 	workers := f.workers
 	if n < parallelFrom {

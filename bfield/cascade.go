@@ -10,9 +10,9 @@ import (
 const fewEntries = 4096
 
 // cascade makes secondary arrays, for entries that are all in the primary one,
-// until no entry is indeterminate. Arrays of an earlier cascade are dropped:
-// the keys that need them are found again by the same pass over all entries
-// that finds those which need them since.
+// until no entry is indeterminate. Arrays of an earlier cascade are dropped.
+// The pass over all entries that finds the keys which need them since finds
+// their keys again, too.
 func (f *Field) cascade(s source) error {
 	f.levels = f.levels[:1]
 	secondary, twice, err := f.secondary(f.indeterminate(s))
@@ -29,8 +29,8 @@ func (f *Field) cascade(s source) error {
 
 // secondary makes one array after the other for the entries that those before
 // leave indeterminate. The primary array is not read. Entries with one key and
-// different values, which no array can decide, are returned as twice, those of
-// a key side by side and in their order.
+// different values, which no array can decide, are returned as twice. Those of
+// a key are adjacent and in their order.
 func (f *Field) secondary(pending []undecided) (levels []array, twice []entry, err error) {
 	for before := 2 * len(pending); len(pending) > 0; {
 		// Contradictions are looked for when few entries are left, or when
@@ -80,13 +80,13 @@ func distinct(entries []undecided) (once []undecided, twice []entry) {
 }
 
 // Repair gives secondary arrays to all keys that the primary array leaves
-// indeterminate, so that each inserted key answers its value. It goes through
-// all keys that were ever inserted. If these are more than were planned for, it
-// first makes the primary array anew for at least twice as many.
+// indeterminate. Each inserted key then answers its value. It goes through all
+// keys that were ever inserted. If these are more than were planned for, it
+// first makes the primary array anew, for at least twice as many.
 //
-// It fails with ErrContradiction if a key was inserted with two values: the
-// field stays usable, and such keys are answered Indeterminate. It fails with
-// ErrSealed if the keys are no longer there and the field is not repaired.
+// ErrContradiction: a key was inserted with two values. The field stays
+// usable, and such keys are answered Indeterminate. It fails with ErrSealed
+// if the keys are no longer there and the field is not repaired.
 func (f *Field) Repair() error {
 	if f.repaired {
 		return nil

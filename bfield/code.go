@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// MaxNu is the longest code: 8 bytes show 57 bits at each of the 8 places at which a
-// code can begin in its first byte, so that a window is one load.
+// MaxNu is the longest code. 8 bytes show 57 bits at each of the 8 places at which a
+// code can begin in its first byte. So a window is one load.
 const MaxNu = 57
 
 // ErrCode is returned for a value, a code or lengths that do not fit together.
@@ -35,15 +35,15 @@ func Codes(nu, kappa int) uint64 {
 	return binomials[nu][kappa]
 }
 
-// Encode returns the value-th bit string of nu bits with kappa ones, counted
-// from 1 in lexicographic order, as in Figure 1 of the paper:
+// Encode returns the value-th bit string of nu bits with kappa ones. They are
+// counted from 1 in lexicographic order, as in Figure 1 of the paper:
 //
 //	Encode(1, 5, 2) = 00011    Encode(4, 5, 2) = 01001    Encode(10, 5, 2) = 11000
 //
 // The string's last character is bit 0 of the code, so that the order of
-// strings is the order of numbers. It is the combinatorial number system
-// (D. E. Knuth, The Art of Computer Programming 4A, section 7.2.1.3): the ones
-// at c_κ > … > c_1 are string number 1 + C(c_κ, κ) + … + C(c_1, 1).
+// strings is the order of numbers. It is the combinatorial number system (D.
+// E. Knuth, The Art of Computer Programming 4A, section 7.2.1.3). The ones at
+// c_κ > … > c_1 are string number 1 + C(c_κ, κ) + … + C(c_1, 1).
 //
 // It fails with ErrCode unless 1 ≤ value ≤ Codes(nu, kappa).
 func Encode(value uint64, nu, kappa int) (uint64, error) {
@@ -81,7 +81,7 @@ func codeOf(rank uint64, nu, kappa int) uint64 {
 
 // rankOf returns how many codes of equal weight are smaller.
 func rankOf(code uint64) uint64 {
-	// C(c, 1) and C(c, 2) by themselves: a table of 34 KiB would push what the
+	// C(c, 1) and C(c, 2) are computed. A table of 34 KiB would push what the
 	// windows need out of the first cache.
 	rank := uint64(bits.TrailingZeros64(code))
 	code &= code - 1

@@ -1,12 +1,12 @@
 // Package bfield stores which small value goes with which key, in some bytes a
-// key, without the keys. It is the B-field of N. B. Greenfield, "A
-// space-efficient, probabilistic data structure and storage and retrieval
-// method for key-value information" (2014), with its formulas corrected.
+// key, without the keys. It is the B-field with its formulas corrected. The source
+// is N. B. Greenfield, "A space-efficient, probabilistic data structure and storage
+// and retrieval method for key-value information" (2014).
 //
 // # The idea
 //
 // A Bloom filter sets one bit at each of k places of a key, and so remembers
-// that the key was there. A B-field sets a whole pattern there, and so
+// that the key was there. A B-field sets a whole pattern there, its marker, and so
 // remembers a value as well. The pattern of value y is the y-th string of ν
 // bits with κ ones (ENCODE, the paper's Figure 1). With ν = 5, κ = 2, k = 3:
 //
@@ -24,12 +24,16 @@
 //	                  ---------
 //	in common         0 0 1 0 1   κ ones: DECODE says 2
 //
-// The marker of x is in all its windows, other ones only by chance. So fewer
-// than κ ones in common mean that x was never inserted (Absent); just κ are the
-// value (Found); and if by chance there are more, the value is one of several
-// (Indeterminate): the part β of the keys. These go, with their markers, into a
-// second array, the part β of the first one's size, and those that this does
-// not settle into a third:
+// The marker of x is in all its windows, other ones only by chance. The ones in
+// common decide:
+//
+//   - Fewer than κ: x was never inserted (Absent).
+//   - Just κ: they are the value (Found).
+//   - More, by chance: the value is one of several (Indeterminate).
+//
+// The part β of the keys is indeterminate. These go, with their markers, into a
+// second array, which has the part β of the first one's size. Those that are still
+// indeterminate go into a third:
 //
 //	Array 0  ████████████████████████████████   n keys
 //	Array 1  ███                                β·n, indeterminate in Array 0
@@ -44,42 +48,44 @@
 //	value, answer := f.Lookup(keyed.Bytes(key))
 //
 // Build is for keys that are all at hand. New, Insert and Repair are for keys
-// that come one by one. Mutable is for ever: it logs what is inserted, repairs
-// in the background, and grows. A field is saved by Save, read by Open, and used
-// where its bytes lie by FieldOf. Keys are those of package keyed: byte strings or
-// numbers.
+// that arrive one by one. Mutable is for ever: it logs what is inserted, repairs
+// in the background, and grows. Save writes a field to a file and Open reads it.
+// FieldOf uses its bytes where they lie. Keys are those of package keyed: byte
+// strings or numbers.
 //
-// NewPlan shows beforehand what a field will cost, and Explain prints it:
+// NewPlan tells beforehand what a field will cost. For 256 values and α = 1/256 it
+// chooses, with the true rate and the paper's:
 //
 //	ν 24, κ 2 (276 codes), k 8 hash functions, m/n 11.5907
 //	false positives α   0.003906 = 2^-8.00   paper 0.003693 = 2^-8.08
 //
 // # Where this differs from the paper
 //
-//   - The paper's α is right for κ = 1 only. The bits of a marker lie together,
-//     so markers overlap in more than one bit, and the true rate is higher: by
-//     10 to 33 % for κ = 2, 1.5- to 7-fold for κ = 3 and 4, the more the lower
-//     α is. NewPlan plans by the true rate; rate.go has the sum.
-//   - Values are whitened before they are encoded: a hash of the key is added,
+//   - The paper's α is right for κ = 1 only. The bits of a marker lie together, so
+//     markers overlap in more than one bit, and the true rate is higher. It is
+//     higher by 10 to 33 % for κ = 2, and 1.5- to 7-fold for κ = 3 and 4, the more
+//     the lower α is. NewPlan plans by the true rate; rate.go has the sum.
+//   - Values are whitened before they are encoded. A hash of the key is added,
 //     modulo the number of codes. So a value that many keys have costs nothing.
-//   - Step 2 prints composite hashes whose first is always 0; the sum it must
-//     mean lets keys share all windows. place.go has the repair.
-//   - A look-up keeps what the windows of all arrays have in common, not those
-//     of the last one alone. Fewer keys go into the third array, so the whole
-//     is a little smaller than m·κ/(1−β).
+//   - Step 2 prints composite hashes whose first is always 0. The sum it must mean
+//     lets keys share all windows. place.go has the repair.
+//   - A look-up keeps what the windows of all arrays have in common, not those of
+//     the last one alone. Fewer keys go into the third array, so the whole is a
+//     little smaller than m·κ/(1−β).
 //   - The paper says that a wrong value for an inserted key is impossible. That
-//     holds when the field is repaired. Before, the windows of a key in a
-//     secondary array that it is not yet in may agree by chance on a wrong one
-//     of its candidates: one in 10^4 look-ups of such keys at α 2^-8 (measured).
-//   - Inserting as the keys come, without a second pass, gives not only
-//     indeterminate keys but wrong misses, if a miss in a secondary array is
-//     taken for one. Until Repair such keys are answered Indeterminate.
+//     holds when the field is repaired. Before, a key may not be in its secondary
+//     array yet. Its windows there may agree by chance on a wrong one of its
+//     candidates. At α 2^-8 that is one in 10^4 look-ups of such keys (measured).
+//   - Insertion without a second pass gives not only indeterminate keys but wrong
+//     misses, if a miss in a secondary array is taken for one. Until Repair such
+//     keys are answered Indeterminate.
 //
 // # What is not promised
 //
-// The hash is XXH3 under a seed that is stored with the field: an adversary
-// that knows the seed and may choose keys can raise α for chosen keys. Hash
-// untrusted keys under a secret first, and give the hashes as numbers. Pairs of
-// 64-bit keys never collide; two other keys share their 128-bit hash with
+// The hash is XXH3 under a seed that is stored with the field. An adversary that
+// knows the seed and may choose keys can raise α for chosen keys. Hash untrusted
+// keys under a secret first, and give the hashes as numbers.
+//
+// Pairs of 64-bit keys never collide. Two other keys share their 128-bit hash with
 // probability 2^-128.
 package bfield

@@ -58,7 +58,7 @@ func (f *Field) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// header returns all that stands before the arrays, with room for these.
+// header returns all that precedes the arrays, with room for these.
 func (f *Field) header() []byte {
 	length := headerLength(len(f.levels))
 	size := length
@@ -91,7 +91,7 @@ func (f *Field) header() []byte {
 }
 
 // UnmarshalBinary makes the field what MarshalBinary saved: sealed, and with
-// the same answers. It copies the bytes, and fails with ErrFormat if they are
+// the same answers. It copies the bytes. It fails with ErrFormat if they are
 // anything but a whole field; the field is then as it was.
 func (f *Field) UnmarshalBinary(data []byte) error {
 	g, err := FieldOf(bytes.Clone(data))
@@ -102,11 +102,11 @@ func (f *Field) UnmarshalBinary(data []byte) error {
 }
 
 // FieldOf is the Field that MarshalBinary or Save saved as data, sealed. It reads all
-// of data once, to verify it, and then uses it where it lies, as ribbon.MapOf does:
-// data must stay as it is for as long as the field is used, or what RepairedFrom has
-// made of it. Mapped into memory, a file is shared by processes, and what is not asked
-// for need not be in memory; but if it is cut, a look-up ends the process, or answers
-// Absent, and the caller must prevent that.
+// of data once, to verify it, and then uses it where it lies, as ribbon.MapOf does. So
+// data must stay as it is for as long as the field, or what RepairedFrom has made of
+// it, is used. A file that is mapped into memory is shared by processes, and what is
+// not asked for need not be in memory. If the file is cut, a look-up ends the process,
+// or answers Absent. The caller must prevent that.
 //
 // It fails with ErrFormat if data is anything but a whole field.
 func FieldOf(data []byte) (*Field, error) {

@@ -8,13 +8,13 @@ import (
 )
 
 // A field need not remember its keys if something else does: a store, or other
-// nodes that have told them. What follows is for that.
+// nodes that sent them. What follows is for that.
 
 // BuildFrom returns a field of the keys that a feed yields, repaired and sealed, as Build
-// does. The feed is read twice, in any order, and must yield the same both times; a key that
-// only the second time yields is not inserted. Of the keys only those are kept meanwhile that
-// the primary array leaves indeterminate, as RepairedFrom says. c.Keys is to be their number
-// or more: the field does not grow. An error of the feed is returned as it is.
+// does. The feed is read twice, in any order, and must yield the same both times. A key that
+// only the second time yields is not inserted. Meanwhile it keeps only those keys that the
+// primary array leaves indeterminate, as RepairedFrom says. c.Keys is to be their number or
+// more: the field does not grow. An error of the feed is returned as it is.
 func BuildFrom(c Config, feed func(yield func(key keyed.Key, value uint64) bool) error) (*Field, error) {
 	plan, err := NewPlan(c)
 	if err != nil {
@@ -40,15 +40,15 @@ func BuildFrom(c Config, feed func(yield func(key keyed.Key, value uint64) bool)
 	return f.RepairedFrom(feed)
 }
 
-// Add inserts a key in place if the field does not know it, and keeps nothing of it: the
-// field is sealed from then on, and not repaired if the key went in. It returns what Lookup
-// answered before, and whether Lookup answers the value now. Only an Absent key goes in; where
-// Lookup is not right in the end, the caller is to keep the key elsewhere.
+// Add inserts a key in place if the field does not know it, and keeps nothing of it. From then
+// on the field is sealed, and not repaired if the key went in. It returns what Lookup answered
+// before, and whether Lookup answers the value now. Only an Absent key goes in. Where Lookup
+// is not right in the end, the caller is to keep the key elsewhere.
 //
-// As others are added, keys turn Indeterminate, none Absent. Of those that turn so a few are
-// answered with a wrong candidate, as if found: those of which the secondary arrays, which they
-// are not in, show one by chance (one in 10^5 with 256 values and α = 2^-12). RepairedFrom ends
-// both. As Insert it needs the field for itself.
+// As others are added, keys turn Indeterminate, none Absent. A few of those that turn so are
+// answered with a wrong candidate, as if found. The secondary arrays, which they are not in,
+// show one by chance: one in 10^5 with 256 values and α = 2^-12. RepairedFrom ends both. As
+// Insert it needs the field for itself.
 func (f *Field) Add(key keyed.Key, value uint64) (before Answer, right bool, err error) {
 	if value >= f.plan.Values {
 		return Absent, false, fmt.Errorf("insert value %d: the values go from 0 to %d: %w", value, f.plan.Values-1, ErrValue)
@@ -65,10 +65,10 @@ func (f *Field) Add(key keyed.Key, value uint64) (before Answer, right bool, err
 }
 
 // RepairedFrom returns a field with secondary arrays for the keys that the primary one leaves
-// indeterminate. Both have one primary array: look-ups of this one go on, but once there is an
-// insertion into either, the other is not to be used any more. The feed must yield every key that
-// the field holds and that will be looked up, with its value, in any order; others that it yields
-// do no harm. It keeps 40 bytes of each indeterminate key meanwhile.
+// indeterminate. Both share one primary array, and look-ups of this one go on. But once there is
+// an insertion into either, the other is not to be used any more. The feed must yield every key
+// that the field holds and that will be looked up, with its value, in any order. Others that it
+// yields do no harm. It keeps 40 bytes of each indeterminate key meanwhile.
 //
 // An error of the feed is returned as it is. It fails with ErrContradiction if
 // the feed yields a key with two values that the array both shows.

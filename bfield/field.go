@@ -15,7 +15,7 @@ type Answer uint8
 const (
 	// Absent: the key was never inserted. This is certain.
 	Absent Answer = iota
-	// Found: the value is that of the key, if the key was inserted; a key that
+	// Found: the value is that of the key, if the key was inserted. A key that
 	// was not is answered so at the rate α.
 	Found
 	// Indeterminate: the key may have one of several values, or may never have
@@ -41,8 +41,8 @@ var (
 	ErrValue = errors.New("bfield: value out of range")
 	// ErrContradiction is returned when one key was inserted with two values.
 	ErrContradiction = errors.New("bfield: one key with two values")
-	// ErrSealed is returned by methods that need the inserted keys, which a
-	// field that was built, sealed or loaded no longer has.
+	// ErrSealed is returned by methods that need the inserted keys. A field that
+	// was built, sealed or loaded no longer has them.
 	ErrSealed = errors.New("bfield: the field is sealed")
 	// ErrCascade is returned if arrays without end would be needed. It does not
 	// happen with sensible plans.
@@ -142,7 +142,7 @@ func (f *Field) mark(e entry) {
 }
 
 // answers reports whether an entry is found although it was not inserted yet, or not
-// since. It stays so without it: insertions of others only add ones to the primary
+// since. It stays so without it. Insertions of others only add ones to the primary
 // array, and these make the field one to be repaired.
 func (f *Field) answers(e entry) bool {
 	code := f.encode(e)
@@ -210,9 +210,9 @@ func (f *Field) judge(k key, acc uint64) (uint64, Answer) {
 	if value < f.plan.Values {
 		return value, Found
 	}
-	// A code that stands for no value. In the primary array no inserted key
-	// shows it, as its own marker would be among the ones; in a secondary one a
-	// key may that is not yet repaired.
+	// A code that stands for no value. In the primary array no inserted key shows
+	// it, as its own marker would be among the ones. In a secondary one, a key
+	// that is not yet repaired may.
 	if left == acc || f.repaired {
 		return 0, Absent
 	}
@@ -220,9 +220,9 @@ func (f *Field) judge(k key, acc uint64) (uint64, Answer) {
 }
 
 // descend goes through the secondary arrays as long as more than κ ones are
-// left, and returns those left with at least κ. A key has one marker in all its
-// arrays, so the ones must be common to all of them; the paper looks at each
-// array alone, which leaves more keys indeterminate, and can answer a key that
+// left. It returns those left with at least κ. A key has one marker in all its
+// arrays, so the ones must be common to all of them. The paper looks at each
+// array alone. That leaves more keys indeterminate, and can answer a key that
 // is not yet repaired with another one's value.
 func (f *Field) descend(k key, acc uint64) (uint64, Answer) {
 	for level := 1; ; level++ {
@@ -245,12 +245,12 @@ func (f *Field) descend(k key, acc uint64) (uint64, Answer) {
 	}
 }
 
-// Candidates returns the values that a key may have, in no special order: no value
-// if it is absent, one if it is found, several if it is indeterminate. The
-// value of an inserted key is among them, unless the codes that the common ones
-// allow are very many: no more than MaxCandidates values are returned, and no
-// more than 64 times as many codes are tried. Until Repair they are those of the
-// primary array, also for keys that Lookup finds.
+// Candidates returns the values that a key may have, in no special order. There is
+// no value if it is absent, one if it is found, and several if it is
+// indeterminate. The value of an inserted key is among them, unless the codes that
+// the common ones allow are very many. No more than MaxCandidates values are
+// returned, and no more than 64 times as many codes are tried. Until Repair they
+// are those of the primary array, also for keys that Lookup finds.
 func (f *Field) Candidates(key keyed.Key) []uint64 { return f.candidates(f.keyOf(key)) }
 
 func (f *Field) candidates(k key) []uint64 {

@@ -6,9 +6,9 @@ import (
 	"github.com/syncd-io/syncd/bfield/internal/infile"
 )
 
-// Save writes the field to a file: to a temporary one beside it first, which is
-// synced and then takes its name. After a crash there is the old file or the
-// new one.
+// Save writes the field to a file. It writes and syncs a temporary one next to
+// it, which then takes its name. After a crash there is the old file or the new
+// one.
 func (f *Field) Save(path string) error { return infile.Write(path, f.write) }
 
 // write writes the field, array by array.
@@ -29,9 +29,9 @@ func (f *Field) write(w io.Writer) error {
 	return nil
 }
 
-// Open returns the field saved in a file, sealed, and reads all of it into memory:
-// what is done to the file afterwards changes nothing. FieldOf is for bytes that are
-// mapped into memory.
+// Open returns the field saved in a file, sealed, and reads all of it into memory.
+// Later changes of the file change nothing. FieldOf is for bytes that are mapped
+// into memory.
 //
 // It fails with ErrFormat if the file holds anything but a whole field.
 func Open(path string) (f *Field, err error) {

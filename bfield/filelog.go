@@ -17,13 +17,13 @@ import (
 // unfinished is the ending of the file that Replace is writing.
 const unfinished = ".tmp"
 
-// FileLog is a Log in a file that only grows. Append returns when the records
-// are on disk. What a crash left of an Append that had not returned is kept up to
-// its first gap, and cut off from there; damage anywhere else is ErrLog.
+// FileLog is a Log in a file that only grows. Append returns when the records are
+// on disk. What a crash left of an Append that had not returned is kept up to its
+// first gap, and cut off from there. Damage anywhere else is ErrLog.
 //
-// A log is open once at a time. A lock on a file beside it, with the ending
-// .lock, keeps a second one out, of this process or another, on Linux, macOS
-// and the BSDs; elsewhere the caller must see to it.
+// A log is open once at a time. A lock on a file next to it, with the ending
+// .lock, keeps a second one out, of this process or another. That works on
+// Linux, macOS and the BSDs; elsewhere the caller must see to it.
 type FileLog struct {
 	path string
 	seed uint64
@@ -91,8 +91,8 @@ func (l *FileLog) recover() error {
 	if err != nil {
 		return err
 	}
-	// A log is made under another name and renamed when it is whole, so that
-	// even the start of a new one is never torn.
+	// A log is made under another name and renamed when it is whole. So even the
+	// start of a new one is never torn.
 	start := make([]byte, logHeader)
 	_, err = l.file.ReadAt(start, 0)
 	if last := len(logMagic) - 1; string(start[:last]) == logMagic[:last] && start[last] != logMagic[last] {
@@ -128,10 +128,10 @@ func (l *FileLog) cut(size int64) error {
 	return l.file.Truncate(l.end)
 }
 
-// Append writes the records and waits until they are on disk. After an error
-// of the disk the log takes no more until it is opened anew. What was written of the
-// records that failed is cut off; if the disk refuses that, too, any first few of them
-// may be in the log then, on disk or in the system's memory alone.
+// Append writes the records and waits until they are on disk. After an error of the
+// disk the log takes no more until it is opened anew. What was written of the records
+// that failed is cut off. If the disk refuses that, too, the log may hold any first
+// few of them, on disk or in the system's memory alone.
 func (l *FileLog) Append(records []Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,10 +143,10 @@ func (l *FileLog) Append(records []Record) error {
 	}
 	for part := range slices.Chunk(records, maxFrames*maxRecords) {
 		if err := l.append(part); err != nil {
-			// After a sync that failed, Linux takes the pages for written: a
-			// process that opens the log before the machine starts anew would read frames
-			// that are not on disk, and no later sync would write them. The caller gets the
-			// first error, not that of cutting the file.
+			// After a sync that failed, Linux takes the pages for written. A process that
+			// opens the log before the machine starts anew would read frames that are not
+			// on disk. No later sync would write them. The caller gets the first error, not
+			// that of cutting the file.
 			_ = l.file.Truncate(l.end)
 			l.broken = err
 			return fmt.Errorf("append to a log: %w", err)
@@ -229,8 +229,8 @@ func (l *FileLog) reader() (*os.File, int64, error) {
 	return file, l.end, err
 }
 
-// Replace writes a new file beside the old one, with the ending .tmp, and gives it
-// the old one's name.
+// Replace writes a new file next to the old one, with the ending .tmp, and gives
+// it the old one's name.
 func (l *FileLog) Replace(records iter.Seq2[Record, error]) error {
 	file, err := os.OpenFile(l.path+unfinished, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

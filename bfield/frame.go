@@ -21,11 +21,11 @@ import (
 // The lower 13 bits of n are the count, the others the number of the frame in its
 // Append. All frames of an Append but the last are full: so each tells where the
 // Append began. The checksum is of the records, seeded with the offset of the
-// frame, so that a frame is right at its own place only.
+// frame. So a frame is right at its own place only.
 //
-// A power cut in the middle of an Append leaves any part of its sectors; those that
+// A power cut in the middle of an Append leaves any part of its sectors. Those that
 // were not written read as zeros, or are behind the file's end. No sector of a
-// frame is zeros, whatever its records are: the first byte and the last are marks,
+// frame is zeros, whatever its records are. The first byte and the last are marks,
 // and each record begins with its op.
 
 const (
@@ -75,7 +75,7 @@ func appendFrame(b []byte, at int64, i int, records []Record) []byte {
 }
 
 // headAt returns the count, the number in its Append and the checksum of a frame
-// that begins so; count is 0 if none does.
+// that begins so. count is 0 if none does.
 func headAt(head []byte) (count, i int, sum uint64) {
 	order := binary.LittleEndian
 	n := order.Uint32(head[1:])
@@ -112,10 +112,10 @@ func readFrame(file io.ReaderAt, at, size int64) (frame, error) {
 	return frame{records, began}, nil
 }
 
-// torn reports whether what is at an offset in place of a whole frame, and all
-// behind, is what a power cut in the middle of the last Append left: the frame lacks
-// sectors, and no frame behind is of a later Append, which would have begun when this
-// one was on disk. It says why not otherwise.
+// torn reports whether a power cut in the middle of the last Append left what is at
+// an offset, in place of a whole frame, and all behind. The frame then lacks sectors,
+// and no frame behind is of a later Append. A later one would have begun when this
+// one was on disk. Otherwise torn says why not.
 func torn(file io.ReaderAt, at, size int64) (why string, err error) {
 	lacks, err := lacksSector(file, at, size)
 	if err != nil || !lacks {

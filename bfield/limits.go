@@ -5,13 +5,13 @@ const (
 	// below 2^41 even with the largest MaxCellsPerKey·κ.
 	MaxKeys = 1 << 32
 
-	// MinFalsePositive is the lowest α: below it the 128 bits of a key's hash,
-	// and with 64-bit keys their own collisions, are no longer out of sight.
+	// MinFalsePositive is the lowest α. Below it, collisions of a key's 128-bit
+	// hash, and of 64-bit keys themselves, are no longer negligible.
 	MinFalsePositive = 1.0 / (1 << 48)
 
 	// MaxKappa is the largest κ of a field. Above it the terms of the sum in rate.go
-	// no longer fall, and plans cost 1.2 to 1.7 times what the paper's formulas
-	// promise. With it values go to C(57, 4) = 395,010.
+	// no longer fall. Plans cost 1.2 to 1.7 times what the paper's formulas promise.
+	// With it values go to C(57, 4) = 395,010.
 	MaxKappa = 4
 
 	// MaxHashes is the largest k. α = 2^-48 with 57 values and κ = 1 takes 54.
@@ -21,7 +21,8 @@ const (
 	MaxCellsPerKey = 128
 
 	// MaxLoad is the largest k/(m/n), the ones set for each bit. With it, 3 bits
-	// in 10,000 are 0 and next to nothing is told apart; plans choose 0.7 to 2.3.
+	// in 10,000 are 0 and next to nothing can be told apart. Plans choose 0.7 to
+	// 2.3.
 	MaxLoad = 8
 
 	// MaxWorkers is the most goroutines that build: with w of them, marks lie in
@@ -35,7 +36,7 @@ const (
 	// MaxCandidates is the most values that Candidates lists.
 	MaxCandidates = 1024
 
-	// leastBits is the shortest array. Below it the few markers of a small
-	// set would overlap far more than the formulas, which are for many, say.
+	// leastBits is the shortest array. Below it the few markers of a small set
+	// would overlap far more than the formulas say, which are for many.
 	leastBits = 1 << 11
 )

@@ -10,8 +10,8 @@ import (
 )
 
 // lockFile takes a lock that the kernel drops with the process, however that
-// ends. The file is empty and stays: if it were removed, a program could lock it
-// just before, another one make and lock it anew, and both would go on.
+// ends. The file is empty and is never removed. Otherwise a program could lock
+// it just before, another one make and lock it anew, and both would go on.
 func lockFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -36,8 +36,8 @@ type Log interface {
 	// at least those appended before. An error, which ends it, means that some
 	// are lost.
 	Records(from uint64) iter.Seq2[Record, error]
-	// Seed returns the seed under which the keys of the records are hashed: that
-	// of the one field whose log it is.
+	// Seed returns the seed under which the keys of the records are hashed. It is
+	// that of the one field whose log it is.
 	Seed() uint64
 	// Len returns the number of records.
 	Len() uint64

@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// freshPart: a repair does not wait for its time when the keys inserted
-	// since the last one are this part of those planned.
+	// freshPart: a repair is due at once when the keys inserted since the last
+	// one are this part of those planned.
 	freshPart = 16
-	// exceptionPart and leastExceptions: a rebuild is due when the exceptions
-	// are more than this part of the keys planned, and more than this many.
+	// exceptionPart and leastExceptions: a rebuild is due when the exceptions are
+	// more than this part of the keys planned, and more than this many.
 	exceptionPart   = 16
 	leastExceptions = 1024
 )
 
-// keep owns the maintenance of a Mutable until Close: all repairs, rebuilds and snapshots
+// keep owns the maintenance of a Mutable until Close. All repairs, rebuilds and snapshots
 // run in its goroutine, one after the other. It begins those that are due by itself.
 func (m *Mutable) keep(s schedule) {
 	timer := time.NewTimer(0)
@@ -85,8 +85,8 @@ func (m *Mutable) full() bool {
 	return m.field.levels[0].keys > planned || uint64(len(m.exceptions)) > few(planned) || m.repeats > max(leastExceptions, planned)
 }
 
-// few is how many exceptions, or repetitions in a log that was just gone through, a
-// field for so many keys bears.
+// few is how many exceptions a field for so many keys bears. The same holds for
+// repetitions in a log that was just scanned.
 func few(planned uint64) uint64 { return max(leastExceptions, planned/exceptionPart) }
 
 // Repair makes each key that was inserted before answer its value, and rebuilds
@@ -135,8 +135,8 @@ func (m *Mutable) chunks(n uint64, each func([]Record)) error {
 	return nil
 }
 
-// repair scans the log and makes the secondary arrays anew, beside the old
-// ones, for the keys that are indeterminate now.
+// repair scans the log and makes new secondary arrays for the keys that are
+// indeterminate now. The old ones serve meanwhile.
 func (m *Mutable) repair() error {
 	m.writing.Lock()
 	m.mu.Lock()

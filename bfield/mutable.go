@@ -17,14 +17,14 @@ type MutableConfig struct {
 	Config
 	// Log keeps what was inserted. It stays the caller's to close, after Close.
 	Log Log
-	// RepairDelay is how long an insertion waits at most for a repair to begin, or
-	// 15 times as long as the last repair took, if that is more: repairs of few keys
-	// take a sixteenth of a processor. 0 stands for one second; below 0 nothing is
-	// repaired but by Repair. Whatever it is, Close ends a goroutine.
+	// RepairDelay is how long an insertion waits at most for a repair to begin. If
+	// 15 times the duration of the last repair is more, that holds: repairs of few
+	// keys take a sixteenth of a processor. 0 stands for one second; below 0 only
+	// Repair repairs. Whatever it is, Close ends a goroutine.
 	RepairDelay time.Duration
 }
 
-// Mutable is a field that changes: keys are inserted, removed, and change
+// Mutable is a field that changes. Keys are inserted, removed, and change
 // their values, while any number of goroutines look up.
 //
 //	            ┌──────────────► log (durable) ──────────┐ scan
@@ -33,23 +33,23 @@ type MutableConfig struct {
 //	change, remove ─► log, and a list of exceptions, until a rebuild
 //
 // An insertion is logged and marked in the primary array. A goroutine in the
-// background scans the log and makes secondary arrays for the keys that the
+// background scans the log. It makes secondary arrays for the keys that the
 // primary one leaves indeterminate. Till then such keys are answered
 // Indeterminate; so are keys that the insertion of others made indeterminate.
 //
 // Bits cannot be taken out of an array. So changed and removed keys are kept as
-// exceptions, 48 bytes each or so, and when they or the keys have become too
-// many the same goroutine builds the field anew from the log, for more keys.
-// A repair holds β·n keys in memory for its time, 32 bytes each; a rebuild also those
-// that were changed, removed or inserted several times, 48 bytes each or so.
+// exceptions, 48 bytes each or so. When they or the keys are too many, the same
+// goroutine builds the field anew from the log, for more keys. During a repair, β·n
+// keys are in memory, 32 bytes each. A rebuild also holds those that were changed,
+// removed or inserted several times, 48 bytes each or so.
 type Mutable struct {
 	seed
 	log    Log
 	values uint64 // θ
 
-	// An append to the log holds writing from before it until the field shows
-	// it; a repair or a rebuild while it notes how many records there are, and in
-	// the end. It is taken before mu.
+	// An append to the log holds writing until the field shows the records. A
+	// repair or a rebuild holds it while it notes how many records there are, and
+	// at its end. It is taken before mu.
 	writing sync.Mutex
 
 	mu         sync.RWMutex // guards what follows
@@ -73,7 +73,7 @@ type exception struct {
 }
 
 // ErrClosed is returned after Close by the methods of a Mutable that use the
-// log, and by those that Close interrupts.
+// log. Those that Close interrupts return it, too.
 var ErrClosed = errors.New("bfield: closed")
 
 // OpenMutable builds the field that the log describes, and starts to maintain it.
@@ -105,10 +105,10 @@ func OpenMutable(c MutableConfig) (*Mutable, error) {
 	return m, nil
 }
 
-// Insert logs that a key has a value, and adds it. If the key was inserted
-// before with another value, the last one holds once that is repaired; Change
-// makes it hold at once. With the same value nothing changes but the log, which is
-// compacted when it has as many repetitions as keys are planned.
+// Insert logs that a key has a value, and adds it. If the key was inserted before
+// with another value, the last one holds once that is repaired; Change makes it
+// hold at once. With the same value nothing changes but the log. It is compacted
+// when it has as many repetitions as keys are planned.
 func (m *Mutable) Insert(key keyed.Key, value uint64) error {
 	return m.write([]Record{record(Inserted, m.keyOf(key), value)})
 }
@@ -118,8 +118,8 @@ func (m *Mutable) Change(key keyed.Key, value uint64) error {
 	return m.write([]Record{record(Changed, m.keyOf(key), value)})
 }
 
-// Remove takes a key out: it is Absent, and after the next rebuild a key like
-// any that was never inserted.
+// Remove takes a key out: it is Absent. After the next rebuild it is like any
+// key that was never inserted.
 func (m *Mutable) Remove(key keyed.Key) error {
 	return m.write([]Record{record(Removed, m.keyOf(key), 0)})
 }
@@ -251,8 +251,8 @@ type MutableStats struct {
 // Stats returns the field's counts. Keys counts markers: a changed key counts
 // once, a removed one until the next rebuild.
 func (m *Mutable) Stats() MutableStats {
-	// The log may be busy with an fsync. A look-up would wait for that if it were
-	// asked under mu: it waits for a writer that waits for a reader.
+	// The log may be busy with an fsync. A look-up would wait for that if Len
+	// were called under mu: it waits for a writer that waits for a reader.
 	records := m.log.Len()
 	m.mu.RLock()
 	defer m.mu.RUnlock()

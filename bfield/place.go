@@ -19,15 +19,15 @@ func (s seed) keyOf(k keyed.Key) key {
 }
 
 // The i-th window of a key begins at the place that b + a·multiplier[i] stands
-// for, a number below 2^64 scaled to the number of places.
+// for. That is a number below 2^64, which is scaled to the number of places.
 //
-// The paper prints h_i = h_a × ((i−1) × h_b), which is 0 for the first; h_a +
-// (i−1)·h_b must be meant. But the places of that are an arithmetic
-// progression, and so two keys with nearly the same step and starts less than ν
-// apart share all windows but for a shift. Small fields with a low α feel it:
-// planned for 2^-20, 3,000 keys had 3.8 times that rate and 10,000 keys 1.7
-// times (measured). With odd random multipliers in place of i−1 such keys part
-// at once, at the same cost.
+// The paper prints h_i = h_a × ((i−1) × h_b), which is 0 for the first. It must
+// mean h_a + (i−1)·h_b. But the places of that are an arithmetic progression.
+// Two keys with nearly the same step, and starts less than ν apart, share all
+// windows but for a shift. Small fields with a low α feel it. Planned for
+// 2^-20, 3,000 keys had 3.8 times that rate and 10,000 keys 1.7 times
+// (measured). With odd random multipliers in place of i−1 such keys part at
+// once, at the same cost.
 var multipliers = func() (m [MaxHashes]uint64) {
 	for i := range m {
 		m[i] = mix(uint64(i+1)*goldenRatio) | 1
@@ -63,10 +63,10 @@ func (k key) place(i int, places uint64) uint64 {
 
 // whitening returns what is added to a value, modulo the number of codes,
 // before it is encoded. Without it a value that many keys have would fill its
-// own bits of the windows: false positives grow (1.7-fold for a single value
-// and κ = 2). It goes over all C(ν, κ) codes and not only over the θ values, so
-// that the markers are uniform, as the formulas in rate.go assume; that a code
-// then stands for no value tells strangers apart.
+// own bits of the windows. False positives grow then: 1.7-fold for a single
+// value and κ = 2. It goes over all C(ν, κ) codes and not only over the θ
+// values. So the markers are uniform, as the formulas in rate.go assume. A code
+// then may stand for no value, which tells strangers apart.
 func (k key) whitening(codes uint64) uint64 {
 	w, _ := bits.Mul64((k.a^bits.RotateLeft64(k.b, 32))*goldenRatio, codes)
 	return w

@@ -20,14 +20,14 @@ type Config struct {
 	Values uint64
 
 	// FalsePositive is α, the wanted probability that a key which was never
-	// inserted is answered with a value; between MinFalsePositive and 1/2.
+	// inserted is answered with a value. It is between MinFalsePositive and 1/2.
 	FalsePositive float64
 
 	// Seed of the hashes. Fields with different seeds err on different keys.
 	Seed uint64
 
-	// Workers is how many goroutines may build at once; 0 stands for one for
-	// each processor, and MaxWorkers is the most. It changes the speed, never the
+	// Workers is how many goroutines may build at once. 0 stands for one for each
+	// processor, and MaxWorkers is the most. It changes the speed, never the
 	// result.
 	Workers int
 
@@ -38,7 +38,7 @@ type Config struct {
 }
 
 // Plan is the shape of a field's primary array: what the paper's steps 1 and 2
-// settle. It does not depend on the keys.
+// choose. It does not depend on the keys.
 type Plan struct {
 	Keys, Values      uint64
 	Nu, Kappa, Hashes int
@@ -49,9 +49,10 @@ type Plan struct {
 	unasked int
 }
 
-// NewPlan chooses ν, κ, k and m for a configuration so that the true rate of
-// false positives, not the paper's, is the wanted one with the fewest bits a
-// key; among plans within 2 % of that, the one that reads fewest windows.
+// NewPlan chooses ν, κ, k and m for a configuration. The true rate of false
+// positives, not the paper's, is then the wanted one with the fewest bits a
+// key. Among plans within 2 % of that, it takes the one that reads fewest
+// windows.
 //
 // It fails with ErrConfig if the configuration is impossible.
 func NewPlan(c Config) (Plan, error) {
@@ -81,13 +82,13 @@ func NewPlan(c Config) (Plan, error) {
 	}
 	p := candidates[best]
 	p.fit(c.FalsePositive, fine)
-	// Processors differ in the last bits of what they fit, and fields of one Config must
-	// be of one plan wherever they are built: Union needs that, and saved forms are compared.
+	// Processors differ in the last bits of what they fit. But fields of one Config must have
+	// one plan wherever they are built: Union needs that, and saved forms are compared.
 	p.CellsPerKey = min(math.Ceil(p.CellsPerKey*cellSteps)/cellSteps, MaxCellsPerKey)
 	return p, nil
 }
 
-// cellSteps are how many steps m/n has between whole numbers: each is one part in a
+// cellSteps are how many steps m/n has between whole numbers. Each is one part in a
 // million of a common plan.
 const cellSteps = 1 << 16
 
@@ -140,7 +141,7 @@ func plansWith(c Config, nu, kappa int) []Plan {
 }
 
 // fit sets CellsPerKey to the least that keeps the rate at alpha, but not below
-// where m·κ/(1−β) is least: there a smaller primary array would only make the
+// where m·κ/(1−β) is least. There a smaller primary array would only make the
 // others larger.
 func (p *Plan) fit(alpha float64, to precision) bool {
 	low := p.leanest()
@@ -190,8 +191,8 @@ func (p *Plan) fit(alpha float64, to precision) bool {
 	}
 }
 
-// leanest returns the m/n with the least m·κ/(1−β), by ternary search between
-// arrays that are 1 % and 90 % ones.
+// leanest returns the m/n with the least m·κ/(1−β). It is a ternary search
+// between arrays that are 1 % and 90 % ones.
 func (p Plan) leanest() float64 {
 	size := func(x float64) float64 {
 		p.CellsPerKey = x
@@ -221,9 +222,9 @@ func (p Plan) lambda() float64 {
 }
 
 // FalsePositive returns α, the probability that a key which was never inserted
-// is answered with a value when all n keys are in: summed as in
-// rate.go. Markers use all C(ν, κ) codes alike, and a code beyond those of the θ
-// values is no answer: hence the factor θ/C(ν, κ).
+// is answered with a value when all n keys are in. It is summed as in rate.go.
+// Markers use all C(ν, κ) codes alike, and a code beyond those of the θ values
+// is no answer. Hence the factor θ/C(ν, κ).
 func (p Plan) FalsePositive() float64 { return p.falsePositive(fine) }
 
 func (p Plan) falsePositive(to precision) float64 {

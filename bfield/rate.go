@@ -8,14 +8,15 @@ import (
 // This file computes how often a window of a key that was never inserted shows
 // exactly κ ones, or any ones at all.
 //
-// The paper (section 5b) takes the ν bits of a window for independent, each
-// wrongly 1 with probability p = q^k, q the part of the array that is 1, and
-// gets the binomial C(ν,κ) p^κ (1−p)^(ν−κ). For κ = 1 that is right. For κ ≥ 2
-// it is too low: the κ ones of a marker lie together, so ones near a one are
-// more frequent, and the marker of another key that begins near the window's
-// place covers several bits of it at once. Here the markers are what they are:
-// at each place begins a Poisson number of them, with mean λ = n·k/(m·κ), each
-// with a random code. For a set V of the window's bits
+// The paper (section 5b) takes the ν bits of a window for independent. Each is
+// wrongly 1 with probability p = q^k, for the part q of the array that is 1.
+// The result is the binomial C(ν,κ) p^κ (1−p)^(ν−κ). For κ = 1 that is right.
+// For κ ≥ 2 it is too low, because the κ ones of a marker lie together. Ones
+// near a one are more frequent. The marker of another key that begins near the
+// window's place covers several bits of it at once. This file takes the
+// markers as they are. At each place a Poisson number of them begins, with
+// mean λ = n·k/(m·κ), each with a random code. For a set V of the window's
+// bits
 //
 //	P(V all 0)  = exp(−λ·Σ_s (1 − C(ν−|V∩window s|, κ)/C(ν, κ)))
 //	q_U         = P(U all 1) = Σ_{V⊆U} (−1)^|V| P(V all 0)
@@ -28,9 +29,9 @@ import (
 // rateTerms bounds |U|: the subsets of U are gone through one by one.
 const rateTerms = 14
 
-// precision is how well a rate is computed: the relative size of the first term
-// left out, and the number of products spent on one S_j. If all sets U take
-// more than that, a sample of them is tried, always the same one.
+// precision is how well a rate is computed. It has the relative size of the
+// first term left out, and the number of products spent on one S_j. If all sets
+// U take more than that, a sample of them is tried, always the same one.
 type precision struct {
 	tolerance float64
 	work      int
@@ -45,7 +46,7 @@ var (
 type window struct {
 	nu, kappa int
 	// clear[d][c] is the probability that no marker of d places touches c given
-	// bits, where c is what a window at each of these places shows of them.
+	// bits. c is what a window at each of these places shows of them.
 	clear [MaxNu + 1][rateTerms + 1]float64
 }
 
@@ -65,11 +66,12 @@ func newWindow(nu, kappa int, lambda float64) *window {
 	return w
 }
 
-// allOnes returns q_U for the set U of bits, in ascending order: the sum over its
-// subsets V, those of one size t at a time. The probability of V is a product
-// over the gaps between bits of U, of what windows show that end there, i bits of
-// V, and of what those show that begin there, t − i. So all V with the same i
-// before a gap are added up before it, in j²·t steps for j·C(j, t).
+// allOnes returns q_U for the set U of bits, in ascending order. It is the sum
+// over the subsets V, those of one size t at a time. The probability of V is a
+// product over the gaps between bits of U. A factor counts the windows that end
+// there, which show i bits of V, and those that begin there, which show t − i. So
+// all V with the same i before a gap are added up before it. That takes j²·t
+// steps and not j·C(j, t).
 func (w *window) allOnes(set []int) float64 {
 	j := len(set)
 	q := 0.0
@@ -112,8 +114,8 @@ func (w *window) sum(j, bits, k, work int) float64 {
 	s := 0.0
 	each := j << (j + 1)
 	if float64(binomials[bits-1][j-1])*float64(each) <= float64(work) {
-		// Only the distances between the bits count: sets that begin at 0,
-		// times the places that they can be moved to.
+		// Only the distances between the bits count. So these are sets that begin at
+		// 0, times the places that they can be moved to.
 		set := make([]int, j)
 		var try func(i int)
 		try = func(i int) {

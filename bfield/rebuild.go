@@ -5,10 +5,10 @@ import (
 	"iter"
 )
 
-// rebuild makes a new field from the log and takes it in place of the old one.
-// What is written meanwhile goes into the old one, and at the end into the new
-// one as well. If keys were changed, removed or, many of them, inserted again, the log
-// is replaced by one with each key once. grown: the field was full.
+// rebuild makes a new field from the log and takes it in place of the old one. What is
+// written meanwhile goes into the old one, and at the end into the new one as well. If
+// keys were changed, removed or often inserted again, a log with each key once
+// replaces it. grown: the field was full.
 func (m *Mutable) rebuild(grown bool) error {
 	last := map[key]exception{} // of keys with more than one record
 	m.writing.Lock()
@@ -28,8 +28,8 @@ func (m *Mutable) rebuild(grown bool) error {
 }
 
 // filled returns a field of the first n records, its exceptions and how many
-// repetitions are left among the records. If these were many, their keys go into last,
-// and a second field is filled, which is as large as the others need.
+// repetitions are left among the records. If these were many, their keys go into last.
+// A second field is then filled, which is as large as the others need.
 func (m *Mutable) filled(n uint64, last map[key]exception, grown bool) (*Mutable, error) {
 	old := m.field // replaced by a rebuild only
 	for first := true; ; first = false {
@@ -58,9 +58,9 @@ func (m *Mutable) filled(n uint64, last map[key]exception, grown bool) (*Mutable
 	}
 }
 
-// superseded goes through the first n records of the log and notes in last what
+// superseded goes through the first n records of the log. It notes in last what
 // became of each key that is in it, or that was changed or removed. It returns
-// how many records are of other keys, or were before the key's first change.
+// how many records are of other keys, or precede the key's first change.
 func (m *Mutable) superseded(n uint64, last map[key]exception) (others uint64, err error) {
 	err = m.chunks(n, func(records []Record) {
 		for _, r := range records {
@@ -78,8 +78,8 @@ func (m *Mutable) superseded(n uint64, last map[key]exception) (others uint64, e
 	return others, err
 }
 
-// live yields the first n records of the log that last says nothing of, and
-// then what it says, as insertions.
+// live yields those of the first n records of the log whose keys are not in
+// last. Then it yields what last says, as insertions.
 func (m *Mutable) live(n uint64, last map[key]exception, each func([]entry)) error {
 	var chunk [chunkEntries]entry
 	err := m.chunks(n, func(records []Record) {
@@ -103,8 +103,8 @@ func (m *Mutable) live(n uint64, last map[key]exception, each func([]entry)) err
 }
 
 // mark fills the primary array of a new field with what the log holds. It returns the
-// keys that were in it already when their record came: inserted again, or, now and
-// then, by chance.
+// keys that were in it already before their record. They were inserted again, or, now
+// and then, are in it by chance.
 func (m *Mutable) mark(f *Field, logged uint64, last map[key]exception) (again []key, err error) {
 	err = m.live(logged, last, func(entries []entry) {
 		for _, e := range entries {
@@ -117,7 +117,7 @@ func (m *Mutable) mark(f *Field, logged uint64, last map[key]exception) (again [
 	return again, err
 }
 
-// complete gives a field the secondary arrays that the keys of the log need, and
+// complete gives a field the secondary arrays that the keys of the log need. It
 // returns those that were inserted with several values as exceptions.
 func (m *Mutable) complete(f *Field, logged uint64, last map[key]exception) (map[key]exception, error) {
 	var pending []undecided
@@ -138,8 +138,8 @@ func (m *Mutable) complete(f *Field, logged uint64, last map[key]exception) (map
 	return exceptions, nil
 }
 
-// exchange brings a new field up to date, compacts the log, and takes the field
-// in place of the old one.
+// exchange brings a new field up to date, compacts the log, and replaces the
+// old field by the new one.
 func (m *Mutable) exchange(next *Mutable, logged uint64, last map[key]exception) error {
 	m.writing.Lock()
 	defer m.writing.Unlock()

@@ -2,8 +2,8 @@ package bfield
 
 import "time"
 
-// schedule says when the background repairs next: a function of the times at which
-// something was written and at which repairs ended.
+// schedule says when the background repairs next. It is a function of the times of
+// writes and of the ends of repairs.
 type schedule struct {
 	delay  time.Duration
 	due    time.Time // of the next repair; zero: nothing was written since the last one
@@ -11,9 +11,9 @@ type schedule struct {
 	failed time.Time // before it no repair is due at all: the last one failed
 }
 
-// restPart: between two repairs that are not urgent, the background rests as many times
-// as long as the first one took. Each goes through the whole log, however few
-// keys are fresh. What is urgent is paid by the many insertions before it.
+// restPart: between two repairs that are not urgent, the background rests so many times
+// as long as the first one took. Each goes through the whole log, however few keys are
+// fresh. What is urgent is paid by the many insertions before it.
 const restPart = 15
 
 // written notes that something was written.

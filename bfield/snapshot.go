@@ -58,8 +58,8 @@ func (m *Mutable) snapshot() (*Field, error) {
 	}
 }
 
-// now returns a copy of the primary array and of the exceptions, and how many
-// records the log has that they are of.
+// now returns a copy of the primary array and of the exceptions. It also
+// returns how many records of the log they are of.
 func (m *Mutable) now() (*Field, map[key]exception, uint64, error) {
 	m.writing.Lock() // what is written is shown under it
 	defer m.writing.Unlock()

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// An array that no cache holds is filled and read stripe by stripe: the windows of a block
-// of entries are sorted by the stripe in which they begin, and then each stripe is gone
-// through with all windows in it while a near cache holds it. In the order of the entries
-// each window would wait for memory. In an array that a cache holds sorting takes longer
-// than it saves, so there it is done only for workers to share the array.
+// An array that no cache holds is filled and read stripe by stripe. The windows of a block
+// of entries are sorted by the stripe in which they begin. Then each stripe is gone
+// through with all windows in it, while a near cache holds it. In the order of the entries
+// each window would wait for memory. In an array that a cache holds, sorting takes longer
+// than it saves. There it is done only for workers to share the array.
 
 const (
 	// stripeBits: a stripe has 2^21 bits, 256 KiB, of a second-level cache.
@@ -28,7 +28,7 @@ const (
 	stripedFrom = 1 << 27
 )
 
-// fillSorted puts the entries of a source into an array: each worker sorts a block of them,
+// fillSorted puts the entries of a source into an array. Each worker sorts a block of them,
 // and then fills its own stripes.
 func (f *Field) fillSorted(a *array, level int, s source, workers int) {
 	block := blockOf((s.n+workers-1)/workers, workers)
@@ -52,7 +52,7 @@ func (f *Field) fillSorted(a *array, level int, s source, workers int) {
 }
 
 // indeterminateSorted returns those entries, from from to end, of which the primary array
-// shows more than their own marker, in their order.
+// shows more than their own marker. They keep their order.
 func (f *Field) indeterminateSorted(s source, from, end int) []undecided {
 	a, block := &f.levels[0], blockOf(end-from, f.workers)
 	part, common := f.newSorted(a, block, 1), make([]uint64, block)
@@ -116,7 +116,7 @@ func (s *sorted) sort(f *Field, a *array, level int, of source, from, end int) {
 // unpack takes an element of a list apart.
 func unpack(w uint64) (at, number uint64) { return w >> blockBits, w & (1<<blockBits - 1) }
 
-// set puts the codes into the stripes from first on, without that of number end, and
+// set puts the codes into the stripes from first on, without that of number end. It
 // returns the windows whose bytes reach beyond, which may be another worker's.
 func (s *sorted) set(a *array, first, end int, across []mark) []mark {
 	for stripe := first; stripe < end; stripe++ {

@@ -5,16 +5,17 @@ import (
 	"fmt"
 )
 
-// Union returns a field that holds the keys of f and of g: the OR of their primary
-// arrays, which is, bit for bit, that of a field into which both were inserted. So a
-// set that is split over machines is built by each from its part alone, planned for
-// the keys of all, and united as the fields arrive (the paper's "Scalability").
+// Union returns a field that holds the keys of f and of g. Its primary array is the
+// OR of theirs: bit for bit, that of a field into which both were inserted. So a set
+// can be split over machines. Each builds its part alone, planned for the keys of
+// all, and the fields are united as they arrive (the paper's "Scalability").
 //
-// The union is sealed, and not repaired: keys that were settled by a secondary array
-// of f or g, those that became indeterminate since, and those that f and g hold with two
-// values are answered Indeterminate until RepairedFrom has gone through the keys of both,
-// which refuses a key with two values. No value is wrong meanwhile. f and g stay as they
-// are. It fails with ErrConfig unless both have one seed and one plan.
+// The union is sealed, and not repaired. Three kinds of keys are answered Indeterminate:
+// those that a secondary array of f or g resolved, those that became indeterminate since,
+// and those that f and g hold with two values. RepairedFrom ends that when it has gone
+// through the keys of both; it refuses a key with two values. No value is wrong
+// meanwhile. f and g stay as they are. It fails with ErrConfig unless both have one seed
+// and one plan.
 func (f *Field) Union(g *Field) (*Field, error) {
 	if f.seed != g.seed || f.plan != g.plan || f.levels[0].bits != g.levels[0].bits {
 		return nil, fmt.Errorf("unite fields of different seeds or plans: %w", ErrConfig)

@@ -25,7 +25,8 @@ func (w *bitWriter) write(x uint64, n int) {
 }
 
 // gamma appends x > 0 in Elias' gamma code. It is as many zeros as x has bits
-// after the first, then x from its first bit on.
+// after the first, then x from its first bit on. 1 takes one bit, 2 and 3
+// take three.
 func (w *bitWriter) gamma(x uint64) {
 	n := bits.Len64(x)
 	w.write(0, n-1)

@@ -4,7 +4,7 @@ import "math/bits"
 
 // maxHalvings bounds the ways in which a sum that wrapped around can be divided
 // by an even count. Each factor 2 loses one bit, and both values of it are
-// tried.
+// tried. 2^4 of them cover counts up to 31.
 const maxHalvings = 4
 
 // only returns the pair of which a cell holds nothing but copies, Count of

@@ -24,8 +24,8 @@ func (f *Filter) LookupBatch(keys keyed.List, found []bool) {
 // batch is how many keys a look-up in a Classic filter works on at once.
 const batch = 32
 
-// lookupPlaces looks at one bit of each key, then at another of those that are left: the
-// loads of a round wait for each other's memory at once, and no branch is mispredicted.
+// lookupPlaces looks at one bit of each key, then at another of those that are left. The
+// loads of a round wait for memory at the same time, and no branch is mispredicted.
 func (f *Filter) lookupPlaces(keys keyed.List, from int, found []bool) {
 	clear(found)
 	var at [batch]places

@@ -36,8 +36,9 @@ type Config struct {
 	// BitsPerKey is the size: 1 to 64 bits for each of Keys.
 	BitsPerKey float64
 
-	// FalsePositive is the rate instead, if BitsPerKey is 0: the fewest bits, in steps
-	// of 1/8, that a stranger passes no more often than so. 10^-9 to 0.5.
+	// FalsePositive is the rate, if BitsPerKey is 0. The filter has the fewest bits a
+	// key, in steps of 1/8, at which a stranger passes no more often. The rate is from
+	// 10^-9 to 0.5.
 	FalsePositive float64
 
 	// Hashes is how many bits a key sets, 1 to 32; 0 chooses the number with the lowest

@@ -20,7 +20,7 @@ func position(h, n uint64) uint64 {
 }
 
 // places are the places of a key in a Classic filter: an arithmetic progression of 64-bit
-// numbers, whose two parameters are as good as k hashes (Kirsch and Mitzenmacher, "Less
+// numbers. Its two parameters are as good as k hashes (Kirsch and Mitzenmacher, "Less
 // hashing, same performance", 2006).
 type places struct{ at, step uint64 }
 
@@ -42,9 +42,10 @@ func (f *Filter) block(h uint64) *[blockWords]uint64 {
 	return (*[blockWords]uint64)(f.words[at:])
 }
 
-// The places in a block are taken nine bits at a time from a second hash, and from a
-// third, … after seven of them. An arithmetic progression would not do here: of 512 places
-// it has only 2^17, and a hundredth of strangers would be accepted beside their rate.
+// The places in a block are taken nine bits at a time from a second hash. After seven of
+// them they are taken from a third, and so on. An arithmetic progression would not do
+// here. Of 512 places it has only 2^17, and a hundredth of strangers would be accepted in
+// addition to their rate.
 
 // again is the next number that seven places are taken from.
 func again(x uint64) uint64 {
@@ -66,8 +67,8 @@ func setBlock(b *[blockWords]uint64, h uint64, hashes int) {
 	}
 }
 
-// inBlock looks at all bits, without a branch for each: they are in one cache line, and
-// half of all strangers are told by the first, which no processor predicts.
+// inBlock looks at all bits, without a branch for each. They are in one cache line, and
+// the first tells half of all strangers, which no processor predicts.
 func inBlock(b *[blockWords]uint64, h uint64, hashes int) bool {
 	all := uint64(1)
 	for hashes > 0 {

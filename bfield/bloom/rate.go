@@ -30,8 +30,8 @@ func predicted(kind Kind, bits float64, hashes int) float64 {
 }
 
 // blockRate is the mean of (ones/512)^hashes after so many throws at 512 bits. The ones vary,
-// and the mean of their power is above the power of their mean, which the second term of
-// the power's series tells.
+// so the mean of their power is above the power of their mean. The second term of the power's
+// series tells by how much.
 func blockRate(throws, hashes float64) float64 {
 	if throws == 0 {
 		return 0

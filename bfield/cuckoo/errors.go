@@ -19,8 +19,8 @@ var (
 	// ErrFull means that the table has all entries that it may have.
 	ErrFull = errors.New("the table is full")
 	// ErrConflict means that a Table has an entry with another value that it
-	// cannot tell from the new key: the same key, or one of the same fingerprint
-	// at the same place.
+	// cannot tell from the new key. The entry is of the same key, or of one of
+	// the same fingerprint at the same place.
 	ErrConflict = errors.New("an entry that looks the same has another value")
 	// ErrFormat means that bytes are no saved table.
 	ErrFormat = errors.New("no saved cuckoo table")

@@ -18,7 +18,7 @@ type chunk [chunkBuckets]line
 // entry is a key with its value, both below 2^48.
 type entry struct{ key, value uint64 }
 
-// place is where an entry may stand: its bucket, and its tag there.
+// place is where an entry may be: its bucket, and its tag there.
 type place struct{ bucket, tag uint64 }
 
 func (x *exact) place(number uint64, choice uint8) place {
@@ -71,9 +71,9 @@ func (x *exact) get(key uint64) (uint64, bool) {
 	if key > keyMask {
 		return 0, false
 	}
-	// Written out: what is called here costs a look-up as much as a read from memory
-	// that others overlap. Both lines are asked for before the first is looked at: in a
-	// Map that grew four keys in ten are in the second, which the processor cannot guess.
+	// Written out: what is called here costs a look-up as much as a read from memory that
+	// others overlap. Both lines are requested before the first is looked at. In a Map
+	// that grew four keys in ten are in the second, which the processor cannot guess.
 	first := x.first(key)
 	if x.buckets <= nearBuckets {
 		return x.near(key, first)
@@ -103,8 +103,8 @@ func (x *exact) get(key uint64) (uint64, bool) {
 	return x.stashed(key)
 }
 
-// near is get where the lines are in a near cache: the second one is asked for when the
-// key is not in the first.
+// near is get where the lines are in a near cache. It requests the second one only when
+// the key is not in the first.
 func (x *exact) near(key, first uint64) (uint64, bool) {
 	p := x.place(first, 0)
 	l := x.line(p.bucket)

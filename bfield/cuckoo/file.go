@@ -7,11 +7,11 @@ import (
 	"github.com/syncd-io/syncd/bfield/internal/infile"
 )
 
-// Files hold the saved forms. Save writes a temporary file beside the named one first,
-// which is synced and then takes its name: after a crash there is the old file or the
-// new one. The Open functions read all of a file into memory, since a table changes, and
-// what is done to the file afterwards changes no answer. They fail with ErrFormat if it
-// holds anything else.
+// Files hold the saved forms. Save writes and syncs a temporary file next to the named
+// one, which then takes its name. After a crash there is the old file or the new one.
+// The Open functions read all of a file into memory, since a table changes. Later
+// changes of the file change no answer. They fail with ErrFormat if it holds anything
+// else.
 
 // Save writes the Map to a file. After a crash there is the old file or the new one.
 func (m *Map[K, V]) Save(path string) error { return save(path, m) }

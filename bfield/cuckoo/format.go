@@ -8,11 +8,11 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A saved table is little-endian words of 64 bits: what it is, how it was made,
-// its buckets, the stash, and last the XXH3 of all before. The checksum
-// finds damage, not malice; whatever the bytes say is also held against the
-// rules of the table, so that one that was read cannot differ in kind from one
-// that was built.
+// A saved table is little-endian words of 64 bits. They are what it is, how it
+// was made, its buckets, the stash, and last the XXH3 of all before. The
+// checksum finds damage, not malice. The bytes are also checked against the
+// rules of the table. So one that was read cannot differ in kind from one that
+// was built.
 const (
 	mapMagic   = uint64('c') | 'k'<<8 | 'm'<<16 | 'a'<<24 | 'p'<<32 | 1<<56 // version 1
 	tableMagic = uint64('c') | 'k'<<8 | 't'<<16 | 'a'<<24 | 'b'<<32 | 1<<56

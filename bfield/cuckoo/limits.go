@@ -19,19 +19,19 @@ const (
 	chunkBuckets = 1 << chunkBits
 
 	// stashSize is how many entries may wait because their search for a free slot
-	// was given up. A handful makes failure unlikely beyond measure
-	// (Kirsch, Mitzenmacher, Wieder, "More robust hashing: cuckoo hashing with
-	// a stash", 2009); each costs every look-up a comparison while it is there.
+	// was given up. A handful makes failure unlikely beyond measure (Kirsch,
+	// Mitzenmacher, Wieder, "More robust hashing: cuckoo hashing with a stash",
+	// 2009). Each costs every look-up a comparison while it is there.
 	stashSize = 16
 
 	// splitsPerInsert is how many buckets are split by one insertion while a Map
-	// grows. One adds more slots than the insertion takes; the second
-	// makes up for a plan that was filled to the brim.
+	// grows. One adds more slots than the insertion takes. The second makes up
+	// for a plan that was filled to the brim.
 	splitsPerInsert = 2
 
-	// leastBase is the least number of buckets that a Map can have: a tag has 36 bits
-	// for r + 1 = ⌊x / base⌋ + 1 of numbers x < 2^48. mapBase is the least that a new one
-	// has, 512 KiB: a power of two, for spread.masked.
+	// leastBase is the least number of buckets that a Map can have. A tag has 36 bits for
+	// r + 1 = ⌊x / base⌋ + 1 of numbers x < 2^48. mapBase is the least that a new one
+	// has, 512 KiB. It is a power of two, for spread.masked.
 	leastBase = 1<<12 + 1
 	mapBase   = 1 << 13
 
@@ -39,7 +39,7 @@ const (
 	nearBuckets = 1 << 14
 
 	// mapNodes and mapDepth bound an insertion into a Map. With six ways out of
-	// each bucket, 518 buckets are within three moves; the fourth is for those
+	// each bucket, 518 buckets are within three moves. The fourth is for those
 	// ways that lead back.
 	mapNodes = 518
 	mapDepth = 4
@@ -47,7 +47,8 @@ const (
 	// tableBase is the least number of buckets of a Table.
 	tableBase = 256
 
-	// maxFingerprint are the bits that the hash has beside those of the bucket.
+	// maxFingerprint are the bits that the hash has in addition to those of the
+	// bucket.
 	maxFingerprint = 32
 
 	// spareBits of a fingerprint take no part in the growth of a Table, nor does
@@ -55,27 +56,27 @@ const (
 	spareBits = 8
 
 	// searchNodes is what an insertion into a Table looks at by default: enough
-	// for loads up to .9995. maxSearch and maxDepth keep the numbers of
-	// nodes small and the moves of one insertion bounded.
+	// for loads up to .9995. maxSearch and maxDepth bound the numbers of nodes
+	// and the moves of one insertion.
 	searchNodes = 1 << 14
 	minSearch   = 2 * maxHashes
 	maxSearch   = 1 << 24
 	maxDepth    = 4096
 
-	// MaxMoves is how many entries of a Map one call moves at most: two buckets
-	// of six split, four moves make room for the new entry, and one entry of
-	// the stash finds its place by four more.
+	// MaxMoves is how many entries of a Map one call moves at most. Two buckets
+	// of six split, and four moves make room for the new entry. One entry of the
+	// stash finds its place by four more.
 	MaxMoves = splitsPerInsert*mapSlots + mapDepth + 1 + mapDepth
 )
 
-// loads are the largest loads at which all entries of a random set have a place
-// in the limit of large tables, by hash functions and slots of a bucket. For H
-// hash functions and B slots, let ξ solve H·B = ξ·Q(ξ, B)/Q(ξ, B+1), where
-// Q(x, y) is the probability that a Poisson number of mean x is at least y; the
-// load is ξ/(H·B·Q(ξ, B)^(H−1)) (Fountoulakis, Khosla, Panagiotou, "The
-// multiple-orientability thresholds for random hypergraphs", SODA 2011,
-// theorem 1.1; for H = 2, Cain, Sanders, Wormald, SODA 2007). The test computes
-// them anew.
+// loads are the largest loads at which all entries of a random set have a
+// place, by hash functions and slots of a bucket. They hold in the limit of
+// large tables. For H hash functions and B slots, let ξ solve H·B = ξ·Q(ξ,
+// B)/Q(ξ, B+1). Q(x, y) is the probability that a Poisson number of mean x is
+// at least y. The load is ξ/(H·B·Q(ξ, B)^(H−1)). Its source is Fountoulakis,
+// Khosla, Panagiotou, "The multiple-orientability thresholds for random
+// hypergraphs", SODA 2011, theorem 1.1. For H = 2 it is Cain, Sanders, Wormald,
+// SODA 2007. The test computes them anew.
 var loads = [maxHashes + 1][maxSlots + 1]float64{
 	2: {0, .50000, .89701, .95915, .98037, .98955, .99407, .99649, .99785},
 	3: {0, .91794, .98820, .99729, .99925, .99977, .99993, .99998, .99999},
@@ -89,12 +90,12 @@ const (
 )
 
 // mapLoad is the load to which a Map of planned size is filled: 11.9 bytes an
-// entry. At 0.94 it would take 11.3, but one key in five instead of one in six
-// would be in its second bucket, and Get slower for it.
+// entry. At 0.94 it would take 11.3. But then one key in five, and not one in
+// six, would be in its second bucket, and Get slower.
 const mapLoad = 0.895
 
-// planned is the load to which a table of known size is filled: three in a
-// hundred below the limit, where insertion looks at some tens of buckets. Two
+// planned is the load to which a table of known size is filled. It is three in
+// a hundred below the limit, where insertion looks at some tens of buckets. Two
 // hash functions of one slot have no such margin: any two cycles that meet make
 // an insertion fail.
 func planned(hashes, slots int) float64 {
@@ -106,8 +107,8 @@ func planned(hashes, slots int) float64 {
 
 // growing is the load at which a table grows. While it does, buckets that are
 // not split yet are addressed twice as often as the others, and the limit is
-// lower: by 6 % for two hash functions of four slots, by 11 % for those of one,
-// where half the buckets are split.
+// lower. It is lower by 6 % for two hash functions of four slots. For those of
+// one slot it is lower by 11 %, where half the buckets are split.
 func growing(hashes, slots int) float64 { return growFraction * loads[hashes][slots] }
 
 // bucketsFor is how many buckets hold so many keys at a load.

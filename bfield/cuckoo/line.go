@@ -8,9 +8,9 @@ const (
 )
 
 // line is a bucket of a Map: six entries in one cache line of 64 bytes. An entry
-// is a tag of 37 bits and a value of 48. A tag is 2·(r + 1) + c, where c says by
-// which of the key's two numbers the entry is here, and r is that number div
-// base; the bucket knows the number mod base. A free slot has tag 0.
+// is a tag of 37 bits and a value of 48. A tag is 2·(r + 1) + c. c says by which
+// of the key's two numbers the entry is here, and r is that number div base. The
+// bucket knows the number mod base. A free slot has tag 0.
 type line struct {
 	tags   uint64           // bits 0–15 of the tags in slots 0–3
 	tags45 uint32           // and in slots 4 and 5
@@ -28,10 +28,10 @@ const (
 
 func tagOf(r uint64, choice uint8) uint64 { return 2*r + 2 + uint64(choice) }
 
-// matches has a bit set for each slot that may have a tag; see slotOf. Which slot
-// that is, the processor could only guess; so the low parts of all six tags are
-// compared at once, without a branch. A lane of x − ones has its top bit set
-// where x is 0, and now and then above such a lane; the rest of the tag decides.
+// matches has a bit set for each slot that may have a tag; see slotOf. The
+// processor could only guess which slot that is. So the low parts of all six tags
+// are compared at once, without a branch. A lane of x − ones has its top bit set
+// where x is 0, and now and then above such a lane. The rest of the tag decides.
 func (l *line) matches(tag uint64) uint64 { return matches(tag, l.tags, l.tags45) }
 
 func matches(tag, tags uint64, tags45 uint32) uint64 {
@@ -40,7 +40,7 @@ func matches(tag, tags uint64, tags45 uint32) uint64 {
 	return (x-ones)&^x&tops>>15 | (y-ones)&^y&(tops&0xffff_ffff)>>14
 }
 
-// slotOf is the slot of the lowest bit of matches, which are bits 0, 16, 32 and
+// slotOf is the slot of the lowest bit of matches. These are bits 0, 16, 32 and
 // 48, and for slots 4 and 5 bits 1 and 17.
 func slotOf(matches uint64) int {
 	bit := bits.TrailingZeros64(matches)

@@ -9,8 +9,8 @@ import (
 // MapConfig says how a Map begins. The zero value is a small Map that grows.
 type MapConfig struct {
 	// Keys is how many keys are planned. Up to these the Map does not grow, and
-	// takes 12 bytes a key when they are there; beyond them, or without a plan,
-	// at most 14.5, from 60,000 keys on.
+	// takes 12 bytes a key when they are there. Beyond them, or without a plan,
+	// it takes at most 14.5, from 60,000 keys on.
 	Keys int
 	// Seed of the hash that places keys. An adversary that knows it can choose keys that
 	// share their buckets; see ErrCrowded.
@@ -18,7 +18,7 @@ type MapConfig struct {
 }
 
 // Map is an exact map from 48-bit keys to 48-bit values, both kept whole. Any
-// number of goroutines may read it at once, or one may change it; a caller that
+// number of goroutines may read it at once, or one may change it. A caller that
 // mixes the two guards it by a lock, as with a Go map.
 //
 // The zero Map can only be the receiver of UnmarshalBinary; NewMap returns one

@@ -1,14 +1,15 @@
 package cuckoo
 
 // batch is how many look-ups overlap: about as many reads as a processor keeps
-// under way at once; with more, what came first is gone from the nearest cache.
+// in flight. With more, the first lines have left the nearest cache when they
+// are used.
 const batch = 32
 
-// GetBatch writes the value of keys[i] to values[i], or 0 if it is absent,
-// and returns how many keys were there. If found is not nil, found[i] says
+// GetBatch writes the value of keys[i] to values[i], or 0 if it is absent. It
+// returns how many keys were there. If found is not nil, found[i] says
 // whether keys[i] was. It panics if values, or found, is shorter than keys.
 //
-// The buckets of many keys are fetched at once, so that in a large Map a key
+// The buckets of many keys are fetched at once. In a large Map a key then
 // costs a fraction of what Get takes.
 func (m *Map[K, V]) GetBatch(keys []K, values []V, found []bool) (hits int) {
 	values = values[:len(keys)]

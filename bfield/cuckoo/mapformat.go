@@ -102,8 +102,8 @@ func wordsOf(b []byte) (words [8]uint64) {
 	return words
 }
 
-// check holds a table that was read to what set makes sure of: each key stands
-// once, where it belongs.
+// check holds a table that was read to what set makes sure of: each key is
+// there once, where it belongs.
 func (x *exact) check() error {
 	count := len(x.stash)
 	for b := range x.buckets {

@@ -6,13 +6,13 @@ const (
 	keyMask = 1<<keyBits - 1
 )
 
-// mixer turns keys of 48 bits into two numbers of 48 bits each, x0 and x1, that
-// look random and independent. Each of the two steps is a bijection and can be
-// undone: the bucket and the tag of an entry give its number back, its number
-// gives the key, and so the key itself need not be stored.
+// mixer turns keys of 48 bits into two numbers, x0 and x1, that look random and
+// independent. Each has 48 bits. Each of the two steps is a bijection and can
+// be undone. The bucket and the tag of an entry give its number back, and its
+// number gives the key. So the key itself need not be stored.
 //
 // A step multiplies by odd constants and folds the upper half into the lower
-// one; both have an inverse mod 2^48. (The constants are those of the finalizer
+// one. Both have an inverse mod 2^48. (The constants are those of the finalizer
 // of MurmurHash3 and of SplitMix64, cut to 48 bits.)
 type mixer struct{ seed uint64 }
 
@@ -26,7 +26,7 @@ const (
 // Their inverses mod 2^48.
 var inv1, inv2, inv3, inv4 = inverse(mul1), inverse(mul2), inverse(mul3), inverse(mul4)
 
-// inverse is 1/odd mod 2^48, by Newton's iteration: each step doubles the
+// inverse is 1/odd mod 2^48, by Newton's iteration. Each step doubles the
 // number of right low bits, of which odd itself has three.
 func inverse(odd uint64) uint64 {
 	x := odd

@@ -53,8 +53,8 @@ func (c Config) plan() (plan, error) {
 	if c.ValueBits < 0 || fingerprint > maxFingerprint || p.shape.width > 64 {
 		return refuse("%d bits of value and %d of fingerprint", c.ValueBits, fingerprint)
 	}
-	// Which descendant of a bucket an entry is in follows from its fingerprint;
-	// with few bits left beside, some descendants get more than they hold.
+	// Which descendant of a bucket an entry is in follows from its fingerprint.
+	// With few bits left for that, some descendants get more than they hold.
 	p.most = p.base
 	if grown := min(fingerprint/2, fingerprint-spareBits); !c.Fixed && grown > 0 {
 		p.most = min(p.base<<grown, maxBuckets)
@@ -65,7 +65,7 @@ func (c Config) plan() (plan, error) {
 // table is one without chunks that has grown to so many buckets.
 func (p *plan) table(buckets uint64) *Table {
 	t := &Table{config: p.config, spread: spreadOf(p.base, buckets), shape: p.shape, keys: p.keys, most: p.most}
-	// As many as hold the entry at the load at which the table grows, and one that
+	// As many as hold the entry at the load at which the table grows. One more
 	// makes up for a plan that was filled to the brim.
 	t.splits = 1 + int(math.Ceil(1/(float64(p.shape.slots)*growing(p.shape.hashes, p.shape.slots))))
 	t.limit()

@@ -1,10 +1,11 @@
 package cuckoo
 
-// search finds the shortest way to a free slot, breadth first: the buckets of
-// the new entry, then those into which an entry of theirs could move, and so
-// on. The entries along the way each move by one, the last into the free slot.
+// search finds the shortest way to a free slot, breadth first. It visits the
+// buckets of the new entry, then those into which an entry of theirs could
+// move, and so on. The entries along the way each move by one, the last into
+// the free slot.
 //
-// No bucket is marked as seen. A shortest way visits a bucket at most once: what
+// No bucket is marked as seen. A shortest way visits a bucket at most once. What
 // follows a second visit would have been found from the first.
 type search struct {
 	nodes []node

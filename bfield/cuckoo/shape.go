@@ -2,9 +2,9 @@ package cuckoo
 
 import "github.com/syncd-io/syncd/bfield/keyed"
 
-// shape is how a Table's buckets lie in words. A slot has, from its lowest bit,
+// shape is how a Table's buckets lie in words. From its lowest bit, a slot has
 // the number of the hash function by which its entry is there, the fingerprint,
-// and the value; 0 is free, since no fingerprint is. Slots follow each other
+// and the value. 0 is free, since no fingerprint is 0. Slots follow each other
 // without a gap.
 type shape struct {
 	hashes, slots int
@@ -23,12 +23,12 @@ func shapeOf(c Config, fingerprint int) shape {
 	return s
 }
 
-// chunkWords is the length of a chunk: its buckets, whose bits fill whole words,
-// and a word so that a slot can be read from two.
+// chunkWords is the length of a chunk. Its buckets fill whole words, and one
+// word more lets a slot be read from two.
 func (s *shape) chunkWords() int { return chunkBuckets/64*s.slots*s.width + 1 }
 
-// identity is what a Table knows of a key: the bucket by the first hash function
-// mod base, the fingerprint, and the value.
+// identity is what a Table knows of a key. It is the bucket by the first hash
+// function mod base, the fingerprint, and the value.
 type identity struct {
 	first       uint64
 	fingerprint uint64
@@ -52,10 +52,10 @@ func (t *Table) identify(hash uint64) identity {
 func scale(bits32, n uint64) uint64 { return bits32 * n >> 32 }
 
 // step says how far the buckets by hash function number choice are from those by
-// the first one, mod base, and what picks among the descendants of a bucket. It
-// depends on the fingerprint alone, so that an entry can move although its key
-// is not known (Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo filter:
-// practically better than Bloom", 2014, section 3).
+// the first one, mod base. It also says what picks among the descendants of a
+// bucket. It depends on the fingerprint alone, so that an entry can move
+// although its key is not known. The source is Fan, Andersen, Kaminsky,
+// Mitzenmacher, "Cuckoo filter: practically better than Bloom", 2014, section 3.
 func (t *Table) step(fingerprint uint64, choice int) (far, descent uint64) {
 	h := keyed.Number(fingerprint<<2 | uint64(choice)).Hash(t.config.Seed)
 	if choice == 0 {

@@ -3,13 +3,14 @@ package cuckoo
 import "math/bits"
 
 // spread says which bucket a number addresses, by linear hashing (Litwin,
-// "Linear hashing: a new tool for file and table addressing", VLDB 1980): x
-// addresses bucket x mod base·2^level, or x mod base·2^(level+1) if there is
-// such a bucket yet. split adds the buckets one by one. What is in the bucket
-// that is split either stays or goes into its child, which is empty; no other
-// bucket is touched.
+// "Linear hashing: a new tool for file and table addressing", VLDB 1980). x
+// addresses bucket x mod base·2^(level+1) if there is such a bucket yet, and
+// otherwise bucket x mod base·2^level. split adds the buckets one by one.
+// What is in the bucket that is split either stays or goes into its child,
+// which is empty. No other bucket is touched.
 //
-// With q = x mod base and r = x div base, the first is q + base·(r mod 2^level).
+// With q = x mod base and r = x div base, bucket x mod base·2^level is q +
+// base·(r mod 2^level).
 type spread struct {
 	base       uint64 // buckets at first, fixed for life; any number
 	buckets    uint64 // base·2^level ≤ buckets < base·2^(level+1)
@@ -40,10 +41,10 @@ func (s *spread) remask() {
 	}
 }
 
-// divide returns x mod base and x div base, for x < 2^48, without a division:
-// rounding up the reciprocal adds less than x/2^(64+shift) < 1/base to x/base,
-// too little to reach the next whole number (Granlund, Montgomery, "Division by
-// invariant integers using multiplication", 1994).
+// divide returns x mod base and x div base, for x < 2^48, without a division.
+// Rounding up the reciprocal adds less than x/2^(64+shift) < 1/base to x/base.
+// That is too little to reach the next whole number (Granlund, Montgomery,
+// "Division by invariant integers using multiplication", 1994).
 func (s *spread) divide(x uint64) (q, r uint64) {
 	r, _ = bits.Mul64(x, s.reciprocal)
 	r >>= s.shift & 63
@@ -51,7 +52,7 @@ func (s *spread) divide(x uint64) (q, r uint64) {
 }
 
 // at is the bucket of q and r. Whether the bucket is split yet is a coin toss to
-// the processor, so what the child is further on is masked, without a branch.
+// the processor. So what the child is further on is masked, without a branch.
 func (s *spread) at(q, r uint64) uint64 {
 	if s.buckets == s.base {
 		return q
@@ -62,9 +63,8 @@ func (s *spread) at(q, r uint64) uint64 {
 	return b + far&uint64(int64(b+far-s.buckets)>>63)
 }
 
-// masked returns at(divide(x)) and x div base where base is a power of two, in a third
-// of the instructions: as many as these take, so few look-ups does the processor have
-// under way at once.
+// masked returns at(divide(x)) and x div base where base is a power of two. It takes a
+// third of the instructions: they limit how many look-ups the processor can overlap.
 func (s *spread) masked(x uint64) (bucket, r uint64) {
 	b := x & s.mask
 	missing := ^uint64(int64(b-s.buckets) >> 63) // ones if there is no such bucket yet

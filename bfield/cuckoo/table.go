@@ -11,12 +11,12 @@ import (
 type Config struct {
 	// Keys is how many keys are planned. Up to these the Table does not grow.
 	Keys int
-	// FalsePositive is the highest rate, at the planned number of keys, at which
-	// a key that was never inserted is found. Zero stands for 2^-12. A rate of
-	// α takes about log2(B/α) bits a slot, B as in Slots.
+	// FalsePositive is the highest rate at which a key that was never inserted is
+	// found. It holds at the planned number of keys. Zero stands for 2^-12. A
+	// rate of α takes about log2(B/α) bits a slot, B as in Slots.
 	FalsePositive float64
-	// ValueBits is the width of values, 0 (a set) to 32 and more, as far as the
-	// slot of 64 bits has room beside the fingerprint.
+	// ValueBits is the width of values, from 0 (a set) to 32 and more. The
+	// fingerprint shares the slot of 64 bits with it.
 	ValueBits int
 	// Hashes (2 to 4) and Slots of a bucket (1 to 8) are the shape. Zero stands
 	// for 2 and 4.
@@ -25,15 +25,15 @@ type Config struct {
 	Seed uint64
 	// Fixed keeps the Table from growing; an insertion beyond what fits is
 	// ErrFull. Growth to g times the planned keys multiplies the false positive
-	// rate by g. With fingerprints of f bits it ends at 2^(f/2) or 2^(f−8)
-	// times, whichever is less: eight times at f = 11.
+	// rate by g. With fingerprints of f bits it ends at 2^(f/2) or 2^(f−8) times,
+	// whichever is less. At f = 11 that is eight times.
 	Fixed bool
-	// Distinct is the caller's promise never to insert a key that is in the
-	// Table. One that looks the same as another is then kept apart, at full
-	// width, instead of refused with ErrConflict or merged: every key answers its
-	// own value, and the deletion of one never takes another's. Full width is the 64
-	// bits of a key's hash: byte strings that share these, one pair in 2^64, answer the
-	// value of the later one. Numbers never do.
+	// Distinct is the caller's promise never to insert a key that is in the Table. One
+	// that looks the same as another is then kept apart, at full width; it is not
+	// merged or refused with ErrConflict. So every key answers its own value, and the
+	// deletion of one never takes another's. Full width is the 64 bits of a key's hash.
+	// Byte strings that share these, one pair in 2^64, answer the value of the later
+	// one. Numbers never do.
 	Distinct bool
 	// Search is how many buckets an insertion looks at before it gives up. Zero
 	// stands for 16,384; with more, loads come closer to the limit.
@@ -41,7 +41,7 @@ type Config struct {
 }
 
 // Table maps keys to values of a few bits, approximately: it stores
-// fingerprints, no keys. Every key that was inserted answers its value; one that
+// fingerprints, no keys. Every key that was inserted answers its value. One that
 // was not is found now and then, at the rate that Stats tells. Any number of
 // goroutines may read it at once, or one may change it.
 //
@@ -95,13 +95,13 @@ func (t *Table) Lookup(key keyed.Key) (value uint64, ok bool) {
 
 // Delete takes a key with this value out, and reports whether it was found.
 //
-// The entry may be another key's: a Table cannot tell a key that was never
-// inserted from one that looks the same, and the other key is then no longer
-// found. So delete only what was inserted. The value is asked for as a
-// safeguard: a stranger's deletion does harm at the false positive rate, divided
-// by 2^v for uniform values of v bits. Unless Config.Distinct keeps them apart,
-// keys that look the same and have the same value share an entry, and the
-// deletion of one takes it from both.
+// The entry may be another key's, which is then no longer found. A Table cannot
+// tell a key that was never inserted from one that looks the same. So delete
+// only what was inserted. The value is asked for as a safeguard. For uniform
+// values of v bits, a stranger's deletion does harm at the false positive rate
+// divided by 2^v. Keys that look the same and have the same value share an
+// entry, and the deletion of one takes it from both. Config.Distinct keeps them
+// apart.
 func (t *Table) Delete(key keyed.Key, value uint64) bool {
 	return t.remove(key.Hash(t.config.Seed), value)
 }
@@ -122,16 +122,16 @@ func (t *Table) Stats() Stats {
 }
 
 // rate is the probability that a stranger is found. Its bucket by the first hash
-// function, mod base, and its fingerprint are one of base·(2^f − 1) identities;
-// as many as there are entries are taken, and neither the number of hash
+// function, mod base, and its fingerprint are one of base·(2^f − 1) identities.
+// As many of them are taken as there are entries. Neither the number of hash
 // functions nor growth adds another.
 func (t *Table) rate() float64 {
 	identities := float64(t.base) * float64(uint64(1)<<t.fingerprint-1)
 	return -math.Expm1(-float64(t.count) / identities)
 }
 
-// reach bounds an insertion: as deep as the searched buckets go when each leads
-// on to new ones, and one deeper for those that lead back.
+// reach bounds an insertion. It goes as deep as the searched buckets do when
+// each leads on to new ones, and one deeper for those that lead back.
 func (t *Table) reach() reach {
 	ways := (t.hashes - 1) * t.slots
 	depth := t.config.Search / t.hashes

@@ -2,7 +2,7 @@ package cuckoo
 
 import "github.com/syncd-io/syncd/bfield/keyed"
 
-// LookupBatch sets values[i] and found[i] for key i, as Lookup answers; where
+// LookupBatch sets values[i] and found[i] for key i, as Lookup answers. Where
 // found[i] is false, values[i] is 0. It panics if values or found is shorter
 // than keys. The buckets of many keys are fetched at once.
 func (t *Table) LookupBatch(keys keyed.List, values []uint64, found []bool) {

@@ -137,8 +137,8 @@ func Read(r io.Reader) (*Table, error) {
 	return t, t.check()
 }
 
-// check holds a table that was read to what Insert makes sure of: each entry
-// stands where it belongs, and no two look the same.
+// check holds a table that was read to what Insert ensures. Each entry is
+// where it belongs, and no two look the same.
 func (t *Table) check() error {
 	if used := int(t.buckets) * t.slots * t.width % 64; used > 0 {
 		if last := t.chunks[len(t.chunks)-1]; last[(t.words()-1)%(len(last)-1)]>>used != 0 {

@@ -11,12 +11,12 @@ import (
 )
 
 // Wide is an exact map from 64-bit keys to 32-bit values, in the space of a Map
-// of as many entries: of a key's image under a bijection, 48 bits are the Map's
-// key, and the other 16 stand above the value. Keys of which those 48 bits are
-// another's, n²/2^49 in the mean, are kept in a Go map: two of 3·10^7.
+// of as many entries. Of a key's image under a bijection, 48 bits are the Map's
+// key, and the other 16 are above the value. Keys whose 48 bits are also
+// another's are kept in a Go map. They are n²/2^49 in the mean: two of 3·10^7.
 //
 // Any number of goroutines may read it at once, or one may change it. An adversary
-// that knows the seed can choose keys that share 48 bits, each of which then takes
+// that knows the seed can choose keys that share 48 bits. Each of them then takes
 // some 40 bytes. The zero Wide can only be the receiver of UnmarshalBinary.
 type Wide[K, V ~uint64] struct {
 	exact Map[uint64, uint64]

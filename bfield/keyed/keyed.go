@@ -1,17 +1,17 @@
 // Package keyed has the keys of the structures under bfield/: byte strings and 64-bit
-// numbers, alone and in lists, and the hash under which each structure knows them.
+// numbers, alone and in lists. It also has the hash under which each structure knows
+// them.
 //
 //	value, ok := m.Lookup(keyed.Bytes(name))
 //	m.LookupBatch(keyed.Numbers(hashes), values, found)
 //
 // A number has the hashes of its eight bytes, little-endian.
 //
-// The hash is XXH3 (Collet; github.com/zeebo/xxh3): fast, and as good as random
-// for keys that were not made to break it. It is no secret function. An
-// adversary that knows the seed can make keys that collide, and a structure full of those
-// answers wrongly or cannot be built. Where keys come from an adversary, hash
-// them first by a keyed hash (HighwayHash, SipHash) and hand in the 64-bit
-// results as numbers.
+// The hash is XXH3 (Collet; github.com/zeebo/xxh3). It is fast, and as good as random for
+// keys that were not made to break it. It is no secret function. An adversary that knows
+// the seed can make keys that collide. A structure full of those answers wrongly or
+// cannot be built. Where keys are from an adversary, hash them first by a keyed hash
+// (HighwayHash, SipHash). Then give the 64-bit results as numbers.
 package keyed
 
 import (
@@ -38,9 +38,9 @@ func Bytes(b []byte) Key {
 // Number is the key n.
 func Number(n uint64) Key { return Key{number: n} }
 
-// Hash returns 64 bits of the key under a seed. Of numbers it is a bijection for each
-// seed (each of XXH3's steps for eight bytes can be undone), so numbers that differ never
-// collide.
+// Hash returns 64 bits of the key under a seed. For numbers it is a bijection under each
+// seed, because each of XXH3's steps for eight bytes can be undone. So numbers that
+// differ never collide.
 func (k Key) Hash(seed uint64) uint64 {
 	if k.bytes == nil {
 		return ofNumber(k.number, seed)
@@ -68,7 +68,7 @@ func (k Key) AppendTo(b []byte) []byte {
 	return append(b, k.bytes...)
 }
 
-// Equal reports whether two keys of one kind are the same; two of different kinds are
+// Equal reports whether two keys of one kind are the same. Two of different kinds are
 // not, although a number and its eight bytes have the same hashes.
 func (k Key) Equal(l Key) bool {
 	return k.number == l.number && (k.bytes == nil) == (l.bytes == nil) && bytes.Equal(k.bytes, l.bytes)

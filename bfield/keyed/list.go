@@ -1,8 +1,8 @@
 package keyed
 
 // List is the keys of a build or of a batch, all byte strings or all numbers. It is a view
-// of the caller's slice, as 10^7 keys would take 320 MB if each were a Key. The zero List is
-// empty.
+// of the caller's slice, because 10^7 keys would take 320 MB if each were a Key. The zero
+// List is empty.
 type List struct {
 	bytes   [][]byte
 	numbers []uint64

@@ -1,7 +1,7 @@
-// Package keyset writes a set of 64-bit key hashes in hardly more bits than there
-// are sets of its size, in blocks that are sent, verified and resumed one by one.
-// So a host tells a node which indices, of 42 bits, a shard has, and
-// the node builds its locator of them.
+// Package keyset writes a set of 64-bit key hashes in hardly more bits than it takes
+// to tell it from the other sets of its size. The set is cut into blocks that are
+// sent, verified and resumed one by one. By them a host sends a node the indices, of
+// 42 bits, that a shard has. The node builds its locator of them.
 //
 //	block, err := keyset.Append(nil, at, hashes, last)            // the host: up to MaxKeys
 //	hashes, next, err := keyset.Decode(hashes[:0], at, block)     // the node
@@ -9,10 +9,10 @@
 //
 // # The idea
 //
-// Sorted hashes differ from their neighbours by gaps that are distributed as
-// evenly thrown points are: g occurs with probability about e^(−g/m)/m for the mean
-// gap m. Such numbers are written best as a quotient by about m, in unary, and a
-// remainder of as many bits (Golomb 1966; Rice 1979, with powers of two):
+// Sorted hashes differ from their neighbours by gaps like those of evenly thrown
+// points. For the mean gap m, g occurs with probability about e^(−g/m)/m. Such numbers
+// are written best as a quotient by about m, in unary, and a remainder in binary
+// (Golomb 1966; Rice 1979, with powers of two):
 //
 //	hashes   17      29    30                     95
 //	gaps     17      11     0                     64          (less one; the first as it is)
@@ -22,12 +22,12 @@
 // # Size
 //
 // log2 C(2^64, n) = n·(64 − log2 n + 1.44) bits tell n hashes apart from all other
-// sets. A block takes 0.03 to 0.14 bits a hash more, and 20 bytes; 39,063 hashes,
-// which is 10^7 in 256 shards, take 50.3 bits each and the bound is 50.2.
+// sets. A block takes 0.03 to 0.14 bits a hash more, and 20 bytes. At 10^7 keys in 256
+// shards, a shard's 39,063 hashes take 50.3 bits each. The bound is 50.2.
 //
-// Hashes of 48 bits would take 34.2. But of n keys, n²/2^(b+1) pairs share a hash
-// of b bits: at 10^8 keys 17.8 pairs with 48 bits, and each pair is a key whose
-// look-up is answered with another key's shard; with 64 bits, 0.0003 pairs.
+// Hashes of 48 bits would take 34.2. But of n keys, n²/2^(b+1) pairs share a hash of
+// b bits. Each pair is a key whose look-up is answered with another key's shard. At
+// 10^8 keys these are 17.8 pairs with 48 bits, and 0.0003 with 64.
 //
 // # The block
 //
@@ -42,7 +42,7 @@
 //	         one, and the k bits of the remainder; then zeros up to a byte
 //	4        the lower half of the XXH3 of all that is before
 //
-// k is the number of bits of the mean gap less one, and so a block has one form.
-// The checksum finds damage, not malice. A block of any bytes is refused or
-// accepted in time and memory that MaxKeys bounds.
+// k is the number of bits of the mean gap less one, so a block has one form. The
+// checksum finds damage, not malice. A block of any bytes is refused or accepted in
+// time and memory that MaxKeys bounds.
 package keyset

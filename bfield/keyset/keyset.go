@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// MaxKeys is the most hashes of a block: with 64 bits each and a little more
-	// it stays below 64 KiB, and the 20 bytes around them are 0.04 bits a hash.
+	// MaxKeys is the most hashes of a block. With 64 bits each and a little more
+	// it stays below 64 KiB. The 20 bytes around them are 0.04 bits a hash.
 	MaxKeys = 4096
 
-	// MaxBytes is the most bytes of a block: k is at most 63, and all quotients
+	// MaxBytes is the most bytes of a block. k is at most 63, and all quotients
 	// together are fewer than two a hash, since 2^(k+1) is more than the mean gap.
 	MaxBytes = headerSize + MaxKeys*(63+1+2)/8 + sumSize
 
@@ -51,9 +51,9 @@ func (c Cursor) next() (first uint64, ok bool) {
 	return c.After + 1, c.After+1 != 0
 }
 
-// Append appends to dst the block of the set's hashes behind at: the next ones,
-// ascending, up to MaxKeys of them. last says that the set has no more; only
-// then may there be no hash.
+// Append appends to dst the block of the set's hashes behind at. They are the
+// next ones, ascending, up to MaxKeys of them. last says that the set has no
+// more; only then may there be no hash.
 func Append(dst []byte, at Cursor, hashes []uint64, last bool) ([]byte, error) {
 	if len(hashes) > MaxKeys || len(hashes) == 0 && !last || at.Done {
 		return dst, fmt.Errorf("%w: %d hashes, of 1 to %d", ErrKeys, len(hashes), MaxKeys)
@@ -101,7 +101,7 @@ func parameter(at Cursor, hashes []uint64) uint {
 }
 
 // Length returns the length of the block that begins with these bytes, of which
-// 8 are enough, or ErrFormat; at most MaxBytes.
+// 8 are enough. It is at most MaxBytes; the error is ErrFormat.
 func Length(data []byte) (int, error) {
 	if len(data) < 8 || data[0] != version {
 		return 0, fmt.Errorf("%w: it begins with % x", ErrFormat, data[:min(len(data), 8)])

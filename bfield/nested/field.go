@@ -10,7 +10,7 @@ import (
 // Config says what a field is for.
 type Config struct {
 	// FalsePositive is α, the wanted probability that a key which was not given is
-	// answered with a value; from bfield.MinFalsePositive to 1/2.
+	// answered with a value. It is from bfield.MinFalsePositive to 1/2.
 	FalsePositive float64
 
 	// Seed of the hashes. Fields with different seeds err on different keys.
@@ -88,8 +88,8 @@ func beyond(keys keyed.List, ranks []uint64, first uint64) (rest keyed.List, lef
 	return keys.Choose(func(i int) bool { return ranks[i] >= first }), left
 }
 
-// Lookup returns the value of a key, and whether the key is there or, at the rate α,
-// looks as if it were.
+// Lookup returns the value of a key, and whether the key is there. At the rate α a
+// stranger looks as if it were.
 func (f *Field) Lookup(key keyed.Key) (value uint64, ok bool) { return f.lookup(key, 0) }
 
 // lookup asks the fields from a layer on.
@@ -110,8 +110,8 @@ func (f *Field) lookup(key keyed.Key, from int) (value uint64, ok bool) {
 const batch = 256
 
 // LookupBatch sets values[i] and found[i] to Lookup of key i. It panics if one of them is
-// shorter than keys. The first field is asked for many keys at once, and the next ones,
-// which hold the rare values, for one key at a time.
+// shorter than keys. The first field is asked for many keys at once. The next ones, which
+// hold the rare values, are asked for one key at a time.
 func (f *Field) LookupBatch(keys keyed.List, values []uint64, found []bool) {
 	n := keys.Len()
 	values, found = values[:n], found[:n]

@@ -45,8 +45,8 @@ func ranked(values []uint64) (order, counts []uint64) {
 	return order, counts
 }
 
-// plan cuts the ranked values into layers: at each depth it takes as many frequent
-// values as cost least if one field were to hold the rest, and then plans the rest.
+// plan cuts the ranked values into layers. At each depth it takes as many frequent
+// values as cost least if one field were to hold the rest. Then it plans the rest.
 func plan(counts []uint64, alpha float64) (layers []layer) {
 	first, keys := 0, uint64(0)
 	for _, c := range counts {

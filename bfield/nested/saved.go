@@ -59,7 +59,7 @@ func (f *Field) MarshalBinary() ([]byte, error) {
 	return order.AppendUint64(b, xxh3.Hash(b)), nil
 }
 
-// UnmarshalBinary makes the field what MarshalBinary saved. It copies the bytes, and fails
+// UnmarshalBinary makes the field what MarshalBinary saved. It copies the bytes. It fails
 // with ErrFormat if they are anything but a whole field; the field is then as it was.
 func (f *Field) UnmarshalBinary(data []byte) error {
 	g, err := FieldOf(bytes.Clone(data))
@@ -70,8 +70,8 @@ func (f *Field) UnmarshalBinary(data []byte) error {
 }
 
 // FieldOf is the Field that MarshalBinary or Save saved as data. It verifies data and then
-// uses it where it lies, as bfield.FieldOf does: data must stay as it is for as long as the
-// field is used. It fails with ErrFormat if data is anything but a whole field.
+// uses it where it lies, as bfield.FieldOf does. So data must stay as it is for as long as
+// the field is used. It fails with ErrFormat if data is anything but a whole field.
 func FieldOf(data []byte) (*Field, error) {
 	refuse := func(format string, args ...any) (*Field, error) {
 		return nil, fmt.Errorf("load a nested field of %d bytes: %s: %w", len(data), fmt.Sprintf(format, args...), ErrFormat)

@@ -12,7 +12,7 @@ import (
 	"github.com/syncd-io/syncd/bfield/ribbon"
 )
 
-// seeds is how many seeds are tried until no two keys have one hash: of 10^9 keys two have
+// seeds is how many seeds are tried until no two keys have one hash. Of 10^9 keys two have
 // one in 2.7 % of all cases.
 const seeds = 12
 
@@ -32,8 +32,8 @@ func Build(c Config, keys keyed.List) (*Function, error) {
 	return nil, fmt.Errorf("phf: %d keys: %w: keys that differ have one hash under %d seeds", keys.Len(), ErrUnsolvable, seeds)
 }
 
-// distinct returns the hashes of the keys, sorted, each once. differ is false if two keys
-// that are not the same have one hash.
+// distinct returns the hashes of the keys, sorted, each once. differ is false if two
+// different keys have one hash.
 func distinct(keys keyed.List, seed uint64) (hashes []uint64, differ bool) {
 	hashes = make([]uint64, keys.Len())
 	for i := range hashes {

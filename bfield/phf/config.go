@@ -9,7 +9,7 @@ import (
 // Config says what to build.
 type Config struct {
 	// ChoiceBits is r: each key chooses among 2^r slots, and its choice takes r bits.
-	// 1 or 2; 0 is 2.
+	// It is 1 or 2; 0 stands for 2.
 	ChoiceBits int
 
 	// Minimal numbers n keys 0 to n−1, with no number left out. It takes choices of 2 bits.
@@ -53,7 +53,7 @@ func (c Config) bits() (int, error) {
 }
 
 // slotsOf is how many slots a shard of so many keys has. Two choices fill a table up to
-// half, four up to 0.9768; near these the search takes long and fails often.
+// half, four up to 0.9768. Near these loads the search takes long and fails often.
 func slotsOf(keys, choiceBits int) int {
 	if choiceBits == 1 {
 		return keys*21/10 + 1

@@ -5,7 +5,7 @@ import (
 	"github.com/syncd-io/syncd/bfield/ribbon"
 )
 
-// Function is a perfect hash function: the keys that it was built of have numbers from 0 to
+// Function is a perfect hash function. The keys that it was built of have numbers from 0 to
 // Slots()−1, no two of them the same. It may be read by many goroutines at once.
 type Function struct {
 	choiceBits int

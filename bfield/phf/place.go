@@ -9,7 +9,7 @@ const (
 	mulSalt   = 0x9e3779b97f4a7c15
 )
 
-// position maps a hash to [0, n) in the order of the hashes: hashes that are sorted are
+// position maps a hash to [0, n) in the order of the hashes. Hashes that are sorted are
 // sorted by shard (Lemire, "Fast random integer generation in an interval", 2019).
 func position(h, n uint64) uint64 {
 	hi, _ := bits.Mul64(h, n)

@@ -7,16 +7,16 @@ type search struct {
 	label      []uint16 // of each slot
 }
 
-// mostLabel ends a search. Labels are the length of ways to an empty slot, which grow with
-// the logarithm of the keys below the load that a table takes, and without bound above it.
+// mostLabel ends a search. Labels are the length of ways to an empty slot. Below the load
+// that a table takes they grow with the logarithm of the keys, and above it without bound.
 const mostLabel = 1 << 12
 
-// mostSalts is how many salts a shard tries: each succeeds with a probability of some
+// mostSalts is how many salts a shard tries. Each succeeds with a probability of some
 // tenths, for few keys at worst.
 const mostSalts = 1 << 12
 
-// solve writes the choice of each of the keys' hashes, and returns the salt that made it
-// possible. ok is false if there is no such salt.
+// solve writes the choice of each of the keys' hashes. It returns the salt that made it
+// possible; ok is false if there is none.
 func (s *search) solve(hashes []uint64, choices []uint8) (salt uint32, ok bool) {
 	for salt := range uint32(mostSalts) {
 		if s.try(hashes, choices, salt) {

@@ -2,8 +2,8 @@ package ribbon
 
 import "math/bits"
 
-// window is w, the number of columns that a row may touch: one machine word, so
-// that adding two rows is one XOR.
+// window is w, the number of columns that a row may touch. It is one machine
+// word, so that adding two rows is one XOR.
 const window = 64
 
 // band is a system of linear equations over bits in row-echelon form. A row
@@ -11,8 +11,8 @@ const window = 64
 // bit 0. Rows never change once placed, so the last ones can be taken back.
 type band []row
 
-// row is one equation: the bits of coefficients pick columns, counted from the
-// slot that holds it; result is what their XOR must be, one bit a value bit.
+// row is one equation. The bits of coefficients pick columns, counted from the
+// slot that holds it. result is what their XOR must be, one bit a value bit.
 // No coefficients: the slot is empty.
 type row struct{ coefficients, result uint64 }
 
@@ -23,7 +23,7 @@ const (
 )
 
 // insert adds an equation whose window begins in column i (Dillinger and Walzer,
-// "Ribbon filter", 2021, section 2): as long as its first column is taken, it
+// "Ribbon filter", 2021, section 2). As long as its first column is taken, it
 // adds the row that took it, which moves its first column to the right.
 func (b band) insert(i int, coefficients, result uint64) int {
 	for {

@@ -3,7 +3,7 @@ package ribbon
 import "github.com/syncd-io/syncd/bfield/keyed"
 
 // batch is how many keys a batched look-up works on at once. Each waits for up
-// to five cache lines, of which a core fetches some tens at a time; more keys
+// to five cache lines, of which a core fetches some tens at a time. More keys
 // than that gain nothing, and 32 places fit in the first-level cache.
 const batch = 32
 
@@ -13,7 +13,7 @@ type pending struct {
 	places [batch]place
 }
 
-// lookups looks keys up. answer is called for each, with its hash and its place;
+// lookups looks keys up. answer is called for each, with its hash and its place.
 // ok is false if the table is empty. While the memory of a batch is on its way,
 // the batch before it is answered. Places are handed on by value, so that they
 // stay on the stack.

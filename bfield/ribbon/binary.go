@@ -27,7 +27,7 @@ import (
 //	    8 each  words
 //	8        XXH3 of all that is before
 //
-// The lengths of codes and words follow from buckets and the bits, so a file
+// The lengths of codes and words follow from buckets and the bits. So a file
 // has one form, and nothing is allocated that the data does not fill.
 const (
 	magic      = "RIBN"

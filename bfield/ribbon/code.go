@@ -23,19 +23,19 @@ const (
 )
 
 // Code is a canonical Huffman code: frequent values have short codewords, and no
-// codeword begins another one. It is described by the lengths alone, as codewords
-// count upwards in the order of length, then value (Schwartz and Kallick,
-// "Generating a canonical prefix encoding", 1964). It does not change.
+// codeword begins another one. The lengths alone describe it, as codewords count
+// upwards in the order of length, then value (Schwartz and Kallick, "Generating a
+// canonical prefix encoding", 1964). It does not change.
 type Code struct {
 	symbols []uint64                    // values, in the order of their codewords
 	counts  [longestCodeword + 1]uint64 // codewords of each length; Σ counts[l]·2^-l is 1, or there are no symbols
 }
 
 // NewCode returns the code for values of the given frequencies, or of weights in
-// their proportion: positive, with a sum below 2^63. Of a single value the codeword
-// has no bits. Where Huffman's codewords are longer than 32 bits, frequencies are
-// halved until they fit, which is not the best such code, and only changes
-// codewords of values that come once in millions.
+// their proportion. They are positive, with a sum below 2^63. Of a single value the
+// codeword has no bits. Where Huffman's codewords are longer than 32 bits,
+// frequencies are halved until they fit. The result is not the best such code, but
+// only values that occur once in millions have other codewords.
 func NewCode(frequencies map[uint64]uint64) (*Code, error) {
 	if len(frequencies) > mostSymbols {
 		return nil, fmt.Errorf("ribbon: a code of %d values: at most %d are possible", len(frequencies), mostSymbols)

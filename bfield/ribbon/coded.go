@@ -7,26 +7,26 @@ import (
 	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
-// Coded is a Retrieval of values of variable length: a value takes the bits of its
-// codeword in a Code, so that few bits go to values that come often. Each bit of a
-// key's codeword is one equation of a Retrieval of 1 bit, and a look-up asks for bit
-// after bit until they are a codeword. For a key that it was not built from it
-// returns any value of the code. It may be read by many goroutines at once.
+// Coded is a Retrieval of values of variable length. A value takes the bits of its
+// codeword in a Code, so that frequent values take few bits. Each bit of a key's
+// codeword is one equation of a Retrieval of 1 bit. A look-up asks for bit after bit
+// until they are a codeword. For a key that it was not built from it returns any
+// value of the code. It may be read by many goroutines at once.
 type Coded struct {
 	keys int
 	code *Code
 	bits *Retrieval
 }
 
-// bitHash is the key of bit i of a codeword. Each bit has a place of its own:
-// places near each other would fill some buckets and leave others empty, and
+// bitHash is the key of bit i of a codeword. Each bit has a place of its own.
+// Places near each other would fill some buckets and leave others empty, and
 // a fuller bucket bumps more.
 func bitHash(h uint64, i int) uint64 { return h + uint64(i)*mulLevel }
 
 // BuildCoded builds a Coded with values[i] for key i, from the Seed and Workers of
-// the configuration. A nil code stands for that of the frequencies in values; the
+// the configuration. A nil code stands for that of the frequencies in values. The
 // error for a value that a given code does not have wraps ErrNoCodeword. One key may
-// be given more than once, if its value is the same each time; otherwise the error
+// be given more than once, if its value is the same each time. Otherwise the error
 // wraps ErrContradiction.
 func BuildCoded(c Config, code *Code, keys keyed.List, values []uint64) (*Coded, error) {
 	k := keyList{keys}
@@ -136,12 +136,12 @@ func (c *Coded) Lookup(key keyed.Key) uint64 {
 	}
 }
 
-// codedBatch is how many keys go from bit to bit together: some batches, as
-// fewer and fewer of them have another bit.
+// codedBatch is how many keys go from bit to bit together. They are some
+// batches, as fewer and fewer of them have another bit.
 const codedBatch = 8 * batch
 
 // LookupBatch sets values[i] to the value of key i. It waits for the memory of the
-// same bit of many keys at once, so it is faster than Lookup for each. It panics if
+// same bit of many keys at once. So it is faster than Lookup for each. It panics if
 // values is shorter than keys.
 func (c *Coded) LookupBatch(keys keyed.List, values []uint64) {
 	values = values[:keys.Len()]

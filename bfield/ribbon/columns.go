@@ -3,14 +3,14 @@ package ribbon
 import "math/bits"
 
 // A solution has one bit for each slot and each column of the values. It is
-// stored interleaved (Dillinger, Hübschle-Schneider, Sanders and Walzer, "Fast
-// succinct retrieval and approximate membership using ribbon", SEA 2022): 64
-// slots are a block of one word a column. A bit of a value is then the parity
-// of two words under masks (see place.value).
+// stored interleaved: 64 slots are a block of one word a column (Dillinger,
+// Hübschle-Schneider, Sanders and Walzer, "Fast succinct retrieval and
+// approximate membership using ribbon", SEA 2022). A bit of a value is then
+// the parity of two words under masks (see place.value).
 
-// solve substitutes back: it fills the blocks of words (width words each) with
-// a solution of the band, whose length is 64 × the number of blocks. A
-// slot that no equation decides has zeros.
+// solve substitutes back. It fills the blocks of words (width words each) with
+// a solution of the band, whose length is 64 × the number of blocks. A slot
+// that no equation decides has zeros.
 func (b band) solve(words []uint64, width int) {
 	// state[j] holds column j of the slots i … i+63.
 	var space [64]uint64

@@ -19,8 +19,8 @@ type Config struct {
 	// Filter chooses the kind of a filter; the default is Standard.
 	Filter Kind
 
-	// TwoLayers keeps a Retrieval, a Map, a Coded and a Bumped filter to two layers, so
-	// that a look-up looks into two at most. It takes some half a per cent more of the space.
+	// TwoLayers keeps a Retrieval, a Map, a Coded and a Bumped filter to two layers. A
+	// look-up then looks into two at most. It takes some half a per cent more of the space.
 	TwoLayers bool
 
 	// Seed of the hashes. Structures of different seeds err at different keys.
@@ -47,13 +47,13 @@ type Stats struct {
 	Levels int // of bumped ribbons; 1 for the other filters
 	Bits   int // of everything that look-ups read
 
-	// Overhead is how much more Bits is than the least that a structure of
-	// this kind can have: value and fingerprint bits times keys. 0.003 is
+	// Overhead is how much more Bits is than the least that a structure of this
+	// kind can have. The least is value and fingerprint bits times keys. 0.003 is
 	// 0.3 %. It is 0 if there are no keys.
 	Overhead float64
 
 	// FalsePositive is the probability that a key that was never inserted is
-	// found; 1 for a Retrieval, which has no "no".
+	// found. It is 1 for a Retrieval, which has no "no".
 	FalsePositive float64
 }
 

@@ -2,11 +2,11 @@ package ribbon
 
 import "github.com/syncd-io/syncd/bfield/internal/infile"
 
-// Files hold the saved forms. Save writes a temporary file beside the named one first,
-// which is synced and then takes its name: after a crash there is the old file or the
-// new one. The Open functions read all of a file into memory, so that what is done to it
-// afterwards changes no answer, and fail with ErrFormat if it holds anything else. MapOf,
-// RetrievalOf and FilterOf are for bytes that are mapped into memory.
+// Files hold the saved forms. Save writes and syncs a temporary file next to the named
+// one, which then takes its name. After a crash there is the old file or the new one. The
+// Open functions read all of a file into memory, so that later changes of it change no
+// answer. They fail with ErrFormat if it holds anything else. MapOf, RetrievalOf and
+// FilterOf are for bytes that are mapped into memory.
 
 // Save writes the Map to a file. After a crash there is the old file or the new one.
 func (m *Map) Save(path string) error { return infile.Marshal(path, m.MarshalBinary) }

@@ -10,13 +10,13 @@ import (
 type Kind uint8
 
 const (
-	// Standard asks that the row of each key give its fingerprint, with
-	// enough slots that all equations of a shard have a solution with one of
-	// some salts: 8 % more than keys. The fastest to build.
+	// Standard asks that the row of each key give its fingerprint. It has enough
+	// slots that all equations of a shard have a solution with one of some salts:
+	// 8 % more than keys. The fastest to build.
 	Standard Kind = iota
 
-	// Bumped is a Standard one that bumps: the smallest, by 7 %, and built in half as
-	// much time again; one look-up in sixteen goes on to a second level.
+	// Bumped is a Standard one that bumps. It is the smallest, by 7 %, and takes half
+	// as much time again to build. One look-up in sixteen goes on to a second level.
 	Bumped
 
 	kinds = iota
@@ -29,9 +29,9 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Filter tells whether a key is in the set that it was built from: always yes
-// for a key of the set, and yes with probability 2^-f for another. It may be
-// read by many goroutines at once.
+// Filter tells whether a key is in the set that it was built from. The answer
+// is always yes for a key of the set, and yes with probability 2^-f for
+// another. It may be read by many goroutines at once.
 type Filter struct {
 	kind  Kind
 	seed  uint64
@@ -75,8 +75,8 @@ func (f *Filter) Lookup(key keyed.Key) bool {
 	return ok && f.accepts(p)
 }
 
-// accepts compares all bits of the fingerprint at once: half of all strangers
-// differ in the first one, so that stopping there would be mispredicted.
+// accepts compares all bits of the fingerprint at once. Half of all strangers
+// differ in the first one, so that a stop there would be mispredicted.
 func (f *Filter) accepts(p place) bool {
 	bits := f.table.fingerprints
 	return f.table.value(p, 0, bits) == fingerprint(p.hash, bits)

@@ -18,7 +18,7 @@ func rehash(h, salt uint64) uint64 {
 	return h ^ h>>32
 }
 
-// position maps a hash to [0, n) in the order of the hashes: keys sorted by
+// position maps a hash to [0, n) in the order of the hashes. Keys sorted by
 // hash are sorted by position (Lemire, "Fast random integer generation in an
 // interval", 2019).
 func position(h, n uint64) uint64 {

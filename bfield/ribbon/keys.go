@@ -61,8 +61,8 @@ func (k keyList) contradiction(seed uint64, values []uint64) error {
 	slices.SortFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.index, b.index))
 	})
-	// One key may come often: it is compared with the first of each key of its
-	// hash, not with all before it.
+	// One key may be given often. It is compared with the first of each key of
+	// its hash, not with all before it.
 	var firsts []int
 	for i, p := range places {
 		if i > 0 && p.hash != places[i-1].hash {

@@ -7,12 +7,12 @@ import (
 )
 
 // Map is an approximate static map: it returns the value of each key that it
-// was built from; for any other key it says "absent", except with probability
+// was built from. For any other key it says "absent", except with probability
 // 2^-f, when it returns an arbitrary value. It may be read by many goroutines
 // at once.
 //
-// A key's entry is its fingerprint and behind it its value. What does not fit
-// in a word of 64 bits, the highest bits of wide values, is a table of its own.
+// A key's entry is its fingerprint and behind it its value. A word has 64 bits.
+// What does not fit, the highest bits of wide values, is a table of its own.
 type Map struct {
 	seed uint64
 	keys int
@@ -20,12 +20,12 @@ type Map struct {
 	high *table // the rest of the values; nil if main holds all of their bits
 }
 
-// lowBits is how many bits of the values fit beside the fingerprint.
+// lowBits is how many bits of the values fit in a word with the fingerprint.
 func lowBits(values, fingerprints int) int { return min(values, 64-fingerprints) }
 
 // BuildMap builds a Map with values[i] for key i, from the ValueBits,
 // FingerprintBits, Seed and Workers of the configuration. One key may be given
-// more than once, if its value is the same each time; otherwise the error wraps
+// more than once, if its value is the same each time. Otherwise the error wraps
 // ErrContradiction.
 func BuildMap(c Config, keys keyed.List, values []uint64) (*Map, error) {
 	k := keyList{keys}

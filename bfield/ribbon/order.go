@@ -34,10 +34,10 @@ func parallel(workers, n int, work func(i int)) {
 // one on. It is called by several goroutines at once, and twice for each key.
 type source func(into []entry, from int)
 
-// partition takes the entries of a source, as many as fit in dst, gives them
-// the hashes of this level and sorts them by shard. Those of one shard keep
-// their order, whatever the number of workers. The entries of shard i are
-// dst[ends[i-1]:ends[i]].
+// partition takes the entries of a source, as many as fit in dst. It gives
+// them the hashes of this level and sorts them by shard. Those of one shard
+// keep their order, whatever the number of workers. The entries of shard i
+// are dst[ends[i-1]:ends[i]].
 func (l *level) partition(dst []entry, workers int, read source) (ends []int) {
 	n, shards := len(dst), l.shards()
 	chunk := (n + workers - 1) / workers
@@ -84,7 +84,7 @@ type sorter struct {
 	sorted []entry
 }
 
-// sort returns the entries of a shard in the order of their positions; entries
+// sort returns the entries of a shard in the order of their positions. Entries
 // at one position stay in their order. After it, the entries of positions p to
 // q-1 (within the shard) are sorted[begins[p]:begins[q]].
 func (s *sorter) sort(l *level, entries []entry) (sorted []entry) {

@@ -34,7 +34,7 @@ func (t *table) blocks(p place) []uint64 {
 	return t.levels[p.level].words[first : first+2*width]
 }
 
-// value reads the bits of the columns [from, to), from < to: each is the parity
+// value reads the bits of the columns [from, to), from < to. Each is the parity
 // of two words under the coefficients, shifted to where the window begins.
 func (t *table) value(p place, from, to int) uint64 {
 	c, offset := coefficients(p.hash), p.start&63

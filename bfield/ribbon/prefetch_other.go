@@ -3,7 +3,7 @@
 package ribbon
 
 // fetch reads the first word of each of n stretches of memory, for processors
-// without a stub: a processor works on several reads at once, and often fetches
+// without a stub. A processor works on several reads at once, and often fetches
 // the lines behind one that is read.
 func fetch(addresses *[batch]*uint64, n, _ int) {
 	var sum uint64

@@ -2,7 +2,7 @@ package ribbon
 
 import "github.com/syncd-io/syncd/bfield/keyed"
 
-// Retrieval is a static function: it returns the value of each key that it was
+// Retrieval is a static function. It returns the value of each key that it was
 // built from, and an arbitrary value for any other key. It does not know which
 // is which. It may be read by many goroutines at once.
 type Retrieval struct {
@@ -13,7 +13,7 @@ type Retrieval struct {
 
 // BuildRetrieval builds a Retrieval with values[i] for key i, from the
 // ValueBits, Seed and Workers of the configuration. One key may be given more
-// than once, if its value is the same each time; otherwise the error wraps
+// than once, if its value is the same each time. Otherwise the error wraps
 // ErrContradiction.
 func BuildRetrieval(c Config, keys keyed.List, values []uint64) (*Retrieval, error) {
 	k := keyList{keys}

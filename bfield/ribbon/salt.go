@@ -3,15 +3,15 @@ package ribbon
 import "math/bits"
 
 // salt moves the keys of one shard to other places in it. A shard that cannot
-// be solved, or only badly, is tried again with the next salt; as the others do
-// not notice, what a try costs does not grow with the number of keys.
+// be solved, or only badly, is tried again with the next salt. The other shards
+// do not change, so what a try costs does not grow with the number of keys.
 type salt struct {
 	number      uint64 // 0: the keys stay where they are
 	first, last uint64 // the hashes of this shard
 }
 
-// maxSalt is the last salt tried. A try fails once in a few times, so that more
-// than some are never needed, unless by keys made to fail.
+// maxSalt is the last salt tried. A try fails once in a few times. So more than
+// some are needed only for keys made to fail.
 const maxSalt = 63
 
 // newSalts returns the salts of a level with all numbers 0.
@@ -27,8 +27,8 @@ func (l *level) newSalts() []salt {
 	return salts
 }
 
-// firstHash is the lowest hash whose position is in a shard, 1 or a later one:
-// ceil(2^64 · first position / positions).
+// firstHash is the lowest hash whose position is in a shard, 1 or a later one.
+// It is ceil(2^64 · first position / positions).
 func (l *level) firstHash(shard uint64) uint64 {
 	q, rest := bits.Div64(shard*shardSlots, 0, l.buckets*bucketSlots)
 	if rest > 0 {

@@ -99,7 +99,7 @@ func (m *Map) UnmarshalBinary(data []byte) error {
 
 // MapOf is the Map that MarshalBinary saved as data. It reads all of data once, to
 // verify it, and then uses it where it lies, a file mapped into memory for
-// example: data must stay as it is for as long as the Map is used. Where the
+// example. So data must stay as it is for as long as the Map is used. Where the
 // processor's byte order or the alignment of data, to 8, forbid that, it copies.
 // If a mapped file is cut meanwhile, a look-up ends the process: the caller must
 // prevent that.

@@ -2,8 +2,8 @@ package ribbon
 
 import "errors"
 
-// errContradiction is that two equal hashes have values that differ;
-// errUnsolved that a key failed on a level that may not bump keys.
+// errContradiction is that two equal hashes have values that differ.
+// errUnsolved is that a key failed on a level that may not bump keys.
 var (
 	errContradiction = errors.New("equal hashes with different values")
 	errUnsolved      = errors.New("the equations have no solution")
@@ -126,7 +126,7 @@ func (b *builder) try(shard int, entries []entry) (bumped int, err error) {
 }
 
 // bucket inserts the entries of a bucket from its right end to its left one,
-// until one fails, and takes back what the threshold then bumps with it. It
+// until one fails. It then takes back what the threshold bumps with it. It
 // returns how many stay, and the threshold's code.
 func (b *builder) bucket(in []entry) (kept int, code uint64, err error) {
 	l := b.level

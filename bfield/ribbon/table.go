@@ -1,8 +1,8 @@
 package ribbon
 
 // Overload and sizes. The BuRR paper (section 5 and its experiments) overloads:
-// with more keys than slots nearly no slot stays empty, and what does not fit
-// goes on to the next level, where its slots cost as little.
+// with more keys than slots nearly no slot stays empty. What does not fit goes
+// on to the next level, where its slots cost as little.
 const (
 	// overload: a level has 15 slots for 16 keys (ε = -1/16), without tails.
 	overloadSlots, overloadKeys = 15, 16
@@ -12,14 +12,14 @@ const (
 	lastKeys  = 3000
 	lastSlots = lastKeys + lastKeys/4
 
-	// maxLevels bounds the levels. Each takes nine tenths of its keys or more,
-	// so 10^9 keys need seven; keys whose hashes are not spread need more.
+	// maxLevels bounds the levels. Each takes nine tenths of its keys or more, so
+	// 10^9 keys need seven. Keys whose hashes are not spread need more.
 	maxLevels = 16
 )
 
-// table is bumped ribbon retrieval (BuRR): a function from hashes to width bits
-// that is right for the keys it was built from and arbitrary for others. The
-// first bits of the result are the fingerprint of the key itself.
+// table is bumped ribbon retrieval (BuRR), a function from hashes to width
+// bits. It is right for the keys it was built from and arbitrary for others.
+// The first bits of the result are the fingerprint of the key itself.
 type table struct {
 	values       int // bits
 	fingerprints int // bits
@@ -33,7 +33,7 @@ func newTable(values, fingerprints, n, workers int, read source) (*table, error)
 	return newLevels(maxLevels, values, fingerprints, n, workers, read)
 }
 
-// newTwoLayers builds a table of two levels at most: what the first one bumps, the
+// newTwoLayers builds a table of two levels at most. What the first one bumps, the
 // second holds without bumping (the slides' Bu¹RR). It has the room of a standard
 // filter for a sixteenth of the keys.
 func newTwoLayers(values, fingerprints, n, workers int, read source) (*table, error) {
@@ -54,7 +54,7 @@ func newLevels(most, values, fingerprints, n, workers int, read source) (*table,
 	return t, nil
 }
 
-// addLevel builds the next level, in the given memory of one entry a key, and
+// addLevel builds the next level, in the given memory of one entry a key. It
 // returns the entries that it bumped. It bumps if it may and there are many.
 func (t *table) addLevel(memory []entry, may bool, workers int, read source) (bumped []entry, err error) {
 	n := uint64(len(memory))

@@ -99,7 +99,7 @@ func (a *array) window(place uint64) marker {
 	if a.nu <= 57 && first+8 <= uint64(len(a.bits)) {
 		return marker{0, binary.BigEndian.Uint64(a.bits[first:]) << (place % 8) >> (64 - a.nu)}
 	}
-	// A window of 128 bits may touch 17 bytes: of the last one only the bits that
+	// A window of 128 bits may touch 17 bytes. Of the last one only the bits that
 	// belong to it are taken in.
 	var m marker
 	for _, b := range a.bits[first:last] {

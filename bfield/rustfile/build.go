@@ -33,7 +33,7 @@ type Config struct {
 	Arrays int    // 1 to 255
 
 	// Each array has Scale times the bits of the one before, but at least LeastScale
-	// times those of the first; both 0 to 1. In the original they are
+	// times those of the first. Both are 0 to 1. In the original they are
 	// secondary_scaledown and max_scaledown.
 	Scale, LeastScale float64
 
@@ -78,8 +78,9 @@ func (c Config) sizes() ([]uint64, error) {
 // files are those that the original makes of the same input, but for values of
 // 200,000 and more.
 //
-// It fails with ErrConfig, with bfield.ErrValue for a value of θ or more, with
-// bfield.ErrContradiction if a key has two values, and with ErrIndeterminate.
+// It fails with ErrConfig or ErrIndeterminate, with bfield.ErrValue for a
+// value of θ or more, and with bfield.ErrContradiction if a key has two
+// values.
 func Build(c Config, keys [][]byte, values []uint64) (*Field, error) {
 	sizes, err := c.sizes()
 	if err != nil {

@@ -21,8 +21,8 @@ const maxArrays = 255
 type Field struct{ arrays []array }
 
 // FieldOf is the field of which the bytes of each file are given, in their order. It
-// uses them where they lie, mapped into memory, say: they must stay as they are for
-// as long as the field is used.
+// uses them where they lie, for example mapped into memory. They must stay as they
+// are for as long as the field is used.
 //
 // It fails with ErrFormat if they are anything but files of one field.
 func FieldOf(files ...[]byte) (*Field, error) {

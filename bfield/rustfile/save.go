@@ -10,13 +10,13 @@ import (
 	"github.com/syncd-io/syncd/bfield/internal/infile"
 )
 
-// Save writes the files NAME.0.bfd, NAME.1.bfd and so on into a folder: to temporary
-// ones first, which are synced and then take their names, the first array last. So
+// Save writes the files NAME.0.bfd, NAME.1.bfd and so on into a folder. It writes
+// and syncs temporary ones, which then take their names, the first array last. So
 // there is a field to open when it is whole, and not before. After a crash further
 // arrays may be left over without a first.
 //
-// It replaces nothing: if there is a file with the name of an array, or with that of
-// one more, which would be taken for one, it fails with fs.ErrExist.
+// It replaces nothing. It fails with fs.ErrExist if there is a file with the name of
+// an array, or with that of one more, which would be taken for one.
 func (f *Field) Save(folder, name string) error {
 	if err := f.save(folder, name); err != nil {
 		return fmt.Errorf("save a field as %s: %w", name, err)

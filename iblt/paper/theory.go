@@ -3,7 +3,8 @@ package main
 import "math"
 
 // found is the chance that GET finds a key that is there (section 2.3). It
-// does so if one of the key's cells holds no other key.
+// does so if one of the key's cells holds no other key. subtables is how many
+// of the hashes are left.
 func foundRate(keys, cells, subtables int) float64 {
 	return 1 - math.Pow(1-math.Exp(-hashes*float64(keys)/float64(cells)), float64(subtables))
 }

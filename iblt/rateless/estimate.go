@@ -101,7 +101,8 @@ func slope(samples []sample, d float64) float64 {
 // because bits that are equal by chance may make a lesser peak, and then
 // searches by the slope. Where nearly every cell differs, a huge d is about as
 // likely as any. The result is then the least d within one standard error (half
-// a unit of log likelihood).
+// a unit of log likelihood). ok tells whether d is bounded above: a huge d is
+// less likely by 4.5 units, three standard errors.
 func likeliest(samples []sample) (d float64, ok bool) {
 	const bottom, step, steps = -2.0, 2.0, 16
 	var scan [steps + 1]float64
@@ -140,7 +141,8 @@ func likeliest(samples []sample) (d float64, ok bool) {
 // Estimate returns the likeliest number of differences between the sets of theirs
 // and ours. If they are of different lengths, the common bits count. Its standard
 // error is 16 % at 50 differences, 13 % at 100, and 11 to 11.6 % from 300 to 10^6. A
-// single difference leaves no trace with probability 1/2.
+// single difference leaves no trace with probability 1/2. ok is false if the
+// estimators do not bound d above: it is then a lower bound.
 func Estimate(theirs, ours Estimator) (d float64, ok bool) {
 	samples := compare(nil, theirs, ours)
 	for i := range samples {

@@ -31,10 +31,10 @@ func checkAnswers(t testing.TB, f Field, in Input) {
 	}
 }
 
-// falsePositives asks for 300,000 keys that were never inserted. Their number
-// of hits is binomial; the bounds are six standard deviations and 12 wide, which
-// a right structure leaves less than once in 10^7 runs at any rate (the 12 are
-// for small rates, where hits are Poisson).
+// falsePositives asks for 300,000 keys that were never inserted. Their number of
+// hits is binomial. The bounds are six standard deviations and 12 wide, which a
+// right structure leaves less than once in 10^7 runs at any rate. The 12 are for
+// small rates, where hits are Poisson.
 func falsePositives(t *testing.T, s Suite) {
 	if s.FalsePositive[0] == 1 {
 		t.Skip("the structure has no no")

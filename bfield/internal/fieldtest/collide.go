@@ -3,8 +3,8 @@ package fieldtest
 import "encoding/binary"
 
 // Colliding returns two keys with one 64-bit hash under a seed. XXH3 takes 16 bytes as two
-// words, XORed with numbers of its own, and adds the first one reversed, the second one and
-// their product: where one of the words becomes 0, the other one is all that is left.
+// words, XORed with numbers of its own. It adds the first one reversed, the second one and
+// their product. Where one of the words becomes 0, only the other one is left.
 func Colliding(seed uint64) (a, b []byte) {
 	// Bytes 24 to 55 of XXH3's secret, as words.
 	const s24, s32, s40, s48 = 0x1f67b3b7a4a44072, 0x78e5c0cc4ee679cb, 0x2172ffcc7dd05a82, 0x8e2443f7744608b8

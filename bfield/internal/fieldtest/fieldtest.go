@@ -9,11 +9,16 @@
 //
 // The package's own test does so with a plain map (example_test.go).
 //
-// The promises: every key answers its value; a key that was never inserted is
-// taken for one no more and no less often than predicted; a batch answers as
-// single look-ups do; a parallel build equals a serial one in every byte; two
-// values for one key are an error, one value twice is not; what is saved loads
-// and answers alike; damaged bytes are refused with an error.
+// The promises:
+//
+//   - Every key answers its value.
+//   - A key that was never inserted is taken for one as often as predicted, no
+//     more and no less.
+//   - A batch answers as single look-ups do.
+//   - A parallel build equals a serial one in every byte.
+//   - Two values for one key are an error, one value twice is not.
+//   - What is saved loads and answers alike.
+//   - Damaged bytes are refused with an error.
 package fieldtest
 
 import (
@@ -64,8 +69,8 @@ type Suite struct {
 	// Load reads what MarshalBinary wrote.
 	Load func([]byte) (Field, error)
 
-	// Values is the number of different values: 0 to Values-1. 0 stands for
-	// 2^64, and 1 for a structure that stores no values (a filter).
+	// Values is the number of different values: 0 to Values-1. 0 stands for 2^64,
+	// and 1 is for a structure that stores no values (a filter).
 	Values uint64
 
 	// FalsePositive are the lowest and the highest predicted probability that
@@ -75,8 +80,8 @@ type Suite struct {
 	// Contradiction is the error of two values for one key.
 	Contradiction error
 
-	// Large is the number of keys of the tests of false positives and of
-	// parallel builds: enough that workers share the work. 0 stands for 20,000.
+	// Large is the number of keys of the tests of false positives and of parallel
+	// builds. It is enough that workers share the work. 0 stands for 20,000.
 	Large int
 
 	// Unchecked: the format has no checksum, and damage need not be found.

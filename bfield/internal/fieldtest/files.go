@@ -26,9 +26,9 @@ type Kept struct {
 	Write func(path string, data []byte, mode fs.FileMode) error
 }
 
-// Files saves a structure and opens it again. The file is what MarshalBinary returns; what is
-// done to it while the structure is open changes no answer and ends no process; and a file
-// that is cut, longer or not there is refused.
+// Files saves a structure and opens it again. The file is what MarshalBinary returns. What is
+// done to it while the structure is open changes no answer and ends no process. A file that
+// is cut, longer or not there is refused.
 func Files(t *testing.T, s Saved, k Kept) {
 	t.Helper()
 	want, err := s.MarshalBinary()

@@ -17,8 +17,8 @@ func save(t testing.TB, f Field) []byte {
 	return data
 }
 
-// saveAndLoad loads what was saved: the answers are the same, for keys and for
-// strangers, and so are the bytes when it is saved again.
+// saveAndLoad loads what was saved. The answers are the same, for keys and for
+// strangers. So are the bytes when it is saved again.
 func saveAndLoad(t *testing.T, s Suite) {
 	for i, n := range append([]int{s.Large}, sizes...) {
 		in := s.draw(n, 600+uint64(i), i%2 == 0)
@@ -42,7 +42,7 @@ func saveAndLoad(t *testing.T, s Suite) {
 }
 
 // damagedBytes loads what is cut short, too long, flipped in one bit, and
-// noise: an error each time, and no panic.
+// noise. Each is an error, and none a panic.
 func damagedBytes(t *testing.T, s Suite) {
 	if s.Unchecked {
 		t.Skip("the format has no checksum")

@@ -1,7 +1,7 @@
-// Package infile keeps the structures under bfield/ in files: each is written whole or
-// not at all, and read into memory, so that what is done to a file afterwards changes no
-// answer. A file that is mapped into memory would end the process when it is cut, and
-// the rest of its last page would read as zeros.
+// Package infile keeps the structures under bfield/ in files. Each is written whole or
+// not at all. It is read into memory, so that later changes of the file change no
+// answer. A file mapped into memory would end the process when it is cut. The rest of
+// its last page would read as zeros.
 package infile
 
 import (
@@ -13,9 +13,9 @@ import (
 	"path/filepath"
 )
 
-// Write makes a file of what write writes: a temporary one beside it first, which is
-// synced and then takes its name. After a crash there is the old file or the new one; the
-// temporary one may be left over, as its name, path.NUMBER, is drawn, so that several may
+// Write makes a file of what write writes. It writes and syncs a temporary one next to
+// it, which then takes its name. After a crash there is the old file or the new one. The
+// temporary one may be left over: its name, path.NUMBER, is drawn, so that several may
 // write at once.
 func Write(path string, write func(io.Writer) error) error {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
