@@ -10,8 +10,9 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// importLine commits the batches of an import, on a goroutine of its own, while the
-// caller reads the items of the next one: reading, signing and committing overlap.
+// importLine commits the batches of an import on a goroutine of its own. Meanwhile the
+// caller reads the items of the next one, so that reading, signing and committing
+// overlap.
 type importLine struct {
 	sh      *shard
 	im      *node.Import
@@ -44,7 +45,8 @@ func (l *importLine) take(b *node.ImportBatch) bool {
 }
 
 // end commits what is left, and waits for the line. The error is that of the first
-// batch that failed; of those after it some may be there, and the result counts none.
+// batch that failed. Some of those after it may be there, and the result counts none of
+// them.
 func (l *importLine) end() error {
 	if b := l.im.Cut(); b.Items() > 0 {
 		l.take(b)
@@ -73,8 +75,8 @@ func makeWrites(b *node.ImportBatch) *made {
 const applying = 2
 
 // run commits a batch, and those that come while batches are committed. It holds the
-// namespace's commits, and never while it waits for items alone: a write that waits
-// for them comes after three batches at most.
+// namespace's commits, and never while it waits for items alone. So a write that waits
+// for the commits gets its turn after three batches at most.
 func (l *importLine) run(ctx context.Context, b *node.ImportBatch) error {
 	release := l.im.Hold()
 	defer func() { release() }()

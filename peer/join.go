@@ -19,19 +19,19 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// joinProtocol is the libp2p protocol with which a ticket is redeemed: one
+// joinProtocol is the libp2p protocol with which a ticket is redeemed. There is one
 // request and one reply, each a length (uvarint) and a CBOR map.
 const joinProtocol protocol.ID = "/syncd/join/1.0.0"
 
 // joinTimeout bounds both messages together.
 const joinTimeout = 20 * time.Second
 
-// Join redeems a ticket: it connects to the inviter, makes this node a member,
-// opens the namespace here, and syncs it with the inviter at once. A sync that fails
-// does not undo the join; JoinSync tells of it. If another namespace has the
-// ticket's name here, Join appends a part of the id. A node may redeem the same
-// ticket again until it expires. Where the namespace is here already, Join brings
-// the role that the ticket gives, if it is a greater one.
+// Join redeems a ticket. It connects to the inviter, makes this node a member, opens
+// the namespace here, and syncs it with the inviter at once. A sync that fails does not
+// undo the join; JoinSync tells of it. If another namespace has the ticket's name here,
+// Join appends a part of the id. A node may redeem the same ticket again until it
+// expires. Where the namespace is here already, Join brings the role that the ticket
+// gives, if it is a greater one.
 func (n *Node) Join(ctx context.Context, text string) (*Namespace, error) {
 	ns, _, err := n.JoinSync(ctx, text, SyncOptions{})
 	if ns != nil {
@@ -152,7 +152,7 @@ func (n *Node) askToJoin(ctx context.Context, inviter ID, addrs []ma.Multiaddr, 
 	if err := writeControl(stream, request); err != nil {
 		return nil, broken(err)
 	}
-	// Its error says less than the reply: over QUIC it fails where the inviter, which has all
+	// Its error says less than the reply. Over QUIC it fails where the inviter, which has all
 	// of the request, has answered and closed already.
 	_ = stream.CloseWrite()
 	reply, err := readControl(stream, node.MaxJoinReply)

@@ -12,15 +12,15 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Conflicts yields the records that lost against a record whose writer had not seen
-// them here, of each shard the oldest first: at most 10,000 and 64 MiB of them a shard. What other
+// Conflicts yields the records that lost against a record whose writer had not seen them here, of
+// each shard the oldest first. There are at most 10,000 and 64 MiB of them a shard. What other
 // members keep KeptAt tells. RestoreKept writes one again.
 func (ns *Namespace) Conflicts(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 	return ns.kept(ctx, "list the conflicts of", dbadapter.KeptConflict)
 }
 
-// SetAside yields the records that this node took out of the set without their
-// being deleted, of each shard the oldest first: they stay here until RestoreKept or ForgetKept.
+// SetAside yields the records that this node took out of the set without their being deleted, of
+// each shard the oldest first. They stay here until RestoreKept or ForgetKept.
 func (ns *Namespace) SetAside(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 	return ns.kept(ctx, "list what is set aside of", dbadapter.KeptSetAside)
 }
@@ -65,9 +65,9 @@ func (ns *Namespace) Keepers() (ids []ID) {
 	return ids
 }
 
-// KeptAt asks another member for the entries of a kind that it keeps, behind the one of that number:
-// a page, the least numbers first. more: further ones follow behind the last one. Only a call at
-// that member itself gives the values, and restores or forgets entries.
+// KeptAt asks another member for the entries of a kind that it keeps, behind the one of that number.
+// It returns a page, the least numbers first. With more, further ones follow behind the last one.
+// Only a call at that member itself gives the values, and restores or forgets entries.
 func (ns *Namespace) KeptAt(ctx context.Context, id ID, kind KeptKind, after uint64) (page []KeptAt, more bool, err error) {
 	if err := ns.enter("list what a member keeps of"); err != nil {
 		return nil, false, err

@@ -25,21 +25,20 @@ type Limits struct {
 	// IdleTimeout is how long a peer may stay silent within a session, or
 	// accept no byte that this node sends. Default 30 s.
 	IdleTimeout time.Duration
-	// MinRate is the rate, in bytes a second, that a frame may not fall below
-	// after IdleTimeout: a peer that sends a byte now and then is cut off.
-	// Default 16 KiB/s.
+	// MinRate is the rate, in bytes a second, that a frame may not fall below after
+	// IdleTimeout. It cuts off a peer that sends a byte now and then. Default 16 KiB/s.
 	MinRate int
 	// DialTimeout bounds connecting to a peer. Default 10 s.
 	DialTimeout time.Duration
-	// Connections is the high-water mark of a host's connections: above it, the
-	// host closes a quarter of them, those of members last. Default 200.
+	// Connections is the high-water mark of a host's connections. Above it, the host
+	// closes a quarter of them, those of members last. Default 200.
 	Connections int
 }
 
 // Bounds that are the same in every node, and the default of a policy.
 const (
-	// MaxMembers is how many members a namespace has at most, MaxInvites how many
-	// of its tickets are remembered, and MaxRejections how many refused records.
+	// MaxMembers is how many members a namespace has at most. MaxInvites is how many of
+	// its tickets are remembered, and MaxRejections how many refused records.
 	MaxMembers    = node.MaxMembers
 	MaxInvites    = node.MaxInvites
 	MaxRejections = node.MaxRejections
@@ -59,9 +58,8 @@ const (
 	MinMemory     = 256 << 20
 	// RecentSyncs is how many reports a node remembers.
 	RecentSyncs = 100
-	// DefaultMaxSkew is how far ahead of the receiver's clock a version may be
-	// by default: machines with any time synchronisation at all are well within
-	// it.
+	// DefaultMaxSkew is how far ahead of the receiver's clock a version may be by
+	// default. Machines with any time synchronisation at all are well within it.
 	DefaultMaxSkew = node.DefaultMaxSkew
 )
 
@@ -71,8 +69,8 @@ const (
 	maxAddrSize = 512
 	// maxJoinRequest holds a token and MaxAddrs addresses.
 	maxJoinRequest = 16 << 10
-	// maxHello holds reconcile.MaxFirstCells cells, a prefix and the estimator: the
-	// most that a peer makes this node hold before it has proved the secret.
+	// maxHello holds reconcile.MaxFirstCells cells, a prefix and the estimator. It is
+	// the most that a peer makes this node hold before it has proved the secret.
 	maxHello = 80 << 10
 	// maxAsk holds a question: a record's head, with room.
 	maxAsk = 4 << 10
@@ -81,9 +79,9 @@ const (
 	greetings = 64
 	// helloTimeout is how long a stream may wait for its first message.
 	helloTimeout = 10 * time.Second
-	// lingerBytes is what a peer may still send to a side that has broken off the sync,
-	// before it is cut off: a list of marks, or a record of the greatest size, and what follows. lingerTimeout
-	// is for how long: several round trips.
+	// lingerBytes is what a peer may still send to a side that has broken off the sync, before it is cut off.
+	// It is a list of marks, or a record of the greatest size, and what follows. The constant lingerTimeout is
+	// for how long: several round trips.
 	lingerBytes   = 2 << 20
 	lingerTimeout = 2 * time.Second
 )
@@ -123,50 +121,51 @@ const (
 	relayRenewal = 30 * time.Minute
 )
 
-// The bounds of a host's connections. They are the same on every machine, so that
-// a node behaves the same on each: libp2p's own scale with the memory and the file
+// The bounds of a host's connections. They are the same on every machine, so that a
+// node behaves the same on each. libp2p's own scale with the memory and the file
 // descriptors that it finds. See connections for how they work together.
 const (
-	// maxHandshakes inbound connections may be without a proved identity. Each
-	// takes some 20 KiB, and over TCP a file descriptor, for the 15 s (TCP) or 10 s
-	// (QUIC) after which libp2p gives up at most.
+	// maxHandshakes inbound connections may be without a proved identity. Each takes
+	// some 20 KiB, and over TCP a file descriptor. It does so at most until libp2p
+	// gives up, after 15 s (TCP) or 10 s (QUIC).
 	maxHandshakes = 256
-	// maxSiteHandshakes of them may come from one address: so many nodes behind
-	// one router can come back at once, and four hostile addresses are needed to
-	// fill all places.
+	// maxSiteHandshakes of them may come from one address. So many nodes behind one
+	// router can connect again at once, and four hostile addresses are needed to fill
+	// all places.
 	maxSiteHandshakes = 64
 	// maxUnproved of them may be there before a connection over QUIC must prove its
-	// address first: as many nodes can begin at once in two round trips. A place that
-	// a forged address took is free after 5 s.
+	// address first. As many nodes can begin at once in two round trips. A place that a
+	// forged address took is free after 5 s.
 	maxUnproved = 32
-	// siteIPv4 and siteIPv6 are the lengths of the prefixes that count as one
-	// address: one IPv4 address, and the largest IPv6 network that one site is
-	// given (RIPE-690).
+	// siteIPv4 and siteIPv6 are the lengths of the prefixes that count as one address.
+	// They are one IPv4 address, and the largest IPv6 network that one site is given
+	// (RIPE-690).
 	siteIPv4 = 32
 	siteIPv6 = 48
 	// mostStrangers bounds the connections of peers that are not members, whatever
-	// Limits.Connections: their streams, all open and silent, reserve
-	// 80 × 40 × 256 KiB = 800 MiB of hostMemory.
+	// Limits.Connections. Their streams, all open and silent, reserve 80 × 40 × 256 KiB
+	// = 800 MiB of hostMemory.
 	mostStrangers = 80
-	// peerConnections is how many connections a peer may have: one is enough, two
-	// are there for a while when two nodes dial one another at once, and those
-	// that broke unseen are counted until their time-out.
+	// peerConnections is how many connections a peer may have. One is enough, and two
+	// are there for a while when two nodes dial one another at once. Those that broke
+	// unseen are counted until their time-out.
 	peerConnections = 8
 	// identifyStreams is room for the streams with which two hosts of libp2p tell
 	// one another their addresses; two at once are usual.
 	identifyStreams = 8
-	// dials is how many outbound connections may be about to learn where they
-	// lead: libp2p dials up to 8 addresses of a peer at once.
+	// dials is how many outbound connections may be about to learn where they lead.
+	// libp2p dials up to 8 addresses of a peer at once.
 	dials = 64
 	// quicDialTimeout bounds a dial over QUIC: a closed UDP port says nothing, where
 	// a TCP port refuses at once. The handshake takes one round trip, or two, and
 	// two of its packets may be lost.
 	quicDialTimeout = 3 * time.Second
-	// freshFailure is how long a failed dial may have taken for another to follow: it may have begun before it was asked for.
+	// freshFailure is how long a failed dial may have taken for another to follow. It may have begun before it was
+	// asked for.
 	freshFailure = time.Second
-	// streamMemory is what yamux may reserve for one stream or connection: its
-	// receive window grows to 16 MiB, and is copied when it grows. QUIC's windows
-	// grow to 10 MiB a stream and 15 MiB a connection.
+	// streamMemory is what yamux may reserve for one stream or connection. Its receive
+	// window grows to 16 MiB, and is copied when it grows. QUIC's windows grow to 10
+	// MiB a stream and 15 MiB a connection.
 	streamMemory = 32 << 20
 	// peerMemory lets SessionsPerPeer streams of a peer have their whole window.
 	peerMemory = 256 << 20
@@ -175,22 +174,22 @@ const (
 	hostMemory = 1 << 30
 )
 
-// arrivals is how fast inbound connections may come from one address. A whole
-// handshake was measured at 1 ms of a processor a side, so that 200 a second take
-// a fifth of one; a handshake then has 320 ms before 64 later ones from its
-// address push it out. The burst lets all nodes behind one router come back at once.
+// arrivals is how fast inbound connections may come from one address. A whole handshake
+// was measured at 1 ms of a processor a side, so that 200 a second take a fifth of one.
+// A handshake then has 320 ms before 64 later ones from its address push it out. The
+// burst lets all nodes behind one router come back at once.
 var arrivals = rate.Limit{RPS: 200, Burst: 500}
 
-// maxStrangers is how many connections of peers that are not members are kept:
+// maxStrangers is how many connections of peers that are not members are kept. It is
 // half of those that the host may have, so that they push out few members.
 func maxStrangers(l Limits) int { return min(mostStrangers, max(2, l.Connections/2)) }
 
-// maxSiteStrangers of them may come from one address: several nodes behind one
+// maxSiteStrangers of them may come from one address. So several nodes behind one
 // router can join at once, and two hostile addresses are needed to fill all places.
 func maxSiteStrangers(l Limits) int { return maxStrangers(l) / 2 }
 
-// peerStreams is how many streams a peer may have open in one direction. A peer
-// that begins more syncs than it may is told so, on streams beyond those that run; its
+// peerStreams is how many streams a peer may have open in one direction. A peer that
+// begins more syncs than it may is refused on streams beyond those that run. Its
 // questions, most of which wait, have streams of their own, and so have its routed ones.
 func peerStreams(l Limits) int {
 	return identifyStreams + 4*l.SessionsPerPeer + node.MaxQuestions + node.MaxRouted + node.MaxFeeding

@@ -16,9 +16,9 @@ import (
 )
 
 // listFile is, in the folder of a namespace, the copy of the statements of its list of
-// members, for where the store loses some to damage. Each stands behind its length and its
-// CRC-32C, 4 bytes each, big-endian. New ones are appended: what a change of the list
-// writes does not grow with the list.
+// members. It is for where the store loses some to damage. Each stands behind its length
+// and its CRC-32C, 4 bytes each, big-endian. New ones are appended: what a change of the
+// list writes does not grow with the list.
 const (
 	listFile   = "members.log"
 	listMagic  = "syncd list of members, format 1\n"
@@ -126,8 +126,8 @@ func appendList(b []byte, statements [][]byte) []byte {
 	return b
 }
 
-// parseList reads a copy, but for what is damaged of it: it goes on behind a statement
-// that is, as long as lengths fit.
+// parseList reads a copy, but for what is damaged of it. It goes on behind a damaged
+// statement, as long as lengths fit.
 func parseList(b []byte) (statements [][]byte, whole bool) {
 	b, ok := bytes.CutPrefix(b, []byte(listMagic))
 	if !ok {

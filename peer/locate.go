@@ -17,9 +17,9 @@ import (
 // or a number. The zero value is Quorum.
 type Level = quorum.Level
 
-// The levels. Quorum: a read finds what a write at level quorum has acknowledged before the read
-// began, or something later; one of three hosts may fail. One: the nearest host answers; what it gives may be behind.
-// All: each host that is neither removed nor lapsed.
+// The levels. Quorum: a read finds what a write at level quorum has acknowledged before the read began, or
+// something later. One of three hosts may fail. One: the nearest host answers; what it gives may be behind. All:
+// each host that is neither removed nor lapsed.
 const (
 	Quorum = quorum.Quorum
 	One    = quorum.One
@@ -40,7 +40,7 @@ var (
 	// ErrTooFew: fewer hosts have answered than the level takes; try again. It is ErrUnreachable, too.
 	ErrTooFew = shards.ErrTooFew
 	// ErrLost: the record is there, and by placement writer none of the members that may hold its value
-	// has it; all of them have answered.
+	// has it. All of them have answered.
 	ErrLost = bodies.ErrLost
 )
 
@@ -48,8 +48,8 @@ var (
 type TooFew = shards.TooFew
 
 // Ack has a write acknowledged once so many hosts of the key's shard hold it durably; without it,
-// a quorum. When the time is over first, the error is ErrUnconfirmed: it says how many hosts hold
-// the record, and the version is given beside it. What is written stays, and may still win. In a
+// a quorum. When the time is over first, the error is ErrUnconfirmed. It says how many hosts hold
+// the record, and the version is returned with it. What is written stays, and may still win. In a
 // namespace without shards a number counts the members that are to hold it, this node among them.
 func Ack(l Level) PutOption { return func(d *node.Draft) { d.Ack = &l } }
 

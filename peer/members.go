@@ -91,23 +91,23 @@ func (ns *Namespace) Members() []Member {
 	return out
 }
 
-// ByWriter is the member, or the former one, that versions name by this id. ok is false
-// if the list of members has no such node.
+// ByWriter is the member, or the former one, that versions name by this id. The result
+// ok is false if the list of members has no such node.
 func (ns *Namespace) ByWriter(w dbadapter.WriterID) (id ID, ok bool) {
 	member, ok := ns.core.Members().ByWriter(w)
 	return ID(member), ok
 }
 
 // SetRole makes a node a member, or gives a member another role. It takes the role
-// admin; an admin loses that role only by its own doing or by an admin above it in
-// the chain of invitations. The change is durable here when SetRole returns, and
-// travels to the other members with the next syncs. A node that is made a member
-// without an invitation lacks the secret.
+// admin. An admin loses that role only by its own doing or by an admin above it in the
+// chain of invitations. The change is durable here when SetRole returns, and travels to
+// the other members with the next syncs. A node that is made a member without an
+// invitation lacks the secret.
 //
-// A writer that is made a reader, or removed, keeps what it has, but for its own writes that
-// no sync has proved another member to hold: these it sets aside when it hears of it (Kept). A node
-// does not do so to itself: ErrHeldHere, until it has synced, or by ForceRole. Nor does the
-// last admin step down: ErrDenied.
+// A writer that is made a reader, or removed, keeps what it has, but for its own writes that no
+// sync has proved another member to hold. These it sets aside when it hears of it (Kept). A node
+// does not do so to itself: ErrHeldHere, until it has synced, or by ForceRole. Nor does the last
+// admin step down: ErrDenied.
 func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role) error {
 	return ns.SetRoleUntil(ctx, id, role, time.Time{})
 }

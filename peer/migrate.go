@@ -19,7 +19,7 @@ import (
 type MigrateOptions struct {
 	// Logger receives the logs of both stores. Default: they are discarded.
 	Logger *slog.Logger
-	// Progress, if not nil, is told how many bytes have been read: each is read twice,
+	// Progress, if not nil, is told how many bytes have been read. Each is read twice,
 	// to be copied and to be compared.
 	Progress func(read int64)
 }
@@ -33,14 +33,13 @@ type Migration struct {
 	Bytes      int64 // of their keys and values
 }
 
-// Migrate moves the records of a node that is not running from the store that they are
-// in to one of another kind. First all records and all that was kept are read and
-// verified; then all entries are copied as they are, so that sequence numbers,
-// ceilings, the change log that watchers read, the kept log and the lines of backups
-// go on, and the copy is read and compared by a digest. The node then changes to the
-// new store in one durable step, and the old one is removed. After an error, or a
-// crash before that step, the node has the old store, and what was copied is removed
-// by the next Migrate.
+// Migrate moves the records of a node that is not running from their store to one of
+// another kind. First it reads and verifies all records and all that was kept. Then it
+// copies all entries as they are, so that sequence numbers, ceilings, the change log
+// that watchers read, the kept log and the lines of backups go on. It reads the copy
+// and compares it by a digest. The node then changes to the new store in one durable
+// step, and the old one is removed. After an error, or a crash before that step, the
+// node has the old store. The next Migrate removes what was copied.
 //
 // ErrLocked: the node runs. ErrExists: the records are in a store of that kind
 // already. ErrCorrupt: the old store is damaged, and stays as it is.

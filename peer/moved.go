@@ -12,10 +12,10 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// followAddrs calls told with the addresses under which others can dial this node:
-// at once, and each time that they have changed, until the node closes. The calls
-// come one after another from one goroutine. libp2p looks at the interfaces every
-// 5 s, so that a machine that moves to another network is told of within that time.
+// followAddrs calls told with the addresses under which others can dial this node. It
+// does so at once, and each time that they have changed, until the node closes. The
+// calls follow one another on one goroutine. Since libp2p looks at the interfaces every
+// 5 s, told learns within that time of a machine that moves to another network.
 func (n *Node) followAddrs(told func(addrs []ma.Multiaddr)) error {
 	// libp2p drops no event: an unread one would block its address manager.
 	changes, err := n.host.EventBus().Subscribe(new(event.EvtLocalAddressesUpdated), eventbus.BufSize(16))

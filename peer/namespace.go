@@ -20,9 +20,8 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Policy is what the members of a namespace agree on; it is fixed when the
-// namespace is made and handed over with an invitation. The zero value is the
-// safe one.
+// Policy is what the members of a namespace agree on. It is fixed when the namespace is
+// made and handed over with an invitation. The zero value is the safe one.
 type Policy struct {
 	// Unsigned turns signatures off, their making and their checking, for
 	// members that trust one another not to forge. A node then accepts records
@@ -130,8 +129,8 @@ func (ns *Namespace) bind(ctx context.Context) (context.Context, context.CancelF
 	return bind(ctx, ns.ctx)
 }
 
-// bind makes a context that is over when ctx is, or when the life of what it is
-// used in is: then its cause is ErrClosed.
+// bind makes a context that is over when ctx is, or when the life of what it is used in
+// is. In the second case its cause is ErrClosed.
 func bind(ctx, life context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(life, func() { cancel(ErrClosed) })
@@ -163,15 +162,15 @@ type Info struct {
 	Rejected int
 	// Conflicts and SetAside count the entries of those lists.
 	Conflicts, SetAside int
-	// Clock is the time of the newest version that was written or received, also
-	// where that record has been collected since; zero before the first.
+	// Clock is the time of the newest version that was written or received, also where
+	// that record has been collected since. It is zero before the first.
 	Clock time.Time
-	// Ahead, if not 0, is by how much the next version would be further ahead of
-	// this machine's clock than the policy allows: writes are refused.
+	// Ahead, if not 0, is by how much the next version would be further ahead of this
+	// machine's clock than the policy allows. Writes are then refused.
 	Ahead time.Duration
 	// Verified is when a sync of everything has last proved the records equal to another
-	// member's, by this node's clock then; kept over restarts; zero for never. Of several
-	// shards it is that of the one of which this is longest ago.
+	// member's, by this node's clock then. It is kept over restarts; zero for never. Of
+	// several shards it is that of the one of which this is longest ago.
 	Verified time.Time
 	// Removed tells how the membership of this node ended; nil while it is a member.
 	Removed *Removal
@@ -180,8 +179,8 @@ type Info struct {
 	// Twinned: a peer has found that another node runs with this one's identity; nil
 	// while there is no such word.
 	Twinned *Twinned
-	// Declined are the peers that decline records which this node wrote, since
-	// their times are ahead of the peers' clocks: is this machine's clock right?
+	// Declined are the peers that decline records which this node wrote, since their
+	// times are ahead of the peers' clocks. Is this machine's clock right?
 	Declined []DeclinedBy
 	// Lost is what the node lacks since damage to its store was repaired; nil if it lacks
 	// nothing.

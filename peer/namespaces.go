@@ -68,7 +68,8 @@ func (n *Node) able(ctx context.Context) error {
 }
 
 // addNamespace makes a namespace's folder and opens it, or leaves nothing but the records of
-// before: had, which is then not served. changing is held.
+// before. had: there are such records, and after a failure the namespace is not served.
+// changing is held.
 func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State, had bool) (ns *Namespace, err error) {
 	id := dbadapter.NamespaceIDOf(secret, s.Root())
 	defer func() {
@@ -190,14 +191,13 @@ type DropOptions struct {
 	Force bool
 }
 
-// DropNamespace deletes a namespace from this node: its records, its secret
-// and its member list. The other members keep theirs. Calls and scans that run
-// in it end with ErrClosed; it does not wait for them. A drop that was cut short
-// is finished when the node is opened next. ErrHeldHere: this node may alone hold what was
-// written here, or has set aside; ErrDenied: it is the last admin of other members.
-// ErrNotHandedOver: there are other members, and
-// this node may alone hold something of a shard; it is no host any more, and hands its shards
-// over, once it has the role read.
+// DropNamespace deletes a namespace from this node: its records, its secret and its member
+// list. The other members keep theirs. Calls and scans that run in it end with ErrClosed; it
+// does not wait for them. A drop that was cut short is finished when the node is opened next.
+// ErrHeldHere: this node may alone hold what was written here, or has set aside; ErrDenied:
+// it is the last admin of other members. ErrNotHandedOver: there are other members, and this
+// node may alone hold something of a shard. Once it has the role read it is no host any more,
+// and hands its shards over.
 func (n *Node) DropNamespace(ctx context.Context, name string, o DropOptions) error {
 	if !n.gate.enter() {
 		return fmt.Errorf("drop namespace %s: %w", name, ErrClosed)

@@ -80,11 +80,11 @@ type Node struct {
 // addressBookFile is the address book within the node's folder.
 const addressBookFile = "peers.cbor"
 
-// Open starts a node. The context bounds the opening only; Close ends the node.
-// The sketch of each namespace is taken from the summary that the store keeps, and
-// the changes since are replayed; where that cannot be, it is rebuilt by a scan, at
-// some 10^5 to 10^6 records a second. A namespace whose records are damaged is not
-// served (Unserved), and the others are.
+// Open starts a node. The context bounds the opening only; Close ends the node. The
+// sketch of each namespace is taken from the summary that the store keeps, and the
+// changes since are replayed. Where that cannot be, it is rebuilt by a scan, at some
+// 10^5 to 10^6 records a second. A namespace whose records are damaged is not served
+// (Unserved), and the others are.
 func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n := &Node{
 		dir:     cfg.Dir,

@@ -9,12 +9,11 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// Pause takes the namespace out of all syncs on this node, until Resume, also after a
-// restart: this node begins none, and a member that begins one is told ErrPaused.
-// Syncs that run are cut; what they have applied stays. Reads and writes go on, also those
-// that members of a namespace cut into shards ask of one another; a shard that moves to this node
-// goes on moving after Resume. Pause returns when no sync of the namespace runs any more: do not call it from
-// SyncOptions.Progress.
+// Pause takes the namespace out of all syncs on this node, until Resume, also after a restart. This node
+// begins none, and a member that begins one gets ErrPaused. Syncs that run are cut; what they have applied
+// stays. Reads and writes go on, also those that members of a namespace cut into shards ask of one another. A
+// shard that moves to this node goes on moving after Resume. Pause returns when no sync of the namespace runs
+// any more: do not call it from SyncOptions.Progress.
 func (ns *Namespace) Pause(ctx context.Context) error {
 	return ns.manage(ctx, "pause syncs", func(ctx context.Context) error {
 		if err := ns.core.SetPaused(true); err != nil {

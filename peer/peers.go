@@ -64,10 +64,10 @@ func (n *Node) AddPeer(ctx context.Context, addr string) (ID, error) {
 	return info.ID, n.book.give(info.ID, info.Addrs)
 }
 
-// RemovePeer forgets a peer's addresses and ends the connection to it. Where it
-// is a member it stays one, and can still connect; but this node takes no address
-// of it, and does not list it, until it is added again by AddPeer, Connect or a
-// ticket. ErrNotFound: Peers does not list it.
+// RemovePeer forgets a peer's addresses and ends the connection to it. Where it is a
+// member it stays one, and can still connect. But this node takes no address of it, and
+// does not list it, until it is added again by AddPeer, Connect or a ticket.
+// ErrNotFound: Peers does not list it.
 func (n *Node) RemovePeer(ctx context.Context, id ID) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -114,9 +114,9 @@ func (n *Node) Connect(ctx context.Context, addr string) (ID, error) {
 	return info.ID, n.book.give(info.ID, info.Addrs)
 }
 
-// learnAddrs keeps the address book up to date with what members tell of
-// themselves when they connect and when their addresses change (libp2p's
-// identify), so that this node can dial them after a restart.
+// learnAddrs keeps the address book up to date, so that this node can dial members
+// after a restart. It takes what members tell of themselves when they connect and when
+// their addresses change (libp2p's identify).
 func (n *Node) learnAddrs() error {
 	told, err := n.host.EventBus().Subscribe(new(event.EvtPeerIdentificationCompleted), eventbus.BufSize(64))
 	if err != nil {

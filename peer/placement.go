@@ -13,9 +13,9 @@ import (
 // Placement says how a namespace is cut into shards. It is fixed when the namespace is
 // made, whose id is made of it.
 type Placement struct {
-	// Kind says what decides which shard a key belongs to: "hash", a hash of it; or "prefix",
-	// a table of prefixes, and the hash of a key that has none of them; or "writer", the hash, while a large
-	// value stays in a shard of its writer.
+	// Kind says what decides which shard a key belongs to. "hash" is a hash of it. "prefix" is a table of
+	// prefixes, and the hash of a key that has none of them. "writer" is the hash, while a large value stays
+	// in a shard of its writer.
 	Kind string
 	// Shards is their number: a power of two from 2 to 4,096.
 	Shards int
@@ -24,7 +24,7 @@ type Placement struct {
 	// Prefixes is the table of the kind "prefix".
 	Prefixes []PrefixShard
 	// Locator has each member keep a compressed copy of which keys there are, some 4 bytes a key in memory
-	// and as many on disk. A Get at level One of a key that there is not then takes no request; it may miss
+	// and as many on disk. A Get at level One of a key that there is not then takes no request. It may miss
 	// what another node has written less than 5 s ago. The kind "writer" always has one.
 	Locator bool
 	// Inline, of the kind "writer", is the longest value in bytes that is in its record; nil: 1,024.
@@ -68,7 +68,8 @@ type Shards struct {
 	// Moving are the shards of the namespace whose old hosts and new ones differ.
 	Moving int
 	// Short are the shards that fewer of their hosts say to hold than the placement has
-	// replicas, as far as this node has heard. A host says so once it has begun to fetch.
+	// replicas. It counts what this node has heard. A host says so once it has begun to
+	// fetch.
 	Short int
 }
 
@@ -148,8 +149,8 @@ type Left struct {
 }
 
 // ForceLayout states a layout that names what is left of each shard of which a majority of the old
-// hosts is gone for good. What only others held is lost: lapse or remove the members that are gone
-// first, and call it only if they cannot come back. It changes nothing where all shards have their
+// hosts is gone for good. What only others held is lost. Lapse or remove the members that are gone
+// first, and call it only if they cannot return. It changes nothing where all shards have their
 // majorities. ErrDenied: this node is no admin. ErrTooFew: no host of a shard answers.
 func (ns *Namespace) ForceLayout(ctx context.Context) ([]Left, error) {
 	if err := ns.enter("force the layout"); err != nil {

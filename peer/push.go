@@ -16,9 +16,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// pushes carries what the node's namespaces push: directly to few members, and over GossipSub
-// otherwise, with one topic a shard, whose name only members can make. What is pushed and what becomes of what comes is
-// decided in internal/node; records are signed at rest, so that the messages are not.
+// pushes carries what the node's namespaces push: directly to few members, and over GossipSub otherwise. There is
+// one topic a shard, whose name only members can make. What is pushed and what becomes of what arrives is decided
+// in internal/node. Records are signed at rest, so that the messages are not.
 type pushes struct {
 	node   *Node
 	host   *memberHost
@@ -48,7 +48,7 @@ const (
 )
 
 // pushQueue is how many messages wait at most, for a peer, for their examination or for
-// their commit; beyond, they are dropped, which the next one's number tells.
+// their commit. Those beyond are dropped, which the next one's number tells.
 const pushQueue = 64
 
 // openPushes begins to push and to hear, for all namespaces.

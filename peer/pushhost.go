@@ -68,8 +68,8 @@ func (h *memberHost) forward() {
 	}
 }
 
-// membersChanged makes GossipSub see the peers that have become members, and ends the
-// streams with those that are members no more, or of fewer namespaces: they are opened
+// membersChanged makes GossipSub see the peers that have become members. It ends the
+// streams with those that are members no more, or of fewer namespaces. They are opened
 // anew, and each topic is then served to its own members only.
 func (h *memberHost) membersChanged(lost func(ID) bool) {
 	h.mu.Lock()
@@ -112,7 +112,7 @@ func (h *memberHost) SetStreamHandler(id protocol.ID, handle network.StreamHandl
 			s.Reset()
 			return
 		}
-		// GossipSub has given up a peer that took no stream for a second, since it had
+		// GossipSub has given up a peer that took no stream for a second. The peer had
 		// paused this node, or did not know it for a member yet. Now it does.
 		h.see(id)
 		handle(h.track(s))

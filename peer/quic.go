@@ -96,11 +96,11 @@ func (c *connections) openSockets(key quic.StatelessResetKey, token quic.TokenGe
 	return sockets, nil
 }
 
-// arriveQUIC takes a place for a QUIC connection, whose first packet has come. Until
-// the handshake is over quic-go lets nothing close the connection: one that gives way
-// is closed once it is over, when libp2p asks for its account, and quic-go ends what stays
+// arriveQUIC takes a place for a QUIC connection, whose first packet has come. Until the
+// handshake is over quic-go lets nothing close the connection. One that gives way is
+// closed once it is over, when libp2p asks for its account, and quic-go ends what stays
 // silent after 5 s. To cancel its context would end the handshake with the peer's next
-// message; but if the handshake is just over, quic-go goes on with the connection, and
+// message. But if the handshake is just over, quic-go goes on with the connection, and
 // nothing ever accepts it.
 func (c *connections) arriveQUIC(ctx context.Context, from *quic.ClientInfo) (context.Context, error) {
 	addr, err := quicreuse.ToQuicMultiaddr(from.RemoteAddr, quic.Version1)

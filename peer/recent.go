@@ -16,8 +16,8 @@ import (
 )
 
 // SyncRecord is a sync that has ended, as RecentSyncs remembers it. A large sync that goes
-// in parts is one; while it runs, that of the side that was called tells how far it is.
-// That side learns of a break between two parts by the end of the connection alone.
+// in parts is one. While it runs, the record of the side that was called tells how far it
+// is. That side learns of a break between two parts by the end of the connection alone.
 type SyncRecord struct {
 	// Time is when it ended.
 	Time time.Time
@@ -42,8 +42,8 @@ type recorded struct {
 	began time.Time
 	// open: it goes on in further conversations, which the peer begins.
 	open bool
-	// by is the connection over which the peer began the last conversation, and set is what
-	// it was about; zero: the list of members, or a sync of this node's own.
+	// by is the connection over which the peer began the last conversation. set is what it
+	// was about; zero: the list of members, or a sync of this node's own.
 	by  network.Conn
 	set dbadapter.NamespaceID
 }
@@ -227,10 +227,10 @@ func (n *Node) ended(s SyncRecord, of *side, err error) {
 		slog.Float64("duration_ms", r.DurationMS), slog.Bool("verified", r.Verified), logError(err))
 }
 
-// repaired counts and logs what a sync found where its cells did not prove
-// themselves. A sum of a range that this node kept wrong is a fault of its memory or
-// of the program, and so may be a sketch; a collision of checksums is chance, one
-// changed record in four million, or a member's doing.
+// repaired counts and logs what a sync found where its cells did not prove themselves.
+// A sum of a range that this node kept wrong is a fault of its memory or of the
+// program, and so may be a sketch. A collision of checksums is chance, one changed
+// record in four million, or a member's doing.
 func (n *Node) repaired(r *reconcile.Report) {
 	if !r.Repair.Needed() {
 		return

@@ -7,7 +7,7 @@ import (
 )
 
 // relayLimits are the bounds of the relay that a node can be. A circuit holds two
-// buffers, a stream of each of its ends, and nothing of what is said: the ends
+// buffers and a stream of each of its ends. It holds nothing of what is said: the ends
 // encrypt it for one another.
 func relayLimits() relay.Resources {
 	return relay.Resources{

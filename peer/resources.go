@@ -21,13 +21,13 @@ func newResources(l Limits) (network.ResourceManager, error) {
 	)
 }
 
-// resourceLimits are the bounds in libp2p's terms: of the whole host (system), of
-// what belongs to no peer or protocol yet (transient), and of each peer, connection
-// and stream. Services and protocols, of which a host has a handful, are bounded
-// by the whole.
+// resourceLimits are the bounds in libp2p's terms. They are of the whole host (system),
+// of what belongs to no peer or protocol yet (transient), and of each peer, connection
+// and stream. Services and protocols, of which a host has a handful, are bounded by the
+// whole.
 func resourceLimits(l Limits) rcmgr.ConcreteLimitConfig {
-	// The connection manager closes connections above Limits.Connections once in
-	// 10 s and never in their first minute; until then there may be twice as many.
+	// The connection manager closes connections above Limits.Connections once in 10 s
+	// and never in their first minute. Until then there may be twice as many.
 	known := 2 * l.Connections
 	strangers := maxStrangers(l)
 	outbound := known + dials

@@ -28,20 +28,20 @@ type RestoreOptions struct {
 	StoreKind ondisk.Kind
 	// Logger receives the log of the store. Default: it is discarded.
 	Logger *slog.Logger
-	// Progress, if not nil, is told how many bytes of the backup have been read, of
-	// how many: each is read twice, to be verified and to be restored.
+	// Progress, if not nil, is told how many bytes of the backup have been read, of how
+	// many. Each is read twice, to be verified and to be restored.
 	Progress func(read, of int64)
 }
 
-// Restore makes a node's folder of a backup. dir must be empty, or not there. All
-// files of the generation, and of those that it follows, are compared with their
-// manifests before anything is written; what was restored is opened and read
-// before Restore returns. After an error dir is as it was.
+// Restore makes a node's folder of a backup. dir must be empty, or not there. All files
+// of the generation, and of those that it follows, are compared with their manifests
+// before anything is written. What was restored is opened and read before Restore
+// returns. After an error dir is as it was.
 //
-// The restored node has the identity of the original, and the two must not run at
-// the same time: NewIdentity makes the copy a node of its own. When it is opened,
-// it goes on with a new incarnation and with a clock beyond all that it holds, so
-// that it repeats no version which the original made after the backup.
+// The restored node has the identity of the original, and the two must not run at the
+// same time: NewIdentity makes the copy a node of its own. When it is opened, it goes
+// on with a new incarnation and with a clock beyond all that it holds. So it repeats no
+// version which the original made after the backup.
 func Restore(ctx context.Context, from, dir string, o RestoreOptions) (*Backup, error) {
 	m, err := restore(ctx, from, dir, o)
 	if err != nil {
@@ -226,9 +226,9 @@ func tryRestored(ctx context.Context, dir string, m *backup.Manifest, log *slog.
 	return errors.Join(check(), n.Close(context.WithoutCancel(ctx)))
 }
 
-// The note of a restore lies in the node's folder: as restoring while that goes
-// on, so that no node opens a part of a copy, and as restored until the node has
-// taken notice.
+// The note of a restore lies in the node's folder. It is named restoring while the
+// restore goes on, so that no node opens a part of a copy. Then it is named restored
+// until the node has taken notice.
 const (
 	restoringFile = "restoring"
 	restoredFile  = "restored"

@@ -22,19 +22,19 @@ const routeProtocol protocol.ID = "/syncd/route/1.0.0"
 
 // Bounds of the streams of routed questions.
 const (
-	// routeIdle is for how long the asker keeps a stream that it does not use; the other
+	// routeIdle is for how long the asker keeps a stream that it does not use. The other
 	// side closes it after routeSilence, so that the asker does before it.
 	routeIdle    = 30 * time.Second
 	routeSilence = 60 * time.Second
-	// routeKept streams to one peer are kept so long, and those beyond, as many as it answers
-	// questions at once, for routeSpare: while many questions come, few streams need to be
-	// opened. routeKeptInAll are kept of all peers. Each may reserve 256 KiB of libp2p's memory
-	// on both sides.
+	// routeKept streams to one peer are kept so long. Those beyond, as many as it answers
+	// questions at once, are kept for routeSpare: while many questions arrive, few streams need
+	// to be opened. Of all peers routeKeptInAll are kept. Each may reserve 256 KiB of libp2p's
+	// memory on both sides.
 	routeKept      = 2
 	routeSpare     = time.Second
 	routeKeptInAll = 64
 	// routeLarge questions of more than routeSmall bytes are read at once, routeLargePeer of
-	// one peer: 34 MiB, beside 64 KiB for each other one.
+	// one peer. They take 34 MiB, and each other question 64 KiB.
 	routeSmall     = 64 << 10
 	routeLarge     = 32
 	routeLargePeer = 4

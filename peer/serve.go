@@ -28,10 +28,9 @@ func (n *Node) serving(serve network.StreamHandler) network.StreamHandler {
 	}
 }
 
-// serveSync answers a sync that a peer begins. Its id is the connection's, and
-// proven. Nothing about the namespace leaves before the id is found in its
-// member list: a stranger, and a peer that asks for what is not there, get one
-// and the same answer.
+// serveSync answers a sync that a peer begins. Its id is the connection's, and proven.
+// Nothing about the namespace leaves before the id is found in its member list. A
+// stranger, and a peer that asks for what is not there, get one and the same answer.
 func (n *Node) serveSync(stream network.Stream) {
 	remote := stream.Conn().RemotePeer()
 	leave, ok := n.core.Sessions.Greet(node.ID(remote), n.isMember(remote))

@@ -165,8 +165,8 @@ func removeState(dir string, id dbadapter.NamespaceID) error {
 	return durable.SyncDir(filepath.Dir(folder))
 }
 
-// markDropped makes a drop begin: from here on it is finished by the next
-// opening if this process does not get to it.
+// markDropped makes a drop begin. From here on the next opening finishes it if this
+// process does not.
 func markDropped(dir string, id dbadapter.NamespaceID) error {
 	folder := namespaceDir(dir, id)
 	if err := os.Rename(folder, folder+droppedSuffix); err != nil {

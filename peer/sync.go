@@ -83,16 +83,15 @@ func (ns *Namespace) Diff(ctx context.Context, id ID, o SyncOptions) (Report, er
 	return ns.Sync(ctx, id, o)
 }
 
-// Sync makes this node's records and the peer's equal. The peer must be a
-// member here, and this node one there. Where the two have different lists of
-// members, these are made equal first. The report is meaningful beside an
-// error: what was applied stays. ErrRejected says that one side declined records
-// of the other, ErrNotVerified that the sets could not be proved equal; a dry
-// run, and a sync of one direction, do not promise that.
+// Sync makes this node's records and the peer's equal. The peer must be a member here,
+// and this node one there. Where the two have different lists of members, these are
+// made equal first. The report is meaningful beside an error: what was applied stays.
+// ErrRejected says that one side declined records of the other, and ErrNotVerified that
+// the sets could not be proved equal. A dry run, and a sync of one direction, do not
+// promise that.
 //
-// Two nodes that begin a sync with one another at once do one of the two: the
-// other waits for it and then finds little to do. ErrBusy says that this took
-// too long.
+// Two nodes that begin a sync with one another at once do one of the two. The other one
+// waits for it and then finds little to do. ErrBusy says that this took too long.
 func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, error) {
 	all := ns.with(id)
 	if ns.core.Rule() != nil {
@@ -160,8 +159,8 @@ type caller interface {
 	Initiate(ctx context.Context, remote node.ID, a node.Ask, enter func(reconcile.Step)) (*node.Conversation, error)
 }
 
-// follow holds the conversations of a sync, as many at once as there are. progress
-// hears of those about the records: the caller asked for these.
+// follow holds the conversations of a sync, as many at once as there are. The function
+// progress hears of those about the records: the caller asked for these.
 func (ns *Namespace) follow(ctx context.Context, id ID, sh *shard, course *node.Course, progress func(Report)) (Report, error) {
 	var (
 		hearing sync.Mutex // one call of progress at a time
@@ -223,10 +222,10 @@ func (ns *Namespace) hold(ctx context.Context, id ID, sh *shard, ask node.Ask, p
 	}
 }
 
-// stale reports whether a sync failed because the peer had left a connection that
-// was there before: it has restarted, or closed the connection a moment ago, and
-// this node learns of it by writing. The peer has answered nothing, so that the
-// sync can be begun again on a new connection.
+// stale reports whether a sync failed because the peer had left a connection that was
+// there before. The peer has restarted, or closed the connection a moment ago, and this
+// node learns of it by writing. The peer has answered nothing, so that the sync can be
+// begun again on a new connection.
 func stale(before []network.Conn, r *Report, err error) bool {
 	return r.WireBytesReceived == 0 && left(before, err)
 }
@@ -249,8 +248,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// explain replaces the error of a cut stream by what cut it, and makes a limit of
-// the session one of this package. What a sync has waited for until it was cut stays.
+// explain replaces the error of a cut stream by what cut it, and makes a limit of the
+// session one of this package. What a sync has waited for until it was cut stays.
 func (ns *Namespace) explain(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause != nil && errors.Is(err, ErrBusy):

@@ -42,9 +42,9 @@ const (
 	StoreFails TroubleKind = "store_fails"
 	// Damaged: damage to the store was met, and it was not shown since that it is healed.
 	Damaged TroubleKind = "damaged"
-	// Recovering: the node may lack what it held once, or what members held when it joined,
-	// and was not found equal with another member since. A set of shards recovers
-	// whenever it comes to a host, and others answer meanwhile; it is no trouble.
+	// Recovering: the node may lack what it held once, or what members held when it joined.
+	// No sync has found it equal with another member since. A set of shards recovers
+	// whenever a host takes it over, and others answer meanwhile. That is no trouble.
 	Recovering TroubleKind = "recovering"
 )
 
@@ -62,9 +62,9 @@ var troubleKinds = []struct {
 	{Recovering, "records may be missing that this node is to hold"},
 }
 
-// Between two looks at the troubles pass troublePause; or leastTroublePause after an error of
-// the store, and while there is a trouble: a look costs a question to the store and the
-// opening of a file.
+// Between two looks at the troubles there is troublePause. After an error of the store, and
+// while there is a trouble, it is leastTroublePause: a look costs a question to the store and
+// the opening of a file.
 const (
 	troublePause      = 5 * time.Second
 	leastTroublePause = time.Second

@@ -11,9 +11,8 @@ import (
 const TwinLife = node.TwinLife
 
 // Twin is a member whose identity two nodes run with: a copy of a data folder was
-// started beside the original. Records of the one can take the place of the
-// other's, so that this node syncs with neither until one has been silent for
-// TwinLife.
+// started beside the original. Records of the one can take the place of the other's. So
+// this node syncs with neither until one has been silent for TwinLife.
 type Twin struct {
 	ID ID
 	// Heard is when each of the two was heard last, the later one first.
@@ -53,8 +52,8 @@ type ClockOffset struct {
 	Off bool
 }
 
-// ClockOffset compares this machine's clock with those of the peers that this node
-// has synced with lately. ok is false if there was no such peer.
+// ClockOffset compares this machine's clock with those of the peers that this node has
+// synced with lately. The result ok is false if there was no such peer.
 func (n *Node) ClockOffset() (o ClockOffset, ok bool) {
 	own, ok := n.core.OwnOffset()
 	if !ok {

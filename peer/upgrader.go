@@ -16,9 +16,8 @@ import (
 type hostUpgrader struct {
 	transport.Upgrader
 	connections *connections
-	// dialed is Config.Dialed. A dialer in the transport's place would do the
-	// same, but libp2p logs an error for each connection of it that is not a
-	// *net.TCPConn.
+	// dialed is Config.Dialed. A dialer in the transport's place would do the same. But
+	// libp2p logs an error for each connection of it that is not a *net.TCPConn.
 	dialed func(ctx context.Context, to ID, conn net.Conn) (net.Conn, error)
 }
 
@@ -47,9 +46,9 @@ func (u *hostUpgrader) UpgradeGatedMaListener(t transport.Transport, l transport
 }
 
 // countedListener ends the account of a connection when the connection is closed.
-// libp2p does not end it if the peer closes the connection after the handshake
-// and before the host has accepted it: such a connection would count against the
-// limits until the host closes.
+// libp2p does not end it if the peer closes the connection after the handshake and
+// before the host has accepted it. Such a connection would count against the limits
+// until the host closes.
 type countedListener struct{ transport.GatedMaListener }
 
 // Accept implements transport.GatedMaListener.

@@ -21,7 +21,7 @@ const (
 	verifiedOfShard = "verified-%d.cbor"
 )
 
-// verifiedPause is the least time between two writes of that file: after a crash the
+// verifiedPause is the least time between two writes of that file. After a crash the
 // times in it are at most so much too early.
 const verifiedPause = time.Minute
 
@@ -31,8 +31,8 @@ type Proof struct {
 	With ID
 	// At is when, by the clock of the node that tells of it.
 	At time.Time
-	// Differences is how many that sync had found; where it went in parts, how many the last
-	// one of all records still found.
+	// Differences is how many that sync had found. Where it went in parts, it is how many
+	// the last one of all records still found.
 	Differences int64
 }
 
@@ -164,8 +164,8 @@ func (sh *shard) proved(id ID, differences int) {
 	}
 }
 
-// proof is the last proof that the records equal a member's, of the shard of which that is
-// longest ago, of those that it holds, too; zero for never.
+// proof is the last proof that the records equal a member's, of the shards that it holds,
+// too. Of several it is the one of longest ago; zero for never.
 func (ns *Namespace) proof(id ID) Proof {
 	return oldest(ns.with(id), func(sh *shard) Proof { return sh.verified.with(id) })
 }

@@ -38,12 +38,11 @@ type MissingValues struct {
 // mostMissing is how many keys of missing values are named.
 const mostMissing = 100
 
-// Verify reads the files of the store through, if it can, and all records, each
-// beside the bucket of its index; and computes anew what the node keeps of them for
-// syncs. What has drifted there is put right, counted and logged. ErrCorrupt names
-// what is damaged on the disk; Repair mends it. What was met of damage before (Info.Damage)
-// ends where Verify finds none. Writes go on meanwhile; ErrBusy says that there were too
-// many.
+// Verify reads the files of the store through, if it can, and all records, each with the
+// bucket of its index. It also computes anew what the node keeps of them for syncs. What
+// has drifted there is put right, counted and logged. ErrCorrupt names what is damaged on
+// the disk; Repair mends it. What was met of damage before (Info.Damage) ends where Verify
+// finds none. Writes go on meanwhile; ErrBusy says that there were too many.
 func (ns *Namespace) Verify(ctx context.Context) (v Verification, err error) {
 	err = ns.look(ctx, "verify", func(ctx context.Context) error {
 		if err := ns.verify(ctx, &v); err != nil {
@@ -158,9 +157,9 @@ func (ns *Namespace) drift(ctx context.Context, tick func() error) (string, erro
 	return found, err
 }
 
-// Audits in the background: the first an hour after a namespace was opened, and then
-// each day, or soon after a sync that has met what one should look at. They work for a
-// fifth of the time: 10^7 records take some minutes.
+// The first audit in the background is an hour after a namespace was opened. The others
+// follow each day, or soon after a sync that has met what one should look at. They work
+// for a fifth of the time, so that 10^7 records take some minutes.
 const (
 	auditLook  = 5 * time.Second
 	auditFirst = time.Hour

@@ -25,8 +25,8 @@ type WaitOptions struct {
 	Peers []ID
 	// Count is how many of these are enough; 0 means all.
 	Count int
-	// Key, if not nil, narrows the wait to one key: to Version of it, or where that is
-	// zero, to the one that this node holds.
+	// Key, if not nil, narrows the wait to one key. It is for Version of it or, where
+	// that is zero, for the one that this node holds.
 	Key     []byte
 	Version dbadapter.Version
 }
@@ -48,16 +48,17 @@ type Waited struct {
 
 // Wait waits until members hold, durably, what this node held when the wait began, or
 // later versions of it. A member is asked whether it does, and answers as soon as that is
-// so, as pushes bring it there; of a wait for everything a sync follows if that takes
-// long. When the context is over first, the error is ErrUnconfirmed, and what was found
-// stands beside it.
+// so, as pushes bring it there. In a wait for everything a sync begins if that takes long.
+// When the context is over first, the error is ErrUnconfirmed, and what was found
+// is returned with it.
 //
-// In a namespace that is cut into shards the members that count are the hosts of a shard
-// beside this node, by the layout when the wait begins. A wait for a key is for the hosts of
-// its shard, all or Count of them; without a Version, for what a read finds here. A host that
-// lacks the record is given it. A wait for everything is for each shard that this node holds:
-// until its other hosts, or Count of them, hold what this node holds of it. What this node
-// wrote to other shards is not here, and is waited for by its key, or as it is written (Ack).
+// In a namespace that is cut into shards the members that count are the other hosts of a
+// shard, by the layout when the wait begins. A wait for a key is for the hosts of its shard,
+// all or Count of them. Without a Version, it is for what a read finds here. A host that
+// lacks the record is given it. A wait for everything is for each shard that this node holds.
+// It lasts until the shard's other hosts, or Count of them, hold what this node holds of it.
+// What this node wrote to other shards is not here. It is waited for by its key, or as it is
+// written (Ack).
 func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (Waited, error) {
 	fail := func(w Waited, err error) (Waited, error) {
 		return w, fmt.Errorf("wait in %s: %w", ns.Name(), err)
@@ -160,8 +161,8 @@ func (sh *shard) awaitOne(ctx context.Context, e *node.Errand, id ID, about *wir
 	}
 }
 
-// syncFor syncs for a wait: for everything in a sync of its own, which begins after the
-// wait; for a version in one that it may share with other waits.
+// syncFor syncs for a wait. A sync for everything is one of its own, which begins after
+// the wait. One for a version may be shared with other waits.
 func (sh *shard) syncFor(ctx context.Context, id ID, about *wire.AskKey) (verified bool, err error) {
 	if about != nil {
 		return false, sh.carry(ctx, id)
@@ -170,15 +171,15 @@ func (sh *shard) syncFor(ctx context.Context, id ID, about *wire.AskKey) (verifi
 	return report.Verified, err
 }
 
-// carrying are the syncs that waits for a version have begun, one with a peer at a time:
-// many waits need no more.
+// carrying are the syncs that waits for a version have begun. There is one with a peer
+// at a time: many waits need no more.
 type carrying struct {
 	mu sync.Mutex
 	of map[ID]chan struct{} // closed at the end
 }
 
-// carry syncs with a peer, or waits for the end of such a sync, which may have begun before
-// what is to be carried was written.
+// carry syncs with a peer, or waits for the end of such a sync. That one may have begun
+// before what is to be carried was written.
 func (sh *shard) carry(ctx context.Context, id ID) error {
 	c := &sh.carrying
 	c.mu.Lock()

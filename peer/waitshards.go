@@ -13,8 +13,8 @@ import (
 	"github.com/syncd-io/syncd/internal/shards"
 )
 
-// A wait in a namespace that is cut into shards is for the hosts of a key's shard; or, of
-// everything, for the hosts of each shard that this node holds.
+// A wait in a namespace that is cut into shards is for the hosts of a key's shard. A wait
+// for everything is for the hosts of each shard that this node holds.
 
 // shardsAwaited are waited for beside one another.
 const shardsAwaited = 16

@@ -12,8 +12,8 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// The ways in which what this node holds under a key stands to what a peer holds; beside
-// those of KeyKind, in its words.
+// The ways in which what this node holds under a key compares with what a peer holds.
+// KeyKind has the others, in its words.
 const (
 	StandingUnknown = node.Unknown
 	StandingSame    = node.Alike
@@ -68,9 +68,9 @@ type Why struct {
 // whyPatience bounds the question to one peer: connecting, and the answer.
 const whyPatience = 15 * time.Second
 
-// Why asks members what they hold under a key, and explains how that stands to what this
-// node holds: the peers named, or all other members, each at the same time. A peer that
-// does not answer has StandingUnknown, and a cause.
+// Why asks members what they hold under a key, and explains how that compares with what
+// this node holds. It asks the peers named, or all other members, all at the same time.
+// A peer that does not answer has StandingUnknown, and a cause.
 func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, error) {
 	if err := ns.enter("ask why"); err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 // each may want a dial.
 const asked = 32
 
-// some calls do for each, so many at a time and those first that are near: what has to be
+// some calls do for each, so many at a time and those first that are near. What has to be
 // dialled, and may not answer, does not hold up what answers at once.
 func some(most int, all []int, near func(int) bool, do func(int)) {
 	var first, then []int
