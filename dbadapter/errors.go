@@ -13,7 +13,7 @@ var (
 	// ErrLimit: the input is larger than the store takes.
 	ErrLimit = errors.New("over a limit")
 	// ErrCorrupt: what was read is not what was written. Keep a copy of the store, then
-	// repair it (Salvager, ondisk.Salvage), or restore it from another copy.
+	// make it anew (ondisk.Rescue), or restore it from another copy.
 	ErrCorrupt = errors.New("the stored data is damaged")
 	// ErrConflict: a conditional write met another version.
 	ErrConflict = errors.New("the version has changed")

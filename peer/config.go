@@ -111,10 +111,8 @@ type Config struct {
 	// namespace with more than eight times as many records it keeps an eighth of their
 	// number. Default: DefaultWatchLog. A given Store has a setting of its own.
 	WatchLog int
-	// Repair: damage to the node's own store that the opening meets, or that was met before,
-	// is repaired, as Salvage and Namespace.Repair do. Members are then asked for what is
-	// missing. The files from before the first repair are kept in the folder "damaged"
-	// beside the store.
+	// Repair: where the opening meets damage to the node's own store, or it was met before,
+	// the store is made anew first, as Repair does.
 	Repair bool
 	// Limits bounds what peers may make this node do.
 	Limits Limits

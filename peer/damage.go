@@ -166,7 +166,7 @@ func (b *damageBook) met(id dbadapter.NamespaceID, name string, err error) error
 	if d == nil {
 		d = &damaged{Damage: Damage{At: b.now().UTC()}}
 		b.known[id] = d
-		b.log.Error("the store is damaged: run syncd verify to see what it is, and syncd verify --repair to repair it; this is said once, and syncd status goes on to say it",
+		b.log.Error("the store is damaged: run syncd verify to see what it is; to repair it, stop the daemon and run syncd verify --repair; this is said once, and syncd status goes on to say it",
 			slog.String("ns", name), logError(err))
 	}
 	d.Findings, d.last = d.Findings+1, b.last
@@ -260,16 +260,6 @@ func (b *damageBook) end(id dbadapter.NamespaceID, mark uint64) bool {
 	}
 	delete(b.known, id)
 	return true
-}
-
-// repaired ends all damage that was met up to a mark: the files were made anew.
-func (b *damageBook) repaired(mark uint64) error {
-	b.mu.Lock()
-	for id := range b.known {
-		b.end(id, mark)
-	}
-	b.mu.Unlock()
-	return b.save()
 }
 
 // dropped forgets a namespace that is gone.

@@ -126,8 +126,15 @@ func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
 	if _, err := notes.Verify(t.Context()); !errors.Is(err, ErrCorrupt) || n.Damage() == nil { // Pebble has the block in its cache
 		t.Fatalf("damaged again: %v", err)
 	}
-	if r, err := notes.Repair(t.Context()); err != nil || r.Lost == nil || notes.Info().Damage != nil || n.Damage() != nil || metricOf(t, registry, "syncd_lost_records", "notes") == 0 {
-		t.Errorf("after a repair: %v, %+v; %+v, %+v", err, r, notes.Info().Damage, n.Damage())
+	if err := n.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Repair(t.Context(), config.Dir, nil); err != nil {
+		t.Fatalf("the repair: %v, %+v", err, r)
+	}
+	n = openForTest(t, config)
+	if notes, err := n.Namespace("notes"); err != nil || notes.Lost() == nil || notes.Info().Damage != nil || n.Damage() != nil || metricOf(t, registry, "syncd_lost_records", "notes") == 0 {
+		t.Errorf("after a repair: %v, %+v, %+v", err, notes.Info(), n.Damage())
 	}
 }
 

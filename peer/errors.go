@@ -26,9 +26,9 @@ var (
 	// ErrFileDamaged: a small file of the node's folder is missing, damaged, or another
 	// node's. The text says what to do. It is ErrCorrupt, too.
 	ErrFileDamaged = durable.ErrDamaged
-	// ErrSalvageable: the store of the folder cannot be opened for damage, and Salvage is
-	// to repair it; it is ErrCorrupt, too.
-	ErrSalvageable = errors.New("the store can be repaired")
+	// ErrRepairable: the store of the folder cannot be opened for damage, and Repair is to
+	// give the node a new one; it is ErrCorrupt, too.
+	ErrRepairable = errors.New("the store can be repaired")
 	// ErrLimit: an input or a resource is over a stated bound.
 	ErrLimit = dbadapter.ErrLimit
 	// ErrNoRoom: the disk has no room for it; it is ErrLimit, too.

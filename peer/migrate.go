@@ -84,7 +84,7 @@ func migrate(ctx context.Context, dir string, to ondisk.Kind, o MigrateOptions) 
 	if note, err = readStoreNote(dir); err != nil || filepath.Join(dir, note.Folder) != from {
 		return nil, errors.Join(err, fmt.Errorf("%w: another migration has moved it meanwhile", ErrLocked))
 	}
-	if err := finishMove(dir, note); err != nil {
+	if _, err := finishMove(dir, note); err != nil {
 		return nil, err
 	}
 	m := &Migration{From: kind, To: to}
@@ -116,7 +116,7 @@ func migrate(ctx context.Context, dir string, to ondisk.Kind, o MigrateOptions) 
 	if err := source.Close(); err != nil {
 		return nil, fmt.Errorf("the records are in %s now, but %w", to, err)
 	}
-	if err := finishMove(dir, next); err != nil {
+	if _, err := finishMove(dir, next); err != nil {
 		return nil, fmt.Errorf("the records are in %s now, but the old store is not removed yet: %w", to, err)
 	}
 	return m, nil

@@ -86,7 +86,7 @@ func (ns *Namespace) move() {
 		return
 	}
 	n := ns.node
-	n.changing.Lock() // no store is salvaged or backed up meanwhile, and the namespace not dropped
+	n.changing.Lock() // the store is not backed up meanwhile, and the namespace not dropped
 	defer n.changing.Unlock()
 	if ns.ctx.Err() != nil {
 		return

@@ -44,7 +44,6 @@ type Node struct {
 	book      *addressBook
 	noBook    bool // the file of the book was missing
 	damage    *damageBook
-	repairs   bool // damage is repaired by itself, and what is damaged kept aside first
 	metrics   *metrics
 	core      *node.Node // decides
 	places    *syncPlaces
@@ -70,7 +69,7 @@ type Node struct {
 	broken  chan error
 
 	backing  sync.Mutex   // serialises backups
-	changing sync.Mutex   // serialises the making and dropping of namespaces, and repairs of the store
+	changing sync.Mutex   // serialises the making and dropping of namespaces,
 	mu       sync.RWMutex // guards the maps
 	byName   map[string]*Namespace
 	byID     map[dbadapter.NamespaceID]*Namespace
@@ -85,7 +84,14 @@ const addressBookFile = "peers.cbor"
 // changes since are replayed. Where that cannot be, it is rebuilt by a scan, at some
 // 10^5 to 10^6 records a second. A namespace whose records are damaged is not served
 // (Unserved), and the others are.
-func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
+func Open(ctx context.Context, cfg Config) (*Node, error) {
+	if cfg.Repair && cfg.Dir != "" && cfg.Store == nil {
+		return openRepaired(ctx, cfg)
+	}
+	return open(ctx, cfg)
+}
+
+func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n := &Node{
 		dir:     cfg.Dir,
 		log:     cfg.Logger,
@@ -166,9 +172,6 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if n.gate.enter() {
 		go n.audits()
 	}
-	if cfg.Repair && n.gate.enter() {
-		go n.heals()
-	}
 	if cfg.SyncInterval > 0 && n.gate.enter() {
 		go n.background()
 	}
@@ -203,7 +206,7 @@ func (n *Node) openStore(ctx context.Context, cfg *Config) (err error) {
 	case n.dir == "":
 		n.store = memdb.New(memdb.Options{Now: n.now, LogLimit: cfg.WatchLog})
 	default:
-		n.store, err = n.openMended(ctx, cfg)
+		n.store, err = n.openDirStore(cfg)
 	}
 	if err != nil {
 		return err

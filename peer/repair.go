@@ -1,74 +1,85 @@
 package peer
 
 import (
+	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// Repair is what Namespace.Repair has found and done.
-type Repair struct {
-	// Verification is that of what is there now.
-	Verification
-	// Damage are the damaged places of the store that were left behind, by file.
-	Damage []string
-	// Regained is how many records came from members.
-	Regained int64
-	// From are the members that were synced with.
-	From []ID
-	// Lost is what no member that could be reached has given back; nil if nothing is
-	// missing.
+// damagedDir is, in a node's folder, where a repair puts the damaged store; of a second one a
+// number is appended. It stays until a person removes it.
+const damagedDir = "damaged"
+
+// Repaired says what Repair has done.
+type Repaired struct {
+	// Kept is the folder with the damaged files.
+	Kept string
+	// Why is the error with which the damaged database did not open, so that nothing was
+	// carried over; nil: it was read.
+	Why error
+	// Namespaces are all that the node has, by name.
+	Namespaces []RepairedNamespace
+	// Strange are the ids of sets of records of which no folder is here: they stay with the
+	// damaged files alone.
+	Strange []string
+}
+
+// RepairedNamespace is a namespace after a repair.
+type RepairedNamespace struct {
+	Name string
 	Lost *Lost
 }
 
-// Lost is what the node held, and lacks since damage to its store was repaired.
+// Lost says that the node's store was damaged and made anew, and what that has cost. What
+// members hold comes back by syncs. What only this node had written is lost for good.
 type Lost struct {
-	// Keys are those of missing records, 1,024 of them at most.
-	Keys [][]byte
-	// Unnamed is how many more were missing when it was found; -1 if that is not known.
-	// It stays until AcceptLoss: no key tells whether members gave them back.
-	Unnamed int64
-	// Control: the list of members, or what members say of themselves, lacks something
-	// until the next sync.
-	Control bool
-	// Older: records may be older ones than were held, until the next sync.
-	Older bool
-	// SetAside is how many records were set aside since they may be older ones (see
-	// Rejected), and Kept how many entries of the lists of what was kept are gone.
-	SetAside, Kept int
-	// At is when it was found.
+	// Records is how many records were missing from the new store; -1: that is not known.
+	Records int64
+	// Shards are those of which records were missing, in a namespace of shards.
+	Shards []uint32
+	// At is when the store was made anew.
 	At time.Time
 }
-
-// Lost is what the node held, and lacks since damage to its store was repaired, as far
-// as members did not give it back; nil if it lacks nothing. It stays until AcceptLoss:
-// what no member held is gone.
-func (ns *Namespace) Lost() *Lost { return lostOf(ns.core.Lost()) }
 
 func lostOf(l *node.Lost) *Lost {
 	if l == nil {
 		return nil
 	}
-	return &Lost{l.Keys, l.Unnamed, l.Control, l.Older, l.SetAside, l.Kept, time.UnixMilli(l.At).UTC()}
+	out := &Lost{Records: l.Records, At: time.UnixMilli(l.At).UTC()}
+	for _, shard := range l.Shards {
+		out.Shards = append(out.Shards, uint32(shard))
+	}
+	return out
 }
 
-// missing is how many records that is; -1 if it is not known.
+// missing is how many records that is; -1: that is not known.
 func (l *Lost) missing() int64 {
 	switch {
 	case l == nil:
 		return 0
-	case l.Unnamed < 0:
+	case l.Records == 0: // none is missing, but some may be older ones
 		return -1
 	}
-	return int64(len(l.Keys)) + l.Unnamed
+	return l.Records
 }
 
-// AcceptLoss ends the list of what is lost.
+// Lost is what damage to the store has cost. It stays until AcceptLoss, since nothing tells
+// whether members gave all back. nil: nothing, or it was accepted.
+func (ns *Namespace) Lost() *Lost { return lostOf(ns.core.Lost()) }
+
+// AcceptLoss ends what is said of a loss.
 func (ns *Namespace) AcceptLoss() error {
 	if err := ns.enter("accept what is lost"); err != nil {
 		return err
@@ -77,140 +88,164 @@ func (ns *Namespace) AcceptLoss() error {
 	return ns.core.AcceptLoss()
 }
 
-// Repair verifies the namespace. Where that finds damage on the disk, the files of the
-// store are made anew without it: writes wait meanwhile, reads of all namespaces fail
-// (ErrAway), and what is missing then is named and logged. Each namespace of the store
-// is one that was restored from a copy from then on. Repair then syncs with the members
-// that it can reach, in turn, until they have given back what is missing, and verifies
-// once more. What they did not give back is in Lost, and stays there.
+// Repair gives a node that is not running a new store in the place of one that is damaged. What
+// the database of the damaged store still reads is carried over. Each namespace is then one
+// that was restored from a copy: when the node runs, syncs with the members bring back what
+// they hold. The damaged files stay, in the folder "damaged" of dir.
 //
-// ErrCorrupt: it is damaged, and this kind of store, or this damage, cannot be repaired.
-func (ns *Namespace) Repair(ctx context.Context) (r Repair, err error) {
-	err = ns.look(ctx, "repair", func(ctx context.Context) error { return ns.repair(ctx, &r) })
-	return r, err
+// After an error, or a crash before the end, the node has the damaged store. ErrLocked: the
+// node runs. ErrFileDamaged: a small file must be put right first.
+func Repair(ctx context.Context, dir string, log *slog.Logger) (*Repaired, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	r, err := repair(ctx, dir, log)
+	if err != nil {
+		return nil, fmt.Errorf("repair the store of %s: %w", dir, err)
+	}
+	return r, nil
 }
 
-func (ns *Namespace) repair(ctx context.Context, r *Repair) error {
-	err := ns.verify(ctx, &r.Verification)
-	if errors.Is(err, ErrCorrupt) {
-		if r.Damage, err = ns.node.salvage(ctx, err); err != nil {
-			return err
-		}
-	} else if err != nil {
-		return err
+func repair(ctx context.Context, dir string, log *slog.Logger) (*Repaired, error) {
+	if _, err := os.Stat(filepath.Join(dir, restoringFile)); err == nil {
+		return nil, fmt.Errorf("%w: a restore was cut short: empty the folder and restore again", ErrCorrupt)
 	}
-	if ns.core.Lost() != nil {
-		if err := ns.regain(ctx, r, &regaining{}); err != nil {
-			return err
-		}
+	note, err := readStoreNote(dir)
+	if err != nil {
+		return nil, err
 	}
-	r.Lost = ns.Lost()
-	r.Verification = Verification{}
-	return ns.verify(ctx, &r.Verification)
-}
-
-// regaining is which members were synced with since the last loss.
-type regaining struct {
-	losses uint64 // how many there were then
-	from   map[ID]bool
-}
-
-// note notes a sync with a member that began after so many losses.
-func (g *regaining) note(id ID, losses uint64) {
-	if g.losses != losses || g.from == nil {
-		g.losses, g.from = losses, map[ID]bool{}
+	from := filepath.Join(dir, note.Folder)
+	switch kind, err := ondisk.KindOf(from); {
+	case err != nil && !errors.Is(err, ErrCorrupt):
+		return nil, err
+	case err == nil && kind == "":
+		return nil, fmt.Errorf("%w: there is no store in %s", ErrNotFound, dir)
 	}
-	g.from[id] = true
-}
-
-func (g *regaining) has(id ID, losses uint64) bool { return g.losses == losses && g.from[id] }
-
-// regain syncs with members that were not asked yet, until they have given back all that
-// members can.
-func (ns *Namespace) regain(ctx context.Context, r *Repair, of *regaining) error {
-	n := ns.node
-	for _, m := range ns.core.Members().Active() {
-		id := ID(m.ID)
-		_, losses := ns.core.Losses() // before the sync, which may have seen none after it
-		if id == n.self.id || !n.known(id) || of.has(id, losses) {
-			continue
-		}
-		report, err := ns.Sync(ctx, id, SyncOptions{})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		r.Regained += int64(report.Applied)
-		if failed := ns.core.Regain(); failed != nil {
-			return failed
-		}
-		if err != nil {
-			n.log.Warn("a member could not be asked for what is lost", logNamespace(ns), logPeer(id), logError(err))
-			continue
-		}
-		r.From = append(r.From, id)
-		of.note(id, losses)
-		if !ns.core.Lost().Regainable() {
-			return nil
-		}
+	next := storeNote{Folder: storeDir, Before: note.Folder, Damaged: true}
+	if next.Folder == note.Folder {
+		next.Folder = storeDir + "-2"
 	}
-	return ns.core.Regain() // other syncs may have brought something
-}
-
-// salvage makes the files of the store anew, without what is damaged. Before that, all
-// namespaces are made such as may lack something, durably.
-func (n *Node) salvage(ctx context.Context, found error) (damage []string, err error) {
-	n.changing.Lock() // no namespace comes or goes
-	defer n.changing.Unlock()
-	store, ok := n.store.(dbadapter.Salvager)
-	if !ok {
-		return nil, fmt.Errorf("%w (this kind of store cannot be repaired here)", found)
-	}
-	mark := n.damage.mark()
-	n.log.Error("the store is damaged: its files are made anew without what is; writes wait meanwhile", logError(found))
-	open := n.Namespaces()
-	for _, ns := range open {
-		if err := ns.core.MayLack(); err != nil {
+	var folders []folder
+	known := func() (_ map[dbadapter.NamespaceID]dbadapter.Hasher, err error) {
+		// The lock is held: no node runs, and no other repair.
+		if now, err := readStoreNote(dir); err != nil || now.Folder != note.Folder {
+			return nil, errors.Join(err, fmt.Errorf("%w: the store was moved meanwhile", ErrLocked))
+		}
+		if _, err := finishMove(dir, note); err != nil {
 			return nil, err
 		}
-	}
-	known := map[dbadapter.NamespaceID]dbadapter.Hasher{}
-	for _, u := range n.shelved() {
-		if err := u.mayLack(); err != nil {
-			return nil, fmt.Errorf("%w; that comes first: %w", found, err)
+		if folders, err = readFolders(dir); err != nil {
+			return nil, err
 		}
-		for _, keys := range u.parts() {
+		return knownParts(folders), nil
+	}
+	out := &Repaired{}
+	err = ondisk.Rescue(ctx, from, filepath.Join(dir, next.Folder), ondisk.Options{Logger: log}, known, func(r ondisk.Rescued) error {
+		out.Why = r.Why
+		for _, id := range r.Strange {
+			out.Strange = append(out.Strange, hex.EncodeToString(id[:]))
+		}
+		for i := range folders {
+			f := &folders[i]
+			var missing []int64
+			for _, keys := range f.parts() {
+				missing = append(missing, r.Missing[keys.ID])
+			}
+			f.state.Recover()
+			f.state.Lose(missing, time.Now())
+			if err := f.save(); err != nil {
+				return err
+			}
+			out.Namespaces = append(out.Namespaces, RepairedNamespace{f.state.Name, lostOf(f.state.Lost)})
+		}
+		if err := forgetDamage(dir); err != nil {
+			return err
+		}
+		return next.write(dir)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if out.Kept, err = finishMove(dir, next); err != nil {
+		return nil, fmt.Errorf("the new store is complete, but the damaged one is not moved away yet: %w", err)
+	}
+	slices.SortFunc(out.Namespaces, func(a, b RepairedNamespace) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// readFolders reads the states of all namespaces of a node. Those that are being
+// dropped are not among them.
+func readFolders(dir string) (folders []folder, err error) {
+	ids, _, err := namespaceDirs(filepath.Join(dir, namespacesDir))
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		f, err := loadState(namespaceDir(dir, id), id, "")
+		if err != nil {
+			return nil, fmt.Errorf("namespace %x: %w", id, err)
+		}
+		folders = append(folders, f)
+	}
+	return folders, nil
+}
+
+// knownParts are the hashers of the namespaces that a node's folder holds, and of their
+// control namespaces.
+func knownParts(folders []folder) map[dbadapter.NamespaceID]dbadapter.Hasher {
+	known := map[dbadapter.NamespaceID]dbadapter.Hasher{}
+	for _, f := range folders {
+		for _, keys := range f.parts() {
 			known[keys.ID] = keys.Hasher
 		}
 	}
-	var keep func(dir string) error
-	if n.repairs { // no person was asked to keep a copy
-		keep = keepDamaged(n.dir, n.log)
-	}
-	done, err := store.Salvage(ctx, known, keep)
-	if err != nil && !errors.Is(err, ErrCorrupt) {
-		return nil, &hindered{errors.Join(found, err)}
-	} else if err != nil {
-		return nil, errors.Join(found, err)
-	}
-	failed := n.damage.repaired(mark)
-	for _, ns := range open {
-		data, control := lossesOf(ns.parts(), done)
-		ns.logLost(&data, &control, done.Older)
-		ranges, err := ns.core.Salvaged(context.WithoutCancel(ctx), data, control, done.Older)
-		if failed = errors.Join(failed, err); ranges > 0 {
-			n.log.Error("ranges of the namespace lack records", logNamespace(ns), slog.Int("ranges", ranges), slog.Int("of", dbadapter.Ranges))
-		}
-	}
-	return done.Damage, errors.Join(failed, n.serveAgain(context.WithoutCancel(ctx), done))
+	return known
 }
 
-// logLost says what a salvage has left a namespace without. The keys are data, and are
-// not logged.
-func (ns *Namespace) logLost(data, control *dbadapter.Loss, older bool) {
-	if !older && !data.Any() && !control.Any() {
-		return
+// openRepaired opens a node, and repairs the store first where it cannot be opened for damage,
+// or where damage was met.
+func openRepaired(ctx context.Context, cfg Config) (*Node, error) {
+	log := cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	n, err := open(ctx, cfg)
+	switch {
+	case err == nil && !n.isDamaged(), err != nil && !errors.Is(err, ErrRepairable):
+		return n, err
+	case err == nil:
+		for _, ns := range n.Namespaces() {
+			_, _ = ns.Verify(ctx) // where all is whole that ends the damage, else the repair does
+		}
+		if !n.isDamaged() {
+			return n, nil
+		}
+		if err := n.Close(ctx); err != nil {
+			return nil, err
+		}
+		log.Error("the store is damaged: a new one takes its place, with what can still be read")
+	default:
+		log.Error("the store is damaged, and does not open: a new one takes its place, with what can still be read", logError(err))
 	}
-	ns.node.log.Error("a namespace lacks records since damage was repaired: members give back what they hold, and what this node alone has written is lost",
-		logNamespace(ns), slog.Int64("records", data.Records), slog.Int("named", len(data.Keys)), slog.Int("set_aside", data.SetAside),
-		slog.Int("kept", data.Kept), slog.Int64("control", control.Records), slog.Bool("older", older))
+	done, err := Repair(ctx, cfg.Dir, log)
+	if err != nil {
+		return nil, fmt.Errorf("open the node: %w", err)
+	}
+	log.Warn("the damaged files are kept: remove them when nothing is missing", slog.String("dir", done.Kept))
+	if done.Why != nil {
+		log.Error("nothing could be carried over from the damaged store", logError(done.Why))
+	}
+	if len(done.Strange) > 0 {
+		log.Error("sets of records of which no folder is here stay with the damaged files", slog.Any("sets", done.Strange))
+	}
+	for _, ns := range done.Namespaces {
+		log.Error("a namespace lacks records since its store was damaged: members give back what they hold, and what this node alone has written is lost",
+			slog.String("ns", ns.Name), slog.Int64("records", ns.Lost.Records), slog.Any("shards", ns.Lost.Shards))
+	}
+	return open(ctx, cfg)
+}
+
+// isDamaged reports whether damage of the store is known that a repair ends.
+func (n *Node) isDamaged() bool {
+	if n.Damage() != nil || slices.ContainsFunc(n.Unserved(), func(u Unserved) bool { return u.Why == "" }) {
+		return true
+	}
+	return slices.ContainsFunc(n.Namespaces(), func(ns *Namespace) bool { return n.damage.of(ns.id) != nil })
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
@@ -43,18 +42,35 @@ func flipIn(t *testing.T, dir, text string) (table string) {
 	return ""
 }
 
-// A node loses a record that a member holds, and one that no member holds, to damage:
-// the first comes back, the second is named until that is accepted.
+// A damaged store is made anew: what its database reads is there at once, what a member holds comes
+// back by a sync, and what no member holds is lost, which is said until it is accepted. So where the
+// store opens and damage was met, and where it does not open.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []ondisk.Kind{ondisk.Badger, ondisk.Pebble} {
-		for _, running := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, running %t", kind, running), func(t *testing.T) { testRepair(t, kind, running) })
+		for name, harm := range map[string]func(t *testing.T, store string){
+			"a table": func(t *testing.T, store string) {
+				flipIn(t, filepath.Dir(store), fmt.Sprintf("%080d", 77))
+				flipIn(t, filepath.Dir(store), "that no member holds")
+			},
+			"the list": func(t *testing.T, store string) {
+				files, err := filepath.Glob(filepath.Join(store, "MANIFEST*"))
+				for _, path := range files {
+					err = errors.Join(err, os.Truncate(path, 9))
+				}
+				if err != nil || len(files) == 0 {
+					t.Fatal(files, err)
+				}
+			},
+		} {
+			for _, itself := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, %s, by itself %t", kind, name, itself), func(t *testing.T) { testRepair(t, kind, harm, name == "the list", itself) })
+			}
 		}
 	}
 }
 
-func testRepair(t *testing.T, kind ondisk.Kind, running bool) {
+func testRepair(t *testing.T, kind ondisk.Kind, harm func(t *testing.T, store string), all, itself bool) {
 	config := Config{Dir: t.TempDir(), StoreKind: kind}
 	a, b := openForTest(t, config), openForTest(t, Config{})
 	ours, err := a.CreateNamespace(t.Context(), "notes", Policy{})
@@ -80,84 +96,111 @@ func testRepair(t *testing.T, kind ondisk.Kind, running bool) {
 		t.Fatal(err)
 	}
 	before := ours.Info()
-	if !running {
-		if err := a.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := Repair(t.Context(), config.Dir, nil); !errors.Is(err, ErrLocked) {
+		t.Errorf("while the node runs: %v", err)
 	}
-	table := flipIn(t, config.Dir, fmt.Sprintf("%080d", 77))
-	flipIn(t, config.Dir, "that no member holds")
-	if !running {
-		done, err := Salvage(t.Context(), config.Dir, nil)
-		if err != nil || len(done.Namespaces) != 1 || done.Namespaces[0].Lost == nil {
+	if err := a.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	harm(t, filepath.Join(config.Dir, storeDir))
+	if itself {
+		config.Repair = true
+	} else {
+		done, err := Repair(t.Context(), config.Dir, nil)
+		if err != nil || len(done.Namespaces) != 1 || done.Namespaces[0].Lost == nil || (done.Why != nil) != all || filepath.Base(done.Kept) != damagedDir {
 			t.Fatalf("%+v, %v", done, err)
 		}
-		a = openForTest(t, config)
-		if ours, err = a.Namespace("notes"); err != nil {
-			t.Fatal(err)
-		}
 	}
-	if _, err := ours.Verify(t.Context()); running && (!errors.Is(err, ErrCorrupt) || !bytes.Contains([]byte(err.Error()), []byte(table))) {
-		t.Fatalf("verify says %v", err)
+	a = openForTest(t, config)
+	if ours, err = a.Namespace("notes"); err != nil {
+		t.Fatal(err)
+	}
+	lost := ours.Lost()
+	if lost == nil || all && lost.Records != -1 || !all && lost.Records < 2 || !ours.Collection().Recovering || ours.Info().Damage != nil || a.Damage() != nil {
+		t.Fatalf("after the repair: %+v, %+v", lost, ours.Info())
+	}
+	if here := ours.Info().Records; all && here != 0 || !all && kind == ondisk.Badger && here < before.Records-20 || here > before.Records-2 {
+		t.Errorf("of %d records %d were carried over", before.Records, here)
+	}
+	if _, err := os.Stat(filepath.Join(config.Dir, damagedDir, "FORMAT")); err != nil {
+		t.Errorf("the damaged files: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(config.Dir, storeDir)); err == nil {
+		t.Error("the damaged store is there")
 	}
 	if _, err := a.Connect(t.Context(), b.Addrs()[0]); err != nil {
 		t.Fatal(err)
 	}
-	r, err := ours.Repair(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Regained == 0 || running && len(r.Damage) == 0 || !slices.Equal(r.From, []ID{b.ID()}) {
-		t.Errorf("it has repaired %+v", r)
-	}
-	if r.Lost == nil || len(r.Lost.Keys) != 1 || string(r.Lost.Keys[0]) != "zz" || r.Lost.Unnamed != 0 || r.Lost.Older {
-		t.Fatalf("it says that %+v is lost", r.Lost)
+	if report, err := ours.Sync(t.Context(), b.ID(), SyncOptions{}); err != nil || !report.Verified {
+		t.Fatalf("%+v, %v", report, err)
 	}
 	if _, err := ours.Get(t.Context(), []byte("key 005")); !errors.Is(err, ErrDeleted) {
 		t.Errorf("what was deleted: %v", err)
 	}
+	if r, err := ours.Get(t.Context(), []byte("key 077")); err != nil || string(r.Value) != fmt.Sprintf("%080d", 77) {
+		t.Errorf("what the member holds: %v", err)
+	}
 	if ours.Info().Records != before.Records-1 || ours.Info().Digest != theirs.Info().Digest || ours.Collection().Recovering {
-		t.Errorf("after it: %+v, and the member has %+v", ours.Info(), theirs.Info())
+		t.Errorf("after a sync: %+v, and the member has %+v", ours.Info(), theirs.Info())
+	}
+	if _, err := ours.Verify(t.Context()); err != nil {
+		t.Error(err)
 	}
 	if v, err := ours.Put(t.Context(), []byte("zz"), []byte("anew")); err != nil || !v.Clock.Time().After(before.Clock) {
 		t.Errorf("a write after it: %v, %v", v, err)
 	}
+	if err := a.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a = openForTest(t, config)
+	if ours, err = a.Namespace("notes"); err != nil || ours.Info().Lost == nil || ours.Info().Records != before.Records || ours.Collection().Recovering {
+		t.Fatalf("after a restart: %v, %+v", err, ours.Info())
+	}
+	if err := ours.AcceptLoss(); err != nil || ours.Lost() != nil {
+		t.Errorf("%v; it still says %+v", err, ours.Lost())
+	}
+	if kept, err := filepath.Glob(filepath.Join(config.Dir, damagedDir+"*")); err != nil || len(kept) != 1 {
+		t.Errorf("kept are %v, %v", kept, err)
+	}
 }
 
-// What is lost stays listed when the node is opened again, until it is accepted.
-func TestLostIsKept(t *testing.T) {
+// A repair that is cut short once the node has the new store is finished by the next start. The
+// next damaged store is kept beside the first one.
+func TestRepairIsFinished(t *testing.T) {
 	config := Config{Dir: t.TempDir()}
 	n := openForTest(t, config)
 	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{Unsigned: true})
-	if err != nil {
+	if err == nil {
+		_, err = ns.Put(t.Context(), []byte("one"), []byte("v"))
+	}
+	if err := errors.Join(err, n.Close(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"one", "two"} {
-		if _, err := ns.Put(t.Context(), []byte(key), []byte("the value of "+key)); err != nil {
-			t.Fatal(err)
+	for round, folder := range []string{storeDir + "-2", storeDir} {
+		done, err := Repair(t.Context(), config.Dir, nil)
+		if err != nil || done.Why != nil || done.Namespaces[0].Lost.Records != 0 {
+			t.Fatalf("%+v, %v", done, err)
 		}
-	}
-	if err := n.store.Compact(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	flipIn(t, config.Dir, "the value of two")
-	for range 2 {
-		r, err := ns.Repair(t.Context())
-		if err != nil || r.Lost == nil || len(r.Lost.Keys) != 1 || string(r.Lost.Keys[0]) != "two" || ns.Info().Lost == nil {
-			t.Fatalf("%+v, %v", r, err)
+		before := storeDir
+		if folder == storeDir {
+			before += "-2"
 		}
-		if err := n.Close(t.Context()); err != nil {
+		cut := storeNote{Folder: folder, Before: before, Damaged: true}
+		if err := errors.Join(os.Rename(done.Kept, filepath.Join(config.Dir, before)), cut.write(config.Dir)); err != nil {
 			t.Fatal(err)
 		}
 		n = openForTest(t, config)
-		if ns, err = n.Namespace("notes"); err != nil {
+		if ns, err = n.Namespace("notes"); err == nil {
+			_, err = ns.Get(t.Context(), []byte("one"))
+		}
+		if err := errors.Join(err, n.Close(t.Context())); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := ns.AcceptLoss(); err != nil || ns.Lost() != nil {
-		t.Errorf("%v; it still lists %+v", err, ns.Lost())
-	}
-	if _, err := ns.Get(t.Context(), []byte("one")); err != nil {
-		t.Error(err)
+		if kept, err := filepath.Glob(filepath.Join(config.Dir, damagedDir+"*")); err != nil || len(kept) != round+1 {
+			t.Errorf("kept are %v, %v", kept, err)
+		}
+		if _, err := os.Stat(filepath.Join(config.Dir, before)); err == nil {
+			t.Error("the damaged store is in its place")
+		}
 	}
 }

@@ -96,7 +96,7 @@ func TestShardsComeAndGo(t *testing.T) {
 	c.whole()
 }
 
-// A backup, a restore, another store and a salvage keep all shards that a node holds; a drop
+// A backup, a restore, another store and a repair keep all shards that a node holds; a drop
 // leaves no record of any.
 func TestFilesOfShards(t *testing.T) {
 	c := newShardCluster(t, 1, Config{})
@@ -122,9 +122,9 @@ func TestFilesOfShards(t *testing.T) {
 	if err != nil || moved.Namespaces != 1 || moved.Records < 28 {
 		t.Fatalf("moved: %+v, %v", moved, err)
 	}
-	saved, err := Salvage(t.Context(), config.Dir, nil)
-	if err != nil || len(saved.Damage) != 0 || len(saved.Namespaces) != 1 || saved.Namespaces[0].Lost != nil {
-		t.Fatalf("salvaged: %+v, %v", saved, err)
+	saved, err := Repair(t.Context(), config.Dir, nil)
+	if err != nil || saved.Why != nil || len(saved.Namespaces) != 1 || saved.Namespaces[0].Lost.Records != 0 || len(saved.Namespaces[0].Lost.Shards) != 0 {
+		t.Fatalf("repaired: %+v, %v", saved, err)
 	}
 	c.reopen(0)
 	c.whole()

@@ -28,6 +28,8 @@ type storeNote struct {
 	// Before is the folder that they lay in, and that is to be removed; empty if it is
 	// gone.
 	Before string `cbor:"3,keyasint,omitempty"`
+	// Damaged: a repair has left that folder, and it is kept aside.
+	Damaged bool `cbor:"4,keyasint,omitempty"`
 }
 
 func readStoreNote(dir string) (storeNote, error) {
@@ -110,7 +112,7 @@ func (n *Node) openKind(dir string, cfg *Config) (dbadapter.Store, error) {
 	kind := cfg.StoreKind
 	held, err := ondisk.KindOf(dir)
 	if errors.Is(err, ErrCorrupt) && !errors.Is(err, dbadapter.ErrFormat) {
-		return nil, salvageable{err}
+		return nil, repairable{err}
 	}
 	if err != nil {
 		return nil, err
@@ -121,32 +123,41 @@ func (n *Node) openKind(dir string, cfg *Config) (dbadapter.Store, error) {
 	}
 	store, err := ondisk.Open(dir, kind, ondisk.Options{Logger: n.log, Now: n.now, Memory: cfg.memory() / 4, LogLimit: cfg.WatchLog, MinFree: cfg.DiskReserve, Damaged: func(err error) { _ = n.met(err) }, Failed: n.fail})
 	if errors.Is(err, ErrCorrupt) {
-		err = salvageable{err}
+		err = repairable{err}
 	}
 	return store, err
 }
 
-// salvageable is an error that is ErrSalvageable, too.
-type salvageable struct{ error }
+// repairable is an error that is ErrRepairable, too.
+type repairable struct{ error }
 
-func (s salvageable) Unwrap() []error { return []error{s.error, ErrSalvageable} }
+func (r repairable) Unwrap() []error { return []error{r.error, ErrRepairable} }
 
-// removeMoved removes the store that a migration has left.
+// removeMoved removes the store that a migration or a repair has left.
 func (n *Node) removeMoved(note storeNote) {
-	if err := finishMove(n.dir, note); err != nil {
+	if _, err := finishMove(n.dir, note); err != nil {
 		n.log.Warn("the store that was moved could not be removed, and takes up room", slog.String("dir", filepath.Join(n.dir, note.Before)), logError(err))
 	}
 }
 
-// finishMove removes the store that a migration has left, and notes it. The caller has
-// the lock of the new one.
-func finishMove(dir string, note storeNote) error {
+// finishMove removes the store that a migration has left, or keeps aside the one that a repair
+// has, and notes it. The caller has the lock of the new one.
+func finishMove(dir string, note storeNote) (kept string, err error) {
 	if note.Before == "" {
-		return nil
+		return "", nil
 	}
-	if err := os.RemoveAll(filepath.Join(dir, note.Before)); err != nil {
-		return err
+	before := filepath.Join(dir, note.Before)
+	if note.Damaged {
+		kept, err = durable.MoveAside(before, filepath.Join(dir, damagedDir))
+		if errors.Is(err, fs.ErrNotExist) { // it was moved, and that is not noted yet
+			err = nil
+		}
+	} else {
+		err = os.RemoveAll(before)
 	}
-	note.Before = ""
-	return note.write(dir)
+	if err != nil {
+		return "", err
+	}
+	note.Before, note.Damaged = "", false
+	return kept, note.write(dir)
 }

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
@@ -23,7 +22,7 @@ type Unserved struct {
 	Name, ID string
 	// Damage is what was met of damage to its records.
 	Damage *Damage
-	// Why is what is wrong with its folder, and what to do; empty: Repair makes it be served.
+	// Why is what is wrong with its folder, and what to do; empty: a repair of the store makes it be served.
 	Why string
 }
 
@@ -45,7 +44,7 @@ func (n *Node) shelve(id dbadapter.NamespaceID, f folder, files string, err erro
 	}
 	todo := ""
 	if files == "" {
-		todo = ": keep a copy of the data directory, then run syncd verify --repair"
+		todo = ": stop the daemon, then run syncd verify --repair"
 	}
 	n.log.Error("a namespace is damaged, and is not served"+todo, slog.String("ns", u.name), logError(err))
 	n.mu.Lock()
@@ -53,7 +52,7 @@ func (n *Node) shelve(id dbadapter.NamespaceID, f folder, files string, err erro
 	n.unserved[u.name] = u
 }
 
-// Unserved lists the namespaces that are not served, by name. Repair makes them be.
+// Unserved lists the namespaces that are not served, by name.
 func (n *Node) Unserved() []Unserved {
 	var out []Unserved
 	for _, u := range n.shelved() {
@@ -76,69 +75,6 @@ func (n *Node) shelved() []*unserved {
 // notServed is the error of a call that names the namespace.
 func (u *unserved) notServed() error {
 	return fmt.Errorf("namespace %q is not served: %w", u.name, u.err)
-}
-
-// Repair repairs a namespace by its name, as Namespace.Repair does, also one that is not
-// served, which is from then on.
-func (n *Node) Repair(ctx context.Context, name string) (r Repair, err error) {
-	n.mu.RLock()
-	u := n.unserved[name]
-	n.mu.RUnlock()
-	var damage []string
-	if u != nil && u.files != "" {
-		return r, fmt.Errorf("repair %s: %w", name, u.notServed())
-	}
-	if u != nil {
-		if !n.gate.enter() {
-			return r, fmt.Errorf("repair %s: %w", name, ErrClosed)
-		}
-		damage, err = n.salvage(ctx, u.err)
-		n.gate.leave()
-		if err != nil {
-			return r, fmt.Errorf("repair %s: %w", name, err)
-		}
-	}
-	ns, err := n.Namespace(name)
-	if err != nil {
-		return r, fmt.Errorf("repair %s: %w", name, err)
-	}
-	r, err = ns.Repair(ctx)
-	r.Damage = append(damage, r.Damage...)
-	return r, err
-}
-
-// mayLack makes a namespace that is not served one that was restored from a copy,
-// durably, before its store is salvaged.
-func (u *unserved) mayLack() error {
-	if u.files != "" {
-		return u.notServed()
-	}
-	u.state.Recover()
-	return u.save()
-}
-
-// serveAgain opens the namespaces that were not served, after a salvage; changing is held.
-func (n *Node) serveAgain(ctx context.Context, done *dbadapter.Salvaged) (failed error) {
-	for _, u := range n.shelved() {
-		data, control := lossesOf(u.parts(), done)
-		u.state.Lose(data, control, done.Older, time.Now())
-		if err := u.save(); err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		ns, err := n.openNamespace(ctx, u.secret, u.state)
-		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		ns.logLost(&data, &control, done.Older)
-		n.mu.Lock()
-		delete(n.unserved, u.name)
-		n.mu.Unlock()
-		n.insert(ns)
-		n.log.Info("the namespace is served again", logNamespace(ns))
-	}
-	return failed
 }
 
 // clearAway sets the folder of a namespace aside that cannot be used, so that the namespace

@@ -20,7 +20,7 @@ alone+='|CellsADifference|FalseRecoveries|HostileStreams|HostileVectors|ListingW
 alone+='|Estimate|EstimateOfSketches|DecoderEstimate|TwinLarge|FortyDifferencesFromTheFirstMessage'
 alone+='|SketchBytes|ManyDifferences|FortyDifferences|SyncFindsEachKind|CellsForEver|Tape|Traces|Command'
 alone+='|TwoLayers|WideDamage|GoldenPlans|Field$'
-alone+='|SalvageFlips|Rest$|Scenarios|Summaries$|Watchers|RandomRuns|WatermarkHistories|AdmissionInBatches|DatedRecordsOfAnySigner|ImportAgainstTwin|SyncsConverge'
+alone+='|RescueFlips|Rest$|Scenarios|Summaries$|Watchers|RandomRuns|WatermarkHistories|AdmissionInBatches|DatedRecordsOfAnySigner|ImportAgainstTwin|SyncsConverge'
 alone+='|AwayFromSixPeers|Rot$|HostsComeAndGo|VoidStatementsAreToldOnce|ManyStatementsOfItself|StrangersAreToldFromKeys|ForgedBytes$|PowerCut(Unsynced)?$|Copies$'
 alone+='|Found$|AllCodes$|Adversary$|Conformance(OfCoded)?$|NumbersDiffer|BitsOfTheText)'
 

@@ -62,7 +62,7 @@ type Options struct {
 // KindOf returns the kind of the store in a folder, "" if there is no store; it may be
 // one of another package that stamps its folder (dbadapter/pgdb).
 // ErrFormat: another program's, or another version's, stamp is there. ErrCorrupt: the stamp
-// is damaged, of which Salvage mends one byte; or, with ErrFormat, it is missing.
+// is damaged; or, with ErrFormat, it is missing.
 func KindOf(dir string) (Kind, error) {
 	name, err := kvstore.EngineOf(dir)
 	if err == nil && name == "" {
@@ -155,29 +155,32 @@ func Copy(ctx context.Context, from dbadapter.Store, dir string, kind Kind, o Op
 	return Moved(m), err
 }
 
-// MendStamp writes the stamp of a folder again, if one byte of it is another one than was
-// written; the files that it speaks of stay as they are. ErrCorrupt: more of it is
-// damaged, and it stays, too.
-func MendStamp(dir string) (mended bool, err error) { return kvstore.MendStamp(dir) }
+// Rescued says what Rescue has left behind.
+type Rescued kvstore.Rescued
 
-// Salvage makes the files of a store anew that is not open, and perhaps cannot be, of
-// what can still be read of them; see dbadapter.Salvager. known returns the hashers of the
-// namespaces, and is called when the store is locked: records of others are taken over
-// unchecked. note is told what is missing before the old files go. ErrCorrupt: so much is
-// damaged that it is to be restored from a copy, or emptied and synced again from a peer.
-func Salvage(ctx context.Context, dir string, o Options,
-	known func() (map[dbadapter.NamespaceID]dbadapter.Hasher, error), note func(*dbadapter.Salvaged) error,
-) (*dbadapter.Salvaged, error) {
-	if _, err := MendStamp(dir); err != nil {
-		return nil, fmt.Errorf("salvage store %s: %w", dir, err)
-	}
+// Rescue makes a new store of the same kind in the folder to, with what the database of a
+// damaged store, which is not open, still reads: the records that are as their index says,
+// and the kept logs. If the database does not open, the new store is empty.
+//
+// known returns the hashers of the namespaces to be carried over; it is called when the
+// damaged store is locked. done is called under the same lock, when the new store is complete.
+// ErrFormat: the store is another program's, or another version's.
+func Rescue(ctx context.Context, dir, to string, o Options,
+	known func() (map[dbadapter.NamespaceID]dbadapter.Hasher, error), done func(Rescued) error,
+) error {
 	kind, err := pick(dir, "")
+	if errors.Is(err, dbadapter.ErrCorrupt) && !errors.Is(err, dbadapter.ErrFormat) { // the stamp is damaged
+		if kind, err = Badger, nil; (pebblekv.Engine{}).Holds(dir) {
+			kind = Pebble
+		}
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var engine kv.Engine = badgerkv.Engine{Logger: o.Logger}
+	var reader, engine kv.Engine = badgerkv.Engine{TrustFiles: true}, badgerkv.Engine{Logger: o.Logger}
 	if kind == Pebble {
-		engine = pebblekv.Engine{Logger: o.Logger}
+		reader, engine = pebblekv.Engine{}, pebblekv.Engine{Logger: o.Logger}
 	}
-	return kvstore.Salvage(ctx, dir, engine, kvstore.Options{Logger: o.Logger, Now: o.Now}, known, note)
+	return kvstore.Rescue(ctx, dir, reader, to, engine, kvstore.Options{Logger: o.Logger, Now: o.Now}, known,
+		func(r kvstore.Rescued) error { return done(Rescued(r)) })
 }

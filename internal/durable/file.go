@@ -130,15 +130,19 @@ func ReadPrivate(path string) ([]byte, error) {
 const AsideSuffix = ".damaged"
 
 // SetAside gives a file or folder another name in the same folder, which it returns.
-func SetAside(path string) (string, error) {
-	to := path + AsideSuffix
+func SetAside(path string) (string, error) { return MoveAside(path, path+AsideSuffix) }
+
+// MoveAside gives a file or a folder the name to, or, if there is one, that with a number. It
+// returns the name.
+func MoveAside(path, to string) (string, error) {
+	first := to
 	for i := 2; ; i++ {
 		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
 			break
 		} else if err != nil {
 			return "", err
 		}
-		to = path + AsideSuffix + "-" + strconv.Itoa(i)
+		to = first + "-" + strconv.Itoa(i)
 	}
 	return to, errors.Join(os.Rename(path, to), SyncDir(filepath.Dir(path)))
 }

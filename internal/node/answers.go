@@ -300,7 +300,7 @@ func (ns *Namespace) placedIn(key []byte, shard placement.Shard) bool {
 // settled reports whether the set is whole: it has all that it must have, and no loss is
 // known since. (4)
 func (set *Set) settled() bool {
-	return !set.vouching.recovers.Load() && !set.ns.Members().state.Lost.Missing()
+	return !set.vouching.recovers.Load() && set.ns.Members().state.Lost == nil
 }
 
 // Settled is settled.

@@ -162,7 +162,7 @@ func TestLossBesideARecovery(t *testing.T) {
 	w, shard := newTimedMovers(t)
 	host := w.all[0]
 	set := host.held(shard)
-	if err := host.ns.MayLack(); err != nil {
+	if err := mayLack(host.ns); err != nil {
 		t.Fatal(err)
 	}
 	if term := set.tenure.begun(host.elapsed()); term != noTerm {
@@ -174,7 +174,7 @@ func TestLossBesideARecovery(t *testing.T) {
 	if missing := set.tenure.missing(); term == noTerm || len(missing) > 0 {
 		t.Fatalf("in term %d it misses %v", term, missing)
 	}
-	if err := host.ns.MayLack(); err != nil {
+	if err := mayLack(host.ns); err != nil {
 		t.Fatal(err)
 	}
 	if missing, term := set.tenure.missing(), set.tenure.begun(host.elapsed()); term != noTerm || len(missing) != 1 {

@@ -83,7 +83,7 @@ func TestSetsComeAndGoAtOnce(t *testing.T) {
 			set.Audience()
 			set.Collection()
 		}
-		return sa.MayLack()
+		return mayLack(sa)
 	})
 	run(func(i int) error { return setRole(sa, idOf(10+i), RoleRead) })
 	wg.Wait()

@@ -32,13 +32,6 @@ func (ns *Namespace) recoverList(ctx context.Context, listed [][]byte) error {
 	return nil
 }
 
-// restoreList puts the statements of the set back into the control namespace, after
-// a salvage that may have left some behind. updating is held.
-func (ns *Namespace) restoreList(ctx context.Context) error {
-	_, err := ns.store(ctx, values(ns.roster))
-	return err
-}
-
 func (ns *Namespace) keep(statements [][]byte) {
 	if ns.keepList != nil {
 		ns.keepList(statements)

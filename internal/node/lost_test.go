@@ -1,140 +1,67 @@
 package node
 
 import (
-	"errors"
-	"fmt"
+	"reflect"
 	"testing"
+	"time"
 
-	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
 )
 
-// overtaken is a store in which something happens once a snapshot was opened.
-type overtaken struct {
-	dbadapter.Namespace
-	by func()
-}
-
-func (o *overtaken) Snapshot() (dbadapter.Snapshot, error) {
-	snap, err := o.Namespace.Snapshot()
-	if by := o.by; by != nil {
-		o.by = nil
-		by()
-	}
-	return snap, err
-}
-
-// loses notes a loss as a salvage does.
-func loses(t *testing.T, ns *Namespace, data dbadapter.Loss) {
-	t.Helper()
-	if err := ns.MayLack(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ns.Salvaged(t.Context(), data, dbadapter.Loss{}, false); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func named(keys ...string) (l dbadapter.Loss) {
-	for _, k := range keys {
-		l.Keys = append(l.Keys, []byte(k))
-	}
-	l.Records = int64(len(keys))
-	return l
-}
-
-// While a node looks which of the lost keys hold a record again, it loses another one, and
-// one of them once more; or a person accepts the loss. Neither is undone.
-func TestRegainBesideALoss(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
-	for _, key := range []string{"one", "two"} {
-		if _, err := put(ns, key, "1"); err != nil {
-			t.Fatal(err)
+// mayLack makes a namespace one that has lost records, while it is open.
+func mayLack(ns *Namespace) error {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	for _, set := range ns.Sets() {
+		set.tenure.loses(ns.node.elapsed())
+		if err := set.vouch(func(w *watermark) bool { w.lose(); return true }); err != nil {
+			return err
 		}
 	}
-	store := &overtaken{Namespace: ns.Sets()[0].Store}
-	ns.Sets()[0].Store = store
-
-	loses(t, ns, named("one", "gone"))
-	store.by = func() { loses(t, ns, named("three")) }
-	if err := ns.Regain(); err != nil {
-		t.Fatal(err)
-	}
-	if l := ns.Lost(); l == nil || fmt.Sprintf("%s", l.Keys) != "[gone three]" {
-		t.Errorf("a loss that came meanwhile: it lists %+v", l)
-	}
-
-	store.by = func() {
-		if err := ns.AcceptLoss(); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := ns.Regain(); err != nil {
-		t.Fatal(err)
-	}
-	if l := ns.Lost(); l != nil {
-		t.Errorf("a loss that was accepted meanwhile: it lists %+v", l)
-	}
+	return nil
 }
 
-// A loss that cannot be made durable, as on a full disk, is known all the same, and is
-// made durable by the next look at it.
-func TestLossOnAFullDisk(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
-	full, saved := errors.New("no space left on device"), (*State)(nil)
-	if err := ns.MayLack(); err != nil {
-		t.Fatal(err)
-	}
-	m.save = func(*State) error { return full }
-	if _, err := ns.Salvaged(t.Context(), named("gone"), dbadapter.Loss{}, false); !errors.Is(err, full) {
-		t.Fatalf("with a full disk: %v", err)
-	}
-	if l := ns.Lost(); l == nil || len(l.Keys) != 1 {
-		t.Fatalf("with a full disk it lists %+v", l)
-	}
-	m.save = func(s *State) error { saved = s; return nil }
-	if err := ns.Regain(); err != nil {
-		t.Fatal(err)
-	}
-	if saved == nil || saved.Lost == nil || len(saved.Lost.Keys) != 1 {
-		t.Fatalf("with room again the durable state is %+v", saved)
-	}
-	saved = nil
-	if err := ns.Regain(); err != nil || saved != nil {
-		t.Errorf("nothing came back, and the state was written again: %+v, %v", saved, err)
-	}
-}
-
-// What no member can give back is no reason to ask them.
-func TestWhatMembersCanGiveBack(t *testing.T) {
+// A state adds losses up, and names the shards; the number is not known once one of them is
+// not, and the time is that of the first.
+func TestLose(t *testing.T) {
+	first := time.UnixMilli(1_800_000_000_000)
 	for _, c := range []struct {
-		name          string
-		data, control dbadapter.Loss
-		older, want   bool
+		missing [][]int64
+		records int64
+		shards  []placement.Shard
 	}{
-		{"a key", named("k"), dbadapter.Loss{}, false, true},
-		{"records without keys", dbadapter.Loss{Records: 3}, dbadapter.Loss{}, false, true},
-		{"an unknown number", dbadapter.Loss{Records: -1}, dbadapter.Loss{}, false, true},
-		{"statements", dbadapter.Loss{}, dbadapter.Loss{Records: 1}, false, true},
-		{"older records", dbadapter.Loss{}, dbadapter.Loss{}, true, true},
-		{"records set aside", dbadapter.Loss{Records: 1, SetAside: 1}, dbadapter.Loss{}, false, true},
-		{"kept entries", dbadapter.Loss{Kept: 2}, dbadapter.Loss{}, false, false},
+		{[][]int64{{0, 0, 0}}, 0, nil},
+		{[][]int64{{2, 0, 1}}, 3, []placement.Shard{4}},
+		{[][]int64{{0, 3, 0}, {1, 1, 0}}, 5, []placement.Shard{4, 7}},
+		{[][]int64{{-1, 0, 5}, {0, 2, 0}}, -1, []placement.Shard{4, 7}},
+		{[][]int64{{0, 2, -1}}, -1, []placement.Shard{7}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			ns := newMachine(1).create("notes", Policy{})
-			if ns.Lost().Regainable() {
-				t.Error("without a loss there is something to give back")
-			}
-			if err := ns.MayLack(); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := ns.Salvaged(t.Context(), c.data, c.control, c.older); err != nil {
-				t.Fatal(err)
-			}
-			if got := ns.Lost().Regainable(); got != c.want {
-				t.Errorf("it says %t", got)
-			}
-		})
+		s := &State{Shards: []ShardState{{Shard: 4}, {Shard: 7}}}
+		for i, missing := range c.missing {
+			s.Lose(missing, first.Add(time.Duration(i)*time.Hour))
+		}
+		if want := (&Lost{c.records, first.UnixMilli(), c.shards}); !reflect.DeepEqual(s.Lost, want) {
+			t.Errorf("%v: %+v; want %+v", c.missing, s.Lost, want)
+		}
+	}
+}
+
+// A loss is in the state, and holds up a set that must have all, until it is accepted.
+func TestLossIsAccepted(t *testing.T) {
+	m := newMachine(1)
+	ns := m.create("notes", Policy{})
+	if ns.Lost() != nil || !ns.Sets()[0].settled() {
+		t.Fatalf("before a loss: %+v", ns.Lost())
+	}
+	if err := ns.update(func(s *State) error { s.Lose([]int64{1, 0}, m.Now()); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if ns = m.reopen(ns, false); ns.Lost() == nil || ns.Lost().Records != 1 || ns.Sets()[0].settled() {
+		t.Fatalf("after it: %+v", ns.Lost())
+	}
+	for range 2 {
+		if err := ns.AcceptLoss(); err != nil || ns.Lost() != nil || !ns.Sets()[0].settled() {
+			t.Errorf("accepted: %v, %+v", err, ns.Lost())
+		}
 	}
 }

@@ -46,13 +46,11 @@ type Namespace struct {
 	incarnation uint64
 
 	// updating serialises changes of members: of the list and of the state, and all
-	// writes to the control namespace. It guards over, losses, unsaved, roster, and the
+	// writes to the control namespace. It guards over, roster, and the
 	// vouching of each set. A caller that holds commits, too, has taken that before.
 	updating sync.Mutex
 	listed   time.Time // when the list last changed; guarded by updating
 	over     bool      // the namespace is being dropped: its state is not this one's any more
-	losses   uint64    // how many were found since the opening
-	unsaved  bool      // the state is not durable as it is: a loss could not be noted
 	roster   *roster.Set
 	dropped  roster.Digest // of the list under which what former members said was dropped last
 	members  atomic.Pointer[Members]
@@ -277,7 +275,6 @@ func (ns *Namespace) updateLocked(fn func(s *State) error) error {
 		return fmt.Errorf("save the state of %s: %w", next.Name, err)
 	}
 	ns.members.Store(newMembers(next, members.List))
-	ns.unsaved = false
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -333,13 +332,6 @@ func TestShardsAfterRestarts(t *testing.T) {
 		if !recovers(0) || recovers(1) != one.want {
 			t.Errorf("after a sync of shard 1 with %d: shard 0 recovers %v, shard 1 %v", one.with, recovers(0), recovers(1))
 		}
-	}
-	loses(t, c.ns[0], named(c.keyIn(1, "k"), "gone"))
-	if err := c.ns[0].Regain(); err != nil {
-		t.Fatal(err)
-	}
-	if lost := c.ns[0].Lost(); lost == nil || len(lost.Keys) != 1 || !bytes.Equal(lost.Keys[0], []byte("gone")) {
-		t.Errorf("lost: %+v", lost)
 	}
 }
 

@@ -43,8 +43,7 @@ type State struct {
 	// FilledTo is the key up to which this node, which was empty, has been sent
 	// everything. It is nil unless that sync is not over, or was cut off.
 	FilledTo []byte `cbor:"8,keyasint"`
-	// Lost is what this node held and lacks, since its store was damaged; nil if it lacks
-	// nothing.
+	// Lost is what damage to the store has cost, until that is accepted; nil: nothing.
 	Lost *Lost `cbor:"9,keyasint,omitempty"`
 	// Paused: the namespace takes part in no syncs.
 	Paused bool `cbor:"10,keyasint,omitempty"`

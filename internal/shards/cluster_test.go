@@ -53,6 +53,7 @@ type host struct {
 	store  *memdb.Store
 	slow   time.Duration // of the clock
 	stops  time.Duration // for how long the process stops whenever a loop has waited for a note
+	loses  bool          // the next state that it saves has a loss
 
 	mu    sync.Mutex // guards what follows
 	fate  fate
@@ -151,7 +152,12 @@ func (c *cluster) join() {
 		Secret: secret, State: state,
 		Drop:  h.store.Drop,
 		Store: h.store.Namespace,
-		Save:  func(*node.State) error { return nil }, KeepList: func([][]byte) {},
+		Save: func(s *node.State) error {
+			if h.loses {
+				s.Lose([]int64{-1}, time.Now())
+			}
+			return nil
+		}, KeepList: func([][]byte) {},
 	})
 	c.must(err)
 	h.shards = &Shards{NS: h.ns, Net: h, Random: func(n int64) int64 { return n / 2 }}

@@ -31,10 +31,11 @@ import (
 // A commit that was the last, and whose end is what is damaged, cannot be told
 // from a torn one.
 const (
-	logHeader = 20
-	txnMark   = 1 << 6
-	finMark   = 1 << 7
-	sector    = 512
+	logHeader   = 20
+	deletedMark = 1
+	txnMark     = 1 << 6
+	finMark     = 1 << 7
+	sector      = 512
 
 	// probeAhead is how many bytes of a log are read at once.
 	probeAhead = 1 << 20
@@ -42,12 +43,9 @@ const (
 
 // logEntry is what the probe wants to know of an entry.
 type logEntry struct {
-	end     int // the offset behind it
-	time    uint64
-	fin     bool
-	deleted bool
-	// key and value refer to the log.
-	key, value []byte
+	end  int // the offset behind it
+	time uint64
+	fin  bool
 }
 
 func probeLog(path string) error {
@@ -155,7 +153,7 @@ var (
 // readLogged reads the entry at an offset, if there is one.
 func readLogged(b []byte, at int) (logEntry, error) {
 	start := at
-	if at+2 > len(b) || b[at]&(txnMark|finMark) == 0 || b[at]&^(txnMark|finMark|1) != 0 || b[at+1] != 0 {
+	if at+2 > len(b) || b[at]&(txnMark|finMark) == 0 || b[at]&^(txnMark|finMark|deletedMark) != 0 || b[at+1] != 0 {
 		return logEntry{}, errNoEntry
 	}
 	fin := b[at]&finMark != 0
@@ -178,10 +176,7 @@ func readLogged(b []byte, at int) (logEntry, error) {
 		return logEntry{}, errNoEntry
 	}
 	key := b[at : at+int(klen)]
-	e := logEntry{
-		end: body + 4, fin: fin, time: ^binary.BigEndian.Uint64(key[klen-8:]), deleted: b[start]&deletedMark != 0,
-		key: key[: klen-8 : klen-8], value: b[at+int(klen) : body : body],
-	}
+	e := logEntry{end: body + 4, fin: fin, time: ^binary.BigEndian.Uint64(key[klen-8:])}
 	if fin {
 		value := string(b[at+int(klen) : body])
 		if time, err := strconv.ParseUint(value, 10, 64); err != nil || time != e.time || !bytes.Equal(key[:klen-8], finKey) {

@@ -29,9 +29,6 @@ type Engine interface {
 	OpenReadOnly(dir string) (DB, error)
 	// NeedToOpen is how many bytes Open may write.
 	NeedToOpen(dir string) int64
-	// Salvage takes out of a folder what can be read of a database that is closed, and
-	// says where it could not read. ErrCorrupt: so little that nothing was taken.
-	Salvage(ctx context.Context, dir string, s Salvage) ([]Gap, error)
 }
 
 // DB is an open database: entries in the order of their keys.

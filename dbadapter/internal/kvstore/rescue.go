@@ -3,339 +3,304 @@ package kvstore
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
-	"path/filepath"
-	"slices"
+	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
-// rescue makes new files of what can be read of a store. First it takes over all entries
-// whose checksums hold (this file); then it compares the records of each namespace with
-// their buckets, and what they add up to with the head, and makes them agree (mend.go).
-type rescue struct {
-	dir     string
-	engine  kv.Engine
-	options Options
-	disk    diskGuard
-	closed  bool // the store was closed in order
-	known   map[dbadapter.NamespaceID]dbadapter.Hasher
-	note    func(*dbadapter.Salvaged) error
-
-	numbers   map[uint32]*rescued
-	erased    map[uint32]bool // they are being erased
-	head      head
-	headKnown bool
-	gaps      []kv.Gap // by their beginnings
-	// older: a file could not be read at all, or not to its end, and any record may be
-	// one from before, as in a copy.
-	older  bool
-	damage []string // places that no gap names
-	out    kv.Loader
+// Rescued says what a new store has of a damaged one.
+type Rescued struct {
+	// Why is the error with which the damaged database did not open; nil: it was read.
+	Why error
+	// Missing is by how many records each namespace has fewer than its head says; -1: that
+	// is not known.
+	Missing map[dbadapter.NamespaceID]int64
+	// Strange are namespaces in the damaged store that are not known, and stay there.
+	Strange []dbadapter.NamespaceID
 }
 
-// rescued is what is known of a namespace.
-type rescued struct {
-	id     dbadapter.NamespaceID
-	hasher dbadapter.Hasher // nil: its records cannot be checked
-	meta   meta
-	sure   bool // meta is that of the last commit
-	blank  bool // meta is lost, and what it counted is not known
-}
-
-func newRescue(dir string, engine kv.Engine, o Options) *rescue {
-	return &rescue{
-		dir: dir, engine: engine, options: o, disk: diskGuard{dir: dir, min: o.MinFree},
-		known: map[dbadapter.NamespaceID]dbadapter.Hasher{}, note: func(*dbadapter.Salvaged) error { return nil }, numbers: map[uint32]*rescued{}, erased: map[uint32]bool{}, head: head{next: 1},
-	}
-}
-
-// run makes the new files and puts them in the place of the old ones.
-func (r *rescue) run(ctx context.Context) (_ *dbadapter.Salvaged, err error) {
-	folder := filepath.Join(r.dir, salvageNew)
-	done := &dbadapter.Salvaged{Lost: map[dbadapter.NamespaceID]dbadapter.Loss{}}
-	if err := r.build(ctx, folder, done); err != nil {
-		return nil, errors.Join(err, finishSalvage(r.dir)) // removes what was made
-	}
-	// What was written is read again before the old files go.
-	if err := r.engine.Probe(folder, true); err != nil {
-		return nil, errors.Join(err, finishSalvage(r.dir))
-	}
-	for i := range r.gaps {
-		r.damage = append(r.damage, r.gaps[i].Where)
-	}
-	slices.Sort(r.damage)
-	done.Damage = slices.Compact(r.damage)
-	done.Damage = done.Damage[:min(len(done.Damage), dbadapter.MaxNamed)]
-	done.Older = r.older
-	if err := r.note(done); err != nil {
-		return nil, errors.Join(err, finishSalvage(r.dir))
-	}
-	if err := rename(r.dir, salvageNew, salvageWhole); err != nil {
-		return nil, err
-	}
-	return done, finishSalvage(r.dir)
-}
-
-// build makes the new files in a folder, closed in order.
-func (r *rescue) build(ctx context.Context, folder string, done *dbadapter.Salvaged) (err error) {
-	if err := finishSalvage(r.dir); err != nil {
-		return err
-	}
-	if err := r.disk.opening(r.engine); err != nil {
-		return err
-	}
-	db, err := r.engine.Open(folder)
-	if err != nil {
-		return err
-	}
+// Rescue makes a new store in a folder, with what the database of a damaged store, which is
+// not open, still reads: the records that are as their buckets say, and the kept logs. If the
+// database does not open, that is nothing. reader is the engine that opens it, engine that
+// of the new store.
+//
+// known returns the hashers of the namespaces; it is called when the damaged store is locked.
+// done is called when the new store is complete and closed, under the same lock.
+func Rescue(ctx context.Context, dir string, reader kv.Engine, to string, engine kv.Engine, o Options,
+	known func() (map[dbadapter.NamespaceID]dbadapter.Hasher, error), done func(Rescued) error,
+) (err error) {
 	defer func() {
-		if err = errors.Join(err, db.Close()); err == nil {
-			err = markClean(folder, r.head.commits)
+		if err != nil {
+			err = fmt.Errorf("rescue store %s: %w", dir, err)
 		}
 	}()
-	if err := r.take(ctx, db); err != nil {
-		return err
-	}
-	r.missing()
-	for number, n := range r.numbers {
-		if n.hasher == nil {
-			continue
-		}
-		m := mender{rescue: r, db: db, namespace: &namespace{number: number, hasher: n.hasher}, of: n}
-		loss, err := m.run(ctx)
-		if err != nil {
-			return err
-		}
-		if loss.Any() {
-			done.Lost[n.id] = loss
-		}
-	}
-	return r.finish(db)
-}
-
-// errNames ends the first look, which is for the names.
-var errNames = errors.New("all names have been read")
-
-// take takes over all entries that are sound. The names of the namespaces come first:
-// with them the records can be checked.
-func (r *rescue) take(ctx context.Context, db kv.DB) error {
-	_, err := r.engine.Salvage(ctx, r.dir, kv.Salvage{Sound: r.sound, Closed: r.closed, Entry: func(key, value []byte) error {
-		if len(key) >= prefixSize && binary.BigEndian.Uint32(key) > 0 {
-			return errNames
-		}
-		return r.entry(key, value)
-	}})
-	if err != nil && !errors.Is(err, errNames) {
-		return err
-	}
-	r.gaps = nil // they will be found again
-	r.out = r.disk.load(db)
-	defer r.out.Cancel()
-	gaps, err := r.engine.Salvage(ctx, r.dir, kv.Salvage{Sound: r.sound, Entry: r.entry, Closed: r.closed})
+	lock, err := lockDir(dir)
 	if err != nil {
 		return err
 	}
-	for _, g := range gaps {
-		if g.Whole() {
-			r.older = true
-			r.damage = append(r.damage, g.Where)
-		} else {
-			r.gaps = append(r.gaps, g)
-		}
+	defer lock.release()
+	if err := checkFormat(dir, reader); errors.Is(err, dbadapter.ErrFormat) { // a damaged stamp says nothing
+		return err
 	}
-	slices.SortFunc(r.gaps, func(a, b kv.Gap) int { return bytes.Compare(a.From, b.From) })
-	return r.out.Flush()
-}
-
-// doubtful reports whether an entry may not be the newest of its key.
-func (r *rescue) doubtful(key []byte) bool {
-	for i := range r.gaps { // a few, unless much is damaged
-		if bytes.Compare(r.gaps[i].From, key) > 0 {
-			return false
-		}
-		if r.gaps[i].Has(key) {
-			return true
-		}
+	hashers, err := known()
+	if err != nil {
+		return err
 	}
-	return false
-}
-
-// touches reports whether entries of a kind may have been lost.
-func (r *rescue) touches(number uint32, kinds string) bool {
-	if r.older {
-		return true
+	if err := os.RemoveAll(to); err != nil { // of a rescue that was cut short
+		return err
 	}
-	for i := range r.gaps {
-		g := &r.gaps[i]
-		for _, kind := range []byte(kinds) {
-			prefix := appendPrefix(nil, number, kind)
-			if (g.To == nil || bytes.Compare(prefix, g.To) < 0) && bytes.Compare(g.From, appendPrefix(nil, number, kind+1)) < 0 {
-				return true
-			}
-		}
+	fresh, err := Open(to, engine, o)
+	if err != nil {
+		return err
 	}
-	return false
-}
-
-// entry takes one entry over, if it is sound.
-func (r *rescue) entry(key, value []byte) error {
-	if len(key) < prefixSize {
-		return nil // it is not one of ours
+	r, err := fresh.fill(ctx, dir, reader, hashers)
+	if err = errors.Join(err, fresh.Close()); err == nil {
+		err = done(r)
 	}
-	number, kind := binary.BigEndian.Uint32(key), key[prefixSize-1]
-	if number == 0 {
-		return r.own(kind, key, value)
-	}
-	if r.erased[number] {
-		return nil
-	}
-	r.head.next = max(r.head.next, number+1)
-	if r.numbers[number] == nil && kind == kindRecord {
-		r.name(number, key[prefixSize:], value)
-	}
-	if !r.sound(key, value) && !r.halved(kind, value) && r.checks(number) {
-		r.gaps = append(r.gaps, kv.Gap{Where: "the entry " + damage.Quote(key), From: key, To: kv.After(key)})
-		return nil
-	}
-	return r.out.Set(key, value)
-}
-
-// name finds the namespace of a number whose name is lost, by a record of it.
-func (r *rescue) name(number uint32, key, value []byte) {
-	named := map[dbadapter.NamespaceID]bool{}
-	for _, n := range r.numbers {
-		named[n.id] = true
-	}
-	for id, h := range r.known {
-		if named[id] {
-			continue
-		}
-		if _, err := readEnvelope(value, key, h); err == nil {
-			r.numbers[number] = &rescued{id: id, hasher: h}
-			return
-		}
-	}
-}
-
-// missing takes up the known namespaces of which nothing was found, where their names may
-// have been lost with all else.
-func (r *rescue) missing() {
-	if !r.touches(0, string(rune(kindName))) {
-		return
-	}
-	found := map[dbadapter.NamespaceID]bool{}
-	for _, n := range r.numbers {
-		found[n.id] = true
-	}
-	for id, h := range r.known {
-		if !found[id] {
-			r.numbers[r.head.next] = &rescued{id: id, hasher: h}
-			r.head.next++
-		}
-	}
-}
-
-// checks reports whether the entries of a number can be checked.
-func (r *rescue) checks(number uint32) bool {
-	n := r.numbers[number]
-	return n != nil && n.hasher != nil
-}
-
-// halved reports whether an entry is a half of one that was too long, which has no
-// checksum alone.
-func (r *rescue) halved(kind byte, value []byte) bool {
-	switch kind {
-	case kindTail, kindMore:
-		return true
-	case kindRecord:
-		return len(value) > 0 && value[0]&flagLong != 0
-	case layout.KindKept:
-		return len(value) > 0 && value[0] == 1
-	}
-	return false
-}
-
-// own takes over an entry of the store itself. The lines of copies end here: a copy
-// that follows would not show what is missing.
-func (r *rescue) own(kind byte, key, value []byte) error {
-	switch kind {
-	case kindName:
-		if len(key) != prefixSize+len(dbadapter.NamespaceID{}) {
-			return nil
-		}
-		id := dbadapter.NamespaceID(key[prefixSize:])
-		number, err := decodeName(id, value)
-		if err != nil {
-			r.gaps = append(r.gaps, kv.Gap{Where: "the name of a namespace", From: key, To: kv.After(key)})
-			return nil
-		}
-		if r.numbers[number] == nil {
-			r.numbers[number] = &rescued{id: id, hasher: r.known[id]}
-		}
-	case kindDrop:
-		if len(key) == prefixSize+4 {
-			r.erased[binary.BigEndian.Uint32(key[prefixSize:])] = true
-		}
-	case layout.KindMeta:
-		var h head
-		if !r.headKnown && h.decode(value) == nil {
-			r.head, r.headKnown = h, true
-		}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(to))
 	}
 	return nil
 }
 
-// finish writes what the store knows of itself.
-func (r *rescue) finish(db kv.DB) error {
-	txn := db.Begin()
-	defer txn.Discard()
-	for number, n := range r.numbers {
-		r.head.next = max(r.head.next, number+1)
-		if err := txn.Set(nameKey(n.id), encodeName(n.id, number)); err != nil {
+// fill makes the namespaces in a new store, with what a damaged one gives.
+func (s *Store) fill(ctx context.Context, dir string, reader kv.Engine, hashers map[dbadapter.NamespaceID]dbadapter.Hasher) (r Rescued, err error) {
+	db, older, err := openDamaged(dir, reader)
+	switch {
+	case err == nil:
+		defer func() { err = errors.Join(err, refusal(db.Close())) }()
+	case refusal(err) != nil:
+		return r, err
+	default:
+		r.Why = err
+	}
+	if db != nil {
+		if r.Strange, err = strange(db, hashers); err != nil {
+			return r, err
+		}
+	}
+	r.Missing = map[dbadapter.NamespaceID]int64{}
+	for id, hasher := range hashers {
+		n, err := s.Namespace(ctx, id, hasher, nil)
+		if err != nil {
+			return r, err
+		}
+		r.Missing[id] = -1
+		if db != nil {
+			r.Missing[id], err = n.(*namespace).carry(ctx, db)
+		}
+		if err = errors.Join(err, n.Close()); err != nil {
+			return r, err
+		}
+		if older {
+			r.Missing[id] = -1
+		}
+	}
+	return r, nil
+}
+
+// openDamaged opens a database for reading. Badger ends the process over some kinds of
+// damage, so that the files are looked at first. older: it holds fewer commits than when it was
+// closed, or how many is not known.
+func openDamaged(dir string, e kv.Engine) (db kv.DB, older bool, err error) {
+	clean, bad := readClean(dir)
+	if err := e.Probe(dir, clean.there || errors.Is(bad, dbadapter.ErrCorrupt)); err != nil {
+		return nil, false, err
+	}
+	if db, err = e.OpenReadOnly(dir); err != nil {
+		return nil, false, err
+	}
+	h, err := (&Store{db: db}).readHead()
+	return db, err != nil || clean.check(h.commits) != nil, nil
+}
+
+// strange lists the namespaces of a database that are not known, as far as it can be read.
+func strange(db kv.DB, known map[dbadapter.NamespaceID]dbadapter.Hasher) (ids []dbadapter.NamespaceID, err error) {
+	view := db.View()
+	defer view.Close()
+	own := &namespace{}
+	err = own.entries(view, appendPrefix(nil, 0, kindName), kindName, func(key, _ []byte) error {
+		if len(key) == prefixSize+len(dbadapter.NamespaceID{}) {
+			if id := dbadapter.NamespaceID(key[prefixSize:]); known[id] == nil {
+				ids = append(ids, id)
+			}
+		}
+		return nil
+	})
+	return ids, refusal(err)
+}
+
+// refusal is the error, unless it speaks of damage: a file is missing, or holds something else.
+func refusal(err error) error {
+	if errors.Is(err, dbadapter.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) || damage.Is(err) {
+		return nil
+	}
+	return err
+}
+
+// carry takes a namespace over. It returns how many fewer records there are than its head
+// says; -1: that is not known.
+func (n *namespace) carry(ctx context.Context, db kv.DB) (missing int64, err error) {
+	view := db.View()
+	defer view.Close()
+	b, err := kv.Get(view, nameKey(n.id))
+	if err != nil || b == nil {
+		return -1, refusal(err)
+	}
+	from := &namespace{id: n.id, hasher: n.hasher}
+	if from.number, err = decodeName(n.id, b); err != nil {
+		return -1, nil
+	}
+	b, err = kv.Get(view, metaKey(from.number))
+	if err == nil {
+		err = from.meta.decode(b, from.number)
+	}
+	headless := err != nil
+	if err := refusal(err); err != nil {
+		return -1, err
+	}
+	if err := from.carryKept(ctx, view, n); err != nil {
+		return -1, err
+	}
+	carried, err := from.carryRecords(ctx, view, n)
+	if err == nil {
+		err = n.Raise(ctx, from.meta.Ceiling())
+	}
+	if headless || err != nil {
+		return -1, err
+	}
+	return int64(from.meta.Records) - carried, nil
+}
+
+// carryRecords writes the records under each bucket that can be read into another namespace.
+func (n *namespace) carryRecords(ctx context.Context, view kv.View, to *namespace) (carried int64, err error) {
+	var writes []dbadapter.Write
+	apply := func() error {
+		for len(writes) > 0 {
+			some := dbadapter.OneBatch(writes)
+			if _, err := to.Apply(ctx, writes[:some]); err != nil {
+				return err
+			}
+			carried, writes = carried+int64(some), writes[some:]
+		}
+		return nil
+	}
+	weight := 0
+	err = n.eachIndex(view, func(index dbadapter.Index) error {
+		held, err := n.held(view, index)
+		if err != nil {
+			return refusal(err)
+		}
+		for i := range held {
+			weight += held[i].Record.Weight()
+			writes = append(writes, dbadapter.Write{Record: held[i].Record})
+		}
+		if len(writes) < dbadapter.MaxBatch && weight < dbadapter.MaxBatchBytes {
+			return nil
+		}
+		weight = 0
+		return apply()
+	})
+	if err == nil {
+		err = apply()
+	}
+	return carried, err
+}
+
+// eachIndex calls do with each index that can be read. Where a read fails it goes on behind
+// that, in steps that double until a read does not.
+func (n *namespace) eachIndex(view kv.View, do func(dbadapter.Index) error) error {
+	const least = 1 << 16 // some indices of a large namespace
+	from := uint64(0)
+	for step := uint64(least); from <= maxIndex; step *= 2 {
+		err := n.entries(view, appendIndexKey(nil, n.number, dbadapter.Index(from)), layout.KindIndex, func(key, _ []byte) error {
+			if len(key) != prefixSize+layout.NumberSize {
+				return nil
+			}
+			index := layout.Read48(key[prefixSize:])
+			from, step = index+1, least
+			return do(dbadapter.Index(index))
+		})
+		if failed, ok := errors.AsType[*unread](err); !ok {
+			return err
+		} else if err := refusal(failed.error); err != nil {
+			return err
+		}
+		from += step
+	}
+	return nil
+}
+
+// unread is the error of entries that could not be read.
+type unread struct{ error }
+
+func (u *unread) Unwrap() error { return u.error }
+
+// entries calls do with the entries of a kind, from a key on. Its own errors are unread.
+func (n *namespace) entries(view kv.View, from []byte, kind byte, do func(key, value []byte) error) (err error) {
+	it := view.Iterate(appendPrefix(nil, n.number, kind))
+	defer it.Close()
+	next := func(move func()) (err error) {
+		defer damage.Recovered("database", &err)
+		move()
+		return it.Err()
+	}
+	for err = next(func() { it.Seek(from) }); err == nil && it.Valid(); err = next(it.Next) {
+		key, value := bytes.Clone(it.Key()), []byte(nil)
+		if err := it.Value(func(v []byte) error { value = bytes.Clone(v); return nil }); err != nil {
+			return &unread{err}
+		}
+		if err := do(key, value); err != nil {
 			return err
 		}
 	}
-	if err := txn.Set(metaKey(0), r.head.encode()); err != nil {
-		return err
+	if err != nil {
+		return &unread{err}
 	}
-	return txn.Commit()
+	return nil
 }
 
-// sound reports whether an entry has a checksum that holds.
-func (r *rescue) sound(key, value []byte) bool {
-	if len(key) < prefixSize {
-		return false
+// carryKept writes the entries of the kept log that can be read into that of another
+// namespace, which is new, under their numbers.
+func (n *namespace) carryKept(ctx context.Context, view kv.View, to *namespace) error {
+	out := to.store.disk.load(to.store.db)
+	defer out.Cancel()
+	kept := layout.Kept{Seq: n.meta.Kept.Seq}
+	err := n.entries(view, appendPrefix(nil, n.number, layout.KindKept), layout.KindKept, func(key, entry []byte) error {
+		k, err := n.keptEntry(view, key, entry)
+		if err != nil {
+			return refusal(err)
+		}
+		if ahead := n.meta.ahead; ahead != 0 && k.Seq >= ahead {
+			return nil // the commit that it was written ahead of did not follow
+		}
+		r, err := dbadapter.Hash(n.hasher, k.Record)
+		if err != nil {
+			return nil
+		}
+		kept.Seq = max(kept.Seq, k.Seq)
+		kept.CountRecord(k.Why, &k.Record, 1)
+		b := appendKept(nil, to.number, k.Seq, k.At, &commit.Leaver{Why: k.Why, Record: r, By: k.By})
+		if b[0] == 1 {
+			err, b = out.Set(keptKey(to.number, kindMore, k.Why, k.Seq), b[cut:]), b[:cut]
+		}
+		return errors.Join(err, out.Set(keptKey(to.number, layout.KindKept, k.Why, k.Seq), b))
+	})
+	if failed, ok := errors.AsType[*unread](err); ok {
+		err = refusal(failed.error)
 	}
-	number, kind, rest := binary.BigEndian.Uint32(key), key[prefixSize-1], key[prefixSize:]
-	var err error
-	switch {
-	case number == 0 && kind == kindName && len(rest) == len(dbadapter.NamespaceID{}):
-		_, err = decodeName(dbadapter.NamespaceID(rest), value)
-	case number == 0 && kind == layout.KindMeta && len(rest) == 0:
-		err = new(head).decode(value)
-	case number == 0 || r.halved(kind, value):
-		return false
-	case kind == kindRecord && r.checks(number):
-		_, err = readEnvelope(value, rest, r.numbers[number].hasher)
-	case kind == layout.KindIndex && len(rest) == layout.NumberSize:
-		_, err = readBucket(value, number, dbadapter.Index(layout.Read48(rest)))
-	case kind == layout.KindLog && len(rest) == 8:
-		_, err = layout.ReadLogEntry(value, number, binary.BigEndian.Uint64(rest))
-	case kind == layout.KindKept && len(key) == keptKeySize && r.checks(number):
-		_, err = readKept(value, number, dbadapter.Why(rest[0]), binary.BigEndian.Uint64(rest[1:]), r.numbers[number].hasher)
-	case kind == kindKeeps && len(rest) == 0:
-		err = new(keeps).decode(value, number)
-	case kind == kindPart && len(rest) == 8+4:
-		_, err = layout.Unseal(value, partSeed(number, binary.BigEndian.Uint64(rest), binary.BigEndian.Uint32(rest[8:])), "")
-	case kind == layout.KindMeta && len(rest) == 0:
-		err = new(meta).decode(value, number)
-	default:
-		return false
+	if err == nil {
+		err = out.Flush()
 	}
-	return err == nil
+	if err != nil {
+		return err
+	}
+	return to.setMeta(ctx, "carry the kept log over", func(m *meta) { m.Kept = kept })
 }

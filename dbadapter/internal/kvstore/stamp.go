@@ -2,7 +2,6 @@ package kvstore
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
-	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // The stamp of a folder is a line for people and programs. Its checksum tells damage from
@@ -63,30 +61,4 @@ func parseStamp(b []byte) (engine string, number int, summed bool) {
 	digits, _, _ := strings.Cut(strings.TrimSuffix(rest, "\n"), ",")
 	number, err := strconv.Atoi(digits)
 	return engine, number, err == nil && bytes.Equal(b, Stamp(engine, number))
-}
-
-// MendStamp writes the stamp of a folder again if one byte of it is another one. A stamp
-// of which more is damaged leaves nothing to go by: it says what the files are.
-func MendStamp(dir string) (mended bool, err error) {
-	_, _, err = readStamp(dir)
-	if !errors.Is(err, dbadapter.ErrCorrupt) {
-		return false, nil // there is nothing to mend
-	}
-	path := filepath.Join(dir, formatFile)
-	b, failed := os.ReadFile(path)
-	if failed != nil {
-		return false, failed
-	}
-	const most = 200 // more than a stamp has
-	for i := range b[:min(len(b), most)] {
-		was := b[i]
-		for other := range 256 {
-			b[i] = byte(other)
-			if _, _, summed := parseStamp(b); summed {
-				return true, durable.WriteFile(path, b)
-			}
-		}
-		b[i] = was
-	}
-	return false, fmt.Errorf("%w; more than one byte of it is damaged, so that nothing says what the other files are: restore the folder from a copy, or empty it and sync again from a peer", err)
 }

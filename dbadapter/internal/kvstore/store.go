@@ -29,11 +29,11 @@ type Store struct {
 	eraser    *lifecycle.Eraser
 	rest      rest
 
-	salvaging  sync.Mutex // held while Salvage runs; taken before compacting
+	waking     sync.Mutex // held while the store is opened for writing; taken before compacting
 	compacting sync.Mutex // held while Compact runs
 
 	mu   sync.Mutex // guards last, and what namespaces show
-	last *readTxn   // as of the last commit; nil during a salvage
+	last *readTxn   // as of the last commit; nil while the files are opened anew
 
 	closeOnce sync.Once
 	closeErr  error
@@ -57,9 +57,6 @@ func Open(dir string, engine kv.Engine, o Options) (_ *Store, err error) {
 		}
 	}()
 	if err := checkFormat(dir, engine); err != nil {
-		return nil, err
-	}
-	if err := finishSalvage(dir); err != nil {
 		return nil, err
 	}
 	clean, err := readClean(dir)
@@ -167,8 +164,8 @@ func (s *Store) Close() error {
 
 func (s *Store) close() error {
 	s.life.Close()
-	s.salvaging.Lock()
-	defer s.salvaging.Unlock()
+	s.waking.Lock()
+	defer s.waking.Unlock()
 	s.endWork()
 	s.committer.stop()
 	s.compacting.Lock()
@@ -177,7 +174,7 @@ func (s *Store) close() error {
 		n.Close()
 	}
 	var err error
-	if s.db != nil { // else it could not be opened after a salvage
+	if s.db != nil { // else it could not be opened for writing
 		s.mu.Lock()
 		s.last.release()
 		s.last = nil

@@ -18,10 +18,9 @@ import (
 
 // db is an open database.
 type db struct {
-	pebble *pebble.DB
-	dir    string
-	write  *pebble.WriteOptions
-	// examiner and patience are nil while a salvage reads the database.
+	pebble   *pebble.DB
+	dir      string
+	write    *pebble.WriteOptions
 	examiner *examiner.Examiner
 	patience *patience
 
@@ -127,12 +126,10 @@ func (d *db) Compact(ctx context.Context, _ kv.Commits) error {
 func (*db) Rest() { trim() }
 
 func (d *db) Close() error {
-	if d.examiner != nil {
-		d.examiner.Close()
-		d.patience.end.Do(func() { close(d.patience.closed) })
-		if d.patience.waiting.Load() > 0 {
-			return kv.ErrLeft
-		}
+	d.examiner.Close()
+	d.patience.end.Do(func() { close(d.patience.closed) })
+	if d.patience.waiting.Load() > 0 {
+		return kv.ErrLeft
 	}
 	return d.commit(d.pebble.Close)
 }

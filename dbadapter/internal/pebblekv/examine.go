@@ -7,11 +7,9 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
@@ -62,31 +60,6 @@ func (d *db) examine(ctx context.Context, id uint64) error {
 		return damage.File(path, "%v", err)
 	}
 	return fmt.Errorf("read the file %s: %w", filepath.Base(path), err)
-}
-
-// damaged reads all tables. It returns those that are damaged, and an ErrCorrupt that
-// names them; any other error alone.
-func (d *db) damaged(ctx context.Context) (bad []pebble.SSTableInfo, found error) {
-	levels, err := d.pebble.SSTables()
-	if err != nil {
-		return nil, named(err)
-	}
-	for _, level := range levels {
-		for i := range level {
-			id := uint64(level[i].BackingSSTNum)
-			err := d.examine(ctx, id)
-			switch {
-			case err == nil:
-				continue
-			case errors.Is(err, fs.ErrNotExist):
-				err = damage.File(tableFile(d.dir, id), "it is missing")
-			case !errors.Is(err, dbadapter.ErrCorrupt):
-				return nil, err
-			}
-			bad, found = append(bad, level[i]), errors.Join(found, err)
-		}
-	}
-	return bad, found
 }
 
 // examineTable reads a table through.

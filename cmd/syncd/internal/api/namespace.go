@@ -34,7 +34,7 @@ type Namespace struct {
 	Verified  time.Time    `json:"verified,omitzero" doc:"when a sync of everything has last proved the records equal to another member's; absent if none has"`
 	Silent    []Holding    `json:"silent" doc:"members that hold the collection of deleted records back and were not heard for more than 24 hours"`
 	Declined  []DeclinedBy `json:"declined" doc:"peers that decline what this node wrote, since its times are ahead of their clocks: is this machine's clock right?"`
-	Lost      *Lost        `json:"lost,omitempty" doc:"what the node lacks since damage to its store was repaired; absent if nothing"`
+	Lost      *Lost        `json:"lost,omitempty" doc:"what damage to the store has cost, until that is accepted; absent if nothing"`
 	Damage    *Damage      `json:"damage,omitempty" doc:"what was met of damage to the store, until a verification or a repair shows that it is healed; absent if nothing"`
 	Removed   *Removal     `json:"removed,omitempty" doc:"how the membership of this node ended; absent while it is a member"`
 	Twins     []Twin       `json:"twins" doc:"members whose identity two nodes run with: this node syncs with neither"`

@@ -43,7 +43,7 @@ var hints = []struct {
 	{peer.ErrBackupDamaged, "syncd backup ls lists the backups; an older one may be whole (syncd restore --generation N)"},
 	{peer.ErrFileDamaged, ""},
 	{dbadapter.ErrFormat, ""},
-	{peer.ErrCorrupt, "keep a copy of the data directory, then repair the store (syncd verify --repair); if that cannot be done, restore a backup, or join the namespace anew from a peer"},
+	{peer.ErrCorrupt, "stop the daemon, repair the store (syncd verify --repair), and start it again; if that cannot be done, restore a backup, or join the namespace anew from a peer"},
 	{peer.ErrLost, "a member that was away for good may come back with it (syncd why NS KEY names the hosts), or a backup of one of them has it; else write it anew, or delete the key"},
 	{peer.ErrRejected, `on the node that declined, "syncd rejected NS" lists what, and why`},
 	{peer.ErrNotVerified, "run syncd diff to see what still differs, then sync again"},

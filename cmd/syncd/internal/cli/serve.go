@@ -44,7 +44,7 @@ type serveCmd struct {
 	NoHost       bool          `help:"Be no host of shards, in any namespace, though this node may write." setting:""`
 	Memory       byteSize      `help:"About how much memory the daemon may take, at least 256MiB; larger syncs wait, or go in smaller pieces." default:"1GiB" placeholder:"SIZE" setting:""`
 	DiskReserve  byteSize      `help:"How much of the disk writes leave free, beside what the store needs for its own work; deletions leave half of it." default:"64MiB" placeholder:"SIZE" setting:""`
-	Repair       bool          `help:"Repair a damaged store at the start, and take back from members what is missing then; the damaged files are kept." setting:""`
+	Repair       bool          `help:"Give the node a new store at the start where the old one is damaged; the damaged files are kept, and syncs bring back what members hold." setting:""`
 	WatchLog     int           `help:"How many changes of each namespace are kept, at least, for watches that go on from a cursor." default:"${watch_log}" placeholder:"N" setting:""`
 	limitFlags
 	storeFlags
@@ -61,7 +61,7 @@ Peers connect over TCP and QUIC. A node behind a router that forwards no port is
 
 The API is a unix socket in the data directory, for its owner only. With --api http://127.0.0.1:PORT it is served over TCP to holders of the token in --token-file, which is made at the first start. With --api unix: --api http://127.0.0.1:PORT it is served on both; /healthz, /readyz, /metrics and /openapi.json need no token.
 
-With --repair a store that is damaged when the daemon starts is made anew without what is damaged, as syncd verify --repair does; the namespaces then count as restored from a copy, and members are asked for what is missing, again and again while some cannot be reached. The damaged files are kept in the folder damaged of the data directory, those of the first repair, until you remove them: the disk needs room for three times the store.
+With --repair the daemon begins as syncd verify --repair does, where its store does not open for damage, or damage was met before. The damaged files are kept in the folder damaged of the data directory until you remove them.
 
 With --store postgres the records are in a schema of a database (PostgreSQL, or what speaks its protocol), which one node at a time may use; the identity, the namespaces' secrets and the address book stay in the data directory. The connection string may hold a password and therefore has a file of its own.
 
@@ -257,8 +257,8 @@ func (a *app) notOpened(err error) error {
 		return fmt.Errorf("open %s: %w: another daemon is running on this data directory; stop it first, or choose another --data-dir", a.DataDir, err)
 	}
 	err = fmt.Errorf("open %s: %w", a.DataDir, err)
-	if errors.Is(err, peer.ErrSalvageable) {
-		return &hintedError{err, fmt.Sprintf("keep a copy of %[1]s, then run: syncd --data-dir %[1]s verify --repair; then start the daemon again", a.DataDir)}
+	if errors.Is(err, peer.ErrRepairable) {
+		return &hintedError{err, fmt.Sprintf("run: syncd --data-dir %[1]s verify --repair; then start the daemon again", a.DataDir)}
 	}
 	return err
 }

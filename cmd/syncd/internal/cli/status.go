@@ -78,7 +78,7 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		}
 	}
 	for _, u := range st.Unserved {
-		why := cmp.Or(u.Why, "its records are damaged; keep a copy of the data directory, then run: syncd verify --repair")
+		why := cmp.Or(u.Why, "its records are damaged; stop the daemon, run syncd verify --repair, and start it again")
 		if err := a.printf("\n%s: it is not served: %s\n", u.Name, a.here(why)); err != nil {
 			return err
 		}

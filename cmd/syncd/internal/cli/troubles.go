@@ -33,7 +33,7 @@ func membershipTroubles(ns *api.Namespace) (troubles []string) {
 		troubles = append(troubles, damaged(ns.Damage, ns.Name))
 	}
 	if l := ns.Lost; l != nil {
-		troubles = append(troubles, fmt.Sprintf("damage to the store at %s has cost records that no member gave back yet, or other things: syncd verify %s names them, syncd verify --repair asks the members again", l.At.Format(time.RFC3339), ns.Name))
+		troubles = append(troubles, lostBy(l))
 	}
 	for _, t := range ns.Twins {
 		var heard []string
@@ -48,7 +48,7 @@ func membershipTroubles(ns *api.Namespace) (troubles []string) {
 // damaged says what was met of damage, and how it ends.
 func damaged(d *api.Damage, name string) string {
 	verify := strings.TrimSuffix("syncd verify "+name, " ")
-	return fmt.Sprintf("the store is damaged, as was met %s since %s: %s; keep a copy of the data directory, then run syncd verify --repair; where that is done already, %s shows that it is healed, and ends this",
+	return fmt.Sprintf("the store is damaged, as was met %s since %s: %s; stop the daemon, run syncd verify --repair, and start it again; where the fault was elsewhere, %s shows that nothing is damaged, and ends this",
 		countOf(d.Findings, "time"), d.At.Format(time.RFC3339), strings.Join(d.Found[:min(1, len(d.Found))], "; "), verify)
 }
 

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
@@ -13,40 +15,39 @@ import (
 
 type verifyCmd struct {
 	NS         string `arg:"" optional:"" name:"ns" help:"The namespace's name; all, if it is left out."`
-	Repair     bool   `help:"Leave what is damaged behind, and take back from members what is missing then." xor:"what"`
-	AcceptLoss bool   `help:"End the list of what a repair could not get back." xor:"what"`
+	Repair     bool   `help:"Give a stopped node a new store in the place of its damaged one." xor:"what"`
+	AcceptLoss bool   `help:"End what is said of a loss by damage to the store." xor:"what"`
 }
 
 func (verifyCmd) Help() string {
 	return `Reads the files of the store through, and each record beside the entry of its index, while the daemon goes on; exit code 7 says that something is damaged or lost, and what. By placement writer it reads the values of the records, too, at other members where they are there, and lists those that no host gives. What the daemon keeps of the records for syncs is computed anew, and is put right where it is wrong. A daemon does the same by itself, slowly, once a day. A store in PostgreSQL has no files that syncd could read: see the server's data checksums, and pg_amcheck.
 
---repair makes the files of a damaged store anew, without what is damaged; writes wait meanwhile, and as much room is needed as the store takes. What is missing then is named, and taken back from the members that can be reached. What none of them holds is lost: the namespace's status lists it, and exit code 7 says so, until a member gives it back or --accept-loss ends the list. Where no daemon runs, since it cannot open the damaged store, the store is repaired all the same, whole, and the damaged files are kept in the folder damaged of the data directory until you remove them; the members give back what is missing once the daemon runs.
+--repair gives a node that does not run a new store. What the database of the damaged one still reads is carried over; where it does not open, that is nothing. The damaged files are kept in the folder damaged of the data directory until you remove them, and as much room is needed as the store takes. Once the daemon runs, syncs with the members bring back what they hold, and until then the node counts as one that may lack records. What only this node had written is lost for good. Nothing tells whether there was any: status and exit code 7 say so until --accept-loss.
 
 Examples:
     syncd verify
     syncd verify notes
-    syncd verify --repair`
+    syncd verify --repair
+    syncd verify --accept-loss`
 }
 
 // Run verifies one namespace, or all of them.
 func (c verifyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	if c.Repair {
+		return c.repair(ctx, a)
+	}
 	names := []string{c.NS}
-	if c.NS == "" || c.Repair {
+	if c.NS == "" {
 		st, err := daemon.Status(ctx)
-		if c.Repair && errors.Is(err, problem.ErrNoDaemon) {
-			return c.salvage(ctx, a)
-		}
 		if err != nil {
 			return attempt(err, "list the namespaces")
 		}
-		if c.NS == "" {
-			names = names[:0]
-			for _, ns := range st.Unserved { // first: their repair is one of all files
-				names = append(names, ns.Name)
-			}
-			for _, ns := range st.Namespaces {
-				names = append(names, ns.Name)
-			}
+		names = names[:0]
+		for _, ns := range st.Unserved {
+			names = append(names, ns.Name)
+		}
+		for _, ns := range st.Namespaces {
+			names = append(names, ns.Name)
 		}
 	}
 	var failed error
@@ -77,34 +78,17 @@ func (c verifyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	return nil
 }
 
-// one verifies a namespace, repairs it, or accepts what it lacks. lacks: something is
-// lost.
+// one verifies a namespace, or accepts what it lacks. lacks: something is lost.
 func (c verifyCmd) one(ctx context.Context, a *app, daemon *client.Client, name string) (out any, lacks bool, err error) {
 	if c.AcceptLoss {
 		return nil, false, attempted(daemon.AcceptLoss(ctx, name), "accept what is lost in %q", name)
 	}
-	if !c.Repair {
-		v, err := daemon.Verify(ctx, name)
-		if err != nil {
-			return nil, false, attempt(err, "verify %q", name)
-		}
-		c.say(a, name, &v)
-		return v, v.Lost != nil || v.Missing != nil && v.Missing.Lost, nil
-	}
-	r, err := daemon.Repair(ctx, name)
+	v, err := daemon.Verify(ctx, name)
 	if err != nil {
-		return nil, false, attempt(err, "repair %q", name)
+		return nil, false, attempt(err, "verify %q", name)
 	}
-	if !a.json() {
-		for _, where := range r.Damage {
-			a.remark("damaged, and left behind: %s", where)
-		}
-		if len(r.From) > 0 {
-			a.remark("%s: %d records came from %s", name, r.Regained, strings.Join(r.From, ", "))
-		}
-	}
-	c.say(a, name, &r.Verification)
-	return r, r.Lost != nil, nil
+	c.say(a, name, &v)
+	return v, v.Lost != nil || v.Missing != nil && v.Missing.Lost, nil
 }
 
 // attempted is attempt, where there may be no error.
@@ -149,63 +133,64 @@ func sayMissing(a *app, name string, m *api.Missing) {
 // mostNamed is how many keys are named.
 const mostNamed = 10
 
-// sayLost says what is lost.
+// sayLost says what damage has cost.
 func sayLost(a *app, name string, l *api.Lost) {
-	if l == nil {
-		return
+	if l != nil {
+		a.remark("%s: %s", name, lostBy(l))
 	}
-	for _, key := range l.Keys[:min(len(l.Keys), mostNamed)] {
-		a.remark("%s: the record %q is lost", name, key.Bytes())
-	}
-	if more := len(l.Keys) - mostNamed; more > 0 {
-		a.remark("%s: %d more records are lost; -o json lists their keys", name, more)
-	}
-	switch {
-	case l.Unnamed < 0:
-		a.remark("%s: records may be lost whose keys are lost, too", name)
-	case l.Unnamed > 0:
-		a.remark("%s: up to %d records are lost whose keys are lost, too", name, l.Unnamed)
-	}
-	if l.SetAside > 0 {
-		a.remark("%s: %d records were set aside since they may not be the newest (syncd rejected)", name, l.SetAside)
-	}
-	if l.Kept > 0 {
-		a.remark("%s: %d entries of what was kept are lost", name, l.Kept)
-	}
-	if l.Older || l.Control {
-		a.remark("%s: some of what is there may be older than what was; the next sync with a member brings the rest", name)
-	}
-	a.remark("%s: see that a member which holds it can be reached, and repair again (syncd verify --repair); if there is none, end the list (syncd verify --accept-loss)", name)
 }
 
-// salvage repairs the store of a daemon that does not run.
-func (verifyCmd) salvage(ctx context.Context, a *app) error {
-	done, err := peer.Salvage(ctx, a.DataDir, nil)
+// lostBy says what damage has cost, and what to do.
+func lostBy(l *api.Lost) string {
+	what := "records may be missing or older ones"
+	if l.Records > 0 {
+		what = countOf(l.Records, "record") + " missing then"
+	}
+	if len(l.Shards) > 0 {
+		what += fmt.Sprintf(", of the shards %s", strings.Trim(fmt.Sprint(l.Shards), "[]"))
+	}
+	return fmt.Sprintf("the store was damaged, and made anew at %s: %s; members give back what they hold (syncd sync), and what only this node had written is lost for good; once it is in sync again, end this (syncd verify --accept-loss)", l.At.Format(time.RFC3339), what)
+}
+
+// repair repairs the store of a daemon that does not run.
+func (verifyCmd) repair(ctx context.Context, a *app) error {
+	done, err := peer.Repair(ctx, a.DataDir, nil)
+	if errors.Is(err, peer.ErrLocked) {
+		return fmt.Errorf("%w: a daemon runs on this data directory: stop it first, and start it again afterwards", err)
+	}
 	if err != nil {
 		return err
 	}
 	out := struct {
-		Damage     []string             `json:"damage"`
+		Kept       string               `json:"kept"`
+		Why        string               `json:"why,omitempty"`
 		Namespaces map[string]*api.Lost `json:"namespaces"`
-	}{append([]string{}, done.Damage...), map[string]*api.Lost{}}
-	lacks := false
+		Strange    []string             `json:"strange,omitempty"`
+	}{Kept: done.Kept, Strange: done.Strange, Namespaces: map[string]*api.Lost{}}
+	if done.Why != nil {
+		out.Why = done.Why.Error()
+	}
 	for _, ns := range done.Namespaces {
-		out.Namespaces[ns.Name], lacks = api.LostOf(ns.Lost), lacks || ns.Lost != nil
+		out.Namespaces[ns.Name] = api.LostOf(ns.Lost)
 	}
 	if a.json() {
 		if err := a.printJSON(out); err != nil {
 			return err
 		}
 	} else {
-		for _, where := range out.Damage {
-			a.remark("damaged, and left behind: %s", where)
+		if out.Why != "" {
+			a.remark("nothing could be carried over from the damaged store: %s", out.Why)
 		}
 		for _, ns := range done.Namespaces {
 			sayLost(a, ns.Name, out.Namespaces[ns.Name])
 		}
-		a.remark("the store of %s is whole again; start the daemon (syncd serve): members give back what is missing", a.DataDir)
+		for _, id := range out.Strange {
+			a.remark("the set of records %s, of which no folder is here, stays with the damaged files", id)
+		}
+		a.remark("the damaged files are kept in %s: remove them when nothing is missing", done.Kept)
+		a.remark("%s has a new store; start the daemon (syncd serve): members give back what they hold", a.DataDir)
 	}
-	if lacks {
+	if len(done.Namespaces) > 0 {
 		return &saidError{problem.ExitCorrupt}
 	}
 	return nil

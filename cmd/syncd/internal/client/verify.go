@@ -14,15 +14,7 @@ func (c *Client) Verify(ctx context.Context, ns string) (api.Verification, error
 	return out, err
 }
 
-// Repair verifies a namespace, leaves what is damaged behind, and takes back from
-// members what is missing since.
-func (c *Client) Repair(ctx context.Context, ns string) (api.Repair, error) {
-	var out api.Repair
-	err := c.call(ctx, http.MethodPost, api.NamespacePath(ns)+"/repair", nil, nil, &out)
-	return out, err
-}
-
-// AcceptLoss ends the list of what a namespace lacks.
+// AcceptLoss ends what is said of a loss by damage to the store.
 func (c *Client) AcceptLoss(ctx context.Context, ns string) error {
 	return c.call(ctx, http.MethodDelete, api.NamespacePath(ns)+"/lost", nil, nil, nil)
 }

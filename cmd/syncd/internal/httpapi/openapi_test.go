@@ -90,7 +90,7 @@ func TestOpenAPI(t *testing.T) {
 		"GET /v1/ns/{ns}/invites", "GET /v1/ns/{ns}/keys", "GET /v1/ns/{ns}/keys/{key}", "GET /v1/ns/{ns}/layout", "GET /v1/ns/{ns}/locate/{key}", "GET /v1/ns/{ns}/members", "GET /v1/ns/{ns}/rejected", "GET /v1/ns/{ns}/rejected/{seq}", "GET /v1/ns/{ns}/status", "GET /v1/ns/{ns}/watch", "GET /v1/ns/{ns}/why/{key}",
 		"GET /v1/peers", "GET /v1/status", "GET /v1/syncs", "GET /v1/version",
 		"POST /v1/backups", "POST /v1/invites", "POST /v1/join", "POST /v1/namespaces", "POST /v1/ns/{ns}/batch", "POST /v1/ns/{ns}/collection", "POST /v1/ns/{ns}/conflicts/{seq}/restore",
-		"POST /v1/ns/{ns}/import", "POST /v1/ns/{ns}/layout", "POST /v1/ns/{ns}/members/{id}/lapse", "POST /v1/ns/{ns}/pause", "POST /v1/ns/{ns}/reindex", "POST /v1/ns/{ns}/rejected/{seq}/restore", "POST /v1/ns/{ns}/repair", "POST /v1/ns/{ns}/restamp", "POST /v1/ns/{ns}/resume", "POST /v1/ns/{ns}/verify", "POST /v1/ns/{ns}/wait", "POST /v1/ns/{ns}/watch",
+		"POST /v1/ns/{ns}/import", "POST /v1/ns/{ns}/layout", "POST /v1/ns/{ns}/members/{id}/lapse", "POST /v1/ns/{ns}/pause", "POST /v1/ns/{ns}/reindex", "POST /v1/ns/{ns}/rejected/{seq}/restore", "POST /v1/ns/{ns}/restamp", "POST /v1/ns/{ns}/resume", "POST /v1/ns/{ns}/verify", "POST /v1/ns/{ns}/wait", "POST /v1/ns/{ns}/watch",
 		"POST /v1/peers", "POST /v1/peers/{id}/pause", "POST /v1/peers/{id}/resume", "POST /v1/sync", "PUT /v1/ns/{ns}/keys/{key}", "PUT /v1/ns/{ns}/members/{id}",
 	}
 	if !slices.Equal(got, want) {
