@@ -90,6 +90,20 @@ func TestEmptyAndSmallValuesStayInTheirRecords(t *testing.T) {
 	})
 }
 
+// A large value goes to its key's shard where its writer hosts that: one shard's hosts then answer all.
+func TestLargeValuesStayInShardsThatTheirWritersHost(t *testing.T) {
+	rule := *byWriter
+	rule.Shards = 8
+	inClusterOf(t, &rule, 4, func(t *testing.T, c *cluster) {
+		for i := range 64 {
+			h, key := c.hosts[i%4], fmt.Append(nil, i)
+			if home, p := h.ns.Home(key), h.ns.NewBody(key, nil); h.ns.WholeHere(home) != nil && p.Shard != home {
+				t.Errorf("node %d hosts shard %d, and would write the value of %s into shard %d", i%4, home, key, p.Shard)
+			}
+		}
+	})
+}
+
 // What is no user's key, and what a batch cannot have, is refused before anything is sent.
 func TestWhatPlacementWriterRefuses(t *testing.T) {
 	inClusterOf(t, byWriter, 3, func(t *testing.T, c *cluster) {
