@@ -51,18 +51,31 @@ func (n *Node) background() {
 // collectBodies collects large values that nothing names, by placement writer, until the node closes.
 func (n *Node) collectBodies() {
 	defer n.gate.leave()
+	var running sync.WaitGroup
+	defer running.Wait()
 	for pause := bodies.FirstRound; n.pause(pause); pause = bodies.Round {
 		for _, ns := range n.Namespaces() {
-			if !ns.core.Bodied() || !ns.gate.enter() {
-				continue
+			if ns.core.Bodied() {
+				running.Go(ns.collectBodies)
 			}
-			if gone, err := ns.hosts.CollectBodies(ns.ctx); err != nil && ns.ctx.Err() == nil {
-				n.log.Warn("large values that nothing names could not be looked for", logNamespace(ns), logError(err))
-			} else if gone > 0 {
-				n.log.Info("large values that nothing names were deleted", logNamespace(ns), "values", gone)
-			}
-			ns.gate.leave()
 		}
+	}
+}
+
+// collectBodies is one round, unless the last one is still under way.
+func (ns *Namespace) collectBodies() {
+	if !ns.collecting.TryLock() {
+		return
+	}
+	defer ns.collecting.Unlock()
+	if !ns.gate.enter() {
+		return
+	}
+	defer ns.gate.leave()
+	if gone, err := ns.hosts.CollectBodies(ns.ctx); err != nil && ns.ctx.Err() == nil {
+		ns.node.log.Warn("large values that nothing names could not be looked for", logNamespace(ns), logError(err))
+	} else if gone > 0 {
+		ns.node.log.Info("large values that nothing names were deleted", logNamespace(ns), "values", gone)
 	}
 }
 

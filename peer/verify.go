@@ -30,12 +30,12 @@ type Verification struct {
 // MissingValues are values that no host gives.
 type MissingValues struct {
 	Count int64
-	Keys  [][]byte // of the first ones
+	Keys  [][]byte // of all of them: after mostMissing no more are looked for
 	// Lost: of some of them each member that may hold it has answered.
 	Lost bool
 }
 
-// mostMissing is how many keys of missing values are named.
+// mostMissing bounds the missing values: hosts that do not answer are waited for up to 20 seconds for each.
 const mostMissing = 100
 
 // Verify reads the files of the store through, if it can, and all records, each with the
@@ -58,15 +58,14 @@ func (ns *Namespace) missing(ctx context.Context, v *Verification) error {
 	if !ns.core.Bodied() {
 		return nil
 	}
-	return ns.hosts.MissingBodies(ctx, func(m shards.Missing) {
+	return ns.hosts.MissingBodies(ctx, func(m shards.Missing) (more bool) {
 		if v.Missing == nil {
 			v.Missing = &MissingValues{}
 		}
 		v.Missing.Count++
 		v.Missing.Lost = v.Missing.Lost || errors.Is(m.Err, ErrLost)
-		if len(v.Missing.Keys) < mostMissing {
-			v.Missing.Keys = append(v.Missing.Keys, m.Key)
-		}
+		v.Missing.Keys = append(v.Missing.Keys, m.Key)
+		return v.Missing.Count < mostMissing
 	})
 }
 

@@ -116,12 +116,12 @@ func (r *runner) bulk() node.Bulk {
 }
 
 // indices lets keys share indices in every fourth run: about ten keys an index,
-// fewer than a sync accepts.
+// fewer than a sync accepts. By placement writer each write of a large value has a key of its own: there are too many.
 func (r *runner) indices() uint64 {
 	if r.plan.Indices > 0 {
 		return uint64(r.plan.Indices)
 	}
-	if r.world.Draw(sim.ForIndices, 0, 0, 0)%4 != 0 {
+	if r.plan.Writer || r.world.Draw(sim.ForIndices, 0, 0, 0)%4 != 0 {
 		return 0
 	}
 	keys := map[string]bool{}

@@ -28,7 +28,9 @@ type world struct {
 	bodies    byte
 	writers   []*writer
 	syncs     []syncing
-	rounds    map[byte]*Collection[int]
+	asking    map[byte]map[int]bool // who has denied the body in this round
+	rounds    map[byte]*Rounds[byte, int]
+	asked     map[byte]time.Time // when the round ended
 	story     []string
 	fault     string
 }
@@ -59,7 +61,7 @@ type syncing struct {
 }
 
 const (
-	longestSync = 20 * time.Minute
+	longestSync = 5 * time.Minute  // between two rounds is more
 	patience    = 10 * time.Minute // (3)
 )
 
@@ -131,20 +133,35 @@ func (w *world) names(at int, body byte) bool {
 }
 
 func (w *world) ask(body byte, at int) {
-	c := w.rounds[body]
-	kept, gone := c.Says(at, w.names(at, body), []int{0, 1, 2})
-	if !kept && !gone && w.fault == "one round" && c.again {
-		gone = true
-	}
-	switch {
-	case kept:
+	if w.names(at, body) {
+		delete(w.asking, body)
 		delete(w.rounds, body)
-	case gone:
+		return
+	}
+	if w.asking[body][at] = true; len(w.asking[body]) < len(w.hosts) {
+		return
+	}
+	delete(w.asking, body)
+	w.asked[body] = w.now
+	if gone := w.rounds[body].Denied(body, 0); gone || w.fault == "one round" {
 		delete(w.rounds, body)
 		delete(w.sent, body)
 		w.collected[body] = true
 		w.say("body %d is collected", body)
 	}
+}
+
+// begin begins a round about a body.
+func (w *world) begin(body byte) {
+	old := w.fault == "any age" || MayCollect(dbadapter.TimestampAt(w.sent[body]), w.now)
+	if soon := w.now.Sub(w.asked[body]) <= longestSync && w.fault != "rounds at once"; w.asking[body] != nil || !old || soon {
+		return
+	}
+	if w.rounds[body] == nil {
+		w.rounds[body] = &Rounds[byte, int]{}
+	}
+	w.rounds[body].Next()
+	w.asking[body] = map[int]bool{}
 }
 
 // some is a key of a map, drawn so that a seed gives the same one again.
@@ -207,11 +224,13 @@ func (w *world) step() {
 		h.kept = h.kept[1:]
 	case p < 70 && len(w.sent) > 0:
 		body := some(r, w.sent)
-		if w.rounds[body] == nil && (w.fault == "any age" || MayCollect(dbadapter.TimestampAt(w.sent[body]), w.now)) {
-			w.rounds[body] = &Collection[int]{}
+		w.begin(body)
+		for i := 0; i < 6 && w.fault == "rounds at once" && w.rounds[body] != nil; i++ {
+			w.begin(body)
+			w.ask(body, i%3)
 		}
-	case len(w.rounds) > 0:
-		w.ask(some(r, w.rounds), at)
+	case len(w.asking) > 0:
+		w.ask(some(r, w.asking), at)
 	}
 }
 
@@ -237,7 +256,7 @@ func (w *world) broken() string {
 
 func history(seed uint64, fault string) (w *world, broken string) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	w = &world{random: r, now: time.UnixMilli(1 << 40).UTC(), sent: map[byte]time.Time{}, collected: map[byte]bool{}, rounds: map[byte]*Collection[int]{}, fault: fault}
+	w = &world{random: r, now: time.UnixMilli(1 << 40).UTC(), sent: map[byte]time.Time{}, collected: map[byte]bool{}, asking: map[byte]map[int]bool{}, rounds: map[byte]*Rounds[byte, int]{}, asked: map[byte]time.Time{}, fault: fault}
 	for i := range w.hosts {
 		w.hosts[i].skew = time.Duration(r.IntN(11)-5) * time.Minute
 	}
@@ -264,7 +283,7 @@ func TestAdversary(t *testing.T) {
 	if t.Logf("%d bodies were collected", collected); collected < *histories {
 		t.Errorf("only %d bodies were collected: the world is too quiet", collected)
 	}
-	for _, fault := range []string{"one round", "any age", "kept logs are not asked", "no limit"} {
+	for _, fault := range []string{"one round", "rounds at once", "any age", "kept logs are not asked", "no limit"} {
 		found := false
 		for seed := uint64(0); seed < 3000 && !found; seed++ {
 			_, broken := history(seed, fault)

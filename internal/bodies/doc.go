@@ -21,16 +21,17 @@
 //
 // # Collection
 //
-//  1. A body that is over an hour old is collected after two rounds of no.
+//  1. A body that is over an hour old is collected after two rounds of no, with more time between
+//     them than a sync takes: an hour.
 //  2. In a round each member that may hold the key's shard, or keeps entries of it, says whether
 //     its record or its kept log names the body. A host that is not whole does not answer, and
-//     nobody waits for a member that has lapsed. All go by one row of the key's shard.
+//     nobody waits for a member that has lapsed. All go by one row of the key's shard, and so in
+//     both rounds. A member is asked about what those before it have not named.
 //  3. A writer gives up ten minutes after it sent the body.
 //  4. A host takes from no writer a record that names a body over half an hour old, unless what it
 //     replaces names that body. Syncs, and records that are passed on, are exempt.
 //
 // A write that is under way names a young body, by 3 and 4, and clocks are off by minutes at most.
-// So after an hour no record can begin to name a body. One round can still miss it: a sync may take
-// the record from a host that has not answered yet to one that has. In the second round a host that
-// had it has it, or has passed it on to its kept log.
+// So after an hour no record can begin to name a body. One round can still miss it: a sync that is
+// under way may bring the record to a host that has answered. That sync has ended by the second round.
 package bodies

@@ -11,8 +11,8 @@ const (
 	Collectable = time.Hour        // (1) the age from which on a body may be collected
 	Acceptable  = 30 * time.Minute // (4) the age up to which a writer's record may name a body
 
-	// Round is the time between two passes of a host over its bodies, and FirstRound that before its first one.
-	// So what nothing names is gone within three hours, while all answer that may name it.
+	// Round is the time between two rounds of a host, and FirstRound that before its first one. So what nothing names
+	// is gone within three hours, while all answer that may name it.
 	Round      = time.Hour
 	FirstRound = 5 * time.Minute
 )
@@ -28,27 +28,16 @@ func MayTake(p, held *Pointer, now time.Time) bool {
 	return p == nil || held != nil && held.Salt == p.Salt || age(p.Sent, now) <= Acceptable
 }
 
-// Collection asks about one body. M names a member.
-type Collection[M comparable] struct {
-	again bool
-	said  map[M]bool
-}
+// Rounds are the bodies that nobody named in the round before, and in this one. B names a body, and R the row by which
+// members were asked.
+type Rounds[B, R comparable] struct{ before, now map[B]R }
 
-// Says takes a member's answer in. kept: the body stays, and the collection is over. asked are the
-// members that are to answer; gone: all of them have said no in two rounds. (1, 2)
-func (c *Collection[M]) Says(member M, names bool, asked []M) (kept, gone bool) {
-	if names {
-		return true, false
-	}
-	if c.said == nil {
-		c.said = map[M]bool{}
-	}
-	c.said[member] = true
-	for _, m := range asked {
-		if !c.said[m] {
-			return false, false
-		}
-	}
-	gone, c.again, c.said = c.again, true, nil
-	return false, gone
+// Next begins a round. Between two is more time than a sync takes. (1)
+func (r *Rounds[B, R]) Next() { r.before, r.now = r.now, map[B]R{} }
+
+// Denied takes in that all have denied a body that are to answer by a row. gone: they had in the round before. (1, 2)
+func (r *Rounds[B, R]) Denied(body B, row R) (gone bool) {
+	r.now[body] = row
+	at, denied := r.before[body]
+	return denied && at == row
 }

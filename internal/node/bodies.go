@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -29,8 +30,8 @@ func (ns *Namespace) NewBody(key, value []byte) *bodies.Pointer {
 	return p
 }
 
-// bodyShard is the shard for the body of a key's value: one in whose row this node is the first host, else
-// another one that it hosts, else the key's. Keys are spread over several such shards.
+// bodyShard is the shard for the body of a key's value: the key's, if this node hosts it or none; else one in whose
+// row it is the first host, or another one that it hosts. Keys are spread over several such shards.
 func (ns *Namespace) bodyShard(key []byte) placement.Shard {
 	var first, hosts []placement.Shard
 	for _, set := range ns.Sets() {
@@ -43,6 +44,9 @@ func (ns *Namespace) bodyShard(key []byte) placement.Shard {
 		}
 	}
 	home := ns.Home(key)
+	if slices.Contains(hosts, home) {
+		return home
+	}
 	for _, all := range [][]placement.Shard{first, hosts} {
 		if len(all) > 0 {
 			return all[int(home)%len(all)]
@@ -207,13 +211,13 @@ func (a *Asker) Named(remote ID, ask *wire.Ask, m wire.Message) (named []bool, a
 	return said.Named, said.Apart, nil
 }
 
-// NamedHere is what this node answers to AskNames; nothing where it goes by another row now.
-func (a *Asker) NamedHere(ctx context.Context, q *wire.AskNames) ([]bool, error) {
+// NamedHere is what this node answers to AskNames.
+func (a *Asker) NamedHere(ctx context.Context, q *wire.AskNames) (named []bool, apart bool, err error) {
 	said, err := a.ns.answerNames(ctx, q)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return said.Named, nil
+	return said.Named, said.Apart, nil
 }
 
 // answerNames says which bodies the records of a shard here name, and its kept log: first the records,

@@ -19,21 +19,19 @@ import (
 
 // suspect is a body that may be garbage.
 type suspect struct {
-	key, of []byte // its own key, and that of its record
+	key     []byte
 	version dbadapter.Version
-	pointer bodies.Pointer // shard and salt alone
-	asking  bodies.Collection[node.ID]
-	kept    bool
-	gone    bool
+	name    wire.BodyName
 }
 
-// CollectBodies collects the bodies that no record and no kept log names, of the shards that this node
-// collects: one pass over all bodies that are old enough. It reports how many went. The error is that of a
-// store: a member that does not answer holds back the bodies that it may name, until a later pass.
+// CollectBodies is one round over all bodies that are old enough, of the shards that this node collects: it asks which
+// are named, and deletes those that nobody has named in the round before either. It reports how many went. The error is
+// that of a store: a member that does not answer holds back the bodies that it may name.
 func (s *Shards) CollectBodies(ctx context.Context) (collected int, err error) {
 	if !s.NS.Bodied() {
 		return 0, nil
 	}
+	s.rounds.Next()
 	for _, set := range s.NS.Sets() {
 		if !s.collects(set.Shard()) {
 			continue
@@ -123,60 +121,41 @@ func (s *Shards) suspects(ctx context.Context, set *node.Set, after []byte) (pag
 		next = r.Key
 		if p, of, is := bodies.Names(r.Key); is && bodies.MayCollect(r.Version.Clock, s.NS.Time()) {
 			home := s.NS.Home(of)
-			page[home] = append(page[home], &suspect{key: r.Key, of: of, version: r.Version, pointer: p})
+			page[home] = append(page[home], &suspect{r.Key, r.Version, wire.BodyName{Salt: p.Salt, Key: of}})
 		}
 	}
 	return page, nil, nil
 }
 
-// collect asks twice who names bodies of a shard, of keys of one other, and deletes those that nobody names. The
-// rows of both are the same all the while. (bodies, 1, 2)
-func (s *Shards) collect(ctx context.Context, shard, home placement.Shard, all []*suspect) (collected int) {
+// collect asks who names bodies of a shard, of keys of one other: one member after the other about those that none
+// before it has named. What is held is mostly named by the first, which is this node if it holds that shard. (bodies, 1, 2)
+func (s *Shards) collect(ctx context.Context, shard, home placement.Shard, left []*suspect) (collected int) {
 	of, err := s.NS.Asker(home)
 	at, failed := s.NS.Asker(shard)
 	if err != nil || failed != nil {
 		return 0
 	}
-	for range 2 {
-		asked := s.NS.MayName(home)
-		var left []*suspect
-		var names []wire.BodyName
-		for _, one := range all {
-			if !one.kept {
-				left = append(left, one)
-				names = append(names, wire.BodyName{Salt: one.pointer.Salt, Key: one.of})
-			}
-		}
+	for _, id := range s.nearest(s.NS.MayName(home)) {
 		if len(left) == 0 {
 			return 0
 		}
-		box, q := s.Net.Mailbox(), of.AskNames(names)
-		for _, id := range asked {
-			s.Net.Go(ctx, func(ctx context.Context) {
-				named, err := s.names(ctx, of, id, q)
-				box.Put(func() {
-					for i := range named {
-						if one := left[i]; err == nil && !one.kept {
-							kept, gone := one.asking.Says(id, named[i], asked)
-							one.kept, one.gone = kept, one.gone || gone
-						}
-					}
-				})
-			})
+		named, err := s.names(ctx, of, id, left)
+		if err != nil {
+			return 0
 		}
-		for range asked {
-			note := box.Take(ctx, s.Net.Now()+2*Patience)
-			if note == nil {
-				return 0
+		var unnamed []*suspect
+		for i, one := range left {
+			if !named[i] {
+				unnamed = append(unnamed, one)
 			}
-			note()
 		}
+		left = unnamed
 	}
-	for _, one := range all {
+	for _, one := range left {
 		if !of.Current() || !at.Current() {
-			return collected
+			break
 		}
-		if one.gone && !one.kept && s.removeAt(ctx, one.key, one.version) == nil {
+		if s.rounds.Denied(string(one.key), of.Row().Name()) && s.removeAt(ctx, one.key, one.version) == nil {
 			collected++
 		}
 	}
@@ -184,12 +163,15 @@ func (s *Shards) collect(ctx context.Context, shard, home placement.Shard, all [
 }
 
 // names asks a member which bodies it names.
-func (s *Shards) names(ctx context.Context, a *node.Asker, id node.ID, q *wire.AskNames) ([]bool, error) {
-	if id == s.NS.Self() {
-		return a.NamedHere(ctx, q)
+func (s *Shards) names(ctx context.Context, a *node.Asker, id node.ID, all []*suspect) ([]bool, error) {
+	var names []wire.BodyName
+	for _, one := range all {
+		names = append(names, one.name)
 	}
-	return within(ctx, s, s.Net.Now()+Patience, func(ctx context.Context) ([]bool, error) {
-		named, _, err := ask(ctx, s, a, id, s.Net.Now()+Patience, q, func(asked *wire.Ask, m wire.Message) ([]bool, bool, error) {
+	q, over := a.AskNames(names), s.Net.Now()+Patience
+	return within(ctx, s, over, func(ctx context.Context) ([]bool, error) {
+		here := func() ([]bool, bool, error) { return a.NamedHere(ctx, q) }
+		named, _, err := askHost(ctx, s, a, id, over, q, here, func(asked *wire.Ask, m wire.Message) ([]bool, bool, error) {
 			return a.Named(id, asked, m)
 		})
 		return named, err
@@ -218,16 +200,17 @@ func (s *Shards) near(ctx context.Context, key []byte, shard placement.Shard, ov
 		requests = 0
 	}
 	b, err := within(ctx, s, min(over, s.Net.Now()+overdue), func(ctx context.Context) (node.HostBody, error) {
-		if id == s.NS.Self() {
-			return a.BodyHere(q)
+		here := func() (node.HostBody, bool, error) {
+			b, err := a.BodyHere(q)
+			return b, b.Apart, err
 		}
-		b, _, err := ask(ctx, s, a, id, over, q, func(asked *wire.Ask, m wire.Message) (node.HostBody, bool, error) {
+		b, _, err := askHost(ctx, s, a, id, over, q, here, func(asked *wire.Ask, m wire.Message) (node.HostBody, bool, error) {
 			b, err := a.Body(id, asked, m)
 			return b, b.Apart, err
 		})
 		return b, err
 	})
-	if err != nil || b.Apart || !b.Whole || b.Record == nil || !a.Current() {
+	if err != nil || !b.Whole || b.Record == nil || !a.Current() {
 		return Found{Requests: requests}, false
 	}
 	record, p, err := s.opened(b.Record)
@@ -251,12 +234,14 @@ type Missing struct {
 	Err error
 }
 
-// MissingBodies reads the values that records of shards held here name, and tells of those that are missing.
+// MissingBodies reads the values that records of shards held here name, and tells of those that are missing, while more
+// are asked for.
 // Values that this node does not hold are fetched. The error is that of a store.
-func (s *Shards) MissingBodies(ctx context.Context, missing func(Missing)) (failed error) {
+func (s *Shards) MissingBodies(ctx context.Context, missing func(Missing) (more bool)) (failed error) {
 	if !s.NS.Bodied() {
 		return nil
 	}
+	more := true
 	for _, set := range s.NS.Sets() {
 		records := ScanSet(ctx, set, &ScanOptions{After: s.NS.BehindReserved(nil)})
 		openAll(ctx, s, records, 0, func(r *dbadapter.Record) *dbadapter.Record { return r }, func(r, now *dbadapter.Record, err error) bool {
@@ -266,11 +251,11 @@ func (s *Shards) MissingBodies(ctx context.Context, missing func(Missing)) (fail
 			case r.Key == nil || malformed != nil || p == nil: // the store's own
 				failed = err
 			default:
-				missing(Missing{Key: r.Key, Pointer: *p, Err: err})
+				more = missing(Missing{Key: r.Key, Pointer: *p, Err: err})
 			}
-			return failed == nil && ctx.Err() == nil
+			return more && failed == nil && ctx.Err() == nil
 		})
-		if err := errors.Join(failed, context.Cause(ctx)); err != nil {
+		if err := errors.Join(failed, context.Cause(ctx)); err != nil || !more {
 			return err
 		}
 	}

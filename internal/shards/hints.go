@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/bodies"
@@ -42,50 +41,14 @@ func (s *Shards) Reindex(ctx context.Context) (handed int, failed error) {
 	return handed, errors.Join(failed, context.Cause(ctx))
 }
 
-// pass gives a record to all hosts of its key, as it is, and waits for a majority.
+// pass gives a record to all hosts of its key, as it is, and waits for a majority that has it, or something later.
 func (s *Shards) pass(ctx context.Context, r *dbadapter.Record) error {
 	ctx, cut, over := s.begin(ctx)
 	defer cut()
-	_, err := anew(ctx, s, s.NS.Home(r.Key), over, func(a *node.Asker) (held struct{}, err error) {
-		type ended struct {
-			h   node.HostHeld
-			err error
-		}
-		box, of, why := s.Net.Mailbox(), map[node.ID]ended{}, map[node.ID]error{}
-		row, open := a.Row(), 0
-		has := func(id node.ID) bool {
-			e := of[id]
-			return len(e.h.Outcomes) > 0 && (e.h.Outcomes[0].Held || e.h.Outcomes[0].Other != nil && e.h.Outcomes[0].Other.Version.Compare(r.Version) >= 0)
-		}
-		for _, id := range row.Hosts() {
-			open++
-			s.Net.Go(ctx, func(ctx context.Context) {
-				h, _, err := s.hold(ctx, a, id, over, a.AskPass(*r))
-				if err == nil && len(h.Outcomes) > 0 {
-					err = h.Outcomes[0].Declined
-				}
-				box.Put(func() { of[id], open = ended{h, err}, open-1 })
-			})
-		}
-		for open > 0 && !row.Enough(has, func(id node.ID) bool { return has(id) && of[id].h.Whole }) {
-			note := box.Take(ctx, over)
-			if note == nil {
-				break
-			}
-			note()
-		}
-		if !a.Current() {
-			return held, errRow
-		}
-		if row.Enough(has, func(id node.ID) bool { return has(id) && of[id].h.Whole }) {
-			return held, nil
-		}
-		for id, e := range maps.All(of) {
-			if e.err != nil {
-				why[id] = e.err
-			}
-		}
-		return held, fmt.Errorf("%w: %s (%s)", ErrUnconfirmed, count(row, "have it", sideOf(row.Old, has), sideOf(row.New, has)), words(why))
+	home := s.NS.Home(r.Key)
+	_, err := anew(ctx, s, home, over, func(a *node.Asker) (Written, error) {
+		w := &write{Shards: s, drafts: make([]node.Draft, 1), over: over, shard: home, seen: make([][]*dbadapter.Record, 1), records: []dbadapter.Record{*r}, passed: true}
+		return w.offer(ctx, a)
 	})
 	return err
 }

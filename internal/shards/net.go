@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
@@ -91,6 +92,9 @@ type Shards struct {
 	// Locator says where keys are, where the namespace has one; nil: it has none. Only a read at level one
 	// rests on it.
 	Locator *locator.Follower
+
+	// rounds are those of CollectBodies, which one caller at a time runs.
+	rounds bodies.Rounds[string, [16]byte]
 
 	mu    sync.Mutex
 	times quorum.Times
@@ -180,6 +184,21 @@ func ask[T any](ctx context.Context, s *Shards, a *node.Asker, id node.ID, over 
 			return answer, sent, err
 		}
 	}
+}
+
+// askHost asks a host that may be this node, which here answers for at once.
+func askHost[T any](ctx context.Context, s *Shards, a *node.Asker, id node.ID, over time.Duration, q wire.Question, here func() (T, bool, error), read func(*wire.Ask, wire.Message) (T, bool, error)) (answer T, sent bool, err error) {
+	if id != s.NS.Self() {
+		return ask(ctx, s, a, id, over, q, read)
+	}
+	answer, apart, err := here()
+	switch {
+	case err == nil && apart && !a.Current():
+		err = errRow
+	case err == nil && apart:
+		err = errApart
+	}
+	return answer, true, err
 }
 
 // within waits for what f does beside it until the time is over.

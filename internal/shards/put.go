@@ -110,6 +110,7 @@ type write struct {
 	shard       placement.Shard
 	seen        [][]*dbadapter.Record // what each record is to be later than, and replaces
 	conditional bool
+	passed      bool // hosts have the records, which stay as they are; something later is as good
 	accepted    bool // of a conditional write: a host has compared, and has committed
 	on          []*dbadapter.Version
 	records     []dbadapter.Record // nil: to be made
@@ -161,17 +162,11 @@ func (w *write) written(hosts []node.ID) Written {
 
 // hold asks a host to hold records.
 func (s *Shards) hold(ctx context.Context, a *node.Asker, id node.ID, over time.Duration, q *wire.AskHold) (h node.HostHeld, sent bool, err error) {
-	if id == s.NS.Self() {
-		h, err = a.HoldHere(ctx, q)
-		switch {
-		case err == nil && h.Apart && !a.Current():
-			err = errRow
-		case err == nil && h.Apart:
-			err = errApart
-		}
-		return h, true, err
+	here := func() (node.HostHeld, bool, error) {
+		h, err := a.HoldHere(ctx, q)
+		return h, h.Apart, err
 	}
-	return ask(ctx, s, a, id, over, q, func(asked *wire.Ask, m wire.Message) (node.HostHeld, bool, error) {
+	return askHost(ctx, s, a, id, over, q, here, func(asked *wire.Ask, m wire.Message) (node.HostHeld, bool, error) {
 		h, err := a.Hold(id, asked, m)
 		return h, h.Apart, err
 	})
@@ -192,7 +187,7 @@ func (w *write) offer(ctx context.Context, a *node.Asker) (Written, error) {
 	row, box := a.Row(), w.Net.Mailbox()
 	o := offered{held: map[node.ID]bool{}, whole: map[node.ID]bool{}, ended: map[node.ID]bool{}, why: map[node.ID]error{}}
 	q := a.AskHold(w.records)
-	q.Batch = len(w.records) > 1
+	q.Batch, q.Passed = len(w.records) > 1, w.passed
 	defer o.over.Store(true)
 	for _, id := range w.nearest(row.Hosts()) {
 		if id != w.NS.Self() {
@@ -205,7 +200,9 @@ func (w *write) offer(ctx context.Context, a *node.Asker) (Written, error) {
 		switch {
 		case w.enough(row, &o):
 			for i := range w.records {
-				w.wrote(&w.records[i])
+				if !w.passed {
+					w.wrote(&w.records[i])
+				}
 			}
 			return w.end(row, &o), nil
 		case refused != nil:
@@ -258,7 +255,9 @@ func (w *write) note(id node.ID, h *node.HostHeld, o *offered) {
 	held := true
 	for i := range h.Outcomes {
 		one := &h.Outcomes[i]
-		if one.Other != nil {
+		if w.passed && one.Other != nil && one.Other.Version.Compare(w.records[i].Version) >= 0 {
+			continue
+		} else if one.Other != nil {
 			w.seen[i] = append(w.seen[i], one.Other)
 			o.why[id] = errAgain
 		} else if one.Declined != nil && o.why[id] == nil {
@@ -274,11 +273,12 @@ func (w *write) note(id node.ID, h *node.HostHeld, o *offered) {
 }
 
 // refused is why the records are to be made anew: a host holds something later or unseen, or has
-// promised past their date. A conditional record is never made anew. (6)
+// promised past their date. A conditional record is never made anew, nor is one that is passed on. (6)
 func (w *write) refused(o *offered) error {
 	for _, why := range o.why {
 		switch {
 		case !errors.Is(why, errAgain) && !errors.Is(why, node.ErrLate):
+		case w.passed:
 		case !w.conditional:
 			return errAgain
 		case errors.Is(why, errAgain):

@@ -90,6 +90,20 @@ func TestEmptyAndSmallValuesStayInTheirRecords(t *testing.T) {
 	})
 }
 
+// A large value goes to its key's shard where its writer hosts that: one shard's hosts then answer all.
+func TestLargeValuesStayInShardsThatTheirWritersHost(t *testing.T) {
+	rule := *byWriter
+	rule.Shards = 8
+	inClusterOf(t, &rule, 4, func(t *testing.T, c *cluster) {
+		for i := range 64 {
+			h, key := c.hosts[i%4], fmt.Append(nil, i)
+			if home, p := h.ns.Home(key), h.ns.NewBody(key, nil); h.ns.WholeHere(home) != nil && p.Shard != home {
+				t.Errorf("node %d hosts shard %d, and would write the value of %s into shard %d", i%4, home, key, p.Shard)
+			}
+		}
+	})
+}
+
 // What is no user's key, and what a batch cannot have, is refused before anything is sent.
 func TestWhatPlacementWriterRefuses(t *testing.T) {
 	inClusterOf(t, byWriter, 3, func(t *testing.T, c *cluster) {
@@ -244,8 +258,14 @@ func (c *cluster) hours(n int) {
 	c.round()
 }
 
-// collect has each node collect, and reports how many bodies went.
-func (c *cluster) collect() (n int) {
+// collect has each node collect in two rounds, and reports how many bodies went.
+func (c *cluster) collect() int {
+	c.t.Helper()
+	return c.collectOnce() + c.collectOnce()
+}
+
+// collectOnce is one round.
+func (c *cluster) collectOnce() (n int) {
 	c.t.Helper()
 	for _, h := range c.hosts {
 		if h.fate != up {
@@ -378,20 +398,20 @@ func TestSilentMembersHoldCollectionBack(t *testing.T) {
 				t.Errorf("while node %d is down %d bodies were collected", i, n)
 			}
 			c.set(up, i)
-			for _, falsely := range []int{1, 2} {
-				rounds := 0
+			for _, names := range []bool{false, true} {
+				asked := 0
 				c.hosts[i].mu.Lock()
 				c.hosts[i].answers = func(q wire.Question) wire.Answering {
-					if names, is := q.(*wire.AskNames); is {
-						if rounds++; rounds == falsely {
-							return &wire.NamesAnswer{Named: slices.Repeat([]bool{true}, len(names.Names))}
-						}
+					question, is := q.(*wire.AskNames)
+					if !is {
+						return nil
 					}
-					return nil
+					asked++
+					return &wire.NamesAnswer{Named: slices.Repeat([]bool{names}, len(question.Names))}
 				}
 				c.hosts[i].mu.Unlock()
-				if n := c.collect(); n != 0 || rounds != falsely {
-					t.Errorf("node %d names the body in round %d, and %d bodies were collected", i, falsely, n)
+				if n := c.collectOnce(); n != 0 || asked != 1 {
+					t.Errorf("node %d, asked %d times, names the body: %t, and %d bodies were collected", i, asked, names, n)
 				}
 				c.hosts[i].mu.Lock()
 				c.hosts[i].answers = func(wire.Question) wire.Answering { return nil }
@@ -491,11 +511,12 @@ func TestLostValues(t *testing.T) {
 		}
 		for _, i := range hosts {
 			var missing []string
-			c.must(c.hosts[i].shards.MissingBodies(c.ctx, func(m Missing) {
+			c.must(c.hosts[i].shards.MissingBodies(c.ctx, func(m Missing) bool {
 				if !errors.Is(m.Err, bodies.ErrLost) || m.Pointer != *p {
 					t.Errorf("what is missing: %+v", m)
 				}
 				missing = append(missing, string(m.Key))
+				return true
 			}))
 			if here := c.hosts[i].ns.WholeHere(c.hosts[i].ns.Home([]byte("k"))) != nil; here != slices.Equal(missing, []string{"k"}) {
 				t.Errorf("host %d tells that %q are missing", i, missing)

@@ -84,21 +84,33 @@ func (h *History) Stays(o Op, durably bool) {
 	h.ops[o].content, h.ops[o].durably = [32]byte{}, durably
 }
 
-// LostValue judges that a read has found that no host has the value of a record. It must be there if a majority
-// was to have each value of the key, and no shard has lost a majority since.
+// LostValue judges that a read has found that no host has the value of a record. It must be there if a majority was to
+// have each value that the read can have found, and neither the key's shard nor the value's has lost a majority since.
 func (h *History) LostValue(r *Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !slices.ContainsFunc(h.ops, func(o op) bool {
-		return o.key == r.Key && o.state != refused && o.content == [32]byte{} && (!o.durably || !h.unvoided(&o))
+		return o.key == r.Key && o.state != refused && o.content == [32]byte{} && !h.overtaken(r, &o) && (!o.durably || !h.unvoided(&o))
 	}) {
 		h.found.say(Body, r.Node, r.Key, "a read says that the value is lost, and no shard has lost a majority")
 	}
 }
 
+// overtaken reports whether a read cannot have found what a write had.
+func (h *History) overtaken(r *Request, o *op) bool {
+	return h.judged(r) && len(o.made) > 0 && !slices.ContainsFunc(o.made, func(v dbadapter.Version) bool { return !r.must.beats(stamp{version: v}) })
+}
+
+// unvoided reports whether the shards of a write's key and value have had their majorities since.
 func (h *History) unvoided(o *op) bool {
-	for number, s := range h.shards.of {
-		if s.voids != o.voids[number] || s.apart {
+	of := map[int]bool{h.shards.home(o.key): true}
+	for s := range h.seen {
+		if key, _, is := bodyOf(s.key); is && key == o.key && s.value == o.value {
+			of[h.shards.home(s.key)] = true
+		}
+	}
+	for number := range of {
+		if s := h.shards.at(number); s.voids != o.voids[number] || s.apart {
 			return false
 		}
 	}

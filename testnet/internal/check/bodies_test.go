@@ -86,6 +86,12 @@ func TestBodies(t *testing.T) {
 			q.LostValue(q.Asks(3, "k", true))
 			return q.ended(r, nil)
 		}, ""},
+		"one host was to have the value before it": {func(q *quorums) string {
+			q.sent(1, "a", "large", false)
+			r := q.sent(2, "b", "later", true)
+			q.LostValue(q.Asks(3, "k", true))
+			return q.ended(r, nil)
+		}, "the value is lost, and no shard has lost a majority"},
 		"it may be lost, as two of three have failed": {func(q *quorums) string {
 			r := q.sent(1, "a", "large", true)
 			q.Fails(0, true)
