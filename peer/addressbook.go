@@ -37,7 +37,7 @@ type bookPeer struct {
 // bookAddr is an address without /p2p/.
 type bookAddr struct {
 	ma.Multiaddr
-	// told: the peer, or a node that knows it, has told the address. The book drops it
+	// told: the address is from the peer, or from a node that knows it. The book drops it
 	// when the peer tells others. An address that a person gave stays.
 	told bool
 }
@@ -99,8 +99,8 @@ func find(addrs []bookAddr, a ma.Multiaddr) int {
 	return slices.IndexFunc(addrs, func(b bookAddr) bool { return b.Equal(a) })
 }
 
-// forget drops the addresses that were told and are not among those that are
-// told now.
+// forget drops the addresses that nodes have announced and that are not among those
+// that they announce now.
 func (p *bookPeer) forget(now []ma.Multiaddr) {
 	p.addrs = slices.DeleteFunc(p.addrs, func(a bookAddr) bool { return a.told && !ma.Contains(now, a.Multiaddr) })
 }
@@ -183,8 +183,8 @@ func (b *addressBook) hear(id ID, addrs []ma.Multiaddr) error {
 	})
 }
 
-// learn remembers the addresses that a peer tells of itself now, instead of
-// those that were told before.
+// learn remembers the addresses that a peer announces now, in place of
+// those that it announced before.
 func (b *addressBook) learn(id ID, addrs []ma.Multiaddr) error {
 	return b.change(id, func(p *bookPeer) {
 		if !p.removed {

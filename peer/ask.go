@@ -21,7 +21,7 @@ const askProtocol protocol.ID = "/syncd/ask/1.0.0"
 // answered is what a peer has answered.
 type answered struct {
 	*wire.Reply
-	// left and came are when the question left this node, and when the answer came.
+	// left and came are when the question left this node, and when the answer arrived.
 	left, came time.Time
 }
 

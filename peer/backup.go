@@ -32,7 +32,7 @@ var ErrNoBackup = backup.ErrNoBackup
 // BackupOptions say how a backup is made.
 type BackupOptions struct {
 	// Full makes a generation that needs no other one before it. Default: what has
-	// changed since the last generation in the folder, if that can be told.
+	// changed since the last generation in the folder, if that can be known.
 	Full bool
 	// Program is noted in the manifest, for people.
 	Program string
@@ -339,7 +339,7 @@ func manifestsIn(dir string) (*backup.Folder, []*backup.Manifest, error) {
 }
 
 // VerifyBackups reads all files of all generations in a folder of backups, and compares
-// them with their manifests. The function progress, if not nil, is told how many bytes
+// them with their manifests. The function progress, if not nil, receives how many bytes
 // of how many have been read. ErrBackupDamaged names the first file that is missing or
 // is not what was written. With dbadapter.ErrFormat the files are whole, but this
 // program cannot restore them; the error names one that can.

@@ -122,7 +122,7 @@ type peerThrottles struct {
 	streams       int // that use them
 }
 
-// newBandwidth is told with waited for how long bytes have waited, in the direction
+// newBandwidth reports to waited for how long bytes have waited, in the direction
 // "sent" or "received".
 func newBandwidth(limits Bandwidth, waited func(direction string, d time.Duration)) *bandwidth {
 	return &bandwidth{

@@ -13,7 +13,7 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// statusAge is for how long what the files take on the disk is told again. A look reads
+// statusAge is for how long one reading of what the files take on the disk is reported. A look reads
 // the whole folder, and peers may ask often.
 const statusAge = 10 * time.Second
 
@@ -40,7 +40,7 @@ type ClusterMember struct {
 	Damaged bool
 	// Troubles are the states in which it cannot do its work.
 	Troubles []TroubleKind
-	// Program is the version of its program; empty if that is not told.
+	// Program is the version of its program; empty if that is not known.
 	Program string
 	// Taken and Free are what its files take, and what is free on their disk, in bytes.
 	// Both are 0 where that is not known.
@@ -149,7 +149,7 @@ func (sh *shard) inquire(ctx context.Context, m *ClusterMember) {
 func (m *ClusterMember) met(lists [16]byte, begun time.Time, a *answered) {
 	m.Took = time.Since(begun)
 	m.SameList = a.Greeting.List == lists
-	// It told its clock between the two readings of this node's.
+	// It read its clock between the two readings of this node's.
 	half := a.came.Sub(a.left).Abs() / 2
 	m.Offset, m.OffsetError = a.left.Add(half).Sub(unixMilli(a.Greeting.Time)), half+time.Millisecond
 }

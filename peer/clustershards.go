@@ -249,7 +249,7 @@ func (c *setCopy) unlike(all []*setCopy) []*setCopy {
 	return slices.DeleteFunc(slices.Clone(all), func(other *setCopy) bool { return other.Problem != nil || c.same(other) })
 }
 
-// compare says what a member holds beside the others; by are those of each set.
+// compare compares what a member holds with the others; by are those of each set.
 func (m *ClusterMember) compare(copies []*setCopy, by [][]*setCopy) {
 	m.Records, m.Digest, m.Newest, m.Equal = 0, dbadapter.Digest{}, time.Time{}, m.Problem == nil
 	m.Missing, m.Behind, m.Shards = 0, 0, []MemberShard{}

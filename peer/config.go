@@ -80,7 +80,7 @@ type Config struct {
 	// the global registry.
 	Registerer prometheus.Registerer
 	// Program is the version of the program, for members that ask how this node is. What
-	// is beyond 64 bytes is left out. Default: not told.
+	// is beyond 64 bytes is left out. Default: members do not learn it.
 	Program string
 	// Clock tells the time of versions and expiries. Default: time.Now.
 	// Deadlines on the network follow the real time.

@@ -27,8 +27,8 @@ const (
 	NewerHere = reconcile.NewerHere
 	// NewerThere: the peer's replaces this node's.
 	NewerThere = reconcile.NewerThere
-	// Conflict: one of the two was written beside the other, and does not stand after a
-	// sync.
+	// Conflict: one of the two was written concurrently with the other, and does not
+	// stand after a sync.
 	Conflict = reconcile.Conflict
 )
 
@@ -47,7 +47,7 @@ type DiffOptions struct {
 // listing.
 const keysAhead = 64
 
-// workingPause is between two looks at whether the peer is to be told that this node has
+// workingPause is between two looks at whether the peer is to learn that this node has
 // not gone. It matters while the caller of DiffKeys takes its time.
 const workingPause = time.Second
 

@@ -34,7 +34,7 @@ type direct struct {
 }
 
 const (
-	// linksPause is for how long changes of lines are gathered before members are told.
+	// linksPause is for how long changes of lines are gathered before members learn of them.
 	linksPause = 200 * time.Millisecond
 	// leastLinePause follows the end of a line; each that ends early doubles it, up to
 	// mostLinePause. A line that has lasted for so long begins with the least again.
@@ -221,8 +221,8 @@ func (d *direct) changed() {
 	}
 }
 
-// linesOf are the lines of a namespace. Those that are coming may be of members that the
-// mesh does not reach.
+// linesOf are the lines of a namespace. Those that are not open yet may be of members that
+// the mesh does not reach.
 func (d *direct) linesOf(topic wire.Topic) *node.Lines {
 	all := &node.Lines{Taking: map[node.ID][]node.ID{}}
 	d.mu.Lock()

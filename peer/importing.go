@@ -74,7 +74,7 @@ func (o PutOption) importing(all *importOptions) { o(&all.draft) }
 // something that is later than the date.
 func AsNew() ImportOption { return importOption(func(o *importOptions) { o.asNew = true }) }
 
-// OnRefused is told of each item whose date is not taken, one after the other, before Import returns. The item is
+// OnRefused receives each item whose date is not taken, one after the other, before Import returns. The item is
 // counted from 0. The item is valid during the call.
 func OnRefused(told func(at int64, item Item)) ImportOption {
 	return importOption(func(o *importOptions) { o.refused = told })

@@ -41,7 +41,7 @@ func (n *Node) Join(ctx context.Context, text string) (*Namespace, error) {
 }
 
 // JoinSync is Join that tells what the first sync, with these options, has brought.
-// The namespace is not nil once this node is a member; an error beside it is that of
+// The namespace is not nil once this node is a member; an error with it is that of
 // the sync.
 func (n *Node) JoinSync(ctx context.Context, text string, o SyncOptions) (*Namespace, Report, error) {
 	t, err := node.ParseTicket(text)

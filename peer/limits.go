@@ -16,7 +16,7 @@ type Limits struct {
 	// take at most half of the former; the rest is for callers of Sync.
 	Sessions int
 	// SyncMemory is how many bytes all syncs together may take; a sync that does
-	// not fit is told to try again. Default: half of Config.Memory. A sync takes 14 MiB,
+	// not fit is asked to try again. Default: half of Config.Memory. A sync takes 14 MiB,
 	// and 0.2 KiB for each cell that travels.
 	SyncMemory int64
 	// SessionsPerPeer is how many syncs that one peer began may run at once.

@@ -11,7 +11,7 @@ import (
 )
 
 // line carries pushes to one member. What waits for a slow one is bounded. Where more was
-// to be sent, the member is told so, once for each namespace. Namespaces take turns, so
+// to be sent, the member learns so, once for each namespace. Namespaces take turns, so
 // that one that pushes much holds up no other for longer than a write.
 type line struct {
 	id    ID

@@ -174,7 +174,7 @@ type LocatedAt struct {
 }
 
 // Locate looks a key up in a namespace that is cut into shards, and tells what was asked. The
-// result is meaningful beside the error, which is ErrTooFew where too few hosts have answered.
+// result is meaningful with the error, which is ErrTooFew where too few hosts have answered.
 func (ns *Namespace) Locate(ctx context.Context, key []byte, options ...GetOption) (l Located, err error) {
 	if err := ns.enter("locate"); err != nil {
 		return Located{}, err

@@ -128,7 +128,7 @@ func (ns *Namespace) ForceRole(ctx context.Context, id ID, role Role, expires ti
 }
 
 // Remove ends a node's membership. It takes the role admin, for an admin one above
-// it in the chain of invitations; a member may remove itself. The node is told when
+// it in the chain of invitations; a member may remove itself. The node learns of it when
 // it next calls a member. ErrNotFound: it is not a member. Of this node: ErrDenied and
 // ErrHeldHere as of SetRole. ErrNoMajority: shards would have no majority of their hosts left.
 func (ns *Namespace) Remove(ctx context.Context, id ID) error {

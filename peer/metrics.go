@@ -310,7 +310,7 @@ var (
 	}
 )
 
-// causeOf is why a peer is refused; empty where it is gone, and told nothing.
+// causeOf is why a peer is refused; empty where it is gone, and hears nothing.
 func causeOf(err error) string {
 	if errors.Is(err, wire.ErrFrame) {
 		return causes[wire.CodeProtocol]

@@ -19,7 +19,7 @@ import (
 type MigrateOptions struct {
 	// Logger receives the logs of both stores. Default: they are discarded.
 	Logger *slog.Logger
-	// Progress, if not nil, is told how many bytes have been read. Each is read twice,
+	// Progress, if not nil, receives how many bytes have been read. Each is read twice,
 	// to be copied and to be compared.
 	Progress func(read int64)
 }

@@ -140,7 +140,7 @@ func (n *Node) learnAddrs() error {
 	return nil
 }
 
-// learn saves what a peer has told. libp2p's peerstore holds just that now, less
+// learn saves what a peer has announced. libp2p's peerstore holds just that now, less
 // what cannot be reached from here.
 func (n *Node) learn(id ID) {
 	addrs := n.host.Peerstore().Addrs(id)

@@ -144,7 +144,7 @@ func newRecorded(s SyncRecord, began time.Time, at stage, by network.Conn, set d
 	return r
 }
 
-// joined adds a conversation to what came before it in its sync.
+// joined adds a conversation to what precedes it in its sync.
 func joined(before, r Report, at stage) Report {
 	sum := node.Sum(before, r)
 	sum.Parts, sum.PartsDone, sum.Verified = before.Parts, before.PartsDone, r.Verified && at == stageWhole

@@ -53,8 +53,8 @@ func (ns *Namespace) Future(ctx context.Context) iter.Seq2[FutureRecord, error] 
 // Restamp gives each record from the future that this node wrote, or imported with its
 // date, a version of now with the same content. It is durable, and returns how many it
 // has changed. It is for a clock that was wrong and has been set right: writes are
-// accepted again. They are not while a record of another member is from the future,
-// too: this node's clock was as wrong as that member's when it took the record. That
+// accepted again. Writes are still refused while a record of another member is from the
+// future, too: this node's clock was as wrong as that member's when it took the record. That
 // member restamps what it still holds. Where it has done so already, drop the namespace
 // here and join it again.
 //

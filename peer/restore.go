@@ -28,7 +28,7 @@ type RestoreOptions struct {
 	StoreKind ondisk.Kind
 	// Logger receives the log of the store. Default: it is discarded.
 	Logger *slog.Logger
-	// Progress, if not nil, is told how many bytes of the backup have been read, of how
+	// Progress, if not nil, receives how many bytes of the backup have been read, of how
 	// many. Each is read twice, to be verified and to be restored.
 	Progress func(read, of int64)
 }

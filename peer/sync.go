@@ -85,7 +85,7 @@ func (ns *Namespace) Diff(ctx context.Context, id ID, o SyncOptions) (Report, er
 
 // Sync makes this node's records and the peer's equal. The peer must be a member here,
 // and this node one there. Where the two have different lists of members, these are
-// made equal first. The report is meaningful beside an error: what was applied stays.
+// made equal first. The report is meaningful even with an error: what was applied stays.
 // ErrRejected says that one side declined records of the other, and ErrNotVerified that
 // the sets could not be proved equal. A dry run, and a sync of one direction, do not
 // promise that.

@@ -86,7 +86,7 @@ func (n *Node) Troubles() []Trouble {
 	return slices.Clone(n.health.all)
 }
 
-// unable are the kinds of the troubles, as they are told to other members.
+// unable are the kinds of the troubles, as other members receive them.
 func (n *Node) unable() (bits byte) {
 	all := n.Troubles()
 	for i, k := range troubleKinds {

@@ -19,7 +19,7 @@ type Twin struct {
 	Heard [2]time.Time
 }
 
-// Twinned is what a peer has told this node of a twin.
+// Twinned is what a peer has reported to this node of a twin.
 type Twinned struct {
 	By ID
 	At time.Time

@@ -191,7 +191,7 @@ func (n *Node) audits() {
 	}
 }
 
-// auditSlowly audits the namespace beside other work.
+// auditSlowly audits the namespace while other work goes on.
 func (ns *Namespace) auditSlowly() {
 	if ns.enter("audit") != nil {
 		return // it is being closed

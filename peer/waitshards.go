@@ -16,7 +16,7 @@ import (
 // A wait in a namespace that is cut into shards is for the hosts of a key's shard. A wait
 // for everything is for the hosts of each shard that this node holds.
 
-// shardsAwaited are waited for beside one another.
+// shardsAwaited are waited for at the same time.
 const shardsAwaited = 16
 
 // waitShards is Wait in a namespace that is cut into shards.
@@ -29,7 +29,7 @@ func (ns *Namespace) waitShards(ctx context.Context, o *WaitOptions) (Waited, er
 	return ns.waitHeld(over, o)
 }
 
-// otherHosts are the hosts of a shard beside this node, or those of them that are named.
+// otherHosts are the hosts of a shard other than this node, or those of them that are named.
 func (ns *Namespace) otherHosts(shard placement.Shard, named []ID) (all []node.ID, err error) {
 	row := ns.core.Row(shard)
 	if row == nil {

@@ -33,7 +33,7 @@ type Event struct {
 	// Record is what the key held when the log was read: the record of EventPut, the
 	// tombstone of EventDelete.
 	Record dbadapter.Record
-	// Coalesced: earlier changes of the key, which this watch has not told of, are
+	// Coalesced: earlier changes of the key, which this watch has not yielded, are
 	// passed over, because their records are overwritten. It may be
 	// set without such changes where the watch is far behind, or several keys share an
 	// index.
@@ -52,9 +52,9 @@ const (
 	// EventGone: the key holds nothing any more: what was deleted or has expired was
 	// collected, or a record was set aside.
 	EventGone = EventKind(node.GoneKind)
-	// EventAt is of no key: all up to the cursor was told.
+	// EventAt is of no key: all up to the cursor was yielded.
 	EventAt = EventKind(node.AtKind)
-	// EventExpired: the record that the watch has told of has expired by this node's clock,
+	// EventExpired: the record that the watch has yielded has expired by this node's clock,
 	// and reads as absent. Its EventGone follows when it is collected.
 	EventExpired = EventKind(node.ExpiredKind)
 )
@@ -85,7 +85,7 @@ type watch struct {
 	wait   func()
 }
 
-// watchBytes of pages wait to be told, of all shards of a watch whose loop is slow.
+// watchBytes of pages wait to be yielded, of all shards of a watch whose loop is slow.
 const watchBytes = 16 << 20
 
 // WithPrefix makes the watch one of the keys that begin with a prefix.
@@ -120,26 +120,37 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 	return Cursor(w.Cursor()), nil
 }
 
-// Watch yields each key's latest change behind a cursor, in the order of the commits. The changes that follow are
-// yielded as they are made, until the context or the loop ends. It tells what a key holds, not each write. A watch
-// that is slower than the writes tells of the last one, and marks it. After a watch goes on from a cursor, some
-// may be told again: of a change of several keys that share an index, and of what was held FromStart. A watch
-// holds up no write, and no trimming of the change log (Config.WatchLog). One that is too far behind ends with
-// ErrCursorExpired. A watch remembers when the records that it has told of expire, of up to 1,024 keys or 64 KiB
-// of them at a time. It tells of that (EventExpired) once it has told all changes. Of other records it tells when
-// they are collected (EventGone). A watch does not end the life of the namespace: when that closes, the watch ends
-// with ErrClosed.
+// Watch yields each key's latest change behind a cursor, in the order of the commits.
+// Then it yields the changes that follow as they are made, until the context or the
+// loop ends. It yields what a key holds, not each write: a watch that is slower than
+// the writes yields the last one, and marks it.
 //
-// In a namespace that is cut into shards an expiry is no event. The order is that of the commits in each shard,
-// and so of the changes of a key. What is held is told by key in each shard, and EventAt when all shards have told
-// it. A shard that this node does not hold is watched at a host that is whole. Such a host is asked anew within a
-// second. Where that host does not answer, another one tells again what it holds, tombstones too, with Coalesced
-// set. What was deleted meanwhile, and already collected, it cannot tell. So only the host that has made a cursor
-// goes on from it: from one that is given to Watch, and 30 s after the watch had last told all there was. Where
-// others answer, the watch ends with ErrCursorExpired. Where none does for a minute, or at the beginning, it ends
-// with ErrTooFew, and goes on from the last cursor when the hosts are there again. An event that is not the last
-// one of a page has the cursor before the page. From it the page is told again. So may be all that is held, if a
-// watch FromStart goes on before it has told that.
+// A watch holds up no write, and no trimming of the change log (Config.WatchLog). One
+// that is too far behind ends with ErrCursorExpired. A watch that goes on from a cursor
+// may yield some events again: those of a change of several keys that share an index,
+// and of what was held FromStart. A watch does not end the life of the namespace: when
+// that closes, the watch ends with ErrClosed.
+//
+// A watch remembers when the records that it has yielded expire, of up to 1,024 keys or
+// 64 KiB of them at a time. It yields that (EventExpired) once it has yielded all
+// changes. For other records it yields an event when they are collected (EventGone).
+//
+// In a namespace that is cut into shards an expiry is no event. The order is that of
+// the commits in each shard, and so of the changes of a key. What is held is yielded by
+// key in each shard, and EventAt follows when all shards have done so.
+//
+// A shard that this node does not hold is watched at a host that is whole. Such a host
+// is asked anew within a second. Where that host does not answer, another one yields
+// again what it holds, tombstones too, with Coalesced set. It cannot know what was
+// deleted meanwhile, and already collected. So only the host that has made a cursor
+// goes on from one that is given to Watch, and from any cursor 30 s after the watch had
+// last yielded all there was. Where others answer, the watch ends with
+// ErrCursorExpired. Where none does for a minute, or at the beginning, it ends with
+// ErrTooFew. It goes on from the last cursor when the hosts are there again.
+//
+// An event that is not the last one of a page has the cursor before the page. From it
+// the page is yielded again. If a watch FromStart goes on before it has yielded all
+// that is held, all of that may be yielded again.
 func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchOption) iter.Seq2[Event, error] {
 	var o watch
 	for _, option := range options {
