@@ -192,18 +192,24 @@ func (r *runner) latestClock() (latest time.Time) {
 
 // goes tells the checker by which rows nodes go, and which hosts are whole.
 func (r *runner) goes() {
-	for i, n := range r.cluster.Nodes() {
-		epoch, table := n.Layout()
-		if r.layouts[i] == table || epoch == 0 {
-			continue
-		}
-		r.layouts[i] = table
-		for _, row := range n.Rows() {
-			r.history.Goes(i, r.row(row, epoch))
-		}
+	for i := range r.cluster.Nodes() {
+		r.goesBy(i)
 	}
 	for s := range r.plan.Shards {
 		r.history.Mended(s, func(node int) bool { return r.cluster.Node(node).Whole(s) && r.active(node) })
+	}
+}
+
+// goesBy tells the checker by which rows a node goes. That is before the records which it takes under them.
+func (r *runner) goesBy(node int) {
+	n := r.cluster.Node(node)
+	epoch, table := n.Layout()
+	if r.layouts[node] == table || epoch == 0 {
+		return
+	}
+	r.layouts[node] = table
+	for _, row := range n.Rows() {
+		r.history.Goes(node, r.row(row, epoch))
 	}
 }
 

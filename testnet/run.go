@@ -244,7 +244,10 @@ func blame(stack []byte) string {
 func (r *runner) Started(node int, records []dbadapter.Record) { r.history.Started(node, records) }
 
 // Observed is told of each record that is applied.
-func (r *runner) Observed(node int, record *dbadapter.Record) { r.history.Observe(node, record) }
+func (r *runner) Observed(node int, record *dbadapter.Record) {
+	r.goesBy(node)
+	r.history.Observe(node, record)
+}
 
 // Restamping is told of records that may take the place of greater ones.
 func (r *runner) Restamping(node int, writes []dbadapter.Write) {
