@@ -132,6 +132,9 @@ func testOthersAreServed(t *testing.T, kind ondisk.Kind, members bool) {
 	if ns.Info().Role != RoleAdmin {
 		t.Errorf("its role is %s", ns.Info().Role)
 	}
+	if other, err = n.Namespace(other.Name()); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := other.Get(t.Context(), []byte("later")); err != nil {
 		t.Errorf("the other, after the repair: %v", err)
 	}
