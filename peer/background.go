@@ -53,7 +53,7 @@ func (n *Node) collectBodies() {
 	defer n.gate.leave()
 	var running sync.WaitGroup
 	defer running.Wait()
-	for pause := bodies.FirstRound; n.pause(pause); pause = bodies.Round {
+	for pause := bodies.FirstRound; n.pause(pause); pause = bodies.Round / 4 {
 		for _, ns := range n.Namespaces() {
 			if ns.core.Bodied() {
 				running.Go(ns.collectBodies)
@@ -62,16 +62,17 @@ func (n *Node) collectBodies() {
 	}
 }
 
-// collectBodies is one round, unless the last one is still under way.
+// collectBodies is one round, unless the last one is still under way, or has ended less than bodies.Round ago.
 func (ns *Namespace) collectBodies() {
 	if !ns.collecting.TryLock() {
 		return
 	}
 	defer ns.collecting.Unlock()
-	if !ns.gate.enter() {
+	if ns.node.elapsed() < ns.collectAt || !ns.gate.enter() {
 		return
 	}
 	defer ns.gate.leave()
+	defer func() { ns.collectAt = ns.node.elapsed() + bodies.Round }()
 	if gone, err := ns.hosts.CollectBodies(ns.ctx); err != nil && ns.ctx.Err() == nil {
 		ns.node.log.Warn("large values that nothing names could not be looked for", logNamespace(ns), logError(err))
 	} else if gone > 0 {

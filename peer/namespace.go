@@ -54,8 +54,9 @@ type Namespace struct {
 	// listSyncs are the syncs of the list of members that reads and writes wait for, by peer.
 	listSyncs singleflight.Group
 	hosts     *shards.Shards // nil where the namespace is not cut into shards
-	// collecting: a round over large values is under way.
+	// collecting: a round over large values is under way. It guards collectAt, from when on the next may begin.
 	collecting sync.Mutex
+	collectAt  time.Duration
 }
 
 // openNamespace opens a namespace's records and brings its sketch up to date.

@@ -37,7 +37,7 @@ type Node struct {
 	limits   Limits
 	self     identity
 	started  time.Time
-	begun    time.Time // likewise, by the monotonic clock
+	awake    wakeful // since then
 
 	host      host.Host
 	store     dbadapter.Store
@@ -116,7 +116,7 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	}
 	n.log = limited(n.log, loglimit.Options{Now: n.now})
 	n.unserved = map[string]*unserved{}
-	n.started, n.begun = n.now().UTC(), time.Now()
+	n.started = n.now().UTC()
 	n.places = newSyncPlaces(n.limits.Sessions, cfg.Bandwidth.ownPerPeer(n.limits))
 	n.asking = newSyncPlaces(node.MaxQuestionsInAll, node.MaxQuestions)
 	n.routing.places, n.routing.paging = newSyncPlaces(node.MaxRoutedInAll, node.MaxRouted), make(chan struct{}, scanPages)
@@ -279,7 +279,7 @@ func (n *Node) newCore(cfg *Config) *node.Node {
 	return node.New(node.Config{
 		ID: node.ID(n.self.id), Sign: n.self.sign, SignAll: n.self.signAll,
 		Now: n.now, Each: onAllCores, Turn: newTurns().run, Aside: aside, GiveWay: runtime.Gosched, Interval: cfg.SyncInterval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
-		Elapsed: func() time.Duration { return time.Since(n.begun) }, Loaded: n.loaded,
+		Elapsed: n.elapsed, Loaded: n.loaded,
 		Random: func(node.Purpose) uint64 {
 			var b [8]byte
 			rand.Read(b[:]) // never fails (crypto/rand)

@@ -158,11 +158,15 @@ func repair(ctx context.Context, dir string, log *slog.Logger) (*Repaired, error
 			}
 			out.Namespaces = append(out.Namespaces, RepairedNamespace{f.state.Name, lostOf(f.state.Lost)})
 		}
-		if err := forgetDamage(dir); err != nil {
-			return err
+		err := next.write(dir)
+		if now, failed := readStoreNote(dir); failed == nil && now.Folder == next.Folder {
+			return nil // it may not be durable yet: then the damaged store stays
 		}
-		return next.write(dir)
+		return err
 	})
+	if err == nil {
+		err = forgetDamage(dir)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -204,3 +204,32 @@ func TestRepairIsFinished(t *testing.T) {
 		}
 	}
 }
+
+// A store that the note names and that is not there is not made anew, empty, in its place.
+func TestNamedStoreIsNotMadeAnew(t *testing.T) {
+	config := Config{Dir: t.TempDir()}
+	n := openForTest(t, config)
+	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{Unsigned: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = ns.Put(t.Context(), []byte("one"), []byte("v")); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(n.Close(t.Context()), storeNote{Folder: "store-2", Before: "store", Damaged: true}.write(config.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), config); !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("a node without its store opens: %v", err)
+	}
+	if err := os.Remove(storeFileIn(config.Dir).Path); err != nil { // as the error advises
+		t.Fatal(err)
+	}
+	n = openForTest(t, config)
+	if ns, err = n.Namespace("notes"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ns.Get(t.Context(), []byte("one")); err != nil {
+		t.Error(err)
+	}
+}

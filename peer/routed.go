@@ -75,7 +75,7 @@ func (s *routeStream) cut() {
 }
 
 // elapsed is the clock of the deciders.
-func (n *Node) elapsed() time.Duration { return time.Since(n.begun) }
+func (n *Node) elapsed() time.Duration { return n.awake.now() }
 
 // askRouted asks a peer, for which its caller has a place; begin makes the question. The message
 // may be a refusal. sent says that the question may have reached the peer.

@@ -89,6 +89,10 @@ func (n *Node) openDirStore(cfg *Config) (dbadapter.Store, error) {
 			return nil, err
 		}
 		dir := filepath.Join(n.dir, note.Folder)
+		if kind, err := ondisk.KindOf(dir); err == nil && kind == "" && note.Before != "" {
+			return nil, fmt.Errorf("%w: there is no store in %s, which %s names; if %s is there, remove that file and start again",
+				ErrCorrupt, dir, storeFileIn(n.dir).Path, filepath.Join(n.dir, note.Before))
+		}
 		store, err := n.openKind(dir, cfg)
 		now, again := readStoreNote(n.dir)
 		switch {

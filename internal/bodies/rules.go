@@ -15,6 +15,9 @@ const (
 	// is gone within three hours, while all answer that may name it.
 	Round      = time.Hour
 	FirstRound = 5 * time.Minute
+
+	// MaxDenied is how many bodies a round keeps for the next one, so that they take some 20 MiB. Others wait.
+	MaxDenied = 1 << 19
 )
 
 func age(sent dbadapter.Timestamp, now time.Time) time.Duration { return now.Sub(sent.Time()) }
@@ -37,7 +40,11 @@ func (r *Rounds[B, R]) Next() { r.before, r.now = r.now, map[B]R{} }
 
 // Denied takes in that all have denied a body that are to answer by a row. gone: they had in the round before. (1, 2)
 func (r *Rounds[B, R]) Denied(body B, row R) (gone bool) {
-	r.now[body] = row
-	at, denied := r.before[body]
-	return denied && at == row
+	if at, denied := r.before[body]; denied && at == row {
+		return true
+	}
+	if len(r.now) < MaxDenied {
+		r.now[body] = row
+	}
+	return false
 }

@@ -545,3 +545,23 @@ func TestRandomWorlds(t *testing.T) {
 		}
 	}
 }
+
+// A host that tells of changes up to where the poll began, and leaves other sets out, is left.
+func TestPollEnds(t *testing.T) {
+	w := newWorld(t, 4, 1, 1)
+	w.used()
+	w.now += PollIdle
+	turns := w.f.Turns(w.now)
+	if len(turns) != 1 || turns[0].fetch != nil {
+		t.Fatalf("%d turns are due", len(turns))
+	}
+	turn, n := turns[0], 0
+	for m := turn.Next(w.now); m != nil && n <= 2*maxPages; n++ {
+		p := m.(*Poll)
+		turn.Answered(&News{Sets: []SetNews{{Said: Changed, To: p.Sets[0].Seq + uint64(n%2), More: true}}}, nil, w.now)
+		m = turn.Next(w.now)
+	}
+	if n > maxPages+1 || len(w.left) == 0 {
+		t.Errorf("%d polls in one turn; left are %v", n, w.left)
+	}
+}

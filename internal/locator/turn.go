@@ -21,15 +21,16 @@ import (
 //		t.Answered(answer, err, now())
 //	}
 type Turn struct {
-	Host  roster.ID
-	Set   placement.Shard // that is fetched, or one of those that are polled
-	f     *Follower
-	sets  []placement.Shard // that are polled
-	fetch *fetch            // nil: it polls
-	sent  time.Duration
-	poll  *Poll
-	rows  []quorum.Name // of the sets polled, when the poll was sent
-	over  bool
+	Host    roster.ID
+	Set     placement.Shard // that is fetched, or one of those that are polled
+	f       *Follower
+	sets    []placement.Shard // that are polled
+	fetch   *fetch            // nil: it polls
+	sent    time.Duration
+	poll    *Poll
+	rows    []quorum.Name // of the sets polled, when the poll was sent
+	answers int           // to its polls
+	over    bool
 }
 
 // fetch is a set on its way. Pages are of moments one behind the other. The place is that of the first: what has
@@ -131,12 +132,15 @@ func (t *Turn) news(m Message, now time.Duration) (more bool, err error) {
 	if !ok || len(n.Sets) > len(t.poll.Sets) {
 		return false, fmt.Errorf("%w: no news of the %d sets of a poll", ErrMessage, len(t.poll.Sets))
 	}
+	if t.answers++; t.answers > maxPages {
+		return false, fmt.Errorf("%w: news without end", ErrMessage)
+	}
 	if more = len(n.Sets) < len(t.poll.Sets); more && !slices.ContainsFunc(n.Sets, func(s SetNews) bool { return s.Said != Same }) {
 		return false, fmt.Errorf("%w: sets of a poll are left out, and nothing is said of others", ErrMessage)
 	}
 	for i := range n.Sets {
 		since, said := &t.poll.Sets[i], &n.Sets[i]
-		if said.Said == Changed && (said.To < since.Seq || said.More && said.To == since.Seq) {
+		if said.Said == Changed && said.To <= since.Seq {
 			return false, fmt.Errorf("%w: news of set %d up to %d, behind %d", ErrMessage, since.Set, said.To, since.Seq)
 		}
 		more = t.heard(since, said, t.rows[i], now) || more

@@ -297,11 +297,8 @@ func (ns *Namespace) placedIn(key []byte, shard placement.Shard) bool {
 	return ns.rule == nil || ns.Home(key) == shard
 }
 
-// settled reports whether the set is whole: it has all that it must have, and no loss is
-// known since. (4)
-func (set *Set) settled() bool {
-	return !set.vouching.recovers.Load() && set.ns.Members().state.Lost == nil
-}
+// settled reports whether the set is whole: it has all that it must have. (4)
+func (set *Set) settled() bool { return !set.vouching.recovers.Load() }
 
 // Settled is settled.
 func (set *Set) Settled() bool { return set.settled() }

@@ -237,6 +237,9 @@ func (ns *Namespace) answerNames(ctx context.Context, q *wire.AskNames) (*wire.N
 	} else if host && !set.settled() {
 		return nil, reconcile.ErrBusy
 	}
+	if ns.Members().state.Lost != nil { // what is lost may name one
+		return nil, reconcile.ErrBusy
+	}
 	wanted := map[[16]byte]int{}
 	for i, n := range q.Names {
 		wanted[n.Salt] = i

@@ -2,6 +2,7 @@ package shards
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"maps"
 	"slices"
@@ -155,11 +156,16 @@ func (s *Shards) collect(ctx context.Context, shard, home placement.Shard, left 
 		if !of.Current() || !at.Current() {
 			break
 		}
-		if s.rounds.Denied(string(one.key), of.Row().Name()) && s.removeAt(ctx, one.key, one.version) == nil {
+		if s.rounds.Denied(denial(one.key, of.Row().Name()), struct{}{}) && s.removeAt(ctx, one.key, one.version) == nil {
 			collected++
 		}
 	}
 	return collected
+}
+
+func denial(key []byte, row quorum.Name) (d [16]byte) {
+	sum := sha256.Sum256(append(row[:], key...))
+	return [16]byte(sum[:])
 }
 
 // names asks a member which bodies it names.

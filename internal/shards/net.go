@@ -94,7 +94,8 @@ type Shards struct {
 	Locator *locator.Follower
 
 	// rounds are those of CollectBodies, which one caller at a time runs.
-	rounds bodies.Rounds[string, [16]byte]
+	// A body is a hash of its key and of the row.
+	rounds bodies.Rounds[[16]byte, struct{}]
 
 	mu    sync.Mutex
 	times quorum.Times
