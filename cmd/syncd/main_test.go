@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 //	readyport PORT   wait until a daemon that serves its API on the port takes work
 //	terminate WORD   send SIGTERM to the background command that has the word among its arguments
 //	code N COMMAND   run a command that must end with exit code N
-//	page FILE PAGE [HEAD] write the commands of a page, or of one of its sections, with ports that the system chooses and more time
+//	page FILE PAGE [HEAD...] write the commands of a page, or of some of its sections, with ports that the system chooses and more time
 //	soon COMMAND     run a command until it succeeds, for a minute at most
 //	flip DIR TEXT    flip a bit of a text where it stands in a file of a folder
 //	xml FILE         fail unless a file is well-formed XML
@@ -224,16 +224,21 @@ func deadSocket(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(l.Close())
 }
 
-// page writes the commands of a page of the documents, or of one of its sections, as a shell script.
+// page writes the commands of a page of the documents, or of some of its sections, as a shell script.
 func page(ts *testscript.TestScript, _ bool, args []string) {
 	text, err := os.ReadFile(filepath.Join("../..", args[1]))
 	ts.Check(err)
-	if len(args) > 2 {
-		_, after, ok := bytes.Cut(text, []byte("\n## "+args[2]+"\n"))
-		if !ok {
-			ts.Fatalf("%s has no section %q", args[1], args[2])
+	if heads := args[2:]; len(heads) > 0 {
+		whole := text
+		text = nil
+		for _, head := range heads {
+			_, after, ok := bytes.Cut(whole, []byte("\n## "+head+"\n"))
+			if !ok {
+				ts.Fatalf("%s has no section %q", args[1], head)
+			}
+			section, _, _ := bytes.Cut(after, []byte("\n## "))
+			text = append(text, section...)
 		}
-		text, _, _ = bytes.Cut(after, []byte("\n## "))
 	}
 	var script strings.Builder
 	for i, block := range strings.Split(string(text), "```") {

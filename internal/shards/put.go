@@ -349,7 +349,7 @@ func (w *write) short(row *quorum.Row, o *offered, err error) error {
 	if !w.sent {
 		return fmt.Errorf("%w: nothing is written: %s", ErrTooFew, text)
 	}
-	return fmt.Errorf("%w: %s; it may still win", ErrUnconfirmed, text)
+	return fmt.Errorf("%w: %s; it may still win; read the key, or write it again", ErrUnconfirmed, text)
 }
 
 // count says at how many hosts the records are written, for a person.

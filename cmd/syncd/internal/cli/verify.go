@@ -81,7 +81,7 @@ func (c verifyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 // one verifies a namespace, or accepts what it lacks. lacks: something is lost.
 func (c verifyCmd) one(ctx context.Context, a *app, daemon *client.Client, name string) (out any, lacks bool, err error) {
 	if c.AcceptLoss {
-		return nil, false, attempted(daemon.AcceptLoss(ctx, name), "accept what is lost in %q", name)
+		return nil, false, attempted(c.accept(ctx, a, daemon, name), "accept what is lost in %q", name)
 	}
 	v, err := daemon.Verify(ctx, name)
 	if err != nil {
@@ -89,6 +89,23 @@ func (c verifyCmd) one(ctx context.Context, a *app, daemon *client.Client, name 
 	}
 	c.say(a, name, &v)
 	return v, v.Lost != nil || v.Missing != nil && v.Missing.Lost, nil
+}
+
+// accept ends what is said of a loss, and says what that was.
+func (verifyCmd) accept(ctx context.Context, a *app, daemon *client.Client, name string) error {
+	ns, err := daemon.NamespaceStatus(ctx, name)
+	if err == nil {
+		err = daemon.AcceptLoss(ctx, name)
+	}
+	if err != nil || ns.Lost == nil || a.json() {
+		return err
+	}
+	what := "how many records were missing is not known"
+	if ns.Lost.Records > 0 {
+		what = countOf(ns.Lost.Records, "record") + " missing then"
+	}
+	a.remark("%s: the loss of %s is accepted: %s", name, ns.Lost.At.Format(time.RFC3339), what)
+	return nil
 }
 
 // attempted is attempt, where there may be no error.
@@ -107,7 +124,11 @@ func (verifyCmd) say(a *app, name string, v *api.Verification) {
 	if !v.Files {
 		files = "; the files of the store were not examined"
 	}
-	a.remark("%s: %d records are whole%s", name, v.Records, files)
+	are := "are"
+	if v.Records == 1 {
+		are = "is"
+	}
+	a.remark("%s: %s %s whole%s", name, countOf(v.Records, "record"), are, files)
 	if v.Drift != "" {
 		a.remark("%s: what the daemon kept of them had drifted and is put right: %s; please report it", name, v.Drift)
 	}

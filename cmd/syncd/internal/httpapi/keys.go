@@ -108,7 +108,7 @@ func (p *ReadParams) options() (all []peer.GetOption, err error) {
 	if p.Read != "" {
 		l, err := peer.ParseLevel(p.Read)
 		if err != nil {
-			return nil, fail(fmt.Errorf("read: %w", err))
+			return nil, fail(fmt.Errorf("read: %w: not a level: %q: want one, quorum or all", peer.ErrInvalid, p.Read))
 		}
 		all = append(all, peer.Read(l))
 	}
