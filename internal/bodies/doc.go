@@ -25,7 +25,7 @@
 //     them than a sync takes: an hour.
 //  2. In a round each member that may hold the key's shard, or keeps entries of it, says whether
 //     its record or its kept log names the body. A host that is not whole does not answer, and
-//     nobody waits for a member that has lapsed. All go by one row of the key's shard, and so in
+//     a lapsed member is not waited for. All go by one row of the key's shard, and so in
 //     both rounds. A member is asked about what those before it have not named.
 //  3. A writer gives up ten minutes after it sent the body.
 //  4. A host takes from no writer a record that names a body over half an hour old, unless what it

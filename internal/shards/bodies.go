@@ -163,6 +163,7 @@ func (s *Shards) collect(ctx context.Context, shard, home placement.Shard, left 
 	return collected
 }
 
+// denial stands for a body that all have denied by a row, in the rounds.
 func denial(key []byte, row quorum.Name) (d [16]byte) {
 	sum := sha256.Sum256(append(row[:], key...))
 	return [16]byte(sum[:])

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"encoding/json"
+	"io"
 	"strconv"
 	"strings"
 	"unicode"
@@ -28,4 +30,12 @@ func Printable(s string) string {
 func escaped(s string) string {
 	quoted := strconv.Quote(s)
 	return quoted[1 : len(quoted)-1]
+}
+
+// WriteJSON writes a value as a person reads it, with an indent or on one line.
+func WriteJSON(w io.Writer, v any, indent string) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	return e.Encode(v)
 }

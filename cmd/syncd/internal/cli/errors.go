@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -77,9 +76,7 @@ func (a *app) failed(err error) int {
 		last := api.KeyOf(early.Last)
 		out.After, out.After64 = last.Key, last.Key64
 	}
-	e := json.NewEncoder(a.stderr)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(out) // standard error is gone, then
+	_ = api.WriteJSON(a.stderr, out, "") // standard error is gone, then
 	return out.Exit
 }
 

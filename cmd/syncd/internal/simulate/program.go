@@ -3,7 +3,6 @@ package simulate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -111,21 +110,14 @@ func (p *program) failed(err error) int {
 		_, _ = fmt.Fprintf(p.stderr, "syncd-testnet: %s\n", out.Error)
 		return out.Exit
 	}
-	e := json.NewEncoder(p.stderr)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(out) // standard error is gone, then
+	_ = api.WriteJSON(p.stderr, out, "") // standard error is gone, then
 	return out.Exit
 }
 
 func (p *program) json() bool { return p.Output == "json" }
 
 // printJSON writes v as indented JSON.
-func (p *program) printJSON(v any) error {
-	e := json.NewEncoder(p.stdout)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
+func (p *program) printJSON(v any) error { return api.WriteJSON(p.stdout, v, "  ") }
 
 // printf writes a result.
 func (p *program) printf(format string, args ...any) error {
