@@ -22,7 +22,6 @@ require (
 	github.com/posener/complete v1.2.3
 	github.com/prometheus/client_golang v1.25.0
 	github.com/rogpeppe/go-internal v1.16.0
-	github.com/spaolacci/murmur3 v1.1.0
 	github.com/vbauerster/mpb/v8 v8.9.3
 	github.com/willabides/kongplete v0.4.0
 	github.com/zeebo/xxh3 v1.1.0
@@ -60,6 +59,7 @@ require (
 	github.com/minio/minlz v1.0.1-0.20250507153514-87eb42fe8882 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/riywo/loginshell v0.0.0-20200815045211-7d26008be1ab // indirect
+	github.com/spaolacci/murmur3 v1.1.0 // indirect
 )
 
 require (

@@ -94,7 +94,7 @@ func TestLargeCodes(t *testing.T) {
 		}
 	}
 	// Known values: the middle of the longest codes, and the ranks that
-	// rust-bfield gives, which count from 0.
+	// onecodex/rust-bfield gives, which count from 0.
 	if Codes(57, 28) != 15033633249770520 {
 		t.Errorf("C(57, 28) = %d", Codes(57, 28))
 	}

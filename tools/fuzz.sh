@@ -14,7 +14,7 @@ usual=${1:?usage: tools/fuzz.sh FUZZTIME [SLOW] (20000x 2000x, 30s)}
 fewer=${2:-$usual}
 
 # Targets that take more than a millisecond an execution: large inputs, whole tables.
-slow='^(bfield/cuckoo Fuzz(ReadMap|Table|Wide))$'
+slow='^(bfield/cuckoo Fuzz(ReadMap|Table))$'
 
 root=$PWD module=$(go list -m) cache=$(go env GOCACHE)/fuzz
 work=$(mktemp -d)

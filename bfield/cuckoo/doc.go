@@ -54,9 +54,6 @@
 //	split 0   |0|1|2|3|4|5|    there is such a bucket yet
 //	split 1   |0|1|2|3|4|5|6|
 //
-// A Wide has keys of 64 bits and values of 32 in the same space: 16 bits of the
-// key are stored with the value.
-//
 // # Table
 //
 // A Table has any H from 2 to 4 and B from 1 to 8. Its slots have only as many

@@ -19,12 +19,6 @@ func (m *Map[K, V]) Save(path string) error { return save(path, m) }
 // OpenMap returns the Map saved in a file, and reads all of it into memory.
 func OpenMap[K, V ~uint64](path string) (*Map[K, V], error) { return opened(path, ReadMap[K, V]) }
 
-// Save writes the Wide to a file. After a crash there is the old file or the new one.
-func (m *Wide[K, V]) Save(path string) error { return save(path, m) }
-
-// OpenWide returns the Wide saved in a file, and reads all of it into memory.
-func OpenWide[K, V ~uint64](path string) (*Wide[K, V], error) { return opened(path, ReadWide[K, V]) }
-
 // Save writes the Table to a file. After a crash there is the old file or the new one.
 func (t *Table) Save(path string) error { return save(path, t) }
 

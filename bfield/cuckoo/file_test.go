@@ -20,7 +20,6 @@ func TestFiles(t *testing.T) {
 		open  func(path string) (encoding.BinaryMarshaler, error)
 	}{
 		"Map":   {mapBytes, new(Map[uint64, uint64]), func(p string) (encoding.BinaryMarshaler, error) { return OpenMap[uint64, uint64](p) }},
-		"Wide":  {sampleWide(t), new(Wide[uint64, uint64]), func(p string) (encoding.BinaryMarshaler, error) { return OpenWide[uint64, uint64](p) }},
 		"Table": {tableBytes, new(Table), func(p string) (encoding.BinaryMarshaler, error) { return Open(p) }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 const (
 	mapMagic   = uint64('c') | 'k'<<8 | 'm'<<16 | 'a'<<24 | 'p'<<32 | 1<<56 // version 1
 	tableMagic = uint64('c') | 'k'<<8 | 't'<<16 | 'a'<<24 | 'b'<<32 | 1<<56
-	wideMagic  = uint64('c') | 'k'<<8 | 'w'<<16 | 'i'<<24 | 'd'<<32 | 1<<56
 )
 
 // output writes words and keeps their checksum.

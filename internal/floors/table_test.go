@@ -10,7 +10,7 @@ var floors = [][]string{
 	{"bfield/keyed"},
 	{"bfield/internal/fieldtest", "bfield/internal/infile", "internal/child", "internal/golden", "internal/hlc", "internal/keyhash", "internal/loglimit", "internal/pgserver", "internal/plot", "internal/powercut", "internal/seeded", "internal/signature", "internal/trials"},
 	{"bfield", "bfield/bloom", "bfield/cuckoo", "bfield/keyset", "bfield/ribbon", "dbadapter", "iblt", "iblt/rateless"},
-	{"bfield/nested", "bfield/phf", "bfield/rustfile", "dbadapter/internal/commit", "dbadapter/internal/damage", "dbadapter/internal/kv", "dbadapter/internal/lifecycle", "dbadapter/internal/queue", "internal/coded", "internal/durable", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
+	{"bfield/nested", "bfield/phf", "dbadapter/internal/commit", "dbadapter/internal/damage", "dbadapter/internal/kv", "dbadapter/internal/lifecycle", "dbadapter/internal/queue", "internal/coded", "internal/durable", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"internal/quorum"},
 	{"dbadapter/internal/examiner", "dbadapter/internal/layout", "internal/backup", "internal/placement"},
 	{"dbadapter/internal/badgerkv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/storetest", "internal/bodies", "internal/locator"},
@@ -77,7 +77,7 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"net", "net/http", "os", "os/exec", "syscall"},
-		only:    []string{"bfield", "bfield/internal/infile", "bfield/rustfile", "dbadapter/internal/badgerkv", "dbadapter/internal/damage", "dbadapter/internal/disktest", "dbadapter/internal/examiner", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/pgdb", "iblt/examples/flowtracker", "iblt/paper", "internal/backup", "internal/child", "internal/durable", "internal/golden", "internal/pgserver", "internal/powercut", "peer", "peer/example/notes", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/...", "cmd/syncd/syncd-testnet"},
+		only:    []string{"bfield", "bfield/internal/infile", "dbadapter/internal/badgerkv", "dbadapter/internal/damage", "dbadapter/internal/disktest", "dbadapter/internal/examiner", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/pgdb", "iblt/examples/flowtracker", "iblt/paper", "internal/backup", "internal/child", "internal/durable", "internal/golden", "internal/pgserver", "internal/powercut", "peer", "peer/example/notes", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/...", "cmd/syncd/syncd-testnet"},
 		why:     "everything below peer is a function of its inputs; sockets and files are handed in",
 	},
 	{

@@ -84,9 +84,6 @@ type Suite struct {
 	// builds. It is enough that workers share the work. 0 stands for 20,000.
 	Large int
 
-	// Unchecked: the format has no checksum, and damage need not be found.
-	Unchecked bool
-
 	// Seed of the suite's own choices; 0 draws one. A failure prints it.
 	Seed uint64
 }
