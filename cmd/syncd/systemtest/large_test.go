@@ -205,15 +205,9 @@ func keyOf(i int) []byte { return fmt.Appendf(nil, "key %08d", i) }
 // fill imports the records from one number to another, whose values are that byte.
 func fill(d *daemon, from, to int, value byte) {
 	d.t.Helper()
-	fillEvery(d, from, to, 1, strings.Repeat(string(value), 64))
-}
-
-// fillEvery imports every so-manieth record from one number to another, counted in steps.
-func fillEvery(d *daemon, from, to, step int, value string) {
-	d.t.Helper()
 	var lines bytes.Buffer
 	for i := from; i < to; i++ {
-		fmt.Fprintf(&lines, `{"key":"%s","value":"%s"}`+"\n", keyOf(i*step), value)
+		fmt.Fprintf(&lines, `{"key":"%s","value":"%s"}`+"\n", keyOf(i), strings.Repeat(string(value), 64))
 		if lines.Len() > 1<<20 || i == to-1 {
 			if _, err := d.api.Import(d.t.Context(), namespace, lines.Bytes(), client.ImportOptions{}); err != nil {
 				d.t.Fatal(err)
