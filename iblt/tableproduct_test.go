@@ -43,17 +43,3 @@ func FuzzProduct(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkProduct(b *testing.B) {
-	x := uint64(3)
-	for b.Loop() {
-		x = product(x, x^odd)
-	}
-}
-
-func BenchmarkReciprocal(b *testing.B) {
-	x := uint64(3)
-	for b.Loop() {
-		x = reciprocal(x) ^ odd
-	}
-}

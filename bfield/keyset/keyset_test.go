@@ -222,29 +222,3 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
-
-// The ratio to the entropy bound is TestSize's to tell; this is the time a hash.
-func BenchmarkDecode(b *testing.B) {
-	block, err := Append(nil, Cursor{}, uniform(rand.New(rand.NewPCG(1, 2)), MaxKeys), true)
-	if err != nil {
-		b.Fatal(err)
-	}
-	hashes := make([]uint64, 0, MaxKeys)
-	for b.Loop() {
-		if _, _, err := Decode(hashes, Cursor{}, block); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/MaxKeys, "ns/hash")
-}
-
-func BenchmarkAppend(b *testing.B) {
-	hashes := uniform(rand.New(rand.NewPCG(1, 2)), MaxKeys)
-	dst := make([]byte, 0, MaxBytes)
-	for b.Loop() {
-		if _, err := Append(dst, Cursor{}, hashes, true); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/MaxKeys, "ns/hash")
-}

@@ -1,7 +1,6 @@
 package ribbon
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -199,33 +198,3 @@ func FuzzParities(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkValue(b *testing.B) {
-	blocks := make([]uint64, 1<<10)
-	r := rand.New(rand.NewPCG(1, 0))
-	for i := range blocks {
-		blocks[i] = r.Uint64()
-	}
-	for _, width := range []int{1, 8, 16, 24, 64} {
-		for name, f := range map[string]func(a, b []uint64, first, second uint64) uint64{
-			"go": paritiesGo,
-			"stub": func(a, _ []uint64, first, second uint64) uint64 {
-				return parities(&a[0], len(a), len(a), first, second)
-			},
-		} {
-			b.Run(fmt.Sprintf("%s/r=%d", name, width), func(b *testing.B) {
-				if name == "stub" && !wide {
-					b.Skip("the processor is not wide")
-				}
-				i, v := uint64(0), uint64(0)
-				for b.Loop() {
-					i = (i*5 + 1) & 511
-					v += f(blocks[i:int(i)+width], blocks[int(i)+width:int(i)+2*width], i*mulCoefficient, i*mulLevel)
-				}
-				sum += v
-			})
-		}
-	}
-}
-
-var sum uint64 // what benchmarks compute

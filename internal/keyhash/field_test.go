@@ -95,30 +95,3 @@ func TestInvAllIsInvOfEach(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkMul(b *testing.B) {
-	x := uint64(1234567891234)
-	for b.Loop() {
-		x = Mul(x, x)
-	}
-}
-
-func BenchmarkInv(b *testing.B) {
-	x := uint64(1234567891234)
-	for b.Loop() {
-		x = Inv(x)
-	}
-}
-
-func BenchmarkInvAll1000(b *testing.B) {
-	r := rand.New(rand.NewPCG(2, 0))
-	a := make([]uint64, 1000)
-	for i := range a {
-		a[i] = r.Uint64N(P-1) + 1
-	}
-	scratch := make([]uint64, len(a))
-	for b.Loop() {
-		InvAll(a, scratch)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(a)), "ns/number")
-}

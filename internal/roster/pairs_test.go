@@ -1,8 +1,6 @@
 package roster
 
 import (
-	"crypto/ed25519"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -42,30 +40,6 @@ func (v *view) lastInstantsByPairs(h *history) map[int]dbadapter.Timestamp {
 	return last
 }
 
-// apart is a set in which n grants of one member have not seen one another; the
-// later half of them rests on a line of grants and removals of it.
-func apart(tb testing.TB, n int, removals bool) *Set {
-	tb.Helper()
-	s := New(Config{Namespace: testNamespace, Creator: ids[0], Verify: func(ed25519.PublicKey, []byte, []byte) bool { return true }})
-	put := func(st *Statement) []Hash {
-		st.Author, st.At = ids[0], dbadapter.Timestamp(s.Len()+1)
-		value := must(st.Sign(testNamespace, func([]byte) ([]byte, error) { return make([]byte, 64), nil }))
-		if status, err := s.Add(value); err != nil || status != Added {
-			tb.Fatal(status, err)
-		}
-		return []Hash{HashOf(value)}
-	}
-	heads := put(&Statement{Kind: Found, Policy: testPolicy})
-	for removals && s.Len() < n/2 {
-		heads = put(&Statement{Kind: Grant, Subject: ids[1], Role: RoleWrite, Heads: heads})
-		heads = put(&Statement{Kind: Remove, Subject: ids[1], Heads: heads})
-	}
-	for s.Len() < n {
-		put(&Statement{Kind: Grant, Subject: ids[1], Role: RoleWrite, Heads: heads})
-	}
-	return s
-}
-
 // By sets and by pairs the same grants end, at the same times, in parts of random
 // histories and in whole ones.
 func TestEndsByPairs(t *testing.T) {
@@ -100,29 +74,5 @@ func TestEndsByPairs(t *testing.T) {
 	})
 	if ended == 0 || kept == 0 || bounded == 0 {
 		t.Errorf("%d grants ended, %d did not, %d times", ended, kept, bounded)
-	}
-}
-
-// What it costs to find which of n grants apart have ended, and when: by sets about
-// n log n, by pairs n².
-func BenchmarkGrantsApart(b *testing.B) {
-	for _, removals := range []bool{false, true} {
-		for _, n := range []int{1000, 2000, 4000, 8000} {
-			s := apart(b, n, removals)
-			b.Run(fmt.Sprintf("removals=%v/n=%d/sets", removals, n), func(b *testing.B) {
-				for b.Loop() {
-					v := s.all()
-					v.plain(ids[1])
-					v.spans(ids[1])
-				}
-			})
-			b.Run(fmt.Sprintf("removals=%v/n=%d/pairs", removals, n), func(b *testing.B) {
-				for b.Loop() {
-					v := s.all()
-					v.plainByPairs(ids[1])
-					v.lastInstantsByPairs(s.subjects[ids[1]])
-				}
-			})
-		}
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
@@ -270,100 +266,4 @@ func TestParseMapping(t *testing.T) {
 			t.Errorf("%q: %d %x %v", c.line, id, m, ok)
 		}
 	}
-}
-
-var coldRecords = flag.Int("cold-records", 100_000, "records in the store of BenchmarkCold")
-
-// forget takes the tables out of the kernel's cache.
-func forget(b *testing.B, d *db) {
-	d.pages.letGo()
-	for _, table := range d.badger.Tables() {
-		f, err := os.Open(filepath.Join(d.pages.dir, tableName(table.ID)))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close()); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkCold looks 100 random indices up and reads their records while no table is
-// in the kernel's cache, with read-ahead and without by turns, and reports the medians
-// and their ratio; the same for a scan of all pairs.
-func BenchmarkCold(b *testing.B) {
-	dir := b.TempDir()
-	_, d, opened := openStore(b, dir)
-	h := dbadapter.NewHasher(dbadapter.Secret{1})
-	random := rand.NewChaCha8([32]byte{})
-	record := func(i int) dbadapter.Hashed {
-		value := make([]byte, 256)
-		random.Read(value)
-		return write(h, fmt.Sprintf("common/%08d", i), value).Record
-	}
-	for i := 0; i < *coldRecords; {
-		var batch []dbadapter.Write
-		for ; i < *coldRecords && len(batch) < dbadapter.MaxBatch; i++ {
-			batch = append(batch, dbadapter.Write{Record: record(i)})
-		}
-		if _, err := opened.Apply(b.Context(), batch); err != nil {
-			b.Fatal(err)
-		}
-	}
-	v, err := opened.Snapshot()
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer v.Close()
-	d.pages.close() // what is advised is changed below
-	d.pages.looked = time.Time{}
-	d.pages.look()
-	advice := map[string]func([]mapping){"ahead": adviseNormal, "random": adviseRandom}
-	names := []string{"ahead", "random"}
-	times := map[string][]time.Duration{}
-	indices, sums := make([]dbadapter.Index, 100), make([]dbadapter.Checksum, 100)
-	for b.Loop() {
-		for _, name := range names {
-			forget(b, d)
-			for _, m := range mappedTables(dir) {
-				advice[name](m)
-			}
-			keys := make([][]byte, len(indices))
-			for i := range indices {
-				keys[i] = fmt.Appendf(nil, "common/%08d", rand.IntN(*coldRecords))
-				indices[i] = h.Index(keys[i])
-			}
-			start := time.Now()
-			if err := v.Lookup(indices, sums); err != nil {
-				b.Fatal(err)
-			}
-			looked := time.Now()
-			for _, index := range indices {
-				if _, err := v.Bucket(index); err != nil {
-					b.Fatal(err)
-				}
-			}
-			times["lookup/"+name] = append(times["lookup/"+name], looked.Sub(start))
-			times["read/"+name] = append(times["read/"+name], time.Since(looked))
-			forget(b, d)
-			start = time.Now()
-			for _, err := range v.Pairs(context.Background(), 0, 0) {
-				if err != nil {
-					b.Fatal(err)
-				}
-			}
-			times["pairs/"+name] = append(times["pairs/"+name], time.Since(start))
-		}
-	}
-	for _, what := range []string{"lookup", "read", "pairs"} {
-		median := map[string]float64{}
-		for _, name := range names {
-			all := times[what+"/"+name]
-			slices.Sort(all)
-			median[name] = all[len(all)/2].Seconds() * 1000
-			b.ReportMetric(median[name], what+"-"+name+"-ms")
-		}
-		b.ReportMetric(median["random"]/median["ahead"], what+"-ratio")
-	}
-	b.ReportMetric(0, "ns/op")
 }
