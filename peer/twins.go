@@ -3,12 +3,12 @@ package peer
 import (
 	"time"
 
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/clocks"
 )
 
 // TwinLife is how long one of two nodes with one identity must have been silent
 // before the other is synced with again.
-const TwinLife = node.TwinLife
+const TwinLife = clocks.TwinLife
 
 // Twin is a member whose identity two nodes run with: a copy of a data folder was
 // started beside the original. Records of the one can take the place of the other's. So
@@ -28,17 +28,17 @@ type Twinned struct {
 func (ns *Namespace) twins() []Twin {
 	list := []Twin{}
 	for _, t := range ns.core.Twins() {
-		list = append(list, Twin{ID(t.Peer), t.Heard})
+		list = append(list, Twin{ID(t.Peer), t.At})
 	}
 	return list
 }
 
 func (ns *Namespace) twinned() *Twinned {
-	t, told := ns.core.Twinned()
-	if !told {
+	by, at, ok := ns.core.Copied()
+	if !ok {
 		return nil
 	}
-	return &Twinned{ID(t.By), t.At}
+	return &Twinned{ID(by), at}
 }
 
 // ClockOffset is how far this machine's clock is ahead of its peers'.
@@ -55,9 +55,6 @@ type ClockOffset struct {
 // ClockOffset compares this machine's clock with those of the peers that this node has
 // synced with lately. The result ok is false if there was no such peer.
 func (n *Node) ClockOffset() (o ClockOffset, ok bool) {
-	own, ok := n.core.OwnOffset()
-	if !ok {
-		return ClockOffset{}, false
-	}
-	return ClockOffset{own.By, own.Error, len(n.core.Offsets()), own.Off()}, true
+	own, peers := n.core.ClockOffset()
+	return ClockOffset{own.By, own.Error, peers, own.Off()}, peers > 0
 }

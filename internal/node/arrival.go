@@ -98,7 +98,7 @@ func (set *Set) arrivedBy(from ID, push []byte, directly bool) (*Arrival, PushVe
 	if err := set.ns.PausedWith(from); err != nil {
 		return nil, PushIgnored, err
 	}
-	if _, two := set.ns.Twin(from); two { // as in a sync
+	if _, two := set.ns.twins.Of(from, now); two { // as in a sync
 		return nil, PushIgnored, reconcile.ErrTwin
 	}
 	if err := set.takes(); err != nil {

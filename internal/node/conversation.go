@@ -266,8 +266,10 @@ func (c *Conversation) heed(ctx context.Context, theirs wire.Greeting) error {
 	if c.ask.Control {
 		return nil
 	}
-	c.theirs = c.part.ns.believe(theirs)
-	if c.twins = c.part.ns.heard(c.remote, &theirs, c.left); c.twins != nil {
+	ns, now := c.part.ns, c.part.ns.node.Now()
+	c.theirs = ns.believe(theirs)
+	ns.node.offsets.Measure(c.remote, theirs.Time, c.left, now)
+	if c.twins = ns.twins.Greeted(c.remote, &theirs, now, ns.Members().Policy().MaxSkew); c.twins != nil {
 		return c.twins
 	}
 	return c.keepUp(ctx)
@@ -383,7 +385,7 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 		err = failed
 	}
 	if c.twins == nil {
-		err = c.part.ns.twinned.told(c.remote, c.part.ns.node.Now(), err)
+		err = c.part.ns.copied.Ended(c.remote, c.part.ns.node.Now(), err)
 	}
 	whole := c.ask.whole() && compared
 	if err == nil && whole && report.Method != wire.MethodAll {

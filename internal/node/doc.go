@@ -69,9 +69,6 @@
 //	after damage       lost.go                  what is missing since files were made anew
 //	                   otherstore.go            records that were restored beside a newer state
 //	for a backup       still.go
-//	what greetings say heard.go                 and what follows
-//	                   twins.go, twinned.go     two nodes with one identity
-//	                   offset.go                how far the peers' clocks are away
 //
 // It is a set of deciders, not an event loop: a driver asks, and does what it is
 // told. Nothing here starts a goroutine, opens a file or a socket, reads a clock or

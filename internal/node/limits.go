@@ -109,20 +109,6 @@ const (
 	// now, or have set its clock. A longer life would hide such a change, a
 	// shorter one would send refused records with every sync.
 	DeclinedLife = 5 * time.Minute
-	// TwinLife is for how long two nodes of one identity are reported after both
-	// have been heard. It is some sync intervals, so that the report does not
-	// appear and vanish.
-	TwinLife = 15 * time.Minute
-	// maxRuns is how many runs of greetings are remembered of a peer: as many
-	// restarts whose greetings may be late.
-	maxRuns = 16
-	// ClockOff is by how much two clocks that are right may differ. Time servers,
-	// and a virtual machine that was paused for a moment, keep well within it.
-	ClockOff = time.Second
-	// OffsetLife is for how long a measured offset says something. A clock without
-	// time servers drifts by less than 0.4 s in it (100 ppm).
-	OffsetLife = time.Hour
-
 	// clockSlack is by how much two clocks that are set by the same time servers
 	// may differ. A peer may still decline what by this node's clock it would take.
 	// A clock may be set back so far without having been wrong.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/clocks"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
@@ -63,9 +64,9 @@ type Namespace struct {
 	unpledged atomic.Pointer[map[ID]bool] // the members that make no pledges; as heldBy
 	audiences atomic.Uint64               // see Audiences
 
-	alike   alike
-	twins   twins
-	twinned twinned
+	alike  alike
+	twins  clocks.Twins  // of the members
+	copied clocks.Copied // what members say of this node
 	// views are sets without a store, by shard; see view.
 	views sync.Map
 	// suspected: an audit is due.
@@ -295,6 +296,13 @@ func (ns *Namespace) Abandon(mark func() error) error {
 
 // Rule is how the namespace is cut into shards; nil: it is not. It must not be changed.
 func (ns *Namespace) Rule() *placement.Rule { return ns.rule }
+
+// Twins lists the members whose identity two nodes run with, by id.
+func (ns *Namespace) Twins() []clocks.Twin { return ns.twins.List(ns.node.Now()) }
+
+// Copied is the member that has said last, of late, that another node runs with this
+// one's identity, and when.
+func (ns *Namespace) Copied() (by ID, at time.Time, ok bool) { return ns.copied.By(ns.node.Now()) }
 
 // Located reports whether hosts feed a locator: all nodes hear then which keys there are.
 func (ns *Namespace) Located() bool { return ns.rule != nil && ns.rule.Locator }

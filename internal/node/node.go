@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/clocks"
 	"github.com/syncd-io/syncd/internal/signature"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -111,7 +112,7 @@ type Node struct {
 	byID  map[dbadapter.NamespaceID]*Namespace
 	parts map[dbadapter.NamespaceID]*Part // by their own ids
 
-	offsets offsets // has a lock of its own
+	offsets clocks.Offsets // of the peers
 }
 
 // New is a node without namespaces.
@@ -183,6 +184,10 @@ func (n *Node) Forget(ns *Namespace) {
 		delete(n.parts, p.Keys.ID)
 	}
 }
+
+// ClockOffset is by how much this node's clock is ahead of its peers', and how many of
+// these were measured of late.
+func (n *Node) ClockOffset() (own clocks.Offset, peers int) { return n.offsets.Own(n.Now()) }
 
 // IsMember reports whether a node is a member of any namespace here.
 func (n *Node) IsMember(id ID) bool {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/clocks"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -164,9 +165,11 @@ func TestPushesThatAreNotTaken(t *testing.T) {
 	check("of a stranger", wire.AppendPush(nil, m, nil)[:], ps.machines[1].ID, PushRefused) // no records
 	m.Kind = wire.PushMore
 	check("of a stranger, without records", wire.AppendPush(nil, m, nil), ps.machines[1].ID, PushIgnored)
-	ps.spaces[0].twins.of = map[ID]*identity{ps.machines[1].ID: {found: noon}}
+	for n, incarnation := range []uint64{1, 2, 1} {
+		_ = ps.spaces[0].twins.Greeted(ps.machines[1].ID, &wire.Greeting{Incarnation: incarnation, Tau: dbadapter.TimestampAt(noon) + dbadapter.Timestamp(n)}, noon, time.Minute)
+	}
 	check("from one of two twins", good, ps.machines[1].ID, PushIgnored)
-	ps.spaces[0].twins.of = nil
+	ps.spaces[0].twins = clocks.Twins{}
 	ps.machines[2].clock = noon
 	if err := ps.spaces[0].Remove(context.Background(), ps.machines[2].ID); err != nil {
 		t.Fatal(err)

@@ -1,26 +1,30 @@
-package node
+package clocks
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Twin says that two nodes run with one identity: a copy of a data folder was
 // started beside the original. Records of the one can take the place of the other's.
 type Twin struct {
-	Peer ID
+	Peer roster.ID
 	// Incarnations are those of the two, the one that greeted last first, and
-	// Heard is when each greeted.
+	// At is when each greeted.
 	Incarnations [2]uint64
-	Heard        [2]time.Time
+	At        [2]time.Time
 }
 
-// twins tells from the greetings of a namespace's members whether two nodes run
+// Twins tells from the greetings of a namespace's members whether two nodes run
 // with the identity of one.
 //
 // A clock gives no reading twice, also after a restart. So the taus of one
@@ -30,9 +34,9 @@ type Twin struct {
 // after another one, and begins a further run, is of a second node that runs at the
 // same time. (Either alone says less. A greeting may be late, and a node that has
 // dropped a namespace and joined it again has forgotten the readings of its clock.)
-type twins struct {
+type Twins struct {
 	mu sync.Mutex
-	of map[ID]*identity
+	of map[roster.ID]*identity
 }
 
 // identity is what the greetings of one peer have shown.
@@ -51,35 +55,52 @@ type run struct {
 	heard       time.Time
 }
 
+// Greeted takes a peer's greeting. The error is reconcile.ErrTwin while two nodes run
+// with its identity: neither is synced with until one has been silent for TwinLife.
+func (t *Twins) Greeted(peer roster.ID, g *wire.Greeting, now time.Time, skew time.Duration) error {
+	t.note(peer, g, now, skew)
+	two, ok := t.Of(peer, now)
+	if !ok {
+		return nil
+	}
+	return fmt.Errorf("%w: %s greeted as %016x at %s and as %016x at %s; stop one of the two, and %s",
+		reconcile.ErrTwin, peer, two.Incarnations[0], two.At[0].Format(time.TimeOnly), two.Incarnations[1], two.At[1].Format(time.TimeOnly), cure())
+}
+
+// cure is what to do with one of two twins, once it was stopped.
+func cure() string {
+	return fmt.Sprintf("give it an identity of its own before it runs again (syncd init --new-identity); the other is synced with again %.0f minutes later", TwinLife.Minutes())
+}
+
 // note takes a peer's greeting. A tau further ahead than the skew allows says
 // nothing: the peer's clock is wrong, and a restamp will set it back.
-func (t *twins) note(remote ID, g *wire.Greeting, now time.Time, skew time.Duration) {
+func (t *Twins) note(peer roster.ID, g *wire.Greeting, now time.Time, skew time.Duration) {
 	if g.Tau == 0 || g.Tau.Time().After(now.Add(skew)) {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	one := t.of[remote]
+	one := t.of[peer]
 	if one == nil {
 		if t.of == nil {
-			t.of = map[ID]*identity{}
+			t.of = map[roster.ID]*identity{}
 		}
-		if len(t.of) >= MaxMembers {
+		if len(t.of) >= roster.MaxMembers {
 			delete(t.of, longestSilent(t.of, func(i *identity) time.Time { return i.heard }))
 		}
 		one = &identity{}
-		t.of[remote] = one
+		t.of[peer] = one
 	}
 	back := one.last != g.Incarnation
 	one.heard, one.last = now, g.Incarnation
 	if other, ok := one.add(run{g.Incarnation, g.Tau, g.Tau, now}); ok && back {
 		one.found = now
-		one.twin = Twin{remote, [2]uint64{g.Incarnation, other.incarnation}, [2]time.Time{now, other.heard}}
+		one.twin = Twin{peer, [2]uint64{g.Incarnation, other.incarnation}, [2]time.Time{now, other.heard}}
 	}
 }
 
 // longestSilent is the key whose entry was heard of the longest time ago.
-func longestSilent[E any](of map[ID]E, heard func(E) time.Time) (id ID) {
+func longestSilent[E any](of map[roster.ID]E, heard func(E) time.Time) (id roster.ID) {
 	var oldest time.Time
 	for k, e := range of {
 		if at := heard(e); id == "" || at.Before(oldest) || at.Equal(oldest) && k < id {
@@ -157,39 +178,58 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Twin reports whether two nodes run with a peer's identity: whether both have
+// Of reports whether two nodes run with a peer's identity: whether both have
 // greeted this node by turns within the last TwinLife.
-func (ns *Namespace) Twin(remote ID) (Twin, bool) {
-	return ns.twins.twin(remote, ns.node.Now())
+func (t *Twins) Of(peer roster.ID, now time.Time) (Twin, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.of[peer].lately(now)
 }
 
-// Twins lists the identities that two nodes run with, by id.
-func (ns *Namespace) Twins() (list []Twin) {
-	now := ns.node.Now()
-	for _, id := range ns.twins.heard() {
-		if t, ok := ns.twins.twin(id, now); ok {
-			list = append(list, t)
+// List lists the identities that two nodes run with, by id.
+func (t *Twins) List(now time.Time) (list []Twin) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.of {
+		if two, ok := one.lately(now); ok {
+			list = append(list, two)
 		}
 	}
 	slices.SortFunc(list, func(a, b Twin) int { return strings.Compare(string(a.Peer), string(b.Peer)) })
 	return list
 }
 
-func (t *twins) twin(remote ID, now time.Time) (Twin, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	one := t.of[remote]
-	if one == nil || one.found.IsZero() || now.Sub(one.found) > TwinLife {
+// lately is the twin that was found of a peer; nil: a peer that has not greeted.
+func (i *identity) lately(now time.Time) (Twin, bool) {
+	if i == nil || i.found.IsZero() || now.Sub(i.found) > TwinLife {
 		return Twin{}, false
 	}
-	return one.twin, true
+	return i.twin, true
 }
 
-func (t *twins) heard() (ids []ID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for id := range t.of {
-		ids = append(ids, id)
+// Copied remembers which peer has said last that another node runs with this one's
+// identity.
+type Copied struct {
+	mu sync.Mutex
+	by roster.ID
+	at time.Time // by this node's clock
+}
+
+// Ended takes the error that ended a conversation with a peer. If the peer has
+// refused this node for its twin, that is remembered, and the error says what to do.
+func (c *Copied) Ended(by roster.ID, now time.Time, err error) error {
+	if !errors.Is(err, reconcile.ErrTwin) {
+		return err
 	}
-	return ids
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.by, c.at = by, now
+	return fmt.Errorf("%w as this one, and %s has heard both: a copy of the data directory is running; stop one of the two, and %s", err, by, cure())
+}
+
+// By is the peer that has said so within the last TwinLife, and when.
+func (c *Copied) By(now time.Time) (by roster.ID, at time.Time, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.by, c.at, !c.at.IsZero() && now.Sub(c.at) <= TwinLife
 }

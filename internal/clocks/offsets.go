@@ -1,4 +1,4 @@
-package node
+package clocks
 
 import (
 	"math"
@@ -6,12 +6,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // Offset is by how much one clock is ahead of another. The greeting of a sync that
 // this node began has shown it.
 type Offset struct {
-	Peer ID
+	Peer roster.ID
 	// By is how far the peer's clock is ahead of this node's; less than 0 if it
 	// is behind. The truth lies within Error of it.
 	By    time.Duration
@@ -24,41 +26,42 @@ type Offset struct {
 // time servers, whatever the network has added.
 func (o *Offset) Off() bool { return o.By.Abs()-o.Error > ClockOff }
 
-// offsets are those of the peers' clocks, the latest of each.
-type offsets struct {
+// Offsets are those of the peers' clocks, the latest of each.
+type Offsets struct {
 	mu sync.Mutex
-	of map[ID]Offset
+	of map[roster.ID]Offset
 }
 
-// note measures a peer's clock. theirs is the time in its greeting, in
+// Measure measures a peer's clock. theirs is the time in its greeting, in
 // milliseconds. The peer read it after sent, when this node's Hello left, and
 // before received, when the Welcome arrived. A peer that says no time is not
-// measured.
-func (o *offsets) note(remote ID, theirs uint64, sent, received time.Time) {
+// measured. Nor is one that began the sync, where sent is zero: one way alone says
+// nothing.
+func (o *Offsets) Measure(peer roster.ID, theirs uint64, sent, received time.Time) {
 	trip := received.Sub(sent) // by the monotonic clock, where there is one
-	if theirs == 0 || trip < 0 {
+	if theirs == 0 || sent.IsZero() || trip < 0 {
 		return
 	}
 	// A millisecond that a clock shows has lasted for half of one, on average.
 	by := time.UnixMilli(int64(min(theirs, math.MaxInt64))).Sub(received.Add(-trip / 2).Round(0))
-	m := Offset{remote, min(max(by, -farthest), farthest) + time.Millisecond/2, min(trip/2, farthest) + time.Millisecond/2, received}
+	m := Offset{peer, min(max(by, -farthest), farthest) + time.Millisecond/2, min(trip/2, farthest) + time.Millisecond/2, received}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.of == nil {
-		o.of = map[ID]Offset{}
+		o.of = map[roster.ID]Offset{}
 	}
-	if _, known := o.of[remote]; !known && len(o.of) >= MaxMembers {
+	if _, known := o.of[peer]; !known && len(o.of) >= roster.MaxMembers {
 		delete(o.of, longestSilent(o.of, func(o Offset) time.Time { return o.At }))
 	}
-	o.of[remote] = m
+	o.of[peer] = m
 }
 
 // farthest is as far as two clocks are told apart: what a peer says may be any
 // number.
 const farthest = 100 * 365 * 24 * time.Hour
 
-// list is what has been measured lately, by id.
-func (o *offsets) list(now time.Time) (list []Offset) {
+// List is what was measured within the last OffsetLife, by id.
+func (o *Offsets) List(now time.Time) (list []Offset) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for id, m := range o.of {
@@ -72,20 +75,16 @@ func (o *offsets) list(now time.Time) (list []Offset) {
 	return list
 }
 
-// Offsets lists the offsets of the peers' clocks that were measured within the last
-// OffsetLife, by id.
-func (n *Node) Offsets() []Offset { return n.offsets.list(n.Now()) }
-
-// OwnOffset is by how much this node's clock is ahead of that of its peers. The
-// median of theirs counts, which a minority of wrong clocks does not move far. If
-// no clock was measured, ok is false.
+// Own is by how much this node's clock is ahead of that of its peers, and how many
+// of these were measured; with none it says nothing. The median of theirs counts,
+// which a minority of wrong clocks does not move far.
 //
 // Each offset lies between two bounds, so that the median of all lies between the
 // medians of the bounds.
-func (n *Node) OwnOffset() (own Offset, ok bool) {
-	list := n.Offsets()
+func (o *Offsets) Own(now time.Time) (own Offset, peers int) {
+	list := o.List(now)
 	if len(list) == 0 {
-		return Offset{}, false
+		return Offset{}, 0
 	}
 	low, high := make([]time.Duration, len(list)), make([]time.Duration, len(list))
 	for i, o := range list {
@@ -93,8 +92,8 @@ func (n *Node) OwnOffset() (own Offset, ok bool) {
 		own.At = later(own.At, o.At)
 	}
 	least, most := median(low), median(high)
-	own.Peer, own.By, own.Error = n.ID, -(least+most)/2, (most-least+1)/2
-	return own, true
+	own.By, own.Error = -(least+most)/2, (most-least+1)/2
+	return own, len(list)
 }
 
 // median is the middle one, or the mean of the middle two.

@@ -1,11 +1,15 @@
-package node
+package clocks
 
 import (
+	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -47,7 +51,7 @@ func TestTwinsAreFoundAndOnlyThey(t *testing.T) {
 		"restamped, after an hour ahead":         {[]greeted{{1, 1}, {1, 3600}, {1, 3601}, {2, 2}, {2, 3}, {2, 4000}}, 0},
 		"nothing promised":                       {[]greeted{{1, -1}, {2, -1}, {1, -1}}, 0},
 	} {
-		var w twins
+		var w Twins
 		found := 0
 		for n, g := range c.greetings {
 			now := epoch.Add(time.Duration(n) * time.Second)
@@ -56,14 +60,14 @@ func TestTwinsAreFoundAndOnlyThey(t *testing.T) {
 				greeting.Tau = 0
 			}
 			w.note("x", greeting, now, testSkew)
-			if _, ok := w.twin("x", now); ok && found == 0 {
+			if _, ok := w.Of("x", now); ok && found == 0 {
 				found = n + 1
 			}
 		}
 		if found != c.at {
 			t.Errorf("%s: found at greeting %d, not %d", name, found, c.at)
 		}
-		if _, ok := w.twin("y", epoch); ok {
+		if _, ok := w.Of("y", epoch); ok {
 			t.Errorf("%s: another peer has a twin", name)
 		}
 	}
@@ -102,34 +106,81 @@ func TestTwinsUnderDelay(t *testing.T) {
 
 // meet is the number of the greeting that shows a twin, or -1.
 func meet(greetings []greeted) int {
-	var w twins
+	var w Twins
 	for n, g := range greetings {
 		w.note("x", g.greeting(), epoch, testSkew)
 		if len(w.of["x"].runs) > maxRuns {
 			panic("more runs than are allowed")
 		}
-		if _, ok := w.twin("x", epoch); ok {
+		if _, ok := w.Of("x", epoch); ok {
 			return n
 		}
 	}
 	return -1
 }
 
+// Neither of two nodes is synced with until one has been silent for a while.
+func TestTwinsAreRefused(t *testing.T) {
+	var w Twins
+	now := epoch
+	greet := func(incarnation uint64) error {
+		now = now.Add(time.Second)
+		return w.Greeted("x", &wire.Greeting{Incarnation: incarnation, Tau: dbadapter.TimestampAt(now)}, now, testSkew)
+	}
+	for n, incarnation := range []uint64{1, 2, 1, 2} {
+		if err := greet(incarnation); errors.Is(err, reconcile.ErrTwin) != (n >= 2) {
+			t.Errorf("greeting %d: %v", n+1, err)
+		}
+	}
+	if list := w.List(now); len(list) != 1 || list[0].Peer != "x" || list[0].Incarnations != [2]uint64{2, 1} {
+		t.Errorf("%+v", list)
+	}
+	for range int(TwinLife / time.Second) {
+		if err := greet(2); !errors.Is(err, reconcile.ErrTwin) {
+			t.Fatalf("soon after both: %v", err)
+		}
+	}
+	if err := greet(2); err != nil || len(w.List(now)) > 0 {
+		t.Errorf("long after the first: %v, %+v", err, w.List(now))
+	}
+}
+
+// The node that was refused remembers by whom, and says what to do; another error says nothing of it.
+func TestCopied(t *testing.T) {
+	var c Copied
+	other := errors.New("other")
+	if err := c.Ended("x", epoch, other); err != other {
+		t.Error(err)
+	}
+	if _, _, ok := c.By(epoch); ok {
+		t.Error("nobody has said so")
+	}
+	if err := c.Ended("x", epoch, reconcile.ErrTwin); !errors.Is(err, reconcile.ErrTwin) || !strings.Contains(err.Error(), "syncd init --new-identity") {
+		t.Error(err)
+	}
+	if by, at, ok := c.By(epoch.Add(TwinLife)); !ok || by != "x" || !at.Equal(epoch) {
+		t.Errorf("%s at %s, %t", by, at, ok)
+	}
+	if _, _, ok := c.By(epoch.Add(TwinLife + 1)); ok {
+		t.Error("it is not forgotten")
+	}
+}
+
 // A twin is told of with both incarnations and when each was heard; it is forgotten
 // a while after one of the two has stopped, and found again when that comes back.
 func TestTwinsAreForgotten(t *testing.T) {
-	var w twins
+	var w Twins
 	now := epoch
 	hear := func(g greeted) bool {
 		now = epoch.Add(time.Duration(g.tau) * time.Second)
 		w.note("x", g.greeting(), now, time.Second)
-		_, ok := w.twin("x", now)
+		_, ok := w.Of("x", now)
 		return ok
 	}
 	hear(greeted{1, 1})
 	hear(greeted{2, 2})
 	hear(greeted{1, 3})
-	twin, ok := w.twin("x", now)
+	twin, ok := w.Of("x", now)
 	if want := (Twin{"x", [2]uint64{1, 2}, [2]time.Time{epoch.Add(3 * time.Second), epoch.Add(2 * time.Second)}}); !ok || twin != want {
 		t.Errorf("%+v", twin)
 	}
@@ -146,11 +197,11 @@ func TestTwinsAreForgotten(t *testing.T) {
 
 // The memory of peers, and of runs, is bounded.
 func TestTwinsAreBounded(t *testing.T) {
-	var w twins
-	for n := range MaxMembers + 100 {
-		w.note(ID(rune(n+1)), greeted{1, n}.greeting(), epoch.Add(time.Duration(n)*time.Second), testSkew)
+	var w Twins
+	for n := range roster.MaxMembers + 100 {
+		w.note(roster.ID(rune(n+1)), greeted{1, n}.greeting(), epoch.Add(time.Duration(n)*time.Second), testSkew)
 	}
-	if len(w.of) != MaxMembers || w.of[ID(rune(1))] != nil {
+	if len(w.of) != roster.MaxMembers || w.of[roster.ID(rune(1))] != nil {
 		t.Errorf("%d peers are remembered", len(w.of))
 	}
 	for n := range 100 {

@@ -1,10 +1,12 @@
-package node
+package clocks
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // An offset is within its error of the truth, however the delay is divided between
@@ -22,8 +24,8 @@ func TestOffsetsAreWithinTheirError(t *testing.T) {
 		}
 		sent := epoch.Add(time.Duration(rng.Int64N(int64(time.Second))))
 		theirs := uint64(sent.Add(there + ahead).UnixMilli())
-		var o offsets
-		o.note("x", theirs, sent, sent.Add(there+back))
+		var o Offsets
+		o.Measure("x", theirs, sent, sent.Add(there+back))
 		m := o.of["x"]
 		if (m.By-ahead).Abs() > m.Error || m.Error > (there+back)/2+time.Millisecond {
 			t.Fatalf("a clock ahead by %s, over %s and %s: by %s ± %s", ahead, there, back, m.By, m.Error)
@@ -56,13 +58,13 @@ func TestOwnOffset(t *testing.T) {
 		"two, of which one is away": {[]time.Duration{0, 1500 * ms}, 20 * ms, -750 * ms, false},
 		"one peer":                  {[]time.Duration{2000 * ms}, 20 * ms, -2000 * ms, true},
 	} {
-		m := newMachine(1)
+		var o Offsets
 		for n, ahead := range c.peers {
-			m.offsets.note(ID(rune('a'+n)), uint64(m.clock.Add(ahead).UnixMilli()), m.clock.Add(-c.trip/2), m.clock.Add(c.trip/2))
+			o.Measure(roster.ID(rune('a'+n)), uint64(epoch.Add(ahead).UnixMilli()), epoch.Add(-c.trip/2), epoch.Add(c.trip/2))
 		}
-		own, ok := m.OwnOffset()
-		if !ok || own.Peer != m.ID || (own.By-c.want).Abs() > 2*ms || own.Off() != c.off {
-			t.Errorf("%s: %+v, %v, off %v", name, own, ok, own.Off())
+		own, peers := o.Own(epoch)
+		if peers != len(c.peers) || (own.By-c.want).Abs() > 2*ms || own.Off() != c.off {
+			t.Errorf("%s: %+v of %d, off %v", name, own, peers, own.Off())
 		}
 	}
 }
@@ -70,52 +72,50 @@ func TestOwnOffset(t *testing.T) {
 // The latest of each peer counts, for as long as it says something; what says
 // nothing is not noted, and a vast number does no harm.
 func TestOffsetsAreKept(t *testing.T) {
-	m := newMachine(1)
-	if _, ok := m.OwnOffset(); ok {
+	var o Offsets
+	if _, peers := o.Own(epoch); peers > 0 {
 		t.Error("an offset without peers")
 	}
-	now := m.clock
+	now := epoch
 	at := func(d time.Duration) uint64 { return uint64(now.Add(d).UnixMilli()) }
-	m.offsets.note("a", at(time.Hour), now, now)
-	m.offsets.note("a", at(time.Minute), now, now)
-	m.offsets.note("b", 0, now, now)
-	m.offsets.note("c", at(0), now, now.Add(-time.Second))
-	m.offsets.note("d", math.MaxUint64, now, now)
-	m.offsets.note("e", 1, now, now)
-	m.offsets.note("f", at(0), now.Add(-1<<62), now)
-	if o, ok := m.Offset("a"); !ok || (o.By-time.Minute).Abs() > o.Error || !o.Off() {
+	o.Measure("a", at(time.Hour), now, now)
+	o.Measure("a", at(time.Minute), now, now)
+	o.Measure("b", 0, now, now)
+	o.Measure("c", at(0), now, now.Add(-time.Second))
+	o.Measure("d", math.MaxUint64, now, now)
+	o.Measure("e", 1, now, now)
+	o.Measure("g", at(0), time.Time{}, now) // it began the sync
+	o.Measure("f", at(0), now.Add(-1<<62), now)
+	of := func(peer roster.ID) (Offset, bool) {
+		for _, m := range o.List(now) {
+			if m.Peer == peer {
+				return m, true
+			}
+		}
+		return Offset{}, false
+	}
+	if o, ok := of("a"); !ok || (o.By-time.Minute).Abs() > o.Error || !o.Off() {
 		t.Errorf("%+v, %v", o, ok)
 	}
-	for id, want := range map[ID]bool{"b": false, "c": false, "d": true, "e": true} {
-		if o, ok := m.Offset(id); ok != want || ok && !o.Off() {
+	for id, want := range map[roster.ID]bool{"b": false, "c": false, "g": false, "d": true, "e": true} {
+		if o, ok := of(id); ok != want || ok && !o.Off() {
 			t.Errorf("%s: %+v, %v", id, o, ok)
 		}
 	}
-	if o, _ := m.Offset("d"); o.By < 0 {
+	if o, _ := of("d"); o.By < 0 {
 		t.Errorf("%+v", o)
 	}
-	if o, ok := m.Offset("f"); !ok || o.Off() {
+	if o, ok := of("f"); !ok || o.Off() {
 		t.Errorf("%+v", o)
 	}
-	m.clock = now.Add(OffsetLife + time.Second)
-	if list := m.Offsets(); len(list) > 0 {
+	if list := o.List(now.Add(OffsetLife + time.Second)); len(list) > 0 {
 		t.Errorf("%+v", list)
 	}
-	var many offsets
-	for n := range MaxMembers + 10 {
-		many.note(ID(rune(n+1)), 1, now, now.Add(time.Duration(n)*time.Second))
+	var many Offsets
+	for n := range roster.MaxMembers + 10 {
+		many.Measure(roster.ID(rune(n+1)), 1, now, now.Add(time.Duration(n)*time.Second))
 	}
-	if len(many.of) != MaxMembers {
+	if len(many.of) != roster.MaxMembers {
 		t.Errorf("%d peers are remembered", len(many.of))
 	}
-}
-
-// Offset is that of one peer's clock.
-func (n *Node) Offset(remote ID) (Offset, bool) {
-	for _, o := range n.Offsets() {
-		if o.Peer == remote {
-			return o, true
-		}
-	}
-	return Offset{}, false
 }
