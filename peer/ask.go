@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
+	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -70,105 +70,69 @@ func (n *Node) askOnce(ctx context.Context, about asker, id ID, patience time.Du
 	defer leave()
 	opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
 	defer cancel()
-	stream, err := n.host.NewStream(overRelays(opening), id, askProtocol)
+	s, err := n.host.NewStream(overRelays(opening), id, askProtocol)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil { // a stream says of it that its time is over
 			return a, cause
 		}
 		return a, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
-	cut := context.AfterFunc(ctx, func() { stream.Reset() })
-	defer cut()
-	throttles, release := n.bandwidth.of(id)
-	defer release()
-	talk := newCarrier(stream, n.limits, throttles)
-	talk.pace.done, talk.calls = ctx.Done(), true
-	talk.pace.idle += patience
+	o := n.carrying()
+	o.Idle += patience
+	talk := stream.New(s, o)
 	question, err := about.Ask(node.ID(id), patience, q)
 	if err != nil {
-		talk.cut()
+		talk.Cut()
 		return a, err
 	}
 	a.left = n.now()
-	m, err := talk.exchange(wire.Append(nil, question))
+	m, err := talk.Exchange(ctx, wire.Append(nil, question))
 	a.came = n.now()
-	if err == nil {
-		a.Reply, err = about.Answered(node.ID(id), question, m)
-	}
 	if err != nil {
-		talk.cut()
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
 		return a, err
 	}
-	return a, talk.end(nil)
-}
-
-// exchange sends a frame and receives one.
-func (c *carrier) exchange(frame []byte) (wire.Message, error) {
-	if err := c.write(frame); err != nil {
-		return nil, c.lastWord(err)
+	if a.Reply, err = about.Answered(node.ID(id), question, m); err != nil {
+		talk.Cut()
+		return a, err
 	}
-	m, _, err := c.receive()
-	return m, err
+	return a, talk.Close()
 }
 
 // serveAsk answers a question of a peer. Nothing about a namespace leaves before the peer
 // is found in its list of members and has proved the secret.
-func (n *Node) serveAsk(stream network.Stream) {
-	remote := stream.Conn().RemotePeer()
+func (n *Node) serveAsk(s network.Stream) {
+	remote := s.Conn().RemotePeer()
 	leave, ok := n.core.Sessions.Greet(node.ID(remote), n.isMember(remote))
-	throttles, release := n.bandwidth.of(remote)
-	defer release()
-	talk := newCarrier(stream, n.limits, throttles)
-	talk.pace.done = n.ctx.Done()
+	talk := stream.New(s, n.carrying())
 	if !ok {
 		n.refuse(talk, "ask", fmt.Errorf("%w: too many questions are about to be asked", ErrBusy))
 		return
 	}
-	question, err := talk.receiveQuestion()
+	question, _, err := stream.First[*wire.Ask](talk, maxAsk)
 	leave()
 	if err != nil {
-		n.metrics.refused("ask", err)
-		talk.refuseMalformed(err)
+		n.refuse(talk, "ask", err)
 		return
 	}
-	defer talk.unwatch()
+	defer talk.Unwatch()
 	reply, err := n.answer(n.ctx, talk, remote, question)
 	n.metrics.asked(question, err)
 	switch {
-	case talk.over: // the peer waits no longer
+	case talk.Over(): // the peer waits no longer
 	case errors.Is(err, ErrDenied):
 		n.log.With(n.logCaller(remote)).Info("a question was denied: not a member, or what it asks about is not held here")
-		talk.refuse(ErrDenied)
+		talk.Refuse(ErrDenied)
 	case err != nil:
 		n.log.With(n.logCaller(remote)).Debug("a question was not answered", logError(err))
-		talk.refuse(err)
+		talk.Refuse(err)
 	default:
-		if talk.write(wire.Append(nil, reply)) != nil {
-			talk.cut()
-			return
-		}
-		_ = talk.end(nil) // the peer has what it asked for, or is gone
+		talk.Reply(reply)
 	}
-}
-
-func (c *carrier) receiveQuestion() (*wire.Ask, error) {
-	m, _, err := c.receiveFirst(maxAsk)
-	if err != nil {
-		return nil, err
-	}
-	question, ok := m.(*wire.Ask)
-	if !ok {
-		return nil, fmt.Errorf("%w: a first message of kind %d", wire.ErrFrame, m.Kind())
-	}
-	return question, nil
 }
 
 // answer waits until a question can be answered for good, or for as long as the peer asks
 // for.
-func (n *Node) answer(ctx context.Context, talk *carrier, remote ID, question *wire.Ask) (*wire.Reply, error) {
+func (n *Node) answer(ctx context.Context, talk *stream.Carrier, remote ID, question *wire.Ask) (*wire.Reply, error) {
 	asked, err := n.core.Asked(node.ID(remote), question)
 	if err != nil {
 		return nil, err
@@ -196,37 +160,15 @@ func (n *Node) answer(ctx context.Context, talk *carrier, remote ID, question *w
 		if err != nil || settled || over {
 			return reply, err
 		}
-		talk.watch()
 		select {
 		case <-woken:
 		case <-timer.C:
 			over = true
-		case <-talk.gone:
-			talk.cut()
+		case <-talk.Watch():
+			talk.Cut()
 			return nil, ErrUnreachable
 		case <-ctx.Done():
 			return nil, reconcile.ErrPeer
 		}
-	}
-}
-
-// watch closes c.gone when the peer gives up, while this side has nothing to read or to
-// write.
-func (c *carrier) watch() {
-	if c.gone != nil {
-		return
-	}
-	c.gone = make(chan struct{})
-	_ = c.stream.SetReadDeadline(time.Time{})
-	go func() {
-		defer close(c.gone)
-		_, _ = io.CopyN(io.Discard, c.stream, 1)
-	}()
-}
-
-// unwatch ends a watch; the stream is closed or reset.
-func (c *carrier) unwatch() {
-	if c.gone != nil {
-		<-c.gone
 	}
 }

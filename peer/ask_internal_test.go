@@ -9,6 +9,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -102,8 +103,7 @@ func TestMalformedQuestions(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Reset()
-		talk := newCarrier(s, nodes[1].limits, throttles{})
-		return talk.exchange(frame)
+		return stream.New(s, nodes[1].carrying()).Exchange(t.Context(), frame)
 	}
 	for name, frame := range map[string][]byte{
 		"another message": wire.Append(nil, &wire.Same{}),

@@ -80,8 +80,8 @@
 // # The source
 //
 // Read node.go first: what a node is made of. Records are in namespace.go, write.go and
-// read.go. The two sides of a sync are sync.go and serve.go; carrier.go puts frames on a
-// stream, and background.go begins syncs. Members are in join.go and members.go. What
+// read.go. The two sides of a sync are sync.go and serve.go, package internal/netio/stream
+// puts frames on a stream, and background.go begins syncs. Members are in join.go and members.go. What
 // strangers may take is in host.go, connections.go and limits.go.
 //
 // Package internal/node decides, and this package drives it. Its documentation follows a

@@ -5,34 +5,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-
-	"github.com/multiformats/go-varint"
 )
-
-// The frames of a join never panic, and never allocate what they announce; what
-// was written is read again, byte for byte.
-func FuzzControl(f *testing.F) {
-	var b bytes.Buffer
-	if err := writeControl(&b, []byte("a message")); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b.Bytes())
-	f.Add(append(varint.ToUvarint(1<<40), 1, 2, 3))
-	f.Add([]byte{0x10})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		message, err := readControl(bytes.NewReader(b), maxJoinRequest)
-		if err != nil {
-			return
-		}
-		var frame bytes.Buffer
-		if err := writeControl(&frame, message); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.HasPrefix(b, frame.Bytes()) {
-			t.Errorf("%x was read as %x", b, message)
-		}
-	})
-}
 
 // Addresses that a peer sends are dialled, written into the book and read again;
 // other bytes are skipped.

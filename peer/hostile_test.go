@@ -14,6 +14,7 @@ import (
 	"github.com/multiformats/go-varint"
 
 	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
@@ -74,7 +75,7 @@ func (v *inviter) answer(from ID, request []byte, edit func(fields map[int]any))
 // serve answers each join with what say makes of the request.
 func (v *inviter) serve(t *testing.T, say func(from ID, request []byte) ([]byte, error)) {
 	v.SetStreamHandler(JoinProtocol, func(s network.Stream) {
-		request, err := readControl(s, maxJoinRequest)
+		request, err := stream.ReadMessage(s, maxJoinRequest)
 		if err != nil {
 			t.Error(err)
 		}

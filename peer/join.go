@@ -1,11 +1,9 @@
 package peer
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -13,8 +11,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/peerstore"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	ma "github.com/multiformats/go-multiaddr"
-	"github.com/multiformats/go-varint"
 
+	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -142,20 +140,20 @@ func (n *Node) askToJoin(ctx context.Context, inviter ID, addrs []ma.Multiaddr, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	stream, err := n.host.NewStream(overRelays(ctx), inviter, joinProtocol)
+	s, err := n.host.NewStream(overRelays(ctx), inviter, joinProtocol)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
-	defer stream.Reset()
-	cut := context.AfterFunc(ctx, func() { stream.Reset() })
+	defer s.Reset()
+	cut := context.AfterFunc(ctx, func() { s.Reset() })
 	defer cut()
-	if err := writeControl(stream, request); err != nil {
-		return nil, broken(err)
+	if err := stream.WriteMessage(s, request); err != nil {
+		return nil, err
 	}
 	// Its error says less than the reply. Over QUIC it fails where the inviter, which has all
 	// of the request, has answered and closed already.
-	_ = stream.CloseWrite()
-	reply, err := readControl(stream, node.MaxJoinReply)
+	_ = s.CloseWrite()
+	reply, err := stream.ReadMessage(s, node.MaxJoinReply)
 	if err != nil && ctx.Err() != nil {
 		return nil, fmt.Errorf("%w: no answer: %w", ErrUnreachable, ctx.Err())
 	}
@@ -163,24 +161,24 @@ func (n *Node) askToJoin(ctx context.Context, inviter ID, addrs []ma.Multiaddr, 
 }
 
 // serveJoin redeems a ticket that a peer presents.
-func (n *Node) serveJoin(stream network.Stream) {
-	remote := stream.Conn().RemotePeer()
+func (n *Node) serveJoin(s network.Stream) {
+	remote := s.Conn().RemotePeer()
 	leave, ok := n.core.Sessions.Greet(node.ID(remote), n.isMember(remote))
 	if !ok {
 		n.metrics.refused("join", ErrBusy)
-		stream.Reset()
+		s.Reset()
 		return
 	}
 	defer leave()
-	if err := stream.SetDeadline(time.Now().Add(min(joinTimeout, n.limits.IdleTimeout))); err != nil {
-		stream.Reset()
+	if err := s.SetDeadline(time.Now().Add(min(joinTimeout, n.limits.IdleTimeout))); err != nil {
+		s.Reset()
 		return
 	}
-	request, err := readControl(stream, maxJoinRequest)
+	request, err := stream.ReadMessage(s, maxJoinRequest)
 	if err != nil {
 		n.metrics.refused("join", err)
 		n.log.Debug("a join did not begin", n.logCaller(remote), logError(err))
-		stream.Reset()
+		s.Reset()
 		return
 	}
 	reply, joiner, err := n.core.AnswerJoin(n.ctx, node.ID(remote), request, n.whereIs)
@@ -195,8 +193,8 @@ func (n *Node) serveJoin(stream network.Stream) {
 			}
 		}
 	}
-	if reply == nil || writeControl(stream, reply) != nil || stream.Close() != nil {
-		stream.Reset()
+	if reply == nil || stream.WriteMessage(s, reply) != nil || s.Close() != nil {
+		s.Reset()
 	}
 }
 
@@ -206,31 +204,4 @@ func (n *Node) whereIs(id node.ID) [][]byte {
 		return addrBytes(n.dialable())
 	}
 	return addrBytes(n.book.of(ID(id)))
-}
-
-// writeControl sends a message of the join protocol.
-func writeControl(w io.Writer, message []byte) error {
-	_, err := w.Write(append(varint.ToUvarint(uint64(len(message))), message...))
-	return err
-}
-
-// readControl receives one of at most limit bytes.
-func readControl(r io.Reader, limit uint64) ([]byte, error) {
-	buffered := bufio.NewReader(r)
-	size, err := varint.ReadUvarint(buffered)
-	if err != nil {
-		return nil, broken(err)
-	}
-	if size > limit {
-		return nil, fmt.Errorf("%w: a message of %d bytes; at most %d are allowed", ErrLimit, size, limit)
-	}
-	// ReadAll grows as the bytes come: the announced length allocates nothing.
-	body, err := io.ReadAll(io.LimitReader(buffered, int64(size)))
-	if err != nil {
-		return nil, broken(err)
-	}
-	if uint64(len(body)) != size {
-		return nil, broken(io.ErrUnexpectedEOF)
-	}
-	return body, nil
 }

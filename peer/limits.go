@@ -77,13 +77,6 @@ const (
 	// greetings is how many streams of members may wait for their first message at
 	// once, and how many of strangers. Each holds a goroutine and at most maxHello.
 	greetings = 64
-	// helloTimeout is how long a stream may wait for its first message.
-	helloTimeout = 10 * time.Second
-	// lingerBytes is what a peer may still send to a side that has broken off the sync, before it is cut off.
-	// It is a list of marks, or a record of the greatest size, and what follows. The constant lingerTimeout is
-	// for how long: several round trips.
-	lingerBytes   = 2 << 20
-	lingerTimeout = 2 * time.Second
 )
 
 // The bounds of the relay that a node can be for its members; see relayLimits.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -40,8 +41,7 @@ func (s *sink) Write(b []byte) (int, error) {
 // take to read: no line ends of that. A member that reads nothing still ends its own.
 func TestLinesWaitForTheirBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &Node{ctx: t.Context()}
-		n.bandwidth = newBandwidth(Bandwidth{Send: MinBandwidth}, func(string, time.Duration) {})
+		bound := stream.NewBandwidth(stream.Rates{Send: MinBandwidth}, func(string, time.Duration) {})
 		idle := Limits{}.withDefaults().IdleTimeout
 		var writing sync.WaitGroup
 		over := make(chan struct{})
@@ -51,8 +51,7 @@ func TestLinesWaitForTheirBound(t *testing.T) {
 		for range 60 {
 			to := &sink{}
 			sinks = append(sinks, to)
-			s := &trackedStream{Stream: to, host: &memberHost{node: n}}
-			s.throttles, s.release = n.bandwidth.of("member")
+			s := bound.Meter(to, t.Context().Done())
 			l := newLine("member")
 			l.hear(&wire.Takes{Kind: wire.TakesTopic, Topic: wire.Topic{1}})
 			l.add(wire.Topic{1}, new(node.Push), data)
@@ -69,8 +68,7 @@ func TestLinesWaitForTheirBound(t *testing.T) {
 		if whole := time.Duration(len(sinks)*len(data)) * time.Second / MinBandwidth; whole < idle {
 			t.Errorf("all of it takes %s, which is less than the idle time-out of %s", whole, idle)
 		}
-		late := &trackedStream{Stream: &sink{}, host: &memberHost{node: n}}
-		late.throttles, late.release = n.bandwidth.of("member")
+		late := bound.Meter(&sink{}, t.Context().Done())
 		_ = late.SetWriteDeadline(begun)
 		if _, err := late.Write(data); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("a write after its deadline: %v", err)

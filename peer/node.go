@@ -21,6 +21,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/loglimit"
+	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -56,7 +57,7 @@ type Node struct {
 	dialling  dialling
 	pushes    *pushes  // nil: nothing is pushed; guarded by mu
 	shards    sync.Map // *node.Set to its *shard, of those that are open
-	bandwidth *bandwidth
+	bandwidth *stream.Bandwidth
 	engaged   engagements
 	hurried   chan struct{} // holds a token when a round of background syncs is to begin at once
 
@@ -265,7 +266,7 @@ func (n *Node) openIdentity(ctx context.Context, cfg *Config) (err error) {
 		n.metrics, err = newMetrics(n, cfg.Registerer)
 	}
 	if err == nil {
-		n.bandwidth = newBandwidth(cfg.Bandwidth, n.metrics.waitedFor)
+		n.bandwidth = stream.NewBandwidth(stream.Rates(cfg.Bandwidth), n.metrics.waitedFor)
 	}
 	if err == nil {
 		n.onClose(func() error { n.metrics.unregister(); return nil })

@@ -3,15 +3,15 @@ package peer
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
-	"time"
 
 	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
+
+	"github.com/syncd-io/syncd/internal/netio/stream"
 )
 
 // pushProtocol is that of the streams that carry pushes: GossipSub 1.2 between members.
@@ -132,69 +132,28 @@ func (h *memberHost) NewStream(ctx context.Context, id ID, protocols ...protocol
 
 // track remembers a stream until it ends, and holds it to the bounds of the bandwidth.
 func (h *memberHost) track(s network.Stream) network.Stream {
-	t := &trackedStream{Stream: s, host: h}
-	t.throttles, t.release = h.node.bandwidth.of(s.Conn().RemotePeer())
-	t.release = sync.OnceFunc(t.release)
+	t := &trackedStream{h.node.bandwidth.Meter(s, h.node.ctx.Done()), h}
 	h.mu.Lock()
 	h.streams[t] = struct{}{}
 	h.mu.Unlock()
 	return t
 }
 
+// trackedStream is one of the host's streams. GossipSub drops what would wait for the
+// bandwidth for too long.
 type trackedStream struct {
-	network.Stream
-	host      *memberHost
-	throttles throttles
-	release   func()
-	deadline  time.Time // of writes; used by the one that writes
+	*stream.Metered
+	host *memberHost
 }
 
 func (s *trackedStream) forget() {
 	s.host.mu.Lock()
 	delete(s.host.streams, s)
 	s.host.mu.Unlock()
-	s.release()
 }
 
-// Read waits for its bound, so that the peer's messages wait at the peer.
-func (s *trackedStream) Read(b []byte) (int, error) {
-	if len(s.throttles.receive.limiters) > 0 {
-		b = b[:min(len(b), meteredBytes)]
-	}
-	n, err := s.Stream.Read(b)
-	s.throttles.receive.wait(n, s.host.node.ctx.Done())
-	return n, err
-}
-
-// SetWriteDeadline bounds what the peer takes to accept bytes. What the bounds of the
-// bandwidth take does not count.
-func (s *trackedStream) SetWriteDeadline(t time.Time) error {
-	s.deadline = t
-	return s.Stream.SetWriteDeadline(t)
-}
-
-// Write waits for its bound. GossipSub drops what would wait for too long.
-func (s *trackedStream) Write(b []byte) (written int, err error) {
-	if len(s.throttles.send.limiters) == 0 {
-		return s.Stream.Write(b)
-	}
-	for part := range slices.Chunk(b, meteredBytes) {
-		waited := s.throttles.send.wait(len(part), s.host.node.ctx.Done())
-		if waited > 0 && !s.deadline.IsZero() {
-			if err := s.SetWriteDeadline(s.deadline.Add(waited)); err != nil {
-				return written, err
-			}
-		}
-		n, err := s.Stream.Write(part)
-		if written += n; err != nil {
-			return written, err
-		}
-	}
-	return written, nil
-}
-
-func (s *trackedStream) Close() error { s.forget(); return s.Stream.Close() }
-func (s *trackedStream) Reset() error { s.forget(); return s.Stream.Reset() }
+func (s *trackedStream) Close() error { s.forget(); return s.Metered.Close() }
+func (s *trackedStream) Reset() error { s.forget(); return s.Metered.Reset() }
 
 // memberNetwork is the network with no peers but members.
 type memberNetwork struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
+	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -64,14 +65,8 @@ type waitingWrites struct{ count, bytes int }
 
 // routeStream is a stream that is open to a peer.
 type routeStream struct {
-	talk    *carrier
-	release func()
-	over    *time.Timer // closes it while it is idle
-}
-
-func (s *routeStream) cut() {
-	s.talk.cut()
-	s.release()
+	talk *stream.Carrier
+	over *time.Timer // closes it while it is idle
 }
 
 // elapsed is the clock of the deciders.
@@ -145,34 +140,30 @@ func (n *Node) openRoute(ctx context.Context, id ID) (*routeStream, error) {
 	}
 	opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
 	defer cancel()
-	stream, err := n.host.NewStream(overRelays(opening), id, routeProtocol)
+	s, err := n.host.NewStream(overRelays(opening), id, routeProtocol)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
-	throttles, release := n.bandwidth.of(id)
-	s := &routeStream{talk: newCarrierOf(stream, n.limits, throttles, routeBuffer), release: release}
-	s.talk.calls = true
-	return s, nil
+	return &routeStream{talk: n.routeCarrier(s)}, nil
+}
+
+func (n *Node) routeCarrier(s network.Stream) *stream.Carrier {
+	o := n.carrying()
+	o.Buffer = routeBuffer
+	return stream.New(s, o)
 }
 
 // exchange sends a question over a stream, and keeps the stream once it has the answer.
 func (n *Node) exchange(ctx context.Context, id ID, s *routeStream, frame []byte) (wire.Message, error) {
-	stop := context.AfterFunc(ctx, func() { s.talk.stream.Reset() })
-	defer stop()
-	s.talk.pace.done = ctx.Done()
-	m, err := s.talk.exchange(frame)
+	m, err := s.talk.Exchange(ctx, frame)
 	if err != nil {
-		s.cut()
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
 		return nil, err
 	}
-	if _, answered := m.(*wire.Reply); !answered || !stop() || !n.routing.keep(n.ctx, id, s) {
-		s.cut()
+	if _, answered := m.(*wire.Reply); !answered || s.talk.Over() || !n.routing.keep(n.ctx, id, s) {
+		s.talk.Cut()
 	}
 	return m, nil
 }
@@ -207,13 +198,11 @@ func (r *routing) keep(life context.Context, id ID, s *routeStream) bool {
 		}
 		idle = routeSpare
 	}
-	s.talk.pace.done = nil
 	s.over = time.AfterFunc(idle, func() {
 		r.mu.Lock()
 		r.set(id, slices.DeleteFunc(slices.Clone(r.idle[id]), func(o *routeStream) bool { return o == s }))
 		r.mu.Unlock()
-		_ = s.talk.end(nil) // the peer may be gone
-		s.release()
+		_ = s.talk.Close() // the peer may be gone
 	})
 	r.set(id, append(slices.Clone(r.idle[id]), s))
 	return true
@@ -241,20 +230,17 @@ func (r *routing) close() {
 	for _, all := range idle {
 		for _, s := range all {
 			if s.over.Stop() {
-				s.cut()
+				s.talk.Cut()
 			}
 		}
 	}
 }
 
 // serveRoute answers the routed questions of a peer, one after the other.
-func (n *Node) serveRoute(stream network.Stream) {
-	remote := stream.Conn().RemotePeer()
+func (n *Node) serveRoute(s network.Stream) {
+	remote := s.Conn().RemotePeer()
 	log := n.log.With(n.logCaller(remote))
-	throttles, release := n.bandwidth.of(remote)
-	defer release()
-	talk := newCarrierOf(stream, n.limits, throttles, routeBuffer)
-	talk.pace.done = n.ctx.Done()
+	talk := n.routeCarrier(s)
 	if !n.isMember(remote) {
 		log.Info("a routed question was denied: not a member")
 		n.refuse(talk, "route", ErrDenied)
@@ -264,24 +250,24 @@ func (n *Node) serveRoute(stream network.Stream) {
 		switch asked, err := n.serveRouted(talk, remote); {
 		case err == nil:
 		case errors.Is(err, io.EOF): // the peer has asked all that it wants
-			_ = talk.end(nil)
+			_ = talk.Close()
 			return
-		case talk.over:
+		case talk.Over():
 			return
 		default:
 			log.Debug("a routed question was not answered", logError(err))
 			if !asked {
 				n.metrics.refused("route", err)
 			}
-			talk.refuseRouted(err)
+			talk.Refuse(err)
 			return
 		}
 	}
 }
 
 // serveRouted reads the next question, and if it was asked, answers it; io.EOF: there is none.
-func (n *Node) serveRouted(talk *carrier, remote ID) (asked bool, err error) {
-	length, err := talk.nextRouted()
+func (n *Node) serveRouted(talk *stream.Carrier, remote ID) (asked bool, err error) {
+	length, err := talk.Await(routeSilence)
 	if err != nil {
 		return false, err
 	}
@@ -292,14 +278,9 @@ func (n *Node) serveRouted(talk *carrier, remote ID) (asked bool, err error) {
 		}
 		defer leave()
 	}
-	talk.pace.begin()
-	m, _, err := wire.Read(talk.in)
+	question, _, err := stream.Next[*wire.Ask](talk)
 	if err != nil {
-		return false, broken(err)
-	}
-	question, ok := m.(*wire.Ask)
-	if !ok {
-		return false, broken(fmt.Errorf("%w: a message of kind %d, not a question", wire.ErrFrame, m.Kind()))
+		return false, err
 	}
 	reply, err := n.answerRouted(remote, question)
 	n.metrics.asked(question, err)
@@ -308,41 +289,7 @@ func (n *Node) serveRouted(talk *carrier, remote ID) (asked bool, err error) {
 	}
 	frame := wire.Append(nil, reply)
 	n.core.Sessions.Answered(node.ID(remote), len(frame))
-	if err := talk.write(frame); err != nil {
-		talk.cut()
-		return true, err
-	}
-	return true, nil
-}
-
-// nextRouted is the length of the next question, which is left unread; io.EOF says that
-// there is none. Between two questions a stream may be silent for routeSilence.
-func (c *carrier) nextRouted() (uint64, error) {
-	if err := c.out.Flush(); err != nil {
-		return 0, broken(err)
-	}
-	c.pace.start, c.pace.bytes = time.Now().Add(routeSilence-c.pace.idle), 0
-	if _, err := c.in.Peek(1); err != nil {
-		if errors.Is(err, io.EOF) {
-			return 0, io.EOF
-		}
-		return 0, broken(err)
-	}
-	c.pace.begin()
-	length, err := c.peekLength()
-	if err != nil {
-		return 0, broken(err)
-	}
-	return length, nil
-}
-
-// refuseRouted ends a stream: with a refusal, unless the stream has broken.
-func (c *carrier) refuseRouted(err error) {
-	if errors.Is(err, ErrUnreachable) {
-		c.cut()
-		return
-	}
-	c.refuse(err)
+	return true, talk.Write(frame)
 }
 
 func (n *Node) answerRouted(remote ID, question *wire.Ask) (*wire.Reply, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
@@ -28,10 +29,12 @@ func TestRouteStreamsKept(t *testing.T) {
 		var r routing
 		id := ID("peer")
 		var all []*closing
+		var made []*routeStream
 		keepTo := func(id ID) bool {
 			c := &closing{}
 			all = append(all, c)
-			return r.keep(t.Context(), id, &routeStream{talk: newCarrierOf(c, Limits{}, throttles{}, routeBuffer), release: func() {}})
+			made = append(made, &routeStream{talk: stream.New(c, stream.Options{Buffer: routeBuffer})})
+			return r.keep(t.Context(), id, made[len(made)-1])
 		}
 		keep := func() bool { return keepTo(id) }
 		ofPeer := func() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.idle[id]) }
@@ -74,7 +77,7 @@ func TestRouteStreamsKept(t *testing.T) {
 		if n := open(); n != routeKept || ofPeer() != n {
 			t.Fatalf("%d are open after %s, %d counted", n, routeSpare, ofPeer())
 		}
-		if s := r.take(id); s == nil || s.talk.stream != all[routeKept-1] {
+		if s := r.take(id); s != made[routeKept-1] {
 			t.Fatal("the one that was used last is not taken")
 		}
 		time.Sleep(routeIdle)

@@ -8,47 +8,49 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
+// carrying is how the node carries messages over a stream.
+func (n *Node) carrying() stream.Options {
+	return stream.Options{Idle: n.limits.IdleTimeout, MinRate: n.limits.MinRate, Bandwidth: n.bandwidth, Done: n.ctx.Done()}
+}
+
 // serving is a handler of streams while the node is open: a node that closes waits for
 // no message of a peer.
 func (n *Node) serving(serve network.StreamHandler) network.StreamHandler {
-	return func(stream network.Stream) {
+	return func(s network.Stream) {
 		if !n.gate.enter() {
-			stream.Reset()
+			s.Reset()
 			return
 		}
 		defer n.gate.leave()
-		stop := context.AfterFunc(n.ctx, func() { stream.Reset() })
+		stop := context.AfterFunc(n.ctx, func() { s.Reset() })
 		defer stop()
-		serve(stream)
+		serve(s)
 	}
 }
 
 // serveSync answers a sync that a peer begins. Its id is the connection's, and proven.
 // Nothing about the namespace leaves before the id is found in its member list. A
 // stranger, and a peer that asks for what is not there, get one and the same answer.
-func (n *Node) serveSync(stream network.Stream) {
-	remote := stream.Conn().RemotePeer()
+func (n *Node) serveSync(s network.Stream) {
+	remote := s.Conn().RemotePeer()
 	leave, ok := n.core.Sessions.Greet(node.ID(remote), n.isMember(remote))
-	throttles, release := n.bandwidth.of(remote)
-	defer release()
-	talk := newCarrier(stream, n.limits, throttles)
-	talk.pace.done = n.ctx.Done()
+	talk := stream.New(s, n.carrying())
 	if !ok {
 		n.putOff(talk, remote, fmt.Errorf("%w: too many peers are about to begin a sync", ErrBusy))
 		return
 	}
-	hello, size, err := talk.receiveHello()
+	hello, size, err := stream.First[*wire.Hello](talk, maxHello)
 	leave()
 	log := n.log.With(n.logCaller(remote))
 	if err != nil {
 		log.Debug("a sync did not begin", logError(err))
-		n.metrics.refused("sync", err)
-		talk.refuseMalformed(err)
+		n.refuse(talk, "sync", err)
 		return
 	}
 	part, done, err := n.core.Answer(node.ID(remote), hello)
@@ -89,42 +91,42 @@ func (n *Node) serveSync(stream network.Stream) {
 	defer end()
 	ask := part.AskOf(hello)
 	_, err = ns.converse(ctx, side{
-		shard: sh, remote: remote, incoming: true, by: stream.Conn(), dry: hello.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Span != (wire.Span{}),
+		shard: sh, remote: remote, incoming: true, by: s.Conn(), dry: hello.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Span != (wire.Span{}),
 		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
 			return part.Respond(ctx, node.ID(remote), hello, size, enter), nil
 		},
-		stream: func() (*carrier, error) { return talk, nil },
+		stream: func() (*stream.Carrier, error) { return talk, nil },
 	})
 	switch {
-	case talk.begun: // the session has told the peer how it ended
+	case talk.Begun(): // the session has told the peer how it ended
 	case errors.Is(err, reconcile.ErrBusy): // for the turn, too
-		talk.refuse(err)
+		talk.Refuse(err)
 	default:
-		talk.refuse(reconcile.ErrPeer)
+		talk.Refuse(reconcile.ErrPeer)
 	}
 }
 
 // refuse counts a refusal, and tells the peer why.
-func (n *Node) refuse(talk *carrier, protocol string, err error) {
+func (n *Node) refuse(talk *stream.Carrier, protocol string, err error) {
 	n.metrics.refused(protocol, err)
-	talk.refuse(err)
+	talk.Refuse(err)
 }
 
 // deny gives a stranger, and a member that asks for what is not here, the same
 // answer.
-func (n *Node) deny(talk *carrier, remote ID) {
+func (n *Node) deny(talk *stream.Carrier, remote ID) {
 	n.log.With(n.logCaller(remote)).Info("a sync was denied: not a member, or what it asks for is not held here")
 	n.refuse(talk, "sync", ErrDenied)
 }
 
 // refusePaused tells a member that a person has paused what it asks for.
-func (n *Node) refusePaused(talk *carrier, remote ID) {
+func (n *Node) refusePaused(talk *stream.Carrier, remote ID) {
 	n.log.With(n.logCaller(remote)).Info("a sync was refused: the namespace or the peer is paused here")
 	n.refuse(talk, "sync", ErrPaused)
 }
 
 // putOff tells a peer to try again later.
-func (n *Node) putOff(talk *carrier, remote ID, why error) {
+func (n *Node) putOff(talk *stream.Carrier, remote ID, why error) {
 	n.log.Info("a sync was put off", n.logCaller(remote), logError(why))
 	n.refuse(talk, "sync", why)
 }

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -109,5 +110,56 @@ func TestHigherIDWaits(t *testing.T) {
 	done()
 	if err := <-ended; err != nil {
 		t.Errorf("once the other is over: %v", err)
+	}
+}
+
+// A bound narrows the syncs at once so that each keeps its share, and is refused where
+// it leaves none.
+func TestBandwidthNarrows(t *testing.T) {
+	for want, b := range map[[3]int]Bandwidth{
+		{16, 4, 16}: {},
+		{1, 4, 1}:   {Send: MinBandwidth},
+		{3, 4, 3}:   {Send: 1 << 30, Receive: 3*MinBandwidth + 1},
+		{16, 2, 2}:  {PeerSend: 2 * MinBandwidth},
+		{8, 1, 1}:   {Send: 8 * MinBandwidth, PeerReceive: MinBandwidth},
+	} {
+		c := Config{Bandwidth: b}
+		l := c.limits()
+		if got := [3]int{l.Sessions, l.SessionsPerPeer, b.ownPerPeer(l)}; got != want {
+			t.Errorf("%+v: %v; want %v", b, got, want)
+		}
+	}
+	for _, b := range []Bandwidth{{Send: -1}, {PeerReceive: MinBandwidth - 1}} {
+		if _, err := Open(t.Context(), Config{Bandwidth: b}); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v", b, err)
+		}
+	}
+}
+
+// A sync waits for a place with its peer, and not for those with others.
+func TestPlacesWithAPeer(t *testing.T) {
+	p := newSyncPlaces(3, 1)
+	release, err := p.take(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := p.take(t.Context(), "b"); err != nil {
+		t.Error(err)
+	} else {
+		other()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.take(ctx, "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a second place with one peer: %v", err)
+	}
+	release()
+	if again, err := p.take(t.Context(), "a"); err != nil {
+		t.Error(err)
+	} else {
+		again()
+	}
+	if len(p.peers) != 0 {
+		t.Errorf("%d peers are remembered", len(p.peers))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -276,8 +277,6 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, sh *shard, ask node.As
 	if sh != nil {
 		of = sh.set
 	}
-	throttles, release := n.bandwidth.of(id)
-	defer release()
 	if err := n.dial(ctx, id, nil); err != nil {
 		return report, err
 	}
@@ -287,16 +286,16 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, sh *shard, ask node.As
 		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
 			return of.Initiate(ctx, node.ID(id), ask, enter)
 		},
-		stream: func() (*carrier, error) {
+		stream: func() (*stream.Carrier, error) {
 			opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
 			defer cancel()
-			stream, err := n.host.NewStream(overRelays(opening), id, syncProtocol)
+			s, err := n.host.NewStream(overRelays(opening), id, syncProtocol)
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 			}
-			talk := newCarrier(stream, n.limits, throttles)
-			talk.calls = true
-			return talk, nil
+			o := n.carrying()
+			o.Calls = true
+			return stream.New(s, o), nil
 		},
 	})
 }
@@ -315,7 +314,7 @@ type side struct {
 	progress func(Report) // may be nil
 	begin    func(enter func(reconcile.Step)) (*node.Conversation, error)
 	// stream opens the stream, or gives the one that is open.
-	stream func() (*carrier, error)
+	stream func() (*stream.Carrier, error)
 }
 
 // moved reports whether a peer does not hold the shard that this node has asked for, as far as a
@@ -356,7 +355,7 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err e
 	}
 	talk, err := s.stream()
 	if err == nil {
-		err = talk.run(ctx, c.Session, func(r Report) {
+		err = talk.Run(ctx, c.Session, func(r Report) {
 			if s.progress != nil {
 				s.progress(finish(r))
 			}

@@ -30,6 +30,9 @@ var (
 	// ErrPaused: a person has paused the namespace on one of the two sides, or one side's
 	// syncs with the other. Try again once that was resumed.
 	ErrPaused = errors.New("paused, try again later")
+	// ErrUnreachable: no connection to the peer, or it broke; try again. What carries a
+	// session wraps it around what its network says.
+	ErrUnreachable = errors.New("the peer cannot be reached")
 	// ErrLimit: a bound of the other side was reached.
 	ErrLimit = errors.New("over a limit of the peer")
 	// ErrPeer: the other side failed for reasons of its own.

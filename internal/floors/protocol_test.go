@@ -122,7 +122,7 @@ func number(t *testing.T, text string) constant.Value {
 // of docs/protocol are those of the code, and none is missing there.
 func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 	c := constants{}
-	for _, folder := range []string{"dbadapter", "iblt/rateless", "internal/locator", "internal/node", "internal/placement", "internal/roster", "peer", "reconcile", "reconcile/wire"} {
+	for _, folder := range []string{"dbadapter", "iblt/rateless", "internal/locator", "internal/netio/stream", "internal/node", "internal/placement", "internal/roster", "peer", "reconcile", "reconcile/wire"} {
 		c.read(t, folder)
 	}
 	pages, err := filepath.Glob("../../docs/protocol/*.md")
@@ -170,7 +170,7 @@ func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 		`with some N\sdifferences each`:                                "reconcile.PartSize",
 		`at least every N, and computes for at most N between`:         "reconcile.workingEvery reconcile.workingFor",
 		`a value over N \(then with the hash\)`:                        "reconcile.offerAbove",
-		`Hello, within N and N \|`:                                     "peer.helloTimeout peer.maxHello",
+		`Hello, within N and N \|`:                                     "stream.firstTimeout peer.maxHello",
 		`\| N of members and N of strangers`:                           "peer.greetings peer.greetings",
 		`at a time gives a namespace N records or more`:                "node.turnFrom",
 		`until N after its last sync`:                                  "node.turnRest",

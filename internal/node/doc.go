@@ -90,7 +90,7 @@
 //
 //	peer/background.go, peer/sync.go the schedule, or a caller, begins a sync; peer/serve.go answers it
 //	internal/node/conversation.go    MayCall, Call, Initiate here; Answer, Respond there
-//	peer/carrier.go                  carries the frames of both sessions (reconcile/wire) over a libp2p stream
+//	internal/netio/stream            carries the frames of both sessions (reconcile/wire) over a libp2p stream
 //	reconcile/initiator.go           and responder.go: handshake, sketch, subtract, peel: which indices differ
 //	reconcile/sender.go              reads the record by its index, and packs it into a frame
 //	reconcile/receiver.go            checks that it was asked for, and validates and hashes it, the one time

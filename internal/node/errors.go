@@ -17,7 +17,7 @@ var (
 	ErrInvalid = errors.New("invalid input")
 	// ErrUnreachable: no connection to the peer, or it broke; try again. The
 	// drivers wrap it around what their networks say.
-	ErrUnreachable = errors.New("the peer cannot be reached")
+	ErrUnreachable = reconcile.ErrUnreachable
 	// ErrRejected: the sync ran to its end, and one side declined records of
 	// the other.
 	ErrRejected = errors.New("records were declined")

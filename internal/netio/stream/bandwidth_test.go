@@ -1,4 +1,4 @@
-package peer
+package stream
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
@@ -100,6 +101,25 @@ func (p *pipe) setDeadline(end int, t time.Time) error {
 	return nil
 }
 
+// leastRate is the least bound that a node takes.
+const leastRate = 64 << 10
+
+// remote is a connection to a peer of that name.
+type remote struct {
+	network.Conn
+	id peer.ID
+}
+
+func (r remote) RemotePeer() peer.ID { return r.id }
+
+// named is a stream with a peer of that name.
+type named struct {
+	network.Stream
+	id peer.ID
+}
+
+func (s named) Conn() network.Conn { return remote{id: s.id} }
+
 // pipeStream is one end of a stream in memory.
 type pipeStream struct {
 	network.Stream
@@ -116,6 +136,7 @@ func (s *pipeStream) Write(b []byte) (int, error)        { return s.out.write(b)
 func (s *pipeStream) SetReadDeadline(t time.Time) error  { return s.in.setDeadline(0, t) }
 func (s *pipeStream) SetWriteDeadline(t time.Time) error { return s.out.setDeadline(1, t) }
 func (s *pipeStream) Close() error                       { s.out.close(); return nil }
+func (s *pipeStream) Conn() network.Conn                 { return remote{id: "other"} }
 func (s *pipeStream) Reset() error                       { s.out.close(); s.in.close(); return nil }
 
 // bareSide is a set of records, and what a session about it takes.
@@ -183,15 +204,17 @@ func (s *bareSide) options(remote *bareSide) reconcile.Options {
 
 // syncOver syncs two sides over a stream in memory. The responder computes for a
 // while before it answers.
-func syncOver(t *testing.T, a, b *bareSide, computes time.Duration, of [2]throttles) (reports [2]Report, streams [2]*pipeStream) {
+func syncOver(t *testing.T, a, b *bareSide, computes time.Duration, of [2]*Bandwidth) (reports [2]reconcile.Report, streams [2]*pipeStream) {
 	t.Helper()
 	streams[0], streams[1] = newPipeStreams()
-	limits := Limits{}.withDefaults()
+	carry := func(i int) *Carrier {
+		return New(streams[i], Options{Idle: 30 * time.Second, MinRate: 16 << 10, Bandwidth: of[i]})
+	}
 	var errs [2]error
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		s := reconcile.Initiate(a.open(), a.options(b))
-		errs[0] = newCarrier(streams[0], limits, of[0]).run(t.Context(), s, func(Report) {})
+		errs[0] = carry(0).Run(t.Context(), s, func(reconcile.Report) {})
 		reports[0] = s.Report()
 	})
 	wg.Go(func() {
@@ -205,7 +228,7 @@ func syncOver(t *testing.T, a, b *bareSide, computes time.Duration, of [2]thrott
 			}
 			return b.open(), nil
 		}, b.options(a))
-		errs[1] = newCarrier(streams[1], limits, of[1]).run(t.Context(), s, func(Report) {})
+		errs[1] = carry(1).Run(t.Context(), s, func(reconcile.Report) {})
 		reports[1] = s.Report()
 	})
 	wg.Wait()
@@ -219,15 +242,15 @@ func syncOver(t *testing.T, a, b *bareSide, computes time.Duration, of [2]thrott
 // time-out, with records that take half a minute each; the side that computes says so
 // in time. Nothing is cut off, and no more moves than the bound allows.
 func TestBandwidthIsShared(t *testing.T) {
-	for name, bounds := range map[string]Bandwidth{
-		"sends": {Send: MinBandwidth}, "receives": {Receive: MinBandwidth},
-		"sends to one peer": {PeerSend: MinBandwidth}, "receives from one peer": {PeerReceive: MinBandwidth},
+	for name, bounds := range map[string]Rates{
+		"sends": {Send: leastRate}, "receives": {Receive: leastRate},
+		"sends to one peer": {PeerSend: leastRate}, "receives from one peer": {PeerReceive: leastRate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				waited := map[string]time.Duration{}
 				var mu sync.Mutex
-				bound := newBandwidth(bounds, func(direction string, d time.Duration) {
+				bound := NewBandwidth(bounds, func(direction string, d time.Duration) {
 					mu.Lock()
 					defer mu.Unlock()
 					waited[direction] += d
@@ -249,11 +272,9 @@ func TestBandwidthIsShared(t *testing.T) {
 						})
 					}
 					wg.Go(func() {
-						m, release := bound.of("other")
-						defer release()
-						a, b, of, at := bounded, other, [2]throttles{m, {}}, 0
+						a, b, of, at := bounded, other, [2]*Bandwidth{bound, nil}, 0
 						if i == 1 {
-							a, b, of, at = other, bounded, [2]throttles{{}, m}, 1
+							a, b, of, at = other, bounded, [2]*Bandwidth{nil, bound}, 1
 						}
 						reports, streams := syncOver(t, a, b, 2*time.Minute, of)
 						if reports[0].Working < 20 || !reports[0].Verified || !reports[1].Verified {
@@ -266,7 +287,7 @@ func TestBandwidthIsShared(t *testing.T) {
 					})
 				}
 				wg.Wait()
-				took, least := time.Since(start), time.Duration(moved[0]+moved[1]-MinBandwidth)*time.Second/MinBandwidth
+				took, least := time.Since(start), time.Duration(moved[0]+moved[1]-leastRate)*time.Second/leastRate
 				if moved[0] < 4<<20 || took < least || took > least+3*time.Minute {
 					t.Errorf("%d bytes took %s; the bound demands %s", moved, took, least)
 				}
@@ -281,9 +302,8 @@ func TestBandwidthIsShared(t *testing.T) {
 // A stream that is cut while it waits for the bound ends at once.
 func TestBandwidthOfACutStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bound := newBandwidth(Bandwidth{Send: MinBandwidth}, func(string, time.Duration) {})
-		m, release := bound.of("other")
-		defer release()
+		bound := NewBandwidth(Rates{Send: leastRate}, func(string, time.Duration) {})
+		m := bound.of(named{id: "other"})
 		m.send.wait(meteredBytes, nil)
 		done := make(chan struct{})
 		close(done)
@@ -301,11 +321,11 @@ func TestBandwidthOfACutStream(t *testing.T) {
 // coming anew.
 func TestBandwidthForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bound := newBandwidth(Bandwidth{PeerReceive: MinBandwidth}, func(string, time.Duration) {})
+		bound := NewBandwidth(Rates{PeerReceive: leastRate}, func(string, time.Duration) {})
 		for i := range 1000 {
-			m, release := bound.of(ID(fmt.Append(nil, i)))
+			m := bound.of(named{id: peer.ID(fmt.Append(nil, i))})
 			m.receive.wait(1, nil)
-			release()
+			m.release()
 			time.Sleep(time.Millisecond)
 		}
 		if len(bound.peers) > 3 {
@@ -313,63 +333,12 @@ func TestBandwidthForgets(t *testing.T) {
 		}
 		start := time.Now()
 		for range 64 {
-			m, release := bound.of("again")
+			m := bound.of(named{id: "again"})
 			m.receive.wait(meteredBytes, nil)
-			release()
+			m.release()
 		}
 		if took := time.Since(start); took < 15*time.Second {
 			t.Errorf("1 MiB came in %s", took)
 		}
 	})
-}
-
-// A bound narrows the syncs at once so that each keeps its share, and is refused where
-// it leaves none.
-func TestBandwidthNarrows(t *testing.T) {
-	for want, b := range map[[3]int]Bandwidth{
-		{16, 4, 16}: {},
-		{1, 4, 1}:   {Send: MinBandwidth},
-		{3, 4, 3}:   {Send: 1 << 30, Receive: 3*MinBandwidth + 1},
-		{16, 2, 2}:  {PeerSend: 2 * MinBandwidth},
-		{8, 1, 1}:   {Send: 8 * MinBandwidth, PeerReceive: MinBandwidth},
-	} {
-		c := Config{Bandwidth: b}
-		l := c.limits()
-		if got := [3]int{l.Sessions, l.SessionsPerPeer, b.ownPerPeer(l)}; got != want {
-			t.Errorf("%+v: %v; want %v", b, got, want)
-		}
-	}
-	for _, b := range []Bandwidth{{Send: -1}, {PeerReceive: MinBandwidth - 1}} {
-		if _, err := Open(t.Context(), Config{Bandwidth: b}); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%+v: %v", b, err)
-		}
-	}
-}
-
-// A sync waits for a place with its peer, and not for those with others.
-func TestPlacesWithAPeer(t *testing.T) {
-	p := newSyncPlaces(3, 1)
-	release, err := p.take(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if other, err := p.take(t.Context(), "b"); err != nil {
-		t.Error(err)
-	} else {
-		other()
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := p.take(ctx, "a"); !errors.Is(err, context.Canceled) {
-		t.Errorf("a second place with one peer: %v", err)
-	}
-	release()
-	if again, err := p.take(t.Context(), "a"); err != nil {
-		t.Error(err)
-	} else {
-		again()
-	}
-	if len(p.peers) != 0 {
-		t.Errorf("%d peers are remembered", len(p.peers))
-	}
 }
