@@ -100,7 +100,7 @@ fmt: $(TOOLS) ## format every file
 bench: ## measured ratios, each within one run (COUNT=… repeats)
 	@cd bench && go run ./ratio -count $(or $(COUNT),9)
 
-bench-bfield: ## the structures under bfield/ beside their peers, in one run each (ONLY=… a pattern of benchmarks)
+bench-bfield: ## B-field and locator compared with a Go map and a ribbon, in one run each (ONLY=… a pattern of benchmarks)
 	cd bench && go test -run '^$$' -bench '$(or $(ONLY),.)' -benchtime 1x -timeout 2h ./bfield/...
 
 figures: ## the figures of docs/PERFORMANCE.md that are counts, and the cost of a sync against the size of the set

@@ -1,6 +1,6 @@
-// Package bfield measures the structures under bfield/ beside what a Go
-// program would use in their place. Each benchmark repeats by itself, in turns
-// with its baseline, and reports ratios of medians: run with -benchtime 1x.
+// Package bfield compares the B-field with a Go map. Each benchmark repeats by
+// itself, in turns with its baseline, and reports ratios of medians: run with
+// -benchtime 1x.
 package bfield
 
 import (
