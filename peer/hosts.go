@@ -111,23 +111,7 @@ func (h hosts) Changed(ctx context.Context, set *node.Set, behind uint64, d time
 	if sh == nil { // it is being opened, or was left
 		return h.Sleep(ctx, d)
 	}
-	group, err := sh.feed.join(sh)
-	if err != nil {
-		return h.Sleep(ctx, d)
-	}
-	defer sh.feed.leave(group)
-	changed := sh.feed.changed(group)
-	if _, _, end := set.Live.State(); end > behind {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-changed:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return context.Cause(ctx)
+	return sh.feed.Wait(ctx, behind, d)
 }
 
 func (h hosts) Mailbox() shards.Mailbox {

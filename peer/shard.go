@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 )
@@ -18,7 +19,7 @@ type shard struct {
 	ctx    context.Context // over when the shard closes
 	cancel context.CancelFunc
 
-	feed *feed // of those that watch
+	feed *changes.Feed // of those that watch
 	// carrying are syncs that waits have begun.
 	carrying carrying
 	// pushable holds a token when there may be something to push.
@@ -30,8 +31,9 @@ type shard struct {
 
 // openShard begins to drive a set.
 func (ns *Namespace) openShard(set *node.Set) *shard {
-	sh := &shard{ns: ns, set: set, feed: newFeed(), pushable: make(chan struct{}, 1)}
+	sh := &shard{ns: ns, set: set, pushable: make(chan struct{}, 1)}
 	sh.ctx, sh.cancel = context.WithCancel(ns.ctx)
+	sh.feed = changes.NewFeed(sh.ctx, set.Watched(), func() (leave func(), err error) { return ns.gate.leave, ns.enter("watch") })
 	sh.openVerified()
 	ns.node.shards.Store(set, sh)
 	return sh
@@ -113,7 +115,7 @@ func (n *Node) pushable(set *node.Set) {
 // committed wakes what reads for those that watch a shard, after each commit to it.
 func (n *Node) committed(set *node.Set) {
 	if sh := n.shard(set); sh != nil {
-		sh.feed.committed()
+		sh.feed.Committed()
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/shards"
 )
 
@@ -18,11 +18,11 @@ type Cursor string
 
 // FromStart is the cursor of a watch that yields first what is held, by key. An EventAt
 // then says that this is all, and the changes since follow.
-const FromStart = Cursor(node.FromStart)
+const FromStart = Cursor(changes.FromStart)
 
 // ErrCursorExpired: the change log reaches no longer back to the cursor, or belongs to a
 // store that was restored or repaired since. Watch FromStart.
-var ErrCursorExpired = node.ErrCursorExpired
+var ErrCursorExpired = changes.ErrCursorExpired
 
 // Event is what a watch tells of a key: what it holds.
 type Event struct {
@@ -46,17 +46,17 @@ type EventKind uint8
 // The kinds of events.
 const (
 	// EventPut: the key holds a record. It may expire, and may have expired.
-	EventPut = EventKind(node.PutKind)
+	EventPut = EventKind(changes.Put)
 	// EventDelete: the key was deleted, and holds a tombstone.
-	EventDelete = EventKind(node.DeleteKind)
+	EventDelete = EventKind(changes.Delete)
 	// EventGone: the key holds nothing any more: what was deleted or has expired was
 	// collected, or a record was set aside.
-	EventGone = EventKind(node.GoneKind)
+	EventGone = EventKind(changes.Gone)
 	// EventAt is of no key: all up to the cursor was yielded.
-	EventAt = EventKind(node.AtKind)
+	EventAt = EventKind(changes.At)
 	// EventExpired: the record that the watch has yielded has expired by this node's clock,
 	// and reads as absent. Its EventGone follows when it is collected.
-	EventExpired = EventKind(node.ExpiredKind)
+	EventExpired = EventKind(changes.Expired)
 )
 
 // String is the kind in a word.
@@ -77,28 +77,24 @@ func (k EventKind) String() string {
 }
 
 // WatchOption is an option of a watch.
-type WatchOption func(*watch)
+type WatchOption func(*watchOptions)
 
-type watch struct {
-	prefix []byte
-	every  time.Duration
-	wait   func()
-}
+type watchOptions struct{ changes.Options }
 
 // watchBytes of pages wait to be yielded, of all shards of a watch whose loop is slow.
 const watchBytes = 16 << 20
 
 // WithPrefix makes the watch one of the keys that begin with a prefix.
-func WithPrefix(prefix []byte) WatchOption { return func(w *watch) { w.prefix = prefix } }
+func WithPrefix(prefix []byte) WatchOption { return func(o *watchOptions) { o.Prefix = prefix } }
 
 // WithProgress makes the watch yield an EventAt at once if it has nothing to tell then. It
 // yields another whenever it had nothing to tell for so long. A watch of few keys in a
 // namespace that changes much has a cursor then that does not expire.
-func WithProgress(every time.Duration) WatchOption { return func(w *watch) { w.every = every } }
+func WithProgress(every time.Duration) WatchOption { return func(o *watchOptions) { o.Every = every } }
 
 // BeforeWait is called in the loop's goroutine when the watch has nothing to tell, before
 // it waits. What a program has gathered of the events can then go out.
-func BeforeWait(fn func()) WatchOption { return func(w *watch) { w.wait = fn } }
+func BeforeWait(fn func()) WatchOption { return func(o *watchOptions) { o.BeforeWait = fn } }
 
 // Cursor is that of a watch of all that follows now.
 func (ns *Namespace) Cursor() (Cursor, error) {
@@ -113,11 +109,7 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 		}
 		return Cursor(now), nil
 	}
-	w, err := ns.shards()[0].set.NewWatcher("", nil)
-	if err != nil {
-		return "", err
-	}
-	return Cursor(w.Cursor()), nil
+	return Cursor(ns.shards()[0].set.Watched().Cursor()), nil
 }
 
 // Watch yields each key's latest change behind a cursor, in the order of the commits.
@@ -152,7 +144,7 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 // the page is yielded again. If a watch FromStart goes on before it has yielded all
 // that is held, all of that may be yielded again.
 func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchOption) iter.Seq2[Event, error] {
-	var o watch
+	var o watchOptions
 	for _, option := range options {
 		option(&o)
 	}
@@ -163,11 +155,11 @@ func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchO
 			if err == nil {
 				ctx, cancel := ns.bind(ctx)
 				defer cancel()
-				of := shards.WatchOptions{Prefix: o.prefix, Every: o.every, Wait: o.wait, Room: watchBytes}
-				err = ns.orRemoved(ns.hosts.Watch(ctx, node.Cursor(cursor), of, func(e *node.Watched) bool { return yield(eventOf(e), nil) }))
+				of := shards.WatchOptions{Options: o.Options, Room: watchBytes}
+				err = ns.orRemoved(ns.hosts.Watch(ctx, changes.Cursor(cursor), of, func(e *changes.Event) bool { return yield(eventOf(e), nil) }))
 			}
 		} else {
-			err = ns.shards()[0].watch(ctx, cursor, &o, func(e *node.Watched) bool { return yield(eventOf(e), nil) })
+			err = ns.shards()[0].watch(ctx, changes.Cursor(cursor), o.Options, func(e *changes.Event) bool { return yield(eventOf(e), nil) })
 		}
 		if err != nil {
 			yield(Event{}, fmt.Errorf("watch %s: %w", ns.Name(), err))
@@ -175,8 +167,17 @@ func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchO
 	}
 }
 
+func (sh *shard) watch(ctx context.Context, cursor changes.Cursor, o changes.Options, yield func(*changes.Event) bool) error {
+	if err := cursor.Check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	ctx, cancel := bind(ctx, sh.ctx)
+	defer cancel()
+	return sh.feed.Watch(ctx, cursor, o, yield)
+}
+
 // eventOf is an event whose slices are the caller's: others watch the same.
-func eventOf(e *node.Watched) Event {
+func eventOf(e *changes.Event) Event {
 	out := Event{Cursor: Cursor(e.Cursor), Kind: EventKind(e.Kind), Coalesced: e.Coalesced}
 	if e.Record != nil {
 		out.Record = *e.Record
@@ -195,123 +196,4 @@ func eventOf(e *node.Watched) Event {
 		out.Key = append([]byte{}, e.Key...)
 	}
 	return out
-}
-
-// mostTold is for how many events a watcher keeps the memory.
-const mostTold = 16
-
-func (sh *shard) watch(ctx context.Context, cursor Cursor, o *watch, yield func(*node.Watched) bool) error {
-	ctx, cancel := bind(ctx, sh.ctx)
-	defer cancel()
-	if err := sh.ns.enter("watch"); err != nil {
-		return err
-	}
-	w, err := sh.set.NewWatcher(node.Cursor(cursor), o.prefix)
-	group := 0
-	if err == nil {
-		w.Expiries = true
-		group, err = sh.feed.join(sh)
-	}
-	sh.ns.gate.leave()
-	if err != nil {
-		return err
-	}
-	defer sh.feed.leave(group)
-	quiet := newQuiet(o)
-	defer quiet.stop()
-	var told []node.Watched
-	// The first look is the watcher's own: whether its cursor is of this log at all, the
-	// feed does not tell.
-	for first := true; ; first = false {
-		told, err = sh.watchStep(ctx, w, group, first, quiet, told[:0])
-		for i := range told {
-			if !yield(&told[i]) {
-				return nil
-			}
-		}
-		if len(told) > 0 && told[len(told)-1].Kind != node.AtKind {
-			quiet.reset()
-		}
-		if clear(told); cap(told) > mostTold { // a watcher that waits takes little memory
-			told = nil
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// watchStep appends what a watcher has to tell next, and waits until there is something.
-// Nothing of the store is held when it returns, so that a slow loop holds nothing up.
-func (sh *shard) watchStep(ctx context.Context, w *node.Watcher, group int, first bool, quiet *quiet, told []node.Watched) ([]node.Watched, error) {
-	win, behind, changed := sh.feed.next(w, group)
-	if w.Listing() || behind || first {
-		if err := sh.ns.enter("watch"); err != nil {
-			return told, err
-		}
-		defer sh.ns.gate.leave()
-		if w.Listing() {
-			return w.List(ctx, told)
-		}
-		var err error
-		if win, err = w.Read(ctx); err != nil {
-			return told, err
-		}
-	}
-	if win != nil && win.To > win.From {
-		return w.Take(win, told), nil
-	}
-	if told = w.Expired(told); len(told) > 0 {
-		return told, nil
-	}
-	quiet.wait()
-	var due <-chan time.Time
-	if in, ok := w.Due(); ok {
-		timer := time.NewTimer(in)
-		defer timer.Stop()
-		due = timer.C
-	}
-	select {
-	case <-due: // Expired tells of it
-	case <-changed:
-	case <-ctx.Done():
-	case <-quiet.timer.C:
-		quiet.reset()
-		told = append(told, node.Watched{Kind: node.AtKind, Cursor: w.Cursor()})
-	}
-	return told, nil
-}
-
-// quiet is what a watch does when it has nothing to tell.
-type quiet struct {
-	wait  func()
-	every time.Duration // 0: never
-	timer *time.Timer
-}
-
-func newQuiet(o *watch) *quiet {
-	q := &quiet{wait: o.wait, every: o.every, timer: &time.Timer{}}
-	if q.wait == nil {
-		q.wait = func() {}
-	}
-	if q.every > 0 {
-		q.timer = time.NewTimer(0)
-	}
-	return q
-}
-
-// reset begins anew.
-func (q *quiet) reset() {
-	if q.every > 0 {
-		q.timer.Reset(q.every)
-	}
-}
-
-func (q *quiet) stop() {
-	if q.every > 0 {
-		q.timer.Stop()
-	}
 }

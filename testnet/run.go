@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
@@ -294,7 +295,7 @@ func (r *runner) Refused(_ int, err error) {
 		{reconcile.ErrNotVerified, plan.RefusedUnproved},
 		{reconcile.ErrProtocol, plan.RefusedProtocol},
 		{model.ErrTimeout, plan.RefusedTimeout},
-		{node.ErrCursorExpired, plan.RefusedExpired},
+		{changes.ErrCursorExpired, plan.RefusedExpired},
 	} {
 		if errors.Is(err, c.err) {
 			r.result.outcome.Refused[c.why]++

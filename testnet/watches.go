@@ -6,7 +6,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/bodies"
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
 	"github.com/syncd-io/syncd/testnet/internal/plan"
@@ -31,15 +31,15 @@ func (r watcher) Begun(b *model.Begun) {
 	r.history.Watching(&check.Watching{Node: b.Node, Program: b.Program, Prefix: b.Prefix, Cursor: string(b.Cursor), Now: b.Now, Log: b.Log, End: b.End})
 }
 
-func (r watcher) Told(number int, program string, e *node.Watched, end uint64) {
+func (r watcher) Told(number int, program string, e *changes.Event, end uint64) {
 	r.result.Watched++
-	kinds := map[node.Kind]string{node.PutKind: "put", node.DeleteKind: "delete", node.GoneKind: "gone"}
+	kinds := map[changes.Kind]string{changes.Put: "put", changes.Delete: "delete", changes.Gone: "gone"}
 	r.history.Watched(number, program, &check.Event{
-		Cursor: string(e.Cursor), At: e.Kind == node.AtKind, Kind: kinds[e.Kind], Key: string(e.Key), Record: e.Record, Coalesced: e.Coalesced, Read: end,
+		Cursor: string(e.Cursor), At: e.Kind == changes.At, Kind: kinds[e.Kind], Key: string(e.Key), Record: e.Record, Coalesced: e.Coalesced, Read: end,
 	})
 }
 
-func (r watcher) ToldAll(number int, program string, at node.Cursor, end uint64) {
+func (r watcher) ToldAll(number int, program string, at changes.Cursor, end uint64) {
 	r.history.WatchedAll(number, program, string(at), end)
 }
 

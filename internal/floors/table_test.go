@@ -17,6 +17,7 @@ var floors = [][]string{
 	{"dbadapter/badgerdb", "dbadapter/internal/disktest", "dbadapter/pebbledb", "dbadapter/memdb", "dbadapter/pgdb", "reconcile/wire"},
 	{"dbadapter/ondisk", "reconcile"},
 	{"internal/clocks", "internal/netio/stream", "reconcile/replica"},
+	{"internal/changes"},
 	{"internal/node"},
 	{"internal/shards"},
 	{"testnet/internal/check", "testnet/internal/failing", "testnet/internal/plan", "testnet/internal/sim", "testnet/scenarios"},

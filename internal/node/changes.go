@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -20,13 +20,13 @@ type WatchPage struct {
 	Apart, Whole bool
 	// Expired: the cursor is none of the host's, or reaches too far back.
 	Expired bool
-	Told    []Watched
-	Next    Cursor
+	Told    []changes.Event
+	Next    changes.Cursor
 	More    bool // at once
 }
 
 // AskChanges asks a host for what a watch has to tell behind a cursor.
-func (a *Asker) AskChanges(cursor Cursor, prefix []byte) *wire.AskChanges {
+func (a *Asker) AskChanges(cursor changes.Cursor, prefix []byte) *wire.AskChanges {
 	return &wire.AskChanges{ShardRow: a.at, Cursor: []byte(cursor), Prefix: prefix}
 }
 
@@ -50,30 +50,31 @@ func (a *Asker) ChangesHere(ctx context.Context, q *wire.AskChanges) (*WatchPage
 }
 
 func (a *Asker) changes(remote ID, asked *wire.AskChanges, said *wire.ChangesAnswer) (*WatchPage, error) {
-	p := &WatchPage{Apart: said.Apart, Whole: said.Whole, Expired: said.Expired, Next: Cursor(said.Next), More: said.More}
-	if said.Expired && Cursor(asked.Cursor) == FromStart {
+	p := &WatchPage{Apart: said.Apart, Whole: said.Whole, Expired: said.Expired, Next: changes.Cursor(said.Next), More: said.More}
+	from := changes.Cursor(asked.Cursor)
+	if said.Expired && from == changes.FromStart {
 		return nil, fmt.Errorf("%w: what is held is said to have expired", reconcile.ErrProtocol)
 	}
 	if !said.Whole || said.Expired {
 		return p, nil
 	}
-	if at, err := p.Next.read(); err != nil || at.log == 0 && p.Next != FromStart {
+	if p.Next.Log() == 0 && p.Next != changes.FromStart {
 		return nil, fmt.Errorf("%w: a page of a watch with no cursor", reconcile.ErrProtocol)
 	}
-	if from, at := logOf(Cursor(asked.Cursor)), logOf(p.Next); from != 0 && at != from {
+	if log := from.Log(); log != 0 && p.Next.Log() != log {
 		return nil, fmt.Errorf("%w: a page of a watch leads into another log", reconcile.ErrProtocol)
 	}
-	if said.More && p.Next == Cursor(asked.Cursor) {
+	if said.More && p.Next == from {
 		return nil, fmt.Errorf("%w: a page of a watch, behind which more follows, leads no further", reconcile.ErrProtocol)
 	}
-	if p.Next.Listing() && !Cursor(asked.Cursor).Listing() {
+	if p.Next.Listing() && !from.Listing() {
 		return nil, fmt.Errorf("%w: a page of a watch begins a listing that was not asked for", reconcile.ErrProtocol)
 	}
 	// Only a page with which a listing ends may say that it has ended.
-	ends := Cursor(asked.Cursor).Listing() && !p.Next.Listing()
+	ends := from.Listing() && !p.Next.Listing()
 	for i := range said.Changes {
 		c := &said.Changes[i]
-		t := Watched{Cursor: Cursor(asked.Cursor), Coalesced: c.Coalesced, Kind: GoneKind, Key: bytes.Clone(c.Key)}
+		t := changes.Event{Cursor: from, Coalesced: c.Coalesced, Kind: changes.Gone, Key: bytes.Clone(c.Key)}
 		switch {
 		case c.Record != nil:
 			record := c.Record.Clone()
@@ -82,36 +83,27 @@ func (a *Asker) changes(remote ID, asked *wire.AskChanges, said *wire.ChangesAns
 					return nil, fmt.Errorf("%w: %w", ErrDeclined, err)
 				}
 			}
-			t.Record, t.Key, t.Kind = &record, record.Key, PutKind
+			t.Record, t.Key, t.Kind = &record, record.Key, changes.Put
 			if record.Deleted {
-				t.Kind = DeleteKind
+				t.Kind = changes.Delete
 			}
 		case len(c.Key) == 0 && ends && i == len(said.Changes)-1:
-			t.Kind = AtKind
+			t.Kind = changes.At
 		case len(c.Key) == 0:
 			return nil, fmt.Errorf("%w: a page of a watch ends a listing where there is none", reconcile.ErrProtocol)
 		}
-		if t.Kind != AtKind && (!bytes.HasPrefix(t.Key, asked.Prefix) || !a.ns.placedIn(t.Key, a.Shard()) || a.ns.reserved(t.Key)) {
+		if t.Kind != changes.At && (!bytes.HasPrefix(t.Key, asked.Prefix) || !a.ns.placedIn(t.Key, a.Shard()) || a.ns.reserved(t.Key)) {
 			return nil, fmt.Errorf("%w: a page of a watch with a key that was not asked for", reconcile.ErrProtocol)
 		}
 		p.Told = append(p.Told, t)
 	}
-	if n := len(p.Told); ends && (n == 0 || p.Told[n-1].Kind != AtKind) {
+	if n := len(p.Told); ends && (n == 0 || p.Told[n-1].Kind != changes.At) {
 		return nil, fmt.Errorf("%w: a page of a watch leads out of a listing without saying that it has ended", reconcile.ErrProtocol)
 	}
 	if n := len(p.Told); n > 0 {
 		p.Told[n-1].Cursor = p.Next // of the others, what a watch would be told again is the page
 	}
 	return p, nil
-}
-
-// logOf is the log that a cursor names; 0: none.
-func logOf(c Cursor) dbadapter.LogID {
-	at, err := c.read()
-	if err != nil {
-		return 0
-	}
-	return at.log
 }
 
 // answerChanges answers with a page of a watch, if this node is a whole host.
@@ -123,29 +115,29 @@ func (ns *Namespace) answerChanges(ctx context.Context, q *wire.AskChanges) (*wi
 	if !set.settled() {
 		return &wire.ChangesAnswer{}, nil
 	}
-	w, err := set.NewWatcher(Cursor(q.Cursor), q.Prefix)
+	w, err := set.Watched().Watcher(changes.Cursor(q.Cursor), q.Prefix)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
 	}
-	w.All = true
-	var told []Watched
+	w.ListAll()
+	var told []changes.Event
 	more := true
 	if w.Listing() {
 		told, err = w.List(ctx, nil)
 	} else {
-		var win *Window
+		var win *changes.Window
 		if win, err = w.Read(ctx); err == nil {
 			told, more = w.Take(win, nil), win.To < win.End
 		}
 	}
-	if errors.Is(err, ErrCursorExpired) {
+	if errors.Is(err, changes.ErrCursorExpired) {
 		return &wire.ChangesAnswer{Whole: true, Expired: true}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	a := &wire.ChangesAnswer{Whole: true, More: more, Next: []byte(w.Cursor())}
-	fillPage(a, told, Cursor(q.Cursor))
+	fillPage(a, told, changes.Cursor(q.Cursor))
 	switch {
 	case !ns.goesBy(&q.ShardRow):
 		return &wire.ChangesAnswer{Apart: true}, nil
@@ -156,7 +148,7 @@ func (ns *Namespace) answerChanges(ctx context.Context, q *wire.AskChanges) (*wi
 }
 
 // fillPage takes into a page what is told behind the asked cursor, as much as a page holds.
-func fillPage(a *wire.ChangesAnswer, told []Watched, asked Cursor) {
+func fillPage(a *wire.ChangesAnswer, told []changes.Event, asked changes.Cursor) {
 	size := 0
 	var buffer []byte
 	for i := range told {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -12,14 +13,14 @@ import (
 // A page does not end in the midst of a change of several keys where it would lead no further,
 // unless it would be larger than a message.
 func TestChangesFillAPage(t *testing.T) {
-	const asked, behind = Cursor("0000000000000001.5"), Cursor("0000000000000001.6")
+	const asked, behind = changes.Cursor("0000000000000001.5"), changes.Cursor("0000000000000001.6")
 	for _, test := range []struct {
 		size, count int
 		more        bool
 	}{{1000, 2, false}, {300 << 10, 2, false}, {300 << 10, 3, false}, {700 << 10, 1, true}} {
-		var told []Watched
+		var told []changes.Event
 		for range test.count + 1 {
-			told = append(told, Watched{Cursor: asked, Kind: PutKind, Record: &dbadapter.Record{Key: []byte("key"), Value: make([]byte, test.size)}})
+			told = append(told, changes.Event{Cursor: asked, Kind: changes.Put, Record: &dbadapter.Record{Key: []byte("key"), Value: make([]byte, test.size)}})
 		}
 		told[test.count-1].Cursor = behind
 		if !test.more {
@@ -27,7 +28,7 @@ func TestChangesFillAPage(t *testing.T) {
 		}
 		a := &wire.ChangesAnswer{Next: []byte(behind)}
 		fillPage(a, told, asked)
-		if len(a.Changes) != test.count || a.More != test.more || Cursor(a.Next) != behind {
+		if len(a.Changes) != test.count || a.More != test.more || changes.Cursor(a.Next) != behind {
 			t.Errorf("%+v: %d changes, more %v, next %s", test, len(a.Changes), a.More, a.Next)
 		}
 	}
@@ -43,14 +44,14 @@ func TestPagesThatAreNotBelieved(t *testing.T) {
 	}
 	w.syncShard(0, 1, shard)
 	r := must(asker.ns.Asker(shard))
-	watched := func(cursor Cursor, lie func(a *wire.ChangesAnswer)) (*WatchPage, error) {
+	watched := func(cursor changes.Cursor, lie func(a *wire.ChangesAnswer)) (*WatchPage, error) {
 		t.Helper()
 		ask := must(r.Begin(x.ID, r.AskChanges(cursor, nil)))
 		m := asker.routed(t, x.machine, ask)
 		lie(m.(*wire.Reply).Answer.(*wire.ChangesAnswer))
 		return r.Changes(x.ID, ask, m)
 	}
-	honest, err := watched(FromStart, func(*wire.ChangesAnswer) {})
+	honest, err := watched(changes.FromStart, func(*wire.ChangesAnswer) {})
 	if err != nil || honest.Next.Listing() || len(honest.Told) == 0 {
 		t.Fatalf("%+v, %v", honest, err)
 	}
@@ -58,7 +59,7 @@ func TestPagesThatAreNotBelieved(t *testing.T) {
 		"without the end of the listing": func(a *wire.ChangesAnswer) { a.Changes = a.Changes[:len(a.Changes)-1] },
 		"empty":                          func(a *wire.ChangesAnswer) { a.Changes = nil },
 	} {
-		if _, err := watched(FromStart, lie); !errors.Is(err, reconcile.ErrProtocol) {
+		if _, err := watched(changes.FromStart, lie); !errors.Is(err, reconcile.ErrProtocol) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -21,6 +22,7 @@ type Set struct {
 	committed func(*Set)
 	rejected  rejections
 	askers    askers
+	watched   changes.Source
 	equal     equal
 	vouching  vouching
 	sweeping  sync.Mutex // one sweep runs at a time
@@ -46,8 +48,15 @@ func (set *Set) Shard() placement.Shard { return set.shard }
 func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) error {
 	set.Part.set, set.committed = set, ns.coming.committed
 	set.tenure.host.Self = ns.node.ID
-	return set.Part.open(ctx, ns, keys, ns.coming.store)
+	if err := set.Part.open(ctx, ns, keys, ns.coming.store); err != nil {
+		return err
+	}
+	set.watched = changes.Source{Store: set.Store, Hasher: set.Keys.Hasher, Live: set.Live, Now: ns.node.Now, Reserved: ns.reserved, Behind: ns.BehindReserved}
+	return nil
 }
+
+// Watched is the set as watches see it.
+func (set *Set) Watched() *changes.Source { return &set.watched }
 
 // observe is told of each commit.
 func (set *Set) observe(changes []dbadapter.Change) {

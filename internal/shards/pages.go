@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -38,7 +39,7 @@ var errExpired = errors.New("it has not made the cursor")
 // changes reads what a watch of a shard has to say next, at one whole old host, which may be this node:
 // first, if that is one and answers, or else the nearest that has made the cursor. It says which host has
 // answered. The cursor has expired where no host that answers has made it.
-func (s *Shards) changes(ctx context.Context, shard placement.Shard, first node.ID, cursor node.Cursor, prefix []byte) (*node.WatchPage, node.ID, error) {
+func (s *Shards) changes(ctx context.Context, shard placement.Shard, first node.ID, cursor changes.Cursor, prefix []byte) (*node.WatchPage, node.ID, error) {
 	var host node.ID
 	page, err := anew(ctx, s, shard, s.Net.Now()+Patience, func(a *node.Asker) (*node.WatchPage, error) {
 		q := a.AskChanges(cursor, prefix)

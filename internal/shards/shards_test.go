@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -670,7 +671,7 @@ func TestLyingHost(t *testing.T) {
 		} {
 			ended()
 			liar.answers = func(wire.Question) wire.Answering { return lie }
-			p, id, err := asker.shards.changes(c.ctx, 0, liar.ID, node.FromStart, nil)
+			p, id, err := asker.shards.changes(c.ctx, 0, liar.ID, changes.FromStart, nil)
 			if err != nil || id == liar.ID || len(p.Told) == 0 || string(p.Told[0].Key) != "a" {
 				t.Errorf("changes, %s: %+v of %s, %v", name, p, id, err)
 			}

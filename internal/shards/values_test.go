@@ -10,6 +10,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/bodies"
+	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
@@ -233,11 +234,11 @@ func TestScanAndWatchGiveUsersValues(t *testing.T) {
 				}
 			}
 			told := map[string]string{}
-			err := h.shards.Watch(c.ctx, node.FromStart, WatchOptions{Room: 1 << 20}, func(e *node.Watched) bool {
-				if e.Kind == node.PutKind {
+			err := h.shards.Watch(c.ctx, changes.FromStart, WatchOptions{Room: 1 << 20}, func(e *changes.Event) bool {
+				if e.Kind == changes.Put {
 					told[string(e.Key)] = string(e.Record.Value)
 				}
-				return e.Kind != node.AtKind
+				return e.Kind != changes.At
 			})
 			c.must(err)
 			for _, one := range want {
@@ -608,13 +609,13 @@ func TestBodiesOfOverwrittenRecords(t *testing.T) {
 			t.Fatalf("the host is not behind: %v, %v", p, err)
 		}
 		told := 0
-		c.must(behind.shards.Watch(c.ctx, node.FromStart, WatchOptions{Room: 1 << 20}, func(e *node.Watched) bool {
-			if e.Kind == node.PutKind {
+		c.must(behind.shards.Watch(c.ctx, changes.FromStart, WatchOptions{Room: 1 << 20}, func(e *changes.Event) bool {
+			if e.Kind == changes.Put {
 				if told++; string(e.Record.Value) != "two" {
 					t.Errorf("a watch tells of %q", e.Record.Value)
 				}
 			}
-			return e.Kind != node.AtKind && told == 0
+			return e.Kind != changes.At && told == 0
 		}))
 		for r, err := range behind.shards.Scan(c.ctx, ScanOptions{Room: 1 << 20}) {
 			if c.must(err); string(r.Value) != "two" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/bodies"
+	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 )
@@ -40,13 +41,9 @@ const (
 	watchPatience = time.Minute
 )
 
-// WatchOptions say what a watch tells.
+// WatchOptions are those of a watch of shards.
 type WatchOptions struct {
-	Prefix []byte
-	// Every: it tells where it is whenever it had nothing else to tell for so long; 0: never.
-	Every time.Duration
-	// Wait, if not nil, is called when there is nothing to tell, before the watch waits.
-	Wait func()
+	changes.Options
 	// Room is how many bytes of pages wait to be told, of all shards, while who is told is slow. Of a page that
 	// does not fit the bytes are kept in mind alone: it is asked for again once it does. Beside them are the
 	// pages on their way.
@@ -54,32 +51,32 @@ type WatchOptions struct {
 }
 
 // cursorOf is the cursor of a watch that has come to these places.
-func cursorOf(places []node.Cursor) node.Cursor {
+func cursorOf(places []changes.Cursor) changes.Cursor {
 	var b strings.Builder
 	b.WriteString(shardsCursor)
 	for _, p := range places {
 		b.WriteByte(',')
 		b.WriteString(string(p))
 	}
-	return node.Cursor(b.String())
+	return changes.Cursor(b.String())
 }
 
 // placesOf are those that a cursor names, of so many shards.
-func placesOf(c node.Cursor, shards int) ([]node.Cursor, error) {
-	if c == node.FromStart {
-		return slices.Repeat([]node.Cursor{c}, shards), nil
+func placesOf(c changes.Cursor, shards int) ([]changes.Cursor, error) {
+	if c == changes.FromStart {
+		return slices.Repeat([]changes.Cursor{c}, shards), nil
 	}
-	bad := fmt.Errorf("%w: %.80q is no cursor of a watch of %d shards: take that of an event, or %q", node.ErrInvalid, string(c), shards, string(node.FromStart))
-	if len(c) > len(shardsCursor)+shards*(1+node.MaxCursor) {
+	bad := fmt.Errorf("%w: %.80q is no cursor of a watch of %d shards: take that of an event, or %q", node.ErrInvalid, string(c), shards, string(changes.FromStart))
+	if len(c) > len(shardsCursor)+shards*(1+changes.MaxCursor) {
 		return nil, bad
 	}
 	parts := strings.Split(string(c), ",")
 	if parts[0] != shardsCursor || len(parts) != shards+1 {
 		return nil, bad
 	}
-	places := make([]node.Cursor, shards)
+	places := make([]changes.Cursor, shards)
 	for i, part := range parts[1:] {
-		if places[i] = node.Cursor(part); part == "" || places[i].Check() != nil {
+		if places[i] = changes.Cursor(part); part == "" || places[i].Check() != nil {
 			return nil, bad
 		}
 	}
@@ -87,10 +84,10 @@ func placesOf(c node.Cursor, shards int) ([]node.Cursor, error) {
 }
 
 // Cursor is that of now: what is acknowledged from now on follows it.
-func (s *Shards) Cursor(ctx context.Context) (node.Cursor, error) {
+func (s *Shards) Cursor(ctx context.Context) (changes.Cursor, error) {
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()
-	places := make([]node.Cursor, s.NS.Rule().Shards)
+	places := make([]changes.Cursor, s.NS.Rule().Shards)
 	box, over := s.Net.Mailbox(), s.Net.Now()+2*Patience
 	var failed error
 	for i := range places {
@@ -119,9 +116,9 @@ func (s *Shards) Cursor(ctx context.Context) (node.Cursor, error) {
 type watch struct {
 	*Shards
 	WatchOptions
-	yield   func(*node.Watched) bool
+	yield   func(*changes.Event) bool
 	box     Mailbox
-	places  []node.Cursor
+	places  []changes.Cursor
 	listed  int           // shards that have told all that they held
 	held    atomic.Int64  // bytes of pages that wait to be told
 	waiting []*follow     // whose pages had no room
@@ -135,7 +132,7 @@ var errOver = errors.New("the watch is over")
 
 // Watch tells what becomes of the keys behind a cursor, in the order of each shard's commits at a host, until
 // the context ends or yield says no. The cursor of an event that is not the last one of a page is that before the page.
-func (s *Shards) Watch(ctx context.Context, cursor node.Cursor, o WatchOptions, yield func(*node.Watched) bool) error {
+func (s *Shards) Watch(ctx context.Context, cursor changes.Cursor, o WatchOptions, yield func(*changes.Event) bool) error {
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()
 	w := &watch{Shards: s, WatchOptions: o, yield: yield, box: s.Net.Mailbox(), quiet: -o.Every, told: true}
@@ -153,7 +150,7 @@ func (s *Shards) Watch(ctx context.Context, cursor node.Cursor, o WatchOptions, 
 		return err
 	}
 	for i, place := range w.places {
-		f := &follow{watch: w, shard: placement.Shard(i), listing: place.Listing(), fresh: place == node.FromStart, again: place.Listing() && place != node.FromStart, pause: watchIdle, last: s.Net.Now(), level: level}
+		f := &follow{watch: w, shard: placement.Shard(i), listing: place.Listing(), fresh: place == changes.FromStart, again: place.Listing() && place != changes.FromStart, pause: watchIdle, last: s.Net.Now(), level: level}
 		if !f.listing {
 			w.listed++
 		}
@@ -162,8 +159,8 @@ func (s *Shards) Watch(ctx context.Context, cursor node.Cursor, o WatchOptions, 
 	for w.err == nil && ctx.Err() == nil {
 		note := w.box.Take(ctx, 0)
 		if note == nil {
-			if w.Wait != nil && w.told {
-				w.Wait()
+			if w.BeforeWait != nil && w.told {
+				w.BeforeWait()
 			}
 			w.told = false
 			note = w.box.Take(ctx, w.until())
@@ -172,7 +169,7 @@ func (s *Shards) Watch(ctx context.Context, cursor node.Cursor, o WatchOptions, 
 		case note != nil:
 			note()
 		case w.Every > 0 && ctx.Err() == nil:
-			w.tell(&node.Watched{Kind: node.AtKind, Cursor: cursorOf(w.places)})
+			w.tell(&changes.Event{Kind: changes.At, Cursor: cursorOf(w.places)})
 		}
 	}
 	if w.err == errOver { //nolint:errorlint // it is the watch's own
@@ -189,7 +186,7 @@ func (w *watch) until() time.Duration {
 	return w.quiet + w.Every
 }
 
-func (w *watch) tell(e *node.Watched) {
+func (w *watch) tell(e *changes.Event) {
 	if w.err == nil && !w.yield(e) {
 		w.err = errOver
 	}
@@ -272,7 +269,7 @@ func sizeOf(page *node.WatchPage) (size int64) {
 }
 
 // rest waits before the next page: where this node tells, until the shard has changed.
-func (f *follow) rest(ctx context.Context, place node.Cursor, pause time.Duration) error {
+func (f *follow) rest(ctx context.Context, place changes.Cursor, pause time.Duration) error {
 	if set := f.NS.WholeHere(f.shard); set != nil && f.host == f.NS.Self() {
 		return f.Net.Changed(ctx, set, place.Seq(), watchIdleMost)
 	}
@@ -290,11 +287,11 @@ func (f *follow) took(ctx context.Context, asked time.Duration, page *node.Watch
 		return f.pause
 	case page.Expired && f.host != "" && host != f.host && asked-f.level <= watchGap:
 		// The host is another one, and has another log: it tells all that it holds, with repeats.
-		*place, f.host, f.fresh, f.again, f.behind = node.FromStart, host, false, true, false
+		*place, f.host, f.fresh, f.again, f.behind = changes.FromStart, host, false, true, false
 	case page.Expired:
-		f.err = fmt.Errorf("%w: no host of shard %d that answers has made it; watch from %q, which tells all that is held first", node.ErrCursorExpired, f.shard, string(node.FromStart))
+		f.err = fmt.Errorf("%w: no host of shard %d that answers has made it; watch from %q, which tells all that is held first", changes.ErrCursorExpired, f.shard, string(changes.FromStart))
 	default:
-		if !page.More || *place == node.FromStart && !f.again {
+		if !page.More || *place == changes.FromStart && !f.again {
 			f.level = asked
 		}
 		f.host, f.last = host, f.Net.Now()
@@ -309,11 +306,11 @@ func (f *follow) take(ctx context.Context, page *node.WatchPage) time.Duration {
 	for _, e := range page.Told {
 		e.Coalesced = e.Coalesced || f.again || f.behind
 		switch {
-		case e.Kind == node.AtKind && f.listing:
+		case e.Kind == changes.At && f.listing:
 			if f.listing, f.listed = false, f.listed+1; f.listed < len(f.places) {
 				continue
 			}
-		case e.Kind == node.AtKind, f.fresh && e.Record != nil && f.NS.Absent(e.Record) != nil:
+		case e.Kind == changes.At, f.fresh && e.Record != nil && f.NS.Absent(e.Record) != nil:
 			continue
 		}
 		told = append(told, e)
@@ -321,7 +318,7 @@ func (f *follow) take(ctx context.Context, page *node.WatchPage) time.Duration {
 	if f.empty++; len(page.Told) > 0 {
 		f.empty, f.pause = 0, watchIdle
 	}
-	var before node.Cursor
+	var before changes.Cursor
 	if len(told) > 1 {
 		before = cursorOf(f.places)
 	}
@@ -346,15 +343,15 @@ func (f *follow) take(ctx context.Context, page *node.WatchPage) time.Duration {
 }
 
 // tellAll tells events, each with its user's value.
-func (f *follow) tellAll(ctx context.Context, told []node.Watched) {
-	all := func(yield func(node.Watched, error) bool) {
+func (f *follow) tellAll(ctx context.Context, told []changes.Event) {
+	all := func(yield func(changes.Event, error) bool) {
 		for i := range told {
 			if !yield(told[i], nil) {
 				return
 			}
 		}
 	}
-	openAll(ctx, f.Shards, all, watchPatience, func(e *node.Watched) *dbadapter.Record { return e.Record }, func(e *node.Watched, now *dbadapter.Record, err error) bool {
+	openAll(ctx, f.Shards, all, watchPatience, func(e *changes.Event) *dbadapter.Record { return e.Record }, func(e *changes.Event, now *dbadapter.Record, err error) bool {
 		switch {
 		case errors.Is(err, bodies.ErrLost): // there is nothing to tell of it
 		case err != nil:

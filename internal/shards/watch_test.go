@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -19,8 +19,8 @@ import (
 // told is what a watch has told.
 type told struct {
 	values map[string]string // of the keys that are there
-	cursor node.Cursor
-	events []node.Watched
+	cursor changes.Cursor
+	events []changes.Event
 	at     int // how often all that was held was told
 }
 
@@ -31,12 +31,12 @@ func (h *host) watch(t *told, d time.Duration, room int64, enough func() bool) e
 	if t.values == nil {
 		t.values = map[string]string{}
 	}
-	return h.shards.Watch(ctx, t.cursor, WatchOptions{Room: room}, func(e *node.Watched) bool {
+	return h.shards.Watch(ctx, t.cursor, WatchOptions{Room: room}, func(e *changes.Event) bool {
 		t.cursor, t.events = e.Cursor, append(t.events, *e)
 		switch e.Kind {
-		case node.AtKind:
+		case changes.At:
 			t.at++
-		case node.PutKind:
+		case changes.Put:
 			t.values[string(e.Key)] = string(e.Record.Value)
 		default:
 			delete(t.values, string(e.Key))
@@ -51,9 +51,9 @@ func (c *cluster) outside() *host {
 }
 
 // teller is the host that has made what a cursor says of the shard of keys that begin with a.
-func (c *cluster) teller(cursor node.Cursor) int {
-	place := node.Cursor(strings.Split(string(cursor), ",")[1])
-	return slices.IndexFunc(c.hosts, func(h *host) bool { set := h.ns.WholeHere(0); return set != nil && place.Made(set) })
+func (c *cluster) teller(cursor changes.Cursor) int {
+	place := changes.Cursor(strings.Split(string(cursor), ",")[1])
+	return slices.IndexFunc(c.hosts, func(h *host) bool { set := h.ns.WholeHere(0); return set != nil && place.MadeBy(set.Store.Log()) })
 }
 
 // A watch tells what is held, and then what becomes of it. Where the host that tells has died, it goes on at
@@ -76,9 +76,9 @@ func TestWatchGoesOnAtAnotherHost(t *testing.T) {
 		}
 		put("a0", "")
 		c.quiet()
-		seen := &told{cursor: node.FromStart}
+		seen := &told{cursor: changes.FromStart}
 		for room := range int64(2) {
-			*seen = told{cursor: node.FromStart}
+			*seen = told{cursor: changes.FromStart}
 			err := asker.watch(seen, time.Hour, room, func() bool { return seen.at > 0 })
 			if err != nil || !maps.Equal(seen.values, want) || len(seen.events) != len(want)+1 {
 				t.Fatalf("%d of %d keys in %d events, %v", len(seen.values), len(want), len(seen.events), err)
@@ -98,7 +98,7 @@ func TestWatchGoesOnAtAnotherHost(t *testing.T) {
 			t.Errorf("a host has died: %d of %d keys, %v", len(seen.values), len(want), err)
 		}
 		again := &told{cursor: before}
-		if err := asker.watch(again, time.Hour, 1<<20, func() bool { return true }); !errors.Is(err, node.ErrCursorExpired) {
+		if err := asker.watch(again, time.Hour, 1<<20, func() bool { return true }); !errors.Is(err, changes.ErrCursorExpired) {
 			t.Errorf("from a cursor of the host that has died: %v", err)
 		}
 		c.set(up, first)
@@ -120,14 +120,14 @@ func TestWatchWithoutHosts(t *testing.T) {
 	}{
 		"the host is back":                {40 * time.Second, true, context.DeadlineExceeded},
 		"another one is, soon":            {10 * time.Second, false, context.DeadlineExceeded},
-		"another one is, and not so soon": {40 * time.Second, false, node.ErrCursorExpired},
+		"another one is, and not so soon": {40 * time.Second, false, changes.ErrCursorExpired},
 		"none is":                         {time.Hour, false, ErrTooFew},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, 4, func(t *testing.T, c *cluster) {
 				_, err := c.outside().put("a", "value", quorum.All)
 				c.must(err)
-				seen := &told{cursor: node.FromStart}
+				seen := &told{cursor: changes.FromStart}
 				err = c.outside().watch(seen, 5*time.Minute, 1<<20, func() bool {
 					if seen.at == 1 && len(seen.events) == 2 {
 						c.set(down, 0, 1, 2, 3)
@@ -184,7 +184,7 @@ func TestWatchOfALyingHost(t *testing.T) {
 				}
 				seen := &told{cursor: "s1,0000000000000001.3,start"}
 				_ = c.outside().watch(seen, 3*time.Second, 1<<20, func() bool { return false })
-				told := slices.ContainsFunc(seen.events, func(e node.Watched) bool { return e.Kind == node.GoneKind })
+				told := slices.ContainsFunc(seen.events, func(e changes.Event) bool { return e.Kind == changes.Gone })
 				if n := asked.Load(); n == 0 || n > 100 || told != (name == "repeats") {
 					t.Errorf("%d pages were asked for in three seconds, and told: %t", n, told)
 				}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/shards"
@@ -21,9 +22,9 @@ type Watches interface {
 	// Begun: a program begins to watch, or goes on from its cursor.
 	Begun(w *Begun)
 	// Told: the program has taken an event. It was read as of a change.
-	Told(node int, program string, e *node.Watched, end uint64)
+	Told(node int, program string, e *changes.Event, end uint64)
 	// ToldAll: it has taken all up to where its watcher is, which read it as of a change.
-	ToldAll(node int, program string, at node.Cursor, end uint64)
+	ToldAll(node int, program string, at changes.Cursor, end uint64)
 	// Expired: its cursor has expired. reaches reports whether the change log, which has
 	// that id, goes back to a change.
 	Expired(node int, program string, log dbadapter.LogID, reaches func(after uint64) bool)
@@ -44,7 +45,7 @@ type Changed struct {
 type Begun struct {
 	Node            int
 	Program, Prefix string
-	Cursor          node.Cursor
+	Cursor          changes.Cursor
 	// Now: the cursor is that of a watch from now on.
 	Now bool
 	// Log is the change log of the node, and End its last change.
@@ -69,7 +70,7 @@ type Watching struct {
 // cursor has expired.
 type program struct {
 	Watching
-	cursor node.Cursor
+	cursor changes.Cursor
 	on     bool
 	at     *watch // nil without a connection
 }
@@ -97,7 +98,7 @@ func (n *Node) Watch(o Watching) {
 	}
 	g.Pace, g.on, g.at = o.Pace, true, nil
 	if o.FromStart {
-		g.Prefix, g.cursor = o.Prefix, node.FromStart
+		g.Prefix, g.cursor = o.Prefix, changes.FromStart
 	}
 	if n.process != nil {
 		n.process.watchAfter(g, 0)
@@ -177,7 +178,7 @@ func (p *process) watch(g *program) {
 	g.at = x
 	p.routine(func(ctx context.Context) {
 		// take hands the program an event, and reports whether it takes more.
-		take := func(e *node.Watched, end uint64) bool {
+		take := func(e *changes.Event, end uint64) bool {
 			if ctx.Err() != nil || g.at != x {
 				return false
 			}
@@ -201,7 +202,7 @@ func (p *process) watch(g *program) {
 func (p *process) watchEnded(g *program, err error) {
 	n := p.node
 	switch {
-	case errors.Is(err, node.ErrCursorExpired):
+	case errors.Is(err, changes.ErrCursorExpired):
 		n.cluster.Watch.Refused(n.number, err)
 		n.world.Note("expired", n.number, 0, []byte(g.cursor))
 		if p.cut() {
@@ -209,7 +210,7 @@ func (p *process) watchEnded(g *program, err error) {
 		} else {
 			n.cluster.Watches.Expired(n.number, g.Program, p.store.Log(), func(after uint64) bool { return reaches(p.set, after) })
 		}
-		g.cursor = node.FromStart
+		g.cursor = changes.FromStart
 	case !p.cut():
 		n.cluster.Watches.Failed(n.number, g.Program, err)
 		return
@@ -218,30 +219,27 @@ func (p *process) watchEnded(g *program, err error) {
 }
 
 // watchLog watches the one set of a namespace that is not cut into shards.
-func (p *process) watchLog(ctx context.Context, g *program, x *watch, take func(e *node.Watched, end uint64) bool) (err error) {
+func (p *process) watchLog(ctx context.Context, g *program, x *watch, take func(e *changes.Event, end uint64) bool) (err error) {
 	n := p.node
-	var w *node.Watcher
+	var w *changes.Watcher
 	b := &Begun{Node: n.number, Program: g.Program, Prefix: g.Prefix, Now: g.cursor == "", Log: p.store.Log(), End: p.last()}
 	if b.Now { // as peer's Namespace.Cursor, or what came before the first event could be missed
-		if w, err = p.set.NewWatcher("", nil); err != nil {
-			return err
-		}
-		g.cursor = w.Cursor()
+		g.cursor = p.set.Watched().Cursor()
 	}
-	if w, err = p.set.NewWatcher(g.cursor, []byte(g.Prefix)); err != nil {
+	if w, err = p.set.Watched().Watcher(g.cursor, []byte(g.Prefix)); err != nil {
 		return err
 	}
 	b.Cursor = g.cursor
 	n.cluster.Watches.Begun(b)
 	for {
-		var told []node.Watched
+		var told []changes.Event
 		var end uint64
 		nothing := false
 		if w.Listing() {
 			told, err = w.List(ctx, nil)
 			end = p.last()
 		} else {
-			var win *node.Window
+			var win *changes.Window
 			if win, err = w.Read(ctx); err == nil {
 				told, end, nothing = w.Take(win, nil), win.End, win.To == win.From
 			}
@@ -259,7 +257,7 @@ func (p *process) watchLog(ctx context.Context, g *program, x *watch, take func(
 		}
 		x.waiting = true
 		note := x.box.Take(ctx, n.world.Now()+watchQuiet)
-		if ctx.Err() != nil || g.at != x || note == nil && !take(&node.Watched{Kind: node.AtKind, Cursor: w.Cursor()}, end) {
+		if ctx.Err() != nil || g.at != x || note == nil && !take(&changes.Event{Kind: changes.At, Cursor: w.Cursor()}, end) {
 			return nil
 		}
 		x.waiting, x.box.notes = false, nil
@@ -277,7 +275,7 @@ func (p *process) changed(c *Changed) {
 }
 
 // watchShards watches a namespace that is cut into shards, each at any host of it.
-func (p *process) watchShards(ctx context.Context, g *program, _ *watch, take func(e *node.Watched, end uint64) bool) (err error) {
+func (p *process) watchShards(ctx context.Context, g *program, _ *watch, take func(e *changes.Event, end uint64) bool) (err error) {
 	now, s := g.cursor == "", p.requests()
 	if now {
 		if g.cursor, err = s.Cursor(ctx); err != nil {
@@ -285,7 +283,8 @@ func (p *process) watchShards(ctx context.Context, g *program, _ *watch, take fu
 		}
 	}
 	p.node.cluster.Watches.Begun(&Begun{Node: p.node.number, Program: g.Program, Prefix: g.Prefix, Cursor: g.cursor, Now: now})
-	return s.Watch(ctx, g.cursor, shards.WatchOptions{Prefix: []byte(g.Prefix), Every: watchQuiet, Room: watchRoom}, func(e *node.Watched) bool { return take(e, 0) })
+	o := shards.WatchOptions{Options: changes.Options{Prefix: []byte(g.Prefix), Every: watchQuiet}, Room: watchRoom}
+	return s.Watch(ctx, g.cursor, o, func(e *changes.Event) bool { return take(e, 0) })
 }
 
 // reaches reports whether the log of a set goes back to a change.
@@ -299,15 +298,15 @@ func reaches(set *node.Set, after uint64) bool {
 
 // hasLogs reports whether of each shard a whole host that runs has the log of a cursor, back to where that is. The
 // process asks the hosts of the row by which it goes alone.
-func (p *process) hasLogs(cursor node.Cursor) bool {
+func (p *process) hasLogs(cursor changes.Cursor) bool {
 	for i, place := range strings.Split(string(cursor), ",")[1:] {
-		at, row := node.Cursor(place), p.ns.Row(placement.Shard(i))
-		if at != node.FromStart && !slices.ContainsFunc(p.node.cluster.nodes, func(n *Node) bool {
+		at, row := changes.Cursor(place), p.ns.Row(placement.Shard(i))
+		if at != changes.FromStart && !slices.ContainsFunc(p.node.cluster.nodes, func(n *Node) bool {
 			if n.process == nil || n.process.ns == nil || row == nil || !slices.Contains(row.Old, n.process.ns.Self()) {
 				return false
 			}
 			set := n.process.ns.WholeHere(placement.Shard(i))
-			return set != nil && at.Made(set) && reaches(set, at.Seq())
+			return set != nil && at.MadeBy(set.Store.Log()) && reaches(set, at.Seq())
 		}) {
 			return false
 		}
@@ -323,7 +322,7 @@ func (c *Cluster) watchAnew(of *Node) {
 			if g.cursor == "" || c.Rule == nil && n != of {
 				continue
 			}
-			if g.cursor = node.FromStart; g.at != nil {
+			if g.cursor = changes.FromStart; g.at != nil {
 				g.at = nil
 				n.process.watchAfter(g, 0)
 			}

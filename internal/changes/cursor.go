@@ -1,4 +1,4 @@
-package node
+package changes
 
 import (
 	"encoding/base64"
@@ -10,7 +10,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// Cursor says how far a watch has come, as text that others need not understand:
+// Cursor says how far a watch is, as text that others need not understand:
 //
 //	""                  from now on
 //	start               what is held first, then its changes
@@ -24,14 +24,14 @@ type Cursor string
 const FromStart Cursor = "start"
 
 // ErrCursorExpired: the change log does not reach back to the cursor of a watch, or the
-// cursor is of another log. What has changed since cannot be told by itself.
+// cursor is of another log. The changes since are not known.
 var ErrCursorExpired = errors.New("the cursor has expired")
 
 // place is a cursor that was read.
 type place struct {
 	log dbadapter.LogID // 0: of the cursors that name no place
 	seq uint64
-	// listed, if not nil, is the key that the listing has come to; empty before the first.
+	// listed, if not nil, is the last key of the listing; empty before the first.
 	listed []byte
 }
 
@@ -48,7 +48,7 @@ func (p place) cursor() Cursor {
 // MaxCursor is the length of the longest cursor.
 const MaxCursor = 16 + 1 + 20 + 1 + (dbadapter.MaxKey*8+5)/6
 
-// Listing reports whether the cursor is that of a watch which tells what is held.
+// Listing reports whether the cursor is that of a watch which lists what is held.
 func (c Cursor) Listing() bool {
 	at, err := c.read()
 	return err == nil && at.listed != nil
@@ -66,11 +66,17 @@ func (c Cursor) Seq() uint64 {
 	return at.seq
 }
 
-// Made reports whether a watch of the set has made the cursor, and says so of those of now
-// and from the start.
-func (c Cursor) Made(set *Set) bool {
+// Log is the change log that the cursor names; 0 where it names none.
+func (c Cursor) Log() dbadapter.LogID {
+	at, _ := c.read()
+	return at.log
+}
+
+// MadeBy reports whether a watch of a log has made the cursor. It is true of the cursors
+// of now and of the start.
+func (c Cursor) MadeBy(log dbadapter.LogID) bool {
 	at, err := c.read()
-	return err == nil && (at.log == 0 || at.log == set.Store.Log())
+	return err == nil && (at.log == 0 || at.log == log)
 }
 
 // read returns the place that a cursor names.
@@ -81,7 +87,7 @@ func (c Cursor) read() (p place, err error) {
 	case FromStart:
 		return place{listed: []byte{}}, nil
 	}
-	bad := fmt.Errorf("%w: %.80q is no cursor of a watch: take that of an event, or %q", ErrInvalid, string(c), string(FromStart))
+	bad := fmt.Errorf("%.80q is no cursor of a watch: take that of an event, or %q", string(c), string(FromStart))
 	parts := strings.Split(string(c[:min(len(c), MaxCursor+1)]), ".")
 	if len(parts) != 2 && len(parts) != 3 {
 		return place{}, bad

@@ -1,30 +1,25 @@
-package node
+package changes
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/replica"
 )
 
-// A watch tells each key's latest state. The store keeps the order of changes, and
-// no record that was overwritten. So a piece of the log, a window, is read with one
-// snapshot that is no older. A change after which the bucket has stayed as it was
-// is told with the record that the snapshot holds. One that another change of its
-// key has followed is passed over, since that one is still ahead.
-
-// The bounds of a window are on its changes, and on the bytes of keys and records
-// in it. Beyond them no further change is taken. They bound what a watcher that is
-// far behind has in memory.
+// A window takes no further change beyond these bounds on its changes, and on the bytes of
+// keys and records in it. So a watcher that is far behind takes little memory.
 const (
 	windowChanges = 256
 	windowBytes   = 128 << 10
 )
 
-// Window is what a piece of the change log says. Watchers share it: it must not be
-// changed.
+// Window is a piece of the change log, with what its keys hold in a snapshot. Watchers
+// share it: it must not be changed.
 type Window struct {
 	log dbadapter.LogID
 	// From and To: the changes behind From up to To. End is the sequence number of the
@@ -48,19 +43,37 @@ type item struct {
 	early bool
 }
 
+// Source is the set that is watched.
+type Source struct {
+	Store  dbadapter.Namespace
+	Hasher dbadapter.Hasher // of the store's keys
+	Live   *replica.Live    // knows the last change
+	Now    func() time.Time // by which records expire
+	// Reserved reports whether a key is the node's own: no watch yields it. Behind is where
+	// a scan of the other keys behind a key begins.
+	Reserved func(key []byte) bool
+	Behind   func(key []byte) []byte
+}
+
+// end is the last change.
+func (s *Source) end() uint64 {
+	_, _, seq := s.Live.State()
+	return seq
+}
+
 // window reads the change log behind a place.
-func (p *Part) window(ctx context.Context, log dbadapter.LogID, after uint64) (w *Window, err error) {
-	if p.Store.Log() == log {
-		w, err = p.readWindow(ctx, log, after)
+func (s *Source) window(ctx context.Context, log dbadapter.LogID, after uint64) (w *Window, err error) {
+	if s.Store.Log() == log {
+		w, err = s.readWindow(ctx, log, after)
 	}
-	if p.Store.Log() != log { // perhaps since we looked: the snapshot can be of either log
+	if s.Store.Log() != log { // perhaps since we looked: the snapshot can be of either log
 		return nil, fmt.Errorf("%w: it is of another log than that of the store, which was restored or repaired since; %s", ErrCursorExpired, watchAnew)
 	}
 	return w, err
 }
 
-func (p *Part) readWindow(ctx context.Context, log dbadapter.LogID, after uint64) (*Window, error) {
-	snap, err := p.Store.Snapshot()
+func (s *Source) readWindow(ctx context.Context, log dbadapter.LogID, after uint64) (*Window, error) {
+	snap, err := s.Store.Snapshot()
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +82,7 @@ func (p *Part) readWindow(ctx context.Context, log dbadapter.LogID, after uint64
 	if after > w.End {
 		return nil, fmt.Errorf("%w: it is behind change %d, and the log ends with %d: the store was put back; %s", ErrCursorExpired, after, w.End, watchAnew)
 	}
-	changes, err := p.changes(ctx, after, w.End)
+	changes, err := s.changes(ctx, after, w.End)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +98,7 @@ func (p *Part) readWindow(ctx context.Context, log dbadapter.LogID, after uint64
 		if w.Bytes > windowBytes {
 			break
 		}
-		if err := w.add(p.Keys.Hasher, snap, &changes[i], sums[i]); err != nil {
+		if err := w.add(s.Hasher, snap, &changes[i], sums[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -96,12 +109,12 @@ func (p *Part) readWindow(ctx context.Context, log dbadapter.LogID, after uint64
 const watchAnew = `watch from "start", which tells all that is held first`
 
 // changes reads a piece of the log, up to a sequence number.
-func (p *Part) changes(ctx context.Context, after, end uint64) (changes []dbadapter.Change, err error) {
+func (s *Source) changes(ctx context.Context, after, end uint64) (changes []dbadapter.Change, err error) {
 	if after == end {
 		return nil, nil
 	}
 	size := 0
-	for c, err := range p.Store.Changes(ctx, after) {
+	for c, err := range s.Store.Changes(ctx, after) {
 		switch {
 		case errors.Is(err, dbadapter.ErrTrimmed):
 			return nil, fmt.Errorf("%w: %w; %s", ErrCursorExpired, err, watchAnew)
@@ -119,7 +132,7 @@ func (p *Part) changes(ctx context.Context, after, end uint64) (changes []dbadap
 	return changes, nil
 }
 
-// add says what became of the keys of a change; sum is the checksum of its bucket in the
+// add adds what became of the keys of a change. sum is the checksum of its bucket in the
 // snapshot.
 func (w *Window) add(h dbadapter.Hasher, snap dbadapter.Snapshot, c *dbadapter.Change, sum dbadapter.Checksum) error {
 	w.To = c.Seq
@@ -162,5 +175,5 @@ func (w *Window) add(h dbadapter.Hasher, snap dbadapter.Snapshot, c *dbadapter.C
 	return nil
 }
 
-// itemBytes is about what an item takes beside the key and the record's bytes.
+// itemBytes is about what an item takes in memory without its key and record.
 const itemBytes = 320

@@ -1,4 +1,4 @@
-package node
+package changes
 
 import (
 	"bytes"
@@ -21,7 +21,8 @@ type watchedStore struct {
 	t      *testing.T
 	random *rand.Rand
 	db     *memdb.Store
-	set    *Set
+	keys   reconcile.Keys
+	source *Source
 	now    time.Time
 	limit  int
 	size   int // of the values: a window takes few large ones
@@ -32,6 +33,13 @@ type watchedStore struct {
 	clock   dbadapter.Timestamp
 	left    []dbadapter.Hashed // records that were removed or replaced: they can come back
 	hub     []*Window          // what watchers share
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 const goneState = "gone"
@@ -49,10 +57,13 @@ func newWatchedStore(t *testing.T, random *rand.Rand) *watchedStore {
 		shared: map[string]bool{}, clock: 1 << 60, size: random.IntN(2) * random.IntN(windowBytes),
 	}
 	s.db = memdb.New(memdb.Options{LogLimit: s.limit})
-	s.set = &Set{Part: Part{ns: &Namespace{node: &Node{Config: Config{Now: func() time.Time { return s.now }}}}}}
-	s.set.Keys = reconcile.DeriveKeys(dbadapter.Secret{1}, []byte("creator"))
+	s.keys = reconcile.DeriveKeys(dbadapter.Secret{1}, []byte("creator"))
 	if bits := random.IntN(9); bits < 8 {
-		s.set.Keys.Hasher = storetest.Weak(s.set.Keys.Hasher, bits)
+		s.keys.Hasher = storetest.Weak(s.keys.Hasher, bits)
+	}
+	s.source = &Source{
+		Hasher: s.keys.Hasher, Now: func() time.Time { return s.now },
+		Reserved: func([]byte) bool { return false }, Behind: func(after []byte) []byte { return after },
 	}
 	s.open()
 	return s
@@ -61,22 +72,22 @@ func newWatchedStore(t *testing.T, random *rand.Rand) *watchedStore {
 // open opens the store, which starts it again if it was open.
 func (s *watchedStore) open() {
 	s.db = s.db.Reopen()
-	s.set.Live = replica.New(s.set.Keys)
-	store, err := s.db.Namespace(s.t.Context(), s.set.Keys.ID, s.set.Keys.Hasher, s.observe)
+	s.source.Live = replica.New(s.keys)
+	store, err := s.db.Namespace(s.t.Context(), s.keys.ID, s.keys.Hasher, s.observe)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.set.Store = store
+	s.source.Store = store
 	snap := s.snapshot()
 	defer snap.Close()
-	if err := s.set.Live.Load(s.t.Context(), snap, nil); err != nil {
+	if err := s.source.Live.Load(s.t.Context(), snap, nil); err != nil {
 		s.t.Fatal(err)
 	}
 	s.hub = nil
 }
 
 func (s *watchedStore) observe(changes []dbadapter.Change) {
-	s.set.Live.Observe(changes)
+	s.source.Live.Observe(changes)
 	s.changes = append(s.changes, changes...)
 }
 
@@ -109,7 +120,7 @@ func (s *watchedStore) write() {
 		writes = append(writes, w)
 	}
 	before := len(s.changes)
-	if _, err := s.set.Store.Apply(s.t.Context(), writes); err != nil && !errors.Is(err, dbadapter.ErrConflict) {
+	if _, err := s.source.Store.Apply(s.t.Context(), writes); err != nil && !errors.Is(err, dbadapter.ErrConflict) {
 		s.t.Fatal(err)
 	}
 	now := s.snapshot()
@@ -130,10 +141,10 @@ func (s *watchedStore) write() {
 }
 
 func (s *watchedStore) hash(r dbadapter.Record) dbadapter.Hashed {
-	return must(dbadapter.Hash(s.set.Keys.Hasher, r))
+	return must(dbadapter.Hash(s.keys.Hasher, r))
 }
 
-func (s *watchedStore) snapshot() dbadapter.Snapshot { return must(s.set.Store.Snapshot()) }
+func (s *watchedStore) snapshot() dbadapter.Snapshot { return must(s.source.Store.Snapshot()) }
 
 func (s *watchedStore) held(snap dbadapter.Snapshot, key string) string {
 	r, err := snap.Get([]byte(key))
@@ -160,8 +171,10 @@ func (s *watchedStore) restore() {
 		}
 		writes = append(writes, dbadapter.Write{Record: r})
 	}
-	if _, err := s.set.apply(s.t.Context(), writes); err != nil {
-		s.t.Fatal(err)
+	for len(writes) > 0 {
+		n := dbadapter.OneBatch(writes)
+		must(s.source.Store.Apply(s.t.Context(), writes[:n]))
+		writes = writes[n:]
 	}
 	for _, c := range s.changes {
 		state := map[string]string{}
@@ -174,11 +187,11 @@ func (s *watchedStore) restore() {
 
 // share reads a window that all watchers can take.
 func (s *watchedStore) share() {
-	_, _, at := s.set.Live.State()
+	at := s.source.end()
 	if len(s.hub) > 0 {
 		at = s.hub[len(s.hub)-1].To
 	}
-	w, err := s.set.window(s.t.Context(), s.set.Store.Log(), at)
+	w, err := s.source.window(s.t.Context(), s.source.Store.Log(), at)
 	if errors.Is(err, ErrCursorExpired) {
 		s.hub = nil
 		return

@@ -1,4 +1,4 @@
-package peer
+package changes
 
 import (
 	"context"
@@ -6,15 +6,17 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/syncd-io/syncd/internal/node"
 )
 
-// feed is what the watchers of a shard share. While there are any, one goroutine reads the
+// Feed is what the watchers of a set share. While there are any, one goroutine reads the
 // end of the change log, once for all of them, and wakes those that wait. A commit does no
 // more for them than to wake that goroutine. A watcher that is further behind than the feed
 // holds reads the log by itself.
-type feed struct {
+type Feed struct {
+	ctx    context.Context
+	source *Source
+	enter  func() (leave func(), err error)
+
 	watched atomic.Int32  // how many watch
 	wake    chan struct{} // holds a token once a commit has followed what was read
 
@@ -22,7 +24,7 @@ type feed struct {
 	stop    context.CancelFunc
 	at      uint64 // all changes up to it were in windows; none is read while it is idle
 	idle    bool   // no goroutine reads, or it has met an error
-	windows []*node.Window
+	windows []*Window
 	bytes   int
 	groups  [feedGroups]group
 }
@@ -33,7 +35,7 @@ type group struct {
 	changed  chan struct{} // closed, and replaced, when there is more
 }
 
-// What the feed holds of what it has read.
+// The bounds of the windows that a feed holds.
 const (
 	feedBytes   = 1 << 20
 	feedWindows = 256
@@ -55,16 +57,18 @@ const (
 	feedPauseAtMost = 100 * time.Millisecond
 )
 
-func newFeed() *feed {
-	f := &feed{wake: make(chan struct{}, 1), idle: true}
+// NewFeed is the feed of a set until the context is over. Whoever reads the set's store
+// enters first, and leaves when it has read: the store is open in between.
+func NewFeed(ctx context.Context, source *Source, enter func() (leave func(), err error)) *Feed {
+	f := &Feed{ctx: ctx, source: source, enter: enter, wake: make(chan struct{}, 1), idle: true}
 	for i := range f.groups {
 		f.groups[i].changed = make(chan struct{})
 	}
 	return f
 }
 
-// committed is called after each commit.
-func (f *feed) committed() {
+// Committed is called after each commit to the set. It does not wait.
+func (f *Feed) Committed() {
 	if f.watched.Load() == 0 {
 		return
 	}
@@ -74,8 +78,28 @@ func (f *feed) committed() {
 	}
 }
 
+// Wait waits until there are changes behind one, but not for longer than some time.
+func (f *Feed) Wait(ctx context.Context, behind uint64, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	var changed <-chan struct{} // nil: the set closes
+	if group, err := f.join(); err == nil {
+		defer f.leave(group)
+		changed = f.changed(group)
+		if f.source.end() > behind {
+			return nil
+		}
+	}
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
+}
+
 // join adds a watcher; the first one starts the feed. It returns the watcher's group.
-func (f *feed) join(sh *shard) (in int, err error) {
+func (f *Feed) join() (in int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.groups {
@@ -96,25 +120,23 @@ func (f *feed) join(sh *shard) (in int, err error) {
 	if f.watched.Add(1) > 1 {
 		return in, nil
 	}
-	w, err := sh.set.NewWatcher("", nil)
-	if err == nil {
-		err = sh.ns.enter("watch")
-	}
+	leave, err := f.enter()
 	if err != nil {
 		f.watched.Add(-1)
 		return 0, err
 	}
-	ctx, cancel := context.WithCancel(sh.ctx)
-	f.stop, f.at, f.idle = cancel, w.At(), false
+	w := f.source.fromNow()
+	ctx, cancel := context.WithCancel(f.ctx)
+	f.stop, f.at, f.idle = cancel, w.at, false
 	go func() {
-		defer sh.ns.gate.leave()
-		f.run(ctx, sh, w)
+		defer leave()
+		f.run(ctx, w)
 	}()
 	return in, nil
 }
 
 // leave removes a watcher; the last one stops the feed.
-func (f *feed) leave(in int) {
+func (f *Feed) leave(in int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.groups[in].watchers--
@@ -126,8 +148,8 @@ func (f *feed) leave(in int) {
 }
 
 // run reads what commits add until the context is over.
-func (f *feed) run(ctx context.Context, sh *shard, w *node.Watcher) {
-	defer f.committed() // the token that it may have taken is another one's
+func (f *Feed) run(ctx context.Context, w *Watcher) {
+	defer f.Committed() // the token that it may have taken is another one's
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	<-timer.C
@@ -140,15 +162,13 @@ func (f *feed) run(ctx context.Context, sh *shard, w *node.Watcher) {
 			// Watchers that are not at the end read the log by themselves, and meet
 			// the error; the next commit begins anew.
 			f.fail(ctx)
-			if w, err = sh.set.NewWatcher("", nil); err != nil {
-				return
-			}
+			w = f.source.fromNow()
 		case win.To > win.From:
-			w.Skip(win)
+			w.skip(win)
 			f.add(ctx, win)
 			for i := range f.groups {
-				pause := f.tell(i) * (wakeTime + time.Duration(win.To-win.From)*eventTime)
-				switch _, _, end := sh.set.Live.State(); {
+				pause := f.wakeGroup(i) * (wakeTime + time.Duration(win.To-win.From)*eventTime)
+				switch end := f.source.end(); {
 				case pause == 0 || end > win.To+tooFarBehind:
 					continue
 				case end < win.To+farBehind:
@@ -172,7 +192,7 @@ func (f *feed) run(ctx context.Context, sh *shard, w *node.Watcher) {
 }
 
 // add publishes a window.
-func (f *feed) add(ctx context.Context, win *node.Window) {
+func (f *Feed) add(ctx context.Context, win *Window) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if ctx.Err() != nil { // the last watcher has left
@@ -191,7 +211,7 @@ func (f *feed) add(ctx context.Context, win *node.Window) {
 }
 
 // fail lets the watchers read by themselves.
-func (f *feed) fail(ctx context.Context) {
+func (f *Feed) fail(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if ctx.Err() != nil {
@@ -199,28 +219,28 @@ func (f *feed) fail(ctx context.Context) {
 	}
 	f.idle = true
 	for i := range f.groups {
-		f.groups[i].tell()
+		f.groups[i].wake()
 	}
 }
 
-// tell wakes a group, and returns how many watchers it has.
-func (f *feed) tell(i int) (watchers time.Duration) {
+// wakeGroup wakes a group, and returns how many watchers it has.
+func (f *Feed) wakeGroup(i int) (watchers time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := &f.groups[i]
 	if g.watchers > 0 {
-		g.tell()
+		g.wake()
 	}
 	return time.Duration(g.watchers)
 }
 
-func (g *group) tell() {
+func (g *group) wake() {
 	close(g.changed)
 	g.changed = make(chan struct{})
 }
 
 // changed is closed when there is more for a group.
-func (f *feed) changed(in int) <-chan struct{} {
+func (f *Feed) changed(in int) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.groups[in].changed
@@ -228,19 +248,19 @@ func (f *feed) changed(in int) <-chan struct{} {
 
 // next is the window that goes on where a watcher of a group is; or nil. behind: the
 // watcher is to read by itself. Otherwise it waits for changed.
-func (f *feed) next(w *node.Watcher, in int) (win *node.Window, behind bool, changed <-chan struct{}) {
+func (f *Feed) next(w *Watcher, in int) (win *Window, behind bool, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.idle || w.At() >= f.at {
+	if f.idle || w.at >= f.at {
 		return nil, f.idle, f.groups[in].changed
 	}
-	i, _ := slices.BinarySearchFunc(f.windows, w.At(), func(win *node.Window, at uint64) int {
+	i, _ := slices.BinarySearchFunc(f.windows, w.at, func(win *Window, at uint64) int {
 		if win.To <= at {
 			return -1
 		}
 		return 1
 	})
-	if i < len(f.windows) && w.Has(f.windows[i]) {
+	if i < len(f.windows) && w.has(f.windows[i]) {
 		return f.windows[i], false, f.groups[in].changed
 	}
 	return nil, true, f.groups[in].changed

@@ -1,0 +1,139 @@
+package changes
+
+import (
+	"context"
+	"time"
+)
+
+// Options are those of a watch.
+type Options struct {
+	// Prefix is that of the keys; empty: all.
+	Prefix []byte
+	// Every, if not 0, makes the watch yield an event of kind At at once if there is
+	// nothing else, and whenever there was nothing else for so long.
+	Every time.Duration
+	// BeforeWait, if not nil, is called when there is nothing to yield, before the watch
+	// waits.
+	BeforeWait func()
+}
+
+// keptEvents is for how many events a watcher keeps the memory.
+const keptEvents = 16
+
+// Watch yields what is behind a cursor, and then what follows, until yield returns false,
+// which is no error, or the context is over. The events are the watcher's: yield must not
+// keep them.
+func (f *Feed) Watch(ctx context.Context, cursor Cursor, o Options, yield func(*Event) bool) error {
+	leave, err := f.enter()
+	if err != nil {
+		return err
+	}
+	w, err := f.source.Watcher(cursor, o.Prefix)
+	group := 0
+	if err == nil {
+		w.expire = true
+		group, err = f.join()
+	}
+	leave()
+	if err != nil {
+		return err
+	}
+	defer f.leave(group)
+	quiet := newQuiet(o)
+	defer quiet.stop()
+	var events []Event
+	// The first look is the watcher's own: the feed does not know whether its cursor is
+	// of this log at all.
+	for first := true; ; first = false {
+		events, err = f.step(ctx, w, group, first, quiet, events[:0])
+		for i := range events {
+			if !yield(&events[i]) {
+				return nil
+			}
+		}
+		if len(events) > 0 && events[len(events)-1].Kind != At {
+			quiet.reset()
+		}
+		if clear(events); cap(events) > keptEvents { // a watcher that waits takes little memory
+			events = nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// step appends the next events of a watcher, and waits until there are some. Nothing of
+// the store is held when it returns, so that a slow yield holds nothing up.
+func (f *Feed) step(ctx context.Context, w *Watcher, group int, first bool, quiet *quiet, events []Event) ([]Event, error) {
+	win, behind, changed := f.next(w, group)
+	if w.Listing() || behind || first {
+		leave, err := f.enter()
+		if err != nil {
+			return events, err
+		}
+		defer leave()
+		if w.Listing() {
+			return w.List(ctx, events)
+		}
+		if win, err = w.Read(ctx); err != nil {
+			return events, err
+		}
+	}
+	if win != nil && win.To > win.From {
+		return w.Take(win, events), nil
+	}
+	if events = w.expired(events); len(events) > 0 {
+		return events, nil
+	}
+	quiet.wait()
+	var due <-chan time.Time
+	if in, ok := w.due(); ok {
+		timer := time.NewTimer(in)
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-due: // the next step yields what has expired
+	case <-changed:
+	case <-ctx.Done():
+	case <-quiet.timer.C:
+		quiet.reset()
+		events = append(events, Event{Kind: At, Cursor: w.Cursor()})
+	}
+	return events, nil
+}
+
+// quiet is what a watch does when it has nothing to yield.
+type quiet struct {
+	wait  func()
+	every time.Duration // 0: never
+	timer *time.Timer
+}
+
+func newQuiet(o Options) *quiet {
+	q := &quiet{wait: o.BeforeWait, every: o.Every, timer: &time.Timer{}}
+	if q.wait == nil {
+		q.wait = func() {}
+	}
+	if q.every > 0 {
+		q.timer = time.NewTimer(0)
+	}
+	return q
+}
+
+// reset begins anew.
+func (q *quiet) reset() {
+	if q.every > 0 {
+		q.timer.Reset(q.every)
+	}
+}
+
+func (q *quiet) stop() {
+	if q.every > 0 {
+		q.timer.Stop()
+	}
+}
