@@ -15,7 +15,7 @@ var pushSeed = flag.Uint64("push.seed", 0, "replay TestPushedUnderLoss with this
 
 // arrivals notes when each record is first held at each node.
 type arrivals struct {
-	logbook
+	silent
 	world *sim.World
 	held  map[string]map[int]time.Duration // by version
 }
