@@ -167,8 +167,8 @@ func (set *Set) keepPromise(a *Arrival) error {
 		}
 	}
 	at := set.snapshotFromNow()
-	set.ns.updating.Lock()
-	defer set.ns.updating.Unlock() // no promise is made in between
+	set.vouching.Lock()
+	defer set.vouching.Unlock() // no promise is made in between
 	late := set.vouching.mark.upTo()
 	least, own := ^dbadapter.Timestamp(0), dbadapter.Timestamp(0)
 	for i := range a.records {

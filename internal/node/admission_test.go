@@ -237,7 +237,7 @@ func TestAdmissionObservesTheClock(t *testing.T) {
 	if err := ns.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again := must(m.open(ns.Sets()[0].Keys.Secret, ns.Members().state))
+	again := must(m.open(ns.Sets()[0].Keys.Secret, ns.state.Load()))
 	if v := must(put(again, "a fourth key", "")); v.Compare(ahead.Version) <= 0 || v.Incarnation == ns.incarnation {
 		t.Errorf("%s was written after a restart; %s is held", v, ahead.Version)
 	}

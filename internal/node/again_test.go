@@ -15,7 +15,7 @@ import (
 func (c *crew) restart(i int) {
 	c.t.Helper()
 	ns, m := c.ns[i], c.machines[i]
-	state, secret := ns.Members().state, ns.Sets()[0].Keys.Secret
+	state, secret := ns.state.Load(), ns.Sets()[0].Keys.Secret
 	if err := ns.Close(); err != nil {
 		c.t.Fatal(err)
 	}

@@ -202,8 +202,8 @@ func (ns *Namespace) declinedUpTo(a *wire.HoldAnswer, shard placement.Shard) dba
 	if set == nil || !slices.ContainsFunc(a.Outcomes, func(o wire.HoldOutcome) bool { return o.Declined == wire.ReasonFloor }) {
 		return 0
 	}
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
 	return set.vouching.mark.upTo()
 }
 

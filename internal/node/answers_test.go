@@ -136,14 +136,12 @@ func TestWhoIsNotWholeComparesNothing(t *testing.T) {
 	host, key := w.all[0], w.keyIn(shard, 0)
 	a := must(w.all[1].ns.Asker(shard))
 	for _, lost := range []bool{true, false} {
-		host.ns.updating.Lock()
 		err := host.held(shard).vouch(func(w *watermark) bool {
 			if w.whole(); lost {
 				w.lose()
 			}
 			return true
 		})
-		host.ns.updating.Unlock()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,6 +27,8 @@ func (set *Set) Answered(remote ID, ask *wire.Ask, m wire.Message) (*wire.Reply,
 func (set *Set) introduce() wire.Greeting {
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
 	return wire.Greeting{
 		List: set.lists(), Floor: set.vouching.mark.greeted(),
 		Incarnation: set.ns.incarnation, Time: uint64(set.ns.node.Now().UnixMilli()),

@@ -46,7 +46,7 @@ func (ns *Namespace) view(shard placement.Shard) *Set {
 	}
 	keys := reconcile.DeriveKeys(ns.secret, []byte(ns.creator))
 	if ns.rule != nil {
-		keys = reconcile.DeriveShardKeys(ns.secret, ns.Members().state.Root(), uint32(shard))
+		keys = reconcile.DeriveShardKeys(ns.secret, ns.state.Load().Root(), uint32(shard))
 	}
 	if ns.node.Weaken != nil {
 		keys.Hasher = ns.node.Weaken(keys.Hasher)

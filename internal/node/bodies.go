@@ -230,14 +230,14 @@ func (ns *Namespace) answerNames(ctx context.Context, q *wire.AskNames) (*wire.N
 	shard, a := placement.Shard(q.Shard), &wire.NamesAnswer{Named: make([]bool, len(q.Names))}
 	set, host := ns.held(shard), ns.Row(shard).IsHost(ns.node.ID)
 	if set == nil {
-		state := ns.Members().state
+		state := ns.state.Load()
 		if at, has := state.find(shard); host || has && !state.Shards[at].Dropped {
 			return nil, reconcile.ErrBusy
 		}
 	} else if host && !set.settled() {
 		return nil, reconcile.ErrBusy
 	}
-	if ns.Members().state.Lost != nil { // what is lost may name one
+	if ns.state.Load().Lost != nil { // what is lost may name one
 		return nil, reconcile.ErrBusy
 	}
 	wanted := map[[16]byte]int{}

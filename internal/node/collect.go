@@ -92,8 +92,8 @@ func (c Collection) Plus(of Collection) Collection {
 
 // Collection says how far the collection is, and what holds it back.
 func (set *Set) Collection() Collection {
-	set.ns.updating.Lock()
-	defer set.ns.updating.Unlock()
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
 	w := &set.vouching.mark
 	f, swept := set.vouching.waiting.now()
 	tau := dbadapter.Timestamp(set.ns.clock.Latest())
@@ -187,13 +187,13 @@ func (set *Set) Collect(ctx context.Context) (Swept, error) {
 
 // tend does what has become due in the collection.
 func (set *Set) tend(ctx context.Context) (swept Swept, err error) {
-	set.ns.updating.Lock()
+	set.vouching.Lock()
 	w := &set.vouching.mark
-	back := !set.ns.recovers() && !w.counts() // a member returns with all of its sets
-	saved := set.vouch((*watermark).recoverAlone)
-	set.ns.updating.Unlock()
+	back := !w.counts()
+	saved := set.vouchLocked((*watermark).recoverAlone)
+	set.vouching.Unlock()
 	var failed error
-	if back {
+	if back && !set.ns.recovers() { // a member returns with all of its sets
 		failed = set.ns.Return(ctx) // of no effect unless this node has lapsed
 	}
 	if set.mayPledge() {
@@ -203,9 +203,9 @@ func (set *Set) tend(ctx context.Context) (swept Swept, err error) {
 	if err != nil || tau == 0 {
 		return swept, errors.Join(saved, failed, err)
 	}
-	set.ns.updating.Lock()
+	set.vouching.Lock()
 	mark := w.mark(tau)
-	set.ns.updating.Unlock()
+	set.vouching.Unlock()
 	if !set.vouching.waiting.ready(mark) || set.rests(set.vouching.waiting.within(mark)) {
 		return swept, errors.Join(saved, failed)
 	}
@@ -223,8 +223,8 @@ func (set *Set) tend(ctx context.Context) (swept Swept, err error) {
 // the background. If soon is set, it says so of a sweep that takes out all that
 // waits.
 func (set *Set) rests(soon bool) bool {
-	set.ns.updating.Lock()
-	defer set.ns.updating.Unlock()
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
 	until, now := set.vouching.rest, set.ns.node.Now()
 	if soon {
 		until = set.vouching.soon
@@ -243,8 +243,8 @@ func (set *Set) sweepLocked(ctx context.Context) (Swept, error) {
 	begun := set.ns.node.Now()
 	swept, err := set.sweepOnce(ctx)
 	ended := set.ns.node.Now()
-	set.ns.updating.Lock()
-	defer set.ns.updating.Unlock()
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
 	took := ended.Sub(begun)
 	set.vouching.rest, set.vouching.soon = ended.Add(min(sweepRest, sweepPause*took)), ended.Add(min(sweepRest, lastPause*took))
 	return swept, err
@@ -280,8 +280,8 @@ func (set *Set) behind(floor dbadapter.Timestamp) bool {
 	if set.rests(true) {
 		return false // sweeps for others, too, take a part of the time only
 	}
-	set.ns.updating.Lock()
-	defer set.ns.updating.Unlock()
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
 	w := &set.vouching.mark
 	return floor != recovers && floor > w.Floor && floor <= w.mark(dbadapter.Timestamp(set.ns.clock.Latest())) && set.vouching.waiting.ready(floor)
 }

@@ -151,12 +151,12 @@ func TestCollected(t *testing.T) {
 		}
 	}
 	// The state that is durable has the floor: it is the one that a restart finds.
-	if s := c.ns[0].Members().state; s.Vouched.Floor == 0 || s.Vouched.Pledged < s.Vouched.Floor {
+	if s := c.ns[0].state.Load(); s.Vouched.Floor == 0 || s.Vouched.Pledged < s.Vouched.Floor {
 		t.Errorf("durable: %+v", s.Vouched)
 	}
 	pledges := func() (n uint64) {
 		for _, ns := range c.ns {
-			n += ns.Members().state.Vouched.Serial
+			n += ns.state.Load().Vouched.Serial
 		}
 		return n
 	}
@@ -285,7 +285,7 @@ func TestTauIsDurable(t *testing.T) {
 		}
 		last = tau
 	}
-	state, secret := ns.Members().state, ns.Sets()[0].Keys.Secret
+	state, secret := ns.state.Load(), ns.Sets()[0].Keys.Secret
 	if err := ns.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,7 @@ import (
 // So a crash leaves no records behind that the state does not know of, and a shard that is
 // held again begins empty. The kept log is the node's, and stays (package quorum, 15).
 
-// coming is what sets are opened with. It is held while a set comes or goes; it comes before
-// the sets' commits and before updating.
+// coming is what sets are opened with. It is held while a set comes or goes.
 type coming struct {
 	sync.Mutex
 	store     OpenStore
@@ -164,13 +163,7 @@ func (ns *Namespace) takeShard(ctx context.Context, shard placement.Shard) (_ *S
 	case ns.beingDropped(shard):
 		return nil, fmt.Errorf("%w: it is being dropped", reconcile.ErrBusy)
 	}
-	if err := ns.update(func(s *State) error {
-		if layout := ns.placed.Load().layout; layout == nil || !layout.Has(shard, ns.node.ID) {
-			return fmt.Errorf("%w: the list of members has changed, and this node is no host of it", reconcile.ErrBusy)
-		}
-		s.addShard(shard)
-		return nil
-	}); err != nil {
+	if err := ns.addShard(shard); err != nil {
 		return nil, err
 	}
 	for _, log := range ns.coming.gone() { // the kept log goes on in the new set
@@ -182,7 +175,7 @@ func (ns *Namespace) takeShard(ctx context.Context, shard placement.Shard) (_ *S
 		}
 	}
 	set := &Set{shard: shard}
-	if err := set.open(ctx, ns, reconcile.DeriveShardKeys(ns.secret, ns.Members().state.Root(), uint32(shard))); err != nil {
+	if err := set.open(ctx, ns, reconcile.DeriveShardKeys(ns.secret, ns.state.Load().Root(), uint32(shard))); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -202,18 +195,28 @@ func (ns *Namespace) takeShard(ctx context.Context, shard placement.Shard) (_ *S
 	return set, nil
 }
 
+// addShard makes this node one that holds a shard, durably, if it is a host by the layout of now.
+func (ns *Namespace) addShard(shard placement.Shard) error {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	if layout := ns.placed.Load().layout; layout == nil || !layout.Has(shard, ns.node.ID) {
+		return fmt.Errorf("%w: the list of members has changed, and this node is no host of it", reconcile.ErrBusy)
+	}
+	return ns.update(func(s *State) error { s.addShard(shard); return nil })
+}
+
 // begin makes an open set one of the namespace's.
 func (ns *Namespace) begin(ctx context.Context, set *Set) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	err := ns.updateLocked(func(s *State) error {
+	err := ns.update(func(s *State) error {
 		set.in(s).Log = logs(&set.Part)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if err := set.startVouching(ctx, ns.Members().state); err != nil {
+	if err := set.startVouching(ctx, ns.state.Load()); err != nil {
 		return err
 	}
 	if err := set.vouch((*watermark).followPromises); err != nil {
@@ -247,12 +250,14 @@ func (ns *Namespace) leave(set *Set) error {
 	defer set.commits.Unlock()
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
 	if !set.tenure.end() {
 		return fmt.Errorf("%w: its hosts may lack something of it", reconcile.ErrBusy)
 	}
 	v := &set.vouching.mark
 	least := max(v.Pledged, v.Floor, dbadapter.Timestamp(ns.clock.Latest()))
-	if err := ns.updateLocked(func(s *State) error {
+	if err := ns.update(func(s *State) error {
 		one := set.in(s)
 		one.Dropped, one.Vouched.Recovering, one.Vouched.Lost = true, true, false
 		// A set of this shard that begins later makes no version up to what this
@@ -299,7 +304,7 @@ func (ns *Namespace) discard(ctx context.Context, set *Set) error {
 		}
 	}
 	if set.Kept() > 0 {
-		log, err := ns.openLog(ctx, ns.Members().state, set)
+		log, err := ns.openLog(ctx, ns.state.Load(), set)
 		if err != nil {
 			return err
 		}

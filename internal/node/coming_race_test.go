@@ -88,7 +88,7 @@ func TestSetsComeAndGoAtOnce(t *testing.T) {
 	run(func(i int) error { return setRole(sa, idOf(10+i), RoleRead) })
 	wg.Wait()
 	// It is the founder of the shards that it has not taken yet.
-	if sets, kept := sa.Sets(), sa.Members().state.Shards; len(sets) != 2 || len(kept) != sa.rule.Shards-2 {
+	if sets, kept := sa.Sets(), sa.state.Load().Shards; len(sets) != 2 || len(kept) != sa.rule.Shards-2 {
 		t.Errorf("%d sets, and %d in the state", len(sets), len(kept))
 	}
 	for shard := range placement.Shard(2) {

@@ -159,7 +159,7 @@ func TestStatementsAreDurableFirst(t *testing.T) {
 	if err := ns.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if again := must(m.open(ns.Sets()[0].Keys.Secret, ns.Members().state)); list(again) != list(ns) {
+	if again := must(m.open(ns.Sets()[0].Keys.Secret, ns.state.Load())); list(again) != list(ns) {
 		t.Errorf("opened again, the members are %s, were %s", list(again), list(ns))
 	}
 }

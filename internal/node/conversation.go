@@ -209,7 +209,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 		o.Aside = nil // a statement comes behind those that it names
 	} else {
 		o.PartsFrom, o.Expect, o.Await, o.Received = n.bulk().PartsFrom, c.expect, c.await, c.part.set.reached
-		c.behind = *c.part.set.filledTo(ns.Members().state)
+		c.behind = *c.part.set.filledTo(ns.state.Load())
 		o.Behind = c.behind
 	}
 	return o

@@ -85,7 +85,7 @@ func BenchmarkManyMembers(b *testing.B) {
 			i++
 		}
 	})
-	state := there.Members().state
+	state := there.state.Load()
 	other.Forget(there)
 	if err := there.Close(); err != nil {
 		b.Fatal(err)

@@ -193,7 +193,7 @@ func TestRemovedMemberIsTold(t *testing.T) {
 	if err := sb.Close(); err != nil {
 		t.Fatal(err)
 	}
-	sb = must(b.open(sb.Sets()[0].Keys.Secret, must(DecodeState(must(sb.Members().state.Encode())))))
+	sb = must(b.open(sb.Sets()[0].Keys.Secret, must(DecodeState(must(sb.state.Load().Encode())))))
 	if r, removed := sb.Removal(); !removed || r.By != a.ID {
 		t.Errorf("opened again, it says %+v", r)
 	}

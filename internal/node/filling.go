@@ -27,7 +27,7 @@ func (set *Set) reached(key []byte, size int64) error {
 // setFilledTo makes durable behind which key the next sync goes on; nil ends that.
 func (set *Set) setFilledTo(key []byte) error {
 	set.reach.bytes.Store(0)
-	if bytes.Equal(*set.filledTo(set.ns.Members().state), key) {
+	if bytes.Equal(*set.filledTo(set.ns.state.Load()), key) {
 		return nil
 	}
 	return set.ns.update(func(s *State) error {

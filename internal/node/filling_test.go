@@ -66,7 +66,7 @@ func TestFilling(t *testing.T) {
 		if got := len(c.keys(2)); got != records || attempts < 3 || admitted > records+attempts*60 {
 			t.Errorf("first %d: %d records, %d admitted in %d attempts", first, got, admitted, attempts)
 		}
-		if len(states) < 3 || states[len(states)-1].FilledTo != nil || c.ns[2].Members().state.FilledTo != nil {
+		if len(states) < 3 || states[len(states)-1].FilledTo != nil || c.ns[2].state.Load().FilledTo != nil {
 			t.Errorf("first %d: %d states; a node that is filled goes on behind a key", first, len(states))
 		}
 	}

@@ -29,14 +29,16 @@ type standing struct {
 // stand reads what this node vouches for with the snapshot that is taken next.
 func (set *Set) stand(ctx context.Context) (s standing, err error) {
 	w := &set.vouching.mark
-	set.ns.updating.Lock()
+	set.vouching.Lock()
 	s.era, s.backdated = w.era, w.backdated
-	set.ns.updating.Unlock()
+	set.vouching.Unlock()
 	if s.tau, err = set.tau(ctx); err != nil {
 		return s, err
 	}
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
 	s.list, s.floor = set.lists(), w.greeted()
 	if s.era != w.era {
 		s.tau = 0 // a reading from before a restamp, or a change of the list, says nothing under the list of now
@@ -86,14 +88,11 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
 	v := &set.vouching
-	if v.mark.era != c.stands.era {
-		return nil, nil
+	counts, err := set.heard(c)
+	if err != nil {
+		return nil, nil //nolint:nilerr // what the conversation began with says nothing any more
 	}
-	if v.heard == nil {
-		v.heard = map[ID]time.Time{}
-	}
-	v.heard[c.remote] = set.ns.node.Now()
-	if told, err := set.ns.parse(set.ns.Members().state.Removed); err == nil && told.Author == c.remote && v.mark.counts() {
+	if told, err := set.ns.parse(set.ns.state.Load().Removed); err == nil && told.Author == c.remote && counts {
 		// What told of this node's removal is not in the list that both sides have.
 		// So a copy from before has taken the place of its author. Another member
 		// may just not have heard.
@@ -102,7 +101,9 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 		}
 	}
 	writes := set.ns.Members().Has(c.remote, RoleWrite) && set.ns.pledges(c.remote)
-	if err := set.vouch(func(w *watermark) bool {
+	v.Lock()
+	defer v.Unlock()
+	if err := set.vouchLocked(func(w *watermark) bool {
 		changed := w.note(&synced{
 			peer: c.remote, writes: writes, era: c.stands.era, incarnation: c.theirs.Incarnation, tau: c.theirs.Tau, floor: c.theirs.Floor,
 			clean: r.DeclinedCollectable == 0, verified: r.Verified,
@@ -126,11 +127,27 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 	return c.declinedForFloor(r.DeclinedForFloor)
 }
 
+// heard notes that a sync has ended well, and reports whether the members wait for this node. The
+// error is errAnew if what the sync began with says nothing any more.
+func (set *Set) heard(c *Conversation) (counts bool, err error) {
+	v := &set.vouching
+	v.Lock()
+	defer v.Unlock()
+	if v.mark.era != c.stands.era {
+		return false, errAnew
+	}
+	if v.heard == nil {
+		v.heard = map[ID]time.Time{}
+	}
+	v.heard[c.remote] = set.ns.node.Now()
+	return v.mark.counts(), nil
+}
+
 // leftToReaders reports whether this node recovers, and no other member that may
 // write can help. Each of those that the members wait for recovers, too. This node
 // then has no other floor to go by than that of a reader. It would be kept out for
 // ever by what was collected before. It recovers by an act of a person, which no
-// reader can bring about. updating is held.
+// reader can bring about. vouching is held.
 func (set *Set) leftToReaders() bool {
 	w := &set.vouching.mark
 	return w.Recovering && !slices.ContainsFunc(w.active, func(id ID) bool {

@@ -134,8 +134,9 @@ func (ns *Namespace) tellShards(ctx context.Context, quiet time.Duration) (wait 
 	members := ns.Members()
 	digest := members.Digest()
 	h := shardsHeld{list: digest, shards: make([]byte, (ns.rule.Shards+7)/8), noHost: ns.node.NoHost, kept: ns.keeps()}
-	for i := range members.state.Shards {
-		if one := &members.state.Shards[i]; !one.Dropped {
+	state := ns.state.Load()
+	for i := range state.Shards {
+		if one := &state.Shards[i]; !one.Dropped {
 			h.shards[one.Shard/8] |= 1 << (one.Shard % 8)
 		}
 	}
@@ -165,7 +166,7 @@ func (ns *Namespace) readyFor(said map[quorum.Name]bool) map[quorum.Name]bool {
 	ready := map[quorum.Name]bool{}
 	for _, set := range ns.Sets() {
 		row := set.row()
-		if row == nil || row.AtRest() || set.vouching.mark.Recovering {
+		if row == nil || row.AtRest() || set.Recovers() {
 			continue
 		}
 		if name := row.Name(); said[name] || set.tenure.ready() {

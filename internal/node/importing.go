@@ -149,16 +149,16 @@ func (set *Set) Import() *Import {
 
 // End ends the import: the node's promise may rise again.
 func (im *Import) End() {
-	im.set.ns.updating.Lock()
-	defer im.set.ns.updating.Unlock()
+	im.set.vouching.Lock()
+	defer im.set.vouching.Unlock()
 	delete(im.set.vouching.mark.imports, im)
 }
 
 // promised says up to when this node has promised to hold all that members write, or has collected. Until
 // the import ends it promises nothing that reaches earliest, of the dates that are later. commits is held.
 func (im *Import) promised(items []Item) (promised, earliest dbadapter.Timestamp) {
-	im.set.ns.updating.Lock()
-	defer im.set.ns.updating.Unlock() // no promise is made in between
+	im.set.vouching.Lock()
+	defer im.set.vouching.Unlock() // no promise is made in between
 	w := &im.set.vouching.mark
 	promised, earliest = w.upTo(), never
 	if held, ok := w.imports[im]; ok {

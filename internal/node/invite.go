@@ -94,7 +94,7 @@ type Invitation struct {
 // first. Used up and expired ones are among them for a while.
 func (ns *Namespace) Invitations() []Invitation {
 	var list []Invitation
-	for _, i := range ns.Members().state.Invites {
+	for _, i := range ns.state.Load().Invites {
 		one := Invitation{
 			ID: ticketID(i.Hash), Role: i.Role, Issued: i.Issued.Time(), Expires: time.Unix(i.Expires, 0).UTC(), Uses: i.Uses,
 		}
@@ -181,7 +181,7 @@ func (ns *Namespace) redeem(ctx context.Context, id ID, token []byte) error {
 	again := false
 	// The use is durable before the grant. A ticket admits no more nodes than it
 	// says, and what a crash cuts short the node repeats.
-	err := ns.updateLocked(func(s *State) error {
+	err := ns.update(func(s *State) error {
 		var found *storedInvite
 		for i := range s.Invites {
 			if subtle.ConstantTimeCompare(s.Invites[i].Hash, hash[:]) == 1 {

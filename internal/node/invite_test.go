@@ -36,7 +36,7 @@ func TestInvite(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, ticket, err)
 		}
 	}
-	if got := len(ns.Members().state.Invites); got != 2 {
+	if got := len(ns.state.Load().Invites); got != 2 {
 		t.Errorf("%d tickets are remembered", got)
 	}
 	ticket := must(ParseTicket(must(ns.Invite(InviteOptions{}, here))))
@@ -45,7 +45,7 @@ func TestInvite(t *testing.T) {
 		t.Errorf("ticket %+v", ticket)
 	}
 	// The state does not let its reader join.
-	b := must(ns.Members().state.Encode())
+	b := must(ns.state.Load().Encode())
 	if hash := sha256.Sum256(ticket.Token[:]); strings.Contains(string(b), string(ticket.Token[:])) || !strings.Contains(string(b), string(hash[:])) {
 		t.Error("the state holds a token")
 	}
@@ -95,7 +95,7 @@ func TestRedeem(t *testing.T) {
 	}
 	// It can be used for as long as was asked for, to the second, and not then.
 	late := token(InviteOptions{Expires: time.Hour})
-	stored := ns.Members().state.Invites[1]
+	stored := ns.state.Load().Invites[1]
 	if want := m.clock.Add(time.Hour); time.Unix(stored.Expires, 0).Before(want) || time.Unix(stored.Expires, 0).After(want.Add(time.Second)) {
 		t.Errorf("it expires at %s, want %s", time.Unix(stored.Expires, 0), want)
 	}
@@ -355,7 +355,7 @@ func TestInvitesAreBounded(t *testing.T) {
 		t.Errorf("a ticket too many: %v", err)
 	}
 	m.clock = noon.Add(expiredInvites + 1)
-	if _, err := ns.Invite(InviteOptions{}, [][]byte{{1}}); err != nil || len(ns.Members().state.Invites) != 1 {
-		t.Errorf("once they are forgotten: %v; %d are left", err, len(ns.Members().state.Invites))
+	if _, err := ns.Invite(InviteOptions{}, [][]byte{{1}}); err != nil || len(ns.state.Load().Invites) != 1 {
+		t.Errorf("once they are forgotten: %v; %d are left", err, len(ns.state.Load().Invites))
 	}
 }

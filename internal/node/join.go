@@ -101,7 +101,7 @@ func (n *Node) admitJoin(ctx context.Context, remote ID, q *joinRequest, book fu
 		set.declined.forget()
 	}
 	r.Secret, r.Creator, r.Statements = ns.secret[:], []byte(ns.creator), ns.core()
-	r.Placement = ns.Members().state.Placement
+	r.Placement = ns.state.Load().Placement
 	// After the grant: no promise is made any more of what does not know it.
 	r.Pledged = ns.pledgedUpTo()
 	for _, m := range ns.Members().Members() {
@@ -150,7 +150,7 @@ func (n *Node) ReadJoin(t *Ticket, reply []byte) (*Joined, error) {
 	// others, and sets have bounds.
 	set.Load(slices.Values(r.Statements))
 	j.State.Seeds = values(set)
-	members := newMembers(j.State, set.List())
+	members := &Members{List: set.List()}
 	if !members.Has(n.ID, RoleRead) || !members.Has(t.Inviter, RoleAdmin) {
 		return nil, errors.New("it handed over a list of members without this node, or without itself as an admin")
 	}
@@ -176,8 +176,8 @@ func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) (err error) {
 		return dbadapter.ErrClosed
 	}
 	ns.clock.Observe(hlc.Timestamp(j.State.Vouched.Pledged))
-	if ns.rule != nil && j.State.Vouched.Pledged > ns.Members().state.Vouched.Pledged { // for shards that are to come
-		if err := ns.updateLocked(func(s *State) error { s.Vouched.Pledged = j.State.Vouched.Pledged; return nil }); err != nil {
+	if ns.rule != nil && j.State.Vouched.Pledged > ns.state.Load().Vouched.Pledged { // for shards that are to come
+		if err := ns.update(func(s *State) error { s.Vouched.Pledged = j.State.Vouched.Pledged; return nil }); err != nil {
 			return err
 		}
 	}

@@ -131,7 +131,7 @@ func TestKeptLogStays(t *testing.T) {
 	if err := m.ns.Discard(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
-	if _, there := m.ns.Members().state.find(0); there || len(m.ns.Logs()) != len(m.ns.Sets()) {
+	if _, there := m.ns.state.Load().find(0); there || len(m.ns.Logs()) != len(m.ns.Sets()) {
 		t.Error("the shard is there still")
 	}
 }

@@ -151,8 +151,22 @@ func (ns *Namespace) readLayout() error {
 	if err != nil {
 		return nil //nolint:nilerr // this program cannot read the table: it goes by the layout before until an admin's node states the next one
 	}
-	founded := ns.founds(now.layout, layout)
-	if err := ns.updateLocked(func(s *State) error {
+	if err := ns.goBy(next, layout, ns.founds(now.layout, layout)); err != nil {
+		return err
+	}
+	ns.placed.Store(&placed{stated: next, layout: layout})
+	return nil
+}
+
+// goBy makes the layout durable by which this node goes and, with it, that this node is whole in the
+// shards of which it is a founder.
+func (ns *Namespace) goBy(next roster.StatedLayout, layout *placement.Layout, founded []placement.Shard) error {
+	sets := slices.DeleteFunc(slices.Clone(ns.Sets()), func(set *Set) bool { return !slices.Contains(founded, set.shard) })
+	for _, set := range sets { // their next change keeps what is durable now
+		set.vouching.Lock()
+		defer set.vouching.Unlock()
+	}
+	if err := ns.update(func(s *State) error {
 		s.Layout = &storedLayout{next.Epoch, next.Statement[:], []byte(next.By), next.At, layout.Value()}
 		author := next.By == ns.node.ID && (ns.declares || !s.Vouched.Recovering)
 		for _, shard := range founded {
@@ -162,12 +176,10 @@ func (ns *Namespace) readLayout() error {
 	}); err != nil {
 		return err
 	}
-	for _, set := range ns.Sets() {
-		if slices.Contains(founded, set.shard) {
-			set.vouching.mark.whole()
-		}
+	for _, set := range sets {
+		set.vouching.mark.whole()
+		set.shows()
 	}
-	ns.placed.Store(&placed{stated: next, layout: layout})
 	return nil
 }
 

@@ -51,7 +51,8 @@ func (ns *Namespace) openList(ctx context.Context, o *Opening) error {
 	if err := ns.recoverList(ctx, o.Listed); err != nil {
 		return err
 	}
-	ns.members.Store(newMembers(ns.current(s), ns.roster.List()))
+	ns.members.Store(&Members{ns.roster.List(), s.Name})
+	ns.hearRemoval()
 	for hash := range ns.roster.Values() {
 		ns.observe(hash)
 	}
@@ -147,10 +148,10 @@ func (ns *Namespace) take(ctx context.Context, values [][]byte) ([]roster.Status
 	err := ns.unstore(ctx, dropped)
 	full, failed := ns.store(ctx, taken)
 	if err = errors.Join(err, failed); err != nil {
-		return nil, nil, errors.Join(err, ns.readSet(context.WithoutCancel(ctx), ns.Members().state))
+		return nil, nil, errors.Join(err, ns.readSet(context.WithoutCancel(ctx), ns.state.Load()))
 	}
 	if len(full) > 0 { // a set that goes on without them
-		if err := ns.readSet(ctx, ns.Members().state); err != nil {
+		if err := ns.readSet(ctx, ns.state.Load()); err != nil {
 			return nil, nil, err
 		}
 		has := func(value []byte) bool { return ns.roster.Has(roster.HashOf(value)) }
@@ -171,7 +172,8 @@ func (ns *Namespace) publish(taken [][]byte) error {
 	}
 	ns.keep(values(ns.roster))
 	before := ns.Members()
-	ns.members.Store(newMembers(ns.current(before.state), ns.roster.List()))
+	ns.members.Store(&Members{ns.roster.List(), before.name})
+	ns.hearRemoval()
 	if ns.Members().Digest() == before.Digest() {
 		return nil
 	}
@@ -199,7 +201,7 @@ func (ns *Namespace) publish(taken [][]byte) error {
 // no other node hears of, and that the list can never take. If it counts all the
 // same, the next peer shows it again. updating is held.
 func (ns *Namespace) doubtRemoval() error {
-	told, err := ns.parse(ns.Members().state.Removed)
+	told, err := ns.parse(ns.state.Load().Removed)
 	if err != nil || ns.Members().Ended(ns.node.ID, []*roster.Statement{told}, told.Author) != nil {
 		return nil //nolint:nilerr // no peer has shown one
 	}
@@ -208,10 +210,10 @@ func (ns *Namespace) doubtRemoval() error {
 
 // forgetRemoval forgets what a peer has shown of a removal. updating is held.
 func (ns *Namespace) forgetRemoval() error {
-	if len(ns.Members().state.Removed) == 0 {
+	if len(ns.state.Load().Removed) == 0 {
 		return nil
 	}
-	err := ns.updateLocked(func(s *State) error { s.Removed = nil; return nil })
+	err := ns.update(func(s *State) error { s.Removed = nil; return nil })
 	return errors.Join(err, ns.followRight())
 }
 
@@ -224,15 +226,17 @@ func (ns *Namespace) followRight() (failed error) {
 	return failed
 }
 
-// current is the state without what a peer has told of a removal, where the list
-// tells it by now.
-func (ns *Namespace) current(s *State) *State {
+// hearRemoval forgets what a peer has shown of a removal, where the list tells it by now.
+func (ns *Namespace) hearRemoval() {
+	ns.saving.Lock()
+	defer ns.saving.Unlock()
+	s := ns.state.Load()
 	if len(s.Removed) == 0 || !ns.roster.Has(roster.HashOf(s.Removed)) {
-		return s
+		return
 	}
 	next := s.clone()
 	next.Removed = nil
-	return next
+	ns.state.Store(next)
 }
 
 // observe lets the namespace's clock see when a statement was made. So this node's

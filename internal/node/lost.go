@@ -59,7 +59,7 @@ func (s *State) Lose(missing []int64, now time.Time) {
 }
 
 // Lost is what damage to the store has cost; nil if nothing, or if that was accepted.
-func (ns *Namespace) Lost() *Lost { return ns.Members().state.Lost.clone() }
+func (ns *Namespace) Lost() *Lost { return ns.state.Load().Lost.clone() }
 
 // AcceptLoss ends what is said of a loss.
 func (ns *Namespace) AcceptLoss() error {
@@ -72,7 +72,7 @@ func (ns *Namespace) AcceptLoss() error {
 	})
 }
 
-// recovers reports whether one of the sets recovers. updating is held.
+// recovers reports whether one of the sets recovers.
 func (ns *Namespace) recovers() bool {
-	return slices.ContainsFunc(ns.Sets(), func(set *Set) bool { return set.vouching.mark.Recovering })
+	return slices.ContainsFunc(ns.Sets(), (*Set).Recovers)
 }

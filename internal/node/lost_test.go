@@ -10,8 +10,6 @@ import (
 
 // mayLack makes a namespace one that has lost records, while it is open.
 func mayLack(ns *Namespace) error {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
 	for _, set := range ns.Sets() {
 		set.tenure.loses(ns.node.elapsed())
 		if err := set.vouch(func(w *watermark) bool { w.lose(); return true }); err != nil {

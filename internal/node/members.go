@@ -9,18 +9,15 @@ import (
 // Member is a node of the list of members.
 type Member = roster.Member
 
-// Members is one reading of a namespace's list of members, and of this node's own
-// state. It never changes, so that a sync sees one list from its beginning to its
-// end; a change makes a new one.
+// Members is one reading of a namespace's list of members. It never changes, so that a sync
+// sees one list from its beginning to its end; a change makes a new one.
 type Members struct {
 	*roster.List
-	state *State
+	name string
 }
 
-func newMembers(s *State, list *roster.List) *Members { return &Members{list, s} }
-
 // Name is the namespace's alias on this node.
-func (m *Members) Name() string { return m.state.Name }
+func (m *Members) Name() string { return m.name }
 
 // alone reports whether a node is the only member.
 func (m *Members) alone(id ID) bool {

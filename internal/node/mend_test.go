@@ -29,7 +29,7 @@ func (m *machine) reopen(ns *Namespace, inOrder bool) *Namespace {
 			panic(err)
 		}
 	}
-	state := ns.Members().state
+	state := ns.state.Load()
 	m.Forget(ns)
 	if err := ns.Sets()[0].Store.Close(); err != nil {
 		panic(err)

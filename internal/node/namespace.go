@@ -46,15 +46,21 @@ type Namespace struct {
 	// its clock said.
 	incarnation uint64
 
-	// updating serialises changes of members: of the list and of the state, and all
-	// writes to the control namespace. It guards over, roster, and the
-	// vouching of each set. A caller that holds commits, too, has taken that before.
+	// The locks of a namespace, in the order in which one caller takes several of them:
+	//
+	//	coming     a set comes or goes
+	//	commits    of a set: the making of a version, and its commit
+	//	updating   the list of members changes, or the control namespace
+	//	vouching   of a set: what this node has promised of it, and may collect
+	//	saving     the state changes
 	updating sync.Mutex
 	listed   time.Time // when the list last changed; guarded by updating
-	over     bool      // the namespace is being dropped: its state is not this one's any more
 	roster   *roster.Set
-	dropped  roster.Digest // of the list under which what former members said was dropped last
-	members  atomic.Pointer[Members]
+	dropped  roster.Digest           // of the list under which what former members said was dropped last
+	members  atomic.Pointer[Members] // stored while updating is held
+	saving   sync.Mutex
+	state    atomic.Pointer[State]  // stored while saving is held
+	over     bool                   // the namespace is being dropped: its state is not this one's any more; set while updating and saving are held
 	stating  placement.Turn         // of layouts; guarded by updating
 	declares bool                   // this node states a layout now; guarded by updating
 	placed   atomic.Pointer[placed] // never nil where there is a rule; stored while updating is held
@@ -136,6 +142,7 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
 	if ns.rule, err = o.State.rule(); err != nil {
 		return err
 	}
+	ns.state.Store(o.State)
 	ns.coming = coming{store: o.Store, drop: o.Drop, committed: o.Committed}
 	defer func() {
 		if err != nil {
@@ -154,7 +161,7 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
 	if err := ns.openList(ctx, o); err != nil {
 		return fmt.Errorf("the list of members: %w", err)
 	}
-	o.State = ns.Members().state // it may have another layout by now
+	o.State = ns.state.Load() // it may have another layout by now
 	for _, p := range ns.parts() {
 		ns.clock.Observe(hlc.Timestamp(p.Store.Ceiling()))
 	}
@@ -253,18 +260,12 @@ func (ns *Namespace) Ahead() time.Duration {
 // update changes the namespace's state: fn edits a copy, which becomes durable
 // before any decision rests on it.
 func (ns *Namespace) update(fn func(s *State) error) error {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	return ns.updateLocked(fn)
-}
-
-// updateLocked is update for a caller that holds updating.
-func (ns *Namespace) updateLocked(fn func(s *State) error) error {
+	ns.saving.Lock()
+	defer ns.saving.Unlock()
 	if ns.over {
 		return dbadapter.ErrClosed
 	}
-	members := ns.Members()
-	next := members.state.clone()
+	next := ns.state.Load().clone()
 	next.Seeds = nil // they are in the control namespace since the opening
 	if err := fn(next); err != nil {
 		return err
@@ -275,7 +276,7 @@ func (ns *Namespace) updateLocked(fn func(s *State) error) error {
 	if err := ns.save(next); err != nil {
 		return fmt.Errorf("save the state of %s: %w", next.Name, err)
 	}
-	ns.members.Store(newMembers(next, members.List))
+	ns.state.Store(next)
 	return nil
 }
 
@@ -286,6 +287,8 @@ func (ns *Namespace) updateLocked(fn func(s *State) error) error {
 func (ns *Namespace) Abandon(mark func() error) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
+	ns.saving.Lock()
+	defer ns.saving.Unlock()
 	if err := mark(); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func TestStoreRestoredBesideState(t *testing.T) {
 	c.quiet()
 	reopen := func(restored bool) *State {
 		m, ns := c.machines[2], c.ns[2]
-		state := must(DecodeState(must(ns.Members().state.Encode())))
+		state := must(DecodeState(must(ns.state.Load().Encode())))
 		state.FilledTo = []byte("k")
 		if err := ns.Close(); err != nil {
 			t.Fatal(err)
@@ -35,7 +35,7 @@ func TestStoreRestoredBesideState(t *testing.T) {
 		if restored && saved == nil {
 			t.Fatal("the state was not saved")
 		}
-		return c.ns[2].Members().state
+		return c.ns[2].state.Load()
 	}
 	if s := reopen(false); s.Vouched.Recovering || s.FilledTo == nil || c.ns[2].OtherStore() {
 		t.Error("opened again, it recovers")

@@ -24,7 +24,7 @@ func (ns *Namespace) SetPaused(paused bool) error {
 }
 
 // Paused reports whether the namespace takes part in no syncs.
-func (ns *Namespace) Paused() bool { return ns.Members().state.Paused }
+func (ns *Namespace) Paused() bool { return ns.state.Load().Paused }
 
 // PausedWith is ErrPaused where the namespace takes part in no syncs with a peer: it is
 // paused, or the peer is. A peer that calls is told no more than that; it must be known

@@ -72,7 +72,7 @@ func TestLapsedAlone(t *testing.T) {
 // copyOf copies a node's disk. restore puts the copy in its place.
 func (c *crew) copyOf(i int) (restore func()) {
 	ns := c.ns[i]
-	state, data, control := ns.Members().state.clone(), records(ns), saidRecords(ns)
+	state, data, control := ns.state.Load().clone(), records(ns), saidRecords(ns)
 	return func() {
 		m := newMachine(i + 1)
 		m.clock = c.machines[i].clock

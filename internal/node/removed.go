@@ -29,7 +29,7 @@ func (ns *Namespace) Removal() (Removal, bool) {
 	if self, ok := members.Member(ns.node.ID); ok && ended(&self, ns.node.Now()) {
 		return Removal{self.By, self.Expires.Time(), true}, true
 	}
-	statement := members.state.Removed
+	statement := ns.state.Load().Removed
 	if former, ok := members.Former(ns.node.ID); ok {
 		statement = former.Statement
 	}
@@ -126,7 +126,7 @@ func (ns *Namespace) heed(remote ID, statements [][]byte) (err error) {
 	}
 	if end := ns.Members().Ended(ns.node.ID, untaken, remote); end != nil {
 		value := values[slices.Index(untaken, end)]
-		err := ns.updateLocked(func(state *State) error { state.Removed = value; return nil })
+		err := ns.update(func(state *State) error { state.Removed = value; return nil })
 		if err := errors.Join(err, ns.followRight()); err != nil {
 			return err
 		}

@@ -64,8 +64,6 @@ func (s *sweep) renounced() error {
 	if s.heard == 0 {
 		return nil
 	}
-	s.set.ns.updating.Lock()
-	defer s.set.ns.updating.Unlock()
 	return s.set.vouch(func(w *watermark) bool {
 		if w.Heard != s.heard { // it has heard so once more
 			return false
@@ -131,9 +129,7 @@ func (ns *Namespace) mayGiveUp(ctx context.Context, id ID) error {
 	if id != ns.node.ID || ns.rule != nil {
 		return nil
 	}
-	ns.updating.Lock()
 	err := ns.notLast(ns.Members(), id)
-	ns.updating.Unlock()
 	if err != nil || !ns.Members().Has(id, RoleWrite) {
 		return err
 	}
@@ -146,9 +142,9 @@ func (ns *Namespace) mayGiveUp(ctx context.Context, id ID) error {
 
 // unproved counts this node's own records that no sync has proved another member to hold.
 func (set *Set) unproved(ctx context.Context) (n int, err error) {
-	set.ns.updating.Lock()
+	set.vouching.Lock()
 	proved := set.vouching.mark.Proved
-	set.ns.updating.Unlock()
+	set.vouching.Unlock()
 	if set.Store.Latest() <= proved {
 		return 0, nil
 	}

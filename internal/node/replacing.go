@@ -14,9 +14,9 @@ import (
 // has no right to write.
 func (set *Set) leastBehind(held *dbadapter.Record) (v dbadapter.Version, err error) {
 	ns := set.ns
-	ns.updating.Lock()
+	set.vouching.Lock()
 	v.Clock = max(held.Version.Clock, set.vouching.mark.Floor, set.vouching.mark.Pledged) + 1
-	ns.updating.Unlock()
+	set.vouching.Unlock()
 	if members := ns.Members(); !members.Policy().Unsigned {
 		least, ok := members.WritesFrom(ns.self, v.Clock)
 		if !ok {

@@ -86,7 +86,7 @@ func (s *State) Parts(secret dbadapter.Secret) (all []reconcile.Keys) {
 }
 
 // Parts are State.Parts of the namespace: also of shards whose stores could not be opened.
-func (ns *Namespace) Parts() []reconcile.Keys { return ns.Members().state.Parts(ns.secret) }
+func (ns *Namespace) Parts() []reconcile.Keys { return ns.state.Load().Parts(ns.secret) }
 
 // find is where a shard is among those that are held, or would be.
 func (s *State) find(shard placement.Shard) (at int, held bool) {

@@ -139,7 +139,7 @@ func (c *shardCrew) rounds(n int) {
 // reopen closes a machine's namespace, and opens it with the state that was saved.
 func (c *shardCrew) reopen(i int) {
 	c.t.Helper()
-	state := must(DecodeState(must(c.ns[i].Members().state.Encode())))
+	state := must(DecodeState(must(c.ns[i].state.Load().Encode())))
 	if err := c.ns[i].Close(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestShardsAreCollectedApart(t *testing.T) {
 		if got := c.keys(i, 0); got != nil {
 			t.Errorf("%d holds %q of shard 0: %+v", i, got, c.set(i, 0).Collection())
 		}
-		floor, want := c.set(i, 0).vouching.mark.Floor, c.ns[i].Members().state.Shards[0].Vouched.Floor
+		floor, want := c.set(i, 0).vouching.mark.Floor, c.ns[i].state.Load().Shards[0].Vouched.Floor
 		if floor == 0 || floor != want {
 			t.Errorf("%d has floor %d, and %d in its state", i, floor, want)
 		}
@@ -302,9 +302,9 @@ func TestShardsAfterRestarts(t *testing.T) {
 	if err := c.set(1, 1).setFilledTo([]byte("j")); err != nil {
 		t.Fatal(err)
 	}
-	before := c.ns[1].Members().state.clone()
+	before := c.ns[1].state.Load().clone()
 	c.reopen(1)
-	after := c.ns[1].Members().state
+	after := c.ns[1].state.Load()
 	if !reflect.DeepEqual(before.Shards, after.Shards) || after.FilledTo != nil {
 		t.Errorf("%+v, and before %+v", after.Shards, before.Shards)
 	}
@@ -317,7 +317,7 @@ func TestShardsAfterRestarts(t *testing.T) {
 	}
 	c.machines[1].restored = true
 	c.reopen(1)
-	if !recovers(0) || !recovers(1) || !c.ns[1].OtherStore() || *c.set(1, 1).filledTo(c.ns[1].Members().state) != nil {
+	if !recovers(0) || !recovers(1) || !c.ns[1].OtherStore() || *c.set(1, 1).filledTo(c.ns[1].state.Load()) != nil {
 		t.Error("with a store that was restored, it does not recover")
 	}
 	for _, one := range []struct {
@@ -374,7 +374,7 @@ func TestShardedState(t *testing.T) {
 		"a key without bound":    {func(s *State) { s.Shards[1].FilledTo = make([]byte, dbadapter.MaxKey+1) }, dbadapter.ErrCorrupt},
 		"holds without bound":    {func(s *State) { s.Shards[1].Vouched.Holds = make([]Hold, maxHolds+1) }, dbadapter.ErrCorrupt},
 	} {
-		edited := ns.Members().state.clone()
+		edited := ns.state.Load().clone()
 		c.edit(edited)
 		if _, err := DecodeState(must(edited.Encode())); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)

@@ -41,7 +41,7 @@ func TestStateIsReadAsWritten(t *testing.T) {
 	ns := m.create("notes", Policy{Unsigned: true, MaxSkew: 90 * time.Second})
 	must(newMachine(2).join(m, invite(ns, RoleAdmin)))
 	invite(ns, RoleRead)
-	s := ns.Members().state
+	s := ns.state.Load()
 	b := must(s.Encode())
 	back := must(DecodeState(b))
 	if !reflect.DeepEqual(back, s) {
@@ -121,11 +121,11 @@ func TestUpdateIsDurableFirst(t *testing.T) {
 		}
 		return nil
 	}
-	old := ns.Members()
+	old := ns.state.Load()
 	if invite(ns, RoleRead); saved != 1 || len(ns.Invitations()) != 1 {
 		t.Errorf("saved %d times, %d tickets", saved, len(ns.Invitations()))
 	}
-	if len(old.state.Invites) != 0 {
+	if len(old.Invites) != 0 {
 		t.Error("a state that was handed out has changed")
 	}
 	m.save = func(*State) error { return errors.New("the disk is full") }

@@ -20,6 +20,8 @@ func (n *Node) Still(fn func() error) error {
 	for _, ns := range all {
 		ns.updating.Lock()
 		defer ns.updating.Unlock()
+		ns.saving.Lock()
+		defer ns.saving.Unlock()
 	}
 	return fn()
 }

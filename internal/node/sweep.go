@@ -39,13 +39,13 @@ func (set *Set) sweepOnce(ctx context.Context) (done Swept, err error) {
 	if err != nil {
 		return done, err
 	}
-	set.ns.updating.Lock()
+	set.vouching.Lock()
 	s.mark, s.era = set.vouching.mark.mark(tau), set.vouching.mark.era
 	s.proved, s.heard = set.vouching.mark.Proved, set.vouching.mark.Heard
 	if s.heard != 0 { // that comes first, and a change of the list must not end it
 		s.mark = 0
 	}
-	set.ns.updating.Unlock()
+	set.vouching.Unlock()
 	snap, err := set.Store.Snapshot()
 	if err != nil {
 		return done, err
@@ -135,9 +135,9 @@ func (s *sweep) lacks(ctx context.Context) error {
 		return err
 	}
 	set := s.set
-	set.ns.updating.Lock()
-	defer set.ns.updating.Unlock()
-	err := set.vouch(func(w *watermark) bool {
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
+	err := set.vouchLocked(func(w *watermark) bool {
 		if w.Recovering {
 			return false
 		}
@@ -237,20 +237,20 @@ func (set *Set) past() dbadapter.Timestamp {
 	set.commits.Lock() // so that what the clock has said is committed
 	tau := dbadapter.Timestamp(set.ns.clock.Latest())
 	set.commits.Unlock()
-	set.ns.updating.Lock()
-	defer set.ns.updating.Unlock()
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
 	return set.vouching.mark.mark(tau)
 }
 
 // raiseFloor makes a floor durable, unless what it rests on is no longer so. A node
 // that recovers raises no floor.
 func (set *Set) raiseFloor(floor dbadapter.Timestamp, era uint64) error {
-	set.ns.updating.Lock()
-	defer set.ns.updating.Unlock()
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
 	if set.vouching.mark.era != era {
 		return errAnew
 	}
-	return set.vouch(func(w *watermark) bool {
+	return set.vouchLocked(func(w *watermark) bool {
 		if w.Recovering || floor <= w.Floor {
 			return false
 		}

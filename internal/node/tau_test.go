@@ -23,7 +23,7 @@ func TestVersionsPassTau(t *testing.T) {
 	if err := ns.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ns = must(a.open(ns.Sets()[0].Keys.Secret, must(DecodeState(must(ns.Members().state.Encode())))))
+	ns = must(a.open(ns.Sets()[0].Keys.Secret, must(DecodeState(must(ns.state.Load().Encode())))))
 	if v := must(ns.nextVersion()); v.Clock <= tau {
 		t.Errorf("opened again, it makes the version %s", v)
 	}
@@ -60,7 +60,7 @@ func TestClockAfterAnOrderlyRestart(t *testing.T) {
 	if err := errors.Join(ns.Rest(t.Context()), ns.Close()); err != nil {
 		t.Fatal(err)
 	}
-	ns = must(a.open(ns.Sets()[0].Keys.Secret, must(DecodeState(must(ns.Members().state.Encode())))))
+	ns = must(a.open(ns.Sets()[0].Keys.Secret, must(DecodeState(must(ns.state.Load().Encode())))))
 	v := must(ns.nextVersion())
 	if ahead := v.Clock.Time().Sub(a.clock); ahead > time.Second || v.Clock <= tau {
 		t.Errorf("opened again, it makes the version %s, %s ahead; it has vouched for %d", v, ahead, tau)

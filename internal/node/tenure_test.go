@@ -54,8 +54,6 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 		t.Error("the shard is empty")
 	}
 	vouch := func(set *Set, fn func(w *watermark) bool) {
-		m.ns.updating.Lock()
-		defer m.ns.updating.Unlock()
 		if err := set.vouch(fn); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +67,7 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 	if err := m.ns.Leave(set); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.ns.Members().state.Shards) == 0 || m.held(shard) != nil || m.part(set.Keys.ID) != nil {
+	if len(m.ns.state.Load().Shards) == 0 || m.held(shard) != nil || m.part(set.Keys.ID) != nil {
 		t.Error("it is there still")
 	}
 	if _, err := m.ns.TakeShard(t.Context(), shard); !errors.Is(err, reconcile.ErrBusy) {
@@ -206,7 +204,7 @@ func TestRoutedWriteKeepsPromise(t *testing.T) {
 		if err := set.let(t.Context(), 0, a); err != nil {
 			t.Fatal(err)
 		}
-		return a.verdicts[0].Reason, len(c.ns[0].Members().state.Shards[0].Vouched.Holds)
+		return a.verdicts[0].Reason, len(c.ns[0].state.Load().Shards[0].Vouched.Holds)
 	}
 	if why, holds := route(promised); why != wire.ReasonFloor || holds != 0 {
 		t.Errorf("as late as the promise: declined for %v, %d holds", why, holds)

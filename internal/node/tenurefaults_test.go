@@ -91,7 +91,7 @@ func TestTakeShardByTheListAsItIs(t *testing.T) {
 		if _, err := m.ns.TakeShard(t.Context(), 0); !errors.Is(err, reconcile.ErrBusy) {
 			t.Errorf("%d takes a shard of which it is no host: %v", i, err)
 		}
-		if _, kept := m.ns.Members().state.find(0); kept || m.held(0) != nil {
+		if _, kept := m.ns.state.Load().find(0); kept || m.held(0) != nil {
 			t.Errorf("%d holds it", i)
 		}
 	}
@@ -139,7 +139,7 @@ func TestLeaveHoldsNoTimeBack(t *testing.T) {
 				w.sync(i, j)
 			}
 			now := dbadapter.TimestampAt(m.clock.Add(time.Millisecond))
-			if p := m.ns.Members().state.Vouched.Pledged; p > now {
+			if p := m.ns.state.Load().Vouched.Pledged; p > now {
 				t.Fatalf("round %d: a shard that is taken next admits nothing before %s; it is %s", n, p.Time(), m.clock)
 			}
 		}

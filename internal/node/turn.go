@@ -309,7 +309,7 @@ func (g *grant) done(many, rests bool) {
 // large reports whether many records are expected. They are if the sync is a part
 // of a large one, or this node is being filled.
 func (c *Conversation) large() bool {
-	return c.ask.part() || c.ask.whole() && *c.part.set.filledTo(c.part.ns.Members().state) != nil
+	return c.ask.part() || c.ask.whole() && *c.part.set.filledTo(c.part.ns.state.Load()) != nil
 }
 
 // takeTurn sees to it that this node is given many records by one peer at a time.

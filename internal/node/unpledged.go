@@ -55,7 +55,9 @@ func (ns *Namespace) hearUnpledged(id ID, unpledged bool) (failed error) {
 		case id == ns.node.ID: // a client had this node's identity: the members have gone on without what is here
 			failed = errors.Join(failed, set.vouch(func(w *watermark) bool { w.lose(); return true }))
 		default:
+			set.vouching.Lock()
 			failed = errors.Join(failed, set.holdLocked(1, 0, at))
+			set.vouching.Unlock()
 		}
 	}
 	ns.relisted()

@@ -15,8 +15,9 @@ import (
 
 // vouching is a set's watermark with what it needs of the node. That is a durable
 // state, the clock, the list of members and the pledges in the control namespace.
-// The namespace's updating guards it, but for floor.
+// Its lock guards what has none of its own.
 type vouching struct {
+	sync.Mutex
 	mark watermark
 	// ceiling is held while a reading of the clock is made durable, or the ceiling is
 	// lowered. It comes before commits.
@@ -49,7 +50,7 @@ const ceilingStep = 10 * time.Second
 // more, also after a restart. It is 0 while the clock is further ahead of the
 // machine's than the namespace allows: the members would not believe it.
 //
-// The caller holds neither commits nor updating.
+// The caller holds none of commits, updating and vouching.
 func (set *Set) tau(ctx context.Context) (dbadapter.Timestamp, error) {
 	set.vouching.ceiling.Lock()
 	defer set.vouching.ceiling.Unlock()
@@ -105,25 +106,26 @@ func (set *Set) startVouching(ctx context.Context, s *State) error {
 
 // vouch changes the watermark, and makes what fn says has changed durable before it
 // returns. What could not be made durable is taken back, but for a recovery and a
-// loss of the right to write, which are the safe side. Either updating is held, or
-// the namespace is being opened.
+// loss of the right to write, which are the safe side.
 func (set *Set) vouch(fn func(w *watermark) (changed bool)) error {
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
+	return set.vouchLocked(fn)
+}
+
+// vouchLocked is vouch for a caller that holds vouching.
+func (set *Set) vouchLocked(fn func(w *watermark) (changed bool)) error {
 	if set.tenure.ended() {
 		return dbadapter.ErrClosed
 	}
 	v := &set.vouching
 	before := v.mark.Vouched.clone()
 	changed := fn(&v.mark) || v.unsaved
-	defer func() {
-		v.floor.Store(uint64(v.mark.enforced()))
-		v.recovers.Store(v.mark.Recovering)
-		set.tenure.is(!v.mark.Recovering, v.mark.Lost, set.ns.node.elapsed())
-		v.renounces.Store(v.mark.Heard != 0)
-	}()
+	defer set.shows()
 	if !changed {
 		return nil
 	}
-	err := set.ns.updateLocked(func(s *State) error {
+	err := set.ns.update(func(s *State) error {
 		*set.vouched(s) = v.mark.Vouched.clone()
 		return nil
 	})
@@ -136,7 +138,17 @@ func (set *Set) vouch(fn func(w *watermark) (changed bool)) error {
 	return err
 }
 
-// relist takes the list of members as it is now.
+// shows follows a change of the watermark in what is read without its lock. vouching is held.
+func (set *Set) shows() {
+	v := &set.vouching
+	v.floor.Store(uint64(v.mark.enforced()))
+	v.recovers.Store(v.mark.Recovering)
+	set.tenure.is(!v.mark.Recovering, v.mark.Lost, set.ns.node.elapsed())
+	v.renounces.Store(v.mark.Heard != 0)
+}
+
+// relist takes the list of members as it is now. Callers of it hold updating, so that no earlier
+// list takes the place of a later one.
 func (set *Set) relist(w *watermark) (changed bool) {
 	members := set.ns.Members()
 	list, active := set.waitedFor(members)
@@ -147,7 +159,7 @@ func (set *Set) relist(w *watermark) (changed bool) {
 	}
 	if set.ns.rule == nil { // what hosts of shards hold other hosts take over
 		right := members.Right(set.ns.node.ID)
-		if len(members.state.Removed) > 0 {
+		if len(set.ns.state.Load().Removed) > 0 {
 			right = 0
 		}
 		changed = w.follow(right, reading) || changed
@@ -187,12 +199,14 @@ func (set *Set) pledge(ctx context.Context) error {
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
 	v := &set.vouching
+	v.Lock()
+	defer v.Unlock()
 	collectable := v.waiting.collectable(tau)
 	if len(v.heard) == 0 && v.mark.hasOthers() || !v.mark.due(tau, collectable) {
 		return nil
 	}
 	var p *Pledge
-	if err := set.vouch(func(w *watermark) bool {
+	if err := set.vouchLocked(func(w *watermark) bool {
 		w.release()
 		p = w.pledge(tau, collectable)
 		return true
@@ -208,15 +222,15 @@ func (set *Set) pledge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return set.vouch(func(w *watermark) bool { return set.hear(w, r) })
+	return set.vouchLocked(func(w *watermark) bool { return set.hear(w, r) })
 }
 
 // mayPledge reports whether it is time for another pledge. One under an earlier
 // list counts for nothing, so the first under this one does not wait. Nor does one
 // by which the others can prove what this node has collected.
 func (set *Set) mayPledge() bool {
-	set.ns.updating.Lock()
-	defer set.ns.updating.Unlock()
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
 	if w := &set.vouching.mark; w.under(w.self) == nil || w.untold() {
 		return true
 	}
@@ -228,8 +242,8 @@ func (set *Set) mayPledge() bool {
 // to be committed. The least of their clocks is own. commits is held.
 func (set *Set) hold(clock, own dbadapter.Timestamp) error {
 	at := set.snapshotFromNow()
-	set.ns.updating.Lock()
-	defer set.ns.updating.Unlock()
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
 	return set.holdLocked(clock, own, at)
 }
 
@@ -238,10 +252,10 @@ func (set *Set) snapshotFromNow() dbadapter.Timestamp {
 	return dbadapter.Timestamp(set.ns.clock.Latest()) + 1
 }
 
-// holdLocked is hold for a caller that holds updating, too. The least clock of
+// holdLocked is hold for a caller that holds vouching, too. The least clock of
 // those records that are this node's own is own, and 0 if none is.
 func (set *Set) holdLocked(clock, own, at dbadapter.Timestamp) error {
-	return set.vouch(func(w *watermark) bool {
+	return set.vouchLocked(func(w *watermark) bool {
 		unproved := own != 0 && w.unprove(own)
 		if slices.ContainsFunc(w.Holds, func(h Hold) bool { return h.Clock <= clock && at <= h.At }) {
 			return unproved
@@ -253,13 +267,13 @@ func (set *Set) holdLocked(clock, own, at dbadapter.Timestamp) error {
 
 // pledgedUpTo is the greatest promise that this node has made.
 func (ns *Namespace) pledgedUpTo() (promise dbadapter.Timestamp) {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	if ns.rule != nil {
-		promise = ns.Members().state.Vouched.Pledged // of shards that were left, too
-	}
 	for _, set := range ns.Sets() {
+		set.vouching.Lock()
 		promise = max(promise, set.vouching.mark.Pledged)
+		set.vouching.Unlock()
+	}
+	if ns.rule != nil { // of shards that were left, too: also of one that has left just now
+		promise = max(promise, ns.state.Load().Vouched.Pledged)
 	}
 	return promise
 }
