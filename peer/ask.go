@@ -60,7 +60,7 @@ func (n *Node) ask(ctx context.Context, about asker, id ID, patience time.Durati
 }
 
 func (n *Node) askOnce(ctx context.Context, about asker, id ID, patience time.Duration, q wire.Question) (a answered, err error) {
-	if err := n.dial(ctx, id, nil); err != nil {
+	if err := n.host.Dial(ctx, id, nil); err != nil {
 		return a, err
 	}
 	leave, err := n.asking.take(ctx, id)
@@ -68,14 +68,9 @@ func (n *Node) askOnce(ctx context.Context, about asker, id ID, patience time.Du
 		return a, err
 	}
 	defer leave()
-	opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
-	defer cancel()
-	s, err := n.host.NewStream(overRelays(opening), id, askProtocol)
+	s, err := n.host.Open(ctx, id, askProtocol)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil { // a stream says of it that its time is over
-			return a, cause
-		}
-		return a, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return a, err
 	}
 	o := n.carrying()
 	o.Idle += patience

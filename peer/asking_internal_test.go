@@ -8,11 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
-	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/network"
-	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
 )
 
 // A member that takes the question and says nothing holds up none of the others: the one
@@ -101,53 +97,5 @@ func TestSomeAtATime(t *testing.T) {
 		if i < all-most {
 			t.Errorf("%v: the far ones came first", done)
 		}
-	}
-}
-
-// While a relay does not answer, the events of the host are taken all the same: what is not
-// taken holds up the host.
-func TestSilentRelayHoldsUpNoEvents(t *testing.T) {
-	silent, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
-	asked := make(chan struct{})
-	var once sync.Once
-	silent.SetStreamHandler("/libp2p/circuit/relay/0.2.0/hop", func(network.Stream) { once.Do(func() { close(asked) }) })
-	h, err := libp2p.New(libp2p.NoListenAddrs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	r := &relays{at: []peer.AddrInfo{{ID: silent.ID(), Addrs: silent.Addrs()}}, host: h, reserved: map[ID]bool{}}
-	r.ctx, r.cancel = context.WithCancel(t.Context())
-	if r.changed, err = h.EventBus().Emitter(new(event.EvtAutoRelayAddrsUpdated), eventbus.Stateful); err != nil {
-		t.Fatal(err)
-	}
-	r.start()
-	defer func() {
-		_ = silent.Close() // libp2p waits for a relay's answer whatever the context says
-		if err := r.stop(); err != nil {
-			t.Error(err)
-		}
-	}()
-	<-asked
-	emitter, err := h.EventBus().Emitter(new(event.EvtPeerConnectednessChanged))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer emitter.Close()
-	emitted := make(chan struct{})
-	go func() {
-		defer close(emitted)
-		for range 1000 {
-			_ = emitter.Emit(event.EvtPeerConnectednessChanged{Peer: "another", Connectedness: network.Connected})
-		}
-	}()
-	select {
-	case <-emitted:
-	case <-time.After(relayTimeout / 2):
-		t.Error("the events wait for the relay")
 	}
 }

@@ -92,7 +92,7 @@ func (n *Node) turn(t node.Turn) {
 		if n.ctx.Err() != nil {
 			return
 		}
-		n.core.Schedule.Note(set, t.Remote, time.Now(), n.connected(remote), err)
+		n.core.Schedule.Note(set, t.Remote, time.Now(), n.host.Connected(remote), err)
 	}
 	for _, control := range t.Control {
 		ns := n.namespaceByID(control.ID())
@@ -103,12 +103,12 @@ func (n *Node) turn(t node.Turn) {
 		if n.ctx.Err() != nil {
 			return
 		}
-		n.core.Schedule.NoteControl(control, t.Remote, time.Now(), n.connected(remote), err)
+		n.core.Schedule.NoteControl(control, t.Remote, time.Now(), n.host.Connected(remote), err)
 	}
 }
 
 // known reports whether there is a way to reach a peer.
-func (n *Node) known(id ID) bool { return n.connected(id) || len(n.book.of(id)) > 0 }
+func (n *Node) known(id ID) bool { return n.host.Connected(id) || len(n.book.Addrs(id)) > 0 }
 
 // pause waits, and reports whether the node is still open.
 func (n *Node) pause(d time.Duration) bool {

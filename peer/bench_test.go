@@ -25,7 +25,7 @@ func BenchmarkTransports(b *testing.B) {
 			from := benchOpen(b, []string{})
 			defer benchClose(b, from)
 			for b.Loop() {
-				if err := from.dial(b.Context(), n.self.id, n.dialable()); err != nil {
+				if err := from.host.Dial(b.Context(), n.self.id, n.host.Dialable()); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()

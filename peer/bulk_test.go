@@ -103,7 +103,7 @@ func bulkReceive(b *testing.B, n int, unsigned bool) {
 		bulkSide(b, "receiver", func() {
 			to := bulkNode(b, b.TempDir(), []string{}, ondisk.Badger)
 			defer benchClose(b, to)
-			if err := to.dial(b.Context(), from.self.id, from.dialable()); err != nil {
+			if err := to.host.Dial(b.Context(), from.self.id, from.host.Dialable()); err != nil {
 				b.Fatal(err)
 			}
 			ours = append(ours, bulkTimed(func() {
@@ -123,7 +123,7 @@ func bulkReceive(b *testing.B, n int, unsigned bool) {
 func bulkRawReceive(b *testing.B, from *Node) bulkCost {
 	to := bulkNode(b, b.TempDir(), []string{}, ondisk.Badger)
 	defer benchClose(b, to)
-	if err := to.dial(b.Context(), from.self.id, from.dialable()); err != nil {
+	if err := to.host.Dial(b.Context(), from.self.id, from.host.Dialable()); err != nil {
 		b.Fatal(err)
 	}
 	db := bulkRaw(b)

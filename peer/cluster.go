@@ -98,7 +98,7 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 			out[i].tell(sh.set.Status())
 		}
 	}
-	some(asked, others, func(i int) bool { return ns.node.connected(members[i].ID) }, func(i int) { sh.inquire(ctx, &out[i]) })
+	some(asked, others, func(i int) bool { return ns.node.host.Connected(members[i].ID) }, func(i int) { sh.inquire(ctx, &out[i]) })
 	return out, nil
 }
 

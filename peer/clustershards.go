@@ -88,7 +88,7 @@ func (ns *Namespace) inquireShards(ctx context.Context, members []ClusterMember)
 	for i := range all {
 		all[i] = i
 	}
-	near := func(i int) bool { return members[i].Self || ns.node.connected(members[i].ID) }
+	near := func(i int) bool { return members[i].Self || ns.node.host.Connected(members[i].ID) }
 	some(asked, all, near, func(i int) { copies[i] = ns.inquireOf(ctx, &members[i], copies[i]) })
 	by := make([][]*setCopy, rule.Shards)
 	for _, of := range copies {

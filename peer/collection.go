@@ -116,7 +116,7 @@ func (ns *Namespace) tendLocked() {
 	}
 	defer ns.gate.leave()
 	n := ns.node
-	ns.announce(n.dialable()) // of no effect, unless a copy of this node has told them its own
+	ns.announce(n.host.Dialable()) // of no effect, unless a copy of this node has told them its own
 	_, err := ns.core.Tend(ns.ctx)
 	if err != nil && ns.ctx.Err() == nil {
 		n.log.Warn("a namespace could not be tended", logNamespace(ns), logError(err))

@@ -81,8 +81,8 @@
 //
 // Read node.go first: what a node is made of. Records are in namespace.go, write.go and
 // read.go. The two sides of a sync are sync.go and serve.go, package internal/netio/stream
-// puts frames on a stream, and background.go begins syncs. Members are in join.go and members.go. What
-// strangers may take is in host.go, connections.go and limits.go.
+// puts frames on a stream, and background.go begins syncs. Members are in join.go and
+// members.go. Package internal/netio is the host, and bounds what strangers may take.
 //
 // Package internal/node decides, and this package drives it. Its documentation follows a
 // record from Put on one node to Get on another.

@@ -14,6 +14,7 @@ import (
 	"github.com/multiformats/go-varint"
 
 	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 )
@@ -50,7 +51,7 @@ func newInviter(t *testing.T, listen ...string) *inviter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := ns.Invite(node.InviteOptions{}, addrBytes(h.Addrs()))
+	text, err := ns.Invite(node.InviteOptions{}, netio.AddrBytes(h.Addrs()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func closeWaitsForNoPeer(t *testing.T, listen []string) {
 	if err := ns.SetRole(t.Context(), v.ID(), RoleWrite); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.book.give(v.ID(), v.Addrs()); err != nil {
+	if err := n.book.Give(v.ID(), v.Addrs()); err != nil {
 		t.Fatal(err)
 	}
 	inside, release := make(chan struct{}, 2), make(chan struct{})

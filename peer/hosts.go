@@ -25,7 +25,7 @@ func newShards(ns *Namespace) *shards.Shards {
 
 func (h hosts) Now() time.Duration { return h.ns.node.elapsed() }
 
-func (h hosts) Connected(id node.ID) bool { return h.ns.node.connected(ID(id)) }
+func (h hosts) Connected(id node.ID) bool { return h.ns.node.host.Connected(ID(id)) }
 
 func (h hosts) Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Question) (ask *wire.Ask, m wire.Message, sent bool, err error) {
 	n, id := h.ns.node, ID(to)

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 	ma "github.com/multiformats/go-multiaddr"
 
+	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
@@ -64,14 +65,14 @@ func (n *Node) JoinSync(ctx context.Context, text string, o SyncOptions) (*Names
 }
 
 func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
-	inviter, addrs := ID(t.Inviter), parseAddrs(t.Addrs)
+	inviter, addrs := ID(t.Inviter), netio.ParseAddrs(t.Addrs)
 	if len(addrs) == 0 {
 		return nil, fmt.Errorf("%w: the ticket has no address that this program can read; ask for a new one", ErrInvalid)
 	}
 	if err := n.able(ctx); err != nil { // the ticket can be used once
 		return nil, err
 	}
-	request, err := n.core.RequestJoin(t, addrBytes(n.dialable()))
+	request, err := n.core.RequestJoin(t, netio.AddrBytes(n.host.Dialable()))
 	if err != nil {
 		return nil, err
 	}
@@ -121,28 +122,28 @@ func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
 // meet saves the addresses of an inviter and of the other members.
 func (n *Node) meet(inviter ID, addrs []ma.Multiaddr, others []node.Addresses) error {
 	for _, m := range others {
-		if addrs := parseAddrs(m.Addrs); len(addrs) > 0 {
-			if err := n.book.hear(ID(m.ID), addrs); err != nil {
+		if addrs := netio.ParseAddrs(m.Addrs); len(addrs) > 0 {
+			if err := n.book.Hear(ID(m.ID), addrs); err != nil {
 				return err
 			}
 		}
 	}
 	// A peer that was removed from the book is added when its ticket is redeemed.
-	return errors.Join(n.book.give(inviter, nil), n.book.hear(inviter, addrs))
+	return errors.Join(n.book.Give(inviter, nil), n.book.Hear(inviter, addrs))
 }
 
 // askToJoin sends the request to the inviter, whose id the connection proves,
 // and returns the reply.
 func (n *Node) askToJoin(ctx context.Context, inviter ID, addrs []ma.Multiaddr, request []byte) ([]byte, error) {
 	n.host.Peerstore().AddAddrs(inviter, addrs, peerstore.TempAddrTTL)
-	if err := n.dial(ctx, inviter, addrs); err != nil {
+	if err := n.host.Dial(ctx, inviter, addrs); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	s, err := n.host.NewStream(overRelays(ctx), inviter, joinProtocol)
+	s, err := n.host.Open(ctx, inviter, joinProtocol)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return nil, err
 	}
 	defer s.Reset()
 	cut := context.AfterFunc(ctx, func() { s.Reset() })
@@ -187,8 +188,8 @@ func (n *Node) serveJoin(s network.Stream) {
 		n.log.Info("a ticket was refused", n.logCaller(remote), logError(err))
 	} else {
 		n.log.Info("a node has joined", logPeer(remote))
-		if addrs := parseAddrs(joiner); len(addrs) > 0 {
-			if err := errors.Join(n.book.give(remote, nil), n.book.learn(remote, addrs)); err != nil {
+		if addrs := netio.ParseAddrs(joiner); len(addrs) > 0 {
+			if err := errors.Join(n.book.Give(remote, nil), n.book.Learn(remote, addrs)); err != nil {
 				n.log.Warn("the addresses of a new member could not be saved", logPeer(remote), logError(err))
 			}
 		}
@@ -201,7 +202,7 @@ func (n *Node) serveJoin(s network.Stream) {
 // whereIs gives the addresses of a member, this node included, in binary.
 func (n *Node) whereIs(id node.ID) [][]byte {
 	if ID(id) == n.self.id {
-		return addrBytes(n.dialable())
+		return netio.AddrBytes(n.host.Dialable())
 	}
-	return addrBytes(n.book.of(ID(id)))
+	return netio.AddrBytes(n.book.Addrs(ID(id)))
 }

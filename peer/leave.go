@@ -28,8 +28,8 @@ func (n *Node) takeLeave(ctx context.Context, name string, o DropOptions) error 
 	ctx, cancel := context.WithTimeout(ctx, leaveFor)
 	defer cancel()
 	slices.SortStableFunc(others, func(a, b node.ID) int { // those that can be reached first
-		switch connected := n.connected(ID(a)); {
-		case connected == n.connected(ID(b)):
+		switch connected := n.host.Connected(ID(a)); {
+		case connected == n.host.Connected(ID(b)):
 			return 0
 		case connected:
 			return -1

@@ -101,7 +101,7 @@ func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *nod
 		return nil, err
 	}
 	n.insert(ns)
-	ns.announce(n.dialable())
+	ns.announce(n.host.Dialable())
 	return ns, nil
 }
 

@@ -15,12 +15,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/host"
-
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/loglimit"
+	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
@@ -40,9 +39,9 @@ type Node struct {
 	started  time.Time
 	awake    wakeful // since then
 
-	host      host.Host
+	host      *netio.Network
 	store     dbadapter.Store
-	book      *addressBook
+	book      *netio.Book
 	noBook    bool // the file of the book was missing
 	damage    *damageBook
 	metrics   *metrics
@@ -54,7 +53,6 @@ type Node struct {
 	program   string // its version
 	disk      disk
 	health    troubles
-	dialling  dialling
 	pushes    *pushes  // nil: nothing is pushed; guarded by mu
 	shards    sync.Map // *node.Set to its *shard, of those that are open
 	bandwidth *stream.Bandwidth
@@ -100,7 +98,6 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		program: clipProgram(cfg.Program),
 		limits:  cfg.limits(),
 		store:   cfg.Store,
-		host:    cfg.Host,
 		gate:    newGate(),
 		hurried: make(chan struct{}, 1),
 		health:  troubles{hinted: make(chan struct{}, 1)},
@@ -139,16 +136,13 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 			return nil, fmt.Errorf("open the node: %w", err)
 		}
 	}
-	if err := n.learnAddrs(); err != nil {
-		return nil, fmt.Errorf("open the node: %w", err)
-	}
 	if !cfg.restoring && cfg.renew == nil { // it would write into the copy that it has no address, with a version of now
-		if err := n.followAddrs(n.moved); err != nil {
+		if err := n.host.FollowAddrs(n.moved); err != nil {
 			return nil, fmt.Errorf("open the node: %w", err)
 		}
 	}
 	if cfg.MDNS {
-		if err := n.findNeighbours(); err != nil {
+		if err := n.host.FindNeighbours(); err != nil {
 			return nil, fmt.Errorf("open the node: %w", err)
 		}
 	}
@@ -244,11 +238,11 @@ func (n *Node) soon(fn func()) {
 func (n *Node) openIdentity(ctx context.Context, cfg *Config) (err error) {
 	key := cfg.Identity
 	switch {
-	case n.host != nil:
+	case cfg.Host != nil:
 		if key != nil {
 			return errors.New("both a Host and an Identity are given: a host has its own")
 		}
-		if key = n.host.Peerstore().PrivKey(n.host.ID()); key == nil {
+		if key = cfg.Host.Peerstore().PrivKey(cfg.Host.ID()); key == nil {
 			return errors.New("the given host's key is not in its peerstore, but records are signed with it")
 		}
 	case key == nil && n.dir != "" && cfg.renew != nil:
@@ -291,7 +285,7 @@ func (n *Node) newCore(cfg *Config) *node.Node {
 			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
 				slog.String("ns", set.Namespace().Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))
 		},
-		Paused: func(id node.ID) bool { return n.book.paused(ID(id)) },
+		Paused: func(id node.ID) bool { return n.book.Paused(ID(id)) },
 		Moved: func(id node.ID, addrs [][]byte) {
 			if err := n.heardOf(ID(id), addrs); err != nil {
 				n.log.Warn("the addresses of a member could not be saved", logPeer(ID(id)), logError(err))
@@ -305,13 +299,19 @@ func (n *Node) newCore(cfg *Config) *node.Node {
 const noBook = "addresses that were given, and removals and pauses of peers, are gone (syncd peer ls)"
 
 func (n *Node) openBook(context.Context, *Config) error {
-	n.book = &addressBook{peers: map[ID]*bookPeer{}}
 	if n.dir == "" {
+		n.book = netio.NewBook(nil)
 		return nil
 	}
-	f := &n.book.file
-	*f = durable.File{Path: filepath.Join(n.dir, addressBookFile), Kind: "peers", Owner: n.expected()}
-	err := n.book.load()
+	f := durable.File{Path: filepath.Join(n.dir, addressBookFile), Kind: "peers", Owner: n.expected()}
+	n.book = netio.NewBook(func(note netio.BookNote) error { return saveNote(f, note) })
+	var note netio.BookNote
+	err := loadNote(f, &note)
+	if err == nil {
+		if err = n.book.Load(note); err != nil {
+			err = durable.Damaged(f.Path, "is damaged (%v)", err)
+		}
+	}
 	switch f.Owner = n.owner(); {
 	case errors.Is(err, fs.ErrNotExist):
 		n.noBook, err = true, nil
@@ -321,7 +321,7 @@ func (n *Node) openBook(context.Context, *Config) error {
 	if err := n.setAside(f.Path, err, noBook); err != nil {
 		return err
 	}
-	return n.later(n.book.save()) // that it is missing shows then
+	return n.later(n.book.Save()) // that it is missing shows then
 }
 
 func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
@@ -355,7 +355,7 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 		}
 	}
 	if n.noBook && len(ids) > 0 {
-		n.log.Warn("a file is missing, and made anew: "+noBook, slog.String("file", n.book.file.Path))
+		n.log.Warn("a file is missing, and made anew: "+noBook, slog.String("file", filepath.Join(n.dir, addressBookFile)))
 	}
 	for _, id := range ids {
 		f, err := loadState(namespaceDir(n.dir, id), id, n.expected())
@@ -395,24 +395,6 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 		return noticedRestored(n.dir)
 	}
 	return nil
-}
-
-func (n *Node) openHost(_ context.Context, cfg *Config) (err error) {
-	if n.host != nil { // the caller closes its own
-		if len(cfg.AnnounceAddrs) > 0 {
-			return fmt.Errorf("%w: both a Host and AnnounceAddrs are given: give AnnounceAddrs to NewHost", ErrInvalid)
-		}
-		n.exemptMembers()
-		return nil
-	}
-	own := *cfg
-	own.Identity = n.self.key
-	n.host, err = newHost(own)
-	if err == nil {
-		n.onClose(n.host.Close)
-		n.exemptMembers()
-	}
-	return err
 }
 
 // ID is the node's peer id.

@@ -46,11 +46,11 @@ func (n *Node) setPaused(ctx context.Context, what string, id ID, paused bool) e
 	}
 	defer n.gate.leave()
 	err := ctx.Err()
-	if err == nil && !n.book.paused(id) { // a peer that was removed may be paused
+	if err == nil && !n.book.Paused(id) { // a peer that was removed may be paused
 		err = n.mustKnow(id)
 	}
 	if err == nil {
-		err = n.book.pause(id, paused)
+		err = n.book.Pause(id, paused)
 	}
 	if err == nil && paused {
 		err = n.engaged.cut(ctx, func(e *engagement) bool { return e.remote == id })

@@ -2,12 +2,16 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
-	"github.com/libp2p/go-libp2p/core/event"
-	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
+	"github.com/libp2p/go-libp2p/core/peer"
+	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/syncd-io/syncd/internal/netio"
 )
 
 // PeerInfo is an entry of the address book.
@@ -25,20 +29,20 @@ type PeerInfo struct {
 // peers that were removed.
 func (n *Node) Peers() []PeerInfo {
 	in := map[ID][]string{}
-	for _, id := range n.book.ids() {
+	for _, id := range n.book.IDs() {
 		in[id] = []string{}
 	}
 	for _, ns := range n.Namespaces() {
 		for _, m := range ns.Members() {
-			if m.ID != n.self.id && !n.book.removed(m.ID) {
+			if m.ID != n.self.id && !n.book.Removed(m.ID) {
 				in[m.ID] = append(in[m.ID], ns.Name())
 			}
 		}
 	}
 	out := make([]PeerInfo, 0, len(in))
 	for id, names := range in {
-		p := PeerInfo{ID: id, Addrs: []string{}, Connected: n.connected(id), Paused: n.book.paused(id), Namespaces: names}
-		for _, a := range n.book.of(id) {
+		p := PeerInfo{ID: id, Addrs: []string{}, Connected: n.host.Connected(id), Paused: n.book.Paused(id), Namespaces: names}
+		for _, a := range n.book.Addrs(id) {
 			p.Addrs = append(p.Addrs, a.String())
 		}
 		out = append(out, p)
@@ -50,7 +54,7 @@ func (n *Node) Peers() []PeerInfo {
 // AddPeer remembers a multiaddr that ends in /p2p/ and the peer's id, without
 // dialling it. An address gives its peer no rights.
 func (n *Node) AddPeer(ctx context.Context, addr string) (ID, error) {
-	info, err := parsePeerAddr(addr)
+	info, err := parsePeer(addr)
 	if err != nil {
 		return "", err
 	}
@@ -61,7 +65,7 @@ func (n *Node) AddPeer(ctx context.Context, addr string) (ID, error) {
 		return "", fmt.Errorf("add peer %s: %w", info.ID, ErrClosed)
 	}
 	defer n.gate.leave()
-	return info.ID, n.book.give(info.ID, info.Addrs)
+	return info.ID, n.book.Give(info.ID, info.Addrs)
 }
 
 // RemovePeer forgets a peer's addresses and ends the connection to it. Where it is a
@@ -79,7 +83,7 @@ func (n *Node) RemovePeer(ctx context.Context, id ID) error {
 	if err := n.mustKnow(id); err != nil {
 		return fmt.Errorf("remove peer %s: %w", id, err)
 	}
-	if err := n.book.remove(id); err != nil {
+	if err := n.book.Remove(id); err != nil {
 		return fmt.Errorf("remove peer %s: %w", id, err)
 	}
 	err := n.host.Network().ClosePeer(id)
@@ -98,7 +102,7 @@ func (n *Node) mustKnow(id ID) error {
 // Connect dials a multiaddr that ends in /p2p/ and the peer's id, and
 // remembers it in the address book.
 func (n *Node) Connect(ctx context.Context, addr string) (ID, error) {
-	info, err := parsePeerAddr(addr)
+	info, err := parsePeer(addr)
 	if err != nil {
 		return "", err
 	}
@@ -108,46 +112,59 @@ func (n *Node) Connect(ctx context.Context, addr string) (ID, error) {
 	defer n.gate.leave()
 	ctx, cancel := bind(ctx, n.ctx)
 	defer cancel()
-	if err := n.dial(ctx, info.ID, info.Addrs); err != nil {
+	if err := n.host.Dial(ctx, info.ID, info.Addrs); err != nil {
 		return "", err
 	}
-	return info.ID, n.book.give(info.ID, info.Addrs)
+	return info.ID, n.book.Give(info.ID, info.Addrs)
 }
 
-// learnAddrs keeps the address book up to date, so that this node can dial members
-// after a restart. It takes what members tell of themselves when they connect and when
-// their addresses change (libp2p's identify).
-func (n *Node) learnAddrs() error {
-	told, err := n.host.EventBus().Subscribe(new(event.EvtPeerIdentificationCompleted), eventbus.BufSize(64))
-	if err != nil {
-		return fmt.Errorf("subscribe to peers' addresses: %w", err)
+// parsePeer reads a multiaddr that ends in /p2p/ and the id of a peer that can be a member.
+func parsePeer(addr string) (peer.AddrInfo, error) {
+	info, err := netio.ParsePeer(addr)
+	if err == nil {
+		err = checkID(info.ID)
 	}
-	if !n.gate.enter() {
-		return told.Close()
-	}
-	go func() {
-		defer n.gate.leave()
-		defer told.Close() // the subscription
-		for {
-			select {
-			case <-n.ctx.Done():
-				return
-			case e := <-told.Out():
-				n.learn(e.(event.EvtPeerIdentificationCompleted).Peer)
-			}
-		}
-	}()
-	return nil
+	return info, invalid(err)
 }
 
-// learn saves what a peer has announced. libp2p's peerstore holds just that now, less
-// what cannot be reached from here.
-func (n *Node) learn(id ID) {
-	addrs := n.host.Peerstore().Addrs(id)
-	if len(addrs) == 0 || !n.isMember(id) {
-		return
+// Addrs are the multiaddrs that the node tells to others, each ending in /p2p/ and the
+// node's id: Config.AnnounceAddrs if there are any, otherwise those that it listens on.
+// A node that listens on all interfaces (/ip4/0.0.0.0) has an address for each of them.
+// That of the loopback is the last.
+func (n *Node) Addrs() []string {
+	out := []string{}
+	for _, a := range n.host.Dialable() {
+		out = append(out, a.String()+"/p2p/"+n.self.id.String())
 	}
-	if err := n.book.learn(id, addrs[:min(len(addrs), MaxAddrs)]); err != nil {
-		n.log.Warn("the addresses of a peer could not be saved", logPeer(id), logError(err))
+	return out
+}
+
+// moved heeds that others can dial this node under other addresses than before: it
+// tells the members of each namespace.
+func (n *Node) moved(addrs []ma.Multiaddr) {
+	n.log.Info("the node can be dialled", slog.Any("addrs", addrs))
+	for _, ns := range n.Namespaces() {
+		ns.announce(addrs)
 	}
+}
+
+// announce tells the members where this node can be dialled. They find it out by the
+// next sync with any of them.
+func (ns *Namespace) announce(addrs []ma.Multiaddr) {
+	if ns.enter("announce") != nil {
+		return // it is closed
+	}
+	defer ns.gate.leave()
+	if err := ns.core.Announce(ns.ctx, netio.AddrBytes(addrs)); err != nil && !errors.Is(err, ErrDenied) {
+		ns.node.log.Warn("the members could not be told where this node is", logNamespace(ns), logError(err))
+	}
+}
+
+// heardOf learns where a member says that it can be dialled.
+func (n *Node) heardOf(id ID, raw [][]byte) error {
+	addrs := netio.ParseAddrs(raw)
+	if id == n.self.id || len(addrs) == 0 {
+		return nil
+	}
+	return n.book.Learn(id, addrs)
 }

@@ -360,7 +360,7 @@ func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup)
 
 // sync syncs with a peer, or with another one if that is not connected, and tells with which.
 func (p *pushes) sync(sh *shard, with, or ID) (by ID, err error) {
-	if !p.node.connected(with) && p.node.connected(or) {
+	if !p.node.host.Connected(with) && p.node.host.Connected(or) {
 		with = or
 	}
 	_, err = sh.sync(sh.ctx, with, SyncOptions{})

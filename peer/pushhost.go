@@ -48,7 +48,7 @@ func newMemberHost(n *Node, meet func(ID)) (_ *memberHost, err error) {
 }
 
 // admits reports whether GossipSub is to see a peer: a member that is not paused.
-func (h *memberHost) admits(id ID) bool { return h.node.isMember(id) && !h.node.book.paused(id) }
+func (h *memberHost) admits(id ID) bool { return h.node.isMember(id) && !h.node.book.Paused(id) }
 
 // forward passes on what the host says of members, until close.
 func (h *memberHost) forward() {

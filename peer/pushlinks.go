@@ -114,7 +114,7 @@ func (l *links) make() (wait time.Duration) {
 		r.length = min(2*r.length, max(leastLinkRest, n.core.Interval))
 		r.until = now.Add(r.length/2 + jitter(r.length))
 		wait = min(wait, r.length)
-		dialled.Go(func() { _ = n.dial(n.ctx, id, nil) }) // syncs at intervals report it
+		dialled.Go(func() { _ = n.host.Dial(n.ctx, id, nil) }) // syncs at intervals report it
 	}
 	dialled.Wait()
 	return wait
@@ -137,7 +137,7 @@ func (l *links) missing(now time.Time) (missing []ID, wait time.Duration) {
 		for id := range members {
 			switch r := l.rests[id]; {
 			case id == n.self.id || set.Namespace().PausedWith(node.ID(id)) != nil:
-			case n.connected(id) || chosen[id]:
+			case n.host.Connected(id) || chosen[id]:
 				want--
 				if r != nil && now.After(r.until) {
 					delete(l.rests, id)

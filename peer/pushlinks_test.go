@@ -1,8 +1,11 @@
 package peer
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -31,12 +34,11 @@ func TestLinksAreHeardWhileOneIsDialled(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.pushes.links.wake <- struct{}{}
-	dials := func() bool {
-		n.dialling.mu.Lock()
-		defer n.dialling.mu.Unlock()
-		return n.dialling.to[id] != nil
+	dial, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
 	}
-	waitFor(t, "it dials the member", dials)
+	defer dial.Close()
 	told, err := n.host.EventBus().Emitter(new(event.EvtPeerConnectednessChanged))
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +50,8 @@ func TestLinksAreHeardWhileOneIsDialled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !dials() {
+	_ = dial.SetReadDeadline(time.Now().Add(time.Millisecond))
+	if _, err := io.Copy(io.Discard, dial); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("what is told of connections waits until the dial has ended")
 	}
 }

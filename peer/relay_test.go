@@ -1,24 +1,21 @@
 package peer
 
 import (
-	"context"
 	"errors"
 	"slices"
-	"sync"
+	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/host"
-	"github.com/libp2p/go-libp2p/core/network"
 	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
-	"github.com/libp2p/go-libp2p/core/peerstore"
 	"github.com/libp2p/go-libp2p/core/protocol"
-	"github.com/libp2p/go-libp2p/p2p/host/peerstore/pstoremem"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/pb"
 	ma "github.com/multiformats/go-multiaddr"
 )
+
+// relayed reports whether an address leads through a relay.
+func relayed(a ma.Multiaddr) bool { return strings.Contains(a.String(), "/p2p-circuit") }
 
 // relayedNet is a relay, a node that listens nowhere and has a place at the relay,
 // and another member. The namespace is the relay's.
@@ -66,8 +63,8 @@ func newRelayedNet(t *testing.T) *relayedNet {
 // relay lets through members of one namespace only.
 func TestRelay(t *testing.T) {
 	r := newRelayedNet(t)
-	for _, a := range r.hidden.dialable() {
-		if !isRelayed(a) {
+	for _, a := range r.hidden.host.Dialable() {
+		if !relayed(a) {
 			t.Errorf("the hidden node tells of %s", a)
 		}
 	}
@@ -83,7 +80,7 @@ func TestRelay(t *testing.T) {
 		t.Errorf("a sync through the relay: %+v, %v", report, err)
 	}
 	for _, conn := range r.other.host.Network().ConnsToPeer(r.hidden.self.id) {
-		if !isRelayed(conn.RemoteMultiaddr()) {
+		if !relayed(conn.RemoteMultiaddr()) {
 			t.Errorf("connected directly, over %s", conn.RemoteMultiaddr())
 		}
 	}
@@ -136,7 +133,7 @@ func TestRelay(t *testing.T) {
 func TestRelayRestarts(t *testing.T) {
 	r := newRelayedNet(t)
 	told := make(chan []ma.Multiaddr, 16)
-	if err := r.hidden.followAddrs(func(addrs []ma.Multiaddr) { told <- addrs }); err != nil {
+	if err := r.hidden.host.FollowAddrs(func(addrs []ma.Multiaddr) { told <- addrs }); err != nil {
 		t.Fatal(err)
 	}
 	if addrs := <-told; len(addrs) == 0 {
@@ -171,102 +168,4 @@ func TestNoRelayByDefault(t *testing.T) {
 	if slices.ContainsFunc(a.host.Mux().Protocols(), func(p protocol.ID) bool { return p == "/libp2p/circuit/relay/0.2.0/stop" }) {
 		t.Error("a node without relays takes circuits")
 	}
-}
-
-func TestRelaysAreChecked(t *testing.T) {
-	self := openForTest(t, Config{})
-	other := openForTest(t, Config{}).Addrs()[0]
-	for _, addr := range []string{"", "/ip4/192.0.2.1/tcp/4747", self.Addrs()[0], other + "/p2p-circuit/p2p/" + self.self.id.String()} {
-		if _, err := parseRelays(self.self.id, []string{addr}); !errors.Is(err, ErrInvalid) {
-			t.Errorf("relay %q: %v", addr, err)
-		}
-	}
-	var many []string
-	for range MaxRelays + 1 {
-		key, err := freshIdentity()
-		if err != nil {
-			t.Fatal(err)
-		}
-		id, err := newIdentity(key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		many = append(many, "/ip4/192.0.2.1/tcp/4747/p2p/"+id.id.String())
-	}
-	if _, err := parseRelays(self.self.id, many); !errors.Is(err, ErrLimit) {
-		t.Errorf("%d relays: %v", len(many), err)
-	}
-	both := []string{many[0], "/ip4/192.0.2.1/udp/4747/quic-v1/p2p/" + many[0][len("/ip4/192.0.2.1/tcp/4747/p2p/"):]}
-	if got, err := parseRelays(self.self.id, both); err != nil || len(got) != 1 || len(got[0].Addrs) != 2 {
-		t.Errorf("two addresses of one relay: %v, %v", got, err)
-	}
-}
-
-// Of a relay that is given by its address over TCP the one over QUIC is tried, too.
-func TestRelayOverQUIC(t *testing.T) {
-	of := func(s ...string) (out []ma.Multiaddr) {
-		for _, a := range s {
-			out = append(out, ma.StringCast(a))
-		}
-		return out
-	}
-	got := overQUIC(of("/dns4/relay.example/tcp/4747", "/ip6/2001:db8::1/tcp/1", "/ip4/192.0.2.1/udp/4747/quic-v1", "/ip4/192.0.2.1/tcp/1/ws"))
-	if want := of("/dns4/relay.example/udp/4747/quic-v1", "/ip6/2001:db8::1/udp/1/quic-v1"); !slices.EqualFunc(got, want, ma.Multiaddr.Equal) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// silentRelay is a host whose streams lead to a relay that never answers.
-type silentRelay struct {
-	host.Host
-	peers peerstore.Peerstore
-}
-
-func (h silentRelay) Peerstore() peerstore.Peerstore { return h.peers }
-
-func (h silentRelay) NewStream(context.Context, ID, ...protocol.ID) (network.Stream, error) {
-	return &silentStream{reset: make(chan struct{})}, nil
-}
-
-type silentStream struct {
-	network.Stream
-	deadline time.Time
-	reset    chan struct{}
-	once     sync.Once
-}
-
-func (s *silentStream) Read([]byte) (int, error) {
-	select {
-	case <-s.reset:
-	case <-time.After(time.Until(s.deadline)):
-	}
-	return 0, network.ErrReset
-}
-
-func (s *silentStream) Write(b []byte) (int, error)   { return len(b), nil }
-func (s *silentStream) SetDeadline(t time.Time) error { s.deadline = t; return nil }
-func (s *silentStream) Close() error                  { return nil }
-func (s *silentStream) Reset() error                  { s.once.Do(func() { close(s.reset) }); return nil }
-
-// A relay that does not answer holds a node up for no longer than relayTimeout, and not at
-// all once the node stops.
-func TestSilentRelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		peers, err := pstoremem.NewPeerstore()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer peers.Close()
-		r := &relays{host: silentRelay{peers: peers}, reserved: map[ID]bool{}}
-		r.ctx, r.cancel = context.WithCancel(t.Context())
-		begun := time.Now()
-		if wait := r.reserve(libp2ppeer.AddrInfo{ID: "relay"}); wait != relayRetry || time.Since(begun) != relayTimeout {
-			t.Errorf("after %s it waits for %s", time.Since(begun), wait)
-		}
-		begun = time.Now()
-		time.AfterFunc(time.Second, r.cancel)
-		if r.reserve(libp2ppeer.AddrInfo{ID: "relay"}); time.Since(begun) != time.Second {
-			t.Errorf("it goes on for %s after the stop", time.Since(begun)-time.Second)
-		}
-	})
 }

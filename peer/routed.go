@@ -3,7 +3,6 @@ package peer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -133,19 +132,14 @@ func (r *routing) stay(id ID, count, bytes int) bool {
 
 // openRoute opens a stream to a peer.
 func (n *Node) openRoute(ctx context.Context, id ID) (*routeStream, error) {
-	if !n.connected(id) {
-		if err := n.dial(ctx, id, nil); err != nil {
+	if !n.host.Connected(id) {
+		if err := n.host.Dial(ctx, id, nil); err != nil {
 			return nil, err
 		}
 	}
-	opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
-	defer cancel()
-	s, err := n.host.NewStream(overRelays(opening), id, routeProtocol)
+	s, err := n.host.Open(ctx, id, routeProtocol)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return nil, cause
-		}
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return nil, err
 	}
 	return &routeStream{talk: n.routeCarrier(s)}, nil
 }

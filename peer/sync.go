@@ -277,7 +277,7 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, sh *shard, ask node.As
 	if sh != nil {
 		of = sh.set
 	}
-	if err := n.dial(ctx, id, nil); err != nil {
+	if err := n.host.Dial(ctx, id, nil); err != nil {
 		return report, err
 	}
 	defer of.Call(node.ID(id), ask)()
@@ -287,11 +287,9 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, sh *shard, ask node.As
 			return of.Initiate(ctx, node.ID(id), ask, enter)
 		},
 		stream: func() (*stream.Carrier, error) {
-			opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
-			defer cancel()
-			s, err := n.host.NewStream(overRelays(opening), id, syncProtocol)
+			s, err := n.host.Open(ctx, id, syncProtocol)
 			if err != nil {
-				return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+				return nil, err
 			}
 			o := n.carrying()
 			o.Calls = true

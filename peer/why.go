@@ -107,7 +107,7 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 	for i := range places {
 		places[i] = i
 	}
-	some(asked, places, func(i int) bool { return ns.node.connected(peers[i]) }, func(i int) {
+	some(asked, places, func(i int) bool { return ns.node.host.Connected(peers[i]) }, func(i int) {
 		id := peers[i]
 		limited, cancel := context.WithTimeoutCause(ctx, whyPatience, fmt.Errorf("%w: no answer in %s", ErrUnreachable, whyPatience))
 		defer cancel()

@@ -1,4 +1,4 @@
-package peer
+package netio
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	"github.com/libp2p/go-libp2p/x/rate"
 	ma "github.com/multiformats/go-multiaddr"
@@ -32,7 +33,7 @@ type connections struct {
 	rate      rate.Limiter
 
 	mu         sync.Mutex // taken before the locks of the node
-	members    members    // those of the node that the host carries; nil between two nodes
+	members    Members    // those of the node that the host carries; nil between two nodes
 	handshakes places
 	strangers  places
 }
@@ -54,16 +55,9 @@ func newConnections(l Limits, resources network.ResourceManager) (*connections, 
 	}, nil
 }
 
-// members tells members from strangers.
-type members interface {
-	isMember(id ID) bool
-	// share reports whether two peers are members of one namespace.
-	share(a, b ID) bool
-}
-
 // carry says how to tell a member from a stranger; nil ends that. A host carries
 // one node at a time.
-func (c *connections) carry(m members) {
+func (c *connections) carry(m Members) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.members = m
@@ -115,11 +109,11 @@ func (c *connections) wantProof() bool {
 
 // identified moves a connection out of the handshakes. Strangers that have
 // become members meanwhile give their places back.
-func (c *connections) identified(in *inbound, id ID) {
+func (c *connections) identified(in *inbound, id peer.ID) {
 	in.peer = id
 	c.mu.Lock()
 	member := func(in *inbound) bool {
-		yes := c.members != nil && c.members.isMember(in.peer)
+		yes := c.members != nil && c.members.IsMember(in.peer)
 		if yes {
 			c.keep(in.peer)
 		}
@@ -137,7 +131,7 @@ func (c *connections) identified(in *inbound, id ID) {
 
 // keep marks a peer for the connection manager. When there are more than
 // Limits.Connections, it closes the connections of others first.
-func (c *connections) keep(id ID) { c.TagPeer(id, "syncd", 1) }
+func (c *connections) keep(id peer.ID) { c.TagPeer(id, "syncd", 1) }
 
 // leave gives back the place of a connection, if it has one.
 func (c *connections) leave(in *inbound) {
@@ -210,7 +204,7 @@ type inbound struct {
 	network.ConnManagementScope
 	of   *connections
 	site site
-	peer ID // set before the connection takes a stranger's place
+	peer peer.ID // set before the connection takes a stranger's place
 
 	mu    sync.Mutex // guards the rest
 	conn  io.Closer
@@ -228,7 +222,7 @@ func (in *inbound) hold(conn io.Closer) bool {
 
 // SetPeer implements network.ConnManagementScope. libp2p calls it when the
 // remote has proved its identity.
-func (in *inbound) SetPeer(id ID) error {
+func (in *inbound) SetPeer(id peer.ID) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.ended {
@@ -281,14 +275,5 @@ func (l *gatedListener) Accept() (manet.Conn, network.ConnManagementScope, error
 			return conn, in, nil
 		}
 		conn.Close()
-	}
-}
-
-// exemptMembers lifts the bounds on strangers for the members of this node's
-// namespaces, if the host comes from NewHost.
-func (n *Node) exemptMembers() {
-	if c, ok := n.host.ConnManager().(*connections); ok {
-		c.carry(n)
-		n.onClose(func() error { c.carry(nil); return nil })
 	}
 }

@@ -1,4 +1,4 @@
-package peer
+package netio
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/sec"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/upgrader"
@@ -15,22 +16,15 @@ import (
 )
 
 // tcpTransport is the transport of a host, with a resource manager of its own.
-func tcpTransport(t *testing.T) (*tcp.TcpTransport, ID, network.ResourceManager) {
+func tcpTransport(t *testing.T) (*tcp.TcpTransport, peer.ID, network.ResourceManager) {
 	t.Helper()
-	key, err := freshIdentity()
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := newIdentity(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resources, err := newResources(Limits{}.withDefaults())
+	key, id := freshKey(t)
+	resources, err := newResources(defaults)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { resources.Close() })
-	connections, err := newConnections(Limits{}.withDefaults(), resources)
+	connections, err := newConnections(defaults, resources)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +42,7 @@ func tcpTransport(t *testing.T) (*tcp.TcpTransport, ID, network.ResourceManager)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made, self.id, resources
+	return made, id, resources
 }
 
 // A connection that its dialler closes before it has been accepted is off the

@@ -1,4 +1,4 @@
-package peer
+package netio
 
 import (
 	"testing"
@@ -11,43 +11,43 @@ import (
 // What a neighbour says buys dials to members only, at addresses that can be its
 // own, now and then.
 func TestNeighbours(t *testing.T) {
-	a, b := openForTest(t, Config{}), openForTest(t, Config{})
-	sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &neighbours{node: a, dialed: map[ID]time.Time{}}
-	if m.begin(b.self.id) {
+	members := &known{}
+	a, b := serveForTest(t, Config{}, members), serveForTest(t, Config{}, nil)
+	m := &neighbours{network: a, dialed: map[peer.ID]time.Time{}}
+	if m.begin(b.ID()) {
 		t.Error("a stranger would be dialled")
 	}
-	joinForTest(t, sa, b)
-	if m.begin(b.self.id) {
-		t.Error("a member that is connected would be dialled")
-	}
-	if err := a.host.Network().ClosePeer(b.self.id); err != nil {
+	members.Store(b.ID(), true)
+	if err := a.Dial(t.Context(), b.ID(), b.Dialable()); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the connection is gone", func() bool { return !a.connected(b.self.id) && !b.connected(a.self.id) })
+	if m.begin(b.ID()) {
+		t.Error("a member that is connected would be dialled")
+	}
+	if err := a.Network().ClosePeer(b.ID()); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the connection is gone", func() bool { return !a.Connected(b.ID()) && !b.Connected(a.ID()) })
 	// An address of this machine itself is not dialled.
-	m.HandlePeerFound(peer.AddrInfo{ID: b.self.id, Addrs: b.dialable()})
-	if a.connected(b.self.id) {
+	m.HandlePeerFound(peer.AddrInfo{ID: b.ID(), Addrs: b.Dialable()})
+	if a.Connected(b.ID()) {
 		t.Error("a neighbour was dialled on loopback")
 	}
-	if !m.begin(b.self.id) {
+	if !m.begin(b.ID()) {
 		t.Error("a member would not be dialled")
 	}
-	if m.begin(b.self.id) {
+	if m.begin(b.ID()) {
 		t.Error("a member would be dialled twice at once")
 	}
 	m.end()
-	if m.begin(b.self.id) {
+	if m.begin(b.ID()) {
 		t.Error("a member would be dialled again at once")
 	}
-	if err := a.RemovePeer(t.Context(), b.self.id); err != nil {
+	if err := a.node.Book.Remove(b.ID()); err != nil {
 		t.Fatal(err)
 	}
-	m.dialed = map[ID]time.Time{}
-	if m.begin(b.self.id) {
+	m.dialed = map[peer.ID]time.Time{}
+	if m.begin(b.ID()) {
 		t.Error("a peer that was removed would be dialled")
 	}
 }

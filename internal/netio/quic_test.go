@@ -1,4 +1,4 @@
-package peer
+package netio
 
 import (
 	"context"
@@ -10,69 +10,28 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	"github.com/libp2p/go-libp2p/p2p/transport/quicreuse"
 	ma "github.com/multiformats/go-multiaddr"
 	"github.com/quic-go/quic-go"
 )
 
-// overEach runs a test with a node that listens over TCP only, and with one that
-// listens over QUIC only.
-func overEach(t *testing.T, test func(t *testing.T, listen []string)) {
-	for name, listen := range map[string]string{"tcp": "/ip4/127.0.0.1/tcp/0", "quic": "/ip4/127.0.0.1/udp/0/quic-v1"} {
-		t.Run(name, func(t *testing.T) { test(t, []string{listen}) })
-	}
-}
-
-// By default a node listens over both transports. Where a peer has one alone, they
-// sync over that.
-func TestTransports(t *testing.T) {
-	a := openForTest(t, Config{})
-	if got := a.dialable(); len(got) != 2 || !isTCP(got[0]) || !isQUIC(got[1]) {
-		t.Errorf("a node listens on %v by default, want TCP and QUIC", got)
-	}
-	for _, c := range []struct {
-		listen []string
-		is     func(ma.Multiaddr) bool
-	}{
-		{[]string{"/ip4/127.0.0.1/tcp/0"}, isTCP},
-		{[]string{"/ip4/127.0.0.1/udp/0/quic-v1"}, isQUIC},
-	} {
-		a, b := openForTest(t, Config{ListenAddrs: c.listen}), openForTest(t, Config{ListenAddrs: []string{}})
-		sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := sa.Put(t.Context(), []byte("k"), make([]byte, 1<<20)); err != nil {
-			t.Fatal(err)
-		}
-		sb := joinForTest(t, sa, b)
-		if r, err := sb.Sync(t.Context(), a.self.id, SyncOptions{}); err != nil || !r.Verified {
-			t.Errorf("listening on %v: %+v, %v", c.listen, r, err)
-		}
-		for _, conn := range b.host.Network().ConnsToPeer(a.self.id) {
-			if !c.is(conn.RemoteMultiaddr()) {
-				t.Errorf("listening on %v: connected over %s", c.listen, conn.RemoteMultiaddr())
-			}
-		}
-	}
-}
-
 // Of a peer that has both transports, a node dials TCP first. A machine
 // that is busy for longer than the dial over QUIC waits may connect over QUIC: of
 // ten connections one over TCP is enough.
 func TestTCPComesFirst(t *testing.T) {
-	a, b := openForTest(t, Config{}), openForTest(t, Config{ListenAddrs: []string{}})
+	a, b := serveForTest(t, Config{}, nil), serveForTest(t, Config{ListenAddrs: []string{}}, nil)
 	for range 10 {
-		if err := b.dial(t.Context(), a.self.id, a.dialable()); err != nil {
+		if err := b.Dial(t.Context(), a.ID(), a.Dialable()); err != nil {
 			t.Fatal(err)
 		}
-		for _, conn := range b.host.Network().ConnsToPeer(a.self.id) {
+		for _, conn := range b.Network().ConnsToPeer(a.ID()) {
 			if isTCP(conn.RemoteMultiaddr()) {
 				return
 			}
 		}
-		if err := b.host.Network().ClosePeer(a.self.id); err != nil {
+		if err := b.Network().ClosePeer(a.ID()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,19 +87,19 @@ func TestRankDials(t *testing.T) {
 
 // A place, and the account with libp2p, end with the connection.
 func TestQUICPlacesAreGivenBack(t *testing.T) {
-	a := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/udp/0/quic-v1"}})
-	c := a.host.ConnManager().(*connections)
+	a := serveForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/udp/0/quic-v1"}}, nil)
+	c := a.ConnManager().(*connections)
 	taken := func() (int, int) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return len(c.handshakes.taken), len(c.strangers.taken)
 	}
-	b := openForTest(t, Config{ListenAddrs: []string{}})
-	if _, err := b.Connect(t.Context(), a.Addrs()[0]); err != nil {
+	b := serveForTest(t, Config{ListenAddrs: []string{}}, nil)
+	if err := b.Dial(t.Context(), a.ID(), a.Dialable()); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the stranger has a place", func() bool { h, s := taken(); return h == 0 && s == 1 })
-	if err := b.host.Network().ClosePeer(a.self.id); err != nil {
+	if err := b.Network().ClosePeer(a.ID()); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the place is given back", func() bool { h, s := taken(); return h == 0 && s == 0 })
@@ -183,15 +142,9 @@ func TestSilentQUICHandshakes(t *testing.T) {
 		"proved":   {isRetry, maxSiteHandshakes},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, b := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/udp/0/quic-v1"}}), openForTest(t, Config{})
-			sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			sb := joinForTest(t, sa, b)
-			if err := b.host.Network().ClosePeer(a.self.id); err != nil {
-				t.Fatal(err)
-			}
+			members := &known{}
+			a, b := serveForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/udp/0/quic-v1"}}, members), serveForTest(t, Config{}, nil)
+			members.Store(b.ID(), true)
 			socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
@@ -199,7 +152,7 @@ func TestSilentQUICHandshakes(t *testing.T) {
 			defer socket.Close()
 			tr := &quic.Transport{Conn: &deafConn{socket, c.lets}}
 			defer tr.Close()
-			at, _, err := quicreuse.FromQuicMultiaddr(a.dialable()[0])
+			at, _, err := quicreuse.FromQuicMultiaddr(a.Dialable()[0])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -214,7 +167,7 @@ func TestSilentQUICHandshakes(t *testing.T) {
 					}
 				}()
 			}
-			connections := a.host.ConnManager().(*connections)
+			connections := a.ConnManager().(*connections)
 			taken := func() int {
 				connections.mu.Lock()
 				defer connections.mu.Unlock()
@@ -222,34 +175,17 @@ func TestSilentQUICHandshakes(t *testing.T) {
 			}
 			waitFor(t, "the places are taken", func() bool { return taken() >= c.most })
 			for range 3 {
-				var r Report
 				// A busy machine takes longer for so many handshakes than quicDialTimeout.
-				waitFor(t, "a member's dial succeeds", func() bool {
-					r, err = sb.Sync(t.Context(), a.self.id, SyncOptions{})
-					return !errors.Is(err, ErrUnreachable)
-				})
-				if err != nil || !r.Verified {
-					t.Errorf("a member's sync: %+v, %v", r, err)
-				}
+				waitFor(t, "a member's dial succeeds", func() bool { return b.Dial(t.Context(), a.ID(), a.Dialable()) == nil })
 				if n := taken(); n > c.most {
 					t.Errorf("%d places are taken, want at most %d", n, c.most)
 				}
-				if err := b.host.Network().ClosePeer(a.self.id); err != nil {
+				if err := b.Network().ClosePeer(a.ID()); err != nil {
 					t.Fatal(err)
 				}
 			}
-			ticket, err := sa.Invite(t.Context(), InviteOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			newcomer := openForTest(t, Config{ListenAddrs: []string{}})
-			waitFor(t, "a newcomer's dial succeeds", func() bool {
-				_, err = newcomer.Join(t.Context(), ticket)
-				return !errors.Is(err, ErrUnreachable)
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			newcomer := serveForTest(t, Config{ListenAddrs: []string{}}, nil)
+			waitFor(t, "a newcomer's dial succeeds", func() bool { return newcomer.Dial(t.Context(), a.ID(), a.Dialable()) == nil })
 			cancel()
 			for range count {
 				<-ended
@@ -264,7 +200,7 @@ func TestSilentQUICHandshakes(t *testing.T) {
 // openConnections is a connection manager with the default limits, until the test ends.
 func openConnections(t *testing.T) *connections {
 	t.Helper()
-	limits := Limits{}.withDefaults()
+	limits := defaults
 	resources, err := newResources(limits)
 	if err != nil {
 		t.Fatal(err)
@@ -330,7 +266,7 @@ func TestGivingWayOverQUIC(t *testing.T) {
 	}
 	early, before := come()
 	late, after := come()
-	if err := after.SetPeer(ID("some peer")); err != nil {
+	if err := after.SetPeer(peer.ID("some peer")); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 * maxSiteHandshakes {
@@ -340,7 +276,7 @@ func TestGivingWayOverQUIC(t *testing.T) {
 	if early.Err() != nil || late.Err() != nil {
 		t.Errorf("a context has ended: %v, %v", early.Err(), late.Err())
 	}
-	if err := before.SetPeer(ID("some peer")); !errors.Is(err, errGaveWay) {
+	if err := before.SetPeer(peer.ID("some peer")); !errors.Is(err, errGaveWay) {
 		t.Errorf("after the handshake: %v", err)
 	}
 	if after.hold(unopened{}) {

@@ -1,8 +1,6 @@
 package peer
 
 import (
-	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,70 +10,56 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// The oldest connection of a crowded address gives way, and no address loses
-// connections to one that has more.
-func TestPlaces(t *testing.T) {
-	const total, most = 7, 3
-	sites := map[byte]site{}
-	for _, name := range []byte("abcdefgh") {
-		sites[name] = site{network: siteOf(netip.AddrFrom4([4]byte{192, 0, 2, name}))}
-	}
-	for arrivals, want := range map[string]string{
-		"aaa":      "aaa",
-		"abcd":     "abcd",
-		"aaaa":     "aaa", // the oldest a is gone
-		"bababaa":  "bbabaa",
-		"aaabbbc":  "aaabbbc", // full
-		"aaabbbcd": "aabbbcd", // the oldest of those that have most
-		"aaabbbcc": "aabbbcc",
-		"aabbccde": "abbccde",
-		"abcdefga": "bcdefga", // it pushes out its own
-		"abcdefgh": "bcdefgh",
-	} {
-		p := places{total: total, site: most}
-		var out []*inbound
-		for _, name := range []byte(arrivals) {
-			if gone := p.take(&inbound{site: sites[name]}); gone != nil {
-				out = append(out, gone)
-			}
-		}
-		var got strings.Builder
-		for _, in := range p.taken {
-			for name, site := range sites {
-				if site == in.site {
-					got.WriteByte(name)
-				}
-			}
-		}
-		if got.String() != want {
-			t.Errorf("%s: %s is left, want %s", arrivals, got.String(), want)
-		}
-		if len(out) != len(arrivals)-len(p.taken) {
-			t.Errorf("%s: %d gave way", arrivals, len(out))
-		}
-		for _, in := range slices.Clone(p.taken) {
-			p.remove(in)
-			p.remove(in)
-		}
-		if len(p.taken) != 0 {
-			t.Errorf("%s: places are left", arrivals)
-		}
+// The places of strangers with Limits{Connections: 12}, in all and of one address, and the
+// streams that each peer may open; see package netio.
+const (
+	strangers     = 6
+	siteStrangers = 3
+	peerStreams   = 80
+)
+
+func overQUIC(a ma.Multiaddr) bool { return strings.HasSuffix(a.String(), "/quic-v1") }
+
+func overTCP(a ma.Multiaddr) bool { return strings.Contains(a.String(), "/tcp/") }
+
+// overEach runs a test with a node that listens over TCP only, and with one that
+// listens over QUIC only.
+func overEach(t *testing.T, test func(t *testing.T, listen []string)) {
+	for name, listen := range map[string]string{"tcp": "/ip4/127.0.0.1/tcp/0", "quic": "/ip4/127.0.0.1/udp/0/quic-v1"} {
+		t.Run(name, func(t *testing.T) { test(t, []string{listen}) })
 	}
 }
 
-func TestSiteOf(t *testing.T) {
-	for _, same := range [][2]string{
-		{"192.0.2.1", "192.0.2.1"}, {"2001:db8:1::1", "2001:db8:1:ffff::2"},
-	} {
-		if siteOf(netip.MustParseAddr(same[0])) != siteOf(netip.MustParseAddr(same[1])) {
-			t.Errorf("%v are two sites", same)
-		}
+// By default a node listens over both transports. Where a peer has one alone, they
+// sync over that.
+func TestTransports(t *testing.T) {
+	a := openForTest(t, Config{})
+	if got := a.host.Dialable(); len(got) != 2 || !overTCP(got[0]) || !overQUIC(got[1]) {
+		t.Errorf("a node listens on %v by default, want TCP and QUIC", got)
 	}
-	for _, other := range [][2]string{
-		{"192.0.2.1", "192.0.2.2"}, {"2001:db8:1::1", "2001:db8:2::1"}, {"192.0.2.1", "2001:db8:1::1"},
+	for _, c := range []struct {
+		listen []string
+		is     func(ma.Multiaddr) bool
+	}{
+		{[]string{"/ip4/127.0.0.1/tcp/0"}, overTCP},
+		{[]string{"/ip4/127.0.0.1/udp/0/quic-v1"}, overQUIC},
 	} {
-		if siteOf(netip.MustParseAddr(other[0])) == siteOf(netip.MustParseAddr(other[1])) {
-			t.Errorf("%v are one site", other)
+		a, b := openForTest(t, Config{ListenAddrs: c.listen}), openForTest(t, Config{ListenAddrs: []string{}})
+		sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sa.Put(t.Context(), []byte("k"), make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		sb := joinForTest(t, sa, b)
+		if r, err := sb.Sync(t.Context(), a.self.id, SyncOptions{}); err != nil || !r.Verified {
+			t.Errorf("listening on %v: %+v, %v", c.listen, r, err)
+		}
+		for _, conn := range b.host.Network().ConnsToPeer(a.self.id) {
+			if !c.is(conn.RemoteMultiaddr()) {
+				t.Errorf("listening on %v: connected over %s", c.listen, conn.RemoteMultiaddr())
+			}
 		}
 	}
 }
@@ -85,7 +69,7 @@ func TestSiteOf(t *testing.T) {
 func TestCrowdOfStrangersKeepsNoConnection(t *testing.T) { overEach(t, crowdOfStrangers) }
 
 func crowdOfStrangers(t *testing.T, listen []string) {
-	limits := Limits{Connections: 12}.withDefaults()
+	limits := Limits{Connections: 12}
 	a, b := openForTest(t, Config{Limits: limits, ListenAddrs: listen}), openForTest(t, Config{})
 	sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
 	if err != nil {
@@ -99,7 +83,7 @@ func crowdOfStrangers(t *testing.T, listen []string) {
 		at.Addrs = append(at.Addrs, addr)
 	}
 	var crowd []host.Host
-	for range 4 * maxStrangers(limits) {
+	for range 4 * strangers {
 		h, err := NewHost(Config{ListenAddrs: []string{}})
 		if err != nil {
 			t.Fatal(err)
@@ -109,20 +93,20 @@ func crowdOfStrangers(t *testing.T, listen []string) {
 		if err := h.Connect(t.Context(), at); err != nil {
 			t.Fatal(err)
 		}
-		for range 2 * peerStreams(limits) {
+		for range 2 * peerStreams {
 			if _, err := h.Network().NewStream(t.Context(), a.self.id); err != nil {
 				break // it has been pushed out
 			}
 		}
 	}
 	waitFor(t, "the crowd has left", func() bool {
-		strangers := 0
+		connected := 0
 		for _, h := range crowd {
 			if a.host.Network().Connectedness(h.ID()) == network.Connected {
-				strangers++
+				connected++
 			}
 		}
-		return strangers == maxSiteStrangers(limits) && a.connected(b.self.id)
+		return connected == siteStrangers && a.host.Connected(b.self.id)
 	})
 	for range 2 { // as it is connected, and anew
 		if r, err := sb.Sync(t.Context(), a.self.id, SyncOptions{}); err != nil || !r.Verified {
@@ -140,20 +124,20 @@ func crowdOfStrangers(t *testing.T, listen []string) {
 func TestMembersHaveNoPlacesOfStrangers(t *testing.T) { overEach(t, membersAndStrangers) }
 
 func membersAndStrangers(t *testing.T, listen []string) {
-	limits := Limits{Connections: 12}.withDefaults()
+	limits := Limits{Connections: 12}
 	a := openForTest(t, Config{Limits: limits, ListenAddrs: listen})
 	sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var members []*Node
-	for range 2 * maxSiteStrangers(limits) {
+	for range 2 * siteStrangers {
 		m := openForTest(t, Config{})
 		joinForTest(t, sa, m)
 		members = append(members, m)
 	}
 	for _, m := range members {
-		if !m.connected(a.self.id) {
+		if !m.host.Connected(a.self.id) {
 			t.Errorf("member %s has lost its connection", m.self.id)
 		}
 		// A member that connects is known as one at once.

@@ -1,4 +1,4 @@
-package peer
+package netio
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ func FuzzAddrs(f *testing.F) {
 	f.Add([]byte{4}, bytes.Repeat([]byte{6}, 600))
 	f.Add([]byte("\x2a\x03a\x01b\x04\xc0\x00\x02\x01\x06\x0f\xa1"), []byte{}) // a zone that cannot be printed
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		addrs := parseAddrs([][]byte{a, b, a})
-		if again := parseAddrs(addrBytes(addrs)); len(again) != len(addrs) || len(addrs) > 2 {
+		addrs := ParseAddrs([][]byte{a, b, a})
+		if again := ParseAddrs(AddrBytes(addrs)); len(again) != len(addrs) || len(addrs) > 2 {
 			t.Errorf("%v became %v", addrs, again)
 		}
 		for _, addr := range addrs {

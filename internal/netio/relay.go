@@ -1,4 +1,4 @@
-package peer
+package netio
 
 import (
 	"context"
@@ -16,7 +16,10 @@ import (
 	"github.com/libp2p/go-libp2p/core/transport"
 	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/relay"
 	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // relays keeps this node's reservations at its relays (libp2p's circuit relay v2),
@@ -34,19 +37,19 @@ type relays struct {
 	changed event.Emitter
 
 	mu       sync.Mutex
-	reserved map[ID]bool
+	reserved map[peer.ID]bool
 }
 
 // parseRelays reads the multiaddrs of relays.
-func parseRelays(self ID, addrs []string) ([]peer.AddrInfo, error) {
+func parseRelays(self peer.ID, addrs []string) ([]peer.AddrInfo, error) {
 	var out []peer.AddrInfo
 	for _, s := range addrs {
-		info, err := parsePeerAddr(s)
+		info, err := ParsePeer(s)
 		if err == nil && (info.ID == self || isRelayed(info.Addrs[0])) {
 			err = errors.New("it is this node itself, or behind a relay")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("relay %q: %w: %w", s, ErrInvalid, err)
+			return nil, fmt.Errorf("relay %q: %w: %w", s, ErrAddr, err)
 		}
 		i := slices.IndexFunc(out, func(other peer.AddrInfo) bool { return other.ID == info.ID })
 		if i < 0 {
@@ -56,7 +59,7 @@ func parseRelays(self ID, addrs []string) ([]peer.AddrInfo, error) {
 		}
 	}
 	if len(out) > MaxRelays || len(addrs) > MaxRelays*2 {
-		return nil, fmt.Errorf("%w: %d relays; a node has at most %d, with two addresses each", ErrLimit, len(out), MaxRelays)
+		return nil, fmt.Errorf("%w: %d relays; a node has at most %d, with two addresses each", dbadapter.ErrLimit, len(out), MaxRelays)
 	}
 	return out, nil
 }
@@ -156,7 +159,7 @@ func (r *relays) reserve(at peer.AddrInfo) time.Duration {
 // context.
 type endingHost struct{ host.Host }
 
-func (h endingHost) NewStream(ctx context.Context, id ID, protocols ...protocol.ID) (network.Stream, error) {
+func (h endingHost) NewStream(ctx context.Context, id peer.ID, protocols ...protocol.ID) (network.Stream, error) {
 	s, err := h.Host.NewStream(ctx, id, protocols...)
 	if err == nil {
 		context.AfterFunc(ctx, func() { s.Reset() })
@@ -177,7 +180,7 @@ func overQUIC(addrs []ma.Multiaddr) (out []ma.Multiaddr) {
 
 // set notes whether a relay has a place for this node, and makes the host tell its
 // peers of a change.
-func (r *relays) set(id ID, reserved bool) (changed bool) {
+func (r *relays) set(id peer.ID, reserved bool) (changed bool) {
 	r.mu.Lock()
 	changed = r.reserved[id] != reserved
 	r.reserved[id] = reserved
@@ -208,4 +211,44 @@ func (r *relays) circuits() (out []ma.Multiaddr) {
 // keeps for those that ask for it.
 func overRelays(ctx context.Context) context.Context {
 	return network.WithAllowLimitedConn(ctx, "syncd")
+}
+
+// relayLimits are the bounds of the relay that a node can be. A circuit holds two
+// buffers and a stream of each of its ends. It holds nothing of what is said: the ends
+// encrypt it for one another.
+func relayLimits() relay.Resources {
+	return relay.Resources{
+		Limit:                 &relay.RelayLimit{Duration: relayedTime, Data: relayedBytes},
+		ReservationTTL:        relayReservation,
+		MaxReservations:       maxReservations,
+		MaxCircuits:           maxCircuits,
+		BufferSize:            relayBuffer,
+		MaxReservationsPerIP:  maxReservations, // members behind one router
+		MaxReservationsPerASN: maxReservations,
+	}
+}
+
+// serveRelay makes a host a relay for the members of the node that it carries.
+func (c *connections) serveRelay(h host.Host) (*relay.Relay, error) {
+	return relay.New(h,
+		relay.WithResources(relayLimits()),
+		relay.WithACL(c),
+		// By default a relay tells no member of addresses in a private network.
+		relay.WithReservationAddressFilter(func(ma.Multiaddr) bool { return true }),
+	)
+}
+
+// AllowReserve implements relay.ACLFilter: members have places.
+func (c *connections) AllowReserve(id peer.ID, _ ma.Multiaddr) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.members != nil && c.members.IsMember(id)
+}
+
+// AllowConnect implements relay.ACLFilter: two members of one namespace reach one
+// another.
+func (c *connections) AllowConnect(from peer.ID, _ ma.Multiaddr, to peer.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.members != nil && c.members.Share(from, to)
 }

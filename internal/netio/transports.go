@@ -1,4 +1,4 @@
-package peer
+package netio
 
 import (
 	"slices"
@@ -65,17 +65,4 @@ func rank(addrs []ma.Multiaddr, behindRouter bool) []network.AddrDelay {
 		out = append(out, d)
 	}
 	return out
-}
-
-// isTCP reports whether an address is a host and a TCP port.
-func isTCP(a ma.Multiaddr) bool { return len(a) == 2 && a[1].Protocol().Code == ma.P_TCP }
-
-// isQUIC reports whether an address is a host, a UDP port and QUIC version 1.
-func isQUIC(a ma.Multiaddr) bool {
-	return len(a) == 3 && a[1].Protocol().Code == ma.P_UDP && a[2].Protocol().Code == ma.P_QUIC_V1
-}
-
-// isRelayed reports whether an address leads through a relay.
-func isRelayed(a ma.Multiaddr) bool {
-	return slices.ContainsFunc(a, func(c ma.Component) bool { return c.Protocol().Code == ma.P_CIRCUIT })
 }

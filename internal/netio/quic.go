@@ -1,4 +1,4 @@
-package peer
+package netio
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/transport"
 	libp2pquic "github.com/libp2p/go-libp2p/p2p/transport/quic"
 	"github.com/libp2p/go-libp2p/p2p/transport/quicreuse"
@@ -31,7 +32,7 @@ func newQUICTransport(key crypto.PrivKey, sockets *quicreuse.ConnManager, r netw
 }
 
 // Dial implements transport.Transport.
-func (t *quicTransport) Dial(ctx context.Context, addr ma.Multiaddr, to ID) (transport.CapableConn, error) {
+func (t *quicTransport) Dial(ctx context.Context, addr ma.Multiaddr, to peer.ID) (transport.CapableConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, quicDialTimeout)
 	defer cancel()
 	conn, err := t.Transport.Dial(ctx, addr, to)

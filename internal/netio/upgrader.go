@@ -1,4 +1,4 @@
-package peer
+package netio
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/transport"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
@@ -18,12 +19,12 @@ type hostUpgrader struct {
 	connections *connections
 	// dialed is Config.Dialed. A dialer in the transport's place would do the same. But
 	// libp2p logs an error for each connection of it that is not a *net.TCPConn.
-	dialed func(ctx context.Context, to ID, conn net.Conn) (net.Conn, error)
+	dialed func(ctx context.Context, to peer.ID, conn net.Conn) (net.Conn, error)
 }
 
 // Upgrade implements transport.Upgrader. libp2p calls it for outbound connections
 // only: it upgrades a listener once, not its connections.
-func (u *hostUpgrader) Upgrade(ctx context.Context, t transport.Transport, conn manet.Conn, dir network.Direction, to ID, scope network.ConnManagementScope) (transport.CapableConn, error) {
+func (u *hostUpgrader) Upgrade(ctx context.Context, t transport.Transport, conn manet.Conn, dir network.Direction, to peer.ID, scope network.ConnManagementScope) (transport.CapableConn, error) {
 	u.connections.keep(to) // this node dials members, and inviters
 	if u.dialed != nil && isTCP(conn.RemoteMultiaddr()) {
 		wrapped, err := u.dialed(ctx, to, conn)
