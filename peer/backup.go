@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -10,58 +9,16 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/backup"
+	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/locator"
+	"github.com/syncd-io/syncd/peer/offline"
 )
-
-// ErrBackupDamaged: a file of a backup is missing, or is not what was written. It
-// is also ErrCorrupt.
-var ErrBackupDamaged = backup.ErrDamaged
-
-// ErrNoBackup: the folder holds no backup. It is also ErrNotFound.
-var ErrNoBackup = backup.ErrNoBackup
-
-// BackupOptions say how a backup is made.
-type BackupOptions struct {
-	// Full makes a generation that needs no other one before it. Default: what has
-	// changed since the last generation in the folder, if that can be known.
-	Full bool
-	// Program is noted in the manifest, for people.
-	Program string
-	// Progress, if not nil, is called with the number of bytes written so far. It
-	// must be quick.
-	Progress func(bytes int64)
-}
-
-// Backup is one generation in a folder of backups.
-type Backup struct {
-	Generation int
-	// Base is the generation whose changes this one goes on from; 0: this one is
-	// whole.
-	Base    int
-	Node    string // the peer id
-	Program string
-	// Taken is the moment that the backup shows, by the clock of its node.
-	Taken time.Time
-	// Bytes is the size of its files; those of the base are not in it.
-	Bytes      int64
-	Namespaces []BackupNamespace
-}
-
-// BackupNamespace is what a backup holds of a namespace.
-type BackupNamespace struct {
-	Name    string
-	ID      string
-	Records int64 // tombstones included
-}
 
 // Backup copies the node into a folder, as of one moment. A copy has the records of all
 // namespaces with their members, secrets and states, the address book and the node's
@@ -72,7 +29,7 @@ type BackupNamespace struct {
 // before it as they are.
 //
 // It takes a Dir, and a Store that is a dbadapter.Backuper, as the default one is.
-func (n *Node) Backup(ctx context.Context, dir string, o BackupOptions) (*Backup, error) {
+func (n *Node) Backup(ctx context.Context, dir string, o offline.BackupOptions) (*offline.Backup, error) {
 	if !n.gate.enter() {
 		return nil, fmt.Errorf("back up into %s: %w", dir, ErrClosed)
 	}
@@ -86,10 +43,10 @@ func (n *Node) Backup(ctx context.Context, dir string, o BackupOptions) (*Backup
 		}
 		return nil, fmt.Errorf("back up into %s: %w", dir, err)
 	}
-	return backupOf(m), nil
+	return offline.BackupOf(m), nil
 }
 
-func (n *Node) backup(ctx context.Context, dir string, o BackupOptions) (_ *backup.Manifest, err error) {
+func (n *Node) backup(ctx context.Context, dir string, o offline.BackupOptions) (_ *backup.Manifest, err error) {
 	store, ok := n.store.(dbadapter.Backuper)
 	if !ok || n.dir == "" {
 		return nil, fmt.Errorf("%w: the node has no folder, or a store that cannot be copied", ErrInvalid)
@@ -107,18 +64,18 @@ func (n *Node) backup(ctx context.Context, dir string, o BackupOptions) (_ *back
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	folder, err := backup.Create(dir, n.self.id.String())
+	into, err := backup.Create(dir, n.self.id.String())
 	if errors.Is(err, backup.ErrInvalid) {
 		err = fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	base, mark, err := lastOf(folder, o.Full)
+	base, mark, err := lastOf(into, o.Full)
 	if err != nil {
 		return nil, err
 	}
-	draft, err := folder.Begin()
+	draft, err := into.Begin()
 	if err != nil {
 		return nil, err
 	}
@@ -140,15 +97,15 @@ func (n *Node) backup(ctx context.Context, dir string, o BackupOptions) (_ *back
 }
 
 // lastOf is the generation to go on from, and its mark; 0 and nil for a whole one.
-func lastOf(folder *backup.Folder, full bool) (int, []byte, error) {
-	if full || folder.Latest == 0 {
+func lastOf(in *backup.Folder, full bool) (int, []byte, error) {
+	if full || in.Latest == 0 {
 		return 0, nil, nil
 	}
-	line, err := folder.Line(folder.Latest)
+	line, err := in.Line(in.Latest)
 	if err != nil {
 		return 0, nil, fmt.Errorf("%w; back up into another folder, or make a full backup here", err)
 	}
-	return folder.Latest, line[len(line)-1].Mark, nil
+	return in.Latest, line[len(line)-1].Mark, nil
 }
 
 // fill writes the files of a generation, and what the manifest says of them. whole is
@@ -158,7 +115,7 @@ func (n *Node) fill(ctx context.Context, draft *backup.Draft, m *backup.Manifest
 	if err != nil {
 		return false, err
 	}
-	files := map[string][]byte{identityFile: key}
+	files := map[string][]byte{folder.KeyFile: key}
 	of := map[dbadapter.NamespaceID]*shard{} // by the ids of their sets
 	var checkpoint dbadapter.Checkpoint
 	// At this moment, no namespace comes or goes, and no state changes.
@@ -168,7 +125,7 @@ func (n *Node) fill(ctx context.Context, draft *backup.Draft, m *backup.Manifest
 			for _, sh := range ns.shards() {
 				of[sh.set.Keys.ID] = sh
 			}
-			if err := readFolder(namespaceDir(n.dir, ns.id), n.dir, files); err != nil {
+			if err := readFolder(folder.Path(n.dir, ns.id), n.dir, files); err != nil {
 				return err
 			}
 		}
@@ -181,10 +138,10 @@ func (n *Node) fill(ctx context.Context, draft *backup.Draft, m *backup.Manifest
 		return false, err
 	}
 	defer checkpoint.Close()
-	book, err := os.ReadFile(filepath.Join(n.dir, addressBookFile))
+	book, err := os.ReadFile(filepath.Join(n.dir, folder.AddressBookFile))
 	switch {
 	case err == nil:
-		files[addressBookFile] = book
+		files[folder.AddressBookFile] = book
 	case !errors.Is(err, fs.ErrNotExist):
 		return false, err
 	}
@@ -284,100 +241,4 @@ func within(dir, other string) (bool, error) {
 	}
 	rel, err := filepath.Rel(other, dir)
 	return err == nil && filepath.IsLocal(rel), nil
-}
-
-func backupOf(m *backup.Manifest) *Backup {
-	b := &Backup{Generation: m.Generation, Base: m.Base, Node: m.Node, Program: m.Program, Taken: m.Taken, Bytes: m.Bytes(), Namespaces: []BackupNamespace{}}
-	for _, ns := range m.Namespaces {
-		if ns.Name == "" {
-			continue
-		}
-		id := cmp.Or(ns.Of, ns.ID)
-		at := slices.IndexFunc(b.Namespaces, func(other BackupNamespace) bool { return other.ID == id })
-		if at < 0 {
-			at = len(b.Namespaces)
-			b.Namespaces = append(b.Namespaces, BackupNamespace{Name: ns.Name, ID: id})
-		}
-		b.Namespaces[at].Records += int64(ns.Records)
-	}
-	return b
-}
-
-// Backups lists the generations in a folder of backups, the oldest first. It reads
-// their manifests only; VerifyBackups reads all.
-func Backups(dir string) ([]*Backup, error) {
-	folder, manifests, err := manifestsIn(dir)
-	if err != nil {
-		return nil, fmt.Errorf("list the backups in %s: %w", dir, err)
-	}
-	out := make([]*Backup, 0, len(folder.Generations))
-	for _, m := range manifests {
-		out = append(out, backupOf(m))
-	}
-	return out, nil
-}
-
-// manifestsIn reads the manifests in a folder, and checks that the latest
-// generation is there with all that it needs.
-func manifestsIn(dir string) (*backup.Folder, []*backup.Manifest, error) {
-	folder, err := backup.Open(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	var manifests []*backup.Manifest
-	for _, g := range folder.Generations {
-		m, err := folder.Manifest(g)
-		if err != nil {
-			return nil, nil, err
-		}
-		manifests = append(manifests, m)
-	}
-	if folder.Latest > 0 {
-		_, err = folder.Line(folder.Latest)
-	}
-	return folder, manifests, err
-}
-
-// VerifyBackups reads all files of all generations in a folder of backups, and compares
-// them with their manifests. The function progress, if not nil, receives how many bytes
-// of how many have been read. ErrBackupDamaged names the first file that is missing or
-// is not what was written. With dbadapter.ErrFormat the files are whole, but this
-// program cannot restore them; the error names one that can.
-func VerifyBackups(ctx context.Context, dir string, progress func(read, of int64)) ([]*Backup, error) {
-	folder, manifests, err := manifestsIn(dir)
-	if err != nil {
-		return nil, fmt.Errorf("verify the backups in %s: %w", dir, err)
-	}
-	out := make([]*Backup, 0, len(manifests))
-	tick := ticker(manifests, progress)
-	for _, m := range manifests {
-		if err := folder.Verify(ctx, m, tick); err != nil {
-			return nil, fmt.Errorf("verify the backups in %s: %w", dir, err)
-		}
-		for from, err := range storeCopies(folder, []*backup.Manifest{m}, nil) {
-			if err == nil {
-				err = ondisk.CheckCopy(from)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("verify the backups in %s: this program cannot restore backup %d, which %s has made, and its files are whole: %w", dir, m.Generation, m.Program, err)
-			}
-		}
-		out = append(out, backupOf(m))
-	}
-	return out, nil
-}
-
-// ticker adds up what is read of the files of manifests.
-func ticker(manifests []*backup.Manifest, progress func(read, of int64)) func(int) {
-	if progress == nil {
-		return nil
-	}
-	var read, of int64
-	for _, m := range manifests {
-		of += m.Bytes()
-	}
-	return func(n int) {
-		read += int64(n)
-		progress(read, of)
-	}
 }

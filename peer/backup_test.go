@@ -16,6 +16,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 // records are all records of a namespace, with versions and tombstones.
@@ -43,9 +44,9 @@ func image(t testing.TB, n *peer.Node) map[string]any {
 	return out
 }
 
-func backUp(t testing.TB, n *peer.Node, dir string) *peer.Backup {
+func backUp(t testing.TB, n *peer.Node, dir string) *offline.Backup {
 	t.Helper()
-	b, err := n.Backup(t.Context(), dir, peer.BackupOptions{})
+	b, err := n.Backup(t.Context(), dir, offline.BackupOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func backUp(t testing.TB, n *peer.Node, dir string) *peer.Backup {
 func restore(t *testing.T, from string, generation int) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "restored")
-	if _, err := peer.Restore(t.Context(), from, dir, peer.RestoreOptions{Generation: generation}); err != nil {
+	if _, err := offline.Restore(t.Context(), from, dir, offline.RestoreOptions{Generation: generation}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -123,11 +124,11 @@ func TestBackups(t *testing.T) {
 		t.Error("each backup is whole")
 	}
 	shut(t, n)
-	listed, err := peer.VerifyBackups(t.Context(), to, nil)
+	listed, err := offline.VerifyBackups(t.Context(), to, nil)
 	if err != nil || len(listed) != len(images) {
 		t.Fatal(len(listed), err)
 	}
-	if some, err := peer.Backups(to); err != nil || !reflect.DeepEqual(some, listed) {
+	if some, err := offline.Backups(to); err != nil || !reflect.DeepEqual(some, listed) {
 		t.Errorf("listed %v, %v; verified %v", some, err, listed)
 	}
 	for generation, want := range images {
@@ -280,22 +281,22 @@ func TestBackupRefusals(t *testing.T) {
 	for to, want := range map[string]string{
 		full: "holds other files", theirs: "holds backups of node", filepath.Join(dir, "b"): "in the node's own", filepath.Join(link, "c", "d"): "in the node's own",
 	} {
-		if _, err := n.Backup(t.Context(), to, peer.BackupOptions{}); !errors.Is(err, peer.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if _, err := n.Backup(t.Context(), to, offline.BackupOptions{}); !errors.Is(err, peer.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("into %s: %v", to, err)
 		}
 	}
-	if _, err := open(t, peer.Config{}).Backup(t.Context(), t.TempDir(), peer.BackupOptions{}); !errors.Is(err, peer.ErrInvalid) {
+	if _, err := open(t, peer.Config{}).Backup(t.Context(), t.TempDir(), offline.BackupOptions{}); !errors.Is(err, peer.ErrInvalid) {
 		t.Errorf("of a node in memory: %v", err)
 	}
-	if _, err := peer.Restore(t.Context(), empty, full, peer.RestoreOptions{}); !errors.Is(err, peer.ErrExists) {
+	if _, err := offline.Restore(t.Context(), empty, full, offline.RestoreOptions{}); !errors.Is(err, peer.ErrExists) {
 		t.Errorf("into a folder with files: %v", err)
 	}
 	for _, from := range []string{full, filepath.Join(full, "absent")} {
-		if _, err := peer.Restore(t.Context(), from, filepath.Join(t.TempDir(), "r"), peer.RestoreOptions{}); !errors.Is(err, peer.ErrNotFound) {
+		if _, err := offline.Restore(t.Context(), from, filepath.Join(t.TempDir(), "r"), offline.RestoreOptions{}); !errors.Is(err, peer.ErrNotFound) {
 			t.Errorf("of %s: %v", from, err)
 		}
 	}
-	if b, err := n.Backup(t.Context(), empty, peer.BackupOptions{Full: true}); err != nil || b.Base != 0 || b.Generation != 2 {
+	if b, err := n.Backup(t.Context(), empty, offline.BackupOptions{Full: true}); err != nil || b.Base != 0 || b.Generation != 2 {
 		t.Errorf("a full one: %+v, %v", b, err)
 	}
 	// A restore that was cut short leaves a folder that no node opens.
@@ -316,7 +317,7 @@ func TestNewIdentity(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "backups")
 	backUp(t, nb, to)
 	dir := restore(t, to, 0)
-	r, err := peer.NewIdentity(t.Context(), peer.Config{Dir: dir})
+	r, err := offline.NewIdentity(dir, nil)
 	old, fresh := r.Old, r.New
 	if err != nil || old != nb.ID() || fresh == old {
 		t.Fatal(old, fresh, err)
@@ -328,7 +329,7 @@ func TestNewIdentity(t *testing.T) {
 	if nc.ID() != fresh {
 		t.Errorf("id %s, want %s", nc.ID(), fresh)
 	}
-	if _, err := peer.NewIdentity(t.Context(), peer.Config{Dir: dir}); !errors.Is(err, peer.ErrLocked) {
+	if _, err := offline.NewIdentity(dir, nil); !errors.Is(err, peer.ErrLocked) {
 		t.Errorf("of an open node: %v", err)
 	}
 	sc, err := nc.Namespace("notes")

@@ -15,6 +15,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/badgerdb"
 	"github.com/syncd-io/syncd/internal/backup"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 // TestBackupDamage flips a bit of each file of a folder of backups, cuts it and
@@ -36,8 +37,8 @@ func TestBackupDamage(t *testing.T) {
 	refused := func(path, how string) {
 		t.Helper()
 		damaged++
-		_, err := peer.VerifyBackups(t.Context(), to, nil)
-		if !errors.Is(err, peer.ErrBackupDamaged) || !errors.Is(err, peer.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(path)) {
+		_, err := offline.VerifyBackups(t.Context(), to, nil)
+		if !errors.Is(err, offline.ErrBackupDamaged) || !errors.Is(err, peer.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(path)) {
 			t.Errorf("seed %d, %s %s: verified: %v", seed, how, path, err)
 		}
 		// Restoring reads of the generations before only what it needs.
@@ -45,7 +46,7 @@ func TestBackupDamage(t *testing.T) {
 			return
 		}
 		dir := filepath.Join(t.TempDir(), "restored")
-		if _, err := peer.Restore(t.Context(), to, dir, peer.RestoreOptions{}); !errors.Is(err, peer.ErrBackupDamaged) || !strings.Contains(err.Error(), filepath.Base(path)) {
+		if _, err := offline.Restore(t.Context(), to, dir, offline.RestoreOptions{}); !errors.Is(err, offline.ErrBackupDamaged) || !strings.Contains(err.Error(), filepath.Base(path)) {
 			t.Errorf("seed %d, %s %s: restored: %v", seed, how, path, err)
 		}
 		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +104,7 @@ func TestBackupDamage(t *testing.T) {
 	if err := os.CopyFS(partial, os.DirFS(filepath.Join(to, "000003"))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := peer.VerifyBackups(t.Context(), to, nil); err != nil {
+	if _, err := offline.VerifyBackups(t.Context(), to, nil); err != nil {
 		t.Error(err)
 	}
 	r := open(t, peer.Config{Dir: restore(t, to, 0), ListenAddrs: []string{}})
@@ -157,7 +158,7 @@ func TestBackupOfAnotherFormat(t *testing.T) {
 		if err := draft.Commit(&backup.Manifest{Program: "syncd v0.1.2", Taken: m.Taken, Namespaces: m.Namespaces, Mark: m.Mark}); err != nil {
 			t.Fatal(err)
 		}
-		_, err = peer.VerifyBackups(t.Context(), dir, nil)
+		_, err = offline.VerifyBackups(t.Context(), dir, nil)
 		if !errors.Is(err, dbadapter.ErrFormat) {
 			t.Fatalf("format %d: %v", format, err)
 		}
@@ -166,7 +167,7 @@ func TestBackupOfAnotherFormat(t *testing.T) {
 				t.Errorf("format %d: %v; want %q", format, err, says)
 			}
 		}
-		if _, err := peer.Restore(t.Context(), dir, filepath.Join(t.TempDir(), "r"), peer.RestoreOptions{}); !errors.Is(err, dbadapter.ErrFormat) {
+		if _, err := offline.Restore(t.Context(), dir, filepath.Join(t.TempDir(), "r"), offline.RestoreOptions{}); !errors.Is(err, dbadapter.ErrFormat) {
 			t.Errorf("format %d is restored: %v", format, err)
 		}
 	}

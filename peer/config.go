@@ -27,7 +27,7 @@ type Config struct {
 	Store dbadapter.Store
 	// StoreKind is the kind of the store in Dir. Default: the kind of the one that is
 	// there; ondisk.Badger in a new folder. Another one than is there is ErrInvalid:
-	// Migrate moves the records.
+	// offline.Migrate moves the records.
 	StoreKind ondisk.Kind
 	// Host carries the connections. Default: a host of the node's own, TCP with Noise
 	// and TLS, and QUIC, under explicit resource limits. A given Host keeps its own
@@ -112,13 +112,10 @@ type Config struct {
 	// number. Default: DefaultWatchLog. A given Store has a setting of its own.
 	WatchLog int
 	// Repair: where the opening meets damage to the node's own store, or it was met before,
-	// the store is made anew first, as Repair does.
+	// the store is made anew first, as offline.Repair does.
 	Repair bool
 	// Limits bounds what peers may make this node do.
 	Limits Limits
-
-	restoring bool     // Restore opens the node to verify it
-	renew     *Renewed // NewIdentity opens the node under a fresh key, and hears of the old one
 }
 
 // DefaultWatchLog is what Config.WatchLog says.
@@ -133,7 +130,7 @@ func (c *Config) memory() int64 {
 }
 
 // pushes reports whether the node pushes and hears.
-func (c *Config) pushes() bool { return !c.NoPush && c.SyncInterval > 0 && !c.restoring }
+func (c *Config) pushes() bool { return !c.NoPush && c.SyncInterval > 0 }
 
 // pushing is how the node pushes: of a bound of the bandwidth it leaves half to syncs.
 func (c *Config) pushing() node.Pushing {

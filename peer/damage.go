@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +12,8 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/folder"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 // Damage is what was met of damage to the store, by whatever has met it: a read, a
@@ -37,7 +37,6 @@ func (n *Node) Damage() *Damage { return n.damage.of(dbadapter.NamespaceID{}) }
 func (n *Node) met(err error) error { return n.damage.met(dbadapter.NamespaceID{}, "", err) }
 
 const (
-	damageFile = "damage.cbor"
 	// mostFound bounds how many errors are kept of a namespace, and mostFoundBytes how
 	// much of each: a bad block of 40 records gives as many.
 	mostFound      = 8
@@ -120,7 +119,7 @@ func (b *damageBook) rest() error {
 // read takes up the file; mu is held.
 func (b *damageBook) read() error {
 	var book bookedDamage
-	if err := loadNote(b.file, &book); errors.Is(err, fs.ErrNotExist) {
+	if err := folder.LoadNote(b.file, &book); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
@@ -151,7 +150,7 @@ func (n *noted) Unwrap() error { return n.error }
 // It does so once: an error that is handed on may be given again. The zero id, and no
 // name, stand for the node.
 func (b *damageBook) met(id dbadapter.NamespaceID, name string, err error) error {
-	if !errors.Is(err, ErrCorrupt) || errors.Is(err, ErrBackupDamaged) || errors.Is(err, ErrFileDamaged) {
+	if !errors.Is(err, ErrCorrupt) || errors.Is(err, offline.ErrBackupDamaged) || errors.Is(err, ErrFileDamaged) {
 		return err
 	}
 	if _, ok := errors.AsType[*noted](err); ok {
@@ -299,20 +298,8 @@ func (b *damageBook) save() (err error) {
 	}
 	b.mu.Unlock()
 	if len(book.Of) == 0 {
-		return forgetDamage(filepath.Dir(file.Path))
+		return folder.Remove(file.Path)
 	}
 	slices.SortFunc(book.Of, func(a, b bookedFinding) int { return bytes.Compare(a.ID, b.ID) })
-	return saveNote(file, book)
-}
-
-// forgetDamage removes the book of a node whose files were made anew.
-func forgetDamage(dir string) error {
-	err := os.Remove(filepath.Join(dir, damageFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return durable.SyncDir(dir)
+	return folder.SaveNote(file, book)
 }

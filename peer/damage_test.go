@@ -15,6 +15,8 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/folder"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 // metricOf reads a metric of a namespace.
@@ -129,7 +131,7 @@ func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
 	if err := n.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Repair(t.Context(), config.Dir, nil); err != nil {
+	if r, err := offline.Repair(t.Context(), config.Dir, nil); err != nil {
 		t.Fatalf("the repair: %v, %+v", err, r)
 	}
 	n = openForTest(t, config)
@@ -153,7 +155,7 @@ func TestDamageMetMeanwhile(t *testing.T) {
 	if err := b.verified(id, b.mark(), nil); err != nil || b.of(id) != nil {
 		t.Errorf("%v, %+v", err, b.of(id))
 	}
-	for _, other := range []error{nil, ErrNotFound, ErrBackupDamaged} {
+	for _, other := range []error{nil, ErrNotFound, offline.ErrBackupDamaged} {
 		if err := b.met(id, "notes", other); err != other || b.of(id) != nil {
 			t.Errorf("%v is %v, and %+v", other, err, b.of(id))
 		}
@@ -163,7 +165,7 @@ func TestDamageMetMeanwhile(t *testing.T) {
 // What is met before the book is read, as while the store is opened, stands in it beside
 // what it holds, and outlasts a restart.
 func TestDamageMetBeforeTheBookIsRead(t *testing.T) {
-	file := durable.File{Path: filepath.Join(t.TempDir(), damageFile), Kind: "damage", Owner: "me"}
+	file := durable.File{Path: filepath.Join(t.TempDir(), folder.DamageFile), Kind: "damage", Owner: "me"}
 	now := time.UnixMilli(1_800_000_000_000).UTC()
 	var aside []func()
 	open := func() *damageBook {
@@ -197,7 +199,7 @@ func TestDamageMetBeforeTheBookIsRead(t *testing.T) {
 
 // A book that could not be written is written when the node closes.
 func TestDamageThatCouldNotBeNoted(t *testing.T) {
-	file := durable.File{Path: filepath.Join(t.TempDir(), "later", damageFile), Kind: "damage", Owner: "me"}
+	file := durable.File{Path: filepath.Join(t.TempDir(), "later", folder.DamageFile), Kind: "damage", Owner: "me"}
 	var save func()
 	b := newDamageBook(slog.New(slog.DiscardHandler), time.Now, func(fn func()) { save = fn })
 	_ = b.load(file, "me")

@@ -25,6 +25,8 @@
 //
 // in place of CreateNamespace. The program peer/example/notes is a whole one.
 //
+// Package peer/offline restores, migrates and repairs the folder of a node that does not run.
+//
 // To begin, read [Open], [Node.CreateNamespace], [Namespace.Put] and [Namespace.Get].
 // For a second node, read [Namespace.Invite] and [Node.Join]. Without
 // Config.SyncInterval a node syncs only when [Namespace.Sync] is called, and pushes

@@ -1,10 +1,9 @@
 package peer
 
 import (
-	"errors"
-
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
@@ -26,9 +25,9 @@ var (
 	// ErrFileDamaged: a small file of the node's folder is missing, damaged, or another
 	// node's. The text says what to do. It is ErrCorrupt, too.
 	ErrFileDamaged = durable.ErrDamaged
-	// ErrRepairable: the store of the folder cannot be opened for damage, and Repair is to
+	// ErrRepairable: the store of the folder cannot be opened for damage, and offline.Repair is to
 	// give the node a new one; it is ErrCorrupt, too.
-	ErrRepairable = errors.New("the store can be repaired")
+	ErrRepairable = folder.ErrRepairable
 	// ErrLimit: an input or a resource is over a stated bound.
 	ErrLimit = dbadapter.ErrLimit
 	// ErrNoRoom: the disk has no room for it; it is ErrLimit, too.
@@ -43,7 +42,7 @@ var (
 	// ErrInvalid: an argument is malformed: a ticket, a name.
 	ErrInvalid = node.ErrInvalid
 	// ErrExists: a namespace of that name is there already.
-	ErrExists = errors.New("it exists already")
+	ErrExists = folder.ErrExists
 	// ErrHeldHere: this node may alone hold what was written here; what goes on without that
 	// has Force in its name or options.
 	ErrHeldHere = node.ErrHeldHere

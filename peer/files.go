@@ -8,32 +8,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/node"
 )
-
-// loadNote reads a small file in CBOR.
-func loadNote(f durable.File, into any) error {
-	data, _, err := f.Load()
-	if err != nil {
-		return err
-	}
-	if err := node.Unmarshal(data, into); err != nil {
-		return durable.Damaged(f.Path, "is damaged (%v)", err)
-	}
-	return nil
-}
-
-func saveNote(f durable.File, note any) error {
-	b, err := cbor.Marshal(note)
-	if err != nil {
-		return err
-	}
-	return f.Save(b)
-}
 
 // setAside ends the error of a file that is damaged, and that the node does without:
 // the file gets another name. The text gone says what is not known without it.
@@ -60,11 +39,11 @@ func (n *Node) later(err error) error {
 }
 
 // missing warns of files of a namespace that was open before.
-func (n *Node) missing(f *folder) {
+func (n *Node) missing(f *folder.Namespace) {
 	for _, name := range []string{listFile, verifiedFile} {
-		_, err := os.Stat(filepath.Join(f.path, name))
-		if errors.Is(err, fs.ErrNotExist) && len(f.state.Logs) > 0 && !f.state.Sharded() {
-			n.log.Warn("a file is missing, and made anew", slog.String("ns", f.state.Name), slog.String("file", filepath.Join(f.path, name)))
+		_, err := os.Stat(filepath.Join(f.Path, name))
+		if errors.Is(err, fs.ErrNotExist) && len(f.State.Logs) > 0 && !f.State.Sharded() {
+			n.log.Warn("a file is missing, and made anew", slog.String("ns", f.State.Name), slog.String("file", filepath.Join(f.Path, name)))
 		}
 	}
 }
@@ -79,14 +58,14 @@ func (n *Node) setsInStore(ctx context.Context) ([]dbadapter.NamespaceID, error)
 
 // shelveOrphans keeps the sets in the store that are of none of the namespaces. Nothing
 // tells which ones are the list of members of another.
-func (n *Node) shelveOrphans(ctx context.Context, folders []folder) error {
+func (n *Node) shelveOrphans(ctx context.Context, folders []folder.Namespace) error {
 	sets, err := n.setsInStore(ctx)
 	own := map[dbadapter.NamespaceID]bool{}
 	for _, f := range folders {
-		if f.state == nil || f.secret == (dbadapter.Secret{}) || f.state.Sharded() { // which sets are its own is not known
+		if f.State == nil || f.Secret == (dbadapter.Secret{}) || f.State.Sharded() { // which sets are its own is not known
 			return err
 		}
-		for _, keys := range f.parts() {
+		for _, keys := range f.Parts() {
 			own[keys.ID] = true
 		}
 	}
@@ -100,7 +79,7 @@ func (n *Node) shelveOrphans(ctx context.Context, folders []folder) error {
 
 // shelveLost keeps a namespace whose records have no folder.
 func (n *Node) shelveLost(id dbadapter.NamespaceID, s *node.State) {
-	path := namespaceDir(n.dir, id)
-	err := durable.Damaged(path, "is missing, and the store has records of a namespace that has no folder: %s", lostNamespace)
-	n.shelve(id, folder{path: path, state: s}, err.Error(), err)
+	path := folder.Path(n.dir, id)
+	err := durable.Damaged(path, "is missing, and the store has records of a namespace that has no folder: %s", folder.PutBack)
+	n.shelve(id, folder.Namespace{Path: path, State: s}, err.Error(), err)
 }

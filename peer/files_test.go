@@ -16,6 +16,8 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/folder"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 // How an opening ends that meets a file that is damaged.
@@ -105,7 +107,7 @@ func (f *filesTest) warns() bool {
 }
 
 func newIdentityForTest(t *testing.T, f *filesTest) {
-	r, err := NewIdentity(t.Context(), Config{Dir: f.dir})
+	r, err := offline.NewIdentity(f.dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +205,7 @@ func (f *filesTest) check(t *testing.T, want string) {
 		if err := n.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := Repair(t.Context(), n.dir, nil); err == nil && len(r.Strange) == 0 && len(r.Namespaces) != 2 {
+		if r, err := offline.Repair(t.Context(), n.dir, nil); err == nil && len(r.Strange) == 0 && len(r.Namespaces) != 2 {
 			t.Errorf("a repair of the store loses it in silence: %+v", r)
 		}
 		return
@@ -248,7 +250,7 @@ func TestSmallFiles(t *testing.T) {
 		if err := n.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Migrate(t.Context(), dir, ondisk.Pebble, MigrateOptions{}); err != nil {
+		if _, err := offline.Migrate(t.Context(), dir, ondisk.Pebble, offline.MigrateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -275,8 +277,8 @@ func TestSmallFiles(t *testing.T) {
 				f := &filesTest{dir: filepath.Join(t.TempDir(), "d"), member: member, id: member.id}
 				f.path = filepath.Join(f.dir, name)
 				copyNode(t, whole, f.dir)
-				if name == restoredFile {
-					if err := saveNote(durable.File{Path: f.path, Kind: restoredFile}, restoredNote{Generation: 1}); err != nil {
+				if name == "restored" {
+					if err := folder.SaveNote(durable.File{Path: f.path, Kind: "restored"}, folder.Restored{Generation: 1}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -328,7 +330,7 @@ func TestFilesWithoutEnvelope(t *testing.T) {
 	if err := n.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{filepath.Join(f.dir, addressBookFile), filepath.Join(namespaceDir(f.dir, ns.id), stateFile)} {
+	for _, path := range []string{filepath.Join(f.dir, folder.AddressBookFile), filepath.Join(folder.Path(f.dir, ns.id), folder.StateFile)} {
 		if err := rewrite(path, func(b []byte) []byte { _, b, _ = bytes.Cut(b, []byte("\n")); return b }); err != nil {
 			t.Fatal(err)
 		}

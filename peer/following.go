@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/shards"
@@ -42,7 +43,7 @@ func (ns *Namespace) openLocator() error {
 	log := ns.node.log.With(logNamespace(ns))
 	var disk locator.Disk = &locator.Memory{}
 	if ns.node.dir != "" {
-		disk = copies(namespaceDir(ns.node.dir, ns.id))
+		disk = copies(folder.Path(ns.node.dir, ns.id))
 	}
 	index, err := locator.Open(locator.Config{Shards: ns.core.Rule().Shards, Seed: rand.Uint64(), Disk: disk})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/host"
 
+	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/netio"
 )
 
@@ -24,7 +25,7 @@ func NewHost(cfg Config) (host.Host, error) {
 
 func newHost(cfg Config) (_ host.Host, err error) {
 	if cfg.Identity == nil {
-		if cfg.Identity, err = freshIdentity(); err != nil {
+		if cfg.Identity, err = folder.FreshKey(""); err != nil {
 			return nil, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
@@ -27,23 +28,23 @@ func TestNewerFormatIsRefusedByName(t *testing.T) {
 	if err := n.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f, err := loadState(namespaceDir(dir, ns.ID()), ns.ID(), "")
+	f, err := folder.Load(folder.Path(dir, ns.ID()), ns.ID(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := f.state.Format
-	f.state.Format = node.ShardedFormat + 1
-	if err := f.save(); err != nil {
+	old := f.State.Format
+	f.State.Format = node.ShardedFormat + 1
+	if err := f.Save(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), Config{Dir: dir}); !errors.Is(err, dbadapter.ErrFormat) {
 		t.Errorf("a newer state: %v", err)
 	}
-	f.state.Format = old
-	if err := f.save(); err != nil {
+	f.State.Format = old
+	if err := f.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, addressBookFile), []byte("syncd file 2 peers - 0 14bfc8f70d29f918\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, folder.AddressBookFile), []byte("syncd file 2 peers - 0 14bfc8f70d29f918\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), Config{Dir: dir}); !errors.Is(err, dbadapter.ErrFormat) {
@@ -55,7 +56,7 @@ func TestNewerFormatIsRefusedByName(t *testing.T) {
 // writer id.
 func TestIDsAgree(t *testing.T) {
 	for range 20 {
-		key, err := freshIdentity()
+		key, err := folder.FreshKey("")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/folder"
 )
 
 // listFile is, in the folder of a namespace, the copy of the statements of its list of
@@ -43,7 +44,7 @@ func (n *Node) listCopy(id dbadapter.NamespaceID, name string) (listed [][]byte,
 	if n.dir == "" {
 		return nil, nil
 	}
-	c := &listCopy{log: n.log.With(slog.String("ns", name)), path: filepath.Join(namespaceDir(n.dir, id), listFile)}
+	c := &listCopy{log: n.log.With(slog.String("ns", name)), path: filepath.Join(folder.Path(n.dir, id), listFile)}
 	data, err := os.ReadFile(c.path)
 	if err != nil {
 		data = nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/folder"
 )
 
 // What the copy of the list writes over many changes is what it holds, within a factor, and
@@ -16,7 +17,7 @@ import (
 func TestListCopyIsAppended(t *testing.T) {
 	n := openForTest(t, Config{Dir: t.TempDir()})
 	id := dbadapter.NamespaceID{1}
-	path := filepath.Join(namespaceDir(n.dir, id), listFile)
+	path := filepath.Join(folder.Path(n.dir, id), listFile)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestListCopyIsAppended(t *testing.T) {
 func TestListCopyThatIsNotReadStays(t *testing.T) {
 	n := openForTest(t, Config{Dir: t.TempDir()})
 	id := dbadapter.NamespaceID{1}
-	path := filepath.Join(namespaceDir(n.dir, id), listFile)
+	path := filepath.Join(folder.Path(n.dir, id), listFile)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/peer/offline"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -172,7 +174,7 @@ func TestCopiesOfTheLocator(t *testing.T) {
 	c := newLocatedCluster(t, 3)
 	c.heard()
 	c.must(c.nodes[2].Close(t.Context()))
-	folder := namespaceDir(c.config[2].Dir, c.spaces[2].id)
+	folder := folder.Path(c.config[2].Dir, c.spaces[2].id)
 	copies := func(dir string) (names []string) {
 		c.must(filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			if locator.IsCopy(filepath.Base(path)) {
@@ -193,10 +195,10 @@ func TestCopiesOfTheLocator(t *testing.T) {
 	n, err := Open(t.Context(), config)
 	c.must(err)
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "restored")
-	_, err = n.Backup(t.Context(), dir, BackupOptions{})
+	_, err = n.Backup(t.Context(), dir, offline.BackupOptions{})
 	c.must(err)
 	c.must(n.Close(t.Context()))
-	_, err = Restore(t.Context(), dir, to, RestoreOptions{})
+	_, err = offline.Restore(t.Context(), dir, to, offline.RestoreOptions{})
 	c.must(err)
 	if names := copies(to); len(names) > 0 {
 		t.Errorf("a backup has %s", strings.Join(names, ", "))

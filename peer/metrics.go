@@ -229,7 +229,7 @@ func (m *metrics) collectDamage(ch chan<- prometheus.Metric, gauge func(d *prome
 	}
 	for _, ns := range m.node.Namespaces() {
 		of(ns.Name(), m.node.damage.of(ns.id))
-		gauge(m.lost, ns.Lost().missing(), ns.Name())
+		gauge(m.lost, missing(ns.Lost()), ns.Name())
 	}
 }
 

@@ -14,11 +14,12 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
-func migrate(t *testing.T, dir string, to ondisk.Kind) *peer.Migration {
+func migrate(t *testing.T, dir string, to ondisk.Kind) *offline.Migration {
 	t.Helper()
-	m, err := peer.Migrate(t.Context(), dir, to, peer.MigrateOptions{})
+	m, err := offline.Migrate(t.Context(), dir, to, offline.MigrateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestMigrate(t *testing.T) {
 		t.Fatal(err)
 	}
 	backUp(t, n, backups)
-	if _, err := peer.Migrate(t.Context(), dir, ondisk.Pebble, peer.MigrateOptions{}); !errors.Is(err, peer.ErrLocked) {
+	if _, err := offline.Migrate(t.Context(), dir, ondisk.Pebble, offline.MigrateOptions{}); !errors.Is(err, peer.ErrLocked) {
 		t.Errorf("a node that runs is moved: %v", err)
 	}
 	want := image(t, n)
@@ -89,7 +90,7 @@ func TestMigrate(t *testing.T) {
 		if got := stores(t, dir); len(got) != 1 || got["store-"+string(to)] != to {
 			t.Errorf("after a move to %s the folder has the stores %v", to, got)
 		}
-		if _, err := peer.Migrate(t.Context(), dir, to, peer.MigrateOptions{}); !errors.Is(err, peer.ErrExists) {
+		if _, err := offline.Migrate(t.Context(), dir, to, offline.MigrateOptions{}); !errors.Is(err, peer.ErrExists) {
 			t.Errorf("moved to where it is: %v", err)
 		}
 		n = open(t, peer.Config{Dir: dir})

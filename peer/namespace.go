@@ -15,8 +15,10 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -98,8 +100,8 @@ func (n *Node) saveTo(id dbadapter.NamespaceID) func(*node.State) error {
 	if n.dir == "" {
 		return func(*node.State) error { return nil }
 	}
-	folder, owner := namespaceDir(n.dir, id), n.owner()
-	return func(s *node.State) error { return saveState(folder, owner, s) }
+	path, owner := folder.Path(n.dir, id), n.owner()
+	return func(s *node.State) error { return folder.SaveState(path, owner, s) }
 }
 
 // close ends what runs in the namespace and closes its records.
@@ -187,7 +189,7 @@ type Info struct {
 	Declined []DeclinedBy
 	// Lost is what the node lacks since damage to its store was repaired; nil if it lacks
 	// nothing.
-	Lost *Lost
+	Lost *status.Lost
 	// Damage is what was met of damage to the store; nil if that is nothing.
 	Damage *Damage
 	// Silent are the members that hold the collection of deleted records back and

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -76,19 +75,13 @@ func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *nod
 		switch {
 		case err == nil || !had || n.dir == "":
 		case errors.Is(err, ErrCorrupt): // a repair makes it be served, as it would after a start
-			n.shelve(id, folder{namespaceDir(n.dir, id), secret, s, n.owner()}, "", err)
+			n.shelve(id, folder.Namespace{Path: folder.Path(n.dir, id), Secret: secret, State: s, Owner: n.owner()}, "", err)
 		default:
 			n.shelveLost(id, s)
 		}
 	}()
 	if n.dir != "" {
-		if err := os.MkdirAll(filepath.Join(n.dir, namespacesDir), durable.DirMode); err != nil {
-			return nil, err
-		}
-		if err := durable.SyncDir(n.dir); err != nil {
-			return nil, err
-		}
-		if err := createState(n.dir, n.owner(), secret, s); err != nil {
+		if err := folder.Create(n.dir, n.owner(), secret, s); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +89,7 @@ func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *nod
 		if !had {
 			err = errors.Join(err, n.undo(id, s.Parts(secret)))
 		} else if n.dir != "" && !errors.Is(err, ErrCorrupt) {
-			err = errors.Join(err, os.RemoveAll(namespaceDir(n.dir, id)))
+			err = errors.Join(err, os.RemoveAll(folder.Path(n.dir, id)))
 		}
 		return nil, err
 	}
@@ -108,7 +101,7 @@ func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *nod
 // undo removes a new namespace that could not be opened.
 func (n *Node) undo(id dbadapter.NamespaceID, parts []reconcile.Keys) error {
 	if n.dir != "" {
-		if err := markDropped(n.dir, id); err != nil {
+		if err := folder.MarkDropped(n.dir, id); err != nil {
 			return err
 		}
 	}
@@ -159,7 +152,7 @@ func (n *Node) Namespace(name string) (*Namespace, error) {
 		return nil, u.notServed()
 	}
 	for _, u := range n.unserved {
-		if u.state == nil { // it may be the one
+		if u.State == nil { // it may be the one
 			return nil, fmt.Errorf("namespace %q: %w; one is here whose name is not known: %v", name, ErrNotFound, u.notServed())
 		}
 	}
@@ -272,7 +265,7 @@ func (ns *Namespace) abandon(o DropOptions) error {
 		if ns.node.dir == "" {
 			return nil
 		}
-		return markDropped(ns.node.dir, ns.id)
+		return folder.MarkDropped(ns.node.dir, ns.id)
 	})
 	if err != nil {
 		return err
@@ -283,15 +276,6 @@ func (ns *Namespace) abandon(o DropOptions) error {
 		sh.end()
 	}
 	return nil
-}
-
-// parts are the keys of the namespace's sets, and of those that were left, and then of its control
-// namespace. The node's changing is held.
-func (ns *Namespace) parts() (all []reconcile.Keys) {
-	for _, set := range ns.core.Logs() {
-		all = append(all, set.Keys)
-	}
-	return append(all, ns.core.Control.Keys)
 }
 
 // finishDrop deletes the records of a namespace that is being dropped, those of its
@@ -305,17 +289,17 @@ func (n *Node) finishDrop(ctx context.Context, id dbadapter.NamespaceID, parts .
 	if n.dir == "" {
 		return nil
 	}
-	return removeState(n.dir, id)
+	return folder.RemoveDropped(n.dir, id)
 }
 
 // resumeDrop finishes a drop that a process before this one has begun.
 func (n *Node) resumeDrop(ctx context.Context, id dbadapter.NamespaceID) error {
-	f, err := loadState(namespaceDir(n.dir, id)+droppedSuffix, id, "")
+	f, err := folder.Load(folder.DroppedPath(n.dir, id), id, "")
 	if errors.Is(err, os.ErrNotExist) { // the folder goes after the records
 		return n.finishDrop(ctx, id)
 	}
 	if err != nil {
 		return err
 	}
-	return n.finishDrop(ctx, id, f.parts()...)
+	return n.finishDrop(ctx, id, f.Parts()...)
 }

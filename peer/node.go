@@ -17,7 +17,9 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/loglimit"
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/netio/stream"
@@ -74,9 +76,6 @@ type Node struct {
 	byID     map[dbadapter.NamespaceID]*Namespace
 	unserved map[string]*unserved // by name
 }
-
-// addressBookFile is the address book within the node's folder.
-const addressBookFile = "peers.cbor"
 
 // Open starts a node. The context bounds the opening only; Close ends the node. The
 // sketch of each namespace is taken from the summary that the store keeps, and the
@@ -136,10 +135,8 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 			return nil, fmt.Errorf("open the node: %w", err)
 		}
 	}
-	if !cfg.restoring && cfg.renew == nil { // it would write into the copy that it has no address, with a version of now
-		if err := n.host.FollowAddrs(n.moved); err != nil {
-			return nil, fmt.Errorf("open the node: %w", err)
-		}
+	if err := n.host.FollowAddrs(n.moved); err != nil {
+		return nil, fmt.Errorf("open the node: %w", err)
 	}
 	if cfg.MDNS {
 		if err := n.host.FindNeighbours(); err != nil {
@@ -183,7 +180,8 @@ func (n *Node) openStore(ctx context.Context, cfg *Config) (err error) {
 		if err := os.MkdirAll(n.dir, durable.DirMode); err != nil {
 			return err
 		}
-		note, err := readRestored(n.dir, cfg.restoring)
+		note, err := folder.ReadRestored(n.dir)
+		n.renewed = folder.Renewed(n.dir)
 		switch n.restored = note != nil; {
 		case n.restored && errors.Is(err, ErrFileDamaged):
 			n.log.Warn("this node was restored from a backup, and which one is not known: the file that says it is removed", logError(err))
@@ -191,7 +189,7 @@ func (n *Node) openStore(ctx context.Context, cfg *Config) (err error) {
 			return err
 		case n.restored:
 			n.log.Warn("this node was restored from a backup and holds what was there then; syncs bring the rest",
-				slog.Int("generation", note.Generation), slog.Time("taken", note.taken()))
+				slog.Int("generation", note.Generation), slog.Time("taken", note.At()))
 		}
 	}
 	n.damage = newDamageBook(n.log, n.now, n.soon)
@@ -201,7 +199,10 @@ func (n *Node) openStore(ctx context.Context, cfg *Config) (err error) {
 	case n.dir == "":
 		n.store = memdb.New(memdb.Options{Now: n.now, LogLimit: cfg.WatchLog})
 	default:
-		n.store, err = n.openDirStore(cfg)
+		n.store, err = folder.OpenStore(n.dir, cfg.StoreKind, ondisk.Options{
+			Logger: n.log, Now: n.now, Memory: cfg.memory() / 4, LogLimit: cfg.WatchLog, MinFree: cfg.DiskReserve,
+			Damaged: func(err error) { _ = n.met(err) }, Failed: n.fail,
+		})
 	}
 	if err != nil {
 		return err
@@ -215,7 +216,7 @@ func (n *Node) bookDamage(context.Context, *Config) error {
 	if n.dir == "" {
 		return nil
 	}
-	file := durable.File{Path: filepath.Join(n.dir, damageFile), Kind: "damage", Owner: n.expected()}
+	file := durable.File{Path: filepath.Join(n.dir, folder.DamageFile), Kind: "damage", Owner: n.expected()}
 	lost := n.damage.load(file, n.owner())
 	n.onClose(n.damage.rest)
 	err := n.setAside(file.Path, lost, "what was met of damage is not known")
@@ -245,12 +246,10 @@ func (n *Node) openIdentity(ctx context.Context, cfg *Config) (err error) {
 		if key = cfg.Host.Peerstore().PrivKey(cfg.Host.ID()); key == nil {
 			return errors.New("the given host's key is not in its peerstore, but records are signed with it")
 		}
-	case key == nil && n.dir != "" && cfg.renew != nil:
-		key, err = n.renewIdentity(cfg.renew)
 	case key == nil && n.dir != "":
 		key, err = n.ownKey(ctx)
 	case key == nil:
-		key, err = freshIdentity()
+		key, err = folder.FreshKey("")
 	}
 	if err == nil {
 		n.self, err = newIdentity(key)
@@ -303,10 +302,10 @@ func (n *Node) openBook(context.Context, *Config) error {
 		n.book = netio.NewBook(nil)
 		return nil
 	}
-	f := durable.File{Path: filepath.Join(n.dir, addressBookFile), Kind: "peers", Owner: n.expected()}
-	n.book = netio.NewBook(func(note netio.BookNote) error { return saveNote(f, note) })
+	f := durable.File{Path: filepath.Join(n.dir, folder.AddressBookFile), Kind: "peers", Owner: n.expected()}
+	n.book = netio.NewBook(func(note netio.BookNote) error { return folder.SaveNote(f, note) })
 	var note netio.BookNote
-	err := loadNote(f, &note)
+	err := folder.LoadNote(f, &note)
 	if err == nil {
 		if err = n.book.Load(note); err != nil {
 			err = durable.Damaged(f.Path, "is damaged (%v)", err)
@@ -316,7 +315,7 @@ func (n *Node) openBook(context.Context, *Config) error {
 	case errors.Is(err, fs.ErrNotExist):
 		n.noBook, err = true, nil
 	case errors.Is(err, durable.ErrOwner):
-		return durable.Unusable(f.Path, err, fmt.Sprintf("this node is %s; move the file away, or, if it is %s that is not the node's, %s", f.Owner, filepath.Join(n.dir, identityFile), otherIdentity))
+		return durable.Unusable(f.Path, err, fmt.Sprintf("this node is %s; move the file away, or, if it is %s that is not the node's, %s", f.Owner, filepath.Join(n.dir, folder.KeyFile), folder.OtherKey))
 	}
 	if err := n.setAside(f.Path, err, noBook); err != nil {
 		return err
@@ -335,32 +334,32 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 	if n.dir == "" {
 		return nil
 	}
-	ids, dropped, err := namespaceDirs(filepath.Join(n.dir, namespacesDir))
+	ids, dropped, err := folder.List(n.dir)
 	if err != nil {
 		return fmt.Errorf("find the namespaces: %w", err)
 	}
-	folders := []folder{}
+	folders := []folder.Namespace{}
 	for _, id := range dropped {
 		finish := n.resumeDrop
 		if slices.Contains(ids, id) { // joined again before the drop was finished: its records stay
-			finish = func(_ context.Context, id dbadapter.NamespaceID) error { return removeState(n.dir, id) }
+			finish = func(_ context.Context, id dbadapter.NamespaceID) error { return folder.RemoveDropped(n.dir, id) }
 		}
 		if err := finish(ctx, id); err != nil {
 			if !errors.Is(err, durable.ErrDamaged) && !errors.Is(err, ErrNoRoom) {
 				return fmt.Errorf("finish dropping namespace %x: %w", id, err)
 			}
 			n.log.Warn("a namespace that was dropped could not be deleted, and takes up room", slog.String("ns", fmt.Sprintf("%x", id)), logError(err))
-			f, _ := loadState(namespaceDir(n.dir, id)+droppedSuffix, id, "")
+			f, _ := folder.Load(folder.DroppedPath(n.dir, id), id, "")
 			folders = append(folders, f) // its sets are not offered to be joined again
 		}
 	}
 	if n.noBook && len(ids) > 0 {
-		n.log.Warn("a file is missing, and made anew: "+noBook, slog.String("file", filepath.Join(n.dir, addressBookFile)))
+		n.log.Warn("a file is missing, and made anew: "+noBook, slog.String("file", filepath.Join(n.dir, folder.AddressBookFile)))
 	}
 	for _, id := range ids {
-		f, err := loadState(namespaceDir(n.dir, id), id, n.expected())
+		f, err := folder.Load(folder.Path(n.dir, id), id, n.expected())
 		folders = append(folders, f)
-		if err != nil && (cfg.restoring || errors.Is(err, dbadapter.ErrFormat)) {
+		if errors.Is(err, dbadapter.ErrFormat) {
 			return fmt.Errorf("namespace %x: %w", id, err)
 		}
 		if err != nil {
@@ -368,18 +367,18 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 			continue
 		}
 		n.missing(&f)
-		f.state.Name = n.freeName(f.state.Name, id)
+		f.State.Name = n.freeName(f.State.Name, id)
 		if n.restored { // it may lack what the original has told the members that it holds
-			f.state.Recover()
+			f.State.Recover()
 		}
-		if n.restored || f.owner != n.owner() {
-			f.owner = n.owner()
-			if err := f.save(); n.restored && err != nil || n.later(err) != nil {
+		if n.restored || f.Owner != n.owner() {
+			f.Owner = n.owner()
+			if err := f.Save(); n.restored && err != nil || n.later(err) != nil {
 				return err
 			}
 		}
-		ns, err := n.openNamespace(ctx, f.secret, f.state)
-		if errors.Is(err, ErrCorrupt) && !cfg.restoring {
+		ns, err := n.openNamespace(ctx, f.Secret, f.State)
+		if errors.Is(err, ErrCorrupt) {
 			n.shelve(id, f, "", err)
 			continue
 		}
@@ -391,8 +390,8 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 	if err := n.shelveOrphans(ctx, folders); err != nil {
 		return err
 	}
-	if n.restored {
-		return noticedRestored(n.dir)
+	if n.restored || n.renewed {
+		return folder.Noticed(n.dir)
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/pb"
 	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/syncd-io/syncd/internal/folder"
 )
 
 // relayed reports whether an address leads through a relay.
@@ -34,7 +36,7 @@ func newRelayedNet(t *testing.T) *relayedNet {
 		t.Fatal(err)
 	}
 	// It is a member before it asks for a place: a refusal would rest for 30 s.
-	key, err := freshIdentity()
+	key, err := folder.FreshKey("")
 	if err != nil {
 		t.Fatal(err)
 	}

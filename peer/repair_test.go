@@ -9,13 +9,15 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
+	"github.com/syncd-io/syncd/internal/folder"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 // flipIn flips a bit of a text where it stands in a table. A store that is open may have
 // mapped the file.
 func flipIn(t *testing.T, dir, text string) (table string) {
 	t.Helper()
-	tables, err := filepath.Glob(filepath.Join(dir, storeDir, "*.sst"))
+	tables, err := filepath.Glob(filepath.Join(dir, folder.StoreDir, "*.sst"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,18 +98,18 @@ func testRepair(t *testing.T, kind ondisk.Kind, harm func(t *testing.T, store st
 		t.Fatal(err)
 	}
 	before := ours.Info()
-	if _, err := Repair(t.Context(), config.Dir, nil); !errors.Is(err, ErrLocked) {
+	if _, err := offline.Repair(t.Context(), config.Dir, nil); !errors.Is(err, ErrLocked) {
 		t.Errorf("while the node runs: %v", err)
 	}
 	if err := a.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	harm(t, filepath.Join(config.Dir, storeDir))
+	harm(t, filepath.Join(config.Dir, folder.StoreDir))
 	if itself {
 		config.Repair = true
 	} else {
-		done, err := Repair(t.Context(), config.Dir, nil)
-		if err != nil || len(done.Namespaces) != 1 || done.Namespaces[0].Lost == nil || (done.Why != nil) != all || filepath.Base(done.Kept) != damagedDir {
+		done, err := offline.Repair(t.Context(), config.Dir, nil)
+		if err != nil || len(done.Namespaces) != 1 || done.Namespaces[0].Lost == nil || (done.Why != nil) != all || filepath.Base(done.Kept) != folder.DamagedDir {
 			t.Fatalf("%+v, %v", done, err)
 		}
 	}
@@ -122,10 +124,10 @@ func testRepair(t *testing.T, kind ondisk.Kind, harm func(t *testing.T, store st
 	if here := ours.Info().Records; all && here != 0 || !all && kind == ondisk.Badger && here < before.Records-20 || here > before.Records-2 {
 		t.Errorf("of %d records %d were carried over", before.Records, here)
 	}
-	if _, err := os.Stat(filepath.Join(config.Dir, damagedDir, "FORMAT")); err != nil {
+	if _, err := os.Stat(filepath.Join(config.Dir, folder.DamagedDir, "FORMAT")); err != nil {
 		t.Errorf("the damaged files: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(config.Dir, storeDir)); err == nil {
+	if _, err := os.Stat(filepath.Join(config.Dir, folder.StoreDir)); err == nil {
 		t.Error("the damaged store is there")
 	}
 	if _, err := a.Connect(t.Context(), b.Addrs()[0]); err != nil {
@@ -159,7 +161,7 @@ func testRepair(t *testing.T, kind ondisk.Kind, harm func(t *testing.T, store st
 	if err := ours.AcceptLoss(); err != nil || ours.Lost() != nil {
 		t.Errorf("%v; it still says %+v", err, ours.Lost())
 	}
-	if kept, err := filepath.Glob(filepath.Join(config.Dir, damagedDir+"*")); err != nil || len(kept) != 1 {
+	if kept, err := filepath.Glob(filepath.Join(config.Dir, folder.DamagedDir+"*")); err != nil || len(kept) != 1 {
 		t.Errorf("kept are %v, %v", kept, err)
 	}
 }
@@ -176,17 +178,17 @@ func TestRepairIsFinished(t *testing.T) {
 	if err := errors.Join(err, n.Close(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	for round, folder := range []string{storeDir + "-2", storeDir} {
-		done, err := Repair(t.Context(), config.Dir, nil)
+	for round, at := range []string{folder.StoreDir + "-2", folder.StoreDir} {
+		done, err := offline.Repair(t.Context(), config.Dir, nil)
 		if err != nil || done.Why != nil || done.Namespaces[0].Lost.Records != 0 {
 			t.Fatalf("%+v, %v", done, err)
 		}
-		before := storeDir
-		if folder == storeDir {
+		before := folder.StoreDir
+		if at == folder.StoreDir {
 			before += "-2"
 		}
-		cut := storeNote{Folder: folder, Before: before, Damaged: true}
-		if err := errors.Join(os.Rename(done.Kept, filepath.Join(config.Dir, before)), cut.write(config.Dir)); err != nil {
+		cut := folder.Store{Folder: at, Before: before, Damaged: true}
+		if err := errors.Join(os.Rename(done.Kept, filepath.Join(config.Dir, before)), cut.Write(config.Dir)); err != nil {
 			t.Fatal(err)
 		}
 		n = openForTest(t, config)
@@ -196,7 +198,7 @@ func TestRepairIsFinished(t *testing.T) {
 		if err := errors.Join(err, n.Close(t.Context())); err != nil {
 			t.Fatal(err)
 		}
-		if kept, err := filepath.Glob(filepath.Join(config.Dir, damagedDir+"*")); err != nil || len(kept) != round+1 {
+		if kept, err := filepath.Glob(filepath.Join(config.Dir, folder.DamagedDir+"*")); err != nil || len(kept) != round+1 {
 			t.Errorf("kept are %v, %v", kept, err)
 		}
 		if _, err := os.Stat(filepath.Join(config.Dir, before)); err == nil {
@@ -216,13 +218,13 @@ func TestNamedStoreIsNotMadeAnew(t *testing.T) {
 	if _, err = ns.Put(t.Context(), []byte("one"), []byte("v")); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(n.Close(t.Context()), storeNote{Folder: "store-2", Before: "store", Damaged: true}.write(config.Dir)); err != nil {
+	if err := errors.Join(n.Close(t.Context()), folder.Store{Folder: "store-2", Before: "store", Damaged: true}.Write(config.Dir)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), config); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("a node without its store opens: %v", err)
 	}
-	if err := os.Remove(storeFileIn(config.Dir).Path); err != nil { // as the error advises
+	if err := os.Remove(filepath.Join(config.Dir, "store.cbor")); err != nil { // as the error advises
 		t.Fatal(err)
 	}
 	n = openForTest(t, config)

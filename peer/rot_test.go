@@ -16,6 +16,8 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
+	"github.com/syncd-io/syncd/internal/folder"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 var (
@@ -191,7 +193,7 @@ func (r *rotting) flip(t *testing.T) {
 	if err := copyAsItIs(r.dir, dir); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, storeDir, "*"))
+	files, err := filepath.Glob(filepath.Join(dir, folder.StoreDir, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +211,7 @@ func (r *rotting) flip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.random.IntN(2) == 0 { // as rot does; else Badger reads the table when it is opened
-		if info, err := os.Stat(filepath.Join(r.dir, storeDir, filepath.Base(path))); err != nil || os.Chtimes(path, time.Time{}, info.ModTime()) != nil {
+		if info, err := os.Stat(filepath.Join(r.dir, folder.StoreDir, filepath.Base(path))); err != nil || os.Chtimes(path, time.Time{}, info.ModTime()) != nil {
 			t.Fatal(err)
 		}
 	}
@@ -286,7 +288,7 @@ func (r *rotting) start(t *testing.T, dir, what string) (how string) {
 // repair repairs the store of the node, and starts it.
 func (r *rotting) repair(t *testing.T, config Config, what string) *Node {
 	t.Helper()
-	done, err := Repair(t.Context(), config.Dir, nil)
+	done, err := offline.Repair(t.Context(), config.Dir, nil)
 	if err != nil || len(done.Namespaces) != 1 {
 		t.Fatalf("%s: the repair: %v, %+v", what, err, done)
 	}

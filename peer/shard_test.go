@@ -13,8 +13,10 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
+	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 // Shards go to the nodes that join, and leave those that handed them over; and come back
@@ -61,7 +63,7 @@ func TestShardsComeAndGo(t *testing.T) {
 			}
 		}
 		for number := range placement.Shard(8) {
-			_, err := os.Stat(filepath.Join(namespaceDir(c.config[i].Dir, ns.id), fmt.Sprintf(verifiedOfShard, number)))
+			_, err := os.Stat(filepath.Join(folder.Path(c.config[i].Dir, ns.id), fmt.Sprintf(verifiedOfShard, number)))
 			if kept := err == nil; kept != slices.Contains(held, number) {
 				t.Errorf("node %d, which holds %v, has proofs of shard %d: %t", i, held, number, kept)
 			}
@@ -105,24 +107,24 @@ func TestFilesOfShards(t *testing.T) {
 			c.put(0, number, fmt.Sprintf("%d of %d", i, number))
 		}
 	}
-	folder, config, id := t.TempDir(), c.config[0], c.spaces[0].id
-	b, err := c.nodes[0].Backup(t.Context(), folder, BackupOptions{})
-	if want := []BackupNamespace{{"notes", c.spaces[0].Info().ID, 28}}; err != nil || !slices.Equal(b.Namespaces, want) {
+	backups, config, id := t.TempDir(), c.config[0], c.spaces[0].id
+	b, err := c.nodes[0].Backup(t.Context(), backups, offline.BackupOptions{})
+	if want := []offline.BackupNamespace{{Name: "notes", ID: c.spaces[0].Info().ID, Records: 28}}; err != nil || !slices.Equal(b.Namespaces, want) {
 		t.Fatalf("backed up: %+v, %v; want %+v", b, err, want)
 	}
 	if err := c.nodes[0].Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	config.Dir = filepath.Join(t.TempDir(), "restored")
-	if _, err := Restore(t.Context(), folder, config.Dir, RestoreOptions{}); err != nil {
+	if _, err := offline.Restore(t.Context(), backups, config.Dir, offline.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c.config[0] = config
-	moved, err := Migrate(t.Context(), config.Dir, ondisk.Pebble, MigrateOptions{})
+	moved, err := offline.Migrate(t.Context(), config.Dir, ondisk.Pebble, offline.MigrateOptions{})
 	if err != nil || moved.Namespaces != 1 || moved.Records < 28 {
 		t.Fatalf("moved: %+v, %v", moved, err)
 	}
-	saved, err := Repair(t.Context(), config.Dir, nil)
+	saved, err := offline.Repair(t.Context(), config.Dir, nil)
 	if err != nil || saved.Why != nil || len(saved.Namespaces) != 1 || saved.Namespaces[0].Lost.Records != 0 || len(saved.Namespaces[0].Lost.Shards) != 0 {
 		t.Fatalf("repaired: %+v, %v", saved, err)
 	}
@@ -131,19 +133,16 @@ func TestFilesOfShards(t *testing.T) {
 	if v, err := c.spaces[0].Verify(t.Context()); err != nil || v.Records != 28 || !v.Files {
 		t.Errorf("verified: %+v, %v", v, err)
 	}
-	parts := c.spaces[0].parts()
 	some := c.spaces[0].shards()[:7] // as if the store of the last one could not be opened
 	c.spaces[0].held.Store(&some)
 	if err := c.nodes[0].DropNamespace(t.Context(), "notes", DropOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(namespaceDir(config.Dir, id)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(folder.Path(config.Dir, id)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("its folder: %v", err)
 	}
-	for _, keys := range parts {
-		if n, err := verifyNamespace(t.Context(), c.nodes[0].store, keys); err != nil || n != 0 {
-			t.Errorf("%d records of %x are left: %v", n, keys.ID, err)
-		}
+	if sets, err := c.nodes[0].setsInStore(t.Context()); err != nil || len(sets) > 0 {
+		t.Errorf("of the sets %x are left: %v", sets, err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/folder"
 )
 
 // Unserved is a namespace that could not be opened for damage to its records, or to its
@@ -28,7 +29,7 @@ type Unserved struct {
 
 // unserved is such a namespace.
 type unserved struct {
-	folder
+	folder.Namespace
 	id    dbadapter.NamespaceID
 	name  string
 	err   error  // why it could not be opened
@@ -37,10 +38,10 @@ type unserved struct {
 
 // shelve keeps a namespace that could not be opened; files is not empty if it is for its
 // folder.
-func (n *Node) shelve(id dbadapter.NamespaceID, f folder, files string, err error) {
+func (n *Node) shelve(id dbadapter.NamespaceID, f folder.Namespace, files string, err error) {
 	u := &unserved{f, id, hex.EncodeToString(id[:]), err, files}
-	if f.state != nil {
-		u.name = n.freeName(f.state.Name, id)
+	if f.State != nil {
+		u.name = n.freeName(f.State.Name, id)
 	}
 	todo := ""
 	if files == "" {
@@ -80,7 +81,7 @@ func (u *unserved) notServed() error {
 // clearAway sets the folder of a namespace aside that cannot be used, so that the namespace
 // can be joined again; changing is held.
 func (n *Node) clearAway(u *unserved) error {
-	to, err := durable.SetAside(u.path)
+	to, err := durable.SetAside(u.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -96,12 +97,12 @@ func (n *Node) dropShelved(ctx context.Context, u *unserved) error {
 	if u.files != "" { // which of the records are its own is not known
 		return u.notServed()
 	}
-	if err := markDropped(n.dir, u.id); err != nil {
+	if err := folder.MarkDropped(n.dir, u.id); err != nil {
 		return err
 	}
 	n.mu.Lock()
 	delete(n.unserved, u.name)
 	n.mu.Unlock()
-	err := n.finishDrop(context.WithoutCancel(ctx), u.id, u.parts()...)
+	err := n.finishDrop(context.WithoutCancel(ctx), u.id, u.Parts()...)
 	return errors.Join(n.met(err), n.damage.dropped(u.id))
 }

@@ -15,13 +15,15 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
+	"github.com/syncd-io/syncd/internal/folder"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 // rotIn flips a bit of a text where it stands in a table, and leaves no other trace: the
 // time of the last change stays.
 func rotIn(t *testing.T, dir, text string) {
 	t.Helper()
-	tables, err := filepath.Glob(filepath.Join(dir, storeDir, "*.sst"))
+	tables, err := filepath.Glob(filepath.Join(dir, folder.StoreDir, "*.sst"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +110,7 @@ func testOthersAreServed(t *testing.T, kind ondisk.Kind, members bool) {
 	if _, err := n.CreateNamespace(t.Context(), name, Policy{}); !errors.Is(err, ErrExists) {
 		t.Errorf("its name is given away: %v", err)
 	}
-	if _, err := n.Backup(t.Context(), t.TempDir(), BackupOptions{}); !errors.Is(err, ErrCorrupt) {
+	if _, err := n.Backup(t.Context(), t.TempDir(), offline.BackupOptions{}); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a backup without it: %v", err)
 	}
 	if err := n.Close(t.Context()); err != nil {
@@ -126,7 +128,7 @@ func testOthersAreServed(t *testing.T, kind ondisk.Kind, members bool) {
 	if _, err := ns.Get(t.Context(), []byte("key 001")); err != nil && !errors.Is(err, ErrNotFound) {
 		t.Error(err)
 	}
-	if lost := ns.Lost(); !members && (lost == nil || lost.missing() == 0) {
+	if lost := ns.Lost(); !members && (lost == nil || missing(lost) == 0) {
 		t.Errorf("it says that %+v is lost", lost)
 	}
 	if ns.Info().Role != RoleAdmin {
@@ -223,7 +225,7 @@ func TestJoinedAgainInVain(t *testing.T) {
 			if err == nil {
 				_, err = ns.Put(t.Context(), []byte("k"), []byte("v"))
 			}
-			if err := errors.Join(err, n.Close(t.Context()), os.RemoveAll(namespaceDir(config.Dir, member.id))); err != nil {
+			if err := errors.Join(err, n.Close(t.Context()), os.RemoveAll(folder.Path(config.Dir, member.id))); err != nil {
 				t.Fatal(err)
 			}
 			n = openForTest(t, config)
@@ -269,12 +271,12 @@ func TestUnfinishedDrop(t *testing.T) {
 			if err == nil {
 				err = n.Close(t.Context())
 			}
-			if err := errors.Join(err, markDropped(n.dir, ns.id)); err != nil {
+			if err := errors.Join(err, folder.MarkDropped(n.dir, ns.id)); err != nil {
 				t.Fatal(err)
 			}
 			if noRoom {
 				store.err = ErrNoRoom
-			} else if err := os.Truncate(filepath.Join(namespaceDir(n.dir, ns.id)+droppedSuffix, stateFile), 9); err != nil {
+			} else if err := os.Truncate(filepath.Join(folder.DroppedPath(n.dir, ns.id), folder.StateFile), 9); err != nil {
 				t.Fatal(err)
 			}
 			if out := openForTest(t, config).Unserved(); len(out) > 0 {

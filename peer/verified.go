@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/folder"
 )
 
 // verifiedFile is in the folder of a namespace: when its records were last proved equal
@@ -65,7 +66,7 @@ type verifiedOne struct {
 // been made, joined or restored.
 func (v *verified) load() error {
 	var note verifiedNote
-	if err := loadNote(v.file, &note); err != nil {
+	if err := folder.LoadNote(v.file, &note); err != nil {
 		return err
 	}
 	v.since = time.UnixMilli(note.Since).UTC()
@@ -106,7 +107,7 @@ func (v *verified) save() error {
 	for _, id := range slices.Sorted(maps.Keys(v.at)) {
 		note.Peers = append(note.Peers, verifiedOne{[]byte(id), v.at[id].At.UnixMilli(), v.at[id].Differences})
 	}
-	err := saveNote(v.file, note)
+	err := folder.SaveNote(v.file, note)
 	if err == nil {
 		v.saved, v.fresh = time.Now(), false
 	}
@@ -144,7 +145,7 @@ func (sh *shard) openVerified() {
 	if sh.ns.core.Rule() != nil {
 		name = fmt.Sprintf(verifiedOfShard, sh.set.Shard())
 	}
-	v.file = durable.File{Path: filepath.Join(namespaceDir(n.dir, sh.ns.id), name), Kind: fmt.Sprintf("%x/%s", sh.ns.id, name), Owner: n.expected()}
+	v.file = durable.File{Path: filepath.Join(folder.Path(n.dir, sh.ns.id), name), Kind: fmt.Sprintf("%x/%s", sh.ns.id, name), Owner: n.expected()}
 	err := v.load()
 	whole := err == nil && !n.renewed
 	err = n.setAside(v.file.Path, err, "when the records were last proved equal to others' is not known")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/folder"
 )
 
 // lines is a log that a test reads.
@@ -78,7 +79,7 @@ func TestVerify(t *testing.T) {
 	if v, err := ns.Verify(t.Context()); err != nil || v.Drift != "" {
 		t.Fatalf("once that is put right: %+v, %v", v, err)
 	}
-	tables, err := filepath.Glob(filepath.Join(dir, storeDir, "*.sst"))
+	tables, err := filepath.Glob(filepath.Join(dir, folder.StoreDir, "*.sst"))
 	if err != nil || len(tables) == 0 {
 		t.Fatal("there is no table", err)
 	}

@@ -16,6 +16,7 @@ var floors = [][]string{
 	{"dbadapter/internal/badgerkv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/storetest", "internal/bodies", "internal/locator"},
 	{"dbadapter/badgerdb", "dbadapter/internal/disktest", "dbadapter/pebbledb", "dbadapter/memdb", "dbadapter/pgdb", "reconcile/wire"},
 	{"dbadapter/ondisk", "reconcile"},
+	{"peer/status"},
 	{"internal/clocks", "internal/netio", "internal/netio/stream", "reconcile/replica"},
 	{"internal/changes"},
 	{"internal/node"},
@@ -23,6 +24,8 @@ var floors = [][]string{
 	{"testnet/internal/check", "testnet/internal/failing", "testnet/internal/plan", "testnet/internal/sim", "testnet/scenarios"},
 	{"testnet/internal/model"},
 	{"testnet"},
+	{"internal/folder"},
+	{"peer/offline"},
 	{"peer"},
 	{"testnet/internal/nodes"},
 	{"testnet/testnettest"},
@@ -73,12 +76,12 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"github.com/libp2p", "github.com/multiformats/go-multiaddr"},
-		only:    []string{"internal/netio", "internal/netio/...", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
-		why:     "the protocol is pure; only peer and netio know the network, and the tests' nodes what breaks it",
+		only:    []string{"internal/folder", "internal/netio", "internal/netio/...", "peer", "peer/offline", "peer/status", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
+		why:     "the protocol is pure; only peer and netio know the network, and the tests' nodes what breaks it; the others name nodes by libp2p's ids",
 	},
 	{
 		imports: []string{"net", "net/http", "os", "os/exec", "syscall"},
-		only:    []string{"bfield", "bfield/internal/infile", "dbadapter/internal/badgerkv", "dbadapter/internal/damage", "dbadapter/internal/disktest", "dbadapter/internal/examiner", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/pgdb", "iblt/examples/flowtracker", "iblt/paper", "internal/backup", "internal/child", "internal/durable", "internal/golden", "internal/netio", "internal/netio/...", "internal/pgserver", "internal/powercut", "peer", "peer/example/notes", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/...", "cmd/syncd/syncd-testnet"},
+		only:    []string{"bfield", "bfield/internal/infile", "dbadapter/internal/badgerkv", "dbadapter/internal/damage", "dbadapter/internal/disktest", "dbadapter/internal/examiner", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/pgdb", "iblt/examples/flowtracker", "iblt/paper", "internal/backup", "internal/child", "internal/durable", "internal/folder", "internal/golden", "internal/netio", "internal/netio/...", "internal/pgserver", "internal/powercut", "peer", "peer/example/notes", "peer/offline", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/...", "cmd/syncd/syncd-testnet"},
 		why:     "everything below peer but its network is a function of its inputs; sockets and files are handed in",
 	},
 	{

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // Lost says that the store of this node was damaged and made anew, and what that has cost.
@@ -19,6 +20,18 @@ type Lost struct {
 	At int64 `cbor:"7,keyasint"`
 	// Shards are those of which records were missing, ascending, in a namespace of shards.
 	Shards []placement.Shard `cbor:"8,keyasint,omitempty"`
+}
+
+// Status is what users read of it; nil of nothing.
+func (l *Lost) Status() *status.Lost {
+	if l == nil {
+		return nil
+	}
+	out := &status.Lost{Records: l.Records, At: time.UnixMilli(l.At).UTC()}
+	for _, shard := range l.Shards {
+		out.Shards = append(out.Shards, uint32(shard))
+	}
+	return out
 }
 
 func (l *Lost) clone() *Lost {

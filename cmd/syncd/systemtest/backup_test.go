@@ -15,6 +15,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 // TestKillBackup kills a daemon with kill -9 while it makes a backup, until three
@@ -66,7 +67,7 @@ func TestKillBackup(t *testing.T) {
 			t.Fatal(globErr)
 		}
 		left += len(partial)
-		all, err := peer.VerifyBackups(t.Context(), to, nil)
+		all, err := offline.VerifyBackups(t.Context(), to, nil)
 		if err != nil || len(all) < finished {
 			t.Fatalf("after %d backups and %d parts of one: %d backups, %v", finished, left, len(all), err)
 		}
@@ -93,7 +94,7 @@ func TestKillBackup(t *testing.T) {
 	if got := restored.export(); got != want {
 		t.Errorf("restored %d bytes of export, want %d", len(got), len(want))
 	}
-	if _, err := peer.Restore(t.Context(), to, dir, peer.RestoreOptions{}); !errors.Is(err, peer.ErrExists) {
+	if _, err := offline.Restore(t.Context(), to, dir, offline.RestoreOptions{}); !errors.Is(err, peer.ErrExists) {
 		t.Error(err)
 	}
 }

@@ -3,7 +3,7 @@ package api
 import (
 	"time"
 
-	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 // NewBackup asks for a backup.
@@ -31,7 +31,7 @@ type BackupNamespace struct {
 }
 
 // BackupOf is the JSON form of a backup.
-func BackupOf(b *peer.Backup) Backup {
+func BackupOf(b *offline.Backup) Backup {
 	out := Backup{
 		Generation: b.Generation, Base: b.Base, Node: b.Node, Program: b.Program, Taken: b.Taken, Bytes: b.Bytes,
 		Namespaces: make([]BackupNamespace, 0, len(b.Namespaces)),

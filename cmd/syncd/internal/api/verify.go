@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // Verification is what a verification has read.
@@ -23,7 +24,7 @@ type Missing struct {
 }
 
 // VerificationOf describes a verification.
-func VerificationOf(v peer.Verification, lost *peer.Lost) Verification {
+func VerificationOf(v peer.Verification, lost *status.Lost) Verification {
 	out := Verification{Records: v.Records, Files: v.Files, Drift: v.Drift, Lost: LostOf(lost)}
 	if m := v.Missing; m != nil {
 		out.Missing = &Missing{Count: m.Count, Lost: m.Lost}
@@ -43,7 +44,7 @@ type Lost struct {
 }
 
 // LostOf describes what is lost.
-func LostOf(l *peer.Lost) *Lost {
+func LostOf(l *status.Lost) *Lost {
 	if l == nil {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
-	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 type backupCmd struct {
@@ -78,7 +78,7 @@ type backupLsCmd struct {
 
 // Run lists the backups in a folder, without a daemon.
 func (c backupLsCmd) Run(a *app) error {
-	all, err := peer.Backups(c.Dir)
+	all, err := offline.Backups(c.Dir)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ type backupVerifyCmd struct {
 func (c backupVerifyCmd) Run(ctx context.Context, a *app) error {
 	bars := a.bars()
 	bar := bars.Bytes("verify", 0)
-	all, err := peer.VerifyBackups(ctx, c.Dir, func(read, _ int64) { bar.Set(read) })
+	all, err := offline.VerifyBackups(ctx, c.Dir, func(read, _ int64) { bar.Set(read) })
 	bar.Done()
 	bars.Close()
 	if err != nil {
@@ -106,7 +106,7 @@ func (c backupVerifyCmd) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-func (a *app) printBackups(all []*peer.Backup) error {
+func (a *app) printBackups(all []*offline.Backup) error {
 	out := make([]api.Backup, 0, len(all))
 	for _, b := range all {
 		out = append(out, api.BackupOf(b))
@@ -147,7 +147,7 @@ Example:
 func (c restoreCmd) Run(ctx context.Context, a *app) error {
 	bars := a.bars()
 	bar := bars.Bytes("restore", 0)
-	b, err := peer.Restore(ctx, c.Dir, a.DataDir, peer.RestoreOptions{Generation: c.Generation, StoreKind: ondisk.Kind(c.Store), Progress: func(read, _ int64) { bar.Set(read) }})
+	b, err := offline.Restore(ctx, c.Dir, a.DataDir, offline.RestoreOptions{Generation: c.Generation, StoreKind: ondisk.Kind(c.Store), Progress: func(read, _ int64) { bar.Set(read) }})
 	bar.Done()
 	bars.Close()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 // hints say what to do about an error, the special before the general.
@@ -30,7 +31,7 @@ var hints = []struct {
 	{peer.ErrConflict, ""},
 	{peer.ErrDeleted, ""},
 	{peer.ErrExpired, ""},
-	{peer.ErrNoBackup, ""},
+	{offline.ErrNoBackup, ""},
 	{peer.ErrCursorExpired, "with syncd: --since start"},
 	{peer.ErrNotFound, "syncd ls shows the keys of a namespace, syncd peer ls the peers"},
 	{problem.ErrToken, "give the daemon's token with --token-file"},
@@ -39,7 +40,7 @@ var hints = []struct {
 	{peer.ErrNoRoom, "make room on the disk; writes go on then. syncd del and syncd ns rm need less (syncd serve --disk-reserve)"},
 	{peer.ErrTooFew, "try again; if it stays so, syncd status --cluster says which members cannot be reached"},
 	{peer.ErrUnreachable, "try again; if it stays so, see that the peers run and that their addresses are known (syncd peer ls)"},
-	{peer.ErrBackupDamaged, "syncd backup ls lists the backups; an older one may be whole (syncd restore --generation N)"},
+	{offline.ErrBackupDamaged, "syncd backup ls lists the backups; an older one may be whole (syncd restore --generation N)"},
 	{peer.ErrFileDamaged, ""},
 	{dbadapter.ErrFormat, ""},
 	{peer.ErrCorrupt, "stop the daemon, repair the store (syncd verify --repair), and start it again; if that cannot be done, restore a backup, or join the namespace anew from a peer"},

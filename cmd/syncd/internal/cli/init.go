@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/settings"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 type initCmd struct {
@@ -120,7 +121,7 @@ func (c initCmd) renew(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer closeStore(store, &err)
-	done, err := peer.NewIdentity(ctx, peer.Config{Dir: a.DataDir, Store: store})
+	done, err := offline.NewIdentity(a.DataDir, store)
 	if err != nil {
 		return a.notOpened(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
-	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 type migrateCmd struct {
@@ -36,7 +36,7 @@ type migrated struct {
 func (c migrateCmd) Run(ctx context.Context, a *app) error {
 	bars := a.bars()
 	bar := bars.Bytes("migrate", 0)
-	m, err := peer.Migrate(ctx, a.DataDir, ondisk.Kind(c.Kind), peer.MigrateOptions{Progress: bar.Set})
+	m, err := offline.Migrate(ctx, a.DataDir, ondisk.Kind(c.Kind), offline.MigrateOptions{Progress: bar.Set})
 	bar.Done()
 	bars.Close()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/pgdb"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 // storeFlags say where a node keeps its records.
@@ -41,7 +42,7 @@ func (f storeFlags) open(ctx context.Context, a *app, log *slog.Logger, watchLog
 	if f.Store != pgdb.Name {
 		return nil, nil
 	}
-	held, err := peer.StoreKindOf(a.DataDir)
+	held, err := offline.StoreKind(a.DataDir)
 	if err != nil && !errors.Is(err, peer.ErrCorrupt) { // damage to a stamp of its own the store tells
 		return nil, err
 	}

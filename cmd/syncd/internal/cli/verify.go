@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 type verifyCmd struct {
@@ -175,7 +176,7 @@ func lostBy(l *api.Lost) string {
 
 // repair repairs the store of a daemon that does not run.
 func (verifyCmd) repair(ctx context.Context, a *app) error {
-	done, err := peer.Repair(ctx, a.DataDir, nil)
+	done, err := offline.Repair(ctx, a.DataDir, nil)
 	if errors.Is(err, peer.ErrLocked) {
 		return fmt.Errorf("%w: a daemon runs on this data directory: stop it first, and start it again afterwards", err)
 	}

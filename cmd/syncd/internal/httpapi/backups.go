@@ -13,7 +13,7 @@ import (
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
-	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 type backupInput struct{ Body api.NewBackup }
@@ -44,7 +44,7 @@ func (s *server) backUp(_ context.Context, in *backupInput) (*huma.StreamRespons
 	}
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		out := &backupAnswer{h: h}
-		b, err := s.Node.Backup(h.Context(), in.Body.Dir, peer.BackupOptions{
+		b, err := s.Node.Backup(h.Context(), in.Body.Dir, offline.BackupOptions{
 			Full: in.Body.Full, Program: "syncd " + s.Version.Version, Progress: out.progress,
 		})
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 // Errors of the command line and the HTTP API, beside those of package peer.
@@ -81,7 +82,7 @@ var kinds = []struct {
 	{"removed", peer.ErrRemoved, http.StatusForbidden, ExitDenied},
 	{"twin", peer.ErrTwin, http.StatusConflict, ExitDenied},
 	{"denied", peer.ErrDenied, http.StatusForbidden, ExitDenied},
-	{"backup_damaged", peer.ErrBackupDamaged, http.StatusInternalServerError, ExitCorrupt},
+	{"backup_damaged", offline.ErrBackupDamaged, http.StatusInternalServerError, ExitCorrupt},
 	{"file_damaged", peer.ErrFileDamaged, http.StatusInternalServerError, ExitCorrupt},
 	{"lost", peer.ErrLost, http.StatusInternalServerError, ExitCorrupt},
 	{"corrupt", peer.ErrCorrupt, http.StatusInternalServerError, ExitCorrupt},

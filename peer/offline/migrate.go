@@ -1,10 +1,9 @@
-package peer
+package offline
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -52,10 +52,10 @@ func Migrate(ctx context.Context, dir string, to ondisk.Kind, o MigrateOptions) 
 }
 
 func migrate(ctx context.Context, dir string, to ondisk.Kind, o MigrateOptions) (_ *Migration, err error) {
-	if _, err := os.Stat(filepath.Join(dir, restoringFile)); err == nil {
-		return nil, fmt.Errorf("%w: a restore was cut short: empty the folder and restore again", ErrCorrupt)
+	if err := folder.Restoring(dir); err != nil {
+		return nil, err
 	}
-	note, err := readStoreNote(dir)
+	note, err := folder.ReadStore(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +65,9 @@ func migrate(ctx context.Context, dir string, to ondisk.Kind, o MigrateOptions) 
 	case err != nil:
 		return nil, err
 	case kind == "":
-		return nil, fmt.Errorf("%w: there is no store", ErrNotFound)
+		return nil, fmt.Errorf("%w: there is no store", dbadapter.ErrNotFound)
 	case kind == to:
-		return nil, fmt.Errorf("%w: the records are in %s already", ErrExists, to)
+		return nil, fmt.Errorf("%w: the records are in %s already", folder.ErrExists, to)
 	}
 	options := ondisk.Options{Logger: o.Logger}
 	source, err := ondisk.Open(from, kind, options)
@@ -81,19 +81,27 @@ func migrate(ctx context.Context, dir string, to ondisk.Kind, o MigrateOptions) 
 		}
 	}()
 	// The lock is held: no node runs, and no other migration.
-	if note, err = readStoreNote(dir); err != nil || filepath.Join(dir, note.Folder) != from {
-		return nil, errors.Join(err, fmt.Errorf("%w: another migration has moved it meanwhile", ErrLocked))
+	if note, err = folder.ReadStore(dir); err != nil || filepath.Join(dir, note.Folder) != from {
+		return nil, errors.Join(err, fmt.Errorf("%w: another migration has moved it meanwhile", dbadapter.ErrLocked))
 	}
-	if _, err := finishMove(dir, note); err != nil {
+	if _, err := note.FinishMove(dir); err != nil {
 		return nil, err
 	}
-	m := &Migration{From: kind, To: to}
-	if err := verifyStore(ctx, dir, source, m); err != nil {
+	namespaces, err := folder.LoadAll(dir)
+	if err != nil {
 		return nil, err
 	}
-	next := storeNote{Folder: storeDir + "-" + string(to), Before: note.Folder}
+	counts, err := verifyStore(ctx, namespaces, source)
+	if err != nil {
+		return nil, err
+	}
+	m := &Migration{From: kind, To: to, Namespaces: len(namespaces)}
+	for _, records := range counts {
+		m.Records += records
+	}
+	next := folder.Store{Folder: folder.StoreDir + "-" + string(to), Before: note.Folder}
 	if next.Folder == note.Folder {
-		next.Folder = storeDir // the folder was named by hand
+		next.Folder = folder.StoreDir // the folder was named by hand
 	}
 	if err := os.RemoveAll(filepath.Join(dir, next.Folder)); err != nil { // of a migration that was cut short
 		return nil, err
@@ -104,10 +112,10 @@ func migrate(ctx context.Context, dir string, to ondisk.Kind, o MigrateOptions) 
 		err = durable.SyncDir(dir)
 	}
 	if err == nil {
-		err = next.write(dir)
+		err = next.Write(dir)
 	}
 	if err != nil {
-		if now, again := readStoreNote(dir); again == nil && now.Folder != next.Folder {
+		if now, again := folder.ReadStore(dir); again == nil && now.Folder != next.Folder {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, next.Folder)))
 		}
 		return nil, err
@@ -116,37 +124,26 @@ func migrate(ctx context.Context, dir string, to ondisk.Kind, o MigrateOptions) 
 	if err := source.Close(); err != nil {
 		return nil, fmt.Errorf("the records are in %s now, but %w", to, err)
 	}
-	if _, err := finishMove(dir, next); err != nil {
+	if _, err := next.FinishMove(dir); err != nil {
 		return nil, fmt.Errorf("the records are in %s now, but the old store is not removed yet: %w", to, err)
 	}
 	return m, nil
 }
 
-// verifyStore reads all records and the kept logs of the namespaces that a node has.
-func verifyStore(ctx context.Context, dir string, store dbadapter.Store, m *Migration) error {
-	entries, err := os.ReadDir(filepath.Join(dir, namespacesDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, e := range entries {
-		id, err := parseNamespaceID(e.Name())
-		if err != nil {
-			continue // it is being made or dropped
-		}
-		f, err := loadState(namespaceDir(dir, id), id, "")
-		if err != nil {
-			return fmt.Errorf("namespace %x: %w", id, err)
-		}
-		m.Namespaces++
-		for _, keys := range f.parts() {
+// verifyStore reads all records and the kept logs of the namespaces that a node has, and counts the
+// records of each set, tombstones included.
+func verifyStore(ctx context.Context, all []folder.Namespace, store dbadapter.Store) (map[dbadapter.NamespaceID]int64, error) {
+	counts := map[dbadapter.NamespaceID]int64{}
+	for _, ns := range all {
+		for _, keys := range ns.Parts() {
 			records, err := verifyNamespace(ctx, store, keys)
 			if err != nil {
-				return fmt.Errorf("namespace %q: %w", f.state.Name, err)
+				return nil, fmt.Errorf("namespace %q: %w", ns.State.Name, err)
 			}
-			m.Records += records
+			counts[keys.ID] = records
 		}
 	}
-	return nil
+	return counts, nil
 }
 
 func verifyNamespace(ctx context.Context, store dbadapter.Store, keys reconcile.Keys) (records int64, err error) {
@@ -178,3 +175,7 @@ func verifyNamespace(ctx context.Context, store dbadapter.Store, keys reconcile.
 	}
 	return records, nil
 }
+
+// StoreKind is the kind of the store in which the folder of a node keeps its records, or "" before it
+// has a store. A store that is not on disk has a kind too; the folder then says nothing more of it.
+func StoreKind(dir string) (ondisk.Kind, error) { return folder.StoreKind(dir) }
