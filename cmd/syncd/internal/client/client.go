@@ -177,6 +177,12 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	return into(out)(resp.Header, resp.Body)
 }
 
+// ask is call with the answer that is read.
+func ask[T any](ctx context.Context, c *Client, method, path string, query url.Values, in any) (out T, err error) {
+	err = c.call(ctx, method, path, query, in, &out)
+	return out, err
+}
+
 // into reads an answer of JSON.
 func into(out any) func(http.Header, io.Reader) error {
 	return func(_ http.Header, body io.Reader) error {
@@ -298,7 +304,6 @@ func (c *Client) Get(ctx context.Context, ns string, key []byte, o GetOptions) (
 
 // List reads one page of keys.
 func (c *Client) List(ctx context.Context, ns string, prefix []byte, cursor string, limit int) (api.KeyList, error) {
-	var out api.KeyList
 	q := url.Values{"limit": {fmt.Sprint(limit)}}
 	if len(prefix) > 0 {
 		q.Set("prefix", string(prefix))
@@ -306,8 +311,7 @@ func (c *Client) List(ctx context.Context, ns string, prefix []byte, cursor stri
 	if cursor != "" {
 		q.Set("cursor", cursor)
 	}
-	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/keys", q, nil, &out)
-	return out, err
+	return ask[api.KeyList](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/keys", q, nil)
 }
 
 // ImportOptions say more of an import.
@@ -349,8 +353,7 @@ func (c *Client) Import(ctx context.Context, ns string, lines []byte, o ImportOp
 
 // Sync runs a sync. The report is meaningful beside an error.
 func (c *Client) Sync(ctx context.Context, in api.SyncRequest) (api.Report, error) {
-	var out api.Report
-	err := c.call(ctx, http.MethodPost, "/v1/sync", nil, in, &out)
+	out, err := ask[api.Report](ctx, c, http.MethodPost, "/v1/sync", nil, in)
 	var p *problem.Problem
 	if errors.As(err, &p) && p.Report != nil {
 		out = *p.Report

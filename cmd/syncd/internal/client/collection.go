@@ -10,16 +10,12 @@ import (
 
 // Collection says how far the collection of deleted and expired records is.
 func (c *Client) Collection(ctx context.Context, ns string) (api.Collection, error) {
-	var out api.Collection
-	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/collection", nil, nil, &out)
-	return out, err
+	return ask[api.Collection](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/collection", nil, nil)
 }
 
 // Collect takes out the deleted and expired records that all members are past.
 func (c *Client) Collect(ctx context.Context, ns string) (api.Collection, error) {
-	var out api.Collection
-	err := c.call(ctx, http.MethodPost, api.NamespacePath(ns)+"/collection", nil, nil, &out)
-	return out, err
+	return ask[api.Collection](ctx, c, http.MethodPost, api.NamespacePath(ns)+"/collection", nil, nil)
 }
 
 // Lapse makes the members wait for a silent one no longer; force: also where shards have no majority

@@ -22,7 +22,6 @@ func keptPath(ns, list string, seq uint64) string {
 // Kept lists a page of one of the lists: of all keys, or of one. member, if not empty, is that whose
 // list it is; else it is the daemon's.
 func (c *Client) Kept(ctx context.Context, ns, list, member string, key []byte, cursor uint64, limit int) (api.KeptList, error) {
-	var out api.KeptList
 	query := url.Values{"limit": {strconv.Itoa(limit)}}
 	if member != "" {
 		query.Set("member", member)
@@ -33,15 +32,12 @@ func (c *Client) Kept(ctx context.Context, ns, list, member string, key []byte, 
 	if cursor > 0 {
 		query.Set("cursor", strconv.FormatUint(cursor, 10))
 	}
-	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/"+list, query, nil, &out)
-	return out, err
+	return ask[api.KeptList](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/"+list, query, nil)
 }
 
 // KeptValue is one entry with its value.
 func (c *Client) KeptValue(ctx context.Context, ns, list string, seq uint64) (api.KeptValue, error) {
-	var out api.KeptValue
-	err := c.call(ctx, http.MethodGet, keptPath(ns, list, seq), nil, nil, &out)
-	return out, err
+	return ask[api.KeptValue](ctx, c, http.MethodGet, keptPath(ns, list, seq), nil, nil)
 }
 
 // RestoreKept writes an entry again and forgets it.
@@ -58,8 +54,6 @@ func (c *Client) ForgetKept(ctx context.Context, ns, list string, seq uint64) er
 
 // ForgetAllKept forgets the entries up to one for good.
 func (c *Client) ForgetAllKept(ctx context.Context, ns, list string, through uint64) (api.Forgotten, error) {
-	var out api.Forgotten
 	query := url.Values{"through": {strconv.FormatUint(through, 10)}}
-	err := c.call(ctx, http.MethodDelete, api.NamespacePath(ns)+"/"+list, query, nil, &out)
-	return out, err
+	return ask[api.Forgotten](ctx, c, http.MethodDelete, api.NamespacePath(ns)+"/"+list, query, nil)
 }

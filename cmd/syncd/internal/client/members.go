@@ -14,9 +14,7 @@ func (c *Client) Members(ctx context.Context, ns string, all bool) (api.Members,
 	if all {
 		query = url.Values{"all": {"true"}}
 	}
-	var out api.Members
-	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/members", query, nil, &out)
-	return out, err
+	return ask[api.Members](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/members", query, nil)
 }
 
 // SetMember gives a node a role.
@@ -35,16 +33,13 @@ func memberPath(ns, id string) string {
 
 // Invite makes a ticket.
 func (c *Client) Invite(ctx context.Context, in api.Invitation) (string, error) {
-	var out api.Ticket
-	err := c.call(ctx, http.MethodPost, "/v1/invites", nil, in, &out)
+	out, err := ask[api.Ticket](ctx, c, http.MethodPost, "/v1/invites", nil, in)
 	return out.Ticket, err
 }
 
 // Invites lists the tickets that the node has issued.
 func (c *Client) Invites(ctx context.Context, ns string) (api.Invites, error) {
-	var out api.Invites
-	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/invites", nil, nil, &out)
-	return out, err
+	return ask[api.Invites](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/invites", nil, nil)
 }
 
 // Revoke makes a ticket useless.

@@ -9,9 +9,7 @@ import (
 
 // Verify reads the store's files and all records of a namespace.
 func (c *Client) Verify(ctx context.Context, ns string) (api.Verification, error) {
-	var out api.Verification
-	err := c.call(ctx, http.MethodPost, api.NamespacePath(ns)+"/verify", nil, nil, &out)
-	return out, err
+	return ask[api.Verification](ctx, c, http.MethodPost, api.NamespacePath(ns)+"/verify", nil, nil)
 }
 
 // AcceptLoss ends what is said of a loss by damage to the store.

@@ -13,20 +13,17 @@ import (
 
 // Why asks the peers, or one of them, what they hold under a key.
 func (c *Client) Why(ctx context.Context, ns string, key []byte, peer string) (api.Whys, error) {
-	var out api.Whys
 	q := url.Values{}
 	if peer != "" {
 		q.Set("peer", peer)
 	}
-	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/why64/"+base64.RawURLEncoding.EncodeToString(key), q, nil, &out)
-	return out, err
+	return ask[api.Whys](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/why64/"+base64.RawURLEncoding.EncodeToString(key), q, nil)
 }
 
 // Wait waits until members hold what the daemon's node holds. What was found is
 // meaningful beside an error.
 func (c *Client) Wait(ctx context.Context, ns string, in api.WaitRequest) (api.Waited, error) {
-	var out api.Waited
-	err := c.call(ctx, http.MethodPost, api.NamespacePath(ns)+"/wait", nil, in, &out)
+	out, err := ask[api.Waited](ctx, c, http.MethodPost, api.NamespacePath(ns)+"/wait", nil, in)
 	if p, ok := errors.AsType[*problem.Problem](err); ok && p.Waited != nil {
 		out = *p.Waited
 	}

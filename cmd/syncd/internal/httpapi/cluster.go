@@ -22,35 +22,35 @@ type statusInput struct {
 }
 
 // namespaceStatus describes a namespace, and on request all of its members.
-func (s *server) namespaceStatus(ctx context.Context, in *statusInput) (*output[api.NamespaceStatus], error) {
+func (s *server) namespaceStatus(ctx context.Context, in *statusInput) (out api.NamespaceStatus, err error) {
 	ns, err := s.namespace(in.NS)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := &output[api.NamespaceStatus]{api.NamespaceStatusOf(s.Node, ns)}
+	out = api.NamespaceStatusOf(s.Node, ns)
 	if !in.Cluster {
 		return out, nil
 	}
 	within, err := duration("within", in.Within)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	if within > mostPatience {
-		return nil, fail(problem.Usage("within %s: want at most %s", in.Within, mostPatience))
+		return out, problem.Usage("within %s: want at most %s", in.Within, mostPatience)
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	all, err := ns.Cluster(ctx)
 	if err != nil {
-		return nil, fail(err)
+		return out, err
 	}
-	out.Body.Cluster = api.ClusterOf(all)
+	out.Cluster = api.ClusterOf(all)
 	if l, err := ns.Layout(); err == nil { // none, of one shard
-		out.Body.Moves = api.MovesOf(l.Moves)
+		out.Moves = api.MovesOf(l.Moves)
 		var needed []peer.ID
-		out.Body.Without, needed = ns.Majorities(all)
+		out.Without, needed = ns.Majorities(all)
 		for _, id := range needed {
-			out.Body.Needed = append(out.Body.Needed, id.String())
+			out.Needed = append(out.Needed, id.String())
 		}
 	}
 	return out, nil

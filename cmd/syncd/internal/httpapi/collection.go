@@ -17,24 +17,24 @@ type lapseInput struct {
 }
 
 func (s *server) registerCollection() {
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "collection", Method: http.MethodGet, Path: "/v1/ns/{ns}/collection",
 		Summary: "How far the collection of deleted and expired records is, and which members hold it back",
 	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (api.Collection, error) {
 		return api.CollectionOf(ns.Collection(), nil), nil
 	}))
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "collect", Method: http.MethodPost, Path: "/v1/ns/{ns}/collection",
 		Summary: "Take out the deleted and expired records that all members are past",
 	}, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace) (api.Collection, error) {
 		swept, err := ns.Collect(ctx)
 		return api.CollectionOf(ns.Collection(), &swept), err
 	}))
-	huma.Register(s.api, huma.Operation{
-		OperationID: "lapse", Method: http.MethodPost, Path: "/v1/ns/{ns}/members/{id}/lapse", DefaultStatus: http.StatusNoContent,
+	does(s, huma.Operation{
+		OperationID: "lapse", Method: http.MethodPost, Path: "/v1/ns/{ns}/members/{id}/lapse",
 		Summary: "Wait for a silent member no longer: deleted records can go before it has heard of that",
-	}, func(ctx context.Context, in *lapseInput) (*struct{}, error) {
-		return nil, s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error {
+	}, func(ctx context.Context, in *lapseInput) error {
+		return s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error {
 			if in.Force {
 				return ns.ForceLapse(ctx, id)
 			}

@@ -11,40 +11,36 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-type (
-	forgetInput struct {
-		NS      string `path:"ns" doc:"the namespace's local name"`
-		Through uint64 `query:"through" required:"true" minimum:"1" doc:"the number of the last entry to forget: what has come since it was listed stays"`
-	}
-	forgottenOutput struct{ Body api.Forgotten }
-)
+type forgetInput struct {
+	NS      string `path:"ns" doc:"the namespace's local name"`
+	Through uint64 `query:"through" required:"true" minimum:"1" doc:"the number of the last entry to forget: what has come since it was listed stays"`
+}
 
 // registerForget serves what takes entries out of the list of a kind for good.
 func (s *server) registerForget(kind keptKind) {
 	path := "/v1/ns/{ns}/" + kind.name
-	huma.Register(s.api, huma.Operation{
-		OperationID: "forget-" + kind.name, Method: http.MethodDelete, Path: path + "/{seq}", DefaultStatus: http.StatusNoContent,
+	does(s, huma.Operation{
+		OperationID: "forget-" + kind.name, Method: http.MethodDelete, Path: path + "/{seq}",
 		Summary: "Forget one of them, for good",
-	}, func(ctx context.Context, in *keptInput) (*struct{}, error) {
+	}, func(ctx context.Context, in *keptInput) error {
 		ns, k, err := s.findKept(ctx, kind, in)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return nil, fail(ns.ForgetKept(ctx, k.Seq))
+		return ns.ForgetKept(ctx, k.Seq)
 	})
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "forget-all-" + kind.name, Method: http.MethodDelete, Path: path,
 		Summary: "Forget them up to one, for good",
-	}, func(ctx context.Context, in *forgetInput) (*forgottenOutput, error) {
+	}, func(ctx context.Context, in *forgetInput) (out api.Forgotten, err error) {
 		ns, err := s.namespace(in.NS)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		n, err := forgetThrough(ctx, ns, kind, in.Through)
-		if err != nil {
-			return nil, fail(fmt.Errorf("%d entries of the %s of %s are forgotten: %w", n, kind.name, in.NS, err))
+		if out.Forgotten, err = forgetThrough(ctx, ns, kind, in.Through); err != nil {
+			err = fmt.Errorf("%d entries of the %s of %s are forgotten: %w", out.Forgotten, kind.name, in.NS, err)
 		}
-		return &forgottenOutput{api.Forgotten{Forgotten: n}}, nil
+		return out, err
 	})
 }
 

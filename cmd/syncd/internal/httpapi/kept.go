@@ -38,54 +38,50 @@ type (
 		NS  string `path:"ns" doc:"the namespace's local name"`
 		Seq uint64 `path:"seq" doc:"the entry's number"`
 	}
-	keptListOutput  struct{ Body api.KeptList }
-	keptValueOutput struct{ Body api.KeptValue }
-	restoredOutput  struct{ Body api.Restored }
 )
 
 func (s *server) registerKept() {
 	for _, kind := range keptKinds {
 		path := "/v1/ns/{ns}/" + kind.name
-		huma.Register(s.api, huma.Operation{
+		answers(s, huma.Operation{
 			OperationID: kind.name, Method: http.MethodGet, Path: path,
 			Summary: kind.title, Description: "Each node keeps its own; the oldest come first. In a namespace that is cut into shards each page names the other members that say that they keep some.",
-		}, func(ctx context.Context, in *keptListInput) (*keptListOutput, error) {
+		}, func(ctx context.Context, in *keptListInput) (api.KeptList, error) {
 			ns, err := s.namespace(in.NS)
 			if err != nil {
-				return nil, err
+				return api.KeptList{}, err
 			}
 			if in.Member != "" {
 				return keptAt(ctx, ns, kind, in)
 			}
 			return s.listKept(ns, kind.entries(ns, ctx), in, kind.refusedOf(ns))
 		})
-		huma.Register(s.api, huma.Operation{
+		answers(s, huma.Operation{
 			OperationID: "show-" + kind.name, Method: http.MethodGet, Path: path + "/{seq}", Summary: "One of them, with its value",
-		}, func(ctx context.Context, in *keptInput) (*keptValueOutput, error) {
+		}, func(ctx context.Context, in *keptInput) (out api.KeptValue, err error) {
 			ns, k, err := s.findKept(ctx, kind, in)
 			if err != nil {
-				return nil, err
+				return out, err
 			}
 			value, err := ns.KeptValue(ctx, k)
 			if err != nil {
-				return nil, fail(err)
+				return out, err
 			}
-			return &keptValueOutput{api.KeptValueOf(ns, k, value)}, nil
+			return api.KeptValueOf(ns, k, value), nil
 		})
-		huma.Register(s.api, huma.Operation{
+		answers(s, huma.Operation{
 			OperationID: "restore-" + kind.name, Method: http.MethodPost, Path: path + "/{seq}/restore",
 			Summary: "Write it again, as a write of now, and forget the entry",
-		}, func(ctx context.Context, in *keptInput) (*restoredOutput, error) {
+		}, func(ctx context.Context, in *keptInput) (out api.Restored, err error) {
 			ns, k, err := s.findKept(ctx, kind, in)
 			if err != nil {
-				return nil, err
+				return out, err
 			}
 			version, err := ns.RestoreKept(ctx, *k)
-			out := &restoredOutput{}
 			if !version.IsZero() {
-				out.Body.Version = version.String()
+				out.Version = version.String()
 			}
-			return out, fail(err)
+			return out, err
 		})
 		s.registerForget(kind)
 	}
@@ -99,12 +95,12 @@ func (k *keptKind) refusedOf(ns *peer.Namespace) []peer.Rejection {
 	return k.refused(ns)
 }
 
-func (s *server) listKept(ns *peer.Namespace, entries iter.Seq2[dbadapter.Kept, error], in *keptListInput, refused []peer.Rejection) (*keptListOutput, error) {
-	out := &keptListOutput{api.KeptList{Entries: []api.Kept{}}}
+func (s *server) listKept(ns *peer.Namespace, entries iter.Seq2[dbadapter.Kept, error], in *keptListInput, refused []peer.Rejection) (api.KeptList, error) {
+	out := api.KeptList{Entries: []api.Kept{}}
 	if in.Cursor == 0 {
 		for _, r := range refused {
 			if in.Key == "" || in.Key == string(r.Key) {
-				out.Body.Refused = append(out.Body.Refused, api.RejectionsOf([]peer.Rejection{r})...)
+				out.Refused = append(out.Refused, api.RejectionsOf([]peer.Rejection{r})...)
 			}
 		}
 	}
@@ -113,50 +109,50 @@ func (s *server) listKept(ns *peer.Namespace, entries iter.Seq2[dbadapter.Kept, 
 		self = s.Node.ID().String()
 	}
 	for _, id := range ns.Keepers() {
-		out.Body.Others = append(out.Body.Others, id.String())
+		out.Others = append(out.Others, id.String())
 	}
 	for k, err := range entries {
 		if err != nil {
-			return nil, fail(err)
+			return out, err
 		}
 		if k.Seq <= in.Cursor || in.Key != "" && in.Key != string(k.Record.Key) {
 			continue
 		}
-		if n := len(out.Body.Entries); n == min(in.Limit, maxPage) {
-			out.Body.Cursor = out.Body.Entries[n-1].Seq
+		if n := len(out.Entries); n == min(in.Limit, maxPage) {
+			out.Cursor = out.Entries[n-1].Seq
 			break
 		}
 		entry := api.KeptOf(ns, &k)
 		entry.KeptBy = self
-		out.Body.Entries = append(out.Body.Entries, entry)
+		out.Entries = append(out.Entries, entry)
 	}
 	return out, nil
 }
 
 // keptAt lists what another member keeps.
-func keptAt(ctx context.Context, ns *peer.Namespace, kind keptKind, in *keptListInput) (*keptListOutput, error) {
+func keptAt(ctx context.Context, ns *peer.Namespace, kind keptKind, in *keptListInput) (api.KeptList, error) {
 	id, err := peer.ParseID(in.Member)
 	if err != nil {
-		return nil, fail(err)
+		return api.KeptList{}, err
 	}
 	page, more, err := ns.KeptAt(ctx, id, kind.kind, in.Cursor)
 	if err != nil {
-		return nil, fail(err)
+		return api.KeptList{}, err
 	}
-	out := &keptListOutput{api.KeptList{Entries: []api.Kept{}}}
+	out := api.KeptList{Entries: []api.Kept{}}
 	for i := range page {
-		if out.Body.Cursor = page[i].Seq; in.Key == "" || in.Key == string(page[i].Record.Key) {
+		if out.Cursor = page[i].Seq; in.Key == "" || in.Key == string(page[i].Record.Key) {
 			k := api.KeptOf(ns, &page[i].Kept)
 			k.Size, k.KeptBy = int(page[i].Size), id.String()
-			out.Body.Entries = append(out.Body.Entries, k)
+			out.Entries = append(out.Entries, k)
 		}
-		if len(out.Body.Entries) == min(in.Limit, maxPage) {
+		if len(out.Entries) == min(in.Limit, maxPage) {
 			more = more || i+1 < len(page)
 			break
 		}
 	}
 	if !more {
-		out.Body.Cursor = 0
+		out.Cursor = 0
 	}
 	return out, nil
 }
@@ -169,11 +165,11 @@ func (s *server) findKept(ctx context.Context, kind keptKind, in *keptInput) (*p
 	}
 	for k, err := range kind.entries(ns, ctx) {
 		if err != nil {
-			return nil, nil, fail(err)
+			return nil, nil, err
 		}
 		if k.Seq == in.Seq {
 			return ns, &k, nil
 		}
 	}
-	return nil, nil, fail(fmt.Errorf("entry %d of the %s of %s: %w", in.Seq, kind.name, in.NS, peer.ErrNotFound))
+	return nil, nil, fmt.Errorf("entry %d of the %s of %s: %w", in.Seq, kind.name, in.NS, peer.ErrNotFound)
 }

@@ -19,30 +19,28 @@ type listInput struct {
 	Limit  int    `query:"limit" default:"1000" minimum:"1" maximum:"10000" doc:"how many keys at most"`
 }
 
-type listOutput struct{ Body api.KeyList }
-
-func (s *server) list(ctx context.Context, in *listInput) (*listOutput, error) {
+func (s *server) list(ctx context.Context, in *listInput) (out api.KeyList, err error) {
 	ns, err := s.namespace(in.NS)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	after, err := base64.RawURLEncoding.DecodeString(in.Cursor)
 	if err != nil {
-		return nil, fail(problem.Usage("the cursor %q is not one of this API's", in.Cursor))
+		return out, problem.Usage("the cursor %q is not one of this API's", in.Cursor)
 	}
-	out := &listOutput{Body: api.KeyList{Keys: []api.KeyInfo{}}}
+	out.Keys = []api.KeyInfo{}
 	limit := min(in.Limit, maxPage)
 	size := 0
 	for rec, err := range ns.Scan(ctx, []byte(in.Prefix), peer.After(after), peer.Sizes(&size)) {
 		if err != nil {
-			return nil, fail(err)
+			return out, err
 		}
-		if len(out.Body.Keys) == limit {
-			last := out.Body.Keys[limit-1].Bytes()
-			out.Body.Cursor = base64.RawURLEncoding.EncodeToString(last)
+		if len(out.Keys) == limit {
+			last := out.Keys[limit-1].Bytes()
+			out.Cursor = base64.RawURLEncoding.EncodeToString(last)
 			break
 		}
-		out.Body.Keys = append(out.Body.Keys, api.KeyInfoOf(&rec, size))
+		out.Keys = append(out.Keys, api.KeyInfoOf(&rec, size))
 	}
 	return out, nil
 }

@@ -205,7 +205,7 @@ func (s *server) registerKeys() {
 		OperationID: "delete", Method: http.MethodDelete, Path: path, Summary: "Delete a record",
 		Description: "The record becomes a tombstone, which syncs carry on.",
 	}, s.del)
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "list", Method: http.MethodGet, Path: "/v1/ns/{ns}/keys", Summary: "List keys, in the order of their bytes",
 	}, s.list)
 }

@@ -17,7 +17,6 @@ type (
 		NS  string `path:"ns" doc:"the namespace's local name"`
 		All bool   `query:"all" doc:"former members, and changes that do not count, too"`
 	}
-	membersOutput  struct{ Body api.Members }
 	setMemberInput struct {
 		NS   string `path:"ns" doc:"the namespace's local name"`
 		ID   string `path:"id" doc:"the node's id"`
@@ -35,62 +34,62 @@ type (
 )
 
 func (s *server) registerMembers() {
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "members", Method: http.MethodGet, Path: "/v1/ns/{ns}/members", Summary: "List the members of a namespace",
-	}, func(_ context.Context, in *membersInput) (*membersOutput, error) {
+	}, func(_ context.Context, in *membersInput) (out api.Members, err error) {
 		ns, err := s.namespace(in.NS)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			out = api.MembersOf(s.Node, ns, in.All)
 		}
-		return &membersOutput{api.MembersOf(s.Node, ns, in.All)}, nil
+		return out, err
 	})
-	huma.Register(s.api, huma.Operation{
-		OperationID: "set-member", Method: http.MethodPut, Path: "/v1/ns/{ns}/members/{id}", DefaultStatus: http.StatusNoContent,
+	does(s, huma.Operation{
+		OperationID: "set-member", Method: http.MethodPut, Path: "/v1/ns/{ns}/members/{id}",
 		Summary: "Give a member another role, or admit a node that has the secret already", BodyReadTimeout: -1,
-	}, func(ctx context.Context, in *setMemberInput) (*struct{}, error) {
+	}, func(ctx context.Context, in *setMemberInput) error {
 		role, err := peer.ParseRole(in.Body.Role)
 		if err != nil {
-			return nil, fail(problem.Usage("%w", err))
+			return problem.Usage("%w", err)
 		}
 		life, err := duration("expires", in.Body.Expires)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		var until time.Time
 		if life > 0 {
 			until = time.Now().Add(life)
 		}
-		return nil, s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error {
+		return s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error {
 			if in.Body.Force {
 				return ns.ForceRole(ctx, id, role, until)
 			}
 			return ns.SetRoleUntil(ctx, id, role, until)
 		})
 	})
-	huma.Register(s.api, huma.Operation{
-		OperationID: "remove-member", Method: http.MethodDelete, Path: "/v1/ns/{ns}/members/{id}", DefaultStatus: http.StatusNoContent,
+	does(s, huma.Operation{
+		OperationID: "remove-member", Method: http.MethodDelete, Path: "/v1/ns/{ns}/members/{id}",
 		Summary: "End a node's membership; it keeps what it has read",
-	}, func(ctx context.Context, in *removeInput) (*struct{}, error) {
-		return nil, s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error {
+	}, func(ctx context.Context, in *removeInput) error {
+		return s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error {
 			if in.Force {
 				return ns.ForceRemove(ctx, id)
 			}
 			return ns.Remove(ctx, id)
 		})
 	})
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "invites", Method: http.MethodGet, Path: "/v1/ns/{ns}/invites",
 		Summary: "List the tickets that this node has issued; those that are used up or expired for a week",
 	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (api.Invites, error) { return api.InvitesOf(ns), nil }))
-	huma.Register(s.api, huma.Operation{
-		OperationID: "revoke-invite", Method: http.MethodDelete, Path: "/v1/ns/{ns}/invites/{id}", DefaultStatus: http.StatusNoContent,
+	does(s, huma.Operation{
+		OperationID: "revoke-invite", Method: http.MethodDelete, Path: "/v1/ns/{ns}/invites/{id}",
 		Summary: "Make a ticket useless; the nodes that have joined by it stay members",
-	}, func(ctx context.Context, in *revokeInput) (*struct{}, error) {
+	}, func(ctx context.Context, in *revokeInput) error {
 		ns, err := s.namespace(in.NS)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return nil, fail(ns.Revoke(ctx, in.ID))
+		return ns.Revoke(ctx, in.ID)
 	})
 }
 
@@ -102,7 +101,7 @@ func (s *server) change(name, member string, do func(ns *peer.Namespace, id peer
 	}
 	id, err := peer.ParseID(member)
 	if err != nil {
-		return fail(problem.Usage("%w; syncd member ls %s lists the members", err, name))
+		return problem.Usage("%w; syncd member ls %s lists the members", err, name)
 	}
-	return fail(do(ns, id))
+	return do(ns, id)
 }

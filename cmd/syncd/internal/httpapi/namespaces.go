@@ -14,58 +14,82 @@ import (
 )
 
 type (
-	namespaceOutput  struct{ Body api.Namespace }
-	joinedOutput     struct{ Body api.Joined }
-	namespacesOutput struct{ Body api.Namespaces }
-	nsInput          struct {
+	nsInput struct {
 		NS string `path:"ns" doc:"the namespace's local name"`
 	}
 	dropInput struct {
 		NS    string `path:"ns" doc:"the namespace's local name"`
 		Force bool   `query:"force" doc:"delete also what this node may hold alone, shards that it has not handed over among it, and as the last admin"`
 	}
-	output[B any]     struct{ Body B }
-	newNamespaceInput struct{ Body api.NewNamespace }
-	inviteInput       struct{ Body api.Invitation }
-	ticketBody        struct{ Body api.Ticket }
+	// input and output are requests and answers that are JSON alone.
+	input[B any]  struct{ Body B }
+	output[B any] struct{ Body B }
 )
 
+// answers serves an operation that answers with JSON.
+func answers[I, B any](s *server, op huma.Operation, do func(context.Context, *I) (B, error)) {
+	huma.Register(s.api, op, func(ctx context.Context, in *I) (*output[B], error) {
+		body, err := do(ctx, in)
+		if err != nil {
+			return nil, fail(err)
+		}
+		return &output[B]{body}, nil
+	})
+}
+
+// does serves an operation that has no answer but that it is done.
+func does[I any](s *server, op huma.Operation, do func(context.Context, *I) error) {
+	op.DefaultStatus = http.StatusNoContent
+	huma.Register(s.api, op, func(ctx context.Context, in *I) (*struct{}, error) { return nil, fail(do(ctx, in)) })
+}
+
+// ofNamespace makes an operation of what takes a namespace and nothing else.
+func ofNamespace[B any](s *server, do func(context.Context, *peer.Namespace) (B, error)) func(context.Context, *nsInput) (B, error) {
+	return func(ctx context.Context, in *nsInput) (out B, err error) {
+		ns, err := s.namespace(in.NS)
+		if err != nil {
+			return out, err
+		}
+		return do(ctx, ns)
+	}
+}
+
 func (s *server) registerNamespaces() {
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "namespaces", Method: http.MethodGet, Path: "/v1/namespaces", Summary: "List the namespaces of this node",
-	}, func(context.Context, *struct{}) (*namespacesOutput, error) {
-		out := &namespacesOutput{api.Namespaces{Namespaces: []api.Namespace{}}}
+	}, func(context.Context, *struct{}) (api.Namespaces, error) {
+		out := api.Namespaces{Namespaces: []api.Namespace{}}
 		for _, ns := range s.Node.Namespaces() {
-			out.Body.Namespaces = append(out.Body.Namespaces, api.NamespaceOf(ns.Info()))
+			out.Namespaces = append(out.Namespaces, api.NamespaceOf(ns.Info()))
 		}
 		return out, nil
 	})
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "create-namespace", Method: http.MethodPost, Path: "/v1/namespaces",
 		Summary: "Make a namespace, with this node as its first admin", BodyReadTimeout: -1,
 	}, s.createNamespace)
-	huma.Register(s.api, huma.Operation{
-		OperationID: "drop-namespace", Method: http.MethodDelete, Path: "/v1/ns/{ns}", DefaultStatus: http.StatusNoContent,
+	does(s, huma.Operation{
+		OperationID: "drop-namespace", Method: http.MethodDelete, Path: "/v1/ns/{ns}",
 		Summary:     "Delete a namespace from this node; the other members keep theirs",
 		Description: "Where this node may alone hold what was written here, or has set records aside, the answer is 409, held_here; where the other members would have no admin left, 403, denied. In a namespace that is cut into shards the other members keep theirs, too, and may lack what is only in shards of this node. So while there are other members the answer is 409, not_handed_over, until this node has handed its shards over: give it the role read, and others take them over.",
-	}, func(ctx context.Context, in *dropInput) (*struct{}, error) {
+	}, func(ctx context.Context, in *dropInput) error {
 		if _, err := s.namespace(in.NS); errors.Is(err, problem.ErrNoNamespace) { // else it is served, or not
-			return nil, err
+			return err
 		}
-		return nil, fail(s.Node.DropNamespace(ctx, in.NS, peer.DropOptions{Force: in.Force}))
+		return s.Node.DropNamespace(ctx, in.NS, peer.DropOptions{Force: in.Force})
 	})
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "namespace-status", Method: http.MethodGet, Path: "/v1/ns/{ns}/status",
 		Summary: "A namespace, its members and what was refused; with cluster, how all members are",
 	}, s.namespaceStatus)
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "layout", Method: http.MethodGet, Path: "/v1/ns/{ns}/layout",
 		Summary: "Which members hold each shard of a namespace",
 	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (api.Layout, error) {
 		l, err := ns.Layout()
 		return api.LayoutOf(&l), err
 	}))
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "force-layout", Method: http.MethodPost, Path: "/v1/ns/{ns}/layout",
 		Summary:     "Name what is left of shards that have lost a majority of their hosts",
 		Description: "What only the lost hosts held is lost for good. Lapse or remove the members that are gone first.",
@@ -73,7 +97,7 @@ func (s *server) registerNamespaces() {
 		left, err := ns.ForceLayout(ctx)
 		return api.ForcedOf(left), err
 	}))
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "reindex", Method: http.MethodPost, Path: "/v1/ns/{ns}/reindex",
 		Summary:     "By placement writer, hand the records that this node was told to the hosts of their keys",
 		Description: "For when the hosts of keys have lost their data, and hosts of large values have not. 504 (unconfirmed): a majority of a key's hosts has not taken its record; the others are handed on.",
@@ -81,51 +105,36 @@ func (s *server) registerNamespaces() {
 		handed, err := ns.Reindex(ctx)
 		return api.Reindexed{Records: handed}, err
 	}))
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "invite", Method: http.MethodPost, Path: "/v1/invites",
 		Summary: "Make a ticket with which nodes can join a namespace", BodyReadTimeout: -1,
 	}, s.invite)
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "join", Method: http.MethodPost, Path: "/v1/join",
 		Summary: "Redeem a ticket, and sync with the inviter", BodyReadTimeout: -1,
-	}, func(ctx context.Context, in *ticketBody) (*joinedOutput, error) {
+	}, func(ctx context.Context, in *input[api.Ticket]) (api.Joined, error) {
 		ns, report, err := s.Node.JoinSync(ctx, in.Body.Ticket, peer.SyncOptions{})
 		if ns == nil {
-			return nil, fail(err)
+			return api.Joined{}, err
 		}
-		out := &joinedOutput{api.Joined{Namespace: api.NamespaceOf(ns.Info()), Fetched: report.Applied, Bytes: report.WireBytesReceived}}
+		out := api.Joined{Namespace: api.NamespaceOf(ns.Info()), Fetched: report.Applied, Bytes: report.WireBytesReceived}
 		if err != nil {
-			out.Body.Problem = err.Error()
+			out.Problem = err.Error()
 		}
 		return out, nil
 	})
 }
 
-// ofNamespace makes a handler of what takes a namespace and nothing else.
-func ofNamespace[B any](s *server, answer func(context.Context, *peer.Namespace) (B, error)) func(context.Context, *nsInput) (*output[B], error) {
-	return func(ctx context.Context, in *nsInput) (*output[B], error) {
-		ns, err := s.namespace(in.NS)
-		if err != nil {
-			return nil, err
-		}
-		body, err := answer(ctx, ns)
-		if err != nil {
-			return nil, fail(err)
-		}
-		return &output[B]{body}, nil
-	}
-}
-
-func (s *server) createNamespace(ctx context.Context, in *newNamespaceInput) (*namespaceOutput, error) {
+func (s *server) createNamespace(ctx context.Context, in *input[api.NewNamespace]) (out api.Namespace, err error) {
 	skew, err := duration("max_skew", in.Body.MaxSkew)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	ns, err := s.Node.CreateNamespace(ctx, in.Body.Name, peer.Policy{Unsigned: in.Body.Unsigned, MaxSkew: skew, Placement: in.Body.Placement.Peer()})
 	if err != nil {
-		return nil, fail(err)
+		return out, err
 	}
-	return &namespaceOutput{api.NamespaceOf(ns.Info())}, nil
+	return api.NamespaceOf(ns.Info()), nil
 }
 
 // duration reads a positive duration; empty is 0.
@@ -140,23 +149,19 @@ func duration(name, s string) (time.Duration, error) {
 	return d, nil
 }
 
-func (s *server) invite(ctx context.Context, in *inviteInput) (*ticketBody, error) {
+func (s *server) invite(ctx context.Context, in *input[api.Invitation]) (out api.Ticket, err error) {
 	ns, err := s.namespace(in.Body.NS)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	o := peer.InviteOptions{Uses: in.Body.Uses}
 	if in.Body.Role != "" {
 		if o.Role, err = peer.ParseRole(in.Body.Role); err != nil {
-			return nil, fail(problem.Usage("%w", err))
+			return out, problem.Usage("%w", err)
 		}
 	}
-	if o.Expires, err = duration("expires", in.Body.Expires); err != nil {
-		return nil, err
+	if o.Expires, err = duration("expires", in.Body.Expires); err == nil {
+		out.Ticket, err = ns.Invite(ctx, o)
 	}
-	ticket, err := ns.Invite(ctx, o)
-	if err != nil {
-		return nil, fail(err)
-	}
-	return &ticketBody{api.Ticket{Ticket: ticket}}, nil
+	return out, err
 }

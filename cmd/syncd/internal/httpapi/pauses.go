@@ -20,23 +20,23 @@ func (s *server) registerPauses() {
 		{"pause", "Take a namespace out of all syncs on this node, also after a restart; reads and writes go on", "End the syncs with a peer in all namespaces, also after a restart", (*peer.Namespace).Pause, (*peer.Node).PausePeer},
 		{"resume", "Let a namespace take part in syncs again", "Let this node sync with a peer again", (*peer.Namespace).Resume, (*peer.Node).ResumePeer},
 	} {
-		huma.Register(s.api, huma.Operation{
-			OperationID: op.name, Method: http.MethodPost, Path: "/v1/ns/{ns}/" + op.name, DefaultStatus: http.StatusNoContent, Summary: op.of,
-		}, func(ctx context.Context, in *nsInput) (*struct{}, error) {
+		does(s, huma.Operation{
+			OperationID: op.name, Method: http.MethodPost, Path: "/v1/ns/{ns}/" + op.name, Summary: op.of,
+		}, func(ctx context.Context, in *nsInput) error {
 			ns, err := s.namespace(in.NS)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			return nil, fail(op.namespace(ns, ctx))
+			return op.namespace(ns, ctx)
 		})
-		huma.Register(s.api, huma.Operation{
-			OperationID: op.name + "-peer", Method: http.MethodPost, Path: "/v1/peers/{id}/" + op.name, DefaultStatus: http.StatusNoContent, Summary: op.by,
-		}, func(ctx context.Context, in *peerInput) (*struct{}, error) {
+		does(s, huma.Operation{
+			OperationID: op.name + "-peer", Method: http.MethodPost, Path: "/v1/peers/{id}/" + op.name, Summary: op.by,
+		}, func(ctx context.Context, in *peerInput) error {
 			id, err := peer.ParseID(in.ID)
 			if err != nil {
-				return nil, fail(problem.Usage("%w", err))
+				return problem.Usage("%w", err)
 			}
-			return nil, fail(op.peer(s.Node, ctx, id))
+			return op.peer(s.Node, ctx, id)
 		})
 	}
 }

@@ -11,45 +11,32 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-type (
-	peersOutput  struct{ Body api.Peers }
-	newPeerInput struct{ Body api.NewPeer }
-	peerIDOutput struct{ Body api.PeerID }
-	peerInput    struct {
-		ID string `path:"id" doc:"the peer's id"`
-	}
-	nodeOutput struct{ Body api.Status }
-)
+type peerInput struct {
+	ID string `path:"id" doc:"the peer's id"`
+}
 
 func (s *server) registerPeers() {
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "status", Method: http.MethodGet, Path: "/v1/status", Summary: "The node, its namespaces and its peers",
-	}, func(context.Context, *struct{}) (*nodeOutput, error) {
-		return &nodeOutput{api.StatusOf(s.Node)}, nil
-	})
-	huma.Register(s.api, huma.Operation{
+	}, func(context.Context, *struct{}) (api.Status, error) { return api.StatusOf(s.Node), nil })
+	answers(s, huma.Operation{
 		OperationID: "peers", Method: http.MethodGet, Path: "/v1/peers", Summary: "The address book, and the members of all namespaces",
-	}, func(context.Context, *struct{}) (*peersOutput, error) {
-		return &peersOutput{api.PeersOf(s.Node.Peers())}, nil
-	})
-	huma.Register(s.api, huma.Operation{
+	}, func(context.Context, *struct{}) (api.Peers, error) { return api.PeersOf(s.Node.Peers()), nil })
+	answers(s, huma.Operation{
 		OperationID: "add-peer", Method: http.MethodPost, Path: "/v1/peers", BodyReadTimeout: -1,
 		Summary: "Remember a peer's address; this gives it no rights",
-	}, func(ctx context.Context, in *newPeerInput) (*peerIDOutput, error) {
+	}, func(ctx context.Context, in *input[api.NewPeer]) (api.PeerID, error) {
 		id, err := s.Node.AddPeer(ctx, in.Body.Addr)
-		if err != nil {
-			return nil, fail(err)
-		}
-		return &peerIDOutput{api.PeerID{ID: id.String()}}, nil
+		return api.PeerID{ID: id.String()}, err
 	})
-	huma.Register(s.api, huma.Operation{
-		OperationID: "remove-peer", Method: http.MethodDelete, Path: "/v1/peers/{id}", DefaultStatus: http.StatusNoContent,
+	does(s, huma.Operation{
+		OperationID: "remove-peer", Method: http.MethodDelete, Path: "/v1/peers/{id}",
 		Summary: "Forget a peer until it is added again; where it is a member, it stays one",
-	}, func(ctx context.Context, in *peerInput) (*struct{}, error) {
+	}, func(ctx context.Context, in *peerInput) error {
 		id, err := peer.ParseID(in.ID)
 		if err != nil {
-			return nil, fail(problem.Usage("%w", err))
+			return problem.Usage("%w", err)
 		}
-		return nil, fail(s.Node.RemovePeer(ctx, id))
+		return s.Node.RemovePeer(ctx, id)
 	})
 }

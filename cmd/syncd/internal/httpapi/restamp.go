@@ -12,11 +12,11 @@ import (
 )
 
 func (s *server) registerRestamp() {
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "future", Method: http.MethodGet, Path: "/v1/ns/{ns}/future",
 		Summary: "Records whose versions are too far ahead of the node's clock; the other members decline them",
 	}, ofNamespace(s, future))
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "restamp", Method: http.MethodPost, Path: "/v1/ns/{ns}/restamp",
 		Summary: "Give what this node wrote while its clock was wrong a version of now",
 	}, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace) (out api.Restamped, err error) {

@@ -241,10 +241,9 @@ func (s *server) registerHealth() {
 			Description: "OK", Content: map[string]*huma.MediaType{"text/plain": {}},
 		}},
 	})
-	type versionOutput struct{ Body api.Program }
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "version", Method: http.MethodGet, Path: "/v1/version", Summary: "The daemon's version",
-	}, func(context.Context, *struct{}) (*versionOutput, error) { return &versionOutput{s.Version}, nil })
+	}, func(context.Context, *struct{}) (api.Program, error) { return s.Version, nil })
 }
 
 // serveOpenAPI writes the description once, when all routes are known.

@@ -11,23 +11,21 @@ import (
 )
 
 func (s *server) registerVerify() {
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "verify", Method: http.MethodPost, Path: "/v1/ns/{ns}/verify",
 		Summary: "Read the store's files and all records, and compute anew what the node keeps of them",
 	}, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace) (api.Verification, error) {
 		v, err := ns.Verify(ctx)
 		return api.VerificationOf(v, ns.Lost()), err
 	}))
-	huma.Register(s.api, huma.Operation{
-		OperationID: "accept-loss", Method: http.MethodDelete, Path: "/v1/ns/{ns}/lost", DefaultStatus: http.StatusNoContent,
+	does(s, huma.Operation{
+		OperationID: "accept-loss", Method: http.MethodDelete, Path: "/v1/ns/{ns}/lost",
 		Summary: "End what is said of a loss by damage to the store",
-	}, func(_ context.Context, in *nsInput) (*struct{}, error) {
+	}, func(_ context.Context, in *nsInput) error {
 		ns, err := s.namespace(in.NS)
 		if err == nil {
-			if err = ns.AcceptLoss(); err != nil {
-				err = fail(err)
-			}
+			err = ns.AcceptLoss()
 		}
-		return nil, err
+		return err
 	})
 }

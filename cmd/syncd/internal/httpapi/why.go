@@ -18,17 +18,15 @@ type (
 		RecordParams
 		Peer string `query:"peer" doc:"a peer id, or a multiaddr that ends in /p2p/ and one; without it, each other member is asked"`
 	}
-	whyOutput struct{ Body api.Whys }
 	waitInput struct {
 		NS   string `path:"ns" doc:"the namespace's local name"`
 		Body api.WaitRequest
 	}
-	waitOutput struct{ Body api.Waited }
 )
 
 // registerWhy serves what members hold, as they say when they are asked.
 func (s *server) registerWhy() {
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "why", Method: http.MethodGet, Path: "/v1/ns/{ns}/why/{key}",
 		Summary:     "Why a key is, or is not, the same at the peers",
 		Description: "Asks them at once. A peer that does not answer within 15 s is unknown, and the cause says why.",
@@ -38,45 +36,45 @@ func (s *server) registerWhy() {
 		Summary:     "Which members hold a key of a namespace that is cut into shards",
 		Description: "Looks the key up as a read does, and tells what was asked and what each has said. 503: too few hosts have answered, and the body says which.",
 	}, s.locate)
-	huma.Register(s.api, huma.Operation{
+	answers(s, huma.Operation{
 		OperationID: "wait", Method: http.MethodPost, Path: "/v1/ns/{ns}/wait",
 		Summary:     "Wait until members hold what this node holds, or a version of a key",
 		Description: "504 (unconfirmed): the time was over first; waited says which members hold it, and what the others said.",
 	}, s.wait)
 }
 
-func (s *server) why(ctx context.Context, in *whyInput) (*whyOutput, error) {
+func (s *server) why(ctx context.Context, in *whyInput) (out api.Whys, err error) {
 	ns, key, err := s.record(&in.RecordParams)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	var peers []peer.ID
 	if in.Peer != "" {
 		id, err := s.peer(ctx, in.Peer)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		peers = append(peers, id)
 	}
 	whys, err := ns.Why(ctx, key, peers...)
 	if err != nil {
-		return nil, fail(err)
+		return out, err
 	}
-	out := &whyOutput{api.WhysOf(key, whys)}
+	out = api.WhysOf(key, whys)
 	if len(peers) == 0 {
 		body, err := ns.WhereBody(ctx, key)
 		if err != nil && !errors.Is(err, peer.ErrUnreachable) { // what the members say tells why too few answer
-			return nil, fail(err)
+			return out, err
 		}
-		out.Body.Body = api.BodyOf(body)
+		out.Body = api.BodyOf(body)
 	}
 	return out, nil
 }
 
-func (s *server) wait(ctx context.Context, in *waitInput) (*waitOutput, error) {
+func (s *server) wait(ctx context.Context, in *waitInput) (out api.Waited, err error) {
 	ns, err := s.namespace(in.NS)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	o := peer.WaitOptions{Count: in.Body.Count, Key: in.Body.Key64}
 	if in.Body.Key != nil {
@@ -85,33 +83,33 @@ func (s *server) wait(ctx context.Context, in *waitInput) (*waitOutput, error) {
 	for _, text := range in.Body.Peers {
 		id, err := s.peer(ctx, text)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		o.Peers = append(o.Peers, id)
 	}
 	switch {
 	case in.Body.Key != nil && in.Body.Key64 != nil:
-		return nil, fail(problem.Usage("key and key64 exclude one another"))
+		return out, problem.Usage("key and key64 exclude one another")
 	case in.Body.Version != "" && o.Key == nil:
-		return nil, fail(problem.Usage("version: it is that of a key; name the key, too"))
+		return out, problem.Usage("version: it is that of a key; name the key, too")
 	case in.Body.Version != "":
 		if o.Version, err = dbadapter.ParseVersion(in.Body.Version); err != nil {
-			return nil, fail(problem.Usage("%w", err))
+			return out, problem.Usage("%w", err)
 		}
 	}
 	ctx, cancel, err := within(ctx, in.Body.Timeout)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	defer cancel()
 	waited, err := ns.Wait(ctx, o)
-	out := api.WaitedOf(&waited)
+	out = api.WaitedOf(&waited)
 	if err != nil {
 		p := *problem.From(fail(err))
 		p.Waited = &out
-		return nil, &p
+		return out, &p
 	}
-	return &waitOutput{out}, nil
+	return out, nil
 }
 
 // within bounds for how long a request waits for others, by the time that it states, or not.
