@@ -12,7 +12,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/push"
 )
 
 // Config says how a node is opened. The zero value is a node in memory, with
@@ -133,8 +133,8 @@ func (c *Config) memory() int64 {
 func (c *Config) pushes() bool { return !c.NoPush && c.SyncInterval > 0 }
 
 // pushing is how the node pushes: of a bound of the bandwidth it leaves half to syncs.
-func (c *Config) pushing() node.Pushing {
-	p := node.Pushing{On: c.pushes()}
+func (c *Config) pushing() push.Config {
+	p := push.Config{On: c.pushes()}
 	if send := c.Bandwidth.Send; send > 0 {
 		p.Send = int(send / 2)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -147,8 +148,8 @@ func (d *direct) serve(l *line) {
 			break
 		}
 		if f := d.pushes.follower(t.Topic); anew && f != nil && f.serves(l.id) {
-			standing := f.set.Standing()
-			l.add(t.Topic, standing, standing.Direct())
+			digest := f.set.Pushes().Digest()
+			l.add(t.Topic, digest, digest.Direct())
 		}
 		d.changed()
 	}
@@ -198,7 +199,7 @@ func (d *direct) read(s network.Stream) {
 	r := bufio.NewReader(s)
 	var topic wire.Topic
 	for {
-		push, err := wire.ReadDirect(r, &topic)
+		m, err := wire.ReadDirect(r, &topic)
 		if err != nil {
 			return
 		}
@@ -206,7 +207,7 @@ func (d *direct) read(s network.Stream) {
 		if f == nil || !f.serves(id) {
 			continue
 		}
-		if !f.arrived(id, push) {
+		if !f.arrived(id, m) {
 			return
 		}
 	}
@@ -223,8 +224,8 @@ func (d *direct) changed() {
 
 // linesOf are the lines of a namespace. Those that are not open yet may be of members that
 // the mesh does not reach.
-func (d *direct) linesOf(topic wire.Topic) *node.Lines {
-	all := &node.Lines{Taking: map[node.ID][]node.ID{}}
+func (d *direct) linesOf(topic wire.Topic) *push.Lines {
+	all := &push.Lines{Taking: map[node.ID][]node.ID{}}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for id, l := range d.lines {
@@ -233,7 +234,7 @@ func (d *direct) linesOf(topic wire.Topic) *node.Lines {
 			all.Taking[node.ID(id)] = links
 		case ready:
 		case d.broken[id] < brokenLine:
-			all.Coming = append(all.Coming, node.ID(id))
+			all.Opening = append(all.Opening, node.ID(id))
 		default:
 			all.Broken = append(all.Broken, node.ID(id))
 		}
@@ -241,28 +242,31 @@ func (d *direct) linesOf(topic wire.Topic) *node.Lines {
 	return all
 }
 
-// reached are the lines of a namespace. Of those that are not open (Coming, Broken) it
+// reached are the lines of a namespace. Of those that are not open (Opening, Broken) it
 // has only those of members that have subscribed to its topic. The mesh takes no push
 // to another one, which would keep it from those that have lines.
-func (d *direct) reached(f *follower, topic *pubsub.Topic) *node.Lines {
+func (d *direct) reached(f *follower, topic *pubsub.Topic) *push.Lines {
 	all := d.linesOf(f.topic)
-	if len(all.Coming)+len(all.Broken) > 0 {
+	if len(all.Opening)+len(all.Broken) > 0 {
 		mesh := topic.ListPeers()
 		away := func(id node.ID) bool { return !slices.Contains(mesh, ID(id)) }
-		all.Coming = slices.DeleteFunc(all.Coming, away)
+		all.Opening = slices.DeleteFunc(all.Opening, away)
 		all.Broken = slices.DeleteFunc(all.Broken, away)
 	}
 	return all
 }
 
 // push sends a push to members, each over its line.
-func (d *direct) push(topic wire.Topic, push *node.Push, to []node.ID) {
-	data := push.Direct()
+func (d *direct) push(topic wire.Topic, m *push.Push, to []node.ID) {
+	if len(to) == 0 {
+		return
+	}
+	data := m.Direct()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, id := range to {
 		if l := d.lines[ID(id)]; l != nil {
-			l.add(topic, push, data)
+			l.add(topic, m, data)
 		}
 	}
 }
@@ -310,7 +314,7 @@ func (d *direct) takes(in *inlet) (b []byte) {
 	now := map[wire.Topic][]node.ID{}
 	for topic, f := range d.pushes.small() {
 		if f.serves(in.id) {
-			now[topic] = f.set.Links(d.linesOf(topic))
+			now[topic] = f.set.Pushes().Links(d.linesOf(topic))
 		}
 	}
 	for topic, links := range now {
@@ -334,12 +338,12 @@ func (d *direct) takes(in *inlet) (b []byte) {
 
 // arrived examines what has come directly, and hands it to what commits. It reports
 // whether the stream is to go on.
-func (f *follower) arrived(from ID, push []byte) bool {
+func (f *follower) arrived(from ID, m []byte) bool {
 	if !f.ns.gate.enter() {
 		return true
 	}
 	defer f.ns.gate.leave()
-	a, verdict, err := f.set.ArrivedDirectly(node.ID(from), push)
+	a, verdict, err := f.set.ArrivedDirectly(node.ID(from), m)
 	f.ns.node.pushArrived(f.ns, from, verdict, err)
 	if verdict == node.PushTaken {
 		select {

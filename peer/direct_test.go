@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // toAll gives the members to which a namespace pushes directly.
-func toAll(ns *Namespace, l *node.Lines) (to []node.ID, whole bool) {
+func toAll(ns *Namespace, l *push.Lines) (to []node.ID, whole bool) {
 	audience, _ := ns.core.Audience()
-	return ns.shards()[0].set.Direct(new(node.Push), audience, l)
+	return ns.shards()[0].set.Pushes().Direct(new(push.Push), audience, l)
 }
 
 // directCluster is n members of a namespace that have lines to one another.
@@ -100,7 +101,7 @@ func TestPausedNamespacesAreNotTaken(t *testing.T) {
 func TestMembersWithoutStreams(t *testing.T) {
 	nodes, spaces := directCluster(t, 3)
 	id := node.ID(nodes[2].ID())
-	lines := func(i int) *node.Lines { return nodes[i].pushes.direct.linesOf(spaces[i].shards()[0].set.Keys.Topic) }
+	lines := func(i int) *push.Lines { return nodes[i].pushes.direct.linesOf(spaces[i].shards()[0].set.Keys.Topic) }
 	nodes[2].host.RemoveStreamHandler(directProtocol)
 	refuses := func() { // and the streams that there are end
 		d := nodes[2].pushes.direct
@@ -124,7 +125,7 @@ func TestMembersWithoutStreams(t *testing.T) {
 					}
 				}
 			}
-			return failed >= 3 && slices.Contains(lines(i).Coming, id)
+			return failed >= 3 && slices.Contains(lines(i).Opening, id)
 		})
 	}
 	put := func(key string) {
@@ -161,8 +162,8 @@ func TestLineOverflow(t *testing.T) {
 	l.hear(&wire.Takes{Kind: wire.TakesTopic, Topic: topic})
 	data := bytes.Repeat([]byte{1}, 30<<10)
 	for range 10 * pushQueue {
-		l.add(topic, new(node.Push), data)
-		l.add(other, new(node.Push), data) // it is not taken
+		l.add(topic, new(push.Push), data)
+		l.add(other, new(push.Push), data) // it is not taken
 	}
 	if l.bytes > lineBytes || l.count > pushQueue || l.queued(topic) != l.bytes || l.queued(other) != 0 {
 		t.Errorf("%d pushes of %d bytes wait", l.count, l.bytes)
@@ -193,7 +194,7 @@ func TestLineOverflow(t *testing.T) {
 	if more != 1 {
 		t.Errorf("%d pushes say that there is more", more)
 	}
-	l.add(topic, new(node.Push), data)
+	l.add(topic, new(push.Push), data)
 	if b := l.next(&last); len(b) < len(data) {
 		t.Error("nothing is pushed once there is room again")
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -33,12 +34,12 @@ type lineQueue struct {
 	bytes  int
 	// behind is the word that there is more, once a push has found no room: it goes behind
 	// those that wait.
-	behind *node.Push
+	behind *push.Push
 }
 
 // queued is a push that waits.
 type queued struct {
-	push *node.Push
+	push *push.Push
 	data []byte
 }
 
@@ -100,7 +101,7 @@ func (l *line) takes(topic wire.Topic) (links []node.ID, takes, ready bool) {
 
 // add queues a push, or that there is more. Where there is no room, the namespace of which
 // most waits gives up its last push.
-func (l *line) add(topic wire.Topic, push *node.Push, data []byte) {
+func (l *line) add(topic wire.Topic, m *push.Push, data []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, takes := l.topics[topic]; !takes {
@@ -113,10 +114,10 @@ func (l *line) add(topic wire.Topic, push *node.Push, data []byte) {
 		l.turns = append(l.turns, topic)
 	}
 	if q.behind != nil {
-		q.behind = push.More()
+		q.behind = m.More()
 		return
 	}
-	q.pushes = append(q.pushes, queued{push, data})
+	q.pushes = append(q.pushes, queued{m, data})
 	q.bytes += len(data)
 	l.count, l.bytes = l.count+1, l.bytes+len(data)
 	for l.count > pushQueue || l.bytes > lineBytes {

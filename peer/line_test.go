@@ -14,7 +14,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/syncd-io/syncd/internal/netio/stream"
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -54,7 +54,7 @@ func TestLinesWaitForTheirBound(t *testing.T) {
 			s := bound.Meter(to, t.Context().Done())
 			l := newLine("member")
 			l.hear(&wire.Takes{Kind: wire.TakesTopic, Topic: wire.Topic{1}})
-			l.add(wire.Topic{1}, new(node.Push), data)
+			l.add(wire.Topic{1}, new(push.Push), data)
 			writing.Go(func() { l.write(s, idle, over) })
 		}
 		time.Sleep(10 * idle) // virtual
@@ -87,18 +87,18 @@ func TestNamespacesTakeTurnsOnALine(t *testing.T) {
 	large, small := bytes.Repeat([]byte{1}, 60<<10), bytes.Repeat([]byte{2}, 100)
 	flood := func() {
 		for range 2 * pushQueue {
-			l.add(busy, new(node.Push), large)
-			l.add(busy, new(node.Push), small)
+			l.add(busy, new(push.Push), large)
+			l.add(busy, new(push.Push), small)
 		}
 		if l.bytes > lineBytes || l.count > pushQueue {
 			t.Fatalf("%d pushes of %d bytes wait", l.count, l.bytes)
 		}
 	}
 	flood()
-	l.add(calm, new(node.Push), small)
-	l.add(calm, new(node.Push), small)
+	l.add(calm, new(push.Push), small)
+	l.add(calm, new(push.Push), small)
 	flood()
-	l.add(fresh, new(node.Push), small)
+	l.add(fresh, new(push.Push), small)
 	var last, of wire.Topic
 	var order []wire.Topic
 	more := map[wire.Topic]int{}
@@ -125,9 +125,9 @@ func TestNamespacesTakeTurnsOnALine(t *testing.T) {
 	}
 	// So it is where pushes are many and small.
 	for range 2 * pushQueue {
-		l.add(busy, new(node.Push), small)
+		l.add(busy, new(push.Push), small)
 	}
-	l.add(calm, new(node.Push), small)
+	l.add(calm, new(push.Push), small)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.count != pushQueue || l.queues[calm].behind != nil {

@@ -13,12 +13,13 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // pushes carries what the node's namespaces push: directly to few members, and over GossipSub otherwise. There is
 // one topic a shard, whose name only members can make. What is pushed and what becomes of what arrives is decided
-// in internal/node. Records are signed at rest, so that the messages are not.
+// in internal/push. Records are signed at rest, so that the messages are not.
 type pushes struct {
 	node   *Node
 	host   *memberHost
@@ -44,7 +45,7 @@ type follower struct {
 const (
 	meshDegree = 3
 	meshLeast  = 2
-	meshMost   = node.MeshCopies
+	meshMost   = push.MeshCopies
 )
 
 // pushQueue is how many messages wait at most, for a peer, for their examination or for
@@ -309,6 +310,7 @@ func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup)
 	audience, until := f.renew()
 	p.host.membersChanged(func(ID) bool { return false })
 	p.links.opened(f.ctx, f.set)
+	carrier := &pushCarrier{p, f, topic, running}
 	for {
 		select {
 		case <-f.ctx.Done():
@@ -323,30 +325,7 @@ func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup)
 			p.direct.changed()
 			members, audiences = now, held
 		}
-		push, wait := f.set.NextPush()
-		for ; push != nil; push, wait = f.set.NextPush() {
-			to, whole := f.set.Direct(push, audience, p.direct.reached(f, topic))
-			p.direct.push(f.topic, push, to)
-			if !whole {
-				if err := topic.Publish(f.ctx, push.Bytes()); err != nil {
-					if f.ctx.Err() != nil {
-						return
-					}
-					p.node.log.Warn("a push was not sent over the mesh; syncs bring it", logNamespace(f.ns), logError(err))
-				}
-			}
-			p.node.metrics.pushes.WithLabelValues("sent").Inc()
-		}
-		with, or, pause := f.set.NextSync()
-		if with != "" {
-			running.Go(func() {
-				by, err := p.sync(f.shard, ID(with), ID(or))
-				f.set.HastenedDone(with, node.ID(by), err)
-			})
-		}
-		if wait == 0 || pause > 0 && pause < wait {
-			wait = pause
-		}
+		wait := f.set.Pushes().Step(audience, carrier)
 		if !until.IsZero() { // GossipSub asks serves for new peers only
 			if ends := max(until.Sub(p.node.now()), 0) + time.Millisecond; wait == 0 || ends < wait {
 				wait = ends
@@ -358,13 +337,36 @@ func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup)
 	}
 }
 
-// sync syncs with a peer, or with another one if that is not connected, and tells with which.
-func (p *pushes) sync(sh *shard, with, or ID) (by ID, err error) {
-	if !p.node.host.Connected(with) && p.node.host.Connected(or) {
-		with = or
+// pushCarrier is the network of a shard's pushes.
+type pushCarrier struct {
+	*pushes
+	shard   *follower
+	topic   *pubsub.Topic
+	running *sync.WaitGroup // syncs that pushes have brought about
+}
+
+func (c *pushCarrier) Lines() *push.Lines { return c.direct.reached(c.shard, c.topic) }
+
+func (c *pushCarrier) Send(m *push.Push, to []node.ID, whole bool) {
+	f := c.shard
+	c.direct.push(f.topic, m, to)
+	if !whole {
+		if err := c.topic.Publish(f.ctx, m.Bytes()); err != nil && f.ctx.Err() == nil {
+			c.node.log.Warn("a push was not sent over the mesh; syncs bring it", logNamespace(f.ns), logError(err))
+		}
 	}
-	_, err = sh.sync(sh.ctx, with, SyncOptions{})
-	return with, err
+	c.node.metrics.pushes.WithLabelValues("sent").Inc()
+}
+
+func (c *pushCarrier) Sync(with, or node.ID, done func(by node.ID, err error)) {
+	f := c.shard
+	c.running.Go(func() {
+		if !c.node.host.Connected(ID(with)) && c.node.host.Connected(ID(or)) {
+			with = or
+		}
+		_, err := f.sync(f.ctx, ID(with), SyncOptions{})
+		done(with, err)
+	})
 }
 
 // peerPushes reports whether a peer's host says that it speaks the protocol of pushes.

@@ -96,7 +96,7 @@ func (p *pushes) linked(id ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.topics {
-		f.set.Linked(node.ID(id))
+		f.set.Pushes().Linked(node.ID(id))
 	}
 }
 
@@ -183,7 +183,7 @@ func (p *pushes) followed() (all []*node.Set) {
 func (l *links) opened(ctx context.Context, set *node.Set) {
 	for _, id := range l.pushes.node.host.Network().Peers() {
 		if ctx.Err() == nil {
-			set.Linked(node.ID(id))
+			set.Pushes().Linked(node.ID(id))
 		}
 	}
 	select {

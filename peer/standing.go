@@ -93,7 +93,7 @@ func (ns *Namespace) verifiedAge() (age time.Duration, ok bool) {
 
 // queued is how many bytes of the set's pushes wait, here and in the lines of members.
 func (n *Node) queued(set *node.Set) int {
-	bytes := set.Queued()
+	bytes := set.Pushes().Queued()
 	n.mu.Lock()
 	p := n.pushes
 	n.mu.Unlock()

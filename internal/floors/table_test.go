@@ -18,7 +18,7 @@ var floors = [][]string{
 	{"dbadapter/ondisk", "reconcile"},
 	{"peer/status"},
 	{"internal/clocks", "internal/netio", "internal/netio/stream", "reconcile/replica"},
-	{"internal/changes"},
+	{"internal/changes", "internal/push"},
 	{"internal/node"},
 	{"internal/shards"},
 	{"testnet/internal/check", "testnet/internal/failing", "testnet/internal/plan", "testnet/internal/sim", "testnet/scenarios"},

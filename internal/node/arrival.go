@@ -125,7 +125,7 @@ func (set *Set) arrivedBy(from ID, push []byte, directly bool) (*Arrival, PushVe
 		return nil, PushIgnored, nil
 	}
 	if !members.Has(origin, RoleRead) {
-		set.hastening.unknown(set, from)
+		set.pushes.Unknown(from)
 		return nil, PushIgnored, nil
 	}
 	if !set.ns.pledges(origin) { // what it gives is taken in a sync with it, where it hears of a refusal
@@ -142,7 +142,7 @@ func (set *Set) arrivedBy(from ID, push []byte, directly bool) (*Arrival, PushVe
 		}
 		return nil, PushIgnored, why.err
 	}
-	set.hastening.heard(set, from, origin, m)
+	set.pushes.Heard(from, origin, m)
 	return a, PushTaken, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // A push that was examined and not yet committed is held to a list of members and to a
@@ -43,8 +45,8 @@ func TestPushesThatNobodyTakesAreBounded(t *testing.T) {
 		ps.wait(time.Second)
 		must(put(ps.spaces[1], fmt.Sprint("k", i), strings.Repeat("x", 60_000)))
 	}
-	if n := len(ps.spaces[1].Sets()[0].outbox.full); n > fullPushes {
-		t.Errorf("%d whole messages wait", n)
+	if n := ps.spaces[1].Sets()[0].Pushes().Queued(); n > 65*wire.MaxPush {
+		t.Errorf("%d bytes wait", n)
 	}
 	if all := ps.pushes(1); !strings.HasSuffix(kinds(all), "records more") {
 		t.Errorf("the pushes are %s", kinds(all))

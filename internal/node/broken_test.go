@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/syncd-io/syncd/reconcile/wire"
+	"github.com/syncd-io/syncd/internal/push"
 )
 
 // A member that only the writer reaches, and whose streams break, hears the digest of what
@@ -12,7 +12,7 @@ import (
 func TestDigestsOfAMemberThatOneNodeReaches(t *testing.T) {
 	ps := newPushers(3, Policy{})
 	id := func(i int) ID { return ps.machines[i].ID }
-	lines := []*Lines{
+	lines := []*push.Lines{
 		{Taking: map[ID][]ID{id(1): {id(0)}}, Broken: []ID{id(2)}},
 		{Taking: map[ID][]ID{id(0): {id(1)}}},
 	}
@@ -24,12 +24,12 @@ func TestDigestsOfAMemberThatOneNodeReaches(t *testing.T) {
 			ps.wait(5 * time.Millisecond)
 			for i, l := range lines {
 				set := ps.spaces[i].Sets()[0]
-				for push, _ := set.NextPush(); push != nil; push, _ = set.NextPush() {
-					to, whole := set.Direct(push, audience, l)
-					told = told || i == 0 && !whole && push.message.Kind == wire.PushDigest
+				for m, _ := set.Pushes().Next(); m != nil; m, _ = set.Pushes().Next() {
+					to, whole := set.Pushes().Direct(m, audience, l)
+					told = told || i == 0 && !whole && kinds([][]byte{m.Bytes()}) == "digest"
 					for _, other := range to {
 						there := ps.spaces[ps.number(other)].Sets()[0]
-						a, verdict, err := there.ArrivedDirectly(id(i), push.Direct())
+						a, verdict, err := there.ArrivedDirectly(id(i), m.Direct())
 						if verdict != PushTaken || err != nil {
 							t.Fatal(verdict, err)
 						}

@@ -397,7 +397,7 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 	case !c.ask.Control:
 		c.part.set.doubt(c.remote, report.Verified && whole)
 		if whole {
-			c.part.set.met(report.Sent)
+			c.part.set.pushes.Met(report.Sent)
 		}
 		pushes := c.part.ns.node.Pushes
 		if report.Verified && whole && c.ask.Direction == wire.Both && report.Applied == 0 && (pushes == nil || pushes(c.remote)) {

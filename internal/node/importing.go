@@ -427,7 +427,7 @@ func (b *ImportBatch) Note(outcomes []dbadapter.Outcome) {
 
 func (b *ImportBatch) note(outcomes []dbadapter.Outcome) {
 	b.im.set.written(b.writes, outcomes)
-	b.im.set.push(b.writes, outcomes)
+	b.im.set.pushes.Written(b.writes, outcomes)
 }
 
 // Judge takes note of the batch, counts what became of it, and ends it. What Writes

@@ -83,7 +83,7 @@ func TestWhatWasNotPushedBeforeARestart(t *testing.T) {
 func TestPushesThatWereMissedBesideTheFirstSync(t *testing.T) {
 	ps := newPushers(4, Policy{})
 	ps.spaces[0] = ps.machines[0].reopen(ps.spaces[0], false)
-	ps.spaces[0].Sets()[0].Linked(ps.machines[1].ID)
+	ps.spaces[0].Sets()[0].Pushes().Linked(ps.machines[1].ID)
 	ps.wait(time.Second)
 	if with := ps.syncs(0); with != 1 {
 		t.Fatalf("a sync with %d", with)
@@ -97,7 +97,7 @@ func TestPushesThatWereMissedBesideTheFirstSync(t *testing.T) {
 	if with := ps.syncs(0); with >= 0 {
 		t.Errorf("at once, before others are heard: a sync with %d", with)
 	}
-	ps.wait(settling + ps.machines[0].Push.Pause)
+	ps.wait(time.Second + ps.machines[0].Push.Pause)
 	with := ps.syncs(0)
 	if with < 2 {
 		t.Fatalf("a sync with %d", with)
@@ -116,7 +116,7 @@ func TestStandingTellsOfEarlierPushes(t *testing.T) {
 	stands := func(i int) {
 		t.Helper()
 		for to := range 2 {
-			if a, verdict, err := ps.spaces[to].Sets()[0].ArrivedDirectly(ps.machines[i].ID, ps.spaces[i].Sets()[0].Standing().Direct()); verdict != PushTaken || err != nil {
+			if a, verdict, err := ps.spaces[to].Sets()[0].ArrivedDirectly(ps.machines[i].ID, ps.spaces[i].Sets()[0].Pushes().Digest().Direct()); verdict != PushTaken || err != nil {
 				t.Fatalf("%+v, %d, %v", a, verdict, err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/clocks"
+	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/signature"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -65,9 +66,9 @@ type Config struct {
 	// opened. It hears how the live sketch was brought up to date.
 	Loaded func(name string, l Loading)
 	// Push says how what this node writes is pushed to the other members.
-	Push Pushing
+	Push push.Config
 	// Pushable, if not nil, is called, while locks are held, when a driver is to
-	// ask NextPush and NextSync of the set at once. It must not wait.
+	// ask Pushes of the set for a step at once. It must not wait.
 	Pushable func(set *Set)
 	// Relisted, if not nil, is called, while locks are held, for a namespace that
 	// is cut into shards. Its list of members has changed, or the table of its
@@ -130,7 +131,7 @@ func New(c Config) *Node {
 	if c.Verify == nil {
 		c.Verify = signature.VerifyAll
 	}
-	c.Summaries, c.Push = c.Summaries.withDefaults(), c.Push.withDefaults()
+	c.Summaries, c.Push = c.Summaries.withDefaults(), c.Push.WithDefaults()
 	n := &Node{Config: c, byID: map[dbadapter.NamespaceID]*Namespace{}, parts: map[dbadapter.NamespaceID]*Part{}, Sessions: newSessions(c.Places)}
 	n.Schedule = newSchedule(n)
 	return n

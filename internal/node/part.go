@@ -68,7 +68,7 @@ func (p *Part) observe(changes []dbadapter.Change) {
 		return
 	}
 	for _, set := range p.ns.Sets() { // digests are told together with that of the control namespace
-		set.stir()
+		set.pushes.Changed()
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -51,7 +50,7 @@ func (ps *pushers) wait(d time.Duration) { ps.elapsed += d }
 
 // pushes are what a node has to push now.
 func (ps *pushers) pushes(i int) (all [][]byte) {
-	for push, _ := ps.spaces[i].Sets()[0].NextPush(); push != nil; push, _ = ps.spaces[i].Sets()[0].NextPush() {
+	for push, _ := ps.spaces[i].Sets()[0].Pushes().Next(); push != nil; push, _ = ps.spaces[i].Sets()[0].Pushes().Next() {
 		all = append(all, push.Bytes())
 	}
 	return all
@@ -85,7 +84,7 @@ func (ps *pushers) must(t *testing.T, i, by int, pushes ...[]byte) {
 
 // syncs is with which node the namespace wants to sync now, or −1.
 func (ps *pushers) syncs(i int) int {
-	with, _, _ := ps.spaces[i].Sets()[0].NextSync()
+	with, _, _ := ps.spaces[i].Sets()[0].Pushes().NextSync()
 	return ps.number(with)
 }
 
@@ -104,7 +103,7 @@ func TestPushedRecords(t *testing.T) {
 			t.Fatalf("%d pushes before others could join", len(got))
 		}
 		must(put(ps.spaces[1], "l", "w"))
-		if _, wait := ps.spaces[1].Sets()[0].NextPush(); wait != 5*time.Millisecond {
+		if _, wait := ps.spaces[1].Sets()[0].Pushes().Next(); wait != 5*time.Millisecond {
 			t.Errorf("asked again in %s", wait)
 		}
 		ps.wait(5 * time.Millisecond)
@@ -207,7 +206,7 @@ func TestGapsLeadToSyncs(t *testing.T) {
 	ps.must(t, 0, 1, next())
 	late := next()
 	ps.must(t, 0, 1, next())
-	if _, _, wait := ps.spaces[0].Sets()[0].NextSync(); wait <= 0 {
+	if _, _, wait := ps.spaces[0].Sets()[0].Pushes().NextSync(); wait <= 0 {
 		t.Fatal("a gap leads to no sync")
 	}
 	ps.must(t, 0, 1, late)
@@ -226,7 +225,7 @@ func TestGapsLeadToSyncs(t *testing.T) {
 	}
 	next()
 	ps.must(t, 0, 1, next()) // one more gap meanwhile
-	ps.spaces[0].Sets()[0].HastenedDone(ps.machines[1].ID, ps.machines[1].ID, nil)
+	ps.spaces[0].Sets()[0].Pushes().SyncDone(ps.machines[1].ID, ps.machines[1].ID, nil)
 	if with := ps.syncs(0); with != -1 {
 		t.Errorf("the next sync, with %d, does not wait", with)
 	}
@@ -234,7 +233,7 @@ func TestGapsLeadToSyncs(t *testing.T) {
 	if with := ps.syncs(0); with != 1 {
 		t.Errorf("the second gap leads to a sync with %d", with)
 	}
-	ps.spaces[0].Sets()[0].HastenedDone(ps.machines[1].ID, ps.machines[1].ID, errors.New("failed"))
+	ps.spaces[0].Sets()[0].Pushes().SyncDone(ps.machines[1].ID, ps.machines[1].ID, errors.New("failed"))
 	next()
 	ps.must(t, 0, 1, next())
 	ps.wait(500 * time.Millisecond)
@@ -271,45 +270,6 @@ func TestPausedNamespacesPushNothing(t *testing.T) {
 	}
 }
 
-// hear, and a twin that remembers all numbers.
-func TestHearEqualsTwin(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
-	for range 2_000 {
-		var o origin
-		came, first, last := map[uint64]bool{}, uint64(0), uint64(0)
-		next := 1 + r.Uint64N(100)
-		for range 200 {
-			m := &wire.PushMessage{Incarnation: 1}
-			if next += r.Uint64N(3); r.IntN(20) == 0 {
-				next += r.Uint64N(70)
-			}
-			m.Number = next - min(next-1, r.Uint64N(10)*r.Uint64N(2))
-			if r.IntN(6) == 0 {
-				m.Kind, m.Number = wire.PushDigest, next
-			}
-			if first == 0 {
-				first, last = m.Number, m.Number
-				for n := uint64(0); n <= first; n++ {
-					came[n] = true
-				}
-			}
-			last = max(last, m.Number)
-			if m.Kind != wire.PushDigest {
-				came[m.Number] = true
-			}
-			want := false
-			for n := last; n > last-min(last, 64); n-- {
-				want = want || !came[n]
-			}
-			if got, _ := o.hear(m); got != want {
-				t.Fatalf("after %d of at most %d: a gap is %v, want %v; %+v", m.Number, last, got, want, o)
-			}
-		}
-	}
-}
-
 // What is too large, or too much, is told of and not sent, whatever is waiting takes
 // bounded memory, and once the flood is over records are pushed again.
 func TestPushesAreBounded(t *testing.T) {
@@ -324,12 +284,12 @@ func TestPushesAreBounded(t *testing.T) {
 	for i := range 400 {
 		must(put(ps.spaces[1], fmt.Sprint("k", i), strings.Repeat("x", 10_000)))
 	}
-	if size := ps.spaces[1].Sets()[0].Queued(); size > 1<<20 || size < 1<<19 {
+	if size := ps.spaces[1].Sets()[0].Pushes().Queued(); size > 1<<20 || size < 1<<19 {
 		t.Errorf("%d bytes wait", size)
 	}
 	ps.wait(500 * time.Millisecond)
 	all := ps.pushes(1)
-	if left := ps.spaces[1].Sets()[0].Queued(); left != 0 {
+	if left := ps.spaces[1].Sets()[0].Pushes().Queued(); left != 0 {
 		t.Errorf("%d bytes wait after all were pushed", left)
 	}
 	for _, push := range all {
@@ -379,7 +339,7 @@ func TestDigestsAreTold(t *testing.T) {
 	if err := ps.machines[2].turn(ps.spaces[2], ps.machines[1]); err != nil {
 		t.Fatal(err)
 	}
-	ps.spaces[2].Sets()[0].HastenedDone(ps.machines[1].ID, ps.machines[1].ID, nil)
+	ps.spaces[2].Sets()[0].Pushes().SyncDone(ps.machines[1].ID, ps.machines[1].ID, nil)
 	ps.must(t, 2, 1, digest...)
 	ps.wait(time.Second)
 	if with := ps.syncs(2); with != -1 {

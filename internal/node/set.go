@@ -2,13 +2,17 @@ package node
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Set is a set of records of a namespace that is synced, pushed and collected by
@@ -29,12 +33,7 @@ type Set struct {
 	left      left
 	turn      turn
 	reach     reach
-	outbox    outbox
-	// deaf: the last push found a member that hears digests alone. Another one that has told
-	// the digest may not have told it.
-	deaf atomic.Bool
-	// hastening are the syncs that pushes bring about.
-	hastening hastening
+	pushes    *push.Pusher
 	tenure    tenure
 	// log: the set was left, and is there for its kept log. emptied: its records are deleted.
 	log     bool
@@ -48,11 +47,41 @@ func (set *Set) Shard() placement.Shard { return set.shard }
 func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) error {
 	set.Part.set, set.committed = set, ns.coming.committed
 	set.tenure.host.Self = ns.node.ID
+	set.pushes = push.New(push.Source{
+		Config: &ns.node.Push, Self: ns.node.ID, Incarnation: ns.incarnation, Interval: ns.node.Interval,
+		Now: ns.node.elapsed, Jitter: func(d time.Duration) time.Duration { return ns.node.jittered(d, ForPush) },
+		Digests: set.digests, Paused: ns.Paused,
+		Members: func() push.Members { return ns.Members() }, Others: set.others, Admits: ns.Admits, With: set.With,
+		Failed: failed, Wake: set.pushable,
+	})
 	if err := set.Part.open(ctx, ns, keys, ns.coming.store); err != nil {
 		return err
 	}
 	set.watched = changes.Source{Store: set.Store, Hasher: set.Keys.Hasher, Live: set.Live, Now: ns.node.Now, Reserved: ns.reserved, Behind: ns.BehindReserved}
 	return nil
+}
+
+// Pushes are what the set pushes, and the syncs that pushes bring about.
+func (set *Set) Pushes() *push.Pusher { return set.pushes }
+
+// pushable tells the driver to ask Pushes for a step.
+func (set *Set) pushable() {
+	if set.ns.node.Pushable != nil {
+		set.ns.node.Pushable(set)
+	}
+}
+
+// digests are those of the set and of the control namespace.
+func (set *Set) digests() (s wire.Sets) {
+	s.Data, _, _ = set.Live.State()
+	s.Control, _, _ = set.ns.Control.Live.State()
+	return s
+}
+
+// failed reports whether a sync has not run to its end. One in which records were declined
+// has: all others have travelled.
+func failed(err error) bool {
+	return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrRejected)
 }
 
 // Watched is the set as watches see it.
@@ -67,7 +96,7 @@ func (set *Set) observe(changes []dbadapter.Change) {
 	if set.committed != nil {
 		set.committed(set)
 	}
-	set.stir()
+	set.pushes.Changed()
 }
 
 // part is the part that an initiator asks for.

@@ -210,7 +210,7 @@ func (ns *Namespace) declareLocked(ctx context.Context, d roster.Draft) error {
 	}
 	_, refused, err := ns.take(ctx, [][]byte{value})
 	for _, set := range ns.Sets() {
-		set.tellMore() // writes that go on would put the digest off
+		set.pushes.AskSync() // writes that go on would put the digest off
 	}
 	return errors.Join(err, errors.Join(refused...))
 }

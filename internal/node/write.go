@@ -187,7 +187,7 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 	single := len(a.drafts) == 1
 	if failed == nil {
 		a.set.written(a.writes, outcomes)
-		a.set.push(a.writes, outcomes)
+		a.set.pushes.Written(a.writes, outcomes)
 	}
 	for i, o := range outcomes {
 		switch o.Result {

@@ -8,6 +8,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -110,7 +111,7 @@ func (n *Node) Start() error {
 		Summaries: node.Summaries{Least: -1, Every: 64, Idle: 8, Rest: c.Every},
 	}
 	if c.Push {
-		config.Push, config.Pushable = node.Pushing{On: true}, p.pushable
+		config.Push, config.Pushable = push.Config{On: true}, p.pushable
 	}
 	config.Relisted = func(ns *node.Namespace) {
 		if !p.cut() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -24,29 +25,33 @@ func (sh *shard) push() {
 	sh.woken = false
 	sh.pushing.stop()
 	p := sh.process
-	c := p.node.cluster
-	if p.ns == nil || !c.Push || p.of(sh.set) != sh {
+	if p.ns == nil || !p.node.cluster.Push || p.of(sh.set) != sh {
 		return
 	}
 	audience, _ := sh.set.Audience()
-	push, wait := sh.set.NextPush()
-	for ; push != nil; push, wait = sh.set.NextPush() {
-		to, whole := sh.set.Direct(push, audience, sh.lines())
-		sh.say(to, push.Direct(), (*node.Set).ArrivedDirectly)
-		if !whole {
-			sh.say(slices.Sorted(maps.Keys(audience)), push.Bytes(), (*node.Set).Arrived)
-		}
-	}
-	with, _, pause := sh.set.NextSync()
-	if with != "" {
-		p.sync(sh, c.byID[with].number, sh.set.Course(with, node.Ask{}), func(err error) { sh.set.HastenedDone(with, with, err) })
-	}
-	if wait == 0 || pause > 0 && pause < wait {
-		wait = pause
-	}
-	if wait > 0 {
+	if wait := sh.set.Pushes().Step(audience, carrier{sh, audience}); wait > 0 {
 		sh.pushing = p.after(wait, sh.push)
 	}
+}
+
+// carrier is the network of a shard's pushes.
+type carrier struct {
+	shard    *shard
+	audience map[node.ID]bool // that the mesh reaches
+}
+
+func (c carrier) Lines() *push.Lines { return c.shard.lines() }
+
+func (c carrier) Send(m *push.Push, to []node.ID, whole bool) {
+	c.shard.say(to, m.Direct(), (*node.Set).ArrivedDirectly)
+	if !whole {
+		c.shard.say(slices.Sorted(maps.Keys(c.audience)), m.Bytes(), (*node.Set).Arrived)
+	}
+}
+
+func (c carrier) Sync(with, _ node.ID, done func(by node.ID, err error)) {
+	p := c.shard.process
+	p.sync(c.shard, p.node.cluster.byID[with].number, c.shard.set.Course(with, node.Ask{}), func(err error) { done(with, err) })
 }
 
 // alike is what another process drives of the same set; nil: it does not hold it.
@@ -62,9 +67,9 @@ func (sh *shard) alike(q *process) *shard {
 
 // lines are the node's lines to the members that are up and have it on their list. A few
 // are missing at each time, which are being opened, or which no node has opened.
-func (sh *shard) lines() *node.Lines {
+func (sh *shard) lines() *push.Lines {
 	p := sh.process
-	l := &node.Lines{Taking: map[node.ID][]node.ID{}}
+	l := &push.Lines{Taking: map[node.ID][]node.ID{}}
 	for _, other := range p.node.cluster.nodes {
 		if q := other.process; q != nil && sh.alike(q) == nil {
 			continue
@@ -77,8 +82,8 @@ func (sh *shard) lines() *node.Lines {
 					l.Taking[other.id] = append(l.Taking[other.id], third.id)
 				}
 			}
-		case state == lineComing:
-			l.Coming = append(l.Coming, other.id)
+		case state == lineOpening:
+			l.Opening = append(l.Opening, other.id)
 		}
 	}
 	return l
@@ -87,13 +92,13 @@ func (sh *shard) lines() *node.Lines {
 // What can be known of a line.
 const (
 	noLine = iota
-	lineComing
+	lineOpening
 	lineOpen
 )
 
 // line is what is known of the line to another node, which stays for a while.
 func (p *process) line(to *Node) int {
-	const stays, missing, coming = 5 * time.Second, 1, 2 // missing and coming are of 32
+	const stays, missing, opening = 5 * time.Second, 1, 2 // missing and opening are of 32
 	q := to.process
 	if q == nil || q == p || q.ns == nil || !q.ns.Admits(p.node.id) {
 		return noLine
@@ -101,19 +106,19 @@ func (p *process) line(to *Node) int {
 	switch p.node.world.Draw(sim.ForLine, uint64(p.node.number), uint64(to.number), uint64(p.node.world.Now()/stays)) % 32 {
 	case missing:
 		return noLine
-	case coming:
-		return lineComing
+	case opening:
+		return lineOpening
 	}
 	return lineOpen
 }
 
 // say sends a push to other nodes, which take it in this way.
-func (sh *shard) say(to []node.ID, push []byte, take func(*node.Set, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
+func (sh *shard) say(to []node.ID, m []byte, take func(*node.Set, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
 	p := sh.process
 	c := p.node.cluster
 	c.pushed++
 	message := c.pushed
-	p.node.world.Note("push", p.node.number, len(push), nil)
+	p.node.world.Note("push", p.node.number, len(m), nil)
 	for _, id := range to {
 		other := c.byID[id]
 		if other == p.node {
@@ -123,7 +128,7 @@ func (sh *shard) say(to []node.ID, push []byte, take func(*node.Set, node.ID, []
 			if q := other.process; q != nil {
 				q.now(func() {
 					if there := sh.alike(q); there != nil {
-						there.take(p.node.id, push, take)
+						there.take(p.node.id, m, take)
 					}
 				})
 			}
@@ -132,12 +137,12 @@ func (sh *shard) say(to []node.ID, push []byte, take func(*node.Set, node.ID, []
 }
 
 // take takes a push of another node.
-func (sh *shard) take(from node.ID, push []byte, take func(*node.Set, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
+func (sh *shard) take(from node.ID, m []byte, take func(*node.Set, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
 	p := sh.process
 	if p.ns == nil {
 		return
 	}
-	a, verdict, err := take(sh.set, from, push)
+	a, verdict, err := take(sh.set, from, m)
 	if verdict == node.PushTaken {
 		err = sh.set.CommitArrivals(context.Background(), []*node.Arrival{a})
 	}

@@ -1,4 +1,4 @@
-package node
+package push
 
 import (
 	"slices"
@@ -10,24 +10,23 @@ import (
 // directly, as of now.
 type Lines struct {
 	// Taking are the members that take this namespace's pushes from this node, each with
-	// those that take its own, as it has told.
+	// those that take its own, as it has said.
 	Taking map[ID][]ID
-	// Coming are members that the mesh reaches and that have not said yet what they take,
+	// Opening are members that the mesh reaches and that have not said yet what they take,
 	// or cannot: no stream to them opens.
-	Coming []ID
+	Opening []ID
 	// Broken are such members whose streams have failed so often that no push waits for
 	// them any more.
 	Broken []ID
 }
 
-// Direct are the members to which a push goes directly, one copy each; audience is
-// what Audience gave. The push goes over the mesh, too, where whole is false: then
-// these are not all that there are. A mesh alone would not do: it forms at
-// heartbeats, and what is published before is lost. A member to which this node has
-// no line counts as away, unless the mesh or a line of another member reaches it.
-// Digests with the number of the last push go over the mesh. They tell a member
-// what a broken line made it miss.
-func (set *Set) Direct(push *Push, audience map[ID]bool, l *Lines) (to []ID, whole bool) {
+// Direct are the members to which a push goes directly, one copy each. The push goes over
+// the mesh, too, where whole is false: then these are not all of the audience that there
+// are. A mesh alone would not do: it forms at heartbeats, and what is published before is
+// lost. A member to which this node has no line counts as away, unless the mesh or a line
+// of another member reaches it. Digests with the number of the last push go over the mesh.
+// They show a member what a broken line made it miss.
+func (p *Pusher) Direct(push *Push, audience map[ID]bool, l *Lines) (to []ID, whole bool) {
 	if len(audience) > wire.MaxDirect {
 		return nil, false
 	}
@@ -36,7 +35,7 @@ func (set *Set) Direct(push *Push, audience map[ID]bool, l *Lines) (to []ID, who
 		switch {
 		case slices.Contains(l.Broken, id):
 			return digest
-		case slices.Contains(l.Coming, id):
+		case slices.Contains(l.Opening, id):
 			return true
 		}
 		for _, links := range l.Taking {
@@ -46,12 +45,12 @@ func (set *Set) Direct(push *Push, audience map[ID]bool, l *Lines) (to []ID, who
 		}
 		return false
 	}
-	set.deaf.Store(slices.ContainsFunc(l.Broken, func(id ID) bool { return audience[id] }))
+	p.deaf.Store(slices.ContainsFunc(l.Broken, func(id ID) bool { return audience[id] }))
 	whole = true
 	for id := range audience {
 		_, takes := l.Taking[id]
 		switch {
-		case id == set.ns.node.ID:
+		case id == p.set.Self:
 		case takes:
 			to = append(to, id)
 		case linked(id):
@@ -62,10 +61,10 @@ func (set *Set) Direct(push *Push, audience map[ID]bool, l *Lines) (to []ID, who
 	return to, whole && len(to) > 0
 }
 
-// Links are the members to which a node has lines, as it tells those that push to it.
-func (set *Set) Links(l *Lines) (ids []ID) {
+// Links are the members to which a node has lines, as it says to those that push to it.
+func (p *Pusher) Links(l *Lines) (ids []ID) {
 	for id := range l.Taking {
-		if set.ns.Admits(id) && len(ids) < wire.MaxDirect {
+		if p.set.Admits(id) && len(ids) < wire.MaxDirect {
 			ids = append(ids, id)
 		}
 	}
