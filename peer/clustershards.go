@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -224,22 +225,20 @@ func (ns *Namespace) greet(ctx context.Context, m *ClusterMember) error {
 		return err
 	}
 	defer leave()
-	remote, err := ns.core.Asker(0)
+	remote, err := shards.NewAsker(ns.core, 0)
 	if err != nil {
 		return err
 	}
 	begun := time.Now()
 	a := answered{left: ns.node.now()}
-	ask, reply, _, err := ns.node.askRouted(ctx, m.ID, func(id node.ID) (*wire.Ask, error) { return remote.Begin(id, remote.AskRecord([]byte{0}, true)) })
+	ask, reply, _, err := ns.node.askRouted(ctx, m.ID, func(id node.ID) (*wire.Ask, error) { return ns.core.Ask(id, remote.AskRecord([]byte{0}, true)) })
 	a.came = ns.node.now()
 	if err != nil {
 		return err
 	}
-	greeting, err := remote.Greeting(node.ID(m.ID), ask, reply)
-	if err != nil {
+	if a.Reply, err = ns.core.Answered(node.ID(m.ID), ask, reply); err != nil {
 		return err
 	}
-	a.Reply = &wire.Reply{Greeting: greeting}
 	m.met(ns.core.Members().Digest(), begun, &a)
 	return nil
 }

@@ -27,7 +27,7 @@ func (h hosts) Now() time.Duration { return h.ns.node.elapsed() }
 
 func (h hosts) Connected(id node.ID) bool { return h.ns.node.host.Connected(ID(id)) }
 
-func (h hosts) Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Question) (ask *wire.Ask, m wire.Message, sent bool, err error) {
+func (h hosts) Ask(ctx context.Context, to node.ID, q wire.Question) (ask *wire.Ask, m wire.Message, sent bool, err error) {
 	n, id := h.ns.node, ID(to)
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
@@ -37,7 +37,7 @@ func (h hosts) Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Questi
 	}
 	defer leave()
 	n.metrics.routed.WithLabelValues(routedAs(q)).Inc()
-	ask, m, sent, err = n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return a.Begin(id, q) })
+	ask, m, sent, err = n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return h.ns.core.Ask(id, q) })
 	if _, refused := m.(*wire.Refuse); refused {
 		n.metrics.routed.WithLabelValues("refused").Inc()
 	}

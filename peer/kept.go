@@ -2,14 +2,12 @@ package peer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/shards"
-	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Conflicts yields the records that lost against a record whose writer had not seen them here, of
@@ -53,7 +51,7 @@ func (ns *Namespace) kept(ctx context.Context, what string, why dbadapter.Why) i
 type KeptKind = dbadapter.Why
 
 // KeptAt is an entry that another member keeps, without the value, of which Size is the size.
-type KeptAt = node.KeptAt
+type KeptAt = shards.KeptAt
 
 // Keepers are the other members that say that they keep entries of Conflicts or SetAside, by id.
 // They say so some seconds after the first one. In a namespace that is not cut into shards no
@@ -88,30 +86,9 @@ func (ns *Namespace) keptAt(ctx context.Context, id ID, kind KeptKind, after uin
 	if !ns.core.Admits(node.ID(id)) {
 		return nil, false, fmt.Errorf("%w: it is no member", ErrNotFound)
 	}
-	q := &wire.AskKept{Aside: kind == dbadapter.KeptSetAside, After: after}
 	ctx, cancel := context.WithTimeoutCause(ctx, shards.Patience, fmt.Errorf("%w: no answer in %s", ErrUnreachable, shards.Patience))
 	defer cancel()
-	page, more, err = ns.askKept(ctx, id, q)
-	if errors.Is(err, ErrDenied) { // it may not know yet that this node is a member
-		if err := (hosts{ns}).SyncLists(ctx, node.ID(id)); err != nil {
-			return nil, false, err
-		}
-		page, more, err = ns.askKept(ctx, id, q)
-	}
-	return page, more, err
-}
-
-func (ns *Namespace) askKept(ctx context.Context, id ID, q *wire.AskKept) (page []KeptAt, more bool, err error) {
-	leave, err := ns.node.placeFor(ctx, id, q)
-	if err != nil {
-		return nil, false, err
-	}
-	defer leave()
-	ask, m, _, err := ns.node.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return ns.core.Begin(id, q) })
-	if err != nil {
-		return nil, false, err
-	}
-	return ns.core.KeptThere(node.ID(id), ask, m)
+	return ns.hosts.KeptAt(ctx, node.ID(id), kind, after)
 }
 
 // RestoreKept writes again what an entry of Conflicts or SetAside holds, as this

@@ -159,10 +159,10 @@ func TestNoLocatorUnlessChosen(t *testing.T) {
 	if value, requests := c.at(others[0], "none", One); value != "nothing" || requests == 0 {
 		t.Errorf("%q by %d requests", value, requests)
 	}
-	q, err := c.spaces[0].core.AskFeed(&locator.Poll{})
+	poll, err := locator.Append(nil, &locator.Poll{}, c.spaces[0].core.Rule().Shards)
 	c.must(err)
 	to := c.nodes[1].ID()
-	_, m, _, err := c.nodes[0].askRouted(t.Context(), to, func(id node.ID) (*wire.Ask, error) { return c.spaces[0].core.Begin(id, q) })
+	_, m, _, err := c.nodes[0].askRouted(t.Context(), to, func(id node.ID) (*wire.Ask, error) { return c.spaces[0].core.Ask(id, &wire.AskFeed{Message: poll}) })
 	if refusal, ok := m.(*wire.Refuse); err == nil && (!ok || !strings.Contains(refusal.Text, "has no locator")) {
 		t.Errorf("node 1 says which keys it has: %v", m)
 	}

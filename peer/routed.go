@@ -13,6 +13,7 @@ import (
 
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -297,5 +298,5 @@ func (n *Node) answerRouted(remote ID, question *wire.Ask) (*wire.Reply, error) 
 		return nil, ErrDenied
 	}
 	defer ns.gate.leave()
-	return routed.Answer(ns.ctx)
+	return shards.Reply(ns.ctx, routed)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/shards"
 )
 
 // By placement writer values of all sizes are read at each node, and scans give them.
@@ -54,7 +55,7 @@ func TestConflictsOfLargeValues(t *testing.T) {
 	lost, err := sh.set.Held([]byte("key"))
 	c.must(err)
 	other := node.Draft{Record: dbadapter.Record{Key: []byte("key"), Value: []byte("\x00small")}} // of a writer that has not seen it
-	a, err := c.spaces[1].core.Asker(sh.set.Shard())
+	a, err := shards.NewAsker(c.spaces[1].core, sh.set.Shard())
 	c.must(err)
 	other.If = &dbadapter.Version{}
 	records, err := a.Make([]node.Draft{other}, [][]*dbadapter.Record{{{Version: dbadapter.Version{Clock: lost.Version.Clock}}}})

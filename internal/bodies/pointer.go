@@ -61,6 +61,18 @@ func Read(b []byte) (value []byte, p *Pointer, err error) {
 	return nil, p, nil
 }
 
+// Of is where the value of a record is; nil: in the record, or there is none.
+func Of(r *dbadapter.Record) *Pointer {
+	if r == nil || r.Deleted {
+		return nil
+	}
+	_, p, err := Read(r.Value)
+	if err != nil {
+		return nil
+	}
+	return p
+}
+
 // Size is the size of the value that a record's value stands for; 0 of none.
 func Size(b []byte) int {
 	switch value, p, err := Read(b); {

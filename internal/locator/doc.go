@@ -49,7 +49,7 @@
 //	  snapshot ──── Take, Page: hash or keys ───► Replace, where a page differs
 //
 // A host keeps nothing: it reads what has changed from the change log of its store, and pages from a
-// snapshot (internal/node/feed.go). A poll names all sets that are followed at the host, each with the
+// snapshot (internal/shards/feed.go). A poll names all sets that are followed at the host, each with the
 // place of its copy. The poll counts from when it was sent. A key is Nowhere only if its set was heard
 // within [Fresh], by the row by which the node goes, at a host that went by it, too, and was whole.
 //

@@ -12,21 +12,6 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// routed carries a routed question to another machine and its answer back.
-func (m *machine) routed(t *testing.T, other *machine, ask *wire.Ask) wire.Message {
-	t.Helper()
-	question, err := other.Routed(m.ID, carried(ask).(*wire.Ask))
-	if err != nil {
-		return carried(reconcile.Refusal(err))
-	}
-	defer question.Done()
-	reply, err := question.Answer(t.Context())
-	if err != nil {
-		return carried(reconcile.Refusal(err))
-	}
-	return carried(reply)
-}
-
 // What travels has room for each shard.
 func TestNumbersOfShards(t *testing.T) {
 	if wire.MaxShards != placement.MaxShards {
@@ -40,8 +25,7 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 	a, b, stranger := newMachine(1), newMachine(2), newMachine(3)
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleRead)))
-	r := &Asker{ns: sb, view: sb.Sets()[0]}
-	question := must(r.Begin(a.ID, r.AskRecord([]byte("k"), false)))
+	question := must(sb.Ask(a.ID, &wire.AskRecord{Key: []byte("k")}))
 	for name, edit := range map[string]func(m *wire.Ask) ID{
 		"a stranger":            func(*wire.Ask) ID { return stranger.ID },
 		"another member":        func(*wire.Ask) ID { return a.ID },
@@ -68,7 +52,7 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 		}
 		asked.Done()
 	}
-	var open []*Routed
+	var open []*Asked
 	for i := range MaxRouted + 1 {
 		one, err := a.Routed(b.ID, question)
 		if want := i == MaxRouted; errors.Is(err, reconcile.ErrBusy) != want {
@@ -79,7 +63,7 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 		}
 	}
 	for i := range MaxFeeding + 1 { // of the directory a peer hears all the same
-		one, err := a.Routed(b.ID, must(r.Begin(a.ID, &wire.AskFeed{})))
+		one, err := a.Routed(b.ID, must(sb.Ask(a.ID, &wire.AskFeed{})))
 		if want := i == MaxFeeding; errors.Is(err, reconcile.ErrBusy) != want {
 			t.Fatalf("question %d about the directory beside others: %v", i, err)
 		}
@@ -107,7 +91,7 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 	if _, err := a.Routed(b.ID, question); err != ErrDenied {
 		t.Errorf("removed: %v", err)
 	}
-	if _, err := (&Asker{ns: sa}).Begin(b.ID, question.Question); !errors.Is(err, ErrDenied) {
+	if _, err := sa.Ask(b.ID, question.Question); !errors.Is(err, ErrDenied) {
 		t.Errorf("a question to a removed member: %v", err)
 	}
 }
@@ -128,31 +112,6 @@ func newTimedMovers(t *testing.T) (w *movers, shard placement.Shard) {
 	}
 	t.Fatal("no shard is held by the first two")
 	return nil, 0
-}
-
-// A host that has lost records compares nothing, and says at once that it is not whole.
-func TestWhoIsNotWholeComparesNothing(t *testing.T) {
-	w, shard := newTimedMovers(t)
-	host, key := w.all[0], w.keyIn(shard, 0)
-	a := must(w.all[1].ns.Asker(shard))
-	for _, lost := range []bool{true, false} {
-		err := host.held(shard).vouch(func(w *watermark) bool {
-			if w.whole(); lost {
-				w.lose()
-			}
-			return true
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		q := a.AskHold(must(a.Make([]Draft{draft(key, "value")}, make([][]*dbadapter.Record, 1))))
-		q.On = []*dbadapter.Version{{}}
-		ask := must(a.Begin(host.ID, q))
-		h, err := a.Hold(host.ID, ask, w.all[1].routed(t, host.machine, ask))
-		if err != nil || h.Whole == lost || host.has(shard, key, q.Records[0].Version) == lost {
-			t.Errorf("lost %v: %+v, %v", lost, h, err)
-		}
-	}
 }
 
 // Who loses records again while it recovers from a loss has to be found equal anew.
@@ -177,13 +136,5 @@ func TestLossBesideARecovery(t *testing.T) {
 	}
 	if missing, term := set.tenure.missing(), set.tenure.begun(host.elapsed()); term != noTerm || len(missing) != 1 {
 		t.Errorf("after another loss it misses %v, and a sync counts in term %d", missing, term)
-	}
-}
-
-// syncShard is a sync of one shard that the first machine begins.
-func (w *movers) syncShard(i, j int, shard placement.Shard) {
-	w.t.Helper()
-	if _, _, err := w.all[i].syncSet(w.all[i].held(shard), w.all[j].machine, Ask{}); err != nil {
-		w.t.Fatal(err)
 	}
 }

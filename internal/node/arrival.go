@@ -58,6 +58,28 @@ func (set *Set) arrived(members *Members, from ID, theirs dbadapter.Timestamp, n
 	}
 }
 
+// Routed is records of a writer, who sends them to a host.
+type Routed struct {
+	Records []dbadapter.Hashed
+	// Over, where it is not empty, has for each record the version that must be held, whose place it is to take.
+	Over []*dbadapter.Version
+	// Newer says of each record whether it was later than what was held a moment before. It may be held since.
+	Newer []bool
+	// Together: all records are committed, or none.
+	Together bool
+	// Earliest, unless it is 0, is the earliest date of the import that the records are of.
+	Earliest dbadapter.Timestamp
+}
+
+// AdmitRouted admits records of a writer by the one admission, and lists no refusal: their writer
+// hears of it. dbadapter.ErrConflict: another record was committed in the place of one.
+func (set *Set) AdmitRouted(ctx context.Context, from ID, r Routed) ([]reconcile.Verdict, error) {
+	a := set.arrived(set.ns.Members(), from, 0, set.ns.node.Now(), r.Records)
+	a.way, a.held, a.newer, a.together, a.earliest = byRoute, r.Over, r.Newer, r.Together, r.Earliest
+	err := set.let(ctx, set.past(), a)
+	return a.verdicts, err
+}
+
 // slice is a part of the records, which have no conditions.
 func (a *Arrival) slice(first, last int) *Arrival {
 	part := *a

@@ -16,10 +16,46 @@ func (set *Set) Ask(remote ID, patience time.Duration, q wire.Question) (*wire.A
 	return set.begin(remote, set.introduce(), patience, q)
 }
 
+// Ask begins a routed question to a member.
+func (ns *Namespace) Ask(remote ID, q wire.Question) (*wire.Ask, error) {
+	if err := ns.mayRoute(remote); err != nil {
+		return nil, err
+	}
+	m := &wire.Ask{Greeting: ns.routedGreeting(), Question: q}
+	ns.node.random(m.Nonce[:], ForNonce)
+	reconcile.ProveAsk(ns.proofs(), []byte(ns.node.ID), []byte(remote), m)
+	return m, nil
+}
+
+// begin begins a question to a peer.
+func (set *Set) begin(remote ID, g wire.Greeting, patience time.Duration, q wire.Question) (*wire.Ask, error) {
+	if err := set.ns.MayCall(remote); err != nil {
+		return nil, err
+	}
+	m := &wire.Ask{Greeting: g, Patience: uint64(min(max(0, patience.Milliseconds()), wire.MaxPatience)), Question: q}
+	set.ns.node.random(m.Nonce[:], ForNonce)
+	reconcile.ProveAsk(set.Keys, []byte(set.ns.node.ID), []byte(remote), m)
+	return m, nil
+}
+
 // Answered is the reply that a message of the peer is to an Ask, or the error that it
 // stands for.
 func (set *Set) Answered(remote ID, ask *wire.Ask, m wire.Message) (*wire.Reply, error) {
 	return reconcile.CheckReply(set.Keys, []byte(set.ns.node.ID), []byte(remote), ask, m)
+}
+
+// Answered is the reply that a message of the peer is to a routed question.
+func (ns *Namespace) Answered(remote ID, ask *wire.Ask, m wire.Message) (*wire.Reply, error) {
+	return reconcile.CheckReply(ns.proofs(), []byte(ns.node.ID), []byte(remote), ask, m)
+}
+
+// proofs are what the proofs of routed questions are made with.
+func (ns *Namespace) proofs() reconcile.Keys { return reconcile.Keys{Secret: ns.secret, ID: ns.id} }
+
+// routedGreeting is what this node says of itself with a routed question or answer. It
+// promises nothing, and so needs no lock.
+func (ns *Namespace) routedGreeting() wire.Greeting {
+	return wire.Greeting{List: ns.Members().Digest(), Incarnation: ns.incarnation, Time: uint64(ns.node.Now().UnixMilli())}
 }
 
 // introduce is what this node says of itself beside a question or an answer. It promises
@@ -37,13 +73,14 @@ func (set *Set) introduce() wire.Greeting {
 
 // Asked is a question of a peer that is to be answered.
 type Asked struct {
-	set    *Set
+	ns     *Namespace
+	set    *Set // that it is about; nil: it is a routed one
 	remote ID
 	ask    *wire.Ask
 	done   func()
 }
 
-// Asked decides upon a peer's question. The error says why there will be no answer:
+// Asked decides upon a peer's question about a set. The error says why there will be no answer:
 // ErrVersion, ErrDenied, ErrPaused or ErrBusy; reconcile.Refusal makes the message
 // of it. A stranger, a peer that has not proved the secret, and one that asks for
 // what is not there get the same answer. Otherwise Done must be called.
@@ -55,41 +92,75 @@ func (n *Node) Asked(remote ID, m *wire.Ask) (*Asked, error) {
 	if p == nil || p.isControl() {
 		return nil, ErrDenied
 	}
-	if err := p.ns.mayAsk(p.Keys, remote, m, p.ns.PausedWith); err != nil {
+	return n.asked(&Asked{ns: p.ns, set: p.set, remote: remote, ask: m})
+}
+
+// Routed decides upon a peer's routed question, as Asked does.
+func (n *Node) Routed(remote ID, m *wire.Ask) (*Asked, error) {
+	if m.Version != wire.Version {
+		return nil, reconcile.ErrVersion
+	}
+	if !m.Question.Subject().Routed() {
+		return nil, fmt.Errorf("%w: a routed question about %d", reconcile.ErrProtocol, m.Question.Subject())
+	}
+	ns := n.Namespace(m.Namespace)
+	if ns == nil {
+		return nil, ErrDenied
+	}
+	return n.asked(&Asked{ns: ns, remote: remote, ask: m})
+}
+
+func (n *Node) asked(a *Asked) (_ *Asked, err error) {
+	if !a.ns.Admits(a.remote) {
+		return nil, ErrDenied
+	}
+	if err := reconcile.CheckAsk(a.keys(), []byte(a.remote), []byte(n.ID), a.ask); err != nil {
 		return nil, err
 	}
-	done, ok := n.Sessions.asked.take(remote, m.Question.Subject(), n.elapsed())
-	if !ok {
+	if err := a.Allowed(); err != nil { // told only to a peer that has proved the secret
+		return nil, err
+	}
+	var ok bool
+	if a.done, ok = n.Sessions.asked.take(a.remote, a.ask.Question.Subject(), n.elapsed()); !ok {
 		return nil, fmt.Errorf("%w: as many questions are being answered as may, of all peers or of this one", reconcile.ErrBusy)
 	}
-	return &Asked{p.set, remote, m, done}, nil
+	return a, nil
 }
 
-// mayAsk says what forbids a peer's question, which is proved with the keys, or nil. That something is
-// paused here is told to a peer that has proved the secret.
-func (ns *Namespace) mayAsk(keys reconcile.Keys, remote ID, m *wire.Ask, paused func(ID) error) error {
-	if !ns.Admits(remote) {
-		return ErrDenied
+// keys are what the proofs of the question and its answer are made with.
+func (a *Asked) keys() reconcile.Keys {
+	if a.set == nil {
+		return a.ns.proofs()
 	}
-	if err := reconcile.CheckAsk(keys, []byte(remote), []byte(ns.node.ID), m); err != nil {
-		return err
-	}
-	return ns.answers(remote, paused)
+	return a.set.Keys
 }
 
-// answers says what forbids an answer to a peer now, or nil. paused is PausedWith, or of routed questions peerPaused.
-func (ns *Namespace) answers(remote ID, paused func(ID) error) error {
-	if !ns.Admits(remote) {
-		return ErrDenied
+// Allowed says what forbids an answer to the peer now, or nil.
+func (a *Asked) Allowed() error {
+	paused := a.ns.PausedWith
+	if a.set == nil {
+		paused = a.ns.peerPaused
 	}
-	if paused(remote) != nil {
+	switch {
+	case !a.ns.Admits(a.remote):
+		return ErrDenied
+	case paused(a.remote) != nil:
 		return reconcile.ErrPaused
 	}
 	return nil
 }
 
-// Set is the one that the question is about.
+// Namespace is the one that the question is about.
+func (a *Asked) Namespace() *Namespace { return a.ns }
+
+// Set is the one that the question is about; nil: it is a routed one.
 func (a *Asked) Set() *Set { return a.set }
+
+// Remote is the peer that asks.
+func (a *Asked) Remote() ID { return a.remote }
+
+// Question is what the peer asks.
+func (a *Asked) Question() wire.Question { return a.ask.Question }
 
 // Patience is for how long the peer waits for what it asks for to come about.
 func (a *Asked) Patience() time.Duration { return time.Duration(a.ask.Patience) * time.Millisecond }
@@ -97,30 +168,42 @@ func (a *Asked) Patience() time.Duration { return time.Duration(a.ask.Patience) 
 // Done ends the question.
 func (a *Asked) Done() { a.done() }
 
+// Reply is the message with an answer. floor, of a routed question, is up to when the host has
+// collected, or takes no record.
+func (a *Asked) Reply(answer wire.Answering, floor dbadapter.Timestamp) *wire.Reply {
+	m := &wire.Reply{Answer: answer}
+	if a.set == nil {
+		m.Greeting = a.ns.routedGreeting()
+		m.Greeting.Floor = floor
+	} else {
+		m.Greeting = a.set.introduce()
+	}
+	a.ns.node.random(m.Nonce[:], ForNonce)
+	reconcile.ProveReply(a.keys(), []byte(a.ns.node.ID), []byte(a.remote), a.ask, m)
+	return m
+}
+
 // Answer is the answer as of now, about what is durable here; settled says that the peer
 // need not wait for another one. The error says what has come to forbid an answer.
 func (a *Asked) Answer() (m *wire.Reply, settled bool, err error) {
-	if err := a.set.ns.answers(a.remote, a.set.ns.PausedWith); err != nil {
+	if err := a.Allowed(); err != nil {
 		return nil, true, err
 	}
-	m = &wire.Reply{}
+	var answer wire.Answering
 	switch q := a.ask.Question.(type) {
 	case *wire.AskKey:
-		m.Answer, settled, err = a.set.answerKey(a.remote, &a.ask.Greeting, q)
+		answer, settled, err = a.set.answerKey(a.remote, &a.ask.Greeting, q)
 	case *wire.AskSet:
-		m.Answer, settled = a.set.answerSet(q)
+		answer, settled = a.set.answerSet(q)
 	case *wire.AskStatus:
-		m.Answer, settled = a.set.answerStatus(), true
+		answer, settled = a.set.answerStatus(), true
 	default:
 		err = fmt.Errorf("%w: a question about %d", reconcile.ErrProtocol, q.Subject())
 	}
 	if err != nil {
 		return nil, true, err
 	}
-	m.Greeting = a.set.introduce()
-	a.set.ns.node.random(m.Nonce[:], ForNonce)
-	reconcile.ProveReply(a.set.Keys, []byte(a.set.ns.node.ID), []byte(a.remote), a.ask, m)
-	return m, settled, nil
+	return a.Reply(answer, 0), settled, nil
 }
 
 // answerSet tells what is held; a sum is known once its commit is durable.

@@ -218,12 +218,11 @@ func TestQuestionsHaveOneBudget(t *testing.T) {
 	a, b := newMachine(1), newMachine(2)
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleRead)))
-	r := &Asker{ns: sb, view: sb.Sets()[0]}
 	ask := func(q wire.Question) *wire.Ask { return must(sb.Sets()[0].Ask(a.ID, 0, q)) }
-	routed := func(q wire.Question) *wire.Ask { return must(r.Begin(a.ID, q)) }
+	routed := func(q wire.Question) *wire.Ask { return must(sb.Ask(a.ID, q)) }
 	about := []*wire.Ask{
 		ask(&wire.AskKey{Held: dbadapter.Record{Key: []byte("k")}}), ask(&wire.AskSet{}), ask(&wire.AskStatus{}),
-		routed(r.AskRecord([]byte("k"), false)), routed(&wire.AskHold{}), routed(&wire.AskScan{}), routed(&wire.AskChanges{}), routed(&wire.AskFeed{}),
+		routed(&wire.AskRecord{Key: []byte("k")}), routed(&wire.AskHold{}), routed(&wire.AskScan{}), routed(&wire.AskChanges{}), routed(&wire.AskFeed{}),
 	}
 	for _, size := range []int{0, 512 << 10} {
 		a.clock = a.clock.Add(time.Hour)
@@ -238,7 +237,7 @@ func TestQuestionsHaveOneBudget(t *testing.T) {
 			subject := m.Question.Subject()
 			var err error
 			if streams[i%16] = nil; subject.Routed() {
-				var q *Routed
+				var q *Asked
 				if q, err = a.Routed(b.ID, m); err == nil {
 					streams[i%16] = q.Done
 					a.Sessions.Answered(b.ID, size)

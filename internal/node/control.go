@@ -184,7 +184,7 @@ func (ns *Namespace) sayLocked(ctx context.Context, key, value []byte) (*dbadapt
 	if err := ns.Outside(); err != nil {
 		return nil, err
 	}
-	version, err := ns.nextVersion()
+	version, err := ns.NextVersion()
 	if err != nil {
 		return nil, err
 	}

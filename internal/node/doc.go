@@ -51,17 +51,12 @@
 //	                   openings.go              how many cells a sync opens with
 //	what is pushed     arrival.go               pushes of others
 //	questions          ask.go, questions.go     what members ask one another, and how often
-//	                   view.go                  what is asked about a shard that is not held here
+//	                   view.go                  the keys and rights of a shard that is not held here
 //	                   status.go                how this node is
 //	                   why.go, confirm.go       what an answer explains; which members hold what
 //	                   askers.go, errand.go     which wait for a commit; how a wait goes
-//	a shard's records  asker.go                 questions to a shard's hosts under one row, and what their answers mean
-//	                   answers.go               what this node answers, as a host
-//	                   bodies.go                large values that are records of their own
-//	                   importitems.go           imports, many records at a time
-//	                   scan.go                  pages of the records of a shard
-//	                   changes.go               pages of a watch of a shard
-//	the locator        feed.go                  what this node says of its shards' keys, and how it asks others
+//	where a key is     home.go                  its shard, and what this node holds of it
+//	                   bodies.go                which keys and values are users'
 //	after damage       lost.go                  what is missing since files were made anew
 //	                   otherstore.go            records that were restored beside a newer state
 //	for a backup       still.go

@@ -53,8 +53,8 @@ func (e *ConflictError) Error() string {
 // Unwrap makes it ErrConflict.
 func (e *ConflictError) Unwrap() error { return dbadapter.ErrConflict }
 
-// declinedFor is the error that a reason stands for.
-func declinedFor(reason wire.Reason) error {
+// DeclinedFor is the error that a reason stands for.
+func DeclinedFor(reason wire.Reason) error {
 	switch reason {
 	case wire.ReasonClock:
 		return fmt.Errorf("%w: %w: %s", ErrDeclined, ErrFutureVersion, reason)

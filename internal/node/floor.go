@@ -49,12 +49,19 @@ func (set *Set) stand(ctx context.Context) (s standing, err error) {
 // believe is a peer's greeting with what this node can take for true. That is a
 // reading of a clock that this node's versions can follow.
 func (ns *Namespace) believe(theirs wire.Greeting) wire.Greeting {
-	if hlc.Check(theirs.Tau.Time(), ns.node.Now(), ns.Members().Policy().MaxSkew) != nil {
+	if !ns.Follow(theirs.Tau) {
 		theirs.Tau = 0
-	} else {
-		ns.clock.Observe(hlc.Timestamp(theirs.Tau))
 	}
 	return theirs
+}
+
+// Follow has this node's next version be later than a reading of a clock, if it can follow that.
+func (ns *Namespace) Follow(at dbadapter.Timestamp) bool {
+	if hlc.Check(at.Time(), ns.node.Now(), ns.Members().Policy().MaxSkew) != nil {
+		return false
+	}
+	ns.clock.Observe(hlc.Timestamp(at))
+	return true
 }
 
 // settle concludes what a sync of the whole namespace has shown, both ways and

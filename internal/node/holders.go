@@ -311,7 +311,7 @@ func (ns *Namespace) MayHold(shard placement.Shard) []ID {
 			ids = append(ids, id)
 		}
 	}
-	return slices.DeleteFunc(ids, func(id ID) bool { return id == ns.node.ID && ns.held(shard) == nil })
+	return slices.DeleteFunc(ids, func(id ID) bool { return id == ns.node.ID && ns.Held(shard) == nil })
 }
 
 // MayName are the members whose records of a shard, or kept logs of it, may name

@@ -24,7 +24,8 @@ type Item struct {
 	Expires time.Time
 }
 
-func (item *Item) record() dbadapter.Record {
+// Record is the record of the item, without a version.
+func (item *Item) Record() dbadapter.Record {
 	r := dbadapter.Record{Key: item.Key, Value: item.Value, Deleted: item.Deleted}
 	switch {
 	case item.Expires.IsZero():
@@ -216,7 +217,7 @@ func (im *Import) Check(item *Item) error { return im.set.ns.CheckItem(item) }
 
 // CheckItem is Check of an import into whatever shard.
 func (ns *Namespace) CheckItem(item *Item) error {
-	r := item.record()
+	r := item.Record()
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -328,7 +329,7 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 		if *slot >= 0 && beats(&writes[*slot].Record.Record, held) {
 			held = &writes[*slot].Record.Record
 		}
-		r := item.record()
+		r := item.Record()
 		if r.Expired(set.ns.node.Now()) {
 			b.expired++
 			continue
@@ -345,7 +346,7 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 				b.stale++ // as if its date was taken
 				continue
 			case !b.im.AsNew:
-				b.refused, b.from = append(b.refused, i), dateFrom(from)
+				b.refused, b.from = append(b.refused, i), DateFrom(from)
 				continue
 			default:
 				undated = true
@@ -356,7 +357,7 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 			if there || held == nil && item.Deleted {
 				continue
 			}
-			if r.Version, err = set.ns.nextVersion(); err != nil {
+			if r.Version, err = set.ns.NextVersion(); err != nil {
 				return nil, err
 			}
 			r.Replace(held)
@@ -391,8 +392,8 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	return writes, set.authorize(writes)
 }
 
-// dateFrom is the first date of an item that is not before a reading.
-func dateFrom(at dbadapter.Timestamp) time.Time {
+// DateFrom is the first date of an item that is not before a reading.
+func DateFrom(at dbadapter.Timestamp) time.Time {
 	from := at.Time().UTC()
 	if dbadapter.TimestampAt(from) < at {
 		from = from.Add(time.Millisecond)

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/reconcile"
-	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Kept is how many entries the set's kept log has: conflicts, and what was set aside. They
@@ -25,8 +22,8 @@ func (set *Set) Kept() int {
 // JSON.
 const keptBits = 40
 
-// maxKept is the greatest number of an entry.
-const maxKept = placement.MaxShards<<keptBits - 1
+// MaxKept is the greatest number of an entry.
+const MaxKept = placement.MaxShards<<keptBits - 1
 
 // Kept yields the entries of all kept logs of a kind whose numbers are greater, by number: of each
 // shard the oldest first.
@@ -89,60 +86,6 @@ func (ns *Namespace) keeps() (shards []byte) {
 		}
 	}
 	return shards
-}
-
-// KeptAt is an entry at a member, without the value, of which Size is the size.
-type KeptAt struct {
-	dbadapter.Kept
-	Size int64
-}
-
-// answerKept answers with a page of what this node keeps, without the values.
-func (ns *Namespace) answerKept(ctx context.Context, q *wire.AskKept) (*wire.KeptAnswer, error) {
-	a, size := &wire.KeptAnswer{}, 0
-	var buffer []byte
-	for k, err := range ns.Kept(ctx, whyOf(q), q.After) {
-		if err != nil {
-			return nil, err
-		}
-		r := k.Record
-		r.Value, r.Signature, r.Signer, r.Replaces = nil, nil, 0, nil
-		e := wire.KeptEntry{Seq: k.Seq, At: uint64(max(0, k.At.UnixMilli())), Size: uint64(ns.Size(&k.Record)), Record: r, By: k.By}
-		buffer = wire.AppendKept(buffer[:0], &e)
-		if size += len(buffer); len(a.Entries) == wire.BatchRecords || size > wire.BatchBytes {
-			a.More = true
-			break
-		}
-		a.Entries = append(a.Entries, e)
-	}
-	return a, nil
-}
-
-func whyOf(q *wire.AskKept) dbadapter.Why {
-	if q.Aside {
-		return dbadapter.KeptSetAside
-	}
-	return dbadapter.KeptConflict
-}
-
-// KeptThere is what a message of the peer answers to AskKept. It is the peer's own word.
-func (ns *Namespace) KeptThere(remote ID, ask *wire.Ask, m wire.Message) (page []KeptAt, more bool, err error) {
-	reply, err := ns.routedReply(remote, ask, m)
-	if err != nil {
-		return nil, false, err
-	}
-	said, asked := reply.Answer.(*wire.KeptAnswer), ask.Question.(*wire.AskKept)
-	last := asked.After
-	for i := range said.Entries {
-		e := &said.Entries[i]
-		if e.Seq <= last || e.Seq > maxKept || e.Size > dbadapter.MaxValue {
-			return nil, false, fmt.Errorf("%w: an entry that was not asked for, or out of order", reconcile.ErrProtocol)
-		}
-		last = e.Seq
-		const most = 253_402_300_799_000 // the year 9999, the last that JSON can write
-		page = append(page, KeptAt{dbadapter.Kept{Seq: e.Seq, Why: whyOf(asked), Record: e.Record.Clone(), By: e.By, At: time.UnixMilli(int64(min(e.At, most))).UTC()}, int64(e.Size)})
-	}
-	return page, said.More, nil
 }
 
 // reopened is the set with the kept log of one that was closed, which was left or

@@ -67,8 +67,8 @@ const (
 	// the last of these. A node that is written to once a second is one that is
 	// written to.
 	paceRest = time.Second
-	// maxAttempts bounds the races that one write may lose against others.
-	maxAttempts = 10
+	// MaxAttempts bounds the races that one write may lose against others.
+	MaxAttempts = 10
 	// maxRounds is how many times a sync begins with the data. The last goes on
 	// although the lists of members differ: they change meanwhile.
 	maxRounds = 3

@@ -221,6 +221,18 @@ func (ns *Namespace) Close() (failed error) {
 	return failed
 }
 
+// Self is this node's id.
+func (ns *Namespace) Self() ID { return ns.node.ID }
+
+// Time is this node's wall clock.
+func (ns *Namespace) Time() time.Time { return ns.node.Now() }
+
+// NewIncarnation draws one.
+func (ns *Namespace) NewIncarnation() uint64 { return ns.node.Random(ForIncarnation) }
+
+// Random fills b, whose length is a multiple of 8, with random bytes.
+func (ns *Namespace) Random(b []byte, p Purpose) { ns.node.random(b, p) }
+
 // ID is the hash of the namespace's secret and its creator, by which its members know it.
 func (ns *Namespace) ID() dbadapter.NamespaceID { return ns.id }
 

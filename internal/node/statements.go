@@ -194,7 +194,7 @@ func (ns *Namespace) declareLocked(ctx context.Context, d roster.Draft) error {
 			return err
 		}
 	}
-	at, err := ns.nextVersion()
+	at, err := ns.NextVersion()
 	if err != nil {
 		return err
 	}

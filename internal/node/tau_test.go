@@ -17,14 +17,14 @@ func TestVersionsPassTau(t *testing.T) {
 		t.Fatal("it vouches for nothing")
 	}
 	a.clock = noon.Add(-time.Minute)
-	if v := must(ns.nextVersion()); v.Clock <= tau {
+	if v := must(ns.NextVersion()); v.Clock <= tau {
 		t.Errorf("with its clock set back it makes the version %s, and has vouched for %d", v, tau)
 	}
 	if err := ns.Close(); err != nil {
 		t.Fatal(err)
 	}
 	ns = must(a.open(ns.Sets()[0].Keys.Secret, must(DecodeState(must(ns.state.Load().Encode())))))
-	if v := must(ns.nextVersion()); v.Clock <= tau {
+	if v := must(ns.NextVersion()); v.Clock <= tau {
 		t.Errorf("opened again, it makes the version %s", v)
 	}
 }
@@ -61,7 +61,7 @@ func TestClockAfterAnOrderlyRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	ns = must(a.open(ns.Sets()[0].Keys.Secret, must(DecodeState(must(ns.state.Load().Encode())))))
-	v := must(ns.nextVersion())
+	v := must(ns.NextVersion())
 	if ahead := v.Clock.Time().Sub(a.clock); ahead > time.Second || v.Clock <= tau {
 		t.Errorf("opened again, it makes the version %s, %s ahead; it has vouched for %d", v, ahead, tau)
 	}

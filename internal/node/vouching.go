@@ -277,3 +277,13 @@ func (ns *Namespace) pledgedUpTo() (promise dbadapter.Timestamp) {
 	}
 	return promise
 }
+
+// Floor is up to when this node has collected deletions of the set.
+func (set *Set) Floor() dbadapter.Timestamp { return dbadapter.Timestamp(set.vouching.floor.Load()) }
+
+// UpTo is up to when this node takes no record of the set: it has promised to hold all.
+func (set *Set) UpTo() dbadapter.Timestamp {
+	set.vouching.Lock()
+	defer set.vouching.Unlock()
+	return set.vouching.mark.upTo()
+}

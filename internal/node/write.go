@@ -148,7 +148,7 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 				return nil, err
 			}
 		}
-		version, err := a.set.ns.nextVersion()
+		version, err := a.set.ns.NextVersion()
 		if err != nil {
 			return nil, err
 		}
@@ -213,10 +213,10 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 }
 
 func (a *Attempt) retry() (again bool, err error) {
-	if a.tries < maxAttempts {
+	if a.tries < MaxAttempts {
 		return true, nil
 	}
-	return false, fmt.Errorf("%w: another version came in between at each of %d attempts", reconcile.ErrBusy, maxAttempts)
+	return false, fmt.Errorf("%w: another version came in between at each of %d attempts", reconcile.ErrBusy, MaxAttempts)
 }
 
 // Version is that of the i-th write.
@@ -225,9 +225,9 @@ func (a *Attempt) Version(i int) dbadapter.Version { return a.writes[i].Record.V
 // Record is the i-th write. It must not be changed.
 func (a *Attempt) Record(i int) *dbadapter.Record { return &a.writes[i].Record.Record }
 
-// nextVersion makes a version of this node. It fails where the clock is wrong, or
+// NextVersion makes a version of this node. It fails where the clock is wrong, or
 // has been: every other member would refuse the version.
-func (ns *Namespace) nextVersion() (dbadapter.Version, error) { return ns.versionAt(ns.clock.Read()) }
+func (ns *Namespace) NextVersion() (dbadapter.Version, error) { return ns.versionAt(ns.clock.Read()) }
 
 func (ns *Namespace) versionAt(at hlc.Timestamp) (dbadapter.Version, error) {
 	if err := hlc.Check(at.Time(), ns.node.Now(), ns.Members().Policy().MaxSkew); err != nil {

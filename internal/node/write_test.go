@@ -179,13 +179,13 @@ func overtake(m *machine, times int) *int {
 // up after ten tries; so is a batch, as a whole.
 func TestOvertakenWrites(t *testing.T) {
 	m, ns := newNotes(Policy{})
-	n := overtake(m, maxAttempts-1)
+	n := overtake(m, MaxAttempts-1)
 	v := must(put(ns, "k", "ours"))
-	if r := must(get(ns, "k")); *n != maxAttempts || string(r.Value) != "ours" || r.Version != v || maxAttempts != 10 {
+	if r := must(get(ns, "k")); *n != MaxAttempts || string(r.Value) != "ours" || r.Version != v || MaxAttempts != 10 {
 		t.Errorf("after %d tries %+v", *n, r)
 	}
 	n = overtake(m, 1000)
-	if _, err := put(ns, "l", "ours"); !errors.Is(err, reconcile.ErrBusy) || *n != maxAttempts {
+	if _, err := put(ns, "l", "ours"); !errors.Is(err, reconcile.ErrBusy) || *n != MaxAttempts {
 		t.Errorf("after %d tries: %v", *n, err)
 	}
 	if r := must(get(ns, "l")); string(r.Value) != "10" {
@@ -209,7 +209,7 @@ func TestOvertakenWrites(t *testing.T) {
 		}
 	}
 	n = overtake(m, 1000)
-	if _, err := commit(ns.Sets()[0].Write(draft("o", "ours"), draft("p", "ours"))); !errors.Is(err, reconcile.ErrBusy) || *n != maxAttempts {
+	if _, err := commit(ns.Sets()[0].Write(draft("o", "ours"), draft("p", "ours"))); !errors.Is(err, reconcile.ErrBusy) || *n != MaxAttempts {
 		t.Errorf("a batch, after %d tries: %v", *n, err)
 	}
 	if _, err := get(ns, "p"); !errors.Is(err, dbadapter.ErrNotFound) {
@@ -256,7 +256,7 @@ func TestDeleteIsBoundToWhatIsHeld(t *testing.T) {
 	m.apply = nil
 	must(put(ns, "l", "0"))
 	n = overtake(m, 1000)
-	if _, err := commit(ns.Sets()[0].Delete([]byte("l"))); !errors.Is(err, reconcile.ErrBusy) || *n != maxAttempts {
+	if _, err := commit(ns.Sets()[0].Delete([]byte("l"))); !errors.Is(err, reconcile.ErrBusy) || *n != MaxAttempts {
 		t.Errorf("after %d tries: %v", *n, err)
 	}
 	// Deleted meanwhile, it is not deleted again.

@@ -131,8 +131,8 @@ func (s *Shards) suspects(ctx context.Context, set *node.Set, after []byte) (pag
 // collect asks who names bodies of a shard, of keys of one other: one member after the other about those that none
 // before it has named. What is held is mostly named by the first, which is this node if it holds that shard. (bodies, 1, 2)
 func (s *Shards) collect(ctx context.Context, shard, home placement.Shard, left []*suspect) (collected int) {
-	of, err := s.NS.Asker(home)
-	at, failed := s.NS.Asker(shard)
+	of, err := NewAsker(s.NS, home)
+	at, failed := NewAsker(s.NS, shard)
 	if err != nil || failed != nil {
 		return 0
 	}
@@ -170,7 +170,7 @@ func denial(key []byte, row quorum.Name) (d [16]byte) {
 }
 
 // names asks a member which bodies it names.
-func (s *Shards) names(ctx context.Context, a *node.Asker, id node.ID, all []*suspect) ([]bool, error) {
+func (s *Shards) names(ctx context.Context, a *Asker, id node.ID, all []*suspect) ([]bool, error) {
 	var names []wire.BodyName
 	for _, one := range all {
 		names = append(names, one.name)
@@ -197,7 +197,7 @@ func (s *Shards) removeAt(ctx context.Context, key []byte, v dbadapter.Version) 
 // near reads a key's record and its body with one question, at the nearest host of the shard that is said to
 // have the value. false: that does not give both, and the key's shard is to be asked.
 func (s *Shards) near(ctx context.Context, key []byte, shard placement.Shard, over time.Duration) (Found, bool) {
-	a, err := s.NS.Asker(shard)
+	a, err := NewAsker(s.NS, shard)
 	if err != nil {
 		return Found{}, false
 	}
@@ -206,12 +206,12 @@ func (s *Shards) near(ctx context.Context, key []byte, shard placement.Shard, ov
 	if id == s.NS.Self() {
 		requests = 0
 	}
-	b, err := within(ctx, s, min(over, s.Net.Now()+overdue), func(ctx context.Context) (node.HostBody, error) {
-		here := func() (node.HostBody, bool, error) {
+	b, err := within(ctx, s, min(over, s.Net.Now()+overdue), func(ctx context.Context) (HostBody, error) {
+		here := func() (HostBody, bool, error) {
 			b, err := a.BodyHere(q)
 			return b, b.Apart, err
 		}
-		b, _, err := askHost(ctx, s, a, id, over, q, here, func(asked *wire.Ask, m wire.Message) (node.HostBody, bool, error) {
+		b, _, err := askHost(ctx, s, a, id, over, q, here, func(asked *wire.Ask, m wire.Message) (HostBody, bool, error) {
 			b, err := a.Body(id, asked, m)
 			return b, b.Apart, err
 		})
@@ -228,7 +228,7 @@ func (s *Shards) near(ctx context.Context, key []byte, shard placement.Shard, ov
 		record.Value = b.Value
 	}
 	row := a.Row()
-	answer := Answer{Peer: id, Old: true, New: row.IsNew(id), Answer: &node.HostAnswer{Whole: true, Record: record, Version: record.Version}, Took: s.Net.Now() - began}
+	answer := Answer{Peer: id, Old: true, New: row.IsNew(id), Answer: &HostAnswer{Whole: true, Record: record, Version: record.Version}, Took: s.Net.Now() - began}
 	is := func(host node.ID) bool { return host == id }
 	return Found{Shard: shard, Record: record, Old: sideOf(row.Old, is), New: sideOf(row.New, is), Hosts: []Answer{answer}, Requests: requests}, true
 }

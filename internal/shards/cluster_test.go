@@ -51,6 +51,7 @@ type host struct {
 	shards *Shards
 	key    ed25519.PrivateKey
 	store  *memdb.Store
+	state  *node.State   // that it saved last
 	slow   time.Duration // of the clock
 	stops  time.Duration // for how long the process stops whenever a loop has waited for a note
 	loses  bool          // the next state that it saves has a loss
@@ -148,21 +149,40 @@ func (c *cluster) join() {
 		secret, state = joined.Secret, joined.State
 	}
 	c.secret = secret
-	h.ns, err = h.Open(c.ctx, node.Opening{
-		Secret: secret, State: state,
+	h.open(state)
+	c.hosts = append(c.hosts, h)
+	h.tend()
+}
+
+// open opens the namespace with a state.
+func (h *host) open(state *node.State) {
+	h.c.t.Helper()
+	ns, err := h.Open(h.c.ctx, node.Opening{
+		Secret: h.c.secret, State: state,
 		Drop:  h.store.Drop,
 		Store: h.store.Namespace,
 		Save: func(s *node.State) error {
-			if h.loses {
+			if h.state = s; h.loses {
 				s.Lose([]int64{-1}, time.Now())
 			}
 			return nil
 		}, KeepList: func([][]byte) {},
 	})
-	c.must(err)
-	h.shards = &Shards{NS: h.ns, Net: h, Random: func(n int64) int64 { return n / 2 }}
-	c.hosts = append(c.hosts, h)
-	h.tend()
+	h.c.must(err)
+	h.ns, h.shards = ns, &Shards{NS: ns, Net: h, Random: func(n int64) int64 { return n / 2 }}
+}
+
+// lacks opens the namespace anew as one that may lack what it held of a shard.
+func (h *host) lacks(shard placement.Shard) {
+	h.c.t.Helper()
+	h.c.must(h.ns.Close())
+	h.Forget(h.ns)
+	for i := range h.state.Shards {
+		if v := &h.state.Shards[i].Vouched; h.state.Shards[i].Shard == shard {
+			v.Recovering, v.Lost = true, true
+		}
+	}
+	h.open(h.state)
 }
 
 // tend does what is due at a node, and opens and leaves shards.
@@ -215,7 +235,7 @@ func (c *cluster) rest(hosts int) {
 }
 
 func (c *cluster) atRest(hosts int) bool {
-	for shard := range placement.Shard(2) {
+	for shard := range placement.Shard(c.rule.Shards) {
 		whole := 0
 		for _, h := range c.hosts {
 			row := h.ns.Row(shard)
@@ -315,8 +335,8 @@ func (h *host) Now() time.Duration { return h.Elapsed() }
 
 func (h *host) Connected(node.ID) bool { return true }
 
-func (h *host) Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Question) (ask *wire.Ask, m wire.Message, sent bool, err error) {
-	if ask, err = a.Begin(to, q); err != nil {
+func (h *host) Ask(ctx context.Context, to node.ID, q wire.Question) (ask *wire.Ask, m wire.Message, sent bool, err error) {
+	if ask, err = h.ns.Ask(to, q); err != nil {
 		return nil, nil, false, err
 	}
 	at := slices.IndexFunc(h.c.hosts, func(o *host) bool { return o.ID == to })
@@ -353,7 +373,7 @@ func (h *host) Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Questi
 			reply = &wire.Reply{Answer: lie}
 			reconcile.ProveReply(reconcile.Keys{Secret: h.c.secret, ID: h.ns.ID()}, []byte(to), []byte(h.ID), read.(*wire.Ask), reply)
 		} else {
-			reply, err = routed.Answer(h.c.ctx)
+			reply, err = Reply(h.c.ctx, routed)
 		}
 	}
 	if fate == deaf || h.Sleep(ctx, latency) != nil {
@@ -517,4 +537,11 @@ func (c *cluster) held(key string) (all []string) {
 		all = append(all, value)
 	}
 	return all
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

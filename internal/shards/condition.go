@@ -42,7 +42,7 @@ func (w *write) find(ctx context.Context) error {
 
 // compare has one host commit a conditional write: the first whole old host that answers, in the
 // row's order. It is given what the read has found, compares, and commits in one transaction.
-func (w *write) compare(ctx context.Context, a *node.Asker) error {
+func (w *write) compare(ctx context.Context, a *Asker) error {
 	q := a.AskHold(w.records)
 	q.Batch, q.On = len(w.records) > 1, w.on
 	why := map[node.ID]error{}
@@ -54,7 +54,7 @@ func (w *write) compare(ctx context.Context, a *node.Asker) error {
 			w.requests++
 		}
 		before, sent := w.sent, &atomic.Bool{} // before: a host that has not answered may have committed it
-		h, err := within(ctx, w.Shards, w.Net.Now()+compareWait, func(ctx context.Context) (h node.HostHeld, err error) {
+		h, err := within(ctx, w.Shards, w.Net.Now()+compareWait, func(ctx context.Context) (h HostHeld, err error) {
 			if err = w.give(ctx, a, id); err == nil {
 				sent.Store(true) // as far as is known
 				var was bool
@@ -101,7 +101,7 @@ func (w *write) compare(ctx context.Context, a *node.Asker) error {
 }
 
 // give gives a host what the read has found, so that it compares with that.
-func (w *write) give(ctx context.Context, a *node.Asker, id node.ID) error {
+func (w *write) give(ctx context.Context, a *Asker, id node.ID) error {
 	var found []dbadapter.Record
 	for i, on := range w.on {
 		if on != nil && !on.IsZero() {

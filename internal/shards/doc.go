@@ -24,6 +24,13 @@
 // or something that its writer had not seen, refuses it: the writer makes the record anew, later,
 // as one that replaces what was refused for. Nobody completes the write of another.
 //
+// # Questions and answers
+//
+// An [Asker] makes the questions to a shard's hosts under one row, and says what their answers mean. [Reply] is
+// what this node answers, as a host. Both sides of a question stand in one file: asker.go has that about a record,
+// hold.go about a write, pages.go about scans and watches, askbodies.go about large values, feed.go about where
+// keys are, and kept.go about what members keep.
+//
 // # Scans and watches
 //
 // A scan reads each shard at one whole host, page by page, and merges them by key. A watch follows each

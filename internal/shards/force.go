@@ -28,7 +28,7 @@ func (s *Shards) Force(ctx context.Context) (all []Left, err error) {
 	left := map[placement.Shard][]node.ID{}
 	for shard := range placement.Shard(s.NS.Rule().Shards) {
 		over := s.Net.Now() + Patience
-		one, err := anew(ctx, s, shard, over, func(a *node.Asker) (Left, error) { return s.left(ctx, a) })
+		one, err := anew(ctx, s, shard, over, func(a *Asker) (Left, error) { return s.left(ctx, a) })
 		if err != nil {
 			return nil, err
 		}
@@ -43,12 +43,12 @@ func (s *Shards) Force(ctx context.Context) (all []Left, err error) {
 }
 
 // left asks the old hosts of a shard; none: a majority of them is there.
-func (s *Shards) left(ctx context.Context, a *node.Asker) (Left, error) {
+func (s *Shards) left(ctx context.Context, a *Asker) (Left, error) {
 	var answer, whole []node.ID
 	why := map[node.ID]error{}
 	old := a.Row().Old
 	for _, id := range old {
-		h, err := within(ctx, s, s.Net.Now()+compareWait, func(ctx context.Context) (node.HostAnswer, error) {
+		h, err := within(ctx, s, s.Net.Now()+compareWait, func(ctx context.Context) (HostAnswer, error) {
 			return s.recordAt(ctx, a, id, []byte{0}, true, s.Net.Now()+compareWait)
 		})
 		switch {

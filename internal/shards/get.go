@@ -33,7 +33,7 @@ type Answer struct {
 	// Old and New: it is a host of that set.
 	Old, New bool
 	// Answer is nil if it has not answered, and Err then why.
-	Answer *node.HostAnswer
+	Answer *HostAnswer
 	Err    error
 	Took   time.Duration
 }
@@ -76,7 +76,7 @@ func (s *Shards) get(ctx context.Context, key []byte, o GetOptions, over time.Du
 			return Found{Shard: shard, Nowhere: true}, nil
 		}
 	}
-	return anew(ctx, s, shard, over, func(a *node.Asker) (Found, error) {
+	return anew(ctx, s, shard, over, func(a *Asker) (Found, error) {
 		r := &read{Shards: s, asker: a, row: a.Row(), key: key, GetOptions: o, over: over, look: over, box: s.Net.Mailbox(), of: map[node.ID]*asked{}}
 		return r.run(ctx)
 	})
@@ -86,7 +86,7 @@ func (s *Shards) get(ctx context.Context, key []byte, o GetOptions, over time.Du
 type read struct {
 	*Shards
 	GetOptions
-	asker *node.Asker
+	asker *Asker
 	row   *quorum.Row
 	key   []byte
 	over  time.Duration
@@ -103,8 +103,8 @@ type asked struct {
 	late   time.Duration // from when on another host is asked for the record
 	took   time.Duration
 	open   bool
-	full   bool             // it was asked for the record, not for the head
-	answer *node.HostAnswer // nil: none yet
+	full   bool        // it was asked for the record, not for the head
+	answer *HostAnswer // nil: none yet
 	err    error
 }
 
@@ -201,7 +201,7 @@ func (r *read) ask(ctx context.Context, id node.ID, head bool) {
 	r.open++
 	r.count++
 	r.Net.Go(ctx, func(ctx context.Context) {
-		answer, _, err := ask(ctx, r.Shards, r.asker, id, r.over, q, func(asked *wire.Ask, m wire.Message) (node.HostAnswer, bool, error) {
+		answer, _, err := ask(ctx, r.Shards, r.asker, id, r.over, q, func(asked *wire.Ask, m wire.Message) (HostAnswer, bool, error) {
 			a, err := r.asker.Record(id, asked, m)
 			return a, a.Apart, err
 		})

@@ -46,7 +46,7 @@ func (s *Shards) pass(ctx context.Context, r *dbadapter.Record) error {
 	ctx, cut, over := s.begin(ctx)
 	defer cut()
 	home := s.NS.Home(r.Key)
-	_, err := anew(ctx, s, home, over, func(a *node.Asker) (Written, error) {
+	_, err := anew(ctx, s, home, over, func(a *Asker) (Written, error) {
 		w := &write{Shards: s, drafts: make([]node.Draft, 1), over: over, shard: home, seen: make([][]*dbadapter.Record, 1), records: []dbadapter.Record{*r}, passed: true}
 		return w.offer(ctx, a)
 	})
@@ -75,11 +75,11 @@ func (s *Shards) WhereBody(ctx context.Context, key []byte) (*bodies.Pointer, []
 	if err != nil || p == nil {
 		return nil, nil, err
 	}
-	hosts, err := anew(ctx, s, p.Shard, over, func(a *node.Asker) (hosts []BodyAt, err error) {
+	hosts, err := anew(ctx, s, p.Shard, over, func(a *Asker) (hosts []BodyAt, err error) {
 		for _, id := range a.Row().Hosts() {
 			at := BodyAt{Peer: id}
 			held := func(key []byte) *dbadapter.Record {
-				answer, failed := within(ctx, s, min(over, s.Net.Now()+bodyWait), func(ctx context.Context) (node.HostAnswer, error) {
+				answer, failed := within(ctx, s, min(over, s.Net.Now()+bodyWait), func(ctx context.Context) (HostAnswer, error) {
 					return s.recordAt(ctx, a, id, key, false, over)
 				})
 				if failed != nil {

@@ -205,6 +205,12 @@ type imported struct {
 // dated reports whether the item merges by its date.
 func (i *imported) dated() bool { return !i.Time.IsZero() && !i.asNew }
 
+// hides reports whether the item has expired: it would hide what is there.
+func (i *imported) hides(now time.Time) bool {
+	r := i.Record()
+	return r.Expired(now)
+}
+
 // count adds what has become of a window, up to the first item that has failed.
 func (im *importing) count(w *window, err error) {
 	r := &im.result
@@ -290,7 +296,7 @@ func (im *importing) part(ctx context.Context, shard placement.Shard, items []*i
 	defer im.hints(items)
 	over := im.Net.Now() + importPatience
 	for tries := 1; ; tries++ {
-		_, err := anew(ctx, im.Shards, shard, over, func(a *node.Asker) (struct{}, error) { return struct{}{}, im.under(ctx, a, over, items, tries == 1) })
+		_, err := anew(ctx, im.Shards, shard, over, func(a *Asker) (struct{}, error) { return struct{}{}, im.under(ctx, a, over, items, tries == 1) })
 		items = slices.DeleteFunc(slices.Clone(items), func(i *imported) bool { return i.done })
 		switch {
 		case err != nil || len(items) == 0:
@@ -306,7 +312,7 @@ func (im *importing) part(ctx context.Context, shard placement.Shard, items []*i
 
 // under sends what is to be held under one row, each item once. first: hosts that have what an item
 // says need not hold its record.
-func (im *importing) under(ctx context.Context, a *node.Asker, over time.Duration, items []*imported, first bool) error {
+func (im *importing) under(ctx context.Context, a *Asker, over time.Duration, items []*imported, first bool) error {
 	if err := im.level.mayReach(a.Row()); err != nil {
 		return err
 	}
@@ -328,18 +334,18 @@ func (im *importing) under(ctx context.Context, a *node.Asker, over time.Duratio
 }
 
 // cut takes as many items as a message has room for, and leaves out those that need none.
-func (im *importing) cut(a *node.Asker, items []*imported) (some, rest []*imported) {
+func (im *importing) cut(a *Asker, items []*imported) (some, rest []*imported) {
 	size := 0
 	for at, i := range items {
 		if i.done {
 			continue
 		}
-		if i.Expired(im.NS) {
+		if i.hides(im.NS.Time()) {
 			i.done, i.expired = true, true
 			continue
 		}
 		if i.dated() {
-			if from, covered := a.Covers(i.Time, 0); !covered && !im.refuse(i, from) {
+			if from, covered := a.view.Covers(i.Time, 0); !covered && !im.refuse(i, from) {
 				continue
 			}
 		}
@@ -365,7 +371,7 @@ func (im *importing) refuse(i *imported, from time.Time) bool {
 // message is records that hosts are asked to hold, under one row.
 type message struct {
 	*importing
-	asker    *node.Asker
+	asker    *Asker
 	row      *quorum.Row
 	over     time.Duration
 	items    []*imported
@@ -373,7 +379,7 @@ type message struct {
 	box      Mailbox
 	ended    atomic.Bool // no host is asked again
 	open     int         // hosts that may answer yet
-	answers  map[node.ID]*node.HostHeld
+	answers  map[node.ID]*HostHeld
 	// spared are hosts that are not asked.
 	spared map[node.ID]bool
 	sent   map[node.ID]bool // hosts that may have got the question
@@ -382,7 +388,7 @@ type message struct {
 }
 
 // message makes the records of items that have none.
-func (im *importing) message(a *node.Asker, over time.Duration, items []*imported) (*message, error) {
+func (im *importing) message(a *Asker, over time.Duration, items []*imported) (*message, error) {
 	var missing []*imported
 	var of []node.Item
 	var seen [][]*dbadapter.Record
@@ -409,7 +415,7 @@ func (im *importing) message(a *node.Asker, over time.Duration, items []*importe
 	}
 	m := &message{
 		importing: im, asker: a, row: a.Row(), over: over, items: items, question: a.AskHold(records), box: im.Net.Mailbox(),
-		answers: map[node.ID]*node.HostHeld{}, spared: map[node.ID]bool{}, sent: map[node.ID]bool{}, why: map[node.ID]error{},
+		answers: map[node.ID]*HostHeld{}, spared: map[node.ID]bool{}, sent: map[node.ID]bool{}, why: map[node.ID]error{},
 	}
 	m.question.Earliest = im.earliest
 	return m, nil
@@ -498,7 +504,7 @@ func (m *message) ask(ctx context.Context, id node.ID) {
 }
 
 // outcome is what a host has done with the record of an item; nil: it has not answered.
-func (m *message) outcome(id node.ID, j int) *node.Held {
+func (m *message) outcome(id node.ID, j int) *Held {
 	if h := m.answers[id]; h != nil {
 		return &h.Outcomes[j]
 	}
@@ -506,7 +512,7 @@ func (m *message) outcome(id node.ID, j int) *node.Held {
 }
 
 // has reports whether a host has what a record says.
-func has(o *node.Held) bool { return o != nil && (o.Held || o.There) }
+func has(o *Held) bool { return o != nil && (o.Held || o.There) }
 
 // decided reports whether nothing more is asked about an item by this message, and notes what becomes of it.
 func (m *message) decided(j int) bool {

@@ -61,7 +61,7 @@ func (im *importing) putBodies(ctx context.Context, items []*imported) (failed e
 // putBody sends the body of an item, unless its key holds the same value, or something later than its date, or its
 // date is not taken.
 func (im *importing) putBody(ctx context.Context, i *imported) error {
-	if i.Expired(im.NS) {
+	if i.hides(im.NS.Time()) {
 		return nil
 	}
 	asking, cut, over := im.Shards.begin(ctx)
@@ -89,8 +89,8 @@ func (im *importing) putBody(ctx context.Context, i *imported) error {
 			return nil
 		}
 	}
-	if a, err := im.NS.Asker(found.Shard); err == nil && i.dated() {
-		if from, covered := a.Covers(i.Time, im.floor(&found, i)); !covered && !im.refuse(i, from) {
+	if a, err := NewAsker(im.NS, found.Shard); err == nil && i.dated() {
+		if from, covered := a.view.Covers(i.Time, im.floor(&found, i)); !covered && !im.refuse(i, from) {
 			return nil
 		}
 	}
@@ -102,7 +102,7 @@ func (im *importing) putBody(ctx context.Context, i *imported) error {
 
 // enoughHave reports whether as many hosts as the import asks for have answered that they have what was found.
 func (im *importing) enoughHave(found *Found) bool {
-	answer := func(id node.ID) *node.HostAnswer {
+	answer := func(id node.ID) *HostAnswer {
 		at := slices.IndexFunc(found.Hosts, func(a Answer) bool {
 			return a.Peer == id && a.Answer != nil && a.Answer.Version == found.Record.Version
 		})
@@ -135,8 +135,8 @@ func (im *importing) floor(found *Found, i *imported) (floor dbadapter.Timestamp
 // there reports whether the body that a record names is there. Its first version is as old as it is: a later one
 // may be a deletion, and then the body is read.
 func (im *importing) there(ctx context.Context, key []byte, p *bodies.Pointer, over time.Duration) bool {
-	h, err := anew(ctx, im.Shards, p.Shard, over, func(a *node.Asker) (node.HostAnswer, error) {
-		return within(ctx, im.Shards, min(over, im.Net.Now()+bodyWait), func(ctx context.Context) (node.HostAnswer, error) {
+	h, err := anew(ctx, im.Shards, p.Shard, over, func(a *Asker) (HostAnswer, error) {
+		return within(ctx, im.Shards, min(over, im.Net.Now()+bodyWait), func(ctx context.Context) (HostAnswer, error) {
 			return im.recordAt(ctx, a, im.nearest(a.Row().Old)[0], p.Key(key), true, over)
 		})
 	})

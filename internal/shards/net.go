@@ -27,7 +27,7 @@ type Net interface {
 	Connected(id node.ID) bool
 	// Ask sends a question to a member and waits for its answer, which may be a refusal. sent: the
 	// question may have reached the member.
-	Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Question) (ask *wire.Ask, m wire.Message, sent bool, err error)
+	Ask(ctx context.Context, to node.ID, q wire.Question) (ask *wire.Ask, m wire.Message, sent bool, err error)
 	// SyncLists makes the list of members, and the table, equal with a member's. All that want it
 	// of one member at one moment share a sync. (3)
 	SyncLists(ctx context.Context, with node.ID) error
@@ -148,14 +148,14 @@ func (s *Shards) took(id node.ID, began time.Duration, cut bool, err error) {
 
 // ask asks a host until it has answered under the asker's row, or the time is over. It waits where
 // the host is busy, and syncs the lists where the two go by different rows.
-func ask[T any](ctx context.Context, s *Shards, a *node.Asker, id node.ID, over time.Duration, q wire.Question, read func(*wire.Ask, wire.Message) (T, bool, error)) (answer T, sent bool, err error) {
+func ask[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, over time.Duration, q wire.Question, read func(*wire.Ask, wire.Message) (T, bool, error)) (answer T, sent bool, err error) {
 	pause, syncs := pauseFirst, 0
 	for {
 		if !s.NS.Admits(id) { // it stays in its set, as one that does not answer (14)
 			return answer, sent, errGone
 		}
 		began := s.Net.Now()
-		asked, m, was, err := s.Net.Ask(ctx, id, a, q)
+		asked, m, was, err := s.Net.Ask(ctx, id, q)
 		sent = sent || was
 		apart := false
 		if err == nil {
@@ -188,7 +188,7 @@ func ask[T any](ctx context.Context, s *Shards, a *node.Asker, id node.ID, over 
 }
 
 // askHost asks a host that may be this node, which here answers for at once.
-func askHost[T any](ctx context.Context, s *Shards, a *node.Asker, id node.ID, over time.Duration, q wire.Question, here func() (T, bool, error), read func(*wire.Ask, wire.Message) (T, bool, error)) (answer T, sent bool, err error) {
+func askHost[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, over time.Duration, q wire.Question, here func() (T, bool, error), read func(*wire.Ask, wire.Message) (T, bool, error)) (answer T, sent bool, err error) {
 	if id != s.NS.Self() {
 		return ask(ctx, s, a, id, over, q, read)
 	}
@@ -220,9 +220,9 @@ func within[T any](ctx context.Context, s *Shards, until time.Duration, f func(c
 }
 
 // anew runs a request until it ends under one row.
-func anew[T any](ctx context.Context, s *Shards, shard placement.Shard, over time.Duration, request func(a *node.Asker) (T, error)) (T, error) {
+func anew[T any](ctx context.Context, s *Shards, shard placement.Shard, over time.Duration, request func(a *Asker) (T, error)) (T, error) {
 	for {
-		a, err := s.NS.Asker(shard)
+		a, err := NewAsker(s.NS, shard)
 		if gone := s.NS.Outside(); gone != nil { // no host answers a former member
 			var none T
 			return none, gone

@@ -77,7 +77,7 @@ func (s *Shards) put(ctx context.Context, drafts []node.Draft, o PutOptions, bef
 		}
 	}
 	for pause := remakePause; ; pause = min(2*pause, remakePauseMost) {
-		written, err := anew(ctx, s, w.shard, w.over, func(a *node.Asker) (Written, error) { return w.under(ctx, a) })
+		written, err := anew(ctx, s, w.shard, w.over, func(a *Asker) (Written, error) { return w.under(ctx, a) })
 		switch {
 		case errors.Is(err, errAgain) && s.Net.Now() < w.over && s.Net.Sleep(ctx, time.Duration(s.Random(int64(pause)))) == nil:
 			w.records = nil // (6)
@@ -119,7 +119,7 @@ type write struct {
 }
 
 // under carries the write out under one row.
-func (w *write) under(ctx context.Context, a *node.Asker) (Written, error) {
+func (w *write) under(ctx context.Context, a *Asker) (Written, error) {
 	if err := w.mayReach(a.Row()); err != nil {
 		return Written{}, err
 	}
@@ -161,12 +161,12 @@ func (w *write) written(hosts []node.ID) Written {
 }
 
 // hold asks a host to hold records.
-func (s *Shards) hold(ctx context.Context, a *node.Asker, id node.ID, over time.Duration, q *wire.AskHold) (h node.HostHeld, sent bool, err error) {
-	here := func() (node.HostHeld, bool, error) {
+func (s *Shards) hold(ctx context.Context, a *Asker, id node.ID, over time.Duration, q *wire.AskHold) (h HostHeld, sent bool, err error) {
+	here := func() (HostHeld, bool, error) {
 		h, err := a.HoldHere(ctx, q)
 		return h, h.Apart, err
 	}
-	return askHost(ctx, s, a, id, over, q, here, func(asked *wire.Ask, m wire.Message) (node.HostHeld, bool, error) {
+	return askHost(ctx, s, a, id, over, q, here, func(asked *wire.Ask, m wire.Message) (HostHeld, bool, error) {
 		h, err := a.Hold(id, asked, m)
 		return h, h.Apart, err
 	})
@@ -183,7 +183,7 @@ type offered struct {
 }
 
 // offer sends the records to all hosts of the row, until enough hold them or one refuses.
-func (w *write) offer(ctx context.Context, a *node.Asker) (Written, error) {
+func (w *write) offer(ctx context.Context, a *Asker) (Written, error) {
 	row, box := a.Row(), w.Net.Mailbox()
 	o := offered{held: map[node.ID]bool{}, whole: map[node.ID]bool{}, ended: map[node.ID]bool{}, why: map[node.ID]error{}}
 	q := a.AskHold(w.records)
@@ -226,7 +226,7 @@ func (w *write) offer(ctx context.Context, a *node.Asker) (Written, error) {
 }
 
 // offerTo asks one host until it has said what it does with the records.
-func (w *write) offerTo(ctx context.Context, a *node.Asker, id node.ID, q *wire.AskHold, box Mailbox, o *offered) {
+func (w *write) offerTo(ctx context.Context, a *Asker, id node.ID, q *wire.AskHold, box Mailbox, o *offered) {
 	for pause := 2 * pauseFirst; ; pause = min(2*pause, pauseMost) {
 		o.open.Add(1)
 		if o.over.Load() {
@@ -251,7 +251,7 @@ func (w *write) offerTo(ctx context.Context, a *node.Asker, id node.ID, q *wire.
 }
 
 // note takes up what a host has done with the records.
-func (w *write) note(id node.ID, h *node.HostHeld, o *offered) {
+func (w *write) note(id node.ID, h *HostHeld, o *offered) {
 	held := true
 	for i := range h.Outcomes {
 		one := &h.Outcomes[i]

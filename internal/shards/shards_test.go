@@ -551,13 +551,13 @@ func TestAnswers(t *testing.T) {
 	at := func(clock int) dbadapter.Version {
 		return dbadapter.Version{Clock: dbadapter.Timestamp(clock), Writer: 1}
 	}
-	held := func(clock int) *node.HostAnswer { return &node.HostAnswer{Whole: true, Version: at(clock)} }
-	lacks := func(clock int) *node.HostAnswer { return &node.HostAnswer{Version: at(clock)} } // it is not whole
-	collected := func(floor int) *node.HostAnswer {
-		return &node.HostAnswer{Whole: true, Floor: dbadapter.Timestamp(floor)}
+	held := func(clock int) *HostAnswer { return &HostAnswer{Whole: true, Version: at(clock)} }
+	lacks := func(clock int) *HostAnswer { return &HostAnswer{Version: at(clock)} } // it is not whole
+	collected := func(floor int) *HostAnswer {
+		return &HostAnswer{Whole: true, Floor: dbadapter.Timestamp(floor)}
 	}
-	none := (*node.HostAnswer)(nil)
-	type answers = []*node.HostAnswer // of hosts 1, 2 and so on
+	none := (*HostAnswer)(nil)
+	type answers = []*HostAnswer // of hosts 1, 2 and so on
 	for name, test := range map[string]struct {
 		old, new []node.ID
 		GetOptions

@@ -29,12 +29,12 @@ const bodyWait = 2 * time.Second
 var errMissing = fmt.Errorf("%w: those that have do not have the value's body", ErrTooFew)
 
 // reserved reports whether a key is that of a body or of a hint.
-func (s *Shards) reserved(key []byte) bool { return s.NS.Bodied() && bodies.Reserved(key) }
+func reserved(ns *node.Namespace, key []byte) bool { return ns.Bodied() && bodies.Reserved(key) }
 
 // CheckKey says why a user's key is none, or nil.
 func (s *Shards) CheckKey(key []byte) error {
 	switch {
-	case s.reserved(key):
+	case reserved(s.NS, key):
 		return fmt.Errorf("%w: key %q begins with a zero byte, which placement writer keeps for itself: choose another key", node.ErrInvalid, key)
 	case s.NS.Bodied() && len(key) > dbadapter.MaxKey-bodies.KeyRoom:
 		return fmt.Errorf("%w: a key of %d bytes: at most %d by placement writer", dbadapter.ErrLimit, len(key), dbadapter.MaxKey-bodies.KeyRoom)
@@ -94,7 +94,7 @@ func (s *Shards) putValues(ctx context.Context, drafts []node.Draft, o PutOption
 // putBody writes the body of a value, and points to it. The error says that nothing is written under the
 // key. A request ends long before a writer is to give up. (bodies, 3)
 func (s *Shards) putBody(ctx context.Context, key, value []byte, level quorum.Level) (*bodies.Pointer, error) {
-	p := s.NS.NewBody(key, value)
+	p := newBody(s.NS, key, value)
 	return p, s.sendBody(ctx, p, key, value, level)
 }
 
@@ -115,7 +115,7 @@ func (s *Shards) hint(ctx context.Context, shard placement.Shard, records ...*db
 	for i, r := range records {
 		items[i] = node.Item{Key: bodies.HintKey(shard, r.Key), Value: wire.AppendPushed(nil, r), Time: r.Version.Clock.Time()}
 	}
-	_, _ = anew(ctx, s, shard, over, func(a *node.Asker) (Written, error) {
+	_, _ = anew(ctx, s, shard, over, func(a *Asker) (Written, error) {
 		hints, err := a.MakeItems(items, seen)
 		if err != nil {
 			return Written{}, err
@@ -217,7 +217,7 @@ func (s *Shards) body(ctx context.Context, key []byte, p *bodies.Pointer, over t
 	if ctx.Err() != nil {
 		return nil, asked, context.Cause(ctx)
 	}
-	value, err = anew(ctx, s, p.Shard, over, func(a *node.Asker) ([]byte, error) {
+	value, err = anew(ctx, s, p.Shard, over, func(a *Asker) ([]byte, error) {
 		hosts := a.Row().Hosts()
 		why := map[node.ID]error{}
 		for _, id := range s.NS.MayHold(p.Shard) { // they answer only as hosts
@@ -230,7 +230,7 @@ func (s *Shards) body(ctx context.Context, key []byte, p *bodies.Pointer, over t
 				continue
 			}
 			asked++
-			h, err := within(ctx, s, min(over, s.Net.Now()+bodyWait), func(ctx context.Context) (node.HostAnswer, error) {
+			h, err := within(ctx, s, min(over, s.Net.Now()+bodyWait), func(ctx context.Context) (HostAnswer, error) {
 				return s.recordAt(ctx, a, id, name, false, over)
 			})
 			switch {

@@ -98,7 +98,7 @@ func TestLargeValuesStayInShardsThatTheirWritersHost(t *testing.T) {
 	inClusterOf(t, &rule, 4, func(t *testing.T, c *cluster) {
 		for i := range 64 {
 			h, key := c.hosts[i%4], fmt.Append(nil, i)
-			if home, p := h.ns.Home(key), h.ns.NewBody(key, nil); h.ns.WholeHere(home) != nil && p.Shard != home {
+			if home, p := h.ns.Home(key), newBody(h.ns, key, nil); h.ns.WholeHere(home) != nil && p.Shard != home {
 				t.Errorf("node %d hosts shard %d, and would write the value of %s into shard %d", i%4, home, key, p.Shard)
 			}
 		}
@@ -369,7 +369,7 @@ func (h *host) bodyOf(key string, p *bodies.Pointer) string {
 func (h *host) unseen(key, value string) {
 	h.c.t.Helper()
 	home := h.ns.Home([]byte(key))
-	a, err := h.ns.Asker(home)
+	a, err := NewAsker(h.ns, home)
 	h.c.must(err)
 	d := draft(key, string(bodies.Inline([]byte(value))))
 	d.If = &dbadapter.Version{} // an incarnation of its own
@@ -428,14 +428,14 @@ func TestSilentMembersHoldCollectionBack(t *testing.T) {
 // A host takes no record of a writer that names an old body, unless what it replaces does; what is passed on it takes.
 func TestOldBodiesAreNamedByNoNewRecord(t *testing.T) {
 	inClusterOf(t, byWriter, 3, func(t *testing.T, c *cluster) {
-		old := c.hosts[0].ns.NewBody([]byte("k"), []byte("v"))
+		old := newBody(c.hosts[0].ns, []byte("k"), []byte("v"))
 		time.Sleep(bodies.Acceptable + time.Minute)
-		a, err := c.hosts[0].ns.Asker(c.hosts[0].ns.Home([]byte("k")))
+		a, err := NewAsker(c.hosts[0].ns, c.hosts[0].ns.Home([]byte("k")))
 		c.must(err)
 		d := draft("k", string(old.AppendBinary(nil)))
 		records, err := a.Make([]node.Draft{d}, [][]*dbadapter.Record{nil})
 		c.must(err)
-		outcome := func(q *wire.AskHold) node.Held {
+		outcome := func(q *wire.AskHold) Held {
 			h, err := a.HoldHere(c.ctx, q)
 			c.must(err)
 			return h.Outcomes[0]

@@ -38,7 +38,7 @@ func (s *Shards) Await(ctx context.Context, id node.ID, key []byte, v dbadapter.
 
 // give looks whether a host holds a version, and gives it the record where it does not.
 func (s *Shards) give(ctx context.Context, id node.ID, key []byte, v dbadapter.Version, record *dbadapter.Record) (bool, error) {
-	a, err := s.NS.Asker(s.NS.Home(key))
+	a, err := NewAsker(s.NS, s.NS.Home(key))
 	if err != nil {
 		return false, err
 	}
@@ -59,18 +59,18 @@ func (s *Shards) give(ctx context.Context, id node.ID, key []byte, v dbadapter.V
 }
 
 // recordAt asks one host for what it holds, or for its version alone.
-func (s *Shards) recordAt(ctx context.Context, a *node.Asker, id node.ID, key []byte, head bool, over time.Duration) (node.HostAnswer, error) {
+func (s *Shards) recordAt(ctx context.Context, a *Asker, id node.ID, key []byte, head bool, over time.Duration) (HostAnswer, error) {
 	r := &read{Shards: s, asker: a, row: a.Row(), key: key, GetOptions: GetOptions{Level: quorum.One}, over: over, look: over, box: s.Net.Mailbox(), of: map[node.ID]*asked{}}
 	r.ask(ctx, id, head)
 	for r.open > 0 {
 		note := r.box.Take(ctx, over)
 		if note == nil {
-			return node.HostAnswer{}, errSilent
+			return HostAnswer{}, errSilent
 		}
 		note()
 	}
 	if h := r.of[id]; h.answer != nil {
 		return *h.answer, nil
 	}
-	return node.HostAnswer{}, r.of[id].err
+	return HostAnswer{}, r.of[id].err
 }

@@ -258,7 +258,7 @@ func (f *follow) next(ctx context.Context, pause time.Duration) {
 }
 
 // sizeOf is what a page takes, about.
-func sizeOf(page *node.WatchPage) (size int64) {
+func sizeOf(page *WatchPage) (size int64) {
 	for i := range page.Told {
 		size += recordCost + int64(len(page.Told[i].Key))
 		if r := page.Told[i].Record; r != nil {
@@ -277,7 +277,7 @@ func (f *follow) rest(ctx context.Context, place changes.Cursor, pause time.Dura
 }
 
 // took tells what a page says, and returns the pause before the next one.
-func (f *follow) took(ctx context.Context, asked time.Duration, page *node.WatchPage, host node.ID, err error) time.Duration {
+func (f *follow) took(ctx context.Context, asked time.Duration, page *WatchPage, host node.ID, err error) time.Duration {
 	place := &f.places[f.shard]
 	switch {
 	case err != nil && (f.host == "" || f.Net.Now()-f.last > watchPatience):
@@ -301,7 +301,7 @@ func (f *follow) took(ctx context.Context, asked time.Duration, page *node.Watch
 }
 
 // take tells what a page says, and returns the pause before the next one.
-func (f *follow) take(ctx context.Context, page *node.WatchPage) time.Duration {
+func (f *follow) take(ctx context.Context, page *WatchPage) time.Duration {
 	told := page.Told[:0]
 	for _, e := range page.Told {
 		e.Coalesced = e.Coalesced || f.again || f.behind

@@ -28,7 +28,8 @@ func (n *Node) Misleads() bool { return len(n.misleads) > 0 }
 func (p *process) lies(set placement.Shard) map[dbadapter.Index]locator.Code {
 	says := map[dbadapter.Index]locator.Code{}
 	for key, there := range p.node.misleads {
-		if of, index := p.ns.IndexOf([]byte(key)); of == set {
+		if p.ns.Home([]byte(key)) == set {
+			index := p.ns.View(set).Hasher().Index([]byte(key))
 			says[index] = locator.Gone
 			if there {
 				says[index] = locator.Code(set)

@@ -32,8 +32,8 @@ func (h hosts) Now() time.Duration { return h.process.node.world.Now() }
 
 func (h hosts) Connected(id node.ID) bool { return h.process.node.cluster.byID[id].Up() }
 
-func (h hosts) Ask(ctx context.Context, to node.ID, a *node.Asker, q wire.Question) (ask *wire.Ask, m wire.Message, sent bool, err error) {
-	if ask, err = a.Begin(to, q); err != nil {
+func (h hosts) Ask(ctx context.Context, to node.ID, q wire.Question) (ask *wire.Ask, m wire.Message, sent bool, err error) {
+	if ask, err = h.process.ns.Ask(to, q); err != nil {
 		return nil, nil, false, err
 	}
 	down := routineOf(ctx).await(func(done func()) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -111,7 +112,7 @@ func (p *process) answerRouted(s *sim.Stream, from int, frame []byte) {
 		return
 	}
 	defer question.Done()
-	reply, err := question.Answer(context.Background())
+	reply, err := shards.Reply(context.Background(), question)
 	if err != nil {
 		p.refuse(s, from, err)
 		return

@@ -1,4 +1,4 @@
-package node
+package shards
 
 import (
 	"context"
@@ -6,14 +6,96 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/locator"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
+
+// Where the namespace has a locator, this node follows the sets of others at whole hosts of theirs, and reads
+// at level one rest on what it has heard (package locator).
+
+// followTick is how often it is looked what is due.
+const followTick = 500 * time.Millisecond
+
+// NewFollower returns one for the node of a namespace; left, if not nil, is told which host is not followed
+// for a while.
+func NewFollower(ns *node.Namespace, index *locator.Index, left func(host node.ID, err error)) *locator.Follower {
+	return locator.NewFollower(index, locator.Net{
+		Self: ns.Self(), Left: left,
+		Row:  func(shard placement.Shard) locator.Row { return leads(ns, shard) },
+		Mark: func(shards ...placement.Shard) locator.Mark { return rowMark(ns, shards...) },
+	})
+}
+
+// Follow follows sets until the context ends. failed is told errors of the copies' disk.
+func (s *Shards) Follow(ctx context.Context, failed func(error)) {
+	for s.Net.Sleep(ctx, followTick) == nil {
+		turns := s.Locator.Turns(s.Net.Now())
+		for _, t := range turns {
+			s.Net.Go(ctx, func(ctx context.Context) { s.follow(ctx, t) })
+		}
+		if run := s.Locator.Index.Work(s.Locator.Fetching()); run != nil {
+			s.Net.Go(ctx, func(context.Context) {
+				if err := run(); err != nil {
+					failed(err)
+				}
+			})
+		}
+	}
+}
+
+// follow asks one host until the turn is over.
+func (s *Shards) follow(ctx context.Context, t *locator.Turn) {
+	for m := t.Next(s.Net.Now()); m != nil; m = t.Next(s.Net.Now()) {
+		answer, err := s.askFeed(ctx, t, m)
+		t.Answered(answer, err, s.Net.Now())
+	}
+}
+
+func (s *Shards) askFeed(ctx context.Context, t *locator.Turn, m locator.Message) (locator.Message, error) {
+	a, err := NewAsker(s.NS, t.Set) // while its row is the same, lists are synced where the host's are not
+	if err != nil {
+		return nil, err
+	}
+	q, err := askFeed(s.NS, m)
+	if err != nil {
+		return nil, err
+	}
+	answer, _, err := ask(ctx, s, a, t.Host, s.Net.Now()+Patience, q, func(asked *wire.Ask, reply wire.Message) (locator.Message, bool, error) {
+		return a.Feed(t.Host, asked, reply)
+	})
+	if errors.Is(err, errRow) || ctx.Err() != nil {
+		err = locator.ErrAgain
+	}
+	return answer, err
+}
+
+// Locate says where the value of a key is by what this node has heard: in a shard, which need not be that of
+// the key's record; nowhere; or that hosts are to be asked. Reads at level one alone may rest on it.
+func (s *Shards) Locate(key []byte) (locator.Where, placement.Shard) {
+	if s.Locator == nil || bodies.Reserved(key) { // those are not followed
+		return locator.Ask, 0
+	}
+	home, index := indexOf(s.NS, key)
+	return s.Locator.Locate(home, index, s.Net.Now())
+}
+
+// wrote has the locator know a record that this node has written, before it is acknowledged: what this node
+// writes it reads, until another host is followed, which may lack it yet.
+func (s *Shards) wrote(r *dbadapter.Record) {
+	if s.Locator == nil {
+		return
+	}
+	if home, e := entryOf(s.NS, r); e.Code() != locator.Gone {
+		s.Locator.Wrote(home, e)
+	}
+}
 
 // The feed of a locator: what this node, as a whole host, says of the keys of its sets, and how it asks
 // others (package locator). It is the change log of the set's store, and nothing is kept beside that: news
@@ -33,39 +115,39 @@ const (
 // feedRoom is what an answer may yet take: changes of logs, or indices; and bytes of records.
 type feedRoom struct{ changes, bytes int }
 
-// IndexOf is the shard of a key, and the key's index in it.
-func (ns *Namespace) IndexOf(key []byte) (home placement.Shard, index dbadapter.Index) {
+// indexOf is the shard of a key, and the key's index in it.
+func indexOf(ns *node.Namespace, key []byte) (home placement.Shard, index dbadapter.Index) {
 	home = ns.Home(key)
-	return home, ns.view(home).Keys.Hasher.Index(key)
+	return home, ns.View(home).Hasher().Index(key)
 }
 
-// EntryOf is the shard of a record, and what a whole host says of it; Gone: nothing.
-func (ns *Namespace) EntryOf(r *dbadapter.Record) (home placement.Shard, e locator.Entry) {
-	home, index := ns.IndexOf(r.Key)
+// entryOf is the shard of a record, and what a whole host says of it; Gone: nothing.
+func entryOf(ns *node.Namespace, r *dbadapter.Record) (home placement.Shard, e locator.Entry) {
+	home, index := indexOf(ns, r.Key)
 	code := locator.Code(home)
 	if ns.Bodied() {
-		code = ns.view(home).code([]dbadapter.Hashed{{Record: *r}})
+		code = codeOf(ns, home, []dbadapter.Hashed{{Record: *r}})
 	}
 	return home, locator.NewEntry(index, code)
 }
 
-// Leads are the hosts at which this node may follow a set: the old ones, unless it is a whole one itself.
-func (ns *Namespace) Leads(shard placement.Shard) locator.Row {
+// leads are the hosts at which this node may follow a set: the old ones, unless it is a whole one itself.
+func leads(ns *node.Namespace, shard placement.Shard) locator.Row {
 	row := ns.Row(shard)
 	if row == nil || ns.WholeHere(shard) != nil {
 		return locator.Row{}
 	}
 	r := locator.Row{Name: row.Name()}
 	for _, id := range row.Old {
-		if id != ns.node.ID && ns.Admits(id) {
+		if id != ns.Self() && ns.Admits(id) {
 			r.Hosts = append(r.Hosts, id)
 		}
 	}
 	return r
 }
 
-// RowMark stands for the rows of shards by which this node goes, and the removals and lapses of which it knows.
-func (ns *Namespace) RowMark(shards ...placement.Shard) locator.Mark {
+// rowMark stands for the rows of shards by which this node goes, and the removals and lapses of which it knows.
+func rowMark(ns *node.Namespace, shards ...placement.Shard) locator.Mark {
 	h := sha256.New()
 	gone := ns.Gone()
 	h.Write(gone[:])
@@ -78,16 +160,16 @@ func (ns *Namespace) RowMark(shards ...placement.Shard) locator.Mark {
 	return locator.Mark(h.Sum(nil)[:8])
 }
 
-// AskFeed is a question of the feed.
-func (ns *Namespace) AskFeed(m locator.Message) (*wire.AskFeed, error) {
-	data, err := locator.Append(nil, m, ns.rule.Shards)
+// askFeed is a question of the feed.
+func askFeed(ns *node.Namespace, m locator.Message) (*wire.AskFeed, error) {
+	data, err := locator.Append(nil, m, ns.Rule().Shards)
 	return &wire.AskFeed{Message: data}, err
 }
 
 // Feed is what a message of the peer answers to AskFeed. apart: it goes by another row, or knows of other
 // removals or lapses.
-func (a *Asker) Feed(remote ID, ask *wire.Ask, m wire.Message) (answer locator.Message, apart bool, err error) {
-	reply, err := a.reply(remote, ask, m)
+func (a *Asker) Feed(remote node.ID, ask *wire.Ask, m wire.Message) (answer locator.Message, apart bool, err error) {
+	reply, err := a.ns.Answered(remote, ask, m)
 	if err != nil {
 		return nil, false, err
 	}
@@ -95,18 +177,18 @@ func (a *Asker) Feed(remote ID, ask *wire.Ask, m wire.Message) (answer locator.M
 	if len(data) == 0 {
 		return nil, true, nil
 	}
-	if answer, err = locator.Parse(data, a.ns.rule.Shards); err != nil {
+	if answer, err = locator.Parse(data, a.ns.Rule().Shards); err != nil {
 		return nil, false, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
 	}
 	return answer, false, nil
 }
 
 // answerFeed answers a question of the feed.
-func (ns *Namespace) answerFeed(ctx context.Context, q *wire.AskFeed) (*wire.FeedAnswer, error) {
+func answerFeed(ctx context.Context, ns *node.Namespace, q *wire.AskFeed) (*wire.FeedAnswer, error) {
 	if !ns.Located() {
 		return nil, fmt.Errorf("%w: the namespace has no locator", reconcile.ErrProtocol)
 	}
-	m, err := locator.Parse(q.Message, ns.rule.Shards)
+	m, err := locator.Parse(q.Message, ns.Rule().Shards)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
 	}
@@ -119,25 +201,25 @@ func (ns *Namespace) answerFeed(ctx context.Context, q *wire.AskFeed) (*wire.Fee
 		for _, s := range m.Sets {
 			shards = append(shards, s.Set)
 		}
-		answer, err = ns.news(ctx, m)
+		answer, err = news(ctx, ns, m)
 	case *locator.Take:
 		mark, shards = m.Mark, []placement.Shard{m.Set}
-		answer, err = ns.page(ctx, m)
+		answer, err = feedPage(ctx, ns, m)
 	default:
 		err = fmt.Errorf("%w: a message of the feed that asks nothing", reconcile.ErrProtocol)
 	}
 	switch {
 	case err != nil:
 		return nil, err
-	case ns.RowMark(shards...) != mark: // behind what was read, as at each routed question
+	case rowMark(ns, shards...) != mark: // behind what was read, as at each routed question
 		return &wire.FeedAnswer{}, nil
 	}
-	data, err := locator.Append(nil, answer, ns.rule.Shards)
+	data, err := locator.Append(nil, answer, ns.Rule().Shards)
 	return &wire.FeedAnswer{Message: data}, err
 }
 
 // news are the news of sets since the places of a poll.
-func (ns *Namespace) news(ctx context.Context, p *locator.Poll) (*locator.News, error) {
+func news(ctx context.Context, ns *node.Namespace, p *locator.Poll) (*locator.News, error) {
 	n := &locator.News{}
 	room := feedRoom{locator.MaxChanges, maxFeedBytes}
 	for _, since := range p.Sets {
@@ -146,7 +228,7 @@ func (ns *Namespace) news(ctx context.Context, p *locator.Poll) (*locator.News, 
 		}
 		said, set := locator.SetNews{Said: locator.NotWhole}, ns.WholeHere(since.Set)
 		if set != nil {
-			news, err := set.news(ctx, since, &room)
+			news, err := setNews(ctx, set, since, &room)
 			if ctx.Err() != nil {
 				return nil, err
 			}
@@ -159,8 +241,8 @@ func (ns *Namespace) news(ctx context.Context, p *locator.Poll) (*locator.News, 
 	return n, nil
 }
 
-// news are those of the set since a place of its log, as far as there is room: what the changed indices say now.
-func (set *Set) news(ctx context.Context, since locator.Since, room *feedRoom) (n locator.SetNews, err error) {
+// setNews are those of the set since a place of its log, as far as there is room: what the changed indices say now.
+func setNews(ctx context.Context, set *node.Set, since locator.Since, room *feedRoom) (n locator.SetNews, err error) {
 	log := set.Store.Log()
 	snap, err := set.Store.Snapshot()
 	if err != nil {
@@ -194,12 +276,12 @@ func (set *Set) news(ctx context.Context, since locator.Since, room *feedRoom) (
 		}
 		last = c.Seq
 		room.changes--
-		if _, seen := first[c.Index]; !seen && (set.ns.Bodied() || (c.Old == 0) != (c.New == 0)) { // 0 is that of no record
+		if _, seen := first[c.Index]; !seen && (set.Namespace().Bodied() || (c.Old == 0) != (c.New == 0)) { // 0 is that of no record
 			first[c.Index] = c.Seq
 			changed = append(changed, c.Index)
 		}
 	}
-	said, read, err := set.entries(snap, changed, true, room)
+	said, read, err := entriesOf(set, snap, changed, true, room)
 	if err != nil {
 		return n, err
 	}
@@ -214,10 +296,10 @@ func (set *Set) news(ctx context.Context, since locator.Since, room *feedRoom) (
 	return n, nil
 }
 
-// page is a page of the entries of a set.
-func (ns *Namespace) page(ctx context.Context, t *locator.Take) (*locator.Page, error) {
+// feedPage is a page of the entries of a set.
+func feedPage(ctx context.Context, ns *node.Namespace, t *locator.Take) (*locator.Page, error) {
 	if set := ns.WholeHere(t.Set); set != nil {
-		p, err := set.page(ctx, t)
+		p, err := setPage(ctx, set, t)
 		if err != nil || ns.WholeHere(t.Set) == set {
 			return p, err
 		}
@@ -225,7 +307,7 @@ func (ns *Namespace) page(ctx context.Context, t *locator.Take) (*locator.Page, 
 	return &locator.Page{NotWhole: true}, nil
 }
 
-func (set *Set) page(ctx context.Context, t *locator.Take) (*locator.Page, error) {
+func setPage(ctx context.Context, set *node.Set, t *locator.Take) (*locator.Page, error) {
 	log := set.Store.Log()
 	snap, err := set.Store.Snapshot()
 	if err != nil {
@@ -247,7 +329,7 @@ func (set *Set) page(ctx context.Context, t *locator.Take) (*locator.Page, error
 			}
 			indices = append(indices, pair.Index)
 		}
-		entries, read, err := set.entries(snap, indices, false, &room)
+		entries, read, err := entriesOf(set, snap, indices, false, &room)
 		if err != nil {
 			return nil, err
 		}
@@ -271,9 +353,9 @@ func (set *Set) page(ctx context.Context, t *locator.Take) (*locator.Page, error
 	return p, nil
 }
 
-// entries say of indices of the set where their values are, as far as there is room for reading records, and of how
+// entriesOf say of indices of the set where their values are, as far as there is room for reading records, and of how
 // many they say that; of one without a record Gone, where gone is to be said. Reserved keys give none.
-func (set *Set) entries(snap dbadapter.Snapshot, indices []dbadapter.Index, gone bool, room *feedRoom) (entries []locator.Entry, read int, err error) {
+func entriesOf(set *node.Set, snap dbadapter.Snapshot, indices []dbadapter.Index, gone bool, room *feedRoom) (entries []locator.Entry, read int, err error) {
 	for group := range slices.Chunk(indices, feedGroup) {
 		if room.bytes <= 0 {
 			break
@@ -281,7 +363,7 @@ func (set *Set) entries(snap dbadapter.Snapshot, indices []dbadapter.Index, gone
 		group = slices.Sorted(slices.Values(group))
 		buckets, sums := make([][]dbadapter.Hashed, len(group)), make([]dbadapter.Checksum, len(group))
 		switch {
-		case set.ns.Bodied():
+		case set.Namespace().Bodied():
 			buckets, err = snap.Buckets(group)
 		case gone: // else there is a record
 			err = snap.Lookup(group, sums)
@@ -290,13 +372,13 @@ func (set *Set) entries(snap dbadapter.Snapshot, indices []dbadapter.Index, gone
 			return nil, 0, err
 		}
 		for i, index := range group {
-			code := locator.Code(set.shard)
+			code := locator.Code(set.Shard())
 			switch {
-			case set.ns.Bodied():
+			case set.Namespace().Bodied():
 				for k := range buckets[i] {
 					room.bytes -= buckets[i][k].Record.Weight()
 				}
-				if code = set.code(buckets[i]); code == locator.Gone && (!gone || len(buckets[i]) > 0) {
+				if code = codeOf(set.Namespace(), set.Shard(), buckets[i]); code == locator.Gone && (!gone || len(buckets[i]) > 0) {
 					continue
 				}
 			case gone && sums[i] == 0:
@@ -309,16 +391,16 @@ func (set *Set) entries(snap dbadapter.Snapshot, indices []dbadapter.Index, gone
 	return entries, read, nil
 }
 
-// code says where the values of the records under one index are; those under reserved keys count for nothing.
-func (set *Set) code(records []dbadapter.Hashed) locator.Code {
+// codeOf says where the values of the records under one index are; those under reserved keys count for nothing.
+func codeOf(ns *node.Namespace, shard placement.Shard, records []dbadapter.Hashed) locator.Code {
 	code := locator.Gone
 	for i := range records {
 		r := &records[i].Record
 		if bodies.Reserved(r.Key) {
 			continue
 		}
-		of := locator.Code(set.shard)
-		if p := pointerOf(r); p != nil && int(p.Shard) < set.ns.rule.Shards {
+		of := locator.Code(shard)
+		if p := bodies.Of(r); p != nil && int(p.Shard) < ns.Rule().Shards {
 			of = locator.Code(p.Shard)
 		}
 		if code != locator.Gone && code != of {

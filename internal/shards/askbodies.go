@@ -1,0 +1,213 @@
+package shards
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// By placement writer large values are bodies: records under keys that name their shard (package bodies).
+
+// newBody points to the body of a value that this node sends now.
+func newBody(ns *node.Namespace, key, value []byte) *bodies.Pointer {
+	p := &bodies.Pointer{Shard: bodyShard(ns, key), Size: uint32(len(value)), Sent: dbadapter.TimestampAt(ns.Time()), Sum: sha256.Sum256(value)}
+	ns.Random(p.Salt[:], node.ForSalt)
+	return p
+}
+
+// bodyShard is the shard for the body of a key's value: the key's, if this node hosts it or none; else one in whose
+// row it is the first host, or another one that it hosts. Keys are spread over several such shards.
+func bodyShard(ns *node.Namespace, key []byte) placement.Shard {
+	var first, hosts []placement.Shard
+	for _, set := range ns.Sets() {
+		row := ns.Row(set.Shard())
+		if row == nil || !row.IsNew(ns.Self()) {
+			continue
+		}
+		if hosts = append(hosts, set.Shard()); row.New[0] == ns.Self() {
+			first = append(first, set.Shard())
+		}
+	}
+	home := ns.Home(key)
+	if slices.Contains(hosts, home) {
+		return home
+	}
+	for _, all := range [][]placement.Shard{first, hosts} {
+		if len(all) > 0 {
+			return all[int(home)%len(all)]
+		}
+	}
+	return home
+}
+
+// AskBody asks a host of a shard for a key's record and its body, as far as it has them in the shard.
+func (a *Asker) AskBody(key []byte) *wire.AskBody { return &wire.AskBody{ShardRow: a.at, Key: key} }
+
+// HostBody is what a host answers to AskBody.
+type HostBody struct {
+	Apart, Whole bool // as in HostAnswer
+	// Record is what the shard holds under the key, or a hint's; nil: neither. Value is that of the body that
+	// it names, if that proves itself; nil: none.
+	Record *dbadapter.Record
+	Value  []byte
+}
+
+// Body is what a message of the peer answers to AskBody. It keeps nothing of m.
+func (a *Asker) Body(remote node.ID, ask *wire.Ask, m wire.Message) (HostBody, error) {
+	reply, err := a.ns.Answered(remote, ask, m)
+	if err != nil {
+		return HostBody{}, err
+	}
+	return a.body(remote, ask.Question.(*wire.AskBody), reply.Answer.(*wire.BodyAnswer))
+}
+
+// BodyHere is what this node, a host, answers to AskBody.
+func (a *Asker) BodyHere(q *wire.AskBody) (HostBody, error) {
+	said, err := answerBody(a.ns, q)
+	if err != nil {
+		return HostBody{}, err
+	}
+	return a.body(a.ns.Self(), q, said)
+}
+
+func (a *Asker) body(remote node.ID, asked *wire.AskBody, said *wire.BodyAnswer) (HostBody, error) {
+	b := HostBody{Apart: said.Apart, Whole: said.Whole}
+	if said.Record == nil {
+		return b, nil
+	}
+	record := said.Record.Clone()
+	home := Asker{ns: a.ns, view: a.ns.View(a.ns.Home(asked.Key))}
+	if err := home.check(remote, &record, asked.Key); err != nil {
+		return HostBody{}, fmt.Errorf("%w: %w", node.ErrDeclined, err)
+	}
+	b.Record = &record
+	if p := bodies.Of(&record); p != nil && p.Proves(said.Value) {
+		b.Value = bytes.Clone(said.Value)
+	}
+	return b, nil
+}
+
+// answerBody looks up a key's record, or the hint of it, and the body that it names.
+func answerBody(ns *node.Namespace, q *wire.AskBody) (*wire.BodyAnswer, error) {
+	set, err := ns.AsHost(&q.ShardRow)
+	if set == nil || !ns.Bodied() {
+		return &wire.BodyAnswer{Apart: true}, err
+	}
+	a, shard := &wire.BodyAnswer{}, placement.Shard(q.Shard)
+	if ns.Home(q.Key) == shard {
+		if a.Record, err = set.Held(q.Key); err != nil {
+			return nil, err
+		}
+	} else {
+		hint, err := set.Held(bodies.HintKey(shard, q.Key))
+		if err != nil {
+			return nil, err
+		}
+		if hint != nil && !hint.Deleted {
+			if r, err := wire.ParsePushed(hint.Value); err == nil {
+				a.Record = &r
+			}
+		}
+	}
+	if p := bodies.Of(a.Record); p != nil && p.Shard == shard {
+		body, err := set.Held(p.Key(q.Key))
+		if err != nil {
+			return nil, err
+		}
+		if body != nil {
+			a.Value = body.Value
+		}
+	}
+	if !ns.GoesBy(&q.ShardRow) {
+		return &wire.BodyAnswer{Apart: true}, nil
+	}
+	a.Whole = set.Settled()
+	return a, nil
+}
+
+// AskNames asks a member which of some bodies its records of the shard name.
+func (a *Asker) AskNames(names []wire.BodyName) *wire.AskNames {
+	return &wire.AskNames{ShardRow: a.at, Names: names}
+}
+
+// Named is what a message of the peer answers to AskNames. apart: as in HostAnswer.
+func (a *Asker) Named(remote node.ID, ask *wire.Ask, m wire.Message) (named []bool, apart bool, err error) {
+	reply, err := a.ns.Answered(remote, ask, m)
+	if err != nil {
+		return nil, false, err
+	}
+	said := reply.Answer.(*wire.NamesAnswer)
+	if n := len(ask.Question.(*wire.AskNames).Names); !said.Apart && len(said.Named) != n {
+		return nil, false, fmt.Errorf("%w: %d answers about %d bodies", reconcile.ErrProtocol, len(said.Named), n)
+	}
+	return said.Named, said.Apart, nil
+}
+
+// NamedHere is what this node answers to AskNames.
+func (a *Asker) NamedHere(ctx context.Context, q *wire.AskNames) (named []bool, apart bool, err error) {
+	said, err := answerNames(ctx, a.ns, q)
+	if err != nil {
+		return nil, false, err
+	}
+	return said.Named, said.Apart, nil
+}
+
+// answerNames says which bodies the records of a shard here name, and its kept log: first the records,
+// which go from there to the log. reconcile.ErrBusy: the shard is being opened, or this node is a host of it
+// and not whole.
+func answerNames(ctx context.Context, ns *node.Namespace, q *wire.AskNames) (*wire.NamesAnswer, error) {
+	if !ns.Bodied() || !ns.GoesBy(&q.ShardRow) {
+		return &wire.NamesAnswer{Apart: true}, nil
+	}
+	shard, a := placement.Shard(q.Shard), &wire.NamesAnswer{Named: make([]bool, len(q.Names))}
+	set, host := ns.Held(shard), ns.Row(shard).IsHost(ns.Self())
+	switch {
+	case ns.Opening(shard), set != nil && host && !set.Settled(),
+		ns.Lost() != nil: // what is lost may name one
+		return nil, reconcile.ErrBusy
+	}
+	wanted := map[[16]byte]int{}
+	for i, n := range q.Names {
+		wanted[n.Salt] = i
+		if set == nil {
+			continue
+		}
+		held, err := set.Held(n.Key)
+		if err != nil {
+			return nil, err
+		}
+		p := bodies.Of(held)
+		a.Named[i] = p != nil && p.Salt == n.Salt
+	}
+	for _, log := range ns.Logs() {
+		if log.Shard() != shard || log.Kept() == 0 {
+			continue
+		}
+		for k, err := range log.Store.Kept(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			if p := bodies.Of(&k.Record); p != nil {
+				if i, is := wanted[p.Salt]; is && bytes.Equal(q.Names[i].Key, k.Record.Key) {
+					a.Named[i] = true
+				}
+			}
+		}
+	}
+	switch {
+	case !ns.GoesBy(&q.ShardRow):
+		return &wire.NamesAnswer{Apart: true}, nil
+	case host && !set.Settled():
+		return nil, reconcile.ErrBusy
+	}
+	return a, nil
+}

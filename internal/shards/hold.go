@@ -1,0 +1,337 @@
+package shards
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
+	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Make makes records of drafts, for the hosts to hold: with versions of this node above those
+// of the records that were seen under their keys, which they name, and signed. A record on a
+// condition has an incarnation of its own: under the common one it would supersede what
+// another call of this node writes meanwhile.
+func (a *Asker) Make(drafts []node.Draft, seen [][]*dbadapter.Record) ([]dbadapter.Record, error) {
+	writes := make([]dbadapter.Write, len(drafts))
+	for i := range drafts {
+		d := &drafts[i]
+		if err := cmp.Or(d.Record.Validate(), d.CheckTTL()); err != nil {
+			return nil, &node.ItemError{Item: i, Err: err}
+		}
+		a.follow(seen[i]...)
+		version, err := a.ns.NextVersion()
+		if err != nil {
+			return nil, err
+		}
+		if d.If != nil {
+			version.Incarnation = a.ns.NewIncarnation()
+		}
+		record := d.Record.Clone()
+		record.Version = version
+		if d.TTL > 0 {
+			record.Expires = a.view.Expiry(d.TTL)
+		}
+		record.Replace(seen[i]...)
+		if writes[i].Record, err = dbadapter.Hash(a.view.Hasher(), record); err != nil {
+			return nil, &node.ItemError{Item: i, Err: err}
+		}
+	}
+	if err := a.view.Authorize(writes); err != nil {
+		return nil, err
+	}
+	records := make([]dbadapter.Record, len(writes))
+	for i := range writes {
+		records[i] = writes[i].Record.Record
+	}
+	return records, nil
+}
+
+// follow has this node's next version be later than those of records.
+func (a *Asker) follow(seen ...*dbadapter.Record) {
+	for _, s := range seen {
+		if s != nil {
+			a.ns.Follow(s.Version.Clock)
+		}
+	}
+}
+
+// MakeItems makes records of items. Of a dated item it makes the record with its
+// date, which has no writer, and of another one it makes what Make does.
+func (a *Asker) MakeItems(items []node.Item, seen [][]*dbadapter.Record) ([]dbadapter.Record, error) {
+	writes := make([]dbadapter.Write, len(items))
+	for i := range items {
+		record := items[i].Record()
+		a.follow(seen[i]...)
+		if items[i].Time.IsZero() {
+			var err error
+			if record.Version, err = a.ns.NextVersion(); err != nil {
+				return nil, err
+			}
+			record.Replace(seen[i]...)
+		} else {
+			record.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(items[i].Time)}
+			a.ns.Follow(record.Version.Clock) // it may be a little ahead
+		}
+		var err error
+		if writes[i].Record, err = dbadapter.Hash(a.view.Hasher(), record); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.view.Authorize(writes); err != nil {
+		return nil, err
+	}
+	records := make([]dbadapter.Record, len(writes))
+	for i := range writes {
+		records[i] = writes[i].Record.Record
+	}
+	return records, nil
+}
+
+// Held is what a host has done with a record.
+type Held struct {
+	// Held: it holds the record durably, or one whose writer had seen it.
+	Held bool
+	// There, where only what is new is to be held: its content is held already, in Other.
+	There bool
+	// Other is what it holds in the record's place: its version, and, unless it is There, what that replaces.
+	Other *dbadapter.Record
+	// Declined is why it does not take the record.
+	Declined error
+}
+
+// HostHeld is what a host answers to AskHold.
+type HostHeld struct {
+	Apart, Whole bool // as in HostAnswer
+	Outcomes     []Held
+	// From is the date from which on the host takes records, where it has declined one for its date.
+	From time.Time
+}
+
+// AskHold asks a host to hold records; see wire.AskHold.
+func (a *Asker) AskHold(records []dbadapter.Record) *wire.AskHold {
+	return &wire.AskHold{ShardRow: a.at, Records: records}
+}
+
+// AskPass asks a host to hold records that hosts have, as they are.
+func (a *Asker) AskPass(records ...dbadapter.Record) *wire.AskHold {
+	return &wire.AskHold{ShardRow: a.at, Records: records, Passed: true}
+}
+
+// Hold is what a message of the peer answers to AskHold. It keeps nothing of m.
+func (a *Asker) Hold(remote node.ID, ask *wire.Ask, m wire.Message) (HostHeld, error) {
+	reply, err := a.ns.Answered(remote, ask, m)
+	if err != nil {
+		return HostHeld{}, err
+	}
+	h, err := a.outcomes(reply.Answer.(*wire.HoldAnswer), ask.Question.(*wire.AskHold))
+	if slices.ContainsFunc(h.Outcomes, func(o Held) bool { return errors.Is(o.Declined, node.ErrLate) }) {
+		// By that clock the host has made its promise: the next version is to be later.
+		a.ns.Follow(dbadapter.TimestampAt(time.UnixMilli(int64(reply.Greeting.Time) + 1)))
+		h.From = node.DateFrom(reply.Greeting.Floor + 1)
+	}
+	return h, err
+}
+
+func (a *Asker) outcomes(said *wire.HoldAnswer, asked *wire.AskHold) (h HostHeld, err error) {
+	if h.Apart, h.Whole = said.Apart, said.Whole; h.Apart {
+		return h, nil
+	}
+	if len(said.Outcomes) != len(asked.Records) {
+		return h, fmt.Errorf("%w: %d outcomes of %d records", reconcile.ErrProtocol, len(said.Outcomes), len(asked.Records))
+	}
+	h.Outcomes = make([]Held, len(said.Outcomes))
+	for i := range said.Outcomes {
+		one, o := &said.Outcomes[i], &h.Outcomes[i]
+		switch {
+		case one.There && !asked.New:
+			return h, fmt.Errorf("%w: a record that is said to be nothing new was not asked about so", reconcile.ErrProtocol)
+		case one.Declined != 0:
+			o.Declined = node.DeclinedFor(one.Declined)
+		case one.Other == nil:
+			o.Held = true
+		default:
+			// A version from beyond what this node can follow would stop its clock.
+			if err := hlc.Check(one.Other.Version.Clock.Time(), a.ns.Time(), a.ns.Members().Policy().MaxSkew); err != nil {
+				o.Declined = fmt.Errorf("%w: it holds another version: %w", node.ErrDeclined, err)
+				continue
+			}
+			other := one.Other.Clone()
+			if o.There = one.There; o.There {
+				o.Other = &other
+				continue
+			}
+			// Another writer, or another call of this node, has seen the record and written since. To make it
+			// anew over that would undo what followed it.
+			if v := asked.Records[i].Version; len(asked.On) == 0 && v.Writer != 0 && other.Supersedes(v) {
+				o.Held = true
+			} else {
+				o.Other = &other
+			}
+		}
+	}
+	return h, nil
+}
+
+// HoldHere is what this node, a host, answers to AskHold.
+func (a *Asker) HoldHere(ctx context.Context, q *wire.AskHold) (HostHeld, error) {
+	said, floor, err := answerHold(ctx, a.ns, a.ns.Self(), q)
+	if err != nil {
+		return HostHeld{}, err
+	}
+	h, err := a.outcomes(said, q)
+	if floor != 0 {
+		h.From = node.DateFrom(floor + 1)
+	}
+	return h, err
+}
+
+// answerHold admits records by the one admission, and lists no refusal: their writer hears of it.
+// floor is up to when this node takes no record of the shard, where it has declined one for that; or 0.
+func answerHold(ctx context.Context, ns *node.Namespace, from node.ID, q *wire.AskHold) (a *wire.HoldAnswer, floor dbadapter.Timestamp, err error) {
+	set, err := ns.AsHost(&q.ShardRow)
+	if set == nil {
+		return &wire.HoldAnswer{Apart: true}, 0, err
+	}
+	records := make([]dbadapter.Hashed, len(q.Records))
+	for i, one := range q.Records {
+		if records[i], err = dbadapter.Hash(set.Keys.Hasher, one); err != nil {
+			return nil, 0, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
+		}
+		if ns.Home(one.Key) != placement.Shard(q.Shard) {
+			return nil, 0, fmt.Errorf("%w: a record of another shard than %d", reconcile.ErrProtocol, q.Shard)
+		}
+	}
+	a = &wire.HoldAnswer{Outcomes: make([]wire.HoldOutcome, len(records))}
+	for tries := 1; ; tries++ {
+		whole := set.Settled()
+		if len(q.On) > 0 && !whole { // only who has all that was acknowledged can compare
+			return a, 0, nil
+		}
+		switch err = hold(ctx, ns, set, from, q, records, a.Outcomes); {
+		case errors.Is(err, dbadapter.ErrConflict) && tries < node.MaxAttempts: // what was looked at has changed
+			clear(a.Outcomes)
+			continue
+		case errors.Is(err, dbadapter.ErrConflict):
+			return nil, 0, reconcile.ErrBusy
+		case !ns.GoesBy(&q.ShardRow):
+			return &wire.HoldAnswer{Apart: true}, 0, nil
+		case err != nil:
+			return nil, 0, err
+		}
+		a.Whole = whole && (set.Settled() || len(q.On) > 0) // what was compared is committed
+		if slices.ContainsFunc(a.Outcomes, func(o wire.HoldOutcome) bool { return o.Declined == wire.ReasonFloor }) {
+			floor = set.UpTo()
+		}
+		return a, floor, nil
+	}
+}
+
+// hold admits those of the records that may be held. One record, a batch and what has conditions
+// are committed only in the place of what was looked at: dbadapter.ErrConflict, where another
+// record was committed in between. Further ones are not, since one would keep back the others.
+func hold(ctx context.Context, ns *node.Namespace, set *node.Set, from node.ID, q *wire.AskHold, records []dbadapter.Hashed, outcomes []wire.HoldOutcome) error {
+	together := q.Batch || len(q.On) > 0
+	places := make([]int, 0, len(records)) // of those that are let in, among all
+	let := make([]dbadapter.Hashed, 0, len(records))
+	var over []*dbadapter.Version
+	var newer []bool
+	refused := false // a later one that has seen a record is none
+	for i := range records {
+		r, o := &records[i].Record, &outcomes[i]
+		held, err := set.Held(r.Key)
+		if err != nil {
+			return err
+		}
+		var version dbadapter.Version
+		if held != nil {
+			version = held.Version
+		}
+		switch {
+		case !q.Passed && !mayTake(ns, r, held):
+			o.Declined, refused = wire.ReasonBody, true
+		case len(q.On) > 0 && q.On[i] != nil && version != *q.On[i] && version.Compare(*q.On[i]) < 0:
+			return reconcile.ErrBusy // it was to be given what the reader has found
+		case q.New && says(ns, held, r):
+			o.There, o.Other = true, &dbadapter.Record{Version: version}
+		case len(q.On) > 0 && q.On[i] != nil && version != *q.On[i], unseen(r, held):
+			o.Other = seen(held)
+			refused = refused || len(q.On) > 0 || !held.Supersedes(r.Version)
+		default:
+			places, let = append(places, i), append(let, records[i])
+			newer = append(newer, held == nil || held.Compare(r) < 0)
+			if together || len(records) == 1 {
+				over = append(over, &version)
+			}
+		}
+	}
+	if together && refused || len(let) == 0 {
+		return nil
+	}
+	verdicts, err := set.AdmitRouted(ctx, from, node.Routed{Records: let, Over: over, Newer: newer, Together: together, Earliest: q.Earliest})
+	if err != nil {
+		return err
+	}
+	for i, v := range verdicts {
+		o := &outcomes[places[i]]
+		switch {
+		case v.Reason != 0:
+			o.Declined = v.Reason
+		case v.Result == dbadapter.Dominated:
+			held, err := set.Held(let[i].Key)
+			switch {
+			case err != nil:
+				return err
+			case held == nil: // it has been collected since
+				o.Declined = wire.ReasonFloor
+			default:
+				o.Other = seen(held)
+			}
+		}
+	}
+	return nil
+}
+
+// says reports whether what is held, if it is anything, says what a record does. One without a
+// writer is the same everywhere by its version, which an older one cannot stand for.
+func says(ns *node.Namespace, held, r *dbadapter.Record) bool {
+	return held != nil && sameValue(ns, held, r) && (r.Version.Writer != 0 || held.Version.Compare(r.Version) >= 0)
+}
+
+// unseen reports whether a record must not take the place of what is held: that is later, or the
+// record's writer had not seen it. A record without a writer merges by its date, and what
+// has no writer cannot be named as seen. (6)
+func unseen(r, held *dbadapter.Record) bool {
+	return r.Version.Writer != 0 && held != nil && held.Version != r.Version &&
+		(held.Version.Compare(r.Version) > 0 || held.Version.Writer != 0 && !r.Supersedes(held.Version))
+}
+
+// seen is what a writer has to know of a record to replace it.
+func seen(r *dbadapter.Record) *dbadapter.Record {
+	return &dbadapter.Record{Version: r.Version, Replaces: r.Replaces}
+}
+
+// mayTake reports whether a record of a writer may be held in the place of another one. (bodies, 4)
+func mayTake(ns *node.Namespace, r, held *dbadapter.Record) bool {
+	return !ns.Bodied() || bodies.Reserved(r.Key) || bodies.MayTake(bodies.Of(r), bodies.Of(held), ns.Time())
+}
+
+// sameValue is SameContent of users' values: two bodies of one value are the same.
+func sameValue(ns *node.Namespace, a, b *dbadapter.Record) bool {
+	if !ns.Bodied() || bodies.Reserved(a.Key) {
+		return a.SameContent(b)
+	}
+	if p, q := bodies.Of(a), bodies.Of(b); p != nil && q != nil {
+		return p.Sum == q.Sum && p.Size == q.Size && a.Expires == b.Expires
+	}
+	return a.SameContent(b)
+}
