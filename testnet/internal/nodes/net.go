@@ -13,7 +13,7 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-// MaxNodes bounds a net: each node takes some 70 MiB for Badger's tables in
+// MaxNodes bounds a net: each node takes tens of MiB for the tables of its store in
 // memory, and all are connected with all.
 const MaxNodes = 64
 
@@ -26,7 +26,7 @@ type Config struct {
 	Nodes int
 	// Dir is a folder for the nodes' own folders. It is not removed.
 	Dir string
-	// Memory keeps the records in memory, not in Badger; they still outlive a restart
+	// Memory keeps the records in memory, not in Pebble; they still outlive a restart
 	// of their node.
 	Memory bool
 	// Policy of the shared namespace. Default: signed, five minutes of skew.

@@ -17,8 +17,8 @@ import (
 	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/badgerdb"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/dbadapter/pebbledb"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -86,7 +86,7 @@ func (n *Net) start(ctx context.Context, p *node) (err error) {
 	})
 	var store dbadapter.Store = p.memory
 	if p.memory == nil {
-		if store, err = badgerdb.Open(p.storeDir(), badgerdb.Options{Logger: p.log}); err != nil {
+		if store, err = pebbledb.Open(p.storeDir(), pebbledb.Options{Logger: p.log}); err != nil {
 			return err
 		}
 		r.store = store
