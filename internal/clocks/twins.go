@@ -21,7 +21,7 @@ type Twin struct {
 	// Incarnations are those of the two, the one that greeted last first, and
 	// At is when each greeted.
 	Incarnations [2]uint64
-	At        [2]time.Time
+	At           [2]time.Time
 }
 
 // Twins tells from the greetings of a namespace's members whether two nodes run
