@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // Progress is how far the collection is: Waiting, Counted, Oldest, Mark, Floor,
 // Recovering.
-type Progress = node.Progress
+type Progress = watermark.Progress
 
 // Collection is how far the collection of what was deleted, or has expired, is. A
 // deleted record leaves a tombstone, so that it stays deleted. The tombstone goes once
@@ -51,7 +52,7 @@ type Swept struct {
 
 // Collection says how far the collection is, and what holds it back.
 func (ns *Namespace) Collection() Collection {
-	var c node.Collection
+	var c watermark.Collection
 	for i, sh := range ns.shards() {
 		if one := sh.set.Collection(); i == 0 {
 			c = one
@@ -62,14 +63,14 @@ func (ns *Namespace) Collection() Collection {
 	out := Collection{c.Progress, []Holding{}}
 	now := ns.node.now()
 	for _, h := range c.Holding {
-		last := h.Heard
+		last := h.Synced
 		if last.IsZero() {
 			last = h.Since
 		}
 		if last.IsZero() {
 			last = ns.node.started
 		}
-		out.Holding = append(out.Holding, Holding{ID(h.Member), h.Reason, h.Since, h.Heard, now.Sub(last) > SilentAfter})
+		out.Holding = append(out.Holding, Holding{ID(h.Member), h.Reason, h.Since, h.Synced, now.Sub(last) > SilentAfter})
 	}
 	return out
 }

@@ -11,7 +11,7 @@ var floors = [][]string{
 	{"bfield/internal/fieldtest", "bfield/internal/infile", "internal/child", "internal/golden", "internal/hlc", "internal/keyhash", "internal/loglimit", "internal/pgserver", "internal/plot", "internal/powercut", "internal/seeded", "internal/signature", "internal/trials"},
 	{"bfield", "bfield/bloom", "bfield/cuckoo", "bfield/keyset", "bfield/ribbon", "dbadapter", "iblt", "iblt/rateless"},
 	{"bfield/nested", "bfield/phf", "dbadapter/internal/commit", "dbadapter/internal/damage", "dbadapter/internal/kv", "dbadapter/internal/lifecycle", "dbadapter/internal/queue", "internal/coded", "internal/durable", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
-	{"internal/quorum"},
+	{"internal/quorum", "internal/watermark"},
 	{"dbadapter/internal/examiner", "dbadapter/internal/layout", "internal/backup", "internal/placement"},
 	{"dbadapter/internal/badgerkv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/storetest", "internal/bodies", "internal/locator"},
 	{"dbadapter/badgerdb", "dbadapter/internal/disktest", "dbadapter/pebbledb", "dbadapter/memdb", "dbadapter/pgdb", "reconcile/wire"},

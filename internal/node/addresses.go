@@ -9,6 +9,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // addresses are where a member can be dialled, as it says in its record.
@@ -65,7 +66,7 @@ func (ns *Namespace) recoverUnpledged() (failed error) {
 		return nil
 	}
 	for _, set := range ns.Sets() {
-		failed = errors.Join(failed, set.vouch(func(w *watermark) bool { w.recover(); return true }))
+		failed = errors.Join(failed, set.updateMark(func(w *watermark.Watermark) bool { w.Recover(false); return true }))
 	}
 	return failed
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -167,9 +168,9 @@ func (set *Set) keepPromise(a *Arrival) error {
 		}
 	}
 	at := set.snapshotFromNow()
-	set.vouching.Lock()
-	defer set.vouching.Unlock() // no promise is made in between
-	late := set.vouching.mark.upTo()
+	set.gc.Lock()
+	defer set.gc.Unlock() // no promise is made in between
+	late := set.gc.mark.UpTo()
 	least, own := ^dbadapter.Timestamp(0), dbadapter.Timestamp(0)
 	for i := range a.records {
 		clock := a.records[i].Version.Clock
@@ -219,7 +220,7 @@ var errFull = fmt.Errorf("%w: %d other records share its index; delete some of t
 
 // keepOut refuses the records that the floor keeps out. commits is held.
 func (set *Set) keepOut(members *Members, a *Arrival) (err error) {
-	floor := dbadapter.Timestamp(set.vouching.floor.Load())
+	floor := set.Floor()
 	follows := !members.Has(set.ns.node.ID, RoleWrite) && members.Has(a.from, RoleWrite)
 	var snap dbadapter.Snapshot
 	defer func() {
@@ -229,7 +230,7 @@ func (set *Set) keepOut(members *Members, a *Arrival) (err error) {
 	}()
 	for i := range a.records {
 		r := &a.records[i]
-		if a.refused[i] != nil || !keepsOut(floor, r.Version.Clock, follows, a.theirs) {
+		if a.refused[i] != nil || !watermark.KeepsOut(floor, r.Version.Clock, follows, a.theirs) {
 			continue
 		}
 		if snap == nil {

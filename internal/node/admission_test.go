@@ -371,7 +371,7 @@ func TestListBetweenCommitAndSweep(t *testing.T) {
 	close(land)
 	landed.Wait()
 	m.apply = nil
-	if !ns.Sets()[0].vouching.waiting.ready(0) {
+	if !ns.Sets()[0].gc.waiting.SweepDue(0, ns.node.Now(), false) {
 		t.Error("no sweep is due, and the record of a writer that lost its right stays")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -63,10 +64,10 @@ func (ns *Namespace) routedGreeting() wire.Greeting {
 func (set *Set) introduce() wire.Greeting {
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
-	set.vouching.Lock()
-	defer set.vouching.Unlock()
+	set.gc.Lock()
+	defer set.gc.Unlock()
 	return wire.Greeting{
-		List: set.lists(), Floor: set.vouching.mark.greeted(),
+		List: set.lists(), Floor: set.gc.mark.Greeted(),
 		Incarnation: set.ns.incarnation, Time: uint64(set.ns.node.Now().UnixMilli()),
 	}
 }
@@ -282,10 +283,10 @@ func (set *Set) declines(from ID, theirs dbadapter.Timestamp, r *dbadapter.Hashe
 			alive++
 		}
 	}
-	floor := dbadapter.Timestamp(set.vouching.floor.Load())
+	floor := set.Floor()
 	follows := !members.Has(set.ns.node.ID, RoleWrite) && members.Has(from, RoleWrite)
 	switch {
-	case held == nil && keepsOut(floor, r.Version.Clock, follows, theirs):
+	case held == nil && watermark.KeepsOut(floor, r.Version.Clock, follows, theirs):
 		return wire.ReasonFloor
 	case held == nil && len(bucket) >= dbadapter.MaxBucketKeys, // as the store decides
 		!r.Deleted && (held == nil || held.Deleted) && alive >= dbadapter.MaxBucket:

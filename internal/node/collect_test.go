@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -185,7 +186,7 @@ func TestLapsedMemberReturns(t *testing.T) {
 		c.round(0, 1)
 	}
 	held := c.ns[0].Sets()[0].Collection()
-	if len(held.Holding) != 1 || held.Holding[0].Member != c.machines[2].ID || held.Waiting == 0 || held.Holding[0].Heard.IsZero() {
+	if len(held.Holding) != 1 || held.Holding[0].Member != c.machines[2].ID || held.Waiting == 0 || held.Holding[0].Synced.IsZero() {
 		t.Fatalf("holding it back: %+v", held)
 	}
 	c.want(0, "-deleted", "stays")
@@ -223,7 +224,7 @@ func TestLiarOf2099(t *testing.T) {
 	c.del(0, "a")
 	future := dbadapter.TimestampAt(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))
 	ns := c.ns[1]
-	value := must((&Pledge{List: ns.Members().Digest(), Vector: []dbadapter.Timestamp{future, future}, Promised: future, Wanted: future, Serial: 99}).encode())
+	value := must((&watermark.Pledge{List: ns.Members().Digest(), Vector: []dbadapter.Timestamp{future, future}, Promised: future, Wanted: future, Serial: 99}).Encode())
 	ns.updating.Lock()
 	must(ns.sayLocked(context.Background(), ns.Sets()[0].pledgeKey(), value))
 	ns.updating.Unlock()
@@ -241,7 +242,7 @@ func TestLiarOf2099(t *testing.T) {
 		}
 	}
 	c.want(0, "-a")
-	if w := &c.ns[0].Sets()[0].vouching.mark; w.proven(future, future) {
+	if w := &c.ns[0].Sets()[0].gc.mark; w.Proven(future, future) {
 		t.Error("a floor of 2099 is proven")
 	}
 }

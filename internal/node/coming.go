@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -216,14 +217,14 @@ func (ns *Namespace) begin(ctx context.Context, set *Set) error {
 	if err != nil {
 		return err
 	}
-	if err := set.startVouching(ctx, ns.state.Load()); err != nil {
+	if err := set.startMark(ctx, ns.state.Load()); err != nil {
 		return err
 	}
-	if err := set.vouch((*watermark).followPromises); err != nil {
+	if err := set.updateMark((*watermark.Watermark).TakeOverAll); err != nil {
 		return err
 	}
 	set.rehost()
-	if err := set.vouch(set.relist); err != nil {
+	if err := set.updateMark(set.relist); err != nil {
 		return err
 	}
 	ns.put(append(slices.Clone(ns.Sets()), set))
@@ -250,13 +251,13 @@ func (ns *Namespace) leave(set *Set) error {
 	defer set.commits.Unlock()
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	set.vouching.Lock()
-	defer set.vouching.Unlock()
+	set.gc.Lock()
+	defer set.gc.Unlock()
 	if !set.tenure.end() {
 		return fmt.Errorf("%w: its hosts may lack something of it", reconcile.ErrBusy)
 	}
-	v := &set.vouching.mark
-	least := max(v.Pledged, v.Floor, dbadapter.Timestamp(ns.clock.Latest()))
+	mark := set.gc.mark.State()
+	least := max(mark.Pledged, mark.Floor, dbadapter.Timestamp(ns.clock.Latest()))
 	if err := ns.update(func(s *State) error {
 		one := set.in(s)
 		one.Dropped, one.Vouched.Recovering, one.Vouched.Lost = true, true, false
@@ -265,7 +266,7 @@ func (ns *Namespace) leave(set *Set) error {
 		// would keep out what members write meanwhile. It goes on with the numbers
 		// of this one's pledges. By later pledges of its own it would know itself
 		// as a copy that has lost records.
-		s.Vouched.Pledged, s.Vouched.Serial = max(s.Vouched.Pledged, least), max(s.Vouched.Serial, set.vouching.mark.Serial)
+		s.Vouched.Pledged, s.Vouched.Serial = max(s.Vouched.Pledged, least), max(s.Vouched.Serial, mark.Serial)
 		return nil
 	}); err != nil {
 		return err

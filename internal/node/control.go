@@ -10,6 +10,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -37,7 +38,7 @@ const (
 // values.
 var ofMembers = map[byte]func(value []byte) error{
 	kindAddresses: func(value []byte) error { _, err := readAddresses(value); return err },
-	kindPledge:    func(value []byte) error { _, err := parsePledge(value); return err },
+	kindPledge:    func(value []byte) error { _, err := watermark.ParsePledge(value); return err },
 	kindShards:    func(value []byte) error { _, err := readShardsHeld(value); return err },
 }
 
@@ -122,7 +123,7 @@ func (ns *Namespace) admitControl(ctx context.Context, from ID, records []dbadap
 			err, moved = errors.Join(err, ns.hearShards(&r.Record)), true
 		case r.Key[0] == kindPledge:
 			for _, set := range ns.Sets() {
-				err = errors.Join(err, set.vouch(func(w *watermark) bool { return set.hear(w, &r.Record) }))
+				err = errors.Join(err, set.updateMark(func(w *watermark.Watermark) bool { return set.receive(w, &r.Record) }))
 			}
 		}
 	}

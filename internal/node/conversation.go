@@ -251,9 +251,9 @@ func (c *Conversation) inTerm() quorum.Term {
 	return c.began
 }
 
-// vouches reports whether the sync moves all that differs in the data, so that its
+// conclusive reports whether the sync moves all that differs in the data, so that its
 // end tells what each side holds.
-func (c *Conversation) vouches() bool {
+func (c *Conversation) conclusive() bool {
 	return !c.ask.Control && !c.ask.DryRun && c.ask.whole() && c.ask.Direction == wire.Both
 }
 
@@ -288,7 +288,7 @@ func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
 		c.began = p.set.tenure.begun(p.ns.node.elapsed()) // before the list that counts in it
 	}
 	c.stands = standing{list: p.lists()}
-	if c.vouches() { // a snapshot that is not of all that the peer lacks vouches for nothing
+	if c.conclusive() { // a snapshot that is not of all that the peer lacks says nothing
 		stands, err := p.set.stand(ctx)
 		if err != nil {
 			return nil, err
@@ -370,7 +370,7 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 	if err == nil && c.filled(&report) {
 		err = c.part.set.setFilledTo(nil)
 	}
-	if err == nil && compared && c.vouches() && c.theirs.List == c.stands.list {
+	if err == nil && compared && c.conclusive() && c.theirs.List == c.stands.list {
 		follows := false
 		// What has been proved is not lost with the caller's patience.
 		if report.Verified {

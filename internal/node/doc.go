@@ -24,17 +24,14 @@
 //	what goes out      write.go, importing.go, held.go, signature.go, commitlock.go, pace.go
 //	what reads as there expiry.go
 //	after a wrong clock restamp.go
-//	deletes stay deleted watermark.go, pledge.go what this node vouches for, and may collect; pure
-//	                   vouching.go              the same, with the clock and the durable state
+//	deletes stay deleted watermark.go          what this node promises (internal/watermark), with the clock and the durable state
 //	                   unpledged.go             members that make no pledges
 //	                   floor.go                 what a sync shows of it, and what it makes leave
-//	                   waiting.go, sweep.go     what waits to be collected; the collection; adoption
+//	                   collect.go, sweep.go     the collection; adoption
 //	                   replacing.go             a record of this node's own in the place of one that is held
-//	                   collect.go               how far it is, and what holds it back
 //	what is due        tend.go
 //	what is kept       audit.go                 is computed anew now and then
 //	the next start     summary.go               what is kept of the live sketch, when, and how it is taken up
-//	                   foundnote.go             what a sweep would find in it
 //	what takes no part pause.go
 //	which peer         course.go, alike.go      which conversations make up a sync
 //	                   conversation.go          a sync's two beginnings and its end

@@ -18,6 +18,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/internal/signature"
+	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -26,6 +27,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The driver of the tests: nodes in memory, on clocks that the test sets, with
 // random numbers from a seed. It carries the frames of a sync by hand.
+
+// editMark changes what is durable of a set's watermark.
+func editMark(set *Set, change func(s *watermark.State)) {
+	s := set.gc.mark.State()
+	change(&s)
+	set.gc.mark.Restore(s)
+}
 
 // noon is when every test begins.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 var errDisk = errors.New("the disk has failed")
@@ -74,7 +75,7 @@ func TestFloorIsDurableBeforeRemoval(t *testing.T) {
 		return
 	}
 	tombstone := must(dbadapter.Hash(set.Keys.Hasher, *held))
-	_, err := set.remove(t.Context(), []dbadapter.Write{{Record: tombstone, Action: dbadapter.Collect}}, held.Version.Clock, set.vouching.mark.era-1)
+	_, err := set.remove(t.Context(), []dbadapter.Write{{Record: tombstone, Action: dbadapter.Collect}}, held.Version.Clock, watermark.Basis{})
 	if !errors.Is(err, errAnew) || !slices.Contains(c.keys(0), "-third") {
 		t.Errorf("the list has changed since the mark was made: %v, and %v are held", err, c.keys(0))
 	}
@@ -156,7 +157,7 @@ func TestFirstStepIsDurable(t *testing.T) {
 				none := map[ID]bool{c.machines[0].ID: true}
 				c.ns[0].unpledged.Store(&none)
 			}
-			c.ns[0].Sets()[0].vouching.mark.Holds = nil // of what the client may have given before
+			editMark(c.ns[0].Sets()[0], func(s *watermark.State) { s.Holds = nil }) // of what the client may have given before
 			before, m := step.done(c), c.machines[0]
 			if step.control {
 				m.applyControl = func(dbadapter.Namespace, []dbadapter.Write) ([]dbadapter.Outcome, error) { return nil, errDisk }
@@ -171,33 +172,6 @@ func TestFirstStepIsDurable(t *testing.T) {
 				t.Errorf("with it: %v, and it is still %v", err, before)
 			}
 		})
-	}
-}
-
-// What a sync with a member tells of third members: what its pledge says, if that is of the process
-// that greets, was made before its reading, and is of a member that may write.
-func TestPledgeOfTheProcessThatGreets(t *testing.T) {
-	for name, c := range map[string]struct {
-		writes      bool
-		incarnation uint64
-		tau, want   dbadapter.Timestamp
-	}{
-		"the same process":                {true, 5, 200, 70},
-		"a reading of when it was made":   {true, 5, 100, 70},
-		"a reading before it":             {true, 5, 99, 0},
-		"another process, maybe a copy's": {true, 6, 200, 0},
-		"a member that only reads":        {false, 5, 200, 0},
-	} {
-		w := watermark{self: idOf(1)}
-		active := []ID{idOf(1), idOf(2), idOf(3)}
-		slices.Sort(active)
-		w.relist([16]byte{1}, active, false, 0, 1)
-		p := &Pledge{List: w.list, Vector: []dbadapter.Timestamp{70, 70, 70}}
-		w.hear(idOf(2), p, dbadapter.Version{Clock: 100, Writer: 2, Incarnation: 5})
-		w.note(&synced{peer: idOf(2), writes: c.writes, era: w.era, incarnation: c.incarnation, tau: c.tau, clean: true}, 300)
-		if w.known[idOf(3)] != c.want || w.known[idOf(2)] != c.tau {
-			t.Errorf("%s: of the third member %d is known, want %d; of the peer %d", name, w.known[idOf(3)], c.want, w.known[idOf(2)])
-		}
 	}
 }
 

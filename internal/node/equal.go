@@ -60,8 +60,8 @@ func (set *Set) agreed(remote ID) bool {
 	if digest, _, _ := set.Live.State(); digest != p.digest || !set.ns.alike.has(remote, set.ns.Control.Live) {
 		return false
 	}
-	set.vouching.Lock()
-	defer set.vouching.Unlock()
-	waiting, _ := set.vouching.waiting.now()
-	return waiting.count == 0 && !set.vouching.mark.Recovering
+	set.gc.Lock()
+	defer set.gc.Unlock()
+	waiting, _ := set.gc.waiting.Now()
+	return waiting.Count == 0 && !set.gc.mark.Recovering()
 }

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -21,26 +21,25 @@ type standing struct {
 	list  [16]byte
 	tau   dbadapter.Timestamp
 	floor dbadapter.Timestamp
-	era   uint64
-	// backdated is that of the watermark.
-	backdated uint64
+	// basis is that of the watermark when tau was read.
+	basis watermark.Basis
 }
 
-// stand reads what this node vouches for with the snapshot that is taken next.
+// stand reads what this node says with the snapshot that is taken next.
 func (set *Set) stand(ctx context.Context) (s standing, err error) {
-	w := &set.vouching.mark
-	set.vouching.Lock()
-	s.era, s.backdated = w.era, w.backdated
-	set.vouching.Unlock()
+	w := &set.gc.mark
+	set.gc.Lock()
+	s.basis = w.Basis()
+	set.gc.Unlock()
 	if s.tau, err = set.tau(ctx); err != nil {
 		return s, err
 	}
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
-	set.vouching.Lock()
-	defer set.vouching.Unlock()
-	s.list, s.floor = set.lists(), w.greeted()
-	if s.era != w.era {
+	set.gc.Lock()
+	defer set.gc.Unlock()
+	s.list, s.floor = set.lists(), w.Greeted()
+	if !w.Still(s.basis) {
 		s.tau = 0 // a reading from before a restamp, or a change of the list, says nothing under the list of now
 	}
 	return s, nil
@@ -80,7 +79,7 @@ func (c *Conversation) settle(ctx context.Context, r *reconcile.Report) error {
 	if err != nil || len(removes) == 0 {
 		return err
 	}
-	outcomes, err := c.part.set.remove(ctx, removes, c.theirs.Floor, c.stands.era)
+	outcomes, err := c.part.set.remove(ctx, removes, c.theirs.Floor, c.stands.basis)
 	var done Swept
 	for i, o := range outcomes {
 		done.count(removes[i].Action, o)
@@ -94,8 +93,8 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 	set, tau := c.part.set, c.stands.tau
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
-	v := &set.vouching
-	counts, err := set.heard(c)
+	g := &set.gc
+	counts, err := set.ended(c)
 	if err != nil {
 		return nil, nil //nolint:nilerr // what the conversation began with says nothing any more
 	}
@@ -107,60 +106,44 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 			return nil, err
 		}
 	}
-	writes := set.ns.Members().Has(c.remote, RoleWrite) && set.ns.pledges(c.remote)
-	v.Lock()
-	defer v.Unlock()
-	if err := set.vouchLocked(func(w *watermark) bool {
-		changed := w.note(&synced{
-			peer: c.remote, writes: writes, era: c.stands.era, incarnation: c.theirs.Incarnation, tau: c.theirs.Tau, floor: c.theirs.Floor,
-			clean: r.DeclinedCollectable == 0, verified: r.Verified,
+	pledges := set.ns.pledges(c.remote)
+	writes := pledges && set.ns.Members().Has(c.remote, RoleWrite)
+	g.Lock()
+	defer g.Unlock()
+	if err := set.updateMarkLocked(func(w *watermark.Watermark) bool {
+		return w.Synced(&watermark.Sync{
+			Peer: c.remote, Writes: writes, Pledges: pledges, Basis: c.stands.basis,
+			Incarnation: c.theirs.Incarnation, Tau: c.theirs.Tau, Floor: c.theirs.Floor,
+			Clean: r.DeclinedCollectable == 0, Verified: r.Verified, Latest: set.Store.Latest(),
 		}, tau)
-		// A member without pledges may drop what it has. Else, with nothing later, there is nothing to prove.
-		if r.Verified && set.ns.pledges(c.remote) && set.Store.Latest() > w.Proved {
-			changed = w.prove(tau, c.stands.backdated) || changed
-		}
-		return changed
 	}); err != nil {
 		return nil, err
 	}
 	switch {
-	case len(r.DeclinedForFloor) == 0 || !writes && !set.leftToReaders() || c.theirs.Floor == 0 || c.theirs.Floor == recovers:
+	case len(r.DeclinedForFloor) == 0 || !writes && !g.mark.LeftToReaders(func(id ID) bool { return set.ns.Members().Has(id, RoleWrite) }) || c.theirs.Floor == 0 || c.theirs.Floor == watermark.NoFloor:
 		return nil, nil
-	case !v.mark.proven(c.theirs.Floor, tau):
-		v.mark.declined(c.theirs.Floor, tau)
+	case !g.mark.Proven(c.theirs.Floor, tau):
+		g.mark.DeclinedFor(c.theirs.Floor, tau)
 		set.ns.alike.forget(c.remote) // it has heard pledges by which it is
 		return nil, nil
 	}
 	return c.declinedForFloor(r.DeclinedForFloor)
 }
 
-// heard notes that a sync has ended well, and reports whether the members wait for this node. The
+// ended notes that a sync has ended well, and reports whether the members wait for this node. The
 // error is errAnew if what the sync began with says nothing any more.
-func (set *Set) heard(c *Conversation) (counts bool, err error) {
-	v := &set.vouching
-	v.Lock()
-	defer v.Unlock()
-	if v.mark.era != c.stands.era {
+func (set *Set) ended(c *Conversation) (counts bool, err error) {
+	g := &set.gc
+	g.Lock()
+	defer g.Unlock()
+	if !g.mark.Still(c.stands.basis) {
 		return false, errAnew
 	}
-	if v.heard == nil {
-		v.heard = map[ID]time.Time{}
+	if g.synced == nil {
+		g.synced = map[ID]time.Time{}
 	}
-	v.heard[c.remote] = set.ns.node.Now()
-	return v.mark.counts(), nil
-}
-
-// leftToReaders reports whether this node recovers, and no other member that may
-// write can help. Each of those that the members wait for recovers, too. This node
-// then has no other floor to go by than that of a reader. It would be kept out for
-// ever by what was collected before. It recovers by an act of a person, which no
-// reader can bring about. vouching is held.
-func (set *Set) leftToReaders() bool {
-	w := &set.vouching.mark
-	return w.Recovering && !slices.ContainsFunc(w.active, func(id ID) bool {
-		said := w.under(id)
-		return id != w.self && set.ns.Members().Has(id, RoleWrite) && (said == nil || !said.Recovering)
-	})
+	g.synced[c.remote] = set.ns.node.Now()
+	return g.mark.Counts(), nil
 }
 
 // declinedForFloor is the removal of what the peer's floor has left behind. What

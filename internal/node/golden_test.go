@@ -17,6 +17,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/internal/golden"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // vectors collects lines "name = value", with comments between them.
@@ -154,10 +155,10 @@ func TestGolden(t *testing.T) {
 	v.say("the reply to a token that is not known")
 	v.hex("denied", denied)
 	v.say("A pledge of the second of two members, which waits for nothing and has pledged once before.")
-	pledge, err := (&Pledge{
+	pledge, err := (&watermark.Pledge{
 		List: [16]byte(counting(0x40, 16)), Vector: []dbadapter.Timestamp{1_800_000_000_000 << 16, 1_800_000_001_000<<16 + 2},
 		Promised: 1_800_000_000_000 << 16, Serial: 2,
-	}).encode()
+	}).Encode()
 	fail(err)
 	v.hex("pledge", pledge)
 	v.say("What a member says that holds the shards 0, 9 and 32, under a list of members.")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // A dated import waits for the members; one that would come too late for its date is
@@ -19,7 +20,7 @@ func TestDatedImportIsHeld(t *testing.T) {
 	if first.Refused != 0 || !first.Earliest.Equal(old) {
 		t.Fatalf("%+v", first)
 	}
-	if p := c.ns[0].Sets()[0].vouching.mark.promise(dbadapter.TimestampAt(noon.Add(time.Hour))); p >= dbadapter.TimestampAt(old) {
+	if p := c.ns[0].Sets()[0].gc.mark.Promise(dbadapter.TimestampAt(noon.Add(time.Hour))); p >= dbadapter.TimestampAt(old) {
 		t.Errorf("the promise is %s, the tombstone of %s is here alone", p.Time(), old)
 	}
 	c.quiet()
@@ -68,7 +69,9 @@ func TestImportOfDatesThatAreNotTaken(t *testing.T) {
 				}
 			}
 			before := records(ns)
-			err := ns.Sets()[0].vouch(func(w *watermark) bool { w.Pledged = dbadapter.TimestampAt(noon.Add(time.Minute)); return true })
+			err := ns.Sets()[0].updateMark(func(w *watermark.Watermark) bool {
+				return w.TakeOver(dbadapter.TimestampAt(noon.Add(time.Minute)))
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,8 +121,8 @@ func TestImportOfDatesThatAreNotTaken(t *testing.T) {
 // While an import runs, and it has taken a date, its node promises nothing that reaches that date.
 func TestImportHoldsThePromise(t *testing.T) {
 	c := newCrew(t, 2)
-	w := &c.ns[0].Sets()[0].vouching.mark
-	promise := func() dbadapter.Timestamp { return w.promise(dbadapter.TimestampAt(noon.Add(24 * time.Hour))) }
+	w := &c.ns[0].Sets()[0].gc.mark
+	promise := func() dbadapter.Timestamp { return w.Promise(dbadapter.TimestampAt(noon.Add(24 * time.Hour))) }
 	first := noon.Add(-time.Hour)
 	im := c.ns[0].Sets()[0].Import()
 	step := func(item Item) {
@@ -129,8 +132,9 @@ func TestImportHoldsThePromise(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	before := promise()
 	step(Item{Key: []byte("undated"), Value: []byte("1")})
-	if len(w.imports) > 0 {
+	if promise() != before {
 		t.Error("an import without a date holds the promise")
 	}
 	step(Item{Key: []byte("a"), Value: []byte("1"), Time: first})
@@ -217,25 +221,28 @@ func importBatch(ns *Namespace, im *Import) error {
 // An import that goes on with another one holds the promise below the earliest date of both, also durably,
 // as far as it has not reached that.
 func TestImportGoesOn(t *testing.T) {
-	_, ns := newNotes(Policy{})
-	w := &ns.Sets()[0].vouching.mark
+	ns := newMachine(1).create("notes", Policy{})
+	set := ns.Sets()[0]
 	for _, c := range []struct{ pledged, earliest, date, want time.Duration }{
 		{-3 * time.Hour, -2 * time.Hour, -time.Hour, -2 * time.Hour},
 		{-3 * time.Hour, -2 * time.Hour, -2*time.Hour - time.Minute, -2*time.Hour - time.Minute},
 		{-2 * time.Hour, -3 * time.Hour, -time.Hour, -time.Hour},
 	} {
-		w.Holds, w.Pledged = nil, dbadapter.TimestampAt(noon.Add(c.pledged))
-		im := ns.Sets()[0].Import()
+		editMark(set, func(s *watermark.State) { s.Holds, s.Pledged = nil, dbadapter.TimestampAt(noon.Add(c.pledged)) })
+		im := set.Import()
 		im.Result.Earliest = noon.Add(c.earliest)
 		im.Add(&Item{Key: []byte("k"), Value: fmt.Append(nil, c), Time: noon.Add(c.date)})
 		if err := importBatch(ns, im); err != nil {
 			t.Fatal(err)
 		}
 		want := dbadapter.TimestampAt(noon.Add(c.want))
-		if len(w.imports) != 1 || w.imports[im] != want || len(w.Holds) != 1 || w.Holds[0].Clock != want || !im.Result.Earliest.Equal(noon.Add(c.want)) {
-			t.Errorf("%+v: the promise is held below %v and %v, and the result is %+v", c, w.imports, w.Holds, im.Result)
+		promise := func() dbadapter.Timestamp { return set.gc.mark.Promise(dbadapter.TimestampAt(noon)) }
+		holds := set.gc.mark.State().Holds
+		editMark(set, func(s *watermark.State) { s.Holds = nil })
+		if promise() != want-1 || len(holds) != 1 || holds[0].Clock != want || !im.Result.Earliest.Equal(noon.Add(c.want)) {
+			t.Errorf("%+v: the promise is %s and held below %v, and the result is %+v", c, promise().Time(), holds, im.Result)
 		}
-		if im.End(); len(w.imports) != 0 {
+		if im.End(); promise() < dbadapter.TimestampAt(noon) {
 			t.Error("an import that has ended holds the promise")
 		}
 	}
@@ -248,8 +255,7 @@ func TestRoutedImportHoldsThePromise(t *testing.T) {
 	ns := a.create("notes", Policy{Unsigned: true})
 	must(b.join(a, invite(ns, RoleWrite)))
 	set := ns.Sets()[0]
-	w := &set.vouching.mark
-	w.Pledged = dbadapter.TimestampAt(noon.Add(-time.Hour))
+	set.gc.mark.TakeOver(dbadapter.TimestampAt(noon.Add(-time.Hour)))
 	at := func(d time.Duration) dbadapter.Timestamp { return dbadapter.TimestampAt(noon.Add(d)) }
 	for i, tc := range []struct {
 		version  dbadapter.Version
@@ -258,18 +264,18 @@ func TestRoutedImportHoldsThePromise(t *testing.T) {
 	}{
 		{dbadapter.Version{Clock: at(-time.Minute)}, 0, at(-time.Minute)},
 		{dbadapter.Version{Clock: at(-time.Minute)}, at(-10 * time.Minute), at(-10 * time.Minute)},
-		{dbadapter.Version{Clock: at(-time.Minute)}, at(-2 * time.Hour), w.Pledged + 1},
+		{dbadapter.Version{Clock: at(-time.Minute)}, at(-2 * time.Hour), at(-time.Hour) + 1},
 		{dbadapter.Version{Clock: at(-time.Minute), Writer: writerOf(2), Incarnation: 1}, at(-10 * time.Minute), at(-time.Minute)},
 	} {
-		w.Holds = nil
+		editMark(set, func(s *watermark.State) { s.Holds = nil })
 		r := must(dbadapter.Hash(set.Keys.Hasher, dbadapter.Record{Key: fmt.Append(nil, i), Version: tc.version}))
 		arrival := set.arrived(ns.Members(), b.ID, 0, noon, []dbadapter.Hashed{r})
 		arrival.way, arrival.earliest = byRoute, tc.earliest
 		if err := set.keepPromise(arrival); err != nil || arrival.refused[0] != nil {
 			t.Fatalf("%d: %v, %+v", i, err, arrival.refused[0])
 		}
-		if len(w.Holds) != 1 || w.Holds[0].Clock != tc.want {
-			t.Errorf("%d: the promise is held below %+v, want %s", i, w.Holds, tc.want.Time())
+		if holds := set.gc.mark.State().Holds; len(holds) != 1 || holds[0].Clock != tc.want {
+			t.Errorf("%d: the promise is held below %+v, want %s", i, holds, tc.want.Time())
 		}
 	}
 }
@@ -296,16 +302,16 @@ func TestRoutedRecordsAreLookedUpAgain(t *testing.T) {
 		if tc.held {
 			must(importDated(ns, Item{Key: []byte("k"), Value: []byte("1"), Time: noon.Add(-time.Minute)}))
 		}
-		w := &set.vouching.mark
-		w.Holds, w.Pledged = nil, dbadapter.TimestampAt(noon.Add(-time.Hour))
-		if tc.late {
-			w.Pledged = dbadapter.TimestampAt(noon)
-		}
+		editMark(set, func(s *watermark.State) {
+			if s.Holds, s.Pledged = nil, dbadapter.TimestampAt(noon.Add(-time.Hour)); tc.late {
+				s.Pledged = dbadapter.TimestampAt(noon)
+			}
+		})
 		r := must(dbadapter.Hash(set.Keys.Hasher, dbadapter.Record{Key: []byte("k"), Value: []byte("1"), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(noon.Add(-time.Minute))}}))
 		arrival := set.arrived(ns.Members(), b.ID, 0, noon, []dbadapter.Hashed{r})
 		arrival.way, arrival.newer = byRoute, []bool{tc.newer}
-		if err := set.keepPromise(arrival); err != nil || arrival.refused[0] != nil != tc.refused || len(w.Holds) > 0 != tc.holds {
-			t.Errorf("%s: %v, refused %v, the promise is held below %v", name, err, arrival.refused[0], w.Holds)
+		if err := set.keepPromise(arrival); err != nil || arrival.refused[0] != nil != tc.refused || len(set.gc.mark.State().Holds) > 0 != tc.holds {
+			t.Errorf("%s: %v, refused %v, the promise is held below %v", name, err, arrival.refused[0], set.gc.mark.State().Holds)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // Item is one record to import.
@@ -81,6 +82,7 @@ type Import struct {
 	Refused func(at int64, item *Item)
 
 	set   *Set
+	dates watermark.Import // that the promise stays below
 	batch *ImportBatch
 	pace  pace
 
@@ -138,7 +140,7 @@ type ImportBatch struct {
 	expired, stale, asNew int
 	refused               []int // places of items whose dates are not taken
 	from                  time.Time
-	earliest              dbadapter.Timestamp // date that Writes takes; 0: none
+	earliest              dbadapter.Timestamp // date that Writes takes; watermark.Never: none
 }
 
 // Import begins an import. End must be called.
@@ -150,43 +152,27 @@ func (set *Set) Import() *Import {
 
 // End ends the import: the node's promise may rise again.
 func (im *Import) End() {
-	im.set.vouching.Lock()
-	defer im.set.vouching.Unlock()
-	delete(im.set.vouching.mark.imports, im)
+	im.set.gc.Lock()
+	defer im.set.gc.Unlock()
+	im.set.gc.mark.EndImport(&im.dates)
 }
 
 // promised says up to when this node has promised to hold all that members write, or has collected. Until
 // the import ends it promises nothing that reaches earliest, of the dates that are later. commits is held.
 func (im *Import) promised(items []Item) (promised, earliest dbadapter.Timestamp) {
-	im.set.vouching.Lock()
-	defer im.set.vouching.Unlock() // no promise is made in between
-	w := &im.set.vouching.mark
-	promised, earliest = w.upTo(), never
-	if held, ok := w.imports[im]; ok {
-		earliest = held
-	}
-	take := func(date time.Time) {
-		if at := dbadapter.TimestampAt(date); at > promised {
-			earliest = min(earliest, at)
-		}
-	}
+	im.set.gc.Lock()
+	defer im.set.gc.Unlock() // no promise is made in between
+	dates := make([]dbadapter.Timestamp, 0, len(items)+1)
 	if !im.Result.Earliest.IsZero() {
-		take(im.Result.Earliest)
+		dates = append(dates, dbadapter.TimestampAt(im.Result.Earliest))
 	}
 	for i := range items {
 		if !items[i].Time.IsZero() {
-			take(items[i].Time)
+			dates = append(dates, dbadapter.TimestampAt(items[i].Time))
 		}
 	}
-	if w.imports == nil {
-		w.imports = map[*Import]dbadapter.Timestamp{}
-	}
-	w.imports[im] = earliest
-	return promised, earliest
+	return im.set.gc.mark.Import(&im.dates, dates)
 }
-
-// never is a date that no item has.
-const never = ^dbadapter.Timestamp(0)
 
 // takenFrom is the least date, of one and of those behind it, by which an item is taken.
 func (set *Set) takenFrom(at, promised dbadapter.Timestamp) dbadapter.Timestamp {
@@ -194,7 +180,7 @@ func (set *Set) takenFrom(at, promised dbadapter.Timestamp) dbadapter.Timestamp 
 	if members := set.ns.Members(); !members.Policy().Unsigned {
 		least, ok := members.WritesFrom(set.ns.self, at)
 		if !ok {
-			return never
+			return watermark.Never
 		}
 		at = least
 	}
@@ -308,7 +294,7 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	writes := slices.Grow(b.writes[:0], len(b.items))
 	dated := dbadapter.Timestamp(0) // the earliest
 	b.same, b.folded, b.refused = b.same[:0], b.folded[:0], b.refused[:0]
-	b.expired, b.stale, b.asNew, b.from, b.earliest = 0, 0, 0, time.Time{}, never
+	b.expired, b.stale, b.asNew, b.from, b.earliest = 0, 0, 0, time.Time{}, watermark.Never
 	b.slots = append(b.slots[:0], slices.Repeat([]int{-1}, len(b.items))...)
 	var promised dbadapter.Timestamp
 	if slices.ContainsFunc(b.items, func(item Item) bool { return !item.Time.IsZero() }) {
@@ -466,7 +452,7 @@ func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
 	if len(b.refused) > 0 {
 		r.Refused, r.From = r.Refused+int64(len(b.refused)), b.from
 	}
-	if b.earliest != never {
+	if b.earliest != watermark.Never {
 		r.Earliest = b.earliest.Time().UTC()
 	}
 	for _, i := range b.refused {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // joinVersion is the first field of both messages of the join protocol.
@@ -141,7 +142,7 @@ func (n *Node) ReadJoin(t *Ticket, reply []byte) (*Joined, error) {
 	if j.State.Sharded() {
 		j.State.Format = ShardedFormat
 	}
-	j.State.Vouched = Vouched{Pledged: r.Pledged, Recovering: true}
+	j.State.Vouched = watermark.State{Pledged: r.Pledged, Recovering: true}
 	if err := j.State.validate(); err != nil {
 		return nil, fmt.Errorf("it handed over a faulty namespace: %w", err)
 	}
@@ -183,11 +184,7 @@ func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) (err error) {
 	}
 	for _, set := range ns.Sets() {
 		set.declined.forget()
-		if err := set.vouch(func(w *watermark) bool {
-			more := j.State.Vouched.Pledged > w.Pledged
-			w.Pledged = max(w.Pledged, j.State.Vouched.Pledged)
-			return more
-		}); err != nil {
+		if err := set.updateMark(func(w *watermark.Watermark) bool { return w.TakeOver(j.State.Vouched.Pledged) }); err != nil {
 			return err
 		}
 	}

@@ -163,8 +163,8 @@ func (ns *Namespace) readLayout() error {
 func (ns *Namespace) goBy(next roster.StatedLayout, layout *placement.Layout, founded []placement.Shard) error {
 	sets := slices.DeleteFunc(slices.Clone(ns.Sets()), func(set *Set) bool { return !slices.Contains(founded, set.shard) })
 	for _, set := range sets { // their next change keeps what is durable now
-		set.vouching.Lock()
-		defer set.vouching.Unlock()
+		set.gc.Lock()
+		defer set.gc.Unlock()
 	}
 	if err := ns.update(func(s *State) error {
 		s.Layout = &storedLayout{next.Epoch, next.Statement[:], []byte(next.By), next.At, layout.Value()}
@@ -177,7 +177,7 @@ func (ns *Namespace) goBy(next roster.StatedLayout, layout *placement.Layout, fo
 		return err
 	}
 	for _, set := range sets {
-		set.vouching.mark.whole()
+		set.gc.mark.Whole(0)
 		set.shows()
 	}
 	return nil

@@ -116,17 +116,8 @@ const (
 	// pledgeIntervals is how many sync intervals lie between two pledges, at least:
 	// the others have heard the last one by then.
 	pledgeIntervals = 2
-	// sweepPause is how many times as long as a sweep of the records the next one
-	// waits. So sweeps take no more than a twentieth of the time. One that takes
-	// out all that waits is the last, and waits lastPause times as long.
-	sweepPause = 19
-	lastPause  = 1
-	// sweepRest is the longest pause between two sweeps.
-	sweepRest = 10 * time.Minute
 	// sweepBatch is how many records a sweep takes out in one transaction.
 	sweepBatch = 1024
-	// maxHolds is how many groups of dated imports are waited for one by one.
-	maxHolds = 16
 	// remembered is how many syncs the choice of the first cells looks back at. The
 	// largest of them decides. So one quiet sync between busy ones costs nothing,
 	// and one busy sync ends a quiet time.

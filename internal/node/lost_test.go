@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // mayLack makes a namespace one that has lost records, while it is open.
 func mayLack(ns *Namespace) error {
 	for _, set := range ns.Sets() {
 		set.tenure.loses(ns.node.elapsed())
-		if err := set.vouch(func(w *watermark) bool { w.lose(); return true }); err != nil {
+		if err := set.updateMark(func(w *watermark.Watermark) bool { w.Recover(true); return true }); err != nil {
 			return err
 		}
 	}

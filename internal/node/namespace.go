@@ -51,7 +51,7 @@ type Namespace struct {
 	//	coming     a set comes or goes
 	//	commits    of a set: the making of a version, and its commit
 	//	updating   the list of members changes, or the control namespace
-	//	vouching   of a set: what this node has promised of it, and may collect
+	//	gc         of a set: what this node has promised of it, and may collect
 	//	saving     the state changes
 	updating sync.Mutex
 	listed   time.Time // when the list last changed; guarded by updating
@@ -171,7 +171,7 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
 	}
 	ns.rehost()
 	for _, set := range ns.Sets() {
-		if err := set.startVouching(ctx, o.State); err != nil {
+		if err := set.startMark(ctx, o.State); err != nil {
 			return err
 		}
 		set.recall()

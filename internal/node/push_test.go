@@ -186,7 +186,7 @@ func TestPushesThatAreNotTaken(t *testing.T) {
 	if verdict != PushTaken {
 		t.Fatal(verdict, err)
 	}
-	ps.spaces[0].Sets()[0].vouching.floor.Store(uint64(a.records[0].Version.Clock))
+	ps.spaces[0].Sets()[0].gc.floor.Store(uint64(a.records[0].Version.Clock))
 	if err := ps.spaces[0].Sets()[0].CommitArrivals(context.Background(), []*Arrival{a}); err != nil {
 		t.Fatal(err)
 	}

@@ -6,78 +6,28 @@ import (
 	"fmt"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
-// One rule binds the writes of a node that loses the right to write, by whatever it
-// hears that. At once it sets aside its own records that no sync has proved another
-// member to hold. It also sets aside those that its list does not let it have
-// written. It does so even where the same news give it the right back. What others
-// have written since is not to lose against what a person may not know to be there
-// any more.
-//
-// What is proved is known by one reading of the clock, Vouched.Proved. So the rule
-// is a function of that, of Vouched.Heard and of the list. A sweep that was cut off
-// goes on after a restart.
-
-// follow takes this node's right to write as it is by now, at a reading of the clock. It
-// reports whether what is durable has changed.
-func (w *watermark) follow(right, reading dbadapter.Timestamp) (changed bool) {
-	if w.Right == right {
-		return false
-	}
-	if w.Right != 0 && (right == 0 || right > w.Right) {
-		w.Heard = reading
-	}
-	w.Right = right
-	return true
-}
-
-// prove notes that another member holds what this node has written up to a reading.
-// It does not if this node has dated records since a sync began with that reading.
-func (w *watermark) prove(tau dbadapter.Timestamp, backdated uint64) (changed bool) {
-	if w.backdated != backdated || tau <= w.Proved {
-		return false
-	}
-	w.Proved = tau
-	return true
-}
-
-// unprove notes that a record with this clock, which may be earlier than Proved, is about to be
-// written. What this node wrote later than it counts as not proved, too, until the next sync.
-func (w *watermark) unprove(clock dbadapter.Timestamp) (changed bool) {
-	w.backdated++
-	if clock > w.Proved {
-		return false
-	}
-	w.Proved = clock - 1
-	return true
-}
-
 // renounces reports whether the record is this node's own and may be held here
-// alone. It was written before this node heard that it had lost the right to write.
+// alone. It was written before this node learned that it had lost the right to write.
 func (s *sweep) renounces(r *dbadapter.Record) bool {
-	return s.proved < r.Version.Clock && r.Version.Clock <= s.heard && s.set.ns.own(r)
+	return s.proved < r.Version.Clock && r.Version.Clock <= s.lost && s.set.ns.own(r)
 }
 
 // renounced notes that there are no such records any more.
 func (s *sweep) renounced() error {
-	if s.heard == 0 {
+	if s.lost == 0 {
 		return nil
 	}
-	return s.set.vouch(func(w *watermark) bool {
-		if w.Heard != s.heard { // it has heard so once more
-			return false
-		}
-		w.Heard = 0
-		return true
-	})
+	return s.set.updateMark(func(w *watermark.Watermark) bool { return w.Renounced(s.lost) })
 }
 
 // renounce sets aside, before anything else is synced, what this node may hold
-// alone. It is for what was written before this node heard that it had lost the
+// alone. It is for what was written before this node learned that it had lost the
 // right to write.
 func (set *Set) renounce(ctx context.Context) error {
-	if !set.vouching.renounces.Load() {
+	if !set.gc.renounces.Load() {
 		return nil
 	}
 	_, err := set.sweep(ctx)
@@ -142,9 +92,9 @@ func (ns *Namespace) mayGiveUp(ctx context.Context, id ID) error {
 
 // unproved counts this node's own records that no sync has proved another member to hold.
 func (set *Set) unproved(ctx context.Context) (n int, err error) {
-	set.vouching.Lock()
-	proved := set.vouching.mark.Proved
-	set.vouching.Unlock()
+	set.gc.Lock()
+	proved := set.gc.mark.State().Proved
+	set.gc.Unlock()
 	if set.Store.Latest() <= proved {
 		return 0, nil
 	}

@@ -14,9 +14,9 @@ import (
 // has no right to write.
 func (set *Set) leastBehind(held *dbadapter.Record) (v dbadapter.Version, err error) {
 	ns := set.ns
-	set.vouching.Lock()
-	v.Clock = max(held.Version.Clock, set.vouching.mark.Floor, set.vouching.mark.Pledged) + 1
-	set.vouching.Unlock()
+	set.gc.Lock()
+	v.Clock = max(held.Version.Clock, set.gc.mark.UpTo()) + 1
+	set.gc.Unlock()
 	if members := ns.Members(); !members.Policy().Unsigned {
 		least, ok := members.WritesFrom(ns.self, v.Clock)
 		if !ok {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // FutureRecord is a record whose version is further ahead of this machine's clock
@@ -114,7 +115,7 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 	}
 	ns.clock.Lower(hlc.Timestamp(greatest))
 	for _, set := range ns.Sets() {
-		set.vouching.waiting.again() // what waited until its time comes is due earlier now
+		set.gc.waiting.Again() // what waited until its time comes is due earlier now
 		if err := set.restamped(); err != nil {
 			return restamped, err
 		}
@@ -123,24 +124,21 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 }
 
 // restamping keeps this node's promise below the versions that are about to be
-// made. Members may take them for older than a reading of this clock that they
-// know. The new versions are later than what this node has vouched for.
+// made. These are later than what this node has promised.
 //
 // updating is held.
 func (set *Set) restamping(clock *hlc.Clock) error {
-	return set.vouch(func(w *watermark) bool {
-		clock.Observe(hlc.Timestamp(max(w.Floor, w.Pledged)))
-		w.unprove(dbadapter.Timestamp(clock.Latest()) + 1)
-		w.hold(dbadapter.Timestamp(clock.Latest()), dbadapter.Timestamp(set.ns.clock.Latest()))
+	return set.updateMark(func(w *watermark.Watermark) bool {
+		clock.Observe(hlc.Timestamp(w.UpTo()))
+		w.Restamp(dbadapter.Timestamp(clock.Latest()), dbadapter.Timestamp(set.ns.clock.Latest()))
 		return true
 	})
 }
 
 // restamped forgets what this node has pledged from the future. updating is held.
 func (set *Set) restamped() error {
-	return set.vouch(func(w *watermark) bool {
-		delete(w.said, w.self)
-		w.anew()
+	return set.updateMark(func(w *watermark.Watermark) bool {
+		w.Restamped()
 		return false
 	})
 }

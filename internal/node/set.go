@@ -28,7 +28,7 @@ type Set struct {
 	askers    askers
 	watched   changes.Source
 	equal     equal
-	vouching  vouching
+	gc        gc
 	sweeping  sync.Mutex // one sweep runs at a time
 	left      left
 	turn      turn

@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -19,7 +20,7 @@ import (
 // ShardState is what a node keeps of one shard.
 type ShardState struct {
 	Shard    placement.Shard `cbor:"1,keyasint"`
-	Vouched  Vouched         `cbor:"2,keyasint"`           // as State.Vouched
+	Vouched  watermark.State `cbor:"2,keyasint"`           // as State.Vouched
 	FilledTo []byte          `cbor:"3,keyasint,omitempty"` // as State.FilledTo
 	Log      []byte          `cbor:"4,keyasint,omitempty"` // the id of its change log, as in State.Logs
 	// Dropped: the node holds the shard no longer. Its records are being deleted, and its kept
@@ -100,7 +101,7 @@ func (s *State) addShard(shard placement.Shard) {
 	if had && !s.Shards[at].Dropped {
 		return
 	}
-	one := ShardState{Shard: shard, Vouched: s.Vouched.clone()}
+	one := ShardState{Shard: shard, Vouched: s.Vouched.Clone()}
 	one.Vouched.Recovering, one.Vouched.Lost = true, false
 	if had {
 		one.Vouched.Recovering = s.Shards[at].Vouched.Recovering
@@ -149,8 +150,8 @@ func (set *Set) in(s *State) *ShardState {
 	return &s.Shards[at]
 }
 
-// vouched is where a state has what this node vouches for of the set.
-func (set *Set) vouched(s *State) *Vouched {
+// markState is where a state has that of the set's watermark.
+func (set *Set) markState(s *State) *watermark.State {
 	if one := set.in(s); one != nil {
 		return &one.Vouched
 	}

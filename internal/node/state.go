@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // The formats of a state's encoding. A program that knows no placements refuses the
@@ -39,7 +40,7 @@ type State struct {
 	// while the list here does not hold it.
 	Removed []byte `cbor:"6,keyasint"`
 	// Vouched is what this node has told the members of what it holds.
-	Vouched Vouched `cbor:"7,keyasint"`
+	Vouched watermark.State `cbor:"7,keyasint"`
 	// FilledTo is the key up to which this node, which was empty, has been sent
 	// everything. It is nil unless that sync is not over, or was cut off.
 	FilledTo []byte `cbor:"8,keyasint"`
@@ -218,14 +219,11 @@ func (s *State) validate() error {
 }
 
 // checkSet checks what is kept of a set.
-func checkSet(v *Vouched, filledTo []byte) error {
+func checkSet(w *watermark.State, filledTo []byte) error {
 	if len(filledTo) > dbadapter.MaxKey {
 		return errors.New("a key that is too long")
 	}
-	if len(v.Holds) > maxHolds {
-		return errors.New("too many dated imports that members may not hold")
-	}
-	return nil
+	return w.Validate()
 }
 
 // clone copies the state so deeply that changing lists and entries of the copy
@@ -236,11 +234,11 @@ func (s *State) clone() *State {
 	for i := range c.Invites {
 		c.Invites[i].UsedBy = slices.Clone(c.Invites[i].UsedBy)
 	}
-	c.Vouched = s.Vouched.clone()
+	c.Vouched = s.Vouched.Clone()
 	c.Lost = s.Lost.clone()
 	c.Shards = slices.Clone(s.Shards)
 	for i := range c.Shards {
-		c.Shards[i].Vouched = c.Shards[i].Vouched.clone()
+		c.Shards[i].Vouched = c.Shards[i].Vouched.Clone()
 	}
 	return &c
 }

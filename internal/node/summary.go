@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/watermark"
+	"github.com/syncd-io/syncd/reconcile/replica"
 )
 
 // Summaries says when a part's live sketch is kept in its store as a summary. The
@@ -67,7 +69,7 @@ type keptSummary struct {
 	again time.Duration
 	// noted is what the summary says of the records that wait to be collected. If
 	// unchanged is set, nothing was written between the summary and the opening.
-	noted     foundNote
+	noted     watermark.Note
 	unchanged bool
 	// drifted is how much drift of the live sketch had been put right before the
 	// summary was made. What a sync or an audit has found since, the summary may
@@ -100,9 +102,9 @@ func (p *Part) restore(ctx context.Context) (replayed uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	summary, noted, err := cutFoundNote(summary)
+	summary, noted, err := watermark.CutNote(summary)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%w: %w", replica.ErrSummary, err)
 	}
 	if err := p.Live.Restore(seq, summary, p.Store.Changes(ctx, seq)); err != nil {
 		return 0, err
@@ -131,7 +133,7 @@ func (p *Part) scan(ctx context.Context) error {
 
 // due reports whether the summary is to be kept anew, with a note of what waits. closing:
 // no change will come.
-func (p *Part) due(now time.Duration, closing bool, noted *foundNote) bool {
+func (p *Part) due(now time.Duration, closing bool, noted *watermark.Note) bool {
 	s, k := p.ns.node.Summaries, &p.kept
 	_, records, seq := p.Live.State()
 	if seq != k.seen {
@@ -156,7 +158,7 @@ func (p *Part) keep(ctx context.Context, now time.Duration, closing bool) error 
 	k := &p.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var noted foundNote
+	var noted watermark.Note
 	if closing { // what a commit adds to what waits it adds after the commit
 		noted = p.note()
 	}
@@ -165,12 +167,30 @@ func (p *Part) keep(ctx context.Context, now time.Duration, closing bool) error 
 	}
 	drifted := p.Live.Drifted() // before: what is put right beside this is kept the next time
 	seq, summary := p.Live.Summary()
-	if err := p.Store.SaveSummary(ctx, seq, noted.append(summary)); err != nil {
+	if err := p.Store.SaveSummary(ctx, seq, noted.Append(summary)); err != nil {
 		k.again = now + 6*p.ns.node.Summaries.Rest
 		return fmt.Errorf("keep a summary for the next start: %w", err)
 	}
 	k.seq, k.again, k.drifted, k.noted = seq, 0, drifted, noted
 	return nil
+}
+
+// note is what is known to wait to be collected, once nothing writes to the part any more.
+func (p *Part) note() (n watermark.Note) {
+	if p.isControl() {
+		return n
+	}
+	return p.set.gc.waiting.Note(p.ns.Members().Digest())
+}
+
+// recall takes up what an orderly close has noted, if it is still so.
+func (set *Set) recall() {
+	k := &set.kept
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.unchanged {
+		set.gc.waiting.Recall(k.noted, set.ns.Members().Digest())
+	}
 }
 
 // KeepSummaries keeps the summaries that are due, of all namespaces. A driver calls

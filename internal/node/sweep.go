@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // Swept is what a sweep did.
@@ -15,37 +16,38 @@ type Swept struct {
 	SetAside  int64 // such records that this node may not write
 }
 
-// sweepOnce reads the records once, and takes out what all members are past. It
+// sweepLocked reads the records once, and takes out what all members are past. It
 // also deals with the records of writers that have lost the right to write. A node
 // that may write writes those of others again in its own name. It sets aside its
 // own. That includes those that it wrote before it lost the right, if no sync has
 // proved that another member holds them. A node that may not write sets aside all.
 // What is done twice changes nothing, so that a sweep that is cut off needs no
 // repair. sweeping is held.
-func (set *Set) sweepOnce(ctx context.Context) (done Swept, err error) {
+func (set *Set) sweepLocked(ctx context.Context) (done Swept, err error) {
 	// The order matters: a change of the list from now on asks for another sweep.
 	// Then tau waits for the commits that have read the list before this one.
-	set.vouching.waiting.begin()
+	set.gc.waiting.Begin(set.ns.node.Now())
 	s := &sweep{set: set, members: set.ns.Members()}
-	var left found
+	var left watermark.Found
 	whole := false
 	defer func() {
-		set.vouching.waiting.end(left, whole)
+		set.gc.waiting.End(left, whole, set.ns.node.Now())
 		if s.later {
-			set.vouching.waiting.again()
+			set.gc.waiting.Again()
 		}
 	}()
 	tau, err := set.tau(ctx)
 	if err != nil {
 		return done, err
 	}
-	set.vouching.Lock()
-	s.mark, s.era = set.vouching.mark.mark(tau), set.vouching.mark.era
-	s.proved, s.heard = set.vouching.mark.Proved, set.vouching.mark.Heard
-	if s.heard != 0 { // that comes first, and a change of the list must not end it
+	set.gc.Lock()
+	s.mark, s.basis = set.gc.mark.At(tau), set.gc.mark.Basis()
+	state := set.gc.mark.State()
+	s.proved, s.lost = state.Proved, state.RightLost
+	if s.lost != 0 { // that comes first, and a change of the list must not end it
 		s.mark = 0
 	}
-	set.vouching.Unlock()
+	set.gc.Unlock()
 	snap, err := set.Store.Snapshot()
 	if err != nil {
 		return done, err
@@ -61,7 +63,7 @@ func (set *Set) sweepOnce(ctx context.Context) (done Swept, err error) {
 		case ok && at <= s.mark:
 			err = s.collect(ctx, &r)
 		case ok:
-			left.add(at)
+			left.Add(at)
 		}
 		if err != nil {
 			return s.done, err
@@ -79,11 +81,11 @@ type sweep struct {
 	set     *Set
 	members *Members
 	mark    dbadapter.Timestamp
-	era     uint64
-	// proved and heard are those of the watermark.
-	proved, heard dbadapter.Timestamp
-	removes       []dbadapter.Write
-	bytes         int
+	basis   watermark.Basis
+	// proved, and lost (RightLost), are those of the watermark.
+	proved, lost dbadapter.Timestamp
+	removes      []dbadapter.Write
+	bytes        int
 	// recovers: this sweep has made the node one that recovers.
 	recovers bool
 	// later: what this node is to adopt it may write only when time has passed.
@@ -135,16 +137,16 @@ func (s *sweep) lacks(ctx context.Context) error {
 		return err
 	}
 	set := s.set
-	set.vouching.Lock()
-	defer set.vouching.Unlock()
-	err := set.vouchLocked(func(w *watermark) bool {
-		if w.Recovering {
+	set.gc.Lock()
+	defer set.gc.Unlock()
+	err := set.updateMarkLocked(func(w *watermark.Watermark) bool {
+		if w.Recovering() {
 			return false
 		}
-		w.recover()
+		w.Recover(false)
 		return true
 	})
-	s.recovers, s.mark, s.era = err == nil, 0, set.vouching.mark.era
+	s.recovers, s.mark, s.basis = err == nil, 0, set.gc.mark.Basis()
 	return err
 }
 
@@ -165,7 +167,7 @@ func (s *sweep) room(ctx context.Context, held *dbadapter.Hashed) error {
 func (s *sweep) flush(ctx context.Context) error {
 	removes := s.removes
 	s.removes, s.bytes = nil, 0
-	outcomes, err := s.set.remove(ctx, removes, s.mark, s.era)
+	outcomes, err := s.set.remove(ctx, removes, s.mark, s.basis)
 	for i, o := range outcomes {
 		s.done.count(removes[i].Action, o)
 	}
@@ -173,8 +175,8 @@ func (s *sweep) flush(ctx context.Context) error {
 }
 
 // remove takes records out of the set. Those that are collected up to mark raise
-// the floor first, durably; era is that of the mark. No record comes in meanwhile.
-func (set *Set) remove(ctx context.Context, writes []dbadapter.Write, mark dbadapter.Timestamp, era uint64) ([]dbadapter.Outcome, error) {
+// the floor first, durably; basis is that of the mark. No record comes in meanwhile.
+func (set *Set) remove(ctx context.Context, writes []dbadapter.Write, mark dbadapter.Timestamp, basis watermark.Basis) ([]dbadapter.Outcome, error) {
 	if len(writes) == 0 {
 		return nil, nil
 	}
@@ -187,7 +189,7 @@ func (set *Set) remove(ctx context.Context, writes []dbadapter.Write, mark dbada
 	set.commits.Lock()
 	defer set.commits.Unlock()
 	if floor > 0 {
-		if err := set.raiseFloor(floor, era); err != nil {
+		if err := set.raiseFloor(floor, basis); err != nil {
 			return nil, err
 		}
 	}
@@ -231,32 +233,26 @@ func (set *Set) Left() Swept {
 // and then could not name it. Where a commit adds to what waits meanwhile, the
 // answer is that of before, which takes more for conflicts. commits is not held.
 func (set *Set) past() dbadapter.Timestamp {
-	if f, swept := set.vouching.waiting.now(); swept && (f.count == 0 || f.least > dbadapter.Timestamp(set.ns.clock.Latest())) {
+	if f, swept := set.gc.waiting.Now(); swept && (f.Count == 0 || f.Least > dbadapter.Timestamp(set.ns.clock.Latest())) {
 		return 0
 	}
 	set.commits.Lock() // so that what the clock has said is committed
 	tau := dbadapter.Timestamp(set.ns.clock.Latest())
 	set.commits.Unlock()
-	set.vouching.Lock()
-	defer set.vouching.Unlock()
-	return set.vouching.mark.mark(tau)
+	set.gc.Lock()
+	defer set.gc.Unlock()
+	return set.gc.mark.At(tau)
 }
 
 // raiseFloor makes a floor durable, unless what it rests on is no longer so. A node
 // that recovers raises no floor.
-func (set *Set) raiseFloor(floor dbadapter.Timestamp, era uint64) error {
-	set.vouching.Lock()
-	defer set.vouching.Unlock()
-	if set.vouching.mark.era != era {
+func (set *Set) raiseFloor(floor dbadapter.Timestamp, basis watermark.Basis) error {
+	set.gc.Lock()
+	defer set.gc.Unlock()
+	if !set.gc.mark.Still(basis) {
 		return errAnew
 	}
-	return set.vouchLocked(func(w *watermark) bool {
-		if w.Recovering || floor <= w.Floor {
-			return false
-		}
-		w.Floor, w.raised = floor, floor
-		return true
-	})
+	return set.updateMarkLocked(func(w *watermark.Watermark) bool { return w.RaiseFloor(floor) })
 }
 
 // Why a sweep does not adopt a record.

@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // ErrNotHost is for a write to a shard of which this node is no host, or no more: its hosts
@@ -83,7 +84,7 @@ func (t *tenure) equal(peer ID, floor dbadapter.Timestamp, began quorum.Term) (c
 		return [3]bool{becomes, t.host.Ready() && !t.host.Row().AtRest(), t.host.MayDrop()}
 	}
 	before := follows()
-	t.host.Equal(peer, floor != recovers, uint64(floor), began)
+	t.host.Equal(peer, floor != watermark.NoFloor, uint64(floor), began)
 	return follows() != before
 }
 
@@ -197,7 +198,7 @@ func (set *Set) conclude() error {
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
 	set.ns.relisted()
-	return set.vouch(set.relist)
+	return set.updateMark(set.relist)
 }
 
 // ready reports whether a member has signed that it is ready for a row.

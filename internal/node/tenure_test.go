@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -53,13 +54,13 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 	if _, records, _ := set.Live.State(); records == 0 {
 		t.Error("the shard is empty")
 	}
-	vouch := func(set *Set, fn func(w *watermark) bool) {
-		if err := set.vouch(fn); err != nil {
+	update := func(set *Set, fn func(w *watermark.Watermark) bool) {
+		if err := set.updateMark(fn); err != nil {
 			t.Fatal(err)
 		}
 	}
-	vouch(set, func(w *watermark) bool { w.Serial++; return true }) // it pledges
-	pledge := Pledge{Serial: set.vouching.mark.Serial}
+	update(set, func(w *watermark.Watermark) bool { w.Pledge(1, 0); return true }) // it pledges
+	pledge := watermark.Pledge{Serial: set.gc.mark.State().Serial}
 	_, leave := m.ns.Moves()
 	if !slices.Equal(leave, []*Set{set}) {
 		t.Fatalf("after it was found equal with both hosts: %v; missing %v", leave, set.tenure.missing())
@@ -85,7 +86,7 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 	if _, records, _ := again.Live.State(); records != 0 || again.Settled() {
 		t.Errorf("%d records, settled: %v", records, again.Settled())
 	}
-	vouch(again, func(w *watermark) bool { return w.hear(m.ID, &pledge, dbadapter.Version{}) })
+	update(again, func(w *watermark.Watermark) bool { return w.Receive(m.ID, &pledge, dbadapter.Version{}) })
 	if again.tenure.begun(m.elapsed()) == noTerm {
 		t.Error("a node that has handed a shard over, and takes it again, counts as one that lost records")
 	}
@@ -194,7 +195,7 @@ func TestRoutedWriteKeepsPromise(t *testing.T) {
 	c.rounds(1)
 	set := c.set(0, 0)
 	promised := dbadapter.TimestampAt(c.machines[0].clock)
-	set.vouching.mark.Pledged = promised
+	set.gc.mark.TakeOver(promised)
 	route := func(clock dbadapter.Timestamp) (wire.Reason, int) {
 		t.Helper()
 		r := dbadapter.Record{Key: []byte(c.keyIn(0, fmt.Sprint(clock))), Version: dbadapter.Version{Clock: clock, Writer: writerOf(2)}}
@@ -215,7 +216,7 @@ func TestRoutedWriteKeepsPromise(t *testing.T) {
 	if why, holds := route(promised + 2); why != 0 || holds != 1 {
 		t.Errorf("behind another one: declined for %v, %d holds", why, holds)
 	}
-	if set.vouching.mark.promise(promised+100) > promised {
+	if set.gc.mark.Promise(promised+100) > promised {
 		t.Error("it promises to hold what the other host may lack")
 	}
 }

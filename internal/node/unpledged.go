@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // A member that makes no pledges, such as a small client, says so beside its addresses. The others
@@ -53,11 +54,11 @@ func (ns *Namespace) hearUnpledged(id ID, unpledged bool) (failed error) {
 		switch {
 		case !unpledged:
 		case id == ns.node.ID: // a client had this node's identity: the members have gone on without what is here
-			failed = errors.Join(failed, set.vouch(func(w *watermark) bool { w.lose(); return true }))
+			failed = errors.Join(failed, set.updateMark(func(w *watermark.Watermark) bool { w.Recover(true); return true }))
 		default:
-			set.vouching.Lock()
+			set.gc.Lock()
 			failed = errors.Join(failed, set.holdLocked(1, 0, at))
-			set.vouching.Unlock()
+			set.gc.Unlock()
 		}
 	}
 	ns.relisted()

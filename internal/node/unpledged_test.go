@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // A member that syncs and never pledges, an old or a hostile one, holds collection
@@ -37,7 +38,7 @@ func TestMemberThatNeverPledges(t *testing.T) {
 	}
 	serials := func() (sum uint64) {
 		for _, ns := range c.ns[:2] {
-			sum += ns.Sets()[0].vouching.mark.Serial
+			sum += ns.Sets()[0].gc.mark.State().Serial
 		}
 		return sum
 	}
@@ -57,20 +58,18 @@ func TestMemberThatNeverPledges(t *testing.T) {
 	for i, ns := range c.ns[:2] {
 		held := ns.Sets()[0].Collection()
 		if held.Waiting == 0 || !held.Floor.IsZero() || len(held.Holding) != 1 || held.Holding[0].Member != c.machines[2].ID ||
-			!strings.Contains(held.Holding[0].Reason, "has not said what it holds") || held.Holding[0].Heard.IsZero() {
+			!strings.Contains(held.Holding[0].Reason, "has not said what it holds") || held.Holding[0].Synced.IsZero() {
 			t.Errorf("%d: %+v", i, held)
 		}
-		if said := len(ns.Sets()[0].vouching.mark.said); said != 2 {
-			t.Errorf("%d holds the pledges of %d members", i, said)
-		}
 	}
+	list, _ := c.ns[2].Sets()[0].waitedFor(c.ns[2].Members())
 	// A pledge under another list, or beyond its own time, does not count.
-	for what, p := range map[string]Pledge{
+	for what, p := range map[string]watermark.Pledge{
 		"another list":  {List: [16]byte{1}, Vector: make([]dbadapter.Timestamp, 3), Serial: 1},
-		"a short list":  {List: c.ns[2].Sets()[0].vouching.mark.list, Vector: make([]dbadapter.Timestamp, 1), Serial: 2},
-		"of the future": {List: c.ns[2].Sets()[0].vouching.mark.list, Vector: make([]dbadapter.Timestamp, 3), Promised: ^dbadapter.Timestamp(0), Serial: 3},
+		"a short list":  {List: list, Vector: make([]dbadapter.Timestamp, 1), Serial: 2},
+		"of the future": {List: list, Vector: make([]dbadapter.Timestamp, 3), Promised: ^dbadapter.Timestamp(0), Serial: 3},
 	} {
-		value := must(p.encode())
+		value := must(p.Encode())
 		if err := c.ns[2].say(t.Context(), c.ns[2].Sets()[0].pledgeKey(), value); err != nil {
 			t.Fatal(err)
 		}

@@ -1,424 +1,277 @@
 package node
 
 import (
-	"slices"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
-// watermark is what a node knows of what the members hold, and what follows from
-// it. It says up to which time the node vouches to hold what every member held, and
-// up to which time all members do. From that follows which tombstones can go. It
-// holds no store, no clock and no lock. Its caller guards it, makes what Vouched
-// holds durable before anything rests on it, and hands in readings of its clock.
+// gc is a set's watermark with what it needs of the node. That is a durable
+// state, the clock, the list of members and the pledges in the control namespace.
+// Its lock guards what has none of its own.
+type gc struct {
+	sync.Mutex
+	mark watermark.Watermark
+	// ceiling is held while a reading of the clock is made durable, or the ceiling is
+	// lowered. It comes before commits.
+	ceiling sync.Mutex
+	// floor is the one that admissions hold records against, under commits.
+	floor atomic.Uint64
+	// recovers: the node may lack what it, or the members, once held.
+	recovers atomic.Bool
+	// renounces: own records are to be set aside, by RightLost.
+	renounces atomic.Bool
+	// unsaved: what is durable lags behind mark, which was made safer.
+	unsaved bool
+	// synced is when a sync with each member ended well.
+	synced map[ID]time.Time
+	// pledged is when this node pledged last.
+	pledged time.Time
+	waiting watermark.Waiting
+}
+
+// ceilingStep is by how much more than it says a reading of the clock is made
+// durable, so that not every sync writes. A restart goes on from there: it is far
+// below what any skew allows, and above the interval of any sensible schedule.
+const ceilingStep = 10 * time.Second
+
+// tau reads the clock for a snapshot. Each record that this node has written with a
+// version up to the reading is committed. It makes no version up to the reading any
+// more, also after a restart. It is 0 while the clock is further ahead of the
+// machine's than the namespace allows: the members would not believe it.
 //
-// Four rules make it safe; docs/decisions/0020-watermark.md has the histories that
-// each of them answers.
-//
-//   - known, and the pledges of others, count under one list of members alone:
-//     the one that both sides of a sync greeted with, and that holds now.
-//   - A promise is made of what is known under the list as it is. It does not carry
-//     over to the next one, nor to the process that follows a restored copy.
-//   - The floor follows the node's own promise: a node keeps out only what it has
-//     vouched for.
-//   - What a member says that others hold counts only if it may write. A member
-//     that only reads can remove nothing, so it must not make others remove either.
-type watermark struct {
-	Vouched
-
-	self ID
-	// sharded: the set is a shard, which ends to recover by its row.
-	sharded bool
-	list    [16]byte
-	// active are the members under the list that have not lapsed, by id.
-	active []ID
-	// alone: there is no other member, also one that has lapsed.
-	alone bool
-	// known are readings of the members' clocks. This node holds, or dominates, or
-	// has collected all that the member held in a snapshot with that reading.
-	known map[ID]dbadapter.Timestamp
-	// met are the members that this node was found equal with since it recovers.
-	met map[ID]bool
-	// said are the last pledges of the members, under whatever list.
-	said map[ID]*said
-	// refused is the greatest floor for which a peer has declined records that
-	// this node holds.
-	refused dbadapter.Timestamp
-	// raised is the floor up to which this node has collected under the list. The others
-	// prove it by what this node has promised.
-	raised dbadapter.Timestamp
-	// era grows each time known starts anew: what was begun before does not count.
-	era uint64
-	// resumed: the last pledge is of an earlier process. What it says of third
-	// members counts for its peers no more, since the process may be of a copy.
-	resumed bool
-	// backdated is how often records were written that are earlier than a reading: a sync
-	// that has begun before does not prove them.
-	backdated uint64
-	// imports are those that run, each with the earliest date that it has taken: no promise reaches it.
-	imports map[*Import]dbadapter.Timestamp
-}
-
-// said is a member's pledge, with the version of its record.
-type said struct {
-	Pledge
-	at dbadapter.Version
-}
-
-// Vouched is the part of a watermark that must be durable.
-type Vouched struct {
-	// Floor: no record up to it that the node does not hold is let in. It is at
-	// least the time of each tombstone collected, and never falls.
-	Floor dbadapter.Timestamp `cbor:"1,keyasint"`
-	// Pledged is the greatest promise ever made, or taken over from the inviter,
-	// that members may rely on. No dated import is up to it.
-	Pledged dbadapter.Timestamp `cbor:"2,keyasint"`
-	// Serial is that of the last pledge made.
-	Serial uint64 `cbor:"3,keyasint"`
-	// Epoch is how often the members have gone on without this node.
-	Epoch uint64 `cbor:"4,keyasint"`
-	// Recovering: the node may lack what it, or the members, once held. It
-	// vouches for nothing, keeps nothing out and collects nothing.
-	//
-	// Of a shard, what does not recover is whole (package quorum), and it is that by its row.
-	Recovering bool `cbor:"5,keyasint"`
-	// Holds are the dated and restamped records that members may not hold yet.
-	Holds []Hold `cbor:"6,keyasint"`
-	// List is the list of members under which Holds count.
-	List [16]byte `cbor:"7,keyasint"`
-	// Proved: this node's own records up to it were in a set that a sync has proved
-	// equal to another member's.
-	Proved dbadapter.Timestamp `cbor:"8,keyasint,omitempty"`
-	// Right is this node's right to write (roster.List.Right), as it was when it was followed last.
-	Right dbadapter.Timestamp `cbor:"9,keyasint,omitempty"`
-	// Heard is the reading of the clock when this node heard that it had lost its
-	// right. Its own records up to it that are not proved are to be set aside. 0:
-	// that is done.
-	Heard dbadapter.Timestamp `cbor:"10,keyasint,omitempty"`
-	// Lost: it recovers since records were lost, or replaced by those of a copy. Of a shard.
-	Lost bool `cbor:"11,keyasint,omitempty"`
-}
-
-// Hold is records that keep the promise down: dated imports, or what a restamp
-// makes anew. A member's pledge may give At, or a later reading of this node's
-// clock. That member has met a snapshot that holds the records from Clock on.
-type Hold struct {
-	Clock dbadapter.Timestamp `cbor:"1,keyasint"`
-	At    dbadapter.Timestamp `cbor:"2,keyasint"`
-}
-
-// clone copies v so deeply that changing the copy leaves v alone.
-func (v Vouched) clone() Vouched {
-	v.Holds = slices.Clone(v.Holds)
-	return v
-}
-
-// hold adds records that are written until the clock gives a reading. Where there
-// are many, the last two are taken together, which holds more back.
-func (v *Vouched) hold(clock, at dbadapter.Timestamp) {
-	v.Holds = append(v.Holds, Hold{clock, at})
-	for n := len(v.Holds); n > maxHolds; n = len(v.Holds) {
-		last := v.Holds[n-1]
-		v.Holds = v.Holds[:n-1]
-		v.Holds[n-2] = Hold{min(v.Holds[n-2].Clock, last.Clock), max(v.Holds[n-2].At, last.At)}
+// The caller holds none of commits, updating and gc.
+func (set *Set) tau(ctx context.Context) (dbadapter.Timestamp, error) {
+	set.gc.ceiling.Lock()
+	defer set.gc.ceiling.Unlock()
+	set.commits.Lock()
+	t := dbadapter.Timestamp(set.ns.clock.Read())
+	set.commits.Unlock()
+	now, skew := set.ns.node.Now(), set.ns.Members().Policy().MaxSkew
+	if hlc.Check(t.Time(), now, skew) != nil {
+		return 0, nil
 	}
-}
-
-// upTo is up to when no record with a date is taken: members may have collected up to it.
-func (v *Vouched) upTo() dbadapter.Timestamp { return max(v.Floor, v.Pledged) }
-
-// enforced is the floor that records are held against.
-func (w *watermark) enforced() dbadapter.Timestamp {
-	if w.Recovering {
-		return 0
+	if t <= set.Store.Ceiling() {
+		return t, nil
 	}
-	return w.Floor
+	return t, set.Store.Raise(ctx, max(t, dbadapter.TimestampAt(now.Add(min(ceilingStep, skew/2)))))
 }
 
-// keepsOut reports whether a floor keeps out a record of that version whose key is
-// free. A node that only reads goes by the floor that a node which may write has
-// greeted with. It follows what that one holds still, though it has collected as
-// far itself. What a reader keeps out counts with no member, and the two would
-// differ for good.
-func keepsOut(floor, version dbadapter.Timestamp, follows bool, theirs dbadapter.Timestamp) bool {
-	return version <= floor && !(follows && theirs != recovers && version <= theirs)
+// lowerCeiling makes durable what the clock really said last, for a node that is
+// about to be closed in order. Opened again, it goes on from there, and not from
+// seconds ahead. There its writes would win over what others write meanwhile.
+func (set *Set) lowerCeiling(ctx context.Context) error {
+	set.gc.ceiling.Lock()
+	defer set.gc.ceiling.Unlock()
+	set.commits.Lock()
+	defer set.commits.Unlock()
+	return set.Store.Lower(ctx, max(dbadapter.Timestamp(set.ns.clock.Latest()), set.Store.Latest()))
 }
 
-// recovers is the floor that a node greets with while it recovers. It may lack what
-// it held once, and its snapshot all the same has what it has written.
-const recovers = ^dbadapter.Timestamp(0)
-
-// greeted is the floor that this node greets with.
-func (w *watermark) greeted() dbadapter.Timestamp {
-	if w.Recovering {
-		return recovers
+// startMark takes up the watermark where the last process left it.
+func (set *Set) startMark(ctx context.Context, s *State) error {
+	durable := set.markState(s)
+	set.gc.mark = watermark.New(set.ns.node.ID, set.ns.rule != nil, *durable)
+	set.ns.clock.Observe(hlc.Timestamp(max(durable.Pledged, durable.Floor, durable.Proved, durable.RightLost)))
+	snap, err := set.ns.Control.Store.Snapshot()
+	if err != nil {
+		return err
 	}
-	return w.Floor
+	defer snap.Close()
+	var failed error
+	err = set.updateMark(func(w *watermark.Watermark) bool {
+		changed := set.relist(w)
+		for r, err := range snap.Scan(ctx, []byte{kindPledge}, nil) {
+			if err != nil {
+				failed = err
+				return changed
+			}
+			changed = set.receive(w, &r.Record) || changed
+		}
+		w.Resume()
+		return changed
+	})
+	return errors.Join(err, failed)
 }
 
-// anew forgets what is known.
-func (w *watermark) anew() {
-	w.known, w.met = map[ID]dbadapter.Timestamp{}, map[ID]bool{}
-	w.refused, w.raised = 0, 0
-	w.era++
+// updateMark changes the watermark, and makes what fn says has changed durable before it
+// returns. What could not be made durable is taken back, but for a recovery and a
+// loss of the right to write, which are the safe side.
+func (set *Set) updateMark(fn func(w *watermark.Watermark) (changed bool)) error {
+	set.gc.Lock()
+	defer set.gc.Unlock()
+	return set.updateMarkLocked(fn)
 }
 
-// recover begins a recovery.
-func (w *watermark) recover() {
-	w.Recovering = true
-	w.anew()
-}
-
-// lose begins a recovery of what was lost, or replaced by that of a copy.
-func (w *watermark) lose() {
-	w.recover()
-	w.Lost = w.sharded
-}
-
-// whole ends the recovery of a shard that is whole by its row.
-func (w *watermark) whole() (changed bool) {
-	changed = w.Recovering
-	w.Recovering, w.Lost = false, false
-	return changed
-}
-
-// relist takes the list of members as it is now: its digest, and its active members
-// by id. It takes whether the list has no other member than this node, and how
-// often the members have gone on without it. It also takes a reading of the clock.
-// No greeting under this list has given that reading yet, unless the list is the
-// one from before a restart. It reports whether what is durable has changed.
-func (w *watermark) relist(list [16]byte, active []ID, alone bool, epoch uint64, reading dbadapter.Timestamp) (changed bool) {
-	if list == w.list && w.known != nil {
-		return false
+// updateMarkLocked is updateMark for a caller that holds gc.
+func (set *Set) updateMarkLocked(fn func(w *watermark.Watermark) (changed bool)) error {
+	if set.tenure.ended() {
+		return dbadapter.ErrClosed
 	}
-	w.list, w.active, w.alone = list, active, alone
-	w.anew()
-	changed = w.rehold(reading)
-	if epoch > w.Epoch {
-		w.Epoch = epoch
-		w.recover()
-		changed = true
-	}
-	return w.recoverAlone() || changed
-}
-
-// rehold follows a change of the list. What members know of this node's clock
-// starts anew with it. A reading that they know from now on is of a snapshot that
-// holds what the holds are for. That is so even where the clock, before a restamp,
-// had given later ones.
-func (w *watermark) rehold(reading dbadapter.Timestamp) (changed bool) {
-	if w.List == w.list {
-		return false
-	}
-	w.List = w.list
-	for i := range w.Holds {
-		w.Holds[i].At = min(w.Holds[i].At, reading)
-	}
-	return len(w.Holds) > 0
-}
-
-// hear takes a member's pledge from its record. It may be what this node itself has
-// said, and does not remember. Then this node is a copy from before: changed
-// reports true, and the clock must exceed the pledge's version.
-func (w *watermark) hear(id ID, s *Pledge, at dbadapter.Version) (changed bool) {
-	if w.said == nil {
-		w.said = map[ID]*said{}
-	}
-	if held := w.said[id]; held != nil && held.at.Compare(at) >= 0 {
-		return false
-	}
-	w.said[id] = &said{*s, at}
-	if id != w.self || s.Serial <= w.Serial {
-		return false
-	}
-	w.Serial, w.Pledged = s.Serial, max(w.Pledged, s.Promised)
-	w.lose()
-	return true
-}
-
-// resume takes over what this node knew when it made its last pledge, after a
-// restart. All that it held then it holds now.
-func (w *watermark) resume() {
-	s := w.under(w.self)
-	if s == nil || w.Recovering {
-		return
-	}
-	w.resumed = true
-	for i, id := range w.active {
-		w.known[id] = max(w.known[id], s.Vector[i])
-	}
-}
-
-// under is a member's pledge, if it was made under the list as it is now. One
-// that says more than its version's time allows counts for nothing.
-func (w *watermark) under(id ID) *said {
-	s := w.said[id]
-	if s == nil || s.List != w.list || len(s.Vector) != len(w.active) ||
-		max(s.Promised, s.Wanted, slices.Max(s.Vector)) > s.at.Clock {
+	g := &set.gc
+	before := g.mark.State()
+	changed := fn(&g.mark) || g.unsaved
+	defer set.shows()
+	if !changed {
 		return nil
 	}
-	return s
-}
-
-// promised is up to when a member vouches that it holds what every member held.
-func (w *watermark) promised(id ID) dbadapter.Timestamp {
-	if s := w.under(id); s != nil {
-		return s.Promised
+	err := set.ns.update(func(s *State) error {
+		*set.markState(s) = g.mark.State()
+		return nil
+	})
+	if g.unsaved = err != nil; g.unsaved {
+		g.mark.Restore(before)
 	}
-	return 0
+	return err
 }
 
-// hasOthers reports whether another member takes part.
-func (w *watermark) hasOthers() bool {
-	return slices.ContainsFunc(w.active, func(id ID) bool { return id != w.self })
+// shows follows a change of the watermark in what is read without its lock. gc is held.
+func (set *Set) shows() {
+	g := &set.gc
+	now := g.mark.State()
+	g.floor.Store(uint64(g.mark.Enforced()))
+	g.recovers.Store(now.Recovering)
+	set.tenure.is(!now.Recovering, now.Lost, set.ns.node.elapsed())
+	g.renounces.Store(now.RightLost != 0)
 }
 
-// counts reports whether the members wait for this node.
-func (w *watermark) counts() bool { return slices.Contains(w.active, w.self) }
-
-// promise is what this node vouches for, at a reading of its clock: its later
-// versions are greater.
-func (w *watermark) promise(tau dbadapter.Timestamp) dbadapter.Timestamp {
-	if w.Recovering || !w.counts() {
-		return 0
+// relist takes the list of members as it is now. Callers of it hold updating, so that no earlier
+// list takes the place of a later one.
+func (set *Set) relist(w *watermark.Watermark) (changed bool) {
+	members := set.ns.Members()
+	list, active := set.waitedFor(members)
+	reading := dbadapter.Timestamp(set.ns.clock.Latest())
+	changed = w.SetMembers(watermark.Members{
+		List: list, Active: active, Alone: members.alone(set.ns.node.ID), Epoch: uint64(members.Epoch(set.ns.node.ID)),
+	}, reading+1)
+	if whole, floor := set.tenure.becomesWhole(); whole {
+		changed = w.Whole(min(floor, reading)) || changed
 	}
-	p := w.least(tau)
-	for _, h := range w.Holds {
-		if !w.covered(h) {
-			p = min(p, h.Clock-1)
+	if set.ns.rule == nil { // what hosts of shards hold other hosts take over
+		right := members.Right(set.ns.node.ID)
+		if len(set.ns.state.Load().Removed) > 0 {
+			right = 0
 		}
+		changed = w.SetRight(right, reading) || changed
 	}
-	for _, earliest := range w.imports {
-		p = min(p, earliest-1)
-	}
-	return p
-}
-
-// least is up to when this node holds what each member held, but for dated imports.
-func (w *watermark) least(tau dbadapter.Timestamp) dbadapter.Timestamp {
-	for _, id := range w.active {
-		if id != w.self {
-			tau = min(tau, w.known[id])
-		}
-	}
-	return tau
-}
-
-// covered reports whether all members hold the dated imports of a hold, by what
-// they say.
-func (w *watermark) covered(h Hold) bool {
-	return !slices.ContainsFunc(w.active, func(id ID) bool { return id != w.self && !w.coveredBy(id, h) })
-}
-
-// coveredBy is covered for one member.
-func (w *watermark) coveredBy(id ID, h Hold) bool {
-	s, at := w.under(id), slices.Index(w.active, w.self)
-	return s != nil && at >= 0 && s.Vector[at] >= h.At
-}
-
-// release drops the holds that all members have covered.
-func (w *watermark) release() { w.Holds = slices.DeleteFunc(w.Holds, w.covered) }
-
-// others is the least promise of the other active members.
-func (w *watermark) others() dbadapter.Timestamp {
-	least := ^dbadapter.Timestamp(0)
-	for _, id := range w.active {
-		if id != w.self {
-			least = min(least, w.promised(id))
-		}
-	}
-	return least
-}
-
-// mark is the watermark: what is not later, all members hold, or dominate.
-func (w *watermark) mark(tau dbadapter.Timestamp) dbadapter.Timestamp {
-	return min(w.promise(tau), w.others())
-}
-
-// proven reports whether a peer's floor is one that it can have: all members have
-// vouched for what is not later. A node that recovers relies on those that do not;
-// two restored copies would wait for one another for ever.
-func (w *watermark) proven(floor, tau dbadapter.Timestamp) bool {
-	if !w.Recovering {
-		return floor <= w.mark(tau)
-	}
-	for _, id := range w.active {
-		if s := w.under(id); id != w.self && (s == nil || !s.Recovering) && floor > w.promised(id) {
-			return false
-		}
-	}
-	return true
-}
-
-// synced is a sync of the whole namespace, both ways and under one list, that has
-// run to its end.
-type synced struct {
-	peer        ID
-	writes      bool // the peer may write
-	era         uint64
-	incarnation uint64              // as greeted
-	tau         dbadapter.Timestamp // as greeted; 0: nothing that this node can believe
-	floor       dbadapter.Timestamp // as greeted
-	// clean: no tombstone, nothing that expires and nothing from the future was
-	// declined, but for the floor.
-	clean bool
-	// verified: the sets were proved equal.
-	verified bool
-}
-
-// note takes what a sync has shown. It reports whether what is durable has changed.
-func (w *watermark) note(s *synced, tau dbadapter.Timestamp) (changed bool) {
-	if s.era != w.era {
-		return false
-	}
-	if s.clean && s.tau != 0 {
-		w.known[s.peer] = max(w.known[s.peer], s.tau)
-		// What the peer knew when it made its pledge, its snapshot holds. A
-		// process that runs since may have been started from a copy that does not.
-		if k := w.under(s.peer); k != nil && s.writes && k.at.Clock <= s.tau && k.at.Incarnation == s.incarnation {
-			for i, id := range w.active {
-				if id != w.self {
-					w.known[id] = max(w.known[id], k.Vector[i])
-				}
-			}
-		}
-	}
-	if !s.verified {
-		return false
-	}
-	if w.Recovering {
-		w.met[s.peer] = true
-		whole := s.writes && s.floor != recovers
-		if !whole && (w.sharded || !w.metAll()) {
-			return false
-		}
-		if whole && s.floor > w.Floor && w.proven(s.floor, tau) {
-			w.Floor, changed = s.floor, true // this node holds what the peer holds: it keeps out what the peer does
-		}
-		changed = changed || !w.sharded
-		w.Recovering = w.sharded
-		return changed
-	}
-	if s.floor > w.Floor && s.floor != recovers && w.counts() && w.proven(s.floor, tau) {
-		w.Floor = s.floor
-		return true
-	}
-	return false
-}
-
-// recoverAlone ends the recovery of a node that has no other member to catch up with.
-func (w *watermark) recoverAlone() (changed bool) {
-	changed = !w.sharded && w.Recovering && (w.alone || w.counts() && len(w.active) == 1)
-	w.Recovering = w.Recovering && !changed
 	return changed
 }
 
-// metAll reports whether this node was found equal with each other member.
-func (w *watermark) metAll() bool {
-	for _, id := range w.active {
-		if id != w.self && !w.met[id] {
-			return false
-		}
+// relisted follows a change of the list of members. updating is held.
+func (set *Set) relisted() error {
+	set.gc.waiting.Again() // records of writers that lost their right
+	return set.updateMark(set.relist)
+}
+
+// receive takes the record of a pledge, which has been examined, if it is about this set.
+func (set *Set) receive(w *watermark.Watermark, r *dbadapter.Record) (changed bool) {
+	by, shard := set.ns.about(r.Key)
+	p, err := watermark.ParsePledge(r.Value)
+	if err != nil || shard != set.shard {
+		return false
 	}
-	return true
+	changed = w.Receive(by, p, r.Version)
+	if changed { // this node is a copy: what it makes now must be later
+		set.ns.clock.Observe(hlc.Timestamp(max(r.Version.Clock, p.Promised)))
+	}
+	return changed
+}
+
+// pledge tells the members what this node holds, if one of them waits for that. A
+// process that has met no other member yet does not. It may be of a copy from
+// before, and its pledge would take the place of the one from which it could tell
+// that.
+func (set *Set) pledge(ctx context.Context) error {
+	tau, err := set.tau(ctx)
+	if err != nil || tau == 0 {
+		return err
+	}
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	g := &set.gc
+	g.Lock()
+	defer g.Unlock()
+	collectable := g.waiting.Collectable(tau)
+	if len(g.synced) == 0 && g.mark.HasOthers() || !g.mark.PledgeDue(tau, collectable) {
+		return nil
+	}
+	var p *watermark.Pledge
+	if err := set.updateMarkLocked(func(w *watermark.Watermark) bool {
+		p = w.Pledge(tau, collectable)
+		return true
+	}); err != nil {
+		return err
+	}
+	value, err := p.Encode()
+	if err != nil {
+		return err
+	}
+	g.pledged = set.ns.node.Now()
+	r, err := set.ns.sayLocked(ctx, set.pledgeKey(), value)
+	if err != nil {
+		return err
+	}
+	return set.updateMarkLocked(func(w *watermark.Watermark) bool { return set.receive(w, r) })
+}
+
+// mayPledge reports whether it is time for another pledge.
+func (set *Set) mayPledge() bool {
+	set.gc.Lock()
+	defer set.gc.Unlock()
+	if set.gc.mark.PledgeUrgent() {
+		return true
+	}
+	since := set.ns.node.Now().Sub(set.gc.pledged)
+	return since < 0 || since >= pledgeIntervals*set.ns.node.Interval
+}
+
+// hold keeps the promise below a clock, durably, for dated records that are about
+// to be committed. The least of their clocks is own. commits is held.
+func (set *Set) hold(clock, own dbadapter.Timestamp) error {
+	at := set.snapshotFromNow()
+	set.gc.Lock()
+	defer set.gc.Unlock()
+	return set.holdLocked(clock, own, at)
+}
+
+// snapshotFromNow is a reading that only a snapshot from now on greets with. commits is held.
+func (set *Set) snapshotFromNow() dbadapter.Timestamp {
+	return dbadapter.Timestamp(set.ns.clock.Latest()) + 1
+}
+
+// holdLocked is hold for a caller that holds gc, too. The least clock of
+// those records that are this node's own is own, and 0 if none is.
+func (set *Set) holdLocked(clock, own, at dbadapter.Timestamp) error {
+	return set.updateMarkLocked(func(w *watermark.Watermark) bool {
+		return w.Hold(clock, own, at, dbadapter.TimestampAt(time.Unix(0, 0).Add(ceilingStep)))
+	})
+}
+
+// pledgedUpTo is the greatest promise that this node has made.
+func (ns *Namespace) pledgedUpTo() (promise dbadapter.Timestamp) {
+	for _, set := range ns.Sets() {
+		set.gc.Lock()
+		promise = max(promise, set.gc.mark.State().Pledged)
+		set.gc.Unlock()
+	}
+	if ns.rule != nil { // of shards that were left, too: also of one that has left just now
+		promise = max(promise, ns.state.Load().Vouched.Pledged)
+	}
+	return promise
+}
+
+// Floor is up to when this node has collected deletions of the set.
+func (set *Set) Floor() dbadapter.Timestamp { return dbadapter.Timestamp(set.gc.floor.Load()) }
+
+// UpTo is up to when this node takes no record of the set: it has promised to hold all.
+func (set *Set) UpTo() dbadapter.Timestamp {
+	set.gc.Lock()
+	defer set.gc.Unlock()
+	return set.gc.mark.UpTo()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -168,9 +169,9 @@ func (w *Why) declinedThere(floor dbadapter.Timestamp, rule wire.Reason) bool {
 	switch {
 	case rule == 0:
 		return false
-	case rule == wire.ReasonFloor && ends && floor != recovers && due <= floor:
+	case rule == wire.ReasonFloor && ends && floor != watermark.NoFloor && due <= floor:
 		w.add(CauseCollectedThere, rule, "the peer has collected what was deleted or had expired up to %s, and this with it", when(floor))
-	case rule == wire.ReasonFloor && floor != recovers:
+	case rule == wire.ReasonFloor && floor != watermark.NoFloor:
 		w.add(CauseDeclinedThere, rule, "the peer lets no record in that it does not hold and that is not later than %s, up to when it has collected what was deleted: write it again, or see syncd rejected there", when(floor))
 	default:
 		w.add(CauseDeclinedThere, rule, "the peer declines version %s: %s", w.Here.Version, rule)
@@ -215,7 +216,7 @@ func (set *Set) declinedHere(remote ID, theirs dbadapter.Timestamp, w *Why, dige
 	if err != nil {
 		return false, err
 	}
-	floor := dbadapter.Timestamp(set.vouching.floor.Load())
+	floor := set.Floor()
 	rule := set.declines(remote, theirs, &dbadapter.Hashed{Record: w.There, Index: index, Digest: digest}, bucket)
 	due, ends := w.There.Due()
 	switch {

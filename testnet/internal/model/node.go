@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
@@ -58,8 +59,8 @@ type process struct {
 	control   *store          // of the control namespace
 	drawn     [node.Purposes]uint64
 	sessions  []*session
-	asking    []*sim.Stream // of its own questions
-	vouched   node.Vouched  // as it is durable
+	asking    []*sim.Stream   // of its own questions
+	vouched   watermark.State // as it is durable
 	rounds    *timer
 	hosts     *shards.Shards // nil: none is needed yet
 	routing   int            // reads and writes of shards under way

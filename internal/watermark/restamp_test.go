@@ -1,4 +1,4 @@
-package node
+package watermark
 
 import (
 	"maps"
@@ -12,8 +12,8 @@ func (x *mNode) restamp() {
 	if x.liar || !x.ahead(x.last+1) {
 		return
 	}
-	clock := max(x.wall()+allowed-1, x.wm.Floor, x.wm.Pledged)
-	x.wm.hold(clock, x.last)
+	clock := max(x.wall()+allowed-1, x.wm.state.Floor, x.wm.state.Pledged)
+	x.wm.state.hold(clock, x.last)
 	x.save()
 	x.run = x.c.rng.Uint64()
 	self, staying := dbadapter.WriterID(x.number+1), stamp(0)
@@ -46,8 +46,7 @@ func (x *mNode) restamp() {
 	}
 	x.last = max(clock, staying)
 	x.ceiling = min(x.ceiling, x.last)
-	delete(x.wm.said, x.id)
-	x.wm.anew()
+	x.wm.Restamped()
 	x.c.restamps++
 	x.c.log("%d restamps: %d", x.number, x.last)
 }

@@ -1,4 +1,4 @@
-package node
+package watermark
 
 import (
 	"reflect"
@@ -8,6 +8,7 @@ import (
 
 // Of two sets the collection is as far as that of both: unknown where it is of one.
 func TestCollectionPlus(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
 	a := Collection{
 		Progress{Waiting: 2, Counted: true, Oldest: at(5), Mark: at(3), Floor: at(1)},

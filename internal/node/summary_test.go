@@ -1,10 +1,7 @@
 package node
 
 import (
-	"bytes"
 	"testing"
-
-	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // A node that was closed in order knows what waits to be collected, and its first sweep
@@ -34,8 +31,8 @@ func TestOrderlyCloseNotesWhatWaits(t *testing.T) {
 	}
 	expect := func(when string, known bool) {
 		t.Helper()
-		f, swept := ns().Sets()[0].vouching.waiting.now()
-		if swept != known || known && (f.count != 1 || f.least == 0) {
+		f, swept := ns().Sets()[0].gc.waiting.Now()
+		if swept != known || known && (f.Count != 1 || f.Least == 0) {
 			t.Errorf("%s: %+v, known: %t", when, f, swept)
 		}
 		want := 1
@@ -59,29 +56,14 @@ func TestOrderlyCloseNotesWhatWaits(t *testing.T) {
 	expect("killed after a write", false)
 	must(commit(ns().Sets()[0].Delete([]byte("d"))))
 	reopen(true)
-	if f, swept := ns().Sets()[0].vouching.waiting.now(); !swept || f.count != 2 {
+	if f, swept := ns().Sets()[0].gc.waiting.Now(); !swept || f.Count != 2 {
 		t.Errorf("after another deletion: %+v, %t", f, swept)
 	}
 	if err := setRole(ns(), c.machines[1].ID, RoleRead); err != nil {
 		t.Fatal(err)
 	}
 	reopen(false)
-	if _, swept := ns().Sets()[0].vouching.waiting.now(); swept {
+	if _, swept := ns().Sets()[0].gc.waiting.Now(); swept {
 		t.Error("with another list of members, what an earlier sweep has found counts")
-	}
-}
-
-func TestFoundNote(t *testing.T) {
-	for _, n := range []foundNote{{}, {known: true}, {known: true, list: roster.Digest{1, 2}, found: found{count: 3, least: 4, greatest: 1 << 60}}} {
-		b := n.append([]byte("summary"))
-		summary, got, err := cutFoundNote(b)
-		if err != nil || !bytes.Equal(summary, []byte("summary")) || got != n {
-			t.Errorf("%+v: %q, %+v, %v", n, summary, got, err)
-		}
-	}
-	for _, b := range [][]byte{nil, {}, {1}, {2}, append(make([]byte, foundNoteSize-2), 1)} {
-		if _, n, err := cutFoundNote(b); err == nil || n.known {
-			t.Errorf("%v is read as %+v", b, n)
-		}
 	}
 }

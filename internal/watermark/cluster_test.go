@@ -1,4 +1,4 @@
-package node
+package watermark
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // A cluster of sets, snapshots, syncs and clocks, abstract but for the watermark,
@@ -47,9 +48,9 @@ type mStatement struct {
 type mNode struct {
 	c      *mCluster
 	number int
-	id     ID
+	id     roster.ID
 	mDurable
-	wm     watermark
+	wm     Watermark
 	offset stamp // of its wall clock; negative as two's complement
 	run    uint64
 	last   stamp // of its hybrid clock
@@ -62,9 +63,9 @@ type mDurable struct {
 	set     mSet
 	kept    []mRecordOf
 	ceiling stamp
-	vouched Vouched
+	vouched State
 	list    uint64 // the statements that it holds
-	pledges map[ID]said
+	pledges map[roster.ID]said
 	gone    map[string]dbadapter.Version // what it collected
 }
 
@@ -75,7 +76,7 @@ type mRecordOf struct {
 
 func (d *mDurable) clone() mDurable {
 	c := *d
-	c.set, c.pledges, c.kept, c.vouched, c.gone = maps.Clone(d.set), maps.Clone(d.pledges), slices.Clone(d.kept), d.vouched.clone(), maps.Clone(d.gone)
+	c.set, c.pledges, c.kept, c.vouched, c.gone = maps.Clone(d.set), maps.Clone(d.pledges), slices.Clone(d.kept), d.vouched.Clone(), maps.Clone(d.gone)
 	return c
 }
 
@@ -124,14 +125,14 @@ func newCluster(seed uint64, n int) *mCluster {
 }
 
 func (c *mCluster) add() *mNode {
-	x := &mNode{c: c, number: len(c.nodes), id: ID(fmt.Sprintf("node %02d", len(c.nodes)))}
-	x.set, x.pledges, x.gone = mSet{}, map[ID]said{}, map[string]dbadapter.Version{}
+	x := &mNode{c: c, number: len(c.nodes), id: roster.ID(fmt.Sprintf("node %02d", len(c.nodes)))}
+	x.set, x.pledges, x.gone = mSet{}, map[roster.ID]said{}, map[string]dbadapter.Version{}
 	c.nodes = append(c.nodes, x)
 	return x
 }
 
 // members reads a list: the active members, and how often one has lapsed.
-func (c *mCluster) members(list uint64, of int) (active []ID, epoch uint64) {
+func (c *mCluster) members(list uint64, of int) (active []roster.ID, epoch uint64) {
 	for i, x := range c.nodes {
 		granted, lapsed, lapses := false, false, uint64(0)
 		for s := range c.statements {
@@ -170,12 +171,12 @@ func digestOf(list uint64) (d [16]byte) {
 func (x *mNode) start() {
 	x.run = x.c.rng.Uint64()
 	x.last = max(x.ceiling, x.greatest())
-	x.wm = watermark{self: x.id, Vouched: x.vouched.clone()}
+	x.wm = New(x.id, false, x.vouched)
 	x.relist()
 	for _, id := range slices.Sorted(maps.Keys(x.pledges)) {
 		x.hear(id, x.pledges[id])
 	}
-	x.wm.resume()
+	x.wm.Resume()
 	x.save()
 }
 
@@ -190,23 +191,23 @@ func (x *mNode) greatest() (t stamp) {
 }
 
 func (x *mNode) save() {
-	if x.wm.Floor < x.vouched.Floor {
+	if x.wm.state.Floor < x.vouched.Floor {
 		x.c.fail("the floor of %d falls", x.number)
 	}
-	x.vouched = x.wm.Vouched.clone()
-	if x.wm.Recovering {
+	x.vouched = x.wm.State()
+	if x.wm.state.Recovering {
 		x.gone = map[string]dbadapter.Version{} // it leaves that to the others to remember
 	}
 }
 
 func (x *mNode) relist() {
 	active, epoch := x.c.members(x.list, x.number)
-	x.wm.relist(digestOf(x.list), active, false, epoch, x.last+1)
+	x.wm.SetMembers(Members{List: digestOf(x.list), Active: active, Epoch: epoch}, x.last+1)
 	x.save()
 }
 
-func (x *mNode) hear(id ID, p said) {
-	if x.wm.hear(id, &p.Pledge, p.at) {
+func (x *mNode) hear(id roster.ID, p said) {
+	if x.wm.Receive(id, &p.Pledge, p.at) {
 		x.c.log("%d finds that it is a copy", x.number)
 		x.last = max(x.last, p.at.Clock)
 	}
@@ -271,7 +272,7 @@ func (x *mNode) write(key string, deleted bool, life stamp) {
 // importDated writes a record with a time of its own.
 func (x *mNode) importDated(key string, deleted bool, back stamp) {
 	clock := (x.wall() - back) / tick * tick
-	if clock <= x.wm.upTo() {
+	if clock <= x.wm.UpTo() {
 		x.write(key, deleted, 0)
 		return
 	}
@@ -279,7 +280,7 @@ func (x *mNode) importDated(key string, deleted bool, back stamp) {
 		return
 	}
 	x.last = max(x.last, clock)
-	x.wm.hold(clock, x.read())
+	x.wm.state.hold(clock, x.read())
 	x.save()
 	x.ack(key, mRecord{at: dbadapter.Version{Clock: clock}, deleted: deleted})
 }
@@ -289,9 +290,9 @@ func (x *mNode) admit(key string, r mRecord, from *mSide) string {
 	if x.ahead(r.at.Clock) {
 		return "clock"
 	}
-	if _, ok := x.set[key]; !ok && keepsOut(x.wm.enforced(), r.at.Clock, x.reader && !from.node.reader, from.floor) {
-		if !x.c.tainted && !r.deleted && !r.gone(x.wm.enforced()) && !x.c.superseded(key, r) {
-			x.c.fail("%d declines %s %v for its floor %d: it is a live, acknowledged record", x.number, key, r, x.wm.enforced())
+	if _, ok := x.set[key]; !ok && KeepsOut(x.wm.Enforced(), r.at.Clock, x.reader && !from.node.reader, from.floor) {
+		if !x.c.tainted && !r.deleted && !r.gone(x.wm.Enforced()) && !x.c.superseded(key, r) {
+			x.c.fail("%d declines %s %v for its floor %d: it is a live, acknowledged record", x.number, key, r, x.wm.Enforced())
 		}
 		return "floor"
 	}
@@ -320,18 +321,16 @@ func (x *mNode) pledge() {
 		x.lie()
 		return
 	}
-	x.wm.release()
-	x.save()
 	tau := x.tau()
-	if x.ahead(tau) || !x.wm.due(tau, x.collectable()) {
+	if x.ahead(tau) || !x.wm.PledgeDue(tau, x.collectable()) {
 		return
 	}
-	p := x.wm.pledge(tau, x.collectable())
+	p := x.wm.Pledge(tau, x.collectable())
 	x.save()
 	v := dbadapter.Version{Clock: x.read(), Writer: dbadapter.WriterID(x.number + 1), Incarnation: x.run}
 	x.ceiling = max(x.ceiling, v.Clock)
 	x.pledges[x.id] = said{*p, v}
-	x.wm.hear(x.id, p, v)
+	x.wm.Receive(x.id, p, v)
 	x.c.log("%d pledges %d wants %d %v", x.number, p.Promised, p.Wanted, p.Vector)
 }
 
@@ -353,7 +352,7 @@ func (x *mNode) lie() {
 // back writes that a member that had lapsed has caught up.
 func (x *mNode) back() {
 	active, _ := x.c.members(x.list, x.number)
-	if x.liar || slices.Contains(active, x.id) || x.wm.Recovering {
+	if x.liar || slices.Contains(active, x.id) || x.wm.state.Recovering {
 		return
 	}
 	x.c.declare(x, "return", x.number)
@@ -375,7 +374,7 @@ func (c *mCluster) join(by *mNode) {
 	c.declare(by, "grant", n.number)
 	n.list, n.pledges = by.list, maps.Clone(by.pledges)
 	n.offset = by.offset - stamp(c.rng.IntN(60))*tick*stamp(c.rng.IntN(2))
-	n.vouched = Vouched{Pledged: by.wm.Pledged, Recovering: true}
-	n.ceiling = by.wm.Pledged
+	n.vouched = State{Pledged: by.wm.state.Pledged, Recovering: true}
+	n.ceiling = by.wm.state.Pledged
 	n.start()
 }

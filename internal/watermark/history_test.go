@@ -1,4 +1,4 @@
-package node
+package watermark
 
 import (
 	"fmt"
@@ -215,7 +215,7 @@ func (c *mCluster) restore(x *mNode) {
 	c.tainted = true
 	c.log("%d is restored", x.number)
 	x.vouched.Floor = x.mDurable.vouched.Floor
-	x.wm.Floor = 0
+	x.wm.state.Floor = 0
 	x.start()
 }
 

@@ -1,8 +1,10 @@
-package node
+package watermark
 
 import (
 	"maps"
 	"slices"
+
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // talk syncs two control namespaces.
@@ -33,7 +35,7 @@ func (c *mCluster) talk(a, b *mNode) {
 	}
 }
 
-func unionM[V any](a, b map[ID]V) map[ID]V {
+func unionM[V any](a, b map[roster.ID]V) map[roster.ID]V {
 	u := maps.Clone(a)
 	maps.Copy(u, b)
 	return u
@@ -48,7 +50,7 @@ type mSession struct {
 type mSide struct {
 	node     *mNode
 	run      uint64
-	era      uint64
+	basis    Basis
 	list     uint64
 	read     stamp // of its clock
 	tau      stamp // as greeted, and as the other side believes it
@@ -61,9 +63,9 @@ type mSide struct {
 
 // open is a side's snapshot, and its greeting.
 func (c *mCluster) open(x *mNode) mSide {
-	s := mSide{node: x, run: x.run, era: x.wm.era, list: x.list}
+	s := mSide{node: x, run: x.run, basis: x.wm.Basis(), list: x.list}
 	s.read = x.tau()
-	s.tau, s.floor = s.read, x.wm.greeted()
+	s.tau, s.floor = s.read, x.wm.Greeted()
 	s.snap = maps.Clone(x.set)
 	if x.liar {
 		s.floor = x.wm.others() // as great as can be believed
@@ -146,26 +148,26 @@ func (c *mCluster) move(from, to *mSide) {
 
 func (c *mCluster) end(own, their *mSide) {
 	x := own.node
-	if x.liar || own.list != x.list || own.era != x.wm.era {
+	if x.liar || own.list != x.list || !x.wm.Still(own.basis) {
 		return
 	}
 	tau := own.read
-	was := x.wm.Recovering
+	was := x.wm.state.Recovering
 	verified := own.declined+their.declined == 0
-	x.wm.note(&synced{
-		peer: their.node.id, writes: !their.node.reader, era: own.era, incarnation: their.run, tau: their.tau, floor: their.floor,
-		clean: !own.dirty && !their.dirty, verified: verified,
+	x.wm.Synced(&Sync{
+		Peer: their.node.id, Writes: !their.node.reader, Basis: own.basis, Incarnation: their.run, Tau: their.tau, Floor: their.floor,
+		Clean: !own.dirty && !their.dirty, Verified: verified,
 	}, tau)
 	x.save()
 	c.log("%d ends a sync with %d: tau %d floor %d, verified %t", x.number, their.node.number, their.tau, their.floor, verified)
-	if was && !x.wm.Recovering {
+	if was && !x.wm.state.Recovering {
 		c.log("%d has recovered", x.number)
 	}
-	if len(their.floored) == 0 || their.node.reader && !c.leftToReaders(x) || their.floor == 0 || their.floor == recovers {
+	if len(their.floored) == 0 || their.node.reader && !x.wm.LeftToReaders(c.writes) || their.floor == 0 || their.floor == NoFloor {
 		return
 	}
-	if !x.wm.proven(their.floor, tau) {
-		x.wm.declined(their.floor, tau)
+	if !x.wm.Proven(their.floor, tau) {
+		x.wm.DeclinedFor(their.floor, tau)
 		return
 	}
 	for _, r := range their.floored {
@@ -173,7 +175,7 @@ func (c *mCluster) end(own, their *mSide) {
 		switch {
 		case !ok || held != r.mRecord || r.at.Clock > their.floor:
 		case r.gone(their.floor):
-			x.remove(r.key, r.mRecord, !x.wm.Recovering)
+			x.remove(r.key, r.mRecord, !x.wm.state.Recovering)
 		default:
 			x.aside(r.key, r.mRecord)
 		}
@@ -182,7 +184,7 @@ func (c *mCluster) end(own, their *mSide) {
 
 func (x *mNode) remove(key string, r mRecord, raise bool) {
 	if raise {
-		x.wm.Floor = max(x.wm.Floor, r.due())
+		x.wm.state.Floor = max(x.wm.state.Floor, r.due())
 		x.save()
 	}
 	delete(x.set, key)
@@ -208,7 +210,7 @@ func (x *mNode) collect() {
 	if x.liar {
 		return
 	}
-	mark := x.wm.mark(x.tau())
+	mark := x.wm.At(x.tau())
 	for _, key := range slices.Sorted(maps.Keys(x.set)) {
 		if r := x.set[key]; r.gone(mark) {
 			x.remove(key, r, true)
@@ -216,10 +218,7 @@ func (x *mNode) collect() {
 	}
 }
 
-// leftToReaders is Namespace.leftToReaders.
-func (c *mCluster) leftToReaders(x *mNode) bool {
-	return x.wm.Recovering && !slices.ContainsFunc(c.nodes, func(y *mNode) bool {
-		said := x.wm.under(y.id)
-		return y != x && !y.reader && slices.Contains(x.wm.active, y.id) && (said == nil || !said.Recovering)
-	})
+// writes reports whether a member may write.
+func (c *mCluster) writes(id roster.ID) bool {
+	return slices.ContainsFunc(c.nodes, func(x *mNode) bool { return x.id == id && !x.reader })
 }

@@ -1,4 +1,4 @@
-package node
+package watermark
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // Pledge is what a member says of what it holds: the value of its record of the
@@ -29,6 +30,7 @@ type Pledge struct {
 	Recovering bool
 }
 
+// storedPledge is its encoding.
 type storedPledge struct {
 	List     []byte                `cbor:"1,keyasint"`
 	Vector   []dbadapter.Timestamp `cbor:"2,keyasint"`
@@ -38,52 +40,64 @@ type storedPledge struct {
 	Recovers bool                  `cbor:"6,keyasint"`
 }
 
-// encode is the pledge as a record's value.
-func (p *Pledge) encode() ([]byte, error) {
+// Encode is the pledge as a record's value.
+func (p *Pledge) Encode() ([]byte, error) {
 	return cbor.Marshal(storedPledge{p.List[:], p.Vector, p.Promised, p.Wanted, p.Serial, p.Recovering})
 }
 
 var errPledge = errors.New("malformed pledge")
 
-// parsePledge reads the value of a record.
-func parsePledge(value []byte) (*Pledge, error) {
+// strict refuses what Encode does not write: tags, lengths left open, keys that are there
+// twice.
+var strict = func() cbor.DecMode {
+	mode, err := cbor.DecOptions{
+		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
+		IndefLength:      cbor.IndefLengthForbidden,
+		TagsMd:           cbor.TagsForbidden,
+		MaxArrayElements: roster.MaxMembers,
+	}.DecMode()
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return mode
+}()
+
+// ParsePledge reads the value of a record.
+func ParsePledge(value []byte) (*Pledge, error) {
 	var s storedPledge
 	if err := strict.Unmarshal(value, &s); err != nil {
 		return nil, fmt.Errorf("%w: %v", errPledge, err)
 	}
-	if len(s.List) != len(Pledge{}.List) || len(s.Vector) == 0 || len(s.Vector) > MaxMembers {
+	if len(s.List) != len(Pledge{}.List) || len(s.Vector) == 0 || len(s.Vector) > roster.MaxMembers {
 		return nil, fmt.Errorf("%w: a digest of %d bytes and a vector of %d", errPledge, len(s.List), len(s.Vector))
 	}
 	return &Pledge{[16]byte(s.List), s.Vector, s.Promised, s.Wanted, s.Serial, s.Recovers}, nil
 }
 
-// followPromises makes the promises of the other members this node's, as one that
-// joins takes over its inviter's. This node then imports nothing with a date up to
-// there.
-func (w *watermark) followPromises() (changed bool) {
-	before := w.Pledged
-	for _, s := range w.said {
-		if s.Promised <= s.at.Clock {
-			w.Pledged = max(w.Pledged, s.Promised)
-		}
-	}
-	return w.Pledged > before
+// TakeOver makes a promise this node's, as one that joins does with its inviter's. This
+// node then imports nothing with a date up to there.
+func (w *Watermark) TakeOver(promise dbadapter.Timestamp) (changed bool) {
+	changed = promise > w.state.Pledged
+	w.state.Pledged = max(w.state.Pledged, promise)
+	return changed
 }
 
-// declined notes that a peer has declined, for its floor, records that this node
-// holds, and that the floor is not proven yet.
-func (w *watermark) declined(floor, tau dbadapter.Timestamp) {
-	w.refused = max(w.refused, min(floor, tau))
+// TakeOverAll makes the promises of all members this node's.
+func (w *Watermark) TakeOverAll() (changed bool) {
+	for _, s := range w.said {
+		changed = s.Promised <= s.at.Clock && w.TakeOver(s.Promised) || changed
+	}
+	return changed
 }
 
 // wants is up to when this node asks the members to promise. It asks for what it
 // holds and could collect, and for a floor that it was told of. Once it has asked,
 // it asks for no more until it has promised as much itself. A silent member then
 // costs the others no more pledges.
-func (w *watermark) wants(tau, collectable dbadapter.Timestamp) dbadapter.Timestamp {
+func (w *Watermark) wants(tau, collectable dbadapter.Timestamp) dbadapter.Timestamp {
 	want := max(collectable, w.refused)
 	if mine := w.under(w.self); mine != nil {
-		open := mine.Promised < mine.Wanted && !w.Recovering
+		open := mine.Promised < mine.Wanted && !w.state.Recovering
 		if open && w.least(tau) < mine.Wanted {
 			return mine.Wanted
 		}
@@ -92,7 +106,7 @@ func (w *watermark) wants(tau, collectable dbadapter.Timestamp) dbadapter.Timest
 		}
 		want = max(want, mine.Wanted)
 	}
-	for _, h := range w.Holds {
+	for _, h := range w.state.Holds {
 		if h.Clock <= want {
 			want = max(want, h.At)
 		}
@@ -100,14 +114,19 @@ func (w *watermark) wants(tau, collectable dbadapter.Timestamp) dbadapter.Timest
 	return want
 }
 
-// untold reports whether this node has collected more than it has said that it holds: the others
+// unproven reports whether this node has collected more than it has said that it holds: the others
 // cannot prove its floor.
-func (w *watermark) untold() bool { return w.promised(w.self) < w.raised }
+func (w *Watermark) unproven() bool { return w.promised(w.self) < w.raised }
 
-// due reports whether a pledge of now would tell the members something that one
-// of them waits for.
-func (w *watermark) due(tau, collectable dbadapter.Timestamp) bool {
-	if !w.counts() && w.refused == 0 { // a member that has lapsed asks for what it needs to recover
+// PledgeUrgent reports whether the next pledge does not wait. One under an earlier
+// list counts for nothing, so the first under this one does not. Nor does one
+// by which the others can prove what this node has collected.
+func (w *Watermark) PledgeUrgent() bool { return w.under(w.self) == nil || w.unproven() }
+
+// PledgeDue reports whether a pledge of now would tell the members something that one
+// of them waits for. Up to collectable, records wait here that could go.
+func (w *Watermark) PledgeDue(tau, collectable dbadapter.Timestamp) bool {
+	if !w.Counts() && w.refused == 0 { // a member that has lapsed asks for what it needs to recover
 		return false
 	}
 	mine := &Pledge{Vector: make([]dbadapter.Timestamp, len(w.active))}
@@ -118,7 +137,7 @@ func (w *watermark) due(tau, collectable dbadapter.Timestamp) bool {
 	if want > mine.Wanted {
 		return true
 	}
-	promise := w.promise(tau)
+	promise := w.Promise(tau)
 	news := func(goal dbadapter.Timestamp) bool {
 		if mine.Promised >= goal {
 			return false
@@ -133,7 +152,7 @@ func (w *watermark) due(tau, collectable dbadapter.Timestamp) bool {
 		}
 		return false
 	}
-	if news(want) || w.untold() && promise >= w.raised {
+	if news(want) || w.unproven() && promise >= w.raised {
 		return true
 	}
 	for id := range w.said {
@@ -149,10 +168,11 @@ func (w *watermark) due(tau, collectable dbadapter.Timestamp) bool {
 	return false
 }
 
-// pledge makes the node's next pledge, of a reading of its clock that the version
-// of its record exceeds. Serial and Pledged must be durable before the pledge is
-// written, and the list still be the same then.
-func (w *watermark) pledge(tau, collectable dbadapter.Timestamp) *Pledge {
+// Pledge makes the node's next pledge, of a reading of its clock that the version
+// of its record exceeds. It changes the state, which must be durable before the
+// pledge is written. The list must still be the same then.
+func (w *Watermark) Pledge(tau, collectable dbadapter.Timestamp) *Pledge {
+	w.release()
 	s := &Pledge{List: w.list, Vector: make([]dbadapter.Timestamp, len(w.active)), Wanted: min(tau, w.wants(tau, collectable))}
 	for i, id := range w.active {
 		s.Vector[i] = min(tau, w.known[id])
@@ -160,10 +180,10 @@ func (w *watermark) pledge(tau, collectable dbadapter.Timestamp) *Pledge {
 			s.Vector[i] = tau
 		}
 	}
-	s.Promised = w.promise(tau)
-	w.Serial++
-	w.Pledged = max(w.Pledged, s.Promised)
-	s.Serial, s.Recovering = w.Serial, w.Recovering
+	s.Promised = w.Promise(tau)
+	w.state.Serial++
+	w.state.Pledged = max(w.state.Pledged, s.Promised)
+	s.Serial, s.Recovering = w.state.Serial, w.state.Recovering
 	w.resumed = false
 	return s
 }

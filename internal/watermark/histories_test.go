@@ -1,4 +1,4 @@
-package node
+package watermark
 
 import (
 	"os"
@@ -75,9 +75,9 @@ func TestKeepsOut(t *testing.T) {
 		{"a reader's", 10, 5, 10, true, false},
 		{"a reader's that has collected just as far", 10, 5, 5, true, false},
 		{"a reader's that has not", 10, 5, 4, true, true},
-		{"a reader's that recovers", 10, 5, uint64(recovers), true, true},
+		{"a reader's that recovers", 10, 5, uint64(NoFloor), true, true},
 	} {
-		got := keepsOut(dbadapter.Timestamp(c.floor), dbadapter.Timestamp(c.version), c.follows, dbadapter.Timestamp(c.theirs))
+		got := KeepsOut(dbadapter.Timestamp(c.floor), dbadapter.Timestamp(c.version), c.follows, dbadapter.Timestamp(c.theirs))
 		if got != c.want {
 			t.Errorf("%s: %t, want %t", c.name, got, c.want)
 		}
