@@ -43,7 +43,7 @@ func (n *Node) background() {
 				running.Go(ns.tend)
 			}
 		}
-		schedule.Begin(func(id node.ID) bool { return n.known(ID(id)) })
+		schedule.Begin(func(id node.ID) bool { return n.host.Known(ID(id)) })
 		begin()
 	}
 }
@@ -106,9 +106,6 @@ func (n *Node) turn(t node.Turn) {
 		n.core.Schedule.NoteControl(control, t.Remote, time.Now(), n.host.Connected(remote), err)
 	}
 }
-
-// known reports whether there is a way to reach a peer.
-func (n *Node) known(id ID) bool { return n.host.Connected(id) || len(n.book.Addrs(id)) > 0 }
 
 // pause waits, and reports whether the node is still open.
 func (n *Node) pause(d time.Duration) bool {

@@ -1,16 +1,15 @@
 package peer
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/syncd-io/syncd/internal/mesh"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/push"
-	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // toAll gives the members to which a namespace pushes directly.
@@ -44,7 +43,7 @@ func directCluster(t *testing.T, n int) (nodes []*Node, spaces []*Namespace) {
 	}
 	for i := range nodes {
 		waitFor(t, fmt.Sprintf("node %d has a line to each other one, and has heard of theirs", i), func() bool {
-			l := nodes[i].pushes.direct.linesOf(spaces[i].shards()[0].set.Keys.Topic)
+			l := nodes[i].mesh().Lines(spaces[i].shards()[0].set)
 			for _, links := range l.Taking {
 				if len(links) != n-1 {
 					return false
@@ -66,7 +65,7 @@ func TestLines(t *testing.T) {
 	}
 	for i := range 3 {
 		waitFor(t, "the others have lines to one another only", func() bool {
-			to, whole := toAll(spaces[i], nodes[i].pushes.direct.linesOf(spaces[i].shards()[0].set.Keys.Topic))
+			to, whole := toAll(spaces[i], nodes[i].mesh().Lines(spaces[i].shards()[0].set))
 			return whole && len(to) == 2
 		})
 	}
@@ -82,7 +81,7 @@ func TestLines(t *testing.T) {
 func TestPausedNamespacesAreNotTaken(t *testing.T) {
 	nodes, spaces := directCluster(t, 2)
 	taken := func() bool {
-		_, takes := nodes[0].pushes.direct.linesOf(spaces[0].shards()[0].set.Keys.Topic).Taking[node.ID(nodes[1].ID())]
+		_, takes := nodes[0].mesh().Lines(spaces[0].shards()[0].set).Taking[node.ID(nodes[1].ID())]
 		return takes
 	}
 	if err := spaces[1].Pause(t.Context()); err != nil {
@@ -96,28 +95,21 @@ func TestPausedNamespacesAreNotTaken(t *testing.T) {
 }
 
 // A member that takes no streams of direct pushes, and that the mesh reaches, gets pushes
-// over the mesh. Once its streams have failed often enough, pushes go directly to the others,
-// and the digests bring it to sync.
+// over the mesh.
 func TestMembersWithoutStreams(t *testing.T) {
 	nodes, spaces := directCluster(t, 3)
 	id := node.ID(nodes[2].ID())
-	lines := func(i int) *push.Lines { return nodes[i].pushes.direct.linesOf(spaces[i].shards()[0].set.Keys.Topic) }
-	nodes[2].host.RemoveStreamHandler(directProtocol)
-	refuses := func() { // and the streams that there are end
-		d := nodes[2].pushes.direct
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		for _, in := range d.inlets {
-			in.stream.Reset()
+	lines := func(i int) *push.Lines { return nodes[i].mesh().Lines(spaces[i].shards()[0].set) }
+	nodes[2].host.RemoveStreamHandler(mesh.DirectProtocol)
+	for _, c := range nodes[2].host.Network().Conns() { // and the streams that there are end
+		for _, s := range c.GetStreams() {
+			if s.Protocol() == mesh.DirectProtocol && s.Stat().Direction == network.DirInbound {
+				s.Reset()
+			}
 		}
 	}
-	refuses()
 	for i := range 2 {
 		waitFor(t, "no stream opens", func() bool {
-			d := nodes[i].pushes.direct
-			d.mu.Lock()
-			failed := d.broken[nodes[2].ID()]
-			d.mu.Unlock()
 			for j := range 2 { // neither tells of a line to it any more
 				for _, links := range lines(j).Taking {
 					if slices.Contains(links, id) {
@@ -125,77 +117,13 @@ func TestMembersWithoutStreams(t *testing.T) {
 					}
 				}
 			}
-			return failed >= 3 && slices.Contains(lines(i).Opening, id)
+			return slices.Contains(lines(i).Opening, id) // the mesh reaches it
 		})
 	}
-	put := func(key string) {
-		t.Helper()
-		if _, err := spaces[0].Put(t.Context(), []byte(key), []byte("v")); err != nil {
-			t.Fatal(err)
-		}
-		for _, ns := range spaces[1:] {
-			waitFor(t, "it holds what was pushed", func() bool { _, err := ns.Get(t.Context(), []byte(key)); return err == nil })
-		}
+	if _, err := spaces[0].Put(t.Context(), []byte("k"), []byte("v")); err != nil {
+		t.Fatal(err)
 	}
-	waitFor(t, "the mesh is there", func() bool {
-		peers := nodes[0].pushes.pubsub.ListPeers(topicOf(spaces[0].shards()[0].set))
-		return slices.Contains(peers, nodes[1].ID()) && slices.Contains(peers, nodes[2].ID())
-	})
-	put("over the mesh")
-	for i := range 2 {
-		d := nodes[i].pushes.direct
-		d.mu.Lock()
-		d.broken[nodes[2].ID()] = brokenLine
-		d.mu.Unlock()
-	}
-	if to, whole := toAll(spaces[0], lines(0)); !whole || len(to) != 1 {
-		t.Errorf("a push goes to %d, whole %v", len(to), whole)
-	}
-	put("told by a digest")
-}
-
-// What waits for a slow member is bounded, and of what is beyond it is told once.
-func TestLineOverflow(t *testing.T) {
-	l := newLine("slow")
-	topic := wire.Topic{1}
-	other := wire.Topic{2}
-	l.hear(&wire.Takes{Kind: wire.TakesTopic, Topic: topic})
-	data := bytes.Repeat([]byte{1}, 30<<10)
-	for range 10 * pushQueue {
-		l.add(topic, new(push.Push), data)
-		l.add(other, new(push.Push), data) // it is not taken
-	}
-	if l.bytes > lineBytes || l.count > pushQueue || l.queued(topic) != l.bytes || l.queued(other) != 0 {
-		t.Errorf("%d pushes of %d bytes wait", l.count, l.bytes)
-	}
-	var sent []byte
-	var last wire.Topic
-	for b := l.next(&last); len(b) > 0; b = l.next(&last) {
-		if len(b) > lineWrite+len(data)+64 {
-			t.Errorf("%d bytes are written at once", len(b))
-		}
-		sent = append(sent, b...)
-	}
-	r := bufio.NewReader(bytes.NewReader(sent))
-	more := 0
-	for {
-		var of wire.Topic
-		got, err := wire.ReadDirect(r, &of)
-		if err != nil {
-			break
-		}
-		if more > 0 {
-			t.Error("there is a push behind the one that says that there is more")
-		}
-		if m, err := wire.ParsePush(got); err == nil && m.Kind == wire.PushMore {
-			more++
-		}
-	}
-	if more != 1 {
-		t.Errorf("%d pushes say that there is more", more)
-	}
-	l.add(topic, new(push.Push), data)
-	if b := l.next(&last); len(b) < len(data) {
-		t.Error("nothing is pushed once there is room again")
+	for _, ns := range spaces[1:] {
+		waitFor(t, "it holds what was pushed", func() bool { _, err := ns.Get(t.Context(), []byte("k")); return err == nil })
 	}
 }

@@ -92,22 +92,6 @@ func AuditIfDue(ns *Namespace) bool {
 	return true
 }
 
-// MaxStrangeTopicsPerPeer is how many topics of others a member makes a node remember.
-const MaxStrangeTopicsPerPeer = maxStrangeTopicsPerPeer
-
-// NameTopic makes a node tell its peers that it hears a topic.
-func (n *Node) NameTopic(name string) error {
-	topic, err := n.pushes.pubsub.Join(name)
-	if err != nil {
-		return err
-	}
-	_, err = topic.Subscribe()
-	return err
-}
-
-// NamedTopic is how many peers are known to hear a topic.
-func (n *Node) NamedTopic(name string) int { return len(n.pushes.pubsub.ListPeers(name)) }
-
 // Questions is how many questions to a peer are under way.
 func Questions(n *Node, id ID) (count int) {
 	for _, c := range n.host.Network().ConnsToPeer(id) {

@@ -100,12 +100,7 @@ func (ns *Namespace) move() {
 			continue
 		}
 		sh := ns.begin(set)
-		n.mu.RLock()
-		p := n.pushes
-		n.mu.RUnlock()
-		if p != nil {
-			p.start(sh)
-		}
+		sh.push(n.mesh())
 		n.log.Info("this node holds a further shard", logNamespace(ns), logShard(number))
 	}
 	if len(take) > 0 {

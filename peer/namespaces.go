@@ -117,10 +117,8 @@ func (n *Node) insert(ns *Namespace) {
 	for _, keys := range ns.core.Parts() { // records that had no folder
 		delete(n.unserved, hex.EncodeToString(keys.ID[:]))
 	}
-	if n.pushes != nil {
-		for _, sh := range ns.shards() {
-			n.pushes.start(sh)
-		}
+	for _, sh := range ns.shards() {
+		sh.push(n.pushes)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/loglimit"
+	"github.com/syncd-io/syncd/internal/mesh"
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
@@ -55,8 +56,8 @@ type Node struct {
 	program   string // its version
 	disk      disk
 	health    troubles
-	pushes    *pushes  // nil: nothing is pushed; guarded by mu
-	shards    sync.Map // *node.Set to its *shard, of those that are open
+	pushes    *mesh.Mesh // nil: nothing is pushed; guarded by mu
+	shards    sync.Map   // *node.Set to its *shard, of those that are open
 	bandwidth *stream.Bandwidth
 	engaged   engagements
 	hurried   chan struct{} // holds a token when a round of background syncs is to begin at once

@@ -59,7 +59,9 @@ func (n *Node) setPaused(ctx context.Context, what string, id ID, paused bool) e
 		return fmt.Errorf("%s %s: %w", what, id, err)
 	}
 	n.core.Schedule.Wake()
-	n.renewPushes(id)
+	if pushes := n.mesh(); pushes != nil {
+		pushes.Renew(id)
+	}
 	return nil
 }
 

@@ -11,35 +11,6 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-// A member that names topics without end makes the others remember few of them, and the
-// pushes of its namespace go on.
-func TestEndlessTopics(t *testing.T) {
-	nodes, spaces := pushCluster(t, 2)
-	told := func(key string) {
-		t.Helper()
-		if _, err := spaces[1].Put(t.Context(), []byte(key), []byte("v")); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "the other holds what was pushed", func() bool { return holds(t, spaces[0], key, "v") })
-	}
-	told("first")
-	const named = 4 * peer.MaxStrangeTopicsPerPeer
-	name := func(i int) string { return fmt.Sprintf("%032x", i) }
-	for i := range named {
-		if err := nodes[1].NameTopic(name(i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	told("behind them") // it goes the same way
-	kept := 0
-	for i := range named {
-		kept += nodes[0].NamedTopic(name(i))
-	}
-	if kept == 0 || kept > peer.MaxStrangeTopicsPerPeer {
-		t.Errorf("%d topics are kept, at most %d may be", kept, peer.MaxStrangeTopicsPerPeer)
-	}
-}
-
 // The bounds of the bandwidth hold for pushes that come and for those that are passed on.
 func TestBandwidthOfPushes(t *testing.T) {
 	registry := prometheus.NewRegistry()

@@ -33,7 +33,9 @@ func TestLinksAreHeardWhileOneIsDialled(t *testing.T) {
 	if err := ns.SetRole(t.Context(), id, RoleRead); err != nil {
 		t.Fatal(err)
 	}
-	n.pushes.links.wake <- struct{}{}
+	if _, err := n.CreateNamespace(t.Context(), "another", Policy{}); err != nil { // it looks for links
+		t.Fatal(err)
+	}
 	dial, err := silent.Accept()
 	if err != nil {
 		t.Fatal(err)

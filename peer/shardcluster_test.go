@@ -98,7 +98,7 @@ func (c *shardCluster) round() {
 	for i, n := range c.nodes {
 		c.spaces[i].tend()
 		n.core.Schedule.Wake()
-		n.core.Schedule.Begin(func(id node.ID) bool { return n.known(ID(id)) })
+		n.core.Schedule.Begin(func(id node.ID) bool { return n.host.Known(ID(id)) })
 		for t, ok := n.core.Schedule.Next(); ok; t, ok = n.core.Schedule.Next() {
 			n.turn(t)
 			n.core.Schedule.Done(t)

@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/syncd-io/syncd/internal/node"
 )
 
 // standing are the gauges that alerts look at: how a node stands to the other members,
@@ -89,22 +87,4 @@ func (ns *Namespace) verifiedAge() (age time.Duration, ok bool) {
 		age = max(age, ns.node.now().Sub(at))
 	}
 	return age, true
-}
-
-// queued is how many bytes of the set's pushes wait, here and in the lines of members.
-func (n *Node) queued(set *node.Set) int {
-	bytes := set.Pushes().Queued()
-	n.mu.Lock()
-	p := n.pushes
-	n.mu.Unlock()
-	if p == nil {
-		return bytes
-	}
-	d := p.direct
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, l := range d.lines {
-		bytes += l.queued(set.Keys.Topic)
-	}
-	return bytes
 }

@@ -138,6 +138,9 @@ func (n *Network) Connected(id peer.ID) bool {
 	return slices.Contains([]network.Connectedness{network.Connected, network.Limited}, n.Network().Connectedness(id))
 }
 
+// Known reports whether there is a way to reach a peer.
+func (n *Network) Known(id peer.ID) bool { return n.Connected(id) || len(n.node.Book.Addrs(id)) > 0 }
+
 // Open opens a stream to a peer, be it through a relay. Where that fails because the context
 // is over, the error is its cause.
 func (n *Network) Open(ctx context.Context, id peer.ID, p protocol.ID) (network.Stream, error) {

@@ -1,4 +1,4 @@
-package peer
+package mesh
 
 import (
 	"bufio"
@@ -41,8 +41,9 @@ func (s *sink) Write(b []byte) (int, error) {
 // take to read: no line ends of that. A member that reads nothing still ends its own.
 func TestLinesWaitForTheirBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bound := stream.NewBandwidth(stream.Rates{Send: MinBandwidth}, func(string, time.Duration) {})
-		idle := Limits{}.withDefaults().IdleTimeout
+		const leastRate = 64 << 10
+		bound := stream.NewBandwidth(stream.Rates{Send: leastRate}, func(string, time.Duration) {})
+		const idle = 30 * time.Second
 		var writing sync.WaitGroup
 		over := make(chan struct{})
 		data := bytes.Repeat([]byte{1}, lineWrite-64)
@@ -65,7 +66,7 @@ func TestLinesWaitForTheirBound(t *testing.T) {
 				t.Fatalf("line %d ended after %d bytes, reset %v", i, s.written, s.reset)
 			}
 		}
-		if whole := time.Duration(len(sinks)*len(data)) * time.Second / MinBandwidth; whole < idle {
+		if whole := time.Duration(len(sinks)*len(data)) * time.Second / leastRate; whole < idle {
 			t.Errorf("all of it takes %s, which is less than the idle time-out of %s", whole, idle)
 		}
 		late := bound.Meter(&sink{}, t.Context().Done())
@@ -132,5 +133,51 @@ func TestNamespacesTakeTurnsOnALine(t *testing.T) {
 	defer l.mu.Unlock()
 	if l.count != pushQueue || l.queues[calm].behind != nil {
 		t.Errorf("%d pushes wait, of the calm namespace %d", l.count, len(l.queues[calm].pushes))
+	}
+}
+
+// What waits for a slow member is bounded, and of what is beyond it is told once.
+func TestLineOverflow(t *testing.T) {
+	l := newLine("slow")
+	topic := wire.Topic{1}
+	other := wire.Topic{2}
+	l.hear(&wire.Takes{Kind: wire.TakesTopic, Topic: topic})
+	data := bytes.Repeat([]byte{1}, 30<<10)
+	for range 10 * pushQueue {
+		l.add(topic, new(push.Push), data)
+		l.add(other, new(push.Push), data) // it is not taken
+	}
+	if l.bytes > lineBytes || l.count > pushQueue || l.queued(topic) != l.bytes || l.queued(other) != 0 {
+		t.Errorf("%d pushes of %d bytes wait", l.count, l.bytes)
+	}
+	var sent []byte
+	var last wire.Topic
+	for b := l.next(&last); len(b) > 0; b = l.next(&last) {
+		if len(b) > lineWrite+len(data)+64 {
+			t.Errorf("%d bytes are written at once", len(b))
+		}
+		sent = append(sent, b...)
+	}
+	r := bufio.NewReader(bytes.NewReader(sent))
+	more := 0
+	for {
+		var of wire.Topic
+		got, err := wire.ReadDirect(r, &of)
+		if err != nil {
+			break
+		}
+		if more > 0 {
+			t.Error("there is a push behind the one that says that there is more")
+		}
+		if m, err := wire.ParsePush(got); err == nil && m.Kind == wire.PushMore {
+			more++
+		}
+	}
+	if more != 1 {
+		t.Errorf("%d pushes say that there is more", more)
+	}
+	l.add(topic, new(push.Push), data)
+	if b := l.next(&last); len(b) < len(data) {
+		t.Error("nothing is pushed once there is room again")
 	}
 }

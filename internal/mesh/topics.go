@@ -1,4 +1,4 @@
-package peer
+package mesh
 
 import (
 	"fmt"
@@ -6,17 +6,20 @@ import (
 
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	pb "github.com/libp2p/go-libp2p-pubsub/pb"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // topicFilter bounds the topics that GossipSub remembers: each peer names all of its own,
 // and GossipSub never forgets a topic. Those of this node's namespaces pass. Others are
 // kept as well, since this node may join one of them while the stream stays.
 type topicFilter struct {
-	pushes *pushes
+	own func(topic string) bool
 
 	mu      sync.Mutex // guards what follows
 	strange map[string]struct{}
-	from    map[ID]int // how many of them each peer was the first to name
+	from    map[peer.ID]int // how many of them each peer was the first to name
 }
 
 // The bounds of topics that are not this node's, some 100 bytes each. Of a namespace that
@@ -37,15 +40,15 @@ var _ pubsub.SubscriptionFilter = (*topicFilter)(nil)
 func (f *topicFilter) CanSubscribe(string) bool { return true }
 
 // FilterIncomingSubscriptions implements pubsub.SubscriptionFilter.
-func (f *topicFilter) FilterIncomingSubscriptions(from ID, subs []*pb.RPC_SubOpts) ([]*pb.RPC_SubOpts, error) {
+func (f *topicFilter) FilterIncomingSubscriptions(from peer.ID, subs []*pb.RPC_SubOpts) ([]*pb.RPC_SubOpts, error) {
 	if len(subs) > maxSubscriptions {
-		return nil, fmt.Errorf("%w: %d subscriptions in a message", ErrLimit, len(subs))
+		return nil, fmt.Errorf("%w: %d subscriptions in a message", dbadapter.ErrLimit, len(subs))
 	}
-	return pubsub.FilterSubscriptions(subs, func(topic string) bool { return f.pushes.has(topic) || f.admit(from, topic) }), nil
+	return pubsub.FilterSubscriptions(subs, func(topic string) bool { return f.own(topic) || f.admit(from, topic) }), nil
 }
 
 // admit reports whether a topic that is not this node's is kept.
-func (f *topicFilter) admit(from ID, topic string) bool {
+func (f *topicFilter) admit(from peer.ID, topic string) bool {
 	if len(topic) != topicSize {
 		return false
 	}
@@ -60,11 +63,4 @@ func (f *topicFilter) admit(from ID, topic string) bool {
 	f.strange[topic] = struct{}{}
 	f.from[from]++
 	return true
-}
-
-// has reports whether a topic is one of this node's.
-func (p *pushes) has(topic string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.topics[topic] != nil
 }

@@ -1,10 +1,11 @@
-package peer
+package mesh
 
 import (
 	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/push"
@@ -15,7 +16,7 @@ import (
 // to be sent, the member learns so, once for each namespace. Namespaces take turns, so
 // that one that pushes much holds up no other for longer than a write.
 type line struct {
-	id    ID
+	id    peer.ID
 	again chan struct{} // holds a token once there is a reason to open it soon
 	wake  chan struct{} // holds a token once there is something to send
 
@@ -53,7 +54,7 @@ const (
 	lineWrite = 64 << 10
 )
 
-func newLine(id ID) *line {
+func newLine(id peer.ID) *line {
 	return &line{
 		id: id, again: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		topics: map[wire.Topic][]node.ID{}, queues: map[wire.Topic]*lineQueue{},

@@ -1,13 +1,15 @@
-package peer
+package mesh
 
 import (
 	"context"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
 
 	"github.com/syncd-io/syncd/internal/node"
@@ -18,9 +20,9 @@ import (
 // start on and where a connection ends. Syncs at intervals connect to all of them, but
 // that takes a minute.
 type links struct {
-	pushes *pushes
-	wake   chan struct{} // holds a token once a namespace was opened
-	rests  map[ID]*linkRest
+	mesh  *Mesh
+	wake  chan struct{} // holds a token once a namespace was opened
+	rests map[peer.ID]*linkRest
 }
 
 // linkRest keeps from dialling a member too often that cannot be reached, or that ends
@@ -42,10 +44,10 @@ const (
 // that does not answer holds up no word of the others, nor the host, which waits for those
 // that hear it.
 func (l *links) keep() {
-	n := l.pushes.node
-	changes, err := n.host.EventBus().Subscribe(new(event.EvtPeerConnectednessChanged), eventbus.BufSize(64))
+	m := l.mesh
+	changes, err := m.Host.EventBus().Subscribe(new(event.EvtPeerConnectednessChanged), eventbus.BufSize(64))
 	if err != nil {
-		n.log.Error("connections to members are made by syncs at intervals only", logError(err))
+		m.Log.Error("connections to members are made by syncs at intervals only", slog.Any("error", err))
 		return
 	}
 	defer changes.Close()
@@ -60,7 +62,7 @@ func (l *links) keep() {
 	}()
 	for {
 		select {
-		case <-n.ctx.Done():
+		case <-m.ctx.Done():
 			return
 		case <-l.wake:
 			again = true
@@ -71,7 +73,7 @@ func (l *links) keep() {
 			}
 			switch link := e.(event.EvtPeerConnectednessChanged); link.Connectedness {
 			case network.Connected:
-				l.pushes.linked(link.Peer)
+				m.linked(link.Peer)
 			case network.NotConnected:
 				again = true
 				timer.Reset(leastLinkRest/4 + jitter(leastLinkRest/2)) // others lose theirs, too
@@ -92,17 +94,17 @@ func (l *links) keep() {
 }
 
 // linked tells the namespaces of a member that there is a link to it.
-func (p *pushes) linked(id ID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, f := range p.topics {
-		f.set.Pushes().Linked(node.ID(id))
+func (m *Mesh) linked(id peer.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, f := range m.topics {
+		f.Set.Pushes().Linked(node.ID(id))
 	}
 }
 
 // make dials members until there are links enough, and returns when to look again.
 func (l *links) make() (wait time.Duration) {
-	n, now := l.pushes.node, time.Now()
+	m, now := l.mesh, time.Now()
 	missing, wait := l.missing(now)
 	var dialled sync.WaitGroup
 	for _, id := range missing {
@@ -111,10 +113,10 @@ func (l *links) make() (wait time.Duration) {
 			r = &linkRest{length: leastLinkRest / 2}
 			l.rests[id] = r
 		}
-		r.length = min(2*r.length, max(leastLinkRest, n.core.Interval))
+		r.length = min(2*r.length, max(leastLinkRest, m.Interval))
 		r.until = now.Add(r.length/2 + jitter(r.length))
 		wait = min(wait, r.length)
-		dialled.Go(func() { _ = n.host.Dial(n.ctx, id, nil) }) // syncs at intervals report it
+		dialled.Go(func() { _ = m.Host.Dial(m.ctx, id, nil) }) // syncs at intervals report it
 	}
 	dialled.Wait()
 	return wait
@@ -123,26 +125,26 @@ func (l *links) make() (wait time.Duration) {
 // missing are the members to be dialled now. They are so many that each namespace has as
 // many links as its mesh wants. Where pushes go directly, they are all that have no link.
 // wait is when to look again.
-func (l *links) missing(now time.Time) (missing []ID, wait time.Duration) {
-	n := l.pushes.node
+func (l *links) missing(now time.Time) (missing []peer.ID, wait time.Duration) {
+	m := l.mesh
 	wait = linkCheck
-	chosen, connections := map[ID]bool{}, len(n.host.Network().Peers())
-	for _, set := range l.pushes.followed() {
+	chosen, connections := map[peer.ID]bool{}, len(m.Host.Network().Peers())
+	for _, set := range m.followed() {
 		want := meshDegree
 		members := audience(set)
-		if len(members) <= wire.MaxDirect && connections+len(chosen) < n.limits.Connections/2 {
+		if len(members) <= wire.MaxDirect && connections+len(chosen) < m.Connections/2 {
 			want = len(members) // beyond, GossipSub passes pushes on
 		}
-		var others []ID
+		var others []peer.ID
 		for id := range members {
 			switch r := l.rests[id]; {
-			case id == n.self.id || set.Namespace().PausedWith(node.ID(id)) != nil:
-			case n.host.Connected(id) || chosen[id]:
+			case id == m.host.ID() || set.Namespace().PausedWith(node.ID(id)) != nil:
+			case m.Host.Connected(id) || chosen[id]:
 				want--
 				if r != nil && now.After(r.until) {
 					delete(l.rests, id)
 				}
-			case !n.known(id):
+			case !m.Host.Known(id):
 			case r != nil && now.Before(r.until):
 				wait = min(wait, r.until.Sub(now))
 			default:
@@ -159,21 +161,21 @@ func (l *links) missing(now time.Time) (missing []ID, wait time.Duration) {
 }
 
 // audience are the members to which a set is pushed.
-func audience(set *node.Set) map[ID]bool {
+func audience(set *node.Set) map[peer.ID]bool {
 	ids, _ := set.Audience()
-	out := make(map[ID]bool, len(ids))
+	out := make(map[peer.ID]bool, len(ids))
 	for id := range ids {
-		out[ID(id)] = true
+		out[peer.ID(id)] = true
 	}
 	return out
 }
 
 // followed are the sets that push.
-func (p *pushes) followed() (all []*node.Set) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, f := range p.topics {
-		all = append(all, f.set)
+func (m *Mesh) followed() (all []*node.Set) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, f := range m.topics {
+		all = append(all, f.Set)
 	}
 	return all
 }
@@ -181,15 +183,12 @@ func (p *pushes) followed() (all []*node.Set) {
 // opened tells that a set begins to push: of links that there are already it was not
 // told.
 func (l *links) opened(ctx context.Context, set *node.Set) {
-	for _, id := range l.pushes.node.host.Network().Peers() {
+	for _, id := range l.mesh.Host.Network().Peers() {
 		if ctx.Err() == nil {
 			set.Pushes().Linked(node.ID(id))
 		}
 	}
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	wake(l.wake)
 }
 
 // jitter is a time up to d, so that nodes that start together do not act together.

@@ -1,4 +1,4 @@
-package peer
+package mesh
 
 import (
 	"context"
@@ -8,10 +8,12 @@ import (
 	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
 
 	"github.com/syncd-io/syncd/internal/netio/stream"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // pushProtocol is that of the streams that carry pushes: GossipSub 1.2 between members.
@@ -22,8 +24,7 @@ const pushProtocol protocol.ID = "/syncd/push/1"
 // pushes go over it, too.
 type memberHost struct {
 	host.Host
-	node *Node
-	meet func(ID) // is told of each member that it sees
+	mesh *Mesh
 	bus  event.Bus
 	joined,
 	identified event.Emitter
@@ -33,9 +34,9 @@ type memberHost struct {
 	streams map[network.Stream]struct{}
 }
 
-func newMemberHost(n *Node, meet func(ID)) (_ *memberHost, err error) {
-	h := &memberHost{Host: n.host, node: n, meet: meet, bus: eventbus.NewBus(), streams: map[network.Stream]struct{}{}}
-	if h.heard, err = n.host.EventBus().Subscribe([]any{new(event.EvtPeerIdentificationCompleted), new(event.EvtPeerProtocolsUpdated)}); err != nil {
+func newMemberHost(m *Mesh) (_ *memberHost, err error) {
+	h := &memberHost{Host: m.Host, mesh: m, bus: eventbus.NewBus(), streams: map[network.Stream]struct{}{}}
+	if h.heard, err = m.Host.EventBus().Subscribe([]any{new(event.EvtPeerIdentificationCompleted), new(event.EvtPeerProtocolsUpdated)}); err != nil {
 		return nil, err
 	}
 	if h.identified, err = h.bus.Emitter(new(event.EvtPeerIdentificationCompleted)); err != nil {
@@ -48,7 +49,9 @@ func newMemberHost(n *Node, meet func(ID)) (_ *memberHost, err error) {
 }
 
 // admits reports whether GossipSub is to see a peer: a member that is not paused.
-func (h *memberHost) admits(id ID) bool { return h.node.isMember(id) && !h.node.book.Paused(id) }
+func (h *memberHost) admits(id peer.ID) bool {
+	return h.mesh.Members.IsMember(id) && !h.mesh.Book.Paused(id)
+}
 
 // forward passes on what the host says of members, until close.
 func (h *memberHost) forward() {
@@ -57,12 +60,12 @@ func (h *memberHost) forward() {
 		case event.EvtPeerIdentificationCompleted:
 			if h.admits(e.Peer) {
 				_ = h.identified.Emit(e)
-				h.meet(e.Peer)
+				h.mesh.direct.meet(e.Peer)
 			}
 		case event.EvtPeerProtocolsUpdated:
 			if h.admits(e.Peer) {
 				_ = h.joined.Emit(e)
-				h.meet(e.Peer)
+				h.mesh.direct.meet(e.Peer)
 			}
 		}
 	}
@@ -71,7 +74,7 @@ func (h *memberHost) forward() {
 // membersChanged makes GossipSub see the peers that have become members. It ends the
 // streams with those that are members no more, or of fewer namespaces. They are opened
 // anew, and each topic is then served to its own members only.
-func (h *memberHost) membersChanged(lost func(ID) bool) {
+func (h *memberHost) membersChanged(lost func(peer.ID) bool) {
 	h.mu.Lock()
 	var cut []network.Stream
 	for s := range h.streams {
@@ -91,8 +94,8 @@ func (h *memberHost) membersChanged(lost func(ID) bool) {
 }
 
 // see makes GossipSub open a stream to a peer, unless it has one, and has a line opened.
-func (h *memberHost) see(id ID) {
-	h.meet(id)
+func (h *memberHost) see(id peer.ID) {
+	h.mesh.direct.meet(id)
 	_ = h.joined.Emit(event.EvtPeerProtocolsUpdated{Peer: id, Added: []protocol.ID{pushProtocol}})
 }
 
@@ -119,9 +122,9 @@ func (h *memberHost) SetStreamHandler(id protocol.ID, handle network.StreamHandl
 	})
 }
 
-func (h *memberHost) NewStream(ctx context.Context, id ID, protocols ...protocol.ID) (network.Stream, error) {
+func (h *memberHost) NewStream(ctx context.Context, id peer.ID, protocols ...protocol.ID) (network.Stream, error) {
 	if !h.admits(id) {
-		return nil, ErrDenied
+		return nil, reconcile.ErrDenied
 	}
 	s, err := h.Host.NewStream(network.WithNoDial(ctx, "a push"), id, protocols...)
 	if err != nil {
@@ -132,7 +135,7 @@ func (h *memberHost) NewStream(ctx context.Context, id ID, protocols ...protocol
 
 // track remembers a stream until it ends, and holds it to the bounds of the bandwidth.
 func (h *memberHost) track(s network.Stream) network.Stream {
-	t := &trackedStream{h.node.bandwidth.Meter(s, h.node.ctx.Done()), h}
+	t := &trackedStream{h.mesh.Bandwidth.Meter(s, h.mesh.ctx.Done()), h}
 	h.mu.Lock()
 	h.streams[t] = struct{}{}
 	h.mu.Unlock()
@@ -161,7 +164,7 @@ type memberNetwork struct {
 	host *memberHost
 }
 
-func (n memberNetwork) Peers() (members []ID) {
+func (n memberNetwork) Peers() (members []peer.ID) {
 	for _, id := range n.Network.Peers() {
 		if n.host.admits(id) {
 			members = append(members, id)
@@ -170,7 +173,7 @@ func (n memberNetwork) Peers() (members []ID) {
 	return members
 }
 
-func (n memberNetwork) Connectedness(id ID) network.Connectedness {
+func (n memberNetwork) Connectedness(id peer.ID) network.Connectedness {
 	if !n.host.admits(id) {
 		return network.NotConnected
 	}

@@ -1,4 +1,4 @@
-package peer
+package mesh
 
 import (
 	"bufio"
@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/syncd-io/syncd/internal/node"
@@ -16,22 +16,22 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// directProtocol is that of the streams over which pushes of small namespaces go directly
+// DirectProtocol is that of the streams over which pushes of small namespaces go directly
 // from their origin to each member.
-const directProtocol protocol.ID = "/syncd/direct/1.0.0"
+const DirectProtocol protocol.ID = "/syncd/direct/1.0.0"
 
 // direct carries pushes directly. This node opens a line to each member that is connected,
 // and members open inlets to it. Which pushes go that way internal/node decides; GossipSub
 // carries the others.
 type direct struct {
-	pushes *pushes
+	mesh *Mesh
 
 	mu     sync.Mutex // guards what follows, and is taken before those of the lines
-	lines  map[ID]*line
-	inlets map[ID]*inlet // the newest of each member
+	lines  map[peer.ID]*line
+	inlets map[peer.ID]*inlet // the newest of each member
 	// broken is how many streams to a member have failed or ended early, less those that
 	// lasted; at most brokenLine.
-	broken map[ID]int
+	broken map[peer.ID]int
 }
 
 const (
@@ -47,14 +47,14 @@ const (
 	brokenLine = 9
 )
 
-func newDirect(p *pushes) *direct {
-	return &direct{pushes: p, lines: map[ID]*line{}, inlets: map[ID]*inlet{}, broken: map[ID]int{}}
+func newDirect(m *Mesh) *direct {
+	return &direct{mesh: m, lines: map[peer.ID]*line{}, inlets: map[peer.ID]*inlet{}, broken: map[peer.ID]int{}}
 }
 
 // meet opens a line to a member that is connected, unless there is one. The host tells of
 // each that it comes to see.
-func (d *direct) meet(id ID) {
-	if id == d.pushes.node.self.id {
+func (d *direct) meet(id peer.ID) {
+	if id == d.mesh.host.ID() {
 		return
 	}
 	d.mu.Lock()
@@ -68,21 +68,20 @@ func (d *direct) meet(id ID) {
 	}
 	l := newLine(id)
 	d.lines[id] = l
-	d.pushes.node.soon(func() { d.keep(l) })
+	d.mesh.soon(func() { d.keep(l) })
 }
 
 // reachable reports whether a line to a member can be: over a connection without a bound
 // of its bytes.
-func (d *direct) reachable(id ID) bool {
-	h := d.pushes.host
+func (d *direct) reachable(id peer.ID) bool {
+	h := d.mesh.host
 	return h.Host.Network().Connectedness(id) == network.Connected && h.admits(id)
 }
 
 // keep opens a line, and again when it has ended, as long as the member is connected.
 func (d *direct) keep(l *line) {
-	n := d.pushes.node
 	pause := leastLinePause
-	for n.ctx.Err() == nil {
+	for d.mesh.ctx.Err() == nil {
 		begun := time.Now()
 		d.serve(l)
 		lasted := time.Since(begun) > mostLinePause
@@ -98,7 +97,7 @@ func (d *direct) keep(l *line) {
 			pause = min(2*pause, mostLinePause)
 		case <-l.again:
 			timer.Stop()
-		case <-n.ctx.Done():
+		case <-d.mesh.ctx.Done():
 			timer.Stop()
 		}
 	}
@@ -110,7 +109,7 @@ func (d *direct) ended(l *line, lasted bool) (forgotten bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch n := d.broken[l.id]; {
-	case lasted && n <= 1 || !d.pushes.node.isMember(l.id):
+	case lasted && n <= 1 || !d.mesh.Members.IsMember(l.id):
 		delete(d.broken, l.id)
 	case lasted:
 		d.broken[l.id]--
@@ -126,17 +125,16 @@ func (d *direct) ended(l *line, lasted bool) (forgotten bool) {
 
 // serve runs a line until its stream ends.
 func (d *direct) serve(l *line) {
-	n := d.pushes.node
-	ctx, cancel := context.WithTimeout(n.ctx, n.limits.DialTimeout)
-	s, err := d.pushes.host.NewStream(ctx, l.id, directProtocol)
+	ctx, cancel := context.WithTimeout(d.mesh.ctx, d.mesh.DialTimeout)
+	s, err := d.mesh.host.NewStream(ctx, l.id, DirectProtocol)
 	cancel()
 	if err != nil {
 		return // it does not push, is leaving, or has no room for a stream
 	}
-	defer context.AfterFunc(n.ctx, func() { s.Reset() })()
+	defer context.AfterFunc(d.mesh.ctx, func() { s.Reset() })()
 	var writing sync.WaitGroup
 	over := make(chan struct{})
-	writing.Go(func() { l.write(s, n.limits.IdleTimeout, over) })
+	writing.Go(func() { l.write(s, d.mesh.IdleTimeout, over) })
 	r := bufio.NewReader(s)
 	for {
 		t, err := wire.ReadTakes(r)
@@ -147,8 +145,8 @@ func (d *direct) serve(l *line) {
 		if !ok {
 			break
 		}
-		if f := d.pushes.follower(t.Topic); anew && f != nil && f.serves(l.id) {
-			digest := f.set.Pushes().Digest()
+		if f := d.mesh.follower(t.Topic); anew && f != nil && f.serves(l.id) {
+			digest := f.Set.Pushes().Digest()
 			l.add(t.Topic, digest, digest.Direct())
 		}
 		d.changed()
@@ -162,13 +160,14 @@ func (d *direct) serve(l *line) {
 
 // receive takes the pushes of a member, over an inlet. The host has found it to be one.
 func (d *direct) receive(s network.Stream) {
-	n, id := d.pushes.node, s.Conn().RemotePeer()
-	if !n.gate.enter() {
+	id := s.Conn().RemotePeer()
+	leave, ok := d.mesh.Enter()
+	if !ok {
 		s.Reset()
 		return
 	}
-	defer n.gate.leave()
-	defer context.AfterFunc(n.ctx, func() { s.Reset() })()
+	defer leave()
+	defer context.AfterFunc(d.mesh.ctx, func() { s.Reset() })()
 	in := &inlet{id: id, stream: s, told: map[wire.Topic][]node.ID{}, wake: make(chan struct{}, 1)}
 	d.mu.Lock()
 	former := d.inlets[id]
@@ -203,11 +202,11 @@ func (d *direct) read(s network.Stream) {
 		if err != nil {
 			return
 		}
-		f := d.pushes.follower(topic)
+		f := d.mesh.follower(topic)
 		if f == nil || !f.serves(id) {
 			continue
 		}
-		if !f.arrived(id, m) {
+		if !d.arrived(f, id, m) {
 			return
 		}
 	}
@@ -243,13 +242,13 @@ func (d *direct) linesOf(topic wire.Topic) *push.Lines {
 }
 
 // reached are the lines of a namespace. Of those that are not open (Opening, Broken) it
-// has only those of members that have subscribed to its topic. The mesh takes no push
+// has only those of members that have subscribed to its topic (mesh). The mesh takes no push
 // to another one, which would keep it from those that have lines.
-func (d *direct) reached(f *follower, topic *pubsub.Topic) *push.Lines {
-	all := d.linesOf(f.topic)
+func (d *direct) reached(topic wire.Topic, mesh func() []peer.ID) *push.Lines {
+	all := d.linesOf(topic)
 	if len(all.Opening)+len(all.Broken) > 0 {
-		mesh := topic.ListPeers()
-		away := func(id node.ID) bool { return !slices.Contains(mesh, ID(id)) }
+		subscribed := mesh()
+		away := func(id node.ID) bool { return !slices.Contains(subscribed, peer.ID(id)) }
 		all.Opening = slices.DeleteFunc(all.Opening, away)
 		all.Broken = slices.DeleteFunc(all.Broken, away)
 	}
@@ -265,7 +264,7 @@ func (d *direct) push(topic wire.Topic, m *push.Push, to []node.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, id := range to {
-		if l := d.lines[ID(id)]; l != nil {
+		if l := d.lines[peer.ID(id)]; l != nil {
 			l.add(topic, m, data)
 		}
 	}
@@ -273,7 +272,7 @@ func (d *direct) push(topic wire.Topic, m *push.Push, to []node.ID) {
 
 // inlet is a stream over which a member pushes to this node.
 type inlet struct {
-	id     ID
+	id     peer.ID
 	stream network.Stream
 	told   map[wire.Topic][]node.ID // which topics, and with which lines; used by tell only
 	wake   chan struct{}
@@ -281,14 +280,13 @@ type inlet struct {
 
 // tell says which topics this node takes from the member, and again what changes.
 func (in *inlet) tell(d *direct, over chan struct{}) {
-	n := d.pushes.node
 	for ready := false; ; ready = true {
 		b := d.takes(in)
 		if !ready {
 			b = wire.AppendTakes(b, &wire.Takes{Kind: wire.TakesReady})
 		}
 		if len(b) > 0 {
-			_ = in.stream.SetWriteDeadline(time.Now().Add(n.limits.IdleTimeout)) // without it Write only fails later
+			_ = in.stream.SetWriteDeadline(time.Now().Add(d.mesh.IdleTimeout)) // without it Write only fails later
 			if _, err := in.stream.Write(b); err != nil {
 				in.stream.Reset()
 				return
@@ -312,9 +310,9 @@ func (in *inlet) tell(d *direct, over chan struct{}) {
 // takes is what has changed since it was told.
 func (d *direct) takes(in *inlet) (b []byte) {
 	now := map[wire.Topic][]node.ID{}
-	for topic, f := range d.pushes.small() {
+	for topic, f := range d.mesh.small() {
 		if f.serves(in.id) {
-			now[topic] = f.set.Pushes().Links(d.linesOf(topic))
+			now[topic] = f.Set.Pushes().Links(d.linesOf(topic))
 		}
 	}
 	for topic, links := range now {
@@ -338,13 +336,14 @@ func (d *direct) takes(in *inlet) (b []byte) {
 
 // arrived examines what has come directly, and hands it to what commits. It reports
 // whether the stream is to go on.
-func (f *follower) arrived(from ID, m []byte) bool {
-	if !f.ns.gate.enter() {
+func (d *direct) arrived(f *follower, from peer.ID, m []byte) bool {
+	leave, ok := f.Enter()
+	if !ok {
 		return true
 	}
-	defer f.ns.gate.leave()
-	a, verdict, err := f.set.ArrivedDirectly(node.ID(from), m)
-	f.ns.node.pushArrived(f.ns, from, verdict, err)
+	defer leave()
+	a, verdict, err := f.Set.ArrivedDirectly(node.ID(from), m)
+	d.mesh.arrived(f, from, verdict, err)
 	if verdict == node.PushTaken {
 		select {
 		case f.arrivals <- a:
@@ -352,19 +351,6 @@ func (f *follower) arrived(from ID, m []byte) bool {
 		}
 	}
 	return verdict != node.PushRefused
-}
-
-// pushArrived counts a push that has come.
-func (n *Node) pushArrived(ns *Namespace, from ID, verdict node.PushVerdict, err error) {
-	what := "ignored"
-	switch verdict {
-	case node.PushTaken:
-		what = "received"
-	case node.PushRefused:
-		what = "refused"
-		n.log.With(logPeer(from)).Info("a push was refused", logNamespace(ns), logError(err))
-	}
-	n.metrics.pushes.WithLabelValues(what).Inc()
 }
 
 // wake gives a token to what waits for one.
