@@ -2,7 +2,7 @@
 // what is held and then of what changes.
 //
 // The store keeps the order of changes, and no record that was overwritten. So a
-// [Watcher] reads the log piece by piece. With each piece, a [Window], it reads what the
+// [Watcher] reads the log piece by piece. With each piece, a window, it reads what the
 // keys hold in a snapshot that is no older. A change that another one of its key has
 // followed is passed over: the later one is ahead, and its event says Coalesced.
 //
@@ -14,8 +14,8 @@
 // connections. Where the log was trimmed beyond it, or is another one, it has expired
 // ([ErrCursorExpired]).
 //
-// A [Feed] is what the watchers of a set share in memory: one goroutine reads the end of
-// the log for all of them, and wakes them in groups.
+// The watchers of a set share a [Feed]: one goroutine reads the end of the log for all of
+// them, and wakes them in groups.
 //
 //	feed := changes.NewFeed(ctx, source, enter) // the store's observer calls Committed
 //	err := feed.Watch(ctx, changes.FromStart, changes.Options{}, func(e *changes.Event) bool { … })

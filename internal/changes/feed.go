@@ -24,7 +24,7 @@ type Feed struct {
 	stop    context.CancelFunc
 	at      uint64 // all changes up to it were in windows; none is read while it is idle
 	idle    bool   // no goroutine reads, or it has met an error
-	windows []*Window
+	windows []*window
 	bytes   int
 	groups  [feedGroups]group
 }
@@ -154,7 +154,7 @@ func (f *Feed) run(ctx context.Context, w *Watcher) {
 	defer timer.Stop()
 	<-timer.C
 	for {
-		win, err := w.Read(ctx)
+		win, err := w.read(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -163,15 +163,15 @@ func (f *Feed) run(ctx context.Context, w *Watcher) {
 			// the error; the next commit begins anew.
 			f.fail(ctx)
 			w = f.source.fromNow()
-		case win.To > win.From:
+		case win.to > win.from:
 			w.skip(win)
 			f.add(ctx, win)
 			for i := range f.groups {
-				pause := f.wakeGroup(i) * (wakeTime + time.Duration(win.To-win.From)*eventTime)
+				pause := f.wakeGroup(i) * (wakeTime + time.Duration(win.to-win.from)*eventTime)
 				switch end := f.source.end(); {
-				case pause == 0 || end > win.To+tooFarBehind:
+				case pause == 0 || end > win.to+tooFarBehind:
 					continue
-				case end < win.To+farBehind:
+				case end < win.to+farBehind:
 					pause *= pauseFactor
 				}
 				timer.Reset(min(pause, feedPauseAtMost))
@@ -192,7 +192,7 @@ func (f *Feed) run(ctx context.Context, w *Watcher) {
 }
 
 // add publishes a window.
-func (f *Feed) add(ctx context.Context, win *Window) {
+func (f *Feed) add(ctx context.Context, win *window) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if ctx.Err() != nil { // the last watcher has left
@@ -201,13 +201,13 @@ func (f *Feed) add(ctx context.Context, win *Window) {
 	if f.idle {
 		f.idle, f.windows, f.bytes = false, nil, 0
 	}
-	f.windows, f.bytes = append(f.windows, win), f.bytes+win.Bytes
+	f.windows, f.bytes = append(f.windows, win), f.bytes+win.bytes
 	drop := 0
 	for ; f.bytes > feedBytes && drop < len(f.windows)-1 || len(f.windows)-drop > feedWindows; drop++ {
-		f.bytes -= f.windows[drop].Bytes
+		f.bytes -= f.windows[drop].bytes
 	}
 	f.windows = slices.Delete(f.windows, 0, drop)
-	f.at = win.To
+	f.at = win.to
 }
 
 // fail lets the watchers read by themselves.
@@ -248,14 +248,14 @@ func (f *Feed) changed(in int) <-chan struct{} {
 
 // next is the window that goes on where a watcher of a group is; or nil. behind: the
 // watcher is to read by itself. Otherwise it waits for changed.
-func (f *Feed) next(w *Watcher, in int) (win *Window, behind bool, changed <-chan struct{}) {
+func (f *Feed) next(w *Watcher, in int) (win *window, behind bool, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.idle || w.at >= f.at {
 		return nil, f.idle, f.groups[in].changed
 	}
-	i, _ := slices.BinarySearchFunc(f.windows, w.at, func(win *Window, at uint64) int {
-		if win.To <= at {
+	i, _ := slices.BinarySearchFunc(f.windows, w.at, func(win *window, at uint64) int {
+		if win.to <= at {
 			return -1
 		}
 		return 1

@@ -32,7 +32,7 @@ type watchedStore struct {
 	shared  map[string]bool     // keys that have ever shared their index
 	clock   dbadapter.Timestamp
 	left    []dbadapter.Hashed // records that were removed or replaced: they can come back
-	hub     []*Window          // what watchers share
+	hub     []*window          // what watchers share
 }
 
 func must[T any](v T, err error) T {
@@ -189,9 +189,9 @@ func (s *watchedStore) restore() {
 func (s *watchedStore) share() {
 	at := s.source.end()
 	if len(s.hub) > 0 {
-		at = s.hub[len(s.hub)-1].To
+		at = s.hub[len(s.hub)-1].to
 	}
-	w, err := s.source.window(s.t.Context(), s.source.Store.Log(), at)
+	w, err := s.source.readFrom(s.t.Context(), s.source.Store.Log(), at)
 	if errors.Is(err, ErrCursorExpired) {
 		s.hub = nil
 		return
@@ -199,7 +199,7 @@ func (s *watchedStore) share() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if w.To > w.From {
+	if w.to > w.from {
 		s.hub = append(s.hub, w)
 	}
 }

@@ -72,12 +72,13 @@ func (l *listing) asOf(key []byte) uint64 {
 // Listing reports whether the watch still lists what is held.
 func (w *Watcher) Listing() bool { return w.listing != nil && !w.listing.done }
 
-// List appends some of what is held: what reads as there, by key. It ends with an event
-// of kind At, behind which the changes since follow.
-func (w *Watcher) List(ctx context.Context, events []Event) ([]Event, error) {
+// list appends some of what is held: what reads as there, by key. It ends with an event
+// of kind At, behind which the changes since follow. end is the change as of which it was
+// read.
+func (w *Watcher) list(ctx context.Context, events []Event) (_ []Event, end uint64, err error) {
 	snap, err := w.source.Store.Snapshot()
 	if err != nil {
-		return events, err
+		return events, 0, err
 	}
 	defer snap.Close()
 	l := w.listing
@@ -85,16 +86,16 @@ func (w *Watcher) List(ctx context.Context, events []Event) ([]Event, error) {
 	case len(l.parts) == 0:
 		w.log, w.at = log, snap.Seq() // what the listing does not show follows it
 	case log != w.log || snap.Seq() < w.at:
-		return events, fmt.Errorf("%w: the store was restored or repaired since; %s", ErrCursorExpired, watchAnew)
+		return events, 0, fmt.Errorf("%w: the store was restored or repaired since; %s", ErrCursorExpired, watchAnew)
 	}
 	size := 0
 	for r, err := range snap.Scan(ctx, w.prefix, w.source.Behind(l.from())) {
 		if err != nil {
-			return events, err
+			return events, 0, err
 		}
 		if size > windowBytes {
 			l.until(l.after, snap.Seq())
-			return events, nil
+			return events, snap.Seq(), nil
 		}
 		l.after = r.Key
 		size += itemBytes + len(r.Key) + len(r.Value)
@@ -107,5 +108,5 @@ func (w *Watcher) List(ctx context.Context, events []Event) ([]Event, error) {
 		}
 	}
 	l.finish(snap.Seq())
-	return append(events, Event{Cursor: w.Cursor(), Kind: At}), nil
+	return append(events, Event{Cursor: w.Cursor(), Kind: At}), snap.Seq(), nil
 }

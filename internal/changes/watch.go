@@ -9,8 +9,8 @@ import (
 type Options struct {
 	// Prefix is that of the keys; empty: all.
 	Prefix []byte
-	// Every, if not 0, makes the watch yield an event of kind At at once if there is
-	// nothing else, and whenever there was nothing else for so long.
+	// Every, if not 0, makes the watch yield an event of kind At when there is nothing
+	// else: at once, and again after so long.
 	Every time.Duration
 	// BeforeWait, if not nil, is called when there is nothing to yield, before the watch
 	// waits.
@@ -77,14 +77,15 @@ func (f *Feed) step(ctx context.Context, w *Watcher, group int, first bool, quie
 		}
 		defer leave()
 		if w.Listing() {
-			return w.List(ctx, events)
+			events, _, err = w.list(ctx, events)
+			return events, err
 		}
-		if win, err = w.Read(ctx); err != nil {
+		if win, err = w.read(ctx); err != nil {
 			return events, err
 		}
 	}
-	if win != nil && win.To > win.From {
-		return w.Take(win, events), nil
+	if win != nil && win.to > win.from {
+		return w.take(win, events), nil
 	}
 	if events = w.expired(events); len(events) > 0 {
 		return events, nil

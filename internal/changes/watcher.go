@@ -107,29 +107,42 @@ func (w *Watcher) Cursor() Cursor {
 	return at.cursor()
 }
 
-// Read reads a window of the log behind the watcher's place.
-func (w *Watcher) Read(ctx context.Context) (*Window, error) {
-	return w.source.window(ctx, w.log, w.at)
+// read reads a window of the log behind the watcher's place.
+func (w *Watcher) read(ctx context.Context) (*window, error) {
+	return w.source.readFrom(ctx, w.log, w.at)
+}
+
+// Next appends what follows: some of what is held, or what a piece of the log has to
+// yield. It was read as of the change end. Nothing has followed where the cursor stays.
+func (w *Watcher) Next(ctx context.Context, events []Event) (_ []Event, end uint64, err error) {
+	if w.Listing() {
+		return w.list(ctx, events)
+	}
+	win, err := w.read(ctx)
+	if err != nil {
+		return events, 0, err
+	}
+	return w.take(win, events), win.end, nil
 }
 
 // has reports whether a window that another watcher has read goes on where this one is.
-func (w *Watcher) has(win *Window) bool {
-	return win.log == w.log && win.From <= w.at && w.at < win.To
+func (w *Watcher) has(win *window) bool {
+	return win.log == w.log && win.from <= w.at && w.at < win.to
 }
 
 // skip goes on behind a window of which the watcher need yield nothing.
-func (w *Watcher) skip(win *Window) { w.at = win.To }
+func (w *Watcher) skip(win *window) { w.at = win.to }
 
-// Take appends the events of a window that goes on where the watcher is, and goes on
+// take appends the events of a window that goes on where the watcher is, and goes on
 // behind it.
-func (w *Watcher) Take(win *Window, events []Event) []Event {
+func (w *Watcher) take(win *window, events []Event) []Event {
 	for i := range win.items {
 		it := &win.items[i]
 		if it.seq <= w.at || !bytes.HasPrefix(it.key, w.prefix) || w.source.Reserved(it.key) || w.knows(it) {
 			continue
 		}
 		if it.passed {
-			w.pass(it, win.End)
+			w.pass(it, win.end)
 			continue
 		}
 		e := Event{Cursor: it.at, Key: it.key, Kind: Gone, Record: it.held, Coalesced: it.early || it.seq <= w.unsure}
@@ -137,7 +150,7 @@ func (w *Watcher) Take(win *Window, events []Event) []Event {
 			e.Coalesced = true
 		}
 		if it.early {
-			w.asOf.note(it.key, win.End, w.at) // beyond the bound, it is yielded again
+			w.asOf.note(it.key, win.end, w.at) // beyond the bound, it is yielded again
 		}
 		switch {
 		case it.held != nil && it.held.Deleted:
@@ -148,7 +161,7 @@ func (w *Watcher) Take(win *Window, events []Event) []Event {
 		w.expects(&e)
 		events = append(events, e)
 	}
-	w.at = win.To
+	w.at = win.to
 	if w.at >= w.pending.latest {
 		w.pending = memory{}
 	}

@@ -72,7 +72,7 @@ func (r *program) step() {
 		}
 	}
 	at := r.w.at
-	win, err := r.w.Read(r.t.Context())
+	win, err := r.w.read(r.t.Context())
 	covered := r.covers(at)
 	if errors.Is(err, ErrCursorExpired) {
 		if covered {
@@ -101,7 +101,7 @@ func (r *program) covers(at uint64) bool {
 
 func (r *program) list() {
 	known := r.w.listing.parts != nil && len(r.w.listing.after) > 0
-	told, err := r.w.List(r.t.Context(), nil)
+	told, seq, err := r.w.list(r.t.Context(), nil)
 	if errors.Is(err, ErrCursorExpired) {
 		if r.w.log == r.source.Store.Log() {
 			r.t.Fatalf("%s: %v", r.name, err)
@@ -115,7 +115,6 @@ func (r *program) list() {
 	if !known {
 		r.began = r.w.at
 	}
-	seq := r.source.end()
 	for _, e := range told {
 		r.cursor = e.Cursor
 		if e.Kind == At {
@@ -139,8 +138,8 @@ func (r *program) listedAsOf(key []byte) uint64 {
 	return 0
 }
 
-func (r *program) take(win *Window) {
-	for _, e := range r.w.Take(win, nil) {
+func (r *program) take(win *window) {
+	for _, e := range r.w.take(win, nil) {
 		r.check(win, &e)
 		r.model[string(e.Key)] = stateOf(e.Record)
 		if r.random.IntN(40) == 0 { // it ends in the midst of a window
@@ -152,7 +151,7 @@ func (r *program) take(win *Window) {
 }
 
 // check compares an event with the history.
-func (r *program) check(win *Window, e *Event) {
+func (r *program) check(win *window, e *Event) {
 	fail := func(format string, args ...any) {
 		r.t.Helper()
 		for i, after := range r.after {
@@ -160,7 +159,7 @@ func (r *program) check(win *Window, e *Event) {
 				r.t.Logf("change %d of the key: %s", i+1, state)
 			}
 		}
-		r.t.Logf("the connection began at %d; changes %d to %d are read, as of %d", r.began, win.From+1, win.To, win.End)
+		r.t.Logf("the connection began at %d; changes %d to %d are read, as of %d", r.began, win.from+1, win.to, win.end)
 		r.t.Fatalf("%s: %s: %+v, record %v", r.name, fmt.Sprintf(format, args...), e, stateOf(e.Record))
 	}
 	key := string(e.Key)
@@ -213,8 +212,19 @@ func (r *program) check(win *Window, e *Event) {
 	}
 	if at != state {
 		found := false
-		for i := it.seq; i < win.End; i++ {
+		for i := it.seq; i < win.end; i++ {
 			found = found || r.after[i][key] == state
+		}
+		// A checksum has 22 bits of a hash. So once in four million changes the bucket's
+		// later state looks like that of the change, and the watch yields it twice.
+		sum, now := r.changes[it.seq-1], r.changes[it.seq-1]
+		for _, c := range r.changes[it.seq:win.end] {
+			if c.Index == sum.Index {
+				now = c
+			}
+		}
+		if found && now.Seq != sum.Seq && now.New == sum.New {
+			r.t.Skip("two states of a bucket have the same checksum")
 		}
 		if !found || !r.shared[key] || !e.Coalesced {
 			fail("it held %q", at)
@@ -225,7 +235,7 @@ func (r *program) check(win *Window, e *Event) {
 	}
 	r.told[key] = tellings{it.seq, state}
 	if it.early {
-		r.told[key] = tellings{win.End, state}
+		r.told[key] = tellings{win.end, state}
 	}
 }
 
@@ -328,12 +338,15 @@ func TestWatcherYieldsExpiries(t *testing.T) {
 	write("listed", time.Minute)
 	w := must(s.source.Watcher(FromStart, nil))
 	w.expire = true
-	events := must(w.List(t.Context(), nil))
+	events, _, err := w.list(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	write("overwritten", time.Minute)
 	write("ever", 0)
 	write("later", time.Hour)
 	write("logged", time.Minute)
-	read := func() { events = w.Take(must(w.Read(t.Context())), events) }
+	read := func() { events = w.take(must(w.read(t.Context())), events) }
 	read()
 	write("overwritten", 0)
 	read()
@@ -388,11 +401,11 @@ func TestWatcherFarBehind(t *testing.T) {
 	}
 	told := map[string]bool{}
 	for w.at < 2*keys {
-		win := must(w.Read(t.Context()))
-		if n := win.To - win.From; n == 0 || n > windowChanges {
+		win := must(w.read(t.Context()))
+		if n := win.to - win.from; n == 0 || n > windowChanges {
 			t.Fatalf("a window of %d changes", n)
 		}
-		for _, e := range w.Take(win, nil) {
+		for _, e := range w.take(win, nil) {
 			if told[string(e.Key)] || !e.Coalesced || string(e.Record.Value) != "1" {
 				t.Fatalf("%s: %+v, told before: %v", e.Key, e, told[string(e.Key)])
 			}

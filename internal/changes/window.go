@@ -18,15 +18,15 @@ const (
 	windowBytes   = 128 << 10
 )
 
-// Window is a piece of the change log, with what its keys hold in a snapshot. Watchers
+// window is a piece of the change log, with what its keys hold in a snapshot. Watchers
 // share it: it must not be changed.
-type Window struct {
+type window struct {
 	log dbadapter.LogID
-	// From and To: the changes behind From up to To. End is the sequence number of the
-	// snapshot: where it is To, no change follows yet.
-	From, To, End uint64
-	// Bytes is about what the window takes in memory.
-	Bytes int
+	// from and to: the changes behind from up to to. end is the sequence number of the
+	// snapshot: where it is to, no change follows yet.
+	from, to, end uint64
+	// bytes is about what the window takes in memory.
+	bytes int
 	items []item
 }
 
@@ -35,11 +35,11 @@ type item struct {
 	seq  uint64
 	at   Cursor // behind the item
 	key  []byte
-	held *dbadapter.Record // as of Window.End; nil: the key holds no record
-	// passed: another change of the key follows, up to Window.End.
+	held *dbadapter.Record // as of window.end; nil: the key holds no record
+	// passed: another change of the key follows, up to window.end.
 	passed bool
 	// early: the record that is held may be that of another change of the key which
-	// follows, up to Window.End. Keys that share an index cannot be told apart.
+	// follows, up to window.end. Keys that share an index cannot be told apart.
 	early bool
 }
 
@@ -61,8 +61,8 @@ func (s *Source) end() uint64 {
 	return seq
 }
 
-// window reads the change log behind a place.
-func (s *Source) window(ctx context.Context, log dbadapter.LogID, after uint64) (w *Window, err error) {
+// readFrom reads the change log behind a place.
+func (s *Source) readFrom(ctx context.Context, log dbadapter.LogID, after uint64) (w *window, err error) {
 	if s.Store.Log() == log {
 		w, err = s.readWindow(ctx, log, after)
 	}
@@ -72,17 +72,17 @@ func (s *Source) window(ctx context.Context, log dbadapter.LogID, after uint64) 
 	return w, err
 }
 
-func (s *Source) readWindow(ctx context.Context, log dbadapter.LogID, after uint64) (*Window, error) {
+func (s *Source) readWindow(ctx context.Context, log dbadapter.LogID, after uint64) (*window, error) {
 	snap, err := s.Store.Snapshot()
 	if err != nil {
 		return nil, err
 	}
 	defer snap.Close()
-	w := &Window{log: log, From: after, To: after, End: snap.Seq()}
-	if after > w.End {
-		return nil, fmt.Errorf("%w: it is behind change %d, and the log ends with %d: the store was put back; %s", ErrCursorExpired, after, w.End, watchAnew)
+	w := &window{log: log, from: after, to: after, end: snap.Seq()}
+	if after > w.end {
+		return nil, fmt.Errorf("%w: it is behind change %d, and the log ends with %d: the store was put back; %s", ErrCursorExpired, after, w.end, watchAnew)
 	}
-	changes, err := s.changes(ctx, after, w.End)
+	changes, err := s.changes(ctx, after, w.end)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (s *Source) readWindow(ctx context.Context, log dbadapter.LogID, after uint
 		return nil, err
 	}
 	for i := range changes {
-		if w.Bytes > windowBytes {
+		if w.bytes > windowBytes {
 			break
 		}
 		if err := w.add(s.Hasher, snap, &changes[i], sums[i]); err != nil {
@@ -134,8 +134,8 @@ func (s *Source) changes(ctx context.Context, after, end uint64) (changes []dbad
 
 // add adds what became of the keys of a change. sum is the checksum of its bucket in the
 // snapshot.
-func (w *Window) add(h dbadapter.Hasher, snap dbadapter.Snapshot, c *dbadapter.Change, sum dbadapter.Checksum) error {
-	w.To = c.Seq
+func (w *window) add(h dbadapter.Hasher, snap dbadapter.Snapshot, c *dbadapter.Change, sum dbadapter.Checksum) error {
+	w.to = c.Seq
 	last := sum == c.New // nothing has followed, or what has followed was undone
 	// Then c.New stands for the record of this one key.
 	alone := len(c.Keys) == 1 && !c.Shared
@@ -167,9 +167,9 @@ func (w *Window) add(h dbadapter.Hasher, snap dbadapter.Snapshot, c *dbadapter.C
 			it.held = nil
 		}
 		w.items = append(w.items, it)
-		w.Bytes += itemBytes + len(key)
+		w.bytes += itemBytes + len(key)
 		if it.held != nil {
-			w.Bytes += len(it.held.Key) + len(it.held.Value) + len(it.held.Signature)
+			w.bytes += len(it.held.Key) + len(it.held.Value) + len(it.held.Signature)
 		}
 	}
 	return nil

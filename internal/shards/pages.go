@@ -307,23 +307,15 @@ func answerChanges(ctx context.Context, ns *node.Namespace, q *wire.AskChanges) 
 		return nil, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
 	}
 	w.ListAll()
-	var told []changes.Event
-	more := true
-	if w.Listing() {
-		told, err = w.List(ctx, nil)
-	} else {
-		var win *changes.Window
-		if win, err = w.Read(ctx); err == nil {
-			told, more = w.Take(win, nil), win.To < win.End
-		}
-	}
+	listed := w.Listing()
+	told, end, err := w.Next(ctx, nil)
 	if errors.Is(err, changes.ErrCursorExpired) {
 		return &wire.ChangesAnswer{Whole: true, Expired: true}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	a := &wire.ChangesAnswer{Whole: true, More: more, Next: []byte(w.Cursor())}
+	a := &wire.ChangesAnswer{Whole: true, More: listed || w.Cursor().Seq() < end, Next: []byte(w.Cursor())}
 	fillPage(a, told, changes.Cursor(q.Cursor))
 	switch {
 	case !ns.GoesBy(&q.ShardRow):

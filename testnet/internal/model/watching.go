@@ -232,18 +232,8 @@ func (p *process) watchLog(ctx context.Context, g *program, x *watch, take func(
 	b.Cursor = g.cursor
 	n.cluster.Watches.Begun(b)
 	for {
-		var told []changes.Event
-		var end uint64
-		nothing := false
-		if w.Listing() {
-			told, err = w.List(ctx, nil)
-			end = p.last()
-		} else {
-			var win *changes.Window
-			if win, err = w.Read(ctx); err == nil {
-				told, end, nothing = w.Take(win, nil), win.End, win.To == win.From
-			}
-		}
+		before := w.Cursor()
+		told, end, err := w.Next(ctx, nil)
 		if err != nil {
 			return err
 		}
@@ -252,7 +242,7 @@ func (p *process) watchLog(ctx context.Context, g *program, x *watch, take func(
 				return nil
 			}
 		}
-		if n.cluster.Watches.ToldAll(n.number, g.Program, w.Cursor(), end); !nothing {
+		if n.cluster.Watches.ToldAll(n.number, g.Program, w.Cursor(), end); w.Cursor() != before {
 			continue
 		}
 		x.waiting = true
