@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -66,34 +65,6 @@ func holds(t *testing.T, n *nodes.Net, i int, key, want string) {
 	r, err := n.Namespace(i).Get(t.Context(), []byte(key))
 	if err != nil || string(r.Value) != want {
 		t.Errorf("node %d holds %q of %s, want %q (%v)", i, r.Value, key, want, err)
-	}
-}
-
-// Writes of all nodes reach all nodes, on both stores.
-func TestConverge(t *testing.T) {
-	for _, memory := range []bool{false, true} {
-		t.Run(fmt.Sprintf("memory=%t", memory), func(t *testing.T) {
-			n := open(t, nodes.Config{Nodes: 5, Memory: memory})
-			for i := range n.Len() {
-				n.Skew(i, time.Duration(i)*time.Second) // the last one wins
-				put(t, n, i, fmt.Sprint("own", i), "v")
-				put(t, n, i, "common", fmt.Sprint(i))
-			}
-			if o := converge(t, n); o.Records != 6 {
-				t.Errorf("%+v", o)
-			}
-			for i := range n.Len() {
-				holds(t, n, i, "common", "4")
-				holds(t, n, i, "own3", "v")
-			}
-			if _, err := n.Namespace(3).Delete(t.Context(), []byte("common")); err != nil {
-				t.Fatal(err)
-			}
-			converge(t, n)
-			if _, err := n.Namespace(0).Get(t.Context(), []byte("common")); !errors.Is(err, peer.ErrDeleted) {
-				t.Error(err)
-			}
-		})
 	}
 }
 
@@ -225,58 +196,6 @@ func TestRestartAndKill(t *testing.T) {
 				t.Error("a sync with a node that is down")
 			}
 		})
-	}
-}
-
-// Versions follow the skewed clock; peers reject those beyond the namespace's
-// bound.
-func TestSkew(t *testing.T) {
-	n := open(t, nodes.Config{Nodes: 2, Memory: true, Policy: peer.Policy{MaxSkew: time.Hour}})
-	must(t, n.Partition(t.Context(), []int{0}, []int{1})) // a push would bring the first one before the later one is written
-	put(t, n, 0, "k", "first")
-	n.Skew(1, -30*time.Minute)
-	put(t, n, 1, "k", "written later, by a clock that is slow")
-	n.Heal()
-	converge(t, n)
-	holds(t, n, 1, "k", "first")
-	n.Skew(1, 2*time.Hour)
-	if ahead := n.Now(1).Sub(n.Now(0)); ahead < time.Hour {
-		t.Errorf("the clock is %s ahead", ahead)
-	}
-	v := put(t, n, 1, "k", "from the future")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	o, err := n.Converge(ctx)
-	must(t, err)
-	if len(o.Violations) == 0 || len(o.Hints) == 0 {
-		t.Errorf("a refused record went unnoticed: %+v", o)
-	}
-	n.Skew(0, 2*time.Hour)
-	n.Skew(1, 2*time.Hour+10*time.Minute) // long enough to offer it again
-	if _, err := n.Sync(t.Context(), 0, 1, peer.SyncOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := n.Namespace(0).Get(t.Context(), []byte("k")); err != nil || r.Version != v {
-		t.Error(r, err)
-	}
-}
-
-// With background syncs the nodes converge by themselves, across a restart and
-// a partition too.
-func TestInterval(t *testing.T) {
-	n := open(t, nodes.Config{Nodes: 3, Memory: true, Interval: 10 * time.Millisecond})
-	put(t, n, 0, "a", "1")
-	if o := converge(t, n); o.Rounds != 1 {
-		t.Errorf("%d rounds of syncs, not one that must move nothing", o.Rounds)
-	}
-	must(t, n.Partition(t.Context(), []int{2}))
-	put(t, n, 1, "b", "2")
-	put(t, n, 2, "c", "3")
-	must(t, n.Restart(t.Context(), 0))
-	n.Heal()
-	converge(t, n)
-	if !slices.ContainsFunc([]int{0, 1, 2}, func(i int) bool { return n.Namespace(i).Info().Records == 3 }) {
-		t.Error("they agree, but not on everything")
 	}
 }
 
