@@ -16,69 +16,6 @@ func by(writer, second int) dbadapter.Version {
 	return v
 }
 
-// after makes a write that knows the record held.
-func after(held dbadapter.Record, w write) write {
-	w.Record.Replace(&held)
-	return w
-}
-
-// testConflicts overwrites what the writer had not seen, in each way.
-func testConflicts(t *testing.T, h Harness) {
-	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 2))
-	tw := newTwin(e.hasher)
-	lost := func(want int, writes ...write) {
-		t.Helper()
-		before := e.namespace.KeptCount(dbadapter.KeptConflict)
-		e.apply(writes...)
-		tw.apply(writes)
-		e.check(tw)
-		if got := e.namespace.KeptCount(dbadapter.KeptConflict) - before; got != want {
-			t.Errorf("%d conflicts more, want %d", got, want)
-		}
-	}
-	lost(0, put("k", "a", by(1, 1)))
-	lost(0, put("k", "b", by(1, 2)))                                                  // its own
-	lost(1, put("k", "c", by(2, 3)))                                                  // did not know b
-	lost(0, after(tw.records["k"], put("k", "d", by(1, 4))))                          // knew c
-	lost(0, put("k", "x", by(2, 3)))                                                  // does not win
-	lost(0, put("k", "d", by(2, 5)))                                                  // says the same
-	lost(1, del("k", by(3, 6)), after(del("k", by(3, 6)).Record, del("k", by(1, 7)))) // the tombstone loses nothing
-	lost(1, put("k", "back", by(2, 8)))                                               // undoes a deletion unseen
-	lost(0, put("k", "dated", by(0, 9)))
-	lost(0, put("k", "over dated", by(1, 10)))
-	lost(0, take(dbadapter.Collect, tw.records["k"]), put("k", "over dated", by(1, 10)))
-	over := given(by(1, 10), put("k", "placed", by(2, 9)))
-	over.Action = dbadapter.Replace
-	lost(0, over)
-	lost(0, take(dbadapter.Collect, tw.records["k"]))
-	lost(0, put("k", "new", by(4, 1)))
-	lost(2, put("k", "1", by(5, 2)), put("k", "2", by(6, 3)), put("l", "", by(5, 3)))
-	e.reopen()
-	e.check(tw)
-	for _, c := range []struct{ held, past, expires, want int }{ // of a tombstone, or of a record that expires
-		{held: 4, past: 4, want: 0}, {held: 4, past: 3, want: 1}, {held: 4, past: 5, expires: 5, want: 0}, {held: 4, past: 4, expires: 5, want: 1},
-	} {
-		held := del("past", by(1, c.held))
-		if c.expires > 0 {
-			held = put("past", "expires", by(1, c.held))
-			held.Record.Expires = dbadapter.TimestampAt(at(c.expires).Clock.Time())
-		}
-		lost(0, held)
-		over := put("past", "put", by(2, 9))
-		over.Past = at(c.past).Clock
-		lost(c.want, over)
-		lost(0, take(dbadapter.Collect, tw.records["past"]))
-	}
-	alive := put("past", "alive", by(1, 1))
-	over = put("past", "put", by(2, 2))
-	over.Past = at(3).Clock
-	lost(1, alive, over)
-	entries := tw.kept
-	if last := entries[len(entries)-1]; string(last.Record.Value) != "alive" || last.By != by(2, 2) {
-		t.Errorf("the last entry is %+v", last)
-	}
-}
-
 // testManyConflicts makes more conflicts than are kept: the oldest go, and what is
 // set aside stays.
 func testManyConflicts(t *testing.T, h Harness) {

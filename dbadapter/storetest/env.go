@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -101,15 +102,9 @@ func (e *env) snapshot() dbadapter.Snapshot {
 	return s
 }
 
-// value is what a fresh snapshot has under a key; "(absent)", "(deleted)", or the
-// value in quotes.
-func (e *env) value(key string) string {
-	e.Helper()
-	s := e.snapshot()
-	defer s.Close()
-	return value(e, s, key)
-}
+func isNotFound(err error) bool { return errors.Is(err, dbadapter.ErrNotFound) }
 
+// value is what a snapshot has under a key; "(absent)", "(deleted)", or the value in quotes.
 func value(t testing.TB, s dbadapter.Snapshot, key string) string {
 	t.Helper()
 	r, err := s.Get([]byte(key))

@@ -92,6 +92,10 @@ func testLargest(t *testing.T, h Harness) {
 	if err := tw.compare(s); err != nil {
 		t.Errorf("reopened: %v", err)
 	}
+	gone := take(dbadapter.Collect, tw.records["long"])
+	e.want(gone, dbadapter.Applied)
+	tw.apply([]write{gone})
+	e.check(tw)
 }
 
 var oddKeys = []string{
@@ -161,34 +165,6 @@ func testPrefixes(t *testing.T, h Harness) {
 	if got := value(t, s, "a"); got != `""` {
 		t.Errorf("after scans left early, Get gives %s", got)
 	}
-}
-
-func testSignatures(t *testing.T, h Harness) {
-	e := newEnv(t, h)
-	tw := newTwin(e.hasher)
-	signature := bytes.Repeat([]byte{1, 2}, dbadapter.SignatureSize/2)
-	var writes []write
-	for _, w := range []write{put("value", "v", at(1)), put("empty", "", at(1)), del("deleted", at(1))} {
-		w.Record.Signature = signature
-		writes = append(writes, w)
-	}
-	dated := put("dated", "v", at(1))
-	dated.Record.Version = dbadapter.Version{Clock: dated.Record.Version.Clock}
-	dated.Record.Signature, dated.Record.Signer = signature, 7
-	writes = append(writes, dated)
-	e.apply(writes...)
-	tw.apply(writes)
-	e.check(tw)
-	// The same version and content is the same record, whichever node signed it.
-	other := put("value", "v", at(1))
-	e.want(other, dbadapter.Same)
-	e.check(tw)
-	// Another expiry, or another list of what it replaces, makes another record.
-	other.Record.Expires = 1 << 16
-	e.want(other, dbadapter.Applied)
-	e.want(put("value", "v", at(1)), dbadapter.Dominated)
-	tw.apply([]write{other})
-	e.check(tw)
 }
 
 // testSlices changes what was handed in and what was handed out.

@@ -81,24 +81,6 @@ func testDrop(t *testing.T, h Harness) {
 	kept.check(tw)
 }
 
-func testReopen(t *testing.T, h Harness) {
-	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 4))
-	tw := newTwin(e.hasher)
-	for round := range 4 {
-		for i := range 30 {
-			writes := []write{
-				put(fmt.Sprint(i), fmt.Sprint(round), at(round*2)),
-				del(fmt.Sprint(i*2), at(round*2+1)),
-			}
-			e.apply(writes...)
-			tw.apply(writes)
-		}
-		e.reopen()
-		e.check(tw)
-		e.checkLog(0)
-	}
-}
-
 func testClosed(t *testing.T, h Harness) {
 	e := newEnv(t, h)
 	ctx := context.Background()

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -89,6 +90,9 @@ func (m *model) write(t *rapid.T) write {
 	} else if w.Record.Version.Writer != 0 && rapid.IntRange(0, 2).Draw(t, "replaces") == 0 {
 		w.Record.Replaces = []dbadapter.Replaced{{Writer: 3, Clock: dbadapter.Timestamp(rapid.Uint64Range(1, 2).Draw(t, "replaced"))}}
 	}
+	if rapid.IntRange(0, 3).Draw(t, "signed") == 0 { // by whom is no part of what a record says
+		w.Record.Signature = bytes.Repeat([]byte{rapid.Byte().Draw(t, "signature")}, dbadapter.SignatureSize)
+	}
 	switch rapid.IntRange(0, 19).Draw(t, "if") {
 	case 0:
 		w.If = new(dbadapter.Version)
@@ -116,8 +120,9 @@ func (m *model) write(t *rapid.T) write {
 }
 
 func modelVersion(t *rapid.T) dbadapter.Version {
-	v := at(100 * rapid.IntRange(0, 9).Draw(t, "second"))
+	v := at(100 * rapid.IntRange(0, 4).Draw(t, "second"))
 	v.Writer = dbadapter.WriterID(rapid.IntRange(0, 3).Draw(t, "writer"))
+	v.Incarnation = rapid.Uint64Range(0, 2).Draw(t, "incarnation")
 	return v
 }
 

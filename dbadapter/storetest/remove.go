@@ -4,64 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
-
-// testRemove removes records, short and long, alone in their bucket and not. It looks
-// at what is left, what older snapshots say, and what the kept log has.
-func testRemove(t *testing.T, h Harness) {
-	for bits := range 3 { // from one bucket on
-		e := newEnvWith(t, h, manyChanges, Weak(hasher(), 4*bits))
-		tw := newTwin(e.hasher)
-		long := strings.Repeat("l", dbadapter.MaxValue)
-		do := func(writes ...write) {
-			t.Helper()
-			got := e.apply(writes...)
-			want, _ := tw.apply(writes)
-			for i := range want {
-				if got[i] != want[i] {
-					t.Errorf("write %d: %+v, want %+v", i, got[i], want[i])
-				}
-			}
-			e.check(tw)
-		}
-		do(put("a", "v", at(1)), put("b", "w", at(1)), del("dead", at(1)), put("c", "x", at(7)))
-		do(put("long", long, at(1)))
-		do(put("longer", long, at(2)))
-		before, old := e.snapshot(), tw.clone()
-
-		do(take(dbadapter.Collect, tw.records["dead"]), take(dbadapter.SetAside, tw.records["a"]))
-		do(take(dbadapter.Collect, tw.records["long"]))
-		do(take(dbadapter.SetAside, tw.records["longer"]))
-		if got := e.value("long"); got != "(absent)" {
-			t.Errorf("a collected record reads as %s", got)
-		}
-		if got := e.namespace.Latest(); got != at(7).Clock {
-			t.Errorf("Latest is %v after a removal", got)
-		}
-		// Another record than the one that is named stays; so does what is not held.
-		other := tw.records["b"]
-		other.Value = []byte("another")
-		do(take(dbadapter.Collect, other), take(dbadapter.SetAside, other), take(dbadapter.SetAside, old.records["a"]))
-		// Within a batch a write sees those before it.
-		do(take(dbadapter.SetAside, tw.records["b"]), put("b", "again", at(1)), put("new", "n", at(3)), take(dbadapter.Collect, put("new", "n", at(3)).Record))
-		do(put("a", "older", at(0))) // what is gone does not dominate
-		if err := old.compare(before); err != nil {
-			t.Errorf("a snapshot from before: %v", err)
-		}
-		e.checkLog(0)
-		e.reopen()
-		e.check(tw)
-		e.checkLog(0)
-		do(take(dbadapter.Collect, tw.records["a"]), take(dbadapter.Collect, tw.records["b"]), take(dbadapter.SetAside, tw.records["c"]))
-		e.reopen()
-		e.check(tw)
-		do(put("c", "back", at(1)))
-	}
-}
 
 // testKept looks at the kept log: it is atomic with its commit, and ends with
 // Forget or with the namespace.

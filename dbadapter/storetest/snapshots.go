@@ -47,34 +47,3 @@ func testSnapshots(t *testing.T, h Harness) {
 		t.Error(err)
 	}
 }
-
-// testBuckets puts many keys under few indices, and looks at each step.
-func testBuckets(t *testing.T, h Harness) {
-	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 1))
-	tw := newTwin(e.hasher)
-	for i, key := range []string{"d", "b", "a", "c", "ab", "b", "a", "d"} {
-		w := put(key, fmt.Sprint(i), at(i))
-		if i == 6 {
-			w = del(key, at(i))
-		}
-		e.want(w, dbadapter.Applied)
-		tw.apply([]write{w})
-		e.check(tw)
-	}
-	// One commit that writes several records of one bucket is one change.
-	seq := len(e.observed)
-	var writes []write
-	for i := range 40 {
-		writes = append(writes, put(fmt.Sprint(i), "", at(50)))
-	}
-	e.apply(writes...)
-	tw.apply(writes)
-	e.check(tw)
-	if got := len(e.observed) - seq; got != 2 {
-		t.Errorf("a commit that touches two indices makes %d changes", got)
-	}
-	e.reopen()
-	if err := tw.compare(e.snapshot()); err != nil {
-		t.Errorf("reopened: %v", err)
-	}
-}

@@ -28,6 +28,13 @@ func newTwin(h dbadapter.Hasher) *twin {
 	return &twin{hasher: h, records: make(map[string]dbadapter.Record), keys: make(map[dbadapter.Index]int)}
 }
 
+// twinOf is the twin of a namespace of one record.
+func twinOf(e *env, key, value string, v dbadapter.Version) *twin {
+	tw := newTwin(e.hasher)
+	tw.apply([]write{put(key, value, v)})
+	return tw
+}
+
 func (t *twin) clone() *twin {
 	c := *t
 	c.records, c.keys, c.kept = maps.Clone(t.records), maps.Clone(t.keys), slices.Clone(t.kept)
