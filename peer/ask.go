@@ -43,7 +43,7 @@ func (n *Node) ask(ctx context.Context, about asker, id ID, patience time.Durati
 		return answered{}, err
 	}
 	begun := time.Now()
-	var retry node.BusyRetry
+	retry := n.core.Backoff()
 	redialled := false
 	for {
 		before := n.host.Network().ConnsToPeer(id)
@@ -52,7 +52,7 @@ func (n *Node) ask(ctx context.Context, about asker, id ID, patience time.Durati
 			redialled = true
 			continue
 		}
-		if wait, again := retry.Again(n.core, time.Since(begun), err); again && sleep(ctx, wait) {
+		if wait, again := retry.Again(time.Since(begun), err); again && sleep(ctx, wait) {
 			continue
 		}
 		return a, err

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // A node that was away, or is empty, meets six peers at once that hold what it lacks. One
@@ -20,7 +20,7 @@ func TestAwayFromSixPeers(t *testing.T) {
 		name     string
 		held     int // records that the node holds already
 		missing  int
-		bulk     node.Bulk
+		bulk     syncing.Bulk
 		incoming bool // the six call
 		// later: five are met once the first has sent something. Parts as small as here would
 		// be sent whole, as a called peer sends unasked, before a no arrives.
@@ -29,14 +29,14 @@ func TestAwayFromSixPeers(t *testing.T) {
 		// cells do not tell which side has the later versions.
 		changed bool
 	}{
-		{"sketch, it calls", 100, 1500, node.Bulk{}, false, false, false},
-		{"sketch, they call", 100, 1500, node.Bulk{}, true, false, false},
-		{"parts, it calls", 100, 1500, node.Bulk{PartsFrom: 500, PartSize: 250, Turn: 50}, false, true, false},
-		{"parts, they call", 100, 1500, node.Bulk{PartsFrom: 500, PartSize: 250, Turn: 50}, true, false, false},
-		{"empty, it calls", 0, 1500, node.Bulk{}, false, false, false},
-		{"empty, they call", 0, 1500, node.Bulk{}, true, false, false},
-		{"changed, it calls", 1500, 1500, node.Bulk{}, false, false, true},
-		{"changed, they call", 1500, 1500, node.Bulk{}, true, false, true},
+		{"sketch, it calls", 100, 1500, syncing.Bulk{}, false, false, false},
+		{"sketch, they call", 100, 1500, syncing.Bulk{}, true, false, false},
+		{"parts, it calls", 100, 1500, syncing.Bulk{PartsFrom: 500, PartSize: 250, Turn: 50}, false, true, false},
+		{"parts, they call", 100, 1500, syncing.Bulk{PartsFrom: 500, PartSize: 250, Turn: 50}, true, false, false},
+		{"empty, it calls", 0, 1500, syncing.Bulk{}, false, false, false},
+		{"empty, they call", 0, 1500, syncing.Bulk{}, true, false, false},
+		{"changed, it calls", 1500, 1500, syncing.Bulk{}, false, false, true},
+		{"changed, they call", 1500, 1500, syncing.Bulk{}, true, false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var nodes [7]*Node

@@ -1,11 +1,13 @@
 package peer
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // background syncs every shard with each of the members, until the node closes. The
@@ -16,36 +18,53 @@ func (n *Node) background() {
 	if n.gate.enter() {
 		go n.collectBodies()
 	}
-	var running sync.WaitGroup
-	defer running.Wait()
+	r := &rounds{node: n}
+	defer r.running.Wait()
 	schedule := n.core.Schedule
-	var begin func()
-	begin = func() {
-		for t, ok := schedule.Next(); ok; t, ok = schedule.Next() {
-			running.Go(func() {
-				n.turn(t)
-				schedule.Done(t)
-				if n.ctx.Err() == nil {
-					begin() // another turn has waited for the place
-				}
-			})
-		}
-	}
-	for timer := time.NewTimer(schedule.Pause()); ; {
+	for timer := time.NewTimer(schedule.Pause(n.core.Seeking())); ; {
 		select {
 		case <-n.ctx.Done():
 			timer.Stop()
 			return
 		case <-n.hurried:
 		case <-timer.C:
-			timer.Reset(schedule.Pause())
+			timer.Reset(schedule.Pause(n.core.Seeking()))
 			for _, ns := range n.Namespaces() {
-				running.Go(ns.tend)
+				r.running.Go(ns.tend)
 			}
 		}
-		schedule.Begin(func(id node.ID) bool { return n.host.Known(ID(id)) })
-		begin()
+		schedule.Round(n.ctx, r, n.partners())
 	}
+}
+
+// partners are the peers that there is a way to reach.
+func (n *Node) partners() []syncing.Turn[*node.Part] {
+	return n.core.Partners(func(id node.ID) bool { return n.host.Known(ID(id)) })
+}
+
+// rounds holds the syncs of the schedule.
+type rounds struct {
+	node    *Node
+	running sync.WaitGroup
+}
+
+func (r *rounds) Sync(ctx context.Context, part *node.Part, remote node.ID) (reached bool, err error) {
+	var sh *shard
+	if set := part.Set(); set != nil {
+		if sh = r.node.shard(set); sh == nil {
+			return false, nil // it is being dropped
+		}
+	}
+	if ns := r.node.namespaceByID(part.Namespace().ID()); ns != nil {
+		_, err = ns.sync(ctx, sh, ID(remote), SyncOptions{})
+	}
+	return r.node.host.Connected(ID(remote)), err
+}
+
+func (r *rounds) Now() time.Time { return time.Now() }
+
+func (r *rounds) Go(ctx context.Context, f func(ctx context.Context)) {
+	r.running.Go(func() { f(ctx) })
 }
 
 // collectBodies collects large values that nothing names, by placement writer, until the node closes.
@@ -77,33 +96,6 @@ func (ns *Namespace) collectBodies() {
 		ns.node.log.Warn("large values that nothing names could not be looked for", logNamespace(ns), logError(err))
 	} else if gone > 0 {
 		ns.node.log.Info("large values that nothing names were deleted", logNamespace(ns), "values", gone)
-	}
-}
-
-// turn syncs with one peer.
-func (n *Node) turn(t node.Turn) {
-	remote := ID(t.Remote)
-	for _, set := range t.Sets {
-		sh := n.shard(set)
-		if sh == nil || !n.core.Schedule.Due(set, t.Remote, time.Now()) {
-			continue
-		}
-		_, err := sh.sync(n.ctx, remote, SyncOptions{})
-		if n.ctx.Err() != nil {
-			return
-		}
-		n.core.Schedule.Note(set, t.Remote, time.Now(), n.host.Connected(remote), err)
-	}
-	for _, control := range t.Control {
-		ns := n.namespaceByID(control.ID())
-		if ns == nil || !n.core.Schedule.DueControl(control, t.Remote, time.Now()) {
-			continue
-		}
-		_, err := ns.sync(n.ctx, nil, remote, SyncOptions{})
-		if n.ctx.Err() != nil {
-			return
-		}
-		n.core.Schedule.NoteControl(control, t.Remote, time.Now(), n.host.Connected(remote), err)
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -63,7 +63,7 @@ func (ns *Namespace) DiffKeys(ctx context.Context, id ID, o DiffOptions, each fu
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	keys := make(chan KeyDifference, keysAhead)
-	list := &node.KeyList{Limit: o.Limit, Each: func(d KeyDifference, tick func() error) error {
+	list := &syncing.KeyList{Limit: o.Limit, Each: func(d KeyDifference, tick func() error) error {
 		of, users := ns.core.UsersKey(d.Key)
 		if !users {
 			return nil

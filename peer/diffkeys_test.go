@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // stateOf is all that a namespace holds and has noted, but for the syncs that were held.
@@ -100,7 +101,7 @@ func errOf[T any](_ T, err error) error { return err }
 // What is listed is what differs, with the versions that both sides hold, also where the
 // differences are so many that they are found part by part; neither side is changed by it.
 func TestDiffKeys(t *testing.T) {
-	for _, bulk := range []node.Bulk{{}, {PartsFrom: 100, PartSize: 30}} {
+	for _, bulk := range []syncing.Bulk{{}, {PartsFrom: 100, PartSize: 30}} {
 		a, b := openForTest(t, Config{}), openForTest(t, Config{})
 		sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
 		if err != nil {
@@ -164,7 +165,7 @@ func TestDiffKeysEnds(t *testing.T) {
 	sb := joinForTest(t, sa, b)
 	want := diverge(t, sa, sb, 350)
 	for _, n := range []*Node{a, b} {
-		n.core.Bulk = node.Bulk{PartsFrom: 100, PartSize: 30}
+		n.core.Bulk = syncing.Bulk{PartsFrom: 100, PartSize: 30}
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -6,6 +6,7 @@ import (
 	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -60,7 +61,7 @@ var (
 	// data folder. Neither is synced with until one has been stopped.
 	ErrTwin = reconcile.ErrTwin
 	// ErrUnreachable: no connection to the peer, or it broke; try again.
-	ErrUnreachable = node.ErrUnreachable
+	ErrUnreachable = reconcile.ErrUnreachable
 	// ErrBusy: the peer, or this node, runs as much as it may; try again.
 	ErrBusy = reconcile.ErrBusy
 	// ErrPaused: a person has paused the namespace, or the syncs with the other side, on
@@ -75,7 +76,7 @@ var (
 	// ErrRejected: the sync ran to its end, and one side declined records of the
 	// other: the sets are not equal. Rejected, at the side that declined, says
 	// which and why.
-	ErrRejected = node.ErrRejected
+	ErrRejected = syncing.ErrRejected
 )
 
 // ConflictError is ErrConflict of a write to a shard, with the version that was found.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // Limits bounds what peers may make a node do. A zero field takes its default.
@@ -82,7 +83,7 @@ const (
 func (l Limits) network() netio.Limits {
 	return netio.Limits{
 		Connections: l.Connections, DialTimeout: l.DialTimeout, Sessions: l.Sessions,
-		PeerStreams: 4*l.SessionsPerPeer + node.MaxQuestions + node.MaxRouted + node.MaxFeeding,
+		PeerStreams: 4*l.SessionsPerPeer + syncing.MaxQuestions + syncing.MaxRouted + syncing.MaxFeeding,
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -116,8 +117,8 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n.unserved = map[string]*unserved{}
 	n.started = n.now().UTC()
 	n.places = newSyncPlaces(n.limits.Sessions, cfg.Bandwidth.ownPerPeer(n.limits))
-	n.asking = newSyncPlaces(node.MaxQuestionsInAll, node.MaxQuestions)
-	n.routing.places, n.routing.paging = newSyncPlaces(node.MaxRoutedInAll, node.MaxRouted), make(chan struct{}, scanPages)
+	n.asking = newSyncPlaces(syncing.MaxQuestionsInAll, syncing.MaxQuestions)
+	n.routing.places, n.routing.paging = newSyncPlaces(syncing.MaxRoutedInAll, syncing.MaxRouted), make(chan struct{}, scanPages)
 	n.routing.large = newSyncPlaces(routeLarge, routeLargePeer)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
@@ -291,7 +292,7 @@ func (n *Node) newCore(cfg *Config) *node.Node {
 				n.log.Warn("the addresses of a member could not be saved", logPeer(ID(id)), logError(err))
 			}
 		},
-		Places: node.Places{Sessions: n.limits.Sessions, PerPeer: n.limits.SessionsPerPeer, Greetings: greetings},
+		Places: syncing.Places{Sessions: n.limits.Sessions, PerPeer: n.limits.SessionsPerPeer, Greetings: greetings},
 	})
 }
 

@@ -8,8 +8,8 @@ import (
 	"iter"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // Get returns the record under a key. ErrNotFound: the key holds no record. ErrDeleted,
@@ -88,7 +88,7 @@ const (
 	scanBytes = 16 << 20
 	// scanPages are on their way at once, of all scans of the node. They share the link, and
 	// leave half of the places that the node has at a peer to its look-ups and writes.
-	scanPages = node.MaxRouted / 2
+	scanPages = syncing.MaxRouted / 2
 )
 
 // After starts the scan beyond a key, which need not exist.

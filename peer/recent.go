@@ -11,6 +11,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -146,7 +147,7 @@ func newRecorded(s SyncRecord, began time.Time, at stage, by network.Conn, set d
 
 // joined adds a conversation to what precedes it in its sync.
 func joined(before, r Report, at stage) Report {
-	sum := node.Sum(before, r)
+	sum := syncing.Sum(before, r)
 	sum.Parts, sum.PartsDone, sum.Verified = before.Parts, before.PartsDone, r.Verified && at == stageWhole
 	if at == stagePart {
 		sum.Parts++
@@ -166,7 +167,7 @@ func (n *Node) RecentSyncs() []SyncRecord {
 		case s.broken():
 			s.Error = brokenOff
 		case s.open:
-			node.Forecast(&s.Report)
+			syncing.Forecast(&s.Report)
 		}
 		out = append(out, s.SyncRecord)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -22,7 +22,7 @@ func TestLargeSyncIsListedOnce(t *testing.T) {
 	}
 	sb := joinForTest(t, sa, b)
 	for _, n := range []*Node{a, b} {
-		n.core.Bulk = node.Bulk{PartsFrom: 200, PartSize: 60}
+		n.core.Bulk = syncing.Bulk{PartsFrom: 200, PartSize: 60}
 	}
 	put := func(what string, n int) {
 		for i := range n {

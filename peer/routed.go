@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -183,7 +184,7 @@ func (r *routing) keep(life context.Context, id ID, s *routeStream) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := len(r.idle[id])
-	if life.Err() != nil || before >= node.MaxRouted || r.kept >= routeKeptInAll {
+	if life.Err() != nil || before >= syncing.MaxRouted || r.kept >= routeKeptInAll {
 		return false
 	}
 	idle := routeIdle
@@ -283,7 +284,7 @@ func (n *Node) serveRouted(talk *stream.Carrier, remote ID) (asked bool, err err
 		return true, err
 	}
 	frame := wire.Append(nil, reply)
-	n.core.Sessions.Answered(node.ID(remote), len(frame))
+	n.core.Questions.Charge(node.ID(remote), len(frame))
 	return true, talk.Write(frame)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/syncd-io/syncd/internal/netio/stream"
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // closing is a stream that tells when it was closed.
@@ -39,17 +39,17 @@ func TestRouteStreamsKept(t *testing.T) {
 		keep := func() bool { return keepTo(id) }
 		ofPeer := func() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.idle[id]) }
 		inAll := func() int { r.mu.Lock(); defer r.mu.Unlock(); return r.kept }
-		for i := range node.MaxRouted {
+		for i := range syncing.MaxRouted {
 			if !keep() {
 				t.Fatalf("stream %d was not kept", i)
 			}
 		}
 		if keep() {
-			t.Fatalf("%d streams were kept", node.MaxRouted+1)
+			t.Fatalf("%d streams were kept", syncing.MaxRouted+1)
 		}
 		for i := range 16 { // peers that are asked much leave room for the others
 			kept := 0
-			for range node.MaxRouted {
+			for range syncing.MaxRouted {
 				if keepTo(ID(fmt.Sprint("other ", i))) {
 					kept++
 				}
@@ -63,14 +63,14 @@ func TestRouteStreamsKept(t *testing.T) {
 		}
 		open := func() (n int) {
 			synctest.Wait()
-			for _, c := range all[:node.MaxRouted] {
+			for _, c := range all[:syncing.MaxRouted] {
 				if !c.closed.Load() {
 					n++
 				}
 			}
 			return n
 		}
-		if n := open(); n != node.MaxRouted || ofPeer() != n {
+		if n := open(); n != syncing.MaxRouted || ofPeer() != n {
 			t.Fatalf("%d are open at once, %d counted", n, ofPeer())
 		}
 		time.Sleep(routeSpare + time.Millisecond)

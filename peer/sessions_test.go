@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // However many strangers are about to say something, a member gets its turn.
@@ -55,7 +56,7 @@ func TestCrowdOfStrangersKeepsNoMemberOut(t *testing.T) {
 
 // allLeft reports whether no stream holds a place for its greeting: all are to
 // be had, and each peer can have its share.
-func allLeft(s *node.Sessions, peers ...node.ID) bool {
+func allLeft(s *syncing.Sessions, peers ...node.ID) bool {
 	var leave []func()
 	defer func() {
 		for _, done := range leave {
@@ -98,7 +99,7 @@ func TestHigherIDWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	sb := joinForTest(t, sa, b)
-	done := sa.shards()[0].set.Call(node.ID(b.self.id), node.Ask{})
+	done := sa.shards()[0].set.Call(node.ID(b.self.id), syncing.Ask{})
 	if _, err := sb.Diff(t.Context(), a.self.id, SyncOptions{}); err != nil {
 		t.Errorf("a dry run: %v", err)
 	}

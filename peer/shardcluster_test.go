@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"crypto/ed25519"
 	"fmt"
 	"slices"
@@ -98,13 +99,14 @@ func (c *shardCluster) round() {
 	for i, n := range c.nodes {
 		c.spaces[i].tend()
 		n.core.Schedule.Wake()
-		n.core.Schedule.Begin(func(id node.ID) bool { return n.host.Known(ID(id)) })
-		for t, ok := n.core.Schedule.Next(); ok; t, ok = n.core.Schedule.Next() {
-			n.turn(t)
-			n.core.Schedule.Done(t)
-		}
+		n.core.Schedule.Round(n.ctx, oneByOne{&rounds{node: n}}, n.partners())
 	}
 }
+
+// oneByOne holds the syncs of a schedule one after the other.
+type oneByOne struct{ *rounds }
+
+func (oneByOne) Go(ctx context.Context, f func(ctx context.Context)) { f(ctx) }
 
 // roundsUntil lets rounds pass until something is so.
 func (c *shardCluster) roundsUntil(what string, so func() bool) {

@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -58,23 +59,23 @@ type SyncOptions struct {
 	Method wire.Method
 	// DryRun finds the differences and changes nothing.
 	DryRun bool
-	keys   *node.KeyList // of DiffKeys
+	keys   *syncing.KeyList // of DiffKeys
 	// Progress, if not nil, is called with the report so far after each message, one
 	// call at a time. It must be quick.
 	Progress func(Report)
 }
 
 // ask is what the options say to the node's decisions.
-func (o *SyncOptions) ask() (node.Ask, error) {
+func (o *SyncOptions) ask() (syncing.Ask, error) {
 	switch {
 	case o.Direction > Push:
-		return node.Ask{}, fmt.Errorf("%w: direction %v: want both, pull or push", ErrInvalid, o.Direction)
+		return syncing.Ask{}, fmt.Errorf("%w: direction %v: want both, pull or push", ErrInvalid, o.Direction)
 	case o.Method > MethodAll:
-		return node.Ask{}, fmt.Errorf("%w: method %v: want auto, sketch or all", ErrInvalid, o.Method)
+		return syncing.Ask{}, fmt.Errorf("%w: method %v: want auto, sketch or all", ErrInvalid, o.Method)
 	case len(o.Prefix) > dbadapter.MaxKey:
-		return node.Ask{}, fmt.Errorf("%w: the prefix has %d bytes; a key has at most %d", ErrLimit, len(o.Prefix), dbadapter.MaxKey)
+		return syncing.Ask{}, fmt.Errorf("%w: the prefix has %d bytes; a key has at most %d", ErrLimit, len(o.Prefix), dbadapter.MaxKey)
 	}
-	return node.Ask{Prefix: o.Prefix, Direction: o.Direction, Method: o.Method, DryRun: o.DryRun, Keys: o.keys}, nil
+	return syncing.Ask{Prefix: o.Prefix, Direction: o.Direction, Method: o.Method, DryRun: o.DryRun, Keys: o.keys}, nil
 }
 
 // Diff finds what differs and forecasts what a sync would move; it changes
@@ -135,11 +136,11 @@ func (ns *Namespace) sync(ctx context.Context, sh *shard, id ID, o SyncOptions) 
 	}
 	defer end()
 	begun := time.Now()
-	course := ns.core.Course
+	c := &call{ns: ns, shard: sh, part: &ns.core.Control, remote: id}
 	if sh != nil {
-		course = func(remote node.ID) *node.Course { return sh.set.Course(remote, ask) }
+		c.part = &sh.set.Part
 	}
-	done, err := ns.follow(ctx, id, sh, course(node.ID(id)), o.Progress)
+	done, err := c.part.Plan(node.ID(id), ask).Run(ctx, c, o.Progress)
 	if done.Peer != "" {
 		report = done
 	}
@@ -153,75 +154,40 @@ func (ns *Namespace) sync(ctx context.Context, sh *shard, id ID, o SyncOptions) 
 	return report, nil
 }
 
-// caller is what begins the conversations of a sync: a set, or where the two nodes share
-// none, the control namespace.
-type caller interface {
-	Call(remote node.ID, a node.Ask) (done func())
-	Initiate(ctx context.Context, remote node.ID, a node.Ask, enter func(reconcile.Step)) (*node.Conversation, error)
+// call is a sync that this node has begun.
+type call struct {
+	ns      *Namespace
+	shard   *shard // nil: the list of members is synced
+	part    *node.Part
+	remote  ID
+	running sync.WaitGroup
 }
 
-// follow holds the conversations of a sync, as many at once as there are. The function
-// progress hears of those about the records: the caller asked for these.
-func (ns *Namespace) follow(ctx context.Context, id ID, sh *shard, course *node.Course, progress func(Report)) (Report, error) {
-	var (
-		hearing sync.Mutex // one call of progress at a time
-		held    int
-		ends    = make(chan func())
-	)
-	for {
-		for ask, more := course.Next(); more; ask, more = course.Next() {
-			var heard func(Report)
-			if progress != nil && !ask.Control {
-				heard = func(r Report) {
-					hearing.Lock()
-					defer hearing.Unlock()
-					progress(course.Progress(ask, r))
-				}
-			}
-			held++
-			go func() {
-				report, err := ns.hold(ctx, id, sh, ask, heard)
-				ends <- func() { course.Ended(ask, report, err) }
-			}()
-		}
-		if held == 0 {
-			return course.Result()
-		}
-		(<-ends)()
-		held--
+// Converse holds a conversation, and begins it again on a new connection where that of before
+// is stale.
+func (c *call) Converse(ctx context.Context, a syncing.Ask, heard func(Report)) (Report, error) {
+	before := c.ns.node.host.Network().ConnsToPeer(c.remote)
+	report, err := c.once(ctx, a, heard)
+	if stale(before, &report, err) {
+		return c.once(ctx, a, heard)
 	}
+	return report, err
 }
 
-// hold holds a conversation with a peer, which may be busy first.
-func (ns *Namespace) hold(ctx context.Context, id ID, sh *shard, ask node.Ask, progress func(Report)) (report Report, err error) {
-	begun := time.Now()
-	var retry node.BusyRetry
-	var busy error // what it has waited for
-	redialled := false
-	for {
-		before := ns.node.host.Network().ConnsToPeer(id)
-		report, err = ns.syncOnce(ctx, id, sh, ask, progress)
-		if !redialled && stale(before, &report, err) {
-			redialled = true
-			continue
-		}
-		if report.Keys > 0 && err != nil {
-			return report, err // a second try would list them again
-		}
-		if wait, again := retry.Again(ns.node.core, time.Since(begun), err); again {
-			if busy = err; sleep(ctx, wait) {
-				continue
-			}
-		}
-		switch {
-		case err == nil:
-			err = node.Proved(ask, &report)
-		case ctx.Err() != nil && busy != nil:
-			err = busy
-		}
-		return report, err
-	}
+func (c *call) Backoff() syncing.Backoff { return c.ns.node.core.Backoff() }
+
+func (c *call) Elapsed() time.Duration { return c.ns.node.elapsed() }
+
+func (c *call) Sleep(ctx context.Context, d time.Duration) error {
+	sleep(ctx, d)
+	return ctx.Err()
 }
+
+func (c *call) Go(ctx context.Context, f func(ctx context.Context)) {
+	c.running.Go(func() { f(ctx) })
+}
+
+func (c *call) Wait(context.Context) { c.running.Wait() }
 
 // stale reports whether a sync failed because the peer had left a connection that was
 // there before. The peer has restarted, or closed the connection a moment ago, and this
@@ -264,27 +230,23 @@ func (ns *Namespace) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// syncOnce begins one sync.
-func (ns *Namespace) syncOnce(ctx context.Context, id ID, sh *shard, ask node.Ask, progress func(Report)) (Report, error) {
-	n := ns.node
+// once begins a conversation.
+func (c *call) once(ctx context.Context, ask syncing.Ask, heard func(Report)) (Report, error) {
+	ns, id, n := c.ns, c.remote, c.ns.node
 	report := Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
 	leave, err := n.places.take(ctx, id)
 	if err != nil {
 		return report, err
 	}
 	defer leave()
-	var of caller = &ns.core.Control
-	if sh != nil {
-		of = sh.set
-	}
 	if err := n.host.Dial(ctx, id, nil); err != nil {
 		return report, err
 	}
-	defer of.Call(node.ID(id), ask)()
+	defer c.part.Call(node.ID(id), ask)()
 	return ns.converse(ctx, side{
-		shard: sh, remote: id, dry: ask.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Span != (wire.Span{}), progress: progress,
+		shard: c.shard, remote: id, dry: ask.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Part(), progress: heard,
 		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
-			return of.Initiate(ctx, node.ID(id), ask, enter)
+			return c.part.Initiate(ctx, node.ID(id), ask, enter)
 		},
 		stream: func() (*stream.Carrier, error) {
 			s, err := n.host.Open(ctx, id, syncProtocol)

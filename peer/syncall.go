@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // syncAll syncs several shards that the peer is to hold, too, one after the other. Where the
@@ -90,7 +91,7 @@ func (ns *Namespace) syncMembers(ctx context.Context, id ID, o SyncOptions) (Rep
 
 // added is the report of some shards with that of a further one.
 func added(of, further Report) Report {
-	sum := node.Sum(of, further)
+	sum := syncing.Sum(of, further)
 	sum.Verified = of.Verified && further.Verified
 	sum.Parts, sum.PartsDone = of.Parts+further.Parts, of.PartsDone+further.PartsDone
 	sum.Estimate = of.Estimate + further.Estimate

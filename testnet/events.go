@@ -10,6 +10,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
@@ -37,17 +38,17 @@ func (r *runner) do(e *plan.Event) {
 			r.dated(e)
 		}
 	case plan.Sync:
-		n.Sync(e.Peer, node.Ask{}, nil)
+		n.Sync(e.Peer, syncing.Ask{}, nil)
 	case plan.Pull:
-		n.Sync(e.Peer, node.Ask{Direction: wire.Pull}, nil)
+		n.Sync(e.Peer, syncing.Ask{Direction: wire.Pull}, nil)
 	case plan.Push:
-		n.Sync(e.Peer, node.Ask{Direction: wire.Push}, nil)
+		n.Sync(e.Peer, syncing.Ask{Direction: wire.Push}, nil)
 	case plan.Diff:
-		n.Sync(e.Peer, node.Ask{DryRun: true, Keys: &node.KeyList{}}, nil)
+		n.Sync(e.Peer, syncing.Ask{DryRun: true, Keys: &syncing.KeyList{}}, nil)
 	case plan.SendAll:
-		n.Sync(e.Peer, node.Ask{Method: wire.MethodAll}, nil)
+		n.Sync(e.Peer, syncing.Ask{Method: wire.MethodAll}, nil)
 	case plan.SyncPrefix:
-		n.Sync(e.Peer, node.Ask{Prefix: []byte(e.Key)}, nil)
+		n.Sync(e.Peer, syncing.Ask{Prefix: []byte(e.Key)}, nil)
 	case plan.Join:
 		r.history.Granting(e.Peer, e.Node, cmp.Or(role(e.Key), node.RoleWrite).String())
 		n.Join(e.Peer, role(e.Key))

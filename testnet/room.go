@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
@@ -90,7 +91,7 @@ func (r *runner) makeRoom() (again bool, err error) {
 	}
 	r.crowded = true
 	err = r.pairs(func(a, b int, err error) {
-		if err != nil && !errors.Is(err, node.ErrRejected) {
+		if err != nil && !errors.Is(err, syncing.ErrRejected) {
 			r.violate(check.Full, a, "a sync with node %d, which differs in nothing but what finds an index full, failed: %v", b, err)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/check"
@@ -109,11 +110,11 @@ func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runn
 
 // bulk lets small sets go in parts in every third run. Then the parts of a sync, the
 // turns of peers, and what an empty node notes are on their way when faults come.
-func (r *runner) bulk() node.Bulk {
+func (r *runner) bulk() syncing.Bulk {
 	if r.world.Draw(sim.ForIndices, 1, 0, 0)%3 != 0 {
-		return node.Bulk{}
+		return syncing.Bulk{}
 	}
-	return node.Bulk{PartsFrom: 24, PartSize: 10, Turn: 16, Note: 400}
+	return syncing.Bulk{PartsFrom: 24, PartSize: 10, Turn: 16, Note: 400}
 }
 
 // indices lets keys share indices in every fourth run: about ten keys an index,

@@ -9,7 +9,7 @@ import (
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/coded"
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
@@ -209,7 +209,7 @@ func (r *runner) pairs(ended func(a, b int, err error)) error {
 		for a := range group {
 			for b := a + 1; b < len(group) && (b == a+1 || len(group) <= 12); b++ {
 				over := false
-				r.cluster.Node(group[a]).Sync(group[b], node.Ask{}, func(err error) {
+				r.cluster.Node(group[a]).Sync(group[b], syncing.Ask{}, func(err error) {
 					over = true
 					ended(group[a], group[b], err)
 				})

@@ -122,7 +122,7 @@ func number(t *testing.T, text string) constant.Value {
 // of docs/protocol are those of the code, and none is missing there.
 func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 	c := constants{}
-	for _, folder := range []string{"dbadapter", "iblt/rateless", "internal/locator", "internal/netio/stream", "internal/node", "internal/placement", "internal/roster", "peer", "reconcile", "reconcile/wire"} {
+	for _, folder := range []string{"dbadapter", "iblt/rateless", "internal/locator", "internal/netio/stream", "internal/node", "internal/placement", "internal/roster", "internal/syncing", "peer", "reconcile", "reconcile/wire"} {
 		c.read(t, folder)
 	}
 	pages, err := filepath.Glob("../../docs/protocol/*.md")
@@ -172,8 +172,8 @@ func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 		`a value over N \(then with the hash\)`:                        "reconcile.offerAbove",
 		`Hello, within N and N \|`:                                     "stream.firstTimeout peer.maxHello",
 		`\| N of members and N of strangers`:                           "peer.greetings peer.greetings",
-		`at a time gives a namespace N records or more`:                "node.turnFrom",
-		`until N after its last sync`:                                  "node.turnRest",
+		`at a time gives a namespace N records or more`:                "syncing.turnFrom",
+		`until N after its last sync`:                                  "syncing.TurnRest",
 		`An Ask has at most N\.`:                                       "peer.maxAsk",
 		`dialled, at most N of at most N bytes, 2: true`:               "node.MaxAddrs node.MaxAddrSize",
 		`sends one message of at most N, and ends`:                     "peer.maxJoinRequest",
@@ -193,9 +193,9 @@ func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 		`while fewer than N records and less than N of them moved`:     "reconcile.headwayRecords reconcile.headwayBytes",
 		`The data is at most N bytes`:                                  "wire.MaxPush",
 		`In a namespace of at most N members`:                          "wire.MaxDirect",
-		`answers N questions of a peer at once, N in all`:              "node.MaxQuestions node.MaxQuestionsInAll",
-		`It answers N a second of one peer, routed ones too, N after`:  "node.questionRate node.questionBurst",
-		`answers N routed questions of a peer at once, N in all\. About the feed it answers N more of a peer, N in all`: "node.MaxRouted node.MaxRoutedInAll node.MaxFeeding node.MaxFeedingInAll",
+		`answers N questions of a peer at once, N in all`:              "syncing.MaxQuestions syncing.MaxQuestionsInAll",
+		`It answers N a second of one peer, routed ones too, N after`:  "syncing.QuestionRate syncing.QuestionBurst",
+		`answers N routed questions of a peer at once, N in all\. About the feed it answers N more of a peer, N in all`: "syncing.MaxRouted syncing.MaxRoutedInAll syncing.MaxFeeding syncing.MaxFeedingInAll",
 		`A cursor has at most N bytes`:               "wire.MaxCursor",
 		`deterministic encoding, of at most N bytes`: "placement.MaxTable",
 		`\| 1 to N peer ids in binary`:               "placement.MaxHosts",

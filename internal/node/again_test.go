@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // restart closes the namespace of a machine, and opens it again as a new process
@@ -194,7 +195,7 @@ func TestPutAfterCollection(t *testing.T) {
 	conflicts := func(want int) {
 		t.Helper()
 		for _, prefix := range []string{"collected", "expired", "beside"} {
-			if _, _, err := c.machines[0].sync(c.ns[0], c.machines[1], Ask{Prefix: []byte(prefix)}); err != nil {
+			if _, _, err := c.machines[0].sync(c.ns[0], c.machines[1], syncing.Ask{Prefix: []byte(prefix)}); err != nil {
 				t.Fatal(err)
 			}
 		}

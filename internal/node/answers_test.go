@@ -8,6 +8,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -53,18 +54,18 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 		asked.Done()
 	}
 	var open []*Asked
-	for i := range MaxRouted + 1 {
+	for i := range syncing.MaxRouted + 1 {
 		one, err := a.Routed(b.ID, question)
-		if want := i == MaxRouted; errors.Is(err, reconcile.ErrBusy) != want {
+		if want := i == syncing.MaxRouted; errors.Is(err, reconcile.ErrBusy) != want {
 			t.Fatalf("question %d: %v", i, err)
 		}
 		if err == nil {
 			open = append(open, one)
 		}
 	}
-	for i := range MaxFeeding + 1 { // of the directory a peer hears all the same
+	for i := range syncing.MaxFeeding + 1 { // of the directory a peer hears all the same
 		one, err := a.Routed(b.ID, must(sb.Ask(a.ID, &wire.AskFeed{})))
-		if want := i == MaxFeeding; errors.Is(err, reconcile.ErrBusy) != want {
+		if want := i == syncing.MaxFeeding; errors.Is(err, reconcile.ErrBusy) != want {
 			t.Fatalf("question %d about the directory beside others: %v", i, err)
 		}
 		if err == nil {

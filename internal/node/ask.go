@@ -122,7 +122,7 @@ func (n *Node) asked(a *Asked) (_ *Asked, err error) {
 		return nil, err
 	}
 	var ok bool
-	if a.done, ok = n.Sessions.asked.take(a.remote, a.ask.Question.Subject(), n.elapsed()); !ok {
+	if a.done, ok = n.Questions.Take(a.remote, a.ask.Question.Subject(), n.elapsed()); !ok {
 		return nil, fmt.Errorf("%w: as many questions are being answered as may, of all peers or of this one", reconcile.ErrBusy)
 	}
 	return a, nil

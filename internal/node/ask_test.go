@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -169,49 +170,6 @@ func TestAnswersAreBound(t *testing.T) {
 	}
 }
 
-// A peer has so many questions at once, so many a second, and no more than its share of
-// all.
-func TestQuestionsAreBounded(t *testing.T) {
-	s := newSessions(Places{})
-	var open []func()
-	take := func(id ID, at time.Duration) bool {
-		release, ok := s.asked.take(id, wire.SubjectKey, at)
-		if ok {
-			open = append(open, release)
-		}
-		return ok
-	}
-	for peer := range MaxQuestionsInAll / MaxQuestions {
-		for i := range MaxQuestions + 1 {
-			if got := take(idOf(peer), 0); got != (i < MaxQuestions) {
-				t.Fatalf("question %d of peer %d: %t", i, peer, got)
-			}
-		}
-	}
-	if take("another", 0) {
-		t.Error("more than all")
-	}
-	for _, release := range open {
-		release()
-	}
-	open = nil
-	quick := func(at time.Duration) (n int) {
-		for ; take("quick", at); n++ {
-			open[len(open)-1]()
-		}
-		return n
-	}
-	if n := quick(0); n != questionBurst {
-		t.Errorf("%d questions at once", n)
-	}
-	if n := quick(time.Second); n != questionRate {
-		t.Errorf("%d questions a second later", n)
-	}
-	if n := quick(time.Hour); n != questionBurst {
-		t.Errorf("%d questions an hour later", n)
-	}
-}
-
 // All questions of a peer, whatever they are about, have one budget, of answers and of the
 // bytes of answers: of 10,000 in a second, on 16 streams, it is answered, and the rest are busy.
 func TestQuestionsHaveOneBudget(t *testing.T) {
@@ -240,7 +198,7 @@ func TestQuestionsHaveOneBudget(t *testing.T) {
 				var q *Asked
 				if q, err = a.Routed(b.ID, m); err == nil {
 					streams[i%16] = q.Done
-					a.Sessions.Answered(b.ID, size)
+					a.Questions.Charge(b.ID, size)
 				}
 			} else {
 				var q *Asked
@@ -260,11 +218,11 @@ func TestQuestionsHaveOneBudget(t *testing.T) {
 		total, costs := 0, 0
 		for subject, n := range answered {
 			if total, costs = total+n, costs+n; subject.Routed() {
-				costs += n * size / answerBytes
+				costs += n * size / syncing.AnswerBytes
 			}
 		}
 		// The last answer may overdraw it, which the next questions wait for.
-		if budget := questionBurst + questionRate; costs < budget-1 || costs > budget+2*size/answerBytes || total+busy != 10_000 || len(answered) != len(about) {
+		if budget := syncing.QuestionBurst + syncing.QuestionRate; costs < budget-1 || costs > budget+2*size/syncing.AnswerBytes || total+busy != 10_000 || len(answered) != len(about) {
 			t.Errorf("of answers of %d bytes %d, which cost %d, and %d are busy: %v", size, total, costs, busy, answered)
 		}
 		for _, over := range streams {
@@ -300,7 +258,7 @@ func TestAnswersAboutAKey(t *testing.T) {
 	if got, settled := ask(); got.Held.Key != nil || settled || got.Declines != 0 {
 		t.Errorf("missing there: %+v, settled %t", got, settled)
 	}
-	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	got, settled := ask()
@@ -339,7 +297,7 @@ func TestCommitWakesWhatItMaySettle(t *testing.T) {
 	if sa.Sets()[0].Waiting() != 3 {
 		t.Errorf("%d questions wait", sa.Sets()[0].Waiting())
 	}
-	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(woken) != 1 || woken["the sum of b"] != 1 {

@@ -43,7 +43,7 @@ func (ns *Namespace) AuditDue() bool {
 // look. They do so, too, if one of them said what cannot be. No sync makes anything
 // of a number of records that is kept far too large.
 func (c *Conversation) suspect(r *reconcile.Repair, err error) {
-	cells := r.Sketch && c.ask.whole() // other cells are made for the one sync
+	cells := r.Sketch && c.ask.Whole() // other cells are made for the one sync
 	sums := r.Digests+r.Left > 0 && len(c.ask.Prefix) == 0
 	if !cells && !sums && !errors.Is(err, reconcile.ErrNotVerified) && !errors.Is(err, reconcile.ErrProtocol) {
 		return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -34,22 +35,22 @@ func TestCollectedOnOneSide(t *testing.T) {
 		var last error
 		conversations := 0
 		for range 2 { // a busy peer is asked again
-			course := c.ns[first].Sets()[0].Course(c.machines[1-first].ID, Ask{})
-			for step, more := course.Next(); more; step, more = course.Next() {
-				mine, theirs, err := c.machines[first].converse(c.ns[first], c.machines[1-first], step)
-				if course.Ended(step, mine, err); step.Control {
+			sync := &call{machine: c.machines[first], other: c.machines[1-first], part: &c.ns[first].Sets()[0].Part}
+			_, last = sync.part.Plan(sync.other.ID, syncing.Ask{}).Run(t.Context(), sync, nil)
+			for _, held := range sync.held {
+				if held.Control {
 					continue
 				}
 				conversations++
-				for _, r := range []reconcile.Report{mine, theirs} {
+				for _, r := range []reconcile.Report{held.mine, held.theirs} {
 					// The first cells may show the ten tombstones before the peer breaks off, and nothing else.
-					shown := err != nil && r.Differences() == 10
-					if r.Sent+r.Applied+r.Rejected > 0 || r.Differences() > 0 && !shown || r.RecordBytes > 0 || r.Verified != (err == nil) {
+					shown := held.err != nil && r.Differences() == 10
+					if r.Sent+r.Applied+r.Rejected > 0 || r.Differences() > 0 && !shown || r.RecordBytes > 0 || r.Verified != (held.err == nil) {
 						t.Errorf("node %d began, and: %+v", first, r)
 					}
 				}
 			}
-			if _, last = course.Result(); !errors.Is(last, reconcile.ErrBusy) {
+			if !errors.Is(last, reconcile.ErrBusy) {
 				break
 			}
 		}
@@ -182,7 +183,7 @@ func TestCollectedIsProvenAtOnce(t *testing.T) {
 	c.want(1, "-a", "b")
 	// The first one begins with the records, since its own list has not changed.
 	for range 2 {
-		if err := turn(); err != nil && !errors.Is(err, ErrRejected) && !errors.Is(err, reconcile.ErrBusy) {
+		if err := turn(); err != nil && !errors.Is(err, syncing.ErrRejected) && !errors.Is(err, reconcile.ErrBusy) {
 			t.Fatal(err)
 		}
 	}

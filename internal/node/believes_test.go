@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -32,7 +33,7 @@ func TestShownRemovalIsOfOneThatMay(t *testing.T) {
 	ns[5] = must(machines[5].join(machines[3], invite(ns[3], RoleWrite)))
 	for range 2 {
 		for i := 2; i <= 5; i++ {
-			if _, _, err := machines[i].sync(ns[i], machines[1], Ask{}); err != nil {
+			if _, _, err := machines[i].sync(ns[i], machines[1], syncing.Ask{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -105,7 +106,7 @@ func TestShownRemovalEnds(t *testing.T) {
 			if err := sa.Remove(t.Context(), idOf(2)); err != nil {
 				return err
 			}
-			_, _, err := c.sync(sc, a, Ask{})
+			_, _, err := c.sync(sc, a, syncing.Ask{})
 			return err
 		},
 		"with an invitation": func(a, c *machine, sa, _ *Namespace) error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -53,16 +54,16 @@ func (c *crew) pass(d time.Duration) {
 
 // turn is one of the schedule's: the control namespace first, then the data.
 func (c *crew) turn(i, j int) error {
-	if _, _, err := c.machines[i].converse(c.ns[i], c.machines[j], Ask{Control: true}); err != nil {
+	if _, _, err := c.machines[i].converse(c.ns[i], c.machines[j], syncing.Ask{Control: true}); err != nil {
 		return err
 	}
-	_, _, err := c.machines[i].sync(c.ns[i], c.machines[j], Ask{})
+	_, _, err := c.machines[i].sync(c.ns[i], c.machines[j], syncing.Ask{})
 	for range 2 {
 		if !errors.Is(err, reconcile.ErrBusy) {
 			break
 		}
 		// One of the two has collected first.
-		_, _, err = c.machines[i].sync(c.ns[i], c.machines[j], Ask{})
+		_, _, err = c.machines[i].sync(c.ns[i], c.machines[j], syncing.Ask{})
 	}
 	return err
 }
@@ -80,7 +81,7 @@ func (c *crew) round(only ...int) {
 				continue
 			}
 			c.pass(time.Second)
-			if err := c.turn(i, j); err != nil && !errors.Is(err, ErrRejected) {
+			if err := c.turn(i, j); err != nil && !errors.Is(err, syncing.ErrRejected) {
 				c.t.Fatalf("%d syncs with %d: %v", i, j, err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -65,7 +66,7 @@ func TestSetsComeAndGoAtOnce(t *testing.T) {
 	})
 	run(func(int) error {
 		for _, set := range sa.Sets() {
-			if _, _, err := a.syncSet(set, b, Ask{}); err != nil {
+			if _, _, err := a.syncPart(&set.Part, b, syncing.Ask{}); err != nil {
 				return err
 			}
 		}
@@ -73,9 +74,10 @@ func TestSetsComeAndGoAtOnce(t *testing.T) {
 	})
 	run(func(int) error { return second(sa.Tend(t.Context())) })
 	run(func(int) error {
-		a.Schedule.Begin(a.IsMember)
-		if turn, ok := a.Schedule.Next(); ok {
-			a.Schedule.Done(turn)
+		for _, turn := range a.Partners(a.IsMember) {
+			for _, p := range turn.Parts {
+				p.Rests(turn.Remote)
+			}
 		}
 		sa.Holders(2)
 		sa.Moves()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -144,16 +145,13 @@ func (w *movers) sync(i, j int) {
 	if i == j || a.gone || b.gone || w.apart[[2]int{min(i, j), max(i, j)}] || a.ns.MayCall(b.ID) != nil {
 		return
 	}
-	var turn Turn
-	turn.Remote = b.ID
-	turn.add(a.ns)
-	for range turn.Control {
-		_, _, _ = a.follow(b.machine, a.ns.Course(b.ID)) // a table may come before its statement
-	}
-	for _, set := range turn.Sets {
-		_, _, err := a.syncSet(set, b.machine, Ask{})
-		if err != nil && !errors.Is(err, ErrDenied) && !errors.Is(err, reconcile.ErrBusy) && !errors.Is(err, reconcile.ErrListsDiffer) && !errors.Is(err, reconcile.ErrNotVerified) && !errors.Is(err, ErrRejected) {
-			w.t.Fatalf("%d syncs shard %d with %d: %v", i, set.shard, j, err)
+	for _, p := range a.ns.sharedWith(b.ID) {
+		_, _, err := a.syncPart(p, b.machine, syncing.Ask{})
+		if p.isControl() || err == nil { // a table may come before its statement
+			continue
+		}
+		if !errors.Is(err, ErrDenied) && !errors.Is(err, reconcile.ErrBusy) && !errors.Is(err, reconcile.ErrListsDiffer) && !errors.Is(err, reconcile.ErrNotVerified) && !errors.Is(err, syncing.ErrRejected) {
+			w.t.Fatalf("%d syncs shard %d with %d: %v", i, p.set.shard, j, err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -235,11 +236,11 @@ func TestRoleExpires(t *testing.T) {
 	if err := sa.SetRole(t.Context(), b.ID, RoleWrite, noon.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	must(put(sb, "k", "in time"))
-	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Tend(t.Context()); err != nil || !sa.Members().Has(b.ID, RoleWrite) {
@@ -247,13 +248,13 @@ func TestRoleExpires(t *testing.T) {
 	}
 	a.clock = noon.Add(time.Hour + time.Second)
 	b.clock = a.clock
-	if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, ErrDenied) {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, ErrDenied) {
 		t.Errorf("a sync after its end: %v", err)
 	}
 	if err := a.Tend(t.Context()); err != nil || sa.Members().Has(b.ID, RoleRead) {
 		t.Errorf("after its end: %v, %s", err, list(sa))
 	}
-	if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, ErrDenied) {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, ErrDenied) {
 		t.Errorf("a sync after it was written down: %v", err)
 	}
 	if r, removed := sb.Removal(); !removed || r.By != a.ID {

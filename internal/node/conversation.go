@@ -1,35 +1,19 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
-
-// Ask is what an initiator wants of a sync. The zero value syncs all, both ways.
-type Ask struct {
-	Prefix []byte
-	// Span narrows the sync to some ranges: it is a part of a large one.
-	Span      wire.Span
-	Direction wire.Direction
-	Method    wire.Method
-	DryRun    bool
-	// Keys, if not nil, lists the keys that differ: of a dry run.
-	Keys *KeyList
-	// Control asks for a sync of the control namespace instead of the data.
-	Control bool
-	// ListsMayDiffer syncs the data also where the two have different lists of
-	// members.
-	ListsMayDiffer bool
-}
 
 // Conversation is one side of a sync with a peer. Its driver carries the frames
 // of Session, and ends it with End.
@@ -39,16 +23,10 @@ type Conversation struct {
 	part     *Part
 	remote   ID
 	incoming bool
-	ask      Ask    // of the initiator
-	behind   []byte // where this side goes on being sent everything, or nil
-	// grant is the conversation's turn; nil while it has none. many: it is given many records,
-	// and not only expected to be.
-	grant atomic.Pointer[grant]
-	many  bool
-	// doubted: it goes on without the turn, once in a while, since only an estimate says that
-	// much may come.
-	doubted bool
-	seen    int // what turn.seen was before the replica was opened
+	ask      syncing.Ask // of the initiator
+	behind   []byte      // where this side goes on being sent everything, or nil
+	// claim is that to the turn of the bulk sender; it claims nothing for a control namespace.
+	claim *syncing.Claim
 	// brings: records may come to this side, as far as the peer's Hello says.
 	brings bool
 	// opened is the digest of the set as the replica has it.
@@ -91,36 +69,35 @@ func (ns *Namespace) otherMember(remote ID) error {
 
 // Call notes that this node calls a peer: until done is called, the peer's own
 // calls yield where they must.
-func (p *Part) Call(remote ID, a Ask) (done func()) {
+func (p *Part) Call(remote ID, a syncing.Ask) (done func()) {
 	if a.DryRun {
 		return func() {} // it changes nothing, and keeps nothing waiting
 	}
-	return p.ns.node.Sessions.calling(p.Keys.ID, remote)
+	return p.ns.node.Sessions.Call(p.of(a).Keys.ID, remote)
 }
 
 // Initiate begins a sync. enter is told of each step. The replica is opened
 // before the stream: a scan may take longer than a peer waits for a Hello.
-func (p *Part) Initiate(ctx context.Context, remote ID, a Ask, enter func(reconcile.Step)) (*Conversation, error) {
-	c := &Conversation{part: p, remote: remote, ask: a, brings: true}
+func (p *Part) Initiate(ctx context.Context, remote ID, a syncing.Ask, enter func(reconcile.Step)) (*Conversation, error) {
+	c := p.of(a).conversation(remote, a)
+	c.brings = true
 	replica, err := c.open(ctx)
 	if err != nil {
-		if g := c.grant.Load(); g != nil {
-			g.done(false, false)
-		}
+		c.claim.End(false, false, false)
 		return nil, err
 	}
 	o := c.options(ctx, enter)
 	o.Direction, o.Method, o.Prefix, o.Span, o.DryRun, o.ListsMayDiffer = a.Direction, a.Method, a.Prefix, a.Span, a.DryRun, a.ListsMayDiffer
 	if a.Keys != nil {
-		o.Differs = func(d reconcile.KeyDifference) (bool, error) { return a.Keys.take(d, c.tick) }
+		o.Differs = func(d reconcile.KeyDifference) (bool, error) { return a.Keys.Take(d, c.tick) }
 	}
-	if !a.whole() || a.DryRun || a.Direction == wire.Push || a.Method == wire.MethodSketch {
+	if !a.Whole() || a.DryRun || a.Direction == wire.Push || a.Method == wire.MethodSketch {
 		o.Behind, c.behind = nil, nil
 	}
-	if a.whole() {
+	if a.Whole() {
 		o.FirstCells = c.opening()
 	}
-	c.left = p.ns.node.Now()
+	c.left = c.part.ns.node.Now()
 	c.Session = reconcile.Initiate(replica, o)
 	return c, nil
 }
@@ -141,13 +118,13 @@ func (n *Node) Answer(remote ID, h *wire.Hello) (p *Part, done func(), err error
 	if p = n.part(h.Namespace); p == nil {
 		return nil, nil, ErrDenied
 	}
-	accept := n.Sessions.accept
+	accept := n.Sessions.Accept
 	if !p.ns.Admits(remote) {
 		switch former, was := p.ns.Members().Former(remote); {
 		case !reconcile.Proves(p.Keys, []byte(remote), []byte(n.ID), h):
 			return nil, nil, ErrDenied
 		case p.isControl() && h.Direction == wire.Push:
-			accept = n.Sessions.introduce
+			accept = n.Sessions.Introduce
 		case was, p.ns.Members().Has(remote, RoleRead):
 			return nil, nil, &reconcile.RemovedError{Statements: p.ns.explain(remote, former)}
 		default:
@@ -157,7 +134,7 @@ func (n *Node) Answer(remote ID, h *wire.Hello) (p *Part, done func(), err error
 	if p.ns.PausedWith(remote) != nil {
 		return nil, nil, reconcile.ErrPaused
 	}
-	if n.Sessions.yields(p.Keys.ID, n.ID, remote) && !h.DryRun {
+	if n.Sessions.Yields(p.Keys.ID, n.ID, remote) && !h.DryRun {
 		return nil, nil, fmt.Errorf("%w: this node has begun the same sync", reconcile.ErrBusy)
 	}
 	done, ok := accept(remote)
@@ -171,16 +148,25 @@ func (n *Node) Answer(remote ID, h *wire.Hello) (p *Part, done func(), err error
 // bytes. The replica is opened when the session has found that the peer knows the
 // secret.
 func (p *Part) Respond(ctx context.Context, remote ID, h *wire.Hello, size int, enter func(reconcile.Step)) *Conversation {
-	c := &Conversation{part: p, remote: remote, ask: p.AskOf(h), incoming: true, brings: h.Records > 0}
+	c := p.conversation(remote, p.AskOf(h))
+	c.incoming, c.brings = true, h.Records > 0
 	c.Session = reconcile.Respond(func(*wire.Hello) (reconcile.Replica, error) { return c.open(ctx) }, c.options(ctx, enter))
 	c.Session.Next() // it waits for the Hello, which is here
 	c.Session.Deliver(h, size)
 	return c
 }
 
+func (p *Part) conversation(remote ID, a syncing.Ask) *Conversation {
+	c := &Conversation{part: p, remote: remote, ask: a, claim: new(syncing.Claim)}
+	if p.set != nil {
+		c.claim = p.set.bulk.Claim(remote, a.Part(), p.ns.node.bulk().Turn, p.ns.node.elapsed)
+	}
+	return c
+}
+
 // AskOf is what a Hello asks of the part.
-func (p *Part) AskOf(h *wire.Hello) Ask {
-	return Ask{
+func (p *Part) AskOf(h *wire.Hello) syncing.Ask {
+	return syncing.Ask{
 		Prefix: h.Prefix, Span: h.Span, Direction: h.Direction, Method: h.Method, DryRun: h.DryRun,
 		Control: p.isControl(), ListsMayDiffer: h.ListsMayDiffer,
 	}
@@ -208,22 +194,12 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 	if c.ask.Control {
 		o.Aside = nil // a statement comes behind those that it names
 	} else {
-		o.PartsFrom, o.Expect, o.Await, o.Received = n.bulk().PartsFrom, c.expect, c.await, c.part.set.reached
+		o.PartsFrom, o.Expect, o.Await, o.Received = n.bulk().PartsFrom, c.claim.Expect, c.claim.Await, c.part.set.reached
 		c.behind = *c.part.set.filledTo(ns.state.Load())
 		o.Behind = c.behind
 	}
 	return o
 }
-
-// whole reports whether the sync is about all records.
-func (a *Ask) whole() bool { return len(a.Prefix) == 0 && !a.part() }
-
-// part reports whether the sync is a part of a large one.
-func (a *Ask) part() bool { return a.Span != (wire.Span{}) }
-
-// Moves reports whether the sync moves what differs in the data. It may do so in
-// all of it, or in a prefix, and not in a part of a large sync.
-func (a *Ask) Moves() bool { return !a.Control && !a.DryRun && !a.part() }
 
 // gets reports whether records may travel to this side.
 func (c *Conversation) gets() bool {
@@ -254,7 +230,7 @@ func (c *Conversation) inTerm() quorum.Term {
 // conclusive reports whether the sync moves all that differs in the data, so that its
 // end tells what each side holds.
 func (c *Conversation) conclusive() bool {
-	return !c.ask.Control && !c.ask.DryRun && c.ask.whole() && c.ask.Direction == wire.Both
+	return !c.ask.Control && !c.ask.DryRun && c.ask.Whole() && c.ask.Direction == wire.Both
 }
 
 // heed decides upon the peer's greeting.
@@ -323,6 +299,63 @@ func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
 	return r, nil
 }
 
+// large reports whether many records are expected. They are if the sync is a part
+// of a large one, or this node is being filled.
+func (c *Conversation) large() bool {
+	return c.ask.Part() || !c.ask.Control && c.ask.Whole() && *c.part.set.filledTo(c.part.ns.state.Load()) != nil
+}
+
+// takeTurn sees to it that this node is given many records by one peer at a time. A
+// peer that calls and holds nothing needs no turn.
+func (c *Conversation) takeTurn() error {
+	if c.ask.Control {
+		return nil
+	}
+	c.claim.Look()
+	if c.ask.DryRun || !c.gets() || !c.brings {
+		return nil
+	}
+	_, records, _ := c.part.Live.State()
+	return c.claim.Open(c.large(), c.ask.Whole() && records == 0)
+}
+
+// admit is Admit of the conversation's set, in its turn if many records come.
+func (c *Conversation) admit(ctx context.Context, records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
+	commit := c.part.set.Admit(ctx, c.remote, c.theirs.Floor, c.inTerm(), records)
+	return func() ([]reconcile.Verdict, error) {
+		verdicts, err := commit() // what has come is kept, whoever has the turn now
+		applied, bytes := 0, int64(0)
+		for i, v := range verdicts {
+			if v.Reason == 0 && v.Result == dbadapter.Applied {
+				applied, bytes = applied+1, bytes+int64(records[i].Weight())
+			}
+		}
+		return verdicts, cmp.Or(err, c.claim.Applied(applied, bytes))
+	}
+}
+
+// opening is how many cells the Hello of a conversation carries. It is none to a
+// peer that pushes and was last proved to hold what this node holds. What it has
+// taken since it would have pushed.
+func (c *Conversation) opening() int {
+	if !c.ask.Control && c.part.ns.node.Push.On && c.part.equal.Has(c.remote, c.opened) {
+		return reconcile.NoCells
+	}
+	return c.part.openings.Cells(c.remote)
+}
+
+// filled reports whether this node has been sent everything, or what lay behind the
+// key that it had reached. A node that holds it all the same is filled, too.
+func (c *Conversation) filled(r *reconcile.Report) bool {
+	switch {
+	case c.ask.Control || c.ask.DryRun || !c.ask.Whole() || !c.gets():
+		return false
+	case r.Behind:
+		return c.behind != nil // and not the peer's key
+	}
+	return r.Verified || r.Method == wire.MethodAll
+}
+
 // tick lets the session tell its peer now and then that a scan goes on. An
 // initiator's first scan comes before its session.
 func (c *Conversation) tick() error {
@@ -354,12 +387,7 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 			err = closed
 		}
 	}
-	if g := c.grant.Load(); g != nil {
-		if !c.incoming {
-			g.called(err == nil)
-		}
-		g.done(c.many, c.large() && report.Applied > 0)
-	}
+	c.claim.End(!c.incoming, err == nil, report.Applied > 0 && c.large())
 	if c.collect != nil {
 		if failed := c.collect(); failed != nil {
 			err = failed
@@ -387,24 +415,22 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 	if c.twins == nil {
 		err = c.part.ns.copied.Ended(c.remote, c.part.ns.node.Now(), err)
 	}
-	whole := c.ask.whole() && compared
+	whole := c.ask.Whole() && compared
 	if err == nil && whole && report.Method != wire.MethodAll {
-		c.part.openings.note(c.remote, report.Differences())
+		c.part.openings.Note(c.remote, report.Differences())
 	}
-	switch {
-	case err != nil:
-	case c.ask.DryRun: // it proves what differs, and leaves it so
-	case !c.ask.Control:
+	if err != nil || c.ask.DryRun { // a dry run proves what differs, and leaves it so
+		return report, err
+	}
+	if !c.ask.Control {
 		c.part.set.doubt(c.remote, report.Verified && whole)
 		if whole {
 			c.part.set.pushes.Met(report.Sent)
 		}
-		pushes := c.part.ns.node.Pushes
-		if report.Verified && whole && c.ask.Direction == wire.Both && report.Applied == 0 && (pushes == nil || pushes(c.remote)) {
-			c.part.set.equal.note(c.remote, c.opened, c.part.ns.node.elapsed())
-		}
-	case report.Verified && whole && c.ask.Direction == wire.Both && report.Applied == 0:
-		c.part.ns.alike.note(c.remote, c.opened) // the peer has just this now
 	}
-	return report, err
+	pushes := c.ask.Control || c.part.ns.node.Pushes == nil || c.part.ns.node.Pushes(c.remote)
+	if report.Verified && whole && c.ask.Direction == wire.Both && report.Applied == 0 && pushes {
+		c.part.equal.Note(c.remote, c.opened, c.part.ns.node.elapsed()) // the peer has just this now
+	}
+	return report, nil
 }

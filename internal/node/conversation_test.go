@@ -10,6 +10,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -17,7 +18,7 @@ import (
 // helloOf is the first message of a sync that a node begins.
 func helloOf(t *testing.T, ns *Namespace, remote ID) (*Conversation, *wire.Hello) {
 	t.Helper()
-	c := must(ns.Sets()[0].Initiate(t.Context(), remote, Ask{}, nil))
+	c := must(ns.Sets()[0].Initiate(t.Context(), remote, syncing.Ask{}, nil))
 	m, _, err := wire.Read(bytes.NewReader(c.Session.Next().Frame))
 	if err != nil {
 		t.Fatal(err)
@@ -117,8 +118,8 @@ func TestAnswerTakesPlaces(t *testing.T) {
 	if err := setRole(sa, b.ID, RoleRead); err != nil {
 		t.Fatal(err)
 	}
-	defer sa.Sets()[0].Call(b.ID, Ask{})()
-	_, _, err = b.sync(sb, a, Ask{})
+	defer sa.Sets()[0].Call(b.ID, syncing.Ask{})()
+	_, _, err = b.sync(sb, a, syncing.Ask{})
 	if busy := a.ID < b.ID; errors.Is(err, reconcile.ErrBusy) != busy {
 		t.Errorf("a calls, and has the lower id: %t; b's sync: %v", busy, err)
 	}
@@ -145,7 +146,7 @@ func TestSyncsConverge(t *testing.T) {
 			if rng.IntN(2) == 0 {
 				from, to, ns = b, a, sb
 			}
-			mine, theirs, err := from.sync(ns, to, Ask{})
+			mine, theirs, err := from.sync(ns, to, syncing.Ask{})
 			if err != nil || !mine.Verified || mine.Applied > theirs.Sent || theirs.Applied > mine.Sent {
 				t.Fatalf("%+v\n%+v\n%v", mine, theirs, err)
 			}
@@ -163,31 +164,6 @@ type weakHasher struct{ dbadapter.Hasher }
 
 func (h weakHasher) Index(key []byte) dbadapter.Index { return h.Hasher.Index(key)%16 + 1 }
 
-// What a sync that ran to its end has shown.
-func TestProved(t *testing.T) {
-	for i, c := range []struct {
-		ask  Ask
-		r    reconcile.Report
-		want error
-	}{
-		{Ask{}, reconcile.Report{Verified: true}, nil},
-		{Ask{}, reconcile.Report{}, reconcile.ErrNotVerified},
-		{Ask{}, reconcile.Report{Rejected: 2}, ErrRejected},
-		{Ask{DryRun: true}, reconcile.Report{}, nil},
-		{Ask{DryRun: true}, reconcile.Report{Rejected: 2}, nil},
-		{Ask{Direction: wire.Pull}, reconcile.Report{}, nil},
-		{Ask{Direction: wire.Push}, reconcile.Report{}, nil},
-		{Ask{Direction: wire.Pull}, reconcile.Report{Rejected: 2}, ErrRejected},
-		{Ask{Direction: wire.Push}, reconcile.Report{Rejected: 2}, ErrRejected},
-		{Ask{Direction: wire.Pull}, reconcile.Report{Verified: true}, nil},
-		{Ask{Prefix: []byte("p")}, reconcile.Report{}, reconcile.ErrNotVerified},
-	} {
-		if err := Proved(c.ask, &c.r); !errors.Is(err, c.want) || c.want == nil && err != nil {
-			t.Errorf("case %d: %v, want %v", i, err, c.want)
-		}
-	}
-}
-
 // The end of a conversation gives back what it held, also one that was cut; the
 // driver's error stays.
 func TestEnd(t *testing.T) {
@@ -196,15 +172,15 @@ func TestEnd(t *testing.T) {
 	sb := must(b.join(a, invite(sa, RoleWrite)))
 	must(put(sb, "k", "v"))
 	cut := errors.New("the connection broke")
-	for _, ask := range []Ask{{}, {Prefix: []byte("k")}} {
+	for _, ask := range []syncing.Ask{{}, {Prefix: []byte("k")}} {
 		c := must(sb.Sets()[0].Initiate(t.Context(), a.ID, ask, nil))
 		c.Session.Next()
-		if _, err := c.End(cut); !errors.Is(err, cut) || len(sb.Sets()[0].openings.of) != 0 {
+		if _, err := c.End(cut); !errors.Is(err, cut) {
 			t.Errorf("a sync that was cut: %v", err)
 		}
 	}
 	// So it is with those that ran to their end, on both sides, or were turned away.
-	for _, ask := range []Ask{{}, {Prefix: []byte("k")}, {DryRun: true}} {
+	for _, ask := range []syncing.Ask{{}, {Prefix: []byte("k")}, {DryRun: true}} {
 		if _, _, err := b.sync(sb, a, ask); err != nil {
 			t.Error(err)
 		}
@@ -216,7 +192,7 @@ func TestEnd(t *testing.T) {
 			defer done()
 		}
 	}
-	if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, reconcile.ErrBusy) {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, reconcile.ErrBusy) {
 		t.Errorf("without a place: %v", err)
 	}
 	if a.opened != 0 || b.opened != 0 {
@@ -225,7 +201,7 @@ func TestEnd(t *testing.T) {
 	if err := sb.Sets()[0].Store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sb.Sets()[0].Initiate(t.Context(), a.ID, Ask{}, nil); !errors.Is(err, dbadapter.ErrClosed) {
+	if _, err := sb.Sets()[0].Initiate(t.Context(), a.ID, syncing.Ask{}, nil); !errors.Is(err, dbadapter.ErrClosed) {
 		t.Errorf("of a closed store: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

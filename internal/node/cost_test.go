@@ -3,7 +3,7 @@ package node
 import (
 	"testing"
 
-	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // With a list of 50 members a sync of equal sets carries 600 bytes at the most in
@@ -20,7 +20,7 @@ func TestCostOfFiftyMembers(t *testing.T) {
 	for i := range 100 {
 		must(put(sa, string(rune('a'+i)), "v"))
 	}
-	for range 1 + remembered { // the list, the records, and syncs of equal sets
+	for range 1 + syncing.Remembered { // the list, the records, and syncs of equal sets
 		if err := b.turn(sb, a); err != nil {
 			t.Fatal(err)
 		}
@@ -28,17 +28,11 @@ func TestCostOfFiftyMembers(t *testing.T) {
 	if n, m := len(sa.Members().Members()), len(sb.Members().Members()); n != 50 || m != 50 {
 		t.Fatalf("%d and %d members", n, m)
 	}
-	course := sb.Sets()[0].Course(a.ID, Ask{})
-	var reports []reconcile.Report
-	for step, more := course.Next(); more; step, more = course.Next() {
-		r, _, err := b.converse(sb, a, step)
-		reports = append(reports, r)
-		course.Ended(step, r, err)
+	sync := &call{machine: b, other: a, part: &sb.Sets()[0].Part}
+	r, err := sync.part.Plan(a.ID, syncing.Ask{}).Run(t.Context(), sync, nil)
+	if err != nil || len(sync.held) != 1 {
+		t.Fatalf("%d conversations, %v", len(sync.held), err)
 	}
-	if len(reports) != 1 {
-		t.Fatalf("%d conversations", len(reports))
-	}
-	r := reports[0]
 	size := r.WireBytesSent + r.WireBytesReceived
 	t.Logf("%d bytes, %d round trips", size, r.Rounds)
 	if !r.Verified || r.Differences() > 0 || r.Rounds != 1 || size > 600 {

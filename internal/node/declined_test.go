@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -58,7 +59,7 @@ func ahead(t *testing.T) (a, b *machine, sa, sb *Namespace) {
 	b.clock = noon.Add(6 * time.Hour)
 	must(put(sb, "k", "written six hours from now"))
 	b.clock = noon
-	if r, _, err := b.sync(sb, a, finds); !errors.Is(err, ErrRejected) || r.Sent != 1 {
+	if r, _, err := b.sync(sb, a, finds); !errors.Is(err, syncing.ErrRejected) || r.Sent != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	return a, b, sa, sb
@@ -187,7 +188,7 @@ func TestWrongClockIsTold(t *testing.T) {
 
 // finds is a sync that finds its differences before it sends anything. It needs a
 // record on either side: an empty set is sent everything.
-var finds = Ask{Method: wire.MethodSketch}
+var finds = syncing.Ask{Method: wire.MethodSketch}
 
 // declines makes two nodes of which a refuses a record that b has of a former writer, and has
 // said so.
@@ -232,7 +233,7 @@ func TestDeclinedRecordsTravelAgain(t *testing.T) {
 			t.Errorf("too early: %+v", r)
 		}
 		b.clock = noon.Add(DeclinedLife)
-		if r, _, err := b.sync(sb, a, finds); !errors.Is(err, ErrRejected) || r.Sent != 1 {
+		if r, _, err := b.sync(sb, a, finds); !errors.Is(err, syncing.ErrRejected) || r.Sent != 1 {
 			t.Errorf("in time: %+v, %v", r, err)
 		}
 	})
@@ -255,7 +256,7 @@ func TestDeclinedRecordsTravelAgain(t *testing.T) {
 		if err := setRole(sa, former, RoleWrite); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := b.sync(sb, a, finds); !errors.Is(err, ErrRejected) {
+		if _, _, err := b.sync(sb, a, finds); !errors.Is(err, syncing.ErrRejected) {
 			t.Errorf("what was written by a reader: %v", err)
 		}
 		must(put(sb, "k", "once more"))

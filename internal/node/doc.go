@@ -33,21 +33,15 @@
 //	what is kept       audit.go                 is computed anew now and then
 //	the next start     summary.go               what is kept of the live sketch, when, and how it is taken up
 //	what takes no part pause.go
-//	which peer         course.go, alike.go      which conversations make up a sync
+//	a sync             partners.go              what internal/syncing asks: which parts are shared with whom
 //	                   conversation.go          a sync's two beginnings and its end
-//	                   tally.go                 the parts of a large sync, and their sum
-//	                   keylist.go               the keys that a dry run lists
-//	                   turn.go, filling.go      one bulk sender at a time; how far an empty node has come
-//	                   sessions.go              places, and which of two callers yields
-//	                   schedule.go, retry.go    when to sync, and how long to rest
-//	                   equal.go                 which peers hold the same, and rest
+//	                   filling.go               how far an empty node has come
 //	what is remembered rejections.go            what this node refused
 //	                   declined.go              what its peers refused
 //	                   kept.go                  what left the set, and how it comes back
 //	                   former.go                what former members said is dropped
-//	                   openings.go              how many cells a sync opens with
 //	what is pushed     arrival.go               pushes of others
-//	questions          ask.go, questions.go     what members ask one another, and how often
+//	questions          ask.go                   what members ask one another
 //	                   view.go                  the keys and rights of a shard that is not held here
 //	                   status.go                how this node is
 //	                   why.go, confirm.go       what an answer explains; which members hold what

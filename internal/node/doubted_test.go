@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -20,21 +21,17 @@ func TestSyncInDoubtIsHeldOnceAMinute(t *testing.T) {
 				c.put(2, fmt.Sprint("k", i), "0")
 				c.put(1, fmt.Sprint("l", i), "0")
 			}
-			turn := &c.ns[2].Sets()[0].turn
-			given := c.machines[0].ID
-			if _, err := turn.take(given, false, turn.seen(given, false), true, c.machines[2].elapsed); err != nil {
-				t.Fatal(err)
-			}
+			given(c.machines[2], c.ns[2], c.machines[0].ID)
 			held := false
 			for range 3 {
-				_, _, err := c.machines[from].converse(c.ns[from], c.machines[3-from], Ask{})
+				_, _, err := c.machines[from].converse(c.ns[from], c.machines[3-from], syncing.Ask{})
 				if held = err == nil; held {
 					break
 				}
 				if !errors.Is(err, reconcile.ErrTurn) {
 					t.Fatal(err)
 				}
-				c.pass(turnDoubt + time.Second)
+				c.pass(syncing.TurnDoubt + time.Second)
 			}
 			if !held {
 				t.Errorf("%d records each way, node %d calls: no sync is held", n, from)

@@ -18,6 +18,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/internal/signature"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -94,7 +95,7 @@ func newMachine(seed int) *machine {
 			defer m.mu.Unlock()
 			return m.random.Uint64()
 		},
-		Places:   Places{Sessions: 4, PerPeer: 2, Greetings: 8},
+		Places:   syncing.Places{Sessions: 4, PerPeer: 2, Greetings: 8},
 		Interval: time.Second,
 	})
 	return m
@@ -286,45 +287,67 @@ func get(ns *Namespace, key string) (dbadapter.Record, error) {
 
 // turn syncs a namespace with another node as the schedule does.
 func (m *machine) turn(ns *Namespace, other *machine) error {
-	_, _, err := m.follow(other, ns.Sets()[0].Course(other.ID, Ask{}))
+	_, _, err := m.syncPart(&ns.Sets()[0].Part, other, syncing.Ask{})
 	return err
 }
 
 // sync syncs a namespace with another node, and returns what both report.
-func (m *machine) sync(ns *Namespace, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
+func (m *machine) sync(ns *Namespace, other *machine, ask syncing.Ask) (mine, theirs reconcile.Report, err error) {
 	if err := ns.MayCall(other.ID); err != nil {
 		return mine, theirs, err
 	}
-	return m.syncSet(ns.Sets()[0], other, ask)
+	return m.syncPart(&ns.Sets()[0].Part, other, ask)
 }
 
-// syncSet syncs one of the sets of a namespace.
-func (m *machine) syncSet(set *Set, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
-	return m.follow(other, set.Course(other.ID, ask))
-}
-
-// follow holds the conversations of a sync.
-func (m *machine) follow(other *machine, course *Course) (mine, theirs reconcile.Report, err error) {
-	for step, more := course.Next(); more; step, more = course.Next() {
-		mine, there, err := m.converseAbout(course.of, other, step)
-		if !step.Control {
-			theirs = there
+// syncPart syncs a part with another node.
+func (m *machine) syncPart(p *Part, other *machine, ask syncing.Ask) (mine, theirs reconcile.Report, err error) {
+	c := &call{machine: m, other: other, part: p}
+	mine, err = p.Plan(other.ID, ask).Run(context.Background(), c, nil)
+	for _, held := range c.held {
+		if !held.Control {
+			theirs = held.theirs
 		}
-		course.Ended(step, mine, err)
 	}
-	mine, err = course.Result()
 	return mine, theirs, err
 }
 
+// call holds the conversations of a sync one after the other, each once.
+type call struct {
+	*machine
+	other *machine
+	part  *Part
+	held  []held
+}
+
+// held is a conversation that is over.
+type held struct {
+	syncing.Ask
+	mine, theirs reconcile.Report
+	err          error
+}
+
+func (c *call) Converse(_ context.Context, a syncing.Ask, _ func(reconcile.Report)) (reconcile.Report, error) {
+	mine, theirs, err := c.converseAbout(c.part, c.other, a)
+	c.held = append(c.held, held{a, mine, theirs, err})
+	return mine, err
+}
+
+func (c *call) Elapsed() time.Duration { return c.elapsed() }
+
+func (c *call) Sleep(context.Context, time.Duration) error {
+	return errors.New("it is not tried again")
+}
+
+func (c *call) Go(ctx context.Context, f func(ctx context.Context)) { f(ctx) }
+
+func (c *call) Wait(context.Context) {}
+
 // converse holds one conversation of a sync.
-func (m *machine) converse(ns *Namespace, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
+func (m *machine) converse(ns *Namespace, other *machine, ask syncing.Ask) (mine, theirs reconcile.Report, err error) {
 	return m.converseAbout(&ns.Sets()[0].Part, other, ask)
 }
 
-func (m *machine) converseAbout(p *Part, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
-	if p.set != nil {
-		p = p.set.part(ask)
-	}
+func (m *machine) converseAbout(p *Part, other *machine, ask syncing.Ask) (mine, theirs reconcile.Report, err error) {
 	defer p.Call(other.ID, ask)()
 	a, err := p.Initiate(context.Background(), other.ID, ask, nil)
 	if err != nil {
@@ -349,7 +372,7 @@ func (m *machine) converseAbout(p *Part, other *machine, ask Ask) (mine, theirs 
 	carry(b.Session, a.Session)
 	theirs, _ = b.End(b.Session.Err())
 	if mine, err = a.End(a.Session.Err()); err == nil {
-		err = Proved(ask, &mine)
+		err = syncing.Proved(ask, &mine)
 	}
 	return mine, theirs, err
 }
@@ -371,7 +394,7 @@ func carryBy(sends func(side, size int), sides ...*reconcile.Session) {
 			}
 			if waits[i] {
 				if m, size, err := wire.Read(&inbox[i]); err != nil {
-					s.Fail(errors.Join(ErrUnreachable, err))
+					s.Fail(errors.Join(reconcile.ErrUnreachable, err))
 				} else {
 					s.Deliver(m, size)
 				}

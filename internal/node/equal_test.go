@@ -1,6 +1,10 @@
 package node
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/syncd-io/syncd/internal/syncing"
+)
 
 // Two nodes that push, and were proved to hold the same, sync at every fifth interval,
 // until one of them changes what it holds.
@@ -10,7 +14,7 @@ func TestEqualPairsRest(t *testing.T) {
 	turns := func(intervals int) (n int) {
 		for range intervals {
 			ps.wait(m.Interval)
-			if !m.Schedule.Due(ns.Sets()[0], remote, noon) {
+			if ns.Sets()[0].Rests(remote) {
 				continue
 			}
 			n++
@@ -21,12 +25,12 @@ func TestEqualPairsRest(t *testing.T) {
 		return n
 	}
 	turns(2) // they may sync what is not alike yet
-	if n := turns(30); n != 30/equalRest {
+	if n := turns(30); n != 30/syncing.EqualRest {
 		t.Errorf("an equal pair syncs %d times in 30 intervals", n)
 	}
 	turns(1)
 	must(put(ns, "k", "v"))
-	if !m.Schedule.Due(ns.Sets()[0], remote, noon) {
+	if ns.Sets()[0].Rests(remote) {
 		t.Error("what this node has written waits")
 	}
 	m.Push.On = false
@@ -47,8 +51,8 @@ func TestMembersThatDoNotPushLetNoPairRest(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if due := m.Schedule.Due(ns.Sets()[0], ps.machines[i].ID, noon); due != (i == 1) {
-			t.Errorf("member %d, equal a moment ago, is due: %v", i, due)
+		if rests := ns.Sets()[0].Rests(ps.machines[i].ID); rests != (i == 2) {
+			t.Errorf("member %d, equal a moment ago, rests: %v", i, rests)
 		}
 	}
 }
@@ -63,11 +67,11 @@ func TestDryRunsLetNoPairRest(t *testing.T) {
 		}
 	}
 	must(put(ps.spaces[0], "l", "v"))
-	if found, _, err := ps.machines[0].sync(ps.spaces[0], ps.machines[1], Ask{DryRun: true}); err != nil || !found.Verified || found.MissingThere != 1 {
+	if found, _, err := ps.machines[0].sync(ps.spaces[0], ps.machines[1], syncing.Ask{DryRun: true}); err != nil || !found.Verified || found.MissingThere != 1 {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	for i := range 2 {
-		if !ps.machines[i].Schedule.Due(ps.spaces[i].Sets()[0], ps.machines[1-i].ID, noon) {
+		if ps.spaces[i].Sets()[0].Rests(ps.machines[1-i].ID) {
 			t.Errorf("node %d rests, though the two are known to differ", i)
 		}
 	}

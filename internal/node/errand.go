@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -127,7 +128,7 @@ func (e *Errand) Synced(verified bool, err error) {
 		e.over()
 	case e.key == nil:
 		e.failed(err)
-	case err != nil && !errors.Is(err, ErrRejected):
+	case err != nil && !errors.Is(err, syncing.ErrRejected):
 		e.failed(fmt.Errorf("%w; a sync: %w", e.err, err))
 	default:
 		e.synced = true

@@ -15,12 +15,6 @@ import (
 var (
 	// ErrInvalid: an argument is malformed: a ticket, a name.
 	ErrInvalid = errors.New("invalid input")
-	// ErrUnreachable: no connection to the peer, or it broke; try again. The
-	// drivers wrap it around what their networks say.
-	ErrUnreachable = reconcile.ErrUnreachable
-	// ErrRejected: the sync ran to its end, and one side declined records of
-	// the other.
-	ErrRejected = errors.New("records were declined")
 	// ErrDeclined: a record breaks a rule of the admission.
 	ErrDeclined = errors.New("the record is declined")
 	// ErrLate is ErrDeclined of a record that a node offers: made anew, it may be taken.

@@ -3,6 +3,8 @@ package node
 import (
 	"fmt"
 	"strings"
+
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // The way of one record, from the node that writes it to the node that reads it.
@@ -20,7 +22,7 @@ func Example() {
 	// Bob calls alice. The two sessions find the difference, and bob's admission
 	// lets the record in.
 	bob.verified = 0 // but for the list of members
-	report, _, err := bob.sync(bobs, alice, Ask{})
+	report, _, err := bob.sync(bobs, alice, syncing.Ask{})
 	fmt.Println("applied", report.Applied, "verified", report.Verified, "error", err)
 
 	record := must(get(bobs, "greeting"))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 func putFor(ns *Namespace, key string, ttl time.Duration) (dbadapter.Version, error) {
@@ -111,7 +112,7 @@ func TestExpiredRecordsSync(t *testing.T) {
 	sb := must(b.join(a, invite(sa, RoleWrite)))
 	must(putFor(sa, "k", time.Second))
 	a.clock = a.clock.Add(time.Minute) // b's clock stands still
-	if report, _, err := b.sync(sb, a, Ask{}); err != nil || !report.Verified {
+	if report, _, err := b.sync(sb, a, syncing.Ask{}); err != nil || !report.Verified {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	ra, rb := must(get(sa, "k")), must(get(sb, "k"))

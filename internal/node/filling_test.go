@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -26,7 +27,7 @@ func TestFilling(t *testing.T) {
 		c.round()
 		c.join(2, RoleWrite)
 		empty := c.machines[2]
-		empty.Bulk = Bulk{Note: 2000, PartsFrom: 100}
+		empty.Bulk = syncing.Bulk{Note: 2000, PartsFrom: 100}
 		for i := range c.machines[:2] {
 			c.machines[i].Bulk.PartsFrom = 100
 		}
@@ -34,9 +35,9 @@ func TestFilling(t *testing.T) {
 		sync := func() (mine, theirs reconcile.Report, err error) {
 			from := attempts % 2 // the peers take turns
 			if first == 1 {
-				return c.machines[from].follow(empty, c.ns[from].Sets()[0].Course(empty.ID, Ask{}))
+				return c.machines[from].syncPart(&c.ns[from].Sets()[0].Part, empty, syncing.Ask{})
 			}
-			return empty.follow(c.machines[from], c.ns[2].Sets()[0].Course(c.machines[from].ID, Ask{}))
+			return empty.syncPart(&c.ns[2].Sets()[0].Part, c.machines[from], syncing.Ask{})
 		}
 		var states []*State
 		empty.save = func(s *State) error { states = append(states, s.clone()); return nil }
@@ -102,7 +103,7 @@ func TestFillingIsAHint(t *testing.T) {
 	c.put(0, "a", "new")
 	c.put(0, "k001", "2")
 	c.put(0, "k150", "new")
-	mine, _, err := c.machines[1].follow(c.machines[0], c.ns[1].Sets()[0].Course(c.machines[0].ID, Ask{}))
+	mine, _, err := c.machines[1].syncPart(&c.ns[1].Sets()[0].Part, c.machines[0], syncing.Ask{})
 	if err != nil || !mine.Verified || !c.equal() || mine.Method != wire.MethodAll || mine.Applied != 3 || mine.Sent != 1 {
 		t.Errorf("%+v, %v", mine, err)
 	}
@@ -116,7 +117,7 @@ func TestFillingIsAHint(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if mine, _, err = c.sync(Ask{}); err != nil || mine.Method != wire.MethodSketch || !mine.Verified || !c.equal() {
+	if mine, _, err = c.sync(syncing.Ask{}); err != nil || mine.Method != wire.MethodSketch || !mine.Verified || !c.equal() {
 		t.Errorf("%+v, %v", mine, err)
 	}
 }
@@ -147,76 +148,25 @@ func TestTurn(t *testing.T) {
 		}
 		before, _, _ := c.ns[2].Sets()[0].Live.State()
 		// In the middle of the sync with the first peer, the second calls, and is called.
-		given, err := c.ns[2].Sets()[0].turn.take(c.machines[0].ID, false, c.ns[2].Sets()[0].turn.seen(c.machines[0].ID, false), true, c.machines[2].elapsed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		turn := given(c.machines[2], c.ns[2], c.machines[0].ID)
 		for _, at := range [][2]int{{1, 2}, {2, 1}} {
 			m, ns := c.machines[at[0]], c.ns[at[0]]
-			if _, _, err := m.follow(c.machines[at[1]], ns.Sets()[0].Course(c.machines[at[1]].ID, Ask{})); !errors.Is(err, reconcile.ErrTurn) {
+			if _, _, err := m.syncPart(&ns.Sets()[0].Part, c.machines[at[1]], syncing.Ask{}); !errors.Is(err, reconcile.ErrTurn) {
 				t.Errorf("changed: %v: the node %d called while another peer has the turn: %v", changed, at[0], err)
 			}
 		}
 		if now, _, _ := c.ns[2].Sets()[0].Live.State(); now != before {
 			t.Errorf("changed: %v: records came out of turn", changed)
 		}
-		given.done(true, true)
-		mine, _, err := c.machines[2].follow(c.machines[0], c.ns[2].Sets()[0].Course(c.machines[0].ID, Ask{}))
+		turn.End(false, false, true)
+		mine, _, err := c.machines[2].syncPart(&c.ns[2].Sets()[0].Part, c.machines[0], syncing.Ask{})
 		if err != nil || !mine.Verified || mine.Applied != 300 {
 			t.Errorf("changed: %v: %+v, %v", changed, mine, err)
 		}
-		c.pass(turnRest)
-		mine, _, err = c.machines[1].follow(c.machines[2], c.ns[1].Sets()[0].Course(c.machines[2].ID, Ask{}))
+		c.pass(syncing.TurnRest)
+		mine, _, err = c.machines[1].syncPart(&c.ns[1].Sets()[0].Part, c.machines[2], syncing.Ask{})
 		if err != nil || !mine.Verified || mine.Applied+mine.Sent != 0 {
 			t.Errorf("changed: %v: after it: %+v, %v", changed, mine, err)
 		}
-	}
-}
-
-// The turn is one peer's until a moment after its last conversation; a sync waits for it
-// longer than for a busy peer.
-func TestTurnRests(t *testing.T) {
-	now := time.Duration(0)
-	clock := func() time.Duration { return now }
-	var turn turn
-	given, err := turn.take("a", true, 0, true, clock)
-	if _, other := turn.take("b", true, 0, true, clock); err != nil || !errors.Is(other, reconcile.ErrTurn) || !errors.Is(other, reconcile.ErrBusy) {
-		t.Fatalf("%v, %v", err, other)
-	}
-	again, err := turn.take("a", true, 0, true, clock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	waits := func(id ID, large bool) bool { return turn.waits(id, true, large, now) != nil }
-	given.done(true, true)
-	if !waits("b", true) {
-		t.Error("the turn is free while a conversation has it")
-	}
-	if !waits("b", false) || waits("c", false) {
-		t.Error("not that peer waits, whatever its sync is, which would have given many records out of turn")
-	}
-	again.done(true, true)
-	if !waits("b", true) || waits("a", true) {
-		t.Error("the turn does not rest")
-	}
-	if now = turnRest; waits("b", true) {
-		t.Error("b waits although the turn is free")
-	}
-	if _, err = turn.take("b", true, 0, true, clock); !errors.Is(err, reconcile.ErrTurn) {
-		t.Errorf("b, which has begun before a has ended: %v", err)
-	}
-	if given, err = turn.take("b", true, turn.seen("b", true), true, clock); err != nil {
-		t.Fatal(err)
-	}
-	if given.done(true, false); waits("a", true) {
-		t.Error("the turn rests after a small sync")
-	}
-	n := newMachine(1).Node
-	var retry BusyRetry
-	if _, more := retry.Again(n, BusyPatience, reconcile.ErrTurn); !more {
-		t.Error("a sync does not wait for its turn")
-	}
-	if _, more := retry.Again(n, TurnPatience, reconcile.ErrTurn); more {
-		t.Error("a sync waits for its turn for ever")
 	}
 }

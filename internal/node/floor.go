@@ -124,7 +124,7 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 		return nil, nil
 	case !g.mark.Proven(c.theirs.Floor, tau):
 		g.mark.DeclinedFor(c.theirs.Floor, tau)
-		set.ns.alike.forget(c.remote) // it has heard pledges by which it is
+		set.ns.Control.equal.Forget(c.remote) // it has heard pledges by which it is
 		return nil, nil
 	}
 	return c.declinedForFloor(r.DeclinedForFloor)

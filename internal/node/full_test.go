@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -101,7 +102,7 @@ func TestFullIndexBetweenTwo(t *testing.T) {
 	for i := range 28 {
 		must(put(sa, crowd(i), "both"))
 	}
-	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	for i := 28; i < dbadapter.MaxBucket; i++ {
@@ -113,8 +114,8 @@ func TestFullIndexBetweenTwo(t *testing.T) {
 		must(put(sb, fmt.Sprint("of b ", i), ""))
 	}
 	for round, reason := range []wire.Reason{wire.ReasonFull, 0, 0} {
-		mine, theirs, err := b.sync(sb, a, Ask{})
-		if !errors.Is(err, ErrRejected) || mine.Verified || theirs.Verified {
+		mine, theirs, err := b.sync(sb, a, syncing.Ask{})
+		if !errors.Is(err, syncing.ErrRejected) || mine.Verified || theirs.Verified {
 			t.Fatalf("sync %d: %v; verified: %t and %t", round, err, mine.Verified, theirs.Verified)
 		}
 		if n := mine.DeclinedHere[reason]; n != 36 || mine.DeclinedHere.Sum() != 36 || theirs.DeclinedThere.Sum() != 36 {
@@ -145,7 +146,7 @@ func TestFullIndexBetweenTwo(t *testing.T) {
 	}
 	for range 2 { // the second one finds what the first has said
 		a.clock, b.clock = a.clock.Add(DeclinedLife), b.clock.Add(DeclinedLife)
-		if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, ErrRejected) {
+		if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, syncing.ErrRejected) {
 			t.Fatal(err)
 		}
 	}
@@ -159,7 +160,7 @@ func TestFullIndexBetweenTwo(t *testing.T) {
 		}
 	}
 	a.clock, b.clock = a.clock.Add(DeclinedLife), b.clock.Add(DeclinedLife)
-	if mine, _, err := b.sync(sb, a, Ask{}); err != nil || !mine.Verified {
+	if mine, _, err := b.sync(sb, a, syncing.Ask{}); err != nil || !mine.Verified {
 		t.Errorf("with room for all: %v\n%+v", err, mine)
 	}
 	if fmt.Sprint(records(sa)) != fmt.Sprint(records(sb)) || len(sa.Sets()[0].Rejected())+len(sb.Sets()[0].Rejected()) != 0 {
@@ -178,7 +179,7 @@ func TestFullIndexAmongThree(t *testing.T) {
 	}
 	circle := func() {
 		for i, ns := range sets {
-			_, _, _ = ms[i].sync(ns, ms[(i+1)%3], Ask{})
+			_, _, _ = ms[i].sync(ns, ms[(i+1)%3], syncing.Ask{})
 		}
 	}
 	circle()
@@ -199,7 +200,7 @@ func TestFullIndexAmongThree(t *testing.T) {
 			}
 		}
 		other := (n + 1) % 3
-		if r, _, err := ms[n].sync(ns, ms[other], Ask{}); r.Verified != (fmt.Sprint(records(ns)) == fmt.Sprint(records(sets[other]))) || r.Verified == errors.Is(err, ErrRejected) {
+		if r, _, err := ms[n].sync(ns, ms[other], syncing.Ask{}); r.Verified != (fmt.Sprint(records(ns)) == fmt.Sprint(records(sets[other]))) || r.Verified == errors.Is(err, syncing.ErrRejected) {
 			t.Errorf("nodes %d and %d: verified is %t, %v", n, other, r.Verified, err)
 		}
 	}
@@ -226,13 +227,13 @@ func TestFullIndexIsEmptiedByDeletion(t *testing.T) {
 		for range 2 {
 			failed = nil
 			for i, ns := range sets {
-				_, _, err := ms[i].sync(ns, ms[(i+1)%3], Ask{})
+				_, _, err := ms[i].sync(ns, ms[(i+1)%3], syncing.Ask{})
 				failed = errors.Join(failed, err)
 			}
 		}
 		return failed
 	}
-	if err := circle(); !errors.Is(err, ErrRejected) {
+	if err := circle(); !errors.Is(err, syncing.ErrRejected) {
 		t.Fatal(err)
 	}
 	for i := range 5 {
@@ -249,7 +250,7 @@ func TestFullIndexIsEmptiedByDeletion(t *testing.T) {
 			t.Errorf("node %d holds others than node 0", i)
 		}
 	}
-	if r, _, err := ms[2].sync(sets[2], ms[0], Ask{}); err != nil || r.DeclinedCollectable > 0 {
+	if r, _, err := ms[2].sync(sets[2], ms[0], syncing.Ask{}); err != nil || r.DeclinedCollectable > 0 {
 		t.Errorf("%v, %+v", err, r)
 	}
 }
@@ -263,8 +264,8 @@ func TestFullIndexHoldsCollectionBack(t *testing.T) {
 	}
 	must(put(sets[1], crowd(64), "v"))
 	for range 2 { // one here and one there, also where only heads travel
-		mine, theirs, err := ms[1].sync(sets[1], ms[0], Ask{})
-		if !errors.Is(err, ErrRejected) || theirs.DeclinedCollectable != 2 || mine.DeclinedCollectable != 2 {
+		mine, theirs, err := ms[1].sync(sets[1], ms[0], syncing.Ask{})
+		if !errors.Is(err, syncing.ErrRejected) || theirs.DeclinedCollectable != 2 || mine.DeclinedCollectable != 2 {
 			t.Errorf("%v; %d and %d of what was declined hold a collection back", err, mine.DeclinedCollectable, theirs.DeclinedCollectable)
 		}
 	}
@@ -304,7 +305,7 @@ func TestFullIndexOfStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(put(sb, "k", "v"))
-	_, theirs, err := b.sync(sb, a, Ask{})
+	_, theirs, err := b.sync(sb, a, syncing.Ask{})
 	if _, there := get(sa, "k"); there != nil {
 		t.Errorf("a record beside them: %v; %v, %s", there, err, theirs.DeclinedHere)
 	}

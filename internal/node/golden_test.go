@@ -17,6 +17,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/internal/golden"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/internal/watermark"
 )
 
@@ -51,7 +52,7 @@ func vectorNode(seed byte) *Node {
 		Sign:   func(message []byte) ([]byte, error) { return ed25519.Sign(key, message), nil },
 		Now:    func() time.Time { return time.Unix(1_800_000_000, 0) },
 		Random: func(Purpose) uint64 { return 0x0102030405060708 },
-		Places: Places{Sessions: 1, PerPeer: 1, Greetings: 1},
+		Places: syncing.Places{Sessions: 1, PerPeer: 1, Greetings: 1},
 	})
 }
 

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // write has a node write, and gives what it pushes of it.
@@ -29,7 +32,7 @@ func TestHastenedSyncsAreRepeated(t *testing.T) {
 			ps.write(1)
 			ps.must(t, 0, 1, ps.write(1))
 			ps.wait(time.Second)
-			err := map[string]error{"unreachable": ErrUnreachable, "rejected": fmt.Errorf("it declines: %w", ErrRejected)}[name]
+			err := map[string]error{"unreachable": reconcile.ErrUnreachable, "rejected": fmt.Errorf("it declines: %w", syncing.ErrRejected)}[name]
 			for round := range 3 {
 				if with := ps.syncs(0); with != 1 {
 					t.Fatalf("in round %d: a sync with %d", round, with)
@@ -58,7 +61,7 @@ func TestHastenedSyncsAreGivenUp(t *testing.T) {
 		if ps.syncs(0) < 0 {
 			return
 		}
-		ps.done(0, 1, ErrUnreachable)
+		ps.done(0, 1, reconcile.ErrUnreachable)
 	}
 	t.Error("a failing sync is tried for ever")
 }
@@ -124,7 +127,7 @@ func TestDifferencesThatStay(t *testing.T) {
 	if with := ps.syncs(0); with != 1 {
 		t.Fatalf("another digest leads to a sync with %d", with)
 	}
-	ps.done(0, 1, fmt.Errorf("declined: %w", ErrRejected)) // it has brought nothing
+	ps.done(0, 1, fmt.Errorf("declined: %w", syncing.ErrRejected)) // it has brought nothing
 	for i := 1; i < 3; i++ {
 		ps.must(t, 0, i, digest(i))
 		ps.wait(time.Second)
@@ -235,7 +238,7 @@ func TestLinks(t *testing.T) {
 	if with := ps.syncs(0); with != 2 {
 		t.Fatalf("a sync with %d", with)
 	}
-	ps.done(0, 2, ErrUnreachable)
+	ps.done(0, 2, reconcile.ErrUnreachable)
 	ps.wait(5 * time.Second)
 	if got := kinds(ps.pushes(0)); got != "digest" {
 		t.Errorf("new links are told %q", got)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -24,8 +25,8 @@ type stage struct {
 func newStage(t *testing.T, roles ...Role) *stage {
 	s := &stage{crew: &crew{t: t}}
 	m := newMachine(1)
-	m.Places = Places{Sessions: 16, PerPeer: 4, Greetings: 64}
-	m.Sessions.places = m.Places
+	m.Places = syncing.Places{Sessions: 16, PerPeer: 4, Greetings: 64}
+	m.Sessions = syncing.NewSessions(m.Places)
 	s.machines, s.ns = append(s.machines, m), append(s.ns, m.create("notes", Policy{Unsigned: true}))
 	for _, role := range roles {
 		s.join(len(s.machines), role)
@@ -56,9 +57,11 @@ func (s *stage) fill(i int, records, size int) {
 }
 
 // hello is that of a member which begins a sync with the host.
-func (s *stage) hello(i int, ask Ask) (*Conversation, *wire.Hello) { return s.helloTo(i, 0, ask) }
+func (s *stage) hello(i int, ask syncing.Ask) (*Conversation, *wire.Hello) {
+	return s.helloTo(i, 0, ask)
+}
 
-func (s *stage) helloTo(i, to int, ask Ask) (*Conversation, *wire.Hello) {
+func (s *stage) helloTo(i, to int, ask syncing.Ask) (*Conversation, *wire.Hello) {
 	c := must(s.ns[i].Sets()[0].Initiate(s.t.Context(), s.machines[to].ID, ask, nil))
 	m, _, err := wire.Read(bytes.NewReader(c.Session.Next().Frame))
 	return c, must(m, err).(*wire.Hello)
@@ -78,7 +81,7 @@ func (s *stage) hog(i int, lasts time.Duration, says func() wire.Message) {
 		now := s.machines[0].elapsed()
 		switch {
 		case c == nil:
-			mine, hello := s.hello(i, Ask{Method: wire.MethodAll})
+			mine, hello := s.hello(i, syncing.Ask{Method: wire.MethodAll})
 			mine.End(nil)
 			hello.Records, hello.Digest = 50_000, dbadapter.Digest{3}
 			part, over, err := s.machines[0].Answer(s.machines[i].ID, hello)
@@ -91,7 +94,7 @@ func (s *stage) hog(i int, lasts time.Duration, says func() wire.Message) {
 			c.Session.Deliver(&wire.Answer{}, 34)
 			begun = now
 		case now-begun >= lasts:
-			c.Session.Fail(ErrUnreachable)
+			c.Session.Fail(reconcile.ErrUnreachable)
 		case now-last < 4500*time.Millisecond:
 			return
 		default:
@@ -109,10 +112,10 @@ func (s *stage) hog(i int, lasts time.Duration, says func() wire.Message) {
 	})
 }
 
-// syncs has a member sync with the host until that has succeeded, as often as BusyRetry lets it.
+// syncs has a member sync with the host until that has succeeded, as often as its back-off lets it.
 // Refusals go to heard.
 func (s *stage) syncs(i int, heard func(error)) (over func() bool) {
-	var retry BusyRetry
+	retry := s.machines[i].Backoff()
 	var next time.Duration
 	begun, ended := s.machines[i].elapsed(), false
 	s.acts = append(s.acts, func() {
@@ -120,8 +123,8 @@ func (s *stage) syncs(i int, heard func(error)) (over func() bool) {
 		if ended || now < next {
 			return
 		}
-		_, _, err := s.machines[i].follow(s.machines[0], s.ns[i].Sets()[0].Course(s.machines[0].ID, Ask{}))
-		wait, again := retry.Again(s.machines[i].Node, now-begun, err)
+		_, _, err := s.machines[i].syncPart(&s.ns[i].Sets()[0].Part, s.machines[0], syncing.Ask{})
+		wait, again := retry.Again(now-begun, err)
 		if err != nil && !again {
 			s.t.Fatalf("member %d gives up: %v", i, err)
 		}
@@ -136,9 +139,9 @@ func (s *stage) syncs(i int, heard func(error)) (over func() bool) {
 // applied is what the host says of all of them.
 func (s *stage) gives(i, rate int, heard func(error)) (applied int) {
 	begun := s.machines[i].elapsed()
-	var retry BusyRetry
+	retry := s.machines[i].Backoff()
 	for {
-		mine, hello := s.hello(i, Ask{})
+		mine, hello := s.hello(i, syncing.Ask{})
 		part, done, err := s.machines[0].Answer(s.machines[i].ID, hello)
 		if err != nil {
 			s.t.Fatal(err)
@@ -159,12 +162,12 @@ func (s *stage) gives(i, rate int, heard func(error)) (applied int) {
 		if err == nil { // it gave what is behind a key
 			continue
 		}
-		wait, again := retry.Again(s.machines[i].Node, s.machines[i].elapsed()-begun, err)
+		wait, again := retry.Again(s.machines[i].elapsed()-begun, err)
 		if !again && !errors.Is(err, reconcile.ErrTurn) {
 			s.t.Fatalf("member %d gives up: %v, %+v", i, err, report)
 		}
 		if heard(err); !again { // until its next sync is due
-			retry, begun, wait = BusyRetry{}, s.machines[i].elapsed(), time.Minute
+			retry, begun, wait = s.machines[i].Backoff(), s.machines[i].elapsed(), time.Minute
 		}
 		s.pass(wait)
 	}
@@ -241,11 +244,11 @@ func TestWhoHasLittleIsNoHog(t *testing.T) {
 	for _, little := range []int{0, 5, -1} {
 		s := newStage(t, RoleWrite, RoleWrite)
 		sync := func(from, to int) error {
-			_, _, err := s.machines[from].follow(s.machines[to], s.ns[from].Sets()[0].Course(s.machines[to].ID, Ask{}))
+			_, _, err := s.machines[from].syncPart(&s.ns[from].Sets()[0].Part, s.machines[to], syncing.Ask{})
 			return err
 		}
 		s.fill(1, little, 10)
-		mine, hello := s.helloTo(0, 1, Ask{})
+		mine, hello := s.helloTo(0, 1, syncing.Ask{})
 		if err := sync(2, 0); err != nil {
 			t.Errorf("an empty member that calls an empty host: %v", err)
 		}
@@ -266,7 +269,7 @@ func TestWhoHasLittleIsNoHog(t *testing.T) {
 		if _, err := mine.End(mine.Session.Err()); (err != nil) != (little < 0) {
 			t.Error(err)
 		}
-		if err := s.ns[0].Sets()[0].turn.waits(s.machines[1].ID, false, true, s.machines[0].elapsed()); err != nil {
+		if err := s.ns[0].Sets()[0].bulk.Claim(s.machines[1].ID, false, many, s.machines[0].elapsed).Open(true, false); err != nil {
 			t.Errorf("a call of the member that had %d records, while another waits: %v", little, err)
 		}
 	}

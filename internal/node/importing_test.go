@@ -11,6 +11,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -170,7 +171,7 @@ func TestImportAtTwoSites(t *testing.T) {
 	if ra, rb := must(get(sa, "k")), must(get(sb, "k")); ra.Version != rb.Version || ra.Signer == rb.Signer {
 		t.Errorf("held %+v and %+v", ra, rb)
 	}
-	if report, _, err := b.sync(sb, a, Ask{}); err != nil || report.Method != wire.MethodSame {
+	if report, _, err := b.sync(sb, a, syncing.Ask{}); err != nil || report.Method != wire.MethodSame {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

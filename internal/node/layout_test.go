@@ -9,6 +9,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // shards makes a namespace of shards, of which the machine is the admin.
@@ -29,7 +30,7 @@ func (ns *Namespace) tended(t *testing.T) {
 func hearing(t *testing.T, from *machine, ns *Namespace, to *machine) {
 	t.Helper()
 	for range 2 {
-		if _, _, err := from.follow(to, ns.Course(to.ID)); err != nil && !errors.Is(err, ErrRejected) {
+		if _, _, err := from.syncPart(&ns.Control, to, syncing.Ask{}); err != nil && !errors.Is(err, syncing.ErrRejected) {
 			t.Fatal(err)
 		}
 	}
@@ -164,7 +165,7 @@ func TestRowsNeverGoBack(t *testing.T) {
 			for _, i := range all {
 				for _, j := range all {
 					if i != j {
-						_, _, _ = w.all[i].follow(w.all[j].machine, w.all[i].ns.Course(w.all[j].ID))
+						_, _, _ = w.all[i].syncPart(&w.all[i].ns.Control, w.all[j].machine, syncing.Ask{})
 					}
 				}
 			}

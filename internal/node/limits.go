@@ -69,41 +69,6 @@ const (
 	paceRest = time.Second
 	// MaxAttempts bounds the races that one write may lose against others.
 	MaxAttempts = 10
-	// maxRounds is how many times a sync begins with the data. The last goes on
-	// although the lists of members differ: they change meanwhile.
-	maxRounds = 3
-	// maxSplits is how often a sync goes in parts, one time after the other. What
-	// is written meanwhile is less each time, unless the sync is slower than the
-	// writes.
-	maxSplits = 8
-	// partsAtOnce is how many parts are on their way at a time. While the records
-	// of one are applied, the cells of the next travel.
-	partsAtOnce = 2
-	// turnFrom is the default of Bulk.Turn, noteEvery that of Bulk.Note.
-	turnFrom  = 256
-	noteEvery = 512 << 10
-	// turnFor is for how long a turn is kept in which less than Bulk.Turn records
-	// and less than turnBytes of records are applied. A peer that gives 64 KiB a
-	// second keeps it.
-	turnFor   = 30 * time.Second
-	turnBytes = 1 << 20
-	// turnAsked is for how long a peer that was put off counts as one that waits.
-	// It is two of the longest pauses between two tries.
-	turnAsked = 15 * time.Second
-	// turnRest is how long a peer keeps the turn between two conversations: a part that
-	// is dialled anew begins within it. A turn that this node's own call took for less is no
-	// reason to rank the peer behind others.
-	turnRest = 2 * time.Second
-	// turnDoubt is for how long a peer is refused that would give many records as
-	// far as an estimate tells. Then 2 MiB of cells a minute at the most tell
-	// whether it would.
-	turnDoubt = time.Minute
-	// TurnPatience is for how long a sync waits for its turn: some gigabytes from
-	// another peer. Between two tries it pauses for turnPause at the longest.
-	TurnPatience = 10 * time.Minute
-	turnPause    = 5 * time.Second
-	// BusyPatience is for how long a sync is tried again with a busy peer.
-	BusyPatience = 15 * time.Second
 	// DeclinedLife is for how long a peer's refusal of a record is taken for
 	// final. Then the record is offered again: the peer may know its writer by
 	// now, or have set its clock. A longer life would hide such a change, a
@@ -118,13 +83,4 @@ const (
 	pledgeIntervals = 2
 	// sweepBatch is how many records a sweep takes out in one transaction.
 	sweepBatch = 1024
-	// remembered is how many syncs the choice of the first cells looks back at. The
-	// largest of them decides. So one quiet sync between busy ones costs nothing,
-	// and one busy sync ends a quiet time.
-	remembered = 4
-	// maxRest is the longest pause after failures, in sync intervals. A set that
-	// has to be found equal under its row rests for movePause at most, also between
-	// two rounds: its move waits for it.
-	maxRest   = 8
-	movePause = 5 * time.Second
 )

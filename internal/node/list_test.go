@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -20,7 +21,7 @@ func TestListAfterAbsence(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := b.sync(sb, a, Ask{}); err != nil || list(sa) != list(sb) {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil || list(sa) != list(sb) {
 		t.Errorf("%d members of %d: %v", len(sb.Members().Members()), len(sa.Members().Members()), err)
 	}
 }
@@ -37,11 +38,11 @@ func TestListAfterAbsenceOfNewAdmins(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := a.sync(sa, c, Ask{}); err != nil || list(sa) != list(sc) {
+	if _, _, err := a.sync(sa, c, syncing.Ask{}); err != nil || list(sa) != list(sc) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+		if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,7 +62,7 @@ func TestExpiryOfAnEqual(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	b.clock = noon.Add(time.Hour)
@@ -84,7 +85,7 @@ func TestRemovedAdminStatesNothing(t *testing.T) {
 	if err := sa.Remove(context.Background(), b.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, reconcile.ErrRemoved) {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, reconcile.ErrRemoved) {
 		t.Fatal(err)
 	}
 	for what, err := range map[string]error{
@@ -128,7 +129,7 @@ func TestFormerMembersSayNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !sc.alike.has(a.ID, sc.Control.Live) || !hasAddress(sc, a.ID) || hasAddress(sa, b.ID) {
+	if sc.unlike(a.ID) || !hasAddress(sc, a.ID) || hasAddress(sa, b.ID) {
 		t.Error("the control namespaces are not found equal")
 	}
 
@@ -163,7 +164,7 @@ func TestWritesThatTheRoleDoesNotCover(t *testing.T) {
 		if change != nil {
 			t.Fatal(change)
 		}
-		if _, _, err := m.sync(ns, a, Ask{Control: true}); err != nil {
+		if _, _, err := m.sync(ns, a, syncing.Ask{Control: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -55,7 +56,7 @@ func TestDamageOfOneOfThreeIsMended(t *testing.T) {
 			}
 			for range 2 {
 				for i, ns := range sets {
-					if _, _, err := ms[i].sync(ns, ms[(i+1)%3], Ask{}); err != nil {
+					if _, _, err := ms[i].sync(ns, ms[(i+1)%3], syncing.Ask{}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -67,7 +68,7 @@ func TestDamageOfOneOfThreeIsMended(t *testing.T) {
 			for _, inOrder := range []bool{true, false} {
 				sets[0] = ms[0].reopen(sets[0], inOrder)
 			}
-			r, there, err := ms[1].sync(sets[1], ms[0], Ask{})
+			r, there, err := ms[1].sync(sets[1], ms[0], syncing.Ask{})
 			if err != nil || !r.Verified || !there.Verified {
 				t.Fatalf("a sync with the damage: %v", err)
 			}
@@ -78,7 +79,7 @@ func TestDamageOfOneOfThreeIsMended(t *testing.T) {
 				t.Errorf("audits are due: %v", due)
 			}
 			must(put(sets[1], "last", "of all")) // where nothing differs, no cells are looked at
-			if again, _, err := ms[1].sync(sets[1], ms[0], Ask{}); err != nil || again.Repair.Sketch != sketch {
+			if again, _, err := ms[1].sync(sets[1], ms[0], syncing.Ask{}); err != nil || again.Repair.Sketch != sketch {
 				t.Errorf("before an audit: %v, %+v", err, again.Repair)
 			}
 			for i, ns := range sets {
@@ -94,7 +95,7 @@ func TestDamageOfOneOfThreeIsMended(t *testing.T) {
 			}
 			sets[0] = ms[0].reopen(sets[0], false)
 			for _, i := range []int{2, 1} {
-				r, there, err := ms[i].sync(sets[i], ms[0], Ask{})
+				r, there, err := ms[i].sync(sets[i], ms[0], syncing.Ask{})
 				if err != nil || r.Repair.Needed() || there.Repair.Needed() {
 					t.Errorf("node %d, after a restart: %v, %+v, %+v", i, err, r.Repair, there.Repair)
 				}
@@ -123,7 +124,7 @@ func TestAuditsThatPeersGiveRiseTo(t *testing.T) {
 	spoilt := func() {
 		t.Helper()
 		must(put(sets[0], "k", fmt.Sprint(now)))
-		if r, _, err := ms[1].sync(sets[1], ms[0], Ask{}); err != nil || !r.Repair.Sketch {
+		if r, _, err := ms[1].sync(sets[1], ms[0], syncing.Ask{}); err != nil || !r.Repair.Sketch {
 			t.Fatalf("%v, %+v", err, r.Repair)
 		}
 	}
@@ -136,7 +137,7 @@ func TestAuditsThatPeersGiveRiseTo(t *testing.T) {
 		}
 		return d.Any()
 	}
-	if _, _, err := ms[1].sync(sets[1], ms[0], Ask{}); err != nil {
+	if _, _, err := ms[1].sync(sets[1], ms[0], syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	spoil(sets[0], true)
@@ -168,7 +169,7 @@ func TestDamageInsideAPart(t *testing.T) {
 		}
 		spoil(c.ns[at], false)
 		spoil(c.ns[at], true)
-		mine, theirs, err := c.sync(Ask{})
+		mine, theirs, err := c.sync(syncing.Ask{})
 		if err != nil || !mine.Verified || mine.Method != wire.MethodParts || mine.Applied != 300 || mine.Sent != 300 || !c.equal() {
 			t.Fatalf("%v, %+v", err, mine)
 		}
@@ -188,7 +189,7 @@ func TestDamageInsideAPart(t *testing.T) {
 			c.ns[i] = m.reopen(c.ns[i], false)
 		}
 		c.put(0, "after", "1")
-		if mine, theirs, err := c.sync(Ask{}); err != nil || !mine.Verified || mine.Repair.Needed() || theirs.Repair.Needed() {
+		if mine, theirs, err := c.sync(syncing.Ask{}); err != nil || !mine.Verified || mine.Repair.Needed() || theirs.Repair.Needed() {
 			t.Errorf("after a restart: %v, %+v", err, mine)
 		}
 	}

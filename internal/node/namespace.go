@@ -70,7 +70,6 @@ type Namespace struct {
 	unpledged atomic.Pointer[map[ID]bool] // the members that make no pledges; as heldBy
 	audiences atomic.Uint64               // see Audiences
 
-	alike  alike
 	twins  clocks.Twins  // of the members
 	copied clocks.Copied // what members say of this node
 	// views are sets without a store, by shard; see view.

@@ -9,6 +9,7 @@ import (
 	"github.com/syncd-io/syncd/internal/clocks"
 	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/signature"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -43,9 +44,9 @@ type Config struct {
 	// are left to the machine's own ways.
 	GiveWay func()
 	// Places bounds the sessions.
-	Places Places
+	Places syncing.Places
 	// Bulk says which syncs are large ones.
-	Bulk Bulk
+	Bulk syncing.Bulk
 	// Interval is the mean pause between background syncs with a peer.
 	Interval time.Duration
 	// Weaken, in tests, takes a namespace's hasher and gives a weaker one, which
@@ -106,8 +107,9 @@ const (
 // Node decides for one node. Its methods may be called from several goroutines.
 type Node struct {
 	Config
-	Sessions *Sessions
-	Schedule *Schedule
+	Sessions  *syncing.Sessions
+	Schedule  *syncing.Schedule[*Part]
+	Questions syncing.Questions // of peers
 
 	mu    sync.RWMutex // guards what follows
 	byID  map[dbadapter.NamespaceID]*Namespace
@@ -132,8 +134,8 @@ func New(c Config) *Node {
 		c.Verify = signature.VerifyAll
 	}
 	c.Summaries, c.Push = c.Summaries.withDefaults(), c.Push.WithDefaults()
-	n := &Node{Config: c, byID: map[dbadapter.NamespaceID]*Namespace{}, parts: map[dbadapter.NamespaceID]*Part{}, Sessions: newSessions(c.Places)}
-	n.Schedule = newSchedule(n)
+	n := &Node{Config: c, byID: map[dbadapter.NamespaceID]*Namespace{}, parts: map[dbadapter.NamespaceID]*Part{}, Sessions: syncing.NewSessions(c.Places)}
+	n.Schedule = n.newSchedule()
 	return n
 }
 
@@ -151,6 +153,21 @@ func (n *Node) jittered(d time.Duration, p Purpose) time.Duration {
 		return 0
 	}
 	return d/2 + time.Duration(n.Random(p)%uint64(d))
+}
+
+// newSchedule is that of the node. Background syncs take half of its places, so a caller that
+// asks for a sync gets one.
+func (n *Node) newSchedule() *syncing.Schedule[*Part] {
+	return syncing.NewSchedule[*Part](syncing.ScheduleConfig{
+		Interval: n.Interval, Places: n.Places.Sessions / 2,
+		Jitter:     func(mean time.Duration) time.Duration { return n.jittered(mean, ForInterval) },
+		JitterRest: func(mean time.Duration) time.Duration { return n.jittered(mean, ForRest) },
+	})
+}
+
+// Backoff is that of a sync, or a question, which may meet a busy peer.
+func (n *Node) Backoff() syncing.Backoff {
+	return syncing.Backoff{Jitter: func(mean time.Duration) time.Duration { return n.jittered(mean, ForBusy) }}
 }
 
 // NewSecret draws the secret of a new namespace.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/replica"
 )
@@ -37,7 +38,8 @@ type Part struct {
 	slowly   sync.Mutex
 	growing  sync.Mutex // held while the live sketch is being lengthened
 	declined declined
-	openings openings
+	openings syncing.Openings
+	equal    syncing.Equal
 	kept     keptSummary
 }
 

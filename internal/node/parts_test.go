@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // smallBulk lets small sets go in parts.
-var smallBulk = Bulk{PartsFrom: 200, PartSize: 60, Turn: 30, Note: 500}
+var smallBulk = syncing.Bulk{PartsFrom: 200, PartSize: 60, Turn: 30, Note: 500}
 
 // halves are two nodes of a crew that hold many records each that the other lacks.
 func halves(t *testing.T, differ int) *crew {
@@ -33,8 +34,8 @@ func halves(t *testing.T, differ int) *crew {
 	return c
 }
 
-func (c *crew) sync(ask Ask) (mine, theirs reconcile.Report, err error) {
-	return c.machines[0].follow(c.machines[1], c.ns[0].Sets()[0].Course(c.machines[1].ID, ask))
+func (c *crew) sync(ask syncing.Ask) (mine, theirs reconcile.Report, err error) {
+	return c.machines[0].syncPart(&c.ns[0].Sets()[0].Part, c.machines[1], ask)
 }
 
 func (c *crew) equal() bool { return slices.Equal(c.keys(0), c.keys(1)) }
@@ -43,14 +44,14 @@ func (c *crew) equal() bool { return slices.Equal(c.keys(0), c.keys(1)) }
 func TestParts(t *testing.T) {
 	c := halves(t, 300)
 	c.put(0, "common/1", "2")
-	mine, _, err := c.sync(Ask{DryRun: true})
+	mine, _, err := c.sync(syncing.Ask{DryRun: true})
 	if err != nil || !mine.Verified || mine.Method != wire.MethodParts || mine.MissingHere != 300 || mine.MissingThere != 300 || mine.Mismatched != 1 || mine.ForecastBytes == 0 {
 		t.Errorf("a dry run: %+v, %v", mine, err)
 	}
 	if c.equal() {
 		t.Fatal("a dry run has moved records")
 	}
-	mine, _, err = c.sync(Ask{})
+	mine, _, err = c.sync(syncing.Ask{})
 	if err != nil || !mine.Verified || mine.Method != wire.MethodParts || mine.Applied != 300 || mine.Sent != 301 || mine.Rejected != 0 {
 		t.Errorf("%+v, %v", mine, err)
 	}
@@ -60,7 +61,7 @@ func TestParts(t *testing.T) {
 	if !c.equal() {
 		t.Error("the sets differ")
 	}
-	if mine, _, err = c.sync(Ask{}); err != nil || mine.Method != wire.MethodSame || mine.Parts != 0 {
+	if mine, _, err = c.sync(syncing.Ask{}); err != nil || mine.Method != wire.MethodSame || mine.Parts != 0 {
 		t.Errorf("once more: %+v, %v", mine, err)
 	}
 }
@@ -70,7 +71,7 @@ func TestPartsOfAPrefix(t *testing.T) {
 	c := halves(t, 300)
 	c.put(0, "other", "1")
 	c.machines[0].scanned, c.machines[1].scanned = 0, 0
-	mine, _, err := c.sync(Ask{Prefix: []byte("x/")})
+	mine, _, err := c.sync(syncing.Ask{Prefix: []byte("x/")})
 	if err != nil || mine.Method != wire.MethodParts || mine.Applied != 300 || mine.Sent != 300 || !mine.Verified {
 		t.Errorf("%+v, %v", mine, err)
 	}
@@ -91,7 +92,7 @@ func TestPartsInOneDirection(t *testing.T) {
 	for direction, want := range map[wire.Direction][2]int{wire.Pull: {650, 350}, wire.Push: {350, 650}} {
 		c := halves(t, 300)
 		for range 2 {
-			mine, _, err := c.sync(Ask{Direction: direction})
+			mine, _, err := c.sync(syncing.Ask{Direction: direction})
 			if err != nil || mine.Method != wire.MethodParts || mine.Verified {
 				t.Errorf("%v: %+v, %v", direction, mine, err)
 			}
@@ -107,8 +108,8 @@ func TestPartsInOneDirection(t *testing.T) {
 func TestPartsDeclined(t *testing.T) {
 	c := halves(t, 300)
 	c.machines[1].clock = c.machines[1].clock.Add(-c.ns[0].Members().Policy().MaxSkew * 2) // the clock of the one that declines
-	mine, _, err := c.sync(Ask{})
-	if !errors.Is(err, ErrRejected) || mine.Verified || mine.Rejected != 300 || mine.Applied != 300 {
+	mine, _, err := c.sync(syncing.Ask{})
+	if !errors.Is(err, syncing.ErrRejected) || mine.Verified || mine.Rejected != 300 || mine.Applied != 300 {
 		t.Errorf("%+v, %v", mine, err)
 	}
 	if here, there := len(c.keys(0)), len(c.keys(1)); here != 650 || there != 350 {
@@ -135,7 +136,7 @@ func TestPartsCut(t *testing.T) {
 		}
 		c.machines[1-side].apply = nil
 		before := len(c.keys(0)) + len(c.keys(1))
-		mine, theirs, err := c.sync(Ask{})
+		mine, theirs, err := c.sync(syncing.Ask{})
 		sent += mine.Sent + theirs.Sent
 		if err == nil {
 			if !mine.Verified || !c.equal() {

@@ -1,11 +1,14 @@
 package node
 
 import (
+	"context"
 	"errors"
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -35,7 +38,7 @@ func TestPausedNamespace(t *testing.T) {
 	if err := sa.MayCall(idOf(9)); !errors.Is(err, ErrDenied) {
 		t.Errorf("a sync with a stranger: %v", err)
 	}
-	for name, ask := range map[string]Ask{"records": {}, "members": {Control: true}, "dry": {DryRun: true}, "pull": {Direction: wire.Pull}} {
+	for name, ask := range map[string]syncing.Ask{"records": {}, "members": {Control: true}, "dry": {DryRun: true}, "pull": {Direction: wire.Pull}} {
 		_, _, err := b.sync(sb, a, ask)
 		if !errors.Is(err, reconcile.ErrPaused) || errors.Is(err, reconcile.ErrBusy) || strings.Contains(err.Error(), "notes") {
 			t.Errorf("%s: the peer hears %v", name, err)
@@ -54,7 +57,7 @@ func TestPausedNamespace(t *testing.T) {
 	if err := sa.SetPaused(false); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := b.sync(sb, a, Ask{}); err != nil || string(must(get(sb, "k")).Value) != "written meanwhile" {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil || string(must(get(sb, "k")).Value) != "written meanwhile" {
 		t.Errorf("resumed: %v", err)
 	}
 }
@@ -69,10 +72,10 @@ func TestPausedPeer(t *testing.T) {
 	if err := sa.MayCall(b.ID); !errors.Is(err, reconcile.ErrPaused) || !strings.Contains(err.Error(), "syncd peer resume "+b.ID.String()) {
 		t.Errorf("a sync of this node's own: %v", err)
 	}
-	if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, reconcile.ErrPaused) {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, reconcile.ErrPaused) {
 		t.Errorf("the peer hears %v", err)
 	}
-	if _, _, err := c.sync(sc, a, Ask{}); err != nil {
+	if _, _, err := c.sync(sc, a, syncing.Ask{}); err != nil {
 		t.Errorf("another peer: %v", err)
 	}
 	if err := sa.MayCall(c.ID); err != nil {
@@ -82,35 +85,48 @@ func TestPausedPeer(t *testing.T) {
 
 // What is paused has no turn in the background, and has one at once when it is resumed.
 func TestScheduleOfWhatIsPaused(t *testing.T) {
-	m, list := inLane(2)
-	remotes := func() (got []string) {
-		for _, turn := range m.Schedule.partners(func(ID) bool { return true }) {
-			for _, set := range turn.Sets {
-				got = append(got, set.ns.Members().Name())
-			}
+	m := newMachine(1)
+	for i := range 2 {
+		if err := setRole(m.create(fmt.Sprint("ns", i), Policy{}), idOf(other), RoleRead); err != nil {
+			t.Fatal(err)
 		}
-		slices.Sort(got)
-		return got
 	}
+	list := m.namespaces()
+	round := func(err error, want int) {
+		t.Helper()
+		r := &countedRounds{m, err, 0}
+		if m.Schedule.Round(t.Context(), r, m.Partners(func(ID) bool { return true })); r.syncs != want {
+			t.Errorf("%d syncs, want %d", r.syncs, want)
+		}
+	}
+	round(nil, 2)
 	if err := list[0].SetPaused(true); err != nil {
 		t.Fatal(err)
 	}
-	if got := remotes(); !slices.Equal(got, []string{"ns1"}) {
-		t.Errorf("with ns0 paused: %v", got)
-	}
+	round(nil, 1)
 	m.Config.Paused = func(id ID) bool { return id == idOf(other) }
-	if got := remotes(); len(got) != 0 {
-		t.Errorf("with the peer paused: %v", got)
-	}
+	round(nil, 0)
 	m.Config.Paused = nil
-	m.Schedule.Note(list[0].Sets()[0], idOf(other), m.clock, true, reconcile.ErrPaused)
-	if m.Schedule.Due(list[0].Sets()[0], idOf(other), m.clock) {
-		t.Error("it does not rest after a peer has refused")
-	}
+	round(reconcile.ErrPaused, 1)
+	round(nil, 0) // it rests after the peer has refused
 	if err := list[0].SetPaused(false); err != nil {
 		t.Fatal(err)
 	}
-	if got := remotes(); len(got) != 2 || !m.Schedule.Due(list[0].Sets()[0], idOf(other), m.clock) {
-		t.Errorf("resumed: %v", got)
-	}
+	round(nil, 2)
 }
+
+// countedRounds counts the syncs of a round, which all end in one way.
+type countedRounds struct {
+	*machine
+	err   error
+	syncs int
+}
+
+func (r *countedRounds) Sync(context.Context, *Part, ID) (bool, error) {
+	r.syncs++
+	return true, r.err
+}
+
+func (r *countedRounds) Now() time.Time { return r.clock }
+
+func (r *countedRounds) Go(ctx context.Context, f func(ctx context.Context)) { f(ctx) }

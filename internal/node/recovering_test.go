@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // A copy from before that is started finds what its own pledge says, promises
@@ -124,7 +125,7 @@ func TestLapsedMemberReturnsToAReader(t *testing.T) {
 	c.pass(time.Second)
 	must(c.ns[1].Sets()[0].Collect(context.Background()))
 	c.want(1, "stays")
-	if _, _, err := c.machines[0].converse(c.ns[0], c.machines[1], Ask{Control: true}); err != nil {
+	if _, _, err := c.machines[0].converse(c.ns[0], c.machines[1], syncing.Ask{Control: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := setRole(c.ns[0], c.machines[1].ID, RoleRead); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -20,12 +21,12 @@ func TestRejectedUntilALaterVersion(t *testing.T) {
 	}{
 		"the writer deletes it": {func(a, b *machine, sa, sb *Namespace) error {
 			must(commit(sa.Sets()[0].Delete([]byte("k"))))
-			_, _, err := b.sync(sb, a, Ask{})
+			_, _, err := b.sync(sb, a, syncing.Ask{})
 			return err
 		}, 0},
 		"the writer writes it anew": {func(a, b *machine, sa, sb *Namespace) error {
 			must(put(sa, "k", "later"))
-			_, _, err := b.sync(sb, a, Ask{})
+			_, _, err := b.sync(sb, a, syncing.Ask{})
 			return err
 		}, 0},
 		"this node writes it": {func(_, _ *machine, _, sb *Namespace) error {
@@ -45,14 +46,14 @@ func TestRejectedUntilALaterVersion(t *testing.T) {
 			sc := must(third.join(a, invite(sa, RoleWrite)))
 			third.clock = a.clock.Add(2 * sa.Members().Policy().MaxSkew)
 			must(put(sc, "k", "of the third"))
-			if _, _, err := third.sync(sc, b, Ask{}); !errors.Is(err, ErrRejected) {
+			if _, _, err := third.sync(sc, b, syncing.Ask{}); !errors.Is(err, syncing.ErrRejected) {
 				return err
 			}
 			a.clock = third.clock.Add(time.Minute)
 			a.turn(sa, third)
 			must(commit(sa.Sets()[0].Delete([]byte("k"))))
 			b.clock = a.clock
-			if _, _, err := b.sync(sb, a, Ask{}); err != nil || sb.Sets()[0].RejectedCount() != 0 {
+			if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil || sb.Sets()[0].RejectedCount() != 0 {
 				return errors.Join(err, fmt.Errorf("%v is listed", sb.Sets()[0].Rejected()))
 			}
 			b.clock = noon // its clock goes wrong
@@ -72,12 +73,12 @@ func TestRejectedUntilALaterVersion(t *testing.T) {
 			a, b := newMachine(1), newMachine(2)
 			sa := a.create("notes", Policy{})
 			sb := must(b.join(a, invite(sa, RoleWrite)))
-			if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+			if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
 				t.Fatal(err)
 			}
 			a.clock = a.clock.Add(2 * sa.Members().Policy().MaxSkew)
 			must(put(sa, "k", "v"))
-			if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, ErrRejected) || sb.Sets()[0].RejectedCount() != 1 {
+			if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, syncing.ErrRejected) || sb.Sets()[0].RejectedCount() != 1 {
 				t.Fatal(err, sb.Sets()[0].Rejected())
 			}
 			a.clock = a.clock.Add(time.Minute)

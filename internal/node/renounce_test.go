@@ -10,6 +10,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // aside are the keys of what a node lists as set aside, of deletions with a minus.
@@ -33,7 +34,7 @@ func (c *crew) aside(i int) (keys []string) {
 func TestLostRightSetsAside(t *testing.T) {
 	const loser = 2
 	control := func(c *crew) {
-		_, _, _ = c.machines[loser].converse(c.ns[loser], c.machines[0], Ask{Control: true})
+		_, _, _ = c.machines[loser].converse(c.ns[loser], c.machines[0], syncing.Ask{Control: true})
 	}
 	remove := func(c *crew) error { return c.ns[0].Remove(t.Context(), c.machines[loser].ID) }
 	role := func(role Role) func(c *crew) error {
@@ -47,7 +48,7 @@ func TestLostRightSetsAside(t *testing.T) {
 	}{
 		"removed, and shown so": {take: remove, give: none, hear: func(c *crew) {
 			_ = c.turn(loser, 0)
-			_, _, _ = c.machines[loser].sync(c.ns[loser], c.machines[0], Ask{})
+			_, _, _ = c.machines[loser].sync(c.ns[loser], c.machines[0], syncing.Ask{})
 		}},
 		"removed, and joins again":              {take: remove, give: none, hear: func(c *crew) { must(c.machines[loser].join(c.machines[0], invite(c.ns[0], RoleWrite))) }, back: true},
 		"removed, and a member again meanwhile": {take: remove, give: role(RoleWrite), hear: control, back: true},
@@ -62,7 +63,7 @@ func TestLostRightSetsAside(t *testing.T) {
 		"made a reader, and a writer again": {take: role(RoleRead), give: role(RoleAdmin), hear: control, back: true},
 		"its term is over": {take: func(c *crew) error {
 			return c.ns[0].SetRole(t.Context(), c.machines[loser].ID, RoleWrite, c.machines[0].clock.Add(time.Second))
-		}, give: func(c *crew) error { c.pass(2 * time.Second); return c.ns[0].expire(t.Context()) }, hear: func(c *crew) { _, _, _ = c.machines[loser].sync(c.ns[loser], c.machines[0], Ask{}) }},
+		}, give: func(c *crew) error { c.pass(2 * time.Second); return c.ns[0].expire(t.Context()) }, hear: func(c *crew) { _, _, _ = c.machines[loser].sync(c.ns[loser], c.machines[0], syncing.Ask{}) }},
 		"steps down": {take: func(c *crew) error {
 			err := setRole(c.ns[0], c.machines[loser].ID, RoleAdmin)
 			control(c)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // cutStore fails each Apply once left have passed, as a process does that dies
@@ -48,7 +49,7 @@ func (m *clocked) open(t *testing.T) {
 		Sign:   func(message []byte) ([]byte, error) { return ed25519.Sign(key, message), nil },
 		Now:    func() time.Time { return m.now },
 		Random: func(Purpose) uint64 { m.draws++; return m.draws },
-		Places: Places{Sessions: 1, PerPeer: 1, Greetings: 1},
+		Places: syncing.Places{Sessions: 1, PerPeer: 1, Greetings: 1},
 	})
 	var err error
 	if m.state == nil {

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/push"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -27,11 +27,10 @@ type Set struct {
 	rejected  rejections
 	askers    askers
 	watched   changes.Source
-	equal     equal
 	gc        gc
 	sweeping  sync.Mutex // one sweep runs at a time
 	left      left
-	turn      turn
+	bulk      syncing.BulkTurn
 	reach     reach
 	pushes    *push.Pusher
 	tenure    tenure
@@ -52,7 +51,7 @@ func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) er
 		Now: ns.node.elapsed, Jitter: func(d time.Duration) time.Duration { return ns.node.jittered(d, ForPush) },
 		Digests: set.digests, Paused: ns.Paused,
 		Members: func() push.Members { return ns.Members() }, Others: set.others, Admits: ns.Admits, With: set.With,
-		Failed: failed, Wake: set.pushable,
+		Failed: syncing.Failed, Wake: set.pushable,
 	})
 	if err := set.Part.open(ctx, ns, keys, ns.coming.store); err != nil {
 		return err
@@ -78,12 +77,6 @@ func (set *Set) digests() (s wire.Sets) {
 	return s
 }
 
-// failed reports whether a sync has not run to its end. One in which records were declined
-// has: all others have travelled.
-func failed(err error) bool {
-	return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrRejected)
-}
-
 // Watched is the set as watches see it.
 func (set *Set) Watched() *changes.Source { return &set.watched }
 
@@ -97,20 +90,4 @@ func (set *Set) observe(changes []dbadapter.Change) {
 		set.committed(set)
 	}
 	set.pushes.Changed()
-}
-
-// part is the part that an initiator asks for.
-func (set *Set) part(a Ask) *Part {
-	if a.Control {
-		return &set.ns.Control
-	}
-	return &set.Part
-}
-
-// Call is that of the part that is asked for.
-func (set *Set) Call(remote ID, a Ask) (done func()) { return set.part(a).Call(remote, a) }
-
-// Initiate is that of the part that is asked for.
-func (set *Set) Initiate(ctx context.Context, remote ID, a Ask, enter func(reconcile.Step)) (*Conversation, error) {
-	return set.part(a).Initiate(ctx, remote, a, enter)
 }

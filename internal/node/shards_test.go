@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -106,12 +107,12 @@ func (c *shardCrew) keys(i int, shard placement.Shard) (keys []string) {
 func (c *shardCrew) sync(i, j int, shard placement.Shard) error {
 	c.pass(time.Second)
 	set, other := c.set(i, shard), c.machines[j]
-	if _, _, err := c.machines[i].follow(other, c.ns[i].Course(other.ID)); err != nil && !errors.Is(err, ErrRejected) { // the table of before
+	if _, _, err := c.machines[i].syncPart(&c.ns[i].Control, other, syncing.Ask{}); err != nil && !errors.Is(err, syncing.ErrRejected) { // the table of before
 		return err
 	}
-	_, _, err := c.machines[i].syncSet(set, other, Ask{})
+	_, _, err := c.machines[i].syncPart(&set.Part, other, syncing.Ask{})
 	if errors.Is(err, reconcile.ErrBusy) { // one of the two has collected first
-		_, _, err = c.machines[i].syncSet(set, other, Ask{})
+		_, _, err = c.machines[i].syncPart(&set.Part, other, syncing.Ask{})
 	}
 	return err
 }
@@ -393,7 +394,7 @@ func TestKeysOfOtherShardsAreDeclined(t *testing.T) {
 	own, other := c.keyIn(0, "key"), c.keyIn(1, "key")
 	c.put(0, 0, own)
 	c.put(0, 0, other) // as a member might that runs another program
-	if err := c.sync(1, 0, 0); !errors.Is(err, ErrRejected) || !slices.Equal(c.keys(1, 0), []string{own}) {
+	if err := c.sync(1, 0, 0); !errors.Is(err, syncing.ErrRejected) || !slices.Equal(c.keys(1, 0), []string{own}) {
 		t.Errorf("%v: shard 0 has %q", err, c.keys(1, 0))
 	}
 	if list := c.set(1, 0).Rejected(); len(list) != 1 || string(list[0].Key) != other {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -57,11 +58,7 @@ func TestNamespaceIsShared(t *testing.T) {
 	run(func(i int) error {
 		sa.Sets()[0].Rejected()
 		sa.Ahead()
-		a.Schedule.Begin(a.IsMember)
-		if turn, ok := a.Schedule.Next(); ok {
-			a.Schedule.Note(sa.Sets()[0], turn.Remote, noon, true, nil)
-			a.Schedule.Done(turn)
-		}
+		a.Schedule.Round(context.Background(), &countedRounds{a, nil, 0}, a.Partners(a.IsMember))
 		return setRole(sa, idOf(10+i), RoleRead)
 	})
 	run(func(i int) error { return second(sa.Invite(InviteOptions{}, [][]byte{{1}})) })
@@ -71,7 +68,7 @@ func TestNamespaceIsShared(t *testing.T) {
 		ns       *Namespace
 	}{{a, b, sa}, {b, a, sb}} {
 		run(func(i int) error {
-			_, _, err := s.from.sync(s.ns, s.to, Ask{})
+			_, _, err := s.from.sync(s.ns, s.to, syncing.Ask{})
 			if errors.Is(err, reconcile.ErrBusy) {
 				return nil // it yielded
 			}
@@ -79,7 +76,7 @@ func TestNamespaceIsShared(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	if fmt.Sprint(keysAndVersions(sa)) != fmt.Sprint(keysAndVersions(sb)) {

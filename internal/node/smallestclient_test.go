@@ -18,6 +18,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -241,7 +242,7 @@ func TestSmallestClientHarmsNoCluster(t *testing.T) {
 	c.round()
 	ns, set := c.ns[3], c.ns[3].Sets()[0]
 	joinAsClient(t, 4, c.machines[0], invite(c.ns[0], RoleAdmin)).tellsNoPledges(c.machines[0])
-	if _, _, err := c.machines[3].converse(ns, c.machines[0], Ask{Control: true}); err != nil {
+	if _, _, err := c.machines[3].converse(ns, c.machines[0], syncing.Ask{Control: true}); err != nil {
 		t.Fatal(err)
 	}
 	if ns.pledges(idOf(4)) || c.ns[0].pledges(idOf(4)) || !set.gc.recovers.Load() {
@@ -339,7 +340,7 @@ func TestClientsInAnyOrder(t *testing.T) {
 				cl.sync(&cl.control, c.machines[i])
 			case 5, 6, 7, 8:
 				if i != j {
-					if err := c.turn(i, j); err != nil && !errors.Is(err, ErrRejected) && !errors.Is(err, reconcile.ErrBusy) {
+					if err := c.turn(i, j); err != nil && !errors.Is(err, syncing.ErrRejected) && !errors.Is(err, reconcile.ErrBusy) {
 						t.Fatalf("seed %d: %v", seed, err)
 					}
 				}

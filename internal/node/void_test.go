@@ -42,7 +42,7 @@ func TestVoidStatementsAreToldOnce(t *testing.T) {
 	for range 2 {
 		_ = b.turn(sb, a) // the first may end before the two are equal
 	}
-	if !sb.alike.has(a.ID, sb.Control.Live) {
+	if sb.unlike(a.ID) {
 		t.Error("the next turn begins with the control namespace again")
 	}
 	if n := len(sa.Members().Voided()); n != roster.MaxVoid || sa.roster.Len() != sb.roster.Len() || len(controlRecords(sa)) != len(controlRecords(sb)) {

@@ -252,7 +252,7 @@ func (set *Set) Unanswered(remote ID, q *wire.AskKey, err error) Why {
 		{reconcile.ErrPaused, CausePaused},
 		{reconcile.ErrDenied, CauseDenied},
 		{reconcile.ErrBusy, CauseBusy},
-		{ErrUnreachable, CauseUnreachable},
+		{reconcile.ErrUnreachable, CauseUnreachable},
 	} {
 		if errors.Is(err, c.err) {
 			kind = c.kind

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -55,14 +56,14 @@ func TestRestOfADistantVersion(t *testing.T) {
 	a, b := newMachine(1), newMachine(2)
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleWrite)))
-	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	now := a.clock
 	a.clock = now.AddDate(320, 0, 0)
 	must(put(sa, "k", "1"))
 	a.clock = now
-	if _, _, err := a.sync(sa, b, Ask{}); !errors.Is(err, ErrRejected) {
+	if _, _, err := a.sync(sa, b, syncing.Ask{}); !errors.Is(err, syncing.ErrRejected) {
 		t.Fatalf("a record of the future was taken: %v", err)
 	}
 	q := must(sa.Sets()[0].HeldQuestion([]byte("k")))
@@ -78,13 +79,13 @@ func TestWhyOfWhatWasDeclinedBefore(t *testing.T) {
 	a, b := newMachine(1), newMachine(2)
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleWrite)))
-	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	b.clock = a.clock.Add(-time.Hour)
 	a.clock = a.clock.Add(time.Second)
 	must(put(sa, "k", "1"))
-	if _, _, err := a.sync(sa, b, Ask{}); !errors.Is(err, ErrRejected) {
+	if _, _, err := a.sync(sa, b, syncing.Ask{}); !errors.Is(err, syncing.ErrRejected) {
 		t.Fatalf("a record of the future was taken: %v", err)
 	}
 	b.clock = a.clock
@@ -103,7 +104,7 @@ func TestWhyOfWhatWasDeclinedBefore(t *testing.T) {
 			t.Errorf("%q: %q, not %q", kinds[i], texts[i], want)
 		}
 	}
-	if _, _, err := a.sync(sa, b, Ask{}); !errors.Is(err, ErrRejected) {
+	if _, _, err := a.sync(sa, b, syncing.Ask{}); !errors.Is(err, syncing.ErrRejected) {
 		t.Fatalf("a record that rests has travelled: %v", err)
 	}
 	for _, m := range []*machine{a, b} {
@@ -112,7 +113,7 @@ func TestWhyOfWhatWasDeclinedBefore(t *testing.T) {
 	if kinds, texts = both(); kinds != [2]string{string(CauseNotSynced), string(CauseNotSynced)} {
 		t.Errorf("%q: %q", kinds, texts)
 	}
-	if _, _, err := a.sync(sa, b, Ask{}); err != nil {
+	if _, _, err := a.sync(sa, b, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -133,7 +134,7 @@ func TestWhyForetellsTheSync(t *testing.T) {
 		sb := must(b.join(a, invite(sa, RoleWrite)))
 		sc := must(c.join(a, invite(sa, RoleWrite)))
 		for _, with := range []*machine{b, c} {
-			if _, _, err := a.sync(sa, with, Ask{}); err != nil {
+			if _, _, err := a.sync(sa, with, syncing.Ask{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -153,7 +154,7 @@ func TestWhyForetellsTheSync(t *testing.T) {
 			case 5:
 				ms[n].clock = ms[n].clock.Add(time.Duration(random.IntN(900)-300) * time.Second)
 			case 6:
-				_, _, _ = ms[n].sync(sets[n], ms[(n+1)%3], Ask{Direction: wire.Direction(random.IntN(3))})
+				_, _, _ = ms[n].sync(sets[n], ms[(n+1)%3], syncing.Ask{Direction: wire.Direction(random.IntN(3))})
 			case 7:
 				_ = setRole(sa, c.ID, []Role{RoleRead, RoleWrite}[random.IntN(2)])
 			case 8:
@@ -166,7 +167,7 @@ func TestWhyForetellsTheSync(t *testing.T) {
 		other := (n + 1 + random.IntN(2)) % 3
 		// The lists are made equal first: a sync does so, and then some of what was
 		// declined is not any more.
-		_, _, _ = ms[n].sync(sets[n], ms[other], Ask{Control: true})
+		_, _, _ = ms[n].sync(sets[n], ms[other], syncing.Ask{Control: true})
 		whys, before := map[string]Why{}, map[string]dbadapter.Record{}
 		for k := range 4 {
 			key := fmt.Sprint("k", k)
@@ -185,7 +186,7 @@ func TestWhyForetellsTheSync(t *testing.T) {
 			}
 			whys[key] = w
 		}
-		if _, _, err := ms[n].sync(sets[n], ms[other], Ask{}); err != nil && !errors.Is(err, ErrRejected) {
+		if _, _, err := ms[n].sync(sets[n], ms[other], syncing.Ask{}); err != nil && !errors.Is(err, syncing.ErrRejected) {
 			if errors.Is(err, reconcile.ErrDenied) || errors.Is(err, reconcile.ErrTwin) {
 				continue
 			}
@@ -291,7 +292,7 @@ func TestConfirms(t *testing.T) {
 	if err := confirmed(v1); !errors.Is(err, errNotThere) {
 		t.Errorf("missing: %v", err)
 	}
-	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	v2 := must(put(sb, "k", "2"))

@@ -18,6 +18,7 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -125,7 +126,7 @@ func (c *cluster) join() {
 			defer h.mu.Unlock()
 			return h.random.Uint64()
 		},
-		Places:   node.Places{Sessions: 4, PerPeer: 2, Greetings: 8},
+		Places:   syncing.Places{Sessions: 4, PerPeer: 2, Greetings: 8},
 		Interval: time.Second,
 	})
 	var secret dbadapter.Secret
@@ -255,46 +256,52 @@ func (c *cluster) atRest(hosts int) bool {
 
 // syncWith syncs a set, or the list of members and the table.
 func (h *host) syncWith(other *host, set *node.Set) error {
-	var of interface {
-		Call(remote node.ID, a node.Ask) (done func())
-		Initiate(ctx context.Context, remote node.ID, a node.Ask, enter func(reconcile.Step)) (*node.Conversation, error)
-	} = &h.ns.Control
-	course := h.ns.Course(other.ID)
+	part := &h.ns.Control
 	if set != nil {
-		of, course = set, set.Course(other.ID, node.Ask{})
+		part = &set.Part
 	}
-	for ask, more := course.Next(); more; ask, more = course.Next() {
-		report, err := func() (report reconcile.Report, err error) {
-			defer of.Call(other.ID, ask)()
-			a, err := of.Initiate(h.c.ctx, other.ID, ask, nil)
-			if err != nil {
-				return report, err
-			}
-			hello, size := carried(nil, a.Session.Next().Frame)
-			there, done, err := other.Answer(h.ID, hello.(*wire.Hello))
-			if err != nil {
-				a.Session.Next()
-				a.Session.Deliver(reconcile.Refusal(err), 0)
-				a.Session.Next()
-				return a.End(a.Session.Err())
-			}
-			defer done()
-			b := there.Respond(h.c.ctx, h.ID, hello.(*wire.Hello), size, nil)
-			converse(b.Session, a.Session)
-			_, _ = b.End(b.Session.Err())
-			report, err = a.End(a.Session.Err())
-			h.mu.Lock()
-			h.bytes += uint64(report.WireBytesSent + report.WireBytesReceived)
-			h.mu.Unlock()
-			if err == nil {
-				err = node.Proved(ask, &report)
-			}
-			return report, err
-		}()
-		course.Ended(ask, report, err)
-	}
-	_, err := course.Result()
+	_, err := part.Plan(other.ID, syncing.Ask{}).Run(h.c.ctx, call{h, other, part}, nil)
 	return err
+}
+
+// call holds the conversations of a sync one after the other, each once.
+type call struct {
+	*host
+	other *host
+	part  *node.Part
+}
+
+func (c call) Sleep(context.Context, time.Duration) error { return errors.New("it is not tried again") }
+
+func (c call) Go(ctx context.Context, f func(ctx context.Context)) { f(ctx) }
+
+func (c call) Wait(context.Context) {}
+
+func (c call) Elapsed() time.Duration { return c.Now() }
+
+func (c call) Converse(ctx context.Context, ask syncing.Ask, _ func(reconcile.Report)) (report reconcile.Report, err error) {
+	defer c.part.Call(c.other.ID, ask)()
+	a, err := c.part.Initiate(ctx, c.other.ID, ask, nil)
+	if err != nil {
+		return report, err
+	}
+	hello, size := carried(nil, a.Session.Next().Frame)
+	there, done, err := c.other.Answer(c.ID, hello.(*wire.Hello))
+	if err != nil {
+		a.Session.Next()
+		a.Session.Deliver(reconcile.Refusal(err), 0)
+		a.Session.Next()
+		return a.End(a.Session.Err())
+	}
+	defer done()
+	b := there.Respond(ctx, c.ID, hello.(*wire.Hello), size, nil)
+	converse(b.Session, a.Session)
+	_, _ = b.End(b.Session.Err())
+	report, err = a.End(a.Session.Err())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bytes += uint64(report.WireBytesSent + report.WireBytesReceived)
+	return report, err
 }
 
 // converse carries the frames of two sessions, of which the first is about to send.
@@ -305,7 +312,7 @@ func converse(sides ...*reconcile.Session) {
 		for s := sides[i]; !over[i] && (!waits[i] || inbox[i].Len() > 0 || over[1-i]); {
 			if waits[i] {
 				if m, size, err := wire.Read(&inbox[i]); err != nil {
-					s.Fail(errors.Join(node.ErrUnreachable, err))
+					s.Fail(errors.Join(reconcile.ErrUnreachable, err))
 				} else {
 					s.Deliver(m, size)
 				}
@@ -342,7 +349,7 @@ func (h *host) Ask(ctx context.Context, to node.ID, q wire.Question) (ask *wire.
 	at := slices.IndexFunc(h.c.hosts, func(o *host) bool { return o.ID == to })
 	other, latency := h.c.hosts[at], time.Duration(at+1)*time.Millisecond
 	if h.Sleep(ctx, latency) != nil {
-		return nil, nil, false, node.ErrUnreachable
+		return nil, nil, false, reconcile.ErrUnreachable
 	}
 	other.mu.Lock()
 	fate, answers := other.fate, other.answers
@@ -359,10 +366,10 @@ func (h *host) Ask(ctx context.Context, to node.ID, q wire.Question) (ask *wire.
 	other.mu.Unlock()
 	switch fate {
 	case down:
-		return nil, nil, false, node.ErrUnreachable
+		return nil, nil, false, reconcile.ErrUnreachable
 	case hung:
 		<-ctx.Done()
-		return nil, nil, true, node.ErrUnreachable
+		return nil, nil, true, reconcile.ErrUnreachable
 	}
 	read, _ := carried(ask, nil)
 	var reply *wire.Reply
@@ -377,7 +384,7 @@ func (h *host) Ask(ctx context.Context, to node.ID, q wire.Question) (ask *wire.
 		}
 	}
 	if fate == deaf || h.Sleep(ctx, latency) != nil {
-		return nil, nil, true, node.ErrUnreachable
+		return nil, nil, true, reconcile.ErrUnreachable
 	}
 	if err != nil {
 		m, _ = carried(reconcile.Refusal(err), nil)
@@ -393,7 +400,7 @@ func (h *host) Ask(ctx context.Context, to node.ID, q wire.Question) (ask *wire.
 func (h *host) SyncLists(ctx context.Context, with node.ID) error {
 	at := slices.IndexFunc(h.c.hosts, func(o *host) bool { return o.ID == with })
 	if h.Sleep(ctx, time.Millisecond) != nil || h.c.hosts[at].fate != up {
-		return node.ErrUnreachable
+		return reconcile.ErrUnreachable
 	}
 	h.mu.Lock()
 	h.syncs++

@@ -631,5 +631,5 @@ func (m *message) fail(left []int) error {
 	case declined != nil:
 		return fmt.Errorf("%w: nothing is written: %s", declined, text)
 	}
-	return fmt.Errorf("%w: nothing is written: %s", node.ErrUnreachable, text)
+	return fmt.Errorf("%w: nothing is written: %s", reconcile.ErrUnreachable, text)
 }

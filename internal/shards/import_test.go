@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // bring imports items, and says at which places those are that were refused for their dates.
@@ -185,7 +186,7 @@ func TestImportOfMany(t *testing.T) {
 		if held := c.held("b"); slices.ContainsFunc(held, func(v string) bool { return v == "1" }) {
 			t.Errorf("behind the item that failed: %q", held)
 		}
-		for fate, fails := range map[fate]error{hung: ErrUnconfirmed, deaf: ErrUnconfirmed, down: node.ErrUnreachable} {
+		for fate, fails := range map[fate]error{hung: ErrUnconfirmed, deaf: ErrUnconfirmed, down: reconcile.ErrUnreachable} {
 			c.set(fate, 0, 1, 2, 3)
 			if r, _, err := h.bring(ImportOptions{}, item("a", "2", time.Time{})); !errors.Is(err, fails) || errors.Is(err, ErrUnconfirmed) != (fails == ErrUnconfirmed) {
 				t.Errorf("all hosts are away: %+v, %v", r, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -69,7 +70,7 @@ const (
 // The errors of a request.
 var (
 	// ErrTooFew: fewer hosts have answered than the level takes. What was found is given beside it.
-	ErrTooFew = fmt.Errorf("%w: too few hosts of the key's shard have answered", node.ErrUnreachable)
+	ErrTooFew = fmt.Errorf("%w: too few hosts of the key's shard have answered", reconcile.ErrUnreachable)
 	// ErrUnconfirmed: a host holds the record, or may, and fewer have confirmed than the level takes.
 	ErrUnconfirmed = errors.New("not confirmed by as many as asked for")
 	// errRow: this node goes by another row now; the request begins again. (3)
@@ -141,7 +142,7 @@ func (s *Shards) took(id node.ID, began time.Duration, cut bool, err error) {
 		s.times.Took(id, now-began, now)
 	case cut:
 		s.times.Cut(id, now-began, now)
-	case errors.Is(err, node.ErrUnreachable):
+	case errors.Is(err, reconcile.ErrUnreachable):
 		s.times.Failed(id, now)
 	}
 }
@@ -170,7 +171,7 @@ func ask[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, over time.
 				return answer, sent, errApart
 			}
 			// One side may decline a table that does not count there; the lists are equal all the same.
-			if failed := s.Net.SyncLists(ctx, id); failed != nil && !errors.Is(failed, node.ErrRejected) {
+			if failed := s.Net.SyncLists(ctx, id); failed != nil && !errors.Is(failed, syncing.ErrRejected) {
 				return answer, sent, failed
 			}
 			if !a.Current() {
@@ -214,7 +215,7 @@ func within[T any](ctx context.Context, s *Shards, until time.Duration, f func(c
 	if note := box.Take(ctx, until); note != nil {
 		note()
 	} else if err = context.Cause(ctx); err == nil {
-		err = fmt.Errorf("%w: %w", node.ErrUnreachable, errSilent)
+		err = fmt.Errorf("%w: %w", reconcile.ErrUnreachable, errSilent)
 	}
 	return t, err
 }

@@ -46,7 +46,7 @@ const (
 //
 // Errors, beside those of a write here: ErrConflict, where a condition does not hold;
 // ErrUnconfirmed, beside which the version is that of what hosts hold, or may; ErrTooFew and
-// node.ErrUnreachable, where nothing is written; node.ErrDeclined.
+// reconcile.ErrUnreachable, where nothing is written; node.ErrDeclined.
 func (s *Shards) Put(ctx context.Context, drafts []node.Draft, o PutOptions) (Written, error) {
 	if s.NS.Bodied() {
 		return s.putValues(ctx, drafts, o)

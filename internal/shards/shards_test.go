@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -105,7 +106,7 @@ func TestNoHostAnswers(t *testing.T) {
 		for _, test := range []struct {
 			away fate
 			want error
-		}{{down, node.ErrUnreachable}, {hung, ErrUnconfirmed}, {deaf, ErrUnconfirmed}} {
+		}{{down, reconcile.ErrUnreachable}, {hung, ErrUnconfirmed}, {deaf, ErrUnconfirmed}} {
 			for i := range c.hosts {
 				c.set(test.away, i)
 			}

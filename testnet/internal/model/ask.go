@@ -70,7 +70,7 @@ func (q *Question) key() []byte {
 // wait for any longer.
 func (p *process) question(remote int, patience time.Duration, q wire.Question, done func(*Question, error)) (cut func()) {
 	begun := p.node.world.Now()
-	var retry node.BusyRetry
+	retry := p.core.Backoff()
 	over, cutOnce := false, func() {}
 	var once func()
 	once = func() {
@@ -78,7 +78,7 @@ func (p *process) question(remote int, patience time.Duration, q wire.Question, 
 			return
 		}
 		cutOnce = p.askOnce(remote, patience, q, func(asked *Question, err error) {
-			if wait, again := retry.Again(p.core, p.node.world.Now()-begun, err); again {
+			if wait, again := retry.Again(p.node.world.Now()-begun, err); again {
 				p.after(wait, once)
 				return
 			}

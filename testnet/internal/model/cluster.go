@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/signature"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -36,7 +37,7 @@ type Config struct {
 	// Checksums is how many bits of a checksum tell records of one minute apart; 0: all.
 	Checksums int
 	// Bulk is which syncs are large ones.
-	Bulk node.Bulk
+	Bulk syncing.Bulk
 	// Rule is how the namespace is cut into shards; nil: it is not.
 	Rule *placement.Rule
 	// Push says that nodes push what they write.

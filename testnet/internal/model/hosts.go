@@ -9,6 +9,7 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -48,17 +49,9 @@ func (h hosts) Ask(ctx context.Context, to node.ID, q wire.Question) (ask *wire.
 	return ask, m, sent, err
 }
 
-func (h hosts) SyncLists(ctx context.Context, with node.ID) (err error) {
+func (h hosts) SyncLists(ctx context.Context, with node.ID) error {
 	p := h.process
-	down := routineOf(ctx).await(func(done func()) {
-		p.sync(p.bare(), p.node.cluster.byID[with].number, p.ns.Course(with), func(failed error) {
-			err = failed
-			done()
-		})
-	})
-	if down != nil {
-		return down
-	}
+	_, err := p.syncIn(ctx, p.bare(), p.node.cluster.byID[with].number, syncing.Ask{})
 	return err
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -236,7 +238,7 @@ func (p *process) present(ticket string, inviter int) {
 				refuse(err)
 			} else {
 				n.world.Note("joined", n.number, inviter, nil)
-				n.Sync(inviter, node.Ask{}, nil) // so that the newcomer has what there is
+				n.Sync(inviter, syncing.Ask{}, nil) // so that the newcomer has what there is
 			}
 		})
 	}
@@ -245,7 +247,7 @@ func (p *process) present(ticket string, inviter int) {
 			if !over {
 				over = true
 				deadline.stop()
-				refuse(fmt.Errorf("%w: %w", node.ErrUnreachable, err))
+				refuse(fmt.Errorf("%w: %w", reconcile.ErrUnreachable, err))
 			}
 		})
 	}

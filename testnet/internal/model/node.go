@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -106,7 +107,7 @@ func (n *Node) Start() error {
 		Sign:    func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(n.number), message), nil },
 		Random:  p.draw,
 		Budget:  reconcile.NewBudget(syncMemory),
-		Places:  node.Places{Sessions: sessions, PerPeer: sessionsPerPeer, Greetings: greetings},
+		Places:  syncing.Places{Sessions: sessions, PerPeer: sessionsPerPeer, Greetings: greetings},
 		Refused: func(err error) { c.Watch.Refused(n.number, err) },
 		// Sets are small here: a summary is kept often, so that crashes meet it.
 		Summaries: node.Summaries{Least: -1, Every: 64, Idle: 8, Rest: c.Every},

@@ -7,6 +7,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -42,7 +43,7 @@ func TestRecovering(t *testing.T) {
 	}
 	n := cl.Node(1)
 	for range 2 { // until then a newcomer recovers, too
-		n.Sync(0, node.Ask{}, func(err error) {
+		n.Sync(0, syncing.Ask{}, func(err error) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/push"
+	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -51,7 +53,7 @@ func (c carrier) Send(m *push.Push, to []node.ID, whole bool) {
 
 func (c carrier) Sync(with, _ node.ID, done func(by node.ID, err error)) {
 	p := c.shard.process
-	p.sync(c.shard, p.node.cluster.byID[with].number, c.shard.set.Course(with, node.Ask{}), func(err error) { done(with, err) })
+	p.sync(c.shard, p.node.cluster.byID[with].number, syncing.Ask{}, func(_ reconcile.Report, err error) { done(with, err) })
 }
 
 // alike is what another process drives of the same set; nil: it does not hold it.

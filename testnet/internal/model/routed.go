@@ -124,7 +124,7 @@ func (p *process) answerRouted(s *sim.Stream, from int, frame []byte) {
 		panic(struck{})
 	}
 	answer := wire.Append(nil, reply)
-	p.core.Sessions.Answered(remote, len(answer))
+	p.core.Questions.Charge(remote, len(answer))
 	s.Send(answer)
 	s.Close()
 }

@@ -40,6 +40,11 @@ func (p *process) routine(body func(ctx context.Context)) {
 	r.step()
 }
 
+// aside runs code as a routine of its own, behind what the process does now: another routine may run.
+func (p *process) aside(body func(ctx context.Context)) {
+	p.after(0, func() { p.routine(body) })
+}
+
 // step runs the routine until it waits for something.
 func (r *routine) step() {
 	begin, more := r.next()

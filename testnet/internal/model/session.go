@@ -10,6 +10,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -20,14 +21,14 @@ var (
 	// ErrTimeout: a frame did not come in time.
 	ErrTimeout = errors.New("the peer was silent for too long")
 	// ErrUnreachable: the stream broke.
-	ErrUnreachable = node.ErrUnreachable
+	ErrUnreachable = reconcile.ErrUnreachable
 )
 
 // Ended is a session that is over, as one side saw it.
 type Ended struct {
 	Node, Peer int
 	Initiator  bool
-	Ask        node.Ask
+	Ask        syncing.Ask
 	Report     reconcile.Report
 	Err        error
 	// Listed are the keys that an initiator has listed.
@@ -98,7 +99,7 @@ type session struct {
 	deadline *timer
 	over     bool
 
-	ask     node.Ask
+	ask     syncing.Ask
 	listed  []reconcile.KeyDifference
 	before  []dbadapter.Record
 	at      int // shard.applied when the snapshot was taken
@@ -114,7 +115,7 @@ type session struct {
 }
 
 // begin makes a session of the process; open begins its conversation.
-func (p *process) begin(sh *shard, remote, side int, m *meeting, a node.Ask, open func(x *session) (*node.Conversation, error)) (_ *session, err error) {
+func (p *process) begin(sh *shard, remote, side int, m *meeting, a syncing.Ask, open func(x *session) (*node.Conversation, error)) (_ *session, err error) {
 	p.flush() // what has a version by now is in the snapshot; package peer needs the lock of commits for that
 	x := &session{begun: p.node.world.Now(), process: p, shard: sh, meeting: m, side: side, remote: remote, old: p.node.old, at: sh.applied, stamped: sh.restamps, ask: a, before: sh.records()}
 	if x.Conversation, err = open(x); err != nil {
@@ -135,20 +136,16 @@ func (x *session) enter(s reconcile.Step) {
 	}
 }
 
-// dial begins a sync with another node: of a set, or, where sh has none, of the list of
-// members.
-func (p *process) dial(sh *shard, remote int, a node.Ask, finish func(reconcile.Report, error)) {
+// dial begins a conversation with another node.
+func (p *process) dial(sh *shard, remote int, a syncing.Ask, finish func(reconcile.Report, error)) {
 	n := p.node
 	there := n.cluster.nodes[remote]
 	m := &meeting{}
-	var of caller = &p.ns.Control
-	if sh.set != nil {
-		of = sh.set
-	}
+	of := sh.part()
 	x, err := p.begin(sh, remote, 0, m, a, func(x *session) (*node.Conversation, error) {
 		a := a
 		if a.Keys != nil {
-			a.Keys = &node.KeyList{Each: func(d reconcile.KeyDifference, _ func() error) error {
+			a.Keys = &syncing.KeyList{Each: func(d reconcile.KeyDifference, _ func() error) error {
 				x.listed = append(x.listed, d)
 				return nil
 			}}
@@ -290,9 +287,6 @@ func (x *session) end() {
 		n.cluster.Watch.Ended(x.judged(report, err))
 	}
 	if x.finish != nil {
-		if err == nil {
-			err = node.Proved(x.ask, &report)
-		}
 		x.finish(report, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -122,7 +123,7 @@ func (x *errand) run() {
 			x.run()
 		})
 	case node.WaitSync:
-		p.syncThen(x.member, func(report reconcile.Report, err error) {
+		p.sync(p.shard, x.member, syncing.Ask{}, func(report reconcile.Report, err error) {
 			x.Synced(report.Verified, err)
 			x.run()
 		})

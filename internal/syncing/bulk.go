@@ -1,28 +1,51 @@
-package node
+package syncing
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// turn decides from which peer a set is given many records. That is one peer at a
+// Bulk is from when on a sync is a large one. A zero field takes its default.
+type Bulk struct {
+	// PartsFrom is from how many differences on a sync goes in parts, and PartSize how
+	// many a part has, about. Defaults: those of package reconcile.
+	PartsFrom, PartSize int64
+	// Turn is from how many records on a conversation needs the turn of its peer.
+	// Default: 256, so that fewer may come from several peers.
+	Turn int
+	// Note is how many bytes an empty node is sent between two durable notes of how far
+	// that has come. Default: 512 KiB, one batch: ten breaks of a transfer of 100 MB then
+	// cost a few percent.
+	Note int64
+}
+
+// WithDefaults is b with its defaults.
+func (b Bulk) WithDefaults() Bulk {
+	b.PartsFrom = cmp.Or(b.PartsFrom, reconcile.PartsFrom)
+	b.PartSize = cmp.Or(b.PartSize, reconcile.PartSize)
+	b.Turn = cmp.Or(b.Turn, turnFrom)
+	b.Note = cmp.Or(b.Note, noteEvery)
+	return b
+}
+
+// BulkTurn decides from which peer a set is given many records. That is one peer at a
 // time, in one conversation, or in parts of one sync. So a node that was away is
 // sent each value once. The others are told to wait, and then find that little is
 // left.
 //
 // A number of records that a peer announces costs it nothing. So a turn lasts while
-// it makes headway. A peer that gives less than turnFor allows loses it to the next
+// it makes headway. A peer that gives less than TurnFor allows loses it to the next
 // one that asks, and is then behind all others that ask.
-type turn struct {
+type BulkTurn struct {
 	mu      sync.Mutex // guards what follows
-	holder  ID         // of this turn, or, where open is not set, of the last one
+	holder  roster.ID  // of this turn, or, where open is not set, of the last one
 	open    bool
 	term    int           // counts turns: who was granted an earlier one has lost it
 	running int           // its conversations that are given many records
@@ -35,36 +58,36 @@ type turn struct {
 	records int
 	bytes   int64
 	gave    bool
-	// told are peers that would have given many records out of turn. What was found
+	// putOff are peers that would have given many records out of turn. What was found
 	// with them may have cost cells, and is not looked for again before the turn is
 	// free.
-	told map[ID]refused
+	putOff map[roster.ID]refusal
 	// lost ranks the peers whose last turn ended without headway, the last one highest.
-	lost   map[ID]int
+	lost   map[roster.ID]int
 	losses int
 	// ends counts the conversations in which many records came, ended those of each peer.
 	ends  int
-	ended map[ID]int
+	ended map[roster.ID]int
 }
 
-// refused is a refusal of many records. If sure is set, it is for their number.
+// refusal is one of many records. If sure is set, it is for their number.
 // Otherwise it is for an estimate of it, which does not say which side they would
 // go to.
-type refused struct {
+type refusal struct {
 	was, sure bool
 	at        time.Duration
 	asked     time.Duration // when the peer was put off last, for this or another reason
 }
 
-// lasts reports whether the same is refused still. What was only expected is looked at
+// holds reports whether the same is refused still. What was only expected is looked at
 // once a minute: a node that is being given much for long gives to others meanwhile.
-func (r refused) lasts(now time.Duration) bool {
-	return r.sure || r.was && now-r.at < turnDoubt
+func (r refusal) holds(now time.Duration) bool {
+	return r.sure || r.was && now-r.at < TurnDoubt
 }
 
 // TurnError is reconcile.ErrTurn that says whose turn it is.
 type TurnError struct {
-	Holder ID
+	Holder roster.ID
 	In     time.Duration // after which the turn may be free; it may be prolonged
 }
 
@@ -78,14 +101,14 @@ func (e *TurnError) Unwrap() error { return reconcile.ErrTurn }
 // seen is how many conversations have brought many records. A sync that began
 // before one of them ended would be given the same again. A part is given what no
 // other part is, so that those with the same peer do not count for it.
-func (t *turn) seen(remote ID, part bool) int {
+func (t *BulkTurn) seen(remote roster.ID, part bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.count(remote, part)
 }
 
 // count is seen. mu is held.
-func (t *turn) count(remote ID, part bool) int {
+func (t *BulkTurn) count(remote roster.ID, part bool) int {
 	if part {
 		return t.ends - t.ended[remote]
 	}
@@ -94,44 +117,44 @@ func (t *turn) count(remote ID, part bool) int {
 
 // waits is why a sync with a peer is put off that is expected to be a large one, or
 // was. It is nil if the sync is not put off.
-func (t *turn) waits(remote ID, part, large bool, now time.Duration) error {
+func (t *BulkTurn) waits(remote roster.ID, part, large bool, now time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	told := t.told[remote]
+	last := t.putOff[remote]
 	if t.free(remote, part, now) {
-		if told.was { // it keeps its place, for as long as it may take to ask for the turn
-			t.told[remote] = refused{asked: now}
+		if last.was { // it keeps its place, for as long as it may take to ask for the turn
+			t.putOff[remote] = refusal{asked: now}
 		}
 		return nil
 	}
-	if !large && !told.lasts(now) {
+	if !large && !last.holds(now) {
 		return nil
 	}
-	return t.refuse(remote, told, now)
+	return t.refuse(remote, last, now)
 }
 
 // free reports whether a peer may give many records now, in a part of a large sync or
 // not. mu is held.
-func (t *turn) free(remote ID, part bool, now time.Duration) bool {
+func (t *BulkTurn) free(remote roster.ID, part bool, now time.Duration) bool {
 	switch {
 	case t.running > 0 && t.holder == remote:
 		return part && t.wholes == 0
 	case t.held(now) && t.holder == remote:
 		return true
-	case t.held(now) && now-t.since < turnFor:
+	case t.held(now) && now-t.since < TurnFor:
 		return false
 	}
 	return t.first(remote, now) == remote
 }
 
 // held reports whether the turn is a peer's: it is given records, or was a moment ago. mu is held.
-func (t *turn) held(now time.Duration) bool { return t.running > 0 || t.open && now < t.rest }
+func (t *BulkTurn) held(now time.Duration) bool { return t.running > 0 || t.open && now < t.rest }
 
 // first is the peer itself, or of those that have asked a moment ago the one that comes
 // before it. mu is held.
-func (t *turn) first(remote ID, now time.Duration) ID {
+func (t *BulkTurn) first(remote roster.ID, now time.Duration) roster.ID {
 	first := remote
-	for id, r := range t.told {
+	for id, r := range t.putOff {
 		if now-r.asked < turnAsked && cmp.Or(cmp.Compare(t.lost[id], t.lost[first]), cmp.Compare(id, first)) < 0 && t.lost[id] < t.lost[remote] {
 			first = id
 		}
@@ -140,15 +163,15 @@ func (t *turn) first(remote ID, now time.Duration) ID {
 }
 
 // refuse notes that a peer was put off, and says why. mu is held.
-func (t *turn) refuse(remote ID, told refused, now time.Duration) error {
-	if t.told == nil {
-		t.told = map[ID]refused{}
+func (t *BulkTurn) refuse(remote roster.ID, last refusal, now time.Duration) error {
+	if t.putOff == nil {
+		t.putOff = map[roster.ID]refusal{}
 	}
-	told.asked = now
-	t.told[remote] = told
+	last.asked = now
+	t.putOff[remote] = last
 	switch first := t.first(remote, now); {
 	case t.running > 0:
-		return &TurnError{t.holder, t.since + turnFor - now}
+		return &TurnError{t.holder, t.since + TurnFor - now}
 	case t.held(now) || first == remote:
 		return &TurnError{t.holder, t.rest - now}
 	default:
@@ -161,17 +184,17 @@ func (t *turn) refuse(remote ID, told refused, now time.Duration) error {
 // looked at what this node holds, when seen was read. Parts of one sync share the
 // turn. Unless it is sure that many records come, the grant may be nil: the cells
 // tell.
-func (t *turn) take(remote ID, part bool, seen int, sure bool, clock func() time.Duration) (*grant, error) {
+func (t *BulkTurn) take(remote roster.ID, part bool, seen int, sure bool, clock func() time.Duration) (*grant, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := clock()
 	if !t.free(remote, part, now) || seen != t.count(remote, part) {
-		told := t.told[remote]
-		if told.was && !sure && told.lasts(now) {
-			return nil, t.refuse(remote, told, now)
+		last := t.putOff[remote]
+		if last.was && !sure && last.holds(now) {
+			return nil, t.refuse(remote, last, now)
 		}
-		err := t.refuse(remote, refused{was: true, sure: sure, at: now}, now)
-		if told.was && !sure {
+		err := t.refuse(remote, refusal{was: true, sure: sure, at: now}, now)
+		if last.was && !sure {
 			return nil, nil
 		}
 		return nil, err
@@ -182,10 +205,10 @@ func (t *turn) take(remote ID, part bool, seen int, sure bool, clock func() time
 }
 
 // over ends a turn. mu is held.
-func (t *turn) over(stalled bool) {
+func (t *BulkTurn) over(stalled bool) {
 	if t.open && (stalled || !t.gave) {
 		if t.lost == nil {
-			t.lost = map[ID]int{}
+			t.lost = map[roster.ID]int{}
 		}
 		t.losses++
 		t.lost[t.holder] = t.losses
@@ -196,8 +219,8 @@ func (t *turn) over(stalled bool) {
 
 // grant is a conversation's right to be given many records, until another peer takes the turn.
 type grant struct {
-	turn   *turn
-	remote ID
+	turn   *BulkTurn
+	remote roster.ID
 	part   bool
 	seen   int
 	sure   bool
@@ -208,7 +231,7 @@ type grant struct {
 // begin lets the conversation join a turn of its peer, or begins one. mu is held.
 func (g *grant) begin(now time.Duration) {
 	t := g.turn
-	delete(t.told, g.remote)
+	delete(t.putOff, g.remote)
 	if !t.held(now) || t.holder != g.remote {
 		t.over(t.held(now))
 		t.holder, t.open, t.since, t.records, t.bytes, t.gave = g.remote, true, now, 0, 0, false
@@ -240,7 +263,7 @@ func (g *grant) keep() error {
 	switch {
 	case g.term == t.term:
 	case !t.free(g.remote, g.part, now) || g.seen != t.count(g.remote, g.part):
-		return t.refuse(g.remote, refused{was: true, sure: true, at: now}, now)
+		return t.refuse(g.remote, refusal{was: true, sure: true, at: now}, now)
 	default:
 		g.begin(now)
 	}
@@ -276,7 +299,7 @@ func (g *grant) called(well bool) {
 	if well {
 		delete(t.lost, g.remote)
 	}
-	t.gave = t.gave || well || g.clock()-t.since < turnRest
+	t.gave = t.gave || well || g.clock()-t.since < TurnRest
 }
 
 // done gives the turn back: once, with whether many records came, or could have. With
@@ -289,7 +312,7 @@ func (g *grant) done(many, rests bool) {
 		return
 	}
 	if t.ended == nil {
-		t.ended = map[ID]int{}
+		t.ended = map[roster.ID]int{}
 	}
 	if many {
 		t.ends++
@@ -301,54 +324,66 @@ func (g *grant) done(many, rests bool) {
 	if t.running--; t.running > 0 {
 		return
 	}
-	if t.rest = g.clock() + turnRest; !rests {
+	if t.rest = g.clock() + TurnRest; !rests {
 		t.over(false)
 	}
 }
 
-// large reports whether many records are expected. They are if the sync is a part
-// of a large one, or this node is being filled.
-func (c *Conversation) large() bool {
-	return c.ask.part() || c.ask.whole() && *c.part.set.filledTo(c.part.ns.state.Load()) != nil
+// Claim is what one conversation has of the turn of its set. A conversation that needs none
+// has the zero value.
+type Claim struct {
+	turn   *BulkTurn
+	remote roster.ID
+	part   bool // of a large sync
+	from   int  // from how many records on it needs the turn
+	clock  func() time.Duration
+	seen   int // what turn.seen was when Look was called
+	// grant is nil while it does not have the turn. many: it is given many records,
+	// and not only expected to be.
+	grant atomic.Pointer[grant]
+	many  bool
+	// doubted: it goes on without the turn, once in a while, since only an estimate says that
+	// much may come.
+	doubted bool
 }
 
-// takeTurn sees to it that this node is given many records by one peer at a time.
-// It does so before anything is opened: rather now than after a scan. An empty node
-// takes the turn, since its peer sends all that it holds without being asked. A
-// peer that calls and holds nothing needs no turn.
-func (c *Conversation) takeTurn() error {
-	if c.ask.Control {
-		return nil
-	}
-	set := c.part.set
-	c.seen = set.turn.seen(c.remote, c.ask.part())
-	if c.ask.DryRun || !c.gets() || !c.brings {
-		return nil
-	}
-	if err := set.turn.waits(c.remote, c.ask.part(), c.large(), set.ns.node.elapsed()); err != nil {
+// Claim is that of a conversation, which needs the turn for so many records or more.
+func (t *BulkTurn) Claim(remote roster.ID, part bool, from int, clock func() time.Duration) *Claim {
+	return &Claim{turn: t, remote: remote, part: part, from: from, clock: clock}
+}
+
+// Look is called before the conversation opens its replica: what others have brought by then is
+// in it.
+func (c *Claim) Look() { c.seen = c.turn.seen(c.remote, c.part) }
+
+// Open puts a conversation off that is expected to bring many records, or was, out of turn.
+// That is before anything is opened: rather now than after a scan. An empty node takes the
+// turn, since its peer sends all that it holds without being asked.
+func (c *Claim) Open(large, empty bool) error {
+	if err := c.turn.waits(c.remote, c.part, large, c.clock()); err != nil {
 		return err
 	}
-	if _, records, _ := set.Live.State(); c.ask.whole() && records == 0 {
-		return c.await(math.MaxInt, false)
+	if empty {
+		return c.Await(math.MaxInt, false)
 	}
 	return nil
 }
 
-// expect takes the turn, before cells travel, if many records may come. A part of a
+// Expect takes the turn, before cells travel, if many records may come. A part of a
 // large sync is not asked, since it begins only while its peer may give it records.
 // Of two nodes that sync in parts, the one that gives would otherwise have its turn
 // taken by each that it gives to.
-func (c *Conversation) expect(records int) error {
-	if records < c.part.ns.node.bulk().Turn || c.ask.part() {
+func (c *Claim) Expect(records int) error {
+	if records < c.from || c.part {
 		return nil
 	}
 	return c.take(false)
 }
 
-// await takes the turn if many records are about to come, and gives back one that was
+// Await takes the turn if many records are about to come, and gives back one that was
 // taken for more than there are.
-func (c *Conversation) await(records int, all bool) error {
-	if records >= c.part.ns.node.bulk().Turn {
+func (c *Claim) Await(records int, all bool) error {
+	if records >= c.from {
 		c.many = true
 		return c.take(true)
 	}
@@ -360,7 +395,7 @@ func (c *Conversation) await(records int, all bool) error {
 	return nil
 }
 
-func (c *Conversation) take(sure bool) error {
+func (c *Claim) take(sure bool) error {
 	if g := c.grant.Load(); g != nil {
 		if sure {
 			g.known()
@@ -370,28 +405,35 @@ func (c *Conversation) take(sure bool) error {
 	if c.doubted && !sure {
 		return nil
 	}
-	g, err := c.part.set.turn.take(c.remote, c.ask.part(), c.seen, sure, c.part.ns.node.elapsed)
+	g, err := c.turn.take(c.remote, c.part, c.seen, sure, c.clock)
 	c.grant.Store(g)
 	c.doubted = err == nil && g == nil
 	return err
 }
 
-// admit is Admit of the conversation's set, in its turn if many records come.
-func (c *Conversation) admit(ctx context.Context, records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
-	commit := c.part.set.Admit(ctx, c.remote, c.theirs.Floor, c.inTerm(), records)
+// Granted reports whether the conversation has been given the turn.
+func (c *Claim) Granted() bool { return c.grant.Load() != nil }
+
+// Applied notes that records were applied, which may be headway. It takes back a turn that was
+// lost to another peer, which is over, or says why it cannot.
+func (c *Claim) Applied(records int, bytes int64) error {
 	g := c.grant.Load()
 	if g == nil {
-		return commit
+		return nil
 	}
-	return func() ([]reconcile.Verdict, error) {
-		verdicts, err := commit() // what has come is kept, whoever has the turn now
-		applied, bytes := 0, int64(0)
-		for i, v := range verdicts {
-			if v.Reason == 0 && v.Result == dbadapter.Applied {
-				applied, bytes = applied+1, bytes+int64(records[i].Weight())
-			}
-		}
-		g.applied(applied, bytes, c.part.ns.node.bulk().Turn)
-		return verdicts, cmp.Or(err, g.keep())
+	g.applied(records, bytes, c.from)
+	return g.keep()
+}
+
+// End gives the turn back. called: this node's own call has ended, well or not. With rests the
+// peer keeps the turn for a moment.
+func (c *Claim) End(called, well, rests bool) {
+	g := c.grant.Load()
+	if g == nil {
+		return
 	}
+	if called {
+		g.called(well)
+	}
+	g.done(c.many, rests)
 }

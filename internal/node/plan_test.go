@@ -8,80 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
-
-// The conversations of a sync, by what each one comes to.
-func TestCourse(t *testing.T) {
-	_, ns := newNotes(Policy{})
-	lists, denied := reconcile.ErrListsDiffer, reconcile.ErrDenied
-	for name, c := range map[string]struct {
-		news bool // in the control namespace, since it was found equal
-		ask  Ask
-		says []error // of the conversations, in turn
-		want string  // which those are: d data, D data though the lists differ, c control, i introduction
-		err  error
-	}{
-		"equal lists":               {says: []error{nil}, want: "d"},
-		"lists differ":              {says: []error{lists, nil, nil}, want: "dcd"},
-		"and go on changing":        {says: []error{lists, nil, lists, nil, nil}, want: "dcdcD"},
-		"for ever":                  {says: []error{lists, nil, lists, nil, lists}, want: "dcdcD", err: lists},
-		"of the list itself":        {says: []error{lists, lists}, want: "dc", err: lists},
-		"what can be is synced":     {says: []error{lists, ErrRejected, nil}, want: "dcd"},
-		"the list is not proved":    {says: []error{lists, reconcile.ErrNotVerified, nil}, want: "dcd"},
-		"unheard":                   {says: []error{denied, nil, lists, nil, nil}, want: "didcd"},
-		"the peer has no such":      {says: []error{denied, denied}, want: "di", err: denied},
-		"denied all the same":       {says: []error{denied, nil, denied}, want: "did", err: denied},
-		"the peer is gone":          {says: []error{ErrUnreachable}, want: "d", err: ErrUnreachable},
-		"it goes meanwhile":         {says: []error{lists, ErrUnreachable}, want: "dc", err: ErrUnreachable},
-		"a dry run changes nothing": {ask: Ask{DryRun: true}, says: []error{denied}, want: "D", err: denied},
-		"news beside the list":      {news: true, says: []error{nil, nil}, want: "cd"},
-		"news, unheard":             {news: true, says: []error{denied, nil, nil, nil}, want: "cicd"},
-		"news, and a dry run":       {news: true, ask: Ask{DryRun: true}, says: []error{nil}, want: "D"},
-		"news, and a part":          {news: true, ask: Ask{Prefix: []byte("a")}, says: []error{nil}, want: "d"},
-		"records are declined":      {says: []error{ErrRejected}, want: "d", err: ErrRejected},
-		"the members alone":         {ask: Ask{Control: true}, says: []error{nil}, want: "c"},
-	} {
-		digest, _, _ := ns.Control.Live.State()
-		if c.news {
-			digest = dbadapter.Digest{}
-		}
-		ns.alike.note(idOf(writer), digest)
-		course := ns.Sets()[0].Course(idOf(writer), c.ask)
-		var got strings.Builder
-		for i, err := range c.says {
-			a, more := course.Next()
-			if !more {
-				break
-			}
-			switch {
-			case a.Control && a.Direction == wire.Push:
-				got.WriteString("i")
-			case a.Control:
-				got.WriteString("c")
-			case a.ListsMayDiffer:
-				got.WriteString("D")
-			default:
-				got.WriteString("d")
-			}
-			course.Ended(a, reconcile.Report{Sent: i}, err)
-		}
-		_, more := course.Next()
-		report, err := course.Result()
-		if more || got.String() != c.want || !errors.Is(err, c.err) || c.err == nil && err != nil {
-			t.Errorf("%s: %s, more %t, %v", name, &got, more, err)
-		}
-		if c.err == denied && !strings.Contains(err.Error(), "that node does not list this one") {
-			t.Errorf("%s: %v does not say what the peer's denial means", name, err)
-		}
-		if err == nil && report.Sent != len(c.says)-1 {
-			t.Errorf("%s: the report is that of conversation %d", name, report.Sent)
-		}
-	}
-}
 
 // A node whose role has ended by its time names that, and not the denials that
 // follow from it.
@@ -93,11 +24,11 @@ func TestDeniedAfterTheTerm(t *testing.T) {
 	if err := sa.SetRole(t.Context(), b.ID, RoleWrite, end); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	a.clock, b.clock = end.Add(time.Second), end.Add(time.Second)
-	if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, ErrDenied) || !errors.Is(err, reconcile.ErrRemoved) || !strings.Contains(err.Error(), "given for a time") {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, ErrDenied) || !errors.Is(err, reconcile.ErrRemoved) || !strings.Contains(err.Error(), "given for a time") {
 		t.Errorf("%v", err)
 	}
 }
@@ -110,10 +41,10 @@ func TestUnheardMemberIsServed(t *testing.T) {
 	sc := must(c.join(b, invite(sb, RoleWrite))) // a has not heard of c
 	must(put(sa, "a", "of a"))
 	must(put(sc, "c", "of c"))
-	if _, _, err := c.sync(sc, a, Ask{DryRun: true}); !errors.Is(err, ErrDenied) || sa.Members().Has(c.ID, RoleRead) {
+	if _, _, err := c.sync(sc, a, syncing.Ask{DryRun: true}); !errors.Is(err, ErrDenied) || sa.Members().Has(c.ID, RoleRead) {
 		t.Errorf("a dry run: %v", err)
 	}
-	if r, _, err := c.sync(sc, a, Ask{}); err != nil || !r.Verified {
+	if r, _, err := c.sync(sc, a, syncing.Ask{}); err != nil || !r.Verified {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if list(sa) != list(sc) || fmt.Sprint(keysAndVersions(sa)) != fmt.Sprint(keysAndVersions(sc)) {
@@ -125,7 +56,7 @@ func TestUnheardMemberIsServed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if step, _ := sc.Sets()[0].Course(a.ID, Ask{}).Next(); step.Control {
+	if sc.unlike(a.ID) {
 		t.Error("equal lists are synced again with each turn")
 	}
 }
@@ -170,17 +101,17 @@ func TestRemovedMemberIsTold(t *testing.T) {
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleWrite)))
 	sc := must(c.join(a, invite(sa, RoleWrite)))
-	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	a.clock = noon.Add(time.Minute)
 	if err := sa.Remove(t.Context(), b.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := b.sync(sb, c, Ask{}); err != nil {
+	if _, _, err := b.sync(sb, c, syncing.Ask{}); err != nil {
 		t.Errorf("a member that has not heard of it: %v", err)
 	}
-	if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, reconcile.ErrRemoved) || !strings.Contains(err.Error(), a.ID.String()) {
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, reconcile.ErrRemoved) || !strings.Contains(err.Error(), a.ID.String()) {
 		t.Errorf("a sync after the removal: %v", err)
 	}
 	if r, removed := sb.Removal(); !removed || r.By != a.ID || !r.At.Equal(a.clock) {
@@ -199,7 +130,7 @@ func TestRemovedMemberIsTold(t *testing.T) {
 	}
 	// A member that has not heard of the new grant tells of the removal once more,
 	// and is shown the grant.
-	if _, _, err := c.sync(sc, a, Ask{}); err != nil {
+	if _, _, err := c.sync(sc, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 	a.clock = noon.Add(2 * time.Minute)
@@ -209,7 +140,7 @@ func TestRemovedMemberIsTold(t *testing.T) {
 	if r, removed := sb.Removal(); removed {
 		t.Errorf("invited anew, it says %+v", r)
 	}
-	if _, _, err := b.sync(sb, c, Ask{}); err != nil || list(sc) != list(sb) {
+	if _, _, err := b.sync(sb, c, syncing.Ask{}); err != nil || list(sc) != list(sb) {
 		t.Errorf("with a member that has heard of the removal alone: %v", err)
 	}
 	// What is no admin's statement about this node is not believed.

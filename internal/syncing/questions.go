@@ -1,10 +1,11 @@
-package node
+package syncing
 
 import (
 	"math"
 	"sync"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -26,20 +27,20 @@ const (
 	MaxFeeding      = 2
 	MaxFeedingInAll = 128
 
-	// questionRate is how many questions of any kind one peer has answered a
-	// second, and questionBurst how many at once after a pause. One costs some 100
-	// µs of a processor: a look-up and two proofs. Each answerBytes of an answer
+	// QuestionRate is how many questions of any kind one peer has answered a
+	// second, and QuestionBurst how many at once after a pause. One costs some 100
+	// µs of a processor: a look-up and two proofs. Each AnswerBytes of an answer
 	// count as one more question, so a peer is given 32 MiB a second at the most.
-	questionRate  = 2000
-	questionBurst = 4000
-	answerBytes   = 16 << 10
+	QuestionRate  = 2000
+	QuestionBurst = 4000
+	AnswerBytes   = 16 << 10
 )
 
-// questions counts the questions of peers, by what they are about, and keeps them within
-// their bounds.
-type questions struct {
+// Questions counts the questions of peers, by what they are about, and keeps them within
+// their bounds. The zero value has none.
+type Questions struct {
 	mu      sync.Mutex // guards what follows
-	budgets map[ID]*budget
+	budgets map[roster.ID]*budget
 	asks    counted // about a key, a set or a status
 	answers counted // routed ones but for those about the feed,
 	feeds   counted // which are here
@@ -56,24 +57,24 @@ type budget struct {
 // counted are questions by the peers that have asked them.
 type counted struct {
 	all int
-	of  map[ID]int
+	of  map[roster.ID]int
 }
 
-// take takes a place for a question of a peer that is a member, and pays for it.
+// Take takes a place for a question of a peer that is a member, and pays for it.
 // Their number bounds what is remembered. now is a time that no setting of a clock
 // moves.
-func (q *questions) take(remote ID, about wire.Subject, now time.Duration) (release func(), ok bool) {
+func (q *Questions) Take(remote roster.ID, about wire.Subject, now time.Duration) (release func(), ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	b := q.budgets[remote]
 	if b == nil {
 		if q.budgets == nil {
-			q.budgets = map[ID]*budget{}
+			q.budgets = map[roster.ID]*budget{}
 		}
-		b = &budget{questionBurst, now}
+		b = &budget{QuestionBurst, now}
 		q.budgets[remote] = b
 	}
-	b.tokens, b.at = math.Min(questionBurst, b.tokens+questionRate*(now-b.at).Seconds()), now
+	b.tokens, b.at = math.Min(QuestionBurst, b.tokens+QuestionRate*(now-b.at).Seconds()), now
 	if b.tokens < 1 {
 		return nil, false
 	}
@@ -91,21 +92,20 @@ func (q *questions) take(remote ID, about wire.Subject, now time.Duration) (rele
 	return release, release != nil
 }
 
-// Answered pays for the bytes of an answer to a routed question.
-func (s *Sessions) Answered(remote ID, bytes int) {
-	q := &s.asked
+// Charge pays for the bytes of an answer to a routed question.
+func (q *Questions) Charge(remote roster.ID, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.budgets[remote].tokens -= float64(bytes) / answerBytes
+	q.budgets[remote].tokens -= float64(bytes) / AnswerBytes
 }
 
 // place is nil where there is none. mu is held.
-func (q *questions) place(c *counted, remote ID, most, inAll int) (release func()) {
+func (q *Questions) place(c *counted, remote roster.ID, most, inAll int) (release func()) {
 	if c.all >= inAll || c.of[remote] >= most {
 		return nil
 	}
 	if c.of == nil {
-		c.of = map[ID]int{}
+		c.of = map[roster.ID]int{}
 	}
 	c.all++
 	c.of[remote]++

@@ -1,9 +1,10 @@
-package node
+package syncing
 
 import (
 	"sync"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // Places bounds the sessions of a node.
@@ -25,29 +26,29 @@ type Sessions struct {
 
 	mu       sync.Mutex // guards what follows
 	incoming int
-	peers    map[ID]int   // those of incoming that a peer began
-	shown    int          // those of incoming in which strangers show their lists
-	greeting map[ID]int   // streams that have not said yet what they want
-	members  int          // their sum, of members
-	others   int          // their sum, of strangers
-	calls    map[call]int // syncs that this node began and that change something
-	asked    questions    // has a lock of its own
+	peers    map[roster.ID]int // those of incoming that a peer began
+	shown    int               // those of incoming in which strangers show their lists
+	greeting map[roster.ID]int // streams that have not said yet what they want
+	members  int               // their sum, of members
+	others   int               // their sum, of strangers
+	calls    map[call]int      // syncs that this node began and that change something
 }
 
 // call is a sync that this node began.
 type call struct {
 	ns     dbadapter.NamespaceID
-	remote ID
+	remote roster.ID
 }
 
-func newSessions(p Places) *Sessions {
-	return &Sessions{places: p, peers: map[ID]int{}, greeting: map[ID]int{}, calls: map[call]int{}}
+// NewSessions is without any sync.
+func NewSessions(p Places) *Sessions {
+	return &Sessions{places: p, peers: map[roster.ID]int{}, greeting: map[roster.ID]int{}, calls: map[call]int{}}
 }
 
 // Greet takes a place for a stream that has not said yet what it wants. Members
 // of any namespace have places of their own: a crowd of silent strangers keeps
 // no member out.
-func (s *Sessions) Greet(remote ID, member bool) (release func(), ok bool) {
+func (s *Sessions) Greet(remote roster.ID, member bool) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := &s.others
@@ -67,8 +68,8 @@ func (s *Sessions) Greet(remote ID, member bool) (release func(), ok bool) {
 	}, true
 }
 
-// accept takes a place for a sync that a peer begins.
-func (s *Sessions) accept(remote ID) (release func(), ok bool) {
+// Accept takes a place for a sync that a peer begins.
+func (s *Sessions) Accept(remote roster.ID) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.incoming >= s.places.Sessions || s.peers[remote] >= s.places.PerPeer {
@@ -84,9 +85,9 @@ func (s *Sessions) accept(remote ID) (release func(), ok bool) {
 	}, true
 }
 
-// introduce takes a place for a sync in which a peer that is not a member shows its
+// Introduce takes a place for a sync in which a peer that is not a member shows its
 // list. There is one a peer, and in all a quarter of those for members.
-func (s *Sessions) introduce(remote ID) (release func(), ok bool) {
+func (s *Sessions) Introduce(remote roster.ID) (release func(), ok bool) {
 	s.mu.Lock()
 	full := s.shown >= max(1, s.places.Sessions/4) || s.peers[remote] > 0
 	if !full {
@@ -101,7 +102,7 @@ func (s *Sessions) introduce(remote ID) (release func(), ok bool) {
 		defer s.mu.Unlock()
 		s.shown--
 	}
-	done, ok := s.accept(remote)
+	done, ok := s.Accept(remote)
 	if !ok {
 		leave()
 		return nil, false
@@ -109,9 +110,9 @@ func (s *Sessions) introduce(remote ID) (release func(), ok bool) {
 	return func() { leave(); done() }, true
 }
 
-// calling notes that this node syncs a part with a peer, until done is
+// Call notes that this node syncs a part with a peer, until done is
 // called.
-func (s *Sessions) calling(ns dbadapter.NamespaceID, remote ID) (done func()) {
+func (s *Sessions) Call(ns dbadapter.NamespaceID, remote roster.ID) (done func()) {
 	c := call{ns, remote}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,9 +124,9 @@ func (s *Sessions) calling(ns dbadapter.NamespaceID, remote ID) (done func()) {
 	}
 }
 
-// yields reports whether a sync that a peer begins must wait: this node began
+// Yields reports whether a sync that a peer begins must wait: this node began
 // the same, and has the lower id.
-func (s *Sessions) yields(ns dbadapter.NamespaceID, self, remote ID) bool {
+func (s *Sessions) Yields(ns dbadapter.NamespaceID, self, remote roster.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return self < remote && s.calls[call{ns, remote}] > 0
