@@ -26,8 +26,8 @@ func (r *Result) SVG() ([]byte, error) {
 	charts := []*plot.Chart{{
 		Title: title, X: t.axis, Y: plot.Axis{Label: "number", To: 1.15 * max(4, float64(r.Nodes))}, Height: 260, Marks: t.marks,
 		Series: []plot.Series{
-			{Name: "nodes that run", Draw: plot.Line, Dashed: true, Points: running},
-			{Name: "different sets among them (1: all are equal)", Draw: plot.Line, Points: different},
+			{Name: "nodes that run", Line: true, Dashed: true, Points: running},
+			{Name: "different sets among them (1: all are equal)", Line: true, Points: different},
 		},
 	}}
 	if faults := r.faults(t); len(faults) > 0 {
@@ -37,7 +37,7 @@ func (r *Result) SVG() ([]byte, error) {
 	}
 	charts = append(charts, &plot.Chart{
 		Title: "records of the node that holds most", X: t.axis, Y: plot.Axis{Label: "records"}, Height: 200, Marks: t.lines(),
-		Series: []plot.Series{{Draw: plot.Line, Points: held}},
+		Series: []plot.Series{{Line: true, Points: held}},
 	})
 	picture, err := plot.Stack(charts...)
 	if err != nil {

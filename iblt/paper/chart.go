@@ -23,7 +23,7 @@ func figure(title, x, y, theory string) *chart {
 		Title: title, X: plot.Axis{Label: x}, Y: plot.Axis{Label: y}, Height: 420,
 		Series: []plot.Series{
 			measured:  {Name: "measured, 95 % interval"},
-			predicted: {Name: theory, Draw: plot.Line, Dashed: true},
+			predicted: {Name: theory, Line: true, Dashed: true},
 			stated:    {Name: "the paper's text", Open: true},
 		},
 	}}

@@ -3,13 +3,13 @@ package plot
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
 // scale maps the numbers of an axis to pixels.
 type scale struct {
-	low, high float64 // bounds; logarithms to base 10 on a logarithmic axis
-	log       bool
+	low, high float64 // bounds
 	ticks     []tick
 }
 
@@ -22,41 +22,21 @@ type tick struct {
 // at is where v stands between the pixels from and to. The product is rounded
 // by itself, so that no processor fuses it with the sum.
 func (s *scale) at(v, from, to float64) float64 {
-	if s.log {
-		v = math.Log10(v)
-	}
 	return from + float64((v-s.low)/(s.high-s.low)*(to-from))
 }
 
 // scaleOf fits an axis to values, all of them finite.
 func (a *Axis) scaleOf(values []float64) (scale, error) {
-	s := scale{log: a.Log}
+	var s scale
 	low, high := a.From, a.To
 	fixed := low != high
-	if fixed {
-		values = append(values[:len(values):len(values)], low, high)
-	}
-	for _, v := range values {
-		if a.Log && v <= 0 {
-			return s, fmt.Errorf("axis %q: %v has no place on a logarithmic axis", a.Label, v)
-		}
-	}
 	switch {
 	case fixed && !(low < high && finite(low) && finite(high)):
 		return s, fmt.Errorf("axis %q: bounds from %v to %v", a.Label, low, high)
 	case !fixed && len(values) == 0:
 		low, high = 0, 1
-		if a.Log {
-			low, high = 1, 10
-		}
 	case !fixed:
-		low, high = values[0], values[0]
-		for _, v := range values {
-			low, high = min(low, v), max(high, v)
-		}
-	}
-	if a.Log {
-		low, high = math.Log10(low), math.Log10(high)
+		low, high = slices.Min(values), slices.Max(values)
 	}
 	// A quarter of the largest number: bounds move out, and their distance counts.
 	size := max(math.Abs(low), math.Abs(high))
@@ -70,17 +50,13 @@ func (a *Axis) scaleOf(values []float64) (scale, error) {
 	}
 	if one {
 		pad := size / 10
-		if pad < 0x1p-900 || a.Log {
+		if pad < 0x1p-900 {
 			pad = 0.5
 		}
 		low, high = low-pad, high+pad
 	}
 	s.low, s.high = low, high
-	if a.Log {
-		s.decades(fixed)
-	} else {
-		s.steps(fixed)
-	}
+	s.steps(fixed)
 	return s, nil
 }
 
@@ -97,38 +73,6 @@ func (s *scale) steps(fixed bool) {
 	for i := range int(min(last-first, 20)) + 1 {
 		v := (first + float64(i)) * step
 		s.ticks = append(s.ticks, tick{v, number(v, digits)})
-	}
-}
-
-// decades are ticks at powers of ten. If the axis is short they are also at 2 and 5
-// times these, and if it is long only at every second or third of them.
-func (s *scale) decades(fixed bool) {
-	first, last := int(math.Floor(s.low+1e-9)), int(math.Ceil(s.high-1e-9))
-	factors := []float64{1}
-	if last-first <= 3 {
-		factors = []float64{1, 2, 5}
-	}
-	var at []float64
-	for k := first; k <= last; k++ {
-		for _, f := range factors {
-			at = append(at, float64(k)+math.Log10(f))
-		}
-	}
-	if !fixed { // the last tick below the data, and the first above
-		for len(at) > 2 && at[1] <= s.low+1e-9 {
-			at = at[1:]
-		}
-		for len(at) > 2 && at[len(at)-2] >= s.high-1e-9 {
-			at = at[:len(at)-1]
-		}
-		s.low, s.high = at[0], at[len(at)-1]
-	}
-	every := (last-first)/10 + 1
-	for _, v := range at {
-		if v < s.low-1e-9 || v > s.high+1e-9 || (int(math.Floor(v+1e-9))-first)%every != 0 {
-			continue
-		}
-		s.ticks = append(s.ticks, tick{v, power(v)})
 	}
 }
 
@@ -162,23 +106,5 @@ func number(v float64, digits int) string {
 	}
 	return whole
 }
-
-// power writes the number whose logarithm to base 10 is v. It is written as it is from
-// 0.001 to 50,000, beyond as a power of ten.
-func power(v float64) string {
-	k := int(math.Floor(v + 1e-9))
-	f := math.Round(math.Pow(10, v-float64(k)))
-	if k >= -3 && k < 5 {
-		return number(f*math.Pow(10, float64(k)), max(0, -k))
-	}
-	s := "10" + superscripts.Replace(fmt.Sprint(k))
-	if f != 1 {
-		s = fmt.Sprintf("%.0f·%s", f, s)
-	}
-	return s
-}
-
-var superscripts = strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴",
-	"5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
 
 func finite(v float64) bool { return v-v == 0 }

@@ -4,10 +4,10 @@
 //
 //	chart := plot.Chart{
 //		Title: "Cells until decoded",
-//		X:     plot.Axis{Label: "differences", Log: true},
+//		X:     plot.Axis{Label: "differences"},
 //		Y:     plot.Axis{Label: "cells", Unit: "a difference"},
 //		Series: []plot.Series{
-//			{Name: "mean", Draw: plot.Line | plot.Markers, Points: points},
+//			{Name: "mean", Line: true, Points: points},
 //		},
 //	}
 //	picture, err := chart.SVG()
@@ -22,8 +22,7 @@
 //
 // The widths of legend entries are estimated, because fonts are the viewer's.
 // Labels of ticks that come too close are not thinned out. A chart that cannot
-// show its data is an error: a value that is not positive on a logarithmic axis,
-// bounds in the wrong order.
+// show its data is an error: bounds in the wrong order, a range that is too wide.
 package plot
 
 // Chart is a picture. Its zero value draws an empty frame that says "no data".
@@ -41,8 +40,6 @@ type Chart struct {
 type Axis struct {
 	Label string
 	Unit  string // follows the label after a comma; may be empty
-	// Log makes the axis logarithmic; all of its values must be positive then.
-	Log bool
 	// From and To are the bounds. What lies outside is cut off. If they are
 	// equal, the bounds are round numbers around the data.
 	From, To float64
@@ -51,29 +48,18 @@ type Axis struct {
 // Series is one set of points, in the order that a line connects them.
 type Series struct {
 	Name   string // in the legend; a series without name is not listed
-	Draw   Style
-	Dashed bool // of the line
+	Line   bool   // a line through the points, not a marker at each, with a bar from Low to High
+	Dashed bool   // of the line
 	// Open markers are outlines, larger than others: a marker behind one is seen.
 	Open   bool
 	Points []Point
 }
 
-// Style says what is drawn of each point. Styles add up: Line|Band is a curve
-// with its band.
-type Style uint8
-
-// The styles. Zero stands for Markers.
-const (
-	Markers Style = 1 << iota // a marker at (X, Y), with a bar from Low to High
-	Line                      // a line through (X, Y)
-	Band                      // the area between Low and High; no bars then
-)
-
 // Point is a value with its interval.
 //
 // A point with a coordinate that is not a finite number is left out, and interrupts
-// the line and the band. An interval is drawn if it is finite and Low < High, so
-// that Point{X: x, Y: y} is a point without interval.
+// the line. An interval is drawn if it is finite and Low < High, so that
+// Point{X: x, Y: y} is a point without interval.
 type Point struct {
 	X, Y      float64
 	Low, High float64

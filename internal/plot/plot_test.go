@@ -18,15 +18,15 @@ func sample() *Chart {
 	nan := math.NaN()
 	return &Chart{
 		Title: "Cells a difference",
-		X:     Axis{Label: "differences", Log: true},
+		X:     Axis{Label: "differences"},
 		Y:     Axis{Label: "cells", Unit: "a difference", From: 1, To: 3},
 		Series: []Series{
-			{Name: "joined", Draw: Line | Band | Markers, Points: []Point{
+			{Name: "joined", Points: []Point{
 				{1, 1, 1, 1}, {10, 1.7, 2.4, 3.2}, {100, 1.4, 1.6, 1.7}, {1000, 1.15, nan, nan}, {10000, 1.11, 1.12, 1.14},
 			}},
-			{Name: "regular", Draw: Line, Dashed: true, Points: []Point{{X: 1, Y: 1}, {X: 10, Y: 1.71}, {X: 100, Y: nan}, {X: 1000, Y: 1.38}, {X: 10000, Y: 1.36}}},
+			{Name: "regular", Line: true, Dashed: true, Points: []Point{{X: 1, Y: 1}, {X: 10, Y: 1.71}, {X: 100, Y: nan}, {X: 1000, Y: 1.38}, {X: 10000, Y: 1.36}}},
 			{Name: "measured", Points: []Point{{40, 1.52, 1.5, 1.54}}},
-			{Draw: Markers, Points: []Point{{X: 500, Y: 2}}},
+			{Points: []Point{{X: 500, Y: 2}}},
 		},
 		Marks: []Mark{{Label: "join", At: 64}},
 	}
@@ -104,18 +104,11 @@ func TestWhatIsNoNumberIsLeftOut(t *testing.T) {
 		{X: 5, Y: 1, Low: 0, High: 2},
 		{X: 6, Y: 1, Low: 0, High: 2},
 	}
-	for _, c := range []struct {
-		draw Style
-		want map[string]int
-	}{
-		{Markers, map[string]int{"circle": 5}},
-		{Line, map[string]int{"polyline": 3}},
-		{Band, map[string]int{"polygon": 2}},
-	} {
-		_, got := draw(t, &Chart{Series: []Series{{Draw: c.draw, Points: points}}, Marks: []Mark{{At: nan}}})
-		for _, name := range []string{"circle", "polyline", "polygon"} {
-			if got[name] != c.want[name] {
-				t.Errorf("style %d: %d of %s, want %d", c.draw, got[name], name, c.want[name])
+	for line, want := range map[bool]map[string]int{false: {"circle": 5}, true: {"polyline": 3}} {
+		_, got := draw(t, &Chart{Series: []Series{{Line: line, Points: points}}, Marks: []Mark{{At: nan}}})
+		for _, name := range []string{"circle", "polyline"} {
+			if got[name] != want[name] {
+				t.Errorf("line %v: %d of %s, want %d", line, got[name], name, want[name])
 			}
 		}
 	}
@@ -123,18 +116,16 @@ func TestWhatIsNoNumberIsLeftOut(t *testing.T) {
 
 func TestFewData(t *testing.T) {
 	for name, c := range map[string]*Chart{
-		"nothing":      {},
-		"nothing, log": {X: Axis{Log: true}, Y: Axis{Log: true}},
-		"only NaN":     {Series: []Series{{Name: "a", Draw: Line | Band, Points: []Point{{X: math.NaN(), Y: 1}, {X: 1, Y: math.NaN(), Low: math.NaN()}}}}},
-		"empty, low":   {Height: 10},
+		"nothing":    {},
+		"only NaN":   {Series: []Series{{Name: "a", Line: true, Points: []Point{{X: math.NaN(), Y: 1}, {X: 1, Y: math.NaN(), Low: math.NaN()}}}}},
+		"empty, low": {Height: 10},
 	} {
 		if picture, _ := draw(t, c); !bytes.Contains(picture, []byte("no data")) {
 			t.Errorf("%s: the picture does not say so: %s", name, picture)
 		}
 	}
 	for _, at := range []float64{0, 3, -3, 1e-300, 1e300, 1 << 53} {
-		log := at > 0
-		picture, elements := draw(t, &Chart{X: Axis{Log: log}, Series: []Series{{Points: []Point{{X: at, Y: at}}}}})
+		picture, elements := draw(t, &Chart{Series: []Series{{Points: []Point{{X: at, Y: at}}}}})
 		if elements["circle"] != 1 || elements["text"] < 4 || bytes.Contains(picture, []byte("no data")) {
 			t.Errorf("one point at %v: %v %s", at, elements, picture)
 		}
@@ -142,21 +133,13 @@ func TestFewData(t *testing.T) {
 }
 
 func TestWhatAnAxisCannotShow(t *testing.T) {
-	log, point := Axis{Label: "time", Log: true}, []Series{{Points: []Point{{X: 1, Y: 1}}}}
+	point := []Series{{Points: []Point{{X: 1, Y: 1}}}}
 	for name, c := range map[string]*Chart{
-		"zero":           {X: log, Series: []Series{{Points: []Point{{X: 0, Y: 1}}}}},
-		"negative":       {Y: log, Series: []Series{{Points: []Point{{X: 1, Y: -1}}}}},
-		"interval":       {Y: log, Series: []Series{{Points: []Point{{X: 1, Y: 1, Low: 0, High: 2}}}}},
-		"mark":           {X: log, Series: point, Marks: []Mark{{At: 0}}},
-		"bound":          {X: Axis{Label: "time", Log: true, From: 0, To: 1}, Series: point},
 		"bounds swapped": {X: Axis{Label: "time", From: 2, To: 1}, Series: point},
 		"bound is NaN":   {X: Axis{Label: "time", From: math.NaN(), To: 1}, Series: point},
 		"too wide":       {X: Axis{Label: "time"}, Series: []Series{{Points: []Point{{X: -1e308, Y: 1}, {X: 1e308, Y: 1}}}}},
 	} {
 		c.Title = "T1"
-		if c.Y.Log {
-			c.Y.Label = "time"
-		}
 		if _, err := c.SVG(); err == nil || !strings.Contains(err.Error(), `"T1"`) || !strings.Contains(err.Error(), `"time"`) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
@@ -176,11 +159,6 @@ func TestTicks(t *testing.T) {
 		{Axis{From: 1, To: 4}, []float64{9}, "1 2 3 4"},
 		{Axis{From: 0.95, To: 2.05}, nil, "1.0 1.5 2.0"},
 		{Axis{}, []float64{0, 5e12}, "0 1e+12 2e+12 3e+12 4e+12 5e+12"},
-		{Axis{Log: true}, []float64{1, 1e6}, "1 10 100 1,000 10,000 10⁵ 10⁶"},
-		{Axis{Log: true}, []float64{3, 700}, "2 5 10 20 50 100 200 500 1,000"},
-		{Axis{Log: true}, []float64{0.02, 0.3}, "0.02 0.05 0.1 0.2 0.5"},
-		{Axis{Log: true}, []float64{1e-9, 1e12}, "10⁻⁹ 10⁻⁶ 0.001 1 1,000 10⁶ 10⁹ 10¹²"},
-		{Axis{Log: true}, []float64{5}, "1 2 5 10 20"},
 	} {
 		s, err := c.axis.scaleOf(c.values)
 		if err != nil {
@@ -249,12 +227,12 @@ func FuzzChart(f *testing.F) {
 		}
 		return b
 	}
-	f.Add(bits(1, 2, 1, 3, 5, 4, 3, 5), byte(7), 0.0, 0.0, false)
-	f.Add(bits(1, math.NaN(), 1, 3, 1e-320, 4e-320, 3, 5), byte(3), 1.0, 1e300, true)
-	f.Add(bits(1e16, 1e16+2, 1, 3), byte(3), 1.0, 1+1e-16, true)
-	f.Add(bits(1e300, 1, 1, 1), byte(3), 1e300, math.Nextafter(1e300, 2e300), true)
-	f.Fuzz(func(t *testing.T, data []byte, style byte, from, to float64, log bool) {
-		s := Series{Name: string(data[:min(len(data), 20)]), Draw: Style(style)}
+	f.Add(bits(1, 2, 1, 3, 5, 4, 3, 5), true, 0.0, 0.0)
+	f.Add(bits(1, math.NaN(), 1, 3, 1e-320, 4e-320, 3, 5), true, 1.0, 1e300)
+	f.Add(bits(1e16, 1e16+2, 1, 3), false, 1.0, 1+1e-16)
+	f.Add(bits(1e300, 1, 1, 1), false, 1e300, math.Nextafter(1e300, 2e300))
+	f.Fuzz(func(t *testing.T, data []byte, line bool, from, to float64) {
+		s := Series{Name: string(data[:min(len(data), 20)]), Line: line}
 		for chunk := range slices.Chunk(data[:min(len(data), 1<<12)/32*32], 32) {
 			var v [4]float64
 			for i := range v {
@@ -262,7 +240,7 @@ func FuzzChart(f *testing.F) {
 			}
 			s.Points = append(s.Points, Point{v[0], v[1], v[2], v[3]})
 		}
-		c := &Chart{X: Axis{From: from, To: to, Log: log}, Y: Axis{Log: style&8 != 0}, Series: []Series{s}, Marks: []Mark{{At: from}}}
+		c := &Chart{X: Axis{From: from, To: to}, Series: []Series{s}, Marks: []Mark{{At: from}}}
 		picture, err := c.SVG()
 		if err != nil {
 			return

@@ -4,19 +4,8 @@ import "fmt"
 
 // shows tells what is drawn of a point.
 func (s *Series) shows(p Point) (value, interval bool) {
-	if !finite(p.X) {
-		return false, false
-	}
-	value = finite(p.Y) && s.style()&(Markers|Line) != 0
-	interval = finite(p.Low) && finite(p.High) && p.Low < p.High && (s.style()&Band != 0 || value && s.style()&Markers != 0)
-	return value, interval
-}
-
-func (s *Series) style() Style {
-	if s.Draw&(Markers|Line|Band) == 0 {
-		return Markers
-	}
-	return s.Draw
+	value = finite(p.X) && finite(p.Y)
+	return value, value && !s.Line && finite(p.Low) && finite(p.High) && p.Low < p.High
 }
 
 // stroke is how the line of a series is drawn.
@@ -40,20 +29,13 @@ func (d *drawing) data(c *Chart) {
 		y, h = d.top, d.bottom-d.top
 	}
 	fmt.Fprintf(d, `<svg x="%s" y="%s" width="%[3]s" height="%[4]s" viewBox="%[1]s %[2]s %[3]s %[4]s">`+"\n", px(x), px(y), px(w), px(h))
-	for i := range c.Series {
-		if c.Series[i].style()&Band != 0 {
-			d.band(i, &c.Series[i])
-		}
-	}
 	for _, m := range c.Marks {
 		d.mark(m)
 	}
 	for i := range c.Series {
-		s := &c.Series[i]
-		if s.style()&Line != 0 {
+		if s := &c.Series[i]; s.Line {
 			d.curve(i, s)
-		}
-		if s.style()&Markers != 0 {
+		} else {
 			d.markers(i, s)
 		}
 	}
@@ -69,23 +51,9 @@ func (d *drawing) py(v float64) float64 { return clamp(d.y.at(v, d.bottom, d.top
 
 func clamp(at float64) float64 { return min(max(at, -far), far) }
 
-// band fills the areas between Low and High, one for each run of points.
-func (d *drawing) band(i int, s *Series) {
-	for _, run := range s.runs(func(value, interval bool) bool { return interval }) {
-		fmt.Fprintf(d, `<polygon fill="%s" fill-opacity="0.2" points="`, colors[i%len(colors)])
-		for _, p := range run {
-			fmt.Fprintf(d, "%s,%s ", px(d.px(p.X)), px(d.py(p.Low)))
-		}
-		for k := len(run) - 1; k >= 0; k-- {
-			fmt.Fprintf(d, "%s,%s ", px(d.px(run[k].X)), px(d.py(run[k].High)))
-		}
-		d.WriteString("\"/>\n")
-	}
-}
-
 // curve draws a line for each run of points.
 func (d *drawing) curve(i int, s *Series) {
-	for _, run := range s.runs(func(value, interval bool) bool { return value }) {
+	for _, run := range s.runs() {
 		fmt.Fprintf(d, `<polyline fill="none" stroke="%s"%s points="`, colors[i%len(colors)], s.stroke())
 		for _, p := range run {
 			fmt.Fprintf(d, "%s,%s ", px(d.px(p.X)), px(d.py(p.Y)))
@@ -95,10 +63,10 @@ func (d *drawing) curve(i int, s *Series) {
 }
 
 // runs are the longest parts of the series in which all points are shown.
-func (s *Series) runs(shown func(value, interval bool) bool) (runs [][]Point) {
+func (s *Series) runs() (runs [][]Point) {
 	start := 0
 	for i, p := range s.Points {
-		if !shown(s.shows(p)) {
+		if value, _ := s.shows(p); !value {
 			if i > start {
 				runs = append(runs, s.Points[start:i])
 			}
@@ -119,7 +87,7 @@ func (d *drawing) markers(i int, s *Series) {
 			continue
 		}
 		x := d.px(p.X)
-		if interval && s.style()&Band == 0 {
+		if interval {
 			d.bar(x, d.py(p.Low), d.py(p.High), colors[i%len(colors)])
 		}
 		d.marker(i, s, x, d.py(p.Y))

@@ -89,13 +89,10 @@ func (c *Chart) values() (xs, ys []float64) {
 		for _, p := range s.Points {
 			value, interval := s.shows(p)
 			if value {
-				ys = append(ys, p.Y)
+				xs, ys = append(xs, p.X), append(ys, p.Y)
 			}
 			if interval {
 				ys = append(ys, p.Low, p.High)
-			}
-			if value || interval {
-				xs = append(xs, p.X)
 			}
 		}
 	}
@@ -121,14 +118,9 @@ func (c *Chart) legend() ([]byte, int) {
 		} else if x+long > width-right/2 {
 			x, y, lines = left, y+legendLine, lines+1
 		}
-		color, style := colors[i%len(colors)], s.style()
-		if style&Band != 0 {
-			fmt.Fprintf(&d, `<rect x="%s" y="%s" width="%d" height="10" fill="%s" fill-opacity="0.2"/>`+"\n", px(x), px(y-5), swatch, color)
-		}
-		if style&Line != 0 {
-			d.line(x, y, x+swatch, y, color, s.stroke())
-		}
-		if style&Markers != 0 {
+		if s.Line {
+			d.line(x, y, x+swatch, y, colors[i%len(colors)], s.stroke())
+		} else {
 			d.marker(i, &c.Series[i], x+swatch/2, y)
 		}
 		d.text(x+swatch+8, y+4, `text-anchor="start"`, s.Name)
@@ -140,21 +132,18 @@ func (c *Chart) legend() ([]byte, int) {
 // axes draws the grid, its labels and the frame.
 func (d *drawing) axes() {
 	for _, t := range d.x.ticks {
-		at := linear(&d.x).at(t.at, d.left, d.right)
+		at := d.x.at(t.at, d.left, d.right)
 		d.line(at, d.top, at, d.bottom, grid, "")
 		d.text(at, d.bottom+18, `text-anchor="middle"`, t.label)
 	}
 	for _, t := range d.y.ticks {
-		at := linear(&d.y).at(t.at, d.bottom, d.top)
+		at := d.y.at(t.at, d.bottom, d.top)
 		d.line(d.left, at, d.right, at, grid, "")
 		d.text(d.left-8, at+4, `text-anchor="end"`, t.label)
 	}
 	fmt.Fprintf(d, `<rect x="%s" y="%s" width="%s" height="%s" fill="none" stroke="%s"/>`+"\n",
 		px(d.left), px(d.top), px(d.right-d.left), px(d.bottom-d.top), frame)
 }
-
-// linear is a scale as its ticks are written: their logarithms are taken.
-func linear(s *scale) *scale { return &scale{low: s.low, high: s.high} }
 
 func (d *drawing) line(x1, y1, x2, y2 float64, color, more string) {
 	fmt.Fprintf(d, `<line x1="%s" y1="%s" x2="%s" y2="%s" stroke="%s"%s/>`+"\n", px(x1), px(y1), px(x2), px(y2), color, more)
@@ -174,8 +163,8 @@ func escape(s string) string {
 	return b.String()
 }
 
-// px writes a length to a tenth of a pixel, which no rounding of logarithms
-// on one processor or another changes.
+// px writes a length to a tenth of a pixel, which no rounding on one processor or
+// another changes.
 func px(v float64) string {
 	v = math.Round(v*10) / 10
 	if v == 0 {
