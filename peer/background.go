@@ -87,11 +87,11 @@ func (ns *Namespace) collectBodies() {
 		return
 	}
 	defer ns.collecting.Unlock()
-	if ns.node.elapsed() < ns.collectAt || !ns.gate.enter() {
+	if ns.node.awake.Elapsed() < ns.collectAt || !ns.gate.enter() {
 		return
 	}
 	defer ns.gate.leave()
-	defer func() { ns.collectAt = ns.node.elapsed() + bodies.Round }()
+	defer func() { ns.collectAt = ns.node.awake.Elapsed() + bodies.Round }()
 	if gone, err := ns.hosts.CollectBodies(ns.ctx); err != nil && ns.ctx.Err() == nil {
 		ns.node.log.Warn("large values that nothing names could not be looked for", logNamespace(ns), logError(err))
 	} else if gone > 0 {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -226,7 +227,7 @@ func (d *disk) lately(n *Node) *wire.Disk {
 	defer d.mu.Unlock()
 	if d.at.IsZero() || time.Since(d.at) >= statusAge {
 		d.at, d.seen = time.Now(), nil
-		if taken, free, ok := n.storage(); ok {
+		if taken, free, err := durable.Usage(n.dir); err == nil {
 			d.seen = &wire.Disk{Taken: uint64(taken), Free: uint64(free)}
 		}
 	}

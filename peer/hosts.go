@@ -23,7 +23,7 @@ func newShards(ns *Namespace) *shards.Shards {
 	return s
 }
 
-func (h hosts) Now() time.Duration { return h.ns.node.elapsed() }
+func (h hosts) Now() time.Duration { return h.ns.node.awake.Elapsed() }
 
 func (h hosts) Connected(id node.ID) bool { return h.ns.node.host.Connected(ID(id)) }
 
@@ -115,7 +115,7 @@ func (h hosts) Changed(ctx context.Context, set *node.Set, behind uint64, d time
 }
 
 func (h hosts) Mailbox() shards.Mailbox {
-	return &mailbox{now: h.ns.node.elapsed, ready: make(chan struct{}, 1)}
+	return &mailbox{now: h.ns.node.awake.Elapsed, ready: make(chan struct{}, 1)}
 }
 
 // mailbox hands notes to one taker.

@@ -21,6 +21,7 @@ import (
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/loglimit"
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/mesh"
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/netio/stream"
@@ -41,7 +42,7 @@ type Node struct {
 	limits   Limits
 	self     identity
 	started  time.Time
-	awake    wakeful // since then
+	awake    machine.Clock // since then
 
 	host      *netio.Network
 	store     dbadapter.Store
@@ -274,8 +275,8 @@ func (n *Node) openIdentity(ctx context.Context, cfg *Config) (err error) {
 func (n *Node) newCore(cfg *Config) *node.Node {
 	return node.New(node.Config{
 		ID: node.ID(n.self.id), Sign: n.self.sign, SignAll: n.self.signAll,
-		Now: n.now, Each: onAllCores, Turn: newTurns().run, Aside: aside, GiveWay: runtime.Gosched, Interval: cfg.SyncInterval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
-		Elapsed: n.elapsed, Loaded: n.loaded,
+		Now: n.now, Each: machine.Each, Turn: machine.NewTurns().Run, Aside: machine.Aside, GiveWay: runtime.Gosched, Interval: cfg.SyncInterval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
+		Elapsed: n.awake.Elapsed, Loaded: n.loaded,
 		Random: func(node.Purpose) uint64 {
 			var b [8]byte
 			rand.Read(b[:]) // never fails (crypto/rand)

@@ -70,9 +70,6 @@ type routeStream struct {
 	over *time.Timer // closes it while it is idle
 }
 
-// elapsed is the clock of the deciders.
-func (n *Node) elapsed() time.Duration { return n.awake.now() }
-
 // askRouted asks a peer, for which its caller has a place; begin makes the question. The message
 // may be a refusal. sent says that the question may have reached the peer.
 func (n *Node) askRouted(ctx context.Context, id ID, begin func(node.ID) (*wire.Ask, error)) (ask *wire.Ask, m wire.Message, sent bool, err error) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // standing are the gauges that alerts look at: how a node stands to the other members,
@@ -37,7 +38,7 @@ func (s *standing) collect(n *Node, ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	if taken, free, ok := n.storage(); ok {
+	if taken, free, err := durable.Usage(n.dir); err == nil {
 		gauge(s.storage, float64(taken))
 		gauge(s.free, float64(free))
 	}

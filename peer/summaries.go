@@ -16,7 +16,7 @@ const summaryLook = time.Second
 func (n *Node) keepSummaries() {
 	defer n.gate.leave()
 	for n.pause(summaryLook) {
-		if err := n.core.KeepSummaries(n.ctx, n.elapsed()); err != nil && n.ctx.Err() == nil {
+		if err := n.core.KeepSummaries(n.ctx, n.awake.Elapsed()); err != nil && n.ctx.Err() == nil {
 			n.log.Warn("the next start will take longer", logError(err))
 		}
 	}

@@ -176,7 +176,7 @@ func (c *call) Converse(ctx context.Context, a syncing.Ask, heard func(Report)) 
 
 func (c *call) Backoff() syncing.Backoff { return c.ns.node.core.Backoff() }
 
-func (c *call) Elapsed() time.Duration { return c.ns.node.elapsed() }
+func (c *call) Elapsed() time.Duration { return c.ns.node.awake.Elapsed() }
 
 func (c *call) Sleep(ctx context.Context, d time.Duration) error {
 	sleep(ctx, d)

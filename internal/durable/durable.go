@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -63,4 +64,26 @@ func Files(dir, pattern string) ([]string, error) {
 		names[i] = filepath.Join(dir, name)
 	}
 	return names, err
+}
+
+// Usage is how many bytes of the disk the files in dir take, and how many are free there. It
+// fails where the folder is not there, and where the numbers are not known. Files may come
+// and go meanwhile.
+func Usage(dir string) (taken, free int64, err error) {
+	if free, err = Free(dir); err != nil {
+		return 0, 0, err
+	}
+	if free == math.MaxInt64 {
+		return 0, 0, errors.ErrUnsupported
+	}
+	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil //nolint:nilerr // it has just been removed
+		}
+		if info, err := e.Info(); err == nil {
+			taken += Occupied(info)
+		}
+		return nil
+	})
+	return taken, free, err
 }

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"errors"
+	"io/fs"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,14 @@ func Free(dir string) (int64, error) {
 		return 0, nil
 	}
 	return int64(s.Bavail) * s.Bsize, nil
+}
+
+// Occupied is how many bytes of the disk a file takes; it may have holes.
+func Occupied(info fs.FileInfo) int64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Blocks * 512
+	}
+	return 0
 }
 
 // spareFiles must be free for a write. Of those that it and the work in the background may

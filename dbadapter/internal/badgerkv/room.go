@@ -77,7 +77,7 @@ func logged(dir string) (bytes int64, err error) {
 	logs, err := logsIn(dir)
 	for _, name := range logs {
 		if info, err := os.Stat(name); err == nil { // Badger may have removed it
-			bytes += occupied(info)
+			bytes += durable.Occupied(info)
 		}
 	}
 	return bytes, err

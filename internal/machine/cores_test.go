@@ -1,4 +1,4 @@
-package peer
+package machine
 
 import (
 	"sync"
@@ -11,13 +11,13 @@ import (
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const atOnce, all = 2, 10
-		turns := make(turns, atOnce)
+		turns := make(Turns, atOnce)
 		var running, ran atomic.Int32
 		next := make(chan struct{})
 		var callers sync.WaitGroup
 		for range all {
 			callers.Go(func() {
-				turns.run(func() {
+				turns.Run(func() {
 					running.Add(1)
 					<-next
 					running.Add(-1)

@@ -1,4 +1,7 @@
-package peer
+// Package machine is what a node takes of the machine that it runs on, besides files and
+// sockets: its processors, and a clock of the time that has passed. Package internal/node gets
+// them handed in, and the simulator hands in others.
+package machine
 
 import (
 	"runtime"
@@ -7,8 +10,8 @@ import (
 	"time"
 )
 
-// aside runs fn on a goroutine of its own, for which wait waits.
-func aside(fn func()) (wait func()) {
+// Aside runs fn on a goroutine of its own, for which wait waits.
+func Aside(fn func()) (wait func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -23,9 +26,9 @@ func aside(fn func()) (wait func()) {
 // away, 10 ms.
 const giveWayEvery = 200 * time.Microsecond
 
-// onAllCores calls fn(0) … fn(n−1), and returns when all calls have. Meanwhile it gives
-// way to others.
-func onAllCores(n int, fn func(i int)) {
+// Each calls fn(0) … fn(n−1), and returns when all calls have. It takes all
+// processors, and gives way to others meanwhile.
+func Each(n int, fn func(i int)) {
 	var next atomic.Int64
 	work := func() {
 		since := time.Now()
@@ -45,16 +48,17 @@ func onAllCores(n int, fn func(i int)) {
 	others.Wait()
 }
 
-// turns lets all processors but one sign single writes. Many writers begin together, as
+// Turns lets all processors but one sign single writes. Many writers begin together, as
 // soon as the commit that they share has ended. If all processors signed, the commit of
 // the first few would wait behind the signatures of all the others at each of its steps.
 // The two would take as long as one after the other.
-type turns chan struct{}
+type Turns chan struct{}
 
-func newTurns() turns { return make(turns, max(1, runtime.GOMAXPROCS(0)-1)) }
+// NewTurns makes the turns of this machine.
+func NewTurns() Turns { return make(Turns, max(1, runtime.GOMAXPROCS(0)-1)) }
 
-// run runs fn in its turn.
-func (t turns) run(fn func()) {
+// Run runs fn in its turn.
+func (t Turns) Run(fn func()) {
 	t <- struct{}{}
 	defer func() { <-t }()
 	fn()

@@ -1,14 +1,14 @@
-package peer
+package machine
 
 import (
 	"sync"
 	"time"
 )
 
-// wakeful is a clock that only goes forward. It goes on while the machine sleeps, which the
+// Clock is a clock that only goes forward. It goes on while the machine sleeps, which the
 // monotonic clock of some systems does not. It takes the longer of what the two clocks say
 // has passed. A wall clock that is set forward makes what was heard old at once.
-type wakeful struct {
+type Clock struct {
 	read func() time.Time // time.Now, but for tests
 
 	mu   sync.Mutex // guards what follows
@@ -16,7 +16,8 @@ type wakeful struct {
 	at   time.Duration
 }
 
-func (c *wakeful) now() time.Duration {
+// Elapsed is the time that has passed since the first call.
+func (c *Clock) Elapsed() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// Under the lock: a time that was read before another's would pass once more after it.
@@ -33,4 +34,4 @@ func (c *wakeful) now() time.Duration {
 }
 
 // pass lets time pass, as the monotonic clock and the wall clock say. mu is held.
-func (c *wakeful) pass(monotonic, wall time.Duration) { c.at += max(monotonic, wall, 0) }
+func (c *Clock) pass(monotonic, wall time.Duration) { c.at += max(monotonic, wall, 0) }

@@ -1,4 +1,4 @@
-package peer
+package machine
 
 import (
 	"runtime"
@@ -9,8 +9,8 @@ import (
 )
 
 // The time for which a machine sleeps passes, and none passes twice or backwards.
-func TestWakeful(t *testing.T) {
-	var c wakeful
+func TestClock(t *testing.T) {
+	var c Clock
 	for _, step := range []struct{ monotonic, wall, want time.Duration }{
 		{time.Second, time.Second, time.Second},
 		{time.Second, time.Hour, time.Hour + time.Second},             // it slept
@@ -24,18 +24,18 @@ func TestWakeful(t *testing.T) {
 			t.Errorf("after %v and %v it is %v, not %v", step.monotonic, step.wall, c.at, step.want)
 		}
 	}
-	first := c.now()
-	if second := c.now(); second < first {
+	first := c.Elapsed()
+	if second := c.Elapsed(); second < first {
 		t.Errorf("%v, then %v", first, second)
 	}
 }
 
 // What many read at once passes once: a time that is read before another one is not noted after it.
-func TestWakefulAtOnce(t *testing.T) {
+func TestClockAtOnce(t *testing.T) {
 	const readers, times = 8, 500
 	var reads atomic.Int64
 	begun := time.Now().Round(0)
-	c := wakeful{read: func() time.Time {
+	c := Clock{read: func() time.Time {
 		now := begun.Add(time.Duration(reads.Add(1)) * time.Second)
 		runtime.Gosched() // another one reads meanwhile, if it may
 		return now
@@ -45,7 +45,7 @@ func TestWakefulAtOnce(t *testing.T) {
 		all.Go(func() {
 			last := time.Duration(-1)
 			for range times {
-				now := c.now()
+				now := c.Elapsed()
 				if now < last {
 					t.Errorf("%v, then %v", last, now)
 				}
