@@ -21,7 +21,7 @@ import (
 const DirectProtocol protocol.ID = "/syncd/direct/1.0.0"
 
 // direct carries pushes directly. This node opens a line to each member that is connected,
-// and members open inlets to it. Which pushes go that way internal/node decides; GossipSub
+// and members open inlets to it. Package push decides which pushes go that way; GossipSub
 // carries the others.
 type direct struct {
 	mesh *Mesh
@@ -51,8 +51,8 @@ func newDirect(m *Mesh) *direct {
 	return &direct{mesh: m, lines: map[peer.ID]*line{}, inlets: map[peer.ID]*inlet{}, broken: map[peer.ID]int{}}
 }
 
-// meet opens a line to a member that is connected, unless there is one. The host tells of
-// each that it comes to see.
+// meet opens a line to a member that is connected, unless there is one. The host calls it
+// for each that it sees.
 func (d *direct) meet(id peer.ID) {
 	if id == d.mesh.host.ID() {
 		return
@@ -109,7 +109,7 @@ func (d *direct) ended(l *line, lasted bool) (forgotten bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch n := d.broken[l.id]; {
-	case lasted && n <= 1 || !d.mesh.Members.IsMember(l.id):
+	case lasted && n <= 1 || !d.mesh.cfg.Members.IsMember(l.id):
 		delete(d.broken, l.id)
 	case lasted:
 		d.broken[l.id]--
@@ -125,7 +125,7 @@ func (d *direct) ended(l *line, lasted bool) (forgotten bool) {
 
 // serve runs a line until its stream ends.
 func (d *direct) serve(l *line) {
-	ctx, cancel := context.WithTimeout(d.mesh.ctx, d.mesh.DialTimeout)
+	ctx, cancel := context.WithTimeout(d.mesh.ctx, d.mesh.cfg.DialTimeout)
 	s, err := d.mesh.host.NewStream(ctx, l.id, DirectProtocol)
 	cancel()
 	if err != nil {
@@ -134,7 +134,7 @@ func (d *direct) serve(l *line) {
 	defer context.AfterFunc(d.mesh.ctx, func() { s.Reset() })()
 	var writing sync.WaitGroup
 	over := make(chan struct{})
-	writing.Go(func() { l.write(s, d.mesh.IdleTimeout, over) })
+	writing.Go(func() { l.write(s, d.mesh.cfg.IdleTimeout, over) })
 	r := bufio.NewReader(s)
 	for {
 		t, err := wire.ReadTakes(r)
@@ -161,14 +161,14 @@ func (d *direct) serve(l *line) {
 // receive takes the pushes of a member, over an inlet. The host has found it to be one.
 func (d *direct) receive(s network.Stream) {
 	id := s.Conn().RemotePeer()
-	leave, ok := d.mesh.Enter()
+	leave, ok := d.mesh.cfg.Enter()
 	if !ok {
 		s.Reset()
 		return
 	}
 	defer leave()
 	defer context.AfterFunc(d.mesh.ctx, func() { s.Reset() })()
-	in := &inlet{id: id, stream: s, told: map[wire.Topic][]node.ID{}, wake: make(chan struct{}, 1)}
+	in := &inlet{id: id, stream: s, said: map[wire.Topic][]node.ID{}, wake: make(chan struct{}, 1)}
 	d.mu.Lock()
 	former := d.inlets[id]
 	d.inlets[id] = in
@@ -176,13 +176,13 @@ func (d *direct) receive(s network.Stream) {
 	if former != nil {
 		former.stream.Reset()
 	}
-	var telling sync.WaitGroup
+	var saying sync.WaitGroup
 	over := make(chan struct{})
-	telling.Go(func() { in.tell(d, over) })
+	saying.Go(func() { in.say(d, over) })
 	d.read(s)
 	close(over)
 	s.Reset()
-	telling.Wait()
+	saying.Wait()
 	d.mu.Lock()
 	if d.inlets[id] == in {
 		delete(d.inlets, id)
@@ -192,7 +192,7 @@ func (d *direct) receive(s network.Stream) {
 
 // read takes what arrives over an inlet. While what it brought waits for its commit,
 // nothing more is read. So this node's disk holds back a writer that is faster, and the
-// writer tells of what it could not send.
+// writer says that there is more than it could send.
 func (d *direct) read(s network.Stream) {
 	id := s.Conn().RemotePeer()
 	r := bufio.NewReader(s)
@@ -212,7 +212,7 @@ func (d *direct) read(s network.Stream) {
 	}
 }
 
-// changed makes the inlets tell anew which topics this node takes, and which lines it has.
+// changed makes the inlets say anew which topics this node takes, and which lines it has.
 func (d *direct) changed() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -274,19 +274,19 @@ func (d *direct) push(topic wire.Topic, m *push.Push, to []node.ID) {
 type inlet struct {
 	id     peer.ID
 	stream network.Stream
-	told   map[wire.Topic][]node.ID // which topics, and with which lines; used by tell only
+	said   map[wire.Topic][]node.ID // which topics, and with which lines; used by say only
 	wake   chan struct{}
 }
 
-// tell says which topics this node takes from the member, and again what changes.
-func (in *inlet) tell(d *direct, over chan struct{}) {
+// say says which topics this node takes from the member, and again what changes.
+func (in *inlet) say(d *direct, over chan struct{}) {
 	for ready := false; ; ready = true {
 		b := d.takes(in)
 		if !ready {
 			b = wire.AppendTakes(b, &wire.Takes{Kind: wire.TakesReady})
 		}
 		if len(b) > 0 {
-			_ = in.stream.SetWriteDeadline(time.Now().Add(d.mesh.IdleTimeout)) // without it Write only fails later
+			_ = in.stream.SetWriteDeadline(time.Now().Add(d.mesh.cfg.IdleTimeout)) // without it Write only fails later
 			if _, err := in.stream.Write(b); err != nil {
 				in.stream.Reset()
 				return
@@ -307,7 +307,7 @@ func (in *inlet) tell(d *direct, over chan struct{}) {
 	}
 }
 
-// takes is what has changed since it was told.
+// takes is what has changed since it was said.
 func (d *direct) takes(in *inlet) (b []byte) {
 	now := map[wire.Topic][]node.ID{}
 	for topic, f := range d.mesh.small() {
@@ -316,7 +316,7 @@ func (d *direct) takes(in *inlet) (b []byte) {
 		}
 	}
 	for topic, links := range now {
-		if before, told := in.told[topic]; told && slices.Equal(before, links) {
+		if before, said := in.said[topic]; said && slices.Equal(before, links) {
 			continue
 		}
 		t := &wire.Takes{Kind: wire.TakesTopic, Topic: topic}
@@ -325,16 +325,16 @@ func (d *direct) takes(in *inlet) (b []byte) {
 		}
 		b = wire.AppendTakes(b, t)
 	}
-	for topic := range in.told {
+	for topic := range in.said {
 		if _, taken := now[topic]; !taken {
 			b = wire.AppendTakes(b, &wire.Takes{Kind: wire.TakesNoMore, Topic: topic})
 		}
 	}
-	in.told = now
+	in.said = now
 	return b
 }
 
-// arrived examines what has come directly, and hands it to what commits. It reports
+// arrived examines what has arrived directly, and hands it to what commits. It reports
 // whether the stream is to go on.
 func (d *direct) arrived(f *follower, from peer.ID, m []byte) bool {
 	leave, ok := f.Enter()
@@ -342,15 +342,15 @@ func (d *direct) arrived(f *follower, from peer.ID, m []byte) bool {
 		return true
 	}
 	defer leave()
-	a, verdict, err := f.Set.ArrivedDirectly(node.ID(from), m)
+	a, verdict, err := f.Set.Arrived(node.ID(from), m, true)
 	d.mesh.arrived(f, from, verdict, err)
-	if verdict == node.PushTaken {
+	if verdict == push.Taken {
 		select {
 		case f.arrivals <- a:
 		case <-f.ctx.Done():
 		}
 	}
-	return verdict != node.PushRefused
+	return verdict != push.Refused
 }
 
 // wake gives a token to what waits for one.

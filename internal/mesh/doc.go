@@ -1,9 +1,8 @@
 // Package mesh carries pushes: what a node has just written travels to the other members at
 // once, where a sync at intervals would bring it later.
 //
-// Package internal/push decides what is pushed and to whom, and internal/node what becomes of
-// what arrives.
-// This package has two ways to carry it:
+// Package push decides what is pushed and to whom, and package node what becomes of what
+// arrives. This package has two ways to carry it:
 //
 //   - A line is a stream to one member. In a namespace of at most 16 members a push goes from
 //     its origin to each of them, once. See direct.go and line.go.

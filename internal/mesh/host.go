@@ -20,7 +20,7 @@ import (
 const pushProtocol protocol.ID = "/syncd/push/1"
 
 // memberHost is the host as GossipSub sees it: it has no peers but the members of this
-// node's namespaces. GossipSub tells each peer that it sees all its topics. Streams of direct
+// node's namespaces. GossipSub names all its topics to each peer that it sees. Streams of direct
 // pushes go over it, too.
 type memberHost struct {
 	host.Host
@@ -35,8 +35,8 @@ type memberHost struct {
 }
 
 func newMemberHost(m *Mesh) (_ *memberHost, err error) {
-	h := &memberHost{Host: m.Host, mesh: m, bus: eventbus.NewBus(), streams: map[network.Stream]struct{}{}}
-	if h.heard, err = m.Host.EventBus().Subscribe([]any{new(event.EvtPeerIdentificationCompleted), new(event.EvtPeerProtocolsUpdated)}); err != nil {
+	h := &memberHost{Host: m.cfg.Host, mesh: m, bus: eventbus.NewBus(), streams: map[network.Stream]struct{}{}}
+	if h.heard, err = m.cfg.Host.EventBus().Subscribe([]any{new(event.EvtPeerIdentificationCompleted), new(event.EvtPeerProtocolsUpdated)}); err != nil {
 		return nil, err
 	}
 	if h.identified, err = h.bus.Emitter(new(event.EvtPeerIdentificationCompleted)); err != nil {
@@ -50,7 +50,7 @@ func newMemberHost(m *Mesh) (_ *memberHost, err error) {
 
 // admits reports whether GossipSub is to see a peer: a member that is not paused.
 func (h *memberHost) admits(id peer.ID) bool {
-	return h.mesh.Members.IsMember(id) && !h.mesh.Book.Paused(id)
+	return h.mesh.cfg.Members.IsMember(id) && !h.mesh.cfg.Book.Paused(id)
 }
 
 // forward passes on what the host says of members, until close.
@@ -135,7 +135,7 @@ func (h *memberHost) NewStream(ctx context.Context, id peer.ID, protocols ...pro
 
 // track remembers a stream until it ends, and holds it to the bounds of the bandwidth.
 func (h *memberHost) track(s network.Stream) network.Stream {
-	t := &trackedStream{h.mesh.Bandwidth.Meter(s, h.mesh.ctx.Done()), h}
+	t := &trackedStream{h.mesh.cfg.Bandwidth.Meter(s, h.mesh.ctx.Done()), h}
 	h.mu.Lock()
 	h.streams[t] = struct{}{}
 	h.mu.Unlock()

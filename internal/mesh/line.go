@@ -106,7 +106,7 @@ func (l *line) add(topic wire.Topic, m *push.Push, data []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, takes := l.topics[topic]; !takes {
-		return // since it was asked; the next push's number tells
+		return // since it was asked; the next push's number shows it
 	}
 	q := l.queues[topic]
 	if q == nil {
@@ -205,7 +205,7 @@ func (l *line) write(s network.Stream, idle time.Duration, over chan struct{}) {
 		for b := l.next(&last); len(b) > 0; b = l.next(&last) {
 			_ = s.SetWriteDeadline(time.Now().Add(idle)) // without it Write only fails later
 			if _, err := s.Write(b); err != nil {
-				s.Reset() // the next push's number tells
+				s.Reset() // the next push's number shows it
 				return
 			}
 		}

@@ -78,7 +78,7 @@ func TestLinesWaitForTheirBound(t *testing.T) {
 }
 
 // A namespace that pushes more than the member reads holds up no other: a push of each goes
-// in turn, whole, and what is told of as more is the busy one's only. What waits stays bounded.
+// in turn, whole, and only the busy one says that there is more. What waits stays bounded.
 func TestNamespacesTakeTurnsOnALine(t *testing.T) {
 	l := newLine("member")
 	busy, calm, fresh := wire.Topic{1}, wire.Topic{2}, wire.Topic{3}
@@ -136,7 +136,7 @@ func TestNamespacesTakeTurnsOnALine(t *testing.T) {
 	}
 }
 
-// What waits for a slow member is bounded, and of what is beyond it is told once.
+// What waits for a slow member is bounded. Beyond that it learns once that there is more.
 func TestLineOverflow(t *testing.T) {
 	l := newLine("slow")
 	topic := wire.Topic{1}

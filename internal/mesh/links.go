@@ -36,7 +36,7 @@ const (
 	// leastLinkRest is the pause after a member was dialled for the first time. Each
 	// following one is twice as long, up to an interval of background syncs.
 	leastLinkRest = time.Second
-	// linkCheck is how often links are looked at where nothing tells that one is missing.
+	// linkCheck is how often links are looked at where nothing says that one is missing.
 	linkCheck = 10 * time.Second
 )
 
@@ -45,9 +45,9 @@ const (
 // that hear it.
 func (l *links) keep() {
 	m := l.mesh
-	changes, err := m.Host.EventBus().Subscribe(new(event.EvtPeerConnectednessChanged), eventbus.BufSize(64))
+	changes, err := m.cfg.Host.EventBus().Subscribe(new(event.EvtPeerConnectednessChanged), eventbus.BufSize(64))
 	if err != nil {
-		m.Log.Error("connections to members are made by syncs at intervals only", slog.Any("error", err))
+		m.cfg.Log.Error("connections to members are made by syncs at intervals only", slog.Any("error", err))
 		return
 	}
 	defer changes.Close()
@@ -93,7 +93,7 @@ func (l *links) keep() {
 	}
 }
 
-// linked tells the namespaces of a member that there is a link to it.
+// linked says in the namespaces of a member that there is a link to it.
 func (m *Mesh) linked(id peer.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,10 +113,10 @@ func (l *links) make() (wait time.Duration) {
 			r = &linkRest{length: leastLinkRest / 2}
 			l.rests[id] = r
 		}
-		r.length = min(2*r.length, max(leastLinkRest, m.Interval))
+		r.length = min(2*r.length, max(leastLinkRest, m.cfg.Interval))
 		r.until = now.Add(r.length/2 + jitter(r.length))
 		wait = min(wait, r.length)
-		dialled.Go(func() { _ = m.Host.Dial(m.ctx, id, nil) }) // syncs at intervals report it
+		dialled.Go(func() { _ = m.cfg.Host.Dial(m.ctx, id, nil) }) // syncs at intervals report it
 	}
 	dialled.Wait()
 	return wait
@@ -128,23 +128,23 @@ func (l *links) make() (wait time.Duration) {
 func (l *links) missing(now time.Time) (missing []peer.ID, wait time.Duration) {
 	m := l.mesh
 	wait = linkCheck
-	chosen, connections := map[peer.ID]bool{}, len(m.Host.Network().Peers())
+	chosen, connections := map[peer.ID]bool{}, len(m.cfg.Host.Network().Peers())
 	for _, set := range m.followed() {
 		want := meshDegree
 		members := audience(set)
-		if len(members) <= wire.MaxDirect && connections+len(chosen) < m.Connections/2 {
+		if len(members) <= wire.MaxDirect && connections+len(chosen) < m.cfg.Connections/2 {
 			want = len(members) // beyond, GossipSub passes pushes on
 		}
 		var others []peer.ID
 		for id := range members {
 			switch r := l.rests[id]; {
 			case id == m.host.ID() || set.Namespace().PausedWith(node.ID(id)) != nil:
-			case m.Host.Connected(id) || chosen[id]:
+			case m.cfg.Host.Connected(id) || chosen[id]:
 				want--
 				if r != nil && now.After(r.until) {
 					delete(l.rests, id)
 				}
-			case !m.Host.Known(id):
+			case !m.cfg.Host.Known(id):
 			case r != nil && now.Before(r.until):
 				wait = min(wait, r.until.Sub(now))
 			default:
@@ -180,10 +180,10 @@ func (m *Mesh) followed() (all []*node.Set) {
 	return all
 }
 
-// opened tells that a set begins to push: of links that there are already it was not
-// told.
+// opened says that a set begins to push. It has heard of none of the links that there are
+// already.
 func (l *links) opened(ctx context.Context, set *node.Set) {
-	for _, id := range l.mesh.Host.Network().Peers() {
+	for _, id := range l.mesh.cfg.Host.Network().Peers() {
 		if ctx.Err() == nil {
 			set.Pushes().Linked(node.ID(id))
 		}

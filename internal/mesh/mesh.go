@@ -55,7 +55,7 @@ type Source struct {
 // Mesh pushes what a node writes, and hears what others push. There is one topic a set,
 // whose name only members can make. Records are signed at rest, so that the messages are not.
 type Mesh struct {
-	Config
+	cfg    Config
 	ctx    context.Context
 	host   *memberHost
 	pubsub *pubsub.PubSub
@@ -85,12 +85,12 @@ const (
 )
 
 // pushQueue is how many messages wait at most, for a peer, for their examination or for
-// their commit. Those beyond are dropped, which the next one's number tells.
+// their commit. Those beyond are dropped, which the next one's number shows.
 const pushQueue = 64
 
 // Open begins to push and to hear, until the context is over. Close must follow then.
 func Open(ctx context.Context, cfg Config) (m *Mesh, err error) {
-	m = &Mesh{Config: cfg, ctx: ctx, topics: map[string]*follower{}}
+	m = &Mesh{cfg: cfg, ctx: ctx, topics: map[string]*follower{}}
 	m.links = &links{mesh: m, wake: make(chan struct{}, 1), rests: map[peer.ID]*linkRest{}}
 	m.direct = newDirect(m)
 	if m.host, err = newMemberHost(m); err != nil {
@@ -130,7 +130,7 @@ func (m *Mesh) Close() error {
 
 // soon runs fn in a goroutine of its own, unless the node is closing.
 func (m *Mesh) soon(fn func()) {
-	if leave, ok := m.Enter(); ok {
+	if leave, ok := m.cfg.Enter(); ok {
 		go func() {
 			defer leave()
 			fn()
@@ -319,19 +319,19 @@ func (m *Mesh) examine(f *follower, from peer.ID, msg *pubsub.Message) pubsub.Va
 	if from == m.host.ID() {
 		return pubsub.ValidationAccept
 	}
-	a, verdict, err := f.Set.Arrived(node.ID(from), msg.GetData())
+	a, verdict, err := f.Set.Arrived(node.ID(from), msg.GetData(), false)
 	m.arrived(f, from, verdict, err)
 	switch verdict {
-	case node.PushTaken:
+	case push.Taken:
 		msg.ValidatorData = a
 		return pubsub.ValidationAccept
-	case node.PushRefused:
+	case push.Refused:
 		return pubsub.ValidationReject
 	}
 	return pubsub.ValidationIgnore
 }
 
-// commit commits what has come: all that waits, together.
+// commit commits what has arrived: all that waits, together.
 func (m *Mesh) commit(f *follower) {
 	for {
 		var all []*node.Arrival
@@ -350,7 +350,7 @@ func (m *Mesh) commit(f *follower) {
 			}
 		}
 		if err := f.Set.CommitArrivals(f.ctx, all); err != nil && f.ctx.Err() == nil {
-			m.Log.Warn("what was pushed could not be committed; syncs bring it", f.logName(), slog.Any("error", err))
+			m.cfg.Log.Warn("what was pushed could not be committed; syncs bring it", f.logName(), slog.Any("error", err))
 		}
 	}
 }
@@ -372,7 +372,7 @@ func (m *Mesh) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup) {
 		case <-f.Pushable:
 		case <-timer.C:
 		}
-		if now, held := f.Set.Namespace().Members(), f.Set.Namespace().Audiences(); now != members || held != audiences || !until.IsZero() && m.Now().After(until) {
+		if now, held := f.Set.Namespace().Members(), f.Set.Namespace().Audiences(); now != members || held != audiences || !until.IsZero() && m.cfg.Now().After(until) {
 			before := audience
 			audience, until = f.renew()
 			m.host.membersChanged(func(id peer.ID) bool { return before[node.ID(id)] && !audience[node.ID(id)] })
@@ -381,7 +381,7 @@ func (m *Mesh) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup) {
 		}
 		wait := f.Set.Pushes().Step(audience, carrier)
 		if !until.IsZero() { // GossipSub asks serves for new peers only
-			if ends := max(until.Sub(m.Now()), 0) + time.Millisecond; wait == 0 || ends < wait {
+			if ends := max(until.Sub(m.cfg.Now()), 0) + time.Millisecond; wait == 0 || ends < wait {
 				wait = ends
 			}
 		}
@@ -408,16 +408,16 @@ func (c *carrier) Send(m *push.Push, to []node.ID, whole bool) {
 	c.direct.push(f.topic, m, to)
 	if !whole {
 		if err := c.topic.Publish(f.ctx, m.Bytes()); err != nil && f.ctx.Err() == nil {
-			c.Log.Warn("a push was not sent over the mesh; syncs bring it", f.logName(), slog.Any("error", err))
+			c.cfg.Log.Warn("a push was not sent over the mesh; syncs bring it", f.logName(), slog.Any("error", err))
 		}
 	}
-	c.Pushed("sent")
+	c.cfg.Pushed("sent")
 }
 
 // Sync implements push.Network. It syncs with the other peer if only that is connected.
 func (c *carrier) Sync(with, or node.ID, done func(by node.ID, err error)) {
 	c.running.Go(func() {
-		if !c.Host.Connected(peer.ID(with)) && c.Host.Connected(peer.ID(or)) {
+		if !c.cfg.Host.Connected(peer.ID(with)) && c.cfg.Host.Connected(peer.ID(or)) {
 			with = or
 		}
 		done(with, c.set.Sync(c.set.ctx, peer.ID(with)))
@@ -429,17 +429,17 @@ func (f *follower) logName() slog.Attr {
 	return slog.String("ns", f.Set.Namespace().Members().Name())
 }
 
-// arrived counts a push that has come.
-func (m *Mesh) arrived(f *follower, from peer.ID, verdict node.PushVerdict, err error) {
+// arrived counts a push that has arrived.
+func (m *Mesh) arrived(f *follower, from peer.ID, verdict push.Verdict, err error) {
 	what := "ignored"
 	switch verdict {
-	case node.PushTaken:
+	case push.Taken:
 		what = "received"
-	case node.PushRefused:
+	case push.Refused:
 		what = "refused"
-		m.Log.With(slog.Any("peer", from)).Info("a push was refused", f.logName(), slog.Any("error", err))
+		m.cfg.Log.With(slog.Any("peer", from)).Info("a push was refused", f.logName(), slog.Any("error", err))
 	}
-	m.Pushed(what)
+	m.cfg.Pushed(what)
 }
 
 // has reports whether a topic is one of this node's.

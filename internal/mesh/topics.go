@@ -31,7 +31,7 @@ const (
 )
 
 // maxSubscriptions is how many subscriptions one message may hold, at most. GossipSub
-// tells all topics of a node in one.
+// names all topics of a node in one.
 const maxSubscriptions = 1 << 12
 
 var _ pubsub.SubscriptionFilter = (*topicFilter)(nil)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -87,71 +88,49 @@ func (a *Arrival) slice(first, last int) *Arrival {
 	return &part
 }
 
-// PushVerdict is what a driver does with a push that has come.
-type PushVerdict uint8
-
-// The verdicts on pushes.
-const (
-	// PushIgnored: it is neither committed nor passed on.
-	PushIgnored PushVerdict = iota
-	// PushRefused: so is this, and the peer that passed it on is at fault.
-	PushRefused
-	// PushTaken: it is passed on, and committed.
-	PushTaken
-)
-
-// Arrived examines a push that a peer has passed on, as records of a sync are. It
-// commits nothing and remembers no refusal: what a push does not bring, a sync does.
-func (set *Set) Arrived(from ID, push []byte) (*Arrival, PushVerdict, error) {
-	return set.arrivedBy(from, push, false)
-}
-
-// ArrivedDirectly does so with a push that a peer has made itself, and that is not passed
-// on.
-func (set *Set) ArrivedDirectly(from ID, push []byte) (*Arrival, PushVerdict, error) {
-	return set.arrivedBy(from, push, true)
-}
-
-func (set *Set) arrivedBy(from ID, push []byte, directly bool) (*Arrival, PushVerdict, error) {
+// Arrived examines a push that a peer has passed on, or, directly, one that it has made
+// itself. Its records are examined as those of a sync. It commits nothing and remembers no
+// refusal: what a push does not bring, a sync does.
+func (set *Set) Arrived(from ID, data []byte, directly bool) (*Arrival, push.Verdict, error) {
 	members, now := set.ns.Members(), set.ns.node.Now()
 	if !members.admits(from, now) {
-		return nil, PushRefused, ErrDenied
+		return nil, push.Refused, ErrDenied
 	}
 	if err := set.ns.PausedWith(from); err != nil {
-		return nil, PushIgnored, err
+		return nil, push.Ignored, err
 	}
 	if _, two := set.ns.twins.Of(from, now); two { // as in a sync
-		return nil, PushIgnored, reconcile.ErrTwin
+		return nil, push.Ignored, reconcile.ErrTwin
 	}
 	if err := set.takes(); err != nil {
-		return nil, PushIgnored, err
+		return nil, push.Ignored, err
 	}
-	m, err := wire.ParsePush(push)
+	m, err := wire.ParsePush(data)
 	if err != nil {
-		return nil, PushRefused, err
+		return nil, push.Refused, err
 	}
 	records := make([]dbadapter.Hashed, len(m.Records))
 	for i, r := range m.Records {
 		if records[i], err = dbadapter.Hash(set.Keys.Hasher, r); err != nil {
-			return nil, PushRefused, err
+			return nil, push.Refused, err
 		}
 	}
 	if (len(m.Origin) == 0) != directly {
-		return nil, PushRefused, fmt.Errorf("%w: a push of %d bytes of origin", wire.ErrFrame, len(m.Origin))
+		return nil, push.Refused, fmt.Errorf("%w: a push of %d bytes of origin", wire.ErrFrame, len(m.Origin))
 	}
 	origin := ID(m.Origin)
 	if directly {
 		origin = from
 	}
 	if origin == set.ns.node.ID {
-		return nil, PushIgnored, nil
+		return nil, push.Ignored, nil
 	}
 	if !members.Has(origin, RoleRead) {
 		set.pushes.Unknown(from)
-		return nil, PushIgnored, nil
+		return nil, push.Ignored, nil
 	}
 	if !set.ns.pledges(origin) { // what it gives is taken in a sync with it, where it hears of a refusal
-		return nil, PushIgnored, nil
+		return nil, push.Ignored, nil
 	}
 	a := set.arrived(members, from, 0, now, records)
 	a.began, a.way = set.tenure.term(), byPush
@@ -160,12 +139,12 @@ func (set *Set) arrivedBy(from ID, push []byte, directly bool) (*Arrival, PushVe
 		case why == nil:
 			continue
 		case why.reason == wire.ReasonSignature:
-			return nil, PushRefused, why.err
+			return nil, push.Refused, why.err
 		}
-		return nil, PushIgnored, why.err
+		return nil, push.Ignored, why.err
 	}
 	set.pushes.Heard(from, origin, m)
-	return a, PushTaken, nil
+	return a, push.Taken, nil
 }
 
 // CommitArrivals commits what pushes have brought, unless the list of members or a

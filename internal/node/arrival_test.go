@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -22,8 +23,8 @@ func TestArrivalsAreExaminedAgain(t *testing.T) {
 		ps.machines[1].clock = noon.Add(time.Second) // later than the removal
 		must(put(ps.spaces[1], "k", "v"))
 		ps.wait(5 * time.Millisecond)
-		a, verdict, err := ps.spaces[0].Sets()[0].Arrived(ps.machines[2].ID, ps.pushes(1)[0])
-		if verdict != PushTaken {
+		a, verdict, err := ps.spaces[0].Sets()[0].Arrived(ps.machines[2].ID, ps.pushes(1)[0], false)
+		if verdict != push.Taken {
 			t.Fatal(what, verdict, err)
 		}
 		if err := change(ps); err != nil {

@@ -29,8 +29,8 @@ func TestDigestsOfAMemberThatOneNodeReaches(t *testing.T) {
 					told = told || i == 0 && !whole && kinds([][]byte{m.Bytes()}) == "digest"
 					for _, other := range to {
 						there := ps.spaces[ps.number(other)].Sets()[0]
-						a, verdict, err := there.ArrivedDirectly(id(i), m.Direct())
-						if verdict != PushTaken || err != nil {
+						a, verdict, err := there.Arrived(id(i), m.Direct(), true)
+						if verdict != push.Taken || err != nil {
 							t.Fatal(verdict, err)
 						}
 						if err := there.CommitArrivals(t.Context(), []*Arrival{a}); err != nil {

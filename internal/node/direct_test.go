@@ -19,34 +19,34 @@ func TestDirectPushes(t *testing.T) {
 		p, _ := ps.spaces[1].Sets()[0].Pushes().Next()
 		return p
 	}
-	hear := func(by int, data []byte) (PushVerdict, error) {
-		a, verdict, err := ps.spaces[0].Sets()[0].ArrivedDirectly(ps.machines[by].ID, data)
-		if verdict == PushTaken {
+	hear := func(by int, data []byte) (push.Verdict, error) {
+		a, verdict, err := ps.spaces[0].Sets()[0].Arrived(ps.machines[by].ID, data, true)
+		if verdict == push.Taken {
 			err = ps.spaces[0].Sets()[0].CommitArrivals(t.Context(), []*Arrival{a})
 		}
 		return verdict, err
 	}
-	if verdict, err := hear(1, next().Direct()); verdict != PushTaken || err != nil {
+	if verdict, err := hear(1, next().Direct()); verdict != push.Taken || err != nil {
 		t.Fatalf("%d, %v", verdict, err)
 	}
 	ps.must(t, 0, 1, next().Bytes())
 	if with := ps.syncs(0); with != -1 {
 		t.Errorf("a sync with %d though nothing is missing", with)
 	}
-	if verdict, err := hear(1, next().More().Direct()); verdict != PushTaken || err != nil {
+	if verdict, err := hear(1, next().More().Direct()); verdict != push.Taken || err != nil {
 		t.Fatalf("%d, %v", verdict, err)
 	}
 	ps.wait(ps.machines[0].Push.Pause)
 	if with := ps.syncs(0); with != 1 {
 		t.Errorf("after a push that says that there is more: a sync with %d", with)
 	}
-	if verdict, err := hear(1, next().Bytes()); verdict != PushRefused || !errors.Is(err, wire.ErrFrame) {
+	if verdict, err := hear(1, next().Bytes()); verdict != push.Refused || !errors.Is(err, wire.ErrFrame) {
 		t.Errorf("a direct push that names an origin: %d, %v", verdict, err)
 	}
-	if _, verdict, err := ps.spaces[0].Sets()[0].Arrived(ps.machines[1].ID, next().Direct()); verdict != PushRefused || !errors.Is(err, wire.ErrFrame) {
+	if _, verdict, err := ps.spaces[0].Sets()[0].Arrived(ps.machines[1].ID, next().Direct(), false); verdict != push.Refused || !errors.Is(err, wire.ErrFrame) {
 		t.Errorf("a push of no origin over the mesh: %d, %v", verdict, err)
 	}
-	if _, verdict, err := ps.spaces[0].Sets()[0].ArrivedDirectly("stranger", next().Direct()); verdict != PushRefused || !errors.Is(err, ErrDenied) {
+	if _, verdict, err := ps.spaces[0].Sets()[0].Arrived("stranger", next().Direct(), true); verdict != push.Refused || !errors.Is(err, ErrDenied) {
 		t.Errorf("a stranger's: %d, %v", verdict, err)
 	}
 	if r := must(get(ps.spaces[0], "k")); r.Version == (dbadapter.Version{}) {

@@ -3,6 +3,8 @@ package node
 import (
 	"testing"
 	"time"
+
+	"github.com/syncd-io/syncd/internal/push"
 )
 
 // A member that does not know a newcomer yet hears that there is one by what the others
@@ -14,9 +16,9 @@ func TestPushesOfANewcomerLeadToItsInviter(t *testing.T) {
 	ps.machines = append(ps.machines, m)
 	ps.spaces = append(ps.spaces, must(m.join(ps.machines[0], invite(ps.spaces[0], RoleWrite))))
 	ps.pushes(0)
-	push := ps.write(2)
-	ps.must(t, 0, 2, push)
-	if verdict, _ := ps.hear(1, 0, push); verdict != PushIgnored {
+	data := ps.write(2)
+	ps.must(t, 0, 2, data)
+	if verdict, _ := ps.hear(1, 0, data); verdict != push.Ignored {
 		t.Fatalf("the push of a newcomer: %d", verdict)
 	}
 	ps.wait(ps.machines[1].Push.Pause)
@@ -116,7 +118,7 @@ func TestStandingTellsOfEarlierPushes(t *testing.T) {
 	stands := func(i int) {
 		t.Helper()
 		for to := range 2 {
-			if a, verdict, err := ps.spaces[to].Sets()[0].ArrivedDirectly(ps.machines[i].ID, ps.spaces[i].Sets()[0].Pushes().Digest().Direct()); verdict != PushTaken || err != nil {
+			if a, verdict, err := ps.spaces[to].Sets()[0].Arrived(ps.machines[i].ID, ps.spaces[i].Sets()[0].Pushes().Digest().Direct(), true); verdict != push.Taken || err != nil {
 				t.Fatalf("%+v, %d, %v", a, verdict, err)
 			}
 		}
@@ -128,8 +130,8 @@ func TestStandingTellsOfEarlierPushes(t *testing.T) {
 			t.Fatalf("where nothing was pushed: node %d syncs with %d", i, with)
 		}
 	}
-	push := ps.write(2)
-	ps.must(t, 0, 2, push)
+	data := ps.write(2)
+	ps.must(t, 0, 2, data)
 	must(put(ps.spaces[0], "busy", "v"))
 	must(put(ps.spaces[1], "busy", "w"))
 	stands(2)

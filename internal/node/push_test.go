@@ -12,6 +12,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/clocks"
+	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -50,24 +51,24 @@ func (ps *pushers) wait(d time.Duration) { ps.elapsed += d }
 
 // pushes are what a node has to push now.
 func (ps *pushers) pushes(i int) (all [][]byte) {
-	for push, _ := ps.spaces[i].Sets()[0].Pushes().Next(); push != nil; push, _ = ps.spaces[i].Sets()[0].Pushes().Next() {
-		all = append(all, push.Bytes())
+	for next, _ := ps.spaces[i].Sets()[0].Pushes().Next(); next != nil; next, _ = ps.spaces[i].Sets()[0].Pushes().Next() {
+		all = append(all, next.Bytes())
 	}
 	return all
 }
 
 // kinds tells which they are.
 func kinds(pushes [][]byte) (all string) {
-	for _, push := range pushes {
-		all += []string{"records ", "more ", "digest "}[must(wire.ParsePush(push)).Kind]
+	for _, data := range pushes {
+		all += []string{"records ", "more ", "digest "}[must(wire.ParsePush(data)).Kind]
 	}
 	return strings.TrimSpace(all)
 }
 
 // hear gives node i a push that came from node by.
-func (ps *pushers) hear(i, by int, push []byte) (PushVerdict, error) {
-	a, verdict, err := ps.spaces[i].Sets()[0].Arrived(ps.machines[by].ID, push)
-	if verdict == PushTaken {
+func (ps *pushers) hear(i, by int, data []byte) (push.Verdict, error) {
+	a, verdict, err := ps.spaces[i].Sets()[0].Arrived(ps.machines[by].ID, data, false)
+	if verdict == push.Taken {
 		err = ps.spaces[i].Sets()[0].CommitArrivals(context.Background(), []*Arrival{a})
 	}
 	return verdict, err
@@ -75,8 +76,8 @@ func (ps *pushers) hear(i, by int, push []byte) (PushVerdict, error) {
 
 func (ps *pushers) must(t *testing.T, i, by int, pushes ...[]byte) {
 	t.Helper()
-	for _, push := range pushes {
-		if verdict, err := ps.hear(i, by, push); verdict != PushTaken || err != nil {
+	for _, data := range pushes {
+		if verdict, err := ps.hear(i, by, data); verdict != push.Taken || err != nil {
 			t.Fatalf("a push is not taken: %d, %v", verdict, err)
 		}
 	}
@@ -125,9 +126,9 @@ func TestPushedRecords(t *testing.T) {
 		setRole(ps.spaces[0], ps.machines[2].ID, RoleRead)
 		must(put(ps.spaces[1], "m", "x"))
 		ps.wait(time.Second)
-		want := PushTaken
+		want := push.Taken
 		if p.Unsigned {
-			want = PushIgnored
+			want = push.Ignored
 		}
 		if verdict, err := ps.hear(0, 2, ps.pushes(1)[0]); verdict != want {
 			t.Errorf("unsigned %v: what a reader passes on: %d, %v", p.Unsigned, verdict, err)
@@ -139,42 +140,42 @@ func TestPushedRecords(t *testing.T) {
 func TestPushesThatAreNotTaken(t *testing.T) {
 	ps := newPushers(3, Policy{MaxSkew: time.Minute})
 	stranger := newMachine(99)
-	push := func(d time.Duration, i int) []byte {
+	pushed := func(d time.Duration, i int) []byte {
 		ps.machines[i].clock = noon.Add(d)
 		must(put(ps.spaces[i], fmt.Sprint("k", d), "v"))
 		ps.wait(100 * time.Millisecond)
 		return ps.pushes(i)[0]
 	}
-	check := func(what string, data []byte, from ID, want PushVerdict) {
+	check := func(what string, data []byte, from ID, want push.Verdict) {
 		t.Helper()
-		_, verdict, err := ps.spaces[0].Sets()[0].Arrived(from, data)
+		_, verdict, err := ps.spaces[0].Sets()[0].Arrived(from, data, false)
 		if verdict != want {
 			t.Errorf("%s: verdict %d, %v", what, verdict, err)
 		}
 	}
-	good := push(0, 1)
-	check("from a stranger", good, stranger.ID, PushRefused)
-	check("malformed", good[:len(good)-1], ps.machines[1].ID, PushRefused)
+	good := pushed(0, 1)
+	check("from a stranger", good, stranger.ID, push.Refused)
+	check("malformed", good[:len(good)-1], ps.machines[1].ID, push.Refused)
 	forged := bytes.Clone(good)
 	forged[len(forged)-1]++ // of the value
-	check("forged", forged, ps.machines[1].ID, PushRefused)
-	check("from the future", push(2*time.Minute, 1), ps.machines[1].ID, PushIgnored)
+	check("forged", forged, ps.machines[1].ID, push.Refused)
+	check("from the future", pushed(2*time.Minute, 1), ps.machines[1].ID, push.Ignored)
 	m := must(wire.ParsePush(good))
 	m.Origin = []byte(stranger.ID)
-	check("of a stranger", wire.AppendPush(nil, m, nil)[:], ps.machines[1].ID, PushRefused) // no records
+	check("of a stranger", wire.AppendPush(nil, m, nil)[:], ps.machines[1].ID, push.Refused) // no records
 	m.Kind = wire.PushMore
-	check("of a stranger, without records", wire.AppendPush(nil, m, nil), ps.machines[1].ID, PushIgnored)
+	check("of a stranger, without records", wire.AppendPush(nil, m, nil), ps.machines[1].ID, push.Ignored)
 	for n, incarnation := range []uint64{1, 2, 1} {
 		_ = ps.spaces[0].twins.Greeted(ps.machines[1].ID, &wire.Greeting{Incarnation: incarnation, Tau: dbadapter.TimestampAt(noon) + dbadapter.Timestamp(n)}, noon, time.Minute)
 	}
-	check("from one of two twins", good, ps.machines[1].ID, PushIgnored)
+	check("from one of two twins", good, ps.machines[1].ID, push.Ignored)
 	ps.spaces[0].twins = clocks.Twins{}
 	ps.machines[2].clock = noon
 	if err := ps.spaces[0].Remove(context.Background(), ps.machines[2].ID); err != nil {
 		t.Fatal(err)
 	}
-	check("of a former member", push(time.Second, 2), ps.machines[1].ID, PushIgnored)
-	check("from a former member", good, ps.machines[2].ID, PushRefused)
+	check("of a former member", pushed(time.Second, 2), ps.machines[1].ID, push.Ignored)
+	check("from a former member", good, ps.machines[2].ID, push.Refused)
 	if n := ps.spaces[0].Sets()[0].RejectedCount(); n != 0 {
 		t.Errorf("%d rejections are listed", n)
 	}
@@ -182,8 +183,8 @@ func TestPushesThatAreNotTaken(t *testing.T) {
 		t.Error("what was not taken leads to a sync")
 	}
 	// Behind the floor a key that is free stays free.
-	a, verdict, err := ps.spaces[0].Sets()[0].Arrived(ps.machines[1].ID, good)
-	if verdict != PushTaken {
+	a, verdict, err := ps.spaces[0].Sets()[0].Arrived(ps.machines[1].ID, good, false)
+	if verdict != push.Taken {
 		t.Fatal(verdict, err)
 	}
 	ps.spaces[0].Sets()[0].gc.floor.Store(uint64(a.records[0].Version.Clock))
@@ -259,7 +260,7 @@ func TestPausedNamespacesPushNothing(t *testing.T) {
 	if got := ps.pushes(1); got != nil {
 		t.Errorf("it pushes %s", kinds(got))
 	}
-	if verdict, err := ps.hear(1, 0, ps.pushes(0)[0]); verdict != PushIgnored {
+	if verdict, err := ps.hear(1, 0, ps.pushes(0)[0]); verdict != push.Ignored {
 		t.Errorf("it hears: %d, %v", verdict, err)
 	}
 	if err := ps.spaces[1].SetPaused(false); err != nil {
@@ -292,9 +293,9 @@ func TestPushesAreBounded(t *testing.T) {
 	if left := ps.spaces[1].Sets()[0].Pushes().Queued(); left != 0 {
 		t.Errorf("%d bytes wait after all were pushed", left)
 	}
-	for _, push := range all {
-		if len(push) > wire.MaxPush {
-			t.Errorf("a push of %d bytes", len(push))
+	for _, data := range all {
+		if len(data) > wire.MaxPush {
+			t.Errorf("a push of %d bytes", len(data))
 		}
 	}
 	if k := kinds(all); !strings.HasSuffix(k, "records more") || len(all) < 10 {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/syncd-io/syncd/internal/push"
 )
 
 // A member whose role is over by its time is told nothing, and passes nothing on, though
@@ -21,7 +23,7 @@ func TestPushesAfterATerm(t *testing.T) {
 		t.Errorf("%d members, until %s, want 2 until %s", len(ids), until, over)
 	}
 	ps.machines[0].clock = over.Add(time.Second)
-	if _, verdict, _ := ps.spaces[0].Sets()[0].Arrived(ps.machines[1].ID, late); verdict != PushRefused {
+	if _, verdict, _ := ps.spaces[0].Sets()[0].Arrived(ps.machines[1].ID, late, false); verdict != push.Refused {
 		t.Errorf("what comes from a member whose role is over: verdict %d", verdict)
 	}
 	if ids, until := ps.spaces[0].Audience(); len(ids) != 1 || !until.IsZero() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
@@ -170,7 +171,7 @@ func TestHandoverCountsInItsTerm(t *testing.T) {
 		t.Error("it may leave after a write")
 	}
 	// A push, which is passed on to hosts.
-	if _, verdict, err := set.Arrived(w.all[hosts[0]].ID, nil); verdict != PushIgnored || !errors.Is(err, ErrNotHost) {
+	if _, verdict, err := set.Arrived(w.all[hosts[0]].ID, nil, false); verdict != push.Ignored || !errors.Is(err, ErrNotHost) {
 		t.Errorf("a push: %v, %v", verdict, err)
 	}
 	equal()

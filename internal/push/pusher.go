@@ -90,3 +90,16 @@ func (p *Pusher) Step(audience map[ID]bool, net Network) (wait time.Duration) {
 	}
 	return wait
 }
+
+// Verdict is what becomes of a push that has arrived.
+type Verdict uint8
+
+// The verdicts.
+const (
+	// Ignored: it is neither committed nor passed on.
+	Ignored Verdict = iota
+	// Refused: it is ignored, and the peer that has sent it is at fault.
+	Refused
+	// Taken: it is committed, and passed on.
+	Taken
+)

@@ -45,9 +45,9 @@ type carrier struct {
 func (c carrier) Lines() *push.Lines { return c.shard.lines() }
 
 func (c carrier) Send(m *push.Push, to []node.ID, whole bool) {
-	c.shard.say(to, m.Direct(), (*node.Set).ArrivedDirectly)
+	c.shard.say(to, m.Direct(), true)
 	if !whole {
-		c.shard.say(slices.Sorted(maps.Keys(c.audience)), m.Bytes(), (*node.Set).Arrived)
+		c.shard.say(slices.Sorted(maps.Keys(c.audience)), m.Bytes(), false)
 	}
 }
 
@@ -114,8 +114,8 @@ func (p *process) line(to *Node) int {
 	return lineOpen
 }
 
-// say sends a push to other nodes, which take it in this way.
-func (sh *shard) say(to []node.ID, m []byte, take func(*node.Set, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
+// say sends a push to other nodes.
+func (sh *shard) say(to []node.ID, m []byte, directly bool) {
 	p := sh.process
 	c := p.node.cluster
 	c.pushed++
@@ -130,7 +130,7 @@ func (sh *shard) say(to []node.ID, m []byte, take func(*node.Set, node.ID, []byt
 			if q := other.process; q != nil {
 				q.now(func() {
 					if there := sh.alike(q); there != nil {
-						there.take(p.node.id, m, take)
+						there.take(p.node.id, m, directly)
 					}
 				})
 			}
@@ -139,13 +139,13 @@ func (sh *shard) say(to []node.ID, m []byte, take func(*node.Set, node.ID, []byt
 }
 
 // take takes a push of another node.
-func (sh *shard) take(from node.ID, m []byte, take func(*node.Set, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
+func (sh *shard) take(from node.ID, m []byte, directly bool) {
 	p := sh.process
 	if p.ns == nil {
 		return
 	}
-	a, verdict, err := take(sh.set, from, m)
-	if verdict == node.PushTaken {
+	a, verdict, err := sh.set.Arrived(from, m, directly)
+	if verdict == push.Taken {
 		err = sh.set.CommitArrivals(context.Background(), []*node.Arrival{a})
 	}
 	p.refused(err)
