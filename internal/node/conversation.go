@@ -16,7 +16,15 @@ import (
 )
 
 // Conversation is one side of a sync with a peer. Its driver carries the frames
-// of Session, and ends it with End.
+// of Session, and ends it with End. It goes straight through this file:
+//
+//	MayCall, Initiate    this node calls: the replica is opened before the stream
+//	Answer, Respond      a peer calls: its Hello says for which part
+//	open                 the turn of the bulk sender; then step sketch, by package replica
+//	greeting, heed       what the two sides say of themselves
+//	                     steps subtract, peel and fetch are the session's own
+//	admit                step apply, in turn
+//	End                  step verify: what the sync has proved, and what is remembered of it
 type Conversation struct {
 	Session *reconcile.Session
 
@@ -102,6 +110,16 @@ func (p *Part) Initiate(ctx context.Context, remote ID, a syncing.Ask, enter fun
 	return c, nil
 }
 
+// opening is how many cells the Hello of a conversation carries. It is none to a
+// peer that pushes and was last proved to hold what this node holds. What it has
+// taken since it would have pushed.
+func (c *Conversation) opening() int {
+	if !c.ask.Control && c.part.ns.node.Push.On && c.part.equal.Has(c.remote, c.opened) {
+		return reconcile.NoCells
+	}
+	return c.part.openings.Cells(c.remote)
+}
+
 // Answer decides upon a peer's Hello, and gives the part that it asks for. The error says why there will be no
 // session: ErrVersion, ErrDenied, ErrPaused, ErrBusy or a RemovedError; reconcile.Refusal
 // makes the message of it. A stranger, and a peer that asks for what is not there,
@@ -156,14 +174,6 @@ func (p *Part) Respond(ctx context.Context, remote ID, h *wire.Hello, size int, 
 	return c
 }
 
-func (p *Part) conversation(remote ID, a syncing.Ask) *Conversation {
-	c := &Conversation{part: p, remote: remote, ask: a, claim: new(syncing.Claim)}
-	if p.set != nil {
-		c.claim = p.set.bulk.Claim(remote, a.Part(), p.ns.node.bulk().Turn, p.ns.node.elapsed)
-	}
-	return c
-}
-
 // AskOf is what a Hello asks of the part.
 func (p *Part) AskOf(h *wire.Hello) syncing.Ask {
 	return syncing.Ask{
@@ -172,131 +182,48 @@ func (p *Part) AskOf(h *wire.Hello) syncing.Ask {
 	}
 }
 
+func (p *Part) conversation(remote ID, a syncing.Ask) *Conversation {
+	c := &Conversation{part: p, remote: remote, ask: a, claim: new(syncing.Claim)}
+	if p.set != nil {
+		c.claim = p.set.bulk.Claim(remote, a.Part(), p.ns.node.bulk().Turn, p.ns.node.elapsed)
+	}
+	return c
+}
+
+// options are those of both sides.
 func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) reconcile.Options {
 	ns := c.part.ns
 	n := ns.node
-	admit := func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
-		return c.admit(ctx, records)
-	}
-	if c.ask.Control {
-		admit = func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
-			return func() ([]reconcile.Verdict, error) { return ns.admitControl(ctx, c.remote, records) }
-		}
-	}
 	o := reconcile.Options{
 		Keys: c.part.Keys, Self: []byte(n.ID), Remote: []byte(c.remote),
-		Admit: admit, Aside: n.Aside,
 		Greeting: c.greeting, Heed: func(theirs wire.Greeting) error { return c.heed(ctx, theirs) },
 		Enter: enter, Elapsed: n.Elapsed, GiveWay: n.GiveWay, Declined: c.part.declined.by(c.remote, n.Now, ns.Members().Policy().MaxSkew), Budget: n.Budget,
 	}
 	n.random(o.Nonce[:], ForNonce)
-	o.PartsFrom = math.MaxInt64 // a list of members is small
-	if c.ask.Control {
-		o.Aside = nil // a statement comes behind those that it names
-	} else {
-		o.PartsFrom, o.Expect, o.Await, o.Received = n.bulk().PartsFrom, c.claim.Expect, c.claim.Await, c.part.set.reached
-		c.behind = *c.part.set.filledTo(ns.state.Load())
-		o.Behind = c.behind
+	if c.ask.Control { // a list of members is small, and a statement comes behind those that it names
+		o.PartsFrom = math.MaxInt64
+		o.Admit = func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
+			return func() ([]reconcile.Verdict, error) { return ns.admitControl(ctx, c.remote, records) }
+		}
+		return o
 	}
+	c.behind = *c.part.set.filledTo(ns.state.Load())
+	o.PartsFrom, o.Behind, o.Received = n.bulk().PartsFrom, c.behind, c.part.set.reached
+	o.Expect, o.Await = c.claim.Expect, c.claim.Await
+	o.Aside = n.Aside
+	o.Admit = func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) { return c.admit(ctx, records) }
 	return o
-}
-
-// gets reports whether records may travel to this side.
-func (c *Conversation) gets() bool {
-	if c.incoming {
-		return c.ask.Direction != wire.Pull
-	}
-	return c.ask.Direction != wire.Push
-}
-
-// greeting is what this node says of itself at the beginning of a sync.
-func (c *Conversation) greeting() wire.Greeting {
-	ns := c.part.ns
-	return wire.Greeting{
-		List: c.stands.list, Tau: c.stands.tau, Floor: c.stands.floor,
-		Incarnation: ns.incarnation, Time: uint64(ns.node.Now().UnixMilli()),
-	}
-}
-
-// inTerm is the term of this node's tenure to which the sync belongs. It is none if
-// the two had different lists, or went by different rows.
-func (c *Conversation) inTerm() quorum.Term {
-	if c.theirs.List != c.stands.list {
-		return noTerm
-	}
-	return c.began
-}
-
-// conclusive reports whether the sync moves all that differs in the data, so that its
-// end tells what each side holds.
-func (c *Conversation) conclusive() bool {
-	return !c.ask.Control && !c.ask.DryRun && c.ask.Whole() && c.ask.Direction == wire.Both
-}
-
-// heed decides upon the peer's greeting.
-func (c *Conversation) heed(ctx context.Context, theirs wire.Greeting) error {
-	c.part.declined.under(c.remote, theirs.List)
-	if !c.ask.Control && !c.ask.ListsMayDiffer && theirs.List != c.part.lists() {
-		return reconcile.ErrListsDiffer
-	}
-	if c.ask.Control {
-		return nil
-	}
-	ns, now := c.part.ns, c.part.ns.node.Now()
-	c.theirs = ns.believe(theirs)
-	ns.node.offsets.Measure(c.remote, theirs.Time, c.left, now)
-	if c.twins = ns.twins.Greeted(c.remote, &theirs, now, ns.Members().Policy().MaxSkew); c.twins != nil {
-		return c.twins
-	}
-	return c.keepUp(ctx)
 }
 
 // open opens the set of records that the sync is about.
 func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
-	p := c.part
 	if err := c.takeTurn(); err != nil {
 		return nil, err
 	}
-	if !p.isControl() {
-		if err := p.set.renounce(ctx); err != nil {
-			return nil, err
-		}
-		c.began = p.set.tenure.begun(p.ns.node.elapsed()) // before the list that counts in it
-	}
-	c.stands = standing{list: p.lists()}
-	if c.conclusive() { // a snapshot that is not of all that the peer lacks says nothing
-		stands, err := p.set.stand(ctx)
-		if err != nil {
-			return nil, err
-		}
-		c.stands = stands
-	}
-	if len(c.ask.Prefix) > 0 {
-		r, err := p.Live.Prefix(ctx, p.Store, c.ask.Prefix, c.ask.Span, c.tick, c.reserve)
-		if err != nil {
-			return nil, err
-		}
-		c.close = r.Close
-		return r, nil
-	}
-	if c.ask.Span != (wire.Span{}) {
-		r, err := p.Live.Span(ctx, p.Store, c.ask.Span, c.tick, c.reserve)
-		if err != nil {
-			return nil, err
-		}
-		c.close = r.Close
-		return r, nil
-	}
-	if _, err := p.Grow(ctx, c.tick); err != nil {
+	if err := c.stand(ctx); err != nil {
 		return nil, err
 	}
-	r, err := p.Live.Snapshot(ctx, p.Store, c.tick)
-	if err != nil {
-		return nil, err
-	}
-	c.opened = r.Digest()
-	c.close = r.Close
-	return r, nil
+	return c.sketch(ctx)
 }
 
 // large reports whether many records are expected. They are if the sync is a part
@@ -319,41 +246,44 @@ func (c *Conversation) takeTurn() error {
 	return c.claim.Open(c.large(), c.ask.Whole() && records == 0)
 }
 
-// admit is Admit of the conversation's set, in its turn if many records come.
-func (c *Conversation) admit(ctx context.Context, records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
-	commit := c.part.set.Admit(ctx, c.remote, c.theirs.Floor, c.inTerm(), records)
-	return func() ([]reconcile.Verdict, error) {
-		verdicts, err := commit() // what has come is kept, whoever has the turn now
-		applied, bytes := 0, int64(0)
-		for i, v := range verdicts {
-			if v.Reason == 0 && v.Result == dbadapter.Applied {
-				applied, bytes = applied+1, bytes+int64(records[i].Weight())
-			}
+// stand reads what this node says with the replica that is opened next.
+func (c *Conversation) stand(ctx context.Context) (err error) {
+	p := c.part
+	if p.set != nil {
+		if err := p.set.renounce(ctx); err != nil {
+			return err
 		}
-		return verdicts, cmp.Or(err, c.claim.Applied(applied, bytes))
+		c.began = p.set.tenure.begun(p.ns.node.elapsed()) // before the list that counts in it
 	}
+	c.stands = standing{list: p.lists()}
+	if c.conclusive() { // a snapshot that is not of all that the peer lacks says nothing
+		c.stands, err = p.set.stand(ctx)
+	}
+	return err
 }
 
-// opening is how many cells the Hello of a conversation carries. It is none to a
-// peer that pushes and was last proved to hold what this node holds. What it has
-// taken since it would have pushed.
-func (c *Conversation) opening() int {
-	if !c.ask.Control && c.part.ns.node.Push.On && c.part.equal.Has(c.remote, c.opened) {
-		return reconcile.NoCells
+// sketch opens the replica.
+func (c *Conversation) sketch(ctx context.Context) (reconcile.Replica, error) {
+	var r interface {
+		reconcile.Replica
+		Close() error
 	}
-	return c.part.openings.Cells(c.remote)
-}
-
-// filled reports whether this node has been sent everything, or what lay behind the
-// key that it had reached. A node that holds it all the same is filled, too.
-func (c *Conversation) filled(r *reconcile.Report) bool {
-	switch {
-	case c.ask.Control || c.ask.DryRun || !c.ask.Whole() || !c.gets():
-		return false
-	case r.Behind:
-		return c.behind != nil // and not the peer's key
+	var err error
+	switch p := c.part; {
+	case len(c.ask.Prefix) > 0:
+		r, err = p.Live.Prefix(ctx, p.Store, c.ask.Prefix, c.ask.Span, c.tick, c.reserve)
+	case c.ask.Part():
+		r, err = p.Live.Span(ctx, p.Store, c.ask.Span, c.tick, c.reserve)
+	default:
+		if _, err = p.Grow(ctx, c.tick); err == nil {
+			r, err = p.Live.Snapshot(ctx, p.Store, c.tick)
+		}
 	}
-	return r.Verified || r.Method == wire.MethodAll
+	if err != nil {
+		return nil, err
+	}
+	c.opened, c.close = r.Digest(), r.Close
+	return r, nil
 }
 
 // tick lets the session tell its peer now and then that a scan goes on. An
@@ -373,64 +303,163 @@ func (c *Conversation) reserve(bytes int64) error {
 	return c.Session.Reserve(bytes)
 }
 
+// greeting is what this node says of itself at the beginning of a sync.
+func (c *Conversation) greeting() wire.Greeting {
+	ns := c.part.ns
+	return wire.Greeting{
+		List: c.stands.list, Tau: c.stands.tau, Floor: c.stands.floor,
+		Incarnation: ns.incarnation, Time: uint64(ns.node.Now().UnixMilli()),
+	}
+}
+
+// heed decides upon the peer's greeting.
+func (c *Conversation) heed(ctx context.Context, theirs wire.Greeting) error {
+	c.part.declined.under(c.remote, theirs.List)
+	if !c.ask.Control && !c.ask.ListsMayDiffer && theirs.List != c.part.lists() {
+		return reconcile.ErrListsDiffer
+	}
+	if c.ask.Control {
+		return nil
+	}
+	ns, now := c.part.ns, c.part.ns.node.Now()
+	c.theirs = ns.believe(theirs)
+	ns.node.offsets.Measure(c.remote, theirs.Time, c.left, now)
+	if c.twins = ns.twins.Greeted(c.remote, &theirs, now, ns.Members().Policy().MaxSkew); c.twins != nil {
+		return c.twins
+	}
+	return c.keepUp(ctx)
+}
+
+// gets reports whether records may travel to this side.
+func (c *Conversation) gets() bool {
+	if c.incoming {
+		return c.ask.Direction != wire.Pull
+	}
+	return c.ask.Direction != wire.Push
+}
+
+// conclusive reports whether the sync moves all that differs in the data, so that its
+// end tells what each side holds.
+func (c *Conversation) conclusive() bool {
+	return !c.ask.Control && !c.ask.DryRun && c.ask.Whole() && c.ask.Direction == wire.Both
+}
+
+// inTerm is the term of this node's tenure to which the sync belongs. It is none if
+// the two had different lists, or went by different rows.
+func (c *Conversation) inTerm() quorum.Term {
+	if c.theirs.List != c.stands.list {
+		return noTerm
+	}
+	return c.began
+}
+
+// admit is Admit of the conversation's set, in its turn if many records come.
+func (c *Conversation) admit(ctx context.Context, records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
+	commit := c.part.set.Admit(ctx, c.remote, c.theirs.Floor, c.inTerm(), records)
+	return func() ([]reconcile.Verdict, error) {
+		verdicts, err := commit() // what has come is kept, whoever has the turn now
+		applied, bytes := 0, int64(0)
+		for i, v := range verdicts {
+			if v.Reason == 0 && v.Result == dbadapter.Applied {
+				applied, bytes = applied+1, bytes+int64(records[i].Weight())
+			}
+		}
+		return verdicts, cmp.Or(err, c.claim.Applied(applied, bytes))
+	}
+}
+
 // End closes the session and gives back what it held. err is how the driver saw
 // it end. The report is meaningful beside an error.
 func (c *Conversation) End(err error) (reconcile.Report, error) {
-	report := c.Session.Report()
+	report, ns := c.Session.Report(), c.part.ns
+	if err = c.leave(&report, err); err == nil {
+		err = c.verify(&report)
+	}
+	if failed := ns.renounce(context.Background()); err == nil {
+		err = failed
+	}
+	if c.twins == nil {
+		err = ns.copied.Ended(c.remote, ns.node.Now(), err)
+	}
+	if err == nil {
+		c.remember(&report)
+	}
+	return report, err
+}
+
+// leave gives back what the session held.
+func (c *Conversation) leave(r *reconcile.Report, err error) error {
 	c.Session.Close()
 	if err == nil {
 		err = c.Session.Err() // a session that is not over has not done its work
 	}
-	c.suspect(&report.Repair, err)
+	c.suspect(&r.Repair, err)
 	if c.close != nil {
 		if closed := c.close(); err == nil {
 			err = closed
 		}
 	}
-	c.claim.End(!c.incoming, err == nil, report.Applied > 0 && c.large())
+	c.claim.End(!c.incoming, err == nil, r.Applied > 0 && c.large())
 	if c.collect != nil {
 		if failed := c.collect(); failed != nil {
 			err = failed
 		}
 	}
-	// A sync that goes on in parts, or behind a key, has compared nothing.
-	compared := report.Split == nil && !report.Behind
-	if err == nil && c.filled(&report) {
-		err = c.part.set.setFilledTo(nil)
-	}
-	if err == nil && compared && c.conclusive() && c.theirs.List == c.stands.list {
-		follows := false
-		// What has been proved is not lost with the caller's patience.
-		if report.Verified {
-			follows = c.part.set.tenure.equal(c.remote, c.theirs.Floor, c.inTerm())
+	return err
+}
+
+// compared reports whether the two sides were compared: a sync that goes on in parts, or behind
+// a key, has compared nothing.
+func compared(r *reconcile.Report) bool { return r.Split == nil && !r.Behind }
+
+// verify concludes what a sync that ended well has shown of the two sets. What has been proved
+// is not lost with the caller's patience.
+func (c *Conversation) verify(r *reconcile.Report) error {
+	if c.filled(r) {
+		if err := c.part.set.setFilledTo(nil); err != nil {
+			return err
 		}
-		err = c.settle(context.Background(), &report)
-		if follows {
-			err = errors.Join(err, c.part.set.conclude())
-		}
 	}
-	if failed := c.part.ns.renounce(context.Background()); err == nil {
-		err = failed
+	if !compared(r) || !c.conclusive() || c.theirs.List != c.stands.list {
+		return nil
 	}
-	if c.twins == nil {
-		err = c.part.ns.copied.Ended(c.remote, c.part.ns.node.Now(), err)
+	follows := r.Verified && c.part.set.tenure.equal(c.remote, c.theirs.Floor, c.inTerm())
+	err := c.settle(context.Background(), r)
+	if follows {
+		err = errors.Join(err, c.part.set.conclude())
 	}
-	whole := c.ask.Whole() && compared
-	if err == nil && whole && report.Method != wire.MethodAll {
-		c.part.openings.Note(c.remote, report.Differences())
+	return err
+}
+
+// filled reports whether this node has been sent everything, or what lay behind the
+// key that it had reached. A node that holds it all the same is filled, too.
+func (c *Conversation) filled(r *reconcile.Report) bool {
+	switch {
+	case c.ask.Control || c.ask.DryRun || !c.ask.Whole() || !c.gets():
+		return false
+	case r.Behind:
+		return c.behind != nil // and not the peer's key
 	}
-	if err != nil || c.ask.DryRun { // a dry run proves what differs, and leaves it so
-		return report, err
+	return r.Verified || r.Method == wire.MethodAll
+}
+
+// remember notes what the next syncs with the peer go by.
+func (c *Conversation) remember(r *reconcile.Report) {
+	p, n, whole := c.part, c.part.ns.node, c.ask.Whole() && compared(r)
+	if whole && r.Method != wire.MethodAll {
+		p.openings.Note(c.remote, r.Differences())
+	}
+	if c.ask.DryRun { // it proves what differs, and leaves it so
+		return
 	}
 	if !c.ask.Control {
-		c.part.set.doubt(c.remote, report.Verified && whole)
+		p.set.doubt(c.remote, r.Verified && whole)
 		if whole {
-			c.part.set.pushes.Met(report.Sent)
+			p.set.pushes.Met(r.Sent)
 		}
 	}
-	pushes := c.ask.Control || c.part.ns.node.Pushes == nil || c.part.ns.node.Pushes(c.remote)
-	if report.Verified && whole && c.ask.Direction == wire.Both && report.Applied == 0 && pushes {
-		c.part.equal.Note(c.remote, c.opened, c.part.ns.node.elapsed()) // the peer has just this now
+	pushes := c.ask.Control || n.Pushes == nil || n.Pushes(c.remote)
+	if r.Verified && whole && c.ask.Direction == wire.Both && r.Applied == 0 && pushes {
+		p.equal.Note(c.remote, c.opened, n.elapsed()) // the peer has just this now
 	}
-	return report, nil
 }
