@@ -69,24 +69,13 @@ func version(path string) int {
 // name=value are added to its configuration.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	return start(t, memory(), settings)
-}
-
-// StartOnDisk is Start with the files in the usual temporary folder, for benchmarks.
-func StartOnDisk(t testing.TB, settings ...string) *Server {
-	t.Helper()
-	return start(t, "", settings)
-}
-
-func start(t testing.TB, folder string, settings []string) *Server {
-	t.Helper()
 	s := &Server{t: t, bin: binaries()}
 	if s.bin == "" {
 		fmt.Fprintf(os.Stderr, "SKIPPED: %s needs PostgreSQL; install it: apt-get install postgresql\n", t.Name())
 		t.Skip("PostgreSQL is not installed; install it: apt-get install postgresql")
 	}
 	var err error
-	if s.dir, err = os.MkdirTemp(folder, "pg"); err != nil { //nolint:usetesting // the paths of t.TempDir are too long for sockets, and closed to other users
+	if s.dir, err = os.MkdirTemp(memory(), "pg"); err != nil { //nolint:usetesting // the paths of t.TempDir are too long for sockets, and closed to other users
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })

@@ -302,13 +302,13 @@ type meter struct {
 func (m *meter) start(c *cluster) {
 	m.bytes = -c.network.bytes()
 	for _, d := range c.daemons {
-		m.from = append(m.from, taken(c.t, d.process.Process.Pid).cpu)
+		m.from = append(m.from, processorTime(c.t, d.process.Process.Pid))
 	}
 }
 
 // pause counts a process that is going to end. The next one begins with nothing.
 func (m *meter) pause(i int, d *daemon) {
-	m.cpu += taken(d.t, d.process.Process.Pid).cpu - m.from[i]
+	m.cpu += processorTime(d.t, d.process.Process.Pid) - m.from[i]
 	m.from[i] = 0
 }
 
