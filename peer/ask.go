@@ -63,7 +63,7 @@ func (n *Node) askOnce(ctx context.Context, about asker, id ID, patience time.Du
 	if err := n.host.Dial(ctx, id, nil); err != nil {
 		return a, err
 	}
-	leave, err := n.asking.take(ctx, id)
+	leave, err := n.asking.Take(ctx, id)
 	if err != nil {
 		return a, err
 	}

@@ -151,7 +151,7 @@ func TestAwayFromSixPeers(t *testing.T) {
 // that are over.
 func sentTo(t *testing.T, n *Node, id ID) (bytes int64) {
 	t.Helper()
-	waitFor(t, "all syncs have ended", func() bool { return n.places.running.Load() == 0 })
+	waitFor(t, "all syncs have ended", func() bool { return n.running.Load() == 0 })
 	all := n.RecentSyncs()
 	if len(all) == RecentSyncs {
 		t.Fatal("more syncs than are remembered")

@@ -49,7 +49,7 @@ func breakingOff(t *testing.T, listen []string) {
 					if _, err := taking.Sync(t.Context(), a.self.id, SyncOptions{}); !errors.Is(err, errFull) {
 						t.Errorf("the full side: %v", err)
 					}
-					waitFor(t, "the giving side has ended", func() bool { return a.places.running.Load() == 0 })
+					waitFor(t, "the giving side has ended", func() bool { return a.running.Load() == 0 })
 				} else {
 					go func() {
 						_, err := giving.Sync(t.Context(), b.self.id, SyncOptions{})

@@ -220,7 +220,7 @@ func (ns *Namespace) inquireCopy(ctx context.Context, c *setCopy, heard *bool) e
 // greet asks a member that holds nothing for a record, which it says is elsewhere. Its
 // answer brings its clock, and which list of members it has.
 func (ns *Namespace) greet(ctx context.Context, m *ClusterMember) error {
-	leave, err := ns.node.routing.places.take(ctx, m.ID)
+	leave, err := ns.node.routing.places.Take(ctx, m.ID)
 	if err != nil {
 		return err
 	}

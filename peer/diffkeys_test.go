@@ -184,7 +184,7 @@ func TestDiffKeysEnds(t *testing.T) {
 	if _, err := sa.DiffKeys(t.Context(), b.ID(), DiffOptions{}, func(KeyDifference) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("a caller that fails: %v", err)
 	}
-	waitFor(t, "all syncs have ended", func() bool { return a.places.running.Load()+b.places.running.Load() == 0 })
+	waitFor(t, "all syncs have ended", func() bool { return a.running.Load()+b.running.Load() == 0 })
 	if _, err := sa.Sync(t.Context(), b.ID(), SyncOptions{}); err != nil {
 		t.Fatal(err)
 	}

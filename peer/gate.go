@@ -1,6 +1,9 @@
 package peer
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // gate counts the calls inside, and refuses more once it is shut. (A WaitGroup
 // alone will not do: it must not grow from zero while a goroutine waits.)
@@ -46,4 +49,14 @@ func (g *gate) close() bool {
 		close(g.empty)
 	}
 	return true
+}
+
+// enter waits for a place among those that a channel has, which a receive gives back.
+func enter(ctx context.Context, places chan struct{}) error {
+	select {
+	case places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

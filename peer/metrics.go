@@ -164,7 +164,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value int64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
-	gauge(m.running, m.node.places.running.Load())
+	gauge(m.running, m.node.running.Load())
 	m.collectDamage(ch, gauge)
 	unable := m.node.unable()
 	for i, k := range troubleKinds {

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -50,10 +51,11 @@ type Node struct {
 	noBook    bool // the file of the book was missing
 	damage    *damageBook
 	metrics   *metrics
-	core      *node.Node // decides
-	places    *syncPlaces
-	asking    *syncPlaces // of this node's own questions
-	routing   routing     // of this node's own routed questions
+	core      *node.Node     // decides
+	places    *stream.Places // of this node's own syncs
+	running   atomic.Int64   // syncs of both sides
+	asking    *stream.Places // of this node's own questions
+	routing   routing        // of this node's own routed questions
 	recent    recent
 	program   string // its version
 	disk      disk
@@ -117,11 +119,10 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n.log = limited(n.log, loglimit.Options{Now: n.now})
 	n.unserved = map[string]*unserved{}
 	n.started = n.now().UTC()
-	n.places = newSyncPlaces(n.limits.Sessions, cfg.Bandwidth.ownPerPeer(n.limits))
-	n.asking = newSyncPlaces(syncing.MaxQuestionsInAll, syncing.MaxQuestions)
-	n.routing.places, n.routing.paging = newSyncPlaces(syncing.MaxRoutedInAll, syncing.MaxRouted), make(chan struct{}, scanPages)
-	n.routing.large = newSyncPlaces(routeLarge, routeLargePeer)
+	n.places = stream.NewPlaces(n.limits.Sessions, cfg.Bandwidth.ownPerPeer(n.limits))
+	n.asking = stream.NewPlaces(syncing.MaxQuestionsInAll, syncing.MaxQuestions)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.openRouting()
 	defer func() {
 		if err != nil {
 			n.shut()
@@ -155,7 +156,7 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		n.host.RemoveStreamHandler(joinProtocol)
 		n.host.RemoveStreamHandler(askProtocol)
 		n.host.RemoveStreamHandler(routeProtocol)
-		n.routing.close()
+		n.routing.pool.CloseIdle()
 		return nil
 	})
 	if n.lookAtTroubles(); n.gate.enter() {
@@ -449,4 +450,4 @@ func (n *Node) fail(err error) {
 func (n *Node) Started() time.Time { return n.started }
 
 // Syncing is how many syncs are running, those of peers included.
-func (n *Node) Syncing() int { return int(n.places.running.Load()) }
+func (n *Node) Syncing() int { return int(n.running.Load()) }

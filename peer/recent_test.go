@@ -35,7 +35,7 @@ func TestLargeSyncIsListedOnce(t *testing.T) {
 	}
 	rested := func() {
 		t.Helper()
-		waitFor(t, "all syncs have ended", func() bool { return a.places.running.Load()+b.places.running.Load() == 0 })
+		waitFor(t, "all syncs have ended", func() bool { return a.running.Load()+b.running.Load() == 0 })
 	}
 	put("common", 1)
 	if _, err := sa.Sync(t.Context(), b.ID(), SyncOptions{}); err != nil {

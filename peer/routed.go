@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,17 +23,9 @@ const routeProtocol protocol.ID = "/syncd/route/1.0.0"
 
 // Bounds of the streams of routed questions.
 const (
-	// routeIdle is for how long the asker keeps a stream that it does not use. The other
-	// side closes it after routeSilence, so that the asker does before it.
-	routeIdle    = 30 * time.Second
+	// routeSilence is for how long an asker's stream may be silent. The asker closes it before:
+	// see stream.Pool.
 	routeSilence = 60 * time.Second
-	// routeKept streams to one peer are kept so long. Those beyond, as many as it answers
-	// questions at once, are kept for routeSpare: while many questions arrive, few streams need
-	// to be opened. Of all peers routeKeptInAll are kept. Each may reserve 256 KiB of libp2p's
-	// memory on both sides.
-	routeKept      = 2
-	routeSpare     = time.Second
-	routeKeptInAll = 64
 	// routeLarge questions of more than routeSmall bytes are read at once, routeLargePeer of
 	// one peer. They take 34 MiB, and each other question 64 KiB.
 	routeSmall     = 64 << 10
@@ -50,13 +41,12 @@ const (
 
 // routing is what a node knows and keeps for its own routed questions.
 type routing struct {
-	places *syncPlaces   // of this node's own
-	paging chan struct{} // a place for each page that is fetched
-	large  *syncPlaces   // of peers' that are large
+	places *stream.Places // of this node's own
+	paging chan struct{}  // a place for each page that is fetched
+	large  *stream.Places // of peers' that are large
+	pool   *stream.Pool
 
-	mu   sync.Mutex // guards what follows
-	idle map[ID][]*routeStream
-	kept int // of idle
+	mu sync.Mutex // guards what follows
 	// waiting are writes that wait for a place; see stay.
 	waiting map[ID]waitingWrites
 }
@@ -64,10 +54,23 @@ type routing struct {
 // waitingWrites are writes that wait for a place at one peer.
 type waitingWrites struct{ count, bytes int }
 
-// routeStream is a stream that is open to a peer.
-type routeStream struct {
-	talk *stream.Carrier
-	over *time.Timer // closes it while it is idle
+// openRouting makes the places of routed questions, and the pool of their streams.
+func (n *Node) openRouting() {
+	r := &n.routing
+	r.places, r.paging = stream.NewPlaces(syncing.MaxRoutedInAll, syncing.MaxRouted), make(chan struct{}, scanPages)
+	r.large = stream.NewPlaces(routeLarge, routeLargePeer)
+	r.pool = stream.NewPool(n.ctx, syncing.MaxRouted, func(ctx context.Context, id ID) (*stream.Carrier, error) {
+		if !n.host.Connected(id) {
+			if err := n.host.Dial(ctx, id, nil); err != nil {
+				return nil, err
+			}
+		}
+		s, err := n.host.Open(ctx, id, routeProtocol)
+		if err != nil {
+			return nil, err
+		}
+		return n.routeCarrier(s), nil
+	})
 }
 
 // askRouted asks a peer, for which its caller has a place; begin makes the question. The message
@@ -76,19 +79,8 @@ func (n *Node) askRouted(ctx context.Context, id ID, begin func(node.ID) (*wire.
 	if ask, err = begin(node.ID(id)); err != nil { // before a dial
 		return nil, nil, false, err
 	}
-	frame := wire.Append(nil, ask)
-	if s := n.routing.take(id); s != nil {
-		if m, err = n.exchange(ctx, id, s, frame); err == nil || ctx.Err() != nil {
-			return ask, m, true, err
-		}
-		sent = true // the peer may have closed the stream meanwhile, or has gone; both sides may take the question twice
-	}
-	s, err := n.openRoute(ctx, id)
-	if err != nil {
-		return nil, nil, sent, err
-	}
-	m, err = n.exchange(ctx, id, s, frame)
-	return ask, m, true, err
+	m, sent, err = n.routing.pool.Exchange(ctx, id, wire.Append(nil, ask))
+	return ask, m, sent, err
 }
 
 // placeFor waits for a place for a question to a peer. Of writes only so many wait: a host that does
@@ -97,7 +89,7 @@ func (n *Node) placeFor(ctx context.Context, id ID, q wire.Question) (leave func
 	r := &n.routing
 	hold, ok := q.(*wire.AskHold)
 	if !ok {
-		return r.places.take(ctx, id)
+		return r.places.Take(ctx, id)
 	}
 	bytes := 0
 	for i := range hold.Records {
@@ -107,7 +99,7 @@ func (n *Node) placeFor(ctx context.Context, id ID, q wire.Question) (leave func
 		return nil, ErrBusy
 	}
 	defer r.stay(id, -1, -bytes)
-	return r.places.take(ctx, id)
+	return r.places.Take(ctx, id)
 }
 
 // stay changes what waits of the writes to a peer, and reports whether it may. One may always.
@@ -129,104 +121,10 @@ func (r *routing) stay(id ID, count, bytes int) bool {
 	return true
 }
 
-// openRoute opens a stream to a peer.
-func (n *Node) openRoute(ctx context.Context, id ID) (*routeStream, error) {
-	if !n.host.Connected(id) {
-		if err := n.host.Dial(ctx, id, nil); err != nil {
-			return nil, err
-		}
-	}
-	s, err := n.host.Open(ctx, id, routeProtocol)
-	if err != nil {
-		return nil, err
-	}
-	return &routeStream{talk: n.routeCarrier(s)}, nil
-}
-
 func (n *Node) routeCarrier(s network.Stream) *stream.Carrier {
 	o := n.carrying()
 	o.Buffer = routeBuffer
 	return stream.New(s, o)
-}
-
-// exchange sends a question over a stream, and keeps the stream once it has the answer.
-func (n *Node) exchange(ctx context.Context, id ID, s *routeStream, frame []byte) (wire.Message, error) {
-	m, err := s.talk.Exchange(ctx, frame)
-	if err != nil {
-		return nil, err
-	}
-	if _, answered := m.(*wire.Reply); !answered || s.talk.Over() || !n.routing.keep(n.ctx, id, s) {
-		s.talk.Cut()
-	}
-	return m, nil
-}
-
-// take takes an idle stream to a peer, the one that was used last; nil: there is none.
-func (r *routing) take(id ID) *routeStream {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for all := r.idle[id]; len(all) > 0; {
-		s := all[len(all)-1]
-		all = all[:len(all)-1]
-		r.set(id, all)
-		if s.over.Stop() { // else it is being closed
-			return s
-		}
-	}
-	return nil
-}
-
-// keep keeps a stream that is idle, and reports whether there is room.
-func (r *routing) keep(life context.Context, id ID, s *routeStream) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before := len(r.idle[id])
-	if life.Err() != nil || before >= syncing.MaxRouted || r.kept >= routeKeptInAll {
-		return false
-	}
-	idle := routeIdle
-	if before >= routeKept {
-		if r.kept >= routeKeptInAll/2 {
-			return false // the other half is for peers with fewer
-		}
-		idle = routeSpare
-	}
-	s.over = time.AfterFunc(idle, func() {
-		r.mu.Lock()
-		r.set(id, slices.DeleteFunc(slices.Clone(r.idle[id]), func(o *routeStream) bool { return o == s }))
-		r.mu.Unlock()
-		_ = s.talk.Close() // the peer may be gone
-	})
-	r.set(id, append(slices.Clone(r.idle[id]), s))
-	return true
-}
-
-// set exchanges the idle streams of a peer. mu is held.
-func (r *routing) set(id ID, all []*routeStream) {
-	r.kept += len(all) - len(r.idle[id])
-	if len(all) == 0 {
-		delete(r.idle, id)
-		return
-	}
-	if r.idle == nil {
-		r.idle = map[ID][]*routeStream{}
-	}
-	r.idle[id] = all
-}
-
-// close closes the streams that are idle. The node's context is over: no more are kept.
-func (r *routing) close() {
-	r.mu.Lock()
-	idle := r.idle
-	r.idle, r.kept = nil, 0
-	r.mu.Unlock()
-	for _, all := range idle {
-		for _, s := range all {
-			if s.over.Stop() {
-				s.talk.Cut()
-			}
-		}
-	}
 }
 
 // serveRoute answers the routed questions of a peer, one after the other.
@@ -265,7 +163,7 @@ func (n *Node) serveRouted(talk *stream.Carrier, remote ID) (asked bool, err err
 		return false, err
 	}
 	if length > routeSmall {
-		leave, err := n.routing.large.take(n.ctx, remote)
+		leave, err := n.routing.large.Take(n.ctx, remote)
 		if err != nil {
 			return false, err
 		}

@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -134,33 +133,5 @@ func TestBandwidthNarrows(t *testing.T) {
 		if _, err := Open(t.Context(), Config{Bandwidth: b}); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%+v: %v", b, err)
 		}
-	}
-}
-
-// A sync waits for a place with its peer, and not for those with others.
-func TestPlacesWithAPeer(t *testing.T) {
-	p := newSyncPlaces(3, 1)
-	release, err := p.take(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if other, err := p.take(t.Context(), "b"); err != nil {
-		t.Error(err)
-	} else {
-		other()
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := p.take(ctx, "a"); !errors.Is(err, context.Canceled) {
-		t.Errorf("a second place with one peer: %v", err)
-	}
-	release()
-	if again, err := p.take(t.Context(), "a"); err != nil {
-		t.Error(err)
-	} else {
-		again()
-	}
-	if len(p.peers) != 0 {
-		t.Errorf("%d peers are remembered", len(p.peers))
 	}
 }

@@ -234,7 +234,7 @@ func (ns *Namespace) explain(ctx context.Context, err error) error {
 func (c *call) once(ctx context.Context, ask syncing.Ask, heard func(Report)) (Report, error) {
 	ns, id, n := c.ns, c.remote, c.ns.node
 	report := Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
-	leave, err := n.places.take(ctx, id)
+	leave, err := n.places.Take(ctx, id)
 	if err != nil {
 		return report, err
 	}
@@ -295,7 +295,7 @@ func (s *side) set() (id dbadapter.NamespaceID) {
 func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err error) {
 	n := ns.node
 	watch := newStopwatch(n, ns, s.remote)
-	n.places.running.Add(1)
+	n.running.Add(1)
 	finish := func(r Report) Report {
 		r.Namespace, r.Peer = ns.Name(), s.remote.String()
 		r.DurationMS, r.StepsMS = watch.read()
@@ -305,7 +305,7 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err e
 		watch.stop()
 		report = finish(report)
 		n.ended(SyncRecord{Time: n.now().UTC(), Incoming: s.incoming, DryRun: s.dry, Report: report}, &s, err)
-		n.places.running.Add(-1)
+		n.running.Add(-1)
 	}()
 
 	watch.enter(reconcile.StepSketch)

@@ -19,6 +19,9 @@
 // Streams that share a bound take turns. A carrier passes it by itself, and [Bandwidth.Meter]
 // holds any other stream to it. The time that a bound takes counts for no deadline.
 //
+// A [Pool] asks peers over streams that it keeps open between two questions, and [Places] bound
+// what goes on at once, in all and with each peer.
+//
 // Errors of a stream are [reconcile.ErrUnreachable] where it broke or was too slow, and
 // [reconcile.ErrProtocol] where the peer has sent what is no message.
 //

@@ -1,20 +1,20 @@
-package peer
+package stream
 
 import (
 	"context"
 	"sync"
-	"sync/atomic"
+
+	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// syncPlaces holds the syncs that this node began to their number, in all and with one
-// peer: one more waits.
-type syncPlaces struct {
-	own     chan struct{}
+// Places holds what a node does with peers to a number, in all and with one peer: one more
+// waits.
+type Places struct {
+	all     chan struct{}
 	perPeer int
-	running atomic.Int64 // syncs of both sides
 
 	mu    sync.Mutex // guards what follows
-	peers map[ID]*peerPlaces
+	peers map[peer.ID]*peerPlaces
 }
 
 // peerPlaces are those of one peer.
@@ -23,24 +23,26 @@ type peerPlaces struct {
 	users  int // that have a place or wait for one
 }
 
-func newSyncPlaces(n, perPeer int) *syncPlaces {
-	return &syncPlaces{own: make(chan struct{}, n), perPeer: perPeer, peers: map[ID]*peerPlaces{}}
+// NewPlaces makes n places, of which perPeer are for one peer.
+func NewPlaces(n, perPeer int) *Places {
+	return &Places{all: make(chan struct{}, n), perPeer: perPeer, peers: map[peer.ID]*peerPlaces{}}
 }
 
-// take waits for a place for a sync of this node's own with a peer.
-func (p *syncPlaces) take(ctx context.Context, id ID) (release func(), err error) {
+// Take waits for a place with a peer, until release. If the context ends first, the error is
+// its cause.
+func (p *Places) Take(ctx context.Context, id peer.ID) (release func(), err error) {
 	of, leave := p.with(id)
 	if err := enter(ctx, of.places); err != nil {
 		leave()
 		return nil, err
 	}
-	if err := enter(ctx, p.own); err != nil {
+	if err := enter(ctx, p.all); err != nil {
 		<-of.places
 		leave()
 		return nil, err
 	}
 	return func() {
-		<-p.own
+		<-p.all
 		<-of.places
 		leave()
 	}, nil
@@ -56,7 +58,7 @@ func enter(ctx context.Context, places chan struct{}) error {
 }
 
 // with are the places of a peer, until leave is called.
-func (p *syncPlaces) with(id ID) (of *peerPlaces, leave func()) {
+func (p *Places) with(id peer.ID) (of *peerPlaces, leave func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	of = p.peers[id]
