@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/watermark"
 )
 
@@ -89,7 +89,7 @@ func (ns *Namespace) Collect(ctx context.Context) (Swept, error) {
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	var all node.Swept
+	var all gc.Swept
 	for _, sh := range ns.shards() {
 		swept, err := sh.set.Collect(ctx)
 		all = all.Plus(swept)
@@ -123,13 +123,13 @@ func (ns *Namespace) tendLocked() {
 		n.log.Warn("a namespace could not be tended", logNamespace(ns), logError(err))
 	}
 	ns.move()
-	var swept node.Swept
+	var swept gc.Swept
 	for _, sh := range ns.shards() {
 		left := sh.set.Left() // by syncs, too
-		swept = swept.Plus(node.Swept{Collected: left.Collected - sh.left.Collected, Adopted: left.Adopted - sh.left.Adopted, SetAside: left.SetAside - sh.left.SetAside})
+		swept = swept.Plus(gc.Swept{Collected: left.Collected - sh.left.Collected, Adopted: left.Adopted - sh.left.Adopted, SetAside: left.SetAside - sh.left.SetAside})
 		sh.left = left
 	}
-	if swept != (node.Swept{}) {
+	if swept != (gc.Swept{}) {
 		n.metrics.swept(ns, swept)
 		n.log.Info("records have left a namespace", logNamespace(ns),
 			slog.Int64("collected", swept.Collected), slog.Int64("adopted", swept.Adopted), slog.Int64("set_aside", swept.SetAside))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -242,7 +242,7 @@ func unixSeconds(t time.Time) int64 {
 }
 
 // swept counts what a sweep did.
-func (m *metrics) swept(ns *Namespace, s node.Swept) {
+func (m *metrics) swept(ns *Namespace, s gc.Swept) {
 	for what, n := range map[string]int64{"collected": s.Collected, "adopted": s.Adopted, "set_aside": s.SetAside} {
 		m.sweep.WithLabelValues(ns.Name(), what).Add(float64(n))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/syncd-io/syncd/internal/changes"
+	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 )
@@ -26,7 +27,7 @@ type shard struct {
 	pushable chan struct{}
 	// verified is when syncs have proved the records equal to others'.
 	verified *verified
-	left     node.Swept // what has left, and is in the metrics; guarded by tending of the namespace
+	left     gc.Swept // what has left, and is in the metrics; guarded by tending of the namespace
 }
 
 // openShard begins to drive a set.

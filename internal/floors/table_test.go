@@ -12,6 +12,7 @@ var floors = [][]string{
 	{"bfield", "bfield/bloom", "bfield/cuckoo", "bfield/keyset", "bfield/ribbon", "dbadapter", "iblt", "iblt/rateless"},
 	{"bfield/nested", "bfield/phf", "dbadapter/internal/commit", "dbadapter/internal/damage", "dbadapter/internal/kv", "dbadapter/internal/lifecycle", "dbadapter/internal/queue", "internal/coded", "internal/durable", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"internal/quorum", "internal/watermark"},
+	{"internal/gc"},
 	{"dbadapter/internal/examiner", "dbadapter/internal/layout", "internal/backup", "internal/placement"},
 	{"dbadapter/internal/badgerkv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/storetest", "internal/bodies", "internal/locator"},
 	{"dbadapter/badgerdb", "dbadapter/internal/disktest", "dbadapter/pebbledb", "dbadapter/memdb", "dbadapter/pgdb", "reconcile/wire"},

@@ -66,7 +66,7 @@ func (ns *Namespace) recoverUnpledged() (failed error) {
 		return nil
 	}
 	for _, set := range ns.Sets() {
-		failed = errors.Join(failed, set.updateMark(func(w *watermark.Watermark) bool { w.Recover(false); return true }))
+		failed = errors.Join(failed, set.gc.Update(func(w *watermark.Watermark) bool { w.Recover(false); return true }))
 	}
 	return failed
 }

@@ -34,7 +34,7 @@ func (set *Set) Admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, 
 	a := set.arrived(set.ns.Members(), from, theirs, set.ns.node.Now(), records)
 	a.began = began
 	return func() ([]reconcile.Verdict, error) {
-		past := set.past()
+		past := set.gc.Past()
 		for first := 0; first < len(records); {
 			most := set.pace.next(set.commits.singles.Load(), set.ns.node.elapsed(), admitLeast, admitMost)
 			last := min(first+most, len(records))
@@ -167,36 +167,35 @@ func (set *Set) keepPromise(a *Arrival) error {
 			return err
 		}
 	}
-	at := set.snapshotFromNow()
-	set.gc.Lock()
-	defer set.gc.Unlock() // no promise is made in between
-	late := set.gc.mark.UpTo()
-	least, own := ^dbadapter.Timestamp(0), dbadapter.Timestamp(0)
-	for i := range a.records {
-		clock := a.records[i].Version.Clock
-		if changes[i] && clock <= late && len(a.newer) > 0 { // it may have come since
-			if err := look(i); err != nil {
-				return err
+	at := set.gc.Next()
+	var failed error
+	err := set.gc.Update(func(w *watermark.Watermark) bool { // no promise is made in between
+		late := w.UpTo()
+		least, own := watermark.Never, dbadapter.Timestamp(0)
+		for i := range a.records {
+			clock := a.records[i].Version.Clock
+			if changes[i] && clock <= late && len(a.newer) > 0 { // it may have come since
+				if failed = look(i); failed != nil {
+					return false
+				}
+			}
+			switch {
+			case !changes[i]:
+			case clock <= late:
+				a.refused[i] = refuse(wire.ReasonFloor, "it is not later than %s, up to when this node has said to hold all", late.Time().Format(time.RFC3339))
+			default:
+				least = min(least, clock)
+				if a.earliest != 0 && a.records[i].Version.Writer == 0 {
+					least = min(least, max(a.earliest, late+1))
+				}
+				if set.ns.own(&a.records[i].Record) && (own == 0 || clock < own) {
+					own = clock
+				}
 			}
 		}
-		switch {
-		case !changes[i]:
-		case clock <= late:
-			a.refused[i] = refuse(wire.ReasonFloor, "it is not later than %s, up to when this node has said to hold all", late.Time().Format(time.RFC3339))
-		default:
-			least = min(least, clock)
-			if a.earliest != 0 && a.records[i].Version.Writer == 0 {
-				least = min(least, max(a.earliest, late+1))
-			}
-			if set.ns.own(&a.records[i].Record) && (own == 0 || clock < own) {
-				own = clock
-			}
-		}
-	}
-	if least == ^dbadapter.Timestamp(0) {
-		return nil
-	}
-	return set.holdLocked(least, own, at)
+		return least != watermark.Never && w.Hold(least, own, at)
+	})
+	return errors.Join(failed, err)
 }
 
 // listRefused lists what was refused of an arrival, but for what is held as a later

@@ -340,7 +340,7 @@ func TestListBetweenSlices(t *testing.T) {
 // the records, makes another sweep due.
 func TestListBetweenCommitAndSweep(t *testing.T) {
 	m, ns := newNotes(Policy{})
-	if _, err := ns.Sets()[0].sweep(t.Context()); err != nil {
+	if _, err := ns.Sets()[0].gc.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	commit := ns.Sets()[0].Admit(t.Context(), idOf(1), 0, noTerm, hashed(ns,
@@ -365,13 +365,13 @@ func TestListBetweenCommitAndSweep(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := ns.Sets()[0].sweep(t.Context()); err != nil {
+	if _, err := ns.Sets()[0].gc.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	close(land)
 	landed.Wait()
 	m.apply = nil
-	if !ns.Sets()[0].gc.waiting.SweepDue(0, ns.node.Now(), false) {
+	if !ns.Sets()[0].gc.Waiting().SweepDue(0, ns.node.Now(), false) {
 		t.Error("no sweep is due, and the record of a writer that lost its right stays")
 	}
 }

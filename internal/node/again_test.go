@@ -178,18 +178,18 @@ func TestPutAfterCollection(t *testing.T) {
 		}
 	}
 	pair()
-	if _, err := c.ns[0].Sets()[0].sweep(t.Context()); err != nil { // knows what waits
+	if _, err := c.ns[0].Sets()[0].gc.Sweep(t.Context()); err != nil { // knows what waits
 		t.Fatal(err)
 	}
 	for range 3 { // each says what it holds
 		for _, ns := range c.ns {
-			if err := ns.Sets()[0].pledge(t.Context()); err != nil {
+			if err := ns.Sets()[0].gc.Pledge(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			pair()
 		}
 	}
-	if swept, err := c.ns[0].Sets()[0].sweep(t.Context()); err != nil || swept.Collected != 2 {
+	if swept, err := c.ns[0].Sets()[0].gc.Sweep(t.Context()); err != nil || swept.Collected != 2 {
 		t.Fatalf("%+v, %v; %+v", swept, err, c.ns[0].Sets()[0].Collection())
 	}
 	conflicts := func(want int) {

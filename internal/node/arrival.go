@@ -77,7 +77,7 @@ type Routed struct {
 func (set *Set) AdmitRouted(ctx context.Context, from ID, r Routed) ([]reconcile.Verdict, error) {
 	a := set.arrived(set.ns.Members(), from, 0, set.ns.node.Now(), r.Records)
 	a.way, a.held, a.newer, a.together, a.earliest = byRoute, r.Over, r.Newer, r.Together, r.Earliest
-	err := set.let(ctx, set.past(), a)
+	err := set.let(ctx, set.gc.Past(), a)
 	return a.verdicts, err
 }
 
@@ -153,7 +153,7 @@ func (set *Set) Arrived(from ID, data []byte, directly bool) (*Arrival, push.Ver
 // says so to the peer.
 func (set *Set) CommitArrivals(ctx context.Context, arrivals []*Arrival) error {
 	arrivals = slices.DeleteFunc(arrivals, func(a *Arrival) bool { return set.ns.PausedWith(a.from) != nil })
-	if err := set.let(ctx, set.past(), arrivals...); !errors.Is(err, ErrNotHost) {
+	if err := set.let(ctx, set.gc.Past(), arrivals...); !errors.Is(err, ErrNotHost) {
 		return err
 	}
 	return nil // it was a host until now: what is pushed is for others

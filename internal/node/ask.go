@@ -64,10 +64,8 @@ func (ns *Namespace) routedGreeting() wire.Greeting {
 func (set *Set) introduce() wire.Greeting {
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
-	set.gc.Lock()
-	defer set.gc.Unlock()
 	return wire.Greeting{
-		List: set.lists(), Floor: set.gc.mark.Greeted(),
+		List: set.lists(), Floor: set.gc.Greeted(),
 		Incarnation: set.ns.incarnation, Time: uint64(set.ns.node.Now().UnixMilli()),
 	}
 }

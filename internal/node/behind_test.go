@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -26,7 +27,7 @@ func TestCollectedOnOneSide(t *testing.T) {
 			c.del(0, fmt.Sprint("k", 10+i))
 		}
 		c.agree()
-		if done := must(c.ns[0].Sets()[0].sweep(context.Background())); done.Collected != 10 {
+		if done := must(c.ns[0].Sets()[0].gc.Sweep(context.Background())); done.Collected != 10 {
 			t.Fatalf("%+v; %+v", done, c.ns[0].Sets()[0].Collection())
 		}
 		if here, there := len(c.keys(0)), len(c.keys(1)); here != 10 || there != 20 {
@@ -61,7 +62,7 @@ func TestCollectedOnOneSide(t *testing.T) {
 			t.Errorf("%v, %v", c.keys(0), c.keys(1))
 		}
 		for i, ns := range c.ns {
-			if left := ns.Sets()[0].Left(); left != (Swept{Collected: 10}) {
+			if left := ns.Sets()[0].Left(); left != (gc.Swept{Collected: 10}) {
 				t.Errorf("node %d counts %+v", i, left)
 			}
 		}
@@ -78,10 +79,8 @@ func (c *crew) agree() {
 			if err := c.turn(i, 1-i); err != nil {
 				c.t.Fatal(err)
 			}
-			if c.ns[i].Sets()[0].mayPledge() {
-				if err := c.ns[i].Sets()[0].pledge(context.Background()); err != nil {
-					c.t.Fatal(err)
-				}
+			if err := c.ns[i].Sets()[0].gc.Pledge(context.Background()); err != nil {
+				c.t.Fatal(err)
 			}
 		}
 	}
@@ -95,7 +94,7 @@ func TestCollectedTombstoneArrives(t *testing.T) {
 	c.round()
 	c.del(0, "a")
 	c.agree()
-	if done := must(c.ns[0].Sets()[0].sweep(context.Background())); done.Collected != 1 {
+	if done := must(c.ns[0].Sets()[0].gc.Sweep(context.Background())); done.Collected != 1 {
 		t.Fatalf("%+v; %+v", done, c.ns[0].Sets()[0].Collection())
 	}
 	c.want(0, "b")

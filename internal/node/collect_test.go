@@ -243,9 +243,11 @@ func TestLiarOf2099(t *testing.T) {
 		}
 	}
 	c.want(0, "-a")
-	if w := &c.ns[0].Sets()[0].gc.mark; w.Proven(future, future) {
-		t.Error("a floor of 2099 is proven")
-	}
+	c.ns[0].Sets()[0].gc.View(func(w *watermark.Watermark) {
+		if w.Proven(future, future) {
+			t.Error("a floor of 2099 is proven")
+		}
+	})
 }
 
 // What a removed writer wrote after its removal, and a node took that had not heard
@@ -281,7 +283,7 @@ func TestTauIsDurable(t *testing.T) {
 	var last dbadapter.Timestamp
 	for range 5 {
 		m.clock = m.clock.Add(time.Second)
-		tau := must(ns.Sets()[0].tau(context.Background()))
+		tau := must(ns.Sets()[0].gc.Tau(context.Background()))
 		if tau <= last {
 			t.Fatalf("%d after %d", tau, last)
 		}

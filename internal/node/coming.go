@@ -217,14 +217,14 @@ func (ns *Namespace) begin(ctx context.Context, set *Set) error {
 	if err != nil {
 		return err
 	}
-	if err := set.startMark(ctx, ns.state.Load()); err != nil {
+	if err := set.startCollector(ctx, ns.state.Load()); err != nil {
 		return err
 	}
-	if err := set.updateMark((*watermark.Watermark).TakeOverAll); err != nil {
+	if err := set.gc.Update((*watermark.Watermark).TakeOverAll); err != nil {
 		return err
 	}
 	set.rehost()
-	if err := set.updateMark(set.relist); err != nil {
+	if err := set.gc.Update(set.relist); err != nil {
 		return err
 	}
 	ns.put(append(slices.Clone(ns.Sets()), set))
@@ -251,24 +251,9 @@ func (ns *Namespace) leave(set *Set) error {
 	defer set.commits.Unlock()
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	set.gc.Lock()
-	defer set.gc.Unlock()
-	if !set.tenure.end() {
-		return fmt.Errorf("%w: its hosts may lack something of it", reconcile.ErrBusy)
-	}
-	mark := set.gc.mark.State()
-	least := max(mark.Pledged, mark.Floor, dbadapter.Timestamp(ns.clock.Latest()))
-	if err := ns.update(func(s *State) error {
-		one := set.in(s)
-		one.Dropped, one.Vouched.Recovering, one.Vouched.Lost = true, true, false
-		// A set of this shard that begins later makes no version up to what this
-		// one has promised or written. The store's ceiling, which is ahead of that,
-		// would keep out what members write meanwhile. It goes on with the numbers
-		// of this one's pledges. By later pledges of its own it would know itself
-		// as a copy that has lost records.
-		s.Vouched.Pledged, s.Vouched.Serial = max(s.Vouched.Pledged, least), max(s.Vouched.Serial, mark.Serial)
-		return nil
-	}); err != nil {
+	var err error
+	set.gc.View(func(w *watermark.Watermark) { err = ns.end(set, w.State()) })
+	if err != nil {
 		return err
 	}
 	ns.coming.leave(set)
@@ -279,6 +264,25 @@ func (ns *Namespace) leave(set *Set) error {
 		delete(ns.node.parts, set.Keys.ID)
 	}
 	return nil
+}
+
+// end ends the set's tenure, durably, with what is durable of its watermark by now.
+func (ns *Namespace) end(set *Set, mark watermark.State) error {
+	if !set.tenure.end() {
+		return fmt.Errorf("%w: its hosts may lack something of it", reconcile.ErrBusy)
+	}
+	least := max(mark.Pledged, mark.Floor, dbadapter.Timestamp(ns.clock.Latest()))
+	return ns.update(func(s *State) error {
+		one := set.in(s)
+		one.Dropped, one.Vouched.Recovering, one.Vouched.Lost = true, true, false
+		// A set of this shard that begins later makes no version up to what this
+		// one has promised or written. The store's ceiling, which is ahead of that,
+		// would keep out what members write meanwhile. It goes on with the numbers
+		// of this one's pledges. By later pledges of its own it would know itself
+		// as a copy that has lost records.
+		s.Vouched.Pledged, s.Vouched.Serial = max(s.Vouched.Pledged, least), max(s.Vouched.Serial, mark.Serial)
+		return nil
+	})
 }
 
 // Discard deletes the records of a set that was left; where its kept log is empty, too, all of

@@ -123,7 +123,7 @@ func (ns *Namespace) admitControl(ctx context.Context, from ID, records []dbadap
 			err, moved = errors.Join(err, ns.hearShards(&r.Record)), true
 		case r.Key[0] == kindPledge:
 			for _, set := range ns.Sets() {
-				err = errors.Join(err, set.updateMark(func(w *watermark.Watermark) bool { return set.receive(w, &r.Record) }))
+				err = errors.Join(err, set.gc.Update(func(w *watermark.Watermark) bool { return set.receive(w, &r.Record) }))
 			}
 		}
 	}

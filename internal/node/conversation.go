@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
@@ -42,7 +43,7 @@ type Conversation struct {
 	left   time.Time // when this node's Hello left; zero at a responder
 	// stands is what this side greets with, and theirs the peer's greeting, as far as
 	// this side can believe it.
-	stands standing
+	stands gc.Greeting
 	theirs wire.Greeting
 	began  quorum.Term  // of this node's tenure, when the replica was opened
 	twins  error        // ErrTwin of the peer, as this node has found
@@ -255,9 +256,9 @@ func (c *Conversation) stand(ctx context.Context) (err error) {
 		}
 		c.began = p.set.tenure.begun(p.ns.node.elapsed()) // before the list that counts in it
 	}
-	c.stands = standing{list: p.lists()}
+	c.stands = gc.Greeting{List: p.lists()}
 	if c.conclusive() { // a snapshot that is not of all that the peer lacks says nothing
-		c.stands, err = p.set.stand(ctx)
+		c.stands, err = p.set.gc.Greet(ctx, p.lists)
 	}
 	return err
 }
@@ -307,7 +308,7 @@ func (c *Conversation) reserve(bytes int64) error {
 func (c *Conversation) greeting() wire.Greeting {
 	ns := c.part.ns
 	return wire.Greeting{
-		List: c.stands.list, Tau: c.stands.tau, Floor: c.stands.floor,
+		List: c.stands.List, Tau: c.stands.Tau, Floor: c.stands.Floor,
 		Incarnation: ns.incarnation, Time: uint64(ns.node.Now().UnixMilli()),
 	}
 }
@@ -347,7 +348,7 @@ func (c *Conversation) conclusive() bool {
 // inTerm is the term of this node's tenure to which the sync belongs. It is none if
 // the two had different lists, or went by different rows.
 func (c *Conversation) inTerm() quorum.Term {
-	if c.theirs.List != c.stands.list {
+	if c.theirs.List != c.stands.List {
 		return noTerm
 	}
 	return c.began
@@ -420,7 +421,7 @@ func (c *Conversation) verify(r *reconcile.Report) error {
 			return err
 		}
 	}
-	if !compared(r) || !c.conclusive() || c.theirs.List != c.stands.list {
+	if !compared(r) || !c.conclusive() || c.theirs.List != c.stands.List {
 		return nil
 	}
 	follows := r.Verified && c.part.set.tenure.equal(c.remote, c.theirs.Floor, c.inTerm())

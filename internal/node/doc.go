@@ -24,11 +24,9 @@
 //	what goes out      write.go, importing.go, held.go, signature.go, commitlock.go, pace.go
 //	what reads as there expiry.go
 //	after a wrong clock restamp.go
-//	deletes stay deleted watermark.go          what this node promises (internal/watermark), with the clock and the durable state
+//	deletes stay deleted collect.go            the collector of a set (internal/gc); adoption
+//	                   floor.go                 what a sync shows it, and what then leaves
 //	                   unpledged.go             members that make no pledges
-//	                   floor.go                 what a sync shows of it, and what it makes leave
-//	                   collect.go, sweep.go     the collection; adoption
-//	                   replacing.go             a record of this node's own in the place of one that is held
 //	what is due        tend.go
 //	what is kept       audit.go                 is computed anew now and then
 //	the next start     summary.go               what is kept of the live sketch, when, and how it is taken up

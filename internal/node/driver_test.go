@@ -31,9 +31,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // editMark changes what is durable of a set's watermark.
 func editMark(set *Set, change func(s *watermark.State)) {
-	s := set.gc.mark.State()
+	s := set.gc.State()
 	change(&s)
-	set.gc.mark.Restore(s)
+	set.gc.View(func(w *watermark.Watermark) { w.Restore(s) })
+}
+
+// promise is up to when this node holds, at a time, what every member held.
+func promise(set *Set, at dbadapter.Timestamp) (p dbadapter.Timestamp) {
+	set.gc.View(func(w *watermark.Watermark) { p = w.Promise(at) })
+	return p
 }
 
 // noon is when every test begins.

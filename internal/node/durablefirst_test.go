@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/watermark"
 )
 
@@ -75,8 +76,8 @@ func TestFloorIsDurableBeforeRemoval(t *testing.T) {
 		return
 	}
 	tombstone := must(dbadapter.Hash(set.Keys.Hasher, *held))
-	_, err := set.remove(t.Context(), []dbadapter.Write{{Record: tombstone, Action: dbadapter.Collect}}, held.Version.Clock, watermark.Basis{})
-	if !errors.Is(err, errAnew) || !slices.Contains(c.keys(0), "-third") {
+	_, err := set.gc.Remove(t.Context(), []dbadapter.Write{{Record: tombstone, Action: dbadapter.Collect}}, held.Version.Clock, watermark.Basis{})
+	if !errors.Is(err, gc.ErrAnew) || !slices.Contains(c.keys(0), "-third") {
 		t.Errorf("the list has changed since the mark was made: %v, and %v are held", err, c.keys(0))
 	}
 }
@@ -92,7 +93,7 @@ func TestFirstStepIsDurable(t *testing.T) {
 	}{
 		"a pledge": {
 			false,
-			func(c *crew) error { return c.ns[0].Sets()[0].pledge(ctx) },
+			func(c *crew) error { return c.ns[0].Sets()[0].gc.Pledge(ctx) },
 			func(c *crew) any {
 				r, _ := c.ns[0].Control.get(c.ns[0].Sets()[0].pledgeKey()) // the first one, else
 				return r.Version

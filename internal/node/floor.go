@@ -3,47 +3,15 @@ package node
 import (
 	"bytes"
 	"context"
-	"errors"
-	"time"
+	"fmt"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
-
-// errAnew: what the watermark rested on has changed meanwhile.
-var errAnew = errors.New("the list of members has changed meanwhile")
-
-// standing is what a conversation greets with, and what it may conclude at its end.
-type standing struct {
-	list  [16]byte
-	tau   dbadapter.Timestamp
-	floor dbadapter.Timestamp
-	// basis is that of the watermark when tau was read.
-	basis watermark.Basis
-}
-
-// stand reads what this node says with the snapshot that is taken next.
-func (set *Set) stand(ctx context.Context) (s standing, err error) {
-	w := &set.gc.mark
-	set.gc.Lock()
-	s.basis = w.Basis()
-	set.gc.Unlock()
-	if s.tau, err = set.tau(ctx); err != nil {
-		return s, err
-	}
-	set.ns.updating.Lock()
-	defer set.ns.updating.Unlock()
-	set.gc.Lock()
-	defer set.gc.Unlock()
-	s.list, s.floor = set.lists(), w.Greeted()
-	if !w.Still(s.basis) {
-		s.tau = 0 // a reading from before a restamp, or a change of the list, says nothing under the list of now
-	}
-	return s, nil
-}
 
 // believe is a peer's greeting with what this node can take for true. That is a
 // reading of a clock that this node's versions can follow.
@@ -72,29 +40,24 @@ func (ns *Namespace) Follow(at dbadapter.Timestamp) bool {
 // meanwhile. It would cost the lock of all commits, and perhaps a durable write,
 // once more.
 func (c *Conversation) settle(ctx context.Context, r *reconcile.Report) error {
-	if c.stands.tau == 0 {
+	if c.stands.Tau == 0 {
 		return nil
 	}
 	removes, err := c.conclude(r)
 	if err != nil || len(removes) == 0 {
 		return err
 	}
-	outcomes, err := c.part.set.remove(ctx, removes, c.theirs.Floor, c.stands.basis)
-	var done Swept
-	for i, o := range outcomes {
-		done.count(removes[i].Action, o)
-	}
+	done, err := c.part.set.gc.Remove(ctx, removes, c.theirs.Floor, c.stands.Basis)
 	r.Collected, r.SetAside = r.Collected+int(done.Collected), r.SetAside+int(done.SetAside)
 	return err
 }
 
 // conclude notes the sync, and returns what is to leave this node.
 func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) {
-	set, tau := c.part.set, c.stands.tau
+	set := c.part.set
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
-	g := &set.gc
-	counts, err := set.ended(c)
+	counts, err := set.gc.Ended(c.remote, c.stands.Basis)
 	if err != nil {
 		return nil, nil //nolint:nilerr // what the conversation began with says nothing any more
 	}
@@ -106,44 +69,22 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 			return nil, err
 		}
 	}
-	pledges := set.ns.pledges(c.remote)
-	writes := pledges && set.ns.Members().Has(c.remote, RoleWrite)
-	g.Lock()
-	defer g.Unlock()
-	if err := set.updateMarkLocked(func(w *watermark.Watermark) bool {
-		return w.Synced(&watermark.Sync{
-			Peer: c.remote, Writes: writes, Pledges: pledges, Basis: c.stands.basis,
-			Incarnation: c.theirs.Incarnation, Tau: c.theirs.Tau, Floor: c.theirs.Floor,
-			Clean: r.DeclinedCollectable == 0, Verified: r.Verified, Latest: set.Store.Latest(),
-		}, tau)
-	}); err != nil {
-		return nil, err
-	}
+	pledges, writes := set.ns.pledges(c.remote), func(id ID) bool { return set.ns.Members().Has(id, RoleWrite) }
+	verdict, err := set.gc.Synced(&watermark.Sync{
+		Peer: c.remote, Writes: pledges && writes(c.remote), Pledges: pledges, Basis: c.stands.Basis,
+		Incarnation: c.theirs.Incarnation, Tau: c.theirs.Tau, Floor: c.theirs.Floor,
+		Clean: r.DeclinedCollectable == 0, Verified: r.Verified, Latest: set.Store.Latest(),
+	}, c.stands.Tau, len(r.DeclinedForFloor) > 0, writes)
 	switch {
-	case len(r.DeclinedForFloor) == 0 || !writes && !g.mark.LeftToReaders(func(id ID) bool { return set.ns.Members().Has(id, RoleWrite) }) || c.theirs.Floor == 0 || c.theirs.Floor == watermark.NoFloor:
+	case err != nil:
+		return nil, err
+	case verdict == gc.FloorUnproven:
+		set.ns.Control.equal.Forget(c.remote) // it has received pledges by which it is
 		return nil, nil
-	case !g.mark.Proven(c.theirs.Floor, tau):
-		g.mark.DeclinedFor(c.theirs.Floor, tau)
-		set.ns.Control.equal.Forget(c.remote) // it has heard pledges by which it is
+	case verdict == gc.FloorIgnored:
 		return nil, nil
 	}
 	return c.declinedForFloor(r.DeclinedForFloor)
-}
-
-// ended notes that a sync has ended well, and reports whether the members wait for this node. The
-// error is errAnew if what the sync began with says nothing any more.
-func (set *Set) ended(c *Conversation) (counts bool, err error) {
-	g := &set.gc
-	g.Lock()
-	defer g.Unlock()
-	if !g.mark.Still(c.stands.basis) {
-		return false, errAnew
-	}
-	if g.synced == nil {
-		g.synced = map[ID]time.Time{}
-	}
-	g.synced[c.remote] = set.ns.node.Now()
-	return g.mark.Counts(), nil
 }
 
 // declinedForFloor is the removal of what the peer's floor has left behind. What
@@ -179,4 +120,16 @@ func (c *Conversation) declinedForFloor(declined []reconcile.Declining) (removes
 		}
 	}
 	return removes, nil
+}
+
+// keepUp begins no sync with a peer that has collected what this node still holds
+// and could collect, too. All of it would count as a difference, travel to the peer
+// and be declined there. This node collects first, and the initiator tries again.
+func (c *Conversation) keepUp(ctx context.Context) error {
+	set := c.part.set
+	if !c.conclusive() || c.ask.ListsMayDiffer || !set.gc.Behind(c.theirs.Floor) {
+		return nil
+	}
+	c.collect = func() error { return set.gc.CatchUp(ctx, c.theirs.Floor) }
+	return fmt.Errorf("%w: this node first collects what the peer has collected already", reconcile.ErrBusy)
 }

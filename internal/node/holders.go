@@ -111,7 +111,7 @@ func (ns *Namespace) hearShards(r *dbadapter.Record) error {
 func (ns *Namespace) holdersChanged() (failed error) {
 	ns.audiences.Add(1)
 	for _, set := range ns.Sets() {
-		failed = errors.Join(failed, set.updateMark(set.relist))
+		failed = errors.Join(failed, set.gc.Update(set.relist))
 		set.pushable()
 	}
 	return failed

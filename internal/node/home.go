@@ -43,7 +43,7 @@ func (ns *Namespace) Opening(shard placement.Shard) bool {
 }
 
 // settled reports whether the set is whole: it has all that it must have. (4)
-func (set *Set) settled() bool { return !set.gc.recovers.Load() }
+func (set *Set) settled() bool { return !set.gc.Recovering() }
 
 // Settled is settled.
 func (set *Set) Settled() bool { return set.settled() }

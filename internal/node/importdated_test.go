@@ -20,7 +20,7 @@ func TestDatedImportIsHeld(t *testing.T) {
 	if first.Refused != 0 || !first.Earliest.Equal(old) {
 		t.Fatalf("%+v", first)
 	}
-	if p := c.ns[0].Sets()[0].gc.mark.Promise(dbadapter.TimestampAt(noon.Add(time.Hour))); p >= dbadapter.TimestampAt(old) {
+	if p := promise(c.ns[0].Sets()[0], dbadapter.TimestampAt(noon.Add(time.Hour))); p >= dbadapter.TimestampAt(old) {
 		t.Errorf("the promise is %s, the tombstone of %s is here alone", p.Time(), old)
 	}
 	c.quiet()
@@ -69,7 +69,7 @@ func TestImportOfDatesThatAreNotTaken(t *testing.T) {
 				}
 			}
 			before := records(ns)
-			err := ns.Sets()[0].updateMark(func(w *watermark.Watermark) bool {
+			err := ns.Sets()[0].gc.Update(func(w *watermark.Watermark) bool {
 				return w.TakeOver(dbadapter.TimestampAt(noon.Add(time.Minute)))
 			})
 			if err != nil {
@@ -121,8 +121,9 @@ func TestImportOfDatesThatAreNotTaken(t *testing.T) {
 // While an import runs, and it has taken a date, its node promises nothing that reaches that date.
 func TestImportHoldsThePromise(t *testing.T) {
 	c := newCrew(t, 2)
-	w := &c.ns[0].Sets()[0].gc.mark
-	promise := func() dbadapter.Timestamp { return w.Promise(dbadapter.TimestampAt(noon.Add(24 * time.Hour))) }
+	promise := func() dbadapter.Timestamp {
+		return promise(c.ns[0].Sets()[0], dbadapter.TimestampAt(noon.Add(24*time.Hour)))
+	}
 	first := noon.Add(-time.Hour)
 	im := c.ns[0].Sets()[0].Import()
 	step := func(item Item) {
@@ -236,8 +237,8 @@ func TestImportGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := dbadapter.TimestampAt(noon.Add(c.want))
-		promise := func() dbadapter.Timestamp { return set.gc.mark.Promise(dbadapter.TimestampAt(noon)) }
-		holds := set.gc.mark.State().Holds
+		promise := func() dbadapter.Timestamp { return promise(set, dbadapter.TimestampAt(noon)) }
+		holds := set.gc.State().Holds
 		editMark(set, func(s *watermark.State) { s.Holds = nil })
 		if promise() != want-1 || len(holds) != 1 || holds[0].Clock != want || !im.Result.Earliest.Equal(noon.Add(c.want)) {
 			t.Errorf("%+v: the promise is %s and held below %v, and the result is %+v", c, promise().Time(), holds, im.Result)
@@ -255,7 +256,7 @@ func TestRoutedImportHoldsThePromise(t *testing.T) {
 	ns := a.create("notes", Policy{Unsigned: true})
 	must(b.join(a, invite(ns, RoleWrite)))
 	set := ns.Sets()[0]
-	set.gc.mark.TakeOver(dbadapter.TimestampAt(noon.Add(-time.Hour)))
+	editMark(set, func(s *watermark.State) { s.Pledged = dbadapter.TimestampAt(noon.Add(-time.Hour)) })
 	at := func(d time.Duration) dbadapter.Timestamp { return dbadapter.TimestampAt(noon.Add(d)) }
 	for i, tc := range []struct {
 		version  dbadapter.Version
@@ -274,7 +275,7 @@ func TestRoutedImportHoldsThePromise(t *testing.T) {
 		if err := set.keepPromise(arrival); err != nil || arrival.refused[0] != nil {
 			t.Fatalf("%d: %v, %+v", i, err, arrival.refused[0])
 		}
-		if holds := set.gc.mark.State().Holds; len(holds) != 1 || holds[0].Clock != tc.want {
+		if holds := set.gc.State().Holds; len(holds) != 1 || holds[0].Clock != tc.want {
 			t.Errorf("%d: the promise is held below %+v, want %s", i, holds, tc.want.Time())
 		}
 	}
@@ -310,8 +311,8 @@ func TestRoutedRecordsAreLookedUpAgain(t *testing.T) {
 		r := must(dbadapter.Hash(set.Keys.Hasher, dbadapter.Record{Key: []byte("k"), Value: []byte("1"), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(noon.Add(-time.Minute))}}))
 		arrival := set.arrived(ns.Members(), b.ID, 0, noon, []dbadapter.Hashed{r})
 		arrival.way, arrival.newer = byRoute, []bool{tc.newer}
-		if err := set.keepPromise(arrival); err != nil || arrival.refused[0] != nil != tc.refused || len(set.gc.mark.State().Holds) > 0 != tc.holds {
-			t.Errorf("%s: %v, refused %v, the promise is held below %v", name, err, arrival.refused[0], set.gc.mark.State().Holds)
+		if err := set.keepPromise(arrival); err != nil || arrival.refused[0] != nil != tc.refused || len(set.gc.State().Holds) > 0 != tc.holds {
+			t.Errorf("%s: %v, refused %v, the promise is held below %v", name, err, arrival.refused[0], set.gc.State().Holds)
 		}
 	}
 }

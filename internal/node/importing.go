@@ -152,16 +152,12 @@ func (set *Set) Import() *Import {
 
 // End ends the import: the node's promise may rise again.
 func (im *Import) End() {
-	im.set.gc.Lock()
-	defer im.set.gc.Unlock()
-	im.set.gc.mark.EndImport(&im.dates)
+	im.set.gc.View(func(w *watermark.Watermark) { w.EndImport(&im.dates) })
 }
 
 // promised says up to when this node has promised to hold all that members write, or has collected. Until
 // the import ends it promises nothing that reaches earliest, of the dates that are later. commits is held.
 func (im *Import) promised(items []Item) (promised, earliest dbadapter.Timestamp) {
-	im.set.gc.Lock()
-	defer im.set.gc.Unlock() // no promise is made in between
 	dates := make([]dbadapter.Timestamp, 0, len(items)+1)
 	if !im.Result.Earliest.IsZero() {
 		dates = append(dates, dbadapter.TimestampAt(im.Result.Earliest))
@@ -171,7 +167,8 @@ func (im *Import) promised(items []Item) (promised, earliest dbadapter.Timestamp
 			dates = append(dates, dbadapter.TimestampAt(items[i].Time))
 		}
 	}
-	return im.set.gc.mark.Import(&im.dates, dates)
+	im.set.gc.View(func(w *watermark.Watermark) { promised, earliest = w.Import(&im.dates, dates) })
+	return promised, earliest
 }
 
 // takenFrom is the least date, of one and of those behind it, by which an item is taken.
@@ -371,7 +368,7 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	}
 	b.writes = writes
 	if dated > 0 {
-		if err := set.hold(b.earliest, dated); err != nil {
+		if err := set.gc.Hold(b.earliest, dated); err != nil {
 			return nil, err
 		}
 	}

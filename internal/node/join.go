@@ -184,7 +184,7 @@ func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) (err error) {
 	}
 	for _, set := range ns.Sets() {
 		set.declined.forget()
-		if err := set.updateMark(func(w *watermark.Watermark) bool { return w.TakeOver(j.State.Vouched.Pledged) }); err != nil {
+		if err := set.gc.Update(func(w *watermark.Watermark) bool { return w.TakeOver(j.State.Vouched.Pledged) }); err != nil {
 			return err
 		}
 	}

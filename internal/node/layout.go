@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // The layout of a namespace that is cut into shards. A statement names it; its
@@ -162,25 +163,31 @@ func (ns *Namespace) readLayout() error {
 // shards of which it is a founder.
 func (ns *Namespace) goBy(next roster.StatedLayout, layout *placement.Layout, founded []placement.Shard) error {
 	sets := slices.DeleteFunc(slices.Clone(ns.Sets()), func(set *Set) bool { return !slices.Contains(founded, set.shard) })
-	for _, set := range sets { // their next change keeps what is durable now
-		set.gc.Lock()
-		defer set.gc.Unlock()
+	return wholly(sets, func() error {
+		return ns.update(func(s *State) error {
+			s.Layout = &storedLayout{next.Epoch, next.Statement[:], []byte(next.By), next.At, layout.Value()}
+			author := next.By == ns.node.ID && (ns.declares || !s.Vouched.Recovering)
+			for _, shard := range founded {
+				s.found(shard, author)
+			}
+			return nil
+		})
+	})
+}
+
+// wholly runs fn, which makes durable that the sets are whole. No change of them comes in between,
+// and their next one keeps that.
+func wholly(sets []*Set, fn func() error) (err error) {
+	if len(sets) == 0 {
+		return fn()
 	}
-	if err := ns.update(func(s *State) error {
-		s.Layout = &storedLayout{next.Epoch, next.Statement[:], []byte(next.By), next.At, layout.Value()}
-		author := next.By == ns.node.ID && (ns.declares || !s.Vouched.Recovering)
-		for _, shard := range founded {
-			s.found(shard, author)
+	followed := sets[0].gc.Update(func(w *watermark.Watermark) bool {
+		if err = wholly(sets[1:], fn); err == nil {
+			w.Whole(0)
 		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	for _, set := range sets {
-		set.gc.mark.Whole(0)
-		set.shows()
-	}
-	return nil
+		return false
+	})
+	return errors.Join(err, followed)
 }
 
 // ForceLayout states a layout in which the members that are left are the old hosts

@@ -78,9 +78,4 @@ const (
 	// may differ. A peer may still decline what by this node's clock it would take.
 	// A clock may be set back so far without having been wrong.
 	clockSlack = 5 * time.Second
-	// pledgeIntervals is how many sync intervals lie between two pledges, at least:
-	// the others have heard the last one by then.
-	pledgeIntervals = 2
-	// sweepBatch is how many records a sweep takes out in one transaction.
-	sweepBatch = 1024
 )

@@ -221,7 +221,7 @@ func (ns *Namespace) forgetRemoval() error {
 // now. updating is held.
 func (ns *Namespace) followRight() (failed error) {
 	for _, set := range ns.Sets() {
-		failed = errors.Join(failed, set.updateMark(set.relist))
+		failed = errors.Join(failed, set.gc.Update(set.relist))
 	}
 	return failed
 }

@@ -13,7 +13,7 @@ import (
 func mayLack(ns *Namespace) error {
 	for _, set := range ns.Sets() {
 		set.tenure.loses(ns.node.elapsed())
-		if err := set.updateMark(func(w *watermark.Watermark) bool { w.Recover(true); return true }); err != nil {
+		if err := set.gc.Update(func(w *watermark.Watermark) bool { w.Recover(true); return true }); err != nil {
 			return err
 		}
 	}

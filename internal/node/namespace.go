@@ -170,7 +170,7 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
 	}
 	ns.rehost()
 	for _, set := range ns.Sets() {
-		if err := set.startMark(ctx, o.State); err != nil {
+		if err := set.startCollector(ctx, o.State); err != nil {
 			return err
 		}
 		set.recall()

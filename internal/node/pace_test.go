@@ -134,7 +134,7 @@ func TestPaceAmongBursts(t *testing.T) {
 // could not see the other.
 func TestAdmittedMeanwhile(t *testing.T) {
 	m, ns := newNotes(Policy{})
-	ns.Sets()[0].gc.waiting.Begin(noon) // nothing waits to be collected, so that no admission asks what does
+	ns.Sets()[0].gc.Waiting().Begin(noon) // nothing waits to be collected, so that no admission asks what does
 	for name, c := range map[string]struct {
 		version dbadapter.Version
 		tries   int

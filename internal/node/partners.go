@@ -74,10 +74,8 @@ func (p *Part) Rests(remote ID) bool {
 	if digest, _, _ := p.Live.State(); !p.equal.Lately(remote, digest, n.elapsed(), n.Interval) || p.ns.unlike(remote) {
 		return false
 	}
-	set.gc.Lock()
-	defer set.gc.Unlock()
-	waiting, _ := set.gc.waiting.Now()
-	return waiting.Count == 0 && !set.gc.mark.Recovering()
+	waiting, _ := set.gc.Waiting().Now()
+	return waiting.Count == 0 && !set.gc.Recovering()
 }
 
 // unlike reports whether the control namespace has changed since a peer was last found to have

@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/clocks"
 	"github.com/syncd-io/syncd/internal/push"
+	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -187,7 +188,7 @@ func TestPushesThatAreNotTaken(t *testing.T) {
 	if verdict != push.Taken {
 		t.Fatal(verdict, err)
 	}
-	ps.spaces[0].Sets()[0].gc.floor.Store(uint64(a.records[0].Version.Clock))
+	must(0, ps.spaces[0].Sets()[0].gc.Update(func(w *watermark.Watermark) bool { return w.RaiseFloor(a.records[0].Version.Clock) }))
 	if err := ps.spaces[0].Sets()[0].CommitArrivals(context.Background(), []*Arrival{a}); err != nil {
 		t.Fatal(err)
 	}

@@ -141,7 +141,7 @@ func (set *Set) outdated(records []dbadapter.Hashed, refused []*refusal) {
 
 // written takes note of a commit of records.
 func (set *Set) written(writes []dbadapter.Write, outcomes []dbadapter.Outcome) {
-	set.gc.waiting.Committed(writes, outcomes)
+	set.gc.Waiting().Committed(writes, outcomes)
 	for i, o := range outcomes {
 		if (o.Result == dbadapter.Applied || o.Result == dbadapter.Same) && !writes[i].Action.Removes() {
 			set.rejected.held(&writes[i].Record)

@@ -6,31 +6,16 @@ import (
 	"fmt"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/watermark"
 )
-
-// renounces reports whether the record is this node's own and may be held here
-// alone. It was written before this node learned that it had lost the right to write.
-func (s *sweep) renounces(r *dbadapter.Record) bool {
-	return s.proved < r.Version.Clock && r.Version.Clock <= s.lost && s.set.ns.own(r)
-}
-
-// renounced notes that there are no such records any more.
-func (s *sweep) renounced() error {
-	if s.lost == 0 {
-		return nil
-	}
-	return s.set.updateMark(func(w *watermark.Watermark) bool { return w.Renounced(s.lost) })
-}
 
 // renounce sets aside, before anything else is synced, what this node may hold
 // alone. It is for what was written before this node learned that it had lost the
 // right to write.
 func (set *Set) renounce(ctx context.Context) error {
-	if !set.gc.renounces.Load() {
+	if !set.gc.Renounces() {
 		return nil
 	}
-	_, err := set.sweep(ctx)
+	_, err := set.gc.Sweep(ctx)
 	return err
 }
 
@@ -92,9 +77,7 @@ func (ns *Namespace) mayGiveUp(ctx context.Context, id ID) error {
 
 // unproved counts this node's own records that no sync has proved another member to hold.
 func (set *Set) unproved(ctx context.Context) (n int, err error) {
-	set.gc.Lock()
-	proved := set.gc.mark.State().Proved
-	set.gc.Unlock()
+	proved := set.gc.State().Proved
 	if set.Store.Latest() <= proved {
 		return 0, nil
 	}

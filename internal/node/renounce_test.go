@@ -159,7 +159,7 @@ func TestUnpledgedProvesNothing(t *testing.T) {
 			}
 		}, 0},
 		{"a record of this node's own that comes late", func() {
-			r := signedBy(1, c.ns[0], dbadapter.Record{Key: []byte("b"), Version: dbadapter.Version{Clock: set.gc.mark.State().Proved, Writer: writerOf(1), Incarnation: 1}})
+			r := signedBy(1, c.ns[0], dbadapter.Record{Key: []byte("b"), Version: dbadapter.Version{Clock: set.gc.State().Proved, Writer: writerOf(1), Incarnation: 1}})
 			must(set.Admit(t.Context(), cl.id(), 0, noTerm, []dbadapter.Hashed{must(dbadapter.Hash(set.Keys.Hasher, r))})())
 		}, 1},
 	} {

@@ -115,7 +115,7 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 	}
 	ns.clock.Lower(hlc.Timestamp(greatest))
 	for _, set := range ns.Sets() {
-		set.gc.waiting.Again() // what waited until its time comes is due earlier now
+		set.gc.Waiting().Again() // what waited until its time comes is due earlier now
 		if err := set.restamped(); err != nil {
 			return restamped, err
 		}
@@ -128,7 +128,7 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 //
 // updating is held.
 func (set *Set) restamping(clock *hlc.Clock) error {
-	return set.updateMark(func(w *watermark.Watermark) bool {
+	return set.gc.Update(func(w *watermark.Watermark) bool {
 		clock.Observe(hlc.Timestamp(w.UpTo()))
 		w.Restamp(dbadapter.Timestamp(clock.Latest()), dbadapter.Timestamp(set.ns.clock.Latest()))
 		return true
@@ -137,7 +137,7 @@ func (set *Set) restamping(clock *hlc.Clock) error {
 
 // restamped forgets what this node has pledged from the future. updating is held.
 func (set *Set) restamped() error {
-	return set.updateMark(func(w *watermark.Watermark) bool {
+	return set.gc.Update(func(w *watermark.Watermark) bool {
 		w.Restamped()
 		return false
 	})

@@ -2,12 +2,12 @@ package node
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/changes"
+	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/syncing"
@@ -27,9 +27,7 @@ type Set struct {
 	rejected  rejections
 	askers    askers
 	watched   changes.Source
-	gc        gc
-	sweeping  sync.Mutex // one sweep runs at a time
-	left      left
+	gc        *gc.Collector
 	bulk      syncing.BulkTurn
 	reach     reach
 	pushes    *push.Pusher
@@ -56,6 +54,7 @@ func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) er
 	if err := set.Part.open(ctx, ns, keys, ns.coming.store); err != nil {
 		return err
 	}
+	set.gc = set.newCollector()
 	set.watched = changes.Source{Store: set.Store, Hasher: set.Keys.Hasher, Live: set.Live, Now: ns.node.Now, Reserved: ns.reserved, Behind: ns.BehindReserved}
 	return nil
 }

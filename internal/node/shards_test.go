@@ -218,13 +218,13 @@ func TestShardsAreCollectedApart(t *testing.T) {
 		if got := c.keys(i, 0); got != nil {
 			t.Errorf("%d holds %q of shard 0: %+v", i, got, c.set(i, 0).Collection())
 		}
-		floor, want := c.set(i, 0).gc.mark.State().Floor, c.ns[i].state.Load().Shards[0].Vouched.Floor
+		floor, want := c.set(i, 0).gc.State().Floor, c.ns[i].state.Load().Shards[0].Vouched.Floor
 		if floor == 0 || floor != want {
 			t.Errorf("%d has floor %d, and %d in its state", i, floor, want)
 		}
 	}
 	for i := range 2 {
-		if got := c.keys(i, 1); !slices.Equal(got, []string{c.keyIn(1, "k")}) || c.set(i, 1).gc.mark.State().Floor != 0 {
+		if got := c.keys(i, 1); !slices.Equal(got, []string{c.keyIn(1, "k")}) || c.set(i, 1).gc.State().Floor != 0 {
 			t.Errorf("%d has collected shard 1, of which one member says nothing: %q", i, got)
 		}
 		if waits := c.set(i, 1).Collection().Waiting; waits != 1 {
@@ -270,7 +270,7 @@ func TestShardIsCollectedByItsHosts(t *testing.T) {
 	promised := map[placement.Shard]dbadapter.Timestamp{}
 	for i, m := range w.all {
 		for _, set := range m.ns.Sets() {
-			promised[set.shard] = max(promised[set.shard], set.gc.mark.State().Pledged)
+			promised[set.shard] = max(promised[set.shard], set.gc.State().Pledged)
 			if _, records, _ := set.Live.State(); records != 0 {
 				t.Errorf("%d still holds %d records of shard %d: %+v", i, records, set.shard, set.Collection())
 			}
@@ -285,8 +285,8 @@ func TestShardIsCollectedByItsHosts(t *testing.T) {
 	// One that comes to hold a shard promises as much: it imports nothing with an older date.
 	for s := range placement.Shard(w.rule.Shards) {
 		if w.all[3].held(s) == nil && promised[s] > 0 {
-			if set := w.all[3].lateHost(t, s); set.gc.mark.State().Pledged < promised[s] {
-				t.Errorf("shard %d: %d is promised, and a new host takes over %d", s, promised[s], set.gc.mark.State().Pledged)
+			if set := w.all[3].lateHost(t, s); set.gc.State().Pledged < promised[s] {
+				t.Errorf("shard %d: %d is promised, and a new host takes over %d", s, promised[s], set.gc.State().Pledged)
 			}
 			return
 		}

@@ -204,7 +204,7 @@ func TestSmallestClientHarmsNoCluster(t *testing.T) {
 	cl.tellsNoPledges(c.machines[0])
 	set := c.ns[0].Sets()[0]
 	_, waitedFor := set.waitedFor(c.ns[0].Members())
-	if holds := set.gc.mark.State().Holds; len(waitedFor) != 3 || len(holds) != 1 || holds[0].Clock != 1 {
+	if holds := set.gc.State().Holds; len(waitedFor) != 3 || len(holds) != 1 || holds[0].Clock != 1 {
 		t.Error("the node promises what the others may lack that the client gave it before, or waits for the client")
 	}
 	c.round()
@@ -245,13 +245,13 @@ func TestSmallestClientHarmsNoCluster(t *testing.T) {
 	if _, _, err := c.machines[3].converse(ns, c.machines[0], syncing.Ask{Control: true}); err != nil {
 		t.Fatal(err)
 	}
-	if ns.pledges(idOf(4)) || c.ns[0].pledges(idOf(4)) || !set.gc.recovers.Load() {
+	if ns.pledges(idOf(4)) || c.ns[0].pledges(idOf(4)) || !set.gc.Recovering() {
 		t.Error("the node has not heard what the client has said")
 	}
 	cl.list = ns.Members().Digest()
 	delete(cl.notes.held, "deleted") // as what is refused so
 	for range 2 {                    // nobody recovers by what vouches for nothing
-		if cl.sync(&cl.notes, c.machines[3]); !set.gc.recovers.Load() {
+		if cl.sync(&cl.notes, c.machines[3]); !set.gc.Recovering() {
 			t.Error("the node has recovered by a client")
 		}
 	}
@@ -260,7 +260,7 @@ func TestSmallestClientHarmsNoCluster(t *testing.T) {
 	}
 	c.round()
 	c.round()
-	if !ns.pledges(idOf(4)) || !c.ns[0].pledges(idOf(4)) || set.gc.recovers.Load() {
+	if !ns.pledges(idOf(4)) || !c.ns[0].pledges(idOf(4)) || set.gc.Recovering() {
 		t.Error("the node's own word does not take the place of the client's")
 	}
 	c.del(3, "of the client")

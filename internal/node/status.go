@@ -13,7 +13,7 @@ func (set *Set) answerStatus() *wire.StatusAnswer {
 }
 
 // Recovers reports whether the node may lack what it, or the members, once held of the set.
-func (set *Set) Recovers() bool { return set.gc.recovers.Load() }
+func (set *Set) Recovers() bool { return set.gc.Recovering() }
 
 // Status is what this node would answer a member that asks how it is.
 func (set *Set) Status() *wire.StatusAnswer { return set.answerStatus() }

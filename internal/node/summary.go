@@ -180,7 +180,7 @@ func (p *Part) note() (n watermark.Note) {
 	if p.isControl() {
 		return n
 	}
-	return p.set.gc.waiting.Note(p.ns.Members().Digest())
+	return p.set.gc.Waiting().Note(p.ns.Members().Digest())
 }
 
 // recall takes up what an orderly close has noted, if it is still so.
@@ -189,7 +189,7 @@ func (set *Set) recall() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.unchanged {
-		set.gc.waiting.Recall(k.noted, set.ns.Members().Digest())
+		set.gc.Waiting().Recall(k.noted, set.ns.Members().Digest())
 	}
 }
 
@@ -210,7 +210,7 @@ func (n *Node) KeepSummaries(ctx context.Context, now time.Duration) error {
 func (ns *Namespace) Rest(ctx context.Context) error {
 	failed := ns.keepSummaries(ctx, 0, true)
 	for _, set := range ns.Sets() {
-		failed = errors.Join(failed, set.lowerCeiling(ctx))
+		failed = errors.Join(failed, set.gc.LowerCeiling(ctx))
 	}
 	return failed
 }

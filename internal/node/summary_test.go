@@ -31,7 +31,7 @@ func TestOrderlyCloseNotesWhatWaits(t *testing.T) {
 	}
 	expect := func(when string, known bool) {
 		t.Helper()
-		f, swept := ns().Sets()[0].gc.waiting.Now()
+		f, swept := ns().Sets()[0].gc.Waiting().Now()
 		if swept != known || known && (f.Count != 1 || f.Least == 0) {
 			t.Errorf("%s: %+v, known: %t", when, f, swept)
 		}
@@ -56,14 +56,14 @@ func TestOrderlyCloseNotesWhatWaits(t *testing.T) {
 	expect("killed after a write", false)
 	must(commit(ns().Sets()[0].Delete([]byte("d"))))
 	reopen(true)
-	if f, swept := ns().Sets()[0].gc.waiting.Now(); !swept || f.Count != 2 {
+	if f, swept := ns().Sets()[0].gc.Waiting().Now(); !swept || f.Count != 2 {
 		t.Errorf("after another deletion: %+v, %t", f, swept)
 	}
 	if err := setRole(ns(), c.machines[1].ID, RoleRead); err != nil {
 		t.Fatal(err)
 	}
 	reopen(false)
-	if _, swept := ns().Sets()[0].gc.waiting.Now(); swept {
+	if _, swept := ns().Sets()[0].gc.Waiting().Now(); swept {
 		t.Error("with another list of members, what an earlier sweep has found counts")
 	}
 }

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Each version is later than what the node vouched for before, also where its clock
+// Each version is later than what the node said before, also where its clock
 // was set back since, and after a restart.
 func TestVersionsPassTau(t *testing.T) {
 	a := newMachine(1)
 	ns := a.create("notes", Policy{})
 	a.clock = noon.Add(time.Minute)
-	tau := must(ns.Sets()[0].tau(t.Context()))
+	tau := must(ns.Sets()[0].gc.Tau(t.Context()))
 	if tau == 0 {
-		t.Fatal("it vouches for nothing")
+		t.Fatal("it says nothing")
 	}
 	a.clock = noon.Add(-time.Minute)
 	if v := must(ns.NextVersion()); v.Clock <= tau {
-		t.Errorf("with its clock set back it makes the version %s, and has vouched for %d", v, tau)
+		t.Errorf("with its clock set back it makes the version %s, and has said %d", v, tau)
 	}
 	if err := ns.Close(); err != nil {
 		t.Fatal(err)
@@ -34,8 +34,8 @@ func TestVersionsPassTau(t *testing.T) {
 func TestReadingOfAnEarlierList(t *testing.T) {
 	c := newCrew(t, 2)
 	ns, m := c.ns[0], c.machines[0]
-	if s := must(ns.Sets()[0].stand(t.Context())); s.tau == 0 {
-		t.Fatal("it vouches for nothing")
+	if s := must(ns.Sets()[0].gc.Greet(t.Context(), ns.Sets()[0].lists)); s.Tau == 0 {
+		t.Fatal("it says nothing")
 	}
 	now := m.Now
 	m.Now = func() time.Time { // between the reading and the greeting
@@ -45,8 +45,8 @@ func TestReadingOfAnEarlierList(t *testing.T) {
 		}
 		return now()
 	}
-	if s := must(ns.Sets()[0].stand(t.Context())); s.tau != 0 || s.list != ns.Members().Digest() {
-		t.Errorf("it greets with the reading %d and the list %x, which is %x now", s.tau, s.list, ns.Members().Digest())
+	if s := must(ns.Sets()[0].gc.Greet(t.Context(), ns.Sets()[0].lists)); s.Tau != 0 || s.List != ns.Members().Digest() {
+		t.Errorf("it greets with the reading %d and the list %x, which is %x now", s.Tau, s.List, ns.Members().Digest())
 	}
 }
 
@@ -56,13 +56,13 @@ func TestClockAfterAnOrderlyRestart(t *testing.T) {
 	a := newMachine(1)
 	ns := a.create("notes", Policy{})
 	a.clock = noon.Add(time.Minute)
-	tau := must(ns.Sets()[0].tau(t.Context()))
+	tau := must(ns.Sets()[0].gc.Tau(t.Context()))
 	if err := errors.Join(ns.Rest(t.Context()), ns.Close()); err != nil {
 		t.Fatal(err)
 	}
 	ns = must(a.open(ns.Sets()[0].Keys.Secret, must(DecodeState(must(ns.state.Load().Encode())))))
 	v := must(ns.NextVersion())
 	if ahead := v.Clock.Time().Sub(a.clock); ahead > time.Second || v.Clock <= tau {
-		t.Errorf("opened again, it makes the version %s, %s ahead; it has vouched for %d", v, ahead, tau)
+		t.Errorf("opened again, it makes the version %s, %s ahead; it has said %d", v, ahead, tau)
 	}
 }

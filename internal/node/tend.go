@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/syncd-io/syncd/internal/gc"
 )
 
 // Tend does what has become due in the namespaces by itself, one after the other.
@@ -18,7 +20,7 @@ func (n *Node) Tend(ctx context.Context) error {
 
 // Tend does what has become due in the namespace. A driver calls it with each round
 // of the schedule. It may read all records.
-func (ns *Namespace) Tend(ctx context.Context) (Swept, error) {
+func (ns *Namespace) Tend(ctx context.Context) (gc.Swept, error) {
 	for _, set := range ns.Sets() {
 		set.Live.Rest()
 	}
@@ -29,7 +31,7 @@ func (ns *Namespace) Tend(ctx context.Context) (Swept, error) {
 	if ns.rule != nil && len(ns.Sets()) == 0 { // it lacks nothing
 		failed = errors.Join(failed, ns.Return(ctx))
 	}
-	var all Swept
+	var all gc.Swept
 	for _, set := range ns.Sets() {
 		swept, err := set.tend(ctx)
 		all, failed = all.Plus(swept), errors.Join(failed, err)

@@ -198,7 +198,7 @@ func (set *Set) conclude() error {
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
 	set.ns.relisted()
-	return set.updateMark(set.relist)
+	return set.gc.Update(set.relist)
 }
 
 // ready reports whether a member has signed that it is ready for a row.

@@ -56,12 +56,12 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 		t.Error("the shard is empty")
 	}
 	update := func(set *Set, fn func(w *watermark.Watermark) bool) {
-		if err := set.updateMark(fn); err != nil {
+		if err := set.gc.Update(fn); err != nil {
 			t.Fatal(err)
 		}
 	}
 	update(set, func(w *watermark.Watermark) bool { w.Pledge(1, 0); return true }) // it pledges
-	pledge := watermark.Pledge{Serial: set.gc.mark.State().Serial}
+	pledge := watermark.Pledge{Serial: set.gc.State().Serial}
 	_, leave := m.ns.Moves()
 	if !slices.Equal(leave, []*Set{set}) {
 		t.Fatalf("after it was found equal with both hosts: %v; missing %v", leave, set.tenure.missing())
@@ -196,7 +196,7 @@ func TestRoutedWriteKeepsPromise(t *testing.T) {
 	c.rounds(1)
 	set := c.set(0, 0)
 	promised := dbadapter.TimestampAt(c.machines[0].clock)
-	set.gc.mark.TakeOver(promised)
+	editMark(set, func(s *watermark.State) { s.Pledged = promised })
 	route := func(clock dbadapter.Timestamp) (wire.Reason, int) {
 		t.Helper()
 		r := dbadapter.Record{Key: []byte(c.keyIn(0, fmt.Sprint(clock))), Version: dbadapter.Version{Clock: clock, Writer: writerOf(2)}}
@@ -217,7 +217,7 @@ func TestRoutedWriteKeepsPromise(t *testing.T) {
 	if why, holds := route(promised + 2); why != 0 || holds != 1 {
 		t.Errorf("behind another one: declined for %v, %d holds", why, holds)
 	}
-	if set.gc.mark.Promise(promised+100) > promised {
+	if promise(set, promised+100) > promised {
 		t.Error("it promises to hold what the other host may lack")
 	}
 }

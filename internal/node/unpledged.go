@@ -5,12 +5,11 @@ import (
 	"errors"
 	"maps"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // A member that makes no pledges, such as a small client, says so beside its addresses. The others
-// then do not wait for it (docs/decisions/0068-members-without-pledges.md). It vouches for nothing:
+// then do not wait for it (docs/decisions/0068-members-without-pledges.md). It promises nothing:
 // what it gives is taken as what a writer routes (keepPromise), and nobody recovers by it. Only the
 // member can say so, since what it alone holds may be refused.
 
@@ -37,7 +36,7 @@ func (ns *Namespace) readUnpledged(ctx context.Context) error {
 
 // hearUnpledged takes whether a member makes no pledges. updating is held.
 //
-// What it gave before, this node has taken as what a pledging member vouches for. The promise stays
+// What it gave before, this node has taken as what a pledging member promises. The promise stays
 // below all of that until the others have met a snapshot of from now on.
 func (ns *Namespace) hearUnpledged(id ID, unpledged bool) (failed error) {
 	if ns.pledges(id) != unpledged {
@@ -49,16 +48,13 @@ func (ns *Namespace) hearUnpledged(id ID, unpledged bool) (failed error) {
 	}
 	ns.unpledged.Store(&none)
 	failed = ns.holdersChanged()
-	at := dbadapter.Timestamp(ns.clock.Latest()) + 1
 	for _, set := range ns.Sets() {
 		switch {
 		case !unpledged:
 		case id == ns.node.ID: // a client had this node's identity: the members have gone on without what is here
-			failed = errors.Join(failed, set.updateMark(func(w *watermark.Watermark) bool { w.Recover(true); return true }))
+			failed = errors.Join(failed, set.gc.Update(func(w *watermark.Watermark) bool { w.Recover(true); return true }))
 		default:
-			set.gc.Lock()
-			failed = errors.Join(failed, set.holdLocked(1, 0, at))
-			set.gc.Unlock()
+			failed = errors.Join(failed, set.gc.Hold(1, 0))
 		}
 	}
 	ns.relisted()

@@ -38,7 +38,7 @@ func TestMemberThatNeverPledges(t *testing.T) {
 	}
 	serials := func() (sum uint64) {
 		for _, ns := range c.ns[:2] {
-			sum += ns.Sets()[0].gc.mark.State().Serial
+			sum += ns.Sets()[0].gc.State().Serial
 		}
 		return sum
 	}

@@ -2,16 +2,20 @@ package watermark
 
 import (
 	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
+// spare is 10 seconds of a clock.
+var spare = dbadapter.TimestampAt(time.Unix(10, 0))
+
 // Hold keeps the promise below a clock, for records with a date that are about to be
 // committed. The least clock of those that are this node's own is own; 0: none is.
-// Members hold them once they know a reading of at or later. The hold reaches spare
+// Members hold them once they know a reading of at or later. The hold reaches
 // further, so that not each of the records that follow costs a durable state.
-func (w *Watermark) Hold(clock, own, at, spare dbadapter.Timestamp) (changed bool) {
+func (w *Watermark) Hold(clock, own, at dbadapter.Timestamp) (changed bool) {
 	changed = own != 0 && w.unprove(own)
 	if slices.ContainsFunc(w.state.Holds, func(h Hold) bool { return h.Clock <= clock && at <= h.At }) {
 		return changed
