@@ -85,6 +85,6 @@
 // keys with a keyed hash first.
 //
 // Many goroutines may read at once, or one may write. A lock is the caller's.
-// WriteTo saves a table in a versioned, checksummed form. What is read is checked
+// MarshalBinary saves a table in a versioned, checksummed form. What is read is checked
 // against all the rules of a table, so hostile bytes are refused.
 package cuckoo

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -186,47 +185,12 @@ func TestHeadChoosesNoAllocation(t *testing.T) {
 	for range 10 {
 		tryMap(t, resealed(mapBytes[:1000]))
 		tryTable(t, resealed(tableBytes[:200]))
-		if _, err := Read(bytes.NewReader(tableBytes[:200])); !errors.Is(err, ErrFormat) {
-			t.Fatalf("error %v", err)
-		}
 	}
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 10<<20 {
 		t.Errorf("%d bytes were allocated", n)
 	}
 }
-
-// Readers stop after their table, and pass on the errors of what they read from.
-func TestStreams(t *testing.T) {
-	mapBytes, tableBytes := samples(t)
-	r := io.MultiReader(bytes.NewReader(mapBytes), bytes.NewReader(tableBytes), bytes.NewReader(mapBytes))
-	if m, err := ReadMap[uint64, uint64](r); err != nil || m.Len() != 2*mapSlots+2 {
-		t.Fatal(err)
-	}
-	if _, err := Read(r); err != nil {
-		t.Fatal(err)
-	}
-	m, err := ReadMap[uint64, uint64](r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range []int{0, 50, 1000, len(mapBytes) - 1} {
-		failing := io.MultiReader(bytes.NewReader(mapBytes[:n]), broken{})
-		if _, err := ReadMap[uint64, uint64](failing); !errors.Is(err, errBroken) {
-			t.Errorf("after %d bytes: error %v", n, err)
-		}
-	}
-	if _, err := m.WriteTo(broken{}); !errors.Is(err, errBroken) {
-		t.Errorf("error %v", err)
-	}
-}
-
-var errBroken = errors.New("broken")
-
-type broken struct{}
-
-func (broken) Read([]byte) (int, error)  { return 0, errBroken }
-func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 // Inputs are patches of three bytes on a sample: where, in 1/65,536 of its
 // length, and what to flip. So they stay small, and the checksum is right.

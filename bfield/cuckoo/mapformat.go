@@ -1,52 +1,14 @@
 package cuckoo
 
 import (
-	"bytes"
 	"encoding/binary"
-	"io"
 )
 
-// WriteTo saves the Map: 64 bytes a bucket, and some. It implements
-// io.WriterTo.
-func (m *Map[K, V]) WriteTo(w io.Writer) (int64, error) { return m.exact.writeTo(w) }
-
-// ReadMap reads a Map that WriteTo saved, and nothing beyond. Its error is
-// ErrFormat if the bytes are no Map, or that of the reader. Memory grows with what
-// was read, whatever the bytes say.
-func ReadMap[K, V ~uint64](r io.Reader) (*Map[K, V], error) {
-	x, err := readExact(r)
-	if err != nil {
-		return nil, err
-	}
-	return &Map[K, V]{exact: *x}, nil
-}
-
-// MarshalBinary returns what WriteTo writes.
+// MarshalBinary saves the Map: 64 bytes a bucket, and some.
 func (m *Map[K, V]) MarshalBinary() ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(int(m.exact.buckets)*64 + 16*stashSize + 128)
-	_, err := m.WriteTo(&b)
-	return b.Bytes(), err
-}
-
-// UnmarshalBinary reads what MarshalBinary returned, or leaves the Map as it is
-// and returns ErrFormat.
-func (m *Map[K, V]) UnmarshalBinary(data []byte) error {
-	r := bytes.NewReader(data)
-	x, err := readExact(r)
-	if err == nil && r.Len() > 0 {
-		err = errFormat("%d bytes follow it", r.Len())
-	}
-	if err != nil {
-		return err
-	}
-	m.exact = *x
-	return nil
-}
-
-func (x *exact) writeTo(w io.Writer) (int64, error) {
-	o := newOutput(w)
-	o.words(mapMagic, x.seed, uint64(x.keys), x.base, x.buckets, uint64(x.count), uint64(len(x.stash)))
+	x := &m.exact
+	o := append(make(output, 0, int(x.buckets)*64+16*stashSize+128), mapMagic...)
+	o.words(x.seed, uint64(x.keys), x.base, x.buckets, uint64(x.count), uint64(len(x.stash)))
 	for b := range x.buckets {
 		words := x.line(b).words()
 		o.words(words[:]...)
@@ -54,14 +16,21 @@ func (x *exact) writeTo(w io.Writer) (int64, error) {
 	for _, e := range x.stash {
 		o.words(e.key, e.value)
 	}
-	return o.end()
+	return o.sealed(), nil
 }
 
-func readExact(r io.Reader) (*exact, error) {
-	in := newInput(r)
-	if magic := in.word(); in.err == nil && magic != mapMagic {
-		return nil, errFormat("it begins with %#x, not with %#x", magic, mapMagic)
+// UnmarshalBinary reads what MarshalBinary returned, or leaves the Map as it is
+// and returns ErrFormat. Memory goes with the length of the data, whatever it says.
+func (m *Map[K, V]) UnmarshalBinary(data []byte) error {
+	x, err := readExact(data)
+	if err == nil {
+		m.exact = *x
 	}
+	return err
+}
+
+func readExact(data []byte) (*exact, error) {
+	in := newInput(data, mapMagic)
 	seed, keys, base, buckets, count, stash := in.word(), in.word(), in.word(), in.word(), in.word(), in.word()
 	switch {
 	case in.err != nil:

@@ -1,19 +1,17 @@
 package cuckoo
 
 import (
-	"bytes"
 	"encoding/binary"
-	"io"
 	"maps"
 	"math"
 	"slices"
 )
 
-// WriteTo saves the Table, and implements io.WriterTo.
-func (t *Table) WriteTo(w io.Writer) (int64, error) {
-	o := newOutput(w)
+// MarshalBinary saves the Table.
+func (t *Table) MarshalBinary() ([]byte, error) {
+	o := output(tableMagic)
 	c := t.config
-	o.words(tableMagic, c.Seed, uint64(c.Keys), math.Float64bits(c.FalsePositive), uint64(c.ValueBits),
+	o.words(c.Seed, uint64(c.Keys), math.Float64bits(c.FalsePositive), uint64(c.ValueBits),
 		uint64(c.Hashes), uint64(c.Slots), uint64(c.Search), flag(c.Fixed)|flag(c.Distinct)<<1, t.buckets,
 		uint64(t.count), uint64(len(t.stash)), uint64(len(t.apart)))
 	left := t.words()
@@ -28,7 +26,7 @@ func (t *Table) WriteTo(w io.Writer) (int64, error) {
 	for _, hash := range slices.Sorted(maps.Keys(t.apart)) {
 		o.words(hash, t.apart[hash])
 	}
-	return o.end()
+	return o.sealed(), nil
 }
 
 // words are those that the slots fill.
@@ -41,36 +39,18 @@ func flag(b bool) uint64 {
 	return 0
 }
 
-// MarshalBinary returns what WriteTo writes.
-func (t *Table) MarshalBinary() ([]byte, error) {
-	var b bytes.Buffer
-	_, err := t.WriteTo(&b)
-	return b.Bytes(), err
-}
-
 // UnmarshalBinary reads what MarshalBinary returned, or leaves the Table as it
-// is and returns ErrFormat.
+// is and returns ErrFormat. Memory goes with the length of the data, whatever it says.
 func (t *Table) UnmarshalBinary(data []byte) error {
-	r := bytes.NewReader(data)
-	got, err := Read(r)
-	if err == nil && r.Len() > 0 {
-		err = errFormat("%d bytes follow it", r.Len())
+	read, err := readTable(data)
+	if err == nil {
+		*t = *read
 	}
-	if err != nil {
-		return err
-	}
-	*t = *got
-	return nil
+	return err
 }
 
-// Read reads a Table that WriteTo saved, and nothing beyond. Its error is
-// ErrFormat if the bytes are no Table, or that of the reader. Memory grows with what
-// was read, whatever the bytes say.
-func Read(r io.Reader) (*Table, error) {
-	in := newInput(r)
-	if magic := in.word(); in.err == nil && magic != tableMagic {
-		return nil, errFormat("it begins with %#x, not with %#x", magic, tableMagic)
-	}
+func readTable(data []byte) (*Table, error) {
+	in := newInput(data, tableMagic)
 	var header [12]uint64
 	for i := range header {
 		header[i] = in.word()
@@ -106,12 +86,8 @@ func Read(r io.Reader) (*Table, error) {
 	for left > 0 && in.err == nil {
 		n := min(left, t.chunkWords()-1)
 		chunk := make([]uint64, t.chunkWords())
-		for at := 0; at < n; {
-			block := in.block(min(n-at, bufferBytes/8))
-			for ; len(block) > 0; block = block[8:] {
-				chunk[at] = binary.LittleEndian.Uint64(block)
-				at++
-			}
+		for at, block := 0, in.block(n); at < n; at++ {
+			chunk[at] = binary.LittleEndian.Uint64(block[8*at:])
 		}
 		t.chunks = append(t.chunks, chunk)
 		left -= n

@@ -62,19 +62,6 @@ func Marshal(path string, marshal func() ([]byte, error)) error {
 	})
 }
 
-// Read has a file read by a function.
-func Read(path string, read func(io.Reader) error) error {
-	file, err := os.Open(path)
-	if err == nil {
-		defer file.Close()
-		err = read(bufio.NewReaderSize(file, 1<<16))
-	}
-	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
-	}
-	return nil
-}
-
 // Parse has the bytes of a file parsed; they are the function's to keep. Of a file that
 // begins otherwise than with magic, which may be large, no more than that is read.
 func Parse(path, magic string, parse func([]byte) error) error {
