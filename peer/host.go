@@ -61,7 +61,7 @@ func (n *Node) openHost(_ context.Context, cfg *Config) error {
 	} else if len(cfg.AnnounceAddrs) > 0 {
 		return fmt.Errorf("%w: both a Host and AnnounceAddrs are given: give AnnounceAddrs to NewHost", ErrInvalid)
 	}
-	serving, err := netio.Serve(n.ctx, h, netio.Node{Members: membership{n}, Book: n.book, DialTimeout: n.limits.DialTimeout, Log: n.log})
+	serving, err := netio.Serve(n.ctx, h, netio.Node{Members: netMembers{n}, Book: n.book, DialTimeout: n.limits.DialTimeout, Log: n.log})
 	if err != nil {
 		return err
 	}
@@ -70,9 +70,9 @@ func (n *Node) openHost(_ context.Context, cfg *Config) error {
 	return nil
 }
 
-// membership is what the network asks the node.
-type membership struct{ node *Node }
+// netMembers is what the network asks the node.
+type netMembers struct{ node *Node }
 
-func (m membership) IsMember(id ID) bool { return m.node.isMember(id) }
+func (m netMembers) IsMember(id ID) bool { return m.node.isMember(id) }
 
-func (m membership) Share(a, b ID) bool { return m.node.share(a, b) }
+func (m netMembers) Share(a, b ID) bool { return m.node.share(a, b) }

@@ -14,6 +14,7 @@ import (
 	"github.com/multiformats/go-varint"
 
 	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
@@ -51,7 +52,7 @@ func newInviter(t *testing.T, listen ...string) *inviter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := ns.Invite(node.InviteOptions{}, netio.AddrBytes(h.Addrs()))
+	text, err := ns.Invite(membership.InviteOptions{}, netio.AddrBytes(h.Addrs()))
 	if err != nil {
 		t.Fatal(err)
 	}

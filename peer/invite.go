@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/node"
 )
@@ -31,7 +32,7 @@ func (ns *Namespace) Invite(ctx context.Context, o InviteOptions) (string, error
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	text, err := ns.core.Invite(node.InviteOptions{Role: node.Role(o.Role), Expires: o.Expires, Uses: o.Uses}, netio.AddrBytes(ns.node.host.Dialable()))
+	text, err := ns.core.Invite(membership.InviteOptions{Role: node.Role(o.Role), Expires: o.Expires, Uses: o.Uses}, netio.AddrBytes(ns.node.host.Dialable()))
 	if err != nil {
 		return "", fmt.Errorf("invite to %s: %w", ns.Name(), err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 	ma "github.com/multiformats/go-multiaddr"
 
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
@@ -43,7 +44,7 @@ func (n *Node) Join(ctx context.Context, text string) (*Namespace, error) {
 // The namespace is not nil once this node is a member; an error with it is that of
 // the sync.
 func (n *Node) JoinSync(ctx context.Context, text string, o SyncOptions) (*Namespace, Report, error) {
-	t, err := node.ParseTicket(text)
+	t, err := membership.ParseTicket(text)
 	if err != nil {
 		return nil, Report{}, fmt.Errorf("join: %w", err)
 	}
@@ -64,7 +65,7 @@ func (n *Node) JoinSync(ctx context.Context, text string, o SyncOptions) (*Names
 	return ns, report, err
 }
 
-func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
+func (n *Node) join(ctx context.Context, t *membership.Ticket) (*Namespace, error) {
 	inviter, addrs := ID(t.Inviter), netio.ParseAddrs(t.Addrs)
 	if len(addrs) == 0 {
 		return nil, fmt.Errorf("%w: the ticket has no address that this program can read; ask for a new one", ErrInvalid)
@@ -72,7 +73,7 @@ func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
 	if err := n.able(ctx); err != nil { // the ticket can be used once
 		return nil, err
 	}
-	request, err := n.core.RequestJoin(t, netio.AddrBytes(n.host.Dialable()))
+	request, err := membership.RequestJoin(n.core.ID, t, netio.AddrBytes(n.host.Dialable()))
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
 }
 
 // meet saves the addresses of an inviter and of the other members.
-func (n *Node) meet(inviter ID, addrs []ma.Multiaddr, others []node.Addresses) error {
+func (n *Node) meet(inviter ID, addrs []ma.Multiaddr, others []membership.Addresses) error {
 	for _, m := range others {
 		if addrs := netio.ParseAddrs(m.Addrs); len(addrs) > 0 {
 			if err := n.book.Hear(ID(m.ID), addrs); err != nil {
@@ -154,7 +155,7 @@ func (n *Node) askToJoin(ctx context.Context, inviter ID, addrs []ma.Multiaddr, 
 	// Its error says less than the reply. Over QUIC it fails where the inviter, which has all
 	// of the request, has answered and closed already.
 	_ = s.CloseWrite()
-	reply, err := stream.ReadMessage(s, node.MaxJoinReply)
+	reply, err := stream.ReadMessage(s, membership.MaxJoinReply)
 	if err != nil && ctx.Err() != nil {
 		return nil, fmt.Errorf("%w: no answer: %w", ErrUnreachable, ctx.Err())
 	}

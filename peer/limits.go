@@ -3,6 +3,7 @@ package peer
 import (
 	"time"
 
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/syncing"
@@ -40,10 +41,10 @@ const (
 	// MaxMembers is how many members a namespace has at most. MaxInvites is how many of
 	// its tickets are remembered, and MaxRejections how many refused records.
 	MaxMembers    = node.MaxMembers
-	MaxInvites    = node.MaxInvites
+	MaxInvites    = membership.MaxInvites
 	MaxRejections = node.MaxRejections
 	// MaxInviteLife is how long a ticket can be used.
-	MaxInviteLife = node.MaxInviteLife
+	MaxInviteLife = membership.MaxInviteLife
 	// MaxAddrs is how many addresses are kept of a peer.
 	MaxAddrs = netio.MaxAddrs
 	// MaxRelays is how many relays a node has.
@@ -51,7 +52,7 @@ const (
 	// MaxPeers is how many peers the address book holds.
 	MaxPeers = netio.MaxPeers
 	// MaxName is the longest local name of a namespace, in bytes.
-	MaxName = node.MaxName
+	MaxName = membership.MaxName
 	// DefaultMemory is what Config.Memory says. MinMemory is enough for a store, and for
 	// a sync of 65,536 differences at a time.
 	DefaultMemory = 1 << 30

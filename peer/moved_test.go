@@ -29,7 +29,7 @@ func TestAddressesOfACopyAreReplaced(t *testing.T) {
 	sb := joinForTest(t, sa, b)
 	of := func(ns *Namespace, id ID) []string {
 		t.Helper()
-		all, err := ns.core.Addresses(t.Context())
+		all, err := ns.core.Addresses()
 		if err != nil {
 			t.Fatal(err)
 		}

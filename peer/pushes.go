@@ -13,7 +13,7 @@ func (n *Node) openPushes(_ context.Context, cfg *Config) error {
 		return nil
 	}
 	pushes, err := mesh.Open(n.ctx, mesh.Config{
-		Host: n.host, Members: membership{n}, Book: n.book, Bandwidth: n.bandwidth, Log: n.log, Now: n.now, Interval: n.core.Interval,
+		Host: n.host, Members: netMembers{n}, Book: n.book, Bandwidth: n.bandwidth, Log: n.log, Now: n.now, Interval: n.core.Interval,
 		DialTimeout: n.limits.DialTimeout, IdleTimeout: n.limits.IdleTimeout, Connections: n.limits.Connections,
 		Enter:  func() (leave func(), ok bool) { return n.gate.leave, n.gate.enter() },
 		Pushed: func(what string) { n.metrics.pushes.WithLabelValues(what).Inc() },

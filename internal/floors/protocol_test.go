@@ -122,7 +122,7 @@ func number(t *testing.T, text string) constant.Value {
 // of docs/protocol are those of the code, and none is missing there.
 func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 	c := constants{}
-	for _, folder := range []string{"dbadapter", "iblt/rateless", "internal/locator", "internal/netio/stream", "internal/node", "internal/placement", "internal/roster", "internal/syncing", "peer", "reconcile", "reconcile/wire"} {
+	for _, folder := range []string{"dbadapter", "iblt/rateless", "internal/locator", "internal/membership", "internal/netio/stream", "internal/node", "internal/placement", "internal/roster", "internal/syncing", "peer", "reconcile", "reconcile/wire"} {
 		c.read(t, folder)
 	}
 	pages, err := filepath.Glob("../../docs/protocol/*.md")
@@ -159,7 +159,7 @@ func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 		`key: 1 to N bytes`:                                            "dbadapter.MaxKey",
 		`Hello: version N, mapping N, flags`:                           "wire.Version rateless.MappingVersion",
 		`push     = version \(1: N\)`:                                  "wire.Version",
-		`request +=\s\{1: N \(version\)`:                               "node.joinVersion",
+		`request +=\s\{1: N \(version\)`:                               "membership.JoinVersion",
 		`milliseconds, at most N, B may wait`:                          "wire.MaxPatience",
 		`at most N, B offers it to A again`:                            "wire.MaxRest",
 		`An index takes N records that are not tombstones, and N keys`: "dbadapter.MaxBucket dbadapter.MaxBucketKeys",
@@ -175,16 +175,16 @@ func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 		`at a time gives a namespace N records or more`:                "syncing.turnFrom",
 		`until N after its last sync`:                                  "syncing.TurnRest",
 		`An Ask has at most N\.`:                                       "peer.maxAsk",
-		`dialled, at most N of at most N bytes, 2: true`:               "node.MaxAddrs node.MaxAddrSize",
+		`dialled, at most N of at most N bytes, 2: true`:               "membership.MaxAddrs membership.MaxAddrSize",
 		`sends one message of at most N, and ends`:                     "peer.maxJoinRequest",
-		`answers with one of at most N bytes`:                          "node.MaxJoinReply",
+		`answers with one of at most N bytes`:                          "membership.MaxJoinReply",
 		`from 2 to N, \*replicas\*`:                                    "placement.MaxShards",
 		`a news N changes, a page N entries`:                           "locator.MaxChanges locator.MaxPage",
 		`A message has at most N bytes, a news`:                        "locator.MaxMessage",
 		`first byte of Hello and Ask \| N \|`:                          "wire.Version",
 		`first byte of a push \| N \|`:                                 "wire.Version",
 		`second byte of Hello \| N \|`:                                 "rateless.MappingVersion",
-		`\| join \| request and reply \| N \|`:                         "node.joinVersion",
+		`\| join \| request and reply \| N \|`:                         "membership.JoinVersion",
 		`one More \| 1 to N cells`:                                     "reconcile.MaxCells",
 		`messages More in a sync \| N \|`:                              "reconcile.maxRounds",
 		`cells before B looks at any \| N \|`:                          "rateless.MinCells",

@@ -23,7 +23,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/membership"
 )
 
 // Names within the folder.
@@ -53,7 +53,7 @@ func LoadNote(f durable.File, into any) error {
 	if err != nil {
 		return err
 	}
-	if err := node.Unmarshal(data, into); err != nil {
+	if err := membership.Unmarshal(data, into); err != nil {
 		return durable.Damaged(f.Path, "is damaged (%v)", err)
 	}
 	return nil

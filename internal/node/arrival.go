@@ -93,7 +93,7 @@ func (a *Arrival) slice(first, last int) *Arrival {
 // refusal: what a push does not bring, a sync does.
 func (set *Set) Arrived(from ID, data []byte, directly bool) (*Arrival, push.Verdict, error) {
 	members, now := set.ns.Members(), set.ns.node.Now()
-	if !members.admits(from, now) {
+	if !members.Admits(from, now) {
 		return nil, push.Refused, ErrDenied
 	}
 	if err := set.ns.PausedWith(from); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
@@ -70,7 +71,7 @@ func TestShownRemovalIsOfOneThatMay(t *testing.T) {
 		if _, removed := x.Removal(); removed != c.believed || errors.Is(err, reconcile.ErrRemoved) != c.believed {
 			t.Errorf("%s: believed %t, want %t: %v", name, removed, c.believed, err)
 		}
-		if err := x.update(func(s *State) error { s.Removed = nil; return nil }); err != nil {
+		if err := x.Hold(membership.Held.ForgetRemoval); err != nil {
 			t.Fatal(err)
 		}
 	}

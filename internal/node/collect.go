@@ -9,26 +9,26 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/watermark"
 )
 
 // newCollector is the collector of the set, which is open.
 func (set *Set) newCollector() *gc.Collector {
 	ns := set.ns
+	var group membership.Held // Say is called within Listed
 	return gc.New(gc.Config{
 		Self: ns.node.ID, Sharded: ns.rule != nil, Store: set.Store, Clock: ns.clock, Commits: &set.commits,
 		Now: func() time.Time { return ns.node.Now() }, Skew: func() time.Duration { return ns.Members().Policy().MaxSkew }, Interval: func() time.Duration { return ns.node.Interval },
 		Listed: func(fn func() error) error {
-			ns.updating.Lock()
-			defer ns.updating.Unlock()
-			return fn()
+			return ns.Hold(func(h membership.Held) error { group = h; return fn() })
 		},
 		Say: func(ctx context.Context, p *watermark.Pledge) (dbadapter.Version, error) {
 			value, err := p.Encode()
 			if err != nil {
 				return dbadapter.Version{}, err
 			}
-			r, err := ns.sayLocked(ctx, set.pledgeKey(), value)
+			r, err := group.Say(ctx, set.pledgeKey(), value)
 			if err != nil {
 				return dbadapter.Version{}, err
 			}
@@ -68,21 +68,21 @@ func (set *Set) startCollector(ctx context.Context, s *State) error {
 	return errors.Join(err, failed)
 }
 
-// relist takes the list of members as it is now. Callers of it hold updating, so that no earlier
+// relist takes the list of members as it is now. Callers of it hold the group, so that no earlier
 // list takes the place of a later one.
 func (set *Set) relist(w *watermark.Watermark) (changed bool) {
 	members := set.ns.Members()
 	list, active := set.waitedFor(members)
 	reading := dbadapter.Timestamp(set.ns.clock.Latest())
 	changed = w.SetMembers(watermark.Members{
-		List: list, Active: active, Alone: members.alone(set.ns.node.ID), Epoch: uint64(members.Epoch(set.ns.node.ID)),
+		List: list, Active: active, Alone: members.Alone(set.ns.node.ID), Epoch: uint64(members.Epoch(set.ns.node.ID)),
 	}, reading+1)
 	if whole, floor := set.tenure.becomesWhole(); whole {
 		changed = w.Whole(min(floor, reading)) || changed
 	}
 	if set.ns.rule == nil { // what hosts of shards hold other hosts take over
 		right := members.Right(set.ns.node.ID)
-		if len(set.ns.state.Load().Removed) > 0 {
+		if set.ns.ShownRemoval() {
 			right = 0
 		}
 		changed = w.SetRight(right, reading) || changed
@@ -90,7 +90,7 @@ func (set *Set) relist(w *watermark.Watermark) (changed bool) {
 	return changed
 }
 
-// relisted follows a change of the list of members. updating is held.
+// relisted follows a change of the list of members. The group is held.
 func (set *Set) relisted() error {
 	set.gc.Waiting().Again() // records of writers that lost their right
 	return set.gc.Update(set.relist)
@@ -159,7 +159,7 @@ type judge struct {
 }
 
 // Former reports whether the record's writer had not the right to write it.
-func (j judge) Former(r *dbadapter.Record) bool { return j.members.former(r) }
+func (j judge) Former(r *dbadapter.Record) bool { return former(j.members, r) }
 
 // Own reports whether this node made the record.
 func (j judge) Own(r *dbadapter.Record) bool { return j.set.ns.own(r) }
@@ -174,7 +174,7 @@ func (j judge) Adopt(ctx context.Context, r *dbadapter.Record) error { return j.
 
 // former reports whether the record's writer had not the right to write it, by the
 // list of members as it is now. Other nodes decline it.
-func (m *Members) former(r *dbadapter.Record) bool {
+func former(m *Members, r *dbadapter.Record) bool {
 	by := r.Version.Writer
 	if by == 0 {
 		by = r.Signer

@@ -226,9 +226,9 @@ func TestLiarOf2099(t *testing.T) {
 	future := dbadapter.TimestampAt(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))
 	ns := c.ns[1]
 	value := must((&watermark.Pledge{List: ns.Members().Digest(), Vector: []dbadapter.Timestamp{future, future}, Promised: future, Wanted: future, Serial: 99}).Encode())
-	ns.updating.Lock()
-	must(ns.sayLocked(context.Background(), ns.Sets()[0].pledgeKey(), value))
-	ns.updating.Unlock()
+	if err := say(ns, ns.Sets()[0].pledgeKey(), value); err != nil {
+		t.Fatal(err)
+	}
 	greeting := c.ns[0].believe(wire.Greeting{Tau: future, Floor: future})
 	if greeting.Tau != 0 {
 		t.Errorf("a reading of 2099 is believed: %+v", greeting)

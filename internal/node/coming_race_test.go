@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/syncing"
@@ -19,11 +20,11 @@ import (
 func TestSetsComeAndGoAtOnce(t *testing.T) {
 	c := newShardCrew(t, []placement.Shard{0, 1}, []placement.Shard{0, 1, 2, 3})
 	a, b, sa := c.machines[0], c.machines[1], c.ns[0]
-	sa.updating.Lock()
-	if err := sa.stateLocked(t.Context(), must(placement.Plan(sa.rule, []placement.Host{{ID: a.ID, Weight: 1}}))); err != nil {
+	if err := sa.Hold(func(h membership.Held) error {
+		return sa.stateLocked(t.Context(), h, must(placement.Plan(sa.rule, []placement.Host{{ID: a.ID, Weight: 1}})))
+	}); err != nil {
 		t.Fatal(err)
 	}
-	sa.updating.Unlock()
 	const rounds = 40
 	var wg sync.WaitGroup
 	run := func(fn func(i int) error) {

@@ -14,7 +14,7 @@ import (
 func (ns *Namespace) Others() (ids []ID) {
 	members, now := ns.Members(), ns.node.Now()
 	for _, m := range members.Members() {
-		if m.ID != ns.node.ID && members.admits(m.ID, now) && !m.Lapsed {
+		if m.ID != ns.node.ID && members.Admits(m.ID, now) && !m.Lapsed {
 			ids = append(ids, m.ID)
 		}
 	}

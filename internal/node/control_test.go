@@ -11,15 +11,43 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/membership"
+	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // statements are those of the list of members.
-func (ns *Namespace) statements() [][]byte {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	return values(ns.roster)
+func (ns *Namespace) statements() (all [][]byte) {
+	for _, value := range rosterOf(ns).Values() {
+		all = append(all, value)
+	}
+	return all
+}
+
+// rosterOf has those statements.
+func rosterOf(ns *Namespace) (set *roster.Set) {
+	_ = ns.Hold(func(h membership.Held) error { set = h.Statements(); return nil })
+	return set
+}
+
+// take lets statements in.
+func take(ns *Namespace, values ...[]byte) error {
+	return ns.Hold(func(h membership.Held) error { return h.Take(context.Background(), values) })
+}
+
+// say writes what this node says of itself.
+func say(ns *Namespace, key, value []byte) error {
+	return ns.Hold(func(h membership.Held) error {
+		_, err := h.Say(context.Background(), key, value)
+		return err
+	})
+}
+
+// statementOf is the record of a statement.
+func statementOf(ns *Namespace, value []byte) (dbadapter.Hashed, error) {
+	hash := roster.HashOf(value)
+	return dbadapter.Hash(ns.Control.Keys.Hasher, dbadapter.Record{Key: append([]byte{membership.KindStatement}, hash[:]...), Value: value, Version: membership.FixedVersion})
 }
 
 // controlRecords are all of a namespace's control namespace, by key.
@@ -34,7 +62,7 @@ func controlRecords(ns *Namespace) (out []dbadapter.Hashed) {
 
 // saying is what the node with that key says of itself, signed.
 func saying(seed int, ns *Namespace, kind byte, about int, v dbadapter.Version, value []byte) dbadapter.Record {
-	r := dbadapter.Record{Key: controlKey(kind, idOf(about)), Value: value, Version: v}
+	r := dbadapter.Record{Key: membership.Key(kind, idOf(about)), Value: value, Version: v}
 	r.Deleted = value == nil
 	r.Signature = ed25519.Sign(keyOf(seed), SignedBytes(ns.Control.Keys.ID, &r))
 	return r
@@ -45,39 +73,39 @@ func saying(seed int, ns *Namespace, kind byte, about int, v dbadapter.Version, 
 func TestControlAdmission(t *testing.T) {
 	_, ns := newNotes(Policy{Unsigned: true}) // what members say of themselves is signed all the same
 	here := []byte{0xa1, 0x01, 0x81, 0x43, 1, 2, 3}
-	good := saying(reader, ns, kindAddresses, reader, at(reader, 0), here)
+	good := saying(reader, ns, membership.KindAddresses, reader, at(reader, 0), here)
 	edited := func(edit func(*dbadapter.Record)) dbadapter.Record { r := good.Clone(); edit(&r); return r }
-	many := slices.Concat([]byte{0xa1, 0x01, 0x91}, slices.Repeat([]byte{0x41, 7}, MaxAddrs+1))
-	long := slices.Concat([]byte{0xa1, 0x01, 0x81, 0x59, 0x02, 0x01}, make([]byte, MaxAddrSize+1))
-	founding := must(ns.Control.statement(ns.statements()[0])).Record
+	many := slices.Concat([]byte{0xa1, 0x01, 0x91}, slices.Repeat([]byte{0x41, 7}, membership.MaxAddrs+1))
+	long := slices.Concat([]byte{0xa1, 0x01, 0x81, 0x59, 0x02, 0x01}, make([]byte, membership.MaxAddrSize+1))
+	founding := must(statementOf(ns, ns.statements()[0])).Record
 	for name, c := range map[string]struct {
 		record dbadapter.Record
 		want   wire.Reason // 0: it is let in
 	}{
 		"good":              {good, 0},
-		"of a writer":       {saying(writer, ns, kindAddresses, writer, at(writer, 0), here), 0},
-		"the same, later":   {saying(writer, ns, kindAddresses, writer, at(writer, time.Second), []byte{0xa1, 0x01, 0x80}), 0},
+		"of a writer":       {saying(writer, ns, membership.KindAddresses, writer, at(writer, 0), here), 0},
+		"the same, later":   {saying(writer, ns, membership.KindAddresses, writer, at(writer, time.Second), []byte{0xa1, 0x01, 0x80}), 0},
 		"a statement":       {founding, 0},
-		"from the future":   {saying(reader, ns, kindAddresses, reader, at(reader, time.Hour), here), wire.ReasonClock},
-		"of a stranger":     {saying(stranger, ns, kindAddresses, stranger, at(stranger, 0), here), wire.ReasonWriter},
-		"of another member": {saying(writer, ns, kindAddresses, reader, at(writer, 0), here), wire.ReasonWriter},
-		"with another key":  {saying(writer, ns, kindAddresses, reader, at(reader, 0), here), wire.ReasonSignature},
+		"from the future":   {saying(reader, ns, membership.KindAddresses, reader, at(reader, time.Hour), here), wire.ReasonClock},
+		"of a stranger":     {saying(stranger, ns, membership.KindAddresses, stranger, at(stranger, 0), here), wire.ReasonWriter},
+		"of another member": {saying(writer, ns, membership.KindAddresses, reader, at(writer, 0), here), wire.ReasonWriter},
+		"with another key":  {saying(writer, ns, membership.KindAddresses, reader, at(reader, 0), here), wire.ReasonSignature},
 		"unsigned":          {edited(func(r *dbadapter.Record) { r.Signature = nil }), wire.ReasonSignature},
-		"deleted":           {saying(reader, ns, kindAddresses, reader, at(reader, 0), nil), wire.ReasonWriter},
-		"no addresses":      {saying(reader, ns, kindAddresses, reader, at(reader, 0), []byte("?")), wire.ReasonWriter},
-		"too many":          {saying(reader, ns, kindAddresses, reader, at(reader, 0), many), wire.ReasonWriter},
-		"too long a one":    {saying(reader, ns, kindAddresses, reader, at(reader, 0), long), wire.ReasonWriter},
+		"deleted":           {saying(reader, ns, membership.KindAddresses, reader, at(reader, 0), nil), wire.ReasonWriter},
+		"no addresses":      {saying(reader, ns, membership.KindAddresses, reader, at(reader, 0), []byte("?")), wire.ReasonWriter},
+		"too many":          {saying(reader, ns, membership.KindAddresses, reader, at(reader, 0), many), wire.ReasonWriter},
+		"too long a one":    {saying(reader, ns, membership.KindAddresses, reader, at(reader, 0), long), wire.ReasonWriter},
 		"another kind":      {saying(reader, ns, 'z', reader, at(reader, 0), here), wire.ReasonWriter},
 		"a short key":       {edited(func(r *dbadapter.Record) { r.Key = r.Key[:1] }), wire.ReasonWriter},
-		"no statement":      {dbadapter.Record{Key: append([]byte{kindStatement}, make([]byte, 32)...), Value: []byte("?"), Version: statementVersion}, wire.ReasonSignature},
-		"under another key": {dbadapter.Record{Key: append([]byte{kindStatement}, make([]byte, 32)...), Value: founding.Value, Version: statementVersion}, wire.ReasonSignature},
+		"no statement":      {dbadapter.Record{Key: append([]byte{membership.KindStatement}, make([]byte, 32)...), Value: []byte("?"), Version: membership.FixedVersion}, wire.ReasonSignature},
+		"under another key": {dbadapter.Record{Key: append([]byte{membership.KindStatement}, make([]byte, 32)...), Value: founding.Value, Version: membership.FixedVersion}, wire.ReasonSignature},
 		"with a version":    {dbadapter.Record{Key: founding.Key, Value: founding.Value, Version: at(reader, 0)}, wire.ReasonSignature},
-		"signed beside it":  {dbadapter.Record{Key: founding.Key, Value: founding.Value, Version: statementVersion, Signature: good.Signature}, wire.ReasonSignature},
-		"a deleted one":     {dbadapter.Record{Key: founding.Key, Deleted: true, Version: statementVersion}, wire.ReasonSignature},
+		"signed beside it":  {dbadapter.Record{Key: founding.Key, Value: founding.Value, Version: membership.FixedVersion, Signature: good.Signature}, wire.ReasonSignature},
+		"a deleted one":     {dbadapter.Record{Key: founding.Key, Deleted: true, Version: membership.FixedVersion}, wire.ReasonSignature},
 	} {
 		before := len(controlRecords(ns))
 		r := must(dbadapter.Hash(ns.Control.Keys.Hasher, c.record))
-		v := must(ns.admitControl(t.Context(), idOf(stranger), []dbadapter.Hashed{r}))[0]
+		v := must(ns.Admit(t.Context(), idOf(stranger), []dbadapter.Hashed{r}))[0]
 		if v.Reason != c.want || c.want == 0 && v.Result == 0 {
 			t.Errorf("%s: %+v, want reason %d", name, v, c.want)
 		}
@@ -103,13 +131,13 @@ func TestStatementsInAnyOrder(t *testing.T) {
 		}
 	}
 	all := controlRecords(sa)
-	all = append(all, must(dbadapter.Hash(sa.Control.Keys.Hasher, saying(9, sa, kindAddresses, 9, at(9, 0), []byte{0xa1, 0x01, 0x80}))))
+	all = append(all, must(dbadapter.Hash(sa.Control.Keys.Hasher, saying(9, sa, membership.KindAddresses, 9, at(9, 0), []byte{0xa1, 0x01, 0x80}))))
 	for name, batch := range map[string]int{"at once": len(all), "one by one": 1, "by threes": 3} {
 		t.Run(name, func(t *testing.T) {
 			b := newMachine(1) // the same id: the state is its own
 			sb := must(b.open(sa.Sets()[0].Keys.Secret, alone))
 			for part := range slices.Chunk(all, batch) {
-				must(sb.admitControl(t.Context(), a.ID, part))
+				must(sb.Admit(t.Context(), a.ID, part))
 			}
 			if list(sb) != list(sa) || sb.Members().Digest() != sa.Members().Digest() {
 				t.Errorf("the members are %s\nwant %s", list(sb), list(sa))
@@ -291,14 +319,14 @@ func TestAddressesTravel(t *testing.T) {
 			}
 		}
 		slices.SortFunc(addrs, slices.Compare)
-		if got := fmt.Sprint(must(sc.Addresses(t.Context()))); got != fmt.Sprint([]Addresses{{b.ID, addrs}}) || moved[b.ID] != fmt.Sprint(addrs) {
+		if got := fmt.Sprint(must(sc.Addresses())); got != fmt.Sprint([]membership.Addresses{{ID: b.ID, Addrs: addrs}}) || moved[b.ID] != fmt.Sprint(addrs) {
 			t.Errorf("round %d: c knows %s, and was told %v", n, got, moved)
 		}
 	}
 	if err := sa.Remove(t.Context(), b.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got := must(sa.Addresses(t.Context())); len(got) != 0 {
+	if got := must(sa.Addresses()); len(got) != 0 {
 		t.Errorf("of a member that was removed: %v", got)
 	}
 }

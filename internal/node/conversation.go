@@ -145,7 +145,7 @@ func (n *Node) Answer(remote ID, h *wire.Hello) (p *Part, done func(), err error
 		case p.isControl() && h.Direction == wire.Push:
 			accept = n.Sessions.Introduce
 		case was, p.ns.Members().Has(remote, RoleRead):
-			return nil, nil, &reconcile.RemovedError{Statements: p.ns.explain(remote, former)}
+			return nil, nil, &reconcile.RemovedError{Statements: p.ns.Explain(remote, former)}
 		default:
 			return nil, nil, ErrDenied
 		}
@@ -204,7 +204,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 	if c.ask.Control { // a list of members is small, and a statement comes behind those that it names
 		o.PartsFrom = math.MaxInt64
 		o.Admit = func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
-			return func() ([]reconcile.Verdict, error) { return ns.admitControl(ctx, c.remote, records) }
+			return func() ([]reconcile.Verdict, error) { return ns.Admit(ctx, c.remote, records) }
 		}
 		return o
 	}

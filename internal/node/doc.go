@@ -10,15 +10,10 @@
 //	                   coming.go, tenure.go     sets that come and go; when a shard may be dropped
 //	                   replicas.go              how the shards stand
 //	what is synced     part.go                  the records of a set, or the control namespace
-//	rights             list.go                  the list of members, of statements that are durable
-//	                   listcopy.go              the copy of it that stands beside the store
-//	                   statements.go            what this node states about members
+//	rights             group.go                 the members (package membership), and what follows their changes
 //	                   layout.go                where the shards are: tables, and when this node states the next layout
-//	                   members.go, removed.go   one reading of it; how membership ends
-//	                   renounce.go              what then becomes of this node's own writes
-//	beside the list    control.go, addresses.go what members say of themselves
+//	                   renounce.go              what becomes of this node's writes when its right to write ends
 //	this node's own    state.go
-//	how members come   invite.go, ticket.go, join.go
 //	what comes in      admission.go             the one admission of records
 //	                   examination.go           what is asked of each of them, and of all their signatures
 //	what goes out      write.go, importing.go, held.go, signature.go, commitlock.go, pace.go
@@ -37,7 +32,6 @@
 //	what is remembered rejections.go            what this node refused
 //	                   declined.go              what its peers refused
 //	                   kept.go                  what left the set, and how it comes back
-//	                   former.go                what former members said is dropped
 //	what is pushed     arrival.go               pushes of others
 //	questions          ask.go                   what members ask one another
 //	                   view.go                  the keys and rights of a shard that is not held here

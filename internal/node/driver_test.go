@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"encoding/base32"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/signature"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/internal/watermark"
@@ -237,11 +240,11 @@ func (m *machine) join(other *machine, ticket string) (*Namespace, error) {
 
 // redeem is what a ticket of the other node hands over.
 func (m *machine) redeem(other *machine, ticket string) (*Joined, error) {
-	t, err := ParseTicket(ticket)
+	t, err := membership.ParseTicket(ticket)
 	if err != nil {
 		return nil, err
 	}
-	request, err := m.RequestJoin(t, nil)
+	request, err := membership.RequestJoin(m.ID, t, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +254,22 @@ func (m *machine) redeem(other *machine, ticket string) (*Joined, error) {
 
 // invite makes a ticket, good for a day.
 func invite(ns *Namespace, role Role) string {
-	return must(ns.Invite(InviteOptions{Role: role}, [][]byte{{1}}))
+	return must(ns.Invite(membership.InviteOptions{Role: role}, [][]byte{{1}}))
+}
+
+// reopened is a namespace that was closed, and is opened with a state that was edited meanwhile.
+func (m *machine) reopened(ns *Namespace, edit func(s *State)) *Namespace {
+	state := ns.state.Load().clone()
+	if edit(state); ns.Close() != nil {
+		panic("it cannot be closed")
+	}
+	return must(m.open(ns.secret, state))
+}
+
+// ticketBytes are what the text of a ticket stands for.
+func ticketBytes(text string) []byte {
+	text = strings.ToUpper(strings.TrimPrefix(text, membership.TicketPrefix))
+	return must(base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(text))
 }
 
 // commit carries a write to the store until it is there.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/gc"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/watermark"
 )
 
@@ -121,8 +122,8 @@ func TestFirstStepIsDurable(t *testing.T) {
 		"the use of a ticket": {
 			false,
 			func(c *crew) error {
-				token := must(ParseTicket(c.ticket)).Token
-				return c.ns[0].redeem(ctx, idOf(9), token[:])
+				token := must(membership.ParseTicket(c.ticket)).Token
+				return c.ns[0].Redeem(ctx, idOf(9), token[:])
 			},
 			func(c *crew) any { return c.ns[0].Admits(idOf(9)) },
 		},
@@ -140,7 +141,7 @@ func TestFirstStepIsDurable(t *testing.T) {
 			false,
 			func(c *crew) error { return c.ns[0].Announce(ctx, [][]byte{{9}}) },
 			func(c *crew) any {
-				_, err := c.ns[0].Control.get(controlKey(kindAddresses, c.machines[0].ID))
+				_, err := c.ns[0].Control.get(membership.Key(membership.KindAddresses, c.machines[0].ID))
 				return err == nil
 			},
 		},
@@ -192,14 +193,9 @@ func TestTicketFromBeforeTheTermOfAnEqual(t *testing.T) {
 			c.round()
 			c.round()
 			held, _ := inviter.Members().Member(b)
-			ticket := must(ParseTicket(invite(inviter, role)))
-			if err := inviter.update(func(s *State) error {
-				if late > 0 {
-					s.Invites[0].Issued = held.Expires + late - 1
-				}
-				return nil
-			}); err != nil {
-				t.Fatal(err)
+			ticket := must(membership.ParseTicket(invite(inviter, role)))
+			if late > 0 {
+				inviter = c.machines[2].reopened(inviter, func(s *State) { s.Invites[0].Issued = held.Expires + late - 1 })
 			}
 			for at, member := range map[time.Duration]bool{0: true, time.Millisecond: false} { // the last instant counts
 				for _, m := range c.machines {
@@ -210,9 +206,9 @@ func TestTicketFromBeforeTheTermOfAnEqual(t *testing.T) {
 				}
 			}
 			c.machines[2].clock = held.Expires.Time().Add(time.Minute)
-			err := inviter.redeem(t.Context(), b, ticket.Token[:])
+			err := inviter.Redeem(t.Context(), b, ticket.Token[:])
 			// No ticket makes less of an admin that the inviter is not above.
-			if old := late < 2; errors.Is(err, errTicketOld) != old || inviter.Admits(b) != (!old && role == RoleAdmin) {
+			if old := late < 2; errors.Is(err, membership.ErrTicketOld) != old || inviter.Admits(b) != (!old && role == RoleAdmin) {
 				t.Errorf("a ticket to %v from %s: %v, and it is a member: %v", role, name, err, inviter.Admits(b))
 			}
 		}
@@ -224,10 +220,10 @@ func TestTicketAtItsBounds(t *testing.T) {
 	m := newMachine(1)
 	ns := m.create("notes", Policy{})
 	begun := m.clock
-	for seed, want := range map[int]error{2: errTicketExpired, 3: nil} {
-		ticket := must(ParseTicket(must(ns.Invite(InviteOptions{Role: RoleRead, Expires: time.Hour}, [][]byte{{1}}))))
+	for seed, want := range map[int]error{2: membership.ErrTicketExpired, 3: nil} {
+		ticket := must(membership.ParseTicket(must(ns.Invite(membership.InviteOptions{Role: RoleRead, Expires: time.Hour}, [][]byte{{1}}))))
 		m.clock = begun.Add(time.Hour + time.Second - time.Duration(seed-2)*time.Millisecond)
-		if err := ns.redeem(t.Context(), idOf(seed), ticket.Token[:]); !errors.Is(err, want) || ns.Admits(idOf(seed)) != (want == nil) {
+		if err := ns.Redeem(t.Context(), idOf(seed), ticket.Token[:]); !errors.Is(err, want) || ns.Admits(idOf(seed)) != (want == nil) {
 			t.Errorf("%v before its end: %v, want %v", ticket.Expires.Sub(m.clock), err, want)
 		}
 		m.clock = begun

@@ -6,6 +6,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -14,7 +15,7 @@ import (
 // reconcile.
 var (
 	// ErrInvalid: an argument is malformed: a ticket, a name.
-	ErrInvalid = errors.New("invalid input")
+	ErrInvalid = membership.ErrInvalid
 	// ErrDeclined: a record breaks a rule of the admission.
 	ErrDeclined = errors.New("the record is declined")
 	// ErrLate is ErrDeclined of a record that a node offers: made anew, it may be taken.

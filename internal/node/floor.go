@@ -8,6 +8,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -53,19 +54,26 @@ func (c *Conversation) settle(ctx context.Context, r *reconcile.Report) error {
 }
 
 // conclude notes the sync, and returns what is to leave this node.
-func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) {
+func (c *Conversation) conclude(r *reconcile.Report) (removes []dbadapter.Write, err error) {
+	err = c.part.set.ns.Hold(func(h membership.Held) error {
+		removes, err = c.concludeLocked(h, r)
+		return err
+	})
+	return removes, err
+}
+
+// concludeLocked is conclude for a caller that holds the group.
+func (c *Conversation) concludeLocked(h membership.Held, r *reconcile.Report) ([]dbadapter.Write, error) {
 	set := c.part.set
-	set.ns.updating.Lock()
-	defer set.ns.updating.Unlock()
 	counts, err := set.gc.Ended(c.remote, c.stands.Basis)
 	if err != nil {
 		return nil, nil //nolint:nilerr // what the conversation began with says nothing any more
 	}
-	if told, err := set.ns.parse(set.ns.state.Load().Removed); err == nil && told.Author == c.remote && counts {
+	if counts && h.RemovedBy(c.remote) {
 		// What told of this node's removal is not in the list that both sides have.
 		// So a copy from before has taken the place of its author. Another member
 		// may just not have heard.
-		if err := set.ns.forgetRemoval(); err != nil {
+		if err := h.ForgetRemoval(); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -275,7 +276,7 @@ func TestFullIndexHoldsCollectionBack(t *testing.T) {
 type stating struct{ dbadapter.Hasher }
 
 func (h stating) Index(key []byte) dbadapter.Index {
-	if len(key) == 33 && key[0] == kindStatement {
+	if len(key) == 33 && key[0] == membership.KindStatement {
 		return 12345
 	}
 	return h.Hasher.Index(key)
@@ -301,7 +302,7 @@ func TestFullIndexOfStatements(t *testing.T) {
 		}
 		return err
 	}
-	if err := errors.Join(fill(sa, 100), fill(sb, 200)); !errors.Is(err, errFull) {
+	if err := errors.Join(fill(sa, 100), fill(sb, 200)); !errors.Is(err, membership.ErrFull) {
 		t.Fatal(err)
 	}
 	must(put(sb, "k", "v"))

@@ -16,6 +16,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/internal/golden"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/internal/watermark"
@@ -119,26 +120,24 @@ func TestGolden(t *testing.T) {
 	v.say("A ticket of the inviter: name \"notes\", role write, expires 1800086400 (Unix seconds),")
 	v.say("token 20 21 … 3f, address /ip4/127.0.0.1/tcp/4101. After its prefix, the text is base32 of the CBOR.")
 	address := [][]byte{{0x04, 127, 0, 0, 1, 0x06, 0x10, 0x05}}
-	ticket := Ticket{
+	ticket := membership.Ticket{
 		Inviter: inviter.ID, Addrs: address, Namespace: id, Name: "notes",
-		Token: [tokenSize]byte(counting(0x20, tokenSize)), Role: RoleWrite, Expires: time.Unix(1_800_086_400, 0),
+		Token: [32]byte(counting(0x20, 32)), Role: RoleWrite, Expires: time.Unix(1_800_086_400, 0),
 	}
-	text, err := ticket.encode()
+	text, err := ticket.Encode()
 	fail(err)
-	raw, err := ticketText.DecodeString(strings.TrimPrefix(text, TicketPrefix))
-	fail(err)
-	v.hex("CBOR", raw)
+	v.hex("CBOR", ticketBytes(text))
 	v.text("ticket", text)
 
 	v.say("The joiner presents it, from /ip4/127.0.0.1/tcp/4102, at 1800000000. Before each message on the stream")
 	v.say("stands its length as a uvarint.")
-	request, err := joiner.RequestJoin(&ticket, [][]byte{{0x04, 127, 0, 0, 1, 0x06, 0x10, 0x06}})
+	request, err := membership.RequestJoin(joiner.ID, &ticket, [][]byte{{0x04, 127, 0, 0, 1, 0x06, 0x10, 0x06}})
 	fail(err)
 	v.hex("request", request)
 	state, err := inviter.Found(secret, "notes", Policy{})
 	fail(err)
 	hash := sha256.Sum256(ticket.Token[:])
-	state.Invites = []storedInvite{{Hash: hash[:], Role: RoleWrite, Expires: 1_800_086_401, Uses: 1}}
+	state.Invites = []membership.Invite{{Hash: hash[:], Role: RoleWrite, Expires: 1_800_086_401, Uses: 1}}
 	store := memdb.New(memdb.Options{})
 	defer store.Close()
 	_, err = inviter.Open(context.Background(), Opening{Secret: secret, State: state, Store: store.Namespace, Save: func(*State) error { return nil }})
@@ -151,7 +150,7 @@ func TestGolden(t *testing.T) {
 	if _, err := joiner.ReadJoin(&ticket, reply); err != nil {
 		t.Error(err)
 	}
-	denied, err := cbor.Marshal(joinReply{Version: joinVersion, Denied: errTicketUnknown.Error()})
+	denied, err := cbor.Marshal(membership.JoinReply{Version: membership.JoinVersion, Denied: membership.ErrTicketUnknown.Error()})
 	fail(err)
 	v.say("the reply to a token that is not known")
 	v.hex("denied", denied)

@@ -13,6 +13,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 )
@@ -55,7 +56,7 @@ func (h *shardsHeld) encode() ([]byte, error) {
 // readShardsHeld reads the value of a record.
 func readShardsHeld(value []byte) (h shardsHeld, err error) {
 	var s storedShardsHeld
-	if err := strict.Unmarshal(value, &s); err != nil {
+	if err := membership.Unmarshal(value, &s); err != nil {
 		return h, fmt.Errorf("malformed list of shards: %w", err)
 	}
 	if len(s.List) != len(h.list) || max(len(s.Shards), len(s.Kept)) > placement.MaxShards/8 {
@@ -80,7 +81,7 @@ func (ns *Namespace) readAllShardsHeld(ctx context.Context) error {
 		return nil
 	}
 	all := map[ID]shardsHeld{}
-	for r, err := range ns.ofKind(ctx, kindShards) {
+	for r, err := range ns.Control.ofKind(ctx, kindShards) {
 		if err != nil {
 			return err
 		}
@@ -95,7 +96,7 @@ func (ns *Namespace) readAllShardsHeld(ctx context.Context) error {
 }
 
 // hearShards takes what a member says, which has been examined; holdersChanged is to follow.
-// updating is held.
+// The group is held.
 func (ns *Namespace) hearShards(r *dbadapter.Record) error {
 	h, err := readShardsHeld(r.Value)
 	if err != nil {
@@ -107,7 +108,7 @@ func (ns *Namespace) hearShards(r *dbadapter.Record) error {
 	return nil
 }
 
-// holdersChanged follows a change of who holds which shard. updating is held.
+// holdersChanged follows a change of who holds which shard. The group is held.
 func (ns *Namespace) holdersChanged() (failed error) {
 	ns.audiences.Add(1)
 	for _, set := range ns.Sets() {
@@ -129,8 +130,15 @@ func (ns *Namespace) tellShards(ctx context.Context, quiet time.Duration) (wait 
 	if ns.rule == nil {
 		return 0, nil
 	}
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
+	err = ns.Hold(func(h membership.Held) error {
+		wait, err = ns.tellShardsLocked(ctx, h, quiet)
+		return err
+	})
+	return wait, err
+}
+
+// tellShardsLocked is tellShards for a caller that holds the group.
+func (ns *Namespace) tellShardsLocked(ctx context.Context, group membership.Held, quiet time.Duration) (wait time.Duration, err error) {
 	members := ns.Members()
 	digest := members.Digest()
 	h := shardsHeld{list: digest, shards: make([]byte, (ns.rule.Shards+7)/8), noHost: ns.node.NoHost, kept: ns.keeps()}
@@ -143,17 +151,17 @@ func (ns *Namespace) tellShards(ctx context.Context, quiet time.Duration) (wait 
 	said, ok := (*ns.heldBy.Load())[ns.node.ID]
 	h.ready = ns.readyFor(said.ready)
 	same := ok && slices.Equal(said.shards, h.shards) && maps.Equal(said.ready, h.ready) && said.noHost == h.noHost && slices.Equal(said.kept, h.kept)
-	if ns.over || !members.Has(ns.node.ID, RoleRead) || same && said.list == h.list {
+	if group.Ended() || !members.Has(ns.node.ID, RoleRead) || same && said.list == h.list {
 		return 0, nil
 	}
-	if since := ns.node.Now().Sub(ns.listed); same && since >= 0 && since < quiet {
+	if since := ns.node.Now().Sub(group.Listed()); same && since >= 0 && since < quiet {
 		return quiet - since, nil
 	}
 	value, err := h.encode()
 	if err != nil {
 		return 0, err
 	}
-	r, err := ns.sayLocked(ctx, controlKey(kindShards, ns.node.ID), value)
+	r, err := group.Say(ctx, membership.Key(kindShards, ns.node.ID), value)
 	if err != nil {
 		return 0, err
 	}
@@ -161,7 +169,7 @@ func (ns *Namespace) tellShards(ctx context.Context, quiet time.Duration) (wait 
 }
 
 // readyFor are the rows of shards that move for which this node is ready. What it has signed
-// holds on under its row, unless it has lost records since. updating is held.
+// holds on under its row, unless it has lost records since. The group is held.
 func (ns *Namespace) readyFor(said map[quorum.Name]bool) map[quorum.Name]bool {
 	ready := map[quorum.Name]bool{}
 	for _, set := range ns.Sets() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
@@ -18,18 +19,18 @@ func TestInvite(t *testing.T) {
 	m, ns := newNotes(Policy{})
 	here := [][]byte{{1, 2, 3}}
 	for name, c := range map[string]struct {
-		o     InviteOptions
+		o     membership.InviteOptions
 		addrs [][]byte
 		want  error
 	}{
-		"no such role":      {InviteOptions{Role: 9}, here, ErrInvalid},
-		"in the past":       {InviteOptions{Expires: -1}, here, ErrInvalid},
-		"for too long":      {InviteOptions{Expires: MaxInviteLife + 1}, here, dbadapter.ErrLimit},
-		"for no node":       {InviteOptions{Uses: -1}, here, ErrInvalid},
-		"for too many":      {InviteOptions{Uses: MaxUses + 1}, here, dbadapter.ErrLimit},
-		"to nowhere":        {InviteOptions{}, nil, nil},
-		"just long enough":  {InviteOptions{Expires: MaxInviteLife}, here, nil},
-		"all that is usual": {InviteOptions{}, here, nil},
+		"no such role":      {membership.InviteOptions{Role: 9}, here, ErrInvalid},
+		"in the past":       {membership.InviteOptions{Expires: -1}, here, ErrInvalid},
+		"for too long":      {membership.InviteOptions{Expires: membership.MaxInviteLife + 1}, here, dbadapter.ErrLimit},
+		"for no node":       {membership.InviteOptions{Uses: -1}, here, ErrInvalid},
+		"for too many":      {membership.InviteOptions{Uses: membership.MaxUses + 1}, here, dbadapter.ErrLimit},
+		"to nowhere":        {membership.InviteOptions{}, nil, nil},
+		"just long enough":  {membership.InviteOptions{Expires: membership.MaxInviteLife}, here, nil},
+		"all that is usual": {membership.InviteOptions{}, here, nil},
 	} {
 		ticket, err := ns.Invite(c.o, c.addrs)
 		if good := c.want == nil && c.addrs != nil; good != (err == nil) || good == (ticket == "") || c.want != nil && !errors.Is(err, c.want) {
@@ -39,9 +40,9 @@ func TestInvite(t *testing.T) {
 	if got := len(ns.state.Load().Invites); got != 2 {
 		t.Errorf("%d tickets are remembered", got)
 	}
-	ticket := must(ParseTicket(must(ns.Invite(InviteOptions{}, here))))
+	ticket := must(membership.ParseTicket(must(ns.Invite(membership.InviteOptions{}, here))))
 	if ticket.Inviter != m.ID || ticket.Namespace != ns.Sets()[0].Keys.ID || ticket.Name != "notes" || ticket.Role != RoleWrite ||
-		!ticket.Expires.Equal(noon.Add(DefaultInviteLife)) || string(ticket.Addrs[0]) != string(here[0]) {
+		!ticket.Expires.Equal(noon.Add(membership.DefaultInviteLife)) || string(ticket.Addrs[0]) != string(here[0]) {
 		t.Errorf("ticket %+v", ticket)
 	}
 	// The state does not let its reader join.
@@ -49,13 +50,13 @@ func TestInvite(t *testing.T) {
 	if hash := sha256.Sum256(ticket.Token[:]); strings.Contains(string(b), string(ticket.Token[:])) || !strings.Contains(string(b), string(hash[:])) {
 		t.Error("the state holds a token")
 	}
-	if other := must(ParseTicket(invite(ns, RoleRead))); other.Token == ticket.Token {
+	if other := must(membership.ParseTicket(invite(ns, RoleRead))); other.Token == ticket.Token {
 		t.Error("two tickets have one token")
 	}
 	for _, role := range []Role{RoleWrite, RoleRead} {
 		b := newMachine(20 + int(role))
 		sb := must(b.join(m, invite(ns, role)))
-		if _, err := sb.Invite(InviteOptions{}, here); !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), role.String()) {
+		if _, err := sb.Invite(membership.InviteOptions{}, here); !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), role.String()) {
 			t.Errorf("the role %s invites: %v", role, err)
 		}
 	}
@@ -66,20 +67,20 @@ func TestInvite(t *testing.T) {
 func TestRedeem(t *testing.T) {
 	m := newMachine(1)
 	ns := m.create("notes", Policy{})
-	token := func(o InviteOptions) []byte {
-		ticket := must(ParseTicket(must(ns.Invite(o, [][]byte{{1}}))))
+	token := func(o membership.InviteOptions) []byte {
+		ticket := must(membership.ParseTicket(must(ns.Invite(o, [][]byte{{1}}))))
 		return ticket.Token[:]
 	}
 	redeem := func(seed int, token []byte, want error) {
 		t.Helper()
-		if err := ns.redeem(context.Background(), idOf(seed), token); !errors.Is(err, want) || want == nil && err != nil {
+		if err := ns.Redeem(context.Background(), idOf(seed), token); !errors.Is(err, want) || want == nil && err != nil {
 			t.Errorf("node %d: %v, want %v", seed, err, want)
 		}
 	}
-	first := token(InviteOptions{Role: RoleRead, Expires: time.Hour})
-	redeem(2, make([]byte, tokenSize), errTicketUnknown)
-	redeem(2, first[:tokenSize-1], errTicketUnknown)
-	redeem(2, nil, errTicketUnknown)
+	first := token(membership.InviteOptions{Role: RoleRead, Expires: time.Hour})
+	redeem(2, make([]byte, 32), membership.ErrTicketUnknown)
+	redeem(2, first[:32-1], membership.ErrTicketUnknown)
+	redeem(2, nil, membership.ErrTicketUnknown)
 	if len(ns.Members().Members()) != 1 {
 		t.Fatal("a guess made a member")
 	}
@@ -88,35 +89,35 @@ func TestRedeem(t *testing.T) {
 	if got, _ := ns.Members().Member(idOf(2)); got.Role != RoleRead || !got.Since.Time().Equal(m.clock) || got.By != m.ID {
 		t.Errorf("member %+v", got)
 	}
-	redeem(3, first, errTicketUsed)
+	redeem(3, first, membership.ErrTicketUsed)
 	redeem(2, first, nil)
 	if ns.Members().Has(idOf(3), RoleRead) || len(ns.Members().Members()) != 2 {
 		t.Error("one ticket made two members")
 	}
 	// It can be used for as long as was asked for, to the second, and not then.
-	late := token(InviteOptions{Expires: time.Hour})
+	late := token(membership.InviteOptions{Expires: time.Hour})
 	stored := ns.state.Load().Invites[1]
 	if want := m.clock.Add(time.Hour); time.Unix(stored.Expires, 0).Before(want) || time.Unix(stored.Expires, 0).After(want.Add(time.Second)) {
 		t.Errorf("it expires at %s, want %s", time.Unix(stored.Expires, 0), want)
 	}
 	m.clock = time.Unix(stored.Expires, 0)
-	redeem(4, late, errTicketExpired)
-	redeem(2, first, errTicketExpired)
-	redeem(3, first, errTicketUsed)
+	redeem(4, late, membership.ErrTicketExpired)
+	redeem(2, first, membership.ErrTicketExpired)
+	redeem(3, first, membership.ErrTicketUsed)
 	m.clock = m.clock.Add(-1)
 	redeem(4, late, nil)
 	// A ticket gives the greater role, never a smaller one.
-	redeem(4, token(InviteOptions{Role: RoleRead}), nil)
+	redeem(4, token(membership.InviteOptions{Role: RoleRead}), nil)
 	if got := ns.Members().Role(idOf(4)); got != RoleWrite {
 		t.Errorf("a ticket made a writer %s", got)
 	}
-	redeem(2, token(InviteOptions{Role: RoleAdmin}), nil)
+	redeem(2, token(membership.InviteOptions{Role: RoleAdmin}), nil)
 	if got := ns.Members().Role(idOf(2)); got != RoleAdmin {
 		t.Errorf("a ticket for an admin made %s", got)
 	}
 	// Nothing counts that is not durable, and what was cut short is repeated.
 	full := errors.New("the disk is full")
-	last := token(InviteOptions{})
+	last := token(membership.InviteOptions{})
 	m.save = func(*State) error { return full }
 	redeem(5, last, full)
 	m.save = nil
@@ -125,7 +126,7 @@ func TestRedeem(t *testing.T) {
 	if ns.Members().Has(idOf(5), RoleRead) {
 		t.Error("a member that was not saved")
 	}
-	redeem(6, last, errTicketUsed)
+	redeem(6, last, membership.ErrTicketUsed)
 	m.applyControl = nil
 	redeem(5, last, nil)
 	if !ns.Members().Has(idOf(5), RoleWrite) {
@@ -137,15 +138,15 @@ func TestRedeem(t *testing.T) {
 func TestTicketForSeveral(t *testing.T) {
 	m := newMachine(1)
 	ns := m.create("notes", Policy{})
-	ticket := must(ParseTicket(must(ns.Invite(InviteOptions{Uses: 3}, [][]byte{{1}}))))
+	ticket := must(membership.ParseTicket(must(ns.Invite(membership.InviteOptions{Uses: 3}, [][]byte{{1}}))))
 	for range 2 {
 		for seed := 2; seed <= 4; seed++ {
-			if err := ns.redeem(context.Background(), idOf(seed), ticket.Token[:]); err != nil {
+			if err := ns.Redeem(context.Background(), idOf(seed), ticket.Token[:]); err != nil {
 				t.Errorf("node %d: %v", seed, err)
 			}
 		}
 	}
-	if err := ns.redeem(context.Background(), idOf(5), ticket.Token[:]); !errors.Is(err, errTicketUsed) {
+	if err := ns.Redeem(context.Background(), idOf(5), ticket.Token[:]); !errors.Is(err, membership.ErrTicketUsed) {
 		t.Errorf("a fourth: %v", err)
 	}
 	list := ns.Invitations()
@@ -162,14 +163,14 @@ func TestRevoke(t *testing.T) {
 		func(text string) string { return text },
 	} {
 		text := invite(ns, RoleRead)
-		ticket := must(ParseTicket(text))
+		ticket := must(membership.ParseTicket(text))
 		if err := ns.Revoke("0123456789abcdef"); !errors.Is(err, dbadapter.ErrNotFound) {
 			t.Errorf("a ticket that is not there: %v", err)
 		}
 		if err := ns.Revoke(by(text)); err != nil {
 			t.Fatal(err)
 		}
-		if err := ns.redeem(context.Background(), idOf(2), ticket.Token[:]); !errors.Is(err, errTicketUnknown) || len(ns.Invitations()) != 0 {
+		if err := ns.Redeem(context.Background(), idOf(2), ticket.Token[:]); !errors.Is(err, membership.ErrTicketUnknown) || len(ns.Invitations()) != 0 {
 			t.Errorf("a ticket that was revoked: %v", err)
 		}
 	}
@@ -180,14 +181,14 @@ func TestRevoke(t *testing.T) {
 func TestRedeemedAgainChangesNothing(t *testing.T) {
 	m := newMachine(1)
 	ns := m.create("notes", Policy{})
-	ticket, unused := must(ParseTicket(invite(ns, RoleAdmin))), must(ParseTicket(invite(ns, RoleAdmin)))
+	ticket, unused := must(membership.ParseTicket(invite(ns, RoleAdmin))), must(membership.ParseTicket(invite(ns, RoleAdmin)))
 	for _, role := range []Role{RoleAdmin, RoleRead, RoleWrite} {
 		if role != RoleAdmin {
 			if err := setRole(ns, idOf(2), role); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := ns.redeem(context.Background(), idOf(2), ticket.Token[:]); err != nil {
+		if err := ns.Redeem(context.Background(), idOf(2), ticket.Token[:]); err != nil {
 			t.Fatal(err)
 		}
 		if got := ns.Members().Role(idOf(2)); got != role {
@@ -198,14 +199,14 @@ func TestRedeemedAgainChangesNothing(t *testing.T) {
 	if err := ns.Remove(context.Background(), idOf(2)); err != nil {
 		t.Fatal(err)
 	}
-	for _, old := range []*Ticket{ticket, unused} {
-		if err := ns.redeem(context.Background(), idOf(2), old.Token[:]); !errors.Is(err, errTicketOld) || ns.Members().Has(idOf(2), RoleRead) {
+	for _, old := range []*membership.Ticket{ticket, unused} {
+		if err := ns.Redeem(context.Background(), idOf(2), old.Token[:]); !errors.Is(err, membership.ErrTicketOld) || ns.Members().Has(idOf(2), RoleRead) {
 			t.Errorf("an old ticket of a node that was removed: %v", err)
 		}
 	}
 	m.clock = m.clock.Add(time.Minute)
-	fresh := must(ParseTicket(invite(ns, RoleRead)))
-	if err := ns.redeem(context.Background(), idOf(2), fresh.Token[:]); err != nil || ns.Members().Role(idOf(2)) != RoleRead {
+	fresh := must(membership.ParseTicket(invite(ns, RoleRead)))
+	if err := ns.Redeem(context.Background(), idOf(2), fresh.Token[:]); err != nil || ns.Members().Role(idOf(2)) != RoleRead {
 		t.Errorf("a new ticket: %v", err)
 	}
 }
@@ -215,24 +216,24 @@ func TestRedeemedAgainChangesNothing(t *testing.T) {
 func TestTicketAfterATerm(t *testing.T) {
 	m := newMachine(1)
 	ns := m.create("notes", Policy{})
-	redeem := func(ticket *Ticket, want error) {
+	redeem := func(ticket *membership.Ticket, want error) {
 		t.Helper()
-		if err := ns.redeem(context.Background(), idOf(2), ticket.Token[:]); !errors.Is(err, want) {
+		if err := ns.Redeem(context.Background(), idOf(2), ticket.Token[:]); !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)
 		}
 	}
-	used, unused := must(ParseTicket(invite(ns, RoleWrite))), must(ParseTicket(invite(ns, RoleWrite)))
+	used, unused := must(membership.ParseTicket(invite(ns, RoleWrite))), must(membership.ParseTicket(invite(ns, RoleWrite)))
 	redeem(used, nil)
 	if err := ns.SetRole(context.Background(), idOf(2), RoleWrite, m.clock.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	m.clock = m.clock.Add(2 * time.Minute)
-	redeem(used, errTicketOld)
-	redeem(unused, errTicketOld)
+	redeem(used, membership.ErrTicketOld)
+	redeem(unused, membership.ErrTicketOld)
 	if ns.Admits(idOf(2)) {
 		t.Error("an old ticket gives back a role that is over")
 	}
-	redeem(must(ParseTicket(invite(ns, RoleWrite))), nil)
+	redeem(must(membership.ParseTicket(invite(ns, RoleWrite))), nil)
 	if got, _ := ns.Members().Member(idOf(2)); !ns.Admits(idOf(2)) || got.Role != RoleWrite || got.Expires != 0 {
 		t.Errorf("a new ticket: %+v", got)
 	}
@@ -244,7 +245,7 @@ func TestTicketsOfAnAdminThatWasRemoved(t *testing.T) {
 	c.join(1, RoleAdmin)
 	c.round()
 	c.round()
-	ticket := must(ParseTicket(invite(c.ns[1], RoleWrite)))
+	ticket := must(membership.ParseTicket(invite(c.ns[1], RoleWrite)))
 	b := c.machines[1].ID
 	if err := c.ns[0].Remove(t.Context(), b); err != nil {
 		t.Fatal(err)
@@ -256,10 +257,10 @@ func TestTicketsOfAnAdminThatWasRemoved(t *testing.T) {
 	if err := c.turn(0, 1); err != nil || !c.ns[1].Members().Has(b, RoleAdmin) {
 		t.Fatalf("it is no admin again: %v", err)
 	}
-	if err := c.ns[1].redeem(t.Context(), idOf(9), ticket.Token[:]); !errors.Is(err, errTicketEnded) || c.ns[1].Admits(idOf(9)) {
+	if err := c.ns[1].Redeem(t.Context(), idOf(9), ticket.Token[:]); !errors.Is(err, membership.ErrTicketEnded) || c.ns[1].Admits(idOf(9)) {
 		t.Errorf("a ticket from before its removal: %v", err)
 	}
-	if err := c.ns[1].redeem(t.Context(), idOf(9), must(ParseTicket(invite(c.ns[1], RoleWrite))).Token[:]); err != nil {
+	if err := c.ns[1].Redeem(t.Context(), idOf(9), must(membership.ParseTicket(invite(c.ns[1], RoleWrite))).Token[:]); err != nil {
 		t.Errorf("a ticket from after it: %v", err)
 	}
 }
@@ -287,8 +288,8 @@ func TestTicketBeforeTheEndOfATerm(t *testing.T) {
 		t.Fatal(err)
 	}
 	for role, lasting := range map[Role]bool{RoleRead: false, RoleWrite: true} {
-		ticket := must(ParseTicket(invite(ns, role)))
-		if err := ns.redeem(context.Background(), idOf(2), ticket.Token[:]); err != nil {
+		ticket := must(membership.ParseTicket(invite(ns, role)))
+		if err := ns.Redeem(context.Background(), idOf(2), ticket.Token[:]); err != nil {
 			t.Fatal(err)
 		}
 		if got, _ := ns.Members().Member(idOf(2)); got.Role != RoleWrite || lasting && got.Expires != 0 {
@@ -307,55 +308,43 @@ func TestTicketAfterARemovalFromTheFuture(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	old := must(ParseTicket(invite(ns, RoleRead)))
-	redeem := func(ticket *Ticket, want error) {
+	old := must(membership.ParseTicket(invite(ns, RoleRead)))
+	redeem := func(ticket *membership.Ticket, want error) {
 		t.Helper()
-		if err := ns.redeem(context.Background(), idOf(2), ticket.Token[:]); !errors.Is(err, want) || ns.Members().Has(idOf(2), RoleRead) != (want == nil) {
+		if err := ns.Redeem(context.Background(), idOf(2), ticket.Token[:]); !errors.Is(err, want) || ns.Members().Has(idOf(2), RoleRead) != (want == nil) {
 			t.Errorf("redeemed: %v, want %v", err, want)
 		}
 	}
 	at := dbadapter.TimestampAt(m.clock.Add(time.Hour))
-	removal := must(roster.Make(ns.roster, roster.Draft{Kind: roster.Remove, Subject: idOf(2)}, other.ID, at, other.Sign))
-	if _, refused, err := ns.take(context.Background(), [][]byte{removal}); err != nil || refused[0] != nil {
-		t.Fatal(refused, err)
+	removal := must(roster.Make(rosterOf(ns), roster.Draft{Kind: roster.Remove, Subject: idOf(2)}, other.ID, at, other.Sign))
+	if err := take(ns, removal); err != nil {
+		t.Fatal(err)
 	}
-	redeem(old, errTicketOld)
-	fresh, unused := must(ParseTicket(invite(ns, RoleRead))), must(ParseTicket(invite(ns, RoleRead)))
+	redeem(old, membership.ErrTicketOld)
+	fresh, unused := must(membership.ParseTicket(invite(ns, RoleRead))), must(membership.ParseTicket(invite(ns, RoleRead)))
 	redeem(fresh, nil)
 	m.clock = m.clock.Add(time.Minute)
 	if err := ns.Remove(context.Background(), idOf(2)); err != nil {
 		t.Fatal(err)
 	}
-	redeem(unused, errTicketOld) // the first removal is the later one by its time
-	redeem(fresh, errTicketOld)
+	redeem(unused, membership.ErrTicketOld) // the first removal is the later one by its time
+	redeem(fresh, membership.ErrTicketOld)
 }
 
 func TestInvitesAreBounded(t *testing.T) {
-	s := &State{}
-	for i := range 10 {
-		s.Invites = append(s.Invites, storedInvite{Expires: int64(i) * 1000})
-	}
-	s.dropOldInvites(time.Unix(5500, 0).Add(expiredInvites))
-	if len(s.Invites) != 4 {
-		t.Errorf("%d tickets are left", len(s.Invites))
-	}
 	m := newMachine(1)
 	ns := m.create("notes", Policy{})
-	err := ns.update(func(s *State) error {
-		for i := range MaxInvites {
+	ns = m.reopened(ns, func(s *State) {
+		for i := range membership.MaxInvites {
 			hash := sha256.Sum256(fmt.Append(nil, i))
-			s.Invites = append(s.Invites, storedInvite{Hash: hash[:], Role: RoleRead, Uses: 1, Expires: noon.Unix()})
+			s.Invites = append(s.Invites, membership.Invite{Hash: hash[:], Role: RoleRead, Uses: 1, Expires: noon.Unix()})
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ns.Invite(InviteOptions{}, [][]byte{{1}}); !errors.Is(err, dbadapter.ErrLimit) {
+	if _, err := ns.Invite(membership.InviteOptions{}, [][]byte{{1}}); !errors.Is(err, dbadapter.ErrLimit) {
 		t.Errorf("a ticket too many: %v", err)
 	}
-	m.clock = noon.Add(expiredInvites + 1)
-	if _, err := ns.Invite(InviteOptions{}, [][]byte{{1}}); err != nil || len(ns.state.Load().Invites) != 1 {
+	m.clock = noon.Add(membership.ExpiredInvites + 1)
+	if _, err := ns.Invite(membership.InviteOptions{}, [][]byte{{1}}); err != nil || len(ns.state.Load().Invites) != 1 {
 		t.Errorf("once they are forgotten: %v; %d are left", err, len(ns.state.Load().Invites))
 	}
 }

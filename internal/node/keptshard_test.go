@@ -31,16 +31,12 @@ func (w *movers) old() (old int, hosts []int, set *Set) {
 // lateHost makes a machine hold a shard, of which it is a host no longer.
 func (m *mover) lateHost(t *testing.T, shard placement.Shard) *Set {
 	t.Helper()
-	m.ns.updating.Lock()
 	now := m.ns.placed.Load()
 	other := must(placement.Plan(m.ns.rule, []placement.Host{{ID: idOf(50), Weight: 1}}))
 	none := func(placement.Shard, quorum.Name, ID) bool { return false }
 	next := must(placement.Next(m.ns.rule, other, 2, false, []placement.Host{{ID: m.ID, Weight: 1}}, none))
 	m.ns.placed.Store(&placed{stated: now.stated, layout: next})
-	m.ns.updating.Unlock()
 	set := must(m.ns.TakeShard(t.Context(), shard))
-	m.ns.updating.Lock()
-	defer m.ns.updating.Unlock()
 	m.ns.placed.Store(now)
 	m.ns.rehost()
 	return set
@@ -153,12 +149,12 @@ func TestAudienceFollowsHolders(t *testing.T) {
 		}
 	}
 	changes("a table", func() {
-		m.ns.updating.Lock()
-		defer m.ns.updating.Unlock()
-		m.ns.placed.Store(&placed{})
-		if err := m.ns.place(); err != nil {
-			t.Error(err)
-		}
+		m.ns.still(func() {
+			m.ns.placed.Store(&placed{})
+			if err := m.ns.place(); err != nil {
+				t.Error(err)
+			}
+		})
 	})
 	changes("what a member holds", func() {
 		if _, err := w.all[old].ns.tellShards(t.Context(), 0); err != nil {

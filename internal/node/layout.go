@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/roster"
@@ -72,7 +73,7 @@ func tableKey(name roster.Table) []byte { return append([]byte{kindTable}, name[
 
 // table is the one possible record of a table.
 func (p *Part) table(value []byte) (dbadapter.Hashed, error) {
-	return dbadapter.Hash(p.Keys.Hasher, dbadapter.Record{Key: tableKey(roster.TableOf(value)), Value: value, Version: statementVersion})
+	return dbadapter.Hash(p.Keys.Hasher, dbadapter.Record{Key: tableKey(roster.TableOf(value)), Value: value, Version: membership.FixedVersion})
 }
 
 // Layout is the layout by which this node goes, and the statement of it. Errors are
@@ -105,7 +106,7 @@ func (ns *Namespace) Gone() [8]byte { return ns.Members().Gone() }
 
 // place goes by the layout that counts by the list as it is now. It does so if that
 // layout's table is here and it is later than the one by which this node goes. It
-// does what follows from the change. updating is held.
+// does what follows from the change. The group is held.
 func (ns *Namespace) place() error {
 	before := ns.placed.Load()
 	err := ns.readLayout()
@@ -115,7 +116,7 @@ func (ns *Namespace) place() error {
 	return errors.Join(err, ns.rowsChanged())
 }
 
-// rowsChanged follows a change of the rows. updating is held.
+// rowsChanged follows a change of the rows. The group is held.
 func (ns *Namespace) rowsChanged() error {
 	ns.rehost()
 	ns.relisted()
@@ -197,20 +198,20 @@ func (ns *Namespace) ForceLayout(ctx context.Context, left map[placement.Shard][
 	if ns.rule == nil {
 		return ErrOneShard
 	}
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	placed := ns.placed.Load()
-	if placed.layout == nil {
-		return ErrNoLayout
-	}
-	if !ns.Members().Has(ns.node.ID, RoleAdmin) {
-		return fmt.Errorf("%w: only an admin's node states a layout", ErrDenied)
-	}
-	next, err := placement.Force(placed.layout, ns.roster.NextEpoch(), left)
-	if err != nil {
-		return err
-	}
-	return ns.stateLocked(ctx, next)
+	return ns.Hold(func(h membership.Held) error {
+		placed := ns.placed.Load()
+		if placed.layout == nil {
+			return ErrNoLayout
+		}
+		if !ns.Members().Has(ns.node.ID, RoleAdmin) {
+			return fmt.Errorf("%w: only an admin's node states a layout", ErrDenied)
+		}
+		next, err := placement.Force(placed.layout, h.Statements().NextEpoch(), left)
+		if err != nil {
+			return err
+		}
+		return ns.stateLocked(ctx, h, next)
+	})
 }
 
 // ErrNoMajority: shards would be without a majority of their hosts.
@@ -311,12 +312,19 @@ func (ns *Namespace) tendLayout(ctx context.Context) (wait time.Duration, stated
 	if ns.rule == nil {
 		return 0, false, nil
 	}
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	if ns.over {
+	err = ns.Hold(func(h membership.Held) error {
+		wait, stated, err = ns.tendLayoutLocked(ctx, h)
+		return err
+	})
+	return wait, stated, err
+}
+
+// tendLayoutLocked is tendLayout for a caller that holds the group.
+func (ns *Namespace) tendLayoutLocked(ctx context.Context, h membership.Held) (wait time.Duration, stated bool, err error) {
+	if h.Ended() {
 		return 0, false, nil
 	}
-	if err := errors.Join(ns.place(), ns.dropTables(ctx)); err != nil { // what could not be read is tried again
+	if err := errors.Join(ns.place(), ns.dropTables(ctx, h)); err != nil { // what could not be read is tried again
 		return 0, false, err
 	}
 	members, now := ns.Members(), ns.node.Now()
@@ -331,7 +339,7 @@ func (ns *Namespace) tendLayout(ctx context.Context) (wait time.Duration, stated
 	}
 	at, due := ns.stating.At(now, standing, hosts, admins(members), ns.node.ID)
 	// Nothing is under way in a namespace that has had no layout, and no other member.
-	if first := placed.stated.Epoch == 0 && !placed.absent && members.alone(ns.node.ID); !due {
+	if first := placed.stated.Epoch == 0 && !placed.absent && members.Alone(ns.node.ID); !due {
 		return 0, false, nil
 	} else if now.Before(at) && !first {
 		return at.Sub(now), false, nil
@@ -342,11 +350,11 @@ func (ns *Namespace) tendLayout(ctx context.Context) (wait time.Duration, stated
 	if len(hosts) == 0 {
 		return 0, false, nil
 	}
-	next, err := placement.Next(ns.rule, placed.layout, ns.roster.NextEpoch(), members.Overtaken() || placed.absent, hosts, ns.ready)
+	next, err := placement.Next(ns.rule, placed.layout, h.Statements().NextEpoch(), members.Overtaken() || placed.absent, hosts, ns.ready)
 	if err != nil {
 		return 0, false, err
 	}
-	err = ns.stateLocked(ctx, next)
+	err = ns.stateLocked(ctx, h, next)
 	return 0, err == nil, err
 }
 
@@ -357,39 +365,23 @@ func (ns *Namespace) hosts(members *Members) []placement.Host {
 
 // stateLocked states a layout. First its table, which counts for nothing without the
 // statement; the next round drops it if the statement fails.
-func (ns *Namespace) stateLocked(ctx context.Context, l *placement.Layout) error {
+func (ns *Namespace) stateLocked(ctx context.Context, h membership.Held, l *placement.Layout) error {
 	record, err := ns.Control.table(l.Value())
 	if err != nil {
 		return err
 	}
-	outcomes, err := ns.Control.apply(ctx, []dbadapter.Write{{Record: record}})
-	if err == nil && outcomes[0].Result == dbadapter.Full {
-		err = errFull
-	}
-	if err != nil {
+	if err := h.Put(ctx, record); err != nil {
 		return err
 	}
 	ns.declares = true
 	defer func() { ns.declares = false }()
-	return ns.declareLocked(ctx, roster.Draft{Kind: roster.Layout, Table: l.Table()})
+	return h.Declare(ctx, roster.Draft{Kind: roster.Layout, Table: l.Table()})
 }
 
 // dropTables takes the tables of other layouts out of the control namespace.
-func (ns *Namespace) dropTables(ctx context.Context) error {
-	var writes []dbadapter.Write
+func (ns *Namespace) dropTables(ctx context.Context, h membership.Held) error {
 	stated, _ := ns.Members().List.Layout()
-	for r, err := range ns.ofKind(ctx, kindTable) {
-		if err != nil {
-			return err
-		}
-		if roster.TableOf(r.Value) != stated.Table {
-			writes = append(writes, dbadapter.Write{Record: r, Action: dbadapter.Collect})
-		}
-	}
-	if len(writes) == 0 {
-		return nil
-	}
-	_, err := ns.Control.apply(ctx, writes)
+	_, err := h.Drop(ctx, kindTable, func(r *dbadapter.Record) bool { return roster.TableOf(r.Value) != stated.Table })
 	return err
 }
 

@@ -137,7 +137,7 @@ func TestTableAdmission(t *testing.T) {
 		"another writer": {edited(func(r *dbadapter.Record) { r.Version.Writer = 7 }), false},
 		"deleted":        {edited(func(r *dbadapter.Record) { r.Value, r.Deleted = nil, true }), false},
 	} {
-		verdicts, err := sa.admitControl(t.Context(), idOf(3), []dbadapter.Hashed{c.record})
+		verdicts, err := sa.Admit(t.Context(), idOf(3), []dbadapter.Hashed{c.record})
 		if err != nil || (verdicts[0].Reason == 0) != c.in {
 			t.Errorf("%s: %+v, %v", name, verdicts[0], err)
 		}

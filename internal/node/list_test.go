@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -148,7 +149,7 @@ func TestFormerMembersSayNothing(t *testing.T) {
 }
 
 func hasAddress(ns *Namespace, id ID) bool {
-	_, err := ns.Control.get(controlKey(kindAddresses, id))
+	_, err := ns.Control.get(membership.Key(membership.KindAddresses, id))
 	return err == nil
 }
 

@@ -12,9 +12,9 @@ import (
 func loseStatements(t *testing.T, ns *Namespace, lost func(i int) bool) {
 	t.Helper()
 	var writes []dbadapter.Write
-	for i, value := range values(ns.roster) {
+	for i, value := range ns.statements() {
 		if lost(i) {
-			writes = append(writes, dbadapter.Write{Record: must(ns.Control.statement(value)), Action: dbadapter.Collect})
+			writes = append(writes, dbadapter.Write{Record: must(statementOf(ns, value)), Action: dbadapter.Collect})
 		}
 	}
 	if outcomes := must(ns.Control.Store.Apply(t.Context(), writes)); outcomes[0].Result != dbadapter.Applied {
@@ -75,7 +75,7 @@ func TestCopyOfTheList(t *testing.T) {
 		if got := list(ns); got != want {
 			t.Errorf("it lists %s, and listed %s", got, want)
 		}
-		if ns.roster.Has(roster.HashOf(forged)) || len(m.listed[ns.Sets()[0].Keys.Secret]) != 3 {
+		if rosterOf(ns).Has(roster.HashOf(forged)) || len(m.listed[ns.Sets()[0].Keys.Secret]) != 3 {
 			t.Errorf("%d statements are in the copy", len(m.listed[ns.Sets()[0].Keys.Secret]))
 		}
 	}

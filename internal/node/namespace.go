@@ -12,8 +12,8 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/clocks"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -22,6 +22,8 @@ import (
 // clock and the state, and its sets of records. It has one set; or, if it is cut
 // into shards, one for each shard that this node holds.
 type Namespace struct {
+	// Group is the members.
+	*membership.Group
 	// Control holds the list of members.
 	Control Part
 	// sets are the open ones, by shard. The slice is never changed; another one takes its
@@ -30,15 +32,13 @@ type Namespace struct {
 	rule   *placement.Rule // how the namespace is cut into shards, of which sets are those that are held here; nil: it is not
 	coming coming
 
-	node    *Node
-	id      dbadapter.NamespaceID
-	secret  dbadapter.Secret
-	name    string             // when it was opened
-	self    dbadapter.WriterID // under which this node's versions name it
-	creator ID
-	save    func(*State) error
-	// keepList, if not nil, keeps a copy of the statements.
-	keepList func(statements [][]byte)
+	node     *Node
+	id       dbadapter.NamespaceID
+	secret   dbadapter.Secret
+	name     string             // when it was opened
+	self     dbadapter.WriterID // under which this node's versions name it
+	creator  ID
+	save     func(*State) error
 	clock    *hlc.Clock
 	describe func(*wire.StatusAnswer)
 	// incarnation is that of the versions that this opening makes, but for those of records on a
@@ -50,21 +50,16 @@ type Namespace struct {
 	//
 	//	coming     a set comes or goes
 	//	commits    of a set: the making of a version, and its commit
-	//	updating   the list of members changes, or the control namespace
+	//	Group      the list of members changes, or the control namespace
 	//	gc         of a set: what this node has promised of it, and may collect
 	//	saving     the state changes
-	updating sync.Mutex
-	listed   time.Time // when the list last changed; guarded by updating
-	roster   *roster.Set
-	dropped  roster.Digest           // of the list under which what former members said was dropped last
-	members  atomic.Pointer[Members] // stored while updating is held
 	saving   sync.Mutex
 	state    atomic.Pointer[State]  // stored while saving is held
-	over     bool                   // the namespace is being dropped: its state is not this one's any more; set while updating and saving are held
-	stating  placement.Turn         // of layouts; guarded by updating
-	declares bool                   // this node states a layout now; guarded by updating
-	placed   atomic.Pointer[placed] // never nil where there is a rule; stored while updating is held
-	// heldBy is what the members say of the shards that they hold; stored while updating
+	over     bool                   // the namespace is being dropped: its state is not this one's any more; guarded by saving
+	stating  placement.Turn         // of layouts; guarded by Group
+	declares bool                   // this node states a layout now; guarded by Group
+	placed   atomic.Pointer[placed] // never nil where there is a rule; stored while Group is held
+	// heldBy is what the members say of the shards that they hold; stored while Group
 	// is held, and never changed.
 	heldBy    atomic.Pointer[map[ID]shardsHeld]
 	unpledged atomic.Pointer[map[ID]bool] // the members that make no pledges; as heldBy
@@ -122,7 +117,7 @@ func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
 	}
 	ns := &Namespace{
 		id: dbadapter.NamespaceIDOf(o.Secret, o.State.Root()), secret: o.Secret, self: self, creator: ID(o.State.Creator),
-		node: n, name: o.State.Name, save: o.Save, keepList: o.KeepList, clock: hlc.New(n.Now), incarnation: n.Random(ForIncarnation),
+		node: n, name: o.State.Name, save: o.Save, clock: hlc.New(n.Now), incarnation: n.Random(ForIncarnation),
 		describe: o.Describe,
 	}
 	if err := ns.open(ctx, &o); err != nil {
@@ -142,6 +137,7 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
 		return err
 	}
 	ns.state.Store(o.State)
+	ns.Group = ns.newGroup(o)
 	ns.coming = coming{store: o.Store, drop: o.Drop, committed: o.Committed}
 	defer func() {
 		if err != nil {
@@ -157,7 +153,17 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
 	if err := ns.Control.open(ctx, ns, reconcile.DeriveControlKeys(o.Secret, o.State.Root()), o.Store); err != nil {
 		return err
 	}
-	if err := ns.openList(ctx, o); err != nil {
+	if err := ns.ReadList(ctx, &o.State.Record, o.Listed); err != nil {
+		return fmt.Errorf("the list of members: %w", err)
+	}
+	if ns.rule != nil {
+		placed, err := o.State.placed(ns.rule)
+		if err != nil {
+			return fmt.Errorf("%w: the layout: %w", dbadapter.ErrCorrupt, err)
+		}
+		ns.placed.Store(placed)
+	}
+	if err := errors.Join(ns.readLayout(), ns.readAllShardsHeld(ctx), ns.readUnpledged(ctx)); err != nil {
 		return fmt.Errorf("the list of members: %w", err)
 	}
 	o.State = ns.state.Load() // it may have another layout by now
@@ -258,9 +264,6 @@ func (ns *Namespace) parts() (all []*Part) {
 	return append(all, &ns.Control)
 }
 
-// Members is the list of members as it stands now.
-func (ns *Namespace) Members() *Members { return ns.members.Load() }
-
 // Ahead is by how much the next version would be further ahead of the machine's
 // clock than the namespace allows. It is 0 where it would not.
 func (ns *Namespace) Ahead() time.Duration {
@@ -296,16 +299,17 @@ func (ns *Namespace) update(fn func(s *State) error) error {
 // durable, and no change of the members is saved from then on: the folder may be
 // another namespace's by then.
 func (ns *Namespace) Abandon(mark func() error) error {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	ns.saving.Lock()
-	defer ns.saving.Unlock()
-	if err := mark(); err != nil {
-		return err
-	}
-	ns.over = true
-	ns.node.Forget(ns)
-	return nil
+	return ns.Hold(func(h membership.Held) error {
+		ns.saving.Lock()
+		defer ns.saving.Unlock()
+		if err := mark(); err != nil {
+			return err
+		}
+		h.End()
+		ns.over = true
+		ns.node.Forget(ns)
+		return nil
+	})
 }
 
 // Rule is how the namespace is cut into shards; nil: it is not. It must not be changed.

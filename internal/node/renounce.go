@@ -64,7 +64,7 @@ func (ns *Namespace) mayGiveUp(ctx context.Context, id ID) error {
 	if id != ns.node.ID || ns.rule != nil {
 		return nil
 	}
-	err := ns.notLast(ns.Members(), id)
+	err := ns.NotLast(id)
 	if err != nil || !ns.Members().Has(id, RoleWrite) {
 		return err
 	}

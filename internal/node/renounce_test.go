@@ -63,7 +63,7 @@ func TestLostRightSetsAside(t *testing.T) {
 		"made a reader, and a writer again": {take: role(RoleRead), give: role(RoleAdmin), hear: control, back: true},
 		"its term is over": {take: func(c *crew) error {
 			return c.ns[0].SetRole(t.Context(), c.machines[loser].ID, RoleWrite, c.machines[0].clock.Add(time.Second))
-		}, give: func(c *crew) error { c.pass(2 * time.Second); return c.ns[0].expire(t.Context()) }, hear: func(c *crew) { _, _, _ = c.machines[loser].sync(c.ns[loser], c.machines[0], syncing.Ask{}) }},
+		}, give: func(c *crew) error { c.pass(2 * time.Second); return c.ns[0].Expire(t.Context()) }, hear: func(c *crew) { _, _, _ = c.machines[loser].sync(c.ns[loser], c.machines[0], syncing.Ask{}) }},
 		"steps down": {take: func(c *crew) error {
 			err := setRole(c.ns[0], c.machines[loser].ID, RoleAdmin)
 			control(c)

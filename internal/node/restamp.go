@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/watermark"
 )
 
@@ -82,8 +83,15 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 		defer set.commits.Unlock()
 		defer set.tenure.entered(noTerm)
 	}
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
+	err = ns.Hold(func(membership.Held) error {
+		restamped, err = ns.restampLocked(ctx)
+		return err
+	})
+	return restamped, err
+}
+
+// restampLocked is Restamp for a caller that holds the group, and the commits of all sets.
+func (ns *Namespace) restampLocked(ctx context.Context) (restamped int, err error) {
 	ns.incarnation = ns.node.Random(ForIncarnation)
 	clock := hlc.New(ns.node.Now)
 	clock.Observe(hlc.At(ns.node.Now().Add(ns.Members().Policy().MaxSkew)) - 1)
@@ -126,7 +134,7 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 // restamping keeps this node's promise below the versions that are about to be
 // made. These are later than what this node has promised.
 //
-// updating is held.
+// The group is held.
 func (set *Set) restamping(clock *hlc.Clock) error {
 	return set.gc.Update(func(w *watermark.Watermark) bool {
 		clock.Observe(hlc.Timestamp(w.UpTo()))
@@ -135,7 +143,7 @@ func (set *Set) restamping(clock *hlc.Clock) error {
 	})
 }
 
-// restamped forgets what this node has pledged from the future. updating is held.
+// restamped forgets what this node has pledged from the future. The group is held.
 func (set *Set) restamped() error {
 	return set.gc.Update(func(w *watermark.Watermark) bool {
 		w.Restamped()

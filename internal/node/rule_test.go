@@ -73,7 +73,7 @@ func TestOneRuleOfSignatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ns.parse(value); err != nil {
+	if _, err := roster.Parse(ns.id, value, ns.node.verify); err != nil {
 		t.Errorf("a statement: %v", err)
 	}
 }

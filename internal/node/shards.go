@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
@@ -172,7 +173,7 @@ const shardSize = 2
 // pledgeKey is the key of this node's pledge of the set: it ends with the shard, if there
 // are shards.
 func (set *Set) pledgeKey() []byte {
-	key := controlKey(kindPledge, set.ns.node.ID)
+	key := membership.Key(kindPledge, set.ns.node.ID)
 	if set.ns.rule != nil {
 		key = binary.BigEndian.AppendUint16(key, uint16(set.shard))
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -61,7 +62,7 @@ func TestNamespaceIsShared(t *testing.T) {
 		a.Schedule.Round(context.Background(), &countedRounds{a, nil, 0}, a.Partners(a.IsMember))
 		return setRole(sa, idOf(10+i), RoleRead)
 	})
-	run(func(i int) error { return second(sa.Invite(InviteOptions{}, [][]byte{{1}})) })
+	run(func(i int) error { return second(sa.Invite(membership.InviteOptions{}, [][]byte{{1}})) })
 	run(func(i int) error { return second(put(sb, fmt.Sprint("put", i%7), fmt.Sprint(i))) })
 	for _, s := range []struct {
 		from, to *machine

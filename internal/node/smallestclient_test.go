@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -58,7 +57,7 @@ func joinAsClient(t *testing.T, seed int, at *machine, text string) *client {
 	t.Helper()
 	c := &client{t: t, key: keyOf(seed)}
 	var ticket, reply map[int]any
-	if err := cbor.Unmarshal(must(ticketText.DecodeString(strings.TrimPrefix(text, "syncd1"))), &ticket); err != nil {
+	if err := cbor.Unmarshal(ticketBytes(text), &ticket); err != nil {
 		t.Fatal(err)
 	}
 	request := must(cbor.Marshal(map[int]any{1: 1, 2: ticket[3], 3: ticket[5], 4: []any{}}))

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/watermark"
 )
 
@@ -28,17 +27,11 @@ const (
 // its control namespace. It has the namespace's name here, and what this node alone
 // has to know. It is durable before any decision rests on it.
 type State struct {
-	Format  int            `cbor:"1,keyasint"`
-	Name    string         `cbor:"2,keyasint"`
-	Creator []byte         `cbor:"3,keyasint"` // a part of what the namespace's id is made of
-	Invites []storedInvite `cbor:"4,keyasint"`
-	// Seeds are the statements of the list of members that the namespace was opened
-	// with first. The opening puts them into the control namespace; the first change
-	// of the state drops them.
-	Seeds [][]byte `cbor:"5,keyasint"`
-	// Removed is the statement by which, as a peer has told, this node was removed,
-	// while the list here does not hold it.
-	Removed []byte `cbor:"6,keyasint"`
+	Format  int    `cbor:"1,keyasint"`
+	Name    string `cbor:"2,keyasint"`
+	Creator []byte `cbor:"3,keyasint"` // a part of what the namespace's id is made of
+	// Record is what the namespace's group keeps.
+	membership.Record
 	// Vouched is what this node has told the members of what it holds.
 	Vouched watermark.State `cbor:"7,keyasint"`
 	// FilledTo is the key up to which this node, which was empty, has been sent
@@ -67,43 +60,6 @@ type State struct {
 // placement.
 func (s *State) Root() []byte { return slices.Concat(s.Creator, s.Placement) }
 
-// storedInvite is a ticket that was issued here. Only the hash of its token is
-// kept: the file does not let its reader join.
-type storedInvite struct {
-	Hash []byte `cbor:"1,keyasint"` // SHA-256 of the token
-	Role Role   `cbor:"2,keyasint"`
-	// Issued is a reading of the namespace's clock, which tells it from the statements
-	// that this node has seen.
-	Issued  dbadapter.Timestamp `cbor:"3,keyasint"`
-	Expires int64               `cbor:"4,keyasint"` // Unix seconds
-	Uses    int                 `cbor:"5,keyasint"` // how many nodes may redeem it
-	UsedBy  [][]byte            `cbor:"6,keyasint"` // the nodes that have
-	// Heads are those of the list when it was issued. A removal that they reach was
-	// before it, whatever the clock of the removal's author said.
-	Heads [][]byte `cbor:"7,keyasint"`
-}
-
-// strict refuses what this package does not write: tags, lengths left open, keys
-// that are there twice.
-var strict = func() cbor.DecMode {
-	mode, err := cbor.DecOptions{
-		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
-		IndefLength:      cbor.IndefLengthForbidden,
-		TagsMd:           cbor.TagsForbidden,
-		MaxArrayElements: 1 << 17,
-		MaxMapPairs:      1 << 10,
-		MaxNestedLevels:  8,
-	}.DecMode()
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	return mode
-}()
-
-// Unmarshal reads CBOR, and refuses what this package does not write: tags,
-// lengths left open, keys that are there twice.
-func Unmarshal(b []byte, into any) error { return strict.Unmarshal(b, into) }
-
 // Found makes the state of a namespace with that secret, which this node creates
 // and is the first admin of.
 func (n *Node) Found(secret dbadapter.Secret, name string, p Policy) (*State, error) {
@@ -123,7 +79,7 @@ func (n *Node) FoundShards(secret dbadapter.Secret, name string, p Policy, rule 
 		}
 		s.Format = ShardedFormat
 	}
-	if err := CheckName(name); err != nil {
+	if err := membership.CheckName(name); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if p.MaxSkew < 0 {
@@ -137,8 +93,7 @@ func (n *Node) FoundShards(secret dbadapter.Secret, name string, p Policy, rule 
 	if err := hlc.Check(at, at, p.MaxSkew); err != nil {
 		return nil, fmt.Errorf("%w: this machine's clock is wrong: set it", err)
 	}
-	draft := roster.Draft{Kind: roster.Found, Policy: p, Placement: string(s.Placement)}
-	founding, err := roster.Make(n.newSet(id, s), draft, n.ID, dbadapter.TimestampAt(at), n.Sign)
+	founding, err := n.founding(id, s, p)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +126,7 @@ func DecodeState(b []byte) (*State, error) {
 		return nil, fmt.Errorf("%w: its checksum does not match", dbadapter.ErrCorrupt)
 	}
 	s := new(State)
-	if err := strict.Unmarshal(b, s); err != nil {
+	if err := membership.Unmarshal(b, s); err != nil {
 		return nil, fmt.Errorf("%w: %v", dbadapter.ErrCorrupt, err)
 	}
 	if s.Format == 2 {
@@ -190,24 +145,14 @@ func DecodeState(b []byte) (*State, error) {
 }
 
 func (s *State) validate() error {
-	if err := CheckName(s.Name); err != nil {
+	if err := membership.CheckName(s.Name); err != nil {
 		return err
 	}
 	if _, err := ID(s.Creator).PublicKey(); err != nil {
 		return fmt.Errorf("the creator: %w", err)
 	}
-	if len(s.Invites) > MaxInvites {
-		return errors.New("too many tickets")
-	}
-	for _, i := range s.Invites {
-		if len(i.Hash) != tokenSize || !i.Role.Valid() || i.Uses < 1 || i.Uses > MaxUses || len(i.UsedBy) > i.Uses || len(i.Heads) > roster.MaxHeads {
-			return errors.New("a malformed ticket")
-		}
-		for _, h := range i.Heads {
-			if len(h) != len(roster.Hash{}) {
-				return errors.New("a malformed ticket")
-			}
-		}
+	if err := s.Record.Validate(); err != nil {
+		return err
 	}
 	if err := checkSet(&s.Vouched, s.FilledTo); err != nil {
 		return err
@@ -230,10 +175,7 @@ func checkSet(w *watermark.State, filledTo []byte) error {
 // leaves s alone.
 func (s *State) clone() *State {
 	c := *s
-	c.Invites = slices.Clone(s.Invites)
-	for i := range c.Invites {
-		c.Invites[i].UsedBy = slices.Clone(c.Invites[i].UsedBy)
-	}
+	c.Record = s.Record.Clone()
 	c.Vouched = s.Vouched.Clone()
 	c.Lost = s.Lost.clone()
 	c.Shards = slices.Clone(s.Shards)
@@ -241,18 +183,4 @@ func (s *State) clone() *State {
 		c.Shards[i].Vouched = c.Shards[i].Vouched.Clone()
 	}
 	return &c
-}
-
-// CheckName is the rule for local names: they appear in URLs and on command
-// lines.
-func CheckName(name string) error {
-	alnum := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' }
-	ok := len(name) >= 1 && len(name) <= MaxName && alnum(name[0])
-	for i := range len(name) {
-		ok = ok && (alnum(name[i]) || strings.IndexByte("._-", name[i]) >= 0)
-	}
-	if !ok {
-		return fmt.Errorf("namespace name %q: want 1 to %d letters, digits, '.', '_' or '-', the first a letter or digit", name, MaxName)
-	}
-	return nil
 }

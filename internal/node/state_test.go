@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/membership"
 )
 
 // A node that founds a namespace is its creator and its one admin.
@@ -20,7 +21,7 @@ func TestFound(t *testing.T) {
 		l.Members()[0].ID != m.ID || l.Role(m.ID) != RoleAdmin || ns.Sets()[0].Keys.ID != dbadapter.NamespaceIDOf(ns.Sets()[0].Keys.Secret, []byte(m.ID)) {
 		t.Errorf("%+v", l.Members())
 	}
-	longest := strings.Repeat("x", MaxName)
+	longest := strings.Repeat("x", membership.MaxName)
 	for name, ok := range map[string]bool{
 		"a": true, "7": true, "A.b_c-9": true, longest: true,
 		"": false, longest + "x": false, ".a": false, "-a": false, "_a": false, "a b": false, "a/b": false, "ä": false, "a\n": false,
@@ -66,7 +67,7 @@ func TestStateIsReadAsWritten(t *testing.T) {
 		"another key type":  {func(s *State) { s.Creator[3] = 2 }, dbadapter.ErrCorrupt},
 		"a ticket's hash":   {func(s *State) { s.Invites[0].Hash = s.Invites[0].Hash[1:] }, dbadapter.ErrCorrupt},
 		"a ticket's role":   {func(s *State) { s.Invites[0].Role = 9 }, dbadapter.ErrCorrupt},
-		"too many tickets":  {func(s *State) { s.Invites = make([]storedInvite, MaxInvites+1) }, dbadapter.ErrCorrupt},
+		"too many tickets":  {func(s *State) { s.Invites = make([]membership.Invite, membership.MaxInvites+1) }, dbadapter.ErrCorrupt},
 		"a ticket for 0":    {func(s *State) { s.Invites[0].Uses = 0 }, dbadapter.ErrCorrupt},
 		"used too often":    {func(s *State) { s.Invites[1].UsedBy = make([][]byte, 2) }, dbadapter.ErrCorrupt},
 		"a ticket's head":   {func(s *State) { s.Invites[0].Heads = [][]byte{{1}} }, dbadapter.ErrCorrupt},
@@ -129,7 +130,7 @@ func TestUpdateIsDurableFirst(t *testing.T) {
 		t.Error("a state that was handed out has changed")
 	}
 	m.save = func(*State) error { return errors.New("the disk is full") }
-	if _, err := ns.Invite(InviteOptions{}, [][]byte{{1}}); err == nil || len(ns.Invitations()) != 1 {
+	if _, err := ns.Invite(membership.InviteOptions{}, [][]byte{{1}}); err == nil || len(ns.Invitations()) != 1 {
 		t.Errorf("a ticket that is not durable: %v", err)
 	}
 	if err := ns.Revoke(ns.Invitations()[0].ID); err == nil || len(ns.Invitations()) != 1 {

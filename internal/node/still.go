@@ -3,6 +3,8 @@ package node
 import (
 	"bytes"
 	"slices"
+
+	"github.com/syncd-io/syncd/internal/membership"
 )
 
 // Still runs fn while no namespace's state changes, so that fn can copy the states
@@ -17,11 +19,21 @@ func (n *Node) Still(fn func() error) error {
 	n.mu.RUnlock()
 	// Sorted: two callers take the locks in one order.
 	slices.SortFunc(all, func(a, b *Namespace) int { return bytes.Compare(a.id[:], b.id[:]) })
-	for _, ns := range all {
-		ns.updating.Lock()
-		defer ns.updating.Unlock()
-		ns.saving.Lock()
-		defer ns.saving.Unlock()
+	return still(all, fn)
+}
+
+// still runs fn while the list of members and the control namespace stay as they are.
+func (ns *Namespace) still(fn func()) {
+	_ = ns.Hold(func(membership.Held) error { fn(); return nil })
+}
+
+func still(all []*Namespace, fn func() error) error {
+	if len(all) == 0 {
+		return fn()
 	}
-	return fn()
+	return all[0].Hold(func(membership.Held) error {
+		all[0].saving.Lock()
+		defer all[0].saving.Unlock()
+		return still(all[1:], fn)
+	})
 }

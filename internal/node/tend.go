@@ -24,7 +24,7 @@ func (ns *Namespace) Tend(ctx context.Context) (gc.Swept, error) {
 	for _, set := range ns.Sets() {
 		set.Live.Rest()
 	}
-	failed := errors.Join(ns.renounce(ctx), ns.expire(ctx), ns.dropFormer(ctx))
+	failed := errors.Join(ns.renounce(ctx), ns.Expire(ctx), ns.dropFormer(ctx))
 	_, _, err := ns.tendLayout(ctx)
 	_, told := ns.tellShards(ctx, 0)
 	failed = errors.Join(failed, err, told)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/watermark"
@@ -195,10 +196,10 @@ func (p *Part) lists() [16]byte {
 // conclude does what follows from a sync that has proved this node equal to another
 // one. It makes durable that this node is whole. The driver is told.
 func (set *Set) conclude() error {
-	set.ns.updating.Lock()
-	defer set.ns.updating.Unlock()
-	set.ns.relisted()
-	return set.gc.Update(set.relist)
+	return set.ns.Hold(func(membership.Held) error {
+		set.ns.relisted()
+		return set.gc.Update(set.relist)
+	})
 }
 
 // ready reports whether a member has signed that it is ready for a row.

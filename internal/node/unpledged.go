@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/watermark"
 )
 
@@ -22,11 +23,11 @@ func (ns *Namespace) pledges(id ID) bool {
 // readUnpledged reads which members make no pledges. The namespace is being opened.
 func (ns *Namespace) readUnpledged(ctx context.Context) error {
 	none := map[ID]bool{}
-	for r, err := range ns.ofKind(ctx, kindAddresses) {
+	for r, err := range ns.Control.ofKind(ctx, membership.KindAddresses) {
 		if err != nil {
 			return err
 		}
-		if a, err := readAddresses(r.Value); err == nil && a.Unpledged { // it was examined when it came
+		if a, err := membership.ReadAnnouncement(r.Value); err == nil && a.Unpledged { // it was examined when it came
 			none[ID(r.Key[1:])] = true
 		}
 	}
@@ -34,7 +35,7 @@ func (ns *Namespace) readUnpledged(ctx context.Context) error {
 	return nil
 }
 
-// hearUnpledged takes whether a member makes no pledges. updating is held.
+// hearUnpledged takes whether a member makes no pledges. The group is held.
 //
 // What it gave before, this node has taken as what a pledging member promises. The promise stays
 // below all of that until the others have met a snapshot of from now on.

@@ -70,7 +70,7 @@ func TestMemberThatNeverPledges(t *testing.T) {
 		"of the future": {List: list, Vector: make([]dbadapter.Timestamp, 3), Promised: ^dbadapter.Timestamp(0), Serial: 3},
 	} {
 		value := must(p.Encode())
-		if err := c.ns[2].say(t.Context(), c.ns[2].Sets()[0].pledgeKey(), value); err != nil {
+		if err := say(c.ns[2], c.ns[2].Sets()[0].pledgeKey(), value); err != nil {
 			t.Fatal(err)
 		}
 		rounds(2)

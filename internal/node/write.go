@@ -238,7 +238,7 @@ func (ns *Namespace) versionAt(at hlc.Timestamp) (dbadapter.Version, error) {
 
 // authorize signs writes of this node, if its role lets it write.
 func (set *Set) authorize(writes []dbadapter.Write) error {
-	if err := set.ns.mustHave(RoleWrite, "ask an admin for the role write"); err != nil {
+	if err := set.ns.MustHave(RoleWrite, "ask an admin for the role write"); err != nil {
 		return err
 	}
 	members := set.ns.Members()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
@@ -138,11 +139,11 @@ func (c *cluster) join() {
 		c.must(err)
 	} else {
 		first := c.hosts[0]
-		ticket, err := first.ns.Invite(node.InviteOptions{Role: node.RoleWrite}, [][]byte{{1}})
+		ticket, err := first.ns.Invite(membership.InviteOptions{Role: node.RoleWrite}, [][]byte{{1}})
 		c.must(err)
-		read, err := node.ParseTicket(ticket)
+		read, err := membership.ParseTicket(ticket)
 		c.must(err)
-		request, err := h.RequestJoin(read, nil)
+		request, err := membership.RequestJoin(h.ID, read, nil)
 		c.must(err)
 		reply, _, _ := first.AnswerJoin(c.ctx, h.ID, request, func(node.ID) [][]byte { return nil })
 		joined, err := h.ReadJoin(read, reply)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
@@ -117,7 +118,7 @@ func (n *Node) invite(role node.Role) (string, error) {
 	if n.process == nil || n.process.ns == nil {
 		return "", errNoNamespace
 	}
-	return n.process.ns.Invite(node.InviteOptions{Role: role}, [][]byte{n.address()})
+	return n.process.ns.Invite(membership.InviteOptions{Role: role}, [][]byte{n.address()})
 }
 
 // address is the node's number, in place of a multiaddr.
@@ -137,12 +138,12 @@ func (n *Node) redeem(ticket string) error {
 }
 
 // request reads a ticket and makes the message that redeems it.
-func (n *Node) request(ticket string) (*node.Ticket, []byte, error) {
-	t, err := node.ParseTicket(ticket)
+func (n *Node) request(ticket string) (*membership.Ticket, []byte, error) {
+	t, err := membership.ParseTicket(ticket)
 	if err != nil {
 		return nil, nil, err
 	}
-	request, err := n.process.core.RequestJoin(t, [][]byte{n.address()})
+	request, err := membership.RequestJoin(n.process.core.ID, t, [][]byte{n.address()})
 	return t, request, err
 }
 
@@ -157,7 +158,7 @@ func (n *Node) answer(from node.ID, request []byte) (reply []byte, joiner [][]by
 }
 
 // joined takes the inviter's reply.
-func (n *Node) joined(t *node.Ticket, reply []byte) error {
+func (n *Node) joined(t *membership.Ticket, reply []byte) error {
 	p := n.process
 	j, err := p.core.ReadJoin(t, reply)
 	if err != nil {

@@ -1,4 +1,4 @@
-package node
+package membership
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // InviteOptions says what a ticket gives.
 type InviteOptions struct {
-	Role    Role          // of the nodes that join; 0: RoleWrite
+	Role    roster.Role   // of the nodes that join; 0: RoleWrite
 	Expires time.Duration // for how long the ticket can be used; 0: DefaultInviteLife
 	Uses    int           // how many nodes can join by it; 0: one
 }
@@ -25,9 +25,9 @@ type InviteOptions struct {
 // admin. addrs are
 // where this node can be reached, in binary. The ticket is a secret: the first nodes
 // that present it become members. Only this node can redeem it.
-func (ns *Namespace) Invite(o InviteOptions, addrs [][]byte) (string, error) {
+func (g *Group) Invite(o InviteOptions, addrs [][]byte) (string, error) {
 	if o.Role == 0 {
-		o.Role = RoleWrite
+		o.Role = roster.RoleWrite
 	}
 	if o.Expires == 0 {
 		o.Expires = DefaultInviteLife
@@ -49,24 +49,25 @@ func (ns *Namespace) Invite(o InviteOptions, addrs [][]byte) (string, error) {
 	case len(addrs) == 0:
 		return "", errors.New("this node does not listen, so that no node could redeem the ticket; let it listen")
 	}
-	if err := ns.mustHave(RoleAdmin, "only an admin invites"); err != nil {
+	if err := g.MustHave(roster.RoleAdmin, "only an admin invites"); err != nil {
 		return "", err
 	}
-	now := ns.node.Now()
+	now := g.c.Now()
 	t := Ticket{
-		Inviter: ns.node.ID, Addrs: addrs, Namespace: ns.id, Name: ns.Members().Name(),
+		Inviter: g.c.Self, Addrs: addrs, Namespace: g.c.Namespace, Name: g.c.Name,
 		Role: o.Role, Expires: now.Add(o.Expires),
 	}
-	ns.node.random(t.Token[:], ForToken)
+	g.c.Random(t.Token[:])
 	hash := sha256.Sum256(t.Token[:])
-	heads := ns.heads()
-	err := ns.update(func(s *State) error {
-		s.dropOldInvites(now)
-		if len(s.Invites) >= MaxInvites {
-			return fmt.Errorf("%w: %d tickets are out; revoke some, or wait until they expire", dbadapter.ErrLimit, len(s.Invites))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	err := g.update(func(r *Record) error {
+		r.dropOldInvites(now)
+		if len(r.Invites) >= MaxInvites {
+			return fmt.Errorf("%w: %d tickets are out; revoke some, or wait until they expire", dbadapter.ErrLimit, len(r.Invites))
 		}
-		s.Invites = append(s.Invites, storedInvite{
-			Hash: hash[:], Role: o.Role, Uses: o.Uses, Issued: dbadapter.Timestamp(ns.clock.Read()), Heads: heads,
+		r.Invites = append(r.Invites, Invite{
+			Hash: hash[:], Role: o.Role, Uses: o.Uses, Issued: dbadapter.Timestamp(g.c.Clock.Read()), Heads: g.heads(),
 			Expires: t.Expires.Unix() + 1, // so that rounding does not shorten what was asked for
 		})
 		return nil
@@ -74,7 +75,31 @@ func (ns *Namespace) Invite(o InviteOptions, addrs [][]byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return t.encode()
+	return t.Encode()
+}
+
+// Invite is a ticket that was issued here. Only the hash of its token is
+// kept: the file does not let its reader join.
+type Invite struct {
+	Hash []byte      `cbor:"1,keyasint"` // SHA-256 of the token
+	Role roster.Role `cbor:"2,keyasint"`
+	// Issued is a reading of the namespace's clock, which tells it from the statements
+	// that this node has seen.
+	Issued  dbadapter.Timestamp `cbor:"3,keyasint"`
+	Expires int64               `cbor:"4,keyasint"` // Unix seconds
+	Uses    int                 `cbor:"5,keyasint"` // how many nodes may redeem it
+	UsedBy  [][]byte            `cbor:"6,keyasint"` // the nodes that have
+	// Heads are those of the list when it was issued. A removal that they reach was
+	// before it, whatever the clock of the removal's author said.
+	Heads [][]byte `cbor:"7,keyasint"`
+}
+
+func (i *Invite) validate() error {
+	malformed := len(i.Hash) != tokenSize || !i.Role.Valid() || i.Uses < 1 || i.Uses > MaxUses || len(i.UsedBy) > i.Uses || len(i.Heads) > roster.MaxHeads
+	if malformed || slices.ContainsFunc(i.Heads, func(h []byte) bool { return len(h) != len(roster.Hash{}) }) {
+		return errors.New("a malformed ticket")
+	}
+	return nil
 }
 
 // ticketID names a ticket by a part of its token's hash.
@@ -83,23 +108,23 @@ func ticketID(hash []byte) string { return hex.EncodeToString(hash[:8]) }
 // Invitation is a ticket that this node has issued.
 type Invitation struct {
 	ID      string
-	Role    Role
+	Role    roster.Role
 	Issued  time.Time
 	Expires time.Time
 	Uses    int
-	UsedBy  []ID
+	UsedBy  []roster.ID
 }
 
 // Invitations lists the tickets that this node has issued and remembers, the oldest
 // first. Used up and expired ones are among them for a while.
-func (ns *Namespace) Invitations() []Invitation {
+func (g *Group) Invitations() []Invitation {
 	var list []Invitation
-	for _, i := range ns.state.Load().Invites {
+	for _, i := range g.Members().record.Invites {
 		one := Invitation{
 			ID: ticketID(i.Hash), Role: i.Role, Issued: i.Issued.Time(), Expires: time.Unix(i.Expires, 0).UTC(), Uses: i.Uses,
 		}
 		for _, id := range i.UsedBy {
-			one.UsedBy = append(one.UsedBy, ID(id))
+			one.UsedBy = append(one.UsedBy, roster.ID(id))
 		}
 		list = append(list, one)
 	}
@@ -109,15 +134,17 @@ func (ns *Namespace) Invitations() []Invitation {
 // Revoke makes a ticket useless from now on: the ticket of an id that Invitations
 // lists, or the ticket itself. The nodes that have joined by it stay members.
 // ErrNotFound: this node has issued no such ticket, or has forgotten it.
-func (ns *Namespace) Revoke(id string) error {
+func (g *Group) Revoke(id string) error {
 	if t, err := ParseTicket(id); err == nil {
 		hash := sha256.Sum256(t.Token[:])
 		id = ticketID(hash[:])
 	}
-	return ns.update(func(s *State) error {
-		before := len(s.Invites)
-		s.Invites = slices.DeleteFunc(s.Invites, func(i storedInvite) bool { return ticketID(i.Hash) == id })
-		if len(s.Invites) == before {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.update(func(r *Record) error {
+		before := len(r.Invites)
+		r.Invites = slices.DeleteFunc(r.Invites, func(i Invite) bool { return ticketID(i.Hash) == id })
+		if len(r.Invites) == before {
 			return fmt.Errorf("%w: this node has issued no ticket %.40q in this namespace", dbadapter.ErrNotFound, id)
 		}
 		return nil
@@ -125,27 +152,25 @@ func (ns *Namespace) Revoke(id string) error {
 }
 
 // dropOldInvites forgets the tickets that expired long ago.
-func (s *State) dropOldInvites(now time.Time) {
-	s.Invites = slices.DeleteFunc(s.Invites, func(i storedInvite) bool {
-		return now.After(time.Unix(i.Expires, 0).Add(expiredInvites))
+func (r *Record) dropOldInvites(now time.Time) {
+	r.Invites = slices.DeleteFunc(r.Invites, func(i Invite) bool {
+		return now.After(time.Unix(i.Expires, 0).Add(ExpiredInvites))
 	})
 }
 
 // The reasons for refusing a ticket. The holder of the ticket is told which; a
 // peer that guesses learns neither of tickets nor of namespaces.
 var (
-	errTicketUnknown = fmt.Errorf("%w: the ticket is not known here: it was revoked, or is not of this node; ask for a new one", ErrDenied)
-	errTicketUsed    = fmt.Errorf("%w: the ticket has been used; ask for a new one", ErrDenied)
-	errTicketExpired = fmt.Errorf("%w: the ticket has expired; ask for a new one", ErrDenied)
-	errTicketOld     = fmt.Errorf("%w: this node was removed, or its role ended, since the ticket was issued; ask for a new one", ErrDenied)
-	errTicketEnded   = fmt.Errorf("%w: the inviter was removed after it had issued the ticket; ask for a new one", ErrDenied)
+	ErrTicketUnknown = fmt.Errorf("%w: the ticket is not known here: it was revoked, or is not of this node; ask for a new one", ErrDenied)
+	ErrTicketUsed    = fmt.Errorf("%w: the ticket has been used; ask for a new one", ErrDenied)
+	ErrTicketExpired = fmt.Errorf("%w: the ticket has expired; ask for a new one", ErrDenied)
+	ErrTicketOld     = fmt.Errorf("%w: this node was removed, or its role ended, since the ticket was issued; ask for a new one", ErrDenied)
+	ErrTicketEnded   = fmt.Errorf("%w: the inviter was removed after it had issued the ticket; ask for a new one", ErrDenied)
 )
 
-// heads are those of the list of members as it is now.
-func (ns *Namespace) heads() (heads [][]byte) {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	for _, h := range ns.roster.Heads() {
+// heads are those of the list of members as it is now. mu is held.
+func (g *Group) heads() (heads [][]byte) {
+	for _, h := range g.roster.Heads() {
 		if len(heads) < roster.MaxHeads {
 			heads = append(heads, h[:])
 		}
@@ -155,54 +180,54 @@ func (ns *Namespace) heads() (heads [][]byte) {
 
 // endedSince is the latest time at which a node's roles ended by statements not yet
 // heard when these were the heads of the list.
-func (ns *Namespace) endedSince(id ID, heads [][]byte) dbadapter.Timestamp {
+func (g *Group) endedSince(id roster.ID, heads [][]byte) dbadapter.Timestamp {
 	seen := make([]roster.Hash, len(heads))
 	for i, h := range heads {
 		seen[i] = roster.Hash(h)
 	}
-	return ns.roster.EndedSince(id, seen)
+	return g.roster.EndedSince(id, seen)
 }
 
-// redeem makes a node a member by its token, durably. The same node may repeat it
+// Redeem makes a node a member by its token, durably. The same node may repeat it
 // until the ticket expires, in case the answer was lost. A repetition changes
 // nothing, so a role taken away since stays away.
-func (ns *Namespace) redeem(ctx context.Context, id ID, token []byte) error {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	if err := ns.expireLocked(ctx); err != nil { // what is over counts for no ticket
+func (g *Group) Redeem(ctx context.Context, id roster.ID, token []byte) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.expire(ctx); err != nil { // what is over counts for no ticket
 		return err
 	}
-	now := ns.node.Now()
+	now := g.c.Now()
 	hash := sha256.Sum256(token)
-	members := ns.Members()
+	members := g.Members()
 	held, _ := members.Member(id)
 	over := ended(&held, now) // an admin that this one is not above
-	var role Role
+	var role roster.Role
 	again := false
 	// The use is durable before the grant. A ticket admits no more nodes than it
 	// says, and what a crash cuts short the node repeats.
-	err := ns.update(func(s *State) error {
-		var found *storedInvite
-		for i := range s.Invites {
-			if subtle.ConstantTimeCompare(s.Invites[i].Hash, hash[:]) == 1 {
-				found = &s.Invites[i]
+	err := g.update(func(r *Record) error {
+		var found *Invite
+		for i := range r.Invites {
+			if subtle.ConstantTimeCompare(r.Invites[i].Hash, hash[:]) == 1 {
+				found = &r.Invites[i]
 			}
 		}
 		if found == nil {
-			return errTicketUnknown
+			return ErrTicketUnknown
 		}
 		again = slices.ContainsFunc(found.UsedBy, func(by []byte) bool { return string(by) == string(id) })
 		_, removed := members.Former(id)
 		switch {
 		case !again && len(found.UsedBy) >= found.Uses:
-			return errTicketUsed
+			return ErrTicketUsed
 		case !now.Before(time.Unix(found.Expires, 0)):
-			return errTicketExpired
-		case ns.endedSince(ns.node.ID, found.Heads) > 0:
-			return errTicketEnded
-		case removed && (again || ns.endedSince(id, found.Heads) >= found.Issued),
+			return ErrTicketExpired
+		case g.endedSince(g.c.Self, found.Heads) > 0:
+			return ErrTicketEnded
+		case removed && (again || g.endedSince(id, found.Heads) >= found.Issued),
 			over && (again || held.Expires >= found.Issued):
-			return errTicketOld
+			return ErrTicketOld
 		}
 		role = found.Role
 		if !again {
@@ -216,5 +241,5 @@ func (ns *Namespace) redeem(ctx context.Context, id ID, token []byte) error {
 	if err != nil || keeps && !over {
 		return err
 	}
-	return ns.declareLocked(ctx, roster.Draft{Kind: roster.Grant, Subject: id, Role: role})
+	return g.declare(ctx, roster.Draft{Kind: roster.Grant, Subject: id, Role: role})
 }

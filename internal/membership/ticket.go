@@ -1,4 +1,4 @@
-package node
+package membership
 
 import (
 	"encoding/base32"
@@ -10,6 +10,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // TicketPrefix begins every ticket; its digit is the version of what follows.
@@ -22,27 +23,28 @@ var ticketText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadd
 // Ticket is an invitation: the inviter and where it is, the namespace, and the
 // token that makes the bearer a member.
 type Ticket struct {
-	Inviter   ID
+	Inviter   roster.ID
 	Addrs     [][]byte // multiaddrs in binary, without the inviter's id
 	Namespace dbadapter.NamespaceID
 	Name      string
 	Token     [tokenSize]byte
-	Role      Role
+	Role      roster.Role
 	Expires   time.Time
 }
 
 // ticketFields is a ticket on the wire.
 type ticketFields struct {
-	Inviter   []byte   `cbor:"1,keyasint"`
-	Addrs     [][]byte `cbor:"2,keyasint"`
-	Namespace []byte   `cbor:"3,keyasint"`
-	Name      string   `cbor:"4,keyasint"`
-	Token     []byte   `cbor:"5,keyasint"`
-	Role      Role     `cbor:"6,keyasint"`
-	Expires   int64    `cbor:"7,keyasint"` // Unix seconds
+	Inviter   []byte      `cbor:"1,keyasint"`
+	Addrs     [][]byte    `cbor:"2,keyasint"`
+	Namespace []byte      `cbor:"3,keyasint"`
+	Name      string      `cbor:"4,keyasint"`
+	Token     []byte      `cbor:"5,keyasint"`
+	Role      roster.Role `cbor:"6,keyasint"`
+	Expires   int64       `cbor:"7,keyasint"` // Unix seconds
 }
 
-func (t *Ticket) encode() (string, error) {
+// Encode is the text of the ticket.
+func (t *Ticket) Encode() (string, error) {
 	b, err := cbor.Marshal(ticketFields{
 		Inviter: []byte(t.Inviter), Addrs: t.Addrs, Namespace: t.Namespace[:], Name: t.Name,
 		Token: t.Token[:], Role: t.Role, Expires: t.Expires.Unix(),
@@ -76,10 +78,10 @@ func readTicket(s string) (*Ticket, error) {
 		return nil, errors.New("not base32")
 	}
 	var f ticketFields
-	if err := strict.Unmarshal(b, &f); err != nil {
+	if err := Unmarshal(b, &f); err != nil {
 		return nil, errors.New("malformed")
 	}
-	t := &Ticket{Inviter: ID(f.Inviter), Addrs: f.Addrs, Name: f.Name, Role: f.Role, Expires: time.Unix(f.Expires, 0).UTC()}
+	t := &Ticket{Inviter: roster.ID(f.Inviter), Addrs: f.Addrs, Name: f.Name, Role: f.Role, Expires: time.Unix(f.Expires, 0).UTC()}
 	if _, err := t.Inviter.PublicKey(); err != nil {
 		return nil, errors.New("no inviter")
 	}
