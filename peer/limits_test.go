@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // A peer that has as many syncs as it may is put off, tries again, and succeeds
@@ -43,7 +44,7 @@ func TestBusyPeerIsTriedAgain(t *testing.T) {
 		}
 	})
 	eventually(t, "the second sync is put off", func() bool {
-		return slices.ContainsFunc(nb.RecentSyncs(), func(s peer.SyncRecord) bool { return strings.Contains(s.Error, "busy") })
+		return slices.ContainsFunc(nb.RecentSyncs(), func(s status.Sync) bool { return strings.Contains(s.Error, "busy") })
 	})
 	close(release)
 	wg.Wait()

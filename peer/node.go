@@ -56,7 +56,7 @@ type Node struct {
 	running   atomic.Int64   // syncs of both sides
 	asking    *stream.Places // of this node's own questions
 	routing   routing        // of this node's own routed questions
-	recent    recent
+	recent    *syncing.History
 	program   string // its version
 	disk      disk
 	health    troubles
@@ -119,6 +119,7 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n.log = limited(n.log, loglimit.Options{Now: n.now})
 	n.unserved = map[string]*unserved{}
 	n.started = n.now().UTC()
+	n.recent = syncing.NewHistory(RecentSyncs)
 	n.places = stream.NewPlaces(n.limits.Sessions, cfg.Bandwidth.ownPerPeer(n.limits))
 	n.asking = stream.NewPlaces(syncing.MaxQuestionsInAll, syncing.MaxQuestions)
 	n.ctx, n.cancel = context.WithCancel(context.Background())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // However many strangers are about to say something, a member gets its turn.
@@ -105,7 +106,7 @@ func TestHigherIDWaits(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { _, err := sb.Sync(t.Context(), a.self.id, SyncOptions{}); ended <- err }()
 	waitFor(t, "the sync is put off", func() bool {
-		return slices.ContainsFunc(b.RecentSyncs(), func(s SyncRecord) bool { return strings.Contains(s.Error, "busy") })
+		return slices.ContainsFunc(b.RecentSyncs(), func(s status.Sync) bool { return strings.Contains(s.Error, "busy") })
 	})
 	done()
 	if err := <-ended; err != nil {

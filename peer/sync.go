@@ -15,6 +15,7 @@ import (
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -304,7 +305,7 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err e
 	defer func() {
 		watch.stop()
 		report = finish(report)
-		n.ended(SyncRecord{Time: n.now().UTC(), Incoming: s.incoming, DryRun: s.dry, Report: report}, &s, err)
+		n.ended(status.Sync{Time: n.now().UTC(), Incoming: s.incoming, DryRun: s.dry, Report: report}, &s, err)
 		n.running.Add(-1)
 	}()
 

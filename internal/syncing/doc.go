@@ -20,6 +20,7 @@
 //	equal.go       which peers were proved to hold the same, and need no sync yet
 //	openings.go    how many cells a Hello to a peer carries
 //	bulk.go        from which peer a set is given many records: one at a time
+//	history.go     the last syncs that ended; the conversations of a peer's large sync are one
 //	sessions.go    places for the syncs of peers; which of two callers yields
 //	questions.go   the budget of a peer's questions
 //	limits.go      the bounds of all that

@@ -250,7 +250,7 @@ func (p *Plan) result() (reconcile.Report, error) {
 	if err == nil && (p.ask.DryRun || p.ask.Direction != wire.Both) {
 		err = p.part
 	}
-	return p.forecast(r), err
+	return p.counted(r), err
 }
 
 // progress notes how far a conversation is that is held, and returns the report of the
@@ -269,15 +269,15 @@ func (p *Plan) progress(a Ask, r reconcile.Report) reconcile.Report {
 	if p.splits > 0 {
 		total.Method = wire.MethodParts
 	}
-	return p.forecast(total)
+	return p.counted(total)
 }
 
-// forecast says how many parts are over, and what the whole is expected to cost. A
+// counted says how many parts are over, and what the whole is expected to cost. A
 // part ahead counts as much as one that is over.
-func (p *Plan) forecast(r reconcile.Report) reconcile.Report {
+func (p *Plan) counted(r reconcile.Report) reconcile.Report {
 	r.Parts, r.PartsDone, r.Split = p.parts, p.done, nil
 	if p.splits > 0 && len(p.todo) > 0 {
-		Forecast(&r)
+		forecast(&r)
 	}
 	return r
 }

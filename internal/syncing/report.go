@@ -41,9 +41,9 @@ func rejected(r *reconcile.Report) string {
 	return strings.Join(parts, "; ")
 }
 
-// Forecast says what the whole is expected to cost, of the report of the parts that are
+// forecast says what the whole is expected to cost, of the report of the parts that are
 // over.
-func Forecast(r *reconcile.Report) {
+func forecast(r *reconcile.Report) {
 	found := int64(r.Differences())
 	if left := r.Estimate - found; left > 0 && found > 0 {
 		r.ForecastBytes += int64(float64(r.ForecastBytes) / float64(found) * float64(left))

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -98,7 +99,7 @@ type Syncs struct {
 }
 
 // SyncsOf is the JSON form of the last syncs.
-func SyncsOf(all []peer.SyncRecord) Syncs {
+func SyncsOf(all []status.Sync) Syncs {
 	out := Syncs{Syncs: make([]SyncEnd, 0, len(all))}
 	for _, r := range all {
 		out.Syncs = append(out.Syncs, SyncEnd{r.Time, r.Incoming, r.DryRun, ReportOf(&r.Report), r.Error})
