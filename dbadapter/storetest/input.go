@@ -41,6 +41,9 @@ func testLimits(t *testing.T, h Harness) {
 			t.Errorf("%s: error %v, want ErrLimit", name, err)
 		}
 	}
+	if _, err := submit(context.Background(), e.namespace, e.hasher, []write{{Record: put("k", "v", at(1)).Record, Action: dbadapter.Replace}}); err == nil {
+		t.Error("a replacement that names no version was taken")
+	}
 	e.check(newTwin(e.hasher))
 	if outcomes, err := submit(context.Background(), e.namespace, e.hasher, nil); err != nil || len(outcomes) != 0 {
 		t.Errorf("an empty batch gives %v, %v", outcomes, err)

@@ -34,7 +34,6 @@ func Run(t *testing.T, h Harness) {
 		name string
 		run  func(*testing.T, Harness)
 	}{
-		{"a lesser record in place of a greater", testReplace},
 		{"kept log", testKept},
 		{"many conflicts", testManyConflicts},
 		{"large conflicts", testLargeConflicts},
