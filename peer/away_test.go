@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // A node that was away, or is empty, meets six peers at once that hold what it lacks. One
@@ -109,7 +110,7 @@ func TestAwayFromSixPeers(t *testing.T) {
 					o := SyncOptions{}
 					if i == 0 {
 						defer begin()
-						o.Progress = func(r Report) {
+						o.Progress = func(r reconcile.Report) {
 							if r.Applied > 0 {
 								begin()
 							}

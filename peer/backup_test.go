@@ -38,7 +38,7 @@ func image(t testing.TB, n *peer.Node) map[string]any {
 	out := map[string]any{"id": n.ID()}
 	for _, ns := range n.Namespaces() {
 		info := ns.Info()
-		out[ns.Name()] = fmt.Sprint(info.ID, info.Policy, info.Role, info.Digest, info.Clock, ns.Members())
+		out[ns.Name()] = fmt.Sprint(info.ID, ns.Policy(), info.Role, info.Digest, info.Clock, ns.Members())
 		out[ns.Name()+" records"] = records(t, ns)
 	}
 	return out

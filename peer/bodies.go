@@ -3,31 +3,13 @@ package peer
 import (
 	"context"
 	"fmt"
-	"time"
+
+	"github.com/syncd-io/syncd/peer/status"
 )
-
-// Body is where the value of a key is that stays with its writer, by placement writer.
-type Body struct {
-	Shard int
-	// Size is that of the value in bytes, and Sent when its writer sent it.
-	Size int
-	Sent time.Time
-	// Hosts are those of the shard; while it moves, the old ones and the new ones.
-	Hosts []BodyAt
-}
-
-// BodyAt is what one host has of it.
-type BodyAt struct {
-	Peer ID
-	// Has: it has the value. Told: it knows the record, and can answer reads at level one alone.
-	Has, Told bool
-	// Err is why it has not answered; nil if it has.
-	Err error
-}
 
 // WhereBody asks the hosts of a key's value what they have of it. It is nil where the value is in its record,
 // or the key holds nothing. ErrTooFew: the record cannot be read at quorum.
-func (ns *Namespace) WhereBody(ctx context.Context, key []byte) (*Body, error) {
+func (ns *Namespace) WhereBody(ctx context.Context, key []byte) (*status.Body, error) {
 	if err := ns.enter("ask for a value's hosts"); err != nil {
 		return nil, err
 	}
@@ -44,9 +26,9 @@ func (ns *Namespace) WhereBody(ctx context.Context, key []byte) (*Body, error) {
 	if p == nil {
 		return nil, nil
 	}
-	body := &Body{Shard: int(p.Shard), Size: int(p.Size), Sent: p.Sent.Time().UTC()}
+	body := &status.Body{Shard: int(p.Shard), Size: int(p.Size), Sent: p.Sent.Time().UTC()}
 	for _, at := range hosts {
-		body.Hosts = append(body.Hosts, BodyAt{ID(at.Peer), at.Has, at.Told, at.Err})
+		body.Hosts = append(body.Hosts, status.BodyAt{Peer: ID(at.Peer), Has: at.Has, Told: at.Told, Err: at.Err})
 	}
 	return body, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -18,57 +19,10 @@ import (
 // the whole folder, and peers may ask often.
 const statusAge = 10 * time.Second
 
-// ClusterMember is how a member of a namespace is.
-type ClusterMember struct {
-	Member
-	// Self: it is this node. What follows up to Equal is its own word then.
-	Self bool
-	// Problem is why the member did not answer; nil if it did. Then what follows is zero but
-	// for Verified.
-	Problem error
-	// Took is how long the answer took, with the dial where there was no connection.
-	Took time.Duration
-	// Records and Digest are of the set that it holds; equal sets have equal ones. Where the
-	// namespace is cut into shards, Records is the sum of those of its shards, and Digest zero.
-	Records int64
-	Digest  dbadapter.Digest
-	// Newest is the time of the newest version that it has ever held; zero before the first.
-	Newest time.Time
-	// Proof is the last sync of everything that has proved it equal to any other member;
-	// nil before the first.
-	Proof *Proof
-	// Damaged: it has met damage to its store.
-	Damaged bool
-	// Troubles are the states in which it cannot do its work.
-	Troubles []TroubleKind
-	// Program is the version of its program; empty if that is not known.
-	Program string
-	// Taken and Free are what its files take, and what is free on their disk, in bytes.
-	// Both are 0 where that is not known.
-	Taken, Free int64
-	// SameList: its list of members is that of this node.
-	SameList bool
-	// Equal: it holds what this node holds. Missing is how many records fewer it holds, less
-	// than 0 if it holds more. Behind is by how much its newest version is older than this
-	// node's, 0 if it is not. In a namespace that is cut into shards they compare it, for
-	// each shard that it holds, with the other members that hold the shard.
-	Equal   bool
-	Missing int64
-	Behind  time.Duration
-	// Offset is by how much this node's clock is ahead of its, give or take OffsetError.
-	Offset, OffsetError time.Duration
-	// Verified is the last sync of everything that has proved this node equal to it, as this
-	// node has noted. It is nil before the first, and for this node.
-	Verified *Proof
-	// Shards are those that it holds, and those whose host it is, by their numbers. It is nil where the namespace
-	// is not cut into shards.
-	Shards []MemberShard
-}
-
 // Cluster asks the other members how they are, and returns all members by their ids. It asks many at once, those
 // first to which there is a connection. A member that has not answered when the context is over is listed with a
 // Problem. Give the context a time-out of some seconds.
-func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
+func (ns *Namespace) Cluster(ctx context.Context) ([]status.ClusterMember, error) {
 	if err := ns.enter("ask how the members are"); err != nil {
 		return nil, err
 	}
@@ -76,10 +30,10 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
 	members := ns.Members()
-	out := make([]ClusterMember, len(members))
+	out := make([]status.ClusterMember, len(members))
 	var others []int
 	for i, m := range members {
-		out[i] = ClusterMember{Member: m}
+		out[i] = status.ClusterMember{ID: m.ID, Role: m.Role.String(), Lapsed: m.Lapsed}
 		if m.ID == ns.node.self.id {
 			out[i].Self, out[i].SameList, out[i].Equal = true, true, true
 			continue
@@ -96,7 +50,7 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 	sh := ns.shards()[0]
 	for i := range out {
 		if out[i].Self {
-			out[i].tell(sh.set.Status())
+			tell(&out[i], sh.set.Status())
 		}
 	}
 	some(asked, others, func(i int) bool { return ns.node.host.Connected(members[i].ID) }, func(i int) { sh.inquire(ctx, &out[i]) })
@@ -105,7 +59,7 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 
 // Majorities says of which shards no majority of the hosts is among the members that have answered.
 // It also says which members cannot be removed, or lapse, without leaving shards no majority.
-func (ns *Namespace) Majorities(all []ClusterMember) (without []int, needed []ID) {
+func (ns *Namespace) Majorities(all []status.ClusterMember) (without []int, needed []ID) {
 	answered := map[node.ID]bool{}
 	for i := range all {
 		m := &all[i]
@@ -121,7 +75,7 @@ func (ns *Namespace) Majorities(all []ClusterMember) (without []int, needed []ID
 }
 
 // inquire asks a member how it is.
-func (sh *shard) inquire(ctx context.Context, m *ClusterMember) {
+func (sh *shard) inquire(ctx context.Context, m *status.ClusterMember) {
 	before, begun := sh.set.Status(), time.Now()
 	a, err := sh.ask(ctx, m.ID, 0, &wire.AskStatus{})
 	if err != nil {
@@ -134,8 +88,8 @@ func (sh *shard) inquire(ctx context.Context, m *ClusterMember) {
 		return
 	}
 	now := sh.set.Status()
-	m.tell(theirs)
-	m.met(sh.ns.core.Members().Digest(), begun, &a)
+	tell(m, theirs)
+	met(m, sh.ns.core.Members().Digest(), begun, &a)
 	// What was written here meanwhile may be there already, or not yet.
 	m.Equal = theirs.Sum == before.Sum || theirs.Sum == now.Sum
 	if !m.Equal {
@@ -147,7 +101,7 @@ func (sh *shard) inquire(ctx context.Context, m *ClusterMember) {
 }
 
 // met takes what a member's greeting says; lists is what it says where it has this node's list.
-func (m *ClusterMember) met(lists [16]byte, begun time.Time, a *answered) {
+func met(m *status.ClusterMember, lists [16]byte, begun time.Time, a *answered) {
 	m.Took = time.Since(begun)
 	m.SameList = a.Greeting.List == lists
 	// It read its clock between the two readings of this node's.
@@ -157,9 +111,9 @@ func (m *ClusterMember) met(lists [16]byte, begun time.Time, a *answered) {
 
 // tell takes what a member says of what it holds, and of itself. That may be anything: numbers
 // are bounded.
-func (m *ClusterMember) tell(a *wire.StatusAnswer) {
+func tell(m *status.ClusterMember, a *wire.StatusAnswer) {
 	m.Records, m.Digest, m.Newest = bounded(a.Sum.Records), a.Sum.Digest, newestOf(a)
-	m.describe(a)
+	describe(m, a)
 }
 
 // newestOf is the time of the newest version that a member tells of; zero before the first.
@@ -171,13 +125,13 @@ func newestOf(a *wire.StatusAnswer) (at time.Time) {
 }
 
 // describe takes what it says of itself.
-func (m *ClusterMember) describe(a *wire.StatusAnswer) {
+func describe(m *status.ClusterMember, a *wire.StatusAnswer) {
 	m.Damaged, m.Program, m.Troubles = a.Damaged, a.Program, kindsOf(a.Unable)
 	if a.Disk != nil {
 		m.Taken, m.Free = bounded(a.Disk.Taken), bounded(a.Disk.Free)
 	}
 	if a.Proved != nil {
-		m.Proof = &Proof{ID(a.Proved.With), unixMilli(a.Proved.At), bounded(a.Proved.Differences)}
+		m.Proof = &status.Proof{With: ID(a.Proved.With), At: unixMilli(a.Proved.At), Differences: bounded(a.Proved.Differences)}
 	}
 }
 

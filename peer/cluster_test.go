@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // clusterOf is what a node says of all members, by their ids.
-func clusterOf(t *testing.T, ns *peer.Namespace) map[peer.ID]peer.ClusterMember {
+func clusterOf(t *testing.T, ns *peer.Namespace) map[peer.ID]status.ClusterMember {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -18,7 +19,7 @@ func clusterOf(t *testing.T, ns *peer.Namespace) map[peer.ID]peer.ClusterMember 
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := map[peer.ID]peer.ClusterMember{}
+	by := map[peer.ID]status.ClusterMember{}
 	for _, m := range all {
 		by[m.ID] = m
 	}
@@ -64,7 +65,7 @@ func TestCluster(t *testing.T) {
 		t.Errorf("of itself: %+v", self)
 	}
 	if b := by[nb.ID()]; b.Problem != nil || !b.Equal || b.Missing != 0 || b.Behind != 0 || b.Records != 4 || b.Digest != sa.Info().Digest || b.Program != "v2" || b.Taken == 0 || b.Free == 0 ||
-		b.Role != peer.RoleWrite || b.Proof == nil || b.Proof.With != na.ID() || b.Proof.Differences != 2 || b.Verified == nil || b.Verified.Differences != 2 || b.Verified.At.Sub(proof).Abs() > 2*time.Minute || b.Offset.Abs() > b.OffsetError || b.Took <= 0 {
+		b.Role != "write" || b.Proof == nil || b.Proof.With != na.ID() || b.Proof.Differences != 2 || b.Verified == nil || b.Verified.Differences != 2 || b.Verified.At.Sub(proof).Abs() > 2*time.Minute || b.Offset.Abs() > b.OffsetError || b.Took <= 0 {
 		t.Errorf("of a member that is equal: %+v, %+v, %+v", b, b.Proof, b.Verified)
 	}
 	if c := by[nc.ID()]; c.Problem != nil || c.Equal || c.Missing != 3 || c.Behind < 30*time.Second || c.Records != 1 || (c.Offset-2*time.Minute).Abs() > c.OffsetError || c.Program != "" || c.Taken != 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -28,32 +29,11 @@ const (
 // errNotAsked is of a shard that a member was not asked about.
 var errNotAsked = errors.New("the time was over before it was asked about this shard: give it longer")
 
-// MemberShard is how a member holds a shard, of a namespace that is cut into shards.
-type MemberShard struct {
-	Number int
-	// Host: the layout names the member; otherwise it holds the shard still.
-	Host bool
-	// Problem is why it is not known what it holds: it has not taken the shard yet, or does
-	// not answer. Then what follows is zero.
-	Problem error
-	// Records and Digest are of what it holds; equal sets have equal ones.
-	Records int64
-	Digest  dbadapter.Digest
-	// Unheard: a further member may hold the shard, and has not said yet that it does not.
-	Unheard bool
-	// Copies is how many members were found to hold what it holds, itself included. Equal says that all that
-	// hold the shard, may hold it or are its hosts do so. Missing is how many records fewer it holds than
-	// the one that holds most.
-	Copies  int
-	Equal   bool
-	Missing int64
-}
-
 // setCopy is a shard as one member holds it.
 type setCopy struct {
-	MemberShard
+	status.MemberShard
 	set    placement.Shard
-	of     *ClusterMember
+	of     *status.ClusterMember
 	seen   []dbadapter.Sum
 	newest time.Time
 }
@@ -69,7 +49,7 @@ func (c *setCopy) same(other *setCopy) bool {
 }
 
 // inquireShards asks each member about each shard that it is a host of, or says that it holds.
-func (ns *Namespace) inquireShards(ctx context.Context, members []ClusterMember) {
+func (ns *Namespace) inquireShards(ctx context.Context, members []status.ClusterMember) {
 	rule, at := ns.core.Rule(), map[node.ID]int{}
 	for i := range members {
 		at[node.ID(members[i].ID)] = i
@@ -81,7 +61,7 @@ func (ns *Namespace) inquireShards(ctx context.Context, members []ClusterMember)
 			if !ok {
 				continue // it came meanwhile
 			}
-			one := MemberShard{Number: int(set), Host: host}
+			one := status.MemberShard{Number: int(set), Host: host}
 			copies[i] = append(copies[i], &setCopy{MemberShard: one, set: set, of: &members[i]})
 		}
 	}
@@ -115,7 +95,7 @@ func (ns *Namespace) inquireShards(ctx context.Context, members []ClusterMember)
 		})
 	}
 	for i := range members {
-		members[i].compare(copies[i], by)
+		compare(&members[i], copies[i], by)
 	}
 }
 
@@ -139,7 +119,7 @@ func (ns *Namespace) mayHold(set placement.Shard) (all map[node.ID]bool) {
 
 // inquireOf asks a member about sets, and returns those of which something is to be said. What it
 // says of itself comes with its first answer.
-func (ns *Namespace) inquireOf(ctx context.Context, m *ClusterMember, copies []*setCopy) []*setCopy {
+func (ns *Namespace) inquireOf(ctx context.Context, m *status.ClusterMember, copies []*setCopy) []*setCopy {
 	heard := m.Self
 	ns.inquireRest(ctx, m, copies, &heard)
 	if !heard && m.Problem == nil {
@@ -166,7 +146,7 @@ func (ns *Namespace) inquireOf(ctx context.Context, m *ClusterMember, copies []*
 }
 
 // inquireRest asks a member about sets, until it does not answer.
-func (ns *Namespace) inquireRest(ctx context.Context, m *ClusterMember, copies []*setCopy, heard *bool) {
+func (ns *Namespace) inquireRest(ctx context.Context, m *status.ClusterMember, copies []*setCopy, heard *bool) {
 	for i, c := range copies {
 		err := ns.inquireCopy(ctx, c, heard)
 		if err == nil || m.Self || errors.Is(err, ErrDenied) {
@@ -193,7 +173,7 @@ func (ns *Namespace) inquireCopy(ctx context.Context, c *setCopy, heard *bool) e
 			return err
 		}
 		own := sh.set.Status()
-		c.of.describe(own)
+		describe(c.of, own)
 		c.take(own)
 		return nil
 	}
@@ -210,8 +190,8 @@ func (ns *Namespace) inquireCopy(ctx context.Context, c *setCopy, heard *bool) e
 	}
 	if heard != nil && !*heard {
 		*heard = true
-		c.of.describe(theirs)
-		c.of.met(ns.core.View(c.set).Lists(), begun, &a)
+		describe(c.of, theirs)
+		met(c.of, ns.core.View(c.set).Lists(), begun, &a)
 	}
 	c.take(theirs)
 	return nil
@@ -219,7 +199,7 @@ func (ns *Namespace) inquireCopy(ctx context.Context, c *setCopy, heard *bool) e
 
 // greet asks a member that holds nothing for a record, which it says is elsewhere. Its
 // answer brings its clock, and which list of members it has.
-func (ns *Namespace) greet(ctx context.Context, m *ClusterMember) error {
+func (ns *Namespace) greet(ctx context.Context, m *status.ClusterMember) error {
 	leave, err := ns.node.routing.places.Take(ctx, m.ID)
 	if err != nil {
 		return err
@@ -239,7 +219,7 @@ func (ns *Namespace) greet(ctx context.Context, m *ClusterMember) error {
 	if a.Reply, err = ns.core.Answered(node.ID(m.ID), ask, reply); err != nil {
 		return err
 	}
-	m.met(ns.core.Members().Digest(), begun, &a)
+	met(m, ns.core.Members().Digest(), begun, &a)
 	return nil
 }
 
@@ -249,9 +229,9 @@ func (c *setCopy) unlike(all []*setCopy) []*setCopy {
 }
 
 // compare compares what a member holds with the others; by are those of each set.
-func (m *ClusterMember) compare(copies []*setCopy, by [][]*setCopy) {
+func compare(m *status.ClusterMember, copies []*setCopy, by [][]*setCopy) {
 	m.Records, m.Digest, m.Newest, m.Equal = 0, dbadapter.Digest{}, time.Time{}, m.Problem == nil
-	m.Missing, m.Behind, m.Shards = 0, 0, []MemberShard{}
+	m.Missing, m.Behind, m.Shards = 0, 0, []status.MemberShard{}
 	for _, c := range copies {
 		if c.Problem == nil {
 			for _, other := range by[c.set] {

@@ -10,15 +10,16 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // asked is what a node is told of all members, by the numbers of their nodes.
-func (c *routedCluster) asked(i int) map[int]ClusterMember {
+func (c *routedCluster) asked(i int) map[int]status.ClusterMember {
 	c.t.Helper()
 	all, err := c.spaces[i].Cluster(c.t.Context())
 	c.must(err)
-	by := map[int]ClusterMember{}
+	by := map[int]status.ClusterMember{}
 	for _, m := range all {
 		by[slices.IndexFunc(c.nodes, func(n *Node) bool { return n.ID() == m.ID })] = m
 	}
@@ -103,7 +104,7 @@ func TestClusterShardsDiffer(t *testing.T) {
 	}
 	c.must(c.nodes[hosts[1]].Close(t.Context()))
 	all := c.asked(others[0])
-	if away := all[hosts[1]]; !errors.Is(away.Problem, ErrUnreachable) || away.Equal || len(away.Shards) == 0 || slices.ContainsFunc(away.Shards, func(s MemberShard) bool { return s.Problem == nil || s.Equal || s.Copies > 0 }) {
+	if away := all[hosts[1]]; !errors.Is(away.Problem, ErrUnreachable) || away.Equal || len(away.Shards) == 0 || slices.ContainsFunc(away.Shards, func(s status.MemberShard) bool { return s.Problem == nil || s.Equal || s.Copies > 0 }) {
 		t.Errorf("a member that is away: %+v", away)
 	}
 	if m := all[hosts[0]]; m.Problem != nil || m.Equal || m.Missing != 0 {
@@ -115,14 +116,14 @@ func TestClusterShardsDiffer(t *testing.T) {
 func TestClusterShardsInTime(t *testing.T) {
 	c := newRoutedCluster(t, 2)
 	all := c.asked(0)
-	m := &ClusterMember{Member: all[1].Member}
-	first := &setCopy{MemberShard: MemberShard{Host: true}, of: m}
+	m := &status.ClusterMember{ID: all[1].ID, Role: all[1].Role}
+	first := &setCopy{MemberShard: status.MemberShard{Host: true}, of: m}
 	ctx, cancel := context.WithCancel(t.Context())
 	copies := []*setCopy{first}
 	if got := c.spaces[0].inquireOf(ctx, m, copies); len(got) != 1 || first.Problem != nil || m.Problem != nil {
 		t.Fatalf("%+v, %v", first, m.Problem)
 	}
-	next := &setCopy{MemberShard: MemberShard{Number: 1, Host: true}, set: 1, of: m}
+	next := &setCopy{MemberShard: status.MemberShard{Number: 1, Host: true}, set: 1, of: m}
 	heard := true
 	cancel()
 	c.spaces[0].inquireRest(ctx, m, []*setCopy{next}, &heard)
@@ -141,14 +142,14 @@ func TestClusterShardsSums(t *testing.T) {
 	by, liars, honest := make([][]*setCopy, 4096), []*setCopy(nil), []*setCopy(nil)
 	for set := range by {
 		for records, of := range map[uint64]*[]*setCopy{1<<64 - 1: &liars, 5: &honest} {
-			one := &setCopy{MemberShard: MemberShard{Number: set}}
+			one := &setCopy{MemberShard: status.MemberShard{Number: set}}
 			one.take(&wire.StatusAnswer{Sum: dbadapter.Sum{Records: records}})
 			*of, by[set] = append(*of, one), append(by[set], one)
 		}
 	}
-	var l, h ClusterMember
-	l.compare(liars, by)
-	h.compare(honest, by)
+	var l, h status.ClusterMember
+	compare(&l, liars, by)
+	compare(&h, honest, by)
 	if l.Records <= 0 || h.Records != 5*4096 || h.Missing <= 0 || l.Missing != 0 {
 		t.Errorf("%d and %d records, %d and %d are missing", l.Records, h.Records, l.Missing, h.Missing)
 	}

@@ -9,49 +9,16 @@ import (
 
 	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/watermark"
+	"github.com/syncd-io/syncd/peer/status"
 )
-
-// Progress is how far the collection is: Waiting, Counted, Oldest, Mark, Floor,
-// Recovering.
-type Progress = watermark.Progress
-
-// Collection is how far the collection of what was deleted, or has expired, is. A
-// deleted record leaves a tombstone, so that it stays deleted. The tombstone goes once
-// all members are past it, whatever arrives later.
-type Collection struct {
-	Progress
-	// Holding are the members that hold back what waits, by id.
-	Holding []Holding
-}
-
-// Holding is a member that holds the collection back.
-type Holding struct {
-	Member ID
-	// Reason says what is missing.
-	Reason string
-	// Since is up to when its records are known; zero: not since the list of members
-	// changed.
-	Since time.Time
-	// Heard is when this node last synced with it; zero: not since it was started.
-	Heard time.Time
-	// Silent: it has not been heard for longer than SilentAfter.
-	Silent bool
-}
 
 // SilentAfter is after how long a member that holds the collection back is called
 // silent. A machine that is off at night is back by then. Let it lapse if it does not
 // return (Lapse).
 const SilentAfter = 24 * time.Hour
 
-// Swept is what a collection did.
-type Swept struct {
-	Collected int64 // tombstones, and expired records, that are gone
-	Adopted   int64 // records of a writer without the right, written again here
-	SetAside  int64 // such records that this node may not write; see Rejected
-}
-
 // Collection says how far the collection is, and what holds it back.
-func (ns *Namespace) Collection() Collection {
+func (ns *Namespace) Collection() status.Collection {
 	var c watermark.Collection
 	for i, sh := range ns.shards() {
 		if one := sh.set.Collection(); i == 0 {
@@ -60,7 +27,9 @@ func (ns *Namespace) Collection() Collection {
 			c = c.Plus(one)
 		}
 	}
-	out := Collection{c.Progress, []Holding{}}
+	out := status.Collection{
+		Waiting: c.Waiting, Counted: c.Counted, Oldest: c.Oldest, Mark: c.Mark, Floor: c.Floor, Recovering: c.Recovering, Holding: []status.Holding{},
+	}
 	now := ns.node.now()
 	for _, h := range c.Holding {
 		last := h.Synced
@@ -70,21 +39,21 @@ func (ns *Namespace) Collection() Collection {
 		if last.IsZero() {
 			last = ns.node.started
 		}
-		out.Holding = append(out.Holding, Holding{ID(h.Member), h.Reason, h.Since, h.Synced, now.Sub(last) > SilentAfter})
+		out.Holding = append(out.Holding, status.Holding{Member: ID(h.Member), Reason: h.Reason, Since: h.Since, Synced: h.Synced, Silent: now.Sub(last) > SilentAfter})
 	}
 	return out
 }
 
 // silent are the members that hold the collection back and were not heard for long.
-func (ns *Namespace) silent() []Holding {
-	return slices.DeleteFunc(ns.Collection().Holding, func(h Holding) bool { return !h.Silent })
+func (ns *Namespace) silent() []status.Holding {
+	return slices.DeleteFunc(ns.Collection().Holding, func(h status.Holding) bool { return !h.Silent })
 }
 
 // Collect takes out what all members are past, and tells them what this node holds.
 // Daemons do so by themselves; it does not reach further than they would.
-func (ns *Namespace) Collect(ctx context.Context) (Swept, error) {
+func (ns *Namespace) Collect(ctx context.Context) (status.Swept, error) {
 	if err := ns.enter("collect"); err != nil {
-		return Swept{}, err
+		return status.Swept{}, err
 	}
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
@@ -94,10 +63,10 @@ func (ns *Namespace) Collect(ctx context.Context) (Swept, error) {
 		swept, err := sh.set.Collect(ctx)
 		all = all.Plus(swept)
 		if err != nil {
-			return Swept(all), fmt.Errorf("collect in %s: %w", ns.Name(), err)
+			return status.Swept(all), fmt.Errorf("collect in %s: %w", ns.Name(), err)
 		}
 	}
-	return Swept(all), nil
+	return status.Swept(all), nil
 }
 
 // tend does what has become due in the namespace by itself, unless that is being

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // Writers, readers and syncs in both directions at once; then all is equal.
@@ -62,7 +63,7 @@ func TestCloseWhileSyncing(t *testing.T) {
 			}
 			var once sync.Once
 			closed := make(chan error, 1)
-			_, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{Progress: func(peer.Report) {
+			_, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{Progress: func(reconcile.Report) {
 				once.Do(func() {
 					go func() { closed <- victim.Close(context.Background()) }()
 					for { // until the closing has begun
@@ -86,7 +87,7 @@ func TestSyncIsCutByItsContext(t *testing.T) {
 	_, nb, sa, _ := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
 	put(t, sa, "k", "v")
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := sa.Sync(ctx, nb.ID(), peer.SyncOptions{Progress: func(peer.Report) { cancel() }})
+	_, err := sa.Sync(ctx, nb.ID(), peer.SyncOptions{Progress: func(reconcile.Report) { cancel() }})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("sync: %v", err)
 	}

@@ -14,24 +14,13 @@ import (
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/peer/offline"
+	"github.com/syncd-io/syncd/peer/status"
 )
-
-// Damage is what was met of damage to the store, by whatever has met it: a read, a
-// write, a scan, a sync, an audit, a compaction, the reading through of files. It stays,
-// also over restarts, until Verify has found the namespace whole, or until a repair.
-type Damage struct {
-	// Found are the first errors that differ, 8 of them at most.
-	Found []string
-	// Findings is how often damage was met.
-	Findings int64
-	// At is when it was met first.
-	At time.Time
-}
 
 // Damage is what was met of damage that cannot be told to be a namespace's: in files
 // that were read through, and in compactions. It stays until the files, and all
 // namespaces, were verified since. nil: the node has met no such damage.
-func (n *Node) Damage() *Damage { return n.damage.of(dbadapter.NamespaceID{}) }
+func (n *Node) Damage() *status.Damage { return n.damage.of(dbadapter.NamespaceID{}) }
 
 // met notes damage that cannot be told to be a namespace's, and returns it.
 func (n *Node) met(err error) error { return n.damage.met(dbadapter.NamespaceID{}, "", err) }
@@ -64,7 +53,7 @@ type damageBook struct {
 }
 
 type damaged struct {
-	Damage
+	status.Damage
 	last uint64
 }
 
@@ -129,7 +118,7 @@ func (b *damageBook) read() error {
 			return durable.Damaged(b.file.Path, "is damaged (an entry is over its bounds)")
 		}
 		b.last++
-		d := &damaged{Damage{f.Found, f.Findings, time.UnixMilli(f.At).UTC()}, b.last}
+		d := &damaged{status.Damage{Found: f.Found, Findings: f.Findings, At: time.UnixMilli(f.At).UTC()}, b.last}
 		if met := b.known[dbadapter.NamespaceID(f.ID)]; met != nil {
 			d.Findings, d.last = d.Findings+met.Findings, met.last
 			for _, text := range met.Found {
@@ -163,7 +152,7 @@ func (b *damageBook) met(id dbadapter.NamespaceID, name string, err error) error
 	b.findings[name]++
 	d := b.known[id]
 	if d == nil {
-		d = &damaged{Damage: Damage{At: b.now().UTC()}}
+		d = &damaged{Damage: status.Damage{At: b.now().UTC()}}
 		b.known[id] = d
 		b.log.Error("the store is damaged: run syncd verify to see what it is; to repair it, stop the daemon and run syncd verify --repair; this is said once, and syncd status goes on to say it",
 			slog.String("ns", name), logError(err))
@@ -203,7 +192,7 @@ func clipText(s string) string {
 }
 
 // of is a copy of what is known of a namespace; nil if there is nothing.
-func (b *damageBook) of(id dbadapter.NamespaceID) *Damage {
+func (b *damageBook) of(id dbadapter.NamespaceID) *status.Damage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	d := b.known[id]

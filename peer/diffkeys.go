@@ -8,30 +8,6 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-type (
-	// KeyDifference is a key whose records differ between this node and a peer.
-	KeyDifference = reconcile.KeyDifference
-	// KeyKind says how they differ.
-	KeyKind = reconcile.KeyKind
-	// Head is a record without its key and value.
-	Head = reconcile.Head
-)
-
-// The kinds of differences between the records of a key.
-const (
-	// MissingHere: only the peer holds the key, or its deletion.
-	MissingHere = reconcile.MissingHere
-	// MissingThere: only this node does.
-	MissingThere = reconcile.MissingThere
-	// NewerHere: this node's record replaces the peer's.
-	NewerHere = reconcile.NewerHere
-	// NewerThere: the peer's replaces this node's.
-	NewerThere = reconcile.NewerThere
-	// Conflict: one of the two was written concurrently with the other, and does not
-	// stand after a sync.
-	Conflict = reconcile.Conflict
-)
-
 // DiffOptions narrow what DiffKeys lists.
 type DiffOptions struct {
 	// Prefix narrows it to the keys that begin with it.
@@ -40,7 +16,7 @@ type DiffOptions struct {
 	// that it kept some out.
 	Limit int
 	// Progress is as in SyncOptions.
-	Progress func(Report)
+	Progress func(reconcile.Report)
 }
 
 // keysAhead is how many keys wait for the caller of DiffKeys: a thousandth of a second of
@@ -59,11 +35,11 @@ const workingPause = time.Second
 // By placement writer a large value that only one side has is listed under its key.
 //
 // Memory is that of one part of the sync, however much differs.
-func (ns *Namespace) DiffKeys(ctx context.Context, id ID, o DiffOptions, each func(KeyDifference) error) (Report, error) {
+func (ns *Namespace) DiffKeys(ctx context.Context, id ID, o DiffOptions, each func(reconcile.KeyDifference) error) (reconcile.Report, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	keys := make(chan KeyDifference, keysAhead)
-	list := &syncing.KeyList{Limit: o.Limit, Each: func(d KeyDifference, tick func() error) error {
+	keys := make(chan reconcile.KeyDifference, keysAhead)
+	list := &syncing.KeyList{Limit: o.Limit, Each: func(d reconcile.KeyDifference, tick func() error) error {
 		of, users := ns.core.UsersKey(d.Key)
 		if !users {
 			return nil
@@ -85,7 +61,7 @@ func (ns *Namespace) DiffKeys(ctx context.Context, id ID, o DiffOptions, each fu
 			}
 		}
 	}}
-	var report Report
+	var report reconcile.Report
 	var err error
 	go func() {
 		defer close(keys)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // stateOf is all that a namespace holds and has noted, but for the syncs that were held.
@@ -52,7 +53,7 @@ func stateOf(t *testing.T, ns *Namespace) string {
 
 // diverge makes two namespaces differ in all ways, and returns what is to be listed at
 // the first.
-func diverge(t *testing.T, sa, sb *Namespace, n int) map[string]KeyKind {
+func diverge(t *testing.T, sa, sb *Namespace, n int) map[string]reconcile.KeyKind {
 	t.Helper()
 	put := func(ns *Namespace, key, value string) {
 		t.Helper()
@@ -66,31 +67,31 @@ func diverge(t *testing.T, sa, sb *Namespace, n int) map[string]KeyKind {
 	if _, err := sa.Sync(t.Context(), sb.node.ID(), SyncOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]KeyKind{}
+	want := map[string]reconcile.KeyKind{}
 	for i := range n {
 		key := fmt.Sprintf("both/%d", i)
 		switch i % 7 {
 		case 0:
 			put(sa, key, "new")
-			want[key] = NewerHere
+			want[key] = reconcile.NewerHere
 		case 1:
 			put(sb, key, "new")
-			want[key] = NewerThere
+			want[key] = reconcile.NewerThere
 		case 2:
 			if err := errOf(sb.Delete(t.Context(), []byte(key))); err != nil {
 				t.Fatal(err)
 			}
-			want[key] = NewerThere
+			want[key] = reconcile.NewerThere
 		case 3:
 			put(sa, key, "a's")
 			put(sb, key, "b's")
-			want[key] = Conflict
+			want[key] = reconcile.Conflict
 		case 4:
 			put(sa, "a/"+key, "value")
-			want["a/"+key] = MissingThere
+			want["a/"+key] = reconcile.MissingThere
 		case 5:
 			put(sb, "b/"+key, "value")
-			want["b/"+key] = MissingHere
+			want["b/"+key] = reconcile.MissingHere
 		}
 	}
 	return want
@@ -114,17 +115,17 @@ func TestDiffKeys(t *testing.T) {
 		}
 		before := [2]string{stateOf(t, sa), stateOf(t, sb)}
 		for _, prefix := range []string{"", "both/1"} {
-			got := map[string]KeyKind{}
-			report, err := sa.DiffKeys(t.Context(), b.ID(), DiffOptions{Prefix: []byte(prefix)}, func(d KeyDifference) error {
+			got := map[string]reconcile.KeyKind{}
+			report, err := sa.DiffKeys(t.Context(), b.ID(), DiffOptions{Prefix: []byte(prefix)}, func(d reconcile.KeyDifference) error {
 				if got[string(d.Key)] != 0 {
 					t.Errorf("%q was listed twice", d.Key)
 				}
 				got[string(d.Key)] = d.Kind
-				for ns, head := range map[*Namespace]Head{sa: d.Here, sb: d.There} {
-					var held Head
+				for ns, head := range map[*Namespace]reconcile.Head{sa: d.Here, sb: d.There} {
+					var held reconcile.Head
 					for r, err := range ns.Scan(t.Context(), d.Key, WithTombstones()) {
 						if err == nil && bytes.Equal(r.Key, d.Key) {
-							held = Head{Version: r.Version, Deleted: r.Deleted, Expires: r.Expires}
+							held = reconcile.Head{Version: r.Version, Deleted: r.Deleted, Expires: r.Expires}
 						}
 					}
 					if held != head {
@@ -133,7 +134,7 @@ func TestDiffKeys(t *testing.T) {
 				}
 				return nil
 			})
-			expected := map[string]KeyKind{}
+			expected := map[string]reconcile.KeyKind{}
 			for key, kind := range want {
 				if bytes.HasPrefix([]byte(key), []byte(prefix)) {
 					expected[key] = kind
@@ -171,24 +172,24 @@ func TestDiffKeysEnds(t *testing.T) {
 	t.Logf("seed %d", seed)
 	limit := 1 + rand.New(rand.NewPCG(seed, 1)).IntN(len(want)-1)
 	took := 0
-	report, err := sa.DiffKeys(t.Context(), b.ID(), DiffOptions{Limit: limit}, func(KeyDifference) error { took++; return nil })
+	report, err := sa.DiffKeys(t.Context(), b.ID(), DiffOptions{Limit: limit}, func(reconcile.KeyDifference) error { took++; return nil })
 	if err != nil || took != limit || report.Keys != limit || !report.MoreKeys {
 		t.Errorf("with the limit %d: %d keys, %+v, %v", limit, took, report, err)
 	}
 	for _, limit := range []int{len(want), len(want) + 1} {
-		if report, err := sa.DiffKeys(t.Context(), b.ID(), DiffOptions{Limit: limit}, func(KeyDifference) error { return nil }); err != nil || report.MoreKeys || report.Keys != len(want) {
+		if report, err := sa.DiffKeys(t.Context(), b.ID(), DiffOptions{Limit: limit}, func(reconcile.KeyDifference) error { return nil }); err != nil || report.MoreKeys || report.Keys != len(want) {
 			t.Errorf("with the limit %d of %d: %+v, %v", limit, len(want), report, err)
 		}
 	}
 	failed := errors.New("the caller fails")
-	if _, err := sa.DiffKeys(t.Context(), b.ID(), DiffOptions{}, func(KeyDifference) error { return failed }); !errors.Is(err, failed) {
+	if _, err := sa.DiffKeys(t.Context(), b.ID(), DiffOptions{}, func(reconcile.KeyDifference) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("a caller that fails: %v", err)
 	}
 	waitFor(t, "all syncs have ended", func() bool { return a.running.Load()+b.running.Load() == 0 })
 	if _, err := sa.Sync(t.Context(), b.ID(), SyncOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if report, err := sa.DiffKeys(t.Context(), b.ID(), DiffOptions{}, func(d KeyDifference) error { return fmt.Errorf("%q is listed", d.Key) }); err != nil || report.Keys != 0 || !report.Verified {
+	if report, err := sa.DiffKeys(t.Context(), b.ID(), DiffOptions{}, func(d reconcile.KeyDifference) error { return fmt.Errorf("%q is listed", d.Key) }); err != nil || report.Keys != 0 || !report.Verified {
 		t.Errorf("of equal sets: %+v, %v", report, err)
 	}
 	if contents(t, sa)["both/3"].Version != contents(t, sb)["both/3"].Version {

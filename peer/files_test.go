@@ -18,6 +18,7 @@ import (
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/peer/offline"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // How an opening ends that meets a file that is damaged.
@@ -194,7 +195,7 @@ func (f *filesTest) check(t *testing.T, want string) {
 		if len(out) == 0 || out[0].Why == "" || !strings.Contains(f.log.String(), out[0].Why) {
 			t.Fatalf("not served are %+v; the log: %s", out, &f.log)
 		}
-		at := slices.IndexFunc(out, func(u Unserved) bool { return u.ID == fmt.Sprintf("%x", f.id) })
+		at := slices.IndexFunc(out, func(u status.Unserved) bool { return u.ID == fmt.Sprintf("%x", f.id) })
 		_, err := n.Namespace(out[at].Name)
 		if errors.Is(err, ErrFileDamaged) != (want == isUnserved) || !strings.Contains(err.Error(), f.path) {
 			t.Errorf("a call gives %v", err)

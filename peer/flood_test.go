@@ -195,7 +195,7 @@ func TestBusyIsCounted(t *testing.T) {
 	defer close(release)
 	wg.Go(func() {
 		var once sync.Once
-		_, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{Progress: func(r peer.Report) {
+		_, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{Progress: func(r reconcile.Report) {
 			if r.WireBytesReceived > 0 {
 				once.Do(func() { close(inside); <-release })
 			}

@@ -9,13 +9,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // copies is the folder of a namespace, with the files of its locator.
@@ -75,36 +75,20 @@ func (ns *Namespace) closeLocator() {
 	}
 }
 
-// LocatorSays is where a key is by what this node has heard from whole hosts of its shard, where the namespace
-// has a locator. Reads at level one rest on it.
-type LocatorSays struct {
-	// Where is "nowhere", "in a shard", or "unknown": then the hosts of the key's shard are asked. At a
-	// whole host of the key's shard it is "here": the node reads its own records.
-	Where string
-	// Shard is that of the value, if it is in a shard.
-	Shard int
-	// Host is the one at which the shard's keys were heard last; empty: they were not heard yet.
-	Host ID
-	// Age is how long ago Host was asked for what had changed when it has last told all of that. Fresh: that
-	// was short enough ago for a key to be nowhere. Age is 0 where nothing was heard.
-	Age   time.Duration
-	Fresh bool
-}
-
 // locatorSays is what the locator says of a key; nil: there is none.
-func (ns *Namespace) locatorSays(key []byte) *LocatorSays {
+func (ns *Namespace) locatorSays(key []byte) *status.LocatorSays {
 	f := ns.hosts.Locator
 	if f == nil {
 		return nil
 	}
 	home := ns.core.Home(key)
 	if ns.core.WholeHere(home) != nil {
-		return &LocatorSays{Where: "here"}
+		return &status.LocatorSays{Where: "here"}
 	}
 	where, shard := ns.hosts.Locate(key)
 	now := ns.hosts.Net.Now()
 	s := f.Status(home, now)
-	says := &LocatorSays{Where: where.String(), Shard: int(shard), Host: ID(s.From), Fresh: s.Fresh}
+	says := &status.LocatorSays{Where: where.String(), Shard: int(shard), Host: ID(s.From), Fresh: s.Fresh}
 	if s.Heard > 0 {
 		says.Age = now - s.Heard
 	}

@@ -111,7 +111,7 @@ func TestVoidedChangesAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	sync1(t, sb, nc.ID())
-	if got := sc.Info().Role; got != peer.RoleRead || len(sc.Voided()) != 0 {
+	if got := sc.Role(); got != peer.RoleRead || len(sc.Voided()) != 0 {
 		t.Errorf("before c has heard of the removal its role is %s, void %+v", got, sc.Voided())
 	}
 	if err := sa.Remove(t.Context(), nb.ID()); err != nil {
@@ -125,7 +125,7 @@ func TestVoidedChangesAreListed(t *testing.T) {
 			}
 		}
 		v := ns.Voided()
-		if len(v) != 1 || v[0].By != nb.ID() || v[0].Kind != "grant" || v[0].Subject != nc.ID() || v[0].Role != peer.RoleRead || len(v[0].Hash) != 64 {
+		if len(v) != 1 || v[0].By != nb.ID() || v[0].Kind != "grant" || v[0].Subject != nc.ID() || v[0].Role != "read" || len(v[0].Hash) != 64 {
 			t.Errorf("void %+v", v)
 		}
 	}

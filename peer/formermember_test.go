@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // A node that has heard of its removal says so where other members do not answer it any more.
@@ -48,7 +50,7 @@ func TestWhyOfAMemberThatIsNoHost(t *testing.T) {
 	c := newRoutedCluster(t, 3)
 	hosts, others := c.hosts("k")
 	whys, err := c.spaces[hosts[0]].Why(t.Context(), []byte("k"), c.nodes[others[0]].ID())
-	if err != nil || len(whys) != 1 || len(whys[0].Causes) != 1 || whys[0].Causes[0].Kind == CauseDenied {
+	if err != nil || len(whys) != 1 || len(whys[0].Causes) != 1 || whys[0].Causes[0].Kind == status.CauseDenied {
 		t.Errorf("%+v, %v", whys, err)
 	}
 }

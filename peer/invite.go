@@ -8,6 +8,7 @@ import (
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // InviteOptions says what a ticket gives.
@@ -39,24 +40,12 @@ func (ns *Namespace) Invite(ctx context.Context, o InviteOptions) (string, error
 	return text, nil
 }
 
-// Invitation is a ticket that this node has issued.
-type Invitation struct {
-	// ID names the ticket, and tells nothing of it.
-	ID      string
-	Role    Role
-	Issued  time.Time
-	Expires time.Time
-	// Uses is how many nodes can join by it, and UsedBy those that have.
-	Uses   int
-	UsedBy []ID
-}
-
 // Invites lists the tickets that this node has issued, the oldest first. Those that
 // are used up or have expired are among them for a week.
-func (ns *Namespace) Invites() []Invitation {
-	list := []Invitation{}
+func (ns *Namespace) Invites() []status.Invite {
+	list := []status.Invite{}
 	for _, i := range ns.core.Invitations() {
-		one := Invitation{ID: i.ID, Role: Role(i.Role), Issued: i.Issued, Expires: i.Expires, Uses: i.Uses, UsedBy: []ID{}}
+		one := status.Invite{ID: i.ID, Role: i.Role.String(), Issued: i.Issued, Expires: i.Expires, Uses: i.Uses, UsedBy: []ID{}}
 		for _, id := range i.UsedBy {
 			one.UsedBy = append(one.UsedBy, ID(id))
 		}

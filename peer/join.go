@@ -43,13 +43,13 @@ func (n *Node) Join(ctx context.Context, text string) (*Namespace, error) {
 // JoinSync is Join that tells what the first sync, with these options, has brought.
 // The namespace is not nil once this node is a member; an error with it is that of
 // the sync.
-func (n *Node) JoinSync(ctx context.Context, text string, o SyncOptions) (*Namespace, Report, error) {
+func (n *Node) JoinSync(ctx context.Context, text string, o SyncOptions) (*Namespace, reconcile.Report, error) {
 	t, err := membership.ParseTicket(text)
 	if err != nil {
-		return nil, Report{}, fmt.Errorf("join: %w", err)
+		return nil, reconcile.Report{}, fmt.Errorf("join: %w", err)
 	}
 	if !n.gate.enter() {
-		return nil, Report{}, fmt.Errorf("join %s: %w", t.Name, ErrClosed)
+		return nil, reconcile.Report{}, fmt.Errorf("join %s: %w", t.Name, ErrClosed)
 	}
 	defer n.gate.leave()
 	ctx, cancel := bind(ctx, n.ctx)
@@ -59,7 +59,7 @@ func (n *Node) JoinSync(ctx context.Context, text string, o SyncOptions) (*Names
 		if cause := context.Cause(ctx); cause != nil {
 			err = fmt.Errorf("%w: %w", err, cause)
 		}
-		return nil, Report{}, fmt.Errorf("join %s at %s: %w", t.Name, t.Inviter, err)
+		return nil, reconcile.Report{}, fmt.Errorf("join %s at %s: %w", t.Name, t.Inviter, err)
 	}
 	report, err := ns.Sync(ctx, ID(t.Inviter), o)
 	return ns, report, err

@@ -8,6 +8,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // Conflicts yields the records that lost against a record whose writer had not seen them here, of
@@ -47,12 +48,6 @@ func (ns *Namespace) kept(ctx context.Context, what string, why dbadapter.Why) i
 	}
 }
 
-// KeptKind is that of an entry: Conflicts yields the one, SetAside the other.
-type KeptKind = dbadapter.Why
-
-// KeptAt is an entry that another member keeps, without the value, of which Size is the size.
-type KeptAt = shards.KeptAt
-
 // Keepers are the other members that say that they keep entries of Conflicts or SetAside, by id.
 // They say so some seconds after the first one. In a namespace that is not cut into shards no
 // member says so.
@@ -66,7 +61,7 @@ func (ns *Namespace) Keepers() (ids []ID) {
 // KeptAt asks another member for the entries of a kind that it keeps, behind the one of that number.
 // It returns a page, the least numbers first. With more, further ones follow behind the last one.
 // Only a call at that member itself gives the values, and restores or forgets entries.
-func (ns *Namespace) KeptAt(ctx context.Context, id ID, kind KeptKind, after uint64) (page []KeptAt, more bool, err error) {
+func (ns *Namespace) KeptAt(ctx context.Context, id ID, kind dbadapter.Why, after uint64) (page []status.KeptAt, more bool, err error) {
 	if err := ns.enter("list what a member keeps of"); err != nil {
 		return nil, false, err
 	}
@@ -79,7 +74,7 @@ func (ns *Namespace) KeptAt(ctx context.Context, id ID, kind KeptKind, after uin
 	return page, more, nil
 }
 
-func (ns *Namespace) keptAt(ctx context.Context, id ID, kind KeptKind, after uint64) (page []KeptAt, more bool, err error) {
+func (ns *Namespace) keptAt(ctx context.Context, id ID, kind dbadapter.Why, after uint64) (page []status.KeptAt, more bool, err error) {
 	if ns.core.Rule() == nil {
 		return nil, false, node.ErrOneShard
 	}

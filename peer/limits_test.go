@@ -15,6 +15,7 @@ import (
 
 	"github.com/syncd-io/syncd/peer"
 	"github.com/syncd-io/syncd/peer/status"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // A peer that has as many syncs as it may is put off, tries again, and succeeds
@@ -26,7 +27,7 @@ func TestBusyPeerIsTriedAgain(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		first := true
-		_, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{Progress: func(r peer.Report) {
+		_, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{Progress: func(r reconcile.Report) {
 			if first && r.WireBytesReceived > 0 {
 				first = false
 				close(inside)
@@ -84,7 +85,7 @@ func TestOwnSyncsAreBounded(t *testing.T) {
 	put(t, sa, "a", "1")
 	var nested error
 	first := true
-	_, err := sa.Sync(t.Context(), nb.ID(), peer.SyncOptions{Progress: func(peer.Report) {
+	_, err := sa.Sync(t.Context(), nb.ID(), peer.SyncOptions{Progress: func(reconcile.Report) {
 		if first {
 			first = false
 			ctx, cancel := context.WithCancel(t.Context())

@@ -65,7 +65,7 @@ func TestLostListIsPutBack(t *testing.T) {
 		if c, err = third.Namespace("notes"); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(c.Members()); n != 3 || c.Info().Role != RoleWrite {
+		if n := len(c.Members()); n != 3 || c.Role() != RoleWrite {
 			t.Fatalf("it lists %d members, and itself with the role %s", n, c.Info().Role)
 		}
 		for _, other := range []*Namespace{a, b} {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // Level is how many hosts of a key's shard must hold a write durably, or answer a read: Quorum, All
@@ -144,40 +144,11 @@ func (ns *Namespace) writeShard(ctx context.Context, what string, d node.Draft) 
 	return v, err
 }
 
-// Located is where a key is, and what its hosts say of it.
-type Located struct {
-	Shard int
-	// Hosts are the members that hold it; none if no layout is known yet. While the shard moves, they
-	// are the old hosts and the new ones.
-	Hosts []ID
-	// Moving: the old hosts and the new ones differ.
-	Moving bool
-	// Record is what the key was found to hold, a tombstone too; nil: nothing.
-	Record *dbadapter.Record
-	// Asked are the hosts that were asked, this node among them if it is one.
-	Asked []LocatedAt
-	// Locator is what the locator says; nil: the namespace has none.
-	Locator *LocatorSays
-}
-
-// LocatedAt is what one host has answered.
-type LocatedAt struct {
-	Peer ID
-	// Old and New: it is a host of that set. Whole: it has all that it must have.
-	Old, New, Whole bool
-	// Version is that of the record that it holds; zero: it holds none, or has not answered.
-	Version dbadapter.Version
-	// Took is how long its answer took.
-	Took time.Duration
-	// Err is why it has not answered; nil if it has.
-	Err error
-}
-
 // Locate looks a key up in a namespace that is cut into shards, and tells what was asked. The
 // result is meaningful with the error, which is ErrTooFew where too few hosts have answered.
-func (ns *Namespace) Locate(ctx context.Context, key []byte, options ...GetOption) (l Located, err error) {
+func (ns *Namespace) Locate(ctx context.Context, key []byte, options ...GetOption) (l status.Located, err error) {
 	if err := ns.enter("locate"); err != nil {
-		return Located{}, err
+		return status.Located{}, err
 	}
 	defer ns.gate.leave()
 	o, err := readOptions(options)
@@ -190,7 +161,7 @@ func (ns *Namespace) Locate(ctx context.Context, key []byte, options ...GetOptio
 	return l, nil
 }
 
-func (ns *Namespace) locate(ctx context.Context, key []byte, o shards.GetOptions) (l Located, err error) {
+func (ns *Namespace) locate(ctx context.Context, key []byte, o shards.GetOptions) (l status.Located, err error) {
 	if ns.core.Rule() == nil {
 		return l, node.ErrOneShard
 	}
@@ -208,7 +179,7 @@ func (ns *Namespace) locate(ctx context.Context, key []byte, o shards.GetOptions
 	found, err := ns.lookUp(ctx, key, o)
 	l.Record = found.Record
 	for _, h := range found.Hosts {
-		at := LocatedAt{Peer: ID(h.Peer), Old: h.Old, New: h.New, Took: h.Took, Err: h.Err}
+		at := status.LocatedAt{Peer: ID(h.Peer), Old: h.Old, New: h.New, Took: h.Took, Err: h.Err}
 		if h.Answer != nil {
 			at.Whole, at.Version = h.Answer.Whole, h.Answer.Version
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/peer/offline"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -115,7 +116,7 @@ func TestLocatorAnswersMisses(t *testing.T) {
 		}
 	}
 	hosts, others := c.hosts("none 1")
-	var l Located
+	var l status.Located
 	waitFor(t, "locate says what was heard", func() (so bool) {
 		var err error
 		l, err = c.spaces[others[0]].Locate(t.Context(), []byte("none 1"), Read(One))
@@ -151,7 +152,7 @@ func (c *routedCluster) keyOf(what string, other int) string {
 func TestNoLocatorUnlessChosen(t *testing.T) {
 	c := newRoutedCluster(t, 3)
 	for at, ns := range c.spaces {
-		if ns.hosts.Locator != nil || ns.Info().Policy.Placement.Locator {
+		if ns.hosts.Locator != nil || ns.Policy().Placement.Locator {
 			t.Errorf("node %d has a locator", at)
 		}
 	}

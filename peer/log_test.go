@@ -10,6 +10,7 @@ import (
 
 	"github.com/syncd-io/syncd/internal/loglimit"
 	"github.com/syncd-io/syncd/peer/status"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // lockedBuffer is a buffer that a node writes to while a test reads it.
@@ -42,7 +43,7 @@ func TestFailedSyncsLog(t *testing.T) {
 	n := openForTest(t, Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	remote := "member"
 	for range 1000 {
-		s := status.Sync{Incoming: true, Report: Report{Namespace: "notes", Peer: remote}}
+		s := status.Sync{Incoming: true, Report: reconcile.Report{Namespace: "notes", Peer: remote}}
 		n.ended(s, &side{control: true, incoming: true}, errors.New("out of turn"))
 	}
 	if text := log.String(); strings.Count(text, "out of turn") < loglimit.Burst || len(text) > 20<<10 {

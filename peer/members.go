@@ -10,6 +10,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // ID names a node: a hash of its public key, as libp2p writes it.
@@ -37,8 +38,13 @@ const (
 	RoleAdmin Role = Role(node.RoleAdmin)
 )
 
-// String is the role's name, "read", "write" or "admin".
-func (r Role) String() string { return node.Role(r).String() }
+// String is the role's name, "read", "write" or "admin"; that of 0 is "none".
+func (r Role) String() string {
+	if r == 0 {
+		return "none"
+	}
+	return node.Role(r).String()
+}
 
 // ParseRole reads a role's name.
 func ParseRole(s string) (Role, error) {
@@ -186,21 +192,12 @@ func (n *Node) share(a, b ID) bool {
 	})
 }
 
-// Removal tells how the membership of a node ended.
-type Removal struct {
-	// By is the admin that ended it, or that had given the role which has expired.
-	By ID
-	At time.Time // by the clock of By
-	// Expired: the role was given for a time.
-	Expired bool
-}
-
-func (ns *Namespace) removal() *Removal {
+func (ns *Namespace) removal() *status.Removal {
 	r, removed := ns.core.Removal()
 	if !removed {
 		return nil
 	}
-	return &Removal{ID(r.By), r.At, r.Expired}
+	return &status.Removal{By: ID(r.By), At: r.At, Expired: r.Expired}
 }
 
 // isMember reports whether a peer is a member of any namespace of this node.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -215,7 +216,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 // collectDamage gives what was met of damage: of the node without a name of a namespace.
 func (m *metrics) collectDamage(ch chan<- prometheus.Metric, gauge func(d *prometheus.Desc, value int64, labels ...string)) {
 	counts := m.node.damage.counts()
-	of := func(name string, d *Damage) {
+	of := func(name string, d *status.Damage) {
 		ch <- prometheus.MustNewConstMetric(m.findings, prometheus.CounterValue, float64(counts[name]), name)
 		damaged := int64(0)
 		if d != nil {
@@ -261,7 +262,7 @@ func (m *metrics) lookedUp(f *shards.Found, err error) {
 }
 
 // found counts the differences that a conversation has found.
-func (m *metrics) found(r *Report) {
+func (m *metrics) found(r *reconcile.Report) {
 	for kind, n := range map[string]int{"missing_here": r.MissingHere, "missing_there": r.MissingThere, "mismatched": r.Mismatched} {
 		m.differ.WithLabelValues(r.Namespace, kind).Add(float64(n))
 	}
@@ -341,7 +342,7 @@ func (m *metrics) asked(question *wire.Ask, err error) {
 }
 
 // ended counts a conversation: once, as a sync, or as one that a peer began and was refused.
-func (m *metrics) ended(incoming bool, r *Report, err error) {
+func (m *metrics) ended(incoming bool, r *reconcile.Report, err error) {
 	switch cause := causeOf(err); {
 	case err == nil && !r.Verified:
 		m.syncs.WithLabelValues("unproved").Inc()

@@ -149,68 +149,24 @@ func (ns *Namespace) Name() string { return ns.core.Members().Name() }
 // know it.
 func (ns *Namespace) ID() dbadapter.NamespaceID { return ns.id }
 
-// Info describes a namespace.
-type Info struct {
-	Name   string
-	ID     string
-	Role   Role
-	Policy Policy
-	// Paused: the namespace takes part in no syncs on this node.
-	Paused bool
-	// Shards is how the shards stand; nil where the namespace is not cut into them.
-	Shards *Shards
-	// Records counts what this node holds of the namespace, tombstones included.
-	Records int64
-	// Digest is the sum of the digests of these records; equal sets have equal ones.
-	Digest   dbadapter.Digest
-	Members  int
-	Rejected int
-	// Conflicts and SetAside count the entries of those lists.
-	Conflicts, SetAside int
-	// Clock is the time of the newest version that was written or received, also where
-	// that record has been collected since. It is zero before the first.
-	Clock time.Time
-	// Ahead, if not 0, is by how much the next version would be further ahead of this
-	// machine's clock than the policy allows. Writes are then refused.
-	Ahead time.Duration
-	// Verified is when a sync of everything has last proved the records equal to another
-	// member's, by this node's clock then. It is kept over restarts; zero for never. Of
-	// several shards it is that of the one of which this is longest ago.
-	Verified time.Time
-	// Removed tells how the membership of this node ended; nil while it is a member.
-	Removed *Removal
-	// Twins are the members whose identity two nodes run with.
-	Twins []Twin
-	// Twinned: a peer has found that another node runs with this one's identity; nil
-	// while there is no such word.
-	Twinned *Twinned
-	// Declined are the peers that decline records which this node wrote, since their
-	// times are ahead of the peers' clocks. Is this machine's clock right?
-	Declined []DeclinedBy
-	// Lost is what the node lacks since damage to its store was repaired; nil if it lacks
-	// nothing.
-	Lost *status.Lost
-	// Damage is what was met of damage to the store; nil if that is nothing.
-	Damage *Damage
-	// Silent are the members that hold the collection of deleted records back and
-	// were not heard for more than SilentAfter.
-	Silent []Holding
+// Role is this node's; 0: it is not a member any more.
+func (ns *Namespace) Role() Role {
+	if ns.removal() != nil {
+		return 0
+	}
+	return Role(ns.core.Members().Role(node.ID(ns.node.self.id)))
 }
 
-// DeclinedBy says how many of this node's records a peer declines.
-type DeclinedBy struct {
-	Peer    ID
-	Records int
-}
+// Policy is what the members have agreed on.
+func (ns *Namespace) Policy() Policy { return policyOf(ns.core) }
 
 // Info describes the namespace as it is now.
-func (ns *Namespace) Info() Info {
+func (ns *Namespace) Info() status.Namespace {
 	members := ns.core.Members()
-	info := Info{
+	info := status.Namespace{
 		Name:     members.Name(),
 		ID:       hex.EncodeToString(ns.id[:]),
-		Role:     Role(members.Role(node.ID(ns.node.self.id))),
-		Policy:   policyOf(ns.core),
+		Role:     ns.Role().String(),
 		Paused:   ns.core.Paused(),
 		Members:  len(members.Members()),
 		Verified: ns.lastProof().At,
@@ -224,8 +180,7 @@ func (ns *Namespace) Info() Info {
 		Twinned:  ns.twinned(),
 	}
 	if r, err := ns.core.Replicas(); err == nil {
-		shards := Shards(r)
-		info.Shards = &shards
+		info.Shards = &r
 	}
 	for _, sh := range ns.shards() {
 		digest, records, _ := sh.set.Live.State()
@@ -244,14 +199,14 @@ func (ns *Namespace) Info() Info {
 }
 
 // declined are the peers that decline this node's records, by id.
-func (ns *Namespace) declined() []DeclinedBy {
-	list := []DeclinedBy{}
+func (ns *Namespace) declined() []status.DeclinedBy {
+	list := []status.DeclinedBy{}
 	for _, sh := range ns.shards() {
 		for _, d := range sh.set.Declined() {
 			id := ID(d.Peer)
-			at, known := slices.BinarySearchFunc(list, id, func(d DeclinedBy, id ID) int { return cmp.Compare(d.Peer, id) })
+			at, known := slices.BinarySearchFunc(list, id, func(d status.DeclinedBy, id ID) int { return cmp.Compare(d.Peer, id) })
 			if !known {
-				list = slices.Insert(list, at, DeclinedBy{Peer: id})
+				list = slices.Insert(list, at, status.DeclinedBy{Peer: id})
 			}
 			list[at].Records += d.Records
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // netnsLAN is a node in a folder that does as it is told, line by line.
@@ -59,7 +60,7 @@ func netnsLAN(ctx context.Context, args []string, in *bufio.Scanner) error {
 			}
 			fmt.Println("joined")
 		case "find": // a member, without being told where it is
-			for !slices.ContainsFunc(n.Peers(), func(p peer.PeerInfo) bool { return p.Connected }) {
+			for !slices.ContainsFunc(n.Peers(), func(p status.Peer) bool { return p.Connected }) {
 				select {
 				case <-time.After(10 * time.Millisecond):
 				case <-ctx.Done():

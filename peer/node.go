@@ -28,6 +28,7 @@ import (
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -285,7 +286,7 @@ func (n *Node) newCore(cfg *Config) *node.Node {
 			return binary.BigEndian.Uint64(b[:])
 		},
 		NoHost: cfg.NoHost, Push: cfg.pushing(), Pushable: n.pushable, Relisted: n.relisted, Pushes: n.peerPushes,
-		Doubted: func(set *node.Set, by node.DeclinedBy) {
+		Doubted: func(set *node.Set, by status.DeclinedBy) {
 			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
 				slog.String("ns", set.Namespace().Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))
 		},

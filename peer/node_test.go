@@ -15,6 +15,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 func TestMain(m *testing.M) {
@@ -134,7 +135,7 @@ func equal(t *testing.T, a, b *peer.Namespace) {
 	}
 }
 
-func sync1(t *testing.T, ns *peer.Namespace, id peer.ID) peer.Report {
+func sync1(t *testing.T, ns *peer.Namespace, id peer.ID) reconcile.Report {
 	t.Helper()
 	r, err := ns.Sync(t.Context(), id, peer.SyncOptions{})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // A namespace that is paused takes part in no sync that either side begins, also after
@@ -129,7 +130,7 @@ func TestPauseCutsSyncs(t *testing.T) {
 			var once sync.Once
 			ended := make(chan error, 1)
 			go func() {
-				_, err := from.Sync(t.Context(), to, peer.SyncOptions{Progress: func(r peer.Report) {
+				_, err := from.Sync(t.Context(), to, peer.SyncOptions{Progress: func(r reconcile.Report) {
 					if r.WireBytesReceived > 0 {
 						once.Do(func() { close(inside); <-release })
 					}

@@ -12,22 +12,12 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/syncd-io/syncd/internal/netio"
+	"github.com/syncd-io/syncd/peer/status"
 )
-
-// PeerInfo is an entry of the address book.
-type PeerInfo struct {
-	ID        ID
-	Addrs     []string
-	Connected bool
-	// Paused: this node takes part in no syncs with it.
-	Paused bool
-	// Namespaces are the local names of those that the peer is a member of.
-	Namespaces []string
-}
 
 // Peers lists the address book and the members of all namespaces, by id, but for
 // peers that were removed.
-func (n *Node) Peers() []PeerInfo {
+func (n *Node) Peers() []status.Peer {
 	in := map[ID][]string{}
 	for _, id := range n.book.IDs() {
 		in[id] = []string{}
@@ -39,15 +29,15 @@ func (n *Node) Peers() []PeerInfo {
 			}
 		}
 	}
-	out := make([]PeerInfo, 0, len(in))
+	out := make([]status.Peer, 0, len(in))
 	for id, names := range in {
-		p := PeerInfo{ID: id, Addrs: []string{}, Connected: n.host.Connected(id), Paused: n.book.Paused(id), Namespaces: names}
+		p := status.Peer{ID: id, Addrs: []string{}, Connected: n.host.Connected(id), Paused: n.book.Paused(id), Namespaces: names}
 		for _, a := range n.book.Addrs(id) {
 			p.Addrs = append(p.Addrs, a.String())
 		}
 		out = append(out, p)
 	}
-	slices.SortFunc(out, func(a, b PeerInfo) int { return strings.Compare(a.ID.String(), b.ID.String()) })
+	slices.SortFunc(out, func(a, b status.Peer) int { return strings.Compare(a.ID.String(), b.ID.String()) })
 	return out
 }
 
@@ -93,7 +83,7 @@ func (n *Node) RemovePeer(ctx context.Context, id ID) error {
 
 // mustKnow reports ErrNotFound of a peer that Peers does not list.
 func (n *Node) mustKnow(id ID) error {
-	if slices.ContainsFunc(n.Peers(), func(p PeerInfo) bool { return p.ID == id }) {
+	if slices.ContainsFunc(n.Peers(), func(p status.Peer) bool { return p.ID == id }) {
 		return nil
 	}
 	return fmt.Errorf("%w: it is not in the address book, and not a member", ErrNotFound)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // Placement says how a namespace is cut into shards. It is fixed when the namespace is
@@ -37,43 +37,8 @@ type PrefixShard struct {
 	Shard  int
 }
 
-// Layout says which members hold each shard, for now.
-type Layout struct {
-	Epoch uint64 // counts the layouts of the namespace, from 1
-	By    ID     // the admin whose node stated it
-	At    time.Time
-	Hosts [][]ID // of each shard; of one that moves, the old hosts
-	Moves []Move
-}
-
-// Move is a shard whose old hosts and new ones differ: requests need a majority of each.
-type Move struct {
-	Shard    int
-	Old, New []ID
-	// Unready are the new hosts that have not said yet, as far as this node has heard, that they
-	// have what they must have. The move ends once none is left, and an admin's node is awake.
-	Unready []ID
-}
-
-// Shards is how the shards of a namespace stand.
-type Shards struct {
-	// Epoch is that of the layout that counts here; 0: none is known.
-	Epoch uint64
-	// Held are the shards that this node holds, and Whole those among them of which it has
-	// all that it must have.
-	Held, Whole int
-	// Fetching are those that this node is a host of, and does not hold, or is not whole of yet;
-	// Dropping those that it holds until a majority of their new hosts has them.
-	Fetching, Dropping int
-	// Moving are the shards of the namespace whose old hosts and new ones differ.
-	Moving int
-	// Short are the shards that fewer of their hosts say to hold than the placement has
-	// replicas. It counts what this node has heard. A host says so once it has begun to
-	// fetch.
-	Short int
-}
-
-func peerIDs(ids []node.ID) (out []ID) {
+func peerIDs(ids []node.ID) []ID {
+	out := []ID{}
 	for _, id := range ids {
 		out = append(out, ID(id))
 	}
@@ -122,37 +87,27 @@ func policyOf(core *node.Namespace) Policy {
 
 // Layout is the layout that counts here. ErrInvalid: the namespace is one shard.
 // ErrNotFound: no layout is stated yet, or its table has not come.
-func (ns *Namespace) Layout() (Layout, error) {
+func (ns *Namespace) Layout() (status.Layout, error) {
 	l, stated, err := ns.core.Layout()
 	if err != nil {
-		return Layout{}, fmt.Errorf("layout of namespace %s: %w", ns.core.Members().Name(), err)
+		return status.Layout{}, fmt.Errorf("layout of namespace %s: %w", ns.core.Members().Name(), err)
 	}
-	out := Layout{Epoch: stated.Epoch, By: ID(stated.By), At: stated.At.Time()}
+	out := status.Layout{Hosts: [][]ID{}, Moves: []status.Move{}, Epoch: stated.Epoch, By: ID(stated.By), At: stated.At.Time()}
 	for s := range placement.Shard(l.Shards()) {
 		row := l.Row(s)
 		out.Hosts = append(out.Hosts, peerIDs(row.Old))
 		if !row.AtRest() {
-			out.Moves = append(out.Moves, Move{int(s), peerIDs(row.Old), peerIDs(row.New), peerIDs(ns.core.Unready(row))})
+			out.Moves = append(out.Moves, status.Move{Shard: int(s), Old: peerIDs(row.Old), New: peerIDs(row.New), Unready: peerIDs(ns.core.Unready(row))})
 		}
 	}
 	return out, nil
-}
-
-// Left is what is left of a shard that has lost a majority of its old hosts.
-type Left struct {
-	Shard int
-	// Hosts are named as the shard's old hosts from now on, of so many before. Whole: they have all
-	// that they must have.
-	Hosts []ID
-	Of    int
-	Whole bool
 }
 
 // ForceLayout states a layout that names what is left of each shard of which a majority of the old
 // hosts is gone for good. What only others held is lost. Lapse or remove the members that are gone
 // first, and call it only if they cannot return. It changes nothing where all shards have their
 // majorities. ErrDenied: this node is no admin. ErrTooFew: no host of a shard answers.
-func (ns *Namespace) ForceLayout(ctx context.Context) ([]Left, error) {
+func (ns *Namespace) ForceLayout(ctx context.Context) ([]status.Left, error) {
 	if err := ns.enter("force the layout"); err != nil {
 		return nil, err
 	}
@@ -166,13 +121,9 @@ func (ns *Namespace) ForceLayout(ctx context.Context) ([]Left, error) {
 	if err != nil {
 		return nil, fmt.Errorf("force the layout of %s: %w", ns.Name(), err)
 	}
-	out := []Left{}
+	out := []status.Left{}
 	for _, l := range left {
-		one := Left{Shard: int(l.Shard), Of: l.Of, Whole: l.Whole}
-		for _, id := range l.Hosts {
-			one.Hosts = append(one.Hosts, ID(id))
-		}
-		out = append(out, one)
+		out = append(out, status.Left{Shard: int(l.Shard), Hosts: peerIDs(l.Hosts), Of: l.Of, Whole: l.Whole})
 	}
 	wake(ns.node.hurried)
 	return out, nil

@@ -25,7 +25,7 @@ func TestPlacement(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ns.Info().Policy.Placement; !reflect.DeepEqual(got, want) {
+		if got := ns.Policy().Placement; !reflect.DeepEqual(got, want) {
 			t.Errorf("placement %+v", got)
 		}
 		l, err := ns.Layout()

@@ -15,7 +15,7 @@ import (
 func (n *Node) RecentSyncs() []status.Sync { return n.recent.List() }
 
 // finished lists a sync of this node's own that has met the peer.
-func (n *Node) finished(r *Report, dry bool, err error) {
+func (n *Node) finished(r *reconcile.Report, dry bool, err error) {
 	if r.WireBytesSent+r.WireBytesReceived == 0 || errors.Is(err, ErrBusy) && r.Parts == 0 || errors.Is(err, node.ErrNotHeld) {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -45,7 +46,7 @@ func TestLargeSyncIsListedOnce(t *testing.T) {
 	put("first", 300)
 	before := [2]int{len(a.RecentSyncs()), len(b.RecentSyncs())}
 	forecasts := 0
-	report, err := sa.Sync(t.Context(), b.ID(), SyncOptions{Progress: func(Report) {
+	report, err := sa.Sync(t.Context(), b.ID(), SyncOptions{Progress: func(reconcile.Report) {
 		if s := b.RecentSyncs()[0]; s.Report.Parts > 0 && s.Report.ForecastBytes > s.Report.WireBytesSent+s.Report.WireBytesReceived {
 			forecasts++
 		}
@@ -81,7 +82,7 @@ func TestLargeSyncIsListedOnce(t *testing.T) {
 			c.Close()
 		}
 	}})
-	_, err = sa.Sync(t.Context(), b.ID(), SyncOptions{Progress: func(r Report) {
+	_, err = sa.Sync(t.Context(), b.ID(), SyncOptions{Progress: func(r reconcile.Report) {
 		if r.PartsDone >= 2 && !cut.Swap(true) {
 			for _, c := range b.host.Network().ConnsToPeer(a.ID()) {
 				c.Close()

@@ -14,6 +14,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/syncd-io/syncd/internal/folder"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // relayed reports whether an address leads through a relay.
@@ -91,7 +92,7 @@ func TestRelay(t *testing.T) {
 			t.Error("the relay's limits are not known at the hidden node")
 		}
 	}
-	if !slices.ContainsFunc(r.other.Peers(), func(p PeerInfo) bool { return p.ID == r.hidden.self.id && p.Connected }) {
+	if !slices.ContainsFunc(r.other.Peers(), func(p status.Peer) bool { return p.ID == r.hidden.self.id && p.Connected }) {
 		t.Error("a peer behind a relay counts as not connected")
 	}
 	// The relay itself holds nothing of it.

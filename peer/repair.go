@@ -54,7 +54,7 @@ func openRepaired(ctx context.Context, cfg Config) (*Node, error) {
 
 // isDamaged reports whether damage of the store is known that a repair ends.
 func (n *Node) isDamaged() bool {
-	if n.Damage() != nil || slices.ContainsFunc(n.Unserved(), func(u Unserved) bool { return u.Why == "" }) {
+	if n.Damage() != nil || slices.ContainsFunc(n.Unserved(), func(u status.Unserved) bool { return u.Why == "" }) {
 		return true
 	}
 	return slices.ContainsFunc(n.Namespaces(), func(ns *Namespace) bool { return n.damage.of(ns.id) != nil })

@@ -5,45 +5,34 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/peer/status"
 )
-
-// FutureRecord is a record whose version is further ahead of this machine's clock
-// than the namespace allows. The other members decline it.
-type FutureRecord struct {
-	Key     []byte
-	Version dbadapter.Version
-	// Own says that Restamp gives the record a version of now: this node wrote
-	// it, or imported it with its date.
-	Own bool
-}
 
 // Future lists the records from the future, by key: what this node wrote, and
 // took from others, while its clock was wrong. Close neither the namespace nor
 // the node inside the loop.
-func (ns *Namespace) Future(ctx context.Context) iter.Seq2[FutureRecord, error] {
-	return func(yield func(FutureRecord, error) bool) {
+func (ns *Namespace) Future(ctx context.Context) iter.Seq2[status.FutureRecord, error] {
+	return func(yield func(status.FutureRecord, error) bool) {
 		if err := ns.enter("list what is from the future"); err != nil {
-			yield(FutureRecord{}, err)
+			yield(status.FutureRecord{}, err)
 			return
 		}
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		var all []iter.Seq2[node.FutureRecord, error]
+		var all []iter.Seq2[status.FutureRecord, error]
 		for _, sh := range ns.shards() {
 			all = append(all, sh.set.Future(ctx))
 		}
-		for r, err := range shards.ByKey(func(r *node.FutureRecord) []byte { return r.Key }, all) {
+		for r, err := range shards.ByKey(func(r *status.FutureRecord) []byte { return r.Key }, all) {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
 			if err != nil {
 				err = fmt.Errorf("list what is from the future in %s: %w", ns.Name(), err)
 			}
-			if !yield(FutureRecord(r), err) || err != nil {
+			if !yield(status.FutureRecord(r), err) || err != nil {
 				return
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // A clock was wrong for one write: after it is set right, writes are refused with
@@ -35,7 +36,7 @@ func TestClockComesBack(t *testing.T) {
 		if r, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrRejected) || r.Rejected != 2 {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if got := sb.Info().Declined; len(got) != 1 || got[0] != (peer.DeclinedBy{Peer: na.ID(), Records: 2}) || len(sa.Info().Declined) != 0 {
+		if got := sb.Info().Declined; len(got) != 1 || got[0] != (status.DeclinedBy{Peer: na.ID(), Records: 2}) || len(sa.Info().Declined) != 0 {
 			t.Errorf("declined by %+v; the other says %+v", got, sa.Info().Declined)
 		}
 		if ahead := sb.Info().Ahead; ahead < year-time.Hour {

@@ -257,7 +257,7 @@ func TestUnsigned(t *testing.T) {
 	sync1(t, sc, na.ID())
 	equal(t, sa, sb)
 	equal(t, sa, sc)
-	if rec, err := sb.Get(t.Context(), []byte("a")); err != nil || len(rec.Signature) != 0 || !sb.Info().Policy.Unsigned {
+	if rec, err := sb.Get(t.Context(), []byte("a")); err != nil || len(rec.Signature) != 0 || !sb.Policy().Unsigned {
 		t.Errorf("record %+v, %v; info %+v", rec, err, sb.Info())
 	}
 	// No signature tells the writer of what a reader passes on, so it is refused.

@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // routedCluster is nodes of one namespace of eight shards, each of which two of them hold.
@@ -160,7 +161,7 @@ func TestRoutedRights(t *testing.T) {
 	}
 	c.must(c.nodes[hosts[1]].PausePeer(t.Context(), c.nodes[others[0]].ID()))
 	l, err := c.spaces[others[0]].Locate(t.Context(), []byte(key), Read(All))
-	i := slices.IndexFunc(l.Asked, func(at LocatedAt) bool { return at.Peer == c.nodes[hosts[1]].ID() })
+	i := slices.IndexFunc(l.Asked, func(at status.LocatedAt) bool { return at.Peer == c.nodes[hosts[1]].ID() })
 	if !errors.Is(err, ErrTooFew) || i < 0 || !errors.Is(l.Asked[i].Err, ErrPaused) {
 		t.Errorf("a host that has paused this node: %+v, %v", l.Asked, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/peer/offline"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // Shards go to the nodes that join, and leave those that handed them over; and come back
@@ -183,7 +184,7 @@ func TestShardsAreOne(t *testing.T) {
 		c.put(1, number, "conflict")
 	}
 	heard := 0
-	report, err := c.spaces[0].Sync(t.Context(), c.nodes[1].ID(), SyncOptions{Progress: func(r Report) { heard = max(heard, r.Applied+r.Sent) }})
+	report, err := c.spaces[0].Sync(t.Context(), c.nodes[1].ID(), SyncOptions{Progress: func(r reconcile.Report) { heard = max(heard, r.Applied+r.Sent) }})
 	if err != nil || !report.Verified || report.Differences() != 8 || report.Applied+report.Sent != heard {
 		t.Errorf("%+v, %v; it was told of %d records", report, err, heard)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // What a node lists as conflicts stays with it when it hands their shard over. Each member tells
@@ -45,7 +46,7 @@ func TestConflictsStayWithNode(t *testing.T) {
 	asker := c.spaces[4]
 	c.roundsUntil("both say that they keep entries", func() bool { return len(asker.Keepers()) == 2 })
 	for i := range 2 {
-		var there []KeptAt
+		var there []status.KeptAt
 		for more := true; more; {
 			after := uint64(0)
 			if n := len(there); n > 0 {

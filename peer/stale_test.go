@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // leftConn is a connection that the peer leaves unseen: reads wait, and the next
@@ -58,7 +59,7 @@ func TestSyncOverLeftConnection(t *testing.T) {
 	// So does a question.
 	before = l.dials.Load()
 	l.leave()
-	if whys, err := sb.Why(t.Context(), []byte("k"), na.ID()); err != nil || whys[0].Standing != peer.StandingSame {
+	if whys, err := sb.Why(t.Context(), []byte("k"), na.ID()); err != nil || whys[0].Standing != status.StandingSame {
 		t.Errorf("a question over a connection that the peer has left: %+v, %v", whys, err)
 	}
 	if n := l.dials.Load() - before; n != 1 {

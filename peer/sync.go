@@ -24,9 +24,6 @@ import (
 // what travels.
 const syncProtocol protocol.ID = "/syncd/sync/1.0.0"
 
-// Report tells what a sync found, moved and proved.
-type Report = reconcile.Report
-
 // The directions of a sync, and its methods.
 const (
 	// Both lets records travel both ways.
@@ -63,7 +60,7 @@ type SyncOptions struct {
 	keys   *syncing.KeyList // of DiffKeys
 	// Progress, if not nil, is called with the report so far after each message, one
 	// call at a time. It must be quick.
-	Progress func(Report)
+	Progress func(reconcile.Report)
 }
 
 // ask is what the options say to the node's decisions.
@@ -81,7 +78,7 @@ func (o *SyncOptions) ask() (syncing.Ask, error) {
 
 // Diff finds what differs and forecasts what a sync would move; it changes
 // nothing on either side. It is Sync with DryRun. DiffKeys names the keys.
-func (ns *Namespace) Diff(ctx context.Context, id ID, o SyncOptions) (Report, error) {
+func (ns *Namespace) Diff(ctx context.Context, id ID, o SyncOptions) (reconcile.Report, error) {
 	o.DryRun = true
 	return ns.Sync(ctx, id, o)
 }
@@ -95,7 +92,7 @@ func (ns *Namespace) Diff(ctx context.Context, id ID, o SyncOptions) (Report, er
 //
 // Two nodes that begin a sync with one another at once do one of the two. The other one
 // waits for it and then finds little to do. ErrBusy says that this took too long.
-func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, error) {
+func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (reconcile.Report, error) {
 	all := ns.with(id)
 	if ns.core.Rule() != nil {
 		return ns.syncAll(ctx, id, o, all)
@@ -104,18 +101,18 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 }
 
 // sync is Sync of one shard.
-func (sh *shard) sync(ctx context.Context, id ID, o SyncOptions) (Report, error) {
+func (sh *shard) sync(ctx context.Context, id ID, o SyncOptions) (reconcile.Report, error) {
 	return sh.ns.sync(ctx, sh, id, o)
 }
 
 // sync syncs a shard, or where that is nil, the list of members.
-func (ns *Namespace) sync(ctx context.Context, sh *shard, id ID, o SyncOptions) (Report, error) {
-	report := Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
+func (ns *Namespace) sync(ctx context.Context, sh *shard, id ID, o SyncOptions) (reconcile.Report, error) {
+	report := reconcile.Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
 	what := "sync"
 	if o.DryRun {
 		what = "diff"
 	}
-	fail := func(err error) (Report, error) {
+	fail := func(err error) (reconcile.Report, error) {
 		return report, fmt.Errorf("%s %s with %s: %w", what, ns.Name(), id, err)
 	}
 	ask, err := o.ask()
@@ -166,7 +163,7 @@ type call struct {
 
 // Converse holds a conversation, and begins it again on a new connection where that of before
 // is stale.
-func (c *call) Converse(ctx context.Context, a syncing.Ask, heard func(Report)) (Report, error) {
+func (c *call) Converse(ctx context.Context, a syncing.Ask, heard func(reconcile.Report)) (reconcile.Report, error) {
 	before := c.ns.node.host.Network().ConnsToPeer(c.remote)
 	report, err := c.once(ctx, a, heard)
 	if stale(before, &report, err) {
@@ -194,7 +191,7 @@ func (c *call) Wait(context.Context) { c.running.Wait() }
 // there before. The peer has restarted, or closed the connection a moment ago, and this
 // node learns of it by writing. The peer has answered nothing, so that the sync can be
 // begun again on a new connection.
-func stale(before []network.Conn, r *Report, err error) bool {
+func stale(before []network.Conn, r *reconcile.Report, err error) bool {
 	return r.WireBytesReceived == 0 && left(before, err)
 }
 
@@ -232,9 +229,9 @@ func (ns *Namespace) explain(ctx context.Context, err error) error {
 }
 
 // once begins a conversation.
-func (c *call) once(ctx context.Context, ask syncing.Ask, heard func(Report)) (Report, error) {
+func (c *call) once(ctx context.Context, ask syncing.Ask, heard func(reconcile.Report)) (reconcile.Report, error) {
 	ns, id, n := c.ns, c.remote, c.ns.node
-	report := Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
+	report := reconcile.Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
 	leave, err := n.places.Take(ctx, id)
 	if err != nil {
 		return report, err
@@ -268,11 +265,11 @@ type side struct {
 	incoming bool
 	by       network.Conn // of an incoming one
 	dry      bool
-	whole    bool         // it moves all that differs in the records
-	all      bool         // it is about all records
-	control  bool         // it syncs the list of members
-	part     bool         // it is a part of a large sync
-	progress func(Report) // may be nil
+	whole    bool                   // it moves all that differs in the records
+	all      bool                   // it is about all records
+	control  bool                   // it syncs the list of members
+	part     bool                   // it is a part of a large sync
+	progress func(reconcile.Report) // may be nil
 	begin    func(enter func(reconcile.Step)) (*node.Conversation, error)
 	// stream opens the stream, or gives the one that is open.
 	stream func() (*stream.Carrier, error)
@@ -293,11 +290,11 @@ func (s *side) set() (id dbadapter.NamespaceID) {
 }
 
 // converse runs one side of a sync, and accounts for it.
-func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err error) {
+func (ns *Namespace) converse(ctx context.Context, s side) (report reconcile.Report, err error) {
 	n := ns.node
 	watch := newStopwatch(n, ns, s.remote)
 	n.running.Add(1)
-	finish := func(r Report) Report {
+	finish := func(r reconcile.Report) reconcile.Report {
 		r.Namespace, r.Peer = ns.Name(), s.remote.String()
 		r.DurationMS, r.StepsMS = watch.read()
 		return r
@@ -316,7 +313,7 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err e
 	}
 	talk, err := s.stream()
 	if err == nil {
-		err = talk.Run(ctx, c.Session, func(r Report) {
+		err = talk.Run(ctx, c.Session, func(r reconcile.Report) {
 			if s.progress != nil {
 				s.progress(finish(r))
 			}

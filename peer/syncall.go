@@ -9,13 +9,14 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // syncAll syncs several shards that the peer is to hold, too, one after the other. Where the
 // two share none, it syncs the list of members, which proves nothing about records. The
 // report is the sum of those that the peer holds. It is verified if the peer holds all of
 // them, each was verified, and this node has taken all that it is to hold with the peer.
-func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*shard) (sum Report, err error) {
+func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*shard) (sum reconcile.Report, err error) {
 	if len(all) == 0 {
 		return ns.syncMembers(ctx, id, o)
 	}
@@ -25,7 +26,7 @@ func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*s
 	for _, sh := range all {
 		before := sum
 		if told != nil && synced > 0 {
-			o.Progress = func(r Report) { told(added(before, r)) }
+			o.Progress = func(r reconcile.Report) { told(added(before, r)) }
 		}
 		report, err := sh.sync(ctx, id, o)
 		if errors.Is(err, ErrDenied) {
@@ -45,7 +46,7 @@ func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*s
 	if synced == 0 { // the list of members tells which of the two it is
 		o.Progress = nil
 		if sum, err = ns.sync(ctx, nil, id, o); err != nil && !errors.Is(err, ErrRejected) && !errors.Is(err, ErrNotVerified) {
-			return Report{Namespace: ns.Name(), Peer: id.String()}, err
+			return reconcile.Report{Namespace: ns.Name(), Peer: id.String()}, err
 		}
 		sum.MembersOnly = true
 	}
@@ -75,9 +76,9 @@ func (ns *Namespace) lacking(id ID) bool {
 }
 
 // syncMembers syncs the list of members with a peer that holds none of this node's shards.
-func (ns *Namespace) syncMembers(ctx context.Context, id ID, o SyncOptions) (Report, error) {
+func (ns *Namespace) syncMembers(ctx context.Context, id ID, o SyncOptions) (reconcile.Report, error) {
 	if o.DryRun {
-		report := Report{Namespace: ns.Name(), Peer: id.String()}
+		report := reconcile.Report{Namespace: ns.Name(), Peer: id.String()}
 		err := ns.core.MayCall(node.ID(id))
 		if err == nil {
 			err = fmt.Errorf("%w: that node holds no shard that this one holds, so that there is nothing to compare; syncd ns layout %s shows the hosts", ErrInvalid, ns.Name())
@@ -90,7 +91,7 @@ func (ns *Namespace) syncMembers(ctx context.Context, id ID, o SyncOptions) (Rep
 }
 
 // added is the report of some shards with that of a further one.
-func added(of, further Report) Report {
+func added(of, further reconcile.Report) reconcile.Report {
 	sum := syncing.Sum(of, further)
 	sum.Verified = of.Verified && further.Verified
 	sum.Parts, sum.PartsDone = of.Parts+further.Parts, of.PartsDone+further.PartsDone

@@ -31,7 +31,7 @@ func TestTicketIsForOneNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sb.ID() != sa.ID() || sb.Name() != "notes" || sb.Info().Policy != sa.Info().Policy || sb.Info().Role != peer.RoleAdmin {
+	if sb.ID() != sa.ID() || sb.Name() != "notes" || sb.Policy() != sa.Policy() || sb.Role() != peer.RoleAdmin {
 		t.Errorf("b has %+v, a %+v", sb.Info(), sa.Info())
 	}
 	if ma, mb := listed(sa), listed(sb); ma != mb {
@@ -53,16 +53,16 @@ func TestTicketIsForOneNode(t *testing.T) {
 		t.Errorf("peers of a: %+v", p)
 	}
 	// Its new admin can invite.
-	if sc, err := nc.Join(t.Context(), invite(t, sb, peer.InviteOptions{Role: peer.RoleRead})); err != nil || len(sc.Members()) != 3 || sc.Info().Role != peer.RoleRead {
+	if sc, err := nc.Join(t.Context(), invite(t, sb, peer.InviteOptions{Role: peer.RoleRead})); err != nil || len(sc.Members()) != 3 || sc.Role() != peer.RoleRead {
 		t.Errorf("invited by b: %v", err)
 	}
 	// A further ticket gives the greater role, never a smaller one.
 	sc, err := nc.Join(t.Context(), invite(t, sb, peer.InviteOptions{}))
-	if err != nil || sc.Info().Role != peer.RoleWrite {
+	if err != nil || sc.Role() != peer.RoleWrite {
 		t.Errorf("a second ticket: %v", err)
 	}
 	sc, err = nc.Join(t.Context(), invite(t, sb, peer.InviteOptions{Role: peer.RoleRead}))
-	if err != nil || sc.Info().Role != peer.RoleWrite {
+	if err != nil || sc.Role() != peer.RoleWrite {
 		t.Errorf("a third ticket: %v", err)
 	}
 	for _, m := range sb.Members() { // at the inviter's, too
@@ -83,7 +83,7 @@ func TestTicketUndoesNoDemotion(t *testing.T) {
 	if err := sa.SetRole(t.Context(), nb.ID(), peer.RoleRead); err != nil {
 		t.Fatal(err)
 	}
-	if sb, err := nb.Join(t.Context(), ticket); err != nil || sb.Info().Role != peer.RoleRead {
+	if sb, err := nb.Join(t.Context(), ticket); err != nil || sb.Role() != peer.RoleRead {
 		t.Errorf("with the old ticket: %v", err)
 	}
 	for _, m := range sa.Members() {

@@ -15,51 +15,21 @@ import (
 
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
-)
-
-// Trouble is a state in which the node cannot do its work, or a part of it. It is of
-// this node alone: no other member can cause or end one, but for Recovering.
-type Trouble struct {
-	Kind TroubleKind
-	// Cause is what was met, and what to do.
-	Cause string
-	// Since is when it was seen first.
-	Since time.Time
-}
-
-// TroubleKind names a trouble, in metrics, JSON and the answers to other members.
-type TroubleKind string
-
-// The troubles.
-const (
-	// Away: the database of the store cannot be reached.
-	Away TroubleKind = "away"
-	// DiskFull: the store refuses writes for want of room.
-	DiskFull TroubleKind = "disk_full"
-	// NoFiles: the system lets the process open no more files and connections.
-	NoFiles TroubleKind = "no_files"
-	// StoreFails: the store refuses work for another reason.
-	StoreFails TroubleKind = "store_fails"
-	// Damaged: damage to the store was met, and it was not shown since that it is healed.
-	Damaged TroubleKind = "damaged"
-	// Recovering: the node may lack what it held once, or what members held when it joined.
-	// No sync has found it equal with another member since. A set of shards recovers
-	// whenever a host takes it over, and others answer meanwhile. That is no trouble.
-	Recovering TroubleKind = "recovering"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // troubleKinds are all, with what the log says of each. Their order is that of
 // wire.StatusAnswer.Unable, from the lowest bit on.
 var troubleKinds = []struct {
-	kind TroubleKind
+	kind status.TroubleKind
 	text string
 }{
-	{Away, "the database of the store is away"},
-	{DiskFull, "the disk is full, and writes are refused"},
-	{NoFiles, "the system gives this process no more files"},
-	{StoreFails, "the store does not work"},
-	{Damaged, "the store is damaged"},
-	{Recovering, "records may be missing that this node is to hold"},
+	{status.Away, "the database of the store is away"},
+	{status.DiskFull, "the disk is full, and writes are refused"},
+	{status.NoFiles, "the system gives this process no more files"},
+	{status.StoreFails, "the store does not work"},
+	{status.Damaged, "the store is damaged"},
+	{status.Recovering, "records may be missing that this node is to hold"},
 }
 
 // Between two looks at the troubles there is troublePause. After an error of the store, and
@@ -75,22 +45,22 @@ type troubles struct {
 	hinted chan struct{} // holds a token when there is something to see
 
 	mu  sync.Mutex // guards what follows
-	all []Trouble
+	all []status.Trouble
 }
 
 // Troubles are the states in which the node cannot do its work now, some seconds old at
 // most; none: it can.
-func (n *Node) Troubles() []Trouble {
+func (n *Node) Troubles() []status.Trouble {
 	n.health.mu.Lock()
 	defer n.health.mu.Unlock()
-	return slices.Clone(n.health.all)
+	return append([]status.Trouble{}, n.health.all...)
 }
 
 // unable are the kinds of the troubles, as other members receive them.
 func (n *Node) unable() (bits byte) {
 	all := n.Troubles()
 	for i, k := range troubleKinds {
-		if slices.ContainsFunc(all, func(c Trouble) bool { return c.Kind == k.kind }) {
+		if slices.ContainsFunc(all, func(c status.Trouble) bool { return c.Kind == k.kind }) {
 			bits |= 1 << i
 		}
 	}
@@ -98,7 +68,7 @@ func (n *Node) unable() (bits byte) {
 }
 
 // kindsOf reads what unable has told; of bits that are unknown here nothing is known.
-func kindsOf(bits byte) (kinds []TroubleKind) {
+func kindsOf(bits byte) (kinds []status.TroubleKind) {
 	for i, k := range troubleKinds {
 		if bits&(1<<i) != 0 {
 			kinds = append(kinds, k.kind)
@@ -137,16 +107,16 @@ func (n *Node) lookAtTroubles() {
 		return
 	}
 	before := n.Troubles()
-	var all []Trouble
+	var all []status.Trouble
 	for _, k := range troubleKinds {
 		cause, is := now[k.kind]
-		i := slices.IndexFunc(before, func(c Trouble) bool { return c.Kind == k.kind })
+		i := slices.IndexFunc(before, func(c status.Trouble) bool { return c.Kind == k.kind })
 		switch {
 		case is && i < 0:
-			all = append(all, Trouble{k.kind, cause, n.now().UTC()})
+			all = append(all, status.Trouble{Kind: k.kind, Cause: cause, Since: n.now().UTC()})
 			n.log.Error("cannot work: "+k.text, slog.String("cause", cause))
 		case is:
-			all = append(all, Trouble{k.kind, cause, before[i].Since})
+			all = append(all, status.Trouble{Kind: k.kind, Cause: cause, Since: before[i].Since})
 		case i >= 0:
 			n.log.Info("works again; it is over that "+k.text, slog.Duration("after", n.now().Sub(before[i].Since)))
 		}
@@ -157,8 +127,8 @@ func (n *Node) lookAtTroubles() {
 }
 
 // seeTroubles are the causes of the troubles that there are.
-func (n *Node) seeTroubles() map[TroubleKind]string {
-	now := map[TroubleKind]string{}
+func (n *Node) seeTroubles() map[status.TroubleKind]string {
+	now := map[status.TroubleKind]string{}
 	ctx, cancel := context.WithTimeout(n.ctx, 2*troublePause)
 	defer cancel()
 	if err := n.able(ctx); err != nil {
@@ -166,8 +136,8 @@ func (n *Node) seeTroubles() map[TroubleKind]string {
 	}
 	if f, err := os.Open(os.DevNull); err == nil {
 		f.Close()
-	} else if troubleOf(err) == NoFiles {
-		now[NoFiles] = err.Error() + ": close connections, or let the process open more (ulimit -n)"
+	} else if troubleOf(err) == status.NoFiles {
+		now[status.NoFiles] = err.Error() + ": close connections, or let the process open more (ulimit -n)"
 	}
 	var damaged, files, recovering []string
 	if d := n.Damage(); d != nil {
@@ -192,28 +162,28 @@ func (n *Node) seeTroubles() map[TroubleKind]string {
 		files = append(files, clipText(strings.Join(damaged, "; "))+": run syncd verify, and syncd verify --repair")
 	}
 	if len(files) > 0 {
-		now[Damaged] = strings.Join(files[:min(len(files), 8)], "; ")
+		now[status.Damaged] = strings.Join(files[:min(len(files), 8)], "; ")
 	}
 	if len(recovering) > 0 {
-		now[Recovering] = clipText(strings.Join(recovering, ", ")) + ": until a sync has proved each equal to another member (syncd sync)"
+		now[status.Recovering] = clipText(strings.Join(recovering, ", ")) + ": until a sync has proved each equal to another member (syncd sync)"
 	}
 	return now
 }
 
 // troubleOf is that of which an error of the store speaks.
-func troubleOf(err error) TroubleKind {
+func troubleOf(err error) status.TroubleKind {
 	is := func(some ...error) bool {
 		return slices.ContainsFunc(some, func(one error) bool { return errors.Is(err, one) })
 	}
 	switch {
 	case is(syscall.EMFILE, syscall.ENFILE): // which is ErrAway, too, as it ends by itself
-		return NoFiles
+		return status.NoFiles
 	case is(syscall.EROFS, syscall.EIO, fs.ErrPermission):
-		return StoreFails
+		return status.StoreFails
 	case is(ErrAway):
-		return Away
+		return status.Away
 	case is(ErrLimit), durable.NoRoom(err):
-		return DiskFull
+		return status.DiskFull
 	}
-	return StoreFails
+	return status.StoreFails
 }

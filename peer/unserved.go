@@ -13,19 +13,8 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/folder"
+	"github.com/syncd-io/syncd/peer/status"
 )
-
-// Unserved is a namespace that could not be opened for damage to its records, or to its
-// folder: calls that name it end with that error, syncs of it are denied, and the others
-// are served.
-type Unserved struct {
-	// Name is the id where the name is not known.
-	Name, ID string
-	// Damage is what was met of damage to its records.
-	Damage *Damage
-	// Why is what is wrong with its folder, and what to do; empty: a repair of the store makes it be served.
-	Why string
-}
 
 // unserved is such a namespace.
 type unserved struct {
@@ -54,10 +43,10 @@ func (n *Node) shelve(id dbadapter.NamespaceID, f folder.Namespace, files string
 }
 
 // Unserved lists the namespaces that are not served, by name.
-func (n *Node) Unserved() []Unserved {
-	var out []Unserved
+func (n *Node) Unserved() []status.Unserved {
+	out := []status.Unserved{}
 	for _, u := range n.shelved() {
-		out = append(out, Unserved{u.name, hex.EncodeToString(u.id[:]), n.damage.of(u.id), u.files})
+		out = append(out, status.Unserved{Name: u.name, ID: hex.EncodeToString(u.id[:]), Damage: n.damage.of(u.id), Why: u.files})
 	}
 	return out
 }

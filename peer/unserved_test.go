@@ -17,6 +17,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/peer/offline"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // rotIn flips a bit of a text where it stands in a table, and leaves no other trace: the
@@ -131,7 +132,7 @@ func testOthersAreServed(t *testing.T, kind ondisk.Kind, members bool) {
 	if lost := ns.Lost(); !members && (lost == nil || missing(lost) == 0) {
 		t.Errorf("it says that %+v is lost", lost)
 	}
-	if ns.Info().Role != RoleAdmin {
+	if ns.Role() != RoleAdmin {
 		t.Errorf("its role is %s", ns.Info().Role)
 	}
 	if other, err = n.Namespace(other.Name()); err != nil {
@@ -239,7 +240,7 @@ func TestJoinedAgainInVain(t *testing.T) {
 			}
 			n.store = whole
 			repairs := c.err == ErrCorrupt
-			if out := n.Unserved(); !slices.ContainsFunc(out, func(u Unserved) bool { return u.Name == "notes" && (u.Why == "") == repairs }) {
+			if out := n.Unserved(); !slices.ContainsFunc(out, func(u status.Unserved) bool { return u.Name == "notes" && (u.Why == "") == repairs }) {
 				t.Errorf("not served are %+v", out)
 			}
 			if repairs {
@@ -310,7 +311,7 @@ func TestRemovedHasNoTrouble(t *testing.T) {
 	if _, err := sb.Sync(t.Context(), na.ID(), SyncOptions{}); !errors.Is(err, ErrRemoved) || !sb.core.Sets()[0].Recovers() {
 		t.Fatalf("the sync: %v, recovers %t", err, sb.core.Sets()[0].Recovers())
 	}
-	if cause, is := nb.seeTroubles()[Recovering]; is {
+	if cause, is := nb.seeTroubles()[status.Recovering]; is {
 		t.Error(cause)
 	}
 }

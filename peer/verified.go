@@ -12,6 +12,7 @@ import (
 
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/folder"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // verifiedFile is in the folder of a namespace: when its records were last proved equal
@@ -26,17 +27,6 @@ const (
 // times in it are at most so much too early.
 const verifiedPause = time.Minute
 
-// Proof is a sync of everything that has proved the records of two members equal.
-type Proof struct {
-	// With is the other member.
-	With ID
-	// At is when, by the clock of the node that tells of it.
-	At time.Time
-	// Differences is how many that sync had found. Where it went in parts, it is how many
-	// the last one of all records still found.
-	Differences int64
-}
-
 // verified is when the records of a shard were last proved equal to those of each
 // peer. It is kept over restarts.
 type verified struct {
@@ -44,7 +34,7 @@ type verified struct {
 
 	mu    sync.Mutex // guards what follows
 	since time.Time  // the namespace is on this node since then, as far as is known
-	at    map[ID]Proof
+	at    map[ID]status.Proof
 	saved time.Time // by the monotonic clock
 	fresh bool      // at has more than the file
 }
@@ -71,7 +61,7 @@ func (v *verified) load() error {
 	}
 	v.since = time.UnixMilli(note.Since).UTC()
 	for _, one := range note.Peers {
-		v.at[ID(one.ID)] = Proof{ID(one.ID), time.UnixMilli(one.At).UTC(), one.Differences}
+		v.at[ID(one.ID)] = status.Proof{With: ID(one.ID), At: time.UnixMilli(one.At).UTC(), Differences: one.Differences}
 	}
 	return nil
 }
@@ -81,7 +71,7 @@ func (v *verified) load() error {
 func (v *verified) note(id ID, at time.Time, differences int) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.at[id], v.fresh = Proof{id, at.UTC().Truncate(time.Millisecond), int64(differences)}, true // as it is on the disk
+	v.at[id], v.fresh = status.Proof{With: id, At: at.UTC().Truncate(time.Millisecond), Differences: int64(differences)}, true // as it is on the disk
 	if !v.saved.IsZero() && time.Since(v.saved) < verifiedPause {
 		return nil
 	}
@@ -115,7 +105,7 @@ func (v *verified) save() error {
 }
 
 // with is the last proof that the records equal a peer's; zero for never.
-func (v *verified) with(id ID) Proof {
+func (v *verified) with(id ID) status.Proof {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.at[id]
@@ -123,7 +113,7 @@ func (v *verified) with(id ID) Proof {
 
 // last is the last proof that they equal those of any peer; zero for never. since is
 // since when that could have been.
-func (v *verified) last() (p Proof, since time.Time) {
+func (v *verified) last() (p status.Proof, since time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, one := range v.at {
@@ -137,7 +127,7 @@ func (v *verified) last() (p Proof, since time.Time) {
 // openVerified opens what is known of the shard's proofs.
 func (sh *shard) openVerified() {
 	n, name := sh.ns.node, verifiedFile
-	v := &verified{since: n.now().UTC().Truncate(time.Millisecond), at: map[ID]Proof{}}
+	v := &verified{since: n.now().UTC().Truncate(time.Millisecond), at: map[ID]status.Proof{}}
 	sh.verified = v
 	if n.dir == "" {
 		return
@@ -167,20 +157,20 @@ func (sh *shard) proved(id ID, differences int) {
 
 // proof is the last proof that the records equal a member's, of the shards that it holds,
 // too. Of several it is the one of longest ago; zero for never.
-func (ns *Namespace) proof(id ID) Proof {
-	return oldest(ns.with(id), func(sh *shard) Proof { return sh.verified.with(id) })
+func (ns *Namespace) proof(id ID) status.Proof {
+	return oldest(ns.with(id), func(sh *shard) status.Proof { return sh.verified.with(id) })
 }
 
 // lastProof is the last proof that they equal those of any member, likewise.
-func (ns *Namespace) lastProof() Proof {
-	return oldest(ns.shards(), func(sh *shard) Proof {
+func (ns *Namespace) lastProof() status.Proof {
+	return oldest(ns.shards(), func(sh *shard) status.Proof {
 		last, _ := sh.verified.last()
 		return last
 	})
 }
 
 // oldest is the oldest of the shards' proofs.
-func oldest(all []*shard, of func(*shard) Proof) (p Proof) {
+func oldest(all []*shard, of func(*shard) status.Proof) (p status.Proof) {
 	for i, sh := range all {
 		if one := of(sh); i == 0 || one.At.Before(p.At) {
 			p = one

@@ -9,31 +9,8 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/peer/status"
 )
-
-// Verification is what Verify has read.
-type Verification struct {
-	// Records is how many records were read, tombstones included.
-	Records int64
-	// Files: the files of the store were read through, too. A store in memory has no
-	// files, and those of a PostgreSQL server are the server's (data checksums,
-	// pg_amcheck).
-	Files bool
-	// Drift says what the node kept of its records and was not theirs: it was put
-	// right. Empty: nothing.
-	Drift string
-	// Missing are, by placement writer, values that no host gives, of records that this node holds; nil: none.
-	// Repair looks for none.
-	Missing *MissingValues
-}
-
-// MissingValues are values that no host gives.
-type MissingValues struct {
-	Count int64
-	Keys  [][]byte // of all of them: after mostMissing no more are looked for
-	// Lost: of some of them each member that may hold it has answered.
-	Lost bool
-}
 
 // mostMissing bounds the missing values: hosts that do not answer are waited for up to 20 seconds for each.
 const mostMissing = 100
@@ -43,7 +20,7 @@ const mostMissing = 100
 // has drifted there is put right, counted and logged. ErrCorrupt names what is damaged on
 // the disk; Repair mends it. What was met of damage before (Info.Damage) ends where Verify
 // finds none. Writes go on meanwhile; ErrBusy says that there were too many.
-func (ns *Namespace) Verify(ctx context.Context) (v Verification, err error) {
+func (ns *Namespace) Verify(ctx context.Context) (v status.Verification, err error) {
 	err = ns.look(ctx, "verify", func(ctx context.Context) error {
 		if err := ns.verify(ctx, &v); err != nil {
 			return err
@@ -54,13 +31,13 @@ func (ns *Namespace) Verify(ctx context.Context) (v Verification, err error) {
 }
 
 // missing reads the values that records held here name.
-func (ns *Namespace) missing(ctx context.Context, v *Verification) error {
+func (ns *Namespace) missing(ctx context.Context, v *status.Verification) error {
 	if !ns.core.Bodied() {
 		return nil
 	}
 	return ns.hosts.MissingBodies(ctx, func(m shards.Missing) (more bool) {
 		if v.Missing == nil {
-			v.Missing = &MissingValues{}
+			v.Missing = &status.MissingValues{}
 		}
 		v.Missing.Count++
 		v.Missing.Lost = v.Missing.Lost || errors.Is(m.Err, ErrLost)
@@ -84,7 +61,7 @@ func (ns *Namespace) look(ctx context.Context, what string, run func(context.Con
 }
 
 // verify ends the state of damage that Damage tells of, if it finds nothing.
-func (ns *Namespace) verify(ctx context.Context, v *Verification) error {
+func (ns *Namespace) verify(ctx context.Context, v *status.Verification) error {
 	n := ns.node
 	mark := n.damage.mark()
 	if x, ok := n.store.(dbadapter.Examiner); ok {
@@ -107,7 +84,7 @@ func (ns *Namespace) verify(ctx context.Context, v *Verification) error {
 }
 
 // read reads all that is kept of the namespace, and checks it.
-func (ns *Namespace) read(ctx context.Context, v *Verification) error {
+func (ns *Namespace) read(ctx context.Context, v *status.Verification) error {
 	drift, err := ns.drift(ctx, nil)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/folder"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // lines is a log that a test reads.
@@ -68,7 +69,7 @@ func TestVerify(t *testing.T) {
 	if got := ns.Info(); got.Digest != want.Digest || got.Records != records || log.count("was taken up") != 1 {
 		t.Fatalf("after a restart it holds %d records, and has taken up %d summaries", got.Records, log.count("was taken up"))
 	}
-	if v, err := ns.Verify(t.Context()); err != nil || v != (Verification{Records: records, Files: true}) {
+	if v, err := ns.Verify(t.Context()); err != nil || v != (status.Verification{Records: records, Files: true}) {
 		t.Fatalf("a sound node: %+v, %v", v, err)
 	}
 	_, _, seq := ns.shards()[0].set.Live.State()

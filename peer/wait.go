@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -31,21 +32,6 @@ type WaitOptions struct {
 	Version dbadapter.Version
 }
 
-// Unconfirmed is a member that was not heard to hold what a wait waited for.
-type Unconfirmed struct {
-	Peer ID
-	// Why says what it answered last, or why it did not.
-	Why string
-}
-
-// Waited is what a wait has found.
-type Waited struct {
-	// Held are the members that hold it, durably.
-	Held []ID
-	// Missing are the others that were asked.
-	Missing []Unconfirmed
-}
-
 // Wait waits until members hold, durably, what this node held when the wait began, or
 // later versions of it. A member is asked whether it does, and answers as soon as that is
 // so, as pushes bring it there. In a wait for everything a sync begins if that takes long.
@@ -59,12 +45,12 @@ type Waited struct {
 // It lasts until the shard's other hosts, or Count of them, hold what this node holds of it.
 // What this node wrote to other shards is not here. It is waited for by its key, or as it is
 // written (Ack).
-func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (Waited, error) {
-	fail := func(w Waited, err error) (Waited, error) {
+func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (status.Waited, error) {
+	fail := func(w status.Waited, err error) (status.Waited, error) {
 		return w, fmt.Errorf("wait in %s: %w", ns.Name(), err)
 	}
 	if err := ns.enter("wait"); err != nil {
-		return Waited{}, err
+		return status.Waited{}, err
 	}
 	defer ns.gate.leave()
 	if ns.core.Rule() != nil {
@@ -80,7 +66,7 @@ func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (Waited, error) {
 	}
 	w, err := ns.core.NewAwaiting(named, o.Count)
 	if err != nil {
-		return fail(Waited{}, err)
+		return fail(status.Waited{}, err)
 	}
 	sh := ns.shards()[0]
 	var about *wire.AskKey // nil: everything
@@ -88,7 +74,7 @@ func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (Waited, error) {
 		sh, about, err = ns.versionQuestion(o.Key, o.Version)
 	}
 	if err != nil {
-		return fail(Waited{}, err)
+		return fail(status.Waited{}, err)
 	}
 	over, cancel := ns.bind(ctx)
 	defer cancel()
@@ -100,7 +86,7 @@ func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (Waited, error) {
 	case errors.Is(context.Cause(over), ErrClosed):
 		return fail(found, ErrClosed)
 	}
-	return fail(found, fmt.Errorf("%w: %s", ErrUnconfirmed, found.words(w.Need())))
+	return fail(found, fmt.Errorf("%w: %s", ErrUnconfirmed, words(&found, w.Need())))
 }
 
 // versionQuestion asks the members of a key's shard for a version.
@@ -208,9 +194,9 @@ func (sh *shard) carry(ctx context.Context, id ID) error {
 	return err
 }
 
-func waitedOf(w *node.Awaiting) Waited {
+func waitedOf(w *node.Awaiting) status.Waited {
 	held, missing, why := w.Result()
-	out := Waited{Held: []ID{}, Missing: []Unconfirmed{}}
+	out := status.Waited{Held: []ID{}, Missing: []status.Unconfirmed{}}
 	for _, id := range held {
 		out.Held = append(out.Held, ID(id))
 	}
@@ -219,13 +205,13 @@ func waitedOf(w *node.Awaiting) Waited {
 		if err := why[id]; err != nil {
 			text = err.Error()
 		}
-		out.Missing = append(out.Missing, Unconfirmed{ID(id), text})
+		out.Missing = append(out.Missing, status.Unconfirmed{Peer: ID(id), Why: text})
 	}
 	return out
 }
 
 // words say what is missing, on one line.
-func (w *Waited) words(need int) string {
+func words(w *status.Waited, need int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d hold it", len(w.Held), need)
 	for _, m := range w.Missing {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // Each write that was confirmed is held by as many others as were asked for, when the wait
@@ -90,11 +91,11 @@ func TestWaitWithoutPushes(t *testing.T) {
 		t.Fatal(whys, err)
 	}
 	for _, w := range whys {
-		cause := peer.CauseUnreachable
+		cause := status.CauseUnreachable
 		if w.Peer == b.ID() {
-			cause = peer.CausePaused
+			cause = status.CausePaused
 		}
-		if w.Standing != peer.StandingUnknown || len(w.Causes) != 1 || w.Causes[0].Kind != cause || w.Verified.IsZero() || w.Here.Version != v {
+		if w.Standing != status.StandingUnknown || len(w.Causes) != 1 || w.Causes[0].Kind != cause || w.Verified.IsZero() || w.Here.Version != v {
 			t.Errorf("%+v", w)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // A wait in a namespace that is cut into shards is for the hosts of a key's shard. A wait
@@ -20,7 +21,7 @@ import (
 const shardsAwaited = 16
 
 // waitShards is Wait in a namespace that is cut into shards.
-func (ns *Namespace) waitShards(ctx context.Context, o *WaitOptions) (Waited, error) {
+func (ns *Namespace) waitShards(ctx context.Context, o *WaitOptions) (status.Waited, error) {
 	over, cancel := ns.bind(ctx)
 	defer cancel()
 	if o.Key != nil {
@@ -49,35 +50,35 @@ func notSoMany(count, there int, shard placement.Shard) error {
 }
 
 // waitKey waits until hosts of a key's shard hold a version of it, or a later one.
-func (ns *Namespace) waitKey(ctx context.Context, cancel context.CancelFunc, o *WaitOptions) (Waited, error) {
+func (ns *Namespace) waitKey(ctx context.Context, cancel context.CancelFunc, o *WaitOptions) (status.Waited, error) {
 	shard, version := ns.core.Home(o.Key), o.Version
 	hosts, err := ns.otherHosts(shard, o.Peers)
 	if err != nil {
-		return Waited{}, err
+		return status.Waited{}, err
 	}
 	for _, id := range o.Peers {
 		if !slices.Contains(hosts, node.ID(id)) {
-			return Waited{}, fmt.Errorf("%w: %s is not another host of the key's shard %d, which locate names", ErrInvalid, id, shard)
+			return status.Waited{}, fmt.Errorf("%w: %s is not another host of the key's shard %d, which locate names", ErrInvalid, id, shard)
 		}
 	}
 	if o.Count > len(hosts) {
-		return Waited{}, notSoMany(o.Count, len(hosts), shard)
+		return status.Waited{}, notSoMany(o.Count, len(hosts), shard)
 	}
 	found, err := ns.lookUp(ctx, o.Key, shards.GetOptions{Level: Quorum, AtLeast: version, Bare: true})
 	switch {
 	case err != nil && version.IsZero():
-		return Waited{}, err
+		return status.Waited{}, err
 	case found.Record == nil && version.IsZero():
-		return Waited{}, fmt.Errorf("%w: there is nothing under the key to wait for", dbadapter.ErrNotFound)
+		return status.Waited{}, fmt.Errorf("%w: there is nothing under the key to wait for", dbadapter.ErrNotFound)
 	case version.IsZero():
 		version = found.Record.Version
 	}
 	if len(hosts) == 0 { // this node is the only host
-		return Waited{Held: []ID{}, Missing: []Unconfirmed{}}, nil
+		return status.Waited{Held: []ID{}, Missing: []status.Unconfirmed{}}, nil
 	}
 	w, err := ns.core.NewAwaiting(hosts, o.Count)
 	if err != nil {
-		return Waited{}, err
+		return status.Waited{}, err
 	}
 	var mu sync.Mutex // guards w
 	heard := func(id node.ID, err error) {
@@ -101,18 +102,18 @@ func (ns *Namespace) waitKey(ctx context.Context, cancel context.CancelFunc, o *
 }
 
 // waitedFor is the end of a wait.
-func (ns *Namespace) waitedFor(ctx context.Context, done bool, found Waited, need int) (Waited, error) {
+func (ns *Namespace) waitedFor(ctx context.Context, done bool, found status.Waited, need int) (status.Waited, error) {
 	switch {
 	case done:
 		return found, nil
 	case errors.Is(context.Cause(ctx), ErrClosed):
 		return found, ErrClosed
 	}
-	return found, fmt.Errorf("%w: %s", ErrUnconfirmed, found.words(need))
+	return found, fmt.Errorf("%w: %s", ErrUnconfirmed, words(&found, need))
 }
 
 // waitHeld waits until the other hosts of each shard that this node holds hold what it holds.
-func (ns *Namespace) waitHeld(ctx context.Context, o *WaitOptions) (Waited, error) {
+func (ns *Namespace) waitHeld(ctx context.Context, o *WaitOptions) (status.Waited, error) {
 	type one struct {
 		sh *shard
 		w  *node.Awaiting
@@ -122,17 +123,17 @@ func (ns *Namespace) waitHeld(ctx context.Context, o *WaitOptions) (Waited, erro
 	for _, sh := range ns.shards() {
 		hosts, err := ns.otherHosts(sh.set.Shard(), o.Peers)
 		if err != nil {
-			return Waited{}, err
+			return status.Waited{}, err
 		}
 		if len(hosts) == 0 && (len(o.Peers) > 0 || o.Count == 0) {
 			continue // there is no other host, or none of those that are named
 		}
 		if o.Count > len(hosts) {
-			return Waited{}, notSoMany(o.Count, len(hosts), sh.set.Shard())
+			return status.Waited{}, notSoMany(o.Count, len(hosts), sh.set.Shard())
 		}
 		w, err := ns.core.NewAwaiting(hosts, o.Count)
 		if err != nil {
-			return Waited{}, err
+			return status.Waited{}, err
 		}
 		for _, id := range w.Of() {
 			asked[ID(id)] = true
@@ -141,7 +142,7 @@ func (ns *Namespace) waitHeld(ctx context.Context, o *WaitOptions) (Waited, erro
 	}
 	for _, id := range o.Peers {
 		if !asked[id] {
-			return Waited{}, fmt.Errorf("%w: %s is no other host of a shard that this node holds; ns layout shows the hosts", ErrInvalid, id)
+			return status.Waited{}, fmt.Errorf("%w: %s is no other host of a shard that this node holds; ns layout shows the hosts", ErrInvalid, id)
 		}
 	}
 	places := make(chan struct{}, shardsAwaited)
@@ -159,15 +160,15 @@ func (ns *Namespace) waitHeld(ctx context.Context, o *WaitOptions) (Waited, erro
 	}
 	waiting.Wait()
 	done, need := true, 0
-	lacks := map[ID]Unconfirmed{}
+	lacks := map[ID]status.Unconfirmed{}
 	for _, a := range all {
 		done, need = done && a.w.Done(), max(need, a.w.Need())
 		found := waitedOf(a.w)
 		for _, m := range found.Missing {
-			lacks[m.Peer] = Unconfirmed{m.Peer, fmt.Sprintf("shard %d: %s", a.sh.set.Shard(), m.Why)}
+			lacks[m.Peer] = status.Unconfirmed{Peer: m.Peer, Why: fmt.Sprintf("shard %d: %s", a.sh.set.Shard(), m.Why)}
 		}
 	}
-	sum := Waited{Held: []ID{}, Missing: []Unconfirmed{}}
+	sum := status.Waited{Held: []ID{}, Missing: []status.Unconfirmed{}}
 	for id := range asked {
 		if m, ok := lacks[id]; ok {
 			sum.Missing = append(sum.Missing, m)
@@ -176,6 +177,6 @@ func (ns *Namespace) waitHeld(ctx context.Context, o *WaitOptions) (Waited, erro
 		}
 	}
 	slices.Sort(sum.Held)
-	slices.SortFunc(sum.Missing, func(a, b Unconfirmed) int { return slices.Compare([]byte(a.Peer), []byte(b.Peer)) })
+	slices.SortFunc(sum.Missing, func(a, b status.Unconfirmed) int { return slices.Compare([]byte(a.Peer), []byte(b.Peer)) })
 	return ns.waitedFor(ctx, done, sum, need)
 }

@@ -8,62 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/peer/status"
 )
-
-// The ways in which what this node holds under a key compares with what a peer holds.
-// KeyKind has the others, in its words.
-const (
-	StandingUnknown = node.Unknown
-	StandingSame    = node.Alike
-	StandingNeither = node.Neither
-	// StandingTwoContents is of one version; CauseConflict is of two.
-	StandingTwoContents = node.TwoContents
-)
-
-type (
-	// Standing is such a way.
-	Standing = node.Standing
-	// Cause is why a key stands as it does.
-	Cause = node.Cause
-	// CauseKind names a cause.
-	CauseKind = node.CauseKind
-)
-
-// The causes.
-const (
-	CauseUnreachable    = node.CauseUnreachable
-	CausePaused         = node.CausePaused
-	CauseDenied         = node.CauseDenied
-	CauseBusy           = node.CauseBusy
-	CauseFailed         = node.CauseFailed
-	CauseDeclinedThere  = node.CauseDeclinedThere
-	CauseDeclinedHere   = node.CauseDeclinedHere
-	CauseCollectedThere = node.CauseCollectedThere
-	CauseCollectedHere  = node.CauseCollectedHere
-	CauseExpired        = node.CauseExpired
-	CauseConflict       = node.CauseConflict
-	CauseRests          = node.CauseRests
-	CauseLapsed         = node.CauseLapsed
-	CauseLists          = node.CauseLists
-	CauseNotSynced      = node.CauseNotSynced
-)
-
-// Why explains how what this node holds under a key stands to what a peer holds.
-type Why struct {
-	Peer     ID
-	Standing Standing
-	Causes   []Cause
-	// Here and There are the records without their values; zero where one is missing, and
-	// There also where it is unknown. What is There is the peer's own word.
-	Here, There dbadapter.Record
-	// Asked is when the peer answered, or failed to.
-	Asked time.Time
-	// Verified is when a sync has last proved the records equal to the peer's; zero for
-	// never.
-	Verified time.Time
-}
 
 // whyPatience bounds the question to one peer: connecting, and the answer.
 const whyPatience = 15 * time.Second
@@ -71,14 +18,14 @@ const whyPatience = 15 * time.Second
 // Why asks members what they hold under a key, and explains how that compares with what
 // this node holds. It asks the peers named, or all other members, all at the same time.
 // A peer that does not answer has StandingUnknown, and a cause.
-func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, error) {
+func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]status.Why, error) {
 	if err := ns.enter("ask why"); err != nil {
 		return nil, err
 	}
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	fail := func(err error) ([]Why, error) {
+	fail := func(err error) ([]status.Why, error) {
 		return nil, fmt.Errorf("why %q in %s: %w", clip(key), ns.Name(), err)
 	}
 	if ns.core.Bodied() {
@@ -102,7 +49,7 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 			}
 		}
 	}
-	all, away := make([]Why, len(peers)), make([]bool, len(peers))
+	all, away := make([]status.Why, len(peers)), make([]bool, len(peers))
 	places := make([]int, len(peers))
 	for i := range places {
 		places[i] = i
@@ -112,7 +59,7 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 		limited, cancel := context.WithTimeoutCause(ctx, whyPatience, fmt.Errorf("%w: no answer in %s", ErrUnreachable, whyPatience))
 		defer cancel()
 		a, err := sh.ask(limited, id, 0, q)
-		var w node.Why
+		var w status.Why
 		if err == nil {
 			w, err = sh.set.Explain(node.ID(id), q, a.Reply)
 		}
@@ -123,7 +70,7 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 		if err != nil {
 			w = sh.set.Unanswered(node.ID(id), q, err)
 		}
-		all[i] = Why{
+		all[i] = status.Why{
 			Peer: id, Standing: w.Standing, Causes: w.Causes, Here: w.Here.Clone(), There: w.There.Clone(),
 			Asked: ns.node.now().UTC(), Verified: sh.verified.with(id).At,
 		}
@@ -135,7 +82,7 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 		return all, nil
 	}
 	row := ns.core.Row(ns.core.Home(key)) // nil: no layout is known
-	var told []Why
+	var told []status.Why
 	for i := range all {
 		if !away[i] || row != nil && row.IsHost(node.ID(all[i].Peer)) { // a host of before has handed the shard over
 			told = append(told, all[i])

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
@@ -147,7 +147,7 @@ var ruleWords = map[wire.Reason]string{
 }
 
 // caused counts a cause, as an expectation names it.
-func (r *runner) caused(c node.Cause) {
+func (r *runner) caused(c status.Cause) {
 	name := string(c.Kind)
 	if c.Rule != 0 {
 		name += ": " + ruleWords[c.Rule]
@@ -238,7 +238,7 @@ func (r *runner) lastQuestions() error {
 					r.cluster.Node(i).Why(other, key, func(e *model.Explained) {
 						open--
 						r.explained(e)
-						if e.Err == nil && e.Why.Standing != node.Alike && e.Why.Standing != node.Neither {
+						if e.Err == nil && e.Why.Standing != status.StandingSame && e.Why.Standing != status.StandingNeither {
 							r.violate(check.Why, i, "all nodes are equal, and of %q it says that it is %q at node %d", key, e.Why.Standing, other)
 						}
 					})

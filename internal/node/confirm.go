@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -109,13 +110,13 @@ func (set *Set) Confirms(remote ID, q *wire.AskKey, reply *wire.Reply) error {
 	case err != nil:
 		return err
 	case w.There.Version.IsZero():
-	case w.There.Version.Compare(q.Held.Version) > 0, w.Standing == Alike,
+	case w.There.Version.Compare(q.Held.Version) > 0, w.Standing == status.StandingSame,
 		w.There.Version == q.Held.Version && q.Digest == dbadapter.Digest{}:
 		return nil
 	}
 	why := ""
 	for _, c := range w.Causes {
-		if c.Kind == CauseCollectedThere {
+		if c.Kind == status.CauseCollectedThere {
 			return nil
 		}
 		why += "; " + c.Text

@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -112,23 +113,16 @@ func (d *declined) forget() {
 	clear(d.of)
 }
 
-// DeclinedBy says that a peer declines records which this node wrote, since their
-// times are ahead of its clock. One of the two clocks is wrong, or was.
-type DeclinedBy struct {
-	Peer    ID
-	Records int
-}
-
 // Declined lists the peers that decline what this node wrote for its time, by id.
-func (set *Set) Declined() (list []DeclinedBy) {
+func (set *Set) Declined() (list []status.DeclinedBy) {
 	set.declined.mu.Lock()
 	defer set.declined.mu.Unlock()
 	for id, one := range set.declined.of {
 		if n := one.ahead(set.ns.self); n > 0 {
-			list = append(list, DeclinedBy{id, n})
+			list = append(list, status.DeclinedBy{Peer: status.ID(id), Records: n})
 		}
 	}
-	slices.SortFunc(list, func(a, b DeclinedBy) int { return strings.Compare(string(a.Peer), string(b.Peer)) })
+	slices.SortFunc(list, func(a, b status.DeclinedBy) int { return strings.Compare(string(a.Peer), string(b.Peer)) })
 	return list
 }
 
@@ -154,6 +148,6 @@ func (set *Set) doubt(remote ID, equal bool) {
 	}
 	set.declined.mu.Unlock()
 	if news > 0 && set.ns.node.Doubted != nil {
-		set.ns.node.Doubted(set, DeclinedBy{remote, news})
+		set.ns.node.Doubted(set, status.DeclinedBy{Peer: status.ID(remote), Records: news})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -142,14 +143,14 @@ func TestDeclinedForItsTime(t *testing.T) {
 // error of each sync, and in what it says of the namespace.
 func TestWrongClockIsTold(t *testing.T) {
 	a, b, sa, sb := ahead(t)
-	var told []DeclinedBy
-	b.Doubted = func(set *Set, by DeclinedBy) {
+	var told []status.DeclinedBy
+	b.Doubted = func(set *Set, by status.DeclinedBy) {
 		if set.ns != sb {
 			t.Error("another namespace")
 		}
 		told = append(told, by)
 	}
-	one := DeclinedBy{a.ID, 1}
+	one := status.DeclinedBy{Peer: status.ID(a.ID), Records: 1}
 	sb.Sets()[0].declined.forget()
 	for range 3 {
 		_, _, err := b.sync(sb, a, finds)
@@ -158,7 +159,7 @@ func TestWrongClockIsTold(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		}
-		if got := sb.Sets()[0].Declined(); !slices.Equal(got, []DeclinedBy{one}) {
+		if got := sb.Sets()[0].Declined(); !slices.Equal(got, []status.DeclinedBy{one}) {
 			t.Errorf("declined by %+v", got)
 		}
 	}
@@ -166,7 +167,7 @@ func TestWrongClockIsTold(t *testing.T) {
 	if want := "this node declines 1 of the peer's (1: declined in an earlier sync)"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v", err)
 	}
-	if !slices.Equal(told, []DeclinedBy{one}) || len(sa.Sets()[0].Declined()) != 0 {
+	if !slices.Equal(told, []status.DeclinedBy{one}) || len(sa.Sets()[0].Declined()) != 0 {
 		t.Errorf("told %+v; the other node says %+v", told, sa.Sets()[0].Declined())
 	}
 	if n, err := sb.Restamp(t.Context()); n != 1 || err != nil || len(sb.Sets()[0].Declined()) != 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/signature"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -83,7 +84,7 @@ type Config struct {
 	// Doubted, if not nil, is called when a peer declines records of this node's
 	// own writing for their time. It is called once, until the two have been equal
 	// again.
-	Doubted func(set *Set, by DeclinedBy)
+	Doubted func(set *Set, by status.DeclinedBy)
 }
 
 // Purpose says what random bits are for, so that a simulator can draw those of

@@ -2,29 +2,11 @@ package node
 
 import (
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
-// Replicas is how the shards of a namespace stand: this node's, and by what the members say
-// of themselves, all of them.
-type Replicas struct {
-	// Epoch is that of the layout that counts here; 0: none is known, and all else that
-	// rests on it is 0.
-	Epoch uint64
-	// Held are the shards that this node holds, and Whole those among them of which it has
-	// all that it must have.
-	Held, Whole int
-	// Fetching are those that it is a host of, and does not hold, or is not whole of yet;
-	// Dropping those that it holds until a majority of their new hosts has them.
-	Fetching, Dropping int
-	// Moving are the shards of the namespace whose old hosts and new ones differ.
-	Moving int
-	// Short are the shards that fewer of their new hosts say to hold than there are to be
-	// replicas. A host says so as soon as it has begun to fetch a shard.
-	Short int
-}
-
 // Replicas says how the shards stand; ErrOneShard.
-func (ns *Namespace) Replicas() (r Replicas, err error) {
+func (ns *Namespace) Replicas() (r status.Shards, err error) {
 	if ns.rule == nil {
 		return r, ErrOneShard
 	}

@@ -9,34 +9,25 @@ import (
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/watermark"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
-// FutureRecord is a record whose version is further ahead of this machine's clock
-// than the namespace allows. Every member with a right clock declines it.
-type FutureRecord struct {
-	Key     []byte
-	Version dbadapter.Version
-	// Own says that Restamp gives the record a version of now: this node wrote
-	// it, or imported it with its date.
-	Own bool
-}
-
 // Future lists the records from the future, by key.
-func (set *Set) Future(ctx context.Context) iter.Seq2[FutureRecord, error] {
-	return func(yield func(FutureRecord, error) bool) {
+func (set *Set) Future(ctx context.Context) iter.Seq2[status.FutureRecord, error] {
+	return func(yield func(status.FutureRecord, error) bool) {
 		snap, err := set.Store.Snapshot()
 		if err != nil {
-			yield(FutureRecord{}, err)
+			yield(status.FutureRecord{}, err)
 			return
 		}
 		defer snap.Close()
 		ahead := set.ns.ahead()
 		for r, err := range snap.Scan(ctx, nil, nil) {
 			if err != nil {
-				yield(FutureRecord{}, err)
+				yield(status.FutureRecord{}, err)
 				return
 			}
-			if ahead(&r.Record) && !yield(FutureRecord{slices.Clone(r.Key), r.Version, set.ns.own(&r.Record)}, nil) {
+			if ahead(&r.Record) && !yield(status.FutureRecord{Key: slices.Clone(r.Key), Version: r.Version, Own: set.ns.own(&r.Record)}, nil) {
 				return
 			}
 		}

@@ -8,82 +8,10 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/watermark"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
-
-// Standing says how what this node holds under a key stands to what a peer holds.
-type Standing string
-
-// The standings. Those of two records that differ have the words of a listing of
-// differences.
-const (
-	// Unknown: the peer did not answer.
-	Unknown Standing = "unknown"
-	// Alike: both hold the same record, or tombstone.
-	Alike Standing = "same"
-	// Neither holds anything under the key.
-	Neither Standing = "held by neither"
-	// TwoContents: both hold one version, and of two contents: two imports of one date, or
-	// two nodes that had one identity. Of a conflict, the versions differ.
-	TwoContents Standing = "two contents"
-)
-
-// CauseKind names a cause.
-type CauseKind string
-
-// The causes.
-const (
-	// CauseUnreachable, CausePaused, CauseDenied, CauseBusy and CauseFailed say why the
-	// standing is not known.
-	CauseUnreachable CauseKind = "unreachable"
-	CausePaused      CauseKind = "paused"
-	CauseDenied      CauseKind = "not a member there"
-	CauseBusy        CauseKind = "busy"
-	CauseFailed      CauseKind = "failed"
-	// CauseDeclinedThere: the peer declines what this node holds; CauseDeclinedHere: this
-	// node declines what the peer holds.
-	CauseDeclinedThere CauseKind = "declined there"
-	CauseDeclinedHere  CauseKind = "declined here"
-	// CauseCollectedThere: the peer has collected it, a tombstone or a record that has
-	// expired; CauseCollectedHere: this node has.
-	CauseCollectedThere CauseKind = "collected there"
-	CauseCollectedHere  CauseKind = "collected here"
-	// CauseRests: one of the two has declined in an earlier sync what the other holds, which
-	// offers it again after a time only.
-	CauseRests CauseKind = "declined before"
-	// CauseExpired: the record that this node holds has expired by its clock.
-	CauseExpired CauseKind = "expired"
-	// CauseConflict: the greater of the two records was written beside the other one,
-	// which gives way.
-	CauseConflict CauseKind = "conflict"
-	// CauseLapsed: the members do not wait for one of the two.
-	CauseLapsed CauseKind = "lapsed"
-	// CauseLists: the two have different lists of members.
-	CauseLists CauseKind = "lists differ"
-	// CauseNotSynced: a sync would make them the same, and none has been since.
-	CauseNotSynced CauseKind = "not synced yet"
-)
-
-// Cause is why a key stands as it does.
-type Cause struct {
-	Kind CauseKind
-	// Rule is that by which a record is declined; 0 for other causes.
-	Rule wire.Reason
-	// Text says it in words.
-	Text string
-}
-
-// Why explains how what is held under a key here stands to what a peer holds.
-type Why struct {
-	Standing Standing
-	// Causes are not in an order of weight. Of records that are the same there may be some,
-	// too.
-	Causes []Cause
-	// Here and There are the records without their values; zero where one is missing, and
-	// There also where it is unknown.
-	Here, There dbadapter.Record
-}
 
 // HeldQuestion is the question about a key, with what is held under it here.
 func (set *Set) HeldQuestion(key []byte) (*wire.AskKey, error) {
@@ -102,10 +30,10 @@ func (set *Set) HeldQuestion(key []byte) (*wire.AskKey, error) {
 }
 
 // Explain explains what a peer has answered to the question.
-func (set *Set) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (Why, error) {
+func (set *Set) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (status.Why, error) {
 	answer, ok := reply.Answer.(*wire.KeyAnswer)
 	if !ok {
-		return Why{}, fmt.Errorf("%w: an answer about %d", reconcile.ErrProtocol, reply.Answer.Subject())
+		return status.Why{}, fmt.Errorf("%w: an answer about %d", reconcile.ErrProtocol, reply.Answer.Subject())
 	}
 	w := set.local(remote, q)
 	w.There = answer.Held
@@ -113,33 +41,33 @@ func (set *Set) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (Why, erro
 	order := w.Here.Version.Compare(w.There.Version)
 	switch {
 	case there && string(w.There.Key) != string(q.Held.Key):
-		return Why{}, fmt.Errorf("%w: an answer about another key", reconcile.ErrProtocol)
+		return status.Why{}, fmt.Errorf("%w: an answer about another key", reconcile.ErrProtocol)
 	case !here && !there:
-		w.Standing = Neither
+		w.Standing = status.StandingNeither
 	case !there:
-		w.Standing = Standing(reconcile.MissingThere.String())
+		w.Standing = status.Standing(reconcile.MissingThere.String())
 	case !here:
-		w.Standing = Standing(reconcile.MissingHere.String())
+		w.Standing = status.Standing(reconcile.MissingHere.String())
 	case q.Digest == answer.Digest:
-		w.Standing = Alike
+		w.Standing = status.StandingSame
 	case order > 0:
-		w.Standing = Standing(reconcile.NewerHere.String())
+		w.Standing = status.Standing(reconcile.NewerHere.String())
 	case order < 0:
-		w.Standing = Standing(reconcile.NewerThere.String())
+		w.Standing = status.Standing(reconcile.NewerThere.String())
 	default:
-		w.Standing = TwoContents
+		w.Standing = status.StandingTwoContents
 	}
 	if reply.Greeting.List != set.lists() {
-		w.add(CauseLists, 0, "the two have different lists of members, which a sync makes equal first")
+		w.Add(status.CauseLists, 0, "the two have different lists of members, which a sync makes equal first")
 	}
-	if w.Standing == Alike || w.Standing == Neither {
+	if w.Standing == status.StandingSame || w.Standing == status.StandingNeither {
 		return w, nil
 	}
-	declined := w.declinedThere(reply.Greeting.Floor, answer.Declines)
+	declined := declinedThere(&w, reply.Greeting.Floor, answer.Declines)
 	if !here || order < 0 {
 		why, err := set.declinedHere(remote, reply.Greeting.Floor, &w, answer.Digest)
 		if err != nil {
-			return Why{}, err
+			return status.Why{}, err
 		}
 		declined = declined || why
 	}
@@ -148,53 +76,49 @@ func (set *Set) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (Why, erro
 		greater, less = less, greater
 	}
 	if here && there && order != 0 && !greater.Supersedes(less.Version) {
-		w.add(CauseConflict, 0, "version %s was written without knowledge of version %s, which gives way to it and is kept as a conflict where it was held", greater.Version, less.Version)
+		w.Add(status.CauseConflict, 0, "version %s was written without knowledge of version %s, which gives way to it and is kept as a conflict where it was held", greater.Version, less.Version)
 	}
-	if !declined && w.Standing != TwoContents {
+	if !declined && w.Standing != status.StandingTwoContents {
 		declined = set.declinedBefore(remote, reply.Greeting.List, q, answer, &w)
 	}
 	if !declined {
-		w.add(CauseNotSynced, 0, "no sync of the two has carried version %s yet", greater.Version)
+		w.Add(status.CauseNotSynced, 0, "no sync of the two has carried version %s yet", greater.Version)
 	}
 	return w, nil
 }
 
-func (w *Why) add(kind CauseKind, rule wire.Reason, format string, args ...any) {
-	w.Causes = append(w.Causes, Cause{kind, rule, fmt.Sprintf(format, args...)})
-}
-
 // declinedThere notes why the peer declines what this node holds.
-func (w *Why) declinedThere(floor dbadapter.Timestamp, rule wire.Reason) bool {
+func declinedThere(w *status.Why, floor dbadapter.Timestamp, rule wire.Reason) bool {
 	due, ends := w.Here.Due()
 	switch {
 	case rule == 0:
 		return false
 	case rule == wire.ReasonFloor && ends && floor != watermark.NoFloor && due <= floor:
-		w.add(CauseCollectedThere, rule, "the peer has collected what was deleted or had expired up to %s, and this with it", when(floor))
+		w.Add(status.CauseCollectedThere, rule, "the peer has collected what was deleted or had expired up to %s, and this with it", when(floor))
 	case rule == wire.ReasonFloor && floor != watermark.NoFloor:
-		w.add(CauseDeclinedThere, rule, "the peer lets no record in that it does not hold and that is not later than %s, up to when it has collected what was deleted: write it again, or see syncd rejected there", when(floor))
+		w.Add(status.CauseDeclinedThere, rule, "the peer lets no record in that it does not hold and that is not later than %s, up to when it has collected what was deleted: write it again, or see syncd rejected there", when(floor))
 	default:
-		w.add(CauseDeclinedThere, rule, "the peer declines version %s: %s", w.Here.Version, rule)
+		w.Add(status.CauseDeclinedThere, rule, "the peer declines version %s: %s", w.Here.Version, rule)
 	}
 	return true
 }
 
 // declinedBefore notes that the other side has declined the greater version. The
 // side that holds it does not offer it with the next sync.
-func (set *Set) declinedBefore(remote ID, list roster.Digest, q *wire.AskKey, a *wire.KeyAnswer, w *Why) bool {
+func (set *Set) declinedBefore(remote ID, list roster.Digest, q *wire.AskKey, a *wire.KeyAnswer, w *status.Why) bool {
 	if w.Here.Version.Compare(w.There.Version) < 0 {
 		if a.Declined == 0 {
 			return false
 		}
 		rest := time.Duration(a.Rest) * time.Millisecond
-		w.add(CauseRests, a.Declined, "this node has declined version %s: %s; the peer offers it again in %s", w.There.Version, here[a.Declined], rest)
+		w.Add(status.CauseRests, a.Declined, "this node has declined version %s: %s; the peer offers it again in %s", w.There.Version, here[a.Declined], rest)
 		return true
 	}
 	rule, rest := set.restsWith(remote, list, &w.Here, q.Digest)
 	if rule == 0 {
 		return false
 	}
-	w.add(CauseRests, rule, "the peer has declined version %s: %s; this node offers it again in %s", w.Here.Version, rule, rest)
+	w.Add(status.CauseRests, rule, "the peer has declined version %s: %s; this node offers it again in %s", w.Here.Version, rule, rest)
 	return true
 }
 
@@ -210,7 +134,7 @@ func (set *Set) restsWith(remote ID, list roster.Digest, r *dbadapter.Record, di
 }
 
 // declinedHere notes why this node declines what the peer holds.
-func (set *Set) declinedHere(remote ID, theirs dbadapter.Timestamp, w *Why, digest dbadapter.Digest) (bool, error) {
+func (set *Set) declinedHere(remote ID, theirs dbadapter.Timestamp, w *status.Why, digest dbadapter.Digest) (bool, error) {
 	index := set.Keys.Hasher.Index(w.There.Key)
 	bucket, err := set.bucket(index)
 	if err != nil {
@@ -223,9 +147,9 @@ func (set *Set) declinedHere(remote ID, theirs dbadapter.Timestamp, w *Why, dige
 	case rule == 0:
 		return false, nil
 	case rule == wire.ReasonFloor && ends && due <= floor:
-		w.add(CauseCollectedHere, rule, "this node has collected what was deleted or had expired up to %s, and this with it", when(floor))
+		w.Add(status.CauseCollectedHere, rule, "this node has collected what was deleted or had expired up to %s, and this with it", when(floor))
 	default:
-		w.add(CauseDeclinedHere, rule, "this node declines version %s: %s; syncd rejected lists it once a sync has offered it", w.There.Version, here[rule])
+		w.Add(status.CauseDeclinedHere, rule, "this node declines version %s: %s; syncd rejected lists it once a sync has offered it", w.There.Version, here[rule])
 	}
 	return true, nil
 }
@@ -241,41 +165,41 @@ var here = map[wire.Reason]string{
 }
 
 // Unanswered explains why a peer did not answer the question.
-func (set *Set) Unanswered(remote ID, q *wire.AskKey, err error) Why {
+func (set *Set) Unanswered(remote ID, q *wire.AskKey, err error) status.Why {
 	w := set.local(remote, q)
-	w.Standing = Unknown
-	kind := CauseFailed
+	w.Standing = status.StandingUnknown
+	kind := status.CauseFailed
 	for _, c := range []struct {
 		err  error
-		kind CauseKind
+		kind status.CauseKind
 	}{
-		{reconcile.ErrPaused, CausePaused},
-		{reconcile.ErrDenied, CauseDenied},
-		{reconcile.ErrBusy, CauseBusy},
-		{reconcile.ErrUnreachable, CauseUnreachable},
+		{reconcile.ErrPaused, status.CausePaused},
+		{reconcile.ErrDenied, status.CauseDenied},
+		{reconcile.ErrBusy, status.CauseBusy},
+		{reconcile.ErrUnreachable, status.CauseUnreachable},
 	} {
 		if errors.Is(err, c.err) {
 			kind = c.kind
 			break
 		}
 	}
-	w.add(kind, 0, "%v", err)
+	w.Add(kind, 0, "%v", err)
 	return w
 }
 
 // local is what this node knows by itself.
-func (set *Set) local(remote ID, q *wire.AskKey) Why {
-	var w Why
+func (set *Set) local(remote ID, q *wire.AskKey) status.Why {
+	var w status.Why
 	if !q.Held.Version.IsZero() {
 		w.Here = q.Held
 		if q.Held.Expired(set.ns.node.Now()) {
-			w.add(CauseExpired, 0, "the record has expired at %s by this node's clock, and reads as absent", when(q.Held.Expires))
+			w.Add(status.CauseExpired, 0, "the record has expired at %s by this node's clock, and reads as absent", when(q.Held.Expires))
 		}
 	}
 	members := set.ns.Members()
 	for _, id := range []ID{remote, set.ns.node.ID} {
 		if members.Lapsed(id) {
-			w.add(CauseLapsed, 0, "%s has lapsed: the others have collected without it, and what it wrote before that they may decline", id)
+			w.Add(status.CauseLapsed, 0, "%s has lapsed: the others have collected without it, and what it wrote before that they may decline", id)
 		}
 	}
 	return w

@@ -12,12 +12,13 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // why asks another machine and explains.
-func (m *machine) why(t *testing.T, ns *Namespace, other *machine, key string) Why {
+func (m *machine) why(t *testing.T, ns *Namespace, other *machine, key string) status.Why {
 	t.Helper()
 	q := must(ns.Sets()[0].HeldQuestion([]byte(key)))
 	answer, _, err := m.ask(ns, other, q)
@@ -28,12 +29,12 @@ func (m *machine) why(t *testing.T, ns *Namespace, other *machine, key string) W
 	return must(ns.Sets()[0].Explain(other.ID, q, &wire.Reply{Greeting: there.Sets()[0].introduce(), Answer: answer}))
 }
 
-func (w *Why) has(kinds ...CauseKind) bool {
-	return slices.ContainsFunc(w.Causes, func(c Cause) bool { return slices.Contains(kinds, c.Kind) })
+func has(w *status.Why, kinds ...status.CauseKind) bool {
+	return slices.ContainsFunc(w.Causes, func(c status.Cause) bool { return slices.Contains(kinds, c.Kind) })
 }
 
 // standingOf is what the explanation has to say of two records, looked up by hand.
-func standingOf(here, there dbadapter.Record, errHere, errThere error) Standing {
+func standingOf(here, there dbadapter.Record, errHere, errThere error) status.Standing {
 	switch {
 	case errHere != nil && errThere != nil:
 		return "held by neither"
@@ -90,7 +91,7 @@ func TestWhyOfWhatWasDeclinedBefore(t *testing.T) {
 	}
 	b.clock = a.clock
 	both := func() (kinds [2]string, texts [2]string) {
-		for i, w := range []Why{a.why(t, sa, b, "k"), b.why(t, sb, a, "k")} {
+		for i, w := range []status.Why{a.why(t, sa, b, "k"), b.why(t, sb, a, "k")} {
 			if len(w.Causes) != 1 {
 				t.Fatalf("%+v", w)
 			}
@@ -100,7 +101,7 @@ func TestWhyOfWhatWasDeclinedBefore(t *testing.T) {
 	}
 	kinds, texts := both()
 	for i, want := range []string{"this node offers it again in 5m", "the peer offers it again in 5m"} {
-		if kinds[i] != string(CauseRests) || !strings.Contains(texts[i], want) {
+		if kinds[i] != string(status.CauseRests) || !strings.Contains(texts[i], want) {
 			t.Errorf("%q: %q, not %q", kinds[i], texts[i], want)
 		}
 	}
@@ -110,7 +111,7 @@ func TestWhyOfWhatWasDeclinedBefore(t *testing.T) {
 	for _, m := range []*machine{a, b} {
 		m.clock = m.clock.Add(DeclinedLife)
 	}
-	if kinds, texts = both(); kinds != [2]string{string(CauseNotSynced), string(CauseNotSynced)} {
+	if kinds, texts = both(); kinds != [2]string{string(status.CauseNotSynced), string(status.CauseNotSynced)} {
 		t.Errorf("%q: %q", kinds, texts)
 	}
 	if _, _, err := a.sync(sa, b, syncing.Ask{}); err != nil {
@@ -126,7 +127,7 @@ func TestWhyForetellsTheSync(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	seen := map[string]int{}
-	common := []string{"same", "missing here", "missing there", "newer here", "newer there", string(CauseDeclinedThere), string(CauseDeclinedHere), string(CauseExpired), string(CauseConflict), string(CauseNotSynced)}
+	common := []string{"same", "missing here", "missing there", "newer here", "newer there", string(status.CauseDeclinedThere), string(status.CauseDeclinedHere), string(status.CauseExpired), string(status.CauseConflict), string(status.CauseNotSynced)}
 	unseen := func(what string) bool { return seen[what] == 0 }
 	for round := 0; round < 100 || round < 5000 && slices.ContainsFunc(common, unseen); round++ {
 		a, b, c := newMachine(1), newMachine(2), newMachine(3)
@@ -168,7 +169,7 @@ func TestWhyForetellsTheSync(t *testing.T) {
 		// The lists are made equal first: a sync does so, and then some of what was
 		// declined is not any more.
 		_, _, _ = ms[n].sync(sets[n], ms[other], syncing.Ask{Control: true})
-		whys, before := map[string]Why{}, map[string]dbadapter.Record{}
+		whys, before := map[string]status.Why{}, map[string]dbadapter.Record{}
 		for k := range 4 {
 			key := fmt.Sprint("k", k)
 			here, errHere := get(sets[n], key)
@@ -181,7 +182,7 @@ func TestWhyForetellsTheSync(t *testing.T) {
 			if w.Here.Version != here.Version || w.There.Version != there.Version {
 				t.Fatalf("%s: %+v of %+v and %+v", key, w, here, there)
 			}
-			if expired := errHere == nil && here.Expired(ms[n].clock); w.has(CauseExpired) != expired {
+			if expired := errHere == nil && here.Expired(ms[n].clock); has(&w, status.CauseExpired) != expired {
 				t.Fatalf("%s: expired is %t: %+v", key, expired, w.Causes)
 			}
 			whys[key] = w
@@ -202,12 +203,12 @@ func TestWhyForetellsTheSync(t *testing.T) {
 			switch w.Standing {
 			case "missing there", "newer here":
 				brought := now.Version.Compare(w.Here.Version) >= 0
-				if declined := w.has(CauseDeclinedThere, CauseCollectedThere, CauseRests); brought == declined || declined == w.has(CauseNotSynced) {
+				if declined := has(&w, status.CauseDeclinedThere, status.CauseCollectedThere, status.CauseRests); brought == declined || declined == has(&w, status.CauseNotSynced) {
 					t.Fatalf("%s: brought by the sync: %t; %+v", key, brought, w)
 				}
 			case "missing here", "newer there":
 				brought := mine.Version.Compare(w.There.Version) >= 0
-				if declined := w.has(CauseDeclinedHere, CauseCollectedHere, CauseRests); brought == declined || declined == w.has(CauseNotSynced) {
+				if declined := has(&w, status.CauseDeclinedHere, status.CauseCollectedHere, status.CauseRests); brought == declined || declined == has(&w, status.CauseNotSynced) {
 					t.Fatalf("%s: brought by the sync: %t; %+v", key, brought, w)
 				}
 			}

@@ -8,17 +8,12 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // What members keep in their kept logs, they say without the values.
-
-// KeptAt is an entry at a member, without the value, of which Size is the size.
-type KeptAt struct {
-	dbadapter.Kept
-	Size int64
-}
 
 // answerKept answers with a page of what this node keeps, without the values.
 func answerKept(ctx context.Context, ns *node.Namespace, q *wire.AskKept) (*wire.KeptAnswer, error) {
@@ -50,7 +45,7 @@ func whyOf(q *wire.AskKept) dbadapter.Why {
 
 // KeptAt asks a member for a page of what it keeps, behind an entry. A member that denies may not know yet
 // that this node is one.
-func (s *Shards) KeptAt(ctx context.Context, id node.ID, why dbadapter.Why, after uint64) (page []KeptAt, more bool, err error) {
+func (s *Shards) KeptAt(ctx context.Context, id node.ID, why dbadapter.Why, after uint64) (page []status.KeptAt, more bool, err error) {
 	q := &wire.AskKept{Aside: why == dbadapter.KeptSetAside, After: after}
 	read := func() error {
 		ask, m, _, err := s.Net.Ask(ctx, id, q)
@@ -68,7 +63,7 @@ func (s *Shards) KeptAt(ctx context.Context, id node.ID, why dbadapter.Why, afte
 }
 
 // keptThere is what a message of the peer answers to AskKept. It is the peer's own word.
-func keptThere(ns *node.Namespace, remote node.ID, ask *wire.Ask, m wire.Message) (page []KeptAt, more bool, err error) {
+func keptThere(ns *node.Namespace, remote node.ID, ask *wire.Ask, m wire.Message) (page []status.KeptAt, more bool, err error) {
 	reply, err := ns.Answered(remote, ask, m)
 	if err != nil {
 		return nil, false, err
@@ -82,7 +77,7 @@ func keptThere(ns *node.Namespace, remote node.ID, ask *wire.Ask, m wire.Message
 		}
 		last = e.Seq
 		const most = 253_402_300_799_000 // the year 9999, the last that JSON can write
-		page = append(page, KeptAt{dbadapter.Kept{Seq: e.Seq, Why: whyOf(asked), Record: e.Record.Clone(), By: e.By, At: time.UnixMilli(int64(min(e.At, most))).UTC()}, int64(e.Size)})
+		page = append(page, status.KeptAt{Kept: dbadapter.Kept{Seq: e.Seq, Why: whyOf(asked), Record: e.Record.Clone(), By: e.By, At: time.UnixMilli(int64(min(e.At, most))).UTC()}, Size: int64(e.Size)})
 	}
 	return page, said.More, nil
 }

@@ -32,24 +32,20 @@ type BackupOptions struct {
 
 // Backup is one generation in a folder of backups.
 type Backup struct {
-	Generation int
-	// Base is the generation whose changes this one goes on from; 0: this one is
-	// whole.
-	Base    int
-	Node    string // the peer id
-	Program string
-	// Taken is the moment that the backup shows, by the clock of its node.
-	Taken time.Time
-	// Bytes is the size of its files; those of the base are not in it.
-	Bytes      int64
-	Namespaces []BackupNamespace
+	Generation int               `json:"generation"`
+	Base       int               `json:"base" doc:"the generation whose changes this one goes on from; 0: this one is whole"`
+	Node       string            `json:"node" doc:"the peer id"`
+	Program    string            `json:"program" doc:"that made it"`
+	Taken      time.Time         `json:"taken" doc:"the moment that it shows"`
+	Bytes      int64             `json:"bytes" doc:"of its files, without the base's"`
+	Namespaces []BackupNamespace `json:"namespaces"`
 }
 
 // BackupNamespace is what a backup holds of a namespace.
 type BackupNamespace struct {
-	Name    string
-	ID      string
-	Records int64 // tombstones included
+	Name    string `json:"name"`
+	ID      string `json:"id"`
+	Records int64  `json:"records" doc:"tombstones included"`
 }
 
 // BackupOf is what a manifest says. Package peer makes the manifest of a backup that it takes.

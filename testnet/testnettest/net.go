@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/nodes"
 )
 
@@ -164,9 +165,9 @@ func (n *Net) Now(i int) time.Time { return n.nodes.Now(i) }
 // Sync makes the records of two nodes equal; the first begins. It tries again while the
 // link is whole and the peer cannot be reached, which may be so for a moment after Heal
 // or Restart. Any other failure fails the test. Use Namespace(i).Sync to see a failure.
-func (n *Net) Sync(a, b int) peer.Report {
+func (n *Net) Sync(a, b int) reconcile.Report {
 	n.t.Helper()
-	var report peer.Report
+	var report reconcile.Report
 	n.do("sync", func(ctx context.Context) (err error) {
 		report, err = n.nodes.SyncSoon(ctx, a, b, peer.SyncOptions{})
 		return err

@@ -123,7 +123,7 @@ func TestDeletesStayDeleted(t *testing.T) {
 	}()
 	until(t, "the one that is away is named", func() bool {
 		got = a.collection()
-		return len(got.Holding) == 1 && got.Holding[0].Member == c.id && got.Holding[0].Reason != "" && !got.Holding[0].Heard.IsZero() && got.Waiting > 0
+		return len(got.Holding) == 1 && got.Holding[0].Member.String() == c.id && got.Holding[0].Reason != "" && !got.Holding[0].Synced.IsZero() && got.Waiting > 0
 	}, a)
 	a.command(nil, "member", "lapse", namespace, c.id)
 	until(t, "what it held back is gone", everywhere(records-deleted-1, a, b), a, b)

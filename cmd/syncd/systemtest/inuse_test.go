@@ -23,6 +23,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 var (
@@ -500,7 +501,7 @@ func (u *use) moved() bool {
 	hosts := map[string]bool{}
 	for _, of := range layout.Hosts {
 		for _, id := range of {
-			hosts[id] = true
+			hosts[id.String()] = true
 		}
 	}
 	for d, away := range u.away {
@@ -607,7 +608,7 @@ func (u *use) settle() {
 			for _, m := range layout.Moves {
 				unready := []string{}
 				for _, d := range u.daemons {
-					if slices.Contains(m.Unready, d.id) {
+					if slices.ContainsFunc(m.Unready, func(id status.ID) bool { return id.String() == d.id }) {
 						unready = append(unready, d.name)
 					}
 				}
@@ -681,7 +682,7 @@ func (u *use) phases() {
 	shards := map[string]int{}
 	for _, hosts := range layout.Hosts {
 		for _, id := range hosts {
-			shards[id]++
+			shards[id.String()]++
 		}
 	}
 	d := slices.MaxFunc(u.daemons[1:], func(a, b *daemon) int { return shards[a.id] - shards[b.id] })
@@ -693,7 +694,7 @@ func (u *use) phases() {
 		if err != nil {
 			u.t.Fatal(err)
 		}
-		if slices.Contains(layout.Hosts[l.Shard], d.id) {
+		if slices.ContainsFunc(layout.Hosts[l.Shard], func(id status.ID) bool { return id.String() == d.id }) {
 			keys = append(keys, key)
 		}
 	}

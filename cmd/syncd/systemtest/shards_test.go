@@ -105,7 +105,7 @@ func (s *sharded) unsettled() string {
 		}
 		for _, hosts := range layout.Hosts {
 			for _, id := range hosts {
-				if !ids[id] {
+				if !ids[id.String()] {
 					return fmt.Sprintf("%s: %s is a host", d.name, id)
 				}
 			}

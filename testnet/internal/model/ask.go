@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -245,7 +245,7 @@ func (n *Node) CrashAnswering() { n.answering = true }
 // Explained is what a node has been told of a key, and makes of it.
 type Explained struct {
 	*Question
-	Why node.Why
+	Why status.Why
 	Err error // why there was no answer
 	// Asked is what was so at Node when it asked, Here when it had the answer.
 	Asked, Here View

@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 )
 
@@ -50,10 +51,10 @@ type convergence struct {
 }
 
 // Sync makes node a's records and node b's equal; a begins.
-func (n *Net) Sync(ctx context.Context, a, b int, o peer.SyncOptions) (peer.Report, error) {
+func (n *Net) Sync(ctx context.Context, a, b int, o peer.SyncOptions) (reconcile.Report, error) {
 	from, to := n.Namespace(a), n.Namespace(b)
 	if from == nil || to == nil {
-		return peer.Report{}, fmt.Errorf("sync node %d with node %d: one of them is down, or has dropped the namespace", a, b)
+		return reconcile.Report{}, fmt.Errorf("sync node %d with node %d: one of them is down, or has dropped the namespace", a, b)
 	}
 	report, err := from.Sync(ctx, n.ID(b), o)
 	if err != nil {
@@ -65,7 +66,7 @@ func (n *Net) Sync(ctx context.Context, a, b int, o peer.SyncOptions) (peer.Repo
 // SyncSoon calls Sync again as long as the link is whole and the peer cannot be
 // reached. Broken connections and older dials fail syncs for a moment after a partition
 // or cut has ended.
-func (n *Net) SyncSoon(ctx context.Context, a, b int, o peer.SyncOptions) (peer.Report, error) {
+func (n *Net) SyncSoon(ctx context.Context, a, b int, o peer.SyncOptions) (reconcile.Report, error) {
 	for {
 		report, err := n.Sync(ctx, a, b, o)
 		passing := errors.Is(err, peer.ErrUnreachable) || errors.Is(err, peer.ErrBusy)
@@ -169,7 +170,7 @@ const observable = 2000
 
 // sync syncs one way, and records the sets of both sides before and after, or
 // that all nodes were equal before.
-func (c *convergence) sync(ctx context.Context, way [2]int, again bool) (peer.Report, error) {
+func (c *convergence) sync(ctx context.Context, way [2]int, again bool) (reconcile.Report, error) {
 	n := c.net
 	watched := !again
 	for _, i := range way {
@@ -187,7 +188,7 @@ func (c *convergence) sync(ctx context.Context, way [2]int, again bool) (peer.Re
 	}
 	if watched {
 		if err := dumps(&note.Before); err != nil {
-			return peer.Report{}, err
+			return reconcile.Report{}, err
 		}
 	}
 	report, err := n.Sync(ctx, way[0], way[1], peer.SyncOptions{})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/nodes"
 )
 
@@ -118,9 +119,9 @@ func TestCut(t *testing.T) {
 	put(t, n, 0, "k", "w")
 	must(t, n.Cut(1, 0)) // the answer does not come
 	done := make(chan error, 1)
-	asked := make(chan peer.Report, 100)
+	asked := make(chan reconcile.Report, 100)
 	go func() {
-		_, err := n.Sync(t.Context(), 0, 1, peer.SyncOptions{Progress: func(r peer.Report) {
+		_, err := n.Sync(t.Context(), 0, 1, peer.SyncOptions{Progress: func(r reconcile.Report) {
 			if r.WireBytesSent > 0 {
 				asked <- r
 			}

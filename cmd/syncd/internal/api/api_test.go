@@ -9,12 +9,14 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // filled sets each field of a report to a value that is not zero.
-func filled(t *testing.T) peer.Report {
+func filled(t *testing.T) reconcile.Report {
 	t.Helper()
-	var r peer.Report
+	var r reconcile.Report
 	v := reflect.ValueOf(&r).Elem()
 	for i := range v.NumField() {
 		switch f := v.Field(i); f.Kind() {
@@ -80,8 +82,7 @@ func TestEmptyLists(t *testing.T) {
 	}
 	defer n.Close(t.Context())
 	for name, v := range map[string]any{
-		"peers": api.PeersOf(nil), "syncs": api.SyncsOf(nil), "status": api.StatusOf(n),
-		"peer": api.PeersOf([]peer.PeerInfo{{}}),
+		"peers": n.Peers(), "syncs": api.SyncsOf(nil), "status": api.StatusOf(n),
 	} {
 		raw, err := json.Marshal(v)
 		if err != nil || bytes.Contains(raw, []byte("null")) {
@@ -93,8 +94,8 @@ func TestEmptyLists(t *testing.T) {
 // TestHeadsOfAnyVersion: what a peer says that it holds can be written, whatever it says.
 func TestHeadsOfAnyVersion(t *testing.T) {
 	last := dbadapter.Version{Clock: ^dbadapter.Timestamp(0), Writer: 1}
-	d := api.KeyDifferenceOf(&peer.KeyDifference{Key: []byte("k"), Kind: peer.MissingHere, There: peer.Head{Version: last}})
-	w := api.WhysOf([]byte("k"), []peer.Why{{Standing: "missing here", There: dbadapter.Record{Key: []byte("k"), Version: last}}})
+	d := api.KeyDifferenceOf(&reconcile.KeyDifference{Key: []byte("k"), Kind: reconcile.MissingHere, There: reconcile.Head{Version: last}})
+	w := api.WhysOf([]byte("k"), []status.Why{{Standing: "missing here", There: dbadapter.Record{Key: []byte("k"), Version: last}}})
 	for _, v := range []any{d, w} {
 		raw, err := json.Marshal(v)
 		if err != nil || !bytes.Contains(raw, []byte(last.String())) || !bytes.Contains(raw, []byte(`"9999-12-31T`)) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // Kept is a record that left the set and is kept by one node.
@@ -94,7 +95,7 @@ type Forgotten struct {
 }
 
 // RejectionsOf describes refusals.
-func RejectionsOf(list []peer.Rejection) []Rejection {
+func RejectionsOf(list []status.Rejection) []Rejection {
 	out := []Rejection{}
 	for _, r := range list {
 		out = append(out, Rejection{

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // KeyDifference is a line of a list of keys that differ. The last line is of the kind end, or
@@ -37,12 +37,12 @@ const (
 )
 
 // KeyDifferenceOf is the line of a key.
-func KeyDifferenceOf(d *peer.KeyDifference) KeyDifference {
+func KeyDifferenceOf(d *reconcile.KeyDifference) KeyDifference {
 	out := KeyDifference{Key: KeyOf(d.Key), Kind: strings.ReplaceAll(d.Kind.String(), " ", "_")}
-	if d.Kind != peer.MissingHere {
+	if d.Kind != reconcile.MissingHere {
 		out.Here = headOf(&d.Here)
 	}
-	if d.Kind != peer.MissingThere {
+	if d.Kind != reconcile.MissingThere {
 		out.There = headOf(&d.There)
 	}
 	switch {
@@ -57,7 +57,7 @@ func KeyDifferenceOf(d *peer.KeyDifference) KeyDifference {
 
 // headOf is the JSON form of what may be a peer's word: the time of a version that lies
 // after the year 9999, which JSON cannot write, is that year's end.
-func headOf(h *peer.Head) *Head {
+func headOf(h *reconcile.Head) *Head {
 	out := &Head{Version: h.Version.String(), Time: min(h.Version.Clock, dbadapter.MaxExpires).Time(), Deleted: h.Deleted}
 	if h.Expires != 0 {
 		out.Expires = h.Expires.Time()

@@ -3,7 +3,8 @@ package api
 import (
 	"time"
 
-	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // Located is where a key of a namespace of shards is, and what its hosts say of it.
@@ -39,13 +40,13 @@ type LocatedAt struct {
 }
 
 // LocatedOf is the JSON form.
-func LocatedOf(key []byte, l *peer.Located) Located {
+func LocatedOf(key []byte, l *status.Located) Located {
 	out := Located{Key: KeyOf(key), Shard: l.Shard, Hosts: []string{}, Moving: l.Moving, Asked: []LocatedAt{}}
 	for _, id := range l.Hosts {
 		out.Hosts = append(out.Hosts, id.String())
 	}
 	if r := l.Record; r != nil {
-		out.Holds = headOf(&peer.Head{Version: r.Version, Deleted: r.Deleted, Expires: r.Expires})
+		out.Holds = headOf(&reconcile.Head{Version: r.Version, Deleted: r.Deleted, Expires: r.Expires})
 	}
 	if s := l.Locator; s != nil {
 		out.Locator = &LocatorSays{Where: s.Where, Shard: s.Shard, Fresh: s.Fresh}

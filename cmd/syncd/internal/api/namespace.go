@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // Policy is what the members of a namespace agree on.
@@ -17,57 +18,22 @@ type Policy struct {
 
 // Namespace describes a namespace of this node.
 type Namespace struct {
-	Name      string       `json:"name" doc:"local to this node"`
-	ID        string       `json:"id" doc:"what its members know it by: a hash of its secret and its creator"`
-	Role      string       `json:"role" doc:"of this node; none: it is not a member any more" enum:"read,write,admin,none"`
-	Policy    Policy       `json:"policy"`
-	Paused    bool         `json:"paused" doc:"it takes part in no syncs on this node"`
-	Shards    *Shards      `json:"shards,omitempty" doc:"how the shards stand; absent where the namespace is not cut into them"`
-	Records   int64        `json:"records" doc:"that this node holds, deleted ones included"`
-	Digest    string       `json:"digest" doc:"equal sets have equal digests"`
-	Members   int          `json:"members"`
-	Rejected  int          `json:"rejected" doc:"records that peers offered and this node refused"`
-	SetAside  int          `json:"set_aside" doc:"records that this node took out of the set and keeps"`
-	Conflicts int          `json:"conflicts" doc:"records kept because one whose writer had not seen them took their place"`
-	Clock     time.Time    `json:"clock,omitzero" doc:"time of the newest version; absent if no record was written yet"`
-	Ahead     string       `json:"ahead,omitempty" doc:"by how much the next version would be too far ahead of this machine's clock: writes are refused; absent if they are not"`
-	Verified  time.Time    `json:"verified,omitzero" doc:"when a sync of everything has last proved the records equal to another member's; absent if none has"`
-	Silent    []Holding    `json:"silent" doc:"members that hold the collection of deleted records back and were not heard for more than 24 hours"`
-	Declined  []DeclinedBy `json:"declined" doc:"peers that decline what this node wrote, since its times are ahead of their clocks: is this machine's clock right?"`
-	Lost      *Lost        `json:"lost,omitempty" doc:"what damage to the store has cost, until that is accepted; absent if nothing"`
-	Damage    *Damage      `json:"damage,omitempty" doc:"what was met of damage to the store, until a verification or a repair shows that it is healed; absent if nothing"`
-	Removed   *Removal     `json:"removed,omitempty" doc:"how the membership of this node ended; absent while it is a member"`
-	Twins     []Twin       `json:"twins" doc:"members whose identity two nodes run with: this node syncs with neither"`
-	Twinned   *Twinned     `json:"twinned,omitempty" doc:"a peer has found that another node runs with this one's identity; absent while there is no such word"`
-}
-
-// DeclinedBy says that a peer declines what this node wrote for its time.
-type DeclinedBy struct {
-	Peer    string `json:"peer"`
-	Records int    `json:"records" doc:"of this node; their times are ahead of the peer's clock"`
+	status.Namespace
+	Policy Policy `json:"policy"`
+	Digest string `json:"digest" doc:"equal sets have equal digests"`
+	Ahead  string `json:"ahead,omitempty" doc:"by how much the next version would be too far ahead of this machine's clock: writes are refused; absent if they are not"`
 }
 
 // NamespaceOf describes a namespace.
-func NamespaceOf(i peer.Info) Namespace {
-	ahead := ""
-	if i.Ahead > 0 {
-		ahead = i.Ahead.Round(time.Second).String()
-	}
-	declined := []DeclinedBy{}
-	for _, d := range i.Declined {
-		declined = append(declined, DeclinedBy{d.Peer.String(), d.Records})
-	}
+func NamespaceOf(ns *peer.Namespace) Namespace {
+	info, policy := ns.Info(), ns.Policy()
 	out := Namespace{
-		Ahead: ahead, Lost: LostOf(i.Lost), Damage: DamageOf(i.Damage), Declined: declined, Silent: holdingsOf(i.Silent), Twins: []Twin{},
-		Name: i.Name, ID: i.ID, Role: i.Role.String(), Paused: i.Paused,
-		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: i.Policy.MaxSkew.String(), Placement: placementOf(i.Policy.Placement)},
-		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, SetAside: i.SetAside, Conflicts: i.Conflicts, Clock: i.Clock, Verified: i.Verified,
+		Namespace: info, Digest: info.Digest.String(),
+		Policy: Policy{Signed: !policy.Unsigned, MaxSkew: policy.MaxSkew.String(), Placement: placementOf(policy.Placement)},
 	}
-	if i.Shards != nil {
-		shards := Shards(*i.Shards)
-		out.Shards = &shards
+	if info.Ahead > 0 {
+		out.Ahead = info.Ahead.Round(time.Second).String()
 	}
-	out.membership(&i)
 	return out
 }
 
@@ -93,14 +59,14 @@ type NamespaceStatus struct {
 	// Cluster is there where it was asked for.
 	Cluster []ClusterMember `json:"cluster,omitempty" doc:"what all members have answered that were asked how they are; where that was asked for"`
 	// Without and Needed are of a namespace that is cut into shards.
-	Without []int    `json:"without_majority,omitempty" doc:"shards of which no majority of the hosts has answered: reads and writes at quorum fail; where the members were asked"`
-	Needed  []string `json:"needed,omitempty" doc:"members that member rm and lapse refuse, since shards would have no majority of their hosts left; where the members were asked"`
-	Moves   []Move   `json:"moves,omitempty" doc:"of a namespace that is cut into shards, the shards that move; where the members were asked"`
+	Without []int         `json:"without_majority,omitempty" doc:"shards of which no majority of the hosts has answered: reads and writes at quorum fail; where the members were asked"`
+	Needed  []string      `json:"needed,omitempty" doc:"members that member rm and lapse refuse, since shards would have no majority of their hosts left; where the members were asked"`
+	Moves   []status.Move `json:"moves,omitempty" doc:"of a namespace that is cut into shards, the shards that move; where the members were asked"`
 }
 
 // NamespaceStatusOf describes a namespace of a node in full.
 func NamespaceStatusOf(n *peer.Node, ns *peer.Namespace) NamespaceStatus {
-	out := NamespaceStatus{Namespace: NamespaceOf(ns.Info()), MemberList: MembersOf(n, ns, false).Members}
+	out := NamespaceStatus{Namespace: NamespaceOf(ns), MemberList: MembersOf(n, ns, false).Members}
 	out.Rejections = RejectionsOf(ns.Rejected())
 	return out
 }

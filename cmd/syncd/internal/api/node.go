@@ -4,29 +4,12 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
-
-// Peer is an entry of the address book.
-type Peer struct {
-	ID         string   `json:"id"`
-	Addrs      []string `json:"addrs"`
-	Connected  bool     `json:"connected"`
-	Paused     bool     `json:"paused" doc:"this node takes part in no syncs with it"`
-	Namespaces []string `json:"namespaces" doc:"local names of those that the peer is a member of"`
-}
 
 // Peers are the address book, and the members of all namespaces.
 type Peers struct {
-	Peers []Peer `json:"peers"`
-}
-
-// PeersOf is the JSON form of the address book.
-func PeersOf(all []peer.PeerInfo) Peers {
-	out := Peers{make([]Peer, 0, len(all))}
-	for _, p := range all {
-		out.Peers = append(out.Peers, Peer{p.ID.String(), list(p.Addrs), p.Connected, p.Paused, list(p.Namespaces)})
-	}
-	return out
+	Peers []status.Peer `json:"peers"`
 }
 
 // list makes nil an empty list, which is what JSON readers expect.
@@ -49,40 +32,16 @@ type PeerID struct {
 
 // Status describes the node.
 type Status struct {
-	ID         string      `json:"id"`
-	Addrs      []string    `json:"addrs" doc:"under which it can be dialled"`
-	Started    time.Time   `json:"started"`
-	Syncs      int         `json:"syncs" doc:"running now"`
-	Namespaces []Namespace `json:"namespaces"`
-	Peers      []Peer      `json:"peers"`
-	Unserved   []Unserved  `json:"unserved" doc:"namespaces that could not be opened for damage to their records, which a repair makes be served again, or to their folders"`
-	Damage     *Damage     `json:"damage,omitempty" doc:"what was met of damage to the store's files that is no namespace's alone, until all namespaces were verified since, or a repair; absent if nothing"`
-	Troubles   []Trouble   `json:"troubles" doc:"states in which the node cannot do its work, some seconds old at most; /readyz answers 503 while there is one"`
-	Clock      *Clock      `json:"clock,omitempty" doc:"how this machine's clock compares with its peers'; absent if no clock was measured in the last hour"`
-}
-
-// Trouble is a state in which a node cannot do its work.
-type Trouble struct {
-	Kind  string    `json:"kind" enum:"away,disk_full,no_files,store_fails,damaged,recovering"`
-	Cause string    `json:"cause" doc:"what was met, and what to do"`
-	Since time.Time `json:"since"`
-}
-
-// TroublesOf is the JSON form of a node's troubles.
-func TroublesOf(all []peer.Trouble) []Trouble {
-	out := []Trouble{}
-	for _, c := range all {
-		out = append(out, Trouble{string(c.Kind), c.Cause, c.Since})
-	}
-	return out
-}
-
-// Unserved is a namespace that is not served.
-type Unserved struct {
-	Name   string  `json:"name"`
-	ID     string  `json:"id"`
-	Damage *Damage `json:"damage,omitempty" doc:"what was met of damage to its records"`
-	Why    string  `json:"why,omitempty" doc:"what is wrong with its folder, and what to do; absent where a repair makes it be served"`
+	ID         string            `json:"id"`
+	Addrs      []string          `json:"addrs" doc:"under which it can be dialled"`
+	Started    time.Time         `json:"started"`
+	Syncs      int               `json:"syncs" doc:"running now"`
+	Namespaces []Namespace       `json:"namespaces"`
+	Peers      []status.Peer     `json:"peers"`
+	Unserved   []status.Unserved `json:"unserved" doc:"namespaces that could not be opened for damage to their records, which a repair makes be served again, or to their folders"`
+	Damage     *status.Damage    `json:"damage,omitempty" doc:"what was met of damage to the store's files that is no namespace's alone, until all namespaces were verified since, or a repair; absent if nothing"`
+	Troubles   []status.Trouble  `json:"troubles" doc:"states in which the node cannot do its work, some seconds old at most; /readyz answers 503 while there is one"`
+	Clock      *Clock            `json:"clock,omitempty" doc:"how this machine's clock compares with its peers'; absent if no clock was measured in the last hour"`
 }
 
 // Clock compares this machine's clock with those of its peers.
@@ -97,17 +56,14 @@ type Clock struct {
 func StatusOf(n *peer.Node) Status {
 	out := Status{
 		ID: n.ID().String(), Addrs: list(n.Addrs()), Started: n.Started(), Syncs: n.Syncing(),
-		Namespaces: []Namespace{}, Peers: PeersOf(n.Peers()).Peers,
-		Damage: DamageOf(n.Damage()), Unserved: []Unserved{}, Troubles: TroublesOf(n.Troubles()),
-	}
-	for _, u := range n.Unserved() {
-		out.Unserved = append(out.Unserved, Unserved{u.Name, u.ID, DamageOf(u.Damage), u.Why})
+		Namespaces: []Namespace{}, Peers: n.Peers(),
+		Damage: n.Damage(), Unserved: n.Unserved(), Troubles: n.Troubles(),
 	}
 	if o, ok := n.ClockOffset(); ok {
 		out.Clock = &Clock{o.By.Seconds(), o.Error.Seconds(), o.Peers, o.Off}
 	}
 	for _, ns := range n.Namespaces() {
-		out.Namespaces = append(out.Namespaces, NamespaceOf(ns.Info()))
+		out.Namespaces = append(out.Namespaces, NamespaceOf(ns))
 	}
 	return out
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"time"
 
-	"github.com/syncd-io/syncd/peer"
 	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -44,7 +43,7 @@ type Report struct {
 func (r *Report) Differences() int { return r.MissingHere + r.MissingThere + r.Mismatched }
 
 // ReportOf is the JSON form of a report.
-func ReportOf(r *peer.Report) Report {
+func ReportOf(r *reconcile.Report) Report {
 	return Report{
 		Namespace: r.Namespace, Peer: r.Peer, Method: r.Method.String(), Rounds: r.Rounds,
 		Cells: r.Cells, SketchBytes: r.SketchBytes, RecordBytes: r.RecordBytes,

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // FutureRecord is a record whose version is further ahead of the node's clock
@@ -34,7 +34,7 @@ type Restamped struct {
 }
 
 // FutureOf lists and counts records from the future.
-func FutureOf(now time.Time, all iter.Seq2[peer.FutureRecord, error]) (Future, error) {
+func FutureOf(now time.Time, all iter.Seq2[status.FutureRecord, error]) (Future, error) {
 	f := Future{Now: now.UTC(), Records: []FutureRecord{}}
 	for r, err := range all {
 		if err != nil {

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // Whys is how what this node holds under a key stands to what its peers hold.
@@ -33,7 +34,7 @@ type BodyAt struct {
 }
 
 // BodyOf is the JSON form.
-func BodyOf(b *peer.Body) *Body {
+func BodyOf(b *status.Body) *Body {
 	if b == nil {
 		return nil
 	}
@@ -70,14 +71,14 @@ func heldOf(r *dbadapter.Record) *Head {
 	if r.Version.IsZero() {
 		return nil
 	}
-	return headOf(&peer.Head{Version: r.Version, Deleted: r.Deleted, Expires: r.Expires})
+	return headOf(&reconcile.Head{Version: r.Version, Deleted: r.Deleted, Expires: r.Expires})
 }
 
 // named is a name in words as JSON has it.
 func named[S ~string](words S) string { return strings.ReplaceAll(string(words), " ", "_") }
 
 // WhysOf is the JSON form.
-func WhysOf(key []byte, whys []peer.Why) Whys {
+func WhysOf(key []byte, whys []status.Why) Whys {
 	out := Whys{Key: KeyOf(key), Peers: []Why{}}
 	for i := range whys {
 		w := &whys[i]
@@ -102,28 +103,4 @@ type WaitRequest struct {
 	Key64   []byte   `json:"key64,omitempty" doc:"the same, if it is not"`
 	Version string   `json:"version,omitempty" doc:"of the key; without it, the one that this node holds"`
 	Timeout string   `json:"timeout,omitempty" doc:"after which the wait ends, such as 30s; without it, when the request does"`
-}
-
-// Waited is what a wait has found.
-type Waited struct {
-	Held    []string      `json:"held" doc:"ids of the members that hold it, durably"`
-	Missing []Unconfirmed `json:"missing" doc:"the others that were asked"`
-}
-
-// Unconfirmed is a member that was not heard to hold what a wait waited for.
-type Unconfirmed struct {
-	Peer string `json:"peer"`
-	Why  string `json:"why"`
-}
-
-// WaitedOf is the JSON form.
-func WaitedOf(w *peer.Waited) Waited {
-	out := Waited{Held: []string{}, Missing: []Unconfirmed{}}
-	for _, id := range w.Held {
-		out.Held = append(out.Held, id.String())
-	}
-	for _, m := range w.Missing {
-		out.Missing = append(out.Missing, Unconfirmed{m.Peer.String(), m.Why})
-	}
-	return out
 }

@@ -60,7 +60,7 @@ func (c backupMakeCmd) Run(ctx context.Context, a *app, daemon *client.Client) e
 }
 
 // backupLine describes a backup on one line.
-func backupLine(b *api.Backup) string {
+func backupLine(b *offline.Backup) string {
 	records := int64(0)
 	for _, ns := range b.Namespaces {
 		records += ns.Records
@@ -107,9 +107,9 @@ func (c backupVerifyCmd) Run(ctx context.Context, a *app) error {
 }
 
 func (a *app) printBackups(all []*offline.Backup) error {
-	out := make([]api.Backup, 0, len(all))
+	out := make([]offline.Backup, 0, len(all))
 	for _, b := range all {
-		out = append(out, api.BackupOf(b))
+		out = append(out, *b)
 	}
 	if a.json() {
 		return a.printJSON(out)
@@ -153,7 +153,7 @@ func (c restoreCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	out := api.BackupOf(b)
+	out := *b
 	if a.json() {
 		return a.printJSON(out)
 	}

@@ -74,7 +74,7 @@ func (a *app) printCluster(ns *api.NamespaceStatus) error {
 		}
 		proved := "never"
 		if proof != nil {
-			proved = fmt.Sprintf("%s with %s, %s", proof.At.Format(time.RFC3339), short(proof.With), countOf(proof.Differences, "difference"))
+			proved = fmt.Sprintf("%s with %s, %s", proof.At.Format(time.RFC3339), short(proof.With.String()), countOf(proof.Differences, "difference"))
 		}
 		if !m.Reachable {
 			t.row(m.ID, state, "", "", proved)

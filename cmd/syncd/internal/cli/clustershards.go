@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // shardLines is how many shards that are not equal everywhere are shown; -o json has them all.
@@ -30,7 +31,7 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 		return nil
 	}
 	whole := map[int]int{} // how many shards have so many equal copies
-	moves := map[int]*api.Move{}
+	moves := map[int]*status.Move{}
 	for i := range ns.Moves {
 		moves[ns.Moves[i].Shard] = &ns.Moves[i]
 	}
@@ -101,11 +102,11 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 }
 
 // moveOf says from which hosts a shard moves to which, and what it waits for.
-func moveOf(m *api.Move, name func(string) string) string {
-	list := func(ids []string) string {
+func moveOf(m *status.Move, name func(string) string) string {
+	list := func(ids []status.ID) string {
 		var names []string
 		for _, id := range ids {
-			names = append(names, name(id))
+			names = append(names, name(id.String()))
 		}
 		return strings.Join(names, " ")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
 	"github.com/syncd-io/syncd/peer/offline"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // hints say what to do about an error, the special before the general.
@@ -92,7 +93,7 @@ type failure struct {
 	// Item is the one of a batch that has failed.
 	Item *int `json:"item,omitempty"`
 	// Waited says which members hold what was waited for.
-	Waited *api.Waited `json:"waited,omitempty"`
+	Waited *status.Waited `json:"waited,omitempty"`
 	// Line is where an import can go on, Kept the records before it.
 	Line int    `json:"line,omitempty"`
 	Kept *int64 `json:"kept,omitempty"`

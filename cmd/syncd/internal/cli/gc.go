@@ -84,7 +84,7 @@ func (a *app) printCollection(name string, c api.Collection) error {
 	}
 	t := a.table("waits for", "known up to", "heard", "because")
 	for _, h := range c.Holding {
-		t.row(h.Member, moment(h.Since), moment(h.Heard), h.Reason)
+		t.row(h.Member.String(), moment(h.Since), moment(h.Synced), h.Reason)
 	}
 	return t.print()
 }
@@ -99,7 +99,7 @@ func moment(t time.Time) string {
 // silent says which members hold the collection back and were not heard for long.
 func silent(ns *api.Namespace) (troubles []string) {
 	for _, h := range ns.Silent {
-		troubles = append(troubles, fmt.Sprintf("member %s was last heard at %s, and deleted records wait for it; if it is not coming back: syncd member lapse %s %s", h.Member, moment(h.Heard), ns.Name, h.Member))
+		troubles = append(troubles, fmt.Sprintf("member %s was last heard at %s, and deleted records wait for it; if it is not coming back: syncd member lapse %s %s", h.Member, moment(h.Synced), ns.Name, h.Member))
 	}
 	return troubles
 }

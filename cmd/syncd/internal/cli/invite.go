@@ -83,7 +83,7 @@ func (c inviteLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 	}
 	t := a.table("ticket", "role", "issued", "expires", "used", "by")
 	for _, i := range got.Invites {
-		t.row(i.ID, i.Role, i.Issued.Format(time.RFC3339), i.Expires.Format(time.RFC3339), fmt.Sprintf("%d of %d", len(i.UsedBy), i.Uses), orDash(i.UsedBy))
+		t.row(i.ID, i.Role, i.Issued.Format(time.RFC3339), i.Expires.Format(time.RFC3339), fmt.Sprintf("%d of %d", len(i.UsedBy), i.Uses), orDash(texts(i.UsedBy)))
 	}
 	return t.print()
 }

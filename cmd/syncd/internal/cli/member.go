@@ -9,6 +9,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 type memberCmd struct {
@@ -46,7 +47,7 @@ func (c memberLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 	if len(got.Former) > 0 {
 		t := a.table("former member", "removed by", "at")
 		for _, f := range got.Former {
-			t.row(f.ID, f.By, f.At.Format(time.RFC3339))
+			t.row(f.ID.String(), f.By.String(), f.At.Format(time.RFC3339))
 		}
 		if err := t.after(); err != nil {
 			return err
@@ -55,7 +56,7 @@ func (c memberLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 	if len(got.Voided) > 0 {
 		t := a.table("does not count", "of", "role", "by", "at")
 		for _, v := range got.Voided {
-			t.row(v.Kind, v.Subject, orDash(strings.Fields(v.Role)), v.By, v.At.Format(time.RFC3339))
+			t.row(v.Kind, v.Subject.String(), orDash(strings.Fields(v.Role)), v.By.String(), v.At.Format(time.RFC3339))
 		}
 		return t.after()
 	}
@@ -134,7 +135,7 @@ func (c memberSetCmd) Run(ctx context.Context, a *app, daemon *client.Client) er
 	}
 	a.remark("%s has the role %s in %s; the other members hear of it with their next syncs", c.ID, c.Role, c.NS)
 	known := slices.ContainsFunc(before.Members, func(m api.Member) bool { return m.ID == c.ID }) ||
-		slices.ContainsFunc(before.Former, func(f api.FormerMember) bool { return f.ID == c.ID })
+		slices.ContainsFunc(before.Former, func(f status.FormerMember) bool { return f.ID.String() == c.ID })
 	if !known {
 		a.remark("it was not a member before: if it has never joined, let it in with: syncd invite %s --role %s", c.NS, c.Role)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 type nsCmd struct {
@@ -219,7 +220,7 @@ func (c nsLayoutCmd) force(ctx context.Context, a *app, daemon *client.Client) e
 		if !l.Whole {
 			lost = "no host had all that it must have, and what was acknowledged may be lost"
 		}
-		if err := a.printf("shard %d: %d of %d hosts are left (%s); %s\n", l.Shard, len(l.Hosts), l.Of, strings.Join(l.Hosts, " "), lost); err != nil {
+		if err := a.printf("shard %d: %d of %d hosts are left (%s); %s\n", l.Shard, len(l.Hosts), l.Of, orDash(texts(l.Hosts)), lost); err != nil {
 			return err
 		}
 	}
@@ -241,8 +242,8 @@ func (c nsLayoutCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 	a.remark("epoch %d, stated by %s at %s", l.Epoch, l.By, l.At.Format(time.RFC3339))
 	t := a.table("SHARD", "HOSTS")
 	for shard, hosts := range l.Hosts {
-		text := strings.Join(hosts, " ")
-		if i := slices.IndexFunc(l.Moves, func(m api.Move) bool { return m.Shard == shard }); i >= 0 {
+		text := orDash(texts(hosts))
+		if i := slices.IndexFunc(l.Moves, func(m status.Move) bool { return m.Shard == shard }); i >= 0 {
 			text = moveOf(&l.Moves[i], func(id string) string { return id })
 		}
 		t.row(strconv.Itoa(shard), text)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 type peerCmd struct {
@@ -49,7 +50,7 @@ func (peerLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	}
 	t := a.table("peer", "connected", "paused", "namespaces", "addresses")
 	for _, p := range peers {
-		t.row(p.ID, yesNo(p.Connected), yesNo(p.Paused), orDash(p.Namespaces), orDash(p.Addrs))
+		t.row(p.ID.String(), yesNo(p.Connected), yesNo(p.Paused), orDash(p.Namespaces), orDash(p.Addrs))
 	}
 	return t.print()
 }
@@ -59,6 +60,14 @@ func yesNo(b bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+// texts are the ids as a person reads them.
+func texts(ids []status.ID) (all []string) {
+	for _, id := range ids {
+		all = append(all, id.String())
+	}
+	return all
 }
 
 func orDash(list []string) string {

@@ -61,7 +61,7 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		t.row("clock", clockOff(st.Clock))
 	}
 	for _, c := range st.Troubles {
-		t.row("cannot work", fmt.Sprintf("%s since %s: %s", strings.ReplaceAll(c.Kind, "_", " "), c.Since.Format(time.RFC3339), c.Cause))
+		t.row("cannot work", fmt.Sprintf("%s since %s: %s", strings.ReplaceAll(string(c.Kind), "_", " "), c.Since.Format(time.RFC3339), c.Cause))
 	}
 	if st.Damage != nil {
 		t.row("damage", a.here(damaged(st.Damage, "")))
@@ -93,7 +93,7 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	}
 	for _, p := range st.Peers {
 		if p.Paused {
-			if err := a.printf("\npeer %s is paused: no syncs with it until: %s\n", p.ID, a.here("syncd peer resume "+p.ID)); err != nil {
+			if err := a.printf("\npeer %s is paused: no syncs with it until: %s\n", p.ID, a.here("syncd peer resume "+p.ID.String())); err != nil {
 				return err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 func FuzzReadTicket(f *testing.F) {
@@ -67,13 +68,13 @@ func TestOneLine(t *testing.T) {
 }
 
 func TestClockTroubles(t *testing.T) {
-	ns := api.Namespace{Name: "notes"}
+	ns := api.Namespace{Namespace: status.Namespace{Name: "notes"}}
 	if got := clockTroubles(&ns); len(got) != 0 {
 		t.Errorf("a clock that is right: %q", got)
 	}
-	ns.Ahead, ns.Declined = "24h0m0s", []api.DeclinedBy{{Peer: "12D3", Records: 3}}
+	ns.Ahead, ns.Declined = "24h0m0s", []status.DeclinedBy{{Peer: "12D3", Records: 3}}
 	got := strings.Join(clockTroubles(&ns), "\n")
-	for _, want := range []string{"by 24h0m0s", "syncd restamp notes", "3 records declined by peer 12D3: their times are ahead of its clock; is this machine's clock right?"} {
+	for _, want := range []string{"by 24h0m0s", "syncd restamp notes", "3 records declined by peer " + status.ID("12D3").String() + ": their times are ahead of its clock; is this machine's clock right?"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q does not say %q", got, want)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // ailing is a store that does not work while it has an error.
@@ -127,7 +128,7 @@ func (n *troubled) logged(part string) int {
 }
 
 // metric is the gauge of a kind of trouble.
-func (n *troubled) metric(kind peer.TroubleKind) (value float64) {
+func (n *troubled) metric(kind status.TroubleKind) (value float64) {
 	families, err := n.registry.Gather()
 	n.must(err)
 	for _, f := range families {
@@ -156,23 +157,23 @@ func (n *troubled) ready() (int, string) {
 // TestTroubles: each state in which the daemon cannot do its work shows in each place, once
 // in the log, and ends there. The other member, which is in no such state, is ready all along.
 func TestTroubles(t *testing.T) {
-	for kind, test := range map[peer.TroubleKind]struct {
+	for kind, test := range map[status.TroubleKind]struct {
 		err        error
 		text       string
 		begin, end func(n, other *troubled) error // beside the error of the store
 	}{
-		peer.Away:       {err: fmt.Errorf("%w: connection refused", dbadapter.ErrAway), text: "connection refused"},
-		peer.DiskFull:   {err: fmt.Errorf("%w: the disk is nearly full: 3 MiB are free", dbadapter.ErrLimit), text: "3 MiB are free"},
-		peer.NoFiles:    {err: fmt.Errorf("open 7.sst: %w", syscall.EMFILE), text: "too many open files"},
-		peer.StoreFails: {err: fmt.Errorf("sync 7.log: %w", syscall.EIO), text: "input/output error"},
-		peer.Damaged: {
+		status.Away:       {err: fmt.Errorf("%w: connection refused", dbadapter.ErrAway), text: "connection refused"},
+		status.DiskFull:   {err: fmt.Errorf("%w: the disk is nearly full: 3 MiB are free", dbadapter.ErrLimit), text: "3 MiB are free"},
+		status.NoFiles:    {err: fmt.Errorf("open 7.sst: %w", syscall.EMFILE), text: "too many open files"},
+		status.StoreFails: {err: fmt.Errorf("sync 7.log: %w", syscall.EIO), text: "input/output error"},
+		status.Damaged: {
 			err: fmt.Errorf("%w: 7.sst", dbadapter.ErrCorrupt), text: "7.sst",
 			end: func(n, _ *troubled) error {
 				_, err := n.ns.Verify(n.t.Context())
 				return err
 			},
 		},
-		peer.Recovering: {
+		status.Recovering: {
 			text: "more",
 			begin: func(n, other *troubled) error {
 				ns, err := other.node.CreateNamespace(n.t.Context(), "more", peer.Policy{})

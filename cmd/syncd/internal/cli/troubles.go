@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // cureTwins is what to do about two nodes of one identity.
@@ -46,14 +47,14 @@ func membershipTroubles(ns *api.Namespace) (troubles []string) {
 }
 
 // damaged says what was met of damage, and how it ends.
-func damaged(d *api.Damage, name string) string {
+func damaged(d *status.Damage, name string) string {
 	verify := strings.TrimSuffix("syncd verify "+name, " ")
 	return fmt.Sprintf("the store is damaged, as was met %s since %s: %s; stop the daemon, run syncd verify --repair, and start it again; where the fault was elsewhere, %s shows that nothing is damaged, and ends this",
 		countOf(d.Findings, "time"), d.At.Format(time.RFC3339), strings.Join(d.Found[:min(1, len(d.Found))], "; "), verify)
 }
 
 // lonely says that no other member of a namespace is connected, while there are some.
-func lonely(ns *api.Namespace, peers []api.Peer) []string {
+func lonely(ns *api.Namespace, peers []status.Peer) []string {
 	others := 0
 	for _, p := range peers {
 		if !slices.Contains(p.Namespaces, ns.Name) {
@@ -71,7 +72,7 @@ func lonely(ns *api.Namespace, peers []api.Peer) []string {
 }
 
 // shardsLine says which shards a node holds, of how many.
-func shardsLine(s *api.Shards, p *api.Placement) string {
+func shardsLine(s *status.Shards, p *api.Placement) string {
 	if s.Epoch == 0 {
 		return fmt.Sprintf("%d held of %d; no layout is known here yet", s.Held, p.Shards)
 	}

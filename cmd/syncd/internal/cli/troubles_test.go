@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 func TestMembershipTroubles(t *testing.T) {
@@ -13,17 +14,17 @@ func TestMembershipTroubles(t *testing.T) {
 	if got := membershipTroubles(&api.Namespace{}); len(got) != 0 {
 		t.Errorf("of a member in good order: %q", got)
 	}
-	got := membershipTroubles(&api.Namespace{
-		Removed: &api.Removal{By: "A", At: at, Expired: true},
-		Twinned: &api.Twinned{By: "B", At: at},
-		Twins:   []api.Twin{{ID: "C", Heard: []time.Time{at.Add(time.Minute), at}}},
-		Damage:  &api.Damage{Found: []string{"read the file 7.sst", "read the file 8.sst"}, Findings: 3, At: at}, Name: "notes",
-	})
+	got := membershipTroubles(&api.Namespace{Namespace: status.Namespace{
+		Removed: &status.Removal{By: "A", At: at, Expired: true},
+		Twinned: &status.Twinned{By: "B", At: at},
+		Twins:   []status.Twin{{ID: "C", Heard: []time.Time{at.Add(time.Minute), at}}},
+		Damage:  &status.Damage{Found: []string{"read the file 7.sst", "read the file 8.sst"}, Findings: 3, At: at}, Name: "notes",
+	}})
 	for i, want := range []string{
-		"this node was removed from the list of members by A at 2026-03-01T12:00:00Z: its role was given for a time; ",
-		"another node runs with this one's identity, as B found at 2026-03-01T12:00:00Z: ",
+		"this node was removed from the list of members by " + status.ID("A").String() + " at 2026-03-01T12:00:00Z: its role was given for a time; ",
+		"another node runs with this one's identity, as " + status.ID("B").String() + " found at 2026-03-01T12:00:00Z: ",
 		"the store is damaged, as was met 3 times since 2026-03-01T12:00:00Z: read the file 7.sst; ",
-		"two nodes run with the identity of C, heard at 12:01:00 and 12:00:00: ",
+		"two nodes run with the identity of " + status.ID("C").String() + ", heard at 12:01:00 and 12:00:00: ",
 	} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) {
 			t.Errorf("%q lacks %q", got, want)
@@ -34,19 +35,19 @@ func TestMembershipTroubles(t *testing.T) {
 // A node that has no connection to a member says so, and where to look: after a restart
 // under other addresses the members may not find one another, and all else looks well.
 func TestLonelyNamespaces(t *testing.T) {
-	away := api.Peer{Namespaces: []string{"notes"}}
-	here := api.Peer{Namespaces: []string{"other", "notes"}, Connected: true}
-	elsewhere := api.Peer{Namespaces: []string{"other"}, Connected: true}
+	away := status.Peer{Namespaces: []string{"notes"}}
+	here := status.Peer{Namespaces: []string{"other", "notes"}, Connected: true}
+	elsewhere := status.Peer{Namespaces: []string{"other"}, Connected: true}
 	for name, c := range map[string]struct {
 		ns    api.Namespace
-		peers []api.Peer
+		peers []status.Peer
 		want  bool
 	}{
-		"alone":                {api.Namespace{Name: "notes", Role: "admin"}, nil, false},
-		"one is connected":     {api.Namespace{Name: "notes", Role: "admin"}, []api.Peer{away, here}, false},
-		"none is":              {api.Namespace{Name: "notes", Role: "read"}, []api.Peer{away, away}, true},
-		"one of another is":    {api.Namespace{Name: "notes", Role: "write"}, []api.Peer{elsewhere, away}, true},
-		"this one was removed": {api.Namespace{Name: "notes", Role: "none"}, []api.Peer{away}, false},
+		"alone":                {api.Namespace{Namespace: status.Namespace{Name: "notes", Role: "admin"}}, nil, false},
+		"one is connected":     {api.Namespace{Namespace: status.Namespace{Name: "notes", Role: "admin"}}, []status.Peer{away, here}, false},
+		"none is":              {api.Namespace{Namespace: status.Namespace{Name: "notes", Role: "read"}}, []status.Peer{away, away}, true},
+		"one of another is":    {api.Namespace{Namespace: status.Namespace{Name: "notes", Role: "write"}}, []status.Peer{elsewhere, away}, true},
+		"this one was removed": {api.Namespace{Namespace: status.Namespace{Name: "notes", Role: "none"}}, []status.Peer{away}, false},
 	} {
 		got := lonely(&c.ns, c.peers)
 		if c.want != (len(got) == 1) || c.want && !strings.Contains(got[0], "syncd peer ls") {

@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 	"github.com/syncd-io/syncd/peer/offline"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 type verifyCmd struct {
@@ -156,14 +157,14 @@ func sayMissing(a *app, name string, m *api.Missing) {
 const mostNamed = 10
 
 // sayLost says what damage has cost.
-func sayLost(a *app, name string, l *api.Lost) {
+func sayLost(a *app, name string, l *status.Lost) {
 	if l != nil {
 		a.remark("%s: %s", name, lostBy(l))
 	}
 }
 
 // lostBy says what damage has cost, and what to do.
-func lostBy(l *api.Lost) string {
+func lostBy(l *status.Lost) string {
 	what := "records may be missing or older ones"
 	if l.Records > 0 {
 		what = countOf(l.Records, "record") + " missing then"
@@ -184,16 +185,16 @@ func (verifyCmd) repair(ctx context.Context, a *app) error {
 		return err
 	}
 	out := struct {
-		Kept       string               `json:"kept"`
-		Why        string               `json:"why,omitempty"`
-		Namespaces map[string]*api.Lost `json:"namespaces"`
-		Strange    []string             `json:"strange,omitempty"`
-	}{Kept: done.Kept, Strange: done.Strange, Namespaces: map[string]*api.Lost{}}
+		Kept       string                  `json:"kept"`
+		Why        string                  `json:"why,omitempty"`
+		Namespaces map[string]*status.Lost `json:"namespaces"`
+		Strange    []string                `json:"strange,omitempty"`
+	}{Kept: done.Kept, Strange: done.Strange, Namespaces: map[string]*status.Lost{}}
 	if done.Why != nil {
 		out.Why = done.Why.Error()
 	}
 	for _, ns := range done.Namespaces {
-		out.Namespaces[ns.Name] = api.LostOf(ns.Lost)
+		out.Namespaces[ns.Name] = ns.Lost
 	}
 	if a.json() {
 		if err := a.printJSON(out); err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
-	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 type whyCmd struct {
@@ -53,8 +53,8 @@ func (c whyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 func whyExit(whys *api.Whys) (exit int) {
 	for _, w := range whys.Peers {
 		switch standingOf(&w) {
-		case peer.StandingSame, peer.StandingNeither:
-		case peer.StandingUnknown:
+		case status.StandingSame, status.StandingNeither:
+		case status.StandingUnknown:
 			exit = max(exit, exitUnknown)
 		default:
 			exit = max(exit, exitDiffers)
@@ -78,7 +78,7 @@ func (a *app) printWhys(whys *api.Whys) error {
 	for _, w := range whys.Peers {
 		there := ""
 		switch {
-		case standingOf(&w) == peer.StandingUnknown, standingOf(&w) == peer.StandingNeither:
+		case standingOf(&w) == status.StandingUnknown, standingOf(&w) == status.StandingNeither:
 		case w.There == nil || whys.Here == nil || w.There.Version != whys.Here.Version:
 			there = "; there: " + headLine(w.There)
 		}
@@ -90,7 +90,7 @@ func (a *app) printWhys(whys *api.Whys) error {
 				return err
 			}
 		}
-		if s := standingOf(&w); s == peer.StandingSame || s == peer.StandingNeither {
+		if s := standingOf(&w); s == status.StandingSame || s == status.StandingNeither {
 			continue
 		}
 		last := "  no sync has proved all records equal to its yet\n"
@@ -129,8 +129,8 @@ func (a *app) printBody(b *api.Body) error {
 }
 
 // standingOf is the standing in words.
-func standingOf(w *api.Why) peer.Standing {
-	return peer.Standing(strings.ReplaceAll(w.Standing, "_", " "))
+func standingOf(w *api.Why) status.Standing {
+	return status.Standing(strings.ReplaceAll(w.Standing, "_", " "))
 }
 
 func headLine(h *api.Head) string {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // Version is the daemon's.
@@ -43,8 +44,8 @@ func forced(force bool) url.Values {
 }
 
 // Layout says which members hold each shard of a namespace.
-func (c *Client) Layout(ctx context.Context, ns string) (api.Layout, error) {
-	return ask[api.Layout](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/layout", nil, nil)
+func (c *Client) Layout(ctx context.Context, ns string) (status.Layout, error) {
+	return ask[status.Layout](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/layout", nil, nil)
 }
 
 // ForceLayout names what is left of shards that have lost a majority of their hosts.
@@ -84,7 +85,7 @@ func (c *Client) Join(ctx context.Context, ticket string) (api.Joined, error) {
 }
 
 // Peers lists the address book.
-func (c *Client) Peers(ctx context.Context) ([]api.Peer, error) {
+func (c *Client) Peers(ctx context.Context) ([]status.Peer, error) {
 	out, err := ask[api.Peers](ctx, c, http.MethodGet, "/v1/peers", nil, nil)
 	return out.Peers, err
 }

@@ -9,12 +9,13 @@ import (
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer/offline"
 )
 
 // Backup backs the daemon's node up into a folder of its machine. progress is told
 // how many bytes have been written.
-func (c *Client) Backup(ctx context.Context, in api.NewBackup, progress func(bytes int64)) (api.Backup, error) {
-	var out api.Backup
+func (c *Client) Backup(ctx context.Context, in api.NewBackup, progress func(bytes int64)) (offline.Backup, error) {
+	var out offline.Backup
 	b, err := json.Marshal(in)
 	if err != nil {
 		return out, err
@@ -27,7 +28,7 @@ func (c *Client) Backup(ctx context.Context, in api.NewBackup, progress func(byt
 	for lines := json.NewDecoder(resp.Body); ; {
 		var line struct {
 			Bytes   int64
-			Backup  *api.Backup
+			Backup  *offline.Backup
 			Problem *problem.Problem
 		}
 		switch err := lines.Decode(&line); {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // Why asks the peers, or one of them, what they hold under a key.
@@ -22,8 +23,8 @@ func (c *Client) Why(ctx context.Context, ns string, key []byte, peer string) (a
 
 // Wait waits until members hold what the daemon's node holds. What was found is
 // meaningful beside an error.
-func (c *Client) Wait(ctx context.Context, ns string, in api.WaitRequest) (api.Waited, error) {
-	out, err := ask[api.Waited](ctx, c, http.MethodPost, api.NamespacePath(ns)+"/wait", nil, in)
+func (c *Client) Wait(ctx context.Context, ns string, in api.WaitRequest) (status.Waited, error) {
+	out, err := ask[status.Waited](ctx, c, http.MethodPost, api.NamespacePath(ns)+"/wait", nil, in)
 	if p, ok := errors.AsType[*problem.Problem](err); ok && p.Waited != nil {
 		out = *p.Waited
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // Config says how the sides shall differ.
@@ -119,7 +120,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	}
 	res.Forecast = api.ReportOf(&forecast)
 	bar := c.Bars.Count("sync", int64(res.Expected.Total()))
-	report, err := p.Sync(ctx, peer.SyncOptions{Progress: func(r peer.Report) { bar.Set(int64(r.Applied + r.Sent)) }})
+	report, err := p.Sync(ctx, peer.SyncOptions{Progress: func(r reconcile.Report) { bar.Set(int64(r.Applied + r.Sent)) }})
 	bar.Done()
 	res.Report = api.ReportOf(&report)
 	if err != nil {
@@ -148,7 +149,7 @@ func (c *Config) load(ctx context.Context, p *pair.Pair, source *pair.Source) er
 		return nil
 	}
 	bar = c.Bars.Count("first sync", int64(c.Records))
-	_, err = p.Sync(ctx, peer.SyncOptions{Progress: func(r peer.Report) { bar.Set(int64(r.Applied)) }})
+	_, err = p.Sync(ctx, peer.SyncOptions{Progress: func(r reconcile.Report) { bar.Set(int64(r.Applied)) }})
 	bar.Done()
 	if err != nil {
 		return fmt.Errorf("first sync: %w", err)

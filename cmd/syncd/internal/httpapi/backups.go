@@ -21,7 +21,7 @@ type backupInput struct{ Body api.NewBackup }
 // backupLine is a line of the answer to a backup.
 type backupLine struct {
 	Bytes   int64            `json:"bytes,omitempty"`
-	Backup  *api.Backup      `json:"backup,omitempty"`
+	Backup  *offline.Backup  `json:"backup,omitempty"`
 	Problem *problem.Problem `json:"problem,omitempty"`
 }
 
@@ -53,7 +53,7 @@ func (s *server) backUp(_ context.Context, in *backupInput) (*huma.StreamRespons
 			return
 		}
 		s.Logger.Info("a backup was made", slog.String("dir", in.Body.Dir), slog.Int("generation", b.Generation), slog.Int64("bytes", b.Bytes))
-		made := api.BackupOf(b)
+		made := *b
 		out.line(backupLine{Backup: &made})
 	}}, nil
 }

@@ -46,7 +46,7 @@ func (s *server) namespaceStatus(ctx context.Context, in *statusInput) (out api.
 	}
 	out.Cluster = api.ClusterOf(all)
 	if l, err := ns.Layout(); err == nil { // none, of one shard
-		out.Moves = api.MovesOf(l.Moves)
+		out.Moves = l.Moves
 		var needed []peer.ID
 		out.Without, needed = ns.Majorities(all)
 		for _, id := range needed {
@@ -67,10 +67,10 @@ func (s *server) ready(in *readyInput) error {
 	if s.Ready != nil && !s.Ready() {
 		return problem.From(errors.Join(peer.ErrClosed, errors.New("the daemon is shutting down")))
 	}
-	if all := api.TroublesOf(s.Node.Troubles()); len(all) > 0 {
+	if all := s.Node.Troubles(); len(all) > 0 {
 		var causes []string
 		for _, c := range all {
-			causes = append(causes, c.Kind+": "+c.Cause)
+			causes = append(causes, string(c.Kind)+": "+c.Cause)
 		}
 		return problem.From(fmt.Errorf("%w: the daemon cannot do its work: %s", peer.ErrBusy, strings.Join(causes, "; ")))
 	}

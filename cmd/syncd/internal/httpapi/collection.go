@@ -21,14 +21,14 @@ func (s *server) registerCollection() {
 		OperationID: "collection", Method: http.MethodGet, Path: "/v1/ns/{ns}/collection",
 		Summary: "How far the collection of deleted and expired records is, and which members hold it back",
 	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (api.Collection, error) {
-		return api.CollectionOf(ns.Collection(), nil), nil
+		return api.Collection{Collection: ns.Collection()}, nil
 	}))
 	answers(s, huma.Operation{
 		OperationID: "collect", Method: http.MethodPost, Path: "/v1/ns/{ns}/collection",
 		Summary: "Take out the deleted and expired records that all members are past",
 	}, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace) (api.Collection, error) {
 		swept, err := ns.Collect(ctx)
-		return api.CollectionOf(ns.Collection(), &swept), err
+		return api.Collection{Collection: ns.Collection(), Swept: &swept}, err
 	}))
 	does(s, huma.Operation{
 		OperationID: "lapse", Method: http.MethodPost, Path: "/v1/ns/{ns}/members/{id}/lapse",

@@ -15,6 +15,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // lineAge is for how long a line of a list may wait for others before it is sent.
@@ -50,18 +51,18 @@ func (s *server) diffKeys(ctx context.Context, in *diffKeysInput) (*huma.StreamR
 		return nil, err
 	}
 	hear, done := s.running.begin()
-	var report peer.Report
-	next, stop := iter.Pull2(func(yield func(peer.KeyDifference, error) bool) {
+	var report reconcile.Report
+	next, stop := iter.Pull2(func(yield func(reconcile.KeyDifference, error) bool) {
 		defer done()
 		var err error
-		report, err = ns.DiffKeys(ctx, id, peer.DiffOptions{Prefix: []byte(in.Prefix), Limit: in.Limit, Progress: hear}, func(d peer.KeyDifference) error {
+		report, err = ns.DiffKeys(ctx, id, peer.DiffOptions{Prefix: []byte(in.Prefix), Limit: in.Limit, Progress: hear}, func(d reconcile.KeyDifference) error {
 			if !yield(d, nil) {
 				return errHungUp
 			}
 			return nil
 		})
 		if err != nil && !errors.Is(err, errHungUp) {
-			yield(peer.KeyDifference{}, err)
+			yield(reconcile.KeyDifference{}, err)
 		}
 	})
 	first, err, more := next()

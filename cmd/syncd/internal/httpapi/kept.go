@@ -11,14 +11,15 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // keptKind is one of the two lists of kept records.
 type keptKind struct {
 	name, title string
-	kind        peer.KeptKind
+	kind        dbadapter.Why
 	entries     func(*peer.Namespace, context.Context) iter.Seq2[dbadapter.Kept, error]
-	refused     func(*peer.Namespace) []peer.Rejection // nil: it has no such list
+	refused     func(*peer.Namespace) []status.Rejection // nil: it has no such list
 }
 
 var keptKinds = []keptKind{
@@ -88,24 +89,24 @@ func (s *server) registerKept() {
 }
 
 // refusedOf is what goes with the first page of the list.
-func (k *keptKind) refusedOf(ns *peer.Namespace) []peer.Rejection {
+func (k *keptKind) refusedOf(ns *peer.Namespace) []status.Rejection {
 	if k.refused == nil {
 		return nil
 	}
 	return k.refused(ns)
 }
 
-func (s *server) listKept(ns *peer.Namespace, entries iter.Seq2[dbadapter.Kept, error], in *keptListInput, refused []peer.Rejection) (api.KeptList, error) {
+func (s *server) listKept(ns *peer.Namespace, entries iter.Seq2[dbadapter.Kept, error], in *keptListInput, refused []status.Rejection) (api.KeptList, error) {
 	out := api.KeptList{Entries: []api.Kept{}}
 	if in.Cursor == 0 {
 		for _, r := range refused {
 			if in.Key == "" || in.Key == string(r.Key) {
-				out.Refused = append(out.Refused, api.RejectionsOf([]peer.Rejection{r})...)
+				out.Refused = append(out.Refused, api.RejectionsOf([]status.Rejection{r})...)
 			}
 		}
 	}
 	self := ""
-	if ns.Info().Policy.Placement != nil {
+	if ns.Policy().Placement != nil {
 		self = s.Node.ID().String()
 	}
 	for _, id := range ns.Keepers() {

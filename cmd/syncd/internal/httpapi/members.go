@@ -80,7 +80,9 @@ func (s *server) registerMembers() {
 	answers(s, huma.Operation{
 		OperationID: "invites", Method: http.MethodGet, Path: "/v1/ns/{ns}/invites",
 		Summary: "List the tickets that this node has issued; those that are used up or expired for a week",
-	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (api.Invites, error) { return api.InvitesOf(ns), nil }))
+	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (api.Invites, error) {
+		return api.Invites{Invites: ns.Invites()}, nil
+	}))
 	does(s, huma.Operation{
 		OperationID: "revoke-invite", Method: http.MethodDelete, Path: "/v1/ns/{ns}/invites/{id}",
 		Summary: "Make a ticket useless; the nodes that have joined by it stay members",

@@ -37,7 +37,7 @@ func TestMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err = s.client.Members(ctx, "notes", true)
-	if err != nil || len(got.Members) != 1 || len(got.Former) != 1 || got.Former[0].ID != other || got.Former[0].By != self {
+	if err != nil || len(got.Members) != 1 || len(got.Former) != 1 || got.Former[0].ID.String() != other || got.Former[0].By.String() != self {
 		t.Errorf("members %+v, %v", got, err)
 	}
 	for name, c := range map[string]struct{ err, want error }{

@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 type (
@@ -60,7 +61,7 @@ func (s *server) registerNamespaces() {
 	}, func(context.Context, *struct{}) (api.Namespaces, error) {
 		out := api.Namespaces{Namespaces: []api.Namespace{}}
 		for _, ns := range s.Node.Namespaces() {
-			out.Namespaces = append(out.Namespaces, api.NamespaceOf(ns.Info()))
+			out.Namespaces = append(out.Namespaces, api.NamespaceOf(ns))
 		}
 		return out, nil
 	})
@@ -85,9 +86,9 @@ func (s *server) registerNamespaces() {
 	answers(s, huma.Operation{
 		OperationID: "layout", Method: http.MethodGet, Path: "/v1/ns/{ns}/layout",
 		Summary: "Which members hold each shard of a namespace",
-	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (api.Layout, error) {
+	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (status.Layout, error) {
 		l, err := ns.Layout()
-		return api.LayoutOf(&l), err
+		return l, err
 	}))
 	answers(s, huma.Operation{
 		OperationID: "force-layout", Method: http.MethodPost, Path: "/v1/ns/{ns}/layout",
@@ -95,7 +96,7 @@ func (s *server) registerNamespaces() {
 		Description: "What only the lost hosts held is lost for good. Lapse or remove the members that are gone first.",
 	}, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace) (api.Forced, error) {
 		left, err := ns.ForceLayout(ctx)
-		return api.ForcedOf(left), err
+		return api.Forced{Shards: left}, err
 	}))
 	answers(s, huma.Operation{
 		OperationID: "reindex", Method: http.MethodPost, Path: "/v1/ns/{ns}/reindex",
@@ -117,7 +118,7 @@ func (s *server) registerNamespaces() {
 		if ns == nil {
 			return api.Joined{}, err
 		}
-		out := api.Joined{Namespace: api.NamespaceOf(ns.Info()), Fetched: report.Applied, Bytes: report.WireBytesReceived}
+		out := api.Joined{Namespace: api.NamespaceOf(ns), Fetched: report.Applied, Bytes: report.WireBytesReceived}
 		if err != nil {
 			out.Problem = err.Error()
 		}
@@ -134,7 +135,7 @@ func (s *server) createNamespace(ctx context.Context, in *input[api.NewNamespace
 	if err != nil {
 		return out, err
 	}
-	return api.NamespaceOf(ns.Info()), nil
+	return api.NamespaceOf(ns), nil
 }
 
 // duration reads a positive duration; empty is 0.

@@ -21,7 +21,7 @@ func (s *server) registerPeers() {
 	}, func(context.Context, *struct{}) (api.Status, error) { return api.StatusOf(s.Node), nil })
 	answers(s, huma.Operation{
 		OperationID: "peers", Method: http.MethodGet, Path: "/v1/peers", Summary: "The address book, and the members of all namespaces",
-	}, func(context.Context, *struct{}) (api.Peers, error) { return api.PeersOf(s.Node.Peers()), nil })
+	}, func(context.Context, *struct{}) (api.Peers, error) { return api.Peers{Peers: s.Node.Peers()}, nil })
 	answers(s, huma.Operation{
 		OperationID: "add-peer", Method: http.MethodPost, Path: "/v1/peers", BodyReadTimeout: -1,
 		Summary: "Remember a peer's address; this gives it no rights",

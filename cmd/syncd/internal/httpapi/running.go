@@ -6,26 +6,26 @@ import (
 	"sync"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
-	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // running are the syncs that callers wait for, with their reports so far.
 type running struct {
 	mu   sync.Mutex // guards what follows
 	next int
-	of   map[int]peer.Report
+	of   map[int]reconcile.Report
 }
 
 // begin notes a sync. hear takes its report so far, done ends it.
-func (r *running) begin() (hear func(peer.Report), done func()) {
+func (r *running) begin() (hear func(reconcile.Report), done func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.of == nil {
-		r.of = map[int]peer.Report{}
+		r.of = map[int]reconcile.Report{}
 	}
 	r.next++
 	n := r.next
-	hear = func(report peer.Report) {
+	hear = func(report reconcile.Report) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.of[n] = report

@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 type (
@@ -71,7 +72,7 @@ func (s *server) why(ctx context.Context, in *whyInput) (out api.Whys, err error
 	return out, nil
 }
 
-func (s *server) wait(ctx context.Context, in *waitInput) (out api.Waited, err error) {
+func (s *server) wait(ctx context.Context, in *waitInput) (out status.Waited, err error) {
 	ns, err := s.namespace(in.NS)
 	if err != nil {
 		return out, err
@@ -103,7 +104,7 @@ func (s *server) wait(ctx context.Context, in *waitInput) (out api.Waited, err e
 	}
 	defer cancel()
 	waited, err := ns.Wait(ctx, o)
-	out = api.WaitedOf(&waited)
+	out = waited
 	if err != nil {
 		p := *problem.From(fail(err))
 		p.Waited = &out

@@ -17,6 +17,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // Pair is two members of one namespace. Node 2 begins the syncs.
@@ -117,7 +118,7 @@ func (p *Pair) Stop() error {
 func (p *Pair) Start(ctx context.Context) error { return p.open(ctx, peer.Policy{}) }
 
 // Sync makes both sides equal, begun by node 2.
-func (p *Pair) Sync(ctx context.Context, o peer.SyncOptions) (peer.Report, error) {
+func (p *Pair) Sync(ctx context.Context, o peer.SyncOptions) (reconcile.Report, error) {
 	return p.NS[1].Sync(ctx, p.Node[0].ID(), o)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/peer"
 	"github.com/syncd-io/syncd/peer/offline"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // Errors of the command line and the HTTP API, beside those of package peer.
@@ -126,7 +127,7 @@ type Problem struct {
 	// Import is set by an import that stopped and had refused records before that.
 	Import *api.ImportResult `json:"import,omitempty" doc:"what an import did before the line at which it stopped, if it refused records"`
 	// Waited is set by a wait that was over before as many members held it as were asked for.
-	Waited *api.Waited `json:"waited,omitempty" doc:"which members hold what was waited for, and what the others said"`
+	Waited *status.Waited `json:"waited,omitempty" doc:"which members hold what was waited for, and what the others said"`
 	// Report is set by a sync that failed.
 	Report *api.Report `json:"report,omitempty" doc:"what a sync did before it failed"`
 }
