@@ -6,8 +6,8 @@
 //
 //   - A line is a stream to one member. In a namespace of at most 16 members a push goes from
 //     its origin to each of them, once. See direct.go and line.go.
-//   - GossipSub carries a push over a mesh, in which each node passes it on to two or three
-//     others. It does so in larger namespaces, and where a member has no line. See mesh.go.
+//   - GossipSub carries it over a mesh: each node passes it on to two or three others. That is
+//     for larger namespaces, and where a member has no line. See mesh.go.
 //
 // GossipSub sees a host that has no peers but members (host.go), and remembers few topics that
 // are not this node's (topics.go). In links.go the node keeps connections to some members.

@@ -39,9 +39,9 @@ type bookPeer struct {
 // bookAddr is an address without /p2p/.
 type bookAddr struct {
 	ma.Multiaddr
-	// told: the address is from the peer, or from a node that knows it. The book drops it
-	// when the peer tells others. An address that a person gave stays.
-	told bool
+	// announced: the address is from the peer, or from a node that knows it. The book drops it
+	// when the peer announces others. An address that a person gave stays.
+	announced bool
 }
 
 // BookNote is the address book on the disk, in CBOR.
@@ -51,11 +51,11 @@ type BookNote struct {
 
 // BookEntry is what a BookNote has of one peer.
 type BookEntry struct {
-	ID      []byte   `cbor:"1,keyasint"`
-	Given   [][]byte `cbor:"2,keyasint"`
-	Told    [][]byte `cbor:"3,keyasint"`
-	Removed bool     `cbor:"4,keyasint"`
-	Paused  bool     `cbor:"5,keyasint"`
+	ID        []byte   `cbor:"1,keyasint"`
+	Given     [][]byte `cbor:"2,keyasint"`
+	Announced [][]byte `cbor:"3,keyasint"`
+	Removed   bool     `cbor:"4,keyasint"`
+	Paused    bool     `cbor:"5,keyasint"`
 }
 
 // Load fills an empty book.
@@ -67,20 +67,20 @@ func (b *Book) Load(note BookNote) error {
 		}
 		p := &bookPeer{removed: entry.Removed, pause: entry.Paused}
 		p.put(ParseAddrs(entry.Given), false)
-		p.put(ParseAddrs(entry.Told), true)
+		p.put(ParseAddrs(entry.Announced), true)
 		b.peers[id] = p
 	}
 	return nil
 }
 
 // put puts addresses before the others.
-func (p *bookPeer) put(addrs []ma.Multiaddr, told bool) {
+func (p *bookPeer) put(addrs []ma.Multiaddr, announced bool) {
 	old := p.addrs
 	p.addrs = nil
 	for _, a := range addrs {
 		i := find(old, a)
-		// An address that a person has given stays so when the peer tells it.
-		p.add(bookAddr{a, told && (i < 0 || old[i].told)})
+		// An address that a person has given stays so when the peer announces it.
+		p.add(bookAddr{a, announced && (i < 0 || old[i].announced)})
 	}
 	for _, a := range old {
 		p.add(a)
@@ -101,15 +101,15 @@ func find(addrs []bookAddr, a ma.Multiaddr) int {
 // forget drops the addresses that nodes have announced and that are not among those
 // that they announce now.
 func (p *bookPeer) forget(now []ma.Multiaddr) {
-	p.addrs = slices.DeleteFunc(p.addrs, func(a bookAddr) bool { return a.told && !ma.Contains(now, a.Multiaddr) })
+	p.addrs = slices.DeleteFunc(p.addrs, func(a bookAddr) bool { return a.announced && !ma.Contains(now, a.Multiaddr) })
 }
 
 // entry is the peer as the file holds it.
 func (p *bookPeer) entry(id peer.ID) BookEntry {
 	e := BookEntry{ID: []byte(id), Removed: p.removed, Paused: p.pause}
 	for _, a := range p.addrs {
-		if a.told {
-			e.Told = append(e.Told, a.Bytes())
+		if a.announced {
+			e.Announced = append(e.Announced, a.Bytes())
 		} else {
 			e.Given = append(e.Given, a.Bytes())
 		}
@@ -173,7 +173,7 @@ func (b *Book) Give(id peer.ID, addrs []ma.Multiaddr) error {
 	})
 }
 
-// Hear remembers addresses that another node has told of a peer.
+// Hear remembers addresses of a peer that another node has announced.
 func (b *Book) Hear(id peer.ID, addrs []ma.Multiaddr) error {
 	return b.change(id, func(p *bookPeer) {
 		if !p.removed {
@@ -224,7 +224,7 @@ func (b *Book) change(id peer.ID, edit func(*bookPeer)) error {
 func (p *bookPeer) state() map[string]bool {
 	out := map[string]bool{"removed": p.removed, "paused": p.pause}
 	for _, a := range p.addrs {
-		out[string(a.Bytes())] = a.told
+		out[string(a.Bytes())] = a.announced
 	}
 	return out
 }

@@ -65,7 +65,7 @@ func (c *connections) carry(m Members) {
 
 // arrival is what is known of a connection before its handshake.
 type arrival struct {
-	// proved: packets to the address that the connection comes from have reached
+	// proved: packets to the address of the connection have reached
 	// the remote, as TCP's own handshake shows. A first packet over UDP may bear
 	// anyone's address.
 	proved bool
@@ -81,7 +81,7 @@ func (c *connections) arrive(from ma.Multiaddr, conn io.Closer, a arrival) (*inb
 	ip, _ := netip.AddrFromSlice(address)
 	ip = ip.Unmap()
 	if !a.proved && c.wantProof() {
-		return nil, errors.New("a connection whose address is not proved comes while many are in their handshake")
+		return nil, errors.New("a connection without a proof of its address, while many are in their handshake")
 	}
 	if !c.rate.Allow(ip) {
 		return nil, errors.New("connections come too fast from this address")

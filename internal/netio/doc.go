@@ -12,12 +12,12 @@
 //
 // # Strangers
 //
-// Anyone can connect. While a connection is in its handshake, the host knows only its address;
-// then it knows the peer's id. Handshakes and strangers take places, of which there is a number
-// in all and a number for each address. The oldest gives way to a newcomer, so that an address
-// that holds many connections keeps no other address out. Members take no places. See
-// connections.go. libp2p's own bounds for each address count a member as they count a silent
-// socket, and refuse the newcomer: they are lifted.
+// Anyone can connect. Handshakes and strangers take places, of which there is a number in all
+// and a number for each address (connections.go). The oldest gives way to a newcomer. So an
+// address that holds many connections keeps no other address out. Members take no places.
+//
+// libp2p's own bounds for each address are lifted. They count a member as they count a silent
+// socket, and they refuse the newcomer.
 //
 // # Addresses
 //
@@ -27,7 +27,7 @@
 //
 // # What is not here
 //
-// Package netio/stream carries messages over the streams. Which streams there are, and what is
-// said on them, is in package peer. An address gives its peer no rights: the connection proves
-// the id, and the node's list of members says what that may do.
+// Package netio/stream carries messages over the streams. Package peer says which streams there
+// are. An address gives its peer no rights. The connection proves the id, and the node's list of
+// members says what that id may do.
 package netio

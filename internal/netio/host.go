@@ -33,7 +33,7 @@ type Config struct {
 	Identity crypto.PrivKey
 	// ListenAddrs are multiaddrs. Default (nil): TCP and QUIC on the loopback, on free ports.
 	ListenAddrs []string
-	// AnnounceAddrs are told to others in place of those, at most MaxAddrs.
+	// AnnounceAddrs are announced in place of those, at most MaxAddrs.
 	AnnounceAddrs []string
 	// Relays are multiaddrs that end in /p2p/ and the relay's id, of at most MaxRelays.
 	Relays []string

@@ -156,16 +156,16 @@ func (n *Network) Open(ctx context.Context, id peer.ID, p protocol.ID) (network.
 	return nil, fmt.Errorf("%w: %w", reconcile.ErrUnreachable, err)
 }
 
-// FollowAddrs calls told with the addresses under which others can dial this node. It
+// FollowAddrs calls changed with the addresses under which others can dial this node. It
 // does so at once, and each time that they have changed, until the node leaves. The
 // calls follow one another on one goroutine. Since libp2p looks at the interfaces every
-// 5 s, told learns within that time of a machine that moves to another network.
-func (n *Network) FollowAddrs(told func(addrs []ma.Multiaddr)) error {
-	return n.followAddrs(told, func() {})
+// 5 s, changed learns within that time of a machine that moves to another network.
+func (n *Network) FollowAddrs(changed func(addrs []ma.Multiaddr)) error {
+	return n.followAddrs(changed, func() {})
 }
 
-// followAddrs is FollowAddrs that calls end after the last call of told.
-func (n *Network) followAddrs(told func(addrs []ma.Multiaddr), end func()) error {
+// followAddrs is FollowAddrs that calls end after the last call of changed.
+func (n *Network) followAddrs(changed func(addrs []ma.Multiaddr), end func()) error {
 	// libp2p drops no event: an unread one would block its address manager.
 	changes, err := n.EventBus().Subscribe(new(event.EvtLocalAddressesUpdated), eventbus.BufSize(16))
 	if err != nil {
@@ -175,7 +175,7 @@ func (n *Network) followAddrs(told func(addrs []ma.Multiaddr), end func()) error
 		defer changes.Close() // the subscription
 		defer end()
 		last := n.Dialable()
-		told(last)
+		changed(last)
 		for {
 			select {
 			case <-n.ctx.Done():
@@ -185,7 +185,7 @@ func (n *Network) followAddrs(told func(addrs []ma.Multiaddr), end func()) error
 			// The event says what the host had when it was sent; later ones follow.
 			if now := n.Dialable(); !sameAddrs(last, now) {
 				last = now
-				told(now)
+				changed(now)
 			}
 		}
 	})
@@ -196,17 +196,17 @@ func (n *Network) followAddrs(told func(addrs []ma.Multiaddr), end func()) error
 // after a restart. It takes what members tell of themselves when they connect and when
 // their addresses change (libp2p's identify).
 func (n *Network) learnAddrs() error {
-	told, err := n.EventBus().Subscribe(new(event.EvtPeerIdentificationCompleted), eventbus.BufSize(64))
+	identified, err := n.EventBus().Subscribe(new(event.EvtPeerIdentificationCompleted), eventbus.BufSize(64))
 	if err != nil {
 		return fmt.Errorf("subscribe to peers' addresses: %w", err)
 	}
 	n.running.Go(func() {
-		defer told.Close() // the subscription
+		defer identified.Close() // the subscription
 		for {
 			select {
 			case <-n.ctx.Done():
 				return
-			case e := <-told.Out():
+			case e := <-identified.Out():
 				n.learn(e.(event.EvtPeerIdentificationCompleted).Peer)
 			}
 		}

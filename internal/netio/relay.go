@@ -24,7 +24,7 @@ import (
 
 // relays keeps this node's reservations at its relays (libp2p's circuit relay v2),
 // under which others can dial a node behind a router. It takes the place of libp2p's
-// AutoRelay, which begins only after strangers have told the node that it cannot be
+// AutoRelay, which begins only after strangers have found that the node cannot be
 // reached. AutoRelay would also announce no relay with a private address, and rest for
 // an hour after a failure.
 type relays struct {

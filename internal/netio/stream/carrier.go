@@ -47,16 +47,16 @@ type Options struct {
 // deadline. Only one side sends at a time (see package reconcile), so that one
 // goroutine reads and writes in turn.
 type Carrier struct {
-	stream network.Stream
-	in     *bufio.Reader
-	out    *bufio.Writer
-	pace   pace
-	begun  bool          // a session has run
-	over   bool          // the stream is closed or reset
-	calls  bool          // this side has begun the sync
-	broken bool          // nothing can be read from the peer any more
-	told   bool          // this side has said why it ends the session
-	gone   chan struct{} // closed when the peer gives up a question; nil unless it waits
+	stream  network.Stream
+	in      *bufio.Reader
+	out     *bufio.Writer
+	pace    pace
+	begun   bool          // a session has run
+	over    bool          // the stream is closed or reset
+	calls   bool          // this side has begun the sync
+	broken  bool          // nothing can be read from the peer any more
+	refused bool          // this side has said why it ends the session
+	gone    chan struct{} // closed when the peer gives up a question; nil unless it waits
 }
 
 // New makes the carrier of a stream, which it ends in any case: Run does, and of the others
@@ -71,7 +71,7 @@ func New(s network.Stream, o Options) *Carrier {
 	return c
 }
 
-// Begun reports whether a session has run: it has told the peer how it ended.
+// Begun reports whether a session has run: the peer knows how it ended.
 func (c *Carrier) Begun() bool { return c.begun }
 
 // Over reports whether the stream is closed or reset.
@@ -88,7 +88,7 @@ func (c *Carrier) Run(ctx context.Context, s *reconcile.Session, progress func(r
 	for {
 		switch e := s.Next(); e.Want {
 		case reconcile.WantSend:
-			_, c.told = e.Message.(*wire.Refuse)
+			_, c.refused = e.Message.(*wire.Refuse)
 			err := c.write(e.Frame)
 			if err == nil && e.Flush {
 				err = broken(c.out.Flush())
@@ -142,7 +142,7 @@ func (c *Carrier) end(failed error) error {
 	case err != nil:
 		err = c.lastWord(broken(err))
 		c.Cut()
-	case c.told && c.stream.Conn().ConnState().Transport != "quic-v1":
+	case c.refused && c.stream.Conn().ConnState().Transport != "quic-v1":
 		c.linger()
 	default:
 		c.finish()

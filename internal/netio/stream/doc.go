@@ -4,8 +4,8 @@
 // A [Carrier] drives a session of package reconcile, or a question and its answer, frame by
 // frame. Each frame has a deadline: the idle time, and what its bytes take at the least rate.
 // So a peer that sends a byte now and then is cut off. A frame allocates no more than what has
-// arrived of it. The first frame of a peer has less room and time than later ones, since its
-// sender has proved no more than its id.
+// arrived of it. The first frame of a peer has less room and time than later ones: its sender
+// has proved only its id.
 //
 //	talk := stream.New(s, stream.Options{Idle: 30 * time.Second, MinRate: 16 << 10, Bandwidth: bounds})
 //	hello, size, err := stream.First[*wire.Hello](talk, 80<<10)
@@ -15,9 +15,9 @@
 //	}
 //	err = talk.Run(ctx, session(hello, size), progress)
 //
-// A [Bandwidth] bounds the bytes a second of all streams together, and of those of each peer.
-// Streams that share a bound take turns. A carrier passes it by itself, and [Bandwidth.Meter]
-// holds any other stream to it. The time that a bound takes counts for no deadline.
+// A [Bandwidth] bounds the bytes a second of all streams, and of each peer's. Streams that share
+// a bound take turns. A carrier passes it by itself. [Bandwidth.Meter] holds any other stream to
+// it. The time that a bound takes counts for no deadline.
 //
 // A [Pool] asks peers over streams that it keeps open between two questions, and [Places] bound
 // what goes on at once, in all and with each peer.
