@@ -75,6 +75,7 @@ type Config struct {
 }
 
 // Record is what this node alone knows of the members. It is durable before a decision rests on it.
+// Its numbers in CBOR leave room for what a node keeps in the same file.
 type Record struct {
 	Invites []Invite `cbor:"4,keyasint"`
 	// Seeds are the statements that the namespace was opened with first. The opening

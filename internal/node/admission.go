@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
@@ -218,7 +219,7 @@ func (set *Set) listRefused(a *Arrival) {
 var errFull = fmt.Errorf("%w: %d other records share its index; delete some of them, or choose another key", dbadapter.ErrLimit, dbadapter.MaxBucket)
 
 // keepOut refuses the records that the floor keeps out. commits is held.
-func (set *Set) keepOut(members *Members, a *Arrival) (err error) {
+func (set *Set) keepOut(members *membership.Members, a *Arrival) (err error) {
 	floor := set.Floor()
 	follows := !members.Has(set.ns.node.ID, RoleWrite) && members.Has(a.from, RoleWrite)
 	var snap dbadapter.Snapshot

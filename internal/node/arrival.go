@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
@@ -20,7 +21,7 @@ type Arrival struct {
 	// theirs is the floor that the peer has greeted with; 0 for a push, which greets with
 	// nothing.
 	theirs  dbadapter.Timestamp
-	members *Members // the list under which they were examined
+	members *membership.Members // the list under which they were examined
 	// began is the term of this node's tenure in which the sync began that brings
 	// the records. It is noTerm if the sync was not under one list.
 	began quorum.Term
@@ -52,7 +53,7 @@ const (
 )
 
 // arrived examines records from a peer.
-func (set *Set) arrived(members *Members, from ID, theirs dbadapter.Timestamp, now time.Time, records []dbadapter.Hashed) *Arrival {
+func (set *Set) arrived(members *membership.Members, from ID, theirs dbadapter.Timestamp, now time.Time, records []dbadapter.Hashed) *Arrival {
 	return &Arrival{
 		from: from, theirs: theirs, members: members, records: records,
 		refused: set.examineAll(members, from, now, records), verdicts: make([]reconcile.Verdict, len(records)),

@@ -155,7 +155,7 @@ func (ns *Namespace) pledgedUpTo() (promise dbadapter.Timestamp) {
 // judge judges the records of a set by a list of members.
 type judge struct {
 	set     *Set
-	members *Members
+	members *membership.Members
 }
 
 // Former reports whether the record's writer had not the right to write it.
@@ -174,7 +174,7 @@ func (j judge) Adopt(ctx context.Context, r *dbadapter.Record) error { return j.
 
 // former reports whether the record's writer had not the right to write it, by the
 // list of members as it is now. Other nodes decline it.
-func former(m *Members, r *dbadapter.Record) bool {
+func former(m *membership.Members, r *dbadapter.Record) bool {
 	by := r.Version.Writer
 	if by == 0 {
 		by = r.Signer

@@ -5,6 +5,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -24,7 +25,7 @@ const (
 
 // examineAll says of each record why it must stay outside, or nil. Each has the
 // verdict that it would have alone.
-func (set *Set) examineAll(members *Members, from ID, now time.Time, records []dbadapter.Hashed) []*refusal {
+func (set *Set) examineAll(members *membership.Members, from ID, now time.Time, records []dbadapter.Hashed) []*refusal {
 	refused := make([]*refusal, len(records))
 	atOnce := set.verifying.next(set.commits.singles.Load(), set.ns.node.elapsed(), verifiedLeast, verifiedMost)
 	each := set.ns.node.Each
@@ -74,7 +75,7 @@ func (p *Part) oneByOne(k int, fn func(i int)) {
 
 // examineAgain examines those that passed under a list that has come since. Their
 // signatures stay what they are: a writer's id holds its key.
-func (set *Set) examineAgain(members *Members, from ID, records []dbadapter.Hashed, refused []*refusal) {
+func (set *Set) examineAgain(members *membership.Members, from ID, records []dbadapter.Hashed, refused []*refusal) {
 	now := set.ns.node.Now()
 	for i := range records {
 		if refused[i] == nil {
@@ -89,7 +90,7 @@ func unsigned(by ID) *refusal {
 
 // examine says why a record must stay outside whatever its signature is, or whose
 // signature it must have. In a namespace without signatures the writer is "".
-func (set *Set) examine(members *Members, from ID, now time.Time, r *dbadapter.Record) (writer ID, why *refusal) {
+func (set *Set) examine(members *membership.Members, from ID, now time.Time, r *dbadapter.Record) (writer ID, why *refusal) {
 	if !set.ns.placedIn(r.Key, set.shard) {
 		return "", refuse(wire.ReasonWriter, "its key belongs to shard %d, and it came to shard %d", set.ns.Home(r.Key), set.shard)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // Where the shards are. The layout says which members are to hold a shard. What
@@ -224,7 +225,7 @@ func (set *Set) saidBy(id ID) bool {
 func (set *Set) others() int {
 	members := set.ns.Members().Members()
 	if set.ns.rule != nil {
-		members = slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.ID != set.ns.node.ID && !set.With(m.ID) })
+		members = slices.DeleteFunc(slices.Clone(members), func(m roster.Member) bool { return m.ID != set.ns.node.ID && !set.With(m.ID) })
 	}
 	return len(members) - 1
 }
@@ -282,7 +283,7 @@ func (ns *Namespace) holders(layout *placement.Layout, shard placement.Shard) (i
 // one that does not say, under the list as it is now, that it does not. A member
 // that comes to hold a shard is its host by a later list. Nobody waits for a member
 // that makes no pledges.
-func (set *Set) waitedFor(members *Members) (list [16]byte, active []ID) {
+func (set *Set) waitedFor(members *membership.Members) (list [16]byte, active []ID) {
 	all := members.Active()
 	for _, m := range all {
 		if m.ID == set.ns.node.ID || set.ns.pledges(m.ID) {

@@ -3,7 +3,6 @@ package node
 import (
 	"crypto/ed25519"
 
-	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
@@ -26,12 +25,6 @@ const (
 
 // ParseRole reads a role's name.
 func ParseRole(s string) (Role, error) { return roster.ParseRole(s) }
-
-// Member is a node of the list of members, and Members one reading of that.
-type (
-	Member  = roster.Member
-	Members = membership.Members
-)
 
 // Policy is what the members of a namespace agree on.
 type Policy = roster.Policy

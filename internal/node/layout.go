@@ -359,7 +359,7 @@ func (ns *Namespace) tendLayoutLocked(ctx context.Context, h membership.Held) (w
 }
 
 // hosts are the members that may hold shards.
-func (ns *Namespace) hosts(members *Members) []placement.Host {
+func (ns *Namespace) hosts(members *membership.Members) []placement.Host {
 	return placement.HostsOf(members.List, func(id ID) (int, string, bool) { return 1, "", ns.pledges(id) && !ns.noHost(id) })
 }
 
@@ -386,7 +386,7 @@ func (ns *Namespace) dropTables(ctx context.Context, h membership.Held) error {
 }
 
 // admins are the members with that role, by id.
-func admins(m *Members) (ids []ID) {
+func admins(m *membership.Members) (ids []ID) {
 	for _, one := range m.List.Members() {
 		if one.Role == RoleAdmin {
 			ids = append(ids, one.ID)

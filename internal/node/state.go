@@ -26,11 +26,15 @@ const (
 // State is what a node keeps of a namespace apart from its records, its secret and
 // its control namespace. It has the namespace's name here, and what this node alone
 // has to know. It is durable before any decision rests on it.
+//
+// It is one file, since some facts change together: a layout, and that its founders are whole;
+// that a shard is dropped, and up to when its promises bind the next set of it; the ids of the
+// change logs, and that the sets recover. Each owner changes its own part, under its own lock.
 type State struct {
 	Format  int    `cbor:"1,keyasint"`
 	Name    string `cbor:"2,keyasint"`
 	Creator []byte `cbor:"3,keyasint"` // a part of what the namespace's id is made of
-	// Record is what the namespace's group keeps.
+	// Record is the part of the namespace's group.
 	membership.Record
 	// Vouched is what this node has told the members of what it holds.
 	Vouched watermark.State `cbor:"7,keyasint"`

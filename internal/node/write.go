@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -257,7 +258,7 @@ func (set *Set) authorize(writes []dbadapter.Write) error {
 // covered refuses writes that the other members would. A role that was given anew
 // begins by the clock of the admin that gave it. What this node imports is dated so
 // that its role covers it.
-func (set *Set) covered(members *Members, writes []dbadapter.Write) error {
+func (set *Set) covered(members *membership.Members, writes []dbadapter.Write) error {
 	for i := range writes {
 		v := writes[i].Record.Version
 		if v.Writer == set.ns.self && !members.MayWrite(set.ns.self, v.Clock) {

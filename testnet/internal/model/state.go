@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/roster"
 )
@@ -112,7 +113,7 @@ func (n *Node) List() (d roster.Digest) {
 }
 
 // Roster is the list of members as the node has it; nil before it has joined.
-func (n *Node) Roster() *node.Members {
+func (n *Node) Roster() *membership.Members {
 	if n.process == nil || n.process.ns == nil {
 		return nil
 	}
@@ -150,7 +151,7 @@ func (n *Node) Floor() (floor time.Time) {
 }
 
 // Member is one of them.
-type Member = node.Member
+type Member = roster.Member
 
 // Liar reports whether the node's greetings are not true.
 func (n *Node) Liar() bool { return n.liar }
