@@ -6,6 +6,7 @@ import (
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/internal/syncing"
 )
 
@@ -42,7 +43,7 @@ const (
 	// its tickets are remembered, and MaxRejections how many refused records.
 	MaxMembers    = node.MaxMembers
 	MaxInvites    = membership.MaxInvites
-	MaxRejections = node.MaxRejections
+	MaxRejections = refusals.MaxRejections
 	// MaxInviteLife is how long a ticket can be used.
 	MaxInviteLife = membership.MaxInviteLife
 	// MaxAddrs is how many addresses are kept of a peer.

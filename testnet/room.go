@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/plan"
@@ -69,7 +69,7 @@ func (r *runner) lacks() (lacks []check.Lack, settled bool) {
 
 // listed reports whether a node lists what it lacks as declined.
 func (r *runner) listed(l *check.Lack) bool {
-	return slices.ContainsFunc(r.cluster.Node(l.Node).Rejected(), func(j node.Rejection) bool {
+	return slices.ContainsFunc(r.cluster.Node(l.Node).Rejected(), func(j refusals.Rejection) bool {
 		return string(j.Key) == l.Key && j.Version == l.Version
 	})
 }

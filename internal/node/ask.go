@@ -292,7 +292,7 @@ func (set *Set) declines(from ID, theirs dbadapter.Timestamp, r *dbadapter.Hashe
 		return wire.ReasonFull
 	}
 	// What the head does not tell, such as a signature that does not fit.
-	if reason := set.rejected.reason(r); reason == wire.ReasonSignature {
+	if reason := set.rejected.Rule(r); reason == wire.ReasonSignature {
 		return reason
 	}
 	return 0

@@ -198,7 +198,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 	o := reconcile.Options{
 		Keys: c.part.Keys, Self: []byte(n.ID), Remote: []byte(c.remote),
 		Greeting: c.greeting, Heed: func(theirs wire.Greeting) error { return c.heed(ctx, theirs) },
-		Enter: enter, Elapsed: n.Elapsed, GiveWay: n.GiveWay, Declined: c.part.declined.by(c.remote, n.Now, ns.Members().Policy().MaxSkew), Budget: n.Budget,
+		Enter: enter, Elapsed: n.Elapsed, GiveWay: n.GiveWay, Declined: c.part.declined.By(c.remote, n.Now, ns.Members().Policy().MaxSkew), Budget: n.Budget,
 	}
 	n.random(o.Nonce[:], ForNonce)
 	if c.ask.Control { // a list of members is small, and a statement comes behind those that it names
@@ -315,7 +315,7 @@ func (c *Conversation) greeting() wire.Greeting {
 
 // heed decides upon the peer's greeting.
 func (c *Conversation) heed(ctx context.Context, theirs wire.Greeting) error {
-	c.part.declined.under(c.remote, theirs.List)
+	c.part.declined.Under(c.remote, theirs.List)
 	if !c.ask.Control && !c.ask.ListsMayDiffer && theirs.List != c.part.lists() {
 		return reconcile.ErrListsDiffer
 	}

@@ -9,43 +9,12 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/membership"
+	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/peer/status"
-	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
-
-// When a declined record is offered again: for most reasons after a while; one
-// that was declined for its time not before a right clock accepts it.
-func TestDeclinedAgain(t *testing.T) {
-	const skew = DefaultMaxSkew
-	at := func(d time.Duration) dbadapter.Version {
-		return dbadapter.Version{Clock: dbadapter.TimestampAt(noon.Add(d))}
-	}
-	for _, c := range []struct {
-		name    string
-		reason  wire.Reason
-		version time.Duration // after noon, which is when it is declined
-		want    time.Duration
-	}{
-		{"its writer", wire.ReasonWriter, 0, DeclinedLife},
-		{"its writer, from the future", wire.ReasonWriter, 10 * time.Hour, DeclinedLife},
-		{"hours ahead", wire.ReasonClock, 10 * time.Hour, 10*time.Hour - skew},
-		{"a year ahead", wire.ReasonClock, 365 * 24 * time.Hour, 365*24*time.Hour - skew},
-		{"a second too early", wire.ReasonClock, skew + time.Second, time.Second},
-		{"the peer is a little behind", wire.ReasonClock, skew, clockSlack},
-		{"and still", wire.ReasonClock, skew - clockSlack, clockSlack},
-		{"and still so later", wire.ReasonClock, skew - time.Minute, time.Minute},
-		{"the peer is far behind", wire.ReasonClock, -time.Hour, DeclinedLife},
-		{"before 2020", wire.ReasonClock, -20 * 365 * 24 * time.Hour, DeclinedLife},
-	} {
-		r := reconcile.DeclinedRecord{Version: at(c.version), Reason: c.reason, At: noon}
-		if got := again(&r, skew).Sub(noon); got != c.want {
-			t.Errorf("%s: after %s, want %s", c.name, got, c.want)
-		}
-	}
-}
 
 // ahead makes two nodes of which b wrote a record while its clock was six hours
 // ahead, which a declines. The clock is right again.
@@ -70,6 +39,7 @@ func ahead(t *testing.T) (a, b *machine, sa, sb *Namespace) {
 // A record declined for its time waits for it, whatever the pace of the syncs, and
 // then travels at once.
 func TestDeclinedForItsTime(t *testing.T) {
+	const slack = 5 * time.Second // by which two clocks may differ
 	due := noon.Add(6*time.Hour - DefaultMaxSkew)
 	t.Run("its time comes", func(t *testing.T) {
 		a, b, _, sb := ahead(t)
@@ -96,13 +66,13 @@ func TestDeclinedForItsTime(t *testing.T) {
 				break
 			}
 		}
-		if late := b.clock.Sub(due); sent != 2 || late > behind+clockSlack {
+		if late := b.clock.Sub(due); sent != 2 || late > behind+slack {
 			t.Errorf("offered %d times, taken %s late", sent, late)
 		}
 	})
 	t.Run("this clock is set back", func(t *testing.T) {
 		a, b, _, sb := ahead(t)
-		b.clock = noon.Add(-clockSlack) // so much is no change
+		b.clock = noon.Add(-slack) // so much is no change
 		if r, _, _ := b.sync(sb, a, finds); r.Sent != 0 {
 			t.Errorf("a little: %+v", r)
 		}
@@ -151,7 +121,7 @@ func TestWrongClockIsTold(t *testing.T) {
 		told = append(told, by)
 	}
 	one := status.DeclinedBy{Peer: status.ID(a.ID), Records: 1}
-	sb.Sets()[0].declined.forget()
+	sb.Sets()[0].declined.Forget()
 	for range 3 {
 		_, _, err := b.sync(sb, a, finds)
 		for _, want := range []string{"the peer declines 1 of this node's (1: its time lies in the future or before 2020)", "is this machine's clock right?"} {
@@ -230,11 +200,11 @@ func declines(t *testing.T) (a, b *machine, sa, sb *Namespace, former ID) {
 func TestDeclinedRecordsTravelAgain(t *testing.T) {
 	t.Run("after its life", func(t *testing.T) {
 		a, b, _, sb, _ := declines(t)
-		b.clock = noon.Add(DeclinedLife - time.Second)
+		b.clock = noon.Add(refusals.DeclinedLife - time.Second)
 		if r, _, _ := b.sync(sb, a, finds); r.Sent != 0 {
 			t.Errorf("too early: %+v", r)
 		}
-		b.clock = noon.Add(DeclinedLife)
+		b.clock = noon.Add(refusals.DeclinedLife)
 		if r, _, err := b.sync(sb, a, finds); !errors.Is(err, syncing.ErrRejected) || r.Sent != 1 {
 			t.Errorf("in time: %+v, %v", r, err)
 		}
@@ -265,35 +235,4 @@ func TestDeclinedRecordsTravelAgain(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
-}
-
-func TestRejectionsAreBounded(t *testing.T) {
-	var rs rejections
-	of := func(i int) refusedName { return refusedName{1, dbadapter.Digest{uint64(i)}} }
-	for i := range MaxRejections + 10 {
-		rs.add(of(i), Rejection{Version: dbadapter.Version{Clock: dbadapter.Timestamp(i)}})
-		rs.add(of(i), Rejection{Version: dbadapter.Version{Clock: dbadapter.Timestamp(i)}, Reason: "the last"})
-	}
-	list := rs.list()
-	if len(list) != MaxRejections || rs.count() != MaxRejections || list[0].Version.Clock != 10 || list[0].Reason != "the last" {
-		t.Errorf("%d remembered, the first %+v", len(list), list[0])
-	}
-	for i, r := range list {
-		if r.Version.Clock != dbadapter.Timestamp(i+10) {
-			t.Fatalf("rejection %d is %+v", i, r)
-		}
-	}
-	rs.remove(of(20))
-	rs.remove(of(20))
-	rs.remove(of(5)) // it has given way
-	if rs.count() != MaxRejections-1 || len(rs.list()) != MaxRejections-1 {
-		t.Errorf("%d remembered", rs.count())
-	}
-	// What is handed out is the caller's.
-	rs.add(of(1<<20), Rejection{Key: []byte("key")})
-	list = rs.list()
-	list[len(list)-1].Key[0] = 'X'
-	if again := rs.list(); string(again[len(again)-1].Key) != "key" {
-		t.Error("a caller has changed what is remembered")
-	}
 }

@@ -29,8 +29,7 @@
 //	a sync             partners.go              what internal/syncing asks: which parts are shared with whom
 //	                   conversation.go          a sync's two beginnings and its end
 //	                   filling.go               how far an empty node has come
-//	what is remembered rejections.go            what this node refused
-//	                   declined.go              what its peers refused
+//	what is remembered refusals.go              what this node refused, and what its peers did (internal/refusals)
 //	                   kept.go                  what left the set, and how it comes back
 //	what is pushed     arrival.go               pushes of others
 //	questions          ask.go                   what members ask one another

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/membership"
+	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -146,7 +147,7 @@ func TestFullIndexBetweenTwo(t *testing.T) {
 		collect(t, sb, crowd(i))
 	}
 	for range 2 { // the second one finds what the first has said
-		a.clock, b.clock = a.clock.Add(DeclinedLife), b.clock.Add(DeclinedLife)
+		a.clock, b.clock = a.clock.Add(refusals.DeclinedLife), b.clock.Add(refusals.DeclinedLife)
 		if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, syncing.ErrRejected) {
 			t.Fatal(err)
 		}
@@ -160,7 +161,7 @@ func TestFullIndexBetweenTwo(t *testing.T) {
 			collect(t, sb, crowd(28+i))
 		}
 	}
-	a.clock, b.clock = a.clock.Add(DeclinedLife), b.clock.Add(DeclinedLife)
+	a.clock, b.clock = a.clock.Add(refusals.DeclinedLife), b.clock.Add(refusals.DeclinedLife)
 	if mine, _, err := b.sync(sb, a, syncing.Ask{}); err != nil || !mine.Verified {
 		t.Errorf("with room for all: %v\n%+v", err, mine)
 	}
@@ -241,7 +242,7 @@ func TestFullIndexIsEmptiedByDeletion(t *testing.T) {
 		must(commit(sets[1].Sets()[0].Delete([]byte(crowd(100 + i)))))
 	}
 	for _, m := range ms { // what was declined is offered again: b has room for five of a's now
-		m.clock = m.clock.Add(DeclinedLife)
+		m.clock = m.clock.Add(refusals.DeclinedLife)
 	}
 	if err := circle(); err != nil {
 		t.Errorf("once they are deleted: %v", err)

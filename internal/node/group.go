@@ -104,7 +104,7 @@ func (f follower) Relisted() error {
 	ns := f.ns
 	// A record that a peer declined for its writer may be acceptable now.
 	for _, p := range ns.parts() {
-		p.declined.forget()
+		p.declined.Forget()
 	}
 	failed := ns.readLayout()
 	ns.rehost()
@@ -242,7 +242,7 @@ func (n *Node) AnswerJoin(ctx context.Context, remote ID, request []byte, book f
 			return h // it is being dropped
 		}
 		for _, set := range ns.Sets() {
-			set.declined.forget()
+			set.declined.Forget()
 		}
 		// After the grant: no promise is made any more of what does not know it.
 		h.Secret, h.Pledged = ns.secret, ns.pledgedUpTo()
@@ -296,7 +296,7 @@ func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) error {
 			}
 		}
 		for _, set := range ns.Sets() {
-			set.declined.forget()
+			set.declined.Forget()
 			if err := set.gc.Update(func(w *watermark.Watermark) bool { return w.TakeOver(pledged) }); err != nil {
 				return err
 			}

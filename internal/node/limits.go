@@ -12,9 +12,6 @@ import (
 const (
 	// MaxMembers is how many members a namespace has.
 	MaxMembers = roster.MaxMembers
-	// MaxRejections is how many refused records a namespace remembers; the
-	// oldest gives way, and would be fetched and refused once more.
-	MaxRejections = 10_000
 	// DefaultMaxSkew is how far ahead of the receiver's clock a version may be by
 	// default. Machines with any time synchronisation at all are well within it.
 	DefaultMaxSkew = 5 * time.Minute
@@ -40,13 +37,4 @@ const (
 	paceRest = time.Second
 	// MaxAttempts bounds the races that one write may lose against others.
 	MaxAttempts = 10
-	// DeclinedLife is for how long a peer's refusal of a record is taken for
-	// final. Then the record is offered again: the peer may know its writer by
-	// now, or have set its clock. A longer life would hide such a change, a
-	// shorter one would send refused records with every sync.
-	DeclinedLife = 5 * time.Minute
-	// clockSlack is by how much two clocks that are set by the same time servers
-	// may differ. A peer may still decline what by this node's clock it would take.
-	// A clock may be set back so far without having been wrong.
-	clockSlack = 5 * time.Second
 )

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/replica"
@@ -37,7 +38,7 @@ type Part struct {
 	// admissions take turns then.
 	slowly   sync.Mutex
 	growing  sync.Mutex // held while the live sketch is being lengthened
-	declined declined
+	declined refusals.Declined
 	openings syncing.Openings
 	equal    syncing.Equal
 	kept     keptSummary

@@ -92,32 +92,3 @@ func TestRejectedUntilALaterVersion(t *testing.T) {
 		})
 	}
 }
-
-// Of the versions of a key, and of the keys of an index, that were refused, those go that are not
-// later than what is held.
-func TestRejectionsOfAKey(t *testing.T) {
-	h := crowding{must(newMachine(1).create("notes", Policy{}), error(nil)).Sets()[0].Keys.Hasher}
-	var rs rejections
-	of := func(key string, minute int, value string) *dbadapter.Hashed {
-		r := dbadapter.Record{Key: []byte(key), Value: []byte(value), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(noon.Add(time.Duration(minute) * time.Minute)), Writer: 1}}
-		return new(must(dbadapter.Hash(h, r)))
-	}
-	for i := range MaxRejections + 3 {
-		r := of(fmt.Sprint("filler ", i), 0, "")
-		rs.add(refusedName{r.Index, r.Digest}, Rejection{Key: r.Key, Version: r.Version})
-	}
-	for _, r := range []*dbadapter.Hashed{of(crowd(1), 1, "a"), of(crowd(1), 2, "a"), of(crowd(1), 2, "b"), of(crowd(1), 3, "a"), of(crowd(2), 1, "a")} {
-		rs.add(refusedName{r.Index, r.Digest}, Rejection{Key: r.Key, Version: r.Version})
-	}
-	rs.held(of(crowd(1), 2, "b"))
-	if n := rs.count(); n != MaxRejections-2 || len(rs.order) != n || len(rs.under[12345]) != 3 {
-		t.Errorf("%d are left, %d in order, and %v", n, len(rs.order), rs.under[12345])
-	}
-	for range 3 {
-		rs.held(of(crowd(1), 9, ""))
-		rs.held(of(crowd(2), 9, ""))
-	}
-	if n := rs.count(); n != MaxRejections-5 || len(rs.under[12345]) != 0 || len(rs.under) > n {
-		t.Errorf("%d are left", n)
-	}
-}

@@ -110,7 +110,7 @@ func (ns *Namespace) restampLocked(ctx context.Context) (restamped int, err erro
 		if err := p.Store.Lower(ctx, greatest); err != nil {
 			return restamped, err
 		}
-		p.declined.forget()
+		p.declined.Forget()
 	}
 	ns.clock.Lower(hlc.Timestamp(greatest))
 	for _, set := range ns.Sets() {

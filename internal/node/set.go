@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/push"
+	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -24,7 +25,7 @@ type Set struct {
 	shard placement.Shard // 0 in a namespace without shards
 	// committed, if not nil, is told after each commit.
 	committed func(*Set)
-	rejected  rejections
+	rejected  refusals.Rejections
 	askers    askers
 	watched   changes.Source
 	gc        *gc.Collector

@@ -126,7 +126,7 @@ func (set *Set) declinedBefore(remote ID, list roster.Digest, q *wire.AskKey, a 
 // not offer it again, in whole milliseconds. The time is 0 if it does with the next
 // sync.
 func (set *Set) restsWith(remote ID, list roster.Digest, r *dbadapter.Record, digest dbadapter.Digest) (wire.Reason, time.Duration) {
-	rule, rest := set.declined.rests(remote, list, &dbadapter.Hashed{Record: *r, Digest: digest}, set.ns.node.Now(), set.ns.Members().Policy().MaxSkew)
+	rule, rest := set.declined.Rests(remote, list, &dbadapter.Hashed{Record: *r, Digest: digest}, set.ns.node.Now(), set.ns.Members().Policy().MaxSkew)
 	if rule == 0 {
 		return 0, 0
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
@@ -109,7 +110,7 @@ func TestWhyOfWhatWasDeclinedBefore(t *testing.T) {
 		t.Fatalf("a record that rests has travelled: %v", err)
 	}
 	for _, m := range []*machine{a, b} {
-		m.clock = m.clock.Add(DeclinedLife)
+		m.clock = m.clock.Add(refusals.DeclinedLife)
 	}
 	if kinds, texts = both(); kinds != [2]string{string(status.CauseNotSynced), string(status.CauseNotSynced)} {
 		t.Errorf("%q: %q", kinds, texts)

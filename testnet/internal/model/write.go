@@ -6,6 +6,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -195,7 +196,7 @@ func (p *process) importOne(item *node.Item) (version dbadapter.Version, err err
 }
 
 // Rejected lists what the process has declined of what others offered.
-func (n *Node) Rejected() []node.Rejection {
+func (n *Node) Rejected() []refusals.Rejection {
 	if n.process == nil || n.process.ns == nil {
 		return nil
 	}

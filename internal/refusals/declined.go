@@ -1,4 +1,4 @@
-package node
+package refusals
 
 import (
 	"slices"
@@ -13,31 +13,31 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// declined remembers which of a part's records each peer has declined, so
+// Declined remembers which of a part's records each peer has declined, so
 // that they are not sent to it again with every sync.
-type declined struct {
+type Declined struct {
 	mu sync.Mutex
-	of map[ID]*declinedBy
+	of map[roster.ID]*declinedBy
 }
 
 type declinedBy struct {
 	*reconcile.Declined
-	seen time.Time // this machine's time at the last sync
-	told bool      // that the peer declines for the clock
+	seen   time.Time // this machine's time at the last sync
+	doubts bool      // Doubts has said that the peer declines for the clock
 	// list is the digest of the peer's list of members, as it greeted last.
 	list roster.Digest
 }
 
-// by is what one peer has declined, to be added to by a sync. What may be
+// By is what one peer has declined, to be added to by a sync. What may be
 // acceptable to the peer by now is forgotten. So is everything when this machine's
 // clock was set back, since it dated what the peer refused.
-func (d *declined) by(id ID, clock func() time.Time, skew time.Duration) *reconcile.Declined {
+func (d *Declined) By(id roster.ID, clock func() time.Time, skew time.Duration) *reconcile.Declined {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	one := d.of[id]
 	if one == nil {
 		if d.of == nil {
-			d.of = map[ID]*declinedBy{}
+			d.of = map[roster.ID]*declinedBy{}
 		}
 		one = &declinedBy{Declined: &reconcile.Declined{Now: clock}}
 		d.of[id] = one
@@ -56,10 +56,10 @@ func (d *declinedBy) rest(r *reconcile.DeclinedRecord, now time.Time, skew time.
 	return max(0, again(r, skew).Sub(now))
 }
 
-// rests is why a peer has declined a record, and for how long it is not offered to
+// Rests is why a peer has declined a record, and for how long it is not offered to
 // it again. It is 0 if the record is offered with the next sync. list is the digest
 // of the peer's list of members.
-func (d *declined) rests(id ID, list roster.Digest, r *dbadapter.Hashed, now time.Time, skew time.Duration) (wire.Reason, time.Duration) {
+func (d *Declined) Rests(id roster.ID, list roster.Digest, r *dbadapter.Hashed, now time.Time, skew time.Duration) (wire.Reason, time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	one := d.of[id]
@@ -77,9 +77,9 @@ func (d *declined) rests(id ID, list roster.Digest, r *dbadapter.Hashed, now tim
 	return of.Reason, rest
 }
 
-// under notes the list of members that a peer greets with. Under another one than
+// Under notes the list of members that a peer greets with. Under another one than
 // before it may take what it has declined.
-func (d *declined) under(id ID, list roster.Digest) {
+func (d *Declined) Under(id roster.ID, list roster.Digest) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	one := d.of[id]
@@ -105,20 +105,20 @@ func again(r *reconcile.DeclinedRecord, skew time.Duration) time.Time {
 	return r.At.Add(min(max(r.At.Sub(due), clockSlack), DeclinedLife))
 }
 
-// forget drops what all peers have declined: the members, or the records, have
+// Forget drops what all peers have declined: the members, or the records, have
 // changed.
-func (d *declined) forget() {
+func (d *Declined) Forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	clear(d.of)
 }
 
-// Declined lists the peers that decline what this node wrote for its time, by id.
-func (set *Set) Declined() (list []status.DeclinedBy) {
-	set.declined.mu.Lock()
-	defer set.declined.mu.Unlock()
-	for id, one := range set.declined.of {
-		if n := one.ahead(set.ns.self); n > 0 {
+// Peers lists the peers that decline what a writer wrote for its time, by id.
+func (d *Declined) Peers(writer dbadapter.WriterID) (list []status.DeclinedBy) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, one := range d.of {
+		if n := one.ahead(writer); n > 0 {
 			list = append(list, status.DeclinedBy{Peer: status.ID(id), Records: n})
 		}
 	}
@@ -133,21 +133,18 @@ func (d *declinedBy) ahead(writer dbadapter.WriterID) int {
 	})
 }
 
-// doubt tells the driver, after a sync, that a peer declines for its time what this
-// node wrote. It does so once, until the two have been equal again.
-func (set *Set) doubt(remote ID, equal bool) {
-	news := 0
-	set.declined.mu.Lock()
-	if one := set.declined.of[remote]; one != nil {
-		if equal {
-			one.told = false
-		} else if !one.told {
-			news = one.ahead(set.ns.self)
-			one.told = news > 0
-		}
+// Doubts is how many records of a writer a peer declines for their time, after a sync. It says
+// so once, until the two have been equal again; 0 otherwise.
+func (d *Declined) Doubts(peer roster.ID, writer dbadapter.WriterID, equal bool) (records int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch one := d.of[peer]; {
+	case one == nil:
+	case equal:
+		one.doubts = false
+	case !one.doubts:
+		records = one.ahead(writer)
+		one.doubts = records > 0
 	}
-	set.declined.mu.Unlock()
-	if news > 0 && set.ns.node.Doubted != nil {
-		set.ns.node.Doubted(set, status.DeclinedBy{Peer: status.ID(remote), Records: news})
-	}
+	return records
 }
