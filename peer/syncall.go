@@ -16,42 +16,26 @@ import (
 // two share none, it syncs the list of members, which proves nothing about records. The
 // report is the sum of those that the peer holds. It is verified if the peer holds all of
 // them, each was verified, and this node has taken all that it is to hold with the peer.
-func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*shard) (sum reconcile.Report, err error) {
+func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*shard) (reconcile.Report, error) {
 	if len(all) == 0 {
 		return ns.syncMembers(ctx, id, o)
 	}
-	var failed, denied error
-	synced := 0
-	told := o.Progress
-	for _, sh := range all {
-		before := sum
-		if told != nil && synced > 0 {
-			o.Progress = func(r reconcile.Report) { told(added(before, r)) }
-		}
-		report, err := sh.sync(ctx, id, o)
-		if errors.Is(err, ErrDenied) {
-			denied = err // the peer does not hold this shard, or is no member
-			continue
-		}
-		if synced++; synced == 1 {
-			sum = report
-		} else {
-			sum = added(before, report)
-		}
-		failed = errors.Join(failed, err)
-		if errors.Is(err, ErrUnreachable) || errors.Is(err, ErrPaused) || ctx.Err() != nil || ns.ctx.Err() != nil {
-			break
-		}
-	}
+	ctx, cancel := bind(ctx, ns.ctx)
+	defer cancel()
+	sum, synced, denied, failed := syncing.All(ctx, all, o.Progress, func(sh *shard, progress func(reconcile.Report)) (reconcile.Report, error) {
+		o.Progress = progress
+		return sh.sync(ctx, id, o)
+	})
 	if synced == 0 { // the list of members tells which of the two it is
 		o.Progress = nil
+		var err error
 		if sum, err = ns.sync(ctx, nil, id, o); err != nil && !errors.Is(err, ErrRejected) && !errors.Is(err, ErrNotVerified) {
 			return reconcile.Report{Namespace: ns.Name(), Peer: id.String()}, err
 		}
 		sum.MembersOnly = true
 	}
 	lacking := ns.lacking(id)
-	if denied != nil || lacking {
+	if denied > 0 || lacking {
 		sum.Verified = false
 		verb, kind := "sync", ErrNotVerified
 		if o.DryRun {
@@ -88,13 +72,4 @@ func (ns *Namespace) syncMembers(ctx context.Context, id ID, o SyncOptions) (rec
 	report, err := ns.sync(ctx, nil, id, o)
 	report.MembersOnly, report.Verified = true, false // of the members' list, and not of records
 	return report, err
-}
-
-// added is the report of some shards with that of a further one.
-func added(of, further reconcile.Report) reconcile.Report {
-	sum := syncing.Sum(of, further)
-	sum.Verified = of.Verified && further.Verified
-	sum.Parts, sum.PartsDone = of.Parts+further.Parts, of.PartsDone+further.PartsDone
-	sum.Estimate = of.Estimate + further.Estimate
-	return sum
 }

@@ -14,6 +14,7 @@
 //	ask.go         what an initiator wants of a sync; the keys that a dry run lists
 //	plan.go        the conversations of a sync: the list of members first where it differs, large syncs in parts
 //	run.go         the loop that holds them, and tries a busy peer again
+//	all.go         a sync of several parts with one peer
 //	report.go      the report of a sync of several conversations, and what it has proved
 //	schedule.go    background syncs: a lane for each peer, rests after failures
 //	backoff.go     after which pause a busy peer is tried again

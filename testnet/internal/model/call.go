@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -35,22 +34,19 @@ func (n *Node) Sync(remote int, a syncing.Ask, done func(error)) {
 }
 
 // syncAll syncs the shards that another node is to hold, too, one after the other; where the
-// two share none, the list of members. What is denied is not there, or not yet.
+// two share none, the list of members.
 func (p *process) syncAll(remote int, a syncing.Ask, done func(error)) {
 	p.routine(func(ctx context.Context) {
 		id := p.node.cluster.nodes[remote].id
 		all := slices.DeleteFunc(slices.Clone(p.shards), func(sh *shard) bool { return !sh.set.With(id) })
-		if len(all) == 0 {
-			all, a = append(all, p.bare()), syncing.Ask{}
+		_, synced, _, failed := syncing.All(ctx, all, nil, func(sh *shard, _ func(reconcile.Report)) (reconcile.Report, error) {
+			return p.syncIn(ctx, sh, remote, a)
+		})
+		if synced == 0 && ctx.Err() == nil {
+			_, failed = p.syncIn(ctx, p.bare(), remote, syncing.Ask{DryRun: a.DryRun})
 		}
-		var failed error
-		for _, sh := range all {
-			if _, err := p.syncIn(ctx, sh, remote, a); !errors.Is(err, node.ErrDenied) || sh.set == nil {
-				failed = errors.Join(failed, err)
-			}
-			if ctx.Err() != nil {
-				return
-			}
+		if ctx.Err() != nil {
+			return
 		}
 		p.after(0, func() { done(failed) }) // outside of the routine
 	})
