@@ -69,7 +69,7 @@ type Handover struct {
 // why the peer was turned down, and is no reason not to send the reply.
 // The peer says in joiner where it can be dialled. group is that of a namespace; nil: it is not
 // here. handover is called once the peer is a member.
-func AnswerJoin(ctx context.Context, remote roster.ID, request []byte, group func(dbadapter.NamespaceID) *Group, handover func(dbadapter.NamespaceID) Handover) (reply []byte, joiner [][]byte, err error) {
+func AnswerJoin(ctx context.Context, remote roster.ID, request []byte, group func(dbadapter.NamespaceID) *Group, handover func() Handover) (reply []byte, joiner [][]byte, err error) {
 	var q JoinRequest
 	if err := Unmarshal(request, &q); err != nil {
 		return nil, nil, fmt.Errorf("malformed message: %w", err)
@@ -83,8 +83,7 @@ func AnswerJoin(ctx context.Context, remote roster.ID, request []byte, group fun
 		if len(q.Namespace) != len(dbadapter.NamespaceID{}) {
 			return ErrTicketUnknown
 		}
-		id := dbadapter.NamespaceID(q.Namespace)
-		g := group(id)
+		g := group(dbadapter.NamespaceID(q.Namespace))
 		if g == nil {
 			return ErrTicketUnknown
 		}
@@ -93,7 +92,7 @@ func AnswerJoin(ctx context.Context, remote roster.ID, request []byte, group fun
 		} else if err != nil {
 			return err
 		}
-		r.hand(g, handover(id))
+		r.hand(g, handover())
 		return nil
 	}
 	if err = admit(); err != nil && q.Version == JoinVersion {

@@ -230,17 +230,14 @@ func (ns *Namespace) heed(remote ID, statements [][]byte) error {
 // addresses that this node knows of a member, itself included, are read from book.
 // The peer says in joiner where it can be dialled.
 func (n *Node) AnswerJoin(ctx context.Context, remote ID, request []byte, book func(ID) [][]byte) (reply []byte, joiner [][]byte, err error) {
+	var ns *Namespace
 	group := func(id dbadapter.NamespaceID) *membership.Group {
-		if ns := n.Namespace(id); ns != nil {
-			return ns.Group
+		if ns = n.Namespace(id); ns == nil {
+			return nil
 		}
-		return nil
+		return ns.Group
 	}
-	return membership.AnswerJoin(ctx, remote, request, group, func(id dbadapter.NamespaceID) (h membership.Handover) {
-		ns := n.Namespace(id)
-		if ns == nil {
-			return h // it is being dropped
-		}
+	return membership.AnswerJoin(ctx, remote, request, group, func() (h membership.Handover) {
 		for _, set := range ns.Sets() {
 			set.declined.Forget()
 		}
