@@ -1,6 +1,9 @@
 package dbadapter
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors that callers branch on, with errors.Is.
 var (
@@ -29,3 +32,25 @@ var (
 	// ErrClosed: the store, namespace or snapshot has been closed.
 	ErrClosed = errors.New("closed")
 )
+
+// ConflictError is ErrConflict of a write that has found another version than that of its condition.
+type ConflictError struct {
+	// Held is that version; zero: the key holds nothing.
+	Held Version
+	// Free: the condition was that the key holds nothing.
+	Free bool
+}
+
+func (e *ConflictError) Error() string {
+	if e.Free {
+		return fmt.Sprintf("%v: the key was to hold no record, and holds version %s; read it and decide anew", ErrConflict, e.Held)
+	}
+	now := fmt.Sprintf("it is %s now", e.Held)
+	if e.Held.IsZero() {
+		now = "there is no record now"
+	}
+	return fmt.Sprintf("%v since it was read; read the record again and decide anew; %s", ErrConflict, now)
+}
+
+// Unwrap makes it ErrConflict.
+func (e *ConflictError) Unwrap() error { return ErrConflict }

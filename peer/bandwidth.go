@@ -21,10 +21,6 @@ type Bandwidth struct {
 	PeerSend, PeerReceive int64
 }
 
-// MinBandwidth is the least bound, in bytes a second. Each sync under a bound is left half
-// of it, twice the default of Limits.MinRate, below which a peer cuts a sync off.
-const MinBandwidth = 64 << 10
-
 func (b *Bandwidth) check() error {
 	for what, limit := range map[string]int64{"Send": b.Send, "Receive": b.Receive, "PeerSend": b.PeerSend, "PeerReceive": b.PeerReceive} {
 		if limit != 0 && limit < MinBandwidth {

@@ -5,17 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/peer/status"
 )
-
-// SilentAfter is after how long a member that holds the collection back is called
-// silent. A machine that is off at night is back by then. Let it lapse if it does not
-// return (Lapse).
-const SilentAfter = 24 * time.Hour
 
 // Collection says how far the collection is, and what holds it back.
 func (ns *Namespace) Collection() status.Collection {

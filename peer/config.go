@@ -118,9 +118,6 @@ type Config struct {
 	Limits Limits
 }
 
-// DefaultWatchLog is what Config.WatchLog says.
-const DefaultWatchLog = 1 << 16
-
 // memory is how many bytes the node may take.
 func (c *Config) memory() int64 {
 	if c.Memory <= 0 {

@@ -100,7 +100,7 @@ func TestConvergence(t *testing.T) {
 			clocks[i].turn(newTestClock().now().Add(jump).Sub(clocks[i].now())) // within the skew of all others
 		default:
 			j := (i + 1 + random.IntN(2)) % 3
-			o := peer.SyncOptions{Direction: []wire.Direction{peer.Both, peer.Pull, peer.Push}[random.IntN(3)]}
+			o := peer.SyncOptions{Direction: []wire.Direction{wire.Both, wire.Pull, wire.Push}[random.IntN(3)]}
 			if random.IntN(3) == 0 {
 				o.Prefix = fmt.Appendf(nil, "k%d", random.IntN(4))
 			}

@@ -2,10 +2,13 @@ package peer
 
 import (
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/bodies"
+	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -19,7 +22,7 @@ var (
 	ErrDeleted = dbadapter.ErrDeleted
 	// ErrExpired: the key holds a record that has expired.
 	ErrExpired = dbadapter.ErrExpired
-	// ErrConflict: a conditional write met another version.
+	// ErrConflict: a conditional write met another version. A dbadapter.ConflictError says which.
 	ErrConflict = dbadapter.ErrConflict
 	// ErrCorrupt: what was read is not what was written.
 	ErrCorrupt = dbadapter.ErrCorrupt
@@ -77,7 +80,15 @@ var (
 	// other: the sets are not equal. Rejected, at the side that declined, says
 	// which and why.
 	ErrRejected = syncing.ErrRejected
+	// ErrCursorExpired: the change log reaches no longer back to the cursor, or belongs to a
+	// store that was restored or repaired since. Watch FromStart.
+	ErrCursorExpired = changes.ErrCursorExpired
+	// ErrUnconfirmed: a wait or a write was over before as many members as asked for held what it
+	// is about. What is written stays written, and may still win.
+	ErrUnconfirmed = shards.ErrUnconfirmed
+	// ErrTooFew: fewer hosts have answered than the level takes; try again. It is ErrUnreachable, too.
+	ErrTooFew = shards.ErrTooFew
+	// ErrLost: the record is there, and by placement writer none of the members that may hold its value
+	// has it. All of them have answered.
+	ErrLost = bodies.ErrLost
 )
-
-// ConflictError is ErrConflict of a write to a shard, with the version that was found.
-type ConflictError = node.ConflictError

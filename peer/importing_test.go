@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 func items(list ...peer.Item) iter.Seq2[peer.Item, error] {
@@ -145,7 +146,7 @@ func TestDatedImports(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
-	if r := sync1(t, sb, na.ID()); r.Method != peer.MethodSame || r.RecordBytes != 0 {
+	if r := sync1(t, sb, na.ID()); r.Method != wire.MethodSame || r.RecordBytes != 0 {
 		t.Errorf("after the same import: %+v", r)
 	}
 	equal(t, sa, sb)

@@ -3,6 +3,8 @@ package peer
 import (
 	"time"
 
+	"github.com/syncd-io/syncd/internal/changes"
+	"github.com/syncd-io/syncd/internal/clocks"
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/node"
@@ -63,6 +65,23 @@ const (
 	// DefaultMaxSkew is how far ahead of the receiver's clock a version may be by
 	// default. Machines with any time synchronisation at all are well within it.
 	DefaultMaxSkew = node.DefaultMaxSkew
+	// DefaultWatchLog is what Config.WatchLog says.
+	DefaultWatchLog = 1 << 16
+	// FromStart is the cursor of a watch that yields first what is held, by key. An EventAt
+	// then says that this is all, and the changes since follow.
+	FromStart = Cursor(changes.FromStart)
+	// MaxTTL is the longest time to live: 100 years of 365 days.
+	MaxTTL = node.MaxTTL
+	// MinBandwidth is the least bound, in bytes a second. Each sync under a bound is left half
+	// of it, twice the default of Limits.MinRate, below which a peer cuts a sync off.
+	MinBandwidth = 64 << 10
+	// SilentAfter is after how long a member that holds the collection back is called
+	// silent. A machine that is off at night is back by then. Let it lapse if it does not
+	// return (Lapse).
+	SilentAfter = 24 * time.Hour
+	// TwinLife is how long one of two nodes with one identity must have been silent
+	// before the other is synced with again.
+	TwinLife = clocks.TwinLife
 )
 
 // Bounds inside the package.

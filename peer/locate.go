@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
@@ -34,15 +33,6 @@ func ParseLevel(s string) (Level, error) {
 	}
 	return l, nil
 }
-
-// Errors of reads and writes in a namespace that is cut into shards.
-var (
-	// ErrTooFew: fewer hosts have answered than the level takes; try again. It is ErrUnreachable, too.
-	ErrTooFew = shards.ErrTooFew
-	// ErrLost: the record is there, and by placement writer none of the members that may hold its value
-	// has it. All of them have answered.
-	ErrLost = bodies.ErrLost
-)
 
 // TooFew is ErrTooFew with how many hosts have answered.
 type TooFew = shards.TooFew

@@ -16,6 +16,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -195,7 +196,7 @@ func TestPutSyncGet(t *testing.T) {
 		if _, err := sa.Get(t.Context(), []byte("absent")); !errors.Is(err, peer.ErrNotFound) {
 			t.Errorf("get nothing: %v", err)
 		}
-		if r := sync1(t, sa, nb.ID()); r.Method != peer.MethodSame || r.Differences() != 0 {
+		if r := sync1(t, sa, nb.ID()); r.Method != wire.MethodSame || r.Differences() != 0 {
 			t.Errorf("a sync of equal sets: %+v", r)
 		}
 	})
@@ -236,7 +237,7 @@ func TestPrefixAndDirection(t *testing.T) {
 	put(t, sa, "y/a", "2")
 	put(t, sb, "x/b", "3")
 	put(t, sb, "y/b", "4")
-	pull := peer.SyncOptions{Prefix: []byte("x/"), Direction: peer.Pull}
+	pull := peer.SyncOptions{Prefix: []byte("x/"), Direction: wire.Pull}
 	if r, err := sa.Sync(t.Context(), nb.ID(), pull); err != nil || r.Applied != 1 || r.Sent != 0 {
 		t.Fatalf("pull: %+v, %v", r, err)
 	}
@@ -246,14 +247,14 @@ func TestPrefixAndDirection(t *testing.T) {
 	if got := contents(t, sb); len(got) != 2 {
 		t.Errorf("a pull has pushed: %v", got)
 	}
-	push := peer.SyncOptions{Direction: peer.Push}
+	push := peer.SyncOptions{Direction: wire.Push}
 	if r, err := sa.Sync(t.Context(), nb.ID(), push); err != nil || r.Applied != 0 || r.Sent != 2 {
 		t.Fatalf("push: %+v, %v", r, err)
 	}
 	if got := contents(t, sb); len(got) != 4 {
 		t.Errorf("after a push: %v", got)
 	}
-	for _, bad := range []peer.SyncOptions{{Direction: 7}, {Method: peer.MethodSame}, {Prefix: bytes.Repeat([]byte("x"), 2000)}} {
+	for _, bad := range []peer.SyncOptions{{Direction: 7}, {Method: wire.MethodSame}, {Prefix: bytes.Repeat([]byte("x"), 2000)}} {
 		if _, err := sa.Sync(t.Context(), nb.ID(), bad); err == nil {
 			t.Errorf("options %+v were taken", bad)
 		}

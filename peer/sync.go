@@ -24,36 +24,14 @@ import (
 // what travels.
 const syncProtocol protocol.ID = "/syncd/sync/1.0.0"
 
-// The directions of a sync, and its methods.
-const (
-	// Both lets records travel both ways.
-	Both = wire.Both
-	// Pull lets records travel to this node only.
-	Pull = wire.Pull
-	// Push lets records travel to the peer only.
-	Push = wire.Push
-
-	// MethodAuto leaves the choice to the nodes.
-	MethodAuto = wire.MethodAuto
-	// MethodSketch finds the differences by coded cells.
-	MethodSketch = wire.MethodSketch
-	// MethodAll sends everything.
-	MethodAll = wire.MethodAll
-	// MethodSame stands in reports: both sides held the same.
-	MethodSame = wire.MethodSame
-	// MethodParts stands in reports: the differences were so many that each part of the
-	// ranges was a sync of its own.
-	MethodParts = wire.MethodParts
-)
-
 // SyncOptions says what to sync and how. The zero value syncs all, both ways.
 type SyncOptions struct {
 	// Prefix narrows the sync to the keys that begin with it. Such a sync is
 	// sketched by a scan of those keys.
 	Prefix []byte
-	// Direction of the records. Default: Both.
+	// Direction of the records. Default: wire.Both.
 	Direction wire.Direction
-	// Method of finding the differences. Default: MethodAuto.
+	// Method of finding the differences. Default: wire.MethodAuto.
 	Method wire.Method
 	// DryRun finds the differences and changes nothing.
 	DryRun bool
@@ -66,9 +44,9 @@ type SyncOptions struct {
 // ask is what the options say to the node's decisions.
 func (o *SyncOptions) ask() (syncing.Ask, error) {
 	switch {
-	case o.Direction > Push:
+	case o.Direction > wire.Push:
 		return syncing.Ask{}, fmt.Errorf("%w: direction %v: want both, pull or push", ErrInvalid, o.Direction)
-	case o.Method > MethodAll:
+	case o.Method > wire.MethodAll:
 		return syncing.Ask{}, fmt.Errorf("%w: method %v: want auto, sketch or all", ErrInvalid, o.Method)
 	case len(o.Prefix) > dbadapter.MaxKey:
 		return syncing.Ask{}, fmt.Errorf("%w: the prefix has %d bytes; a key has at most %d", ErrLimit, len(o.Prefix), dbadapter.MaxKey)

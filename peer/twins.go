@@ -1,13 +1,8 @@
 package peer
 
 import (
-	"github.com/syncd-io/syncd/internal/clocks"
 	"github.com/syncd-io/syncd/peer/status"
 )
-
-// TwinLife is how long one of two nodes with one identity must have been silent
-// before the other is synced with again.
-const TwinLife = clocks.TwinLife
 
 func (ns *Namespace) twins() []status.Twin {
 	list := []status.Twin{}

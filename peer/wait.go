@@ -10,14 +10,9 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
-
-// ErrUnconfirmed: a wait or a write was over before as many members as asked for held what it
-// is about. What is written stays written, and may still win.
-var ErrUnconfirmed = shards.ErrUnconfirmed
 
 // WaitOptions say what to wait for. The zero value waits until all other members hold what
 // this node holds.

@@ -16,14 +16,6 @@ import (
 // need not understand it. The zero Cursor stands for now.
 type Cursor string
 
-// FromStart is the cursor of a watch that yields first what is held, by key. An EventAt
-// then says that this is all, and the changes since follow.
-const FromStart = Cursor(changes.FromStart)
-
-// ErrCursorExpired: the change log reaches no longer back to the cursor, or belongs to a
-// store that was restored or repaired since. Watch FromStart.
-var ErrCursorExpired = changes.ErrCursorExpired
-
 // Event is what a watch tells of a key: what it holds.
 type Event struct {
 	// Cursor is that of a watch that goes on behind this event.

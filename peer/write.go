@@ -20,9 +20,6 @@ type PutOption func(*node.Draft)
 // time on it reads as absent on every node, by that node's clock. 0 means never.
 func TTL(d time.Duration) PutOption { return func(r *node.Draft) { r.TTL = d } }
 
-// MaxTTL is the longest time to live: 100 years of 365 days.
-const MaxTTL = node.MaxTTL
-
 func draft(key, value []byte, held *dbadapter.Version, options []PutOption) node.Draft {
 	d := node.Draft{Record: dbadapter.Record{Key: key, Value: value}, If: held}
 	for _, o := range options {

@@ -26,28 +26,6 @@ var (
 	ErrFutureVersion = hlc.ErrOutOfBounds
 )
 
-// ConflictError is ErrConflict of a write that has found another version than that of its condition.
-type ConflictError struct {
-	// Held is that version; zero: the key holds nothing.
-	Held dbadapter.Version
-	// Free: the condition was that the key holds nothing.
-	Free bool
-}
-
-func (e *ConflictError) Error() string {
-	if e.Free {
-		return fmt.Sprintf("%v: the key was to hold no record, and holds version %s; read it and decide anew", dbadapter.ErrConflict, e.Held)
-	}
-	now := fmt.Sprintf("it is %s now", e.Held)
-	if e.Held.IsZero() {
-		now = "there is no record now"
-	}
-	return fmt.Sprintf("%v since it was read; read the record again and decide anew; %s", dbadapter.ErrConflict, now)
-}
-
-// Unwrap makes it ErrConflict.
-func (e *ConflictError) Unwrap() error { return dbadapter.ErrConflict }
-
 // DeclinedFor is the error that a reason stands for.
 func DeclinedFor(reason wire.Reason) error {
 	switch reason {

@@ -205,7 +205,7 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 			case a.deletes:
 				return a.retry()
 			case single:
-				failed = &ConflictError{Held: o.Held, Free: a.drafts[i].If != nil && a.drafts[i].If.IsZero()}
+				failed = &dbadapter.ConflictError{Held: o.Held, Free: a.drafts[i].If != nil && a.drafts[i].If.IsZero()}
 			}
 			return false, &ItemError{Item: i, Held: o.Held, Err: failed}
 		}

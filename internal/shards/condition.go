@@ -33,7 +33,7 @@ func (w *write) find(ctx context.Context) error {
 			w.seen[i] = []*dbadapter.Record{found.Record}
 		}
 		if version != *d.If {
-			return &node.ItemError{Item: i, Held: version, Err: &node.ConflictError{Held: version, Free: d.If.IsZero()}}
+			return &node.ItemError{Item: i, Held: version, Err: &dbadapter.ConflictError{Held: version, Free: d.If.IsZero()}}
 		}
 		w.on[i] = &version
 	}
@@ -86,7 +86,7 @@ func (w *write) compare(ctx context.Context, a *Asker) error {
 				}
 				return o.Declined
 			case o.Other != nil:
-				conflict := &node.ConflictError{Held: o.Other.Version, Free: w.drafts[i].If != nil && w.drafts[i].If.IsZero()}
+				conflict := &dbadapter.ConflictError{Held: o.Other.Version, Free: w.drafts[i].If != nil && w.drafts[i].If.IsZero()}
 				w.sent = before
 				return &node.ItemError{Item: i, Held: o.Other.Version, Err: conflict}
 			}

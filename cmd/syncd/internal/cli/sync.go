@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 type syncCmd struct {
@@ -162,7 +163,7 @@ func syncLine(t syncTarget, r api.Report, dir string) string {
 		state = "no shard in common; the lists of members were synced"
 	case r.Verified:
 		state = "in sync"
-	case r.Rejected == 0 && dir != peer.Both.String():
+	case r.Rejected == 0 && dir != wire.Both.String():
 		state = dir + "ed, and something is left for the other direction"
 	}
 	return fmt.Sprintf("%s with %s: %s; %d missing here, %d missing there, %d mismatched; %s sent, %s received, %s, %s",

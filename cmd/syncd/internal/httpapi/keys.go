@@ -380,7 +380,7 @@ func written(ctx context.Context, ns *peer.Namespace, key []byte, v dbadapter.Ve
 		return nil, &p
 	}
 	var held dbadapter.Version
-	if conflict, ok := errors.AsType[*peer.ConflictError](err); ok {
+	if conflict, ok := errors.AsType[*dbadapter.ConflictError](err); ok {
 		held = conflict.Held
 	} else {
 		record, got := ns.Get(ctx, key)
