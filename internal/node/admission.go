@@ -143,7 +143,7 @@ func (a *Arrival) refuseTogether() {
 }
 
 // keepPromise treats as a dated import what a writer routes, or what a member
-// without pledges gives. Such a sender does not vouch for the record, and its clock
+// without pledges gives. Such a sender does not promise to hold the record, and its clock
 // may be behind what this node has promised to hold. What comes too late is
 // refused, and the promise stays below the rest until the others hold it, too.
 // commits is held.

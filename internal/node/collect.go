@@ -147,7 +147,7 @@ func (ns *Namespace) pledgedUpTo() (promise dbadapter.Timestamp) {
 		promise = max(promise, set.gc.State().Pledged)
 	}
 	if ns.rule != nil { // of shards that were left, too: also of one that has left just now
-		promise = max(promise, ns.state.Load().Vouched.Pledged)
+		promise = max(promise, ns.state.Load().Watermark.Pledged)
 	}
 	return promise
 }

@@ -153,12 +153,12 @@ func TestCollected(t *testing.T) {
 		}
 	}
 	// The state that is durable has the floor: it is the one that a restart finds.
-	if s := c.ns[0].state.Load(); s.Vouched.Floor == 0 || s.Vouched.Pledged < s.Vouched.Floor {
-		t.Errorf("durable: %+v", s.Vouched)
+	if s := c.ns[0].state.Load(); s.Watermark.Floor == 0 || s.Watermark.Pledged < s.Watermark.Floor {
+		t.Errorf("durable: %+v", s.Watermark)
 	}
 	pledges := func() (n uint64) {
 		for _, ns := range c.ns {
-			n += ns.state.Load().Vouched.Serial
+			n += ns.state.Load().Watermark.Serial
 		}
 		return n
 	}

@@ -280,13 +280,13 @@ func (ns *Namespace) end(set *Set, mark watermark.State) error {
 	least := max(mark.Pledged, mark.Floor, dbadapter.Timestamp(ns.clock.Latest()))
 	return ns.update(func(s *State) error {
 		one := set.in(s)
-		one.Dropped, one.Vouched.Recovering, one.Vouched.Lost = true, true, false
+		one.Dropped, one.Watermark.Recovering, one.Watermark.Lost = true, true, false
 		// A set of this shard that begins later makes no version up to what this
 		// one has promised or written. The store's ceiling, which is ahead of that,
 		// would keep out what members write meanwhile. It goes on with the numbers
 		// of this one's pledges. By later pledges of its own it would know itself
 		// as a copy that has lost records.
-		s.Vouched.Pledged, s.Vouched.Serial = max(s.Vouched.Pledged, least), max(s.Vouched.Serial, mark.Serial)
+		s.Watermark.Pledged, s.Watermark.Serial = max(s.Watermark.Pledged, least), max(s.Watermark.Serial, mark.Serial)
 		return nil
 	})
 }

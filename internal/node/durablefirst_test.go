@@ -24,11 +24,11 @@ func TestFloorIsDurableBeforeRemoval(t *testing.T) {
 	full := false // machine 0 can raise no floor
 	for i, m := range c.machines {
 		m.save = func(s *State) error {
-			if full && i == 0 && s.Vouched.Floor > floors[i] {
+			if full && i == 0 && s.Watermark.Floor > floors[i] {
 				failed++
 				return errDisk
 			}
-			floors[i] = s.Vouched.Floor
+			floors[i] = s.Watermark.Floor
 			return nil
 		}
 		m.apply = func(ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {

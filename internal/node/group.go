@@ -270,7 +270,7 @@ func (n *Node) ReadJoin(t *membership.Ticket, reply []byte) (*Joined, error) {
 	if s.Sharded() {
 		s.Format = ShardedFormat
 	}
-	s.Vouched = watermark.State{Pledged: h.Pledged, Recovering: true}
+	s.Watermark = watermark.State{Pledged: h.Pledged, Recovering: true}
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("it handed over a faulty namespace: %w", err)
 	}
@@ -281,14 +281,14 @@ func (n *Node) ReadJoin(t *membership.Ticket, reply []byte) (*Joined, error) {
 // already. That is the statements of the list of members that this node has not
 // heard.
 func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) error {
-	pledged := j.State.Vouched.Pledged
+	pledged := j.State.Watermark.Pledged
 	err := ns.Hold(func(h membership.Held) error {
 		if h.Ended() {
 			return dbadapter.ErrClosed
 		}
 		ns.clock.Observe(hlc.Timestamp(pledged))
-		if ns.rule != nil && pledged > ns.state.Load().Vouched.Pledged { // for shards that are to come
-			if err := ns.update(func(s *State) error { s.Vouched.Pledged = pledged; return nil }); err != nil {
+		if ns.rule != nil && pledged > ns.state.Load().Watermark.Pledged { // for shards that are to come
+			if err := ns.update(func(s *State) error { s.Watermark.Pledged = pledged; return nil }); err != nil {
 				return err
 			}
 		}

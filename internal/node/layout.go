@@ -167,7 +167,7 @@ func (ns *Namespace) goBy(next roster.StatedLayout, layout *placement.Layout, fo
 	return wholly(sets, func() error {
 		return ns.update(func(s *State) error {
 			s.Layout = &storedLayout{next.Epoch, next.Statement[:], []byte(next.By), next.At, layout.Value()}
-			author := next.By == ns.node.ID && (ns.declares || !s.Vouched.Recovering)
+			author := next.By == ns.node.ID && (ns.declares || !s.Watermark.Recovering)
 			for _, shard := range founded {
 				s.found(shard, author)
 			}

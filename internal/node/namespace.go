@@ -170,7 +170,7 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
 	for _, p := range ns.parts() {
 		ns.clock.Observe(hlc.Timestamp(p.Store.Ceiling()))
 	}
-	ns.clock.Observe(hlc.Timestamp(o.State.Vouched.Pledged)) // also where it holds no shard
+	ns.clock.Observe(hlc.Timestamp(o.State.Watermark.Pledged)) // also where it holds no shard
 	if err := ns.compareLogs(o.State); err != nil {
 		return err
 	}

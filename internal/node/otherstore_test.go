@@ -37,10 +37,10 @@ func TestStoreRestoredBesideState(t *testing.T) {
 		}
 		return c.ns[2].state.Load()
 	}
-	if s := reopen(false); s.Vouched.Recovering || s.FilledTo == nil || c.ns[2].OtherStore() {
+	if s := reopen(false); s.Watermark.Recovering || s.FilledTo == nil || c.ns[2].OtherStore() {
 		t.Error("opened again, it recovers")
 	}
-	if s := reopen(true); !s.Vouched.Recovering || s.FilledTo != nil || !c.ns[2].OtherStore() {
+	if s := reopen(true); !s.Watermark.Recovering || s.FilledTo != nil || !c.ns[2].OtherStore() {
 		t.Error("with a store that was restored, it does not recover")
 	}
 	if !c.ns[2].Sets()[0].Collection().Recovering {

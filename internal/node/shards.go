@@ -20,10 +20,10 @@ import (
 
 // ShardState is what a node keeps of one shard.
 type ShardState struct {
-	Shard    placement.Shard `cbor:"1,keyasint"`
-	Vouched  watermark.State `cbor:"2,keyasint"`           // as State.Vouched
-	FilledTo []byte          `cbor:"3,keyasint,omitempty"` // as State.FilledTo
-	Log      []byte          `cbor:"4,keyasint,omitempty"` // the id of its change log, as in State.Logs
+	Shard     placement.Shard `cbor:"1,keyasint"`
+	Watermark watermark.State `cbor:"2,keyasint"`           // as State.Watermark
+	FilledTo  []byte          `cbor:"3,keyasint,omitempty"` // as State.FilledTo
+	Log       []byte          `cbor:"4,keyasint,omitempty"` // the id of its change log, as in State.Logs
 	// Dropped: the node holds the shard no longer. Its records are being deleted, and its kept
 	// log stays.
 	Dropped bool `cbor:"5,keyasint,omitempty"`
@@ -67,7 +67,7 @@ func (s *State) validateShards() error {
 		case len(one.Log) > 0 && len(one.Log) != logSize:
 			return errors.New("a malformed id of a change log")
 		}
-		if err := checkSet(&one.Vouched, one.FilledTo); err != nil {
+		if err := checkSet(&one.Watermark, one.FilledTo); err != nil {
 			return err
 		}
 	}
@@ -102,10 +102,10 @@ func (s *State) addShard(shard placement.Shard) {
 	if had && !s.Shards[at].Dropped {
 		return
 	}
-	one := ShardState{Shard: shard, Vouched: s.Vouched.Clone()}
-	one.Vouched.Recovering, one.Vouched.Lost = true, false
+	one := ShardState{Shard: shard, Watermark: s.Watermark.Clone()}
+	one.Watermark.Recovering, one.Watermark.Lost = true, false
 	if had {
-		one.Vouched.Recovering = s.Shards[at].Vouched.Recovering
+		one.Watermark.Recovering = s.Shards[at].Watermark.Recovering
 		s.forget(shard)
 	}
 	s.Shards = slices.Insert(s.Shards, at, one)
@@ -119,7 +119,7 @@ func (s *State) found(shard placement.Shard, author bool) {
 		s.addShard(shard)
 	}
 	if at, held := s.find(shard); held {
-		s.Shards[at].Vouched.Recovering, s.Shards[at].Vouched.Lost = false, false
+		s.Shards[at].Watermark.Recovering, s.Shards[at].Watermark.Lost = false, false
 	}
 }
 
@@ -133,9 +133,9 @@ func (s *State) forget(shard placement.Shard) {
 // Recover makes all sets of the state ones that recover: they may lack what this node held
 // once.
 func (s *State) Recover() {
-	s.Vouched.Recovering = true
+	s.Watermark.Recovering = true
 	for i := range s.Shards {
-		s.Shards[i].Vouched.Recovering, s.Shards[i].Vouched.Lost = true, true
+		s.Shards[i].Watermark.Recovering, s.Shards[i].Watermark.Lost = true, true
 	}
 }
 
@@ -154,9 +154,9 @@ func (set *Set) in(s *State) *ShardState {
 // markState is where a state has that of the set's watermark.
 func (set *Set) markState(s *State) *watermark.State {
 	if one := set.in(s); one != nil {
-		return &one.Vouched
+		return &one.Watermark
 	}
-	return &s.Vouched
+	return &s.Watermark
 }
 
 // filledTo is where a state has how far the set has been filled.

@@ -44,7 +44,7 @@ func newShardCrew(t *testing.T, held ...[]placement.Shard) *shardCrew {
 		for _, shard := range held[i] {
 			state.addShard(shard)
 			at, _ := state.find(shard)
-			state.Shards[at].Vouched.Recovering = false // all are founders
+			state.Shards[at].Watermark.Recovering = false // all are founders
 		}
 		c.machines, c.ns = append(c.machines, m), append(c.ns, must(m.open(secret, state)))
 	}
@@ -218,7 +218,7 @@ func TestShardsAreCollectedApart(t *testing.T) {
 		if got := c.keys(i, 0); got != nil {
 			t.Errorf("%d holds %q of shard 0: %+v", i, got, c.set(i, 0).Collection())
 		}
-		floor, want := c.set(i, 0).gc.State().Floor, c.ns[i].state.Load().Shards[0].Vouched.Floor
+		floor, want := c.set(i, 0).gc.State().Floor, c.ns[i].state.Load().Shards[0].Watermark.Floor
 		if floor == 0 || floor != want {
 			t.Errorf("%d has floor %d, and %d in its state", i, floor, want)
 		}
@@ -374,7 +374,7 @@ func TestShardedState(t *testing.T) {
 		"half a log":             {func(s *State) { s.Shards[0].Log = make([]byte, 4) }, dbadapter.ErrCorrupt},
 		"two logs":               {func(s *State) { s.Logs = make([]byte, 2*logSize) }, dbadapter.ErrCorrupt},
 		"a key without bound":    {func(s *State) { s.Shards[1].FilledTo = make([]byte, dbadapter.MaxKey+1) }, dbadapter.ErrCorrupt},
-		"holds without bound":    {func(s *State) { s.Shards[1].Vouched.Holds = make([]watermark.Hold, watermark.MaxHolds+1) }, dbadapter.ErrCorrupt},
+		"holds without bound":    {func(s *State) { s.Shards[1].Watermark.Holds = make([]watermark.Hold, watermark.MaxHolds+1) }, dbadapter.ErrCorrupt},
 	} {
 		edited := ns.state.Load().clone()
 		c.edit(edited)

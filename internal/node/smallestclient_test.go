@@ -249,7 +249,7 @@ func TestSmallestClientHarmsNoCluster(t *testing.T) {
 	}
 	cl.list = ns.Members().Digest()
 	delete(cl.notes.held, "deleted") // as what is refused so
-	for range 2 {                    // nobody recovers by what vouches for nothing
+	for range 2 {                    // nobody recovers by what promises nothing
 		if cl.sync(&cl.notes, c.machines[3]); !set.gc.Recovering() {
 			t.Error("the node has recovered by a client")
 		}

@@ -36,8 +36,8 @@ type State struct {
 	Creator []byte `cbor:"3,keyasint"` // a part of what the namespace's id is made of
 	// Record is the part of the namespace's group.
 	membership.Record
-	// Vouched is what this node has told the members of what it holds.
-	Vouched watermark.State `cbor:"7,keyasint"`
+	// Watermark is what is durable of that of the set.
+	Watermark watermark.State `cbor:"7,keyasint"`
 	// FilledTo is the key up to which this node, which was empty, has been sent
 	// everything. It is nil unless that sync is not over, or was cut off.
 	FilledTo []byte `cbor:"8,keyasint"`
@@ -53,7 +53,7 @@ type State struct {
 	// empty: it is not.
 	Placement []byte `cbor:"12,keyasint,omitempty"`
 	// Shards is what this node keeps of each shard that it holds, ascending. In a
-	// namespace that is cut into shards, Vouched is what that of a shard begins
+	// namespace that is cut into shards, Watermark is what that of a shard begins
 	// with. FilledTo is nil then, and Logs has the control namespace's alone.
 	Shards []ShardState `cbor:"13,keyasint,omitempty"`
 	// Layout is the layout by which the node goes; nil: it knows none.
@@ -158,7 +158,7 @@ func (s *State) validate() error {
 	if err := s.Record.Validate(); err != nil {
 		return err
 	}
-	if err := checkSet(&s.Vouched, s.FilledTo); err != nil {
+	if err := checkSet(&s.Watermark, s.FilledTo); err != nil {
 		return err
 	}
 	if err := s.validateShards(); err != nil {
@@ -180,11 +180,11 @@ func checkSet(w *watermark.State, filledTo []byte) error {
 func (s *State) clone() *State {
 	c := *s
 	c.Record = s.Record.Clone()
-	c.Vouched = s.Vouched.Clone()
+	c.Watermark = s.Watermark.Clone()
 	c.Lost = s.Lost.clone()
 	c.Shards = slices.Clone(s.Shards)
 	for i := range c.Shards {
-		c.Shards[i].Vouched = c.Shards[i].Vouched.Clone()
+		c.Shards[i].Watermark = c.Shards[i].Watermark.Clone()
 	}
 	return &c
 }

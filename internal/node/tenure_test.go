@@ -206,7 +206,7 @@ func TestRoutedWriteKeepsPromise(t *testing.T) {
 		if err := set.let(t.Context(), 0, a); err != nil {
 			t.Fatal(err)
 		}
-		return a.verdicts[0].Reason, len(c.ns[0].state.Load().Shards[0].Vouched.Holds)
+		return a.verdicts[0].Reason, len(c.ns[0].state.Load().Shards[0].Watermark.Holds)
 	}
 	if why, holds := route(promised); why != wire.ReasonFloor || holds != 0 {
 		t.Errorf("as late as the promise: declined for %v, %d holds", why, holds)

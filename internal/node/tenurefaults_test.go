@@ -139,7 +139,7 @@ func TestLeaveHoldsNoTimeBack(t *testing.T) {
 				w.sync(i, j)
 			}
 			now := dbadapter.TimestampAt(m.clock.Add(time.Millisecond))
-			if p := m.ns.state.Load().Vouched.Pledged; p > now {
+			if p := m.ns.state.Load().Watermark.Pledged; p > now {
 				t.Fatalf("round %d: a shard that is taken next admits nothing before %s; it is %s", n, p.Time(), m.clock)
 			}
 		}

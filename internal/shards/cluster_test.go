@@ -180,7 +180,7 @@ func (h *host) lacks(shard placement.Shard) {
 	h.c.must(h.ns.Close())
 	h.Forget(h.ns)
 	for i := range h.state.Shards {
-		if v := &h.state.Shards[i].Vouched; h.state.Shards[i].Shard == shard {
+		if v := &h.state.Shards[i].Watermark; h.state.Shards[i].Shard == shard {
 			v.Recovering, v.Lost = true, true
 		}
 	}

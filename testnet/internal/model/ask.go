@@ -31,7 +31,7 @@ type View struct {
 // view is what is so at the node with regard to a key.
 func (p *process) view(key []byte) (v View) {
 	n := p.node
-	v = View{Clock: n.wall.now(), Floor: p.vouched.Floor, Recovering: p.vouched.Recovering, List: n.List()}
+	v = View{Clock: n.wall.now(), Floor: p.mark.Floor, Recovering: p.mark.Recovering, List: n.List()}
 	index, records := n.cluster.Index(key), p.records()
 	for i := range records {
 		r := &records[i]

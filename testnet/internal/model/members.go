@@ -55,20 +55,20 @@ func (p *process) save(s *node.State) error {
 		return err
 	}
 	n.cluster.Watch.Recovering(n.number, recovering(s))
-	p.vouched = s.Vouched
+	p.mark = s.Watermark
 	return nil
 }
 
 // recovering reports whether a set may lack what the members once held.
 func recovering(s *node.State) bool {
-	return s.Vouched.Recovering && !s.Sharded() || slices.ContainsFunc(s.Shards, func(one node.ShardState) bool { return one.Vouched.Recovering })
+	return s.Watermark.Recovering && !s.Sharded() || slices.ContainsFunc(s.Shards, func(one node.ShardState) bool { return one.Watermark.Recovering })
 }
 
 // open opens the namespace of the process.
 func (p *process) open(s *node.State) (err error) {
 	n := p.node
 	n.cluster.Watch.Recovering(n.number, recovering(s))
-	p.vouched = s.Vouched
+	p.mark = s.Watermark
 	p.ns, err = p.core.Open(context.Background(), node.Opening{
 		Secret: n.cluster.keys.Secret, State: s, Save: p.save, Drop: n.drop,
 		Store: func(_ context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {

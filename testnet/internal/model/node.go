@@ -61,7 +61,7 @@ type process struct {
 	drawn     [node.Purposes]uint64
 	sessions  []*session
 	asking    []*sim.Stream   // of its own questions
-	vouched   watermark.State // as it is durable
+	mark      watermark.State // as it is durable
 	rounds    *timer
 	hosts     *shards.Shards // nil: none is needed yet
 	routing   int            // reads and writes of shards under way

@@ -52,8 +52,8 @@ func TestRecovering(t *testing.T) {
 	}
 	n.Copy()
 	recovers := func(what string, started error, want bool) {
-		if started != nil || n.process.vouched.Recovering != want || n.process.ns.OtherStore() != want {
-			t.Errorf("%s: %v, recovering %v", what, started, n.process.vouched.Recovering)
+		if started != nil || n.process.mark.Recovering != want || n.process.ns.OtherStore() != want {
+			t.Errorf("%s: %v, recovering %v", what, started, n.process.mark.Recovering)
 		}
 		n.Stop()
 	}

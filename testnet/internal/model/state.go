@@ -135,10 +135,10 @@ func (n *Node) Writes(other int) bool {
 // FloorAt is up to when the node keeps out what it does not hold; 0 while it recovers, and
 // before it has joined.
 func (n *Node) FloorAt() dbadapter.Timestamp {
-	if n.process == nil || n.process.vouched.Recovering {
+	if n.process == nil || n.process.mark.Recovering {
 		return 0
 	}
-	return n.process.vouched.Floor
+	return n.process.mark.Floor
 }
 
 // Floor is up to when the node has collected; zero for never, and before it has
