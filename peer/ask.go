@@ -9,6 +9,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
+	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
@@ -151,7 +152,7 @@ func (n *Node) answer(ctx context.Context, talk *stream.Carrier, remote ID, ques
 	})
 	defer stop()
 	for over := false; ; {
-		reply, settled, err := asked.Answer()
+		reply, settled, err := ask.Answer(asked)
 		if err != nil || settled || over {
 			return reply, err
 		}

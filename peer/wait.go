@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -59,7 +60,7 @@ func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (status.Waited, er
 	for i, id := range o.Peers {
 		named[i] = node.ID(id)
 	}
-	w, err := ns.core.NewAwaiting(named, o.Count)
+	w, err := ask.NewAwaiting(ns.core, named, o.Count)
 	if err != nil {
 		return fail(status.Waited{}, err)
 	}
@@ -90,13 +91,13 @@ func (ns *Namespace) versionQuestion(key []byte, v dbadapter.Version) (*shard, *
 	if err != nil {
 		return nil, nil, err
 	}
-	q, err := sh.set.VersionQuestion(key, v)
+	q, err := ask.VersionQuestion(sh.set, key, v)
 	return sh, q, err
 }
 
 // await asks the members until as many hold it as are asked for, or the context is over.
 // It returns when no question is under way any more.
-func (sh *shard) await(ctx context.Context, cancel func(), w *node.Awaiting, about *wire.AskKey) {
+func (sh *shard) await(ctx context.Context, cancel func(), w *ask.Awaiting, about *wire.AskKey) {
 	var mu sync.Mutex // guards w
 	heard := func(id node.ID, err error) {
 		mu.Lock()
@@ -113,43 +114,34 @@ func (sh *shard) await(ctx context.Context, cancel func(), w *node.Awaiting, abo
 	}
 	var asking sync.WaitGroup
 	for _, id := range w.Of() {
-		asking.Go(func() { sh.awaitOne(ctx, sh.set.Errand(id, about), ID(id), about, func(err error) { heard(id, err) }) })
+		asking.Go(func() { ask.Await(ctx, waiting{sh}, sh.set, id, about, func(err error) { heard(id, err) }) })
 	}
 	asking.Wait()
 }
 
-// awaitOne runs the errand of a wait with one member.
-func (sh *shard) awaitOne(ctx context.Context, e *node.Errand, id ID, about *wire.AskKey, heard func(error)) {
-	for begun := time.Now(); ctx.Err() == nil; {
-		switch step := e.Next(); step.Do {
-		case node.WaitAsk:
-			a, err := sh.ask(ctx, id, step.Patience, step.Question)
-			e.Answered(a.Reply, err)
-		case node.WaitSync:
-			heard(e.Err()) // it may be the last word
-			e.Synced(sh.syncFor(ctx, id, about))
-		case node.WaitPause:
-			heard(e.Err())
-			if !sleep(ctx, max(0, step.Pause-time.Since(begun))) {
-				return
-			}
-			begun = time.Now()
-			e.Paused()
-		case node.WaitOver:
-			heard(nil)
-			return
-		}
-	}
+// waiting is the network of a shard's waits, as package ask sees it.
+type waiting struct{ sh *shard }
+
+func (w waiting) Now() time.Duration { return w.sh.ns.node.awake.Elapsed() }
+
+func (w waiting) Ask(ctx context.Context, id node.ID, patience time.Duration, q wire.Question) (*wire.Reply, error) {
+	a, err := w.sh.ask(ctx, ID(id), patience, q)
+	return a.Reply, err
 }
 
-// syncFor syncs for a wait. A sync for everything is one of its own, which begins after
-// the wait. One for a version may be shared with other waits.
-func (sh *shard) syncFor(ctx context.Context, id ID, about *wire.AskKey) (verified bool, err error) {
-	if about != nil {
-		return false, sh.carry(ctx, id)
+func (w waiting) Sync(ctx context.Context, id node.ID, shared bool) (verified bool, err error) {
+	if shared {
+		return false, w.sh.carry(ctx, ID(id))
 	}
-	report, err := sh.sync(ctx, id, SyncOptions{})
+	report, err := w.sh.sync(ctx, ID(id), SyncOptions{})
 	return report.Verified, err
+}
+
+func (w waiting) Sleep(ctx context.Context, d time.Duration) error {
+	if !sleep(ctx, d) {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // carrying are the syncs that waits for a version have begun. There is one with a peer
@@ -189,7 +181,7 @@ func (sh *shard) carry(ctx context.Context, id ID) error {
 	return err
 }
 
-func waitedOf(w *node.Awaiting) status.Waited {
+func waitedOf(w *ask.Awaiting) status.Waited {
 	held, missing, why := w.Result()
 	out := status.Waited{Held: []ID{}, Missing: []status.Unconfirmed{}}
 	for _, id := range held {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/shards"
@@ -76,7 +77,7 @@ func (ns *Namespace) waitKey(ctx context.Context, cancel context.CancelFunc, o *
 	if len(hosts) == 0 { // this node is the only host
 		return status.Waited{Held: []ID{}, Missing: []status.Unconfirmed{}}, nil
 	}
-	w, err := ns.core.NewAwaiting(hosts, o.Count)
+	w, err := ask.NewAwaiting(ns.core, hosts, o.Count)
 	if err != nil {
 		return status.Waited{}, err
 	}
@@ -116,7 +117,7 @@ func (ns *Namespace) waitedFor(ctx context.Context, done bool, found status.Wait
 func (ns *Namespace) waitHeld(ctx context.Context, o *WaitOptions) (status.Waited, error) {
 	type one struct {
 		sh *shard
-		w  *node.Awaiting
+		w  *ask.Awaiting
 	}
 	var all []one
 	asked := map[ID]bool{}
@@ -131,7 +132,7 @@ func (ns *Namespace) waitHeld(ctx context.Context, o *WaitOptions) (status.Waite
 		if o.Count > len(hosts) {
 			return status.Waited{}, notSoMany(o.Count, len(hosts), sh.set.Shard())
 		}
-		w, err := ns.core.NewAwaiting(hosts, o.Count)
+		w, err := ask.NewAwaiting(ns.core, hosts, o.Count)
 		if err != nil {
 			return status.Waited{}, err
 		}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/peer/status"
 )
@@ -37,7 +38,7 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]status
 	if err != nil {
 		return fail(ns.orRemoved(err))
 	}
-	q, err := sh.set.HeldQuestion(key)
+	q, err := ask.HeldQuestion(sh.set, key)
 	if err != nil {
 		return fail(err)
 	}
@@ -61,14 +62,14 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]status
 		a, err := sh.ask(limited, id, 0, q)
 		var w status.Why
 		if err == nil {
-			w, err = sh.set.Explain(node.ID(id), q, a.Reply)
+			w, err = ask.Explain(sh.set, node.ID(id), q, a.Reply)
 		}
 		if errors.Is(err, ErrDenied) && ns.core.Rule() != nil && ns.core.Outside() == nil {
 			away[i] = true
 			err = fmt.Errorf("it does not hold the key's shard, or not yet; or it has not heard that this node is a member: %w", ErrBusy)
 		}
 		if err != nil {
-			w = sh.set.Unanswered(node.ID(id), q, err)
+			w = ask.Unanswered(sh.set, node.ID(id), q, err)
 		}
 		all[i] = status.Why{
 			Peer: id, Standing: w.Standing, Causes: w.Causes, Here: w.Here.Clone(), There: w.There.Clone(),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/shards"
 )
@@ -224,7 +225,7 @@ func (ns *Namespace) awaited(d *node.Draft) (members int, err error) {
 		return 0, fmt.Errorf("%w: level %s is for a namespace that is cut into shards: name a number of members", ErrInvalid, *d.Ack)
 	case *d.Ack > One:
 		members = int(*d.Ack) - 1
-		_, err = ns.core.NewAwaiting(nil, members) // before anything is written
+		_, err = ask.NewAwaiting(ns.core, nil, members) // before anything is written
 	}
 	return members, err
 }

@@ -21,7 +21,7 @@ var floors = [][]string{
 	{"internal/clocks", "internal/membership", "internal/netio", "internal/netio/stream", "internal/refusals", "internal/syncing", "reconcile/replica"},
 	{"internal/changes", "internal/push"},
 	{"internal/node"},
-	{"internal/mesh", "internal/shards"},
+	{"internal/ask", "internal/mesh", "internal/shards"},
 	{"testnet/internal/check", "testnet/internal/failing", "testnet/internal/plan", "testnet/internal/sim", "testnet/scenarios"},
 	{"testnet/internal/model"},
 	{"testnet"},
@@ -48,6 +48,7 @@ var floors = [][]string{
 
 // upward are the tests that import a package of a higher floor, and why.
 var upward = map[[2]string]string{
+	{"internal/node", "internal/ask"}:  "what members ask one another is tested among the nodes in memory of package node's tests",
 	{"reconcile", "reconcile/replica"}: "the runnable example syncs two stores",
 }
 

@@ -47,12 +47,6 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 	if _, err := a.Routed(b.ID, must(sb.Sets()[0].Ask(a.ID, 0, &wire.AskSet{}))); !errors.Is(err, reconcile.ErrProtocol) {
 		t.Errorf("a question that is not routed: %v", err)
 	}
-	if asked, err := a.Asked(b.ID, question); err == nil {
-		if _, _, err := asked.Answer(); !errors.Is(err, reconcile.ErrProtocol) {
-			t.Errorf("a routed question among others: %v", err)
-		}
-		asked.Done()
-	}
 	var open []*Asked
 	for i := range syncing.MaxRouted + 1 {
 		one, err := a.Routed(b.ID, question)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -64,7 +65,7 @@ func (ns *Namespace) routedGreeting() wire.Greeting {
 func (set *Set) introduce() (g wire.Greeting) {
 	set.ns.still(func() {
 		g = wire.Greeting{
-			List: set.lists(), Floor: set.gc.Greeted(),
+			List: set.Lists(), Floor: set.gc.Greeted(),
 			Incarnation: set.ns.incarnation, Time: uint64(set.ns.node.Now().UnixMilli()),
 		}
 	})
@@ -162,6 +163,9 @@ func (a *Asked) Remote() ID { return a.remote }
 // Question is what the peer asks.
 func (a *Asked) Question() wire.Question { return a.ask.Question }
 
+// Greeting is what the peer says of itself.
+func (a *Asked) Greeting() *wire.Greeting { return &a.ask.Greeting }
+
 // Patience is for how long the peer waits for what it asks for to come about.
 func (a *Asked) Patience() time.Duration { return time.Duration(a.ask.Patience) * time.Millisecond }
 
@@ -183,101 +187,32 @@ func (a *Asked) Reply(answer wire.Answering, floor dbadapter.Timestamp) *wire.Re
 	return m
 }
 
-// Answer is the answer as of now, about what is durable here; settled says that the peer
-// need not wait for another one. The error says what has come to forbid an answer.
-func (a *Asked) Answer() (m *wire.Reply, settled bool, err error) {
-	if err := a.Allowed(); err != nil {
-		return nil, true, err
+// RestsWith is why a peer has declined a record, and for how long this node does
+// not offer it again, in whole milliseconds. The time is 0 if it does with the next
+// sync.
+func (set *Set) RestsWith(remote ID, list roster.Digest, r *dbadapter.Record, digest dbadapter.Digest) (wire.Reason, time.Duration) {
+	rule, rest := set.declined.Rests(remote, list, &dbadapter.Hashed{Record: *r, Digest: digest}, set.ns.node.Now(), set.ns.Members().Policy().MaxSkew)
+	if rule == 0 {
+		return 0, 0
 	}
-	var answer wire.Answering
-	switch q := a.ask.Question.(type) {
-	case *wire.AskKey:
-		answer, settled, err = a.set.answerKey(a.remote, &a.ask.Greeting, q)
-	case *wire.AskSet:
-		answer, settled = a.set.answerSet(q)
-	case *wire.AskStatus:
-		answer, settled = a.set.answerStatus(), true
-	default:
-		err = fmt.Errorf("%w: a question about %d", reconcile.ErrProtocol, q.Subject())
-	}
-	if err != nil {
-		return nil, true, err
-	}
-	return a.Reply(answer, 0), settled, nil
+	return rule, min(rest, (wire.MaxRest-1)*time.Millisecond).Truncate(time.Millisecond) + time.Millisecond
 }
 
-// answerSet tells what is held; a sum is known once its commit is durable.
-func (set *Set) answerSet(q *wire.AskSet) (*wire.SetAnswer, bool) {
-	sum := set.sum()
-	return &wire.SetAnswer{Sum: sum}, sum == q.Sum
-}
-
-// sum is that of what is held durably.
-func (set *Set) sum() dbadapter.Sum {
-	digest, records, _ := set.Live.State()
-	return dbadapter.Sum{Records: records, Digest: digest}
-}
-
-// answerKey tells what is held under a key: a snapshot has what is durable.
-func (set *Set) answerKey(remote ID, theirs *wire.Greeting, q *wire.AskKey) (*wire.KeyAnswer, bool, error) {
-	index := set.Keys.Hasher.Index(q.Held.Key)
-	bucket, err := set.bucket(index)
-	if err != nil {
-		return nil, false, err
-	}
-	held := under(bucket, q.Held.Key)
-	answer := &wire.KeyAnswer{}
-	if held != nil {
-		answer.Held, answer.Digest = head(held), held.Digest
-		if held.Version.Compare(q.Held.Version) > 0 {
-			rule, rest := set.restsWith(remote, theirs.List, &held.Record, held.Digest)
-			answer.Declined, answer.Rest = rule, uint64(rest.Milliseconds())
-		}
-	}
-	if !q.Held.Version.IsZero() && (held == nil || held.Version.Compare(q.Held.Version) < 0) {
-		asked := dbadapter.Hashed{Record: q.Held, Index: index, Digest: q.Digest}
-		answer.Declines = set.declines(remote, theirs.Floor, &asked, bucket)
-	}
-	return answer, held != nil && held.Version.Compare(q.Held.Version) >= 0, nil
-}
-
-func (set *Set) bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
-	snap, err := set.Store.Snapshot()
-	if err != nil {
-		return nil, err
-	}
-	defer snap.Close()
-	return snap.Bucket(index)
-}
-
-// under is the record of a bucket that has the key, or nil.
-func under(bucket []dbadapter.Hashed, key []byte) *dbadapter.Hashed {
-	for i := range bucket {
-		if string(bucket[i].Key) == string(key) {
-			return &bucket[i]
-		}
-	}
-	return nil
-}
-
-// head is a record without its value.
-func head(r *dbadapter.Hashed) dbadapter.Record {
-	h := r.Record
-	h.Value = nil
-	return h
-}
-
-// declines is why this node would decline a record that a peer holds, as far as its
+// Declines is why this node would decline a record that a peer holds, as far as its
 // head tells, or why it has declined this record before. It is 0 if this node would
 // take the record. bucket is what is held under the index. theirs is the floor that
 // the peer greets with.
-func (set *Set) declines(from ID, theirs dbadapter.Timestamp, r *dbadapter.Hashed, bucket []dbadapter.Hashed) wire.Reason {
+func (set *Set) Declines(from ID, theirs dbadapter.Timestamp, r *dbadapter.Hashed, bucket []dbadapter.Hashed) wire.Reason {
 	members := set.ns.Members()
 	if _, why := set.examine(members, from, set.ns.node.Now(), &r.Record); why != nil {
 		return why.reason
 	}
-	held, alive := under(bucket, r.Key), 0
+	var held *dbadapter.Hashed
+	alive := 0
 	for i := range bucket {
+		if string(bucket[i].Key) == string(r.Key) {
+			held = &bucket[i]
+		}
 		if !bucket[i].Deleted {
 			alive++
 		}

@@ -21,27 +21,25 @@ func carried(m wire.Message) wire.Message {
 	return got
 }
 
-// ask asks another machine, as a driver would; settled says whether the answer would have
-// come at once.
-func (m *machine) ask(ns *Namespace, other *machine, q wire.Question) (answer wire.Answering, settled bool, err error) {
-	question, err := ns.Sets()[0].Ask(other.ID, time.Second, q)
+// ask asks another machine, as a driver would, for what it holds.
+func (m *machine) ask(ns *Namespace, other *machine) error {
+	question, err := ns.Sets()[0].Ask(other.ID, time.Second, &wire.AskSet{})
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	var said wire.Message
 	asked, err := other.Asked(m.ID, carried(question).(*wire.Ask))
 	if err == nil {
 		defer asked.Done()
-		said, settled, err = asked.Answer()
+		if err = asked.Allowed(); err == nil {
+			said = asked.Reply(&wire.SetAnswer{Sum: asked.Set().Sum()}, 0)
+		}
 	}
 	if err != nil {
 		said = reconcile.Refusal(err)
 	}
-	reply, err := ns.Sets()[0].Answered(other.ID, question, carried(said))
-	if err != nil {
-		return nil, false, err
-	}
-	return reply.Answer, settled, nil
+	_, err = ns.Sets()[0].Answered(other.ID, question, carried(said))
+	return err
 }
 
 // A question of a stranger, of a removed member, without the secret, or about another
@@ -52,7 +50,7 @@ func TestQuestionsAreOfMembers(t *testing.T) {
 	sb := must(b.join(a, invite(sa, RoleRead)))
 	other := b.create("other", Policy{})
 	q := &wire.AskSet{}
-	if _, _, err := b.ask(sb, a, q); err != nil {
+	if err := b.ask(sb, a); err != nil {
 		t.Fatal(err)
 	}
 	question := must(sb.Sets()[0].Ask(a.ID, 0, q))
@@ -84,10 +82,10 @@ func TestQuestionsAreOfMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Config.Paused = func(id ID) bool { return id == b.ID }
-	if _, _, err := b.ask(sb, a, q); !errors.Is(err, reconcile.ErrPaused) {
+	if err := b.ask(sb, a); !errors.Is(err, reconcile.ErrPaused) {
 		t.Errorf("paused: %v", err)
 	}
-	if _, _, err := a.ask(sa, b, q); !errors.Is(err, reconcile.ErrPaused) {
+	if err := a.ask(sa, b); !errors.Is(err, reconcile.ErrPaused) {
 		t.Errorf("paused here: %v", err)
 	}
 	unproved := *question
@@ -99,7 +97,7 @@ func TestQuestionsAreOfMembers(t *testing.T) {
 	if err := sa.Remove(t.Context(), b.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := b.ask(sb, a, q); !errors.Is(err, ErrDenied) {
+	if err := b.ask(sb, a); !errors.Is(err, ErrDenied) {
 		t.Errorf("removed: %v", err)
 	}
 	if _, err := sa.Sets()[0].Ask(b.ID, 0, q); !errors.Is(err, ErrDenied) {
@@ -117,20 +115,20 @@ func TestQuestionThatWaitsLosesItsRight(t *testing.T) {
 	if asked.Patience() != wire.MaxPatience*time.Millisecond {
 		t.Errorf("it waits for %v", asked.Patience())
 	}
-	if _, settled, err := asked.Answer(); err != nil || settled {
-		t.Errorf("settled: %t, %v", settled, err)
+	if err := asked.Allowed(); err != nil {
+		t.Error(err)
 	}
 	if err := sa.SetPaused(true); err != nil {
 		t.Fatal(err)
 	}
-	if m, _, err := asked.Answer(); m != nil || !errors.Is(err, reconcile.ErrPaused) {
-		t.Errorf("paused: %v, %v", m, err)
+	if err := asked.Allowed(); !errors.Is(err, reconcile.ErrPaused) {
+		t.Errorf("paused: %v", err)
 	}
 	if err := errors.Join(sa.SetPaused(false), sa.Remove(t.Context(), b.ID)); err != nil {
 		t.Fatal(err)
 	}
-	if m, _, err := asked.Answer(); m != nil || err != ErrDenied {
-		t.Errorf("removed: %v, %v", m, err)
+	if err := asked.Allowed(); err != ErrDenied {
+		t.Errorf("removed: %v", err)
 	}
 }
 
@@ -141,10 +139,7 @@ func TestAnswersAreBound(t *testing.T) {
 	sb := must(b.join(a, invite(sa, RoleRead)))
 	sc := must(c.join(a, invite(sa, RoleRead)))
 	question := must(sb.Sets()[0].Ask(a.ID, 0, &wire.AskSet{}))
-	reply, _, err := must(a.Asked(b.ID, question)).Answer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must(a.Asked(b.ID, question)).Reply(&wire.SetAnswer{}, 0)
 	if _, err := sb.Sets()[0].Answered(a.ID, question, reply); err != nil {
 		t.Error(err)
 	}
@@ -233,67 +228,23 @@ func TestQuestionsHaveOneBudget(t *testing.T) {
 	}
 }
 
-// What a peer holds under a key is told as it is, and the wait for a version is over once
-// it, or a later one, is there.
-func TestAnswersAboutAKey(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
-	ask := func() (*wire.KeyAnswer, bool) {
-		t.Helper()
-		q := &wire.AskKey{Held: dbadapter.Record{Key: []byte("k")}}
-		if held := under(must(sb.Sets()[0].bucket(sb.Sets()[0].Keys.Hasher.Index(q.Held.Key))), q.Held.Key); held != nil {
-			q.Held, q.Digest = head(held), held.Digest
-		}
-		answer, settled, err := b.ask(sb, a, q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answer.(*wire.KeyAnswer), settled
-	}
-	if got, settled := ask(); got.Held.Key != nil || settled || got.Declines != 0 {
-		t.Errorf("neither holds it: %+v, settled %t", got, settled)
-	}
-	must(put(sb, "k", "1"))
-	if got, settled := ask(); got.Held.Key != nil || settled || got.Declines != 0 {
-		t.Errorf("missing there: %+v, settled %t", got, settled)
-	}
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
-	got, settled := ask()
-	held := must(dbadapter.Hash(sa.Sets()[0].Keys.Hasher, must(get(sa, "k"))))
-	if got.Digest != held.Digest || got.Held.Version != held.Version || len(got.Held.Value) > 0 || !settled {
-		t.Errorf("the same: %+v, settled %t", got, settled)
-	}
-	must(put(sb, "k", "2"))
-	if got, settled := ask(); got.Digest != held.Digest || settled {
-		t.Errorf("older there: %+v, settled %t", got, settled)
-	}
-	a.clock = a.clock.Add(time.Second)
-	later := must(put(sa, "k", "3"))
-	if got, settled := ask(); got.Held.Version != later || !settled {
-		t.Errorf("newer there: %+v, settled %t", got, settled)
-	}
-}
-
 // A commit wakes the questions that it may settle, and no others.
 func TestCommitWakesWhatItMaySettle(t *testing.T) {
 	a, b := newMachine(1), newMachine(2)
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleWrite)))
 	woken := map[string]int{}
-	waits := func(name string, q wire.Question) (*Asked, func()) {
+	waits := func(name string, q wire.Question) (stop func()) {
 		asked := must(a.Asked(b.ID, must(sb.Sets()[0].Ask(a.ID, time.Minute, q))))
 		t.Cleanup(asked.Done)
-		return asked, asked.Wait(func() { woken[name]++ })
+		return asked.Wait(func() { woken[name]++ })
 	}
-	key, _ := waits("key", &wire.AskKey{Held: dbadapter.Record{Key: []byte("k"), Version: dbadapter.Version{Clock: 1}}})
-	_, stop := waits("stopped", &wire.AskKey{Held: dbadapter.Record{Key: []byte("k")}})
+	waits("key", &wire.AskKey{Held: dbadapter.Record{Key: []byte("k"), Version: dbadapter.Version{Clock: 1}}})
+	stop := waits("stopped", &wire.AskKey{Held: dbadapter.Record{Key: []byte("k")}})
 	stop()
 	waits("another sum", &wire.AskSet{Sum: dbadapter.Sum{Records: 7}})
 	must(put(sb, "from b", "v"))
-	waits("the sum of b", sb.Sets()[0].SetQuestion())
+	waits("the sum of b", &wire.AskSet{Sum: sb.Sets()[0].Sum()})
 	if sa.Sets()[0].Waiting() != 3 {
 		t.Errorf("%d questions wait", sa.Sets()[0].Waiting())
 	}
@@ -312,7 +263,26 @@ func TestCommitWakesWhatItMaySettle(t *testing.T) {
 	if len(woken) != 1 || woken["key"] != 1 {
 		t.Errorf("woken by its key: %v", woken)
 	}
-	if _, settled, err := key.Answer(); !settled || err != nil {
-		t.Errorf("settled: %t, %v", settled, err)
+}
+
+// A version of a clock that was ages ahead rests for as long as can be told, and no longer.
+func TestRestOfADistantVersion(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	now := a.clock
+	a.clock = now.AddDate(320, 0, 0)
+	must(put(sa, "k", "1"))
+	a.clock = now
+	if _, _, err := a.sync(sa, b, syncing.Ask{}); !errors.Is(err, syncing.ErrRejected) {
+		t.Fatalf("a record of the future was taken: %v", err)
+	}
+	held := must(dbadapter.Hash(sa.Sets()[0].Keys.Hasher, must(get(sa, "k"))))
+	reason, rest := sa.Sets()[0].RestsWith(b.ID, sb.Members().Digest(), &held.Record, held.Digest)
+	if reason != wire.ReasonClock || rest != wire.MaxRest*time.Millisecond {
+		t.Errorf("%v, %s", reason, rest)
 	}
 }

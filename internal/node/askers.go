@@ -66,7 +66,7 @@ func (set *Set) wakeAskers(changes []dbadapter.Change) {
 		}
 	}
 	if len(w.sums) > 0 {
-		for _, one := range w.sums[set.sum()] {
+		for _, one := range w.sums[set.Sum()] {
 			one.wake()
 		}
 	}

@@ -256,9 +256,9 @@ func (c *Conversation) stand(ctx context.Context) (err error) {
 		}
 		c.began = p.set.tenure.begun(p.ns.node.elapsed()) // before the list that counts in it
 	}
-	c.stands = gc.Greeting{List: p.lists()}
+	c.stands = gc.Greeting{List: p.Lists()}
 	if c.conclusive() { // a snapshot that is not of all that the peer lacks says nothing
-		c.stands, err = p.set.gc.Greet(ctx, p.lists)
+		c.stands, err = p.set.gc.Greet(ctx, p.Lists)
 	}
 	return err
 }
@@ -316,7 +316,7 @@ func (c *Conversation) greeting() wire.Greeting {
 // heed decides upon the peer's greeting.
 func (c *Conversation) heed(ctx context.Context, theirs wire.Greeting) error {
 	c.part.declined.Under(c.remote, theirs.List)
-	if !c.ask.Control && !c.ask.ListsMayDiffer && theirs.List != c.part.lists() {
+	if !c.ask.Control && !c.ask.ListsMayDiffer && theirs.List != c.part.Lists() {
 		return reconcile.ErrListsDiffer
 	}
 	if c.ask.Control {

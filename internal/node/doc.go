@@ -34,9 +34,7 @@
 //	what is pushed     arrival.go               pushes of others
 //	questions          ask.go                   what members ask one another
 //	                   view.go                  the keys and rights of a shard that is not held here
-//	                   status.go                how this node is
-//	                   why.go, confirm.go       what an answer explains; which members hold what
-//	                   askers.go, errand.go     which wait for a commit; how a wait goes
+//	                   askers.go                which wait for a commit
 //	where a key is     home.go                  its shard, and what this node holds of it
 //	                   bodies.go                which keys and values are users'
 //	after damage       lost.go                  what is missing since files were made anew

@@ -339,3 +339,17 @@ func (ns *Namespace) MayName(shard placement.Shard) []ID {
 	slices.Sort(ids)
 	return slices.DeleteFunc(ids, func(id ID) bool { return id != ns.node.ID && ns.Members().Lapsed(id) })
 }
+
+// Others are the members that a wait waits for where it names none, in the order of
+// their ids. They are all but this node, those whose role is over and those that
+// have lapsed.
+func (ns *Namespace) Others() (ids []ID) {
+	members, now := ns.Members(), ns.node.Now()
+	for _, m := range members.Members() {
+		if m.ID != ns.node.ID && members.Admits(m.ID, now) && !m.Lapsed {
+			ids = append(ids, m.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}

@@ -91,3 +91,22 @@ func (set *Set) observe(changes []dbadapter.Change) {
 	}
 	set.pushes.Changed()
 }
+
+// Sum is that of what is held durably.
+func (set *Set) Sum() dbadapter.Sum {
+	digest, records, _ := set.Live.State()
+	return dbadapter.Sum{Records: records, Digest: digest}
+}
+
+// Status is what this node would answer a member that asks how it is: what it knows of the
+// records, and what its driver does of the rest.
+func (set *Set) Status() *wire.StatusAnswer {
+	a := &wire.StatusAnswer{Sum: set.Sum(), Newest: set.Store.Latest()}
+	if set.ns.describe != nil {
+		set.ns.describe(a)
+	}
+	return a
+}
+
+// Recovers reports whether the node may lack what it, or the members, once held of the set.
+func (set *Set) Recovers() bool { return set.gc.Recovering() }

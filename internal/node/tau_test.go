@@ -34,7 +34,7 @@ func TestVersionsPassTau(t *testing.T) {
 func TestReadingOfAnEarlierList(t *testing.T) {
 	c := newCrew(t, 2)
 	ns, m := c.ns[0], c.machines[0]
-	if s := must(ns.Sets()[0].gc.Greet(t.Context(), ns.Sets()[0].lists)); s.Tau == 0 {
+	if s := must(ns.Sets()[0].gc.Greet(t.Context(), ns.Sets()[0].Lists)); s.Tau == 0 {
 		t.Fatal("it says nothing")
 	}
 	now := m.Now
@@ -45,7 +45,7 @@ func TestReadingOfAnEarlierList(t *testing.T) {
 		}
 		return now()
 	}
-	if s := must(ns.Sets()[0].gc.Greet(t.Context(), ns.Sets()[0].lists)); s.Tau != 0 || s.List != ns.Members().Digest() {
+	if s := must(ns.Sets()[0].gc.Greet(t.Context(), ns.Sets()[0].Lists)); s.Tau != 0 || s.List != ns.Members().Digest() {
 		t.Errorf("it greets with the reading %d and the list %x, which is %x now", s.Tau, s.List, ns.Members().Digest())
 	}
 }

@@ -180,10 +180,10 @@ func (set *Set) row() *quorum.Row {
 	return set.ns.Row(set.shard)
 }
 
-// lists is what a sync of the part greets with as this node's list of members. Two
+// Lists is what a sync of the part greets with as this node's list of members. Two
 // shards are equal only under the row that both have (package quorum, 8), so their
 // rows are lists, too.
-func (p *Part) lists() [16]byte {
+func (p *Part) Lists() [16]byte {
 	list := p.ns.Members().Digest()
 	if p.isControl() || p.set.row() == nil {
 		return list

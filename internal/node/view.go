@@ -44,7 +44,7 @@ func (v View) Ask(remote ID, patience time.Duration, q wire.Question) (*wire.Ask
 }
 
 // Lists is what a member that has the same list, and goes by the same row, greets with beside its answer.
-func (v View) Lists() [16]byte { return v.set.lists() }
+func (v View) Lists() [16]byte { return v.set.Lists() }
 
 // Answered is Set.Answered.
 func (v View) Answered(remote ID, ask *wire.Ask, m wire.Message) (*wire.Reply, error) {

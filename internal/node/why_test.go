@@ -1,4 +1,4 @@
-package node
+package node_test
 
 import (
 	"bytes"
@@ -10,27 +10,43 @@ import (
 	"testing"
 	"time"
 
-	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/peer/status"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// why asks another machine and explains.
-func (m *machine) why(t *testing.T, ns *Namespace, other *machine, key string) status.Why {
-	t.Helper()
-	q := must(ns.Sets()[0].HeldQuestion([]byte(key)))
-	answer, _, err := m.ask(ns, other, q)
+// asks asks another machine, as a driver would; settled says whether the answer would have come at once.
+func asks(m node.Machine, ns *node.Namespace, other node.Machine, q wire.Question) (reply *wire.Reply, settled bool, err error) {
+	question, err := ns.Sets()[0].Ask(other.ID, time.Second, q)
 	if err != nil {
-		return ns.Sets()[0].Unanswered(other.ID, q, err)
+		return nil, false, err
 	}
-	there := other.Namespace(ns.Sets()[0].Keys.ID)
-	return must(ns.Sets()[0].Explain(other.ID, q, &wire.Reply{Greeting: there.Sets()[0].introduce(), Answer: answer}))
+	asked, err := other.Asked(m.ID, question)
+	if err == nil {
+		defer asked.Done()
+		reply, settled, err = ask.Answer(asked)
+	}
+	return reply, settled, err
 }
 
-func has(w *status.Why, kinds ...status.CauseKind) bool {
+// why asks another machine and explains.
+func why(m node.Machine, ns *node.Namespace, other node.Machine, key string) status.Why {
+	set := ns.Sets()[0]
+	q := must(ask.HeldQuestion(set, []byte(key)))
+	reply, _, err := asks(m, ns, other, q)
+	if err != nil {
+		return ask.Unanswered(set, other.ID, q, err)
+	}
+	return must(ask.Explain(set, other.ID, q, reply))
+}
+
+func has(w status.Why, kinds ...status.CauseKind) bool {
 	return slices.ContainsFunc(w.Causes, func(c status.Cause) bool { return slices.Contains(kinds, c.Kind) })
 }
 
@@ -53,46 +69,24 @@ func standingOf(here, there dbadapter.Record, errHere, errThere error) status.St
 	return "newer there"
 }
 
-// A version of a clock that was ages ahead rests for as long as can be told, and no longer.
-func TestRestOfADistantVersion(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
-	now := a.clock
-	a.clock = now.AddDate(320, 0, 0)
-	must(put(sa, "k", "1"))
-	a.clock = now
-	if _, _, err := a.sync(sa, b, syncing.Ask{}); !errors.Is(err, syncing.ErrRejected) {
-		t.Fatalf("a record of the future was taken: %v", err)
-	}
-	q := must(sa.Sets()[0].HeldQuestion([]byte("k")))
-	reason, rest := sa.Sets()[0].restsWith(b.ID, sb.Members().Digest(), &q.Held, q.Digest)
-	if reason != wire.ReasonClock || rest != wire.MaxRest*time.Millisecond {
-		t.Errorf("%v, %s", reason, rest)
-	}
-}
-
 // A record that a peer has declined for its clock, which was behind, and would take by now
 // travels only when the node that holds it offers it again: both sides say so, and when.
 func TestWhyOfWhatWasDeclinedBefore(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
+	a, b := node.NewMachine(1), node.NewMachine(2)
+	sa := a.Create("notes", node.Policy{})
+	sb := must(b.Join(a, node.Invite(sa, node.RoleWrite)))
+	if err := b.SyncWith(sb, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
-	b.clock = a.clock.Add(-time.Hour)
-	a.clock = a.clock.Add(time.Second)
-	must(put(sa, "k", "1"))
-	if _, _, err := a.sync(sa, b, syncing.Ask{}); !errors.Is(err, syncing.ErrRejected) {
+	b.Pass(-time.Hour)
+	a.Pass(time.Second)
+	must(node.Put(sa, "k", "1"))
+	if err := a.SyncWith(sa, b, syncing.Ask{}); !errors.Is(err, syncing.ErrRejected) {
 		t.Fatalf("a record of the future was taken: %v", err)
 	}
-	b.clock = a.clock
+	b.Pass(time.Hour + time.Second)
 	both := func() (kinds [2]string, texts [2]string) {
-		for i, w := range []status.Why{a.why(t, sa, b, "k"), b.why(t, sb, a, "k")} {
+		for i, w := range []status.Why{why(a, sa, b, "k"), why(b, sb, a, "k")} {
 			if len(w.Causes) != 1 {
 				t.Fatalf("%+v", w)
 			}
@@ -106,16 +100,16 @@ func TestWhyOfWhatWasDeclinedBefore(t *testing.T) {
 			t.Errorf("%q: %q, not %q", kinds[i], texts[i], want)
 		}
 	}
-	if _, _, err := a.sync(sa, b, syncing.Ask{}); !errors.Is(err, syncing.ErrRejected) {
+	if err := a.SyncWith(sa, b, syncing.Ask{}); !errors.Is(err, syncing.ErrRejected) {
 		t.Fatalf("a record that rests has travelled: %v", err)
 	}
-	for _, m := range []*machine{a, b} {
-		m.clock = m.clock.Add(refusals.DeclinedLife)
+	for _, m := range []node.Machine{a, b} {
+		m.Pass(refusals.DeclinedLife)
 	}
 	if kinds, texts = both(); kinds != [2]string{string(status.CauseNotSynced), string(status.CauseNotSynced)} {
 		t.Errorf("%q: %q", kinds, texts)
 	}
-	if _, _, err := a.sync(sa, b, syncing.Ask{}); err != nil {
+	if err := a.SyncWith(sa, b, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -131,37 +125,37 @@ func TestWhyForetellsTheSync(t *testing.T) {
 	common := []string{"same", "missing here", "missing there", "newer here", "newer there", string(status.CauseDeclinedThere), string(status.CauseDeclinedHere), string(status.CauseExpired), string(status.CauseConflict), string(status.CauseNotSynced)}
 	unseen := func(what string) bool { return seen[what] == 0 }
 	for round := 0; round < 100 || round < 5000 && slices.ContainsFunc(common, unseen); round++ {
-		a, b, c := newMachine(1), newMachine(2), newMachine(3)
-		sa := a.create("notes", Policy{})
-		sb := must(b.join(a, invite(sa, RoleWrite)))
-		sc := must(c.join(a, invite(sa, RoleWrite)))
-		for _, with := range []*machine{b, c} {
-			if _, _, err := a.sync(sa, with, syncing.Ask{}); err != nil {
+		a, b, c := node.NewMachine(1), node.NewMachine(2), node.NewMachine(3)
+		sa := a.Create("notes", node.Policy{})
+		sb := must(b.Join(a, node.Invite(sa, node.RoleWrite)))
+		sc := must(c.Join(a, node.Invite(sa, node.RoleWrite)))
+		for _, with := range []node.Machine{b, c} {
+			if err := a.SyncWith(sa, with, syncing.Ask{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		ms, sets := []*machine{a, b, c}, []*Namespace{sa, sb, sc}
+		ms, sets := []node.Machine{a, b, c}, []*node.Namespace{sa, sb, sc}
 		for range 12 {
 			n := random.IntN(3)
 			key := fmt.Sprint("k", random.IntN(4))
 			switch random.IntN(9) {
 			case 0, 1, 2, 3:
-				d := draft(key, fmt.Sprint(random.Uint64()))
+				d := node.NewDraft(key, fmt.Sprint(random.Uint64()))
 				if random.IntN(3) == 0 {
 					d.TTL = time.Duration(1+random.IntN(20)) * time.Second
 				}
-				_, _ = commit(sets[n].Sets()[0].Write(d))
+				_, _ = node.Commit(sets[n].Sets()[0].Write(d))
 			case 4:
-				_, _ = commit(sets[n].Sets()[0].Delete([]byte(key)))
+				_, _ = node.Commit(sets[n].Sets()[0].Delete([]byte(key)))
 			case 5:
-				ms[n].clock = ms[n].clock.Add(time.Duration(random.IntN(900)-300) * time.Second)
+				ms[n].Pass(time.Duration(random.IntN(900)-300) * time.Second)
 			case 6:
-				_, _, _ = ms[n].sync(sets[n], ms[(n+1)%3], syncing.Ask{Direction: wire.Direction(random.IntN(3))})
+				_ = ms[n].SyncWith(sets[n], ms[(n+1)%3], syncing.Ask{Direction: wire.Direction(random.IntN(3))})
 			case 7:
-				_ = setRole(sa, c.ID, []Role{RoleRead, RoleWrite}[random.IntN(2)])
+				_ = node.SetRole(sa, c.ID, []node.Role{node.RoleRead, node.RoleWrite}[random.IntN(2)])
 			case 8:
 				for _, m := range ms {
-					m.clock = m.clock.Add(time.Duration(random.IntN(10)) * time.Second)
+					m.Pass(time.Duration(random.IntN(10)) * time.Second)
 				}
 			}
 		}
@@ -169,26 +163,26 @@ func TestWhyForetellsTheSync(t *testing.T) {
 		other := (n + 1 + random.IntN(2)) % 3
 		// The lists are made equal first: a sync does so, and then some of what was
 		// declined is not any more.
-		_, _, _ = ms[n].sync(sets[n], ms[other], syncing.Ask{Control: true})
+		_ = ms[n].SyncWith(sets[n], ms[other], syncing.Ask{Control: true})
 		whys, before := map[string]status.Why{}, map[string]dbadapter.Record{}
 		for k := range 4 {
 			key := fmt.Sprint("k", k)
-			here, errHere := get(sets[n], key)
-			there, errThere := get(sets[other], key)
+			here, errHere := node.Get(sets[n], key)
+			there, errThere := node.Get(sets[other], key)
 			before[key] = there
-			w := ms[n].why(t, sets[n], ms[other], key)
+			w := why(ms[n], sets[n], ms[other], key)
 			if want := standingOf(here, there, errHere, errThere); w.Standing != want {
 				t.Fatalf("%s is %q, not %q: here %+v, there %+v", key, w.Standing, want, here, there)
 			}
 			if w.Here.Version != here.Version || w.There.Version != there.Version {
 				t.Fatalf("%s: %+v of %+v and %+v", key, w, here, there)
 			}
-			if expired := errHere == nil && here.Expired(ms[n].clock); has(&w, status.CauseExpired) != expired {
+			if expired := errHere == nil && here.Expired(ms[n].Now()); has(w, status.CauseExpired) != expired {
 				t.Fatalf("%s: expired is %t: %+v", key, expired, w.Causes)
 			}
 			whys[key] = w
 		}
-		if _, _, err := ms[n].sync(sets[n], ms[other], syncing.Ask{}); err != nil && !errors.Is(err, syncing.ErrRejected) {
+		if err := ms[n].SyncWith(sets[n], ms[other], syncing.Ask{}); err != nil && !errors.Is(err, syncing.ErrRejected) {
 			if errors.Is(err, reconcile.ErrDenied) || errors.Is(err, reconcile.ErrTwin) {
 				continue
 			}
@@ -199,17 +193,17 @@ func TestWhyForetellsTheSync(t *testing.T) {
 			for _, c := range w.Causes {
 				seen[string(c.Kind)]++
 			}
-			now, _ := get(sets[other], key)
-			mine, _ := get(sets[n], key)
+			now, _ := node.Get(sets[other], key)
+			mine, _ := node.Get(sets[n], key)
 			switch w.Standing {
 			case "missing there", "newer here":
 				brought := now.Version.Compare(w.Here.Version) >= 0
-				if declined := has(&w, status.CauseDeclinedThere, status.CauseCollectedThere, status.CauseRests); brought == declined || declined == has(&w, status.CauseNotSynced) {
+				if declined := has(w, status.CauseDeclinedThere, status.CauseCollectedThere, status.CauseRests); brought == declined || declined == has(w, status.CauseNotSynced) {
 					t.Fatalf("%s: brought by the sync: %t; %+v", key, brought, w)
 				}
 			case "missing here", "newer there":
 				brought := mine.Version.Compare(w.There.Version) >= 0
-				if declined := has(&w, status.CauseDeclinedHere, status.CauseCollectedHere, status.CauseRests); brought == declined || declined == has(&w, status.CauseNotSynced) {
+				if declined := has(w, status.CauseDeclinedHere, status.CauseCollectedHere, status.CauseRests); brought == declined || declined == has(w, status.CauseNotSynced) {
 					t.Fatalf("%s: brought by the sync: %t; %+v", key, brought, w)
 				}
 			}
@@ -222,12 +216,12 @@ func TestWhyForetellsTheSync(t *testing.T) {
 
 // A wait counts those that hold it, each once, and never loses one that did.
 func TestAwaiting(t *testing.T) {
-	a := newMachine(1)
-	sa := a.create("notes", Policy{})
-	var ids []ID
+	a := node.NewMachine(1)
+	sa := a.Create("notes", node.Policy{})
+	var ids []node.ID
 	for seed := 2; seed < 6; seed++ {
-		m := newMachine(seed)
-		must(m.join(a, invite(sa, RoleRead)))
+		m := node.NewMachine(seed)
+		must(m.Join(a, node.Invite(sa, node.RoleRead)))
 		ids = append(ids, m.ID)
 	}
 	slices.Sort(ids)
@@ -238,18 +232,18 @@ func TestAwaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		named []ID
+		named []node.ID
 		count int
 	}{
-		"more than there are": {nil, 4}, "fewer than none": {nil, -1}, "itself": {[]ID{a.ID}, 0}, "a stranger": {[]ID{idOf(9)}, 0},
-		"more than named": {ids[:2], 3}, "one twice": {[]ID{ids[0], ids[0]}, 2},
+		"more than there are": {nil, 4}, "fewer than none": {nil, -1}, "itself": {[]node.ID{a.ID}, 0}, "a stranger": {[]node.ID{node.IDOfSeed(9)}, 0},
+		"more than named": {ids[:2], 3}, "one twice": {[]node.ID{ids[0], ids[0]}, 2},
 	} {
-		if _, err := sa.NewAwaiting(c.named, c.count); !errors.Is(err, ErrInvalid) {
+		if _, err := ask.NewAwaiting(sa, c.named, c.count); !errors.Is(err, node.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	all := must(sa.NewAwaiting(nil, 0))
-	if all.Need() != 3 || must(sa.NewAwaiting(ids, 0)).Need() != 4 {
+	all := must(ask.NewAwaiting(sa, nil, 0))
+	if all.Need() != 3 || must(ask.NewAwaiting(sa, ids, 0)).Need() != 4 {
 		t.Errorf("%d members are waited for", all.Need())
 	}
 	failed := errors.New("away")
@@ -266,8 +260,8 @@ func TestAwaiting(t *testing.T) {
 	if _, _, why := all.Result(); !all.Done() || len(why) != 0 {
 		t.Errorf("not done: %v", why)
 	}
-	alone := newMachine(8).create("alone", Policy{})
-	if w := must(alone.NewAwaiting(nil, 0)); !w.Done() {
+	alone := node.NewMachine(8).Create("alone", node.Policy{})
+	if w := must(ask.NewAwaiting(alone, nil, 0)); !w.Done() {
 		t.Error("a node that is alone waits")
 	}
 }
@@ -275,60 +269,116 @@ func TestAwaiting(t *testing.T) {
 // A version is confirmed by a peer that holds it or a later one, and by one that has
 // collected its deletion; by no other.
 func TestConfirms(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b := node.NewMachine(1), node.NewMachine(2)
+	sa := a.Create("notes", node.Policy{})
+	sb := must(b.Join(a, node.Invite(sa, node.RoleWrite)))
 	confirmed := func(v dbadapter.Version) error {
 		t.Helper()
-		q := must(sb.Sets()[0].VersionQuestion([]byte("k"), v))
-		answer, _, err := b.ask(sb, a, q)
+		q := must(ask.VersionQuestion(sb.Sets()[0], []byte("k"), v))
+		reply, _, err := asks(b, sb, a, q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return sb.Sets()[0].Confirms(a.ID, q, &wire.Reply{Greeting: sa.Sets()[0].introduce(), Answer: answer})
+		return ask.Confirms(sb.Sets()[0], a.ID, q, reply)
 	}
-	if _, err := sb.Sets()[0].VersionQuestion([]byte("k"), dbadapter.Version{}); !errors.Is(err, dbadapter.ErrNotFound) {
+	if _, err := ask.VersionQuestion(sb.Sets()[0], []byte("k"), dbadapter.Version{}); !errors.Is(err, dbadapter.ErrNotFound) {
 		t.Errorf("nothing to wait for: %v", err)
 	}
-	v1 := must(put(sb, "k", "1"))
-	if err := confirmed(v1); !errors.Is(err, errNotThere) {
+	v1 := must(node.Put(sb, "k", "1"))
+	if err := confirmed(v1); !errors.Is(err, ask.ErrNotThere) {
 		t.Errorf("missing: %v", err)
 	}
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
+	if err := b.SyncWith(sb, a, syncing.Ask{}); err != nil {
 		t.Fatal(err)
 	}
-	v2 := must(put(sb, "k", "2"))
+	v2 := must(node.Put(sb, "k", "2"))
 	if err := confirmed(v1); err != nil {
 		t.Errorf("the version before: %v", err)
 	}
-	if err := confirmed(v2); !errors.Is(err, errNotThere) {
+	if err := confirmed(v2); !errors.Is(err, ask.ErrNotThere) {
 		t.Errorf("older there: %v", err)
 	}
-	a.clock = a.clock.Add(time.Minute)
-	must(put(sa, "k", "3"))
+	a.Pass(time.Minute)
+	must(node.Put(sa, "k", "3"))
 	if err := confirmed(v2); err != nil {
 		t.Errorf("newer there: %v", err)
 	}
-	collect(t, sa, "k")
-	if err := confirmed(v2); !errors.Is(err, errNotThere) {
+	node.Collect(t, sa, "k")
+	if err := confirmed(v2); !errors.Is(err, ask.ErrNotThere) {
 		t.Errorf("gone there: %v", err)
 	}
 	// Two nodes with one identity can give one version to two contents.
-	q := must(sb.Sets()[0].HeldQuestion([]byte("k")))
+	q := must(ask.HeldQuestion(sb.Sets()[0], []byte("k")))
 	answer := &wire.KeyAnswer{Held: q.Held, Digest: q.Digest}
-	reply := &wire.Reply{Greeting: sa.Sets()[0].introduce(), Answer: answer}
-	if err := sb.Sets()[0].Confirms(a.ID, q, reply); err != nil {
+	reply, _, err := asks(b, sb, a, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply.Answer = answer
+	if err := ask.Confirms(sb.Sets()[0], a.ID, q, reply); err != nil {
 		t.Errorf("the same there: %v", err)
 	}
 	answer.Digest[0]++
-	if err := sb.Sets()[0].Confirms(a.ID, q, reply); !errors.Is(err, errNotThere) {
+	if err := ask.Confirms(sb.Sets()[0], a.ID, q, reply); !errors.Is(err, ask.ErrNotThere) {
 		t.Errorf("another content of the version there: %v", err)
 	}
-	sum := sa.Sets()[0].SetQuestion()
-	if err := ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sum.Sum}}); err != nil {
+	sum := ask.SetQuestion(sa.Sets()[0])
+	if err := ask.ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sum.Sum}}); err != nil {
 		t.Error(err)
 	}
-	if err := ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sb.Sets()[0].SetQuestion().Sum}}); !errors.Is(err, errNotThere) {
+	if err := ask.ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: ask.SetQuestion(sb.Sets()[0]).Sum}}); !errors.Is(err, ask.ErrNotThere) {
 		t.Error(err)
 	}
+}
+
+// What a peer holds under a key is told as it is, and the wait for a version is over once
+// it, or a later one, is there.
+func TestAnswersAboutAKey(t *testing.T) {
+	a, b := node.NewMachine(1), node.NewMachine(2)
+	sa := a.Create("notes", node.Policy{})
+	sb := must(b.Join(a, node.Invite(sa, node.RoleWrite)))
+	told := func() (*wire.KeyAnswer, bool) {
+		t.Helper()
+		reply, settled, err := asks(b, sb, a, must(ask.HeldQuestion(sb.Sets()[0], []byte("k"))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply.Answer.(*wire.KeyAnswer), settled
+	}
+	if got, settled := told(); got.Held.Key != nil || settled || got.Declines != 0 {
+		t.Errorf("neither holds it: %+v, settled %t", got, settled)
+	}
+	must(node.Put(sb, "k", "1"))
+	if got, settled := told(); got.Held.Key != nil || settled || got.Declines != 0 {
+		t.Errorf("missing there: %+v, settled %t", got, settled)
+	}
+	if err := b.SyncWith(sb, a, syncing.Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	got, settled := told()
+	held := must(dbadapter.Hash(sa.Sets()[0].Keys.Hasher, must(node.Get(sa, "k"))))
+	if got.Digest != held.Digest || got.Held.Version != held.Version || len(got.Held.Value) > 0 || !settled {
+		t.Errorf("the same: %+v, settled %t", got, settled)
+	}
+	must(node.Put(sb, "k", "2"))
+	if got, settled := told(); got.Digest != held.Digest || settled {
+		t.Errorf("older there: %+v, settled %t", got, settled)
+	}
+	a.Pass(time.Second)
+	later := must(node.Put(sa, "k", "3"))
+	if got, settled := told(); got.Held.Version != later || !settled {
+		t.Errorf("newer there: %+v, settled %t", got, settled)
+	}
+	asked := must(a.Asked(b.ID, must(sb.Ask(a.ID, &wire.AskRecord{Key: []byte("k")}))))
+	defer asked.Done()
+	if _, _, err := ask.Answer(asked); !errors.Is(err, reconcile.ErrProtocol) {
+		t.Errorf("a routed question among others: %v", err)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

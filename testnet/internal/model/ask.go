@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
@@ -66,18 +67,13 @@ func (q *Question) key() []byte {
 	return nil
 }
 
-// question asks another node, which may be busy first. The caller may cut what it does not
-// wait for any longer.
-func (p *process) question(remote int, patience time.Duration, q wire.Question, done func(*Question, error)) (cut func()) {
+// question asks another node, which may be busy first.
+func (p *process) question(remote int, patience time.Duration, q wire.Question, done func(*Question, error)) {
 	begun := p.node.world.Now()
 	retry := p.core.Backoff()
-	over, cutOnce := false, func() {}
 	var once func()
 	once = func() {
-		if over {
-			return
-		}
-		cutOnce = p.askOnce(remote, patience, q, func(asked *Question, err error) {
+		p.askOnce(remote, patience, q, func(asked *Question, err error) {
 			if wait, again := retry.Again(p.node.world.Now()-begun, err); again {
 				p.after(wait, once)
 				return
@@ -86,19 +82,15 @@ func (p *process) question(remote int, patience time.Duration, q wire.Question, 
 		})
 	}
 	once()
-	return func() {
-		over = true
-		cutOnce()
-	}
 }
 
-func (p *process) askOnce(remote int, patience time.Duration, q wire.Question, done func(*Question, error)) (cut func()) {
+func (p *process) askOnce(remote int, patience time.Duration, q wire.Question, done func(*Question, error)) {
 	n := p.node
 	there := n.cluster.nodes[remote]
 	ask, err := p.set.Ask(there.id, patience, q)
 	if err != nil {
 		done(nil, err)
-		return func() {}
+		return
 	}
 	asked := &Question{Node: n.number, Peer: remote, Ask: ask}
 	s := n.cluster.Net.Dial(n.number, remote, func(s *sim.Stream) bool { return there.acceptAsk(s, asked) })
@@ -147,14 +139,6 @@ func (p *process) askOnce(remote int, patience time.Duration, q wire.Question, d
 		frame[versionAt(frame)] = oldVersion
 	}
 	s.Send(frame)
-	return func() {
-		if !over {
-			over = true
-			deadline.stop()
-			p.asking = slices.DeleteFunc(p.asking, func(o *sim.Stream) bool { return o == s })
-			s.Reset()
-		}
-	}
 }
 
 // acceptAsk answers a stream of a question.
@@ -176,12 +160,12 @@ func (p *process) answer(s *sim.Stream, q *Question, frame []byte) (gone func())
 		frame = translated(frame)
 	}
 	first, _, err := wire.Read(bytes.NewReader(frame))
-	ask, ok := first.(*wire.Ask)
+	question, ok := first.(*wire.Ask)
 	if err != nil || !ok {
 		p.refuse(s, q.Node, fmt.Errorf("%w: a first frame that is no question: %w", reconcile.ErrProtocol, err))
 		return func() {}
 	}
-	asked, err := p.core.Asked(n.cluster.nodes[q.Node].id, ask)
+	asked, err := p.core.Asked(n.cluster.nodes[q.Node].id, question)
 	if err != nil {
 		p.refuse(s, q.Node, err)
 		return func() {}
@@ -208,14 +192,14 @@ func (p *process) answer(s *sim.Stream, q *Question, frame []byte) (gone func())
 		if over {
 			return
 		}
-		reply, settled, err := asked.Answer()
+		reply, settled, err := ask.Answer(asked)
 		switch {
 		case err != nil:
 			gone()
 			p.refuse(s, q.Node, err)
 		case settled || late:
 			gone()
-			p.said(s, q, ask, reply)
+			p.said(s, q, question, reply)
 		}
 	}
 	look(asked.Patience() == 0)
@@ -257,7 +241,7 @@ type Explained struct {
 func (n *Node) Why(remote int, key string, told func(*Explained)) {
 	n.joinedDo(func(p *process) error {
 		p.flush()
-		q, err := p.set.HeldQuestion([]byte(key))
+		q, err := ask.HeldQuestion(p.set, []byte(key))
 		if err != nil {
 			return err
 		}
@@ -271,9 +255,9 @@ func (n *Node) Why(remote int, key string, told func(*Explained)) {
 			list := p.ns.Members()
 			e.Lapsed = list.Lapsed(id) || list.Lapsed(n.id)
 			if err == nil {
-				e.Why, e.Err = p.set.Explain(id, q, question.Reply)
+				e.Why, e.Err = ask.Explain(p.set, id, q, question.Reply)
 			} else {
-				e.Why = p.set.Unanswered(id, q, err)
+				e.Why = ask.Unanswered(p.set, id, q, err)
 			}
 			told(e)
 		})

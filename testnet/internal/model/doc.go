@@ -9,7 +9,7 @@
 //	session.go     frames over simulated streams with virtual deadlines, for peer's
 //	serve.go       conversation, sync and serve
 //	ask.go         questions and answers over simulated streams, for peer's ask
-//	wait.go        the errands of a wait, for peer's wait
+//	wait.go        waits as routines, for peer's wait
 //	beside.go      sets that are read beside polls, for what peer's following runs aside
 //	write.go       writes that share a sync of the disk, for badgerdb's committer
 //	background.go  virtual timers for the schedule, for peer's background

@@ -1,9 +1,12 @@
 package model
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
@@ -43,14 +46,14 @@ func (p *process) wait(o *WaitFor) error {
 	for _, peer := range o.Peers {
 		named = append(named, n.cluster.nodes[peer].id)
 	}
-	w, err := p.ns.NewAwaiting(named, o.Count)
+	w, err := ask.NewAwaiting(p.ns, named, o.Count)
 	if err != nil {
 		return err
 	}
 	var about *wire.AskKey
 	version := o.Version
 	if o.Key != "" {
-		if about, err = p.set.VersionQuestion([]byte(o.Key), version); err != nil {
+		if about, err = ask.VersionQuestion(p.set, []byte(o.Key), version); err != nil {
 			return err
 		}
 		version = about.Held.Version
@@ -60,95 +63,86 @@ func (p *process) wait(o *WaitFor) error {
 		of = append(of, n.cluster.byID[id].number)
 	}
 	o.Begun(of, version, p.records())
-	one := &waitOf{process: p, o: o, w: w}
-	if w.Done() {
-		one.end()
+	over := w.Done()
+	end := func() {
+		if !over {
+			over = true
+			o.Ended(w.Done())
+		}
+	}
+	if over {
+		o.Ended(true)
 		return nil
 	}
 	if o.For > 0 {
-		p.after(o.For, one.end)
+		p.after(o.For, end)
 	}
 	for _, id := range w.Of() {
-		x := &errand{Errand: p.set.Errand(id, about), of: one, id: id, member: n.cluster.byID[id].number, begun: n.world.Now()}
-		one.cut = append(one.cut, func() { x.cut() })
-		x.cut = func() {}
-		x.run()
+		p.routine(func(ctx context.Context) {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			ask.Await(ctx, awaiting{p}, p.set, id, about, func(err error) {
+				if over || ctx.Err() != nil {
+					cancel()
+					return
+				}
+				w.Heard(id, err)
+				if err == nil {
+					o.Confirmed(n.cluster.byID[id].number)
+				}
+				if w.Done() {
+					end()
+				}
+			})
+		})
 	}
 	return nil
 }
 
-// waitOf is a wait under way.
-type waitOf struct {
-	process *process
-	o       *WaitFor
-	w       *node.Awaiting
-	cut     []func()
-	over    bool
-}
+// awaiting is the network of waits, as package ask sees it. Each is a routine; it ends where the cluster rests.
+type awaiting struct{ process *process }
 
-func (w *waitOf) end() {
-	if w.over {
-		return
-	}
-	w.over = true
-	for _, cut := range w.cut {
-		cut()
-	}
-	w.o.Ended(w.w.Done())
-}
+func (w awaiting) Now() time.Duration { return w.process.node.world.Now() }
 
-// errand is a wait with one member; a sync that it has begun goes on when it is cut.
-type errand struct {
-	*node.Errand
-	of     *waitOf
-	id     node.ID
-	member int
-	begun  time.Duration // of the try
-	cut    func()
-}
-
-func (x *errand) run() {
-	p := x.of.process
-	if x.of.over || p.node.cluster.resting {
-		return
-	}
-	switch step := x.Next(); step.Do {
-	case node.WaitAsk:
-		x.cut = p.question(x.member, step.Patience, step.Question, func(q *Question, err error) {
-			var reply *wire.Reply
-			if err == nil {
-				reply = q.Reply
+func (w awaiting) Ask(ctx context.Context, id node.ID, patience time.Duration, q wire.Question) (reply *wire.Reply, err error) {
+	if err := w.await(ctx, func(done func()) {
+		w.process.question(w.process.node.cluster.byID[id].number, patience, q, func(asked *Question, failed error) {
+			if err = failed; err == nil {
+				reply = asked.Reply
 			}
-			x.Answered(reply, err)
-			x.run()
+			done()
 		})
-	case node.WaitSync:
-		p.sync(p.shard, x.member, syncing.Ask{}, func(report reconcile.Report, err error) {
-			x.Synced(report.Verified, err)
-			x.run()
-		})
-	case node.WaitPause:
-		x.heard(x.Err())
-		p.after(max(0, step.Pause-(p.node.world.Now()-x.begun)), func() {
-			x.begun = p.node.world.Now()
-			x.Paused()
-			x.run()
-		})
-	case node.WaitOver:
-		x.heard(nil)
+	}); err != nil {
+		return nil, err
 	}
+	return reply, err
 }
 
-// heard notes what has come of a try.
-func (x *errand) heard(err error) {
-	if x.of.over {
-		return
+func (w awaiting) Sync(ctx context.Context, id node.ID, _ bool) (verified bool, err error) {
+	if err := w.await(ctx, func(done func()) {
+		w.process.sync(w.process.shard, w.process.node.cluster.byID[id].number, syncing.Ask{}, func(report reconcile.Report, failed error) {
+			verified, err = report.Verified, failed
+			done()
+		})
+	}); err != nil {
+		return false, err
 	}
-	x.of.w.Heard(x.id, err)
-	if err == nil {
-		x.of.o.Confirmed(x.member)
-	}
-	if x.of.w.Done() {
-		x.of.end()
-	}
+	return verified, err
 }
+
+func (w awaiting) Sleep(ctx context.Context, d time.Duration) error {
+	return w.await(ctx, func(done func()) { w.process.after(d, done) })
+}
+
+// await waits, unless waits go no further.
+func (w awaiting) await(ctx context.Context, begin wait) error {
+	if w.process.node.cluster.resting {
+		return errResting
+	}
+	if err := routineOf(ctx).await(begin); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+var errResting = errors.New("waits go no further")

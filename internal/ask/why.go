@@ -1,4 +1,4 @@
-package node
+package ask
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/peer/status"
@@ -14,11 +15,11 @@ import (
 )
 
 // HeldQuestion is the question about a key, with what is held under it here.
-func (set *Set) HeldQuestion(key []byte) (*wire.AskKey, error) {
+func HeldQuestion(set *node.Set, key []byte) (*wire.AskKey, error) {
 	if len(key) == 0 || len(key) > dbadapter.MaxKey {
-		return nil, fmt.Errorf("%w: a key of %d bytes; it has 1 to %d", ErrInvalid, len(key), dbadapter.MaxKey)
+		return nil, fmt.Errorf("%w: a key of %d bytes; it has 1 to %d", node.ErrInvalid, len(key), dbadapter.MaxKey)
 	}
-	bucket, err := set.bucket(set.Keys.Hasher.Index(key))
+	bucket, err := bucketOf(set, set.Keys.Hasher.Index(key))
 	if err != nil {
 		return nil, err
 	}
@@ -30,12 +31,12 @@ func (set *Set) HeldQuestion(key []byte) (*wire.AskKey, error) {
 }
 
 // Explain explains what a peer has answered to the question.
-func (set *Set) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (status.Why, error) {
+func Explain(set *node.Set, remote node.ID, q *wire.AskKey, reply *wire.Reply) (status.Why, error) {
 	answer, ok := reply.Answer.(*wire.KeyAnswer)
 	if !ok {
 		return status.Why{}, fmt.Errorf("%w: an answer about %d", reconcile.ErrProtocol, reply.Answer.Subject())
 	}
-	w := set.local(remote, q)
+	w := local(set, remote, q)
 	w.There = answer.Held
 	here, there := !w.Here.Version.IsZero(), !w.There.Version.IsZero()
 	order := w.Here.Version.Compare(w.There.Version)
@@ -57,7 +58,7 @@ func (set *Set) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (status.Wh
 	default:
 		w.Standing = status.StandingTwoContents
 	}
-	if reply.Greeting.List != set.lists() {
+	if reply.Greeting.List != set.Lists() {
 		w.Add(status.CauseLists, 0, "the two have different lists of members, which a sync makes equal first")
 	}
 	if w.Standing == status.StandingSame || w.Standing == status.StandingNeither {
@@ -65,7 +66,7 @@ func (set *Set) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (status.Wh
 	}
 	declined := declinedThere(&w, reply.Greeting.Floor, answer.Declines)
 	if !here || order < 0 {
-		why, err := set.declinedHere(remote, reply.Greeting.Floor, &w, answer.Digest)
+		why, err := declinedHere(set, remote, reply.Greeting.Floor, &w, answer.Digest)
 		if err != nil {
 			return status.Why{}, err
 		}
@@ -79,7 +80,7 @@ func (set *Set) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (status.Wh
 		w.Add(status.CauseConflict, 0, "version %s was written without knowledge of version %s, which gives way to it and is kept as a conflict where it was held", greater.Version, less.Version)
 	}
 	if !declined && w.Standing != status.StandingTwoContents {
-		declined = set.declinedBefore(remote, reply.Greeting.List, q, answer, &w)
+		declined = declinedBefore(set, remote, reply.Greeting.List, q, answer, &w)
 	}
 	if !declined {
 		w.Add(status.CauseNotSynced, 0, "no sync of the two has carried version %s yet", greater.Version)
@@ -105,7 +106,7 @@ func declinedThere(w *status.Why, floor dbadapter.Timestamp, rule wire.Reason) b
 
 // declinedBefore notes that the other side has declined the greater version. The
 // side that holds it does not offer it with the next sync.
-func (set *Set) declinedBefore(remote ID, list roster.Digest, q *wire.AskKey, a *wire.KeyAnswer, w *status.Why) bool {
+func declinedBefore(set *node.Set, remote node.ID, list roster.Digest, q *wire.AskKey, a *wire.KeyAnswer, w *status.Why) bool {
 	if w.Here.Version.Compare(w.There.Version) < 0 {
 		if a.Declined == 0 {
 			return false
@@ -114,7 +115,7 @@ func (set *Set) declinedBefore(remote ID, list roster.Digest, q *wire.AskKey, a 
 		w.Add(status.CauseRests, a.Declined, "this node has declined version %s: %s; the peer offers it again in %s", w.There.Version, here[a.Declined], rest)
 		return true
 	}
-	rule, rest := set.restsWith(remote, list, &w.Here, q.Digest)
+	rule, rest := set.RestsWith(remote, list, &w.Here, q.Digest)
 	if rule == 0 {
 		return false
 	}
@@ -122,26 +123,15 @@ func (set *Set) declinedBefore(remote ID, list roster.Digest, q *wire.AskKey, a 
 	return true
 }
 
-// restsWith is why a peer has declined a record, and for how long this node does
-// not offer it again, in whole milliseconds. The time is 0 if it does with the next
-// sync.
-func (set *Set) restsWith(remote ID, list roster.Digest, r *dbadapter.Record, digest dbadapter.Digest) (wire.Reason, time.Duration) {
-	rule, rest := set.declined.Rests(remote, list, &dbadapter.Hashed{Record: *r, Digest: digest}, set.ns.node.Now(), set.ns.Members().Policy().MaxSkew)
-	if rule == 0 {
-		return 0, 0
-	}
-	return rule, min(rest, (wire.MaxRest-1)*time.Millisecond).Truncate(time.Millisecond) + time.Millisecond
-}
-
 // declinedHere notes why this node declines what the peer holds.
-func (set *Set) declinedHere(remote ID, theirs dbadapter.Timestamp, w *status.Why, digest dbadapter.Digest) (bool, error) {
+func declinedHere(set *node.Set, remote node.ID, theirs dbadapter.Timestamp, w *status.Why, digest dbadapter.Digest) (bool, error) {
 	index := set.Keys.Hasher.Index(w.There.Key)
-	bucket, err := set.bucket(index)
+	bucket, err := bucketOf(set, index)
 	if err != nil {
 		return false, err
 	}
 	floor := set.Floor()
-	rule := set.declines(remote, theirs, &dbadapter.Hashed{Record: w.There, Index: index, Digest: digest}, bucket)
+	rule := set.Declines(remote, theirs, &dbadapter.Hashed{Record: w.There, Index: index, Digest: digest}, bucket)
 	due, ends := w.There.Due()
 	switch {
 	case rule == 0:
@@ -165,8 +155,8 @@ var here = map[wire.Reason]string{
 }
 
 // Unanswered explains why a peer did not answer the question.
-func (set *Set) Unanswered(remote ID, q *wire.AskKey, err error) status.Why {
-	w := set.local(remote, q)
+func Unanswered(set *node.Set, remote node.ID, q *wire.AskKey, err error) status.Why {
+	w := local(set, remote, q)
 	w.Standing = status.StandingUnknown
 	kind := status.CauseFailed
 	for _, c := range []struct {
@@ -188,16 +178,16 @@ func (set *Set) Unanswered(remote ID, q *wire.AskKey, err error) status.Why {
 }
 
 // local is what this node knows by itself.
-func (set *Set) local(remote ID, q *wire.AskKey) status.Why {
+func local(set *node.Set, remote node.ID, q *wire.AskKey) status.Why {
 	var w status.Why
 	if !q.Held.Version.IsZero() {
 		w.Here = q.Held
-		if q.Held.Expired(set.ns.node.Now()) {
+		if q.Held.Expired(set.Namespace().Time()) {
 			w.Add(status.CauseExpired, 0, "the record has expired at %s by this node's clock, and reads as absent", when(q.Held.Expires))
 		}
 	}
-	members := set.ns.Members()
-	for _, id := range []ID{remote, set.ns.node.ID} {
+	members := set.Namespace().Members()
+	for _, id := range []node.ID{remote, set.Namespace().Self()} {
 		if members.Lapsed(id) {
 			w.Add(status.CauseLapsed, 0, "%s has lapsed: the others have collected without it, and what it wrote before that they may decline", id)
 		}
