@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/damage"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/peer/status"
@@ -126,7 +127,7 @@ func newestOf(a *wire.StatusAnswer) (at time.Time) {
 
 // describe takes what it says of itself.
 func describe(m *status.ClusterMember, a *wire.StatusAnswer) {
-	m.Damaged, m.Program, m.Troubles = a.Damaged, a.Program, kindsOf(a.Unable)
+	m.Damaged, m.Program, m.Troubles = a.Damaged, a.Program, damage.Kinds(a.Unable)
 	if a.Disk != nil {
 		m.Taken, m.Free = bounded(a.Disk.Taken), bounded(a.Disk.Free)
 	}
@@ -153,7 +154,7 @@ func (n *Node) describe(id dbadapter.NamespaceID, a *wire.StatusAnswer) {
 	if ns == nil {
 		return // it is being opened, or dropped
 	}
-	a.Damaged, a.Unable = n.damage.of(id) != nil || n.Damage() != nil, n.unable()
+	a.Damaged, a.Unable = n.damage.Of(id) != nil || n.Damage() != nil, n.health.Unable()
 	if p := ns.lastProof(); !p.At.IsZero() {
 		a.Proved = &wire.Proved{With: []byte(p.With), At: uint64(max(0, p.At.UnixMilli())), Differences: uint64(p.Differences)}
 	}

@@ -1,294 +1,70 @@
 package peer
 
 import (
-	"bytes"
-	"errors"
-	"io/fs"
-	"log/slog"
+	"context"
+	"fmt"
+	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/damage"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/folder"
-	"github.com/syncd-io/syncd/peer/offline"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/peer/status"
 )
 
 // Damage is what was met of damage that cannot be told to be a namespace's: in files
 // that were read through, and in compactions. It stays until the files, and all
 // namespaces, were verified since. nil: the node has met no such damage.
-func (n *Node) Damage() *status.Damage { return n.damage.of(dbadapter.NamespaceID{}) }
+func (n *Node) Damage() *status.Damage { return n.damage.Of(dbadapter.NamespaceID{}) }
+
+// Troubles are the states in which the node cannot do its work now, some seconds old at
+// most; none: it can.
+func (n *Node) Troubles() []status.Trouble { return n.health.Troubles() }
 
 // met notes damage that cannot be told to be a namespace's, and returns it.
-func (n *Node) met(err error) error { return n.damage.met(dbadapter.NamespaceID{}, "", err) }
+func (n *Node) met(err error) error { return n.damage.Met(dbadapter.NamespaceID{}, "", err) }
 
-const (
-	// mostFound bounds how many errors are kept of a namespace, and mostFoundBytes how
-	// much of each: a bad block of 40 records gives as many.
-	mostFound      = 8
-	mostFoundBytes = 512
-)
-
-// damageBook holds the damage of all namespaces, and under the zero id that of the node.
-type damageBook struct {
-	log *slog.Logger
-	now func() time.Time
-	// aside runs what makes the book durable: damage is met under locks.
-	aside func(func())
-
-	saving sync.Mutex // held while the book is written
-
-	mu      sync.Mutex   // guards what follows
-	file    durable.File // without a path: it is not kept
-	unsaved bool
-	known   map[dbadapter.NamespaceID]*damaged
-	// findings counts since the start, by name; cleared by nothing.
-	findings map[string]int64
-	last     uint64 // the number of the last finding
-	// whole is up to which finding a namespace was verified, its files included.
-	whole map[dbadapter.NamespaceID]uint64
+// openDamage makes the book and the health, which the opening of the store gives errors to.
+func (n *Node) openDamage() {
+	n.damage = damage.NewBook(n.log, n.now, n.soon)
+	n.health = damage.NewHealth(damage.Node{Log: n.log, Now: n.now, Able: n.able, Unserved: n.Unserved, Namespaces: func() (all []damage.Namespace) {
+		for _, ns := range n.Namespaces() {
+			recovers := ns.core.Rule() == nil && ns.core.Outside() == nil && slices.ContainsFunc(ns.core.Sets(), (*node.Set).Recovers)
+			all = append(all, damage.Namespace{ID: ns.id, Name: ns.Name(), Recovers: recovers})
+		}
+		return all
+	}}, n.damage)
 }
 
-type damaged struct {
-	status.Damage
-	last uint64
-}
-
-// bookedDamage is the form of the book on the disk.
-type bookedDamage struct {
-	Of []bookedFinding `cbor:"2,keyasint"`
-}
-
-type bookedFinding struct {
-	ID       []byte   `cbor:"1,keyasint"`
-	Found    []string `cbor:"2,keyasint"`
-	Findings int64    `cbor:"3,keyasint"`
-	At       int64    `cbor:"4,keyasint"` // Unix milliseconds
-}
-
-func newDamageBook(log *slog.Logger, now func() time.Time, aside func(func())) *damageBook {
-	return &damageBook{
-		log: log, now: now, aside: aside, known: map[dbadapter.NamespaceID]*damaged{},
-		findings: map[string]int64{}, whole: map[dbadapter.NamespaceID]uint64{},
+// bookDamage takes up what was met of damage before. The store is locked.
+func (n *Node) bookDamage(context.Context, *Config) error {
+	if n.dir == "" {
+		return nil
 	}
-}
-
-// load takes up what the file holds, beside what was met before it, and keeps the book
-// there from now on, as the owner's.
-func (b *damageBook) load(file durable.File, owner string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.file = file
-	err := b.read()
-	if err != nil && !errors.Is(err, ErrFileDamaged) {
-		b.file.Path = "" // it stays as it is
-		return err
-	}
-	b.unsaved = b.unsaved || file.Owner != owner
-	if b.file.Owner = owner; b.unsaved { // the store was being opened
-		b.saveAside()
+	file := durable.File{Path: filepath.Join(n.dir, folder.DamageFile), Kind: "damage", Owner: n.expected()}
+	lost := n.damage.Load(file, n.owner())
+	n.onClose(n.damage.Close)
+	err := n.setAside(file.Path, lost, "what was met of damage is not known")
+	if err == nil && lost != nil { // until it is shown that there is none
+		_ = n.met(fmt.Errorf("%w: perhaps; what was met of it before is not known", ErrCorrupt))
 	}
 	return err
 }
 
-// rest keeps what was met while the node closed.
-func (b *damageBook) rest() error {
-	b.mu.Lock()
-	unsaved := b.unsaved
-	b.mu.Unlock()
-	if !unsaved {
-		return nil
+// watch opens the records of a namespace, and its control namespace. Each error of
+// theirs that speaks of damage is taken into the book, whatever has met it.
+func (n *Node) watch(id dbadapter.NamespaceID, name string) node.OpenStore {
+	met := func(err error) error {
+		n.health.Hint(err)
+		return n.damage.Met(id, name, err)
 	}
-	return b.save()
-}
-
-// read takes up the file; mu is held.
-func (b *damageBook) read() error {
-	var book bookedDamage
-	if err := folder.LoadNote(b.file, &book); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	for _, f := range book.Of {
-		if len(f.ID) != len(dbadapter.NamespaceID{}) || len(f.Found) > mostFound {
-			return durable.Damaged(b.file.Path, "is damaged (an entry is over its bounds)")
-		}
-		b.last++
-		d := &damaged{status.Damage{Found: f.Found, Findings: f.Findings, At: time.UnixMilli(f.At).UTC()}, b.last}
-		if met := b.known[dbadapter.NamespaceID(f.ID)]; met != nil {
-			d.Findings, d.last = d.Findings+met.Findings, met.last
-			for _, text := range met.Found {
-				d.find(text)
-			}
-		}
-		b.known[dbadapter.NamespaceID(f.ID)] = d
-	}
-	return nil
-}
-
-// noted is an error that is in the book.
-type noted struct{ error }
-
-func (n *noted) Unwrap() error { return n.error }
-
-// met takes an error into the book, if it speaks of damage to the store, and returns it.
-// It does so once: an error that is handed on may be given again. The zero id, and no
-// name, stand for the node.
-func (b *damageBook) met(id dbadapter.NamespaceID, name string, err error) error {
-	if !errors.Is(err, ErrCorrupt) || errors.Is(err, offline.ErrBackupDamaged) || errors.Is(err, ErrFileDamaged) {
-		return err
-	}
-	if _, ok := errors.AsType[*noted](err); ok {
-		return err
-	}
-	text := clipText(err.Error())
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.last++
-	b.findings[name]++
-	d := b.known[id]
-	if d == nil {
-		d = &damaged{Damage: status.Damage{At: b.now().UTC()}}
-		b.known[id] = d
-		b.log.Error("the store is damaged: run syncd verify to see what it is; to repair it, stop the daemon and run syncd verify --repair; this is said once, and syncd status goes on to say it",
-			slog.String("ns", name), logError(err))
-	}
-	d.Findings, d.last = d.Findings+1, b.last
-	if d.find(text) { // also where it is the first: a restart does not heal it
-		b.unsaved = true
-		b.saveAside()
-	}
-	return &noted{err}
-}
-
-// find adds an error, and reports whether it is new and there was room for it.
-func (d *damaged) find(text string) bool {
-	if len(d.Found) >= mostFound || slices.Contains(d.Found, text) {
-		return false
-	}
-	d.Found = append(d.Found, text)
-	return true
-}
-
-// saveAside makes the book durable soon; mu is held.
-func (b *damageBook) saveAside() {
-	b.aside(func() {
-		if err := b.save(); err != nil {
-			b.log.Warn("what was met of damage could not be noted: it is tried again when the node closes, and a crash forgets it", logError(err))
-		}
-	})
-}
-
-// clipText is the beginning of a text; an error may hold any bytes.
-func clipText(s string) string {
-	if len(s) > mostFoundBytes {
-		s = s[:mostFoundBytes] + "…"
-	}
-	return strings.ToValidUTF8(s, "�")
-}
-
-// of is a copy of what is known of a namespace; nil if there is nothing.
-func (b *damageBook) of(id dbadapter.NamespaceID) *status.Damage {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	d := b.known[id]
-	if d == nil {
-		return nil
-	}
-	c := d.Damage
-	c.Found = slices.Clone(c.Found)
-	return &c
-}
-
-// counts are the findings since the start, by name.
-func (b *damageBook) counts() map[string]int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	out := make(map[string]int64, len(b.findings))
-	for name, n := range b.findings {
-		out[name] = n
-	}
-	return out
-}
-
-// mark is the number of the last finding: what begins now does not speak of later ones.
-func (b *damageBook) mark() uint64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.last
-}
-
-// verified ends the damage of a namespace that was found whole, files included, by
-// what has begun at a mark; and that of the node, once all of its namespaces were.
-func (b *damageBook) verified(id dbadapter.NamespaceID, mark uint64, all []dbadapter.NamespaceID) error {
-	b.mu.Lock()
-	b.whole[id] = mark
-	healed := b.end(id, mark)
-	least := mark
-	for _, id := range all {
-		least = min(least, b.whole[id])
-	}
-	healed = b.end(dbadapter.NamespaceID{}, least) || healed
-	b.mu.Unlock()
-	if !healed {
-		return nil
-	}
-	return b.save()
-}
-
-// end ends the damage under an id, unless it was met after a mark; mu is held.
-func (b *damageBook) end(id dbadapter.NamespaceID, mark uint64) bool {
-	d := b.known[id]
-	if d == nil || d.last > mark {
-		return false
-	}
-	delete(b.known, id)
-	return true
-}
-
-// dropped forgets a namespace that is gone.
-func (b *damageBook) dropped(id dbadapter.NamespaceID) error {
-	b.mu.Lock()
-	_, known := b.known[id]
-	delete(b.known, id)
-	delete(b.whole, id)
-	b.mu.Unlock()
-	if !known {
-		return nil
-	}
-	return b.save()
-}
-
-// save makes the book durable as it is now, unless it is not kept, or not yet.
-func (b *damageBook) save() (err error) {
-	b.saving.Lock()
-	defer b.saving.Unlock()
-	book := bookedDamage{}
-	b.mu.Lock()
-	file := b.file
-	if file.Path == "" {
-		b.mu.Unlock()
-		return nil
-	}
-	b.unsaved = false
-	defer func() {
+	return func(ctx context.Context, part dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
+		store, err := n.store.Namespace(ctx, part, h, observe)
 		if err != nil {
-			b.mu.Lock()
-			b.unsaved = true
-			b.mu.Unlock()
+			return nil, met(err)
 		}
-	}()
-	for id, d := range b.known {
-		book.Of = append(book.Of, bookedFinding{id[:], slices.Clone(d.Found), d.Findings, d.At.UnixMilli()})
+		return damage.Watched(store, met), nil
 	}
-	b.mu.Unlock()
-	if len(book.Of) == 0 {
-		return folder.Remove(file.Path)
-	}
-	slices.SortFunc(book.Of, func(a, b bookedFinding) int { return bytes.Compare(a.ID, b.ID) })
-	return folder.SaveNote(file, book)
 }

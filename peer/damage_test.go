@@ -4,18 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
-	"github.com/syncd-io/syncd/internal/durable"
-	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/peer/offline"
 )
 
@@ -137,81 +131,5 @@ func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
 	n = openForTest(t, config)
 	if notes, err := n.Namespace("notes"); err != nil || notes.Lost() == nil || notes.Info().Damage != nil || n.Damage() != nil || metricOf(t, registry, "syncd_lost_records", "notes") == 0 {
 		t.Errorf("after a repair: %v, %+v, %+v", err, notes.Info(), n.Damage())
-	}
-}
-
-// What is met while a verification runs is not ended by it.
-func TestDamageMetMeanwhile(t *testing.T) {
-	b := newDamageBook(slog.New(slog.DiscardHandler), time.Now, func(func()) {})
-	id := dbadapter.NamespaceID{1}
-	mark := b.mark()
-	err := b.met(id, "notes", fmt.Errorf("read: %w", ErrCorrupt))
-	if again := b.met(id, "notes", fmt.Errorf("and a caller of it: %w", err)); !errors.Is(again, ErrCorrupt) || b.of(id).Findings != 1 {
-		t.Errorf("what was handed on is counted again: %+v", b.of(id))
-	}
-	if err := b.verified(id, mark, nil); err != nil || b.of(id) == nil {
-		t.Errorf("%v, %+v", err, b.of(id))
-	}
-	if err := b.verified(id, b.mark(), nil); err != nil || b.of(id) != nil {
-		t.Errorf("%v, %+v", err, b.of(id))
-	}
-	for _, other := range []error{nil, ErrNotFound, offline.ErrBackupDamaged} {
-		if err := b.met(id, "notes", other); err != other || b.of(id) != nil {
-			t.Errorf("%v is %v, and %+v", other, err, b.of(id))
-		}
-	}
-}
-
-// What is met before the book is read, as while the store is opened, stands in it beside
-// what it holds, and outlasts a restart.
-func TestDamageMetBeforeTheBookIsRead(t *testing.T) {
-	file := durable.File{Path: filepath.Join(t.TempDir(), folder.DamageFile), Kind: "damage", Owner: "me"}
-	now := time.UnixMilli(1_800_000_000_000).UTC()
-	var aside []func()
-	open := func() *damageBook {
-		return newDamageBook(slog.New(slog.DiscardHandler), func() time.Time { return now }, func(fn func()) { aside = append(aside, fn) })
-	}
-	finish := func() {
-		for _, fn := range aside {
-			fn()
-		}
-		aside = nil
-	}
-	b := open()
-	_ = b.load(file, "me")
-	_ = b.met(dbadapter.NamespaceID{}, "", fmt.Errorf("first: %w", ErrCorrupt))
-	finish()
-	now = now.Add(time.Hour)
-	b = open()
-	_ = b.met(dbadapter.NamespaceID{}, "", fmt.Errorf("second: %w", ErrCorrupt))
-	finish()
-	_ = b.load(file, "me")
-	finish()
-	for _, when := range []string{"", " and a restart"} {
-		d := b.of(dbadapter.NamespaceID{})
-		if d.Findings != 2 || len(d.Found) != 2 || !strings.HasPrefix(d.Found[0], "first") || !d.At.Equal(now.Add(-time.Hour)) {
-			t.Errorf("after a finding, another one before the book is read%s: %+v", when, d)
-		}
-		b = open()
-		_ = b.load(file, "me")
-	}
-}
-
-// A book that could not be written is written when the node closes.
-func TestDamageThatCouldNotBeNoted(t *testing.T) {
-	file := durable.File{Path: filepath.Join(t.TempDir(), "later", folder.DamageFile), Kind: "damage", Owner: "me"}
-	var save func()
-	b := newDamageBook(slog.New(slog.DiscardHandler), time.Now, func(fn func()) { save = fn })
-	_ = b.load(file, "me")
-	_ = b.met(dbadapter.NamespaceID{}, "", fmt.Errorf("read: %w", ErrCorrupt))
-	save()
-	if err := os.Mkdir(filepath.Dir(file.Path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.rest(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(file.Path); err != nil {
-		t.Error(err)
 	}
 }

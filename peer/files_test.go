@@ -247,7 +247,7 @@ func TestSmallFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = n.damage.met(ns.id, "notes", fmt.Errorf("found: %w", ErrCorrupt))
+		_ = n.damage.Met(ns.id, "notes", fmt.Errorf("found: %w", ErrCorrupt))
 		if err := n.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}

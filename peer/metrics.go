@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/syncd-io/syncd/internal/damage"
 	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/peer/status"
@@ -167,9 +168,9 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(m.running, m.node.running.Load())
 	m.collectDamage(ch, gauge)
-	unable := m.node.unable()
-	for i, k := range troubleKinds {
-		gauge(m.trouble, int64(unable>>i&1), string(k.kind))
+	unable := m.node.health.Unable()
+	for i, kind := range damage.Kinds(damage.AllKinds) {
+		gauge(m.trouble, int64(unable>>i&1), string(kind))
 	}
 	m.standing.collect(m.node, ch)
 	if o, ok := m.node.ClockOffset(); ok {
@@ -215,7 +216,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 
 // collectDamage gives what was met of damage: of the node without a name of a namespace.
 func (m *metrics) collectDamage(ch chan<- prometheus.Metric, gauge func(d *prometheus.Desc, value int64, labels ...string)) {
-	counts := m.node.damage.counts()
+	counts := m.node.damage.Counts()
 	of := func(name string, d *status.Damage) {
 		ch <- prometheus.MustNewConstMetric(m.findings, prometheus.CounterValue, float64(counts[name]), name)
 		damaged := int64(0)
@@ -226,10 +227,10 @@ func (m *metrics) collectDamage(ch chan<- prometheus.Metric, gauge func(d *prome
 	}
 	of("", m.node.Damage())
 	for _, u := range m.node.shelved() {
-		of(u.name, m.node.damage.of(u.id))
+		of(u.name, m.node.damage.Of(u.id))
 	}
 	for _, ns := range m.node.Namespaces() {
-		of(ns.Name(), m.node.damage.of(ns.id))
+		of(ns.Name(), m.node.damage.Of(ns.id))
 		gauge(m.lost, missing(ns.Lost()), ns.Name())
 	}
 }

@@ -173,7 +173,7 @@ func (ns *Namespace) Info() status.Namespace {
 		Ahead:    ns.core.Ahead(),
 		Declined: ns.declined(),
 		Lost:     ns.Lost(),
-		Damage:   ns.node.damage.of(ns.id),
+		Damage:   ns.node.damage.Of(ns.id),
 		Silent:   ns.silent(),
 		Removed:  ns.removal(),
 		Twins:    ns.twins(),

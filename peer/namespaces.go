@@ -248,7 +248,7 @@ func (n *Node) drop(ctx context.Context, name string, o DropOptions) (*Namespace
 	}
 	// The drop has begun on disk, and is finished whatever becomes of ctx.
 	err = n.finishDrop(context.WithoutCancel(ctx), ns.id, ns.core.Parts()...)
-	return ns, errors.Join(n.met(err), n.damage.dropped(ns.id))
+	return ns, errors.Join(n.met(err), n.damage.Dropped(ns.id))
 }
 
 // abandon makes a drop begin: the folder is marked, and no call may change it,

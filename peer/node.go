@@ -19,6 +19,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
+	"github.com/syncd-io/syncd/internal/damage"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/loglimit"
@@ -50,7 +51,7 @@ type Node struct {
 	store     dbadapter.Store
 	book      *netio.Book
 	noBook    bool // the file of the book was missing
-	damage    *damageBook
+	damage    *damage.Book
 	metrics   *metrics
 	core      *node.Node     // decides
 	places    *stream.Places // of this node's own syncs
@@ -60,7 +61,7 @@ type Node struct {
 	recent    *syncing.History
 	program   string // its version
 	disk      disk
-	health    troubles
+	health    *damage.Health
 	pushes    *mesh.Mesh // nil: nothing is pushed; guarded by mu
 	shards    sync.Map   // *node.Set to its *shard, of those that are open
 	bandwidth *stream.Bandwidth
@@ -105,7 +106,6 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		store:   cfg.Store,
 		gate:    newGate(),
 		hurried: make(chan struct{}, 1),
-		health:  troubles{hinted: make(chan struct{}, 1)},
 		closed:  make(chan struct{}),
 		broken:  make(chan error, 1),
 		byName:  map[string]*Namespace{},
@@ -161,9 +161,8 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		n.routing.pool.CloseIdle()
 		return nil
 	})
-	if n.lookAtTroubles(); n.gate.enter() {
-		go n.watchTroubles()
-	}
+	n.health.Look(n.ctx)
+	n.soon(func() { n.health.Run(n.ctx) })
 	if n.gate.enter() {
 		go n.keepSummaries()
 	}
@@ -198,7 +197,7 @@ func (n *Node) openStore(ctx context.Context, cfg *Config) (err error) {
 				slog.Int("generation", note.Generation), slog.Time("taken", note.At()))
 		}
 	}
-	n.damage = newDamageBook(n.log, n.now, n.soon)
+	n.openDamage()
 	switch {
 	case n.store != nil:
 		return nil // the caller closes its own
@@ -215,21 +214,6 @@ func (n *Node) openStore(ctx context.Context, cfg *Config) (err error) {
 	}
 	n.onClose(n.store.Close)
 	return nil
-}
-
-// bookDamage takes up what was met of damage before. The store is locked.
-func (n *Node) bookDamage(context.Context, *Config) error {
-	if n.dir == "" {
-		return nil
-	}
-	file := durable.File{Path: filepath.Join(n.dir, folder.DamageFile), Kind: "damage", Owner: n.expected()}
-	lost := n.damage.load(file, n.owner())
-	n.onClose(n.damage.rest)
-	err := n.setAside(file.Path, lost, "what was met of damage is not known")
-	if err == nil && lost != nil { // until it is shown that there is none
-		_ = n.met(fmt.Errorf("%w: perhaps; what was met of it before is not known", ErrCorrupt))
-	}
-	return err
 }
 
 // soon runs fn in a goroutine of its own, unless the node is closing.

@@ -57,7 +57,7 @@ func (n *Node) isDamaged() bool {
 	if n.Damage() != nil || slices.ContainsFunc(n.Unserved(), func(u status.Unserved) bool { return u.Why == "" }) {
 		return true
 	}
-	return slices.ContainsFunc(n.Namespaces(), func(ns *Namespace) bool { return n.damage.of(ns.id) != nil })
+	return slices.ContainsFunc(n.Namespaces(), func(ns *Namespace) bool { return n.damage.Of(ns.id) != nil })
 }
 
 // missing is how many records that is; -1: that is not known.

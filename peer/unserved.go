@@ -46,7 +46,7 @@ func (n *Node) shelve(id dbadapter.NamespaceID, f folder.Namespace, files string
 func (n *Node) Unserved() []status.Unserved {
 	out := []status.Unserved{}
 	for _, u := range n.shelved() {
-		out = append(out, status.Unserved{Name: u.name, ID: hex.EncodeToString(u.id[:]), Damage: n.damage.of(u.id), Why: u.files})
+		out = append(out, status.Unserved{Name: u.name, ID: hex.EncodeToString(u.id[:]), Damage: n.damage.Of(u.id), Why: u.files})
 	}
 	return out
 }
@@ -93,5 +93,5 @@ func (n *Node) dropShelved(ctx context.Context, u *unserved) error {
 	delete(n.unserved, u.name)
 	n.mu.Unlock()
 	err := n.finishDrop(context.WithoutCancel(ctx), u.id, u.Parts()...)
-	return errors.Join(n.met(err), n.damage.dropped(u.id))
+	return errors.Join(n.met(err), n.damage.Dropped(u.id))
 }

@@ -311,7 +311,7 @@ func TestRemovedHasNoTrouble(t *testing.T) {
 	if _, err := sb.Sync(t.Context(), na.ID(), SyncOptions{}); !errors.Is(err, ErrRemoved) || !sb.core.Sets()[0].Recovers() {
 		t.Fatalf("the sync: %v, recovers %t", err, sb.core.Sets()[0].Recovers())
 	}
-	if cause, is := nb.seeTroubles()[status.Recovering]; is {
+	if cause, is := nb.health.Causes(t.Context())[status.Recovering]; is {
 		t.Error(cause)
 	}
 }

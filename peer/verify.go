@@ -63,7 +63,7 @@ func (ns *Namespace) look(ctx context.Context, what string, run func(context.Con
 // verify ends the state of damage that Damage tells of, if it finds nothing.
 func (ns *Namespace) verify(ctx context.Context, v *status.Verification) error {
 	n := ns.node
-	mark := n.damage.mark()
+	mark := n.damage.Mark()
 	if x, ok := n.store.(dbadapter.Examiner); ok {
 		if err := x.Examine(ctx); err != nil {
 			return n.met(err)
@@ -71,7 +71,7 @@ func (ns *Namespace) verify(ctx context.Context, v *status.Verification) error {
 		v.Files = true
 	}
 	if err := ns.read(ctx, v); err != nil {
-		return n.damage.met(ns.id, ns.Name(), err)
+		return n.damage.Met(ns.id, ns.Name(), err)
 	}
 	var all []dbadapter.NamespaceID
 	for _, u := range n.shelved() {
@@ -80,7 +80,7 @@ func (ns *Namespace) verify(ctx context.Context, v *status.Verification) error {
 	for _, ns := range n.Namespaces() {
 		all = append(all, ns.id)
 	}
-	return n.damage.verified(ns.id, mark, all)
+	return n.damage.Verified(ns.id, mark, all)
 }
 
 // read reads all that is kept of the namespace, and checks it.

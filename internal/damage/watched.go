@@ -1,30 +1,18 @@
-package peer
+package damage
 
 import (
 	"context"
 	"iter"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/node"
 )
 
-// watch opens the records of a namespace, and its control namespace. Each error of
-// theirs that speaks of damage is taken into the book, whatever has met it.
-func (n *Node) watch(id dbadapter.NamespaceID, name string) node.OpenStore {
-	met := func(err error) error {
-		n.health.hint(err)
-		return n.damage.met(id, name, err)
-	}
-	return func(ctx context.Context, part dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
-		store, err := n.store.Namespace(ctx, part, h, observe)
-		if err != nil {
-			return nil, met(err)
-		}
-		return watched{store, met}, nil
-	}
+// Watched wraps the records of a namespace: met gets each error of theirs, whatever has
+// met it, and what it returns is returned.
+func Watched(store dbadapter.Namespace, met func(error) error) dbadapter.Namespace {
+	return watched{store, met}
 }
 
-// watched tells met of each error.
 type watched struct {
 	dbadapter.Namespace
 	met func(error) error
