@@ -86,7 +86,7 @@ func TestDroppedNamespaceStarvesNone(t *testing.T) {
 		}
 		here[i] = joinForTest(t, there[i], a)
 	}
-	if err := b.DropNamespace(t.Context(), "first", DropOptions{Force: true}); err != nil {
+	if err := b.ForceDrop(t.Context(), "first"); err != nil {
 		t.Fatal(err)
 	}
 	failed := func() (n int) {

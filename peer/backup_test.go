@@ -92,7 +92,7 @@ func TestBackups(t *testing.T) {
 				shut(t, n)
 				n = open(t, cfg)
 			case 2:
-				if err := n.DropNamespace(t.Context(), ns.Name(), peer.DropOptions{Force: true}); err != nil {
+				if err := n.ForceDrop(t.Context(), ns.Name()); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := n.CreateNamespace(t.Context(), ns.Name(), peer.Policy{}); err != nil {

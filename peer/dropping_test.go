@@ -24,7 +24,7 @@ func TestPausedScanHoldsNothingUp(t *testing.T) {
 		toOther, toNotes := invite(t, other, peer.InviteOptions{}), invite(t, sa, peer.InviteOptions{})
 		meanwhile := func() error {
 			ctx := t.Context()
-			if err := nb.DropNamespace(ctx, "notes", peer.DropOptions{Force: true}); err != nil {
+			if err := nb.ForceDrop(ctx, "notes"); err != nil {
 				return err
 			}
 			if _, err := nb.CreateNamespace(ctx, "notes", peer.Policy{}); err != nil {
@@ -33,7 +33,7 @@ func TestPausedScanHoldsNothingUp(t *testing.T) {
 			if _, err := nb.Join(ctx, toOther); err != nil {
 				return err
 			}
-			if err := errors.Join(nb.DropNamespace(ctx, "notes", peer.DropOptions{Force: true}), nb.DropNamespace(ctx, "other", peer.DropOptions{Force: true})); err != nil {
+			if err := errors.Join(nb.ForceDrop(ctx, "notes"), nb.ForceDrop(ctx, "other")); err != nil {
 				return err
 			}
 			again, err := nb.Join(ctx, toNotes)

@@ -9,7 +9,7 @@ import (
 // A namespace that is dropped leaves nothing behind that holds its memory.
 func TestDroppedNamespacesAreForgotten(t *testing.T) {
 	n := openFollowed(t)
-	if err := n.DropNamespace(t.Context(), "notes", DropOptions{}); err != nil {
+	if err := n.DropNamespace(t.Context(), "notes"); err != nil {
 		t.Fatal(err)
 	}
 	n.shards.Range(func(set, _ any) bool {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
 )
 
@@ -54,37 +55,20 @@ type ImportResult struct {
 	Earliest time.Time
 }
 
-// ImportOption says more of an import: Ack, AsNew, OnRefused, Continue.
-type ImportOption interface{ importing(*importOptions) }
-
-type importOptions struct {
-	draft    node.Draft
-	asNew    bool
-	refused  func(at int64, item Item)
-	earliest time.Time
-}
-
-type importOption func(*importOptions)
-
-func (o importOption) importing(all *importOptions) { o(all) }
-
-func (o PutOption) importing(all *importOptions) { o(&all.draft) }
-
-// AsNew has an item whose date is not taken written as of now, as by Put. It does not where its key holds
-// something that is later than the date.
-func AsNew() ImportOption { return importOption(func(o *importOptions) { o.asNew = true }) }
-
-// OnRefused receives each item whose date is not taken, one after the other, before Import returns. The item is
-// counted from 0. The item is valid during the call.
-func OnRefused(told func(at int64, item Item)) ImportOption {
-	return importOption(func(o *importOptions) { o.refused = told })
-}
-
-// Continue says that an import is a further part of one that has taken dates from the given one on
-// (ImportResult.Earliest). The node then takes later dates, too, for as long as the parts follow one another
-// within seconds.
-func Continue(earliest time.Time) ImportOption {
-	return importOption(func(o *importOptions) { o.earliest = earliest })
+// ImportOptions say more of an import.
+type ImportOptions struct {
+	// Ack, of a namespace that is cut into shards, is how many hosts must have an item; nil: a quorum.
+	Ack *Level
+	// AsNew has an item whose date is not taken written as of now, as by Put. It does not where its key holds
+	// something that is later than the date.
+	AsNew bool
+	// OnRefused receives each item whose date is not taken, one after the other, before the import returns.
+	// The item is counted from 0. It is valid during the call.
+	OnRefused func(at int64, item Item)
+	// Continue says that an import is a further part of one that has taken dates from this one on
+	// (ImportResult.Earliest). The node then takes later dates, too, for as long as the parts follow one
+	// another within seconds.
+	Continue time.Time
 }
 
 // Import writes items in batches, each durable in one transaction. An error from the
@@ -102,41 +86,34 @@ func Continue(earliest time.Time) ImportOption {
 // error is ErrUnconfirmed where hosts may have the item that have not said so. The import may be
 // repeated from there on, or as a whole: what is there already is unchanged. Items behind the one that
 // failed may be written, too.
-func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error], options ...ImportOption) (ImportResult, error) {
+func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error]) (ImportResult, error) {
+	return ns.ImportWith(ctx, items, ImportOptions{})
+}
+
+// ImportWith is Import with options.
+func (ns *Namespace) ImportWith(ctx context.Context, items iter.Seq2[Item, error], o ImportOptions) (ImportResult, error) {
 	if err := ns.enter("import"); err != nil {
 		return ImportResult{}, err
 	}
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	var o importOptions
-	for _, option := range options {
-		option.importing(&o)
-	}
-	d := &o.draft
-	if ns.core.Rule() != nil && d.TTL == 0 {
+	if ns.core.Rule() != nil {
 		result, err := ns.importShards(ctx, items, &o)
 		if err != nil {
 			err = fmt.Errorf("import into %s: %w", ns.Name(), err)
 		}
 		return result, err
 	}
-	var err error
-	switch {
-	case d.TTL != 0:
-		err = fmt.Errorf("%w: an item says itself when it expires", ErrInvalid)
-	case d.Ack != nil:
-		err = fmt.Errorf("%w: an import into a namespace without shards waits for no other members: import, then wait (syncd wait)", ErrInvalid)
-	}
-	if err != nil {
-		return ImportResult{}, fmt.Errorf("import into %s: %w", ns.Name(), err)
+	if o.Ack != nil {
+		return ImportResult{}, fmt.Errorf("import into %s: %w: an import into a namespace without shards waits for no other members: import, then wait (syncd wait)", ns.Name(), ErrInvalid)
 	}
 	sh := ns.shards()[0]
 	im := sh.set.Import()
 	defer im.End()
-	im.AsNew, im.Result.Earliest = o.asNew, o.earliest
-	if o.refused != nil {
-		im.Refused = func(at int64, item *node.Item) { o.refused(at, Item(*item)) }
+	im.AsNew, im.Result.Earliest = o.AsNew, o.Continue
+	if o.OnRefused != nil {
+		im.Refused = func(at int64, item *node.Item) { o.OnRefused(at, Item(*item)) }
 	}
 	failed := sh.collect(ctx, im, items)
 	if failed != nil {
@@ -172,10 +149,13 @@ func (sh *shard) collect(ctx context.Context, im *node.Import, items iter.Seq2[I
 }
 
 // importShards imports into a namespace that is cut into shards.
-func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, error], o *importOptions) (ImportResult, error) {
-	options := shards.ImportOptions{Level: level(&o.draft), AsNew: o.asNew, Earliest: o.earliest}
-	if o.refused != nil {
-		options.Refused = func(at int64, item *node.Item) { o.refused(at, Item(*item)) }
+func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, error], o *ImportOptions) (ImportResult, error) {
+	options := shards.ImportOptions{AsNew: o.AsNew, Earliest: o.Continue}
+	if o.Ack != nil {
+		options.Level = quorum.Level(*o.Ack)
+	}
+	if o.OnRefused != nil {
+		options.Refused = func(at int64, item *node.Item) { o.OnRefused(at, Item(*item)) }
 	}
 	result, err := ns.hosts.Import(ctx, func(yield func(node.Item, error) bool) {
 		for item, err := range items {

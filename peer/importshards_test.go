@@ -54,9 +54,9 @@ func (c *routedCluster) conflicts() (n int) {
 }
 
 // imports imports items, and compares what is counted, but for the earliest date.
-func (c *routedCluster) imports(i int, items []Item, want ImportResult, options ...ImportOption) ImportResult {
+func (c *routedCluster) imports(i int, items []Item, want ImportResult, options ...ImportOptions) ImportResult {
 	c.t.Helper()
-	got, err := c.spaces[i].Import(c.t.Context(), sequence(items), options...)
+	got, err := c.spaces[i].ImportWith(c.t.Context(), sequence(items), append(options, ImportOptions{})[0])
 	counts := got
 	counts.Earliest, counts.From = time.Time{}, time.Time{}
 	if err != nil || counts != want {
@@ -71,7 +71,7 @@ func TestImportShards(t *testing.T) {
 	t.Parallel()
 	c := newRoutedCluster(t, 4)
 	items := shardItems(0, 500, "first ")
-	c.imports(3, items, ImportResult{Items: 500, Written: 500}, Ack(All))
+	c.imports(3, items, ImportResult{Items: 500, Written: 500}, ImportOptions{Ack: new(All)})
 	for i := range c.spaces {
 		c.imports(i, items, ImportResult{Items: 500, Unchanged: 500})
 	}
@@ -88,7 +88,7 @@ func TestImportShards(t *testing.T) {
 	for i := range over {
 		over[i].Time = time.Time{}
 	}
-	c.imports(1, over, ImportResult{Items: 602, Written: 602}, Ack(All))
+	c.imports(1, over, ImportResult{Items: 602, Written: 602}, ImportOptions{Ack: new(All)})
 	for i, ns := range c.spaces {
 		for key, want := range map[string]string{"key 0": "second 0", "key 1": "last", "key 599": "second 599"} {
 			if r, err := ns.Get(t.Context(), []byte(key)); err != nil || string(r.Value) != want {
@@ -106,7 +106,7 @@ func TestImportShards(t *testing.T) {
 	if got, err := c.spaces[2].Import(t.Context(), sequence(bad)); err == nil || got.Items != 10 || got.Written != 10 || !strings.Contains(err.Error(), "item 11: ") {
 		t.Errorf("an item without a key: %+v, %v", got, err)
 	}
-	if _, err := c.spaces[2].Import(t.Context(), sequence(items), Ack(3)); !errors.Is(err, ErrInvalid) {
+	if _, err := c.spaces[2].ImportWith(t.Context(), sequence(items), ImportOptions{Ack: new(Level(3))}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("three of two hosts: %v", err)
 	}
 }
@@ -124,7 +124,7 @@ func TestImportShardsWithoutAHost(t *testing.T) {
 	c.imports(0, items, ImportResult{Items: 300, Unchanged: 300})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	got, err := c.spaces[0].Import(ctx, sequence(shardItems(0, 300, "w")), Ack(All))
+	got, err := c.spaces[0].ImportWith(ctx, sequence(shardItems(0, 300, "w")), ImportOptions{Ack: new(All)})
 	if err == nil || got.Items >= 300 || !strings.Contains(err.Error(), fmt.Sprintf("item %d: ", got.Items+1)) {
 		t.Errorf("at all hosts: %+v, %v", got, err)
 	}
@@ -185,12 +185,12 @@ func TestImportShardsOfDatesThatAreNotTaken(t *testing.T) {
 		if i > 0 {
 			want.Written, want.Unchanged = 0, 2
 		}
-		got := c.imports(i, items, want, Ack(All), OnRefused(func(n int64, item Item) {
+		got := c.imports(i, items, want, ImportOptions{Ack: new(All), OnRefused: func(n int64, item Item) {
 			if string(item.Key) != keys[n] {
 				t.Errorf("item %d is told to be %q", n, item.Key)
 			}
 			refused = append(refused, n)
-		}))
+		}})
 		if fmt.Sprint(refused) != "[0 1]" || !got.From.After(date) {
 			t.Errorf("refused are %v, from %s", refused, got.From)
 		}
@@ -198,8 +198,8 @@ func TestImportShardsOfDatesThatAreNotTaken(t *testing.T) {
 	if r, err := c.spaces[1].Get(t.Context(), []byte(keys[0]), Read(All)); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a refused item: %+v, %v", r, err)
 	}
-	c.imports(2, items, ImportResult{Items: 6, Written: 2, Unchanged: 2, Stale: 2, AsNew: 2}, AsNew(), Ack(All))
-	c.imports(1, items, ImportResult{Items: 6, Unchanged: 4, Stale: 2}, AsNew())
+	c.imports(2, items, ImportResult{Items: 6, Written: 2, Unchanged: 2, Stale: 2, AsNew: 2}, ImportOptions{AsNew: true, Ack: new(All)})
+	c.imports(1, items, ImportResult{Items: 6, Unchanged: 4, Stale: 2}, ImportOptions{AsNew: true})
 	for i, want := range []string{"new", "over", "same", "later", "put", "now"} {
 		if r, err := c.spaces[3].Get(t.Context(), []byte(keys[i])); err != nil || string(r.Value) != want {
 			t.Errorf("%q: %q, %v", keys[i], r.Value, err)

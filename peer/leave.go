@@ -16,9 +16,9 @@ const leaveFor = 10 * time.Second
 // takeLeave sends another member the record that this node holds no shard of a namespace any more, before the
 // namespace is dropped with that record. Otherwise the others would go on to ask this node about the shards that
 // it has held, and wait for its answer.
-func (n *Node) takeLeave(ctx context.Context, name string, o DropOptions) error {
+func (n *Node) takeLeave(ctx context.Context, name string, force bool) error {
 	ns, _ := n.Namespace(name)
-	if ns == nil || o.Force || ns.core.Rule() == nil || ns.core.Outside() != nil || ns.core.HandedOver() != nil {
+	if ns == nil || force || ns.core.Rule() == nil || ns.core.Outside() != nil || ns.core.HandedOver() != nil {
 		return nil // the drop says why it is refused
 	}
 	others := ns.core.Others()

@@ -107,7 +107,7 @@ func TestDroppedAndJoinedAgain(t *testing.T) {
 	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{Clock: clock.now}, peer.Policy{})
 	first := put(t, sb, "k", "first")
 	sync1(t, sb, na.ID())
-	if err := nb.DropNamespace(t.Context(), sb.Name(), peer.DropOptions{}); err != nil {
+	if err := nb.DropNamespace(t.Context(), sb.Name()); err != nil {
 		t.Fatal(err)
 	}
 	sb = join(t, sa, nb, peer.RoleWrite)
@@ -169,13 +169,13 @@ func TestDrop(t *testing.T) {
 	if _, err := n.CreateNamespace(t.Context(), "notes", peer.Policy{}); !errors.Is(err, peer.ErrExists) {
 		t.Errorf("created twice: %v", err)
 	}
-	if err := n.DropNamespace(t.Context(), "notes", peer.DropOptions{}); !errors.Is(err, peer.ErrHeldHere) {
+	if err := n.DropNamespace(t.Context(), "notes"); !errors.Is(err, peer.ErrHeldHere) {
 		t.Errorf("what is here alone is dropped: %v", err)
 	}
-	if err := n.DropNamespace(t.Context(), "notes", peer.DropOptions{Force: true}); err != nil {
+	if err := n.ForceDrop(t.Context(), "notes"); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.DropNamespace(t.Context(), "notes", peer.DropOptions{}); !errors.Is(err, peer.ErrNotFound) {
+	if err := n.DropNamespace(t.Context(), "notes"); !errors.Is(err, peer.ErrNotFound) {
 		t.Errorf("dropped twice: %v", err)
 	}
 	if _, err := ns.Put(t.Context(), []byte("k"), nil); !errors.Is(err, peer.ErrClosed) {
@@ -247,7 +247,7 @@ func TestCloseIsFinal(t *testing.T) {
 		"invite":  second(ns.Invite(ctx, peer.InviteOptions{})),
 		"member":  ns.SetRole(ctx, other.ID(), peer.RoleRead),
 		"create":  second(n.CreateNamespace(ctx, "x", peer.Policy{})),
-		"drop":    n.DropNamespace(ctx, "notes", peer.DropOptions{}),
+		"drop":    n.DropNamespace(ctx, "notes"),
 		"join":    second(n.Join(ctx, ticket)),
 		"connect": second(n.Connect(ctx, other.Addrs()[0])),
 		"add":     second(n.AddPeer(ctx, other.Addrs()[0])),

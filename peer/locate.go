@@ -14,24 +14,28 @@ import (
 
 // Level is how many hosts of a key's shard must hold a write durably, or answer a read: Quorum, All
 // or a number. The zero value is Quorum.
-type Level = quorum.Level
+type Level int
 
 // The levels. Quorum: a read finds what a write at level quorum has acknowledged before the read began, or
 // something later. One of three hosts may fail. One: the nearest host answers; what it gives may be behind. All:
 // each host that is neither removed nor lapsed.
 const (
-	Quorum = quorum.Quorum
-	One    = quorum.One
-	All    = quorum.All
+	Quorum = Level(quorum.Quorum)
+	One    = Level(quorum.One)
+	All    = Level(quorum.All)
 )
 
-// ParseLevel reads a Level: "one", "quorum", "all" or a number; the empty text is Quorum.
-func ParseLevel(s string) (Level, error) {
-	l, err := quorum.ParseLevel(s)
+// String is the text that UnmarshalText reads.
+func (l Level) String() string { return quorum.Level(l).String() }
+
+// UnmarshalText reads a level: "one", "quorum", "all" or a number; the empty text is Quorum.
+func (l *Level) UnmarshalText(b []byte) error {
+	read, err := quorum.ParseLevel(string(b))
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return l, nil
+	*l = Level(read)
+	return nil
 }
 
 // TooFew is ErrTooFew with how many hosts have answered.
@@ -41,12 +45,12 @@ type TooFew = shards.TooFew
 // a quorum. When the time is over first, the error is ErrUnconfirmed. It says how many hosts hold
 // the record, and the version is returned with it. What is written stays, and may still win. In a
 // namespace without shards a number counts the members that are to hold it, this node among them.
-func Ack(l Level) PutOption { return func(d *node.Draft) { d.Ack = &l } }
+func Ack(l Level) PutOption { return func(o *putOptions) { o.ack = (*quorum.Level)(&l) } }
 
 // level is what a draft asks for.
-func level(d *node.Draft) Level {
+func level(d *node.Draft) quorum.Level {
 	if d.Ack == nil {
-		return Quorum
+		return quorum.Quorum
 	}
 	return *d.Ack
 }
@@ -61,7 +65,7 @@ type getOptions struct {
 
 // Read reads at a level: One, Quorum or All.
 func Read(l Level) GetOption {
-	return func(o *getOptions) { o.Level, o.set = l, true }
+	return func(o *getOptions) { o.Level, o.set = quorum.Level(l), true }
 }
 
 // AtLeast has further hosts asked until one has a version or a later one, or has collected up to
@@ -74,7 +78,7 @@ func readOptions(options []GetOption) (o getOptions, err error) {
 	for _, option := range options {
 		option(&o)
 	}
-	if o.Level > One {
+	if o.Level > quorum.One {
 		return o, fmt.Errorf("%w: a read is at level one, quorum or all", ErrInvalid)
 	}
 	return o, nil
@@ -105,7 +109,7 @@ func (ns *Namespace) getRouted(ctx context.Context, key []byte, o shards.GetOpti
 }
 
 // write writes drafts to a namespace that is cut into shards, whose keys are of one shard.
-func (ns *Namespace) write(ctx context.Context, drafts []node.Draft, l Level) (shards.Written, error) {
+func (ns *Namespace) write(ctx context.Context, drafts []node.Draft, l quorum.Level) (shards.Written, error) {
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
 	w, err := ns.hosts.Put(ctx, drafts, shards.PutOptions{Level: l})

@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/peer/offline"
 	"github.com/syncd-io/syncd/peer/status"
@@ -50,7 +51,7 @@ func newLocatedCluster(t *testing.T, size int) *routedCluster {
 // at is a key's record as a node reads it at a level, and how many requests that took.
 func (c *routedCluster) at(i int, key string, level Level) (value string, requests int) {
 	c.t.Helper()
-	f, err := c.spaces[i].lookUp(c.t.Context(), []byte(key), shards.GetOptions{Level: level})
+	f, err := c.spaces[i].lookUp(c.t.Context(), []byte(key), shards.GetOptions{Level: quorum.Level(level)})
 	c.must(err)
 	if f.Record == nil {
 		return "nothing", f.Requests

@@ -16,15 +16,6 @@ import (
 // ID names a node: a hash of its public key, as libp2p writes it.
 type ID = peer.ID
 
-// ParseID reads the text form of an ID (12D3Koo…).
-func ParseID(s string) (ID, error) {
-	id, err := peer.Decode(s)
-	if err != nil {
-		return "", fmt.Errorf("%w: peer id %q: %w", ErrInvalid, s, err)
-	}
-	return id, nil
-}
-
 // Role is what a member may do. Each role may do what those before it may.
 type Role uint8
 
@@ -46,19 +37,13 @@ func (r Role) String() string {
 	return node.Role(r).String()
 }
 
-// ParseRole reads a role's name.
-func ParseRole(s string) (Role, error) {
-	r, err := node.ParseRole(s)
-	return Role(r), err
-}
-
 // MarshalText writes the role's name.
 func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads a role's name.
 func (r *Role) UnmarshalText(b []byte) error {
-	role, err := ParseRole(string(b))
-	*r = role
+	role, err := node.ParseRole(string(b))
+	*r = Role(role)
 	return err
 }
 

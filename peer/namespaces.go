@@ -176,12 +176,6 @@ func (n *Node) Namespaces() []*Namespace {
 	return out
 }
 
-// DropOptions say how a namespace is dropped.
-type DropOptions struct {
-	// Force drops also what this node may hold alone, which is lost, and the last admin of others.
-	Force bool
-}
-
 // DropNamespace deletes a namespace from this node: its records, its secret and its member
 // list. The other members keep theirs. Calls and scans that run in it end with ErrClosed; it
 // does not wait for them. A drop that was cut short is finished when the node is opened next.
@@ -189,15 +183,25 @@ type DropOptions struct {
 // it is the last admin of other members. ErrNotHandedOver: there are other members, and this
 // node may alone hold something of a shard. Once it has the role read it is no host any more,
 // and hands its shards over.
-func (n *Node) DropNamespace(ctx context.Context, name string, o DropOptions) error {
+func (n *Node) DropNamespace(ctx context.Context, name string) error {
+	return n.dropNamespace(ctx, name, false)
+}
+
+// ForceDrop is DropNamespace also of what this node may hold alone, which is lost, and of the last
+// admin of others.
+func (n *Node) ForceDrop(ctx context.Context, name string) error {
+	return n.dropNamespace(ctx, name, true)
+}
+
+func (n *Node) dropNamespace(ctx context.Context, name string, force bool) error {
 	if !n.gate.enter() {
 		return fmt.Errorf("drop namespace %s: %w", name, ErrClosed)
 	}
-	if err := n.takeLeave(ctx, name, o); err != nil {
+	if err := n.takeLeave(ctx, name, force); err != nil {
 		n.gate.leave()
 		return fmt.Errorf("drop namespace %s: %w", name, err)
 	}
-	ns, err := n.drop(ctx, name, o)
+	ns, err := n.drop(ctx, name, force)
 	if ns == nil {
 		n.gate.leave()
 		return err
@@ -214,7 +218,7 @@ func (n *Node) DropNamespace(ctx context.Context, name string, o DropOptions) er
 }
 
 // drop returns the namespace once it is closed, even if it is still there.
-func (n *Node) drop(ctx context.Context, name string, o DropOptions) (*Namespace, error) {
+func (n *Node) drop(ctx context.Context, name string, force bool) (*Namespace, error) {
 	n.changing.Lock()
 	defer n.changing.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -230,12 +234,12 @@ func (n *Node) drop(ctx context.Context, name string, o DropOptions) (*Namespace
 	if err != nil {
 		return nil, err
 	}
-	if !o.Force {
+	if !force {
 		if err := ns.core.MayDrop(ctx); err != nil {
 			return nil, fmt.Errorf("drop namespace %s: %w", name, err)
 		}
 	}
-	if err := ns.abandon(o); err != nil {
+	if err := ns.abandon(force); err != nil {
 		return nil, fmt.Errorf("drop namespace %s: %w", name, err)
 	}
 	n.mu.Lock()
@@ -253,9 +257,9 @@ func (n *Node) drop(ctx context.Context, name string, o DropOptions) (*Namespace
 
 // abandon makes a drop begin: the folder is marked, and no call may change it,
 // or enter the namespace, from here on.
-func (ns *Namespace) abandon(o DropOptions) error {
+func (ns *Namespace) abandon(force bool) error {
 	err := ns.core.Abandon(func() error {
-		if !o.Force {
+		if !force {
 			if err := ns.core.HandedOver(); err != nil {
 				return err
 			}

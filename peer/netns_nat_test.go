@@ -14,6 +14,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
+	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
 
 	"github.com/syncd-io/syncd/peer"
@@ -81,14 +82,14 @@ func (n *natNode) obey(ctx context.Context, dir, command string, words []string)
 		_, err := ns.Put(ctx, []byte(words[0]), []byte("value"))
 		return "put", err
 	case "sync": // ID
-		id, err := peer.ParseID(words[0])
+		id, err := libp2ppeer.Decode(words[0])
 		if err != nil {
 			return "", err
 		}
 		report, err := ns.Sync(ctx, id, peer.SyncOptions{})
 		return fmt.Sprintf("synced, %d came", report.Applied), err
 	case "direct": // ID
-		id, err := peer.ParseID(words[0])
+		id, err := libp2ppeer.Decode(words[0])
 		if err != nil {
 			return "", err
 		}

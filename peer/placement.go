@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/syncd-io/syncd/internal/node"
@@ -21,20 +22,14 @@ type Placement struct {
 	Shards int
 	// Replicas is how many hosts each shard is to have, 1 to 16.
 	Replicas int
-	// Prefixes is the table of the kind "prefix".
-	Prefixes []PrefixShard
+	// Prefixes is the table of the kind "prefix": keys that begin so belong to the shard.
+	Prefixes map[string]int
 	// Locator has each member keep a compressed copy of which keys there are, some 4 bytes a key in memory
 	// and as many on disk. A Get at level One of a key that there is not then takes no request. It may miss
 	// what another node has written less than 5 s ago. The kind "writer" always has one.
 	Locator bool
 	// Inline, of the kind "writer", is the longest value in bytes that is in its record; nil: 1,024.
 	Inline *int
-}
-
-// PrefixShard is a line of the table: keys that begin so belong to the shard.
-type PrefixShard struct {
-	Prefix []byte
-	Shard  int
 }
 
 func peerIDs(ids []node.ID) []ID {
@@ -61,11 +56,12 @@ func (p *Placement) rule() (*placement.Rule, error) {
 	case kind == placement.Writer:
 		r.Inline = placement.DefaultInline
 	}
-	for _, one := range p.Prefixes {
-		if one.Shard < 0 || one.Shard >= p.Shards {
-			return nil, fmt.Errorf("%w: prefix %q goes to shard %d of %d", ErrInvalid, one.Prefix, one.Shard, p.Shards)
+	for _, prefix := range slices.Sorted(maps.Keys(p.Prefixes)) {
+		shard := p.Prefixes[prefix]
+		if shard < 0 || shard >= p.Shards {
+			return nil, fmt.Errorf("%w: prefix %q goes to shard %d of %d", ErrInvalid, prefix, shard, p.Shards)
 		}
-		r.Prefixes = append(r.Prefixes, placement.PrefixShard{Prefix: slices.Clone(one.Prefix), Shard: placement.Shard(one.Shard)})
+		r.Prefixes = append(r.Prefixes, placement.PrefixShard{Prefix: []byte(prefix), Shard: placement.Shard(shard)})
 	}
 	return r, nil
 }
@@ -78,8 +74,11 @@ func policyOf(core *node.Namespace) Policy {
 		if rule.Kind == placement.Writer {
 			p.Placement.Inline = &rule.Inline
 		}
+		if len(rule.Prefixes) > 0 {
+			p.Placement.Prefixes = map[string]int{}
+		}
 		for _, one := range rule.Prefixes {
-			p.Placement.Prefixes = append(p.Placement.Prefixes, PrefixShard{one.Prefix, int(one.Shard)})
+			p.Placement.Prefixes[string(one.Prefix)] = int(one.Shard)
 		}
 	}
 	return p

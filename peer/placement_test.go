@@ -10,7 +10,7 @@ import (
 // the node has come back.
 func TestPlacement(t *testing.T) {
 	dir := t.TempDir()
-	want := &Placement{Kind: "prefix", Shards: 4, Replicas: 2, Prefixes: []PrefixShard{{[]byte("de"), 1}, {[]byte("debian/"), 3}}}
+	want := &Placement{Kind: "prefix", Shards: 4, Replicas: 2, Prefixes: map[string]int{"de": 1, "debian/": 3}}
 	for _, begun := range []bool{false, true} {
 		n, err := Open(t.Context(), Config{Dir: dir})
 		if err != nil {
@@ -40,7 +40,7 @@ func TestPlacement(t *testing.T) {
 			if _, err := one.Layout(); !errors.Is(err, ErrInvalid) {
 				t.Errorf("a layout of one shard: %v", err)
 			}
-			for _, bad := range []*Placement{{}, {Kind: "hash", Shards: 3, Replicas: 1}, {Kind: "hash", Shards: 4}, {Kind: "prefix", Shards: 4, Replicas: 1, Prefixes: []PrefixShard{{[]byte("a"), -1}}}} {
+			for _, bad := range []*Placement{{}, {Kind: "hash", Shards: 3, Replicas: 1}, {Kind: "hash", Shards: 4}, {Kind: "prefix", Shards: 4, Replicas: 1, Prefixes: map[string]int{"a": -1}}} {
 				if _, err := n.CreateNamespace(t.Context(), "bad", Policy{Placement: bad}); !errors.Is(err, ErrInvalid) {
 					t.Errorf("%+v: %v", bad, err)
 				}

@@ -136,7 +136,7 @@ func TestFilesOfShards(t *testing.T) {
 	}
 	some := c.spaces[0].shards()[:7] // as if the store of the last one could not be opened
 	c.spaces[0].held.Store(&some)
-	if err := c.nodes[0].DropNamespace(t.Context(), "notes", DropOptions{}); err != nil {
+	if err := c.nodes[0].DropNamespace(t.Context(), "notes"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(folder.Path(config.Dir, id)); !errors.Is(err, fs.ErrNotExist) {
@@ -283,7 +283,7 @@ func TestDropOfAHost(t *testing.T) {
 	for _, number := range mine {
 		c.put(1, number, fmt.Sprint("only of ", number))
 	}
-	if err := c.nodes[1].DropNamespace(t.Context(), "notes", DropOptions{}); !errors.Is(err, ErrNotHandedOver) || len(mine) == 0 {
+	if err := c.nodes[1].DropNamespace(t.Context(), "notes"); !errors.Is(err, ErrNotHandedOver) || len(mine) == 0 {
 		t.Fatalf("a drop at a node that alone holds %v: %v", mine, err)
 	}
 	c.whole()                     // it is served on
@@ -293,7 +293,7 @@ func TestDropOfAHost(t *testing.T) {
 	}
 	c.roundsUntil("it is dropped", func() bool {
 		c.spaces[1].tend() // what it says then, the other one has not heard
-		err := c.nodes[1].DropNamespace(t.Context(), "notes", DropOptions{})
+		err := c.nodes[1].DropNamespace(t.Context(), "notes")
 		if err != nil && !errors.Is(err, ErrNotHandedOver) {
 			t.Fatal(err)
 		}
@@ -310,7 +310,7 @@ func TestDropOfAHost(t *testing.T) {
 	c.whole()
 	c.nodes = c.nodes[:1]
 	c.join()
-	if err := c.nodes[0].DropNamespace(t.Context(), "notes", DropOptions{Force: true}); err != nil {
+	if err := c.nodes[0].ForceDrop(t.Context(), "notes"); err != nil {
 		t.Errorf("a drop that is forced: %v", err)
 	}
 }

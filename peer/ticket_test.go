@@ -168,7 +168,7 @@ func TestBadTickets(t *testing.T) {
 		t.Error("a role that there is not")
 	}
 	// The namespace has been dropped, and a stranger would hear the same.
-	if err := na.DropNamespace(t.Context(), "notes", peer.DropOptions{}); err != nil {
+	if err := na.DropNamespace(t.Context(), "notes"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := nb.Join(t.Context(), ticket); !errors.Is(err, peer.ErrDenied) || !strings.Contains(err.Error(), "not known") {

@@ -168,7 +168,7 @@ func TestUnservedIsDropped(t *testing.T) {
 	if len(n.Unserved()) != 1 {
 		t.Fatalf("not served are %+v", n.Unserved())
 	}
-	if err := n.DropNamespace(t.Context(), "notes", DropOptions{}); err != nil || len(n.Unserved()) != 0 {
+	if err := n.DropNamespace(t.Context(), "notes"); err != nil || len(n.Unserved()) != 0 {
 		t.Fatalf("%v; not served are %+v", err, n.Unserved())
 	}
 	if _, err := n.CreateNamespace(t.Context(), "notes", Policy{}); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/peer/status"
 )
@@ -65,7 +66,7 @@ func (ns *Namespace) waitKey(ctx context.Context, cancel context.CancelFunc, o *
 	if o.Count > len(hosts) {
 		return status.Waited{}, notSoMany(o.Count, len(hosts), shard)
 	}
-	found, err := ns.lookUp(ctx, o.Key, shards.GetOptions{Level: Quorum, AtLeast: version, Bare: true})
+	found, err := ns.lookUp(ctx, o.Key, shards.GetOptions{Level: quorum.Quorum, AtLeast: version, Bare: true})
 	switch {
 	case err != nil && version.IsZero():
 		return status.Waited{}, err

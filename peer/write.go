@@ -10,23 +10,29 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
 )
 
 // PutOption says more of a record that is put.
-type PutOption func(*node.Draft)
+type PutOption func(*putOptions)
+
+type putOptions struct {
+	ttl time.Duration
+	ack *quorum.Level // nil: none is named
+}
 
 // TTL makes the record expire when the time has passed since the write, by this
 // machine's clock then. It counts to the millisecond, and is at most MaxTTL. From that
 // time on it reads as absent on every node, by that node's clock. 0 means never.
-func TTL(d time.Duration) PutOption { return func(r *node.Draft) { r.TTL = d } }
+func TTL(d time.Duration) PutOption { return func(o *putOptions) { o.ttl = d } }
 
 func draft(key, value []byte, held *dbadapter.Version, options []PutOption) node.Draft {
-	d := node.Draft{Record: dbadapter.Record{Key: key, Value: value}, If: held}
-	for _, o := range options {
-		o(&d)
+	var o putOptions
+	for _, option := range options {
+		option(&o)
 	}
-	return d
+	return node.Draft{Record: dbadapter.Record{Key: key, Value: value}, If: held, TTL: o.ttl, Ack: o.ack}
 }
 
 // Put writes a record and returns its version once it is durable.
@@ -149,7 +155,7 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	var err error
 	if ns.core.Rule() != nil {
 		var w shards.Written
-		w, err = ns.write(ctx, b.drafts, Quorum)
+		w, err = ns.write(ctx, b.drafts, quorum.Quorum)
 		versions = w.Versions
 	} else {
 		versions, err = ns.commitBatch(ctx, b.drafts)
@@ -221,9 +227,9 @@ func (ns *Namespace) awaited(d *node.Draft) (members int, err error) {
 	switch {
 	case d.Ack == nil:
 		return 0, nil
-	case *d.Ack < One:
+	case *d.Ack < quorum.One:
 		return 0, fmt.Errorf("%w: level %s is for a namespace that is cut into shards: name a number of members", ErrInvalid, *d.Ack)
-	case *d.Ack > One:
+	case *d.Ack > quorum.One:
 		members = int(*d.Ack) - 1
 		_, err = ask.NewAwaiting(ns.core, nil, members) // before anything is written
 	}

@@ -123,7 +123,7 @@ func TestFailures(t *testing.T) {
 			net.AssertConverged(0)
 		}, []string{`equal: node 1: "k": it has nothing of what node 0 holds`, "hint: time ran out"}},
 		{"a member that was left out", func(t testing.TB, net *testnettest.Net) {
-			if err := net.Node(0).DropNamespace(t.Context(), net.Namespace(0).Name(), peer.DropOptions{Force: true}); err != nil {
+			if err := net.Node(0).ForceDrop(t.Context(), net.Namespace(0).Name()); err != nil {
 				t.Fatal(err)
 			}
 			net.AssertConverged(soon)

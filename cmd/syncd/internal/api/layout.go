@@ -1,6 +1,8 @@
 package api
 
 import (
+	"maps"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/syncd-io/syncd/peer"
@@ -46,8 +48,11 @@ func (p *Placement) Peer() *peer.Placement {
 		return nil
 	}
 	out := &peer.Placement{Kind: p.Kind, Shards: p.Shards, Replicas: p.Replicas, Inline: p.Inline, Locator: p.Locator}
+	if len(p.Prefixes) > 0 {
+		out.Prefixes = map[string]int{}
+	}
 	for _, one := range p.Prefixes {
-		out.Prefixes = append(out.Prefixes, peer.PrefixShard{Prefix: one.Bytes(), Shard: one.Shard})
+		out.Prefixes[string(one.Bytes())] = one.Shard
 	}
 	return out
 }
@@ -57,8 +62,8 @@ func placementOf(p *peer.Placement) *Placement {
 		return nil
 	}
 	out := &Placement{Kind: p.Kind, Shards: p.Shards, Replicas: p.Replicas, Inline: p.Inline, Locator: p.Locator}
-	for _, one := range p.Prefixes {
-		out.Prefixes = append(out.Prefixes, PrefixShardOf(one.Prefix, one.Shard))
+	for _, prefix := range slices.Sorted(maps.Keys(p.Prefixes)) {
+		out.Prefixes = append(out.Prefixes, PrefixShardOf([]byte(prefix), p.Prefixes[prefix]))
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/syncd-io/syncd/peer"
@@ -57,4 +58,13 @@ type NewRole struct {
 // Invites are the tickets that this node has issued and remembers.
 type Invites struct {
 	Invites []status.Invite `json:"invites"`
+}
+
+// ParseID reads the text form of a node's id (12D3Koo…).
+func ParseID(s string) (peer.ID, error) {
+	var id peer.ID
+	if err := id.UnmarshalText([]byte(s)); err != nil {
+		return "", fmt.Errorf("%w: peer id %q: %w", peer.ErrInvalid, s, err)
+	}
+	return id, nil
 }

@@ -118,7 +118,7 @@ func (c syncCmd) targets(ctx context.Context, daemon *client.Client) ([]syncTarg
 	}
 	wanted := c.Peer[strings.LastIndex(c.Peer, "/")+1:] // the id within an address
 	if c.Peer != "" {
-		if _, err := peer.ParseID(wanted); err != nil {
+		if _, err := api.ParseID(wanted); err != nil {
 			return nil, problem.Usage("sync with %s: %w; syncd peer ls lists the known ones", c.Peer, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -24,7 +25,7 @@ func TestReadyzSynced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := peer.ParseID("12D3KooWJyWUCsoEAMkNX4Tb7nD2NP8PXsNsXHnskQ87dnzjXUos")
+	other, err := api.ParseID("12D3KooWJyWUCsoEAMkNX4Tb7nD2NP8PXsNsXHnskQ87dnzjXUos")
 	if err != nil {
 		t.Fatal(err)
 	}

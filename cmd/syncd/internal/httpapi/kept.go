@@ -132,7 +132,7 @@ func (s *server) listKept(ns *peer.Namespace, entries iter.Seq2[dbadapter.Kept, 
 
 // keptAt lists what another member keeps.
 func keptAt(ctx context.Context, ns *peer.Namespace, kind keptKind, in *keptListInput) (api.KeptList, error) {
-	id, err := peer.ParseID(in.Member)
+	id, err := api.ParseID(in.Member)
 	if err != nil {
 		return api.KeptList{}, err
 	}

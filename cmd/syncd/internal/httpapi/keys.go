@@ -106,8 +106,8 @@ type ReadParams struct {
 
 func (p *ReadParams) options() (all []peer.GetOption, err error) {
 	if p.Read != "" {
-		l, err := peer.ParseLevel(p.Read)
-		if err != nil {
+		var l peer.Level
+		if err := l.UnmarshalText([]byte(p.Read)); err != nil {
 			return nil, fail(fmt.Errorf("read: %w: not a level: %q: want one, quorum or all", peer.ErrInvalid, p.Read))
 		}
 		all = append(all, peer.Read(l))
@@ -333,8 +333,8 @@ func options(ttl time.Duration, ack string) (all []peer.PutOption, err error) {
 	if ack == "" {
 		return all, nil
 	}
-	a, err := peer.ParseLevel(ack)
-	if err != nil {
+	var a peer.Level
+	if err := a.UnmarshalText([]byte(ack)); err != nil {
 		return nil, fail(err)
 	}
 	return append(all, peer.Ack(a)), nil

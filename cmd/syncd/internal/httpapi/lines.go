@@ -75,25 +75,22 @@ func (s *server) importLines(ctx context.Context, in *importInput) (*importOutpu
 	if err != nil {
 		return nil, err
 	}
-	options, err := options(0, in.Ack)
-	if err != nil {
-		return nil, err
+	var ack *peer.Level
+	if in.Ack != "" {
+		ack = new(peer.Level)
+		if err := ack.UnmarshalText([]byte(in.Ack)); err != nil {
+			return nil, fail(err)
+		}
 	}
 	r := jsonlines.NewReader(in.body, in.Line)
 	at := &lineOf{first: in.Line}
 	var rejects []api.Reject
-	all := []peer.ImportOption{peer.Continue(in.Earliest), peer.OnRefused(func(i int64, item peer.Item) {
+	o := peer.ImportOptions{Ack: ack, AsNew: in.AsNew, Continue: in.Earliest, OnRefused: func(i int64, item peer.Item) {
 		if len(rejects) < in.Rejects {
 			rejects = append(rejects, api.Reject{Line: int(i), Key: api.KeyOf(bytes.Clone(item.Key)), Time: item.Time})
 		}
-	})}
-	if in.AsNew {
-		all = append(all, peer.AsNew())
-	}
-	for _, o := range options {
-		all = append(all, o)
-	}
-	done, err := ns.Import(ctx, items(r, at), all...)
+	}}
+	done, err := ns.ImportWith(ctx, items(r, at), o)
 	result := api.ImportResultOf(done, r.Line()-in.Line+1)
 	for i := range rejects {
 		rejects[i].Line = at.of(int64(rejects[i].Line)) // by now no item is read beside

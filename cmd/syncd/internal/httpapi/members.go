@@ -47,7 +47,8 @@ func (s *server) registerMembers() {
 		OperationID: "set-member", Method: http.MethodPut, Path: "/v1/ns/{ns}/members/{id}",
 		Summary: "Give a member another role, or admit a node that has the secret already", BodyReadTimeout: -1,
 	}, func(ctx context.Context, in *setMemberInput) error {
-		role, err := peer.ParseRole(in.Body.Role)
+		var role peer.Role
+		err := role.UnmarshalText([]byte(in.Body.Role))
 		if err != nil {
 			return problem.Usage("%w", err)
 		}
@@ -101,7 +102,7 @@ func (s *server) change(name, member string, do func(ns *peer.Namespace, id peer
 	if err != nil {
 		return err
 	}
-	id, err := peer.ParseID(member)
+	id, err := api.ParseID(member)
 	if err != nil {
 		return problem.Usage("%w; syncd member ls %s lists the members", err, name)
 	}

@@ -77,7 +77,10 @@ func (s *server) registerNamespaces() {
 		if _, err := s.namespace(in.NS); errors.Is(err, problem.ErrNoNamespace) { // else it is served, or not
 			return err
 		}
-		return s.Node.DropNamespace(ctx, in.NS, peer.DropOptions{Force: in.Force})
+		if in.Force {
+			return s.Node.ForceDrop(ctx, in.NS)
+		}
+		return s.Node.DropNamespace(ctx, in.NS)
 	})
 	answers(s, huma.Operation{
 		OperationID: "namespace-status", Method: http.MethodGet, Path: "/v1/ns/{ns}/status",
@@ -157,7 +160,7 @@ func (s *server) invite(ctx context.Context, in *input[api.Invitation]) (out api
 	}
 	o := peer.InviteOptions{Uses: in.Body.Uses}
 	if in.Body.Role != "" {
-		if o.Role, err = peer.ParseRole(in.Body.Role); err != nil {
+		if err = o.Role.UnmarshalText([]byte(in.Body.Role)); err != nil {
 			return out, problem.Usage("%w", err)
 		}
 	}

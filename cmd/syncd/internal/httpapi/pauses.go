@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -32,7 +33,7 @@ func (s *server) registerPauses() {
 		does(s, huma.Operation{
 			OperationID: op.name + "-peer", Method: http.MethodPost, Path: "/v1/peers/{id}/" + op.name, Summary: op.by,
 		}, func(ctx context.Context, in *peerInput) error {
-			id, err := peer.ParseID(in.ID)
+			id, err := api.ParseID(in.ID)
 			if err != nil {
 				return problem.Usage("%w", err)
 			}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
-	"github.com/syncd-io/syncd/peer"
 )
 
 type peerInput struct {
@@ -33,7 +32,7 @@ func (s *server) registerPeers() {
 		OperationID: "remove-peer", Method: http.MethodDelete, Path: "/v1/peers/{id}",
 		Summary: "Forget a peer until it is added again; where it is a member, it stays one",
 	}, func(ctx context.Context, in *peerInput) error {
-		id, err := peer.ParseID(in.ID)
+		id, err := api.ParseID(in.ID)
 		if err != nil {
 			return problem.Usage("%w", err)
 		}

@@ -84,7 +84,7 @@ func (s *server) peer(ctx context.Context, text string) (peer.ID, error) {
 		id, err := s.Node.Connect(ctx, text)
 		return id, fail(err)
 	}
-	id, err := peer.ParseID(text)
+	id, err := api.ParseID(text)
 	if err != nil {
 		return "", fail(problem.Usage("%w; syncd peer ls lists the known ones", err))
 	}
