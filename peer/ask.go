@@ -112,7 +112,7 @@ func (n *Node) serveAsk(s network.Stream) {
 	}
 	defer talk.Unwatch()
 	reply, err := n.answer(n.ctx, talk, remote, question)
-	n.metrics.asked(question, err)
+	n.metrics.Asked(question, err)
 	switch {
 	case talk.Over(): // the peer waits no longer
 	case errors.Is(err, ErrDenied):

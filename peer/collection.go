@@ -93,7 +93,7 @@ func (ns *Namespace) tendLocked() {
 		sh.left = left
 	}
 	if swept != (gc.Swept{}) {
-		n.metrics.swept(ns, swept)
+		n.metrics.Collected(ns.Name(), status.Swept(swept))
 		n.log.Info("records have left a namespace", logNamespace(ns),
 			slog.Int64("collected", swept.Collected), slog.Int64("adopted", swept.Adopted), slog.Int64("set_aside", swept.SetAside))
 	}

@@ -36,10 +36,10 @@ func (h hosts) Ask(ctx context.Context, to node.ID, q wire.Question) (ask *wire.
 		return nil, nil, false, err
 	}
 	defer leave()
-	n.metrics.routed.WithLabelValues(routedAs(q)).Inc()
+	n.metrics.Routed(q)
 	ask, m, sent, err = n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return h.ns.core.Ask(id, q) })
 	if _, refused := m.(*wire.Refuse); refused {
-		n.metrics.routed.WithLabelValues("refused").Inc()
+		n.metrics.RouteRefused()
 	}
 	if err != nil && !errors.Is(err, ErrUnreachable) && ctx.Err() != nil {
 		err = errors.Join(ErrUnreachable, err)
@@ -49,21 +49,6 @@ func (h hosts) Ask(ctx context.Context, to node.ID, q wire.Question) (ask *wire.
 
 // askPatience is how long a question may take; a page of a scan over a slow link takes longest.
 const askPatience = 30 * time.Second
-
-// routedAs is the metric's word for a question.
-func routedAs(q wire.Question) string {
-	switch q.(type) {
-	case *wire.AskHold:
-		return "write"
-	case *wire.AskScan:
-		return "scan"
-	case *wire.AskChanges:
-		return "watch"
-	case *wire.AskFeed:
-		return "feed"
-	}
-	return "read"
-}
 
 func (h hosts) SyncLists(ctx context.Context, with node.ID) error {
 	ctx, cancel := context.WithTimeout(ctx, shards.Patience)

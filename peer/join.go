@@ -167,7 +167,7 @@ func (n *Node) serveJoin(s network.Stream) {
 	remote := s.Conn().RemotePeer()
 	leave, ok := n.core.Sessions.Greet(node.ID(remote), n.isMember(remote))
 	if !ok {
-		n.metrics.refused("join", ErrBusy)
+		n.metrics.Refused("join", ErrBusy)
 		s.Reset()
 		return
 	}
@@ -178,14 +178,14 @@ func (n *Node) serveJoin(s network.Stream) {
 	}
 	request, err := stream.ReadMessage(s, maxJoinRequest)
 	if err != nil {
-		n.metrics.refused("join", err)
+		n.metrics.Refused("join", err)
 		n.log.Debug("a join did not begin", n.logCaller(remote), logError(err))
 		s.Reset()
 		return
 	}
 	reply, joiner, err := n.core.AnswerJoin(n.ctx, node.ID(remote), request, n.whereIs)
 	if err != nil {
-		n.metrics.refused("join", err)
+		n.metrics.Refused("join", err)
 		n.log.Info("a ticket was refused", n.logCaller(remote), logError(err))
 	} else {
 		n.log.Info("a node has joined", logPeer(remote))

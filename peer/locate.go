@@ -89,7 +89,7 @@ func (ns *Namespace) lookUp(ctx context.Context, key []byte, o shards.GetOptions
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
 	found, err := ns.hosts.Get(ctx, key, o)
-	ns.node.metrics.lookedUp(&found, err)
+	ns.node.metrics.LookedUp(found.Requests, err)
 	return found, err
 }
 

@@ -111,7 +111,7 @@ func (n *Node) undo(id dbadapter.NamespaceID, parts []reconcile.Keys) error {
 func (n *Node) insert(ns *Namespace) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.metrics.found(&reconcile.Report{Namespace: ns.Name()}) // a counter is there from its beginning, so that an increase shows
+	n.metrics.Differences(ns.Name(), &reconcile.Report{}) // a counter is there from its beginning, so that an increase shows
 	n.byName[ns.Name()] = ns
 	n.byID[ns.id] = ns
 	for _, keys := range ns.core.Parts() { // records that had no folder

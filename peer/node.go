@@ -25,6 +25,7 @@ import (
 	"github.com/syncd-io/syncd/internal/loglimit"
 	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/mesh"
+	"github.com/syncd-io/syncd/internal/metrics"
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
@@ -52,7 +53,7 @@ type Node struct {
 	book      *netio.Book
 	noBook    bool // the file of the book was missing
 	damage    *damage.Book
-	metrics   *metrics
+	metrics   *metrics.Metrics
 	core      *node.Node     // decides
 	places    *stream.Places // of this node's own syncs
 	running   atomic.Int64   // syncs of both sides
@@ -246,13 +247,13 @@ func (n *Node) openIdentity(ctx context.Context, cfg *Config) (err error) {
 	}
 	if err == nil {
 		n.core = n.newCore(cfg)
-		n.metrics, err = newMetrics(n, cfg.Registerer)
+		n.metrics, err = metrics.New(metrics.Config{Registerer: cfg.Registerer, Node: n.self.id.String(), Dir: n.dir, State: n.state})
 	}
 	if err == nil {
-		n.bandwidth = stream.NewBandwidth(stream.Rates(cfg.Bandwidth), n.metrics.waitedFor)
+		n.bandwidth = stream.NewBandwidth(stream.Rates(cfg.Bandwidth), n.metrics.Waited)
 	}
 	if err == nil {
-		n.onClose(func() error { n.metrics.unregister(); return nil })
+		n.onClose(func() error { n.metrics.Unregister(); return nil })
 	}
 	return err
 }

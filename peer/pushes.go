@@ -16,7 +16,7 @@ func (n *Node) openPushes(_ context.Context, cfg *Config) error {
 		Host: n.host, Members: netMembers{n}, Book: n.book, Bandwidth: n.bandwidth, Log: n.log, Now: n.now, Interval: n.core.Interval,
 		DialTimeout: n.limits.DialTimeout, IdleTimeout: n.limits.IdleTimeout, Connections: n.limits.Connections,
 		Enter:  func() (leave func(), ok bool) { return n.gate.leave, n.gate.enter() },
-		Pushed: func(what string) { n.metrics.pushes.WithLabelValues(what).Inc() },
+		Pushed: n.metrics.Pushed,
 	})
 	if err != nil {
 		return err

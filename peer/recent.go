@@ -30,9 +30,7 @@ func (n *Node) finished(r *reconcile.Report, dry bool, err error) {
 // where it has failed: otherwise that of the data follows. Of the syncs that this node
 // begins it lists the conversations that were put off; finished lists the whole.
 func (n *Node) ended(s status.Sync, of *side, err error) {
-	n.metrics.ended(s.Incoming, &s.Report, err)
-	n.metrics.bytes.WithLabelValues("sent").Add(float64(s.Report.WireBytesSent))
-	n.metrics.bytes.WithLabelValues("received").Add(float64(s.Report.WireBytesReceived))
+	n.metrics.Synced(s.Incoming, &s.Report, err)
 	if err != nil {
 		s.Error = err.Error()
 	}
@@ -51,7 +49,7 @@ func (n *Node) ended(s status.Sync, of *side, err error) {
 	r := &s.Report
 	n.repaired(r)
 	if !of.control && !of.dry {
-		n.metrics.found(r)
+		n.metrics.Differences(r.Namespace, r)
 	}
 	level := slog.LevelInfo
 	switch {
@@ -68,19 +66,13 @@ func (n *Node) ended(s status.Sync, of *side, err error) {
 		slog.Float64("duration_ms", r.DurationMS), slog.Bool("verified", r.Verified), logError(err))
 }
 
-// repaired counts and logs what a sync found where its cells did not prove themselves.
+// repaired logs what a sync found where its cells did not prove themselves.
 // A sum of a range that this node kept wrong is a fault of its memory or of the
 // program, and so may be a sketch. A collision of checksums is chance, one changed
 // record in four million, or a member's doing.
 func (n *Node) repaired(r *reconcile.Report) {
 	if !r.Repair.Needed() {
 		return
-	}
-	for what, count := range map[string]int{"range": r.Repair.Ranges, "digest": r.Repair.Digests, "collision": r.Repair.Collisions, "left": r.Repair.Left} {
-		n.metrics.repairs.WithLabelValues(what).Add(float64(count))
-	}
-	if r.Repair.Sketch {
-		n.metrics.repairs.WithLabelValues("sketch").Inc()
 	}
 	n.log.LogAttrs(n.ctx, slog.LevelWarn, "the cells of a sync did not prove themselves", slog.String("ns", r.Namespace), slog.String("peer", r.Peer),
 		slog.Int("ranges", r.Repair.Ranges), slog.Any("first", r.Listed), slog.Int("digests", r.Repair.Digests), slog.Int("collisions", r.Repair.Collisions),

@@ -60,17 +60,6 @@ func (n *Node) isDamaged() bool {
 	return slices.ContainsFunc(n.Namespaces(), func(ns *Namespace) bool { return n.damage.Of(ns.id) != nil })
 }
 
-// missing is how many records that is; -1: that is not known.
-func missing(l *status.Lost) int64 {
-	switch {
-	case l == nil:
-		return 0
-	case l.Records == 0: // none is missing, but some may be older ones
-		return -1
-	}
-	return l.Records
-}
-
 // Lost is what damage to the store has cost. It stays until AcceptLoss, since nothing tells
 // whether members gave all back. nil: nothing, or it was accepted.
 func (ns *Namespace) Lost() *status.Lost { return ns.core.Lost().Status() }

@@ -148,7 +148,7 @@ func (n *Node) serveRoute(s network.Stream) {
 		default:
 			log.Debug("a routed question was not answered", logError(err))
 			if !asked {
-				n.metrics.refused("route", err)
+				n.metrics.Refused("route", err)
 			}
 			talk.Refuse(err)
 			return
@@ -174,7 +174,7 @@ func (n *Node) serveRouted(talk *stream.Carrier, remote ID) (asked bool, err err
 		return false, err
 	}
 	reply, err := n.answerRouted(remote, question)
-	n.metrics.asked(question, err)
+	n.metrics.Asked(question, err)
 	if err != nil {
 		return true, err
 	}

@@ -108,7 +108,7 @@ func (n *Node) serveSync(s network.Stream) {
 
 // refuse counts a refusal, and tells the peer why.
 func (n *Node) refuse(talk *stream.Carrier, protocol string, err error) {
-	n.metrics.refused(protocol, err)
+	n.metrics.Refused(protocol, err)
 	talk.Refuse(err)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/metrics"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/syncing"
@@ -121,7 +122,7 @@ func (ns *Namespace) sync(ctx context.Context, sh *shard, id ID, o SyncOptions) 
 		report = done
 	}
 	if report.Parts > 0 {
-		report.DurationMS = ms(time.Since(begun)) // some ran at once
+		report.DurationMS = metrics.Milliseconds(time.Since(begun)) // some ran at once
 	}
 	ns.node.finished(&report, o.DryRun, err)
 	if err != nil {
@@ -270,22 +271,22 @@ func (s *side) set() (id dbadapter.NamespaceID) {
 // converse runs one side of a sync, and accounts for it.
 func (ns *Namespace) converse(ctx context.Context, s side) (report reconcile.Report, err error) {
 	n := ns.node
-	watch := newStopwatch(n, ns, s.remote)
+	watch := n.metrics.Stopwatch(n.log.With(logNamespace(ns), logPeer(s.remote)))
 	n.running.Add(1)
 	finish := func(r reconcile.Report) reconcile.Report {
 		r.Namespace, r.Peer = ns.Name(), s.remote.String()
-		r.DurationMS, r.StepsMS = watch.read()
+		r.DurationMS, r.StepsMS = watch.Read()
 		return r
 	}
 	defer func() {
-		watch.stop()
+		watch.Stop()
 		report = finish(report)
 		n.ended(status.Sync{Time: n.now().UTC(), Incoming: s.incoming, DryRun: s.dry, Report: report}, &s, err)
 		n.running.Add(-1)
 	}()
 
-	watch.enter(reconcile.StepSketch)
-	c, err := s.begin(watch.enter)
+	watch.Enter(reconcile.StepSketch)
+	c, err := s.begin(watch.Enter)
 	if err != nil {
 		return report, err
 	}

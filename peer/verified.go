@@ -178,3 +178,21 @@ func oldest(all []*shard, of func(*shard) status.Proof) (p status.Proof) {
 	}
 	return p
 }
+
+// verifiedAge is for how long no sync has proved the records equal to another member's. Of
+// several shards it is the longest. ok is false where there is no other member.
+func (ns *Namespace) verifiedAge() (age time.Duration, ok bool) {
+	members := ns.core.Members().Members()
+	if len(members) == 1 && ID(members[0].ID) == ns.node.self.id {
+		return 0, false
+	}
+	for _, sh := range ns.shards() {
+		last, since := sh.verified.last()
+		at := last.At
+		if at.IsZero() {
+			at = since
+		}
+		age = max(age, ns.node.now().Sub(at))
+	}
+	return age, true
+}

@@ -18,7 +18,7 @@ var floors = [][]string{
 	{"dbadapter/badgerdb", "dbadapter/internal/disktest", "dbadapter/pebbledb", "dbadapter/memdb", "dbadapter/pgdb", "reconcile/wire"},
 	{"dbadapter/ondisk", "reconcile"},
 	{"peer/status"},
-	{"internal/clocks", "internal/membership", "internal/netio", "internal/netio/stream", "internal/refusals", "internal/syncing", "reconcile/replica"},
+	{"internal/clocks", "internal/membership", "internal/metrics", "internal/netio", "internal/netio/stream", "internal/refusals", "internal/syncing", "reconcile/replica"},
 	{"internal/changes", "internal/push"},
 	{"internal/node"},
 	{"internal/ask", "internal/mesh", "internal/shards"},
