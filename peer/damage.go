@@ -46,7 +46,7 @@ func (n *Node) bookDamage(context.Context, *Config) error {
 	file := durable.File{Path: filepath.Join(n.dir, folder.DamageFile), Kind: "damage", Owner: n.expected()}
 	lost := n.damage.Load(file, n.owner())
 	n.onClose(n.damage.Close)
-	err := n.setAside(file.Path, lost, "what was met of damage is not known")
+	err := folder.SetAside(n.log, file.Path, lost, "what was met of damage is not known")
 	if err == nil && lost != nil { // until it is shown that there is none
 		_ = n.met(fmt.Errorf("%w: perhaps; what was met of it before is not known", ErrCorrupt))
 	}

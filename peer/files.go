@@ -14,33 +14,9 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// setAside ends the error of a file that is damaged, and that the node does without:
-// the file gets another name. The text gone says what is not known without it.
-func (n *Node) setAside(path string, err error, gone string) error {
-	if !errors.Is(err, durable.ErrDamaged) {
-		return err
-	}
-	to, failed := durable.SetAside(path)
-	if failed != nil {
-		return errors.Join(err, failed)
-	}
-	n.log.Warn("a file is set aside, and made anew: "+gone, slog.String("kept", to), logError(err))
-	return nil
-}
-
-// later ends the error of a file that a start writes anew, as it was. On a full disk the node
-// starts all the same.
-func (n *Node) later(err error) error {
-	if !durable.NoRoom(err) {
-		return err
-	}
-	n.log.Warn("the disk is full: a file is left as it is until the next start", logError(err))
-	return nil
-}
-
 // missing warns of files of a namespace that was open before.
 func (n *Node) missing(f *folder.Namespace) {
-	for _, name := range []string{listFile, verifiedFile} {
+	for _, name := range []string{folder.ListFile, folder.ProofsFile} {
 		_, err := os.Stat(filepath.Join(f.Path, name))
 		if errors.Is(err, fs.ErrNotExist) && len(f.State.Logs) > 0 && !f.State.Sharded() {
 			n.log.Warn("a file is missing, and made anew", slog.String("ns", f.State.Name), slog.String("file", filepath.Join(f.Path, name)))

@@ -57,7 +57,7 @@ func TestLostListIsPutBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if damaged { // alone, it does no harm
-			if err := os.WriteFile(filepath.Join(folder.Path(dir, c.ID()), listFile), []byte("x"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(folder.Path(dir, c.ID()), folder.ListFile), []byte("x"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -3,10 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -141,21 +138,7 @@ func (ns *Namespace) forget(set *node.Set) {
 	all = slices.Delete(all, at, at+1)
 	ns.held.Store(&all)
 	sh.end()
-	if err := sh.verified.remove(); err != nil {
+	if err := sh.verified.Remove(); err != nil {
 		ns.unmoved("when a shard that was left was last proved equal is still noted", err)
 	}
-}
-
-// remove deletes what is known, and what is noted from now on is not kept.
-func (v *verified) remove() error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	path := v.file.Path
-	if v.file.Path = ""; path == "" {
-		return nil
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove %s: %w", path, err)
-	}
-	return nil
 }

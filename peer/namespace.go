@@ -64,7 +64,7 @@ type Namespace struct {
 // openNamespace opens a namespace's records and brings its sketch up to date.
 func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
 	id := dbadapter.NamespaceIDOf(secret, s.Root())
-	listed, keepList := n.listCopy(id, s.Name)
+	listed, keepList := folder.OpenListCopy(n.log.With(slog.String("ns", s.Name)), n.dir, id)
 	core, err := n.core.Open(ctx, node.Opening{
 		Secret: secret, State: s, Store: n.watch(id, s.Name), Save: n.saveTo(id),
 		Committed: n.committed, Drop: n.store.Drop,

@@ -308,10 +308,10 @@ func (n *Node) openBook(context.Context, *Config) error {
 	case errors.Is(err, durable.ErrOwner):
 		return durable.Unusable(f.Path, err, fmt.Sprintf("this node is %s; move the file away, or, if it is %s that is not the node's, %s", f.Owner, filepath.Join(n.dir, folder.KeyFile), folder.OtherKey))
 	}
-	if err := n.setAside(f.Path, err, noBook); err != nil {
+	if err := folder.SetAside(n.log, f.Path, err, noBook); err != nil {
 		return err
 	}
-	return n.later(n.book.Save()) // that it is missing shows then
+	return folder.Later(n.log, n.book.Save()) // that it is missing shows then
 }
 
 func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
@@ -364,7 +364,7 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 		}
 		if n.restored || f.Owner != n.owner() {
 			f.Owner = n.owner()
-			if err := f.Save(); n.restored && err != nil || n.later(err) != nil {
+			if err := f.Save(); n.restored && err != nil || folder.Later(n.log, err) != nil {
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/syncd-io/syncd/internal/changes"
+	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
@@ -26,7 +27,7 @@ type shard struct {
 	// pushable holds a token when there may be something to push.
 	pushable chan struct{}
 	// verified is when syncs have proved the records equal to others'.
-	verified *verified
+	verified *folder.Proofs
 	left     gc.Swept // what has left, and is in the metrics; guarded by tending of the namespace
 }
 
@@ -49,7 +50,7 @@ func (sh *shard) end() {
 // close ends the shard, and makes durable what is known of it.
 func (sh *shard) close() {
 	sh.end()
-	if err := sh.verified.rest(); err != nil {
+	if err := sh.verified.Close(); err != nil {
 		sh.ns.node.log.Warn("when syncs have proved the sets equal could not be noted for the next start", logNamespace(sh.ns), logError(err))
 	}
 }

@@ -59,12 +59,12 @@ func TestShardsComeAndGo(t *testing.T) {
 			t.Errorf("node %d held %v before its restart, and holds %v", i, held, got)
 		}
 		for _, sh := range c.spaces[i].shards() {
-			if last, _ := sh.verified.last(); last.At.IsZero() {
+			if last, _ := sh.verified.Last(); last.At.IsZero() {
 				t.Errorf("after a restart node %d does not know that shard %d was proved", i, sh.set.Shard())
 			}
 		}
 		for number := range placement.Shard(8) {
-			_, err := os.Stat(filepath.Join(folder.Path(c.config[i].Dir, ns.id), fmt.Sprintf(verifiedOfShard, number)))
+			_, err := os.Stat(filepath.Join(folder.Path(c.config[i].Dir, ns.id), folder.ProofsOf(int(number), true)))
 			if kept := err == nil; kept != slices.Contains(held, number) {
 				t.Errorf("node %d, which holds %v, has proofs of shard %d: %t", i, held, number, kept)
 			}

@@ -73,7 +73,7 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]status
 		}
 		all[i] = status.Why{
 			Peer: id, Standing: w.Standing, Causes: w.Causes, Here: w.Here.Clone(), There: w.There.Clone(),
-			Asked: ns.node.now().UTC(), Verified: sh.verified.with(id).At,
+			Asked: ns.node.now().UTC(), Verified: sh.verified.With(id).At,
 		}
 	})
 	if err := context.Cause(ctx); err != nil {

@@ -2,7 +2,7 @@
 //
 //	identity.key                  the node's private key
 //	store, store.cbor             the records, and in which folder they lie after a migration or a repair
-//	namespaces/ID                 the secret and the state of a namespace, and what peer notes of it
+//	namespaces/ID                 the secret and the state of a namespace, the copy of its list of members, the proofs of syncs
 //	peers.cbor, damage.cbor       notes of peer: the address book, and what was met of damage
 //	restoring, restored, renewed  notes for the next start of a node that was restored, or has a fresh key
 //	damaged                       stores that a repair has replaced; they stay until a person removes them
@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -78,6 +79,30 @@ func Remove(path string) error {
 		return err
 	}
 	return durable.SyncDir(filepath.Dir(path))
+}
+
+// SetAside ends the error of a file that is damaged, and that the node does without:
+// the file gets another name. The text gone says what is not known without it.
+func SetAside(log *slog.Logger, path string, err error, gone string) error {
+	if !errors.Is(err, durable.ErrDamaged) {
+		return err
+	}
+	to, failed := durable.SetAside(path)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	log.Warn("a file is set aside, and made anew: "+gone, slog.String("kept", to), slog.Any("error", err))
+	return nil
+}
+
+// Later ends the error of a file that a start writes anew, as it was. On a full disk the node
+// starts all the same.
+func Later(log *slog.Logger, err error) error {
+	if !durable.NoRoom(err) {
+		return err
+	}
+	log.Warn("the disk is full: a file is left as it is until the next start", slog.Any("error", err))
+	return nil
 }
 
 // Sync makes the names in the folder durable, and those of the namespaces.

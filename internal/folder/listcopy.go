@@ -1,4 +1,4 @@
-package peer
+package folder
 
 import (
 	"bytes"
@@ -13,15 +13,14 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
-	"github.com/syncd-io/syncd/internal/folder"
 )
 
-// listFile is, in the folder of a namespace, the copy of the statements of its list of
-// members. It is for where the store loses some to damage. Each stands behind its length
+// ListFile is, in the folder of a namespace, the copy of the statements of its list of
+// members. It is for where the store loses some to damage. Each follows its length
 // and its CRC-32C, 4 bytes each, big-endian. New ones are appended: what a change of the
 // list writes does not grow with the list.
 const (
-	listFile   = "members.log"
+	ListFile   = "members.log"
 	listMagic  = "syncd list of members, format 1\n"
 	listHeader = 8
 )
@@ -38,13 +37,14 @@ type listCopy struct {
 	unread bool
 }
 
-// listCopy reads the copy. What is damaged of it is left out, and the next write begins the
-// file anew. Both results are nil for a node without a folder.
-func (n *Node) listCopy(id dbadapter.NamespaceID, name string) (listed [][]byte, keep func([][]byte)) {
-	if n.dir == "" {
+// OpenListCopy reads the copy of the list of members of a namespace, and gives what keeps
+// it. What is damaged of it is left out, and the next write begins the file anew. Both
+// results are nil for a node without a folder.
+func OpenListCopy(log *slog.Logger, dir string, id dbadapter.NamespaceID) (listed [][]byte, keep func([][]byte)) {
+	if dir == "" {
 		return nil, nil
 	}
-	c := &listCopy{log: n.log.With(slog.String("ns", name)), path: filepath.Join(folder.Path(n.dir, id), listFile)}
+	c := &listCopy{log: log, path: filepath.Join(Path(dir, id), ListFile)}
 	data, err := os.ReadFile(c.path)
 	if err != nil {
 		data = nil
@@ -63,9 +63,9 @@ func (n *Node) listCopy(id dbadapter.NamespaceID, name string) (listed [][]byte,
 	case err == nil, errors.Is(err, fs.ErrNotExist):
 	case data == nil: // the disk, or a limit of the process: another start may read it
 		c.unread = true
-		c.log.Warn("the copy of the list of members could not be read: it is left as it is, and not used before the next start", logError(err))
+		c.log.Warn("the copy of the list of members could not be read: it is left as it is, and not used before the next start", slog.Any("error", err))
 	default:
-		c.log.Warn("the copy of the list of members is made anew", logError(err))
+		c.log.Warn("the copy of the list of members is made anew", slog.Any("error", err))
 	}
 	return listed, c.keep
 }
@@ -77,7 +77,7 @@ func (c *listCopy) keep(statements [][]byte) {
 	}
 	if err := c.write(statements); err != nil {
 		c.held = nil // it may have a part of them
-		c.log.Warn("the copy of the list of members could not be written: it lacks the last changes until the next one, or the next start", logError(err))
+		c.log.Warn("the copy of the list of members could not be written: it lacks the last changes until the next one, or the next start", slog.Any("error", err))
 	}
 }
 

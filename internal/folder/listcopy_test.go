@@ -1,27 +1,27 @@
-package peer
+package folder
 
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/folder"
 )
 
 // What the copy of the list writes over many changes is what it holds, within a factor, and
 // not that for each change anew.
 func TestListCopyIsAppended(t *testing.T) {
-	n := openForTest(t, Config{Dir: t.TempDir()})
+	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	id := dbadapter.NamespaceID{1}
-	path := filepath.Join(folder.Path(n.dir, id), listFile)
+	path := filepath.Join(Path(dir, id), ListFile)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, keep := n.listCopy(id, "notes")
+	_, keep := OpenListCopy(log, dir, id)
 	var list [][]byte
 	var wrote, before int64
 	var was os.FileInfo
@@ -44,7 +44,7 @@ func TestListCopyIsAppended(t *testing.T) {
 	}
 	check := func(what string, want [][]byte) {
 		t.Helper()
-		listed, again := n.listCopy(id, "notes")
+		listed, again := OpenListCopy(log, dir, id)
 		if !slices.EqualFunc(listed, want, bytes.Equal) {
 			t.Errorf("%s: %d statements are read, want %d", what, len(listed), len(want))
 		}
@@ -77,16 +77,16 @@ func TestListCopyIsAppended(t *testing.T) {
 
 // A copy that cannot be read now may hold what the store has lost: it stays.
 func TestListCopyThatIsNotReadStays(t *testing.T) {
-	n := openForTest(t, Config{Dir: t.TempDir()})
+	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	id := dbadapter.NamespaceID{1}
-	path := filepath.Join(folder.Path(n.dir, id), listFile)
+	path := filepath.Join(Path(dir, id), ListFile)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(path, path); err != nil { // reading it fails, also for root
 		t.Skipf("NOT TESTED: %v", err)
 	}
-	listed, keep := n.listCopy(id, "notes")
+	listed, keep := OpenListCopy(log, dir, id)
 	keep([][]byte{[]byte("statement")})
 	if target, err := os.Readlink(path); err != nil || target != path || listed != nil {
 		t.Errorf("it was replaced: %v, %d statements", err, len(listed))
