@@ -64,7 +64,7 @@ func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
 		t.Fatal(err)
 	}
 	notes := open["notes"]
-	if notes.Info().Damage != nil || n.Damage() != nil || metricOf(t, registry, "syncd_damaged", "notes") != 0 {
+	if notes.Info().Damage != nil || n.Damage() != nil || metricOf(t, registry, "syncd_store_damaged", "notes") != 0 {
 		t.Fatal("it is damaged before it is")
 	}
 	flipIn(t, config.Dir, "value 005 of notes")
@@ -80,13 +80,13 @@ func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
 	if said := strings.Count(log.buf.String(), "the store is damaged"); said != 1 {
 		t.Errorf("five reads have logged %d lines", said)
 	}
-	if metricOf(t, registry, "syncd_damaged", "notes") != 1 || metricOf(t, registry, "syncd_damage_findings_total", "notes") != 5 || metricOf(t, registry, "syncd_damaged", "other") != 0 {
+	if metricOf(t, registry, "syncd_store_damaged", "notes") != 1 || metricOf(t, registry, "syncd_damage_findings_total", "notes") != 5 || metricOf(t, registry, "syncd_store_damaged", "other") != 0 {
 		t.Error("the metrics say something else")
 	}
 	if _, err := notes.Verify(t.Context()); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("a verification: %v", err)
 	}
-	if notes.Info().Damage == nil || n.Damage() == nil || metricOf(t, registry, "syncd_damaged", "") != 1 {
+	if notes.Info().Damage == nil || n.Damage() == nil || metricOf(t, registry, "syncd_store_damaged", "") != 1 {
 		t.Errorf("after a verification that found a damaged file: %+v, %+v", notes.Info().Damage, n.Damage())
 	}
 
@@ -114,7 +114,7 @@ func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
 	if notes.Info().Damage != nil || n.Damage() == nil {
 		t.Errorf("it was verified: %+v; the other was not: %+v", notes.Info().Damage, n.Damage())
 	}
-	if _, err := open["other"].Verify(t.Context()); err != nil || n.Damage() != nil || metricOf(t, registry, "syncd_damaged", "") != 0 {
+	if _, err := open["other"].Verify(t.Context()); err != nil || n.Damage() != nil || metricOf(t, registry, "syncd_store_damaged", "") != 0 {
 		t.Errorf("all were verified: %v, %+v", err, n.Damage())
 	}
 

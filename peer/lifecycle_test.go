@@ -310,7 +310,7 @@ func TestMetrics(t *testing.T) {
 	for _, f := range families {
 		got[f.GetName()] = true
 	}
-	for _, name := range []string{"syncd_sync_step_seconds", "syncd_syncs_total", "syncd_sync_bytes_total", "syncd_records", "syncd_running_syncs"} {
+	for _, name := range []string{"syncd_sync_step_duration_seconds", "syncd_syncs_total", "syncd_sync_bytes_total", "syncd_records", "syncd_running_syncs"} {
 		if !got[name] {
 			t.Errorf("no metric %s in %v", name, got)
 		}

@@ -71,7 +71,7 @@ func TestRepairsAreCountedAndLogged(t *testing.T) {
 			// A responder accounts for a sync after the initiator.
 			eventually(t, what+", in the log of "+name, func() bool { return logs[i].with(line) >= lines })
 			for label, want := range map[string]float64{"digest": digests[i], "sketch": sketches[i], "range": ranges[i], "collision": 0, "left": 0} {
-				if got := counter(t, registries[i], "syncd_repairs_total", label); got != want {
+				if got := counter(t, registries[i], "syncd_sync_repairs_total", label); got != want {
 					t.Errorf("%s: %s counts %v %s, not %v", what, name, got, label, want)
 				}
 			}
@@ -99,7 +99,7 @@ func TestRepairsAreCountedAndLogged(t *testing.T) {
 	put(t, sa, "k", "3")
 	sync1(t, sb, na.ID())
 	want("a sketch of a", [2]float64{0, 1}, [2]float64{1, 1}, [2]float64{1, 1}, 2)
-	if !peer.AuditIfDue(sa) || logs[0].with("had drifted, and is put right") != 1 || counter(t, registries[0], "syncd_drift_total", "") != 1 {
+	if !peer.AuditIfDue(sa) || logs[0].with("had drifted, and is put right") != 1 || counter(t, registries[0], "syncd_audit_corrections_total", "") != 1 {
 		t.Error("the audit of a is not due, or has found nothing")
 	}
 	put(t, sa, "k", "4")

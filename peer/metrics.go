@@ -39,7 +39,7 @@ func (ns *Namespace) state() metrics.Namespace {
 	}
 	if ns.hosts != nil && ns.hosts.Locator != nil {
 		stats := ns.hosts.Locator.Index.Stats()
-		s.Locator = &metrics.Locator{Keys: stats.Keys, Bytes: stats.Bytes(), Unheard: ns.hosts.Locator.Unheard(ns.hosts.Net.Now())}
+		s.Locator = &metrics.Locator{Keys: stats.Keys, Bytes: stats.Bytes(), Stale: ns.hosts.Locator.Unheard(ns.hosts.Net.Now())}
 	}
 	return s
 }

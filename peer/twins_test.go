@@ -71,7 +71,7 @@ func TestTwinsAreToldSo(t *testing.T) {
 	if found := sa.Info().Twins; len(found) != 1 || found[0].ID != id || found[0].Heard[0].Before(found[0].Heard[1]) {
 		t.Errorf("a has found %+v", found)
 	}
-	if v, ok := gathered(t, registry, "syncd_twins", "notes"); !ok || v != 1 {
+	if v, ok := gathered(t, registry, "syncd_twin_members", "notes"); !ok || v != 1 {
 		t.Errorf("the metric is %v, %t", v, ok)
 	}
 	// a calls neither of them, either, and says why.

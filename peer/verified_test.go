@@ -82,7 +82,7 @@ func TestVerifiedSyncAge(t *testing.T) {
 	sync1(t, sb, na.ID()) // the peer began it
 	age(0, true)
 	eventually(t, "one difference is counted", func() bool {
-		n, ok := counted(t, registry, "syncd_found_differences_total", "missing_here")
+		n, ok := counted(t, registry, "syncd_differences_total", "missing_here")
 		return ok && n == 1
 	})
 	// What is damaged is left out: a new beginning, and no more.

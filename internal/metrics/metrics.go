@@ -53,7 +53,7 @@ type Metrics struct {
 func New(cfg Config) (*Metrics, error) {
 	m := &Metrics{cfg: cfg, gauges: newGauges()}
 	m.steps = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "syncd_sync_step_seconds", Help: "Time of a sync's step, waits on the peer included.",
+		Name: "syncd_sync_step_duration_seconds", Help: "Time of a step of a sync, waits for the peer included.",
 		Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10), // 0.1 ms to 26 s
 	}, []string{"step"})
 	m.counters = append(m.counters, m.steps)
@@ -62,17 +62,17 @@ func New(cfg Config) (*Metrics, error) {
 		m.counters = append(m.counters, c)
 		return c
 	}
-	m.syncs = counter("syncd_syncs_total", "Syncs that ended, by result; those that this node was asked for and refused are in syncd_refusals_total. One that proved nothing, such as a dry run that finds differences, a sync of one direction or one that goes on in parts, is unproved.", "result")
-	m.bytes = counter("syncd_sync_bytes_total", "Bytes of the frames of syncs.", "direction")
-	m.refusals = counter("syncd_refusals_total", "What peers asked for and were refused, by protocol (sync, ask, route, join) and cause: denied (not a member, or no such namespace), malformed, busy, turn (the records of another peer come first), and others. Refused questions are in syncd_questions_total, refused pushes in syncd_pushes_total.", "protocol", "cause")
+	m.syncs = counter("syncd_syncs_total", "Syncs that ended, by result. A sync that proved nothing is unproved: a dry run that found differences, a sync of one direction, or one that goes on in parts. Syncs that this node refused to peers are in syncd_refusals_total.", "result")
+	m.bytes = counter("syncd_sync_bytes_total", "Bytes of messages of syncs, framing included.", "direction")
+	m.refusals = counter("syncd_refusals_total", "Requests of peers that this node refused, by protocol (sync, ask, route, join) and cause: denied (not a member, or no such namespace), malformed, busy, turn (the records of another peer go first), and others. Refused questions are in syncd_questions_total, refused pushes in syncd_pushes_total.", "protocol", "cause")
 	m.questions = counter("syncd_questions_total", "Questions of peers, by subject and result: answered, or the cause of the refusal.", "subject", "result")
-	m.waits = counter("syncd_bandwidth_wait_seconds_total", "For how long the streams of syncs and pushes have waited for the bounds of the bandwidth.", "direction")
-	m.differences = counter("syncd_found_differences_total", "Differences that syncs, begun here or there, have found: records missing here, missing there, and held in two versions.", "ns", "kind")
-	m.pushes = counter("syncd_pushes_total", "Pushes that were sent, that came (received), that were left to syncs (ignored), and that were malformed or forged (refused).", "what")
-	m.collected = counter("syncd_swept_records_total", "Records that left a namespace after all members were past them (collected), that were written again for a writer without the right (adopted), or set aside.", "ns", "what")
-	m.repairs = counter("syncd_repairs_total", "What syncs found where the cells did not prove themselves: ranges that were compared exactly or left for later, sums (digest) that this node had kept wrong, collisions of checksums, sketches that were not those of their sets.", "what")
-	m.lookups = counter("syncd_lookups_total", "Look-ups of a key in a namespace that is cut into shards, by their result: no other node was asked (here), enough hosts have answered (answered), or too few (too_few).", "result")
-	m.routed = counter("syncd_routed_requests_total", "Requests to hosts of shards: for a record (read), for a page of a scan (scan) or a watch (watch), of what a locator hears (feed), and to hold records (write); and those that a host has refused (refused).", "what")
+	m.waits = counter("syncd_bandwidth_wait_seconds_total", "Time that streams of syncs and pushes waited for the limits of bandwidth.", "direction")
+	m.differences = counter("syncd_differences_total", "Differences that syncs found, whoever began them: records missing here, missing there, or held in two versions (mismatched).", "ns", "kind")
+	m.pushes = counter("syncd_pushes_total", "Pushes, by kind: sent, received, left to the next sync (ignored), or malformed or forged (refused).", "kind")
+	m.collected = counter("syncd_gc_records_total", "Records that garbage collection changed, by result: collected (all members are past them), adopted (written again, as their writer had lost its right), or set_aside.", "ns", "result")
+	m.repairs = counter("syncd_sync_repairs_total", "Repairs within syncs, where the sketches did not prove the sets equal. By kind: ranges compared exactly (range) or left to a later sync (left), wrong sums of this node (digest), collisions of checksums (collision), and sketches that were not those of their sets (sketch).", "kind")
+	m.lookups = counter("syncd_lookups_total", "Look-ups of a key in a namespace of shards, by result: no other node was asked (local), enough hosts answered (answered), or too few did (too_few).", "result")
+	m.routed = counter("syncd_routed_requests_total", "Requests to hosts of shards, by kind: of a record (read), a page of a scan (scan) or of a watch (watch), changes for the locator (feed), records to hold (write); and requests that a host refused (refused).", "kind")
 	m.begin()
 	if cfg.Registerer == nil {
 		return m, nil
@@ -92,7 +92,7 @@ func (m *Metrics) begin() {
 	for c, values := range map[*prometheus.CounterVec][]string{
 		m.syncs:   {"ok", "denied", "unreachable", "busy", "paused", "not_verified", "twin", "canceled", "error", "unproved", "lists_differ"},
 		m.repairs: {"range", "digest", "collision", "sketch", "left"},
-		m.lookups: {"here", "answered", "too_few"},
+		m.lookups: {"local", "answered", "too_few"},
 		m.routed:  {"read", "scan", "watch", "write", "refused"},
 		m.bytes:   {"sent", "received"},
 		m.waits:   {"sent", "received"},
@@ -145,8 +145,8 @@ func (m *Metrics) Synced(incoming bool, r *reconcile.Report, err error) {
 	if r.Repair.Sketch {
 		sketches = 1
 	}
-	for what, n := range map[string]int{"range": r.Repair.Ranges, "digest": r.Repair.Digests, "collision": r.Repair.Collisions, "left": r.Repair.Left, "sketch": sketches} {
-		m.repairs.WithLabelValues(what).Add(float64(n))
+	for kind, n := range map[string]int{"range": r.Repair.Ranges, "digest": r.Repair.Digests, "collision": r.Repair.Collisions, "left": r.Repair.Left, "sketch": sketches} {
+		m.repairs.WithLabelValues(kind).Add(float64(n))
 	}
 }
 
@@ -182,12 +182,12 @@ func (m *Metrics) Waited(direction string, d time.Duration) {
 }
 
 // Pushed counts a push: sent, received, ignored or refused.
-func (m *Metrics) Pushed(what string) { m.pushes.WithLabelValues(what).Inc() }
+func (m *Metrics) Pushed(kind string) { m.pushes.WithLabelValues(kind).Inc() }
 
 // Collected counts what a collection did.
 func (m *Metrics) Collected(ns string, s status.Swept) {
-	for what, n := range map[string]int64{"collected": s.Collected, "adopted": s.Adopted, "set_aside": s.SetAside} {
-		m.collected.WithLabelValues(ns, what).Add(float64(n))
+	for result, n := range map[string]int64{"collected": s.Collected, "adopted": s.Adopted, "set_aside": s.SetAside} {
+		m.collected.WithLabelValues(ns, result).Add(float64(n))
 	}
 }
 
@@ -198,25 +198,25 @@ func (m *Metrics) LookedUp(requests int, err error) {
 	case err != nil:
 		result = "too_few"
 	case requests == 0:
-		result = "here"
+		result = "local"
 	}
 	m.lookups.WithLabelValues(result).Inc()
 }
 
 // Routed counts a request to a host of a shard.
 func (m *Metrics) Routed(q wire.Question) {
-	what := "read"
+	kind := "read"
 	switch q.(type) {
 	case *wire.AskHold:
-		what = "write"
+		kind = "write"
 	case *wire.AskScan:
-		what = "scan"
+		kind = "scan"
 	case *wire.AskChanges:
-		what = "watch"
+		kind = "watch"
 	case *wire.AskFeed:
-		what = "feed"
+		kind = "feed"
 	}
-	m.routed.WithLabelValues(what).Inc()
+	m.routed.WithLabelValues(kind).Inc()
 }
 
 // RouteRefused counts a request that the host has refused.

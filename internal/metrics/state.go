@@ -35,16 +35,16 @@ type Namespace struct {
 }
 
 // Locator is how a namespace's locator is.
-type Locator struct{ Keys, Bytes, Unheard int }
+type Locator struct{ Keys, Bytes, Stale int }
 
 // gauges are read from a State.
 type gauges struct {
 	all []*prometheus.Desc
 
-	running, offset, storage, free, pausedPeers, trouble, findings, damaged *prometheus.Desc
-	records, members, connected, twins, age, paused, queue                  *prometheus.Desc
-	rejected, conflicts, setAside, lost, drift, waiting, mark, floor        *prometheus.Desc
-	shards, short, located, locatorBytes, unheard                           *prometheus.Desc
+	running, offset, storage, free, pausedPeers, trouble, findings, damaged                  *prometheus.Desc
+	records, members, connected, twins, age, paused, queue                                   *prometheus.Desc
+	rejected, conflicts, setAside, lost, corrections, uncollected, watermark, collectedUntil *prometheus.Desc
+	shards, underreplicated, located, locatorBytes, stale                                    *prometheus.Desc
 }
 
 func newGauges() (g gauges) {
@@ -53,37 +53,37 @@ func newGauges() (g gauges) {
 		g.all = append(g.all, d)
 		return d
 	}
-	g.running = gauge("syncd_running_syncs", "Syncs that are running.")
-	g.offset = gauge("syncd_clock_offset_seconds", "How far this machine's clock is ahead of the median of its peers'; absent if no clock was measured in the last hour.")
-	g.storage = gauge("syncd_storage_bytes", "What the files in the data directory take on the disk.")
-	g.free = gauge("syncd_storage_free_bytes", "What is free on the disk of the data directory.")
+	g.running = gauge("syncd_running_syncs", "Syncs that run now, of both sides.")
+	g.offset = gauge("syncd_clock_offset_seconds", "How far this machine's clock is ahead of the median of its peers'. Absent if no clock was measured in the last hour.")
+	g.storage = gauge("syncd_storage_bytes", "Disk space that the files in the data directory take.")
+	g.free = gauge("syncd_storage_free_bytes", "Free space on the disk of the data directory.")
 	g.pausedPeers = gauge("syncd_paused_peers", "Peers that a person has paused on this node.")
-	g.trouble = gauge("syncd_troubles", "1 while the node is in a state in which it cannot do its work, else 0; each is in the log and in syncd status.", "kind")
-	g.findings = gauge("syncd_damage_findings_total", "How often damage to the store was met, by reads, writes, syncs, audits and readings of files; without the name of a namespace where none could be told.", "ns")
-	g.damaged = gauge("syncd_damaged", "1 where damage to the store was met, and neither a verification nor a repair has shown since that it is healed.", "ns")
+	g.trouble = gauge("syncd_troubles", "1 while the node cannot do its work for a reason of this kind, else 0. The log and syncd status give the cause.", "kind")
+	g.findings = gauge("syncd_damage_findings_total", "Times that damage to the store was found, by reads, writes, syncs, audits and verifications. ns is empty where the namespace is not known.", "ns")
+	g.damaged = gauge("syncd_store_damaged", "1 from the moment damage to the store is found until a verification or a repair shows that it is healed, else 0. ns is empty where the namespace is not known.", "ns")
 
-	g.records = gauge("syncd_records", "Records held, tombstones included.", "ns")
+	g.records = gauge("syncd_records", "Records that this node holds, tombstones included.", "ns")
 	g.members = gauge("syncd_members", "Members in the list of this node.", "ns")
 	g.connected = gauge("syncd_connected_members", "Other members of the namespace to which there is a connection.", "ns")
-	g.twins = gauge("syncd_twins", "Members whose identity two nodes run with, this node included.", "ns")
-	g.age = gauge("syncd_verified_sync_age_seconds", "Time since a sync of everything has last proved the records equal to another member's, kept over restarts; before the first one, since the namespace was made, joined or restored here. Absent while this node is the only member.", "ns")
+	g.twins = gauge("syncd_twin_members", "Members whose identity two nodes run with, this node included: copies of a data directory.", "ns")
+	g.age = gauge("syncd_verified_sync_age_seconds", "Time since a sync of all records last proved them equal to another member's, kept over restarts. Before the first proof it counts from when the namespace was made, joined or restored here. Absent while this node is the only member.", "ns")
 	g.paused = gauge("syncd_paused_namespaces", "1 for a namespace that a person has paused on this node, else 0.", "ns")
-	g.queue = gauge("syncd_push_queue_bytes", "Bytes of this node's writes that wait to be pushed; those that go to members directly count once for each member.", "ns")
+	g.queue = gauge("syncd_push_queue_bytes", "Bytes of writes of this node that are not pushed yet. What goes to members directly counts once for each.", "ns")
 
-	g.rejected = gauge("syncd_rejected_records", "Records of peers that were refused and are remembered.", "ns")
-	g.conflicts = gauge("syncd_conflict_records", "Records kept because one whose writer had not seen them took their place.", "ns")
-	g.setAside = gauge("syncd_set_aside_records", "Records kept because they were set aside.", "ns")
-	g.lost = gauge("syncd_lost_records", "Records that are missing since damage was repaired, and that no member gave back; -1 where it is not known how many.", "ns")
-	g.drift = gauge("syncd_drift_total", "How often what the node keeps of its records for syncs was found to be wrong by an audit, and was put right.", "ns")
-	g.waiting = gauge("syncd_waiting_records", "Tombstones and records that expire, at most: they wait until all members are past them.", "ns")
-	g.mark = gauge("syncd_watermark_timestamp_seconds", "Up to when all members hold what was written; 0 if that is not known.", "ns")
-	g.floor = gauge("syncd_floor_timestamp_seconds", "Up to when deleted and expired records have been collected; 0 for never.", "ns")
+	g.rejected = gauge("syncd_rejected_records", "Records of peers that this node refused, as it remembers them.", "ns")
+	g.conflicts = gauge("syncd_conflict_records", "Records in the kept log that lost against a write that had not seen them.", "ns")
+	g.setAside = gauge("syncd_set_aside_records", "Records in the kept log that were taken out of the set.", "ns")
+	g.lost = gauge("syncd_lost_records", "Records that a repair of the store has lost, and that no member gave back; -1 if their number is not known.", "ns")
+	g.corrections = gauge("syncd_audit_corrections_total", "Times that an audit found the sums which the node keeps for syncs to differ from its records, and corrected them.", "ns")
+	g.uncollected = gauge("syncd_uncollected_records", "Upper bound of the tombstones and records with an expiry that this node holds. They are collected once they have expired and all members are past them.", "ns")
+	g.watermark = gauge("syncd_watermark_timestamp_seconds", "Time up to which all members hold what was written; 0 if it is not known.", "ns")
+	g.collectedUntil = gauge("syncd_collected_until_timestamp_seconds", "Time up to which deleted and expired records have been collected; 0 for never.", "ns")
 
-	g.shards = gauge("syncd_held_shards", "Shards of a namespace that is cut into them: those that this node holds (held), those among them of which it has all that it must have (whole), those that it is a host of and does not hold, or is not whole of yet (fetching), and those that it holds until a majority of their new hosts has them (dropping); and those that move, of all members (moving).", "ns", "state")
-	g.short = gauge("syncd_short_shards", "Shards that fewer of their hosts say to hold than there are to be replicas, as far as this node has heard.", "ns")
+	g.shards = gauge("syncd_shards", "Shards of the namespace, by state: those that this node holds (held), holds in whole (whole), is to hold and does not have in whole yet (fetching), and holds until a majority of the new hosts has them (dropping); and those of all members that move (moving).", "ns", "state")
+	g.underreplicated = gauge("syncd_underreplicated_shards", "Shards with fewer replicas than the namespace is to have, as far as this node has heard from their hosts.", "ns")
 	g.located = gauge("syncd_locator_keys", "Keys of other hosts' shards that the locator knows.", "ns")
-	g.locatorBytes = gauge("syncd_locator_bytes", "Memory of the locator.", "ns")
-	g.unheard = gauge("syncd_locator_unheard_shards", "Shards whose keys were not heard for five seconds: level-one reads of a key that is not there ask hosts. While nobody reads at level one, that is so most of the time.", "ns")
+	g.locatorBytes = gauge("syncd_locator_bytes", "Memory that the locator takes.", "ns")
+	g.stale = gauge("syncd_locator_stale_shards", "Shards of which the locator has heard no changes for five seconds: a read at level one of a key that it does not know asks hosts. It hears changes only while there are such reads.", "ns")
 	return g
 }
 
@@ -151,21 +151,21 @@ func (g *gauges) namespace(ch chan<- prometheus.Metric, ns *Namespace) {
 	show(ch, g.conflicts, ns.Conflicts, ns.Name)
 	show(ch, g.setAside, ns.SetAside, ns.Name)
 	show(ch, g.lost, missing(ns.Lost), ns.Name)
-	showCount(ch, g.drift, ns.Drifted, ns.Name)
-	show(ch, g.waiting, ns.Collection.Waiting, ns.Name)
-	show(ch, g.mark, unixSeconds(ns.Collection.Mark), ns.Name)
-	show(ch, g.floor, unixSeconds(ns.Collection.Floor), ns.Name)
+	showCount(ch, g.corrections, ns.Drifted, ns.Name)
+	show(ch, g.uncollected, ns.Collection.Waiting, ns.Name)
+	show(ch, g.watermark, unixSeconds(ns.Collection.Mark), ns.Name)
+	show(ch, g.collectedUntil, unixSeconds(ns.Collection.Floor), ns.Name)
 
 	if s := ns.Shards; s != nil {
 		for state, n := range map[string]int{"held": s.Held, "whole": s.Whole, "fetching": s.Fetching, "dropping": s.Dropping, "moving": s.Moving} {
 			show(ch, g.shards, n, ns.Name, state)
 		}
-		show(ch, g.short, s.Short, ns.Name)
+		show(ch, g.underreplicated, s.Short, ns.Name)
 	}
 	if l := ns.Locator; l != nil {
 		show(ch, g.located, l.Keys, ns.Name)
 		show(ch, g.locatorBytes, l.Bytes, ns.Name)
-		show(ch, g.unheard, l.Unheard, ns.Name)
+		show(ch, g.stale, l.Stale, ns.Name)
 	}
 }
 

@@ -260,10 +260,10 @@ type requests struct{ here, asked, reads float64 }
 func (s *sharded) requests() (sum requests) {
 	s.t.Helper()
 	for _, d := range s.daemons {
-		here := d.metric("syncd_lookups_total", `result="here"`)
+		here := d.metric("syncd_lookups_total", `result="local"`)
 		sum.here += here
 		sum.asked += d.metric("syncd_lookups_total") - here
-		sum.reads += d.metric("syncd_routed_requests_total", `what="read"`)
+		sum.reads += d.metric("syncd_routed_requests_total", `kind="read"`)
 	}
 	return sum
 }

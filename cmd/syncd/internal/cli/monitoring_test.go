@@ -40,15 +40,15 @@ func TestMonitoring(t *testing.T) {
 			}
 		}
 	}
-	units := []string{"_total", "_seconds", "_bytes", "_records", "_members", "_syncs", "_twins", "_namespaces", "_peers", "_info", "_damaged", "_shards", "_troubles"}
+	units := []string{"_total", "_seconds", "_bytes", "_records", "_members", "_syncs", "_namespaces", "_peers", "_info", "_damaged", "_shards", "_troubles"}
 	for name := range served {
 		if strings.HasPrefix(name, "syncd_") && !slices.ContainsFunc(units, func(u string) bool { return strings.HasSuffix(name, u) }) {
 			t.Errorf("%s does not end with a unit", name)
 		}
 	}
 	for name, label := range map[string]string{
-		"syncd_found_differences_total": "kind", "syncd_syncs_total": "result", "syncd_verified_sync_age_seconds": "ns",
-		"syncd_build_info": "version", "syncd_sync_bytes_total": "direction", "syncd_repairs_total": "what", "syncd_sync_step_seconds": "step",
+		"syncd_differences_total": "kind", "syncd_syncs_total": "result", "syncd_verified_sync_age_seconds": "ns",
+		"syncd_build_info": "version", "syncd_sync_bytes_total": "direction", "syncd_sync_repairs_total": "kind", "syncd_sync_step_duration_seconds": "step",
 	} {
 		if !slices.Contains(served[name], label) {
 			t.Errorf("%s has the labels %v, and not %s", name, served[name], label)
