@@ -19,7 +19,7 @@ func (set *Set) newCollector() *gc.Collector {
 	var group membership.Held // Say is called within Listed
 	return gc.New(gc.Config{
 		Self: ns.node.ID, Sharded: ns.rule != nil, Store: set.Store, Clock: ns.clock, Commits: &set.commits,
-		Now: func() time.Time { return ns.node.Now() }, Skew: func() time.Duration { return ns.Members().Policy().MaxSkew }, Interval: func() time.Duration { return ns.node.Interval },
+		Now: func() time.Time { return ns.node.Now() }, Skew: func() time.Duration { return ns.Members().Policy().MaxSkew }, Interval: ns.node.interval,
 		Listed: func(fn func() error) error {
 			return ns.Hold(func(h membership.Held) error { group = h; return fn() })
 		},

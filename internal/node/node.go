@@ -156,11 +156,14 @@ func (n *Node) jittered(d time.Duration, p Purpose) time.Duration {
 	return d/2 + time.Duration(n.Random(p)%uint64(d))
 }
 
+// interval is as of now: the simulator shortens it at the end of a run.
+func (n *Node) interval() time.Duration { return n.Interval }
+
 // newSchedule is that of the node. Background syncs take half of its places, so a caller that
 // asks for a sync gets one.
 func (n *Node) newSchedule() *syncing.Schedule[*Part] {
 	return syncing.NewSchedule[*Part](syncing.ScheduleConfig{
-		Interval: n.Interval, Places: n.Places.Sessions / 2,
+		Interval: n.interval, Places: n.Places.Sessions / 2,
 		Jitter:     func(mean time.Duration) time.Duration { return n.jittered(mean, ForInterval) },
 		JitterRest: func(mean time.Duration) time.Duration { return n.jittered(mean, ForRest) },
 	})

@@ -46,7 +46,7 @@ func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) er
 	set.Part.set, set.committed = set, ns.coming.committed
 	set.tenure.host.Self = ns.node.ID
 	set.pushes = push.New(push.Source{
-		Config: &ns.node.Push, Self: ns.node.ID, Incarnation: ns.incarnation, Interval: ns.node.Interval,
+		Config: &ns.node.Push, Self: ns.node.ID, Incarnation: ns.incarnation, Interval: ns.node.interval,
 		Now: ns.node.elapsed, Jitter: func(d time.Duration) time.Duration { return ns.node.jittered(d, ForPush) },
 		Digests: set.digests, Paused: ns.Paused,
 		Members: func() push.Members { return ns.Members() }, Others: set.others, Admits: ns.Admits, With: set.With,

@@ -289,7 +289,7 @@ func (p *Pusher) SyncDone(with, by ID, err error) {
 		if ours := p.set.Digests(); with == by && w.asked.sets != nil && ours == w.held {
 			h.differ.note(ours, *w.asked.sets)
 		}
-	case w.pause < max(p.set.Interval, c.Pause<<6):
+	case w.pause < max(p.set.Interval(), c.Pause<<6):
 		w.pause *= 2
 		w.again(w.asked)
 	default:

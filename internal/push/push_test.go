@@ -19,7 +19,7 @@ func (l *list) Has(id ID, _ roster.Role) bool { return slices.Contains(*l, id) }
 func newPusher(members *list) *Pusher {
 	c := Config{On: true}.WithDefaults()
 	return New(Source{
-		Config: &c, Self: (*members)[0], Incarnation: 1, Interval: time.Minute,
+		Config: &c, Self: (*members)[0], Incarnation: 1, Interval: func() time.Duration { return time.Minute },
 		Now:     func() time.Duration { return time.Hour },
 		Jitter:  func(d time.Duration) time.Duration { return d },
 		Digests: func() wire.Sets { return wire.Sets{} },

@@ -21,7 +21,7 @@ type Source struct {
 	Incarnation uint64
 	// Interval is the mean pause between syncs at intervals. A sync that fails for longer
 	// is left to them.
-	Interval time.Duration
+	Interval func() time.Duration
 	// Now is the time since a fixed moment. Jitter is a random time around d, from half of
 	// it to one and a half.
 	Now    func() time.Duration

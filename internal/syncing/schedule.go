@@ -35,8 +35,8 @@ type Schedule[P Part] struct {
 
 // ScheduleConfig says how often and how much is synced in the background.
 type ScheduleConfig struct {
-	// Interval is the mean pause between background syncs with a peer.
-	Interval time.Duration
+	// Interval is the mean pause between background syncs with a peer, as of now.
+	Interval func() time.Duration
 	// Places is how many turns may run at once; one may if it is 0.
 	Places int
 	// Jitter spreads a pause between two rounds around its mean, JitterRest one after a failure.
@@ -69,7 +69,7 @@ func NewSchedule[P Part](c ScheduleConfig) *Schedule[P] {
 
 // Pause is how long to wait before the next round. While a part seeks, a move waits for syncs.
 func (s *Schedule[P]) Pause(seeks bool) time.Duration {
-	pause := s.config.Interval
+	pause := s.config.Interval()
 	if seeks {
 		pause = min(pause, MovePause)
 	}
@@ -181,9 +181,9 @@ func (s *Schedule[P]) due(p P, remote roster.ID, now time.Time) bool {
 // alone; a peer that is away rests with all. A sync that ran to its end and left
 // records declined has not failed: all others have travelled.
 func (s *Schedule[P]) note(p P, remote roster.ID, now time.Time, reached bool, err error) {
-	longest := maxRest * s.config.Interval
+	longest := maxRest * s.config.Interval()
 	if p.Seeks() {
-		longest = min(s.config.Interval, MovePause)
+		longest = min(s.config.Interval(), MovePause)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +204,7 @@ func (s *Schedule[P]) after(r *rest, now time.Time, failed bool, longest time.Du
 		*r = rest{}
 		return
 	}
-	r.length = min(max(s.config.Interval, r.length*3/2), longest)
+	r.length = min(max(s.config.Interval(), r.length*3/2), longest)
 	r.until = now.Add(s.config.JitterRest(r.length))
 }
 

@@ -33,7 +33,7 @@ type scheduled struct {
 }
 
 func newScheduled(parts int, interval time.Duration) *scheduled {
-	s := &scheduled{Schedule: NewSchedule[*part](ScheduleConfig{Interval: interval, Places: 3, Jitter: spread, JitterRest: spread}), clock: time.Unix(0, 0)}
+	s := &scheduled{Schedule: NewSchedule[*part](ScheduleConfig{Interval: func() time.Duration { return interval }, Places: 3, Jitter: spread, JitterRest: spread}), clock: time.Unix(0, 0)}
 	for i := range parts {
 		s.parts = append(s.parts, &part{id: byte(i)})
 	}
@@ -44,7 +44,7 @@ func newScheduled(parts int, interval time.Duration) *scheduled {
 // where each try ends in the same way.
 func (s *scheduled) tries(p *part, rounds int, reached bool, result error) (n int) {
 	for range rounds {
-		s.clock = s.clock.Add(s.config.Interval)
+		s.clock = s.clock.Add(s.config.Interval())
 		if s.due(p, remote, s.clock) {
 			n++
 			s.note(p, remote, s.clock, reached, result)
@@ -100,7 +100,7 @@ func TestRests(t *testing.T) {
 		t.Error("after a success it rests")
 	}
 	s.note(ns[4], remote, s.clock, true, reconcile.ErrDenied)
-	if r := s.lanes[remote].of[ns[4].ID()]; r.length != s.config.Interval {
+	if r := s.lanes[remote].of[ns[4].ID()]; r.length != s.config.Interval() {
 		t.Errorf("after a success and a failure the rest is %s", r.length)
 	}
 }
