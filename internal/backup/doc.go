@@ -10,7 +10,8 @@
 // A generation is made next to the others under a name that ends in .partial. When all
 // its files are on the disk the manifest follows, then the folder gets its name, then
 // backup.json names it. A crash at any point leaves the generations before it as they
-// were. The next generation clears away what is partial.
+// were. The next generation clears away what is partial. Take makes a generation of a node
+// that runs: the files and the store are of one moment, and copied while the node works.
 //
 // Each of the two JSON files carries a hash of itself, so that a flipped bit
 // anywhere in a folder is found. The hashes find damage; they do not defend

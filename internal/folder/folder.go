@@ -18,12 +18,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/membership"
 )
 
@@ -102,6 +104,48 @@ func Later(log *slog.Logger, err error) error {
 		return err
 	}
 	log.Warn("the disk is full: a file is left as it is until the next start", slog.Any("error", err))
+	return nil
+}
+
+// Files reads what a backup has of a node but its key and its store: the address book and the
+// files of namespaces, by their names in the folder.
+func Files(dir string, ids []dbadapter.NamespaceID) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, id := range ids {
+		if err := readFiles(Path(dir, id), dir, files); err != nil {
+			return nil, err
+		}
+	}
+	book, err := os.ReadFile(filepath.Join(dir, AddressBookFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return files, nil
+	}
+	files[AddressBookFile] = book
+	return files, err
+}
+
+// readFiles reads the files of a folder that a backup is to have, by their names within top.
+func readFiles(dir, top string, into map[string][]byte) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if !e.Type().IsRegular() || strings.HasSuffix(path, ".tmp") {
+			continue // left by a crash, and replaced with the next write
+		}
+		if locator.IsCopy(e.Name()) {
+			continue // 4.5 bytes a key, and a node that lacks it fetches it from others
+		}
+		name, err := filepath.Rel(top, path)
+		if err != nil {
+			return err
+		}
+		if into[filepath.ToSlash(name)], err = os.ReadFile(path); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
