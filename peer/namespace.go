@@ -203,7 +203,7 @@ func (ns *Namespace) declined() []status.DeclinedBy {
 	list := []status.DeclinedBy{}
 	for _, sh := range ns.shards() {
 		for _, d := range sh.set.Declined() {
-			id := ID(d.Peer)
+			id := d.Peer
 			at, known := slices.BinarySearchFunc(list, id, func(d status.DeclinedBy, id ID) int { return cmp.Compare(d.Peer, id) })
 			if !known {
 				list = slices.Insert(list, at, status.DeclinedBy{Peer: id})

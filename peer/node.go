@@ -273,7 +273,7 @@ func (n *Node) newCore(cfg *Config) *node.Node {
 		NoHost: cfg.NoHost, Push: cfg.pushing(), Pushable: n.pushable, Relisted: n.relisted, Pushes: n.peerPushes,
 		Doubted: func(set *node.Set, by status.DeclinedBy) {
 			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
-				slog.String("ns", set.Namespace().Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))
+				slog.String("ns", set.Namespace().Members().Name()), logPeer(by.Peer), slog.Int("records", by.Records))
 		},
 		Paused: func(id node.ID) bool { return n.book.Paused(ID(id)) },
 		Moved: func(id node.ID, addrs [][]byte) {

@@ -32,7 +32,7 @@ func (ns *Namespace) Future(ctx context.Context) iter.Seq2[status.FutureRecord, 
 			if err != nil {
 				err = fmt.Errorf("list what is from the future in %s: %w", ns.Name(), err)
 			}
-			if !yield(status.FutureRecord(r), err) || err != nil {
+			if !yield(r, err) || err != nil {
 				return
 			}
 		}
