@@ -1,74 +1,53 @@
-// Package node is what a node decides: all of it, once. Package peer drives it over
+// Package node puts a node together: its namespaces, the sets of records of each, and
+// what is decided about a record on its way in and out. Package peer drives it over
 // libp2p, files and the machine's clock. The simulator (testnet) drives the same
 // code over a simulated network, disk and clock.
 //
-//	the node           node.go, id.go, limits.go, errors.go
-//	a namespace        namespace.go             its members, clock and state, and its sets of records
-//	                   set.go                   a set of records, with what is decided about it alone
-//	                   shards.go                what a node keeps of each of several
-//	                   holders.go               which members hold which shard; which of them a set is synced with
-//	                   coming.go, tenure.go     sets that come and go; when a shard may be dropped
-//	                   replicas.go              how the shards stand
-//	what is synced     part.go                  the records of a set, or the control namespace
-//	rights             group.go                 the members (package membership), and what follows their changes
-//	                   layout.go                where the shards are: tables, and when this node states the next layout
-//	                   renounce.go              what becomes of this node's writes when its right to write ends
-//	this node's own    state.go
-//	what comes in      admission.go             the one admission of records
-//	                   examination.go           what is asked of each of them, and of all their signatures
-//	what goes out      write.go, importing.go, held.go, signature.go, commitlock.go, pace.go
-//	what reads as there expiry.go
-//	after a wrong clock restamp.go
-//	deletes stay deleted collect.go            the collector of a set (internal/gc); adoption
-//	                   floor.go                 what a sync shows it, and what then leaves
-//	                   unpledged.go             members that make no pledges
-//	what is due        tend.go
-//	what is kept       audit.go                 is computed anew now and then
-//	the next start     summary.go               what is kept of the live sketch, when, and how it is taken up
-//	what takes no part pause.go
-//	a sync             partners.go              what internal/syncing asks: which parts are shared with whom
-//	                   conversation.go          a sync's two beginnings and its end
-//	                   filling.go               how far an empty node has come
-//	what is remembered refusals.go              what this node refused, and what its peers did (internal/refusals)
-//	                   kept.go                  what left the set, and how it comes back
-//	what is pushed     arrival.go               pushes of others
-//	questions          ask.go                   what members ask one another
-//	                   view.go                  the keys and rights of a shard that is not held here
-//	                   askers.go                which wait for a commit
-//	where a key is     home.go                  its shard, and what this node holds of it
-//	                   bodies.go                which keys and values are users'
-//	after damage       lost.go                  what is missing since files were made anew
-//	                   otherstore.go            records that were restored beside a newer state
-//	for a backup       still.go
+// What has a state of its own is a package below: who the members are (membership),
+// when to sync and in which conversations (syncing), what is pushed (push), what may
+// be collected (gc, watermark), what a watch yields (changes), what was refused
+// (refusals), clocks and twins (clocks). Questions among members (ask) and shards
+// (shards) are above.
 //
-// It is a set of deciders, not an event loop: a driver asks, and does what it is
-// told. Nothing here starts a goroutine, opens a file or a socket, reads a clock or
+//	the node         node.go           what is due, in which namespaces
+//	                 limits.go         bounds, and errors.go: what callers branch on
+//	a namespace      namespace.go      what it is made of, and the order of its locks
+//	                 members.go        its members, and what follows their changes
+//	                 state.go          what is durable beside the records
+//	a set            set.go, part.go   the records of a namespace, or of a shard; a control namespace
+//	records out      write.go          drafts, versions, expiry
+//	                 signature.go      signing, and verifying many at once
+//	                 importing.go      many records, some with dates
+//	                 restamp.go        versions of now after a wrong clock
+//	records in       admission.go      the one admission: writer, time, place, signature
+//	                 incoming.go       pushes and routed writes
+//	                 refusals.go       what was refused, by this node and by its peers
+//	a sync           conversation.go   one side of it: turn, sketch, greeting, apply, verify
+//	                 partners.go       which parts are shared with whom
+//	                 floor.go          what it shows of deletions, and what then leaves
+//	deletions        collect.go        the collector of a set; records of former writers
+//	                 renounce.go       this node's own writes, when its right to write ends
+//	                 unpledged.go      members that make no pledges
+//	shards           shards.go         what a node keeps of each
+//	                 routing.go        in which shard a key is, and what is held of it
+//	                 lifecycle.go      shards are fetched, and dropped
+//	                 tenure.go         when one may be dropped
+//	                 layout.go         tables, and when this node states the next one
+//	                 holders.go        which members hold which
+//	                 replicas.go       how they stand
+//	others           questions.go      questions of members, and those that wait for a commit
+//	                 kept.go           what lost or left, and how it comes back
+//	                 damage.go         what is missing since files were lost or restored
+//	                 summary.go        the live sketch at the next start
+//	                 audit.go          sums that are computed anew now and then
+//
+// It is a set of deciders, not an event loop: a driver asks, and does what the
+// answer says. Nothing here starts a goroutine, opens a file or a socket, reads a clock or
 // draws a random number. [Config] hands in the time, the randomness, the signer and
 // a way to run n things at once. [Opening] hands in the store and what makes a
 // state durable. Locks are here, because deciders are shared by what a driver runs
 // at once.
 //
-// # The way of a record
-//
-// From Put on one node to Get on another, in the files that it passes:
-//
-//	peer/write.go                    Put makes a draft, and carries it to the store until it is there
-//	internal/node/write.go           Attempt.Writes: a version of the clock (internal/hlc), the hashes, the signature
-//	dbadapter/hashed.go              Hash validates the record and derives index and digest
-//	dbadapter/internal/kvstore       namespace.go: Apply queues the write (queue.go); committer.go syncs a group of them
-//	dbadapter/internal/commit        group.go: the greater version wins; what a bucket's pair becomes
-//	reconcile/replica/live.go        Observe brings the live sketch up to date with the commit
-//
-//	peer/background.go, peer/sync.go the schedule, or a caller, begins a sync; peer/serve.go answers it
-//	internal/node/conversation.go    MayCall, Call, Initiate here; Answer, Respond there
-//	internal/netio/stream            carries the frames of both sessions (reconcile/wire) over a libp2p stream
-//	reconcile/initiator.go           and responder.go: handshake, sketch, subtract, peel: which indices differ
-//	reconcile/sender.go              reads the record by its index, and packs it into a frame
-//	reconcile/receiver.go            checks that it was asked for, and validates and hashes it, the one time
-//	reconcile/apply.go               passes a batch to the admission
-//	internal/node/examination.go     time, writer, signature
-//	internal/node/admission.go       Admit; then the other node's store, as above
-//	reconcile/verify.go              proves that both sets are equal
-//
-//	peer/read.go                     Get reads a snapshot of the store; internal/node/expiry.go says whether the record is there still
+// docs/SOURCE.md follows a write, a received record, a routed read and a statement
+// through the files.
 package node

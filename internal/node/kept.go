@@ -91,9 +91,9 @@ func (ns *Namespace) keeps() (shards []byte) {
 // reopened is the set with the kept log of one that was closed, which was left or
 // taken again. It is nil if that has none any more.
 func (ns *Namespace) reopened(was *Set) (*Set, error) {
-	ns.coming.Lock()
-	defer ns.coming.Unlock()
-	if ns.coming.closed {
+	ns.lifecycle.Lock()
+	defer ns.lifecycle.Unlock()
+	if ns.lifecycle.closed {
 		return nil, dbadapter.ErrClosed
 	}
 	for _, set := range ns.Logs() {
@@ -106,8 +106,8 @@ func (ns *Namespace) reopened(was *Set) (*Set, error) {
 
 // ForgetKept takes entries out of the kept logs, by their numbers.
 func (ns *Namespace) ForgetKept(ctx context.Context, seqs ...uint64) error {
-	ns.coming.Lock() // no set is closed meanwhile
-	defer ns.coming.Unlock()
+	ns.lifecycle.Lock() // no set is closed meanwhile
+	defer ns.lifecycle.Unlock()
 	for _, set := range ns.Logs() {
 		var own []uint64
 		for _, seq := range seqs {

@@ -27,10 +27,10 @@ type Namespace struct {
 	// Control holds the list of members.
 	Control Part
 	// sets are the open ones, by shard. The slice is never changed; another one takes its
-	// place while coming is held.
-	sets   atomic.Pointer[[]*Set]
-	rule   *placement.Rule // how the namespace is cut into shards, of which sets are those that are held here; nil: it is not
-	coming coming
+	// place while lifecycle is held.
+	sets      atomic.Pointer[[]*Set]
+	rule      *placement.Rule // how the namespace is cut into shards, of which sets are those that are held here; nil: it is not
+	lifecycle lifecycle
 
 	node     *Node
 	id       dbadapter.NamespaceID
@@ -48,7 +48,7 @@ type Namespace struct {
 
 	// The locks of a namespace, in the order in which one caller takes several of them:
 	//
-	//	coming     a set comes or goes
+	//	lifecycle  a set is opened or dropped
 	//	commits    of a set: the making of a version, and its commit
 	//	Group      the list of members changes, or the control namespace
 	//	gc         of a set: what this node has promised of it, and may collect
@@ -138,7 +138,7 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
 	}
 	ns.state.Store(o.State)
 	ns.Group = ns.newGroup(o)
-	ns.coming = coming{store: o.Store, drop: o.Drop, committed: o.Committed}
+	ns.lifecycle = lifecycle{store: o.Store, drop: o.Drop, committed: o.Committed}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, ns.Close())
@@ -212,10 +212,10 @@ func (ns *Namespace) openSet(ctx context.Context, shard placement.Shard, keys re
 
 // Close closes the records and the control namespace.
 func (ns *Namespace) Close() (failed error) {
-	ns.coming.Lock()
-	defer ns.coming.Unlock()
-	ns.coming.closed = true
-	for _, set := range ns.coming.gone() {
+	ns.lifecycle.Lock()
+	defer ns.lifecycle.Unlock()
+	ns.lifecycle.closed = true
+	for _, set := range ns.lifecycle.gone() {
 		failed = errors.Join(failed, set.Store.Close())
 	}
 	for _, p := range ns.parts() {
@@ -324,3 +324,42 @@ func (ns *Namespace) Copied() (by ID, at time.Time, ok bool) { return ns.copied.
 
 // Located reports whether hosts feed a locator: all nodes hear then which keys there are.
 func (ns *Namespace) Located() bool { return ns.rule != nil && ns.rule.Locator }
+
+// SetPaused takes the namespace out of all syncs, of its records and of its list of
+// members, or lets it take part again. It is durable when SetPaused returns. Syncs that
+// run are the driver's to end.
+func (ns *Namespace) SetPaused(paused bool) error {
+	if ns.Paused() == paused {
+		return nil
+	}
+	if err := ns.update(func(s *State) error { s.Paused = paused; return nil }); err != nil {
+		return err
+	}
+	ns.node.Schedule.Wake()
+	for _, set := range ns.Sets() {
+		set.pushable()
+	}
+	return nil
+}
+
+// Paused reports whether the namespace takes part in no syncs.
+func (ns *Namespace) Paused() bool { return ns.state.Load().Paused }
+
+// PausedWith is ErrPaused where the namespace takes part in no syncs with a peer: it is
+// paused, or the peer is. A peer that calls is told no more than that; it must be known
+// to be a member first.
+func (ns *Namespace) PausedWith(remote ID) error {
+	if ns.Paused() {
+		return fmt.Errorf("%w: the namespace is paused on this node; resume it with: syncd resume %s", reconcile.ErrPaused, ns.Members().Name())
+	}
+	return ns.peerPaused(remote)
+}
+
+// peerPaused is ErrPaused where the peer is paused. Routed questions go on while the namespace
+// is: by them members read and write its shards.
+func (ns *Namespace) peerPaused(remote ID) error {
+	if ns.node.Config.Paused != nil && ns.node.Config.Paused(remote) {
+		return fmt.Errorf("%w: the peer is paused on this node; resume it with: syncd peer resume %s", reconcile.ErrPaused, remote)
+	}
+	return nil
+}

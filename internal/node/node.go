@@ -1,13 +1,21 @@
 package node
 
 import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
 	"encoding/binary"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/clocks"
+	"github.com/syncd-io/syncd/internal/gc"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/push"
+	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/signature"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/peer/status"
@@ -221,4 +229,102 @@ func (n *Node) IsMember(id ID) bool {
 		}
 	}
 	return false
+}
+
+// ID names a node: the binary form of a libp2p peer id that holds an Ed25519
+// public key.
+type ID = roster.ID
+
+// IDOf is the id of the node with that public key.
+func IDOf(key ed25519.PublicKey) ID { return roster.IDOf(key) }
+
+// Role is what a member may do. Each role may do what those before it may.
+type Role = roster.Role
+
+// The roles of a member.
+const (
+	RoleRead  = roster.RoleRead
+	RoleWrite = roster.RoleWrite
+	RoleAdmin = roster.RoleAdmin
+)
+
+// ParseRole reads a role's name.
+func ParseRole(s string) (Role, error) { return roster.ParseRole(s) }
+
+// Policy is what the members of a namespace agree on.
+type Policy = roster.Policy
+
+// Still runs fn while no namespace's state changes, so that fn can copy the states
+// and the stores as of one moment. Records may be written meanwhile. fn must not
+// change a state.
+func (n *Node) Still(fn func() error) error {
+	n.mu.RLock()
+	all := make([]*Namespace, 0, len(n.byID))
+	for _, ns := range n.byID {
+		all = append(all, ns)
+	}
+	n.mu.RUnlock()
+	// Sorted: two callers take the locks in one order.
+	slices.SortFunc(all, func(a, b *Namespace) int { return bytes.Compare(a.id[:], b.id[:]) })
+	return still(all, fn)
+}
+
+// still runs fn while the list of members and the control namespace stay as they are.
+func (ns *Namespace) still(fn func()) {
+	_ = ns.Hold(func(membership.Held) error { fn(); return nil })
+}
+
+func still(all []*Namespace, fn func() error) error {
+	if len(all) == 0 {
+		return fn()
+	}
+	return all[0].Hold(func(membership.Held) error {
+		all[0].saving.Lock()
+		defer all[0].saving.Unlock()
+		return still(all[1:], fn)
+	})
+}
+
+// Tend does what has become due in the namespaces by itself, one after the other.
+func (n *Node) Tend(ctx context.Context) error {
+	var failed error
+	for _, ns := range n.namespaces() {
+		_, err := ns.Tend(ctx)
+		failed = errors.Join(failed, err)
+	}
+	return failed
+}
+
+// Tend does what has become due in the namespace. A driver calls it with each round
+// of the schedule. It may read all records.
+func (ns *Namespace) Tend(ctx context.Context) (gc.Swept, error) {
+	for _, set := range ns.Sets() {
+		set.Live.Rest()
+	}
+	failed := errors.Join(ns.renounce(ctx), ns.Expire(ctx), ns.dropFormer(ctx))
+	_, _, err := ns.tendLayout(ctx)
+	_, told := ns.tellShards(ctx, 0)
+	failed = errors.Join(failed, err, told)
+	if ns.rule != nil && len(ns.Sets()) == 0 { // it lacks nothing
+		failed = errors.Join(failed, ns.Return(ctx))
+	}
+	var all gc.Swept
+	for _, set := range ns.Sets() {
+		swept, err := set.tend(ctx)
+		all, failed = all.Plus(swept), errors.Join(failed, err)
+	}
+	return all, failed
+}
+
+// namespaces are the open ones by id, so that what is done to all of them is a
+// function of its input.
+func (n *Node) namespaces() []*Namespace {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	list := make([]*Namespace, 0, len(n.byID))
+	for _, ns := range n.byID {
+		list = append(list, ns)
+	}
+	slices.SortFunc(list, func(a, b *Namespace) int { return slices.Compare(a.id[:], b.id[:]) })
+	return list
 }

@@ -67,8 +67,8 @@ func (ns *Namespace) own(r *dbadapter.Record) bool {
 // what is left. No version is used twice: the new ones, and all later ones, have a
 // new incarnation. Writes and admissions wait meanwhile: a scan of all records.
 func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
-	ns.coming.Lock()
-	defer ns.coming.Unlock()
+	ns.lifecycle.Lock()
+	defer ns.lifecycle.Unlock()
 	for _, set := range ns.Sets() {
 		set.commits.Lock()
 		defer set.commits.Unlock()

@@ -43,7 +43,7 @@ func (set *Set) Shard() placement.Shard { return set.shard }
 
 // open opens the set's records.
 func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) error {
-	set.Part.set, set.committed = set, ns.coming.committed
+	set.Part.set, set.committed = set, ns.lifecycle.committed
 	set.tenure.host.Self = ns.node.ID
 	set.pushes = push.New(push.Source{
 		Config: &ns.node.Push, Self: ns.node.ID, Incarnation: ns.incarnation, Interval: ns.node.interval,
@@ -52,7 +52,7 @@ func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) er
 		Members: func() push.Members { return ns.Members() }, Others: set.others, Admits: ns.Admits, With: set.With,
 		Failed: syncing.Failed, Wake: set.pushable,
 	})
-	if err := set.Part.open(ctx, ns, keys, ns.coming.store); err != nil {
+	if err := set.Part.open(ctx, ns, keys, ns.lifecycle.store); err != nil {
 		return err
 	}
 	set.gc = set.newCollector()

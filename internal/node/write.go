@@ -1,8 +1,10 @@
 package node
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -267,4 +269,108 @@ func (set *Set) covered(members *membership.Members, writes []dbadapter.Write) e
 		}
 	}
 	return nil
+}
+
+// lookedUp is how many keys are looked up together. What they hold may be as many
+// of the largest values, which are in memory at once.
+const lookedUp = 128
+
+// holdings reads what a snapshot holds under keys, some at a time. It reads the
+// buckets, and not the records. The commit has to know, too, what is there, or that
+// there is nothing, and need not read it again.
+type holdings struct {
+	snap    dbadapter.Snapshot
+	keys    int
+	key     func(i int) []byte
+	index   func(i int) dbadapter.Index // of the key
+	read    int                         // of the keys
+	indices []dbadapter.Index
+	buckets map[dbadapter.Index][]dbadapter.Hashed // of the last lookedUp keys; only what is not empty
+}
+
+// under is the record held under the i-th key, or nil. The keys are asked for in their
+// order.
+func (h *holdings) under(i int) (*dbadapter.Record, error) {
+	if i == h.read {
+		if err := h.next(); err != nil {
+			return nil, err
+		}
+	}
+	if len(h.buckets) == 0 {
+		return nil, nil
+	}
+	bucket := h.buckets[h.index(i)]
+	for n := range bucket {
+		if bytes.Equal(bucket[n].Key, h.key(i)) {
+			return &bucket[n].Record, nil
+		}
+	}
+	return nil, nil
+}
+
+// next reads the buckets of the next keys, all at once.
+func (h *holdings) next() error {
+	h.indices = h.indices[:0]
+	for ; h.read < h.keys && len(h.indices) < lookedUp; h.read++ {
+		h.indices = append(h.indices, h.index(h.read))
+	}
+	slices.Sort(h.indices)
+	h.indices = slices.Compact(h.indices)
+	held, err := h.snap.Buckets(h.indices)
+	if err != nil {
+		return err
+	}
+	h.buckets = nil
+	for i, index := range h.indices {
+		if len(held[i]) > 0 {
+			if h.buckets == nil {
+				h.buckets = map[dbadapter.Index][]dbadapter.Hashed{}
+			}
+			h.buckets[index] = held[i]
+		}
+	}
+	return nil
+}
+
+// Present reports whether a record that is held reads as there, by this node's
+// clock.
+func (set *Set) Present(r *dbadapter.Record) bool { return set.ns.present(r) }
+
+func (ns *Namespace) present(r *dbadapter.Record) bool {
+	return !r.Deleted && !r.Expired(ns.node.Now())
+}
+
+// Absent says why a record that is held reads as absent: ErrDeleted, or ErrExpired
+// by this node's clock; nil if it does not. The record stays what it is: it syncs,
+// and a condition on its version holds, until all members are past it.
+func (set *Set) Absent(r *dbadapter.Record) error { return set.ns.Absent(r) }
+
+// Absent is that of each set.
+func (ns *Namespace) Absent(r *dbadapter.Record) error {
+	switch {
+	case ns.present(r):
+		return nil
+	case r.Deleted:
+		return fmt.Errorf("%w, by version %s", dbadapter.ErrDeleted, r.Version)
+	default:
+		return fmt.Errorf("%w at %s, version %s", dbadapter.ErrExpired, r.Expires.Time().Format(time.RFC3339Nano), r.Version)
+	}
+}
+
+// CheckTTL says what is wrong with a draft's time to live.
+func (d *Draft) CheckTTL() error {
+	switch {
+	case d.TTL < 0:
+		return fmt.Errorf("%w: a time to live of %s; it must be positive", ErrInvalid, d.TTL)
+	case d.TTL > MaxTTL:
+		return fmt.Errorf("%w: a time to live of %s; at most %s is allowed", dbadapter.ErrLimit, d.TTL, MaxTTL)
+	case d.TTL > 0 && d.Record.Deleted:
+		return fmt.Errorf("%w: a tombstone has no time to live", ErrInvalid)
+	}
+	return nil
+}
+
+// expiry is the first whole millisecond that is a time to live from now.
+func (set *Set) expiry(ttl time.Duration) dbadapter.Timestamp {
+	return dbadapter.TimestampAt(set.ns.node.Now().Add(ttl + time.Millisecond - 1))
 }

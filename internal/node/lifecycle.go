@@ -29,8 +29,8 @@ import (
 // So a crash leaves no records behind that the state does not know of, and a shard that is
 // held again begins empty. The kept log is the node's, and stays (package quorum, 15).
 
-// coming is what sets are opened with. It is held while a set comes or goes.
-type coming struct {
+// lifecycle is what sets are opened with. It is held while a set comes or goes.
+type lifecycle struct {
 	sync.Mutex
 	store     OpenStore
 	drop      func(ctx context.Context, id dbadapter.NamespaceID) error
@@ -41,7 +41,7 @@ type coming struct {
 	closed bool
 }
 
-func (c *coming) gone() []*Set {
+func (c *lifecycle) gone() []*Set {
 	if left := c.left.Load(); left != nil {
 		return *left
 	}
@@ -49,12 +49,12 @@ func (c *coming) gone() []*Set {
 }
 
 // leave and forget change what was left. The lock is held.
-func (c *coming) leave(set *Set) {
+func (c *lifecycle) leave(set *Set) {
 	left := append(slices.Clone(c.gone()), set)
 	c.left.Store(&left)
 }
 
-func (c *coming) forget(set *Set) {
+func (c *lifecycle) forget(set *Set) {
 	left := slices.DeleteFunc(slices.Clone(c.gone()), func(other *Set) bool { return other == set })
 	c.left.Store(&left)
 }
@@ -85,12 +85,12 @@ func (ns *Namespace) Moves() (take []placement.Shard, leave []*Set) {
 
 // beingDropped reports whether the records of a shard are to be deleted still.
 func (ns *Namespace) beingDropped(shard placement.Shard) bool {
-	return slices.ContainsFunc(ns.coming.gone(), func(set *Set) bool { return set.shard == shard && !set.emptied.Load() })
+	return slices.ContainsFunc(ns.lifecycle.gone(), func(set *Set) bool { return set.shard == shard && !set.emptied.Load() })
 }
 
 // Discards are the sets that were left, and of which something is to be deleted.
 func (ns *Namespace) Discards() (sets []*Set) {
-	for _, set := range ns.coming.gone() {
+	for _, set := range ns.lifecycle.gone() {
 		if !set.emptied.Load() || set.Kept() == 0 {
 			sets = append(sets, set)
 		}
@@ -100,7 +100,7 @@ func (ns *Namespace) Discards() (sets []*Set) {
 
 // Logs are the sets with a kept log here, by shard: those that are held, and those that were left.
 func (ns *Namespace) Logs() []*Set {
-	logs := slices.Concat(ns.Sets(), ns.coming.gone()) // in this order: a set is among the latter before it is no more among the former
+	logs := slices.Concat(ns.Sets(), ns.lifecycle.gone()) // in this order: a set is among the latter before it is no more among the former
 	slices.SortStableFunc(logs, func(a, b *Set) int { return int(a.shard) - int(b.shard) })
 	return slices.Compact(logs)
 }
@@ -143,22 +143,22 @@ func (ns *Namespace) HandedOver() error {
 // is found equal with another one. If the error is reconcile.ErrBusy, this node is
 // no host any more, or is dropping the shard still.
 func (ns *Namespace) TakeShard(ctx context.Context, shard placement.Shard) (set *Set, err error) {
-	ns.coming.Lock()
-	defer ns.coming.Unlock()
+	ns.lifecycle.Lock()
+	defer ns.lifecycle.Unlock()
 	if set, err = ns.takeShard(ctx, shard); err != nil {
 		return nil, fmt.Errorf("take shard %d of namespace %s: %w", shard, ns.Members().Name(), err)
 	}
 	return set, nil
 }
 
-// takeShard is TakeShard; coming is held.
+// takeShard is TakeShard; lifecycle is held.
 func (ns *Namespace) takeShard(ctx context.Context, shard placement.Shard) (_ *Set, err error) {
 	switch {
 	case ns.rule == nil:
 		return nil, ErrOneShard
 	case int(shard) >= ns.rule.Shards:
 		return nil, fmt.Errorf("%w: the last one is %d", ErrInvalid, ns.rule.Shards-1)
-	case ns.coming.closed:
+	case ns.lifecycle.closed:
 		return nil, dbadapter.ErrClosed
 	case slices.ContainsFunc(ns.Sets(), func(set *Set) bool { return set.shard == shard }):
 		return nil, fmt.Errorf("%w: it is held already", ErrInvalid)
@@ -168,9 +168,9 @@ func (ns *Namespace) takeShard(ctx context.Context, shard placement.Shard) (_ *S
 	if err := ns.addShard(shard); err != nil {
 		return nil, err
 	}
-	for _, log := range ns.coming.gone() { // the kept log goes on in the new set
+	for _, log := range ns.lifecycle.gone() { // the kept log goes on in the new set
 		if log.shard == shard {
-			ns.coming.forget(log)
+			ns.lifecycle.forget(log)
 			if err := log.Store.Close(); err != nil {
 				return nil, err
 			}
@@ -238,8 +238,8 @@ func (ns *Namespace) beginLocked(ctx context.Context, set *Set) error {
 // and no sync of it begins. Discard is to follow. reconcile.ErrBusy: it may not be left; a
 // record has come, or the list of members has changed.
 func (ns *Namespace) Leave(set *Set) error {
-	ns.coming.Lock()
-	defer ns.coming.Unlock()
+	ns.lifecycle.Lock()
+	defer ns.lifecycle.Unlock()
 	if err := ns.leave(set); err != nil {
 		return fmt.Errorf("leave shard %d of namespace %s: %w", set.shard, ns.Members().Name(), err)
 	}
@@ -262,7 +262,7 @@ func (ns *Namespace) leaveLocked(set *Set) error {
 	if err != nil {
 		return err
 	}
-	ns.coming.leave(set)
+	ns.lifecycle.leave(set)
 	ns.put(slices.DeleteFunc(slices.Clone(ns.Sets()), func(other *Set) bool { return other == set }))
 	ns.node.mu.Lock()
 	defer ns.node.mu.Unlock()
@@ -294,12 +294,12 @@ func (ns *Namespace) end(set *Set, mark watermark.State) error {
 // Discard deletes the records of a set that was left; where its kept log is empty, too, all of
 // it. What still reads them gets an error.
 func (ns *Namespace) Discard(ctx context.Context, set *Set) error {
-	ns.coming.Lock()
-	defer ns.coming.Unlock()
-	if ns.coming.closed {
+	ns.lifecycle.Lock()
+	defer ns.lifecycle.Unlock()
+	if ns.lifecycle.closed {
 		return nil // what follows the next opening does it
 	}
-	if !slices.Contains(ns.coming.gone(), set) {
+	if !slices.Contains(ns.lifecycle.gone(), set) {
 		return fmt.Errorf("%w: shard %d of namespace %s was not left", ErrInvalid, set.shard, ns.Members().Name())
 	}
 	if err := ns.discard(ctx, set); err != nil {
@@ -324,13 +324,13 @@ func (ns *Namespace) discard(ctx context.Context, set *Set) error {
 	if err := set.Store.Close(); err != nil {
 		return err
 	}
-	if err := ns.coming.drop(ctx, set.Keys.ID); err != nil {
+	if err := ns.lifecycle.drop(ctx, set.Keys.ID); err != nil {
 		return err
 	}
 	if err := ns.update(func(s *State) error { s.forget(set.shard); return nil }); err != nil {
 		return err
 	}
-	ns.coming.forget(set)
+	ns.lifecycle.forget(set)
 	return nil
 }
 
@@ -345,8 +345,8 @@ func (ns *Namespace) openLog(ctx context.Context, s *State, set *Set) (*Set, err
 	if err := log.open(ctx, ns, reconcile.DeriveShardKeys(ns.secret, s.Root(), uint32(set.shard))); err != nil {
 		return nil, fmt.Errorf("shard %d: %w", set.shard, err)
 	}
-	ns.coming.forget(set)
-	ns.coming.leave(log)
+	ns.lifecycle.forget(set)
+	ns.lifecycle.leave(log)
 	return log, nil
 }
 
@@ -404,8 +404,8 @@ func (ns *Namespace) openLeft(ctx context.Context, s *State) error {
 		}
 	}
 	for _, set := range over {
-		ns.coming.forget(set)
-		if err := errors.Join(set.Store.Close(), ns.coming.drop(ctx, set.Keys.ID)); err != nil {
+		ns.lifecycle.forget(set)
+		if err := errors.Join(set.Store.Close(), ns.lifecycle.drop(ctx, set.Keys.ID)); err != nil {
 			return err
 		}
 		s.forget(set.shard)
