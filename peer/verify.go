@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/damage"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/peer/status"
 )
@@ -28,6 +28,22 @@ func (ns *Namespace) Verify(ctx context.Context) (v status.Verification, err err
 		return ns.missing(ctx, &v)
 	})
 	return v, err
+}
+
+// Audit recomputes by a scan what the namespace keeps up to date with each commit: the
+// number of its records, their digest and their sketch. A sync relies on these and does
+// not read the records. It trusts the records alone, not even what the store says of
+// their indices. ErrCorrupt says what differs. Writes go on meanwhile; ErrBusy says
+// that there were too many.
+func (ns *Namespace) Audit(ctx context.Context) error {
+	return ns.look(ctx, "audit", func(ctx context.Context) error {
+		for _, set := range ns.core.Sets() {
+			if err := damage.Audit(ctx, set); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // missing reads the values that records held here name.
@@ -70,7 +86,7 @@ func (ns *Namespace) verify(ctx context.Context, v *status.Verification) error {
 		}
 		v.Files = true
 	}
-	if err := ns.read(ctx, v); err != nil {
+	if err := damage.Read(ctx, n.log, ns.core, v); err != nil {
 		return n.damage.Met(ns.id, ns.Name(), err)
 	}
 	var all []dbadapter.NamespaceID
@@ -81,56 +97,6 @@ func (ns *Namespace) verify(ctx context.Context, v *status.Verification) error {
 		all = append(all, ns.id)
 	}
 	return n.damage.Verified(ns.id, mark, all)
-}
-
-// read reads all that is kept of the namespace, and checks it.
-func (ns *Namespace) read(ctx context.Context, v *status.Verification) error {
-	drift, err := ns.drift(ctx, nil)
-	if err != nil {
-		return err
-	}
-	v.Drift = drift
-	v.Records = 0
-	for _, why := range []dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
-		for _, err := range ns.core.Kept(ctx, why, 0) {
-			if err != nil {
-				return err
-			}
-		}
-	}
-	for _, sh := range ns.shards() {
-		_, records, _ := sh.set.Live.State()
-		v.Records += int64(records)
-		if err := sh.audit(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// drift computes anew what is kept, puts right what is not that of the records, and
-// says what that was.
-func (ns *Namespace) drift(ctx context.Context, tick func() error) (string, error) {
-	data, control, err := ns.core.Audit(ctx, tick)
-	found := ""
-	for _, d := range []struct {
-		where string
-		any   bool
-		what  string
-	}{{"", data.Any(), data.String()}, {"in the control namespace, ", control.Any(), control.String()}} {
-		if !d.any {
-			continue
-		}
-		if found != "" {
-			found += "; "
-		}
-		found += d.where + d.what
-	}
-	if found != "" {
-		ns.node.log.Error("what the node keeps of its records had drifted, and is put right: this is a fault of the program, or of the memory; please report it",
-			logNamespace(ns), slog.String("drift", found))
-	}
-	return found, err
 }
 
 // The first audit in the background is an hour after a namespace was opened. The others
@@ -175,7 +141,7 @@ func (ns *Namespace) auditSlowly() {
 	}
 	defer ns.gate.leave()
 	worked := time.Now()
-	_, err := ns.drift(ns.ctx, func() error {
+	_, err := damage.Drift(ns.ctx, ns.node.log, ns.core, func() error {
 		if time.Since(worked) < auditWork {
 			return nil
 		}

@@ -6,6 +6,9 @@
 // namespace can be named. The first finding begins a state that lasts over restarts.
 // It ends when a verification that began later has found the namespace whole, files included.
 //
+// Read is that verification: it reads all that is kept of the records, and checks it. Audit
+// compares what a set keeps up to date for syncs with a scan of its records.
+//
 // Health looks, every few seconds, at what keeps the node from its work. It asks the store
 // whether it works, opens a file, and reads the book. Each trouble is logged when it
 // begins and when it ends; status, metrics and other members read the last look.
