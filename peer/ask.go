@@ -19,29 +19,16 @@ import (
 // askProtocol is the libp2p protocol of a question to a member: one message each way.
 const askProtocol protocol.ID = "/syncd/ask/1.0.0"
 
-// answered is what a peer has answered.
-type answered struct {
-	*wire.Reply
-	// left and came are when the question left this node, and when the answer arrived.
-	left, came time.Time
-}
-
-// asker begins questions about a set, and reads what comes back.
-type asker interface {
-	Ask(remote node.ID, patience time.Duration, q wire.Question) (*wire.Ask, error)
-	Answered(remote node.ID, ask *wire.Ask, m wire.Message) (*wire.Reply, error)
-}
-
 // ask asks a peer about the shard.
-func (sh *shard) ask(ctx context.Context, id ID, patience time.Duration, q wire.Question) (answered, error) {
+func (sh *shard) ask(ctx context.Context, id ID, patience time.Duration, q wire.Question) (ask.Answered, error) {
 	return sh.ns.node.ask(ctx, sh.set, id, patience, q)
 }
 
 // ask asks a peer, which may wait for as long as patience says until what is asked for has
 // come about. A peer that has too much to do is asked again.
-func (n *Node) ask(ctx context.Context, about asker, id ID, patience time.Duration, q wire.Question) (answered, error) {
+func (n *Node) ask(ctx context.Context, about ask.About, id ID, patience time.Duration, q wire.Question) (ask.Answered, error) {
 	if _, err := about.Ask(node.ID(id), patience, q); err != nil { // before a dial
-		return answered{}, err
+		return ask.Answered{}, err
 	}
 	begun := time.Now()
 	retry := n.core.Backoff()
@@ -56,11 +43,12 @@ func (n *Node) ask(ctx context.Context, about asker, id ID, patience time.Durati
 		if wait, again := retry.Again(time.Since(begun), err); again && sleep(ctx, wait) {
 			continue
 		}
+		a.Took = time.Since(begun)
 		return a, err
 	}
 }
 
-func (n *Node) askOnce(ctx context.Context, about asker, id ID, patience time.Duration, q wire.Question) (a answered, err error) {
+func (n *Node) askOnce(ctx context.Context, about ask.About, id ID, patience time.Duration, q wire.Question) (a ask.Answered, err error) {
 	if err := n.host.Dial(ctx, id, nil); err != nil {
 		return a, err
 	}
@@ -81,9 +69,9 @@ func (n *Node) askOnce(ctx context.Context, about asker, id ID, patience time.Du
 		talk.Cut()
 		return a, err
 	}
-	a.left = n.now()
+	a.Left = n.now()
 	m, err := talk.Exchange(ctx, wire.Append(nil, question))
-	a.came = n.now()
+	a.Came = n.now()
 	if err != nil {
 		return a, err
 	}

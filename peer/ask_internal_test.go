@@ -9,6 +9,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -49,7 +50,7 @@ func TestQuestionWaits(t *testing.T) {
 	nodes, spaces := newAsking(t)
 	asker := nodes[1].ID()
 	want := dbadapter.Record{Key: []byte("k"), Version: dbadapter.Version{Clock: 1}}
-	got := make(chan answered, 1)
+	got := make(chan ask.Answered, 1)
 	go func() {
 		a, err := spaces[1].shards()[0].ask(t.Context(), nodes[0].ID(), 5*time.Minute, &wire.AskKey{Held: want})
 		if err != nil {

@@ -67,35 +67,3 @@ func asking(conns []network.Conn) bool {
 		return slices.ContainsFunc(c.GetStreams(), func(s network.Stream) bool { return s.Protocol() == askProtocol })
 	})
 }
-
-// Questions are asked so many at a time, and those first for which no dial is wanted.
-func TestSomeAtATime(t *testing.T) {
-	const most, all = 3, 10
-	var mu sync.Mutex
-	running, greatest, done := 0, 0, []int{}
-	var full sync.WaitGroup
-	full.Add(most)
-	some(most, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, func(i int) bool { return i >= all-most }, func(i int) {
-		mu.Lock()
-		running++
-		greatest = max(greatest, running)
-		done = append(done, i)
-		early := len(done) <= most
-		mu.Unlock()
-		if early { // so many do run at once
-			full.Done()
-			full.Wait()
-		}
-		mu.Lock()
-		running--
-		mu.Unlock()
-	})
-	if greatest != most || len(done) != all {
-		t.Errorf("%d at a time, %v", greatest, done)
-	}
-	for _, i := range done[:most] {
-		if i < all-most {
-			t.Errorf("%v: the far ones came first", done)
-		}
-	}
-}

@@ -2,13 +2,13 @@ package peer
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/damage"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
@@ -32,7 +32,6 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]status.ClusterMember, error
 	defer cancel()
 	members := ns.Members()
 	out := make([]status.ClusterMember, len(members))
-	var others []int
 	for i, m := range members {
 		out[i] = status.ClusterMember{ID: m.ID, Role: m.Role.String(), Lapsed: m.Lapsed}
 		if m.ID == ns.node.self.id {
@@ -42,20 +41,28 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]status.ClusterMember, error
 		if p := ns.proof(m.ID); !p.At.IsZero() {
 			out[i].Verified = &p
 		}
-		others = append(others, i)
 	}
 	if ns.core.Rule() != nil {
-		ns.inquireShards(ctx, out)
-		return out, nil
+		ns.hosts.Cluster(ctx, ns.inquiry(), out)
+	} else {
+		ns.inquiry().Cluster(ctx, ns.core.Sets()[0], out)
 	}
-	sh := ns.shards()[0]
-	for i := range out {
-		if out[i].Self {
-			tell(&out[i], sh.set.Status())
-		}
-	}
-	some(asked, others, func(i int) bool { return ns.node.host.Connected(members[i].ID) }, func(i int) { sh.inquire(ctx, &out[i]) })
 	return out, nil
+}
+
+// inquiry is how members are asked, as package ask sees it.
+func (ns *Namespace) inquiry() *ask.Inquiry {
+	return &ask.Inquiry{
+		Near: func(id node.ID) bool { return ns.node.host.Connected(ID(id)) },
+		Ask: func(ctx context.Context, about ask.About, id node.ID, q wire.Question) (ask.Answered, error) {
+			a, err := ns.node.ask(ctx, about, ID(id), 0, q)
+			if err != nil {
+				err = ns.explain(ctx, err)
+			}
+			return a, err
+		},
+		Kinds: damage.Kinds,
+	}
 }
 
 // Majorities says of which shards no majority of the hosts is among the members that have answered.
@@ -73,77 +80,6 @@ func (ns *Namespace) Majorities(all []status.ClusterMember) (without []int, need
 		without = append(without, int(s))
 	}
 	return without, needed
-}
-
-// inquire asks a member how it is.
-func (sh *shard) inquire(ctx context.Context, m *status.ClusterMember) {
-	before, begun := sh.set.Status(), time.Now()
-	a, err := sh.ask(ctx, m.ID, 0, &wire.AskStatus{})
-	if err != nil {
-		m.Problem = fmt.Errorf("ask %s how it is: %w", m.ID, sh.ns.explain(ctx, err))
-		return
-	}
-	theirs, ok := a.Answer.(*wire.StatusAnswer)
-	if !ok {
-		m.Problem = fmt.Errorf("ask %s how it is: %w: it answers something else", m.ID, ErrUnreachable)
-		return
-	}
-	now := sh.set.Status()
-	tell(m, theirs)
-	met(m, sh.ns.core.Members().Digest(), begun, &a)
-	// What was written here meanwhile may be there already, or not yet.
-	m.Equal = theirs.Sum == before.Sum || theirs.Sum == now.Sum
-	if !m.Equal {
-		m.Missing = int64(now.Sum.Records) - m.Records
-	}
-	if !m.Equal && !m.Newest.IsZero() {
-		m.Behind = max(0, now.Newest.Time().Sub(m.Newest))
-	}
-}
-
-// met takes what a member's greeting says; lists is what it says where it has this node's list.
-func met(m *status.ClusterMember, lists [16]byte, begun time.Time, a *answered) {
-	m.Took = time.Since(begun)
-	m.SameList = a.Greeting.List == lists
-	// It read its clock between the two readings of this node's.
-	half := a.came.Sub(a.left).Abs() / 2
-	m.Offset, m.OffsetError = a.left.Add(half).Sub(unixMilli(a.Greeting.Time)), half+time.Millisecond
-}
-
-// tell takes what a member says of what it holds, and of itself. That may be anything: numbers
-// are bounded.
-func tell(m *status.ClusterMember, a *wire.StatusAnswer) {
-	m.Records, m.Digest, m.Newest = bounded(a.Sum.Records), a.Sum.Digest, newestOf(a)
-	describe(m, a)
-}
-
-// newestOf is the time of the newest version that a member tells of; zero before the first.
-func newestOf(a *wire.StatusAnswer) (at time.Time) {
-	if a.Newest != 0 {
-		at = unixMilli(uint64(max(0, a.Newest.Time().UnixMilli())))
-	}
-	return at
-}
-
-// describe takes what it says of itself.
-func describe(m *status.ClusterMember, a *wire.StatusAnswer) {
-	m.Damaged, m.Program, m.Troubles = a.Damaged, a.Program, damage.Kinds(a.Unable)
-	if a.Disk != nil {
-		m.Taken, m.Free = bounded(a.Disk.Taken), bounded(a.Disk.Free)
-	}
-	if a.Proved != nil {
-		m.Proof = &status.Proof{With: ID(a.Proved.With), At: unixMilli(a.Proved.At), Differences: bounded(a.Proved.Differences)}
-	}
-}
-
-// bounded is a number of a peer's as one that can be added up.
-func bounded(n uint64) int64 { return int64(min(n, 1<<62)) }
-
-// unixMilli is the time of a peer's word; one after the year 9999, which JSON cannot
-// write, is that year's.
-func unixMilli(ms uint64) time.Time {
-	const most = 253_402_300_799_000
-	return time.UnixMilli(int64(min(ms, most))).UTC()
 }
 
 // describe completes what this node tells a member that asks how it is.

@@ -1,17 +1,14 @@
 package peer
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/peer/status"
-	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // asked is what a node is told of all members, by the numbers of their nodes.
@@ -109,48 +106,5 @@ func TestClusterShardsDiffer(t *testing.T) {
 	}
 	if m := all[hosts[0]]; m.Problem != nil || m.Equal || m.Missing != 0 {
 		t.Errorf("a member whose shard has its other host away: %+v", m)
-	}
-}
-
-// A member that is asked about more sets than the time suffices for is not away: it has answered.
-func TestClusterShardsInTime(t *testing.T) {
-	c := newRoutedCluster(t, 2)
-	all := c.asked(0)
-	m := &status.ClusterMember{ID: all[1].ID, Role: all[1].Role}
-	first := &setCopy{MemberShard: status.MemberShard{Host: true}, of: m}
-	ctx, cancel := context.WithCancel(t.Context())
-	copies := []*setCopy{first}
-	if got := c.spaces[0].inquireOf(ctx, m, copies); len(got) != 1 || first.Problem != nil || m.Problem != nil {
-		t.Fatalf("%+v, %v", first, m.Problem)
-	}
-	next := &setCopy{MemberShard: status.MemberShard{Number: 1, Host: true}, set: 1, of: m}
-	heard := true
-	cancel()
-	c.spaces[0].inquireRest(ctx, m, []*setCopy{next}, &heard)
-	if m.Problem != nil || !errors.Is(next.Problem, errNotAsked) {
-		t.Errorf("a member that has answered, and the time is over: %v, %v", m.Problem, next.Problem)
-	}
-	heard = false
-	c.spaces[0].inquireRest(ctx, m, []*setCopy{next}, &heard)
-	if m.Problem == nil {
-		t.Error("a member that has not answered within the time counts as there")
-	}
-}
-
-// What members say of several shards adds up to no nonsense.
-func TestClusterShardsSums(t *testing.T) {
-	by, liars, honest := make([][]*setCopy, 4096), []*setCopy(nil), []*setCopy(nil)
-	for set := range by {
-		for records, of := range map[uint64]*[]*setCopy{1<<64 - 1: &liars, 5: &honest} {
-			one := &setCopy{MemberShard: status.MemberShard{Number: set}}
-			one.take(&wire.StatusAnswer{Sum: dbadapter.Sum{Records: records}})
-			*of, by[set] = append(*of, one), append(by[set], one)
-		}
-	}
-	var l, h status.ClusterMember
-	compare(&l, liars, by)
-	compare(&h, honest, by)
-	if l.Records <= 0 || h.Records != 5*4096 || h.Missing <= 0 || l.Missing != 0 {
-		t.Errorf("%d and %d records, %d and %d are missing", l.Records, h.Records, l.Missing, h.Missing)
 	}
 }

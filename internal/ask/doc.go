@@ -4,6 +4,8 @@
 // [Explain] says how what this node holds under a key compares with what a member holds, and why: one of the two
 // declines a record, has collected it, or no sync has carried it yet.
 //
+// An [Inquiry] asks many members one question at the same time, those first that are connected.
+//
 // A wait asks members until as many as are asked for hold a version, or everything that this node held:
 //
 //	Await   ask, with patience → it is not there yet → sync → ask once more → pause, and again

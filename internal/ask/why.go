@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -28,6 +29,56 @@ func HeldQuestion(set *node.Set, key []byte) (*wire.AskKey, error) {
 		return &wire.AskKey{Held: dbadapter.Record{Key: key}}, nil
 	}
 	return &wire.AskKey{Held: head(held), Digest: held.Digest}, nil
+}
+
+// whyPatience bounds the question to one peer: connecting, and the answer.
+const whyPatience = 15 * time.Second
+
+// Why asks members what they hold under a key, and explains how that compares with what this node holds. It asks
+// those that are named, or all others that hold the set.
+func (q *Inquiry) Why(ctx context.Context, set *node.Set, key []byte, named []node.ID) ([]status.Why, error) {
+	question, err := HeldQuestion(set, key)
+	if err != nil {
+		return nil, err
+	}
+	ns, of := set.Namespace(), named
+	if len(named) == 0 {
+		for _, m := range ns.Members().Members() {
+			if m.ID != ns.Self() && set.With(m.ID) {
+				of = append(of, m.ID)
+			}
+		}
+	}
+	all, away := make([]status.Why, len(of)), make([]bool, len(of))
+	each(len(of), func(i int) bool { return q.Near(of[i]) }, func(i int) {
+		limited, cancel := context.WithTimeoutCause(ctx, whyPatience, fmt.Errorf("%w: no answer in %s", reconcile.ErrUnreachable, whyPatience))
+		defer cancel()
+		a, err := q.Ask(limited, set, of[i], question)
+		var w status.Why
+		if err == nil {
+			w, err = Explain(set, of[i], question, a.Reply)
+		}
+		if errors.Is(err, reconcile.ErrDenied) && ns.Rule() != nil && ns.Outside() == nil {
+			away[i] = true
+			err = fmt.Errorf("it does not hold the key's shard, or not yet; or it has not heard that this node is a member: %w", reconcile.ErrBusy)
+		}
+		if err != nil {
+			w = Unanswered(set, of[i], question, err)
+		}
+		w.Peer, w.Here, w.There, w.Asked = status.ID(of[i]), w.Here.Clone(), w.There.Clone(), ns.Time().UTC()
+		all[i] = w
+	})
+	if err := context.Cause(ctx); err != nil || len(named) > 0 {
+		return all, err
+	}
+	row := ns.Row(ns.Home(key)) // nil: no layout is known
+	var answered []status.Why
+	for i := range all {
+		if !away[i] || row != nil && row.IsHost(of[i]) { // a host of before has handed the shard over
+			answered = append(answered, all[i])
+		}
+	}
+	return answered, nil
 }
 
 // Explain explains what a peer has answered to the question.

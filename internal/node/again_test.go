@@ -48,7 +48,7 @@ func TestRestampedTombstoneWaits(t *testing.T) {
 	c.round()
 	c.round()
 	held = c.ns[1].Sets()[0].Collection()
-	if len(held.Holding) != 1 || ID(held.Holding[0].Member) != c.machines[0].ID || !strings.Contains(held.Holding[0].Reason, "restamped") {
+	if len(held.Holding) != 1 || held.Holding[0].Member != c.machines[0].ID || !strings.Contains(held.Holding[0].Reason, "restamped") {
 		t.Errorf("waiting: %+v", held)
 	}
 }

@@ -29,7 +29,8 @@
 // An [Asker] makes the questions to a shard's hosts under one row, and says what their answers mean. [Reply] is
 // what this node answers, as a host. Both sides of a question stand in one file: asker.go has that about a record,
 // hold.go about a write, pages.go about scans and watches, askbodies.go about large values, feed.go about where
-// keys are, and kept.go about what members keep.
+// keys are, and kept.go about what members keep. Only how members are is asked by package ask: cluster.go compares
+// what they say of each shard.
 //
 // # Scans and watches
 //

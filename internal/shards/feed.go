@@ -67,7 +67,7 @@ func (s *Shards) askFeed(ctx context.Context, t *locator.Turn, m locator.Message
 	if err != nil {
 		return nil, err
 	}
-	answer, _, err := ask(ctx, s, a, t.Host, s.Net.Now()+Patience, q, func(asked *wire.Ask, reply wire.Message) (locator.Message, bool, error) {
+	answer, _, err := askOne(ctx, s, a, t.Host, s.Net.Now()+Patience, q, func(asked *wire.Ask, reply wire.Message) (locator.Message, bool, error) {
 		return a.Feed(t.Host, asked, reply)
 	})
 	if errors.Is(err, errRow) || ctx.Err() != nil {

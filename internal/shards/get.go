@@ -201,7 +201,7 @@ func (r *read) ask(ctx context.Context, id node.ID, head bool) {
 	r.open++
 	r.count++
 	r.Net.Go(ctx, func(ctx context.Context) {
-		answer, _, err := ask(ctx, r.Shards, r.asker, id, r.over, q, func(asked *wire.Ask, m wire.Message) (HostAnswer, bool, error) {
+		answer, _, err := askOne(ctx, r.Shards, r.asker, id, r.over, q, func(asked *wire.Ask, m wire.Message) (HostAnswer, bool, error) {
 			a, err := r.asker.Record(id, asked, m)
 			return a, a.Apart, err
 		})

@@ -147,9 +147,9 @@ func (s *Shards) took(id node.ID, began time.Duration, cut bool, err error) {
 	}
 }
 
-// ask asks a host until it has answered under the asker's row, or the time is over. It waits where
+// askOne asks a host until it has answered under the asker's row, or the time is over. It waits where
 // the host is busy, and syncs the lists where the two go by different rows.
-func ask[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, over time.Duration, q wire.Question, read func(*wire.Ask, wire.Message) (T, bool, error)) (answer T, sent bool, err error) {
+func askOne[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, over time.Duration, q wire.Question, read func(*wire.Ask, wire.Message) (T, bool, error)) (answer T, sent bool, err error) {
 	pause, syncs := pauseFirst, 0
 	for {
 		if !s.NS.Admits(id) { // it stays in its set, as one that does not answer (14)
@@ -191,7 +191,7 @@ func ask[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, over time.
 // askHost asks a host that may be this node, which here answers for at once.
 func askHost[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, over time.Duration, q wire.Question, here func() (T, bool, error), read func(*wire.Ask, wire.Message) (T, bool, error)) (answer T, sent bool, err error) {
 	if id != s.NS.Self() {
-		return ask(ctx, s, a, id, over, q, read)
+		return askOne(ctx, s, a, id, over, q, read)
 	}
 	answer, apart, err := here()
 	switch {

@@ -88,7 +88,7 @@ func atWhole[T any](ctx context.Context, s *Shards, a *Asker, first node.ID, q w
 					err = errRow
 				}
 			} else {
-				t, _, err = ask(ctx, s, a, id, s.Net.Now()+pageWait, q, func(asked *wire.Ask, m wire.Message) (t T, apart bool, err error) {
+				t, _, err = askOne(ctx, s, a, id, s.Net.Now()+pageWait, q, func(asked *wire.Ask, m wire.Message) (t T, apart bool, err error) {
 					t, apart, whole, err = read(id, asked, m)
 					return t, apart, err
 				})

@@ -1,4 +1,4 @@
-package peer
+package shards
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
-	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -39,8 +39,8 @@ type setCopy struct {
 }
 
 func (c *setCopy) take(a *wire.StatusAnswer) {
-	c.Problem, c.Records, c.Digest = nil, min(bounded(a.Sum.Records), mostRecords), a.Sum.Digest
-	c.seen, c.newest = append(c.seen, a.Sum), newestOf(a)
+	c.Problem, c.Records, c.Digest = nil, min(ask.Bounded(a.Sum.Records), mostRecords), a.Sum.Digest
+	c.seen, c.newest = append(c.seen, a.Sum), ask.Newest(a)
 }
 
 // same reports whether both were seen to be the same set.
@@ -48,29 +48,30 @@ func (c *setCopy) same(other *setCopy) bool {
 	return slices.ContainsFunc(c.seen, func(s dbadapter.Sum) bool { return slices.Contains(other.seen, s) })
 }
 
-// inquireShards asks each member about each shard that it is a host of, or says that it holds.
-func (ns *Namespace) inquireShards(ctx context.Context, members []status.ClusterMember) {
-	rule, at := ns.core.Rule(), map[node.ID]int{}
+// inquiry asks members about shards.
+type inquiry struct {
+	*Shards
+	*ask.Inquiry
+}
+
+// Cluster asks each member about each shard that it is a host of, or says that it holds.
+func (s *Shards) Cluster(ctx context.Context, how *ask.Inquiry, members []status.ClusterMember) {
+	q, rule, at := inquiry{s, how}, s.NS.Rule(), map[node.ID]int{}
 	for i := range members {
 		at[node.ID(members[i].ID)] = i
 	}
 	copies := make([][]*setCopy, len(members))
 	for set := range placement.Shard(rule.Shards) {
-		for id, host := range ns.mayHold(set) {
+		for id, host := range s.mayHold(set) {
 			i, ok := at[id]
 			if !ok {
-				continue // it came meanwhile
+				continue // it has joined meanwhile
 			}
 			one := status.MemberShard{Number: int(set), Host: host}
 			copies[i] = append(copies[i], &setCopy{MemberShard: one, set: set, of: &members[i]})
 		}
 	}
-	all := make([]int, len(members))
-	for i := range all {
-		all[i] = i
-	}
-	near := func(i int) bool { return members[i].Self || ns.node.host.Connected(members[i].ID) }
-	some(asked, all, near, func(i int) { copies[i] = ns.inquireOf(ctx, &members[i], copies[i]) })
+	q.Each(members, func(i int) { copies[i] = q.member(ctx, &members[i], copies[i]) })
 	by := make([][]*setCopy, rule.Shards)
 	for _, of := range copies {
 		for _, c := range of {
@@ -82,13 +83,13 @@ func (ns *Namespace) inquireShards(ctx context.Context, members []status.Cluster
 		for i := range members {
 			again[i] = slices.DeleteFunc(slices.Clone(copies[i]), func(c *setCopy) bool { return c.Problem != nil || len(c.unlike(by[c.set])) == 0 })
 		}
-		if !slices.ContainsFunc(again, func(of []*setCopy) bool { return len(of) > 0 }) || !sleep(ctx, copyPause) {
+		if !slices.ContainsFunc(again, func(of []*setCopy) bool { return len(of) > 0 }) || s.Net.Sleep(ctx, copyPause) != nil {
 			break
 		}
-		some(asked, all, near, func(i int) {
+		q.Each(members, func(i int) {
 			for _, c := range again[i] {
 				was := c.MemberShard
-				if ns.inquireCopy(ctx, c, nil) != nil {
+				if q.copy(ctx, c, nil) != nil {
 					c.MemberShard = was // what it held is known
 				}
 			}
@@ -101,32 +102,42 @@ func (ns *Namespace) inquireShards(ctx context.Context, members []status.Cluster
 
 // mayHold are the members that hold a set, by the layout or by their word, this node among them if
 // it does. It also says whether the layout names them.
-func (ns *Namespace) mayHold(set placement.Shard) (all map[node.ID]bool) {
+func (s *Shards) mayHold(set placement.Shard) (all map[node.ID]bool) {
 	all = map[node.ID]bool{}
 	isHost := func(node.ID) bool { return false } // without a layout
-	if row := ns.core.Row(set); row != nil {
+	if row := s.NS.Row(set); row != nil {
 		isHost = row.IsHost
 	}
-	for _, id := range ns.core.Holders(set) {
+	for _, id := range s.NS.Holders(set) {
 		all[id] = isHost(id)
 	}
-	self := ns.core.Self()
-	if _, err := ns.numbered(set); err == nil || isHost(self) {
+	self := s.NS.Self()
+	if s.here(set) != nil || isHost(self) {
 		all[self] = isHost(self)
 	}
 	return all
 }
 
-// inquireOf asks a member about sets, and returns those of which something is to be said. What it
+// here is a shard's set at this node; nil: it does not hold the shard.
+func (s *Shards) here(shard placement.Shard) *node.Set {
+	for _, set := range s.NS.Sets() {
+		if set.Shard() == shard {
+			return set
+		}
+	}
+	return nil
+}
+
+// member asks a member about sets, and returns those of which something is to be said. What it
 // says of itself comes with its first answer.
-func (ns *Namespace) inquireOf(ctx context.Context, m *status.ClusterMember, copies []*setCopy) []*setCopy {
+func (q inquiry) member(ctx context.Context, m *status.ClusterMember, copies []*setCopy) []*setCopy {
 	heard := m.Self
-	ns.inquireRest(ctx, m, copies, &heard)
+	q.rest(ctx, m, copies, &heard)
 	if !heard && m.Problem == nil {
-		m.Problem = ns.greet(ctx, m)
+		m.Problem = q.greet(ctx, m)
 	}
 	if m.Problem != nil {
-		m.Problem = fmt.Errorf("ask %s how it is: %w", m.ID, ns.explain(ctx, m.Problem))
+		m.Problem = fmt.Errorf("ask %s how it is: %w", m.ID, m.Problem)
 		for _, c := range copies {
 			if len(c.seen) == 0 {
 				c.Problem = m.Problem
@@ -137,7 +148,7 @@ func (ns *Namespace) inquireOf(ctx context.Context, m *status.ClusterMember, cop
 	// It knows this node, so it does not hold what it denies. A host has not taken it yet, and a
 	// member that is no host has handed it over.
 	return slices.DeleteFunc(copies, func(c *setCopy) bool {
-		denied := errors.Is(c.Problem, ErrDenied)
+		denied := errors.Is(c.Problem, node.ErrDenied)
 		if denied && c.Host {
 			c.Problem = fmt.Errorf("it does not hold shard %d yet, and fetches it", c.Number)
 		}
@@ -145,11 +156,11 @@ func (ns *Namespace) inquireOf(ctx context.Context, m *status.ClusterMember, cop
 	})
 }
 
-// inquireRest asks a member about sets, until it does not answer.
-func (ns *Namespace) inquireRest(ctx context.Context, m *status.ClusterMember, copies []*setCopy, heard *bool) {
+// rest asks a member about sets, until it does not answer.
+func (q inquiry) rest(ctx context.Context, m *status.ClusterMember, copies []*setCopy, heard *bool) {
 	for i, c := range copies {
-		err := ns.inquireCopy(ctx, c, heard)
-		if err == nil || m.Self || errors.Is(err, ErrDenied) {
+		err := q.copy(ctx, c, heard)
+		if err == nil || m.Self || errors.Is(err, node.ErrDenied) {
 			continue
 		}
 		if ctx.Err() == nil || !*heard {
@@ -164,34 +175,29 @@ func (ns *Namespace) inquireRest(ctx context.Context, m *status.ClusterMember, c
 	}
 }
 
-// inquireCopy asks a member about a set; heard is whether it has told of itself.
-func (ns *Namespace) inquireCopy(ctx context.Context, c *setCopy, heard *bool) error {
+// copy asks a member about a set; heard is whether it has told of itself.
+func (q inquiry) copy(ctx context.Context, c *setCopy, heard *bool) error {
 	if c.of.Self {
-		sh, err := ns.numbered(c.set)
-		if err != nil {
-			c.Problem = err
-			return err
+		set := q.here(c.set)
+		if set == nil {
+			c.Problem = fmt.Errorf("%w: this node does not hold shard %d yet", dbadapter.ErrNotFound, c.set)
+			return c.Problem
 		}
-		own := sh.set.Status()
-		describe(c.of, own)
+		own := set.Status()
+		q.Describe(c.of, own)
 		c.take(own)
 		return nil
 	}
-	begun := time.Now()
-	a, err := ns.node.ask(ctx, ns.core.View(c.set), c.of.ID, 0, &wire.AskStatus{})
+	view := q.NS.View(c.set)
+	a, theirs, err := q.Status(ctx, view, node.ID(c.of.ID))
 	if err != nil {
 		c.Problem = err
 		return err
 	}
-	theirs, ok := a.Answer.(*wire.StatusAnswer)
-	if !ok {
-		c.Problem = fmt.Errorf("%w: it answers something else", ErrUnreachable)
-		return c.Problem
-	}
 	if heard != nil && !*heard {
 		*heard = true
-		describe(c.of, theirs)
-		met(c.of, ns.core.View(c.set).Lists(), begun, &a)
+		q.Describe(c.of, theirs)
+		ask.Met(c.of, view.Lists(), &a)
 	}
 	c.take(theirs)
 	return nil
@@ -199,28 +205,21 @@ func (ns *Namespace) inquireCopy(ctx context.Context, c *setCopy, heard *bool) e
 
 // greet asks a member that holds nothing for a record, which it says is elsewhere. Its
 // answer brings its clock, and which list of members it has.
-func (ns *Namespace) greet(ctx context.Context, m *status.ClusterMember) error {
-	leave, err := ns.node.routing.places.Take(ctx, m.ID)
+func (q inquiry) greet(ctx context.Context, m *status.ClusterMember) error {
+	remote, err := NewAsker(q.NS, 0)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	remote, err := shards.NewAsker(ns.core, 0)
-	if err != nil {
-		return err
+	begun, a := q.Net.Now(), ask.Answered{Left: q.NS.Time()}
+	asked, reply, _, err := q.Net.Ask(ctx, node.ID(m.ID), remote.AskRecord([]byte{0}, true))
+	if err == nil {
+		a.Came, a.Took = q.NS.Time(), q.Net.Now()-begun
+		a.Reply, err = q.NS.Answered(node.ID(m.ID), asked, reply)
 	}
-	begun := time.Now()
-	a := answered{left: ns.node.now()}
-	ask, reply, _, err := ns.node.askRouted(ctx, m.ID, func(id node.ID) (*wire.Ask, error) { return ns.core.Ask(id, remote.AskRecord([]byte{0}, true)) })
-	a.came = ns.node.now()
-	if err != nil {
-		return err
+	if err == nil {
+		ask.Met(m, q.NS.Members().Digest(), &a)
 	}
-	if a.Reply, err = ns.core.Answered(node.ID(m.ID), ask, reply); err != nil {
-		return err
-	}
-	met(m, ns.core.Members().Digest(), begun, &a)
-	return nil
+	return err
 }
 
 // unlike are the copies of a set that are known and differ from this one.
