@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -45,20 +44,16 @@ type routing struct {
 	paging chan struct{}  // a place for each page that is fetched
 	large  *stream.Places // of peers' that are large
 	pool   *stream.Pool
-
-	mu sync.Mutex // guards what follows
-	// waiting are writes that wait for a place; see stay.
-	waiting map[ID]waitingWrites
+	// waiting are writes that wait for a place.
+	waiting stream.Waiting
 }
-
-// waitingWrites are writes that wait for a place at one peer.
-type waitingWrites struct{ count, bytes int }
 
 // openRouting makes the places of routed questions, and the pool of their streams.
 func (n *Node) openRouting() {
 	r := &n.routing
 	r.places, r.paging = stream.NewPlaces(syncing.MaxRoutedInAll, syncing.MaxRouted), make(chan struct{}, scanPages)
 	r.large = stream.NewPlaces(routeLarge, routeLargePeer)
+	r.waiting.Most, r.waiting.MostBytes = routeWaiting, routeWaitingBytes
 	r.pool = stream.NewPool(n.ctx, syncing.MaxRouted, func(ctx context.Context, id ID) (*stream.Carrier, error) {
 		if !n.host.Connected(id) {
 			if err := n.host.Dial(ctx, id, nil); err != nil {
@@ -95,30 +90,12 @@ func (n *Node) placeFor(ctx context.Context, id ID, q wire.Question) (leave func
 	for i := range hold.Records {
 		bytes += len(hold.Records[i].Key) + len(hold.Records[i].Value)
 	}
-	if !r.stay(id, 1, bytes) {
+	stop, ok := r.waiting.Enter(id, bytes)
+	if !ok {
 		return nil, ErrBusy
 	}
-	defer r.stay(id, -1, -bytes)
+	defer stop()
 	return r.places.Take(ctx, id)
-}
-
-// stay changes what waits of the writes to a peer, and reports whether it may. One may always.
-func (r *routing) stay(id ID, count, bytes int) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	of := r.waiting[id]
-	of.count, of.bytes = of.count+count, of.bytes+bytes
-	switch {
-	case count > 0 && of.count > 1 && (of.count > routeWaiting || of.bytes > routeWaitingBytes):
-		return false
-	case of.count == 0:
-		delete(r.waiting, id)
-		return true
-	case r.waiting == nil:
-		r.waiting = map[ID]waitingWrites{}
-	}
-	r.waiting[id] = of
-	return true
 }
 
 func (n *Node) routeCarrier(s network.Stream) *stream.Carrier {
