@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/gc"
@@ -23,7 +24,7 @@ type shard struct {
 
 	feed *changes.Feed // of those that watch
 	// carrying are syncs that waits have begun.
-	carrying carrying
+	carrying ask.Syncs
 	// pushable holds a token when there may be something to push.
 	pushable chan struct{}
 	// verified is when syncs have proved the records equal to others'.

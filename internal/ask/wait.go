@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -77,6 +79,65 @@ func (a *Awaiting) Result() (held []node.ID, missing []node.ID, why map[node.ID]
 		}
 	}
 	return held, missing, a.last
+}
+
+// Run has await ask each member, until as many hold it as are asked for, or the context is over. await is given
+// Heard. Run returns when no question is under way any more.
+func (a *Awaiting) Run(ctx context.Context, await func(ctx context.Context, id node.ID, heard func(error))) {
+	if a.Done() {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex // guards a
+	var asking sync.WaitGroup
+	for _, id := range a.of {
+		asking.Go(func() {
+			await(ctx, id, func(err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if ctx.Err() == nil || err == nil { // a question that was cut says nothing
+					a.Heard(id, err)
+				}
+				if a.Done() {
+					cancel()
+				}
+			})
+		})
+	}
+	asking.Wait()
+}
+
+// End is Result in words; the error is ErrUnconfirmed where fewer hold it than are asked for.
+func (a *Awaiting) End() (status.Waited, error) {
+	held, missing, why := a.Result()
+	found := status.Waited{Held: []status.ID{}, Missing: []status.Unconfirmed{}}
+	for _, id := range held {
+		found.Held = append(found.Held, status.ID(id))
+	}
+	for _, id := range missing {
+		text := "no answer yet"
+		if err := why[id]; err != nil {
+			text = err.Error()
+		}
+		found.Missing = append(found.Missing, status.Unconfirmed{Peer: status.ID(id), Why: text})
+	}
+	if a.Done() {
+		return found, nil
+	}
+	return found, Unconfirmed(&found, a.need)
+}
+
+// ErrUnconfirmed: fewer members hold what is waited for, or have confirmed a write, than are asked for.
+var ErrUnconfirmed = errors.New("not confirmed by as many as asked for")
+
+// Unconfirmed is ErrUnconfirmed with what is missing, on one line.
+func Unconfirmed(found *status.Waited, need int) error {
+	var b strings.Builder
+	for _, m := range found.Missing {
+		fmt.Fprintf(&b, "; %s: %s", m.Peer, m.Why)
+	}
+	return fmt.Errorf("%w: %d of %d hold it%s", ErrUnconfirmed, len(found.Held), need, b.String())
 }
 
 // VersionQuestion asks whether a peer holds a version of a key, or a later one.
@@ -201,4 +262,38 @@ func try(ctx context.Context, net Net, set *node.Set, id node.ID, about *wire.As
 			return fmt.Errorf("%w; a sync: %w", missing, err)
 		}
 	}
+}
+
+// Syncs are those that waits for a version have begun. There is one with a peer at a time: many waits need no more.
+type Syncs struct {
+	mu sync.Mutex
+	of map[node.ID]chan struct{} // closed at the end
+}
+
+// Share syncs with a peer, or waits for the end of such a sync. That one may have begun before what is awaited
+// was written.
+func (s *Syncs) Share(ctx context.Context, id node.ID, sync func() error) error {
+	s.mu.Lock()
+	if other := s.of[id]; other != nil {
+		s.mu.Unlock()
+		select {
+		case <-other:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if s.of == nil {
+		s.of = map[node.ID]chan struct{}{}
+	}
+	over := make(chan struct{})
+	s.of[id] = over
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.of, id)
+		close(over)
+	}()
+	return sync()
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/locator"
 	"github.com/syncd-io/syncd/internal/node"
@@ -72,7 +73,7 @@ var (
 	// ErrTooFew: fewer hosts have answered than the level takes. What was found is given beside it.
 	ErrTooFew = fmt.Errorf("%w: too few hosts of the key's shard have answered", reconcile.ErrUnreachable)
 	// ErrUnconfirmed: a host holds the record, or may, and fewer have confirmed than the level takes.
-	ErrUnconfirmed = errors.New("not confirmed by as many as asked for")
+	ErrUnconfirmed = ask.ErrUnconfirmed
 	// errRow: this node goes by another row now; the request begins again. (3)
 	errRow = errors.New("the shard's row has changed")
 	// errApart: a host still goes by another row after its list was synced.
