@@ -19,16 +19,9 @@ func (ns *Namespace) WhereBody(ctx context.Context, key []byte) (*status.Body, e
 	}
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	p, hosts, err := ns.hosts.WhereBody(ctx, key)
+	body, err := ns.hosts.WhereBody(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("hosts of the value of %q in %s: %w", clip(key), ns.Name(), ns.orRemoved(err))
-	}
-	if p == nil {
-		return nil, nil
-	}
-	body := &status.Body{Shard: int(p.Shard), Size: int(p.Size), Sent: p.Sent.Time().UTC()}
-	for _, at := range hosts {
-		body.Hosts = append(body.Hosts, status.BodyAt{Peer: ID(at.Peer), Has: at.Has, Told: at.Told, Err: at.Err})
 	}
 	return body, nil
 }

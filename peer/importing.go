@@ -2,11 +2,11 @@ package peer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/importing"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
@@ -98,71 +98,34 @@ func (ns *Namespace) ImportWith(ctx context.Context, items iter.Seq2[Item, error
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	if ns.core.Rule() != nil {
-		result, err := ns.importShards(ctx, items, &o)
-		if err != nil {
-			err = fmt.Errorf("import into %s: %w", ns.Name(), err)
-		}
-		return result, err
-	}
-	if o.Ack != nil {
-		return ImportResult{}, fmt.Errorf("import into %s: %w: an import into a namespace without shards waits for no other members: import, then wait (syncd wait)", ns.Name(), ErrInvalid)
-	}
-	sh := ns.shards()[0]
-	im := sh.set.Import()
-	defer im.End()
-	im.AsNew, im.Result.Earliest = o.AsNew, o.Continue
-	if o.OnRefused != nil {
-		im.Refused = func(at int64, item *node.Item) { o.OnRefused(at, Item(*item)) }
-	}
-	failed := sh.collect(ctx, im, items)
-	if failed != nil {
-		return ImportResult(im.Result), fmt.Errorf("import into %s: %w", ns.Name(), failed)
-	}
-	return ImportResult(im.Result), nil
-}
-
-// collect cuts the items into batches, which are committed meanwhile.
-func (sh *shard) collect(ctx context.Context, im *node.Import, items iter.Seq2[Item, error]) (failed error) {
-	l := sh.beginImport(ctx, im)
-	defer func() { failed = errors.Join(failed, l.end()) }()
-	number := int64(0)
-	for item, err := range items {
-		own := node.Item(item)
-		if err == nil {
-			err = im.Check(&own)
-		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		number++
-		if err != nil {
-			return fmt.Errorf("item %d: %w", number, err)
-		}
-		for !im.Add(&own) {
-			if !l.take(im.Cut()) {
-				return nil // end says why
-			}
-		}
-	}
-	return nil
-}
-
-// importShards imports into a namespace that is cut into shards.
-func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, error], o *ImportOptions) (ImportResult, error) {
-	options := shards.ImportOptions{AsNew: o.AsNew, Earliest: o.Continue}
-	if o.Ack != nil {
-		options.Level = quorum.Level(*o.Ack)
-	}
-	if o.OnRefused != nil {
-		options.Refused = func(at int64, item *node.Item) { o.OnRefused(at, Item(*item)) }
-	}
-	result, err := ns.hosts.Import(ctx, func(yield func(node.Item, error) bool) {
+	own := func(yield func(node.Item, error) bool) {
 		for item, err := range items {
 			if !yield(node.Item(item), err) {
 				return
 			}
 		}
-	}, options)
+	}
+	var refused func(at int64, item *node.Item)
+	if o.OnRefused != nil {
+		refused = func(at int64, item *node.Item) { o.OnRefused(at, Item(*item)) }
+	}
+	var result node.ImportResult
+	var err error
+	switch {
+	case ns.hosts != nil:
+		result, err = ns.hosts.Import(ctx, own, shards.ImportOptions{Level: level((*quorum.Level)(o.Ack)), AsNew: o.AsNew, Earliest: o.Continue, Refused: refused})
+	case o.Ack != nil:
+		err = fmt.Errorf("%w: an import into a namespace without shards waits for no other members: import, then wait (syncd wait)", ErrInvalid)
+	default:
+		set := ns.shards()[0].set
+		im := set.Import()
+		defer im.End()
+		im.AsNew, im.Result.Earliest, im.Refused = o.AsNew, o.Continue, refused
+		err = importing.Run(ctx, set, im, own)
+		result = im.Result
+	}
+	if err != nil {
+		err = fmt.Errorf("import into %s: %w", ns.Name(), err)
+	}
 	return ImportResult(result), err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/routing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -117,8 +118,8 @@ func TestImportShardsWithoutAHost(t *testing.T) {
 	t.Parallel()
 	c := newReplicatedCluster(t, placement.Hash, 4, 3, Config{NoPush: true})
 	items := shardItems(0, 300, "v")
-	c.nodes[2].host.SetStreamHandler(routeProtocol, func(s network.Stream) { _, _ = io.Copy(io.Discard, s) })
-	c.nodes[0].routing.pool.CloseIdle() // none is idle that goes on to be served
+	c.nodes[2].host.SetStreamHandler(routing.Protocol, func(s network.Stream) { _, _ = io.Copy(io.Discard, s) })
+	c.nodes[0].routing.CloseIdle() // none is idle that goes on to be served
 	c.imports(0, items, ImportResult{Items: 300, Written: 300})
 	c.must(c.nodes[2].Close(context.Background()))
 	c.imports(0, items, ImportResult{Items: 300, Unchanged: 300})
@@ -220,7 +221,7 @@ func TestImportShardsAtOneHost(t *testing.T) {
 	c.lies(c.nodes[hosts[1]], asker, func(*wire.Ask) wire.Answering {
 		return &wire.HoldAnswer{Whole: true, Outcomes: []wire.HoldOutcome{{Declined: wire.ReasonFloor}}}
 	})
-	asker.node.routing.pool.CloseIdle()
+	asker.node.routing.CloseIdle()
 	item := Item{Key: []byte(key), Value: []byte("dated"), Time: c.nodes[0].now().Truncate(time.Millisecond)}
 	c.imports(others[0], []Item{item}, ImportResult{Items: 1, Written: 1})
 	if r := c.held(hosts[0], key); r == nil || string(r.Value) != "dated" || r.Version.Writer != 0 {

@@ -38,7 +38,7 @@ func (n *Node) takeLeave(ctx context.Context, name string, force bool) error {
 	})
 	var failed error
 	for _, id := range others {
-		err := hosts{ns}.SyncLists(ctx, id)
+		err := ns.hosts.Net.SyncLists(ctx, id)
 		if err == nil || errors.Is(err, ErrRejected) { // one side declines what counts no longer there
 			return nil
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"github.com/syncd-io/syncd/internal/routing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -19,7 +20,7 @@ func (c *shardCluster) lies(liar *Node, asker *Namespace, answer func(*wire.Ask)
 // liesBy is lies with a greeting.
 func (c *shardCluster) liesBy(liar *Node, asker *Namespace, greeting wire.Greeting, answer func(*wire.Ask) wire.Answering) {
 	proofs := reconcile.Keys{Secret: c.secret, ID: asker.ID()}
-	liar.host.SetStreamHandler(routeProtocol, func(s network.Stream) {
+	liar.host.SetStreamHandler(routing.Protocol, func(s network.Stream) {
 		defer s.Reset()
 		for in := bufio.NewReader(s); ; {
 			m, _, err := wire.Read(in)

@@ -47,12 +47,12 @@ type TooFew = shards.TooFew
 // namespace without shards a number counts the members that are to hold it, this node among them.
 func Ack(l Level) PutOption { return func(o *putOptions) { o.ack = (*quorum.Level)(&l) } }
 
-// level is what a draft asks for.
-func level(d *node.Draft) quorum.Level {
-	if d.Ack == nil {
+// level is what a write asks for.
+func level(ack *quorum.Level) quorum.Level {
+	if ack == nil {
 		return quorum.Quorum
 	}
-	return *d.Ack
+	return *ack
 }
 
 // GetOption says how a key is read.
@@ -125,7 +125,7 @@ func (ns *Namespace) writeShard(ctx context.Context, what string, d node.Draft) 
 		return v, err
 	}
 	defer ns.gate.leave()
-	w, err := ns.write(ctx, []node.Draft{d}, level(&d))
+	w, err := ns.write(ctx, []node.Draft{d}, level(d.Ack))
 	if len(w.Versions) > 0 {
 		v = w.Versions[0]
 	}
@@ -156,28 +156,12 @@ func (ns *Namespace) Locate(ctx context.Context, key []byte, options ...GetOptio
 }
 
 func (ns *Namespace) locate(ctx context.Context, key []byte, o shards.GetOptions) (l status.Located, err error) {
-	if ns.core.Rule() == nil {
+	if ns.hosts == nil {
 		return l, node.ErrOneShard
 	}
 	if err := (&dbadapter.Record{Key: key}).Validate(); err != nil {
 		return l, err
 	}
-	l.Shard = int(ns.core.Home(key))
-	if row := ns.core.Row(ns.core.Home(key)); row != nil {
-		l.Moving = !row.AtRest()
-		for _, id := range row.Hosts() {
-			l.Hosts = append(l.Hosts, ID(id))
-		}
-	}
-	l.Locator = ns.locatorSays(key)
 	found, err := ns.lookUp(ctx, key, o)
-	l.Record = found.Record
-	for _, h := range found.Hosts {
-		at := status.LocatedAt{Peer: ID(h.Peer), Old: h.Old, New: h.New, Took: h.Took, Err: h.Err}
-		if h.Answer != nil {
-			at.Whole, at.Version = h.Answer.Whole, h.Answer.Version
-		}
-		l.Asked = append(l.Asked, at)
-	}
-	return l, err
+	return ns.hosts.Located(key, &found), err
 }

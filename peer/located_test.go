@@ -164,7 +164,7 @@ func TestNoLocatorUnlessChosen(t *testing.T) {
 	poll, err := locator.Append(nil, &locator.Poll{}, c.spaces[0].core.Rule().Shards)
 	c.must(err)
 	to := c.nodes[1].ID()
-	_, m, _, err := c.nodes[0].askRouted(t.Context(), to, func(id node.ID) (*wire.Ask, error) { return c.spaces[0].core.Ask(id, &wire.AskFeed{Message: poll}) })
+	_, m, _, err := c.spaces[0].hosts.Net.Ask(t.Context(), node.ID(to), &wire.AskFeed{Message: poll})
 	if refusal, ok := m.(*wire.Refuse); err == nil && (!ok || !strings.Contains(refusal.Text, "has no locator")) {
 		t.Errorf("node 1 says which keys it has: %v", m)
 	}

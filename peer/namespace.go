@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/node"
@@ -53,9 +51,7 @@ type Namespace struct {
 	moving  moving
 	synced  lastSyncs
 	tending sync.Mutex
-	// listSyncs are the syncs of the list of members that reads and writes wait for, by peer.
-	listSyncs singleflight.Group
-	hosts     *shards.Shards // nil where the namespace is not cut into shards
+	hosts   *shards.Shards // nil where the namespace is not cut into shards
 	// collecting: a round over large values is under way. It guards collectAt, from when on the next may begin.
 	collecting sync.Mutex
 	collectAt  time.Duration
@@ -87,10 +83,9 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 		ns.begin(set)
 	}
 	if ns.core.Rule() != nil {
-		ns.hosts = newShards(ns)
-	}
-	if err := ns.openLocator(); err != nil {
-		return nil, errors.Join(err, ns.close())
+		if err := ns.openShards(); err != nil {
+			return nil, errors.Join(err, ns.close())
+		}
 	}
 	return ns, nil
 }
@@ -109,7 +104,7 @@ func (ns *Namespace) close() error {
 	ns.gate.close()
 	ns.cancel()
 	<-ns.gate.empty
-	ns.closeLocator()
+	ns.closeShards()
 	for _, sh := range ns.shards() {
 		sh.close()
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/routing"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
@@ -54,11 +55,11 @@ type Node struct {
 	noBook    bool // the file of the book was missing
 	damage    *damage.Book
 	metrics   *metrics.Metrics
-	core      *node.Node     // decides
-	places    *stream.Places // of this node's own syncs
-	running   atomic.Int64   // syncs of both sides
-	asking    *stream.Places // of this node's own questions
-	routing   routing        // of this node's own routed questions
+	core      *node.Node      // decides
+	places    *stream.Places  // of this node's own syncs
+	running   atomic.Int64    // syncs of both sides
+	asking    *stream.Places  // of this node's own questions
+	routing   *routing.Routes // of this node's own routed questions
 	recent    *syncing.History
 	program   string // its version
 	disk      disk
@@ -125,7 +126,7 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n.places = stream.NewPlaces(n.limits.Sessions, cfg.Bandwidth.ownPerPeer(n.limits))
 	n.asking = stream.NewPlaces(syncing.MaxQuestionsInAll, syncing.MaxQuestions)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
-	n.openRouting()
+	n.routing = routing.New(n.ctx, n.openRoute)
 	defer func() {
 		if err != nil {
 			n.shut()
@@ -153,13 +154,13 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n.host.SetStreamHandler(syncProtocol, n.serving(n.serveSync))
 	n.host.SetStreamHandler(joinProtocol, n.serving(n.serveJoin))
 	n.host.SetStreamHandler(askProtocol, n.serving(n.serveAsk))
-	n.host.SetStreamHandler(routeProtocol, n.serving(n.serveRoute))
+	n.host.SetStreamHandler(routing.Protocol, n.serving(n.serveRoute))
 	n.onClose(func() error {
 		n.host.RemoveStreamHandler(syncProtocol)
 		n.host.RemoveStreamHandler(joinProtocol)
 		n.host.RemoveStreamHandler(askProtocol)
-		n.host.RemoveStreamHandler(routeProtocol)
-		n.routing.pool.CloseIdle()
+		n.host.RemoveStreamHandler(routing.Protocol)
+		n.routing.CloseIdle()
 		return nil
 	})
 	n.health.Look(n.ctx)

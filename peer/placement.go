@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/peer/status"
 )
 
@@ -30,14 +31,6 @@ type Placement struct {
 	Locator bool
 	// Inline, of the kind "writer", is the longest value in bytes that is in its record; nil: 1,024.
 	Inline *int
-}
-
-func peerIDs(ids []node.ID) []ID {
-	out := []ID{}
-	for _, id := range ids {
-		out = append(out, ID(id))
-	}
-	return out
 }
 
 // rule is the placement as the node keeps it.
@@ -87,19 +80,11 @@ func policyOf(core *node.Namespace) Policy {
 // Layout is the layout that counts here. ErrInvalid: the namespace is one shard.
 // ErrNotFound: no layout is stated yet, or its table has not come.
 func (ns *Namespace) Layout() (status.Layout, error) {
-	l, stated, err := ns.core.Layout()
+	l, err := shards.Layout(ns.core)
 	if err != nil {
-		return status.Layout{}, fmt.Errorf("layout of namespace %s: %w", ns.core.Members().Name(), err)
+		return l, fmt.Errorf("layout of namespace %s: %w", ns.core.Members().Name(), err)
 	}
-	out := status.Layout{Hosts: [][]ID{}, Moves: []status.Move{}, Epoch: stated.Epoch, By: ID(stated.By), At: stated.At.Time()}
-	for s := range placement.Shard(l.Shards()) {
-		row := l.Row(s)
-		out.Hosts = append(out.Hosts, peerIDs(row.Old))
-		if !row.AtRest() {
-			out.Moves = append(out.Moves, status.Move{Shard: int(s), Old: peerIDs(row.Old), New: peerIDs(row.New), Unready: peerIDs(ns.core.Unready(row))})
-		}
-	}
-	return out, nil
+	return l, nil
 }
 
 // ForceLayout states a layout that names what is left of each shard of which a majority of the old
@@ -120,10 +105,6 @@ func (ns *Namespace) ForceLayout(ctx context.Context) ([]status.Left, error) {
 	if err != nil {
 		return nil, fmt.Errorf("force the layout of %s: %w", ns.Name(), err)
 	}
-	out := []status.Left{}
-	for _, l := range left {
-		out = append(out, status.Left{Shard: int(l.Shard), Hosts: peerIDs(l.Hosts), Of: l.Of, Whole: l.Whole})
-	}
 	wake(ns.node.hurried)
-	return out, nil
+	return left, nil
 }

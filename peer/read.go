@@ -9,7 +9,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/shards"
-	"github.com/syncd-io/syncd/internal/syncing"
 )
 
 // Get returns the record under a key. ErrNotFound: the key holds no record. ErrDeleted,
@@ -86,9 +85,6 @@ type scan = shards.ScanOptions
 const (
 	// scanBytes of pages wait to be read, of all shards.
 	scanBytes = 16 << 20
-	// scanPages are on their way at once, of all scans of the node. They share the link, and
-	// leave half of the places that the node has at a peer to its look-ups and writes.
-	scanPages = syncing.MaxRouted / 2
 )
 
 // After starts the scan beyond a key, which need not exist.

@@ -43,6 +43,23 @@ func WriteFile(path string, data []byte) error {
 	return SyncDir(filepath.Dir(path))
 }
 
+// Folder is a folder of small files.
+type Folder string
+
+// Read reads a file; nil: there is none.
+func (f Folder) Read(name string) ([]byte, error) {
+	data, err := os.ReadFile(filepath.Join(string(f), name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// Write replaces a file by WriteFile.
+func (f Folder) Write(name string, data []byte) error {
+	return WriteFile(filepath.Join(string(f), name), data)
+}
+
 // SyncDir makes the names in a folder durable.
 func SyncDir(path string) error {
 	d, err := os.Open(path)

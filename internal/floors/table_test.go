@@ -21,8 +21,9 @@ var floors = [][]string{
 	{"internal/clocks", "internal/membership", "internal/metrics", "internal/netio", "internal/netio/stream", "internal/refusals", "internal/syncing", "reconcile/replica"},
 	{"internal/changes", "internal/push"},
 	{"internal/node"},
-	{"internal/ask", "internal/mesh"},
+	{"internal/ask", "internal/importing", "internal/mesh"},
 	{"internal/shards"},
+	{"internal/routing"},
 	{"testnet/internal/check", "testnet/internal/failing", "testnet/internal/plan", "testnet/internal/sim", "testnet/scenarios"},
 	{"testnet/internal/model"},
 	{"testnet"},
@@ -79,8 +80,8 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"github.com/libp2p", "github.com/multiformats/go-multiaddr"},
-		only:    []string{"internal/folder", "internal/mesh", "internal/netio", "internal/netio/...", "peer", "peer/offline", "peer/status", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
-		why:     "the protocol is pure; only peer, mesh and netio know the network, and the tests' nodes what breaks it; the others name nodes by libp2p's ids",
+		only:    []string{"internal/folder", "internal/mesh", "internal/netio", "internal/netio/...", "internal/routing", "peer", "peer/offline", "peer/status", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
+		why:     "the protocol is pure; only peer, mesh, routing and netio know the network, and the tests' nodes what breaks it; the others name nodes by libp2p's ids",
 	},
 	{
 		imports: []string{"net", "net/http", "os", "os/exec", "syscall"},

@@ -23,14 +23,20 @@ import (
 // followTick is how often it is looked what is due.
 const followTick = 500 * time.Millisecond
 
-// NewFollower returns one for the node of a namespace; left, if not nil, is told which host is not followed
+// OpenLocator opens what is known of where keys are. left, if not nil, is told which host is not followed
 // for a while.
-func NewFollower(ns *node.Namespace, index *locator.Index, left func(host node.ID, err error)) *locator.Follower {
-	return locator.NewFollower(index, locator.Net{
+func (s *Shards) OpenLocator(disk locator.Disk, seed uint64, left func(host node.ID, err error)) error {
+	ns := s.NS
+	index, err := locator.Open(locator.Config{Shards: ns.Rule().Shards, Seed: seed, Disk: disk})
+	if err != nil {
+		return fmt.Errorf("open the locator: %w", err)
+	}
+	s.Locator = locator.NewFollower(index, locator.Net{
 		Self: ns.Self(), Left: left,
 		Row:  func(shard placement.Shard) locator.Row { return leads(ns, shard) },
 		Mark: func(shards ...placement.Shard) locator.Mark { return rowMark(ns, shards...) },
 	})
+	return nil
 }
 
 // Follow follows sets until the context ends. failed is told errors of the copies' disk.

@@ -29,9 +29,7 @@ func (c *cluster) found(h *host, key string) Found {
 func TestFollow(t *testing.T) {
 	inCluster(t, 4, func(t *testing.T, c *cluster) {
 		h := c.hosts[3]
-		index, err := locator.Open(locator.Config{Shards: 2, Disk: &locator.Memory{}})
-		c.must(err)
-		h.shards.Locator = NewFollower(h.ns, index, nil)
+		c.must(h.shards.OpenLocator(&locator.Memory{}, 0, nil))
 		c.running.Go(func() { h.shards.Follow(c.ctx, func(err error) { t.Error(err) }) })
 		write := func(by *host, key string) {
 			_, err := by.put(key, "v", quorum.All)

@@ -7,43 +7,37 @@ import (
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/peer/status"
 )
-
-// Left is what is left of a shard that has lost a majority of its old hosts.
-type Left struct {
-	Shard placement.Shard
-	// Hosts are those that a forced layout names as the old hosts.
-	Hosts []node.ID
-	// Of is how many old hosts the row names. Whole: those that are left have all that they must have.
-	Of    int
-	Whole bool
-}
 
 // Force has this node, an admin's, state a layout that names what is left of each shard of which no
 // majority of the old hosts, whole ones, answers: the whole ones that answer; without any, those
 // that answer; where none of them is a member any more, this node. What only others held is
 // lost. It changes nothing where all shards have their majorities. ErrTooFew: no host of a shard
 // answers. (17)
-func (s *Shards) Force(ctx context.Context) (all []Left, err error) {
-	left := map[placement.Shard][]node.ID{}
+func (s *Shards) Force(ctx context.Context) ([]status.Left, error) {
+	all, left := []status.Left{}, map[placement.Shard][]node.ID{}
 	for shard := range placement.Shard(s.NS.Rule().Shards) {
 		over := s.Net.Now() + Patience
-		one, err := anew(ctx, s, shard, over, func(a *Asker) (Left, error) { return s.left(ctx, a) })
+		one, err := anew(ctx, s, shard, over, func(a *Asker) (status.Left, error) { return s.left(ctx, a) })
 		if err != nil {
 			return nil, err
 		}
 		if len(one.Hosts) > 0 {
-			all, left[shard] = append(all, one), one.Hosts
+			all = append(all, one)
+		}
+		for _, id := range one.Hosts {
+			left[shard] = append(left[shard], node.ID(id))
 		}
 	}
 	if len(left) == 0 {
-		return nil, nil
+		return all, nil
 	}
 	return all, s.NS.ForceLayout(ctx, left)
 }
 
 // left asks the old hosts of a shard; none: a majority of them is there.
-func (s *Shards) left(ctx context.Context, a *Asker) (Left, error) {
+func (s *Shards) left(ctx context.Context, a *Asker) (status.Left, error) {
 	var answer, whole []node.ID
 	why := map[node.ID]error{}
 	old := a.Row().Old
@@ -53,7 +47,7 @@ func (s *Shards) left(ctx context.Context, a *Asker) (Left, error) {
 		})
 		switch {
 		case !a.Current():
-			return Left{}, errRow
+			return status.Left{}, errRow
 		case err != nil:
 			why[id] = err
 			continue
@@ -62,16 +56,16 @@ func (s *Shards) left(ctx context.Context, a *Asker) (Left, error) {
 		}
 		answer = append(answer, id)
 	}
-	l := Left{Shard: a.Shard(), Hosts: whole, Of: len(old), Whole: true}
+	l := status.Left{Shard: int(a.Shard()), Hosts: peerIDs(whole), Of: len(old), Whole: true}
 	switch side := sideOf(old, func(id node.ID) bool { return slices.Contains(whole, id) }); {
 	case side.Had >= side.Need:
-		return Left{}, nil
+		return status.Left{}, nil
 	case !slices.ContainsFunc(old, s.NS.Admits): // nobody can come back with anything
-		l.Hosts, l.Whole = []node.ID{s.NS.Self()}, false
+		l.Hosts, l.Whole = peerIDs([]node.ID{s.NS.Self()}), false
 	case len(answer) == 0:
-		return Left{}, fmt.Errorf("%w: no host of shard %d answers, so that nothing is left of it here (%s); if none of its hosts comes back, remove each (syncd member rm NS ID --force), and the shard begins anew without its records", ErrTooFew, a.Shard(), words(why))
+		return status.Left{}, fmt.Errorf("%w: no host of shard %d answers, so that nothing is left of it here (%s); if none of its hosts comes back, remove each (syncd member rm NS ID --force), and the shard begins anew without its records", ErrTooFew, a.Shard(), words(why))
 	case len(whole) == 0:
-		l.Hosts, l.Whole = answer, false
+		l.Hosts, l.Whole = peerIDs(answer), false
 	}
 	return l, nil
 }

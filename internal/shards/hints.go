@@ -9,6 +9,7 @@ import (
 	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -53,31 +54,22 @@ func (s *Shards) pass(ctx context.Context, r *dbadapter.Record) error {
 	return err
 }
 
-// BodyAt is what one host has of the body of a key's value.
-type BodyAt struct {
-	Peer node.ID
-	// Has: it holds the body, which is the value that the record names. Told: it knows the record.
-	Has, Told bool
-	// Err is why it has not answered; nil if it has.
-	Err error
-}
-
-// WhereBody says where the value of a key is by its record, read at quorum, and asks each host of that. The
-// pointer is nil where the value is in the record, or there is none.
-func (s *Shards) WhereBody(ctx context.Context, key []byte) (*bodies.Pointer, []BodyAt, error) {
+// WhereBody says where the value of a key is by its record, read at quorum, and asks each host of that. It
+// is nil where the value is in the record, or there is none.
+func (s *Shards) WhereBody(ctx context.Context, key []byte) (*status.Body, error) {
 	ctx, cut, over := s.begin(ctx)
 	defer cut()
 	found, err := s.get(ctx, key, GetOptions{Level: quorum.Quorum}, over)
 	if err != nil || found.Record == nil || found.Record.Deleted {
-		return nil, nil, err
+		return nil, err
 	}
 	_, p, err := bodies.Read(found.Record.Value)
 	if err != nil || p == nil {
-		return nil, nil, err
+		return nil, err
 	}
-	hosts, err := anew(ctx, s, p.Shard, over, func(a *Asker) (hosts []BodyAt, err error) {
+	hosts, err := anew(ctx, s, p.Shard, over, func(a *Asker) (hosts []status.BodyAt, err error) {
 		for _, id := range a.Row().Hosts() {
-			at := BodyAt{Peer: id}
+			at := status.BodyAt{Peer: status.ID(id)}
 			held := func(key []byte) *dbadapter.Record {
 				answer, failed := within(ctx, s, min(over, s.Net.Now()+bodyWait), func(ctx context.Context) (HostAnswer, error) {
 					return s.recordAt(ctx, a, id, key, false, over)
@@ -104,5 +96,8 @@ func (s *Shards) WhereBody(ctx context.Context, key []byte) (*bodies.Pointer, []
 		}
 		return hosts, nil
 	})
-	return p, hosts, err
+	if err != nil {
+		return nil, err
+	}
+	return &status.Body{Shard: int(p.Shard), Size: int(p.Size), Sent: p.Sent.Time().UTC(), Hosts: hosts}, nil
 }

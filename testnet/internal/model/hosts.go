@@ -224,7 +224,7 @@ func (n *Node) Force(forced func(shards []int, err error)) {
 		left, err := s.Force(ctx)
 		var all []int
 		for _, l := range left {
-			all = append(all, int(l.Shard))
+			all = append(all, l.Shard)
 		}
 		if ctx.Err() == nil {
 			forced(all, err)

@@ -1,28 +1,58 @@
-package peer
+// Package importing drives an import of many records into a set ([node.Import]): it commits one batch while it
+// reads the items of the next, so that reading, signing and committing overlap.
+package importing
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// importLine commits the batches of an import on a goroutine of its own. Meanwhile the
+// Run cuts items into batches, and commits those to the set of an import meanwhile. An error from the sequence, or of an item,
+// ends it. All items before are kept, and the result counts them.
+func Run(ctx context.Context, set *node.Set, im *node.Import, items iter.Seq2[node.Item, error]) (failed error) {
+	l := begin(ctx, set, im)
+	defer func() { failed = errors.Join(failed, l.end()) }()
+	number := int64(0)
+	for item, err := range items {
+		if err == nil {
+			err = im.Check(&item)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		number++
+		if err != nil {
+			return fmt.Errorf("item %d: %w", number, err)
+		}
+		for !im.Add(&item) {
+			if !l.take(im.Cut()) {
+				return nil // end says why
+			}
+		}
+	}
+	return nil
+}
+
+// line commits the batches of an import on a goroutine of its own. Meanwhile the
 // caller reads the items of the next one, so that reading, signing and committing
 // overlap.
-type importLine struct {
-	sh      *shard
+type line struct {
+	set     *node.Set
 	im      *node.Import
 	batches chan *node.ImportBatch
 	done    chan struct{} // closed when the line has ended
 	failed  error         // why, if it was not end; read after done
 }
 
-func (sh *shard) beginImport(ctx context.Context, im *node.Import) *importLine {
-	l := &importLine{sh: sh, im: im, batches: make(chan *node.ImportBatch), done: make(chan struct{})}
+func begin(ctx context.Context, set *node.Set, im *node.Import) *line {
+	l := &line{set: set, im: im, batches: make(chan *node.ImportBatch), done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
 		for b := range l.batches {
@@ -35,7 +65,7 @@ func (sh *shard) beginImport(ctx context.Context, im *node.Import) *importLine {
 }
 
 // take hands a batch to the line. It reports false where a batch before it failed.
-func (l *importLine) take(b *node.ImportBatch) bool {
+func (l *line) take(b *node.ImportBatch) bool {
 	select {
 	case l.batches <- b:
 		return true
@@ -47,7 +77,7 @@ func (l *importLine) take(b *node.ImportBatch) bool {
 // end commits what is left, and waits for the line. The error is that of the first
 // batch that failed. Some of those after it may be there, and the result counts none of
 // them.
-func (l *importLine) end() error {
+func (l *line) end() error {
 	if b := l.im.Cut(); b.Items() > 0 {
 		l.take(b)
 	}
@@ -77,7 +107,7 @@ const applying = 2
 // run commits a batch, and those that come while batches are committed. It holds the
 // namespace's commits, and never while it waits for items alone. So a write that waits
 // for the commits gets its turn after three batches at most.
-func (l *importLine) run(ctx context.Context, b *node.ImportBatch) error {
+func (l *line) run(ctx context.Context, b *node.ImportBatch) error {
 	release := l.im.Hold()
 	defer func() { release() }()
 	var under []*made // those that are being committed, the oldest first
@@ -110,7 +140,7 @@ func (l *importLine) run(ctx context.Context, b *node.ImportBatch) error {
 		go func() {
 			defer close(m.done)
 			if len(m.writes) > 0 {
-				m.outcomes, m.err = l.sh.set.Store.Apply(ctx, m.writes)
+				m.outcomes, m.err = l.set.Store.Apply(ctx, m.writes)
 			}
 		}()
 		select {
@@ -131,7 +161,7 @@ func (l *importLine) run(ctx context.Context, b *node.ImportBatch) error {
 	}
 }
 
-func (l *importLine) failure(m *made) error {
+func (l *line) failure(m *made) error {
 	at := l.im.Result.Items
 	return fmt.Errorf("write items %d to %d: %w", at+1, at+int64(m.Items()), m.err)
 }
