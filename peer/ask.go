@@ -12,7 +12,6 @@ import (
 	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -129,30 +128,9 @@ func (n *Node) answer(ctx context.Context, talk *stream.Carrier, remote ID, ques
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	timer := time.NewTimer(asked.Patience())
-	defer timer.Stop()
-	woken := make(chan struct{}, 1)
-	stop := asked.Wait(func() {
-		select {
-		case woken <- struct{}{}:
-		default: // the sign is there already
-		}
-	})
-	defer stop()
-	for over := false; ; {
-		reply, settled, err := ask.Answer(asked)
-		if err != nil || settled || over {
-			return reply, err
-		}
-		select {
-		case <-woken:
-		case <-timer.C:
-			over = true
-		case <-talk.Watch():
-			talk.Cut()
-			return nil, ErrUnreachable
-		case <-ctx.Done():
-			return nil, reconcile.ErrPeer
-		}
+	reply, err := ask.Serve(ctx, asked, talk.Watch)
+	if errors.Is(err, ErrUnreachable) {
+		talk.Cut()
 	}
+	return reply, err
 }

@@ -1,7 +1,9 @@
 package ask
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
@@ -30,6 +32,36 @@ func Answer(a *node.Asked) (m *wire.Reply, settled bool, err error) {
 		return nil, true, err
 	}
 	return a.Reply(answer, 0), settled, nil
+}
+
+// Serve answers once that can be done for good, or after as long as the peer waits. gone is closed when the peer gives
+// up, which is ErrUnreachable; it is called only where the peer has to wait.
+func Serve(ctx context.Context, a *node.Asked, gone func() <-chan struct{}) (*wire.Reply, error) {
+	timer := time.NewTimer(a.Patience())
+	defer timer.Stop()
+	woken := make(chan struct{}, 1)
+	stop := a.Wait(func() {
+		select {
+		case woken <- struct{}{}:
+		default: // the sign is there already
+		}
+	})
+	defer stop()
+	for over := false; ; {
+		reply, settled, err := Answer(a)
+		if err != nil || settled || over {
+			return reply, err
+		}
+		select {
+		case <-woken:
+		case <-timer.C:
+			over = true
+		case <-gone():
+			return nil, reconcile.ErrUnreachable
+		case <-ctx.Done():
+			return nil, reconcile.ErrPeer
+		}
+	}
 }
 
 // answerSet tells what is held; a sum is known once its commit is durable.
