@@ -192,7 +192,7 @@ func testRefused(t *testing.T, r *refuser, ends, read bool) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
-	if lines := strings.Count(log.String(), "\n"); lines > 20 || strings.Contains(log.String(), "damage") {
+	if lines := strings.Count(log.String(), "\n"); lines > 200 || strings.Contains(log.String(), "damage") {
 		t.Errorf("%d lines of log: %.2000s", lines, &log)
 	}
 }
