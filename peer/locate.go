@@ -38,9 +38,6 @@ func (l *Level) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// TooFew is ErrTooFew with how many hosts have answered.
-type TooFew = shards.TooFew
-
 // Ack has a write acknowledged once so many hosts of the key's shard hold it durably; without it,
 // a quorum. When the time is over first, the error is ErrUnconfirmed. It says how many hosts hold
 // the record, and the version is returned with it. What is written stays, and may still win. In a

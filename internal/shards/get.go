@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -358,25 +359,16 @@ func (r *read) tooFew(f *Found, why map[node.ID]error) error {
 	case r.Level == quorum.All:
 		text = fmt.Sprintf("%d of %d hosts answered; all are needed", f.Old.Had, f.Old.Hosts)
 	}
-	return &TooFew{Answers: fmt.Sprintf("%d/%d", f.Old.Had, f.Old.Hosts), text: text, why: why}
+	return tooFewOf(f.Old.Had, f.Old.Hosts, text, why)
 }
 
-// TooFew is ErrTooFew with how many hosts have answered.
-type TooFew struct {
-	Answers string // "1/3"
-	text    string
-	why     map[node.ID]error
-}
-
-func (e *TooFew) Error() string {
-	if len(e.why) == 0 {
-		return e.text
+// tooFewOf says that of so many hosts these have answered, and why the others have not.
+func tooFewOf(had, of int, text string, why map[node.ID]error) error {
+	if len(why) > 0 {
+		text = fmt.Sprintf("%s (%s)", text, words(why))
 	}
-	return fmt.Sprintf("%s (%s)", e.text, words(e.why))
+	return &status.TooFew{Answers: fmt.Sprintf("%d/%d", had, of), Text: text, Err: ErrTooFew}
 }
-
-// Unwrap makes it ErrTooFew.
-func (e *TooFew) Unwrap() error { return ErrTooFew }
 
 // repair gives what a read has found to the hosts that had less. (7)
 func (r *read) repair(record *dbadapter.Record) {

@@ -112,7 +112,7 @@ func atWhole[T any](ctx context.Context, s *Shards, a *Asker, first node.ID, q w
 	if expired != "" {
 		return none, expired, errExpired
 	}
-	return none, "", &TooFew{Answers: fmt.Sprintf("0/%d", len(a.Row().Old)), text: fmt.Sprintf("no whole host of shard %d answered", a.Shard()), why: why}
+	return none, "", tooFewOf(0, len(a.Row().Old), fmt.Sprintf("no whole host of shard %d answered", a.Shard()), why)
 }
 
 // A scan of a shard that others hold goes in pages. A host answers each from what

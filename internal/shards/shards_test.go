@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -54,7 +55,7 @@ func TestHostsAway(t *testing.T) {
 					t.Errorf("with two hosts away: %v, %v", v, err)
 				}
 				got, f, err := last.get("a", GetOptions{})
-				few, ok := errors.AsType[*TooFew](err)
+				few, ok := errors.AsType[*status.TooFew](err)
 				if !errors.Is(err, ErrTooFew) || !ok || few.Answers != "1/3" || got != "alone" || f.Record.Version != v {
 					t.Errorf("with two hosts away: %q, %v", got, err)
 				}
@@ -135,7 +136,7 @@ func TestReadWithinTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(c.ctx, time.Second)
 		defer cancel()
 		f, err := asker.shards.Get(ctx, []byte("a"), GetOptions{Level: quorum.Quorum})
-		if few, ok := errors.AsType[*TooFew](err); !ok || few.Answers != "1/3" || f.Record == nil || string(f.Record.Value) != "x" {
+		if few, ok := errors.AsType[*status.TooFew](err); !ok || few.Answers != "1/3" || f.Record == nil || string(f.Record.Value) != "x" {
 			t.Errorf("%+v, %v", f, err)
 		}
 		ctx, cancel = context.WithCancel(c.ctx)

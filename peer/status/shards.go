@@ -39,3 +39,15 @@ type Left struct {
 	Of    int  `json:"of" doc:"how many old hosts the shard had"`
 	Whole bool `json:"whole" doc:"they have all that they must have; otherwise what was acknowledged may be lost"`
 }
+
+// TooFew is peer.ErrTooFew with how many hosts of a key's shard have answered.
+type TooFew struct {
+	Answers string // "1/3"
+	Text    string
+	Err     error // peer.ErrTooFew
+}
+
+func (e *TooFew) Error() string { return e.Text }
+
+// Unwrap makes it the error that it is.
+func (e *TooFew) Unwrap() error { return e.Err }

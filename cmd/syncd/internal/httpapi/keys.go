@@ -17,6 +17,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // namespace finds a namespace by its local name.
@@ -248,7 +249,7 @@ func (s *server) get(ctx context.Context, in *getInput) (*valueOutput, error) {
 // tooFew reports whether too few hosts have answered, with the header that says how many.
 func tooFew(err error) (bool, http.Header) {
 	h := http.Header{}
-	few, ok := errors.AsType[*peer.TooFew](err)
+	few, ok := errors.AsType[*status.TooFew](err)
 	if ok {
 		h.Set(api.AnswersHeader, few.Answers)
 	}
