@@ -1,9 +1,6 @@
 package peer
 
-import (
-	"context"
-	"sync"
-)
+import "sync"
 
 // gate counts the calls inside, and refuses more once it is shut. (A WaitGroup
 // alone will not do: it must not grow from zero while a goroutine waits.)
@@ -49,14 +46,4 @@ func (g *gate) close() bool {
 		close(g.empty)
 	}
 	return true
-}
-
-// enter waits for a place among those that a channel has, which a receive gives back.
-func enter(ctx context.Context, places chan struct{}) error {
-	select {
-	case places <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
