@@ -81,11 +81,9 @@
 //
 // # The source
 //
-// Read node.go first: what a node is made of. Records are in namespace.go, write.go and
-// read.go. The two sides of a sync are sync.go and serve.go, package internal/netio/stream
-// puts frames on a stream, and background.go begins syncs. Members are in join.go and
-// members.go. Package internal/netio is the host, and bounds what strangers may take.
-//
-// Package internal/node decides, and this package drives it. Its documentation follows a
-// record from Put on one node to Get on another.
+// Read node.go first: what a node is made of. Records are in namespace.go, write.go
+// and read.go, syncs in sync.go and serve.go, members in join.go and members.go.
+// This package wires packages below internal together, and decides nothing itself.
+// docs/SOURCE.md lists them, and follows a write, a record, a read and a statement
+// through the files.
 package peer
