@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
 )
 
@@ -140,4 +141,57 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 			}
 		}
 	}
+}
+
+// GetOption says how a key is read.
+type GetOption func(*getOptions)
+
+type getOptions struct {
+	shards.GetOptions
+	set bool // a level is named
+}
+
+// Read reads at a level: One, Quorum or All.
+func Read(l Level) GetOption {
+	return func(o *getOptions) { o.Level, o.set = quorum.Level(l), true }
+}
+
+// AtLeast has further hosts asked until one has a version or a later one, or has collected up to
+// it. What is written is read again so, whatever the level of the write.
+func AtLeast(v dbadapter.Version) GetOption {
+	return func(o *getOptions) { o.GetOptions.AtLeast = v }
+}
+
+func readOptions(options []GetOption) (o getOptions, err error) {
+	for _, option := range options {
+		option(&o)
+	}
+	if o.Level > quorum.One {
+		return o, fmt.Errorf("%w: a read is at level one, quorum or all", ErrInvalid)
+	}
+	return o, nil
+}
+
+// lookUp finds the record under a key of a namespace that is cut into shards, at its hosts.
+func (ns *Namespace) lookUp(ctx context.Context, key []byte, o shards.GetOptions) (shards.Found, error) {
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	found, err := ns.hosts.Get(ctx, key, o)
+	ns.node.metrics.LookedUp(found.Requests, err)
+	return found, err
+}
+
+// getRouted is Get in a namespace that is cut into shards.
+func (ns *Namespace) getRouted(ctx context.Context, key []byte, o shards.GetOptions) (rec dbadapter.Record, err error) {
+	found, err := ns.lookUp(ctx, key, o)
+	if found.Record != nil {
+		rec = *found.Record
+	}
+	switch {
+	case err != nil:
+		return rec, err
+	case found.Record == nil:
+		return rec, ErrNotFound
+	}
+	return rec, ns.core.Absent(found.Record)
 }

@@ -260,3 +260,47 @@ func (sh *shard) try(ctx context.Context, a *node.Attempt) ([]dbadapter.Outcome,
 
 // clip shortens a key for a message.
 func clip(key []byte) []byte { return key[:min(len(key), 64)] }
+
+// Ack has a write acknowledged once so many hosts of the key's shard hold it durably; without it,
+// a quorum. When the time is over first, the error is ErrUnconfirmed. It says how many hosts hold
+// the record, and the version is returned with it. What is written stays, and may still win. In a
+// namespace without shards a number counts the members that are to hold it, this node among them.
+func Ack(l Level) PutOption { return func(o *putOptions) { o.ack = (*quorum.Level)(&l) } }
+
+// level is what a write asks for.
+func level(ack *quorum.Level) quorum.Level {
+	if ack == nil {
+		return quorum.Quorum
+	}
+	return *ack
+}
+
+// write writes drafts to a namespace that is cut into shards, whose keys are of one shard.
+func (ns *Namespace) write(ctx context.Context, drafts []node.Draft, l quorum.Level) (shards.Written, error) {
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	w, err := ns.hosts.Put(ctx, drafts, shards.PutOptions{Level: l})
+	if err != nil && !errors.Is(err, ErrUnconfirmed) {
+		w.Versions = nil
+	}
+	return w, err
+}
+
+// writeShard is a write of one key in a namespace that is cut into shards.
+func (ns *Namespace) writeShard(ctx context.Context, what string, d node.Draft) (v dbadapter.Version, err error) {
+	if err := ns.enter(what); err != nil {
+		return v, err
+	}
+	defer ns.gate.leave()
+	w, err := ns.write(ctx, []node.Draft{d}, level(d.Ack))
+	if len(w.Versions) > 0 {
+		v = w.Versions[0]
+	}
+	if item, ok := errors.AsType[*node.ItemError](err); ok {
+		err = item.Err
+	}
+	if err != nil {
+		err = fmt.Errorf("%s %q in %s: %w", what, clip(d.Record.Key), ns.Name(), ns.orRemoved(err))
+	}
+	return v, err
+}

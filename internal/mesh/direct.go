@@ -343,7 +343,7 @@ func (d *direct) arrived(f *follower, from peer.ID, m []byte) bool {
 	}
 	defer leave()
 	a, verdict, err := f.Set.Arrived(node.ID(from), m, true)
-	d.mesh.arrived(f, from, verdict, err)
+	d.mesh.count(f, from, verdict, err)
 	if verdict == push.Taken {
 		select {
 		case f.arrivals <- a:

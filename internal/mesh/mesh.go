@@ -320,7 +320,7 @@ func (m *Mesh) examine(f *follower, from peer.ID, msg *pubsub.Message) pubsub.Va
 		return pubsub.ValidationAccept
 	}
 	a, verdict, err := f.Set.Arrived(node.ID(from), msg.GetData(), false)
-	m.arrived(f, from, verdict, err)
+	m.count(f, from, verdict, err)
 	switch verdict {
 	case push.Taken:
 		msg.ValidatorData = a
@@ -429,8 +429,8 @@ func (f *follower) logName() slog.Attr {
 	return slog.String("ns", f.Set.Namespace().Members().Name())
 }
 
-// arrived counts a push that has arrived.
-func (m *Mesh) arrived(f *follower, from peer.ID, verdict push.Verdict, err error) {
+// count counts a push that has arrived.
+func (m *Mesh) count(f *follower, from peer.ID, verdict push.Verdict, err error) {
 	what := "ignored"
 	switch verdict {
 	case push.Taken:

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/signature"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -366,4 +368,72 @@ func (set *Set) examine(members *membership.Members, from ID, now time.Time, r *
 		return "", refuse(wire.ReasonWriter, "its writer %s had not the right to write then", writer)
 	}
 	return writer, nil
+}
+
+// signed reports whether a node's key made the record's signature.
+func (p *Part) signed(by ID, r *dbadapter.Record) bool {
+	c, ok := p.check(by, r)
+	return ok && p.ns.node.Verify([]signature.Check{c})[0]
+}
+
+// check is what must be verified of a record's signature, if it can be the node's.
+func (p *Part) check(by ID, r *dbadapter.Record) (c signature.Check, ok bool) {
+	key, err := by.PublicKey()
+	if err != nil || len(r.Signature) != dbadapter.SignatureSize {
+		return c, false
+	}
+	return signature.Check{Key: key, Message: SignedBytes(p.Keys.ID, r), Signature: r.Signature}, true
+}
+
+// verification collects what must be verified of several records. All that was signed lies
+// in one piece of memory.
+type verification struct {
+	namespace dbadapter.NamespaceID
+	records   []dbadapter.Hashed
+	checks    []signature.Check
+	writers   []ID
+	places    []int // of checks among the records
+	signed    []byte
+}
+
+// begin makes room for all of the records. Those of a namespace without signatures need
+// none.
+func (v *verification) begin() {
+	size, n := 0, len(v.records)
+	for i := range v.records {
+		size += signedSize(&v.records[i].Record)
+	}
+	v.checks, v.writers, v.places = make([]signature.Check, 0, n), make([]ID, 0, n), make([]int, 0, n)
+	v.signed = make([]byte, 0, size)
+}
+
+// add adds the signature of the record at a place, if it can be the writer's.
+func (v *verification) add(writer ID, place int) bool {
+	r := &v.records[place].Record
+	if len(r.Signature) != dbadapter.SignatureSize {
+		return false
+	}
+	if v.checks == nil {
+		v.begin()
+	}
+	var key ed25519.PublicKey
+	if last := len(v.writers) - 1; last >= 0 && v.writers[last] == writer {
+		key = v.checks[last].Key
+	} else {
+		var err error
+		if key, err = writer.PublicKey(); err != nil {
+			return false
+		}
+	}
+	start := len(v.signed)
+	v.signed = appendSigned(v.signed, v.namespace, r)
+	message := v.signed[start:len(v.signed):len(v.signed)]
+	v.checks = append(v.checks, signature.Check{Key: key, Message: message, Signature: r.Signature})
+	v.writers, v.places = append(v.writers, writer), append(v.places, place)
+	return true
+}
+
+// verify reports whether a key made one signature.
+func (n *Node) verify(key ed25519.PublicKey, message, made []byte) bool {
+	return n.Verify([]signature.Check{{Key: key, Message: message, Signature: made}})[0]
 }

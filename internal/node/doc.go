@@ -14,12 +14,11 @@
 //	a namespace      namespace.go      what it is made of, and the order of its locks
 //	                 members.go        its members, and what follows their changes
 //	                 state.go          what is durable beside the records
-//	a set            set.go, part.go   the records of a namespace, or of a shard; a control namespace
-//	records out      write.go          drafts, versions, expiry
-//	                 signature.go      signing, and verifying many at once
+//	a set            part.go           the records of a namespace, or of a shard; a control namespace
+//	records out      write.go          drafts, versions, expiry, signing
 //	                 importing.go      many records, some with dates
 //	                 restamp.go        versions of now after a wrong clock
-//	records in       admission.go      the one admission: writer, time, place, signature
+//	records in       admission.go      the one admission: place, time, writer, signatures together, floor
 //	                 incoming.go       pushes and routed writes
 //	                 refusals.go       what was refused, by this node and by its peers
 //	a sync           conversation.go   one side of it: turn, sketch, greeting, apply, verify

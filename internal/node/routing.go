@@ -3,13 +3,14 @@ package node
 import (
 	"bytes"
 	"fmt"
+	"time"
+
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
-	"time"
 )
 
 // Home is the shard of a key; 0 in a namespace that is one shard. The key of a body or a hint names it.

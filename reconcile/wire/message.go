@@ -206,10 +206,10 @@ type Reason byte
 const (
 	ReasonClock     Reason = 2 // its version lies in the future, or before 2020
 	ReasonSignature Reason = 3 // its signature does not fit
-	ReasonWriter    Reason = 4 // its writer may not write here
+	ReasonWriter    Reason = 4 // its writer may not write here, or its key is of another shard
 	ReasonFloor     Reason = 5 // not later than what has been collected here, and not held
 	ReasonFull      Reason = 6 // as many other keys share its index as may
-	ReasonBody      Reason = 7 // its value is a body that may be collected already
+	ReasonBody      Reason = 7 // its value is a body that may be collected already; of routed writes alone
 
 	// Reasons is greater than each of them.
 	Reasons = 8

@@ -69,7 +69,7 @@ func (e *editor) write() error {
 		return err
 	}
 	_, err := e.d.api.Delete(ctx, namespace, key, client.AckOptions{}, client.Condition{})
-	if errors.Is(err, peer.ErrNotFound) { // a deletion that was not answered
+	if errors.Is(err, peer.ErrNotFound) || errors.Is(err, peer.ErrDeleted) { // a deletion that was not answered
 		return nil
 	}
 	return err
