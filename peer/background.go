@@ -52,12 +52,14 @@ func (r *rounds) Sync(ctx context.Context, part *node.Part, remote node.ID) (rea
 	var sh *shard
 	if set := part.Set(); set != nil {
 		if sh = r.node.shard(set); sh == nil {
-			return false, nil // it is being dropped
+			return false, syncing.ErrSkipped // it is being dropped
 		}
 	}
-	if ns := r.node.namespaceByID(part.Namespace().ID()); ns != nil {
-		_, err = ns.sync(ctx, sh, ID(remote), SyncOptions{})
+	ns := r.node.namespaceByID(part.Namespace().ID())
+	if ns == nil {
+		return false, syncing.ErrSkipped
 	}
+	_, err = ns.sync(ctx, sh, ID(remote), SyncOptions{})
 	return r.node.host.Connected(ID(remote)), err
 }
 

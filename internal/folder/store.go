@@ -81,6 +81,9 @@ func (s Store) Write(dir string) error {
 // An empty kind is that of the store that is there. A migration that ends meanwhile moves the store,
 // and gives up its lock. ErrRepairable: it is damaged.
 func OpenStore(dir string, kind ondisk.Kind, o ondisk.Options) (dbadapter.Store, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	for {
 		note, err := ReadStore(dir)
 		if err != nil {

@@ -59,7 +59,10 @@ func (g *Group) ReadList(ctx context.Context, r *Record, listed [][]byte) error 
 	if err := g.recoverList(ctx, listed); err != nil {
 		return err
 	}
-	g.members.Store(&Members{g.roster.List(), g.c.Name, g.current(r)})
+	if g.current(r) != r {
+		r.Removed = nil
+	}
+	g.members.Store(&Members{g.roster.List(), g.c.Name, r})
 	for hash := range g.roster.Values() {
 		g.observe(hash)
 	}
@@ -197,12 +200,17 @@ func (g *Group) publish(taken [][]byte) error {
 	}
 	g.keep(values(g.roster))
 	before := g.Members()
-	g.members.Store(&Members{g.roster.List(), before.name, g.current(before.record)})
+	record := g.current(before.record)
+	g.members.Store(&Members{g.roster.List(), before.name, record})
 	if g.Members().Digest() == before.Digest() {
 		return nil
 	}
 	g.listed = g.c.Now()
-	failed := g.doubtRemoval()
+	var failed error
+	if record != before.record { // durably: the list may lose the statement
+		failed = g.update(func(r *Record) error { r.Removed = nil; return nil })
+	}
+	failed = errors.Join(failed, g.doubtRemoval())
 	return errors.Join(failed, g.c.Observer.Relisted())
 }
 

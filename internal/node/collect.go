@@ -144,7 +144,7 @@ func (set *Set) tend(ctx context.Context) (swept gc.Swept, err error) {
 // pledgedUpTo is the greatest promise that this node has made.
 func (ns *Namespace) pledgedUpTo() (promise dbadapter.Timestamp) {
 	for _, set := range ns.Sets() {
-		promise = max(promise, set.gc.State().Pledged)
+		promise = max(promise, set.gc.UpTo())
 	}
 	if ns.rule != nil { // of shards that were left, too: also of one that has left just now
 		promise = max(promise, ns.state.Load().Watermark.Pledged)

@@ -232,7 +232,7 @@ func (set *Set) others() int {
 
 // Audiences changes where the audiences of sets do while the list of members does
 // not. That is with a table of the layout, or with what a member says that it
-// holds. The driver is told by Config.Pushable.
+// holds, and where the namespace is paused or resumed. The driver is told by Config.Pushable.
 func (ns *Namespace) Audiences() uint64 { return ns.audiences.Load() }
 
 // Audience are the members as of now that are told what is written here, this node

@@ -336,6 +336,7 @@ func (ns *Namespace) SetPaused(paused bool) error {
 		return err
 	}
 	ns.node.Schedule.Wake()
+	ns.audiences.Add(1) // members are told which namespaces take pushes
 	for _, set := range ns.Sets() {
 		set.pushable()
 	}

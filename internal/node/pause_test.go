@@ -130,3 +130,17 @@ func (r *countedRounds) Sync(context.Context, *Part, ID) (bool, error) {
 func (r *countedRounds) Now() time.Time { return r.clock }
 
 func (r *countedRounds) Go(ctx context.Context, f func(ctx context.Context)) { f(ctx) }
+
+// Members that push to this node are told when a namespace is paused, and when it goes on.
+func TestPauseChangesAudiences(t *testing.T) {
+	ns := newMachine(1).create("things", Policy{})
+	for _, paused := range []bool{true, false} {
+		before := ns.Audiences()
+		if err := ns.SetPaused(paused); err != nil {
+			t.Fatal(err)
+		}
+		if ns.Audiences() == before {
+			t.Errorf("paused %t: the driver does not hear of it", paused)
+		}
+	}
+}

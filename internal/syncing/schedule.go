@@ -79,6 +79,7 @@ func (s *Schedule[P]) Pause(seeks bool) time.Duration {
 // Rounds is what holds the syncs of a schedule.
 type Rounds[P Part] interface {
 	// Sync syncs a part with a peer. reached says whether there is a connection to the peer.
+	// ErrSkipped: the part is not open.
 	Sync(ctx context.Context, p P, remote roster.ID) (reached bool, err error)
 	// Now is a time that the machine's clock does not move.
 	Now() time.Time
@@ -113,8 +114,11 @@ func (s *Schedule[P]) turn(ctx context.Context, d Rounds[P], t Turn[P]) {
 			continue
 		}
 		reached, err := d.Sync(ctx, p, t.Remote)
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return
+		case errors.Is(err, ErrSkipped):
+			continue
 		}
 		s.note(p, t.Remote, d.Now(), reached, err)
 	}

@@ -44,7 +44,7 @@ func (r rounds) Sync(ctx context.Context, part *node.Part, remote node.ID) (reac
 		sh = r.of(part.Set())
 	}
 	if r.ns == nil || sh == nil {
-		return false, nil
+		return false, syncing.ErrSkipped
 	}
 	there := r.node.cluster.byID[remote]
 	_, err = r.syncIn(ctx, sh, there.number, syncing.Ask{})
