@@ -89,12 +89,16 @@ type call struct {
 	process *process
 	shard   *shard
 	remote  int
+	held    bool   // there was a conversation
 	running int    // routines
 	wake    func() // when there is none; nil: nothing waits for that
 }
 
 func (c *call) Converse(ctx context.Context, a syncing.Ask, _ func(reconcile.Report)) (report reconcile.Report, err error) {
-	c.process.hears()
+	if c.held { // what the end of the last one has led to
+		c.process.hears()
+	}
+	c.held = true
 	down := routineOf(ctx).await(func(done func()) {
 		c.process.dial(c.shard, c.remote, a, func(r reconcile.Report, failed error) {
 			report, err = r, failed

@@ -339,10 +339,6 @@ func (p *process) hears() {
 	if p.ns == nil || p.cut() || n.process != p || n.disk.Full {
 		return
 	}
-	// What follows from a list is done when the sync that has brought it ends.
-	if slices.ContainsFunc(p.sessions, func(x *session) bool { return x.ask.Control && !x.over }) {
-		return
-	}
 	was := n.right
 	n.right = p.ns.Members().Right(n.id)
 	if r, removed := p.ns.Removal(); removed && !r.Expired {
