@@ -90,7 +90,7 @@ func (m *model) write(t *rapid.T) write {
 	} else if w.Record.Version.Writer != 0 && rapid.IntRange(0, 2).Draw(t, "replaces") == 0 {
 		w.Record.Replaces = []dbadapter.Replaced{{Writer: 3, Clock: dbadapter.Timestamp(rapid.Uint64Range(1, 2).Draw(t, "replaced"))}}
 	}
-	if rapid.IntRange(0, 3).Draw(t, "signed") == 0 { // by whom is no part of what a record says
+	if rapid.IntRange(0, 3).Draw(t, "signed") == 0 { // a signature does not change what a record says
 		w.Record.Signature = bytes.Repeat([]byte{rapid.Byte().Draw(t, "signature")}, dbadapter.SignatureSize)
 	}
 	switch rapid.IntRange(0, 19).Draw(t, "if") {

@@ -61,7 +61,7 @@ func Read(b []byte) (value []byte, p *Pointer, err error) {
 	return nil, p, nil
 }
 
-// Of is where the value of a record is; nil: in the record, or there is none.
+// Of is where the value of a record is. It is nil where the record holds its value, or has none.
 func Of(r *dbadapter.Record) *Pointer {
 	if r == nil || r.Deleted {
 		return nil

@@ -62,7 +62,7 @@ type Watcher struct {
 	// expiries has those of the records that were yielded. None of them is before next.
 	expire   bool
 	expiries memory
-	next     dbadapter.Timestamp // 0: there is none
+	next     dbadapter.Timestamp // 0: nothing that is held will expire
 }
 
 // Cursor is that of a watch of all that follows now.

@@ -145,7 +145,7 @@ func TestTwinsAreRefused(t *testing.T) {
 	}
 }
 
-// The node that was refused remembers by whom, and says what to do; another error says nothing of it.
+// A node remembers which peer refused it, and says what to do. Other errors change nothing.
 func TestCopied(t *testing.T) {
 	var c Copied
 	other := errors.New("other")

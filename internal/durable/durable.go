@@ -46,7 +46,7 @@ func WriteFile(path string, data []byte) error {
 // Folder is a folder of small files.
 type Folder string
 
-// Read reads a file; nil: there is none.
+// Read reads a file. It returns nil where the file does not exist.
 func (f Folder) Read(name string) ([]byte, error) {
 	data, err := os.ReadFile(filepath.Join(string(f), name))
 	if errors.Is(err, fs.ErrNotExist) {

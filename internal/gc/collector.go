@@ -42,9 +42,7 @@ type Config struct {
 	// Interval is the mean pause between syncs with a peer.
 	Interval func() time.Duration
 	// Listed runs fn while the list of members stays as it is.
-	Listed func(fn func() error) error
-	// Say makes a pledge known to the members. It is called within Listed.
-	Say func(ctx context.Context, p *watermark.Pledge) (dbadapter.Version, error)
+	Listed func(fn func(Say) error) error
 	// Save makes a state durable. Follow follows one, also one that could not be made so.
 	Save   func(watermark.State) error
 	Follow func(watermark.State)
@@ -53,6 +51,9 @@ type Config struct {
 	// Apply commits writes. Commits is held.
 	Apply func(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
 }
+
+// Say makes a pledge known to the members, under the list that it names.
+type Say func(ctx context.Context, p *watermark.Pledge) (dbadapter.Version, error)
 
 // Collector keeps the watermark of a set with its durable state, and collects by it. Its
 // methods may be called from several goroutines. Locks are taken in this order:
@@ -230,7 +231,7 @@ func (g *Collector) Pledge(ctx context.Context) error {
 	if err != nil || tau == 0 {
 		return err
 	}
-	return g.c.Listed(func() error {
+	return g.c.Listed(func(say Say) error {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		collectable := g.waiting.Collectable(tau)
@@ -245,7 +246,7 @@ func (g *Collector) Pledge(ctx context.Context) error {
 			return err
 		}
 		g.pledged = g.c.Now()
-		version, err := g.c.Say(ctx, p)
+		version, err := say(ctx, p)
 		if err != nil {
 			return err
 		}

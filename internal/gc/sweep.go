@@ -130,7 +130,7 @@ func (g *Collector) sweep(ctx context.Context) (done Swept, err error) {
 	}
 	// While a member is being granted its role, the list does not stay as it is: a mark later than the
 	// grant's version would refuse what the new member writes.
-	if err := g.c.Listed(func() error {
+	if err := g.c.Listed(func(Say) error {
 		g.View(func(w *watermark.Watermark) {
 			s.mark, s.basis = w.At(tau), w.Basis()
 			s.proved, s.lost = w.State().Proved, w.State().RightLost

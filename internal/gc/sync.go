@@ -24,7 +24,7 @@ func (g *Collector) Greet(ctx context.Context, lists func() [16]byte) (s Greetin
 	if s.Tau, err = g.Tau(ctx); err != nil {
 		return s, err
 	}
-	return s, g.c.Listed(func() error {
+	return s, g.c.Listed(func(Say) error {
 		g.View(func(w *watermark.Watermark) {
 			s.List, s.Floor = lists(), w.Greeted()
 			if !w.Still(s.Basis) {

@@ -2,7 +2,7 @@
 //
 // A [Group] has the list of members. It is a function of signed statements (package roster)
 // which lie in the namespace's control namespace, and reach the other members with its syncs.
-// A statement is durable before it counts. Nobody counts votes: who may state what follows
+// A statement is durable before it counts. There are no votes: who may state what follows
 // from the statements before it.
 //
 //	list.go        the statements: into the control namespace, then into the list

@@ -28,7 +28,7 @@ var (
 // Control is the control namespace of a group: its store, and this node's signatures there.
 type Control interface {
 	Hash(r dbadapter.Record) (dbadapter.Hashed, error)
-	Get(key []byte) (dbadapter.Record, error) // dbadapter.ErrNotFound: there is none
+	Get(key []byte) (dbadapter.Record, error) // dbadapter.ErrNotFound: no record has the key
 	OfKind(ctx context.Context, kind byte) iter.Seq2[dbadapter.Hashed, error]
 	Apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
 	Sign(writes []dbadapter.Write) error

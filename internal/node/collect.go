@@ -16,23 +16,23 @@ import (
 // newCollector is the collector of the set, which is open.
 func (set *Set) newCollector() *gc.Collector {
 	ns := set.ns
-	var group membership.Held // Say is called within Listed
 	return gc.New(gc.Config{
 		Self: ns.node.ID, Sharded: ns.rule != nil, Store: set.Store, Clock: ns.clock, Commits: &set.commits,
 		Now: func() time.Time { return ns.node.Now() }, Skew: func() time.Duration { return ns.Members().Policy().MaxSkew }, Interval: ns.node.interval,
-		Listed: func(fn func() error) error {
-			return ns.Hold(func(h membership.Held) error { group = h; return fn() })
-		},
-		Say: func(ctx context.Context, p *watermark.Pledge) (dbadapter.Version, error) {
-			value, err := p.Encode()
-			if err != nil {
-				return dbadapter.Version{}, err
-			}
-			r, err := group.Say(ctx, set.pledgeKey(), value)
-			if err != nil {
-				return dbadapter.Version{}, err
-			}
-			return r.Version, nil
+		Listed: func(fn func(gc.Say) error) error {
+			return ns.Hold(func(h membership.Held) error {
+				return fn(func(ctx context.Context, p *watermark.Pledge) (dbadapter.Version, error) {
+					value, err := p.Encode()
+					if err != nil {
+						return dbadapter.Version{}, err
+					}
+					r, err := h.Say(ctx, set.pledgeKey(), value)
+					if err != nil {
+						return dbadapter.Version{}, err
+					}
+					return r.Version, nil
+				})
+			})
 		},
 		Save: func(w watermark.State) error {
 			if set.tenure.ended() {

@@ -295,9 +295,7 @@ func (ns *Namespace) update(fn func(s *State) error) error {
 }
 
 // Abandon begins a drop, which mark makes durable. No change of the members is
-// saved from then on: the folder may be another namespace's by then. Its mark is
-// durable, and no change of the members is saved from then on: the folder may be
-// another namespace's by then.
+// saved from then on: the folder may be another namespace's by then.
 func (ns *Namespace) Abandon(mark func() error) error {
 	return ns.Hold(func(h membership.Held) error {
 		ns.saving.Lock()
