@@ -86,7 +86,7 @@ openapi: ## lint the HTTP API's description, by Redocly's strict rules (npm)
 	@tools/openapi.sh
 
 modules: $(TOOLS) ## test and lint the bench module
-	cd bench && go test ./... && ../.tools/golangci-lint run --allow-parallel-runners --config ../.golangci.yml
+	cd bench && go test -count=1 ./... && ../.tools/golangci-lint run --allow-parallel-runners --config ../.golangci.yml
 
 # Go writes the commit into the program itself, unless GOFLAGS forbids it; git
 # must not refuse to tell because the clone belongs to another user.

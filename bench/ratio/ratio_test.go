@@ -1,9 +1,38 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
+
+// Each benchmark that the table names is in the package it names.
+func TestSuites(t *testing.T) {
+	for _, s := range suites {
+		files, err := filepath.Glob(filepath.Join("..", "..", s.pkg, "*_test.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no tests in %s (%v)", s.pkg, err)
+		}
+		var source strings.Builder
+		for _, file := range files {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source.Write(b)
+		}
+		for _, c := range s.comparisons {
+			for _, f := range []figure{c.ours, c.base} {
+				name, _, _ := strings.Cut(f.bench, "/")
+				if !regexp.MustCompile(s.bench).MatchString("Benchmark"+name) || !strings.Contains(source.String(), "func Benchmark"+name+"(") {
+					t.Errorf("%s has no benchmark %s that %s runs", s.pkg, name, s.bench)
+				}
+			}
+		}
+	}
+}
 
 func TestRow(t *testing.T) {
 	var runs []figures
