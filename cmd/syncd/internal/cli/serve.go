@@ -51,7 +51,7 @@ type serveCmd struct {
 }
 
 func (serveCmd) Help() string {
-	return `Makes the data directory and the identity if they are not there, and prints where it can be reached once it takes work. Ends cleanly on SIGTERM, SIGINT or SIGHUP, within 5 seconds; what was acknowledged is durable at any time.
+	return `Makes the data directory and the identity if they are not there, and prints where it can be reached once it takes work. Ends cleanly on SIGTERM, SIGINT or SIGHUP; requests that run have 2 seconds to end. What was acknowledged is durable at any time.
 
 Peers connect over TCP and QUIC. A node behind a router that forwards no port is reached through a relay (--relay), of which it announces an address; it then also tries to connect directly. --relay-service makes a node that can be reached a relay for its members: for an hour and 1 GiB in each direction at a time. --mdns tells all machines on the local networks that this node is there.
 
@@ -80,11 +80,12 @@ Examples:
     syncd serve --store postgres --postgres-file /etc/syncd/postgres`
 }
 
-// Bounds of a shutdown; together below 5 s.
+// Bounds of a shutdown. The node needs some milliseconds, and more where other
+// programs keep the processors; whoever does not want to wait kills it.
 const (
 	drainTime = 2 * time.Second        // for requests to end by themselves
 	cutTime   = 500 * time.Millisecond // for those that were cut then
-	closeTime = 2 * time.Second        // for the node, syncs being cut
+	closeTime = time.Minute            // for the node, syncs being cut
 )
 
 // Bounds of a request's head.

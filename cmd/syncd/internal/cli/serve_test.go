@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -18,15 +17,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// TestShutdownBounds: what the daemon waits for at its end, one after the
-// other, leaves a margin of the 5 seconds that are promised.
-func TestShutdownBounds(t *testing.T) {
-	const promised, margin = 5 * time.Second, 500 * time.Millisecond
-	if sum := drainTime + cutTime + closeTime; sum > promised-margin {
-		t.Errorf("a shutdown may take %v; at most %v of %v is meant to be spent", sum, promised-margin, promised)
-	}
-}
 
 // TestServeEnds: the daemon ends although a request hangs, tells the client,
 // and leaves neither goroutines nor its socket behind.
