@@ -73,7 +73,7 @@ func (f *Field) Add(key keyed.Key, value uint64) (before Answer, right bool, err
 // An error of the feed is returned as it is. It fails with ErrContradiction if
 // the feed yields a key with two values that the array both shows.
 func (f *Field) RepairedFrom(feed func(yield func(key keyed.Key, value uint64) bool) error) (*Field, error) {
-	g := f.sealedCopy(false)
+	g := f.sealedCopy()
 	var pending []undecided
 	var wrong error
 	err := feed(func(key keyed.Key, value uint64) bool {
@@ -106,13 +106,10 @@ func (f *Field) RepairedFrom(feed func(yield func(key keyed.Key, value uint64) b
 	return g, nil
 }
 
-// sealedCopy is the field with its primary array alone, sealed.
-func (f *Field) sealedCopy(apart bool) *Field {
+// sealedCopy is the field with its primary array alone, which both share, sealed.
+func (f *Field) sealedCopy() *Field {
 	g := *f
 	g.levels = slices.Clone(f.levels[:1])
-	if apart {
-		g.levels[0].bytes = slices.Clone(f.levels[0].bytes)
-	}
 	g.journal, g.sealed, g.repaired = nil, true, false
 	return &g
 }

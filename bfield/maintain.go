@@ -16,8 +16,8 @@ const (
 	leastExceptions = 1024
 )
 
-// keep owns the maintenance of a Mutable until Close. All repairs, rebuilds and snapshots
-// run in its goroutine, one after the other. It begins those that are due by itself.
+// keep owns the maintenance of a Mutable until Close. All repairs and rebuilds run in its
+// goroutine, one after the other. It begins those that are due by itself.
 func (m *Mutable) keep(s schedule) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -25,8 +25,8 @@ func (m *Mutable) keep(s schedule) {
 		select {
 		case <-m.stop:
 			return
-		case t := <-m.tasks:
-			t.done <- t.run()
+		case done := <-m.asked:
+			done <- m.mend()
 			continue
 		case <-m.wake:
 			if s.delay < 0 {
@@ -56,23 +56,6 @@ func (m *Mutable) keep(s schedule) {
 	}
 }
 
-// task is a call that waits for the goroutine of keep to do its work.
-type task struct {
-	run  func() error
-	done chan error // of capacity 1
-}
-
-// ask has work done by the goroutine of keep.
-func (m *Mutable) ask(run func() error) error {
-	t := task{run, make(chan error, 1)}
-	select {
-	case m.tasks <- t:
-		return <-t.done
-	case <-m.stop:
-		return ErrClosed
-	}
-}
-
 func (m *Mutable) urgent() bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -91,7 +74,15 @@ func few(planned uint64) uint64 { return max(leastExceptions, planned/exceptionP
 
 // Repair makes each key that was inserted before answer its value, and rebuilds
 // the field if it is full. It does what the background does, at once.
-func (m *Mutable) Repair() error { return m.ask(m.mend) }
+func (m *Mutable) Repair() error {
+	done := make(chan error, 1)
+	select {
+	case m.asked <- done:
+		return <-done
+	case <-m.stop:
+		return ErrClosed
+	}
+}
 
 func (m *Mutable) mend() error {
 	if m.isClosed() {

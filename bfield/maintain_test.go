@@ -128,7 +128,7 @@ func TestConcurrent(t *testing.T) {
 				}
 			}
 			if i%1000 == 999 {
-				if _, err := m.Snapshot(); err != nil {
+				if err := m.Repair(); err != nil {
 					t.Error(err)
 					return
 				}
@@ -242,4 +242,37 @@ func TestWhileMaintaining(t *testing.T) {
 			}
 		}
 	}
+}
+
+// busyLog is a Log whose Len takes as long as an append's fsync.
+type busyLog struct {
+	*listLog
+	asked, done chan struct{}
+}
+
+func (l *busyLog) Len() uint64 {
+	if l.asked != nil {
+		close(l.asked)
+		<-l.done
+	}
+	return l.listLog.Len()
+}
+
+// Stats that wait for the log keep no look-up waiting.
+func TestStatsWaitForTheLogAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &busyLog{listLog: &listLog{}}
+		m := open(t, shapes["two bits"], log, -1)
+		log.asked, log.done = make(chan struct{}), make(chan struct{})
+		go m.Stats()
+		<-log.asked
+		// A writer that waits for this lock keeps look-ups waiting.
+		if !m.mu.TryLock() {
+			t.Error("Stats holds the lock of look-ups while it waits for the log")
+		} else {
+			m.mu.Unlock()
+		}
+		close(log.done)
+		synctest.Wait()
+	})
 }

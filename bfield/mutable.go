@@ -59,7 +59,7 @@ type Mutable struct {
 	repeats    uint64 // insertions, since the last rebuild, of what was there already
 
 	wake    chan struct{} // holds one at most: something was written
-	tasks   chan task
+	asked   chan chan error // a call of Repair, which waits for the result
 	closing sync.Once // closes stop
 	stop    chan struct{}
 	kept    sync.WaitGroup // the goroutine of keep
@@ -93,7 +93,7 @@ func OpenMutable(c MutableConfig) (*Mutable, error) {
 	}
 	m := &Mutable{
 		seed: seed(c.Seed), values: c.Values, log: c.Log, field: newField(plan, c.Seed, c.Workers), exceptions: map[key]exception{},
-		wake: make(chan struct{}, 1), tasks: make(chan task), stop: make(chan struct{}),
+		wake: make(chan struct{}, 1), asked: make(chan chan error), stop: make(chan struct{}),
 	}
 	m.field.sealed = true // the log keeps its keys
 	if c.Log.Len() > 0 {
@@ -111,6 +111,19 @@ func OpenMutable(c MutableConfig) (*Mutable, error) {
 // when it has as many repetitions as keys are planned.
 func (m *Mutable) Insert(key keyed.Key, value uint64) error {
 	return m.write([]Record{record(Inserted, m.keyOf(key), value)})
+}
+
+// InsertBatch inserts many keys with one append to the log. Look-ups may see the
+// first of them before the others.
+func (m *Mutable) InsertBatch(keys keyed.List, values []uint64) error {
+	if keys.Len() != len(values) {
+		return fmt.Errorf("insert %d keys with %d values: %w", keys.Len(), len(values), ErrConfig)
+	}
+	records := make([]Record, len(values))
+	for i, v := range values {
+		records[i] = record(Inserted, m.keyOf(keys.At(i)), v)
+	}
+	return m.write(records)
 }
 
 // Change gives an inserted key another value.
@@ -191,15 +204,9 @@ func (m *Mutable) show(r Record) {
 func (m *Mutable) Lookup(key keyed.Key) (uint64, Answer) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.lookup(m.keyOf(key))
-}
-
-func (m *Mutable) lookup(k key) (uint64, Answer) {
+	k := m.keyOf(key)
 	if e, ok := m.exceptions[k]; ok {
-		if e.removed {
-			return 0, Absent
-		}
-		return e.value, Found
+		return e.answer()
 	}
 	return m.field.lookup(k)
 }
@@ -227,10 +234,7 @@ func (e exception) answer() (uint64, Answer) {
 func (m *Mutable) Candidates(key keyed.Key) []uint64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.candidates(m.keyOf(key))
-}
-
-func (m *Mutable) candidates(k key) []uint64 {
+	k := m.keyOf(key)
 	if e, ok := m.exceptions[k]; ok {
 		if e.removed {
 			return nil

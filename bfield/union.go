@@ -1,8 +1,8 @@
 package bfield
 
 import (
-	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // Union returns a field that holds the keys of f and of g. Its primary array is the
@@ -20,18 +20,12 @@ func (f *Field) Union(g *Field) (*Field, error) {
 	if f.seed != g.seed || f.plan != g.plan || f.levels[0].bits != g.levels[0].bits {
 		return nil, fmt.Errorf("unite fields of different seeds or plans: %w", ErrConfig)
 	}
-	u := f.sealedCopy(true)
+	u := f.sealedCopy()
 	into, from := &u.levels[0], &g.levels[0]
+	into.bytes = slices.Clone(into.bytes)
 	into.keys += from.keys
-	for a, b := into.bytes, from.bytes; len(a) > 0; {
-		if len(a) < 8 {
-			for i := range a {
-				a[i] |= b[i]
-			}
-			break
-		}
-		binary.LittleEndian.PutUint64(a, binary.LittleEndian.Uint64(a)|binary.LittleEndian.Uint64(b))
-		a, b = a[8:], b[8:]
+	for i, b := range from.bytes {
+		into.bytes[i] |= b
 	}
 	return u, nil
 }
