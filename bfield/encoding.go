@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/syncd-io/syncd/bfield/internal/saved"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // A saved field, all numbers little-endian:
@@ -33,8 +35,9 @@ import (
 // ErrFormat is returned for bytes that are not a saved field, or a damaged one.
 var ErrFormat = errors.New("bfield: not a saved field")
 
+var format = saved.Format{Magic: "BFIELD\x00\x01", Err: ErrFormat}
+
 const (
-	magic       = "BFIELD\x00\x01"
 	fixedHeader = 56
 	levelHeader = 24
 	alignment   = 64
@@ -43,34 +46,17 @@ const (
 
 func aligned(n uint64) uint64 { return (n + alignment - 1) &^ (alignment - 1) }
 
-func headerLength(levels int) uint64 {
-	return aligned(fixedHeader + uint64(levels)*levelHeader + 8)
-}
-
 // MarshalBinary returns the field as bytes. The inserted keys of a field that
 // is not sealed are not part of it.
-func (f *Field) MarshalBinary() ([]byte, error) {
-	b := f.header()
-	for i := range f.levels {
-		b = append(b, f.levels[i].bytes...)
-		b = append(b, make([]byte, aligned(uint64(len(b)))-uint64(len(b)))...)
-	}
-	return b, nil
-}
+func (f *Field) MarshalBinary() ([]byte, error) { return bytes.Join(f.parts(), nil), nil }
 
-// header returns all that precedes the arrays, with room for these.
-func (f *Field) header() []byte {
-	length := headerLength(len(f.levels))
-	size := length
-	for i := range f.levels {
-		size += aligned(uint64(len(f.levels[i].bytes)))
-	}
+// Save writes the field to a file. After a crash there is the old file or the new one.
+func (f *Field) Save(path string) error { return durable.WriteFile(path, f.parts()...) }
+
+// parts returns the saved form: the header, and each array with the zeros behind it.
+func (f *Field) parts() [][]byte {
 	p, order := &f.plan, binary.LittleEndian
-	b := make([]byte, 0, size)
-	b = append(b, magic...)
-	b = order.AppendUint64(b, uint64(f.seed))
-	b = order.AppendUint64(b, p.Keys)
-	b = order.AppendUint64(b, p.Values)
+	b := saved.Append([]byte(format.Magic), uint64(f.seed), p.Keys, p.Values)
 	flags := uint16(0)
 	if f.repaired {
 		flags |= flagRepair
@@ -78,28 +64,37 @@ func (f *Field) header() []byte {
 	for _, n := range []uint16{uint16(p.Nu), uint16(p.Kappa), uint16(p.Hashes), flags} {
 		b = order.AppendUint16(b, n)
 	}
-	b = order.AppendUint64(b, math.Float64bits(p.CellsPerKey))
-	b = order.AppendUint64(b, uint64(len(f.levels)))
+	b = saved.Append(b, math.Float64bits(p.CellsPerKey), uint64(len(f.levels)))
 	for i := range f.levels {
 		a := &f.levels[i]
-		b = order.AppendUint64(b, a.bits)
-		b = order.AppendUint64(b, a.keys)
-		b = order.AppendUint64(b, xxh3.Hash(a.bytes))
+		b = saved.Append(b, a.bits, a.keys, xxh3.Hash(a.bytes))
 	}
-	b = order.AppendUint64(b, xxh3.Hash(b))
-	return b[:length]
+	parts := padded(nil, saved.Sealed(b))
+	for i := range f.levels {
+		parts = padded(parts, f.levels[i].bytes)
+	}
+	return parts
+}
+
+// padded appends a part, and zeros up to the alignment.
+func padded(parts [][]byte, part []byte) [][]byte {
+	n := uint64(len(part))
+	return append(parts, part, make([]byte, aligned(n)-n))
 }
 
 // UnmarshalBinary makes the field what MarshalBinary saved: sealed, and with
 // the same answers. It copies the bytes. It fails with ErrFormat if they are
 // anything but a whole field; the field is then as it was.
 func (f *Field) UnmarshalBinary(data []byte) error {
-	g, err := FieldOf(bytes.Clone(data))
-	if err == nil {
-		*f = *g
-	}
-	return err
+	return saved.Unmarshal(f, bytes.Clone(data), FieldOf)
 }
+
+// Open returns the field saved in a file, sealed, and reads all of it into memory.
+// Later changes of the file change nothing. FieldOf is for bytes that are mapped
+// into memory.
+//
+// It fails with ErrFormat if the file holds anything but a whole field.
+func Open(path string) (*Field, error) { return saved.Open(path, FieldOf) }
 
 // FieldOf is the Field that MarshalBinary or Save saved as data, sealed. It reads all
 // of data once, to verify it, and then uses it where it lies, as ribbon.MapOf does. So
@@ -110,65 +105,48 @@ func (f *Field) UnmarshalBinary(data []byte) error {
 //
 // It fails with ErrFormat if data is anything but a whole field.
 func FieldOf(data []byte) (*Field, error) {
-	refuse := func(format string, args ...any) (*Field, error) {
-		return nil, fmt.Errorf("load a field of %d bytes: %s: %w", len(data), fmt.Sprintf(format, args...), ErrFormat)
+	head := uint64(fixedHeader + saved.SumSize)
+	if len(data) >= fixedHeader {
+		head += levelHeader * min(binary.LittleEndian.Uint64(data[fixedHeader-8:]), MaxLevels)
 	}
-	order := binary.LittleEndian
-	if len(data) < fixedHeader || string(data[:6]) != magic[:6] {
-		return refuse("it does not begin like one")
-	}
-	if string(data[6:8]) != magic[6:] {
-		return refuse("version %d is not known, only %d is", int(data[6])<<8|int(data[7]), 1)
-	}
-	levels := order.Uint64(data[48:])
-	if levels < 1 || levels > MaxLevels {
-		return refuse("%d arrays", levels)
-	}
-	length := headerLength(int(levels))
-	if uint64(len(data)) < length {
-		return refuse("it is cut short")
-	}
-	sumAt := fixedHeader + levels*levelHeader
-	if xxh3.Hash(data[:sumAt]) != order.Uint64(data[sumAt:]) {
-		return refuse("its header is damaged")
-	}
-	f := &Field{
-		plan: Plan{
-			Keys: order.Uint64(data[16:]), Values: order.Uint64(data[24:]),
-			Nu: int(order.Uint16(data[32:])), Kappa: int(order.Uint16(data[34:])), Hashes: int(order.Uint16(data[36:])),
-			CellsPerKey: math.Float64frombits(order.Uint64(data[40:])),
-		},
-		seed: seed(order.Uint64(data[8:])), workers: 1, sealed: true,
-	}
-	flags := order.Uint16(data[38:])
-	f.repaired = flags&flagRepair != 0
+	in := format.Read(data[:min(head, uint64(len(data)))])
+	f := &Field{seed: seed(in.Word()), workers: 1, sealed: true}
 	p := &f.plan
+	p.Keys, p.Values = in.Word(), in.Word()
+	p.Nu, p.Kappa, p.Hashes = int(in.Uint16()), int(in.Uint16()), int(in.Uint16())
+	flags := in.Uint16()
+	f.repaired = flags&flagRepair != 0
+	p.CellsPerKey = math.Float64frombits(in.Word())
 	c := Config{Keys: p.Keys, Values: p.Values, Nu: p.Nu, Kappa: p.Kappa, Hashes: p.Hashes, CellsPerKey: p.CellsPerKey}
 	if err := c.check(); err != nil || p.Nu == 0 || flags&^flagRepair != 0 {
-		return refuse("no field has its parameters (%v)", err)
+		in.Refuse("no field has its parameters (%v)", err)
 	}
-	at := length
-	for i := range levels {
-		h := data[fixedHeader+i*levelHeader:]
-		a := array{bits: order.Uint64(h), keys: order.Uint64(h[8:])}
-		left := uint64(len(data)) - at
-		if a.bits < leastBits || a.bits/8 > left || bytesFor(a.bits) > left || aligned(bytesFor(a.bits)) > left {
-			return refuse("array %d has %d bits, more or fewer than there can be", i, a.bits)
+	levels := in.Word()
+	if levels < 1 || levels > MaxLevels {
+		in.Refuse("%d arrays", levels)
+	}
+	heads := in.Words(3 * levels)
+	if err := in.End(); err != nil {
+		return nil, err
+	}
+	in.Then(data[head:])
+	if !zeros(in.Bytes(aligned(head) - head)) {
+		in.Refuse("bytes behind its header are not zero")
+	}
+	for i := uint64(0); i < levels && in.Err() == nil; i++ {
+		a := array{bits: heads[3*i], keys: heads[3*i+1]}
+		if a.bits < leastBits || a.bits/8 > in.Left() {
+			return nil, in.Errorf("array %d has %d bits, more or fewer than there can be", i, a.bits)
 		}
-		a.places = a.bits - uint64(p.Nu) + 1
-		a.bytes = data[at : at+bytesFor(a.bits) : at+bytesFor(a.bits)]
-		if xxh3.Hash(a.bytes) != order.Uint64(h[16:]) {
-			return refuse("array %d is damaged", i)
+		n := bytesFor(a.bits)
+		a.places, a.bytes = a.bits-uint64(p.Nu)+1, in.Bytes(n)
+		if !zeros(in.Bytes(aligned(n)-n)) || xxh3.Hash(a.bytes) != heads[3*i+2] {
+			in.Refuse("array %d is damaged", i)
 		}
 		f.levels = append(f.levels, a)
-		end := at + aligned(bytesFor(a.bits))
-		if !zeros(data[at+bytesFor(a.bits) : end]) {
-			return refuse("bytes behind array %d are not zero", i)
-		}
-		at = end
 	}
-	if at != uint64(len(data)) || !zeros(data[sumAt+8:length]) {
-		return refuse("bytes are left over")
+	if err := in.End(); err != nil {
+		return nil, err
 	}
 	f.prepare()
 	return f, nil

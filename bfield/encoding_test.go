@@ -2,16 +2,17 @@ package bfield
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
+	"github.com/syncd-io/syncd/bfield/internal/saved"
 	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/internal/golden"
 )
@@ -51,7 +52,7 @@ func TestGolden(t *testing.T) {
 		c.Keys = 300
 		f := sample(t, c)
 		data := marshal(t, f)
-		fmt.Fprintf(&b, "%s: %d bytes, arrays of %v keys, XXH3 %016x\nheader %s\n", name, len(data), f.Stats().LevelKeys, xxh3.Hash(data), hex.EncodeToString(data[:headerLength(len(f.levels))]))
+		fmt.Fprintf(&b, "%s: %d bytes, arrays of %v keys, XXH3 %016x\nheader %s\n", name, len(data), f.Stats().LevelKeys, xxh3.Hash(data), hex.EncodeToString(data[:headOf(data)]))
 		for _, word := range []string{"", "key 0", "key 299", "a stranger"} {
 			k := f.keyOf(keyed.Bytes([]byte(word)))
 			value, answer := f.Lookup(keyed.Bytes([]byte(word)))
@@ -64,69 +65,20 @@ func TestGolden(t *testing.T) {
 	golden.Compare(t, "testdata/golden.txt", b.String())
 }
 
-func TestSaveAndOpen(t *testing.T) {
+// headOf is where the arrays begin.
+func headOf(data []byte) uint64 {
+	return aligned(fixedHeader + uint64(data[48])*levelHeader + saved.SumSize)
+}
+
+func TestFiles(t *testing.T) {
 	c := shapes["three bits"]
 	c.Keys = 5000
 	f := sample(t, c)
-	path := filepath.Join(t.TempDir(), "field")
-	if err := os.WriteFile(path, bytes.Repeat([]byte("older and longer"), 10_000), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	if data, err := os.ReadFile(path); err != nil || !bytes.Equal(data, marshal(t, f)) {
-		t.Fatalf("the file is not what MarshalBinary returns (%v)", err)
-	}
-	left, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(left) != 1 {
-		t.Errorf("saving left %v, %v", left, err)
-	}
-	opened, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range c.Keys {
-		if v, a := opened.Lookup(keyed.Bytes(fmt.Appendf(nil, "key %d", i))); a != Found || v != i*7919%c.Values {
-			t.Fatalf("key %d answers %d, %v from the file", i, v, a)
-		}
-	}
-	if err := opened.Insert(keyed.Bytes([]byte("x")), 1); !errors.Is(err, ErrSealed) {
-		t.Errorf("inserting into an opened field: %v", err)
-	}
-	// Saving where nothing can be, and opening what is no field.
-	if err := f.Save(filepath.Join(t.TempDir(), "no", "such", "folder")); err == nil {
-		t.Error("saved into a folder that is not there")
-	}
-	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, "taken"), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Save(filepath.Join(folder, "taken")); err == nil {
-		t.Error("saved over a folder")
-	}
-	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
-		t.Errorf("a failed save left %v, %v", left, err)
-	}
-	for name, data := range map[string][]byte{"empty": nil, "short": marshal(t, f)[:100], "other": []byte(strings.Repeat("what is this? ", 100))} {
-		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Open(path); !errors.Is(err, ErrFormat) {
-			t.Errorf("opening %s: %v", name, err)
-		}
-	}
+	fieldtest.Files(t, f, Open, ErrFormat)
 	newer := marshal(t, f)
 	newer[7] = 2
-	if err := os.WriteFile(filepath.Join(folder, "newer"), newer, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(filepath.Join(folder, "newer")); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "version 2") {
+	if _, err := FieldOf(newer); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), `begins with "BFIELD\x00\x02"`) {
 		t.Errorf("opening a field of version 2: %v", err)
-	}
-	if _, err := Open(filepath.Join(folder, "missing")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("opening what is not there: %v", err)
 	}
 }
 
@@ -144,33 +96,6 @@ func TestFieldOf(t *testing.T) {
 			t.Errorf("%d: key 7 is %v, want %v", i, a, want)
 		}
 		clear(data)
-	}
-}
-
-// TestFileCutWhileOpen: what is done to the file of an open field changes no answer.
-// In one that is mapped, a look-up behind the cut would end the process, and one in
-// the rest of its last page would see zeros: Absent.
-func TestFileCutWhileOpen(t *testing.T) {
-	c := shapes["two bits"]
-	c.Keys = 5000
-	f := sample(t, c)
-	path := filepath.Join(t.TempDir(), "field")
-	if err := f.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, size := range []int64{10_000, 0} {
-		if err := os.Truncate(path, size); err != nil {
-			t.Fatal(err)
-		}
-		for i := range c.Keys {
-			if v, a := opened.Lookup(keyed.Bytes(fmt.Appendf(nil, "key %d", i))); a != Found || v != i*7919%c.Values {
-				t.Fatalf("key %d answers %d, %v after the file was cut to %d bytes", i, v, a, size)
-			}
-		}
 	}
 }
 
@@ -237,16 +162,13 @@ func TestHostileHeaders(t *testing.T) {
 		"bits near 2^64":   func(b []byte) { copy(b[fixedHeader:], bytes.Repeat([]byte{255}, 8)) },
 		"an empty array":   func(b []byte) { copy(b[fixedHeader:], make([]byte, 8)) },
 		"array checksum":   func(b []byte) { b[fixedHeader+16]++ },
-		"array":            func(b []byte) { b[headerLength(levels)+100] ^= 1 },
-		"header's zeros":   func(b []byte) { b[headerLength(levels)-1] = 1 },
+		"array":            func(b []byte) { b[headOf(b)+100] ^= 1 },
+		"header's zeros":   func(b []byte) { b[headOf(b)-1] = 1 },
 		"array's zeros":    func(b []byte) { b[len(b)-1] = 1 },
 	} {
 		b := bytes.Clone(data)
 		forge(b)
-		sum := xxh3.Hash(b[:sumAt])
-		for i := range 8 {
-			b[sumAt+i] = byte(sum >> (8 * i))
-		}
+		binary.LittleEndian.PutUint64(b[sumAt:], xxh3.Hash(b[:sumAt]))
 		f := new(Field)
 		if err := f.UnmarshalBinary(b); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: %v", name, err)
@@ -267,10 +189,7 @@ func FuzzLoad(f *testing.F) {
 			levels := int(data[48])
 			sumAt := fixedHeader + levels*levelHeader
 			if len(data) >= sumAt+8 {
-				sum := xxh3.Hash(data[:sumAt])
-				for i := range 8 {
-					data[sumAt+i] = byte(sum >> (8 * i))
-				}
+				binary.LittleEndian.PutUint64(data[sumAt:], xxh3.Hash(data[:sumAt]))
 			}
 		}
 		var g Field

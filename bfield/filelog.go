@@ -11,11 +11,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/syncd-io/syncd/bfield/internal/infile"
+	"github.com/syncd-io/syncd/internal/durable"
 )
-
-// unfinished is the ending of the file that Replace is writing.
-const unfinished = ".tmp"
 
 // FileLog is a Log in a file that only grows. Append returns when the records are
 // on disk. What a crash left of an Append that had not returned is kept up to its
@@ -62,7 +59,7 @@ func openFileLog(path string, seed uint64, sync func(*os.File) error) (*FileLog,
 
 func (l *FileLog) open() error {
 	// Of a Replace that was killed. The lock is ours: no other program writes it.
-	if err := os.Remove(l.path + unfinished); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(l.path + durable.Suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	file, err := os.OpenFile(l.path, os.O_RDWR, 0)
@@ -82,7 +79,7 @@ func (l *FileLog) open() error {
 	if err := l.sync(file); err != nil {
 		return err
 	}
-	return infile.SyncFolder(filepath.Dir(l.path))
+	return durable.SyncDir(filepath.Dir(l.path))
 }
 
 // recover checks the whole file and cuts off what is left of an unfinished Append.
@@ -232,7 +229,7 @@ func (l *FileLog) reader() (*os.File, int64, error) {
 // Replace writes a new file next to the old one, with the ending .tmp, and gives
 // it the old one's name.
 func (l *FileLog) Replace(records iter.Seq2[Record, error]) error {
-	file, err := os.OpenFile(l.path+unfinished, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(l.path+durable.Suffix, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("replace a log: %w", err)
 	}
@@ -254,7 +251,7 @@ func (l *FileLog) Replace(records iter.Seq2[Record, error]) error {
 		l.file.Close()
 	}
 	l.file, l.end, l.records, l.broken = file, end, count, nil
-	if err := infile.SyncFolder(filepath.Dir(l.path)); err != nil {
+	if err := durable.SyncDir(filepath.Dir(l.path)); err != nil {
 		l.broken = err
 		return fmt.Errorf("replace a log: %w", err)
 	}

@@ -58,9 +58,9 @@ type Mutable struct {
 	fresh      uint64 // insertions since the last repair began
 	repeats    uint64 // insertions, since the last rebuild, of what was there already
 
-	wake    chan struct{} // holds one at most: something was written
+	wake    chan struct{}   // holds one at most: something was written
 	asked   chan chan error // a call of Repair, which waits for the result
-	closing sync.Once // closes stop
+	closing sync.Once       // closes stop
 	stop    chan struct{}
 	kept    sync.WaitGroup // the goroutine of keep
 	failed  error          // of the last repair that was due; that goroutine's

@@ -12,18 +12,10 @@ func (t *Table) insert(hash, value uint64) error {
 	}
 	id := t.identify(hash)
 	id.value = value
-	if v, ok := t.apart[hash]; ok {
-		return t.again(v == value)
-	}
-	if old, ok := t.find(id); ok && !t.config.Distinct {
-		return t.again(old == value)
-	} else if ok {
-		if t.apart == nil {
-			t.apart = map[uint64]uint64{}
-		}
-		t.apart[hash] = value
-		t.count++
+	if old, ok := t.find(id); ok && old == value {
 		return nil
+	} else if ok {
+		return fmt.Errorf("cuckoo: insert: %w", ErrConflict)
 	}
 	if t.expand() {
 		t.unstash()
@@ -39,22 +31,6 @@ func (t *Table) insert(hash, value uint64) error {
 	}
 	t.count++
 	return nil
-}
-
-func (t *Table) again(same bool) error {
-	if same {
-		return nil
-	}
-	return fmt.Errorf("cuckoo: insert: %w", ErrConflict)
-}
-
-func (t *Table) lookup(hash uint64) (uint64, bool) {
-	if len(t.apart) > 0 {
-		if v, ok := t.apart[hash]; ok {
-			return v, true
-		}
-	}
-	return t.find(t.identify(hash))
 }
 
 // find returns the value of the entry that looks like an identity.
@@ -91,14 +67,6 @@ func (t *Table) in(id identity, choice int) (bucket uint64, i int) {
 
 func (t *Table) remove(hash, value uint64) bool {
 	t.work.begin()
-	if v, ok := t.apart[hash]; ok {
-		if v != value {
-			return false
-		}
-		delete(t.apart, hash)
-		t.count--
-		return true
-	}
 	id := t.identify(hash)
 	if old, ok := t.find(id); !ok || old != value {
 		return false

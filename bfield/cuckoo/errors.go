@@ -23,7 +23,7 @@ var (
 	// the same fingerprint at the same place.
 	ErrConflict = errors.New("an entry that looks the same has another value")
 	// ErrFormat means that bytes are no saved table.
-	ErrFormat = errors.New("no saved cuckoo table")
+	ErrFormat = errors.New("cuckoo: not a saved table")
 )
 
 func errWide(e entry) error {
@@ -32,8 +32,4 @@ func errWide(e entry) error {
 
 func errCrowded(count int) error {
 	return fmt.Errorf("cuckoo: insert into a table of %d entries: %w", count, ErrCrowded)
-}
-
-func errFormat(format string, args ...any) error {
-	return fmt.Errorf("cuckoo: read: %w: %s", ErrFormat, fmt.Sprintf(format, args...))
 }

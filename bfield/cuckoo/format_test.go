@@ -10,6 +10,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
 	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
@@ -24,7 +25,7 @@ func TestGoldenFormat(t *testing.T) {
 		}
 		return m
 	}
-	table, err := New(Config{ValueBits: 10, Hashes: 3, Slots: 2, Seed: 2, Distinct: true})
+	table, err := New(Config{ValueBits: 10, Hashes: 3, Slots: 2, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestGoldenFormat(t *testing.T) {
 	}{
 		{"map of 8,192 buckets at first", grown(MapConfig{Seed: 1}, 50_000), 631296, 0xe779a9763459beda},
 		{"map of 11,174 at first", grown(MapConfig{Seed: 1, Keys: 60_000}, 70_000), 883776, 0xc82deaa46a570f7c},
-		{"table", table, 5696, 0xee8c9926672a5314},
+		{"table", table, 5696, 0xa073a02cbf01f53f},
 	} {
 		data, err := v.from.MarshalBinary()
 		if err != nil {
@@ -61,13 +62,17 @@ func samples(t testing.TB) (mapBytes, tableBytes []byte) {
 			t.Fatal(err)
 		}
 	}
-	table, err := New(Config{ValueBits: 6, FalsePositive: .25, Slots: 1, Seed: 6, Distinct: true, Fixed: true, Search: minSearch})
+	table, err := New(Config{ValueBits: 6, FalsePositive: .25, Slots: 1, Seed: 6, Fixed: true, Search: minSearch})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for table.Stats().Stash < 3 {
-		if err := table.Insert(keyed.Number(r.Uint64()), r.Uint64()&63); err != nil {
+		k := r.Uint64()
+		if looksTaken(table, k) {
+			continue
+		}
+		if err := table.Insert(keyed.Number(k), r.Uint64()&63); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -76,95 +81,81 @@ func samples(t testing.TB) (mapBytes, tableBytes []byte) {
 	return mapBytes, tableBytes
 }
 
-// resealed is data with a right checksum.
-func resealed(data []byte) []byte {
-	if len(data) < 8 {
-		return data
-	}
-	body := data[:len(data)-8]
-	return binary.LittleEndian.AppendUint64(bytes.Clone(body), xxh3.Hash(body))
-}
-
-// Bytes with a valid checksum that are accepted are a consistent table: it is
-// saved again as the same bytes, and holds as many keys as it says.
-func tryMap(t *testing.T, data []byte) (accepted bool) {
-	m := new(Map[uint64, uint64])
-	if err := m.UnmarshalBinary(data); err != nil {
-		if !errors.Is(err, ErrFormat) {
-			t.Fatalf("error %v", err)
+var mapForms = fieldtest.Forms[*Map[uint64, uint64]]{
+	Read: parseMap[uint64, uint64], Err: ErrFormat,
+	// It holds as many keys as it says.
+	Ask: func(t *testing.T, m *Map[uint64, uint64]) {
+		twin := map[uint64]uint64{}
+		for k, v := range m.All() {
+			twin[k] = v
 		}
-		return false
-	}
-	again, err := m.MarshalBinary()
-	if err != nil || !bytes.Equal(again, data) {
-		t.Fatalf("%d bytes were read and saved as %d others; %v", len(data), len(again), err)
-	}
-	twin := map[uint64]uint64{}
-	for k, v := range m.All() {
-		twin[k] = v
-	}
-	if err := compare(m, twin); err != nil {
-		t.Fatal(err)
-	}
-	for k := range uint64(100) {
-		if err := m.Set(k<<40|k, k); err != nil && !errors.Is(err, ErrCrowded) {
+		if err := compare(m, twin); err != nil {
 			t.Fatal(err)
 		}
-		m.Delete(k)
-	}
-	return true
+		for k := range uint64(100) {
+			if err := m.Set(k<<40|k, k); err != nil && !errors.Is(err, ErrCrowded) {
+				t.Fatal(err)
+			}
+			m.Delete(k)
+		}
+	},
 }
 
-func tryTable(t *testing.T, data []byte) (accepted bool) {
-	table := new(Table)
-	if err := table.UnmarshalBinary(data); err != nil {
-		if !errors.Is(err, ErrFormat) {
-			t.Fatalf("error %v", err)
+var tableForms = fieldtest.Forms[*Table]{
+	Read: parseTable, Err: ErrFormat,
+	Ask: func(_ *testing.T, table *Table) {
+		for k := range uint64(100) {
+			_ = table.Insert(keyed.Number(k), k&1)
+			table.Lookup(keyed.Number(k))
+			table.Delete(keyed.Number(k), 0)
 		}
-		return false
+	},
+}
+
+func TestFiles(t *testing.T) {
+	mapBytes, tableBytes := samples(t)
+	m, err := parseMap[uint64, uint64](mapBytes)
+	if err != nil {
+		t.Fatal(err)
 	}
-	again, err := table.MarshalBinary()
-	if err != nil || !bytes.Equal(again, data) {
-		t.Fatalf("%d bytes were read and saved as %d others; %v", len(data), len(again), err)
+	fieldtest.Files(t, m, OpenMap, ErrFormat)
+	table, err := parseTable(tableBytes)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for k := range uint64(100) {
-		_ = table.Insert(keyed.Number(k), k&1)
-		table.Lookup(keyed.Number(k))
-		table.Delete(keyed.Number(k), 0)
-	}
-	return true
+	fieldtest.Files(t, table, Open, ErrFormat)
 }
 
 // Each word of the head, and bytes all over, changed under a right checksum.
 func TestForgedBytes(t *testing.T) {
 	r := random(t)
 	mapBytes, tableBytes := samples(t)
-	if !tryMap(t, mapBytes) || !tryTable(t, tableBytes) {
+	if !mapForms.Try(t, mapBytes) || !tableForms.Try(t, tableBytes) {
 		t.Fatal("the samples are refused")
 	}
 	for _, v := range []struct {
 		data []byte
 		try  func(*testing.T, []byte) bool
 		head int
-	}{{mapBytes, tryMap, 7 * 8}, {tableBytes, tryTable, 13 * 8}} {
+	}{{mapBytes, mapForms.Try, 7 * 8}, {tableBytes, tableForms.Try, 13 * 8}} {
 		change := func(at int) []byte {
 			b := bytes.Clone(v.data)
 			b[at] ^= 1 << r.IntN(8)
 			return b
 		}
 		for at := range v.head {
-			v.try(t, resealed(change(at)))
+			v.try(t, fieldtest.Resealed(change(at)))
 			if v.try(t, change(at)) {
 				t.Fatalf("byte %d is not under the checksum", at)
 			}
 		}
 		tail := len(v.data) - 300
 		for range 30 {
-			v.try(t, resealed(change(r.IntN(tail))))
-			v.try(t, resealed(change(tail+r.IntN(300))))
+			v.try(t, fieldtest.Resealed(change(r.IntN(tail))))
+			v.try(t, fieldtest.Resealed(change(tail+r.IntN(300))))
 		}
 		for range 60 {
-			if cut := r.IntN(len(v.data)); v.try(t, v.data[:cut]) || v.try(t, resealed(v.data[:cut])) {
+			if cut := r.IntN(len(v.data)); v.try(t, v.data[:cut]) || v.try(t, fieldtest.Resealed(v.data[:cut])) {
 				t.Fatalf("%d bytes of %d are a table", cut, len(v.data))
 			}
 		}
@@ -183,8 +174,8 @@ func TestHeadChoosesNoAllocation(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range 10 {
-		tryMap(t, resealed(mapBytes[:1000]))
-		tryTable(t, resealed(tableBytes[:200]))
+		mapForms.Try(t, fieldtest.Resealed(mapBytes[:1000]))
+		tableForms.Try(t, fieldtest.Resealed(tableBytes[:200]))
 	}
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 10<<20 {
@@ -203,7 +194,7 @@ func patched(sample, patches []byte) []byte {
 		}
 		data[at] ^= patches[2]
 	}
-	return resealed(data)
+	return fieldtest.Resealed(data)
 }
 
 func FuzzReadMap(f *testing.F) {
@@ -211,8 +202,8 @@ func FuzzReadMap(f *testing.F) {
 	f.Add([]byte{8, 0, 1, 24, 0, 1, 32, 0, 2})
 	f.Add([]byte{40, 0, 7, 255, 255, 1})
 	f.Fuzz(func(t *testing.T, patches []byte) {
-		tryMap(t, patches)
-		tryMap(t, patched(sample, patches))
+		mapForms.Try(t, patches)
+		mapForms.Try(t, patched(sample, patches))
 	})
 }
 
@@ -221,8 +212,8 @@ func FuzzReadTable(f *testing.F) {
 	f.Add([]byte{16, 0, 1, 40, 0, 1, 72, 0, 2})
 	f.Add([]byte{88, 0, 7, 255, 255, 1})
 	f.Fuzz(func(t *testing.T, patches []byte) {
-		tryTable(t, patches)
-		tryTable(t, patched(sample, patches))
+		tableForms.Try(t, patches)
+		tableForms.Try(t, patched(sample, patches))
 	})
 }
 
@@ -232,7 +223,7 @@ func FuzzTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, ops []byte, shape, seed byte) {
 		c := Config{
 			Hashes: 2 + int(shape%3), Slots: 1 + int(shape/3%8), FalsePositive: 0x1p-8,
-			ValueBits: 4, Distinct: true, Seed: uint64(seed), Search: 64,
+			ValueBits: 4, Seed: uint64(seed), Search: 64,
 		}
 		table, err := New(c)
 		if err != nil {
@@ -250,7 +241,7 @@ func FuzzTable(f *testing.F) {
 						t.Fatalf("%d is gone", k)
 					}
 					delete(twin, k)
-				case ops[0]>>6 != 0 && !had:
+				case ops[0]>>6 != 0 && !had && !looksTaken(table, k):
 					if err := table.Insert(keyed.Number(k), v); err == nil {
 						twin[k] = v
 					} else if !errors.Is(err, ErrFull) && !errors.Is(err, ErrCrowded) {

@@ -83,7 +83,6 @@ type Stats struct {
 	Work    Work
 
 	// Of a Table only.
-	Apart           int // entries at full width; see Config.Distinct
 	FingerprintBits int
 	FalsePositive   float64 // expected now; see Table
 }

@@ -55,7 +55,7 @@ func TestMapEqualsTwin(t *testing.T) {
 					t.Fatalf("step %d: %d buckets were searched", i, n)
 				}
 				if i == c.steps/2 {
-					m = saved(t, m)
+					m = savedMap(t, m)
 				}
 			}
 			if err := compare(m, twin); err != nil {
@@ -95,7 +95,7 @@ func key(r *rand.Rand, n uint64) uint64 {
 
 func mapHas(m map[uint64]uint64, k uint64) bool { _, ok := m[k]; return ok }
 
-func saved(t testing.TB, m *Map[uint64, uint64]) *Map[uint64, uint64] {
+func savedMap(t testing.TB, m *Map[uint64, uint64]) *Map[uint64, uint64] {
 	t.Helper()
 	data, err := m.MarshalBinary()
 	if err != nil {
@@ -265,7 +265,7 @@ func TestCrowdedMap(t *testing.T) {
 		}
 		twin[k] = 1
 	}
-	if err := compare(saved(t, m), twin); err != nil {
+	if err := compare(savedMap(t, m), twin); err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range keys[:fit] { // those in the stash move in as others go

@@ -1,74 +1,78 @@
 package cuckoo
 
-import (
-	"encoding/binary"
-)
+import "github.com/syncd-io/syncd/bfield/internal/saved"
+
+// mapFormat is little-endian words of 64 bits. They are what the table is, how it was made,
+// its buckets, the stash, and last the XXH3 of all before. The bytes are also checked
+// against the rules of the table. So one that was read cannot differ in kind from one that
+// was built.
+var mapFormat = saved.Format{Magic: "ckmap\x00\x00\x01", Err: ErrFormat}
 
 // MarshalBinary saves the Map: 64 bytes a bucket, and some.
 func (m *Map[K, V]) MarshalBinary() ([]byte, error) {
 	x := &m.exact
-	o := append(make(output, 0, int(x.buckets)*64+16*stashSize+128), mapMagic...)
-	o.words(x.seed, uint64(x.keys), x.base, x.buckets, uint64(x.count), uint64(len(x.stash)))
-	for b := range x.buckets {
-		words := x.line(b).words()
-		o.words(words[:]...)
+	b := append(make([]byte, 0, int(x.buckets)*64+16*stashSize+128), mapFormat.Magic...)
+	b = saved.Append(b, x.seed, uint64(x.keys), x.base, x.buckets, uint64(x.count), uint64(len(x.stash)))
+	for i := range x.buckets {
+		words := x.line(i).words()
+		b = saved.Append(b, words[:]...)
 	}
 	for _, e := range x.stash {
-		o.words(e.key, e.value)
+		b = saved.Append(b, e.key, e.value)
 	}
-	return o.sealed(), nil
+	return saved.Sealed(b), nil
 }
 
 // UnmarshalBinary reads what MarshalBinary returned, or leaves the Map as it is
 // and returns ErrFormat. Memory goes with the length of the data, whatever it says.
 func (m *Map[K, V]) UnmarshalBinary(data []byte) error {
-	x, err := readExact(data)
-	if err == nil {
-		m.exact = *x
-	}
-	return err
+	return saved.Unmarshal(m, data, parseMap[K, V])
 }
 
-func readExact(data []byte) (*exact, error) {
-	in := newInput(data, mapMagic)
-	seed, keys, base, buckets, count, stash := in.word(), in.word(), in.word(), in.word(), in.word(), in.word()
+// Save writes the Map to a file. After a crash there is the old file or the new one.
+func (m *Map[K, V]) Save(path string) error { return saved.Save(path, m) }
+
+// OpenMap returns the Map saved in a file, and reads all of it into memory. It fails with
+// ErrFormat if the file holds anything else.
+func OpenMap[K, V ~uint64](path string) (*Map[K, V], error) { return saved.Open(path, parseMap[K, V]) }
+
+func parseMap[K, V ~uint64](data []byte) (*Map[K, V], error) {
+	x, err := readExact(mapFormat.Read(data))
+	if err != nil {
+		return nil, err
+	}
+	return &Map[K, V]{*x}, nil
+}
+
+func readExact(in *saved.Reader) (*exact, error) {
+	seed, keys, base, buckets, count, stash := in.Word(), in.Word(), in.Word(), in.Word(), in.Word(), in.Word()
 	switch {
-	case in.err != nil:
-		return nil, in.err
 	case base < leastBase || base > maxBuckets || buckets < base || buckets > maxBuckets:
-		return nil, errFormat("%d buckets that were %d", buckets, base)
+		return nil, in.Errorf("%d buckets that were %d", buckets, base)
 	case keys > base*mapSlots || count > buckets*mapSlots+stashSize || stash > stashSize:
-		return nil, errFormat("%d keys planned, %d there, %d of them in the stash", keys, count, stash)
+		return nil, in.Errorf("%d keys planned, %d there, %d of them in the stash", keys, count, stash)
 	}
 	x := &exact{spread: spreadOf(base, buckets), mixer: mixer{seed}, keys: int(keys), count: int(count)}
 	for b := uint64(0); b < buckets; b += chunkBuckets {
 		n := min(chunkBuckets, buckets-b)
-		block := in.block(int(n) * 8)
-		if in.err != nil {
-			return nil, in.err
+		words := in.Words(8 * n)
+		if in.Err() != nil {
+			return nil, in.Err()
 		}
 		c := new(chunk)
 		for i := range n {
-			c[i] = lineOf(wordsOf(block[i*64:]))
+			c[i] = lineOf([8]uint64(words[8*i:]))
 		}
 		x.chunks = append(x.chunks, c)
 	}
 	for range stash {
-		x.stash = append(x.stash, entry{in.word(), in.word()})
+		x.stash = append(x.stash, entry{in.Word(), in.Word()})
 	}
-	if err := in.end(); err != nil {
+	if err := in.End(); err != nil {
 		return nil, err
 	}
 	x.limit()
 	return x, x.check()
-}
-
-// wordsOf are the eight words of a line.
-func wordsOf(b []byte) (words [8]uint64) {
-	for i := range words {
-		words[i] = binary.LittleEndian.Uint64(b[8*i:])
-	}
-	return words
 }
 
 // check holds a table that was read to what set makes sure of: each key is
@@ -78,7 +82,7 @@ func (x *exact) check() error {
 	for b := range x.buckets {
 		l := x.line(b)
 		if l.rest[0]>>63|l.rest[1]>>63 != 0 {
-			return errFormat("bucket %d has a bit that means nothing", b)
+			return mapFormat.Errorf("bucket %d has a bit that means nothing", b)
 		}
 		for i := range mapSlots {
 			tag := l.tagAt(i)
@@ -88,28 +92,28 @@ func (x *exact) check() error {
 			count++
 			p := place{b, tag}
 			if number, choice := x.number(p); tag < 2 || number > keyMask || x.place(number, choice) != p {
-				return errFormat("an entry of bucket %d does not belong there", b)
+				return mapFormat.Errorf("an entry of bucket %d does not belong there", b)
 			}
 			other := x.other(p)
 			if l.find(tag) != i || x.line(other.bucket).find(other.tag) >= 0 {
-				return errFormat("bucket %d has a key twice", b)
+				return mapFormat.Errorf("bucket %d has a key twice", b)
 			}
 		}
 	}
 	for i, e := range x.stash {
 		if e.key > keyMask || e.value > keyMask {
-			return errFormat("an entry of the stash is too wide")
+			return mapFormat.Errorf("an entry of the stash is too wide")
 		}
 		stash := x.stash
 		x.stash = stash[:i]
 		_, twice := x.get(e.key)
 		x.stash = stash
 		if twice {
-			return errFormat("a key of the stash is there twice")
+			return mapFormat.Errorf("a key of the stash is there twice")
 		}
 	}
 	if count != x.count {
-		return errFormat("it has %d keys and says %d", count, x.count)
+		return mapFormat.Errorf("it has %d keys and says %d", count, x.count)
 	}
 	return nil
 }

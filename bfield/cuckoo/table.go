@@ -28,13 +28,6 @@ type Config struct {
 	// rate by g. With fingerprints of f bits it ends at 2^(f/2) or 2^(f−8) times,
 	// whichever is less. At f = 11 that is eight times.
 	Fixed bool
-	// Distinct is the caller's promise never to insert a key that is in the Table. One
-	// that looks the same as another is then kept apart, at full width; it is not
-	// merged or refused with ErrConflict. So every key answers its own value, and the
-	// deletion of one never takes another's. Full width is the 64 bits of a key's hash.
-	// Byte strings that share these, one pair in 2^64, answer the value of the later
-	// one. Numbers never do.
-	Distinct bool
 	// Search is how many buckets an insertion looks at before it gives up. Zero
 	// stands for 16,384; with more, loads come closer to the limit.
 	Search int
@@ -52,13 +45,12 @@ type Table struct {
 	spread
 	shape
 	chunks [][]uint64
-	count  int    // entries, those of stash and apart included
+	count  int    // entries, those of stash included
 	keys   int    // up to these the table does not grow
 	grow   int    // entries beyond which it does
 	most   uint64 // buckets that it may grow to
 	splits int    // how many buckets one insertion splits at most
 	stash  []identity
-	apart  map[uint64]uint64 // by hash; see Config.Distinct
 	search search
 	work   Work
 }
@@ -90,7 +82,7 @@ func (t *Table) Insert(key keyed.Key, value uint64) error {
 
 // Lookup returns the value of a key, and whether it was found.
 func (t *Table) Lookup(key keyed.Key) (value uint64, ok bool) {
-	return t.lookup(key.Hash(t.config.Seed))
+	return t.find(t.identify(key.Hash(t.config.Seed)))
 }
 
 // Delete takes a key with this value out, and reports whether it was found.
@@ -100,8 +92,7 @@ func (t *Table) Lookup(key keyed.Key) (value uint64, ok bool) {
 // only what was inserted. The value is asked for as a safeguard. For uniform
 // values of v bits, a stranger's deletion does harm at the false positive rate
 // divided by 2^v. Keys that look the same and have the same value share an
-// entry, and the deletion of one takes it from both. Config.Distinct keeps them
-// apart.
+// entry, and the deletion of one takes it from both.
 func (t *Table) Delete(key keyed.Key, value uint64) bool {
 	return t.remove(key.Hash(t.config.Seed), value)
 }
@@ -114,8 +105,8 @@ func (t *Table) Stats() Stats {
 	slots := int(t.buckets) * t.slots
 	return Stats{
 		Len: t.count, Buckets: int(t.buckets), Slots: slots, Load: float64(t.count) / float64(max(slots, 1)),
-		Stash: len(t.stash), Work: t.work, Apart: len(t.apart),
-		Bytes:           len(t.chunks)*(8*t.chunkWords()+24) + 16*cap(t.stash) + 48*len(t.apart) + nodeBytes*cap(t.search.nodes),
+		Stash: len(t.stash), Work: t.work,
+		Bytes:           len(t.chunks)*(8*t.chunkWords()+24) + 16*cap(t.stash) + nodeBytes*cap(t.search.nodes),
 		FingerprintBits: t.fingerprint,
 		FalsePositive:   t.rate(),
 	}

@@ -22,7 +22,7 @@ func (t *Table) LookupBatch(keys keyed.List, values []uint64, found []bool) {
 func (t *Table) lookups(hashes, values []uint64, found []bool) {
 	t.touch(hashes)
 	for i, h := range hashes {
-		values[i], found[i] = t.lookup(h)
+		values[i], found[i] = t.find(t.identify(h))
 	}
 }
 

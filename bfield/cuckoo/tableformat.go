@@ -1,114 +1,94 @@
 package cuckoo
 
 import (
-	"encoding/binary"
-	"maps"
 	"math"
-	"slices"
+
+	"github.com/syncd-io/syncd/bfield/internal/saved"
 )
+
+// tableFormat is as mapFormat.
+var tableFormat = saved.Format{Magic: "cktab\x00\x00\x01", Err: ErrFormat}
 
 // MarshalBinary saves the Table.
 func (t *Table) MarshalBinary() ([]byte, error) {
-	o := output(tableMagic)
-	c := t.config
-	o.words(c.Seed, uint64(c.Keys), math.Float64bits(c.FalsePositive), uint64(c.ValueBits),
-		uint64(c.Hashes), uint64(c.Slots), uint64(c.Search), flag(c.Fixed)|flag(c.Distinct)<<1, t.buckets,
-		uint64(t.count), uint64(len(t.stash)), uint64(len(t.apart)))
+	c, fixed := t.config, uint64(0)
+	if c.Fixed {
+		fixed = 1
+	}
+	b := saved.Append([]byte(tableFormat.Magic), c.Seed, uint64(c.Keys), math.Float64bits(c.FalsePositive), uint64(c.ValueBits),
+		uint64(c.Hashes), uint64(c.Slots), uint64(c.Search), fixed, t.buckets,
+		uint64(t.count), uint64(len(t.stash)), 0)
 	left := t.words()
 	for _, chunk := range t.chunks {
 		n := min(left, len(chunk)-1)
-		o.words(chunk[:n]...)
+		b = saved.Append(b, chunk[:n]...)
 		left -= n
 	}
 	for _, e := range t.stash {
-		o.words(e.first, e.fingerprint, e.value)
+		b = saved.Append(b, e.first, e.fingerprint, e.value)
 	}
-	for _, hash := range slices.Sorted(maps.Keys(t.apart)) {
-		o.words(hash, t.apart[hash])
-	}
-	return o.sealed(), nil
+	return saved.Sealed(b), nil
 }
 
 // words are those that the slots fill.
 func (t *Table) words() int { return (int(t.buckets)*t.slots*t.width + 63) / 64 }
 
-func flag(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // UnmarshalBinary reads what MarshalBinary returned, or leaves the Table as it
 // is and returns ErrFormat. Memory goes with the length of the data, whatever it says.
 func (t *Table) UnmarshalBinary(data []byte) error {
-	read, err := readTable(data)
-	if err == nil {
-		*t = *read
-	}
-	return err
+	return saved.Unmarshal(t, data, parseTable)
 }
 
-func readTable(data []byte) (*Table, error) {
-	in := newInput(data, tableMagic)
+// Save writes the Table to a file. After a crash there is the old file or the new one.
+func (t *Table) Save(path string) error { return saved.Save(path, t) }
+
+// Open returns the Table saved in a file, and reads all of it into memory. It fails with
+// ErrFormat if the file holds anything else.
+func Open(path string) (*Table, error) { return saved.Open(path, parseTable) }
+
+func parseTable(data []byte) (*Table, error) {
+	in := tableFormat.Read(data)
 	var header [12]uint64
 	for i := range header {
-		header[i] = in.word()
-	}
-	if in.err != nil {
-		return nil, in.err
+		header[i] = in.Word()
 	}
 	for _, small := range header[3:7] { // ValueBits, Hashes, Slots, Search
 		if small > maxSearch {
-			return nil, errFormat("a shape of %d", small)
+			return nil, in.Errorf("a shape of %d", small)
 		}
 	}
-	flags, buckets, count, stash, apart := header[7], header[8], header[9], header[10], header[11]
+	fixed, buckets, count, stash, zero := header[7], header[8], header[9], header[10], header[11]
 	config := Config{
 		Seed: header[0], Keys: int(min(header[1], math.MaxInt64)), FalsePositive: math.Float64frombits(header[2]),
 		ValueBits: int(header[3]), Hashes: int(header[4]), Slots: int(header[5]), Search: int(header[6]),
-		Fixed: flags&1 != 0, Distinct: flags&2 != 0,
+		Fixed: fixed == 1,
 	}
 	s, err := config.plan()
 	switch {
 	case err != nil:
-		return nil, errFormat("%v", err)
-	case s.config != config || flags > 3:
-		return nil, errFormat("its configuration is not filled in")
+		return nil, in.Errorf("%v", err)
+	case s.config != config || fixed > 1:
+		return nil, in.Errorf("its configuration is not filled in")
 	case buckets < s.base || buckets > s.most:
-		return nil, errFormat("%d buckets that were %d", buckets, s.base)
-	case count > 1<<40 || stash > stashSize || apart > count || apart > 0 && !config.Distinct:
-		return nil, errFormat("%d entries, %d in the stash and %d apart", count, stash, apart)
+		return nil, in.Errorf("%d buckets that were %d", buckets, s.base)
+	case count > 1<<40 || stash > stashSize || zero != 0:
+		return nil, in.Errorf("%d entries, %d in the stash, and %d behind", count, stash, zero)
 	}
 	t := s.table(buckets)
 	t.count = int(count)
 	left := t.words()
-	for left > 0 && in.err == nil {
+	for left > 0 && in.Err() == nil {
 		n := min(left, t.chunkWords()-1)
 		chunk := make([]uint64, t.chunkWords())
-		for at, block := 0, in.block(n); at < n; at++ {
-			chunk[at] = binary.LittleEndian.Uint64(block[8*at:])
-		}
+		copy(chunk, in.Words(uint64(n)))
 		t.chunks = append(t.chunks, chunk)
 		left -= n
 	}
 	for range stash {
-		t.stash = append(t.stash, identity{in.word(), in.word(), in.word()})
+		t.stash = append(t.stash, identity{in.Word(), in.Word(), in.Word()})
 	}
-	ordered := true
-	for i, last := uint64(0), uint64(0); i < apart && in.err == nil; i++ {
-		hash, value := in.word(), in.word()
-		if t.apart == nil {
-			t.apart = map[uint64]uint64{}
-		}
-		ordered = ordered && (i == 0 || hash > last) && value>>t.value == 0
-		t.apart[hash], last = value, hash
-	}
-	if err := in.end(); err != nil {
+	if err := in.End(); err != nil {
 		return nil, err
-	}
-	if !ordered {
-		return nil, errFormat("what is apart is out of order or range")
 	}
 	return t, t.check()
 }
@@ -118,10 +98,10 @@ func readTable(data []byte) (*Table, error) {
 func (t *Table) check() error {
 	if used := int(t.buckets) * t.slots * t.width % 64; used > 0 {
 		if last := t.chunks[len(t.chunks)-1]; last[(t.words()-1)%(len(last)-1)]>>used != 0 {
-			return errFormat("bits follow the last bucket")
+			return tableFormat.Errorf("bits follow the last bucket")
 		}
 	}
-	count := len(t.stash) + len(t.apart)
+	count := len(t.stash)
 	for b := range t.buckets {
 		for i := range t.slots {
 			s := t.slot(b, i)
@@ -131,29 +111,29 @@ func (t *Table) check() error {
 			count++
 			id, choice := t.identityOf(b, s)
 			if id.fingerprint == 0 || choice >= t.hashes || t.bucketOf(id, choice) != b {
-				return errFormat("an entry of bucket %d does not belong there", b)
+				return tableFormat.Errorf("an entry of bucket %d does not belong there", b)
 			}
 			for other := range t.hashes {
 				if at, j := t.in(id, other); j >= 0 && (at != b || j != i || other != choice) {
-					return errFormat("two entries of bucket %d and bucket %d look the same", b, at)
+					return tableFormat.Errorf("two entries of bucket %d and bucket %d look the same", b, at)
 				}
 			}
 		}
 	}
 	for i, e := range t.stash {
 		if e.first >= t.base || e.fingerprint == 0 || e.fingerprint>>t.fingerprint != 0 || e.value>>t.value != 0 {
-			return errFormat("an entry of the stash is out of range")
+			return tableFormat.Errorf("an entry of the stash is out of range")
 		}
 		stash := t.stash
 		t.stash = stash[:i]
 		_, twice := t.find(e)
 		t.stash = stash
 		if twice {
-			return errFormat("an entry of the stash looks like another")
+			return tableFormat.Errorf("an entry of the stash looks like another")
 		}
 	}
 	if count != t.count {
-		return errFormat("it has %d entries and says %d", count, t.count)
+		return tableFormat.Errorf("it has %d entries and says %d", count, t.count)
 	}
 	return nil
 }

@@ -40,7 +40,11 @@ func newFilled(t testing.TB, config Config, n int, r *rand.Rand) *Table {
 		t.Fatal(err)
 	}
 	for i := range n {
-		if err := table.Insert(keyed.Number(r.Uint64()), r.Uint64()&(1<<config.ValueBits-1)); err != nil {
+		k := r.Uint64()
+		for looksTaken(table, k) {
+			k = r.Uint64()
+		}
+		if err := table.Insert(keyed.Number(k), r.Uint64()&(1<<config.ValueBits-1)); err != nil {
 			t.Fatalf("key %d of %d: %v; %+v", i, n, err, table.Stats())
 		}
 	}
@@ -68,4 +72,10 @@ func compare(m *Map[uint64, uint64], twin map[uint64]uint64) error {
 		}
 	}
 	return nil
+}
+
+// looksTaken says that a key looks the same as one that is in the table.
+func looksTaken(t *Table, key uint64) bool {
+	_, ok := t.Lookup(keyed.Number(key))
+	return ok
 }

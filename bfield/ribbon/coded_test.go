@@ -10,7 +10,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/zeebo/xxh3"
 	"pgregory.net/rapid"
 
 	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
@@ -231,52 +230,22 @@ func codedSamples(t testing.TB) map[string]*Coded {
 	return all
 }
 
-// The checksums pin the format, the codewords and every constant that places a bit.
-func TestGoldenSavedCoded(t *testing.T) {
-	want := map[string]uint64{"0": 0x2ade6191c9699f98, "1": 0x9ca722967d3250a9, "40": 0xd4dbe1b29e430399, "4000": 0x9dad0c113ca1ed0e}
-	for name, c := range codedSamples(t) {
-		data, err := c.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
+var codedForms = fieldtest.Forms[*Coded]{
+	Samples: codedSamples, Read: parseCoded, Open: OpenCoded, Err: ErrFormat,
+	Golden: map[string]uint64{"0": 0x2ade6191c9699f98, "1": 0x9ca722967d3250a9, "40": 0xd4dbe1b29e430399, "4000": 0x9dad0c113ca1ed0e},
+	Ask: func(_ *testing.T, c *Coded) {
+		hashes, values := make([]uint64, 100), make([]uint64, 100)
+		for i := range hashes {
+			hashes[i] = uint64(i) * mulFingerprint
 		}
-		if got := xxh3.Hash(data); got != want[name] {
-			t.Errorf("%q: %#x, want %#x", name, got, want[name])
-		}
-	}
+		c.LookupBatch(keyed.Numbers(hashes), values)
+		c.Lookup(keyed.Bytes(nil))
+		c.Stats()
+	},
 }
 
-// loads checks what loads: look-ups end, and it is saved as the same bytes.
-func loads(t *testing.T, data []byte) bool {
-	c := new(Coded)
-	if err := c.UnmarshalBinary(data); err != nil {
-		if !errors.Is(err, ErrFormat) {
-			t.Fatalf("error %v does not wrap ErrFormat", err)
-		}
-		return false
-	}
-	if again, err := c.MarshalBinary(); err != nil || !bytes.Equal(again, data) {
-		t.Fatalf("saved again, it differs (%v)", err)
-	}
-	hashes, values := make([]uint64, 100), make([]uint64, 100)
-	for i := range hashes {
-		hashes[i] = uint64(i) * mulFingerprint
-	}
-	c.LookupBatch(keyed.Numbers(hashes), values)
-	c.Lookup(keyed.Bytes(nil))
-	c.Stats()
-	return true
-}
-
-func FuzzUnmarshalCoded(f *testing.F) {
-	for _, c := range codedSamples(f) {
-		data, err := c.MarshalBinary()
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) { loads(t, resealed(data)) })
-}
+func TestSavedCoded(t *testing.T)     { codedForms.Test(t) }
+func FuzzUnmarshalCoded(f *testing.F) { codedForms.Fuzz(f) }
 
 // Each field, set to what no Coded has, is refused by itself; so is a file cut off.
 func TestCodedFieldsThatCannotBe(t *testing.T) {
@@ -284,27 +253,28 @@ func TestCodedFieldsThatCannotBe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !loads(t, resealed(good)) {
+	if !codedForms.Try(t, fieldtest.Resealed(good)) {
 		t.Fatal("the sample does not load")
 	}
+	const symbolsAt = 16 + 4*(longestCodeword+1)
 	set := func(at int, value uint32) []byte {
 		bad := bytes.Clone(good)
 		binary.LittleEndian.PutUint32(bad[at:], value)
-		return resealed(bad)
+		return fieldtest.Resealed(bad)
 	}
 	twice := bytes.Clone(good)
-	copy(twice[codedHeader:codedHeader+8], twice[codedHeader+8:])
+	copy(twice[symbolsAt:symbolsAt+8], twice[symbolsAt+8:])
 	for name, bad := range map[string][]byte{
-		"magic": set(0, 0), "version": set(4, 2), "behind it": set(4, 1<<8|version), "no keys": set(8, 0), "many keys": set(8, 1<<30),
+		"magic": set(0, 0), "version": set(4, 2), "behind it": set(4, 1<<8|1), "no keys": set(8, 0), "many keys": set(8, 1<<30),
 		"overflowing keys": set(12, 1<<31), "a codeword more": set(16+4*32, 1), "no bits": set(16, 1),
-		"codewords without end": set(16+4*31, 1<<32-1), "a value twice": resealed(twice), "bits of another kind": set(codedHeader+8*len(codedSamples(t)["40"].code.symbols), 0),
+		"codewords without end": set(16+4*31, 1<<32-1), "a value twice": fieldtest.Resealed(twice), "bits of another kind": set(symbolsAt+8*len(codedSamples(t)["40"].code.symbols), 0),
 	} {
-		if loads(t, bad) {
+		if codedForms.Try(t, bad) {
 			t.Errorf("%s: it loads", name)
 		}
 	}
 	for n := range good {
-		if loads(t, resealed(good[:n])) || n > 0 && loads(t, good[:n]) {
+		if codedForms.Try(t, fieldtest.Resealed(good[:n])) || n > 0 && codedForms.Try(t, good[:n]) {
 			t.Fatalf("the first %d bytes load", n)
 		}
 	}
@@ -333,7 +303,7 @@ func TestLengthsOfNoCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if loads(t, data) != c.loads {
+		if codedForms.Try(t, data) != c.loads {
 			t.Errorf("%s: it loads: %v", name, !c.loads)
 		}
 	}

@@ -1,130 +1,226 @@
 package ribbon
 
+import (
+	"errors"
+
+	"github.com/syncd-io/syncd/bfield/internal/saved"
+)
+
+// The saved format. All numbers are little-endian.
+//
+//	4 bytes  "RIBN"
+//	1        version: 1
+//	1        kind: 1 or 2 a filter of the Kind one below, 3 a Retrieval, 4 a Map;
+//	         0 was a homogeneous filter, which a standard one beats
+//	1        value bits (0 for a filter)
+//	1        fingerprint bits (0 for a Retrieval)
+//	8        seed
+//	8        keys
+//	then the table, or the two of a Map whose entries are wider than 64 bits:
+//	  8      levels: 0 if there are no keys
+//	  for each level:
+//	    8    buckets
+//	    8 each  codes if this level bumps, the numbers of its salts if not
+//	    8 each  words
+//	8        XXH3 of all that is before
+//
+// The lengths of codes and words follow from buckets and the bits. So a file
+// has one form, and nothing is allocated that the data does not fill.
+var format = saved.Format{Magic: "RIBN\x01", Err: ErrFormat}
+
+const (
+	kindRetrieval = byte(kinds) + 1
+	kindMap       = byte(kinds) + 2
+)
+
+// ErrFormat is wrapped by the errors of the UnmarshalBinary methods and of the Open functions.
+var ErrFormat = errors.New("ribbon: not a saved structure of this type")
+
+// Files hold the saved forms. After a crash there is the old file or the new one. The
+// Open functions read all of a file into memory, so that later changes of it change no
+// answer. They fail with ErrFormat if it holds anything else.
+
+// header is what precedes the tables.
+type header struct {
+	kind                 byte
+	values, fingerprints int
+	seed                 uint64
+	keys                 int
+}
+
+func marshal(h header, tables ...*table) ([]byte, error) {
+	size := len(format.Magic) + 3 + 2*8 + saved.SumSize
+	for _, t := range tables {
+		size += 8
+		for _, l := range t.levels {
+			size += 8 * (1 + len(l.codes) + len(l.salts) + len(l.words))
+		}
+	}
+	b := make([]byte, 0, size)
+	b = append(append(b, format.Magic...), h.kind, byte(h.values), byte(h.fingerprints))
+	b = saved.Append(b, h.seed, uint64(h.keys))
+	for _, t := range tables {
+		b = saved.Append(b, uint64(len(t.levels)))
+		for _, l := range t.levels {
+			b = saved.Append(saved.Append(b, l.buckets), l.codes...)
+			for _, s := range l.salts {
+				b = saved.Append(b, s.number)
+			}
+			b = saved.Append(b, l.words...)
+		}
+	}
+	return saved.Sealed(b), nil
+}
+
+// parseHeader checks everything but the tables.
+func parseHeader(in *saved.Reader) header {
+	h := header{kind: in.Byte(), values: int(in.Byte()), fingerprints: int(in.Byte()), seed: in.Word()}
+	keys := in.Word()
+	h.keys = int(keys)
+	switch {
+	case h.kind == 0:
+		in.Refuse("a homogeneous filter is no longer read: build a standard one")
+	case h.kind > kindMap:
+		in.Refuse("kind %d is unknown", h.kind)
+	case (h.kind >= kindRetrieval) != (h.values > 0) || h.values > 64:
+		in.Refuse("kind %d with values of %d bits", h.kind, h.values)
+	case (h.kind != kindRetrieval) != (h.fingerprints > 0) || h.fingerprints > maxFingerprint:
+		in.Refuse("kind %d with fingerprints of %d bits", h.kind, h.fingerprints)
+	case keys > 1<<62:
+		in.Refuse("%d keys", keys)
+	}
+	return h
+}
+
+// parseTable reads a table of the given widths.
+func parseTable(in *saved.Reader, h header, values, fingerprints int) *table {
+	t := &table{values: values, fingerprints: fingerprints}
+	levels := in.Word()
+	single := h.kind == byte(Standard)+1
+	if (levels == 0) != (h.keys == 0) || levels > maxLevels || single && levels > 1 {
+		in.Refuse("%d levels for %d keys", levels, h.keys)
+	}
+	for i := uint64(0); i < levels && in.Err() == nil; i++ {
+		t.levels = append(t.levels, parseLevel(in, uint64(t.width()), i+1 < levels))
+	}
+	return t
+}
+
+func parseLevel(in *saved.Reader, width uint64, bumps bool) (l level) {
+	// A bucket has two words a column or more; this also keeps the products
+	// below from overflowing.
+	if l.buckets = in.Word(); l.buckets == 0 || l.buckets > in.Left()/8 {
+		in.Refuse("%d buckets in %d bytes", l.buckets, in.Left())
+		return l
+	}
+	before := uint64(l.shards())
+	if bumps {
+		before = codeWords(l.buckets)
+	}
+	numbers := in.Words(before)
+	l.words = in.Words(l.slots() / 64 * width)
+	if in.Err() != nil {
+		return l
+	}
+	if !bumps {
+		l.salts = l.newSalts()
+		for i, n := range numbers {
+			if n > maxSalt {
+				in.Refuse("salt %d", n)
+			}
+			l.salts[i].number = n
+		}
+		return l
+	}
+	l.codes = numbers
+	if used := l.buckets % codesPerWord * 2; used != 0 && l.codes[before-1]>>used != 0 {
+		in.Refuse("codes of buckets that do not exist")
+	}
+	return l
+}
+
 // MarshalBinary returns the saved form, which UnmarshalBinary reads.
 func (r *Retrieval) MarshalBinary() ([]byte, error) {
-	return marshal(header{kindRetrieval, r.table.values, 0, r.seed, r.keys}, r.table), nil
+	return marshal(header{kindRetrieval, r.table.values, 0, r.seed, r.keys}, r.table)
 }
 
 // UnmarshalBinary reads what MarshalBinary returned. It refuses anything else
 // with an error that wraps ErrFormat, without more memory than data has. It
 // keeps no part of data.
 func (r *Retrieval) UnmarshalBinary(data []byte) error {
-	read, err := parseRetrieval(data, copiedWords)
-	if err == nil {
-		*r = *read
-	}
-	return err
+	return saved.Unmarshal(r, data, parseRetrieval)
 }
 
-// RetrievalOf is the Retrieval that MarshalBinary saved as data, used where it lies as
-// by MapOf.
-func RetrievalOf(data []byte) (*Retrieval, error) { return parseRetrieval(data, wordsInPlace) }
+// Save writes the Retrieval to a file.
+func (r *Retrieval) Save(path string) error { return saved.Save(path, r) }
 
-func parseRetrieval(data []byte, words wordsOf) (*Retrieval, error) {
-	h, data, err := parseHeader(data)
-	if err != nil {
-		return nil, err
-	}
+// OpenRetrieval returns the Retrieval saved in a file.
+func OpenRetrieval(path string) (*Retrieval, error) { return saved.Open(path, parseRetrieval) }
+
+func parseRetrieval(data []byte) (*Retrieval, error) {
+	in := format.Read(data)
+	h := parseHeader(in)
 	if h.kind != kindRetrieval {
-		return nil, formatError("kind %d is no retrieval", h.kind)
+		in.Refuse("kind %d is no retrieval", h.kind)
 	}
-	t, rest, err := parseTable(h, h.values, 0, data, words)
-	if err != nil {
-		return nil, err
-	}
-	if len(rest) != 0 {
-		return nil, formatError("%d bytes too many", len(rest))
-	}
-	return &Retrieval{seed: h.seed, keys: h.keys, table: t}, nil
+	r := &Retrieval{seed: h.seed, keys: h.keys, table: parseTable(in, h, h.values, 0)}
+	return r, in.End()
 }
 
 // MarshalBinary returns the saved form, which UnmarshalBinary reads.
 func (f *Filter) MarshalBinary() ([]byte, error) {
-	return marshal(header{byte(f.kind) + 1, 0, f.table.fingerprints, f.seed, f.keys}, f.table), nil
+	return marshal(header{byte(f.kind) + 1, 0, f.table.fingerprints, f.seed, f.keys}, f.table)
 }
 
-// UnmarshalBinary reads what MarshalBinary returned. It refuses anything else
-// with an error that wraps ErrFormat, without more memory than data has. It
-// keeps no part of data.
-func (f *Filter) UnmarshalBinary(data []byte) error {
-	read, err := parseFilter(data, copiedWords)
-	if err == nil {
-		*f = *read
-	}
-	return err
-}
+// UnmarshalBinary is that of a Retrieval, for filters.
+func (f *Filter) UnmarshalBinary(data []byte) error { return saved.Unmarshal(f, data, parseFilter) }
 
-// FilterOf is the Filter that MarshalBinary saved as data, used where it lies as by
-// MapOf.
-func FilterOf(data []byte) (*Filter, error) { return parseFilter(data, wordsInPlace) }
+// Save writes the Filter to a file.
+func (f *Filter) Save(path string) error { return saved.Save(path, f) }
 
-func parseFilter(data []byte, words wordsOf) (*Filter, error) {
-	h, data, err := parseHeader(data)
-	if err != nil {
-		return nil, err
-	}
+// OpenFilter returns the Filter saved in a file.
+func OpenFilter(path string) (*Filter, error) { return saved.Open(path, parseFilter) }
+
+func parseFilter(data []byte) (*Filter, error) {
+	in := format.Read(data)
+	h := parseHeader(in)
 	if h.kind > byte(kinds) {
-		return nil, formatError("kind %d is no filter", h.kind)
+		in.Refuse("kind %d is no filter", h.kind)
 	}
-	t, rest, err := parseTable(h, 0, h.fingerprints, data, words)
-	if err != nil {
-		return nil, err
-	}
-	if len(rest) != 0 {
-		return nil, formatError("%d bytes too many", len(rest))
-	}
-	return &Filter{kind: Kind(h.kind - 1), seed: h.seed, keys: h.keys, table: t}, nil
+	f := &Filter{kind: Kind(h.kind - 1), seed: h.seed, keys: h.keys, table: parseTable(in, h, 0, h.fingerprints)}
+	return f, in.End()
 }
 
 // MarshalBinary returns the saved form, which UnmarshalBinary reads.
 func (m *Map) MarshalBinary() ([]byte, error) {
 	h := header{kindMap, m.main.values, m.main.fingerprints, m.seed, m.keys}
 	if m.high == nil {
-		return marshal(h, m.main), nil
+		return marshal(h, m.main)
 	}
 	h.values += m.high.values
-	return marshal(h, m.main, m.high), nil
+	return marshal(h, m.main, m.high)
 }
 
-// UnmarshalBinary reads what MarshalBinary returned. It refuses anything else
-// with an error that wraps ErrFormat, without more memory than data has. It
-// keeps no part of data.
-func (m *Map) UnmarshalBinary(data []byte) error {
-	read, err := parseMap(data, copiedWords)
-	if err == nil {
-		*m = *read
-	}
-	return err
-}
+// UnmarshalBinary is that of a Retrieval, for maps.
+func (m *Map) UnmarshalBinary(data []byte) error { return saved.Unmarshal(m, data, parseMap) }
 
-// MapOf is the Map that MarshalBinary saved as data. It reads all of data once, to
-// verify it, and then uses it where it lies, a file mapped into memory for
-// example. So data must stay as it is for as long as the Map is used. Where the
-// processor's byte order or the alignment of data, to 8, forbid that, it copies.
-// If a mapped file is cut meanwhile, a look-up ends the process: the caller must
-// prevent that.
-func MapOf(data []byte) (*Map, error) { return parseMap(data, wordsInPlace) }
+// Save writes the Map to a file.
+func (m *Map) Save(path string) error { return saved.Save(path, m) }
 
-func parseMap(data []byte, words wordsOf) (*Map, error) {
-	h, data, err := parseHeader(data)
-	if err != nil {
-		return nil, err
-	}
+// OpenMap returns the Map saved in a file.
+func OpenMap(path string) (*Map, error) { return saved.Open(path, parseMap) }
+
+func parseMap(data []byte) (*Map, error) {
+	in := format.Read(data)
+	h := parseHeader(in)
 	if h.kind != kindMap {
-		return nil, formatError("kind %d is no map", h.kind)
+		in.Refuse("kind %d is no map", h.kind)
 	}
 	m := &Map{seed: h.seed, keys: h.keys}
 	low := lowBits(h.values, h.fingerprints)
-	if m.main, data, err = parseTable(h, low, h.fingerprints, data, words); err != nil {
-		return nil, err
-	}
+	m.main = parseTable(in, h, low, h.fingerprints)
 	if low < h.values {
-		if m.high, data, err = parseTable(h, h.values-low, 0, data, words); err != nil {
-			return nil, err
-		}
+		m.high = parseTable(in, h, h.values-low, 0)
 	}
-	if len(data) != 0 {
-		return nil, formatError("%d bytes too many", len(data))
-	}
-	return m, nil
+	return m, in.End()
 }

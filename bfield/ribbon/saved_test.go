@@ -8,19 +8,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zeebo/xxh3"
-
+	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
 	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
-// saved is what each of the three types can do.
-type saved interface {
-	encoding.BinaryMarshaler
+// structure is what each of the three types can do.
+type structure interface {
+	fieldtest.Saved
 	encoding.BinaryUnmarshaler
 }
 
 // samples are small structures of all kinds, from fixed keys.
-func samples(t testing.TB) map[string]saved {
+func samples(t testing.TB) map[string]structure {
 	hashes, values := make([]uint64, 4000), make([]uint64, 4000)
 	for i := range hashes {
 		hashes[i] = uint64(i) * mulCoefficient
@@ -30,8 +29,8 @@ func samples(t testing.TB) map[string]saved {
 	for i, v := range values {
 		narrow[i] = v >> 59
 	}
-	all := map[string]saved{}
-	add := func(name string, s saved, err error) {
+	all := map[string]structure{}
+	add := func(name string, s structure, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -53,27 +52,39 @@ func samples(t testing.TB) map[string]saved {
 	return all
 }
 
-// The checksums pin the format and every constant that places a key: a
-// structure saved by one version must answer in the next.
-func TestGoldenSavedForms(t *testing.T) {
-	want := map[string]uint64{
+var forms = fieldtest.Forms[structure]{
+	Samples: samples, Err: ErrFormat,
+	Golden: map[string]uint64{
 		"retrieval":            0x01205f5860b4dfe2,
 		"retrieval of nothing": 0xa209d2568c488156,
 		"map":                  0xdd1d24176652f8e7,
 		"wide map":             0x219381132bfd38c2,
 		"standard":             0x98ca553140e4ca71,
 		"bumped":               0x8973b0ab9652f62a,
-	}
-	for name, s := range samples(t) {
-		data, err := s.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
+	},
+	Read: func(data []byte) (structure, error) {
+		var err error
+		for _, s := range []structure{new(Retrieval), new(Map), new(Filter)} {
+			if err = s.UnmarshalBinary(data); err == nil {
+				return s, nil
+			}
 		}
-		if got := xxh3.Hash(data); got != want[name] {
-			t.Errorf("%q: %#x, want %#x", name, got, want[name])
+		return nil, err
+	},
+	Open: func(path string) (structure, error) {
+		if r, err := OpenRetrieval(path); err == nil {
+			return r, nil
 		}
-	}
+		if m, err := OpenMap(path); err == nil {
+			return m, nil
+		}
+		return OpenFilter(path)
+	},
+	Ask: askAll,
 }
+
+func TestSaved(t *testing.T)     { forms.Test(t) }
+func FuzzUnmarshal(f *testing.F) { forms.Fuzz(f) }
 
 // A structure of one type does not load as another.
 func TestTypesAreNotMixed(t *testing.T) {
@@ -83,7 +94,7 @@ func TestTypesAreNotMixed(t *testing.T) {
 			t.Fatal(err)
 		}
 		loads := 0
-		for _, other := range []saved{new(Retrieval), new(Map), new(Filter)} {
+		for _, other := range []structure{new(Retrieval), new(Map), new(Filter)} {
 			if err := other.UnmarshalBinary(data); err == nil {
 				loads++
 			} else if !errors.Is(err, ErrFormat) {
@@ -96,45 +107,8 @@ func TestTypesAreNotMixed(t *testing.T) {
 	}
 }
 
-// resealed replaces the checksum, so that what is before it is looked at.
-func resealed(data []byte) []byte {
-	if len(data) < sumSize {
-		return data
-	}
-	body := bytes.Clone(data[:len(data)-sumSize])
-	return binary.LittleEndian.AppendUint64(body, xxh3.Hash(body))
-}
-
-// Whatever bytes load, with a right checksum too: look-ups stay within their
-// memory, and the structure is saved as the same bytes.
-func FuzzUnmarshal(f *testing.F) {
-	for _, s := range samples(f) {
-		data, err := s.MarshalBinary()
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		data = resealed(data)
-		for _, s := range []saved{new(Retrieval), new(Map), new(Filter)} {
-			if err := s.UnmarshalBinary(data); err != nil {
-				if !errors.Is(err, ErrFormat) {
-					t.Fatalf("error %v does not wrap ErrFormat", err)
-				}
-				continue
-			}
-			again, err := s.MarshalBinary()
-			if err != nil || !bytes.Equal(again, data) {
-				t.Fatalf("%T: saved again, it differs (%v)", s, err)
-			}
-			askAll(s)
-		}
-	})
-}
-
 // askAll looks keys up in all ways.
-func askAll(s saved) {
+func askAll(_ *testing.T, s structure) {
 	hashes, values, found := make([]uint64, 100), make([]uint64, 100), make([]bool, 100)
 	for i := range hashes {
 		hashes[i] = uint64(i) * mulFingerprint
@@ -158,25 +132,17 @@ func askAll(s saved) {
 // Each field of the header and of the first level, set to numbers that could
 // overflow or lead out of the data, with a right checksum.
 func TestHostileNumbers(t *testing.T) {
-	for name, s := range samples(t) {
+	for _, s := range samples(t) {
 		data, err := s.MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for at := 8; at+8 <= min(len(data)-sumSize, headerSize+24); at += 8 {
+		for at := 8; at+8 <= min(len(data)-8, 24+24); at += 8 {
 			old := binary.LittleEndian.Uint64(data[at:])
 			for _, v := range []uint64{old + 1, old - 1, 0, 1, 17, 1 << 20, 1 << 31, 1 << 32, 1 << 56, 1 << 57, 1 << 60, 1<<62 + 1, 1 << 63, ^uint64(0), ^uint64(0) - 127, ^uint64(0) / 128} {
 				hostile := bytes.Clone(data)
 				binary.LittleEndian.PutUint64(hostile[at:], v)
-				hostile = resealed(hostile)
-				for _, other := range []saved{new(Retrieval), new(Map), new(Filter)} {
-					if other.UnmarshalBinary(hostile) == nil {
-						askAll(other)
-						if again, _ := other.MarshalBinary(); !bytes.Equal(again, hostile) {
-							t.Fatalf("%s, byte %d set to %d: it loads, and is saved as other bytes", name, at, v)
-						}
-					}
-				}
+				forms.Try(t, fieldtest.Resealed(hostile))
 			}
 		}
 	}
@@ -186,18 +152,15 @@ func TestHostileNumbers(t *testing.T) {
 // give one structure two forms.
 func TestOneFormOnly(t *testing.T) {
 	all := samples(t)
-	const firstWord = headerSize + 8 + 8 // behind levels and buckets
+	const firstWord = 24 + 8 + 8 // behind levels and buckets
 	for name, at := range map[string]int{"retrieval": firstWord + 7, "standard": firstWord} {
 		data, err := all[name].MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
 		}
 		data[at] |= 0xc0
-		data = resealed(data)
-		for _, other := range []saved{new(Retrieval), new(Filter)} {
-			if other.UnmarshalBinary(data) == nil {
-				t.Errorf("%s: loads with byte %d set to %#x", name, at, data[at])
-			}
+		if forms.Try(t, fieldtest.Resealed(data)) {
+			t.Errorf("%s: loads with byte %d set to %#x", name, at, data[at])
 		}
 	}
 }
@@ -209,7 +172,7 @@ func TestHomogeneousIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	data[5] = 0
-	if err := new(Filter).UnmarshalBinary(resealed(data)); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "homogeneous") {
+	if err := new(Filter).UnmarshalBinary(fieldtest.Resealed(data)); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "homogeneous") {
 		t.Errorf("error %v", err)
 	}
 }

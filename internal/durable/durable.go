@@ -25,19 +25,25 @@ const (
 // of the same path replaces it.
 const Suffix = ".tmp"
 
-// WriteFile replaces a file: what is written next to it is synced and renamed, and then
-// the folder is synced. Of two calls for one path at a time either may fail.
-func WriteFile(path string, data []byte) error {
+// WriteFile replaces a file by the parts, one after the other: what is written next to it is
+// synced and renamed, and then the folder is synced. Of two calls for one path at a time
+// either may fail.
+func WriteFile(path string, parts ...[]byte) error {
 	f, err := os.OpenFile(path+Suffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, FileMode)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	for _, part := range parts {
+		if _, err = f.Write(part); err != nil {
+			break
+		}
+	}
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(path+Suffix, path)
 	}
 	if err != nil {
+		os.Remove(path + Suffix)
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return SyncDir(filepath.Dir(path))

@@ -10,10 +10,10 @@ import (
 func parallelEqualsSerial(t *testing.T, s Suite) {
 	for _, n := range []int{0, 1, 1000, s.Large} {
 		in := s.draw(n, 300, true)
-		serial := save(t, s.build(t, in))
+		serial := marshal(t, s.build(t, in))
 		for _, workers := range []int{2, 7} {
 			in.Workers = workers
-			if !bytes.Equal(save(t, s.build(t, in)), serial) {
+			if !bytes.Equal(marshal(t, s.build(t, in)), serial) {
 				t.Errorf("%d keys: a build by %d workers differs from one by a single one", n, workers)
 			}
 		}

@@ -8,22 +8,13 @@ import (
 	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
-func save(t testing.TB, f Field) []byte {
-	t.Helper()
-	data, err := f.MarshalBinary()
-	if err != nil {
-		t.Fatalf("saving: %v", err)
-	}
-	return data
-}
-
 // saveAndLoad loads what was saved. The answers are the same, for keys and for
 // strangers. So are the bytes when it is saved again.
 func saveAndLoad(t *testing.T, s Suite) {
 	for i, n := range append([]int{s.Large}, sizes...) {
 		in := s.draw(n, 600+uint64(i), i%2 == 0)
 		f := s.build(t, in)
-		data := save(t, f)
+		data := marshal(t, f)
 		loaded, err := s.Load(bytes.Clone(data))
 		if err != nil {
 			t.Fatalf("loading what was saved from %d keys: %v", n, err)
@@ -35,7 +26,7 @@ func saveAndLoad(t *testing.T, s Suite) {
 				t.Fatalf("a stranger answers %d, %v; after loading %d, %v", value, ok, v, k)
 			}
 		}
-		if !bytes.Equal(save(t, loaded), data) {
+		if !bytes.Equal(marshal(t, loaded), data) {
 			t.Fatalf("%d keys: loaded and saved again, the bytes differ", n)
 		}
 	}
@@ -52,7 +43,7 @@ func damagedBytes(t *testing.T, s Suite) {
 	}
 	r := rand.New(rand.NewPCG(s.Seed, 700))
 	for _, n := range []int{0, 3, 200} {
-		data := save(t, s.build(t, s.draw(n, 701, true)))
+		data := marshal(t, s.build(t, s.draw(n, 701, true)))
 		step := max(1, len(data)/2000)
 		for i := 0; i < len(data); i += step {
 			refuse("cut short", bytes.Clone(data[:i]))
