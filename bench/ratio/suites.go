@@ -18,39 +18,22 @@ type comparison struct {
 // figure is a benchmark's name and the unit of its value.
 type figure struct{ bench, unit string }
 
+// within compares two figures of one benchmark.
+func within(bench, what, ours, base, target string) comparison {
+	return comparison{what, figure{bench, ours}, figure{bench, base}, target}
+}
+
 var suites = []suite{
 	{
 		pkg:       "iblt/rateless",
 		bench:     "^(BenchmarkReplace|BenchmarkDecode)$",
 		benchtime: "300ms",
 		comparisons: []comparison{
-			{
-				what: "live-sketch update, M = 2^14, beside as many 32-byte read-modify-writes at random places",
-				ours: figure{"Replace/M=16384", "ns/replace"},
-				base: figure{"Replace/M=16384", "ns/uniform"},
-			},
-			{
-				what:   "live-sketch update, M = 2^17, beside as many 32-byte read-modify-writes at random places",
-				ours:   figure{"Replace/M=131072", "ns/replace"},
-				base:   figure{"Replace/M=131072", "ns/uniform"},
-				target: "≤ 1.5",
-			},
-			{
-				what: "live-sketch update, M = 2^17, beside the same at the pairs' own places",
-				ours: figure{"Replace/M=131072", "ns/replace"},
-				base: figure{"Replace/M=131072", "ns/own"},
-			},
-			{
-				what: "decode a difference, d = 100, beside a twin that divides per cell",
-				ours: figure{"Decode/d=100", "ns/difference"},
-				base: figure{"Decode/d=100", "ns/difference-twin"},
-			},
-			{
-				what:   "decode a difference, d = 10^4, beside a twin that divides per cell",
-				ours:   figure{"Decode/d=10000", "ns/difference"},
-				base:   figure{"Decode/d=10000", "ns/difference-twin"},
-				target: "≤ 0.5",
-			},
+			within("Replace/M=16384", "live-sketch update, M = 2^14, beside as many 32-byte read-modify-writes at random places", "ns/replace", "ns/uniform", ""),
+			within("Replace/M=131072", "live-sketch update, M = 2^17, beside as many 32-byte read-modify-writes at random places", "ns/replace", "ns/uniform", "≤ 1.5"),
+			within("Replace/M=131072", "live-sketch update, M = 2^17, beside the same at the pairs' own places", "ns/replace", "ns/own", ""),
+			within("Decode/d=100", "decode a difference, d = 100, beside a twin that divides per cell", "ns/difference", "ns/difference-twin", ""),
+			within("Decode/d=10000", "decode a difference, d = 10^4, beside a twin that divides per cell", "ns/difference", "ns/difference-twin", "≤ 0.5"),
 		},
 	},
 	{
@@ -58,46 +41,14 @@ var suites = []suite{
 		bench:     "^BenchmarkAddAll$",
 		benchtime: "1x", // ten million pairs are enough of a repetition
 		comparisons: []comparison{
-			{
-				what: "sketch 10^6 pairs into 2^14 cells, beside a pass over the pairs",
-				ours: figure{"AddAll/n=1000000/M=16384", "ns/pair"},
-				base: figure{"AddAll/n=1000000/M=16384", "ns/pass"},
-			},
-			{
-				what: "sketch 10^6 pairs into 2^17 cells, beside a pass over the pairs",
-				ours: figure{"AddAll/n=1000000/M=131072", "ns/pair"},
-				base: figure{"AddAll/n=1000000/M=131072", "ns/pass"},
-			},
-			{
-				what: "sketch 10^7 pairs into 2^14 cells, beside a pass over the pairs",
-				ours: figure{"AddAll/n=10000000/M=16384", "ns/pair"},
-				base: figure{"AddAll/n=10000000/M=16384", "ns/pass"},
-			},
-			{
-				what: "sketch 10^7 pairs into 2^17 cells, beside a pass over the pairs",
-				ours: figure{"AddAll/n=10000000/M=131072", "ns/pair"},
-				base: figure{"AddAll/n=10000000/M=131072", "ns/pass"},
-			},
-			{
-				what: "sketch 10^7 pairs into 2^14 cells, beside an Add of each on one processor",
-				ours: figure{"AddAll/n=10000000/M=16384", "ns/pair"},
-				base: figure{"AddAll/n=10000000/M=16384", "ns/add"},
-			},
-			{
-				what: "sketch 10^7 pairs into 2^17 cells, beside an Add of each on one processor",
-				ours: figure{"AddAll/n=10000000/M=131072", "ns/pair"},
-				base: figure{"AddAll/n=10000000/M=131072", "ns/add"},
-			},
-			{
-				what: "sketch 10^7 pairs into 2^14 cells, beside an Add of each, time of all processors",
-				ours: figure{"AddAll/n=10000000/M=16384", "cpu-ns/pair"},
-				base: figure{"AddAll/n=10000000/M=16384", "cpu-ns/add"},
-			},
-			{
-				what: "sketch 10^7 pairs into 2^17 cells, beside an Add of each, time of all processors",
-				ours: figure{"AddAll/n=10000000/M=131072", "cpu-ns/pair"},
-				base: figure{"AddAll/n=10000000/M=131072", "cpu-ns/add"},
-			},
+			within("AddAll/n=1000000/M=16384", "sketch 10^6 pairs into 2^14 cells, beside a pass over the pairs", "ns/pair", "ns/pass", ""),
+			within("AddAll/n=1000000/M=131072", "sketch 10^6 pairs into 2^17 cells, beside a pass over the pairs", "ns/pair", "ns/pass", ""),
+			within("AddAll/n=10000000/M=16384", "sketch 10^7 pairs into 2^14 cells, beside a pass over the pairs", "ns/pair", "ns/pass", ""),
+			within("AddAll/n=10000000/M=131072", "sketch 10^7 pairs into 2^17 cells, beside a pass over the pairs", "ns/pair", "ns/pass", ""),
+			within("AddAll/n=10000000/M=16384", "sketch 10^7 pairs into 2^14 cells, beside an Add of each on one processor", "ns/pair", "ns/add", ""),
+			within("AddAll/n=10000000/M=131072", "sketch 10^7 pairs into 2^17 cells, beside an Add of each on one processor", "ns/pair", "ns/add", ""),
+			within("AddAll/n=10000000/M=16384", "sketch 10^7 pairs into 2^14 cells, beside an Add of each, time of all processors", "cpu-ns/pair", "cpu-ns/add", ""),
+			within("AddAll/n=10000000/M=131072", "sketch 10^7 pairs into 2^17 cells, beside an Add of each, time of all processors", "cpu-ns/pair", "cpu-ns/add", ""),
 		},
 	},
 	{
@@ -105,24 +56,9 @@ var suites = []suite{
 		bench:     "^BenchmarkPut$",
 		benchtime: "1s",
 		comparisons: []comparison{
-			{
-				what:   "put through the store, durable, batches of 1, beside raw Badger (time)",
-				ours:   figure{"Put/batch=1", "ns/put"},
-				base:   figure{"Put/batch=1", "raw-ns/put"},
-				target: "≤ 2",
-			},
-			{
-				what:   "put through the store, durable, batches of 100, beside raw Badger (time)",
-				ours:   figure{"Put/batch=100", "ns/put"},
-				base:   figure{"Put/batch=100", "raw-ns/put"},
-				target: "≤ 2",
-			},
-			{
-				what:   "put through the store, durable, batches of 1000, beside raw Badger (time)",
-				ours:   figure{"Put/batch=1000", "ns/put"},
-				base:   figure{"Put/batch=1000", "raw-ns/put"},
-				target: "≤ 2",
-			},
+			within("Put/batch=1", "put through the store, durable, batches of 1, beside raw Badger (time)", "ns/put", "raw-ns/put", "≤ 2"),
+			within("Put/batch=100", "put through the store, durable, batches of 100, beside raw Badger (time)", "ns/put", "raw-ns/put", "≤ 2"),
+			within("Put/batch=1000", "put through the store, durable, batches of 1000, beside raw Badger (time)", "ns/put", "raw-ns/put", "≤ 2"),
 		},
 	},
 	{
@@ -130,21 +66,9 @@ var suites = []suite{
 		bench:     "^BenchmarkTransports$",
 		benchtime: "5x",
 		comparisons: []comparison{
-			{
-				what: "connect on loopback over TCP, beside QUIC",
-				ours: figure{"Transports/connect/tcp", "ns/op"},
-				base: figure{"Transports/connect/quic", "ns/op"},
-			},
-			{
-				what: "sync 64 records of 1 MiB over TCP, beside QUIC",
-				ours: figure{"Transports/sync64MiB/tcp", "ns/op"},
-				base: figure{"Transports/sync64MiB/quic", "ns/op"},
-			},
-			{
-				what: "open a node that listens over both, beside TCP only",
-				ours: figure{"Transports/open/both", "ns/op"},
-				base: figure{"Transports/open/tcp", "ns/op"},
-			},
+			{"connect on loopback over TCP, beside QUIC", figure{"Transports/connect/tcp", "ns/op"}, figure{"Transports/connect/quic", "ns/op"}, ""},
+			{"sync 64 records of 1 MiB over TCP, beside QUIC", figure{"Transports/sync64MiB/tcp", "ns/op"}, figure{"Transports/sync64MiB/quic", "ns/op"}, ""},
+			{"open a node that listens over both, beside TCP only", figure{"Transports/open/both", "ns/op"}, figure{"Transports/open/tcp", "ns/op"}, ""},
 		},
 	},
 }

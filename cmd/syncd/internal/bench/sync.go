@@ -63,15 +63,20 @@ const (
 	MaxRepeat  = 10_000
 )
 
+// measured is a sync, and what it took.
+type measured struct {
+	api.Report
+	Usage
+}
+
 // Result is the medians of one size.
 type Result struct {
-	api.Report
+	measured
 	Records     int     `json:"records"`
 	Differences int     `json:"differences"`
 	Kind        Kind    `json:"kind"`
 	Repeat      int     `json:"repeat"`
 	BuildMS     float64 `json:"build_ms"`
-	Usage
 	// Cold are the medians of first syncs after a restart; nil without them.
 	Cold *Cold `json:"cold,omitempty"`
 }
@@ -100,9 +105,8 @@ type subject struct {
 	size    int
 	round   int
 	buildMS float64
-	reports []api.Report
-	usage   []Usage
-	cold    []coldSync
+	warm    []measured
+	cold    []Cold
 }
 
 // Sync measures. The sizes take turns, so that what else the machine does
@@ -140,16 +144,16 @@ func Sync(ctx context.Context, c Config) (results []Result, err error) {
 		return nil, err
 	}
 	for _, s := range subjects {
-		report, err := medians(s.reports)
-		if err != nil {
+		r := Result{Records: s.size, Differences: c.Differences, Kind: c.Kind, Repeat: c.Repeat, BuildMS: s.buildMS}
+		if r.measured, err = medians(s.warm); err != nil {
 			return nil, err
 		}
-		r := Result{Report: report, Records: s.size, Differences: c.Differences, Kind: c.Kind, Repeat: c.Repeat, BuildMS: s.buildMS}
-		if r.Usage, err = medians(s.usage); err != nil {
-			return nil, err
-		}
-		if r.Cold, err = coldOf(s.cold); err != nil {
-			return nil, err
+		if len(s.cold) > 0 {
+			cold, err := medians(s.cold)
+			if err != nil {
+				return nil, err
+			}
+			r.Cold = &cold
 		}
 		results = append(results, r)
 	}
@@ -235,23 +239,23 @@ func (c *Config) measure(ctx context.Context, s *subject, source *pair.Source) e
 	if err := c.diverge(ctx, s, source); err != nil {
 		return err
 	}
-	r, u, err := c.sync(ctx, s)
-	s.reports, s.usage = append(s.reports, r), append(s.usage, u)
+	m, err := c.sync(ctx, s)
+	s.warm = append(s.warm, m)
 	return err
 }
 
 // sync makes the sides equal, and checks that just the differences were found.
-func (c *Config) sync(ctx context.Context, s *subject) (api.Report, Usage, error) {
+func (c *Config) sync(ctx context.Context, s *subject) (measured, error) {
 	before := used()
 	r, err := s.Sync(ctx, peer.SyncOptions{})
 	if err != nil {
-		return api.Report{}, Usage{}, err
+		return measured{}, err
 	}
 	u := used().since(before)
 	if d := r.MissingHere + r.MissingThere + r.Mismatched; d != c.Differences || !r.Verified {
-		return api.Report{}, u, fmt.Errorf("found %d differences of %d, verified %v", d, c.Differences, r.Verified)
+		return measured{}, fmt.Errorf("found %d differences of %d, verified %v", d, c.Differences, r.Verified)
 	}
-	return api.ReportOf(&r), u, nil
+	return measured{api.ReportOf(&r), u}, nil
 }
 
 func (c *Config) diverge(ctx context.Context, s *subject, source *pair.Source) error {
