@@ -3,8 +3,8 @@ package bfield
 import (
 	"fmt"
 	"slices"
-	"sync"
 
+	"github.com/syncd-io/syncd/bfield/internal/workers"
 	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
@@ -71,11 +71,11 @@ const (
 // So workers can share the work in any way, and go through the array in any order.
 func (f *Field) fill(a *array, level int, s source) {
 	a.keys += uint64(s.n)
-	workers := f.workers
+	most := f.workers
 	if s.n < parallelFrom {
-		workers = 1
+		most = 1
 	}
-	if workers == 1 && a.bits < stripedFrom {
+	if most == 1 && a.bits < stripedFrom {
 		f.eachChunk(s, 0, s.n, func(chunk []entry) {
 			for i := range chunk {
 				a.insert(chunk[i].key.at(level), f.encode(chunk[i]), f.plan.Hashes)
@@ -83,7 +83,7 @@ func (f *Field) fill(a *array, level int, s source) {
 		})
 		return
 	}
-	f.fillSorted(a, level, s, workers)
+	f.fillSorted(a, level, s, most)
 }
 
 // eachChunk reads the entries from from to end.
@@ -95,14 +95,6 @@ func (f *Field) eachChunk(s source, from, end int, each func([]entry)) {
 		each(chunk)
 		from += len(chunk)
 	}
-}
-
-func inParallel(workers int, each func(worker int)) {
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() { each(w) })
-	}
-	wg.Wait()
 }
 
 // undecided is an entry and what its windows have in common in all arrays so
@@ -151,14 +143,11 @@ func (f *Field) still(pending []undecided, a *array, level int) []undecided {
 // share has the workers go through their parts of n things. It returns what
 // they found, in the order of the things.
 func (f *Field) share(n int, each func(list []undecided, from, end int) []undecided) []undecided {
-	workers := f.workers
-	if n < parallelFrom {
-		workers = 1
-	}
-	if workers == 1 {
+	most := f.workers
+	if n < parallelFrom || most == 1 {
 		return each(nil, 0, n)
 	}
-	found := make([][]undecided, workers)
-	inParallel(workers, func(w int) { found[w] = each(nil, n*w/workers, n*(w+1)/workers) })
+	found := make([][]undecided, most)
+	workers.Each(most, most, func(w int) { found[w] = each(nil, n*w/most, n*(w+1)/most) })
 	return slices.Concat(found...)
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"runtime"
 
+	"github.com/syncd-io/syncd/bfield/internal/workers"
 	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
@@ -89,11 +89,9 @@ func New(c Config) (*Field, error) {
 	return newField(plan, c.Seed, c.Workers), nil
 }
 
-func newField(plan Plan, s uint64, workers int) *Field {
-	if workers == 0 {
-		workers = min(runtime.GOMAXPROCS(0), MaxWorkers)
-	}
-	f := &Field{plan: plan, seed: seed(s), workers: workers, repaired: true}
+func newField(plan Plan, s uint64, most int) *Field {
+	f := &Field{plan: plan, seed: seed(s), repaired: true}
+	f.workers, _ = workers.Of(most) // Config.check has bounded it
 	f.prepare()
 	f.levels = []array{newArray(plan.arrayBits(plan.Keys), plan.Nu)}
 	return f

@@ -1,5 +1,7 @@
 package bfield
 
+import "github.com/syncd-io/syncd/bfield/internal/workers"
+
 const (
 	// MaxKeys is the most keys that a plan takes. Indices into an array stay
 	// below 2^41 even with the largest MaxCellsPerKey·κ.
@@ -27,7 +29,7 @@ const (
 
 	// MaxWorkers is the most goroutines that build: with w of them, marks lie in
 	// w² lists.
-	MaxWorkers = 256
+	MaxWorkers = workers.Most
 
 	// MaxLevels is the most arrays of a cascade. Each holds the part β of the
 	// last one's keys, and β < 1/2 in sensible plans: 64 hold any n.

@@ -3,6 +3,8 @@ package bfield
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/syncd-io/syncd/bfield/internal/workers"
 )
 
 // An array that no cache holds is filled and read stripe by stripe. The windows of a block
@@ -30,19 +32,19 @@ const (
 
 // fillSorted puts the entries of a source into an array. Each worker sorts a block of them,
 // and then fills its own stripes.
-func (f *Field) fillSorted(a *array, level int, s source, workers int) {
-	block := blockOf((s.n+workers-1)/workers, workers)
-	parts, across := make([]*sorted, workers), make([][]mark, workers)
-	inParallel(workers, func(w int) { parts[w] = f.newSorted(a, block, workers) })
+func (f *Field) fillSorted(a *array, level int, s source, most int) {
+	block := blockOf((s.n+most-1)/most, most)
+	parts, across := make([]*sorted, most), make([][]mark, most)
+	workers.Each(most, most, func(w int) { parts[w] = f.newSorted(a, block, most) })
 	stripes := len(parts[0].lists)
-	for begin := 0; begin < s.n; begin += workers * block {
-		inParallel(workers, func(w int) {
+	for begin := 0; begin < s.n; begin += most * block {
+		workers.Each(most, most, func(w int) {
 			from := min(begin+w*block, s.n)
 			parts[w].sort(f, a, level, s, from, min(from+block, s.n))
 		})
-		inParallel(workers, func(w int) {
+		workers.Each(most, most, func(w int) {
 			for _, part := range parts {
-				across[w] = part.set(a, stripes*w/workers, stripes*(w+1)/workers, across[w])
+				across[w] = part.set(a, stripes*w/most, stripes*(w+1)/most, across[w])
 			}
 		})
 	}

@@ -177,4 +177,7 @@ func TestConfigsThatCannotBe(t *testing.T) {
 			t.Errorf("%+v: a filter is made", c)
 		}
 	}
+	if _, err := BuildFilter(Config{BitsPerKey: 10, Workers: 257}, keyed.List{}); err == nil {
+		t.Error("257 workers build")
+	}
 }

@@ -3,7 +3,6 @@ package bloom
 import (
 	"fmt"
 	"math"
-	"runtime"
 )
 
 // Kind is where the bits of a key lie.
@@ -59,24 +58,13 @@ type Config struct {
 const (
 	maxHashes = 32
 	maxBits   = 64
-	// maxWorkers is the most goroutines of a build, each of which goes through a part of the keys.
-	maxWorkers = 256
 	// maxWords keeps a filter to 8 TiB, so that no product overflows.
 	maxWords = 1 << 40
 )
 
-func (c Config) workers() int {
-	if c.Workers > 0 {
-		return c.Workers
-	}
-	return min(runtime.GOMAXPROCS(0), maxWorkers)
-}
-
 // plan returns the filter, without its words.
 func (c Config) plan() (*Filter, error) {
 	switch {
-	case c.Workers < 0 || c.Workers > maxWorkers:
-		return nil, fmt.Errorf("bloom: %d workers: 0 to %d are possible", c.Workers, maxWorkers)
 	case c.Keys < 0:
 		return nil, fmt.Errorf("bloom: a filter for %d keys", c.Keys)
 	case c.Kind >= kinds:

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"sync"
 	"sync/atomic"
 
+	"github.com/syncd-io/syncd/bfield/internal/workers"
 	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
@@ -42,23 +42,23 @@ func BuildFilter(c Config, keys keyed.List) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	workers := max(1, min(c.workers(), n/minShare))
+	most, err := workers.Of(c.Workers)
+	if err != nil {
+		return nil, fmt.Errorf("bloom: %w", err)
+	}
 	f.keys = n
-	if workers == 1 {
+	parts := min(most, n/minShare)
+	if parts <= 1 {
 		for i := range n {
 			f.set(keys.At(i).Hash(f.seed))
 		}
 		return f, nil
 	}
-	var wait sync.WaitGroup
-	for w := range workers {
-		wait.Go(func() {
-			for i := w * n / workers; i < (w+1)*n/workers; i++ {
-				f.setShared(keys.At(i).Hash(f.seed))
-			}
-		})
-	}
-	wait.Wait()
+	workers.Each(parts, parts, func(part int) {
+		for i := part * n / parts; i < (part+1)*n/parts; i++ {
+			f.setShared(keys.At(i).Hash(f.seed))
+		}
+	})
 	return f, nil
 }
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 
+	"github.com/syncd-io/syncd/bfield/internal/workers"
 	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/ribbon"
 )
@@ -21,6 +21,9 @@ func Build(c Config, keys keyed.List) (*Function, error) {
 	bits, err := c.bits()
 	if err != nil {
 		return nil, err
+	}
+	if c.Workers, err = workers.Of(c.Workers); err != nil {
+		return nil, fmt.Errorf("phf: %w", err)
 	}
 	for range seeds {
 		hashes, differ := distinct(keys, c.Seed)
@@ -68,7 +71,7 @@ func solve(c Config, bits int, hashes []uint64) (*Function, error) {
 	}
 	begins := f.cut(hashes)
 	choices := make([]uint8, len(hashes))
-	if err := f.search(c.workers(), hashes, choices, begins); err != nil {
+	if err := f.search(max(1, c.Workers), hashes, choices, begins); err != nil {
 		return nil, err
 	}
 	f.number()
@@ -103,29 +106,24 @@ func (f *Function) cut(hashes []uint64) (begins []int) {
 }
 
 // search finds the salt of each shard and the choices of its keys.
-func (f *Function) search(workers int, hashes []uint64, choices []uint8, begins []int) error {
-	var next, failed atomic.Int64
+func (f *Function) search(most int, hashes []uint64, choices []uint8, begins []int) error {
+	var failed atomic.Int64
 	failed.Store(-1)
-	var wait sync.WaitGroup
-	for range min(workers, len(f.shards)) {
-		wait.Go(func() {
-			s := search{choiceBits: f.choiceBits}
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(f.shards) {
-					return
-				}
-				of, ok := hashes[begins[i]:begins[i+1]], false
-				if len(of) <= math.MaxUint16 {
-					f.shards[i].salt, ok = s.solve(of, choices[begins[i]:begins[i+1]])
-				}
-				if !ok {
-					failed.Store(int64(i))
-				}
-			}
-		})
+	idle := make(chan *search, most)
+	for range most {
+		idle <- &search{choiceBits: f.choiceBits}
 	}
-	wait.Wait()
+	workers.Each(most, len(f.shards), func(i int) {
+		s := <-idle
+		of, ok := hashes[begins[i]:begins[i+1]], false
+		if len(of) <= math.MaxUint16 {
+			f.shards[i].salt, ok = s.solve(of, choices[begins[i]:begins[i+1]])
+		}
+		if !ok {
+			failed.Store(int64(i))
+		}
+		idle <- s
+	})
 	if i := failed.Load(); i >= 0 {
 		return fmt.Errorf("phf: %d keys: %w: shard %d of %d has %d of them", len(hashes), ErrUnsolvable, i, len(f.shards), f.shards[i].keys)
 	}

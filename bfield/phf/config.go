@@ -3,7 +3,6 @@ package phf
 import (
 	"errors"
 	"fmt"
-	"runtime"
 )
 
 // Config says what to build.
@@ -28,20 +27,8 @@ type Config struct {
 // seed may.
 var ErrUnsolvable = errors.New("the hashes of the keys are not spread")
 
-// maxWorkers is the most goroutines of a build: each has memory of its own.
-const maxWorkers = 256
-
-func (c Config) workers() int {
-	if c.Workers > 0 {
-		return c.Workers
-	}
-	return min(runtime.GOMAXPROCS(0), maxWorkers)
-}
-
 func (c Config) bits() (int, error) {
 	switch {
-	case c.Workers < 0 || c.Workers > maxWorkers:
-		return 0, fmt.Errorf("phf: %d workers: 0 to %d are possible", c.Workers, maxWorkers)
 	case c.ChoiceBits < 0 || c.ChoiceBits > 2:
 		return 0, fmt.Errorf("phf: choices of %d bits: 1 and 2 are possible", c.ChoiceBits)
 	case c.ChoiceBits == 1 && c.Minimal:

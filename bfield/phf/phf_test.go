@@ -162,7 +162,7 @@ func TestCrowdedShard(t *testing.T) {
 }
 
 func TestConfigsThatCannotBe(t *testing.T) {
-	for _, c := range []Config{{ChoiceBits: -1}, {ChoiceBits: 3}, {ChoiceBits: 1, Minimal: true}} {
+	for _, c := range []Config{{ChoiceBits: -1}, {ChoiceBits: 3}, {ChoiceBits: 1, Minimal: true}, {Workers: 257}} {
 		if _, err := Build(c, keyed.List{}); err == nil {
 			t.Errorf("%+v: a function is built", c)
 		}

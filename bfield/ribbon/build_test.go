@@ -111,7 +111,7 @@ func TestCrowdedBucket(t *testing.T) {
 			seen[h] = h & 0xff
 		}
 	}
-	tb, err := newTable(8, 0, n, 1, func(into []entry, from int) { copy(into, list[from:]) })
+	tb, err := newTable(maxLevels, 8, 0, n, 1, func(into []entry, from int) { copy(into, list[from:]) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,37 +124,33 @@ func TestCrowdedBucket(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	two := [][]byte{[]byte("a"), []byte("b")}
-	for what, build := range map[string]func() error{
-		"no value bits": func() error { _, err := BuildRetrieval(Config{}, keyed.ByteStrings(two), []uint64{0, 0}); return err },
-		"65 value bits": func() error {
-			_, err := BuildRetrieval(Config{ValueBits: 65}, keyed.ByteStrings(two), []uint64{0, 0})
-			return err
-		},
-		"a value too wide": func() error {
-			_, err := BuildRetrieval(Config{ValueBits: 3}, keyed.ByteStrings(two), []uint64{7, 8})
-			return err
-		},
-		"a value missing": func() error {
-			_, err := BuildRetrieval(Config{ValueBits: 3}, keyed.ByteStrings(two), []uint64{7})
-			return err
-		},
-		"no fingerprint bits": func() error {
-			_, err := BuildMap(Config{ValueBits: 3}, keyed.ByteStrings(two), []uint64{7, 7})
-			return err
-		},
-		"33 fingerprint bits": func() error { _, err := BuildFilter(Config{FingerprintBits: 33}, keyed.ByteStrings(two)); return err },
-		"an unknown filter": func() error {
-			_, err := BuildFilter(Config{FingerprintBits: 8, Filter: 3}, keyed.ByteStrings(two))
-			return err
-		},
-		"a map's missing value": func() error {
-			_, err := BuildMap(Config{ValueBits: 3, FingerprintBits: 8}, keyed.ByteStrings(two), nil)
-			return err
-		},
+	two := keyed.ByteStrings([][]byte{[]byte("a"), []byte("b")})
+	retrieval := func(c Config, values []uint64) error { _, err := BuildRetrieval(c, two, values); return err }
+	ofMap := func(c Config, values []uint64) error { _, err := BuildMap(c, two, values); return err }
+	filter := func(c Config, _ []uint64) error { _, err := BuildFilter(c, two); return err }
+	coded := func(c Config, values []uint64) error { _, err := BuildCoded(c, two, values); return err }
+	for _, r := range []struct {
+		what   string
+		build  func(Config, []uint64) error
+		c      Config
+		values []uint64
+	}{
+		{"no value bits", retrieval, Config{}, []uint64{0, 0}},
+		{"65 value bits", retrieval, Config{ValueBits: 65}, []uint64{0, 0}},
+		{"a value too wide", retrieval, Config{ValueBits: 3}, []uint64{7, 8}},
+		{"a value missing", retrieval, Config{ValueBits: 3}, []uint64{7}},
+		{"no fingerprint bits", ofMap, Config{ValueBits: 3}, []uint64{7, 7}},
+		{"a map's missing value", ofMap, Config{ValueBits: 3, FingerprintBits: 8}, nil},
+		{"a coded one's missing value", coded, Config{}, []uint64{7}},
+		{"33 fingerprint bits", filter, Config{FingerprintBits: 33}, nil},
+		{"an unknown filter", filter, Config{FingerprintBits: 8, Filter: 3}, nil},
+		{"-1 workers of a retrieval", retrieval, Config{ValueBits: 3, Workers: -1}, []uint64{7, 7}},
+		{"257 workers of a map", ofMap, Config{ValueBits: 3, FingerprintBits: 8, Workers: 257}, []uint64{7, 7}},
+		{"257 workers of a filter", filter, Config{FingerprintBits: 8, Workers: 257}, nil},
+		{"257 workers of a coded one", coded, Config{Workers: 257}, []uint64{7, 7}},
 	} {
-		if build() == nil {
-			t.Errorf("%s: built without an error", what)
+		if r.build(r.c, r.values) == nil {
+			t.Errorf("%s: built without an error", r.what)
 		}
 	}
 }

@@ -3,53 +3,34 @@ package ribbon
 import (
 	"cmp"
 	"container/heap"
-	"errors"
-	"fmt"
-	"math"
 	"slices"
 )
-
-// ErrNoCodeword is wrapped by the error of a build that was given a value which
-// its Code does not have.
-var ErrNoCodeword = errors.New("the code has no codeword for the value")
 
 const (
 	// longestCodeword is the most bits of a codeword. Frequencies of which the
 	// sum is below 9·10^6 (a Fibonacci number) never lead to a longer one.
 	longestCodeword = 32
 
-	// mostSymbols bounds the values of a Code, of which each takes 16 bytes and more.
+	// mostSymbols bounds the values of a code, of which each takes 16 bytes and more.
 	mostSymbols = 1 << 20
 )
 
-// Code is a canonical Huffman code: frequent values have short codewords, and no
+// code is a canonical Huffman code: frequent values have short codewords, and no
 // codeword begins another one. The lengths alone describe it, as codewords count
 // upwards in the order of length, then value (Schwartz and Kallick, "Generating a
-// canonical prefix encoding", 1964). It does not change.
-type Code struct {
+// canonical prefix encoding", 1964).
+type code struct {
 	symbols []uint64                    // values, in the order of their codewords
 	counts  [longestCodeword + 1]uint64 // codewords of each length; Σ counts[l]·2^-l is 1, or there are no symbols
 }
 
-// NewCode returns the code for values of the given frequencies, or of weights in
-// their proportion. They are positive, with a sum below 2^63. Of a single value the
-// codeword has no bits. Where Huffman's codewords are longer than 32 bits,
-// frequencies are halved until they fit. The result is not the best such code, but
-// only values that occur once in millions have other codewords.
-func NewCode(frequencies map[uint64]uint64) (*Code, error) {
-	if len(frequencies) > mostSymbols {
-		return nil, fmt.Errorf("ribbon: a code of %d values: at most %d are possible", len(frequencies), mostSymbols)
-	}
+// newCode returns the code for values of the given frequencies, which are positive and sum
+// to less than 2^63. Of a single value the codeword has no bits. Where Huffman's codewords
+// are longer than 32 bits, frequencies are halved until they fit. The result is not the
+// best such code, but only values that occur once in millions have other codewords.
+func newCode(frequencies map[uint64]uint64) *code {
 	tree := make([]node, 0, 2*len(frequencies))
-	sum := uint64(0)
 	for value, f := range frequencies {
-		if f == 0 {
-			return nil, fmt.Errorf("ribbon: value %d has frequency 0: give it at least 1, or leave it out", value)
-		}
-		if f > math.MaxInt64-sum {
-			return nil, errors.New("ribbon: the frequencies sum to 2^63 or more: divide them")
-		}
-		sum += f
 		tree = append(tree, node{weight: f, value: value})
 	}
 	// The map has no order: equal frequencies must not depend on it.
@@ -67,12 +48,12 @@ func NewCode(frequencies map[uint64]uint64) (*Code, error) {
 	slices.SortFunc(leaves, func(a, b node) int {
 		return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(a.value, b.value))
 	})
-	c := &Code{symbols: make([]uint64, n)}
+	c := &code{symbols: make([]uint64, n)}
 	for i, l := range leaves {
 		c.symbols[i] = l.value
 		c.counts[l.depth]++
 	}
-	return c, nil
+	return c
 }
 
 // node is a node of a Huffman tree. Parents come behind their children.
@@ -143,7 +124,7 @@ type codeword struct {
 }
 
 // codewords returns the codeword of each symbol.
-func (c *Code) codewords() []codeword {
+func (c *code) codewords() []codeword {
 	words := make([]codeword, 0, len(c.symbols))
 	next := uint64(0)
 	for length, count := range c.counts {
@@ -165,7 +146,7 @@ type decoder struct {
 
 // symbol returns the symbol of the bits read so far, if they are a codeword.
 // All codewords of fewer bits are below first, as the bits of others are not.
-func (d *decoder) symbol(c *Code, bits uint64) (value uint64, ok bool) {
+func (d *decoder) symbol(c *code, bits uint64) (value uint64, ok bool) {
 	if i := bits - d.first; i < c.counts[d.length] {
 		return c.symbols[d.index+i], true
 	}
@@ -173,7 +154,7 @@ func (d *decoder) symbol(c *Code, bits uint64) (value uint64, ok bool) {
 }
 
 // longer goes on to codewords of one bit more.
-func (d *decoder) longer(c *Code) {
+func (d *decoder) longer(c *code) {
 	count := c.counts[d.length]
 	d.index += count
 	d.first = (d.first + count) << 1
@@ -181,7 +162,7 @@ func (d *decoder) longer(c *Code) {
 }
 
 // bounds are the lengths of the shortest and the longest codeword.
-func (c *Code) bounds() (shortest, longest uint64) {
+func (c *code) bounds() (shortest, longest uint64) {
 	shortest = longestCodeword
 	for length, count := range c.counts {
 		if count > 0 {
@@ -193,7 +174,7 @@ func (c *Code) bounds() (shortest, longest uint64) {
 
 // whole says whether the codewords leave no string of bits without a meaning:
 // Kraft's inequality is an equality.
-func (c *Code) whole() bool {
+func (c *code) whole() bool {
 	sum := uint64(0)
 	for length, count := range c.counts {
 		sum += count << (longestCodeword - length) // count ≤ mostSymbols: no overflow

@@ -8,13 +8,13 @@ import (
 )
 
 // Coded is a Retrieval of values of variable length. A value takes the bits of its
-// codeword in a Code, so that frequent values take few bits. Each bit of a key's
+// codeword in a Huffman code, so that frequent values take few bits. Each bit of a key's
 // codeword is one equation of a Retrieval of 1 bit. A look-up asks for bit after bit
 // until they are a codeword. For a key that it was not built from it returns any
 // value of the code. It may be read by many goroutines at once.
 type Coded struct {
 	keys int
-	code *Code
+	code *code
 	bits *Retrieval
 }
 
@@ -24,34 +24,31 @@ type Coded struct {
 func bitHash(h uint64, i int) uint64 { return h + uint64(i)*mulLevel }
 
 // BuildCoded builds a Coded with values[i] for key i, from the Seed and Workers of
-// the configuration. A nil code stands for that of the frequencies in values. The
-// error for a value that a given code does not have wraps ErrNoCodeword. One key may
-// be given more than once, if its value is the same each time. Otherwise the error
-// wraps ErrContradiction.
-func BuildCoded(c Config, code *Code, keys keyed.List, values []uint64) (*Coded, error) {
+// the configuration. One key may be given more than once, if its value is the same each
+// time. Otherwise the error wraps ErrContradiction.
+func BuildCoded(c Config, keys keyed.List, values []uint64) (*Coded, error) {
 	k := keyList{keys}
-	if err := c.checkWorkers(); err != nil {
+	if err := c.setWorkers(); err != nil {
 		return nil, err
 	}
 	if k.Len() != len(values) {
 		return nil, fmt.Errorf("ribbon: %d keys with %d values", k.Len(), len(values))
 	}
-	if code == nil {
-		frequencies := map[uint64]uint64{}
-		for _, v := range values {
-			frequencies[v]++
-		}
-		var err error
-		if code, err = NewCode(frequencies); err != nil {
-			return nil, err
-		}
+	frequencies := map[uint64]uint64{}
+	for _, v := range values {
+		frequencies[v]++
 	}
-	e, err := equationsOf(code, values)
-	if err != nil {
-		return nil, err
+	if len(frequencies) > mostSymbols {
+		return nil, fmt.Errorf("ribbon: a code of %d values: at most %d are possible", len(frequencies), mostSymbols)
 	}
+	return buildCoded(c, newCode(frequencies), k, values)
+}
+
+// buildCoded builds a Coded by a code that has all the values.
+func buildCoded(c Config, code *code, k keyList, values []uint64) (*Coded, error) {
+	e := equationsOf(code, values)
 	r := &Retrieval{keys: e.n}
-	err = k.build(c.Seed, values, func(seed uint64) (err error) {
+	err := k.build(c.Seed, values, func(seed uint64) (err error) {
 		r.seed = seed
 		r.table, err = c.table(1, 0, e.n, e.source(k, seed))
 		return err
@@ -73,24 +70,20 @@ type equations struct {
 // stretch is how many keys have one entry in begins.
 const stretch = 64
 
-func equationsOf(c *Code, values []uint64) (*equations, error) {
+func equationsOf(c *code, values []uint64) *equations {
 	e := &equations{words: c.codewords(), symbols: make([]uint32, len(values))}
 	numbers := make(map[uint64]uint32, len(c.symbols))
 	for i, s := range c.symbols {
 		numbers[s] = uint32(i)
 	}
 	for i, v := range values {
-		s, ok := numbers[v]
-		if !ok {
-			return nil, fmt.Errorf("ribbon: %w: value %d of key %d", ErrNoCodeword, v, i)
-		}
 		if i%stretch == 0 {
 			e.begins = append(e.begins, e.n)
 		}
-		e.symbols[i] = s
-		e.n += int(e.words[s].length)
+		e.symbols[i] = numbers[v]
+		e.n += int(e.words[numbers[v]].length)
 	}
-	return e, nil
+	return e
 }
 
 // source returns the equations for the keys hashed under seed.

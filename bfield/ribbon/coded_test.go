@@ -3,7 +3,6 @@ package ribbon
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -32,7 +31,7 @@ func TestConformanceOfCoded(t *testing.T) {
 		t.Run(fmt.Sprintf("%d values", values), func(t *testing.T) {
 			s := fieldtest.Suite{
 				Build: func(in fieldtest.Input) (fieldtest.Field, error) {
-					c, err := BuildCoded(Config{Seed: in.Seed, Workers: in.Workers}, nil, in.List(), in.Values)
+					c, err := BuildCoded(Config{Seed: in.Seed, Workers: in.Workers}, in.List(), in.Values)
 					return coded{c}, err
 				},
 				Load: func(data []byte) (fieldtest.Field, error) {
@@ -67,10 +66,7 @@ func TestCodedAgainstMap(t *testing.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		r := rand.New(rand.NewPCG(seed, 0))
 		frequencies := drawFrequencies(r)
-		code, err := NewCode(frequencies)
-		if err != nil {
-			t.Fatal(err)
-		}
+		code := newCode(frequencies)
 		twin := map[uint64]uint64{}
 		var hashes, values []uint64
 		if n := len(code.symbols); n > 0 {
@@ -84,7 +80,7 @@ func TestCodedAgainstMap(t *testing.T) {
 				hashes, values = append(hashes, h), append(values, v)
 			}
 		}
-		c, err := BuildCoded(Config{Seed: r.Uint64()}, code, keyed.Numbers(hashes), values)
+		c, err := buildCoded(Config{Seed: r.Uint64(), Workers: 1}, code, keyList{keyed.Numbers(hashes)}, values)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,10 +102,7 @@ func TestCodedAgainstMap(t *testing.T) {
 func TestCodeOfFrequencies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		frequencies := drawFrequencies(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)))
-		code, err := NewCode(frequencies)
-		if err != nil {
-			t.Fatal(err)
-		}
+		code := newCode(frequencies)
 		if len(code.symbols) != len(frequencies) || len(frequencies) > 0 && !code.whole() {
 			t.Fatalf("%d values; lengths %v of %d", len(frequencies), code.counts, len(code.symbols))
 		}
@@ -142,10 +135,7 @@ func TestLongCodewords(t *testing.T) {
 		frequencies[v] = a
 		a, b = b, a+b
 	}
-	code, err := NewCode(frequencies)
-	if err != nil {
-		t.Fatal(err)
-	}
+	code := newCode(frequencies)
 	if _, longest := code.bounds(); longest > longestCodeword || !code.whole() {
 		t.Fatalf("codewords of %d bits, whole: %v", longest, code.whole())
 	}
@@ -153,32 +143,13 @@ func TestLongCodewords(t *testing.T) {
 	for i := range hashes {
 		hashes[i], values[i] = uint64(i), uint64(i)
 	}
-	c, err := BuildCoded(Config{}, code, keyed.Numbers(hashes), values)
+	c, err := buildCoded(Config{Workers: 1}, code, keyList{keyed.Numbers(hashes)}, values)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range hashes {
 		if got := c.Lookup(keyed.Number(hashes[i])); got != values[i] {
 			t.Fatalf("key %d answers %d", i, got)
-		}
-	}
-}
-
-// A value without a codeword, and frequencies that make no code, are refused.
-func TestWhatACodeRefuses(t *testing.T) {
-	code, err := NewCode(map[uint64]uint64{1: 5, 2: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := BuildCoded(Config{}, code, keyed.Numbers([]uint64{7, 8}), []uint64{1, 3}); !errors.Is(err, ErrNoCodeword) {
-		t.Errorf("a value outside the code: %v", err)
-	}
-	if _, err := BuildCoded(Config{}, nil, keyed.Numbers([]uint64{7, 8}), []uint64{1}); err == nil {
-		t.Error("two keys with one value are taken")
-	}
-	for name, f := range map[string]map[uint64]uint64{"zero": {1: 0}, "too large": {1: 1 << 62, 2: 1 << 62}} {
-		if _, err := NewCode(f); err == nil {
-			t.Errorf("frequencies %s are taken", name)
 		}
 	}
 }
@@ -193,7 +164,7 @@ func TestSizeOfCoded(t *testing.T) {
 		for values[i] = 0; r.IntN(2) == 0; values[i]++ {
 		}
 	}
-	c, err := BuildCoded(Config{}, nil, keyed.Numbers(hashes), values)
+	c, err := BuildCoded(Config{}, keyed.Numbers(hashes), values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +176,7 @@ func TestSizeOfCoded(t *testing.T) {
 	if s := c.Stats(); s.Keys != n || s.Overhead < 0 || s.Overhead > 0.021 {
 		t.Errorf("%+v", s)
 	}
-	if c, err = BuildCoded(Config{}, nil, keyed.Numbers(hashes), make([]uint64, n)); err != nil {
+	if c, err = BuildCoded(Config{}, keyed.Numbers(hashes), make([]uint64, n)); err != nil {
 		t.Fatal(err)
 	}
 	if s := c.Stats(); s.Bits != 64 || c.bits.keys != 0 || c.Lookup(keyed.Number(hashes[5])) != 0 {
@@ -221,7 +192,7 @@ func codedSamples(t testing.TB) map[string]*Coded {
 	}
 	all := map[string]*Coded{}
 	for _, n := range []int{0, 1, 40, len(hashes)} {
-		c, err := BuildCoded(Config{Seed: 5}, nil, keyed.Numbers(hashes[:n]), values[:n])
+		c, err := BuildCoded(Config{Seed: 5}, keyed.Numbers(hashes[:n]), values[:n])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +263,7 @@ func TestLengthsOfNoCode(t *testing.T) {
 		lengths []uint64
 		loads   bool
 	}{"a code": {[]uint64{0, 2}, true}, "half a code": {[]uint64{0, 1}, false}, "three of one bit": {[]uint64{0, 3}, false}} {
-		code := new(Code)
+		code := new(code)
 		for length, n := range c.lengths {
 			code.counts[length] = n
 			for range n {

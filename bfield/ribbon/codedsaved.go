@@ -64,8 +64,8 @@ func parseCoded(data []byte) (*Coded, error) {
 	return &Coded{keys: int(keys), code: code, bits: bits}, in.End()
 }
 
-func parseCode(in *saved.Reader) *Code {
-	c := new(Code)
+func parseCode(in *saved.Reader) *code {
+	c := new(code)
 	n := uint64(0)
 	for length := range c.counts {
 		c.counts[length] = uint64(in.Uint32())

@@ -3,7 +3,8 @@ package ribbon
 import (
 	"errors"
 	"fmt"
-	"runtime"
+
+	"github.com/syncd-io/syncd/bfield/internal/workers"
 )
 
 // Config says what to build. The zero value of a field means its default;
@@ -57,34 +58,25 @@ type Stats struct {
 	FalsePositive float64
 }
 
-// maxWorkers is the most goroutines of a build: each has memory of its own.
-const maxWorkers = 256
-
-func (c Config) checkWorkers() error {
-	if c.Workers < 0 || c.Workers > maxWorkers {
-		return fmt.Errorf("ribbon: %d workers: 0 to %d are possible", c.Workers, maxWorkers)
+// setWorkers gives Workers its default.
+func (c *Config) setWorkers() (err error) {
+	if c.Workers, err = workers.Of(c.Workers); err != nil {
+		return fmt.Errorf("ribbon: %w", err)
 	}
 	return nil
 }
 
-// workers is how many goroutines build; checkWorkers was asked before.
-func (c Config) workers() int {
-	if c.Workers > 0 {
-		return c.Workers
-	}
-	return min(runtime.GOMAXPROCS(0), maxWorkers)
-}
-
 // table builds the table of a structure that bumps.
-func (c Config) table(values, fingerprints, n int, read source) (*table, error) {
+func (c *Config) table(values, fingerprints, n int, read source) (*table, error) {
+	most := maxLevels
 	if c.TwoLayers {
-		return newTwoLayers(values, fingerprints, n, c.workers(), read)
+		most = 2
 	}
-	return newTable(values, fingerprints, n, c.workers(), read)
+	return newTable(most, values, fingerprints, n, c.Workers, read)
 }
 
-func (c Config) checkValues(keys int, values []uint64) error {
-	if err := c.checkWorkers(); err != nil {
+func (c *Config) checkValues(keys int, values []uint64) error {
+	if err := c.setWorkers(); err != nil {
 		return err
 	}
 	if c.ValueBits < 1 || c.ValueBits > 64 {
@@ -101,8 +93,8 @@ func (c Config) checkValues(keys int, values []uint64) error {
 	return nil
 }
 
-func (c Config) checkFingerprint() error {
-	if err := c.checkWorkers(); err != nil {
+func (c *Config) checkFingerprint() error {
+	if err := c.setWorkers(); err != nil {
 		return err
 	}
 	if c.FingerprintBits < 1 || c.FingerprintBits > maxFingerprint {

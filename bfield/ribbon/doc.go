@@ -53,9 +53,8 @@
 //
 // # Values of variable length
 //
-// A [Coded] gives frequent values few bits. They are written in a Huffman code
-// ([Code]): its codewords have different lengths, and none begins another. Each
-// bit of a key's codeword is an equation of its own, in a retrieval of 1 bit. It is
+// A [Coded] gives frequent values few bits. They are written in a Huffman code:
+// its codewords have different lengths, and none begins another. Each bit of a key's codeword is an equation of its own, in a retrieval of 1 bit. It is
 // of the key together with the number of the bit:
 //
 //	value  frequency  codeword     equations of a key with value "b"

@@ -46,21 +46,17 @@ func BuildFilter(c Config, keys keyed.List) (*Filter, error) {
 	if err := c.checkFingerprint(); err != nil {
 		return nil, err
 	}
-	build := newTable
-	if c.TwoLayers {
-		build = newTwoLayers
-	}
-	switch c.Filter {
-	case Standard:
-		build = newStandard
-	case Bumped:
-	default:
+	if c.Filter >= kinds {
 		return nil, fmt.Errorf("ribbon: no filter of kind %d: 0 to %d are possible", c.Filter, kinds-1)
 	}
 	f := &Filter{kind: c.Filter, keys: k.Len()}
 	err := k.build(c.Seed, nil, func(seed uint64) (err error) {
 		f.seed = seed
-		f.table, err = build(0, c.FingerprintBits, f.keys, c.workers(), k.source(seed, nil))
+		if read := k.source(seed, nil); c.Filter == Standard {
+			f.table, err = newStandard(c.FingerprintBits, f.keys, c.Workers, read)
+		} else {
+			f.table, err = c.table(0, c.FingerprintBits, f.keys, read)
+		}
 		return err
 	})
 	if err != nil {

@@ -2,33 +2,13 @@ package ribbon
 
 import (
 	"slices"
-	"sync"
-	"sync/atomic"
+
+	"github.com/syncd-io/syncd/bfield/internal/workers"
 )
 
 // entry is a key on its way into a level: its hash of that level, and its value
 // (without fingerprint).
 type entry struct{ hash, value uint64 }
-
-// parallel calls work(0) … work(n-1), at most workers of them at once.
-func parallel(workers, n int, work func(i int)) {
-	if workers = min(workers, n); workers <= 1 {
-		for i := range n {
-			work(i)
-		}
-		return
-	}
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				work(i)
-			}
-		})
-	}
-	wg.Wait()
-}
 
 // source gives the keys of a level: it fills its argument with those from a given
 // one on. It is called by several goroutines at once, and twice for each key.
@@ -36,25 +16,25 @@ type source func(into []entry, from int)
 
 // partition takes the entries of a source, as many as fit in dst. It gives
 // them the hashes of this level and sorts them by shard. Those of one shard
-// keep their order, whatever the number of workers. The entries of shard i
+// keep their order, whatever the number of parts that are read at once. The entries of shard i
 // are dst[ends[i-1]:ends[i]].
-func (l *level) partition(dst []entry, workers int, read source) (ends []int) {
+func (l *level) partition(dst []entry, parts int, read source) (ends []int) {
 	n, shards := len(dst), l.shards()
-	chunk := (n + workers - 1) / workers
-	counts := make([][]int, workers) // of the entries of one chunk, by shard
-	each := func(worker int, do func(shard uint64, e entry)) {
+	chunk := (n + parts - 1) / parts
+	counts := make([][]int, parts) // of the entries of one chunk, by shard
+	each := func(part int, do func(shard uint64, e entry)) {
 		buffer := make([]entry, max(1, min(turnKeys, chunk)))
-		for from, end := worker*chunk, min(n, (worker+1)*chunk); from < end; from += len(buffer) {
-			part := buffer[:min(len(buffer), end-from)]
-			read(part, from)
-			for _, e := range part {
+		for from, end := part*chunk, min(n, (part+1)*chunk); from < end; from += len(buffer) {
+			entries := buffer[:min(len(buffer), end-from)]
+			read(entries, from)
+			for _, e := range entries {
 				e.hash = rehash(e.hash, 0)
 				do(position(e.hash, l.buckets*bucketSlots)/shardSlots, e)
 			}
 			giveWay()
 		}
 	}
-	parallel(workers, workers, func(w int) {
+	workers.Each(parts, parts, func(w int) {
 		c := make([]int, shards)
 		each(w, func(shard uint64, _ entry) { c[shard]++ })
 		counts[w] = c
@@ -67,7 +47,7 @@ func (l *level) partition(dst []entry, workers int, read source) (ends []int) {
 		}
 		ends[s] = at
 	}
-	parallel(workers, workers, func(w int) {
+	workers.Each(parts, parts, func(w int) {
 		c := counts[w]
 		each(w, func(shard uint64, e entry) {
 			dst[c[shard]] = e

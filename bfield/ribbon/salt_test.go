@@ -60,7 +60,7 @@ func TestCrowdedShardIsSalted(t *testing.T) {
 			list = append(list, entry{hash: h})
 		}
 	}
-	tb, err := newStandard(0, f, n, 1, func(into []entry, from int) { copy(into, list[from:]) })
+	tb, err := newStandard(f, n, 1, func(into []entry, from int) { copy(into, list[from:]) })
 	if err != nil {
 		t.Fatal(err)
 	}

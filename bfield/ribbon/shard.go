@@ -1,6 +1,10 @@
 package ribbon
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/syncd-io/syncd/bfield/internal/workers"
+)
 
 // errContradiction is that two equal hashes have values that differ.
 // errUnsolved is that a key failed on a level that may not bump keys.
@@ -34,7 +38,7 @@ func (s *solver) solve(memory []entry, read source) (bumped []entry, err error) 
 		}
 		return memory[begin:ends[shard]]
 	}
-	parallel(s.workers, len(ends), func(shard int) {
+	workers.Each(s.workers, len(ends), func(shard int) {
 		b := <-idle
 		counts[shard], errs[shard] = b.build(shard, of(shard))
 		idle <- b

@@ -7,7 +7,7 @@ const module = "github.com/syncd-io/syncd"
 // its tests may also import packages of its own floor (the tests of a store on disk
 // run the suite beside it).
 var floors = [][]string{
-	{"bfield/keyed"},
+	{"bfield/internal/workers", "bfield/keyed"},
 	{"internal/child", "internal/golden", "internal/hlc", "internal/keyhash", "internal/loglimit", "internal/machine", "internal/pgserver", "internal/plot", "internal/powercut", "internal/seeded", "internal/signature"},
 	{"bfield/keyset", "dbadapter", "iblt", "iblt/rateless"},
 	{"dbadapter/internal/commit", "dbadapter/internal/damage", "dbadapter/internal/kv", "dbadapter/internal/lifecycle", "dbadapter/internal/queue", "internal/coded", "internal/durable", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
