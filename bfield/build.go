@@ -8,7 +8,7 @@ import (
 	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
-// Build returns a field that holds key i with values[i], repaired and sealed.
+// Build returns a field that holds key i with values[i], repaired.
 // A key twice with one value is fine; with two values it is ErrContradiction.
 // The secondary arrays are just as large as they must be. Workers change the
 // speed, not one bit of the result.
@@ -28,14 +28,13 @@ func Build(c Config, keys keyed.List, values []uint64) (*Field, error) {
 	}
 	plan.Keys = max(plan.Keys, uint64(n))
 	f := newField(plan, c.Seed, c.Workers)
-	f.sealed = true
 	s := source{n, func(chunk []entry, from int) {
 		for i := range chunk {
 			chunk[i] = entry{f.keyOf(keys.At(from + i)), values[from+i]}
 		}
 	}}
 	f.fill(&f.levels[0], 0, s)
-	if err := f.cascade(s); err != nil {
+	if err := f.decide(f.indeterminate(s)); err != nil {
 		return nil, fmt.Errorf("build: %w", err)
 	}
 	return f, nil
@@ -46,10 +45,6 @@ func Build(c Config, keys keyed.List, values []uint64) (*Field, error) {
 type source struct {
 	n    int
 	read func(chunk []entry, from int)
-}
-
-func sourceOf(entries []entry) source {
-	return source{len(entries), func(chunk []entry, from int) { copy(chunk, entries[from:]) }}
 }
 
 func sourceOfUndecided(list []undecided) source {

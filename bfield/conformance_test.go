@@ -68,28 +68,7 @@ func TestConformance(t *testing.T) {
 			if name != "two bits" && name != "one load" {
 				suite.Large, suite.FalsePositive = 6000, [2]float64{0.75 * alpha, 1.33 * alpha}
 			}
-			t.Run("Build", func(t *testing.T) { fieldtest.Run(t, suite) })
-			if name != "two bits" && name != "four bits" && name != "one load" {
-				return // the others differ in nothing that insertion touches
-			}
-			suite.Build = func(in fieldtest.Input) (fieldtest.Field, error) { return inserted(c, in) }
-			suite.Large = 4000
-			t.Run("Insert", func(t *testing.T) { fieldtest.Run(t, suite) })
+			fieldtest.Run(t, suite)
 		})
 	}
-}
-
-// inserted builds a field one insertion after the other.
-func inserted(c Config, in fieldtest.Input) (fieldtest.Field, error) {
-	c.Keys, c.Seed, c.Workers = uint64(in.Len()), in.Seed, in.Workers
-	f, err := New(c)
-	if err != nil {
-		return nil, err
-	}
-	for i, v := range in.Values {
-		if err := f.Insert(in.List().At(i), v); err != nil {
-			return nil, err
-		}
-	}
-	return built{f}, f.Seal()
 }

@@ -47,9 +47,10 @@
 //	f, err := bfield.Build(bfield.Config{Keys: n, Values: 256, FalsePositive: 1.0 / 256}, keys, values)
 //	value, answer := f.Lookup(keyed.Bytes(key))
 //
-// Build is for keys that are all at hand. New, Insert and Repair are for keys
-// that arrive one by one. Mutable is for ever: it logs what is inserted, repairs
-// in the background, and grows. Save writes a field to a file and Open reads it.
+// Build is for keys that are all at hand, BuildFrom for those of a store. New and Add
+// are for keys that arrive one by one and are kept elsewhere, from where RepairedFrom
+// reads them. Mutable is for ever: it logs what is inserted, repairs in the background,
+// and grows. Save writes a field to a file and Open reads it.
 // FieldOf uses its bytes where they lie. Keys are those of package keyed: byte
 // strings or numbers.
 //
@@ -77,7 +78,7 @@
 //     array yet. Its windows there may agree by chance on a wrong one of its
 //     candidates. At α 2^-8 that is one in 10^4 look-ups of such keys (measured).
 //   - Insertion without a second pass gives not only indeterminate keys but wrong
-//     misses, if a miss in a secondary array is taken for one. Until Repair such
+//     misses, if a miss in a secondary array is taken for one. Until a repair such
 //     keys are answered Indeterminate.
 //
 // # What is not promised

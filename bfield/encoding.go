@@ -46,8 +46,7 @@ const (
 
 func aligned(n uint64) uint64 { return (n + alignment - 1) &^ (alignment - 1) }
 
-// MarshalBinary returns the field as bytes. The inserted keys of a field that
-// is not sealed are not part of it.
+// MarshalBinary returns the field as bytes.
 func (f *Field) MarshalBinary() ([]byte, error) { return bytes.Join(f.parts(), nil), nil }
 
 // Save writes the field to a file. After a crash there is the old file or the new one.
@@ -82,21 +81,20 @@ func padded(parts [][]byte, part []byte) [][]byte {
 	return append(parts, part, make([]byte, aligned(n)-n))
 }
 
-// UnmarshalBinary makes the field what MarshalBinary saved: sealed, and with
-// the same answers. It copies the bytes. It fails with ErrFormat if they are
+// UnmarshalBinary makes the field what MarshalBinary saved, with the same answers. It copies the bytes. It fails with ErrFormat if they are
 // anything but a whole field; the field is then as it was.
 func (f *Field) UnmarshalBinary(data []byte) error {
 	return saved.Unmarshal(f, bytes.Clone(data), FieldOf)
 }
 
-// Open returns the field saved in a file, sealed, and reads all of it into memory.
+// Open returns the field saved in a file, and reads all of it into memory.
 // Later changes of the file change nothing. FieldOf is for bytes that are mapped
 // into memory.
 //
 // It fails with ErrFormat if the file holds anything but a whole field.
 func Open(path string) (*Field, error) { return saved.Open(path, FieldOf) }
 
-// FieldOf is the Field that MarshalBinary or Save saved as data, sealed. It reads all
+// FieldOf is the Field that MarshalBinary or Save saved as data. It reads all
 // of data once, to verify it, and then uses it where it lies, as ribbon.MapOf does. So
 // data must stay as it is for as long as the field, or what RepairedFrom has made of
 // it, is used. A file that is mapped into memory is shared by processes, and what is
@@ -110,7 +108,7 @@ func FieldOf(data []byte) (*Field, error) {
 		head += levelHeader * min(binary.LittleEndian.Uint64(data[fixedHeader-8:]), MaxLevels)
 	}
 	in := format.Read(data[:min(head, uint64(len(data)))])
-	f := &Field{seed: seed(in.Word()), workers: 1, sealed: true}
+	f := &Field{seed: seed(in.Word()), workers: 1}
 	p := &f.plan
 	p.Keys, p.Values = in.Word(), in.Word()
 	p.Nu, p.Kappa, p.Hashes = int(in.Uint16()), int(in.Uint16()), int(in.Uint16())

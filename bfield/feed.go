@@ -10,8 +10,7 @@ import (
 // A field need not remember its keys if something else does: a store, or other
 // nodes that sent them. What follows is for that.
 
-// BuildFrom returns a field of the keys that a feed yields, repaired and sealed, as Build
-// does. The feed is read twice, in any order, and must yield the same both times. A key that
+// BuildFrom returns a field of the keys that a feed yields, repaired, as Build does. The feed is read twice, in any order, and must yield the same both times. A key that
 // only the second time yields is not inserted. Meanwhile it keeps only those keys that the
 // primary array leaves indeterminate, as RepairedFrom says. c.Keys is to be their number or
 // more: the field does not grow. An error of the feed is returned as it is.
@@ -21,7 +20,6 @@ func BuildFrom(c Config, feed func(yield func(key keyed.Key, value uint64) bool)
 		return nil, err
 	}
 	f := newField(plan, c.Seed, c.Workers)
-	f.sealed = true
 	var wrong error
 	err = feed(func(key keyed.Key, value uint64) bool {
 		if value >= plan.Values {
@@ -41,14 +39,14 @@ func BuildFrom(c Config, feed func(yield func(key keyed.Key, value uint64) bool)
 }
 
 // Add inserts a key in place if the field does not know it, and keeps nothing of it. From then
-// on the field is sealed, and not repaired if the key went in. It returns what Lookup answered
+// on the field is not repaired if the key went in. It returns what Lookup answered
 // before, and whether Lookup answers the value now. Only an Absent key goes in. Where Lookup
 // is not right in the end, the caller is to keep the key elsewhere.
 //
 // As others are added, keys turn Indeterminate, none Absent. A few of those that turn so are
 // answered with a wrong candidate, as if found. The secondary arrays, which they are not in,
-// show one by chance: one in 10^5 with 256 values and α = 2^-12. RepairedFrom ends both. As
-// Insert it needs the field for itself.
+// show one by chance: one in 10^5 with 256 values and α = 2^-12. RepairedFrom ends both. It
+// needs the field for itself.
 func (f *Field) Add(key keyed.Key, value uint64) (before Answer, right bool, err error) {
 	if value >= f.plan.Values {
 		return Absent, false, fmt.Errorf("insert value %d: the values go from 0 to %d: %w", value, f.plan.Values-1, ErrValue)
@@ -58,7 +56,6 @@ func (f *Field) Add(key keyed.Key, value uint64) (before Answer, right bool, err
 	if before != Absent {
 		return before, before == Found && is == value, nil
 	}
-	f.journal, f.sealed = nil, true
 	f.mark(e)
 	is, now := f.lookup(e.key)
 	return Absent, now == Found && is == value, nil
@@ -73,7 +70,7 @@ func (f *Field) Add(key keyed.Key, value uint64) (before Answer, right bool, err
 // An error of the feed is returned as it is. It fails with ErrContradiction if
 // the feed yields a key with two values that the array both shows.
 func (f *Field) RepairedFrom(feed func(yield func(key keyed.Key, value uint64) bool) error) (*Field, error) {
-	g := f.sealedCopy()
+	g := f.primary()
 	var pending []undecided
 	var wrong error
 	err := feed(func(key keyed.Key, value uint64) bool {
@@ -94,22 +91,15 @@ func (f *Field) RepairedFrom(feed func(yield func(key keyed.Key, value uint64) b
 	if wrong != nil {
 		return nil, wrong
 	}
-	secondary, twice, err := g.secondary(pending)
-	if err != nil {
+	if err := g.decide(pending); err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
 	}
-	if len(twice) > 0 {
-		return nil, fmt.Errorf("repair: a key has the values %d and %d: %w", twice[0].value, twice[1].value, ErrContradiction)
-	}
-	g.levels = append(g.levels, secondary...)
-	g.repaired = true
 	return g, nil
 }
 
-// sealedCopy is the field with its primary array alone, which both share, sealed.
-func (f *Field) sealedCopy() *Field {
+// primary is the field with its primary array alone, which both share.
+func (f *Field) primary() *Field {
 	g := *f
-	g.levels = slices.Clone(f.levels[:1])
-	g.journal, g.sealed, g.repaired = nil, true, false
+	g.levels, g.repaired = slices.Clone(f.levels[:1]), false
 	return &g
 }

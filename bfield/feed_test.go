@@ -3,93 +3,10 @@ package bfield
 import (
 	"errors"
 	"math/rand/v2"
-	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/keyed"
 )
-
-// A field of which others remember the keys: it grows in place, is repaired from
-// a feed, and answers then as one that was built at once.
-func TestRepairedFrom(t *testing.T) {
-	const n = 20_000
-	r := rand.New(rand.NewPCG(9, 10))
-	keys, values := make([]uint64, n), make([]uint64, n)
-	for i := range keys {
-		keys[i], values[i] = r.Uint64(), r.Uint64N(256)
-	}
-	c := Config{Keys: n, Values: 256, FalsePositive: 1. / 256, Nu: 24, Kappa: 2, Hashes: 8, CellsPerKey: 11.6}
-	f, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	feed := func(yield func(key keyed.Key, value uint64) bool) error {
-		for _, i := range r.Perm(n) {
-			yield(keyed.Number(keys[i]), values[i])
-			yield(keyed.Number(r.Uint64()), r.Uint64N(256)) // strangers do no harm
-		}
-		return nil
-	}
-	for from := 0; from < n; from += 1000 {
-		for i, k := range keys[from : from+1000] {
-			before := Found
-			for ; before != Absent; keys[from+i], k = k, r.Uint64() { // one that it takes for no other
-				if before, _, err = f.Add(keyed.Number(k), values[from+i]); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if from == 9000 {
-			if f, err = f.RepairedFrom(feed); err != nil {
-				t.Fatal(err)
-			}
-			// More is inserted into one that was saved, too.
-			path := filepath.Join(t.TempDir(), "field")
-			if err := f.Save(path); err != nil {
-				t.Fatal(err)
-			}
-			opened, err := Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f = opened
-		}
-	}
-	doubtful := 0
-	for i, k := range keys {
-		v, a := f.Lookup(keyed.Number(k))
-		switch {
-		case a == Found && v == values[i]:
-		case a == Indeterminate && slices.Contains(f.Candidates(keyed.Number(k)), values[i]):
-			doubtful++
-		default:
-			t.Fatalf("key %d before repair: %d, %v", i, v, a)
-		}
-	}
-	if doubtful < n/50 {
-		t.Errorf("%d keys are indeterminate, too few for this test", doubtful)
-	}
-	if f, err = f.RepairedFrom(feed); err != nil {
-		t.Fatal(err)
-	}
-	built, err := Build(c, keyed.Numbers(keys), values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, k := range append(keys, keys[0]+1, keys[1]+1, keys[2]+1) {
-		v, a := f.Lookup(keyed.Number(k))
-		if i < n && (a != Found || v != values[i]) {
-			t.Fatalf("key %d after repair: %d, %v", i, v, a)
-		}
-		if wantV, want := built.Lookup(keyed.Number(k)); i < n && (v != wantV || a != want) {
-			t.Fatalf("key %d: %d, %v; built at once %d, %v", i, v, a, wantV, want)
-		}
-	}
-	if s := f.Stats(); !s.Repaired || s.Keys != n {
-		t.Errorf("%+v", s)
-	}
-}
 
 // A field that is built of a feed is that of Build; and keys are added to it in place: none of
 // them is Absent then, and what Add says of each is true.
@@ -183,9 +100,8 @@ func TestFeedRefusals(t *testing.T) {
 		t.Errorf("a build of a feed that fails: %v", err)
 	}
 	// One key with two values, both inserted: no array can tell them apart.
-	if err := errors.Join(f.Insert(keyed.Number(1), 2), f.Insert(keyed.Number(1), 3)); err != nil {
-		t.Fatal(err)
-	}
+	f.mark(entry{f.keyOf(keyed.Number(1)), 2})
+	f.mark(entry{f.keyOf(keyed.Number(1)), 3})
 	if _, err := f.RepairedFrom(func(yield func(keyed.Key, uint64) bool) error {
 		yield(keyed.Number(1), 2)
 		yield(keyed.Number(1), 3)

@@ -19,7 +19,7 @@ const (
 	// was not is answered so at the rate α.
 	Found
 	// Indeterminate: the key may have one of several values, or may never have
-	// been inserted. Candidates lists the values. After Repair no inserted key
+	// been inserted. Candidates lists the values. In a repaired field no inserted key
 	// is answered so.
 	Indeterminate
 )
@@ -41,16 +41,13 @@ var (
 	ErrValue = errors.New("bfield: value out of range")
 	// ErrContradiction is returned when one key was inserted with two values.
 	ErrContradiction = errors.New("bfield: one key with two values")
-	// ErrSealed is returned by methods that need the inserted keys. A field that
-	// was built, sealed or loaded no longer has them.
-	ErrSealed = errors.New("bfield: the field is sealed")
 	// ErrCascade is returned if arrays without end would be needed. It does not
 	// happen with sensible plans.
 	ErrCascade = errors.New("bfield: too many arrays")
 )
 
-// Field is a B-field. Any number of goroutines may look up at once; Insert,
-// Repair and Seal need the field for themselves. Use New, Build or Open.
+// Field is a B-field. Any number of goroutines may look up at once; Add needs the
+// field for itself. Use New, Build or Open.
 type Field struct {
 	seed
 	plan    Plan
@@ -64,9 +61,6 @@ type Field struct {
 	// repaired: no insertion since the cascade was last completed. Only then
 	// does a miss in a secondary array mean that the key is absent.
 	repaired bool
-
-	journal []entry // what was inserted; nil and sealed after Seal
-	sealed  bool
 }
 
 // entry is an inserted key and its value.
@@ -78,9 +72,9 @@ type entry struct {
 // tableCodes is the most codes that are kept ready: 16 KiB of them.
 const tableCodes = 2048
 
-// New returns an empty field. It keeps the 128-bit hash and the value of each
-// key, 24 bytes, until Seal: Repair needs them. If all keys are at hand, Build
-// is faster and keeps nothing; Mutable keeps them in a log.
+// New returns an empty field. Add puts keys into it that arrive one by one. It keeps
+// nothing of them: RepairedFrom is given them again. If all keys are at hand, Build is
+// faster; Mutable keeps them in a log.
 func New(c Config) (*Field, error) {
 	plan, err := NewPlan(c)
 	if err != nil {
@@ -110,27 +104,9 @@ func (f *Field) prepare() {
 	}
 }
 
-// Plan returns the plan that the field was made by. Its Keys grow when more
-// keys than planned were inserted and repaired.
+// Plan returns the plan that the field was made by. Its Keys are those of a Build that
+// had more than planned.
 func (f *Field) Plan() Plan { return f.plan }
-
-// Insert adds a key and its value to the primary array. The same key and value
-// again change nothing; the same key with another value is found by Repair.
-//
-// Until Repair, the key or any other that shares bits with it may be answered
-// Indeterminate, never Absent.
-func (f *Field) Insert(key keyed.Key, value uint64) error {
-	if f.sealed {
-		return fmt.Errorf("insert: %w", ErrSealed)
-	}
-	if value >= f.plan.Values {
-		return fmt.Errorf("insert value %d: the values go from 0 to %d: %w", value, f.plan.Values-1, ErrValue)
-	}
-	e := entry{f.keyOf(key), value}
-	f.journal = append(f.journal, e)
-	f.mark(e)
-	return nil
-}
 
 // mark puts an entry into the primary array.
 func (f *Field) mark(e entry) {
@@ -247,7 +223,7 @@ func (f *Field) descend(k key, acc uint64) (uint64, Answer) {
 // no value if it is absent, one if it is found, and several if it is
 // indeterminate. The value of an inserted key is among them, unless the codes that
 // the common ones allow are very many. No more than MaxCandidates values are
-// returned, and no more than 64 times as many codes are tried. Until Repair they
+// returned, and no more than 64 times as many codes are tried. Without a repair they
 // are those of the primary array, also for keys that Lookup finds.
 func (f *Field) Candidates(key keyed.Key) []uint64 { return f.candidates(f.keyOf(key)) }
 

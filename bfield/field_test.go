@@ -1,13 +1,11 @@
 package bfield
 
 import (
-	"bytes"
 	"errors"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/keyed"
@@ -23,10 +21,10 @@ func draw(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// TestUntilRepaired goes through the life of a mutable field: insertions,
-// repair, more insertions. At each point an inserted key is never Absent, its
-// value is among the candidates, and a wrong value is as rare as the package's
-// documentation says.
+// TestUntilRepaired goes through the life of a field of which others remember the keys:
+// insertions, repair, more insertions, saving between. At each point an inserted key is
+// never Absent, its value is among the candidates, and a wrong value is as rare as the
+// package's documentation says.
 func TestUntilRepaired(t *testing.T) {
 	shapes := maps.Clone(shapes)
 	// Windows often agree by chance, and then mostly on what is no value.
@@ -41,6 +39,13 @@ func TestUntilRepaired(t *testing.T) {
 				t.Fatal(err)
 			}
 			var keys, values []uint64
+			feed := func(yield func(key keyed.Key, value uint64) bool) error {
+				for _, i := range random.Perm(len(keys)) {
+					yield(keyed.Number(keys[i]), values[i])
+					yield(keyed.Number(random.Uint64()), random.Uint64N(c.Values)) // strangers do no harm
+				}
+				return nil
+			}
 			indeterminate := 0
 			check := func() {
 				wrong := 0
@@ -70,13 +75,20 @@ func TestUntilRepaired(t *testing.T) {
 			for _, n := range []int{1, 5000, 4000, 3000, 7000, 1} {
 				for range n {
 					k, v := random.Uint64(), random.Uint64N(c.Values)
-					if err := f.Insert(keyed.Number(k), v); err != nil {
+					before, _, err := f.Add(keyed.Number(k), v)
+					if err != nil {
 						t.Fatal(err)
 					}
-					keys, values = append(keys, k), append(values, v)
+					if before == Absent { // else it is taken for another
+						keys, values = append(keys, k), append(values, v)
+					}
 				}
 				check()
-				if err := f.Repair(); err != nil {
+				var g Field
+				if err := g.UnmarshalBinary(marshal(t, f)); err != nil {
+					t.Fatal(err)
+				}
+				if f, err = g.RepairedFrom(feed); err != nil {
 					t.Fatal(err)
 				}
 				check()
@@ -85,50 +97,6 @@ func TestUntilRepaired(t *testing.T) {
 				t.Error("no key was ever indeterminate: the test tests nothing")
 			}
 		})
-	}
-}
-
-// TestGrowth inserts ten times the keys that were planned: repair makes room,
-// and the rate of false positives is the planned one again.
-func TestGrowth(t *testing.T) {
-	random := draw(t)
-	c := shapes["two bits"]
-	c.Keys = 5000
-	f, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys := make([]uint64, 50_000)
-	for i := range keys {
-		keys[i] = random.Uint64()
-		if err := f.Insert(keyed.Number(keys[i]), uint64(i)%256); err != nil {
-			t.Fatal(err)
-		}
-		if i%9000 == 0 {
-			if err := f.Repair(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := f.Seal(); err != nil {
-		t.Fatal(err)
-	}
-	for i, k := range keys {
-		if v, a := f.Lookup(keyed.Number(k)); a != Found || v != uint64(i)%256 {
-			t.Fatalf("key %d answers %d, %v", i, v, a)
-		}
-	}
-	hits, trials := 0, 200_000
-	for range trials {
-		if _, a := f.Lookup(keyed.Number(random.Uint64())); a == Found {
-			hits++
-		}
-	}
-	if most := f.Plan().FalsePositive() * float64(trials); float64(hits) > most+6*math.Sqrt(most) {
-		t.Errorf("%d of %d strangers are found", hits, trials)
-	}
-	if s := f.Stats(); s.Planned < 50_000 || s.Planned > 100_000 || s.JournalKeys != 0 {
-		t.Errorf("after growth: %+v", s)
 	}
 }
 
@@ -212,107 +180,22 @@ func TestSize(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	c := shapes["two bits"]
 	c.Keys = 10
-	f, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Insert(keyed.Bytes([]byte("k")), 256); !errors.Is(err, ErrValue) {
-		t.Errorf("inserting value 256 of 256: %v", err)
-	}
 	if _, err := Build(c, keyed.ByteStrings([][]byte{[]byte("k")}), []uint64{256}); !errors.Is(err, ErrValue) {
 		t.Errorf("building with value 256 of 256: %v", err)
 	}
 	if _, err := Build(c, keyed.ByteStrings([][]byte{[]byte("k")}), nil); !errors.Is(err, ErrConfig) {
 		t.Errorf("building from a key without a value: %v", err)
 	}
-	// A contradiction is found by Repair; until then, and after, both values
-	// are candidates, and the other keys answer.
-	for i := range uint64(9) {
-		if err := f.Insert(keyed.Number(i), i); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.Insert(keyed.Number(3), 33); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := f.Repair(); !errors.Is(err, ErrContradiction) {
-			t.Fatalf("repair with a contradiction: %v", err)
-		}
-		if _, a := f.Lookup(keyed.Number(3)); a != Indeterminate {
-			t.Errorf("a key with two values is %v", a)
-		}
-		got := f.Candidates(keyed.Number(3))
-		if !slices.Contains(got, 3) || !slices.Contains(got, 33) {
-			t.Errorf("candidates of a key with two values: %v", got)
-		}
-		if v, a := f.Lookup(keyed.Number(4)); v != 4 || a != Found {
-			t.Errorf("key 4 answers %d, %v", v, a)
-		}
-	}
-	if err := f.Seal(); !errors.Is(err, ErrContradiction) {
-		t.Errorf("sealing with a contradiction: %v", err)
-	}
-	sealed, err := Build(c, keyed.List{}, nil)
+	empty, err := Build(c, keyed.List{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sealed.Insert(keyed.Bytes(nil), 0); !errors.Is(err, ErrSealed) {
-		t.Errorf("inserting into a sealed field: %v", err)
-	}
-	if got := sealed.Candidates(keyed.Bytes([]byte("k"))); got != nil {
+	if got := empty.Candidates(keyed.Bytes([]byte("k"))); got != nil {
 		t.Errorf("candidates in an empty field: %v", got)
-	}
-	if err := sealed.Repair(); err != nil {
-		t.Errorf("repairing a field without keys: %v", err)
 	}
 	for a, want := range []string{"absent", "found", "indeterminate", "Answer(3)"} {
 		if got := Answer(a).String(); got != want {
 			t.Errorf("answer %d is called %s", a, got)
 		}
 	}
-}
-
-// FuzzTwin plays random insertions and repairs against a map.
-func FuzzTwin(f *testing.F) {
-	f.Add([]byte("insert some keys\xff and repair\xff and again"), uint8(2))
-	f.Add(bytes.Repeat([]byte{1, 2, 3, 4, 250, 255}, 40), uint8(0))
-	names := slices.Sorted(func(yield func(string) bool) {
-		for name := range shapes {
-			if !yield(name) {
-				return
-			}
-		}
-	})
-	f.Fuzz(func(t *testing.T, steps []byte, which uint8) {
-		c := shapes[names[int(which)%len(names)]]
-		c.Keys = 16
-		field, err := New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		twin := map[string]uint64{}
-		for i, step := range steps {
-			if step == 255 {
-				if err := field.Repair(); err != nil {
-					t.Fatal(err)
-				}
-				for key, want := range twin {
-					if got, a := field.Lookup(keyed.Bytes([]byte(key))); a != Found || got != want {
-						t.Fatalf("step %d: %q answers %d, %v; its value is %d", i, key, got, a, want)
-					}
-				}
-				continue
-			}
-			key := strconv.Itoa(int(step))
-			want := uint64(step) * 7919 % c.Values
-			twin[key] = want
-			if err := field.Insert(keyed.Bytes([]byte(key)), want); err != nil {
-				t.Fatal(err)
-			}
-			if _, a := field.Lookup(keyed.Bytes([]byte(key))); a == Absent {
-				t.Fatalf("step %d: %q is absent", i, key)
-			}
-		}
-	})
 }

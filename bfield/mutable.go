@@ -95,7 +95,6 @@ func OpenMutable(c MutableConfig) (*Mutable, error) {
 		seed: seed(c.Seed), values: c.Values, log: c.Log, field: newField(plan, c.Seed, c.Workers), exceptions: map[key]exception{},
 		wake: make(chan struct{}, 1), asked: make(chan chan error), stop: make(chan struct{}),
 	}
-	m.field.sealed = true // the log keeps its keys
 	if c.Log.Len() > 0 {
 		if err := m.rebuild(false); err != nil {
 			return nil, fmt.Errorf("open a mutable field: %w", err)
@@ -209,18 +208,6 @@ func (m *Mutable) Lookup(key keyed.Key) (uint64, Answer) {
 		return e.answer()
 	}
 	return m.field.lookup(k)
-}
-
-// LookupBatch looks up many keys at once, as Field.LookupBatch does.
-func (m *Mutable) LookupBatch(keys keyed.List, values []uint64, answers []Answer) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	m.field.LookupBatch(keys, values, answers)
-	for i := 0; i < keys.Len() && len(m.exceptions) > 0; i++ {
-		if e, ok := m.exceptions[m.keyOf(keys.At(i))]; ok {
-			values[i], answers[i] = e.answer()
-		}
-	}
 }
 
 func (e exception) answer() (uint64, Answer) {

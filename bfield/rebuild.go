@@ -43,7 +43,6 @@ func (m *Mutable) filled(n uint64, last map[key]exception, grown bool) (*Mutable
 			plan.Keys = max(live, min(2*plan.Keys, MaxKeys))
 		}
 		f := newField(plan, uint64(m.seed), old.workers)
-		f.sealed = true
 		again, err := m.mark(f, n, last)
 		if err != nil {
 			return nil, err

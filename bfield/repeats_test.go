@@ -111,16 +111,13 @@ func TestSecondValues(t *testing.T) {
 func TestAnswersByChance(t *testing.T) {
 	c := shapes["four bits"]
 	c.Keys = 2000
-	f, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k := range c.Keys {
-		if err := f.Insert(keyed.Number(k), k%c.Values); err != nil {
-			t.Fatal(err)
+	f, err := BuildFrom(c, func(yield func(key keyed.Key, value uint64) bool) error {
+		for k := range c.Keys {
+			yield(keyed.Number(k), k%c.Values)
 		}
-	}
-	if err := f.Repair(); err != nil {
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for k := uint64(1 << 40); ; k++ {

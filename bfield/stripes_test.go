@@ -7,6 +7,10 @@ import (
 	"testing"
 )
 
+func sourceOf(entries []entry) source {
+	return source{len(entries), func(chunk []entry, from int) { copy(chunk, entries[from:]) }}
+}
+
 // TestSorted fills arrays of several stripes in order and sorted, by one worker and by
 // some: each bit is the same, and so is what is indeterminate.
 func TestSorted(t *testing.T) {

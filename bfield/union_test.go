@@ -46,6 +46,9 @@ func TestUnion(t *testing.T) {
 			}
 		}
 	}
+	if united.Stats().Repaired {
+		t.Error("a union says that it is repaired")
+	}
 	unsure := 0
 	for i, k := range keys {
 		switch v, answer := united.Lookup(keyed.Number(k)); {
