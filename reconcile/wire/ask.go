@@ -58,14 +58,14 @@ const (
 type Question interface {
 	// Subject is the byte that tells the questions apart.
 	Subject() Subject
-	appendQuestion(b []byte) []byte
+	question(c *codec)
 }
 
 // Answering is the answer to a Question of the same subject.
 type Answering interface {
 	// Subject is that of the question.
 	Subject() Subject
-	appendAnswer(b []byte) []byte
+	answer(c *codec)
 }
 
 // AskKey asks what the peer holds under a key, and whether it would take what the asker
@@ -115,175 +115,119 @@ func (*AskSet) Subject() Subject { return SubjectSet }
 // Subject is SubjectSet.
 func (*SetAnswer) Subject() Subject { return SubjectSet }
 
-func (m *Ask) appendBody(b []byte) []byte {
-	b = append(b, m.Version)
-	if m.Version != Version {
-		return b
-	}
-	b = append(b, m.Namespace[:]...)
-	b = append(b, m.Nonce[:]...)
-	b = append(b, m.Proof[:]...)
-	b = m.Greeting.appendTo(b)
-	b = appendUvarint(b, m.Patience)
-	return m.Question.appendQuestion(append(b, byte(m.Question.Subject())))
+// subjects makes the question and the answer of each subject.
+var subjects = [...]struct {
+	question func() Question
+	answer   func() Answering
+}{
+	SubjectKey:     {asked[AskKey], answered[KeyAnswer]},
+	SubjectSet:     {asked[AskSet], answered[SetAnswer]},
+	SubjectStatus:  {asked[AskStatus], answered[StatusAnswer]},
+	SubjectRecord:  {asked[AskRecord], answered[RecordAnswer]},
+	SubjectHold:    {asked[AskHold], answered[HoldAnswer]},
+	SubjectFeed:    {asked[AskFeed], answered[FeedAnswer]},
+	SubjectScan:    {asked[AskScan], answered[ScanAnswer]},
+	SubjectChanges: {asked[AskChanges], answered[ChangesAnswer]},
+	SubjectKept:    {asked[AskKept], answered[KeptAnswer]},
+	SubjectBody:    {asked[AskBody], answered[BodyAnswer]},
+	SubjectNames:   {asked[AskNames], answered[NamesAnswer]},
 }
 
-func (m *Reply) appendBody(b []byte) []byte {
-	b = append(b, m.Nonce[:]...)
-	b = append(b, m.Proof[:]...)
-	b = m.Greeting.appendTo(b)
-	return m.Answer.appendAnswer(append(b, byte(m.Answer.Subject())))
+func asked[T any, P interface {
+	*T
+	Question
+}]() Question {
+	return P(new(T))
 }
 
-func (q *AskKey) appendQuestion(b []byte) []byte {
-	return appendKeyed(b, &q.Held, q.Digest)
+func answered[T any, P interface {
+	*T
+	Answering
+}]() Answering {
+	return P(new(T))
 }
 
-func (a *KeyAnswer) appendAnswer(b []byte) []byte {
-	b = append(b, byte(a.Declines))
-	if len(a.Held.Key) == 0 {
-		return b
+// subject goes through the subject of an Ask or a Reply, and reports whether it is known.
+func (c *codec) subject(s *Subject) bool {
+	octet(c, s)
+	if *s == 0 || int(*s) >= len(subjects) {
+		c.fail("unknown subject %d", *s)
+		return false
 	}
-	b = append(appendKeyed(b, &a.Held, a.Digest), byte(a.Declined))
-	if a.Declined == 0 {
-		return b
-	}
-	return appendUvarint(b, a.Rest)
+	return true
 }
 
-// appendKeyed appends a record's head and digest, or the key alone.
-func appendKeyed(b []byte, r *dbadapter.Record, digest dbadapter.Digest) []byte {
-	b = appendHead(b, r, 0)
-	if r.Version.IsZero() {
-		return b
+// fields reads no further than a version that is not ours, and writes no further.
+func (m *Ask) fields(c *codec) {
+	if octet(c, &m.Version); c.foreign(m.Version) || m.Version != Version {
+		return
 	}
-	return digest.AppendBinary(b)
+	c.array(m.Namespace[:])
+	c.array(m.Nonce[:])
+	c.array(m.Proof[:])
+	m.Greeting.fields(c)
+	if uvarint(c, &m.Patience); m.Patience > MaxPatience {
+		c.fail("a patience of %d ms; at most %d are allowed", m.Patience, MaxPatience)
+	}
+	var subject Subject
+	if !c.reads {
+		subject = m.Question.Subject()
+	}
+	if !c.subject(&subject) {
+		return
+	}
+	if c.reads {
+		m.Question = subjects[subject].question()
+	}
+	if m.Patience != 0 && subject.Routed() {
+		c.fail("a routed question with a patience of %d ms", m.Patience)
+	}
+	m.Question.question(c)
 }
 
-func (q *AskSet) appendQuestion(b []byte) []byte  { return appendSum(b, q.Sum) }
-func (a *SetAnswer) appendAnswer(b []byte) []byte { return appendSum(b, a.Sum) }
-
-func appendSum(b []byte, s dbadapter.Sum) []byte {
-	return s.Digest.AppendBinary(appendUvarint(b, s.Records))
+func (m *Reply) fields(c *codec) {
+	c.array(m.Nonce[:])
+	c.array(m.Proof[:])
+	m.Greeting.fields(c)
+	var subject Subject
+	if !c.reads {
+		subject = m.Answer.Subject()
+	}
+	if !c.subject(&subject) {
+		return
+	}
+	if c.reads {
+		m.Answer = subjects[subject].answer()
+	}
+	m.Answer.answer(c)
 }
 
-// ask parses no further than a version that is not ours.
-func (p *parser) ask() Message {
-	m := &Ask{Version: p.byte()}
-	if m.Version != Version {
-		p.rest = nil
-		return m
+func (q *AskKey) question(c *codec) { c.keyed(&q.Held, &q.Digest) }
+
+func (a *KeyAnswer) answer(c *codec) {
+	if c.perhaps(&a.Declines); c.over(len(a.Held.Key) == 0) {
+		return
 	}
-	copy(m.Namespace[:], p.take(uint64(len(m.Namespace))))
-	m.Nonce, m.Proof = p.proof()
-	m.Greeting = p.greeting()
-	if m.Patience = p.uvarint(); m.Patience > MaxPatience {
-		p.fail("a patience of %d ms; at most %d are allowed", m.Patience, MaxPatience)
+	if c.keyed(&a.Held, &a.Digest); a.Held.Version.IsZero() {
+		c.fail("a key that is held without a version")
 	}
-	switch subject := Subject(p.byte()); subject {
-	case SubjectKey:
-		q := &AskKey{}
-		q.Held, q.Digest = p.keyed()
-		m.Question = q
-	case SubjectSet:
-		m.Question = &AskSet{Sum: p.sum()}
-	case SubjectStatus:
-		m.Question = &AskStatus{}
-	case SubjectRecord:
-		m.Question = p.askRecord()
-	case SubjectHold:
-		m.Question = p.askHold()
-	case SubjectScan:
-		m.Question = p.askScan()
-	case SubjectChanges:
-		m.Question = p.askChanges()
-	case SubjectKept:
-		m.Question = p.askKept()
-	case SubjectBody:
-		m.Question = p.askBody()
-	case SubjectNames:
-		m.Question = p.askNames()
-	case SubjectFeed:
-		m.Question = &AskFeed{Message: p.feed("a question about the feed")}
-	default:
-		p.fail("a question about %d", subject)
+	if c.perhaps(&a.Declined); a.Declined == 0 {
+		return
 	}
-	if p.err == nil && m.Patience != 0 && m.Question.Subject().Routed() {
-		p.fail("a routed question with a patience of %d ms", m.Patience)
+	if uvarint(c, &a.Rest); a.Rest > MaxRest {
+		c.fail("a rest of %d ms; at most %d are allowed", a.Rest, uint64(MaxRest))
 	}
-	return m
 }
 
-func (p *parser) reply() Message {
-	m := &Reply{}
-	m.Nonce, m.Proof = p.proof()
-	m.Greeting = p.greeting()
-	switch subject := Subject(p.byte()); subject {
-	case SubjectKey:
-		a := &KeyAnswer{}
-		a.Declines = p.perhaps()
-		if len(p.rest) > 0 {
-			if a.Held, a.Digest = p.keyed(); p.err == nil && a.Held.Version.IsZero() {
-				p.fail("a key that is held without a version")
-			}
-			if a.Declined = p.perhaps(); a.Declined != 0 {
-				if a.Rest = p.uvarint(); a.Rest > MaxRest {
-					p.fail("a rest of %d ms; at most %d are allowed", a.Rest, uint64(MaxRest))
-				}
-			}
-		}
-		m.Answer = a
-	case SubjectSet:
-		m.Answer = &SetAnswer{Sum: p.sum()}
-	case SubjectStatus:
-		m.Answer = p.status()
-	case SubjectRecord:
-		m.Answer = p.recordAnswer()
-	case SubjectHold:
-		m.Answer = p.holdAnswer()
-	case SubjectScan:
-		m.Answer = p.scanAnswer()
-	case SubjectChanges:
-		m.Answer = p.changesAnswer()
-	case SubjectKept:
-		m.Answer = p.keptAnswer()
-	case SubjectBody:
-		m.Answer = p.bodyAnswer()
-	case SubjectNames:
-		m.Answer = p.namesAnswer()
-	case SubjectFeed:
-		m.Answer = &FeedAnswer{Message: p.feed("an answer about the feed")}
-	default:
-		p.fail("an answer about %d", subject)
-	}
-	return m
-}
-
-// perhaps reads a reason, or the 0 in the place of one.
-func (p *parser) perhaps() Reason {
-	if len(p.rest) > 0 && p.rest[0] == 0 {
-		p.rest = p.rest[1:]
-		return 0
-	}
-	return p.reason()
-}
-
-// keyed reads a record's head and digest, or a key alone.
-func (p *parser) keyed() (r dbadapter.Record, digest dbadapter.Digest) {
-	r, had := p.head(flagsPushed)
-	switch {
+// keyed goes through a record's head and digest, or a key alone.
+func (c *codec) keyed(r *dbadapter.Record, digest *dbadapter.Digest) {
+	switch flags := c.head(r, nil, nil); {
 	case !r.Version.IsZero():
-		digest = p.digest()
-	case had != 0:
-		p.fail("flags %#x of a key that is not held", had)
+		c.digest(digest)
+	case flags != 0:
+		c.fail("flags %#x of a key that is not held", flags)
 	}
-	return r, digest
 }
 
-func (p *parser) sum() dbadapter.Sum { return dbadapter.Sum{Records: p.uvarint(), Digest: p.digest()} }
-
-func (p *parser) proof() (nonce Nonce, proof Proof) {
-	copy(nonce[:], p.take(uint64(len(nonce))))
-	copy(proof[:], p.take(uint64(len(proof))))
-	return nonce, proof
-}
+func (q *AskSet) question(c *codec)  { c.sum(&q.Sum) }
+func (a *SetAnswer) answer(c *codec) { c.sum(&a.Sum) }

@@ -58,78 +58,33 @@ func (*AskNames) Subject() Subject { return SubjectNames }
 // Subject is SubjectNames.
 func (*NamesAnswer) Subject() Subject { return SubjectNames }
 
-func (q *AskBody) appendQuestion(b []byte) []byte { return appendBytes(q.appendTo(b), q.Key) }
-
-func (a *BodyAnswer) appendAnswer(b []byte) []byte {
-	flags := flagsOf(a.Apart, a.Whole)
-	if a.Apart || a.Record == nil {
-		return append(b, flags)
-	}
-	return appendBytes(AppendPushed(append(b, flags|routeRecord), a.Record), a.Value)
+func (q *AskBody) question(c *codec) {
+	q.fields(c)
+	c.key(&q.Key)
 }
 
-func (p *parser) askBody() *AskBody { return &AskBody{ShardRow: p.shardRow(), Key: p.key()} }
-
-func (p *parser) bodyAnswer() *BodyAnswer {
-	flags, apart := p.answerFlags(routeRecord)
-	a := &BodyAnswer{Apart: apart, Whole: flags&routeWhole != 0}
-	if flags&routeRecord != 0 {
-		r := p.pushed()
-		a.Record, a.Value = &r, p.bytes(dbadapter.MaxValue, "a value")
+func (a *BodyAnswer) answer(c *codec) {
+	record := a.Record != nil
+	if c.host(&a.Apart, &a.Whole, &record); a.Apart || !record {
+		return
 	}
-	return a
+	c.pushed(made(c, &a.Record))
+	field(c, &a.Value, dbadapter.MaxValue, "a value")
 }
 
-func (q *AskNames) appendQuestion(b []byte) []byte {
-	b = q.appendTo(b)
-	for i := range q.Names {
-		b = appendBytes(append(b, q.Names[i].Salt[:]...), q.Names[i].Key)
-	}
-	return b
+func (q *AskNames) question(c *codec) {
+	q.fields(c)
+	c.some()
+	list(c, &q.Names, BatchRecords, "names", func(n *BodyName) {
+		c.array(n.Salt[:])
+		c.key(&n.Key)
+	})
 }
 
-func (a *NamesAnswer) appendAnswer(b []byte) []byte {
-	if b = append(b, flagsOf(a.Apart, false)); a.Apart {
-		return b
+func (a *NamesAnswer) answer(c *codec) {
+	if c.host(&a.Apart, nil); a.Apart {
+		return
 	}
-	for _, named := range a.Named {
-		b = appendBool(b, named)
-	}
-	return b
-}
-
-func (p *parser) askNames() *AskNames {
-	q := &AskNames{ShardRow: p.shardRow()}
-	p.some()
-	for len(p.rest) > 0 && p.err == nil {
-		if len(q.Names) == BatchRecords {
-			p.fail("more than %d names in one message", BatchRecords)
-			break
-		}
-		var n BodyName
-		copy(n.Salt[:], p.take(uint64(len(n.Salt))))
-		n.Key = p.key()
-		q.Names = append(q.Names, n)
-	}
-	return q
-}
-
-func (p *parser) namesAnswer() *NamesAnswer {
-	flags, apart := p.answerFlags(0)
-	a := &NamesAnswer{Apart: apart}
-	switch {
-	case apart:
-		return a
-	case flags&routeWhole != 0:
-		p.fail("unknown flags %#x", flags)
-	}
-	p.some()
-	for len(p.rest) > 0 && p.err == nil {
-		if len(a.Named) == BatchRecords {
-			p.fail("more than %d answers in one message", BatchRecords)
-			break
-		}
-		a.Named = append(a.Named, p.bool())
-	}
-	return a
+	c.some()
+	list(c, &a.Named, BatchRecords, "answers", c.bool)
 }

@@ -47,87 +47,29 @@ func (*AskChanges) Subject() Subject { return SubjectChanges }
 // Subject is SubjectChanges.
 func (*ChangesAnswer) Subject() Subject { return SubjectChanges }
 
-// flags of a ChangesAnswer, besides routeSame and routeWhole
-const (
-	changesExpired = 4 << iota
-	changesMore
-)
-
-// flags of a Change
-const (
-	changeCoalesced = 1 << iota
-	changeRecord
-)
-
-func (q *AskChanges) appendQuestion(b []byte) []byte {
-	return appendBytes(appendBytes(q.appendTo(b), q.Cursor), q.Prefix)
+func (q *AskChanges) question(c *codec) {
+	q.fields(c)
+	field(c, &q.Cursor, MaxCursor, "a cursor")
+	field(c, &q.Prefix, dbadapter.MaxKey, "a prefix")
 }
 
-func (a *ChangesAnswer) appendAnswer(b []byte) []byte {
-	flags := flagsOf(a.Apart, a.Whole)
-	if a.Expired {
-		flags |= changesExpired
+func (a *ChangesAnswer) answer(c *codec) {
+	c.host(&a.Apart, &a.Whole, &a.Expired, &a.More)
+	if (a.Expired || a.More) && !a.Whole || a.Expired && a.More {
+		c.fail("unknown flags: expired %v, more %v, whole %v", a.Expired, a.More, a.Whole)
 	}
-	if a.More {
-		flags |= changesMore
+	if !a.Whole || a.Expired {
+		return
 	}
-	if b = append(b, flags); !a.Whole || a.Expired {
-		return b
+	if field(c, &a.Next, MaxCursor, "a cursor"); len(a.Next) == 0 {
+		c.fail("a page without a cursor")
 	}
-	b = appendBytes(b, a.Next)
-	for i := range a.Changes {
-		c := &a.Changes[i]
-		flags := byte(0)
-		if c.Coalesced {
-			flags |= changeCoalesced
-		}
-		if c.Record == nil {
-			b = appendBytes(append(b, flags), c.Key)
+	list(c, &a.Changes, BatchRecords, "changes", func(change *Change) {
+		record := change.Record != nil
+		if c.flags(&change.Coalesced, &record); record {
+			c.pushed(made(c, &change.Record))
 		} else {
-			b = AppendPushed(append(b, flags|changeRecord), c.Record)
+			field(c, &change.Key, dbadapter.MaxKey, "a key")
 		}
-	}
-	return b
-}
-
-func (p *parser) askChanges() *AskChanges {
-	return &AskChanges{ShardRow: p.shardRow(), Cursor: p.bytes(MaxCursor, "a cursor"), Prefix: p.bytes(dbadapter.MaxKey, "a prefix")}
-}
-
-func (p *parser) changesAnswer() *ChangesAnswer {
-	flags, apart := p.answerFlags(changesExpired | changesMore)
-	a := &ChangesAnswer{Apart: apart, Whole: flags&routeWhole != 0, Expired: flags&changesExpired != 0, More: flags&changesMore != 0}
-	switch {
-	case (a.Expired || a.More) && !a.Whole, a.Expired && a.More:
-		p.fail("unknown flags %#x", flags)
-		return a
-	case !a.Whole || a.Expired:
-		return a
-	}
-	if a.Next = p.bytes(MaxCursor, "a cursor"); p.err == nil && len(a.Next) == 0 {
-		p.fail("a page without a cursor")
-	}
-	for len(p.rest) > 0 && p.err == nil {
-		if len(a.Changes) == BatchRecords {
-			p.fail("more than %d changes in one message", BatchRecords)
-			break
-		}
-		a.Changes = append(a.Changes, p.change())
-	}
-	return a
-}
-
-func (p *parser) change() (c Change) {
-	flags := p.byte()
-	c.Coalesced = flags&changeCoalesced != 0
-	switch {
-	case flags > changeCoalesced|changeRecord:
-		p.fail("unknown flags %#x", flags)
-	case flags&changeRecord != 0:
-		r := p.pushed()
-		c.Record = &r
-	default:
-		c.Key = p.bytes(dbadapter.MaxKey, "a key")
-	}
-	return c
+	})
 }

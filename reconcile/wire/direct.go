@@ -95,7 +95,7 @@ func AppendTakes(b []byte, t *Takes) []byte {
 	if t.Kind == TakesTopic {
 		b = binary.AppendUvarint(b, uint64(len(t.Links)))
 		for _, id := range t.Links {
-			b = appendBytes(b, id)
+			b = append(binary.AppendUvarint(b, uint64(len(id))), id...)
 		}
 	}
 	return b

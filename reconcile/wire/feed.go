@@ -21,12 +21,7 @@ func (*AskFeed) Subject() Subject { return SubjectFeed }
 // Subject is SubjectFeed.
 func (*FeedAnswer) Subject() Subject { return SubjectFeed }
 
-func (q *AskFeed) appendQuestion(b []byte) []byte  { return appendBytes(b, q.Message) }
-func (a *FeedAnswer) appendAnswer(b []byte) []byte { return appendBytes(b, a.Message) }
-
-func (p *parser) feed(what string) []byte {
-	if b := p.bytes(MaxFeed, what); len(b) > 0 {
-		return b
-	}
-	return nil
+func (q *AskFeed) question(c *codec) { orNone(c, &q.Message, MaxFeed, "a question about the feed") }
+func (a *FeedAnswer) answer(c *codec) {
+	orNone(c, &a.Message, MaxFeed, "an answer about the feed")
 }

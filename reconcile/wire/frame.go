@@ -20,7 +20,7 @@ func Append(b []byte, m Message) []byte {
 	start := len(b)
 	b = append(b, make([]byte, room)...)
 	b = append(b, byte(m.Kind()))
-	b = m.appendBody(b)
+	b = written(b, m.fields)
 	size := uint64(len(b) - start - room)
 	n := varint.PutUvarint(b[start:start+room], size)
 	copy(b[start+n:], b[start+room:])
@@ -72,13 +72,12 @@ func Parse(frame []byte) (Message, error) {
 	if len(frame) == 0 {
 		return nil, fmt.Errorf("%w: an empty frame", ErrFrame)
 	}
-	p := parser{rest: frame[1:]}
-	m := p.message(Kind(frame[0]))
-	if p.err == nil && len(p.rest) > 0 {
-		p.fail("%d bytes too many", len(p.rest))
+	if n := int(frame[0]); n >= len(kinds) || kinds[n] == nil {
+		return nil, fmt.Errorf("%w: kind %d: unknown kind", ErrFrame, n)
 	}
-	if p.err != nil {
-		return nil, fmt.Errorf("%w: kind %d: %w", ErrFrame, frame[0], p.err)
+	m := kinds[frame[0]]()
+	if err := readAll(frame[1:], m.fields); err != nil {
+		return nil, fmt.Errorf("%w: kind %d: %w", ErrFrame, frame[0], err)
 	}
 	return m, nil
 }

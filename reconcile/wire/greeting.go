@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"encoding/binary"
-
-	"github.com/syncd-io/syncd/dbadapter"
-)
+import "github.com/syncd-io/syncd/dbadapter"
 
 // GreetingSize is the length of a Greeting on the wire.
 const GreetingSize = 48
@@ -24,23 +20,4 @@ type Greeting struct {
 	Incarnation uint64
 	// Time is the side's wall clock, in milliseconds since 1970.
 	Time uint64
-}
-
-func (g *Greeting) appendTo(b []byte) []byte {
-	b = append(b, g.List[:]...)
-	for _, n := range [...]uint64{uint64(g.Tau), uint64(g.Floor), g.Incarnation, g.Time} {
-		b = binary.BigEndian.AppendUint64(b, n)
-	}
-	return b
-}
-
-func (p *parser) greeting() (g Greeting) {
-	b := p.take(GreetingSize)
-	if b == nil {
-		return g
-	}
-	copy(g.List[:], b)
-	number := func(n int) uint64 { return binary.BigEndian.Uint64(b[len(g.List)+8*n:]) }
-	g.Tau, g.Floor, g.Incarnation, g.Time = dbadapter.Timestamp(number(0)), dbadapter.Timestamp(number(1)), number(2), number(3)
-	return g
 }

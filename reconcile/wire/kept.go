@@ -38,48 +38,25 @@ func (*AskKept) Subject() Subject { return SubjectKept }
 // Subject is SubjectKept.
 func (*KeptAnswer) Subject() Subject { return SubjectKept }
 
-func (q *AskKept) appendQuestion(b []byte) []byte {
-	return appendUvarint(appendBool(b, q.Aside), q.After)
+func (q *AskKept) question(c *codec) {
+	c.bool(&q.Aside)
+	uvarint(c, &q.After)
 }
 
-func (a *KeptAnswer) appendAnswer(b []byte) []byte {
-	b = appendBool(b, a.More)
-	for i := range a.Entries {
-		b = AppendKept(b, &a.Entries[i])
+func (a *KeptAnswer) answer(c *codec) {
+	if c.bool(&a.More); a.More {
+		c.some()
 	}
-	return b
+	list(c, &a.Entries, BatchRecords, "entries", func(e *KeptEntry) { e.fields(c) })
 }
 
 // AppendKept appends an entry as it travels.
-func AppendKept(b []byte, e *KeptEntry) []byte {
-	b = appendUvarint(appendUvarint(appendUvarint(b, e.Seq), e.At), e.Size)
-	b, _ = e.By.AppendBinary(appendHead(b, &e.Record, 0))
-	return b
-}
+func AppendKept(b []byte, e *KeptEntry) []byte { return written(b, e.fields) }
 
-func appendBool(b []byte, is bool) []byte {
-	if is {
-		return append(b, 1)
-	}
-	return append(b, 0)
-}
-
-func (p *parser) askKept() *AskKept { return &AskKept{Aside: p.bool(), After: p.uvarint()} }
-
-func (p *parser) keptAnswer() *KeptAnswer {
-	a := &KeptAnswer{More: p.bool()}
-	if a.More {
-		p.some()
-	}
-	for len(p.rest) > 0 && p.err == nil {
-		if len(a.Entries) == BatchRecords {
-			p.fail("more than %d entries in one message", BatchRecords)
-			break
-		}
-		e := KeptEntry{Seq: p.uvarint(), At: p.uvarint(), Size: p.uvarint()}
-		e.Record, _ = p.head(flagsPushed)
-		e.By = p.version()
-		a.Entries = append(a.Entries, e)
-	}
-	return a
+func (e *KeptEntry) fields(c *codec) {
+	uvarint(c, &e.Seq)
+	uvarint(c, &e.At)
+	uvarint(c, &e.Size)
+	c.head(&e.Record, nil, nil)
+	c.version(&e.By)
 }

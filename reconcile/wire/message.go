@@ -34,7 +34,7 @@ const (
 type Message interface {
 	// Kind is the byte that tells the messages apart.
 	Kind() Kind
-	appendBody(b []byte) []byte
+	fields(c *codec)
 }
 
 // Nonce and Proof authenticate the two sides to one another as holders of the
@@ -280,6 +280,11 @@ type Refuse struct {
 // come at any time after the Hello, and changes nothing else.
 type Working struct{}
 
+// Heads asks, in a dry run that lists keys, for the next heads of the responder's
+// records that differ, so many of them. They come as Offers; End after fewer of them
+// says that there are no more.
+type Heads struct{ Count uint64 }
+
 // Kind is the byte that tells the messages apart; so are the next seventeen.
 func (*Hello) Kind() Kind   { return KindHello }
 func (*Welcome) Kind() Kind { return KindWelcome }
@@ -299,3 +304,19 @@ func (*Hashes) Kind() Kind  { return KindHashes }
 func (*Listing) Kind() Kind { return KindListing }
 func (*Marks) Kind() Kind   { return KindMarks }
 func (*Heads) Kind() Kind   { return KindHeads }
+
+// kinds makes a message of each kind.
+var kinds = [...]func() Message{
+	KindHello: of[Hello], KindWelcome: of[Welcome], KindSame: of[Same], KindMore: of[More], KindCells: of[Cells],
+	KindIndices: of[Indices], KindOffers: of[Offers], KindResult: of[Result], KindAnswer: of[Answer],
+	KindRecords: of[Records], KindEnd: of[End], KindRefuse: of[Refuse], KindWorking: of[Working], KindSums: of[Sums],
+	KindHashes: of[Hashes], KindListing: of[Listing], KindMarks: of[Marks], KindHeads: of[Heads],
+	KindAsk: of[Ask], KindReply: of[Reply],
+}
+
+func of[T any, P interface {
+	*T
+	Message
+}]() Message {
+	return P(new(T))
+}

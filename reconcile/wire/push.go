@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -53,37 +52,23 @@ type Sets struct{ Data, Control dbadapter.Digest }
 // AppendPush appends a push, whose records AppendPushed has encoded one after the
 // other.
 func AppendPush(b []byte, m *PushMessage, records []byte) []byte {
-	b = append(b, Version, byte(m.Kind))
-	b = appendBytes(b, m.Origin)
-	b = binary.BigEndian.AppendUint64(b, m.Incarnation)
-	b = appendUvarint(b, m.Number)
-	switch m.Kind {
-	case PushRecords:
-		return append(b, records...)
-	case PushDigest:
-		return m.Sets.Control.AppendBinary(m.Sets.Data.AppendBinary(b))
+	b = written(b, m.fields)
+	if m.Kind == PushRecords {
+		b = append(b, records...)
 	}
 	return b
 }
 
 // AppendPushed appends a record of a push, or of a routed question or answer.
 func AppendPushed(b []byte, r *dbadapter.Record) []byte {
-	b = appendHead(b, r, 0)
-	if r.Deleted {
-		return b
-	}
-	return appendBytes(b, r.Value)
+	return written(b, func(c *codec) { c.pushed(r) })
 }
 
 // ParsePushed parses what AppendPushed has made of one record. It keeps b's memory, and fails with ErrFrame.
 func ParsePushed(b []byte) (dbadapter.Record, error) {
-	p := parser{rest: b}
-	r := p.pushed()
-	if p.err == nil && len(p.rest) > 0 {
-		p.fail("%d bytes are left over", len(p.rest))
-	}
-	if p.err != nil {
-		return dbadapter.Record{}, fmt.Errorf("%w: a record: %w", ErrFrame, p.err)
+	var r dbadapter.Record
+	if err := readAll(b, func(c *codec) { c.pushed(&r) }); err != nil {
+		return dbadapter.Record{}, fmt.Errorf("%w: a record: %w", ErrFrame, err)
 	}
 	return r, nil
 }
@@ -94,38 +79,33 @@ func ParsePush(b []byte) (*PushMessage, error) {
 	if len(b) > MaxPush {
 		return nil, fmt.Errorf("%w: a push of %d bytes; at most %d are allowed", ErrFrame, len(b), MaxPush)
 	}
-	p := parser{rest: b}
-	m := p.push()
-	if p.err == nil && len(p.rest) > 0 {
-		p.fail("%d bytes are left over", len(p.rest))
-	}
-	if p.err != nil {
-		return nil, fmt.Errorf("%w: a push: %w", ErrFrame, p.err)
+	m := &PushMessage{}
+	if err := readAll(b, m.fields); err != nil {
+		return nil, fmt.Errorf("%w: a push: %w", ErrFrame, err)
 	}
 	return m, nil
 }
 
-func (p *parser) push() *PushMessage {
-	if v := p.byte(); v != Version && p.err == nil {
-		p.fail("version %d", v)
+// fields are those of a push; AppendPush writes its records, which are encoded already.
+func (m *PushMessage) fields(c *codec) {
+	version := byte(Version)
+	if octet(c, &version); version != Version {
+		c.fail("version %d", version)
 	}
-	m := &PushMessage{Kind: PushKind(p.byte())}
-	m.Origin = p.bytes(MaxOrigin, "an origin")
-	if b := p.take(8); b != nil {
-		m.Incarnation = binary.BigEndian.Uint64(b)
-	}
-	m.Number = p.uvarint()
+	octet(c, &m.Kind)
+	field(c, &m.Origin, MaxOrigin, "an origin")
+	big(c, &m.Incarnation)
+	uvarint(c, &m.Number)
 	switch m.Kind {
 	case PushRecords:
-		p.some()
-		for len(p.rest) > 0 {
-			m.Records = append(m.Records, p.pushed())
+		if c.some(); c.reads {
+			list(c, &m.Records, MaxPush, "records", c.pushed)
 		}
 	case PushMore:
 	case PushDigest:
-		m.Sets.Data, m.Sets.Control = p.digest(), p.digest()
+		c.digest(&m.Sets.Data)
+		c.digest(&m.Sets.Control)
 	default:
-		p.fail("a push of kind %d", m.Kind)
+		c.fail("a push of kind %d", m.Kind)
 	}
-	return m
 }

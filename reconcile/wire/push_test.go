@@ -91,7 +91,7 @@ func TestPushesThatAreRefused(t *testing.T) {
 	}
 	refused("too long", make([]byte, MaxPush+1))
 	withheld := encodePush(pushes()[0])
-	withheld[len(AppendPush(nil, pushes()[0], nil))] |= flagWithheld
+	withheld[len(AppendPush(nil, pushes()[0], nil))] |= 1 << 4 // withheld
 	refused("a withheld record", withheld)
 }
 

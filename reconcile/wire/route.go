@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"encoding/binary"
-
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
@@ -115,23 +113,6 @@ func (*AskHold) Subject() Subject { return SubjectHold }
 // Subject is SubjectHold.
 func (*HoldAnswer) Subject() Subject { return SubjectHold }
 
-// flags of the answers; 0: the peer goes by another row
-const (
-	routeSame   = 1 << iota // the peer goes by the asker's row
-	routeWhole              // it is whole
-	routeRecord             // a record in full; of RecordAnswer, so is the next one
-	routeHead               // a version
-)
-
-// flags of AskHold
-const (
-	routeNew = 1 << iota
-	routeBatch
-	routeOn // conditions follow
-	routeEarliest
-	routePassed
-)
-
 // outcomes of a record; all others are reasons
 const (
 	outcomeHeld  = 0
@@ -139,249 +120,135 @@ const (
 	outcomeThere = 0x80
 )
 
-func (r *ShardRow) appendTo(b []byte) []byte {
-	b = append(appendUvarint(b, uint64(r.Shard)), r.Row[:]...)
-	return append(b, r.Gone[:]...)
+func (r *ShardRow) fields(c *codec) {
+	if uvarint(c, &r.Shard); r.Shard >= MaxShards {
+		c.fail("shard %d; the last one is %d at most", r.Shard, MaxShards-1)
+	}
+	c.array(r.Row[:])
+	c.array(r.Gone[:])
 }
 
-func (p *parser) shardRow() (r ShardRow) {
-	r.Shard = p.shard()
-	copy(r.Row[:], p.take(uint64(len(r.Row))))
-	copy(r.Gone[:], p.take(uint64(len(r.Gone))))
-	return r
+// host goes through the flags of a host's answer. 0 says that it goes by another row; otherwise the
+// first one is set, and those that follow are whole and what the answer has besides.
+func (c *codec) host(apart, whole *bool, more ...*bool) {
+	same := !*apart
+	if *apart {
+		whole, more = nil, nil
+	}
+	flags := c.flags(append([]*bool{&same, whole}, more...)...)
+	if c.reads {
+		*apart = flags == 0
+	}
+	if flags != 0 && !same {
+		c.fail("unknown flags %#x", flags)
+	}
 }
 
-func flagsOf(apart, whole bool) byte {
+func (q *AskRecord) question(c *codec) {
+	q.fields(c)
+	c.bool(&q.Head)
+	c.key(&q.Key)
+}
+
+func (a *RecordAnswer) answer(c *codec) {
+	record := a.Record != nil
+	head := !record && !a.Head.IsZero()
+	c.host(&a.Apart, &a.Whole, &record, &head)
 	switch {
-	case apart:
-		return 0
-	case whole:
-		return routeSame | routeWhole
+	case a.Apart:
+	case record && head:
+		c.fail("a record and a head of it")
+	case record:
+		c.pushed(made(c, &a.Record))
+	case head:
+		c.held(&a.Head)
 	}
-	return routeSame
 }
 
-func (q *AskRecord) appendQuestion(b []byte) []byte {
-	head := byte(0)
-	if q.Head {
-		head = 1
+// held goes through the version of a record that is there.
+func (c *codec) held(v *dbadapter.Version) {
+	if c.version(v); v.IsZero() {
+		c.fail("a version of zeros")
 	}
-	return appendBytes(append(q.appendTo(b), head), q.Key)
 }
 
-func (a *RecordAnswer) appendAnswer(b []byte) []byte {
-	flags := flagsOf(a.Apart, a.Whole)
+func (q *AskHold) question(c *codec) {
+	q.fields(c)
+	on, earliest := len(q.On) > 0, q.Earliest != 0
+	c.flags(&q.New, &q.Batch, &on, &earliest, &q.Passed)
+	if (q.New || earliest) && (q.Batch || on) || q.Passed && (q.New || q.Batch || on || earliest) {
+		c.fail("flags of a hold that exclude one another")
+	}
+	if earliest {
+		if big(c, &q.Earliest); q.Earliest == 0 {
+			c.fail("an earliest date of 0")
+		}
+	}
+	c.some()
+	n := 0
+	list(c, &q.Records, BatchRecords, "records", func(r *dbadapter.Record) {
+		if on {
+			c.condition(q, n)
+			n++
+		}
+		c.pushed(r)
+	})
+}
+
+// condition goes through that of the record n.
+func (c *codec) condition(q *AskHold, n int) {
+	if c.reads {
+		q.On = append(q.On, nil)
+	}
+	there := q.On[n] != nil
+	if c.bool(&there); there {
+		c.version(made(c, &q.On[n]))
+	}
+}
+
+func (a *HoldAnswer) answer(c *codec) {
+	if c.host(&a.Apart, &a.Whole); a.Apart {
+		return
+	}
+	c.some()
+	list(c, &a.Outcomes, BatchRecords, "outcomes", c.outcome)
+}
+
+func (c *codec) outcome(o *HoldOutcome) {
+	kind := byte(o.Declined) // 0 is outcomeHeld
 	switch {
-	case flags == 0:
-		return append(b, flags)
-	case a.Record != nil:
-		return AppendPushed(append(b, flags|routeRecord), a.Record)
-	case !a.Head.IsZero():
-		b, _ = a.Head.AppendBinary(append(b, flags|routeHead)) // never fails
-		return b
+	case o.There:
+		kind = outcomeThere
+	case kind == outcomeHeld && o.Other != nil:
+		kind = outcomeOther
 	}
-	return append(b, flags)
-}
-
-func (q *AskHold) appendQuestion(b []byte) []byte {
-	flags := byte(0)
-	if q.New {
-		flags |= routeNew
-	}
-	if q.Batch {
-		flags |= routeBatch
-	}
-	if len(q.On) > 0 {
-		flags |= routeOn
-	}
-	if q.Earliest != 0 {
-		flags |= routeEarliest
-	}
-	if q.Passed {
-		flags |= routePassed
-	}
-	b = append(q.appendTo(b), flags)
-	if q.Earliest != 0 {
-		b = binary.BigEndian.AppendUint64(b, uint64(q.Earliest))
-	}
-	for i := range q.Records {
-		if len(q.On) > 0 {
-			if on := q.On[i]; on == nil {
-				b = append(b, 0)
-			} else {
-				b, _ = on.AppendBinary(append(b, 1)) // never fails
-			}
-		}
-		b = AppendPushed(b, &q.Records[i])
-	}
-	return b
-}
-
-func (a *HoldAnswer) appendAnswer(b []byte) []byte {
-	if b = append(b, flagsOf(a.Apart, a.Whole)); a.Apart {
-		return b
-	}
-	for _, o := range a.Outcomes {
-		switch {
-		case o.There:
-			b, _ = o.Other.Version.AppendBinary(append(b, outcomeThere)) // never fails
-		case o.Declined != 0:
-			b = append(b, byte(o.Declined))
-		case o.Other == nil:
-			b = append(b, outcomeHeld)
-		default:
-			b, _ = o.Other.Version.AppendBinary(append(b, outcomeOther, o.Other.OptionalFlags()&dbadapter.FlagReplaces)) // never fails
-			b = (&dbadapter.Record{Replaces: o.Other.Replaces}).AppendOptional(b)
-		}
-	}
-	return b
-}
-
-func (p *parser) shard() uint32 {
-	n := p.uvarint()
-	if n >= MaxShards {
-		p.fail("shard %d; the last one is %d at most", n, MaxShards-1)
-	}
-	return uint32(n)
-}
-
-func (p *parser) askRecord() *AskRecord {
-	q := &AskRecord{ShardRow: p.shardRow(), Head: p.bool()}
-	q.Key = p.key()
-	return q
-}
-
-// answerFlags reads the flags of an answer, of which some may be there besides routeSame and
-// routeWhole.
-func (p *parser) answerFlags(also byte) (flags byte, apart bool) {
-	flags = p.byte()
-	if flags == 0 {
-		return 0, true
-	}
-	if flags&^(routeSame|routeWhole|also) != 0 || flags&routeSame == 0 {
-		p.fail("unknown flags %#x", flags)
-	}
-	return flags, false
-}
-
-func (p *parser) recordAnswer() *RecordAnswer {
-	flags, apart := p.answerFlags(routeRecord | routeHead)
-	a := &RecordAnswer{Apart: apart, Whole: flags&routeWhole != 0}
-	switch {
-	case flags&routeRecord != 0 && flags&routeHead != 0:
-		p.fail("unknown flags %#x", flags)
-	case flags&routeRecord != 0:
-		r := p.pushed()
-		a.Record = &r
-	case flags&routeHead != 0:
-		if a.Head = p.version(); p.err == nil && a.Head.IsZero() {
-			p.fail("a version of zeros")
-		}
-	}
-	return a
-}
-
-func (p *parser) version() (v dbadapter.Version) {
-	if b := p.take(dbadapter.VersionSize); p.err == nil {
-		_ = v.UnmarshalBinary(b) // it has its size
-	}
-	return v
-}
-
-func (p *parser) askHold() *AskHold {
-	q := &AskHold{ShardRow: p.shardRow()}
-	flags := p.byte()
-	if flags >= routePassed<<1 || flags&(routeNew|routeEarliest) != 0 && flags&(routeBatch|routeOn) != 0 || flags&routePassed != 0 && flags != routePassed {
-		p.fail("unknown flags %#x", flags)
-	}
-	q.New, q.Batch, q.Passed = flags&routeNew != 0, flags&routeBatch != 0, flags&routePassed != 0
-	if flags&routeEarliest != 0 {
-		if b := p.take(8); p.err == nil {
-			q.Earliest = dbadapter.Timestamp(binary.BigEndian.Uint64(b))
-		}
-		if p.err == nil && q.Earliest == 0 {
-			p.fail("an earliest date of 0")
-		}
-	}
-	p.some()
-	for len(p.rest) > 0 && p.err == nil {
-		if len(q.Records) == BatchRecords {
-			p.fail("more than %d records in one message", BatchRecords)
-			break
-		}
-		if flags&routeOn != 0 {
-			var on *dbadapter.Version
-			if p.bool() {
-				v := p.version()
-				on = &v
-			}
-			q.On = append(q.On, on)
-		}
-		q.Records = append(q.Records, p.pushed())
-	}
-	return q
-}
-
-func (p *parser) holdAnswer() *HoldAnswer {
-	flags, apart := p.answerFlags(0)
-	a := &HoldAnswer{Apart: apart, Whole: flags&routeWhole != 0}
-	if apart {
-		return a
-	}
-	p.some()
-	for len(p.rest) > 0 && p.err == nil {
-		if len(a.Outcomes) == BatchRecords {
-			p.fail("more than %d outcomes in one message", BatchRecords)
-			break
-		}
-		a.Outcomes = append(a.Outcomes, p.outcome())
-	}
-	return a
-}
-
-func (p *parser) outcome() (o HoldOutcome) {
-	switch p.rest[0] {
+	octet(c, &kind)
+	switch kind {
 	case outcomeHeld:
-		p.rest = p.rest[1:]
 	case outcomeOther:
-		p.rest = p.rest[1:]
-		o.Other = p.other()
+		c.other(made(c, &o.Other))
 	case outcomeThere:
-		p.rest = p.rest[1:]
-		o.There, o.Other = true, &dbadapter.Record{Version: p.version()}
-		if p.err == nil && o.Other.Version.IsZero() {
-			p.fail("a version of zeros")
+		if c.reads {
+			o.There = true
 		}
+		c.held(&made(c, &o.Other).Version)
 	default:
-		o.Declined = p.reason()
-	}
-	return o
-}
-
-// other reads the version of a record, and what it replaces.
-func (p *parser) other() *dbadapter.Record {
-	r := &dbadapter.Record{}
-	flags := p.byte()
-	if flags&^dbadapter.FlagReplaces != 0 {
-		p.fail("unknown flags %#x", flags)
-	}
-	r.Version = p.version()
-	if p.err == nil {
-		var err error
-		if p.rest, err = r.ReadOptional(flags, p.rest); err != nil {
-			p.fail("%w", err)
-		} else if r.Version.IsZero() {
-			p.fail("a version of zeros")
+		if c.reads {
+			o.Declined = Reason(kind)
 		}
+		c.known(o.Declined)
 	}
-	return r
 }
 
-// pushed reads a record in full, as in a push.
-func (p *parser) pushed() dbadapter.Record {
-	r, _ := p.head(flagsPushed)
-	if !r.Deleted {
-		r.Value = p.bytes(dbadapter.MaxValue, "a value")
+// other goes through the version of a record, and what it replaces.
+func (c *codec) other(r *dbadapter.Record) {
+	flags := r.OptionalFlags() & dbadapter.FlagReplaces
+	if octet(c, &flags); flags&^dbadapter.FlagReplaces != 0 {
+		c.fail("unknown flags %#x", flags)
 	}
-	return r
+	c.held(&r.Version)
+	replaced := dbadapter.Record{Version: r.Version, Replaces: r.Replaces}
+	if c.optional(&replaced, flags); c.reads {
+		r.Replaces = replaced.Replaces
+	}
 }

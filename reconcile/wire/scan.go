@@ -32,55 +32,25 @@ func (*AskScan) Subject() Subject { return SubjectScan }
 // Subject is SubjectScan.
 func (*ScanAnswer) Subject() Subject { return SubjectScan }
 
-// scanMore is a flag of ScanAnswer, besides routeSame and routeWhole.
-const scanMore = 4
-
-func (q *AskScan) appendQuestion(b []byte) []byte {
-	b = appendUvarint(q.appendTo(b), uint64(q.Most))
-	return appendBytes(appendBytes(b, q.Prefix), q.After)
+func (q *AskScan) question(c *codec) {
+	q.fields(c)
+	if uvarint(c, &q.Most); q.Most > BatchBytes {
+		c.fail("a page of %d bytes; at most %d are allowed", q.Most, BatchBytes)
+	}
+	field(c, &q.Prefix, dbadapter.MaxKey, "a prefix")
+	field(c, &q.After, dbadapter.MaxKey, "a key")
 }
 
-func (a *ScanAnswer) appendAnswer(b []byte) []byte {
-	flags := flagsOf(a.Apart, a.Whole)
-	if a.More {
-		flags |= scanMore
+func (a *ScanAnswer) answer(c *codec) {
+	c.host(&a.Apart, &a.Whole, &a.More)
+	if a.More && !a.Whole {
+		c.fail("more of a page that there is not")
 	}
-	b = append(b, flags)
-	for i := range a.Records {
-		b = AppendPushed(b, &a.Records[i])
-	}
-	return b
-}
-
-func (p *parser) askScan() *AskScan {
-	q := &AskScan{ShardRow: p.shardRow()}
-	most := p.uvarint()
-	if most > BatchBytes {
-		p.fail("a page of %d bytes; at most %d are allowed", most, BatchBytes)
-	}
-	q.Most = uint32(most)
-	q.Prefix, q.After = p.bytes(dbadapter.MaxKey, "a prefix"), p.bytes(dbadapter.MaxKey, "a key")
-	return q
-}
-
-func (p *parser) scanAnswer() *ScanAnswer {
-	flags, apart := p.answerFlags(scanMore)
-	a := &ScanAnswer{Apart: apart, Whole: flags&routeWhole != 0, More: flags&scanMore != 0}
 	if !a.Whole {
-		if a.More {
-			p.fail("unknown flags %#x", flags)
-		}
-		return a
+		return
 	}
 	if a.More {
-		p.some()
+		c.some()
 	}
-	for len(p.rest) > 0 && p.err == nil {
-		if len(a.Records) == BatchRecords {
-			p.fail("more than %d records in one message", BatchRecords)
-			break
-		}
-		a.Records = append(a.Records, p.pushed())
-	}
-	return a
+	list(c, &a.Records, BatchRecords, "records", c.pushed)
 }

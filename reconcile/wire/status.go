@@ -1,9 +1,6 @@
 package wire
 
 import (
-	"encoding/binary"
-	"unicode/utf8"
-
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
@@ -48,70 +45,31 @@ func (*AskStatus) Subject() Subject { return SubjectStatus }
 // Subject is SubjectStatus.
 func (*StatusAnswer) Subject() Subject { return SubjectStatus }
 
-// status flags
-const (
-	statusDamaged = 1 << iota
-	statusDisk
-	statusProved
-	statusUnable
-)
+func (*AskStatus) question(*codec) {}
 
-func (*AskStatus) appendQuestion(b []byte) []byte { return b }
-
-func (a *StatusAnswer) appendAnswer(b []byte) []byte {
-	flags := byte(0)
-	if a.Damaged {
-		flags |= statusDamaged
+func (a *StatusAnswer) answer(c *codec) {
+	disk, proved, unable := a.Disk != nil, a.Proved != nil, a.Unable != 0
+	c.flags(&a.Damaged, &disk, &proved, &unable)
+	c.sum(&a.Sum)
+	big(c, &a.Newest)
+	const program = "a version of a program"
+	c.text(&a.Program, c.length(len(a.Program), MaxProgram, program), program)
+	if disk {
+		d := made(c, &a.Disk)
+		uvarint(c, &d.Taken)
+		uvarint(c, &d.Free)
 	}
-	if a.Disk != nil {
-		flags |= statusDisk
+	if proved {
+		p := made(c, &a.Proved)
+		if field(c, &p.With, MaxOrigin, "a peer id"); len(p.With) == 0 {
+			c.fail("a proof with no member")
+		}
+		uvarint(c, &p.At)
+		uvarint(c, &p.Differences)
 	}
-	if a.Proved != nil {
-		flags |= statusProved
-	}
-	if a.Unable != 0 {
-		flags |= statusUnable
-	}
-	b = binary.BigEndian.AppendUint64(appendSum(append(b, flags), a.Sum), uint64(a.Newest))
-	b = appendBytes(b, []byte(a.Program))
-	if a.Disk != nil {
-		b = appendUvarint(appendUvarint(b, a.Disk.Taken), a.Disk.Free)
-	}
-	if a.Proved != nil {
-		b = appendUvarint(appendUvarint(appendBytes(b, a.Proved.With), a.Proved.At), a.Proved.Differences)
-	}
-	if a.Unable != 0 {
-		b = append(b, a.Unable)
-	}
-	return b
-}
-
-func (p *parser) status() *StatusAnswer {
-	flags := p.byte()
-	if flags > statusDamaged|statusDisk|statusProved|statusUnable {
-		p.fail("unknown flags %#x", flags)
-	}
-	a := &StatusAnswer{Damaged: flags&statusDamaged != 0, Sum: p.sum()}
-	if b := p.take(8); b != nil {
-		a.Newest = dbadapter.Timestamp(binary.BigEndian.Uint64(b))
-	}
-	a.Program = string(p.bytes(MaxProgram, "a version of a program"))
-	if !utf8.ValidString(a.Program) {
-		p.fail("a version of a program that is not UTF-8")
-	}
-	if flags&statusDisk != 0 {
-		a.Disk = &Disk{p.uvarint(), p.uvarint()}
-	}
-	if flags&statusProved != 0 {
-		a.Proved = &Proved{p.bytes(MaxOrigin, "a peer id"), p.uvarint(), p.uvarint()}
-		if p.err == nil && len(a.Proved.With) == 0 {
-			p.fail("a proof with no member")
+	if unable {
+		if octet(c, &a.Unable); a.Unable == 0 {
+			c.fail("no state is spelt out")
 		}
 	}
-	if flags&statusUnable != 0 {
-		if a.Unable = p.byte(); p.err == nil && a.Unable == 0 {
-			p.fail("no state is spelt out")
-		}
-	}
-	return a
 }

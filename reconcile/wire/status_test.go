@@ -17,14 +17,15 @@ func TestStatusesRefused(t *testing.T) {
 		return b[1:] // without its length
 	}
 	plain := frame(&StatusAnswer{})
+	const damaged, unable = 1, 8
 	const flags = 1 + 16 + 32 + GreetingSize + 1 // where they stand
 	for n := range 256 {
 		plain[flags] = byte(n)
-		if _, err := Parse(plain); errors.Is(err, ErrFrame) != (n != 0 && n != statusDamaged) {
+		if _, err := Parse(plain); errors.Is(err, ErrFrame) != (n != 0 && n != damaged) {
 			t.Errorf("flags %#x: %v", n, err)
 		}
 	}
-	plain[flags] = statusUnable
+	plain[flags] = unable
 	for state, refused := range []bool{true, false, false} {
 		if _, err := Parse(append(plain, byte(state))); errors.Is(err, ErrFrame) != refused {
 			t.Errorf("state %d: %v", state, err)
