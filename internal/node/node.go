@@ -298,9 +298,6 @@ func (n *Node) Tend(ctx context.Context) error {
 // Tend does what has become due in the namespace. A driver calls it with each round
 // of the schedule. It may read all records.
 func (ns *Namespace) Tend(ctx context.Context) (gc.Swept, error) {
-	for _, set := range ns.Sets() {
-		set.Live.Rest()
-	}
 	failed := errors.Join(ns.renounce(ctx), ns.Expire(ctx), ns.dropFormer(ctx))
 	_, _, err := ns.tendLayout(ctx)
 	_, told := ns.tellShards(ctx, 0)

@@ -84,7 +84,6 @@ func (l *Live) Audit(ctx context.Context, ns dbadapter.Namespace, tick func() er
 		l.sketch, l.ranges = sketch, ranges
 		l.repairs++
 		l.audited = l.repairs
-		l.places = nil // what was written was not told of, perhaps
 		l.drifted++
 	}
 	return d, nil

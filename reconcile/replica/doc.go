@@ -22,8 +22,7 @@
 // which only large differences need, take a scan.
 //
 // Live.Prefix makes a replica of the keys with a prefix, always by a scan. It can be limited to
-// some ranges, which are a part of a large sync. Its scan then notes where the keys of all
-// ranges lie, so that the next part reads its own records only.
+// some ranges, which are a part of a large sync.
 //
 // # Memory
 //
@@ -36,8 +35,6 @@
 //	Snapshot  840 + 16·(t − f)      t − f cells beyond the live ones, ≤ 3·2^20 (48 MiB), until
 //	                                Decoded; nothing for a decode of fewer than about 0.9·L; 2.5 KiB
 //	                                for each group of ranges that is written to meanwhile
-//	places    8·m                  until Live.Rest has been called twice, m ≤ 2^21 (16 MiB); twice as much
-//	                                while they grow
 //	Prefix    160 KiB + 48·m + 16·P           m records with the prefix; P ≤ 2^22 cells (64 MiB), at least
 //	                                L of m and at most twice as many as were asked for
 //

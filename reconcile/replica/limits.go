@@ -13,14 +13,6 @@ const tickEvery = 64
 // listPart is how many indices of a range are read before their records: 32 KiB.
 const listPart = 4096
 
-// maxPlaces is of how many records, with all prefixes together, a namespace remembers
-// where they lie while they are synced in parts: 16 MiB. A prefix with more is read by
-// the ranges of each part. maxPrefixes is of how many prefixes: few are synced at once.
-const (
-	maxPlaces   = 1 << 21
-	maxPrefixes = 4
-)
-
 // aheadBytes is about how much of the values under several indices is read at once.
 const aheadBytes = 4 << 20
 
@@ -30,7 +22,6 @@ const (
 	rangeBytes   = 160 << 10
 	listedBytes  = 96 // an entry of the map that lists ranges
 	recordBytes  = 48
-	placeBytes   = 16 // an index in a slice that grows
 	cellBytes    = 16
 	reserveEvery = 4096
 )

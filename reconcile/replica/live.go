@@ -33,9 +33,6 @@ type Live struct {
 	// time for each range, and audited that of the last time for all.
 	repairs, audited uint64
 	repaired         map[dbadapter.Range]uint64
-	// places are where the records with some prefixes lie, those used last at the end.
-	places     []*places
-	mostPlaces int // maxPlaces
 }
 
 // New is the live sketch of an empty namespace at sequence number 0.
@@ -45,8 +42,6 @@ func New(keys reconcile.Keys) *Live {
 		sketch: rateless.NewSketch(keys.Cells, liveCells(0)),
 		ranges: &rangesum.Table{},
 		undo:   undoLog{bound: maxUndo, marks: map[*mark]struct{}{}},
-
-		mostPlaces: maxPlaces,
 	}
 }
 
@@ -65,7 +60,7 @@ func (l *Live) Load(ctx context.Context, snap dbadapter.Snapshot, tick func() er
 	seq := snap.Seq()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sketch, l.ranges, l.places = sketch, ranges, nil
+	l.sketch, l.ranges = sketch, ranges
 	l.undo.restart(seq)
 	return nil
 }
@@ -99,7 +94,6 @@ func (l *Live) Observe(changes []dbadapter.Change) {
 		l.undo.add(c)
 	}
 	l.undo.trim()
-	l.written(changes)
 }
 
 // follow brings a sketch and the sums of the ranges up to date with a change.

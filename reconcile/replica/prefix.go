@@ -18,8 +18,8 @@ import (
 
 // Prefix is a replica of the records whose keys begin with a prefix, and that lie in some
 // ranges, as of one commit. It is sketched by reading them, so it costs time and memory in
-// proportion to those records. The first one for some ranges reads all keys with the prefix.
-// Its methods may be called from one goroutine at a time.
+// proportion to those records, and for some ranges to all keys with the prefix, or to all records
+// in the ranges if those are fewer. Its methods may be called from one goroutine at a time.
 type Prefix struct {
 	ctx       context.Context // the sync's; a replica's methods are steps of it
 	tick      func() error
@@ -57,31 +57,23 @@ func (l *Live) Prefix(ctx context.Context, ns dbadapter.Namespace, prefix []byte
 		tick = func() error { return nil }
 	}
 	p := &Prefix{ctx: ctx, tick: tick, reserve: reserve, live: l, keys: l.keys, prefix: prefix, span: span}
-	var notes *places
-	if span != (wire.Span{}) {
-		notes = l.note(prefix)
-	}
 	var err error
-	if p.store, err = ns.Snapshot(); err == nil {
-		if err = p.scan(notes); err != nil {
-			p.store.Close() // it was only read
-		}
+	if p.store, err = ns.Snapshot(); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		if notes != nil {
-			l.noted(notes, nil)
-		}
+	if err := p.scan(); err != nil {
+		p.store.Close() // it was only read
 		return nil, err
 	}
 	return p, nil
 }
 
 // scan computes all but the cells from the records, and then the first cells.
-func (p *Prefix) scan(notes *places) error {
+func (p *Prefix) scan() error {
 	if err := p.reserve(rangeBytes); err != nil {
 		return err
 	}
-	err := p.sum(p.first(notes))
+	err := p.sum(p.amongKeys())
 	if errors.Is(err, errManyKeys) {
 		p.ranges = rangesum.Table{}
 		err = p.sum(p.inRanges())

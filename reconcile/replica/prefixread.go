@@ -8,65 +8,26 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// How the records with a prefix that lie in some ranges are found. They are looked for where
-// they are known to lie, among all keys with the prefix, or among all that the namespace holds
-// in these ranges.
+// How the records with a prefix that lie in some ranges are found. They are looked for among all
+// keys with the prefix, or among all that the namespace holds in these ranges.
 
 // errManyKeys ends a scan by key: to read what the namespace holds in the ranges is less.
 var errManyKeys = errors.New("replica: too many keys have the prefix")
 
-// first yields the records of the replica. It notes where all records with the prefix
-// lie, if notes is not nil.
-func (p *Prefix) first(notes *places) iter.Seq2[dbadapter.Hashed, error] {
-	if p.span == (wire.Span{}) {
-		return p.All(nil)
-	}
-	if indices, known := p.live.placed(p.prefix, p.span); known {
-		return p.under(indices)
-	}
-	return p.amongKeys(notes)
-}
-
 // amongKeys yields the records of the replica, of all that have the prefix. It gives up
-// once it has read more than the namespace holds in the ranges, and more than may be
-// noted where it notes.
-func (p *Prefix) amongKeys(notes *places) iter.Seq2[dbadapter.Hashed, error] {
+// once it has read more than the namespace holds in the ranges.
+func (p *Prefix) amongKeys() iter.Seq2[dbadapter.Hashed, error] {
 	return func(yield func(dbadapter.Hashed, error) bool) {
-		most := p.live.holds(p.span)
-		if notes != nil {
-			most = max(most, uint64(p.live.mostPlaces))
-		}
-		found := []dbadapter.Index{}
-		read := uint64(0)
+		most, read := p.live.holds(p.span), uint64(0)
 		for r, err := range ticking(p.tick, p.store.Scan(p.ctx, p.prefix, nil)) {
-			if read++; err == nil && read > most {
+			if read++; err == nil && read > most && p.span != (wire.Span{}) {
 				err = errManyKeys
 			}
-			if notes != nil && err == nil {
-				err = p.note(&found, r.Index)
-			}
-			if notes != nil && errors.Is(err, errManyKeys) {
-				p.live.many(notes)
-			}
 			if (err != nil || p.span.Holds(r.Index)) && !yield(r, err) || err != nil {
-				return // its caller ends the notes
+				return
 			}
 		}
-		if notes != nil {
-			p.live.noted(notes, found)
-		}
 	}
-}
-
-// note adds a place.
-func (p *Prefix) note(found *[]dbadapter.Index, i dbadapter.Index) error {
-	if len(*found)%reserveEvery == 0 {
-		if err := p.reserve(reserveEvery * placeBytes); err != nil {
-			return err
-		}
-	}
-	*found = append(*found, i)
-	return nil
 }
 
 // inRanges yields the records of the replica, of all that the namespace holds in its

@@ -104,7 +104,7 @@ func (l *Live) Restore(seq uint64, summary []byte, changes iter.Seq2[dbadapter.C
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sketch, l.ranges, l.places = sketch, ranges, nil
+	l.sketch, l.ranges = sketch, ranges
 	l.undo.restart(seq)
 	return nil
 }
