@@ -47,14 +47,10 @@ func (b *responder) all() error {
 			return err
 		}
 	}
-	m, err := b.link.receive()
-	if err != nil {
-		return err
-	}
-	answer, ok := m.(*wire.Answer)
+	answer, err := due[*wire.Answer](b.link)
 	switch {
-	case !ok:
-		return unexpected(m)
+	case err != nil:
+		return err
 	case b.hello.DryRun && answer.Closing:
 		return nil
 	case b.hello.DryRun:
@@ -111,13 +107,9 @@ func (a *initiator) all(m *wire.Result) error {
 		if err := a.giveAll(gives); err != nil {
 			return err
 		}
-		m, err := a.link.receive()
+		end, err := due[*wire.End](a.link)
 		if err != nil {
 			return err
-		}
-		end, ok := m.(*wire.End)
-		if !ok {
-			return unexpected(m)
 		}
 		if err := a.ended(end); err != nil {
 			return err

@@ -5,24 +5,18 @@ import (
 	"sync"
 )
 
-// Budget lends memory to sessions. It may be shared by many.
-type Budget interface {
-	// Reserve takes n bytes, or fails at once with ErrBusy: a session that
-	// holds memory never waits for more.
-	Reserve(n int64) error
-	// Release gives n bytes back.
-	Release(n int64)
-}
-
-// NewBudget is a Budget of that many bytes.
-func NewBudget(bytes int64) Budget { return &budget{free: bytes} }
-
-type budget struct {
+// Budget lends memory to sessions, and may be shared by many.
+type Budget struct {
 	mu   sync.Mutex // guards free
 	free int64
 }
 
-func (b *budget) Reserve(n int64) error {
+// NewBudget is a Budget of that many bytes.
+func NewBudget(bytes int64) *Budget { return &Budget{free: bytes} }
+
+// reserve takes n bytes, or fails at once with ErrBusy: a session that holds memory never
+// waits for more.
+func (b *Budget) reserve(n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n > b.free {
@@ -32,7 +26,8 @@ func (b *budget) Reserve(n int64) error {
 	return nil
 }
 
-func (b *budget) Release(n int64) {
+// release gives n bytes back.
+func (b *Budget) release(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.free += n
@@ -53,7 +48,7 @@ func (l *link) reserve(n int64) error {
 	if l.opts.Budget == nil {
 		return nil
 	}
-	if err := l.opts.Budget.Reserve(n); err != nil {
+	if err := l.opts.Budget.reserve(n); err != nil {
 		return err
 	}
 	l.reserved += n
@@ -63,7 +58,7 @@ func (l *link) reserve(n int64) error {
 // release gives back all that the session has reserved.
 func (l *link) release() {
 	if l.reserved > 0 {
-		l.opts.Budget.Release(l.reserved)
+		l.opts.Budget.release(l.reserved)
 		l.reserved = 0
 	}
 }

@@ -16,20 +16,6 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// counted is a budget that remembers how much was lent at once.
-type counted struct{ lent, peak, most int64 }
-
-func (c *counted) Reserve(n int64) error {
-	if n < 0 || c.lent+n > c.most {
-		return fmt.Errorf("%w: no memory", ErrBusy)
-	}
-	c.lent += n
-	c.peak = max(c.peak, c.lent)
-	return nil
-}
-
-func (c *counted) Release(n int64) { c.lent -= n }
-
 // Sessions share a budget: what does not fit is told busy, and all of it is
 // there again when they are over.
 func TestBudgetIsSharedAndReturned(t *testing.T) {
@@ -46,15 +32,15 @@ func TestBudgetIsSharedAndReturned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := diverged(t, seeded(t, 3), 50, 150, 20, time.Hour, nil)
-			budgets := [2]*counted{{most: 1 << 40}, {most: 1 << 40}}
-			budgets[c.of].most = c.free
-			a.budget, b.budget = budgets[0], budgets[1]
+			free := [2]int64{1 << 40, 1 << 40}
+			free[c.of] = c.free
+			a.budget, b.budget = NewBudget(free[0]), NewBudget(free[1])
 			out := run(t, a, b, Options{}, nil)
 			if !errors.Is(out.errA, c.want) || c.of == 1 && !errors.Is(out.errB, c.want) {
 				t.Errorf("%v, %v; %v", out.errA, out.errB, out.log)
 			}
-			if budgets[0].lent != 0 || budgets[1].lent != 0 {
-				t.Errorf("%d and %d bytes are still lent", budgets[0].lent, budgets[1].lent)
+			if a.budget.free != free[0] || b.budget.free != free[1] {
+				t.Errorf("%d and %d bytes are free afterwards", a.budget.free, b.budget.free)
 			}
 			if c.want == nil {
 				wantEqual(t, a, b)
@@ -63,15 +49,14 @@ func TestBudgetIsSharedAndReturned(t *testing.T) {
 	}
 	t.Run("abandoned", func(t *testing.T) {
 		a, b := diverged(t, seeded(t, 3), 50, 150, 20, time.Hour, nil)
-		budget := &counted{most: 1 << 40}
-		a.budget = budget
+		a.budget = NewBudget(1 << 40)
 		s, _ := asking(t, a, b)
 		s.Next()
-		if budget.lent == 0 {
+		if a.budget.free == 1<<40 {
 			t.Fatal("nothing is lent to a session that has begun")
 		}
-		if s.Close(); budget.lent != 0 {
-			t.Errorf("%d bytes are still lent", budget.lent)
+		if s.Close(); a.budget.free != 1<<40 {
+			t.Errorf("%d bytes are free afterwards", a.budget.free)
 		}
 	})
 }
@@ -91,8 +76,8 @@ func TestRandomCellsAreBounded(t *testing.T) {
 		}
 		return cells
 	}
-	budget := &counted{most: 1 << 40}
-	b.budget = budget
+	most := mostCells(100, 1)
+	b.budget = NewBudget(int64(baseBytes + cellBytes*most))
 	s, o := asked(t, a, b)
 	read, want, cells := 0, 0, 128
 	p := script{o: o, says: func(heard []wire.Message) wire.Message {
@@ -112,8 +97,8 @@ func TestRandomCellsAreBounded(t *testing.T) {
 		return &wire.Cells{Cells: random(n)}
 	}}
 	p.play(t, s, 10_000)
-	if most := mostCells(100, 1); cells != most || most > 5000 || budget.peak > baseBytes+int64(cellBytes*most) {
-		t.Errorf("%d cells, %d bytes lent; %d are enough", cells, budget.peak, most)
+	if cells != most || most > 5000 || errors.Is(s.Err(), ErrBusy) {
+		t.Errorf("%d cells, %v; %d are enough", cells, s.Err(), most)
 	}
 }
 

@@ -35,8 +35,7 @@ func TestGreetings(t *testing.T) {
 			a.prefix, b.prefix = []byte(c.prefix), []byte(c.prefix)
 			var order []string
 			var heard [2]wire.Greeting
-			budget := &counted{most: 1 << 40}
-			b.budget = budget
+			b.budget = NewBudget(1 << 40)
 			for n, s := range []*side{a, b} {
 				s.greets = func() wire.Greeting {
 					order = append(order, s.name+" greets")
@@ -44,7 +43,7 @@ func TestGreetings(t *testing.T) {
 				}
 				s.heeds = func(g wire.Greeting) error {
 					order = append(order, s.name+" heeds")
-					if n == 1 && budget.lent > 0 {
+					if n == 1 && b.budget.free < 1<<40 {
 						t.Error("memory was reserved for a peer that was not heeded yet")
 					}
 					heard[n] = g

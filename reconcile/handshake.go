@@ -105,13 +105,9 @@ func (a *initiator) hello() error {
 
 // welcome checks that a member answers.
 func (a *initiator) welcome() error {
-	m, err := a.link.receive()
+	w, err := due[*wire.Welcome](a.link)
 	if err != nil {
 		return err
-	}
-	w, ok := m.(*wire.Welcome)
-	if !ok {
-		return unexpected(m)
 	}
 	if !sameProof(w.Proof, a.opts.proof("responder", a.opts.Self, a.opts.Remote, a.opts.Nonce, w.Nonce)) {
 		return ErrDenied
@@ -127,13 +123,9 @@ func (a *initiator) welcome() error {
 // greet reads the Hello and answers it. Until the proof has been checked
 // nothing is read from the store and nothing is kept.
 func (b *responder) greet() error {
-	m, err := b.link.receive()
+	h, err := due[*wire.Hello](b.link)
 	if err != nil {
 		return err
-	}
-	h, ok := m.(*wire.Hello)
-	if !ok {
-		return unexpected(m)
 	}
 	if err := CheckVersion(h); err != nil {
 		return err

@@ -101,12 +101,8 @@ func (a *initiator) sync() error {
 // same ends the sync where both sides hold the same. Both decide it by the same
 // numbers; the message only says so.
 func (a *initiator) same() error {
-	m, err := a.link.receive()
-	if err != nil {
+	if _, err := due[*wire.Same](a.link); err != nil {
 		return err
-	}
-	if _, ok := m.(*wire.Same); !ok {
-		return unexpected(m)
 	}
 	r := a.link.report
 	r.Method, r.Rounds, r.Verified = wire.MethodSame, 1, true

@@ -108,6 +108,19 @@ func (l *link) receive() (wire.Message, error) {
 	}
 }
 
+// due waits for the one kind of message that may come now.
+func due[M wire.Message](l *link) (M, error) {
+	var none M
+	m, err := l.receive()
+	if err != nil {
+		return none, err
+	}
+	if due, ok := m.(M); ok {
+		return due, nil
+	}
+	return none, unexpected(m)
+}
+
 func (l *link) read() (wire.Message, error) {
 	if l.gone || !l.yield(Event{Want: WantReceive}) {
 		l.gone = true

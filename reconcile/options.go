@@ -87,7 +87,7 @@ type Options struct {
 	// Declined, if not nil, remembers the records that this peer has declined.
 	Declined *Declined
 	// Budget, if not nil, lends the session's memory.
-	Budget Budget
+	Budget *Budget
 }
 
 // Admission checks the limits, rights, signatures and clocks of records that

@@ -34,7 +34,7 @@ type side struct {
 	behind   []byte
 	parts    int64
 	first    int
-	budget   Budget
+	budget   *Budget
 	elapsed  func() time.Duration
 	giveWay  func()
 	greets   func() wire.Greeting

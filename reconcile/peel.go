@@ -89,13 +89,9 @@ func (b *responder) more(d *rateless.Decoder, ask int) error {
 	}
 	b.link.report.Rounds++
 	for ask > 0 {
-		m, err := b.link.receive()
+		c, err := due[*wire.Cells](b.link)
 		if err != nil {
 			return err
-		}
-		c, isCells := m.(*wire.Cells)
-		if !isCells {
-			return unexpected(m)
 		}
 		if len(c.Cells) != min(ask, wire.MaxCells) { // dripped, each would cost a look behind all writes since
 			return violation("%d cells in a frame where %d were asked for", len(c.Cells), ask)

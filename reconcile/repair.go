@@ -169,13 +169,9 @@ func (a *initiator) tellListing(ranges, left []dbadapter.Range, marks []wire.Mar
 
 // hearListing reads what the responder holds, now that it has counted anew.
 func (a *initiator) hearListing() error {
-	m, err := a.link.receive()
+	theirs, err := due[*wire.Listing](a.link)
 	if err != nil {
 		return err
-	}
-	theirs, ok := m.(*wire.Listing)
-	if !ok {
-		return unexpected(m)
 	}
 	if len(theirs.Ranges)+len(theirs.Left) > 0 || theirs.Marks > 0 {
 		return violation("a responder listed ranges")
@@ -236,13 +232,9 @@ func (b *responder) takeBack() {
 
 // takeListing takes the initiator's listing.
 func (b *responder) takeListing(groups uint64) (*wire.Listing, []wire.Mark, error) {
-	m, err := b.link.receive()
+	listing, err := due[*wire.Listing](b.link)
 	if err != nil {
 		return nil, nil, err
-	}
-	listing, ok := m.(*wire.Listing)
-	if !ok {
-		return nil, nil, unexpected(m)
 	}
 	most := mostRanges(b.here.records, b.there.records)
 	if len(listing.Ranges) > most || listing.Marks > maxMarks {
@@ -265,13 +257,9 @@ func (b *responder) takeListing(groups uint64) (*wire.Listing, []wire.Mark, erro
 	}
 	var marks []wire.Mark
 	for uint64(len(marks)) < listing.Marks {
-		m, err := b.link.receive()
+		part, err := due[*wire.Marks](b.link)
 		if err != nil {
 			return nil, nil, err
-		}
-		part, ok := m.(*wire.Marks)
-		if !ok {
-			return nil, nil, unexpected(m)
 		}
 		if err := b.link.reserve(markBytes * int64(len(part.Marks))); err != nil {
 			return nil, nil, err

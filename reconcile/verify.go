@@ -187,13 +187,9 @@ func (a *initiator) compare() (differ []dbadapter.Range, err error) {
 		return nil, err
 	}
 	a.link.report.Rounds++
-	m, err := a.link.receive()
+	theirs, err := due[*wire.Hashes](a.link)
 	if err != nil {
 		return nil, err
-	}
-	theirs, ok := m.(*wire.Hashes)
-	if !ok {
-		return nil, unexpected(m)
 	}
 	if len(theirs.Hashes) != bits.OnesCount64(theirs.Groups)*dbadapter.RangesInGroup {
 		return nil, violation("%d hashes for the ranges of %d groups", len(theirs.Hashes), bits.OnesCount64(theirs.Groups))

@@ -37,7 +37,7 @@ type Config struct {
 	// move. If it is nil, a session never tells its peer that it is working.
 	Elapsed func() time.Duration
 	// Budget lends the sessions their memory. nil: no bound.
-	Budget reconcile.Budget
+	Budget *reconcile.Budget
 	// Random gives 64 random bits for a purpose.
 	Random func(Purpose) uint64
 	// Each calls fn(0) … fn(k−1), in any order, and returns when all calls have.
