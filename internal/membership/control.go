@@ -289,8 +289,8 @@ func (h Held) Announce(ctx context.Context, addrs [][]byte) error {
 
 // Addresses are where a member can be dialled, in binary.
 type Addresses struct {
-	ID    roster.ID
-	Addrs [][]byte
+	ID    roster.ID `cbor:"1,keyasint"`
+	Addrs [][]byte  `cbor:"2,keyasint"`
 }
 
 // Addresses are where the other members say that they can be dialled.

@@ -27,23 +27,17 @@ type JoinRequest struct {
 
 // JoinReply carries either Denied, a text for people, or the namespace.
 type JoinReply struct {
-	Version    int             `cbor:"1,keyasint"`
-	Denied     string          `cbor:"2,keyasint"`
-	Secret     []byte          `cbor:"3,keyasint"`
-	Creator    []byte          `cbor:"4,keyasint"`
-	Statements [][]byte        `cbor:"5,keyasint"` // of the list of members, without those that are void
-	Addresses  []JoinAddresses `cbor:"6,keyasint"`
+	Version    int         `cbor:"1,keyasint"`
+	Denied     string      `cbor:"2,keyasint"`
+	Secret     []byte      `cbor:"3,keyasint"`
+	Creator    []byte      `cbor:"4,keyasint"`
+	Statements [][]byte    `cbor:"5,keyasint"` // of the list of members, without those that are void
+	Addresses  []Addresses `cbor:"6,keyasint"`
 	// Pledged is what the inviter has promised, and members may have collected up
 	// to: the newcomer writes nothing up to that.
 	Pledged dbadapter.Timestamp `cbor:"7,keyasint"`
 	// Placement is how the namespace is cut into shards; empty: it is one.
 	Placement []byte `cbor:"8,keyasint,omitempty"`
-}
-
-// JoinAddresses are where a member can be dialled.
-type JoinAddresses struct {
-	ID    []byte   `cbor:"1,keyasint"`
-	Addrs [][]byte `cbor:"2,keyasint"`
 }
 
 // RequestJoin is the message that redeems a ticket. addrs are where this node
@@ -107,12 +101,9 @@ func AnswerJoin(ctx context.Context, remote roster.ID, request []byte, group fun
 
 // hand hands a namespace over.
 func (r *JoinReply) hand(g *Group, h Handover) {
-	r.Secret, r.Creator, r.Statements, r.Pledged = h.Secret[:], []byte(g.c.Creator), g.Core(), h.Pledged
+	r.Secret, r.Creator, r.Statements, r.Pledged, r.Addresses = h.Secret[:], []byte(g.c.Creator), g.Core(), h.Pledged, h.Addresses
 	if g.c.Placement != "" {
 		r.Placement = []byte(g.c.Placement)
-	}
-	for _, a := range h.Addresses {
-		r.Addresses = append(r.Addresses, JoinAddresses{[]byte(a.ID), a.Addrs})
 	}
 }
 
@@ -156,10 +147,6 @@ func ReadJoin(c Config, t *Ticket, reply []byte) (*Joined, error) {
 	if err := hlc.Check(r.Pledged.Time(), c.Now(), members.Policy().MaxSkew); r.Pledged != 0 && err != nil {
 		return nil, fmt.Errorf("what the inviter has promised is from the future; is this machine's clock right, and the inviter's? %w", err)
 	}
-	for _, a := range r.Addresses {
-		if id := roster.ID(a.ID); id != c.Self && members.Has(id, roster.RoleRead) {
-			j.Addresses = append(j.Addresses, Addresses{id, a.Addrs})
-		}
-	}
+	j.Addresses = slices.DeleteFunc(r.Addresses, func(a Addresses) bool { return a.ID == c.Self || !members.Has(a.ID, roster.RoleRead) })
 	return j, nil
 }

@@ -39,7 +39,7 @@ func (c *Config) newSet() *roster.Set {
 
 // Found is the first statement of a group that this node makes.
 func Found(c Config, p roster.Policy, at dbadapter.Timestamp) ([]byte, error) {
-	return roster.Make(c.newSet(), roster.Draft{Kind: roster.Found, Policy: p, Placement: c.Placement}, c.Self, at, c.Sign)
+	return roster.Make(c.newSet(), roster.Draft{Kind: roster.Found, Policy: &p, Placement: c.Placement}, c.Self, at, c.Sign)
 }
 
 // ReadList reads the list of members. listed is the copy that Config.KeepList has kept, or nil.

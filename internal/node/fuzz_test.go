@@ -20,7 +20,7 @@ func FuzzJoin(f *testing.F) {
 		membership.JoinReply{Version: membership.JoinVersion, Denied: "no"},
 		membership.JoinReply{
 			Version: membership.JoinVersion, Secret: make([]byte, 32), Creator: []byte(idOf(1)), Statements: [][]byte{{1}},
-			Addresses: []membership.JoinAddresses{{ID: []byte(idOf(1)), Addrs: [][]byte{{4, 192, 0, 2, 1, 6, 15, 161}}}},
+			Addresses: []membership.Addresses{{ID: idOf(1), Addrs: [][]byte{{4, 192, 0, 2, 1, 6, 15, 161}}}},
 		},
 	} {
 		f.Add(must(cbor.Marshal(m)))

@@ -23,55 +23,51 @@ import (
 // they say of themselves, in a record of the kind "h", says which do. So neither a
 // collection nor a new host forgets an old host that has not handed over yet.
 
-// shardsHeld is what a member says of the shards that it holds.
+// shardsHeld is what a member says of the shards that it holds: the value of its record.
 type shardsHeld struct {
-	list   [16]byte // the digest of the list of members under which it said so
-	shards []byte   // a bit for each shard, the first in the lowest bit of the first byte
-	// ready are the rows of shards that move for which it is ready (package quorum, 10).
-	ready  map[quorum.Name]bool
-	noHost bool // it is to be no host
-	// kept has a bit for each shard of which it keeps entries in a kept log; nil: of none.
-	kept []byte
+	List   roster.Digest `cbor:"1,keyasint"` // of the list of members under which it said so
+	Shards []byte        `cbor:"2,keyasint"` // a bit for each shard, the first in the lowest bit of the first byte
+	// Ready are the rows of shards that move for which it is ready (package quorum, 10).
+	Ready  rowNames `cbor:"3,keyasint,omitempty"`
+	NoHost bool     `cbor:"4,keyasint,omitempty"` // it is to be no host
+	// Kept has a bit for each shard of which it keeps entries in a kept log; nil: of none.
+	Kept []byte `cbor:"5,keyasint,omitempty"`
 }
 
-type storedShardsHeld struct {
-	List   []byte `cbor:"1,keyasint"`
-	Shards []byte `cbor:"2,keyasint"`
-	Ready  []byte `cbor:"3,keyasint,omitempty"` // the names, of 16 bytes each, ascending
-	NoHost bool   `cbor:"4,keyasint,omitempty"`
-	Kept   []byte `cbor:"5,keyasint,omitempty"`
-}
+// bit reports whether the bit of a shard is set.
+func bit(of []byte, s placement.Shard) bool { return int(s/8) < len(of) && of[s/8]>>(s%8)&1 == 1 }
 
-func (h *shardsHeld) has(s placement.Shard) bool {
-	return int(s/8) < len(h.shards) && h.shards[s/8]>>(s%8)&1 == 1
-}
+// rowNames are encoded one after the other, ascending.
+type rowNames map[quorum.Name]bool
 
-func (h *shardsHeld) encode() ([]byte, error) {
-	var ready []byte
-	for _, name := range slices.SortedFunc(maps.Keys(h.ready), func(a, b quorum.Name) int { return bytes.Compare(a[:], b[:]) }) {
-		ready = append(ready, name[:]...)
+// MarshalBinary is their encoding.
+func (r rowNames) MarshalBinary() (b []byte, _ error) {
+	for _, name := range slices.SortedFunc(maps.Keys(r), func(a, b quorum.Name) int { return bytes.Compare(a[:], b[:]) }) {
+		b = append(b, name[:]...)
 	}
-	return cbor.Marshal(storedShardsHeld{h.list[:], h.shards, ready, h.noHost, h.kept})
+	return b, nil
+}
+
+// UnmarshalBinary reads it.
+func (r *rowNames) UnmarshalBinary(b []byte) error {
+	size := len(quorum.Name{})
+	if len(b)%size != 0 || len(b) > placement.MaxShards*size {
+		return fmt.Errorf("names of rows in %d bytes", len(b))
+	}
+	*r = rowNames{}
+	for name := range slices.Chunk(b, size) {
+		(*r)[quorum.Name(name)] = true
+	}
+	return nil
 }
 
 // readShardsHeld reads the value of a record.
 func readShardsHeld(value []byte) (h shardsHeld, err error) {
-	var s storedShardsHeld
-	if err := membership.Unmarshal(value, &s); err != nil {
+	if err := membership.Unmarshal(value, &h); err != nil {
 		return h, fmt.Errorf("malformed list of shards: %w", err)
 	}
-	if len(s.List) != len(h.list) || max(len(s.Shards), len(s.Kept)) > placement.MaxShards/8 {
-		return h, fmt.Errorf("malformed list of shards: a digest of %d bytes, and %d bytes of shards", len(s.List), len(s.Shards))
-	}
-	h = shardsHeld{list: [16]byte(s.List), shards: s.Shards, noHost: s.NoHost, kept: s.Kept}
-	if len(s.Ready)%len(quorum.Name{}) != 0 || len(s.Ready) > placement.MaxShards*len(quorum.Name{}) {
-		return h, fmt.Errorf("malformed list of shards: names of rows in %d bytes", len(s.Ready))
-	}
-	for name := range slices.Chunk(s.Ready, len(quorum.Name{})) {
-		if h.ready == nil {
-			h.ready = map[quorum.Name]bool{}
-		}
-		h.ready[quorum.Name(name)] = true
+	if h.List == (roster.Digest{}) || max(len(h.Shards), len(h.Kept)) > placement.MaxShards/8 {
+		return h, fmt.Errorf("malformed list of shards: of list %x, with %d bytes of shards", h.List, len(h.Shards))
 	}
 	return h, nil
 }
@@ -142,23 +138,23 @@ func (ns *Namespace) tellShards(ctx context.Context, quiet time.Duration) (wait 
 func (ns *Namespace) tellShardsLocked(ctx context.Context, group membership.Held, quiet time.Duration) (wait time.Duration, err error) {
 	members := ns.Members()
 	digest := members.Digest()
-	h := shardsHeld{list: digest, shards: make([]byte, (ns.rule.Shards+7)/8), noHost: ns.node.NoHost, kept: ns.keeps()}
+	h := shardsHeld{List: digest, Shards: make([]byte, (ns.rule.Shards+7)/8), NoHost: ns.node.NoHost, Kept: ns.keeps()}
 	state := ns.state.Load()
 	for i := range state.Shards {
 		if one := &state.Shards[i]; !one.Dropped {
-			h.shards[one.Shard/8] |= 1 << (one.Shard % 8)
+			h.Shards[one.Shard/8] |= 1 << (one.Shard % 8)
 		}
 	}
 	said, ok := (*ns.heldBy.Load())[ns.node.ID]
-	h.ready = ns.readyFor(said.ready)
-	same := ok && slices.Equal(said.shards, h.shards) && maps.Equal(said.ready, h.ready) && said.noHost == h.noHost && slices.Equal(said.kept, h.kept)
-	if group.Ended() || !members.Has(ns.node.ID, RoleRead) || same && said.list == h.list {
+	h.Ready = ns.readyFor(said.Ready)
+	same := ok && slices.Equal(said.Shards, h.Shards) && maps.Equal(said.Ready, h.Ready) && said.NoHost == h.NoHost && slices.Equal(said.Kept, h.Kept)
+	if group.Ended() || !members.Has(ns.node.ID, RoleRead) || same && said.List == h.List {
 		return 0, nil
 	}
 	if since := ns.node.Now().Sub(group.Listed()); same && since >= 0 && since < quiet {
 		return quiet - since, nil
 	}
-	value, err := h.encode()
+	value, err := cbor.Marshal(h)
 	if err != nil {
 		return 0, err
 	}
@@ -171,8 +167,8 @@ func (ns *Namespace) tellShardsLocked(ctx context.Context, group membership.Held
 
 // readyFor are the rows of shards that move for which this node is ready. What it has signed
 // holds on under its row, unless it has lost records since. The group is held.
-func (ns *Namespace) readyFor(said map[quorum.Name]bool) map[quorum.Name]bool {
-	ready := map[quorum.Name]bool{}
+func (ns *Namespace) readyFor(said rowNames) rowNames {
+	ready := rowNames{}
 	for _, set := range ns.Sets() {
 		row := set.row()
 		if row == nil || row.AtRest() || set.Recovers() {
@@ -190,7 +186,7 @@ func (ns *Namespace) noHost(id ID) bool {
 	if id == ns.node.ID {
 		return ns.node.NoHost
 	}
-	return (*ns.heldBy.Load())[id].noHost
+	return (*ns.heldBy.Load())[id].NoHost
 }
 
 // isHost reports whether a member is a host of the set's shard, in either set of its row, and
@@ -218,7 +214,7 @@ func (set *Set) saidBy(id ID) bool {
 		return true
 	}
 	h, said := (*set.ns.heldBy.Load())[id]
-	return said && h.has(set.shard)
+	return said && bit(h.Shards, set.shard)
 }
 
 // others is how many other members are told what is written here, at most.
@@ -268,7 +264,7 @@ func (ns *Namespace) holders(layout *placement.Layout, shard placement.Shard) (i
 		ids = layout.Hosts(shard)
 	}
 	for _, m := range ns.Members().Members() {
-		if h, said := (*ns.heldBy.Load())[m.ID]; said && h.has(shard) && !slices.Contains(ids, m.ID) {
+		if h, said := (*ns.heldBy.Load())[m.ID]; said && bit(h.Shards, shard) && !slices.Contains(ids, m.ID) {
 			ids = append(ids, m.ID)
 		}
 	}
@@ -299,7 +295,7 @@ func (set *Set) waitedFor(members *membership.Members) (list [16]byte, active []
 		active = slices.DeleteFunc(active, func(id ID) bool {
 			h, ok := said[id]
 			host, known := set.isHost(id)
-			return known && !host && ok && h.list == list && !h.has(set.shard) && id != set.ns.node.ID
+			return known && !host && ok && h.List == list && !bit(h.Shards, set.shard) && id != set.ns.node.ID
 		})
 	}
 	sum := sha256.New()
@@ -332,7 +328,7 @@ func (ns *Namespace) MayName(shard placement.Shard) []ID {
 		ids = append(ids, ns.node.ID)
 	}
 	for id, h := range *ns.heldBy.Load() {
-		if int(shard/8) < len(h.kept) && h.kept[shard/8]>>(shard%8)&1 == 1 && ns.Admits(id) && !slices.Contains(ids, id) {
+		if bit(h.Kept, shard) && ns.Admits(id) && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}

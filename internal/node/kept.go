@@ -67,7 +67,7 @@ func (ns *Namespace) Keepers() (ids []ID) {
 		return nil
 	}
 	for id, h := range *ns.heldBy.Load() {
-		if id != ns.node.ID && ns.Admits(id) && slices.ContainsFunc(h.kept, func(b byte) bool { return b != 0 }) {
+		if id != ns.node.ID && ns.Admits(id) && slices.ContainsFunc(h.Kept, func(b byte) bool { return b != 0 }) {
 			ids = append(ids, id)
 		}
 	}

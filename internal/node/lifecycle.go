@@ -121,7 +121,7 @@ func (ns *Namespace) HandedOver() error {
 		}
 	}
 	said := (*ns.heldBy.Load())[ns.node.ID]
-	leaving = leaving || slices.ContainsFunc(said.shards, func(b byte) bool { return b != 0 })
+	leaving = leaving || slices.ContainsFunc(said.Shards, func(b byte) bool { return b != 0 })
 	switch {
 	case held == 0 && leaving && ns.Outside() == nil:
 		return fmt.Errorf("%w: the hosts have them all, and it is about to say that it holds none: try again in some seconds", ErrNotHandedOver)

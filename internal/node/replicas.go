@@ -43,7 +43,7 @@ func (ns *Namespace) Replicas() (r status.Shards, err error) {
 			holds := held[s]
 			if id != ns.node.ID {
 				said, ok := heldBy[id]
-				holds = ok && said.has(s) && ns.Admits(id)
+				holds = ok && bit(said.Shards, s) && ns.Admits(id)
 			}
 			if holds {
 				replicas++

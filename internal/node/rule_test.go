@@ -68,7 +68,7 @@ func TestOneRuleOfSignatures(t *testing.T) {
 	}
 
 	sign := func(message []byte) ([]byte, error) { return smallR(1, message), nil }
-	founding := roster.Statement{Kind: roster.Found, Author: idOf(1), At: at(1, 0).Clock, Policy: roster.Policy{MaxSkew: DefaultMaxSkew}}
+	founding := roster.Statement{Kind: roster.Found, Author: idOf(1), At: at(1, 0).Clock, Policy: &roster.Policy{MaxSkew: DefaultMaxSkew}}
 	value, err := founding.Sign(ns.Sets()[0].Keys.ID, sign)
 	if err != nil {
 		t.Fatal(err)

@@ -277,8 +277,8 @@ func TestShardIsCollectedByItsHosts(t *testing.T) {
 		}
 		held := (*w.all[0].ns.heldBy.Load())[m.ID]
 		for s := range placement.Shard(w.rule.Shards) {
-			if held.has(s) != (m.held(s) != nil) {
-				t.Errorf("%d has said of shard %d that it holds it: %v", i, s, held.has(s))
+			if bit(held.Shards, s) != (m.held(s) != nil) {
+				t.Errorf("%d has said of shard %d that it holds it: %v", i, s, bit(held.Shards, s))
 			}
 		}
 	}

@@ -204,7 +204,7 @@ func (set *Set) conclude() error {
 
 // ready reports whether a member has signed that it is ready for a row.
 func (ns *Namespace) ready(_ placement.Shard, row quorum.Name, id ID) bool {
-	return (*ns.heldBy.Load())[id].ready[row]
+	return (*ns.heldBy.Load())[id].Ready[row]
 }
 
 // Unready are the new hosts of a row that have not signed, as far as is known here, that they are ready.

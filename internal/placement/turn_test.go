@@ -53,7 +53,7 @@ func newAdmins(t *testing.T, seed uint64, n int) *admins {
 		w.nodes = append(w.nodes, &admin{id: id, key: key, tables: map[roster.Table][]byte{}})
 		w.nodes[i].set = roster.New(roster.Config{Creator: w.nodes[0].id, Placement: string(placement), Verify: ed25519.Verify})
 	}
-	w.say(0, roster.Draft{Kind: roster.Found, Policy: roster.Policy{MaxSkew: time.Minute}, Placement: string(placement)})
+	w.say(0, roster.Draft{Kind: roster.Found, Policy: &roster.Policy{MaxSkew: time.Minute}, Placement: string(placement)})
 	for i := 1; i < n; i++ {
 		w.say(0, roster.Draft{Kind: roster.Grant, Subject: w.nodes[i].id, Role: roster.RoleAdmin})
 	}

@@ -19,7 +19,7 @@ func (s *Set) examine(e *entry) error {
 		if e.Author != s.cfg.Creator {
 			return errors.New("only the creator founds a namespace")
 		}
-		if e.Placement != s.cfg.Placement {
+		if string(e.Placement) != s.cfg.Placement {
 			return errors.New("the namespace's id is made of another placement")
 		}
 		return nil

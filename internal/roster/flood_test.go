@@ -220,7 +220,7 @@ func TestVoidIsBounded(t *testing.T) {
 		status, err := s.Add(value)
 		return value, status, err
 	}
-	found, _, _ := say(0, &Statement{Kind: Found, At: 1, Policy: testPolicy, Placement: testPlacement})
+	found, _, _ := say(0, &Statement{Kind: Found, At: 1, Policy: &testPolicy, Placement: testPlacement})
 	g1, _, _ := say(0, &Statement{Kind: Grant, Subject: ids[1], Role: RoleAdmin, At: 2, Heads: []Hash{HashOf(found)}})
 	old := []Hash{HashOf(g1)}
 	say(0, &Statement{Kind: Remove, Subject: ids[1], At: 3, Heads: old})
@@ -281,7 +281,7 @@ func TestManyHeads(t *testing.T) {
 		}
 		return HashOf(value)
 	}
-	found := put(0, &Statement{Kind: Found, At: 1, Policy: testPolicy, Placement: testPlacement})
+	found := put(0, &Statement{Kind: Found, At: 1, Policy: &testPolicy, Placement: testPlacement})
 	liar := put(0, &Statement{Kind: Grant, Subject: ids[1], Role: RoleAdmin, At: 2, Heads: []Hash{found}})
 	for n := range 5 * MaxHeads {
 		put(1, &Statement{Kind: Grant, Subject: ids[2+n%4], Role: RoleRead, At: dbadapter.Timestamp(n + 10), Heads: []Hash{liar}})

@@ -71,7 +71,7 @@ func TestGolden(t *testing.T) {
 		return put(what, author, at, d, heads...)
 	}
 	say("# The seconds count from 1800000000.")
-	put("A: node 0 at second 0: found, skew 5 minutes", 0, 0, Draft{Kind: Found, Policy: Policy{MaxSkew: 5 * time.Minute}})
+	put("A: node 0 at second 0: found, skew 5 minutes", 0, 0, Draft{Kind: Found, Policy: &Policy{MaxSkew: 5 * time.Minute}})
 	on(0, 1, Grant, 1, RoleAdmin)
 	on(1, 2, Grant, 2, RoleAdmin)
 	on(2, 3, Grant, 3, RoleWrite)
@@ -147,7 +147,7 @@ func goldenLayouts(t *testing.T, say func(format string, args ...any)) {
 		}
 	}
 	table := func(n byte) Table { return TableOf([]byte{n}) }
-	put("O: node 0 at second 0: found, skew 5 minutes", 0, 0, Draft{Kind: Found, Policy: Policy{MaxSkew: 5 * time.Minute}, Placement: placement}, s, fork)
+	put("O: node 0 at second 0: found, skew 5 minutes", 0, 0, Draft{Kind: Found, Policy: &Policy{MaxSkew: 5 * time.Minute}, Placement: placement}, s, fork)
 	put("P: node 0 at second 1, having seen O: layout of the table 01", 0, 1, Draft{Kind: Layout, Table: table(1)}, s, fork)
 	put("Q: node 0 at second 2, having seen P: grant node 1 admin", 0, 2, Draft{Kind: Grant, Subject: idOf(1), Role: RoleAdmin}, s, fork)
 	put("R: node 1 at second 3, having seen Q: layout of the table 02", 1, 3, Draft{Kind: Layout, Table: table(2)}, s)

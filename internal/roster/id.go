@@ -37,6 +37,15 @@ func (id ID) PublicKey() (ed25519.PublicKey, error) {
 
 var errNotEd25519 = errors.New("not the id of an Ed25519 key")
 
+// MarshalBinary gives the bytes of the id, which are its encoding in CBOR.
+func (id ID) MarshalBinary() ([]byte, error) { return []byte(id), nil }
+
+// UnmarshalBinary takes any bytes; PublicKey tells whether they are an id.
+func (id *ID) UnmarshalBinary(b []byte) error {
+	*id = ID(b)
+	return nil
+}
+
 // Writer is the id under which versions name the node. It is the first 8 bytes,
 // big-endian, of the SHA-256 of the protobuf message that the id holds.
 func (id ID) Writer() (dbadapter.WriterID, error) {

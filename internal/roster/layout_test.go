@@ -13,7 +13,7 @@ func sharded(t *testing.T) *story {
 	cfg := newSet().cfg
 	cfg.Placement = testPlacement
 	s := &story{t, New(cfg), 99}
-	s.say(0, Draft{Kind: Found, Policy: testPolicy, Placement: testPlacement})
+	s.say(0, Draft{Kind: Found, Policy: &testPolicy, Placement: testPlacement})
 	return s
 }
 
@@ -113,7 +113,7 @@ func TestRefusedLayouts(t *testing.T) {
 	}
 	for _, set := range []*Set{one.Set, s.Set} {
 		for _, placement := range []string{"", "64 by hash", testPlacement} {
-			_, err := Make(set, Draft{Kind: Found, Policy: testPolicy, Placement: placement}, set.cfg.Creator, 1, signer(0))
+			_, err := Make(set, Draft{Kind: Found, Policy: &testPolicy, Placement: placement}, set.cfg.Creator, 1, signer(0))
 			if want := placement != set.cfg.Placement; errors.Is(err, ErrRefused) != want {
 				t.Errorf("placement %q for one of %q: %v", placement, set.cfg.Placement, err)
 			}

@@ -77,6 +77,15 @@ type List struct {
 // Digest stands for a list in greetings: equal digests, equal lists.
 type Digest [16]byte
 
+// UnmarshalBinary takes a digest of its length, and no other.
+func (d *Digest) UnmarshalBinary(b []byte) error {
+	if len(b) != len(d) {
+		return fmt.Errorf("a digest of %d bytes", len(b))
+	}
+	*d = Digest(b)
+	return nil
+}
+
 // Digest are 16 bytes of the SHA-256 of the hashes, sorted, of the statements
 // that stand and of those that these reach.
 func (l *List) Digest() Digest { return l.digest }

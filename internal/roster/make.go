@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
@@ -14,7 +16,7 @@ type Draft struct {
 	Role    Role                // Grant
 	Expires dbadapter.Timestamp // Grant: the last instant of the role; 0 never
 	Since   dbadapter.Timestamp // Grant: from when on versions count; 0 the rule
-	Policy  Policy              // Found
+	Policy  *Policy             // Found
 	// Placement is how the namespace is cut into shards; Found.
 	Placement string
 	Table     Table // Layout; the epoch follows from what the set has
@@ -27,7 +29,7 @@ type Draft struct {
 func Make(s *Set, d Draft, author ID, at dbadapter.Timestamp, sign func(message []byte) ([]byte, error)) ([]byte, error) {
 	st := &Statement{
 		Kind: d.Kind, Author: author, At: at, Subject: d.Subject,
-		Role: d.Role, Expires: d.Expires, Since: d.Since, Policy: d.Policy, Placement: d.Placement, Table: d.Table,
+		Role: d.Role, Expires: d.Expires, Since: d.Since, Policy: d.Policy, Placement: cbor.ByteString(d.Placement), Table: d.Table,
 	}
 	if d.Kind != Found {
 		st.Heads = s.headsFor(author, d.Subject)

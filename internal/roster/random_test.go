@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
@@ -57,7 +58,7 @@ type random struct {
 func newRandom(seed uint64) *random {
 	r := &random{Rand: rand.New(rand.NewPCG(seed, 10)), all: quickSet(), may: func(*Statement) bool { return true }}
 	r.nodes = 3 + r.IntN(len(ids)-2)
-	r.put(0, &Statement{Kind: Found, Author: ids[0], At: 1, Policy: testPolicy, Placement: testPlacement})
+	r.put(0, &Statement{Kind: Found, Author: ids[0], At: 1, Policy: &testPolicy, Placement: testPlacement})
 	return r
 }
 
@@ -123,8 +124,8 @@ func (r *random) step(author int) {
 			s.Kind, s.Subject = Return, s.Author
 		case 6:
 			if r.IntN(4) == 0 {
-				s = &Statement{Kind: Found, Author: s.Author, At: s.At, Policy: Policy{MaxSkew: time.Duration(1 + r.IntN(3))}}
-				s.Placement = testPlacement[:len(testPlacement)-r.IntN(2)]
+				s = &Statement{Kind: Found, Author: s.Author, At: s.At, Policy: &Policy{MaxSkew: time.Duration(1 + r.IntN(3))}}
+				s.Placement = cbor.ByteString(testPlacement[:len(testPlacement)-r.IntN(2)])
 				break
 			}
 			fallthrough

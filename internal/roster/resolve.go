@@ -43,7 +43,7 @@ func (s *Set) resolve() *resolution {
 	s.resolved, s.last = &resolution{list: l, shown: map[request][][]byte{}}, l
 	s.core(v)
 	if len(s.founds) > 0 {
-		l.policy, l.placement = s.entries[s.found()].Policy, s.cfg.Placement
+		l.policy, l.placement = *s.entries[s.found()].Policy, s.cfg.Placement
 	}
 	ids := make([]ID, 0, len(s.subjects)+1)
 	for id := range s.subjects {

@@ -24,7 +24,7 @@ func TestFilledByAnAdmin(t *testing.T) {
 				status, err := s.Add(value)
 				return value, status, err
 			}
-			found, _, _ := put(0, &Statement{Kind: Found, Policy: testPolicy, Placement: testPlacement})
+			found, _, _ := put(0, &Statement{Kind: Found, Policy: &testPolicy, Placement: testPlacement})
 			admin, _, _ := put(0, &Statement{Kind: Grant, Subject: ids[1], Role: RoleAdmin, Heads: []Hash{HashOf(found)}})
 			other, _, _ := put(0, &Statement{Kind: Grant, Subject: ids[2], Role: RoleAdmin, Heads: []Hash{HashOf(admin)}})
 			say := func(author int) ([]byte, error) {

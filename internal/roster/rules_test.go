@@ -72,7 +72,7 @@ func TestWhatNeedsAnAdmin(t *testing.T) {
 	s.grant(0, 1, RoleWrite)
 	s.grant(0, 2, RoleRead)
 	for _, author := range []int{1, 2, 3} {
-		s.refused(author, Draft{Kind: Found, Policy: testPolicy})
+		s.refused(author, Draft{Kind: Found, Policy: &testPolicy})
 		s.refused(author, Draft{Kind: Grant, Subject: idOf(3), Role: RoleRead})
 		s.refused(author, Draft{Kind: Grant, Subject: idOf(author), Role: RoleAdmin})
 		s.refused(author, Draft{Kind: Remove, Subject: idOf(0)})
@@ -307,13 +307,13 @@ func TestStepDown(t *testing.T) {
 func TestTwoFoundings(t *testing.T) {
 	a := founded(t)
 	b := &story{t, newSet(), 99}
-	b.say(0, Draft{Kind: Found, Policy: Policy{Unsigned: true, MaxSkew: 1}})
+	b.say(0, Draft{Kind: Found, Policy: &Policy{Unsigned: true, MaxSkew: 1}})
 	a.grant(0, 1, RoleAdmin)
 	b.grant(0, 2, RoleWrite)
 	l := agree(t, a, b)
 	a.roles(RoleAdmin, RoleAdmin, RoleWrite)
 	low := slices.MinFunc(a.founds, func(i, j int) int { return byHash(a.entries[i], a.entries[j]) })
-	if l.Policy() != a.entries[low].Policy || len(l.Voided()) != 1 {
+	if l.Policy() != *a.entries[low].Policy || len(l.Voided()) != 1 {
 		t.Errorf("policy %+v, void %d", l.Policy(), len(l.Voided()))
 	}
 }

@@ -12,8 +12,9 @@ import (
 var (
 	testNamespace = dbadapter.NamespaceID{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
 	testPolicy    = Policy{MaxSkew: time.Minute}
-	testPlacement = "32 by hash"
 )
+
+const testPlacement = "32 by hash"
 
 // keyOf is the key of the node of a number.
 func keyOf(n int) ed25519.PrivateKey {
@@ -48,7 +49,7 @@ type story struct {
 // founded is the story in which node 0 has made the namespace, at 100.
 func founded(t *testing.T) *story {
 	s := &story{t, newSet(), 99}
-	s.say(0, Draft{Kind: Found, Policy: testPolicy})
+	s.say(0, Draft{Kind: Found, Policy: &testPolicy})
 	return s
 }
 

@@ -52,6 +52,7 @@ func (k Kind) String() string {
 // Policy is what the members of a namespace agree on. It is fixed when the
 // namespace is made.
 type Policy struct {
+	_ struct{} `cbor:",toarray"`
 	// Unsigned turns signatures off, their making and their checking. Records
 	// are then accepted from members that may write themselves, only.
 	Unsigned bool
@@ -59,22 +60,23 @@ type Policy struct {
 	MaxSkew time.Duration
 }
 
-// Statement is one line of the list, as its author signed it.
+// Statement is one line of the list, as its author signed it. Its encoding is CBOR, in
+// which a field that is zero is left out.
 type Statement struct {
-	Kind    Kind
-	Author  ID
-	At      dbadapter.Timestamp // when, by the author's clock: a claim
-	Heads   []Hash              // what the author had seen, with all that these name
-	Subject ID                  // the member that it is about; not in Found and Layout
-	Role    Role                // Grant only
-	Expires dbadapter.Timestamp // Grant only: the last instant of the role; 0 never
-	Since   dbadapter.Timestamp // Grant only: from when on versions count; 0 the rule
-	Policy  Policy              // Found only
+	Kind    Kind                `cbor:"1,keyasint"`
+	Author  ID                  `cbor:"2,keyasint"`
+	At      dbadapter.Timestamp `cbor:"3,keyasint"`           // when, by the author's clock: a claim
+	Heads   []Hash              `cbor:"4,keyasint,omitempty"` // what the author had seen, with all that these name
+	Subject ID                  `cbor:"5,keyasint,omitzero"`  // the member that it is about; not in Found and Layout
+	Role    Role                `cbor:"6,keyasint,omitzero"`  // Grant only
+	Expires dbadapter.Timestamp `cbor:"7,keyasint,omitzero"`  // Grant only: the last instant of the role; 0 never
+	Since   dbadapter.Timestamp `cbor:"8,keyasint,omitzero"`  // Grant only: from when on versions count; 0 the rule
+	Policy  *Policy             `cbor:"9,keyasint,omitempty"` // Found only
 	// Placement is how the namespace is cut into shards, as package placement writes it.
 	// Found only; empty: the namespace is one shard. Its id is made of it.
-	Placement string
-	Epoch     uint64 // Layout only: one more than the greatest of the layouts it had seen
-	Table     Table  // Layout only
+	Placement cbor.ByteString `cbor:"10,keyasint,omitzero"`
+	Epoch     uint64          `cbor:"11,keyasint,omitzero"` // Layout only: one more than the greatest of the layouts it had seen
+	Table     Table           `cbor:"12,keyasint,omitzero"` // Layout only
 }
 
 // Table names the table of a layout: the SHA-256 of its bytes. These can be too many for
@@ -86,29 +88,6 @@ func TableOf(table []byte) Table { return sha256.Sum256(table) }
 
 // String is the name in hexadecimal.
 func (t Table) String() string { return hex.EncodeToString(t[:]) }
-
-// body is a statement in CBOR. Fields that are zero are not written.
-type body struct {
-	Kind    Kind                `cbor:"1,keyasint"`
-	Author  []byte              `cbor:"2,keyasint"`
-	At      dbadapter.Timestamp `cbor:"3,keyasint"`
-	Heads   [][]byte            `cbor:"4,keyasint,omitempty"`
-	Subject []byte              `cbor:"5,keyasint,omitempty"`
-	Role    Role                `cbor:"6,keyasint,omitempty"`
-	Expires dbadapter.Timestamp `cbor:"7,keyasint,omitempty"`
-	Since   dbadapter.Timestamp `cbor:"8,keyasint,omitempty"`
-	Policy  *bodyPolicy         `cbor:"9,keyasint,omitempty"`
-
-	Placement []byte `cbor:"10,keyasint,omitempty"`
-	Epoch     uint64 `cbor:"11,keyasint,omitempty"`
-	Table     []byte `cbor:"12,keyasint,omitempty"`
-}
-
-type bodyPolicy struct {
-	_        struct{} `cbor:",toarray"`
-	Unsigned bool
-	MaxSkew  int64 // nanoseconds
-}
 
 // signedDomain keeps a statement's signature from meaning anything elsewhere.
 const signedDomain = "syncd statement 1\x00"
@@ -141,31 +120,13 @@ func signedBytes(ns dbadapter.NamespaceID, encoded []byte) []byte {
 	return append(b, encoded...)
 }
 
-// encode is the statement without its signature.
-func (s *Statement) encode() ([]byte, error) {
-	b := body{
-		Kind: s.Kind, Author: []byte(s.Author), At: s.At, Subject: []byte(s.Subject),
-		Role: s.Role, Expires: s.Expires, Since: s.Since, Placement: []byte(s.Placement), Epoch: s.Epoch,
-	}
-	if s.Table != (Table{}) {
-		b.Table = s.Table[:]
-	}
-	for _, h := range s.Heads {
-		b.Heads = append(b.Heads, h[:])
-	}
-	if s.Policy != (Policy{}) {
-		b.Policy = &bodyPolicy{Unsigned: s.Policy.Unsigned, MaxSkew: int64(s.Policy.MaxSkew)}
-	}
-	return encoding.Marshal(b)
-}
-
 // Sign is the statement's value: its body and the author's signature. sign is
 // given the bytes to sign.
 func (s *Statement) Sign(ns dbadapter.NamespaceID, sign func(message []byte) ([]byte, error)) ([]byte, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	encoded, err := s.encode()
+	encoded, err := encoding.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
@@ -206,35 +167,16 @@ func parse(value []byte) (*Statement, error) {
 		return nil, fmt.Errorf("it has %d bytes; want %d to %d", len(value), ed25519.SignatureSize+1, MaxValue)
 	}
 	encoded := value[:len(value)-ed25519.SignatureSize]
-	var b body
-	if err := decoding.Unmarshal(encoded, &b); err != nil {
+	s := new(Statement)
+	if err := decoding.Unmarshal(encoded, s); err != nil {
 		return nil, err
-	}
-	s := &Statement{
-		Kind: b.Kind, Author: ID(b.Author), At: b.At, Subject: ID(b.Subject),
-		Role: b.Role, Expires: b.Expires, Since: b.Since, Placement: string(b.Placement), Epoch: b.Epoch,
-	}
-	if len(b.Table) > 0 {
-		if len(b.Table) != sha256.Size {
-			return nil, fmt.Errorf("the name of its table has %d bytes, not %d", len(b.Table), sha256.Size)
-		}
-		s.Table = Table(b.Table)
-	}
-	for _, h := range b.Heads {
-		if len(h) != sha256.Size {
-			return nil, fmt.Errorf("a head has %d bytes, not %d", len(h), sha256.Size)
-		}
-		s.Heads = append(s.Heads, Hash(h))
-	}
-	if b.Policy != nil {
-		s.Policy = Policy{Unsigned: b.Policy.Unsigned, MaxSkew: time.Duration(b.Policy.MaxSkew)}
 	}
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
 	// One statement has one encoding; otherwise a node that carries it could make
-	// others of it.
-	if again, err := s.encode(); err != nil || !bytes.Equal(again, encoded) {
+	// others of it. A hash of another length is not encoded as it was read, either.
+	if again, err := encoding.Marshal(s); err != nil || !bytes.Equal(again, encoded) {
 		return nil, errors.New("it is not encoded deterministically (RFC 8949, section 4.2)")
 	}
 	return s, nil
@@ -262,7 +204,7 @@ func (s *Statement) validate() error {
 		return s.validateFounding()
 	case len(s.Heads) == 0:
 		return fmt.Errorf("a %s names no head", s.Kind)
-	case s.Policy != (Policy{}) || s.Placement != "":
+	case s.Policy != nil || s.Placement != "":
 		return fmt.Errorf("a %s has no policy and no placement", s.Kind)
 	case s.Kind == Layout:
 		return s.validateLayout()
@@ -274,7 +216,7 @@ func (s *Statement) validateFounding() error {
 	switch {
 	case len(s.Heads) > 0 || s.Subject != "" || s.Role != 0 || s.Expires != 0 || s.Since != 0:
 		return errors.New("a founding statement has an author, a time, a policy and a placement only")
-	case s.Policy.MaxSkew <= 0:
+	case s.Policy == nil || s.Policy.MaxSkew <= 0:
 		return errors.New("the policy has no skew")
 	case len(s.Placement) > MaxPlacement:
 		return fmt.Errorf("the placement has %d bytes; at most %d", len(s.Placement), MaxPlacement)

@@ -23,73 +23,73 @@ func raw(t *testing.T, author int, b any) []byte {
 
 // Each field that a kind must have, or must not have, and each second encoding.
 func TestParseIsStrict(t *testing.T) {
-	me, you := []byte(idOf(0)), []byte(idOf(1))
-	h := func(b byte) []byte { return bytes.Repeat([]byte{b}, 32) }
-	many := make([][]byte, MaxHeads+1)
+	me, you := idOf(0), idOf(1)
+	h := func(b byte) [32]byte { return [32]byte(bytes.Repeat([]byte{b}, 32)) }
+	many := make([]Hash, MaxHeads+1)
 	for i := range many {
 		many[i] = h(byte(i))
 	}
-	policy := &bodyPolicy{MaxSkew: 1}
-	good := []body{
+	policy := &Policy{MaxSkew: 1}
+	good := []Statement{
 		{Kind: Found, Author: me, At: 1, Policy: policy},
-		{Kind: Grant, Author: me, At: 1, Heads: [][]byte{h(1), h(2)}, Subject: you, Role: RoleWrite, Expires: 2, Since: 1},
+		{Kind: Grant, Author: me, At: 1, Heads: []Hash{h(1), h(2)}, Subject: you, Role: RoleWrite, Expires: 2, Since: 1},
 		{Kind: Grant, Author: me, Heads: many[:MaxHeads], Subject: you, Role: RoleAdmin},
-		{Kind: Grant, Author: me, Heads: [][]byte{h(1)}, Subject: me, Role: RoleRead},
-		{Kind: Remove, Author: me, Heads: [][]byte{h(1)}, Subject: me},
-		{Kind: Expire, Author: me, Heads: [][]byte{h(1)}, Subject: you},
-		{Kind: Lapse, Author: me, Heads: [][]byte{h(1)}, Subject: you},
-		{Kind: Return, Author: me, Heads: [][]byte{h(1)}, Subject: me},
-		{Kind: Found, Author: me, At: 1, Policy: policy, Placement: make([]byte, MaxPlacement)},
-		{Kind: Layout, Author: me, Heads: [][]byte{h(1)}, Epoch: 1, Table: h(9)},
+		{Kind: Grant, Author: me, Heads: []Hash{h(1)}, Subject: me, Role: RoleRead},
+		{Kind: Remove, Author: me, Heads: []Hash{h(1)}, Subject: me},
+		{Kind: Expire, Author: me, Heads: []Hash{h(1)}, Subject: you},
+		{Kind: Lapse, Author: me, Heads: []Hash{h(1)}, Subject: you},
+		{Kind: Return, Author: me, Heads: []Hash{h(1)}, Subject: me},
+		{Kind: Found, Author: me, At: 1, Policy: policy, Placement: cbor.ByteString(make([]byte, MaxPlacement))},
+		{Kind: Layout, Author: me, Heads: []Hash{h(1)}, Epoch: 1, Table: h(9)},
 	}
 	for i, b := range good {
 		if _, err := Parse(testNamespace, raw(t, 0, b), ed25519.Verify); err != nil {
 			t.Errorf("good %d: %v", i, err)
 		}
 	}
-	head := [][]byte{h(1)}
+	head := []Hash{h(1)}
 	bad := map[string]any{
-		"a founding with heads":      body{Kind: Found, Author: me, At: 1, Heads: head, Policy: policy},
-		"a founding with a subject":  body{Kind: Found, Author: me, At: 1, Subject: you, Policy: policy},
-		"a founding without policy":  body{Kind: Found, Author: me, At: 1},
-		"a negative skew":            body{Kind: Found, Author: me, At: 1, Policy: &bodyPolicy{MaxSkew: -1}},
-		"no kind":                    body{Author: me, Heads: head, Subject: you},
-		"a kind of the future":       body{Kind: Layout + 1, Author: me, Heads: head, Subject: me},
-		"no head":                    body{Kind: Remove, Author: me, Subject: you},
-		"65 heads":                   body{Kind: Remove, Author: me, Heads: many, Subject: you},
-		"heads that are not sorted":  body{Kind: Remove, Author: me, Heads: [][]byte{h(2), h(1)}, Subject: you},
-		"a head twice":               body{Kind: Remove, Author: me, Heads: [][]byte{h(1), h(1)}, Subject: you},
-		"a short head":               body{Kind: Remove, Author: me, Heads: [][]byte{h(1)[1:]}, Subject: you},
-		"no subject":                 body{Kind: Remove, Author: me, Heads: head},
-		"a malformed subject":        body{Kind: Remove, Author: me, Heads: head, Subject: you[1:]},
-		"a malformed author":         body{Kind: Remove, Author: me[1:], Heads: head, Subject: you},
-		"a grant without a role":     body{Kind: Grant, Author: me, Heads: head, Subject: you},
-		"a role that there is not":   body{Kind: Grant, Author: me, Heads: head, Subject: you, Role: 4},
-		"an admin by itself":         body{Kind: Grant, Author: me, Heads: head, Subject: me, Role: RoleAdmin},
-		"expired at once":            body{Kind: Grant, Author: me, At: 5, Heads: head, Subject: you, Role: RoleRead, Expires: 5},
-		"a removal with a role":      body{Kind: Remove, Author: me, Heads: head, Subject: you, Role: RoleRead},
-		"a removal with an expiry":   body{Kind: Remove, Author: me, Heads: head, Subject: you, Expires: 9},
-		"a lapse with a start":       body{Kind: Lapse, Author: me, Heads: head, Subject: you, Since: 9},
-		"a grant with a policy":      body{Kind: Grant, Author: me, Heads: head, Subject: you, Role: RoleRead, Policy: policy},
-		"its own expiry":             body{Kind: Expire, Author: me, Heads: head, Subject: me},
-		"another's return":           body{Kind: Return, Author: me, Heads: head, Subject: you},
+		"a founding with heads":      Statement{Kind: Found, Author: me, At: 1, Heads: head, Policy: policy},
+		"a founding with a subject":  Statement{Kind: Found, Author: me, At: 1, Subject: you, Policy: policy},
+		"a founding without policy":  Statement{Kind: Found, Author: me, At: 1},
+		"a negative skew":            Statement{Kind: Found, Author: me, At: 1, Policy: &Policy{MaxSkew: -1}},
+		"no kind":                    Statement{Author: me, Heads: head, Subject: you},
+		"a kind of the future":       Statement{Kind: Layout + 1, Author: me, Heads: head, Subject: me},
+		"no head":                    Statement{Kind: Remove, Author: me, Subject: you},
+		"65 heads":                   Statement{Kind: Remove, Author: me, Heads: many, Subject: you},
+		"heads that are not sorted":  Statement{Kind: Remove, Author: me, Heads: []Hash{h(2), h(1)}, Subject: you},
+		"a head twice":               Statement{Kind: Remove, Author: me, Heads: []Hash{h(1), h(1)}, Subject: you},
+		"a short head":               map[int]any{1: Remove, 2: me, 3: 0, 4: [][]byte{make([]byte, 31)}, 5: you},
+		"no subject":                 Statement{Kind: Remove, Author: me, Heads: head},
+		"a malformed subject":        Statement{Kind: Remove, Author: me, Heads: head, Subject: you[1:]},
+		"a malformed author":         Statement{Kind: Remove, Author: me[1:], Heads: head, Subject: you},
+		"a grant without a role":     Statement{Kind: Grant, Author: me, Heads: head, Subject: you},
+		"a role that there is not":   Statement{Kind: Grant, Author: me, Heads: head, Subject: you, Role: 4},
+		"an admin by itself":         Statement{Kind: Grant, Author: me, Heads: head, Subject: me, Role: RoleAdmin},
+		"expired at once":            Statement{Kind: Grant, Author: me, At: 5, Heads: head, Subject: you, Role: RoleRead, Expires: 5},
+		"a removal with a role":      Statement{Kind: Remove, Author: me, Heads: head, Subject: you, Role: RoleRead},
+		"a removal with an expiry":   Statement{Kind: Remove, Author: me, Heads: head, Subject: you, Expires: 9},
+		"a lapse with a start":       Statement{Kind: Lapse, Author: me, Heads: head, Subject: you, Since: 9},
+		"a grant with a policy":      Statement{Kind: Grant, Author: me, Heads: head, Subject: you, Role: RoleRead, Policy: policy},
+		"its own expiry":             Statement{Kind: Expire, Author: me, Heads: head, Subject: me},
+		"another's return":           Statement{Kind: Return, Author: me, Heads: head, Subject: you},
 		"nothing":                    []byte{},
 		"no map":                     []byte{0x80},
 		"a field that there is not":  map[int]any{1: Remove, 2: me, 3: 0, 4: head, 5: you, 13: 1},
-		"a long placement":           body{Kind: Found, Author: me, At: 1, Policy: policy, Placement: make([]byte, MaxPlacement+1)},
-		"a founding with an epoch":   body{Kind: Found, Author: me, At: 1, Policy: policy, Epoch: 1},
-		"a removal with an epoch":    body{Kind: Remove, Author: me, Heads: head, Subject: you, Epoch: 1},
-		"a removal with a table":     body{Kind: Remove, Author: me, Heads: head, Subject: you, Table: h(9)},
-		"a removal with a placement": body{Kind: Remove, Author: me, Heads: head, Subject: you, Placement: h(9)},
-		"a layout without an epoch":  body{Kind: Layout, Author: me, Heads: head, Table: h(9)},
-		"a layout without a table":   body{Kind: Layout, Author: me, Heads: head, Epoch: 1},
-		"a layout without a head":    body{Kind: Layout, Author: me, Epoch: 1, Table: h(9)},
-		"a layout with a subject":    body{Kind: Layout, Author: me, Heads: head, Subject: you, Epoch: 1, Table: h(9)},
-		"a layout with an expiry":    body{Kind: Layout, Author: me, Heads: head, Expires: 5, Epoch: 1, Table: h(9)},
-		"a layout with a policy":     body{Kind: Layout, Author: me, Heads: head, Policy: policy, Epoch: 1, Table: h(9)},
-		"a layout with a placement":  body{Kind: Layout, Author: me, Heads: head, Placement: h(8), Epoch: 1, Table: h(9)},
-		"a table's name cut short":   body{Kind: Layout, Author: me, Heads: head, Epoch: 1, Table: h(9)[1:]},
-		"a table's name of zeros":    body{Kind: Layout, Author: me, Heads: head, Epoch: 1, Table: h(0)},
+		"a long placement":           Statement{Kind: Found, Author: me, At: 1, Policy: policy, Placement: cbor.ByteString(make([]byte, MaxPlacement+1))},
+		"a founding with an epoch":   Statement{Kind: Found, Author: me, At: 1, Policy: policy, Epoch: 1},
+		"a removal with an epoch":    Statement{Kind: Remove, Author: me, Heads: head, Subject: you, Epoch: 1},
+		"a removal with a table":     Statement{Kind: Remove, Author: me, Heads: head, Subject: you, Table: h(9)},
+		"a removal with a placement": Statement{Kind: Remove, Author: me, Heads: head, Subject: you, Placement: "9"},
+		"a layout without an epoch":  Statement{Kind: Layout, Author: me, Heads: head, Table: h(9)},
+		"a layout without a table":   Statement{Kind: Layout, Author: me, Heads: head, Epoch: 1},
+		"a layout without a head":    Statement{Kind: Layout, Author: me, Epoch: 1, Table: h(9)},
+		"a layout with a subject":    Statement{Kind: Layout, Author: me, Heads: head, Subject: you, Epoch: 1, Table: h(9)},
+		"a layout with an expiry":    Statement{Kind: Layout, Author: me, Heads: head, Expires: 5, Epoch: 1, Table: h(9)},
+		"a layout with a policy":     Statement{Kind: Layout, Author: me, Heads: head, Policy: policy, Epoch: 1, Table: h(9)},
+		"a layout with a placement":  Statement{Kind: Layout, Author: me, Heads: head, Placement: "8", Epoch: 1, Table: h(9)},
+		"a table's name cut short":   map[int]any{1: Layout, 2: me, 3: 0, 4: head, 11: 1, 12: make([]byte, 31)},
+		"a table's name of zeros":    map[int]any{1: Layout, 2: me, 3: 0, 4: head, 11: 1, 12: make([]byte, 32)},
 		"a zero that is written":     map[int]any{1: Remove, 2: me, 3: 0, 4: head, 5: you, 7: 0},
 		"a name for a key":           map[string]any{"1": Remove},
 		"a body with bytes after it": append(must(encoding.Marshal(good[4])), 0),
@@ -144,13 +144,13 @@ func TestParseAllocatesLittle(t *testing.T) {
 
 // What parses is encoded to the same bytes again, and says the same.
 func FuzzParse(f *testing.F) {
-	me := []byte(idOf(0))
-	for _, b := range []body{
-		{Kind: Found, Author: me, At: 1, Policy: &bodyPolicy{MaxSkew: 1}},
-		{Kind: Grant, Author: me, At: 1, Heads: [][]byte{make([]byte, 32)}, Subject: []byte(idOf(1)), Role: RoleWrite, Expires: 2, Since: 1},
-		{Kind: Return, Author: me, Heads: [][]byte{make([]byte, 32)}, Subject: me},
-		{Kind: Found, Author: me, At: 1, Policy: &bodyPolicy{MaxSkew: 1}, Placement: []byte("32 by hash")},
-		{Kind: Layout, Author: me, Heads: [][]byte{make([]byte, 32)}, Epoch: 3, Table: bytes.Repeat([]byte{7}, 32)},
+	me := idOf(0)
+	for _, b := range []Statement{
+		{Kind: Found, Author: me, At: 1, Policy: &Policy{MaxSkew: 1}},
+		{Kind: Grant, Author: me, At: 1, Heads: []Hash{{}}, Subject: idOf(1), Role: RoleWrite, Expires: 2, Since: 1},
+		{Kind: Return, Author: me, Heads: []Hash{{}}, Subject: me},
+		{Kind: Found, Author: me, At: 1, Policy: &Policy{MaxSkew: 1}, Placement: "32 by hash"},
+		{Kind: Layout, Author: me, Heads: []Hash{{}}, Epoch: 3, Table: Table{7}},
 	} {
 		f.Add(append(must(encoding.Marshal(b)), make([]byte, 64)...))
 	}

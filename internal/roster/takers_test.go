@@ -22,7 +22,7 @@ func TestSeatsTimesTakers(t *testing.T) {
 		}
 		return []Hash{HashOf(value)}
 	}
-	heads := put(0, &Statement{Kind: Found, Policy: testPolicy})
+	heads := put(0, &Statement{Kind: Found, Policy: &testPolicy})
 	heads = put(0, &Statement{Kind: Grant, Subject: ids[1], Role: RoleAdmin, Heads: heads})
 	heads = put(1, &Statement{Kind: Grant, Subject: ids[2], Role: RoleAdmin, Heads: heads})
 	heads = put(2, &Statement{Kind: Grant, Subject: ids[3], Role: RoleWrite, Heads: heads})

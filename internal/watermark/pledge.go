@@ -14,36 +14,24 @@ import (
 // kind "w" in the control namespace.
 type Pledge struct {
 	// List is the digest of the list of members under which all of this holds.
-	List [16]byte
+	List roster.Digest `cbor:"1,keyasint"`
 	// Vector has a reading of the clock of each active member, by id. The node that
 	// pledges holds, dominates or has collected what the member held when its clock
 	// said so. Its own entry is when it pledges.
-	Vector []dbadapter.Timestamp
+	Vector []dbadapter.Timestamp `cbor:"2,keyasint"`
 	// Promised: it holds, dominates or has collected all that any member has
 	// written, or will write, with a version up to this.
-	Promised dbadapter.Timestamp
+	Promised dbadapter.Timestamp `cbor:"3,keyasint"`
 	// Wanted asks the others to promise as much.
-	Wanted dbadapter.Timestamp
+	Wanted dbadapter.Timestamp `cbor:"4,keyasint"`
 	// Serial counts its pledges.
-	Serial uint64
+	Serial uint64 `cbor:"5,keyasint"`
 	// Recovering: it may lack what it held once, and promises nothing for that.
-	Recovering bool
-}
-
-// storedPledge is its encoding.
-type storedPledge struct {
-	List     []byte                `cbor:"1,keyasint"`
-	Vector   []dbadapter.Timestamp `cbor:"2,keyasint"`
-	Promised dbadapter.Timestamp   `cbor:"3,keyasint"`
-	Wanted   dbadapter.Timestamp   `cbor:"4,keyasint"`
-	Serial   uint64                `cbor:"5,keyasint"`
-	Recovers bool                  `cbor:"6,keyasint"`
+	Recovering bool `cbor:"6,keyasint"`
 }
 
 // Encode is the pledge as a record's value.
-func (p *Pledge) Encode() ([]byte, error) {
-	return cbor.Marshal(storedPledge{p.List[:], p.Vector, p.Promised, p.Wanted, p.Serial, p.Recovering})
-}
+func (p *Pledge) Encode() ([]byte, error) { return cbor.Marshal(p) }
 
 var errPledge = errors.New("malformed pledge")
 
@@ -64,14 +52,14 @@ var strict = func() cbor.DecMode {
 
 // ParsePledge reads the value of a record.
 func ParsePledge(value []byte) (*Pledge, error) {
-	var s storedPledge
-	if err := strict.Unmarshal(value, &s); err != nil {
+	p := new(Pledge)
+	if err := strict.Unmarshal(value, p); err != nil {
 		return nil, fmt.Errorf("%w: %v", errPledge, err)
 	}
-	if len(s.List) != len(Pledge{}.List) || len(s.Vector) == 0 || len(s.Vector) > roster.MaxMembers {
-		return nil, fmt.Errorf("%w: a digest of %d bytes and a vector of %d", errPledge, len(s.List), len(s.Vector))
+	if p.List == (roster.Digest{}) || len(p.Vector) == 0 || len(p.Vector) > roster.MaxMembers {
+		return nil, fmt.Errorf("%w: of list %x, with a vector of %d", errPledge, p.List, len(p.Vector))
 	}
-	return &Pledge{[16]byte(s.List), s.Vector, s.Promised, s.Wanted, s.Serial, s.Recovers}, nil
+	return p, nil
 }
 
 // TakeOver makes a promise this node's, as one that joins does with its inviter's. This
