@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/watermark"
 )
@@ -36,13 +37,12 @@ type Config struct {
 	Clock *hlc.Clock
 	// Commits is held while a version is made and committed.
 	Commits sync.Locker
-	// Now is the machine's wall clock, and Skew by how much a version may be ahead of it.
-	Now  func() time.Time
-	Skew func() time.Duration
+	Now     func() time.Time // the machine's wall clock
 	// Interval is the mean pause between syncs with a peer.
 	Interval func() time.Duration
-	// Listed runs fn while the list of members stays as it is.
-	Listed func(fn func(Say) error) error
+	// Group has the list of members. PledgeKey is the key of this node's pledge of the set.
+	Group     *membership.Group
+	PledgeKey []byte
 	// Save makes a state durable. Follow follows one, also one that could not be made so.
 	Save   func(watermark.State) error
 	Follow func(watermark.State)
@@ -52,12 +52,9 @@ type Config struct {
 	Apply func(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
 }
 
-// Say makes a pledge known to the members, under the list that it names.
-type Say func(ctx context.Context, p *watermark.Pledge) (dbadapter.Version, error)
-
 // Collector keeps the watermark of a set with its durable state, and collects by it. Its
 // methods may be called from several goroutines. Locks are taken in this order:
-// Listed, or Commits; then the collector's own; then what Save takes.
+// Group, or Commits; then the collector's own; then what Save takes.
 type Collector struct {
 	c Config
 
@@ -190,7 +187,7 @@ func (g *Collector) Tau(ctx context.Context) (dbadapter.Timestamp, error) {
 	g.c.Commits.Lock()
 	t := dbadapter.Timestamp(g.c.Clock.Read())
 	g.c.Commits.Unlock()
-	now, skew := g.c.Now(), g.c.Skew()
+	now, skew := g.c.Now(), g.c.Group.Members().Policy().MaxSkew
 	if hlc.Check(t.Time(), now, skew) != nil {
 		return 0, nil
 	}
@@ -231,27 +228,31 @@ func (g *Collector) Pledge(ctx context.Context) error {
 	if err != nil || tau == 0 {
 		return err
 	}
-	return g.c.Listed(func(say Say) error {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		collectable := g.waiting.Collectable(tau)
-		if len(g.synced) == 0 && g.mark.HasOthers() || !g.mark.PledgeDue(tau, collectable) {
-			return nil
-		}
-		var p *watermark.Pledge
-		if err := g.update(func(w *watermark.Watermark) bool {
-			p = w.Pledge(tau, collectable)
-			return true
-		}); err != nil {
-			return err
-		}
-		g.pledged = g.c.Now()
-		version, err := say(ctx, p)
-		if err != nil {
-			return err
-		}
-		return g.update(func(w *watermark.Watermark) bool { return w.Receive(g.c.Self, p, version) })
-	})
+	h := g.c.Group.Hold()
+	defer h.Release()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	collectable := g.waiting.Collectable(tau)
+	if len(g.synced) == 0 && g.mark.HasOthers() || !g.mark.PledgeDue(tau, collectable) {
+		return nil
+	}
+	var p *watermark.Pledge
+	if err := g.update(func(w *watermark.Watermark) bool {
+		p = w.Pledge(tau, collectable)
+		return true
+	}); err != nil {
+		return err
+	}
+	g.pledged = g.c.Now()
+	value, err := p.Encode()
+	if err != nil {
+		return err
+	}
+	r, err := h.Say(ctx, g.c.PledgeKey, value)
+	if err != nil {
+		return err
+	}
+	return g.update(func(w *watermark.Watermark) bool { return w.Receive(g.c.Self, p, r.Version) })
 }
 
 // pledge is Pledge, unless the last one is too short a time ago.

@@ -18,6 +18,6 @@
 // deals with the records of writers that have lost the right to write, as a [Judge]
 // says. It takes no more than a twentieth of the time.
 //
-// A collector knows no network, no list of members and no other set. [Config] hands in
-// the store, the clock and what says a pledge.
+// A collector knows no network and no other set. [Config] hands in the store, the clock and
+// the group, whose control namespace has the pledges.
 package gc

@@ -130,15 +130,12 @@ func (g *Collector) sweep(ctx context.Context) (done Swept, err error) {
 	}
 	// While a member is being granted its role, the list does not stay as it is: a mark later than the
 	// grant's version would refuse what the new member writes.
-	if err := g.c.Listed(func(Say) error {
-		g.View(func(w *watermark.Watermark) {
-			s.mark, s.basis = w.At(tau), w.Basis()
-			s.proved, s.lost = w.State().Proved, w.State().RightLost
-		})
-		return nil
-	}); err != nil {
-		return done, err
-	}
+	held := g.c.Group.Hold()
+	g.View(func(w *watermark.Watermark) {
+		s.mark, s.basis = w.At(tau), w.Basis()
+		s.proved, s.lost = w.State().Proved, w.State().RightLost
+	})
+	held.Release()
 	if s.lost != 0 { // that comes first, and a change of the list must not end it
 		s.mark = 0
 	}

@@ -24,15 +24,14 @@ func (g *Collector) Greet(ctx context.Context, lists func() [16]byte) (s Greetin
 	if s.Tau, err = g.Tau(ctx); err != nil {
 		return s, err
 	}
-	return s, g.c.Listed(func(Say) error {
-		g.View(func(w *watermark.Watermark) {
-			s.List, s.Floor = lists(), w.Greeted()
-			if !w.Still(s.Basis) {
-				s.Tau = 0 // a reading from before a restamp, or a change of the list, says nothing under the list of now
-			}
-		})
-		return nil
+	defer g.c.Group.Hold().Release()
+	g.View(func(w *watermark.Watermark) {
+		s.List, s.Floor = lists(), w.Greeted()
+		if !w.Still(s.Basis) {
+			s.Tau = 0 // a reading from before a restamp, or a change of the list, says nothing under the list of now
+		}
 	})
+	return s, nil
 }
 
 // Ended notes that a sync with a member has ended well, and reports whether the members wait for

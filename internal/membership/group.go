@@ -130,16 +130,18 @@ func New(c Config) *Group { return &Group{c: c} }
 // Members is the list of members as it is now.
 func (g *Group) Members() *Members { return g.members.Load() }
 
-// Held is a group whose lock is held: the list, the record and the control namespace change by
-// its methods alone. It ends with the call of Hold.
+// Held is a group whose lock is held: until Release, the list, the record and the control
+// namespace change by its methods alone.
 type Held struct{ g *Group }
 
-// Hold runs fn while nothing else changes the group.
-func (g *Group) Hold(fn func(h Held) error) error {
+// Hold takes the lock. Nothing else changes the group until Release.
+func (g *Group) Hold() Held {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	return fn(Held{g})
+	return Held{g}
 }
+
+// Release gives the lock back.
+func (h Held) Release() { h.g.mu.Unlock() }
 
 // End ends all changes of the group.
 func (h Held) End() { h.g.over = true }

@@ -200,9 +200,9 @@ func TestWhatMembersSay(t *testing.T) {
 		t.Errorf("the others are at %v", at)
 	}
 	if err := errors.Join(
-		g.Hold(func(h Held) error { return h.Announce(t.Context(), [][]byte{{8}}) }),
+		hold(g, func(h Held) error { return h.Announce(t.Context(), [][]byte{{8}}) }),
 		g.Remove(t.Context(), idOf(2), false),
-		g.Hold(func(h Held) error {
+		hold(g, func(h Held) error {
 			former, err := h.DropFormer(t.Context())
 			if !slices.Equal(former, []roster.ID{idOf(2)}) {
 				t.Errorf("what %v said goes", former)
@@ -217,19 +217,26 @@ func TestWhatMembersSay(t *testing.T) {
 	}
 }
 
+// hold runs fn while nothing else changes the group.
+func hold(g *Group, fn func(h Held) error) error {
+	h := g.Hold()
+	defer h.Release()
+	return fn(h)
+}
+
 // A group that has ended changes no more: the folder may be another namespace's.
 func TestEnded(t *testing.T) {
 	d, g := found(t)
 	ticket := must(ParseTicket(must(g.Invite(InviteOptions{}, [][]byte{{1}}))))
 	records, saved := len(d.records), len(d.record.Invites)
-	_ = g.Hold(func(h Held) error { h.End(); return nil })
+	_ = hold(g, func(h Held) error { h.End(); return nil })
 	_, invited := g.Invite(InviteOptions{}, [][]byte{{1}})
 	_, admitted := g.Admit(t.Context(), idOf(2), nil)
 	for what, err := range map[string]error{
 		"a ticket": invited, "the use of one": g.Redeem(t.Context(), idOf(2), ticket.Token[:]), "records of a peer": admitted,
 		"a role":       g.SetRole(t.Context(), idOf(2), roster.RoleRead, time.Time{}, false),
-		"statements":   g.Hold(func(h Held) error { return h.Take(t.Context(), nil) }),
-		"its own word": g.Hold(func(h Held) error { return h.Announce(t.Context(), [][]byte{{1}}) }),
+		"statements":   hold(g, func(h Held) error { return h.Take(t.Context(), nil) }),
+		"its own word": hold(g, func(h Held) error { return h.Announce(t.Context(), [][]byte{{1}}) }),
 	} {
 		if !errors.Is(err, dbadapter.ErrClosed) {
 			t.Errorf("%s: %v", what, err)

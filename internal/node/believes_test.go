@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
@@ -71,7 +70,9 @@ func TestShownRemovalIsOfOneThatMay(t *testing.T) {
 		if _, removed := x.Removal(); removed != c.believed || errors.Is(err, reconcile.ErrRemoved) != c.believed {
 			t.Errorf("%s: believed %t, want %t: %v", name, removed, c.believed, err)
 		}
-		if err := x.Hold(membership.Held.ForgetRemoval); err != nil {
+		held := x.Hold()
+		err = held.ForgetRemoval()
+		if held.Release(); err != nil {
 			t.Fatal(err)
 		}
 	}

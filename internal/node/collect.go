@@ -18,22 +18,7 @@ func (set *Set) newCollector() *gc.Collector {
 	ns := set.ns
 	return gc.New(gc.Config{
 		Self: ns.node.ID, Sharded: ns.rule != nil, Store: set.Store, Clock: ns.clock, Commits: &set.commits,
-		Now: func() time.Time { return ns.node.Now() }, Skew: func() time.Duration { return ns.Members().Policy().MaxSkew }, Interval: ns.node.interval,
-		Listed: func(fn func(gc.Say) error) error {
-			return ns.Hold(func(h membership.Held) error {
-				return fn(func(ctx context.Context, p *watermark.Pledge) (dbadapter.Version, error) {
-					value, err := p.Encode()
-					if err != nil {
-						return dbadapter.Version{}, err
-					}
-					r, err := h.Say(ctx, set.pledgeKey(), value)
-					if err != nil {
-						return dbadapter.Version{}, err
-					}
-					return r.Version, nil
-				})
-			})
-		},
+		Now: func() time.Time { return ns.node.Now() }, Interval: ns.node.interval, Group: ns.Group, PledgeKey: set.pledgeKey(),
 		Save: func(w watermark.State) error {
 			if set.tenure.ended() {
 				return dbadapter.ErrClosed

@@ -26,22 +26,25 @@ func (ns *Namespace) statements() (all [][]byte) {
 }
 
 // rosterOf has those statements.
-func rosterOf(ns *Namespace) (set *roster.Set) {
-	_ = ns.Hold(func(h membership.Held) error { set = h.Statements(); return nil })
-	return set
+func rosterOf(ns *Namespace) *roster.Set {
+	h := ns.Hold()
+	defer h.Release()
+	return h.Statements()
 }
 
 // take lets statements in.
 func take(ns *Namespace, values ...[]byte) error {
-	return ns.Hold(func(h membership.Held) error { return h.Take(context.Background(), values) })
+	h := ns.Hold()
+	defer h.Release()
+	return h.Take(context.Background(), values)
 }
 
 // say writes what this node says of itself.
 func say(ns *Namespace, key, value []byte) error {
-	return ns.Hold(func(h membership.Held) error {
-		_, err := h.Say(context.Background(), key, value)
-		return err
-	})
+	h := ns.Hold()
+	defer h.Release()
+	_, err := h.Say(context.Background(), key, value)
+	return err
 }
 
 // statementOf is the record of a statement.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/syncing"
@@ -211,9 +210,9 @@ func TestDeclinedRecordsTravelAgain(t *testing.T) {
 	})
 	t.Run("after its writer may write again, and could then", func(t *testing.T) {
 		a, b, sa, sb, former := declines(t)
-		if err := sa.Hold(func(h membership.Held) error {
-			return h.Declare(t.Context(), roster.Draft{Kind: roster.Grant, Subject: former, Role: RoleWrite, Since: dbadapter.TimestampAt(noon)})
-		}); err != nil {
+		held := sa.Hold()
+		err := held.Declare(t.Context(), roster.Draft{Kind: roster.Grant, Subject: former, Role: RoleWrite, Since: dbadapter.TimestampAt(noon)})
+		if held.Release(); err != nil {
 			t.Fatal(err)
 		}
 		if r, _, err := b.sync(sb, a, finds); err != nil || r.Sent != 1 || !r.Verified {

@@ -8,7 +8,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/hlc"
-	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -55,16 +54,9 @@ func (c *Conversation) settle(ctx context.Context, r *reconcile.Report) error {
 
 // conclude notes the sync, and returns what is to leave this node.
 func (c *Conversation) conclude(r *reconcile.Report) (removes []dbadapter.Write, err error) {
-	err = c.part.set.ns.Hold(func(h membership.Held) error {
-		removes, err = c.concludeLocked(h, r)
-		return err
-	})
-	return removes, err
-}
-
-// concludeLocked is conclude for a caller that holds the group.
-func (c *Conversation) concludeLocked(h membership.Held, r *reconcile.Report) ([]dbadapter.Write, error) {
 	set := c.part.set
+	h := set.ns.Hold()
+	defer h.Release()
 	counts, err := set.gc.Ended(c.remote, c.stands.Basis)
 	if err != nil {
 		return nil, nil //nolint:nilerr // what the conversation began with says nothing any more

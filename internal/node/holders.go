@@ -127,15 +127,8 @@ func (ns *Namespace) tellShards(ctx context.Context, quiet time.Duration) (wait 
 	if ns.rule == nil {
 		return 0, nil
 	}
-	err = ns.Hold(func(h membership.Held) error {
-		wait, err = ns.tellShardsLocked(ctx, h, quiet)
-		return err
-	})
-	return wait, err
-}
-
-// tellShardsLocked is tellShards for a caller that holds the group.
-func (ns *Namespace) tellShardsLocked(ctx context.Context, group membership.Held, quiet time.Duration) (wait time.Duration, err error) {
+	group := ns.Hold()
+	defer group.Release()
 	members := ns.Members()
 	digest := members.Digest()
 	h := shardsHeld{List: digest, Shards: make([]byte, (ns.rule.Shards+7)/8), NoHost: ns.node.NoHost, Kept: ns.keeps()}

@@ -149,12 +149,11 @@ func TestAudienceFollowsHolders(t *testing.T) {
 		}
 	}
 	changes("a table", func() {
-		m.ns.still(func() {
-			m.ns.placed.Store(&placed{})
-			if err := m.ns.place(); err != nil {
-				t.Error(err)
-			}
-		})
+		defer m.ns.Hold().Release()
+		m.ns.placed.Store(&placed{})
+		if err := m.ns.place(); err != nil {
+			t.Error(err)
+		}
 	})
 	changes("what a member holds", func() {
 		if _, err := w.all[old].ns.tellShards(t.Context(), 0); err != nil {

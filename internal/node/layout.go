@@ -198,20 +198,20 @@ func (ns *Namespace) ForceLayout(ctx context.Context, left map[placement.Shard][
 	if ns.rule == nil {
 		return ErrOneShard
 	}
-	return ns.Hold(func(h membership.Held) error {
-		placed := ns.placed.Load()
-		if placed.layout == nil {
-			return ErrNoLayout
-		}
-		if !ns.Members().Has(ns.node.ID, RoleAdmin) {
-			return fmt.Errorf("%w: only an admin's node states a layout", ErrDenied)
-		}
-		next, err := placement.Force(placed.layout, h.Statements().NextEpoch(), left)
-		if err != nil {
-			return err
-		}
-		return ns.stateLocked(ctx, h, next)
-	})
+	h := ns.Hold()
+	defer h.Release()
+	placed := ns.placed.Load()
+	if placed.layout == nil {
+		return ErrNoLayout
+	}
+	if !ns.Members().Has(ns.node.ID, RoleAdmin) {
+		return fmt.Errorf("%w: only an admin's node states a layout", ErrDenied)
+	}
+	next, err := placement.Force(placed.layout, h.Statements().NextEpoch(), left)
+	if err != nil {
+		return err
+	}
+	return ns.stateLayout(ctx, h, next)
 }
 
 // ErrNoMajority: shards would be without a majority of their hosts.
@@ -312,15 +312,8 @@ func (ns *Namespace) tendLayout(ctx context.Context) (wait time.Duration, stated
 	if ns.rule == nil {
 		return 0, false, nil
 	}
-	err = ns.Hold(func(h membership.Held) error {
-		wait, stated, err = ns.tendLayoutLocked(ctx, h)
-		return err
-	})
-	return wait, stated, err
-}
-
-// tendLayoutLocked is tendLayout for a caller that holds the group.
-func (ns *Namespace) tendLayoutLocked(ctx context.Context, h membership.Held) (wait time.Duration, stated bool, err error) {
+	h := ns.Hold()
+	defer h.Release()
 	if h.Ended() {
 		return 0, false, nil
 	}
@@ -354,7 +347,7 @@ func (ns *Namespace) tendLayoutLocked(ctx context.Context, h membership.Held) (w
 	if err != nil {
 		return 0, false, err
 	}
-	err = ns.stateLocked(ctx, h, next)
+	err = ns.stateLayout(ctx, h, next)
 	return 0, err == nil, err
 }
 
@@ -363,9 +356,9 @@ func (ns *Namespace) hosts(members *membership.Members) []placement.Host {
 	return placement.HostsOf(members.List, func(id ID) (int, string, bool) { return 1, "", ns.pledges(id) && !ns.noHost(id) })
 }
 
-// stateLocked states a layout. First its table, which counts for nothing without the
+// stateLayout states a layout. First its table, which counts for nothing without the
 // statement; the next round drops it if the statement fails.
-func (ns *Namespace) stateLocked(ctx context.Context, h membership.Held, l *placement.Layout) error {
+func (ns *Namespace) stateLayout(ctx context.Context, h membership.Held, l *placement.Layout) error {
 	record, err := ns.Control.table(l.Value())
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
-	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
@@ -199,20 +198,16 @@ func (ns *Namespace) takeShard(ctx context.Context, shard placement.Shard) (_ *S
 
 // addShard makes this node one that holds a shard, durably, if it is a host by the layout of now.
 func (ns *Namespace) addShard(shard placement.Shard) error {
-	return ns.Hold(func(membership.Held) error {
-		if layout := ns.placed.Load().layout; layout == nil || !layout.Has(shard, ns.node.ID) {
-			return fmt.Errorf("%w: the list of members has changed, and this node is no host of it", reconcile.ErrBusy)
-		}
-		return ns.update(func(s *State) error { s.addShard(shard); return nil })
-	})
+	defer ns.Hold().Release()
+	if layout := ns.placed.Load().layout; layout == nil || !layout.Has(shard, ns.node.ID) {
+		return fmt.Errorf("%w: the list of members has changed, and this node is no host of it", reconcile.ErrBusy)
+	}
+	return ns.update(func(s *State) error { s.addShard(shard); return nil })
 }
 
 // begin makes an open set one of the namespace's.
 func (ns *Namespace) begin(ctx context.Context, set *Set) error {
-	return ns.Hold(func(membership.Held) error { return ns.beginLocked(ctx, set) })
-}
-
-func (ns *Namespace) beginLocked(ctx context.Context, set *Set) error {
+	defer ns.Hold().Release()
 	err := ns.update(func(s *State) error {
 		set.in(s).Log = logs(&set.Part)
 		return nil
@@ -252,11 +247,7 @@ func (ns *Namespace) leave(set *Set) error {
 	}
 	set.commits.Lock()
 	defer set.commits.Unlock()
-	return ns.Hold(func(membership.Held) error { return ns.leaveLocked(set) })
-}
-
-// leaveLocked is leave for a caller that holds the set's commits and the group.
-func (ns *Namespace) leaveLocked(set *Set) error {
+	defer ns.Hold().Release()
 	var err error
 	set.gc.View(func(w *watermark.Watermark) { err = ns.end(set, w.State()) })
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/syncing"
@@ -20,9 +19,9 @@ import (
 func TestSetsComeAndGoAtOnce(t *testing.T) {
 	c := newShardCrew(t, []placement.Shard{0, 1}, []placement.Shard{0, 1, 2, 3})
 	a, b, sa := c.machines[0], c.machines[1], c.ns[0]
-	if err := sa.Hold(func(h membership.Held) error {
-		return sa.stateLocked(t.Context(), h, must(placement.Plan(sa.rule, []placement.Host{{ID: a.ID, Weight: 1}})))
-	}); err != nil {
+	held := sa.Hold()
+	err := sa.stateLayout(t.Context(), held, must(placement.Plan(sa.rule, []placement.Host{{ID: a.ID, Weight: 1}})))
+	if held.Release(); err != nil {
 		t.Fatal(err)
 	}
 	const rounds = 40

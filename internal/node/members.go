@@ -162,33 +162,33 @@ func (f follower) Declared() {
 // Announce tells the other members where this node can be dialled, unless it has
 // told them so already.
 func (ns *Namespace) Announce(ctx context.Context, addrs [][]byte) error {
-	return ns.Hold(func(h membership.Held) error {
-		// This program makes pledges, whatever had its identity before: the members have gone
-		// on without what is here. The record of that is overwritten only once the recovery that
-		// it calls for is durable.
-		if !ns.pledges(ns.node.ID) {
-			for _, set := range ns.Sets() {
-				if err := set.gc.Update(func(w *watermark.Watermark) bool { w.Recover(false); return true }); err != nil {
-					return err
-				}
+	h := ns.Hold()
+	defer h.Release()
+	// This program makes pledges, whatever had its identity before: the members have gone
+	// on without what is here. The record of that is overwritten only once the recovery that
+	// it calls for is durable.
+	if !ns.pledges(ns.node.ID) {
+		for _, set := range ns.Sets() {
+			if err := set.gc.Update(func(w *watermark.Watermark) bool { w.Recover(false); return true }); err != nil {
+				return err
 			}
 		}
-		if err := h.Announce(ctx, addrs); err != nil {
-			return err
-		}
-		return ns.hearUnpledged(ns.node.ID, false)
-	})
+	}
+	if err := h.Announce(ctx, addrs); err != nil {
+		return err
+	}
+	return ns.hearUnpledged(ns.node.ID, false)
 }
 
 // dropFormer forgets what former members have said of themselves.
 func (ns *Namespace) dropFormer(ctx context.Context) error {
-	return ns.Hold(func(h membership.Held) error {
-		former, err := h.DropFormer(ctx)
-		for _, id := range former {
-			err = errors.Join(err, ns.hearUnpledged(id, false))
-		}
-		return err
-	})
+	h := ns.Hold()
+	defer h.Release()
+	former, err := h.DropFormer(ctx)
+	for _, id := range former {
+		err = errors.Join(err, ns.hearUnpledged(id, false))
+	}
+	return err
 }
 
 // SetRole is Group.SetRole. This node's own right to write it does not give up with writes that it
@@ -281,27 +281,29 @@ func (n *Node) ReadJoin(t *membership.Ticket, reply []byte) (*Joined, error) {
 // already. That is the statements of the list of members that this node has not
 // heard.
 func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) error {
-	pledged := j.State.Watermark.Pledged
-	err := ns.Hold(func(h membership.Held) error {
-		if h.Ended() {
-			return dbadapter.ErrClosed
+	return errors.Join(ns.takeOver(ctx, j.State), ns.renounce(ctx))
+}
+
+func (ns *Namespace) takeOver(ctx context.Context, s *State) error {
+	h, pledged := ns.Hold(), s.Watermark.Pledged
+	defer h.Release()
+	if h.Ended() {
+		return dbadapter.ErrClosed
+	}
+	ns.clock.Observe(hlc.Timestamp(pledged))
+	if ns.rule != nil && pledged > ns.state.Load().Watermark.Pledged { // for shards that are to come
+		if err := ns.update(func(s *State) error { s.Watermark.Pledged = pledged; return nil }); err != nil {
+			return err
 		}
-		ns.clock.Observe(hlc.Timestamp(pledged))
-		if ns.rule != nil && pledged > ns.state.Load().Watermark.Pledged { // for shards that are to come
-			if err := ns.update(func(s *State) error { s.Watermark.Pledged = pledged; return nil }); err != nil {
-				return err
-			}
+	}
+	for _, set := range ns.Sets() {
+		set.declined.Forget()
+		if err := set.gc.Update(func(w *watermark.Watermark) bool { return w.TakeOver(pledged) }); err != nil {
+			return err
 		}
-		for _, set := range ns.Sets() {
-			set.declined.Forget()
-			if err := set.gc.Update(func(w *watermark.Watermark) bool { return w.TakeOver(pledged) }); err != nil {
-				return err
-			}
-		}
-		// What a peer has shown of a removal the inviter has not heard, or does not count.
-		return errors.Join(h.Take(ctx, j.State.Seeds), h.ForgetRemoval())
-	})
-	return errors.Join(err, ns.renounce(ctx))
+	}
+	// What a peer has shown of a removal the inviter has not heard, or does not count.
+	return errors.Join(h.Take(ctx, s.Seeds), h.ForgetRemoval())
 }
 
 // founding is the first statement of a namespace of this node's, with a policy.

@@ -297,17 +297,17 @@ func (ns *Namespace) update(fn func(s *State) error) error {
 // Abandon begins a drop, which mark makes durable. No change of the members is
 // saved from then on: the folder may be another namespace's by then.
 func (ns *Namespace) Abandon(mark func() error) error {
-	return ns.Hold(func(h membership.Held) error {
-		ns.saving.Lock()
-		defer ns.saving.Unlock()
-		if err := mark(); err != nil {
-			return err
-		}
-		h.End()
-		ns.over = true
-		ns.node.Forget(ns)
-		return nil
-	})
+	h := ns.Hold()
+	defer h.Release()
+	ns.saving.Lock()
+	defer ns.saving.Unlock()
+	if err := mark(); err != nil {
+		return err
+	}
+	h.End()
+	ns.over = true
+	ns.node.Forget(ns)
+	return nil
 }
 
 // Rule is how the namespace is cut into shards; nil: it is not. It must not be changed.

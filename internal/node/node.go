@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"encoding/binary"
@@ -13,7 +12,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/clocks"
 	"github.com/syncd-io/syncd/internal/gc"
-	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/signature"
@@ -258,31 +256,12 @@ type Policy = roster.Policy
 // and the stores as of one moment. Records may be written meanwhile. fn must not
 // change a state.
 func (n *Node) Still(fn func() error) error {
-	n.mu.RLock()
-	all := make([]*Namespace, 0, len(n.byID))
-	for _, ns := range n.byID {
-		all = append(all, ns)
+	for _, ns := range n.namespaces() { // sorted: two callers take the locks in one order
+		defer ns.Hold().Release()
+		ns.saving.Lock()
+		defer ns.saving.Unlock()
 	}
-	n.mu.RUnlock()
-	// Sorted: two callers take the locks in one order.
-	slices.SortFunc(all, func(a, b *Namespace) int { return bytes.Compare(a.id[:], b.id[:]) })
-	return still(all, fn)
-}
-
-// still runs fn while the list of members and the control namespace stay as they are.
-func (ns *Namespace) still(fn func()) {
-	_ = ns.Hold(func(membership.Held) error { fn(); return nil })
-}
-
-func still(all []*Namespace, fn func() error) error {
-	if len(all) == 0 {
-		return fn()
-	}
-	return all[0].Hold(func(membership.Held) error {
-		all[0].saving.Lock()
-		defer all[0].saving.Unlock()
-		return still(all[1:], fn)
-	})
+	return fn()
 }
 
 // Tend does what has become due in the namespaces by itself, one after the other.

@@ -64,14 +64,12 @@ func (ns *Namespace) routedGreeting() wire.Greeting {
 
 // introduce is what this node says of itself beside a question or an answer. It promises
 // nothing about versions: no snapshot goes with it.
-func (set *Set) introduce() (g wire.Greeting) {
-	set.ns.still(func() {
-		g = wire.Greeting{
-			List: set.Lists(), Floor: set.gc.Greeted(),
-			Incarnation: set.ns.incarnation, Time: uint64(set.ns.node.Now().UnixMilli()),
-		}
-	})
-	return g
+func (set *Set) introduce() wire.Greeting {
+	defer set.ns.Hold().Release()
+	return wire.Greeting{
+		List: set.Lists(), Floor: set.gc.Greeted(),
+		Incarnation: set.ns.incarnation, Time: uint64(set.ns.node.Now().UnixMilli()),
+	}
 }
 
 // Asked is a question of a peer that is to be answered.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
-	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/peer/status"
 )
@@ -74,15 +73,7 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 		defer set.commits.Unlock()
 		defer set.tenure.entered(noTerm)
 	}
-	err = ns.Hold(func(membership.Held) error {
-		restamped, err = ns.restampLocked(ctx)
-		return err
-	})
-	return restamped, err
-}
-
-// restampLocked is Restamp for a caller that holds the group, and the commits of all sets.
-func (ns *Namespace) restampLocked(ctx context.Context) (restamped int, err error) {
+	defer ns.Hold().Release()
 	ns.incarnation = ns.node.Random(ForIncarnation)
 	clock := hlc.New(ns.node.Now)
 	clock.Observe(hlc.At(ns.node.Now().Add(ns.Members().Policy().MaxSkew)) - 1)

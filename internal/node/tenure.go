@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/watermark"
@@ -196,10 +195,9 @@ func (p *Part) Lists() [16]byte {
 // conclude does what follows from a sync that has proved this node equal to another
 // one. It makes durable that this node is whole. The driver is told.
 func (set *Set) conclude() error {
-	return set.ns.Hold(func(membership.Held) error {
-		set.ns.relisted()
-		return set.gc.Update(set.relist)
-	})
+	defer set.ns.Hold().Release()
+	set.ns.relisted()
+	return set.gc.Update(set.relist)
 }
 
 // ready reports whether a member has signed that it is ready for a row.
