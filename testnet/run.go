@@ -68,7 +68,7 @@ type runner struct {
 	world    *sim.World
 	net      *sim.Net
 	cluster  *model.Cluster
-	history  check.History
+	history  *check.History
 	panicked bool // the state of the nodes is then undefined
 	again    bool // all are equal: syncs must move nothing
 	rooms    int  // how often room was made under full indices
@@ -91,7 +91,7 @@ type runner struct {
 }
 
 func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
-	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, layouts: map[int][32]byte{}, left: map[int]bool{}, known: map[nodeKey]dbadapter.Version{}, wrote: map[nodeKey]dbadapter.Version{}, progress: progress}
+	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, layouts: map[int][32]byte{}, left: map[int]bool{}, known: map[nodeKey]dbadapter.Version{}, wrote: map[nodeKey]dbadapter.Version{}, history: check.New(), progress: progress}
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
 	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, Rule: p.Rule(), LogKeeps: p.Log, Watch: r, Watches: r.watches()})
 	if r.cut() {

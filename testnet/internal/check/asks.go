@@ -67,8 +67,6 @@ type Told struct {
 
 // Told judges an answer: the rule why.
 func (h *History) Told(a *Told) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	say := func(format string, args ...any) {
 		h.found.say(Why, a.Node, a.Key, "it tells node %d %s", a.Asker, fmt.Sprintf(format, args...))
 	}
@@ -80,7 +78,7 @@ func (h *History) Told(a *Told) {
 		say("that it holds %s; it holds %s", headOf(&a.Said), headOf(&has))
 	}
 	if !a.Said.Version.IsZero() { // it says what is durable, so that this survives a crash
-		known, ok := h.hold().held(a.Node, a.Key)
+		known, ok := h.held.held(a.Node, a.Key)
 		if !ok || known.version.Compare(a.Said.Version) < 0 {
 			say("that it holds %s, which is not known to be durable there", headOf(&a.Said))
 		}
@@ -138,8 +136,6 @@ type Cause struct {
 
 // Explained judges an explanation: the rule why.
 func (h *History) Explained(e *Explained) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	say := func(format string, args ...any) {
 		h.found.say(Why, e.Node, e.Key, "of node %d it says %s", e.Peer, fmt.Sprintf(format, args...))
 	}
@@ -250,8 +246,6 @@ type await struct {
 // Awaiting notes that a node begins to wait until some of these members hold what it
 // holds. If key is not empty, it waits for a version of that key.
 func (h *History) Awaiting(node int, of []int, key string, version dbadapter.Version, held []dbadapter.Record) Await {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	a := await{node: node, key: key, of: of, version: version, held: stamps(held), replaced: map[int]int{}, heard: map[int]bool{}}
 	for _, member := range append([]int{node}, of...) {
 		a.replaced[member] = h.disks[member]
@@ -263,8 +257,6 @@ func (h *History) Awaiting(node int, of []int, key string, version dbadapter.Ver
 // Confirmed notes that the wait has found that a member holds it: the rule wait. floor is
 // up to when the member has collected.
 func (h *History) Confirmed(w Await, member int, floor dbadapter.Timestamp) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	a := &h.awaits[w]
 	a.heard[member] = true
 	if h.disks[member] != a.replaced[member] || h.disks[a.node] != a.replaced[a.node] {
@@ -277,7 +269,7 @@ func (h *History) Confirmed(w Await, member int, floor dbadapter.Timestamp) {
 		if a.key != "" && must.version != a.version {
 			must = stamp{version: a.version, content: must.content, rest: untold}
 		}
-		has, ok := h.hold().held(member, key)
+		has, ok := h.held.held(member, key)
 		gone, was := h.gone.at.held(member, key)
 		switch {
 		case ok && has.version.Compare(must.version) >= 0 && !(a.key == "" && must.beats(has)):
@@ -295,8 +287,6 @@ func (h *History) Confirmed(w Await, member int, floor dbadapter.Timestamp) {
 // Unheard notes that nothing hinders a wait any more since long ago, and that all nodes are
 // equal: each of these members must have confirmed.
 func (h *History) Unheard(w Await, members []int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	a := &h.awaits[w]
 	for _, member := range members {
 		if slices.Contains(a.of, member) && !a.heard[member] {

@@ -40,15 +40,15 @@ func TestTold(t *testing.T) {
 		"the wrong rule":     {Told{Said: held, Asked: future, Declines: wire.ReasonWriter, Door: openDoor(&held)}, "the reason"},
 		"a rule for nothing": {Told{Said: held, Asked: newer, Declines: wire.ReasonClock, Door: openDoor(&held)}, "the reason"},
 	} {
-		var h History
+		h := New()
 		h.written(1, held)
 		c.told.Node, c.told.Key = 1, "k"
 		h.Told(&c.told)
-		expect(t, name, &h, Why, c.wrong)
+		expect(t, name, h, Why, c.wrong)
 	}
-	var h History // it says what it holds in memory alone
+	h := New() // it says what it holds in memory alone
 	h.Told(&Told{Node: 1, Key: "k", Said: held, Door: openDoor(&held)})
-	expect(t, "not durable", &h, Why, "durable")
+	expect(t, "not durable", h, Why, "durable")
 }
 
 func expect(t *testing.T, name string, h *History, rule Rule, text string) {
@@ -85,10 +85,10 @@ func TestExplained(t *testing.T) {
 		"lapsed":            {Explained{Standing: "same", Here: &old, There: &old, Lapsed: true}, "nothing of"},
 		"other lists":       {Explained{Standing: "held by neither", ListsDiffer: true, Causes: cause("lists differ", 0)}, ""},
 	} {
-		var h History
+		h := New()
 		c.e.Key, c.e.Door = "k", openDoor(c.e.Here)
 		h.Explained(&c.e)
-		expect(t, name, &h, Why, c.wrong)
+		expect(t, name, h, Why, c.wrong)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestExplained(t *testing.T) {
 func TestWaits(t *testing.T) {
 	old, newer := put("k", "1", version(noon)), put("k", "2", version(noon.Add(time.Second)))
 	begun := func(key string) (*History, Await) {
-		h := &History{}
+		h := New()
 		h.written(0, old)
 		h.written(0, newer)
 		return h, h.Awaiting(0, []int{1, 2}, key, newer.Version, dump(newer))

@@ -79,16 +79,12 @@ func (h *History) sighted(key string, s stamp) bool {
 // Stays notes that the value of a write is to stay with its writer: the record will have a pointer. durably:
 // a majority is to hold it.
 func (h *History) Stays(o Op, durably bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.ops[o].content, h.ops[o].durably = [32]byte{}, durably
 }
 
 // LostValue judges that a read has found that no host has the value of a record. It must be there if a majority was to
 // have each value that the read can have found, and neither the key's shard nor the value's has lost a majority since.
 func (h *History) LostValue(r *Request) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if !slices.ContainsFunc(h.ops, func(o op) bool {
 		return o.key == r.Key && o.state != refused && o.content == [32]byte{} && !h.overtaken(r, &o) && (!o.durably || !h.unvoided(&o))
 	}) {

@@ -51,11 +51,6 @@ func (x holding) String() string {
 // Changed notes a change of the change log of a node. A log is told from its beginning;
 // changes that were told before may be told again.
 func (h *History) Changed(node int, log dbadapter.LogID, c *Change) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.logs == nil {
-		h.logs = map[dbadapter.LogID]*changeLog{}
-	}
 	l := h.logs[log]
 	if l == nil {
 		l = &changeLog{node: node, of: map[string][]keyChange{}, keys: map[dbadapter.Index]map[string]bool{}}

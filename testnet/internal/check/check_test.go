@@ -336,8 +336,8 @@ func TestRules(t *testing.T) {
 			return nil
 		}},
 	}) {
-		var h History
-		finals := c.run(&h)
+		h := New()
+		finals := c.run(h)
 		verdict := h.Check(finals)
 		var rules []string
 		for _, v := range verdict {

@@ -3,6 +3,7 @@
 // broken. It knows nothing of simulators or sockets, so that simulated and real
 // nodes are judged alike.
 //
+//	h := check.New()
 //	op := h.Intend(2, "key7", false, value)  // before the write is sent
 //	version, err := node.Put(…)
 //	h.Acknowledge(op, version)               // or h.Refuse(op); or neither: unknown

@@ -53,8 +53,6 @@ type State struct {
 // Check judges the history and what the nodes hold in the end. The verdict is
 // nil if no promise was broken; it names no more than 100 violations.
 func (h *History) Check(finals []Final) []Violation {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	finals = slices.SortedFunc(slices.Values(finals), func(a, b Final) int { return cmp.Compare(a.Node, b.Node) })
 	groups := map[int][]*Final{}
 	for i := range finals {
@@ -163,7 +161,7 @@ func (h *History) durable(group []*Final) {
 	if h.shards.cut() && !group[0].Outside {
 		h.stood(group, have)
 	}
-	merged := h.hold().merge(nodes)
+	merged := h.held.merge(nodes)
 	for _, key := range slices.Sorted(maps.Keys(merged)) {
 		w := merged[key]
 		s, ok := have[key]

@@ -92,8 +92,6 @@ func Lacking(group []Final, index func(key []byte) dbadapter.Index, now dbadapte
 
 // Overfull holds each node to the room of an index.
 func (h *History) Overfull(group []Final, index func(key []byte) dbadapter.Index) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	for i := range group {
 		f := fillsOf(group[i].Dump, index)
 		for _, at := range slices.Sorted(maps.Keys(f.keys)) {
@@ -106,8 +104,6 @@ func (h *History) Overfull(group []Final, index func(key []byte) dbadapter.Index
 
 // Listed wants what a node lacks among what it lists as declined.
 func (h *History) Listed(l Lack, lists bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if !lists {
 		h.found.say(Full, l.Node, l.Key, "it has no room for version %s, which node %d holds, and does not list that", l.Version, l.Held)
 	}

@@ -90,8 +90,8 @@ func TestFull(t *testing.T) {
 		"listed":           {func(h *History) { h.Listed(Lack{Key: "k"}, true) }, false},
 		"not listed there": {func(h *History) { h.Listed(Lack{Key: "k"}, false) }, true},
 	} {
-		var h History
-		c.tell(&h)
+		h := New()
+		c.tell(h)
 		if found := h.Check(nil); (len(found) > 0) != c.want || c.want && found[0].Rule != Full {
 			t.Errorf("%s: %v", name, found)
 		}

@@ -41,7 +41,7 @@ func (h *History) healed(s *Sync) {
 		if w.unproved == 0 && wrong.Any() {
 			w.unproved = s.At
 		}
-		h.wound(s.Node, w)
+		h.wounds[s.Node] = w
 		return
 	case s.Failed:
 		return
@@ -74,20 +74,11 @@ func (h *History) healed(s *Sync) {
 	case s.Begun > w.cells+auditSlack:
 		h.found.say(Healed, s.Node, "", "a sync at %v has met cells that are kept wrong here, and so has one at %v, with node %d", w.cells, s.Begun, s.Peer)
 	}
-	h.wound(s.Node, w)
-}
-
-func (h *History) wound(node int, w wound) {
-	if h.wounds == nil {
-		h.wounds = map[int]wound{}
-	}
-	h.wounds[node] = w
+	h.wounds[s.Node] = w
 }
 
 // Unhealed notes that what a node keeps was still wrong when all nodes were equal, and
 // everything had been quiet.
 func (h *History) Unhealed(node, ranges int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.found.say(Healed, node, "", "all nodes are equal, and it keeps wrong sums of %d ranges", ranges)
 }

@@ -55,7 +55,7 @@ func TestHealed(t *testing.T) {
 		"no proof, an empty side":    {[]Sync{sync(reconcile.Repair{}, func(s *Sync) { s.Unproved, s.Failed, s.Wrong, s.Before[1] = true, true, sums, nil })}, ""},
 		"no proof, a false peel":     {[]Sync{sync(reconcile.Repair{}, func(s *Sync) { s.Unproved, s.Failed, s.Stray = true, true, true })}, Healed},
 	} {
-		var h History
+		h := New()
 		for i := range c.syncs {
 			h.Synced(&c.syncs[i])
 		}
@@ -64,7 +64,7 @@ func TestHealed(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, found, c.want)
 		}
 	}
-	var h History
+	h := New()
 	noticed.Node = 1
 	h.Synced(&noticed)
 	h.Started(1, nil)

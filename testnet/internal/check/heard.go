@@ -11,8 +11,6 @@ import (
 
 // Proved notes that a sync has proved these records of a node, by key, to be those of another one.
 func (h *History) Proved(node int, dump []dbadapter.Record) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	for i := range h.ops {
 		if o := &h.ops[i]; o.node == node && o.state == acknowledged && !o.proved {
 			o.proved = o.in(dump)
@@ -23,8 +21,6 @@ func (h *History) Proved(node int, dump []dbadapter.Record) {
 // Heard notes that a node has heard that it had lost the right to write, also if it has it
 // again. It holds these records now, by key.
 func (h *History) Heard(node int, dump []dbadapter.Record) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	for i := range h.ops {
 		if o := &h.ops[i]; o.node == node && o.state == acknowledged && !o.proved && o.in(dump) {
 			h.found.say(Aside, node, o.key, "it has heard that it lost the right to write, and holds %s, which no verified sync has shown to another node", o.stamp())

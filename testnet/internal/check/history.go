@@ -3,7 +3,7 @@ package check
 import (
 	"maps"
 	"slices"
-	"sync"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -11,10 +11,9 @@ import (
 // Op is a write that was intended.
 type Op int
 
-// History is what happened. The zero value is empty. Its methods may be called
-// from several goroutines; what happened at one node must be told in its order.
+// History is what happened. It is for one goroutine at a time; what happened at one
+// node must be told in its order.
 type History struct {
-	mu  sync.Mutex
 	ops []op
 	// held is what nodes are known to hold. seen are all records that any node ever
 	// held, each with the first node. names is the key and content of each version.
@@ -32,7 +31,9 @@ type History struct {
 	restamps map[restamp]bool
 	heirs    map[sighting]bool
 	gone     removals
-	lists    listing
+	// listing is what the kept logs must list, each node's since its disk was last replaced;
+	// copiedListing is that of the last copy of each node's disk.
+	listing, copiedListing map[int]map[entry]bool
 	// grants are the roles that nodes were asked to give, the founder's first.
 	grants []grant
 	wounds map[int]wound // by node
@@ -43,6 +44,21 @@ type History struct {
 	// shardWatches are those of a namespace that is cut into shards.
 	shardWatches map[watchOf]*shardWatch
 	shards       shards
+}
+
+// New is a history of nothing.
+func New() *History {
+	return &History{
+		held: reference{}, copies: reference{}, seen: map[sighting]int{}, names: map[dbadapter.Version]sighting{}, disks: map[int]int{},
+		found:    verdict{seen: map[Violation]bool{}},
+		restamps: map[restamp]bool{}, heirs: map[sighting]bool{},
+		gone: removals{
+			at: reference{}, keptOut: reference{}, recovering: map[int]bool{}, announced: map[int]map[sighting]bool{},
+			collected: map[string]stamp{}, floors: map[int]time.Time{},
+		},
+		listing: map[int]map[entry]bool{}, copiedListing: map[int]map[entry]bool{}, wounds: map[int]wound{},
+		logs: map[dbadapter.LogID]*changeLog{}, watches: map[watchOf]*watch{}, shardWatches: map[watchOf]*shardWatch{},
+	}
 }
 
 // restamp is the replacement of a version at a node by a lesser one.
@@ -94,10 +110,8 @@ type sighting struct {
 
 // Intend notes a write at a node before it is sent there.
 func (h *History) Intend(node int, key string, deleted bool, value []byte) Op {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	w := op{node: node, key: key, deleted: deleted, value: valueOf(&dbadapter.Record{Value: value}), content: contentOf(deleted, value), voids: h.shards.voids(), disk: h.disks[node]}
-	if s, ok := h.hold().held(node, key); ok {
+	if s, ok := h.held.held(node, key); ok {
 		w.over = &s
 	}
 	h.ops = append(h.ops, w)
@@ -106,16 +120,12 @@ func (h *History) Intend(node int, key string, deleted bool, value []byte) Op {
 
 // Expiring notes that the record of an intended write is to expire.
 func (h *History) Expiring(o Op) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.ops[o].expires = true
 }
 
 // Acknowledge notes that the node has answered: the write is durable, under
 // that version.
 func (h *History) Acknowledge(o Op, version dbadapter.Version) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	w := &h.ops[o]
 	w.state, w.version = acknowledged, version
 	s := w.stamp()
@@ -125,17 +135,12 @@ func (h *History) Acknowledge(o Op, version dbadapter.Version) {
 	if w.over != nil && w.over.beats(s) && w.disk == h.disks[w.node] && version.Writer != 0 {
 		h.found.say(Backwards, w.node, w.key, "the node held %s, and was then asked to write %s", w.over, s)
 	}
-	h.hold().raise(w.node, w.key, s)
+	h.held.raise(w.node, w.key, s)
 }
 
 // Restamping notes that the node is about to put a record in the place of one
 // with the same content and a greater version. It may die first.
 func (h *History) Restamping(node int, from dbadapter.Version, r *dbadapter.Record) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.restamps == nil {
-		h.restamps, h.heirs = map[restamp]bool{}, map[sighting]bool{}
-	}
 	h.restamps[restamp{node, string(r.Key), from, r.Version}] = true
 	h.heirs[sighting{string(r.Key), stampOf(r)}] = true
 }
@@ -148,8 +153,6 @@ func (h *History) restamped(node int, key string, old, s stamp) bool {
 
 // Latest is the version of a key that was acknowledged last at a node; zero for none.
 func (h *History) Latest(node int, key string) (v dbadapter.Version) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	for i := range h.ops {
 		if o := &h.ops[i]; o.node == node && o.key == key && o.state == acknowledged {
 			v = o.version
@@ -160,31 +163,22 @@ func (h *History) Latest(node int, key string) (v dbadapter.Version) {
 
 // Refuse notes that the write is not made, and never will be.
 func (h *History) Refuse(o Op) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.ops[o].state = refused
 }
 
 // Copied notes that a copy of the node's disk replaces the last copy. The copy
 // must have all that is durable at the node by now.
 func (h *History) Copied(node int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.copies == nil {
-		h.copies = reference{}
-	}
-	h.copies[node] = maps.Clone(h.hold()[node])
-	h.lists.copied(node)
+	h.copies[node] = maps.Clone(h.held[node])
+	h.copiedListing[node] = maps.Clone(h.listing[node])
 }
 
 // Restored notes that an older copy replaced the node's disk. Its records may go back,
 // this once, to those that it held when [History.Copied] was called; to any, if it
 // never was.
 func (h *History) Restored(node int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.hold().restore(node, h.copies[node])
-	h.lists.restored(node)
+	h.held.restore(node, h.copies[node])
+	h.listing[node] = maps.Clone(h.copiedListing[node])
 	h.forgetLogs(node)
 	h.shards.restored(node)
 	delete(h.gone.at, node)
@@ -192,33 +186,26 @@ func (h *History) Restored(node int) {
 	delete(h.gone.announced, node)
 	delete(h.gone.floors, node)
 	h.gone.excused = true
-	if h.disks == nil {
-		h.disks = map[int]int{}
-	}
 	h.disks[node]++
 }
 
 // Observe notes a record that is durable at a node: it was applied, or read.
 func (h *History) Observe(node int, r *dbadapter.Record) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if old, ok := h.hold().held(node, string(r.Key)); ok {
-		h.lists.replaced(node, string(r.Key), stampOf(r), old)
+	if old, ok := h.held.held(node, string(r.Key)); ok {
+		h.replaced(node, string(r.Key), stampOf(r), old)
 	}
 	h.observe(node, r)
 }
 
 // Started notes all records that a node holds after a new start.
 func (h *History) Started(node int, dump []dbadapter.Record) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	delete(h.wounds, node) // what called for an audit was in memory
 	there := make(map[string]bool, len(dump))
 	for i := range dump {
 		there[string(dump[i].Key)] = true
 		h.observe(node, &dump[i])
 	}
-	for _, key := range slices.Sorted(maps.Keys(h.hold()[node])) {
+	for _, key := range slices.Sorted(maps.Keys(h.held[node])) {
 		if !there[key] && !h.left(node, key, h.held[node][key]) {
 			h.found.say(Durable, node, key, "the node held %s, was started again, and has nothing of it", h.held[node][key])
 		}
@@ -228,14 +215,11 @@ func (h *History) Started(node int, dump []dbadapter.Record) {
 func (h *History) observe(node int, r *dbadapter.Record) {
 	key, s := string(r.Key), stampOf(r)
 	h.sight(node, key, s)
-	old, ok := h.hold().held(node, key)
+	old, ok := h.held.held(node, key)
 	switch {
 	case !ok || !old.beats(s):
 	case h.restamped(node, key, old, s):
 		h.held[node][key] = s
-		if h.disks == nil {
-			h.disks = map[int]int{}
-		}
 		h.disks[node]++ // what was asked before may be earlier than what was held then
 		return
 	case old.deleted && !s.deleted:
@@ -246,21 +230,10 @@ func (h *History) observe(node int, r *dbadapter.Record) {
 	h.held.raise(node, key, s)
 }
 
-// hold is h.held, made on first use.
-func (h *History) hold() reference {
-	if h.held == nil {
-		h.held = reference{}
-	}
-	return h.held
-}
-
 // sight notes that a node held a record, and compares it with other records of
 // its version. The version of an import is only a date, and may have several
 // records.
 func (h *History) sight(node int, key string, s stamp) {
-	if h.seen == nil {
-		h.seen, h.names = map[sighting]int{}, map[dbadapter.Version]sighting{}
-	}
 	one := sighting{key, s}
 	if _, ok := h.seen[one]; !ok {
 		h.seen[one] = node
@@ -284,8 +257,6 @@ func (h *History) sight(node int, key string, s stamp) {
 // Measured compares a measurement of the process with its bound: descriptors with
 // those at the start, memory with what the nodes may take.
 func (h *History) Measured(what string, value, limit int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if value > limit {
 		h.found.say(Leak, -1, "", "%s: %d, at most %d allowed", what, value, limit)
 	}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"encoding/binary"
-	"maps"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -11,62 +10,34 @@ import (
 // The rule lost: what leaves a set alive stands in the kept log of the node where that
 // happened. So does what loses against a record whose writer had not seen it.
 
-// listing is what the kept logs must list, each node's since its disk was last
-// replaced.
-type listing struct {
-	at map[int]listed
-	// copies are those of the last copy of each node's disk.
-	copies map[int]listed
+// entry is what a kept log must list: a record that was set aside, or that lost.
+type entry struct {
+	why dbadapter.Why
+	sighting
 }
 
-// listed is what one node must list: records that it has set aside, and those that
-// lost.
-type listed struct{ aside, lost map[sighting]bool }
-
-func (l listed) clone() listed { return listed{maps.Clone(l.aside), maps.Clone(l.lost)} }
-
-func (l *listing) copied(node int) {
-	if l.copies == nil {
-		l.copies = map[int]listed{}
+// lists notes what a node's kept log must list from now on.
+func (h *History) lists(node int, what entry) {
+	if h.listing[node] == nil {
+		h.listing[node] = map[entry]bool{}
 	}
-	l.copies[node] = l.at[node].clone()
-}
-
-func (l *listing) restored(node int) { delete(l.at, node); l.put(node, l.copies[node].clone()) }
-
-func (l *listing) put(node int, what listed) {
-	if l.at == nil {
-		l.at = map[int]listed{}
-	}
-	l.at[node] = what
+	h.listing[node][what] = true
 }
 
 // setAside notes a record that a node must list. A deletion that nothing is left to
 // tell of is not missed by a person.
-func (l *listing) setAside(node int, s sighting) {
-	if s.deleted || reserved(s.key) { // what is kept of a body is listed as a value of its key
-		return
+func (h *History) setAside(node int, s sighting) {
+	if !s.deleted && !reserved(s.key) { // what is kept of a body is listed as a value of its key
+		h.lists(node, entry{dbadapter.KeptSetAside, s})
 	}
-	must := l.at[node]
-	if must.aside == nil {
-		must.aside = map[sighting]bool{}
-	}
-	must.aside[s] = true
-	l.put(node, must)
 }
 
 // replaced notes that one record took the place of another at a node. What was
 // deleted, or expires, all members may be past: then nothing is lost.
-func (l *listing) replaced(node int, key string, by, old stamp) {
-	if reserved(key) || old.deleted || old.expires() || by.knew(old) || !by.beats(old) || by.content == old.content && by.deleted == old.deleted {
-		return
+func (h *History) replaced(node int, key string, by, old stamp) {
+	if !reserved(key) && !old.deleted && !old.expires() && !by.knew(old) && by.beats(old) && (by.content != old.content || by.deleted != old.deleted) {
+		h.lists(node, entry{dbadapter.KeptConflict, sighting{key, old}})
 	}
-	must := l.at[node]
-	if must.lost == nil {
-		must.lost = map[sighting]bool{}
-	}
-	must.lost[sighting{key, old}] = true
-	l.put(node, must)
 }
 
 // knew reports whether the writer of a record had seen another of its key. It had if it
@@ -92,29 +63,23 @@ func (h *History) listed(f *Final) {
 		return
 	}
 	there := map[dbadapter.Why][]sighting{}
-	conflicts, bytes := 0, 0
+	bytes := 0
 	for i := range f.Log {
 		r := &f.Log[i].Record
 		there[f.Log[i].Why] = append(there[f.Log[i].Why], sighting{string(r.Key), stampOf(r)})
 		if f.Log[i].Why == dbadapter.KeptConflict {
-			conflicts++
 			bytes += len(r.Key) + len(r.Value)
 		}
 	}
-	lists := func(why dbadapter.Why, s sighting) bool {
-		return slices.ContainsFunc(there[why], func(t sighting) bool { return t.key == s.key && t.alike(s.stamp) })
-	}
 	// The log may have dropped one of any size.
-	full := conflicts == dbadapter.MaxConflicts || bytes > dbadapter.MaxConflictBytes-dbadapter.MaxKey-dbadapter.MaxValue
-	must := h.lists.at[f.Node]
-	for s := range must.aside {
-		if !lists(dbadapter.KeptSetAside, s) {
-			h.found.say(Lost, f.Node, s.key, "it has set %s aside, and does not list it", s.stamp)
-		}
-	}
-	for s := range must.lost {
-		if !full && !lists(dbadapter.KeptConflict, s) {
-			h.found.say(Lost, f.Node, s.key, "%s lost its place there to a record whose writer had not seen it, and is not listed", s.stamp)
+	full := len(there[dbadapter.KeptConflict]) == dbadapter.MaxConflicts || bytes > dbadapter.MaxConflictBytes-dbadapter.MaxKey-dbadapter.MaxValue
+	for must := range h.listing[f.Node] {
+		switch {
+		case slices.ContainsFunc(there[must.why], func(t sighting) bool { return t.key == must.key && t.alike(must.stamp) }):
+		case must.why == dbadapter.KeptSetAside:
+			h.found.say(Lost, f.Node, must.key, "it has set %s aside, and does not list it", must.stamp)
+		case !full:
+			h.found.say(Lost, f.Node, must.key, "%s lost its place there to a record whose writer had not seen it, and is not listed", must.stamp)
 		}
 	}
 }

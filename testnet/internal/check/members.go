@@ -45,8 +45,6 @@ const (
 // greater admin's holds in the end. The other's ends, as if a person had taken it (see
 // Excuse).
 func (h *History) Granting(by, to int, role string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.gone.excused = h.gone.excused || slices.ContainsFunc(h.grants, func(g grant) bool {
 		return g.seat.Node == to && (g.seat.Role == reader) != (role == reader)
 	})

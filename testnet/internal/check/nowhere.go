@@ -20,8 +20,6 @@ type heldAt struct {
 
 // Held notes when a write was acknowledged, and which nodes were counted as hosts that hold it.
 func (h *History) Held(o Op, hosts []int, at time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	w := &h.ops[o]
 	one := heldAt{key: w.key, s: w.stamp(), at: at, hosts: hosts, voids: h.shards.at(h.shards.home(w.key)).voids}
 	for _, host := range hosts {
@@ -34,8 +32,6 @@ func (h *History) Held(o Op, hosts []int, at time.Duration) {
 // the host, for the last time, what of the shard's keys there are. What the host held by then
 // is not nowhere; what others alone held may be, also a write of the node that reads.
 func (h *History) Nowhere(r *Request, host int, heard time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	voids := h.shards.at(h.shards.home(r.Key)).voids
 	for i := range h.helds {
 		one := &h.helds[i]

@@ -32,11 +32,6 @@ type removals struct {
 // Removing notes that a node is about to remove a record that it holds. It may die
 // first. aside says that it is to list the record.
 func (h *History) Removing(node int, r *dbadapter.Record, aside bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.gone.announced == nil {
-		h.gone.announced = map[int]map[sighting]bool{}
-	}
 	if h.gone.announced[node] == nil {
 		h.gone.announced[node] = map[sighting]bool{}
 	}
@@ -48,8 +43,6 @@ func (h *History) Removing(node int, r *dbadapter.Record, aside bool) {
 // have held the record, or a later one of its key, unless nodes may set aside. What
 // they would set aside goes if it had expired.
 func (h *History) Collected(node int, r *dbadapter.Record, waited []int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	key, s := string(r.Key), stampOf(r)
 	if !r.Deleted && r.Expires == 0 {
 		h.found.say(Lost, node, key, "it has collected %s, which was alive", s)
@@ -58,16 +51,13 @@ func (h *History) Collected(node int, r *dbadapter.Record, waited []int) {
 		if other == node || h.gone.excused {
 			continue
 		}
-		held, ok := h.hold().held(other, key)
+		held, ok := h.held.held(other, key)
 		if ok && !s.beats(held) {
 			continue
 		}
 		if was, ok := h.gone.at.held(other, key); !ok || s.beats(was) {
 			h.found.say(Early, node, key, "it has collected %s, which node %d has never held", s, other)
 		}
-	}
-	if h.gone.collected == nil {
-		h.gone.collected = map[string]stamp{}
 	}
 	if was, ok := h.gone.collected[key]; !ok || s.beats(was) {
 		h.gone.collected[key] = s
@@ -79,23 +69,16 @@ func (h *History) Collected(node int, r *dbadapter.Record, waited []int) {
 // What has expired by then may be set aside. The peer that declines it may have collected it,
 // or have a floor that waits for this node; by another clock it may be alive.
 func (h *History) SetAside(node int, r *dbadapter.Record, now time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	key, s := string(r.Key), stampOf(r)
 	if !h.gone.excused && !h.superseded(key, s) && !r.Expired(now) {
 		h.found.say(Aside, node, key, "it has set %s aside; no node was restored, nor left behind by the others", s)
 	}
 	h.remove(node, key, s)
-	h.lists.setAside(node, sighting{key, s})
+	h.setAside(node, sighting{key, s})
 }
 
 // Floored notes up to when a node says that it has collected.
 func (h *History) Floored(node int, floor time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.gone.floors == nil {
-		h.gone.floors = map[int]time.Time{}
-	}
 	if was := h.gone.floors[node]; floor.Before(was) {
 		h.found.say(Floor, node, "", "its floor was %s, and is %s now", was.UTC(), floor.UTC())
 	}
@@ -105,8 +88,6 @@ func (h *History) Floored(node int, floor time.Time) {
 // Excuse notes that from now on nodes may set records aside. The members were told not
 // to wait for one, or its right to write was taken.
 func (h *History) Excuse() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.gone.excused = true
 }
 
@@ -121,11 +102,6 @@ func (h *History) superseded(key string, s stamp) bool {
 // members, once held, and keeps nothing out. What it had collected, and no other node
 // keeps out, may come back; docs/decisions/0020-watermark.md says why.
 func (h *History) Recovering(node int, does bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.gone.recovering == nil {
-		h.gone.recovering = map[int]bool{}
-	}
 	h.gone.recovering[node] = does
 	if does {
 		delete(h.gone.keptOut, node)
@@ -133,14 +109,11 @@ func (h *History) Recovering(node int, does bool) {
 }
 
 func (h *History) remove(node int, key string, s stamp) {
-	if h.gone.at == nil {
-		h.gone.at, h.gone.keptOut = reference{}, reference{}
-	}
 	h.gone.at.raise(node, key, s)
 	if !h.gone.recovering[node] {
 		h.gone.keptOut.raise(node, key, s)
 	}
-	if held, ok := h.hold().held(node, key); ok && !held.beats(s) {
+	if held, ok := h.held.held(node, key); ok && !held.beats(s) {
 		delete(h.held[node], key)
 	}
 }
@@ -155,7 +128,7 @@ func (h *History) left(node int, key string, s stamp) bool {
 		if one.key == key && one.alike(s) {
 			h.remove(node, key, s)
 			if aside {
-				h.lists.setAside(node, one)
+				h.setAside(node, one)
 			}
 			return true
 		}
@@ -176,7 +149,7 @@ func (h *History) freed(node int, key string, s stamp, taken bool) bool {
 // remembered reports whether one of these nodes holds a record, or a later one, or keeps
 // it out. A node that was removed can tell the others nothing.
 func (h *History) remembered(group []*Final, key string, s stamp) bool {
-	for _, of := range []reference{h.hold(), h.gone.keptOut} {
+	for _, of := range []reference{h.held, h.gone.keptOut} {
 		for _, f := range group {
 			if has, ok := of.held(f.Node, key); ok && !s.beats(has) {
 				return true

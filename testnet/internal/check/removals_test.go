@@ -98,12 +98,12 @@ func TestRemovals(t *testing.T) {
 		"gone after a crash": {func(h *History) { h.Started(0, nil) }, []Rule{Durable}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var h History
-			acknowledged(&h, live)
+			h := New()
+			acknowledged(h, live)
 			h.Observe(0, live)
-			acknowledged(&h, gone)
+			acknowledged(h, gone)
 			h.Observe(0, gone)
-			c.do(&h)
+			c.do(h)
 			dumps := [2][]dbadapter.Record{}
 			if strings.HasPrefix(name, "back") {
 				dumps = [2][]dbadapter.Record{{*live}, {*live}}

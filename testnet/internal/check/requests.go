@@ -20,8 +20,6 @@ type Request struct {
 
 // Asks notes that a request of a key begins at a node.
 func (h *History) Asks(node int, key string, quorum bool) *Request {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	r := &Request{Node: node, Key: key, Quorum: quorum, voids: h.shards.at(h.shards.home(key)).voids}
 	r.must, r.has = h.shards.latest[key]
 	return r
@@ -37,8 +35,6 @@ func (h *History) judged(r *Request) bool {
 
 // Read judges what a read that has succeeded has found: a record, a tombstone too, or nothing.
 func (h *History) Read(r *Request, record *dbadapter.Record) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.told(r, record)
 	if h.judged(r) {
 		h.notOlder(r, record, r.must, "a quorum read")
@@ -47,8 +43,6 @@ func (h *History) Read(r *Request, record *dbadapter.Record) {
 
 // ReadAtLeast judges a read that asked for a version or a later one, and has succeeded.
 func (h *History) ReadAtLeast(r *Request, record *dbadapter.Record, version dbadapter.Version) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.told(r, record)
 	for _, o := range h.ops {
 		if o.key == r.Key && o.state == acknowledged && o.version == version && h.holds(r) {
@@ -98,29 +92,21 @@ func (h *History) mayBeGone(key string, s stamp) bool {
 
 // Made notes a version that a write has, before a host hears of it.
 func (h *History) Made(o Op, version dbadapter.Version) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.ops[o].made = append(h.ops[o].made, version)
 }
 
 // If notes that a write is on a condition: that its key holds that version, or, if it is zero, no value.
 func (h *History) If(o Op, on dbadapter.Version) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.ops[o].conditional, h.ops[o].on = true, on
 }
 
 // Dated notes that a write has the date of its data, and not one of its own.
 func (h *History) Dated(o Op) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.ops[o].dated = true
 }
 
 // Wrote judges a write that is acknowledged, and notes the nodes that were counted as hosts that hold it.
 func (h *History) Wrote(r *Request, o Op, version dbadapter.Version, hosts []int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	w := &h.ops[o]
 	w.state, w.version = acknowledged, version
 	s := w.stamp()
@@ -128,7 +114,7 @@ func (h *History) Wrote(r *Request, o Op, version dbadapter.Version, hosts []int
 	of := h.shards.at(number)
 	for _, host := range hosts {
 		h.sight(host, w.key, s)
-		held, ok := h.hold().held(host, w.key)
+		held, ok := h.held.held(host, w.key)
 		if of.holders[host] && h.disks[host] == 0 && (!ok || s.beats(held)) && !h.left(host, w.key, s) {
 			h.found.say(Durable, host, w.key, "it is counted as a host that holds %s durably, and has nothing of it", s)
 		}
@@ -159,8 +145,6 @@ func (h *History) replacedAtOnce(key string, s, must stamp) bool {
 
 // Last judges a read when all hosts are equal: it succeeds, and is right.
 func (h *History) Last(r *Request, record *dbadapter.Record, why error, held *dbadapter.Record) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	switch {
 	case why != nil:
 		h.found.say(Answer, r.Node, r.Key, "all hosts are equal and in reach, and a read fails: %v", why)
@@ -277,8 +261,6 @@ func (h *History) sawNoMore(o *op, all []stamp) {
 // Scanned judges what a scan has given: each key once, and what some node has held. A scan is at level one.
 // At last says that all hosts are equal: then it gives just what they hold.
 func (h *History) Scanned(node int, records []dbadapter.Record, why error, held map[string]*dbadapter.Record, last bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if why != nil {
 		if last {
 			h.found.say(Scan, node, "", "all hosts are equal and in reach, and a scan fails: %v", why)

@@ -81,9 +81,6 @@ func (v *verdict) say(rule Rule, node int, key, format string, args ...any) {
 	if v.seen[one] || len(v.list) >= maxViolations {
 		return
 	}
-	if v.seen == nil {
-		v.seen = map[Violation]bool{}
-	}
 	v.seen[one] = true
 	v.list = append(v.list, one)
 }

@@ -90,15 +90,11 @@ func (s *shards) at(number int) *shard {
 
 // Sharded notes that the namespace is cut: the shard of each key, and the latest clock of any node.
 func (h *History) Sharded(home func(key string) int, clock func() time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.shards = shards{home: home, clock: clock, of: map[int]*shard{}, latest: map[string]stamp{}, rows: map[nodeShard]Row{}, leaving: map[nodeShard]map[string]stamp{}}
 }
 
 // Holds notes that a node holds a shard's records.
 func (h *History) Holds(node, shard int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.shards.at(shard).holders[node] = true
 }
 
@@ -106,8 +102,6 @@ func (h *History) Holds(node, shard int) {
 // stated layouts apart from one another, in the same epoch or later. The layout that counts
 // must have gone on from an earlier row.
 func (h *History) Goes(node int, row *Row) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	s, at := h.shards.at(row.Shard), nodeShard{node, row.Shard}
 	was, ok := h.shards.rows[at]
 	back := ok && was.later(row)
@@ -117,7 +111,7 @@ func (h *History) Goes(node int, row *Row) {
 	if h.shards.rows[at] = *row; was.Name != row.Name {
 		delete(h.shards.leaving, at)
 		if !slices.Contains(row.Old, node) && !slices.Contains(row.New, node) {
-			h.shards.leaving[at] = maps.Clone(h.hold()[node])
+			h.shards.leaving[at] = maps.Clone(h.held[node])
 		}
 	}
 	if s.known[row.Name] {
@@ -138,8 +132,6 @@ func (h *History) Goes(node int, row *Row) {
 // Mended tells which nodes are members for all others, and whole by their own account. Once a
 // shard is at rest, and all its hosts go by that row and are, the failures of before are over.
 func (h *History) Mended(shard int, whole func(node int) bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	s := h.shards.at(shard)
 	if len(s.failed) > 0 && slices.Equal(s.row.Old, s.row.New) && !slices.ContainsFunc(s.row.New, func(node int) bool {
 		return h.shards.rows[nodeShard{node, shard}].Name != s.row.Name || !whole(node)
@@ -152,8 +144,6 @@ func (h *History) Mended(shard int, whole func(node int) bool) {
 // removed. aware says that it knows. If not, it may answer as if it had all, and go by rows of
 // before.
 func (h *History) Fails(node int, aware bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	for number, s := range h.shards.of {
 		if aware && !s.holders[node] && !slices.Contains(s.row.Old, node) && !slices.Contains(s.row.New, node) {
 			continue
@@ -198,8 +188,6 @@ func (h *History) voided(number int) {
 // began to go by it. What it has got since is its giver's to keep: a host's, or that of one
 // who leaves as it does.
 func (h *History) Left(node, number int, dump []dbadapter.Record) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	s := h.shards.at(number)
 	row := h.shards.rows[nodeShard{node, number}]
 	for i := range dump {
@@ -208,7 +196,7 @@ func (h *History) Left(node, number int, dump []dbadapter.Record) {
 			continue
 		}
 		for _, host := range row.New {
-			held, ok := h.hold().held(host, key)
+			held, ok := h.held.held(host, key)
 			if ok && !must.beats(held) || h.left(host, key, must) || s.failed[host] || h.disks[host] > 0 {
 				have++
 			}
@@ -223,7 +211,7 @@ func (h *History) Left(node, number int, dump []dbadapter.Record) {
 
 // forgetShard ends what a node must hold of a shard. What its kept log must list it goes on to list.
 func (h *History) forgetShard(node, shard int) {
-	for _, r := range []reference{h.hold(), h.gone.at, h.gone.keptOut} {
+	for _, r := range []reference{h.held, h.gone.at, h.gone.keptOut} {
 		maps.DeleteFunc(r[node], func(key string, _ stamp) bool { return h.shards.home(key) == shard })
 	}
 }

@@ -17,7 +17,7 @@ type quorums struct {
 }
 
 func newQuorums() *quorums {
-	q := &quorums{&History{}, time.Unix(1000, 0)}
+	q := &quorums{New(), time.Unix(1000, 0)}
 	q.Sharded(func(string) int { return 1 }, func() time.Time { return q.now })
 	for _, node := range []int{0, 1, 2} {
 		q.Holds(node, 1)
@@ -220,8 +220,8 @@ func TestAcknowledgedInTheEnd(t *testing.T) {
 		{"its hosts have failed", func(q *quorums) []Final {
 			q.Fails(0, true)
 			q.Fails(1, true)
-			q.hold().restore(0, nil)
-			q.hold().restore(1, nil)
+			q.History.held.restore(0, nil)
+			q.History.held.restore(1, nil)
 			return q.final(nil)
 		}, nil},
 		{"admins made rows apart", func(q *quorums) []Final {
@@ -308,7 +308,7 @@ func TestLeaving(t *testing.T) {
 		}
 		q.Fails(c.fail, true)
 		q.Left(0, 1, []dbadapter.Record{*rec(5, "v")})
-		if held := q.hold()[0]; len(held) != 0 {
+		if held := q.History.held[0]; len(held) != 0 {
 			t.Errorf("node 0 is to hold %v of the shard that it has left", held)
 		}
 		t.Run(c.what, func(t *testing.T) { q.says(t, nil, c.want...) })

@@ -63,8 +63,6 @@ type Sync struct {
 
 // Synced judges a session: the rules idle, honest, count, keys, healed and full.
 func (h *History) Synced(s *Sync) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	r := &s.Report
 	if s.Again {
 		if !r.Verified || r.Differences() != 0 || r.Applied != 0 || r.Sent != 0 || r.Rejected != 0 {

@@ -32,7 +32,7 @@ func (e *happening) mute() bool { return e.restored || e.copied }
 
 // past is the input of both the History and the twin.
 type past struct {
-	h       History
+	h       *History
 	list    []happening
 	ops     []op // the twin's own notes of them
 	records []dbadapter.Record
@@ -202,7 +202,7 @@ func (p *past) twinIntended(bad map[broken]bool, list []happening) {
 // randomPast draws a history that breaks rules often, with so few nodes, keys and
 // versions that collisions are frequent.
 func randomPast(rng *rand.Rand) (*past, []Final) {
-	p := &past{}
+	p := &past{h: New()}
 	world := 2 + rng.IntN(4)
 	draw := func() dbadapter.Record {
 		r := dbadapter.Record{Key: []byte{byte('k' + rng.IntN(2))}, Deleted: rng.IntN(3) == 0}

@@ -48,7 +48,7 @@ var (
 
 // A verdict names the node, the key and the record that should have won.
 func TestText(t *testing.T) {
-	var h History
+	h := New()
 	h.written(2, blue)
 	got := h.Check([]Final{final(2, 0)})
 	want := `durable: node 2: "k": it held a value (version ` + blue.Version.String() + `, content `
@@ -60,7 +60,7 @@ func TestText(t *testing.T) {
 // A verdict about a fault at every key is bounded, and each time the same.
 func TestBound(t *testing.T) {
 	verdict := func() []Violation {
-		var h History
+		h := New()
 		for i := range 1000 {
 			h.written(0, put(fmt.Sprint("k", i), "v", at(i+1)))
 		}

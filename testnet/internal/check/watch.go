@@ -97,16 +97,11 @@ const fromStart = "start"
 
 // Watching notes that a program begins to watch, or goes on.
 func (h *History) Watching(b *Watching) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.shards.cut() {
 		h.shardsWatching(b)
 		return
 	}
 	id := watchOf{b.Node, b.Program}
-	if h.watches == nil {
-		h.watches = map[watchOf]*watch{}
-	}
 	w := h.watches[id]
 	if w == nil {
 		w = &watch{watchOf: id, view: map[string]holding{}}
@@ -149,8 +144,6 @@ func (h *History) says(w watchOf, key, format string, args ...any) {
 
 // Watched judges an event that a program has taken: the rule watch.
 func (h *History) Watched(node int, program string, e *Event) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.shards.cut() {
 		h.shardsWatched(node, program, e)
 		return
@@ -274,8 +267,6 @@ func (w *watch) shownAsOf(key string) uint64 {
 // WatchedAll notes that a program has taken all up to a cursor, which the node had read as
 // of a change: the rule watch.
 func (h *History) WatchedAll(node int, program, cursor string, read uint64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	w := h.watches[watchOf{node, program}]
 	log, seq, listed, err := cursorOf(cursor)
 	if err == nil && w.log == 0 {
@@ -341,8 +332,6 @@ func (h *History) passes(w *watch, l *changeLog, c *Change, read uint64) {
 // reports whether nothing was wrong any more, and a whole host of each has the log of the
 // cursor.
 func (h *History) CursorExpired(node int, program string, log dbadapter.LogID, reaches func(after uint64) bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if w := h.shardWatches[watchOf{node, program}]; w != nil {
 		if reaches(0) {
 			h.says(w.watchOf, "", "ends since its cursor %q has expired; whole hosts have the logs", w.cursor)
@@ -358,8 +347,6 @@ func (h *History) CursorExpired(node int, program string, log dbadapter.LogID, r
 // Behind says what a program has not been told of all that is held; empty: it was told everything. Of keys whose
 // values are lost it is not told. The rule watch.
 func (h *History) Behind(node int, program string, records []dbadapter.Record, lost map[string]bool) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	var prefix string
 	var view map[string]holding
 	var base map[string]stamp

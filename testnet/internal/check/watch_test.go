@@ -122,7 +122,7 @@ func TestWatches(t *testing.T) {
 		"expired, another log": {cursor(5), func(h *History) { h.expired(watchedLog+1, 0) }, ""},
 		"of another log":       {cursor(5), func(h *History) { h.WatchedAll(0, "w", "0000000000000abd.6", 6) }, "has come to"},
 	} {
-		var h History
+		h := New()
 		h.change(1, 1, a1)
 		h.change(2, 2, b2)
 		h.change(3, 1, a3)
@@ -130,8 +130,8 @@ func TestWatches(t *testing.T) {
 		h.change(5, 9, s5)
 		h.change(6, 9, s6)
 		h.Watching(&Watching{Program: "w", Cursor: c.from, Log: watchedLog, End: 6})
-		c.run(&h)
-		expect(t, name, &h, Watch, c.wrong)
+		c.run(h)
+		expect(t, name, h, Watch, c.wrong)
 	}
 }
 
@@ -143,17 +143,17 @@ func (h *History) expired(log dbadapter.LogID, first uint64) {
 // alone.
 func TestWatchFromNow(t *testing.T) {
 	a, b := put("a", "1", version(noon)), put("b", "2", version(noon))
-	var h History
+	h := New()
 	h.change(1, 1, a)
 	h.change(2, 2, b)
 	h.Watching(&Watching{Program: "w", Prefix: "a", Cursor: cursor(2), Now: true, Log: watchedLog, End: 2})
 	h.viewed(dump(a, b))
-	expect(t, "as it is", &h, Watch, "")
+	expect(t, "as it is", h, Watch, "")
 	h.Watched(0, "w", &Event{Cursor: cursor(2), Kind: "put", Key: "b", Record: &b, Read: 2})
-	expect(t, "another prefix", &h, Watch, "without its prefix")
-	h = History{}
+	expect(t, "another prefix", h, Watch, "without its prefix")
+	h = New()
 	h.Watching(&Watching{Program: "w", Cursor: cursor(3), Now: true, Log: watchedLog, End: 2})
-	expect(t, "of the future", &h, Watch, "begins now")
+	expect(t, "of the future", h, Watch, "begins now")
 }
 
 // Over shards a program may be told again what it knows, also something older where another host tells; in the
@@ -177,10 +177,10 @@ func TestWatchesOfShards(t *testing.T) {
 		"expired, though":         {func(h *History) { expired(h, true) }, "whole hosts have the logs"},
 		"expired, as it has gone": {func(h *History) { expired(h, false) }, ""},
 	} {
-		var h History
+		h := New()
 		h.Sharded(func(string) int { return 0 }, func() time.Time { return noon })
 		h.Watching(&Watching{Program: "w", Cursor: fromStart})
-		c.run(&h)
-		expect(t, name, &h, Watch, c.wrong)
+		c.run(h)
+		expect(t, name, h, Watch, c.wrong)
 	}
 }

@@ -19,20 +19,17 @@ type shardWatch struct {
 	keys   []string
 }
 
-// shardsWatching is Watching. mu is held.
+// shardsWatching is Watching.
 func (h *History) shardsWatching(b *Watching) {
 	id := watchOf{b.Node, b.Program}
 	w := h.shardWatches[id]
 	if w == nil || b.Now || b.Cursor == fromStart {
 		w = &shardWatch{watchOf: id, prefix: b.Prefix, view: map[string]holding{}}
-		if h.shardWatches == nil {
-			h.shardWatches = map[watchOf]*shardWatch{}
-		}
 		h.shardWatches[id] = w
 	}
 	if b.Now {
 		w.base = map[string]stamp{}
-		for _, held := range h.hold() {
+		for _, held := range h.held {
 			for key, s := range held {
 				if was, ok := w.base[key]; !ok || s.beats(was) {
 					w.base[key] = s
@@ -47,7 +44,7 @@ func (h *History) shardsWatching(b *Watching) {
 	w.page, w.before, w.keys = nil, nil, nil
 }
 
-// shardsWatched is Watched. mu is held.
+// shardsWatched is Watched.
 func (h *History) shardsWatched(node int, program string, e *Event) {
 	w := h.shardWatches[watchOf{node, program}]
 	if !e.At {

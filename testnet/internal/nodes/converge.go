@@ -205,7 +205,7 @@ func (c *convergence) sync(ctx context.Context, way [2]int, again bool) (reconci
 		}
 		fallthrough
 	case again:
-		n.recorder.history.Synced(&note)
+		n.recorder.tell(func(h *check.History) { h.Synced(&note) })
 	}
 	return report, nil
 }

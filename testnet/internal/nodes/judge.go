@@ -35,9 +35,10 @@ func (c *convergence) check(ctx context.Context) error {
 			finals[i] = check.Final{Node: i, Reach: reach, Dump: records, Kept: kept, Recomputed: kept, Audit: audit}
 		}
 	}
-	history := &n.recorder.history
-	history.Measured("bytes of live heap", heap(), n.config.MaxHeap)
-	c.Violations = history.Check(finals)
+	n.recorder.tell(func(h *check.History) {
+		h.Measured("bytes of live heap", heap(), n.config.MaxHeap)
+		c.Violations = h.Check(finals)
+	})
 	c.hint()
 	return nil
 }

@@ -17,11 +17,10 @@ import (
 type recorder struct {
 	commits bell
 
-	history check.History
-
-	mu     sync.Mutex // guards what follows
-	shared dbadapter.NamespaceID
-	known  map[writing]bool
+	mu      sync.Mutex // guards what follows
+	history *check.History
+	shared  dbadapter.NamespaceID
+	known   map[writing]bool
 	// time counts commits; last is the last record observed of a key.
 	time uint64
 	last map[place]sighting
@@ -46,7 +45,14 @@ type sighting struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{known: map[writing]bool{}, last: map[place]sighting{}}
+	return &recorder{history: check.New(), known: map[writing]bool{}, last: map[place]sighting{}}
+}
+
+// tell tells the history something.
+func (r *recorder) tell(what func(h *check.History)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	what(r.history)
 }
 
 // isShared reports whether an id is that of the namespace that all share.
@@ -78,7 +84,7 @@ func (s *recordedStore) Namespace(ctx context.Context, id dbadapter.NamespaceID,
 	if err != nil {
 		return nil, errors.Join(err, ns.Close())
 	}
-	s.recorder.history.Started(s.node, held)
+	s.recorder.tell(func(h *check.History) { h.Started(s.node, held) })
 	return &recordedNamespace{ns, s}, nil
 }
 
