@@ -1,10 +1,5 @@
 package plan
 
-import (
-	"fmt"
-	"slices"
-)
-
 // Finding is what a read of a key comes to, as "get 2 key7 expect nowhere" says it.
 type Finding string
 
@@ -25,17 +20,4 @@ const (
 // Findings lists all of them.
 func Findings() []Finding {
 	return []Finding{FoundRecord, FoundNothing, FoundNowhere, FoundShort, FoundLost}
-}
-
-// cutFinding takes "expect nowhere" off the end of a read.
-func (e *Event) cutFinding(rest string) (string, error) {
-	before, last := cutLastWord(rest)
-	before, word := cutLastWord(before)
-	if e.Verb != Get || word != "expect" {
-		return rest, nil
-	}
-	if e.Finding = Finding(last); !slices.Contains(Findings(), e.Finding) {
-		return rest, fmt.Errorf("unknown finding %q; a read comes to one of %s", last, join(Findings()))
-	}
-	return before, nil
 }

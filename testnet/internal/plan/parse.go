@@ -3,10 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -96,55 +93,19 @@ func (p *parser) event(rest string) error {
 
 // setting reads a line that is no event.
 func (p *parser) setting(word, rest string) error {
+	all := settings(&p.plan)
+	f := find(all, word)
 	switch {
-	case word != "settle" && p.settled && slices.Contains(settings, word):
+	case f == nil:
+		return fmt.Errorf("unknown word %q; a line begins with #, at, expect, %s", word, names(all))
+	case word != settle && p.settled:
 		return fmt.Errorf("%q stands below an event or an expectation; but for settle, settings stand above these", word)
 	case p.seen[word]:
 		return fmt.Errorf("%q stands here for the second time; a setting stands once", word)
 	}
 	p.seen[word] = true
-	var err error
-	switch word {
-	case "name":
-		p.plan.Name, err = rest, checkWord("name", rest)
-	case "nodes":
-		p.plan.Nodes, err = number("nodes", rest, 1, MaxNodes)
-	case "seed":
-		if p.plan.Seed, err = strconv.ParseUint(rest, 10, 64); err != nil {
-			err = fmt.Errorf("seed %q: want a number from 0 to 2^64−1", rest)
-		}
-	case "net":
-		p.plan.Net, err = parseNet(rest)
-	case "every":
-		p.plan.Every, err = duration("every", rest, time.Millisecond, MaxTime)
-	case "skew":
-		p.plan.Skew, err = duration("skew", rest, 0, MaxTime)
-	case "settle":
-		p.plan.Settle, err = duration("settle", rest, 0, MaxTime)
-	case "checksums":
-		p.plan.Checksums, err = number("checksums", rest, 1, ChecksumBits)
-	case "indices":
-		p.plan.Indices, err = number("indices", rest, 1, MaxEvents)
-	case "log":
-		p.plan.Log, err = number("log", rest, 1, MaxEvents)
-	case "shards":
-		err = p.plan.parseShards(rest)
-	case "ground":
-		p.plan.Ground, err = rest, checkWord("prefix", rest)
-	case "signed", "push", "alone":
-		p.plan.Signed = p.plan.Signed || word == "signed"
-		p.plan.Push = p.plan.Push || word == "push"
-		p.plan.Alone = p.plan.Alone || word == "alone"
-		if rest != "" {
-			err = fmt.Errorf("%q follows %q; it stands by itself", rest, word)
-		}
-	default:
-		err = fmt.Errorf("unknown word %q; a line begins with #, at, expect, %s", word, strings.Join(settings, ", "))
-	}
-	return err
+	return f.read(rest)
 }
-
-var settings = []string{"name", "nodes", "seed", "net", "every", "skew", "checksums", "indices", "ground", "log", "shards", "signed", "push", "alone", "settle"}
 
 func (p *parser) expect(rest string) error {
 	x := &p.plan.Expect
@@ -175,9 +136,9 @@ func (p *parser) expect(rest string) error {
 		}
 		x.Causes = with(x.Causes, rest)
 	case "refused":
-		r := Refusal(rest)
-		if !slices.Contains(Refusals(), r) {
-			return fmt.Errorf("unknown reason %q; the reasons are %s", rest, join(Refusals()))
+		r, err := oneOf("reason", rest, Refusals())
+		if err != nil {
+			return err
 		}
 		x.Refused = with(x.Refused, r)
 	default:

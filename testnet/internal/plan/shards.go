@@ -77,9 +77,12 @@ func (p *Plan) Rule() *placement.Rule {
 	return rule
 }
 
-// printShards prints what parseShards reads.
+// printShards prints what parseShards reads, if the namespace is cut.
 func (p *Plan) printShards() string {
-	line := fmt.Sprintf("shards %d replicas %d placement %s", p.Shards, p.Replicas, p.Rule().Kind)
+	if p.Shards == 0 {
+		return ""
+	}
+	line := fmt.Sprintf("%d replicas %d placement %s", p.Shards, p.Replicas, p.Rule().Kind)
 	for _, to := range p.Prefixes {
 		line += fmt.Sprintf(" %s=%d", to.Prefix, to.Shard)
 	}
@@ -95,26 +98,20 @@ func (p *Plan) printShards() string {
 // maxShards is the most shards of a run: a node keeps a live sketch of each that it holds.
 const maxShards = 64
 
-// sharded are the verbs of a namespace that is cut into shards. The others ask a node for
-// all that the namespace holds, or damage what one set keeps.
-var sharded = []Verb{
-	Put, PutIf, Del, Expiring, Dated, Batch, Import, Get, Scan, Reindex, Watch, Unwatch, Sync, Join, SetRole, Remove, Lapse, Crash, CrashAt, CrashAnswering, Start, Freeze, Cut, Heal, Partition, HealAll, Loss, Copy, Restore, RestoreBackup, Skew, StopClock, Hide, Invent, New, Expand,
-}
-
 // checkShards says what is wrong with an event in a namespace that is cut into shards, or in
 // one that is not.
 func (e *Event) checkShards(p *Plan) error {
-	cut := p.Shards > 0
+	isCut, in := p.Shards > 0, verbTable[e.Verb].in
 	switch {
-	case cut && !slices.Contains(sharded, e.Verb):
-		return fmt.Errorf("%s: a namespace that is cut into shards takes %s", e.Verb, join(sharded))
-	case cut && e.Verb == Expand && e.Random.Asks > 0:
+	case isCut && in == onlyWhole:
+		return fmt.Errorf("%s: a namespace that is cut into shards takes %s", e.Verb, join(slices.DeleteFunc(Verbs(), func(v Verb) bool { return verbTable[v].in == onlyWhole })))
+	case isCut && e.Random.Asks > 0:
 		return errors.New("a namespace that is cut into shards takes no drawn asks")
 	case (e.Verb == Hide || e.Verb == Invent) && !p.Locator:
 		return fmt.Errorf("%s: only with a locator do hosts tell which keys they have", e.Verb)
 	case e.Verb == Reindex && !p.Writer:
 		return errors.New("reindex: only by placement writer are there bodies")
-	case !cut && (e.Verb == Get || e.Verb == Scan || e.Verb == PutIf || e.Verb == Import || e.level() != "" || e.Random.Gets > 0):
+	case !isCut && (in == onlyCut || e.Ack != "" || e.Random.Gets > 0):
 		return errors.New("get, scan, putif, import, ack and read are for a namespace that is cut into shards: give it the setting shards")
 	}
 	return nil

@@ -139,7 +139,7 @@ func TestParseShardsErrors(t *testing.T) {
 		{"at 1s dated 0 k 1B ack one", "ack and read are for a namespace"},
 		{setting + "at 1s random asks=1 for 5s", "takes no drawn asks"},
 		{"at 1s get 0 k", "ack and read are for a namespace that is cut into shards"},
-		{setting + "at 1s get 0 k expect gone", `unknown finding "gone"; a read comes to one of record, nothing, nowhere, short, lost`},
+		{setting + "at 1s get 0 k expect gone", `unknown finding "gone"; the findings are record, nothing, nowhere, short, lost`},
 		{setting + "at 1s del 0 k expect nothing", `"expect nothing" is too much`},
 		{setting + "at 1s hide 0 k", "hide: only with a locator"},
 		{"at 1s invent 0 k", "invent: only with a locator"},

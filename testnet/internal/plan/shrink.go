@@ -188,19 +188,10 @@ func (p Plan) renumbered(number map[int]int, nodes int) Plan {
 	return out
 }
 
-// linked reports whether an event is of two different nodes.
-func (e *Event) linked() bool {
-	f := verbTable[e.Verb].form
-	return f == formLink || f == formLinkFor || f == formLoss || f == formPrefix || f == formJoin
-}
-
 // renumber gives the nodes of an event their new numbers; it reports false if a
 // node of the event has no new number.
 func (e *Event) renumber(number map[int]int) bool {
-	switch f := verbTable[e.Verb].form; {
-	case f == formNone || f == formRandom:
-		return true
-	case f == formGroups:
+	if e.takes(theGroups) {
 		var left [][]int
 		for _, g := range e.Groups() {
 			var nodes []int
@@ -215,14 +206,14 @@ func (e *Event) renumber(number map[int]int) bool {
 		}
 		e.Key = groupText(left)
 		return len(left) > 0
-	case f.links():
-		to, ok := number[e.Peer]
-		if !ok {
-			return false
-		}
-		e.Peer = to
 	}
-	to, ok := number[e.Node]
-	e.Node = to
-	return ok && (!e.linked() || e.Node != e.Peer)
+	ok := true
+	node, peer := e.names()
+	if node {
+		e.Node, ok = number[e.Node]
+	}
+	if peer && ok {
+		e.Peer, ok = number[e.Peer]
+	}
+	return ok && (!e.takes(theLink) || e.Node != e.Peer)
 }

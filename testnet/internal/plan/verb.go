@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // Verb is the kind of an event.
 type Verb uint8
 
@@ -180,35 +182,6 @@ const (
 	verbs
 )
 
-// operands is the form of a line after its verb.
-type operands uint8
-
-const (
-	formNone    operands = iota // healall
-	formNode                    // crash 2
-	formFor                     // freeze 2 for 3s
-	formLink                    // cut 0>1
-	formPrefix                  // sync-prefix 0>1 k1
-	formLinkFor                 // wait 0>1 for 30s
-	formKeyFor                  // wait-key 0 k7 2 for 30s
-	formLoss                    // loss 0>1 0.05
-	formJoin                    // join 1>0, join 1>0 admin
-	formMember                  // remove 0>2
-	formRole                    // role 0>2 read
-	formTerm                    // term 0>2 read for 5m
-	formPut                     // put 2 key7 100B
-	formPutFor                  // expiring 2 key7 100B for 30s
-	formPutBy                   // backdate 2 key7 100B by 1h
-	formDel                     // del 2 key7
-	formBatch                   // batch 2 k 40 100B
-	formStep                    // crash-at 2 apply
-	formSkew                    // skew 2 -90s
-	formGroups                  // partition 0,1|2,3
-	formFlip                    // flip 2 1000
-	formWatch                   // watch 2 w from=start
-	formRandom                  // random writes=200 for 60s
-)
-
 // class is a verb's class for the shrinker.
 type class uint8
 
@@ -218,99 +191,95 @@ const (
 	mending                // what ends a fault
 )
 
+// where is in which namespaces a verb is: in all, in those that are cut into shards, or in the
+// others. The others ask a node for all that the namespace holds, or damage what one set keeps.
+type where uint8
+
+const (
+	anywhere where = iota
+	onlyCut
+	onlyWhole
+)
+
 var verbTable = [verbs]struct {
-	name  string
-	form  operands
-	class class
+	name     string
+	class    class
+	in       where
+	operands []*operand
 }{
-	Put:            {"put", formPut, operation},
-	PutIf:          {"putif", formPut, operation},
-	Del:            {"del", formDel, operation},
-	Touch:          {"touch", formDel, operation},
-	Dated:          {"dated", formPut, operation},
-	Expiring:       {"expiring", formPutFor, operation},
-	Backdate:       {"backdate", formPutBy, operation},
-	Batch:          {"batch", formBatch, operation},
-	Import:         {"import", formBatch, operation},
-	Sync:           {"sync", formLink, operation},
-	Pull:           {"pull", formLink, operation},
-	Push:           {"push", formLink, operation},
-	Diff:           {"diff", formLink, operation},
-	SendAll:        {"send-all", formLink, operation},
-	SyncPrefix:     {"sync-prefix", formPrefix, operation},
-	Replay:         {"replay", formLink, fault},
-	Join:           {"join", formJoin, operation},
-	Redeem:         {"redeem", formLink, operation},
-	SetRole:        {"role", formRole, operation},
-	Term:           {"term", formTerm, operation},
-	Remove:         {"remove", formMember, operation},
-	Lapse:          {"lapse", formMember, operation},
-	Why:            {"why", formPrefix, operation},
-	Wait:           {"wait", formLinkFor, operation},
-	WaitAll:        {"wait-all", formFor, operation},
-	WaitKey:        {"wait-key", formKeyFor, operation},
-	Status:         {"status", formLink, operation},
-	Watch:          {"watch", formWatch, operation},
-	Unwatch:        {"unwatch", formDel, operation},
-	Get:            {"get", formDel, operation},
-	Scan:           {"scan", formNode, operation},
-	Reindex:        {"reindex", formNode, operation},
-	Crash:          {"crash", formNode, fault},
-	CrashAt:        {"crash-at", formStep, fault},
-	CrashAnswering: {"crash-answering", formNode, fault},
-	Start:          {"start", formNode, mending},
-	Freeze:         {"freeze", formFor, fault},
-	Skew:           {"skew", formSkew, fault},
-	StopClock:      {"stopclock", formFor, fault},
-	Restamp:        {"restamp", formNode, mending},
-	Cut:            {"cut", formLink, fault},
-	Heal:           {"heal", formLink, mending},
-	Partition:      {"partition", formGroups, fault},
-	HealAll:        {"healall", formNone, mending},
-	Loss:           {"loss", formLoss, fault},
-	Copy:           {"copy", formNode, fault},
-	Restore:        {"restore", formNode, fault},
-	RestoreBackup:  {"restore-backup", formNode, fault},
-	Flip:           {"flip", formFlip, fault},
-	FlipCell:       {"flip-cell", formFlip, fault},
-	FlipSum:        {"flip-sum", formFlip, fault},
-	Phantom:        {"phantom", formFlip, fault},
-	FalsePeel:      {"false-peel", formLink, fault},
-	ShortCheck:     {"short-check", formLink, fault},
-	Full:           {"full", formFor, fault},
-	Old:            {"old", formNode, fault},
-	Lie:            {"lie", formNode, fault},
-	Hide:           {"hide", formDel, fault},
-	Invent:         {"invent", formDel, fault},
-	New:            {"new", formNode, mending},
-	Expand:         {"random", formRandom, operation},
+	Put:            {"put", operation, anywhere, []*operand{theNode, theKey, theValue, anAck}},
+	PutIf:          {"putif", operation, onlyCut, []*operand{theNode, theKey, theValue, anAck}},
+	Del:            {"del", operation, anywhere, []*operand{theNode, theKey, anAck}},
+	Touch:          {"touch", operation, onlyWhole, []*operand{theNode, theKey}},
+	Dated:          {"dated", operation, anywhere, []*operand{theNode, theKey, theValue, anAck}},
+	Expiring:       {"expiring", operation, anywhere, []*operand{theNode, theKey, theValue, forTime, anAck}},
+	Backdate:       {"backdate", operation, onlyWhole, []*operand{theNode, theKey, theValue, byTime}},
+	Batch:          {"batch", operation, anywhere, []*operand{theNode, theKey, theCount, theSizes, anAck}},
+	Import:         {"import", operation, onlyCut, []*operand{theNode, theKey, theCount, theSizes, anAck}},
+	Sync:           {"sync", operation, anywhere, []*operand{theLink}},
+	Pull:           {"pull", operation, onlyWhole, []*operand{theLink}},
+	Push:           {"push", operation, onlyWhole, []*operand{theLink}},
+	Diff:           {"diff", operation, onlyWhole, []*operand{theLink}},
+	SendAll:        {"send-all", operation, onlyWhole, []*operand{theLink}},
+	SyncPrefix:     {"sync-prefix", operation, onlyWhole, []*operand{theLink, theKey}},
+	Replay:         {"replay", fault, onlyWhole, []*operand{theLink}},
+	Join:           {"join", operation, anywhere, []*operand{theLink, someRole}},
+	Redeem:         {"redeem", operation, onlyWhole, []*operand{theLink}},
+	SetRole:        {"role", operation, anywhere, []*operand{twoNodes, theRole}},
+	Term:           {"term", operation, onlyWhole, []*operand{twoNodes, theRole, forTime}},
+	Remove:         {"remove", operation, anywhere, []*operand{twoNodes}},
+	Lapse:          {"lapse", operation, anywhere, []*operand{twoNodes}},
+	Why:            {"why", operation, onlyWhole, []*operand{theLink, theKey}},
+	Wait:           {"wait", operation, onlyWhole, []*operand{theLink, forTime}},
+	WaitAll:        {"wait-all", operation, onlyWhole, []*operand{theNode, forTime}},
+	WaitKey:        {"wait-key", operation, onlyWhole, []*operand{theNode, theKey, theMembers, forTime}},
+	Status:         {"status", operation, onlyWhole, []*operand{theLink}},
+	Watch:          {"watch", operation, anywhere, []*operand{theNode, theProgram, theWatching}},
+	Unwatch:        {"unwatch", operation, anywhere, []*operand{theNode, theProgram}},
+	Get:            {"get", operation, onlyCut, []*operand{theNode, theKey, aRead, aFinding}},
+	Scan:           {"scan", operation, onlyCut, []*operand{theNode}},
+	Reindex:        {"reindex", operation, anywhere, []*operand{theNode}},
+	Crash:          {"crash", fault, anywhere, []*operand{theNode}},
+	CrashAt:        {"crash-at", fault, anywhere, []*operand{theNode, theStep}},
+	CrashAnswering: {"crash-answering", fault, anywhere, []*operand{theNode}},
+	Start:          {"start", mending, anywhere, []*operand{theNode}},
+	Freeze:         {"freeze", fault, anywhere, []*operand{theNode, forTime}},
+	Skew:           {"skew", fault, anywhere, []*operand{theNode, theSkew}},
+	StopClock:      {"stopclock", fault, anywhere, []*operand{theNode, forTime}},
+	Restamp:        {"restamp", mending, onlyWhole, []*operand{theNode}},
+	Cut:            {"cut", fault, anywhere, []*operand{theLink}},
+	Heal:           {"heal", mending, anywhere, []*operand{theLink}},
+	Partition:      {"partition", fault, anywhere, []*operand{theGroups}},
+	HealAll:        {"healall", mending, anywhere, nil},
+	Loss:           {"loss", fault, anywhere, []*operand{theLink, theShare}},
+	Copy:           {"copy", fault, anywhere, []*operand{theNode}},
+	Restore:        {"restore", fault, anywhere, []*operand{theNode}},
+	RestoreBackup:  {"restore-backup", fault, anywhere, []*operand{theNode}},
+	Flip:           {"flip", fault, onlyWhole, []*operand{theNode, theBit}},
+	FlipCell:       {"flip-cell", fault, onlyWhole, []*operand{theNode, theBit}},
+	FlipSum:        {"flip-sum", fault, onlyWhole, []*operand{theNode, theBit}},
+	Phantom:        {"phantom", fault, onlyWhole, []*operand{theNode, theBit}},
+	FalsePeel:      {"false-peel", fault, onlyWhole, []*operand{theLink}},
+	ShortCheck:     {"short-check", fault, onlyWhole, []*operand{theLink}},
+	Full:           {"full", fault, onlyWhole, []*operand{theNode, forTime}},
+	Old:            {"old", fault, onlyWhole, []*operand{theNode}},
+	Lie:            {"lie", fault, onlyWhole, []*operand{theNode}},
+	Hide:           {"hide", fault, anywhere, []*operand{theNode, theKey}},
+	Invent:         {"invent", fault, anywhere, []*operand{theNode, theKey}},
+	New:            {"new", mending, anywhere, []*operand{theNode}},
+	Expand:         {"random", operation, anywhere, []*operand{theRandom, forTime}},
 }
 
-// links reports whether a line names two nodes.
-func (o operands) links() bool {
-	switch o {
-	case formLink, formLinkFor, formPrefix, formLoss, formJoin, formMember, formRole, formTerm:
-		return true
+// operands are those of the event's line.
+func (e *Event) operands() []*operand {
+	if e.Verb >= verbs {
+		return nil
 	}
-	return false
+	return verbTable[e.Verb].operands
 }
 
-// roles reports whether a line names a role.
-func (o operands) roles() bool { return o == formRole || o == formTerm }
-
-// puts reports whether a line names a key and a value.
-func (o operands) puts() bool { return o == formPut || o == formPutFor || o == formPutBy }
-
-// span is the word before the time at the end of a line, if it has one.
-func (o operands) span() string {
-	switch o {
-	case formRandom, formFor, formLinkFor, formKeyFor, formTerm, formPutFor:
-		return "for"
-	case formPutBy:
-		return "by"
-	}
-	return ""
-}
+// takes reports whether the event's line has an operand.
+func (e *Event) takes(o *operand) bool { return slices.Contains(e.operands(), o) }
 
 // String is the verb as it is written.
 func (v Verb) String() string {

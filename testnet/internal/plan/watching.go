@@ -1,9 +1,7 @@
 package plan
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -15,44 +13,6 @@ type Watching struct {
 	Prefix string
 	// Pace is how long it rests after some events; 0: not at all.
 	Pace time.Duration
-}
-
-// String is the parts of a watch, with a space before each.
-func (w Watching) String() string {
-	var b strings.Builder
-	if w.FromStart {
-		b.WriteString(" from=start")
-	}
-	if w.Prefix != "" {
-		b.WriteString(" prefix=" + w.Prefix)
-	}
-	if w.Pace != 0 {
-		b.WriteString(" pace=" + span(w.Pace))
-	}
-	return b.String()
-}
-
-func parseWatching(line string) (w Watching, err error) {
-	if line == "" {
-		return w, nil
-	}
-	err = fields(line, func(name, value string) (err error) {
-		switch name {
-		case "from":
-			if w.FromStart = value == "start"; !w.FromStart {
-				return fmt.Errorf("from %q: want start; without it a program goes on where it was", value)
-			}
-		case "prefix":
-			w.Prefix = value
-			return checkWord("prefix", value)
-		case "pace":
-			w.Pace, err = duration(name, value, time.Millisecond, time.Hour)
-		default:
-			return fmt.Errorf("unknown part %q; watch has from, prefix, pace", name)
-		}
-		return err
-	})
-	return w, err
 }
 
 // eventsPerWatch is the most events of one watch: it begins, breaks off and goes on.

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -150,86 +149,10 @@ func join[T any](list []T) string {
 	return strings.Join(words, ", ")
 }
 
-// field is a part "name=value" of a line.
-type field[T any] struct {
-	name  string
-	value T
-}
-
-func netFields(n *Net) []field[any] {
-	return []field[any]{
-		{"delay", &n.Delay},
-		{"jitter", &n.Jitter},
-		{"loss", &n.Loss},
-		{"duplicate", &n.Duplicate},
-		{"reorder", &n.Reorder},
+// oneOf reads a word that is in a list.
+func oneOf[T ~string](what, s string, list []T) (T, error) {
+	if !slices.Contains(list, T(s)) {
+		return "", fmt.Errorf("unknown %s %q; the %ss are %s", what, s, what, join(list))
 	}
-}
-
-func randomFields(r *Random) []field[*int] {
-	return []field[*int]{{"writes", &r.Writes}, {"keys", &r.Keys}, {"size", &r.Size}, {"syncs", &r.Syncs}, {"members", &r.Members}, {"asks", &r.Asks}, {"watches", &r.Watches}, {"gets", &r.Gets}, {"faults", &r.Faults}}
-}
-
-// fields calls set for each part "name=value" of a line, once for each name.
-func fields(line string, set func(name, value string) error) error {
-	if line == "" {
-		return errors.New("want parts as in delay=10ms")
-	}
-	seen := map[string]bool{}
-	for _, part := range strings.Fields(line) {
-		name, value, ok := strings.Cut(part, "=")
-		switch {
-		case !ok:
-			return fmt.Errorf("part %q: want name=value", part)
-		case seen[name]:
-			return fmt.Errorf("%q stands twice in the line", name)
-		}
-		seen[name] = true
-		if err := set(name, value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func parseNet(line string) (n Net, err error) {
-	err = fields(line, func(name, value string) error {
-		for _, f := range netFields(&n) {
-			if f.name != name {
-				continue
-			}
-			var err error
-			switch v := f.value.(type) {
-			case *time.Duration:
-				*v, err = duration(name, value, 0, time.Hour)
-			case *float64:
-				*v, err = probability(name, value)
-			}
-			return err
-		}
-		return fmt.Errorf("unknown part %q; net has delay, jitter, loss, duplicate, reorder", name)
-	})
-	return n, err
-}
-
-func parseRandom(line string) (r Random, err error) {
-	err = fields(line, func(name, value string) (err error) {
-		if name == "profile" {
-			r.Profile = Profile(value)
-			return nil
-		}
-		for _, f := range randomFields(&r) {
-			switch {
-			case f.name != name:
-				continue
-			case name == "size":
-				*f.value, err = byteSize(name, value)
-			default:
-				*f.value, err = number(name, value, 0, MaxEvents)
-			}
-			return err
-		}
-		return fmt.Errorf("unknown part %q; random has writes, keys, size, syncs, members, asks, watches, gets, faults, profile", name)
-	})
-	return r, err
+	return T(s), nil
 }
