@@ -90,7 +90,7 @@ func (r *runner) sumIs(q *model.Question, n *model.Node, told dbadapter.Sum) {
 	if wrong, _ := n.Wrong(); wrong.Any() {
 		return
 	}
-	has := r.recompute(n.Records(), 0)
+	has := model.Recompute(r.cluster.Keys(), model.Buckets(r.cluster.Keys().Hasher, n.Records()), 0)
 	if told != (dbadapter.Sum{Records: has.Records, Digest: has.Digest}) {
 		r.violate(ruleStatus, q.Peer, "it tells node %d of %d records; it holds %d, or others", q.Node, told.Records, has.Records)
 	}
@@ -102,10 +102,8 @@ const recovers = ^dbadapter.Timestamp(0)
 // door is by what a node decides upon records of another one.
 func (r *runner) door(number, from int, v model.View, theirs dbadapter.Timestamp) check.Door {
 	n := r.cluster.Node(number)
-	d := check.Door{
-		Holds: v.Holds, Keys: v.Keys, Alive: v.Alive, Clock: v.Clock, Floor: v.Floor, Recovers: v.Recovering, Theirs: theirs, TheyRecover: theirs == recovers,
-		Skew: r.plan.Skew, Unsigned: !r.plan.Signed,
-	}
+	d := v.Door
+	d.Theirs, d.TheyRecover = theirs, theirs == recovers
 	if roster := n.Roster(); roster != nil {
 		d.MayWrite, d.TheirsMayWrite = n.Writes(number), n.Writes(from)
 		d.Allows = r.roster(n).Allows
@@ -130,7 +128,7 @@ func (r *runner) explained(e *model.Explained) {
 		Node: e.Node, Peer: e.Peer, Key: string(asked.Held.Key), Standing: string(e.Why.Standing), Here: e.Asked.Holds, There: e.There.Holds,
 		Declined: e.Reply.Answer.(*wire.KeyAnswer).Declines, Lapsed: e.Lapsed, ListsDiffer: e.There.List != e.Here.List,
 	}
-	if !e.There.Recovering {
+	if !e.There.Recovers {
 		x.PeerFloor = e.There.Floor
 	}
 	for _, c := range e.Why.Causes {

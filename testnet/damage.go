@@ -1,7 +1,6 @@
 package testnet
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -16,21 +15,9 @@ func (r *runner) collisions(dumps [2][]dbadapter.Record, counted int) (n int) {
 		return 0
 	}
 	h := r.cluster.Keys().Hasher
-	var sides [2]map[dbadapter.Index]*dbadapter.Bucket
-	for side, dump := range dumps {
-		sides[side] = map[dbadapter.Index]*dbadapter.Bucket{}
-		for i := range dump { // by key, as a bucket takes them
-			record := dbadapter.Hashed{Record: dump[i], Index: h.Index(dump[i].Key), Digest: h.Digest(&dump[i])}
-			b := sides[side][record.Index]
-			if b == nil {
-				b = &dbadapter.Bucket{}
-				sides[side][record.Index] = b
-			}
-			b.Add(&record)
-		}
-	}
-	for i, a := range maps.All(sides[0]) {
-		if b := sides[1][i]; b != nil && a.Digest != b.Digest && a.Pair(h) == b.Pair(h) {
+	there := model.Buckets(h, dumps[1])
+	for i, a := range model.Buckets(h, dumps[0]) {
+		if b := there[i]; b != nil && a.Digest != b.Digest && a.Pair(h) == b.Pair(h) {
 			n++
 		}
 	}

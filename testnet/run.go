@@ -46,7 +46,7 @@ func run(ctx context.Context, p *plan.Plan, progress func(Progress)) (Result, er
 	defer r.cluster.Close()
 	err := r.live()
 	res := &r.result
-	res.VirtualMS = r.world.Now().Milliseconds()
+	res.VirtualMS, res.Watched = r.world.Now().Milliseconds(), r.cluster.Watched
 	res.Events, res.Frames = r.world.Steps(), r.net.Frames()
 	hash := r.world.Trace.Hash()
 	res.TraceHash = &hash
@@ -93,7 +93,7 @@ type runner struct {
 func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
 	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, layouts: map[int][32]byte{}, left: map[int]bool{}, known: map[nodeKey]dbadapter.Version{}, wrote: map[nodeKey]dbadapter.Version{}, history: check.New(), progress: progress}
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
-	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, Rule: p.Rule(), LogKeeps: p.Log, Watch: r, Watches: r.watches()})
+	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, Rule: p.Rule(), LogKeeps: p.Log, Watch: r, History: r.history, Logs: r.watches()})
 	if r.cut() {
 		r.history.Sharded(r.cluster.Home, r.latestClock)
 		if p.Writer {
@@ -242,43 +242,10 @@ func blame(stack []byte) string {
 	return "an unknown place"
 }
 
-// Started implements model.Watcher, as do the next three.
-func (r *runner) Started(node int, records []dbadapter.Record) { r.history.Started(node, records) }
-
-// Observed is told of each record that is applied.
+// Observed implements model.Watcher.
 func (r *runner) Observed(node int, record *dbadapter.Record) {
 	r.goesBy(node)
 	r.history.Observe(node, record)
-}
-
-// Restamping is told of records that may take the place of greater ones.
-func (r *runner) Restamping(node int, writes []dbadapter.Write) {
-	for i := range writes {
-		r.history.Restamping(node, *writes[i].If, &writes[i].Record.Record)
-	}
-}
-
-// Removing is told of records that may go.
-func (r *runner) Removing(node int, writes []dbadapter.Write) {
-	for i := range writes {
-		r.history.Removing(node, &writes[i].Record.Record, writes[i].Action == dbadapter.SetAside)
-	}
-}
-
-// Collected is told of records that are gone.
-func (r *runner) Collected(node int, record *dbadapter.Record, waited []int) {
-	r.history.Collected(node, record, waited)
-}
-
-// Heard is told what a node holds that has lost the right to write.
-func (r *runner) Heard(node int, records []dbadapter.Record) { r.history.Heard(node, records) }
-
-// Recovering is told whether a node recovers.
-func (r *runner) Recovering(node int, does bool) { r.history.Recovering(node, does) }
-
-// SetAside is told of records that are kept for a person.
-func (r *runner) SetAside(node int, record *dbadapter.Record) {
-	r.history.SetAside(node, record, r.cluster.Node(node).Clock())
 }
 
 // Refused counts a refusal.
@@ -345,20 +312,9 @@ func (r *runner) Ended(e *model.Ended) {
 	case !r.cut() && !r.again && !r.crowded && e.Report.Method == wire.MethodSame && e.Report.Verified && e.Report.Applied == 0 && alike(e.Before):
 		return // most are, and to judge them as the others are takes long
 	}
-	s := check.Sync{
-		Node: e.Node, Peer: e.Peer, Report: e.Report, Again: r.again, Full: r.crowded, Quiet: e.Quiet,
-		Took: e.Took, Counted: true, Failed: e.Err != nil,
-		Gets: e.Ask.Direction != wire.Push, Gives: e.Ask.Direction != wire.Pull, DryRun: e.Ask.DryRun, Lists: e.Initiator && e.Ask.Keys != nil, Listed: e.Listed,
-		Before: e.Before, After: e.After,
-		Compared: e.Report.Method == wire.MethodSketch && len(e.Ask.Prefix) == 0 && e.Ask.Span == (wire.Span{}),
-		Unproved: unproved(e.Err),
-		Wrong:    [2]check.Wrong{check.Wrong(e.Wrong[0]), check.Wrong(e.Wrong[1])}, Still: check.Wrong(e.Still), Struck: e.Struck, Stray: e.Stray, Alike: e.Alike,
-		Collisions: r.collisions(e.Before, e.Report.Repair.Collisions), Begun: e.Begun, At: r.world.Now(), Damaged: e.Damaged, Shard: e.Shard, Whole: whole(e),
-	}
-	if !e.Initiator {
-		s.Gets, s.Gives = s.Gives, s.Gets
-	}
-	r.history.Synced(&s)
+	e.Again, e.Full, e.Unproved, e.Whole = r.again, r.crowded, unproved(e.Err), whole(e)
+	e.Collisions = r.collisions(e.Before, e.Report.Repair.Collisions)
+	r.history.Synced(&e.Sync)
 }
 
 // begunAgain reports whether a session that ended so is followed by another, of its

@@ -5,12 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/bodies"
-	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/internal/syncing"
-	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
 )
@@ -290,19 +286,14 @@ func (r *runner) powerCut() {
 
 // restored compares what a node has taken up from its disk with its records.
 func (r *runner) restored(i int, n *model.Node) {
-	if r.cut() {
-		r.shardsRestored(i, n)
-		return
-	}
-	var kept check.State
-	var err error
-	kept.Digest, kept.Records = n.State()
-	if kept.Cells, err = n.Cells(finalCells); err != nil {
+	all, err := n.Holdings(finalCells)
+	if err != nil {
 		r.violate(check.KeptState, i, "after the last power cut: read its cells: %v", err)
-		return
 	}
-	if want := r.recompute(n.Records(), len(kept.Cells)); kept.Digest != want.Digest || kept.Records != want.Records || !slices.Equal(kept.Cells, want.Cells) {
-		r.violate(check.KeptState, i, "after the last power cut it keeps another state than that of its %d records", want.Records)
+	for _, h := range all {
+		if want := h.Recompute(); h.Kept.Digest != want.Digest || h.Kept.Records != want.Records || !slices.Equal(h.Kept.Cells, want.Cells) {
+			r.violate(check.KeptState, i, "after the last power cut it keeps another state than that of its %d records of shard %d", want.Records, h.Shard)
+		}
 	}
 }
 
@@ -310,58 +301,28 @@ func (r *runner) restored(i int, n *model.Node) {
 // the first n.
 const finalCells = 1 << 10
 
-// finals are what a node holds in the end.
-func (r *runner) finals(node, group int, members []int) ([]check.Final, error) {
-	if r.cut() {
-		return r.shardFinals(node, group, members)
-	}
-	f, err := r.final(node, group)
-	return []check.Final{f}, err
-}
-
-// final is the records of a node, and the state that it keeps of them.
-func (r *runner) final(node, group int) (check.Final, error) {
+// finals are what a node holds in the end; in a namespace of shards its list, and each shard.
+func (r *runner) finals(node, group int, members []int) (finals []check.Final, err error) {
 	n := r.cluster.Node(node)
-	f := check.Final{
-		Node: node, Reach: group, Outside: !n.Member(), Roster: r.roster(n), Dump: n.Records(),
-		Stated: r.stated(node), Stuck: r.stuck(node), Now: r.due(), Log: n.Kept(),
+	whole := check.Final{
+		Node: node, Reach: group * (r.plan.Shards + 1), Outside: !n.Member(), Roster: r.roster(n), Shard: -1, Members: members,
+		Stated: r.stated(node), Stuck: r.stuck(node), Now: r.due(),
 	}
-	f.Kept.Digest, f.Kept.Records = n.State()
-	var err error
-	if f.Kept.Cells, err = n.Cells(finalCells); err != nil {
-		return f, fmt.Errorf("read its cells: %w", err)
-	}
-	f.Recomputed = r.recompute(f.Dump, len(f.Kept.Cells))
 	if w, _ := n.Wrong(); w.Any() {
-		f.Audit = fmt.Errorf("the sums of %d ranges and %d cells are not those of its records", w.Sums, w.Cells)
+		whole.Audit = fmt.Errorf("the sums of %d ranges and %d cells are not those of its records", w.Sums, w.Cells)
 	}
-	return f, nil
-}
-
-// recompute computes the state that a node keeps of its records from the dump.
-func (r *runner) recompute(dump []dbadapter.Record, cells int) check.State {
-	return stateOf(r.cluster.Keys(), dump, cells)
-}
-
-// stateOf is the state that a dump gives under the keys of its set.
-func stateOf(keys reconcile.Keys, dump []dbadapter.Record, cells int) (s check.State) {
-	h := keys.Hasher
-	buckets := map[dbadapter.Index]*dbadapter.Bucket{}
-	for i := range dump { // by key, as a bucket takes them
-		record := dbadapter.Hashed{Record: dump[i], Index: h.Index(dump[i].Key), Digest: h.Digest(&dump[i])}
-		s.Digest = s.Digest.Add(record.Digest)
-		s.Records++
-		b := buckets[record.Index]
-		if b == nil {
-			b = &dbadapter.Bucket{}
-			buckets[record.Index] = b
+	all, err := n.Holdings(finalCells)
+	if r.cut() || len(all) == 0 {
+		finals = append(finals, whole)
+	}
+	for _, h := range all {
+		f := whole
+		if r.cut() {
+			f.Reach, f.Shard = whole.Reach+1+h.Shard, h.Shard
 		}
-		b.Add(&record)
+		f.Dump, f.Kept, f.Recomputed = h.Records, h.Kept, h.Recompute()
+		finals = append(finals, f)
 	}
-	sketch := rateless.NewSketch(keys.Cells, cells)
-	for index, b := range buckets {
-		sketch.Add(coded.Pair(index, b.Pair(h).Checksum))
-	}
-	s.Cells = sketch.Prefix(cells)
-	return s
+	finals[0].Log = n.Kept()
+	return finals, err
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/shards"
-	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
 	"github.com/syncd-io/syncd/testnet/internal/plan"
@@ -20,9 +19,6 @@ import (
 // A namespace that is cut into shards: what is asked of it, and what is so in the end.
 
 func (r *runner) cut() bool { return r.plan.Shards > 0 }
-
-// Holds implements model.Watcher.
-func (r *runner) Holds(node, shard int) { r.history.Holds(node, shard) }
 
 // Left implements model.Watcher.
 func (r *runner) Left(node, shard int, records []dbadapter.Record) {
@@ -184,7 +180,7 @@ func (r *runner) replicas(group []int) string {
 					return fmt.Sprintf("shard %d: node %d has not heard that node %d holds it no longer", s, i, other)
 				}
 			}
-			if h, one := sums[s][i], sums[s][holders[0]]; h.Digest != one.Digest || h.Count != one.Count {
+			if h, one := sums[s][i], sums[s][holders[0]]; h.Kept.Digest != one.Kept.Digest || h.Kept.Records != one.Kept.Records {
 				return fmt.Sprintf("shard %d: node %d holds other records than node %d", s, i, holders[0])
 			}
 			if !sums[s][i].Settled {
@@ -193,40 +189,6 @@ func (r *runner) replicas(group []int) string {
 		}
 	}
 	return ""
-}
-
-// shardFinals are what a node holds in the end, for each shard, and its list.
-func (r *runner) shardFinals(node, group int, members []int) (finals []check.Final, err error) {
-	n := r.cluster.Node(node)
-	whole := check.Final{
-		Node: node, Reach: group * (r.plan.Shards + 1), Outside: !n.Member(), Roster: r.roster(n), Shard: -1, Members: members,
-	}
-	finals = append(finals, whole)
-	finals[0].Log = n.Kept()
-	all, err := n.Holdings(finalCells)
-	for _, h := range all {
-		f := whole
-		f.Reach, f.Shard, f.Dump = whole.Reach+1+h.Shard, h.Shard, h.Records
-		f.Stated, f.Stuck, f.Now = r.stated(node), r.stuck(node), r.due()
-		f.Kept = check.State{Digest: h.Digest, Records: h.Count, Cells: h.Cells}
-		f.Recomputed = r.recomputed(h.Keys, h.Records, len(h.Cells))
-		finals = append(finals, f)
-	}
-	return finals, err
-}
-
-// shardsRestored compares what a node has taken up from its disk with its records.
-func (r *runner) shardsRestored(i int, n *model.Node) {
-	all, err := n.Holdings(finalCells)
-	if err != nil {
-		r.violate(check.KeptState, i, "after the last power cut: read its cells: %v", err)
-	}
-	for _, h := range all {
-		want := r.recomputed(h.Keys, h.Records, len(h.Cells))
-		if h.Digest != want.Digest || h.Count != want.Records || !slices.Equal(h.Cells, want.Cells) {
-			r.violate(check.KeptState, i, "after the last power cut it keeps another state than that of its %d records of shard %d", want.Records, h.Shard)
-		}
-	}
 }
 
 // lastReads reads each key at each node, when all hosts are equal.
@@ -287,9 +249,4 @@ func (r *runner) complete(group []int) bool {
 // whole reports whether a sync moves all that differs of a set.
 func whole(e *model.Ended) bool {
 	return e.Ask.Moves() && len(e.Ask.Prefix) == 0 && e.Ask.Direction == 0
-}
-
-// recomputed is recompute under a shard's keys.
-func (r *runner) recomputed(keys reconcile.Keys, dump []dbadapter.Record, cells int) check.State {
-	return stateOf(keys, dump, cells)
 }

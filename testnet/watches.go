@@ -1,6 +1,7 @@
 package testnet
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -8,49 +9,23 @@ import (
 	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/testnet/internal/check"
-	"github.com/syncd-io/syncd/testnet/internal/model"
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
-// watcher has the checker judge what watches tell.
-type watcher struct{ *runner }
+// watches reports whether the plan has watches.
+func (r *runner) watches() bool {
+	return slices.ContainsFunc(r.plan.Events, func(e plan.Event) bool { return e.Verb == plan.Watch })
+}
 
-// watches is nil for a plan without watches: then change logs are not told, either.
-func (r *runner) watches() model.Watches {
-	if !slices.ContainsFunc(r.plan.Events, func(e plan.Event) bool { return e.Verb == plan.Watch }) {
-		return nil
+// Unwatched implements model.Watcher.
+func (r *runner) Unwatched(node int, program string, err error, log dbadapter.LogID, reaches func(uint64) bool) {
+	if !errors.Is(err, changes.ErrCursorExpired) {
+		r.violate(check.Watch, node, "its watch %q has failed: %v", program, err)
+		return
 	}
-	return watcher{r}
-}
-
-func (r watcher) Changed(node int, c *model.Changed) {
-	r.history.Changed(node, c.Log, &check.Change{Seq: c.Seq, Index: c.Index, Keys: c.Keys, Held: c.Held})
-}
-
-func (r watcher) Begun(b *model.Begun) {
-	r.history.Watching(&check.Watching{Node: b.Node, Program: b.Program, Prefix: b.Prefix, Cursor: string(b.Cursor), Now: b.Now, Log: b.Log, End: b.End})
-}
-
-func (r watcher) Told(number int, program string, e *changes.Event, end uint64) {
-	r.result.Watched++
-	kinds := map[changes.Kind]string{changes.Put: "put", changes.Delete: "delete", changes.Gone: "gone"}
-	r.history.Watched(number, program, &check.Event{
-		Cursor: string(e.Cursor), At: e.Kind == changes.At, Kind: kinds[e.Kind], Key: string(e.Key), Record: e.Record, Coalesced: e.Coalesced, Read: end,
-	})
-}
-
-func (r watcher) ToldAll(number int, program string, at changes.Cursor, end uint64) {
-	r.history.WatchedAll(number, program, string(at), end)
-}
-
-func (r watcher) Expired(node int, program string, log dbadapter.LogID, reaches func(uint64) bool) {
 	r.history.CursorExpired(node, program, log, func(after uint64) bool {
 		return (!r.cut() || r.healed > 0 && r.world.Now() > r.healed+lastWords) && reaches(after)
 	})
-}
-
-func (r watcher) Failed(node int, program string, err error) {
-	r.violate(check.Watch, node, "its watch %q has failed: %v", program, err)
 }
 
 // lastLooks waits until all programs were told all that is held, when all nodes are equal, and

@@ -58,6 +58,7 @@ func New() *History {
 		},
 		listing: map[int]map[entry]bool{}, copiedListing: map[int]map[entry]bool{}, wounds: map[int]wound{},
 		logs: map[dbadapter.LogID]*changeLog{}, watches: map[watchOf]*watch{}, shardWatches: map[watchOf]*shardWatch{},
+		shards: shards{of: map[int]*shard{}},
 	}
 }
 

@@ -3,36 +3,28 @@ package model
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
+	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
-// View is what is so at a node, for the checker; the nodes see only messages.
+// View is what is so at a node, for the checker; the nodes see only messages. The Door is
+// without what depends on another node.
 type View struct {
-	// Holds is the record under the key that it is about; nil for none. Keys is how many
-	// records its index holds, Alive how many of them are not tombstones.
-	Holds       *dbadapter.Record
-	Keys, Alive int
-	// Clock is what its clock says, Floor up to when it keeps out what it does not hold; a
-	// node that recovers keeps nothing out.
-	Clock      time.Time
-	Floor      dbadapter.Timestamp
-	Recovering bool
-	List       roster.Digest
+	check.Door
+	List roster.Digest
 }
 
 // view is what is so at the node with regard to a key.
 func (p *process) view(key []byte) (v View) {
 	n := p.node
-	v = View{Clock: n.wall.now(), Floor: p.mark.Floor, Recovering: p.mark.Recovering, List: n.List()}
+	v = View{check.Door{Clock: n.wall.now(), Skew: n.cluster.Skew, Unsigned: !n.cluster.Signed, Floor: p.mark.Floor, Recovers: p.mark.Recovering}, n.List()}
 	index, records := n.cluster.Index(key), p.records()
 	for i := range records {
 		r := &records[i]
@@ -93,52 +85,20 @@ func (p *process) askOnce(remote int, patience time.Duration, q wire.Question, d
 		return
 	}
 	asked := &Question{Node: n.number, Peer: remote, Ask: ask}
-	s := n.cluster.Net.Dial(n.number, remote, func(s *sim.Stream) bool { return there.acceptAsk(s, asked) })
-	p.asking = append(p.asking, s)
-	var deadline *timer
-	over := false
-	end := func(reply *wire.Reply, err error) {
-		over = true
-		deadline.stop()
-		p.asking = slices.DeleteFunc(p.asking, func(o *sim.Stream) bool { return o == s })
-		if asked.Reply = reply; reply == nil {
-			s.Reset()
-		} else {
-			s.Close()
-		}
-		done(asked, err)
-	}
-	deadline = p.after(idleTimeout+patience, func() {
-		if !over {
-			end(nil, fmt.Errorf("%w: %w", ErrUnreachable, ErrTimeout))
-		}
-	})
-	s.Receive = func(frame []byte) {
-		p.now(func() {
-			if over {
-				return
-			}
-			m, _, err := wire.Read(bytes.NewReader(frame))
-			var reply *wire.Reply
-			if err == nil {
-				reply, err = p.set.Answered(there.id, ask, m)
-			}
-			n.world.Note("answered", n.number, remote, frame)
-			end(reply, err)
-		})
-	}
-	s.Broken = func(err error) {
-		p.now(func() {
-			if !over {
-				end(nil, fmt.Errorf("%w: %w", ErrUnreachable, err))
-			}
-		})
-	}
 	frame := wire.Append(nil, ask)
 	if n.old {
 		frame[versionAt(frame)] = oldVersion
 	}
-	s.Send(frame)
+	p.request(there, idleTimeout+patience, func(s *sim.Stream) bool { return there.acceptAsk(s, asked) }, frame, func(frame []byte, err error) {
+		if err == nil {
+			var m wire.Message
+			if m, _, err = wire.Read(bytes.NewReader(frame)); err == nil {
+				asked.Reply, err = p.set.Answered(there.id, ask, m)
+			}
+			n.world.Note("answered", n.number, remote, frame)
+		}
+		done(asked, err)
+	})
 }
 
 // acceptAsk answers a stream of a question.

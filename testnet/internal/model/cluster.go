@@ -17,6 +17,7 @@ import (
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
+	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -44,44 +45,30 @@ type Config struct {
 	Push bool
 	// LogKeeps is how many changes a change log keeps at least; 0: all of a run.
 	LogKeeps int
-	// Watch is called with what nodes do.
+	// History is told what nodes do. With Logs it is told of their change logs, too, which
+	// watches are judged by.
+	History *check.History
+	Logs    bool
+	// Watch is called with what nodes do that the run itself judges.
 	Watch Watcher
-	// Watches, if not nil, is told of change logs, and of watches of them: nodes have none
-	// otherwise.
-	Watches Watches
 }
 
 // The cluster calls a Watcher with what nodes do, at once and from the goroutine
 // of the simulation.
 type Watcher interface {
-	// Started: the node is up again, and holds these records.
-	Started(node int, records []dbadapter.Record)
 	// Observed: the record is now held at the node.
 	Observed(node int, r *dbadapter.Record)
-	// Restamping: the node is about to replace records by these, if it does not
-	// die first; each has the version that it replaces.
-	Restamping(node int, writes []dbadapter.Write)
-	// Removing: the node is about to remove these records, if it does not die first.
-	Removing(node int, writes []dbadapter.Write)
-	// Collected: the node has removed a record that was deleted or had expired;
-	// waited are the nodes that it waits for. SetAside: it keeps a record for a person.
-	Collected(node int, r *dbadapter.Record, waited []int)
-	SetAside(node int, r *dbadapter.Record)
-	// Heard: the node has heard that it had lost the right to write, and holds these records now.
-	Heard(node int, records []dbadapter.Record)
-	// Recovering: the node's durable state says from now on whether it recovers; told
-	// early of a recovery that begins.
-	Recovering(node int, does bool)
 	// Answered: a node has answered another one's question.
 	Answered(q *Question)
-	// Holds: the node holds a shard from now on, or still, when it has started. Left: it has left the
-	// shard, of which it held these records.
-	Holds(node, shard int)
+	// Left: the node has left the shard, of which it held these records.
 	Left(node, shard int, records []dbadapter.Record)
 	// Ended: a session is over at one of its sides.
 	Ended(e *Ended)
 	// Refused: the node refused a write, a record or a session, for that reason.
 	Refused(node int, err error)
+	// Unwatched: the node has ended a program's watch. Where its cursor has expired, reaches
+	// reports whether the change log, which has that id, goes back to a change.
+	Unwatched(node int, program string, err error, log dbadapter.LogID, reaches func(after uint64) bool)
 }
 
 // Bounds of the driver. A node waits for a silent peer for a shorter time than on
@@ -113,6 +100,7 @@ type Cluster struct {
 	Config
 	World   *sim.World
 	Net     *sim.Net
+	Watched int // events that programs were told by watches
 	nodes   []*Node
 	byID    map[node.ID]*Node
 	keys    reconcile.Keys

@@ -8,8 +8,10 @@ import (
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/internal/keyhash"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/replica"
 	"github.com/syncd-io/syncd/reconcile/wire"
+	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -22,16 +24,6 @@ type Deviation struct {
 	Range dbadapter.Range
 	By    dbadapter.Sum
 }
-
-// Wrong is how much of what a node keeps is not that of its records.
-type Wrong struct {
-	Sums    int // of ranges
-	Numbers int // of records, of these
-	Cells   int // of the first ones
-}
-
-// Any reports whether something is wrong.
-func (w Wrong) Any() bool { return w != Wrong{} }
 
 // damagedCells is how many cells are damaged and compared: more than small sets read.
 const damagedCells = 1 << 10
@@ -143,14 +135,13 @@ func (p *process) keptSums() []dbadapter.Sum {
 
 // right is the state as the records of a moment give it.
 type right struct {
-	dump  []dbadapter.Record // that they are of
-	sums  []dbadapter.Sum
-	whole dbadapter.Sum // of them
-	cells []rateless.Cell
+	dump []dbadapter.Record // that they are of
+	sums []dbadapter.Sum
+	check.State
 }
 
 // wrong compares what a process keeps with its records, if it was ever damaged.
-func (p *process) wrong() (w Wrong, sums []Deviation) {
+func (p *process) wrong() (w check.Wrong, sums []Deviation) {
 	if p.node.strikes == 0 || p.ns == nil || p.cut() {
 		return w, nil
 	}
@@ -164,7 +155,7 @@ func (p *process) wrong() (w Wrong, sums []Deviation) {
 		panic(err)
 	}
 	want := p.compute()
-	whole := live.Ranges(0, dbadapter.Ranges) == want.whole
+	whole := live.Ranges(0, dbadapter.Ranges) == dbadapter.Sum{Records: want.Records, Digest: want.Digest}
 	for r := range want.sums {
 		if whole && !p.node.flipped[dbadapter.Range(r)] {
 			continue // what is wrong here would have to be made up for by another
@@ -179,8 +170,8 @@ func (p *process) wrong() (w Wrong, sums []Deviation) {
 		}
 		sums = append(sums, Deviation{dbadapter.Range(r), kept.Sub(want.sums[r])})
 	}
-	for i := range want.cells {
-		if cells[i] != want.cells[i] {
+	for i := range want.Cells {
+		if cells[i] != want.Cells[i] {
 			w.Cells++
 		}
 	}
@@ -193,30 +184,40 @@ func (p *process) compute() *right {
 	if p.right.sums != nil && len(dump) == len(p.right.dump) && (len(dump) == 0 || &dump[0] == &p.right.dump[0]) {
 		return &p.right
 	}
-	h := p.set.Keys.Hasher
+	buckets := Buckets(p.set.Keys.Hasher, dump)
 	sums := make([]dbadapter.Sum, dbadapter.Ranges)
+	for i, b := range buckets {
+		at := dbadapter.RangeOf(i)
+		sums[at] = sums[at].Add(dbadapter.Sum{Records: uint64(b.Records), Digest: b.Digest})
+	}
+	p.right = right{dump, sums, Recompute(p.set.Keys, buckets, damagedCells)}
+	return &p.right
+}
+
+// Buckets are the records of a dump, which is by key, under each index.
+func Buckets(h dbadapter.Hasher, dump []dbadapter.Record) map[dbadapter.Index]*dbadapter.Bucket {
 	buckets := map[dbadapter.Index]*dbadapter.Bucket{}
-	for i := range dump { // by key, as a bucket takes them
-		r := dbadapter.Hashed{Record: dump[i], Index: h.Index(dump[i].Key), Digest: h.Digest(&dump[i])}
-		at := dbadapter.RangeOf(r.Index)
-		sums[at] = sums[at].Add(dbadapter.Sum{Records: 1, Digest: r.Digest})
-		b := buckets[r.Index]
+	for i := range dump {
+		record := dbadapter.Hashed{Record: dump[i], Index: h.Index(dump[i].Key), Digest: h.Digest(&dump[i])}
+		b := buckets[record.Index]
 		if b == nil {
 			b = &dbadapter.Bucket{}
-			buckets[r.Index] = b
+			buckets[record.Index] = b
 		}
-		b.Add(&r)
+		b.Add(&record)
 	}
-	sketch := rateless.NewSketch(p.set.Keys.Cells, damagedCells)
+	return buckets
+}
+
+// Recompute is the state that records give under the keys of their set, with so many cells.
+func Recompute(keys reconcile.Keys, buckets map[dbadapter.Index]*dbadapter.Bucket, cells int) (s check.State) {
+	sketch := rateless.NewSketch(keys.Cells, cells)
 	for i, b := range buckets {
-		sketch.Add(coded.Pair(i, b.Pair(h).Checksum))
+		s.Digest, s.Records = s.Digest.Add(b.Digest), s.Records+uint64(b.Records)
+		sketch.Add(coded.Pair(i, b.Pair(keys.Hasher).Checksum))
 	}
-	var whole dbadapter.Sum
-	for _, s := range sums {
-		whole = whole.Add(s)
-	}
-	p.right = right{dump, sums, whole, sketch.Prefix(damagedCells)}
-	return &p.right
+	s.Cells = sketch.Prefix(cells)
+	return s
 }
 
 // audit looks a little later, after a sync that calls for it, whether what the process
@@ -254,7 +255,7 @@ func (n *Node) Audit() (d replica.Drift) {
 func (n *Node) Damaged() bool { return n.strikes > 0 }
 
 // Wrong is what of it is wrong now, and the ranges among that.
-func (n *Node) Wrong() (w Wrong, sums []Deviation) {
+func (n *Node) Wrong() (w check.Wrong, sums []Deviation) {
 	if n.process != nil {
 		w, sums = n.process.wrong()
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -13,7 +12,7 @@ import (
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/syncing"
-	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -49,12 +48,12 @@ func (p *process) save(s *node.State) error {
 	}
 	n := p.node
 	if recovering(s) {
-		n.cluster.Watch.Recovering(n.number, true) // also if it cannot be made durable
+		n.cluster.History.Recovering(n.number, true) // also if it cannot be made durable
 	}
 	if err := n.disk.File(stateFile).Replace(b); err != nil {
 		return err
 	}
-	n.cluster.Watch.Recovering(n.number, recovering(s))
+	n.cluster.History.Recovering(n.number, recovering(s))
 	p.mark = s.Watermark
 	return nil
 }
@@ -67,7 +66,7 @@ func recovering(s *node.State) bool {
 // open opens the namespace of the process.
 func (p *process) open(s *node.State) (err error) {
 	n := p.node
-	n.cluster.Watch.Recovering(n.number, recovering(s))
+	n.cluster.History.Recovering(n.number, recovering(s))
 	p.mark = s.Watermark
 	p.ns, err = p.core.Open(context.Background(), node.Opening{
 		Secret: n.cluster.keys.Secret, State: s, Save: p.save, Drop: n.drop,
@@ -83,8 +82,8 @@ func (p *process) open(s *node.State) (err error) {
 				return p.control, err
 			}
 			o := logOptions{id: n.logID(0), keeps: n.cluster.LogKeeps}
-			if n.cluster.Watches != nil {
-				o.changed = p.changed
+			if n.cluster.Logs {
+				o.changed = func(c *check.Change) { p.changed(o.id, c) }
 			}
 			p.store, err = openStore(n.disk, "", id, h, o, n.wall.now, observe)
 			if err == nil {
@@ -218,41 +217,20 @@ func (p *process) present(ticket string, inviter int) {
 		return
 	}
 	there := c.nodes[inviter]
-	s := c.Net.Dial(n.number, inviter, func(s *sim.Stream) bool { return there.acceptJoin(s, n.id) })
-	over := false
-	deadline := p.after(joinTimeout, func() {
-		over = true
-		s.Reset()
-		refuse(ErrTimeout)
+	p.request(there, joinTimeout, func(s *sim.Stream) bool { return there.acceptJoin(s, n.id) }, request, func(reply []byte, err error) {
+		if err != nil {
+			refuse(err)
+			return
+		}
+		p.flush()
+		err = n.joined(t, reply)
+		if p.hears(); err != nil {
+			refuse(err)
+		} else {
+			n.world.Note("joined", n.number, inviter, nil)
+			n.Sync(inviter, syncing.Ask{}, nil) // so that the newcomer has what there is
+		}
 	})
-	s.Receive = func(reply []byte) {
-		p.now(func() {
-			if over {
-				return
-			}
-			over = true
-			deadline.stop()
-			s.Close()
-			p.flush()
-			err := n.joined(t, reply)
-			if p.hears(); err != nil {
-				refuse(err)
-			} else {
-				n.world.Note("joined", n.number, inviter, nil)
-				n.Sync(inviter, syncing.Ask{}, nil) // so that the newcomer has what there is
-			}
-		})
-	}
-	s.Broken = func(err error) {
-		p.now(func() {
-			if !over {
-				over = true
-				deadline.stop()
-				refuse(fmt.Errorf("%w: %w", reconcile.ErrUnreachable, err))
-			}
-		})
-	}
-	s.Send(request)
 }
 
 // acceptJoin answers a stream of the join protocol.
@@ -345,6 +323,6 @@ func (p *process) hears() {
 		n.right = 0
 	}
 	if was != 0 && (n.right == 0 || n.right > was) {
-		n.cluster.Watch.Heard(n.number, p.records())
+		n.cluster.History.Heard(n.number, p.records())
 	}
 }

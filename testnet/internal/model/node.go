@@ -137,9 +137,9 @@ func (n *Node) Start() error {
 		return err
 	}
 	n.process = p
-	c.Watch.Started(n.number, p.everything())
+	c.History.Started(n.number, p.everything())
 	for _, s := range n.Shards() {
-		c.Watch.Holds(n.number, s)
+		c.History.Holds(n.number, s)
 	}
 	p.background()
 	p.watchAll()

@@ -8,31 +8,25 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
 // silent is a watcher that takes no notice.
 type silent struct{}
 
-func (silent) Started(int, []dbadapter.Record)         {}
-func (silent) Observed(int, *dbadapter.Record)         {}
-func (silent) Holds(int, int)                          {}
-func (silent) Left(int, int, []dbadapter.Record)       {}
-func (silent) Restamping(int, []dbadapter.Write)       {}
-func (silent) Removing(int, []dbadapter.Write)         {}
-func (silent) Collected(int, *dbadapter.Record, []int) {}
-func (silent) Recovering(int, bool)                    {}
-func (silent) Heard(int, []dbadapter.Record)           {}
-func (silent) SetAside(int, *dbadapter.Record)         {}
-func (silent) Answered(*Question)                      {}
-func (silent) Ended(*Ended)                            {}
-func (silent) Refused(int, error)                      {}
+func (silent) Observed(int, *dbadapter.Record)                                  {}
+func (silent) Left(int, int, []dbadapter.Record)                                {}
+func (silent) Answered(*Question)                                               {}
+func (silent) Ended(*Ended)                                                     {}
+func (silent) Refused(int, error)                                               {}
+func (silent) Unwatched(int, string, error, dbadapter.LogID, func(uint64) bool) {}
 
 // A node that starts again does not recover, and neither does one whose files were put back
 // as they were: it does not know. One that was restored by the program does.
 func TestRecovering(t *testing.T) {
 	w := sim.New(1)
-	cl := New(w, sim.NewNet(w, sim.Behaviour{Delay: 10 * time.Millisecond}), Config{Nodes: 2, Watch: silent{}, Skew: time.Minute})
+	cl := New(w, sim.NewNet(w, sim.Behaviour{Delay: 10 * time.Millisecond}), Config{Nodes: 2, History: check.New(), Watch: silent{}, Skew: time.Minute})
 	for _, n := range cl.Nodes() {
 		if err := n.Start(); err != nil {
 			t.Fatal(err)
@@ -76,7 +70,7 @@ func TestRecovering(t *testing.T) {
 func TestShardsComeSoonAfterJoins(t *testing.T) {
 	w := sim.New(1)
 	cl := New(w, sim.NewNet(w, sim.Behaviour{Delay: 10 * time.Millisecond}), Config{
-		Nodes: 4, Every: 10 * time.Minute, Push: true, Watch: silent{}, Skew: time.Minute,
+		Nodes: 4, Every: 10 * time.Minute, Push: true, History: check.New(), Watch: silent{}, Skew: time.Minute,
 		Rule: &placement.Rule{Kind: placement.Hash, Shards: 8, Replicas: 2},
 	})
 	for _, n := range cl.Nodes() {

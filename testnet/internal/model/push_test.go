@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -44,7 +45,7 @@ func TestPushedUnderLoss(t *testing.T) {
 	book := &arrivals{world: w, held: map[string]map[int]time.Duration{}}
 	const nodes, writes = 6, 600
 	cl := New(w, sim.NewNet(w, sim.Behaviour{Delay: 2 * time.Millisecond, Jitter: 10 * time.Millisecond, Loss: .05}),
-		Config{Nodes: nodes, Skew: time.Minute, Push: true, Watch: book})
+		Config{Nodes: nodes, Skew: time.Minute, Push: true, History: check.New(), Watch: book})
 	for _, n := range cl.Nodes() {
 		if err := n.Start(); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/node"
@@ -16,68 +17,63 @@ import (
 // routePatience is how long a routed read or write goes on, as in package peer.
 const routePatience = 10 * time.Second
 
-// routed is a routed question that a node has asked another.
-type routed struct {
+// request is one message to another node, on a stream of its own, and the one frame that
+// answers it.
+type request struct {
 	process *process
-	remote  int
 	stream  *sim.Stream
 	timer   *timer
 	over    bool
-	taken   bool // a process at the other side has taken the stream
-	refused bool // there was none
-	done    func(m wire.Message, sent bool, err error)
+	refused bool // no process at the other side has taken the stream
+	done    func(frame []byte, err error)
 }
 
-// route asks another node a routed question. sent says that it may have reached the other.
-func (p *process) route(remote int, ask *wire.Ask, done func(m wire.Message, sent bool, err error)) {
-	n := p.node
-	q := &routed{process: p, remote: remote, done: done}
-	there := n.cluster.nodes[remote]
-	q.stream = n.cluster.Net.Dial(n.number, remote, func(s *sim.Stream) bool {
-		q.taken = there.acceptRoute(s, n.number)
-		q.refused = !q.taken
-		return q.taken
+// request sends a message, and calls done once, unless the process ends: with what answers it
+// in time, or why nothing does.
+func (p *process) request(to *Node, wait time.Duration, accept func(*sim.Stream) bool, message []byte, done func(frame []byte, err error)) *request {
+	q := &request{process: p, done: done}
+	q.stream = p.node.cluster.Net.Dial(p.node.number, to.number, func(s *sim.Stream) bool {
+		q.refused = !accept(s)
+		return !q.refused
 	})
 	p.asking = append(p.asking, q.stream)
-	q.timer = p.after(routePatience, func() { q.end(nil, fmt.Errorf("%w: %w", ErrUnreachable, ErrTimeout)) })
-	q.stream.Receive = func(frame []byte) {
-		p.now(func() {
-			m, _, err := wire.Read(bytes.NewReader(frame))
-			n.world.Note("routed", n.number, remote, frame)
-			q.end(m, err)
-		})
-	}
+	q.timer = p.after(wait, func() { q.end(nil, fmt.Errorf("%w: %w", ErrUnreachable, ErrTimeout)) })
+	q.stream.Receive = func(frame []byte) { p.now(func() { q.end(frame, nil) }) }
 	q.stream.Broken = func(err error) {
 		p.now(func() { q.end(nil, fmt.Errorf("%w: %w", ErrUnreachable, err)) })
 	}
-	q.stream.Send(wire.Append(nil, ask))
+	q.stream.Send(message)
+	return q
 }
 
-func (q *routed) end(m wire.Message, err error) {
-	if !q.over {
-		q.cut()
-		q.done(m, !q.refused, err)
-	}
-}
-
-// cut ends a question whose answer is awaited no longer.
-func (q *routed) cut() {
+func (q *request) end(frame []byte, err error) {
 	if q.over {
 		return
 	}
 	q.over = true
 	q.timer.stop()
-	q.process.asking = without(q.process.asking, q.stream)
-	q.stream.Reset()
+	q.process.asking = slices.DeleteFunc(q.process.asking, func(s *sim.Stream) bool { return s == q.stream })
+	if err == nil {
+		q.stream.Close()
+	} else {
+		q.stream.Reset()
+	}
+	q.done(frame, err)
 }
 
-func without(all []*sim.Stream, one *sim.Stream) (left []*sim.Stream) {
-	for _, s := range all {
-		if s != one {
-			left = append(left, s)
+// route asks another node a routed question. sent says that it may have reached the other.
+func (p *process) route(remote int, ask *wire.Ask, done func(m wire.Message, sent bool, err error)) {
+	n := p.node
+	there := n.cluster.nodes[remote]
+	var q *request
+	q = p.request(there, routePatience, func(s *sim.Stream) bool { return there.acceptRoute(s, n.number) }, wire.Append(nil, ask), func(frame []byte, err error) {
+		var m wire.Message
+		if err == nil {
+			m, _, err = wire.Read(bytes.NewReader(frame))
+			n.world.Note("routed", n.number, remote, frame)
 		}
-	}
-	return left
+		done(m, !q.refused, err)
+	})
 }
 
 // acceptRoute answers a stream of a routed question.

@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
+	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -24,43 +25,18 @@ var (
 	ErrUnreachable = reconcile.ErrUnreachable
 )
 
-// Ended is a session that is over, as one side saw it.
+// Ended is a session that is over, as one side saw it. Of the Sync the fields are filled in
+// that a session can tell.
 type Ended struct {
-	Node, Peer int
-	Initiator  bool
-	Ask        syncing.Ask
-	Report     reconcile.Report
-	Err        error
-	// Listed are the keys that an initiator has listed.
-	Listed []reconcile.KeyDifference
-	// Begun is when the initiator began.
-	Begun time.Duration
-	// Shard is the shard that the session was about; 0 in a namespace without shards.
-	Shard int
-	// Before are the records of Node and Peer when each took its snapshot; nil
-	// for a side that took no snapshot. After are those at the end of the
-	// session, nil if the process has ended.
-	Before, After [2][]dbadapter.Record
-	// Quiet says that nothing else wrote at either side meanwhile.
-	Quiet bool
-	// Took is how many records the store of Node took from the session.
-	Took int
+	check.Sync
+	Initiator bool
+	Ask       syncing.Ask
+	Err       error
 	// Alone says that the other side never took a snapshot, because it refused
 	// or was not reached.
 	Alone bool
 	// Mixed says that the two spoke different versions of the protocol.
 	Mixed bool
-	// Wrong is what of the state that Node and Peer keep was not that of their records
-	// when each took its snapshot. Still is the same of Node when the session was over.
-	// Struck says that more was damaged meanwhile, Stray that the cells of the session
-	// held a wrong pair.
-	Wrong         [2]Wrong
-	Still         Wrong
-	Struck, Stray bool
-	// Alike is how many ranges both kept wrong, and by as much.
-	Alike int
-	// Damaged is when the state that Node keeps was damaged last.
-	Damaged time.Duration
 	// Restamped says that one of the two restamped records meanwhile, or set some
 	// aside.
 	Restamped bool
@@ -105,7 +81,7 @@ type session struct {
 	at      int // shard.applied when the snapshot was taken
 	stamped int // shard.restamps then
 	applied int // records, by this session
-	wrong   Wrong
+	wrong   check.Wrong
 	sums    []Deviation // of wrong
 	strikes int         // of the node, when the snapshot was taken
 	// after: a session was under way then that had taken its snapshot before a strike. It
@@ -299,8 +275,16 @@ func (x *session) struck() bool { return x.after || x.strikes != x.process.node.
 func (x *session) judged(report reconcile.Report, err error) *Ended {
 	n := x.process.node
 	e := &Ended{
-		Node: n.number, Peer: x.remote, Initiator: x.side == 0, Ask: x.ask, Report: report, Err: err, Listed: x.listed,
-		Took: x.applied, Alone: true, Replayed: x.meeting.replayed, Quiet: x.shard.applied == x.at+x.applied,
+		Sync: check.Sync{
+			Node: n.number, Peer: x.remote, Report: report, Listed: x.listed, Took: x.applied, Counted: true, Failed: err != nil,
+			Gets: x.ask.Direction != wire.Push, Gives: x.ask.Direction != wire.Pull, DryRun: x.ask.DryRun, At: n.world.Now(),
+			Quiet: x.shard.applied == x.at+x.applied, Damaged: n.struck, Struck: x.struck(), Stray: x.meeting.stray != nil,
+			Compared: report.Method == wire.MethodSketch && len(x.ask.Prefix) == 0 && x.ask.Span == (wire.Span{}),
+		},
+		Initiator: x.side == 0, Ask: x.ask, Err: err, Alone: true, Replayed: x.meeting.replayed, Restamped: x.shard.restamps != x.stamped,
+	}
+	if e.Lists = e.Initiator && x.ask.Keys != nil; !e.Initiator {
+		e.Gets, e.Gives = e.Gives, e.Gets
 	}
 	if x.shard.set != nil {
 		e.Shard = int(x.shard.set.Shard())
@@ -308,11 +292,9 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 	e.Before[0], e.After[0] = x.before, x.shard.records()
 	e.Wrong[0] = x.wrong
 	e.Still, _ = x.process.wrong()
-	e.Damaged, e.Struck, e.Stray = n.struck, x.struck(), x.meeting.stray != nil
 	if initiator := x.meeting.sides[0]; initiator != nil {
 		e.Begun = initiator.begun
 	}
-	e.Restamped = x.shard.restamps != x.stamped
 	if y := x.meeting.sides[1-x.side]; y != nil {
 		e.Restamped = e.Restamped || y.shard.restamps != y.stamped
 		e.Alone, e.Mixed, e.Before[1] = false, x.old != y.old, y.before

@@ -4,15 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/bodies"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/testnet/internal/check"
 )
 
 // shard is what a process drives of one of the namespace's sets of records. A namespace that
@@ -51,7 +50,7 @@ func (sh *shard) removed(r *dbadapter.Record, how dbadapter.Action) {
 	stray := r.Deleted && !p.ns.Members().Policy().Unsigned && !p.ns.Members().MayWrite(by, r.Version.Clock)
 	if how == dbadapter.SetAside || stray { // a deletion without the right leaves nothing to list
 		sh.restamps++
-		n.cluster.Watch.SetAside(n.number, r)
+		n.cluster.History.SetAside(n.number, r, n.wall.now())
 		return
 	}
 	var waited []int
@@ -64,7 +63,7 @@ func (sh *shard) removed(r *dbadapter.Record, how dbadapter.Action) {
 			waited = append(waited, n.cluster.byID[m.ID].number)
 		}
 	}
-	n.cluster.Watch.Collected(n.number, r, waited)
+	n.cluster.History.Collected(n.number, r, waited)
 }
 
 // records are all that the set holds, tombstones included, by key. They are read once after
@@ -116,15 +115,6 @@ func (p *process) driven() []*shard {
 	return []*shard{p.shard}
 }
 
-// sum is the sum of all sets' digests, and how many records they hold.
-func (p *process) sum() (sum dbadapter.Digest, records uint64) {
-	for _, sh := range p.shards {
-		d, n, _ := sh.set.Live.State()
-		sum, records = sum.Add(d), records+n
-	}
-	return sum, records
-}
-
 // cut reports whether the namespace is cut into shards.
 func (p *process) cut() bool { return p.node.cluster.Rule != nil }
 
@@ -153,9 +143,17 @@ func (p *process) drive(set *node.Set) {
 func (sh *shard) hear() {
 	n, s := sh.process.node, sh.store
 	s.observed = sh.observed
-	s.removing = func(writes []dbadapter.Write) { n.cluster.Watch.Removing(n.number, writes) }
+	s.removing = func(writes []dbadapter.Write) {
+		for i := range writes {
+			n.cluster.History.Removing(n.number, &writes[i].Record.Record, writes[i].Action == dbadapter.SetAside)
+		}
+	}
 	s.removed = sh.removed
-	s.replacing = func(writes []dbadapter.Write) { n.cluster.Watch.Restamping(n.number, writes) }
+	s.replacing = func(writes []dbadapter.Write) {
+		for i := range writes {
+			n.cluster.History.Restamping(n.number, *writes[i].If, &writes[i].Record.Record)
+		}
+	}
 	s.admitted = n.crash.count // the last moment at which a crash at the step apply strikes
 }
 
@@ -229,7 +227,7 @@ func (p *process) move() {
 			continue
 		}
 		p.drive(set)
-		n.cluster.Watch.Holds(n.number, int(number))
+		n.cluster.History.Holds(n.number, int(number))
 		n.world.Note("holds", n.number, int(number), nil)
 	}
 	if len(take) > 0 {
@@ -317,30 +315,31 @@ func (n *Node) Layout() (epoch uint64, table [32]byte) {
 	return stated.Epoch, stated.Table
 }
 
-// Holding is what a node has of a shard.
+// Holding is what a node has of a shard, or of a namespace that is not cut.
 type Holding struct {
 	Shard   int
-	Keys    reconcile.Keys
 	Records []dbadapter.Record
-	// Digest, Count and Cells are what it keeps of the records.
-	Digest  dbadapter.Digest
-	Count   uint64
-	Cells   []rateless.Cell
+	Kept    check.State // of the records
 	Settled bool
-	Floor   time.Time
+	keys    reconcile.Keys
 }
 
-// Holdings are the shards that the node holds, with so many cells of each at the most.
+// Recompute is the state that the records give.
+func (h *Holding) Recompute() check.State {
+	return Recompute(h.keys, Buckets(h.keys.Hasher, h.Records), len(h.Kept.Cells))
+}
+
+// Holdings are the sets that the node holds, with so many cells of each at the most.
 func (n *Node) Holdings(cells int) (all []Holding, err error) {
-	if n.process == nil {
+	if n.process == nil || n.process.ns == nil {
 		return nil, nil
 	}
-	for _, sh := range n.process.shards {
+	for _, sh := range n.process.driven() {
 		sh.dumped = -1 // read anew
-		h := Holding{Shard: int(sh.set.Shard()), Keys: sh.set.Keys, Records: sh.records(), Settled: sh.set.Settled(), Floor: sh.set.Collection().Floor}
-		h.Digest, h.Count, _ = sh.set.Live.State()
-		if h.Cells, err = sh.cells(cells); err != nil {
-			return nil, err
+		h := Holding{Shard: int(sh.set.Shard()), keys: sh.set.Keys, Records: sh.records(), Settled: sh.set.Settled()}
+		h.Kept.Digest, h.Kept.Records, _ = sh.set.Live.State()
+		if h.Kept.Cells, err = sh.cells(cells); err != nil {
+			return all, fmt.Errorf("read its cells: %w", err)
 		}
 		all = append(all, h)
 	}

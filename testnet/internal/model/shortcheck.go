@@ -22,7 +22,7 @@ func (p *process) shortStray(there *Node, number uint64) *stray {
 	if q == nil || q.ns == nil {
 		return nil
 	}
-	ours, theirs := p.compute().cells, q.compute().cells
+	ours, theirs := p.compute().Cells, q.compute().Cells
 	for j := 1; j < shortCells; j++ {
 		a, b := &ours[j], &theirs[j]
 		left := rateless.Cell{S1: keyhash.Sub(a.S1, b.S1), S2: keyhash.Sub(a.S2, b.S2), Count: (a.Count - b.Count) % (1 << 4)}

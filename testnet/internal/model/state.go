@@ -19,11 +19,8 @@ func (n *Node) Records() []dbadapter.Record {
 	if n.process == nil {
 		return nil
 	}
-	if n.process.cut() {
-		return n.process.everything()
-	}
 	n.process.dumped = -1
-	return n.process.records()
+	return n.process.everything()
 }
 
 // Kept is the node's kept log; nil before it has joined.
@@ -56,25 +53,16 @@ func (n *Node) Get(key string) ([]byte, bool) {
 	return records[at].Value, true
 }
 
-// State is the live digest and number of records of a node that is up.
-func (n *Node) State() (dbadapter.Digest, uint64) {
+// State is the sum of the live digests of what a node holds that is up, and the number of records.
+func (n *Node) State() (sum dbadapter.Digest, records uint64) {
 	if n.process.ns == nil {
-		return dbadapter.Digest{}, 0
+		return sum, 0
 	}
-	if n.process.cut() {
-		return n.process.sum()
+	for _, sh := range n.process.driven() {
+		d, count, _ := sh.set.Live.State()
+		sum, records = sum.Add(d), records+count
 	}
-	digest, records, _ := n.process.set.Live.State()
-	return digest, records
-}
-
-// Cells are the first cells of the live sketch of a node that is up, all of
-// them if there are fewer than asked for.
-func (n *Node) Cells(most int) ([]rateless.Cell, error) {
-	if p := n.process; p.ns != nil && !p.cut() {
-		return p.cells(most)
-	}
-	return nil, nil
+	return sum, records
 }
 
 func (sh *shard) cells(most int) ([]rateless.Cell, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -47,7 +48,7 @@ type logOptions struct {
 	id    dbadapter.LogID
 	keeps int // how many changes at least; 0: as many as memdb does by itself
 	// changed, if not nil, is told of each change, those before the opening included.
-	changed func(*Changed)
+	changed func(*check.Change)
 }
 
 var _ dbadapter.Namespace = (*store)(nil)
@@ -121,7 +122,7 @@ func (s *store) tell() error {
 	}
 	defer snap.Close()
 	for _, c := range s.fresh {
-		told := &Changed{Log: s.log.id, Seq: c.Seq, Index: c.Index, Keys: c.Keys, Held: make([]*dbadapter.Record, len(c.Keys))}
+		told := &check.Change{Seq: c.Seq, Index: c.Index, Keys: c.Keys, Held: make([]*dbadapter.Record, len(c.Keys))}
 		for i, key := range c.Keys {
 			r, err := snap.Get(key)
 			if err == nil {

@@ -12,46 +12,9 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/shards"
+	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
-
-// Watches is told of what watches tell, and of the change logs that they are of.
-type Watches interface {
-	// Changed: the node's store has made a change, or has read it again at a start.
-	Changed(node int, c *Changed)
-	// Begun: a program begins to watch, or goes on from its cursor.
-	Begun(w *Begun)
-	// Told: the program has taken an event. It was read as of a change.
-	Told(node int, program string, e *changes.Event, end uint64)
-	// ToldAll: it has taken all up to where its watcher is, which read it as of a change.
-	ToldAll(node int, program string, at changes.Cursor, end uint64)
-	// Expired: its cursor has expired. reaches reports whether the change log, which has
-	// that id, goes back to a change.
-	Expired(node int, program string, log dbadapter.LogID, reaches func(after uint64) bool)
-	// Failed: its watch has ended with another error.
-	Failed(node int, program string, err error)
-}
-
-// Changed is a change of a change log: what keys that share an index hold since.
-type Changed struct {
-	Log   dbadapter.LogID
-	Seq   uint64
-	Index dbadapter.Index
-	Keys  [][]byte
-	Held  []*dbadapter.Record // of each key; nil for nothing
-}
-
-// Begun is a watch of a program that begins.
-type Begun struct {
-	Node            int
-	Program, Prefix string
-	Cursor          changes.Cursor
-	// Now: the cursor is that of a watch from now on.
-	Now bool
-	// Log is the change log of the node, and End its last change.
-	Log dbadapter.LogID
-	End uint64
-}
 
 // Watching is how a program watches.
 type Watching struct {
@@ -88,6 +51,9 @@ const (
 	// watchRoom is that of the pages of a watch of shards: small, so that some are asked for again.
 	watchRoom = 8 << 10
 )
+
+// kinds are those of events, as the checker names them.
+var kinds = map[changes.Kind]string{changes.Put: "put", changes.Delete: "delete", changes.Gone: "gone"}
 
 // Watch makes a program begin to watch at the node, or go on.
 func (n *Node) Watch(o Watching) {
@@ -141,12 +107,6 @@ func (n *Node) program(name string) *program {
 	return nil
 }
 
-// last is the last change of the log.
-func (p *process) last() uint64 {
-	_, _, seq := p.set.Live.State()
-	return seq
-}
-
 // watchAll lets the node's programs connect to the process that has started.
 func (p *process) watchAll() {
 	for i, g := range p.node.programs {
@@ -183,7 +143,10 @@ func (p *process) watch(g *program) {
 				return false
 			}
 			g.cursor = e.Cursor
-			n.cluster.Watches.Told(n.number, g.Program, e, end)
+			n.cluster.Watched++
+			n.cluster.History.Watched(n.number, g.Program, &check.Event{
+				Cursor: string(e.Cursor), At: e.Kind == changes.At, Kind: kinds[e.Kind], Key: string(e.Key), Record: e.Record, Coalesced: e.Coalesced, Read: end,
+			})
 			n.world.Note("told", n.number, 1, []byte(g.cursor))
 			return g.Pace == 0 || hosts{p}.Sleep(ctx, g.Pace) == nil && g.at == x
 		}
@@ -206,13 +169,13 @@ func (p *process) watchEnded(g *program, err error) {
 		n.cluster.Watch.Refused(n.number, err)
 		n.world.Note("expired", n.number, 0, []byte(g.cursor))
 		if p.cut() {
-			n.cluster.Watches.Expired(n.number, g.Program, 0, func(uint64) bool { return p.hasLogs(g.cursor) })
+			n.cluster.Watch.Unwatched(n.number, g.Program, err, 0, func(uint64) bool { return p.hasLogs(g.cursor) })
 		} else {
-			n.cluster.Watches.Expired(n.number, g.Program, p.store.Log(), func(after uint64) bool { return reaches(p.set, after) })
+			n.cluster.Watch.Unwatched(n.number, g.Program, err, p.store.Log(), func(after uint64) bool { return reaches(p.set, after) })
 		}
 		g.cursor = changes.FromStart
 	case !p.cut():
-		n.cluster.Watches.Failed(n.number, g.Program, err)
+		n.cluster.Watch.Unwatched(n.number, g.Program, err, 0, nil)
 		return
 	}
 	p.watchAfter(g, max(g.Pace, watchAgain))
@@ -222,15 +185,16 @@ func (p *process) watchEnded(g *program, err error) {
 func (p *process) watchLog(ctx context.Context, g *program, x *watch, take func(e *changes.Event, end uint64) bool) (err error) {
 	n := p.node
 	var w *changes.Watcher
-	b := &Begun{Node: n.number, Program: g.Program, Prefix: g.Prefix, Now: g.cursor == "", Log: p.store.Log(), End: p.last()}
+	_, _, last := p.set.Live.State()
+	b := &check.Watching{Node: n.number, Program: g.Program, Prefix: g.Prefix, Now: g.cursor == "", Log: p.store.Log(), End: last}
 	if b.Now { // as peer's Namespace.Cursor, or what came before the first event could be missed
 		g.cursor = p.set.Watched().Cursor()
 	}
 	if w, err = p.set.Watched().Watcher(g.cursor, []byte(g.Prefix)); err != nil {
 		return err
 	}
-	b.Cursor = g.cursor
-	n.cluster.Watches.Begun(b)
+	b.Cursor = string(g.cursor)
+	n.cluster.History.Watching(b)
 	for {
 		before := w.Cursor()
 		told, end, err := w.Next(ctx, nil)
@@ -242,7 +206,7 @@ func (p *process) watchLog(ctx context.Context, g *program, x *watch, take func(
 				return nil
 			}
 		}
-		if n.cluster.Watches.ToldAll(n.number, g.Program, w.Cursor(), end); w.Cursor() != before {
+		if n.cluster.History.WatchedAll(n.number, g.Program, string(w.Cursor()), end); w.Cursor() != before {
 			continue
 		}
 		x.waiting = true
@@ -254,9 +218,9 @@ func (p *process) watchLog(ctx context.Context, g *program, x *watch, take func(
 	}
 }
 
-// changed is called after each commit.
-func (p *process) changed(c *Changed) {
-	p.node.cluster.Watches.Changed(p.node.number, c)
+// changed is called after each commit, and of those before at each start.
+func (p *process) changed(log dbadapter.LogID, c *check.Change) {
+	p.node.cluster.History.Changed(p.node.number, log, c)
 	for _, g := range p.node.programs {
 		if g.at != nil && g.at.waiting {
 			g.at.box.Put(func() {})
@@ -272,7 +236,7 @@ func (p *process) watchShards(ctx context.Context, g *program, _ *watch, take fu
 			return err
 		}
 	}
-	p.node.cluster.Watches.Begun(&Begun{Node: p.node.number, Program: g.Program, Prefix: g.Prefix, Cursor: g.cursor, Now: now})
+	p.node.cluster.History.Watching(&check.Watching{Node: p.node.number, Program: g.Program, Prefix: g.Prefix, Cursor: string(g.cursor), Now: now})
 	o := shards.WatchOptions{Options: changes.Options{Prefix: []byte(g.Prefix), Every: watchQuiet}, Room: watchRoom}
 	return s.Watch(ctx, g.cursor, o, func(e *changes.Event) bool { return take(e, 0) })
 }
