@@ -17,28 +17,57 @@ type ruleCase struct {
 	run  func(h *History) []Final
 }
 
+// story is a history in sentences, and what the nodes hold at its end; "alone" is a node that
+// the others do not reach.
+func story(text string) func(h *History) []Final {
+	records := map[string]dbadapter.Record{"red": red, "blue": blue, "erased": erased, "other": other}
+	return func(h *History) (finals []Final) {
+		for sentence := range strings.SplitSeq(text, ". ") {
+			words := strings.Fields(sentence)
+			if len(words) == 0 {
+				continue
+			}
+			node := int(words[0][0] - '0')
+			var of []dbadapter.Record
+			for _, name := range words[2:] {
+				of = append(of, records[name])
+			}
+			switch words[1] {
+			case "writes":
+				h.written(node, of[0])
+			case "asks": // and is not answered
+				h.Intend(node, string(of[0].Key), of[0].Deleted, of[0].Value)
+			case "sees":
+				h.Observe(node, &of[0])
+			case "copied":
+				h.Copied(node)
+			case "restored":
+				h.Restored(node)
+			case "starts":
+				h.Started(node, of)
+			case "holds":
+				finals = append(finals, final(node, 0, of...))
+			case "alone":
+				finals = append(finals, final(node, 1, of...))
+			case "down":
+				finals = append(finals, Final{Node: node, Down: true})
+			default:
+				panic(sentence)
+			}
+		}
+		return finals
+	}
+}
+
 // Each case breaks its named rules, and no others.
 func TestRules(t *testing.T) {
 	tested := map[Rule]bool{}
 	for _, c := range slices.Concat(syncCases(), keyCases(), expiryCases(), listedCases(), []ruleCase{
 		{"nothing", "", func(*History) []Final { return nil }},
-		{"all equal", "", func(h *History) []Final {
-			h.written(0, red)
-			h.written(1, erased)
-			h.written(1, other)
-			h.Observe(0, &erased)
-			return []Final{final(0, 0, erased, other), final(1, 0, erased, other)}
-		}},
+		{"all equal", "", story("0 writes red. 1 writes erased. 1 writes other. 0 sees erased. 0 holds erased other. 1 holds erased other")},
 
-		{"equal: a record is missing", "equal", func(h *History) []Final {
-			h.written(0, red)
-			return []Final{final(0, 0, red), final(1, 0)}
-		}},
-		{"equal: a record is old", "equal", func(h *History) []Final {
-			h.written(0, red)
-			h.written(1, blue)
-			return []Final{final(0, 0, red), final(1, 0, blue)}
-		}},
+		{"equal: a record is missing", "equal", story("0 writes red. 0 holds red. 1 holds")},
+		{"equal: a record is old", "equal", story("0 writes red. 1 writes blue. 0 holds red. 1 holds blue")},
 		{"equal: a digest differs", "equal", func(h *History) []Final {
 			h.written(0, red)
 			a, b := final(0, 0, red), final(1, 0, red)
@@ -58,14 +87,8 @@ func TestRules(t *testing.T) {
 			a.Stuck, b.Stuck = true, true
 			return []Final{a, b}
 		}},
-		{"groups that do not reach each other", "", func(h *History) []Final {
-			h.written(0, red)
-			return []Final{final(0, 0, red), final(1, 1)}
-		}},
-		{"a node that is down", "", func(h *History) []Final {
-			h.written(0, red)
-			return []Final{final(0, 0, red), {Node: 1, Down: true}}
-		}},
+		{"groups that do not reach each other", "", story("0 writes red. 0 holds red. 1 alone")},
+		{"a node that is down", "", story("0 writes red. 0 holds red. 1 down")},
 
 		{"kept: the digest", "kept equal", func(h *History) []Final {
 			h.written(0, red)
@@ -96,107 +119,25 @@ func TestRules(t *testing.T) {
 			a.Kept.Cells = []rateless.Cell{{Count: 1}}
 			return []Final{a}
 		}},
-		{"kept: a key twice", "kept", func(h *History) []Final {
-			h.written(0, red)
-			return []Final{final(0, 0, red, red)}
-		}},
+		{"kept: a key twice", "kept", story("0 writes red. 0 holds red red")},
 
-		{"durable: an acknowledged write is gone", "durable", func(h *History) []Final {
-			h.written(0, red)
-			return []Final{final(0, 0), final(1, 0)}
-		}},
-		{"durable: an older one stands", "durable backwards", func(h *History) []Final {
-			h.written(0, red)
-			h.written(0, blue)
-			return []Final{final(0, 0, red)}
-		}},
-		{"durable: an older one stands elsewhere", "durable equal", func(h *History) []Final {
-			h.written(0, red)
-			h.written(1, blue)
-			return []Final{final(0, 0, red), final(1, 0)}
-		}},
-		{"durable: a tombstone is gone", "durable", func(h *History) []Final {
-			h.written(0, erased)
-			return []Final{final(0, 0)}
-		}},
-		{"durable: after a start", "durable", func(h *History) []Final {
-			h.written(0, red)
-			h.Started(0, nil)
-			return []Final{final(0, 0, red)}
-		}},
-		{"what only a node that is down has seen", "", func(h *History) []Final {
-			h.written(0, red)
-			return []Final{{Node: 0, Down: true}, final(1, 0)}
-		}},
-		{"what only a restored node has seen", "", func(h *History) []Final {
-			h.written(0, red)
-			h.Restored(0)
-			h.Started(0, nil)
-			return []Final{final(0, 0), final(1, 0)}
-		}},
-		{"durable: what another has seen of a restored node", "durable", func(h *History) []Final {
-			h.written(0, red)
-			h.Observe(1, &red)
-			h.Restored(0)
-			return []Final{final(0, 0), final(1, 0)}
-		}},
-		{"durable: a copy that lacks what was there when it was made", "durable", func(h *History) []Final {
-			h.written(0, red)
-			h.Copied(0)
-			h.written(0, other)
-			h.Restored(0)
-			h.Started(0, nil)
-			return []Final{final(0, 0)}
-		}},
-		{"a copy that holds what was there when it was made", "", func(h *History) []Final {
-			h.written(0, red)
-			h.Copied(0)
-			h.written(0, other)
-			h.Restored(0)
-			h.Started(0, dump(red))
-			return []Final{final(0, 0, red)}
-		}},
-		{"backwards: a copy that is older than when it was made", "backwards durable", func(h *History) []Final {
-			h.written(0, red)
-			h.written(0, blue)
-			h.Copied(0)
-			h.Restored(0)
-			return []Final{final(0, 0, red)}
-		}},
-		{"a copy that is restored twice", "durable", func(h *History) []Final {
-			h.written(0, red)
-			h.Copied(0)
-			h.Restored(0)
-			h.written(0, other)
-			h.Restored(0)
-			h.Started(0, dump(red))
-			h.Restored(0)
-			return []Final{final(0, 0)}
-		}},
-		{"durable: a restored node, then a write", "durable", func(h *History) []Final {
-			h.Restored(0)
-			h.written(0, red)
-			return []Final{final(0, 0)}
-		}},
-		{"dominated by a winner", "", func(h *History) []Final {
-			h.written(0, red)
-			h.written(1, blue)
-			return []Final{final(0, 0, blue), final(1, 0, blue)}
-		}},
+		{"durable: an acknowledged write is gone", "durable", story("0 writes red. 0 holds. 1 holds")},
+		{"durable: an older one stands", "durable backwards", story("0 writes red. 0 writes blue. 0 holds red")},
+		{"durable: an older one stands elsewhere", "durable equal", story("0 writes red. 1 writes blue. 0 holds red. 1 holds")},
+		{"durable: a tombstone is gone", "durable", story("0 writes erased. 0 holds")},
+		{"durable: after a start", "durable", story("0 writes red. 0 starts. 0 holds red")},
+		{"what only a node that is down has seen", "", story("0 writes red. 0 down. 1 holds")},
+		{"what only a restored node has seen", "", story("0 writes red. 0 restored. 0 starts. 0 holds. 1 holds")},
+		{"durable: what another has seen of a restored node", "durable", story("0 writes red. 1 sees red. 0 restored. 0 holds. 1 holds")},
+		{"durable: a copy that lacks what was there when it was made", "durable", story("0 writes red. 0 copied. 0 writes other. 0 restored. 0 starts. 0 holds")},
+		{"a copy that holds what was there when it was made", "", story("0 writes red. 0 copied. 0 writes other. 0 restored. 0 starts red. 0 holds red")},
+		{"backwards: a copy that is older than when it was made", "backwards durable", story("0 writes red. 0 writes blue. 0 copied. 0 restored. 0 holds red")},
+		{"a copy that is restored twice", "durable", story("0 writes red. 0 copied. 0 restored. 0 writes other. 0 restored. 0 starts red. 0 restored. 0 holds")},
+		{"durable: a restored node, then a write", "durable", story("0 restored. 0 writes red. 0 holds")},
+		{"dominated by a winner", "", story("0 writes red. 1 writes blue. 0 holds blue. 1 holds blue")},
 
-		{"resurrect: at a node", "resurrect", func(h *History) []Final {
-			h.written(0, red)
-			h.written(0, erased)
-			h.Observe(0, &red)
-			h.Observe(0, &erased)
-			return []Final{final(0, 0, erased)}
-		}},
-		{"resurrect: in the end", "resurrect", func(h *History) []Final {
-			h.written(0, red)
-			h.Observe(1, &red)
-			h.written(0, erased)
-			return []Final{final(0, 0, red), final(1, 0, red)}
-		}},
+		{"resurrect: at a node", "resurrect", story("0 writes red. 0 writes erased. 0 sees red. 0 sees erased. 0 holds erased")},
+		{"resurrect: in the end", "resurrect", story("0 writes red. 1 sees red. 0 writes erased. 0 holds red. 1 holds red")},
 		{"written again after a deletion", "", func(h *History) []Final {
 			h.written(0, erased)
 			again := put("k", "red", at(5))
@@ -204,12 +145,7 @@ func TestRules(t *testing.T) {
 			return []Final{final(0, 0, again)}
 		}},
 
-		{"backwards", "backwards", func(h *History) []Final {
-			h.written(0, red)
-			h.written(0, blue)
-			h.Observe(0, &red)
-			return []Final{final(0, 0, blue)}
-		}},
+		{"backwards", "backwards", story("0 writes red. 0 writes blue. 0 sees red. 0 holds blue")},
 		{"backwards: another content of the same date", "backwards", func(h *History) []Final {
 			a, b := put("k", "a", dbadapter.Version{Clock: 5}), put("k", "b", dbadapter.Version{Clock: 5})
 			if b.Compare(&a) < 0 {
@@ -220,12 +156,7 @@ func TestRules(t *testing.T) {
 			h.Observe(0, &a)
 			return []Final{final(0, 0, b)}
 		}},
-		{"backwards: a write that comes before what it overwrites", "backwards", func(h *History) []Final {
-			h.written(1, blue)
-			h.Observe(0, &blue)
-			h.written(0, red)
-			return []Final{final(0, 0, blue)}
-		}},
+		{"backwards: a write that comes before what it overwrites", "backwards", story("1 writes blue. 0 sees blue. 0 writes red. 0 holds blue")},
 		{"a write that crosses a later one", "", func(h *History) []Final {
 			op := h.Intend(0, "k", false, []byte("red"))
 			h.written(1, blue)
@@ -246,22 +177,8 @@ func TestRules(t *testing.T) {
 			h.written(0, put("k", "old", v))
 			return []Final{final(0, 0, blue)}
 		}},
-		{"once after a restored copy", "", func(h *History) []Final {
-			h.written(0, red)
-			h.written(0, blue)
-			h.Restored(0)
-			h.Started(0, dump(red))
-			return []Final{final(0, 0, red)}
-		}},
-		{"backwards: twice after one restored copy", "backwards", func(h *History) []Final {
-			h.written(0, red)
-			h.written(0, blue)
-			h.Restored(0)
-			h.Started(0, dump(red))
-			h.Observe(0, &blue)
-			h.Observe(0, &red)
-			return []Final{final(0, 0, blue)}
-		}},
+		{"once after a restored copy", "", story("0 writes red. 0 writes blue. 0 restored. 0 starts red. 0 holds red")},
+		{"backwards: twice after one restored copy", "backwards", story("0 writes red. 0 writes blue. 0 restored. 0 starts red. 0 sees blue. 0 sees red. 0 holds blue")},
 
 		{"identity: two contents", "identity", func(h *History) []Final {
 			h.written(0, put("k", "a", at(5)))
@@ -291,13 +208,8 @@ func TestRules(t *testing.T) {
 			return []Final{final(0, 0, a, b)}
 		}},
 
-		{"intended: out of nowhere", "intended", func(h *History) []Final {
-			return []Final{final(0, 0, red)}
-		}},
-		{"intended: seen, and gone again", "intended durable", func(h *History) []Final {
-			h.Observe(0, &red)
-			return []Final{final(0, 0)}
-		}},
+		{"intended: out of nowhere", "intended", story("0 holds red")},
+		{"intended: seen, and gone again", "intended durable", story("0 sees red. 0 holds")},
 		{"intended: refused, yet there", "intended", func(h *History) []Final {
 			h.Refuse(h.Intend(0, "k", false, []byte("red")))
 			return []Final{final(0, 0, red)}
@@ -306,14 +218,8 @@ func TestRules(t *testing.T) {
 			h.Acknowledge(h.Intend(0, "k", false, []byte("red")), at(0))
 			return []Final{final(0, 0, red)}
 		}},
-		{"an unknown outcome, there", "", func(h *History) []Final {
-			h.Intend(0, "k", false, []byte("red"))
-			return []Final{final(0, 0, red)}
-		}},
-		{"an unknown outcome, not there", "", func(h *History) []Final {
-			h.Intend(0, "k", false, []byte("red"))
-			return []Final{final(0, 0)}
-		}},
+		{"an unknown outcome, there", "", story("0 asks red. 0 holds red")},
+		{"an unknown outcome, not there", "", story("0 asks red. 0 holds")},
 		{"intended: one unknown outcome, two versions", "intended", func(h *History) []Final {
 			h.Intend(0, "k", false, []byte("red"))
 			h.Observe(0, &red)
