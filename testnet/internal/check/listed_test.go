@@ -35,29 +35,27 @@ func listedCases() []ruleCase {
 		h.Observe(0, &red)
 		h.SetAside(0, &red, time.Time{})
 	}
-	overwritten := func(h *History, by dbadapter.Record) {
-		h.written(0, red)
-		h.Observe(0, &red)
-		h.written(1, by)
-		h.Observe(0, &by)
+	// overwritten is a history of red that loses its place, at a node whose kept log is given.
+	overwritten := func(by dbadapter.Record, kept ...dbadapter.Record) func(h *History) []Final {
+		return func(h *History) []Final {
+			h.written(0, red)
+			h.Observe(0, &red)
+			h.written(1, by)
+			h.Observe(0, &by)
+			return []Final{logging(final(0, 0, by), dbadapter.KeptConflict, kept...)}
+		}
+	}
+	asideListed := func(why dbadapter.Why, kept ...dbadapter.Record) func(h *History) []Final {
+		return func(h *History) []Final {
+			aside(h)
+			return []Final{logging(final(0, 0), why, kept...)}
+		}
 	}
 	return []ruleCase{
-		{"lost: set aside, and not listed", "lost", func(h *History) []Final {
-			aside(h)
-			return []Final{logging(final(0, 0), dbadapter.KeptSetAside)}
-		}},
-		{"lost: set aside, and listed as something else", "lost", func(h *History) []Final {
-			aside(h)
-			return []Final{logging(final(0, 0), dbadapter.KeptConflict, red)}
-		}},
-		{"lost: set aside, and another version listed", "lost", func(h *History) []Final {
-			aside(h)
-			return []Final{logging(final(0, 0), dbadapter.KeptSetAside, blue)}
-		}},
-		{"set aside, and listed", "", func(h *History) []Final {
-			aside(h)
-			return []Final{logging(final(0, 0), dbadapter.KeptSetAside, red)}
-		}},
+		{"lost: set aside, and not listed", "lost", asideListed(dbadapter.KeptSetAside)},
+		{"lost: set aside, and listed as something else", "lost", asideListed(dbadapter.KeptConflict, red)},
+		{"lost: set aside, and another version listed", "lost", asideListed(dbadapter.KeptSetAside, blue)},
+		{"set aside, and listed", "", asideListed(dbadapter.KeptSetAside, red)},
 		{"a log that is not known", "", func(h *History) []Final {
 			aside(h)
 			return []Final{final(0, 0)}
@@ -102,22 +100,10 @@ func listedCases() []ruleCase {
 			return []Final{final(0, 0)}
 		}},
 
-		{"lost: to a writer that had not seen it", "lost", func(h *History) []Final {
-			overwritten(h, elsewhere)
-			return []Final{logging(final(0, 0, elsewhere), dbadapter.KeptConflict)}
-		}},
-		{"to a writer that had not seen it, and listed", "", func(h *History) []Final {
-			overwritten(h, elsewhere)
-			return []Final{logging(final(0, 0, elsewhere), dbadapter.KeptConflict, red)}
-		}},
-		{"to a writer that had seen it", "", func(h *History) []Final {
-			overwritten(h, aware)
-			return []Final{logging(final(0, 0, aware), dbadapter.KeptConflict)}
-		}},
-		{"to a later one of the same life", "", func(h *History) []Final {
-			overwritten(h, blue)
-			return []Final{logging(final(0, 0, blue), dbadapter.KeptConflict)}
-		}},
+		{"lost: to a writer that had not seen it", "lost", overwritten(elsewhere)},
+		{"to a writer that had not seen it, and listed", "", overwritten(elsewhere, red)},
+		{"to a writer that had seen it", "", overwritten(aware)},
+		{"to a later one of the same life", "", overwritten(blue)},
 		{"a deletion that all members may be past", "", func(h *History) []Final {
 			h.written(0, erased)
 			h.Observe(0, &erased)
@@ -126,27 +112,10 @@ func listedCases() []ruleCase {
 			h.Observe(0, &over)
 			return []Final{logging(final(0, 0, over), dbadapter.KeptConflict)}
 		}},
-		{"to an import", "", func(h *History) []Final {
-			dated := put("k", "dated", dbadapter.Version{Clock: 9})
-			overwritten(h, dated)
-			return []Final{logging(final(0, 0, dated), dbadapter.KeptConflict)}
-		}},
-		{"to one of the same content", "", func(h *History) []Final {
-			same := put("k", "red", elsewhere.Version)
-			overwritten(h, same)
-			return []Final{logging(final(0, 0, same), dbadapter.KeptConflict)}
-		}},
-		{"a log without room for it", "", func(h *History) []Final {
-			overwritten(h, elsewhere)
-			return []Final{logging(final(0, 0, elsewhere), dbadapter.KeptConflict, crowd(dbadapter.MaxConflicts, 0)...)}
-		}},
-		{"a log without bytes for it", "", func(h *History) []Final {
-			overwritten(h, elsewhere)
-			return []Final{logging(final(0, 0, elsewhere), dbadapter.KeptConflict, crowd(dbadapter.MaxConflictBytes/dbadapter.MaxValue, dbadapter.MaxValue)...)}
-		}},
-		{"lost: a log with room", "lost", func(h *History) []Final {
-			overwritten(h, elsewhere)
-			return []Final{logging(final(0, 0, elsewhere), dbadapter.KeptConflict, crowd(dbadapter.MaxConflicts-1, 0)...)}
-		}},
+		{"to an import", "", overwritten(put("k", "dated", dbadapter.Version{Clock: 9}))},
+		{"to one of the same content", "", overwritten(put("k", "red", elsewhere.Version))},
+		{"a log without room for it", "", overwritten(elsewhere, crowd(dbadapter.MaxConflicts, 0)...)},
+		{"a log without bytes for it", "", overwritten(elsewhere, crowd(dbadapter.MaxConflictBytes/dbadapter.MaxValue, dbadapter.MaxValue)...)},
+		{"lost: a log with room", "lost", overwritten(elsewhere, crowd(dbadapter.MaxConflicts-1, 0)...)},
 	}
 }

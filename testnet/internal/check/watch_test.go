@@ -40,87 +40,60 @@ func TestWatches(t *testing.T) {
 	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
 	a1, a3, b2 := put("a", "1", version(at(1))), put("a", "3", version(at(3))), put("b", "2", version(at(2)))
 	s4, s5, s6 := put("s", "4", version(at(4))), put("t", "5", version(at(5))), put("s", "6", version(at(6)))
-	tell := func(h *History, seq uint64, r dbadapter.Record, coalesced bool) {
-		h.Watched(0, "w", &Event{Cursor: cursor(seq), Kind: "put", Key: string(r.Key), Record: &r, Coalesced: coalesced, Read: 6})
+	tell := func(seq uint64, r dbadapter.Record, coalesced bool) func(h *History) {
+		return func(h *History) {
+			h.Watched(0, "w", &Event{Cursor: cursor(seq), Kind: "put", Key: string(r.Key), Record: &r, Coalesced: coalesced, Read: 6})
+		}
 	}
-	list := func(h *History, r dbadapter.Record) {
-		h.Watched(0, "w", &Event{Cursor: cursor(3, string(r.Key)), Kind: "put", Key: string(r.Key), Record: &r, Read: 3})
+	listAt := func(seq uint64, r dbadapter.Record) func(h *History) {
+		return func(h *History) {
+			h.Watched(0, "w", &Event{Cursor: cursor(seq, string(r.Key)), Kind: "put", Key: string(r.Key), Record: &r, Read: 3})
+		}
+	}
+	list := func(r dbadapter.Record) func(h *History) { return listAt(3, r) }
+	all := func(cursor string, read uint64) func(h *History) {
+		return func(h *History) { h.WatchedAll(0, "w", cursor, read) }
+	}
+	viewed := func(records ...dbadapter.Record) func(h *History) {
+		return func(h *History) { h.viewed(records) }
+	}
+	event := func(e Event) func(h *History) { return func(h *History) { h.Watched(0, "w", &e) } }
+	expired := func(log dbadapter.LogID, first uint64) func(h *History) {
+		return func(h *History) {
+			h.CursorExpired(0, "w", log, func(after uint64) bool { return after >= first })
+		}
 	}
 	for name, c := range map[string]struct {
 		from  string
-		run   func(h *History)
+		steps []func(h *History)
 		wrong string
 	}{
-		"all of it": {cursor(0), func(h *History) {
-			tell(h, 2, b2, false)
-			tell(h, 3, a3, true)
-			tell(h, 4, s6, true) // s and t cannot be told apart
-			tell(h, 5, s5, false)
-			h.WatchedAll(0, "w", cursor(6), 6)
-		}, ""},
-		"each as it came": {cursor(0), func(h *History) {
-			tell(h, 1, a1, false)
-			h.WatchedAll(0, "w", cursor(1), 1)
-			tell(h, 2, b2, false)
-			tell(h, 3, a3, false)
-			h.WatchedAll(0, "w", cursor(3), 3)
-		}, ""},
-		"one is missing": {cursor(0), func(h *History) {
-			tell(h, 3, a3, true)
-			h.WatchedAll(0, "w", cursor(3), 3)
-		}, "does not tell"},
-		"no mark": {cursor(0), func(h *History) {
-			tell(h, 2, b2, false)
-			tell(h, 3, a3, false)
-		}, "does not mark it"},
-		"a mark for nothing": {cursor(0), func(h *History) { tell(h, 1, a1, true) }, "as if"},
-		"twice": {cursor(0), func(h *History) {
-			tell(h, 2, b2, false)
-			tell(h, 2, b2, false)
-		}, "again"},
-		"twice, since it was told early": {cursor(3), func(h *History) {
-			tell(h, 4, s6, true)
-			tell(h, 6, s6, false)
-		}, "again"},
-		"out of order": {cursor(0), func(h *History) {
-			tell(h, 3, a3, true)
-			tell(h, 2, b2, false)
-		}, "after change"},
-		"before the cursor":     {cursor(2), func(h *History) { tell(h, 2, b2, false) }, "after change"},
-		"what it does not hold": {cursor(0), func(h *History) { tell(h, 1, a3, true) }, "it held"},
-		"of another key":        {cursor(0), func(h *History) { tell(h, 2, a1, false) }, "not of this key"},
-		"another kind": {cursor(0), func(h *History) {
-			h.Watched(0, "w", &Event{Cursor: cursor(1), Kind: "gone", Key: "a", Record: &a1, Read: 1})
-		}, `"gone" of`},
-		"beyond what it has told": {cursor(2), func(h *History) { h.Watched(0, "w", &Event{Cursor: cursor(3), At: true}) }, "has told all up to 2"},
-		"a listing": {fromStart, func(h *History) {
-			list(h, a3)
-			list(h, b2)
-			h.WatchedAll(0, "w", cursor(3), 3)
-			tell(h, 4, s6, true)
-			tell(h, 5, s5, false)
-			h.WatchedAll(0, "w", cursor(6), 6)
-			h.viewed(dump(a3, b2, s6, s5))
-		}, ""},
-		"a listing with a gap": {fromStart, func(h *History) {
-			list(h, b2)
-			h.WatchedAll(0, "w", cursor(3), 3)
-		}, "does not list it"},
-		"a listing that goes on": {cursor(3, "a"), func(h *History) { h.WatchedAll(0, "w", cursor(3), 3) }, "does not list it"},
-		"an old listing":         {fromStart, func(h *History) { list(h, a1) }, "did not hold"},
-		"what was listed": {fromStart, func(h *History) {
-			for _, r := range []dbadapter.Record{a3, b2} { // began before change 1, and read as of change 3
-				h.Watched(0, "w", &Event{Cursor: cursor(0, string(r.Key)), Kind: "put", Key: string(r.Key), Record: &r, Read: 3})
-			}
-			h.WatchedAll(0, "w", cursor(0), 3)
-			tell(h, 3, a3, false)
-		}, "has listed"},
-		"in the end":           {cursor(5), func(h *History) { h.viewed(dump(a3)) }, "has told nothing of"},
-		"another one, in it":   {cursor(5), func(h *History) { tell(h, 6, s6, false); h.viewed(dump(s4)) }, "has told last"},
-		"expired, though":      {cursor(5), func(h *History) { h.expired(watchedLog, 5) }, "the log goes back"},
-		"expired, as trimmed":  {cursor(5), func(h *History) { h.expired(watchedLog, 6) }, ""},
-		"expired, another log": {cursor(5), func(h *History) { h.expired(watchedLog+1, 0) }, ""},
-		"of another log":       {cursor(5), func(h *History) { h.WatchedAll(0, "w", "0000000000000abd.6", 6) }, "has come to"},
+		// s and t have one index, so that their changes cannot be told apart: s6 is marked.
+		"all of it":                      {cursor(0), steps(tell(2, b2, false), tell(3, a3, true), tell(4, s6, true), tell(5, s5, false), all(cursor(6), 6)), ""},
+		"each as it came":                {cursor(0), steps(tell(1, a1, false), all(cursor(1), 1), tell(2, b2, false), tell(3, a3, false), all(cursor(3), 3)), ""},
+		"one is missing":                 {cursor(0), steps(tell(3, a3, true), all(cursor(3), 3)), "does not tell"},
+		"no mark":                        {cursor(0), steps(tell(2, b2, false), tell(3, a3, false)), "does not mark it"},
+		"a mark for nothing":             {cursor(0), steps(tell(1, a1, true)), "as if"},
+		"twice":                          {cursor(0), steps(tell(2, b2, false), tell(2, b2, false)), "again"},
+		"twice, since it was told early": {cursor(3), steps(tell(4, s6, true), tell(6, s6, false)), "again"},
+		"out of order":                   {cursor(0), steps(tell(3, a3, true), tell(2, b2, false)), "after change"},
+		"before the cursor":              {cursor(2), steps(tell(2, b2, false)), "after change"},
+		"what it does not hold":          {cursor(0), steps(tell(1, a3, true)), "it held"},
+		"of another key":                 {cursor(0), steps(tell(2, a1, false)), "not of this key"},
+		"another kind":                   {cursor(0), steps(event(Event{Cursor: cursor(1), Kind: "gone", Key: "a", Record: &a1, Read: 1})), `"gone" of`},
+		"beyond what it has told":        {cursor(2), steps(event(Event{Cursor: cursor(3), At: true})), "has told all up to 2"},
+		"a listing":                      {fromStart, steps(list(a3), list(b2), all(cursor(3), 3), tell(4, s6, true), tell(5, s5, false), all(cursor(6), 6), viewed(a3, b2, s6, s5)), ""},
+		"a listing with a gap":           {fromStart, steps(list(b2), all(cursor(3), 3)), "does not list it"},
+		"a listing that goes on":         {cursor(3, "a"), steps(all(cursor(3), 3)), "does not list it"},
+		"an old listing":                 {fromStart, steps(list(a1)), "did not hold"},
+		// The listing began before change 1, and was read as of change 3.
+		"what was listed":      {fromStart, steps(listAt(0, a3), listAt(0, b2), all(cursor(0), 3), tell(3, a3, false)), "has listed"},
+		"in the end":           {cursor(5), steps(viewed(a3)), "has told nothing of"},
+		"another one, in it":   {cursor(5), steps(tell(6, s6, false), viewed(s4)), "has told last"},
+		"expired, though":      {cursor(5), steps(expired(watchedLog, 5)), "the log goes back"},
+		"expired, as trimmed":  {cursor(5), steps(expired(watchedLog, 6)), ""},
+		"expired, another log": {cursor(5), steps(expired(watchedLog+1, 0)), ""},
+		"of another log":       {cursor(5), steps(all("0000000000000abd.6", 6)), "has come to"},
 	} {
 		h := New()
 		h.change(1, 1, a1)
@@ -130,13 +103,11 @@ func TestWatches(t *testing.T) {
 		h.change(5, 9, s5)
 		h.change(6, 9, s6)
 		h.Watching(&Watching{Program: "w", Cursor: c.from, Log: watchedLog, End: 6})
-		c.run(h)
+		for _, step := range c.steps {
+			step(h)
+		}
 		expect(t, name, h, Watch, c.wrong)
 	}
-}
-
-func (h *History) expired(log dbadapter.LogID, first uint64) {
-	h.CursorExpired(0, "w", log, func(after uint64) bool { return after >= first })
 }
 
 // A watch from now on begins with what is held now, and one with a prefix is told of that
