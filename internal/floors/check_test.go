@@ -24,29 +24,35 @@ type fence struct {
 // serve a stale one from its cache.
 func check(tree fs.FS) (problems []string, packages int, err error) {
 	seen := map[string]bool{}
-	err = fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() {
-			if name != "." && (outside(entry.Name()) || otherModule(tree, name)) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if path.Ext(name) != ".go" {
-			return nil
-		}
-		found, err := checkFile(tree, name)
+	err = goFiles(tree, func(name string, source []byte) error {
+		found, err := checkFile(name, source)
 		problems = append(problems, found...)
-		pkg := path.Dir(name)
-		if !seen[pkg] {
+		if pkg := path.Dir(name); !seen[pkg] {
 			seen[pkg] = true
 			problems = append(problems, checkName(pkg)...)
 		}
 		return err
 	})
 	return problems, len(seen), err
+}
+
+// goFiles reads the Go files of the module.
+func goFiles(tree fs.FS, each func(name string, source []byte) error) error {
+	return fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != "." && (outside(entry.Name()) || otherModule(tree, name)):
+			return fs.SkipDir
+		case entry.IsDir() || path.Ext(name) != ".go":
+			return nil
+		}
+		source, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		return each(name, source)
+	})
 }
 
 // outside tells folders that `go build` does not look into either.
@@ -69,11 +75,7 @@ func checkName(pkg string) (problems []string) {
 	return problems
 }
 
-func checkFile(tree fs.FS, name string) (problems []string, err error) {
-	source, err := fs.ReadFile(tree, name)
-	if err != nil {
-		return nil, err
-	}
+func checkFile(name string, source []byte) (problems []string, err error) {
 	file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ImportsOnly)
 	if err != nil {
 		return nil, err

@@ -138,53 +138,51 @@ func (r *repository) stale(name, text string) (problems []string) {
 // TestDocsNameWhatExists: the documents name only files, tests, targets of make
 // and identifiers that exist. TestMutantsApply checks testnet/mutants.
 func TestDocsNameWhatExists(t *testing.T) {
-	tree := os.DirFS("../..")
-	r, err := readRepository(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var docs []string
-	for _, pattern := range []string{"README.md", "docs/*.md", "docs/protocol/*.md", "docs/decisions/*.md", "docs/monitoring/*.md", "CHANGELOG.md", "testnet/scenarios/README.md"} {
-		found, err := fs.Glob(tree, pattern)
-		if err != nil || len(found) == 0 {
-			t.Fatalf("no file %s (%v)", pattern, err)
-		}
-		docs = append(docs, found...)
-	}
-	for _, name := range docs {
-		text, err := fs.ReadFile(tree, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, problem := range r.stale(name, string(text)) {
+	r := theRepository(t)
+	for name, text := range texts(t, "README.md", "docs/*.md", "docs/protocol/*.md", "docs/decisions/*.md", "docs/monitoring/*.md", "CHANGELOG.md", "testnet/scenarios/README.md") {
+		for _, problem := range r.stale(name, text) {
 			t.Error(problem)
 		}
 	}
 }
 
-// TestGlossary: at most 60 terms, each in one sentence, and in use.
-func TestGlossary(t *testing.T) {
-	tree := os.DirFS("../..")
-	text, err := fs.ReadFile(tree, "docs/GLOSSARY.md")
+func theRepository(t *testing.T) *repository {
+	t.Helper()
+	r, err := readRepository(os.DirFS("../.."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var uses strings.Builder
-	for _, pattern := range []string{"README.md", "docs/[^G]*.md", "docs/protocol/*.md", "*/*.go", "internal/*/*.go", "reconcile/*/*.go"} {
+	return r
+}
+
+// texts are the files of some patterns, each of which some file has.
+func texts(t *testing.T, patterns ...string) map[string]string {
+	t.Helper()
+	tree, all := os.DirFS("../.."), map[string]string{}
+	for _, pattern := range patterns {
 		found, err := fs.Glob(tree, pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("no file %s (%v)", pattern, err)
 		}
 		for _, name := range found {
-			use, err := fs.ReadFile(tree, name)
+			text, err := fs.ReadFile(tree, name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			uses.WriteString(strings.ToLower(string(use)))
+			all[name] = string(text)
 		}
 	}
+	return all
+}
+
+// TestGlossary: at most 60 terms, each in one sentence, and in use.
+func TestGlossary(t *testing.T) {
+	var uses strings.Builder
+	for _, text := range texts(t, "README.md", "docs/[^G]*.md", "docs/protocol/*.md", "*/*.go", "internal/*/*.go", "reconcile/*/*.go") {
+		uses.WriteString(strings.ToLower(text))
+	}
 	terms := 0
-	_, table, _ := strings.Cut(string(text), "|---|---|---|\n")
+	_, table, _ := strings.Cut(texts(t, "docs/GLOSSARY.md")["docs/GLOSSARY.md"], "|---|---|---|\n")
 	for row := range strings.Lines(table) {
 		cells := strings.Split(row, " | ")
 		if len(cells) != 3 || strings.Contains(cells[1], ". ") {
@@ -219,16 +217,11 @@ func (r *repository) unproved(text string) (problems []string) {
 
 // TestPromisesAreShown: each row of the promises against adversaries names a test.
 func TestPromisesAreShown(t *testing.T) {
-	tree := os.DirFS("../..")
-	r, err := readRepository(tree)
-	if err != nil {
-		t.Fatal(err)
+	text := texts(t, "docs/THREATS.md")["docs/THREATS.md"]
+	if !strings.Contains(text, "\n## Promises\n") {
+		t.Fatal("no table of promises")
 	}
-	text, err := fs.ReadFile(tree, "docs/THREATS.md")
-	if err != nil || !strings.Contains(string(text), "\n## Promises\n") {
-		t.Fatalf("no table of promises: %v", err)
-	}
-	for _, problem := range r.unproved(string(text)) {
+	for _, problem := range theRepository(t).unproved(text) {
 		t.Error(problem)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"go/constant"
 	"go/parser"
 	"go/token"
-	"os"
-	"path/filepath"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,12 +20,8 @@ type constants map[string]ast.Expr
 // read adds the constants of a folder's files.
 func (c constants) read(t *testing.T, folder string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("../..", folder, "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatal(folder, err)
-	}
-	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+	for name, source := range texts(t, folder+"/*.go") {
+		file, err := parser.ParseFile(token.NewFileSet(), name, source, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,17 +121,9 @@ func TestProtocolTellsNumbersOfTheCode(t *testing.T) {
 	for _, folder := range []string{"dbadapter", "iblt/rateless", "internal/locator", "internal/membership", "internal/netio/stream", "internal/node", "internal/placement", "internal/roster", "internal/syncing", "peer", "reconcile", "reconcile/wire"} {
 		c.read(t, folder)
 	}
-	pages, err := filepath.Glob("../../docs/protocol/*.md")
-	if err != nil || len(pages) == 0 {
-		t.Fatalf("no pages: %v", err)
-	}
-	text := ""
-	for _, name := range pages {
-		page, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text += string(page)
+	text, pages := "", texts(t, "docs/protocol/*.md")
+	for _, name := range slices.Sorted(maps.Keys(pages)) {
+		text += pages[name]
 	}
 	const n = `([\d,^]+(?: \+ [\d^]+)?(?: (?:KiB|MiB|s|minutes)\b)?)`
 	same := func(what, told, name string) {

@@ -1,7 +1,6 @@
 package floors
 
 import (
-	"io/fs"
 	"os"
 	"path"
 	"strings"
@@ -13,23 +12,17 @@ import (
 const mostLines = 6000
 
 func TestSizeOfPackages(t *testing.T) {
-	tree, lines := os.DirFS("../.."), map[string]int{}
-	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && name != "." && outside(entry.Name()):
-			return fs.SkipDir
-		case entry.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+	lines := map[string]int{}
+	err := goFiles(os.DirFS("../.."), func(name string, source []byte) error {
+		if strings.HasSuffix(name, "_test.go") {
 			return nil
 		}
-		source, err := fs.ReadFile(tree, name)
 		for line := range strings.Lines(string(source)) {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
 				lines[path.Dir(name)]++
 			}
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
