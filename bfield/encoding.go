@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
+	"os"
 
 	"github.com/zeebo/xxh3"
 
@@ -92,7 +94,17 @@ func (f *Field) UnmarshalBinary(data []byte) error {
 // into memory.
 //
 // It fails with ErrFormat if the file holds anything but a whole field.
-func Open(path string) (*Field, error) { return saved.Open(path, FieldOf) }
+func Open(path string) (*Field, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := FieldOf(data)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return f, nil
+}
 
 // FieldOf is the Field that MarshalBinary or Save saved as data. It reads all
 // of data once, to verify it, and then uses it where it lies, as ribbon.MapOf does. So

@@ -6,12 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
 	"github.com/syncd-io/syncd/bfield/internal/saved"
 	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/internal/golden"
@@ -70,12 +72,51 @@ func headOf(data []byte) uint64 {
 	return aligned(fixedHeader + uint64(data[48])*levelHeader + saved.SumSize)
 }
 
+// TestFiles saves a field and opens it again. The file is what MarshalBinary returns. What is
+// done to it while the structure is open changes no answer and ends no process. A file that
+// is cut, longer or not there is refused. A save that fails leaves nothing.
 func TestFiles(t *testing.T) {
 	c := shapes["three bits"]
 	c.Keys = 5000
 	f := sample(t, c)
-	fieldtest.Files(t, f, Open, ErrFormat)
-	newer := marshal(t, f)
+	want := marshal(t, f)
+	folder := t.TempDir()
+	path := filepath.Join(folder, "file")
+	if err := errors.Join(os.WriteFile(path, append(bytes.Clone(want), "older and longer"...), 0o600), f.Save(path)); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(path); err != nil || !bytes.Equal(data, want) {
+		t.Fatalf("the file is not what MarshalBinary returns (%v)", err)
+	}
+	opened, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, changed := range [][]byte{append(bytes.Clone(want), 0), want[:len(want)/2], nil} {
+		// The file itself is cut and written again: the one that is open is the same.
+		if err := os.WriteFile(path, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(marshal(t, opened), want) {
+			t.Errorf("what is open is another, after its file was changed to %d bytes of %d", len(changed), len(want))
+		}
+		if _, err := Open(path); !errors.Is(err, ErrFormat) {
+			t.Errorf("opening %d bytes of %d: %v", len(changed), len(want), err)
+		}
+	}
+	if _, err := Open(path + "x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("opening what is not there: %v", err)
+	}
+	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Save(path); err == nil {
+		t.Error("saved over a folder")
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+		t.Errorf("a failed save left %v, %v", left, err)
+	}
+	newer := bytes.Clone(want)
 	newer[7] = 2
 	if _, err := FieldOf(newer); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), `begins with "BFIELD\x00\x02"`) {
 		t.Errorf("opening a field of version 2: %v", err)

@@ -19,7 +19,7 @@ import (
 //	8        XXH3 of all that is before
 var format = saved.Format{Magic: "BLOM\x01", Err: ErrFormat}
 
-// ErrFormat is wrapped by the errors of UnmarshalBinary and Open.
+// ErrFormat is wrapped by the errors of UnmarshalBinary.
 var ErrFormat = errors.New("bloom: not a saved filter")
 
 // maxKeys is more than can be inserted.
@@ -36,13 +36,6 @@ func (f *Filter) MarshalBinary() ([]byte, error) {
 // UnmarshalBinary reads what MarshalBinary returned. It refuses anything else with an
 // error that wraps ErrFormat, without more memory than data has. It keeps no part of data.
 func (f *Filter) UnmarshalBinary(data []byte) error { return saved.Unmarshal(f, data, parse) }
-
-// Save writes the Filter to a file. After a crash there is the old file or the new one.
-func (f *Filter) Save(path string) error { return saved.Save(path, f) }
-
-// Open returns the Filter saved in a file, and reads all of it into memory. It fails with an
-// error that wraps ErrFormat if the file holds anything else.
-func Open(path string) (*Filter, error) { return saved.Open(path, parse) }
 
 func parse(data []byte) (*Filter, error) {
 	in := format.Read(data)

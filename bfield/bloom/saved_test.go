@@ -30,7 +30,7 @@ func samples(t testing.TB) map[string]*Filter {
 }
 
 var forms = fieldtest.Forms[*Filter]{
-	Samples: samples, Read: parse, Open: Open, Err: ErrFormat,
+	Samples: samples, Read: parse, Err: ErrFormat,
 	Golden: map[string]uint64{
 		"blocked":            0x6d692d10aaa4ef8c,
 		"blocked of nothing": 0x2337f376c94265a0,

@@ -112,20 +112,6 @@ var tableForms = fieldtest.Forms[*Table]{
 	},
 }
 
-func TestFiles(t *testing.T) {
-	mapBytes, tableBytes := samples(t)
-	m, err := parseMap[uint64, uint64](mapBytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fieldtest.Files(t, m, OpenMap, ErrFormat)
-	table, err := parseTable(tableBytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fieldtest.Files(t, table, Open, ErrFormat)
-}
-
 // Each word of the head, and bytes all over, changed under a right checksum.
 func TestForgedBytes(t *testing.T) {
 	r := random(t)

@@ -29,13 +29,6 @@ func (m *Map[K, V]) UnmarshalBinary(data []byte) error {
 	return saved.Unmarshal(m, data, parseMap[K, V])
 }
 
-// Save writes the Map to a file. After a crash there is the old file or the new one.
-func (m *Map[K, V]) Save(path string) error { return saved.Save(path, m) }
-
-// OpenMap returns the Map saved in a file, and reads all of it into memory. It fails with
-// ErrFormat if the file holds anything else.
-func OpenMap[K, V ~uint64](path string) (*Map[K, V], error) { return saved.Open(path, parseMap[K, V]) }
-
 func parseMap[K, V ~uint64](data []byte) (*Map[K, V], error) {
 	x, err := readExact(mapFormat.Read(data))
 	if err != nil {

@@ -39,13 +39,6 @@ func (t *Table) UnmarshalBinary(data []byte) error {
 	return saved.Unmarshal(t, data, parseTable)
 }
 
-// Save writes the Table to a file. After a crash there is the old file or the new one.
-func (t *Table) Save(path string) error { return saved.Save(path, t) }
-
-// Open returns the Table saved in a file, and reads all of it into memory. It fails with
-// ErrFormat if the file holds anything else.
-func Open(path string) (*Table, error) { return saved.Open(path, parseTable) }
-
 func parseTable(data []byte) (*Table, error) {
 	in := tableFormat.Read(data)
 	var header [12]uint64

@@ -51,7 +51,7 @@ func (f *Field) UnmarshalBinary(data []byte) error {
 	return saved.Unmarshal(f, bytes.Clone(data), FieldOf)
 }
 
-// FieldOf is the Field that MarshalBinary or Save saved as data. It verifies data and then
+// FieldOf is the Field that MarshalBinary saved as data. It verifies data and then
 // uses it where it lies, as bfield.FieldOf does. So data must stay as it is for as long as
 // the field is used. It fails with ErrFormat if data is anything but a whole field.
 func FieldOf(data []byte) (*Field, error) {
@@ -84,10 +84,3 @@ func FieldOf(data []byte) (*Field, error) {
 	}
 	return f, in.End()
 }
-
-// Save writes the field to a file. After a crash there is the old file or the new one.
-func (f *Field) Save(path string) error { return saved.Save(path, f) }
-
-// Open returns the field saved in a file, and reads all of it into memory. It fails with
-// ErrFormat if the file holds anything else.
-func Open(path string) (*Field, error) { return saved.Open(path, FieldOf) }

@@ -86,7 +86,7 @@ var forms = fieldtest.Forms[*Field]{
 		return map[string]*Field{"two layers": twoLayers(t), "nothing": {}}
 	},
 	Golden: map[string]uint64{"two layers": 0x6d543b4e9ad6ed8, "nothing": 0x4d87476fbb53470c},
-	Read:   FieldOf, Open: Open, Err: ErrFormat,
+	Read:   FieldOf, Err: ErrFormat,
 	Ask: func(_ *testing.T, f *Field) {
 		var values [500]uint64
 		var found [500]bool

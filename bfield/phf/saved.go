@@ -29,7 +29,7 @@ import (
 //	8        XXH3 of all that is before
 var format = saved.Format{Magic: "PERF\x01", Err: ErrFormat}
 
-// ErrFormat is wrapped by the errors of UnmarshalBinary and Open.
+// ErrFormat is wrapped by the errors of UnmarshalBinary.
 var ErrFormat = errors.New("phf: not a saved function")
 
 // MarshalBinary returns the saved form, which UnmarshalBinary reads.
@@ -59,13 +59,6 @@ func (f *Function) MarshalBinary() ([]byte, error) {
 // UnmarshalBinary reads what MarshalBinary returned. It refuses anything else with an
 // error that wraps ErrFormat, without more memory than data has. It keeps no part of data.
 func (f *Function) UnmarshalBinary(data []byte) error { return saved.Unmarshal(f, data, parse) }
-
-// Save writes the Function to a file. After a crash there is the old file or the new one.
-func (f *Function) Save(path string) error { return saved.Save(path, f) }
-
-// Open returns the Function saved in a file, and reads all of it into memory. It fails with
-// an error that wraps ErrFormat if the file holds anything else.
-func Open(path string) (*Function, error) { return saved.Open(path, parse) }
 
 func parse(data []byte) (*Function, error) {
 	in := format.Read(data)

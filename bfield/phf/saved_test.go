@@ -30,7 +30,7 @@ func samples(t testing.TB) map[string]*Function {
 }
 
 var forms = fieldtest.Forms[*Function]{
-	Samples: samples, Read: parse, Open: Open, Err: ErrFormat,
+	Samples: samples, Read: parse, Err: ErrFormat,
 	Golden: map[string]uint64{
 		"1 bits, minimal false, 0 keys":    0x2b52947802117468,
 		"1 bits, minimal false, 1 keys":    0x204bb323889e211e,

@@ -202,7 +202,7 @@ func codedSamples(t testing.TB) map[string]*Coded {
 }
 
 var codedForms = fieldtest.Forms[*Coded]{
-	Samples: codedSamples, Read: parseCoded, Open: OpenCoded, Err: ErrFormat,
+	Samples: codedSamples, Read: parseCoded, Err: ErrFormat,
 	Golden: map[string]uint64{"0": 0x2ade6191c9699f98, "1": 0x9ca722967d3250a9, "40": 0xd4dbe1b29e430399, "4000": 0x9dad0c113ca1ed0e},
 	Ask: func(_ *testing.T, c *Coded) {
 		hashes, values := make([]uint64, 100), make([]uint64, 100)

@@ -40,12 +40,6 @@ func (c *Coded) MarshalBinary() ([]byte, error) {
 // keeps no part of data.
 func (c *Coded) UnmarshalBinary(data []byte) error { return saved.Unmarshal(c, data, parseCoded) }
 
-// Save writes the Coded to a file.
-func (c *Coded) Save(path string) error { return saved.Save(path, c) }
-
-// OpenCoded returns the Coded saved in a file.
-func OpenCoded(path string) (*Coded, error) { return saved.Open(path, parseCoded) }
-
 func parseCoded(data []byte) (*Coded, error) {
 	in := codedFormat.Read(data)
 	keys := in.Word()

@@ -33,12 +33,8 @@ const (
 	kindMap       = byte(kinds) + 2
 )
 
-// ErrFormat is wrapped by the errors of the UnmarshalBinary methods and of the Open functions.
+// ErrFormat is wrapped by the errors of the UnmarshalBinary methods.
 var ErrFormat = errors.New("ribbon: not a saved structure of this type")
-
-// Files hold the saved forms. After a crash there is the old file or the new one. The
-// Open functions read all of a file into memory, so that later changes of it change no
-// answer. They fail with ErrFormat if it holds anything else.
 
 // header is what precedes the tables.
 type header struct {
@@ -151,12 +147,6 @@ func (r *Retrieval) UnmarshalBinary(data []byte) error {
 	return saved.Unmarshal(r, data, parseRetrieval)
 }
 
-// Save writes the Retrieval to a file.
-func (r *Retrieval) Save(path string) error { return saved.Save(path, r) }
-
-// OpenRetrieval returns the Retrieval saved in a file.
-func OpenRetrieval(path string) (*Retrieval, error) { return saved.Open(path, parseRetrieval) }
-
 func parseRetrieval(data []byte) (*Retrieval, error) {
 	in := format.Read(data)
 	h := parseHeader(in)
@@ -174,12 +164,6 @@ func (f *Filter) MarshalBinary() ([]byte, error) {
 
 // UnmarshalBinary is that of a Retrieval, for filters.
 func (f *Filter) UnmarshalBinary(data []byte) error { return saved.Unmarshal(f, data, parseFilter) }
-
-// Save writes the Filter to a file.
-func (f *Filter) Save(path string) error { return saved.Save(path, f) }
-
-// OpenFilter returns the Filter saved in a file.
-func OpenFilter(path string) (*Filter, error) { return saved.Open(path, parseFilter) }
 
 func parseFilter(data []byte) (*Filter, error) {
 	in := format.Read(data)
@@ -203,12 +187,6 @@ func (m *Map) MarshalBinary() ([]byte, error) {
 
 // UnmarshalBinary is that of a Retrieval, for maps.
 func (m *Map) UnmarshalBinary(data []byte) error { return saved.Unmarshal(m, data, parseMap) }
-
-// Save writes the Map to a file.
-func (m *Map) Save(path string) error { return saved.Save(path, m) }
-
-// OpenMap returns the Map saved in a file.
-func OpenMap(path string) (*Map, error) { return saved.Open(path, parseMap) }
 
 func parseMap(data []byte) (*Map, error) {
 	in := format.Read(data)

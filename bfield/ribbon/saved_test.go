@@ -14,7 +14,7 @@ import (
 
 // structure is what each of the three types can do.
 type structure interface {
-	fieldtest.Saved
+	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
 }
 
@@ -70,15 +70,6 @@ var forms = fieldtest.Forms[structure]{
 			}
 		}
 		return nil, err
-	},
-	Open: func(path string) (structure, error) {
-		if r, err := OpenRetrieval(path); err == nil {
-			return r, nil
-		}
-		if m, err := OpenMap(path); err == nil {
-			return m, nil
-		}
-		return OpenFilter(path)
 	},
 	Ask: askAll,
 }

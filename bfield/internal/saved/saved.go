@@ -146,3 +146,12 @@ func (r *Reader) End() error {
 	}
 	return r.err
 }
+
+// Unmarshal makes t what parse makes of data; after an error it is as it was.
+func Unmarshal[T any](t *T, data []byte, parse func([]byte) (*T, error)) error {
+	read, err := parse(data)
+	if err == nil {
+		*t = *read
+	}
+	return err
+}
