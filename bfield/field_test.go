@@ -4,22 +4,12 @@ import (
 	"errors"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/keyed"
+	"github.com/syncd-io/syncd/internal/seeded"
 )
-
-func draw(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("replay with seed %d", seed)
-		}
-	})
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // TestUntilRepaired goes through the life of a field of which others remember the keys:
 // insertions, repair, more insertions, saving between. At each point an inserted key is
@@ -32,7 +22,7 @@ func TestUntilRepaired(t *testing.T) {
 	for name, c := range shapes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			random := draw(t)
+			random := seeded.New(t)
 			c.Keys = 20_000
 			f, err := New(c)
 			if err != nil {
@@ -103,7 +93,7 @@ func TestUntilRepaired(t *testing.T) {
 // TestSkewedValues gives all keys one value: the rate stays the planned one,
 // where without whitening it is 1.7 times as high.
 func TestSkewedValues(t *testing.T) {
-	random := draw(t)
+	random := seeded.New(t)
 	const n, trials = 100_000, 400_000
 	c := shapes["two bits"]
 	c.Keys, c.Values = n, 276
@@ -130,7 +120,7 @@ func TestSkewedValues(t *testing.T) {
 // windows of a key but for a shift would be found. The expected count is 4 or 5;
 // places in arithmetic progression give about 50.
 func TestPlacesAreIndependent(t *testing.T) {
-	random := draw(t)
+	random := seeded.New(t)
 	c := shape(276, 24, 2, 14, 20.36) // α = 2^-20
 	c.Keys = 1000
 	keys := make([]uint64, c.Keys)
@@ -155,7 +145,7 @@ func TestPlacesAreIndependent(t *testing.T) {
 // TestSize holds the arrays to the predicted size: no more than 1 % above
 // m·κ/(1−β), and no more than the square of β below.
 func TestSize(t *testing.T) {
-	random := draw(t)
+	random := seeded.New(t)
 	const n = 40_000
 	for name, c := range shapes {
 		c.Keys = n

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -244,56 +245,36 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
-// TestFullDisk: a write that fails leaves a log that takes no more, and is
-// whole when it is opened anew.
-func TestFullDisk(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	l := logAt(t, path)
-	if err := l.Append(someRecords(0, 3)); err != nil {
-		t.Fatal(err)
-	}
-	l.file.Close() // any error will do
-	for range 2 {
-		if err := l.Append(someRecords(3, 1)); err == nil {
-			t.Fatal("appended to a file that is closed")
+// TestFailedAppend: a write or a sync that fails leaves a log that takes no more. When it is
+// opened anew, what was written before is not there, as it may not be on disk, and can be
+// appended again.
+func TestFailedAppend(t *testing.T) {
+	for name, breaks := range map[string]func(l *FileLog){
+		"a write": func(l *FileLog) { l.file.Close() }, // any error will do
+		"a sync":  func(l *FileLog) { l.sync = func(*os.File) error { return errors.New("a bad sector") } },
+	} {
+		path := filepath.Join(t.TempDir(), "log")
+		l := logAt(t, path)
+		if err := l.Append(someRecords(0, 3)); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if l.Len() != 3 {
-		t.Errorf("%d records after a failed write", l.Len())
-	}
-	l.Close()
-	if got := recordsOf(t, logAt(t, path), 0); !slices.Equal(got, someRecords(0, 3)) {
-		t.Errorf("%d records after opening anew", len(got))
-	}
-}
-
-// TestFailedSync: what was written before a sync that failed is not there when the log is
-// opened anew, as it may not be on disk, and what is not there can be appended again.
-func TestFailedSync(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	l := logAt(t, path)
-	if err := l.Append(someRecords(0, 3)); err != nil {
-		t.Fatal(err)
-	}
-	failure := errors.New("a bad sector")
-	l.sync = func(*os.File) error { return failure }
-	for range 2 {
-		if err := l.Append(someRecords(3, 5000)); !errors.Is(err, failure) {
-			t.Fatalf("appended without a sync: %v", err)
+		breaks(l)
+		for range 2 {
+			if err := l.Append(someRecords(3, 5000)); err == nil || l.Len() != 3 {
+				t.Fatalf("%s that fails: %v, %d records", name, err, l.Len())
+			}
 		}
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	l = logAt(t, path)
-	if got := recordsOf(t, l, 0); !slices.Equal(got, someRecords(0, 3)) {
-		t.Errorf("%d records after opening anew", len(got))
-	}
-	if err := l.Append(someRecords(3, 1)); err != nil {
-		t.Fatal(err)
-	}
-	if got := recordsOf(t, l, 0); !slices.Equal(got, someRecords(0, 4)) {
-		t.Errorf("%d records after the next Append", len(got))
+		l.Close()
+		l = logAt(t, path)
+		if got := recordsOf(t, l, 0); !slices.Equal(got, someRecords(0, 3)) {
+			t.Errorf("%s that fails: %d records after opening anew", name, len(got))
+		}
+		if err := l.Append(someRecords(3, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if got := recordsOf(t, l, 0); !slices.Equal(got, someRecords(0, 4)) {
+			t.Errorf("%s that fails: %d records after the next Append", name, len(got))
+		}
 	}
 }
 
@@ -322,4 +303,25 @@ func FuzzFileLog(f *testing.F) {
 			t.Errorf("%d records of %d", len(got), l.Len())
 		}
 	})
+}
+
+// TestLogVersion: the log of another version is refused by an error that names both, even
+// if its header is shorter.
+func TestLogVersion(t *testing.T) {
+	for _, size := range []int{len(logMagic), logHeader, logHeader + 100} {
+		path := filepath.Join(t.TempDir(), "log")
+		data := make([]byte, size)
+		copy(data, logMagic)
+		data[len(logMagic)-1] = 1
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := OpenFileLog(path, 7)
+		if err == nil {
+			l.Close()
+		}
+		if !errors.Is(err, ErrLog) || !strings.Contains(err.Error(), "log of version 1, where version 2 is read") {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
 }

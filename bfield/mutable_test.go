@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/syncd-io/syncd/bfield/keyed"
+	"github.com/syncd-io/syncd/internal/seeded"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,7 +37,7 @@ func TestMutableTwin(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			random := draw(t)
+			random := seeded.New(t)
 			c.Keys = 500
 			path := filepath.Join(t.TempDir(), "log")
 			log := logAt(t, path)

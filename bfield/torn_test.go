@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/syncd-io/syncd/internal/seeded"
 )
 
 // page is what a file system writes whole or not at all.
@@ -46,7 +48,7 @@ func tear(t *testing.T, random *rand.Rand, path string, synced []byte) {
 // which the disk keeps any subset: what was acknowledged before is there, and of
 // the Append its first records at most.
 func TestTornAppend(t *testing.T) {
-	random := draw(t)
+	random := seeded.New(t)
 	for _, size := range []int{1, 100, 300, 4096, 8192, 20_000} {
 		for range 20 / (1 + size/maxRecords) {
 			path := filepath.Join(t.TempDir(), "log")
@@ -85,7 +87,7 @@ func TestTornAppend(t *testing.T) {
 // Append, and the next one opens the log, which the system's memory still shows whole. The
 // power is cut in the middle of its first Append: what was acknowledged is there.
 func TestTornAppendAfterKill(t *testing.T) {
-	random := draw(t)
+	random := seeded.New(t)
 	for range 40 {
 		path := filepath.Join(t.TempDir(), "log")
 		l := logAt(t, path)
@@ -127,7 +129,7 @@ func TestTornAppendAfterKill(t *testing.T) {
 // TestLostSectors: sectors that read as zeros, in frames before which and behind
 // which others were acknowledged, are damage: nothing is cut off.
 func TestLostSectors(t *testing.T) {
-	random := draw(t)
+	random := seeded.New(t)
 	path := filepath.Join(t.TempDir(), "log")
 	l := logAt(t, path)
 	for _, n := range []int{300, 20_000, 1} {

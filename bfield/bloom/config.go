@@ -3,6 +3,7 @@ package bloom
 import (
 	"fmt"
 	"math"
+	"sort"
 )
 
 // Kind is where the bits of a key lie.
@@ -109,16 +110,9 @@ func (c Config) bitsFor(rate float64) (float64, error) {
 		_, r := best(c.Kind, bits)
 		return r <= rate
 	}
-	low, high := 7, 8*maxBits // in eighths; low does not do
-	if !reached(float64(high) / 8) {
+	eighths := 8 + sort.Search(8*(maxBits-1)+1, func(more int) bool { return reached(float64(8+more) / 8) })
+	if eighths > 8*maxBits {
 		return 0, fmt.Errorf("bloom: a %v filter does not reach a rate of %v with %d bits a key", c.Kind, rate, maxBits)
 	}
-	for high-low > 1 {
-		if mid := (low + high) / 2; reached(float64(mid) / 8) {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	return float64(high) / 8, nil
+	return float64(eighths) / 8, nil
 }

@@ -26,10 +26,6 @@ var (
 	ErrFormat = errors.New("cuckoo: not a saved table")
 )
 
-func errWide(e entry) error {
-	return fmt.Errorf("cuckoo: set %#x to %#x: %w: both have %d bits", e.key, e.value, ErrRange, keyBits)
-}
-
 func errCrowded(count int) error {
 	return fmt.Errorf("cuckoo: insert into a table of %d entries: %w", count, ErrCrowded)
 }

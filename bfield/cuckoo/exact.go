@@ -1,5 +1,10 @@
 package cuckoo
 
+import (
+	"fmt"
+	"slices"
+)
+
 // exact is the table behind Map.
 type exact struct {
 	spread
@@ -120,12 +125,20 @@ func (x *exact) near(key, first uint64) (uint64, bool) {
 }
 
 func (x *exact) stashed(key uint64) (uint64, bool) {
-	for _, e := range x.stash {
-		if e.key == key {
-			return e.value, true
-		}
+	if i := x.stashAt(key); i >= 0 {
+		return x.stash[i].value, true
 	}
 	return 0, false
+}
+
+// stashAt is where a key is in the stash, or −1.
+func (x *exact) stashAt(key uint64) int {
+	for i := range x.stash {
+		if x.stash[i].key == key {
+			return i
+		}
+	}
+	return -1
 }
 
 // change gives a key that is in the table a new value.
@@ -137,19 +150,17 @@ func (x *exact) change(e entry, places [mapHashes]place) bool {
 			return true
 		}
 	}
-	for i := range x.stash {
-		if x.stash[i].key == e.key {
-			x.stash[i] = e
-			return true
-		}
+	i := x.stashAt(e.key)
+	if i >= 0 {
+		x.stash[i] = e
 	}
-	return false
+	return i >= 0
 }
 
 func (x *exact) set(e entry) error {
 	x.work.begin()
 	if e.key > keyMask || e.value > keyMask {
-		return errWide(e)
+		return fmt.Errorf("cuckoo: set %#x to %#x: %w: both have %d bits", e.key, e.value, ErrRange, keyBits)
 	}
 	places := x.places(e.key)
 	if x.change(e, places) {
@@ -262,13 +273,11 @@ func (x *exact) clear(key uint64) bool {
 			return true
 		}
 	}
-	for i, e := range x.stash {
-		if e.key == key {
-			x.stash = append(x.stash[:i], x.stash[i+1:]...)
-			return true
-		}
+	i := x.stashAt(key)
+	if i >= 0 {
+		x.stash = slices.Delete(x.stash, i, i+1)
 	}
-	return false
+	return i >= 0
 }
 
 // each calls f for every entry until it returns false.

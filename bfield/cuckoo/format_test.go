@@ -12,6 +12,7 @@ import (
 
 	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
 	"github.com/syncd-io/syncd/bfield/keyed"
+	"github.com/syncd-io/syncd/internal/seeded"
 )
 
 // What is saved is a format: other versions and processors read it.
@@ -114,7 +115,7 @@ var tableForms = fieldtest.Forms[*Table]{
 
 // Each word of the head, and bytes all over, changed under a right checksum.
 func TestForgedBytes(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	mapBytes, tableBytes := samples(t)
 	if !mapForms.Try(t, mapBytes) || !tableForms.Try(t, tableBytes) {
 		t.Fatal("the samples are refused")

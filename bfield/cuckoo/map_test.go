@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/syncd-io/syncd/internal/seeded"
 )
 
 // A Map does what a Go map does: sets, changes, deletions, keys at the ends of
@@ -25,7 +27,7 @@ func TestMapEqualsTwin(t *testing.T) {
 		{"churns", 0, 100_000, 30_000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := random(t)
+			r := seeded.New(t)
 			m := newMap(t, MapConfig{Keys: c.plan, Seed: r.Uint64()})
 			twin := map[uint64]uint64{}
 			var recent [64]uint64
@@ -109,7 +111,7 @@ func savedMap(t testing.TB, m *Map[uint64, uint64]) *Map[uint64, uint64] {
 }
 
 func TestGetBatchEqualsGet(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	m := newMap(t, MapConfig{})
 	var keys []uint64
 	for range 40_000 {
@@ -160,7 +162,7 @@ func TestGetBatchEqualsGet(t *testing.T) {
 }
 
 func TestMapSize(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	const keys = 300_000
 	for _, plan := range []int{0, 100_000, keys} {
 		m := newMap(t, MapConfig{Keys: plan, Seed: r.Uint64()})
@@ -234,7 +236,7 @@ func crowd(t testing.TB, x *exact, n int) []uint64 {
 // Keys made to collide fill both buckets and the stash; then they are refused,
 // after a bounded search and without growth, and all else goes on.
 func TestCrowdedMap(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	m := newMap(t, MapConfig{Seed: r.Uint64()})
 	const fit = 2*mapSlots + stashSize
 	keys := crowd(t, &m.exact, fit+20)
@@ -303,7 +305,7 @@ func TestAllStops(t *testing.T) {
 }
 
 func TestManyReaders(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	m := newMap(t, MapConfig{})
 	keys := make([]uint64, 1000)
 	for i := range keys {

@@ -3,10 +3,12 @@ package cuckoo
 import (
 	"math"
 	"testing"
+
+	"github.com/syncd-io/syncd/internal/seeded"
 )
 
 func TestMixerIsABijection(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	for range 200_000 {
 		m := mixer{r.Uint64()}
 		k := key(r, 1<<48)
@@ -53,7 +55,7 @@ func TestMixerSpreads(t *testing.T) {
 }
 
 func TestDivide(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	for range 300_000 {
 		base := 2 + r.Uint64N(1<<r.UintN(31)+1)
 		s := spreadOf(base, base)
@@ -70,7 +72,7 @@ func TestDivide(t *testing.T) {
 // Each split leaves every number where it was, or takes it from the parent to
 // the child; and the buckets are those of x mod base·2^level.
 func TestSplit(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	for _, base := range []uint64{2, 3, 7, 64, 100} {
 		s := spreadOf(base, base)
 		numbers := make([]uint64, 2000)
@@ -104,7 +106,7 @@ func TestSplit(t *testing.T) {
 }
 
 func TestLine(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	for range 2000 {
 		var l line
 		var twin [mapSlots]struct{ tag, value uint64 }

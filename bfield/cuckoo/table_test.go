@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/keyed"
+	"github.com/syncd-io/syncd/internal/seeded"
 )
 
 // A Table whose keys do not look the same does what a Go map does for the keys that are
@@ -20,7 +21,7 @@ func TestTableEqualsTwin(t *testing.T) {
 		{ValueBits: 3, FalsePositive: 0x1p-10, Slots: 1, Keys: 4000},
 		{ValueBits: 0, FalsePositive: 0x1p-10, Slots: 8},
 	} {
-		r := random(t)
+		r := seeded.New(t)
 		c.Seed = r.Uint64()
 		table, err := New(c)
 		if err != nil {
@@ -94,7 +95,7 @@ func savedTable(t testing.TB, table *Table) *Table {
 // shape, planned and after growth. The bounds are 5.5 standard deviations wide:
 // less than one false alarm in 10^7 rates.
 func TestFalsePositiveRate(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	for _, c := range []Config{
 		{Keys: 20_000, FalsePositive: 0x1p-6, ValueBits: 8},
 		{Keys: 20_000, FalsePositive: 0x1p-8, Hashes: 3},
@@ -125,7 +126,7 @@ func TestFalsePositiveRate(t *testing.T) {
 // The loads reached before the first insertion goes to the stash, for one seed; see
 // docs/STRUCTURES.md for more shapes and trials.
 func TestLoadsReached(t *testing.T) {
-	r := seeded(t, 1)
+	r := rand.New(rand.NewPCG(1, 0))
 	for _, c := range []struct {
 		hashes, slots int
 		load          float64
@@ -152,7 +153,7 @@ func TestLoadsReached(t *testing.T) {
 }
 
 func TestFullTable(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	for _, c := range []Config{
 		{Fixed: true, ValueBits: 8, FalsePositive: 0x1p-20},
 		{ValueBits: 2, FalsePositive: 0x1p-7}, // nine bits: it doubles once
@@ -197,7 +198,7 @@ func TestFullTable(t *testing.T) {
 // TestDeleteFromTheStash deletes what waits in the stash of a full table, the last first: only
 // that is gone.
 func TestDeleteFromTheStash(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	table, err := New(Config{Fixed: true, FalsePositive: 0x1p-25, Seed: r.Uint64()})
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +254,7 @@ func TestTableGrowsInTime(t *testing.T) {
 
 // Hashes made to share all buckets are refused in the end; nothing grows.
 func TestCrowdedTable(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	var table *Table
 	var begin uint64
 	var err error

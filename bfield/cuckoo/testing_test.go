@@ -4,25 +4,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/syncd-io/syncd/bfield/keyed"
 )
-
-// random is seeded anew in each run; a failure prints the seed.
-func random(t testing.TB) *rand.Rand {
-	t.Helper()
-	return seeded(t, uint64(time.Now().UnixNano()))
-}
-
-func seeded(t testing.TB, seed uint64) *rand.Rand {
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("replay with seeded(t, %d)", seed)
-		}
-	})
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 func newMap(t testing.TB, config MapConfig) *Map[uint64, uint64] {
 	t.Helper()

@@ -2,7 +2,6 @@ package nested
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -28,41 +27,24 @@ var draws = []struct {
 	{"geometric", func(r *rand.Rand) uint64 { return uint64(r.ExpFloat64() / math.Ln2) }, 0.9},
 }
 
-// TestField holds every key to a map, and the rate of false positives to its plan
-// within five standard deviations.
+// TestField holds the rate of false positives to its plan within five standard deviations,
+// and the size to that of one field.
 func TestField(t *testing.T) {
 	const n, seed, alpha = 100_000, 9, 1.0 / 256
 	for _, d := range draws {
 		t.Run(d.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
-			twin := map[uint64]uint64{}
-			var keys, values []uint64
-			most := uint64(0)
-			for len(keys) < n {
-				k, v := r.Uint64(), d.of(r)
-				twin[k], keys, values = v, append(keys, k), append(values, v)
-				most = max(most, v)
+			keys, values := make([]uint64, n), make([]uint64, n)
+			for i := range keys {
+				keys[i], values[i] = r.Uint64(), d.of(r)
 			}
 			f, err := Build(Config{FalsePositive: alpha, Seed: r.Uint64()}, keyed.Numbers(keys), values)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for k, want := range twin {
-				if v, ok := f.Lookup(keyed.Number(k)); !ok || v != want {
-					t.Fatalf("key %x is %d, %v; want %d (seed %d)", k, v, ok, want, seed)
-				}
-			}
-			asked := make([]uint64, 3000) // keys and strangers
-			for i := range asked {
-				if asked[i] = r.Uint64(); i%3 > 0 {
-					asked[i] = keys[i]
-				}
-			}
-			answers, is := make([]uint64, len(asked)), make([]bool, len(asked))
-			f.LookupBatch(keyed.Numbers(asked), answers, is)
-			for i, k := range asked {
-				if v, ok := f.Lookup(keyed.Number(k)); v != answers[i] || ok != is[i] {
-					t.Fatalf("key %x is %d, %v in a batch; alone %d, %v (seed %d)", k, answers[i], is[i], v, ok, seed)
+			for i, k := range keys {
+				if v, ok := f.Lookup(keyed.Number(k)); !ok || v != values[i] {
+					t.Fatalf("key %x is %d, %v; want %d (seed %d)", k, v, ok, values[i], seed)
 				}
 			}
 			s := f.Stats()
@@ -87,26 +69,6 @@ func TestField(t *testing.T) {
 			}
 			t.Logf("%d layers, %.2f bits a key; one field %.2f; α %.6f, measured %.6f", s.Layers, got, plain.PaperBitsPerKey(), s.FalsePositive, float64(found)/strangers)
 		})
-	}
-}
-
-func TestSmall(t *testing.T) {
-	if f, err := Build(Config{FalsePositive: 0.01}, keyed.List{}, nil); err != nil || f.Stats() != (Stats{}) {
-		t.Errorf("a field of no key: %v", err)
-	}
-	var keys [][]byte
-	var values []uint64
-	for i := range 50 {
-		keys, values = append(keys, fmt.Append(nil, i)), append(values, uint64(i*i%7))
-		f, err := Build(Config{FalsePositive: 0.01}, keyed.ByteStrings(keys), values)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for j, k := range keys {
-			if v, ok := f.Lookup(keyed.Bytes(k)); !ok || v != values[j] {
-				t.Fatalf("of %d keys, %d is %d, %v", len(keys), j, v, ok)
-			}
-		}
 	}
 }
 

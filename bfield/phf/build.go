@@ -136,7 +136,7 @@ func (f *Function) fill(hashes []uint64, choices []uint8, begins []int) {
 	var taken []bool
 	for i, s := range f.shards {
 		m := uint32(slotsOf(int(s.keys), f.choiceBits))
-		taken = resized(taken, int(m))
+		taken = slices.Grow(taken[:0], int(m))[:m]
 		clear(taken)
 		for k := begins[i]; k < begins[i+1]; k++ {
 			taken[slot(hashes[k], s.salt, uint32(choices[k]), m)] = true

@@ -1,5 +1,7 @@
 package phf
 
+import "slices"
+
 // search finds the choices of a shard's keys.
 type search struct {
 	choiceBits int
@@ -28,7 +30,7 @@ func (s *search) solve(hashes []uint64, choices []uint8) (salt uint32, ok bool) 
 
 func (s *search) try(hashes []uint64, choices []uint8, salt uint32) bool {
 	m := slotsOf(len(hashes), s.choiceBits)
-	s.owner, s.label = resized(s.owner, m), resized(s.label, m)
+	s.owner, s.label = slices.Grow(s.owner[:0], m)[:m], slices.Grow(s.label[:0], m)[:m]
 	for i := range s.owner {
 		s.owner[i] = -1
 	}
@@ -66,11 +68,4 @@ func (s *search) put(key int32, h uint64, choices []uint8, salt uint32) (out int
 	out, s.owner[at] = s.owner[at], key
 	choices[key] = uint8(chosen)
 	return out, true
-}
-
-func resized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }

@@ -2,7 +2,6 @@ package ribbon
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 )
 
@@ -33,8 +32,6 @@ func newCode(frequencies map[uint64]uint64) *code {
 	for value, f := range frequencies {
 		tree = append(tree, node{weight: f, value: value})
 	}
-	// The map has no order: equal frequencies must not depend on it.
-	slices.SortFunc(tree, func(a, b node) int { return cmp.Compare(a.value, b.value) })
 	n := len(tree)
 	for {
 		if tree = join(tree[:n]); n == 0 || depths(tree) <= longestCodeword {
@@ -62,21 +59,30 @@ type node struct {
 	parent, depth int
 }
 
-// join makes the tree over its leaves, the root last.
+// join makes the tree over its leaves, the root last. Sorted leaves are one queue, and the
+// nodes over them, which are made in the order of their weights, are another. The lightest
+// two nodes are at the heads of these; of equal weights the older is taken.
 func join(tree []node) []node {
-	h := &lightest{tree: tree}
-	for i := range tree {
-		h.order = append(h.order, i)
+	n := len(tree)
+	// The map has no order: equal frequencies must not depend on it.
+	slices.SortFunc(tree, func(a, b node) int {
+		return cmp.Or(cmp.Compare(a.weight, b.weight), cmp.Compare(a.value, b.value))
+	})
+	leaf, inner := 0, n
+	lightest := func() int {
+		if leaf < n && (inner == len(tree) || tree[leaf].weight <= tree[inner].weight) {
+			leaf++
+			return leaf - 1
+		}
+		inner++
+		return inner - 1
 	}
-	heap.Init(h)
-	for len(h.order) > 1 {
-		a, b := heap.Pop(h).(int), heap.Pop(h).(int)
-		parent := len(h.tree)
-		h.tree[a].parent, h.tree[b].parent = parent, parent
-		h.tree = append(h.tree, node{weight: h.tree[a].weight + h.tree[b].weight})
-		heap.Push(h, parent)
+	for range n - 1 {
+		a, b := lightest(), lightest()
+		tree[a].parent, tree[b].parent = len(tree), len(tree)
+		tree = append(tree, node{weight: tree[a].weight + tree[b].weight})
 	}
-	return h.tree
+	return tree
 }
 
 // depths sets the depth of each node, and returns the greatest.
@@ -87,34 +93,6 @@ func depths(tree []node) (deepest int) {
 		deepest = max(deepest, tree[i].depth)
 	}
 	return deepest
-}
-
-// lightest is a heap of the nodes without parents; of equal weights the older.
-type lightest struct {
-	tree  []node
-	order []int
-}
-
-// Len implements heap.Interface.
-func (h *lightest) Len() int { return len(h.order) }
-
-// Less implements heap.Interface.
-func (h *lightest) Less(i, j int) bool {
-	a, b := h.order[i], h.order[j]
-	return cmp.Or(cmp.Compare(h.tree[a].weight, h.tree[b].weight), cmp.Compare(a, b)) < 0
-}
-
-// Swap implements heap.Interface.
-func (h *lightest) Swap(i, j int) { h.order[i], h.order[j] = h.order[j], h.order[i] }
-
-// Push implements heap.Interface.
-func (h *lightest) Push(x any) { h.order = append(h.order, x.(int)) }
-
-// Pop implements heap.Interface.
-func (h *lightest) Pop() any {
-	last := h.order[len(h.order)-1]
-	h.order = h.order[:len(h.order)-1]
-	return last
 }
 
 // codeword is the bits of a value, the first one highest.

@@ -42,6 +42,9 @@ func TestEverySmallSize(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if _, ok := m.Lookup(keyed.Number(r.Uint64())); n == 0 && (ok || m.Stats() != (Stats{})) {
+				t.Fatalf("the empty map has a key, or %+v", m.Stats())
+			}
 			for i, h := range hashes {
 				if got := re.Lookup(keyed.Number(h)); got != values[i] {
 					t.Fatalf("retrieval of %d keys, %+v: key %d answers %d, want %d (seed %d)", n, c, i, got, values[i], seed)
@@ -62,22 +65,6 @@ func TestEverySmallSize(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// Without keys there is nothing to find, and nothing to store.
-func TestNothing(t *testing.T) {
-	m, err := BuildMap(Config{ValueBits: 8, FingerprintBits: 1}, keyed.List{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range uint64(100) {
-		if _, ok := m.Lookup(keyed.Number(i)); ok {
-			t.Fatalf("the empty map has key %d", i)
-		}
-	}
-	if s := m.Stats(); s != (Stats{}) {
-		t.Errorf("Stats of the empty map: %+v", s)
 	}
 }
 
