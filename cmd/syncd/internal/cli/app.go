@@ -26,24 +26,44 @@ import (
 // app is what a command works with.
 type app struct {
 	*globals
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	parsed         *kong.Context
-	daemon         *client.Client // of commands that ask for one
-	file           *settings.File
+	stdin  io.Reader
+	stdout *output
+	stderr io.Writer
+	parsed *kong.Context
+	daemon *client.Client // of commands that ask for one
+	file   *settings.File
 }
 
 // json tells whether output goes out as JSON.
 func (a *app) json() bool { return a.Output == "json" }
 
-// printJSON writes v as indented JSON.
-func (a *app) printJSON(v any) error { return api.WriteJSON(a.stdout, v, "  ") }
+// print prints what was found, v: as JSON, or by text.
+func (a *app) print(v any, text func()) {
+	if a.json() {
+		a.printJSON(v)
+	} else {
+		text()
+	}
+}
 
-// printf writes a result.
-func (a *app) printf(format string, args ...any) error {
-	_, err := fmt.Fprintf(a.stdout, format, args...)
+// answer ends a command: where it has not failed, it prints what was found.
+func (a *app) answer(err error, v any, text func()) error {
+	if err == nil {
+		a.print(v, text)
+	}
 	return err
 }
+
+// done is answer with a remark for the text.
+func (a *app) done(err error, v any, format string, args ...any) error {
+	return a.answer(err, v, func() { a.remark(format, args...) })
+}
+
+// printJSON writes v as indented JSON. Like printf, it leaves its error to the end of the command: see output.
+func (a *app) printJSON(v any) { a.stdout.failed(api.WriteJSON(a.stdout, v, "  ")) }
+
+// printf writes a result.
+func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.stdout, format, args...) }
 
 // remark tells on standard error what is not part of the result, unless --quiet
 // or -o json is given.
@@ -88,13 +108,12 @@ func apiValid(given []string) error {
 	return err
 }
 
-// written lists API addresses as one setting.
-func written(addrs []endpoint.Addr) string {
-	var texts []string
+// written are API addresses as a setting has them.
+func written(addrs []endpoint.Addr) (texts []string) {
 	for _, addr := range addrs {
 		texts = append(texts, addr.String())
 	}
-	return strings.Join(texts, ",")
+	return texts
 }
 
 func (a *app) tokenFile() string {

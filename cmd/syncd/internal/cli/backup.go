@@ -50,13 +50,7 @@ func (c backupMakeCmd) Run(ctx context.Context, a *app, daemon *client.Client) e
 	b, err := daemon.Backup(ctx, api.NewBackup{Dir: dir, Full: c.Full}, bar.Set)
 	bar.Done()
 	bars.Close()
-	if err != nil {
-		return attempt(err, "back up into %s", dir)
-	}
-	if a.json() {
-		return a.printJSON(b)
-	}
-	return a.printf("%s\n", backupLine(&b))
+	return a.answer(attempt(err, "back up into %s", dir), b, func() { a.printf("%s\n", backupLine(&b)) })
 }
 
 // backupLine describes a backup on one line.
@@ -79,10 +73,7 @@ type backupLsCmd struct {
 // Run lists the backups in a folder, without a daemon.
 func (c backupLsCmd) Run(a *app) error {
 	all, err := offline.Backups(c.Dir)
-	if err != nil {
-		return err
-	}
-	return a.printBackups(all)
+	return a.answer(err, all, func() { a.printBackups(all) })
 }
 
 type backupVerifyCmd struct {
@@ -96,26 +87,15 @@ func (c backupVerifyCmd) Run(ctx context.Context, a *app) error {
 	all, err := offline.VerifyBackups(ctx, c.Dir, func(read, _ int64) { bar.Set(read) })
 	bar.Done()
 	bars.Close()
-	if err != nil {
-		return err
-	}
-	if err := a.printBackups(all); err != nil {
-		return err
-	}
-	a.remark("all files are what was written")
-	return nil
+	return a.answer(err, all, func() {
+		a.printBackups(all)
+		a.remark("all files are what was written")
+	})
 }
 
-func (a *app) printBackups(all []*offline.Backup) error {
-	out := make([]offline.Backup, 0, len(all))
-	for _, b := range all {
-		out = append(out, *b)
-	}
-	if a.json() {
-		return a.printJSON(out)
-	}
+func (a *app) printBackups(all []*offline.Backup) {
 	t := a.table("backup", "taken", "holds", "size", "namespaces", "records")
-	for _, b := range out {
+	for _, b := range all {
 		holds, records := "all", int64(0)
 		if b.Base > 0 {
 			holds = "changes since " + strconv.Itoa(b.Base)
@@ -125,7 +105,7 @@ func (a *app) printBackups(all []*offline.Backup) error {
 		}
 		t.row(strconv.Itoa(b.Generation), b.Taken.Format(time.RFC3339), holds, size(b.Bytes), strconv.Itoa(len(b.Namespaces)), strconv.FormatInt(records, 10))
 	}
-	return t.print()
+	t.print()
 }
 
 type restoreCmd struct {
@@ -150,16 +130,8 @@ func (c restoreCmd) Run(ctx context.Context, a *app) error {
 	b, err := offline.Restore(ctx, c.Dir, a.DataDir, offline.RestoreOptions{Generation: c.Generation, StoreKind: ondisk.Kind(c.Store), Progress: func(read, _ int64) { bar.Set(read) }})
 	bar.Done()
 	bars.Close()
-	if err != nil {
-		return err
-	}
-	out := *b
-	if a.json() {
-		return a.printJSON(out)
-	}
-	if err := a.printf("node %s in %s, as of %s\n%s\n", out.Node, a.DataDir, out.Taken.Format(time.RFC3339), backupLine(&out)); err != nil {
-		return err
-	}
-	a.remark("start it with: syncd serve; if the original node still runs, first: syncd init --new-identity")
-	return nil
+	return a.answer(err, b, func() {
+		a.printf("node %s in %s, as of %s\n%s\n", b.Node, a.DataDir, b.Taken.Format(time.RFC3339), backupLine(b))
+		a.remark("start it with: syncd serve; if the original node still runs, first: syncd init --new-identity")
+	})
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -54,16 +53,13 @@ func (c batchCmd) Run(ctx context.Context, a *app, daemon *client.Client) error 
 	defer cancel()
 	versions, err := daemon.Batch(ctx, c.NS, list, timeout)
 	err = attempt(err, "write a batch in %q", c.NS)
-	switch {
-	case err != nil && len(versions) == 0:
+	if err != nil && len(versions) == 0 {
 		return err
-	case a.json():
-		return errors.Join(err, a.printJSON(api.Versions{Versions: versions}))
 	}
-	for _, v := range versions {
-		if failed := a.printf("%s\n", v); failed != nil {
-			return errors.Join(err, failed)
+	a.print(api.Versions{Versions: versions}, func() {
+		for _, v := range versions {
+			a.printf("%s\n", v)
 		}
-	}
+	})
 	return err
 }

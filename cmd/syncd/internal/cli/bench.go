@@ -42,18 +42,12 @@ func (c benchSyncCmd) Run(ctx context.Context, a *app) error {
 		Repeat: c.Repeat, Seed: c.Seed, Signed: c.Signed, Cold: c.Cold, Dir: c.Dir, Logger: a.verboseLog(), Bars: bars,
 	})
 	bars.Close()
-	if err != nil {
-		return fmt.Errorf("bench sync: %w", err)
-	}
-	if a.json() {
-		return a.printJSON(results)
-	}
-	return a.printBench(results)
+	return a.answer(attempt(err, "bench sync"), results, func() { a.printBench(results) })
 }
 
 // printBench prints a column for each size and, from the second on, its ratio
 // to the first.
-func (a *app) printBench(results []bench.Result) error {
+func (a *app) printBench(results []bench.Result) {
 	head := []string{"median of " + strconv.Itoa(results[0].Repeat)}
 	for i, r := range results {
 		head = append(head, strconv.Itoa(r.Records))
@@ -97,7 +91,7 @@ func (a *app) printBench(results []bench.Result) error {
 		line("read from disk", func(r bench.Result) float64 { return float64(r.Cold.DiskRead) }, bytes)
 		line("opening both", func(r bench.Result) float64 { return r.Cold.OpenMS }, millis)
 	}
-	return t.print()
+	t.print()
 }
 
 func ratio(v, first float64) string {

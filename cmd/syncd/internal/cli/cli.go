@@ -99,7 +99,7 @@ var groups = []kong.Group{
 
 // Main runs the command line and returns the exit code.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: &input{stdin}, stdout: &output{stdout}, stderr: stderr}
+	a := &app{stdin: &input{stdin}, stdout: &output{Writer: stdout}, stderr: stderr}
 	switch { // the overview, or the help of a command
 	case len(args) == 0:
 		args = []string{"--help"}
@@ -134,7 +134,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		return a.failed(err)
 	}
 	defer a.close()
-	return a.failed(kctx.Run(a))
+	return a.ended(kctx.Run(a))
 }
 
 // outputOf finds the form of the output that a command line asks for, though it

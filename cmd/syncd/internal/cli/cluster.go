@@ -17,16 +17,9 @@ func (c statusCmd) cluster(ctx context.Context, a *app, daemon *client.Client) e
 	if c.Within <= 0 {
 		return problem.Usage("status: --within %s: want more than 0", c.Within)
 	}
-	names := []string{c.NS}
-	if c.NS == "" {
-		names = names[:0]
-		all, err := daemon.Namespaces(ctx)
-		if err != nil {
-			return attempt(err, "status")
-		}
-		for _, ns := range all {
-			names = append(names, ns.Name)
-		}
+	names, err := namesOf(ctx, daemon, c.NS)
+	if err != nil {
+		return attempt(err, "status")
 	}
 	out := []api.NamespaceStatus{}
 	for _, name := range names {
@@ -36,23 +29,17 @@ func (c statusCmd) cluster(ctx context.Context, a *app, daemon *client.Client) e
 		}
 		out = append(out, st)
 	}
-	if a.json() {
-		return a.printJSON(out)
-	}
-	for i := range out {
-		if i > 0 {
-			if err := a.printf("\n"); err != nil {
-				return err
+	return a.answer(nil, out, func() {
+		for i := range out {
+			if i > 0 {
+				a.printf("\n")
 			}
+			a.printCluster(&out[i])
 		}
-		if err := a.printCluster(&out[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
-func (a *app) printCluster(ns *api.NamespaceStatus) error {
+func (a *app) printCluster(ns *api.NamespaceStatus) {
 	t := a.table(ns.Name, "", "holds", "", "proved equal", "clock", "version", "disk")
 	for i := range ns.Cluster {
 		m := &ns.Cluster[i]
@@ -82,16 +69,10 @@ func (a *app) printCluster(ns *api.NamespaceStatus) error {
 		}
 		t.row(m.ID, state, countOf(m.Records, "record"), comparison(m), proved, clockOf(m), programOf(m), diskOf(m))
 	}
-	if err := t.print(); err != nil {
-		return err
-	}
-	if err := a.printShards(ns); err != nil {
-		return err
-	}
+	t.print()
+	a.printShards(ns)
 	if n := len(ns.Without); n > 0 {
-		if err := a.printf("%s without a majority of hosts that answer: reads and writes at quorum fail there; see that the members run\n", countOf(n, "shard")); err != nil {
-			return err
-		}
+		a.printf("%s without a majority of hosts that answer: reads and writes at quorum fail there; see that the members run\n", countOf(n, "shard"))
 	}
 	if len(ns.Needed) > 0 {
 		a.remark("shards would have no majority of their hosts left without: %s; member rm and lapse refuse it, and say what to do", strings.Join(ns.Needed, " "))
@@ -101,7 +82,6 @@ func (a *app) printCluster(ns *api.NamespaceStatus) error {
 			a.remark("%s: %s", short(m.ID), oneLine(m.Problem))
 		}
 	}
-	return nil
 }
 
 // comparison says how what a member holds compares with what this node does.

@@ -14,7 +14,7 @@ import (
 const shardLines = 10
 
 // printShards says how many shards have equal copies, and of the others what each member holds.
-func (a *app) printShards(ns *api.NamespaceStatus) error {
+func (a *app) printShards(ns *api.NamespaceStatus) {
 	type row struct {
 		id string
 		*api.MemberShard
@@ -28,7 +28,7 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 		}
 	}
 	if len(all) == 0 {
-		return nil
+		return
 	}
 	whole := map[int]int{} // how many shards have so many equal copies
 	moves := map[int]*status.Move{}
@@ -67,25 +67,20 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 	if len(unlike) > 0 {
 		parts = append(parts, fmt.Sprintf("%d with copies that differ or are not known", len(unlike)))
 	}
-	if err := a.printf("%s: %s\n", countOf(shards, "shard"), strings.Join(parts, ", ")); err != nil {
-		return err
-	}
+	a.printf("%s: %s\n", countOf(shards, "shard"), strings.Join(parts, ", "))
 	for i := range ns.Moves {
 		if i == shardLines {
-			if err := a.printf("  and %d more that move\n", len(ns.Moves)-i); err != nil {
-				return err
-			}
+			a.printf("  and %d more that move\n", len(ns.Moves)-i)
 			break
 		}
 		m := &ns.Moves[i]
-		if err := a.printf("  shard %d: %s\n", m.Shard, moveOf(m, short)); err != nil {
-			return err
-		}
+		a.printf("  shard %d: %s\n", m.Shard, moveOf(m, short))
 	}
 	slices.Sort(unlike)
 	for i, at := range unlike {
 		if i == shardLines {
-			return a.printf("  and %d more\n", len(unlike)-i)
+			a.printf("  and %d more\n", len(unlike)-i)
+			return
 		}
 		var held []string
 		for _, r := range all[at] {
@@ -94,11 +89,8 @@ func (a *app) printShards(ns *api.NamespaceStatus) error {
 		if all[at][0].Unheard {
 			held = append(held, "a member has not said whether it holds it")
 		}
-		if err := a.printf("  shard %d: %s\n", at, strings.Join(held, "; ")); err != nil {
-			return err
-		}
+		a.printf("  shard %d: %s\n", at, strings.Join(held, "; "))
 	}
-	return nil
 }
 
 // moveOf says from which hosts a shard moves to which, and what it waits for.

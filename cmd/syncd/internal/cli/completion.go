@@ -26,7 +26,10 @@ var asks = map[string]string{
 }
 
 // Run prints what the shell reads.
-func (c completionCmd) Run(a *app) error { return a.printf("%s", asks[c.Shell]) }
+func (c completionCmd) Run(a *app) error {
+	a.printf("%s", asks[c.Shell])
+	return nil
+}
 
 // answerShell answers a shell, if one asks, and ends the process.
 func answerShell(parser *kong.Kong) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -58,14 +59,13 @@ func (c configShowCmd) Run(a *app) error {
 		}
 		values = append(values, v)
 	}
-	if a.json() {
-		return a.printJSON(values)
-	}
-	t := a.table("setting", "value", "origin")
-	for _, v := range values {
-		t.row(v.Key, v.Value, v.Origin)
-	}
-	return t.print()
+	return a.answer(nil, values, func() {
+		t := a.table("setting", "value", "origin")
+		for _, v := range values {
+			t.row(v.Key, v.Value, v.Origin)
+		}
+		t.print()
+	})
 }
 
 // setTo is the value that the command line gives, as it would stand in the
@@ -84,7 +84,7 @@ func (a *app) derived(f *kong.Flag) (string, error) {
 		return "false", nil
 	case f.Name == "api":
 		addrs, err := a.apiAddrs()
-		return written(addrs), err
+		return strings.Join(written(addrs), ","), err
 	case f.Name == "token-file":
 		return a.tokenFile(), nil
 	}
@@ -103,11 +103,7 @@ Example:
 // Run only reports: every command checks the file before it runs.
 func (c configCheckCmd) Run(a *app) error {
 	keys := a.file.Keys()
-	if a.json() {
-		return a.printJSON(map[string]any{"file": a.file.Path(), "keys": append([]string{}, keys...)})
-	}
-	if len(keys) == 0 {
-		return a.printf("%s: ok, sets nothing\n", a.file.Path())
-	}
-	return a.printf("%s: ok, sets %s\n", a.file.Path(), strings.Join(keys, ", "))
+	return a.answer(nil, map[string]any{"file": a.file.Path(), "keys": append([]string{}, keys...)}, func() {
+		a.printf("%s: ok, sets %s\n", a.file.Path(), cmp.Or(strings.Join(keys, ", "), "nothing"))
+	})
 }

@@ -37,29 +37,20 @@ func (c demoCmd) Run(ctx context.Context, a *app) error {
 		ValueSize: c.ValueSize, Seed: c.Seed, Logger: a.verboseLog(), Bars: bars,
 	})
 	bars.Close()
-	if err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	if a.json() {
-		err = a.printJSON(res)
-	} else {
-		err = a.printDemo(res)
-	}
+	err = a.answer(attempt(err, "demo"), res, func() { a.printDemo(res) })
 	if err == nil && !res.Equal {
 		return fmt.Errorf("demo: after the sync the nodes still hold different records: %w", problem.ErrDiffers)
 	}
 	return err
 }
 
-func (a *app) printDemo(r demo.Result) error {
+func (a *app) printDemo(r demo.Result) {
 	t := a.table("", "made", "found")
 	found := r.Found()
 	t.row("missing on node 2", strconv.Itoa(r.Expected.MissingHere), strconv.Itoa(found.MissingHere))
 	t.row("missing on node 1", strconv.Itoa(r.Expected.MissingThere), strconv.Itoa(found.MissingThere))
 	t.row("mismatched", strconv.Itoa(r.Expected.Mismatched), strconv.Itoa(found.Mismatched))
-	if err := t.print(); err != nil {
-		return err
-	}
+	t.print()
 	wire := r.WireBytesSent + r.WireBytesReceived
 	t = a.table("", "")
 	t.row("", "")
@@ -81,7 +72,7 @@ func (a *app) printDemo(r demo.Result) error {
 	t.row("", "")
 	t.row("proved by digests", yesNo(r.Verified))
 	t.row("read in full", equalText(r))
-	return t.print()
+	t.print()
 }
 
 func equalText(r demo.Result) string {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,28 +52,21 @@ func (c diffCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	r, err := daemon.Sync(ctx, in)
 	stop()
 	bars.Close()
-	if err != nil {
-		return attempt(err, "diff %q with %s", c.NS, c.Peer)
-	}
-	if a.json() {
-		err = a.printJSON(r)
-	} else {
-		err = a.printDiff(r)
-	}
-	if err == nil && r.MissingHere+r.MissingThere+r.Mismatched > 0 {
+	err = a.answer(attempt(err, "diff %q with %s", c.NS, c.Peer), r, func() { a.printDiff(r) })
+	if err == nil && r.Differences() > 0 {
 		return &saidError{problem.ExitDiffers}
 	}
 	return err
 }
 
-func (a *app) printDiff(r api.Report) error {
+func (a *app) printDiff(r api.Report) {
 	t := a.table("", "")
 	t.row("missing here", fmt.Sprint(r.MissingHere))
 	t.row("missing there", fmt.Sprint(r.MissingThere))
 	t.row("mismatched", fmt.Sprint(r.Mismatched))
 	t.row("a sync would move", "about "+size(r.ForecastBytes))
 	t.row("found in", fmt.Sprintf("%s, %s, %s sent, %s received", countOf(r.Rounds, "round trip"), millis(r.DurationMS), size(r.WireBytesSent), size(r.WireBytesReceived)))
-	return t.print()
+	t.print()
 }
 
 // list prints the keys that differ.
@@ -82,15 +74,14 @@ func (c diffCmd) list(ctx context.Context, a *app, daemon *client.Client) error 
 	listed := 0
 	last, err := daemon.DiffKeys(ctx, c.NS, c.Peer, []byte(c.Prefix), c.Limit, func(d *api.KeyDifference) error {
 		listed++
-		return a.printKeyDifference(d)
+		a.printKeyDifference(d)
+		return a.stdout.err
 	})
 	if err != nil {
 		return attempt(err, "list the keys of %q that differ from %s", c.NS, c.Peer)
 	}
 	if a.json() {
-		if err := a.printLine(last); err != nil {
-			return err
-		}
+		a.printLine(last)
 	}
 	switch {
 	case last.More && !a.json():
@@ -101,9 +92,10 @@ func (c diffCmd) list(ctx context.Context, a *app, daemon *client.Client) error 
 	return &saidError{problem.ExitDiffers}
 }
 
-func (a *app) printKeyDifference(d *api.KeyDifference) error {
+func (a *app) printKeyDifference(d *api.KeyDifference) {
 	if a.json() {
-		return a.printLine(d)
+		a.printLine(d)
+		return
 	}
 	var sides []string
 	for side, head := range map[string]*api.Head{"here": d.Here, "there": d.There} {
@@ -120,12 +112,8 @@ func (a *app) printKeyDifference(d *api.KeyDifference) error {
 		sides = append(sides, text)
 	}
 	slices.Sort(sides)
-	return a.printf("%-13s  %s  %s\n", strings.ReplaceAll(d.Kind, "_", " "), show(d.Bytes()), strings.Join(sides, ", "))
+	a.printf("%-13s  %s  %s\n", strings.ReplaceAll(d.Kind, "_", " "), show(d.Bytes()), strings.Join(sides, ", "))
 }
 
 // printLine prints a JSON object on a line.
-func (a *app) printLine(v any) error {
-	enc := json.NewEncoder(a.stdout)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}
+func (a *app) printLine(v any) { a.stdout.failed(api.WriteJSON(a.stdout, v, "")) }

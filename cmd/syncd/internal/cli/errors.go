@@ -51,6 +51,17 @@ var hints = []struct {
 	{peer.ErrClosed, "try again when the daemon is up"},
 }
 
+// ended is the exit code of a command. An output that could not be written did not say what has gone wrong.
+func (a *app) ended(err error) int {
+	if failed := a.stdout.err; failed != nil && !errors.Is(err, failed) {
+		if _, said := errors.AsType[*saidError](err); said {
+			err = nil
+		}
+		err = errors.Join(err, failed)
+	}
+	return a.failed(err)
+}
+
 // failed prints an error, if there is one, and returns the exit code.
 func (a *app) failed(err error) int {
 	if err == nil {

@@ -41,7 +41,7 @@ func (c exportCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		}
 	}
 	bars := a.bars()
-	if progress.IsTerminal(a.stdout) {
+	if progress.IsTerminal(a.stdout.Writer) {
 		bars = nil // the lines themselves show how far it is
 	}
 	bar := bars.Bytes("export "+c.NS, 0) // how much will come is not known

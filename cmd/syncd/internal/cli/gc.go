@@ -24,16 +24,9 @@ Examples:
 
 // Run collects, or says what a collection waits for.
 func (c gcCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	names := []string{c.NS}
-	if c.NS == "" {
-		all, err := daemon.Namespaces(ctx)
-		if err != nil {
-			return attempt(err, "list the namespaces")
-		}
-		names = names[:0]
-		for _, ns := range all {
-			names = append(names, ns.Name)
-		}
+	names, err := namesOf(ctx, daemon, c.NS)
+	if err != nil {
+		return attempt(err, "list the namespaces")
 	}
 	collect := daemon.Collect
 	if c.DryRun {
@@ -47,21 +40,18 @@ func (c gcCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		}
 		found[name] = got
 	}
-	if a.json() {
-		if c.NS != "" {
-			return a.printJSON(found[c.NS])
-		}
-		return a.printJSON(found)
+	out := any(found)
+	if c.NS != "" {
+		out = found[c.NS]
 	}
-	for _, name := range names {
-		if err := a.printCollection(name, found[name]); err != nil {
-			return err
+	return a.answer(nil, out, func() {
+		for _, name := range names {
+			a.printCollection(name, found[name])
 		}
-	}
-	return nil
+	})
 }
 
-func (a *app) printCollection(name string, c api.Collection) error {
+func (a *app) printCollection(name string, c api.Collection) {
 	if c.Swept != nil {
 		a.remark("%s: %d deleted or expired records are gone", name, c.Swept.Collected)
 		if n := c.Swept.Adopted + c.Swept.SetAside; n > 0 {
@@ -80,15 +70,16 @@ func (a *app) printCollection(name string, c api.Collection) error {
 		a.remark("%s: this node has to be found equal with another member first; sync with one", name)
 	}
 	if len(c.Holding) == 0 {
-		return nil
+		return
 	}
 	t := a.table("waits for", "known up to", "heard", "because")
 	for _, h := range c.Holding {
 		t.row(h.Member.String(), moment(h.Since), moment(h.Synced), h.Reason)
 	}
-	return t.print()
+	t.print()
 }
 
+// moment is a time, or a dash for the zero time.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return "-"

@@ -98,32 +98,33 @@ func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	if err != nil {
 		return c.stopped(name, &s, err)
 	}
-	refused := c.refused(name, &s.kept)
-	if a.json() {
-		return cmp.Or(a.printJSON(s.kept), refused)
-	}
+	a.print(s.kept, func() { a.printImported(&s.kept) })
+	return c.refused(name, &s.kept)
+}
+
+// printImported says what became of the records.
+func (a *app) printImported(kept *api.ImportResult) {
 	besides := ""
-	if s.kept.Expired > 0 {
-		besides = fmt.Sprintf(", %d left out since they have expired", s.kept.Expired)
+	if kept.Expired > 0 {
+		besides = fmt.Sprintf(", %d left out since they have expired", kept.Expired)
 	}
-	if s.kept.Full > 0 {
-		besides += fmt.Sprintf(", %d left out since as many other keys share their index as may", s.kept.Full)
+	if kept.Full > 0 {
+		besides += fmt.Sprintf(", %d left out since as many other keys share their index as may", kept.Full)
 	}
-	if s.kept.AsNew > 0 {
-		besides += fmt.Sprintf(", %d written as of now, since their times are not taken", s.kept.AsNew)
+	if kept.AsNew > 0 {
+		besides += fmt.Sprintf(", %d written as of now, since their times are not taken", kept.AsNew)
 	}
-	if s.kept.Refused > 0 {
-		besides += fmt.Sprintf(", %d refused", s.kept.Refused)
+	if kept.Refused > 0 {
+		besides += fmt.Sprintf(", %d refused", kept.Refused)
 	}
-	err = a.printf("%d records read: %d written, %d unchanged, %d older than what is there%s\n",
-		s.kept.Records, s.kept.Written, s.kept.Unchanged, s.kept.Stale, besides)
-	for _, r := range s.kept.Rejects {
-		err = cmp.Or(err, a.printf("  line %d: %s, of %s\n", r.Line, show(r.Bytes()), r.Time.UTC().Format(time.RFC3339Nano)))
+	a.printf("%d records read: %d written, %d unchanged, %d older than what is there%s\n",
+		kept.Records, kept.Written, kept.Unchanged, kept.Stale, besides)
+	for _, r := range kept.Rejects {
+		a.printf("  line %d: %s, of %s\n", r.Line, show(r.Bytes()), r.Time.UTC().Format(time.RFC3339Nano))
 	}
-	if more := s.kept.Refused - int64(len(s.kept.Rejects)); more > 0 {
-		err = cmp.Or(err, a.printf("  and %d more\n", more))
+	if more := kept.Refused - int64(len(kept.Rejects)); more > 0 {
+		a.printf("  and %d more\n", more)
 	}
-	return cmp.Or(err, refused)
 }
 
 // openRejects opens the file for lines that are refused, if one is named, behind what it has.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,22 +79,14 @@ func (c initCmd) Run(ctx context.Context, a *app) (err error) {
 	if errors.Is(missing, fs.ErrNotExist) {
 		out.Made = append(out.Made, "identity")
 	}
-	if a.json() {
-		return a.printJSON(out)
-	}
-	made := "nothing: all is there already"
-	if len(out.Made) > 0 {
-		made = strings.Join(out.Made, ", ")
-	}
-	t := a.table("", "")
-	t.row("node", out.ID)
-	t.row("data", out.DataDir)
-	t.row("made", made)
-	if err := t.print(); err != nil {
-		return err
-	}
-	a.remark("start the daemon with: syncd serve")
-	return nil
+	return a.answer(nil, out, func() {
+		t := a.table("", "")
+		t.row("node", out.ID)
+		t.row("data", out.DataDir)
+		t.row("made", cmp.Or(strings.Join(out.Made, ", "), "nothing: all is there already"))
+		t.print()
+		a.remark("start the daemon with: syncd serve")
+	})
 }
 
 // renewed says what init --new-identity did.
@@ -129,22 +122,18 @@ func (c initCmd) renew(ctx context.Context, a *app) (err error) {
 	if done.Old != "" {
 		out.OldID = done.Old.String()
 	}
-	if a.json() {
-		return a.printJSON(out)
-	}
-	t := a.table("", "")
-	t.row("node", out.ID)
-	if out.OldID != "" {
-		t.row("was", out.OldID)
-	}
-	if out.OldKey != "" {
-		t.row("old key", out.OldKey)
-	}
-	if err := t.print(); err != nil {
-		return err
-	}
-	a.remark(`the namespaces and records stay, and no other member knows this id: have an admin of each namespace make a ticket with "syncd invite", and join with it here (syncd join)`)
-	return nil
+	return a.answer(nil, out, func() {
+		t := a.table("", "")
+		t.row("node", out.ID)
+		if out.OldID != "" {
+			t.row("was", out.OldID)
+		}
+		if out.OldKey != "" {
+			t.row("old key", out.OldKey)
+		}
+		t.print()
+		a.remark(`the namespaces and records stay, and no other member knows this id: have an admin of each namespace make a ticket with "syncd invite", and join with it here (syncd join)`)
+	})
 }
 
 // keepListen writes the addresses into the configuration file, and tells

@@ -47,18 +47,14 @@ func (c inviteNewCmd) Run(ctx context.Context, a *app, daemon *client.Client) er
 		return problem.Usage("invite: --uses %d: want at least 1", c.Uses)
 	}
 	ticket, err := daemon.Invite(ctx, api.Invitation{NS: c.NS, Role: c.Role, Expires: c.Expires.String(), Uses: c.Uses})
-	if err != nil {
-		return attempt(err, "invite to %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(api.Ticket{Ticket: ticket})
-	}
-	where := "on the other node"
-	if c.Uses > 1 {
-		where = fmt.Sprintf("on up to %d other nodes", c.Uses)
-	}
-	a.remark(`%s, within %s: "syncd join TICKET"`, where, c.Expires)
-	return a.printf("%s\n", ticket)
+	return a.answer(attempt(err, "invite to %q", c.NS), api.Ticket{Ticket: ticket}, func() {
+		where := "on the other node"
+		if c.Uses > 1 {
+			where = fmt.Sprintf("on up to %d other nodes", c.Uses)
+		}
+		a.remark(`%s, within %s: "syncd join TICKET"`, where, c.Expires)
+		a.printf("%s\n", ticket)
+	})
 }
 
 type inviteLsCmd struct {
@@ -75,17 +71,13 @@ Example:
 // Run lists the tickets.
 func (c inviteLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	got, err := daemon.Invites(ctx, c.NS)
-	if err != nil {
-		return attempt(err, "list the tickets of %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(got)
-	}
-	t := a.table("ticket", "role", "issued", "expires", "used", "by")
-	for _, i := range got.Invites {
-		t.row(i.ID, i.Role, i.Issued.Format(time.RFC3339), i.Expires.Format(time.RFC3339), fmt.Sprintf("%d of %d", len(i.UsedBy), i.Uses), orDash(texts(i.UsedBy)))
-	}
-	return t.print()
+	return a.answer(attempt(err, "list the tickets of %q", c.NS), got, func() {
+		t := a.table("ticket", "role", "issued", "expires", "used", "by")
+		for _, i := range got.Invites {
+			t.row(i.ID, i.Role, i.Issued.Format(time.RFC3339), i.Expires.Format(time.RFC3339), fmt.Sprintf("%d of %d", len(i.UsedBy), i.Uses), orDash(texts(i.UsedBy)))
+		}
+		t.print()
+	})
 }
 
 type inviteRevokeCmd struct {
@@ -102,12 +94,7 @@ Example:
 
 // Run revokes the ticket.
 func (c inviteRevokeCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	if err := daemon.Revoke(ctx, c.NS, c.ID); err != nil {
-		return attempt(lacking(err, "syncd invite ls %s lists the tickets", c.NS), "revoke a ticket of %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(map[string]string{"revoked": c.ID})
-	}
-	a.remark("the ticket is of no use any more; the nodes that have joined by it stay members")
-	return nil
+	err := daemon.Revoke(ctx, c.NS, c.ID)
+	return a.done(attempt(lacking(err, "syncd invite ls %s lists the tickets", c.NS), "revoke a ticket of %q", c.NS), map[string]string{"revoked": c.ID},
+		"the ticket is of no use any more; the nodes that have joined by it stay members")
 }

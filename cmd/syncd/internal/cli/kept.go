@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -92,10 +93,8 @@ func (c *keptArgs) run(ctx context.Context, a *app, daemon *client.Client, list 
 	case "show":
 		return c.show(ctx, a, daemon, list, seq)
 	case "forget":
-		if err := daemon.ForgetKept(ctx, c.NS, list, seq); err != nil {
-			return attempt(err, "forget %s of the %s of %q", show(key), list, c.NS)
-		}
-		return a.printForgotten(1)
+		err := daemon.ForgetKept(ctx, c.NS, list, seq)
+		return a.forgot(attempt(err, "forget %s of the %s of %q", show(key), list, c.NS), 1)
 	}
 	restored, err := daemon.RestoreKept(ctx, c.NS, list, seq)
 	if err != nil {
@@ -105,7 +104,8 @@ func (c *keptArgs) run(ctx context.Context, a *app, daemon *client.Client, list 
 		a.remark("the entry is a deletion, and there is no record: nothing was written")
 		return nil
 	}
-	return a.printVersion(restored.Version)
+	a.printVersion(restored.Version)
+	return nil
 }
 
 // entry is the number of the entry that is meant.
@@ -134,18 +134,12 @@ func (c *keptArgs) entry(ctx context.Context, daemon *client.Client, list string
 
 func (c *keptArgs) show(ctx context.Context, a *app, daemon *client.Client, list string, seq uint64) error {
 	k, err := daemon.KeptValue(ctx, c.NS, list, seq)
-	if err != nil {
-		return attempt(err, "show entry %d of the %s of %q", seq, list, c.NS)
-	}
-	if a.json() {
-		return a.printJSON(k)
-	}
-	if k.Deleted {
-		a.remark("the entry is a deletion, of %s", k.Time.Format(time.RFC3339))
-		return nil
-	}
-	_, err = a.stdout.Write(k.Bytes())
-	return err
+	return a.answer(attempt(err, "show entry %d of the %s of %q", seq, list, c.NS), k, func() {
+		if k.Deleted {
+			a.remark("the entry is a deletion, of %s", k.Time.Format(time.RFC3339))
+		}
+		a.printf("%s", k.Bytes())
+	})
 }
 
 // forgetAll forgets the entries that there are now, at this node.
@@ -156,25 +150,18 @@ func (c *keptArgs) forgetAll(ctx context.Context, a *app, daemon *client.Client,
 	}
 	out, n := api.Forgotten{}, len(all.Entries)
 	if n > 0 {
-		if out, err = daemon.ForgetAllKept(ctx, c.NS, list, all.Entries[n-1].Seq); err != nil {
-			return attempt(err, "forget the %s of %q", list, c.NS)
-		}
+		out, err = daemon.ForgetAllKept(ctx, c.NS, list, all.Entries[n-1].Seq)
 	}
-	if err := a.printForgotten(out.Forgotten); err != nil {
-		return err
-	}
-	if len(all.Others) > 0 {
+	err = a.forgot(attempt(err, "forget the %s of %q", list, c.NS), out.Forgotten)
+	if err == nil && len(all.Others) > 0 {
 		a.remark("other members keep entries, too: forget those there: %s", strings.Join(all.Others, ", "))
 	}
-	return nil
+	return err
 }
 
-func (a *app) printForgotten(n int) error {
-	if a.json() {
-		return a.printJSON(api.Forgotten{Forgotten: n})
-	}
-	a.remark("forgotten: %s", countOf(n, "record"))
-	return nil
+// forgot ends a command that has forgotten n entries.
+func (a *app) forgot(err error, n int) error {
+	return a.done(err, api.Forgotten{Forgotten: n}, "forgotten: %s", countOf(n, "record"))
 }
 
 // of is the whole list of a member, of all keys or of one; "": of this node.
@@ -218,19 +205,11 @@ func (c *keptArgs) all(ctx context.Context, daemon *client.Client, list string, 
 
 func (c *keptArgs) list(ctx context.Context, a *app, daemon *client.Client, list string) error {
 	all, missing, err := c.all(ctx, daemon, list, nil)
-	if err != nil {
-		return attempt(err, "list the %s of %q", list, c.NS)
-	}
-	if err := c.print(a, &all); err != nil {
-		return err
-	}
-	return attempt(missing, "list the %s of %q", list, c.NS)
+	err = a.answer(err, all, func() { a.printKept(&all) })
+	return attempt(cmp.Or(err, missing), "list the %s of %q", list, c.NS)
 }
 
-func (c *keptArgs) print(a *app, all *api.KeptList) error {
-	if a.json() {
-		return a.printJSON(all)
-	}
+func (a *app) printKept(all *api.KeptList) {
 	if len(all.Entries) > 0 {
 		columns := []string{"entry", "key", "size", "written", "by", "left the set", "for version"}
 		shards := all.Entries[0].KeptBy != ""
@@ -253,26 +232,22 @@ func (c *keptArgs) print(a *app, all *api.KeptList) error {
 			}
 			t.row(row...)
 		}
-		if err := t.print(); err != nil {
-			return err
-		}
+		t.print()
 	}
 	if len(all.Entries) > 0 && len(all.Refused) > 0 {
-		if err := a.printf("\n"); err != nil {
-			return err
-		}
+		a.printf("\n")
 	}
-	return a.printRefused(all.Refused)
+	a.printRefused(all.Refused)
 }
 
 // printRefused shows what was refused, if there is any.
-func (a *app) printRefused(refused []api.Rejection) error {
+func (a *app) printRefused(refused []api.Rejection) {
 	if len(refused) == 0 {
-		return nil
+		return
 	}
 	t := a.table("refused", "of peer", "at", "because")
 	for _, r := range refused {
 		t.row(show(r.Bytes()), short(r.Peer), r.Time.Format(time.RFC3339), r.Reason)
 	}
-	return t.print()
+	t.print()
 }

@@ -24,12 +24,7 @@ Example:
 
 // Run makes the members wait for one no longer.
 func (c memberLapseCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	if err := daemon.Lapse(ctx, c.NS, c.ID, c.Force); err != nil {
-		return attempt(lacking(err, "syncd member ls %s lists the members", c.NS), "lapse member %s of %q", c.ID, c.NS)
-	}
-	if a.json() {
-		return a.printJSON(map[string]string{"lapsed": c.ID})
-	}
-	a.remark("the members of %s do not wait for %s any more", c.NS, c.ID)
-	return nil
+	err := daemon.Lapse(ctx, c.NS, c.ID, c.Force)
+	return a.done(attempt(lacking(err, "syncd member ls %s lists the members", c.NS), "lapse member %s of %q", c.ID, c.NS), map[string]string{"lapsed": c.ID},
+		"the members of %s do not wait for %s any more", c.NS, c.ID)
 }

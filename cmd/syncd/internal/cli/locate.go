@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
@@ -39,30 +38,23 @@ func (c locateCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	defer cancel()
 	l, err := daemon.Locate(ctx, c.NS, key, o)
 	err = attempt(err, "locate %s in %q", show(key), c.NS)
-	switch {
-	case l.Asked == nil:
-		return err
-	case a.json():
-		return errors.Join(a.printJSON(l), err)
+	if l.Asked != nil {
+		a.print(l, func() { a.printLocated(&l) })
 	}
-	return errors.Join(a.printLocated(&l), err)
+	return err
 }
 
-func (a *app) printLocated(l *api.Located) error {
+func (a *app) printLocated(l *api.Located) {
 	moves := ""
 	if l.Moving {
 		moves = "; it moves"
 	}
-	if err := a.printf("shard %d: %s%s\n", l.Shard, headLine(l.Holds), moves); err != nil {
-		return err
-	}
+	a.printf("shard %d: %s%s\n", l.Shard, headLine(l.Holds), moves)
 	if len(l.Hosts) == 0 {
 		a.remark("no layout is known here yet: sync with a member")
 	}
 	for _, id := range l.Hosts {
-		if err := a.printf("host %s\n", id); err != nil {
-			return err
-		}
+		a.printf("host %s\n", id)
 	}
 	if s := l.Locator; s != nil {
 		says := s.Where
@@ -72,9 +64,7 @@ func (a *app) printLocated(l *api.Located) error {
 		if s.Host != "" {
 			says += fmt.Sprintf(", as %s said %s ago", s.Host, s.Age)
 		}
-		if err := a.printf("locator: %s\n", says); err != nil {
-			return err
-		}
+		a.printf("locator: %s\n", says)
 	}
 	for _, at := range l.Asked {
 		said := "holds nothing"
@@ -90,9 +80,6 @@ func (a *app) printLocated(l *api.Located) error {
 		if at.Took != "" {
 			said += ", after " + at.Took
 		}
-		if err := a.printf("asked %s: %s\n", at.Peer, oneLine(show([]byte(said)))); err != nil {
-			return err
-		}
+		a.printf("asked %s: %s\n", at.Peer, oneLine(show([]byte(said))))
 	}
-	return nil
 }

@@ -35,40 +35,31 @@ Examples:
 // Run lists the members.
 func (c memberLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	got, err := daemon.Members(ctx, c.NS, c.All)
-	if err != nil {
-		return attempt(err, "list the members of %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(got)
-	}
-	if err := a.printMembers(got.Members); err != nil {
-		return err
-	}
-	if len(got.Former) > 0 {
-		t := a.table("former member", "removed by", "at")
-		for _, f := range got.Former {
-			t.row(f.ID.String(), f.By.String(), f.At.Format(time.RFC3339))
+	return a.answer(attempt(err, "list the members of %q", c.NS), got, func() {
+		a.printMembers(got.Members)
+		if len(got.Former) > 0 {
+			t := a.table("former member", "removed by", "at")
+			for _, f := range got.Former {
+				t.row(f.ID.String(), f.By.String(), moment(f.At))
+			}
+			t.after()
 		}
-		if err := t.after(); err != nil {
-			return err
+		if len(got.Voided) > 0 {
+			t := a.table("does not count", "of", "role", "by", "at")
+			for _, v := range got.Voided {
+				t.row(v.Kind, v.Subject.String(), orDash(strings.Fields(v.Role)), v.By.String(), moment(v.At))
+			}
+			t.after()
 		}
-	}
-	if len(got.Voided) > 0 {
-		t := a.table("does not count", "of", "role", "by", "at")
-		for _, v := range got.Voided {
-			t.row(v.Kind, v.Subject.String(), orDash(strings.Fields(v.Role)), v.By.String(), v.At.Format(time.RFC3339))
-		}
-		return t.after()
-	}
-	return nil
+	})
 }
 
-func (a *app) printMembers(members []api.Member) error {
+func (a *app) printMembers(members []api.Member) {
 	t := a.table("member", "role", "since", "by", "expires", "synced", "addresses", "")
 	for _, m := range members {
-		t.row(m.ID, m.Role, m.Since.Format(time.RFC3339), short(m.By), orNever(m.Expires), orNever(m.Synced), orDash(m.Addrs), strings.Join(marks(&m, time.Now()), ", "))
+		t.row(m.ID, m.Role, moment(m.Since), short(m.By), moment(m.Expires), moment(m.Synced), orDash(m.Addrs), strings.Join(marks(&m, time.Now()), ", "))
 	}
-	return t.print()
+	t.print()
 }
 
 // marks are what is special about a member.
@@ -83,14 +74,6 @@ func marks(m *api.Member, now time.Time) (marks []string) {
 		marks = append(marks, "expired") // an admin's node has not written it down yet
 	}
 	return marks
-}
-
-// orNever is a time, or a dash for the zero time.
-func orNever(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.Format(time.RFC3339)
 }
 
 type memberSetCmd struct {
@@ -127,19 +110,15 @@ func (c memberSetCmd) Run(ctx context.Context, a *app, daemon *client.Client) er
 	if err != nil {
 		return attempt(err, "set a member of %q", c.NS)
 	}
-	if err := daemon.SetMember(ctx, c.NS, c.ID, in); err != nil {
-		return attempt(err, "set the role of %s in %q", c.ID, c.NS)
-	}
-	if a.json() {
-		return a.printJSON(map[string]string{"id": c.ID, "role": c.Role, "expires": in.Expires})
-	}
-	a.remark("%s has the role %s in %s; the other members hear of it with their next syncs", c.ID, c.Role, c.NS)
+	err = daemon.SetMember(ctx, c.NS, c.ID, in)
+	err = a.done(attempt(err, "set the role of %s in %q", c.ID, c.NS), map[string]string{"id": c.ID, "role": c.Role, "expires": in.Expires},
+		"%s has the role %s in %s; the other members hear of it with their next syncs", c.ID, c.Role, c.NS)
 	known := slices.ContainsFunc(before.Members, func(m api.Member) bool { return m.ID == c.ID }) ||
 		slices.ContainsFunc(before.Former, func(f status.FormerMember) bool { return f.ID.String() == c.ID })
-	if !known {
+	if err == nil && !known {
 		a.remark("it was not a member before: if it has never joined, let it in with: syncd invite %s --role %s", c.NS, c.Role)
 	}
-	return nil
+	return err
 }
 
 type memberRmCmd struct {
@@ -171,12 +150,7 @@ Example:
 
 // Run removes the member.
 func (c memberRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	if err := daemon.RemoveMember(ctx, c.NS, c.ID, c.Force); err != nil {
-		return attempt(lacking(err, "syncd member ls %s lists the members", c.NS), "remove %s from %q", c.ID, c.NS)
-	}
-	if a.json() {
-		return a.printJSON(map[string]string{"removed": c.ID})
-	}
-	a.remark("removed %s from %s; it keeps what it has read; the other members hear of it with their next syncs, or now with: syncd sync --ns %s", c.ID, c.NS, c.NS)
-	return nil
+	err := daemon.RemoveMember(ctx, c.NS, c.ID, c.Force)
+	return a.done(attempt(lacking(err, "syncd member ls %s lists the members", c.NS), "remove %s from %q", c.ID, c.NS), map[string]string{"removed": c.ID},
+		"removed %s from %s; it keeps what it has read; the other members hear of it with their next syncs, or now with: syncd sync --ns %s", c.ID, c.NS, c.NS)
 }

@@ -43,14 +43,13 @@ func (c migrateCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	out := migrated{string(m.From), string(m.To), m.Namespaces, m.Records, m.Entries, m.Bytes}
-	if a.json() {
-		return a.printJSON(out)
-	}
-	t := a.table("", "")
-	t.row("from", out.From)
-	t.row("to", out.To)
-	t.row("namespaces", strconv.Itoa(out.Namespaces))
-	t.row("records", strconv.FormatInt(out.Records, 10)+", their members' lists included")
-	t.row("bytes", size(out.Bytes)+", compared")
-	return t.print()
+	return a.answer(nil, out, func() {
+		t := a.table("", "")
+		t.row("from", out.From)
+		t.row("to", out.To)
+		t.row("namespaces", strconv.Itoa(out.Namespaces))
+		t.row("records", strconv.FormatInt(out.Records, 10)+", their members' lists included")
+		t.row("bytes", size(out.Bytes)+", compared")
+		t.print()
+	})
 }

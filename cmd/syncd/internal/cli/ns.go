@@ -84,14 +84,8 @@ func (c nsCreateCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 		return err
 	}
 	ns, err := daemon.CreateNamespace(ctx, api.NewNamespace{Name: c.Name, Unsigned: c.Unsigned, MaxSkew: c.MaxSkew.String(), Placement: placement})
-	if err != nil {
-		return attempt(err, "create namespace %q", c.Name)
-	}
-	if a.json() {
-		return a.printJSON(ns)
-	}
-	a.remark("made namespace %s; let another node in with: syncd invite %s", ns.Name, ns.Name)
-	return nil
+	return a.done(attempt(err, "create namespace %q", c.Name), ns,
+		"made namespace %s; let another node in with: syncd invite %s", ns.Name, ns.Name)
 }
 
 type nsLsCmd struct{}
@@ -103,25 +97,27 @@ func (nsLsCmd) Help() string {
 // Run lists the namespaces.
 func (nsLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	all, err := daemon.Namespaces(ctx)
-	if err != nil {
-		return attempt(err, "list namespaces")
-	}
-	if a.json() {
-		return a.printJSON(all)
-	}
-	return a.printNamespaces(all)
+	return a.answer(attempt(err, "list namespaces"), all, func() { a.printNamespaces(all) })
 }
 
-func (a *app) printNamespaces(all []api.Namespace) error {
+// namesOf are the names of all namespaces, or the one that is given.
+func namesOf(ctx context.Context, daemon *client.Client, given string) (names []string, err error) {
+	if given != "" {
+		return []string{given}, nil
+	}
+	all, err := daemon.Namespaces(ctx)
+	for _, ns := range all {
+		names = append(names, ns.Name)
+	}
+	return names, err
+}
+
+func (a *app) printNamespaces(all []api.Namespace) {
 	t := a.table("namespace", "role", "held", "members", "refused", "newest", "id")
 	for _, ns := range all {
-		newest := "-"
-		if !ns.Clock.IsZero() {
-			newest = ns.Clock.Format(time.RFC3339)
-		}
-		t.row(ns.Name, ns.Role, strconv.FormatInt(ns.Records, 10), strconv.Itoa(ns.Members), strconv.Itoa(ns.Rejected), newest, ns.ID)
+		t.row(ns.Name, ns.Role, strconv.FormatInt(ns.Records, 10), strconv.Itoa(ns.Members), strconv.Itoa(ns.Rejected), moment(ns.Clock), ns.ID)
 	}
-	return t.print()
+	t.print()
 }
 
 type nsRmCmd struct {
@@ -144,14 +140,9 @@ Examples:
 
 // Run deletes the namespace.
 func (c nsRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	if err := daemon.DropNamespace(ctx, c.NS, c.Force); err != nil {
-		return attempt(err, "remove namespace %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(map[string]string{"removed": c.NS})
-	}
-	a.remark("removed namespace %s from this node", c.NS)
-	return nil
+	err := daemon.DropNamespace(ctx, c.NS, c.Force)
+	return a.done(attempt(err, "remove namespace %q", c.NS), map[string]string{"removed": c.NS},
+		"removed namespace %s from this node", c.NS)
 }
 
 type nsPolicyCmd struct {
@@ -161,32 +152,28 @@ type nsPolicyCmd struct {
 // Run shows the policy and the members it binds.
 func (c nsPolicyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	ns, err := daemon.NamespaceStatus(ctx, c.NS)
-	if err != nil {
-		return attempt(err, "policy of namespace %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(ns.Policy)
-	}
-	signed := "no: the node takes unsigned records from members that may write"
-	if ns.Policy.Signed {
-		signed = "yes: each record carries its writer's signature"
-	}
-	t := a.table("", "")
-	t.row("signed", signed)
-	t.row("max skew", ns.Policy.MaxSkew)
-	if p := ns.Policy.Placement; p != nil {
-		t.row("placement", fmt.Sprintf("%s, %d shards of %s", p.Kind, p.Shards, countOf(p.Replicas, "replica")))
-		if p.Inline != nil {
-			t.row("inline", fmt.Sprintf("values of at most %d bytes are in their records; larger ones stay with their writers", *p.Inline))
+	return a.answer(attempt(err, "policy of namespace %q", c.NS), ns.Policy, func() {
+		signed := "no: the node takes unsigned records from members that may write"
+		if ns.Policy.Signed {
+			signed = "yes: each record carries its writer's signature"
 		}
-		if p.Locator {
-			t.row("locator", "yes: each member knows which keys there are, and a read at level one of a key that there is not takes no request")
+		t := a.table("", "")
+		t.row("signed", signed)
+		t.row("max skew", ns.Policy.MaxSkew)
+		if p := ns.Policy.Placement; p != nil {
+			t.row("placement", fmt.Sprintf("%s, %d shards of %s", p.Kind, p.Shards, countOf(p.Replicas, "replica")))
+			if p.Inline != nil {
+				t.row("inline", fmt.Sprintf("values of at most %d bytes are in their records; larger ones stay with their writers", *p.Inline))
+			}
+			if p.Locator {
+				t.row("locator", "yes: each member knows which keys there are, and a read at level one of a key that there is not takes no request")
+			}
+			for _, one := range p.Prefixes {
+				t.row("prefix "+show(one.Bytes()), fmt.Sprintf("shard %d", one.Shard))
+			}
 		}
-		for _, one := range p.Prefixes {
-			t.row("prefix "+show(one.Bytes()), fmt.Sprintf("shard %d", one.Shard))
-		}
-	}
-	return t.print()
+		t.print()
+	})
 }
 
 type nsLayoutCmd struct {
@@ -206,25 +193,18 @@ Examples:
 
 func (c nsLayoutCmd) force(ctx context.Context, a *app, daemon *client.Client) error {
 	forced, err := daemon.ForceLayout(ctx, c.NS)
-	if err != nil {
-		return attempt(err, "force the layout of namespace %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(forced)
-	}
-	if len(forced.Shards) == 0 {
-		a.remark("each shard has a majority of its old hosts: nothing was changed; new hosts that are away hold up writes until some seconds after they are lapsed (syncd member lapse %s ID)", c.NS)
-	}
-	for _, l := range forced.Shards {
-		lost := "what only the others held is lost"
-		if !l.Whole {
-			lost = "no host had all that it must have, and what was acknowledged may be lost"
+	return a.answer(attempt(err, "force the layout of namespace %q", c.NS), forced, func() {
+		if len(forced.Shards) == 0 {
+			a.remark("each shard has a majority of its old hosts: nothing was changed; new hosts that are away hold up writes until some seconds after they are lapsed (syncd member lapse %s ID)", c.NS)
 		}
-		if err := a.printf("shard %d: %d of %d hosts are left (%s); %s\n", l.Shard, len(l.Hosts), l.Of, orDash(texts(l.Hosts)), lost); err != nil {
-			return err
+		for _, l := range forced.Shards {
+			lost := "what only the others held is lost"
+			if !l.Whole {
+				lost = "no host had all that it must have, and what was acknowledged may be lost"
+			}
+			a.printf("shard %d: %d of %d hosts are left (%s); %s\n", l.Shard, len(l.Hosts), l.Of, orDash(texts(l.Hosts)), lost)
 		}
-	}
-	return nil
+	})
 }
 
 // Run shows the hosts of each shard.
@@ -233,22 +213,18 @@ func (c nsLayoutCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 		return c.force(ctx, a, daemon)
 	}
 	l, err := daemon.Layout(ctx, c.NS)
-	if err != nil {
-		return attempt(err, "layout of namespace %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(l)
-	}
-	a.remark("epoch %d, stated by %s at %s", l.Epoch, l.By, l.At.Format(time.RFC3339))
-	t := a.table("SHARD", "HOSTS")
-	for shard, hosts := range l.Hosts {
-		text := orDash(texts(hosts))
-		if i := slices.IndexFunc(l.Moves, func(m status.Move) bool { return m.Shard == shard }); i >= 0 {
-			text = moveOf(&l.Moves[i], func(id string) string { return id })
+	return a.answer(attempt(err, "layout of namespace %q", c.NS), l, func() {
+		a.remark("epoch %d, stated by %s at %s", l.Epoch, l.By, l.At.Format(time.RFC3339))
+		t := a.table("SHARD", "HOSTS")
+		for shard, hosts := range l.Hosts {
+			text := orDash(texts(hosts))
+			if i := slices.IndexFunc(l.Moves, func(m status.Move) bool { return m.Shard == shard }); i >= 0 {
+				text = moveOf(&l.Moves[i], func(id string) string { return id })
+			}
+			t.row(strconv.Itoa(shard), text)
 		}
-		t.row(strconv.Itoa(shard), text)
-	}
-	return t.print()
+		t.print()
+	})
 }
 
 type nsReindexCmd struct {
@@ -267,14 +243,8 @@ Examples:
 // Run hands the records on.
 func (c nsReindexCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	r, err := daemon.Reindex(ctx, c.NS)
-	if err != nil {
-		return attempt(err, "reindex namespace %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(r)
-	}
-	a.remark("handed %s to the hosts of their keys", countOf(r.Records, "record"))
-	return nil
+	return a.done(attempt(err, "reindex namespace %q", c.NS), r,
+		"handed %s to the hosts of their keys", countOf(r.Records, "record"))
 }
 
 type joinCmd struct {
@@ -299,16 +269,11 @@ func (c joinCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		}
 	}
 	ns, err := daemon.Join(ctx, ticket)
-	if err != nil {
-		return attempt(err, "join")
-	}
-	if a.json() {
-		return a.printJSON(ns)
-	}
-	if ns.Problem != "" {
-		a.remark("joined namespace %s with role %s; the first sync failed, and is tried again: %s", ns.Name, ns.Role, ns.Problem)
-		return nil
-	}
-	a.remark("joined namespace %s with role %s as one of %d members, and fetched %s, %s", ns.Name, ns.Role, ns.Members, countOf(ns.Fetched, "record"), size(ns.Bytes))
-	return nil
+	return a.answer(attempt(err, "join"), ns, func() {
+		if ns.Problem != "" {
+			a.remark("joined namespace %s with role %s; the first sync failed, and is tried again: %s", ns.Name, ns.Role, ns.Problem)
+			return
+		}
+		a.remark("joined namespace %s with role %s as one of %d members, and fetched %s, %s", ns.Name, ns.Role, ns.Members, countOf(ns.Fetched, "record"), size(ns.Bytes))
+	})
 }

@@ -22,14 +22,9 @@ Example:
 
 // Run pauses the namespace.
 func (c pauseCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	if err := daemon.Pause(ctx, c.NS); err != nil {
-		return attempt(err, "pause %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(map[string]string{"paused": c.NS})
-	}
-	a.remark("%s takes part in no syncs on this node; it does again after: syncd resume %s", c.NS, c.NS)
-	return nil
+	err := daemon.Pause(ctx, c.NS)
+	return a.done(attempt(err, "pause %q", c.NS), map[string]string{"paused": c.NS},
+		"%s takes part in no syncs on this node; it does again after: syncd resume %s", c.NS, c.NS)
 }
 
 type resumeCmd struct {
@@ -43,14 +38,9 @@ func (resumeCmd) Help() string {
 
 // Run resumes the namespace.
 func (c resumeCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	if err := daemon.Resume(ctx, c.NS); err != nil {
-		return attempt(err, "resume %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(map[string]string{"resumed": c.NS})
-	}
-	a.remark("%s takes part in syncs again; to sync at once: syncd sync --ns %s", c.NS, c.NS)
-	return nil
+	err := daemon.Resume(ctx, c.NS)
+	return a.done(attempt(err, "resume %q", c.NS), map[string]string{"resumed": c.NS},
+		"%s takes part in syncs again; to sync at once: syncd sync --ns %s", c.NS, c.NS)
 }
 
 type peerPauseCmd struct {
@@ -66,14 +56,9 @@ Example:
 
 // Run pauses the peer.
 func (c peerPauseCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	if err := daemon.PausePeer(ctx, c.ID); err != nil {
-		return attempt(err, "pause peer %s", c.ID)
-	}
-	if a.json() {
-		return a.printJSON(map[string]string{"paused": c.ID})
-	}
-	a.remark("this node syncs with %s no more; it does again after: syncd peer resume %s", c.ID, c.ID)
-	return nil
+	err := daemon.PausePeer(ctx, c.ID)
+	return a.done(attempt(err, "pause peer %s", c.ID), map[string]string{"paused": c.ID},
+		"this node syncs with %s no more; it does again after: syncd peer resume %s", c.ID, c.ID)
 }
 
 type peerResumeCmd struct {
@@ -87,14 +72,9 @@ func (peerResumeCmd) Help() string {
 
 // Run resumes the peer.
 func (c peerResumeCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	if err := daemon.ResumePeer(ctx, c.ID); err != nil {
-		return attempt(err, "resume peer %s", c.ID)
-	}
-	if a.json() {
-		return a.printJSON(map[string]string{"resumed": c.ID})
-	}
-	a.remark("this node syncs with %s again; to sync at once: syncd sync %s", c.ID, c.ID)
-	return nil
+	err := daemon.ResumePeer(ctx, c.ID)
+	return a.done(attempt(err, "resume peer %s", c.ID), map[string]string{"resumed": c.ID},
+		"this node syncs with %s again; to sync at once: syncd sync %s", c.ID, c.ID)
 }
 
 // pauses says what of a namespace's syncs a person has paused.

@@ -28,13 +28,7 @@ func (peerAddCmd) Help() string {
 // Run remembers the address.
 func (c peerAddCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	id, err := daemon.AddPeer(ctx, c.Addr)
-	if err != nil {
-		return attempt(err, "add peer %s", c.Addr)
-	}
-	if a.json() {
-		return a.printJSON(map[string]string{"id": id})
-	}
-	return a.printf("%s\n", id)
+	return a.answer(attempt(err, "add peer %s", c.Addr), map[string]string{"id": id}, func() { a.printf("%s\n", id) })
 }
 
 type peerLsCmd struct{}
@@ -42,17 +36,13 @@ type peerLsCmd struct{}
 // Run lists the peers.
 func (peerLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	peers, err := daemon.Peers(ctx)
-	if err != nil {
-		return attempt(err, "list peers")
-	}
-	if a.json() {
-		return a.printJSON(peers)
-	}
-	t := a.table("peer", "connected", "paused", "namespaces", "addresses")
-	for _, p := range peers {
-		t.row(p.ID.String(), yesNo(p.Connected), yesNo(p.Paused), orDash(p.Namespaces), orDash(p.Addrs))
-	}
-	return t.print()
+	return a.answer(attempt(err, "list peers"), peers, func() {
+		t := a.table("peer", "connected", "paused", "namespaces", "addresses")
+		for _, p := range peers {
+			t.row(p.ID.String(), yesNo(p.Connected), yesNo(p.Paused), orDash(p.Namespaces), orDash(p.Addrs))
+		}
+		t.print()
+	})
 }
 
 func yesNo(b bool) string {
@@ -90,12 +80,7 @@ Example:
 
 // Run forgets the peer.
 func (c peerRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	if err := daemon.RemovePeer(ctx, c.ID); err != nil {
-		return attempt(err, "remove peer %s", c.ID)
-	}
-	if a.json() {
-		return a.printJSON(map[string]string{"removed": c.ID})
-	}
-	a.remark("forgot %s; remember it again with: syncd peer add MULTIADDR", c.ID)
-	return nil
+	err := daemon.RemovePeer(ctx, c.ID)
+	return a.done(attempt(err, "remove peer %s", c.ID), map[string]string{"removed": c.ID},
+		"forgot %s; remember it again with: syncd peer add MULTIADDR", c.ID)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"errors"
 	"io"
 	"strconv"
 	"time"
@@ -102,22 +101,16 @@ func (c putCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		return attempt(err, "put %s in %q", show(key), c.NS)
 	}
 	version, err := daemon.Put(ctx, c.NS, key, bytes.NewReader(value), o, cond)
-	return a.wrote(version, attempt(err, "put %s in %q", show(key), c.NS))
+	a.printVersion(version)
+	return attempt(err, "put %s in %q", show(key), c.NS)
 }
 
-// wrote prints the version of what was written, which stays written where too few have confirmed it.
-func (a *app) wrote(version string, err error) error {
-	if version == "" {
-		return err
+// printVersion prints the version of what was written, if anything was. It stays written where too few have
+// confirmed it.
+func (a *app) printVersion(version string) {
+	if version != "" {
+		a.print(map[string]string{"version": version}, func() { a.printf("%s\n", version) })
 	}
-	return errors.Join(err, a.printVersion(version))
-}
-
-func (a *app) printVersion(version string) error {
-	if a.json() {
-		return a.printJSON(map[string]string{"version": version})
-	}
-	return a.printf("%s\n", version)
 }
 
 type getCmd struct {
@@ -160,10 +153,6 @@ func (c getCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if value.Version == "" {
 		return err
 	}
-	if !a.json() {
-		_, failed := a.stdout.Write(value.Bytes)
-		return errors.Join(failed, err)
-	}
 	out := recordJSON{Key: api.KeyOf(key), Version: value.Version, Expires: value.Expires, Answers: value.Answers}
 	if utf8.Valid(value.Bytes) {
 		s := string(value.Bytes)
@@ -171,7 +160,8 @@ func (c getCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	} else {
 		out.Value64 = value.Bytes
 	}
-	return errors.Join(a.printJSON(out), err)
+	a.print(out, func() { a.printf("%s", value.Bytes) })
+	return err
 }
 
 type delCmd struct {
@@ -202,7 +192,8 @@ func (c delCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	ctx, cancel := a.leaveTime(ctx, &o.Timeout)
 	defer cancel()
 	version, err := daemon.Delete(ctx, c.NS, key, o, cond)
-	return a.wrote(version, attempt(err, "delete %s from %q", show(key), c.NS))
+	a.printVersion(version)
+	return attempt(err, "delete %s from %q", show(key), c.NS)
 }
 
 type lsCmd struct {
@@ -239,20 +230,15 @@ func (c lsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 			case c.Long:
 				t.row(strconv.Itoa(k.Size), k.Time.Format(time.RFC3339), k.Version, show(k.Bytes()))
 			default:
-				if err := a.printf("%s\n", show(k.Bytes())); err != nil {
-					return err
-				}
+				a.printf("%s\n", show(k.Bytes()))
 			}
 		}
-		if cursor = page.Cursor; cursor == "" {
+		if cursor = page.Cursor; cursor == "" || a.stdout.err != nil {
 			break
 		}
 	}
-	switch {
-	case a.json():
-		return a.printJSON(all)
-	case c.Long:
-		return t.print()
+	if c.Long || a.json() {
+		a.print(all, t.print)
 	}
 	return nil
 }

@@ -27,33 +27,24 @@ Examples:
 func (c restampCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if c.DryRun {
 		f, err := daemon.Future(ctx, c.NS)
-		if err != nil {
-			return attempt(err, "list what is from the future in %q", c.NS)
-		}
-		if a.json() {
-			return a.printJSON(f)
-		}
-		a.remark("this machine's clock says %s; a restamp would change %d records, and leave %d of other members", f.Now.Format(time.RFC3339), f.Own, f.Others)
-		return a.printFuture(f)
+		return a.answer(attempt(err, "list what is from the future in %q", c.NS), f, func() {
+			a.remark("this machine's clock says %s; a restamp would change %d records, and leave %d of other members", f.Now.Format(time.RFC3339), f.Own, f.Others)
+			a.printFuture(f)
+		})
 	}
 	r, err := daemon.Restamp(ctx, c.NS)
-	if err != nil {
-		return attempt(err, "restamp %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(r)
-	}
-	a.remark("%d records have a version of now, %s", r.Restamped, r.Left.Now.Format(time.RFC3339))
-	if r.Left.Others == 0 {
-		return nil
-	}
-	a.remark("%d records of other members are from the future, and writes are refused until their time has come: where their writers have restamped already, remove the namespace here and join it again", r.Left.Others)
-	return a.printFuture(r.Left)
+	return a.answer(attempt(err, "restamp %q", c.NS), r, func() {
+		a.remark("%d records have a version of now, %s", r.Restamped, r.Left.Now.Format(time.RFC3339))
+		if r.Left.Others > 0 {
+			a.remark("%d records of other members are from the future, and writes are refused until their time has come: where their writers have restamped already, remove the namespace here and join it again", r.Left.Others)
+			a.printFuture(r.Left)
+		}
+	})
 }
 
-func (a *app) printFuture(f api.Future) error {
+func (a *app) printFuture(f api.Future) {
 	if len(f.Records) == 0 {
-		return nil
+		return
 	}
 	t := a.table("key", "time", "written")
 	for _, r := range f.Records {
@@ -63,11 +54,8 @@ func (a *app) printFuture(f api.Future) error {
 		}
 		t.row(show(r.Bytes()), r.Time.Format(time.RFC3339), by)
 	}
-	if err := t.print(); err != nil {
-		return err
-	}
+	t.print()
 	if more := f.Own + f.Others - len(f.Records); more > 0 {
 		a.remark("and %d more", more)
 	}
-	return nil
 }

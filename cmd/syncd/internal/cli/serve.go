@@ -237,19 +237,14 @@ func listenAll(ctx context.Context, addrs []endpoint.Addr) ([]net.Listener, erro
 
 // announce says where the daemon can be reached, once it can be.
 func (a *app) announce(node *peer.Node, addrs []endpoint.Addr) error {
-	if a.json() {
-		at := []string{}
-		for _, addr := range addrs {
-			at = append(at, addr.String())
+	at := written(addrs)
+	a.print(map[string]any{"id": node.ID().String(), "addrs": node.Addrs(), "api": at}, func() {
+		for _, at := range node.Addrs() {
+			a.printf("listening on %s\n", at)
 		}
-		return a.printJSON(map[string]any{"id": node.ID().String(), "addrs": node.Addrs(), "api": at})
-	}
-	for _, at := range node.Addrs() {
-		if err := a.printf("listening on %s\n", at); err != nil {
-			return err
-		}
-	}
-	return a.printf("node %s serves the API on %s\n", node.ID(), strings.ReplaceAll(written(addrs), ",", " and "))
+		a.printf("node %s serves the API on %s\n", node.ID(), strings.Join(at, " and "))
+	})
+	return a.stdout.taken()
 }
 
 // notOpened explains why a node could not be opened.

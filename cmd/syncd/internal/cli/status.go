@@ -43,13 +43,18 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		return attempt(err, "status")
 	}
 	switch {
-	case c.ID && a.json():
-		return a.printJSON(map[string]string{"id": st.ID})
 	case c.ID:
-		return a.printf("%s\n", st.ID)
+		return a.answer(nil, map[string]string{"id": st.ID}, func() { a.printf("%s\n", st.ID) })
 	case a.json():
-		return a.printJSON(st)
+		a.printJSON(st)
+		return nil
 	}
+	syncs, err := daemon.Syncs(ctx)
+	return a.answer(attempt(err, "status"), st, func() { a.printStatus(&st, syncs) })
+}
+
+// printStatus shows the node, and its last syncs.
+func (a *app) printStatus(st *api.Status, syncs []api.SyncEnd) {
 	t := a.table("", "")
 	t.row("node", st.ID)
 	for _, addr := range st.Addrs {
@@ -66,39 +71,29 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	if st.Damage != nil {
 		t.row("damage", a.here(damaged(st.Damage, "")))
 	}
-	if err := t.print(); err != nil {
-		return err
-	}
+	t.print()
 	if len(st.Namespaces) > 0 {
-		if err := a.printf("\n"); err != nil {
-			return err
-		}
-		if err := a.printNamespaces(st.Namespaces); err != nil {
-			return err
-		}
+		a.printf("\n")
+		a.printNamespaces(st.Namespaces)
 	}
 	for _, u := range st.Unserved {
 		why := cmp.Or(u.Why, "its records are damaged; stop the daemon, run syncd verify --repair, and start it again")
-		if err := a.printf("\n%s: it is not served: %s\n", u.Name, a.here(why)); err != nil {
-			return err
-		}
+		a.printf("\n%s: it is not served: %s\n", u.Name, a.here(why))
 	}
 	for i := range st.Namespaces {
 		ns := &st.Namespaces[i]
 		for _, notice := range slices.Concat(pauses(ns), membershipTroubles(ns), lonely(ns, st.Peers), keptNotices(ns), clockTroubles(ns), silent(ns), shortOf(ns)) {
-			if err := a.printf("\n%s: %s\n", ns.Name, a.here(notice)); err != nil {
-				return err
-			}
+			a.printf("\n%s: %s\n", ns.Name, a.here(notice))
 		}
 	}
 	for _, p := range st.Peers {
 		if p.Paused {
-			if err := a.printf("\npeer %s is paused: no syncs with it until: %s\n", p.ID, a.here("syncd peer resume "+p.ID.String())); err != nil {
-				return err
-			}
+			a.printf("\npeer %s is paused: no syncs with it until: %s\n", p.ID, a.here("syncd peer resume "+p.ID.String()))
 		}
 	}
-	return a.printSyncs(ctx, daemon)
+	if len(syncs) > 0 {
+		a.printSyncs(syncs)
+	}
 }
 
 // keptNotices says what a namespace keeps for a person to look at.
@@ -126,17 +121,7 @@ func clockTroubles(ns *api.Namespace) (troubles []string) {
 // lastSyncs is how many syncs status shows.
 const lastSyncs = 5
 
-func (a *app) printSyncs(ctx context.Context, daemon *client.Client) error {
-	syncs, err := daemon.Syncs(ctx)
-	if err != nil {
-		return attempt(err, "status")
-	}
-	if len(syncs) == 0 {
-		return nil
-	}
-	if err := a.printf("\n"); err != nil {
-		return err
-	}
+func (a *app) printSyncs(syncs []api.SyncEnd) {
 	t := a.table("sync", "", "namespace", "peer", "differences", "outcome")
 	for _, s := range syncs[:min(len(syncs), lastSyncs)] {
 		way, outcome := "begun here", "in sync"
@@ -151,20 +136,17 @@ func (a *app) printSyncs(ctx context.Context, daemon *client.Client) error {
 		case s.DryRun && s.Report.Differences() > 0:
 			outcome = "differs; nothing was moved"
 		}
-		d := s.Report.MissingHere + s.Report.MissingThere + s.Report.Mismatched
-		t.row(s.Time.Format(time.RFC3339), way, s.Report.Namespace, short(s.Report.Peer), fmt.Sprint(d), outcome)
+		t.row(s.Time.Format(time.RFC3339), way, s.Report.Namespace, short(s.Report.Peer), fmt.Sprint(s.Report.Differences()), outcome)
 	}
-	return t.print()
+	t.after()
 }
 
 func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client) error {
 	ns, err := daemon.NamespaceStatus(ctx, c.NS)
-	if err != nil {
-		return attempt(err, "status of namespace %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(ns)
-	}
+	return a.answer(attempt(err, "status of namespace %q", c.NS), ns, func() { a.printNamespace(&ns) })
+}
+
+func (a *app) printNamespace(ns *api.NamespaceStatus) {
 	t := a.table("", "")
 	t.row("namespace", ns.Name)
 	t.row("id", ns.ID)
@@ -173,35 +155,26 @@ func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client)
 	if s := ns.Shards; s != nil {
 		t.row("shards", shardsLine(s, ns.Policy.Placement))
 	}
-	for _, notice := range pauses(&ns.Namespace) {
-		t.row("syncs", notice)
+	for _, part := range []struct {
+		about   string
+		notices []string
+	}{
+		{"syncs", pauses(&ns.Namespace)},
+		{"kept", keptNotices(&ns.Namespace)},
+		{"member", membershipTroubles(&ns.Namespace)},
+		{"clock", clockTroubles(&ns.Namespace)},
+		{"silent", silent(&ns.Namespace)},
+		{"replicas", shortOf(&ns.Namespace)},
+	} {
+		for _, notice := range part.notices {
+			t.row(part.about, notice)
+		}
 	}
-	for _, notice := range keptNotices(&ns.Namespace) {
-		t.row("kept", notice)
+	t.print()
+	a.printf("\n")
+	a.printMembers(ns.MemberList)
+	if len(ns.Rejections) > 0 {
+		a.printf("\n")
+		a.printRefused(ns.Rejections)
 	}
-	for _, trouble := range membershipTroubles(&ns.Namespace) {
-		t.row("member", trouble)
-	}
-	for _, trouble := range clockTroubles(&ns.Namespace) {
-		t.row("clock", trouble)
-	}
-	for _, trouble := range silent(&ns.Namespace) {
-		t.row("silent", trouble)
-	}
-	for _, trouble := range shortOf(&ns.Namespace) {
-		t.row("replicas", trouble)
-	}
-	if err := t.print(); err != nil {
-		return err
-	}
-	if err := a.printf("\n"); err != nil {
-		return err
-	}
-	if err := a.printMembers(ns.MemberList); err != nil || len(ns.Rejections) == 0 {
-		return err
-	}
-	if err := a.printf("\n"); err != nil {
-		return err
-	}
-	return a.printRefused(ns.Rejections)
 }

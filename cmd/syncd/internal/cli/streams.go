@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,13 +17,30 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, streamError("read standard input", err)
 }
 
-// output is standard output, likewise.
-type output struct{ io.Writer }
+// output is standard output, likewise. Nothing is written after an error, which is that of the
+// command.
+type output struct {
+	io.Writer
+	err error
+}
 
 func (out *output) Write(p []byte) (int, error) {
+	if out.err != nil {
+		return 0, out.err
+	}
 	n, err := out.Writer.Write(p)
-	return n, streamError("write standard output", err)
+	out.failed(streamError("write standard output", err))
+	return n, out.err
 }
+
+// taken is the error, which is not that of the command then.
+func (out *output) taken() (err error) {
+	err, out.err = out.err, nil
+	return err
+}
+
+// failed notes an error, if it is the first.
+func (out *output) failed(err error) { out.err = cmp.Or(out.err, err) }
 
 // streamError is opaque but for EPIPE: no room at standard output is none of the store.
 func streamError(what string, err error) error {

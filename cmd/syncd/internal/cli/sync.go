@@ -68,20 +68,20 @@ func (c syncCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		}
 		reports = append(reports, syncOutcome{report, problem.Exit(err)})
 		if !a.json() && (err == nil || report.Applied+report.Sent > 0) {
-			if err := a.printf("%s\n", syncLine(t, report, c.Dir)); err != nil {
-				return err
-			}
+			a.printf("%s\n", syncLine(t, report, c.Dir))
 		}
-		if left := len(targets) - i - 1; left > 0 && isOver(ctx, err) {
+		if left := len(targets) - i - 1; left > 0 && (isOver(ctx, err) || a.stdout.err != nil) {
 			a.remark("%d syncs were not begun", left)
 			break
 		}
 	}
 	bars.Close()
-	if a.json() {
-		if err := c.printReports(a, reports); err != nil {
-			return err
-		}
+	switch {
+	case !a.json():
+	case c.Peer != "" && c.NS != "" && len(reports) == 1:
+		a.printJSON(reports[0]) // one peer and namespace were asked for
+	default:
+		a.printJSON(reports)
 	}
 	if worst != 0 {
 		return &saidError{worst}
@@ -101,15 +101,6 @@ type syncOutcome struct {
 	Exit int `json:"exit"`
 }
 
-// printReports prints one report alone when one peer and namespace were asked
-// for, else a list.
-func (c syncCmd) printReports(a *app, reports []syncOutcome) error {
-	if c.Peer != "" && c.NS != "" && len(reports) == 1 {
-		return a.printJSON(reports[0])
-	}
-	return a.printJSON(reports)
-}
-
 // targets lists the members of the namespaces asked for, or the peer asked
 // for in those of them that it is a member of.
 func (c syncCmd) targets(ctx context.Context, daemon *client.Client) ([]syncTarget, error) {
@@ -122,16 +113,9 @@ func (c syncCmd) targets(ctx context.Context, daemon *client.Client) ([]syncTarg
 			return nil, problem.Usage("sync with %s: %w; syncd peer ls lists the known ones", c.Peer, err)
 		}
 	}
-	names := []string{c.NS}
-	if c.NS == "" {
-		all, err := daemon.Namespaces(ctx)
-		if err != nil {
-			return nil, attempt(err, "sync")
-		}
-		names = names[:0]
-		for _, ns := range all {
-			names = append(names, ns.Name)
-		}
+	names, err := namesOf(ctx, daemon, c.NS)
+	if err != nil {
+		return nil, attempt(err, "sync")
 	}
 	var targets []syncTarget
 	for _, name := range names {

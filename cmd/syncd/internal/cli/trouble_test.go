@@ -116,7 +116,7 @@ func (n *troubled) must(err error) {
 // show runs a command of status.
 func (n *troubled) show(c statusCmd) string {
 	var out bytes.Buffer
-	n.must(c.Run(n.t.Context(), &app{globals: &globals{}, stdout: &out, stderr: &out, daemon: n.client}, n.client))
+	n.must(c.Run(n.t.Context(), &app{globals: &globals{}, stdout: &output{Writer: &out}, stderr: &out, daemon: n.client}, n.client))
 	return out.String()
 }
 

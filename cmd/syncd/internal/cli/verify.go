@@ -53,44 +53,33 @@ func (c verifyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		}
 	}
 	var failed error
-	found, lacks := map[string]any{}, false
+	found, lacks := map[string]api.Verification{}, false
 	for _, name := range names {
-		v, lost, err := c.one(ctx, a, daemon, name)
-		if err != nil {
-			failed = errors.Join(failed, err)
+		if c.AcceptLoss {
+			failed = errors.Join(failed, attempt(c.accept(ctx, a, daemon, name), "accept what is lost in %q", name))
 			continue
 		}
-		found[name], lacks = v, lacks || lost
+		v, err := daemon.Verify(ctx, name)
+		if err != nil {
+			failed = errors.Join(failed, attempt(err, "verify %q", name))
+			continue
+		}
+		a.sayVerified(name, &v)
+		found[name], lacks = v, lacks || v.Lost != nil || v.Missing != nil && v.Missing.Lost
 	}
-	if failed != nil {
+	switch {
+	case failed != nil:
 		return failed
-	}
-	if a.json() && !c.AcceptLoss {
-		out := any(found)
-		if c.NS != "" {
-			out = found[c.NS]
-		}
-		if err := a.printJSON(out); err != nil {
-			return err
-		}
+	case !a.json() || c.AcceptLoss:
+	case c.NS != "":
+		a.printJSON(found[c.NS])
+	default:
+		a.printJSON(found)
 	}
 	if lacks {
 		return &saidError{problem.ExitCorrupt}
 	}
 	return nil
-}
-
-// one verifies a namespace, or accepts what it lacks. lacks: something is lost.
-func (c verifyCmd) one(ctx context.Context, a *app, daemon *client.Client, name string) (out any, lacks bool, err error) {
-	if c.AcceptLoss {
-		return nil, false, attempted(c.accept(ctx, a, daemon, name), "accept what is lost in %q", name)
-	}
-	v, err := daemon.Verify(ctx, name)
-	if err != nil {
-		return nil, false, attempt(err, "verify %q", name)
-	}
-	c.say(a, name, &v)
-	return v, v.Lost != nil || v.Missing != nil && v.Missing.Lost, nil
 }
 
 // accept ends what is said of a loss, and says what that was.
@@ -99,7 +88,7 @@ func (verifyCmd) accept(ctx context.Context, a *app, daemon *client.Client, name
 	if err == nil {
 		err = daemon.AcceptLoss(ctx, name)
 	}
-	if err != nil || ns.Lost == nil || a.json() {
+	if err != nil || ns.Lost == nil {
 		return err
 	}
 	what := "how many records were missing is not known"
@@ -110,18 +99,8 @@ func (verifyCmd) accept(ctx context.Context, a *app, daemon *client.Client, name
 	return nil
 }
 
-// attempted is attempt, where there may be no error.
-func attempted(err error, format string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return attempt(err, format, args...)
-}
-
-func (verifyCmd) say(a *app, name string, v *api.Verification) {
-	if a.json() {
-		return
-	}
+// sayVerified says what a verification has found.
+func (a *app) sayVerified(name string, v *api.Verification) {
 	files := ""
 	if !v.Files {
 		files = "; the files of the store were not examined"
@@ -196,11 +175,7 @@ func (verifyCmd) repair(ctx context.Context, a *app) error {
 	for _, ns := range done.Namespaces {
 		out.Namespaces[ns.Name] = ns.Lost
 	}
-	if a.json() {
-		if err := a.printJSON(out); err != nil {
-			return err
-		}
-	} else {
+	a.print(out, func() {
 		if out.Why != "" {
 			a.remark("nothing could be carried over from the damaged store: %s", out.Why)
 		}
@@ -212,7 +187,7 @@ func (verifyCmd) repair(ctx context.Context, a *app) error {
 		}
 		a.remark("the damaged files are kept in %s: remove them when nothing is missing", done.Kept)
 		a.remark("%s has a new store; start the daemon (syncd serve): members give back what they hold", a.DataDir)
-	}
+	})
 	if len(done.Namespaces) > 0 {
 		return &saidError{problem.ExitCorrupt}
 	}

@@ -2,11 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 )
@@ -35,17 +35,16 @@ func (c versionCmd) Run(ctx context.Context, a *app) error {
 		}
 		all["daemon"] = v
 	}
-	if a.json() {
-		if !c.Daemon {
-			return a.printJSON(all["program"])
+	out := any(all)
+	if !c.Daemon {
+		out = all["program"]
+	}
+	return a.answer(nil, out, func() {
+		a.printf("syncd %s\n", versionLine(all["program"]))
+		if v, ok := all["daemon"]; ok {
+			a.printf("daemon %s\n", versionLine(v))
 		}
-		return a.printJSON(all)
-	}
-	err := a.printf("syncd %s\n", versionLine(all["program"]))
-	if v, ok := all["daemon"]; ok {
-		err = errors.Join(err, a.printf("daemon %s\n", versionLine(v)))
-	}
-	return err
+	})
 }
 
 func versionLine(v api.Program) string {
@@ -96,18 +95,12 @@ func (pathsCmd) Run(a *app) error {
 		return err
 	}
 	paths := []struct{ name, value string }{
-		{"data_dir", dir}, {"config", a.file.Path()}, {"api", written(addrs)}, {"token_file", a.tokenFile()},
+		{"data_dir", dir}, {"config", a.file.Path()}, {"api", strings.Join(written(addrs), ",")}, {"token_file", a.tokenFile()},
 	}
-	if a.json() {
-		out := map[string]string{}
-		for _, p := range paths {
-			out[p.name] = p.value
-		}
-		return a.printJSON(out)
-	}
-	t := a.table("", "")
+	out, t := map[string]string{}, a.table("", "")
 	for _, p := range paths {
+		out[p.name] = p.value
 		t.row(p.name, p.value)
 	}
-	return t.print()
+	return a.answer(nil, out, t.print)
 }

@@ -71,18 +71,11 @@ func (c waitCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	ctx, cancel := a.leaveTime(ctx, &in.Timeout)
 	defer cancel()
 	waited, err := daemon.Wait(ctx, name, in)
-	if err != nil {
-		return attempt(err, "wait in %q", name)
-	}
-	if a.json() {
-		return a.printJSON(waited)
-	}
-	for _, id := range waited.Held {
-		if err := a.printf("%s\n", id); err != nil {
-			return err
+	return a.answer(attempt(err, "wait in %q", name), waited, func() {
+		for _, id := range waited.Held {
+			a.printf("%s\n", id)
 		}
-	}
-	return nil
+	})
 }
 
 // leaveTime tells the daemon for how long to wait, by the --timeout of the command, and gives

@@ -57,15 +57,13 @@ func (c watchCmd) Run(ctx context.Context, a *app, daemon *client.Client) error 
 				a.remark("the daemon is back")
 			}
 			since, begun, away = e.Cursor, true, false
-			if err := a.printEvent(e); err != nil {
-				return err
-			}
+			a.printEvent(e)
 			if e.Kind != peer.EventAt.String() {
 				if left--; left == 0 {
 					return errEnough
 				}
 			}
-			return nil
+			return a.stdout.err
 		})
 		switch {
 		case errors.Is(err, errEnough):
@@ -86,24 +84,23 @@ func (c watchCmd) Run(ctx context.Context, a *app, daemon *client.Client) error 
 // errEnough ends a watch that was to print so many changes.
 var errEnough = errors.New("enough")
 
-func (a *app) printEvent(e *api.Event) error {
-	if a.json() {
-		return a.printLine(e)
-	}
-	if e.Kind == peer.EventAt.String() {
-		return nil
-	}
-	mark := ""
+func (a *app) printEvent(e *api.Event) {
+	mark, value := "", ""
 	if e.Coalesced {
 		mark = "* "
 	}
 	switch {
+	case a.json():
+		a.printLine(e)
+		return
+	case e.Kind == peer.EventAt.String():
+		return
 	case e.Value != nil:
-		return a.printf("%s %s%s %s\n", e.Kind, mark, show(e.Bytes()), showValue([]byte(*e.Value)))
+		value = " " + showValue([]byte(*e.Value))
 	case e.Kind == peer.EventPut.String():
-		return a.printf("%s %s%s %s\n", e.Kind, mark, show(e.Bytes()), showValue(e.Value64))
+		value = " " + showValue(e.Value64)
 	}
-	return a.printf("%s %s%s\n", e.Kind, mark, show(e.Bytes()))
+	a.printf("%s %s%s%s\n", e.Kind, mark, show(e.Bytes()), value)
 }
 
 // showValue writes a value as show does a key, and no more of it than fits on a line.

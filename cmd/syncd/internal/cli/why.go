@@ -32,21 +32,11 @@ func (c whyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		return err
 	}
 	whys, err := daemon.Why(ctx, c.NS, key, c.Peer)
-	if err != nil {
-		return attempt(err, "why %s in %q", show(key), c.NS)
-	}
-	if a.json() {
-		err = a.printJSON(whys)
-	} else {
-		err = a.printWhys(&whys)
-	}
-	if err != nil {
-		return err
-	}
-	if exit := whyExit(&whys); exit != 0 {
+	err = a.answer(attempt(err, "why %s in %q", show(key), c.NS), whys, func() { a.printWhys(&whys) })
+	if exit := whyExit(&whys); err == nil && exit != 0 {
 		return &saidError{exit}
 	}
-	return nil
+	return err
 }
 
 // whyExit is the exit code of what the peers have said.
@@ -63,14 +53,10 @@ func whyExit(whys *api.Whys) (exit int) {
 	return exit
 }
 
-func (a *app) printWhys(whys *api.Whys) error {
-	if err := a.printf("here: %s\n", headLine(whys.Here)); err != nil {
-		return err
-	}
+func (a *app) printWhys(whys *api.Whys) {
+	a.printf("here: %s\n", headLine(whys.Here))
 	if b := whys.Body; b != nil {
-		if err := a.printBody(b); err != nil {
-			return err
-		}
+		a.printBody(b)
 	}
 	if len(whys.Peers) == 0 {
 		a.remark("no other member to ask")
@@ -82,13 +68,9 @@ func (a *app) printWhys(whys *api.Whys) error {
 		case w.There == nil || whys.Here == nil || w.There.Version != whys.Here.Version:
 			there = "; there: " + headLine(w.There)
 		}
-		if err := a.printf("%s: %s%s\n", w.Peer, standingOf(&w), there); err != nil {
-			return err
-		}
+		a.printf("%s: %s%s\n", w.Peer, standingOf(&w), there)
 		for _, c := range w.Causes {
-			if err := a.printf("  %s: %s\n", strings.ReplaceAll(c.Kind, "_", " "), oneLine(show([]byte(c.Text)))); err != nil {
-				return err
-			}
+			a.printf("  %s: %s\n", strings.ReplaceAll(c.Kind, "_", " "), oneLine(show([]byte(c.Text))))
 		}
 		if s := standingOf(&w); s == status.StandingSame || s == status.StandingNeither {
 			continue
@@ -97,18 +79,13 @@ func (a *app) printWhys(whys *api.Whys) error {
 		if !w.Verified.IsZero() {
 			last = "  the last sync that proved all records equal to its: " + w.Verified.Format(time.RFC3339) + "\n"
 		}
-		if err := a.printf("%s", last); err != nil {
-			return err
-		}
+		a.printf("%s", last)
 	}
-	return nil
 }
 
 // printBody says what the hosts of a value have of it.
-func (a *app) printBody(b *api.Body) error {
-	if err := a.printf("value: %s in shard %d, sent at %s\n", size(int64(b.Size)), b.Shard, b.Sent.Format(time.RFC3339)); err != nil {
-		return err
-	}
+func (a *app) printBody(b *api.Body) {
+	a.printf("value: %s in shard %d, sent at %s\n", size(int64(b.Size)), b.Shard, b.Sent.Format(time.RFC3339))
 	for _, at := range b.Hosts {
 		said := "has it not"
 		switch {
@@ -121,11 +98,8 @@ func (a *app) printBody(b *api.Body) error {
 		case at.Told:
 			said = "has it not, and knows the record"
 		}
-		if err := a.printf("  %s: %s\n", at.Peer, said); err != nil {
-			return err
-		}
+		a.printf("  %s: %s\n", at.Peer, said)
 	}
-	return nil
 }
 
 // standingOf is the standing in words.
