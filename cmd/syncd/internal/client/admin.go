@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
@@ -33,14 +34,7 @@ func (c *Client) CreateNamespace(ctx context.Context, in api.NewNamespace) (api.
 
 // DropNamespace deletes a namespace from the node; force: also what it alone may hold.
 func (c *Client) DropNamespace(ctx context.Context, ns string, force bool) error {
-	return c.call(ctx, http.MethodDelete, api.NamespacePath(ns), forced(force), nil, nil)
-}
-
-func forced(force bool) url.Values {
-	if !force {
-		return nil
-	}
-	return url.Values{"force": {"true"}}
+	return c.call(ctx, http.MethodDelete, api.NamespacePath(ns), params{"force": force}, nil, nil)
 }
 
 // Layout says which members hold each shard of a namespace.
@@ -65,8 +59,7 @@ func (c *Client) NamespaceStatus(ctx context.Context, ns string) (api.NamespaceS
 
 // Cluster describes a namespace, with what its members answer within a time.
 func (c *Client) Cluster(ctx context.Context, ns string, within time.Duration) (api.NamespaceStatus, error) {
-	q := url.Values{"cluster": {"true"}, "within": {within.String()}}
-	return ask[api.NamespaceStatus](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/status", q, nil)
+	return ask[api.NamespaceStatus](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/status", params{"cluster": true, "within": within}, nil)
 }
 
 // Future lists what a namespace holds that is from the future.
@@ -111,4 +104,124 @@ func (c *Client) Syncs(ctx context.Context) ([]api.SyncEnd, error) {
 func (c *Client) Running(ctx context.Context) ([]api.Report, error) {
 	out, err := ask[api.Syncs](ctx, c, http.MethodGet, "/v1/syncs", nil, nil)
 	return out.Running, err
+}
+
+// Collection says how far the collection of deleted and expired records is.
+func (c *Client) Collection(ctx context.Context, ns string) (api.Collection, error) {
+	return ask[api.Collection](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/collection", nil, nil)
+}
+
+// Collect takes out the deleted and expired records that all members are past.
+func (c *Client) Collect(ctx context.Context, ns string) (api.Collection, error) {
+	return ask[api.Collection](ctx, c, http.MethodPost, api.NamespacePath(ns)+"/collection", nil, nil)
+}
+
+// Lapse makes the members wait for a silent one no longer; force: also where shards have no majority
+// of their hosts left then.
+func (c *Client) Lapse(ctx context.Context, ns, id string, force bool) error {
+	return c.call(ctx, http.MethodPost, memberPath(ns, id)+"/lapse", params{"force": force}, nil, nil)
+}
+
+// Members lists the members of a namespace; all adds those that were.
+func (c *Client) Members(ctx context.Context, ns string, all bool) (api.Members, error) {
+	return ask[api.Members](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/members", params{"all": all}, nil)
+}
+
+// SetMember gives a node a role.
+func (c *Client) SetMember(ctx context.Context, ns, id string, in api.NewRole) error {
+	return c.call(ctx, http.MethodPut, memberPath(ns, id), nil, in, nil)
+}
+
+// RemoveMember ends a node's membership; force: also where the node itself leaves something behind.
+func (c *Client) RemoveMember(ctx context.Context, ns, id string, force bool) error {
+	return c.call(ctx, http.MethodDelete, memberPath(ns, id), params{"force": force}, nil, nil)
+}
+
+func memberPath(ns, id string) string {
+	return api.NamespacePath(ns) + "/members/" + url.PathEscape(id)
+}
+
+// Invite makes a ticket.
+func (c *Client) Invite(ctx context.Context, in api.Invitation) (string, error) {
+	out, err := ask[api.Ticket](ctx, c, http.MethodPost, "/v1/invites", nil, in)
+	return out.Ticket, err
+}
+
+// Invites lists the tickets that the node has issued.
+func (c *Client) Invites(ctx context.Context, ns string) (api.Invites, error) {
+	return ask[api.Invites](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/invites", nil, nil)
+}
+
+// Revoke makes a ticket useless.
+func (c *Client) Revoke(ctx context.Context, ns, id string) error {
+	return c.call(ctx, http.MethodDelete, api.NamespacePath(ns)+"/invites/"+url.PathEscape(id), nil, nil, nil)
+}
+
+// Pause takes a namespace out of all syncs on the daemon's node.
+func (c *Client) Pause(ctx context.Context, ns string) error {
+	return c.call(ctx, http.MethodPost, api.NamespacePath(ns)+"/pause", nil, nil, nil)
+}
+
+// Resume lets a namespace take part in syncs again.
+func (c *Client) Resume(ctx context.Context, ns string) error {
+	return c.call(ctx, http.MethodPost, api.NamespacePath(ns)+"/resume", nil, nil, nil)
+}
+
+// PausePeer ends the syncs with a peer.
+func (c *Client) PausePeer(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodPost, "/v1/peers/"+url.PathEscape(id)+"/pause", nil, nil, nil)
+}
+
+// ResumePeer lets the daemon's node sync with a peer again.
+func (c *Client) ResumePeer(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodPost, "/v1/peers/"+url.PathEscape(id)+"/resume", nil, nil, nil)
+}
+
+// Verify reads the store's files and all records of a namespace.
+func (c *Client) Verify(ctx context.Context, ns string) (api.Verification, error) {
+	return ask[api.Verification](ctx, c, http.MethodPost, api.NamespacePath(ns)+"/verify", nil, nil)
+}
+
+// AcceptLoss ends what is said of a loss by damage to the store.
+func (c *Client) AcceptLoss(ctx context.Context, ns string) error {
+	return c.call(ctx, http.MethodDelete, api.NamespacePath(ns)+"/lost", nil, nil, nil)
+}
+
+// The lists of kept records.
+const (
+	Conflicts = "conflicts"
+	Rejected  = "rejected"
+)
+
+func keptPath(ns, list string, seq uint64) string {
+	return api.NamespacePath(ns) + "/" + list + "/" + strconv.FormatUint(seq, 10)
+}
+
+// Kept lists a page of one of the lists: of all keys, or of one. member, if not empty, is that whose
+// list it is; else it is the daemon's.
+func (c *Client) Kept(ctx context.Context, ns, list, member string, key []byte, cursor uint64, limit int) (api.KeptList, error) {
+	return ask[api.KeptList](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/"+list,
+		params{"limit": limit, "member": member, "key": string(key), "cursor": cursor}, nil)
+}
+
+// KeptValue is one entry with its value.
+func (c *Client) KeptValue(ctx context.Context, ns, list string, seq uint64) (api.KeptValue, error) {
+	return ask[api.KeptValue](ctx, c, http.MethodGet, keptPath(ns, list, seq), nil, nil)
+}
+
+// RestoreKept writes an entry again and forgets it.
+func (c *Client) RestoreKept(ctx context.Context, ns, list string, seq uint64) (api.Restored, error) {
+	var out api.Restored
+	err := c.change(ctx, request{method: http.MethodPost, path: keptPath(ns, list, seq) + "/restore"}, into(&out))
+	return out, err
+}
+
+// ForgetKept forgets an entry for good.
+func (c *Client) ForgetKept(ctx context.Context, ns, list string, seq uint64) error {
+	return c.call(ctx, http.MethodDelete, keptPath(ns, list, seq), nil, nil, nil)
+}
+
+// ForgetAllKept forgets the entries up to one for good.
+func (c *Client) ForgetAllKept(ctx context.Context, ns, list string, through uint64) (api.Forgotten, error) {
+	return ask[api.Forgotten](ctx, c, http.MethodDelete, api.NamespacePath(ns)+"/"+list, params{"through": through}, nil)
 }

@@ -13,13 +13,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
+	"reflect"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -61,10 +60,23 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 type request struct {
 	method string
 	path   string // escaped
-	query  url.Values
+	query  params
 	header map[string]string
 	body   io.Reader
 	kind   string // content type of body
+}
+
+// params are those of a request. One that has the zero value is not given.
+type params map[string]any
+
+func (p params) encode() string {
+	q := url.Values{}
+	for name, value := range p {
+		if !reflect.ValueOf(value).IsZero() {
+			q.Set(name, fmt.Sprint(value))
+		}
+	}
+	return q.Encode()
 }
 
 // do sends the request and returns a successful response; its body must be
@@ -82,8 +94,8 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 // have answered.
 func (c *Client) send(ctx context.Context, r request) (resp *http.Response, few, err error) {
 	target := c.base + r.path
-	if len(r.query) > 0 {
-		target += "?" + r.query.Encode()
+	if query := r.query.encode(); query != "" {
+		target += "?" + query
 	}
 	req, err := http.NewRequestWithContext(ctx, r.method, target, r.body)
 	if err != nil {
@@ -157,7 +169,7 @@ func readProblem(resp *http.Response) error {
 }
 
 // call sends in as JSON, if it is not nil, and reads the answer into out.
-func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) error {
+func (c *Client) call(ctx context.Context, method, path string, query params, in, out any) error {
 	r := request{method: method, path: path, query: query}
 	if in != nil {
 		b, err := json.Marshal(in)
@@ -178,7 +190,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 }
 
 // ask is call with the answer that is read.
-func ask[T any](ctx context.Context, c *Client, method, path string, query url.Values, in any) (out T, err error) {
+func ask[T any](ctx context.Context, c *Client, method, path string, query params, in any) (out T, err error) {
 	err = c.call(ctx, method, path, query, in, &out)
 	return out, err
 }
@@ -191,172 +203,4 @@ func into(out any) func(http.Header, io.Reader) error {
 		}
 		return nil
 	}
-}
-
-// Condition makes a write conditional.
-type Condition struct {
-	// Version that the record held must have.
-	Version *dbadapter.Version
-	// Absent demands that there is no record, not even a deleted one.
-	Absent bool
-}
-
-func (c Condition) header() map[string]string {
-	switch {
-	case c.Version != nil:
-		return map[string]string{"If-Match": `"` + c.Version.String() + `"`}
-	case c.Absent:
-		return map[string]string{"If-None-Match": "*"}
-	}
-	return nil
-}
-
-// PutOptions say more of a record that is put.
-type PutOptions struct {
-	// TTL, if not 0, is after what time the record expires.
-	TTL time.Duration
-	AckOptions
-}
-
-// AckOptions say how many are to hold what is written.
-type AckOptions struct {
-	// Ack, if not empty, is how many hosts of the key's shard are to hold the record: one,
-	// quorum, all or a number; without shards, how many members.
-	Ack string
-	// Timeout, if not empty, is for how long the daemon waits for them.
-	Timeout string
-}
-
-// set adds them to a query.
-func (o AckOptions) set(q url.Values) {
-	if o.Ack != "" {
-		q.Set("ack", o.Ack)
-	}
-	if o.Timeout != "" {
-		q.Set("timeout", o.Timeout)
-	}
-}
-
-// Put writes a value and returns its version, also beside an error where it is written.
-func (c *Client) Put(ctx context.Context, ns string, key []byte, value io.Reader, o PutOptions, cond Condition) (string, error) {
-	r := request{
-		method: http.MethodPut, path: api.KeyPath(ns, key), header: cond.header(), body: value, kind: "application/octet-stream",
-	}
-	r.query = url.Values{}
-	if o.TTL != 0 {
-		r.query.Set("ttl", o.TTL.String())
-	}
-	o.set(r.query)
-	return c.write(ctx, r)
-}
-
-// Delete makes a record a tombstone and returns its version, also as Put does.
-func (c *Client) Delete(ctx context.Context, ns string, key []byte, o AckOptions, cond Condition) (string, error) {
-	r := request{method: http.MethodDelete, path: api.KeyPath(ns, key), header: cond.header(), query: url.Values{}}
-	o.set(r.query)
-	return c.write(ctx, r)
-}
-
-// Value is what a key holds.
-type Value struct {
-	Bytes   []byte
-	Version string
-	Expires string // RFC 3339; empty for never
-	// Answers, where too few hosts have answered, is how many have: "1/3".
-	Answers string
-}
-
-// GetOptions say how a key is read.
-type GetOptions struct {
-	Read    string // one, quorum or all; empty: quorum
-	AtLeast string // a version, or empty
-	Timeout string // a duration, or empty
-}
-
-func (o GetOptions) query() url.Values {
-	q := url.Values{}
-	if o.Read != "" {
-		q.Set("read", o.Read)
-	}
-	if o.AtLeast != "" {
-		q.Set("at_least", o.AtLeast)
-	}
-	if o.Timeout != "" {
-		q.Set("timeout", o.Timeout)
-	}
-	return q
-}
-
-// Get reads a value. Where too few hosts have answered, the value beside the error is what was
-// found, if its version is not empty.
-func (c *Client) Get(ctx context.Context, ns string, key []byte, o GetOptions) (Value, error) {
-	resp, few, err := c.send(ctx, request{method: http.MethodGet, path: api.KeyPath(ns, key), query: o.query()})
-	if err != nil {
-		return Value{}, err
-	}
-	defer func() { _ = resp.Body.Close() }() // read only
-	v := Value{Version: strings.Trim(resp.Header.Get("ETag"), `"`), Expires: resp.Header.Get("Syncd-Expires"), Answers: resp.Header.Get(api.AnswersHeader)}
-	if v.Bytes, err = io.ReadAll(resp.Body); err != nil {
-		return Value{}, fmt.Errorf("reading the value: %w", err)
-	}
-	return v, few
-}
-
-// List reads one page of keys.
-func (c *Client) List(ctx context.Context, ns string, prefix []byte, cursor string, limit int) (api.KeyList, error) {
-	q := url.Values{"limit": {fmt.Sprint(limit)}}
-	if len(prefix) > 0 {
-		q.Set("prefix", string(prefix))
-	}
-	if cursor != "" {
-		q.Set("cursor", cursor)
-	}
-	return ask[api.KeyList](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/keys", q, nil)
-}
-
-// ImportOptions say more of an import.
-type ImportOptions struct {
-	// Line is the number of the first line.
-	Line int
-	// Ack is as in PutOptions.
-	Ack string
-	// AsNew has what is dated too early written as of now.
-	AsNew bool
-	// Rejects is how many records that are refused are listed; 0: 100.
-	Rejects int
-	// Earliest is what the request before of the same import has answered; nil: there was none.
-	Earliest *time.Time
-}
-
-// Import sends lines.
-func (c *Client) Import(ctx context.Context, ns string, lines []byte, o ImportOptions) (api.ImportResult, error) {
-	var out api.ImportResult
-	query := url.Values{"line": {fmt.Sprint(max(o.Line, 1))}}
-	if o.Ack != "" {
-		query.Set("ack", o.Ack)
-	}
-	if o.AsNew {
-		query.Set("as_new", "true")
-	}
-	if o.Rejects > 0 {
-		query.Set("rejects", fmt.Sprint(o.Rejects))
-	}
-	if o.Earliest != nil {
-		query.Set("earliest", o.Earliest.UTC().Format(time.RFC3339Nano))
-	}
-	err := c.change(ctx, request{
-		method: http.MethodPost, path: api.NamespacePath(ns) + "/import", query: query,
-		body: bytes.NewReader(lines), kind: "application/x-ndjson",
-	}, into(&out))
-	return out, err
-}
-
-// Sync runs a sync. The report is meaningful beside an error.
-func (c *Client) Sync(ctx context.Context, in api.SyncRequest) (api.Report, error) {
-	out, err := ask[api.Report](ctx, c, http.MethodPost, "/v1/sync", nil, in)
-	var p *problem.Problem
-	if errors.As(err, &p) && p.Report != nil {
-		out = *p.Report
-	}
-	return out, err
 }
