@@ -1,14 +1,11 @@
 package httpapi
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"net/http"
 	"reflect"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -17,9 +14,6 @@ import (
 	"github.com/syncd-io/syncd/peer"
 	"github.com/syncd-io/syncd/reconcile"
 )
-
-// lineAge is for how long a line of a list may wait for others before it is sent.
-const lineAge = 100 * time.Millisecond
 
 type diffKeysInput struct {
 	NS     string `path:"ns" doc:"the namespace's local name"`
@@ -34,7 +28,7 @@ func (s *server) registerDiffKeys() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "diff-keys", Method: http.MethodGet, Path: "/v1/ns/{ns}/diff/keys", Summary: "List the keys that differ from a peer, a JSON object a line; changes nothing",
 		Description: "In no order, as they are found. The last line is of the kind end, or of the kind error where something goes wrong after the first one; a list without it was cut.",
-		Responses:   map[string]*huma.Response{"200": {Description: "The lines", Content: map[string]*huma.MediaType{linesType: {Schema: schema}}}},
+		Responses:   map[string]*huma.Response{"200": {Description: "The lines", Content: lines(schema)}},
 	}, s.diffKeys)
 }
 
@@ -70,9 +64,8 @@ func (s *server) diffKeys(ctx context.Context, in *diffKeysInput) (*huma.StreamR
 		stop()
 		return nil, fail(err)
 	}
-	return &huma.StreamResponse{Body: func(h huma.Context) {
+	return &huma.StreamResponse{Body: func(huma.Context) {
 		defer stop()
-		h.SetHeader("Content-Type", linesType)
 		out := newLineWriter(in.write)
 		defer out.end()
 		for d := first; more && out.err == nil; {
@@ -86,42 +79,4 @@ func (s *server) diffKeys(ctx context.Context, in *diffKeysInput) (*huma.StreamR
 		found := api.ReportOf(&report)
 		out.line(api.KeyDifference{Kind: api.KindEnd, More: report.MoreKeys, Report: &found})
 	}}, nil
-}
-
-// lineWriter writes JSON lines, and says once it cannot.
-type lineWriter struct {
-	control *http.ResponseController
-	buf     *bufio.Writer
-	sent    time.Time
-	err     error
-}
-
-func newLineWriter(w http.ResponseWriter) *lineWriter {
-	control := http.NewResponseController(w)
-	return &lineWriter{control: control, buf: bufio.NewWriterSize(timely{w, control}, 16<<10), sent: time.Now()}
-}
-
-func (o *lineWriter) line(v any) {
-	if o.err == nil {
-		enc := json.NewEncoder(o.buf)
-		enc.SetEscapeHTML(false)
-		o.err = enc.Encode(v)
-	}
-	if o.err == nil && time.Since(o.sent) >= lineAge {
-		o.flush()
-	}
-}
-
-func (o *lineWriter) flush() {
-	if o.err == nil {
-		o.err = o.buf.Flush()
-	}
-	_ = o.control.Flush() // a test's recorder may have nothing to flush
-	o.sent = time.Now()
-}
-
-// end sends the rest, and lifts the bound: another request may follow on the connection.
-func (o *lineWriter) end() {
-	o.flush()
-	_ = o.control.SetWriteDeadline(time.Time{})
 }

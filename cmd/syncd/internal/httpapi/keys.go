@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
@@ -53,33 +52,6 @@ func (s *server) record(p *RecordParams) (*peer.Namespace, []byte, error) {
 	}
 	return ns, key, nil
 }
-
-// RawRequest hands a handler the body as it comes.
-type RawRequest struct {
-	body  io.ReadCloser
-	write http.ResponseWriter
-}
-
-// Resolve is called by huma before the handler.
-func (b *RawRequest) Resolve(ctx huma.Context) []error {
-	r, w := humago.Unwrap(ctx)
-	b.body, b.write = r.Body, w
-	return nil
-}
-
-// responseWriter hands a handler the response alone.
-type responseWriter struct{ write http.ResponseWriter }
-
-// Resolve is called by huma before the handler.
-func (r *responseWriter) Resolve(ctx huma.Context) []error {
-	_, r.write = humago.Unwrap(ctx)
-	return nil
-}
-
-var (
-	_ huma.Resolver = (*RawRequest)(nil)
-	_ huma.Resolver = (*responseWriter)(nil)
-)
 
 // RecordParams name a record.
 type RecordParams struct {

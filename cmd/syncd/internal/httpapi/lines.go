@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/jsonlines"
@@ -21,13 +20,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
 )
-
-const linesType = "application/x-ndjson"
-
-// lines are lines of JSON.
-func lines() map[string]*huma.MediaType {
-	return map[string]*huma.MediaType{linesType: {Schema: &huma.Schema{Type: "string"}}}
-}
 
 type importInput struct {
 	NS       string    `path:"ns" doc:"the namespace's local name"`
@@ -46,6 +38,7 @@ type exportInput struct {
 	Prefix   string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
 	After    string `query:"after" doc:"only keys behind this one, percent-encoded; it need not exist"`
 	Versions bool   `query:"versions" doc:"with versions, and with deleted and expired records"`
+	RawRequest
 }
 
 func (s *server) registerLines() {
@@ -57,12 +50,12 @@ func (s *server) registerLines() {
 			"A line that is no record ends the import: the problem says which one, and how many records before it were kept. " +
 			"In a namespace that is cut into shards the records go to the hosts of their shards; where too few of them take a record in time (502, 504) the problem says so, too. " +
 			"Records behind that one may be kept as well: sent again, they are unchanged.",
-		RequestBody: &huma.RequestBody{Required: true, Content: lines()},
+		RequestBody: &huma.RequestBody{Required: true, Content: lines(&huma.Schema{Type: "string"})},
 	}, s.importLines)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "export", Method: http.MethodGet, Path: "/v1/ns/{ns}/export", Summary: "Export records, a JSON object a line",
 		Description: "Sorted by the bytes of the keys, in canonical form. An error on the way cuts the connection, behind a last line " + api.ExportProblem + "…}, which holds the problem: an export after the last key goes on.",
-		Responses:   map[string]*huma.Response{"200": {Description: "The records", Content: lines()}},
+		Responses:   map[string]*huma.Response{"200": {Description: "The records", Content: lines(&huma.Schema{Type: "string"})}},
 	}, s.exportLines)
 }
 
@@ -188,29 +181,25 @@ func (s *server) exportLines(ctx context.Context, in *exportInput) (*huma.Stream
 		h.SetHeader("Content-Type", linesType)
 		begun, err := writeLines(h.BodyWriter(), ns.Scan(ctx, []byte(in.Prefix), options...), in.Versions)
 		if err != nil && !begun {
-			p := problem.From(fail(err))
-			h.SetStatus(p.Status)
-			h.SetHeader("Content-Type", p.ContentType("application/json"))
-			_ = json.NewEncoder(h.BodyWriter()).Encode(p) // the client is gone
+			writeProblem(in.write, problem.From(fail(err)))
 		} else if err != nil {
 			s.Logger.Warn("export broke off", slog.String("namespace", in.NS), slog.Any("error", err))
 			// The status has gone out: a cut connection tells each client.
-			sayLast(h, problem.From(fail(err)))
+			sayLast(in.write, problem.From(fail(err)))
 			panic(http.ErrAbortHandler)
 		}
 	}}, nil
 }
 
 // sayLast writes a problem as the last line of an export.
-func sayLast(h huma.Context, p *problem.Problem) {
+func sayLast(w http.ResponseWriter, p *problem.Problem) {
 	b, err := json.Marshal(p)
 	if err != nil {
 		return
 	}
-	if _, err := fmt.Fprintf(h.BodyWriter(), "%s%s}\n", api.ExportProblem, b); err != nil {
+	if _, err := fmt.Fprintf(w, "%s%s}\n", api.ExportProblem, b); err != nil {
 		return // the client is gone
 	}
-	_, w := humago.Unwrap(h)
 	_ = http.NewResponseController(w).Flush() // as above
 }
 

@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"reflect"
@@ -24,9 +22,6 @@ const (
 	// beat is how long a watch is silent at most, so that both ends notice a connection
 	// that is gone, and proxies keep it.
 	beat = 15 * time.Second
-	// slowest is how long a client may take for what was written to it. One that is
-	// slower is cut, and goes on from its last cursor.
-	slowest = time.Minute
 )
 
 type watchInput struct {
@@ -41,7 +36,7 @@ type watchBody struct {
 	NS     string `path:"ns" doc:"the namespace's local name"`
 	Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
 	Body   api.WatchRequest
-	responseWriter
+	RawRequest
 }
 
 func (s *server) registerWatch() {
@@ -123,36 +118,20 @@ func (s *server) stream(ctx context.Context, name, cursor, prefix string, out *e
 	}}, nil
 }
 
-// eventWriter writes events, and says once it cannot.
+// eventWriter writes events. A client that is too slow is cut, and goes on from its last cursor.
 type eventWriter struct {
-	control *http.ResponseController
-	buf     *bufio.Writer
-	last    peer.Cursor
-	ids     bool // each event has its cursor as its id, too
-	dirty   bool // something was written since the last flush
-	err     error
+	stream
+	last peer.Cursor
+	ids  bool // each event has its cursor as its id, too
 }
 
 func newEventWriter(w http.ResponseWriter, ids bool) *eventWriter {
-	out := &eventWriter{control: http.NewResponseController(w), ids: ids}
-	out.buf = bufio.NewWriterSize(timely{w, out.control}, 16<<10)
-	return out
-}
-
-// timely bounds each write.
-type timely struct {
-	io.Writer
-	control *http.ResponseController
-}
-
-func (t timely) Write(p []byte) (int, error) {
-	_ = t.control.SetWriteDeadline(time.Now().Add(slowest)) // a test's recorder has no deadline
-	return t.Writer.Write(p)
+	return &eventWriter{stream: newStream(w), ids: ids}
 }
 
 func (o *eventWriter) event(e *peer.Event) {
 	if e.Kind == peer.EventAt && e.Cursor == o.last {
-		o.write(":\n\n")
+		fmt.Fprintf(o, ":\n\n")
 		return
 	}
 	o.last = e.Cursor
@@ -162,9 +141,9 @@ func (o *eventWriter) event(e *peer.Event) {
 		return
 	}
 	if o.ids {
-		o.write("id: %s\n", e.Cursor)
+		fmt.Fprintf(o, "id: %s\n", e.Cursor)
 	}
-	o.write("event: %s\ndata: %s\n\n", e.Kind, b)
+	fmt.Fprintf(o, "event: %s\ndata: %s\n\n", e.Kind, b)
 }
 
 // failed writes an error, as the last event.
@@ -173,27 +152,5 @@ func (o *eventWriter) failed(err error) {
 	if err != nil {
 		return
 	}
-	o.write("event: error\ndata: %s\n\n", b)
-	o.flush()
+	fmt.Fprintf(o, "event: error\ndata: %s\n\n", b)
 }
-
-func (o *eventWriter) write(format string, args ...any) {
-	if o.err == nil {
-		o.dirty = true
-		_, o.err = fmt.Fprintf(o.buf, format, args...)
-	}
-}
-
-// flush sends what was written.
-func (o *eventWriter) flush() {
-	if !o.dirty || o.err != nil {
-		return
-	}
-	o.dirty = false
-	if o.err = o.buf.Flush(); o.err == nil {
-		_ = o.control.Flush() // a test's recorder may have nothing to flush
-	}
-}
-
-// end lifts the bound: another request may follow on the connection.
-func (o *eventWriter) end() { _ = o.control.SetWriteDeadline(time.Time{}) }
