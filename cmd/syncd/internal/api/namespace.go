@@ -2,7 +2,11 @@ package api
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/syncd-io/syncd/peer"
 	"github.com/syncd-io/syncd/peer/status"
@@ -153,4 +157,215 @@ func (r *ImportResult) Add(o ImportResult) {
 	r.AsNew += o.AsNew
 	r.From, r.Earliest = cmp.Or(o.From, r.From), cmp.Or(o.Earliest, r.Earliest)
 	r.Rejects = append(r.Rejects, o.Rejects[:min(len(o.Rejects), max(0, ListedRejects-len(r.Rejects)))]...)
+}
+
+// Placement says how a namespace is cut into shards.
+type Placement struct {
+	Kind     string        `json:"kind" doc:"what says which shard a key belongs to: hash, a hash of it; prefix, the longest of its prefixes that the table has, and the hash of a key without one; or writer, a hash of it, while large values stay in shards of the nodes that write them"`
+	Shards   int           `json:"shards" doc:"a power of two from 2 to 4096"`
+	Replicas int           `json:"replicas" doc:"how many members are to hold each shard, 1 to 16"`
+	Prefixes []PrefixShard `json:"prefixes,omitempty" doc:"of the kind prefix: keys that begin so belong to the shard"`
+	Inline   *int          `json:"inline,omitempty" minimum:"0" maximum:"65536" doc:"of the kind writer: up to how many bytes a value is in its record; absent: 1024"`
+	Locator  bool          `json:"locator,omitempty" doc:"hosts tell all members which keys their shards hold, so that a read at level one of a key that there is not takes no request"`
+}
+
+// PrefixShard is a line of the table of the kind prefix.
+type PrefixShard struct {
+	Prefix   string `json:"prefix,omitempty" doc:"keys that begin so, if it is UTF-8"`
+	Prefix64 []byte `json:"prefix64,omitempty" doc:"the prefix, if it is not"`
+	Shard    int    `json:"shard"`
+}
+
+// PrefixShardOf is the JSON form of a line.
+func PrefixShardOf(prefix []byte, shard int) PrefixShard {
+	if utf8.Valid(prefix) {
+		return PrefixShard{Prefix: string(prefix), Shard: shard}
+	}
+	return PrefixShard{Prefix64: prefix, Shard: shard}
+}
+
+// Bytes are the prefix's bytes.
+func (p *PrefixShard) Bytes() []byte {
+	if p.Prefix != "" {
+		return []byte(p.Prefix)
+	}
+	return p.Prefix64
+}
+
+// Peer is the placement as the library takes it.
+func (p *Placement) Peer() *peer.Placement {
+	if p == nil {
+		return nil
+	}
+	out := &peer.Placement{Kind: p.Kind, Shards: p.Shards, Replicas: p.Replicas, Inline: p.Inline, Locator: p.Locator}
+	if len(p.Prefixes) > 0 {
+		out.Prefixes = map[string]int{}
+	}
+	for _, one := range p.Prefixes {
+		out.Prefixes[string(one.Bytes())] = one.Shard
+	}
+	return out
+}
+
+func placementOf(p *peer.Placement) *Placement {
+	if p == nil {
+		return nil
+	}
+	out := &Placement{Kind: p.Kind, Shards: p.Shards, Replicas: p.Replicas, Inline: p.Inline, Locator: p.Locator}
+	for _, prefix := range slices.Sorted(maps.Keys(p.Prefixes)) {
+		out.Prefixes = append(out.Prefixes, PrefixShardOf([]byte(prefix), p.Prefixes[prefix]))
+	}
+	return out
+}
+
+// Forced is what a forced layout has named.
+type Forced struct {
+	Shards []status.Left `json:"shards" doc:"those that have lost a majority of their old hosts; none: nothing was changed"`
+}
+
+// Reindexed is how many records were handed to the hosts of their keys.
+type Reindexed struct {
+	Records int `json:"records" doc:"those that this node was told as a host of large values; a majority of the hosts of its key has each"`
+}
+
+// Member is a node that the list of members gives a role.
+type Member struct {
+	ID      string    `json:"id"`
+	Role    string    `json:"role" enum:"read,write,admin"`
+	Since   time.Time `json:"since" doc:"by the clock of the admin that gave the role"`
+	By      string    `json:"by" doc:"the admin that gave the role"`
+	Expires time.Time `json:"expires,omitzero" doc:"when the membership ends; absent: never"`
+	Lapsed  bool      `json:"lapsed,omitempty" doc:"the collection of deleted records does not wait for it"`
+	Self    bool      `json:"self,omitempty" doc:"this node"`
+	Synced  time.Time `json:"synced,omitzero" doc:"when this node last synced with it; absent: not since the daemon was started"`
+	Addrs   []string  `json:"addrs" doc:"under which this node can dial it"`
+}
+
+// Members are those of a namespace.
+type Members struct {
+	Members []Member               `json:"members"`
+	Former  []status.FormerMember  `json:"former,omitempty" doc:"nodes that were members; where all were asked for"`
+	Voided  []status.VoidStatement `json:"voided,omitempty" doc:"changes that do not count; where all were asked for"`
+}
+
+// MembersOf is the list of members of a namespace, with the addresses that its
+// node knows, and if all is set what has been.
+func MembersOf(n *peer.Node, ns *peer.Namespace, all bool) Members {
+	addrs := map[peer.ID][]string{n.ID(): n.Addrs()}
+	for _, p := range n.Peers() {
+		addrs[p.ID] = p.Addrs
+	}
+	out := Members{Members: []Member{}}
+	for _, m := range ns.Members() {
+		out.Members = append(out.Members, Member{
+			ID: m.ID.String(), Role: m.Role.String(), Since: m.Since, By: m.By.String(), Expires: m.Expires, Lapsed: m.Lapsed,
+			Self: m.ID == n.ID(), Synced: m.Synced, Addrs: list(addrs[m.ID]),
+		})
+	}
+	if all {
+		out.Former, out.Voided = ns.Former(), ns.Voided()
+	}
+	return out
+}
+
+// NewRole is the role that a node shall have.
+type NewRole struct {
+	Role    string `json:"role" doc:"read, write or admin" enum:"read,write,admin"`
+	Expires string `json:"expires,omitempty" doc:"for how long it shall be a member, such as 720h; default: without end"`
+	Force   bool   `json:"force,omitempty" doc:"also where this node steps down with writes that no sync has proved another member to hold, or as the last admin"`
+}
+
+// Invites are the tickets that this node has issued and remembers.
+type Invites struct {
+	Invites []status.Invite `json:"invites"`
+}
+
+// ParseID reads the text form of a node's id (12D3Koo…).
+func ParseID(s string) (peer.ID, error) {
+	var id peer.ID
+	if err := id.UnmarshalText([]byte(s)); err != nil {
+		return "", fmt.Errorf("%w: peer id %q: %w", peer.ErrInvalid, s, err)
+	}
+	return id, nil
+}
+
+// ClusterMember is how a member of a namespace is.
+type ClusterMember struct {
+	ID        string        `json:"id"`
+	Role      string        `json:"role" enum:"read,write,admin"`
+	Self      bool          `json:"self,omitempty" doc:"this node"`
+	Lapsed    bool          `json:"lapsed,omitempty" doc:"the collection of deleted records does not wait for it"`
+	Reachable bool          `json:"reachable" doc:"it has answered; else there is a problem, and what is known here: verified"`
+	Problem   string        `json:"problem,omitempty" doc:"why it has not answered"`
+	TookMS    float64       `json:"took_ms" doc:"how long the answer took, with the dial where there was no connection"`
+	Equal     bool          `json:"equal" doc:"it holds what this node holds; where the namespace is cut into shards: of each shard that it holds, what all hosts of the shard do"`
+	Records   int64         `json:"records" doc:"that it holds, deleted ones included"`
+	Digest    string        `json:"digest,omitempty" doc:"of these; absent where the namespace is cut into shards"`
+	Missing   int64         `json:"missing" doc:"how many records fewer than this node it holds, less than 0 if more; where the namespace is cut into shards: than the other holders of its shards"`
+	Behind    float64       `json:"behind_seconds" doc:"by how much its newest version is older than this node's; 0 if it is not, or both hold the same"`
+	Newest    time.Time     `json:"newest,omitzero" doc:"time of its newest version"`
+	SameList  bool          `json:"same_list" doc:"its list of members is that of this node"`
+	Proof     *status.Proof `json:"proof,omitempty" doc:"the last sync of everything that has proved it equal to any member, by its word; absent if none has"`
+	Verified  *status.Proof `json:"verified,omitempty" doc:"the last one that has proved this node equal to it, as this node has noted; absent if none has"`
+	Offset    float64       `json:"clock_offset_seconds" doc:"by how much this node's clock is ahead of its"`
+	OffsetErr float64       `json:"clock_error_seconds" doc:"the truth lies within this of the offset"`
+	Program   string        `json:"program,omitempty" doc:"version of its program"`
+	Taken     int64         `json:"storage_bytes,omitempty" doc:"what its files take on its disk; absent if it does not tell"`
+	Free      int64         `json:"storage_free_bytes,omitempty" doc:"what is free on that disk"`
+	Damaged   bool          `json:"damaged,omitempty" doc:"it has met damage to its store"`
+
+	Troubles []string `json:"troubles,omitempty" doc:"states in which it cannot do its work, as in the status of a node"`
+
+	Shards []MemberShard `json:"shards,omitempty" doc:"that it holds, or is a host of, where the namespace is cut into shards"`
+}
+
+// MemberShard is how a member holds a shard.
+type MemberShard struct {
+	Number  int    `json:"number"`
+	Host    bool   `json:"host" doc:"the layout names the member; else it holds the shard until it has handed over"`
+	Problem string `json:"problem,omitempty" doc:"why it is not known what it holds"`
+	Unheard bool   `json:"unheard,omitempty" doc:"a further member may hold the shard, and has not said yet that it does not"`
+	Records int64  `json:"records" doc:"that it holds, deleted ones included"`
+	Digest  string `json:"digest,omitempty" doc:"of these"`
+	Copies  int    `json:"copies" doc:"how many members were found to hold what it holds, itself included"`
+	Equal   bool   `json:"equal" doc:"so do all that hold the shard, may hold it or are its hosts"`
+	Missing int64  `json:"missing" doc:"how many records fewer it holds than the one that holds most"`
+}
+
+// ClusterOf is the JSON form of what the members have answered.
+func ClusterOf(all []status.ClusterMember) []ClusterMember {
+	out := make([]ClusterMember, 0, len(all))
+	for i := range all {
+		m := &all[i]
+		one := ClusterMember{ID: m.ID.String(), Role: m.Role, Self: m.Self, Lapsed: m.Lapsed, Reachable: m.Problem == nil, Verified: m.Verified}
+		for _, sh := range m.Shards {
+			one.Shards = append(one.Shards, memberShardOf(sh))
+		}
+		if m.Problem != nil {
+			one.Problem = m.Problem.Error()
+		} else {
+			one.TookMS = float64(m.Took) / float64(time.Millisecond)
+			one.Equal, one.Records, one.Missing, one.Behind, one.Newest = m.Equal, m.Records, m.Missing, m.Behind.Seconds(), m.Newest
+			if m.Shards == nil {
+				one.Digest = m.Digest.String()
+			}
+			one.SameList, one.Proof, one.Offset, one.OffsetErr = m.SameList, m.Proof, m.Offset.Seconds(), m.OffsetError.Seconds()
+			for _, kind := range m.Troubles {
+				one.Troubles = append(one.Troubles, string(kind))
+			}
+			one.Program, one.Taken, one.Free, one.Damaged = m.Program, m.Taken, m.Free, m.Damaged
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+func memberShardOf(s status.MemberShard) MemberShard {
+	one := MemberShard{Number: s.Number, Host: s.Host, Records: s.Records, Copies: s.Copies, Equal: s.Equal, Missing: s.Missing, Unheard: s.Unheard}
+	if s.Problem != nil {
+		one.Problem = s.Problem.Error()
+	} else {
+		one.Digest = s.Digest.String()
+	}
+	return one
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"iter"
 	"time"
 
 	"github.com/syncd-io/syncd/peer"
@@ -75,4 +76,89 @@ type Program struct {
 	Modified bool   `json:"modified,omitempty" doc:"the source had been changed since the revision"`
 	Go       string `json:"go" doc:"version of the compiler"`
 	Platform string `json:"platform" doc:"operating system and architecture"`
+}
+
+// NewBackup asks for a backup.
+type NewBackup struct {
+	Dir  string `json:"dir" minLength:"1" doc:"absolute path of a folder on the daemon's machine: empty, absent, or with this node's backups"`
+	Full bool   `json:"full,omitempty" doc:"make one that needs no backup before it"`
+}
+
+// Verification is what a verification has read.
+type Verification struct {
+	Records int64        `json:"records" doc:"how many records were read, tombstones included"`
+	Files   bool         `json:"files" doc:"the files of the store were read through, too; false: this kind of store has none that the node could read"`
+	Drift   string       `json:"drift,omitempty" doc:"what the node kept of its records and was not theirs; it was put right"`
+	Lost    *status.Lost `json:"lost,omitempty" doc:"what damage to the store has cost, until that is accepted; absent if nothing"`
+	Missing *Missing     `json:"missing,omitempty" doc:"values that no host gives, of records that the node holds, by placement writer; absent if there are none"`
+}
+
+// Missing are values that no host gives.
+type Missing struct {
+	Count int64 `json:"count"`
+	Keys  []Key `json:"keys" doc:"of 100 of them at most"`
+	Lost  bool  `json:"lost" doc:"of some of them each member that may hold it has answered"`
+}
+
+// VerificationOf describes a verification.
+func VerificationOf(v status.Verification, lost *status.Lost) Verification {
+	out := Verification{Records: v.Records, Files: v.Files, Drift: v.Drift, Lost: lost}
+	if m := v.Missing; m != nil {
+		out.Missing = &Missing{Count: m.Count, Lost: m.Lost}
+		for _, key := range m.Keys {
+			out.Missing.Keys = append(out.Missing.Keys, KeyOf(key))
+		}
+	}
+	return out
+}
+
+// FutureRecord is a record whose version is further ahead of the node's clock
+// than the namespace allows.
+type FutureRecord struct {
+	Key
+	Version string    `json:"version"`
+	Time    time.Time `json:"time" doc:"of the version"`
+	Own     bool      `json:"own" doc:"this node wrote it, or imported it with its date: a restamp gives it a version of now"`
+}
+
+// MaxFuture is how many records from the future are listed; all are counted.
+const MaxFuture = 1000
+
+// Future is what a namespace holds that is from the future.
+type Future struct {
+	Now     time.Time      `json:"now" doc:"what the node's clock says"`
+	Own     int            `json:"own" doc:"records of this node"`
+	Others  int            `json:"others" doc:"records of other members: these have to restamp them"`
+	Records []FutureRecord `json:"records" doc:"the first 1,000 of them, by key"`
+}
+
+// Restamped is what a restamp did, and what it left.
+type Restamped struct {
+	Restamped int    `json:"restamped" doc:"records that have a version of now"`
+	Left      Future `json:"left" doc:"what is from the future still"`
+}
+
+// FutureOf lists and counts records from the future.
+func FutureOf(now time.Time, all iter.Seq2[status.FutureRecord, error]) (Future, error) {
+	f := Future{Now: now.UTC(), Records: []FutureRecord{}}
+	for r, err := range all {
+		if err != nil {
+			return f, err
+		}
+		if r.Own {
+			f.Own++
+		} else {
+			f.Others++
+		}
+		if len(f.Records) < MaxFuture {
+			f.Records = append(f.Records, FutureRecord{KeyOf(r.Key), r.Version.String(), r.Version.Clock.Time(), r.Own})
+		}
+	}
+	return f, nil
+}
+
+// Collection is how far the collection of deleted and expired records is.
+type Collection struct {
+	status.Collection
+	Swept *status.Swept `json:"swept,omitempty" doc:"what a collection just did; absent from a dry run"`
 }

@@ -3,7 +3,9 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -168,4 +170,176 @@ func (s *server) invite(ctx context.Context, in *input[api.Invitation]) (out api
 		out.Ticket, err = ns.Invite(ctx, o)
 	}
 	return out, err
+}
+
+// mostPatience is the longest time that members may be given to say how they are.
+const mostPatience = 5 * time.Minute
+
+type statusInput struct {
+	NS      string `path:"ns" doc:"the namespace's local name"`
+	Cluster bool   `query:"cluster" doc:"ask all members, at once, how they are"`
+	Within  string `query:"within" default:"5s" doc:"how long the answers may take, at most 5m"`
+}
+
+// namespaceStatus describes a namespace, and on request all of its members.
+func (s *server) namespaceStatus(ctx context.Context, in *statusInput) (out api.NamespaceStatus, err error) {
+	ns, err := s.namespace(in.NS)
+	if err != nil {
+		return out, err
+	}
+	out = api.NamespaceStatusOf(s.Node, ns)
+	if !in.Cluster {
+		return out, nil
+	}
+	within, err := duration("within", in.Within)
+	if err != nil {
+		return out, err
+	}
+	if within > mostPatience {
+		return out, problem.Usage("within %s: want at most %s", in.Within, mostPatience)
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	all, err := ns.Cluster(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Cluster = api.ClusterOf(all)
+	if l, err := ns.Layout(); err == nil { // none, of one shard
+		out.Moves = l.Moves
+		var needed []peer.ID
+		out.Without, needed = ns.Majorities(all)
+		for _, id := range needed {
+			out.Needed = append(out.Needed, id.String())
+		}
+	}
+	return out, nil
+}
+
+type readyInput struct {
+	Synced string `query:"synced" doc:"503, too, unless a sync has proved each namespace that has other members equal to one of them within this time, such as 15m"`
+}
+
+// ready is the rule of /readyz: the daemon is not shutting down, and in no state in which it
+// cannot do its work; and if the request names a time, each namespace that has other members
+// was proved equal to one of them within it.
+func (s *server) ready(in *readyInput) error {
+	if s.Ready != nil && !s.Ready() {
+		return problem.From(errors.Join(peer.ErrClosed, errors.New("the daemon is shutting down")))
+	}
+	if all := s.Node.Troubles(); len(all) > 0 {
+		var causes []string
+		for _, c := range all {
+			causes = append(causes, string(c.Kind)+": "+c.Cause)
+		}
+		return problem.From(fmt.Errorf("%w: the daemon cannot do its work: %s", peer.ErrBusy, strings.Join(causes, "; ")))
+	}
+	if in.Synced == "" {
+		return nil
+	}
+	within, err := duration("synced", in.Synced)
+	if err != nil {
+		return err
+	}
+	if names := s.Node.Unproved(within); len(names) > 0 {
+		return problem.From(fmt.Errorf("%w: no sync has proved %s equal to another member within %s", peer.ErrBusy, strings.Join(names, ", "), within))
+	}
+	return nil
+}
+
+type (
+	membersInput struct {
+		NS  string `path:"ns" doc:"the namespace's local name"`
+		All bool   `query:"all" doc:"former members, and changes that do not count, too"`
+	}
+	setMemberInput struct {
+		NS   string `path:"ns" doc:"the namespace's local name"`
+		ID   string `path:"id" doc:"the node's id"`
+		Body api.NewRole
+	}
+	removeInput struct {
+		NS    string `path:"ns" doc:"the namespace's local name"`
+		ID    string `path:"id" doc:"the member's id"`
+		Force bool   `query:"force" doc:"also where this node leaves with writes that no sync has proved another member to hold, or as the last admin; and where shards have no majority of their hosts left then"`
+	}
+	revokeInput struct {
+		NS string `path:"ns" doc:"the namespace's local name"`
+		ID string `path:"id" doc:"the ticket's id, or the ticket itself"`
+	}
+)
+
+func (s *server) registerMembers() {
+	answers(s, huma.Operation{
+		OperationID: "members", Method: http.MethodGet, Path: "/v1/ns/{ns}/members", Summary: "List the members of a namespace",
+	}, func(_ context.Context, in *membersInput) (out api.Members, err error) {
+		ns, err := s.namespace(in.NS)
+		if err == nil {
+			out = api.MembersOf(s.Node, ns, in.All)
+		}
+		return out, err
+	})
+	does(s, huma.Operation{
+		OperationID: "set-member", Method: http.MethodPut, Path: "/v1/ns/{ns}/members/{id}",
+		Summary: "Give a member another role, or admit a node that has the secret already", BodyReadTimeout: -1,
+	}, func(ctx context.Context, in *setMemberInput) error {
+		var role peer.Role
+		err := role.UnmarshalText([]byte(in.Body.Role))
+		if err != nil {
+			return problem.Usage("%w", err)
+		}
+		life, err := duration("expires", in.Body.Expires)
+		if err != nil {
+			return err
+		}
+		var until time.Time
+		if life > 0 {
+			until = time.Now().Add(life)
+		}
+		return s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error {
+			if in.Body.Force {
+				return ns.ForceRole(ctx, id, role, until)
+			}
+			return ns.SetRoleUntil(ctx, id, role, until)
+		})
+	})
+	does(s, huma.Operation{
+		OperationID: "remove-member", Method: http.MethodDelete, Path: "/v1/ns/{ns}/members/{id}",
+		Summary: "End a node's membership; it keeps what it has read",
+	}, func(ctx context.Context, in *removeInput) error {
+		return s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error {
+			if in.Force {
+				return ns.ForceRemove(ctx, id)
+			}
+			return ns.Remove(ctx, id)
+		})
+	})
+	answers(s, huma.Operation{
+		OperationID: "invites", Method: http.MethodGet, Path: "/v1/ns/{ns}/invites",
+		Summary: "List the tickets that this node has issued; those that are used up or expired for a week",
+	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (api.Invites, error) {
+		return api.Invites{Invites: ns.Invites()}, nil
+	}))
+	does(s, huma.Operation{
+		OperationID: "revoke-invite", Method: http.MethodDelete, Path: "/v1/ns/{ns}/invites/{id}",
+		Summary: "Make a ticket useless; the nodes that have joined by it stay members",
+	}, func(ctx context.Context, in *revokeInput) error {
+		ns, err := s.namespace(in.NS)
+		if err != nil {
+			return err
+		}
+		return ns.Revoke(ctx, in.ID)
+	})
+}
+
+// change changes a member of a namespace.
+func (s *server) change(name, member string, do func(ns *peer.Namespace, id peer.ID) error) error {
+	ns, err := s.namespace(name)
+	if err != nil {
+		return err
+	}
+	id, err := api.ParseID(member)
+	if err != nil {
+		return problem.Usage("%w; syncd member ls %s lists the members", err, name)
+	}
+	return do(ns, id)
 }
