@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
@@ -97,4 +99,52 @@ func (c inviteRevokeCmd) Run(ctx context.Context, a *app, daemon *client.Client)
 	err := daemon.Revoke(ctx, c.NS, c.ID)
 	return a.done(attempt(lacking(err, "syncd invite ls %s lists the tickets", c.NS), "revoke a ticket of %q", c.NS), map[string]string{"revoked": c.ID},
 		"the ticket is of no use any more; the nodes that have joined by it stay members")
+}
+
+type joinCmd struct {
+	Ticket string `arg:"" help:"What syncd invite printed; - reads it from standard input."`
+}
+
+func (joinCmd) Help() string {
+	return `Connects to the node that made the ticket, becomes a member, and fetches the records that the inviter has.
+
+Examples:
+    syncd join "$TICKET"
+    ssh other syncd invite notes -q | syncd join -`
+}
+
+// Run redeems the ticket.
+func (c joinCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	ticket := c.Ticket
+	if ticket == "-" {
+		var err error
+		if ticket, err = readTicket(a.stdin); err != nil {
+			return err
+		}
+	}
+	ns, err := daemon.Join(ctx, ticket)
+	return a.answer(attempt(err, "join"), ns, func() {
+		if ns.Problem != "" {
+			a.remark("joined namespace %s with role %s; the first sync failed, and is tried again: %s", ns.Name, ns.Role, ns.Problem)
+			return
+		}
+		a.remark("joined namespace %s with role %s as one of %d members, and fetched %s, %s", ns.Name, ns.Role, ns.Members, countOf(ns.Fetched, "record"), size(ns.Bytes))
+	})
+}
+
+// maxTicket bounds a ticket read from standard input, in bytes; a real one
+// holds at most a few addresses.
+const maxTicket = 64 << 10
+
+// readTicket reads one ticket, with white space around it.
+func readTicket(r io.Reader) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxTicket+1))
+	if err != nil {
+		return "", fmt.Errorf("reading the ticket: %w", err)
+	}
+	fields := strings.Fields(string(b))
+	if len(b) > maxTicket || len(fields) != 1 {
+		return "", problem.Usage("reading the ticket: want one word of at most %d bytes on standard input", maxTicket)
+	}
+	return fields[0], nil
 }

@@ -246,34 +246,3 @@ func (c nsReindexCmd) Run(ctx context.Context, a *app, daemon *client.Client) er
 	return a.done(attempt(err, "reindex namespace %q", c.NS), r,
 		"handed %s to the hosts of their keys", countOf(r.Records, "record"))
 }
-
-type joinCmd struct {
-	Ticket string `arg:"" help:"What syncd invite printed; - reads it from standard input."`
-}
-
-func (joinCmd) Help() string {
-	return `Connects to the node that made the ticket, becomes a member, and fetches the records that the inviter has.
-
-Examples:
-    syncd join "$TICKET"
-    ssh other syncd invite notes -q | syncd join -`
-}
-
-// Run redeems the ticket.
-func (c joinCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	ticket := c.Ticket
-	if ticket == "-" {
-		var err error
-		if ticket, err = readTicket(a.stdin); err != nil {
-			return err
-		}
-	}
-	ns, err := daemon.Join(ctx, ticket)
-	return a.answer(attempt(err, "join"), ns, func() {
-		if ns.Problem != "" {
-			a.remark("joined namespace %s with role %s; the first sync failed, and is tried again: %s", ns.Name, ns.Role, ns.Problem)
-			return
-		}
-		a.remark("joined namespace %s with role %s as one of %d members, and fetched %s, %s", ns.Name, ns.Role, ns.Members, countOf(ns.Fetched, "record"), size(ns.Bytes))
-	})
-}

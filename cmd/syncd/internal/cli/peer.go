@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/peer/status"
 )
@@ -83,4 +84,82 @@ func (c peerRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	err := daemon.RemovePeer(ctx, c.ID)
 	return a.done(attempt(err, "remove peer %s", c.ID), map[string]string{"removed": c.ID},
 		"forgot %s; remember it again with: syncd peer add MULTIADDR", c.ID)
+}
+
+type pauseCmd struct {
+	NS string `arg:"" name:"ns" help:"The namespace's name."`
+}
+
+func (pauseCmd) Help() string {
+	return `The node begins no syncs of the namespace, and a member that begins one is told to try again later (exit 5); syncs that run are cut, and what they brought stays. Reads and writes go on. It holds until syncd resume, also after a restart. The other members keep what is deleted meanwhile until this node has heard of it.
+
+In a namespace of shards this node and the others go on to read and write one another's shards. A shard that moves to this node, or away from it, goes on moving after syncd resume.
+
+Example:
+    syncd pause notes`
+}
+
+// Run pauses the namespace.
+func (c pauseCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	err := daemon.Pause(ctx, c.NS)
+	return a.done(attempt(err, "pause %q", c.NS), map[string]string{"paused": c.NS},
+		"%s takes part in no syncs on this node; it does again after: syncd resume %s", c.NS, c.NS)
+}
+
+type resumeCmd struct {
+	NS string `arg:"" name:"ns" help:"The namespace's name."`
+}
+
+func (resumeCmd) Help() string {
+	return `Example:
+    syncd resume notes`
+}
+
+// Run resumes the namespace.
+func (c resumeCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	err := daemon.Resume(ctx, c.NS)
+	return a.done(attempt(err, "resume %q", c.NS), map[string]string{"resumed": c.NS},
+		"%s takes part in syncs again; to sync at once: syncd sync --ns %s", c.NS, c.NS)
+}
+
+type peerPauseCmd struct {
+	ID string `arg:"" help:"The peer's id."`
+}
+
+func (peerPauseCmd) Help() string {
+	return `The node begins no syncs with the peer, in no namespace, and the peer is told to try again later (exit 5) when it begins one; syncs that run are cut, and what they brought stays. It holds until syncd peer resume, also after a restart. The connection stays, and what the peer writes may come by way of others.
+
+Example:
+    syncd peer pause 12D3KooW…`
+}
+
+// Run pauses the peer.
+func (c peerPauseCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	err := daemon.PausePeer(ctx, c.ID)
+	return a.done(attempt(err, "pause peer %s", c.ID), map[string]string{"paused": c.ID},
+		"this node syncs with %s no more; it does again after: syncd peer resume %s", c.ID, c.ID)
+}
+
+type peerResumeCmd struct {
+	ID string `arg:"" help:"The peer's id."`
+}
+
+func (peerResumeCmd) Help() string {
+	return `Example:
+    syncd peer resume 12D3KooW…`
+}
+
+// Run resumes the peer.
+func (c peerResumeCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	err := daemon.ResumePeer(ctx, c.ID)
+	return a.done(attempt(err, "resume peer %s", c.ID), map[string]string{"resumed": c.ID},
+		"this node syncs with %s again; to sync at once: syncd sync %s", c.ID, c.ID)
+}
+
+// pauses says what of a namespace's syncs a person has paused.
+func pauses(ns *api.Namespace) []string {
+	if !ns.Paused {
+		return nil
+	}
+	return []string{"paused: it takes part in no syncs on this node until: syncd resume " + ns.Name}
 }

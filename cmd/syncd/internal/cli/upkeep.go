@@ -193,3 +193,141 @@ func (verifyCmd) repair(ctx context.Context, a *app) error {
 	}
 	return nil
 }
+
+type gcCmd struct {
+	NS     string `arg:"" optional:"" name:"ns" help:"The namespace's name; all, if it is left out."`
+	DryRun bool   `help:"Say what waits and what holds it back, and take out nothing."`
+}
+
+func (gcCmd) Help() string {
+	return `A deleted record leaves a tombstone, so that it stays deleted everywhere. The tombstone goes once all members are past it; likewise a record that has expired. Daemons see to that by themselves, within minutes. gc does now what they would do, and says which member holds the rest back, and since when: a member that is silent for good is let go with syncd member lapse.
+
+Examples:
+    syncd gc
+    syncd gc notes --dry-run`
+}
+
+// Run collects, or says what a collection waits for.
+func (c gcCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	names, err := namesOf(ctx, daemon, c.NS)
+	if err != nil {
+		return attempt(err, "list the namespaces")
+	}
+	collect := daemon.Collect
+	if c.DryRun {
+		collect = daemon.Collection
+	}
+	found := map[string]api.Collection{}
+	for _, name := range names {
+		got, err := collect(ctx, name)
+		if err != nil {
+			return attempt(err, "collect in %q", name)
+		}
+		found[name] = got
+	}
+	out := any(found)
+	if c.NS != "" {
+		out = found[c.NS]
+	}
+	return a.answer(nil, out, func() {
+		for _, name := range names {
+			a.printCollection(name, found[name])
+		}
+	})
+}
+
+func (a *app) printCollection(name string, c api.Collection) {
+	if c.Swept != nil {
+		a.remark("%s: %d deleted or expired records are gone", name, c.Swept.Collected)
+		if n := c.Swept.Adopted + c.Swept.SetAside; n > 0 {
+			a.remark("%s: of writers that lost their right, %d records were written again here and %d set aside", name, c.Swept.Adopted, c.Swept.SetAside)
+		}
+	}
+	switch {
+	case !c.Counted:
+		a.remark("%s: what waits is not counted yet", name)
+	case c.Waiting == 0:
+		a.remark("%s: nothing waits", name)
+	default:
+		a.remark("%s: at most %d deleted or expired records wait, the oldest since %s", name, c.Waiting, c.Oldest.Format(time.RFC3339))
+	}
+	if c.Recovering {
+		a.remark("%s: this node has to be found equal with another member first; sync with one", name)
+	}
+	if len(c.Holding) == 0 {
+		return
+	}
+	t := a.table("waits for", "known up to", "heard", "because")
+	for _, h := range c.Holding {
+		t.row(h.Member.String(), moment(h.Since), moment(h.Synced), h.Reason)
+	}
+	t.print()
+}
+
+// moment is a time, or a dash for the zero time.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Format(time.RFC3339)
+}
+
+// silent says which members hold the collection back and were not heard for long.
+func silent(ns *api.Namespace) (troubles []string) {
+	for _, h := range ns.Silent {
+		troubles = append(troubles, fmt.Sprintf("member %s was last heard at %s, and deleted records wait for it; if it is not coming back: syncd member lapse %s %s", h.Member, moment(h.Synced), ns.Name, h.Member))
+	}
+	return troubles
+}
+
+type restampCmd struct {
+	NS     string `arg:"" name:"ns" help:"The namespace's name."`
+	DryRun bool   `help:"List the records from the future, and change nothing."`
+}
+
+func (restampCmd) Help() string {
+	return `For a clock that was wrong, and is right now. What this node wrote meanwhile lies in the future: the other members decline it, and this node refuses to write after it. Each such record gets a version of now with the same content, and so wins over what was written to its key before now. Records of other members are listed and stay: their writers restamp them. A node that holds such records of a writer that has restamped already removes the namespace and joins it again.
+
+Set the clock first: restamp trusts it.
+
+Examples:
+    syncd restamp notes --dry-run
+    syncd restamp notes`
+}
+
+// Run restamps, or lists what a restamp would change.
+func (c restampCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	if c.DryRun {
+		f, err := daemon.Future(ctx, c.NS)
+		return a.answer(attempt(err, "list what is from the future in %q", c.NS), f, func() {
+			a.remark("this machine's clock says %s; a restamp would change %d records, and leave %d of other members", f.Now.Format(time.RFC3339), f.Own, f.Others)
+			a.printFuture(f)
+		})
+	}
+	r, err := daemon.Restamp(ctx, c.NS)
+	return a.answer(attempt(err, "restamp %q", c.NS), r, func() {
+		a.remark("%d records have a version of now, %s", r.Restamped, r.Left.Now.Format(time.RFC3339))
+		if r.Left.Others > 0 {
+			a.remark("%d records of other members are from the future, and writes are refused until their time has come: where their writers have restamped already, remove the namespace here and join it again", r.Left.Others)
+			a.printFuture(r.Left)
+		}
+	})
+}
+
+func (a *app) printFuture(f api.Future) {
+	if len(f.Records) == 0 {
+		return
+	}
+	t := a.table("key", "time", "written")
+	for _, r := range f.Records {
+		by := "elsewhere"
+		if r.Own {
+			by = "here"
+		}
+		t.row(show(r.Bytes()), r.Time.Format(time.RFC3339), by)
+	}
+	t.print()
+	if more := f.Own + f.Others - len(f.Records); more > 0 {
+		a.remark("and %d more", more)
+	}
+}
