@@ -30,29 +30,29 @@ type Item struct {
 type ImportResult struct {
 	// Items counts the items that were dealt with, in order: an import that
 	// failed goes on at item Items + 1.
-	Items int64
+	Items int64 `json:"records" doc:"read"`
 	// Written counts the records that are new or have changed.
-	Written int64
+	Written int64 `json:"written" doc:"new or changed"`
 	// Unchanged counts the items whose content was there already.
-	Unchanged int64
+	Unchanged int64 `json:"unchanged" doc:"there already with the same value"`
 	// Stale counts the items dated before the record that is there.
-	Stale int64
+	Stale int64 `json:"stale" doc:"dated before the record that is there"`
 	// Expired counts the items that had expired when they were to be written. They
 	// are left out.
-	Expired int64
+	Expired int64 `json:"expired" doc:"had expired, and were left out"`
 	// Full counts the items that share their index with dbadapter.MaxBucket other
 	// records, and are left out.
-	Full int64
+	Full int64 `json:"full" doc:"left out, since 64 other records share their index"`
 	// Refused counts the items whose dates are not taken. Up to them members may have collected deleted
 	// records, or this node's role, given anew, does not cover them. Nothing of them was written; OnRefused
 	// tells which they are.
-	Refused int64
+	Refused int64 `json:"refused" doc:"whose dates are not taken: up to them deleted records may have been collected, or this node's role, given anew, does not cover them; nothing of them was written"`
 	// AsNew counts the items with such dates that were written as of now, as AsNew asks. They are among the others.
-	AsNew int64
+	AsNew int64 `json:"as_new" doc:"with such dates, written as of now; among the others"`
 	// From is the date from which on items are taken, where some were refused.
-	From time.Time
+	From time.Time `json:"-"`
 	// Earliest is the earliest date that was taken, of this import and of those that it goes on with; zero: none.
-	Earliest time.Time
+	Earliest time.Time `json:"-"`
 }
 
 // ImportOptions say more of an import.

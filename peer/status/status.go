@@ -81,25 +81,25 @@ type Unserved struct {
 // Verification is what Verify has read.
 type Verification struct {
 	// Records is how many records were read, tombstones included.
-	Records int64
+	Records int64 `json:"records" doc:"how many records were read, tombstones included"`
 	// Files: the files of the store were read through, too. A store in memory has no
 	// files, and those of a PostgreSQL server are the server's (data checksums,
 	// pg_amcheck).
-	Files bool
+	Files bool `json:"files" doc:"the files of the store were read through, too; false: this kind of store has none that the node could read"`
 	// Drift says what the node kept of its records and was not theirs: it was put
 	// right. Empty: nothing.
-	Drift string
+	Drift string `json:"drift,omitempty" doc:"what the node kept of its records and was not theirs; it was put right"`
 	// Missing are, by placement writer, values that no host gives, of records that this node holds; nil: none.
 	// A repair looks for none.
-	Missing *MissingValues
+	Missing *MissingValues `json:"-"`
 }
 
 // MissingValues are values that no host gives.
 type MissingValues struct {
-	Count int64
-	Keys  [][]byte // of the first 100
+	Count int64    `json:"count"`
+	Keys  [][]byte `json:"-"` // of the first 100
 	// Lost: of some of them each member that may hold it has answered.
-	Lost bool
+	Lost bool `json:"lost" doc:"of some of them each member that may hold it has answered"`
 }
 
 // Clock is how far this machine's clock is ahead of its peers'.

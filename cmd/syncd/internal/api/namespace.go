@@ -107,15 +107,8 @@ type Joined struct {
 
 // ImportResult counts what became of imported lines.
 type ImportResult struct {
-	Lines     int   `json:"lines" doc:"read, empty ones included"`
-	Records   int64 `json:"records" doc:"read"`
-	Written   int64 `json:"written" doc:"new or changed"`
-	Unchanged int64 `json:"unchanged" doc:"there already with the same value"`
-	Stale     int64 `json:"stale" doc:"dated before the record that is there"`
-	Expired   int64 `json:"expired" doc:"had expired, and were left out"`
-	Full      int64 `json:"full" doc:"left out, since 64 other records share their index"`
-	Refused   int64 `json:"refused" doc:"whose dates are not taken: up to them deleted records may have been collected, or this node's role, given anew, does not cover them; nothing of them was written"`
-	AsNew     int64 `json:"as_new" doc:"with such dates, written as of now; among the others"`
+	Lines int `json:"lines" doc:"read, empty ones included"`
+	peer.ImportResult
 	// From, Rejects and Earliest are there where they say something.
 	From     *time.Time `json:"from,omitempty" doc:"the date from which on records are taken, where some were refused"`
 	Rejects  []Reject   `json:"rejects,omitempty" doc:"the first of those that were refused: 100, or as many as were asked for"`
@@ -134,7 +127,7 @@ const ListedRejects = 100
 
 // ImportResultOf counts what became of a number of lines.
 func ImportResultOf(r peer.ImportResult, lines int) ImportResult {
-	o := ImportResult{Lines: lines, Records: r.Items, Written: r.Written, Unchanged: r.Unchanged, Stale: r.Stale, Expired: r.Expired, Full: r.Full, Refused: r.Refused, AsNew: r.AsNew}
+	o := ImportResult{Lines: lines, ImportResult: r}
 	if !r.From.IsZero() {
 		o.From = &r.From
 	}
@@ -147,7 +140,7 @@ func ImportResultOf(r peer.ImportResult, lines int) ImportResult {
 // Add sums up the results of several requests, one after the other.
 func (r *ImportResult) Add(o ImportResult) {
 	r.Lines += o.Lines
-	r.Records += o.Records
+	r.Items += o.Items
 	r.Written += o.Written
 	r.Unchanged += o.Unchanged
 	r.Stale += o.Stale
@@ -291,81 +284,47 @@ func ParseID(s string) (peer.ID, error) {
 
 // ClusterMember is how a member of a namespace is.
 type ClusterMember struct {
-	ID        string        `json:"id"`
-	Role      string        `json:"role" enum:"read,write,admin"`
-	Self      bool          `json:"self,omitempty" doc:"this node"`
-	Lapsed    bool          `json:"lapsed,omitempty" doc:"the collection of deleted records does not wait for it"`
+	status.ClusterMember
 	Reachable bool          `json:"reachable" doc:"it has answered; else there is a problem, and what is known here: verified"`
 	Problem   string        `json:"problem,omitempty" doc:"why it has not answered"`
 	TookMS    float64       `json:"took_ms" doc:"how long the answer took, with the dial where there was no connection"`
-	Equal     bool          `json:"equal" doc:"it holds what this node holds; where the namespace is cut into shards: of each shard that it holds, what all hosts of the shard do"`
-	Records   int64         `json:"records" doc:"that it holds, deleted ones included"`
-	Digest    string        `json:"digest,omitempty" doc:"of these; absent where the namespace is cut into shards"`
-	Missing   int64         `json:"missing" doc:"how many records fewer than this node it holds, less than 0 if more; where the namespace is cut into shards: than the other holders of its shards"`
+	Digest    string        `json:"digest,omitempty" doc:"of its records; absent where the namespace is cut into shards"`
 	Behind    float64       `json:"behind_seconds" doc:"by how much its newest version is older than this node's; 0 if it is not, or both hold the same"`
-	Newest    time.Time     `json:"newest,omitzero" doc:"time of its newest version"`
-	SameList  bool          `json:"same_list" doc:"its list of members is that of this node"`
-	Proof     *status.Proof `json:"proof,omitempty" doc:"the last sync of everything that has proved it equal to any member, by its word; absent if none has"`
-	Verified  *status.Proof `json:"verified,omitempty" doc:"the last one that has proved this node equal to it, as this node has noted; absent if none has"`
 	Offset    float64       `json:"clock_offset_seconds" doc:"by how much this node's clock is ahead of its"`
 	OffsetErr float64       `json:"clock_error_seconds" doc:"the truth lies within this of the offset"`
-	Program   string        `json:"program,omitempty" doc:"version of its program"`
-	Taken     int64         `json:"storage_bytes,omitempty" doc:"what its files take on its disk; absent if it does not tell"`
-	Free      int64         `json:"storage_free_bytes,omitempty" doc:"what is free on that disk"`
-	Damaged   bool          `json:"damaged,omitempty" doc:"it has met damage to its store"`
-
-	Troubles []string `json:"troubles,omitempty" doc:"states in which it cannot do its work, as in the status of a node"`
-
-	Shards []MemberShard `json:"shards,omitempty" doc:"that it holds, or is a host of, where the namespace is cut into shards"`
+	Shards    []MemberShard `json:"shards,omitempty" doc:"that it holds, or is a host of, where the namespace is cut into shards"`
 }
 
 // MemberShard is how a member holds a shard.
 type MemberShard struct {
-	Number  int    `json:"number"`
-	Host    bool   `json:"host" doc:"the layout names the member; else it holds the shard until it has handed over"`
+	status.MemberShard
 	Problem string `json:"problem,omitempty" doc:"why it is not known what it holds"`
-	Unheard bool   `json:"unheard,omitempty" doc:"a further member may hold the shard, and has not said yet that it does not"`
-	Records int64  `json:"records" doc:"that it holds, deleted ones included"`
-	Digest  string `json:"digest,omitempty" doc:"of these"`
-	Copies  int    `json:"copies" doc:"how many members were found to hold what it holds, itself included"`
-	Equal   bool   `json:"equal" doc:"so do all that hold the shard, may hold it or are its hosts"`
-	Missing int64  `json:"missing" doc:"how many records fewer it holds than the one that holds most"`
+	Digest  string `json:"digest,omitempty" doc:"of its records"`
 }
 
 // ClusterOf is the JSON form of what the members have answered.
 func ClusterOf(all []status.ClusterMember) []ClusterMember {
 	out := make([]ClusterMember, 0, len(all))
-	for i := range all {
-		m := &all[i]
-		one := ClusterMember{ID: m.ID.String(), Role: m.Role, Self: m.Self, Lapsed: m.Lapsed, Reachable: m.Problem == nil, Verified: m.Verified}
-		for _, sh := range m.Shards {
-			one.Shards = append(one.Shards, memberShardOf(sh))
+	for _, m := range all {
+		one := ClusterMember{
+			ClusterMember: m, Reachable: m.Problem == nil, TookMS: float64(m.Took) / float64(time.Millisecond),
+			Behind: m.Behind.Seconds(), Offset: m.Offset.Seconds(), OffsetErr: m.OffsetError.Seconds(),
 		}
 		if m.Problem != nil {
 			one.Problem = m.Problem.Error()
-		} else {
-			one.TookMS = float64(m.Took) / float64(time.Millisecond)
-			one.Equal, one.Records, one.Missing, one.Behind, one.Newest = m.Equal, m.Records, m.Missing, m.Behind.Seconds(), m.Newest
-			if m.Shards == nil {
-				one.Digest = m.Digest.String()
+		} else if m.Shards == nil {
+			one.Digest = m.Digest.String()
+		}
+		for _, sh := range m.Shards {
+			shard := MemberShard{MemberShard: sh}
+			if sh.Problem != nil {
+				shard.Problem = sh.Problem.Error()
+			} else {
+				shard.Digest = sh.Digest.String()
 			}
-			one.SameList, one.Proof, one.Offset, one.OffsetErr = m.SameList, m.Proof, m.Offset.Seconds(), m.OffsetError.Seconds()
-			for _, kind := range m.Troubles {
-				one.Troubles = append(one.Troubles, string(kind))
-			}
-			one.Program, one.Taken, one.Free, one.Damaged = m.Program, m.Taken, m.Free, m.Damaged
+			one.Shards = append(one.Shards, shard)
 		}
 		out = append(out, one)
 	}
 	return out
-}
-
-func memberShardOf(s status.MemberShard) MemberShard {
-	one := MemberShard{Number: s.Number, Host: s.Host, Records: s.Records, Copies: s.Copies, Equal: s.Equal, Missing: s.Missing, Unheard: s.Unheard}
-	if s.Problem != nil {
-		one.Problem = s.Problem.Error()
-	} else {
-		one.Digest = s.Digest.String()
-	}
-	return one
 }

@@ -59,17 +59,17 @@ func (a *app) printCluster(ns *api.NamespaceStatus) {
 			state += ", damaged"
 		}
 		for _, kind := range m.Troubles {
-			state += ", " + strings.ReplaceAll(kind, "_", " ")
+			state += ", " + strings.ReplaceAll(string(kind), "_", " ")
 		}
 		proved := "never"
 		if proof != nil {
 			proved = fmt.Sprintf("%s with %s, %s", proof.At.Format(time.RFC3339), short(proof.With.String()), countOf(proof.Differences, "difference"))
 		}
 		if !m.Reachable {
-			t.row(m.ID, state, "", "", proved)
+			t.row(m.ID.String(), state, "", "", proved)
 			continue
 		}
-		t.row(m.ID, state, countOf(m.Records, "record"), comparison(m), proved, clockOf(m), programOf(m), diskOf(m))
+		t.row(m.ID.String(), state, countOf(m.Records, "record"), comparison(m), proved, clockOf(m), programOf(m), diskOf(m))
 	}
 	t.print()
 	a.printShards(ns)
@@ -81,7 +81,7 @@ func (a *app) printCluster(ns *api.NamespaceStatus) {
 	}
 	for i := range ns.Cluster {
 		if m := &ns.Cluster[i]; !m.Reachable {
-			a.remark("%s: %s", short(m.ID), oneLine(m.Problem))
+			a.remark("%s: %s", short(m.ID.String()), oneLine(m.Problem))
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (a *app) printShards(ns *api.NamespaceStatus) {
 		m := &ns.Cluster[i]
 		for k := range m.Shards {
 			at := m.Shards[k].Number
-			all[at] = append(all[at], row{m.ID, &m.Shards[k]})
+			all[at] = append(all[at], row{m.ID.String(), &m.Shards[k]})
 		}
 	}
 	if len(all) == 0 {

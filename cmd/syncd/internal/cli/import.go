@@ -118,7 +118,7 @@ func (a *app) printImported(kept *api.ImportResult) {
 		besides += fmt.Sprintf(", %d refused", kept.Refused)
 	}
 	a.printf("%d records read: %d written, %d unchanged, %d older than what is there%s\n",
-		kept.Records, kept.Written, kept.Unchanged, kept.Stale, besides)
+		kept.Items, kept.Written, kept.Unchanged, kept.Stale, besides)
 	for _, r := range kept.Rejects {
 		a.printf("  line %d: %s, of %s\n", r.Line, show(r.Bytes()), r.Time.UTC().Format(time.RFC3339Nano))
 	}
@@ -207,11 +207,11 @@ func (s *importer) flush(ctx context.Context) error {
 	var unanswered *client.UnansweredError
 	switch {
 	case errors.As(err, &p):
-		s.kept.Records += p.Kept
+		s.kept.Items += p.Kept
 		if p.Import == nil {
 			return err
 		}
-		p.Import.Records = p.Import.Refused
+		p.Import.Items = p.Import.Refused
 		s.kept.Add(*p.Import)
 		return cmp.Or(s.reject(p.Import), err)
 	case errors.As(err, &unanswered):
@@ -276,7 +276,7 @@ func (c importCmd) stopped(name string, s *importer, err error) error {
 	if c.AsNew {
 		again += " --as-new"
 	}
-	kept := s.kept.Records - s.kept.Refused
+	kept := s.kept.Items - s.kept.Refused
 	if s.kept.Refused > 0 {
 		what += fmt.Sprintf(" (%d records refused for their times)", s.kept.Refused)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/jsonlines"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
 )
 
 // importInto runs an import of some lines against a daemon that a handler
@@ -59,7 +60,7 @@ func TestImportInChunks(t *testing.T) {
 		got.Write(b)
 		n := bytes.Count(b, []byte("\n"))
 		next += n
-		json.NewEncoder(w).Encode(api.ImportResult{Lines: n, Records: int64(n), Written: int64(n)})
+		json.NewEncoder(w).Encode(api.ImportResult{Lines: n, ImportResult: peer.ImportResult{Items: int64(n), Written: int64(n)}})
 	}, "--from-line", "11")
 	if code != problem.ExitOK || !strings.HasPrefix(stdout, "16474 records read: 16474 written") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
@@ -78,7 +79,7 @@ func TestImportInDoubt(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 		io.Copy(io.Discard, r.Body)
-		json.NewEncoder(w).Encode(api.ImportResult{Records: chunkLines})
+		json.NewEncoder(w).Encode(api.ImportResult{ImportResult: peer.ImportResult{Items: chunkLines}})
 	})
 	if code != problem.ExitNoDaemon || !strings.Contains(stderr, "16384 lines (16384 records) are kept, and perhaps some that follow; go on with: syncd import notes - --from-line 16385") {
 		t.Errorf("exit code %d, %q", code, stderr)
@@ -125,7 +126,7 @@ func TestImportInterrupted(t *testing.T) {
 			if c.inRequest {
 				interrupt()
 			}
-			json.NewEncoder(w).Encode(api.ImportResult{Lines: chunkLines, Records: 8000})
+			json.NewEncoder(w).Encode(api.ImportResult{Lines: chunkLines, ImportResult: peer.ImportResult{Items: 8000}})
 		})
 		if code != problem.ExitInterrupted || !strings.Contains(stderr, c.want) {
 			t.Errorf("%+v: exit code %d, %q", c, code, stderr)

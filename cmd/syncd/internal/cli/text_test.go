@@ -46,7 +46,10 @@ func TestShow(t *testing.T) {
 func TestProgramOfAMember(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{globals: &globals{}, stdout: &output{Writer: &out}}
-	ns := api.NamespaceStatus{Cluster: []api.ClusterMember{{ID: "one", Reachable: true, Program: "v1\n\x1b[2Jtwo"}, {ID: "three", Reachable: true, Program: "v1.2-dirty"}}}
+	ns := api.NamespaceStatus{Cluster: []api.ClusterMember{
+		{ClusterMember: status.ClusterMember{ID: "one", Program: "v1\n\x1b[2Jtwo"}, Reachable: true},
+		{ClusterMember: status.ClusterMember{ID: "three", Program: "v1.2-dirty"}, Reachable: true},
+	}}
 	a.printCluster(&ns)
 	if text := out.String(); strings.Count(text, "\n") != 3 || strings.Contains(text, "\x1b[2J") || !strings.Contains(text, "  v1.2-dirty\n") {
 		t.Errorf("it prints %q", text)
