@@ -125,12 +125,12 @@ func TestCellsAskedAreBounded(t *testing.T) {
 // fresh is a replica that allocates each value it returns, and can count the
 // bytes of those that are still in use.
 type fresh struct {
-	*scanned
+	*set
 	read map[weak.Pointer[byte]]int
 }
 
 func (f *fresh) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
-	all, err := f.scanned.Buckets(indices)
+	all, err := f.set.Buckets(indices)
 	for _, records := range all {
 		for n := range records {
 			records[n].Value = append(make([]byte, 0, len(records[n].Value)), records[n].Value...)

@@ -92,7 +92,7 @@ func TestFortyDifferences(t *testing.T) {
 					t.Fatalf("%d differences", r.Differences())
 				}
 				byRounds[r.Rounds]++
-				if !maps.EqualFunc(a.records, b.records, func(x, y dbadapter.Record) bool { return reflect.DeepEqual(x, y) }) {
+				if !maps.EqualFunc(a.buckets, b.buckets, func(x, y []dbadapter.Hashed) bool { return reflect.DeepEqual(x, y) }) {
 					t.Fatal("the sets differ after a sync")
 				}
 			}

@@ -19,7 +19,7 @@ func (v *vector) told() uint64 {
 		records -= v.trial.Ranges(r, r+1).Records
 	}
 	return toldOf(&key, v.trial.keys.Hasher, records, maps.Keys(v.inTold), v.relisted, func(i dbadapter.Index) []dbadapter.Hashed {
-		return hashed(v.trial.keys.Hasher, v.trial.buckets[i]...)
+		return v.trial.buckets[i]
 	})
 }
 

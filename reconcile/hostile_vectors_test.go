@@ -261,7 +261,7 @@ func (v *vector) residual() dbadapter.Digest {
 	}
 	for i := range v.inTold {
 		for n := range v.trial.buckets[i] {
-			d = d.Sub(v.trial.keys.Hasher.Digest(&v.trial.buckets[i][n]))
+			d = d.Sub(v.trial.buckets[i][n].Digest)
 		}
 	}
 	return d

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -14,44 +13,22 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/storetest"
 	"github.com/syncd-io/syncd/iblt/rateless"
-	"github.com/syncd-io/syncd/internal/coded"
-	"github.com/syncd-io/syncd/internal/rangesum"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// frozen is a set of records that never changes, with all that a replica
-// answers from. Any number of sessions read it; what they let in goes into
-// their trial.
+// frozen is a set of records that never changes. Any number of sessions read it; what they
+// let in goes into their trial.
 type frozen struct {
-	keys    Keys
+	*set
 	records []dbadapter.Record // by key
-	buckets map[dbadapter.Index][]dbadapter.Record
-	sums    map[dbadapter.Index]dbadapter.Checksum
-	ranges  rangesum.Table
-	sketch  *rateless.Sketch
 }
 
 func freeze(hasher dbadapter.Hasher, records []dbadapter.Record) *frozen {
-	f := &frozen{
-		keys: testKeys, records: merge(records, nil),
-		buckets: map[dbadapter.Index][]dbadapter.Record{}, sums: map[dbadapter.Index]dbadapter.Checksum{},
-		sketch: rateless.NewSketch(testKeys.Cells, 2048),
-	}
-	f.keys.Hasher = hasher
-	for _, r := range f.records {
-		i := hasher.Index(r.Key)
-		f.buckets[i] = append(f.buckets[i], r)
-		f.ranges.Add(i, dbadapter.Sum{Records: 1, Digest: hasher.Digest(&r)})
-	}
-	for i, bucket := range f.buckets {
-		var latest dbadapter.Timestamp
-		var digests []dbadapter.Digest
-		for n := range bucket {
-			latest = max(latest, bucket[n].Version.Clock)
-			digests = append(digests, hasher.Digest(&bucket[n]))
-		}
-		f.sums[i] = hasher.Checksum(i, latest, digests)
-		f.sketch.Add(coded.Pair(i, f.sums[i]))
+	keys := testKeys
+	keys.Hasher = hasher
+	f := &frozen{newSet(keys, 2048), merge(records, nil)}
+	for _, r := range hashed(hasher, f.records...) {
+		f.put(r)
 	}
 	return f
 }
@@ -83,52 +60,11 @@ type trial struct {
 
 var _ Replica = (*trial)(nil)
 
-func (f *trial) Records() uint64                               { return uint64(len(f.records)) }
-func (f *trial) Digest() dbadapter.Digest                      { return f.ranges.Total().Digest }
-func (f *trial) Ranges(from, to dbadapter.Range) dbadapter.Sum { return f.ranges.Of(from, to) }
-func (f *trial) Decoded()                                      {}
-func (f *trial) Estimator() rateless.Estimator                 { return f.sketch.Estimator() }
-
-func (f *trial) List(ranges []dbadapter.Range) iter.Seq2[Listed, error] {
-	return listed(f.All(nil), ranges)
-}
 func (f *trial) Repair(dbadapter.Range, dbadapter.Sum) {}
 
-func (f *trial) Cells(from, to int) ([]rateless.Cell, error) {
-	if to <= f.sketch.Len() {
-		return f.sketch.Cells(from, to)
-	}
-	w := rateless.NewWindow(f.keys.Cells, from, to)
-	for i, sum := range f.sums {
-		w.Add(coded.Pair(i, sum))
-	}
-	return w.Cells(from, to)
-}
-
-func (f *trial) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
-	for n, i := range indices {
-		sums[n] = f.sums[i]
-	}
-	return nil
-}
-
 func (f *trial) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
-	read := make([][]dbadapter.Hashed, len(indices))
-	for n, i := range indices {
-		f.read++
-		read[n] = hashed(f.keys.Hasher, f.buckets[i]...)
-	}
-	return read, nil
-}
-
-func (f *trial) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
-	return func(yield func(dbadapter.Hashed, error) bool) {
-		for _, r := range hashed(f.keys.Hasher, f.records...) {
-			if bytes.Compare(r.Key, behind) > 0 && !yield(r, nil) {
-				return
-			}
-		}
-	}
+	f.read += len(indices)
+	return f.set.Buckets(indices)
 }
 
 func (f *trial) Apply(records []dbadapter.Record) ([]Verdict, error) {

@@ -113,20 +113,26 @@ func (s *side) dump() []dbadapter.Record {
 }
 
 // open opens a replica of what the side holds, or of a prefix of it.
-func (s *side) open() *scanned { return s.openSpan(wire.Span{}) }
+func (s *side) open() *set { return s.openSpan(wire.Span{}) }
 
 // openSpan is open, of a span.
-func (s *side) openSpan(span wire.Span) *scanned {
+func (s *side) openSpan(span wire.Span) *set {
 	s.t.Helper()
 	snap, err := s.ns.Snapshot()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r, err := scan(snap, s.keys, s.prefix, span)
-	if err != nil {
-		s.t.Fatal(err)
+	defer snap.Close()
+	all := newSet(s.keys, 256)
+	for r, err := range snap.Scan(context.Background(), s.prefix, nil) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if span.Holds(r.Index) {
+			all.put(r)
+		}
 	}
-	return r
+	return all
 }
 
 // state is the digest and the number of all that the side holds.

@@ -16,14 +16,14 @@ import (
 
 // spoilt is a replica that was kept wrong: its records and its index are right.
 type spoilt struct {
-	*scanned
+	*set
 	flipped  map[int]bool // cells
 	many     uint64       // records, as it says
 	repaired map[dbadapter.Range]dbadapter.Sum
 }
 
 func (s *spoilt) Cells(from, to int) ([]rateless.Cell, error) {
-	cells, err := s.scanned.Cells(from, to)
+	cells, err := s.set.Cells(from, to)
 	cells = slices.Clone(cells)
 	for at := range s.flipped {
 		if from <= at && at < to {
@@ -33,17 +33,17 @@ func (s *spoilt) Cells(from, to int) ([]rateless.Cell, error) {
 	return cells, err
 }
 
-func (s *spoilt) Records() uint64 { return s.scanned.Records() + s.many }
+func (s *spoilt) Records() uint64 { return s.set.Records() + s.many }
 
 func (s *spoilt) Repair(r dbadapter.Range, sum dbadapter.Sum) {
-	s.scanned.Repair(r, sum)
+	s.set.Repair(r, sum)
 	s.repaired[r] = sum
 }
 
 // openSpoilt opens a side's replica with a fault, and says what its sums should be.
 func openSpoilt(s *side, span wire.Span, fault func(*spoilt)) (r *spoilt, right func(dbadapter.Range) dbadapter.Sum) {
 	clean := s.openSpan(span)
-	r = &spoilt{scanned: s.openSpan(span), flipped: map[int]bool{}, repaired: map[dbadapter.Range]dbadapter.Sum{}}
+	r = &spoilt{set: s.openSpan(span), flipped: map[int]bool{}, repaired: map[dbadapter.Range]dbadapter.Sum{}}
 	r.extend(max(r.sketch.Len(), 1<<12))
 	fault(r)
 	s.t.Cleanup(func() { clean.Close(); r.Close() })
@@ -175,7 +175,7 @@ func TestDecodeThatIsGivenUp(t *testing.T) {
 }
 
 // givenUp is a replica over which no decode comes to an end.
-type givenUp struct{ *scanned }
+type givenUp struct{ *set }
 
 func (givenUp) Lookup([]dbadapter.Index, []dbadapter.Checksum) error { return rateless.ErrForged }
 

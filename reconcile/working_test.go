@@ -57,7 +57,7 @@ func (s *slow) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
 
 // silences runs a sync on one clock, and returns the longest time that passed
 // between two frames, and how many of them were Working.
-func silences(t *testing.T, a, b *side, o Options, make func(*scanned, *time.Duration, func() error) Replica) (out outcome, longest time.Duration, working int) {
+func silences(t *testing.T, a, b *side, o Options, make func(*set, *time.Duration, func() error) Replica) (out outcome, longest time.Duration, working int) {
 	t.Helper()
 	var clock, last time.Duration
 	elapsed := func() time.Duration { return clock }
@@ -88,22 +88,22 @@ func TestNothingIsSilentForLong(t *testing.T) {
 	for name, c := range map[string]struct {
 		o     Options
 		empty bool
-		make  func(*scanned, *time.Duration, func() error) Replica
+		make  func(*set, *time.Duration, func() error) Replica
 		admit time.Duration
 	}{
-		"scans for cells": {make: func(s *scanned, clock *time.Duration, tick func() error) Replica {
+		"scans for cells": {make: func(s *set, clock *time.Duration, tick func() error) Replica {
 			return &slow{s, clock, time.Minute, time.Second, 0, tick}
 		}},
-		"slow reads": {make: func(s *scanned, clock *time.Duration, tick func() error) Replica {
+		"slow reads": {make: func(s *set, clock *time.Duration, tick func() error) Replica {
 			return &slow{s, clock, 0, 1, time.Second, tick}
 		}},
-		"everything": {o: Options{Method: wire.MethodAll}, make: func(s *scanned, clock *time.Duration, tick func() error) Replica {
+		"everything": {o: Options{Method: wire.MethodAll}, make: func(s *set, clock *time.Duration, tick func() error) Replica {
 			return &slow{s, clock, 0, 1, time.Second, tick}
 		}},
-		"a forecast of everything": {o: Options{DryRun: true}, empty: true, make: func(s *scanned, clock *time.Duration, tick func() error) Replica {
+		"a forecast of everything": {o: Options{DryRun: true}, empty: true, make: func(s *set, clock *time.Duration, tick func() error) Replica {
 			return &slow{s, clock, 0, 1, time.Second, tick}
 		}},
-		"a slow admission": {make: func(s *scanned, _ *time.Duration, _ func() error) Replica { return s }, admit: 3 * time.Second},
+		"a slow admission": {make: func(s *set, _ *time.Duration, _ func() error) Replica { return s }, admit: 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := newSide(t, "a", nil), newSide(t, "b", nil)
@@ -120,7 +120,7 @@ func TestNothingIsSilentForLong(t *testing.T) {
 					return s.write(records)
 				}
 			}
-			out, longest, working := silences(t, a, b, c.o, func(s *scanned, now *time.Duration, tick func() error) Replica {
+			out, longest, working := silences(t, a, b, c.o, func(s *set, now *time.Duration, tick func() error) Replica {
 				clock = now
 				return c.make(s, now, tick)
 			})
@@ -145,7 +145,7 @@ func TestSessionsGiveWay(t *testing.T) {
 		a.giveWay = func() { gave++ }
 		b.giveWay = a.giveWay
 		var took *time.Duration
-		out, _, _ := silences(t, a, b, Options{Method: method}, func(s *scanned, clock *time.Duration, tick func() error) Replica {
+		out, _, _ := silences(t, a, b, Options{Method: method}, func(s *set, clock *time.Duration, tick func() error) Replica {
 			took = clock
 			return &slow{s, clock, 0, 1, giveWayEvery / 4, tick}
 		})
@@ -161,7 +161,7 @@ func TestSessionsGiveWay(t *testing.T) {
 // A side computes for no longer than it may say so.
 func TestComputingForTooLong(t *testing.T) {
 	a, b := diverged(t, seeded(t, 5), 20, 5, 5, time.Hour, nil)
-	out, longest, working := silences(t, a, b, Options{}, func(s *scanned, clock *time.Duration, tick func() error) Replica {
+	out, longest, working := silences(t, a, b, Options{}, func(s *set, clock *time.Duration, tick func() error) Replica {
 		return &slow{s, clock, time.Hour, time.Second, 0, tick}
 	})
 	if !errors.Is(out.errA, ErrBusy) || longest > 2*workingEvery || working > int(workingFor/workingEvery) {
