@@ -16,28 +16,6 @@ func tombstone(key string, v dbadapter.Version) dbadapter.Record {
 	return dbadapter.Record{Key: []byte(key), Deleted: true, Version: v}
 }
 
-// declineKeys makes the side decline what has a reason's name in its key.
-func (s *side) declineKeys() {
-	s.admit = func(records []dbadapter.Record) ([]Verdict, error) {
-		verdicts := make([]Verdict, len(records))
-		for n, r := range records {
-			switch {
-			case strings.Contains(string(r.Key), "floor"):
-				verdicts[n].Reason = wire.ReasonFloor
-			case strings.Contains(string(r.Key), "writer"):
-				verdicts[n].Reason = wire.ReasonWriter
-			default:
-				v, err := s.write([]dbadapter.Record{r})
-				if err != nil {
-					return nil, err
-				}
-				verdicts[n] = v[0]
-			}
-		}
-		return verdicts, nil
-	}
-}
-
 // Both sides know how many tombstones, and records that expire, one of them declined for another reason than
 // its floor: whichever sent them, by every method, also where the declined ones are
 // more than an End names, and also where they come as heads, since they were
@@ -77,10 +55,7 @@ func TestDeclinedTombstonesAreCounted(t *testing.T) {
 					}
 				}
 				for n, want := range []int{c.first, c.later} {
-					out := run(t, a, b, Options{Method: method}, nil)
-					if out.errA != nil || out.errB != nil {
-						t.Fatal(out.errA, out.errB)
-					}
+					out := synced(t, a, b, Options{Method: method}, nil)
 					if out.a.DeclinedCollectable != want || out.b.DeclinedCollectable != want {
 						t.Errorf("sync %d: %d collectable records were declined as a knows, %d as b does, and %d in truth",
 							n, out.a.DeclinedCollectable, out.b.DeclinedCollectable, want)

@@ -23,9 +23,7 @@ import (
 func TestClosingWithoutGivingAll(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 	a.put(record("a", "", at(0)))
-	s, o := asked(t, a, b)
-	p := script{o: o, says: inTurn(helloOf(a, nil), &wire.Answer{Closing: true})}
-	p.play(t, s, 20)
+	s := toResponder(t, a, b, helloOf(a, nil), &wire.Answer{Closing: true})
 	if !errors.Is(s.Err(), ErrProtocol) || s.Report().Verified {
 		t.Errorf("%v, verified %v", s.Err(), s.Report().Verified)
 	}
@@ -39,11 +37,9 @@ func TestEndlessFetches(t *testing.T) {
 		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 		a.put(record("k", "v", at(0)), record("common", "", at(0)))
 		k := a.keys.Hasher.Index([]byte("k"))
-		s, o := asking(t, a, b)
-		p := script{o: o, of: a, says: inTurn(&wire.Welcome{Records: 1}, &wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{k}},
+		s := toInitiator(t, a, b, &wire.Welcome{Records: 1}, &wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{k}},
 			&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, record("k", "v", at(0)))},
-			&wire.Indices{Role: wire.Fetch, Indices: []dbadapter.Index{k}}, &wire.End{}, &wire.End{})}
-		p.play(t, s, 20)
+			&wire.Indices{Role: wire.Fetch, Indices: []dbadapter.Index{k}}, &wire.End{}, &wire.End{})
 		if !errors.Is(s.Err(), ErrProtocol) {
 			t.Error(s.Err())
 		}
@@ -62,9 +58,7 @@ func TestEndlessFetches(t *testing.T) {
 		for range n {
 			messages = append(messages, &wire.Indices{Role: wire.Fetch, Indices: []dbadapter.Index{b.keys.Hasher.Index([]byte("k0"))}})
 		}
-		s, o := asked(t, a, b)
-		p := script{o: o, says: inTurn(append(messages, &wire.End{}, &wire.End{})...)}
-		p.play(t, s, 100)
+		s := toResponder(t, a, b, append(messages, &wire.End{}, &wire.End{})...)
 		if !errors.Is(s.Err(), ErrProtocol) || s.Report().RecordBytes > 0 {
 			t.Errorf("%v after %d bytes of records", s.Err(), s.Report().RecordBytes)
 		}
@@ -119,9 +113,7 @@ func TestStubOfATombstone(t *testing.T) {
 // that was written since the sync began.
 func TestCellsDripped(t *testing.T) {
 	a, b := diverged(t, seeded(t, 31), 500, 200, 200, time.Hour, nil)
-	s, o := asked(t, a, b)
-	p := script{o: o, says: inTurn(helloOf(a, nil), &wire.Cells{Cells: make([]rateless.Cell, 1)})}
-	p.play(t, s, 20)
+	s := toResponder(t, a, b, helloOf(a, nil), &wire.Cells{Cells: make([]rateless.Cell, 1)})
 	if !errors.Is(s.Err(), ErrProtocol) {
 		t.Error(s.Err())
 	}
@@ -150,9 +142,7 @@ func TestVastNumbersOfRecords(t *testing.T) {
 				if r := s.Report(); r.Differences() < 0 || r.Verified || s.Err() == nil {
 					t.Errorf("%d differences, verified %v, %v", r.Differences(), r.Verified, s.Err())
 				}
-				s, o = asking(t, b, a)
-				p = script{o: o, says: inTurn(&wire.Welcome{Records: math.MaxInt64}, &wire.Result{Method: wire.MethodAll, Bytes: math.MaxInt64, Estimate: math.MaxInt64}, &wire.End{})}
-				p.play(t, s, 100)
+				s = toInitiator(t, b, a, &wire.Welcome{Records: math.MaxInt64}, &wire.Result{Method: wire.MethodAll, Bytes: math.MaxInt64, Estimate: math.MaxInt64}, &wire.End{})
 				if r := s.Report(); r.Differences() < 0 || r.ForecastBytes < 0 || r.Estimate < 0 || r.Verified || !errors.Is(s.Err(), ErrNotVerified) && c.ours == 0 {
 					t.Errorf("%+v, %v", r, s.Err())
 				}
@@ -183,9 +173,7 @@ func TestValueOfAnotherChecksum(t *testing.T) {
 				b.put(own...)
 			}
 			before := b.dump()
-			s, o := asked(t, a, b)
-			p := script{o: o, says: inTurn(helloOf(a, nil), &wire.Answer{Residual: residualOf(b, own...)}, sent(c.wrong(told)...), &wire.End{}, &wire.End{})}
-			p.play(t, s, 30)
+			s := toResponder(t, a, b, helloOf(a, nil), &wire.Answer{Residual: residualOf(b, own...)}, sent(c.wrong(told)...), &wire.End{}, &wire.End{})
 			if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Verified || !reflect.DeepEqual(b.dump(), before) {
 				t.Errorf("%v, verified %v, holds %v", s.Err(), s.Report().Verified, b.dump())
 			}
@@ -262,11 +250,9 @@ func TestHiddenPairIsMissed(t *testing.T) {
 		for _, r := range told {
 			hidden.Add(pairOf(a.keys.Hasher, &r))
 		}
-		s, o := asked(t, a, b)
-		p := script{o: o, says: inTurn(
+		s := toResponder(t, a, b,
 			helloOf(a, func(h *wire.Hello) { h.Cells = hidden.Prefix(FirstCells) }),
-			&wire.Answer{Residual: residualOf(b), Closing: closing}, sent(record("l", "told", at(0))), &wire.End{}, &wire.End{})}
-		p.play(t, s, 30)
+			&wire.Answer{Residual: residualOf(b), Closing: closing}, sent(record("l", "told", at(0))), &wire.End{}, &wire.End{})
 		if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Verified {
 			t.Errorf("closing %v: %v, verified %v", closing, s.Err(), s.Report().Verified)
 		}
@@ -279,16 +265,12 @@ func TestDigestOfNoRecords(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 	b.put(record("b", "", at(0)))
 	for _, direction := range []wire.Direction{wire.Both, wire.Pull} {
-		s, o := asked(t, a, b)
-		p := script{o: o, says: inTurn(helloOf(a, func(h *wire.Hello) { h.Direction, h.Digest = direction, dbadapter.Digest{1} }), &wire.Answer{Closing: true})}
-		p.play(t, s, 20)
+		s := toResponder(t, a, b, helloOf(a, func(h *wire.Hello) { h.Direction, h.Digest = direction, dbadapter.Digest{1} }), &wire.Answer{Closing: true})
 		if !errors.Is(s.Err(), ErrProtocol) || s.Report().Verified || s.Report().Sent > 0 {
 			t.Errorf("at the responder: %v, %+v", s.Err(), s.Report())
 		}
 	}
-	s, o := asking(t, b, a)
-	p := script{o: o, says: inTurn(&wire.Welcome{Digest: dbadapter.Digest{1}}, &wire.Result{Method: wire.MethodAll}, &wire.End{}, &wire.End{})}
-	p.play(t, s, 20)
+	s := toInitiator(t, b, a, &wire.Welcome{Digest: dbadapter.Digest{1}}, &wire.Result{Method: wire.MethodAll}, &wire.End{}, &wire.End{})
 	if !errors.Is(s.Err(), ErrProtocol) || s.Report().Verified || s.Report().Sent > 0 {
 		t.Errorf("at the initiator: %v, %+v", s.Err(), s.Report())
 	}
@@ -326,9 +308,7 @@ func TestUnaskedForTheResponder(t *testing.T) {
 		ours := record("b", "", at(0))
 		b.put(record("common", "", at(0)), ours)
 		before := b.dump()
-		s, o := asked(t, a, b)
-		p := script{o: o, says: inTurn(helloOf(a, nil), &wire.Answer{Residual: residualOf(b, ours)}, sent(unasked), &wire.End{})}
-		p.play(t, s, 20)
+		s := toResponder(t, a, b, helloOf(a, nil), &wire.Answer{Residual: residualOf(b, ours)}, sent(unasked), &wire.End{})
 		if !errors.Is(s.Err(), ErrProtocol) || !reflect.DeepEqual(b.dump(), before) {
 			t.Errorf("%s: %v", name, s.Err())
 		}
@@ -377,9 +357,7 @@ func TestUnmatchedWaitsWithinBounds(t *testing.T) {
 		for range c.times {
 			messages = append(messages, sent(record("k", strings.Repeat("x", c.size), at(time.Hour))))
 		}
-		s, o := asked(t, a, b)
-		p := script{o: o, says: inTurn(append(messages, &wire.End{})...)}
-		p.play(t, s, 30)
+		s := toResponder(t, a, b, append(messages, &wire.End{})...)
 		if !errors.Is(s.Err(), ErrNotVerified) || reached != c.admitted {
 			t.Errorf("%s: %v, %d records at the admission", name, s.Err(), reached)
 		}

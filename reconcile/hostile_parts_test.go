@@ -24,33 +24,24 @@ func apart(t *testing.T, n int) (a, b *side) {
 // Whatever a responder says of its ranges, the initiator plans no more parts than there
 // are ranges, and no other sync.
 func TestForgedSums(t *testing.T) {
-	var sums *wire.Sums
+	sums := &wire.Sums{}
 	for name, c := range map[string]struct {
 		forge func(wire.Message) wire.Message
 		span  wire.Span
 		want  error
 	}{
-		"few":          {forge: func(m wire.Message) wire.Message { return shorter(m, 4095) }, want: ErrProtocol},
-		"none":         {forge: func(m wire.Message) wire.Message { return instead(m, wire.KindSums, &wire.More{Cells: 64}) }, want: ErrProtocol},
-		"twice":        {forge: func(m wire.Message) wire.Message { return instead(m, wire.KindResult, sums) }, want: ErrProtocol},
-		"before cells": {forge: func(m wire.Message) wire.Message { return instead(m, wire.KindResult, &wire.More{Cells: 64}) }, want: ErrProtocol},
-		"another method": {forge: func(m wire.Message) wire.Message {
-			return instead(m, wire.KindResult, &wire.Result{Method: wire.MethodAll})
-		}, want: ErrProtocol},
+		"few":             {forge: spoiling(func(s *wire.Sums) { s.Sums = s.Sums[:4095] }), want: ErrProtocol},
+		"none":            {forge: replacing(wire.KindSums, &wire.More{Cells: 64}), want: ErrProtocol},
+		"twice":           {forge: replacing(wire.KindResult, sums), want: ErrProtocol},
+		"before cells":    {forge: replacing(wire.KindResult, &wire.More{Cells: 64}), want: ErrProtocol},
+		"another method":  {forge: replacing(wire.KindResult, &wire.Result{Method: wire.MethodAll}), want: ErrProtocol},
 		"of other ranges": {forge: func(m wire.Message) wire.Message { return m }, span: wire.Span{From: 1, To: 4000}},
-		"equal": {forge: func(m wire.Message) wire.Message {
-			if s, ok := m.(*wire.Sums); ok {
-				*s = *sums
-			}
-			return m
-		}, want: ErrNotVerified},
-		"an estimate": {forge: func(m wire.Message) wire.Message {
-			return instead(m, wire.KindResult, &wire.Result{Method: wire.MethodParts, Estimate: 1<<63 - 1})
-		}},
+		"equal":           {forge: spoiling(func(s *wire.Sums) { *s = *sums }), want: ErrNotVerified},
+		"an estimate":     {forge: replacing(wire.KindResult, &wire.Result{Method: wire.MethodParts, Estimate: 1<<63 - 1})},
 	} {
 		a, b := apart(t, 100)
 		r := a.open()
-		sums = &wire.Sums{}
+		sums.Sums = nil
 		for i := range dbadapter.Range(dbadapter.Ranges) {
 			sums.Sums = append(sums.Sums, folded(r.Ranges(i, i+1)))
 		}
@@ -79,21 +70,6 @@ func TestForgedSums(t *testing.T) {
 			t.Errorf("%s: it is split", name)
 		}
 	}
-}
-
-func shorter(m wire.Message, n int) wire.Message {
-	if s, ok := m.(*wire.Sums); ok {
-		s.Sums = s.Sums[:n]
-	}
-	return m
-}
-
-// instead replaces messages of a kind.
-func instead(m wire.Message, kind wire.Kind, other wire.Message) wire.Message {
-	if m.Kind() == kind {
-		return other
-	}
-	return m
 }
 
 // What lies outside the ranges of a sync does not come in by it.

@@ -19,55 +19,27 @@ func TestHostileRepairs(t *testing.T) {
 		spoil func(wire.Message) wire.Message
 		want  error // of the other side
 	}{
-		"hashes of some groups": {initiator, func(m wire.Message) wire.Message {
-			if h, ok := m.(*wire.Hashes); ok {
-				h.Groups, h.Hashes = h.Groups>>1, h.Hashes[1:]
-			}
-			return m
-		}, ErrProtocol},
-		"hashes twice": {initiator, func(m wire.Message) wire.Message {
-			if _, ok := m.(*wire.Answer); ok {
-				return &wire.Hashes{Groups: 1<<64 - 1, Hashes: make([]uint64, dbadapter.RangeGroups)}
-			}
-			return m
-		}, ErrProtocol},
-		"hashes of groups for an answer": {responder, func(m wire.Message) wire.Message {
-			if h, ok := m.(*wire.Hashes); ok {
-				h.Groups, h.Hashes = 3, []uint64{1, 2}
-			}
-			return m
-		}, ErrProtocol},
-		"all groups differ": {responder, func(m wire.Message) wire.Message {
-			if h, ok := m.(*wire.Hashes); ok {
-				h.Groups, h.Hashes = 1<<64-1, make([]uint64, dbadapter.Ranges)
-			}
-			return m
-		}, ErrProtocol}, // what it told of them is not told again
-		"a range of a group that agrees": {initiator, listingWith(func(m *wire.Listing) {
+		"hashes of some groups":          {initiator, spoiling(func(h *wire.Hashes) { h.Groups, h.Hashes = h.Groups>>1, h.Hashes[1:] }), ErrProtocol},
+		"hashes twice":                   {initiator, replacing(wire.KindAnswer, &wire.Hashes{Groups: 1<<64 - 1, Hashes: make([]uint64, dbadapter.RangeGroups)}), ErrProtocol},
+		"hashes of groups for an answer": {responder, spoiling(func(h *wire.Hashes) { h.Groups, h.Hashes = 3, []uint64{1, 2} }), ErrProtocol},
+		"all groups differ":              {responder, spoiling(func(h *wire.Hashes) { h.Groups, h.Hashes = 1<<64-1, make([]uint64, dbadapter.Ranges) }), ErrProtocol}, // what it told of them is not told again
+		"a range of a group that agrees": {initiator, spoiling(func(m *wire.Listing) {
 			if len(m.Ranges) > 0 {
 				m.Left = append(m.Left, (m.Ranges[len(m.Ranges)-1]+dbadapter.RangesInGroup)%dbadapter.Ranges)
 			}
 		}), ErrProtocol},
-		"a range listed and left out": {initiator, listingWith(func(m *wire.Listing) { m.Left = m.Ranges }), ErrProtocol},
-		"vast marks":                  {initiator, listingWith(func(m *wire.Listing) { m.Marks = maxMarks + 1 }), ErrProtocol},
-		"more marks than told":        {initiator, listingWith(func(m *wire.Listing) { m.Marks-- }), ErrProtocol},
-		"fewer marks than told":       {initiator, listingWith(func(m *wire.Listing) { m.Marks++ }), errLine},
-		"a responder that lists":      {responder, listingWith(func(m *wire.Listing) { m.Ranges = []dbadapter.Range{1} }), ErrProtocol},
-		"a listing of another set":    {responder, listingWith(func(m *wire.Listing) { m.Sum.Digest[0]++ }), ErrNotVerified},
-		"a mark of no range listed": {initiator, func(m wire.Message) wire.Message {
-			if l, ok := m.(*wire.Marks); ok {
-				l.Marks[0].Index = l.Marks[0].Index%(1<<30) + 1
+		"a range listed and left out": {initiator, spoiling(func(m *wire.Listing) { m.Left = m.Ranges }), ErrProtocol},
+		"vast marks":                  {initiator, spoiling(func(m *wire.Listing) { m.Marks = maxMarks + 1 }), ErrProtocol},
+		"more marks than told":        {initiator, spoiling(func(m *wire.Listing) { m.Marks-- }), ErrProtocol},
+		"fewer marks than told":       {initiator, spoiling(func(m *wire.Listing) { m.Marks++ }), errLine},
+		"a responder that lists":      {responder, spoiling(func(m *wire.Listing) { m.Ranges = []dbadapter.Range{1} }), ErrProtocol},
+		"a listing of another set":    {responder, spoiling(func(m *wire.Listing) { m.Sum.Digest[0]++ }), ErrNotVerified},
+		"a mark of no range listed":   {initiator, spoiling(func(l *wire.Marks) { l.Marks[0].Index = l.Marks[0].Index%(1<<30) + 1 }), ErrProtocol},
+		"a mark of other records": {initiator, spoiling(func(l *wire.Marks) {
+			for n := range l.Marks {
+				l.Marks[n].Hash++
 			}
-			return m
-		}, ErrProtocol},
-		"a mark of other records": {initiator, func(m wire.Message) wire.Message {
-			if l, ok := m.(*wire.Marks); ok {
-				for n := range l.Marks {
-					l.Marks[n].Hash++
-				}
-			}
-			return m
-		}, ErrNotVerified},
+		}), ErrNotVerified},
 		"an index of no range listed": {responder, func() func(wire.Message) wire.Message {
 			listed := false
 			return func(m wire.Message) wire.Message {
@@ -82,16 +54,11 @@ func TestHostileRepairs(t *testing.T) {
 				return m
 			}
 		}(), ErrProtocol},
-		"records without end, of a plan that is not proved": {responder, func() func(wire.Message) wire.Message {
-			return func(m wire.Message) wire.Message {
-				if r, ok := m.(*wire.Records); ok {
-					for len(r.Records) < wire.BatchRecords {
-						r.Records = append(r.Records, r.Records[0])
-					}
-				}
-				return m
+		"records without end, of a plan that is not proved": {responder, spoiling(func(r *wire.Records) {
+			for len(r.Records) < wire.BatchRecords {
+				r.Records = append(r.Records, r.Records[0])
 			}
-		}(), ErrProtocol},
+		}), ErrProtocol},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := coarse{dbadapter.NewHasher(testSecret)}
@@ -120,15 +87,6 @@ func TestHostileRepairs(t *testing.T) {
 				t.Errorf("the honest side ended with %v, %+v", got, ended)
 			}
 		})
-	}
-}
-
-func listingWith(edit func(*wire.Listing)) func(wire.Message) wire.Message {
-	return func(m wire.Message) wire.Message {
-		if l, ok := m.(*wire.Listing); ok {
-			edit(l)
-		}
-		return m
 	}
 }
 
@@ -168,7 +126,7 @@ func TestListingOutsideTheSpan(t *testing.T) {
 		}
 		out := run(t, a, b, Options{Span: span}, func(from bool, m wire.Message) wire.Message {
 			if from {
-				return listingWith(spoil)(m)
+				return spoiling(spoil)(m)
 			}
 			return m
 		})

@@ -219,9 +219,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	later := record("k", "later", at(2*time.Hour))
 	c := newSide(t, "c", nil)
 	c.put(later, record("common", "", at(0)))
-	s, o = asked(t, c, a)
-	p = script{o: o, of: a, says: inTurn(helloOf(c, nil), &wire.Answer{Residual: residualOf(a, gone)}, sent(old), &wire.End{})}
-	p.play(t, s, 20)
+	s = toResponder(t, c, a, helloOf(c, nil), &wire.Answer{Residual: residualOf(a, gone)}, sent(old), &wire.End{})
 	if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Applied > 0 || !reflect.DeepEqual(a.dump(), before) {
 		t.Errorf("at the responder: %v, %+v", s.Err(), a.dump())
 	}
@@ -241,10 +239,8 @@ func TestAdoptionPassesTheDoor(t *testing.T) {
 	a.refuseAll()
 	future := ours
 	future.Version = at(1000 * time.Hour)
-	s, o := asking(t, a, b)
-	p := script{o: o, of: a, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offerOf(&future)}},
-		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, ours)}, &wire.End{}, &wire.End{})}
-	p.play(t, s, 20)
+	s := toInitiator(t, a, b, &wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offerOf(&future)}},
+		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, ours)}, &wire.End{}, &wire.End{})
 	if r := s.Report(); s.Err() != nil || r.Verified || r.Rejected != 1 || a.dump()[0].Version != ours.Version {
 		t.Errorf("%v, %+v", s.Err(), r)
 	}

@@ -126,6 +126,22 @@ func asking(t *testing.T, a, b *side) (*Session, Options) {
 	return Initiate(v, o), o
 }
 
+// toResponder is a session at b that has heard the messages, as of a.
+func toResponder(t *testing.T, a, b *side, messages ...wire.Message) *Session {
+	t.Helper()
+	s, o := asked(t, a, b)
+	(&script{o: o, says: inTurn(messages...)}).play(t, s, 100)
+	return s
+}
+
+// toInitiator is a session at a that has heard the messages, as of b.
+func toInitiator(t *testing.T, a, b *side, messages ...wire.Message) *Session {
+	t.Helper()
+	s, o := asking(t, a, b)
+	(&script{o: o, of: a, says: inTurn(messages...)}).play(t, s, 100)
+	return s
+}
+
 // helloOf is what a would say to begin a sync, but for the proof.
 func helloOf(a *side, edit func(*wire.Hello)) *wire.Hello {
 	digest, records := a.state()

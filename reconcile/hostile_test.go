@@ -22,24 +22,9 @@ func TestSpoiltMessages(t *testing.T) {
 		initator error // what the initiator ends with; nil: any
 		respond  error
 	}{
-		"proof of the initiator": {respond: ErrDenied, initator: ErrDenied, spoil: func(m wire.Message) wire.Message {
-			if h, ok := m.(*wire.Hello); ok {
-				h.Proof[0]++
-			}
-			return m
-		}},
-		"namespace": {respond: ErrDenied, initator: ErrDenied, spoil: func(m wire.Message) wire.Message {
-			if h, ok := m.(*wire.Hello); ok {
-				h.Namespace[0]++
-			}
-			return m
-		}},
-		"proof of the responder": {initator: ErrDenied, spoil: func(m wire.Message) wire.Message {
-			if w, ok := m.(*wire.Welcome); ok {
-				w.Proof[0]++
-			}
-			return m
-		}},
+		"proof of the initiator": {respond: ErrDenied, initator: ErrDenied, spoil: spoiling(func(h *wire.Hello) { h.Proof[0]++ })},
+		"namespace":              {respond: ErrDenied, initator: ErrDenied, spoil: spoiling(func(h *wire.Hello) { h.Namespace[0]++ })},
+		"proof of the responder": {initator: ErrDenied, spoil: spoiling(func(w *wire.Welcome) { w.Proof[0]++ })},
 		"an echo of the initiator's proof": {initator: ErrDenied, spoil: func() func(m wire.Message) wire.Message {
 			var seen wire.Proof
 			return func(m wire.Message) wire.Message {
@@ -52,98 +37,25 @@ func TestSpoiltMessages(t *testing.T) {
 				return m
 			}
 		}()},
-		"protocol version": {initator: ErrVersion, respond: ErrVersion, spoil: func(m wire.Message) wire.Message {
-			if h, ok := m.(*wire.Hello); ok {
-				h.Version = 200
+		"protocol version":          {initator: ErrVersion, respond: ErrVersion, spoil: spoiling(func(h *wire.Hello) { h.Version = 200 })},
+		"mapping version":           {initator: ErrVersion, respond: ErrVersion, spoil: spoiling(func(h *wire.Hello) { h.Mapping = 200 })},
+		"residual of the responder": {initator: ErrNotVerified, respond: ErrNotVerified, spoil: spoiling(func(r *wire.Result) { r.Residual[3]++ })},
+		"residual of the initiator": {respond: ErrNotVerified, initator: ErrNotVerified, spoil: spoiling(func(r *wire.Answer) { r.Residual[3]++ })},
+		"an index left out":         {initator: ErrNotVerified, spoil: spoiling(func(l *wire.Indices) { l.Indices = l.Indices[1:] })},
+		"an index told twice":       {initator: ErrProtocol, spoil: spoiling(func(l *wire.Indices) { l.Indices = append(l.Indices, l.Indices[0]) })},
+		"more indices than cells": {initator: ErrProtocol, spoil: spoiling(func(l *wire.Indices) {
+			for i := range 200 {
+				l.Indices = append(l.Indices, dbadapter.Index(i+1))
 			}
-			return m
-		}},
-		"mapping version": {initator: ErrVersion, respond: ErrVersion, spoil: func(m wire.Message) wire.Message {
-			if h, ok := m.(*wire.Hello); ok {
-				h.Mapping = 200
-			}
-			return m
-		}},
-		"residual of the responder": {initator: ErrNotVerified, respond: ErrNotVerified, spoil: func(m wire.Message) wire.Message {
-			if r, ok := m.(*wire.Result); ok {
-				r.Residual[3]++
-			}
-			return m
-		}},
-		"residual of the initiator": {respond: ErrNotVerified, initator: ErrNotVerified, spoil: func(m wire.Message) wire.Message {
-			if r, ok := m.(*wire.Answer); ok {
-				r.Residual[3]++
-			}
-			return m
-		}},
-		"an index left out": {initator: ErrNotVerified, spoil: func(m wire.Message) wire.Message {
-			if l, ok := m.(*wire.Indices); ok {
-				l.Indices = l.Indices[1:]
-			}
-			return m
-		}},
-		"an index told twice": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
-			if l, ok := m.(*wire.Indices); ok && l.Role == wire.Lacking {
-				l.Indices = append(l.Indices, l.Indices[0])
-			}
-			return m
-		}},
-		"more indices than cells": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
-			if l, ok := m.(*wire.Indices); ok {
-				for i := range 200 {
-					l.Indices = append(l.Indices, dbadapter.Index(i+1))
-				}
-			}
-			return m
-		}},
-		"endless cells asked for": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
-			if _, ok := m.(*wire.Result); ok {
-				return &wire.More{Cells: 1 << 62}
-			}
-			return m
-		}},
-		"no cells asked for": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
-			if _, ok := m.(*wire.Result); ok {
-				return &wire.More{}
-			}
-			return m
-		}},
-		"an unasked record for the initiator": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
-			if r, ok := m.(*wire.Records); ok {
-				r.Records = append(r.Records, stranger)
-			}
-			return m
-		}},
-		"a stub of nothing": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
-			if r, ok := m.(*wire.Records); ok {
-				r.Records[0].Stub = true
-			}
-			return m
-		}},
-		"everything, unasked": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
-			if r, ok := m.(*wire.Result); ok {
-				r.Method = wire.MethodAll
-			}
-			return m
-		}},
-		"more applied than sent": {respond: nil, initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
-			if e, ok := m.(*wire.End); ok {
-				e.Applied = 1 << 40
-			}
-			return m
-		}},
-		"a message out of turn": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
-			if _, ok := m.(*wire.Welcome); ok {
-				return &wire.End{}
-			}
-			return m
-		}},
-		"a broken line": {initator: errLine, spoil: func(m wire.Message) wire.Message {
-			if _, ok := m.(*wire.Result); ok {
-				return nil
-			}
-			return m
-		}},
+		})},
+		"endless cells asked for":             {initator: ErrProtocol, spoil: replacing(wire.KindResult, &wire.More{Cells: 1 << 62})},
+		"no cells asked for":                  {initator: ErrProtocol, spoil: replacing(wire.KindResult, &wire.More{})},
+		"an unasked record for the initiator": {initator: ErrProtocol, spoil: spoiling(func(r *wire.Records) { r.Records = append(r.Records, stranger) })},
+		"a stub of nothing":                   {initator: ErrProtocol, spoil: spoiling(func(r *wire.Records) { r.Records[0].Stub = true })},
+		"everything, unasked":                 {initator: ErrProtocol, spoil: spoiling(func(r *wire.Result) { r.Method = wire.MethodAll })},
+		"more applied than sent":              {respond: nil, initator: ErrProtocol, spoil: spoiling(func(e *wire.End) { e.Applied = 1 << 40 })},
+		"a message out of turn":               {initator: ErrProtocol, spoil: replacing(wire.KindWelcome, &wire.End{})},
+		"a broken line":                       {initator: errLine, spoil: replacing(wire.KindResult, nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := diverged(t, seeded(t, 11), 200, 10, 10, time.Hour, nil)
@@ -166,14 +78,32 @@ func TestSpoiltMessages(t *testing.T) {
 				}
 			}
 			// An honest sync afterwards mends everything.
-			if out := run(t, a, b, Options{}, nil); out.errA != nil || out.errB != nil {
-				t.Fatal(out.errA, out.errB)
-			}
+			synced(t, a, b, Options{}, nil)
 			wantEqual(t, a, b)
 			if !reflect.DeepEqual(a.dump(), fair) {
 				t.Error("the sides agree on something else than the merge")
 			}
 		})
+	}
+}
+
+// spoiling edits the messages of one type.
+func spoiling[M wire.Message](edit func(M)) func(wire.Message) wire.Message {
+	return func(m wire.Message) wire.Message {
+		if m, ok := m.(M); ok {
+			edit(m)
+		}
+		return m
+	}
+}
+
+// replacing puts another message in the place of those of a kind; nil ends the line.
+func replacing(kind wire.Kind, other wire.Message) func(wire.Message) wire.Message {
+	return func(m wire.Message) wire.Message {
+		if m.Kind() == kind {
+			return other
+		}
+		return m
 	}
 }
 
@@ -220,37 +150,18 @@ func (c coarse) Checksum(index dbadapter.Index, latest dbadapter.Timestamp, _ []
 	return c.Hasher.Checksum(index, latest, []dbadapter.Digest{{}})
 }
 
-// refuseBad is an admission that refuses the keys that begin with "bad".
-func (s *side) refuseBad(records []dbadapter.Record) ([]Verdict, error) {
-	var good []dbadapter.Record
-	verdicts := make([]Verdict, len(records))
-	for i, r := range records {
-		if strings.HasPrefix(string(r.Key), "bad") {
-			verdicts[i].Reason = wire.ReasonSignature
-		} else {
-			good = append(good, r)
-			verdicts[i].Result = dbadapter.Applied
-		}
-	}
-	_, err := s.write(good)
-	return verdicts, err
-}
-
 // What an admission refuses is reported on both sides, is not sent again, and keeps
 // the sets from being called equal.
 func TestRefusedRecords(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 	for _, s := range []*side{a, b} {
 		s.put(record("common", "", at(0)))
-		s.admit = s.refuseBad
+		s.refuseBad(wire.ReasonSignature)
 	}
 	a.put(record("bad a", "x", at(0)), record("good a", "x", at(0)))
 	b.put(record("bad b", "x", at(0)), record("good b", "x", at(0)))
 	for n := range 3 {
-		out := run(t, a, b, Options{}, nil)
-		if out.errA != nil || out.errB != nil {
-			t.Fatal(out.errA, out.errB)
-		}
+		out := synced(t, a, b, Options{}, nil)
 		if out.a.Verified || out.b.Verified || out.a.Rejected != 2 || out.b.Rejected != 2 {
 			t.Errorf("sync %d: %d and %d rejected, verified %v and %v", n, out.a.Rejected, out.b.Rejected, out.a.Verified, out.b.Verified)
 		}

@@ -126,14 +126,12 @@ func TestNumbersDoNotWrap(t *testing.T) {
 		}
 	}
 	// Ends whose counts of held records would add up to nothing.
-	s, o := asking(t, a, b)
-	p := script{o: o, of: a, says: inTurn(
+	s := toInitiator(t, a, b,
 		&wire.Welcome{Records: 2, Digest: residualOf(b)},
 		&wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("a"))}},
 		&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("b"))}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, record("a", "", at(0))), Bytes: math.MaxInt64, Estimate: math.MaxInt64},
-		sent(record("b", "", at(0))), &wire.End{Held: math.MaxInt64}, &wire.End{Held: math.MaxInt64})}
-	p.play(t, s, 30)
+		sent(record("b", "", at(0))), &wire.End{Held: math.MaxInt64}, &wire.End{Held: math.MaxInt64})
 	if r := s.Report(); r.Verified || r.ForecastBytes < 0 || r.Estimate < 0 || s.Err() != nil {
 		t.Errorf("%+v, %v", r, s.Err())
 	}

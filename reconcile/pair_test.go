@@ -87,6 +87,64 @@ func (s *side) write(records []dbadapter.Record) ([]Verdict, error) {
 	return verdicts, nil
 }
 
+// declines makes the side refuse the records for which why has a reason.
+func (s *side) declines(why func(*dbadapter.Record) wire.Reason) {
+	s.admit = func(records []dbadapter.Record) ([]Verdict, error) {
+		verdicts := make([]Verdict, len(records))
+		var good []dbadapter.Record
+		for n := range records {
+			if verdicts[n].Reason = why(&records[n]); verdicts[n].Reason == 0 {
+				good = append(good, records[n])
+			}
+		}
+		written, err := s.write(good)
+		for n := range verdicts {
+			if verdicts[n].Reason == 0 && err == nil {
+				verdicts[n], written = written[0], written[1:]
+			}
+		}
+		return verdicts, err
+	}
+}
+
+// refuseAll makes it refuse all.
+func (s *side) refuseAll() {
+	s.declines(func(*dbadapter.Record) wire.Reason { return wire.ReasonSignature })
+}
+
+// refuseBad makes it refuse the keys that begin with "bad".
+func (s *side) refuseBad(why wire.Reason) {
+	s.declines(func(r *dbadapter.Record) wire.Reason {
+		if strings.HasPrefix(string(r.Key), "bad") {
+			return why
+		}
+		return 0
+	})
+}
+
+// decline makes it refuse one writer's records.
+func (s *side) decline(writer dbadapter.WriterID) {
+	s.declines(func(r *dbadapter.Record) wire.Reason {
+		if r.Version.Writer == writer {
+			return wire.ReasonWriter
+		}
+		return 0
+	})
+}
+
+// declineKeys makes it decline what has a reason's name in its key.
+func (s *side) declineKeys() {
+	s.declines(func(r *dbadapter.Record) wire.Reason {
+		switch key := string(r.Key); {
+		case strings.Contains(key, "floor"):
+			return wire.ReasonFloor
+		case strings.Contains(key, "writer"):
+			return wire.ReasonWriter
+		}
+		return 0
+	})
+}
+
 func (s *side) put(records ...dbadapter.Record) {
 	s.t.Helper()
 	if _, err := s.write(records); err != nil {
@@ -178,6 +236,16 @@ func run(t testing.TB, a, b *side, o Options, tap tap) (out outcome) {
 	defer sb.Close()
 	carry(t, sa, sb, &out, tap)
 	out.a, out.b, out.errA, out.errB = sa.Report(), sb.Report(), sa.Err(), sb.Err()
+	return out
+}
+
+// synced is run, of a sync that must end well on both sides.
+func synced(t testing.TB, a, b *side, o Options, tap tap) outcome {
+	t.Helper()
+	out := run(t, a, b, o, tap)
+	if out.errA != nil || out.errB != nil {
+		t.Fatal(out.errA, out.errB, out.log)
+	}
 	return out
 }
 

@@ -12,17 +12,6 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// refuseAll makes an admission that refuses all.
-func (s *side) refuseAll() {
-	s.admit = func(records []dbadapter.Record) ([]Verdict, error) {
-		verdicts := make([]Verdict, len(records))
-		for i := range verdicts {
-			verdicts[i].Reason = wire.ReasonSignature
-		}
-		return verdicts, nil
-	}
-}
-
 // Whichever leg a record travels on, its sender learns that it was refused,
 // does not call the sets equal, and does not send it again.
 func TestRefusalsAreToldOnEveryLeg(t *testing.T) {
@@ -50,10 +39,7 @@ func TestRefusalsAreToldOnEveryLeg(t *testing.T) {
 			c.fill(a, b)
 			a.refuseAll()
 			for n := range 2 {
-				out := run(t, a, b, Options{}, nil)
-				if out.errA != nil || out.errB != nil {
-					t.Fatal(out.errA, out.errB, out.log)
-				}
+				out := synced(t, a, b, Options{}, nil)
 				if out.a.Verified || out.b.Verified || out.b.Rejected == 0 {
 					t.Errorf("sync %d: verified %v and %v, %d rejected as the sender knows; %v", n, out.a.Verified, out.b.Verified, out.b.Rejected, out.log)
 				}
@@ -75,10 +61,7 @@ func TestWithheldAnswerIsTold(t *testing.T) {
 	b.put(common, record("k", "old", at(0)))
 	b.refuseAll()
 	for n := range 2 {
-		out := run(t, a, b, Options{}, nil)
-		if out.errA != nil || out.errB != nil {
-			t.Fatal(out.errA, out.errB, out.log)
-		}
+		out := synced(t, a, b, Options{}, nil)
 		if out.a.Verified || out.b.Verified || out.a.Rejected == 0 || out.b.Rejected == 0 {
 			t.Errorf("sync %d: verified %v and %v, rejected %d and %d; %v", n, out.a.Verified, out.b.Verified, out.a.Rejected, out.b.Rejected, out.log)
 		}

@@ -17,7 +17,7 @@ import (
 func TestRefusedRecordsOfOnePair(t *testing.T) {
 	h := coarse{storetest.Weak(dbadapter.NewHasher(testSecret), 0)}
 	a, b := newSide(t, "a", h), newSide(t, "b", h)
-	a.admit = a.refuseBad
+	a.refuseBad(wire.ReasonSignature)
 	holds := func(key string) bool {
 		for _, r := range a.dump() {
 			if string(r.Key) == key {
@@ -33,10 +33,7 @@ func TestRefusedRecordsOfOnePair(t *testing.T) {
 	for i := range 8 {
 		b.put(record(fmt.Sprint("a good ", i), "x", at(2*time.Second)))
 	}
-	out := run(t, a, b, Options{}, nil)
-	if out.errA != nil || out.errB != nil {
-		t.Fatal(out.errA, out.errB)
-	}
+	out := synced(t, a, b, Options{}, nil)
 	if out.b.DeclinedThere[wire.ReasonSignature] != 2 || out.a.DeclinedHere[wire.ReasonSignature] != 2 || !holds("good") {
 		t.Errorf("%+v", out.b)
 	}
@@ -51,22 +48,11 @@ func TestRefusedRecordsOfOnePair(t *testing.T) {
 func TestTwinsDeclinedForTheFloor(t *testing.T) {
 	h := coarse{storetest.Weak(dbadapter.NewHasher(testSecret), 0)}
 	a, b := newSide(t, "a", h), newSide(t, "b", h)
-	a.admit = func(records []dbadapter.Record) ([]Verdict, error) {
-		verdicts, err := a.refuseBad(records)
-		for i := range verdicts {
-			if verdicts[i].Reason != 0 {
-				verdicts[i].Reason = wire.ReasonFloor
-			}
-		}
-		return verdicts, err
-	}
+	a.refuseBad(wire.ReasonFloor)
 	a.put(record("common", "", at(0)))
 	b.put(record("common", "", at(0)), record("bad one", "x", at(time.Second)), record("a good one", "x", at(time.Second)), record("bad two", "x", at(time.Second)))
 	for n := range 2 {
-		out := run(t, a, b, Options{}, nil)
-		if out.errA != nil || out.errB != nil {
-			t.Fatal(out.errA, out.errB)
-		}
+		out := synced(t, a, b, Options{}, nil)
 		var keys []string
 		for _, d := range out.b.DeclinedForFloor {
 			keys = append(keys, string(d.Key))

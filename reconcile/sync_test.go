@@ -69,10 +69,7 @@ func TestSyncFindsEachKind(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			a, b := diverged(t, seeded(t, 1), c.n, c.missing, c.mismatched, time.Hour, nil)
-			out := run(t, a, b, Options{}, nil)
-			if out.errA != nil || out.errB != nil {
-				t.Fatal(out.errA, out.errB)
-			}
+			out := synced(t, a, b, Options{}, nil)
 			wantEqual(t, a, b)
 			r := out.a
 			if r.MissingHere != c.missing || r.MissingThere != c.missing || r.Mismatched != c.mismatched {
@@ -107,10 +104,7 @@ func TestSyncWithSharedIndices(t *testing.T) {
 			side.put(r)
 		}
 		for n := 0; ; n++ {
-			out := run(t, a, b, Options{}, nil)
-			if out.errA != nil || out.errB != nil {
-				t.Fatal(seed, out.errA, out.errB)
-			}
+			out := synced(t, a, b, Options{}, nil)
 			wantEqual(t, a, b)
 			if n == 1 {
 				if out.a.Method != wire.MethodSame {
@@ -130,10 +124,7 @@ func TestEqualContentsMoveNoValue(t *testing.T) {
 			a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 			a.put(record("k", large, at(0)), record("same", "1", at(0)))
 			b.put(record("k", large, at(gap)), record("same", "1", at(0)))
-			out := run(t, a, b, Options{}, nil)
-			if out.errA != nil || out.errB != nil {
-				t.Fatal(out.errA, out.errB)
-			}
+			out := synced(t, a, b, Options{}, nil)
 			wantEqual(t, a, b)
 			if out.a.Mismatched != 1 || out.a.WireBytesSent+out.a.WireBytesReceived > 4000 {
 				t.Errorf("%+v %v", out.a, out.log)
@@ -158,10 +149,7 @@ func TestAdoptionBesideRecords(t *testing.T) {
 		}
 		a.put(record("a", "", at(0)))
 		b.put(record("b", "", at(0)))
-		out := run(t, a, b, Options{}, nil)
-		if out.errA != nil || out.errB != nil {
-			t.Fatal(gap, out.errA, out.errB)
-		}
+		out := synced(t, a, b, Options{}, nil)
 		wantEqual(t, a, b)
 		if out.a.RecordBytes > 5000 {
 			t.Errorf("%d record bytes", out.a.RecordBytes)
@@ -176,10 +164,7 @@ func TestLargeMismatches(t *testing.T) {
 			a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 			a.put(record("k", strings.Repeat("a", 50_000), at(0)))
 			b.put(record("k", strings.Repeat("b", 50_000), at(gap)))
-			out := run(t, a, b, Options{}, nil)
-			if out.errA != nil || out.errB != nil {
-				t.Fatal(out.errA, out.errB)
-			}
+			out := synced(t, a, b, Options{}, nil)
 			wantEqual(t, a, b)
 			if n := out.a.RecordBytes; n < 50_000 || n > 51_000 {
 				t.Errorf("%d record bytes for one value of 50,000: %v", n, out.log)
@@ -197,10 +182,7 @@ func TestManyAmbiguousMismatches(t *testing.T) {
 		a.put(record(key, strings.Repeat("a", 700), at(time.Duration(rng.IntN(1000))*time.Millisecond)))
 		b.put(record(key, strings.Repeat("b", 700), at(time.Duration(rng.IntN(1000))*time.Millisecond)))
 	}
-	out := run(t, a, b, Options{}, nil)
-	if out.errA != nil || out.errB != nil {
-		t.Fatal(out.errA, out.errB)
-	}
+	out := synced(t, a, b, Options{}, nil)
 	wantEqual(t, a, b)
 	if !slices.Contains(out.log, "BOffers") {
 		t.Errorf("nothing was offered by hash: %v", out.log)
@@ -215,10 +197,7 @@ func TestDirections(t *testing.T) {
 				a, b := diverged(t, rng, 300, 20, 100, spread, nil)
 				before := [][]dbadapter.Record{a.dump(), b.dump()}
 				merged := merge(before[0], before[1])
-				out := run(t, a, b, Options{Direction: dir, Method: method}, nil)
-				if out.errA != nil || out.errB != nil {
-					t.Fatal(out.errA, out.errB)
-				}
+				out := synced(t, a, b, Options{Direction: dir, Method: method}, nil)
 				getter, giver, kept := a, b, before[1]
 				if dir == wire.Push {
 					getter, giver, kept = b, a, before[0]
@@ -297,10 +276,7 @@ func TestDryRunForecastsAndMovesNothing(t *testing.T) {
 func TestScope(t *testing.T) {
 	a, b := diverged(t, seeded(t, 8), 500, 40, 50, time.Hour, nil)
 	a.prefix, b.prefix = []byte("b/"), []byte("b/")
-	out := run(t, a, b, Options{}, nil)
-	if out.errA != nil || out.errB != nil {
-		t.Fatal(out.errA, out.errB)
-	}
+	out := synced(t, a, b, Options{}, nil)
 	if out.a.MissingHere != 40 || out.a.Differences() != 40 {
 		t.Errorf("%+v", out.a)
 	}
@@ -340,10 +316,7 @@ func TestWritesDuringSync(t *testing.T) {
 		if out.a.Differences() != 700 {
 			t.Errorf("%d differences as of the start, not 700", out.a.Differences())
 		}
-		out = run(t, a, b, Options{}, nil)
-		if out.errA != nil || out.errB != nil {
-			t.Fatal(out.errA, out.errB)
-		}
+		out = synced(t, a, b, Options{}, nil)
 		wantEqual(t, a, b)
 	}
 }

@@ -10,25 +10,6 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// decline makes the side refuse one writer's records.
-func (s *side) decline(writer dbadapter.WriterID) {
-	s.admit = func(records []dbadapter.Record) ([]Verdict, error) {
-		verdicts := make([]Verdict, len(records))
-		for n, r := range records {
-			if r.Version.Writer == writer {
-				verdicts[n].Reason = wire.ReasonWriter
-				continue
-			}
-			v, err := s.write([]dbadapter.Record{r})
-			if err != nil {
-				return nil, err
-			}
-			verdicts[n] = v[0]
-		}
-		return verdicts, nil
-	}
-}
-
 func by(writer dbadapter.WriterID, d time.Duration) dbadapter.Version {
 	v := at(d)
 	v.Writer = writer
@@ -72,9 +53,7 @@ func TestOneVersionPassesAWithheldOne(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 	a.put(record("common", "", at(0)))
 	b.put(record("common", "", at(0)), low)
-	a.admit = func(records []dbadapter.Record) ([]Verdict, error) {
-		return []Verdict{{Reason: wire.ReasonWriter}}, nil
-	}
+	a.refuseAll()
 	run(t, a, b, Options{}, nil)
 	if len(b.declined.list()) != 1 {
 		t.Fatal("the record was not declined")
@@ -103,10 +82,7 @@ func TestWithheldByEveryMethod(t *testing.T) {
 					from.declined.forget()
 					to.admit = to.write
 				}
-				out := run(t, sides[0], sides[1], Options{Method: method}, nil)
-				if out.errA != nil || out.errB != nil {
-					t.Fatal(out.errA, out.errB, out.log)
-				}
+				out := synced(t, sides[0], sides[1], Options{Method: method}, nil)
 				reports[n] = [2]Report{out.a, out.b}
 				if equal := n == 2; out.a.Verified != equal || out.b.Verified != equal {
 					t.Errorf("%v, sync %d: verified %v and %v", method, n, out.a.Verified, out.b.Verified)

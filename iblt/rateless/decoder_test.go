@@ -1,9 +1,6 @@
 package rateless
 
-import (
-	"math/rand/v2"
-	"testing"
-)
+import "math/rand/v2"
 
 // sides are two sets that differ, with their sketches.
 type sides struct {
@@ -79,29 +76,3 @@ func (s *sides) lookup(indices []Index, sums []Checksum) error {
 }
 
 const p = 1<<42 - 11
-
-func TestDecoderFindsEachKind(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	s := diverge(r, Key{1}, 4096, 500, 300, 200, 500)
-	d := NewDecoder(s.ours, s.lookup)
-	for at := 0; !d.Done(); at += 64 {
-		cells, err := s.theirs.Cells(at, at+64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.AddCells(cells); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("%d cells, estimate %.0f, work %+v", d.Cells(), d.Estimate(), d.work)
-	if len(d.Differences()) != len(s.want) {
-		t.Fatalf("found %d differences of %d", len(d.Differences()), len(s.want))
-	}
-	for _, got := range d.Differences() {
-		if s.want[got.Index] != got {
-			t.Errorf("found %+v, want %+v", got, s.want[got.Index])
-		}
-	}
-	e, ok := Estimate(s.theirs.Estimator(), s.ours.Estimator())
-	t.Log("estimator", e, ok, len(s.ours.Estimator()))
-}

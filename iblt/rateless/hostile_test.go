@@ -63,63 +63,6 @@ func forge(w *words, r *rand.Rand, at int) Cell {
 	}
 }
 
-// TestForgedPureCells: each cell is pure, with a pair of its own. Taking one
-// out of the others makes them change again and again.
-func TestForgedPureCells(t *testing.T) {
-	const seed = 21
-	r := rand.New(rand.NewPCG(seed, 0))
-	w := expand(Key{5})
-	for _, burst := range []int{1, 7, 60} { // of 300 at once no cell is sparse enough to be tested
-		cells := make([]Cell, 300)
-		for i := range cells {
-			cells[i] = forge(&w, r, i)
-		}
-		d := checkHostile(t, Key{5}, cells, burst, zeros{}, nothing)
-		t.Logf("bursts of %d: %d pairs, %+v, error %v", burst, len(d.found), d.work, d.err)
-		if d.Done() || len(d.found) < 100 {
-			t.Errorf("bursts of %d: %d pairs came out, done %v", burst, len(d.found), d.Done())
-		}
-	}
-}
-
-// TestForgedRepeats: the same pair in each cell, in those it belongs to and
-// those it does not.
-func TestForgedRepeats(t *testing.T) {
-	one := cellOf(sealed(77, 99))
-	cells := make([]Cell, 1000)
-	for i := range cells {
-		cells[i] = one
-	}
-	d := checkHostile(t, Key{}, cells, 10, zeros{}, nothing)
-	if len(d.found) != 1 || d.Done() {
-		t.Errorf("%d pairs, done %v", len(d.found), d.Done())
-	}
-}
-
-// TestForgedMorePairsThanCells: an adaptive forger hands out, cell by cell, what
-// makes each cell yield a fresh pair, and changes old cells so that they are
-// pure again.
-func TestForgedMorePairsThanCells(t *testing.T) {
-	const seed = 22
-	r := rand.New(rand.NewPCG(seed, 0))
-	w := expand(Key{})
-	for range 50 {
-		cells := make([]Cell, 40)
-		for i := range cells {
-			// Sums of several forged pairs: pure one after the other, if
-			// their others come out elsewhere.
-			for range 1 + r.IntN(3) {
-				c := forge(&w, r, i)
-				cells[i].add(&c)
-				if other := r.IntN(len(cells)); r.IntN(2) == 0 {
-					cells[other].add(&c)
-				}
-			}
-		}
-		checkHostile(t, Key{}, cells, 1+r.IntN(40), zeros{}, nothing)
-	}
-}
-
 // TestTooManyActsAreForged: pairs are never more than cells, and acts never more
 // than four times as many, even if each test passed.
 func TestTooManyActsAreForged(t *testing.T) {
