@@ -130,25 +130,21 @@ func (m *Mutable) chunks(n uint64, each func([]Record)) error {
 // indeterminate now. The old ones serve meanwhile.
 func (m *Mutable) repair() error {
 	m.writing.Lock()
-	m.mu.Lock()
-	logged, before, repaired := m.log.Len(), m.fresh, m.field.repaired
-	m.fresh = 0
-	m.mu.Unlock()
+	m.mu.RLock()
+	logged, fresh, repaired := m.log.Len(), m.fresh, m.field.repaired
+	m.mu.RUnlock()
 	m.writing.Unlock()
 	if repaired {
 		return nil
 	}
-	err := m.rescan(logged)
-	if err != nil {
-		m.mu.Lock()
-		m.fresh += before
-		m.mu.Unlock()
+	if err := m.rescan(logged, fresh); err != nil {
 		return fmt.Errorf("repair: %w", err)
 	}
 	return nil
 }
 
-func (m *Mutable) rescan(logged uint64) error {
+// rescan is repair by the first records of the log, of which so many are fresh.
+func (m *Mutable) rescan(logged, fresh uint64) error {
 	var pending []undecided
 	var chunk [chunkEntries]entry
 	err := m.chunks(logged, func(records []Record) {
@@ -186,6 +182,7 @@ func (m *Mutable) rescan(logged uint64) error {
 		}
 	}
 	m.field.levels = append(m.field.levels[:1:1], secondary...)
+	m.fresh -= fresh
 	m.field.repaired = m.fresh == 0
 	return nil
 }

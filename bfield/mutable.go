@@ -55,7 +55,7 @@ type Mutable struct {
 	mu         sync.RWMutex // guards what follows
 	field      *Field       // this and exceptions change under writing, too
 	exceptions map[key]exception
-	fresh      uint64 // insertions since the last repair began
+	fresh      uint64 // insertions that no repair has seen
 	repeats    uint64 // insertions, since the last rebuild, of what was there already
 
 	wake    chan struct{}   // holds one at most: something was written
@@ -236,7 +236,7 @@ type MutableStats struct {
 	Stats
 	Exceptions int    // keys changed or removed since the last rebuild
 	LogRecords uint64 // in the log
-	Fresh      uint64 // insertions since the last repair began
+	Fresh      uint64 // insertions that no repair has seen
 }
 
 // Stats returns the field's counts. Keys counts markers: a changed key counts

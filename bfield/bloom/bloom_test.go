@@ -18,7 +18,9 @@ type filter struct{ *Filter }
 func (f filter) Lookup(key keyed.Key) (uint64, bool) { return 0, f.Filter.Lookup(key) }
 func (f filter) LookupBatch(keys keyed.List, values []uint64, found []bool) {
 	clear(values)
-	f.Filter.LookupBatch(keys, found)
+	for i := range found {
+		found[i] = f.Filter.Lookup(keys.At(i))
+	}
 }
 
 func TestConformance(t *testing.T) {

@@ -36,17 +36,9 @@ var forms = fieldtest.Forms[*Filter]{
 		"blocked of nothing": 0x2337f376c94265a0,
 		"classic":            0x1c2c28e1eb7c84a7,
 	},
-	Ask: func(t *testing.T, s *Filter) {
-		var found [100]bool
-		keys := make([]uint64, len(found))
-		for i := range keys {
-			keys[i] = uint64(i) * mulStep
-		}
-		s.LookupBatch(keyed.Numbers(keys), found[:])
-		for i, k := range keys {
-			if s.Lookup(keyed.Number(k)) != found[i] {
-				t.Fatalf("key %d: alone %v, in a batch %v", i, !found[i], found[i])
-			}
+	Ask: func(_ *testing.T, s *Filter) {
+		for i := range uint64(100) {
+			s.Lookup(keyed.Number(i * mulStep))
 		}
 		s.Stats()
 	},

@@ -47,10 +47,10 @@ func BuildCoded(c Config, keys keyed.List, values []uint64) (*Coded, error) {
 // buildCoded builds a Coded by a code that has all the values.
 func buildCoded(c Config, code *code, k keyList, values []uint64) (*Coded, error) {
 	e := equationsOf(code, values)
-	r := &Retrieval{keys: e.n}
+	r := &Retrieval{tables{keys: e.n}}
 	err := k.build(c.Seed, values, func(seed uint64) (err error) {
 		r.seed = seed
-		r.table, err = c.table(1, 0, e.n, e.source(k, seed))
+		r.main, err = c.table(1, 0, e.n, e.source(k, seed))
 		return err
 	})
 	if err != nil {
@@ -176,7 +176,7 @@ func (c *Coded) LookupBatch(keys keyed.List, values []uint64) {
 // Overhead is over the bits of all keys' codewords.
 func (c *Coded) Stats() Stats {
 	s := Stats{Keys: c.keys, FalsePositive: 1}
-	s.add(c.bits.table)
+	s.add(c.bits.main)
 	s.Bits += 64 * len(c.code.symbols)
 	if c.bits.keys > 0 {
 		s.Overhead = float64(s.Bits)/float64(c.bits.keys) - 1

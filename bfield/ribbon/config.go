@@ -66,8 +66,11 @@ func (c *Config) setWorkers() (err error) {
 	return nil
 }
 
-// table builds the table of a structure that bumps.
+// table builds a table. A filter bumps only if it is asked to.
 func (c *Config) table(values, fingerprints, n int, read source) (*table, error) {
+	if values == 0 && c.Filter == Standard {
+		return newStandard(fingerprints, n, c.Workers, read)
+	}
 	most := maxLevels
 	if c.TwoLayers {
 		most = 2

@@ -33,64 +33,42 @@ func (k Kind) String() string {
 // is always yes for a key of the set, and yes with probability 2^-f for
 // another. It may be read by many goroutines at once.
 type Filter struct {
-	kind  Kind
-	seed  uint64
-	keys  int
-	table *table
+	kind Kind
+	tables
 }
 
 // BuildFilter builds a Filter of the keys, from the Filter, FingerprintBits,
 // Seed and Workers of the configuration.
 func BuildFilter(c Config, keys keyed.List) (*Filter, error) {
-	k := keyList{keys}
 	if err := c.checkFingerprint(); err != nil {
 		return nil, err
 	}
 	if c.Filter >= kinds {
 		return nil, fmt.Errorf("ribbon: no filter of kind %d: 0 to %d are possible", c.Filter, kinds-1)
 	}
-	f := &Filter{kind: c.Filter, keys: k.Len()}
-	err := k.build(c.Seed, nil, func(seed uint64) (err error) {
-		f.seed = seed
-		if read := k.source(seed, nil); c.Filter == Standard {
-			f.table, err = newStandard(c.FingerprintBits, f.keys, c.Workers, read)
-		} else {
-			f.table, err = c.table(0, c.FingerprintBits, f.keys, read)
-		}
-		return err
-	})
+	c.ValueBits = 0
+	t, err := c.tables(keyList{keys}, nil)
 	if err != nil {
 		return nil, err
 	}
-	return f, nil
+	return &Filter{c.Filter, t}, nil
 }
 
 // Lookup says whether a key is in the set, or looks as if it were.
 func (f *Filter) Lookup(key keyed.Key) bool {
-	p, ok := f.table.find(key.Hash(f.seed))
+	p, ok := f.main.find(key.Hash(f.seed))
 	return ok && f.accepts(p)
-}
-
-// accepts compares all bits of the fingerprint at once. Half of all strangers
-// differ in the first one, so that a stop there would be mispredicted.
-func (f *Filter) accepts(p place) bool {
-	bits := f.table.fingerprints
-	return f.table.value(p, 0, bits) == fingerprint(p.hash, bits)
 }
 
 // LookupBatch sets found[i] to Lookup of key i, faster than one by one. It
 // panics if found is shorter than keys.
 func (f *Filter) LookupBatch(keys keyed.List, found []bool) {
 	is := found[:keys.Len()]
-	f.table.lookups(keys, f.seed, func(i int, _ uint64, p place, ok bool) {
+	f.main.lookups(keys, f.seed, func(i int, _ uint64, p place, ok bool) {
 		is[i] = ok && f.accepts(p)
 	})
 }
 
 // Stats tells of keys, bits, overhead and the false positive rate of a ribbon
 // that is nowhere crowded.
-func (f *Filter) Stats() Stats {
-	s := Stats{Keys: f.keys, FalsePositive: rate(f.keys, f.table.fingerprints)}
-	s.add(f.table)
-	return s.done(f.table.fingerprints)
-}
+func (f *Filter) Stats() Stats { return f.stats() }

@@ -44,20 +44,24 @@ type header struct {
 	keys                 int
 }
 
-func marshal(h header, tables ...*table) ([]byte, error) {
+func (t *tables) marshal(kind byte) ([]byte, error) {
 	size := len(format.Magic) + 3 + 2*8 + saved.SumSize
-	for _, t := range tables {
+	all, values := []*table{t.main}, t.main.values
+	if t.high != nil {
+		all, values = append(all, t.high), values+t.high.values
+	}
+	for _, one := range all {
 		size += 8
-		for _, l := range t.levels {
+		for _, l := range one.levels {
 			size += 8 * (1 + len(l.codes) + len(l.salts) + len(l.words))
 		}
 	}
 	b := make([]byte, 0, size)
-	b = append(append(b, format.Magic...), h.kind, byte(h.values), byte(h.fingerprints))
-	b = saved.Append(b, h.seed, uint64(h.keys))
-	for _, t := range tables {
-		b = saved.Append(b, uint64(len(t.levels)))
-		for _, l := range t.levels {
+	b = append(append(b, format.Magic...), kind, byte(values), byte(t.main.fingerprints))
+	b = saved.Append(b, t.seed, uint64(t.keys))
+	for _, one := range all {
+		b = saved.Append(b, uint64(len(one.levels)))
+		for _, l := range one.levels {
 			b = saved.Append(saved.Append(b, l.buckets), l.codes...)
 			for _, s := range l.salts {
 				b = saved.Append(b, s.number)
@@ -66,6 +70,22 @@ func marshal(h header, tables ...*table) ([]byte, error) {
 		}
 	}
 	return saved.Sealed(b), nil
+}
+
+// parse reads the tables of a structure of a kind from first to last.
+func parse(data []byte, first, last byte) (t tables, kind byte, err error) {
+	in := format.Read(data)
+	h := parseHeader(in)
+	if h.kind < first || h.kind > last {
+		in.Refuse("kind %d is of another type", h.kind)
+	}
+	t = tables{seed: h.seed, keys: h.keys}
+	low := lowBits(h.values, h.fingerprints)
+	t.main = parseTable(in, h, low, h.fingerprints)
+	if low < h.values {
+		t.high = parseTable(in, h, h.values-low, 0)
+	}
+	return t, h.kind, in.End()
 }
 
 // parseHeader checks everything but the tables.
@@ -136,69 +156,39 @@ func parseLevel(in *saved.Reader, width uint64, bumps bool) (l level) {
 }
 
 // MarshalBinary returns the saved form, which UnmarshalBinary reads.
-func (r *Retrieval) MarshalBinary() ([]byte, error) {
-	return marshal(header{kindRetrieval, r.table.values, 0, r.seed, r.keys}, r.table)
-}
+func (r *Retrieval) MarshalBinary() ([]byte, error) { return r.marshal(kindRetrieval) }
 
 // UnmarshalBinary reads what MarshalBinary returned. It refuses anything else
 // with an error that wraps ErrFormat, without more memory than data has. It
 // keeps no part of data.
 func (r *Retrieval) UnmarshalBinary(data []byte) error {
-	return saved.Unmarshal(r, data, parseRetrieval)
-}
-
-func parseRetrieval(data []byte) (*Retrieval, error) {
-	in := format.Read(data)
-	h := parseHeader(in)
-	if h.kind != kindRetrieval {
-		in.Refuse("kind %d is no retrieval", h.kind)
+	t, _, err := parse(data, kindRetrieval, kindRetrieval)
+	if err == nil {
+		r.tables = t
 	}
-	r := &Retrieval{seed: h.seed, keys: h.keys, table: parseTable(in, h, h.values, 0)}
-	return r, in.End()
+	return err
 }
 
 // MarshalBinary returns the saved form, which UnmarshalBinary reads.
-func (f *Filter) MarshalBinary() ([]byte, error) {
-	return marshal(header{byte(f.kind) + 1, 0, f.table.fingerprints, f.seed, f.keys}, f.table)
-}
+func (f *Filter) MarshalBinary() ([]byte, error) { return f.marshal(byte(f.kind) + 1) }
 
 // UnmarshalBinary is that of a Retrieval, for filters.
-func (f *Filter) UnmarshalBinary(data []byte) error { return saved.Unmarshal(f, data, parseFilter) }
-
-func parseFilter(data []byte) (*Filter, error) {
-	in := format.Read(data)
-	h := parseHeader(in)
-	if h.kind > byte(kinds) {
-		in.Refuse("kind %d is no filter", h.kind)
+func (f *Filter) UnmarshalBinary(data []byte) error {
+	t, kind, err := parse(data, 1, byte(kinds))
+	if err == nil {
+		*f = Filter{Kind(kind - 1), t}
 	}
-	f := &Filter{kind: Kind(h.kind - 1), seed: h.seed, keys: h.keys, table: parseTable(in, h, 0, h.fingerprints)}
-	return f, in.End()
+	return err
 }
 
 // MarshalBinary returns the saved form, which UnmarshalBinary reads.
-func (m *Map) MarshalBinary() ([]byte, error) {
-	h := header{kindMap, m.main.values, m.main.fingerprints, m.seed, m.keys}
-	if m.high == nil {
-		return marshal(h, m.main)
-	}
-	h.values += m.high.values
-	return marshal(h, m.main, m.high)
-}
+func (m *Map) MarshalBinary() ([]byte, error) { return m.marshal(kindMap) }
 
 // UnmarshalBinary is that of a Retrieval, for maps.
-func (m *Map) UnmarshalBinary(data []byte) error { return saved.Unmarshal(m, data, parseMap) }
-
-func parseMap(data []byte) (*Map, error) {
-	in := format.Read(data)
-	h := parseHeader(in)
-	if h.kind != kindMap {
-		in.Refuse("kind %d is no map", h.kind)
+func (m *Map) UnmarshalBinary(data []byte) error {
+	t, _, err := parse(data, kindMap, kindMap)
+	if err == nil {
+		m.tables = t
 	}
-	m := &Map{seed: h.seed, keys: h.keys}
-	low := lowBits(h.values, h.fingerprints)
-	m.main = parseTable(in, h, low, h.fingerprints)
-	if low < h.values {
-		m.high = parseTable(in, h, h.values-low, 0)
-	}
-	return m, in.End()
+	return err
 }

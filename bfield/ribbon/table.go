@@ -104,11 +104,3 @@ func (s *Stats) add(t *table) {
 		s.Bits += 64 * (len(l.codes) + 3*len(l.salts) + len(l.words))
 	}
 }
-
-// done computes the overhead over width bits a key.
-func (s *Stats) done(width int) Stats {
-	if s.Keys > 0 {
-		s.Overhead = float64(s.Bits)/float64(width)/float64(s.Keys) - 1
-	}
-	return *s
-}
