@@ -12,41 +12,67 @@ import (
 )
 
 // check compares everything that the namespace says with the twin.
-func (e *env) check(t *twin) {
+func (e *env) check() {
 	e.Helper()
-	e.checkSet(t)
-	if err := e.checkKept(t); err != nil {
+	if err := e.compare(); err != nil {
 		e.Fatal(err)
 	}
 }
 
-// checkSet compares all but the kept log.
-func (e *env) checkSet(t *twin) {
-	e.Helper()
-	s := e.snapshot()
-	defer s.Close()
-	if err := t.compare(s); err != nil {
-		e.Fatal(err)
+// compare returns what the namespace says otherwise than the twin.
+func (e *env) compare() error {
+	if err := e.compareSet(); err != nil {
+		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.digest != t.digest() || e.records != len(t.records) {
-		e.Fatalf("the observed deltas sum up to %v in %d records, want %v in %d", e.digest, e.records, t.digest(), len(t.records))
-	}
-	if got := e.namespace.Latest(); got != t.latest {
-		e.Fatalf("Latest is %v, want %v", got, t.latest)
-	}
-	if got := e.namespace.Ceiling(); got != t.ceiling() {
-		e.Fatalf("Ceiling is %v, want %v", got, t.ceiling())
-	}
-	if s.Seq() != uint64(len(e.observed)) {
-		e.Fatalf("the snapshot is as of change %d, and %d were observed", s.Seq(), len(e.observed))
-	}
-	for i, c := range e.observed {
-		if c.Seq != uint64(i+1) {
-			e.Fatalf("observed change %d has number %d", i+1, c.Seq)
+	for i := range max(len(e.observed), len(e.twin.changes)) {
+		if i >= min(len(e.observed), len(e.twin.changes)) || !sameChange(e.observed[i], e.twin.changes[i]) {
+			return fmt.Errorf("change %d of %d is not the one of %d that is due: %+v, want %+v", i+1, len(e.observed), len(e.twin.changes), e.observed[i:min(i+1, len(e.observed))], e.twin.changes[i:min(i+1, len(e.twin.changes))])
 		}
 	}
+	return e.compareKept()
+}
+
+// checkSet compares all but the kept log and the single changes.
+func (e *env) checkSet() {
+	e.Helper()
+	if err := e.compareSet(); err != nil {
+		e.Fatal(err)
+	}
+}
+
+func (e *env) compareSet() error {
+	s, err := e.namespace.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := e.twin.compare(s); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var sum dbadapter.Sum
+	for i, c := range e.observed {
+		if c.Seq != uint64(i+1) {
+			return fmt.Errorf("observed change %d has number %d", i+1, c.Seq)
+		}
+		sum = sum.Add(dbadapter.Sum{Records: uint64(c.Records), Digest: c.Delta})
+	}
+	if want := (dbadapter.Sum{Records: uint64(len(e.twin.records)), Digest: e.twin.digest()}); sum != want {
+		return fmt.Errorf("the observed deltas sum up to %v, want %v", sum, want)
+	}
+	if got := e.namespace.Latest(); got != e.twin.latest {
+		return fmt.Errorf("Latest is %v, want %v", got, e.twin.latest)
+	}
+	if got := e.namespace.Ceiling(); got != e.twin.ceiling() {
+		return fmt.Errorf("Ceiling is %v, want %v", got, e.twin.ceiling())
+	}
+	if s.Seq() != uint64(len(e.observed)) {
+		return fmt.Errorf("the snapshot is as of change %d, and %d were observed", s.Seq(), len(e.observed))
+	}
+	return nil
 }
 
 // compare reads a snapshot in every way.
@@ -167,12 +193,15 @@ func (t *twin) compareBuckets(s dbadapter.Snapshot, buckets map[dbadapter.Index]
 	return nil
 }
 
-// checkKept compares the kept log with the twin's.
-func (e *env) checkKept(t *twin) error {
+// compareKept compares the kept log with the twin's.
+func (e *env) compareKept() error {
+	for range e.namespace.Kept(context.Background()) { // left early
+		break
+	}
 	var want []dbadapter.Kept
 	for _, why := range []dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
 		before := len(want)
-		for _, k := range t.kept {
+		for _, k := range e.twin.kept {
 			if k.Why == why {
 				want = append(want, k)
 			}

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -20,77 +19,45 @@ func by(writer, second int) dbadapter.Version {
 // set aside stays.
 func testManyConflicts(t *testing.T, h Harness) {
 	e := newEnv(t, h)
-	tw := newTwin(e.hasher)
-	do := func(writes ...write) {
-		t.Helper()
-		e.apply(writes...)
-		tw.apply(writes)
-	}
-	do(put("aside", "v", by(1, 1)))
-	do(take(dbadapter.SetAside, tw.records["aside"]))
+	aside := put("aside", "v", by(1, 1))
+	e.apply(aside)
+	e.apply(take(dbadapter.SetAside, aside.Record))
 	const batches = 5
 	for round := range batches + 1 {
 		var writes []write
 		for i := range dbadapter.MaxBatch * 2 / 3 {
 			writes = append(writes, put(fmt.Sprint(i), fmt.Sprint(round), by(1+round, round)))
 		}
-		do(writes...)
+		e.apply(writes...)
 	}
-	tw.trim()
 	e.reopen()
-	e.check(tw)
-	seqs := []uint64{tw.kept[1].Seq, tw.kept[dbadapter.MaxConflicts].Seq}
+	e.check()
+	seqs := []uint64{e.twin.kept[1].Seq, e.twin.kept[dbadapter.MaxConflicts].Seq}
 	if err := e.namespace.Forget(t.Context(), seqs...); err != nil {
 		t.Fatal(err)
 	}
-	tw.forget(seqs)
-	do(put("0", "last", by(99, 99)))
-	tw.trim()
-	e.check(tw)
+	e.twin.forget(seqs)
+	e.apply(put("0", "last", by(99, 99)))
+	e.check()
 }
 
 // testLargeConflicts lets batches of small records take the place of large ones:
 // more than goes in a transaction, and then more than is kept.
 func testLargeConflicts(t *testing.T, h Harness) {
 	e := newEnv(t, h)
-	tw := newTwin(e.hasher)
 	const large = 66 // MiB
 	var small []write
 	for i := range large {
-		w := put(fmt.Sprint(i), strings.Repeat(fmt.Sprint(i%10), dbadapter.MaxValue), by(1, 1))
-		e.apply(w)
-		tw.apply([]write{w})
+		e.apply(put(fmt.Sprint(i), strings.Repeat(fmt.Sprint(i%10), dbadapter.MaxValue), by(1, 1)))
 		small = append(small, put(fmt.Sprint(i), "", by(2, 2)))
 	}
 	aside := put("aside", strings.Repeat("v", 1<<20), by(1, 1))
 	e.apply(aside)
-	tw.apply([]write{aside})
-	few := append(small[:5:5], take(dbadapter.SetAside, aside.Record))
-	e.apply(few...)
-	tw.apply(few)
-	e.check(tw)
+	e.apply(append(small[:5:5], take(dbadapter.SetAside, aside.Record))...)
+	e.check()
 	e.reopen()
 	e.apply(small...)
-	tw.apply(small)
-	tw.trim()
-	e.check(tw)
+	e.check()
 	e.reopen()
-	e.check(tw)
-}
-
-// trim does what bounds the conflicts.
-func (t *twin) trim() {
-	number, bytes := 0, 0
-	var left []dbadapter.Kept
-	for _, k := range slices.Backward(t.kept) {
-		if k.Why == dbadapter.KeptConflict {
-			number, bytes = number+1, bytes+len(k.Record.Key)+len(k.Record.Value)
-			if number > dbadapter.MaxConflicts || bytes > dbadapter.MaxConflictBytes {
-				continue
-			}
-		}
-		left = append(left, k)
-	}
-	slices.Reverse(left)
-	t.kept = left
+	e.check()
 }

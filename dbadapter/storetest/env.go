@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 // manyChanges is a log limit that no test reaches.
 const manyChanges = 1 << 20
 
-// env is one open namespace, with its observer checked at every commit.
+// env is one open namespace, and what it must hold.
 type env struct {
 	testing.TB
 	harness   Harness
@@ -22,11 +23,10 @@ type env struct {
 	namespace dbadapter.Namespace
 	id        dbadapter.NamespaceID
 	hasher    dbadapter.Hasher
+	twin      *twin
 
 	mu       sync.Mutex // guards what follows
 	observed []dbadapter.Change
-	digest   dbadapter.Digest
-	records  int
 }
 
 func newEnv(t testing.TB, h Harness) *env { return newEnvWith(t, h, manyChanges, hasher()) }
@@ -34,62 +34,70 @@ func newEnv(t testing.TB, h Harness) *env { return newEnvWith(t, h, manyChanges,
 func newEnvWith(t testing.TB, h Harness, logLimit int, hasher dbadapter.Hasher) *env {
 	e := &env{TB: t, harness: h, store: h.Open(t, logLimit), hasher: hasher}
 	t.Cleanup(func() { e.store.Close() })
-	e.openNamespace(1)
+	e.begin(1)
 	return e
 }
 
 func hasher() dbadapter.Hasher { return dbadapter.NewHasher(dbadapter.Secret{1, 2, 3}) }
 
-func (e *env) openNamespace(number int) {
+// begin opens a namespace that holds nothing.
+func (e *env) begin(number int) {
 	e.Helper()
 	e.id = dbadapter.NamespaceID{15: byte(number), 14: byte(number >> 8)}
-	n, err := e.store.Namespace(context.Background(), e.id, e.hasher, e.observe)
+	e.twin, e.observed = newTwin(e.hasher), nil
+	e.open()
+}
+
+// neighbour begins another namespace of the store.
+func (e *env) neighbour(number int, hasher dbadapter.Hasher) *env {
+	e.Helper()
+	other := &env{TB: e.TB, harness: e.harness, store: e.store, hasher: hasher}
+	other.begin(number)
+	return other
+}
+
+// open opens the namespace, which holds what the twin holds.
+func (e *env) open() {
+	e.Helper()
+	n, err := e.store.Namespace(context.Background(), e.id, e.hasher, func(changes []dbadapter.Change) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.observed = append(e.observed, changes...)
+	})
 	if err != nil {
 		e.Fatal(err)
 	}
 	e.namespace = n
-}
-
-func (e *env) observe(changes []dbadapter.Change) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, c := range changes {
-		e.observed = append(e.observed, c)
-		e.digest = e.digest.Add(c.Delta)
-		e.records += c.Records
-	}
 }
 
 // reopen closes the store and opens it, and the namespace, again.
 func (e *env) reopen() {
 	e.Helper()
 	e.store = e.harness.Reopen(e, e.store)
-	n, err := e.store.Namespace(context.Background(), e.id, e.hasher, e.observe)
-	if err != nil {
-		e.Fatal(err)
-	}
-	e.namespace = n
+	e.open()
 }
 
-// apply applies writes that must not fail, and returns their results.
+// apply applies writes to the namespace and to the twin, and fails if they end otherwise.
 func (e *env) apply(writes ...write) []dbadapter.Outcome {
 	e.Helper()
-	outcomes, err := submit(context.Background(), e.namespace, e.hasher, writes)
+	outcomes, err := e.tryApply(writes)
 	if err != nil {
-		e.Fatalf("Apply: %v", err)
-	}
-	if len(outcomes) != len(writes) {
-		e.Fatalf("Apply of %d writes gives %d outcomes", len(writes), len(outcomes))
+		e.Fatal(err)
 	}
 	return outcomes
 }
 
-// want applies one write and compares its result.
-func (e *env) want(w write, want dbadapter.Result) {
-	e.Helper()
-	if got := e.apply(w)[0]; got.Result != want {
-		e.Errorf("write %q of version %v: result %d, want %d", w.Record.Key, w.Record.Version, got.Result, want)
+// tryApply is apply that returns what is otherwise.
+func (e *env) tryApply(writes []write) ([]dbadapter.Outcome, error) {
+	got, err := submit(context.Background(), e.namespace, e.hasher, writes)
+	want, stopped := e.twin.apply(writes)
+	if !errors.Is(err, stoppedBy(stopped)) {
+		return nil, fmt.Errorf("Apply gives error %w, want %w", err, stoppedBy(stopped))
 	}
+	if !slices.Equal(got, want) {
+		return nil, fmt.Errorf("Apply gives %+v, want %+v", got, want)
+	}
+	return got, nil
 }
 
 func (e *env) snapshot() dbadapter.Snapshot {
@@ -100,25 +108,6 @@ func (e *env) snapshot() dbadapter.Snapshot {
 	}
 	e.Cleanup(func() { s.Close() })
 	return s
-}
-
-func isNotFound(err error) bool { return errors.Is(err, dbadapter.ErrNotFound) }
-
-// value is what a snapshot has under a key; "(absent)", "(deleted)", or the value in quotes.
-func value(t testing.TB, s dbadapter.Snapshot, key string) string {
-	t.Helper()
-	r, err := s.Get([]byte(key))
-	switch {
-	case isNotFound(err):
-		return "(absent)"
-	case err != nil:
-		t.Fatalf("Get %q: %v", key, err)
-	case string(r.Key) != key:
-		t.Fatalf("Get %q returns the key %q", key, r.Key)
-	case r.Deleted:
-		return "(deleted)"
-	}
-	return fmt.Sprintf("%q", r.Value)
 }
 
 // at is a version at a second of the test's time.
@@ -160,9 +149,3 @@ func del(key string, v dbadapter.Version) write {
 
 // take removes a record as the action says.
 func take(action dbadapter.Action, r dbadapter.Record) write { return write{Record: r, Action: action} }
-
-// given makes a write conditional.
-func given(held dbadapter.Version, w write) write {
-	w.If = &held
-	return w
-}

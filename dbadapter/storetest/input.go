@@ -44,7 +44,7 @@ func testLimits(t *testing.T, h Harness) {
 	if _, err := submit(context.Background(), e.namespace, e.hasher, []write{{Record: put("k", "v", at(1)).Record, Action: dbadapter.Replace}}); err == nil {
 		t.Error("a replacement that names no version was taken")
 	}
-	e.check(newTwin(e.hasher))
+	e.check()
 	if outcomes, err := submit(context.Background(), e.namespace, e.hasher, nil); err != nil || len(outcomes) != 0 {
 		t.Errorf("an empty batch gives %v, %v", outcomes, err)
 	}
@@ -53,7 +53,6 @@ func testLimits(t *testing.T, h Harness) {
 // testLargest writes batches at each of the bounds, new and over old ones.
 func testLargest(t *testing.T, h Harness) {
 	e := newEnv(t, h)
-	tw := newTwin(e.hasher)
 	signature := bytes.Repeat([]byte{7}, dbadapter.SignatureSize)
 	var eight []dbadapter.Replaced
 	for writer := range dbadapter.WriterID(dbadapter.MaxReplaces) {
@@ -86,19 +85,12 @@ func testLargest(t *testing.T, h Harness) {
 					t.Fatalf("write %d of %d: %+v", i, len(writes), o)
 				}
 			}
-			tw.apply(writes)
 		}
 	}
-	e.check(tw)
+	e.check()
 	e.reopen()
-	s := e.snapshot()
-	if err := tw.compare(s); err != nil {
-		t.Errorf("reopened: %v", err)
-	}
-	gone := take(dbadapter.Collect, tw.records["long"])
-	e.want(gone, dbadapter.Applied)
-	tw.apply([]write{gone})
-	e.check(tw)
+	e.apply(take(dbadapter.Collect, e.twin.records["long"]))
+	e.check()
 }
 
 var oddKeys = []string{
@@ -107,37 +99,22 @@ var oddKeys = []string{
 	strings.Repeat("\xff", dbadapter.MaxKey), strings.Repeat("\x00", dbadapter.MaxKey), strings.Repeat("a", dbadapter.MaxKey),
 }
 
+// testKeys writes odd keys, and scans from each of them on.
 func testKeys(t *testing.T, h Harness) {
 	e := newEnv(t, h)
-	tw := newTwin(e.hasher)
 	for i, key := range oddKeys {
-		w := put(key, "of "+key, at(i))
-		e.want(w, dbadapter.Applied)
-		tw.apply([]write{w})
+		e.apply(put(key, "of "+key, at(i)))
 	}
-	e.check(tw)
+	e.check()
 	s := e.snapshot()
-	for _, key := range []string{"b", "a\x00c", "\x02", "!badger", strings.Repeat("\xff", dbadapter.MaxKey-1)} {
-		if got := value(t, s, key); got != "(absent)" {
-			t.Errorf("key %q that was never written holds %s", key, got)
+	for _, key := range []string{
+		"b", "a\x00c", "\x02", "!badger", strings.Repeat("\xff", dbadapter.MaxKey-1), // never written
+		"", strings.Repeat("k", dbadapter.MaxKey+1), strings.Repeat("k", 1<<17), // no keys
+	} {
+		if _, err := s.Get([]byte(key)); !errors.Is(err, dbadapter.ErrNotFound) {
+			t.Errorf("Get of %.20q of %d bytes: %v, want ErrNotFound", key, len(key), err)
 		}
 	}
-	for _, key := range []string{"", strings.Repeat("k", dbadapter.MaxKey+1), strings.Repeat("k", 1<<17)} {
-		if _, err := s.Get([]byte(key)); !isNotFound(err) {
-			t.Errorf("Get of a key of %d bytes: %v, want ErrNotFound", len(key), err)
-		}
-	}
-}
-
-func testPrefixes(t *testing.T, h Harness) {
-	e := newEnv(t, h)
-	tw := newTwin(e.hasher)
-	for i, key := range oddKeys {
-		w := put(key, "", at(i))
-		e.apply(w)
-		tw.apply([]write{w})
-	}
-	s := e.snapshot()
 	places := append([]string{"", "a\x00a", "\xfe", "a/c", "zzz"}, oddKeys...)
 	for _, prefix := range places {
 		for _, after := range places {
@@ -146,11 +123,11 @@ func testPrefixes(t *testing.T, h Harness) {
 				afters = append(afters, nil)
 			}
 			for _, after := range afters {
-				got, err := tw.scan(context.Background(), s, []byte(prefix), after)
+				got, err := e.twin.scan(context.Background(), s, []byte(prefix), after)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := same(fmt.Sprintf("Scan of %q after %q", prefix, after), got, tw.sorted([]byte(prefix), after)); err != nil {
+				if err := same(fmt.Sprintf("Scan of %q after %q", prefix, after), got, e.twin.sorted([]byte(prefix), after)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -165,8 +142,8 @@ func testPrefixes(t *testing.T, h Harness) {
 	for range s.Pairs(context.Background(), 0, 0) {
 		break
 	}
-	if got := value(t, s, "a"); got != `""` {
-		t.Errorf("after scans left early, Get gives %s", got)
+	if r, err := s.Get([]byte("a")); err != nil || string(r.Value) != "of a" {
+		t.Errorf("after scans left early, Get gives %q, %v", r.Value, err)
 	}
 }
 
@@ -176,19 +153,7 @@ func testSlices(t *testing.T, h Harness) {
 	w := put("key", "value", at(1))
 	w.Record.Signature = bytes.Repeat([]byte{1}, dbadapter.SignatureSize)
 	w.Record.Replaces = []dbadapter.Replaced{{Writer: 1, Clock: 1}}
-	tw := newTwin(e.hasher)
-	tw.apply([]write{w})
 	e.apply(w)
-	spoil := func(r dbadapter.Record) {
-		for _, b := range [][]byte{r.Key, r.Value, r.Signature} {
-			for i := range b {
-				b[i] = 'x'
-			}
-		}
-		for i := range r.Replaces {
-			r.Replaces[i].Writer = 'x'
-		}
-	}
 	spoil(w.Record)
 	s := e.snapshot()
 	got, err := s.Get([]byte("key"))
@@ -209,5 +174,17 @@ func testSlices(t *testing.T, h Harness) {
 	if keys := e.observed[0].Keys; len(keys) != 1 || string(keys[0]) != "key" {
 		t.Errorf("the observed keys have become %q", keys)
 	}
-	e.check(tw)
+	e.check()
+}
+
+// spoil writes over all memory of a record.
+func spoil(r dbadapter.Record) {
+	for _, b := range [][]byte{r.Key, r.Value, r.Signature} {
+		for i := range b {
+			b[i] = 'x'
+		}
+	}
+	for i := range r.Replaces {
+		r.Replaces[i].Writer = 'x'
+	}
 }

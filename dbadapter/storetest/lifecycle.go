@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -11,48 +12,37 @@ import (
 
 func testApart(t *testing.T, h Harness) {
 	e := newEnv(t, h)
-	ctx := context.Background()
-	other := &env{TB: t, harness: h, store: e.store, hasher: dbadapter.NewHasher(dbadapter.Secret{9})}
-	other.openNamespace(2)
-	var twins []*twin
+	other := e.neighbour(2, dbadapter.NewHasher(dbadapter.Secret{9}))
 	for i, n := range []*env{e, other} {
-		tw := newTwin(n.hasher)
 		for j, key := range oddKeys {
-			w := put(key, fmt.Sprint(i, j), at(i*100+j))
-			n.apply(w)
-			tw.apply([]write{w})
+			n.apply(put(key, fmt.Sprint(i, j), at(i*100+j)))
 		}
-		twins = append(twins, tw)
 	}
-	e.check(twins[0])
-	other.check(twins[1])
-	if _, err := e.store.Namespace(ctx, e.id, e.hasher, nil); !errors.Is(err, dbadapter.ErrLocked) {
+	e.check()
+	other.check()
+	if _, err := e.store.Namespace(t.Context(), e.id, e.hasher, nil); !errors.Is(err, dbadapter.ErrLocked) {
 		t.Errorf("a namespace opened twice gives %v, want ErrLocked", err)
 	}
 	// Closed and opened again while the store stays open.
 	if err := errors.Join(e.namespace.Close(), e.namespace.Close()); err != nil {
 		t.Fatal(err)
 	}
-	e.openNamespace(1)
-	e.check(twins[0])
-	other.check(twins[1])
+	e.open()
+	e.check()
+	other.check()
 }
 
 func testDrop(t *testing.T, h Harness) {
 	e := newEnv(t, h)
 	ctx := context.Background()
-	kept := &env{TB: t, harness: h, store: e.store, hasher: e.hasher}
-	kept.openNamespace(2)
-	tw := newTwin(e.hasher)
-	for _, n := range []*env{e, kept} {
+	stays := e.neighbour(2, e.hasher)
+	for _, n := range []*env{e, stays} {
 		var writes []write
 		for i := range 3000 {
 			writes = append(writes, put(fmt.Sprint(i), "v", at(i)))
 		}
 		n.apply(writes...)
-		if n == kept {
-			tw.apply(writes)
-		}
+		n.apply(take(dbadapter.SetAside, writes[0].Record))
 	}
 	if err := e.store.Drop(ctx, e.id); !errors.Is(err, dbadapter.ErrLocked) {
 		t.Errorf("dropping an open namespace gives %v, want ErrLocked", err)
@@ -64,21 +54,16 @@ func testDrop(t *testing.T, h Harness) {
 	if err := e.store.Drop(ctx, dbadapter.NamespaceID{5}); err != nil {
 		t.Errorf("dropping a namespace that never was gives %v", err)
 	}
-	e.observed, e.digest, e.records = nil, dbadapter.Digest{}, 0
-	e.openNamespace(1)
-	e.check(newTwin(e.hasher)) // Seq, Latest and the log begin anew
-	kept.check(tw)
+	e.begin(1)
+	e.check() // Seq, Latest and the logs begin anew
+	stays.check()
 	e.apply(put("k", "v", at(1)))
-	e.check(twinOf(e, "k", "v", at(1)))
+	e.check()
 	e.reopen()
-	e.check(twinOf(e, "k", "v", at(1)))
-	kept.store = e.store
-	n, err := kept.store.Namespace(ctx, kept.id, kept.hasher, kept.observe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept.namespace = n
-	kept.check(tw)
+	e.check()
+	stays.store = e.store
+	stays.open()
+	stays.check()
 }
 
 func testClosed(t *testing.T, h Harness) {
@@ -94,7 +79,7 @@ func testClosed(t *testing.T, h Harness) {
 	e.namespace.Close()
 	e.snapshotIsClosed("snapshot of a closed namespace", open)
 	e.namespaceIsClosed("closed namespace")
-	e.openNamespace(1)
+	e.open()
 	open = e.snapshot()
 	if err := errors.Join(e.store.Close(), e.store.Close()); err != nil {
 		t.Errorf("closing a store twice gives %v", err)
@@ -121,41 +106,31 @@ func (e *env) snapshotIsClosed(what string, s dbadapter.Snapshot) {
 	_, errGet := s.Get([]byte("k"))
 	_, errBucket := s.Bucket(1)
 	_, errBuckets := s.Buckets([]dbadapter.Index{1, 2})
-	errs := map[string]error{"Get": errGet, "Bucket": errBucket, "Buckets": errBuckets, "Lookup": s.Lookup([]dbadapter.Index{1}, make([]dbadapter.Checksum, 1))}
-	for _, err := range s.Scan(context.Background(), nil, nil) {
-		errs["Scan"] = err
-	}
-	for _, err := range s.Pairs(context.Background(), 0, 0) {
-		errs["Pairs"] = err
-	}
-	for _, name := range []string{"Get", "Bucket", "Buckets", "Lookup", "Scan", "Pairs"} {
-		if err := errs[name]; !errors.Is(err, dbadapter.ErrClosed) {
-			e.Errorf("%s: %s gives %v, want ErrClosed", what, name, err)
-		}
-	}
+	e.areClosed(what, map[string]error{
+		"Get": errGet, "Bucket": errBucket, "Buckets": errBuckets, "Lookup": s.Lookup([]dbadapter.Index{1}, make([]dbadapter.Checksum, 1)),
+		"Scan": lastError(s.Scan(context.Background(), nil, nil)), "Pairs": lastError(s.Pairs(context.Background(), 0, 0)),
+	})
 }
 
 // namespaceIsClosed calls the methods of the namespace: each gives ErrClosed.
 func (e *env) namespaceIsClosed(what string) {
 	e.Helper()
-	ctx := context.Background()
-	_, errApply := submit(ctx, e.namespace, e.hasher, []write{put("k", "w", at(2))})
-	errLower := errors.Join(e.namespace.Lower(ctx, 0), e.namespace.Raise(ctx, at(9).Clock))
-	errForget := e.namespace.Forget(ctx, 1)
-	_, errSnapshot := e.namespace.Snapshot()
-	var errChanges error
-	for _, errChanges = range e.namespace.Changes(ctx, 0) {
-		break
-	}
-	errSave := e.namespace.SaveSummary(ctx, 0, nil)
-	_, _, errSummary := e.namespace.Summary(ctx)
-	var errKept error
-	for _, errKept = range e.namespace.Kept(ctx) {
-		break
-	}
-	for i, err := range []error{errApply, errLower, errForget, errSnapshot, errChanges, errKept, errSave, errSummary} {
+	ctx, n := context.Background(), e.namespace
+	_, errApply := submit(ctx, n, e.hasher, []write{put("k", "w", at(2))})
+	_, errSnapshot := n.Snapshot()
+	_, _, errSummary := n.Summary(ctx)
+	e.areClosed(what, map[string]error{
+		"Apply": errApply, "Snapshot": errSnapshot, "Summary": errSummary, "SaveSummary": n.SaveSummary(ctx, 0, nil),
+		"Lower": n.Lower(ctx, 0), "Raise": n.Raise(ctx, at(9).Clock), "Forget": n.Forget(ctx, 1),
+		"Changes": lastError(n.Changes(ctx, 0)), "Kept": lastError(n.Kept(ctx)),
+	})
+}
+
+func (e *env) areClosed(what string, errs map[string]error) {
+	e.Helper()
+	for name, err := range errs {
 		if !errors.Is(err, dbadapter.ErrClosed) {
-			e.Errorf("%s: call %d gives %v, want ErrClosed", what, i, err)
+			e.Errorf("%s: %s gives %v, want ErrClosed", what, name, err)
 		}
 	}
 }
@@ -165,11 +140,8 @@ func (e *env) namespaceIsClosed(what string) {
 func testClosedInUse(t *testing.T, h Harness) {
 	e := newEnv(t, h)
 	ctx := context.Background()
-	tw := newTwin(e.hasher)
 	for i := range 100 {
-		w := put(fmt.Sprint(i), "v", at(i))
-		e.apply(w)
-		tw.apply([]write{w})
+		e.apply(put(fmt.Sprint(i), "v", at(i)))
 	}
 	s := e.snapshot()
 	scanning := make(chan struct{})
@@ -207,58 +179,61 @@ func testClosedInUse(t *testing.T, h Harness) {
 		t.Fatal(err)
 	}
 	for range writers {
-		tw.apply(<-wrote)
+		e.twin.apply(<-wrote)
 	}
 	resumed <- nil
 	if err := <-resumed; !errors.Is(err, dbadapter.ErrClosed) {
 		t.Errorf("a scan over which the store was closed ends with %v, want ErrClosed", err)
 	}
 	e.reopen()
-	e.check(tw)
+	e.checkSet()
 }
 
 func testCancelled(t *testing.T, h Harness) {
 	e := newEnv(t, h)
-	e.apply(put("k", "v", at(1)))
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := submit(ctx, e.namespace, e.hasher, []write{put("k", "w", at(2))}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Apply under a cancelled context gives %v", err)
-	}
-	if _, err := e.store.Namespace(ctx, dbadapter.NamespaceID{8}, e.hasher, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("Namespace under a cancelled context gives %v", err)
-	}
-	other := &env{TB: t, harness: h, store: e.store, hasher: e.hasher}
-	other.openNamespace(2)
+	e.apply(put("k", "v", at(1)), put("aside", "v", at(1)))
+	e.apply(take(dbadapter.SetAside, put("aside", "v", at(1)).Record))
+	other := e.neighbour(2, e.hasher)
 	other.apply(put("k", "v", at(1)))
 	other.namespace.Close()
-	if err := e.store.Drop(ctx, other.id); !errors.Is(err, context.Canceled) {
-		t.Errorf("Drop under a cancelled context gives %v", err)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	n, s := e.namespace, e.snapshot()
+	for what, call := range map[string]func() error{
+		"Apply": func() error {
+			_, err := submit(ctx, n, e.hasher, []write{put("k", "w", at(2))})
+			return err
+		},
+		"Namespace": func() error {
+			_, err := e.store.Namespace(ctx, dbadapter.NamespaceID{8}, e.hasher, nil)
+			return err
+		},
+		"Drop":        func() error { return e.store.Drop(ctx, other.id) },
+		"Raise":       func() error { return n.Raise(ctx, at(20).Clock) },
+		"Lower":       func() error { return n.Lower(ctx, 0) },
+		"Forget":      func() error { return n.Forget(ctx, 1) },
+		"SaveSummary": func() error { return n.SaveSummary(ctx, 1, nil) },
+		"Summary": func() error {
+			_, _, err := n.Summary(ctx)
+			return err
+		},
+		"Scan":    func() error { return lastError(s.Scan(ctx, nil, nil)) },
+		"Pairs":   func() error { return lastError(s.Pairs(ctx, 0, 0)) },
+		"Changes": func() error { return lastError(n.Changes(ctx, 0)) },
+		"Kept":    func() error { return lastError(n.Kept(ctx)) },
+	} {
+		if err := call(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s under a cancelled context gives %v", what, err)
+		}
 	}
-	other.openNamespace(2)
-	other.check(twinOf(other, "k", "v", at(1)))
-	s := e.snapshot()
-	var err error
-	for _, err = range s.Scan(ctx, nil, nil) {
+	e.check()
+	other.open()
+	other.check()
+}
+
+// lastError is with what a sequence ends.
+func lastError[T any](seq iter.Seq2[T, error]) (err error) {
+	for _, err = range seq {
 	}
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Scan under a cancelled context gives %v", err)
-	}
-	for _, err = range s.Pairs(ctx, 0, 0) {
-	}
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Pairs under a cancelled context gives %v", err)
-	}
-	for _, err = range e.namespace.Changes(ctx, 0) {
-	}
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Changes under a cancelled context gives %v", err)
-	}
-	if err := e.namespace.SaveSummary(ctx, 1, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("SaveSummary under a cancelled context gives %v", err)
-	}
-	if _, _, err := e.namespace.Summary(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Summary under a cancelled context gives %v", err)
-	}
-	e.check(twinOf(e, "k", "v", at(1)))
+	return err
 }

@@ -34,17 +34,13 @@ func Run(t *testing.T, h Harness) {
 		name string
 		run  func(*testing.T, Harness)
 	}{
-		{"kept log", testKept},
 		{"many conflicts", testManyConflicts},
 		{"large conflicts", testLargeConflicts},
-		{"ceiling", testRaise},
 		{"limits", testLimits},
 		{"largest batches", testLargest},
-		{"large batches without a pause", testLargeBatches},
 		{"any bytes are a key", testKeys},
-		{"edges of prefixes", testPrefixes},
 		{"caller's slices", testSlices},
-		{"snapshots stand still", testSnapshots},
+		{"a scan under writes", testScanUnderWrites},
 		{"as many keys as an index takes", testFull},
 		{"change log", testLog},
 		{"keys of changes", testKeysOfChanges},
@@ -58,7 +54,6 @@ func Run(t *testing.T, h Harness) {
 		{"closed", testClosed},
 		{"closed while in use", testClosedInUse},
 		{"cancelled", testCancelled},
-		{"many writers", testConcurrent},
 		{"lock order", testLockOrder},
 		{"all at once", testCrowd},
 		{"a paused scan", testPausedScan},

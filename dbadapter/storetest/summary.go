@@ -70,15 +70,14 @@ func testSummary(t *testing.T, h Harness) {
 		t.Error("a summary of changes that have not been made is kept")
 	}
 	e.wantSummary(3, summaryOf(9, 10))
-	other := &env{TB: t, harness: h, store: e.store, hasher: e.hasher}
-	other.openNamespace(2)
+	other := e.neighbour(2, e.hasher)
 	other.wantNoSummary()
 	other.saves(0, summaryOf(1, 400<<10))
 	e.namespace.Close()
 	if err := e.store.Drop(ctx, e.id); err != nil {
 		t.Fatal(err)
 	}
-	e.openNamespace(1)
+	e.begin(1)
 	e.wantNoSummary()
 	other.wantSummary(0, summaryOf(1, 400<<10))
 }
@@ -133,7 +132,7 @@ func testReach(t *testing.T, h Harness) {
 	if count, err := read(seq); err != nil || count != limit {
 		t.Errorf("the log after the newer summary gives %d changes and %v, want %d", count, err, limit)
 	}
-	e.checkLog(seq)
+	e.checkLog(limit)
 }
 
 // testSummaryCrowd saves summaries from several goroutines while others write and

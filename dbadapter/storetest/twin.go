@@ -22,17 +22,11 @@ type twin struct {
 	raised  dbadapter.Timestamp
 	kept    []dbadapter.Kept // At is not set
 	keptSeq uint64
+	changes []dbadapter.Change // all of the log
 }
 
 func newTwin(h dbadapter.Hasher) *twin {
 	return &twin{hasher: h, records: make(map[string]dbadapter.Record), keys: make(map[dbadapter.Index]int)}
-}
-
-// twinOf is the twin of a namespace of one record.
-func twinOf(e *env, key, value string, v dbadapter.Version) *twin {
-	tw := newTwin(e.hasher)
-	tw.apply([]write{put(key, value, v)})
-	return tw
 }
 
 func (t *twin) clone() *twin {
@@ -61,6 +55,59 @@ func (t *twin) keep(why dbadapter.Why, r dbadapter.Record, by dbadapter.Version)
 	t.kept = append(t.kept, dbadapter.Kept{Seq: t.keptSeq, Why: why, Record: r, By: by})
 }
 
+// trim takes the oldest conflicts beyond the bounds out of the kept log.
+func (t *twin) trim() {
+	number, bytes := 0, 0
+	var left []dbadapter.Kept
+	for _, k := range slices.Backward(t.kept) {
+		if k.Why == dbadapter.KeptConflict {
+			number, bytes = number+1, bytes+len(k.Record.Key)+len(k.Record.Value)
+			if number > dbadapter.MaxConflicts || bytes > dbadapter.MaxConflictBytes {
+				continue
+			}
+		}
+		left = append(left, k)
+	}
+	slices.Reverse(left)
+	t.kept = left
+}
+
+// change adds the changes of a commit to the log. touched are the indices of its writes,
+// by their first one.
+func (t *twin) change(before *twin, touched []dbadapter.Index) {
+	digests := func(bucket []dbadapter.Record) map[string]dbadapter.Digest {
+		m := map[string]dbadapter.Digest{}
+		for i := range bucket {
+			m[string(bucket[i].Key)] = t.hasher.Digest(&bucket[i])
+		}
+		return m
+	}
+	was, is := before.buckets(), t.buckets()
+	for _, index := range touched {
+		c := dbadapter.Change{
+			Seq: uint64(len(t.changes)) + 1, Index: index,
+			Old: t.checksum(was[index]), New: t.checksum(is[index]), Records: len(is[index]) - len(was[index]),
+		}
+		old, held := digests(was[index]), digests(is[index])
+		for key, d := range old {
+			c.Delta = c.Delta.Sub(d)
+			if held[key] != d {
+				c.Keys = append(c.Keys, []byte(key))
+			} else {
+				c.Shared = true
+			}
+		}
+		for key, d := range held {
+			c.Delta = c.Delta.Add(d)
+			if _, ok := old[key]; !ok {
+				c.Keys = append(c.Keys, []byte(key))
+			}
+		}
+		slices.SortFunc(c.Keys, bytes.Compare)
+		t.changes = append(t.changes, c)
+	}
+}
+
 func (t *twin) ceiling() dbadapter.Timestamp { return max(t.latest, t.raised) }
 
 // lower does what Lower must do.
@@ -77,6 +124,7 @@ func (t *twin) forget(seqs []uint64) {
 func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, stopped dbadapter.Result) {
 	before := t.clone()
 	outcomes = make([]dbadapter.Outcome, len(writes))
+	var touched []dbadapter.Index
 	for i, w := range writes {
 		held, ok := t.records[string(w.Record.Key)]
 		switch {
@@ -107,12 +155,18 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, stopped dbad
 		default:
 			outcomes[i].Result = dbadapter.Dominated
 		}
+		if outcomes[i].Result == dbadapter.Applied {
+			touched = append(touched, t.hasher.Index(w.Record.Key))
+		}
 		if stopped == 0 && w.stopsAt(outcomes[i].Result) {
 			stopped = outcomes[i].Result
 		}
 	}
 	if stopped != 0 {
 		*t = *before
+	} else if len(touched) > 0 {
+		t.change(before, firsts(touched))
+		t.trim()
 	}
 	for i, w := range writes {
 		if stopped != 0 && !w.stopsAt(outcomes[i].Result) {
@@ -121,6 +175,34 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, stopped dbad
 		outcomes[i].Held = t.records[string(w.Record.Key)].Version
 	}
 	return outcomes, stopped
+}
+
+// firsts are the indices, each where it comes first.
+func firsts(all []dbadapter.Index) (some []dbadapter.Index) {
+	seen := map[dbadapter.Index]bool{}
+	for _, index := range all {
+		if !seen[index] {
+			seen[index], some = true, append(some, index)
+		}
+	}
+	return some
+}
+
+// full reports whether the index of a record has no room for it.
+func (t *twin) full(r dbadapter.Record) bool {
+	if t.keys[t.hasher.Index(r.Key)] < dbadapter.MaxBucket {
+		return false
+	}
+	others, alive := 0, 0
+	for _, o := range t.records {
+		if t.hasher.Index(o.Key) == t.hasher.Index(r.Key) && string(o.Key) != string(r.Key) {
+			if others++; !o.Deleted {
+				alive++
+			}
+		}
+	}
+	held, ok := t.records[string(r.Key)]
+	return !ok && others >= dbadapter.MaxBucketKeys || !r.Deleted && (!ok || held.Deleted) && alive >= dbadapter.MaxBucket
 }
 
 // stopsAt reports whether a write with that result leaves out the whole batch.
