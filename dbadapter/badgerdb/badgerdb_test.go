@@ -13,7 +13,7 @@ import (
 
 var harness = disktest.Harness{
 	Open: func(dir string, o disktest.Options) (dbadapter.Backuper, error) {
-		return badgerdb.Open(dir, badgerdb.Options{NoSync: o.NoSync, LogLimit: o.LogLimit, TrustFiles: o.Trust})
+		return badgerdb.Open(dir, badgerdb.Options{NoSync: o.NoSync, LogLimit: o.LogLimit})
 	},
 	Format:  badgerdb.Format,
 	Files:   []string{"*.sst", "MANIFEST", "KEYREGISTRY"},
@@ -24,7 +24,6 @@ func TestMain(m *testing.M) { disktest.TestMain(m, harness) }
 
 func TestStore(t *testing.T)         { disktest.TestStore(t, harness) }
 func TestDamageClosed(t *testing.T)  { disktest.TestDamageClosed(t, harness) }
-func TestDamageTrusted(t *testing.T) { disktest.TestDamageTrusted(t, harness) }
 func TestDamageCrashed(t *testing.T) { disktest.TestDamageCrashed(t, harness) }
 func TestLock(t *testing.T)          { disktest.TestLock(t, harness) }
 func TestFormat(t *testing.T)        { disktest.TestFormat(t, harness) }

@@ -26,11 +26,6 @@ type Options struct {
 	// ErrNoRoom. 0 means 64 MiB, less than 0 switches the check off: a full disk then ends
 	// the process.
 	MinFree int64
-	// TrustFiles skips reading tables through, when the store is opened and in the
-	// background. Opening takes about a second for 1 GB of those that were not read
-	// before. A flipped bit in a table may then make a record disappear, or show an
-	// older one, if its bucket does too.
-	TrustFiles bool
 	// Memory is about how many bytes the store may take: tables in memory that commits
 	// fill, and pages of files that it holds mapped. 0 means DefaultMemory. With less
 	// than 192 MiB commits wait more often for a table to be written; 128 MiB are the
@@ -57,7 +52,7 @@ func (o *Options) engine() badgerkv.Engine {
 	if memory <= 0 {
 		memory = DefaultMemory
 	}
-	return badgerkv.Engine{Logger: o.Logger, NoSync: o.NoSync, TrustFiles: o.TrustFiles, Memory: memory, Damaged: o.Damaged, Failed: o.Failed}
+	return badgerkv.Engine{Logger: o.Logger, NoSync: o.NoSync, Memory: memory, Damaged: o.Damaged, Failed: o.Failed}
 }
 
 func (o *Options) store() kvstore.Options {

@@ -177,10 +177,10 @@ func Rescue(ctx context.Context, dir, to string, o Options,
 	if err != nil {
 		return err
 	}
-	var reader, engine kv.Engine = badgerkv.Engine{TrustFiles: true}, badgerkv.Engine{Logger: o.Logger}
+	var engine kv.Engine = badgerkv.Engine{Logger: o.Logger}
 	if kind == Pebble {
-		reader, engine = pebblekv.Engine{}, pebblekv.Engine{Logger: o.Logger}
+		engine = pebblekv.Engine{Logger: o.Logger}
 	}
-	return kvstore.Rescue(ctx, dir, reader, to, engine, kvstore.Options{Logger: o.Logger, Now: o.Now}, known,
+	return kvstore.Rescue(ctx, dir, to, engine, kvstore.Options{Logger: o.Logger, Now: o.Now}, known,
 		func(r kvstore.Rescued) error { return done(Rescued(r)) })
 }

@@ -12,6 +12,7 @@ package child
 
 import (
 	"bufio"
+	"io"
 	"os"
 	"os/exec"
 	"testing"
@@ -22,6 +23,7 @@ import (
 type Process struct {
 	t       testing.TB
 	command *exec.Cmd
+	In      io.Writer      // its standard input
 	Lines   *bufio.Scanner // of its standard output; they stay when it is killed
 }
 
@@ -32,7 +34,8 @@ func Start(t testing.TB, test string, environment ...string) *Process {
 	command := exec.Command(os.Args[0], "-test.run=^"+test+"$")
 	command.Env = append(os.Environ(), environment...)
 	command.Stderr = os.Stderr
-	if _, err := command.StdinPipe(); err != nil { // Hold waits for its end
+	stdin, err := command.StdinPipe() // Hold waits for its end
+	if err != nil {
 		t.Fatal(err)
 	}
 	out, in, err := os.Pipe() // unlike StdoutPipe, it is still there when the child is gone
@@ -46,7 +49,7 @@ func Start(t testing.TB, test string, environment ...string) *Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Process{t: t, command: command, Lines: bufio.NewScanner(out)}
+	p := &Process{t: t, command: command, In: stdin, Lines: bufio.NewScanner(out)}
 	t.Cleanup(p.Kill)
 	return p
 }

@@ -27,9 +27,6 @@ type Engine struct {
 	Logger *slog.Logger
 	// NoSync leaves it to the operating system when to write to the disk.
 	NoSync bool
-	// TrustFiles skips reading tables through, when the database is opened and in the
-	// background.
-	TrustFiles bool
 	// Memory is about how many bytes Badger may take; see sizes.
 	Memory int64
 	// Damaged is told of damage that the examiner finds. nil: it is logged.
@@ -71,7 +68,7 @@ func (e Engine) open(dir string, readOnly bool) (_ *db, err error) {
 	case err == nil:
 		d.times.start(d.badger)
 		d.pages.start(d.badger, dir, e.sizes().mapped)
-		d.examiner = examiner.Start(tables{d.badger, dir}, dir, e.log(), e.Damaged, e.TrustFiles)
+		d.examiner = examiner.Start(tables{d.badger, dir}, dir, e.log(), e.Damaged, readOnly)
 		return d, nil
 	case isLockError(err):
 		return nil, fmt.Errorf("%w (%v)", dbadapter.ErrLocked, err)

@@ -34,7 +34,7 @@ func filled(t *testing.T, dir string) *db {
 
 func opened(t *testing.T, dir string) *db {
 	t.Helper()
-	if err := (Engine{}).Probe(dir, false); err != nil {
+	if err := (Engine{}).Probe(dir, false, true); err != nil {
 		t.Fatal(err)
 	}
 	d, err := Engine{}.open(dir, false)
@@ -73,7 +73,7 @@ func TestExamine(t *testing.T) {
 	if err := os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Engine{}).Probe(dir, true); !errors.Is(err, dbadapter.ErrCorrupt) {
+	if err := (Engine{}).Probe(dir, true, true); !errors.Is(err, dbadapter.ErrCorrupt) {
 		t.Fatalf("a table that was changed and is damaged gives %v, want ErrCorrupt", err)
 	}
 	if err := os.Chtimes(path, time.Time{}, info.ModTime()); err != nil {
@@ -87,7 +87,7 @@ func TestExamine(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Engine{}).Probe(dir, true); !errors.Is(err, dbadapter.ErrCorrupt) {
+	if err := (Engine{}).Probe(dir, true, true); !errors.Is(err, dbadapter.ErrCorrupt) {
 		t.Errorf("once it is known, the opening gives %v, want ErrCorrupt", err)
 	}
 }

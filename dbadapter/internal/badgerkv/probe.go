@@ -33,8 +33,9 @@ import (
 // probe finds is ErrCorrupt, and leaves the files as they are. It knows
 // their format from badger/v4@v4.9.6: table/builder.go, memtable.go, manifest.go.
 //
-// Of a table that was read through before (see examiner.File), it reads the end only.
-func (e Engine) Probe(dir string, closed bool) error {
+// Of a table that was read through before (see examiner.File), it reads the end only, and
+// so it does of all where through is not set.
+func (e Engine) Probe(dir string, closed, through bool) error {
 	if err := removeUnused(dir); err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func (e Engine) Probe(dir string, closed bool) error {
 	if err != nil {
 		return err
 	}
-	if err := e.probeTables(dir, tables); err != nil {
+	if err := probeTables(dir, tables, through); err != nil {
 		return err
 	}
 	if e.NoSync {
@@ -76,7 +77,7 @@ func removeUnused(dir string) error {
 }
 
 // probeTables reads the tables, several at a time, and notes which ones are whole.
-func (e Engine) probeTables(dir string, tables map[uint64]badger.TableManifest) error {
+func probeTables(dir string, tables map[uint64]badger.TableManifest, through bool) error {
 	var (
 		ids    = make(chan uint64)
 		all    sync.WaitGroup
@@ -96,8 +97,8 @@ func (e Engine) probeTables(dir string, tables map[uint64]badger.TableManifest) 
 		}
 		last, known := before[id]
 		known = known && last.Stat == stat
-		err = probeTable(dir, id, !known && !e.TrustFiles)
-		if err == nil && (known || !e.TrustFiles) {
+		err = probeTable(dir, id, !known && through)
+		if err == nil && (known || through) {
 			if !known {
 				last = examiner.Reading{Stat: stat, At: time.Now()}
 			}
@@ -126,7 +127,7 @@ func (e Engine) probeTables(dir string, tables map[uint64]badger.TableManifest) 
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	if !e.TrustFiles && !maps.EqualFunc(read, before, func(a, b examiner.Reading) bool { return a.Stat == b.Stat }) {
+	if through && !maps.EqualFunc(read, before, func(a, b examiner.Reading) bool { return a.Stat == b.Stat }) {
 		return examiner.Save(dir, read)
 	}
 	return nil

@@ -36,9 +36,6 @@ type Options struct {
 	// LogLimit is how many changes of a namespace the log keeps, at least; 0 means the
 	// store's own default.
 	LogLimit int
-	// Trust skips reading the files through when the store is opened, where the
-	// engine does so.
-	Trust bool
 }
 
 // TestMain runs the tests, and fails if a goroutine is left; in a child process of a

@@ -6,15 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/internal/child"
 )
 
 // The damaged stores hold damageRecords records. Each is written in damageRounds rounds
@@ -24,6 +25,7 @@ import (
 const (
 	damageRecords = 120
 	damageRounds  = 3
+	damageBatch   = 10
 )
 
 func damageHasher() dbadapter.Hasher { return weak{dbadapter.NewHasher(dbadapter.Secret{5})} }
@@ -54,6 +56,33 @@ func damageWrite(i, round int) dbadapter.Write {
 	return w
 }
 
+// damageBatches are the batches of a round.
+func damageBatches(round int) (batches [][]dbadapter.Write) {
+	aside, gone := damageWrite(damageRecords, round), damageWrite(damageRecords+1, round)
+	batches = append(batches, []dbadapter.Write{aside, gone})
+	aside.Action, gone.Action = dbadapter.SetAside, dbadapter.Collect
+	batches = append(batches, []dbadapter.Write{aside, gone})
+	for i := 0; i < damageRecords; i += damageBatch {
+		var writes []dbadapter.Write
+		for j := i; j < i+damageBatch; j++ {
+			writes = append(writes, damageWrite(j, round))
+		}
+		batches = append(batches, writes)
+	}
+	return batches
+}
+
+// damageNamespace opens the namespace and applies batches to it.
+func damageNamespace(s dbadapter.Store, batches [][]dbadapter.Write) (dbadapter.Namespace, error) {
+	n, err := s.Namespace(context.Background(), dbadapter.NamespaceID{1}, damageHasher(), nil)
+	for _, writes := range batches {
+		if err == nil {
+			_, err = n.Apply(context.Background(), writes)
+		}
+	}
+	return n, err
+}
+
 // writeDamageStore writes one round; it returns the open store.
 func (h Harness) writeDamageStore(t *testing.T, dir string, round int) dbadapter.Backuper {
 	t.Helper()
@@ -61,63 +90,113 @@ func (h Harness) writeDamageStore(t *testing.T, dir string, round int) dbadapter
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := s.Namespace(context.Background(), dbadapter.NamespaceID{1}, damageHasher(), nil)
-	if err != nil {
+	if _, err := damageNamespace(s, damageBatches(round)); err != nil {
 		t.Fatal(err)
-	}
-	apply := func(writes ...dbadapter.Write) {
-		t.Helper()
-		if _, err := n.Apply(context.Background(), writes); err != nil {
-			t.Fatal(err)
-		}
-	}
-	aside, gone := damageWrite(damageRecords, round), damageWrite(damageRecords+1, round)
-	apply(aside, gone)
-	aside.Action, gone.Action = dbadapter.SetAside, dbadapter.Collect
-	apply(aside, gone)
-	for i := 0; i < damageRecords; i += 10 {
-		var writes []dbadapter.Write
-		for j := i; j < i+10; j++ {
-			writes = append(writes, damageWrite(j, round))
-		}
-		apply(writes...)
 	}
 	return s
 }
 
-// examination compares a store with what was written. It keeps the first named error,
-// with which a damaged store may answer. Anything else that is not as it was written is
-// an error that begins with "WRONG".
-type examination struct {
-	namespace dbadapter.Namespace
-	snapshot  dbadapter.Snapshot
-	want      map[string]dbadapter.Record
-	missing   int // commits of the last round that are not there
-	failed    error
-}
-
-// examine opens a store and compares what it says with what was written. It
-// returns how many of the last commits are missing, a named error, or an error
-// that begins with "WRONG".
-func (h Harness) examine(dir string, o Options) (missing int, err error) {
-	s, err := h.Open(dir, o)
+// examine opens a store and compares what it says with what a store in memory says, to which
+// the same was written. It returns how many of the last records are missing, of the last
+// batch. With an error that names damage, a damaged store may answer any question. Anything
+// else is an error that begins with "WRONG".
+func (h Harness) examine(dir string) (missing int, err error) {
+	s, err := h.Open(dir, Options{})
 	if err != nil {
 		return 0, named(err)
 	}
 	defer s.Close()
-	e := &examination{want: make(map[string]dbadapter.Record)}
-	if e.namespace, err = s.Namespace(context.Background(), dbadapter.NamespaceID{1}, damageHasher(), nil); err != nil {
+	n, err := damageNamespace(s, nil)
+	if err != nil {
 		return 0, named(err)
 	}
-	if e.snapshot, err = e.namespace.Snapshot(); err != nil {
-		return 0, named(err)
+	got, failed := answers(n)
+	if failed != nil && strings.Contains(failed.Error(), "WRONG") {
+		return 0, fmt.Errorf("WRONG: %w", failed)
 	}
-	for _, step := range []func() error{e.records, e.scan, e.buckets, e.log, e.kept} {
-		if err := step(); err != nil {
+	var batches [][]dbadapter.Write
+	for round := range damageRounds {
+		batches = append(batches, damageBatches(round)...)
+	}
+	var wrong string
+	for _, less := range []int{0, 1} { // batches
+		m := memdb.New(memdb.Options{})
+		n, err := damageNamespace(m, batches[:len(batches)-less])
+		if err != nil {
 			return 0, err
 		}
+		want, _ := answers(n)
+		other := difference(got, want)
+		if other == "" {
+			return less * damageBatch, failed
+		}
+		wrong += fmt.Sprintf(" (without %d batches) %s;", less, other)
 	}
-	return e.missing, e.failed
+	return 0, fmt.Errorf("WRONG:%s", wrong)
+}
+
+// answers asks a namespace in every way what it holds, and returns the answers by question.
+// A question that is answered with an error has no other answer; failed is all such errors.
+func answers(n dbadapter.Namespace) (got map[string]string, failed error) {
+	s, err := n.Snapshot()
+	if err != nil {
+		return nil, named(err)
+	}
+	defer s.Close()
+	ctx, h, got := context.Background(), damageHasher(), map[string]string{}
+	note := func(question string, answer any, err error) {
+		if err != nil {
+			failed = errors.Join(failed, named(err))
+		} else {
+			if k, ok := answer.(dbadapter.Kept); ok {
+				k.At = time.Time{} // by the clock of the machine
+				answer = k
+			}
+			got[question] = fmt.Sprint(answer)
+		}
+	}
+	for i := range damageRecords + 2 {
+		key := damageWrite(i, 0).Record.Key
+		r, err := s.Get(key)
+		if errors.Is(err, dbadapter.ErrNotFound) {
+			err = nil
+		}
+		note(fmt.Sprint("Get ", i), r, err)
+		index, sums := h.Index(key), make([]dbadapter.Checksum, 1)
+		bucket, err := s.Bucket(index)
+		note(fmt.Sprint("Bucket ", index), bucket, err)
+		err = s.Lookup([]dbadapter.Index{index}, sums)
+		note(fmt.Sprint("Lookup ", index), sums, err)
+	}
+	each(note, "Scan", s.Scan(ctx, nil, nil), func(r dbadapter.Hashed) any { return r.Key })
+	each(note, "Pairs", s.Pairs(ctx, 0, 0), func(p dbadapter.Pair) any { return p.Index })
+	each(note, "Changes", n.Changes(ctx, 0), func(c dbadapter.Change) any { return c.Seq })
+	each(note, "Kept", n.Kept(ctx), func(k dbadapter.Kept) any { return k.Seq })
+	return got, failed
+}
+
+// each notes what a sequence yields, each by its place, and how many there are. One that
+// lacks something says so at its end.
+func each[T any](note func(string, any, error), question string, seq iter.Seq2[T, error], place func(T) any) {
+	count := 0
+	for v, err := range seq {
+		note(fmt.Sprint(question, " ", place(v)), v, err)
+		if err != nil {
+			return
+		}
+		count++
+	}
+	note(question, count, nil)
+}
+
+// difference is an answer that is not the one wanted, "" if there is none.
+func difference(got, want map[string]string) string {
+	for question, answer := range got {
+		if answer != want[question] {
+			return fmt.Sprintf("%s gives %.100s, want %.100s", question, answer, want[question])
+		}
+	}
+	return ""
 }
 
 func named(err error) error {
@@ -125,128 +204,6 @@ func named(err error) error {
 		return err
 	}
 	return fmt.Errorf("WRONG: an error without a name: %w", err)
-}
-
-// fail notes an error, and reports whether there is one.
-func (e *examination) fail(err error) bool {
-	if err != nil && e.failed == nil {
-		e.failed = named(err)
-	}
-	return err != nil
-}
-
-// records reads each record. Each commit writes ten; those that are of the round
-// before the last one are missing from the last.
-func (e *examination) records() error {
-	for i := range damageRecords {
-		w := damageWrite(i, damageRounds-1)
-		r, err := e.snapshot.Get(w.Record.Key)
-		if errors.Is(err, dbadapter.ErrNotFound) {
-			return fmt.Errorf("WRONG: record %d is not there", i)
-		}
-		if e.fail(err) {
-			continue
-		}
-		if old := damageWrite(i, damageRounds-2); r.Version == old.Record.Version {
-			e.missing++
-			w = old
-		}
-		if !equal(r, w.Record.Record) {
-			return fmt.Errorf("WRONG: record %d is %+v", i, r)
-		}
-		e.want[string(r.Key)] = r
-	}
-	return nil
-}
-
-func (e *examination) scan() error {
-	scanned := 0
-	for r, err := range e.snapshot.Scan(context.Background(), nil, nil) {
-		if e.fail(err) {
-			return e.failed
-		}
-		if w, ok := e.want[string(r.Key)]; ok && !equal(r.Record, w) {
-			return fmt.Errorf("WRONG: Scan gives %+v", r)
-		}
-		scanned++
-	}
-	if scanned != damageRecords {
-		return fmt.Errorf("WRONG: Scan gives %d records", scanned)
-	}
-	return e.failed
-}
-
-func (e *examination) buckets() error {
-	pairs := make(map[dbadapter.Index]dbadapter.Checksum)
-	for p, err := range e.snapshot.Pairs(context.Background(), 0, 0) {
-		if e.fail(err) {
-			return e.failed
-		}
-		pairs[p.Index] = p.Checksum
-	}
-	h := damageHasher()
-	sums := make([]dbadapter.Checksum, 1)
-	seen := make(map[dbadapter.Index]bool)
-	for _, r := range e.want {
-		index := h.Index(r.Key)
-		seen[index] = true
-		bucket, err := e.snapshot.Bucket(index)
-		if e.fail(err) || e.fail(e.snapshot.Lookup([]dbadapter.Index{index}, sums)) {
-			return e.failed
-		}
-		var whole dbadapter.Bucket
-		for i := range bucket {
-			if !equal(bucket[i].Record, e.want[string(bucket[i].Key)]) {
-				return fmt.Errorf("WRONG: Bucket gives %+v", bucket[i])
-			}
-			whole.Add(&bucket[i])
-		}
-		if sum := whole.Pair(h).Checksum; sum != sums[0] || sum != pairs[index] {
-			return fmt.Errorf("WRONG: the checksums under %d are %d and %d, not %d", index, sums[0], pairs[index], sum)
-		}
-	}
-	if len(pairs) != len(seen) {
-		return fmt.Errorf("WRONG: %d pairs, not %d", len(pairs), len(seen))
-	}
-	return nil
-}
-
-func (e *examination) kept() error {
-	round := 0
-	for k, err := range e.namespace.Kept(context.Background()) {
-		if e.fail(err) {
-			return e.failed
-		}
-		if w := damageWrite(damageRecords, round); !equal(k.Record, w.Record.Record) || k.Why != dbadapter.KeptSetAside {
-			return fmt.Errorf("WRONG: the kept log has %+v", k)
-		}
-		round++
-	}
-	if round != damageRounds {
-		return fmt.Errorf("WRONG: the kept log has %d entries", round)
-	}
-	return nil
-}
-
-func (e *examination) log() error {
-	changes := uint64(0)
-	for c, err := range e.namespace.Changes(context.Background(), 0) {
-		if e.fail(err) {
-			return e.failed
-		}
-		if changes++; c.Seq != changes {
-			return fmt.Errorf("WRONG: the log gives change %d after %d", c.Seq, changes-1)
-		}
-	}
-	if changes != e.snapshot.Seq() {
-		return fmt.Errorf("WRONG: the log ends with %d, not %d", changes, e.snapshot.Seq())
-	}
-	return nil
-}
-
-func equal(a, b dbadapter.Record) bool {
-	return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) && bytes.Equal(a.Signature, b.Signature) &&
-		a.Version == b.Version && a.Deleted == b.Deleted
 }
 
 // childVariable says what a child process of a test is to do.
@@ -261,10 +218,9 @@ func examineAsChild(h Harness) bool {
 	}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		dir, trust := strings.CutPrefix(lines.Text(), "trust ")
-		missing, err := h.examine(dir, Options{Trust: trust})
+		missing, err := h.examine(lines.Text())
 		if err != nil {
-			fmt.Printf("error %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+			fmt.Printf("error %.2000s\n", strings.ReplaceAll(err.Error(), "\n", " "))
 		} else {
 			fmt.Printf("missing %d\n", missing)
 		}
@@ -275,51 +231,24 @@ func examineAsChild(h Harness) bool {
 // examiner is the parent's end of the child.
 type examiner struct {
 	t     *testing.T
-	child *exec.Cmd
-	in    io.WriteCloser
-	out   *bufio.Reader
-	log   bytes.Buffer
+	child *child.Process
 }
 
-func (e *examiner) ask(question string) string {
+func (e *examiner) ask(dir string) string {
 	if e.child == nil {
-		e.start()
+		e.child = child.Start(e.t, "None", childVariable+"=examine")
 	}
-	fmt.Fprintln(e.in, question)
-	answer, err := e.out.ReadString('\n')
-	if err != nil {
+	fmt.Fprintln(e.child.In, dir)
+	if !e.child.Lines.Scan() {
 		e.stop()
-		return "error WRONG: the process died: " + e.log.String()
+		return "error WRONG: the process died"
 	}
-	return strings.TrimSuffix(answer, "\n")
-}
-
-func (e *examiner) start() {
-	self, err := os.Executable()
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	e.child = exec.Command(self)
-	e.child.Env = append(os.Environ(), childVariable+"=examine")
-	e.log.Reset()
-	e.child.Stderr = &e.log
-	if e.in, err = e.child.StdinPipe(); err != nil {
-		e.t.Fatal(err)
-	}
-	out, err := e.child.StdoutPipe()
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	e.out = bufio.NewReader(out)
-	if err := e.child.Start(); err != nil {
-		e.t.Fatal(err)
-	}
+	return e.child.Lines.Text()
 }
 
 func (e *examiner) stop() {
 	if e.child != nil {
-		e.in.Close()
-		_ = e.child.Wait() // how it ends is not asked
+		e.child.Kill()
 		e.child = nil
 	}
 }

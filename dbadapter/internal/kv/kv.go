@@ -20,8 +20,9 @@ type Engine interface {
 	// Holds reports whether a folder holds a database of the engine.
 	Holds(dir string) bool
 	// Probe looks at the files of a folder, and changes none of what they say.
-	// closed: the database was closed in order.
-	Probe(dir string, closed bool) error
+	// closed: the database was closed in order. through: tables are read through, where
+	// the database would not tell what is damaged in them.
+	Probe(dir string, closed, through bool) error
 	// Open opens the database in a folder, and makes one in an empty folder.
 	Open(dir string) (DB, error)
 	// OpenReadOnly opens the database in a folder whose disk has no room for Open: it takes no

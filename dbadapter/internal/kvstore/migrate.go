@@ -107,7 +107,7 @@ func load(ctx context.Context, view kv.View, dir string, engine kv.Engine, o Opt
 // readBack reads all entries of what load has written. No store is opened, since it
 // would begin to erase what was dropped.
 func readBack(ctx context.Context, dir string, engine kv.Engine, progress func(int64)) (m Moved, err error) {
-	if err := engine.Probe(dir, true); err != nil {
+	if err := engine.Probe(dir, true, true); err != nil {
 		return m, err
 	}
 	db, err := engine.Open(dir)

@@ -28,12 +28,11 @@ type Rescued struct {
 
 // Rescue makes a new store in a folder, with what the database of a damaged store, which is
 // not open, still reads: the records that are as their buckets say, and the kept logs. If the
-// database does not open, that is nothing. reader is the engine that opens it, engine that
-// of the new store.
+// database does not open, that is nothing. engine is that of both.
 //
 // known returns the hashers of the namespaces; it is called when the damaged store is locked.
 // done is called when the new store is complete and closed, under the same lock.
-func Rescue(ctx context.Context, dir string, reader kv.Engine, to string, engine kv.Engine, o Options,
+func Rescue(ctx context.Context, dir, to string, engine kv.Engine, o Options,
 	known func() (map[dbadapter.NamespaceID]dbadapter.Hasher, error), done func(Rescued) error,
 ) (err error) {
 	defer func() {
@@ -46,7 +45,7 @@ func Rescue(ctx context.Context, dir string, reader kv.Engine, to string, engine
 		return err
 	}
 	defer lock.release()
-	if err := checkFormat(dir, reader); errors.Is(err, dbadapter.ErrFormat) { // a damaged stamp says nothing
+	if err := checkFormat(dir, engine); errors.Is(err, dbadapter.ErrFormat) { // a damaged stamp says nothing
 		return err
 	}
 	hashers, err := known()
@@ -60,7 +59,7 @@ func Rescue(ctx context.Context, dir string, reader kv.Engine, to string, engine
 	if err != nil {
 		return err
 	}
-	r, err := fresh.fill(ctx, dir, reader, hashers)
+	r, err := fresh.fill(ctx, dir, hashers)
 	if err = errors.Join(err, fresh.Close()); err == nil {
 		err = done(r)
 	}
@@ -71,8 +70,8 @@ func Rescue(ctx context.Context, dir string, reader kv.Engine, to string, engine
 }
 
 // fill makes the namespaces in a new store, with what a damaged one gives.
-func (s *Store) fill(ctx context.Context, dir string, reader kv.Engine, hashers map[dbadapter.NamespaceID]dbadapter.Hasher) (r Rescued, err error) {
-	db, older, err := openDamaged(dir, reader)
+func (s *Store) fill(ctx context.Context, dir string, hashers map[dbadapter.NamespaceID]dbadapter.Hasher) (r Rescued, err error) {
+	db, older, err := openDamaged(dir, s.engine)
 	switch {
 	case err == nil:
 		defer func() { err = errors.Join(err, refusal(db.Close())) }()
@@ -111,7 +110,7 @@ func (s *Store) fill(ctx context.Context, dir string, reader kv.Engine, hashers 
 // closed, or how many is not known.
 func openDamaged(dir string, e kv.Engine) (db kv.DB, older bool, err error) {
 	clean, bad := readClean(dir)
-	if err := e.Probe(dir, clean.there || errors.Is(bad, dbadapter.ErrCorrupt)); err != nil {
+	if err := e.Probe(dir, clean.there || errors.Is(bad, dbadapter.ErrCorrupt), false); err != nil {
 		return nil, false, err
 	}
 	if db, err = e.OpenReadOnly(dir); err != nil {

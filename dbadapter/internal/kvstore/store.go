@@ -63,7 +63,7 @@ func Open(dir string, engine kv.Engine, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := engine.Probe(dir, clean.there); err != nil {
+	if err := engine.Probe(dir, clean.there, true); err != nil {
 		return nil, err
 	}
 	h, err := s.openFiles(clean)

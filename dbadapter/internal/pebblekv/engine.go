@@ -84,7 +84,7 @@ func (e Engine) open(dir string, readOnly bool) (_ kv.DB, err error) {
 	}
 	d.patience.opened.Store(true)
 	room.note(-1) // the first table is written to, and waits for nothing
-	d.examiner = examiner.Start(tables{d}, dir, e.log(), e.Damaged, false)
+	d.examiner = examiner.Start(tables{d}, dir, e.log(), e.Damaged, readOnly)
 	return d, nil
 }
 

@@ -26,7 +26,7 @@ import (
 //
 // What was torn by a power cut is told from damage by what follows (log.go). After a
 // clean close, closed, there is no torn record at all.
-func (e Engine) Probe(dir string, closed bool) error {
+func (e Engine) Probe(dir string, closed, _ bool) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
