@@ -22,13 +22,14 @@ func testCrowd(t *testing.T, h Harness) {
 	ctx := context.Background()
 	var mu sync.Mutex
 	var all []write
-	write := func(writer, batches, least, most int) func() error {
+	write := func(caller, batches, least, most int, version func(second int) dbadapter.Version) func() error {
 		return func() error {
-			random := rand.New(rand.NewPCG(uint64(writer), 8))
-			for i := range batches {
+			random := rand.New(rand.NewPCG(uint64(caller), 8))
+			for range batches {
 				writes := make([]write, least+random.IntN(most-least+1))
 				for n := range writes {
-					writes[n] = put(fmt.Sprint(random.IntN(keys)), fmt.Sprint(writer, i, n), by(writer, random.IntN(batches)))
+					second := random.IntN(1000)
+					writes[n] = put(fmt.Sprint(random.IntN(keys)), fmt.Sprint(second), version(second))
 				}
 				given := slices.Clone(writes)
 				for n := range given {
@@ -62,7 +63,10 @@ func testCrowd(t *testing.T, h Harness) {
 	audit := func() error { return auditAgain(e, rounds/10) }
 	drop := func() error { return dropAgain(e, rounds/10) }
 	compact := func() error { return e.store.Compact(ctx) }
-	within(t, write(1, 6, 640, 640), write(2, 6, 640, 640), write(3, 60, 1, 4), write(4, 60, 1, 4), read, read, audit, audit, drop, compact)
+	// Nothing of one writer's conflicts: a store need not do more than write.
+	within(t, write(1, 8, 640, 640, at), write(2, 8, 640, 640, at), read)
+	other := func(second int) dbadapter.Version { return by(2, second) }
+	within(t, write(3, rounds, 1, 4, at), write(4, rounds, 1, 4, other), read, read, audit, drop, compact)
 	e.twin.apply(all) // last writer wins: the order does not matter but for the kept log
 	e.checkSet()
 	e.checkLog(manyChanges)

@@ -36,6 +36,9 @@ func (d *db) DropPrefix(prefix []byte) error {
 	return d.write(func() error { return d.badger.DropPrefix(prefix) })
 }
 
+// Rest has nothing to do: the memory is Go's.
+func (d *db) Rest() {}
+
 func (d *db) Close() error {
 	d.pages.close()
 	d.examiner.Close()

@@ -4,13 +4,9 @@ import (
 	"context"
 
 	"github.com/dgraph-io/badger/v4"
-
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
-var _ kv.Examiner = (*db)(nil)
-
-// Examine implements kv.Examiner.
+// Examine implements kv.DB.
 func (d *db) Examine(ctx context.Context) error { return d.examiner.Look(ctx, true) }
 
 // tables are those of Badger, as examiner.Tables.

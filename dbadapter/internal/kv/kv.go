@@ -52,6 +52,11 @@ type DB interface {
 	Stale(ctx context.Context, c Commits) (stale, size int64, err error)
 	// Compact merges the files, so that what was removed takes no room.
 	Compact(ctx context.Context, c Commits) error
+	// Examine reads all that was written and checks it. ErrCorrupt names the damaged
+	// files. It may run beside everything but Close.
+	Examine(ctx context.Context) error
+	// Rest does what is to be done once the store is at rest, as giving back memory.
+	Rest()
 	// Close closes the database. All views are closed. ErrLeft: it was left as it is.
 	Close() error
 }
@@ -59,13 +64,6 @@ type DB interface {
 // ErrLeft: the disk has no room to close the database in order. Nothing is lost: the next
 // opening does what was left, but this process cannot open it again.
 var ErrLeft = fmt.Errorf("%w: it has no room to close the database in order, which is left as it is", dbadapter.ErrNoRoom)
-
-// Examiner is a DB that can read its files through. Not every DB is one.
-type Examiner interface {
-	// Examine reads all that was written and checks it. ErrCorrupt names the damaged
-	// files. It may run beside everything but Close.
-	Examine(ctx context.Context) error
-}
 
 // Reader reads the value under a key.
 type Reader interface {
@@ -174,7 +172,3 @@ func Get(r Reader, key []byte) (value []byte, err error) {
 	}
 	return value, nil
 }
-
-// Rester is a DB that has something to do once the store is at rest, as giving back
-// memory.
-type Rester interface{ Rest() }

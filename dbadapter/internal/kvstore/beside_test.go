@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 	"github.com/syncd-io/syncd/dbadapter/internal/queue"
 )
 
@@ -38,54 +35,19 @@ func applyLater(n *namespace, writes []dbadapter.Write) chan applied {
 	return done
 }
 
-// gated is an engine whose commits take an answer from a channel, once there is one.
-type gated struct {
-	kv.Engine
-	gate *atomic.Pointer[chan error]
-}
-
-type gatedDB struct {
-	kv.DB
-	gate *atomic.Pointer[chan error]
-}
-
-type gatedTxn struct {
-	kv.Txn
-	gate *atomic.Pointer[chan error]
-}
-
-func (g gated) Open(dir string) (kv.DB, error) {
-	db, err := g.Engine.Open(dir)
-	return gatedDB{db, g.gate}, err
-}
-
-func (g gatedDB) Begin() kv.Txn { return gatedTxn{g.DB.Begin(), g.gate} }
-
-func (t gatedTxn) Commit() error {
-	if gate := t.gate.Load(); gate != nil {
-		if err := <-*gate; err != nil {
-			return err
-		}
-	}
-	return t.Txn.Commit()
-}
-
 // behindGate opens a namespace whose commits each take an answer from a channel.
 func behindGate(t *testing.T) (s *Store, n *namespace, gate chan error) {
 	t.Helper()
-	g := gated{engine, new(atomic.Pointer[chan error])}
-	s, err := Open(t.TempDir(), g, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	opened, err := s.Namespace(t.Context(), dbadapter.NamespaceID{1}, dbadapter.NewHasher(dbadapter.Secret{1}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var armed atomic.Bool
 	gate = make(chan error, 1)
-	g.gate.Store(&gate)
-	return s, opened.(*namespace), gate
+	s, n = openHooked(t, &hooks{commit: func() error {
+		if armed.Load() {
+			return <-gate
+		}
+		return nil
+	}})
+	armed.Store(true)
+	return s, n, gate
 }
 
 // landingOf waits until a transaction is prepared that is another one than before.
@@ -183,11 +145,7 @@ func TestNothingBeforeLanding(t *testing.T) {
 // checkLog compares the change log from its beginning on with what the namespace holds.
 func checkLog(t *testing.T, n *namespace, atLeast int) {
 	t.Helper()
-	opened, err := n.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
+	opened := snapshotOf(t, n)
 	var sum, held dbadapter.Digest
 	changes, records := 0, 0
 	for c, err := range n.Changes(t.Context(), 0) {
@@ -206,66 +164,4 @@ func checkLog(t *testing.T, n *namespace, atLeast int) {
 	if sum != held || records != 0 || changes < atLeast {
 		t.Errorf("%d changes, want %d at least; they add up to %v, and the records to %v; %d records are not there", changes, atLeast, sum, held, records)
 	}
-}
-
-// TestManyBeside: of large and small batches that callers apply at once, each key holds
-// the newest, and the log says how it came about. Callers use their memory again.
-func TestManyBeside(t *testing.T) {
-	const callers, batches, keys = 4, 12, 3 * queue.Large
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	last := uint64(0)
-	_, n := openTest(t, t.TempDir(), Options{LogLimit: 1 << 20}, func(changes []dbadapter.Change) {
-		for _, c := range changes {
-			if last++; c.Seq != last {
-				t.Errorf("an observer is told of change %d after %d", c.Seq, last-1)
-			}
-		}
-	})
-	var mu sync.Mutex
-	newest := map[string]int{}
-	var all sync.WaitGroup
-	for caller := range callers {
-		all.Go(func() {
-			rng := rand.New(rand.NewPCG(seed, uint64(caller)))
-			for range batches {
-				size := 1 + rng.IntN(2*queue.Large)
-				var writes []dbadapter.Write
-				mu.Lock()
-				for range size {
-					key, second := fmt.Sprint(rng.IntN(keys)), rng.IntN(1000)
-					writes = append(writes, write(key, second)...)
-					newest[key] = max(newest[key], second+1)
-				}
-				mu.Unlock()
-				for i := range writes {
-					w := &writes[i].Record
-					w.Signature = make([]byte, dbadapter.SignatureSize)
-				}
-				if _, err := n.Apply(context.Background(), writes); err != nil {
-					t.Error(err)
-				}
-				for i := range writes {
-					clear(writes[i].Record.Key)
-					clear(writes[i].Record.Value)
-					for at := range writes[i].Record.Signature {
-						writes[i].Record.Signature[at] = 1
-					}
-				}
-			}
-		})
-	}
-	all.Wait()
-	opened, err := n.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer opened.Close()
-	for key, second := range newest {
-		r, err := opened.Get([]byte(key))
-		if want := write(key, second-1)[0].Record.Version; err != nil || r.Version != want || r.Signature[0] != 0 {
-			t.Fatalf("%q holds %v, %x, %v, want %v", key, r.Version, r.Signature, err, want)
-		}
-	}
-	checkLog(t, n, len(newest))
 }

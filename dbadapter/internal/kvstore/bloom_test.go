@@ -70,9 +70,7 @@ func TestBloomBegins(t *testing.T) {
 	if n.written.mayHold(absent) {
 		t.Error("a new namespace asks the database")
 	}
-	if _, err := n.Apply(t.Context(), write("k", 1)); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, n, write("k", 1))
 	if n.written.mayHold(absent) || !n.written.mayHold(n.hasher.Index([]byte("k"))) {
 		t.Error("after a write the filter does not hold just what was written")
 	}

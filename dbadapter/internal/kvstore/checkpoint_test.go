@@ -16,9 +16,7 @@ import (
 // in two places: no copy holds half of one.
 func TestCopyIsOneMoment(t *testing.T) {
 	s, n := openTest(t, t.TempDir(), Options{}, nil)
-	if _, err := n.Apply(t.Context(), append(write("a", 0), write("z", 0)...)); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, n, append(write("a", 0), write("z", 0)...))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {

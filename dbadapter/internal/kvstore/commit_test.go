@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +43,27 @@ func write(key string, second int) []dbadapter.Write {
 	v := dbadapter.Version{Clock: dbadapter.TimestampAt(time.Unix(1_780_000_000+int64(second), 0)), Writer: 1}
 	r := dbadapter.Record{Key: []byte(key), Value: []byte("v"), Version: v}
 	return []dbadapter.Write{{Record: hashed(dbadapter.NewHasher(dbadapter.Secret{1}), r)}}
+}
+
+// apply applies writes that must not fail.
+func apply(t testing.TB, n dbadapter.Namespace, writes []dbadapter.Write) []dbadapter.Outcome {
+	t.Helper()
+	outcomes, err := n.Apply(t.Context(), writes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcomes
+}
+
+// snapshotOf opens a snapshot for as long as the test runs.
+func snapshotOf(t testing.TB, n dbadapter.Namespace) dbadapter.Snapshot {
+	t.Helper()
+	s, err := n.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
 // blocked opens a namespace whose observer stops the first commit until release
@@ -85,11 +105,7 @@ func TestGroupCommit(t *testing.T) {
 	if got := s.committer.transactions.Load() - before; got != 1 {
 		t.Errorf("%d batches that were queued together took %d transactions, want 1", callers, got)
 	}
-	v, err := n.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.Close()
+	v := snapshotOf(t, n)
 	for i := range callers + 1 {
 		if _, err := v.Get([]byte(fmt.Sprint(i))); err != nil {
 			t.Errorf("Get %d: %v", i, err)
@@ -161,46 +177,6 @@ func TestSnapshotDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestObserverAndSnapshotInOneStep opens snapshots beside commits: each holds
-// exactly the commits that the observer has been told of.
-func TestObserverAndSnapshotInOneStep(t *testing.T) {
-	var observed atomic.Uint64
-	_, n := openTest(t, t.TempDir(), Options{}, func(changes []dbadapter.Change) {
-		observed.Store(changes[len(changes)-1].Seq)
-	})
-	const commits = 300
-	done := make(chan error, 1)
-	go func() {
-		for i := range commits {
-			if _, err := n.Apply(context.Background(), write(fmt.Sprint(i), i)); err != nil {
-				done <- err
-				return
-			}
-		}
-		done <- nil
-	}()
-	for last := uint64(0); last < commits; {
-		before := observed.Load()
-		v, err := n.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		after := observed.Load()
-		if last = v.Seq(); last < before || last > after {
-			t.Errorf("a snapshot at %d was opened between the observed commits %d and %d", last, before, after)
-		}
-		v.Close()
-		select {
-		case err := <-done:
-			if err != nil {
-				t.Fatal(err)
-			}
-			done <- nil
-		default:
-		}
-	}
-}
-
 // TestWithdrawn cancels a batch that is queued, and one whose commit has begun.
 func TestWithdrawn(t *testing.T) {
 	s, n, entered, release := blocked(t)
@@ -231,11 +207,7 @@ func TestWithdrawn(t *testing.T) {
 	if err := <-first; err != nil {
 		t.Errorf("a batch whose commit had begun gives %v", err)
 	}
-	v, err := n.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.Close()
+	v := snapshotOf(t, n)
 	if _, err := v.Get([]byte("first")); err != nil {
 		t.Errorf("the batch whose commit had begun: %v", err)
 	}
@@ -289,9 +261,7 @@ func TestClean(t *testing.T) {
 	dir := t.TempDir()
 	s, n := openTest(t, dir, Options{}, nil)
 	for i := range 3 {
-		if _, err := n.Apply(context.Background(), write("k", i)); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, n, write("k", i))
 	}
 	path := filepath.Join(dir, cleanFile)
 	if _, err := os.Stat(path); err == nil {
@@ -327,9 +297,7 @@ func TestLongValues(t *testing.T) {
 		r := w[0].Record.Record
 		r.Value = make([]byte, size)
 		w[0].Record = hashed(n.hasher, r)
-		if _, err := n.Apply(context.Background(), w); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, n, w)
 		v, err := n.Snapshot()
 		if err != nil {
 			t.Fatal(err)

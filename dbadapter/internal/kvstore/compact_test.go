@@ -21,9 +21,7 @@ func TestCompact(t *testing.T) {
 		if len(batch) < least {
 			return
 		}
-		if _, err := n.Apply(t.Context(), batch); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, n, batch)
 		batch = batch[:0]
 	}
 	value := bytes.Repeat([]byte("v"), 1000)
@@ -72,11 +70,7 @@ func TestCompact(t *testing.T) {
 	if b, err := kv.Get(txn, fillerKey()); b != nil || err != nil {
 		t.Errorf("the filler is there still: %d bytes, %v", len(b), err)
 	}
-	v, err := n.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.Close()
+	v := snapshotOf(t, n)
 	count := 0
 	for _, err := range v.Scan(t.Context(), nil, nil) { // compares with the head's sum
 		if err != nil {
@@ -92,9 +86,7 @@ func TestCompact(t *testing.T) {
 // TestCompactNeedsRoom refuses before the merged tables could fill the disk.
 func TestCompactNeedsRoom(t *testing.T) {
 	s, n := openTest(t, t.TempDir(), Options{}, nil)
-	if _, err := n.Apply(t.Context(), write("k", 1)); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, n, write("k", 1))
 	s.disk.min = 1 << 60
 	if err := s.Compact(t.Context()); !errors.Is(err, dbadapter.ErrLimit) {
 		t.Errorf("on a full disk: %v, want ErrLimit", err)

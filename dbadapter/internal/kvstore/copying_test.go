@@ -120,11 +120,7 @@ func restored(t testing.TB, source *Store, copies ...[]byte) *Store {
 
 func scanAll(t testing.TB, n dbadapter.Namespace) (count int) {
 	t.Helper()
-	snap, err := n.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer snap.Close()
+	snap := snapshotOf(t, n)
 	for _, err := range snap.Scan(t.Context(), nil, nil) {
 		if err != nil {
 			t.Fatal(err)
@@ -197,9 +193,7 @@ func testCopies(t *testing.T, seed uint64) {
 				Version: dbadapter.Version{Clock: dbadapter.TimestampAt(time.Unix(1_780_000_000+int64(clock), 0)), Writer: dbadapter.WriterID(rng.IntN(2) + 1)},
 			})}
 		}
-		if _, err := n.Apply(t.Context(), []dbadapter.Write{w}); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, n, []dbadapter.Write{w})
 	}
 	var line [][]byte // from the last whole copy on
 	var last dbadapter.Copied

@@ -23,9 +23,7 @@ func fillTest(t testing.TB, n dbadapter.Namespace, records int) {
 		for ; i < records && len(writes) < 4000; i++ {
 			writes = append(writes, write(fmt.Sprintf("key %08d", i), i)...)
 		}
-		if _, err := n.Apply(t.Context(), writes); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, n, writes)
 	}
 }
 
@@ -78,18 +76,12 @@ func TestDropGoesOn(t *testing.T) {
 	s.Close()
 
 	s, anew := openTest(t, dir, Options{}, nil)
-	if _, err := anew.Apply(t.Context(), write("k", 1)); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, anew, write("k", 1))
 	waitFor(t, func() bool { _, marked := left(t, s, n.number); return !marked })
 	if entries, _ := left(t, s, n.number); entries != 0 {
 		t.Errorf("%d entries are left of a namespace whose mark is gone", entries)
 	}
-	v, err := anew.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.Close()
+	v := snapshotOf(t, anew)
 	if _, err := v.Get([]byte("k")); err != nil || v.Seq() != 1 {
 		t.Errorf("the namespace made anew holds change %d, %v", v.Seq(), err)
 	}
@@ -98,12 +90,17 @@ func TestDropGoesOn(t *testing.T) {
 // TestDropIsLinear erases several pieces: each is sought from behind the one
 // before. From the first entry on, Badger would step over all that was deleted.
 func TestDropIsLinear(t *testing.T) {
-	s, n := openTest(t, t.TempDir(), Options{}, nil)
+	var sought [][]byte
+	var all []byte // the prefix of all entries; nil: it does not count
+	s, n := openHooked(t, &hooks{seek: func(prefix, to []byte) {
+		if all != nil && bytes.Equal(prefix, all) {
+			sought = append(sought, bytes.Clone(to))
+		}
+	}})
 	unnamed(t, s, n, 4000)
 	entries, _ := left(t, s, n.number)
-	var sought [][]byte
-	s.dropped.seek = func(from []byte) { sought = append(sought, bytes.Clone(from)) }
-	if err := s.dropped.Erase(t.Context(), n.number); err != nil {
+	all = binary.BigEndian.AppendUint32(nil, n.number)
+	if err := (dropped{s}).Erase(t.Context(), n.number); err != nil {
 		t.Fatal(err)
 	}
 	if want := (entries+erasePiece-1)/erasePiece + 1; len(sought) != want {

@@ -35,6 +35,96 @@ func (o overEach) Run() (code int) {
 
 func openEngine(dir string, o Options) (*Store, error) { return Open(dir, engine, o) }
 
+// hooks are called by the databases that a hooked engine opens, where they are not nil.
+type hooks struct {
+	opened func(kv.DB) error       // after each opening
+	set    func(key []byte) error  // before an entry is written
+	commit func() error            // before a commit
+	seek   func(prefix, to []byte) // before an iterator over a prefix moves
+	rest   func()
+}
+
+type hooked struct {
+	kv.Engine
+	hooks *hooks
+}
+
+func (e hooked) Open(dir string) (kv.DB, error) {
+	db, err := e.Engine.Open(dir)
+	if err == nil && e.hooks.opened != nil {
+		err = e.hooks.opened(db)
+	}
+	return hookedDB{db, e.hooks}, err
+}
+
+type hookedDB struct {
+	kv.DB
+	hooks *hooks
+}
+
+func (d hookedDB) Begin() kv.Txn { return hookedTxn{d.DB.Begin(), d.hooks} }
+func (d hookedDB) View() kv.View { return hookedView{d.DB.View(), d.hooks} }
+
+func (d hookedDB) Rest() {
+	if d.hooks.rest != nil {
+		d.hooks.rest()
+	}
+}
+
+type hookedTxn struct {
+	kv.Txn
+	hooks *hooks
+}
+
+func (t hookedTxn) Set(key, value []byte) error {
+	if t.hooks.set != nil {
+		if err := t.hooks.set(key); err != nil {
+			return err
+		}
+	}
+	return t.Txn.Set(key, value)
+}
+
+func (t hookedTxn) Commit() error {
+	if t.hooks.commit != nil {
+		if err := t.hooks.commit(); err != nil {
+			return err
+		}
+	}
+	return t.Txn.Commit()
+}
+
+type hookedView struct {
+	kv.View
+	hooks *hooks
+}
+
+func (v hookedView) Iterate(prefix []byte) kv.Iterator {
+	return &hookedIterator{v.View.Iterate(prefix), v.hooks, prefix}
+}
+
+type hookedIterator struct {
+	kv.Iterator
+	hooks  *hooks
+	prefix []byte
+}
+
+func (i *hookedIterator) Seek(to []byte) {
+	if i.hooks.seek != nil {
+		i.hooks.seek(i.prefix, to)
+	}
+	i.Iterator.Seek(to)
+}
+
+// openHooked opens a store of a hooked engine, and a namespace.
+func openHooked(t *testing.T, h *hooks) (*Store, *namespace) {
+	t.Helper()
+	plain := engine
+	engine = hooked{plain, h}
+	defer func() { engine = plain }()
+	return openTest(t, t.TempDir(), Options{}, nil)
+}
+
 // opened is an open namespace of a store.
 func opened(s *Store, id dbadapter.NamespaceID) *namespace {
 	all := s.life.Open()

@@ -10,17 +10,14 @@ import (
 )
 
 // dropped are the marks of dropped namespaces in the database, as lifecycle.Dropped.
-type dropped struct {
-	store *Store
-	seek  func([]byte) // called with the place that a piece is sought from; tests set it
-}
+type dropped struct{ store *Store }
 
 // A piece is what one transaction removes. A write that comes meanwhile waits
 // for one of them, so it is small beside a transaction's bounds.
 const erasePiece = 1024
 
 // Next is the least marked number above another, 0 if there is no such number.
-func (d *dropped) Next(_ context.Context, above uint32) (number uint32, err error) {
+func (d dropped) Next(_ context.Context, above uint32) (number uint32, err error) {
 	defer func() { err = d.store.background(err) }()
 	keys, err := d.store.keys(appendPrefix(nil, 0, kindDrop), dropKey(above+1), 1)
 	if err != nil || len(keys) == 0 {
@@ -35,13 +32,10 @@ func (d *dropped) Next(_ context.Context, above uint32) (number uint32, err erro
 // Erase removes all entries of a number, and then its mark. Each piece begins
 // after the one before: Badger steps over each entry that it has deleted, and
 // from the first entry on, the time would grow with the square of their number.
-func (d *dropped) Erase(ctx context.Context, number uint32) (err error) {
+func (d dropped) Erase(ctx context.Context, number uint32) (err error) {
 	defer func() { err = d.store.background(err) }()
 	prefix := binary.BigEndian.AppendUint32(nil, number)
 	for from := prefix; ; {
-		if d.seek != nil {
-			d.seek(from)
-		}
 		keys, err := d.store.keys(prefix, from, erasePiece)
 		if err != nil {
 			return err

@@ -59,9 +59,7 @@ func TestCopyGivesWay(t *testing.T) {
 	}
 	for len(batch) > 0 {
 		some := dbadapter.OneBatch(batch)
-		if _, err := n.Apply(t.Context(), batch[:some]); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, n, batch[:some])
 		batch = batch[some:]
 	}
 	c, err := s.Checkpoint(t.Context())

@@ -19,9 +19,7 @@ func losing(t *testing.T, n *namespace) []dbadapter.Write {
 		w := write(fmt.Sprint(i), 1)
 		w[0].Record.Value = bytes.Repeat([]byte{byte(i)}, dbadapter.MaxValue)
 		w[0].Record = hashed(n.hasher, w[0].Record.Record)
-		if _, err := n.Apply(t.Context(), w); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, n, w)
 		r := w[0].Record.Record
 		r.Value, r.Version.Writer = nil, 2
 		over = append(over, dbadapter.Write{Record: hashed(n.hasher, r)})
@@ -81,49 +79,15 @@ func TestKeptAheadOfNoCommit(t *testing.T) {
 		t.Errorf("opened again, it has entries %v", seqs)
 	}
 	writeAhead(t, s, n, over)
-	if _, err := n.Apply(t.Context(), write("other", 1)); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, n, write("other", 1))
 	if seqs := keptOf(t, n); len(seqs) != 0 {
 		t.Errorf("after another commit, it has entries %v", seqs)
 	}
 	writeAhead(t, s, n, over)
-	if _, err := n.Apply(t.Context(), over); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, n, over)
 	if seqs := keptOf(t, n); fmt.Sprint(seqs) != "[1 2 3]" {
 		t.Errorf("after their commit, it has entries %v", seqs)
 	}
-}
-
-// faulty is an engine whose transactions take no record while it is armed.
-type faulty struct {
-	kv.Engine
-	armed *bool
-}
-
-type faultyDB struct {
-	kv.DB
-	armed *bool
-}
-
-type faultyTxn struct {
-	kv.Txn
-	armed *bool
-}
-
-func (f faulty) Open(dir string) (kv.DB, error) {
-	db, err := f.Engine.Open(dir)
-	return faultyDB{db, f.armed}, err
-}
-
-func (f faultyDB) Begin() kv.Txn { return faultyTxn{f.DB.Begin(), f.armed} }
-
-func (f faultyTxn) Set(key, value []byte) error {
-	if *f.armed && key[prefixSize-1] == kindRecord {
-		return kv.ErrTooBig
-	}
-	return f.Txn.Set(key, value)
 }
 
 // TestKeptAheadIsSeenByNoReader fails between the entries and their commit, and goes on with
@@ -131,19 +95,13 @@ func (f faultyTxn) Set(key, value []byte) error {
 // what is forgotten. No reader takes them for damage, or counts them.
 func TestKeptAheadIsSeenByNoReader(t *testing.T) {
 	armed := false
-	s, err := Open(t.TempDir(), faulty{engine, &armed}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	open := func(id byte) *namespace {
-		n, err := s.Namespace(t.Context(), dbadapter.NamespaceID{id}, dbadapter.NewHasher(dbadapter.Secret{1}), nil)
-		if err != nil {
-			t.Fatal(err)
+	s, n := openHooked(t, &hooks{set: func(key []byte) error {
+		if armed && key[prefixSize-1] == kindRecord {
+			return kv.ErrTooBig
 		}
-		return n.(*namespace)
-	}
-	n, other := open(1), open(2)
+		return nil
+	}})
+	other := must(s.Namespace(t.Context(), dbadapter.NamespaceID{2}, n.hasher, nil))
 	over := losing(t, n)
 	for name, commit := range map[string]func() error{
 		"of another namespace": func() error { _, err := other.Apply(t.Context(), write("k", 1)); return err },
@@ -164,9 +122,7 @@ func TestKeptAheadIsSeenByNoReader(t *testing.T) {
 		}
 		takeCopy(t, s, nil)
 	}
-	if _, err := n.Apply(t.Context(), over); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, n, over)
 	if seqs := keptOf(t, n); fmt.Sprint(seqs) != "[1 2 3]" {
 		t.Errorf("after their commit, it has entries %v", seqs)
 	}

@@ -50,9 +50,7 @@ func TestCopyTo(t *testing.T) {
 	long.Record.Value = bytes.Repeat([]byte("v"), dbadapter.MaxValue)
 	long.Record = hashed(n.hasher, long.Record.Record)
 	for _, w := range []dbadapter.Write{aside, long} {
-		if _, err := n.Apply(t.Context(), []dbadapter.Write{w}); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, n, []dbadapter.Write{w})
 	}
 	gone := must(s.Namespace(t.Context(), dbadapter.NamespaceID{2}, n.hasher, nil))
 	fillTest(t, gone, 10)
@@ -95,9 +93,7 @@ func TestCopyTo(t *testing.T) {
 		scanAll(t, n)
 	}
 	// The line of backups goes on, in the store that has moved twice.
-	if _, err := n.Apply(t.Context(), write("after", 1)); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, n, write("after", 1))
 	increment, copied := takeCopy(t, s, copied.Mark)
 	if copied.Whole || len(increment) > len(whole)/2 {
 		t.Errorf("the next copy is whole: %v, %d bytes after %d", copied.Whole, len(increment), len(whole))
@@ -129,27 +125,20 @@ func TestCopyIsCompared(t *testing.T) {
 	s, n := openTest(t, t.TempDir(), Options{}, nil)
 	fillTest(t, n, 100)
 	dir := filepath.Join(t.TempDir(), "moved")
-	_, err := s.CopyTo(t.Context(), dir, forgetful{other(), new(int)}, Options{}, nil)
+	openings := 0
+	forgetful := hooked{other(), &hooks{opened: func(db kv.DB) error { // loses an entry before it is read
+		if openings++; openings == 1 {
+			return nil
+		}
+		txn := db.Begin()
+		defer txn.Discard()
+		return errors.Join(txn.Delete(metaKey(0)), txn.Commit())
+	}}}
+	_, err := s.CopyTo(t.Context(), dir, forgetful, Options{}, nil)
 	if !errors.Is(err, dbadapter.ErrCorrupt) {
 		t.Errorf("a copy that lacks an entry: %v", err)
 	}
 	if _, err := os.Stat(dir); err != nil {
 		t.Error(err)
 	}
-}
-
-// forgetful is an engine that loses an entry between its first and its second opening.
-type forgetful struct {
-	kv.Engine
-	opened *int
-}
-
-func (f forgetful) Open(dir string) (kv.DB, error) {
-	db, err := f.Engine.Open(dir)
-	if *f.opened++; err != nil || *f.opened == 1 {
-		return db, err
-	}
-	txn := db.Begin()
-	defer txn.Discard()
-	return db, errors.Join(txn.Delete(metaKey(0)), txn.Commit())
 }

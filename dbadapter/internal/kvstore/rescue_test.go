@@ -85,9 +85,7 @@ func (s *rescued) write(t *testing.T, store *Store, round int) {
 			}
 		}
 		for _, some := range [][]dbadapter.Write{writes[:50], writes[50:100], writes[100:], removes} {
-			if _, err := n.Apply(t.Context(), some); err != nil {
-				t.Fatal(err)
-			}
+			apply(t, n, some)
 		}
 		if err := n.Raise(t.Context(), n.Ceiling()+7); err != nil {
 			t.Fatal(err)

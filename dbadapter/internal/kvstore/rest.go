@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"time"
-
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
 // rest compacts the store by itself. An engine may keep what was overwritten, and the
@@ -66,9 +64,7 @@ func (r *rest) loop(ctx context.Context, ticks <-chan time.Time) {
 		if err := r.store.background(r.store.tidy(ctx)); err != nil && ctx.Err() == nil {
 			r.store.log.Warn("the space of overwritten records could not be freed", slog.String("dir", r.store.dir), slog.Any("err", err))
 		}
-		if d, ok := r.store.db.(kv.Rester); ok {
-			d.Rest()
-		}
+		r.store.db.Rest()
 		p.checked(now, r.store.committer.transactions.Load())
 	}
 }

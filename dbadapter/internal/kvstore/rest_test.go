@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
 func TestPulse(t *testing.T) {
@@ -63,9 +62,7 @@ func overwrite(t testing.TB, n *namespace, records, round int) {
 			w.Record = hashed(n.hasher, w.Record.Record)
 			batch = append(batch, w)
 		}
-		if _, err := n.Apply(t.Context(), batch); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, n, batch)
 	}
 }
 
@@ -127,11 +124,7 @@ func TestRest(t *testing.T) {
 		t.Errorf("%.2f of a compacted store is stale", share)
 	}
 	stop()
-	v, err := n.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.Close()
+	v := snapshotOf(t, n)
 	for _, err := range v.Scan(t.Context(), nil, nil) { // compares with the head's sum
 		if err != nil {
 			t.Fatal(err)
@@ -139,37 +132,14 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// restful is an engine that counts how often it is told that the store is at rest.
-type restful struct {
-	kv.DB
-	rests chan struct{}
-}
-
-func (r restful) Rest() { r.rests <- struct{}{} }
-
-// restfulEngine opens them.
-type restfulEngine struct {
-	kv.Engine
-	rests chan struct{}
-}
-
-func (e restfulEngine) Open(dir string) (kv.DB, error) {
-	d, err := e.Engine.Open(dir)
-	return restful{d, e.rests}, err
-}
-
 // An engine that gives back memory at rest is told of it, once for each time that
 // something was written.
 func TestEngineIsToldOfRest(t *testing.T) {
-	told, plain := make(chan struct{}, 10), engine
-	engine = restfulEngine{plain, told}
-	s, n := openTest(t, t.TempDir(), Options{}, nil)
-	engine = plain
+	told := make(chan struct{}, 10)
+	s, n := openHooked(t, &hooks{rest: func() { told <- struct{}{} }})
 	ticks, now, stop := ticked(t, s)
 	for round := range 2 {
-		if _, err := n.Apply(t.Context(), write("k", round)); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, n, write("k", round))
 		for range 60 {
 			now = now.Add(restTick)
 			ticks <- now

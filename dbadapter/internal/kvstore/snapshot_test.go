@@ -23,14 +23,8 @@ func TestLookupInParts(t *testing.T) {
 		indices = append(indices, n.hasher.Index(w[0].Record.Key), dbadapter.Index(1+rng.Uint64N(maxIndex)))
 	}
 	indices = append(indices, 0, maxIndex, maxIndex+1)
-	if _, err := n.Apply(t.Context(), batch); err != nil {
-		t.Fatal(err)
-	}
-	s, err := n.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	apply(t, n, batch)
+	s := snapshotOf(t, n)
 	found, want := 0, map[dbadapter.Index]dbadapter.Checksum{}
 	for _, i := range indices {
 		one := []dbadapter.Checksum{1}

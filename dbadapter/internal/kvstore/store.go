@@ -25,7 +25,6 @@ type Store struct {
 	log     *slog.Logger
 
 	committer committer
-	dropped   dropped
 	eraser    *lifecycle.Eraser
 	rest      rest
 
@@ -73,7 +72,6 @@ func Open(dir string, engine kv.Engine, o Options) (_ *Store, err error) {
 	s.disk.need = s.need
 	s.last = newReadTxn(s.db)
 	s.committer.start(s, h)
-	s.dropped.store = s
 	if !s.disk.closed.Load() {
 		s.startWork()
 	}
@@ -95,7 +93,7 @@ func (s *Store) endWork() {
 }
 
 func (s *Store) startEraser() *lifecycle.Eraser {
-	return lifecycle.StartEraser(&s.dropped, s.log.With(slog.String("dir", s.dir)))
+	return lifecycle.StartEraser(dropped{s}, s.log.With(slog.String("dir", s.dir)))
 }
 
 // openFiles opens the database and reads the store's head. From here on the engine

@@ -27,11 +27,7 @@ func writeTo(n *namespace, key string, second int) []dbadapter.Write {
 // reads are all ways to read the record "m", and what they must not say of it.
 func reads(t *testing.T, n *namespace) map[string]error {
 	t.Helper()
-	v, err := n.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.Close()
+	v := snapshotOf(t, n)
 	errs := map[string]error{}
 	note := func(path string, r dbadapter.Record, err error) {
 		if err == nil && bytes.Equal(r.Key, []byte("m")) {
@@ -61,11 +57,7 @@ func reads(t *testing.T, n *namespace) map[string]error {
 	}
 	_, err = n.Apply(t.Context(), append(writeTo(n, "good", 5), writeTo(n, "m", 1000)...))
 	note("Apply of both", dbadapter.Record{}, err)
-	after, err := n.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer after.Close()
+	after := snapshotOf(t, n)
 	if held, err := after.Get([]byte("good")); err == nil {
 		t.Errorf("a batch with a damaged key has written the one before it: %v", held.Version)
 	}
@@ -131,17 +123,13 @@ func damagedNamespace(t *testing.T, s *Store, id dbadapter.NamespaceID, hasher d
 	}
 	n := opened.(*namespace)
 	for _, k := range []string{"b", "m", "z"} {
-		if _, err := n.Apply(t.Context(), writeTo(n, k, 1)); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, n, writeTo(n, k, 1))
 	}
 	older, err := kv.Get(s.last.txn, recordKey(n, "m"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Apply(t.Context(), writeTo(n, "m", 3)); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, n, writeTo(n, "m", 3))
 	if err := update(s, func(txn kv.Txn) error { return damage(n, txn, older) }); err != nil {
 		t.Fatal(err)
 	}
@@ -175,18 +163,14 @@ func TestWrongRecordFarOn(t *testing.T) {
 		}
 		return records, nil
 	}
-	if _, err := n.Apply(t.Context(), write(string(key[prefixSize:]), checkedFirst+401)); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, n, write(string(key[prefixSize:]), checkedFirst+401))
 	if records, err := scan(); records != checkedFirst+500 || err != nil {
 		t.Fatalf("before the damage: %d records, %v", records, err)
 	}
 	if err := update(s, func(txn kv.Txn) error { return txn.Set(key, older) }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Apply(t.Context(), write("key", 1)); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, n, write("key", 1))
 	if _, err := scan(); !errors.Is(err, dbadapter.ErrCorrupt) {
 		t.Errorf("a scan of all over an older record far on ends with %v, want ErrCorrupt", err)
 	}
@@ -224,9 +208,7 @@ func TestApplyHashesOnce(t *testing.T) {
 			writes = append(writes, write(fmt.Sprint(i), round)...)
 		}
 		hasher.digests.Store(0)
-		if _, err := n.Apply(t.Context(), writes); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, n, writes)
 		if got := hasher.digests.Load(); got != want {
 			t.Errorf("round %d: %d records are hashed to write %d, want %d", round, got, records, want)
 		}
@@ -240,9 +222,7 @@ func TestKeptEntryLost(t *testing.T) {
 		w := write(key, 1)[0]
 		aside := w
 		aside.Action = dbadapter.SetAside
-		if _, err := n.Apply(t.Context(), []dbadapter.Write{w, aside}); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, n, []dbadapter.Write{w, aside})
 	}
 	err := s.committer.do(t.Context(), func() error {
 		return s.remove([][]byte{keptKey(n.number, layout.KindKept, dbadapter.KeptSetAside, 1)})

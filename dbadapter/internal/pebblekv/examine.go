@@ -11,12 +11,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
-var _ kv.Examiner = (*db)(nil)
-
-// Examine implements kv.Examiner: it compares the checksums of all blocks of all tables.
+// Examine implements kv.DB: it compares the checksums of all blocks of all tables.
 func (d *db) Examine(ctx context.Context) error { return d.examiner.Look(ctx, true) }
 
 // tables are those of Pebble, as examiner.Tables. What Pebble takes for two may be two
