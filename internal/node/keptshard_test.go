@@ -32,9 +32,9 @@ func (w *movers) old() (old int, hosts []int, set *Set) {
 func (m *mover) lateHost(t *testing.T, shard placement.Shard) *Set {
 	t.Helper()
 	now := m.ns.placed.Load()
-	other := must(placement.Plan(m.ns.rule, []placement.Host{{ID: idOf(50), Weight: 1}}))
+	other := must(placement.Plan(m.ns.rule, []ID{idOf(50)}))
 	none := func(placement.Shard, quorum.Name, ID) bool { return false }
-	next := must(placement.Next(m.ns.rule, other, 2, false, []placement.Host{{ID: m.ID, Weight: 1}}, none))
+	next := must(placement.Next(m.ns.rule, other, 2, false, []ID{m.ID}, none))
 	m.ns.placed.Store(&placed{stated: now.stated, layout: next})
 	set := must(m.ns.TakeShard(t.Context(), shard))
 	m.ns.placed.Store(now)

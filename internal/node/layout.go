@@ -338,7 +338,7 @@ func (ns *Namespace) tendLayout(ctx context.Context) (wait time.Duration, stated
 		return at.Sub(now), false, nil
 	}
 	if placed.layout == nil { // the first one is its author's alone, and the others come in by a move
-		hosts = slices.DeleteFunc(hosts, func(h placement.Host) bool { return h.ID != ns.node.ID })
+		hosts = slices.DeleteFunc(hosts, func(id ID) bool { return id != ns.node.ID })
 	}
 	if len(hosts) == 0 {
 		return 0, false, nil
@@ -352,8 +352,8 @@ func (ns *Namespace) tendLayout(ctx context.Context) (wait time.Duration, stated
 }
 
 // hosts are the members that may hold shards.
-func (ns *Namespace) hosts(members *membership.Members) []placement.Host {
-	return placement.HostsOf(members.List, func(id ID) (int, string, bool) { return 1, "", ns.pledges(id) && !ns.noHost(id) })
+func (ns *Namespace) hosts(members *membership.Members) []ID {
+	return placement.HostsOf(members.List, func(id ID) bool { return ns.pledges(id) && !ns.noHost(id) })
 }
 
 // stateLayout states a layout. First its table, which counts for nothing without the

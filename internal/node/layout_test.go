@@ -71,7 +71,7 @@ func TestLayoutReachesMembers(t *testing.T) {
 	hearing(t, c, sc, a)
 	hearing(t, b, sb, c)
 	want, stated, err := sa.Layout()
-	if err != nil || stated.Epoch != 2 || !want.Suits(placement.HostsOf(sa.Members().List, func(ID) (int, string, bool) { return 1, "", true })) {
+	if err != nil || stated.Epoch != 2 || !want.Suits(placement.HostsOf(sa.Members().List, func(ID) bool { return true })) {
 		t.Fatalf("%+v, %v", stated, err)
 	}
 	for _, ns := range []*Namespace{sa, sb, sc} {
@@ -118,7 +118,7 @@ func TestTableAdmission(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := must(sa.Control.table(l.Value()))
-	other := must(sa.Control.table(must(placement.Plan(byHash, []placement.Host{{ID: idOf(7), Weight: 1}})).Value()))
+	other := must(sa.Control.table(must(placement.Plan(byHash, []ID{idOf(7)})).Value()))
 	edited := func(edit func(*dbadapter.Record)) dbadapter.Hashed {
 		r := good.Record.Clone()
 		edit(&r)

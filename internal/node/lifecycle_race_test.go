@@ -20,7 +20,7 @@ func TestSetsComeAndGoAtOnce(t *testing.T) {
 	c := newShardCrew(t, []placement.Shard{0, 1}, []placement.Shard{0, 1, 2, 3})
 	a, b, sa := c.machines[0], c.machines[1], c.ns[0]
 	held := sa.Hold()
-	err := sa.stateLayout(t.Context(), held, must(placement.Plan(sa.rule, []placement.Host{{ID: a.ID, Weight: 1}})))
+	err := sa.stateLayout(t.Context(), held, must(placement.Plan(sa.rule, []ID{a.ID})))
 	if held.Release(); err != nil {
 		t.Fatal(err)
 	}

@@ -32,11 +32,6 @@
 //	host c   [.95]  .08   .33  [.58]       [.95]  .08   .33   .58
 //	host d                                  .42   .61   .09  [.83]   shard 3 moves
 //
-// A host of weight w draws w numbers and keeps the greatest, which makes its share w
-// times as large. It does so in integers alone: all nodes compute the same table. Where
-// hosts name the failure zones that they are in, a shard has hosts of different zones
-// first.
-//
 // The table travels, so that a reader of a layout computes nothing. It carries a [Basis]
 // of what it was made of: while that is the hosts', no other layout is stated. Which
 // layout counts, of those that are stated, package roster says.

@@ -27,40 +27,11 @@ var encoding, decoding = func() (cbor.EncMode, cbor.DecMode) {
 	return enc, dec
 }()
 
-// storedRule and storedPrefixes are a rule without and with a table of prefixes. storedLocated
-// is one with a locator; its table may be empty. storedWriter is one of the kind Writer.
-type storedRule struct {
-	_        struct{} `cbor:",toarray"`
-	Kind     Kind
-	Shards   int
-	Replicas int
-}
-
-type storedPrefixes struct {
-	_        struct{} `cbor:",toarray"`
-	Kind     Kind
-	Shards   int
-	Replicas int
-	Prefixes []storedPrefix // ascending
-}
-
-type storedLocated struct {
-	_        struct{} `cbor:",toarray"`
-	Kind     Kind
-	Shards   int
-	Replicas int
-	Prefixes []storedPrefix
-	Locator  bool // true
-}
-
-type storedWriter struct {
-	_        struct{} `cbor:",toarray"`
-	Kind     Kind
-	Shards   int
-	Replicas int
-	Prefixes []storedPrefix // none
-	Locator  bool
-	Inline   int
+// fields are those of a rule, in their order: kind, shards, replicas, prefixes, locator, inline. A rule ends with
+// the last one that it needs: the kind Hash with the third, Prefix with the fourth, each with a locator with the
+// fifth, and Writer with the sixth.
+func (r *Rule) fields(prefixes *[]storedPrefix) []any {
+	return []any{&r.Kind, &r.Shards, &r.Replicas, prefixes, &r.Locator, &r.Inline}
 }
 
 type storedPrefix struct {
@@ -80,18 +51,16 @@ func (r *Rule) Value() ([]byte, error) {
 		table = append(table, storedPrefix{Prefix: p.Prefix, Shard: p.Shard})
 	}
 	slices.SortFunc(table, func(a, b storedPrefix) int { return bytes.Compare(a.Prefix, b.Prefix) })
-	var whole any
+	fields := 3
 	switch {
 	case r.Kind == Writer:
-		whole = storedWriter{Kind: r.Kind, Shards: r.Shards, Replicas: r.Replicas, Prefixes: table, Locator: r.Locator, Inline: r.Inline}
+		fields = 6
 	case r.Locator:
-		whole = storedLocated{Kind: r.Kind, Shards: r.Shards, Replicas: r.Replicas, Prefixes: table, Locator: true}
+		fields = 5
 	case r.Kind == Prefix:
-		whole = storedPrefixes{Kind: r.Kind, Shards: r.Shards, Replicas: r.Replicas, Prefixes: table}
-	default:
-		whole = storedRule{Kind: r.Kind, Shards: r.Shards, Replicas: r.Replicas}
+		fields = 4
 	}
-	value, err := encoding.Marshal(whole)
+	value, err := encoding.Marshal(r.fields(&table)[:fields])
 	if err == nil && len(value) > roster.MaxPlacement {
 		err = fmt.Errorf("%w: the table of prefixes makes it %d bytes: at most %d", ErrRule, len(value), roster.MaxPlacement)
 	}
@@ -100,29 +69,18 @@ func (r *Rule) Value() ([]byte, error) {
 
 // ParseRule reads a rule. There is one form of each: other bytes are ErrRule.
 func ParseRule(value []byte) (*Rule, error) {
-	var s storedWriter
-	var err error
-	switch {
-	case len(value) > 0 && value[0] == 0x83: // an array of three
-		var short storedRule
-		err = decoding.Unmarshal(value, &short)
-		s.Kind, s.Shards, s.Replicas = short.Kind, short.Shards, short.Replicas
-	case len(value) > 0 && value[0] == 0x84: // of four
-		var short storedPrefixes
-		err = decoding.Unmarshal(value, &short)
-		s.Kind, s.Shards, s.Replicas, s.Prefixes = short.Kind, short.Shards, short.Replicas, short.Prefixes
-	case len(value) > 0 && value[0] == 0x85: // of five
-		var short storedLocated
-		err = decoding.Unmarshal(value, &short)
-		s.Kind, s.Shards, s.Replicas, s.Prefixes, s.Locator = short.Kind, short.Shards, short.Replicas, short.Prefixes, short.Locator
-	default:
-		err = decoding.Unmarshal(value, &s)
+	var all []cbor.RawMessage
+	err := decoding.Unmarshal(value, &all)
+	r, table := &Rule{}, []storedPrefix{}
+	for i, field := range r.fields(&table) {
+		if err == nil && i < len(all) {
+			err = decoding.Unmarshal(all[i], field)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrRule, err)
 	}
-	r := &Rule{Kind: s.Kind, Shards: s.Shards, Replicas: s.Replicas, Locator: s.Locator, Inline: s.Inline}
-	for _, p := range s.Prefixes {
+	for _, p := range table {
 		r.Prefixes = append(r.Prefixes, PrefixShard{p.Prefix, p.Shard})
 	}
 	again, err := r.Value()

@@ -48,7 +48,7 @@ func TestPrefixesInOrder(t *testing.T) {
 	if err != nil || hex.EncodeToString(value) != ruleVectors[2].value {
 		t.Errorf("%x, %v", value, err)
 	}
-	twisted, _ := encoding.Marshal(storedPrefixes{Kind: Prefix, Shards: 4, Replicas: 3, Prefixes: []storedPrefix{{Prefix: []byte("z"), Shard: 1}, {Prefix: []byte("a"), Shard: 2}}})
+	twisted, _ := encoding.Marshal([]any{Prefix, 4, 3, []storedPrefix{{Prefix: []byte("z"), Shard: 1}, {Prefix: []byte("a"), Shard: 2}}})
 	if _, err := ParseRule(twisted); !errors.Is(err, ErrRule) {
 		t.Errorf("prefixes that do not ascend: %v", err)
 	}

@@ -3,6 +3,7 @@ package placement
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,31 +34,25 @@ func TestGoldenLayouts(t *testing.T) {
 		fmt.Fprintf(&b, "shard of %q by these prefixes, where its home is %x: %d\n", key, uint64(hash), r.Home([]byte(key), hash))
 	}
 	hosts := hostsOf(3)
-	for _, zoned := range []bool{false, true} {
-		if zoned {
-			hosts[1].Weight, hosts[2].Zone = 18, "a zone"
-		}
-		for _, h := range byID(hosts) {
-			fmt.Fprintf(&b, "host %x, weight %d, zone %q\n", string(h.ID), h.Weight, h.Zone)
-		}
-		l, err := Plan(&Rule{Kind: Hash, Shards: 4, Replicas: 2}, hosts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&b, "basis %x\n", l.basis)
-		fmt.Fprintf(&b, "table, 4 shards, 2 replicas: %x\n", l.Value())
-		fmt.Fprintf(&b, "its hash: %x\n", sha256.Sum256(l.Value()))
-		if zoned {
-			next, err := Next(&Rule{Kind: Hash, Shards: 4, Replicas: 2}, l, 2, false, hosts[1:], ready)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintf(&b, "the next table, without the first host: %x\n", next.Value())
-			for s := range Shard(4) {
-				name := next.Row(s).Name()
-				fmt.Fprintf(&b, "the name of its row of shard %d: %x\n", s, name[:])
-			}
-		}
+	for _, id := range slices.Sorted(slices.Values(hosts)) {
+		fmt.Fprintf(&b, "host %x\n", string(id))
+	}
+	four := ruleOf(4, 2)
+	l, err := Plan(four, hosts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(&b, "basis %x\n", l.basis)
+	fmt.Fprintf(&b, "table, 4 shards, 2 replicas: %x\n", l.Value())
+	fmt.Fprintf(&b, "its hash: %x\n", sha256.Sum256(l.Value()))
+	next, err := Next(four, l, 2, false, hosts[1:], ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(&b, "the next table, without the first host: %x\n", next.Value())
+	for s := range Shard(4) {
+		name := next.Row(s).Name()
+		fmt.Fprintf(&b, "the name of its row of shard %d: %x\n", s, name[:])
 	}
 	golden.Compare(t, "testdata/layouts.txt", b.String())
 }

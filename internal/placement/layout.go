@@ -30,8 +30,7 @@ type Layout struct {
 	value []byte // as it travels
 }
 
-// Basis stands for what a layout was made of: the hosts with their weights and zones. A
-// layout suits the hosts while its basis is theirs, whatever its table says: two programs
+// Basis stands for what a layout was made of: the hosts. A layout suits the hosts while its basis is theirs, whatever its table says: two programs
 // that draw differently would otherwise state layouts in turns.
 type Basis [8]byte
 
@@ -178,7 +177,7 @@ func Parse(value []byte, rule *Rule) (*Layout, error) {
 
 // Suits reports whether the layout was made for these hosts. Where it was not, an admin's
 // node states another one.
-func (l *Layout) Suits(hosts []Host) bool { return l.basis == basisOf(hosts) }
+func (l *Layout) Suits(hosts []roster.ID) bool { return l.basis == basisOf(hosts) }
 
 // Ready reports whether a member has signed that it is ready for the row of a shard.
 type Ready func(shard Shard, row quorum.Name, id roster.ID) bool
@@ -213,9 +212,6 @@ func (l *Layout) Epoch() (epoch uint64) {
 
 // Shards is how many there are.
 func (l *Layout) Shards() int { return len(l.rows) }
-
-// All are the members that the rows name, in ascending order.
-func (l *Layout) All() []roster.ID { return slices.Clone(l.hosts) }
 
 // Row is the row of a shard. It must not be changed.
 func (l *Layout) Row(s Shard) *quorum.Row { return l.rows[s] }

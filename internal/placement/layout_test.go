@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/syncd-io/syncd/internal/quorum"
@@ -17,13 +16,13 @@ import (
 )
 
 // host is the i-th of the tests' hosts.
-func host(i int) Host {
+func host(i int) roster.ID {
 	key := make([]byte, ed25519.PublicKeySize)
 	binary.BigEndian.PutUint64(key, uint64(i+1)*0x9e3779b97f4a7c15)
-	return Host{ID: roster.IDOf(key), Weight: 1}
+	return roster.IDOf(key)
 }
 
-func hostsOf(n int) (out []Host) {
+func hostsOf(n int) (out []roster.ID) {
 	for i := range n {
 		out = append(out, host(i))
 	}
@@ -32,7 +31,7 @@ func hostsOf(n int) (out []Host) {
 
 func ruleOf(shards, replicas int) *Rule { return &Rule{Kind: Hash, Shards: shards, Replicas: replicas} }
 
-func plan(t *testing.T, shards, replicas int, hosts []Host) *Layout {
+func plan(t *testing.T, shards, replicas int, hosts []roster.ID) *Layout {
 	t.Helper()
 	l, err := Plan(ruleOf(shards, replicas), hosts)
 	if err != nil {
@@ -65,7 +64,7 @@ func TestOnlyTheShareMoves(t *testing.T) {
 	const shards, replicas, n = 1024, 2, 10
 	few := plan(t, shards, replicas, hostsOf(n))
 	many := plan(t, shards, replicas, hostsOf(n+1))
-	comer := host(n).ID
+	comer := host(n)
 	taken := 0
 	for s := range Shard(shards) {
 		for _, id := range many.Hosts(s) {
@@ -92,7 +91,7 @@ func TestOnlyTheShareMoves(t *testing.T) {
 func TestNextRows(t *testing.T) {
 	rule := ruleOf(32, 3)
 	none := func(Shard, quorum.Name, roster.ID) bool { return false }
-	next := func(l *Layout, hosts []Host, ready Ready) *Layout {
+	next := func(l *Layout, hosts []roster.ID, ready Ready) *Layout {
 		t.Helper()
 		n, err := Next(rule, l, l.Epoch()+2, false, hosts, ready)
 		if err != nil {
@@ -144,11 +143,9 @@ func TestSuits(t *testing.T) {
 		t.Error("another order of the hosts, another layout")
 	}
 	for name, change := range map[string]func(){
-		"fewer":          func() { hosts = hosts[1:] },
-		"more":           func() { hosts = append(hosts, host(9)) },
-		"another":        func() { hosts[3] = host(9) },
-		"another weight": func() { hosts[3].Weight = 2 },
-		"another zone":   func() { hosts[3].Zone = "rack" },
+		"fewer":   func() { hosts = hosts[1:] },
+		"more":    func() { hosts = append(hosts, host(9)) },
+		"another": func() { hosts[3] = host(9) },
 	} {
 		hosts = hostsOf(7)
 		if change(); l.Suits(hosts) {
@@ -157,55 +154,14 @@ func TestSuits(t *testing.T) {
 	}
 }
 
-// A host of weight 4 gets 4 times what a host of weight 1 gets.
-func TestWeights(t *testing.T) {
-	hosts := hostsOf(5)
-	hosts[2].Weight = 4
-	l := plan(t, MaxShards, 1, hosts)
-	got := 0
-	for s := range Shard(MaxShards) {
-		if l.Has(s, hosts[2].ID) {
-			got++
-		}
-	}
-	// Half of all, σ 32; 6σ.
-	if got < 2048-6*32 || got > 2048+6*32 {
-		t.Errorf("%d shards of 4,096, 2,048 expected", got)
-	}
-}
-
-// With two zones each shard has hosts in both, though one zone has few.
-func TestZones(t *testing.T) {
-	hosts := hostsOf(9)
-	for i := range hosts {
-		hosts[i].Zone = "large"
-	}
-	hosts[4].Zone, hosts[7].Zone = "small", "small"
-	l := plan(t, 128, 3, hosts)
-	for s := range Shard(128) {
-		small := 0
-		for _, id := range l.Hosts(s) {
-			if id == hosts[4].ID || id == hosts[7].ID {
-				small++
-			}
-		}
-		if small == 0 || small == 3 {
-			t.Errorf("shard %d has %d hosts in the small zone", s, small)
-		}
-	}
-}
-
 func TestRefusedPlans(t *testing.T) {
-	heavy, twice := hostsOf(2), append(hostsOf(2), host(0))
-	heavy[1].Weight = MaxWeight + 1
 	for name, c := range map[string]struct {
 		replicas int
-		hosts    []Host
+		hosts    []roster.ID
 		want     error
 	}{
 		"no host": {1, nil, ErrLayout}, "no replica": {0, hostsOf(1), ErrRule}, "many replicas": {MaxReplicas + 1, hostsOf(1), ErrRule},
-		"heavy": {1, heavy, ErrLayout}, "twice": {1, twice, ErrLayout}, "no key": {1, []Host{{ID: "x", Weight: 1}}, ErrLayout},
-		"a long zone": {1, []Host{{ID: host(0).ID, Weight: 1, Zone: strings.Repeat("z", MaxZone+1)}}, ErrLayout},
+		"twice": {1, append(hostsOf(2), host(0)), ErrLayout}, "no key": {1, []roster.ID{"x"}, ErrLayout},
 	} {
 		if _, err := Plan(ruleOf(8, c.replicas), c.hosts); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
@@ -289,7 +245,6 @@ func TestTheLargest(t *testing.T) {
 // for nothing if a new program drew others.
 func TestVector(t *testing.T) {
 	hosts := hostsOf(4)
-	hosts[3].Weight = 2
 	l := plan(t, 8, 2, hosts)
 	const want = "[1 3] [1 2] [0 1] [1 2] [1 2] [1 2] [1 3] [2 3] "
 	got := ""
@@ -303,10 +258,10 @@ func TestVector(t *testing.T) {
 	if got != want {
 		t.Errorf("rows %s, want %s", got, want)
 	}
-	if got := fmt.Sprintf("%x", l.basis); got != "d78a5c11b55136e2" {
+	if got := fmt.Sprintf("%x", l.basis); got != "ab82d48a6d5e540e" {
 		t.Errorf("basis %s", got)
 	}
-	if got := fmt.Sprintf("%016x", hosts[3].draw(5)); got != "eabce71c35873bdd" {
-		t.Errorf("draw %s of host %s", got, hex.EncodeToString([]byte(hosts[3].ID)))
+	if got := fmt.Sprintf("%016x", draw(hosts[3], 5)); got != "51803fbf473c72fc" {
+		t.Errorf("draw %s of host %s", got, hex.EncodeToString([]byte(hosts[3])))
 	}
 }

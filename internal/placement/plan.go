@@ -3,7 +3,6 @@ package placement
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -13,62 +12,33 @@ import (
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
-// MaxZone is the longest name of a zone in bytes.
-const MaxZone = 64
-
-// MaxWeight is the greatest weight of a host: how many times the share of one of
-// weight 1 it takes.
-const MaxWeight = 64
-
-// Host is a node that is willing to hold shards.
-type Host struct {
-	ID     roster.ID
-	Weight int // 1 to MaxWeight
-	// Zone names what fails at once with the host: a machine, a rack, a site. Hosts
-	// without a zone are in one each.
-	Zone string
-}
-
 // Next makes the layout of hosts that follows another one, in an epoch; current is nil for the
 // first one. It is a function of what it is given, in whatever order the hosts come. So two
 // admins' nodes that plan at once make the same layout. anew: each row is made anew. It then
 // takes the place also of rows that this node has not heard of, by a statement that is void.
 // ErrRule: the rule is not valid. ErrLayout: there is no host, or one is not valid.
-func Next(rule *Rule, current *Layout, epoch uint64, anew bool, hosts []Host, ready Ready) (*Layout, error) {
+func Next(rule *Rule, current *Layout, epoch uint64, anew bool, hosts []roster.ID, ready Ready) (*Layout, error) {
 	if err := rule.Validate(); err != nil {
 		return nil, err
 	}
 	if len(hosts) == 0 || len(hosts) > roster.MaxMembers {
 		return nil, fmt.Errorf("%w: %d hosts: want 1 to %d", ErrLayout, len(hosts), roster.MaxMembers)
 	}
-	hosts = byID(hosts)
+	hosts = slices.Sorted(slices.Values(hosts))
 	l := &Layout{basis: basisOf(hosts)}
-	for i, h := range hosts {
-		if h.Weight < 1 || h.Weight > MaxWeight {
-			return nil, fmt.Errorf("%w: host %s has weight %d: want 1 to %d", ErrLayout, h.ID, h.Weight, MaxWeight)
+	for i, id := range hosts {
+		if i > 0 && hosts[i-1] == id {
+			return nil, fmt.Errorf("%w: host %s is there twice", ErrLayout, id)
 		}
-		if len(h.Zone) > MaxZone {
-			return nil, fmt.Errorf("%w: host %s has a zone of %d bytes: at most %d", ErrLayout, h.ID, len(h.Zone), MaxZone)
-		}
-		if i > 0 && hosts[i-1].ID == h.ID {
-			return nil, fmt.Errorf("%w: host %s is there twice", ErrLayout, h.ID)
-		}
-		if _, err := h.ID.PublicKey(); err != nil {
+		if _, err := id.PublicKey(); err != nil {
 			return nil, fmt.Errorf("%w: %v", ErrLayout, err)
 		}
 	}
-	draws := make([]draw, len(hosts))
-	for s := range rule.Shards {
-		for i := range hosts {
-			draws[i] = draw{hosts[i].draw(Shard(s)), uint16(i)}
-		}
-		slices.SortFunc(draws, func(a, b draw) int { return cmp.Or(cmp.Compare(b.number, a.number), cmp.Compare(a.host, b.host)) })
-		var set []roster.ID
-		for _, n := range choose(draws, hosts, min(rule.Replicas, len(hosts))) {
-			set = append(set, hosts[n].ID)
-		}
+	for s := range Shard(rule.Shards) {
+		set := slices.SortedFunc(slices.Values(hosts), func(a, b roster.ID) int { return cmp.Or(cmp.Compare(draw(b, s), draw(a, s)), cmp.Compare(a, b)) })
+		set = set[:min(rule.Replicas, len(set))]
 		slices.Sort(set)
-		l.rows = append(l.rows, next(Shard(s), current, epoch, anew, set, ready))
+		l.rows = append(l.rows, next(s, current, epoch, anew, set, ready))
 	}
 	return l, l.list()
 }
@@ -102,7 +72,7 @@ func Force(current *Layout, epoch uint64, left map[Shard][]roster.ID) (*Layout, 
 }
 
 // Plan makes the first layout of hosts.
-func Plan(rule *Rule, hosts []Host) (*Layout, error) { return Next(rule, nil, 1, false, hosts, nil) }
+func Plan(rule *Rule, hosts []roster.ID) (*Layout, error) { return Next(rule, nil, 1, false, hosts, nil) }
 
 // next is the row that follows the current one of a shard. In the first row the hosts are old
 // and new.
@@ -118,54 +88,17 @@ func next(s Shard, current *Layout, epoch uint64, anew bool, hosts []roster.ID, 
 	return row
 }
 
-func byID(hosts []Host) []Host {
-	return slices.SortedFunc(slices.Values(hosts), func(a, b Host) int { return cmp.Compare(a.ID, b.ID) })
-}
-
-func basisOf(hosts []Host) Basis {
+// basisOf hashes the hosts, each with four bytes that are the same for all (docs/protocol/SHARDS.md).
+func basisOf(hosts []roster.ID) Basis {
 	var b []byte
-	for _, h := range byID(hosts) {
-		b = append(b, h.ID...)
-		b = binary.BigEndian.AppendUint16(b, uint16(h.Weight))
-		b = binary.BigEndian.AppendUint16(b, uint16(len(h.Zone)))
-		b = append(b, h.Zone...)
+	for _, id := range slices.Sorted(slices.Values(hosts)) {
+		b = append(append(b, id...), 0, 1, 0, 0)
 	}
 	sum := sha256.Sum256(b)
 	return Basis(sum[:len(Basis{})])
 }
 
 // draw is the number that a host has for a shard.
-type draw struct {
-	number uint64
-	host   uint16
-}
-
-// draw is the greatest of as many numbers as the host has weight.
-func (h *Host) draw(s Shard) (greatest uint64) {
-	seed := xxh3.HashString(string(h.ID))
-	for i := range h.Weight {
-		var b [4]byte
-		binary.BigEndian.PutUint16(b[:], uint16(s))
-		binary.BigEndian.PutUint16(b[2:], uint16(i))
-		greatest = max(greatest, xxh3.HashSeed(b[:], seed))
-	}
-	return greatest
-}
-
-// choose takes hosts in the order of their draws: one of each zone, then a second one of
-// each, and so on.
-func choose(draws []draw, hosts []Host, want int) []uint16 {
-	taken := make([]uint16, 0, want)
-	perZone := map[string]int{}
-	for round := 0; len(taken) < want; round++ {
-		for _, d := range draws {
-			zone := hosts[d.host].Zone
-			if len(taken) == want || slices.Contains(taken, d.host) || zone != "" && perZone[zone] > round {
-				continue
-			}
-			taken = append(taken, d.host)
-			perZone[zone]++
-		}
-	}
-	return taken
+func draw(id roster.ID, s Shard) uint64 {
+	return xxh3.HashSeed([]byte{byte(s >> 8), byte(s), 0, 0}, xxh3.HashString(string(id)))
 }

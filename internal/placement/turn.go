@@ -53,7 +53,7 @@ type Standing struct {
 // until then. false: the one by which it goes suits them, and no move has ended. It is to be
 // asked with each change of what it is given, and again at that time. The admins are those of
 // the list, the node among them.
-func (t *Turn) At(now time.Time, s Standing, hosts []Host, admins []roster.ID, self roster.ID) (at time.Time, due bool) {
+func (t *Turn) At(now time.Time, s Standing, hosts []roster.ID, admins []roster.ID, self roster.ID) (at time.Time, due bool) {
 	suits := s.Layout != nil && !s.Absent && !s.Void && s.Layout.Suits(hosts)
 	if len(hosts) == 0 || suits && s.Ended == 0 {
 		*t = Turn{}
@@ -94,15 +94,12 @@ func rank(basis Basis, admins []roster.ID, self roster.ID) int {
 
 // HostsOf are the members that may hold shards. They are those that may write, since a
 // host also takes over what a removed member has written. Those that the others do not
-// wait for are not among them: with these no move would end. about gives what a member
-// says of itself as a host; false: it is not willing to be one.
-func HostsOf(list *roster.List, about func(roster.ID) (weight int, zone string, willing bool)) (hosts []Host) {
+// wait for are not among them: with these no move would end.
+func HostsOf(list *roster.List, willing func(roster.ID) bool) (hosts []roster.ID) {
 	for _, m := range list.Active() {
-		weight, zone, willing := about(m.ID)
-		if m.Role < roster.RoleWrite || !willing {
-			continue
+		if m.Role >= roster.RoleWrite && willing(m.ID) {
+			hosts = append(hosts, m.ID)
 		}
-		hosts = append(hosts, Host{ID: m.ID, Weight: min(max(weight, 1), MaxWeight), Zone: zone[:min(len(zone), MaxZone)]})
 	}
 	return slices.Clip(hosts)
 }

@@ -99,7 +99,7 @@ func (w *admins) meet(rate float64) {
 	}
 }
 
-func willing(roster.ID) (weight int, zone string, willing bool) { return 1, "", true }
+func willing(roster.ID) bool { return true }
 
 // place goes by the layout that counts, if it is later and its table is here, as internal/node
 // does. All hosts are ready at once.
@@ -180,26 +180,26 @@ func TestOneLayoutForManyChanges(t *testing.T) {
 		t.Errorf("%d layouts for the first hosts", w.stated)
 	}
 	for i := range 8 {
-		w.say(1, roster.Draft{Kind: roster.Grant, Subject: host(i).ID, Role: roster.RoleWrite})
+		w.say(1, roster.Draft{Kind: roster.Grant, Subject: host(i), Role: roster.RoleWrite})
 		w.run(3, 1)
 	}
 	w.run(60, 1)
 	if w.agree(); w.stated != 3 {
 		t.Errorf("%d layouts for eight hosts", w.stated)
 	}
-	w.say(2, roster.Draft{Kind: roster.Grant, Subject: host(9).ID, Role: roster.RoleRead}) // holds nothing
+	w.say(2, roster.Draft{Kind: roster.Grant, Subject: host(9), Role: roster.RoleRead}) // holds nothing
 	w.run(60, 1)
 	if w.stated != 3 {
 		t.Error("a layout for a member that only reads")
 	}
-	w.say(2, roster.Draft{Kind: roster.Lapse, Subject: host(3).ID})
+	w.say(2, roster.Draft{Kind: roster.Lapse, Subject: host(3)})
 	w.run(60, 1)
 	if w.agree(); w.stated != 5 {
 		t.Errorf("%d layouts after a host has lapsed", w.stated)
 	}
 	// A stream of changes puts a layout off for a bounded time.
 	for i := range 20 {
-		w.say(1, roster.Draft{Kind: roster.Grant, Subject: host(20 + i).ID, Role: roster.RoleWrite})
+		w.say(1, roster.Draft{Kind: roster.Grant, Subject: host(20 + i), Role: roster.RoleWrite})
 		w.run(6, 1)
 	}
 	if w.stated < 6 {
@@ -218,7 +218,7 @@ func TestAdminsConverge(t *testing.T) {
 				w.side[i] = w.IntN(2)
 			}
 			for range 2 + w.IntN(4) {
-				d := roster.Draft{Kind: roster.Grant, Subject: host(w.IntN(6)).ID, Role: roster.RoleWrite}
+				d := roster.Draft{Kind: roster.Grant, Subject: host(w.IntN(6)), Role: roster.RoleWrite}
 				if w.IntN(3) == 0 {
 					d = roster.Draft{Kind: roster.Remove, Subject: d.Subject}
 				}
