@@ -72,7 +72,9 @@ func Force(current *Layout, epoch uint64, left map[Shard][]roster.ID) (*Layout, 
 }
 
 // Plan makes the first layout of hosts.
-func Plan(rule *Rule, hosts []roster.ID) (*Layout, error) { return Next(rule, nil, 1, false, hosts, nil) }
+func Plan(rule *Rule, hosts []roster.ID) (*Layout, error) {
+	return Next(rule, nil, 1, false, hosts, nil)
+}
 
 // next is the row that follows the current one of a shard. In the first row the hosts are old
 // and new.

@@ -49,62 +49,45 @@ func bodyShard(ns *node.Namespace, key []byte) placement.Shard {
 	return home
 }
 
-// AskBody asks a host of a shard for a key's record and its body, as far as it has them in the shard.
-func (a *Asker) AskBody(key []byte) *wire.AskBody { return &wire.AskBody{ShardRow: a.at, Key: key} }
-
-// HostBody is what a host answers to AskBody.
+// HostBody is what a host of a shard has of a key's record and its body.
 type HostBody struct {
-	Apart, Whole bool // as in HostAnswer
+	Whole bool // as in HostAnswer
 	// Record is what the shard holds under the key, or a hint's; nil: neither. Value is that of the body that
 	// it names, if that proves itself; nil: none.
 	Record *dbadapter.Record
 	Value  []byte
 }
 
-// Body is what a message of the peer answers to AskBody. It keeps nothing of m.
-func (a *Asker) Body(remote node.ID, ask *wire.Ask, m wire.Message) (HostBody, error) {
-	reply, err := a.ns.Answered(remote, ask, m)
-	if err != nil {
-		return HostBody{}, err
-	}
-	return a.body(remote, ask.Question.(*wire.AskBody), reply.Answer.(*wire.BodyAnswer))
-}
-
-// BodyHere is what this node, a host, answers to AskBody.
-func (a *Asker) BodyHere(q *wire.AskBody) (HostBody, error) {
-	said, err := answerBody(a.ns, q)
-	if err != nil {
-		return HostBody{}, err
-	}
-	return a.body(a.ns.Self(), q, said)
-}
-
-func (a *Asker) body(remote node.ID, asked *wire.AskBody, said *wire.BodyAnswer) (HostBody, error) {
-	b := HostBody{Apart: said.Apart, Whole: said.Whole}
-	if said.Record == nil {
+// body asks a host of a shard for a key's record and its body, as far as it has them in the shard. The record is
+// checked of this node too: nobody has examined what a hint says.
+func (a *Asker) body(key []byte) question[HostBody] {
+	return question[HostBody]{&wire.AskBody{ShardRow: a.at, Key: key}, func(from node.ID, reply *wire.Reply) (HostBody, error) {
+		said := reply.Answer.(*wire.BodyAnswer)
+		b := HostBody{Whole: said.Whole}
+		if said.Record == nil {
+			return b, nil
+		}
+		record := said.Record.Clone()
+		home := Asker{ns: a.ns, view: a.ns.View(a.ns.Home(key))}
+		if err := home.check(from, &record, key); err != nil {
+			return HostBody{}, fmt.Errorf("%w: %w", node.ErrDeclined, err)
+		}
+		b.Record = &record
+		if p := bodies.Of(&record); p != nil && p.Proves(said.Value) {
+			b.Value = bytes.Clone(said.Value)
+		}
 		return b, nil
-	}
-	record := said.Record.Clone()
-	home := Asker{ns: a.ns, view: a.ns.View(a.ns.Home(asked.Key))}
-	if err := home.check(remote, &record, asked.Key); err != nil {
-		return HostBody{}, fmt.Errorf("%w: %w", node.ErrDeclined, err)
-	}
-	b.Record = &record
-	if p := bodies.Of(&record); p != nil && p.Proves(said.Value) {
-		b.Value = bytes.Clone(said.Value)
-	}
-	return b, nil
+	}}
 }
 
 // answerBody looks up a key's record, or the hint of it, and the body that it names.
-func answerBody(ns *node.Namespace, q *wire.AskBody) (*wire.BodyAnswer, error) {
-	set, err := ns.AsHost(&q.ShardRow)
-	if set == nil || !ns.Bodied() {
-		return &wire.BodyAnswer{Apart: true}, err
+func answerBody(ns *node.Namespace, set *node.Set, q *wire.AskBody) (a wire.Answering, err error) {
+	if !ns.Bodied() {
+		return apart(q), nil
 	}
-	a, shard := &wire.BodyAnswer{}, placement.Shard(q.Shard)
+	b, shard := &wire.BodyAnswer{}, set.Shard()
 	if ns.Home(q.Key) == shard {
-		if a.Record, err = set.Held(q.Key); err != nil {
+		if b.Record, err = set.Held(q.Key); err != nil {
 			return nil, err
 		}
 	} else {
@@ -114,59 +97,40 @@ func answerBody(ns *node.Namespace, q *wire.AskBody) (*wire.BodyAnswer, error) {
 		}
 		if hint != nil && !hint.Deleted {
 			if r, err := wire.ParsePushed(hint.Value); err == nil {
-				a.Record = &r
+				b.Record = &r
 			}
 		}
 	}
-	if p := bodies.Of(a.Record); p != nil && p.Shard == shard {
+	if p := bodies.Of(b.Record); p != nil && p.Shard == shard {
 		body, err := set.Held(p.Key(q.Key))
 		if err != nil {
 			return nil, err
 		}
 		if body != nil {
-			a.Value = body.Value
+			b.Value = body.Value
 		}
 	}
-	if !ns.GoesBy(&q.ShardRow) {
-		return &wire.BodyAnswer{Apart: true}, nil
-	}
-	a.Whole = set.Settled()
-	return a, nil
+	b.Whole = set.Settled()
+	return b, nil
 }
 
-// AskNames asks a member which of some bodies its records of the shard name.
-func (a *Asker) AskNames(names []wire.BodyName) *wire.AskNames {
-	return &wire.AskNames{ShardRow: a.at, Names: names}
-}
-
-// Named is what a message of the peer answers to AskNames. apart: as in HostAnswer.
-func (a *Asker) Named(remote node.ID, ask *wire.Ask, m wire.Message) (named []bool, apart bool, err error) {
-	reply, err := a.ns.Answered(remote, ask, m)
-	if err != nil {
-		return nil, false, err
-	}
-	said := reply.Answer.(*wire.NamesAnswer)
-	if n := len(ask.Question.(*wire.AskNames).Names); !said.Apart && len(said.Named) != n {
-		return nil, false, fmt.Errorf("%w: %d answers about %d bodies", reconcile.ErrProtocol, len(said.Named), n)
-	}
-	return said.Named, said.Apart, nil
-}
-
-// NamedHere is what this node answers to AskNames.
-func (a *Asker) NamedHere(ctx context.Context, q *wire.AskNames) (named []bool, apart bool, err error) {
-	said, err := answerNames(ctx, a.ns, q)
-	if err != nil {
-		return nil, false, err
-	}
-	return said.Named, said.Apart, nil
+// names asks a member which of some bodies its records of the shard name.
+func (a *Asker) names(names []wire.BodyName) question[[]bool] {
+	return question[[]bool]{&wire.AskNames{ShardRow: a.at, Names: names}, func(_ node.ID, reply *wire.Reply) ([]bool, error) {
+		said := reply.Answer.(*wire.NamesAnswer)
+		if len(said.Named) != len(names) {
+			return nil, fmt.Errorf("%w: %d answers about %d bodies", reconcile.ErrProtocol, len(said.Named), len(names))
+		}
+		return said.Named, nil
+	}}
 }
 
 // answerNames says which bodies the records of a shard here name, and its kept log: first the records,
 // which go from there to the log. reconcile.ErrBusy: the shard is being opened, or this node is a host of it
 // and not whole.
-func answerNames(ctx context.Context, ns *node.Namespace, q *wire.AskNames) (*wire.NamesAnswer, error) {
+func answerNames(ctx context.Context, ns *node.Namespace, q *wire.AskNames) (wire.Answering, error) {
 	if !ns.Bodied() || !ns.GoesBy(&q.ShardRow) {
-		return &wire.NamesAnswer{Apart: true}, nil
+		return apart(q), nil
 	}
 	shard, a := placement.Shard(q.Shard), &wire.NamesAnswer{Named: make([]bool, len(q.Names))}
 	set, host := ns.Held(shard), ns.Row(shard).IsHost(ns.Self())
@@ -205,7 +169,7 @@ func answerNames(ctx context.Context, ns *node.Namespace, q *wire.AskNames) (*wi
 	}
 	switch {
 	case !ns.GoesBy(&q.ShardRow):
-		return &wire.NamesAnswer{Apart: true}, nil
+		return apart(q), nil
 	case host && !set.Settled():
 		return nil, reconcile.ErrBusy
 	}

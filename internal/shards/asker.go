@@ -45,10 +45,16 @@ func (a *Asker) Shard() placement.Shard { return placement.Shard(a.at.Shard) }
 // lapse. Answers count while it does. (2)
 func (a *Asker) Current() bool { return a.ns.GoesBy(&a.at) }
 
+// question is one to the hosts of a shard, and what an answer means here. read is given no answer of a host that goes
+// by another row, and keeps nothing of the reply. It fails with node.ErrDeclined where a peer gives what this node
+// would not admit.
+type question[T any] struct {
+	wire.Question
+	read func(from node.ID, reply *wire.Reply) (T, error)
+}
+
 // HostAnswer is what a host answers about a key.
 type HostAnswer struct {
-	// Apart: it goes by another row, or knows of other removals or lapses; nothing else is said.
-	Apart bool
 	Whole bool
 	// Record is what it holds, a tombstone too; nil: nothing, or only the head is known.
 	Record *dbadapter.Record
@@ -58,64 +64,132 @@ type HostAnswer struct {
 	Floor dbadapter.Timestamp
 }
 
-// AskRecord asks for the record under a key, or for its version alone.
-func (a *Asker) AskRecord(key []byte, head bool) *wire.AskRecord {
-	return &wire.AskRecord{ShardRow: a.at, Head: head, Key: key}
-}
-
-// Record is what a message of the peer answers to AskRecord. It fails with ErrDeclined
-// where the peer gives what this node would not admit, and keeps nothing of m.
-func (a *Asker) Record(remote node.ID, ask *wire.Ask, m wire.Message) (HostAnswer, error) {
-	reply, err := a.ns.Answered(remote, ask, m)
-	if err != nil {
-		return HostAnswer{}, err
-	}
-	said, asked := reply.Answer.(*wire.RecordAnswer), ask.Question.(*wire.AskRecord) // CheckReply has compared the subjects
-	h := HostAnswer{Apart: said.Apart, Whole: said.Whole, Version: said.Head, Floor: reply.Greeting.Floor}
-	switch {
-	case said.Record == nil && said.Head.IsZero():
+// record asks for the record under a key, or for its version alone.
+func (a *Asker) record(key []byte, head bool) question[HostAnswer] {
+	q := &wire.AskRecord{ShardRow: a.at, Head: head, Key: key}
+	return question[HostAnswer]{q, func(from node.ID, reply *wire.Reply) (HostAnswer, error) {
+		said := reply.Answer.(*wire.RecordAnswer)
+		h := HostAnswer{Whole: said.Whole, Version: said.Head, Floor: reply.Greeting.Floor}
+		switch {
+		case said.Record == nil && said.Head.IsZero():
+			return h, nil
+		case said.Record == nil && head:
+			return h, a.plausible(from, said.Head)
+		case said.Record == nil || head:
+			return HostAnswer{}, fmt.Errorf("%w: a head and a record are taken for each other", reconcile.ErrProtocol)
+		}
+		record, err := a.taken(from, said.Record, key)
+		if err != nil {
+			return HostAnswer{}, err
+		}
+		h.Record, h.Version = record, record.Version
 		return h, nil
-	case said.Record == nil && asked.Head:
-		return h, hlc.Check(said.Head.Clock.Time(), a.ns.Time(), a.ns.Members().Policy().MaxSkew)
-	case said.Record == nil || asked.Head:
-		return HostAnswer{}, fmt.Errorf("%w: a head and a record are taken for each other", reconcile.ErrProtocol)
-	}
-	record := said.Record.Clone()
-	if err := a.check(remote, &record, asked.Key); err != nil {
-		return HostAnswer{}, fmt.Errorf("%w: %w", node.ErrDeclined, err)
-	}
-	h.Record, h.Version = &record, record.Version
-	return h, nil
+	}}
 }
 
-// RecordHere is what this node, a host, answers to AskRecord.
-func (a *Asker) RecordHere(q *wire.AskRecord) (HostAnswer, error) {
-	said, floor, err := answerRecord(a.ns, q)
+// plausible says why a version that a peer holds cannot be, or nil: one from beyond what this node can follow would
+// stop its clock.
+func (a *Asker) plausible(from node.ID, v dbadapter.Version) error {
+	if from == a.ns.Self() {
+		return nil
+	}
+	return hlc.Check(v.Clock.Time(), a.ns.Time(), a.ns.Members().Policy().MaxSkew)
+}
+
+// taken is a record of a host as this node's own memory. One of a peer is examined as one of a sync; node.ErrDeclined.
+func (a *Asker) taken(from node.ID, said *dbadapter.Record, key []byte) (*dbadapter.Record, error) {
+	record := said.Clone()
+	if from == a.ns.Self() {
+		return &record, nil
+	}
+	if err := a.check(from, &record, key); err != nil {
+		return nil, fmt.Errorf("%w: %w", node.ErrDeclined, err)
+	}
+	return &record, nil
+}
+
+// check says why a record is none for the key, or nil.
+func (a *Asker) check(from node.ID, record *dbadapter.Record, key []byte) error {
+	if string(record.Key) != string(key) {
+		return fmt.Errorf("%w: a record of another key", reconcile.ErrProtocol)
+	}
+	if err := record.Validate(); err != nil {
+		return err
+	}
+	return a.view.Examine(from, record)
+}
+
+// What this node answers to routed questions. An answer counts if this node went by the asker's row when it was given:
+// the row is looked at before, and again behind a commit or a snapshot. A row that this node takes up later finds the
+// commit in its sets. (2)
+
+// Reply is the answer to a routed question of a peer. What it says to be held is durable.
+func Reply(ctx context.Context, asked *node.Asked) (*wire.Reply, error) {
+	a, floor, err := answer(ctx, asked.Namespace(), asked.Remote(), asked.Question())
 	if err != nil {
-		return HostAnswer{}, err
+		return nil, err
 	}
-	h := HostAnswer{Apart: said.Apart, Whole: said.Whole, Record: said.Record, Version: said.Head, Floor: floor}
-	if h.Record != nil {
-		h.Version = h.Record.Version
+	return asked.Reply(a, floor), nil
+}
+
+// answer is what this node answers to a question of a member, or to its own one. floor is up to when it has collected
+// deletions, or takes no record.
+func answer(ctx context.Context, ns *node.Namespace, from node.ID, q wire.Question) (a wire.Answering, floor dbadapter.Timestamp, err error) {
+	switch q := q.(type) {
+	case *wire.AskRecord:
+		return asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, dbadapter.Timestamp, error) { return answerRecord(set, q) })
+	case *wire.AskHold:
+		return asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, dbadapter.Timestamp, error) {
+			return answerHold(ctx, ns, set, from, q)
+		})
+	case *wire.AskScan:
+		return asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, dbadapter.Timestamp, error) {
+			a, err := answerScan(ctx, set, q)
+			return a, 0, err
+		})
+	case *wire.AskChanges:
+		return asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, dbadapter.Timestamp, error) {
+			a, err := answerChanges(ctx, set, q)
+			return a, 0, err
+		})
+	case *wire.AskBody:
+		return asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, dbadapter.Timestamp, error) {
+			a, err := answerBody(ns, set, q)
+			return a, 0, err
+		})
+	case *wire.AskNames:
+		a, err = answerNames(ctx, ns, q)
+	case *wire.AskKept:
+		a, err = answerKept(ctx, ns, q)
+	case *wire.AskFeed:
+		a, err = answerFeed(ctx, ns, q)
 	}
-	return h, nil
+	return a, 0, err
+}
+
+// asHost gives what this node says of its set, as a host by the row of a question.
+func asHost(ns *node.Namespace, q wire.Question, row *wire.ShardRow, say func(*node.Set) (wire.Answering, dbadapter.Timestamp, error)) (a wire.Answering, floor dbadapter.Timestamp, err error) {
+	set, err := ns.AsHost(row)
+	if err != nil {
+		return nil, 0, err
+	}
+	if set != nil {
+		a, floor, err = say(set)
+	}
+	if set == nil || !ns.GoesBy(row) {
+		return apart(q), 0, nil
+	}
+	return a, floor, err
 }
 
 // answerRecord looks up what is held under a key. floor is up to when deletions have been collected.
-func answerRecord(ns *node.Namespace, q *wire.AskRecord) (a *wire.RecordAnswer, floor dbadapter.Timestamp, err error) {
-	set, err := ns.AsHost(&q.ShardRow)
-	if set == nil {
-		return &wire.RecordAnswer{Apart: true}, 0, err
-	}
+func answerRecord(set *node.Set, q *wire.AskRecord) (a *wire.RecordAnswer, floor dbadapter.Timestamp, err error) {
 	whole := set.Settled()
 	held, err := set.Held(q.Key)
 	if err != nil {
 		return nil, 0, err
 	}
-	floor = set.Floor() // behind the snapshot: what it lacks may be collected
-	if !ns.GoesBy(&q.ShardRow) {
-		return &wire.RecordAnswer{Apart: true}, 0, nil
-	}
+	floor = set.Floor()                                   // behind the snapshot: what it lacks may be collected
 	a = &wire.RecordAnswer{Whole: whole && set.Settled()} // behind the snapshot, too: the store may have been found to be damaged meanwhile
 	switch {
 	case held == nil:
@@ -125,49 +199,4 @@ func answerRecord(ns *node.Namespace, q *wire.AskRecord) (a *wire.RecordAnswer, 
 		a.Record = held
 	}
 	return a, floor, nil
-}
-
-// check says why a record of a peer is none for the key, or nil.
-func (a *Asker) check(remote node.ID, record *dbadapter.Record, key []byte) error {
-	if string(record.Key) != string(key) {
-		return fmt.Errorf("%w: a record of another key", reconcile.ErrProtocol)
-	}
-	if err := record.Validate(); err != nil {
-		return err
-	}
-	return a.view.Examine(remote, record)
-}
-
-// What this node answers, as a host, to routed questions. An answer counts if this node went by
-// the asker's row when it was given: the row is looked at before, and again behind a commit or
-// a snapshot. A row that this node takes up later finds the commit in its sets. (2)
-
-// Reply is the answer to a routed question of a peer. What it says to be held is durable.
-func Reply(ctx context.Context, asked *node.Asked) (*wire.Reply, error) {
-	ns := asked.Namespace()
-	var answer wire.Answering
-	var floor dbadapter.Timestamp
-	var err error
-	switch q := asked.Question().(type) {
-	case *wire.AskRecord:
-		answer, floor, err = answerRecord(ns, q)
-	case *wire.AskHold:
-		answer, floor, err = answerHold(ctx, ns, asked.Remote(), q)
-	case *wire.AskScan:
-		answer, err = answerScan(ctx, ns, q)
-	case *wire.AskChanges:
-		answer, err = answerChanges(ctx, ns, q)
-	case *wire.AskKept:
-		answer, err = answerKept(ctx, ns, q)
-	case *wire.AskBody:
-		answer, err = answerBody(ns, q)
-	case *wire.AskNames:
-		answer, err = answerNames(ctx, ns, q)
-	case *wire.AskFeed:
-		answer, err = answerFeed(ctx, ns, q)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return asked.Reply(answer, floor), nil
 }

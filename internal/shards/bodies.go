@@ -140,7 +140,7 @@ func (s *Shards) collect(ctx context.Context, shard, home placement.Shard, left 
 		if len(left) == 0 {
 			return 0
 		}
-		named, err := s.names(ctx, of, id, left)
+		named, err := askSoon(ctx, s, of, id, s.Net.Now()+Patience, of.names(namesOf(left)))
 		if err != nil {
 			return 0
 		}
@@ -169,20 +169,11 @@ func denial(key []byte, row quorum.Name) (d [16]byte) {
 	return [16]byte(sum[:])
 }
 
-// names asks a member which bodies it names.
-func (s *Shards) names(ctx context.Context, a *Asker, id node.ID, all []*suspect) ([]bool, error) {
-	var names []wire.BodyName
+func namesOf(all []*suspect) (names []wire.BodyName) {
 	for _, one := range all {
 		names = append(names, one.name)
 	}
-	q, over := a.AskNames(names), s.Net.Now()+Patience
-	return within(ctx, s, over, func(ctx context.Context) ([]bool, error) {
-		here := func() ([]bool, bool, error) { return a.NamedHere(ctx, q) }
-		named, _, err := askHost(ctx, s, a, id, over, q, here, func(asked *wire.Ask, m wire.Message) ([]bool, bool, error) {
-			return a.Named(id, asked, m)
-		})
-		return named, err
-	})
+	return names
 }
 
 // removeAt deletes what a reserved key holds, if it is of a version.
@@ -201,22 +192,12 @@ func (s *Shards) near(ctx context.Context, key []byte, shard placement.Shard, ov
 	if err != nil {
 		return Found{}, false
 	}
-	q, id := a.AskBody(key), s.nearest(a.Row().Old)[0]
+	id := s.nearest(a.Row().Old)[0]
 	began, requests := s.Net.Now(), 1
 	if id == s.NS.Self() {
 		requests = 0
 	}
-	b, err := within(ctx, s, min(over, s.Net.Now()+overdue), func(ctx context.Context) (HostBody, error) {
-		here := func() (HostBody, bool, error) {
-			b, err := a.BodyHere(q)
-			return b, b.Apart, err
-		}
-		b, _, err := askHost(ctx, s, a, id, over, q, here, func(asked *wire.Ask, m wire.Message) (HostBody, bool, error) {
-			b, err := a.Body(id, asked, m)
-			return b, b.Apart, err
-		})
-		return b, err
-	})
+	b, err := askSoon(ctx, s, a, id, min(over, s.Net.Now()+overdue), a.body(key))
 	if err != nil || !b.Whole || b.Record == nil || !a.Current() {
 		return Found{Requests: requests}, false
 	}

@@ -112,20 +112,10 @@ func (s *Shards) mayHold(set placement.Shard) (all map[node.ID]bool) {
 		all[id] = isHost(id)
 	}
 	self := s.NS.Self()
-	if s.here(set) != nil || isHost(self) {
+	if s.NS.Held(set) != nil || isHost(self) {
 		all[self] = isHost(self)
 	}
 	return all
-}
-
-// here is a shard's set at this node; nil: it does not hold the shard.
-func (s *Shards) here(shard placement.Shard) *node.Set {
-	for _, set := range s.NS.Sets() {
-		if set.Shard() == shard {
-			return set
-		}
-	}
-	return nil
 }
 
 // member asks a member about sets, and returns those of which something is to be said. What it
@@ -178,7 +168,7 @@ func (q inquiry) rest(ctx context.Context, m *status.ClusterMember, copies []*se
 // copy asks a member about a set; heard is whether it has told of itself.
 func (q inquiry) copy(ctx context.Context, c *setCopy, heard *bool) error {
 	if c.of.Self {
-		set := q.here(c.set)
+		set := q.NS.Held(c.set)
 		if set == nil {
 			c.Problem = fmt.Errorf("%w: this node does not hold shard %d yet", dbadapter.ErrNotFound, c.set)
 			return c.Problem
@@ -211,7 +201,7 @@ func (q inquiry) greet(ctx context.Context, m *status.ClusterMember) error {
 		return err
 	}
 	begun, a := q.Net.Now(), ask.Answered{Left: q.NS.Time()}
-	asked, reply, _, err := q.Net.Ask(ctx, node.ID(m.ID), remote.AskRecord([]byte{0}, true))
+	asked, reply, _, err := q.Net.Ask(ctx, node.ID(m.ID), remote.record([]byte{0}, true).Question)
 	if err == nil {
 		a.Came, a.Took = q.NS.Time(), q.Net.Now()-begun
 		a.Reply, err = q.NS.Answered(node.ID(m.ID), asked, reply)

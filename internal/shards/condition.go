@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // compareWait is how long a host that is to compare is waited for, before the next one is asked.
@@ -43,8 +44,7 @@ func (w *write) find(ctx context.Context) error {
 // compare has one host commit a conditional write: the first whole old host that answers, in the
 // row's order. It is given what the read has found, compares, and commits in one transaction.
 func (w *write) compare(ctx context.Context, a *Asker) error {
-	q := a.AskHold(w.records)
-	q.Batch, q.On = len(w.records) > 1, w.on
+	q := a.holds(&wire.AskHold{Records: w.records, Batch: len(w.records) > 1, On: w.on})
 	why := map[node.ID]error{}
 	for _, id := range a.Row().Old {
 		if !w.NS.Admits(id) {
@@ -58,7 +58,7 @@ func (w *write) compare(ctx context.Context, a *Asker) error {
 			if err = w.give(ctx, a, id); err == nil {
 				sent.Store(true) // as far as is known
 				var was bool
-				h, was, err = w.hold(ctx, a, id, w.over, q)
+				h, was, err = askHost(ctx, w.Shards, a, id, w.over, q)
 				sent.Store(was)
 			}
 			return h, err
@@ -111,7 +111,7 @@ func (w *write) give(ctx context.Context, a *Asker, id node.ID) error {
 	if len(found) == 0 {
 		return nil
 	}
-	h, _, err := w.hold(ctx, a, id, w.over, a.AskPass(found...))
+	h, _, err := askHost(ctx, w.Shards, a, id, w.over, a.pass(found...))
 	for i := range h.Outcomes {
 		// What it holds in its place it compares with next; what it does not take for its date it has, or has collected.
 		if d := h.Outcomes[i].Declined; err == nil && d != nil && !errors.Is(d, node.ErrLate) {

@@ -69,13 +69,11 @@ func (s *Shards) askFeed(ctx context.Context, t *locator.Turn, m locator.Message
 	if err != nil {
 		return nil, err
 	}
-	q, err := askFeed(s.NS, m)
+	q, err := a.feed(m)
 	if err != nil {
 		return nil, err
 	}
-	answer, _, err := askOne(ctx, s, a, t.Host, s.Net.Now()+Patience, q, func(asked *wire.Ask, reply wire.Message) (locator.Message, bool, error) {
-		return a.Feed(t.Host, asked, reply)
-	})
+	answer, _, err := askHost(ctx, s, a, t.Host, s.Net.Now()+Patience, q)
 	if errors.Is(err, errRow) || ctx.Err() != nil {
 		err = locator.ErrAgain
 	}
@@ -166,31 +164,21 @@ func rowMark(ns *node.Namespace, shards ...placement.Shard) locator.Mark {
 	return locator.Mark(h.Sum(nil)[:8])
 }
 
-// askFeed is a question of the feed.
-func askFeed(ns *node.Namespace, m locator.Message) (*wire.AskFeed, error) {
-	data, err := locator.Append(nil, m, ns.Rule().Shards)
-	return &wire.AskFeed{Message: data}, err
-}
-
-// Feed is what a message of the peer answers to AskFeed. apart: it goes by another row, or knows of other
-// removals or lapses.
-func (a *Asker) Feed(remote node.ID, ask *wire.Ask, m wire.Message) (answer locator.Message, apart bool, err error) {
-	reply, err := a.ns.Answered(remote, ask, m)
-	if err != nil {
-		return nil, false, err
-	}
-	data := reply.Answer.(*wire.FeedAnswer).Message // CheckReply has compared the subjects
-	if len(data) == 0 {
-		return nil, true, nil
-	}
-	if answer, err = locator.Parse(data, a.ns.Rule().Shards); err != nil {
-		return nil, false, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
-	}
-	return answer, false, nil
+// feed is a question of the feed.
+func (a *Asker) feed(m locator.Message) (question[locator.Message], error) {
+	shards := a.ns.Rule().Shards
+	data, err := locator.Append(nil, m, shards)
+	return question[locator.Message]{&wire.AskFeed{Message: data}, func(_ node.ID, reply *wire.Reply) (locator.Message, error) {
+		answer, err := locator.Parse(reply.Answer.(*wire.FeedAnswer).Message, shards)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
+		}
+		return answer, nil
+	}}, err
 }
 
 // answerFeed answers a question of the feed.
-func answerFeed(ctx context.Context, ns *node.Namespace, q *wire.AskFeed) (*wire.FeedAnswer, error) {
+func answerFeed(ctx context.Context, ns *node.Namespace, q *wire.AskFeed) (wire.Answering, error) {
 	if !ns.Located() {
 		return nil, fmt.Errorf("%w: the namespace has no locator", reconcile.ErrProtocol)
 	}
@@ -218,7 +206,7 @@ func answerFeed(ctx context.Context, ns *node.Namespace, q *wire.AskFeed) (*wire
 	case err != nil:
 		return nil, err
 	case rowMark(ns, shards...) != mark: // behind what was read, as at each routed question
-		return &wire.FeedAnswer{}, nil
+		return apart(q), nil
 	}
 	data, err := locator.Append(nil, answer, ns.Rule().Shards)
 	return &wire.FeedAnswer{Message: data}, err

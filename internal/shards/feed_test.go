@@ -67,12 +67,12 @@ func TestFollow(t *testing.T) {
 // fed asks the node for its feed, as a peer does.
 func fed(t *testing.T, ns *node.Namespace, m locator.Message) locator.Message {
 	t.Helper()
-	q := must(askFeed(ns, m))
-	a := must(answerFeed(t.Context(), ns, q))
-	if len(a.Message) == 0 {
+	data := must(locator.Append(nil, m, ns.Rule().Shards))
+	a := must(answerFeed(t.Context(), ns, &wire.AskFeed{Message: data}))
+	if isApart(a) {
 		return nil
 	}
-	return must(locator.Parse(a.Message, ns.Rule().Shards))
+	return must(locator.Parse(a.(*wire.FeedAnswer).Message, ns.Rule().Shards))
 }
 
 // newsOf are the news of one set.

@@ -42,9 +42,7 @@ func (s *Shards) left(ctx context.Context, a *Asker) (status.Left, error) {
 	why := map[node.ID]error{}
 	old := a.Row().Old
 	for _, id := range old {
-		h, err := within(ctx, s, s.Net.Now()+compareWait, func(ctx context.Context) (HostAnswer, error) {
-			return s.recordAt(ctx, a, id, []byte{0}, true, s.Net.Now()+compareWait)
-		})
+		h, err := askSoon(ctx, s, a, id, s.Net.Now()+compareWait, a.record([]byte{0}, true))
 		switch {
 		case !a.Current():
 			return status.Left{}, errRow

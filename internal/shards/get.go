@@ -12,7 +12,6 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/peer/status"
-	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // overdue is after what time the next host is asked at level one, however many are late.
@@ -185,14 +184,10 @@ func (r *read) ask(ctx context.Context, id node.ID, head bool) {
 		h.answer = before.answer
 	}
 	r.of[id] = h
-	q := r.asker.AskRecord(r.key, head)
 	if id == r.NS.Self() {
 		h.full = true
-		q.Head = false
-		answer, err := r.asker.RecordHere(q)
-		if h.err = err; err == nil && answer.Apart {
-			h.err = errApart
-		} else if err == nil {
+		answer, _, err := askHost(ctx, r.Shards, r.asker, id, r.over, r.asker.record(r.key, false))
+		if h.err = err; err == nil {
 			h.answer = &answer
 		}
 		return
@@ -202,10 +197,7 @@ func (r *read) ask(ctx context.Context, id node.ID, head bool) {
 	r.open++
 	r.count++
 	r.Net.Go(ctx, func(ctx context.Context) {
-		answer, _, err := askOne(ctx, r.Shards, r.asker, id, r.over, q, func(asked *wire.Ask, m wire.Message) (HostAnswer, bool, error) {
-			a, err := r.asker.Record(id, asked, m)
-			return a, a.Apart, err
-		})
+		answer, _, err := askHost(ctx, r.Shards, r.asker, id, r.over, r.asker.record(r.key, head))
 		r.box.Put(func() {
 			h.open, h.took = false, r.Net.Now()-h.began
 			r.open--
@@ -378,7 +370,7 @@ func (r *read) repair(record *dbadapter.Record) {
 			continue
 		}
 		r.Net.Outlive(func(ctx context.Context) {
-			_, _, _ = r.hold(ctx, r.asker, id, r.over, r.asker.AskPass(*record)) // a host that does not take it is synced later
+			_, _, _ = askHost(ctx, r.Shards, r.asker, id, r.over, r.asker.pass(*record)) // a host that does not take it is synced later
 		})
 	}
 }

@@ -71,9 +71,7 @@ func (s *Shards) WhereBody(ctx context.Context, key []byte) (*status.Body, error
 		for _, id := range a.Row().Hosts() {
 			at := status.BodyAt{Peer: status.ID(id)}
 			held := func(key []byte) *dbadapter.Record {
-				answer, failed := within(ctx, s, min(over, s.Net.Now()+bodyWait), func(ctx context.Context) (HostAnswer, error) {
-					return s.recordAt(ctx, a, id, key, false, over)
-				})
+				answer, failed := askSoon(ctx, s, a, id, min(over, s.Net.Now()+bodyWait), a.record(key, false))
 				if failed != nil {
 					at.Err = failed
 				}

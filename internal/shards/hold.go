@@ -10,7 +10,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/bodies"
-	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
@@ -109,43 +108,36 @@ type Held struct {
 	Declined error
 }
 
-// HostHeld is what a host answers to AskHold.
+// HostHeld is what a host answers to a question to hold records.
 type HostHeld struct {
-	Apart, Whole bool // as in HostAnswer
-	Outcomes     []Held
+	Whole    bool // as in HostAnswer
+	Outcomes []Held
 	// From is the date from which on the host takes records, where it has declined one for its date.
 	From time.Time
 }
 
-// AskHold asks a host to hold records; see wire.AskHold.
-func (a *Asker) AskHold(records []dbadapter.Record) *wire.AskHold {
-	return &wire.AskHold{ShardRow: a.at, Records: records}
+// holds is the question whether a host holds records; see wire.AskHold.
+func (a *Asker) holds(q *wire.AskHold) question[HostHeld] {
+	q.ShardRow = a.at
+	return question[HostHeld]{q, func(from node.ID, reply *wire.Reply) (HostHeld, error) {
+		said := reply.Answer.(*wire.HoldAnswer)
+		h, err := a.outcomes(from, said, q)
+		if slices.ContainsFunc(h.Outcomes, func(o Held) bool { return errors.Is(o.Declined, node.ErrLate) }) {
+			// By that clock the host has made its promise: the next version is to be later.
+			a.ns.Follow(dbadapter.TimestampAt(time.UnixMilli(int64(reply.Greeting.Time) + 1)))
+			h.From = node.DateFrom(reply.Greeting.Floor + 1)
+		}
+		return h, err
+	}}
 }
 
-// AskPass asks a host to hold records that hosts have, as they are.
-func (a *Asker) AskPass(records ...dbadapter.Record) *wire.AskHold {
-	return &wire.AskHold{ShardRow: a.at, Records: records, Passed: true}
+// pass asks a host to hold records that hosts have, as they are.
+func (a *Asker) pass(records ...dbadapter.Record) question[HostHeld] {
+	return a.holds(&wire.AskHold{Records: records, Passed: true})
 }
 
-// Hold is what a message of the peer answers to AskHold. It keeps nothing of m.
-func (a *Asker) Hold(remote node.ID, ask *wire.Ask, m wire.Message) (HostHeld, error) {
-	reply, err := a.ns.Answered(remote, ask, m)
-	if err != nil {
-		return HostHeld{}, err
-	}
-	h, err := a.outcomes(reply.Answer.(*wire.HoldAnswer), ask.Question.(*wire.AskHold))
-	if slices.ContainsFunc(h.Outcomes, func(o Held) bool { return errors.Is(o.Declined, node.ErrLate) }) {
-		// By that clock the host has made its promise: the next version is to be later.
-		a.ns.Follow(dbadapter.TimestampAt(time.UnixMilli(int64(reply.Greeting.Time) + 1)))
-		h.From = node.DateFrom(reply.Greeting.Floor + 1)
-	}
-	return h, err
-}
-
-func (a *Asker) outcomes(said *wire.HoldAnswer, asked *wire.AskHold) (h HostHeld, err error) {
-	if h.Apart, h.Whole = said.Apart, said.Whole; h.Apart {
-		return h, nil
-	}
+func (a *Asker) outcomes(from node.ID, said *wire.HoldAnswer, asked *wire.AskHold) (h HostHeld, err error) {
+	h.Whole = said.Whole
 	if len(said.Outcomes) != len(asked.Records) {
 		return h, fmt.Errorf("%w: %d outcomes of %d records", reconcile.ErrProtocol, len(said.Outcomes), len(asked.Records))
 	}
@@ -160,8 +152,7 @@ func (a *Asker) outcomes(said *wire.HoldAnswer, asked *wire.AskHold) (h HostHeld
 		case one.Other == nil:
 			o.Held = true
 		default:
-			// A version from beyond what this node can follow would stop its clock.
-			if err := hlc.Check(one.Other.Version.Clock.Time(), a.ns.Time(), a.ns.Members().Policy().MaxSkew); err != nil {
+			if err := a.plausible(from, one.Other.Version); err != nil {
 				o.Declined = fmt.Errorf("%w: it holds another version: %w", node.ErrDeclined, err)
 				continue
 			}
@@ -182,26 +173,9 @@ func (a *Asker) outcomes(said *wire.HoldAnswer, asked *wire.AskHold) (h HostHeld
 	return h, nil
 }
 
-// HoldHere is what this node, a host, answers to AskHold.
-func (a *Asker) HoldHere(ctx context.Context, q *wire.AskHold) (HostHeld, error) {
-	said, floor, err := answerHold(ctx, a.ns, a.ns.Self(), q)
-	if err != nil {
-		return HostHeld{}, err
-	}
-	h, err := a.outcomes(said, q)
-	if floor != 0 {
-		h.From = node.DateFrom(floor + 1)
-	}
-	return h, err
-}
-
 // answerHold admits records by the one admission, and lists no refusal: their writer hears of it.
 // floor is up to when this node takes no record of the shard, where it has declined one for that; or 0.
-func answerHold(ctx context.Context, ns *node.Namespace, from node.ID, q *wire.AskHold) (a *wire.HoldAnswer, floor dbadapter.Timestamp, err error) {
-	set, err := ns.AsHost(&q.ShardRow)
-	if set == nil {
-		return &wire.HoldAnswer{Apart: true}, 0, err
-	}
+func answerHold(ctx context.Context, ns *node.Namespace, set *node.Set, from node.ID, q *wire.AskHold) (a *wire.HoldAnswer, floor dbadapter.Timestamp, err error) {
 	records := make([]dbadapter.Hashed, len(q.Records))
 	for i, one := range q.Records {
 		if records[i], err = dbadapter.Hash(set.Keys.Hasher, one); err != nil {
@@ -223,8 +197,6 @@ func answerHold(ctx context.Context, ns *node.Namespace, from node.ID, q *wire.A
 			continue
 		case errors.Is(err, dbadapter.ErrConflict):
 			return nil, 0, reconcile.ErrBusy
-		case !ns.GoesBy(&q.ShardRow):
-			return &wire.HoldAnswer{Apart: true}, 0, nil
 		case err != nil:
 			return nil, 0, err
 		}

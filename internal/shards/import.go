@@ -414,7 +414,7 @@ func (im *importing) message(a *Asker, over time.Duration, items []*imported) (*
 		records[at] = *i.record
 	}
 	m := &message{
-		importing: im, asker: a, row: a.Row(), over: over, items: items, question: a.AskHold(records), box: im.Net.Mailbox(),
+		importing: im, asker: a, row: a.Row(), over: over, items: items, question: &wire.AskHold{Records: records}, box: im.Net.Mailbox(),
 		answers: map[node.ID]*HostHeld{}, spared: map[node.ID]bool{}, sent: map[node.ID]bool{}, why: map[node.ID]error{},
 	}
 	m.question.Earliest = im.earliest
@@ -487,7 +487,7 @@ func (m *message) ask(ctx context.Context, id node.ID) {
 	}()
 	for pause := 2 * pauseFirst; ; pause = min(2*pause, pauseMost) {
 		m.flying.Add(1)
-		h, sent, err := m.hold(ctx, m.asker, id, m.over, m.question)
+		h, sent, err := askHost(ctx, m.Shards, m.asker, id, m.over, m.asker.holds(m.question))
 		m.box.Put(func() {
 			m.flying.Add(-1)
 			if sent {

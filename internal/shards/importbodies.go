@@ -136,9 +136,7 @@ func (im *importing) floor(found *Found, i *imported) (floor dbadapter.Timestamp
 // may be a deletion, and then the body is read.
 func (im *importing) there(ctx context.Context, key []byte, p *bodies.Pointer, over time.Duration) bool {
 	h, err := anew(ctx, im.Shards, p.Shard, over, func(a *Asker) (HostAnswer, error) {
-		return within(ctx, im.Shards, min(over, im.Net.Now()+bodyWait), func(ctx context.Context) (HostAnswer, error) {
-			return im.recordAt(ctx, a, im.nearest(a.Row().Old)[0], p.Key(key), true, over)
-		})
+		return askSoon(ctx, im.Shards, a, im.nearest(a.Row().Old)[0], min(over, im.Net.Now()+bodyWait), a.record(p.Key(key), true))
 	})
 	if err == nil && !h.Version.IsZero() && bodies.MayTake(p, nil, h.Version.Clock.Time()) {
 		return true

@@ -148,60 +148,70 @@ func (s *Shards) took(id node.ID, began time.Duration, cut bool, err error) {
 	}
 }
 
-// askOne asks a host until it has answered under the asker's row, or the time is over. It waits where
-// the host is busy, and syncs the lists where the two go by different rows.
-func askOne[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, over time.Duration, q wire.Question, read func(*wire.Ask, wire.Message) (T, bool, error)) (answer T, sent bool, err error) {
+// askHost asks a host until it has answered under the asker's row, or the time is over. It waits where the host is
+// busy, and syncs the lists where the two go by different rows. This node answers for itself at once.
+func askHost[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, over time.Duration, q question[T]) (t T, sent bool, err error) {
+	if id == s.NS.Self() {
+		said, floor, err := answer(ctx, s.NS, id, q.Question)
+		switch {
+		case err != nil:
+			return t, true, err
+		case !isApart(said):
+			t, err = q.read(id, &wire.Reply{Answer: said, Greeting: wire.Greeting{Floor: floor}})
+			return t, true, err
+		case a.Current():
+			return t, true, errApart
+		}
+		return t, true, errRow
+	}
 	pause, syncs := pauseFirst, 0
 	for {
 		if !s.NS.Admits(id) { // it stays in its set, as one that does not answer (14)
-			return answer, sent, errGone
+			return t, sent, errGone
 		}
 		began := s.Net.Now()
-		asked, m, was, err := s.Net.Ask(ctx, id, q)
+		asked, m, was, err := s.Net.Ask(ctx, id, q.Question)
 		sent = sent || was
-		apart := false
+		var reply *wire.Reply
 		if err == nil {
-			answer, apart, err = read(asked, m)
+			reply, err = s.NS.Answered(id, asked, m)
+		}
+		apart := err == nil && isApart(reply.Answer)
+		if err == nil && !apart {
+			t, err = q.read(id, reply)
 		}
 		s.took(id, began, ctx.Err() != nil, err)
 		switch {
 		case !a.Current():
-			return answer, sent, errRow
-		case err == nil && apart, errors.Is(err, node.ErrDenied): // it may not know yet that this node is a member
+			return t, sent, errRow
+		case apart, errors.Is(err, node.ErrDenied): // it may not know yet that this node is a member
 			if syncs++; syncs > maxListSyncs {
-				return answer, sent, errApart
+				return t, sent, errApart
 			}
 			// One side may decline a table that does not count there; the lists are equal all the same.
 			if failed := s.Net.SyncLists(ctx, id); failed != nil && !errors.Is(failed, syncing.ErrRejected) {
-				return answer, sent, failed
+				return t, sent, failed
 			}
 			if !a.Current() {
-				return answer, sent, errRow
+				return t, sent, errRow
 			}
 		case errors.Is(err, reconcile.ErrBusy):
 			if s.Net.Now()+pause >= over || s.Net.Sleep(ctx, pause) != nil {
-				return answer, sent, err
+				return t, sent, err
 			}
 			pause = min(2*pause, pauseMost)
 		default:
-			return answer, sent, err
+			return t, sent, err
 		}
 	}
 }
 
-// askHost asks a host that may be this node, which here answers for at once.
-func askHost[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, over time.Duration, q wire.Question, here func() (T, bool, error), read func(*wire.Ask, wire.Message) (T, bool, error)) (answer T, sent bool, err error) {
-	if id != s.NS.Self() {
-		return askOne(ctx, s, a, id, over, q, read)
-	}
-	answer, apart, err := here()
-	switch {
-	case err == nil && apart && !a.Current():
-		err = errRow
-	case err == nil && apart:
-		err = errApart
-	}
-	return answer, true, err
+// askSoon is askHost for a caller that asks another host, or gives up, when a time is over.
+func askSoon[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, until time.Duration, q question[T]) (T, error) {
+	return within(ctx, s, until, func(ctx context.Context) (T, error) {
+		t, _, err := askHost(ctx, s, a, id, until, q)
+		return t, err
+	})
 }
 
 // within waits for what f does beside it until the time is over.
@@ -281,4 +291,43 @@ func words(why map[node.ID]error) string {
 		all = append(all, fmt.Sprintf("%s: %v", id, why[id]))
 	}
 	return strings.Join(all, "; ")
+}
+
+// apart is the answer to a question that is asked under another row than that of this node.
+func apart(q wire.Question) wire.Answering {
+	switch q.(type) {
+	case *wire.AskRecord:
+		return &wire.RecordAnswer{Apart: true}
+	case *wire.AskHold:
+		return &wire.HoldAnswer{Apart: true}
+	case *wire.AskScan:
+		return &wire.ScanAnswer{Apart: true}
+	case *wire.AskChanges:
+		return &wire.ChangesAnswer{Apart: true}
+	case *wire.AskBody:
+		return &wire.BodyAnswer{Apart: true}
+	case *wire.AskNames:
+		return &wire.NamesAnswer{Apart: true}
+	}
+	return &wire.FeedAnswer{}
+}
+
+func isApart(a wire.Answering) bool {
+	switch a := a.(type) {
+	case *wire.RecordAnswer:
+		return a.Apart
+	case *wire.HoldAnswer:
+		return a.Apart
+	case *wire.ScanAnswer:
+		return a.Apart
+	case *wire.ChangesAnswer:
+		return a.Apart
+	case *wire.BodyAnswer:
+		return a.Apart
+	case *wire.NamesAnswer:
+		return a.Apart
+	case *wire.FeedAnswer:
+		return len(a.Message) == 0
+	}
+	return false
 }

@@ -47,10 +47,11 @@ func TestPagesThatAreNotBelieved(t *testing.T) {
 		r := must(NewAsker(asker.ns, 0))
 		watched := func(cursor changes.Cursor, lie func(a *wire.ChangesAnswer)) (*WatchPage, error) {
 			t.Helper()
-			ask, m, _, err := asker.Ask(c.ctx, x.ID, r.AskChanges(cursor, nil))
+			q := r.changes(cursor, nil)
+			_, m, _, err := asker.Ask(c.ctx, x.ID, q.Question)
 			c.must(err)
 			lie(m.(*wire.Reply).Answer.(*wire.ChangesAnswer))
-			return r.Changes(x.ID, ask, m)
+			return q.read(x.ID, m.(*wire.Reply))
 		}
 		honest, err := watched(changes.FromStart, func(*wire.ChangesAnswer) {})
 		if err != nil || honest.Next.Listing() || len(honest.Told) == 0 {
@@ -67,14 +68,13 @@ func TestPagesThatAreNotBelieved(t *testing.T) {
 		if _, err := watched(honest.Next, func(a *wire.ChangesAnswer) { a.Next = []byte("0000000000000001.7") }); !errors.Is(err, reconcile.ErrProtocol) {
 			t.Errorf("another log: %v", err)
 		}
-		scanned := func(most uint32) error {
-			ask, m, _, err := asker.Ask(c.ctx, x.ID, r.AskScan(nil, nil, 1<<20))
+		scanned := func(most int) error {
+			_, m, _, err := asker.Ask(c.ctx, x.ID, r.scan(nil, nil, 1<<20).Question)
 			c.must(err)
 			if n := len(m.(*wire.Reply).Answer.(*wire.ScanAnswer).Records); n < 2 {
 				t.Fatalf("a page of %d records", n)
 			}
-			ask.Question.(*wire.AskScan).Most = most
-			_, err = r.Page(x.ID, ask, m)
+			_, err = r.scan(nil, nil, most).read(x.ID, m.(*wire.Reply))
 			return err
 		}
 		if err := scanned(1 << 20); err != nil {
@@ -93,11 +93,10 @@ func TestWhoIsNotWholeComparesNothing(t *testing.T) {
 		host.lacks(0)
 		a := must(NewAsker(asker.ns, 0))
 		for _, lacks := range []bool{true, false} {
-			q := a.AskHold(must(a.Make([]node.Draft{draft("a", "value")}, make([][]*dbadapter.Record, 1))))
-			q.On = []*dbadapter.Version{{}}
-			ask, m, _, err := asker.Ask(c.ctx, host.ID, q)
+			records := must(a.Make([]node.Draft{draft("a", "value")}, make([][]*dbadapter.Record, 1)))
+			_, m, _, err := asker.Ask(c.ctx, host.ID, a.holds(&wire.AskHold{Records: records, On: []*dbadapter.Version{{}}}).Question)
 			c.must(err)
-			h, err := a.Hold(host.ID, ask, m)
+			h := m.(*wire.Reply).Answer.(*wire.HoldAnswer)
 			if err != nil || h.Whole == lacks || (c.held("a")[0] == "-") != lacks {
 				t.Errorf("lacks %v: %+v, %v; it holds %s", lacks, h, err, c.held("a")[0])
 			}

@@ -160,18 +160,6 @@ func (w *write) written(hosts []node.ID) Written {
 	return out
 }
 
-// hold asks a host to hold records.
-func (s *Shards) hold(ctx context.Context, a *Asker, id node.ID, over time.Duration, q *wire.AskHold) (h HostHeld, sent bool, err error) {
-	here := func() (HostHeld, bool, error) {
-		h, err := a.HoldHere(ctx, q)
-		return h, h.Apart, err
-	}
-	return askHost(ctx, s, a, id, over, q, here, func(asked *wire.Ask, m wire.Message) (HostHeld, bool, error) {
-		h, err := a.Hold(id, asked, m)
-		return h, h.Apart, err
-	})
-}
-
 // offered is what the hosts have come to.
 type offered struct {
 	held, whole map[node.ID]bool
@@ -186,8 +174,7 @@ type offered struct {
 func (w *write) offer(ctx context.Context, a *Asker) (Written, error) {
 	row, box := a.Row(), w.Net.Mailbox()
 	o := offered{held: map[node.ID]bool{}, whole: map[node.ID]bool{}, ended: map[node.ID]bool{}, why: map[node.ID]error{}}
-	q := a.AskHold(w.records)
-	q.Batch, q.Passed = len(w.records) > 1, w.passed
+	q := a.holds(&wire.AskHold{Records: w.records, Batch: len(w.records) > 1, Passed: w.passed})
 	defer o.over.Store(true)
 	for _, id := range w.nearest(row.Hosts()) {
 		if id != w.NS.Self() {
@@ -226,14 +213,14 @@ func (w *write) offer(ctx context.Context, a *Asker) (Written, error) {
 }
 
 // offerTo asks one host until it has said what it does with the records.
-func (w *write) offerTo(ctx context.Context, a *Asker, id node.ID, q *wire.AskHold, box Mailbox, o *offered) {
+func (w *write) offerTo(ctx context.Context, a *Asker, id node.ID, q question[HostHeld], box Mailbox, o *offered) {
 	for pause := 2 * pauseFirst; ; pause = min(2*pause, pauseMost) {
 		o.open.Add(1)
 		if o.over.Load() {
 			o.open.Add(-1)
 			return
 		}
-		h, sent, err := w.hold(ctx, a, id, w.over, q)
+		h, sent, err := askHost(ctx, w.Shards, a, id, w.over, q)
 		final := errors.Is(err, errApart) || errors.Is(err, node.ErrDenied)
 		box.Put(func() {
 			o.open.Add(-1)

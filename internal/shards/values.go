@@ -230,9 +230,7 @@ func (s *Shards) body(ctx context.Context, key []byte, p *bodies.Pointer, over t
 				continue
 			}
 			asked++
-			h, err := within(ctx, s, min(over, s.Net.Now()+bodyWait), func(ctx context.Context) (HostAnswer, error) {
-				return s.recordAt(ctx, a, id, name, false, over)
-			})
+			h, err := askSoon(ctx, s, a, id, min(over, s.Net.Now()+bodyWait), a.record(name, false))
 			switch {
 			case !a.Current():
 				return nil, errRow

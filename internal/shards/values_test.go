@@ -435,20 +435,20 @@ func TestOldBodiesAreNamedByNoNewRecord(t *testing.T) {
 		d := draft("k", string(old.AppendBinary(nil)))
 		records, err := a.Make([]node.Draft{d}, [][]*dbadapter.Record{nil})
 		c.must(err)
-		outcome := func(q *wire.AskHold) Held {
-			h, err := a.HoldHere(c.ctx, q)
+		outcome := func(q question[HostHeld]) Held {
+			h, _, err := askHost(c.ctx, c.hosts[0].shards, a, c.hosts[0].ID, 0, q)
 			c.must(err)
 			return h.Outcomes[0]
 		}
-		if o := outcome(a.AskHold(records)); !errors.Is(o.Declined, node.ErrDeclined) || !strings.Contains(o.Declined.Error(), "put it anew") {
+		if o := outcome(a.holds(&wire.AskHold{Records: records})); !errors.Is(o.Declined, node.ErrDeclined) || !strings.Contains(o.Declined.Error(), "put it anew") {
 			t.Errorf("a record of a writer: %+v", o)
 		}
-		if o := outcome(a.AskPass(records...)); !o.Held {
+		if o := outcome(a.pass(records...)); !o.Held {
 			t.Errorf("one that is passed on: %+v", o)
 		}
 		again, err := a.Make([]node.Draft{d}, [][]*dbadapter.Record{{&records[0]}})
 		c.must(err)
-		if o := outcome(a.AskHold(again)); !o.Held {
+		if o := outcome(a.holds(&wire.AskHold{Records: again})); !o.Held {
 			t.Errorf("one that replaces a record which names the body: %+v", o)
 		}
 	})

@@ -186,34 +186,17 @@ func (s *Shards) give(ctx context.Context, id node.ID, key []byte, v dbadapter.V
 		return false, err
 	}
 	over := s.Net.Now() + Patience
-	answer, err := s.recordAt(ctx, a, id, key, true, over)
+	answer, err := askSoon(ctx, s, a, id, over, a.record(key, true))
 	if err != nil || answer.Version.Compare(v) >= 0 {
 		return err == nil, err
 	}
 	if record == nil || record.Version.Compare(v) < 0 {
 		return false, nil
 	}
-	h, _, err := s.hold(ctx, a, id, over, a.AskPass(*record))
+	h, err := askSoon(ctx, s, a, id, over, a.pass(*record))
 	if err != nil || len(h.Outcomes) == 0 {
 		return false, err
 	}
 	o := &h.Outcomes[0]
 	return o.Held || o.Other != nil && o.Other.Version.Compare(v) >= 0, o.Declined
-}
-
-// recordAt asks one host for what it holds, or for its version alone.
-func (s *Shards) recordAt(ctx context.Context, a *Asker, id node.ID, key []byte, head bool, over time.Duration) (HostAnswer, error) {
-	r := &read{Shards: s, asker: a, row: a.Row(), key: key, GetOptions: GetOptions{Level: quorum.One}, over: over, look: over, box: s.Net.Mailbox(), of: map[node.ID]*asked{}}
-	r.ask(ctx, id, head)
-	for r.open > 0 {
-		note := r.box.Take(ctx, over)
-		if note == nil {
-			return HostAnswer{}, errSilent
-		}
-		note()
-	}
-	if h := r.of[id]; h.answer != nil {
-		return *h.answer, nil
-	}
-	return HostAnswer{}, r.of[id].err
 }

@@ -279,17 +279,17 @@ func (f *follow) rest(ctx context.Context, place changes.Cursor, pause time.Dura
 // took tells what a page says, and returns the pause before the next one.
 func (f *follow) took(ctx context.Context, asked time.Duration, page *WatchPage, host node.ID, err error) time.Duration {
 	place := &f.places[f.shard]
-	switch {
+	switch expired := errors.Is(err, errExpired); {
+	case expired && f.host != "" && host != f.host && asked-f.level <= watchGap:
+		// The host is another one, and has another log: it tells all that it holds, with repeats.
+		*place, f.host, f.fresh, f.again, f.behind = changes.FromStart, host, false, true, false
+	case expired:
+		f.err = fmt.Errorf("%w: no host of shard %d that answers has made it; watch from %q, which tells all that is held first", changes.ErrCursorExpired, f.shard, string(changes.FromStart))
 	case err != nil && (f.host == "" || f.Net.Now()-f.last > watchPatience):
 		f.err = fmt.Errorf("what has become of shard %d is not known; go on from the last cursor when its hosts are there again: %w", f.shard, err)
 	case err != nil:
 		f.pause = min(2*f.pause, watchIdleMost)
 		return f.pause
-	case page.Expired && f.host != "" && host != f.host && asked-f.level <= watchGap:
-		// The host is another one, and has another log: it tells all that it holds, with repeats.
-		*place, f.host, f.fresh, f.again, f.behind = changes.FromStart, host, false, true, false
-	case page.Expired:
-		f.err = fmt.Errorf("%w: no host of shard %d that answers has made it; watch from %q, which tells all that is held first", changes.ErrCursorExpired, f.shard, string(changes.FromStart))
 	default:
 		if !page.More || *place == changes.FromStart && !f.again {
 			f.level = asked
