@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -45,6 +46,11 @@ func (a *Asker) Make(drafts []node.Draft, seen [][]*dbadapter.Record) ([]dbadapt
 			return nil, &node.ItemError{Item: i, Err: err}
 		}
 	}
+	return a.signed(writes)
+}
+
+// signed are the records of writes, signed.
+func (a *Asker) signed(writes []dbadapter.Write) ([]dbadapter.Record, error) {
 	if err := a.view.Authorize(writes); err != nil {
 		return nil, err
 	}
@@ -86,14 +92,7 @@ func (a *Asker) MakeItems(items []node.Item, seen [][]*dbadapter.Record) ([]dbad
 			return nil, err
 		}
 	}
-	if err := a.view.Authorize(writes); err != nil {
-		return nil, err
-	}
-	records := make([]dbadapter.Record, len(writes))
-	for i := range writes {
-		records[i] = writes[i].Record.Record
-	}
-	return records, nil
+	return a.signed(writes)
 }
 
 // Held is what a host has done with a record.
@@ -172,6 +171,75 @@ func (a *Asker) outcomes(from node.ID, said *wire.HoldAnswer, asked *wire.AskHol
 	}
 	return h, nil
 }
+
+// spread asks hosts beside one another to hold the same records. One goroutine uses it; what asks runs beside that.
+type spread struct {
+	shards  *Shards
+	asker   *Asker
+	over    time.Duration
+	hold    *wire.AskHold
+	box     Mailbox
+	open    int // hosts that are being asked
+	answers map[node.ID]*HostHeld
+	why     map[node.ID]error // of the last question to a host, where that has failed
+	sent    map[node.ID]bool  // hosts that may have got a question
+	flying  atomic.Int32      // questions whose end is not noted yet: by them a host may hold the records later
+	ended   atomic.Bool       // no host is asked again
+}
+
+func (s *Shards) spread(a *Asker, over time.Duration, hold *wire.AskHold) *spread {
+	return &spread{
+		shards: s, asker: a, over: over, hold: hold, box: s.Net.Mailbox(),
+		answers: map[node.ID]*HostHeld{}, why: map[node.ID]error{}, sent: map[node.ID]bool{},
+	}
+}
+
+// ask asks a host until it has said what it does with the records. The caller may have its answer before: a host that
+// takes the records later holds them. done is called at the end.
+func (p *spread) ask(id node.ID, done func()) {
+	p.open++
+	p.shards.Net.Outlive(func(ctx context.Context) {
+		defer p.box.Put(func() { p.open-- })
+		defer done()
+		for pause := 2 * pauseFirst; ; pause = min(2*pause, pauseMost) {
+			p.flying.Add(1)
+			if p.ended.Load() {
+				p.flying.Add(-1)
+				return
+			}
+			h, sent, err := askHost(ctx, p.shards, p.asker, id, p.over, p.asker.holds(p.hold))
+			p.box.Put(func() {
+				p.flying.Add(-1)
+				if sent {
+					p.sent[id] = true
+				}
+				if p.why[id] = err; err == nil {
+					p.answers[id] = &h
+				}
+			})
+			if err == nil || errors.Is(err, errRow) || final(err) || p.ended.Load() || p.shards.Net.Sleep(ctx, pause) != nil {
+				return
+			}
+		}
+	})
+}
+
+// final reports whether a host is asked no more.
+func final(err error) bool { return errors.Is(err, errApart) || errors.Is(err, node.ErrDenied) }
+
+// next takes note of what a host has said. false: the caller has given up, or the time is over, as where this process
+// was stopped for long: then what a host says counts no more. (11)
+func (p *spread) next(ctx context.Context) bool {
+	note := p.box.Take(ctx, p.over)
+	if note == nil || p.shards.Net.Now() >= p.over {
+		p.ended.Store(true)
+		return false
+	}
+	note()
+	return true
+}
+
+func (p *spread) whole(id node.ID) bool { return p.answers[id] != nil && p.answers[id].Whole }
 
 // answerHold admits records by the one admission, and lists no refusal: their writer hears of it.
 // floor is up to when this node takes no record of the shard, where it has declined one for that; or 0.

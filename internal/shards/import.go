@@ -8,7 +8,6 @@ import (
 	"iter"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -302,7 +301,7 @@ func (im *importing) part(ctx context.Context, shard placement.Shard, items []*i
 		case err != nil || len(items) == 0:
 			return err
 		case tries == importTries:
-			return fmt.Errorf("%w: other writes of %q overtook it at each attempt", cmpErr(items[0].sent, ErrUnconfirmed, reconcile.ErrBusy), items[0].Key)
+			return fmt.Errorf("%w: other writes of %q overtook it at each attempt", overtaken(items[0].sent), items[0].Key)
 		}
 		if err := im.Net.Sleep(ctx, time.Duration(im.Random(int64(remakePause)))); err != nil { // (6)
 			return err
@@ -321,11 +320,10 @@ func (im *importing) under(ctx context.Context, a *Asker, over time.Duration, it
 		if some, items = im.cut(a, items); len(some) == 0 {
 			return nil
 		}
-		m, err := im.message(a, over, some)
+		m, err := im.message(a, over, some, first)
 		if err != nil {
 			return err
 		}
-		m.question.New = first
 		if err := m.run(ctx); err != nil {
 			return err
 		}
@@ -371,24 +369,15 @@ func (im *importing) refuse(i *imported, from time.Time) bool {
 // message is records that hosts are asked to hold, under one row.
 type message struct {
 	*importing
-	asker    *Asker
-	row      *quorum.Row
-	over     time.Duration
-	items    []*imported
-	question *wire.AskHold
-	box      Mailbox
-	ended    atomic.Bool // no host is asked again
-	open     int         // hosts that may answer yet
-	answers  map[node.ID]*HostHeld
+	*spread
+	row   *quorum.Row
+	items []*imported
 	// spared are hosts that are not asked.
 	spared map[node.ID]bool
-	sent   map[node.ID]bool // hosts that may have got the question
-	flying atomic.Int32     // questions whose end is not noted yet: by them a host may hold the records later
-	why    map[node.ID]error
 }
 
 // message makes the records of items that have none.
-func (im *importing) message(a *Asker, over time.Duration, items []*imported) (*message, error) {
+func (im *importing) message(a *Asker, over time.Duration, items []*imported, first bool) (*message, error) {
 	var missing []*imported
 	var of []node.Item
 	var seen [][]*dbadapter.Record
@@ -413,12 +402,8 @@ func (im *importing) message(a *Asker, over time.Duration, items []*imported) (*
 	for at, i := range items {
 		records[at] = *i.record
 	}
-	m := &message{
-		importing: im, asker: a, row: a.Row(), over: over, items: items, question: &wire.AskHold{Records: records}, box: im.Net.Mailbox(),
-		answers: map[node.ID]*HostHeld{}, spared: map[node.ID]bool{}, sent: map[node.ID]bool{}, why: map[node.ID]error{},
-	}
-	m.question.Earliest = im.earliest
-	return m, nil
+	p := im.spread(a, over, &wire.AskHold{Records: records, New: first, Earliest: im.earliest})
+	return &message{importing: im, spread: p, row: a.Row(), items: items, spared: map[node.ID]bool{}}, nil
 }
 
 // run asks all hosts of the row. It ends when each item is decided: it is done, or its record is to
@@ -426,9 +411,8 @@ func (im *importing) message(a *Asker, over time.Duration, items []*imported) (*
 func (m *message) run(ctx context.Context) error {
 	defer m.ended.Store(true)
 	for _, id := range m.hosts() {
-		m.open++
 		m.owes(id, 1)
-		m.Net.Outlive(func(ctx context.Context) { m.ask(ctx, id) }) // a host that takes the records later holds them
+		m.ask(id, func() { m.owes(id, -1) })
 	}
 	left := make([]int, len(m.items))
 	for j := range left {
@@ -444,15 +428,12 @@ func (m *message) run(ctx context.Context) error {
 			return errRow
 		case m.open == 0:
 			return m.fail(left)
-		}
-		note := m.box.Take(ctx, m.over)
-		if note == nil || m.Net.Now() >= m.over { // as of a single write (11)
-			if ctx.Err() != nil && len(m.sent) == 0 && m.flying.Load() == 0 {
-				return context.Cause(ctx)
-			}
+		case m.next(ctx):
+		case ctx.Err() != nil && len(m.sent) == 0 && m.flying.Load() == 0:
+			return context.Cause(ctx)
+		default:
 			return m.fail(left)
 		}
-		note()
 	}
 }
 
@@ -477,30 +458,6 @@ func (im *importing) owes(id node.ID, by int) int {
 	defer im.owing.Unlock()
 	im.owed[id] += by
 	return im.owed[id]
-}
-
-// ask asks one host until it has answered.
-func (m *message) ask(ctx context.Context, id node.ID) {
-	defer func() {
-		m.owes(id, -1)
-		m.box.Put(func() { m.open-- })
-	}()
-	for pause := 2 * pauseFirst; ; pause = min(2*pause, pauseMost) {
-		m.flying.Add(1)
-		h, sent, err := askHost(ctx, m.Shards, m.asker, id, m.over, m.asker.holds(m.question))
-		m.box.Put(func() {
-			m.flying.Add(-1)
-			if sent {
-				m.sent[id] = true
-			}
-			if m.why[id] = err; err == nil {
-				m.answers[id] = &h
-			}
-		})
-		if err == nil || errors.Is(err, errRow) || errors.Is(err, errApart) || errors.Is(err, errGone) || m.ended.Load() || m.Net.Sleep(ctx, pause) != nil || m.ended.Load() {
-			return
-		}
-	}
 }
 
 // outcome is what a host has done with the record of an item; nil: it has not answered.
@@ -535,29 +492,28 @@ func (m *message) decided(j int) bool {
 			return true
 		}
 	}
-	whole := func(id node.ID) bool { return m.answers[id] != nil && m.answers[id].Whole }
 	has := func(id node.ID) bool { return has(m.outcome(id, j)) }
 	if i.dated() {
 		return m.merged(i, other, here, m.level.reaches(m.row, func(id node.ID) bool {
 			o := m.outcome(id, j)
 			return o != nil && (has(id) || o.Other != nil || errors.Is(o.Declined, node.ErrLate))
-		}, whole))
+		}, m.whole))
 	}
 	// Hosts that hold the record, and hosts that have what it says by another one, are not enough
 	// together: a third one may hold something in between. Then all are to hold the next record.
 	held := func(id node.ID) bool { o := m.outcome(id, j); return o != nil && o.Held }
-	enough := m.level.reaches(m.row, held, whole)
+	enough := m.level.reaches(m.row, held, m.whole)
 	for _, r := range same {
 		enough = enough || m.level.reaches(m.row, func(id node.ID) bool {
 			o := m.outcome(id, j)
 			return o != nil && o.There && o.Other.Version == r.Version
-		}, whole)
+		}, m.whole)
 	}
 	switch {
 	case enough:
 		i.done = true
 		return true
-	case len(other) == 0 && !late && !m.level.reaches(m.row, has, whole):
+	case len(other) == 0 && !late && !m.level.reaches(m.row, has, m.whole):
 		return false
 	}
 	i.record, i.sent = nil, i.sent || here // (6)
@@ -623,7 +579,7 @@ func (m *message) fail(left []int) error {
 			why[id] = errNotWhole
 		}
 	}
-	old := sideOf(m.row.Old, func(id node.ID) bool { return has(id) && m.answers[id].Whole })
+	old := sideOf(m.row.Old, func(id node.ID) bool { return has(id) && m.whole(id) })
 	text := fmt.Sprintf("%s (%s)", count(m.row, "hold it", old, sideOf(m.row.New, has)), words(why))
 	switch {
 	case m.items[j].sent:

@@ -1,10 +1,11 @@
 package shards
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -82,7 +83,7 @@ func (s *Shards) put(ctx context.Context, drafts []node.Draft, o PutOptions, bef
 		case errors.Is(err, errAgain) && s.Net.Now() < w.over && s.Net.Sleep(ctx, time.Duration(s.Random(int64(pause)))) == nil:
 			w.records = nil // (6)
 		case errors.Is(err, errAgain):
-			return written, fmt.Errorf("%w: other writes of the key overtook it at each attempt", cmpErr(w.sent, ErrUnconfirmed, reconcile.ErrBusy))
+			return written, fmt.Errorf("%w: other writes of the key overtook it at each attempt", overtaken(w.sent))
 		case err != nil && w.sent && !errors.Is(err, ErrUnconfirmed) && !errors.Is(err, dbadapter.ErrConflict):
 			return written, fmt.Errorf("%w: hosts hold the record, or may: read the key to see what stands: %w", ErrUnconfirmed, err)
 		default:
@@ -91,11 +92,12 @@ func (s *Shards) put(ctx context.Context, drafts []node.Draft, o PutOptions, bef
 	}
 }
 
-func cmpErr(first bool, a, b error) error {
-	if first {
-		return a
+// overtaken is why records that were refused again and again are not written, or may be.
+func overtaken(sent bool) error {
+	if sent {
+		return ErrUnconfirmed
 	}
-	return b
+	return reconcile.ErrBusy
 }
 
 // errAgain: a host has refused the records; they are made anew. (6)
@@ -160,136 +162,100 @@ func (w *write) written(hosts []node.ID) Written {
 	return out
 }
 
-// offered is what the hosts have come to.
-type offered struct {
-	held, whole map[node.ID]bool
-	ended       map[node.ID]bool // the host has declined the records, or denies this node
-	why         map[node.ID]error
-	// open are the questions whose end is not noted yet: by them a host may hold the records later.
-	open atomic.Int32
-	over atomic.Bool // no host is asked again
-}
-
 // offer sends the records to all hosts of the row, until enough hold them or one refuses.
 func (w *write) offer(ctx context.Context, a *Asker) (Written, error) {
-	row, box := a.Row(), w.Net.Mailbox()
-	o := offered{held: map[node.ID]bool{}, whole: map[node.ID]bool{}, ended: map[node.ID]bool{}, why: map[node.ID]error{}}
-	q := a.holds(&wire.AskHold{Records: w.records, Batch: len(w.records) > 1, Passed: w.passed})
-	defer o.over.Store(true)
-	for _, id := range w.nearest(row.Hosts()) {
+	p := w.spread(a, w.over, &wire.AskHold{Records: w.records, Batch: len(w.records) > 1, Passed: w.passed})
+	defer p.ended.Store(true)
+	for _, id := range w.nearest(a.Row().Hosts()) {
 		if id != w.NS.Self() {
 			w.requests++
 		}
-		w.Net.Outlive(func(ctx context.Context) { w.offerTo(ctx, a, id, q, box, &o) }) // a host that takes the record later holds it
+		p.ask(id, func() {})
 	}
-	var refused error
 	for {
+		refused := w.refused(p)
 		switch {
-		case w.enough(row, &o):
+		case w.reaches(a.Row(), func(id node.ID) bool { return w.why(p, id) == nil }, p.whole): // it is acknowledged (5)
 			for i := range w.records {
 				if !w.passed {
 					w.wrote(&w.records[i])
 				}
 			}
-			return w.end(row, &o), nil
+			return w.end(p), nil
 		case refused != nil:
-			return w.end(row, &o), refused
-		case !w.possible(row, &o):
-			return w.end(row, &o), w.short(row, &o, node.ErrDeclined)
+			return w.end(p), refused
+		case !w.possible(p):
+			return w.end(p), w.short(p, node.ErrDeclined)
 		case !a.Current():
-			return w.end(row, &o), errRow
+			return w.end(p), errRow
 		}
-		note := box.Take(ctx, w.over)
-		if note == nil || w.Net.Now() >= w.over { // this process may have been stopped for long: then it counts no more (11)
-			o.over.Store(true)
-			if w.sent = w.sent || o.open.Load() > 0; ctx.Err() != nil && !w.sent {
-				return w.end(row, &o), context.Cause(ctx)
-			}
-			return w.end(row, &o), w.short(row, &o, ErrUnconfirmed)
-		}
-		note()
-		refused = w.refused(&o)
-	}
-}
-
-// offerTo asks one host until it has said what it does with the records.
-func (w *write) offerTo(ctx context.Context, a *Asker, id node.ID, q question[HostHeld], box Mailbox, o *offered) {
-	for pause := 2 * pauseFirst; ; pause = min(2*pause, pauseMost) {
-		o.open.Add(1)
-		if o.over.Load() {
-			o.open.Add(-1)
-			return
-		}
-		h, sent, err := askHost(ctx, w.Shards, a, id, w.over, q)
-		final := errors.Is(err, errApart) || errors.Is(err, node.ErrDenied)
-		box.Put(func() {
-			o.open.Add(-1)
-			w.sent = w.sent || sent
-			o.why[id] = err
-			if err == nil {
-				w.note(id, &h, o)
-			}
-			o.ended[id] = o.ended[id] || final
-		})
-		if err == nil || errors.Is(err, errRow) || final || o.over.Load() || w.Net.Sleep(ctx, pause) != nil {
-			return
-		}
-	}
-}
-
-// note takes up what a host has done with the records.
-func (w *write) note(id node.ID, h *HostHeld, o *offered) {
-	held := true
-	for i := range h.Outcomes {
-		one := &h.Outcomes[i]
-		if w.passed && one.Other != nil && one.Other.Version.Compare(w.records[i].Version) >= 0 {
+		timely := p.next(ctx)
+		if w.sent = w.sent || len(p.sent) > 0; timely {
 			continue
-		} else if one.Other != nil {
-			w.seen[i] = append(w.seen[i], one.Other)
-			o.why[id] = errAgain
-		} else if one.Declined != nil && o.why[id] == nil {
-			o.why[id] = one.Declined
 		}
-		held = held && one.Held
+		if w.sent = w.sent || p.flying.Load() > 0; ctx.Err() != nil && !w.sent {
+			return w.end(p), context.Cause(ctx)
+		}
+		return w.end(p), w.short(p, ErrUnconfirmed)
 	}
-	if o.held[id], o.whole[id] = held, h.Whole; held {
-		delete(o.why, id)
-		return
+}
+
+// why is why a host does not hold the records; nil: it holds them, or of those that are passed on something later.
+func (w *write) why(p *spread, id node.ID) (why error) {
+	h := p.answers[id]
+	if h == nil {
+		return cmp.Or(p.why[id], errSilent)
 	}
-	o.ended[id] = true
+	for i := range h.Outcomes {
+		switch one := &h.Outcomes[i]; {
+		case one.Held, w.passed && one.Other != nil && one.Other.Version.Compare(w.records[i].Version) >= 0:
+		case one.Other != nil:
+			return errAgain
+		default:
+			why = cmp.Or(why, one.Declined)
+		}
+	}
+	return why
 }
 
 // refused is why the records are to be made anew: a host holds something later or unseen, or has
 // promised past their date. A conditional record is never made anew, nor is one that is passed on. (6)
-func (w *write) refused(o *offered) error {
-	for _, why := range o.why {
-		switch {
-		case !errors.Is(why, errAgain) && !errors.Is(why, node.ErrLate):
-		case w.passed:
-		case !w.conditional:
-			return errAgain
-		case errors.Is(why, errAgain):
-			for i := range w.seen {
-				for _, other := range w.seen[i] {
-					if other.Version.Compare(w.records[i].Version) > 0 {
-						return fmt.Errorf("%w: %w: the first host has taken the record, and another one holds a later one, %s: what lost is listed as a conflict", dbadapter.ErrConflict, ErrUnconfirmed, other.Version)
-					}
-				}
+func (w *write) refused(p *spread) (refused error) {
+	if w.passed {
+		return nil
+	}
+	for _, id := range p.asker.Row().Hosts() {
+		h, why := p.answers[id], w.why(p, id)
+		if h == nil {
+			continue
+		}
+		if errors.Is(why, errAgain) || errors.Is(why, node.ErrLate) && !w.conditional {
+			refused = errAgain
+		}
+		for i := range h.Outcomes {
+			other := h.Outcomes[i].Other
+			switch {
+			case other == nil:
+			case !w.conditional:
+				w.seen[i] = append(w.seen[i], other)
+			case other.Version.Compare(w.records[i].Version) > 0:
+				return fmt.Errorf("%w: %w: the first host has taken the record, and another one holds a later one, %s: what lost is listed as a conflict", dbadapter.ErrConflict, ErrUnconfirmed, other.Version)
 			}
 		}
 	}
-	return nil
-}
-
-// enough reports whether the write is acknowledged. (5)
-func (w *write) enough(row *quorum.Row, o *offered) bool {
-	return w.reaches(row, func(id node.ID) bool { return o.held[id] }, func(id node.ID) bool { return o.whole[id] })
+	if w.conditional {
+		return nil
+	}
+	return refused
 }
 
 // possible reports whether the hosts that have not declined are enough.
-func (w *write) possible(row *quorum.Row, o *offered) bool {
-	may := func(id node.ID) bool { return !o.ended[id] }
-	return w.reaches(row, may, func(id node.ID) bool { return !o.held[id] || o.whole[id] })
+func (w *write) possible(p *spread) bool {
+	may := func(id node.ID) bool {
+		why := w.why(p, id)
+		return why == nil || p.answers[id] == nil && !final(why)
+	}
+	return w.reaches(p.asker.Row(), may, func(id node.ID) bool { return w.why(p, id) != nil || p.whole(id) })
 }
 
 func (w *write) reaches(row *quorum.Row, held, whole func(node.ID) bool) bool {
@@ -304,33 +270,28 @@ func (w *write) reaches(row *quorum.Row, held, whole func(node.ID) bool) bool {
 	return sideOf(row.New, held).Had >= int(w.Level)
 }
 
-func (w *write) end(row *quorum.Row, o *offered) Written {
-	var hosts []node.ID
-	for _, id := range row.Hosts() {
-		if o.held[id] {
-			hosts = append(hosts, id)
-		}
-	}
-	out := w.written(hosts)
-	held := func(id node.ID) bool { return o.held[id] }
-	out.Old, out.New = sideOf(row.Old, func(id node.ID) bool { return o.held[id] && o.whole[id] }), sideOf(row.New, held)
+func (w *write) end(p *spread) Written {
+	row, held := p.asker.Row(), func(id node.ID) bool { return w.why(p, id) == nil }
+	out := w.written(slices.DeleteFunc(row.Hosts(), func(id node.ID) bool { return !held(id) }))
+	out.Old, out.New = sideOf(row.Old, func(id node.ID) bool { return held(id) && p.whole(id) }), sideOf(row.New, held)
 	return out
 }
 
 // short is the error of a write that too few hosts have confirmed.
-func (w *write) short(row *quorum.Row, o *offered, err error) error {
-	for _, id := range row.Hosts() {
-		if why, known := o.why[id]; !o.held[id] && (!known || why == nil) {
-			o.why[id] = errSilent
+func (w *write) short(p *spread, err error) error {
+	why := map[node.ID]error{}
+	for _, id := range p.asker.Row().Hosts() {
+		if reason := w.why(p, id); reason != nil {
+			why[id] = reason
 		}
 	}
-	text := w.count(row, o)
-	if why := words(o.why); why != "" {
-		text += " (" + why + ")"
+	text := w.count(p)
+	if len(why) > 0 {
+		text += " (" + words(why) + ")"
 	}
-	for _, id := range row.Hosts() {
-		if why := o.why[id]; errors.Is(why, node.ErrDeclined) && errors.Is(err, node.ErrDeclined) {
-			return fmt.Errorf("%w: %s", why, text)
+	for _, id := range p.asker.Row().Hosts() {
+		if errors.Is(why[id], node.ErrDeclined) && errors.Is(err, node.ErrDeclined) {
+			return fmt.Errorf("%w: %s", why[id], text)
 		}
 	}
 	if !w.sent {
@@ -340,15 +301,14 @@ func (w *write) short(row *quorum.Row, o *offered, err error) error {
 }
 
 // count says at how many hosts the records are written, for a person.
-func (w *write) count(row *quorum.Row, o *offered) string {
-	end, all := w.end(row, o), len(row.Hosts())
-	switch need := int(w.Level); {
+func (w *write) count(p *spread) string {
+	row, end := p.asker.Row(), w.end(p)
+	switch all, need := len(row.Hosts()), int(w.Level); {
 	case w.Level == quorum.All:
 		return fmt.Sprintf("written at %d of %d hosts; all are needed", len(end.Hosts), all)
 	case need > 0:
 		return fmt.Sprintf("written at %d of %d hosts; %d are needed", len(end.Hosts), all, need)
-	}
-	if row.AtRest() {
+	case row.AtRest():
 		return fmt.Sprintf("written at %d of %d hosts; %d are needed", end.Old.Had, end.Old.Hosts, end.Old.Need)
 	}
 	return count(row, "have written it", end.Old, end.New)
