@@ -138,19 +138,11 @@ func (im *importing) wait(ctx context.Context) {
 		return
 	}
 	im.running = false
-	if note := im.take(ctx, im.box); note != nil {
+	if note := im.box.Take(ctx, forever); note != nil {
 		note()
 	} else {
 		im.failed = &ItemError{im.result.Items + 1, context.Cause(ctx)}
 	}
-}
-
-// take waits for the next note, which a part of an import puts in any case; nil: the context has ended.
-func (im *importing) take(ctx context.Context, box Mailbox) (note func()) {
-	for note == nil && ctx.Err() == nil {
-		note = box.Take(ctx, im.Net.Now()+importPatience)
-	}
-	return note
 }
 
 // end ends the import. An error of an earlier item comes first.
@@ -252,7 +244,7 @@ func (im *importing) count(w *window, err error) {
 }
 
 // run imports a window. The error is that of an item that failed.
-func (im *importing) run(ctx context.Context, w *window) (failed error) {
+func (im *importing) run(ctx context.Context, w *window) error {
 	var order []placement.Shard
 	parts := map[placement.Shard][]*imported{}
 	for _, i := range w.items {
@@ -262,34 +254,13 @@ func (im *importing) run(ctx context.Context, w *window) (failed error) {
 		}
 		parts[shard] = append(parts[shard], i)
 	}
-	box, open := im.Net.Mailbox(), 0
-	for open > 0 || len(order) > 0 && failed == nil {
-		if len(order) == 0 || open == importShards || failed != nil {
-			note := im.take(ctx, box)
-			if note == nil {
-				return context.Cause(ctx)
-			}
-			note()
-			continue
-		}
-		shard := order[0]
-		order = order[1:]
-		open++
-		im.Net.Go(ctx, func(ctx context.Context) {
-			err := im.part(ctx, shard, parts[shard])
-			box.Put(func() {
-				if open--; failed == nil {
-					failed = err
-				}
-			})
-		})
-	}
-	return failed
+	return each(ctx, im.Shards, len(order), importShards, func(ctx context.Context, i int) error { return im.part(ctx, order[i], parts[order[i]]) })
 }
 
 // part brings items of a shard to its hosts.
 func (im *importing) part(ctx context.Context, shard placement.Shard, items []*imported) error {
-	if err := im.putBodies(ctx, items); err != nil {
+	large := slices.DeleteFunc(slices.Clone(items), func(i *imported) bool { return !i.large || i.done })
+	if err := each(ctx, im.Shards, len(large), bodiesAhead, func(ctx context.Context, i int) error { return im.putBody(ctx, large[i]) }); err != nil {
 		return err
 	}
 	defer im.hints(items)

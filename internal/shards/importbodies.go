@@ -30,34 +30,6 @@ func (im *importing) tag(i *imported) {
 	}
 }
 
-// putBodies sends the bodies of items, some beside one another.
-func (im *importing) putBodies(ctx context.Context, items []*imported) (failed error) {
-	box, open := im.Net.Mailbox(), 0
-	for next := 0; open > 0 || next < len(items) && failed == nil; {
-		if next < len(items) && failed == nil && open < bodiesAhead {
-			i := items[next]
-			if next++; i.large && !i.done {
-				open++
-				im.Net.Go(ctx, func(ctx context.Context) {
-					err := im.putBody(ctx, i)
-					box.Put(func() {
-						if open--; failed == nil {
-							failed = err
-						}
-					})
-				})
-			}
-			continue
-		}
-		note := im.take(ctx, box)
-		if note == nil {
-			return context.Cause(ctx)
-		}
-		note()
-	}
-	return failed
-}
-
 // putBody sends the body of an item, unless its key holds the same value, or something later than its date, or its
 // date is not taken.
 func (im *importing) putBody(ctx context.Context, i *imported) error {

@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -214,21 +215,55 @@ func askSoon[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, until 
 	})
 }
 
-// within waits for what f does beside it until the time is over.
-func within[T any](ctx context.Context, s *Shards, until time.Duration, f func(ctx context.Context) (T, error)) (t T, err error) {
-	ctx, cut := context.WithCancel(ctx)
-	defer cut()
+// forever is a time that does not come.
+const forever = time.Duration(1 << 62)
+
+// beside runs f beside its caller, who is to wait for what it gives.
+func beside[T any](ctx context.Context, s *Shards, f func(ctx context.Context) (T, error)) (wait func(until time.Duration) (T, error)) {
 	box := s.Net.Mailbox()
+	var t T
+	var err error
 	s.Net.Go(ctx, func(ctx context.Context) {
 		got, failed := f(ctx)
 		box.Put(func() { t, err = got, failed })
 	})
-	if note := box.Take(ctx, until); note != nil {
-		note()
-	} else if err = context.Cause(ctx); err == nil {
-		err = fmt.Errorf("%w: %w", reconcile.ErrUnreachable, errSilent)
+	return func(until time.Duration) (T, error) {
+		if note := box.Take(ctx, until); note != nil {
+			note()
+		} else if err = context.Cause(ctx); err == nil {
+			err = fmt.Errorf("%w: %w", reconcile.ErrUnreachable, errSilent)
+		}
+		return t, err
 	}
-	return t, err
+}
+
+// within waits for what f does beside it until the time is over.
+func within[T any](ctx context.Context, s *Shards, until time.Duration, f func(ctx context.Context) (T, error)) (T, error) {
+	ctx, cut := context.WithCancel(ctx)
+	defer cut()
+	return beside(ctx, s, f)(until)
+}
+
+// each runs f for each number below n, at most so many at a time, until one fails.
+func each(ctx context.Context, s *Shards, n, most int, f func(ctx context.Context, i int) error) (failed error) {
+	box, open := s.Net.Mailbox(), 0
+	for next := 0; open > 0 || next < n && failed == nil; {
+		if next < n && failed == nil && open < most {
+			i := next
+			next, open = next+1, open+1
+			s.Net.Go(ctx, func(ctx context.Context) {
+				err := f(ctx, i)
+				box.Put(func() { open, failed = open-1, cmp.Or(failed, err) })
+			})
+			continue
+		}
+		note := box.Take(ctx, forever)
+		if note == nil {
+			return context.Cause(ctx)
+		}
+		note()
+	}
+	return failed
 }
 
 // anew runs a request until it ends under one row.

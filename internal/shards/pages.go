@@ -19,9 +19,6 @@ import (
 // pageWait is how long a host is waited for that is asked for a page, before the next one is.
 const pageWait = 20 * time.Second
 
-// forever is a time that does not come.
-const forever = time.Duration(1 << 62)
-
 // page reads the records of a shard behind a key at its nearest whole old host. ErrTooFew: none answers.
 func (s *Shards) page(ctx context.Context, shard placement.Shard, prefix, after []byte, most int) (*Page, error) {
 	return anew(ctx, s, shard, s.Net.Now()+Patience, func(a *Asker) (*Page, error) {

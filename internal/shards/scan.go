@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"sync/atomic"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
@@ -84,12 +85,11 @@ type scan struct {
 	held atomic.Int64 // bytes of the pages that wait to be read
 }
 
-// fetched is a page, or the reason why there is no page.
+// fetched is a page.
 type fetched struct {
 	records []dbadapter.Record
 	more    bool // further ones follow
 	bytes   int64
-	err     error
 }
 
 // hold counts a page, of which it keeps the first record alone where there is no room.
@@ -105,21 +105,8 @@ func (a *scan) hold(page *fetched) {
 }
 
 // begin fetches a page beside its caller, who is to wait for it.
-func (a *scan) begin(ctx context.Context, shard placement.Shard, after []byte) (wait func() fetched) {
-	box := a.Net.Mailbox()
-	page := fetched{}
-	a.Net.Go(ctx, func(ctx context.Context) {
-		got := a.fetch(ctx, shard, after)
-		a.hold(&got)
-		box.Put(func() { page = got })
-	})
-	return func() fetched {
-		if note := box.Take(ctx, forever); note != nil {
-			note()
-			return page
-		}
-		return fetched{err: context.Cause(ctx)}
-	}
+func (a *scan) begin(ctx context.Context, shard placement.Shard, after []byte) (wait func(until time.Duration) (fetched, error)) {
+	return beside(ctx, a.Shards, func(ctx context.Context) (fetched, error) { return a.fetch(ctx, shard, after) })
 }
 
 // shard yields the records of a shard. The first page is fetched from now on, and each
@@ -128,9 +115,9 @@ func (a *scan) shard(ctx context.Context, shard placement.Shard) iter.Seq2[dbada
 	next := a.begin(ctx, shard, a.After)
 	return func(yield func(dbadapter.Record, error) bool) {
 		for after := a.After; ; {
-			page := next()
-			if page.err != nil {
-				yield(dbadapter.Record{}, page.err)
+			page, err := next(forever)
+			if err != nil {
+				yield(dbadapter.Record{}, err)
 				return
 			}
 			next = nil
@@ -159,17 +146,19 @@ func (a *scan) shard(ctx context.Context, shard placement.Shard) iter.Seq2[dbada
 
 // fetch fetches the records of a shard behind a key from its nearest whole host. The error is ErrTooFew, and
 // names the shard.
-func (a *scan) fetch(ctx context.Context, shard placement.Shard, after []byte) fetched {
+func (a *scan) fetch(ctx context.Context, shard placement.Shard, after []byte) (f fetched, err error) {
 	if a.Paging != nil {
 		leave, err := a.Paging(ctx)
 		if err != nil {
-			return fetched{err: err}
+			return f, err
 		}
 		defer leave()
 	}
 	page, err := a.page(ctx, shard, a.Prefix, after, a.most)
 	if err != nil {
-		return fetched{err: fmt.Errorf("what follows is missing; when the hosts are there again, begin anew, or go on behind the last key: %w", err)}
+		return f, fmt.Errorf("what follows is missing; when the hosts are there again, begin anew, or go on behind the last key: %w", err)
 	}
-	return fetched{records: page.Records, more: page.More && len(page.Records) > 0}
+	f = fetched{records: page.Records, more: page.More && len(page.Records) > 0}
+	a.hold(&f)
+	return f, nil
 }

@@ -291,7 +291,9 @@ func openAll[T any](ctx context.Context, s *Shards, all iter.Seq2[T, error], pat
 			if p != nil {
 				o.size = int(p.Size)
 				read, bytes = read+1, bytes+o.size
-				o.wait = s.readAhead(ctx, r, patience)
+				own := r.Clone()
+				wait := beside(ctx, s, func(ctx context.Context) (*dbadapter.Record, error) { return s.now(ctx, &own, patience) })
+				o.wait = func() (*dbadapter.Record, error) { return wait(forever) }
 			}
 		}
 		queue = append(queue, o)
@@ -305,25 +307,6 @@ func openAll[T any](ctx context.Context, s *Shards, all iter.Seq2[T, error], pat
 		if !next() {
 			return
 		}
-	}
-}
-
-// readAhead reads the value of a record beside its caller, who is to wait for what the key then holds.
-func (s *Shards) readAhead(ctx context.Context, r *dbadapter.Record, patience time.Duration) (wait func() (*dbadapter.Record, error)) {
-	box := s.Net.Mailbox()
-	var now *dbadapter.Record
-	var failed error
-	own := r.Clone()
-	s.Net.Go(ctx, func(ctx context.Context) {
-		record, err := s.now(ctx, &own, patience)
-		box.Put(func() { now, failed = record, err })
-	})
-	return func() (*dbadapter.Record, error) {
-		if note := box.Take(ctx, forever); note != nil {
-			note()
-			return now, failed
-		}
-		return nil, context.Cause(ctx)
 	}
 }
 

@@ -85,29 +85,21 @@ func placesOf(c changes.Cursor, shards int) ([]changes.Cursor, error) {
 
 // Cursor is that of now: what is acknowledged from now on follows it.
 func (s *Shards) Cursor(ctx context.Context) (changes.Cursor, error) {
-	ctx, cut := context.WithCancel(ctx)
-	defer cut()
 	places := make([]changes.Cursor, s.NS.Rule().Shards)
-	box, over := s.Net.Mailbox(), s.Net.Now()+2*Patience
-	var failed error
-	for i := range places {
-		s.Net.Go(ctx, func(ctx context.Context) {
+	_, err := within(ctx, s, s.Net.Now()+2*Patience, func(ctx context.Context) (none struct{}, err error) {
+		return none, each(ctx, s, len(places), len(places), func(ctx context.Context, i int) error {
 			page, _, err := s.changes(ctx, placement.Shard(i), "", "", nil)
-			box.Put(func() {
-				if failed = cmp.Or(failed, err); err == nil {
-					places[i] = page.Next
-				}
-			})
+			if err == nil {
+				places[i] = page.Next
+			}
+			return err
 		})
-	}
-	for range places {
-		note := box.Take(ctx, over)
-		if note == nil {
-			return "", cmp.Or(context.Cause(ctx), fmt.Errorf("%w: the hosts of some shards have not answered in time", ErrTooFew))
-		}
-		if note(); failed != nil {
-			return "", failed
-		}
+	})
+	switch {
+	case errors.Is(err, errSilent):
+		return "", fmt.Errorf("%w: the hosts of some shards have not answered in time", ErrTooFew)
+	case err != nil:
+		return "", err
 	}
 	return cursorOf(places), nil
 }
