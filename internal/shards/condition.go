@@ -50,9 +50,6 @@ func (w *write) compare(ctx context.Context, a *Asker) error {
 		if !w.NS.Admits(id) {
 			continue
 		}
-		if id != w.NS.Self() {
-			w.requests++
-		}
 		before, sent := w.sent, &atomic.Bool{} // before: a host that has not answered may have committed it
 		h, err := within(ctx, w.Shards, w.Net.Now()+compareWait, func(ctx context.Context) (h HostHeld, err error) {
 			if err = w.give(ctx, a, id); err == nil {

@@ -55,7 +55,7 @@ type ImportOptions struct {
 // Import brings items to the hosts of their shards. The error is that of the first item that
 // failed, and names it: all before it are dealt with, and of those behind it some may be.
 func (s *Shards) Import(ctx context.Context, items iter.Seq2[node.Item, error], o ImportOptions) (node.ImportResult, error) {
-	im := &importing{Shards: s, ImportOptions: o, level: &write{Shards: s, PutOptions: PutOptions{Level: o.Level}}, box: s.Net.Mailbox(), owed: map[node.ID]int{}}
+	im := &importing{Shards: s, ImportOptions: o, owed: map[node.ID]int{}}
 	im.result.Earliest = o.Earliest
 	w, number := newWindow(), int64(0)
 	for item, err := range items {
@@ -70,18 +70,18 @@ func (s *Shards) Import(ctx context.Context, items iter.Seq2[node.Item, error], 
 		}
 		if number++; err != nil {
 			im.begin(ctx, w)
-			return im.end(ctx, &ItemError{number, err})
+			return im.end(&ItemError{number, err})
 		}
 		if w.full(&item) {
 			if !im.begin(ctx, w) {
-				return im.end(ctx, nil)
+				return im.end(nil)
 			}
 			w = newWindow()
 		}
 		im.tag(w.add(&item))
 	}
 	im.begin(ctx, w)
-	return im.end(ctx, nil)
+	return im.end(nil)
 }
 
 // ItemError is why an item could not be imported. Items are counted from 1.
@@ -99,11 +99,9 @@ func (e *ItemError) Unwrap() error { return e.Err }
 type importing struct {
 	*Shards
 	ImportOptions
-	level   *write
-	box     Mailbox // of the window that is imported
-	running bool    // a window is
-	result  node.ImportResult
-	failed  error
+	count  func() // waits for the window that is imported, and counts it; nil: none is
+	result node.ImportResult
+	failed error
 	// earliest is the earliest date of the window that is imported, and of those before.
 	earliest dbadapter.Timestamp
 
@@ -113,10 +111,9 @@ type importing struct {
 
 // begin imports a window, once the one before has ended. false: an item of that has failed.
 func (im *importing) begin(ctx context.Context, w *window) bool {
-	if im.wait(ctx); im.failed != nil || len(w.items) == 0 {
+	if im.wait(); im.failed != nil || len(w.items) == 0 {
 		return im.failed == nil
 	}
-	im.running = true
 	if im.earliest = 0; !im.result.Earliest.IsZero() {
 		im.earliest = dbadapter.TimestampAt(im.result.Earliest)
 	}
@@ -125,29 +122,28 @@ func (im *importing) begin(ctx context.Context, w *window) bool {
 			im.earliest = dbadapter.TimestampAt(i.Time)
 		}
 	}
-	im.Net.Go(ctx, func(ctx context.Context) {
-		err := im.run(ctx, w)
-		im.box.Put(func() { im.count(w, err) })
-	})
+	wait := beside(ctx, im.Shards, func(ctx context.Context) (error, error) { return im.run(ctx, w), nil })
+	im.count = func() {
+		if failed, err := wait(forever); err != nil {
+			im.failed = &ItemError{im.result.Items + 1, err}
+		} else {
+			im.countUp(w, failed)
+		}
+	}
 	return true
 }
 
 // wait waits for the window that is imported.
-func (im *importing) wait(ctx context.Context) {
-	if !im.running {
-		return
-	}
-	im.running = false
-	if note := im.box.Take(ctx, forever); note != nil {
-		note()
-	} else {
-		im.failed = &ItemError{im.result.Items + 1, context.Cause(ctx)}
+func (im *importing) wait() {
+	if im.count != nil {
+		im.count()
+		im.count = nil
 	}
 }
 
 // end ends the import. An error of an earlier item comes first.
-func (im *importing) end(ctx context.Context, err *ItemError) (node.ImportResult, error) {
-	im.wait(ctx)
+func (im *importing) end(err *ItemError) (node.ImportResult, error) {
+	im.wait()
 	if im.failed == nil && err != nil {
 		im.failed = err
 	}
@@ -202,8 +198,8 @@ func (i *imported) hides(now time.Time) bool {
 	return r.Expired(now)
 }
 
-// count adds what has become of a window, up to the first item that has failed.
-func (im *importing) count(w *window, err error) {
+// countUp adds what has become of a window, up to the first item that has failed.
+func (im *importing) countUp(w *window, err error) {
 	r := &im.result
 	for _, i := range w.items {
 		if i.fresh && i.record != nil {
@@ -283,7 +279,7 @@ func (im *importing) part(ctx context.Context, shard placement.Shard, items []*i
 // under sends what is to be held under one row, each item once. first: hosts that have what an item
 // says need not hold its record.
 func (im *importing) under(ctx context.Context, a *Asker, over time.Duration, items []*imported, first bool) error {
-	if err := im.level.mayReach(a.Row()); err != nil {
+	if err := mayReach(im.Level, a.Row()); err != nil {
 		return err
 	}
 	for len(items) > 0 {
@@ -414,7 +410,7 @@ func (m *message) hosts() []node.ID {
 	slow := func(id node.ID) bool { return m.owes(id, 0) >= importAhead }
 	prompt := slices.DeleteFunc(slices.Clone(all), slow)
 	may := func(id node.ID) bool { return slices.Contains(prompt, id) }
-	if len(prompt) == len(all) || !m.level.reaches(m.row, may, may) {
+	if len(prompt) == len(all) || !m.reaches(m.Level, m.row, may, may) {
 		return all
 	}
 	for _, id := range all {
@@ -465,7 +461,7 @@ func (m *message) decided(j int) bool {
 	}
 	has := func(id node.ID) bool { return has(m.outcome(id, j)) }
 	if i.dated() {
-		return m.merged(i, other, here, m.level.reaches(m.row, func(id node.ID) bool {
+		return m.merged(i, other, here, m.reaches(m.Level, m.row, func(id node.ID) bool {
 			o := m.outcome(id, j)
 			return o != nil && (has(id) || o.Other != nil || errors.Is(o.Declined, node.ErrLate))
 		}, m.whole))
@@ -473,9 +469,9 @@ func (m *message) decided(j int) bool {
 	// Hosts that hold the record, and hosts that have what it says by another one, are not enough
 	// together: a third one may hold something in between. Then all are to hold the next record.
 	held := func(id node.ID) bool { o := m.outcome(id, j); return o != nil && o.Held }
-	enough := m.level.reaches(m.row, held, m.whole)
+	enough := m.reaches(m.Level, m.row, held, m.whole)
 	for _, r := range same {
-		enough = enough || m.level.reaches(m.row, func(id node.ID) bool {
+		enough = enough || m.reaches(m.Level, m.row, func(id node.ID) bool {
 			o := m.outcome(id, j)
 			return o != nil && o.There && o.Other.Version == r.Version
 		}, m.whole)
@@ -484,7 +480,7 @@ func (m *message) decided(j int) bool {
 	case enough:
 		i.done = true
 		return true
-	case len(other) == 0 && !late && !m.level.reaches(m.row, has, m.whole):
+	case len(other) == 0 && !late && !m.reaches(m.Level, m.row, has, m.whole):
 		return false
 	}
 	i.record, i.sent = nil, i.sent || here // (6)

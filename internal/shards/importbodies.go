@@ -84,7 +84,7 @@ func (im *importing) enoughHave(found *Found) bool {
 		return found.Hosts[at].Answer
 	}
 	row, has := im.NS.Row(found.Shard), func(id node.ID) bool { return answer(id) != nil }
-	return row != nil && im.level.reaches(row, has, func(id node.ID) bool { return has(id) && answer(id).Whole })
+	return row != nil && im.reaches(im.Level, row, has, func(id node.ID) bool { return has(id) && answer(id).Whole })
 }
 
 // floor is up to when enough of the hosts that have answered have collected deletions, if an item is not dated
@@ -98,7 +98,7 @@ func (im *importing) floor(found *Found, i *imported) (floor dbadapter.Timestamp
 		}
 	}
 	past := func(id node.ID) bool { return of[id] >= dbadapter.TimestampAt(i.Time) }
-	if row == nil || !im.level.reaches(row, past, past) {
+	if row == nil || !im.reaches(im.Level, row, past, past) {
 		return 0
 	}
 	return floor

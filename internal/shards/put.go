@@ -29,11 +29,8 @@ type PutOptions struct {
 type Written struct {
 	// Versions are those of the records that were made last; none: none was made.
 	Versions []dbadapter.Version
-	// Old and New count the hosts that hold them durably, Hosts names them.
-	Old, New Side
-	Hosts    []node.ID
-	// Requests is how many questions went to other nodes.
-	Requests int
+	// Hosts hold them durably.
+	Hosts []node.ID
 }
 
 // Longest pauses before a record is made anew: the first one, which doubles up to the last.
@@ -117,12 +114,11 @@ type write struct {
 	on          []*dbadapter.Version
 	records     []dbadapter.Record // nil: to be made
 	sent        bool               // a record of this write may be at a host
-	requests    int
 }
 
 // under carries the write out under one row.
 func (w *write) under(ctx context.Context, a *Asker) (Written, error) {
-	if err := w.mayReach(a.Row()); err != nil {
+	if err := mayReach(w.Level, a.Row()); err != nil {
 		return Written{}, err
 	}
 	if w.records == nil {
@@ -147,15 +143,15 @@ func (w *write) under(ctx context.Context, a *Asker) (Written, error) {
 }
 
 // mayReach says why a level cannot be reached by the hosts of a row.
-func (w *write) mayReach(row *quorum.Row) error {
-	if n := int(w.Level); n > len(row.New) {
+func mayReach(level quorum.Level, row *quorum.Row) error {
+	if n := int(level); n > len(row.New) {
 		return fmt.Errorf("%w: %d hosts are to hold the record, and its shard has %d: ask for fewer, or invite more members", node.ErrInvalid, n, len(row.New))
 	}
 	return nil
 }
 
 func (w *write) written(hosts []node.ID) Written {
-	out := Written{Hosts: hosts, Requests: w.requests}
+	out := Written{Hosts: hosts}
 	for i := range w.records {
 		out.Versions = append(out.Versions, w.records[i].Version)
 	}
@@ -167,15 +163,12 @@ func (w *write) offer(ctx context.Context, a *Asker) (Written, error) {
 	p := w.spread(a, w.over, &wire.AskHold{Records: w.records, Batch: len(w.records) > 1, Passed: w.passed})
 	defer p.ended.Store(true)
 	for _, id := range w.nearest(a.Row().Hosts()) {
-		if id != w.NS.Self() {
-			w.requests++
-		}
 		p.ask(id, func() {})
 	}
 	for {
 		refused := w.refused(p)
 		switch {
-		case w.reaches(a.Row(), func(id node.ID) bool { return w.why(p, id) == nil }, p.whole): // it is acknowledged (5)
+		case w.reaches(w.Level, a.Row(), func(id node.ID) bool { return w.why(p, id) == nil }, p.whole): // it is acknowledged (5)
 			for i := range w.records {
 				if !w.passed {
 					w.wrote(&w.records[i])
@@ -255,26 +248,24 @@ func (w *write) possible(p *spread) bool {
 		why := w.why(p, id)
 		return why == nil || p.answers[id] == nil && !final(why)
 	}
-	return w.reaches(p.asker.Row(), may, func(id node.ID) bool { return w.why(p, id) != nil || p.whole(id) })
+	return w.reaches(w.Level, p.asker.Row(), may, func(id node.ID) bool { return w.why(p, id) != nil || p.whole(id) })
 }
 
-func (w *write) reaches(row *quorum.Row, held, whole func(node.ID) bool) bool {
-	switch {
-	case w.Level == quorum.Quorum:
+// reaches reports whether hosts are as many as a level takes.
+func (s *Shards) reaches(level quorum.Level, row *quorum.Row, held, whole func(node.ID) bool) bool {
+	switch level {
+	case quorum.Quorum:
 		return row.Enough(held, whole)
-	case w.Level == quorum.All:
-		return w.all(row, held) && row.Enough(held, whole)
-	case w.Level == quorum.One:
+	case quorum.All:
+		return s.all(row, held) && row.Enough(held, whole)
+	case quorum.One:
 		return sideOf(row.Hosts(), held).Had >= 1
 	}
-	return sideOf(row.New, held).Had >= int(w.Level)
+	return sideOf(row.New, held).Had >= int(level)
 }
 
 func (w *write) end(p *spread) Written {
-	row, held := p.asker.Row(), func(id node.ID) bool { return w.why(p, id) == nil }
-	out := w.written(slices.DeleteFunc(row.Hosts(), func(id node.ID) bool { return !held(id) }))
-	out.Old, out.New = sideOf(row.Old, func(id node.ID) bool { return held(id) && p.whole(id) }), sideOf(row.New, held)
-	return out
+	return w.written(slices.DeleteFunc(p.asker.Row().Hosts(), func(id node.ID) bool { return w.why(p, id) != nil }))
 }
 
 // short is the error of a write that too few hosts have confirmed.
@@ -302,14 +293,17 @@ func (w *write) short(p *spread, err error) error {
 
 // count says at how many hosts the records are written, for a person.
 func (w *write) count(p *spread) string {
-	row, end := p.asker.Row(), w.end(p)
-	switch all, need := len(row.Hosts()), int(w.Level); {
+	row, held := p.asker.Row(), func(id node.ID) bool { return w.why(p, id) == nil }
+	had, need := sideOf(row.Hosts(), held), fmt.Sprint(int(w.Level))
+	switch {
 	case w.Level == quorum.All:
-		return fmt.Sprintf("written at %d of %d hosts; all are needed", len(end.Hosts), all)
-	case need > 0:
-		return fmt.Sprintf("written at %d of %d hosts; %d are needed", len(end.Hosts), all, need)
-	case row.AtRest():
-		return fmt.Sprintf("written at %d of %d hosts; %d are needed", end.Old.Had, end.Old.Hosts, end.Old.Need)
+		need = "all"
+	case w.Level <= 0:
+		old := sideOf(row.Old, func(id node.ID) bool { return held(id) && p.whole(id) })
+		if !row.AtRest() {
+			return count(row, "have written it", old, sideOf(row.New, held))
+		}
+		had, need = old, fmt.Sprint(old.Need)
 	}
-	return count(row, "have written it", end.Old, end.New)
+	return fmt.Sprintf("written at %d of %d hosts; %s are needed", had.Had, had.Hosts, need)
 }
