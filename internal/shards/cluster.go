@@ -89,7 +89,7 @@ func (s *Shards) Cluster(ctx context.Context, how *ask.Inquiry, members []status
 		q.Each(members, func(i int) {
 			for _, c := range again[i] {
 				was := c.MemberShard
-				if q.copy(ctx, c, nil) != nil {
+				if q.copy(ctx, c) != nil {
 					c.MemberShard = was // what it held is known
 				}
 			}
@@ -118,11 +118,25 @@ func (s *Shards) mayHold(set placement.Shard) (all map[node.ID]bool) {
 	return all
 }
 
-// member asks a member about sets, and returns those of which something is to be said. What it
-// says of itself comes with its first answer.
+// member asks a member about sets, and returns those of which something is to be said.
 func (q inquiry) member(ctx context.Context, m *status.ClusterMember, copies []*setCopy) []*setCopy {
 	heard := m.Self
-	q.rest(ctx, m, copies, &heard)
+	for i, c := range copies {
+		err := q.copy(ctx, c)
+		if err == nil || m.Self || errors.Is(err, node.ErrDenied) {
+			heard = heard || err == nil
+			continue
+		}
+		if ctx.Err() == nil || !heard {
+			m.Problem = err
+			break
+		}
+		// It answers: there are more sets than it lets a peer ask about in this time.
+		for _, rest := range copies[i:] {
+			rest.Problem = errNotAsked
+		}
+		break
+	}
 	if !heard && m.Problem == nil {
 		m.Problem = q.greet(ctx, m)
 	}
@@ -146,27 +160,8 @@ func (q inquiry) member(ctx context.Context, m *status.ClusterMember, copies []*
 	})
 }
 
-// rest asks a member about sets, until it does not answer.
-func (q inquiry) rest(ctx context.Context, m *status.ClusterMember, copies []*setCopy, heard *bool) {
-	for i, c := range copies {
-		err := q.copy(ctx, c, heard)
-		if err == nil || m.Self || errors.Is(err, node.ErrDenied) {
-			continue
-		}
-		if ctx.Err() == nil || !*heard {
-			m.Problem = err
-			return
-		}
-		// It answers: there are more sets than it lets a peer ask about in this time.
-		for _, rest := range copies[i:] {
-			rest.Problem = errNotAsked
-		}
-		return
-	}
-}
-
-// copy asks a member about a set; heard is whether it has told of itself.
-func (q inquiry) copy(ctx context.Context, c *setCopy, heard *bool) error {
+// copy asks a member about a set. With each answer it tells of itself, too.
+func (q inquiry) copy(ctx context.Context, c *setCopy) error {
 	if c.of.Self {
 		set := q.NS.Held(c.set)
 		if set == nil {
@@ -184,9 +179,8 @@ func (q inquiry) copy(ctx context.Context, c *setCopy, heard *bool) error {
 		c.Problem = err
 		return err
 	}
-	if heard != nil && !*heard {
-		*heard = true
-		q.Describe(c.of, theirs)
+	q.Describe(c.of, theirs)
+	if c.of.Took == 0 { // the first answer, with the dial
 		ask.Met(c.of, view.Lists(), &a)
 	}
 	c.take(theirs)

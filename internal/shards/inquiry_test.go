@@ -8,6 +8,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -15,28 +16,28 @@ import (
 // A member that is asked about more sets than the time suffices for is not away: it has answered.
 func TestClusterInTime(t *testing.T) {
 	inCluster(t, 2, func(t *testing.T, c *cluster) {
+		ctx, cancel := context.WithCancel(t.Context())
+		answers := 1 // until the time is over
 		q := inquiry{c.hosts[0].shards, &ask.Inquiry{
 			Kinds: func(byte) []status.TroubleKind { return nil },
 			Ask: func(ctx context.Context, about ask.About, id node.ID, _ wire.Question) (ask.Answered, error) {
+				if answers--; answers < 0 {
+					cancel()
+				}
 				return ask.Answered{Reply: &wire.Reply{Answer: &wire.StatusAnswer{}}}, ctx.Err()
 			},
 		}}
-		m := &status.ClusterMember{ID: status.ID(c.hosts[1].ID)}
-		first := &setCopy{MemberShard: status.MemberShard{Host: true}, of: m}
-		ctx, cancel := context.WithCancel(t.Context())
-		if got := q.member(ctx, m, []*setCopy{first}); len(got) != 1 || first.Problem != nil || m.Problem != nil {
-			t.Fatalf("%+v, %v", first, m.Problem)
+		asked := func() (m *status.ClusterMember, copies []*setCopy) {
+			m = &status.ClusterMember{ID: status.ID(c.hosts[1].ID)}
+			for set := range placement.Shard(2) {
+				copies = append(copies, &setCopy{MemberShard: status.MemberShard{Number: int(set), Host: true}, set: set, of: m})
+			}
+			return m, q.member(ctx, m, copies)
 		}
-		next := &setCopy{MemberShard: status.MemberShard{Number: 1, Host: true}, set: 1, of: m}
-		heard := true
-		cancel()
-		q.rest(ctx, m, []*setCopy{next}, &heard)
-		if m.Problem != nil || !errors.Is(next.Problem, errNotAsked) {
-			t.Errorf("a member that has answered, and the time is over: %v, %v", m.Problem, next.Problem)
+		if m, got := asked(); m.Problem != nil || len(got) != 2 || got[0].Problem != nil || !errors.Is(got[1].Problem, errNotAsked) {
+			t.Errorf("a member that has answered, and the time is over: %v, %+v", m.Problem, got)
 		}
-		heard = false
-		q.rest(ctx, m, []*setCopy{next}, &heard)
-		if m.Problem == nil {
+		if m, _ := asked(); m.Problem == nil {
 			t.Error("a member that has not answered within the time counts as there")
 		}
 	})
