@@ -10,6 +10,8 @@ import (
 	"iter"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 )
@@ -17,8 +19,31 @@ import (
 // Run cuts items into batches, and commits those to the set of an import meanwhile. An error from the sequence, or of an item,
 // ends it. All items before are kept, and the result counts them.
 func Run(ctx context.Context, set *node.Set, im *node.Import, items iter.Seq2[node.Item, error]) (failed error) {
-	l := begin(ctx, set, im)
-	defer func() { failed = errors.Join(failed, l.end()) }()
+	l := line{set: set, im: im, batches: make(chan *node.ImportBatch)}
+	commits, broken := errgroup.WithContext(context.WithoutCancel(ctx))
+	commits.Go(func() error {
+		for b := range l.batches {
+			if err := l.run(ctx, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	take := func(b *node.ImportBatch) bool { // false: a batch before it failed
+		select {
+		case l.batches <- b:
+			return true
+		case <-broken.Done():
+			return false
+		}
+	}
+	defer func() {
+		if b := im.Cut(); b.Items() > 0 {
+			take(b)
+		}
+		close(l.batches)
+		failed = errors.Join(failed, commits.Wait())
+	}()
 	number := int64(0)
 	for item, err := range items {
 		if err == nil {
@@ -32,8 +57,8 @@ func Run(ctx context.Context, set *node.Set, im *node.Import, items iter.Seq2[no
 			return fmt.Errorf("item %d: %w", number, err)
 		}
 		for !im.Add(&item) {
-			if !l.take(im.Cut()) {
-				return nil // end says why
+			if !take(im.Cut()) {
+				return nil // what is deferred says why
 			}
 		}
 	}
@@ -42,48 +67,12 @@ func Run(ctx context.Context, set *node.Set, im *node.Import, items iter.Seq2[no
 
 // line commits the batches of an import on a goroutine of its own. Meanwhile the
 // caller reads the items of the next one, so that reading, signing and committing
-// overlap.
+// overlap. Its error is that of the first batch that failed. Some of those after it may
+// be there, and the result counts none of them.
 type line struct {
 	set     *node.Set
 	im      *node.Import
 	batches chan *node.ImportBatch
-	done    chan struct{} // closed when the line has ended
-	failed  error         // why, if it was not end; read after done
-}
-
-func begin(ctx context.Context, set *node.Set, im *node.Import) *line {
-	l := &line{set: set, im: im, batches: make(chan *node.ImportBatch), done: make(chan struct{})}
-	go func() {
-		defer close(l.done)
-		for b := range l.batches {
-			if l.failed = l.run(ctx, b); l.failed != nil {
-				return
-			}
-		}
-	}()
-	return l
-}
-
-// take hands a batch to the line. It reports false where a batch before it failed.
-func (l *line) take(b *node.ImportBatch) bool {
-	select {
-	case l.batches <- b:
-		return true
-	case <-l.done:
-		return false
-	}
-}
-
-// end commits what is left, and waits for the line. The error is that of the first
-// batch that failed. Some of those after it may be there, and the result counts none of
-// them.
-func (l *line) end() error {
-	if b := l.im.Cut(); b.Items() > 0 {
-		l.take(b)
-	}
-	close(l.batches)
-	<-l.done
-	return l.failed
 }
 
 // made is a batch with its writes, or why it has none, and what became of them.
