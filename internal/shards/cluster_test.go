@@ -224,6 +224,12 @@ func (c *cluster) round() {
 	}
 }
 
+func (c *cluster) rounds(n int) {
+	for range n {
+		c.round()
+	}
+}
+
 // rest lets rounds pass until the shards are at rest, with so many whole hosts each.
 func (c *cluster) rest(hosts int) {
 	c.t.Helper()
@@ -484,11 +490,15 @@ func draft(key, value string) node.Draft {
 // put writes a value, or a tombstone where it is empty.
 func (h *host) put(key, value string, l quorum.Level) (dbadapter.Version, error) {
 	w, err := h.shards.Put(h.c.ctx, []node.Draft{draft(key, value)}, PutOptions{Level: l})
-	var v dbadapter.Version
-	if len(w.Versions) > 0 {
-		v = w.Versions[0]
-	}
-	return v, err
+	return append(w.Versions, dbadapter.Version{})[0], err
+}
+
+// puts is put of what is acknowledged.
+func (h *host) puts(key, value string, l quorum.Level) dbadapter.Version {
+	h.c.t.Helper()
+	v, err := h.put(key, value, l)
+	h.c.must(err)
+	return v
 }
 
 // putIf is put on a condition.
@@ -496,11 +506,7 @@ func (h *host) putIf(key, value string, held dbadapter.Version) (dbadapter.Versi
 	d := draft(key, value)
 	d.If = &held
 	w, err := h.shards.Put(h.c.ctx, []node.Draft{d}, PutOptions{})
-	var v dbadapter.Version
-	if len(w.Versions) > 0 {
-		v = w.Versions[0]
-	}
-	return v, err
+	return append(w.Versions, dbadapter.Version{})[0], err
 }
 
 func (h *host) get(key string, o GetOptions) (string, Found, error) {

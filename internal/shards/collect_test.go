@@ -34,16 +34,13 @@ func TestCollectorThatIsBehind(t *testing.T) {
 		for i := 0; key == "" || first.ns.Home([]byte(key)) != home; i++ {
 			key = fmt.Sprint("k", i)
 		}
-		_, err := by.put(key, "one", quorum.All)
-		c.must(err)
+		by.puts(key, "one", quorum.All)
 		if p := by.pointerAt(key); p.Shard != 1-home {
 			t.Fatal(p)
 		}
 		c.quiet()
 		c.hours(1)
-		for range 3 {
-			c.round()
-		}
+		c.rounds(3)
 		c.set(down, c.at(by.ID))
 		for _, id := range row.Old {
 			if id != first.ID {
@@ -51,9 +48,7 @@ func TestCollectorThatIsBehind(t *testing.T) {
 			}
 		}
 		c.must(first.ns.ForceRole(c.ctx, first.ID, node.RoleRead, time.Time{}))
-		for range 40 {
-			c.round()
-		}
+		c.rounds(40)
 		for _, id := range row.Old {
 			if other.ns.Row(home).IsHost(id) || c.hosts[c.at(id)].ns.WholeHere(home) != nil {
 				t.Fatal("the shard has not moved")
@@ -66,9 +61,7 @@ func TestCollectorThatIsBehind(t *testing.T) {
 			}
 		}
 		c.quiet()
-		for range 10 {
-			c.round()
-		}
+		c.rounds(10)
 		other.wants(key, "one", GetOptions{})
 	})
 }
@@ -78,8 +71,7 @@ func TestCollectorThatIsBehind(t *testing.T) {
 func TestHostsThatAreNotWholeHoldCollectionBack(t *testing.T) {
 	inClusterOf(t, byWriter, 4, func(t *testing.T, c *cluster) {
 		for _, value := range []string{"one", "two"} {
-			_, err := c.hosts[0].put("k", value, quorum.All)
-			c.must(err)
+			c.hosts[0].puts("k", value, quorum.All)
 		}
 		c.hours(1)
 		home := c.hosts[0].ns.Home([]byte("k"))
@@ -95,9 +87,7 @@ func TestHostsThatAreNotWholeHoldCollectionBack(t *testing.T) {
 				t.Errorf("while node %d is not whole %d bodies were collected", i, n)
 			}
 			c.must(h.ns.AcceptLoss())
-			for range 10 {
-				c.round()
-			}
+			c.rounds(10)
 		}
 		if n := c.collect(); n != 1 {
 			t.Errorf("%d bodies were collected", n)
@@ -109,8 +99,7 @@ func TestHostsThatAreNotWholeHoldCollectionBack(t *testing.T) {
 func TestLapsedMembersDoNotHoldCollectionBack(t *testing.T) {
 	inClusterOf(t, byWriter, 6, func(t *testing.T, c *cluster) {
 		for _, value := range []string{"one", "two"} {
-			_, err := c.hosts[0].put("k", value, quorum.All)
-			c.must(err)
+			c.hosts[0].puts("k", value, quorum.All)
 		}
 		c.quiet()
 		home, x := c.hosts[0].ns.Home([]byte("k")), -1
@@ -121,9 +110,7 @@ func TestLapsedMembersDoNotHoldCollectionBack(t *testing.T) {
 		}
 		c.set(down, x)
 		c.must(c.hosts[0].ns.Lapse(c.ctx, c.hosts[x].ID))
-		for range 20 {
-			c.round()
-		}
+		c.rounds(20)
 		c.hours(48)
 		if n := c.collect(); n != 1 {
 			t.Errorf("%d bodies were collected", n)
@@ -153,8 +140,7 @@ func TestImportOfLostValue(t *testing.T) {
 	for _, collected := range []bool{false, true} {
 		for _, dated := range []bool{false, true} {
 			inClusterOf(t, byWriter, 6, func(t *testing.T, c *cluster) {
-				_, err := c.hosts[0].put("k", "one", quorum.All)
-				c.must(err)
+				c.hosts[0].puts("k", "one", quorum.All)
 				c.quiet()
 				p := c.hosts[0].pointerAt("k")
 				f, err := c.hosts[0].shards.get(c.ctx, p.Key([]byte("k")), GetOptions{}, c.hosts[0].Now()+Patience)

@@ -32,8 +32,7 @@ func TestFollow(t *testing.T) {
 		c.must(h.shards.OpenLocator(&locator.Memory{}, 0, nil))
 		c.running.Go(func() { h.shards.Follow(c.ctx, func(err error) { t.Error(err) }) })
 		write := func(by *host, key string) {
-			_, err := by.put(key, "v", quorum.All)
-			c.must(err)
+			by.puts(key, "v", quorum.All)
 		}
 		write(c.hosts[0], "a held")
 		if c.found(h, "a none").Nowhere {

@@ -69,11 +69,9 @@ func TestImport(t *testing.T) {
 			before: func(c *cluster) {
 				c.put("x")
 				c.set(down, 1)
-				_, err := c.hosts[2].put("a", "", quorum.Quorum)
-				c.must(err)
+				c.hosts[2].puts("a", "", quorum.Quorum)
 				c.set(down, 0)
-				_, err = c.hosts[2].put("a", "x", quorum.One)
-				c.must(err)
+				c.hosts[2].puts("a", "x", quorum.One)
 				c.set(up, 1)
 			},
 			want: node.ImportResult{Items: 1, Written: 1}, read: "x",
@@ -139,8 +137,7 @@ func imports(t *testing.T, rule *placement.Rule, before func(c *cluster), date f
 // put writes a value at each host that is up.
 func (c *cluster) put(value string) {
 	c.t.Helper()
-	_, err := c.hosts[1].put("a", value, quorum.Quorum)
-	c.must(err)
+	c.hosts[1].puts("a", value, quorum.Quorum)
 	time.Sleep(100 * time.Millisecond)
 }
 
@@ -153,12 +150,9 @@ func (c *cluster) promise() {
 		key += "b"
 	}
 	for _, value := range []string{"1", ""} { // a deletion, which is to be collected
-		_, err := c.hosts[1].put(key, value, quorum.All)
-		c.must(err)
+		c.hosts[1].puts(key, value, quorum.All)
 	}
-	for range 20 {
-		c.round()
-	}
+	c.rounds(20)
 }
 
 // An import ends with the error of the first item that failed, and names it: those before it are

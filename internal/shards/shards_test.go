@@ -40,8 +40,7 @@ func TestHostsAway(t *testing.T) {
 					}
 					at = append(at, i)
 					value := fmt.Sprint("by ", i)
-					v, err := h.put("a", value, quorum.Quorum)
-					c.must(err)
+					v := h.puts("a", value, quorum.Quorum)
 					for _, other := range c.hosts {
 						if got, f, err := other.get("a", GetOptions{}); other.ID != c.hosts[hosts[0]].ID && (err != nil || got != value || f.Record.Version != v || f.Old.Had < 2) {
 							t.Errorf("written at %d: %q, %+v, %v", i, got, f, err)
@@ -80,8 +79,7 @@ func TestHostsAway(t *testing.T) {
 func TestHeadWithoutRecord(t *testing.T) {
 	inCluster(t, 4, func(t *testing.T, c *cluster) {
 		asker := c.hosts[c.stranger()]
-		_, err := asker.put("a", "v", quorum.All)
-		c.must(err)
+		asker.puts("a", "v", quorum.All)
 		nearest := asker.shards.nearest(asker.ns.Row(0).Hosts())
 		for i, h := range c.hosts {
 			switch h.ID {
@@ -150,8 +148,7 @@ func TestReadWithinTime(t *testing.T) {
 // A quorum read finds what one host of the majority alone has, and gives it to the others.
 func TestReadRepair(t *testing.T) {
 	inCluster(t, 3, func(t *testing.T, c *cluster) {
-		_, err := c.hosts[0].put("a", "old", quorum.All)
-		c.must(err)
+		c.hosts[0].puts("a", "old", quorum.All)
 		c.hosts[0].alone("a", "new")
 		if got, _, err := c.hosts[1].get("a", GetOptions{Level: quorum.One}); err != nil || got != "old" {
 			t.Errorf("at level one at a host that lacks it: %q, %v", got, err)
@@ -191,15 +188,11 @@ func TestWriteIsMadeAnew(t *testing.T) {
 		},
 		"behind a promise": func(c *cluster, at int) {
 			c.hosts[at].slow = time.Minute
-			for range 5 {
-				c.round()
-			}
+			c.rounds(5)
 			c.set(down, at)
 			c.round()
 			c.hosts[c.first()].alone("ab", "") // the hosts promise on, for what is to be collected
-			for range 10 {
-				c.round()
-			}
+			c.rounds(10)
 			c.set(up, at)
 		},
 	} {
@@ -248,8 +241,7 @@ func TestConditions(t *testing.T) {
 		"the first host is deaf": {before: func(c *cluster, _ dbadapter.Version) { c.set(deaf, c.first()) }},
 		"the first host lacks what is found": {before: func(c *cluster, _ dbadapter.Version) {
 			c.set(down, c.first())
-			_, err := c.hosts[c.other()].put("a", "newer", quorum.Quorum)
-			c.must(err)
+			c.hosts[c.other()].puts("a", "newer", quorum.Quorum)
 			c.set(up, c.first())
 		}, held: func(v dbadapter.Version) dbadapter.Version { return dbadapter.Version{Clock: 1} }, holds: []string{"new", "new", "new"}},
 		"two hosts are down": {before: func(c *cluster, _ dbadapter.Version) { c.set(down, c.first(), 3-c.first()-c.other()) }, want: ErrTooFew, holds: []string{"old", "old", "old"}},
@@ -257,8 +249,7 @@ func TestConditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, 3, func(t *testing.T, c *cluster) {
-				v, err := c.hosts[0].put("a", "old", quorum.All)
-				c.must(err)
+				v := c.hosts[0].puts("a", "old", quorum.All)
 				if test.before != nil {
 					test.before(c, v)
 				}
@@ -271,7 +262,7 @@ func TestConditions(t *testing.T) {
 					c.must(err)
 					held = f.Record.Version
 				}
-				v, err = c.hosts[c.other()].putIf("a", "new", held)
+				v, err := c.hosts[c.other()].putIf("a", "new", held)
 				if !errors.Is(err, test.want) || test.want != nil && !v.IsZero() && !errors.Is(err, ErrUnconfirmed) {
 					t.Errorf("%v, %v", v, err)
 				}
@@ -388,10 +379,9 @@ func TestOneOfTwoConditions(t *testing.T) {
 func TestBatch(t *testing.T) {
 	inCluster(t, 3, func(t *testing.T, c *cluster) {
 		h := c.hosts[1]
-		old, err := h.put("a", "1", quorum.All)
-		c.must(err)
+		old := h.puts("a", "1", quorum.All)
 		on := func(d node.Draft, v dbadapter.Version) node.Draft { d.If = &v; return d }
-		_, err = h.shards.Put(c.ctx, []node.Draft{draft("a", "2"), draft("b", "2")}, PutOptions{})
+		_, err := h.shards.Put(c.ctx, []node.Draft{draft("a", "2"), draft("b", "2")}, PutOptions{})
 		if !errors.Is(err, node.ErrInvalid) {
 			t.Errorf("of two shards: %v", err)
 		}
@@ -426,8 +416,7 @@ func TestBatch(t *testing.T) {
 // differs on counts as one that does not answer.
 func TestRowsDiffer(t *testing.T) {
 	inCluster(t, 4, func(t *testing.T, c *cluster) {
-		v, err := c.hosts[0].put("a", "1", quorum.All)
-		c.must(err)
+		v := c.hosts[0].puts("a", "1", quorum.All)
 		row := c.hosts[0].ns.Row(0)
 		gone := slices.IndexFunc(c.hosts, func(h *host) bool { return h != c.hosts[0] && row.IsHost(h.ID) })
 		behind := 0
@@ -532,8 +521,7 @@ func TestConfirmedTooLate(t *testing.T) {
 // A read that asks for a version at least asks further hosts until one has it.
 func TestAtLeast(t *testing.T) {
 	inCluster(t, 3, func(t *testing.T, c *cluster) {
-		_, err := c.hosts[0].put("a", "old", quorum.All)
-		c.must(err)
+		c.hosts[0].puts("a", "old", quorum.All)
 		v := c.hosts[2].alone("a", "new")
 		for _, level := range []quorum.Level{quorum.One, quorum.Quorum} {
 			if got, _, err := c.hosts[0].get("a", GetOptions{Level: level, AtLeast: v}); err != nil || got != "new" {
@@ -603,8 +591,7 @@ func TestAnswers(t *testing.T) {
 func TestLyingHost(t *testing.T) {
 	inCluster(t, 4, func(t *testing.T, c *cluster) {
 		asker, liar := c.hosts[c.stranger()], c.hosts[c.first()]
-		v, err := asker.put("a", "value", quorum.All)
-		c.must(err)
+		v := asker.puts("a", "value", quorum.All)
 		_, f, err := asker.get("a", GetOptions{Level: quorum.All})
 		c.must(err)
 		own, forged, other := *f.Record, *f.Record, *f.Record

@@ -45,8 +45,7 @@ func TestLargeValuesAreBodies(t *testing.T) {
 			for _, key := range []string{"a", "b", strings.Repeat("k", dbadapter.MaxKey-bodies.KeyRoom)} {
 				for i, value := range []string{large, larger, "small"} {
 					writer := c.hosts[2*i%nodes]
-					_, err := writer.put(key, value, quorum.Quorum)
-					c.must(err)
+					writer.puts(key, value, quorum.Quorum)
 					c.hosts[3].wants(key, value, GetOptions{Level: quorum.Quorum})
 					c.quiet()
 					for _, h := range c.hosts {
@@ -66,8 +65,7 @@ func TestLargeValuesAreBodies(t *testing.T) {
 						}
 					}
 				}
-				_, err := c.hosts[1].put(key, "", quorum.Quorum)
-				c.must(err)
+				c.hosts[1].puts(key, "", quorum.Quorum)
 				if _, f, err := c.hosts[2].get(key, GetOptions{}); err != nil || !f.Record.Deleted {
 					t.Errorf("a deleted key: %v, %v", f.Record, err)
 				}
@@ -131,14 +129,13 @@ func TestWhatPlacementWriterRefuses(t *testing.T) {
 // Nothing is written under the key where its body is not confirmed, nor is a body where a condition does not hold.
 func TestBodyBeforeItsRecord(t *testing.T) {
 	inClusterOf(t, byWriter, 3, func(t *testing.T, c *cluster) {
-		v, err := c.hosts[0].put("k", "one", quorum.All)
-		c.must(err)
+		v := c.hosts[0].puts("k", "one", quorum.All)
 		c.quiet()
 		before := len(c.reserved())
 		if _, err := c.hosts[0].putIf("k", "two", dbadapter.Version{}); !errors.Is(err, dbadapter.ErrConflict) || len(c.reserved()) != before {
 			t.Errorf("a condition that does not hold: %v, and %d records of bodies and hints became %d", err, before, len(c.reserved()))
 		}
-		_, err = c.hosts[0].putIf("k", "two", v)
+		_, err := c.hosts[0].putIf("k", "two", v)
 		c.must(err)
 		c.hosts[1].wants("k", "two", GetOptions{})
 		c.quiet()
@@ -285,16 +282,12 @@ func TestBodiesThatNothingNamesAreCollected(t *testing.T) {
 	inClusterOf(t, byWriter, 6, func(t *testing.T, c *cluster) {
 		for _, key := range []string{"kept", "changed", "deleted", "moved", "conflict"} {
 			away := slices.IndexFunc(c.hosts, func(h *host) bool { return len(h.ns.Sets()) > 0 && h.ns.WholeHere(h.ns.Home([]byte(key))) == nil })
-			_, err := c.hosts[away].put(key, "one", quorum.All)
-			c.must(err)
+			c.hosts[away].puts(key, "one", quorum.All)
 		}
 		c.quiet()
-		_, err := c.hosts[0].put("changed", "two", quorum.All)
-		c.must(err)
-		_, err = c.hosts[1].put("moved", "two", quorum.All)
-		c.must(err)
-		_, err = c.hosts[2].put("deleted", "", quorum.All)
-		c.must(err)
+		c.hosts[0].puts("changed", "two", quorum.All)
+		c.hosts[1].puts("moved", "two", quorum.All)
+		c.hosts[2].puts("deleted", "", quorum.All)
 		named := c.hosts[0].pointerAt("conflict")
 		home := c.hosts[0].ns.Home([]byte("conflict"))
 		for _, h := range c.hosts { // one that has not seen the record overwrites it at a host
@@ -385,8 +378,7 @@ func (h *host) unseen(key, value string) {
 func TestSilentMembersHoldCollectionBack(t *testing.T) {
 	inClusterOf(t, byWriter, 4, func(t *testing.T, c *cluster) {
 		for _, value := range []string{"one", "two"} {
-			_, err := c.hosts[0].put("k", value, quorum.All)
-			c.must(err)
+			c.hosts[0].puts("k", value, quorum.All)
 		}
 		c.hours(1)
 		collector := c.hosts[0].ns.Row(c.hosts[0].pointerAt("k").Shard).Old[0]
@@ -457,8 +449,7 @@ func TestOldBodiesAreNamedByNoNewRecord(t *testing.T) {
 // A value is lost only once each host has answered that it lacks the body.
 func TestLostValues(t *testing.T) {
 	inClusterOf(t, byWriter, 4, func(t *testing.T, c *cluster) {
-		_, err := c.hosts[0].put("k", "one", quorum.All)
-		c.must(err)
+		c.hosts[0].puts("k", "one", quorum.All)
 		p := c.hosts[0].pointerAt("k")
 		c.quiet()
 		lose := func(h *host) {
@@ -496,8 +487,7 @@ func TestLostValues(t *testing.T) {
 				t.Errorf("a body that no host has, at level %s: %v, %v", level, f.Record, err)
 			}
 		}
-		_, err = c.hosts[0].put("l", "there", quorum.All)
-		c.must(err)
+		c.hosts[0].puts("l", "there", quorum.All)
 		var given []string
 		for r, err := range c.hosts[3].shards.Scan(c.ctx, ScanOptions{Room: 1 << 20}) {
 			if given = append(given, string(r.Value)); err != nil && (!errors.Is(err, bodies.ErrLost) || !strings.Contains(err.Error(), `"k"`)) {
@@ -507,9 +497,7 @@ func TestLostValues(t *testing.T) {
 		if !slices.Equal(given, []string{"there", ""}) {
 			t.Errorf("a scan gives %q", given)
 		}
-		for range 10 { // who holds no shard says so
-			c.round()
-		}
+		c.rounds(10) // who holds no shard says so
 		for _, i := range hosts {
 			var missing []string
 			c.must(c.hosts[i].shards.MissingBodies(c.ctx, func(m Missing) bool {
@@ -523,8 +511,7 @@ func TestLostValues(t *testing.T) {
 				t.Errorf("host %d tells that %q are missing", i, missing)
 			}
 		}
-		_, err = c.hosts[1].put("k", "three", quorum.Quorum)
-		c.must(err)
+		c.hosts[1].puts("k", "three", quorum.Quorum)
 		c.hosts[3].wants("k", "three", GetOptions{})
 	})
 }
@@ -534,8 +521,7 @@ func TestLocatedValues(t *testing.T) {
 	inClusterOf(t, byWriter, 4, func(t *testing.T, c *cluster) {
 		for i := range 8 {
 			key := fmt.Sprint("k", i)
-			_, err := c.hosts[i%3].put(key, "one", quorum.All)
-			c.must(err)
+			c.hosts[i%3].puts(key, "one", quorum.All)
 			c.quiet()
 			p, h := c.hosts[0].pointerAt(key), c.hosts[3]
 			for _, shard := range []placement.Shard{0, 1} {
@@ -564,13 +550,10 @@ func TestLargeValuesCrossTheWireOnce(t *testing.T) {
 			return large, bytes
 		}
 		for i := range 2 {
-			_, err := c.hosts[0].put("k", strings.Repeat(fmt.Sprint(i), 64<<10), quorum.Quorum)
-			c.must(err)
+			c.hosts[0].puts("k", strings.Repeat(fmt.Sprint(i), 64<<10), quorum.Quorum)
 			c.quiet()
 			_, before := counts()
-			for range 3 {
-				c.round()
-			}
+			c.rounds(3)
 			large, after := counts()
 			if want := (i + 1) * (c.rule.Replicas - 1); large != want || after-before > 48<<10 {
 				t.Errorf("after %d writes hosts were sent %d values; want %d; syncs took %d bytes", i+1, large, want, after-before)
@@ -591,13 +574,11 @@ func TestLargeValuesCrossTheWireOnce(t *testing.T) {
 // A scan or a watch at a host that is behind, and whose record names a body that is gone, tells what the key holds now.
 func TestBodiesOfOverwrittenRecords(t *testing.T) {
 	inClusterOf(t, byWriter, 3, func(t *testing.T, c *cluster) {
-		_, err := c.hosts[1].put("k", "one", quorum.All)
-		c.must(err)
+		c.hosts[1].puts("k", "one", quorum.All)
 		c.quiet()
 		named := c.hosts[0].pointerAt("k")
 		c.set(down, 0)
-		_, err = c.hosts[1].put("k", "two", quorum.Quorum)
-		c.must(err)
+		c.hosts[1].puts("k", "two", quorum.Quorum)
 		c.quiet()
 		c.set(up, 0)
 		f, err := c.hosts[1].shards.get(c.ctx, named.Key([]byte("k")), GetOptions{}, c.hosts[1].Now()+Patience)

@@ -64,8 +64,7 @@ func TestWatchGoesOnAtAnotherHost(t *testing.T) {
 		want := map[string]string{}
 		put := func(key, value string) {
 			t.Helper()
-			_, err := asker.put(key, value, quorum.Quorum)
-			c.must(err)
+			asker.puts(key, value, quorum.Quorum)
 			if want[key] = value; value == "" {
 				delete(want, key)
 			}
@@ -125,10 +124,9 @@ func TestWatchWithoutHosts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inCluster(t, 4, func(t *testing.T, c *cluster) {
-				_, err := c.outside().put("a", "value", quorum.All)
-				c.must(err)
+				c.outside().puts("a", "value", quorum.All)
 				seen := &told{cursor: changes.FromStart}
-				err = c.outside().watch(seen, 5*time.Minute, 1<<20, func() bool {
+				err := c.outside().watch(seen, 5*time.Minute, 1<<20, func() bool {
 					if seen.at == 1 && len(seen.events) == 2 {
 						c.set(down, 0, 1, 2, 3)
 						c.running.Go(func() {
