@@ -213,18 +213,14 @@ func (w *write) why(p *spread, id node.ID) (why error) {
 
 // refused is why the records are to be made anew: a host holds something later or unseen, or has
 // promised past their date. A conditional record is never made anew, nor is one that is passed on. (6)
-func (w *write) refused(p *spread) (refused error) {
-	if w.passed {
-		return nil
-	}
+func (w *write) refused(p *spread) error {
+	again := false
 	for _, id := range p.asker.Row().Hosts() {
 		h, why := p.answers[id], w.why(p, id)
-		if h == nil {
+		if h == nil || w.passed {
 			continue
 		}
-		if errors.Is(why, errAgain) || errors.Is(why, node.ErrLate) && !w.conditional {
-			refused = errAgain
-		}
+		again = again || errors.Is(why, errAgain) || errors.Is(why, node.ErrLate)
 		for i := range h.Outcomes {
 			other := h.Outcomes[i].Other
 			switch {
@@ -236,10 +232,10 @@ func (w *write) refused(p *spread) (refused error) {
 			}
 		}
 	}
-	if w.conditional {
-		return nil
+	if again && !w.conditional {
+		return errAgain
 	}
-	return refused
+	return nil
 }
 
 // possible reports whether the hosts that have not declined are enough.
