@@ -12,14 +12,8 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
-// asks is what applications have asked of other members.
-type asks struct {
-	// healed are the waits that each node began when nothing was wrong any more, for the
-	// others that it can reach.
-	healed []*waitAfter
-}
-
-// waitAfter is such a wait.
+// waitAfter is a wait that a node began when nothing was wrong any more, for the others that it
+// can reach.
 type waitAfter struct {
 	check.Await
 	node int
@@ -167,7 +161,7 @@ func (r *runner) waitForAll() {
 	if !r.asking() {
 		return
 	}
-	r.asks.healed = nil // those before have ended while room was made
+	r.waits = nil // those before have ended while room was made
 	for _, group := range r.reach() {
 		for _, i := range group {
 			others := slices.DeleteFunc(slices.Clone(group), func(other int) bool { return other == i || !r.cluster.Node(i).Lists(other) })
@@ -177,7 +171,7 @@ func (r *runner) waitForAll() {
 			w := &waitAfter{node: i}
 			r.await(r.cluster.Node(i), model.WaitFor{Peers: others, Ended: func(bool) { w.done = true }}, func(a check.Await) {
 				w.Await = a
-				r.asks.healed = append(r.asks.healed, w)
+				r.waits = append(r.waits, w)
 			})
 		}
 	}
@@ -189,7 +183,7 @@ const lastWaits = 30 * time.Second
 // waited judges the waits that began when nothing was wrong any more, once all are equal.
 func (r *runner) waited() error {
 	over := func() bool {
-		return !slices.ContainsFunc(r.asks.healed, func(w *waitAfter) bool { return !w.done })
+		return !slices.ContainsFunc(r.waits, func(w *waitAfter) bool { return !w.done })
 	}
 	if _, err := r.wait(r.world.Now()+lastWaits, lastPace, over); err != nil {
 		return err
@@ -198,7 +192,7 @@ func (r *runner) waited() error {
 		if r.stuck(group[0]) {
 			continue // they differ in what could be collected
 		}
-		for _, w := range r.asks.healed {
+		for _, w := range r.waits {
 			if !w.done && slices.Contains(group, w.node) {
 				members := slices.DeleteFunc(slices.Clone(group), func(other int) bool {
 					return other == w.node || !r.cluster.Node(w.node).Lists(other) || !r.cluster.Node(other).Lists(w.node)

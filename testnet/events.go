@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -13,7 +11,6 @@ import (
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/check"
-	"github.com/syncd-io/syncd/testnet/internal/model"
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
@@ -37,18 +34,8 @@ func (r *runner) do(e *plan.Event) {
 		} else {
 			r.dated(e)
 		}
-	case plan.Sync:
-		n.Sync(e.Peer, syncing.Ask{}, nil)
-	case plan.Pull:
-		n.Sync(e.Peer, syncing.Ask{Direction: wire.Pull}, nil)
-	case plan.Push:
-		n.Sync(e.Peer, syncing.Ask{Direction: wire.Push}, nil)
-	case plan.Diff:
-		n.Sync(e.Peer, syncing.Ask{DryRun: true, Keys: &syncing.KeyList{}}, nil)
-	case plan.SendAll:
-		n.Sync(e.Peer, syncing.Ask{Method: wire.MethodAll}, nil)
-	case plan.SyncPrefix:
-		n.Sync(e.Peer, syncing.Ask{Prefix: []byte(e.Key)}, nil)
+	case plan.Sync, plan.Pull, plan.Push, plan.Diff, plan.SendAll, plan.SyncPrefix:
+		n.Sync(e.Peer, askOf(e), nil)
 	case plan.Join:
 		r.history.Granting(e.Peer, e.Node, cmp.Or(role(e.Key), node.RoleWrite).String())
 		n.Join(e.Peer, role(e.Key))
@@ -77,7 +64,7 @@ func (r *runner) do(e *plan.Event) {
 	case plan.Why, plan.Wait, plan.WaitAll, plan.WaitKey, plan.Status:
 		r.ask(e)
 	case plan.Watch:
-		n.Watch(model.Watching{Program: e.Key, Prefix: e.Watching.Prefix, FromStart: e.Watching.FromStart, Pace: e.Watching.Pace})
+		n.Watch(e.Key, e.Watching)
 	case plan.Unwatch:
 		n.Unwatch(e.Key)
 	case plan.CrashAnswering:
@@ -103,7 +90,7 @@ func (r *runner) do(e *plan.Event) {
 	case plan.Heal:
 		r.net.Heal(e.Node, e.Peer)
 	case plan.Partition:
-		r.partition(e.Key)
+		r.partition(e.Groups())
 	case plan.HealAll:
 		r.net.HealAll()
 	case plan.Loss:
@@ -135,7 +122,26 @@ func (r *runner) do(e *plan.Event) {
 		n.Mislead(e.Key, e.Verb == plan.Invent)
 	case plan.New:
 		_ = n.Speak(false)
+	default:
+		panic("nothing is done at " + e.String())
 	}
+}
+
+// askOf is what a sync asks for.
+func askOf(e *plan.Event) (a syncing.Ask) {
+	switch e.Verb {
+	case plan.Pull:
+		a.Direction = wire.Pull
+	case plan.Push:
+		a.Direction = wire.Push
+	case plan.Diff:
+		a.DryRun, a.Keys = true, &syncing.KeyList{}
+	case plan.SendAll:
+		a.Method = wire.MethodAll
+	case plan.SyncPrefix:
+		a.Prefix = []byte(e.Key)
+	}
+	return a
 }
 
 // role is the role that an event names, or 0.
@@ -160,23 +166,25 @@ func (r *runner) write(e *plan.Event) {
 	if e.Verb == plan.Batch {
 		count = int(e.Amount)
 	}
-	records := make([]dbadapter.Record, count)
+	n := r.cluster.Node(e.Node)
+	drafts := make([]node.Draft, count)
 	ops := make([]check.Op, count)
-	for i := range records {
+	for i := range drafts {
 		key := e.KeyAt(i)
-		records[i] = dbadapter.Record{Key: []byte(key)}
+		record := dbadapter.Record{Key: []byte(key)}
 		switch e.Verb {
 		case plan.Touch:
-			held, ok := r.cluster.Node(e.Node).Get(key)
+			held, ok := n.Get(key)
 			if !ok {
 				return
 			}
-			records[i].Value = held
+			record.Value = held
 		case plan.Put, plan.Expiring, plan.Backdate, plan.Batch:
-			records[i].Value = r.plan.Value(e, i)
+			record.Value = r.plan.Value(e, i)
 		}
-		ops[i] = r.history.Intend(e.Node, key, e.Verb == plan.Del, records[i].Value)
-		if e.Verb == plan.Expiring {
+		drafts[i].Record = record
+		if ops[i] = r.history.Intend(e.Node, key, e.Verb == plan.Del, record.Value); e.Verb == plan.Expiring {
+			drafts[i].TTL = e.For
 			r.history.Expiring(ops[i])
 		}
 	}
@@ -191,16 +199,13 @@ func (r *runner) write(e *plan.Event) {
 			r.violate(ruleOvertaken, e.Node, "%v", err)
 		}
 	}
-	n := r.cluster.Node(e.Node)
 	switch e.Verb {
 	case plan.Del:
-		n.Delete(records[0].Key, told)
-	case plan.Expiring:
-		n.WriteFor(records[0], e.For, told)
+		n.Delete(drafts[0].Record.Key, told)
 	case plan.Backdate:
-		n.Backdate(records[0], e.For, told)
+		n.Backdate(drafts[0].Record, e.For, told)
 	default:
-		n.Write(records, told)
+		n.Write(drafts, told)
 	}
 }
 
@@ -218,18 +223,15 @@ func (r *runner) dated(e *plan.Event) {
 	})
 }
 
-// partition cuts the links between groups, "0,1|2,3"; a node in no group is
-// alone.
-func (r *runner) partition(groups string) {
+// partition cuts the links between groups; a node in no group is alone.
+func (r *runner) partition(groups [][]int) {
 	group := make([]int, r.plan.Nodes)
 	for i := range group {
 		group[i] = -1 - i
 	}
-	for g, list := range strings.Split(groups, "|") {
-		for _, name := range strings.Split(list, ",") {
-			if i, err := strconv.Atoi(name); err == nil && i < len(group) {
-				group[i] = g
-			}
+	for g, nodes := range groups {
+		for _, i := range nodes {
+			group[i] = g
 		}
 	}
 	for a := range group {

@@ -76,8 +76,7 @@ func (r *runner) offer(e *plan.Event) {
 	o.Held = func(versions []dbadapter.Version, hosts []int) {
 		r.result.Routed++
 		for i, v := range versions {
-			r.history.Wrote(asks[i], ops[i], v, hosts)
-			r.history.Held(ops[i], hosts, r.world.Now())
+			r.history.Wrote(asks[i], ops[i], v, hosts, r.world.Now())
 			r.known[nodeKey{e.Node, keys[i]}] = v
 			r.wrote[nodeKey{e.Node, keys[i]}] = v
 		}
@@ -155,7 +154,7 @@ func (r *runner) bring(e *plan.Event) {
 		r.result.Routed++
 		for i := range items {
 			if !slices.Contains(b.Refused, int64(i)) {
-				r.history.Wrote(asks[i], ops[i], dbadapter.Version{Clock: dbadapter.TimestampAt(items[i].Time)}, nil)
+				r.history.Wrote(asks[i], ops[i], dbadapter.Version{Clock: dbadapter.TimestampAt(items[i].Time)}, nil, r.world.Now())
 			}
 		}
 	})

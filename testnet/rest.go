@@ -134,11 +134,20 @@ func (r *runner) silent(n, other *model.Node) bool {
 	return !other.Member() || other.Old() != n.Old()
 }
 
-// administers reports whether a node is an admin by its own list.
-func (r *runner) administers(n *model.Node, number int) bool {
-	return n.Member() && slices.ContainsFunc(n.Roster().Members(), func(m model.Member) bool {
-		return r.cluster.Number(m.ID) == number && m.Role == node.RoleAdmin
-	})
+// admins are, of each group, the first node that is an admin by its own list.
+func (r *runner) admins() (all []*model.Node) {
+	for _, group := range r.reach() {
+		i := slices.IndexFunc(group, func(i int) bool {
+			n := r.cluster.Node(i)
+			return n.Member() && slices.ContainsFunc(n.Roster().Members(), func(m model.Member) bool {
+				return r.cluster.Number(m.ID) == i && m.Role == node.RoleAdmin
+			})
+		})
+		if i >= 0 {
+			all = append(all, r.cluster.Node(group[i]))
+		}
+	}
+	return all
 }
 
 // lapseSilent does what a node's status tells a person to do about members that stay
@@ -146,19 +155,12 @@ func (r *runner) administers(n *model.Node, number int) bool {
 // nodes may differ in tombstones that some of them collected under the list before. It
 // reports whether there was such a member.
 func (r *runner) lapseSilent() (lapsed bool) {
-	for _, group := range r.reach() {
-		for _, i := range group {
-			n := r.cluster.Node(i)
-			if !r.administers(n, i) {
-				continue
+	for _, n := range r.admins() {
+		for _, m := range n.Roster().Active() {
+			if number := r.cluster.Number(m.ID); r.silent(n, r.cluster.Node(number)) {
+				n.Lapse(number)
+				lapsed = true
 			}
-			for _, m := range n.Roster().Active() {
-				if number := r.cluster.Number(m.ID); r.silent(n, r.cluster.Node(number)) {
-					n.Lapse(number)
-					lapsed = true
-				}
-			}
-			break
 		}
 	}
 	return lapsed

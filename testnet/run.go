@@ -80,7 +80,7 @@ type runner struct {
 	restamped dbadapter.Timestamp
 	terms     time.Duration // when the last role ends that was given for a time
 	own       []Violation   // beside the checker's
-	asks      asks
+	waits     []*waitAfter
 	gets      []*gotten // reads of which the scenario says what they should come to
 	// In a namespace of shards: by which layout nodes go; which versions of keys they have read or written last, and written.
 	left         map[int]bool // nodes that were removed, or lapsed, at some time

@@ -59,12 +59,9 @@ const mostForced = 3
 // force does what a person does about shards that have lost a majority of their hosts for
 // good. In each group an admin names what is left of them.
 func (r *runner) force() (forced bool) {
-	if !r.cut() {
-		return false
-	}
-	for _, group := range r.reach() {
-		if i := slices.IndexFunc(group, func(i int) bool { return r.administers(r.cluster.Node(i), i) }); i >= 0 {
-			r.cluster.Node(group[i]).Force(func([]int, error) {})
+	if r.cut() {
+		for _, n := range r.admins() {
+			n.Force(func([]int, error) {})
 			forced = true
 		}
 	}
@@ -88,13 +85,12 @@ func (r *runner) moved() bool {
 // forceLayout has an admin force the layout, as a person does who is told that a majority of a
 // shard's hosts is gone for good. Removals and restored copies of a plan heed no majorities.
 func (r *runner) forceLayout() (did bool) {
-	for _, group := range r.reach() {
-		i := slices.IndexFunc(group, func(i int) bool { return r.cut() && r.administers(r.cluster.Node(i), i) })
-		if i < 0 {
-			continue
-		}
+	if !r.cut() {
+		return false
+	}
+	for _, n := range r.admins() {
 		over := false
-		r.cluster.Node(group[i]).Force(func(shards []int, err error) { over, did = true, did || err == nil && len(shards) > 0 })
+		n.Force(func(shards []int, err error) { over, did = true, did || err == nil && len(shards) > 0 })
 		if done, err := r.wait(r.world.Now()+lastWords, lastPace, func() bool { return over }); !done || err != nil {
 			return false
 		}

@@ -33,7 +33,7 @@ func (q *quorums) sent(clock int, salt, value string, durably bool) *dbadapter.R
 	q.held(bodyOfK(clock+100, salt, value), 0, 1, 2)
 	q.held(r, 0, 1, 2)
 	q.Made(op, r.Version)
-	q.Wrote(ask, op, r.Version, []int{0, 1, 2})
+	q.Wrote(ask, op, r.Version, []int{0, 1, 2}, 0)
 	return r
 }
 

@@ -41,9 +41,7 @@ type History struct {
 	// logs are the change logs of nodes that are watched, and watches the programs that do.
 	logs    map[dbadapter.LogID]*changeLog
 	watches map[watchOf]*watch
-	// shardWatches are those of a namespace that is cut into shards.
-	shardWatches map[watchOf]*shardWatch
-	shards       shards
+	shards  shards
 }
 
 // New is a history of nothing.
@@ -57,7 +55,7 @@ func New() *History {
 			collected: map[string]stamp{}, floors: map[int]time.Time{},
 		},
 		listing: map[int]map[entry]bool{}, copiedListing: map[int]map[entry]bool{}, wounds: map[int]wound{},
-		logs: map[dbadapter.LogID]*changeLog{}, watches: map[watchOf]*watch{}, shardWatches: map[watchOf]*shardWatch{},
+		logs: map[dbadapter.LogID]*changeLog{}, watches: map[watchOf]*watch{},
 		shards: shards{of: map[int]*shard{}},
 	}
 }

@@ -18,16 +18,6 @@ type heldAt struct {
 	voids int
 }
 
-// Held notes when a write was acknowledged, and which nodes were counted as hosts that hold it.
-func (h *History) Held(o Op, hosts []int, at time.Duration) {
-	w := &h.ops[o]
-	one := heldAt{key: w.key, s: w.stamp(), at: at, hosts: hosts, voids: h.shards.at(h.shards.home(w.key)).voids}
-	for _, host := range hosts {
-		one.disks = append(one.disks, h.disks[host])
-	}
-	h.helds = append(h.helds, one)
-}
-
 // Nowhere judges a read that a locator has answered with nothing. heard is when it has asked
 // the host, for the last time, what of the shard's keys there are. What the host held by then
 // is not nowhere; what others alone held may be, also a write of the node that reads.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -105,20 +106,24 @@ func (h *History) Dated(o Op) {
 	h.ops[o].dated = true
 }
 
-// Wrote judges a write that is acknowledged, and notes the nodes that were counted as hosts that hold it.
-func (h *History) Wrote(r *Request, o Op, version dbadapter.Version, hosts []int) {
+// Wrote judges a write that is acknowledged at that time of the simulation, and notes the nodes
+// that were counted as hosts that hold it.
+func (h *History) Wrote(r *Request, o Op, version dbadapter.Version, hosts []int, at time.Duration) {
 	w := &h.ops[o]
 	w.state, w.version = acknowledged, version
 	s := w.stamp()
 	number := h.shards.home(w.key)
 	of := h.shards.at(number)
+	one := heldAt{key: w.key, s: s, at: at, hosts: hosts, voids: of.voids}
 	for _, host := range hosts {
+		one.disks = append(one.disks, h.disks[host])
 		h.sight(host, w.key, s)
 		held, ok := h.held.held(host, w.key)
 		if of.holders[host] && h.disks[host] == 0 && (!ok || s.beats(held)) && !h.left(host, w.key, s) {
 			h.found.say(Durable, host, w.key, "it is counted as a host that holds %s durably, and has nothing of it", s)
 		}
 	}
+	h.helds = append(h.helds, one)
 	if h.judged(r) && !w.dated && !s.beats(r.must) && !h.replacedAtOnce(w.key, s, r.must) {
 		h.found.say(Later, r.Node, r.Key, "a quorum write was acknowledged as %s; %s was before it began", s, r.must)
 	}

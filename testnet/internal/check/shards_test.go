@@ -49,7 +49,7 @@ func (q *quorums) write(r *dbadapter.Record, quorum bool, hosts ...int) Op {
 	op := q.Intend(3, "k", r.Deleted, r.Value)
 	q.held(r, hosts...)
 	q.Made(op, r.Version)
-	q.Wrote(ask, op, r.Version, hosts)
+	q.Wrote(ask, op, r.Version, hosts, 0)
 	return op
 }
 
@@ -123,9 +123,9 @@ func TestQuorumRequests(t *testing.T) {
 		{"a dated one is not later", func(q *quorums) {
 			ask, op := q.Asks(3, "k", true), q.Intend(3, "k", false, []byte("x"))
 			q.Dated(op)
-			q.Wrote(ask, op, ver(4), nil)
+			q.Wrote(ask, op, ver(4), nil, 0)
 		}, nil},
-		{"a host is counted that lacks it", func(q *quorums) { q.Wrote(q.Asks(3, "k", false), 0, ver(5), []int{2}) }, []string{`durable: node 2: "k": it is counted`}},
+		{"a host is counted that lacks it", func(q *quorums) { q.Wrote(q.Asks(3, "k", false), 0, ver(5), []int{2}, 0) }, []string{`durable: node 2: "k": it is counted`}},
 		{"a later one at least", func(q *quorums) { q.write(two, false, 0); q.ReadAtLeast(q.Asks(3, "k", false), two, ver(5)) }, nil},
 		{"nothing at least", func(q *quorums) { q.ReadAtLeast(q.Asks(3, "k", false), nil, ver(5)) }, []string{"a read of that version at least gave nothing"}},
 	} {
@@ -249,7 +249,7 @@ func TestConditions(t *testing.T) {
 		}
 		q.held(r, 0, 1)
 		q.Made(op, r.Version)
-		q.Wrote(ask, op, r.Version, []int{0, 1})
+		q.Wrote(ask, op, r.Version, []int{0, 1}, 0)
 	}
 	for _, c := range []struct {
 		what string

@@ -59,6 +59,8 @@ type watch struct {
 	listed  []listedPart // of the listing, by key
 	key     string       // that was listed last
 	shown   map[string]bool
+
+	ofShards
 }
 
 // telling is the last one of a key. first is the change that first gave the key what was
@@ -332,13 +334,13 @@ func (h *History) passes(w *watch, l *changeLog, c *Change, read uint64) {
 // reports whether nothing was wrong any more, and a whole host of each has the log of the
 // cursor.
 func (h *History) CursorExpired(node int, program string, log dbadapter.LogID, reaches func(after uint64) bool) {
-	if w := h.shardWatches[watchOf{node, program}]; w != nil {
+	w := h.watches[watchOf{node, program}]
+	if h.shards.cut() {
 		if reaches(0) {
 			h.says(w.watchOf, "", "ends since its cursor %q has expired; whole hosts have the logs", w.cursor)
 		}
 		return
 	}
-	w := h.watches[watchOf{node, program}]
 	if w.log == log && (w.listing || reaches(w.at)) || w.log == 0 {
 		h.says(w.watchOf, "", "ends since its cursor has expired; the log goes back to change %d, where it was", w.at)
 	}
@@ -347,19 +349,12 @@ func (h *History) CursorExpired(node int, program string, log dbadapter.LogID, r
 // Behind says what a program has not been told of all that is held; empty: it was told everything. Of keys whose
 // values are lost it is not told. The rule watch.
 func (h *History) Behind(node int, program string, records []dbadapter.Record, lost map[string]bool) string {
-	var prefix string
-	var view map[string]holding
-	var base map[string]stamp
-	id, held := watchOf{node, program}, map[string]holding{}
-	if w := h.watches[id]; w != nil {
-		prefix, view = w.prefix, w.view
-	} else if w := h.shardWatches[id]; w != nil {
-		prefix, view, base = w.prefix, w.view, w.base
-	} else {
+	w, held := h.watches[watchOf{node, program}], map[string]holding{}
+	if w == nil {
 		return "it has not begun"
 	}
 	for i := range records {
-		if key := string(records[i].Key); strings.HasPrefix(key, prefix) {
+		if key := string(records[i].Key); strings.HasPrefix(key, w.prefix) {
 			what := holds(&records[i])
 			if h.shards.writer { // users are given values, and not the bytes of records
 				what.content = [32]byte{}
@@ -368,15 +363,15 @@ func (h *History) Behind(node int, program string, records []dbadapter.Record, l
 		}
 	}
 	keys := maps.Clone(held)
-	maps.Copy(keys, view)
+	maps.Copy(keys, w.view)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		told, was := view[key]
+		told, was := w.view[key]
 		has := held[key]
-		first, known := base[key]
+		first, known := w.base[key]
 		switch {
 		case told == has, lost[key]:
 		case was && !has.there && h.shards.cut() && (told.deleted || told.expires()): // it is collected
-		case !was && base == nil && (has.deleted || has.expires()): // the listing leaves these out
+		case !was && w.base == nil && (has.deleted || has.expires()): // the listing leaves these out
 		case !was && known && !has.beats(first): // it stood when the watch began
 		case !was:
 			return fmt.Sprintf("it has told nothing of %q, which holds %s", key, has)

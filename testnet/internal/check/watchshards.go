@@ -5,11 +5,8 @@ import "strings"
 // A watch of a namespace that is cut into shards follows each shard at one host, and goes on at another one
 // with repeats. So it is judged by what a program knows in the end, and by the order of what one host tells.
 
-// shardWatch is what a program was told.
-type shardWatch struct {
-	watchOf
-	prefix string
-	view   map[string]holding // by what it was told; a key of which it was told nothing is not in it
+// ofShards is what a watch of shards knows beside what it was told.
+type ofShards struct {
 	// base is the latest that any node held when a watch of what followed began; nil: it began with what was held.
 	base   map[string]stamp
 	cursor string
@@ -22,10 +19,10 @@ type shardWatch struct {
 // shardsWatching is Watching.
 func (h *History) shardsWatching(b *Watching) {
 	id := watchOf{b.Node, b.Program}
-	w := h.shardWatches[id]
+	w := h.watches[id]
 	if w == nil || b.Now || b.Cursor == fromStart {
-		w = &shardWatch{watchOf: id, prefix: b.Prefix, view: map[string]holding{}}
-		h.shardWatches[id] = w
+		w = &watch{watchOf: id, prefix: b.Prefix, view: map[string]holding{}}
+		h.watches[id] = w
 	}
 	if b.Now {
 		w.base = map[string]stamp{}
@@ -46,7 +43,7 @@ func (h *History) shardsWatching(b *Watching) {
 
 // shardsWatched is Watched.
 func (h *History) shardsWatched(node int, program string, e *Event) {
-	w := h.shardWatches[watchOf{node, program}]
+	w := h.watches[watchOf{node, program}]
 	if !e.At {
 		what := holding{}
 		if e.Record != nil {

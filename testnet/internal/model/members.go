@@ -235,25 +235,18 @@ func (p *process) present(ticket string, inviter int) {
 
 // acceptJoin answers a stream of the join protocol.
 func (n *Node) acceptJoin(s *sim.Stream, from node.ID) bool {
-	p := n.process
-	if p == nil {
-		return false
-	}
-	s.Receive = func(request []byte) {
-		p.now(func() {
-			reply, _, err := n.answer(from, request)
-			if err != nil {
-				n.cluster.Watch.Refused(n.number, err)
-			}
-			if reply == nil {
-				s.Reset()
-				return
-			}
-			s.Send(reply)
-			s.Close()
-		})
-	}
-	return true
+	return n.answers(s, func(_ *process, request []byte) {
+		reply, _, err := n.answer(from, request)
+		if err != nil {
+			n.cluster.Watch.Refused(n.number, err)
+		}
+		if reply == nil {
+			s.Reset()
+			return
+		}
+		s.Send(reply)
+		s.Close()
+	})
 }
 
 // SetRole gives a member another role; for a time, if that is not 0.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
@@ -60,7 +61,7 @@ func TestPushedUnderLoss(t *testing.T) {
 	for i := range writes {
 		w.Run(w.Now() + 5*time.Millisecond)
 		at := w.Now()
-		cl.Node(i%nodes).Write([]dbadapter.Record{{Key: fmt.Appendf(nil, "k%d", i), Value: make([]byte, 100)}}, func(_ int, v dbadapter.Version, err error) {
+		cl.Node(i%nodes).Write([]node.Draft{{Record: dbadapter.Record{Key: fmt.Appendf(nil, "k%d", i), Value: make([]byte, 100)}}}, func(_ int, v dbadapter.Version, err error) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -66,7 +66,9 @@ func (p *process) route(remote int, ask *wire.Ask, done func(m wire.Message, sen
 	n := p.node
 	there := n.cluster.nodes[remote]
 	var q *request
-	q = p.request(there, routePatience, func(s *sim.Stream) bool { return there.acceptRoute(s, n.number) }, wire.Append(nil, ask), func(frame []byte, err error) {
+	q = p.request(there, routePatience, func(s *sim.Stream) bool {
+		return there.answers(s, func(q *process, frame []byte) { q.answerRouted(s, n.number, frame) })
+	}, wire.Append(nil, ask), func(frame []byte, err error) {
 		var m wire.Message
 		if err == nil {
 			m, _, err = wire.Read(bytes.NewReader(frame))
@@ -76,18 +78,17 @@ func (p *process) route(remote int, ask *wire.Ask, done func(m wire.Message, sen
 	})
 }
 
-// acceptRoute answers a stream of a routed question.
-func (n *Node) acceptRoute(s *sim.Stream, from int) bool {
+// answers has the process answer what arrives on a stream; false: there is none.
+func (n *Node) answers(s *sim.Stream, answer func(p *process, frame []byte)) bool {
 	p := n.process
 	if p == nil {
 		return false
 	}
-	s.Receive = func(frame []byte) {
-		p.now(func() { p.answerRouted(s, from, frame) })
-	}
+	s.Receive = func(frame []byte) { p.now(func() { answer(p, frame) }) }
 	return true
 }
 
+// answerRouted answers a routed question.
 func (p *process) answerRouted(s *sim.Stream, from int, frame []byte) {
 	n := p.node
 	remote := n.cluster.nodes[from].id

@@ -13,26 +13,16 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/testnet/internal/check"
+	"github.com/syncd-io/syncd/testnet/internal/plan"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
-
-// Watching is how a program watches.
-type Watching struct {
-	// Program is its name at its node.
-	Program string
-	Prefix  string
-	// FromStart: it begins with what is held. Else with what follows now; or, if it has
-	// watched before, where it was, with the prefix that it had.
-	FromStart bool
-	// Pace is how long it rests after some events; 0: it takes all at once.
-	Pace time.Duration
-}
 
 // program watches the namespace at a node. It outlives the node's processes. It keeps the
 // cursor of the last event that it took, and goes on from there, or begins anew where the
 // cursor has expired.
 type program struct {
-	Watching
+	name string
+	plan.Watching
 	cursor changes.Cursor
 	on     bool
 	at     *watch // nil without a connection
@@ -56,10 +46,10 @@ const (
 var kinds = map[changes.Kind]string{changes.Put: "put", changes.Delete: "delete", changes.Gone: "gone"}
 
 // Watch makes a program begin to watch at the node, or go on.
-func (n *Node) Watch(o Watching) {
-	g := n.program(o.Program)
+func (n *Node) Watch(name string, o plan.Watching) {
+	g := n.program(name)
 	if g == nil {
-		g = &program{Watching: o}
+		g = &program{name: name, Watching: o}
 		n.programs = append(n.programs, g)
 	}
 	g.Pace, g.on, g.at = o.Pace, true, nil
@@ -92,7 +82,7 @@ func (n *Node) WatchOn() {
 func (n *Node) Programs() (names []string) {
 	for _, g := range n.programs {
 		if g.on && n.process != nil && n.process.ns != nil {
-			names = append(names, g.Program)
+			names = append(names, g.name)
 		}
 	}
 	return names
@@ -100,7 +90,7 @@ func (n *Node) Programs() (names []string) {
 
 func (n *Node) program(name string) *program {
 	for _, g := range n.programs {
-		if g.Program == name {
+		if g.name == name {
 			return g
 		}
 	}
@@ -144,7 +134,7 @@ func (p *process) watch(g *program) {
 			}
 			g.cursor = e.Cursor
 			n.cluster.Watched++
-			n.cluster.History.Watched(n.number, g.Program, &check.Event{
+			n.cluster.History.Watched(n.number, g.name, &check.Event{
 				Cursor: string(e.Cursor), At: e.Kind == changes.At, Kind: kinds[e.Kind], Key: string(e.Key), Record: e.Record, Coalesced: e.Coalesced, Read: end,
 			})
 			n.world.Note("told", n.number, 1, []byte(g.cursor))
@@ -169,13 +159,13 @@ func (p *process) watchEnded(g *program, err error) {
 		n.cluster.Watch.Refused(n.number, err)
 		n.world.Note("expired", n.number, 0, []byte(g.cursor))
 		if p.cut() {
-			n.cluster.Watch.Unwatched(n.number, g.Program, err, 0, func(uint64) bool { return p.hasLogs(g.cursor) })
+			n.cluster.Watch.Unwatched(n.number, g.name, err, 0, func(uint64) bool { return p.hasLogs(g.cursor) })
 		} else {
-			n.cluster.Watch.Unwatched(n.number, g.Program, err, p.store.Log(), func(after uint64) bool { return reaches(p.set, after) })
+			n.cluster.Watch.Unwatched(n.number, g.name, err, p.store.Log(), func(after uint64) bool { return reaches(p.set, after) })
 		}
 		g.cursor = changes.FromStart
 	case !p.cut():
-		n.cluster.Watch.Unwatched(n.number, g.Program, err, 0, nil)
+		n.cluster.Watch.Unwatched(n.number, g.name, err, 0, nil)
 		return
 	}
 	p.watchAfter(g, max(g.Pace, watchAgain))
@@ -186,7 +176,7 @@ func (p *process) watchLog(ctx context.Context, g *program, x *watch, take func(
 	n := p.node
 	var w *changes.Watcher
 	_, _, last := p.set.Live.State()
-	b := &check.Watching{Node: n.number, Program: g.Program, Prefix: g.Prefix, Now: g.cursor == "", Log: p.store.Log(), End: last}
+	b := &check.Watching{Node: n.number, Program: g.name, Prefix: g.Prefix, Now: g.cursor == "", Log: p.store.Log(), End: last}
 	if b.Now { // as peer's Namespace.Cursor, or what came before the first event could be missed
 		g.cursor = p.set.Watched().Cursor()
 	}
@@ -206,7 +196,7 @@ func (p *process) watchLog(ctx context.Context, g *program, x *watch, take func(
 				return nil
 			}
 		}
-		if n.cluster.History.WatchedAll(n.number, g.Program, string(w.Cursor()), end); w.Cursor() != before {
+		if n.cluster.History.WatchedAll(n.number, g.name, string(w.Cursor()), end); w.Cursor() != before {
 			continue
 		}
 		x.waiting = true
@@ -236,7 +226,7 @@ func (p *process) watchShards(ctx context.Context, g *program, _ *watch, take fu
 			return err
 		}
 	}
-	p.node.cluster.History.Watching(&check.Watching{Node: p.node.number, Program: g.Program, Prefix: g.Prefix, Cursor: string(g.cursor), Now: now})
+	p.node.cluster.History.Watching(&check.Watching{Node: p.node.number, Program: g.name, Prefix: g.Prefix, Cursor: string(g.cursor), Now: now})
 	o := shards.WatchOptions{Options: changes.Options{Prefix: []byte(g.Prefix), Every: watchQuiet}, Room: watchRoom}
 	return s.Watch(ctx, g.cursor, o, func(e *changes.Event) bool { return take(e, 0) })
 }

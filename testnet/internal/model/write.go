@@ -14,18 +14,9 @@ import (
 // is durable, or the reason of a refusal. A node that dies first does not call it.
 type Told func(i int, version dbadapter.Version, err error)
 
-// Write puts records in one transaction; only keys and values count.
-func (n *Node) Write(records []dbadapter.Record, told Told) {
-	drafts := make([]node.Draft, len(records))
-	for i, r := range records {
-		drafts[i].Record = r
-	}
-	n.ask(len(records), told, func(p *process) (*node.Attempt, error) { return p.set.Write(drafts...) })
-}
-
-// WriteFor puts a record that expires.
-func (n *Node) WriteFor(r dbadapter.Record, ttl time.Duration, told Told) {
-	n.ask(1, told, func(p *process) (*node.Attempt, error) { return p.set.Write(node.Draft{Record: r, TTL: ttl}) })
+// Write puts records in one transaction; only keys, values and times to live count.
+func (n *Node) Write(drafts []node.Draft, told Told) {
+	n.ask(len(drafts), told, func(p *process) (*node.Attempt, error) { return p.set.Write(drafts...) })
 }
 
 // Delete deletes the record under a key, if there is one.

@@ -13,8 +13,6 @@ import (
 type Trace struct {
 	sum  hash.Hash
 	line []byte
-	// Log, if not nil, also gets each note as text.
-	Log func(at time.Duration, what string, a, b int, data []byte)
 }
 
 // Note adds an event to the hash: its kind, its nodes and its bytes.
@@ -31,9 +29,6 @@ func (t *Trace) Note(at time.Duration, what string, a, b int, data []byte) {
 	t.line = line
 	t.sum.Write(line)
 	t.sum.Write(data)
-	if t.Log != nil {
-		t.Log(at, what, a, b, data)
-	}
 }
 
 // Hash is the hash so far, in hexadecimal.

@@ -25,47 +25,33 @@ func (w *World) Now() time.Duration { return w.now }
 // Steps is the number of past events.
 func (w *World) Steps() int { return w.steps }
 
-// Timer is an event in the queue.
-type Timer struct {
+// event is what happens at a time.
+type event struct {
 	at    time.Duration
 	order uint64
-	do    func() // nil once it has happened or was stopped
-}
-
-// Stop cancels the event. It does nothing on a nil Timer.
-func (t *Timer) Stop() {
-	if t != nil {
-		t.do = nil
-	}
+	do    func()
 }
 
 // At calls do at a time, or at once if that has passed.
-func (w *World) At(at time.Duration, do func()) *Timer {
+func (w *World) At(at time.Duration, do func()) {
 	w.asked++
-	t := &Timer{at: max(at, w.now), order: w.asked, do: do}
-	heap.Push(&w.queue, t)
-	return t
+	heap.Push(&w.queue, event{at: max(at, w.now), order: w.asked, do: do})
 }
 
 // After calls do in d from now.
-func (w *World) After(d time.Duration, do func()) *Timer { return w.At(w.now+d, do) }
+func (w *World) After(d time.Duration, do func()) { w.At(w.now+d, do) }
 
 // Step runs the next event before the time until, and reports whether there was
 // one.
 func (w *World) Step(until time.Duration) bool {
-	for len(w.queue) > 0 && w.queue[0].at <= until {
-		t := heap.Pop(&w.queue).(*Timer)
-		if t.do == nil {
-			continue
-		}
-		w.now = max(w.now, t.at) // what was skipped over happens late
-		w.steps++
-		do := t.do
-		t.do = nil
-		do()
-		return true
+	if len(w.queue) == 0 || w.queue[0].at > until {
+		return false
 	}
-	return false
+	e := heap.Pop(&w.queue).(event)
+	w.now = max(w.now, e.at) // what was skipped over happens late
+	w.steps++
+	e.do()
+	return true
 }
 
 // Run runs all events up to a time, and sets the time to it.
@@ -79,18 +65,18 @@ func (w *World) Run(until time.Duration) {
 // asleep: the events that were due run late.
 func (w *World) Skip(d time.Duration) { w.now += d }
 
-type queue []*Timer
+type queue []event
 
 func (q queue) Len() int { return len(q) }
 func (q queue) Less(i, j int) bool {
 	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].order < q[j].order
 }
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(*Timer)) }
+func (q *queue) Push(x any)   { *q = append(*q, x.(event)) }
 func (q *queue) Pop() any {
-	old := *q
-	t := old[len(old)-1]
-	old[len(old)-1] = nil
-	*q = old[:len(old)-1]
-	return t
+	last := len(*q) - 1
+	e := (*q)[last]
+	(*q)[last] = event{} // it holds what its function does
+	*q = (*q)[:last]
+	return e
 }
