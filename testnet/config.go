@@ -1,7 +1,9 @@
 package testnet
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
@@ -35,15 +37,8 @@ type Progress struct {
 func (c *Config) plan() (plan.Plan, error) {
 	var p plan.Plan
 	if c.Scenario == "" {
-		profile := plan.Profile(c.Profile)
-		if profile == "" {
-			profile = plan.Mixed
-		}
-		known := false
-		for _, one := range plan.Profiles() {
-			known = known || one == profile
-		}
-		if !known {
+		profile := cmp.Or(plan.Profile(c.Profile), plan.Mixed)
+		if !slices.Contains(plan.Profiles(), profile) {
 			return p, fmt.Errorf("profile %q: want one of %v", c.Profile, plan.Profiles())
 		}
 		if c.Nodes < 0 || c.Nodes == 1 || c.Nodes > plan.MaxNodes {

@@ -15,7 +15,7 @@ func TestLocatorIsAsked(t *testing.T) {
 			continue
 		}
 		runs++
-		res, wrong := once(t.Context(), &p)
+		res, wrong := once(t.Context(), Config{Seed: seed, Profile: string(plan.Shards)})
 		if wrong != "" {
 			t.Errorf("seed %d: %s", seed, wrong)
 		}

@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
 var (
@@ -53,13 +51,15 @@ func TestSeeds(t *testing.T) {
 				if n >= int64(count) || failed.Load() >= 5 || t.Context().Err() != nil {
 					return
 				}
-				p := plan.Generate(*firstSeed+uint64(n), plan.Profile(*profile))
-				runs := once
-				if *passes == 2 && p.Seed%max(*again, 1) == 0 {
-					runs = twice
+				c := Config{Seed: *firstSeed + uint64(n), Profile: *profile}
+				res, wrong := once(t.Context(), c)
+				if *passes == 2 && c.Seed%max(*again, 1) == 0 && wrong == "" {
 					repeated.Add(1)
+					var second Result
+					if second, wrong = once(t.Context(), c); wrong == "" && *second.TraceHash != *res.TraceHash {
+						wrong = fmt.Sprintf("two runs left two traces, %s and %s", *res.TraceHash, *second.TraceHash)
+					}
 				}
-				res, wrong := runs(t.Context(), &p)
 				events.Add(int64(res.Events))
 				sessions.Add(int64(res.Sessions))
 				asks.Add(int64(res.Asks))
@@ -69,7 +69,7 @@ func TestSeeds(t *testing.T) {
 				}
 				failed.Add(1)
 				t.Errorf("seed %d: %s\nreplay it by: go test ./testnet -run TestSeeds -seed %d -profile %s\n%s",
-					p.Seed, wrong, p.Seed, *profile, save(t, &p, wrong))
+					c.Seed, wrong, c.Seed, *profile, save(t, &res, wrong))
 			}
 		})
 	}
@@ -88,27 +88,13 @@ func liveHeap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// twice runs a plan two times and describes its failure.
-func twice(ctx context.Context, p *plan.Plan) (Result, string) {
-	res, wrong := once(ctx, p)
-	if wrong != "" {
-		return res, wrong
-	}
-	again, err := run(ctx, p, nil)
-	if err == nil && *again.TraceHash != *res.TraceHash {
-		return res, fmt.Sprintf("two runs left two traces, %s and %s", *res.TraceHash, *again.TraceHash)
-	}
-	return res, ""
-}
-
-// once runs a drawn plan, and describes its failure. A node may find its data
-// damaged if the plan has damaged them.
-func once(ctx context.Context, p *plan.Plan) (Result, string) {
-	res, err := run(ctx, p, nil)
-	var wrong []string
+// once runs a drawn plan, and describes its failure.
+func once(ctx context.Context, c Config) (Result, string) {
+	res, err := Run(ctx, c)
 	if err != nil {
-		wrong = append(wrong, err.Error())
+		return res, err.Error()
 	}
+	var wrong []string
 	for i, v := range res.Violations {
 		if i == 5 {
 			wrong = append(wrong, fmt.Sprintf("and %d more", len(res.Violations)-i))
@@ -116,64 +102,31 @@ func once(ctx context.Context, p *plan.Plan) (Result, string) {
 		}
 		wrong = append(wrong, v.String())
 	}
-	if err == nil && len(wrong) == 0 && !res.Converged {
-		wrong = append(wrong, "the nodes have not converged")
-	}
-	return res, strings.Join(wrong, "\n\t")
+	return res, strings.Join(append(wrong, res.Unmet...), "\n\t")
 }
 
-// save shrinks a failing plan and writes its tape. It returns a message about it.
-func save(t *testing.T, p *plan.Plan, wrong string) string {
-	small := *p
+// save shrinks a failing run and writes its tape. It returns a message about it. What Shrink
+// does not look for, as a second trace, stays as it is.
+func save(t *testing.T, res *Result, wrong string) string {
+	small := *res
 	if *budget > 0 {
 		ctx, cancel := context.WithTimeout(t.Context(), *budget)
 		defer cancel()
-		small = plan.Shrink(ctx, *p, failsAlike(ctx, p), 100_000)
-		_, wrong = twice(t.Context(), &small)
+		if shrunk, err := res.Shrink(ctx); err == nil {
+			small = shrunk
+		}
 	}
 	folder := *found
 	if folder == "" {
 		folder = os.TempDir()
 	}
-	small.Prose = []string{
-		fmt.Sprintf("Found by TestSeeds, profile %s, seed %d. It failed with:", *profile, p.Seed),
+	small.plan.Prose = []string{
+		fmt.Sprintf("Found by TestSeeds, profile %s, seed %d. It failed with:", *profile, res.Seed),
 		strings.TrimSpace(strings.SplitN(wrong, "\n", 2)[0]),
 	}
-	path := filepath.Join(folder, fmt.Sprintf("%s-%d.txt", *profile, p.Seed))
-	if err := os.WriteFile(path, []byte(small.String()), 0o600); err != nil {
+	path := filepath.Join(folder, fmt.Sprintf("%s-%d.txt", *profile, res.Seed))
+	if err := os.WriteFile(path, []byte(small.Tape()), 0o600); err != nil {
 		return fmt.Sprintf("its tape could not be saved: %v", err)
 	}
-	return fmt.Sprintf("its tape of %d events: %s; put it into testnet/scenarios/found, where TestFound replays it", len(small.Events), path)
-}
-
-// failsAlike reports whether a plan breaks a rule that p breaks, so that the
-// shrinker does not move from one fault to another. Only the length of the search
-// depends on the real time.
-func failsAlike(ctx context.Context, p *plan.Plan) func(plan.Plan) bool {
-	rules := func(p *plan.Plan) map[string]bool {
-		res, err := run(ctx, p, nil)
-		if ctx.Err() != nil {
-			return nil
-		} else if err != nil {
-			return map[string]bool{"error": true}
-		}
-		broken := res.broken()
-		delete(broken, "damaged") // drawn plans damage disks
-		if len(broken) > 0 {
-			return broken
-		}
-		if again, err := run(ctx, p, nil); err == nil && *again.TraceHash != *res.TraceHash {
-			return map[string]bool{"trace": true}
-		}
-		return nil
-	}
-	want := rules(p)
-	return func(q plan.Plan) bool {
-		for rule := range rules(&q) {
-			if want[rule] {
-				return true
-			}
-		}
-		return false
-	}
+	return fmt.Sprintf("its tape of %d events: %s; put it into testnet/scenarios/found, where TestFound replays it", len(small.plan.Events), path)
 }

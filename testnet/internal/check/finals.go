@@ -195,20 +195,18 @@ func (h *History) intended() {
 	}
 	asked := map[answer]bool{}
 	for _, o := range h.ops {
+		versions := o.made
 		switch o.state {
+		case refused:
+			continue
 		case acknowledged:
-			for _, v := range o.made {
-				s := sighting{o.key, stamp{version: v, deleted: o.deleted, value: o.value, rest: untold}}
-				known[s], asked[answer{s, o.expires}] = true, true
-			}
-			s := sighting{o.key, stamp{version: o.version, deleted: o.deleted, value: o.value, rest: untold}}
-			known[s], asked[answer{s, o.expires}] = true, true
+			versions = append(slices.Clone(versions), o.version)
 		case unknown:
-			for _, v := range o.made {
-				s := sighting{o.key, stamp{version: v, deleted: o.deleted, value: o.value, rest: untold}}
-				known[s], asked[answer{s, o.expires}] = true, true
-			}
 			open[write{o.key, o.value, o.deleted, o.expires}]++
+		}
+		for _, v := range versions {
+			s := sighting{o.key, stamp{version: v, deleted: o.deleted, value: o.value, rest: untold}}
+			known[s], asked[answer{s, o.expires}] = true, true
 		}
 	}
 	var orphans []sighting
@@ -226,11 +224,8 @@ func (h *History) intended() {
 		}
 	}
 	slices.SortFunc(orphans, func(a, b sighting) int {
-		switch {
-		case a.key != b.key:
-			return cmp.Compare(a.key, b.key)
-		case b.beats(a.stamp):
-			return -1
+		if order := cmp.Compare(a.key, b.key); order != 0 || b.beats(a.stamp) {
+			return cmp.Or(order, -1)
 		}
 		return 1
 	})

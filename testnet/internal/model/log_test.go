@@ -75,43 +75,6 @@ func TestLogAfterPowerCut(t *testing.T) {
 	}
 }
 
-// A process that dies at any write or sync of a commit leaves a log that opens
-// and holds what was committed before.
-func TestLogAfterCrashAtEachStep(t *testing.T) {
-	for step := 1; step <= 4; step++ {
-		for seed := range uint64(30) {
-			d := filled(t, seed, 2)
-			l, keys, err := replayed(d.Copy())
-			if err != nil || len(keys) != 1 {
-				t.Fatal(keys, err)
-			}
-			disk := d.Copy()
-			if l, _, err = replayed(disk); err != nil {
-				t.Fatal(err)
-			}
-			left := step
-			disk.Before = func() {
-				if left--; left == 0 {
-					panic(struck{})
-				}
-			}
-			func() {
-				defer func() {
-					if _, ok := recover().(struck); !ok {
-						t.Fatalf("a commit has fewer than %d steps", step)
-					}
-				}()
-				_ = errors.Join(l.append(entry(5)), l.commit())
-			}()
-			disk.Before = nil
-			disk.PowerCut()
-			if _, keys, err := replayed(disk); err != nil || len(keys) < 1 || keys[0] != "k0" || len(keys) > 2 {
-				t.Errorf("step %d, seed %d: %v, %v", step, seed, keys, err)
-			}
-		}
-	}
-}
-
 // The log reports each single flipped bit of its synced bytes, or reads the same.
 func TestLogAfterFlip(t *testing.T) {
 	whole := filled(t, 1, 4).Copy()

@@ -11,7 +11,7 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/check"
 )
 
-// faultyStore applies a test's fault to each batch of the shared namespace.
+// faultyStore applies a test's fault to what is written under the key victim.
 type faultyStore struct {
 	dbadapter.Store
 	apply func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
@@ -29,7 +29,10 @@ type faultyNamespace struct {
 }
 
 func (n *faultyNamespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
-	return n.store.apply(ctx, n, writes)
+	if n.store.apply != nil && string(writes[0].Record.Key) == "victim" {
+		return n.store.apply(ctx, n, writes)
+	}
+	return n.Namespace.Apply(ctx, writes)
 }
 
 // altered is a write of another record under the same condition.
@@ -43,40 +46,30 @@ func (n *faultyNamespace) altered(w dbadapter.Write, alter func(*dbadapter.Recor
 // Through the recorder the checks find faults of a node's store that cause no
 // error. Each is planted in node 0.
 func TestFaultsAreFound(t *testing.T) {
-	type apply = func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
 	for _, c := range []struct {
 		name  string
 		rule  check.Rule
-		fault apply
+		fault func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
 	}{
-		{"a write is acknowledged and lost", check.Durable, func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
-			if string(writes[0].Record.Key) == "victim" {
-				return []dbadapter.Outcome{{Result: dbadapter.Applied, Held: writes[0].Record.Version}}, nil
-			}
-			return ns.Namespace.Apply(ctx, writes)
+		{"a write is acknowledged and lost", check.Durable, func(_ context.Context, _ *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+			return []dbadapter.Outcome{{Result: dbadapter.Applied, Held: writes[0].Record.Version}}, nil
 		}},
 		{"another value is stored", check.Identity, func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
-			if string(writes[0].Record.Key) == "victim" {
-				writes = slices.Clone(writes)
-				writes[0] = ns.altered(writes[0], func(r *dbadapter.Record) { r.Value = []byte("altered") })
-			}
+			writes = slices.Clone(writes)
+			writes[0] = ns.altered(writes[0], func(r *dbadapter.Record) { r.Value = []byte("altered") })
 			return ns.Namespace.Apply(ctx, writes)
 		}},
 		{"a record without a request is stored too", check.Intended, func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
-			if string(writes[0].Record.Key) == "victim" {
-				extra := ns.altered(writes[0], func(r *dbadapter.Record) {
-					r.Key = []byte("extra")
-					r.Version.Clock++
-				})
-				if _, err := ns.Namespace.Apply(ctx, []dbadapter.Write{extra}); err != nil {
-					return nil, err
-				}
+			extra := ns.altered(writes[0], func(r *dbadapter.Record) {
+				r.Key = []byte("extra")
+				r.Version.Clock++
+			})
+			if _, err := ns.Namespace.Apply(ctx, []dbadapter.Write{extra}); err != nil {
+				return nil, err
 			}
 			return ns.Namespace.Apply(ctx, writes)
 		}},
-		{"no fault", "", func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
-			return ns.Namespace.Apply(ctx, writes)
-		}},
+		{"no fault", "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n, err := Open(t.Context(), Config{
