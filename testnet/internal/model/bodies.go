@@ -31,10 +31,8 @@ func (p *process) collectBodies() {
 
 // Reindex has the node hand the records that it was told as a host of bodies to the hosts of their keys.
 func (n *Node) Reindex() {
-	n.runRequest(func(ctx context.Context, s *shards.Shards) {
+	n.runRequest(func(ctx context.Context, s *shards.Shards) func() {
 		_, err := s.Reindex(ctx)
-		if ctx.Err() == nil {
-			n.process.refused(err)
-		}
+		return func() { n.process.refused(err) }
 	}, func(error) {})
 }

@@ -147,16 +147,10 @@ func (c *Cluster) IndexIn(shard int, key []byte) dbadapter.Index {
 }
 
 func (c *Cluster) weaken(h dbadapter.Hasher) dbadapter.Hasher {
-	if c.Indices > 0 {
-		h = Coarse(h, c.Indices)
+	if c.Indices == 0 && c.Ground == "" && c.Checksums == 0 {
+		return h
 	}
-	if c.Ground != "" {
-		h = Ground(h, c.Ground)
-	}
-	if c.Checksums > 0 {
-		h = Colliding(h, c.Checksums)
-	}
-	return h
+	return &weak{h, c.Indices, c.Ground, c.Checksums}
 }
 
 // Found makes node 0 create the namespace. If all is set, node 0 then invites every

@@ -19,14 +19,9 @@ type hosts struct{ process *process }
 // requests are the shards, as the process reads and writes them.
 func (p *process) requests() *shards.Shards {
 	if p.hosts == nil {
-		p.hosts = p.newShards()
+		p.hosts = &shards.Shards{NS: p.ns, Net: hosts{p}, Random: func(n int64) int64 { return int64(p.draw(node.ForBusy) % uint64(n)) }}
 	}
 	return p.hosts
-}
-
-func (p *process) newShards() *shards.Shards {
-	s := &shards.Shards{NS: p.ns, Net: hosts{p}, Random: func(n int64) int64 { return int64(p.draw(node.ForBusy) % uint64(n)) }}
-	return s
 }
 
 func (h hosts) Now() time.Duration { return h.process.node.world.Now() }
@@ -116,27 +111,21 @@ func (m *mailbox) Take(ctx context.Context, until time.Duration) func() {
 	return note
 }
 
-// request runs a request of the shards at a node, once what was written before is durable.
-func (n *Node) runRequest(body func(ctx context.Context, s *shards.Shards), refused func(error)) {
-	p := n.process
-	if p == nil {
-		refused(ErrDown)
-		return
-	}
-	p.now(func() {
-		if p.ns == nil {
-			refused(errNoNamespace)
-			return
-		}
+// runRequest runs a request of the shards at a node, once what was written before is durable,
+// and then what it returns. A node that dies meanwhile does no more.
+func (n *Node) runRequest(body func(ctx context.Context, s *shards.Shards) (tell func()), refused func(error)) {
+	n.do(func(p *process) error {
 		p.flush()
 		p.routing++
 		p.routine(func(ctx context.Context) {
-			body(ctx, p.requests())
+			tell := body(ctx, p.requests())
 			if ctx.Err() == nil {
+				tell()
 				p.routing--
 			}
 		})
-	})
+		return nil
+	}, refused)
 }
 
 // Found is what a read of a key at a node has come to.
@@ -151,28 +140,27 @@ type Found struct {
 	Heard time.Duration
 }
 
-// Read reads a key at the hosts of its shard. A node that dies meanwhile tells nothing.
+// Read reads a key at the hosts of its shard.
 func (n *Node) Read(key string, o shards.GetOptions, told func(*Found)) {
-	n.runRequest(func(ctx context.Context, s *shards.Shards) {
+	n.runRequest(func(ctx context.Context, s *shards.Shards) func() {
 		found, err := s.Get(ctx, []byte(key), o)
-		if ctx.Err() != nil {
-			return
+		return func() {
+			f := &Found{Found: found, Node: n.number, Key: key, Err: err}
+			if found.Nowhere {
+				status := s.Locator.Status(found.Shard, s.Net.Now())
+				f.From, f.Heard = n.cluster.byID[status.From].number, status.Heard
+			}
+			told(f)
 		}
-		f := &Found{Found: found, Node: n.number, Key: key, Err: err}
-		if found.Nowhere {
-			status := s.Locator.Status(found.Shard, s.Net.Now())
-			f.From, f.Heard = n.cluster.byID[status.From].number, status.Heard
-		}
-		told(f)
 	}, func(err error) { told(&Found{Node: n.number, Key: key, Err: err}) })
 }
 
 // scanRoom is that of the pages of a scan: small, so that a scan has several of a shard, and fetches some again.
 const scanRoom = 32 << 10
 
-// Scan reads all records, tombstones too. A node that dies meanwhile tells nothing.
+// Scan reads all records, tombstones too.
 func (n *Node) Scan(told func(records []dbadapter.Record, err error)) {
-	n.runRequest(func(ctx context.Context, s *shards.Shards) {
+	n.runRequest(func(ctx context.Context, s *shards.Shards) func() {
 		var all []dbadapter.Record
 		var failed error
 		for r, err := range s.Scan(ctx, shards.ScanOptions{Tombstones: true, Room: scanRoom}) {
@@ -180,9 +168,7 @@ func (n *Node) Scan(told func(records []dbadapter.Record, err error)) {
 				all = append(all, r)
 			}
 		}
-		if ctx.Err() == nil {
-			told(all, failed)
-		}
+		return func() { told(all, failed) }
 	}, func(err error) { told(nil, err) })
 }
 
@@ -198,17 +184,16 @@ type Offer struct {
 	Failed func(err error, written bool)
 }
 
-// Offer writes at any node. A node that dies meanwhile tells nothing.
+// Offer writes at any node.
 func (n *Node) Offer(o Offer) {
-	n.runRequest(func(ctx context.Context, s *shards.Shards) {
-		p := n.process
+	n.runRequest(func(ctx context.Context, s *shards.Shards) func() {
 		w, err := s.Put(ctx, o.Drafts, shards.PutOptions{Level: o.Level, Made: o.Made})
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
-			p.refused(err)
-			o.Failed(err, errors.Is(err, shards.ErrUnconfirmed))
-		default:
+		return func() {
+			if err != nil {
+				n.process.refused(err)
+				o.Failed(err, errors.Is(err, shards.ErrUnconfirmed))
+				return
+			}
 			var hosts []int
 			for _, id := range w.Hosts {
 				hosts = append(hosts, n.cluster.byID[id].number)
@@ -220,15 +205,13 @@ func (n *Node) Offer(o Offer) {
 
 // Force has the node, an admin's, name what is left of shards that have lost a majority of their hosts.
 func (n *Node) Force(forced func(shards []int, err error)) {
-	n.runRequest(func(ctx context.Context, s *shards.Shards) {
+	n.runRequest(func(ctx context.Context, s *shards.Shards) func() {
 		left, err := s.Force(ctx)
 		var all []int
 		for _, l := range left {
 			all = append(all, l.Shard)
 		}
-		if ctx.Err() == nil {
-			forced(all, err)
-		}
+		return func() { forced(all, err) }
 	}, func(err error) { forced(nil, err) })
 }
 
@@ -242,7 +225,7 @@ type Brought struct {
 
 // Bring imports items into a namespace that is cut into shards.
 func (n *Node) Bring(items []node.Item, level quorum.Level, told func(*Brought)) {
-	n.runRequest(func(ctx context.Context, s *shards.Shards) {
+	n.runRequest(func(ctx context.Context, s *shards.Shards) func() {
 		b := &Brought{}
 		o := shards.ImportOptions{Level: level, Refused: func(at int64, _ *node.Item) { b.Refused = append(b.Refused, at) }}
 		b.Result, b.Err = s.Import(ctx, func(yield func(node.Item, error) bool) {
@@ -252,8 +235,6 @@ func (n *Node) Bring(items []node.Item, level quorum.Level, told func(*Brought))
 				}
 			}
 		}, o)
-		if ctx.Err() == nil {
-			told(b)
-		}
+		return func() { told(b) }
 	}, func(err error) { told(&Brought{Err: err}) })
 }

@@ -38,21 +38,13 @@ func boasting(m any, frame []byte) []byte {
 // Backdate writes a record with a version of so long ago, past the node's decisions
 // and with its signature, as a modified program could.
 func (n *Node) Backdate(r dbadapter.Record, by time.Duration, told Told) {
-	p := n.process
-	if p == nil {
-		told(0, r.Version, ErrDown)
-		return
-	}
-	p.now(func() {
-		err := errNoNamespace
-		if p.ns != nil {
-			err = p.backdate(&r, by)
+	n.do(func(p *process) error {
+		err := p.backdate(&r, by)
+		if err == nil {
+			told(0, r.Version, nil)
 		}
-		if err != nil {
-			n.cluster.Watch.Refused(n.number, err)
-		}
-		told(0, r.Version, err)
-	})
+		return err
+	}, func(err error) { told(0, r.Version, err) })
 }
 
 func (p *process) backdate(r *dbadapter.Record, by time.Duration) error {

@@ -282,24 +282,34 @@ func (n *Node) Lapse(member int) {
 	n.joinedDo(func(p *process) error { return p.ns.Lapse(context.Background(), n.cluster.nodes[member].id) })
 }
 
-// joinedDo has the process do something with its namespace, unless the node is down.
-// The watcher is told why it failed.
-func (n *Node) joinedDo(do func(p *process) error) {
+// do has the process do something with its namespace; a frozen process does it when it goes on.
+// refused is told why it cannot, or why it failed.
+func (n *Node) do(work func(p *process) error, refused func(error)) {
 	p := n.process
 	if p == nil {
+		refused(ErrDown)
 		return
 	}
 	p.now(func() {
 		err := errNoNamespace
 		if p.ns != nil {
-			p.flush()
-			err = do(p)
-			p.hears()
+			err = work(p)
 		}
 		if err != nil {
 			n.cluster.Watch.Refused(n.number, err)
+			refused(err)
 		}
 	})
+}
+
+// joinedDo does so once all that was written before is durable.
+func (n *Node) joinedDo(work func(p *process) error) {
+	n.do(func(p *process) error {
+		p.flush()
+		err := work(p)
+		p.hears()
+		return err
+	}, func(error) {})
 }
 
 // hears tells the watcher if the node has heard that it had lost the right to write. It does

@@ -67,7 +67,7 @@ func (x *trial) start() {
 	x.core = node.New(node.Config{
 		ID: node.IDOf(keyOf(0).Public().(ed25519.PublicKey)), Now: func() time.Time { return Epoch.Add(x.now) },
 		Sign:      func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(0), message), nil },
-		Weaken:    func(h dbadapter.Hasher) dbadapter.Hasher { return Coarse(h, 500) },
+		Weaken:    func(h dbadapter.Hasher) dbadapter.Hasher { return &weak{Hasher: h, indices: 500} },
 		Random:    func(node.Purpose) uint64 { return x.random.Uint64() },
 		Summaries: node.Summaries{Least: -1, Every: x.every, Idle: x.every / 4, Rest: time.Second},
 		Loaded: func(_ string, l node.Loading) {

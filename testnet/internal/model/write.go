@@ -27,32 +27,18 @@ func (n *Node) Delete(key []byte, told Told) {
 	})
 }
 
-// ask hands an application's request to the process; a frozen process takes it
-// when it goes on.
+// ask hands an application's request to the process.
 func (n *Node) ask(records int, told Told, begin func(*process) (*node.Attempt, error)) {
-	refuse := func(err error) {
+	n.do(func(p *process) error {
+		a, err := begin(p)
+		if err == nil {
+			p.shard.carry(a, records, told)
+		}
+		return err
+	}, func(err error) {
 		for i := range records {
 			told(i, dbadapter.Version{}, err)
 		}
-	}
-	p := n.process
-	if p == nil {
-		refuse(ErrDown)
-		return
-	}
-	p.now(func() {
-		if p.ns == nil {
-			n.cluster.Watch.Refused(n.number, errNoNamespace)
-			refuse(errNoNamespace)
-			return
-		}
-		a, err := begin(p)
-		if err != nil {
-			n.cluster.Watch.Refused(n.number, err)
-			refuse(err)
-			return
-		}
-		p.shard.carry(a, records, told)
 	})
 }
 
@@ -142,26 +128,18 @@ func (n *Node) Restamp() {
 
 // Import writes one item, which may be dated.
 func (n *Node) Import(item node.Item, told Told) {
-	p := n.process
-	if p == nil {
-		told(0, dbadapter.Version{}, ErrDown)
-		return
-	}
-	p.now(func() {
+	n.do(func(p *process) error {
 		version, err := p.importOne(&item)
-		if err != nil {
-			n.cluster.Watch.Refused(n.number, err)
+		if err == nil {
+			told(0, version, nil)
 		}
-		told(0, version, err)
-	})
+		return err
+	}, func(err error) { told(0, dbadapter.Version{}, err) })
 }
 
 // importOne returns the version of the record written, or the zero version if the
 // item changed nothing.
 func (p *process) importOne(item *node.Item) (version dbadapter.Version, err error) {
-	if p.ns == nil {
-		return version, errNoNamespace
-	}
 	im := p.set.Import()
 	defer im.End()
 	if err := im.Check(item); err != nil {

@@ -13,14 +13,6 @@ import (
 	"github.com/syncd-io/syncd/testnet/scenarios"
 )
 
-// scenarioNames are those of the built-in scenarios.
-func scenarioNames() (names []string) {
-	for _, s := range scenarios.All() {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
 type lsCmd struct{}
 
 func (lsCmd) Help() string {
@@ -125,13 +117,13 @@ func nearest(name string) []string {
 		far  int
 	}
 	var all []near
-	for _, s := range scenarioNames() {
-		far := advice.Edits(name, s)
-		if name != "" && strings.Contains(s, name) {
+	for _, s := range scenarios.All() {
+		far := advice.Edits(name, s.Name)
+		if name != "" && strings.Contains(s.Name, name) {
 			far = 0
 		}
-		if far <= max(2, len(s)/3) {
-			all = append(all, near{s, far})
+		if far <= max(2, len(s.Name)/3) {
+			all = append(all, near{s.Name, far})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b near) int { return a.far - b.far })
