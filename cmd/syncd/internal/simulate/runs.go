@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
 	"github.com/syncd-io/syncd/testnet"
@@ -25,19 +28,12 @@ type tally struct {
 	virtual                  time.Duration
 	lines                    []json.RawMessage // by run, if they are printed
 	kept                     []testnet.Result  // of those that failed, the first seeds
-	err                      error
 	bar                      *progress.Bar
 }
 
-func (t *tally) add(c *runCmd, i int, res *testnet.Result, err error) {
+func (t *tally) add(c *runCmd, i int, res *testnet.Result) (err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err != nil {
-		if t.err == nil {
-			t.err = err
-		}
-		return
-	}
 	t.bar.Add(1)
 	t.done++
 	t.sessions += res.Sessions
@@ -47,19 +43,18 @@ func (t *tally) add(c *runCmd, i int, res *testnet.Result, err error) {
 	if t.lines != nil {
 		line := c.outcome(res)
 		line.Series = nil
-		if t.lines[i], err = json.Marshal(line); err != nil && t.err == nil {
-			t.err = err
+		if t.lines[i], err = json.Marshal(line); err != nil {
+			return err
 		}
 	}
 	if res.Passed() {
-		return
+		return nil
 	}
 	t.failed++
 	t.kept = append(t.kept, *res)
-	slices.SortFunc(t.kept, func(a, b testnet.Result) int {
-		return int(min(max(int64(a.Seed-b.Seed), -1), 1))
-	})
+	slices.SortFunc(t.kept, func(a, b testnet.Result) int { return cmp.Compare(a.Seed, b.Seed) })
 	t.kept = t.kept[:min(len(t.kept), maxFailed)]
+	return nil
 }
 
 // many does several runs, as many at a time as there are processors, each with
@@ -73,32 +68,27 @@ func (c *runCmd) many(ctx context.Context, p *program, config testnet.Config) er
 		t.lines = make([]json.RawMessage, c.Runs)
 	}
 	first, err := c.one(ctx, config, nil) // it also tells the scenario's own seed
-	t.add(c, 0, &first, err)
-	next := 1
-	var running sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		running.Go(func() {
-			for {
-				t.mu.Lock()
-				i := next
-				next++
-				over := i >= c.Runs || t.err != nil
-				t.mu.Unlock()
-				if over {
-					return
-				}
-				mine := config
-				mine.Seed = first.Seed + uint64(i)
-				res, err := c.one(ctx, mine, nil)
-				t.add(c, i, &res, err)
+	if err == nil {
+		err = t.add(c, 0, &first)
+	}
+	running, among := errgroup.WithContext(ctx)
+	running.SetLimit(runtime.GOMAXPROCS(0))
+	for i := 1; i < c.Runs && err == nil && among.Err() == nil; i++ {
+		running.Go(func() error {
+			mine := config
+			mine.Seed = first.Seed + uint64(i)
+			res, err := c.one(among, mine, nil)
+			if err == nil {
+				err = t.add(c, i, &res)
 			}
+			return err
 		})
 	}
-	running.Wait()
+	err = cmp.Or(err, running.Wait(), context.Cause(ctx))
 	bar.Done()
 	bars.Close()
-	if t.err != nil {
-		return t.err
+	if err != nil {
+		return err
 	}
 	saved := ""
 	if len(t.kept) > 0 {
