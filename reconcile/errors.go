@@ -80,9 +80,9 @@ var codes = []struct {
 	{ErrTwin, wire.CodeTwin},
 }
 
-// refusal is the message that tells the other side of err. The text of an
-// error of our own (a disk, a bug) stays here.
-func refusal(err error) *wire.Refuse {
+// Refusal is the message that tells the other side of err, also where no session is begun.
+// The text of an error of our own (a disk, a bug) stays here.
+func Refusal(err error) *wire.Refuse {
 	m := &wire.Refuse{Code: wire.CodeInternal, Version: wire.Version}
 	for _, c := range codes {
 		if errors.Is(err, c.err) {

@@ -180,6 +180,3 @@ func CheckVersion(h *wire.Hello) error {
 	}
 	return nil
 }
-
-// Refusal is the message that tells an initiator why no session is begun.
-func Refusal(err error) wire.Message { return refusal(err) }

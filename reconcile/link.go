@@ -180,7 +180,7 @@ func (l *link) close(err error) error {
 		err = cmp.Or(err, l.settle())
 	}
 	if err != nil && !l.gone && !l.deaf {
-		_ = l.send(refusal(err)) // the line is lost either way
+		_ = l.send(Refusal(err)) // the line is lost either way
 	}
 	return err
 }

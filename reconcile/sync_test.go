@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/storetest"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -84,35 +83,6 @@ func TestSyncFindsEachKind(t *testing.T) {
 				t.Errorf("a second sync: %+v", again.a)
 			}
 		})
-	}
-}
-
-// With a weakened hash many keys share an index: buckets then travel whole,
-// and both sides still end up with the same records.
-func TestSyncWithSharedIndices(t *testing.T) {
-	for seed := range uint64(60) {
-		rng := seeded(t, seed)
-		weak := storetest.Weak(dbadapter.NewHasher(testSecret), 1+rng.IntN(8))
-		a, b := diverged(t, rng, rng.IntN(60), rng.IntN(30), 0, time.Hour, weak)
-		for range rng.IntN(60) {
-			side := []*side{a, b}[rng.IntN(2)]
-			r := record(fmt.Sprintf("common/%d", rng.IntN(60)), fmt.Sprint("v", rng.IntN(5)), at(time.Duration(rng.IntN(100))*time.Second))
-			r.Deleted = rng.IntN(8) == 0
-			if r.Deleted {
-				r.Value = nil
-			}
-			side.put(r)
-		}
-		for n := 0; ; n++ {
-			out := synced(t, a, b, Options{}, nil)
-			wantEqual(t, a, b)
-			if n == 1 {
-				if out.a.Method != wire.MethodSame {
-					t.Fatalf("seed %d: the second sync found %+v", seed, out.a)
-				}
-				break
-			}
-		}
 	}
 }
 
@@ -189,33 +159,6 @@ func TestManyAmbiguousMismatches(t *testing.T) {
 	}
 }
 
-func TestDirections(t *testing.T) {
-	for _, method := range []wire.Method{wire.MethodAuto, wire.MethodAll} {
-		for _, dir := range []wire.Direction{wire.Pull, wire.Push} {
-			for _, spread := range []time.Duration{time.Hour, time.Second} {
-				rng := seeded(t, 5)
-				a, b := diverged(t, rng, 300, 20, 100, spread, nil)
-				before := [][]dbadapter.Record{a.dump(), b.dump()}
-				merged := merge(before[0], before[1])
-				out := synced(t, a, b, Options{Direction: dir, Method: method}, nil)
-				getter, giver, kept := a, b, before[1]
-				if dir == wire.Push {
-					getter, giver, kept = b, a, before[0]
-				}
-				if !reflect.DeepEqual(giver.dump(), kept) {
-					t.Errorf("%v %v: the giving side has changed", method, dir)
-				}
-				if !reflect.DeepEqual(getter.dump(), merged) {
-					t.Errorf("%v %v: the getting side lacks something", method, dir)
-				}
-				if out.a.Verified || out.b.Verified {
-					t.Errorf("%v %v: sides that still differ are called verified", method, dir)
-				}
-			}
-		}
-	}
-}
-
 // A sync of one direction is verified where nothing was left for the other.
 func TestDirectionThatSuffices(t *testing.T) {
 	for _, dir := range []wire.Direction{wire.Pull, wire.Push} {
@@ -273,26 +216,6 @@ func TestDryRunForecastsAndMovesNothing(t *testing.T) {
 	}
 }
 
-func TestScope(t *testing.T) {
-	a, b := diverged(t, seeded(t, 8), 500, 40, 50, time.Hour, nil)
-	a.prefix, b.prefix = []byte("b/"), []byte("b/")
-	out := synced(t, a, b, Options{}, nil)
-	if out.a.MissingHere != 40 || out.a.Differences() != 40 {
-		t.Errorf("%+v", out.a)
-	}
-	in := func(all []dbadapter.Record) (n int) {
-		for _, r := range all {
-			if strings.HasPrefix(string(r.Key), "b/") {
-				n++
-			}
-		}
-		return n
-	}
-	if len(a.dump()) != 500+40+40 || in(a.dump()) != 40 || len(b.dump()) != 500+40 {
-		t.Errorf("%d and %d records", len(a.dump()), len(b.dump()))
-	}
-}
-
 // Writes go on while the cells are read. The view must answer as of its
 // moment; with checksums or cells read live, the decode does not end or the
 // proof fails.
@@ -318,53 +241,5 @@ func TestWritesDuringSync(t *testing.T) {
 		}
 		out = synced(t, a, b, Options{}, nil)
 		wantEqual(t, a, b)
-	}
-}
-
-// liveSums is a replica whose look-ups are not as of its snapshot.
-type liveSums struct {
-	Replica
-	ns dbadapter.Namespace
-}
-
-func (l liveSums) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
-	snap, err := l.ns.Snapshot()
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
-	return snap.Lookup(indices, sums)
-}
-
-// Why a view looks checksums up as of its snapshot: with live ones, a key that
-// is rewritten during the sync keeps its cells from ever coming out.
-func TestLiveLookupsBreakTheDecode(t *testing.T) {
-	for _, live := range []bool{false, true} {
-		a, b := diverged(t, seeded(t, 9), 1000, 0, 60, time.Hour, nil)
-		va, vb := a.open(), b.open()
-		for i := range 60 { // rewritten after the views were opened
-			b.put(record(fmt.Sprintf("common/%d", i), "rewritten", at(3*time.Hour)))
-		}
-		var replica Replica = vb
-		if live {
-			replica = liveSums{vb, b.ns}
-		}
-		sa, sb := Initiate(va, a.options(b, Options{})), Respond(opening(replica), b.options(a, Options{}))
-		rounds := 0
-		var out outcome
-		carry(t, sa, sb, &out, func(_ bool, m wire.Message) wire.Message {
-			if _, more := m.(*wire.More); more {
-				if rounds++; rounds > 20 {
-					return nil
-				}
-			}
-			return m
-		})
-		whole := sa.Report()
-		if failed := sa.Err() != nil || sb.Err() != nil || whole.Repair.Sketch; failed != live {
-			t.Errorf("live look-ups %v: %+v after %d rounds (%v, %v)", live, whole.Repair, rounds, sa.Err(), sb.Err())
-		}
-		va.Close()
-		vb.Close()
 	}
 }

@@ -262,12 +262,11 @@ var (
 
 // causeOf is why a peer is refused; empty where it is gone, and hears nothing.
 func causeOf(err error) string {
-	if errors.Is(err, wire.ErrFrame) {
+	switch {
+	case errors.Is(err, wire.ErrFrame):
 		return causes[wire.CodeProtocol]
-	}
-	refusal, ok := reconcile.Refusal(err).(*wire.Refuse)
-	if !ok || errors.Is(err, reconcile.ErrUnreachable) {
+	case errors.Is(err, reconcile.ErrUnreachable):
 		return ""
 	}
-	return causes[refusal.Code]
+	return causes[reconcile.Refusal(err).Code]
 }

@@ -119,26 +119,25 @@ func ReadTakes(r *bufio.Reader) (*Takes, error) {
 		return t, err
 	}
 	count, err := readUvarint(r)
-	if err == nil && count > MaxDirect {
-		err = fmt.Errorf("%w: %d links; at most %d are allowed", ErrFrame, count, MaxDirect)
+	if err != nil {
+		return nil, err
+	}
+	if count > MaxDirect {
+		return nil, fmt.Errorf("%w: %d links; at most %d are allowed", ErrFrame, count, MaxDirect)
 	}
 	for range count {
+		n, err := readUvarint(r)
 		if err != nil {
-			break
-		}
-		var n uint64
-		if n, err = readUvarint(r); err != nil {
-			break
+			return nil, err
 		}
 		if n > MaxOrigin {
 			return nil, fmt.Errorf("%w: a member's id of %d bytes; at most %d are allowed", ErrFrame, n, MaxOrigin)
 		}
 		id := make([]byte, n)
-		_, err = io.ReadFull(r, id)
+		if _, err := io.ReadFull(r, id); err != nil {
+			return nil, err
+		}
 		t.Links = append(t.Links, id)
-	}
-	if err != nil {
-		return nil, err
 	}
 	return t, nil
 }

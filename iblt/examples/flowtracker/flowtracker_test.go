@@ -2,12 +2,9 @@ package main
 
 import (
 	"math/rand/v2"
-	"net/netip"
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/syncd-io/syncd/iblt"
 )
 
 func TestLossyLog(t *testing.T) {
@@ -123,19 +120,4 @@ func TestOverloadPasses(t *testing.T) {
 		tracker.End(f)
 	}
 	check("after")
-}
-
-func TestDestination(t *testing.T) {
-	tracker, err := NewTracker(100, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := Flow{netip.MustParseAddrPort("192.0.2.1:4711"), netip.MustParseAddrPort("198.51.100.7:443")}
-	tracker.Start(f)
-	if to, answer := tracker.Destination(f.From, 443); answer != iblt.Found || to != f.To.Addr() {
-		t.Errorf("%v, %v", to, answer)
-	}
-	if _, answer := tracker.Destination(f.From, 80); answer != iblt.Absent {
-		t.Errorf("port 80: %v", answer)
-	}
 }

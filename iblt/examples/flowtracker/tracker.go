@@ -62,14 +62,6 @@ func (t *Tracker) Start(f Flow) { t.table.Insert(f.pair()) }
 // End notes that a flow ended.
 func (t *Tracker) End(f Flow) { t.table.Delete(f.pair()) }
 
-// Destination looks up where the source's connection to a port goes, without a
-// listing.
-func (t *Tracker) Destination(from netip.AddrPort, port uint16) (netip.Addr, iblt.Answer) {
-	x, _ := Flow{From: from, To: netip.AddrPortFrom(netip.IPv4Unspecified(), port)}.pair()
-	y, answer := t.table.Get(x)
-	return flowOf(x, y).To.Addr(), answer
-}
-
 // Seen is a flow, and how often its start was seen more than its end, or the
 // reverse.
 type Seen struct {

@@ -92,7 +92,7 @@ func (n *Node) accept(s *sim.Stream, from int, m *meeting) bool {
 // refuse tells a peer why no session begins.
 func (p *process) refuse(s *sim.Stream, from int, err error) {
 	n := p.node
-	refusal := reconcile.Refusal(err).(*wire.Refuse)
+	refusal := reconcile.Refusal(err)
 	refusal.Version = n.version()
 	n.world.Note("refuse", n.number, from, []byte{byte(refusal.Code)})
 	n.cluster.Watch.Refused(n.number, err)
