@@ -24,9 +24,7 @@ import (
 func TestKillBackup(t *testing.T) {
 	const records, parts = 20_000, 3
 	d := newDaemon(t, "a", t.TempDir())
-	if _, err := d.api.CreateNamespace(t.Context(), api.NewNamespace{Name: namespace}); err != nil {
-		t.Fatal(err)
-	}
+	d.create(nil)
 	load := func(round, from, to int) {
 		var lines bytes.Buffer
 		for i := from; i < to; i++ {

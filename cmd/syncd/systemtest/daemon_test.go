@@ -5,6 +5,7 @@ package systemtest
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -287,22 +288,52 @@ const namespace = "things"
 // join makes the namespace on a, and b a member of it.
 func join(a, b *daemon) {
 	a.t.Helper()
-	if _, err := a.api.CreateNamespace(a.t.Context(), api.NewNamespace{Name: namespace}); err != nil {
-		a.t.Fatal(err)
-	}
-	invited(a, b)
+	a.create(nil)
+	a.invite(b, "write")
 }
 
-// invited makes b a member of the namespace, by an invitation of a.
-func invited(a, b *daemon) {
-	a.t.Helper()
-	ticket, err := a.api.Invite(a.t.Context(), api.Invitation{NS: namespace, Role: "write"})
+// create makes the namespace, which is one shard where no placement is given.
+func (d *daemon) create(p *api.Placement) {
+	d.t.Helper()
+	if _, err := d.api.CreateNamespace(d.t.Context(), api.NewNamespace{Name: namespace, Placement: p}); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// invite makes another daemon a member of the namespace.
+func (d *daemon) invite(other *daemon, role string) {
+	d.t.Helper()
+	ticket, err := d.api.Invite(d.t.Context(), api.Invitation{NS: namespace, Role: role})
 	if err != nil {
-		a.t.Fatal(err)
+		d.t.Fatal(err)
 	}
-	if _, err := b.api.Join(a.t.Context(), ticket); err != nil {
-		a.t.Fatal(err)
+	joined, err := other.api.Join(d.t.Context(), ticket)
+	if err != nil {
+		d.t.Fatal(err)
 	}
+	if joined.Problem != "" {
+		d.t.Logf("%s: the first sync: %s", other.name, joined.Problem)
+	}
+}
+
+// record is one of an export: of no value, a deletion.
+type record struct{ Key, Value, Version string }
+
+// recordsOf are those of an export.
+func recordsOf(t *testing.T, export string) (all []record) {
+	t.Helper()
+	for line := range strings.Lines(export) {
+		var r struct {
+			record
+			Value64 []byte
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("export line %.80q: %v", line, err)
+		}
+		r.Value += string(r.Value64)
+		all = append(all, r.record)
+	}
+	return all
 }
 
 // agree has a sync prove that both hold the same, and compares.

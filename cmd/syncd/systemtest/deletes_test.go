@@ -17,22 +17,17 @@ import (
 // one of the daemons logs, and now and then: a push is no step.
 func until(t *testing.T, what string, so func() bool, of ...*daemon) {
 	t.Helper()
-	untilWithin(t, patience, what, so, of...)
-}
-
-func untilWithin(t *testing.T, most time.Duration, what string, so func() bool, of ...*daemon) {
-	t.Helper()
 	began := time.Now()
-	syncs, late := make(chan struct{}, 1), time.After(most)
+	syncs, late := make(chan struct{}, 1), time.After(patience)
 	for _, d := range of {
 		d.log.follow(syncs)
 	}
 	for !so() {
 		select {
 		case <-syncs:
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(100 * time.Millisecond):
 		case <-late:
-			t.Fatalf("after %s: not so: %s", most, what)
+			t.Fatalf("after %s: not so: %s", patience, what)
 		}
 	}
 	t.Logf("%s: after %s", what, time.Since(began).Round(10*time.Millisecond))
@@ -70,13 +65,7 @@ func TestDeletesStayDeleted(t *testing.T) {
 	}
 	a, b, c := three[0], three[1], three[2]
 	join(a, b)
-	ticket, err := a.api.Invite(t.Context(), api.Invitation{NS: namespace, Role: "write"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.api.Join(t.Context(), ticket); err != nil {
-		t.Fatal(err)
-	}
+	a.invite(c, "write")
 	put := func(d *daemon, n int) {
 		t.Helper()
 		if _, err := d.api.Put(t.Context(), namespace, fmt.Appendf(nil, "key %03d", n), strings.NewReader("value"), client.PutOptions{}, client.Condition{}); err != nil {

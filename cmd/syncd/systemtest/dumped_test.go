@@ -3,23 +3,16 @@
 package systemtest
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"github.com/syncd-io/syncd/internal/pgserver"
 )
 
 // TestDumpBesideFolder restores the schema of a node from a dump, beside its folder, which is
 // newer and says what the node has told members that it holds. The node recovers: it
 // takes back what it had written since, and collects nothing before that.
 func TestDumpBesideFolder(t *testing.T) {
-	server := pgserver.Start(t)
-	connection := filepath.Join(t.TempDir(), "connection")
-	if err := os.WriteFile(connection, []byte(server.URL()+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	server, _, flags := startPostgres(t)
 	tool := func(name string, arguments ...string) {
 		t.Helper()
 		found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
@@ -31,7 +24,7 @@ func TestDumpBesideFolder(t *testing.T) {
 		}
 	}
 	a := newDaemonEvery(t, "a", t.TempDir(), 0)
-	b := newDaemonEvery(t, "b", t.TempDir(), 0, "--store", "postgres", "--postgres-file", connection)
+	b := newDaemonEvery(t, "b", t.TempDir(), 0, flags...)
 	join(a, b)
 	b.command(nil, "put", namespace, "earlier", "value")
 	a.syncNow(b)

@@ -406,17 +406,9 @@ func (u *use) names(in []*network) (names []string) {
 
 // inOrder are the faults of a short run.
 func (u *use) inOrder() {
-	until := func(done func() bool) {
-		u.t.Helper()
-		for began := time.Now(); !done(); time.Sleep(100 * time.Millisecond) { // no daemon tells when it is so
-			if time.Since(began) > movePatience {
-				u.t.Fatalf("not after %s", movePatience)
-			}
-		}
-	}
 	change := func(what int) {
-		until(func() bool { return u.change(what) })
-		until(u.moved)
+		until(u.t, "the members are changed", func() bool { return u.change(what) })
+		until(u.t, "no shard moves", u.moved)
 	}
 	change(joins)
 	u.kill(u.healthy(), 2*time.Second)
@@ -646,15 +638,10 @@ func (u *use) settle() {
 func (u *use) equal() {
 	began := time.Now()
 	var first string
-	for ; ; time.Sleep(200 * time.Millisecond) {
+	until(u.t, "all exports are equal", func() bool {
 		first = u.daemons[0].export()
-		if !slices.ContainsFunc(u.daemons[1:], func(d *daemon) bool { return d.export() != first }) {
-			break
-		}
-		if time.Since(began) > movePatience {
-			u.t.Fatalf("the exports differ after %s", time.Since(began))
-		}
-	}
+		return !slices.ContainsFunc(u.daemons[1:], func(d *daemon) bool { return d.export() != first })
+	})
 	u.say("all exports are equal after %s: %d records", time.Since(began).Round(10*time.Millisecond), bytes.Count([]byte(first), []byte("\n")))
 	var reading sync.WaitGroup
 	for _, d := range u.daemons {

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -56,21 +55,13 @@ func newCluster(t *testing.T, n int, flags ...string) *cluster {
 		d := newDaemonIn(t, c.network, fmt.Sprint("node ", i), t.TempDir(), liveInterval, flags...)
 		c.daemons = append(c.daemons, d)
 		if i == 0 {
-			if _, err := d.api.CreateNamespace(t.Context(), api.NewNamespace{Name: namespace}); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		ticket, err := c.daemons[random.IntN(i)].api.Invite(t.Context(), api.Invitation{NS: namespace, Role: "admin"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.api.Join(t.Context(), ticket); err != nil {
-			t.Fatal(err)
+			d.create(nil)
+		} else {
+			c.daemons[random.IntN(i)].invite(d, "admin")
 		}
 	}
 	for i, d := range c.daemons {
-		c.eventually(d.name+" lists all members", func() bool {
+		until(t, d.name+" lists all members", func() bool {
 			status, err := d.api.NamespaceStatus(t.Context(), namespace)
 			return err == nil && len(status.MemberList) == n
 		})
@@ -84,20 +75,10 @@ func newCluster(t *testing.T, n int, flags ...string) *cluster {
 	return c
 }
 
-// eventually polls, since no daemon tells when others have come to hold something.
-func (c *cluster) eventually(what string, is func() bool) {
-	c.t.Helper()
-	for begun := time.Now(); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Since(begun) > patience {
-			c.t.Fatalf("not in %s: %s", patience, what)
-		}
-	}
-}
-
 // equal waits until all hold the same, and gives it.
 func (c *cluster) equal() (export string) {
 	c.t.Helper()
-	c.eventually("all exports are equal", func() bool {
+	until(c.t, "all exports are equal", func() bool {
 		export = c.daemons[0].export()
 		return !slices.ContainsFunc(c.daemons[1:], func(d *daemon) bool { return d.export() != export })
 	})
@@ -207,7 +188,7 @@ func TestLive(t *testing.T) {
 	export := c.equal()
 	t.Logf("all equal %s after the last write", time.Since(began.Add(took)).Round(time.Millisecond))
 	for _, f := range followers {
-		c.eventually(f.d.name+" tells the last state of each key", func() bool { _, n := f.missing(export); return n == 0 })
+		until(t, f.d.name+" tells the last state of each key", func() bool { _, n := f.missing(export); return n == 0 })
 	}
 	stop()
 	watching.Wait()

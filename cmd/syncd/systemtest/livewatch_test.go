@@ -4,7 +4,6 @@ package systemtest
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"sync"
 	"time"
@@ -84,11 +83,7 @@ func (f *follower) note(e *api.Event, here map[string]string) {
 func (f *follower) missing(export string) (key string, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for line := range strings.Lines(export) {
-		var r struct{ Key, Version string }
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			f.d.t.Fatal(err)
-		}
+	for _, r := range recordsOf(f.d.t, export) {
 		if f.told[r.Key] != "put "+r.Version {
 			key, n = r.Key, n+1
 		}

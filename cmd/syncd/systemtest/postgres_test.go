@@ -13,16 +13,23 @@ import (
 	"github.com/syncd-io/syncd/internal/pgserver"
 )
 
+// startPostgres starts a server. The flags are those of a daemon whose store it is, connection the
+// file that they name.
+func startPostgres(t *testing.T) (server *pgserver.Server, connection string, flags []string) {
+	t.Helper()
+	server = pgserver.Start(t)
+	connection = filepath.Join(t.TempDir(), "connection")
+	if err := os.WriteFile(connection, []byte(server.URL()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return server, connection, []string{"--store", "postgres", "--postgres-file", connection}
+}
+
 // TestPostgres syncs a node on Badger with one on PostgreSQL, while both are written
 // to, the latter is killed, and so is the server below it. Nothing acknowledged is
 // lost, and both are equal in the end.
 func TestPostgres(t *testing.T) {
-	server := pgserver.Start(t)
-	connection := filepath.Join(t.TempDir(), "connection")
-	if err := os.WriteFile(connection, []byte(server.URL()+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	flags := []string{"--store", "postgres", "--postgres-file", connection}
+	server, connection, flags := startPostgres(t)
 	a := newDaemon(t, "a", t.TempDir())
 	b := newDaemonEvery(t, "b", t.TempDir(), 0, flags...)
 	join(a, b)

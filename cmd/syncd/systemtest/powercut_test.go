@@ -31,11 +31,7 @@ func TestPowerCut(t *testing.T) {
 
 	for cut := range *cuts {
 		wa.batch(t, 100)
-		ended := make(chan error, 1)
-		go func() {
-			_, err := b.sync(a)
-			ended <- err
-		}()
+		ended := begin(b, a)
 		wa.wait(t, 1+r.IntN(200))
 		acks := cutPower(t, disk, a, wa)
 		<-ended // well or not: the power may have gone before or after

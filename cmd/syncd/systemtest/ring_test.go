@@ -3,7 +3,6 @@
 package systemtest
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -16,8 +15,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 )
 
 var (
@@ -113,18 +110,10 @@ func (r *ring) grow(i int) {
 	d := newDaemonIn(r.t, r.networks[i], fmt.Sprint("node ", i), filepath.Join(r.t.TempDir(), "data"), *ringInterval)
 	r.daemons = append(r.daemons, d)
 	if i == 0 {
-		if _, err := d.api.CreateNamespace(r.t.Context(), api.NewNamespace{Name: namespace}); err != nil {
-			r.t.Fatal(err)
-		}
+		d.create(nil)
 		return
 	}
-	ticket, err := r.daemons[i-1].api.Invite(r.t.Context(), api.Invitation{NS: namespace, Role: "admin"})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if _, err := d.api.Join(r.t.Context(), ticket); err != nil {
-		r.t.Fatal(err)
-	}
+	r.daemons[i-1].invite(d, "admin")
 }
 
 // write has the editors of some daemons write until they are stopped.
@@ -179,15 +168,8 @@ func (r *ring) check(index debian) {
 		}
 	}
 	held := map[string]string{}
-	for line := range strings.Lines(export) {
-		var record struct {
-			Key, Value string
-			Value64    []byte
-		}
-		if err := json.Unmarshal([]byte(line), &record); err != nil {
-			r.t.Fatalf("%v in %.80q", err, line)
-		}
-		held[record.Key] = record.Value + string(record.Value64)
+	for _, record := range recordsOf(r.t, export) {
+		held[record.Key] = record.Value
 	}
 	want := map[string]string{}
 	for _, name := range index.names {

@@ -49,20 +49,10 @@ func (s *sharded) grow(in *network) {
 	d := newDaemonIn(t, in, fmt.Sprint("node ", len(s.daemons)), t.TempDir(), *shardsInterval)
 	defer func() { s.daemons = append(s.daemons, d) }()
 	if len(s.daemons) == 0 {
-		if _, err := d.api.CreateNamespace(t.Context(), api.NewNamespace{Name: namespace, Placement: &s.placement}); err != nil {
-			t.Fatal(err)
-		}
+		d.create(&s.placement)
 		return
 	}
-	ticket, err := s.daemons[s.random.IntN(len(s.daemons))].api.Invite(t.Context(), api.Invitation{NS: namespace, Role: "admin"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if joined, err := d.api.Join(t.Context(), ticket); err != nil {
-		t.Fatal(err)
-	} else if joined.Problem != "" {
-		t.Logf("%s: the first sync: %s", d.name, joined.Problem)
-	}
+	s.daemons[s.random.IntN(len(s.daemons))].invite(d, "admin")
 }
 
 // settled waits until the daemons, and no others, hold each shard as often as it is to be,
@@ -70,15 +60,13 @@ func (s *sharded) grow(in *network) {
 func (s *sharded) settled() {
 	s.t.Helper()
 	began := time.Now()
-	for ; ; time.Sleep(100 * time.Millisecond) { // no daemon tells when it is so
-		last := s.unsettled()
-		if last == "" {
-			break
+	last := ""
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("%s; the log of %s ends with:\n%s", last, s.daemons[0].name, s.daemons[0].log.tail())
 		}
-		if time.Since(began) > movePatience {
-			s.t.Fatalf("after %s: %s; the log of %s ends with:\n%s", movePatience, last, s.daemons[0].name, s.daemons[0].log.tail())
-		}
-	}
+	}()
+	until(s.t, "all are settled", func() bool { last = s.unsettled(); return last == "" })
 	s.t.Logf("%d daemons hold %d replicas of %d shards after %s", len(s.daemons), s.placement.Replicas, s.placement.Shards, time.Since(began).Round(10*time.Millisecond))
 }
 

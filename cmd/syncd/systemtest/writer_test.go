@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -146,11 +147,7 @@ func (w *writer) wait(t *testing.T, count int) {
 func (w *writer) acks() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	acks := make(map[string]int, len(w.acknowledged))
-	for key, n := range w.acknowledged {
-		acks[key] = n
-	}
-	return acks
+	return maps.Clone(w.acknowledged)
 }
 
 // missing tells which of the acknowledged writes an export lacks: each key
@@ -158,11 +155,7 @@ func (w *writer) acks() map[string]int {
 func missing(t *testing.T, export string, acks map[string]int) (lost []string) {
 	t.Helper()
 	held := map[string]int{}
-	for line := range strings.Lines(export) {
-		var record struct{ Key, Value string }
-		if err := json.Unmarshal([]byte(line), &record); err != nil {
-			t.Fatalf("export line %.80q: %v", line, err)
-		}
+	for _, record := range recordsOf(t, export) {
 		n, err := numberOf(record.Value)
 		if err != nil {
 			t.Fatalf("key %q: %v", record.Key, err)
