@@ -12,88 +12,92 @@ import (
 const NamedRanges = 16
 
 // Report tells what a sync found and did, seen from the side that holds it.
-// The names and the durations are filled in by the driver of the session.
+// The names and the durations are filled in by the driver of the session. What has a JSON name is in the
+// HTTP API as it is here; there the tag doc describes it.
 type Report struct {
-	Namespace string
-	Peer      string
+	Namespace string `json:"ns" doc:"the namespace's local name"`
+	Peer      string `json:"peer" doc:"the other side's id"`
 	// Method is how the differences were found; MethodAuto until it is decided.
-	Method wire.Method
+	Method wire.Method `json:"-"`
 	// Rounds counts round trips from the initiator until it held everything.
-	Rounds int
+	Rounds int `json:"rounds" doc:"round trips until the initiator held everything"`
 	// Cells counts the cells that travelled, SketchBytes their bytes with the
 	// estimator's.
-	Cells       int
-	SketchBytes int64
+	Cells       int   `json:"cells" doc:"coded cells that travelled"`
+	SketchBytes int64 `json:"sketch_bytes" doc:"bytes of the cells and of the estimator"`
 	// Working counts the messages that say that a side is working, both ways.
-	Working int
+	Working int `json:"-"`
 	// RecordBytes are the bytes of the frames of records, both ways.
-	RecordBytes       int64
-	WireBytesSent     int64
-	WireBytesReceived int64
+	RecordBytes       int64 `json:"record_bytes" doc:"bytes of the frames of records, both ways"`
+	WireBytesSent     int64 `json:"wire_bytes_sent"`
+	WireBytesReceived int64 `json:"wire_bytes_received"`
 	// The differences found, in indices: each is one record but for keys that
 	// share an index.
-	MissingHere  int
-	MissingThere int
-	Mismatched   int
+	MissingHere  int `json:"missing_here" doc:"differing indices that only the peer holds"`
+	MissingThere int `json:"missing_there" doc:"differing indices that only this node holds"`
+	Mismatched   int `json:"mismatched" doc:"indices that both hold with different versions"`
 	// Keys counts the keys that a dry run listed; MoreKeys says that it was told to stop
 	// before it had listed all.
-	Keys     int
-	MoreKeys bool
+	Keys     int  `json:"-"`
+	MoreKeys bool `json:"-"`
 	// Applied counts the records received that are now held here, Sent those
 	// sent to the peer, Rejected those that either side refused.
-	Applied  int
-	Sent     int
-	Rejected int
+	Applied  int `json:"applied" doc:"records received that this node now holds"`
+	Sent     int `json:"sent" doc:"records sent to the peer"`
+	Rejected int `json:"rejected" doc:"records that either side refused"`
 	// DeclinedHere and DeclinedThere are the records of Rejected by reason: the
 	// peer's that this side declined, and this side's that the peer did.
-	DeclinedHere, DeclinedThere Reasons
+	DeclinedHere  Reasons `json:"-"`
+	DeclinedThere Reasons `json:"-"`
 	// DeclinedCollectable counts those of Rejected, of both sides, that were declined, now or
 	// in an earlier sync, for another reason than the floor. It counts only tombstones,
 	// records that expire, and those declined for their time or because their index was full.
 	// While it is 0, a sync that ran to its end both ways has brought every other tombstone to
 	// both sides.
-	DeclinedCollectable int
+	DeclinedCollectable int `json:"-"`
 	// DeclinedForFloor names this side's records that the peer declined for its
 	// floor, now or in an earlier sync: at most wire.MaxRefusals of them.
-	DeclinedForFloor []Declining
+	DeclinedForFloor []Declining `json:"-"`
 	// Theirs is the peer's greeting, once the peer has proved that it knows the
 	// secret.
-	Theirs wire.Greeting
+	Theirs wire.Greeting `json:"-"`
 	// Collected and SetAside count those of DeclinedForFloor that left this side after
 	// the sync, since the peer's floor was proven. What had been deleted or had expired
 	// is gone; the others are kept for a person.
-	Collected, SetAside int
+	Collected int `json:"-"`
+	SetAside  int `json:"-"`
 	// Estimate is the number of differences guessed before the cells were
 	// asked for; 0 if the first ones were enough.
-	Estimate int64
+	Estimate int64 `json:"estimate" doc:"differences estimated before cells were asked for; 0 if the first cells were enough"`
 	// ForecastBytes is what the sync was expected to cost, both ways, as far
 	// as this side can tell before records travel.
-	ForecastBytes int64
+	ForecastBytes int64 `json:"forecast_bytes" doc:"expected cost in bytes, both ways, before records travel"`
 	// Repair is what the proof by range found and mended.
-	Repair Repair
+	Repair Repair `json:"-"`
 	// Listed are the ranges that were compared exactly: the first NamedRanges of them.
-	Listed []dbadapter.Range
+	Listed []dbadapter.Range `json:"-"`
 	// DurationMS and StepsMS are milliseconds.
-	DurationMS float64
-	StepsMS    map[string]float64
+	DurationMS float64            `json:"duration_ms"`
+	StepsMS    map[string]float64 `json:"steps_ms" doc:"time of each step: sketch, subtract, peel, fetch, apply, verify"`
 	// Split, if not nil, says that nothing has moved yet: the differences are so many
 	// that the sync goes on in parts.
-	Split *Split
+	Split *Split `json:"-"`
 	// Behind says that records travelled only behind the key where a broken sync had
 	// come to. The sets were not compared.
-	Behind bool
+	Behind bool `json:"-"`
 	// Parts is how many parts the sync goes in, as far as is known, and PartsDone how
 	// many of them are over. Both are 0 for a sync that is not split. The side that was
 	// called only counts those that have begun.
-	Parts, PartsDone int
+	Parts     int `json:"parts,omitempty" doc:"parts that a large sync goes in, as far as is known"`
+	PartsDone int `json:"parts_done,omitempty" doc:"how many of them are over; the side that was called knows of no others"`
 	// MembersOnly says that the lists of members were synced and nothing else: the two share no
 	// shard. Such a sync is not verified.
-	MembersOnly bool
+	MembersOnly bool `json:"members_only,omitempty" doc:"the two share no shard, and only their lists of members were synced"`
 	// Verified says that both sets were proved equal but for the differences
 	// listed, and that all of those were exchanged. A dry run exchanges
 	// nothing; it is verified if the rest was proved equal. A sync of one
 	// direction that left something for the other is not verified.
-	Verified bool
+	Verified bool `json:"verified" doc:"the sets were proved equal but for the differences found, and all of these were exchanged (a dry run exchanges no record)"`
 }
 
 // Differences is the number of differing indices found.

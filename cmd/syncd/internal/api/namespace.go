@@ -288,7 +288,7 @@ type ClusterMember struct {
 	Reachable bool          `json:"reachable" doc:"it has answered; else there is a problem, and what is known here: verified"`
 	Problem   string        `json:"problem,omitempty" doc:"why it has not answered"`
 	TookMS    float64       `json:"took_ms" doc:"how long the answer took, with the dial where there was no connection"`
-	Digest    string        `json:"digest,omitempty" doc:"of its records; absent where the namespace is cut into shards"`
+	Digest    string        `json:"digest,omitempty" doc:"of these; absent where the namespace is cut into shards"`
 	Behind    float64       `json:"behind_seconds" doc:"by how much its newest version is older than this node's; 0 if it is not, or both hold the same"`
 	Offset    float64       `json:"clock_offset_seconds" doc:"by how much this node's clock is ahead of its"`
 	OffsetErr float64       `json:"clock_error_seconds" doc:"the truth lies within this of the offset"`
@@ -299,7 +299,7 @@ type ClusterMember struct {
 type MemberShard struct {
 	status.MemberShard
 	Problem string `json:"problem,omitempty" doc:"why it is not known what it holds"`
-	Digest  string `json:"digest,omitempty" doc:"of its records"`
+	Digest  string `json:"digest,omitempty" doc:"of these"`
 }
 
 // ClusterOf is the JSON form of what the members have answered.

@@ -13,48 +13,18 @@ import (
 // Report tells what a sync found, moved and proved, as the side saw it that
 // answers.
 type Report struct {
-	Namespace         string             `json:"ns" doc:"the namespace's local name"`
-	Peer              string             `json:"peer" doc:"the other side's id"`
-	Method            string             `json:"method" doc:"how the differences were found: same, sketch, parts or all"`
-	Rounds            int                `json:"rounds" doc:"round trips until the initiator held everything"`
-	Cells             int                `json:"cells" doc:"coded cells that travelled"`
-	SketchBytes       int64              `json:"sketch_bytes" doc:"bytes of the cells and of the estimator"`
-	RecordBytes       int64              `json:"record_bytes" doc:"bytes of the frames of records, both ways"`
-	WireBytesSent     int64              `json:"wire_bytes_sent"`
-	WireBytesReceived int64              `json:"wire_bytes_received"`
-	MissingHere       int                `json:"missing_here" doc:"differing indices that only the peer holds"`
-	MissingThere      int                `json:"missing_there" doc:"differing indices that only this node holds"`
-	Mismatched        int                `json:"mismatched" doc:"indices that both hold with different versions"`
-	Applied           int                `json:"applied" doc:"records received that this node now holds"`
-	Sent              int                `json:"sent" doc:"records sent to the peer"`
-	Rejected          int                `json:"rejected" doc:"records that either side refused"`
-	DeclinedHere      map[string]int     `json:"declined_here,omitempty" doc:"of the peer's records, those that this node declined, by reason: clock, signature, writer, floor, full, or earlier for those of an earlier sync"`
-	DeclinedThere     map[string]int     `json:"declined_there,omitempty" doc:"of this node's records, those that the peer declined, by reason; clock: is this machine's clock right?"`
-	Estimate          int64              `json:"estimate" doc:"differences estimated before cells were asked for; 0 if the first cells were enough"`
-	ForecastBytes     int64              `json:"forecast_bytes" doc:"expected cost in bytes, both ways, before records travel"`
-	Repair            string             `json:"repair" doc:"what was found where the cells did not prove themselves; empty if they did"`
-	Parts             int                `json:"parts,omitempty" doc:"parts that a large sync goes in, as far as is known"`
-	PartsDone         int                `json:"parts_done,omitempty" doc:"how many of them are over; the side that was called knows of no others"`
-	DurationMS        float64            `json:"duration_ms"`
-	StepsMS           map[string]float64 `json:"steps_ms" doc:"time of each step: sketch, subtract, peel, fetch, apply, verify"`
-	MembersOnly       bool               `json:"members_only,omitempty" doc:"the two share no shard, and only their lists of members were synced"`
-	Verified          bool               `json:"verified" doc:"the sets were proved equal but for the differences found, and all of these were exchanged (a dry run exchanges no record)"`
+	reconcile.Report
+	Method        string         `json:"method" doc:"how the differences were found: same, sketch, parts or all"`
+	DeclinedHere  map[string]int `json:"declined_here,omitempty" doc:"of the peer's records, those that this node declined, by reason: clock, signature, writer, floor, full, or earlier for those of an earlier sync"`
+	DeclinedThere map[string]int `json:"declined_there,omitempty" doc:"of this node's records, those that the peer declined, by reason; clock: is this machine's clock right?"`
+	Repair        string         `json:"repair" doc:"what was found where the cells did not prove themselves; empty if they did"`
 }
-
-// Differences is the number of differing indices found.
-func (r *Report) Differences() int { return r.MissingHere + r.MissingThere + r.Mismatched }
 
 // ReportOf is the JSON form of a report.
 func ReportOf(r *reconcile.Report) Report {
 	return Report{
-		Namespace: r.Namespace, Peer: r.Peer, Method: r.Method.String(), Rounds: r.Rounds,
-		Cells: r.Cells, SketchBytes: r.SketchBytes, RecordBytes: r.RecordBytes,
-		WireBytesSent: r.WireBytesSent, WireBytesReceived: r.WireBytesReceived,
-		MissingHere: r.MissingHere, MissingThere: r.MissingThere, Mismatched: r.Mismatched,
-		Applied: r.Applied, Sent: r.Sent, Rejected: r.Rejected,
+		Report: *r, Method: r.Method.String(), Repair: r.Repair.String(),
 		DeclinedHere: reasons(&r.DeclinedHere), DeclinedThere: reasons(&r.DeclinedThere),
-		Estimate: r.Estimate, ForecastBytes: r.ForecastBytes, Repair: r.Repair.String(), Parts: r.Parts, PartsDone: r.PartsDone,
-		DurationMS: r.DurationMS, StepsMS: r.StepsMS, MembersOnly: r.MembersOnly, Verified: r.Verified,
 	}
 }
 

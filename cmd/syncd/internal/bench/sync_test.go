@@ -7,15 +7,16 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestMedians(t *testing.T) {
 	got, err := medians([]api.Report{
-		{Cells: 5, DurationMS: 3, Method: "a", StepsMS: map[string]float64{"peel": 1, "fetch": 9}},
-		{Cells: 1, DurationMS: 1, Method: "b", StepsMS: map[string]float64{"peel": 7}},
-		{Cells: 3, DurationMS: 2, Method: "c", Verified: true, StepsMS: map[string]float64{"peel": 4, "fetch": 2}},
+		{Method: "a", Report: reconcile.Report{Cells: 5, DurationMS: 3, StepsMS: map[string]float64{"peel": 1, "fetch": 9}}},
+		{Method: "b", Report: reconcile.Report{Cells: 1, DurationMS: 1, StepsMS: map[string]float64{"peel": 7}}},
+		{Method: "c", Report: reconcile.Report{Cells: 3, DurationMS: 2, Verified: true, StepsMS: map[string]float64{"peel": 4, "fetch": 2}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +24,7 @@ func TestMedians(t *testing.T) {
 	if got.Cells != 3 || got.DurationMS != 2 || got.Method != "c" || !got.Verified || got.StepsMS["peel"] != 4 || got.StepsMS["fetch"] != 2 {
 		t.Errorf("got %+v", got)
 	}
-	if got, err := medians([]api.Report{{Cells: 1}, {Cells: 2}}); err != nil || got.Cells != 1 {
+	if got, err := medians([]reconcile.Report{{Cells: 1}, {Cells: 2}}); err != nil || got.Cells != 1 {
 		t.Errorf("of two, got %d, %v; want the lower one", got.Cells, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // TestSyncStops: when the daemon ends within a sync, the remaining members are
@@ -53,7 +54,7 @@ func TestSyncExit(t *testing.T) {
 			err := answers[0]
 			answers = answers[1:]
 			if err == nil {
-				json.NewEncoder(w).Encode(api.Report{Verified: true})
+				json.NewEncoder(w).Encode(api.Report{Report: reconcile.Report{Verified: true}})
 				return
 			}
 			p := problem.From(err)
@@ -84,7 +85,7 @@ func syncAgainst(t *testing.T, daemon http.Handler) (exit int, said string) {
 
 // A sync with a member that shares no shard proves nothing of records, and says why.
 func TestSyncLineWithoutSharedShards(t *testing.T) {
-	line := syncLine(syncTarget{"packages", "x"}, api.Report{MembersOnly: true}, "both")
+	line := syncLine(syncTarget{"packages", "x"}, api.Report{Report: reconcile.Report{MembersOnly: true}}, "both")
 	if !strings.Contains(line, "no shard in common") || strings.Contains(line, "not verified") {
 		t.Error(line)
 	}
