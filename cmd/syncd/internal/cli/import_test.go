@@ -22,10 +22,11 @@ import (
 // plays, and returns the exit code and what was printed.
 func importInto(t *testing.T, lines string, handler http.HandlerFunc, flags ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	return importFrom(t.Context(), t, strings.NewReader(lines), handler, flags...)
+	return against(t.Context(), t, strings.NewReader(lines), handler, append([]string{"import", "notes"}, flags...)...)
 }
 
-func importFrom(ctx context.Context, t *testing.T, in io.Reader, handler http.HandlerFunc, flags ...string) (code int, stdout, stderr string) {
+// against runs a command against a daemon that a handler plays.
+func against(ctx context.Context, t *testing.T, in io.Reader, handler http.Handler, command ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	s := httptest.NewServer(handler)
 	defer s.Close()
@@ -34,8 +35,7 @@ func importFrom(ctx context.Context, t *testing.T, in io.Reader, handler http.Ha
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	args := append([]string{"--data-dir", dir, "--api", s.URL, "import", "notes"}, flags...)
-	code = Main(ctx, args, in, &out, &errs)
+	code = Main(ctx, append([]string{"--data-dir", dir, "--api", s.URL}, command...), in, &out, &errs)
 	// The command that goes on names the node, too, which is another one each time.
 	return code, out.String(), strings.ReplaceAll(errs.String(), " --data-dir "+dir+" --api "+s.URL, "")
 }
@@ -121,13 +121,13 @@ func TestImportInterrupted(t *testing.T) {
 		if !c.inRequest {
 			in.waiting = interrupt
 		}
-		code, _, stderr := importFrom(ctx, t, in, func(w http.ResponseWriter, r *http.Request) {
+		code, _, stderr := against(ctx, t, in, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			if c.inRequest {
 				interrupt()
 			}
 			json.NewEncoder(w).Encode(api.ImportResult{Lines: chunkLines, ImportResult: peer.ImportResult{Items: 8000}})
-		})
+		}), "import", "notes")
 		if code != problem.ExitInterrupted || !strings.Contains(stderr, c.want) {
 			t.Errorf("%+v: exit code %d, %q", c, code, stderr)
 		}

@@ -4,11 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -72,15 +68,8 @@ func TestSyncExit(t *testing.T) {
 // syncAgainst runs "syncd sync --ns notes" against a daemon that a handler plays.
 func syncAgainst(t *testing.T, daemon http.Handler) (exit int, said string) {
 	t.Helper()
-	srv := httptest.NewServer(daemon)
-	defer srv.Close()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "api.token"), []byte(strings.Repeat("0", 64)+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	exit = Main(t.Context(), []string{"sync", "--ns", "notes", "--data-dir", dir, "--api", srv.URL}, nil, io.Discard, &out)
-	return exit, out.String()
+	exit, _, said = against(t.Context(), t, nil, daemon, "sync", "--ns", "notes")
+	return exit, said
 }
 
 // A sync with a member that shares no shard proves nothing of records, and says why.

@@ -136,29 +136,3 @@ func deref(item *int) any {
 	}
 	return *item
 }
-
-// What the API takes and refuses is what Go does.
-func TestAsInGo(t *testing.T) {
-	s := serve(t, "")
-	for _, c := range []struct {
-		method, path, body string
-		status             int
-		code               string
-	}{
-		{http.MethodPut, "/v1/ns/notes/keys/k?ttl=-1s", "v", 400, "usage"},
-		{http.MethodPut, "/v1/ns/notes/keys/k?ttl=900000h", "v", 413, "limit"},
-		{http.MethodPost, "/v1/peers", `{"addr":"nonsense"}`, 400, "invalid"},
-		{http.MethodPost, "/v1/peers", `{"addr":"/ip4/192.0.2.1/tcp/1"}`, 400, "invalid"},
-		{http.MethodGet, "/v1/ns/notes/diff?peer=/ip4/192.0.2.1/tcp/1", "", 400, "invalid"},
-		{http.MethodGet, "/v1/ns/notes/diff?peer=" + s.node.ID().String() + "&dir=pull&method=all", "", 403, "denied"},
-		{http.MethodGet, "/v1/ns/notes/diff?peer=" + s.node.ID().String() + "&dir=up", "", 422, "usage"},
-		{http.MethodGet, "/v1/ns/notes/diff?peer=" + s.node.ID().String() + "&prefix=" + strings.Repeat("k", dbadapter.MaxKey+1), "", 413, "limit"},
-	} {
-		resp, body := s.do(t, c.method, c.path, c.body, "Content-Type", "application/json")
-		var p problem.Problem
-		_ = json.Unmarshal([]byte(body), &p)
-		if resp.StatusCode != c.status || p.Code != c.code {
-			t.Errorf("%s %.80s %s: %s %.200s; want %d %s", c.method, c.path, c.body, resp.Status, body, c.status, c.code)
-		}
-	}
-}

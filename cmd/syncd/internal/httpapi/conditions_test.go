@@ -104,13 +104,3 @@ func TestProblemMembers(t *testing.T) {
 	ask(http.MethodGet, "/v1/nowhere", "")
 	ask(http.MethodPost, "/v1/sync", "not JSON", "Content-Type", "application/json")
 }
-
-// A request takes a time-out, and refuses a text that is no time.
-func TestRequestTimeout(t *testing.T) {
-	s := serve(t, "")
-	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete} {
-		if resp, body := s.do(t, method, "/v1/ns/notes/keys/k?timeout=soon", ""); resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "timeout") {
-			t.Errorf("%s: %s: %s", method, resp.Status, body)
-		}
-	}
-}
