@@ -84,7 +84,6 @@ type Stats struct {
 	Bits       uint64  // of all arrays
 	BitsPerKey float64 // Bits for each inserted key; 0 without keys
 	LevelKeys  []uint64
-	LevelBits  []uint64
 	Repaired   bool // each inserted key answers its value
 }
 
@@ -93,7 +92,6 @@ func (f *Field) Stats() Stats {
 	s := Stats{Keys: f.levels[0].keys, Planned: f.plan.Keys, Levels: len(f.levels), Repaired: f.repaired}
 	for i := range f.levels {
 		s.LevelKeys = append(s.LevelKeys, f.levels[i].keys)
-		s.LevelBits = append(s.LevelBits, f.levels[i].bits)
 		s.Bits += f.levels[i].bits
 	}
 	if s.Keys > 0 {

@@ -25,13 +25,8 @@ const (
 )
 
 func (a Answer) String() string {
-	switch a {
-	case Absent:
-		return "absent"
-	case Found:
-		return "found"
-	case Indeterminate:
-		return "indeterminate"
+	if a <= Indeterminate {
+		return [...]string{"absent", "found", "indeterminate"}[a]
 	}
 	return fmt.Sprintf("Answer(%d)", uint8(a))
 }

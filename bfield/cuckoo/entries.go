@@ -122,22 +122,16 @@ func (t *Table) put(id identity) bool {
 	for choice := range t.hashes {
 		roots[choice] = hop{t.bucketOf(id, choice), uint8(choice)}
 	}
-	leaf, slot := t.search.run(t, roots[:t.hashes], t.reach())
-	t.work.Searched += uint64(len(t.search.nodes))
-	if leaf < 0 {
-		return false
+	root, slot, ok := t.search.place(t, roots[:t.hashes], t.reach(), &t.work)
+	if ok {
+		t.setSlot(root.bucket, slot, t.slotOf(id, int(root.choice)))
 	}
-	for n := t.search.nodes[leaf]; ; {
-		if n.parent < 0 {
-			t.setSlot(n.bucket, slot, t.slotOf(id, int(n.choice)))
-			return true
-		}
-		up := t.search.nodes[n.parent]
-		moved := t.slot(up.bucket, int(n.slot))
-		t.setSlot(n.bucket, slot, moved&^(1<<t.choice-1)|uint64(n.choice))
-		t.work.move()
-		n, slot = up, int(n.slot)
-	}
+	return ok
+}
+
+// move implements shelves.
+func (t *Table) move(from uint64, slot int, to hop, free int) {
+	t.setSlot(to.bucket, free, t.slot(from, slot)&^(1<<t.choice-1)|uint64(to.choice))
 }
 
 // unstash tries to find a slot for the oldest entry of the stash. It is

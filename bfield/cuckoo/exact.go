@@ -214,24 +214,17 @@ func (x *exact) limit() {
 // insert puts a key that is not in the table, and has these places, into a slot.
 func (x *exact) insert(places [mapHashes]place, value uint64) bool {
 	roots := [...]hop{{places[0].bucket, 0}, {places[1].bucket, 1}}
-	leaf, slot := x.search.run(x, roots[:], reach{nodes: mapNodes, depth: mapDepth, slots: mapSlots})
-	x.work.Searched += uint64(len(x.search.nodes))
-	if leaf < 0 {
-		return false
+	root, slot, ok := x.search.place(x, roots[:], reach{nodes: mapNodes, depth: mapDepth, slots: mapSlots}, &x.work)
+	if ok {
+		x.line(root.bucket).set(slot, places[root.choice].tag, value)
 	}
-	for n := x.search.nodes[leaf]; ; {
-		if n.parent < 0 {
-			p := places[n.choice]
-			x.line(p.bucket).set(slot, p.tag, value)
-			return true
-		}
-		up := x.search.nodes[n.parent]
-		from := x.line(up.bucket)
-		to := x.other(place{up.bucket, from.tagAt(int(n.slot))})
-		x.line(to.bucket).set(slot, to.tag, from.valueAt(int(n.slot)))
-		x.work.move()
-		n, slot = up, int(n.slot)
-	}
+	return ok
+}
+
+// move implements shelves.
+func (x *exact) move(from uint64, slot int, to hop, free int) {
+	l := x.line(from)
+	x.line(to.bucket).set(free, x.other(place{from, l.tagAt(slot)}).tag, l.valueAt(slot))
 }
 
 // unstash tries to find a slot for the oldest entry of the stash. It is

@@ -5,17 +5,8 @@ import (
 	"math"
 )
 
-// plan is what follows from a configuration.
-type plan struct {
-	config Config // with the defaults filled in
-	shape  shape
-	base   uint64
-	most   uint64 // buckets to which the table may grow
-	keys   int
-}
-
-// plan checks a configuration.
-func (c Config) plan() (plan, error) {
+// table checks a configuration. It returns the Table that follows from it, without chunks.
+func (c Config) table() (*Table, error) {
 	if c.FalsePositive == 0 {
 		c.FalsePositive = 0x1p-12
 	}
@@ -28,8 +19,8 @@ func (c Config) plan() (plan, error) {
 	if c.Search == 0 {
 		c.Search = searchNodes
 	}
-	refuse := func(format string, args ...any) (plan, error) {
-		return plan{}, fmt.Errorf("cuckoo: new table: %w: %s", ErrConfig, fmt.Sprintf(format, args...))
+	refuse := func(format string, args ...any) (*Table, error) {
+		return nil, fmt.Errorf("cuckoo: new table: %w: %s", ErrConfig, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case c.Hashes < 2 || c.Hashes > maxHashes:
@@ -45,29 +36,28 @@ func (c Config) plan() (plan, error) {
 	if c.Keys < 0 || c.Keys > full(maxBuckets, c.Slots, load) {
 		return refuse("%d keys", c.Keys)
 	}
-	p := plan{config: c, base: max(bucketsFor(c.Keys, c.Slots, load), tableBase)}
-	p.keys = max(c.Keys, full(p.base, c.Slots, load))
+	base := max(bucketsFor(c.Keys, c.Slots, load), tableBase)
+	t := &Table{config: c, keys: max(c.Keys, full(base, c.Slots, load)), most: base}
 	// The rate is about keys / (base · 2^f); see rate.
-	fingerprint := int(math.Ceil(math.Log2(1 + float64(p.keys)/float64(p.base)/c.FalsePositive)))
-	p.shape = shapeOf(c, fingerprint)
-	if c.ValueBits < 0 || fingerprint > maxFingerprint || p.shape.width > 64 {
+	fingerprint := int(math.Ceil(math.Log2(1 + float64(t.keys)/float64(base)/c.FalsePositive)))
+	t.shape = shapeOf(c, fingerprint)
+	if c.ValueBits < 0 || fingerprint > maxFingerprint || t.width > 64 {
 		return refuse("%d bits of value and %d of fingerprint", c.ValueBits, fingerprint)
 	}
 	// Which descendant of a bucket an entry is in follows from its fingerprint.
 	// With few bits left for that, some descendants get more than they hold.
-	p.most = p.base
 	if grown := min(fingerprint/2, fingerprint-spareBits); !c.Fixed && grown > 0 {
-		p.most = min(p.base<<grown, maxBuckets)
+		t.most = min(base<<grown, maxBuckets)
 	}
-	return p, nil
-}
-
-// table is one without chunks that has grown to so many buckets.
-func (p *plan) table(buckets uint64) *Table {
-	t := &Table{config: p.config, spread: spreadOf(p.base, buckets), shape: p.shape, keys: p.keys, most: p.most}
 	// As many as hold the entry at the load at which the table grows. One more
 	// makes up for a plan that was filled to the brim.
-	t.splits = 1 + int(math.Ceil(1/(float64(p.shape.slots)*growing(p.shape.hashes, p.shape.slots))))
+	t.splits = 1 + int(math.Ceil(1/(float64(t.slots)*growing(t.hashes, t.slots))))
+	t.grown(base, base)
+	return t, nil
+}
+
+// grown makes it a table of base buckets that has grown to so many.
+func (t *Table) grown(base, buckets uint64) {
+	t.spread = spreadOf(base, buckets)
 	t.limit()
-	return t
 }

@@ -33,6 +33,8 @@ type shelves interface {
 	// others writes to hops the other buckets of the entry in a full slot, and
 	// returns how many they are.
 	others(b uint64, slot int, hops *[maxHashes]hop) int
+	// move takes the entry in a slot of a bucket to a free slot of another of its buckets.
+	move(from uint64, slot int, to hop, free int)
 }
 
 // reach bounds a search: the buckets that it looks at, and the entries that
@@ -41,6 +43,23 @@ type reach struct {
 	nodes int
 	depth int
 	slots int // of a bucket
+}
+
+// place makes room in the bucket of a root. It returns which root's, and the free slot.
+func (s *search) place(g shelves, roots []hop, r reach, w *Work) (root hop, slot int, ok bool) {
+	leaf, slot := s.run(g, roots, r)
+	w.Searched += uint64(len(s.nodes))
+	if leaf < 0 {
+		return hop{}, 0, false
+	}
+	n := s.nodes[leaf]
+	for n.parent >= 0 {
+		up := s.nodes[n.parent]
+		g.move(up.bucket, int(n.slot), hop{n.bucket, n.choice}, slot)
+		w.move()
+		n, slot = up, int(n.slot)
+	}
+	return hop{n.bucket, n.choice}, slot, true
 }
 
 // run returns the index of the node whose bucket has a free slot, and the slot.

@@ -57,11 +57,10 @@ type Table struct {
 
 // New returns an empty Table, or ErrConfig.
 func New(config Config) (*Table, error) {
-	p, err := config.plan()
+	t, err := config.table()
 	if err != nil {
 		return nil, err
 	}
-	t := p.table(p.base)
 	for uint64(len(t.chunks))<<chunkBits < t.buckets {
 		t.chunks = append(t.chunks, make([]uint64, t.chunkWords()))
 	}

@@ -56,18 +56,18 @@ func parseTable(data []byte) (*Table, error) {
 		ValueBits: int(header[3]), Hashes: int(header[4]), Slots: int(header[5]), Search: int(header[6]),
 		Fixed: fixed == 1,
 	}
-	s, err := config.plan()
+	t, err := config.table()
 	switch {
 	case err != nil:
 		return nil, in.Errorf("%v", err)
-	case s.config != config || fixed > 1:
+	case t.config != config || fixed > 1:
 		return nil, in.Errorf("its configuration is not filled in")
-	case buckets < s.base || buckets > s.most:
-		return nil, in.Errorf("%d buckets that were %d", buckets, s.base)
+	case buckets < t.base || buckets > t.most:
+		return nil, in.Errorf("%d buckets that were %d", buckets, t.base)
 	case count > 1<<40 || stash > stashSize || zero != 0:
 		return nil, in.Errorf("%d entries, %d in the stash, and %d behind", count, stash, zero)
 	}
-	t := s.table(buckets)
+	t.grown(t.base, buckets)
 	t.count = int(count)
 	left := t.words()
 	for left > 0 && in.Err() == nil {

@@ -60,14 +60,6 @@ func (k Key) Hash128(seed uint64) (hi, lo uint64) {
 	return h.Hi, h.Lo
 }
 
-// AppendTo appends the bytes of the key to b; those of a number are eight, little-endian.
-func (k Key) AppendTo(b []byte) []byte {
-	if k.bytes == nil {
-		return binary.LittleEndian.AppendUint64(b, k.number)
-	}
-	return append(b, k.bytes...)
-}
-
 // Equal reports whether two keys of one kind are the same. Two of different kinds are
 // not, although a number and its eight bytes have the same hashes.
 func (k Key) Equal(l Key) bool {

@@ -74,7 +74,7 @@ func solve(c Config, bits int, hashes []uint64) (*Function, error) {
 	if err := f.search(max(1, c.Workers), hashes, choices, begins); err != nil {
 		return nil, err
 	}
-	f.number()
+	f.moved = make([]uint16, f.number())
 	if f.minimal {
 		f.fill(hashes, choices, begins)
 	}
@@ -132,7 +132,6 @@ func (f *Function) search(most int, hashes []uint64, choices []uint8, begins []i
 
 // fill tells the slots behind the numbers of each shard which free slot stands for them.
 func (f *Function) fill(hashes []uint64, choices []uint8, begins []int) {
-	f.moved = make([]uint16, f.movedSlots())
 	var taken []bool
 	for i, s := range f.shards {
 		m := uint32(slotsOf(int(s.keys), f.choiceBits))

@@ -31,9 +31,10 @@ type shard struct {
 // shardKeys is how many keys a shard has on average.
 const shardKeys = 1 << 15
 
-// number counts what is before each shard.
-func (f *Function) number() {
-	var first, moved uint64
+// number counts what is before each shard. It returns the length of moved of a minimal
+// function.
+func (f *Function) number() (moved uint64) {
+	var first uint64
 	for i := range f.shards {
 		s := &f.shards[i]
 		s.first, s.moved = first, moved
@@ -46,15 +47,7 @@ func (f *Function) number() {
 		}
 	}
 	f.slots = int(first)
-}
-
-// movedSlots is the length of moved of a minimal function.
-func (f *Function) movedSlots() int {
-	if len(f.shards) == 0 {
-		return 0
-	}
-	s := f.shards[len(f.shards)-1]
-	return int(s.moved) + slotsOf(int(s.keys), f.choiceBits) - int(s.keys)
+	return moved
 }
 
 // Slots is how many numbers there are: of a minimal function as many as keys that differ.

@@ -69,7 +69,6 @@ func parse(data []byte) (*Function, error) {
 		return nil, in.Errorf("choices of %d bits, minimal %d, and %d behind", bits, minimal, zero)
 	}
 	f.parseShards(in, keys)
-	f.parseMoved(in)
 	f.choices = new(ribbon.Retrieval)
 	size := in.Word()
 	if size != in.Left() {
@@ -104,19 +103,14 @@ func (f *Function) parseShards(in *saved.Reader, keys uint64) {
 		in.Refuse("the shards have %d keys, not %d", sum, keys)
 	}
 	f.keys = int(keys)
-	f.number()
-}
-
-func (f *Function) parseMoved(in *saved.Reader) {
-	if !f.minimal {
+	moved := f.number()
+	if moved > in.Left()/2 {
+		in.Refuse("%d slots behind the keys in %d bytes", moved, in.Left())
 		return
 	}
-	if uint64(f.movedSlots()) > in.Left()/2 {
-		in.Refuse("%d slots behind the keys in %d bytes", f.movedSlots(), in.Left())
-		return
-	}
-	f.moved = make([]uint16, f.movedSlots())
-	for i, s := range f.shards {
+	f.moved = make([]uint16, moved)
+	for i := 0; i < len(f.shards) && f.minimal; i++ {
+		s := f.shards[i]
 		for j := range slotsOf(int(s.keys), f.choiceBits) - int(s.keys) {
 			m := in.Uint16()
 			if m != 0 && uint32(m) >= s.keys {

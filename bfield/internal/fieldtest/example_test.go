@@ -3,9 +3,9 @@ package fieldtest_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
@@ -21,7 +21,10 @@ var (
 	errDamaged       = errors.New("damaged")
 )
 
-func nameOf(key keyed.Key) string { return hex.EncodeToString(key.AppendTo(nil)) }
+func nameOf(key keyed.Key) string {
+	hi, lo := key.Hash128(0)
+	return fmt.Sprint(hi, lo)
+}
 
 func build(in fieldtest.Input) (fieldtest.Field, error) {
 	p := plain{}
