@@ -11,27 +11,23 @@ const group = 32
 func (f *Field) LookupBatch(keys keyed.List, values []uint64, answers []Answer) {
 	n := keys.Len()
 	values, answers = values[:n], answers[:n]
-	var asked [group]key
-	for from := 0; from < n; from += group {
-		end := min(from+group, n)
-		for i := from; i < end; i++ {
-			asked[i-from] = f.keyOf(keys.At(i))
-		}
-		f.lookupGroup(asked[:end-from], values[from:end], answers[from:end])
-	}
-}
-
-func (f *Field) lookupGroup(keys []key, values []uint64, answers []Answer) {
 	a, p := &f.levels[0], &f.plan
+	var asked [group]key
 	var acc [group]uint64
-	for i, k := range keys {
-		acc[i] = and(f.mask(), a.bytes, a.places, k, multipliers[:p.unasked])
-	}
-	for i, k := range keys {
-		w := acc[i]
-		if !fewer(w, p.Kappa) {
-			w = and(w, a.bytes, a.places, k, multipliers[p.unasked:p.Hashes])
+	for from := 0; from < n; from += group {
+		m := min(group, n-from)
+		for i := range m {
+			asked[i] = f.keyOf(keys.At(from + i))
 		}
-		values[i], answers[i] = f.judge(k, w)
+		for i, k := range asked[:m] {
+			acc[i] = and(f.mask(), a.bytes, a.places, k, multipliers[:p.unasked])
+		}
+		for i, k := range asked[:m] {
+			w := acc[i]
+			if !fewer(w, p.Kappa) {
+				w = and(w, a.bytes, a.places, k, multipliers[p.unasked:p.Hashes])
+			}
+			values[from+i], answers[from+i] = f.judge(k, w)
+		}
 	}
 }

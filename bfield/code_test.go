@@ -113,20 +113,3 @@ func TestLargeCodes(t *testing.T) {
 		}
 	}
 }
-
-func FuzzCode(f *testing.F) {
-	f.Add(uint64(7), 24, 2)
-	f.Add(^uint64(0), 57, 28)
-	f.Fuzz(func(t *testing.T, word uint64, nu, kappa int) {
-		if value, err := Decode(word, nu, kappa); err == nil {
-			if code, err := Encode(value, nu, kappa); err != nil || code != word {
-				t.Fatalf("%b decodes as %d, which encodes as %b, %v", word, value, code, err)
-			}
-		}
-		if code, err := Encode(word, nu, kappa); err == nil {
-			if value, err := Decode(code, nu, kappa); err != nil || value != word {
-				t.Fatalf("%d encodes as %b, which decodes as %d, %v", word, code, value, err)
-			}
-		}
-	})
-}

@@ -140,36 +140,6 @@ func TestFieldOf(t *testing.T) {
 	}
 }
 
-// TestUnrepairedIsSaved: what is not repaired stays so, and says so.
-func TestUnrepairedIsSaved(t *testing.T) {
-	c := shapes["four bits"]
-	c.Keys = 2000
-	f, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range c.Keys {
-		f.mark(entry{f.keyOf(keyed.Number(i)), i % c.Values})
-	}
-	var g Field
-	if err := g.UnmarshalBinary(marshal(t, f)); err != nil {
-		t.Fatal(err)
-	}
-	indeterminate := 0
-	for i := range c.Keys {
-		v, a := g.Lookup(keyed.Number(i))
-		if a == Absent || a == Found && v != i%c.Values {
-			t.Fatalf("key %d answers %d, %v", i, v, a)
-		}
-		if a == Indeterminate {
-			indeterminate++
-		}
-	}
-	if indeterminate == 0 || g.Stats().Repaired {
-		t.Errorf("%d keys are indeterminate, repaired %v", indeterminate, g.Stats().Repaired)
-	}
-}
-
 // TestHostileHeaders forges what a checksum would not find: headers are signed anew.
 func TestHostileHeaders(t *testing.T) {
 	c := shapes["two bits"]

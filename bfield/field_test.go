@@ -74,11 +74,11 @@ func TestUntilRepaired(t *testing.T) {
 					}
 				}
 				check()
-				var g Field
-				if err := g.UnmarshalBinary(marshal(t, f)); err != nil {
+				if f, err = FieldOf(marshal(t, f)); err != nil { // what is not repaired stays so
 					t.Fatal(err)
 				}
-				if f, err = g.RepairedFrom(feed); err != nil {
+				check()
+				if f, err = f.RepairedFrom(feed); err != nil {
 					t.Fatal(err)
 				}
 				check()

@@ -157,7 +157,11 @@ func (m *Mutable) write(records []Record) error {
 	}
 	// Look-ups come in between: a large batch does not hold them up.
 	for part := range slices.Chunk(records, chunkEntries) {
-		m.showAll(part)
+		m.mu.Lock()
+		for _, r := range part {
+			m.show(r)
+		}
+		m.mu.Unlock()
 	}
 	select {
 	case m.wake <- struct{}{}:
@@ -172,14 +176,6 @@ func (m *Mutable) isClosed() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-func (m *Mutable) showAll(records []Record) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, r := range records {
-		m.show(r)
 	}
 }
 
@@ -205,16 +201,12 @@ func (m *Mutable) Lookup(key keyed.Key) (uint64, Answer) {
 	defer m.mu.RUnlock()
 	k := m.keyOf(key)
 	if e, ok := m.exceptions[k]; ok {
-		return e.answer()
+		if e.removed {
+			return 0, Absent
+		}
+		return e.value, Found
 	}
 	return m.field.lookup(k)
-}
-
-func (e exception) answer() (uint64, Answer) {
-	if e.removed {
-		return 0, Absent
-	}
-	return e.value, Found
 }
 
 // Candidates returns the values that a key may have, as Field.Candidates does.

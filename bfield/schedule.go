@@ -1,6 +1,9 @@
 package bfield
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // schedule says when the background repairs next. It is a function of the times of
 // writes and of the ends of repairs.
@@ -18,11 +21,11 @@ const restPart = 15
 
 // written notes that something was written.
 func (s *schedule) written(now time.Time, urgent bool) {
-	at := later(now.Add(s.delay), s.rested)
+	at := latest(now.Add(s.delay), s.rested, s.failed)
 	if urgent {
-		at = now
+		at = latest(now, s.failed)
 	}
-	if at = later(at, s.failed); s.due.IsZero() || at.Before(s.due) {
+	if s.due.IsZero() || at.Before(s.due) {
 		s.due = at
 	}
 }
@@ -36,13 +39,8 @@ func (s *schedule) ended(now time.Time, took time.Duration, urgent bool, err err
 	}
 	if err != nil {
 		s.failed = now.Add(s.delay)
-		s.due = later(s.failed, s.rested)
+		s.due = latest(s.failed, s.rested)
 	}
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }

@@ -1,7 +1,6 @@
 package nested
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
@@ -43,12 +42,6 @@ func (f *Field) MarshalBinary() ([]byte, error) {
 		fields = append(fields, data...)
 	}
 	return saved.Sealed(append(b, fields...)), nil
-}
-
-// UnmarshalBinary makes the field what MarshalBinary saved. It copies the bytes. It fails
-// with ErrFormat if they are anything but a whole field; the field is then as it was.
-func (f *Field) UnmarshalBinary(data []byte) error {
-	return saved.Unmarshal(f, bytes.Clone(data), FieldOf)
 }
 
 // FieldOf is the Field that MarshalBinary saved as data. It verifies data and then

@@ -14,10 +14,7 @@ import (
 	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
-func load(data []byte) (fieldtest.Field, error) {
-	f := new(Field)
-	return f, f.UnmarshalBinary(data)
-}
+func load(data []byte) (fieldtest.Field, error) { return FieldOf(data) }
 
 // The values of the suite are all alike frequent, and make one layer. Where its keys are
 // numbers, nine keys of value 0 beside each make several.

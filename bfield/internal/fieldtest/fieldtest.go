@@ -22,6 +22,7 @@
 package fieldtest
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -141,7 +142,7 @@ func (s Suite) draw(n int, salt uint64, hashed bool) Input {
 		}
 		if len(key) < 8 {
 			if short[string(key)] {
-				key = append(key, number(r.Uint64())...)
+				key = binary.LittleEndian.AppendUint64(key, r.Uint64())
 			}
 			short[string(key)] = true
 		}
@@ -155,14 +156,6 @@ func (s Suite) value(r *rand.Rand) uint64 {
 		return r.Uint64()
 	}
 	return r.Uint64N(s.Values)
-}
-
-func number(n uint64) []byte {
-	b := make([]byte, 8)
-	for i := range b {
-		b[i] = byte(n >> (8 * i))
-	}
-	return b
 }
 
 func (s Suite) build(t testing.TB, in Input) Field {
