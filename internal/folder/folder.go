@@ -26,7 +26,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/locator"
-	"github.com/syncd-io/syncd/internal/membership"
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // Names within the folder.
@@ -56,7 +56,7 @@ func LoadNote(f durable.File, into any) error {
 	if err != nil {
 		return err
 	}
-	if err := membership.Unmarshal(data, into); err != nil {
+	if err := roster.Unmarshal(data, into); err != nil {
 		return durable.Damaged(f.Path, "is damaged (%v)", err)
 	}
 	return nil

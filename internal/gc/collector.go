@@ -66,6 +66,7 @@ type Collector struct {
 	synced map[roster.ID]time.Time
 	// pledged is when this node pledged last.
 	pledged time.Time
+	left    Swept // of the set, since it was opened
 
 	waiting watermark.Waiting
 	// ceiling is held while a reading of the clock is made durable, or the ceiling is
@@ -73,7 +74,6 @@ type Collector struct {
 	ceiling sync.Mutex
 	// sweeping is held by the one sweep that runs.
 	sweeping sync.Mutex
-	left     left
 
 	// What follows is read without a lock.
 	floor      atomic.Uint64

@@ -3,7 +3,6 @@ package gc
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/watermark"
@@ -208,7 +207,7 @@ func (s *sweep) take(ctx context.Context, held *dbadapter.Hashed) error {
 		s.later = true
 	case err == nil:
 		s.done.Adopted++
-		s.g.left.adopted.Add(1)
+		s.g.leaves(Swept{Adopted: 1})
 	case !errors.Is(err, ErrElsewhere): // another write may have come in between
 		return err
 	}
@@ -281,8 +280,7 @@ func (g *Collector) Remove(ctx context.Context, writes []dbadapter.Write, mark d
 	for i, o := range outcomes {
 		done.count(writes[i].Action, o)
 	}
-	g.left.collected.Add(done.Collected)
-	g.left.setAside.Add(done.SetAside)
+	g.leaves(done)
 	return done, err
 }
 
@@ -302,13 +300,18 @@ func (s Swept) Plus(of Swept) Swept {
 	return Swept{s.Collected + of.Collected, s.Adopted + of.Adopted, s.SetAside + of.SetAside}
 }
 
-// left counts what has left a set since it was opened.
-type left struct{ collected, adopted, setAside atomic.Int64 }
-
 // Left is what has left the set since it was opened, by sweeps and at the end of
 // syncs.
 func (g *Collector) Left() Swept {
-	return Swept{g.left.collected.Load(), g.left.adopted.Load(), g.left.setAside.Load()}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.left
+}
+
+func (g *Collector) leaves(done Swept) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.left = g.left.Plus(done)
 }
 
 // Past is up to when a sweep of now would collect. A record that takes the place of

@@ -43,15 +43,6 @@ func Key(kind byte, id roster.ID) []byte { return append([]byte{kind}, id...) }
 // By is the member that such a key names.
 func By(key []byte) (roster.ID, error) { return roster.ID(key[1:]), nil }
 
-// kind is that of a key.
-func (g *Group) kind(key []byte) (k Kind, known bool) {
-	if key[0] == KindAddresses {
-		return Kind{By, func(r *dbadapter.Hashed) error { _, err := ReadAnnouncement(r.Value); return err }}, true
-	}
-	k, known = g.c.Kinds[key[0]]
-	return k, known
-}
-
 // ErrFull says why a record is declined: only keys that were chosen for it share an
 // index in such a number.
 var ErrFull = fmt.Errorf("%w: %d other records share its index", dbadapter.ErrLimit, dbadapter.MaxBucket)
@@ -121,7 +112,7 @@ func (g *Group) Admit(ctx context.Context, from roster.ID, records []dbadapter.H
 // examine says why a record that is no statement must stay outside, or nil. What members say of
 // themselves is signed in unsigned namespaces, too.
 func (g *Group) examine(members *Members, now time.Time, r *dbadapter.Hashed) *refusal {
-	kind, known := g.kind(r.Key)
+	kind, known := g.c.Kinds[r.Key[0]]
 	if !known {
 		return refuse(wire.ReasonWriter, "the key %.80q is not one of a control namespace", r.Key)
 	}
@@ -188,7 +179,11 @@ func (h Held) DropFormer(ctx context.Context) (former []roster.ID, err error) {
 	if g.over || g.dropped == members.Digest() {
 		return nil, nil
 	}
-	drop := func(kind byte, by func(key []byte) (roster.ID, error)) {
+	for _, kind := range slices.Sorted(maps.Keys(g.c.Kinds)) {
+		by := g.c.Kinds[kind].By
+		if by == nil {
+			continue
+		}
 		dropped, failed := h.Drop(ctx, kind, func(r *dbadapter.Record) bool {
 			id, _ := by(r.Key)
 			return id != g.c.Self && !members.Has(id, roster.RoleRead)
@@ -199,29 +194,10 @@ func (h Held) DropFormer(ctx context.Context) (former []roster.ID, err error) {
 		}
 		err = errors.Join(err, failed)
 	}
-	drop(KindAddresses, By)
-	for _, kind := range slices.Sorted(maps.Keys(g.c.Kinds)) {
-		if by := g.c.Kinds[kind].By; by != nil {
-			drop(kind, by)
-		}
-	}
 	if err == nil {
 		g.dropped = members.Digest()
 	}
 	return former, err
-}
-
-// sayAnew is Say, unless this node has said the same before.
-func (h Held) sayAnew(ctx context.Context, key, value []byte) error {
-	held, err := h.g.c.Control.Get(key)
-	if err == nil && bytes.Equal(held.Value, value) {
-		return nil
-	}
-	if err != nil && !errors.Is(err, dbadapter.ErrNotFound) {
-		return err
-	}
-	_, err = h.Say(ctx, key, value)
-	return err
 }
 
 // Say writes what this node says of itself, and returns the record.
@@ -261,7 +237,7 @@ type Announcement struct {
 
 // ReadAnnouncement checks what a member says.
 func ReadAnnouncement(value []byte) (a Announcement, err error) {
-	if err := Unmarshal(value, &a); err != nil {
+	if err := roster.Unmarshal(value, &a); err != nil {
 		return a, err
 	}
 	if len(a.Addrs) > MaxAddrs {
@@ -284,7 +260,16 @@ func (h Held) Announce(ctx context.Context, addrs [][]byte) error {
 	if err != nil {
 		return err
 	}
-	return h.sayAnew(ctx, Key(KindAddresses, h.g.c.Self), value)
+	key := Key(KindAddresses, h.g.c.Self)
+	held, err := h.g.c.Control.Get(key)
+	if err == nil && bytes.Equal(held.Value, value) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, dbadapter.ErrNotFound) {
+		return err
+	}
+	_, err = h.Say(ctx, key, value)
+	return err
 }
 
 // Addresses are where a member can be dialled, in binary.

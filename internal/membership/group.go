@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -125,7 +126,11 @@ type Group struct {
 }
 
 // New is a group whose list is to be read by ReadList, before anything else is asked of it.
-func New(c Config) *Group { return &Group{c: c} }
+func New(c Config) *Group {
+	c.Kinds = maps.Collect(maps.All(c.Kinds))
+	c.Kinds[KindAddresses] = Kind{By, func(r *dbadapter.Hashed) error { _, err := ReadAnnouncement(r.Value); return err }}
+	return &Group{c: c}
+}
 
 // Members is the list of members as it is now.
 func (g *Group) Members() *Members { return g.members.Load() }

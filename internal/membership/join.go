@@ -65,7 +65,7 @@ type Handover struct {
 // here. handover is called once the peer is a member.
 func AnswerJoin(ctx context.Context, remote roster.ID, request []byte, group func(dbadapter.NamespaceID) *Group, handover func() Handover) (reply []byte, joiner [][]byte, err error) {
 	var q JoinRequest
-	if err := Unmarshal(request, &q); err != nil {
+	if err := roster.Unmarshal(request, &q); err != nil {
 		return nil, nil, fmt.Errorf("malformed message: %w", err)
 	}
 	// A peer that speaks another version reads this node's in the reply, and no text.
@@ -119,7 +119,7 @@ type Joined struct {
 // clock and its check of signatures.
 func ReadJoin(c Config, t *Ticket, reply []byte) (*Joined, error) {
 	var r JoinReply
-	if err := Unmarshal(reply, &r); err != nil {
+	if err := roster.Unmarshal(reply, &r); err != nil {
 		return nil, fmt.Errorf("malformed message: %w", err)
 	}
 	switch {

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
@@ -43,27 +41,6 @@ const (
 	// "unknown" to the holder of the ticket.
 	ExpiredInvites = 7 * 24 * time.Hour
 )
-
-// strict refuses what this project does not write: tags, lengths left open, keys
-// that are there twice.
-var strict = func() cbor.DecMode {
-	mode, err := cbor.DecOptions{
-		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
-		IndefLength:      cbor.IndefLengthForbidden,
-		TagsMd:           cbor.TagsForbidden,
-		MaxArrayElements: 1 << 17,
-		MaxMapPairs:      1 << 10,
-		MaxNestedLevels:  8,
-	}.DecMode()
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	return mode
-}()
-
-// Unmarshal reads CBOR, and refuses what this project does not write: tags,
-// lengths left open, keys that are there twice.
-func Unmarshal(b []byte, into any) error { return strict.Unmarshal(b, into) }
 
 // CheckName is the rule for local names: they appear in URLs and on command
 // lines.

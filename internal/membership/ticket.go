@@ -78,7 +78,7 @@ func readTicket(s string) (*Ticket, error) {
 		return nil, errors.New("not base32")
 	}
 	var f ticketFields
-	if err := Unmarshal(b, &f); err != nil {
+	if err := roster.Unmarshal(b, &f); err != nil {
 		return nil, errors.New("malformed")
 	}
 	t := &Ticket{Inviter: roster.ID(f.Inviter), Addrs: f.Addrs, Name: f.Name, Role: f.Role, Expires: time.Unix(f.Expires, 0).UTC()}

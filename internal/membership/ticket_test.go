@@ -68,7 +68,7 @@ func TestBadTickets(t *testing.T) {
 		func(f *ticketFields) { f.Addrs = slices.Repeat([][]byte{make([]byte, 512)}, 20) },
 	} {
 		var f ticketFields
-		if err := Unmarshal(must(ticketText.DecodeString(text[len(TicketPrefix):])), &f); err != nil {
+		if err := roster.Unmarshal(must(ticketText.DecodeString(text[len(TicketPrefix):])), &f); err != nil {
 			t.Fatal(err)
 		}
 		edit(&f)

@@ -136,9 +136,7 @@ func TestAdmission(t *testing.T) {
 	}
 	// Once its writer may write, a record is let in, and the rejection forgotten.
 	before := ns.Sets()[0].RejectedCount()
-	if err := setRole(ns, idOf(reader), RoleWrite); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(ns, idOf(reader), RoleWrite))
 	if v := admit(ns, other, cases[6].record)[0]; v.Reason != 0 || ns.Sets()[0].RejectedCount() != before-1 {
 		t.Errorf("%+v; %d of %d rejections are left", v, ns.Sets()[0].RejectedCount(), before)
 	}
@@ -178,12 +176,9 @@ func TestAdmissionUnsigned(t *testing.T) {
 // brings it, for one signature check; a signature that is not that of the named
 // member costs no more.
 func TestDatedRecordsOfAnySigner(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
+	m, ns := newAlone()
 	for seed := 2; seed <= MaxMembers; seed++ {
-		if err := setRole(ns, idOf(seed), RoleWrite); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, setRole(ns, idOf(seed), RoleWrite))
 	}
 	var good, bad []dbadapter.Record
 	for seed := 1; seed <= MaxMembers; seed++ {
@@ -234,9 +229,7 @@ func TestAdmissionObservesTheClock(t *testing.T) {
 		t.Errorf("a refused version moved the clock to %s", v)
 	}
 	// After a restart the store tells the clock what is held.
-	if err := ns.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ns.Close())
 	again := must(m.open(ns.Sets()[0].Keys.Secret, ns.state.Load()))
 	if v := must(put(again, "a fourth key", "")); v.Compare(ahead.Version) <= 0 || v.Incarnation == ns.incarnation {
 		t.Errorf("%s was written after a restart; %s is held", v, ahead.Version)
@@ -300,9 +293,7 @@ func TestListBetweenExaminationAndCommit(t *testing.T) {
 	commit := ns.Sets()[0].Admit(t.Context(), idOf(1), 0, noTerm, hashed(ns,
 		signedBy(writer, ns, dbadapter.Record{Key: []byte("removed"), Version: late}),
 		signedBy(other, ns, dbadapter.Record{Key: []byte("stays"), Version: at(other, time.Minute)})))
-	if err := setRole(ns, idOf(writer), RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(ns, idOf(writer), RoleRead))
 	verdicts := must(commit())
 	if verdicts[0].Reason != wire.ReasonWriter || verdicts[1].Result != dbadapter.Applied {
 		t.Errorf("%+v", verdicts)
@@ -340,9 +331,7 @@ func TestListBetweenSlices(t *testing.T) {
 // the records, makes another sweep due.
 func TestListBetweenCommitAndSweep(t *testing.T) {
 	m, ns := newNotes(Policy{})
-	if _, err := ns.Sets()[0].gc.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, second(ns.Sets()[0].gc.Sweep(t.Context())))
 	commit := ns.Sets()[0].Admit(t.Context(), idOf(1), 0, noTerm, hashed(ns,
 		signedBy(writer, ns, dbadapter.Record{Key: []byte("k"), Version: at(writer, time.Minute)})))
 	looked, land := make(chan struct{}), make(chan struct{})
@@ -365,9 +354,7 @@ func TestListBetweenCommitAndSweep(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := ns.Sets()[0].gc.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, second(ns.Sets()[0].gc.Sweep(t.Context())))
 	close(land)
 	landed.Wait()
 	m.apply = nil

@@ -11,9 +11,7 @@ func TestAdoptionKeepsTheOrder(t *testing.T) {
 	c := newCrew(t, 3)
 	c.put(0, "key", "1")
 	c.round()
-	if err := c.ns[0].Remove(t.Context(), c.machines[2].ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, c.ns[0].Remove(t.Context(), c.machines[2].ID))
 	c.pass(time.Second)
 	c.put(2, "key", "of a former member")
 	if err := c.turn(1, 2); err != nil { // neither has heard
@@ -24,9 +22,7 @@ func TestAdoptionKeepsTheOrder(t *testing.T) {
 	c.pass(time.Minute)
 	set := c.ns[1].Sets()[0]
 	r := must(set.get([]byte("key")))
-	if err := set.adopt(t.Context(), &r); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, set.adopt(t.Context(), &r))
 	c.round(0, 1)
 	c.round(0, 1)
 	listed := 0

@@ -17,9 +17,7 @@ func (c *crew) restart(i int) {
 	c.t.Helper()
 	ns, m := c.ns[i], c.machines[i]
 	state, secret := ns.state.Load(), ns.Sets()[0].Keys.Secret
-	if err := ns.Close(); err != nil {
-		c.t.Fatal(err)
-	}
+	succeeds(c.t, ns.Close())
 	m.Forget(ns)
 	c.ns[i] = must(m.open(secret, state))
 }
@@ -36,9 +34,7 @@ func TestRestampedTombstoneWaits(t *testing.T) {
 	if n, err := c.ns[1].Restamp(context.Background()); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	if err := c.machines[1].Tend(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, c.machines[1].Tend(context.Background()))
 	held := c.ns[1].Sets()[0].Collection()
 	if held.Waiting != 1 || held.Oldest.After(c.machines[1].clock.Add(DefaultMaxSkew)) {
 		t.Errorf("waiting: %+v", held)
@@ -77,9 +73,7 @@ func TestRestampedIsCollected(t *testing.T) {
 		if held := c.ns[1].Sets()[0].Collection(); held.Waiting != 1 || !held.Mark.Before(held.Oldest) {
 			t.Errorf("before the list has changed: %+v", held)
 		}
-		if err := setRole(c.ns[0], c.machines[1].ID, RoleAdmin); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, setRole(c.ns[0], c.machines[1].ID, RoleAdmin))
 		c.quiet()
 	}
 }
@@ -100,9 +94,7 @@ func TestCollectedThroughOneThatRestarts(t *testing.T) {
 	}
 	tend := func(i int) {
 		c.pass(3 * time.Second)
-		if err := c.machines[i].Tend(ctx); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, c.machines[i].Tend(ctx))
 	}
 	tend(0) // sweeps, wants
 	tend(0)
@@ -138,9 +130,7 @@ func TestSetAsideGivesTheOldRecordBack(t *testing.T) {
 	c.round()
 	c.del(1, "goes")
 	c.quiet()
-	if err := setRole(c.ns[0], c.machines[2].ID, RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(c.ns[0], c.machines[2].ID, RoleRead))
 	c.pass(time.Second)
 	c.put(2, "old", "too late")
 	for range 4 {
@@ -183,9 +173,7 @@ func TestPutAfterCollection(t *testing.T) {
 	}
 	for range 3 { // each says what it holds
 		for _, ns := range c.ns {
-			if err := ns.Sets()[0].gc.Pledge(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, ns.Sets()[0].gc.Pledge(t.Context()))
 			pair()
 		}
 	}
@@ -195,9 +183,7 @@ func TestPutAfterCollection(t *testing.T) {
 	conflicts := func(want int) {
 		t.Helper()
 		for _, prefix := range []string{"collected", "expired", "beside"} {
-			if _, _, err := c.machines[0].sync(c.ns[0], c.machines[1], syncing.Ask{Prefix: []byte(prefix)}); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, third(c.machines[0].sync(c.ns[0], c.machines[1], syncing.Ask{Prefix: []byte(prefix)})))
 		}
 		if got := c.ns[1].Sets()[0].Store.KeptCount(dbadapter.KeptConflict); got != want {
 			t.Errorf("%d conflicts are kept, want %d", got, want)

@@ -80,9 +80,7 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 		t.Errorf("paused: %v", err)
 	}
 	a.Config.Paused = nil
-	if err := sa.Remove(t.Context(), b.ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, sa.Remove(t.Context(), b.ID))
 	if _, err := a.Routed(b.ID, question); err != ErrDenied {
 		t.Errorf("removed: %v", err)
 	}
@@ -114,9 +112,7 @@ func TestLossBesideARecovery(t *testing.T) {
 	w, shard := newTimedMovers(t)
 	host := w.all[0]
 	set := host.held(shard)
-	if err := mayLack(host.ns); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, mayLack(host.ns))
 	if term := set.tenure.begun(host.elapsed()); term != noTerm {
 		t.Errorf("a sync just after the loss counts in term %d", term)
 	}
@@ -126,9 +122,7 @@ func TestLossBesideARecovery(t *testing.T) {
 	if missing := set.tenure.missing(); term == noTerm || len(missing) > 0 {
 		t.Fatalf("in term %d it misses %v", term, missing)
 	}
-	if err := mayLack(host.ns); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, mayLack(host.ns))
 	if missing, term := set.tenure.missing(), set.tenure.begun(host.elapsed()); term != noTerm || len(missing) != 1 {
 		t.Errorf("after another loss it misses %v, and a sync counts in term %d", missing, term)
 	}

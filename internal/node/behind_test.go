@@ -76,12 +76,8 @@ func (c *crew) agree() {
 	for range 8 {
 		c.pass(time.Second)
 		for i := range 2 {
-			if err := c.turn(i, 1-i); err != nil {
-				c.t.Fatal(err)
-			}
-			if err := c.ns[i].Sets()[0].gc.Pledge(context.Background()); err != nil {
-				c.t.Fatal(err)
-			}
+			succeeds(c.t, c.turn(i, 1-i))
+			succeeds(c.t, c.ns[i].Sets()[0].gc.Pledge(context.Background()))
 		}
 	}
 }
@@ -120,9 +116,7 @@ func TestFirstPledgeUnderAListDoesNotWait(t *testing.T) {
 	c.del(0, "a")
 	pledge := func() dbadapter.Timestamp {
 		t.Helper()
-		if err := c.machines[0].Tend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, c.machines[0].Tend(t.Context()))
 		held := must(set.ns.Control.Held(set.pledgeKey()))
 		if held == nil {
 			t.Fatal("it has said nothing")
@@ -136,9 +130,7 @@ func TestFirstPledgeUnderAListDoesNotWait(t *testing.T) {
 	if next := pledge(); next != first {
 		t.Error("under the same list it does not wait")
 	}
-	if err := setRole(c.ns[0], idOf(9), RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(c.ns[0], idOf(9), RoleRead))
 	if next := pledge(); next == first {
 		t.Error("under the next list it waits")
 	}
@@ -150,9 +142,7 @@ func TestCollectedIsProvenAtOnce(t *testing.T) {
 	c := newCrew(t, 2)
 	tend := func(i int) {
 		t.Helper()
-		if err := c.machines[i].Tend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, c.machines[i].Tend(t.Context()))
 	}
 	turn := func() error { // that the second one begins
 		c.pass(time.Second)
@@ -163,19 +153,13 @@ func TestCollectedIsProvenAtOnce(t *testing.T) {
 	for _, m := range c.machines {
 		m.Interval = time.Hour
 	}
-	if err := turn(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, turn())
 	c.del(0, "a")
 	tend(0) // it asks the other one to promise, and has not heard of it since
-	if err := turn(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, turn())
 	tend(1)
 	for range 2 {
-		if err := turn(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, turn())
 	}
 	tend(0)
 	c.want(0, "b")

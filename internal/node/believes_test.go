@@ -33,9 +33,7 @@ func TestShownRemovalIsOfOneThatMay(t *testing.T) {
 	ns[5] = must(machines[5].join(machines[3], invite(ns[3], RoleWrite)))
 	for range 2 {
 		for i := 2; i <= 5; i++ {
-			if _, _, err := machines[i].sync(ns[i], machines[1], syncing.Ask{}); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, third(machines[i].sync(ns[i], machines[1], syncing.Ask{})))
 		}
 	}
 	remove := func(subject int) roster.Statement {
@@ -81,9 +79,7 @@ func TestShownRemovalIsOfOneThatMay(t *testing.T) {
 // An admin steps down, is removed by one that it had not heard of, and its disk is
 // replaced by an older copy: shown both, by a member that is no admin, it believes them.
 func TestCopyIsShownItsRemoval(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleAdmin)))
+	_, b, _, sb := newPair(RoleAdmin)
 	down := forged(sb, 2, roster.Statement{Kind: roster.Grant, Subject: b.ID, Role: roster.RoleRead})
 	removal := forged(sb, 9, roster.Statement{Kind: roster.Remove, Subject: b.ID})
 	if err := sb.heed(idOf(5), [][]byte{removal}); errors.Is(err, reconcile.ErrRemoved) {
@@ -117,9 +113,7 @@ func TestShownRemovalEnds(t *testing.T) {
 	} {
 		a, c := newMachine(1), newMachine(3)
 		sa := a.create("notes", Policy{})
-		if err := setRole(sa, idOf(2), RoleAdmin); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, setRole(sa, idOf(2), RoleAdmin))
 		sc := must(c.join(a, invite(sa, RoleWrite)))
 		shown := forged(sc, 2, roster.Statement{Kind: roster.Remove, Subject: c.ID})
 		if err := sc.heed(idOf(2), [][]byte{shown}); !errors.Is(err, reconcile.ErrRemoved) {

@@ -191,9 +191,7 @@ func TestLapsedMemberReturns(t *testing.T) {
 		t.Fatalf("holding it back: %+v", held)
 	}
 	c.want(0, "-deleted", "stays")
-	if err := c.ns[0].Lapse(context.Background(), c.machines[2].ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, c.ns[0].Lapse(context.Background(), c.machines[2].ID))
 	for range 6 {
 		c.round(0, 1)
 	}
@@ -226,21 +224,15 @@ func TestLiarOf2099(t *testing.T) {
 	future := dbadapter.TimestampAt(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))
 	ns := c.ns[1]
 	value := must((&watermark.Pledge{List: ns.Members().Digest(), Vector: []dbadapter.Timestamp{future, future}, Promised: future, Wanted: future, Serial: 99}).Encode())
-	if err := say(ns, ns.Sets()[0].pledgeKey(), value); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, say(ns, ns.Sets()[0].pledgeKey(), value))
 	greeting := c.ns[0].believe(wire.Greeting{Tau: future, Floor: future})
 	if greeting.Tau != 0 {
 		t.Errorf("a reading of 2099 is believed: %+v", greeting)
 	}
 	for range 4 {
 		c.pass(3 * time.Second)
-		if err := c.turn(0, 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.machines[0].Tend(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, c.turn(0, 1))
+		succeeds(t, c.machines[0].Tend(context.Background()))
 	}
 	c.want(0, "-a")
 	c.ns[0].Sets()[0].gc.View(func(w *watermark.Watermark) {
@@ -250,36 +242,10 @@ func TestLiarOf2099(t *testing.T) {
 	})
 }
 
-// What a removed writer wrote after its removal, and a node took that had not heard
-// of it, a member that may write makes its own.
-func TestAdoption(t *testing.T) {
-	c := newCrew(t, 3)
-	c.put(0, "common", "1")
-	c.round()
-	if err := c.ns[0].Remove(context.Background(), c.machines[2].ID); err != nil {
-		t.Fatal(err)
-	}
-	c.pass(time.Second)
-	c.put(2, "after", "it")
-	if err := c.turn(1, 2); err != nil { // neither has heard
-		t.Fatal(err)
-	}
-	c.want(1, "after", "common")
-	c.round(0, 1)
-	c.round(0, 1)
-	for i := range 2 {
-		c.want(i, "after", "common")
-		if r := must(get(c.ns[i], "after")); string(r.Value) != "it" || r.Version.Writer != writerOf(2) {
-			t.Errorf("%d holds %q of %s", i, r.Value, r.Version)
-		}
-	}
-}
-
 // A reading of the clock is durable before it is said: after a restart the node
 // makes no version up to it, though its clock stepped back.
 func TestTauIsDurable(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
+	m, ns := newAlone()
 	var last dbadapter.Timestamp
 	for range 5 {
 		m.clock = m.clock.Add(time.Second)
@@ -290,9 +256,7 @@ func TestTauIsDurable(t *testing.T) {
 		last = tau
 	}
 	state, secret := ns.state.Load(), ns.Sets()[0].Keys.Secret
-	if err := ns.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ns.Close())
 	m.Forget(ns)
 	m.clock = m.clock.Add(-time.Minute)
 	again := must(m.open(secret, state))

@@ -124,14 +124,11 @@ func TestControlAdmission(t *testing.T) {
 // Statements are taken in any order, in one batch or several, and by then their
 // authors are members: what these say of themselves is let in with them.
 func TestStatementsInAnyOrder(t *testing.T) {
-	a := newMachine(1)
-	sa := a.create("notes", Policy{})
+	a, sa := newAlone()
 	alone := must(a.Found(sa.Sets()[0].Keys.Secret, "again", Policy{}))
 	alone.Seeds = sa.statements()
 	for seed := 2; seed < 12; seed++ {
-		if err := setRole(sa, idOf(seed), RoleWrite); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, setRole(sa, idOf(seed), RoleWrite))
 	}
 	all := controlRecords(sa)
 	all = append(all, must(dbadapter.Hash(sa.Control.Keys.Hasher, saying(9, sa, membership.KindAddresses, 9, at(9, 0), []byte{0xa1, 0x01, 0x80}))))
@@ -145,9 +142,7 @@ func TestStatementsInAnyOrder(t *testing.T) {
 			if list(sb) != list(sa) || sb.Members().Digest() != sa.Members().Digest() {
 				t.Errorf("the members are %s\nwant %s", list(sb), list(sa))
 			}
-			if err := sb.Close(); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, sb.Close())
 			again := must(b.open(sa.Sets()[0].Keys.Secret, alone))
 			if list(again) != list(sa) {
 				t.Errorf("opened again, the members are %s", list(again))
@@ -158,11 +153,8 @@ func TestStatementsInAnyOrder(t *testing.T) {
 
 // A statement is durable before it counts.
 func TestStatementsAreDurableFirst(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
-	if err := setRole(ns, idOf(2), RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	m, ns := newAlone()
+	succeeds(t, setRole(ns, idOf(2), RoleRead))
 	old, before := ns.Members(), list(ns)
 	full := errors.New("the disk is full")
 	m.applyControl = func(dbadapter.Namespace, []dbadapter.Write) ([]dbadapter.Outcome, error) {
@@ -188,9 +180,7 @@ func TestStatementsAreDurableFirst(t *testing.T) {
 	if old.Has(idOf(3), RoleRead) {
 		t.Error("a list that was handed out has changed")
 	}
-	if err := ns.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ns.Close())
 	if again := must(m.open(ns.Sets()[0].Keys.Secret, ns.state.Load())); list(again) != list(ns) {
 		t.Errorf("opened again, the members are %s, were %s", list(again), list(ns))
 	}
@@ -198,24 +188,16 @@ func TestStatementsAreDurableFirst(t *testing.T) {
 
 // What cannot be stated is refused, and says why.
 func TestStatementsThatMayNotBeMade(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleAdmin)))
-	if err := setRole(sa, idOf(3), RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	a, b, sa, sb := newPair(RoleAdmin)
+	succeeds(t, setRole(sa, idOf(3), RoleRead))
 	before := list(sa)
 	e, f := newMachine(5), newMachine(6)
 	se := e.create("above", Policy{})
 	must(f.join(e, invite(se, RoleAdmin)))
-	if err := se.SetRole(t.Context(), idOf(3), RoleAdmin, noon.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, se.SetRole(t.Context(), idOf(3), RoleAdmin, noon.Add(time.Hour)))
 	d := newMachine(8)
 	sd := d.create("terms", Policy{})
-	if err := sd.SetRole(t.Context(), idOf(3), RoleAdmin, noon.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, sd.SetRole(t.Context(), idOf(3), RoleAdmin, noon.Add(time.Hour)))
 	for name, c := range map[string]struct {
 		err  error
 		want error
@@ -261,19 +243,11 @@ func TestStatementsThatMayNotBeMade(t *testing.T) {
 
 // A role that has a term ends with it, and an admin's node writes that down.
 func TestRoleExpires(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleRead)))
-	if err := sa.SetRole(t.Context(), b.ID, RoleWrite, noon.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
+	a, b, sa, sb := newPair(RoleRead)
+	succeeds(t, sa.SetRole(t.Context(), b.ID, RoleWrite, noon.Add(time.Hour)))
+	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	must(put(sb, "k", "in time"))
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	if err := a.Tend(t.Context()); err != nil || !sa.Members().Has(b.ID, RoleWrite) {
 		t.Errorf("before its end: %v, %s", err, list(sa))
 	}
@@ -305,9 +279,7 @@ func TestAddressesTravel(t *testing.T) {
 	sb := must(b.join(a, invite(sa, RoleRead)))
 	sc := must(c.join(a, invite(sa, RoleRead)))
 	for n, addrs := range [][][]byte{{{7}, {1, 2}}, {{8}}} {
-		if err := sb.Announce(t.Context(), addrs); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, sb.Announce(t.Context(), addrs))
 		before := len(controlRecords(sb))
 		if err := sb.Announce(t.Context(), slices.Clone(addrs)); err != nil || len(controlRecords(sb)) != before {
 			t.Errorf("announced again: %v", err)
@@ -317,18 +289,14 @@ func TestAddressesTravel(t *testing.T) {
 			ns    *Namespace
 			other *machine
 		}{{b, sb, a}, {c, sc, a}} {
-			if err := pair.m.turn(pair.ns, pair.other); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, pair.m.turn(pair.ns, pair.other))
 		}
 		slices.SortFunc(addrs, slices.Compare)
 		if got := fmt.Sprint(must(sc.Addresses())); got != fmt.Sprint([]membership.Addresses{{ID: b.ID, Addrs: addrs}}) || moved[b.ID] != fmt.Sprint(addrs) {
 			t.Errorf("round %d: c knows %s, and was told %v", n, got, moved)
 		}
 	}
-	if err := sa.Remove(t.Context(), b.ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, sa.Remove(t.Context(), b.ID))
 	if got := must(sa.Addresses()); len(got) != 0 {
 		t.Errorf("of a member that was removed: %v", got)
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -34,9 +32,7 @@ func someHello(ns *Namespace) *wire.Hello {
 // A stranger, a member of another namespace, and a member that asks for what is
 // not there get one and the same answer.
 func TestAnswerTellsStrangersNothing(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleRead)))
+	a, b, sa, sb := newPair(RoleRead)
 	private := a.create("private", Policy{})
 	c, hello := helloOf(t, sb, a.ID)
 	c.End(nil) // or the empty node would still have its turn
@@ -91,9 +87,7 @@ func TestAnswerTellsStrangersNothing(t *testing.T) {
 
 // As many syncs of one peer run as have a place; one that is over makes room.
 func TestAnswerTakesPlaces(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleRead)))
+	a, b, sa, sb := newPair(RoleRead)
 	c, hello := helloOf(t, sb, a.ID)
 	defer c.End(nil)
 	var leave []func()
@@ -115,9 +109,7 @@ func TestAnswerTakesPlaces(t *testing.T) {
 	done()
 	leave[1]()
 	// The answer reaches the initiator as what it is.
-	if err := setRole(sa, b.ID, RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(sa, b.ID, RoleRead))
 	defer sa.Sets()[0].Call(b.ID, syncing.Ask{})()
 	_, _, err = b.sync(sb, a, syncing.Ask{})
 	if busy := a.ID < b.ID; errors.Is(err, reconcile.ErrBusy) != busy {
@@ -125,51 +117,10 @@ func TestAnswerTakesPlaces(t *testing.T) {
 	}
 }
 
-// Two nodes write at random, and sync both ways: in the end they hold the same.
-// With hashes so weak that keys share indices, too.
-func TestSyncsConverge(t *testing.T) {
-	for _, weak := range []bool{false, true} {
-		rng := rand.New(rand.NewPCG(7, 7))
-		a, b := newMachine(1), newMachine(2)
-		if weak {
-			a.Weaken = func(h dbadapter.Hasher) dbadapter.Hasher { return weakHasher{h} }
-			b.Weaken = a.Weaken
-		}
-		sa := a.create("notes", Policy{})
-		sb := must(b.join(a, invite(sa, RoleWrite)))
-		for range 20 {
-			for range rng.IntN(50) {
-				ns := []*Namespace{sa, sb}[rng.IntN(2)]
-				must(put(ns, fmt.Sprint(rng.IntN(200)), fmt.Sprint(rng.Uint32())))
-			}
-			from, to, ns := a, b, sa
-			if rng.IntN(2) == 0 {
-				from, to, ns = b, a, sb
-			}
-			mine, theirs, err := from.sync(ns, to, syncing.Ask{})
-			if err != nil || !mine.Verified || mine.Applied > theirs.Sent || theirs.Applied > mine.Sent {
-				t.Fatalf("%+v\n%+v\n%v", mine, theirs, err)
-			}
-			da, na, _ := sa.Sets()[0].Live.State()
-			db, nb, _ := sb.Sets()[0].Live.State()
-			if da != db || na != nb || fmt.Sprint(records(sa)) != fmt.Sprint(records(sb)) {
-				t.Fatal("the sets differ")
-			}
-		}
-	}
-}
-
-// weakHasher has sixteen indices.
-type weakHasher struct{ dbadapter.Hasher }
-
-func (h weakHasher) Index(key []byte) dbadapter.Index { return h.Hasher.Index(key)%16 + 1 }
-
 // The end of a conversation gives back what it held, also one that was cut; the
 // driver's error stays.
 func TestEnd(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b, sa, sb := newPair(RoleWrite)
 	must(put(sb, "k", "v"))
 	cut := errors.New("the connection broke")
 	for _, ask := range []syncing.Ask{{}, {Prefix: []byte("k")}} {
@@ -198,9 +149,7 @@ func TestEnd(t *testing.T) {
 	if a.opened != 0 || b.opened != 0 {
 		t.Errorf("%d and %d snapshots are left open", a.opened, b.opened)
 	}
-	if err := sb.Sets()[0].Store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, sb.Sets()[0].Store.Close())
 	if _, err := sb.Sets()[0].Initiate(t.Context(), a.ID, syncing.Ask{}, nil); !errors.Is(err, dbadapter.ErrClosed) {
 		t.Errorf("of a closed store: %v", err)
 	}

@@ -9,21 +9,15 @@ import (
 // With a list of 50 members a sync of equal sets carries 600 bytes at the most in
 // one round trip, and nothing is said about the list where both have the same one.
 func TestCostOfFiftyMembers(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b, sa, sb := newPair(RoleWrite)
 	for i := range 48 {
-		if err := setRole(sa, idOf(3+i), RoleWrite); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, setRole(sa, idOf(3+i), RoleWrite))
 	}
 	for i := range 100 {
 		must(put(sa, string(rune('a'+i)), "v"))
 	}
 	for range 1 + syncing.Remembered { // the list, the records, and syncs of equal sets
-		if err := b.turn(sb, a); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, b.turn(sb, a))
 	}
 	if n, m := len(sa.Members().Members()), len(sb.Members().Members()); n != 50 || m != 50 {
 		t.Fatalf("%d and %d members", n, m)

@@ -47,14 +47,11 @@ func TestLose(t *testing.T) {
 
 // A loss is in the state until it is accepted. It does not hold up a set that has all again; what recovers does.
 func TestLossIsAccepted(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
+	m, ns := newAlone()
 	if ns.Lost() != nil || !ns.Sets()[0].settled() {
 		t.Fatalf("before a loss: %+v", ns.Lost())
 	}
-	if err := ns.update(func(s *State) error { s.Lose([]int64{1, 0}, m.Now()); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ns.update(func(s *State) error { s.Lose([]int64{1, 0}, m.Now()); return nil }))
 	if ns = m.reopen(ns, false); ns.Lost() == nil || ns.Lost().Records != 1 || !ns.Sets()[0].settled() {
 		t.Fatalf("after it: %+v", ns.Lost())
 	}

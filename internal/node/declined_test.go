@@ -23,9 +23,7 @@ func ahead(t *testing.T) (a, b *machine, sa, sb *Namespace) {
 	sa = a.create("notes", Policy{})
 	sb = must(b.join(a, invite(sa, RoleWrite)))
 	must(put(sa, "shared", ""))
-	if _, _, err := b.sync(sb, a, finds); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, third(b.sync(sb, a, finds)))
 	b.clock = noon.Add(6 * time.Hour)
 	must(put(sb, "k", "written six hours from now"))
 	b.clock = noon
@@ -91,9 +89,7 @@ func TestDeclinedForItsTime(t *testing.T) {
 	t.Run("the list of members changes", func(t *testing.T) {
 		a, b, sa, sb := ahead(t)
 		a.clock = due
-		if err := setRole(sa, idOf(9), RoleRead); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, setRole(sa, idOf(9), RoleRead))
 		if r, _, err := b.sync(sb, a, finds); err != nil || r.Sent != 1 {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -171,20 +167,12 @@ func declines(t *testing.T) (a, b *machine, sa, sb *Namespace, former ID) {
 	sb = must(b.join(a, invite(sa, RoleWrite)))
 	sc := must(c.join(a, invite(sa, RoleWrite)))
 	must(put(sa, "shared", ""))
-	if _, _, err := b.sync(sb, a, finds); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := c.sync(sc, b, finds); err != nil {
-		t.Fatal(err)
-	}
-	if err := setRole(sa, c.ID, RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, third(b.sync(sb, a, finds)))
+	succeeds(t, third(c.sync(sc, b, finds)))
+	succeeds(t, setRole(sa, c.ID, RoleRead))
 	c.clock = noon.Add(time.Second) // later than it was made a reader, of which neither has heard
 	must(put(sc, "k", "of c"))
-	if _, _, err := c.sync(sc, b, finds); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, third(c.sync(sc, b, finds)))
 	if r, _, err := b.sync(sb, a, finds); r.Sent != 1 || r.Rejected != 1 || r.Verified {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -223,9 +211,7 @@ func TestDeclinedRecordsTravelAgain(t *testing.T) {
 	t.Run("written anew", func(t *testing.T) {
 		a, b, sa, sb, former := declines(t)
 		a.clock = noon.Add(2 * time.Second)
-		if err := setRole(sa, former, RoleWrite); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, setRole(sa, former, RoleWrite))
 		if _, _, err := b.sync(sb, a, finds); !errors.Is(err, syncing.ErrRejected) {
 			t.Errorf("what was written by a reader: %v", err)
 		}

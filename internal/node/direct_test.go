@@ -30,16 +30,12 @@ func TestDirectPushes(t *testing.T) {
 		t.Fatalf("%d, %v", verdict, err)
 	}
 	ps.must(t, 0, 1, next().Bytes())
-	if with := ps.syncs(0); with != -1 {
-		t.Errorf("a sync with %d though nothing is missing", with)
-	}
+	ps.wantSync(t, 0, -1, "nothing is missing")
 	if verdict, err := hear(1, next().More().Direct()); verdict != push.Taken || err != nil {
 		t.Fatalf("%d, %v", verdict, err)
 	}
 	ps.wait(ps.machines[0].Push.Pause)
-	if with := ps.syncs(0); with != 1 {
-		t.Errorf("after a push that says that there is more: a sync with %d", with)
-	}
+	ps.wantSync(t, 0, 1, "after a push that says that there is more")
 	if verdict, err := hear(1, next().Bytes()); verdict != push.Refused || !errors.Is(err, wire.ErrFrame) {
 		t.Errorf("a direct push that names an origin: %d, %v", verdict, err)
 	}

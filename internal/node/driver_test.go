@@ -218,6 +218,19 @@ func (m *machine) create(name string, p Policy) *Namespace {
 	return must(m.open(secret, must(m.Found(secret, name, p))))
 }
 
+// newAlone is a machine, and a namespace of which it is the only member.
+func newAlone() (*machine, *Namespace) {
+	m := newMachine(1)
+	return m, m.create("notes", Policy{})
+}
+
+// newPair is two machines, and a namespace of the first that the second has joined.
+func newPair(role Role) (a, b *machine, sa, sb *Namespace) {
+	a, sa = newAlone()
+	b = newMachine(2)
+	return a, b, sa, must(b.join(a, invite(sa, role)))
+}
+
 // setRole gives a node a role, for good.
 func setRole(ns *Namespace, id ID, role Role) error {
 	return ns.SetRole(context.Background(), id, role, time.Time{})
@@ -434,6 +447,19 @@ func carryBy(sends func(side, size int), sides ...*reconcile.Session) {
 		}
 	}
 }
+
+// succeeds ends the test at an error.
+func succeeds(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// second and third are the error of what gives more.
+func second[T any](_ T, err error) error { return err }
+
+func third[T, U any](_ T, _ U, err error) error { return err }
 
 // must is for what fails only if the test is wrong.
 func must[T any](v T, err error) T {

@@ -187,9 +187,7 @@ func TestTicketFromBeforeTheTermOfAnEqual(t *testing.T) {
 			c.join(2, RoleAdmin)
 			c.round()
 			b, inviter := c.machines[1].ID, c.ns[2]
-			if err := c.ns[0].SetRole(t.Context(), b, RoleAdmin, c.machines[0].clock.Add(time.Minute)); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, c.ns[0].SetRole(t.Context(), b, RoleAdmin, c.machines[0].clock.Add(time.Minute)))
 			c.round()
 			c.round()
 			held, _ := inviter.Members().Member(b)
@@ -217,8 +215,7 @@ func TestTicketFromBeforeTheTermOfAnEqual(t *testing.T) {
 
 // The last instant at which a ticket is good: its second is rounded up.
 func TestTicketAtItsBounds(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
+	m, ns := newAlone()
 	begun := m.clock
 	for seed, want := range map[int]error{2: membership.ErrTicketExpired, 3: nil} {
 		ticket := must(membership.ParseTicket(must(ns.Invite(membership.InviteOptions{Role: RoleRead, Expires: time.Hour}, [][]byte{{1}}))))

@@ -18,9 +18,7 @@ func TestEqualPairsRest(t *testing.T) {
 				continue
 			}
 			n++
-			if err := m.turn(ns, ps.machines[1]); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, m.turn(ns, ps.machines[1]))
 		}
 		return n
 	}
@@ -47,9 +45,7 @@ func TestMembersThatDoNotPushLetNoPairRest(t *testing.T) {
 	m.Pushes = func(id ID) bool { return id == ps.machines[2].ID }
 	for i := 1; i < 3; i++ {
 		for range 3 { // they may sync what is not alike yet
-			if err := m.turn(ns, ps.machines[i]); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, m.turn(ns, ps.machines[i]))
 		}
 		if rests := ns.Sets()[0].Rests(ps.machines[i].ID); rests != (i == 2) {
 			t.Errorf("member %d, equal a moment ago, rests: %v", i, rests)
@@ -62,9 +58,7 @@ func TestDryRunsLetNoPairRest(t *testing.T) {
 	ps := newPushers(2, Policy{})
 	for range 2 { // they may sync what is not alike yet
 		must(put(ps.spaces[0], "k", "v"))
-		if err := ps.machines[0].turn(ps.spaces[0], ps.machines[1]); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, ps.machines[0].turn(ps.spaces[0], ps.machines[1]))
 	}
 	must(put(ps.spaces[0], "l", "v"))
 	if found, _, err := ps.machines[0].sync(ps.spaces[0], ps.machines[1], syncing.Ask{DryRun: true}); err != nil || !found.Verified || found.MissingThere != 1 {

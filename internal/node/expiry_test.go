@@ -107,9 +107,7 @@ func TestTTLOfAnOvertakenWrite(t *testing.T) {
 
 // Members agree on an expired record, and each reads it by its own clock.
 func TestExpiredRecordsSync(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b, sa, sb := newPair(RoleWrite)
 	must(putFor(sa, "k", time.Second))
 	a.clock = a.clock.Add(time.Minute) // b's clock stands still
 	if report, _, err := b.sync(sb, a, syncing.Ask{}); err != nil || !report.Verified {

@@ -97,9 +97,7 @@ func TestFillingIsAHint(t *testing.T) {
 	}
 	c.round()
 	c.put(1, "k200", "own")
-	if err := c.ns[1].Sets()[0].setFilledTo([]byte("k050")); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, c.ns[1].Sets()[0].setFilledTo([]byte("k050")))
 	c.put(0, "a", "new")
 	c.put(0, "k001", "2")
 	c.put(0, "k150", "new")
@@ -113,9 +111,7 @@ func TestFillingIsAHint(t *testing.T) {
 	// Two nodes that are not filled begin nothing behind a key with one another.
 	c.put(0, "b", "new")
 	for _, ns := range c.ns {
-		if err := ns.Sets()[0].setFilledTo([]byte("k050")); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, ns.Sets()[0].setFilledTo([]byte("k050")))
 	}
 	if mine, _, err = c.sync(syncing.Ask{}); err != nil || mine.Method != wire.MethodSketch || !mine.Verified || !c.equal() {
 		t.Errorf("%+v, %v", mine, err)
@@ -143,9 +139,7 @@ func TestTurn(t *testing.T) {
 			c.round()
 		}
 		write("1")
-		if err := c.turn(0, 1); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, c.turn(0, 1))
 		before, _, _ := c.ns[2].Sets()[0].Live.State()
 		// In the middle of the sync with the first peer, the second calls, and is called.
 		turn := given(c.machines[2], c.ns[2], c.machines[0].ID)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/membership"
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // The messages of a join never panic; a request without a ticket makes no
@@ -38,7 +39,7 @@ func FuzzJoin(f *testing.F) {
 		}
 		ticket := &membership.Ticket{Inviter: inviter.ID, Name: "notes"}
 		var r membership.JoinReply
-		if membership.Unmarshal(b, &r) == nil && len(r.Secret) == len(dbadapter.Secret{}) {
+		if roster.Unmarshal(b, &r) == nil && len(r.Secret) == len(dbadapter.Secret{}) {
 			ticket.Namespace = dbadapter.NamespaceIDOf(dbadapter.Secret(r.Secret), r.Creator)
 		}
 		joined, err := joiner.ReadJoin(ticket, b)

@@ -33,9 +33,7 @@ func TestSweepWhileAMemberIsAdmitted(t *testing.T) {
 		return ns.Apply(context.Background(), writes)
 	}
 	sb := must(b.join(a, ticket))
-	if err := <-swept; err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, <-swept)
 	must(put(sb, "new", "y"))
 	if mine, _, err := b.sync(sb, a, syncing.Ask{}); err != nil || mine.Rejected > 0 {
 		t.Errorf("what the new member has written first: %d records were declined, %v", mine.Rejected, err)

@@ -82,9 +82,7 @@ func TestFirstPushesTellOfEarlierOnes(t *testing.T) {
 	}
 	ps.done(0, with, nil)
 	ps.wait(time.Second)
-	if with := ps.syncs(0); with >= 0 {
-		t.Errorf("what one sync has brought leads to one with %d", with)
-	}
+	ps.wantSync(t, 0, -1, "what one sync has brought")
 	ps = newPushers(4, Policy{})
 	ps.write(2)
 	ps.write(3)
@@ -103,9 +101,7 @@ func TestFirstPushesTellOfEarlierOnes(t *testing.T) {
 	ps = newPushers(2, Policy{})
 	ps.must(t, 0, 1, ps.write(1))
 	ps.wait(time.Second)
-	if with := ps.syncs(0); with >= 0 {
-		t.Errorf("the first push of all leads to a sync with %d", with)
-	}
+	ps.wantSync(t, 0, -1, "the first push of all")
 }
 
 // Sets that stay different, because each side declines what the other has, lead to one
@@ -114,9 +110,7 @@ func TestDifferencesThatStay(t *testing.T) {
 	ps := newPushers(4, Policy{})
 	ps.write(1)
 	ps.must(t, 2, 1, ps.write(1))
-	if err := ps.machines[2].turn(ps.spaces[2], ps.machines[1]); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ps.machines[2].turn(ps.spaces[2], ps.machines[1]))
 	digest := func(i int) []byte {
 		ps.spaces[i].Sets()[0].pushes.Changed()
 		ps.wait(3 * time.Second)
@@ -124,9 +118,7 @@ func TestDifferencesThatStay(t *testing.T) {
 	}
 	ps.must(t, 0, 1, digest(1))
 	ps.wait(time.Second)
-	if with := ps.syncs(0); with != 1 {
-		t.Fatalf("another digest leads to a sync with %d", with)
-	}
+	ps.wantSync(t, 0, 1, "another digest")
 	ps.done(0, 1, fmt.Errorf("declined: %w", syncing.ErrRejected)) // it has brought nothing
 	for i := 1; i < 3; i++ {
 		ps.must(t, 0, i, digest(i))
@@ -140,18 +132,14 @@ func TestDifferencesThatStay(t *testing.T) {
 	ps.pushes(0)
 	ps.must(t, 0, 1, digest(1))
 	ps.wait(time.Second)
-	if with := ps.syncs(0); with != 1 {
-		t.Errorf("a set that has changed leads to a sync with %d", with)
-	}
+	ps.wantSync(t, 0, 1, "a set that has changed")
 	// A sync that brings something leaves the rest to another one.
 	must(put(ps.spaces[0], "m", "x"))
 	ps.done(0, 1, nil)
 	ps.wait(3 * time.Second)
 	ps.must(t, 0, 1, digest(1))
 	ps.wait(time.Second)
-	if with := ps.syncs(0); with != 1 {
-		t.Errorf("after a sync that brought something another digest leads to one with %d", with)
-	}
+	ps.wantSync(t, 0, 1, "after a sync that brought something")
 }
 
 // A sync with the peer that passed a digest on, which holds what this node holds, does not
@@ -215,9 +203,7 @@ func TestFormerMembersAreNotFollowed(t *testing.T) {
 		ps.write(i)
 		ps.must(t, 0, i, ps.write(i))
 	}
-	if err := ps.spaces[0].Remove(context.Background(), ps.machines[2].ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ps.spaces[0].Remove(context.Background(), ps.machines[2].ID))
 	ps.wait(time.Minute)
 	for with := ps.syncs(0); with >= 0; with = ps.syncs(0) {
 		if with == 2 {
@@ -235,24 +221,18 @@ func TestLinks(t *testing.T) {
 	ps.spaces[0].Sets()[0].Pushes().Linked(ps.machines[2].ID)
 	ps.spaces[0].Sets()[0].Pushes().Linked(ps.machines[1].ID)
 	ps.wait(time.Second)
-	if with := ps.syncs(0); with != 2 {
-		t.Fatalf("a sync with %d", with)
-	}
+	ps.wantSync(t, 0, 2, "at first")
 	ps.done(0, 2, reconcile.ErrUnreachable)
 	ps.wait(5 * time.Second)
 	if got := kinds(ps.pushes(0)); got != "digest" {
 		t.Errorf("new links are told %q", got)
 	}
-	if with := ps.syncs(0); with != 2 {
-		t.Fatalf("after a failure: a sync with %d", with)
-	}
+	ps.wantSync(t, 0, 2, "after a failure")
 	ps.done(0, 2, nil)
 	ps.wait(time.Minute)
 	ps.spaces[0].Sets()[0].Pushes().Linked(ps.machines[1].ID)
 	ps.wait(time.Minute)
-	if with := ps.syncs(0); with >= 0 {
-		t.Errorf("a later link leads to a sync with %d", with)
-	}
+	ps.wantSync(t, 0, -1, "a later link")
 }
 
 // A member that gets none of a node's pushes hears of them within one and a half of
@@ -264,9 +244,7 @@ func TestMissedPushesAreToldWhileOthersWrite(t *testing.T) {
 		ps.must(t, i, 2, ps.write(2)) // both have heard of node 2
 	}
 	ps.wait(time.Second)
-	if with := ps.syncs(0); with >= 0 {
-		t.Fatalf("a sync with %d", with)
-	}
+	ps.wantSync(t, 0, -1, "at first")
 	push, busy := &ps.machines[2].Push, ps.machines[2].Push.Busy
 	lastPush, lastTold := ps.elapsed, ps.elapsed
 	for told, last := 0, false; told < 4; {

@@ -63,7 +63,7 @@ func (r *rowNames) UnmarshalBinary(b []byte) error {
 
 // readShardsHeld reads the value of a record.
 func readShardsHeld(value []byte) (h shardsHeld, err error) {
-	if err := membership.Unmarshal(value, &h); err != nil {
+	if err := roster.Unmarshal(value, &h); err != nil {
 		return h, fmt.Errorf("malformed list of shards: %w", err)
 	}
 	if h.List == (roster.Digest{}) || max(len(h.Shards), len(h.Kept)) > placement.MaxShards/8 {

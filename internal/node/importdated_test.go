@@ -129,9 +129,7 @@ func TestImportHoldsThePromise(t *testing.T) {
 	step := func(item Item) {
 		t.Helper()
 		im.Add(&item)
-		if err := importBatch(c.ns[0], im); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, importBatch(c.ns[0], im))
 	}
 	before := promise()
 	step(Item{Key: []byte("undated"), Value: []byte("1")})
@@ -166,15 +164,11 @@ func TestImportHoldsThePromise(t *testing.T) {
 func TestDatedImportBeforeTheRole(t *testing.T) {
 	c := newCrew(t, 2)
 	c.pass(time.Minute)
-	if err := c.ns[0].Remove(context.Background(), c.machines[1].ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, c.ns[0].Remove(context.Background(), c.machines[1].ID))
 	c.pass(time.Minute)
 	between := c.machines[1].clock
 	c.pass(time.Minute)
-	if err := c.ns[0].SetRole(context.Background(), c.machines[1].ID, RoleWrite, time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, c.ns[0].SetRole(context.Background(), c.machines[1].ID, RoleWrite, time.Time{}))
 	c.round()
 	got := must(importDated(c.ns[1],
 		Item{Key: []byte("before"), Value: []byte("1"), Time: noon},
@@ -233,9 +227,7 @@ func TestImportGoesOn(t *testing.T) {
 		im := set.Import()
 		im.Result.Earliest = noon.Add(c.earliest)
 		im.Add(&Item{Key: []byte("k"), Value: fmt.Append(nil, c), Time: noon.Add(c.date)})
-		if err := importBatch(ns, im); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, importBatch(ns, im))
 		want := dbadapter.TimestampAt(noon.Add(c.want))
 		promise := func() dbadapter.Timestamp { return promise(set, dbadapter.TimestampAt(noon)) }
 		holds := set.gc.State().Holds

@@ -162,9 +162,7 @@ func TestImportAgainstTwin(t *testing.T) {
 // Two sites that import the same dated items hold the same set, whichever of them signed
 // it, and a sync of the two finds nothing.
 func TestImportAtTwoSites(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b, sa, sb := newPair(RoleWrite)
 	items := []Item{{Key: []byte("k"), Value: []byte("v"), Time: noon.Add(-time.Hour)}, {Key: []byte("l"), Deleted: true, Time: noon}}
 	must(importAll(sa, items))
 	must(importAll(sb, items))

@@ -60,9 +60,7 @@ func TestPushableAfterAChangeOfMembers(t *testing.T) {
 	must(put(ps.spaces[0], "k", "v")) // the set is stirred from now on
 	told := false
 	ps.machines[0].Pushable = func(set *Set) { told = told || !set.ns.Members().Has(ps.machines[1].ID, RoleRead) }
-	if err := ps.spaces[0].Remove(context.Background(), ps.machines[1].ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ps.spaces[0].Remove(context.Background(), ps.machines[1].ID))
 	if !told {
 		t.Error("the driver did not hear of the removal")
 	}

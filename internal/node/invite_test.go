@@ -65,8 +65,7 @@ func TestInvite(t *testing.T) {
 // A ticket makes one node a member, with its role, once; the same node may say it
 // again, until it expires.
 func TestRedeem(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
+	m, ns := newAlone()
 	token := func(o membership.InviteOptions) []byte {
 		ticket := must(membership.ParseTicket(must(ns.Invite(o, [][]byte{{1}}))))
 		return ticket.Token[:]
@@ -136,8 +135,7 @@ func TestRedeem(t *testing.T) {
 
 // A ticket admits as many nodes as it says, each of them as often as it likes.
 func TestTicketForSeveral(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
+	_, ns := newAlone()
 	ticket := must(membership.ParseTicket(must(ns.Invite(membership.InviteOptions{Uses: 3}, [][]byte{{1}}))))
 	for range 2 {
 		for seed := 2; seed <= 4; seed++ {
@@ -167,9 +165,7 @@ func TestRevoke(t *testing.T) {
 		if err := ns.Revoke("0123456789abcdef"); !errors.Is(err, dbadapter.ErrNotFound) {
 			t.Errorf("a ticket that is not there: %v", err)
 		}
-		if err := ns.Revoke(by(text)); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, ns.Revoke(by(text)))
 		if err := ns.Redeem(context.Background(), idOf(2), ticket.Token[:]); !errors.Is(err, membership.ErrTicketUnknown) || len(ns.Invitations()) != 0 {
 			t.Errorf("a ticket that was revoked: %v", err)
 		}
@@ -179,26 +175,19 @@ func TestRevoke(t *testing.T) {
 // A ticket that is redeemed again, because the answer may have been lost, changes
 // no role. A node that was removed needs a ticket that was issued since.
 func TestRedeemedAgainChangesNothing(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
+	m, ns := newAlone()
 	ticket, unused := must(membership.ParseTicket(invite(ns, RoleAdmin))), must(membership.ParseTicket(invite(ns, RoleAdmin)))
 	for _, role := range []Role{RoleAdmin, RoleRead, RoleWrite} {
 		if role != RoleAdmin {
-			if err := setRole(ns, idOf(2), role); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, setRole(ns, idOf(2), role))
 		}
-		if err := ns.Redeem(context.Background(), idOf(2), ticket.Token[:]); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, ns.Redeem(context.Background(), idOf(2), ticket.Token[:]))
 		if got := ns.Members().Role(idOf(2)); got != role {
 			t.Errorf("the role is %s, not %s", got, role)
 		}
 	}
 	m.clock = m.clock.Add(time.Minute)
-	if err := ns.Remove(context.Background(), idOf(2)); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ns.Remove(context.Background(), idOf(2)))
 	for _, old := range []*membership.Ticket{ticket, unused} {
 		if err := ns.Redeem(context.Background(), idOf(2), old.Token[:]); !errors.Is(err, membership.ErrTicketOld) || ns.Members().Has(idOf(2), RoleRead) {
 			t.Errorf("an old ticket of a node that was removed: %v", err)
@@ -214,8 +203,7 @@ func TestRedeemedAgainChangesNothing(t *testing.T) {
 // A role that was given for a time, and is over, is no role, though no admin has
 // written that down yet: a ticket from before does not give it again, and a new one does.
 func TestTicketAfterATerm(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
+	m, ns := newAlone()
 	redeem := func(ticket *membership.Ticket, want error) {
 		t.Helper()
 		if err := ns.Redeem(context.Background(), idOf(2), ticket.Token[:]); !errors.Is(err, want) {
@@ -224,9 +212,7 @@ func TestTicketAfterATerm(t *testing.T) {
 	}
 	used, unused := must(membership.ParseTicket(invite(ns, RoleWrite))), must(membership.ParseTicket(invite(ns, RoleWrite)))
 	redeem(used, nil)
-	if err := ns.SetRole(context.Background(), idOf(2), RoleWrite, m.clock.Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ns.SetRole(context.Background(), idOf(2), RoleWrite, m.clock.Add(time.Minute)))
 	m.clock = m.clock.Add(2 * time.Minute)
 	redeem(used, membership.ErrTicketOld)
 	redeem(unused, membership.ErrTicketOld)
@@ -247,13 +233,9 @@ func TestTicketsOfAnAdminThatWasRemoved(t *testing.T) {
 	c.round()
 	ticket := must(membership.ParseTicket(invite(c.ns[1], RoleWrite)))
 	b := c.machines[1].ID
-	if err := c.ns[0].Remove(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, c.ns[0].Remove(t.Context(), b))
 	c.pass(time.Minute)
-	if err := setRole(c.ns[0], b, RoleAdmin); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(c.ns[0], b, RoleAdmin))
 	if err := c.turn(0, 1); err != nil || !c.ns[1].Members().Has(b, RoleAdmin) {
 		t.Fatalf("it is no admin again: %v", err)
 	}
@@ -268,8 +250,7 @@ func TestTicketsOfAnAdminThatWasRemoved(t *testing.T) {
 // A term that ends before the clock of the namespace, which follows the fastest of the
 // members, is an input that is refused, with what to do.
 func TestTermBeforeTheClock(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
+	m, ns := newAlone()
 	ns.clock.Observe(hlc.At(m.clock.Add(time.Minute)))
 	err := ns.SetRole(t.Context(), idOf(2), RoleWrite, m.clock.Add(30*time.Second))
 	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "give the role for longer") {
@@ -282,16 +263,11 @@ func TestTermBeforeTheClock(t *testing.T) {
 
 // A new ticket lets a member for a time stay.
 func TestTicketBeforeTheEndOfATerm(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
-	if err := ns.SetRole(context.Background(), idOf(2), RoleWrite, m.clock.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	m, ns := newAlone()
+	succeeds(t, ns.SetRole(context.Background(), idOf(2), RoleWrite, m.clock.Add(time.Hour)))
 	for role, lasting := range map[Role]bool{RoleRead: false, RoleWrite: true} {
 		ticket := must(membership.ParseTicket(invite(ns, role)))
-		if err := ns.Redeem(context.Background(), idOf(2), ticket.Token[:]); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, ns.Redeem(context.Background(), idOf(2), ticket.Token[:]))
 		if got, _ := ns.Members().Member(idOf(2)); got.Role != RoleWrite || lasting && got.Expires != 0 {
 			t.Errorf("a ticket for %s: %+v", role, got)
 		}
@@ -304,9 +280,7 @@ func TestTicketAfterARemovalFromTheFuture(t *testing.T) {
 	m, other := newMachine(1), newMachine(3)
 	ns := m.create("notes", Policy{})
 	for id, role := range map[ID]Role{other.ID: RoleAdmin, idOf(2): RoleWrite} {
-		if err := setRole(ns, id, role); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, setRole(ns, id, role))
 	}
 	old := must(membership.ParseTicket(invite(ns, RoleRead)))
 	redeem := func(ticket *membership.Ticket, want error) {
@@ -317,23 +291,18 @@ func TestTicketAfterARemovalFromTheFuture(t *testing.T) {
 	}
 	at := dbadapter.TimestampAt(m.clock.Add(time.Hour))
 	removal := must(roster.Make(rosterOf(ns), roster.Draft{Kind: roster.Remove, Subject: idOf(2)}, other.ID, at, other.Sign))
-	if err := take(ns, removal); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, take(ns, removal))
 	redeem(old, membership.ErrTicketOld)
 	fresh, unused := must(membership.ParseTicket(invite(ns, RoleRead))), must(membership.ParseTicket(invite(ns, RoleRead)))
 	redeem(fresh, nil)
 	m.clock = m.clock.Add(time.Minute)
-	if err := ns.Remove(context.Background(), idOf(2)); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ns.Remove(context.Background(), idOf(2)))
 	redeem(unused, membership.ErrTicketOld) // the first removal is the later one by its time
 	redeem(fresh, membership.ErrTicketOld)
 }
 
 func TestInvitesAreBounded(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
+	m, ns := newAlone()
 	ns = m.reopened(ns, func(s *State) {
 		for i := range membership.MaxInvites {
 			hash := sha256.Sum256(fmt.Append(nil, i))

@@ -20,9 +20,7 @@ import (
 func TestJoin(t *testing.T) {
 	a, b := newMachine(1), newMachine(2)
 	sa := a.create("notes", Policy{MaxSkew: time.Minute, Unsigned: true})
-	if err := setRole(sa, idOf(3), RoleWrite); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(sa, idOf(3), RoleWrite))
 	ticket := must(membership.ParseTicket(invite(sa, RoleWrite)))
 	request := must(membership.RequestJoin(b.ID, ticket, [][]byte{{7, 7}}))
 	if _, err := membership.RequestJoin(a.ID, ticket, nil); !errors.Is(err, ErrDenied) {
@@ -58,13 +56,9 @@ func TestJoin(t *testing.T) {
 func TestJoinHandsOverTheCore(t *testing.T) {
 	a, b, removed := newMachine(1), newMachine(2), newMachine(3)
 	sa := a.create("notes", Policy{})
-	if err := setRole(sa, removed.ID, RoleAdmin); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(sa, removed.ID, RoleAdmin))
 	void := must(roster.Make(rosterOf(sa), roster.Draft{Kind: roster.Grant, Subject: idOf(4), Role: RoleRead}, removed.ID, dbadapter.TimestampAt(a.clock), removed.Sign))
-	if err := sa.Remove(context.Background(), removed.ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, sa.Remove(context.Background(), removed.ID))
 	if err := take(sa, void); err != nil || len(sa.Members().Voided()) != 1 {
 		t.Fatal(err)
 	}
@@ -84,17 +78,13 @@ func TestJoinHandsOverTheCore(t *testing.T) {
 func TestHostileInviter(t *testing.T) {
 	a, b := newMachine(1), newMachine(2)
 	sa := a.create("notes", Policy{})
-	if err := setRole(sa, idOf(3), RoleAdmin); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(sa, idOf(3), RoleAdmin))
 	ticket := must(membership.ParseTicket(invite(sa, RoleWrite)))
 	alone := sa.statements()
 	reply, _, _ := a.AnswerJoin(context.Background(), b.ID, must(membership.RequestJoin(b.ID, ticket, nil)), func(ID) [][]byte { return nil })
 	read := func(edit func(*membership.JoinReply)) error {
 		var r membership.JoinReply
-		if err := membership.Unmarshal(reply, &r); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, roster.Unmarshal(reply, &r))
 		edit(&r)
 		_, err := b.ReadJoin(ticket, must(cbor.Marshal(r)))
 		return err
@@ -139,13 +129,12 @@ func TestHostileInviter(t *testing.T) {
 // What is not a ticket of this node is refused in words that tell nothing of what
 // is here, whatever its form.
 func TestAnswerJoinTellsStrangersNothing(t *testing.T) {
-	a := newMachine(1)
-	sa := a.create("notes", Policy{})
+	a, sa := newAlone()
 	ticket := must(membership.ParseTicket(invite(sa, RoleRead)))
 	ask := func(q membership.JoinRequest) (membership.JoinReply, error) {
 		b, _, err := a.AnswerJoin(context.Background(), idOf(2), must(cbor.Marshal(q)), func(ID) [][]byte { return nil })
 		var r membership.JoinReply
-		if failed := membership.Unmarshal(b, &r); failed != nil {
+		if failed := roster.Unmarshal(b, &r); failed != nil {
 			t.Error(failed)
 		}
 		return r, err
@@ -190,12 +179,8 @@ func TestAnswerJoinTellsStrangersNothing(t *testing.T) {
 // A ticket of a namespace that is here brings what this node has not heard of the
 // list of members, and changes nothing else.
 func TestRejoin(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
-	if err := setRole(sa, idOf(3), RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	a, b, sa, sb := newPair(RoleWrite)
+	succeeds(t, setRole(sa, idOf(3), RoleRead))
 	again := must(b.join(a, invite(sa, RoleAdmin)))
 	if again != sb || list(sb) != list(sa) || sb.Members().Role(b.ID) != RoleAdmin || !sb.Members().Has(idOf(3), RoleRead) {
 		t.Errorf("the members are %s\nwant %s", list(sb), list(sa))

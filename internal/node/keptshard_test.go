@@ -79,18 +79,14 @@ func TestKeptLogStays(t *testing.T) {
 	records := func() int { return len(must(set.some(t.Context()))) }
 	leave := func() {
 		t.Helper()
-		if err := m.ns.Leave(set); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, m.ns.Leave(set))
 		if _, err := m.ns.TakeShard(t.Context(), 0); !errors.Is(err, reconcile.ErrBusy) {
 			t.Errorf("held while its records are there: %v", err)
 		}
 		if len(kept()) != 1 {
 			t.Error("the entry is not listed while the records are deleted")
 		}
-		if err := m.ns.Discard(t.Context(), set); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, m.ns.Discard(t.Context(), set))
 		if _, err := set.Store.Snapshot(); !errors.Is(err, dbadapter.ErrClosed) {
 			t.Errorf("who reads the shard that was left: %v", err)
 		}
@@ -118,15 +114,11 @@ func TestKeptLogStays(t *testing.T) {
 		t.Error("it has no records after syncs")
 	}
 	leave()
-	if err := m.ns.ForgetKept(t.Context(), kept()...); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, m.ns.ForgetKept(t.Context(), kept()...))
 	if all := m.ns.Discards(); !slices.Equal(all, []*Set{set}) {
 		t.Errorf("to be discarded once the last entry is forgotten: %v", all)
 	}
-	if err := m.ns.Discard(t.Context(), set); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, m.ns.Discard(t.Context(), set))
 	if _, there := m.ns.state.Load().find(0); there || len(m.ns.Logs()) != len(m.ns.Sets()) {
 		t.Error("the shard is there still")
 	}

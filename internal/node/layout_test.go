@@ -20,9 +20,7 @@ func (m *machine) shards(name string) *Namespace {
 
 func (ns *Namespace) tended(t *testing.T) {
 	t.Helper()
-	if _, err := ns.Tend(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, second(ns.Tend(t.Context())))
 }
 
 // hearing syncs until the other side has the control namespace that this one has, but for
@@ -173,12 +171,8 @@ func TestRowsNeverGoBack(t *testing.T) {
 	}
 	_, before, _ := w.all[0].ns.Layout()
 	// Admin 1 has member 3 host no more, apart from its own removal; member 2 hears of it.
-	if err := w.all[1].ns.SetRole(t.Context(), w.all[3].ID, RoleRead, time.Time{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.all[0].ns.Remove(t.Context(), w.all[1].ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, w.all[1].ns.SetRole(t.Context(), w.all[3].ID, RoleRead, time.Time{}))
+	succeeds(t, w.all[0].ns.Remove(t.Context(), w.all[1].ID))
 	for range 8 {
 		w.pass(10 * time.Second)
 		must(w.all[1].ns.Tend(t.Context()))

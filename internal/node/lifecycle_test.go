@@ -232,13 +232,9 @@ func (w *movers) remove(i int) {
 			return
 		}
 	}
-	if err := w.all[0].ns.Remove(w.t.Context(), w.all[i].ID); err != nil {
-		w.t.Fatal(err)
-	}
+	succeeds(w.t, w.all[0].ns.Remove(w.t.Context(), w.all[i].ID))
 	w.all[i].gone = true
-	if err := w.all[i].ns.Close(); err != nil {
-		w.t.Fatal(err)
-	}
+	succeeds(w.t, w.all[i].ns.Close())
 }
 
 func (w *movers) pass(d time.Duration) {

@@ -14,13 +14,9 @@ import (
 // A node that was away while an admin made many statements gets them in no order,
 // and has them all with the next sync.
 func TestListAfterAbsence(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b, sa, sb := newPair(RoleWrite)
 	for i := range 300 {
-		if err := setRole(sa, idOf(100+i), RoleRead); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, setRole(sa, idOf(100+i), RoleRead))
 	}
 	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil || list(sa) != list(sb) {
 		t.Errorf("%d members of %d: %v", len(sb.Members().Members()), len(sa.Members().Members()), err)
@@ -30,22 +26,17 @@ func TestListAfterAbsence(t *testing.T) {
 // So it has those of admins that were made meanwhile: what it declined, since it had
 // not heard of their author, is offered again once it has.
 func TestListAfterAbsenceOfNewAdmins(t *testing.T) {
-	a, b, c := newMachine(1), newMachine(2), newMachine(3)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b, sa, sb := newPair(RoleWrite)
+	c := newMachine(3)
 	sc := must(c.join(a, invite(sa, RoleAdmin)))
 	for i := range 300 {
-		if err := setRole(sc, idOf(100+i), RoleRead); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, setRole(sc, idOf(100+i), RoleRead))
 	}
 	if _, _, err := a.sync(sa, c, syncing.Ask{}); err != nil || list(sa) != list(sc) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	}
 	if list(sa) != list(sb) {
 		t.Errorf("%d members of %d", len(sb.Members().Members()), len(sa.Members().Members()))
@@ -55,17 +46,11 @@ func TestListAfterAbsenceOfNewAdmins(t *testing.T) {
 // An admin writes down what has expired, as far as it may: the role of an admin that
 // it is not above keeps no other from ending.
 func TestExpiryOfAnEqual(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleAdmin)))
+	a, b, sa, sb := newPair(RoleAdmin)
 	for i := range 8 {
-		if err := sa.SetRole(context.Background(), idOf(50+i), RoleWrite+Role(i%2), noon.Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, sa.SetRole(context.Background(), idOf(50+i), RoleWrite+Role(i%2), noon.Add(time.Minute)))
 	}
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	b.clock = noon.Add(time.Hour)
 	if err := b.Tend(context.Background()); err != nil {
 		t.Error(err)
@@ -80,12 +65,8 @@ func TestExpiryOfAnEqual(t *testing.T) {
 // An admin that was told of its removal makes no statement, though its own list
 // does not hold the removal: no other node would count it.
 func TestRemovedAdminStatesNothing(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleAdmin)))
-	if err := sa.Remove(context.Background(), b.ID); err != nil {
-		t.Fatal(err)
-	}
+	a, b, sa, sb := newPair(RoleAdmin)
+	succeeds(t, sa.Remove(context.Background(), b.ID))
 	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, reconcile.ErrRemoved) {
 		t.Fatal(err)
 	}
@@ -103,45 +84,30 @@ func TestRemovedAdminStatesNothing(t *testing.T) {
 // What a former member has said of itself goes, so that a node that joins later and
 // one that was there before find their control namespaces equal.
 func TestFormerMembersSayNothing(t *testing.T) {
-	a, b, c := newMachine(1), newMachine(2), newMachine(3)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b, sa, sb := newPair(RoleWrite)
+	c := newMachine(3)
 	for _, ns := range []*Namespace{sa, sb} {
-		if err := ns.Announce(t.Context(), [][]byte{{1}}); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, ns.Announce(t.Context(), [][]byte{{1}}))
 	}
-	if err := b.turn(sb, a); err != nil {
-		t.Fatal(err)
-	}
-	if err := sa.Remove(t.Context(), b.ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, b.turn(sb, a))
+	succeeds(t, sa.Remove(t.Context(), b.ID))
 	sc := must(c.join(a, invite(sa, RoleWrite)))
 	tend := func(m *machine) {
 		t.Helper()
-		if err := m.Tend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, m.Tend(t.Context()))
 	}
 	tend(a)
 	for range 2 {
-		if err := c.turn(sc, a); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, c.turn(sc, a))
 	}
 	if sc.unlike(a.ID) || !hasAddress(sc, a.ID) || hasAddress(sa, b.ID) {
 		t.Error("the control namespaces are not found equal")
 	}
 
 	// A member again, it is where it was: it has kept what it said.
-	if err := setRole(sa, b.ID, RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(sa, b.ID, RoleRead))
 	tend(a)
-	if err := b.turn(sb, a); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, b.turn(sb, a))
 	tend(b)
 	if err := b.turn(sb, a); err != nil || !hasAddress(sa, b.ID) {
 		t.Error("the address of a member that has come back is not known", err)
@@ -156,18 +122,15 @@ func hasAddress(ns *Namespace, id ID) bool {
 // A node refuses a write that the others would decline: the role ends by its time before a
 // statement says so, or begins later by the clock of the admin that gave it anew.
 func TestWritesThatTheRoleDoesNotCover(t *testing.T) {
-	a, b, c := newMachine(1), newMachine(2), newMachine(3)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b, sa, sb := newPair(RoleWrite)
+	c := newMachine(3)
 	sc := must(c.join(a, invite(sa, RoleWrite)))
 	role := func(m *machine, ns *Namespace, change error) {
 		t.Helper()
 		if change != nil {
 			t.Fatal(change)
 		}
-		if _, _, err := m.sync(ns, a, syncing.Ask{Control: true}); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, third(m.sync(ns, a, syncing.Ask{Control: true})))
 	}
 	role(b, sb, sa.SetRole(t.Context(), b.ID, RoleWrite, noon.Add(time.Minute)))
 	if _, err := put(sb, "in time", ""); err != nil {

@@ -60,9 +60,7 @@ func TestCopyOfTheList(t *testing.T) {
 	if len(m.listed[ns.Sets()[0].Keys.Secret]) != 2 {
 		t.Errorf("%d statements are in the copy", len(m.listed[ns.Sets()[0].Keys.Secret]))
 	}
-	if err := setRole(ns, c.machines[1].ID, RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(ns, c.machines[1].ID, RoleRead))
 	whole, want := m.listed[ns.Sets()[0].Keys.Secret], list(ns)
 	if len(whole) != 3 {
 		t.Errorf("%d statements are in the copy", len(whole))

@@ -22,12 +22,8 @@ func TestPushesOfANewcomerLeadToItsInviter(t *testing.T) {
 		t.Fatalf("the push of a newcomer: %d", verdict)
 	}
 	ps.wait(ps.machines[1].Push.Pause)
-	if with := ps.syncs(1); with != 0 {
-		t.Fatalf("a sync with %d", with)
-	}
-	if err := ps.machines[1].turn(ps.spaces[1], ps.machines[0]); err != nil {
-		t.Fatal(err)
-	}
+	ps.wantSync(t, 1, 0, "at first")
+	succeeds(t, ps.machines[1].turn(ps.spaces[1], ps.machines[0]))
 	ps.done(1, 0, nil)
 	if _, err := get(ps.spaces[1], "k"); err != nil {
 		t.Errorf("what the newcomer wrote first: %v", err)
@@ -39,9 +35,7 @@ func TestPushesOfANewcomerLeadToItsInviter(t *testing.T) {
 // written never lets the sets be quiet, and those that hear of the change do not.
 func TestChangesOfTheListAreToldAtOnce(t *testing.T) {
 	ps := newPushers(3, Policy{})
-	if err := ps.spaces[0].SetRole(t.Context(), ps.machines[2].ID, RoleRead, time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ps.spaces[0].SetRole(t.Context(), ps.machines[2].ID, RoleRead, time.Time{}))
 	ps.wait(ps.machines[0].Push.Pause) // the last of those that joined was told of just now
 	all := ps.pushes(0)
 	if kinds(all) != "more" {
@@ -49,12 +43,8 @@ func TestChangesOfTheListAreToldAtOnce(t *testing.T) {
 	}
 	ps.must(t, 1, 0, all...)
 	ps.wait(ps.machines[1].Push.Pause)
-	if with := ps.syncs(1); with != 0 {
-		t.Fatalf("a sync with %d", with)
-	}
-	if err := ps.machines[1].turn(ps.spaces[1], ps.machines[0]); err != nil {
-		t.Fatal(err)
-	}
+	ps.wantSync(t, 1, 0, "at first")
+	succeeds(t, ps.machines[1].turn(ps.spaces[1], ps.machines[0]))
 	ps.done(1, 0, nil)
 	ps.wait(ps.machines[1].Push.Batch)
 	if all := ps.pushes(1); len(all) > 0 {
@@ -70,9 +60,7 @@ func TestWhatWasNotPushedBeforeARestart(t *testing.T) {
 	ps.spaces[1] = ps.machines[1].reopen(ps.spaces[1], false)
 	for round, want := range []string{"more", ""} {
 		must(put(ps.spaces[0], "l", "w"))
-		if err := ps.machines[1].turn(ps.spaces[1], ps.machines[0]); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, ps.machines[1].turn(ps.spaces[1], ps.machines[0]))
 		ps.wait(ps.machines[1].Push.Batch)
 		if all := ps.pushes(1); kinds(all) != want {
 			t.Errorf("after sync %d the pushes are %q, want %q", round, kinds(all), want)
@@ -87,18 +75,14 @@ func TestPushesThatWereMissedBesideTheFirstSync(t *testing.T) {
 	ps.spaces[0] = ps.machines[0].reopen(ps.spaces[0], false)
 	ps.spaces[0].Sets()[0].Pushes().Linked(ps.machines[1].ID)
 	ps.wait(time.Second)
-	if with := ps.syncs(0); with != 1 {
-		t.Fatalf("a sync with %d", with)
-	}
+	ps.wantSync(t, 0, 1, "at first")
 	ps.write(2)
 	ps.write(3)
 	ps.done(0, 1, nil)
 	for i := 2; i < 4; i++ {
 		ps.must(t, 0, 1, ps.write(i))
 	}
-	if with := ps.syncs(0); with >= 0 {
-		t.Errorf("at once, before others are heard: a sync with %d", with)
-	}
+	ps.wantSync(t, 0, -1, "at once, before others are heard")
 	ps.wait(time.Second + ps.machines[0].Push.Pause)
 	with := ps.syncs(0)
 	if with < 2 {
@@ -106,9 +90,7 @@ func TestPushesThatWereMissedBesideTheFirstSync(t *testing.T) {
 	}
 	ps.done(0, with, nil)
 	ps.wait(time.Minute)
-	if with := ps.syncs(0); with >= 0 {
-		t.Errorf("what one sync has brought leads to one with %d", with)
-	}
+	ps.wantSync(t, 0, -1, "what one sync has brought")
 }
 
 // A member that begins to take pushes directly hears how many there were: those that it
@@ -136,10 +118,6 @@ func TestStandingTellsOfEarlierPushes(t *testing.T) {
 	must(put(ps.spaces[1], "busy", "w"))
 	stands(2)
 	ps.wait(ps.machines[0].Push.Pause)
-	if with := ps.syncs(0); with >= 0 {
-		t.Errorf("a member that lacks nothing syncs with %d", with)
-	}
-	if with := ps.syncs(1); with != 2 {
-		t.Errorf("a member that lacks the last push syncs with %d", with)
-	}
+	ps.wantSync(t, 0, -1, "a member that lacks nothing")
+	ps.wantSync(t, 1, 2, "a member that lacks the last push")
 }

@@ -23,9 +23,7 @@ func TestStoreRestoredBesideState(t *testing.T) {
 		m, ns := c.machines[2], c.ns[2]
 		state := must(DecodeState(must(ns.state.Load().Encode())))
 		state.FilledTo = []byte("k")
-		if err := ns.Close(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, ns.Close())
 		m.Forget(ns)
 		var saved *State
 		m.save = func(s *State) error { saved = s.clone(); return nil }

@@ -17,9 +17,7 @@ func TestPartners(t *testing.T) {
 		for n := range 5 {
 			ns := must(m.open([32]byte{byte(n)}, must(m.Found([32]byte{byte(n)}, fmt.Sprint(n), Policy{}))))
 			for seed := 2; seed < 10-n; seed++ {
-				if err := setRole(ns, idOf(seed), RoleRead); err != nil {
-					t.Fatal(err)
-				}
+				succeeds(t, setRole(ns, idOf(seed), RoleRead))
 			}
 		}
 		partners := m.Partners(func(id ID) bool { return id != idOf(2) })

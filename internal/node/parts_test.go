@@ -75,10 +75,10 @@ func TestPartsOfAPrefix(t *testing.T) {
 	if err != nil || mine.Method != wire.MethodParts || mine.Applied != 300 || mine.Sent != 300 || !mine.Verified {
 		t.Errorf("%+v, %v", mine, err)
 	}
-	// The sync of the whole, the first part, and the last sync of the whole, which holds
-	// 600 records, look at all keys with the prefix.
+	// The syncs of the whole look at all keys with the prefix, of which there are 600 at the end.
+	// The parts together look at what is held, at most.
 	for i, m := range c.machines {
-		if m.scanned > 300+300+600 {
+		if m.scanned > 300+651+600 {
 			t.Errorf("node %d has scanned %d records in %d parts", i, m.scanned, mine.Parts)
 		}
 	}

@@ -16,14 +16,10 @@ import (
 // A paused namespace takes part in no sync, of its records and of its members, whichever
 // side begins it; and a member alone hears of that.
 func TestPausedNamespace(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleRead)))
+	a, b, sa, sb := newPair(RoleRead)
 	removed := newMachine(3)
 	sr := must(removed.join(a, invite(sa, RoleRead)))
-	if err := sa.Remove(t.Context(), removed.ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, sa.Remove(t.Context(), removed.ID))
 	var saved []*State
 	a.save = func(s *State) error { saved = append(saved, s); return nil }
 	if err := errors.Join(sa.SetPaused(true), sa.SetPaused(true)); err != nil || !sa.Paused() {
@@ -54,9 +50,7 @@ func TestPausedNamespace(t *testing.T) {
 		t.Errorf("a former member hears %v", err)
 	}
 	must(put(sa, "k", "written meanwhile"))
-	if err := sa.SetPaused(false); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, sa.SetPaused(false))
 	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil || string(must(get(sb, "k")).Value) != "written meanwhile" {
 		t.Errorf("resumed: %v", err)
 	}
@@ -87,9 +81,7 @@ func TestPausedPeer(t *testing.T) {
 func TestScheduleOfWhatIsPaused(t *testing.T) {
 	m := newMachine(1)
 	for i := range 2 {
-		if err := setRole(m.create(fmt.Sprint("ns", i), Policy{}), idOf(other), RoleRead); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, setRole(m.create(fmt.Sprint("ns", i), Policy{}), idOf(other), RoleRead))
 	}
 	list := m.namespaces()
 	round := func(err error, want int) {
@@ -100,18 +92,14 @@ func TestScheduleOfWhatIsPaused(t *testing.T) {
 		}
 	}
 	round(nil, 2)
-	if err := list[0].SetPaused(true); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, list[0].SetPaused(true))
 	round(nil, 1)
 	m.Config.Paused = func(id ID) bool { return id == idOf(other) }
 	round(nil, 0)
 	m.Config.Paused = nil
 	round(reconcile.ErrPaused, 1)
 	round(nil, 0) // it rests after the peer has refused
-	if err := list[0].SetPaused(false); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, list[0].SetPaused(false))
 	round(nil, 2)
 }
 
@@ -136,9 +124,7 @@ func TestPauseChangesAudiences(t *testing.T) {
 	ns := newMachine(1).create("things", Policy{})
 	for _, paused := range []bool{true, false} {
 		before := ns.Audiences()
-		if err := ns.SetPaused(paused); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, ns.SetPaused(paused))
 		if ns.Audiences() == before {
 			t.Errorf("paused %t: the driver does not hear of it", paused)
 		}

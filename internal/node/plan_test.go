@@ -17,16 +17,10 @@ import (
 // A node whose role has ended by its time names that, and not the denials that
 // follow from it.
 func TestDeniedAfterTheTerm(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b, sa, sb := newPair(RoleWrite)
 	end := a.clock.Add(time.Minute)
-	if err := sa.SetRole(t.Context(), b.ID, RoleWrite, end); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, sa.SetRole(t.Context(), b.ID, RoleWrite, end))
+	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	a.clock, b.clock = end.Add(time.Second), end.Add(time.Second)
 	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, ErrDenied) || !errors.Is(err, reconcile.ErrRemoved) || !strings.Contains(err.Error(), "given for a time") {
 		t.Errorf("%v", err)
@@ -35,9 +29,8 @@ func TestDeniedAfterTheTerm(t *testing.T) {
 
 // A member that a peer has not heard of shows its list, and both hold the same.
 func TestUnheardMemberIsServed(t *testing.T) {
-	a, b, c := newMachine(1), newMachine(2), newMachine(3)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleAdmin)))
+	a, b, sa, sb := newPair(RoleAdmin)
+	c := newMachine(3)
 	sc := must(c.join(b, invite(sb, RoleWrite))) // a has not heard of c
 	must(put(sa, "a", "of a"))
 	must(put(sc, "c", "of c"))
@@ -52,9 +45,7 @@ func TestUnheardMemberIsServed(t *testing.T) {
 	}
 	// The schedule does not sync the members again where nothing has changed.
 	for range 2 {
-		if err := c.turn(sc, a); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, c.turn(sc, a))
 	}
 	if sc.unlike(a.ID) {
 		t.Error("equal lists are synced again with each turn")
@@ -64,8 +55,7 @@ func TestUnheardMemberIsServed(t *testing.T) {
 // A stranger that knows the secret can show statements, one conversation at a time,
 // and is given nothing; one that does not is denied.
 func TestStrangersShowTheirListsAlone(t *testing.T) {
-	a := newMachine(1)
-	sa := a.create("notes", Policy{})
+	a, sa := newAlone()
 	hello := func(keys reconcile.Keys, direction wire.Direction) *wire.Hello {
 		live := must(sa.Sets()[0].Live.Snapshot(t.Context(), sa.Sets()[0].Store, nil))
 		defer live.Close()
@@ -97,17 +87,12 @@ func TestStrangersShowTheirListsAlone(t *testing.T) {
 // A removed member is told by a peer, once it has proved the secret, and believes an
 // admin's statement alone.
 func TestRemovedMemberIsTold(t *testing.T) {
-	a, b, c := newMachine(1), newMachine(2), newMachine(3)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b, sa, sb := newPair(RoleWrite)
+	c := newMachine(3)
 	sc := must(c.join(a, invite(sa, RoleWrite)))
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	a.clock = noon.Add(time.Minute)
-	if err := sa.Remove(t.Context(), b.ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, sa.Remove(t.Context(), b.ID))
 	if _, _, err := b.sync(sb, c, syncing.Ask{}); err != nil {
 		t.Errorf("a member that has not heard of it: %v", err)
 	}
@@ -121,18 +106,14 @@ func TestRemovedMemberIsTold(t *testing.T) {
 		t.Errorf("it writes: %v", err)
 	}
 	// It is durable.
-	if err := sb.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, sb.Close())
 	sb = must(b.open(sb.Sets()[0].Keys.Secret, must(DecodeState(must(sb.state.Load().Encode())))))
 	if r, removed := sb.Removal(); !removed || r.By != a.ID {
 		t.Errorf("opened again, it says %+v", r)
 	}
 	// A member that has not heard of the new grant tells of the removal once more,
 	// and is shown the grant.
-	if _, _, err := c.sync(sc, a, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, third(c.sync(sc, a, syncing.Ask{})))
 	a.clock = noon.Add(2 * time.Minute)
 	if again := must(b.join(a, invite(sa, RoleWrite))); again != sb {
 		t.Fatal("another namespace was opened")

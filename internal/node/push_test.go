@@ -90,6 +90,14 @@ func (ps *pushers) syncs(i int) int {
 	return ps.number(with)
 }
 
+// wantSync checks with which node the namespace wants to sync now; −1: with none.
+func (ps *pushers) wantSync(t *testing.T, i, want int, what string) {
+	t.Helper()
+	if with := ps.syncs(i); with != want {
+		t.Fatalf("%s: node %d wants a sync with %d, not %d", what, i, with, want)
+	}
+}
+
 // number is that of a node, or −1.
 func (ps *pushers) number(id ID) int {
 	return slices.IndexFunc(ps.machines, func(m *machine) bool { return m.ID == id })
@@ -172,9 +180,7 @@ func TestPushesThatAreNotTaken(t *testing.T) {
 	check("from one of two twins", good, ps.machines[1].ID, push.Ignored)
 	ps.spaces[0].twins = clocks.Twins{}
 	ps.machines[2].clock = noon
-	if err := ps.spaces[0].Remove(context.Background(), ps.machines[2].ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ps.spaces[0].Remove(context.Background(), ps.machines[2].ID))
 	check("of a former member", pushed(time.Second, 2), ps.machines[1].ID, push.Ignored)
 	check("from a former member", good, ps.machines[2].ID, push.Refused)
 	if n := ps.spaces[0].Sets()[0].RejectedCount(); n != 0 {
@@ -189,9 +195,7 @@ func TestPushesThatAreNotTaken(t *testing.T) {
 		t.Fatal(verdict, err)
 	}
 	must(0, ps.spaces[0].Sets()[0].gc.Update(func(w *watermark.Watermark) bool { return w.RaiseFloor(a.records[0].Version.Clock) }))
-	if err := ps.spaces[0].Sets()[0].CommitArrivals(context.Background(), []*Arrival{a}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ps.spaces[0].Sets()[0].CommitArrivals(context.Background(), []*Arrival{a}))
 	if _, err := get(ps.spaces[0], "k0s"); !errors.Is(err, dbadapter.ErrNotFound) {
 		t.Errorf("what the floor keeps out is held: %v", err)
 	}
@@ -213,35 +217,23 @@ func TestGapsLeadToSyncs(t *testing.T) {
 	}
 	ps.must(t, 0, 1, late)
 	ps.wait(time.Second)
-	if with := ps.syncs(0); with != -1 {
-		t.Errorf("a push that came late leads to a sync with %d", with)
-	}
+	ps.wantSync(t, 0, -1, "a push that came late")
 	next()
 	ps.must(t, 0, 2, next()) // passed on by another one
 	ps.wait(time.Second)
-	if with := ps.syncs(0); with != 1 {
-		t.Fatalf("a gap leads to a sync with %d", with)
-	}
-	if with := ps.syncs(0); with != -1 {
-		t.Fatalf("a second sync runs beside the first, with %d", with)
-	}
+	ps.wantSync(t, 0, 1, "a gap")
+	ps.wantSync(t, 0, -1, "a second sync runs beside the first")
 	next()
 	ps.must(t, 0, 1, next()) // one more gap meanwhile
 	ps.spaces[0].Sets()[0].Pushes().SyncDone(ps.machines[1].ID, ps.machines[1].ID, nil)
-	if with := ps.syncs(0); with != -1 {
-		t.Errorf("the next sync, with %d, does not wait", with)
-	}
+	ps.wantSync(t, 0, -1, "while the first one runs")
 	ps.wait(500 * time.Millisecond)
-	if with := ps.syncs(0); with != 1 {
-		t.Errorf("the second gap leads to a sync with %d", with)
-	}
+	ps.wantSync(t, 0, 1, "the second gap")
 	ps.spaces[0].Sets()[0].Pushes().SyncDone(ps.machines[1].ID, ps.machines[1].ID, errors.New("failed"))
 	next()
 	ps.must(t, 0, 1, next())
 	ps.wait(500 * time.Millisecond)
-	if with := ps.syncs(0); with != -1 {
-		t.Errorf("after a failure the next sync, with %d, waits no longer", with)
-	}
+	ps.wantSync(t, 0, -1, "soon after a failure")
 	ps.wait(500 * time.Millisecond)
 	if with := ps.syncs(0); with != 1 {
 		t.Errorf("after a failure no sync follows: %d", with)
@@ -251,9 +243,7 @@ func TestGapsLeadToSyncs(t *testing.T) {
 // A namespace that is paused neither pushes nor hears; resumed, it tells its digest.
 func TestPausedNamespacesPushNothing(t *testing.T) {
 	ps := newPushers(2, Policy{})
-	if err := ps.spaces[1].SetPaused(true); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ps.spaces[1].SetPaused(true))
 	for _, ns := range ps.spaces {
 		must(put(ns, "k", "v"))
 	}
@@ -264,9 +254,7 @@ func TestPausedNamespacesPushNothing(t *testing.T) {
 	if verdict, err := ps.hear(1, 0, ps.pushes(0)[0]); verdict != push.Ignored {
 		t.Errorf("it hears: %d, %v", verdict, err)
 	}
-	if err := ps.spaces[1].SetPaused(false); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ps.spaces[1].SetPaused(false))
 	if got := kinds(ps.pushes(1)); got != "digest" {
 		t.Errorf("resumed, it pushes %s", got)
 	}
@@ -276,9 +264,7 @@ func TestPausedNamespacesPushNothing(t *testing.T) {
 // bounded memory, and once the flood is over records are pushed again.
 func TestPushesAreBounded(t *testing.T) {
 	ps := newPushers(2, Policy{Unsigned: true})
-	if _, err := put(ps.spaces[1], "large", strings.Repeat("x", wire.MaxPush)); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, second(put(ps.spaces[1], "large", strings.Repeat("x", wire.MaxPush))))
 	ps.wait(5 * time.Millisecond)
 	if all := ps.pushes(1); kinds(all) != "more" {
 		t.Fatalf("a large record is pushed as %s", kinds(all))
@@ -304,9 +290,7 @@ func TestPushesAreBounded(t *testing.T) {
 	}
 	ps.must(t, 0, 1, all...)
 	ps.wait(time.Second)
-	if with := ps.syncs(0); with != 1 {
-		t.Errorf("more leads to a sync with %d", with)
-	}
+	ps.wantSync(t, 0, 1, "more")
 	must(put(ps.spaces[1], "k", "v"))
 	ps.wait(5 * time.Millisecond)
 	if all := ps.pushes(1); kinds(all) != "records" {
@@ -335,27 +319,17 @@ func TestDigestsAreTold(t *testing.T) {
 	}
 	ps.must(t, 2, 1, digest...)
 	ps.wait(time.Second)
-	if with := ps.syncs(2); with != 1 {
-		t.Fatalf("another digest leads to a sync with %d", with)
-	}
-	if err := ps.machines[2].turn(ps.spaces[2], ps.machines[1]); err != nil {
-		t.Fatal(err)
-	}
+	ps.wantSync(t, 2, 1, "another digest")
+	succeeds(t, ps.machines[2].turn(ps.spaces[2], ps.machines[1]))
 	ps.spaces[2].Sets()[0].Pushes().SyncDone(ps.machines[1].ID, ps.machines[1].ID, nil)
 	ps.must(t, 2, 1, digest...)
 	ps.wait(time.Second)
-	if with := ps.syncs(2); with != -1 {
-		t.Errorf("equal digests lead to a sync with %d", with)
-	}
+	ps.wantSync(t, 2, -1, "equal digests")
 	write()
 	ps.wait(3 * time.Second)
 	ps.pushes(2)
 	ps.must(t, 2, 1, ps.pushes(1)...)
-	if err := ps.machines[2].turn(ps.spaces[2], ps.machines[0]); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ps.machines[2].turn(ps.spaces[2], ps.machines[0]))
 	ps.wait(time.Second)
-	if with := ps.syncs(2); with != -1 {
-		t.Errorf("what another sync has brought leads to one with %d", with)
-	}
+	ps.wantSync(t, 2, -1, "what another sync has brought")
 }

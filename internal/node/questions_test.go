@@ -50,9 +50,7 @@ func TestQuestionsAreOfMembers(t *testing.T) {
 	sb := must(b.join(a, invite(sa, RoleRead)))
 	other := b.create("other", Policy{})
 	q := &wire.AskSet{}
-	if err := b.ask(sb, a); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, b.ask(sb, a))
 	question := must(sb.Sets()[0].Ask(a.ID, 0, q))
 	for name, ask := range map[string]func(m *wire.Ask) ID{
 		"a stranger":               func(*wire.Ask) ID { return stranger.ID },
@@ -78,9 +76,7 @@ func TestQuestionsAreOfMembers(t *testing.T) {
 	if _, err := a.Asked(b.ID, &wire.Ask{Version: 9}); err != reconcile.ErrVersion {
 		t.Errorf("another version: %v", err)
 	}
-	if _, err := a.Asked(b.ID, question); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, second(a.Asked(b.ID, question)))
 	a.Config.Paused = func(id ID) bool { return id == b.ID }
 	if err := b.ask(sb, a); !errors.Is(err, reconcile.ErrPaused) {
 		t.Errorf("paused: %v", err)
@@ -94,9 +90,7 @@ func TestQuestionsAreOfMembers(t *testing.T) {
 		t.Errorf("paused, and without a proof: %v", err)
 	}
 	a.Config.Paused = nil
-	if err := sa.Remove(t.Context(), b.ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, sa.Remove(t.Context(), b.ID))
 	if err := b.ask(sb, a); !errors.Is(err, ErrDenied) {
 		t.Errorf("removed: %v", err)
 	}
@@ -108,9 +102,7 @@ func TestQuestionsAreOfMembers(t *testing.T) {
 // What was asked and answered under one right is answered under another no more: a member
 // that is removed, and one that is paused, while its question waits hear so.
 func TestQuestionThatWaitsLosesItsRight(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleRead)))
+	a, b, sa, sb := newPair(RoleRead)
 	asked := must(a.Asked(b.ID, must(sb.Sets()[0].Ask(a.ID, time.Minute, &wire.AskSet{Sum: dbadapter.Sum{Records: 9}}))))
 	if asked.Patience() != wire.MaxPatience*time.Millisecond {
 		t.Errorf("it waits for %v", asked.Patience())
@@ -118,15 +110,11 @@ func TestQuestionThatWaitsLosesItsRight(t *testing.T) {
 	if err := asked.Allowed(); err != nil {
 		t.Error(err)
 	}
-	if err := sa.SetPaused(true); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, sa.SetPaused(true))
 	if err := asked.Allowed(); !errors.Is(err, reconcile.ErrPaused) {
 		t.Errorf("paused: %v", err)
 	}
-	if err := errors.Join(sa.SetPaused(false), sa.Remove(t.Context(), b.ID)); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, errors.Join(sa.SetPaused(false), sa.Remove(t.Context(), b.ID)))
 	if err := asked.Allowed(); err != ErrDenied {
 		t.Errorf("removed: %v", err)
 	}
@@ -134,9 +122,8 @@ func TestQuestionThatWaitsLosesItsRight(t *testing.T) {
 
 // An answer passes only for the question that it was made for, and for its subject.
 func TestAnswersAreBound(t *testing.T) {
-	a, b, c := newMachine(1), newMachine(2), newMachine(3)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleRead)))
+	a, b, sa, sb := newPair(RoleRead)
+	c := newMachine(3)
 	sc := must(c.join(a, invite(sa, RoleRead)))
 	question := must(sb.Sets()[0].Ask(a.ID, 0, &wire.AskSet{}))
 	reply := must(a.Asked(b.ID, question)).Reply(&wire.SetAnswer{}, 0)
@@ -168,9 +155,7 @@ func TestAnswersAreBound(t *testing.T) {
 // All questions of a peer, whatever they are about, have one budget, of answers and of the
 // bytes of answers: of 10,000 in a second, on 16 streams, it is answered, and the rest are busy.
 func TestQuestionsHaveOneBudget(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleRead)))
+	a, b, _, sb := newPair(RoleRead)
 	ask := func(q wire.Question) *wire.Ask { return must(sb.Sets()[0].Ask(a.ID, 0, q)) }
 	routed := func(q wire.Question) *wire.Ask { return must(sb.Ask(a.ID, q)) }
 	about := []*wire.Ask{
@@ -230,9 +215,7 @@ func TestQuestionsHaveOneBudget(t *testing.T) {
 
 // A commit wakes the questions that it may settle, and no others.
 func TestCommitWakesWhatItMaySettle(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b, sa, sb := newPair(RoleWrite)
 	woken := map[string]int{}
 	waits := func(name string, q wire.Question) (stop func()) {
 		asked := must(a.Asked(b.ID, must(sb.Sets()[0].Ask(a.ID, time.Minute, q))))
@@ -248,9 +231,7 @@ func TestCommitWakesWhatItMaySettle(t *testing.T) {
 	if sa.Sets()[0].Waiting() != 3 {
 		t.Errorf("%d questions wait", sa.Sets()[0].Waiting())
 	}
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	if len(woken) != 1 || woken["the sum of b"] != 1 {
 		t.Errorf("woken by a sync: %v", woken)
 	}
@@ -267,12 +248,8 @@ func TestCommitWakesWhatItMaySettle(t *testing.T) {
 
 // A version of a clock that was ages ahead rests for as long as can be told, and no longer.
 func TestRestOfADistantVersion(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
+	a, b, sa, sb := newPair(RoleWrite)
+	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	now := a.clock
 	a.clock = now.AddDate(320, 0, 0)
 	must(put(sa, "k", "1"))

@@ -12,9 +12,7 @@ import (
 // A sync of all that found its differences by cells is what the next one opens
 // by; a sync that failed, of a prefix, or that sent everything says nothing.
 func TestOpeningsAreNoted(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b, sa, sb := newPair(RoleWrite)
 	for what, ask := range map[string]syncing.Ask{"of a prefix": {Prefix: []byte("l")}, "of everything": {Method: wire.MethodAll}} {
 		for i := range syncing.Remembered { // so often that the next one would open with other cells
 			must(put(sa, fmt.Sprint(what, i), "v"))
@@ -47,9 +45,7 @@ func TestOpeningsAreNoted(t *testing.T) {
 // most; what is written then comes over and is proved, whichever side began. The first sync
 // of more ends the quiet.
 func TestQuietTime(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b, sa, sb := newPair(RoleWrite)
 	for i := range 100 {
 		must(put(sa, fmt.Sprint("k", i), "v"))
 	}

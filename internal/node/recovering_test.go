@@ -24,9 +24,7 @@ func TestRestoredCopy(t *testing.T) {
 
 	restore()
 	c.want(2, "deleted", "stays")
-	if err := c.turn(2, 0); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, c.turn(2, 0))
 	c.round()
 	c.round()
 	for i := range c.ns {
@@ -53,12 +51,8 @@ func TestLapsedAlone(t *testing.T) {
 	c.join(1, RoleAdmin)
 	c.round()
 	c.put(0, "deleted", "1")
-	if err := c.ns[1].Lapse(t.Context(), c.machines[0].ID); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.ns[1].Remove(t.Context(), c.machines[1].ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, c.ns[1].Lapse(t.Context(), c.machines[0].ID))
+	succeeds(t, c.ns[1].Remove(t.Context(), c.machines[1].ID))
 	_ = c.turn(0, 1) // node 0 hears of both
 	c.del(0, "deleted")
 	for range 4 {
@@ -100,9 +94,7 @@ func fill(t *testing.T, p *Part, list []dbadapter.Record) {
 	t.Helper()
 	for _, r := range list {
 		h := must(dbadapter.Hash(p.Keys.Hasher, r))
-		if _, err := p.Store.Apply(context.Background(), []dbadapter.Write{{Record: h}}); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, second(p.Store.Apply(context.Background(), []dbadapter.Write{{Record: h}})))
 	}
 }
 
@@ -110,27 +102,19 @@ func fill(t *testing.T, p *Part, list []dbadapter.Record) {
 // reader since it collected: no floor of one that may write is left to believe.
 func TestLapsedMemberReturnsToAReader(t *testing.T) {
 	c := newCrew(t, 2)
-	if err := setRole(c.ns[0], c.machines[1].ID, RoleAdmin); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(c.ns[0], c.machines[1].ID, RoleAdmin))
 	c.put(0, "stays", "1")
 	c.put(0, "deleted", "1")
 	c.round()
 	c.put(0, "unheard", "of")
 	c.pass(time.Minute)
 	c.del(1, "deleted")
-	if err := c.ns[1].Lapse(context.Background(), c.machines[0].ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, c.ns[1].Lapse(context.Background(), c.machines[0].ID))
 	c.pass(time.Second)
 	must(c.ns[1].Sets()[0].Collect(context.Background()))
 	c.want(1, "stays")
-	if _, _, err := c.machines[0].converse(c.ns[0], c.machines[1], syncing.Ask{Control: true}); err != nil {
-		t.Fatal(err)
-	}
-	if err := setRole(c.ns[0], c.machines[1].ID, RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, third(c.machines[0].converse(c.ns[0], c.machines[1], syncing.Ask{Control: true})))
+	succeeds(t, setRole(c.ns[0], c.machines[1].ID, RoleRead))
 	for range 6 {
 		c.round()
 	}

@@ -70,12 +70,8 @@ func TestRejectedUntilALaterVersion(t *testing.T) {
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, b := newMachine(1), newMachine(2)
-			sa := a.create("notes", Policy{})
-			sb := must(b.join(a, invite(sa, RoleWrite)))
-			if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
-				t.Fatal(err)
-			}
+			a, b, sa, sb := newPair(RoleWrite)
+			succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 			a.clock = a.clock.Add(2 * sa.Members().Policy().MaxSkew)
 			must(put(sa, "k", "v"))
 			if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, syncing.ErrRejected) || sb.Sets()[0].RejectedCount() != 1 {
@@ -83,9 +79,7 @@ func TestRejectedUntilALaterVersion(t *testing.T) {
 			}
 			a.clock = a.clock.Add(time.Minute)
 			b.clock = a.clock
-			if err := c.then(a, b, sa, sb); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, c.then(a, b, sa, sb))
 			if list := sb.Sets()[0].Rejected(); len(list) != c.left || sb.Sets()[0].RejectedCount() != c.left {
 				t.Errorf("%v is listed", list)
 			}

@@ -85,14 +85,10 @@ func TestLostRightSetsAside(t *testing.T) {
 				t.Fatalf("the import: %+v", r)
 			}
 			c.pass(time.Second)
-			if err := test.take(c); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, test.take(c))
 			c.pass(time.Second)
 			c.put(0, "met", "later")
-			if err := test.give(c); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, test.give(c))
 			c.pass(time.Second)
 			test.hear(c)
 			c.want(loser, "proved")

@@ -84,9 +84,7 @@ func (m *clocked) put(t *testing.T, key, value string) (dbadapter.Version, error
 	if err != nil {
 		return dbadapter.Version{}, err
 	}
-	if _, err := a.Judge(m.Sets()[0].Store.Apply(t.Context(), writes)); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, second(a.Judge(m.Sets()[0].Store.Apply(t.Context(), writes))))
 	return a.Version(0), nil
 }
 
@@ -112,9 +110,7 @@ func TestRestampWinsOverWhatOthersHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.now = noon.Add(24 * time.Hour)
-	if _, err := m.put(t, "k", "new"); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, second(m.put(t, "k", "new")))
 	m.now = noon.Add(time.Minute)
 	if n, err := m.Restamp(t.Context()); n != 1 || err != nil {
 		t.Fatal(n, err)
@@ -134,9 +130,7 @@ func TestRestampInBatches(t *testing.T) {
 	m := &clocked{now: time.Unix(1_800_000_000, 0), store: memdb.New(memdb.Options{})}
 	m.open(t)
 	const long, small = 3, 10 // the long ones fill a batch each
-	if _, err := m.put(t, "before", "right"); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, second(m.put(t, "before", "right")))
 	m.now = m.now.Add(365 * 24 * time.Hour)
 	used := map[dbadapter.Version]string{}
 	value := map[string]string{}
@@ -246,12 +240,8 @@ func TestRestampLeavesOthersAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Sets()[0].Store.Apply(t.Context(), []dbadapter.Write{{Record: hashed}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.put(t, "own", ""); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, second(m.Sets()[0].Store.Apply(t.Context(), []dbadapter.Write{{Record: hashed}})))
+	succeeds(t, second(m.put(t, "own", "")))
 	m.now = m.now.Add(-time.Hour)
 	if n, err := m.Restamp(t.Context()); n != 1 || err != nil {
 		t.Fatal(n, err)

@@ -12,9 +12,7 @@ import (
 // The same of two nodes with their namespaces: whichever calls, one sync takes
 // place. A dry run does not wait, and no other sync waits for it.
 func TestCallersYield(t *testing.T) {
-	a, b := newMachine(1), newMachine(2)
-	sa := a.create("notes", Policy{})
-	sb := must(b.join(a, invite(sa, RoleWrite)))
+	a, b, sa, sb := newPair(RoleWrite)
 	hello := someHello(sa)
 	dry := *hello
 	dry.DryRun = true

@@ -131,9 +131,7 @@ func (c *shardCrew) rounds(n int) {
 					}
 				}
 			}
-			if err := c.machines[i].Tend(c.t.Context()); err != nil {
-				c.t.Fatal(err)
-			}
+			succeeds(c.t, c.machines[i].Tend(c.t.Context()))
 		}
 	}
 }
@@ -142,9 +140,7 @@ func (c *shardCrew) rounds(n int) {
 func (c *shardCrew) reopen(i int) {
 	c.t.Helper()
 	state := must(DecodeState(must(c.ns[i].state.Load().Encode())))
-	if err := c.ns[i].Close(); err != nil {
-		c.t.Fatal(err)
-	}
+	succeeds(c.t, c.ns[i].Close())
 	c.machines[i].Forget(c.ns[i])
 	c.ns[i] = must(c.machines[i].open(c.ns[i].secret, state))
 	c.host(i)
@@ -301,9 +297,7 @@ func TestShardsAfterRestarts(t *testing.T) {
 		c.put(0, shard, c.keyIn(shard, "k"))
 	}
 	c.rounds(4)
-	if err := c.set(1, 1).setFilledTo([]byte("j")); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, c.set(1, 1).setFilledTo([]byte("j")))
 	before := c.ns[1].state.Load().clone()
 	c.reopen(1)
 	after := c.ns[1].state.Load()
@@ -328,9 +322,7 @@ func TestShardsAfterRestarts(t *testing.T) {
 		want  bool // still
 	}{{0, 0, true}, {2, 0, true}, {0, quorum.LongestDeadline, true}, {2, 0, false}} {
 		c.pass(one.after)
-		if err := c.sync(1, one.with, 1); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, c.sync(1, one.with, 1))
 		if !recovers(0) || recovers(1) != one.want {
 			t.Errorf("after a sync of shard 1 with %d: shard 0 recovers %v, shard 1 %v", one.with, recovers(0), recovers(1))
 		}

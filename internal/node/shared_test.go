@@ -77,9 +77,7 @@ func TestNamespaceIsShared(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	if fmt.Sprint(keysAndVersions(sa)) != fmt.Sprint(keysAndVersions(sb)) {
 		t.Error("the sets differ")
 	}

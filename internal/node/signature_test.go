@@ -95,9 +95,7 @@ func TestSign(t *testing.T) {
 	must(put(ns, "k", "v"))
 	im := ns.Sets()[0].Import()
 	im.Add(&Item{Key: []byte("dated"), Time: noon})
-	if _, err := ns.Sets()[0].Store.Apply(t.Context(), must(im.Cut().Writes())); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, second(ns.Sets()[0].Store.Apply(t.Context(), must(im.Cut().Writes()))))
 	for _, r := range records(ns) {
 		if want := map[bool]dbadapter.WriterID{true: writerOf(1)}[string(r.Key) == "dated"]; r.Signer != want || !ns.Sets()[0].signed(m.ID, &r) {
 			t.Errorf("%q: signer %s, signature %x", r.Key, r.Signer, r.Signature)

@@ -57,9 +57,7 @@ func joinAsClient(t *testing.T, seed int, at *machine, text string) *client {
 	t.Helper()
 	c := &client{t: t, key: keyOf(seed)}
 	var ticket, reply map[int]any
-	if err := cbor.Unmarshal(ticketBytes(text), &ticket); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, cbor.Unmarshal(ticketBytes(text), &ticket))
 	request := must(cbor.Marshal(map[int]any{1: 1, 2: ticket[3], 3: ticket[5], 4: []any{}}))
 	answer, _, err := at.AnswerJoin(t.Context(), c.id(), request, func(ID) [][]byte { return nil })
 	if err != nil || cbor.Unmarshal(answer, &reply) != nil {
@@ -170,9 +168,7 @@ func (c *client) sync(s *clientSet, at *machine) map[string]wire.Reason {
 		}
 	}
 	b.Session.Next()
-	if _, err := b.End(b.Session.Err()); err != nil {
-		c.t.Fatal(err)
-	}
+	succeeds(c.t, second(b.End(b.Session.Err())))
 	return refused
 }
 
@@ -241,9 +237,7 @@ func TestSmallestClientHarmsNoCluster(t *testing.T) {
 	c.round()
 	ns, set := c.ns[3], c.ns[3].Sets()[0]
 	joinAsClient(t, 4, c.machines[0], invite(c.ns[0], RoleAdmin)).tellsNoPledges(c.machines[0])
-	if _, _, err := c.machines[3].converse(ns, c.machines[0], syncing.Ask{Control: true}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, third(c.machines[3].converse(ns, c.machines[0], syncing.Ask{Control: true})))
 	if ns.pledges(idOf(4)) || c.ns[0].pledges(idOf(4)) || !set.gc.Recovering() {
 		t.Error("the node has not heard what the client has said")
 	}
@@ -254,9 +248,7 @@ func TestSmallestClientHarmsNoCluster(t *testing.T) {
 			t.Error("the node has recovered by a client")
 		}
 	}
-	if err := ns.Announce(t.Context(), [][]byte{{1}}); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ns.Announce(t.Context(), [][]byte{{1}}))
 	c.round()
 	c.round()
 	if !ns.pledges(idOf(4)) || !c.ns[0].pledges(idOf(4)) || set.gc.Recovering() {

@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/watermark"
 )
 
@@ -130,7 +131,7 @@ func DecodeState(b []byte) (*State, error) {
 		return nil, fmt.Errorf("%w: its checksum does not match", dbadapter.ErrCorrupt)
 	}
 	s := new(State)
-	if err := membership.Unmarshal(b, s); err != nil {
+	if err := roster.Unmarshal(b, s); err != nil {
 		return nil, fmt.Errorf("%w: %v", dbadapter.ErrCorrupt, err)
 	}
 	if s.Format == 2 {

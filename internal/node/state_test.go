@@ -15,8 +15,7 @@ import (
 
 // A node that founds a namespace is its creator and its one admin.
 func TestFound(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
+	m, ns := newAlone()
 	if l := ns.Members(); l.Policy() != (Policy{MaxSkew: DefaultMaxSkew}) || l.Name() != "notes" || len(l.Members()) != 1 ||
 		l.Members()[0].ID != m.ID || l.Role(m.ID) != RoleAdmin || ns.Sets()[0].Keys.ID != dbadapter.NamespaceIDOf(ns.Sets()[0].Keys.Secret, []byte(m.ID)) {
 		t.Errorf("%+v", l.Members())
@@ -109,8 +108,7 @@ func TestStateIsReadAsWritten(t *testing.T) {
 // A change of the state is saved before it counts, and a change that is refused
 // leaves all as it was.
 func TestUpdateIsDurableFirst(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
+	m, ns := newAlone()
 	saved := 0
 	m.save = func(s *State) error {
 		saved++

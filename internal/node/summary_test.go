@@ -24,9 +24,7 @@ func TestOrderlyCloseNotesWhatWaits(t *testing.T) {
 	tends := func() int {
 		t.Helper()
 		m.scans = 0
-		if _, err := ns().Tend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, second(ns().Tend(t.Context())))
 		return m.scans
 	}
 	expect := func(when string, known bool) {
@@ -59,9 +57,7 @@ func TestOrderlyCloseNotesWhatWaits(t *testing.T) {
 	if f, swept := ns().Sets()[0].gc.Waiting().Now(); !swept || f.Count != 2 {
 		t.Errorf("after another deletion: %+v, %t", f, swept)
 	}
-	if err := setRole(ns(), c.machines[1].ID, RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(ns(), c.machines[1].ID, RoleRead))
 	reopen(false)
 	if _, swept := ns().Sets()[0].gc.Waiting().Now(); swept {
 		t.Error("with another list of members, what an earlier sweep has found counts")

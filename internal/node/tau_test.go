@@ -9,8 +9,7 @@ import (
 // Each version is later than what the node said before, also where its clock
 // was set back since, and after a restart.
 func TestVersionsPassTau(t *testing.T) {
-	a := newMachine(1)
-	ns := a.create("notes", Policy{})
+	a, ns := newAlone()
 	a.clock = noon.Add(time.Minute)
 	tau := must(ns.Sets()[0].gc.Tau(t.Context()))
 	if tau == 0 {
@@ -20,9 +19,7 @@ func TestVersionsPassTau(t *testing.T) {
 	if v := must(ns.NextVersion()); v.Clock <= tau {
 		t.Errorf("with its clock set back it makes the version %s, and has said %d", v, tau)
 	}
-	if err := ns.Close(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, ns.Close())
 	ns = must(a.open(ns.Sets()[0].Keys.Secret, must(DecodeState(must(ns.state.Load().Encode())))))
 	if v := must(ns.NextVersion()); v.Clock <= tau {
 		t.Errorf("opened again, it makes the version %s", v)
@@ -53,13 +50,10 @@ func TestReadingOfAnEarlierList(t *testing.T) {
 // A node that was closed in order goes on with the machine's time: a write of it after a
 // restart must not win over what others write seconds later.
 func TestClockAfterAnOrderlyRestart(t *testing.T) {
-	a := newMachine(1)
-	ns := a.create("notes", Policy{})
+	a, ns := newAlone()
 	a.clock = noon.Add(time.Minute)
 	tau := must(ns.Sets()[0].gc.Tau(t.Context()))
-	if err := errors.Join(ns.Rest(t.Context()), ns.Close()); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, errors.Join(ns.Rest(t.Context()), ns.Close()))
 	ns = must(a.open(ns.Sets()[0].Keys.Secret, must(DecodeState(must(ns.state.Load().Encode())))))
 	v := must(ns.NextVersion())
 	if ahead := v.Clock.Time().Sub(a.clock); ahead > time.Second || v.Clock <= tau {

@@ -56,9 +56,7 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 		t.Error("the shard is empty")
 	}
 	update := func(set *Set, fn func(w *watermark.Watermark) bool) {
-		if err := set.gc.Update(fn); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, set.gc.Update(fn))
 	}
 	update(set, func(w *watermark.Watermark) bool { w.Pledge(1, 0); return true }) // it pledges
 	pledge := watermark.Pledge{Serial: set.gc.State().Serial}
@@ -66,9 +64,7 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 	if !slices.Equal(leave, []*Set{set}) {
 		t.Fatalf("after it was found equal with both hosts: %v; missing %v", leave, set.tenure.missing())
 	}
-	if err := m.ns.Leave(set); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, m.ns.Leave(set))
 	if len(m.ns.state.Load().Shards) == 0 || m.held(shard) != nil || m.part(set.Keys.ID) != nil {
 		t.Error("it is there still")
 	}
@@ -152,9 +148,7 @@ func TestHandoverCountsInItsTerm(t *testing.T) {
 		snap := must(host.Store.Snapshot())
 		r := must(snap.Get(fmt.Appendf(nil, "k%d", n-1)))
 		snap.Close()
-		if _, err := set.Admit(t.Context(), w.all[hosts[0]].ID, 0, term, []dbadapter.Hashed{must(dbadapter.Hash(set.Keys.Hasher, r))})(); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, second(set.Admit(t.Context(), w.all[hosts[0]].ID, 0, term, []dbadapter.Hashed{must(dbadapter.Hash(set.Keys.Hasher, r))})()))
 		if set.tenure.mayEnd() {
 			t.Errorf("it may leave after a sync of term %d has brought something", term)
 		}
@@ -175,9 +169,7 @@ func TestHandoverCountsInItsTerm(t *testing.T) {
 		t.Errorf("a push: %v, %v", verdict, err)
 	}
 	equal()
-	if err := m.ns.Leave(set); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, m.ns.Leave(set))
 	if _, err := set.Admit(t.Context(), w.all[hosts[0]].ID, 0, noTerm, nil)(); err != nil {
 		t.Error(err)
 	}
@@ -203,9 +195,7 @@ func TestRoutedWriteKeepsPromise(t *testing.T) {
 		r.Signature = ed25519.Sign(keyOf(2), SignedBytes(set.Keys.ID, &r))
 		a := set.arrived(c.ns[0].Members(), idOf(2), 0, c.machines[0].clock, []dbadapter.Hashed{must(dbadapter.Hash(set.Keys.Hasher, r))})
 		a.way = byRoute
-		if err := set.let(t.Context(), 0, a); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, set.let(t.Context(), 0, a))
 		return a.verdicts[0].Reason, len(c.ns[0].state.Load().Shards[0].Watermark.Holds)
 	}
 	if why, holds := route(promised); why != wire.ReasonFloor || holds != 0 {
@@ -241,9 +231,7 @@ func TestShardWaitsForHolders(t *testing.T) {
 		t.Errorf("all have said what they hold, and it waits for %v, which are no hosts", got)
 	}
 	before, _ := set.waitedFor(w.all[0].ns.Members())
-	if err := setRole(w.all[0].ns, idOf(50), RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(w.all[0].ns, idOf(50), RoleRead))
 	if got := waits(); len(got) != 2 {
 		t.Errorf("under a list by which no member has said anything it waits for %v beside the hosts", got)
 	}

@@ -63,16 +63,12 @@ func TestAdoptionByOldHost(t *testing.T) {
 		r := must(set.get([]byte(w.keyIn(0, 0))))
 		return set.adopt(t.Context(), &r)
 	}
-	if err := adopt(); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, adopt())
 	if set.tenure.mayEnd() {
 		t.Error("it may leave with what it has adopted, and has shown no host")
 	}
 	w.handed(old, hosts, set)
-	if err := w.all[old].ns.Leave(set); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, w.all[old].ns.Leave(set))
 	if err := adopt(); !errors.Is(err, dbadapter.ErrClosed) {
 		t.Errorf("adopted in a shard that was left: %v", err)
 	}
@@ -110,9 +106,7 @@ func TestLapsedWithoutSets(t *testing.T) {
 	m.ns = must(m.open(joined.Secret, joined.State))
 	w.all = append(w.all, m)
 	w.settle()
-	if err := w.all[0].ns.Lapse(t.Context(), m.ID); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, w.all[0].ns.Lapse(t.Context(), m.ID))
 	w.settle()
 	if held, _ := w.all[0].ns.Members().Member(m.ID); held.Lapsed || len(m.ns.Sets()) != 0 {
 		t.Errorf("it holds %d shards, and has lapsed: %t", len(m.ns.Sets()), held.Lapsed)

@@ -60,9 +60,7 @@ func TestTurnBeforeCells(t *testing.T) {
 			for i := range 1000 {
 				c.put(0, fmt.Sprint("k", i), value)
 			}
-			if err := c.turn(0, 1); err != nil {
-				t.Fatal(err)
-			}
+			succeeds(t, c.turn(0, 1))
 			if value == "0" {
 				c.round()
 			}
@@ -81,9 +79,7 @@ func TestTurnBeforeCells(t *testing.T) {
 		if most := reconcile.FirstCells + 64; mine.Cells > most || theirs.Cells > most || mine.Estimate+theirs.Estimate == 0 {
 			t.Errorf("calls: %v: %d and %d cells travelled, of an estimate of %d and %d", calls, mine.Cells, theirs.Cells, mine.Estimate, theirs.Estimate)
 		}
-		if err := turn.Applied(many, 0); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, turn.Applied(many, 0))
 		turn.End(false, false, false)
 		if mine, _, err := c.machines[2].converse(ns, c.machines[0], syncing.Ask{}); err != nil || mine.Applied != 1000 {
 			t.Errorf("calls: %v: then the first gives %d, %v", calls, mine.Applied, err)

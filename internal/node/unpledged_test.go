@@ -24,14 +24,10 @@ func TestMemberThatNeverPledges(t *testing.T) {
 						continue
 					}
 					c.pass(3 * time.Second)
-					if err := c.turn(i, j); err != nil {
-						t.Fatal(err)
-					}
+					succeeds(t, c.turn(i, j))
 				}
 				if i != 2 {
-					if err := c.machines[i].Tend(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					succeeds(t, c.machines[i].Tend(t.Context()))
 				}
 			}
 		}
@@ -70,9 +66,7 @@ func TestMemberThatNeverPledges(t *testing.T) {
 		"of the future": {List: list, Vector: make([]dbadapter.Timestamp, 3), Promised: ^dbadapter.Timestamp(0), Serial: 3},
 	} {
 		value := must(p.Encode())
-		if err := say(c.ns[2], c.ns[2].Sets()[0].pledgeKey(), value); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, say(c.ns[2], c.ns[2].Sets()[0].pledgeKey(), value))
 		rounds(2)
 		if held := c.ns[0].Sets()[0].Collection(); len(held.Holding) != 1 || held.Holding[0].Member != c.machines[2].ID || !held.Floor.IsZero() {
 			t.Errorf("%s: %+v", what, held)

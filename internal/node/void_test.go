@@ -14,9 +14,7 @@ import (
 func TestVoidStatementsAreToldOnce(t *testing.T) {
 	a, b, removed := newMachine(1), newMachine(2), newMachine(3)
 	sa := a.create("notes", Policy{})
-	if err := setRole(sa, removed.ID, RoleAdmin); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, setRole(sa, removed.ID, RoleAdmin))
 	made := 0
 	flood := func() (values [][]byte) {
 		for range roster.MaxVoid - 100 {
@@ -28,12 +26,8 @@ func TestVoidStatementsAreToldOnce(t *testing.T) {
 	}
 	one, other := flood(), flood()
 	sb := must(b.join(a, invite(sa, RoleWrite)))
-	if err := sa.Remove(context.Background(), removed.ID); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.turn(sb, a); err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, sa.Remove(context.Background(), removed.ID))
+	succeeds(t, b.turn(sb, a))
 	for ns, values := range map[*Namespace][][]byte{sa: one, sb: other} {
 		if err := take(ns, values...); err != nil || len(ns.Members().Voided()) != len(values) {
 			t.Fatal(len(ns.Members().Voided()), err)

@@ -1,10 +1,7 @@
 package node_test
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -44,29 +41,6 @@ func why(m node.Machine, ns *node.Namespace, other node.Machine, key string) sta
 		return ask.Unanswered(set, other.ID, q, err)
 	}
 	return must(ask.Explain(set, other.ID, q, reply))
-}
-
-func has(w status.Why, kinds ...status.CauseKind) bool {
-	return slices.ContainsFunc(w.Causes, func(c status.Cause) bool { return slices.Contains(kinds, c.Kind) })
-}
-
-// standingOf is what the explanation has to say of two records, looked up by hand.
-func standingOf(here, there dbadapter.Record, errHere, errThere error) status.Standing {
-	switch {
-	case errHere != nil && errThere != nil:
-		return "held by neither"
-	case errHere != nil:
-		return "missing here"
-	case errThere != nil:
-		return "missing there"
-	case here.Version == there.Version && bytes.Equal(here.Value, there.Value) && here.Deleted == there.Deleted:
-		return "same"
-	case here.Version == there.Version:
-		return "two contents"
-	case here.Version.Compare(there.Version) > 0:
-		return "newer here"
-	}
-	return "newer there"
 }
 
 // A record that a peer has declined for its clock, which was behind, and would take by now
@@ -111,106 +85,6 @@ func TestWhyOfWhatWasDeclinedBefore(t *testing.T) {
 	}
 	if err := a.SyncWith(sa, b, syncing.Ask{}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// Whatever two members have written, with clocks that are off, roles that were taken and
-// records that have expired: the standing is what both hold, and a sync then brings over
-// exactly what was not said to be declined.
-func TestWhyForetellsTheSync(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	seen := map[string]int{}
-	common := []string{"same", "missing here", "missing there", "newer here", "newer there", string(status.CauseDeclinedThere), string(status.CauseDeclinedHere), string(status.CauseExpired), string(status.CauseConflict), string(status.CauseNotSynced)}
-	unseen := func(what string) bool { return seen[what] == 0 }
-	for round := 0; round < 100 || round < 5000 && slices.ContainsFunc(common, unseen); round++ {
-		a, b, c := node.NewMachine(1), node.NewMachine(2), node.NewMachine(3)
-		sa := a.Create("notes", node.Policy{})
-		sb := must(b.Join(a, node.Invite(sa, node.RoleWrite)))
-		sc := must(c.Join(a, node.Invite(sa, node.RoleWrite)))
-		for _, with := range []node.Machine{b, c} {
-			if err := a.SyncWith(sa, with, syncing.Ask{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		ms, sets := []node.Machine{a, b, c}, []*node.Namespace{sa, sb, sc}
-		for range 12 {
-			n := random.IntN(3)
-			key := fmt.Sprint("k", random.IntN(4))
-			switch random.IntN(9) {
-			case 0, 1, 2, 3:
-				d := node.NewDraft(key, fmt.Sprint(random.Uint64()))
-				if random.IntN(3) == 0 {
-					d.TTL = time.Duration(1+random.IntN(20)) * time.Second
-				}
-				_, _ = node.Commit(sets[n].Sets()[0].Write(d))
-			case 4:
-				_, _ = node.Commit(sets[n].Sets()[0].Delete([]byte(key)))
-			case 5:
-				ms[n].Pass(time.Duration(random.IntN(900)-300) * time.Second)
-			case 6:
-				_ = ms[n].SyncWith(sets[n], ms[(n+1)%3], syncing.Ask{Direction: wire.Direction(random.IntN(3))})
-			case 7:
-				_ = node.SetRole(sa, c.ID, []node.Role{node.RoleRead, node.RoleWrite}[random.IntN(2)])
-			case 8:
-				for _, m := range ms {
-					m.Pass(time.Duration(random.IntN(10)) * time.Second)
-				}
-			}
-		}
-		n := random.IntN(3)
-		other := (n + 1 + random.IntN(2)) % 3
-		// The lists are made equal first: a sync does so, and then some of what was
-		// declined is not any more.
-		_ = ms[n].SyncWith(sets[n], ms[other], syncing.Ask{Control: true})
-		whys, before := map[string]status.Why{}, map[string]dbadapter.Record{}
-		for k := range 4 {
-			key := fmt.Sprint("k", k)
-			here, errHere := node.Get(sets[n], key)
-			there, errThere := node.Get(sets[other], key)
-			before[key] = there
-			w := why(ms[n], sets[n], ms[other], key)
-			if want := standingOf(here, there, errHere, errThere); w.Standing != want {
-				t.Fatalf("%s is %q, not %q: here %+v, there %+v", key, w.Standing, want, here, there)
-			}
-			if w.Here.Version != here.Version || w.There.Version != there.Version {
-				t.Fatalf("%s: %+v of %+v and %+v", key, w, here, there)
-			}
-			if expired := errHere == nil && here.Expired(ms[n].Now()); has(w, status.CauseExpired) != expired {
-				t.Fatalf("%s: expired is %t: %+v", key, expired, w.Causes)
-			}
-			whys[key] = w
-		}
-		if err := ms[n].SyncWith(sets[n], ms[other], syncing.Ask{}); err != nil && !errors.Is(err, syncing.ErrRejected) {
-			if errors.Is(err, reconcile.ErrDenied) || errors.Is(err, reconcile.ErrTwin) {
-				continue
-			}
-			t.Fatal(err)
-		}
-		for key, w := range whys {
-			seen[string(w.Standing)]++
-			for _, c := range w.Causes {
-				seen[string(c.Kind)]++
-			}
-			now, _ := node.Get(sets[other], key)
-			mine, _ := node.Get(sets[n], key)
-			switch w.Standing {
-			case "missing there", "newer here":
-				brought := now.Version.Compare(w.Here.Version) >= 0
-				if declined := has(w, status.CauseDeclinedThere, status.CauseCollectedThere, status.CauseRests); brought == declined || declined == has(w, status.CauseNotSynced) {
-					t.Fatalf("%s: brought by the sync: %t; %+v", key, brought, w)
-				}
-			case "missing here", "newer there":
-				brought := mine.Version.Compare(w.There.Version) >= 0
-				if declined := has(w, status.CauseDeclinedHere, status.CauseCollectedHere, status.CauseRests); brought == declined || declined == has(w, status.CauseNotSynced) {
-					t.Fatalf("%s: brought by the sync: %t; %+v", key, brought, w)
-				}
-			}
-		}
-	}
-	for _, what := range slices.DeleteFunc(common, func(what string) bool { return !unseen(what) }) {
-		t.Errorf("%q has not come up: %v", what, seen)
 	}
 }
 

@@ -71,9 +71,7 @@ func TestWrite(t *testing.T) {
 func TestWriteTakesTheRole(t *testing.T) {
 	for _, policy := range []Policy{{}, {Unsigned: true}} {
 		m, ns := newNotes(policy)
-		if err := errors.Join(setRole(ns, idOf(other), RoleAdmin), setRole(ns, m.ID, RoleRead)); err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, errors.Join(setRole(ns, idOf(other), RoleAdmin), setRole(ns, m.ID, RoleRead)))
 		_, err := put(ns, "k", "")
 		if !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), "read") {
 			t.Errorf("a reader writes: %v", err)
@@ -156,8 +154,6 @@ func TestWriteOfAWrongClock(t *testing.T) {
 		t.Errorf("a namespace founded before 2020: %v", err)
 	}
 }
-
-func second[T any](_ T, err error) error { return err }
 
 // overtake lets a later version of another writer into the store before each
 // commit, past the clock; it returns how often.

@@ -1,6 +1,9 @@
 package roster
 
-import mathbits "math/bits"
+import (
+	"iter"
+	mathbits "math/bits"
+)
 
 // bits is a set of small numbers. It never changes; sets share the chunks in which they
 // agree. The pasts of a history that is nearly a line differ in their last chunk only.
@@ -120,22 +123,34 @@ func (b bits) minus(o bits) bits {
 	return left
 }
 
-// any reports whether a number in b is such a one.
-func (b bits) any(such func(i int) bool) bool {
-	for i, c := range b {
-		for w := 0; c != nil && w < chunkWords; w++ {
-			for word := c[w]; word != 0; word &= word - 1 {
-				if such(i*chunkBits + w*64 + mathbits.TrailingZeros64(word)) {
-					return true
+// both yields the numbers in b and o, ascending.
+func (b bits) both(o bits) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range min(len(b), len(o)) {
+			if b[i] == nil || o[i] == nil {
+				continue
+			}
+			for w := range b[i] {
+				for word := b[i][w] & o[i][w]; word != 0; word &= word - 1 {
+					if !yield(i*chunkBits + w*64 + mathbits.TrailingZeros64(word)) {
+						return
+					}
 				}
 			}
 		}
 	}
-	return false
 }
 
-// empty reports whether there is no number in b.
-func (b bits) empty() bool { return !b.any(func(int) bool { return true }) }
+// all yields the numbers in b, ascending.
+func (b bits) all() iter.Seq[int] { return b.both(b) }
+
+// meets reports whether b and o have a number in common.
+func (b bits) meets(o bits) bool {
+	for range b.both(o) {
+		return true
+	}
+	return false
+}
 
 // bitsOf is a set of its own, which drop may change.
 func bitsOf(numbers []int) (b bits) {
@@ -174,49 +189,3 @@ func (b bits) within(o bits) bool {
 	}
 	return true
 }
-
-// meets reports whether b and o have a number in common.
-func (b bits) meets(o bits) bool {
-	for i := range min(len(b), len(o)) {
-		if b[i] == nil || o[i] == nil {
-			continue
-		}
-		for w := range b[i] {
-			if b[i][w]&o[i][w] != 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// common are the numbers in b and o, ascending.
-func (b bits) common(o bits) (numbers []int) {
-	for i := range min(len(b), len(o)) {
-		if b[i] == nil || o[i] == nil {
-			continue
-		}
-		for w := range b[i] {
-			for word := b[i][w] & o[i][w]; word != 0; word &= word - 1 {
-				numbers = append(numbers, i*chunkBits+w*64+mathbits.TrailingZeros64(word))
-			}
-		}
-	}
-	return numbers
-}
-
-// count is how many numbers are in b and o.
-func (b bits) count(o bits) (n int) {
-	for i := range min(len(b), len(o)) {
-		if b[i] == nil || o[i] == nil {
-			continue
-		}
-		for w := range b[i] {
-			n += mathbits.OnesCount64(b[i][w] & o[i][w])
-		}
-	}
-	return n
-}
-
-// all are the numbers in b, ascending.
-func (b bits) all() []int { return b.common(b) }

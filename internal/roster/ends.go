@@ -132,13 +132,13 @@ func (v *view) lastInstants(h *history) map[int]dbadapter.Timestamp {
 	// A later grant ends those that it had seen.
 	open := bitsOf(writes)
 	for _, i := range slices.SortedFunc(slices.Values(e.grants), byTime) {
-		for _, g := range open.common(entries[i].past) {
+		for _, g := range slices.Collect(open.both(entries[i].past)) { // drop changes open
 			last[g] = min(last[g], entries[i].At)
 			open.drop(g)
 		}
 	}
 	// A removal, and a grant of the role read, ends those that had not seen it.
-	cuts := slices.SortedFunc(slices.Values(append(e.removes.all(), e.reads.all()...)), byTime)
+	cuts := slices.SortedFunc(e.removes.union(e.reads).all(), byTime)
 	all := bitsOf(cuts)
 	v.cut(slices.DeleteFunc(writes, func(g int) bool { return all.within(entries[g].past) }), cuts, last)
 	return last
@@ -212,10 +212,9 @@ func (e *entry) lastInstant() dbadapter.Timestamp {
 
 // first is the earliest time among these statements, or to.
 func (v *view) first(to dbadapter.Timestamp, takers bits, by ...[]int) dbadapter.Timestamp {
-	takers.any(func(i int) bool {
+	for i := range takers.all() {
 		to = min(to, v.set.entries[i].At)
-		return false
-	})
+	}
 	for _, list := range by {
 		for _, i := range list {
 			to = min(to, v.set.entries[i].At)

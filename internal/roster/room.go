@@ -102,14 +102,16 @@ func (s *Set) Shed() {
 		}
 	}
 	all, needed := bitsOf(numbers), s.all().reached(claimed).union(bitsOf(claimed))
-	s.claimed = all.count(needed)
+	s.claimed = len(slices.Collect(all.both(needed)))
 	idle = slices.DeleteFunc(idle, func(e *entry) bool { return needed.has(e.number) })
 	if len(idle) <= s.bounds.void {
 		return
 	}
 	depth := map[*entry]int{}
 	for _, e := range idle {
-		depth[e] = all.count(e.past)
+		for range all.both(e.past) {
+			depth[e]++
+		}
 	}
 	slices.SortFunc(idle, func(a, b *entry) int { return cmp.Or(cmp.Compare(depth[a], depth[b]), byHash(a, b)) })
 	drop := map[Hash]bool{}
@@ -144,7 +146,7 @@ func (s *Set) without(drop map[Hash]bool) *Set {
 		for _, g := range old.grants {
 			e.grants = append(e.grants, place[g])
 		}
-		above := old.above.all()
+		above := slices.Collect(old.above.all())
 		for n, t := range above {
 			if seat(t) != root {
 				above[n] = int(seatOf(place[seat(t).entry()]))

@@ -92,25 +92,33 @@ func (t Table) String() string { return hex.EncodeToString(t[:]) }
 // signedDomain keeps a statement's signature from meaning anything elsewhere.
 const signedDomain = "syncd statement 1\x00"
 
-var encoding, decoding = func() (cbor.EncMode, cbor.DecMode) {
-	enc, err := cbor.CoreDetEncOptions().EncMode()
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	dec, err := cbor.DecOptions{
-		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
-		IndefLength:       cbor.IndefLengthForbidden,
-		TagsMd:            cbor.TagsForbidden,
-		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
-		MaxArrayElements:  MaxHeads,
-		MaxMapPairs:       16,
-		MaxNestedLevels:   4,
-	}.DecMode()
+// encoding makes the one encoding that a statement has, and decoding reads it.
+var (
+	encoding = func() cbor.EncMode {
+		mode, err := cbor.CoreDetEncOptions().EncMode()
+		if err != nil {
+			panic(err) // the options are constants
+		}
+		return mode
+	}()
+	decoding = mode(cbor.DecOptions{ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, MaxArrayElements: MaxHeads, MaxMapPairs: 16, MaxNestedLevels: 4})
+	strict   = mode(cbor.DecOptions{MaxArrayElements: 1 << 17, MaxMapPairs: 1 << 10, MaxNestedLevels: 8})
+)
+
+// mode refuses what this project does not write: tags, lengths left open, keys that are
+// there twice.
+func mode(o cbor.DecOptions) cbor.DecMode {
+	o.DupMapKey, o.IndefLength, o.TagsMd = cbor.DupMapKeyEnforcedAPF, cbor.IndefLengthForbidden, cbor.TagsForbidden
+	mode, err := o.DecMode()
 	if err != nil {
 		panic(err)
 	}
-	return enc, dec
-}()
+	return mode
+}
+
+// Unmarshal reads CBOR of members other than statements. It refuses what this project does
+// not write, and leaves out fields that it does not know.
+func Unmarshal(b []byte, into any) error { return strict.Unmarshal(b, into) }
 
 // signedBytes is what an author signs.
 func signedBytes(ns dbadapter.NamespaceID, encoded []byte) []byte {

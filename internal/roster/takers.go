@@ -109,4 +109,6 @@ func (v *view) ownTakers(t seat) []int {
 }
 
 // allTakers are both.
-func (v *view) allTakers(t seat) []int { return slices.Concat(v.takers(t).all(), v.ownTakers(t)) }
+func (v *view) allTakers(t seat) []int {
+	return slices.Concat(slices.Collect(v.takers(t).all()), v.ownTakers(t))
+}

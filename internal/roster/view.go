@@ -112,8 +112,10 @@ func (v *view) live(t seat, e *entry) bool {
 
 func (v *view) taken(t seat, e *entry) bool {
 	concurrent := func(i int) bool { return v.apart(i, v.set.entries[i], e) }
-	if v.takers(t).any(concurrent) {
-		return true
+	for i := range v.takers(t).all() {
+		if concurrent(i) {
+			return true
+		}
 	}
 	// What an admin says of itself, apart, does not void one another: two steps down
 	// both stand, and the lower role counts.
@@ -185,7 +187,7 @@ func (v *view) seats(id ID) (seats []seat) {
 	}
 	free := func(t seat) bool {
 		replaced := func(i int) bool { return v.replaces(i, t) }
-		return v.takers(t).empty() && len(v.ownTakers(t)) == 0 && !slices.ContainsFunc(admin, replaced)
+		return !v.takers(t).meets(v.takers(t)) && len(v.ownTakers(t)) == 0 && !slices.ContainsFunc(admin, replaced)
 	}
 	if id == v.set.cfg.Creator && slices.ContainsFunc(v.set.founds, v.has) && free(root) {
 		seats = append(seats, root)

@@ -39,7 +39,7 @@ const (
 // Questions counts the questions of peers, by what they are about, and keeps them within
 // their bounds. The zero value has none.
 type Questions struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards budgets
 	budgets map[roster.ID]*budget
 	asks    counted // about a key, a set or a status
 	answers counted // routed ones but for those about the feed,
@@ -52,12 +52,6 @@ type Questions struct {
 type budget struct {
 	tokens float64
 	at     time.Duration
-}
-
-// counted are questions by the peers that have asked them.
-type counted struct {
-	all int
-	of  map[roster.ID]int
 }
 
 // Take takes a place for a question of a peer that is a member, and pays for it.
@@ -80,16 +74,16 @@ func (q *Questions) Take(remote roster.ID, about wire.Subject, now time.Duration
 	}
 	switch {
 	case !about.Routed():
-		release = q.place(&q.asks, remote, MaxQuestions, MaxQuestionsInAll)
+		release, ok = q.asks.take(remote, MaxQuestions, MaxQuestionsInAll)
 	case about == wire.SubjectFeed:
-		release = q.place(&q.feeds, remote, MaxFeeding, MaxFeedingInAll)
+		release, ok = q.feeds.take(remote, MaxFeeding, MaxFeedingInAll)
 	default:
-		release = q.place(&q.answers, remote, MaxRouted, MaxRoutedInAll)
+		release, ok = q.answers.take(remote, MaxRouted, MaxRoutedInAll)
 	}
-	if release != nil {
+	if ok {
 		b.tokens--
 	}
-	return release, release != nil
+	return release, ok
 }
 
 // Charge pays for the bytes of an answer to a routed question.
@@ -97,22 +91,4 @@ func (q *Questions) Charge(remote roster.ID, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.budgets[remote].tokens -= float64(bytes) / AnswerBytes
-}
-
-// place is nil where there is none. mu is held.
-func (q *Questions) place(c *counted, remote roster.ID, most, inAll int) (release func()) {
-	if c.all >= inAll || c.of[remote] >= most {
-		return nil
-	}
-	if c.of == nil {
-		c.of = map[roster.ID]int{}
-	}
-	c.all++
-	c.of[remote]++
-	return func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		c.all--
-		decrement(c.of, remote)
-	}
 }

@@ -24,14 +24,13 @@ type Places struct {
 type Sessions struct {
 	places Places
 
-	mu       sync.Mutex // guards what follows
-	incoming int
-	peers    map[roster.ID]int // those of incoming that a peer began
-	shown    int               // those of incoming in which strangers show their lists
-	greeting map[roster.ID]int // streams that have not said yet what they want
-	members  int               // their sum, of members
-	others   int               // their sum, of strangers
-	calls    map[call]int      // syncs that this node began and that change something
+	incoming counted // syncs that peers began
+	shown    counted // those of incoming in which strangers show their lists
+	members  counted // streams of members that have not said yet what they want
+	others   counted // the same of strangers
+
+	mu    sync.Mutex   // guards what follows
+	calls map[call]int // syncs that this node began and that change something
 }
 
 // call is a sync that this node began.
@@ -42,65 +41,30 @@ type call struct {
 
 // NewSessions is without any sync.
 func NewSessions(p Places) *Sessions {
-	return &Sessions{places: p, peers: map[roster.ID]int{}, greeting: map[roster.ID]int{}, calls: map[call]int{}}
+	return &Sessions{places: p, calls: map[call]int{}}
 }
 
 // Greet takes a place for a stream that has not said yet what it wants. Members
 // of any namespace have places of their own: a crowd of silent strangers keeps
 // no member out.
 func (s *Sessions) Greet(remote roster.ID, member bool) (release func(), ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	taken := &s.others
 	if member {
-		taken = &s.members
+		return s.members.take(remote, s.places.PerPeer, s.places.Greetings)
 	}
-	if *taken >= s.places.Greetings || s.greeting[remote] >= s.places.PerPeer {
-		return nil, false
-	}
-	*taken++
-	s.greeting[remote]++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		*taken--
-		decrement(s.greeting, remote)
-	}, true
+	return s.others.take(remote, s.places.PerPeer, s.places.Greetings)
 }
 
 // Accept takes a place for a sync that a peer begins.
 func (s *Sessions) Accept(remote roster.ID) (release func(), ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.incoming >= s.places.Sessions || s.peers[remote] >= s.places.PerPeer {
-		return nil, false
-	}
-	s.incoming++
-	s.peers[remote]++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.incoming--
-		decrement(s.peers, remote)
-	}, true
+	return s.incoming.take(remote, s.places.PerPeer, s.places.Sessions)
 }
 
 // Introduce takes a place for a sync in which a peer that is not a member shows its
 // list. There is one a peer, and in all a quarter of those for members.
 func (s *Sessions) Introduce(remote roster.ID) (release func(), ok bool) {
-	s.mu.Lock()
-	full := s.shown >= max(1, s.places.Sessions/4) || s.peers[remote] > 0
-	if !full {
-		s.shown++
-	}
-	s.mu.Unlock()
-	if full {
+	leave, ok := s.shown.take(remote, 1, max(1, s.places.Sessions/4))
+	if !ok {
 		return nil, false
-	}
-	leave := func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.shown--
 	}
 	done, ok := s.Accept(remote)
 	if !ok {
@@ -130,6 +94,33 @@ func (s *Sessions) Yields(ns dbadapter.NamespaceID, self, remote roster.ID) bool
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return self < remote && s.calls[call{ns, remote}] > 0
+}
+
+// counted are the places of one kind that peers have taken.
+type counted struct {
+	mu  sync.Mutex // guards what follows
+	all int
+	of  map[roster.ID]int
+}
+
+// take takes a place for a peer, which has most of them, of inAll for all peers.
+func (c *counted) take(remote roster.ID, most, inAll int) (release func(), ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all >= inAll || c.of[remote] >= most {
+		return nil, false
+	}
+	if c.of == nil {
+		c.of = map[roster.ID]int{}
+	}
+	c.all++
+	c.of[remote]++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.all--
+		decrement(c.of, remote)
+	}, true
 }
 
 func decrement[K comparable](m map[K]int, k K) {

@@ -65,8 +65,8 @@ func TestSessionsAreBounded(t *testing.T) {
 	for _, r := range release {
 		r()
 	}
-	if s.incoming != 0 || len(s.peers) != 0 {
-		t.Errorf("left %d, %v", s.incoming, s.peers)
+	if s.incoming.all != 0 || len(s.incoming.of) != 0 {
+		t.Errorf("left %d, %v", s.incoming.all, s.incoming.of)
 	}
 	take("c", true)
 }
@@ -91,11 +91,11 @@ func TestGreetingsAreBounded(t *testing.T) {
 	for _, done := range leave {
 		done()
 	}
-	if s.members+s.others+len(s.greeting) != 0 {
-		t.Errorf("all have left: %d, %d, %v", s.members, s.others, s.greeting)
+	if left := s.members.all + s.others.all + len(s.members.of) + len(s.others.of); left != 0 {
+		t.Errorf("all have left, and %d are counted", left)
 	}
 	for i, want := range []bool{true, true, false} {
-		if _, ok := s.Greet("a", i == 0); ok != want {
+		if _, ok := s.Greet("a", true); ok != want {
 			t.Errorf("greeting %d of one peer: %t", i, ok)
 		}
 	}

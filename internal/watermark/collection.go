@@ -9,8 +9,9 @@ import (
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
-// Progress is how far the collection of what was deleted, or has expired, is.
-type Progress struct {
+// Collection is how far the collection of what was deleted, or has expired, is, and what
+// holds it back.
+type Collection struct {
 	// Waiting is an upper bound of the tombstones and records that expire and are
 	// held. One that was overwritten still counts until the records are read next.
 	// Counted says that they have been, since the namespace was opened or before
@@ -28,11 +29,6 @@ type Progress struct {
 	// Recovering: this node may lack what it held once. It collects nothing until it
 	// was found equal with another member.
 	Recovering bool
-}
-
-// Collection is how far the collection is, and what holds it back.
-type Collection struct {
-	Progress
 	// Holding are the members that hold back what waits.
 	Holding []Holding
 }
@@ -97,9 +93,9 @@ func (w *Watermark) Collection(waiting *Waiting, tau dbadapter.Timestamp, synced
 		}
 		return t.Time()
 	}
-	c := Collection{Progress: Progress{
+	c := Collection{
 		Waiting: f.Count, Counted: swept, Recovering: w.state.Recovering, Mark: moment(w.At(tau)), Floor: moment(w.state.Floor),
-	}}
+	}
 	if f.Count == 0 {
 		return c
 	}

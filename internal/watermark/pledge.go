@@ -35,25 +35,10 @@ func (p *Pledge) Encode() ([]byte, error) { return cbor.Marshal(p) }
 
 var errPledge = errors.New("malformed pledge")
 
-// strict refuses what Encode does not write: tags, lengths left open, keys that are there
-// twice.
-var strict = func() cbor.DecMode {
-	mode, err := cbor.DecOptions{
-		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
-		IndefLength:      cbor.IndefLengthForbidden,
-		TagsMd:           cbor.TagsForbidden,
-		MaxArrayElements: roster.MaxMembers,
-	}.DecMode()
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	return mode
-}()
-
 // ParsePledge reads the value of a record.
 func ParsePledge(value []byte) (*Pledge, error) {
 	p := new(Pledge)
-	if err := strict.Unmarshal(value, p); err != nil {
+	if err := roster.Unmarshal(value, p); err != nil {
 		return nil, fmt.Errorf("%w: %v", errPledge, err)
 	}
 	if p.List == (roster.Digest{}) || len(p.Vector) == 0 || len(p.Vector) > roster.MaxMembers {
