@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/seq"
 )
 
 // keptLog is the kept log of a namespace. Its slices are only ever appended to or
@@ -45,27 +46,23 @@ func (k *keptLog) add(leavers []commit.Leaver, now time.Time) {
 func sizeOf(k *dbadapter.Kept) int { return len(k.Record.Key) + len(k.Record.Value) }
 
 func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
-	return func(yield func(dbadapter.Kept, error) bool) {
+	return seq.Of(func(yield func(dbadapter.Kept) bool) error {
 		n.mu.Lock()
 		entries := n.data.kept.entries
 		all := slices.Concat(entries[dbadapter.KeptConflict], entries[dbadapter.KeptSetAside])
 		closed := n.closed.Load()
 		n.mu.Unlock()
 		if closed {
-			yield(dbadapter.Kept{}, n.errClosed("read the kept log"))
-			return
+			return n.errClosed("read the kept log")
 		}
 		for _, k := range all {
-			if err := ctx.Err(); err != nil {
-				yield(dbadapter.Kept{}, err)
-				return
-			}
 			k.Record = k.Record.Clone()
-			if !yield(k, nil) {
-				return
+			if err := ctx.Err(); err != nil || !yield(k) {
+				return err
 			}
 		}
-	}
+		return nil
+	})
 }
 
 func (n *namespace) KeptCount(why dbadapter.Why) int {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/seq"
 )
 
 // data is what stays of a namespace while it is closed. It is guarded by the
@@ -127,33 +128,27 @@ func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
 }
 
 func (n *namespace) Changes(ctx context.Context, after uint64) iter.Seq2[dbadapter.Change, error] {
-	return func(yield func(dbadapter.Change, error) bool) {
+	return seq.Of(func(yield func(dbadapter.Change) bool) error {
 		n.mu.Lock()
-		log, seq, closed := n.data.log, n.data.seq, n.closed.Load()
+		log, last, closed := n.data.log, n.data.seq, n.closed.Load()
 		n.mu.Unlock()
 		if closed {
-			yield(dbadapter.Change{}, n.errClosed("read the change log"))
-			return
+			return n.errClosed("read the change log")
 		}
-		if after >= seq {
-			return
+		if after >= last {
+			return nil
 		}
-		first := seq - uint64(len(log)) + 1
+		first := last - uint64(len(log)) + 1
 		if after+1 < first {
-			yield(dbadapter.Change{}, fmt.Errorf("read the change log after %d: %w: it begins with %d; scan the records instead",
-				after, dbadapter.ErrTrimmed, first))
-			return
+			return fmt.Errorf("read the change log after %d: %w: it begins with %d; scan the records instead", after, dbadapter.ErrTrimmed, first)
 		}
 		for _, c := range log[after+1-first:] {
-			if err := ctx.Err(); err != nil {
-				yield(dbadapter.Change{}, err)
-				return
-			}
-			if !yield(c, nil) {
-				return
+			if err := ctx.Err(); err != nil || !yield(c) {
+				return err
 			}
 		}
-	}
+		return nil
+	})
 }
 
 func (n *namespace) Log() dbadapter.LogID {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/seq"
 )
 
 // snapshot is the roots as of one commit.
@@ -53,10 +54,9 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 }
 
 func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Hashed, error] {
-	return func(yield func(dbadapter.Hashed, error) bool) {
+	return seq.Of(func(yield func(dbadapter.Hashed) bool) (err error) {
 		if err := s.usable("scan"); err != nil {
-			yield(dbadapter.Hashed{}, err)
-			return
+			return err
 		}
 		start := string(prefix)
 		if next := string(after) + "\x00"; after != nil && next > start {
@@ -66,13 +66,11 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dba
 			if !strings.HasPrefix(key, string(prefix)) {
 				return false
 			}
-			if err := s.running(ctx, "scan"); err != nil {
-				yield(dbadapter.Hashed{}, err)
-				return false
-			}
-			return yield(held.Record.Clone(), nil)
+			err = s.running(ctx, "scan")
+			return err == nil && yield(held.Record.Clone())
 		})
-	}
+		return err
+	})
 }
 
 func (s *snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
@@ -110,22 +108,19 @@ func (s *snapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, err
 }
 
 func (s *snapshot) Pairs(ctx context.Context, from, to dbadapter.Index) iter.Seq2[dbadapter.Pair, error] {
-	return func(yield func(dbadapter.Pair, error) bool) {
+	return seq.Of(func(yield func(dbadapter.Pair) bool) (err error) {
 		if err := s.usable("list the pairs"); err != nil {
-			yield(dbadapter.Pair{}, err)
-			return
+			return err
 		}
 		s.buckets.from(from, cmp.Compare, func(index dbadapter.Index, held []commit.Held) bool {
 			if to != 0 && index >= to {
 				return false
 			}
-			if err := s.running(ctx, "list the pairs"); err != nil {
-				yield(dbadapter.Pair{}, err)
-				return false
-			}
-			return yield(dbadapter.Pair{Index: index, Checksum: commit.Checksum(s.namespace.hasher, held)}, nil)
+			err = s.running(ctx, "list the pairs")
+			return err == nil && yield(dbadapter.Pair{Index: index, Checksum: commit.Checksum(s.namespace.hasher, held)})
 		})
-	}
+		return err
+	})
 }
 
 func (s *snapshot) Close() error {

@@ -11,23 +11,24 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
+	"github.com/syncd-io/syncd/dbadapter/internal/seq"
 )
 
 // logPage is how many entries one query reads.
 const logPage = 64
 
 func (n *namespace) Changes(ctx context.Context, after uint64) iter.Seq2[dbadapter.Change, error] {
-	return func(yield func(dbadapter.Change, error) bool) {
+	return seq.Of(func(yield func(dbadapter.Change) bool) error {
 		s, err := n.snapshot("read the change log")
 		if err != nil {
-			yield(dbadapter.Change{}, err)
-			return
+			return err
 		}
 		defer s.Close()
-		if err := s.changes(ctx, after, func(c dbadapter.Change) bool { return yield(c, nil) }); err != nil {
-			yield(dbadapter.Change{}, fmt.Errorf("read the change log after %d: %w", after, err))
+		if err := s.changes(ctx, after, yield); err != nil {
+			return fmt.Errorf("read the change log after %d: %w", after, err)
 		}
-	}
+		return nil
+	})
 }
 
 // changes yields the log after a sequence number, and fails if a change is

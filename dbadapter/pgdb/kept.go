@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
+	"github.com/syncd-io/syncd/dbadapter/internal/seq"
 )
 
 // An entry of the kept log is
@@ -107,17 +108,17 @@ SELECT why, seq, entry FROM (
 ) q WHERE before IS NULL OR before < $5 ORDER BY why, seq`
 
 func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
-	return func(yield func(dbadapter.Kept, error) bool) {
+	return seq.Of(func(yield func(dbadapter.Kept) bool) error {
 		s, err := n.snapshot("read the kept log")
 		if err != nil {
-			yield(dbadapter.Kept{}, err)
-			return
+			return err
 		}
 		defer s.Close()
-		if err := s.kept(ctx, func(k dbadapter.Kept) bool { return yield(k, nil) }); err != nil {
-			yield(dbadapter.Kept{}, fmt.Errorf("read the kept log: %w", err))
+		if err := s.kept(ctx, yield); err != nil {
+			return fmt.Errorf("read the kept log: %w", err)
 		}
-	}
+		return nil
+	})
 }
 
 func (s *snapshot) kept(ctx context.Context, yield func(dbadapter.Kept) bool) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/dbadapter/internal/seq"
 )
 
 // A scan reads page by page, each with a query of its own from where the last one
@@ -35,11 +36,12 @@ SELECT key, checksum, head, value, page FROM (
 )
 
 func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Hashed, error] {
-	return func(yield func(dbadapter.Hashed, error) bool) {
-		if err := s.scan(ctx, prefix, after, func(r dbadapter.Hashed) bool { return yield(r, nil) }); err != nil {
-			yield(dbadapter.Hashed{}, fmt.Errorf("scan: %w", err))
+	return seq.Of(func(yield func(dbadapter.Hashed) bool) error {
+		if err := s.scan(ctx, prefix, after, yield); err != nil {
+			return fmt.Errorf("scan: %w", err)
 		}
-	}
+		return nil
+	})
 }
 
 // row is a record as a page holds it.
@@ -109,11 +111,12 @@ func (s *snapshot) scan(ctx context.Context, prefix, after []byte, yield func(db
 }
 
 func (s *snapshot) Pairs(ctx context.Context, from, to dbadapter.Index) iter.Seq2[dbadapter.Pair, error] {
-	return func(yield func(dbadapter.Pair, error) bool) {
-		if err := s.pairs(ctx, from, to, func(p dbadapter.Pair) bool { return yield(p, nil) }); err != nil {
-			yield(dbadapter.Pair{}, fmt.Errorf("list the pairs: %w", err))
+	return seq.Of(func(yield func(dbadapter.Pair) bool) error {
+		if err := s.pairs(ctx, from, to, yield); err != nil {
+			return fmt.Errorf("list the pairs: %w", err)
 		}
-	}
+		return nil
+	})
 }
 
 // place is an index as the database orders it; all that a hasher makes are far below

@@ -10,7 +10,7 @@ var floors = [][]string{
 	{"bfield/internal/saved", "bfield/internal/workers", "bfield/keyed"},
 	{"bfield/internal/fieldtest", "internal/child", "internal/golden", "internal/hlc", "internal/keyhash", "internal/loglimit", "internal/machine", "internal/pgserver", "internal/plot", "internal/powercut", "internal/seeded", "internal/signature"},
 	{"bfield/keyset", "dbadapter", "iblt", "iblt/rateless"},
-	{"dbadapter/internal/commit", "dbadapter/internal/damage", "dbadapter/internal/kv", "dbadapter/internal/lifecycle", "dbadapter/internal/queue", "internal/coded", "internal/durable", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
+	{"dbadapter/internal/commit", "dbadapter/internal/damage", "dbadapter/internal/kv", "dbadapter/internal/lifecycle", "dbadapter/internal/queue", "dbadapter/internal/seq", "internal/coded", "internal/durable", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"bfield", "bfield/bloom", "bfield/cuckoo", "bfield/ribbon"},
 	{"bfield/nested", "bfield/phf"},
 	{"internal/quorum", "internal/watermark"},

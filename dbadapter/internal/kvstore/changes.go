@@ -12,26 +12,18 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
+	"github.com/syncd-io/syncd/dbadapter/internal/seq"
 )
 
 func (n *namespace) Changes(ctx context.Context, after uint64) iter.Seq2[dbadapter.Change, error] {
-	return func(yield func(dbadapter.Change, error) bool) {
-		opened, err := n.Snapshot()
+	return seq.Of(func(yield func(dbadapter.Change) bool) error {
+		s, err := n.snapshot()
 		if err != nil {
-			yield(dbadapter.Change{}, err)
-			return
+			return err
 		}
-		s := opened.(*snapshot)
 		defer s.Close()
-		stopped := false
-		err = s.changes(ctx, after, func(c dbadapter.Change) bool {
-			stopped = !yield(c, nil)
-			return !stopped
-		})
-		if err != nil && !stopped {
-			yield(dbadapter.Change{}, err)
-		}
-	}
+		return s.changes(ctx, after, yield)
+	})
 }
 
 // changes yields the log after a sequence number, and fails if a change is

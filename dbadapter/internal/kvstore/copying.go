@@ -57,12 +57,7 @@ func (s *snapshot) copyAll(ctx context.Context, out *copyWriter, m *meta) error 
 		if len(key) != layout.NumberSize {
 			return damage.Corrupt("an index entry", "its key has %d bytes", len(key))
 		}
-		b, err := readBucket(value, number, dbadapter.Index(layout.Read48(key)))
-		for more := err == nil; more && err == nil; {
-			if _, more, err = b.next(); more {
-				named++
-			}
-		}
+		_, err := eachKey(value, number, dbadapter.Index(layout.Read48(key)), func([]byte) error { named++; return nil })
 		return err
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
+	"github.com/syncd-io/syncd/dbadapter/internal/seq"
 )
 
 // An entry of the kept log is
@@ -91,17 +92,15 @@ func (c *committer) stageKept(txn kv.Txn, number uint32, m *layout.Kept, leavers
 }
 
 func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
-	return func(yield func(dbadapter.Kept, error) bool) {
-		opened, err := n.Snapshot()
+	return seq.Of(func(yield func(dbadapter.Kept) bool) error {
+		s, err := n.snapshot()
 		if err != nil {
-			yield(dbadapter.Kept{}, err)
-			return
+			return err
 		}
-		s := opened.(*snapshot)
 		defer s.Close()
 		var k dbadapter.Kept
 		var found layout.Kept
-		stopped := false
+		more := true
 		prefix := appendPrefix(nil, n.number, layout.KindKept)
 		err = s.entries(ctx, "read the kept log", prefix, prefix, func(it kv.Iterator) error {
 			return it.Value(func(entry []byte) (err error) {
@@ -111,16 +110,14 @@ func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 				return err
 			})
 		}, func() bool {
-			stopped = !yield(k, nil)
-			return !stopped
+			more = yield(k)
+			return more
 		})
-		if err == nil && !stopped {
+		if err == nil && more {
 			err = s.checkKept(found)
 		}
-		if err != nil && !stopped {
-			yield(dbadapter.Kept{}, err)
-		}
-	}
+		return err
+	})
 }
 
 // checkKept compares all entries of the kept log with what the commits have added

@@ -114,6 +114,20 @@ func (b *bucket) next() (key []byte, ok bool, err error) {
 	return key, true, nil
 }
 
+// eachKey calls do with the keys of an index entry, and returns its checksum.
+func eachKey(entry []byte, number uint32, index dbadapter.Index, do func(key []byte) error) (dbadapter.Checksum, error) {
+	b, err := readBucket(entry, number, index)
+	for err == nil {
+		var key []byte
+		var more bool
+		if key, more, err = b.next(); !more || err != nil {
+			break
+		}
+		err = do(key)
+	}
+	return b.sum, err
+}
+
 // meta is the head of a namespace.
 type meta struct {
 	layout.Meta

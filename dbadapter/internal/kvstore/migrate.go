@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"os"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
@@ -42,12 +40,6 @@ func (s *Store) CopyTo(ctx context.Context, dir string, engine kv.Engine, o Opti
 	if progress == nil {
 		progress = func(int64) {}
 	}
-	if entries, err := os.ReadDir(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return m, err
-	} else if len(entries) > 0 {
-		return m, fmt.Errorf("%w: the folder is not empty", dbadapter.ErrLocked)
-	}
-	o.setDefaults()
 	var view kv.View
 	var h head
 	if err := s.committer.do(ctx, func() error { view, h = s.db.View(), s.committer.head; return nil }); err != nil {
@@ -67,22 +59,11 @@ func (s *Store) CopyTo(ctx context.Context, dir string, engine kv.Engine, o Opti
 
 // load writes all entries of a view into a new folder.
 func load(ctx context.Context, view kv.View, dir string, engine kv.Engine, o Options, h head, progress func(int64)) (m Moved, err error) {
-	lock, err := lockDir(dir)
+	db, disk, release, err := openNew(dir, engine, &o)
 	if err != nil {
 		return m, err
 	}
-	defer lock.release()
-	disk := &diskGuard{dir: dir, min: o.MinFree}
-	if err := disk.opening(engine); err != nil {
-		return m, err
-	}
-	if err := checkFormat(dir, engine); err != nil {
-		return m, err
-	}
-	db, err := engine.Open(dir)
-	if err != nil {
-		return m, err
-	}
+	defer release()
 	defer func() {
 		if err = errors.Join(err, db.Close()); err == nil {
 			err = markClean(dir, h.commits)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
@@ -27,28 +26,13 @@ func Restore(ctx context.Context, dir string, engine kv.Engine, o Options, copie
 			err = fmt.Errorf("restore the store %s: %w", dir, err)
 		}
 	}()
-	if entries, err := os.ReadDir(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	} else if len(entries) > 0 {
-		return fmt.Errorf("%w: the folder is not empty", dbadapter.ErrLocked)
-	}
-	o.setDefaults()
-	lock, err := lockDir(dir)
+	db, disk, release, err := openNew(dir, engine, &o)
 	if err != nil {
 		return err
 	}
-	defer lock.release()
-	r := &restorer{ctx: ctx, disk: diskGuard{dir: dir, min: o.MinFree}, present: map[uint32]dbadapter.NamespaceID{}}
-	if err := r.disk.opening(engine); err != nil {
-		return err
-	}
-	if err := checkFormat(dir, engine); err != nil {
-		return err
-	}
-	if r.db, err = engine.Open(dir); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.db.Close()) }()
+	defer release()
+	defer func() { err = errors.Join(err, db.Close()) }()
+	r := &restorer{ctx: ctx, db: db, disk: disk, present: map[uint32]dbadapter.NamespaceID{}}
 	for c, err := range copies {
 		if err != nil {
 			return err
@@ -64,7 +48,7 @@ func Restore(ctx context.Context, dir string, engine kv.Engine, o Options, copie
 type restorer struct {
 	ctx     context.Context
 	db      kv.DB
-	disk    diskGuard
+	disk    *diskGuard
 	batch   kv.Loader
 	before  kv.View                          // as of the copy before; what this one replaces is looked up in it
 	present map[uint32]dbadapter.NamespaceID // the numbers that have entries
@@ -234,7 +218,7 @@ func (r *restorer) replaceBucket(place []byte, f *copyFrame) error {
 	index := dbadapter.Index(layout.Read48(place))
 	kept := map[string]bool{}
 	if f.kind == framePut {
-		if err := eachKey(f.value, r.number, index, func(key []byte) error { kept[string(key)] = true; return nil }); err != nil {
+		if _, err := eachKey(f.value, r.number, index, func(key []byte) error { kept[string(key)] = true; return nil }); err != nil {
 			return err
 		}
 	}
@@ -243,7 +227,7 @@ func (r *restorer) replaceBucket(place []byte, f *copyFrame) error {
 	if err != nil || old == nil {
 		return err
 	}
-	err = eachKey(old, r.number, index, func(key []byte) error {
+	_, err = eachKey(old, r.number, index, func(key []byte) error {
 		if kept[string(key)] {
 			return nil
 		}
@@ -251,19 +235,6 @@ func (r *restorer) replaceBucket(place []byte, f *copyFrame) error {
 	})
 	if err == nil && f.kind == frameEmpty {
 		err = r.remove(bucketKey)
-	}
-	return err
-}
-
-func eachKey(entry []byte, number uint32, index dbadapter.Index, do func(key []byte) error) error {
-	b, err := readBucket(entry, number, index)
-	for err == nil {
-		var key []byte
-		var more bool
-		if key, more, err = b.next(); !more || err != nil {
-			return err
-		}
-		err = do(key)
 	}
 	return err
 }

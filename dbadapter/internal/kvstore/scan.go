@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
+	"github.com/syncd-io/syncd/dbadapter/internal/seq"
 )
 
 // iterate goes over the entries whose keys begin with prefix, from start on.
@@ -83,14 +84,14 @@ type ahead struct {
 }
 
 func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Hashed, error] {
-	return func(yield func(dbadapter.Hashed, error) bool) {
+	return seq.Of(func(yield func(dbadapter.Hashed) bool) error {
 		var (
 			records []ahead
 			size    = leastAhead
 			whole   = len(prefix) == 0 && after == nil
 			sum     dbadapter.Digest
 			count   uint64
-			stopped bool
+			more    = true
 			failed  error
 		)
 		from := append(appendPrefix(nil, s.namespace.number, kindRecord), prefix...)
@@ -121,20 +122,18 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dba
 				if failed = r.err; failed != nil {
 					return false
 				}
-				if stopped = !yield(r.Hashed, nil); stopped {
+				if more = yield(r.Hashed); !more {
 					return false
 				}
 			}
 			return true
 		}
 		err := s.iterate(ctx, "scan", from, start, read, hand)
-		if err = cmp.Or(failed, err); err == nil && whole && !stopped {
+		if err = cmp.Or(failed, err); err == nil && whole && more {
 			err = s.checkSum(sum, count)
 		}
-		if err != nil && !stopped {
-			yield(dbadapter.Hashed{}, err)
-		}
-	}
+		return err
+	})
 }
 
 // running reports why a scan must end between two records that it has read.
@@ -196,22 +195,22 @@ func (s *snapshot) checkSum(sum dbadapter.Digest, count uint64) error {
 }
 
 func (s *snapshot) Pairs(ctx context.Context, from, to dbadapter.Index) iter.Seq2[dbadapter.Pair, error] {
-	return func(yield func(dbadapter.Pair, error) bool) {
+	return seq.Of(func(yield func(dbadapter.Pair) bool) error {
 		number := s.namespace.number
 		if from > maxIndex {
 			from, to = maxIndex, 1 // no index is so great: nothing is between the two
 		}
 		var pair dbadapter.Pair
-		stopped := false
+		ended := false
 		prefix, start := appendPrefix(nil, number, layout.KindIndex), appendIndexKey(nil, number, from)
-		err := s.entries(ctx, "list the pairs", prefix, start, func(it kv.Iterator) error {
+		return s.entries(ctx, "list the pairs", prefix, start, func(it kv.Iterator) error {
 			key := it.Key()
 			if len(key) != prefixSize+layout.NumberSize {
 				return damage.Corrupt("an index entry", "its key has %d bytes", len(key))
 			}
 			pair.Index = dbadapter.Index(layout.Read48(key[prefixSize:]))
 			if to != 0 && pair.Index >= to {
-				stopped = true
+				ended = true
 				return nil
 			}
 			return it.Value(func(entry []byte) error {
@@ -219,12 +218,6 @@ func (s *snapshot) Pairs(ctx context.Context, from, to dbadapter.Index) iter.Seq
 				pair.Checksum = b.sum
 				return err
 			})
-		}, func() bool {
-			stopped = stopped || !yield(pair, nil)
-			return !stopped
-		})
-		if err != nil && !stopped {
-			yield(dbadapter.Pair{}, err)
-		}
-	}
+		}, func() bool { return !ended && yield(pair) })
+	})
 }

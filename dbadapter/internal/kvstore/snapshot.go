@@ -55,6 +55,14 @@ type snapshot struct {
 }
 
 func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
+	s, err := n.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (n *namespace) snapshot() (*snapshot, error) {
 	if err := n.life.Enter("open a snapshot", n.id); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -76,6 +77,32 @@ func Open(dir string, engine kv.Engine, o Options) (_ *Store, err error) {
 		s.startWork()
 	}
 	return s, nil
+}
+
+// openNew makes a database in a folder that is empty, or not there. release ends the hold on
+// the folder, once the database is closed.
+func openNew(dir string, engine kv.Engine, o *Options) (db kv.DB, disk *diskGuard, release func(), err error) {
+	if entries, err := os.ReadDir(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, nil, err
+	} else if len(entries) > 0 {
+		return nil, nil, nil, fmt.Errorf("%w: the folder is not empty", dbadapter.ErrLocked)
+	}
+	o.setDefaults()
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	disk = &diskGuard{dir: dir, min: o.MinFree}
+	if err = disk.opening(engine); err == nil {
+		err = checkFormat(dir, engine)
+	}
+	if err == nil {
+		db, err = engine.Open(dir)
+	}
+	if err != nil {
+		lock.release()
+	}
+	return db, disk, lock.release, err
 }
 
 // startWork starts the work in the background.

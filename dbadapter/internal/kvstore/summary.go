@@ -175,11 +175,10 @@ func (n *namespace) Summary(ctx context.Context) (uint64, []byte, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, nil, err
 	}
-	opened, err := n.Snapshot()
+	s, err := n.snapshot()
 	if err != nil {
 		return 0, nil, err
 	}
-	s := opened.(*snapshot)
 	defer s.Close()
 	k, summary, err := s.summary(ctx)
 	if err != nil {

@@ -99,24 +99,17 @@ func (n *namespace) heldAll(txn kv.View, indices []dbadapter.Index) []commit.Loa
 // named decodes the bucket of an index: its checksum, and records of which only the
 // keys are set.
 func (n *namespace) named(entry []byte, index dbadapter.Index) (held []commit.Held, sum dbadapter.Checksum, err error) {
-	b, err := readBucket(entry, n.number, index)
+	sum, err = eachKey(entry, n.number, index, func(key []byte) error {
+		held = append(held, commit.Held{Record: dbadapter.Hashed{Record: dbadapter.Record{Key: key}}})
+		return nil
+	})
+	if err == nil && len(held) == 0 {
+		err = damage.Corrupt("an index entry", "it names no key")
+	}
 	if err != nil {
 		return nil, 0, err
 	}
-	for {
-		key, ok, err := b.next()
-		if err != nil {
-			return nil, 0, err
-		}
-		if !ok {
-			break
-		}
-		held = append(held, commit.Held{Record: dbadapter.Hashed{Record: dbadapter.Record{Key: key}}})
-	}
-	if len(held) == 0 {
-		return nil, 0, damage.Corrupt("an index entry", "it names no key")
-	}
-	return held, b.sum, nil
+	return held, sum, nil
 }
 
 // record reads the record under a key, nil if it is not there, and verifies its
