@@ -55,32 +55,33 @@ func (s *Store) connect(ctx context.Context) (_ *pgx.Conn, err error) {
 	if _, err := conn.Exec(ctx, settings, pgx.Identifier{s.options.Schema}.Sanitize()); err != nil {
 		return nil, fmt.Errorf("set up the session: %w", err)
 	}
-	var syncs string
-	switch err := conn.QueryRow(ctx, `SELECT setting FROM pg_settings WHERE name = 'synchronous_commit'`).Scan(&syncs); {
-	case errors.Is(err, pgx.ErrNoRows): // an engine that always waits
-	case err != nil:
+	syncs, err := setting(ctx, conn, "synchronous_commit")
+	if err == nil && syncs == "off" {
+		_, err = conn.Exec(ctx, `SET synchronous_commit = on`)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("set up the session: %w", err)
-	case syncs == "off":
-		if _, err := conn.Exec(ctx, `SET synchronous_commit = on`); err != nil {
-			return nil, fmt.Errorf("set up the session: %w", err)
-		}
 	}
 	return conn, nil
 }
 
 // checkDurable refuses a server that acknowledges what it has not stored.
 func checkDurable(ctx context.Context, conn *pgx.Conn) error {
-	var fsync string
-	err := conn.QueryRow(ctx, `SELECT setting FROM pg_settings WHERE name = 'fsync'`).Scan(&fsync)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil
-	case err != nil:
-		return err
-	case fsync == "off":
-		return errors.New("the server runs with fsync = off, so that a power cut would take acknowledged writes with it: set fsync = on in its configuration and reload it")
+	fsync, err := setting(ctx, conn, "fsync")
+	if err == nil && fsync == "off" {
+		err = errors.New("the server runs with fsync = off, so that a power cut would take acknowledged writes with it: set fsync = on in its configuration and reload it")
 	}
-	return nil
+	return err
+}
+
+// setting is a setting of the server; "" where the engine has none of that name, since it
+// always waits for the disk.
+func setting(ctx context.Context, conn *pgx.Conn, name string) (value string, err error) {
+	err = conn.QueryRow(ctx, `SELECT setting FROM pg_settings WHERE name = $1`, name).Scan(&value)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return value, err
 }
 
 // hangUp ends a session.

@@ -2,7 +2,6 @@ package badgerkv
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -171,6 +170,3 @@ func overlaps(left, right, prefix []byte) bool {
 	from := string(prefix)
 	return r >= from && (l <= from || len(l) >= len(from) && l[:len(from)] == from)
 }
-
-// tableName is a table's file, as Badger names it.
-func tableName(id uint64) string { return fmt.Sprintf("%06d.sst", id) }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -44,9 +43,7 @@ func parseMapping(line, dir string) (id uint64, m mapping, ok bool) {
 	if at < 0 || filepath.Dir(line[at:]) != dir {
 		return 0, m, false
 	}
-	number, isTable := strings.CutSuffix(filepath.Base(line[at:]), ".sst")
-	id, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || !isTable || tableName(id) != filepath.Base(line[at:]) {
+	if id, ok = parseTableName(filepath.Base(line[at:])); !ok {
 		return 0, m, false
 	}
 	if n, err := fmt.Sscanf(line, "%x-%x ", &m.from, &m.to); n != 2 || err != nil || m.from >= m.to {

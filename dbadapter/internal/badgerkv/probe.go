@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/examiner"
@@ -79,8 +80,7 @@ func removeUnused(dir string) error {
 // probeTables reads the tables, several at a time, and notes which ones are whole.
 func probeTables(dir string, tables map[uint64]badger.TableManifest, through bool) error {
 	var (
-		ids    = make(chan uint64)
-		all    sync.WaitGroup
+		all    errgroup.Group
 		before = examiner.Load(dir)
 
 		mu   sync.Mutex // guards what follows
@@ -108,22 +108,18 @@ func probeTables(dir string, tables map[uint64]badger.TableManifest, through boo
 		}
 		return err
 	}
-	for range min(4, runtime.GOMAXPROCS(0)) {
-		all.Go(func() {
-			for id := range ids {
-				if err := probe(id); err != nil {
-					mu.Lock()
-					errs = append(errs, err)
-					mu.Unlock()
-				}
+	all.SetLimit(min(4, runtime.GOMAXPROCS(0)))
+	for id := range tables {
+		all.Go(func() error {
+			if err := probe(id); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
 			}
+			return nil
 		})
 	}
-	for id := range tables {
-		ids <- id
-	}
-	close(ids)
-	all.Wait()
+	_ = all.Wait() // errs has all
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
@@ -133,13 +129,14 @@ func probeTables(dir string, tables map[uint64]badger.TableManifest, through boo
 	return nil
 }
 
-// tableFile is the file of a table.
-func tableFile(dir string, id uint64) string {
-	return filepath.Join(dir, fmt.Sprintf("%06d.sst", id))
+// tableName is the name of a table's file, as Badger gives it.
+func tableName(id uint64) string { return fmt.Sprintf("%06d.sst", id) }
+
+// parseTableName is the inverse of tableName.
+func parseTableName(name string) (id uint64, ok bool) {
+	id, err := strconv.ParseUint(strings.TrimSuffix(name, ".sst"), 10, 64)
+	return id, err == nil && tableName(id) == name
 }
 
-// parseTableFile is the inverse of tableFile.
-func parseTableFile(name string) (uint64, bool) {
-	id, err := strconv.ParseUint(strings.TrimSuffix(name, ".sst"), 10, 64)
-	return id, err == nil && strings.HasSuffix(name, ".sst")
-}
+// tableFile is the file of a table.
+func tableFile(dir string, id uint64) string { return filepath.Join(dir, tableName(id)) }

@@ -69,7 +69,7 @@ func noTables(dir string) error {
 		return err
 	}
 	for _, f := range files {
-		if _, ok := parseTableFile(f.Name()); ok {
+		if _, ok := parseTableName(f.Name()); ok {
 			return damage.File(filepath.Join(dir, manifest), "it is missing, and there are tables")
 		}
 	}

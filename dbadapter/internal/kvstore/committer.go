@@ -227,7 +227,7 @@ func (c *committer) land(p *prepared) error {
 		return err
 	}
 	for _, s := range p.staged {
-		s.namespace.looked.committed(s.meta.Seq, s.changes)
+		s.namespace.cache.committed(s.meta.Seq, s.changes)
 	}
 	// Observers are told under the lock that snapshots take: a snapshot holds a
 	// commit exactly if they have been told of it.

@@ -8,7 +8,7 @@ import (
 // Compact frees the space on disk that overwritten and removed records took: it merges
 // all files, and so reads and writes the whole store once. Writes go on meanwhile,
 // slower; Close waits. What an open snapshot still shows stays. A store does so by
-// itself when it is at rest and much of it is stale (rest.go).
+// itself when it is at rest and much of it is stale (autocompact.go).
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.compact(ctx); err != nil {
 		return fmt.Errorf("compact store %s: %w", s.dir, err)

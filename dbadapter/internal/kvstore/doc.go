@@ -7,7 +7,7 @@
 //     (dbadapter/internal/layout), and a record is compared with its bucket, so that an older
 //     envelope is not taken for the newest (verify.go, scan.go).
 //   - A lock, a format stamp, a note of a clean close and a look at the files
-//     before the engine opens them make damage a named error (format.go, clean.go).
+//     before the engine opens them make damage a named error (format.go, cleanclose.go).
 //   - A dropped namespace is gone with one small transaction; the eraser frees its
 //     space in the background (erase.go).
 //   - A checkpoint copies all open namespaces as of one moment, a second time only
@@ -16,7 +16,7 @@
 //     commits (giveway.go).
 //   - Records that leave the set for the kept log do so in one transaction
 //     (stage.go, kept.go); Compact frees the space of what was overwritten and
-//     removed (compact.go), and a store at rest does so by itself (rest.go).
+//     removed (compact.go), and a store at rest does so by itself (autocompact.go).
 //
 // Its tests run over each engine.
 package kvstore

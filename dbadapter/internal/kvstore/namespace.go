@@ -23,11 +23,11 @@ type namespace struct {
 	observe func([]dbadapter.Change)
 	life    lifecycle.Namespace
 
-	meta    meta   // used by the committer only: as of the last transaction that is prepared
-	trimmed uint64 // likewise: conflicts up to this number are out of the kept log
-	looked  looked // has a lock of its own
-	written bloom  // likewise
-	summary keeps  // likewise
+	meta    meta      // used by the committer only: as of the last transaction that is prepared
+	trimmed uint64    // likewise: conflicts up to this number are out of the kept log
+	cache   readCache // has a lock of its own
+	written bloom     // likewise
+	summary keeps     // likewise
 
 	saving sync.Mutex // held while a summary is saved
 
@@ -84,7 +84,7 @@ func (n *namespace) load() error {
 			return err
 		}
 	}
-	n.looked.restart(n.meta.Seq)
+	n.cache.restart(n.meta.Seq)
 	c.publish(n.show)
 	return n.written.begin(s.last.txn, &n.meta, n.number)
 }

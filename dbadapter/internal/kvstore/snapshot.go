@@ -121,7 +121,7 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 		return dbadapter.Record{}, err
 	}
 	if empty {
-		n.noteLooked(s.seq, []dbadapter.Index{index}, make([]commit.Loaded, 1))
+		n.cacheRead(s.seq, []dbadapter.Index{index}, make([]commit.Loaded, 1))
 	}
 	if r == nil {
 		return dbadapter.Record{}, fmt.Errorf("get %s: %w", damage.Quote(key), dbadapter.ErrNotFound)
@@ -225,7 +225,7 @@ func (s *snapshot) buckets(indices []dbadapter.Index, shared bool) ([][]dbadapte
 		}
 	}
 	if shared || len(loaded) == 1 && len(loaded[0].Held) == 0 {
-		s.namespace.noteLooked(s.seq, indices, loaded)
+		s.namespace.cacheRead(s.seq, indices, loaded)
 	}
 	return buckets, nil
 }

@@ -27,7 +27,7 @@ type Store struct {
 
 	committer committer
 	eraser    *lifecycle.Eraser
-	rest      rest
+	compactor autoCompactor
 
 	waking     sync.Mutex // held while the store is opened for writing; taken before compacting
 	compacting sync.Mutex // held while Compact runs
@@ -108,13 +108,13 @@ func openNew(dir string, engine kv.Engine, o *Options) (db kv.DB, disk *diskGuar
 // startWork starts the work in the background.
 func (s *Store) startWork() {
 	s.eraser = s.startEraser()
-	s.rest.start(s)
+	s.compactor.start(s)
 }
 
 // endWork ends it, if it has been started.
 func (s *Store) endWork() {
 	if s.eraser != nil {
-		s.rest.close()
+		s.compactor.close()
 		s.eraser.Close()
 	}
 }

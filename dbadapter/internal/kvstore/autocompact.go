@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// rest compacts the store by itself. An engine may keep what was overwritten, and the
-// marks of what was removed, until its own compactions come by: Badger's follow the
-// sizes of the levels, so that in a store that stays as large nothing moves. Once the store has been at rest for a while, and was written to
-// since it was looked at last, rest estimates how much of it is stale, and compacts it
-// if that is more than half as much as what is live. That writes the live entries once,
-// after at least half as much has been written in vain. A store that is written to
-// without a pause is looked at all the same, at long intervals.
-type rest struct {
+// autoCompactor compacts the store by itself. An engine may keep what was overwritten, and
+// the marks of what was removed. Badger's own compactions follow the sizes of the levels, so
+// that in a store that stays as large nothing moves.
+//
+// Once the store has been at rest for a while after writes, it estimates how much of it is
+// stale, and compacts it if that is more than half as much as what is live. That writes the
+// live entries once, after at least half as much has been written in vain. A store that is
+// written to without a pause is examined all the same, at long intervals.
+type autoCompactor struct {
 	store  *Store
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the goroutine has ended
@@ -31,9 +32,9 @@ const (
 	leastStale = 16 << 20
 )
 
-func (r *rest) start(s *Store) {
+func (r *autoCompactor) start(s *Store) {
 	ctx, cancel := context.WithCancel(context.Background())
-	*r = rest{store: s, cancel: cancel, done: make(chan struct{})}
+	*r = autoCompactor{store: s, cancel: cancel, done: make(chan struct{})}
 	tick := time.NewTicker(restTick)
 	go func() {
 		defer close(r.done)
@@ -43,13 +44,13 @@ func (r *rest) start(s *Store) {
 }
 
 // close ends the goroutine, and a compaction that it runs.
-func (r *rest) close() {
+func (r *autoCompactor) close() {
 	r.cancel()
 	<-r.done
 }
 
 // loop looks at the store at ticks, one each restTick.
-func (r *rest) loop(ctx context.Context, ticks <-chan time.Time) {
+func (r *autoCompactor) loop(ctx context.Context, ticks <-chan time.Time) {
 	var p pulse
 	for {
 		var now time.Time

@@ -69,12 +69,12 @@ func overwrite(t testing.TB, n *namespace, records, round int) {
 // ticked runs the rest of a store by a clock of the test's: ticks is what it is told, from
 // now on, and stop ends it.
 func ticked(t *testing.T, s *Store) (ticks chan<- time.Time, now time.Time, stop func()) {
-	s.rest.close()
+	s.compactor.close()
 	ctx, cancel := context.WithCancel(t.Context())
 	c, done := make(chan time.Time), make(chan struct{})
 	go func() {
 		defer close(done)
-		s.rest.loop(ctx, c)
+		s.compactor.loop(ctx, c)
 	}()
 	return c, time.Unix(1_780_000_000, 0), func() {
 		cancel()

@@ -14,8 +14,8 @@ func TestLookUpsAreRemembered(t *testing.T) {
 	_, n := openTest(t, t.TempDir(), Options{}, nil)
 	if s, err := n.Snapshot(); err != nil {
 		t.Fatal(err)
-	} else if _, err = s.Buckets([]dbadapter.Index{1, 2}); err != nil || len(n.looked.found) > 0 {
-		t.Errorf("a new namespace remembers %v, of which its filter says that there is nothing; %v", n.looked.found, err)
+	} else if _, err = s.Buckets([]dbadapter.Index{1, 2}); err != nil || len(n.cache.found) > 0 {
+		t.Errorf("a new namespace remembers %v, of which its filter says that there is nothing; %v", n.cache.found, err)
 	} else {
 		s.Close()
 	}
@@ -34,7 +34,7 @@ func TestLookUpsAreRemembered(t *testing.T) {
 		look(s, "k")
 		s.Close()
 		indices, loaded := []dbadapter.Index{k, maxIndex}, make([]commit.Loaded, 2)
-		rest := n.looked.load(indices, loaded, indices)
+		rest := n.cache.load(indices, loaded, indices)
 		if len(rest) != 1 || rest[0] != maxIndex {
 			t.Errorf("after a look-up the committer still reads %v", rest)
 		}
@@ -44,7 +44,7 @@ func TestLookUpsAreRemembered(t *testing.T) {
 		if o, err := n.Apply(t.Context(), write("k", held+1)); err != nil || o[0].Result != dbadapter.Applied {
 			t.Fatal(o, err)
 		}
-		if rest := n.looked.load(indices[:1], loaded[:1], indices[:1]); len(rest) != 1 {
+		if rest := n.cache.load(indices[:1], loaded[:1], indices[:1]); len(rest) != 1 {
 			t.Error("after a write the committer does not read what it has written")
 		}
 	}
@@ -58,34 +58,34 @@ func TestLookUpsAreRemembered(t *testing.T) {
 		}
 	}
 	bytes := 0
-	for _, held := range n.looked.found {
+	for _, held := range n.cache.found {
 		bytes += weightOf(held)
 	}
-	if n.looked.bytes != bytes {
-		t.Errorf("%d bytes are counted, %d are remembered", n.looked.bytes, bytes)
+	if n.cache.bytes != bytes {
+		t.Errorf("%d bytes are counted, %d are remembered", n.cache.bytes, bytes)
 	}
-	n.looked.restart(n.looked.seq) // a store that is made anew may have lost records
-	if len(n.looked.found) > 0 || n.looked.bytes != 0 {
+	n.cache.restart(n.cache.seq) // a store that is made anew may have lost records
+	if len(n.cache.found) > 0 || n.cache.bytes != 0 {
 		t.Error("what was found in a store is remembered when it has been made anew")
 	}
 }
 
 // What is remembered is bounded: by the number of indices, and by the records' size.
 func TestLookUpsAreBounded(t *testing.T) {
-	large := []commit.Loaded{{Held: []commit.Held{{Record: dbadapter.Hashed{Record: dbadapter.Record{Value: make([]byte, mostLookedBytes/3)}}}}}}
-	var l looked
-	for i := range 10 * mostLooked {
+	large := []commit.Loaded{{Held: []commit.Held{{Record: dbadapter.Hashed{Record: dbadapter.Record{Value: make([]byte, mostCachedBytes/3)}}}}}}
+	var l readCache
+	for i := range 10 * mostCached {
 		read := make([]commit.Loaded, 1)
 		if i%100 == 0 {
 			read = large
 		}
 		l.note(0, []dbadapter.Index{dbadapter.Index(i)}, read)
-		if len(l.found) > mostLooked || l.bytes > mostLookedBytes || l.found[dbadapter.Index(i)] == nil && i%100 == 0 {
+		if len(l.found) > mostCached || l.bytes > mostCachedBytes || l.found[dbadapter.Index(i)] == nil && i%100 == 0 {
 			t.Fatalf("after %d look-ups %d indices and %d bytes are remembered", i+1, len(l.found), l.bytes)
 		}
 	}
 	l.note(0, []dbadapter.Index{1, 2, 3, 4}, []commit.Loaded{large[0], large[0], large[0], large[0]})
-	if l.found[1] != nil || l.bytes > mostLookedBytes {
+	if l.found[1] != nil || l.bytes > mostCachedBytes {
 		t.Error("more than the bound is remembered of one look-up")
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 )
 
-// looked remembers what readers have found under indices, or that there is nothing, so
+// readCache remembers what readers have found under indices, or that there is nothing, so
 // that the commit of what they then write need not look there again: a look-up takes as
 // long as the write. An index stays until a commit touches it.
-type looked struct {
+type readCache struct {
 	mu sync.Mutex // guards what follows
 	// seq is that of the last commit, as of which found is what is held.
 	seq   uint64
@@ -18,24 +18,24 @@ type looked struct {
 	bytes int                               // of the records in found
 }
 
-// mostLooked and mostLookedBytes bound the memory to some 300 KiB for the indices, of two
+// mostCached and mostCachedBytes bound the memory to some 300 KiB for the indices, of two
 // batches, and as much again as one batch has for the records.
 const (
-	mostLooked      = 2*dbadapter.MaxBatch + 64
-	mostLookedBytes = dbadapter.MaxBatchBytes
+	mostCached      = 2*dbadapter.MaxBatch + 64
+	mostCachedBytes = dbadapter.MaxBatchBytes
 )
 
 // note takes what a snapshot holds under indices. One that is older than the last commit
 // does not count: that may have written there.
-func (l *looked) note(seq uint64, indices []dbadapter.Index, loaded []commit.Loaded) {
-	if len(indices) == 0 || len(indices) > mostLooked {
+func (l *readCache) note(seq uint64, indices []dbadapter.Index, loaded []commit.Loaded) {
+	if len(indices) == 0 || len(indices) > mostCached {
 		return
 	}
 	bytes := 0
 	for i := range loaded {
 		bytes += weightOf(loaded[i].Held)
 	}
-	if bytes > mostLookedBytes {
+	if bytes > mostCachedBytes {
 		return
 	}
 	l.mu.Lock()
@@ -43,7 +43,7 @@ func (l *looked) note(seq uint64, indices []dbadapter.Index, loaded []commit.Loa
 	if seq != l.seq {
 		return
 	}
-	if len(l.found)+len(indices) > mostLooked || l.bytes+bytes > mostLookedBytes {
+	if len(l.found)+len(indices) > mostCached || l.bytes+bytes > mostCachedBytes {
 		clear(l.found) // of look-ups that no write has followed
 		l.bytes = 0
 	}
@@ -58,7 +58,7 @@ func (l *looked) note(seq uint64, indices []dbadapter.Index, loaded []commit.Loa
 
 // load sets what is held under those of the indices that are in rest, as far as it is
 // known, and returns those of which it is not. The committer alone calls it.
-func (l *looked) load(indices []dbadapter.Index, loaded []commit.Loaded, rest []dbadapter.Index) (unknown []dbadapter.Index) {
+func (l *readCache) load(indices []dbadapter.Index, loaded []commit.Loaded, rest []dbadapter.Index) (unknown []dbadapter.Index) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.found) == 0 {
@@ -78,7 +78,7 @@ func (l *looked) load(indices []dbadapter.Index, loaded []commit.Loaded, rest []
 }
 
 // committed follows a commit, before another one is decided.
-func (l *looked) committed(seq uint64, changes []dbadapter.Change) {
+func (l *readCache) committed(seq uint64, changes []dbadapter.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seq = seq
@@ -91,7 +91,7 @@ func (l *looked) committed(seq uint64, changes []dbadapter.Change) {
 
 // restart forgets all: what is held is that of a store that was opened, or made anew, and
 // has seq as its last commit.
-func (l *looked) restart(seq uint64) {
+func (l *readCache) restart(seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.found)
@@ -105,12 +105,12 @@ func weightOf(held []commit.Held) (n int) {
 	return n
 }
 
-// noteLooked takes what a snapshot holds under indices, but for those of which the filter
+// cacheRead takes what a snapshot holds under indices, but for those of which the filter
 // says that nothing was ever there: the commit asks it again in less time than it takes to
 // remember them.
-func (n *namespace) noteLooked(seq uint64, indices []dbadapter.Index, loaded []commit.Loaded) {
+func (n *namespace) cacheRead(seq uint64, indices []dbadapter.Index, loaded []commit.Loaded) {
 	if n.written.layers.Load() == nil {
-		n.looked.note(seq, indices, loaded)
+		n.cache.note(seq, indices, loaded)
 		return
 	}
 	var (
@@ -122,12 +122,12 @@ func (n *namespace) noteLooked(seq uint64, indices []dbadapter.Index, loaded []c
 			asked, found = append(asked, index), append(found, loaded[i])
 		}
 	}
-	n.looked.note(seq, asked, found)
+	n.cache.note(seq, asked, found)
 }
 
 // loadAll sets what is held under those of the indices that are in rest. Both ascend.
 func (n *namespace) loadAll(txn *readTxn, indices []dbadapter.Index, loaded []commit.Loaded, rest []dbadapter.Index) {
-	rest = n.looked.load(indices, loaded, rest)
+	rest = n.cache.load(indices, loaded, rest)
 	at := 0
 	for i, read := range n.heldAll(txn.txn, rest) {
 		for indices[at] != rest[i] {

@@ -92,7 +92,7 @@ func (s *Store) reopen(open []*namespace) error {
 			return errors.Join(err, s.db.Close())
 		}
 		n.summary, _ = readKeeps(view, n.number) // one that is damaged is of no use
-		n.looked.restart(n.meta.Seq)
+		n.cache.restart(n.meta.Seq)
 	}
 	view.Close()
 	s.mu.Lock()
