@@ -83,7 +83,7 @@ func (a *Asker) body(key []byte) question[HostBody] {
 // answerBody looks up a key's record, or the hint of it, and the body that it names.
 func answerBody(ns *node.Namespace, set *node.Set, q *wire.AskBody) (a wire.Answering, err error) {
 	if !ns.Bodied() {
-		return apart(q), nil
+		return &wire.Apart{Of: q.Subject()}, nil
 	}
 	b, shard := &wire.BodyAnswer{}, set.Shard()
 	if ns.Home(q.Key) == shard {
@@ -130,7 +130,7 @@ func (a *Asker) names(names []wire.BodyName) question[[]bool] {
 // and not whole.
 func answerNames(ctx context.Context, ns *node.Namespace, q *wire.AskNames) (wire.Answering, error) {
 	if !ns.Bodied() || !ns.GoesBy(&q.ShardRow) {
-		return apart(q), nil
+		return &wire.Apart{Of: q.Subject()}, nil
 	}
 	shard, a := placement.Shard(q.Shard), &wire.NamesAnswer{Named: make([]bool, len(q.Names))}
 	set, host := ns.Held(shard), ns.Row(shard).IsHost(ns.Self())
@@ -169,7 +169,7 @@ func answerNames(ctx context.Context, ns *node.Namespace, q *wire.AskNames) (wir
 	}
 	switch {
 	case !ns.GoesBy(&q.ShardRow):
-		return apart(q), nil
+		return &wire.Apart{Of: q.Subject()}, nil
 	case host && !set.Settled():
 		return nil, reconcile.ErrBusy
 	}

@@ -177,7 +177,7 @@ func asHost(ns *node.Namespace, q wire.Question, row *wire.ShardRow, say func(*n
 		a, floor, err = say(set)
 	}
 	if set == nil || !ns.GoesBy(row) {
-		return apart(q), 0, nil
+		return &wire.Apart{Of: q.Subject()}, 0, nil
 	}
 	return a, floor, err
 }

@@ -154,10 +154,11 @@ func (s *Shards) took(id node.ID, began time.Duration, cut bool, err error) {
 func askHost[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, over time.Duration, q question[T]) (t T, sent bool, err error) {
 	if id == s.NS.Self() {
 		said, floor, err := answer(ctx, s.NS, id, q.Question)
+		_, apart := said.(*wire.Apart)
 		switch {
 		case err != nil:
 			return t, true, err
-		case !isApart(said):
+		case !apart:
 			t, err = q.read(id, &wire.Reply{Answer: said, Greeting: wire.Greeting{Floor: floor}})
 			return t, true, err
 		case a.Current():
@@ -173,13 +174,14 @@ func askHost[T any](ctx context.Context, s *Shards, a *Asker, id node.ID, over t
 		began := s.Net.Now()
 		asked, m, was, err := s.Net.Ask(ctx, id, q.Question)
 		sent = sent || was
-		var reply *wire.Reply
+		apart := false
 		if err == nil {
-			reply, err = s.NS.Answered(id, asked, m)
-		}
-		apart := err == nil && isApart(reply.Answer)
-		if err == nil && !apart {
-			t, err = q.read(id, reply)
+			var reply *wire.Reply
+			if reply, err = s.NS.Answered(id, asked, m); err == nil {
+				if _, apart = reply.Answer.(*wire.Apart); !apart {
+					t, err = q.read(id, reply)
+				}
+			}
 		}
 		s.took(id, began, ctx.Err() != nil, err)
 		switch {
@@ -326,43 +328,4 @@ func words(why map[node.ID]error) string {
 		all = append(all, fmt.Sprintf("%s: %v", id, why[id]))
 	}
 	return strings.Join(all, "; ")
-}
-
-// apart is the answer to a question that is asked under another row than that of this node.
-func apart(q wire.Question) wire.Answering {
-	switch q.(type) {
-	case *wire.AskRecord:
-		return &wire.RecordAnswer{Apart: true}
-	case *wire.AskHold:
-		return &wire.HoldAnswer{Apart: true}
-	case *wire.AskScan:
-		return &wire.ScanAnswer{Apart: true}
-	case *wire.AskChanges:
-		return &wire.ChangesAnswer{Apart: true}
-	case *wire.AskBody:
-		return &wire.BodyAnswer{Apart: true}
-	case *wire.AskNames:
-		return &wire.NamesAnswer{Apart: true}
-	}
-	return &wire.FeedAnswer{}
-}
-
-func isApart(a wire.Answering) bool {
-	switch a := a.(type) {
-	case *wire.RecordAnswer:
-		return a.Apart
-	case *wire.HoldAnswer:
-		return a.Apart
-	case *wire.ScanAnswer:
-		return a.Apart
-	case *wire.ChangesAnswer:
-		return a.Apart
-	case *wire.BodyAnswer:
-		return a.Apart
-	case *wire.NamesAnswer:
-		return a.Apart
-	case *wire.FeedAnswer:
-		return len(a.Message) == 0
-	}
-	return false
 }

@@ -615,7 +615,7 @@ func TestLyingHost(t *testing.T) {
 		}
 		for name, lie := range map[string]func(wire.Question) wire.Answering{
 			"hides": record(nil), "forges": record(&forged), "another key": record(&other),
-			"apart": func(wire.Question) wire.Answering { return &wire.RecordAnswer{Apart: true} },
+			"apart": func(wire.Question) wire.Answering { return &wire.Apart{Of: wire.SubjectRecord} },
 			"claims": func(q wire.Question) wire.Answering {
 				if ask := q.(*wire.AskRecord); ask.Head {
 					return &wire.RecordAnswer{Whole: true, Head: forged.Version}
@@ -640,7 +640,7 @@ func TestLyingHost(t *testing.T) {
 		}
 		for name, lie := range map[string]wire.Answering{
 			"forged": page(forged), "out of order": page(own, own), "another shard": page(other),
-			"not whole": &wire.ScanAnswer{}, "apart": &wire.ScanAnswer{Apart: true},
+			"not whole": &wire.ScanAnswer{}, "apart": &wire.Apart{Of: wire.SubjectScan},
 		} {
 			asked := 0
 			ended()
@@ -651,12 +651,13 @@ func TestLyingHost(t *testing.T) {
 				t.Errorf("a page, %s: %+v, %v; asked %d times", name, p, err, asked)
 			}
 		}
-		for name, lie := range map[string]*wire.ChangesAnswer{
-			"forged":            {Whole: true, Next: []byte("0000000000000001.7"), Changes: []wire.Change{{Record: &forged}}},
-			"another shard":     {Whole: true, Next: []byte("0000000000000001.7"), Changes: []wire.Change{{Key: []byte("b")}}},
-			"no end of listing": {Whole: true, Next: []byte("0000000000000001.7")},
-			"not whole":         {}, "apart": {Apart: true},
-			"another's cursor": {Whole: true, Expired: true},
+		for name, lie := range map[string]wire.Answering{
+			"forged":            &wire.ChangesAnswer{Whole: true, Next: []byte("0000000000000001.7"), Changes: []wire.Change{{Record: &forged}}},
+			"another shard":     &wire.ChangesAnswer{Whole: true, Next: []byte("0000000000000001.7"), Changes: []wire.Change{{Key: []byte("b")}}},
+			"no end of listing": &wire.ChangesAnswer{Whole: true, Next: []byte("0000000000000001.7")},
+			"not whole":         &wire.ChangesAnswer{},
+			"apart":             &wire.Apart{Of: wire.SubjectChanges},
+			"another's cursor":  &wire.ChangesAnswer{Whole: true, Expired: true},
 		} {
 			ended()
 			liar.answers = func(wire.Question) wire.Answering { return lie }

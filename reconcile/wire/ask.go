@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
@@ -198,6 +200,9 @@ func (m *Reply) fields(c *codec) {
 	}
 	if c.reads {
 		m.Answer = subjects[subject].answer()
+		if subject.byRow() && bytes.Equal(c.rest, []byte{0}) {
+			m.Answer = &Apart{subject}
+		}
 	}
 	m.Answer.answer(c)
 }

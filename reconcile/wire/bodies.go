@@ -19,8 +19,7 @@ type AskBody struct {
 
 // BodyAnswer is what the host has.
 type BodyAnswer struct {
-	// Apart and Whole are as in a RecordAnswer.
-	Apart, Whole bool
+	Whole bool // as in a RecordAnswer
 	// Record is what the shard holds under the key, or else the one that the host was given as a hint; nil: neither.
 	Record *dbadapter.Record
 	// Value is that of the body.
@@ -41,10 +40,7 @@ type BodyName struct {
 }
 
 // NamesAnswer says of each body, in order, whether a record names it.
-type NamesAnswer struct {
-	Apart bool // as in a RecordAnswer
-	Named []bool
-}
+type NamesAnswer struct{ Named []bool }
 
 // Subject is SubjectBody; so is the next one.
 func (*AskBody) Subject() Subject { return SubjectBody }
@@ -65,7 +61,7 @@ func (q *AskBody) question(c *codec) {
 
 func (a *BodyAnswer) answer(c *codec) {
 	record := a.Record != nil
-	if c.host(&a.Apart, &a.Whole, &record); a.Apart || !record {
+	if c.host(&a.Whole, &record); !record {
 		return
 	}
 	c.pushed(made(c, &a.Record))
@@ -82,9 +78,7 @@ func (q *AskNames) question(c *codec) {
 }
 
 func (a *NamesAnswer) answer(c *codec) {
-	if c.host(&a.Apart, nil); a.Apart {
-		return
-	}
+	c.host(nil)
 	c.some()
 	list(c, &a.Named, BatchRecords, "answers", c.bool)
 }

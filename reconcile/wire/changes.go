@@ -18,8 +18,8 @@ type AskChanges struct {
 
 // ChangesAnswer is a page of a watch.
 type ChangesAnswer struct {
-	// Apart and Whole are as in a RecordAnswer. A page comes from a whole host alone.
-	Apart, Whole bool
+	// Whole is as in a RecordAnswer. A page is of a whole host alone.
+	Whole bool
 	// Expired: the cursor is none of the peer's, or too old. There is no page then.
 	Expired bool
 	// More: there is more to be told at once.
@@ -54,7 +54,7 @@ func (q *AskChanges) question(c *codec) {
 }
 
 func (a *ChangesAnswer) answer(c *codec) {
-	c.host(&a.Apart, &a.Whole, &a.Expired, &a.More)
+	c.host(&a.Whole, &a.Expired, &a.More)
 	if (a.Expired || a.More) && !a.Whole || a.Expired && a.More {
 		c.fail("unknown flags: expired %v, more %v, whole %v", a.Expired, a.More, a.Whole)
 	}

@@ -12,7 +12,7 @@ const MaxFeed = 256 << 10
 // AskFeed is a poll or a take of the feed, as package locator writes it.
 type AskFeed struct{ Message []byte }
 
-// FeedAnswer is the answer to it, the news or a page; empty: the peer goes by another row.
+// FeedAnswer is the answer to it, the news or a page.
 type FeedAnswer struct{ Message []byte }
 
 // Subject is SubjectFeed.

@@ -43,10 +43,12 @@ type AskRecord struct {
 	Key  []byte
 }
 
+// Apart answers a question of any subject that names a row: the peer goes by another one, or knows of other removals
+// or lapses. It has done nothing because of the question.
+type Apart struct{ Of Subject }
+
 // RecordAnswer is what the peer holds under the key, durably.
 type RecordAnswer struct {
-	// Apart: the peer goes by another row, or knows of other removals or lapses. There is no answer then.
-	Apart bool
 	// Whole: the peer has all that was acknowledged by its shard's hosts, as far as it must.
 	Whole bool
 	// Record is in full, a tombstone too; nil: nothing is held, or the head was asked for.
@@ -78,9 +80,6 @@ type AskHold struct {
 
 // HoldAnswer says what has become of the records.
 type HoldAnswer struct {
-	// Apart is as in a RecordAnswer: it holds none of the records because of the question, and
-	// Outcomes is empty.
-	Apart bool
 	// Whole is as in a RecordAnswer. Where the question has conditions, a peer that is not whole compares
 	// nothing, and holds nothing because of it.
 	Whole bool
@@ -100,6 +99,12 @@ type HoldOutcome struct {
 	// Declined is why it is not admitted.
 	Declined Reason
 }
+
+// Subject is that of the question.
+func (a *Apart) Subject() Subject { return a.Of }
+
+// byRow reports whether questions about the subject name a row.
+func (s Subject) byRow() bool { return s.Routed() && s != SubjectKept }
 
 // Subject is SubjectRecord; so is the next one.
 func (*AskRecord) Subject() Subject { return SubjectRecord }
@@ -128,20 +133,18 @@ func (r *ShardRow) fields(c *codec) {
 	c.array(r.Gone[:])
 }
 
-// host goes through the flags of a host's answer. 0 says that it goes by another row; otherwise the
-// first one is set, and those that follow are whole and what the answer has besides.
-func (c *codec) host(apart, whole *bool, more ...*bool) {
-	same := !*apart
-	if *apart {
-		whole, more = nil, nil
-	}
-	flags := c.flags(append([]*bool{&same, whole}, more...)...)
-	if c.reads {
-		*apart = flags == 0
-	}
-	if flags != 0 && !same {
+// host goes through the flags of a host's answer: one that is set, unlike in an Apart, whole, and what
+// the answer has besides.
+func (c *codec) host(whole *bool, more ...*bool) {
+	same := true
+	if flags := c.flags(append([]*bool{&same, whole}, more...)...); !same {
 		c.fail("unknown flags %#x", flags)
 	}
+}
+
+func (*Apart) answer(c *codec) {
+	var none byte
+	octet(c, &none)
 }
 
 func (q *AskRecord) question(c *codec) {
@@ -153,9 +156,8 @@ func (q *AskRecord) question(c *codec) {
 func (a *RecordAnswer) answer(c *codec) {
 	record := a.Record != nil
 	head := !record && !a.Head.IsZero()
-	c.host(&a.Apart, &a.Whole, &record, &head)
+	c.host(&a.Whole, &record, &head)
 	switch {
-	case a.Apart:
 	case record && head:
 		c.fail("a record and a head of it")
 	case record:
@@ -207,9 +209,7 @@ func (c *codec) condition(q *AskHold, n int) {
 }
 
 func (a *HoldAnswer) answer(c *codec) {
-	if c.host(&a.Apart, &a.Whole); a.Apart {
-		return
-	}
+	c.host(&a.Whole)
 	c.some()
 	list(c, &a.Outcomes, BatchRecords, "outcomes", c.outcome)
 }

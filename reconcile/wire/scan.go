@@ -18,8 +18,8 @@ type AskScan struct {
 
 // ScanAnswer is a page.
 type ScanAnswer struct {
-	// Apart and Whole are as in a RecordAnswer. A page comes from a whole host alone.
-	Apart, Whole bool
+	// Whole is as in a RecordAnswer. A page is of a whole host alone.
+	Whole bool
 	// More: further records follow behind the last one.
 	More bool
 	// Records are in full, tombstones and what has expired too, by key: BatchRecords at most.
@@ -42,7 +42,7 @@ func (q *AskScan) question(c *codec) {
 }
 
 func (a *ScanAnswer) answer(c *codec) {
-	c.host(&a.Apart, &a.Whole, &a.More)
+	c.host(&a.Whole, &a.More)
 	if a.More && !a.Whole {
 		c.fail("more of a page that there is not")
 	}

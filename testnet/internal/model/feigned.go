@@ -60,8 +60,8 @@ func (p *process) feign(ask *wire.Ask, reply *wire.Reply) {
 	if !feed || !p.node.Misleads() {
 		return
 	}
-	said := reply.Answer.(*wire.FeedAnswer).Message
-	if len(said) == 0 { // it goes by another row
+	said, is := reply.Answer.(*wire.FeedAnswer)
+	if !is { // it goes by another row
 		return
 	}
 	shards := p.ns.Rule().Shards
@@ -69,7 +69,7 @@ func (p *process) feign(ask *wire.Ask, reply *wire.Reply) {
 	if err != nil {
 		panic(err) // it was answered
 	}
-	answer, err := locator.Parse(said, shards)
+	answer, err := locator.Parse(said.Message, shards)
 	if err != nil {
 		panic(err)
 	}
