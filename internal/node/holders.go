@@ -244,16 +244,11 @@ func (set *Set) Audience() (ids map[ID]bool, until time.Time) {
 // among them. Its hosts are first, and of these the one that others prefer. Behind
 // them are those that say that they hold it, as an old host does until it has
 // handed over.
-func (ns *Namespace) Holders(shard placement.Shard) []ID {
+func (ns *Namespace) Holders(shard placement.Shard) (ids []ID) {
 	if ns.rule == nil {
 		return ns.Others()
 	}
-	return ns.holders(ns.placed.Load().layout, shard)
-}
-
-// holders is Holders by a layout; nil: none is known.
-func (ns *Namespace) holders(layout *placement.Layout, shard placement.Shard) (ids []ID) {
-	if layout != nil {
+	if layout := ns.placed.Load().layout; layout != nil {
 		ids = layout.Hosts(shard)
 	}
 	for _, m := range ns.Members().Members() {

@@ -137,26 +137,21 @@ func Reply(ctx context.Context, asked *node.Asked) (*wire.Reply, error) {
 func answer(ctx context.Context, ns *node.Namespace, from node.ID, q wire.Question) (a wire.Answering, floor dbadapter.Timestamp, err error) {
 	switch q := q.(type) {
 	case *wire.AskRecord:
-		return asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, dbadapter.Timestamp, error) { return answerRecord(set, q) })
+		a, err = asHost(ns, q, &q.ShardRow, func(set *node.Set) (a wire.Answering, err error) {
+			a, floor, err = answerRecord(set, q)
+			return a, err
+		})
 	case *wire.AskHold:
-		return asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, dbadapter.Timestamp, error) {
-			return answerHold(ctx, ns, set, from, q)
+		a, err = asHost(ns, q, &q.ShardRow, func(set *node.Set) (a wire.Answering, err error) {
+			a, floor, err = answerHold(ctx, ns, set, from, q)
+			return a, err
 		})
 	case *wire.AskScan:
-		return asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, dbadapter.Timestamp, error) {
-			a, err := answerScan(ctx, set, q)
-			return a, 0, err
-		})
+		a, err = asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, error) { return answerScan(ctx, set, q) })
 	case *wire.AskChanges:
-		return asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, dbadapter.Timestamp, error) {
-			a, err := answerChanges(ctx, set, q)
-			return a, 0, err
-		})
+		a, err = asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, error) { return answerChanges(ctx, set, q) })
 	case *wire.AskBody:
-		return asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, dbadapter.Timestamp, error) {
-			a, err := answerBody(ns, set, q)
-			return a, 0, err
-		})
+		a, err = asHost(ns, q, &q.ShardRow, func(set *node.Set) (wire.Answering, error) { return answerBody(ns, set, q) })
 	case *wire.AskNames:
 		a, err = answerNames(ctx, ns, q)
 	case *wire.AskKept:
@@ -164,22 +159,22 @@ func answer(ctx context.Context, ns *node.Namespace, from node.ID, q wire.Questi
 	case *wire.AskFeed:
 		a, err = answerFeed(ctx, ns, q)
 	}
-	return a, 0, err
+	return a, floor, err
 }
 
 // asHost gives what this node says of its set, as a host by the row of a question.
-func asHost(ns *node.Namespace, q wire.Question, row *wire.ShardRow, say func(*node.Set) (wire.Answering, dbadapter.Timestamp, error)) (a wire.Answering, floor dbadapter.Timestamp, err error) {
+func asHost(ns *node.Namespace, q wire.Question, row *wire.ShardRow, say func(*node.Set) (wire.Answering, error)) (a wire.Answering, err error) {
 	set, err := ns.AsHost(row)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if set != nil {
-		a, floor, err = say(set)
+		a, err = say(set)
 	}
 	if set == nil || !ns.GoesBy(row) {
-		return &wire.Apart{Of: q.Subject()}, 0, nil
+		return &wire.Apart{Of: q.Subject()}, nil
 	}
-	return a, floor, err
+	return a, err
 }
 
 // answerRecord looks up what is held under a key. floor is up to when deletions have been collected.
