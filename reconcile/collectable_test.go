@@ -129,8 +129,7 @@ func TestEndOfTombstonesNotSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b.declined.forget()
 			b.admit = func(r []dbadapter.Record) ([]Verdict, error) { return make([]Verdict, len(r)), nil }
-			s, o := asked(t, a, b)
-			(&script{o: o, says: inTurn(helloOf(a, nil), &wire.Answer{Residual: residualOf(b, gone, alive)}, sent(ofA), &c.end, &wire.End{})}).play(t, s, 30)
+			s := toResponder(t, a, b, helloOf(a, nil), &wire.Answer{Residual: residualOf(b, gone, alive)}, sent(ofA), &c.end, &wire.End{})
 			if !errors.Is(s.Err(), c.err) {
 				t.Errorf("%v", s.Err())
 			}

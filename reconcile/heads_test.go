@@ -187,20 +187,14 @@ func TestHeadsThatAreNotWhatWasTold(t *testing.T) {
 	} {
 		a := newSide(t, "a", nil)
 		a.put(ours)
-		o := a.options(newSide(t, "b", nil), Options{DryRun: true, Differs: takeAll})
-		v := a.open()
-		s := Initiate(v, o)
 		i := a.keys.Hasher.Index(theirs.Key)
 		says = append([]wire.Message{
 			&wire.Welcome{Records: 1, Digest: a.keys.Hasher.Digest(&theirs)}, &wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{i}},
 			&wire.Result{Method: wire.MethodSketch},
 		}, says...)
-		p := script{o: o, of: a, says: inTurn(says...)}
-		p.play(t, s, 40)
-		if err := s.Err(); !errors.Is(err, ErrProtocol) {
+		if err := toInitiator(t, a, newSide(t, "b", nil), Options{DryRun: true, Differs: takeAll}, says...).Err(); !errors.Is(err, ErrProtocol) {
 			t.Errorf("heads %s: %v", name, err)
 		}
-		v.Close()
 	}
 }
 
@@ -215,15 +209,11 @@ func TestHeadsOfAllThatAreNot(t *testing.T) {
 	} {
 		a := newSide(t, "a", nil)
 		a.prefix = []byte("p/")
-		o := a.options(newSide(t, "b", nil), Options{DryRun: true, Differs: takeAll})
-		v := a.open()
-		s := Initiate(v, o)
-		p := script{o: o, says: inTurn(&wire.Welcome{Records: 2, Digest: dbadapter.Digest{1}}, &wire.Result{Method: wire.MethodAll}, &wire.Offers{Offers: heads}, &wire.End{})}
-		p.play(t, s, 40)
+		s := toInitiator(t, a, newSide(t, "b", nil), Options{DryRun: true, Differs: takeAll},
+			&wire.Welcome{Records: 2, Digest: dbadapter.Digest{1}}, &wire.Result{Method: wire.MethodAll}, &wire.Offers{Offers: heads}, &wire.End{})
 		if err := s.Err(); !errors.Is(err, ErrProtocol) {
 			t.Errorf("heads %s: %v", name, err)
 		}
-		v.Close()
 	}
 }
 

@@ -37,7 +37,7 @@ func TestEndlessFetches(t *testing.T) {
 		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 		a.put(record("k", "v", at(0)), record("common", "", at(0)))
 		k := a.keys.Hasher.Index([]byte("k"))
-		s := toInitiator(t, a, b, &wire.Welcome{Records: 1}, &wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{k}},
+		s := toInitiator(t, a, b, Options{}, &wire.Welcome{Records: 1}, &wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{k}},
 			&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, record("k", "v", at(0)))},
 			&wire.Indices{Role: wire.Fetch, Indices: []dbadapter.Index{k}}, &wire.End{}, &wire.End{})
 		if !errors.Is(s.Err(), ErrProtocol) {
@@ -76,11 +76,8 @@ func TestOfferSentUnfetched(t *testing.T) {
 		applied += len(records)
 		return a.write(records)
 	}
-	s, o := asking(t, a, b)
-	offer := offerOf(&theirs)
-	p := script{o: o, of: a, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offer}},
-		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, ours)}, &wire.End{}, sent(theirs), &wire.End{})}
-	p.play(t, s, 30)
+	s := toInitiator(t, a, b, Options{}, &wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offerOf(&theirs)}},
+		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, ours)}, &wire.End{}, sent(theirs), &wire.End{})
 	if !errors.Is(s.Err(), ErrProtocol) || applied > 0 {
 		t.Errorf("%v, %d records at the admission", s.Err(), applied)
 	}
@@ -97,13 +94,11 @@ func TestStubOfATombstone(t *testing.T) {
 		reached = true
 		return a.write(records)
 	}
-	s, o := asking(t, a, b)
 	stub := sent(gone)
 	stub.Records[0].Stub = true
-	p := script{o: o, of: a, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
+	s := toInitiator(t, a, b, Options{}, &wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
 		&wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{a.keys.Hasher.Index(gone.Key)}},
-		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, a.dump()...)}, stub)}
-	p.play(t, s, 30)
+		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, a.dump()...)}, stub)
 	if !errors.Is(s.Err(), wire.ErrFrame) || reached {
 		t.Errorf("%v, reached the admission: %v", s.Err(), reached)
 	}
@@ -142,7 +137,7 @@ func TestVastNumbersOfRecords(t *testing.T) {
 				if r := s.Report(); r.Differences() < 0 || r.Verified || s.Err() == nil {
 					t.Errorf("%d differences, verified %v, %v", r.Differences(), r.Verified, s.Err())
 				}
-				s = toInitiator(t, b, a, &wire.Welcome{Records: math.MaxInt64}, &wire.Result{Method: wire.MethodAll, Bytes: math.MaxInt64, Estimate: math.MaxInt64}, &wire.End{})
+				s = toInitiator(t, b, a, Options{}, &wire.Welcome{Records: math.MaxInt64}, &wire.Result{Method: wire.MethodAll, Bytes: math.MaxInt64, Estimate: math.MaxInt64}, &wire.End{})
 				if r := s.Report(); r.Differences() < 0 || r.ForecastBytes < 0 || r.Estimate < 0 || r.Verified || !errors.Is(s.Err(), ErrNotVerified) && c.ours == 0 {
 					t.Errorf("%+v, %v", r, s.Err())
 				}
@@ -270,7 +265,7 @@ func TestDigestOfNoRecords(t *testing.T) {
 			t.Errorf("at the responder: %v, %+v", s.Err(), s.Report())
 		}
 	}
-	s := toInitiator(t, b, a, &wire.Welcome{Digest: dbadapter.Digest{1}}, &wire.Result{Method: wire.MethodAll}, &wire.End{}, &wire.End{})
+	s := toInitiator(t, b, a, Options{}, &wire.Welcome{Digest: dbadapter.Digest{1}}, &wire.Result{Method: wire.MethodAll}, &wire.End{}, &wire.End{})
 	if !errors.Is(s.Err(), ErrProtocol) || s.Report().Verified || s.Report().Sent > 0 {
 		t.Errorf("at the initiator: %v, %+v", s.Err(), s.Report())
 	}
@@ -283,14 +278,9 @@ func TestHiddenRecordInAPush(t *testing.T) {
 	a.put(record("common", "", at(0)), record("k", "", at(0)))
 	b.put(record("common", "", at(0)), record("hidden", "", at(0)))
 	digest, records := b.state()
-	v := a.open()
-	defer v.Close()
-	o := a.options(b, Options{Direction: wire.Push})
-	s := Initiate(v, o)
-	p := script{o: o, of: a, says: inTurn(&wire.Welcome{Records: records, Digest: digest},
+	s := toInitiator(t, a, b, Options{Direction: wire.Push}, &wire.Welcome{Records: records, Digest: digest},
 		&wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("k"))}},
-		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, record("k", "", at(0)))}, &wire.End{}, &wire.End{Applied: 1})}
-	p.play(t, s, 20)
+		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, record("k", "", at(0)))}, &wire.End{}, &wire.End{Applied: 1})
 	if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Verified {
 		t.Errorf("%v, %+v", s.Err(), s.Report())
 	}
@@ -321,19 +311,14 @@ func TestRecordsAgainstTheDirection(t *testing.T) {
 	ours, theirs := record("ours", "", at(0)), record("theirs", "", at(0))
 	a.put(ours)
 	b.put(theirs)
-	v := a.open()
-	defer v.Close()
-	o := a.options(b, Options{Direction: wire.Push})
-	s := Initiate(v, o)
-	p := script{o: o, of: a, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
+	s := toInitiator(t, a, b, Options{Direction: wire.Push}, &wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
 		&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.keys.Hasher.Index(theirs.Key)}},
-		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a)}, sent(theirs), &wire.End{})}
-	if p.play(t, s, 20); !errors.Is(s.Err(), ErrProtocol) || len(a.dump()) != 1 {
+		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a)}, sent(theirs), &wire.End{})
+	if !errors.Is(s.Err(), ErrProtocol) || len(a.dump()) != 1 {
 		t.Errorf("a push: %v", s.Err())
 	}
-	s, o = asked(t, a, b)
-	p = script{o: o, says: inTurn(helloOf(a, func(h *wire.Hello) { h.Direction = wire.Pull }), &wire.Answer{Residual: residualOf(b, theirs)}, sent(ours), &wire.End{})}
-	if p.play(t, s, 20); !errors.Is(s.Err(), ErrProtocol) || len(b.dump()) != 1 {
+	s = toResponder(t, a, b, helloOf(a, func(h *wire.Hello) { h.Direction = wire.Pull }), &wire.Answer{Residual: residualOf(b, theirs)}, sent(ours), &wire.End{})
+	if !errors.Is(s.Err(), ErrProtocol) || len(b.dump()) != 1 {
 		t.Errorf("a pull: %v", s.Err())
 	}
 }

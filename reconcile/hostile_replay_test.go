@@ -206,11 +206,9 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	a.put(gone, record("common", "", at(0)))
 	before := a.dump()
 	// Told as newer by the responder.
-	s, o := asking(t, a, b)
 	k := a.keys.Hasher.Index(old.Key)
-	p := script{o: o, of: a, says: inTurn(&wire.Welcome{Records: 2, Digest: dbadapter.Digest{1}}, &wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{k}},
-		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, gone)}, sent(old), &wire.End{})}
-	p.play(t, s, 20)
+	s := toInitiator(t, a, b, Options{}, &wire.Welcome{Records: 2, Digest: dbadapter.Digest{1}}, &wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{k}},
+		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, gone)}, sent(old), &wire.End{})
 	if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Applied > 0 || !reflect.DeepEqual(a.dump(), before) {
 		t.Errorf("at the initiator: %v, %+v", s.Err(), a.dump())
 	}
@@ -239,7 +237,7 @@ func TestAdoptionPassesTheDoor(t *testing.T) {
 	a.refuseAll()
 	future := ours
 	future.Version = at(1000 * time.Hour)
-	s := toInitiator(t, a, b, &wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offerOf(&future)}},
+	s := toInitiator(t, a, b, Options{}, &wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offerOf(&future)}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, ours)}, &wire.End{}, &wire.End{})
 	if r := s.Report(); s.Err() != nil || r.Verified || r.Rejected != 1 || a.dump()[0].Version != ours.Version {
 		t.Errorf("%v, %+v", s.Err(), r)

@@ -135,9 +135,12 @@ func toResponder(t *testing.T, a, b *side, messages ...wire.Message) *Session {
 }
 
 // toInitiator is a session at a that has heard the messages, as of b.
-func toInitiator(t *testing.T, a, b *side, messages ...wire.Message) *Session {
+func toInitiator(t *testing.T, a, b *side, o Options, messages ...wire.Message) *Session {
 	t.Helper()
-	s, o := asking(t, a, b)
+	v := a.open()
+	defer v.Close()
+	o = a.options(b, o)
+	s := Initiate(v, o)
 	(&script{o: o, of: a, says: inTurn(messages...)}).play(t, s, 100)
 	return s
 }

@@ -94,8 +94,7 @@ func TestEndOfWhatWasNotSent(t *testing.T) {
 					messages[2] = sent(ofA, common)
 				}
 				b.admit = func(r []dbadapter.Record) ([]Verdict, error) { return make([]Verdict, len(r)), nil }
-				s, o := asked(t, a, b)
-				(&script{o: o, says: inTurn(messages...)}).play(t, s, 30)
+				s := toResponder(t, a, b, messages...)
 				want := c.err
 				if all && (name == "both" || name == "another of theirs" || name == "two applied") {
 					want = nil // both records were sent
@@ -126,7 +125,7 @@ func TestNumbersDoNotWrap(t *testing.T) {
 		}
 	}
 	// Ends whose counts of held records would add up to nothing.
-	s := toInitiator(t, a, b,
+	s := toInitiator(t, a, b, Options{},
 		&wire.Welcome{Records: 2, Digest: residualOf(b)},
 		&wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("a"))}},
 		&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("b"))}},
