@@ -113,18 +113,8 @@ func (e *RemovedError) fits() bool {
 		!slices.ContainsFunc(e.Statements, func(s []byte) bool { return len(s) == 0 || len(s) > wire.MaxStatement })
 }
 
-func clip(s string) string {
-	if len(s) <= wire.MaxText {
-		return s
-	}
-	s = s[:wire.MaxText]
-	for i := range 4 { // do not cut a character in two
-		if c := s[len(s)-1-i]; c < 0x80 {
-			return s[:len(s)-i]
-		}
-	}
-	return ""
-}
+// clip is a text that fits a Refuse: no longer than it may be, and no character of it cut in two.
+func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), wire.MaxText)], "") }
 
 // Refused is the error that a Refuse stands for.
 func Refused(m *wire.Refuse) error {

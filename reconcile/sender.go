@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"slices"
+
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -146,10 +148,8 @@ func (s *sender) sent(i dbadapter.Index, d dbadapter.Digest) (*dbadapter.Hashed,
 	if err != nil {
 		return nil, err
 	}
-	for n := range records {
-		if records[n].Digest == d {
-			return &records[n], nil
-		}
+	if n := slices.IndexFunc(records, func(r dbadapter.Hashed) bool { return r.Digest == d }); n >= 0 {
+		return &records[n], nil
 	}
 	return nil, nil
 }

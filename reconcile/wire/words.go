@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Direction says which way records may travel, seen from the initiator. The
 // zero value is both ways.
@@ -90,10 +93,8 @@ func parseWord(what string, names []string, s string) (byte, error) {
 	if s == "" {
 		return 0, nil
 	}
-	for n, name := range names {
-		if s == name {
-			return byte(n), nil
-		}
+	if n := slices.Index(names, s); n >= 0 {
+		return byte(n), nil
 	}
 	return 0, fmt.Errorf("%s %q: want one of %q", what, s, names)
 }
