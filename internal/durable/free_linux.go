@@ -22,7 +22,7 @@ func Free(dir string) (int64, error) {
 	if s.Files > 0 && s.Ffree < leastFiles {
 		return 0, nil
 	}
-	return int64(s.Bavail) * s.Bsize, nil
+	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // a block size has 32 bits on some processors
 }
 
 // Occupied is how many bytes of the disk a file takes; it may have holes.
