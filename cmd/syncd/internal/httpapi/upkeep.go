@@ -21,7 +21,8 @@ type lapseInput struct {
 	Force bool   `query:"force" doc:"also where shards have no majority of their hosts left then"`
 }
 
-func (s *server) registerCollection() {
+// registerUpkeep serves what an operator asks of a node: collections, restamps, verifications, backups.
+func (s *server) registerUpkeep() {
 	answers(s, huma.Operation{
 		OperationID: "collection", Method: http.MethodGet, Path: "/v1/ns/{ns}/collection",
 		Summary: "How far the collection of deleted and expired records is, and which members hold it back",
@@ -46,9 +47,6 @@ func (s *server) registerCollection() {
 			return ns.Lapse(ctx, id)
 		})
 	})
-}
-
-func (s *server) registerRestamp() {
 	answers(s, huma.Operation{
 		OperationID: "future", Method: http.MethodGet, Path: "/v1/ns/{ns}/future",
 		Summary: "Records whose versions are too far ahead of the node's clock; the other members decline them",
@@ -62,13 +60,6 @@ func (s *server) registerRestamp() {
 		}
 		return out, err
 	}))
-}
-
-func future(ctx context.Context, ns *peer.Namespace) (api.Future, error) {
-	return api.FutureOf(time.Now(), ns.Future(ctx))
-}
-
-func (s *server) registerVerify() {
 	answers(s, huma.Operation{
 		OperationID: "verify", Method: http.MethodPost, Path: "/v1/ns/{ns}/verify",
 		Summary: "Read the store's files and all records, and compute anew what the node keeps of them",
@@ -86,6 +77,17 @@ func (s *server) registerVerify() {
 		}
 		return err
 	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "backup", Method: http.MethodPost, Path: "/v1/backups",
+		Summary: "Back the node up into a folder of the daemon's machine, while it runs",
+		Description: `A JSON object a line: {"bytes":N} tells the progress, {"backup":{…}} ends the answer. ` +
+			`A backup that fails on the way ends it with {"problem":{…}}, one that is refused is a problem of its own. Closing the connection ends a backup, and leaves those before it.`,
+		Responses: map[string]*huma.Response{"200": {Description: "The progress, and the backup", Content: lines(&huma.Schema{Type: "string"})}},
+	}, s.backUp)
+}
+
+func future(ctx context.Context, ns *peer.Namespace) (api.Future, error) {
+	return api.FutureOf(time.Now(), ns.Future(ctx))
 }
 
 type backupInput struct {
@@ -102,16 +104,6 @@ type backupLine struct {
 
 // backupPause is the pause between two lines that tell the progress.
 const backupPause = 200 * time.Millisecond
-
-func (s *server) registerBackups() {
-	huma.Register(s.api, huma.Operation{
-		OperationID: "backup", Method: http.MethodPost, Path: "/v1/backups",
-		Summary: "Back the node up into a folder of the daemon's machine, while it runs",
-		Description: `A JSON object a line: {"bytes":N} tells the progress, {"backup":{…}} ends the answer. ` +
-			`A backup that fails on the way ends it with {"problem":{…}}, one that is refused is a problem of its own. Closing the connection ends a backup, and leaves those before it.`,
-		Responses: map[string]*huma.Response{"200": {Description: "The progress, and the backup", Content: lines(&huma.Schema{Type: "string"})}},
-	}, s.backUp)
-}
 
 func (s *server) backUp(_ context.Context, in *backupInput) (*huma.StreamResponse, error) {
 	if !filepath.IsAbs(in.Body.Dir) {
