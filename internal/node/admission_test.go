@@ -267,9 +267,7 @@ func TestAdmissionInBatches(t *testing.T) {
 	}
 	failure := errors.New("the disk is full")
 	m.apply = func(dbadapter.Namespace, []dbadapter.Write) ([]dbadapter.Outcome, error) { return nil, failure }
-	if _, err := ns.Sets()[0].Admit(t.Context(), idOf(writer), 0, noTerm, hashed(ns, many[1]))(); !errors.Is(err, failure) {
-		t.Errorf("a store that fails: %v", err)
-	}
+	wantErr(t, second(ns.Sets()[0].Admit(t.Context(), idOf(writer), 0, noTerm, hashed(ns, many[1]))()), failure, "a store that fails")
 }
 
 // What this node writes is later than what it was sent, also where no greeting has
@@ -313,9 +311,7 @@ func TestListBetweenSlices(t *testing.T) {
 	commits := 0
 	m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
 		if commits++; commits == 1 {
-			if err := setRole(ns, idOf(writer), RoleRead); err != nil {
-				t.Error(err)
-			}
+			succeeds(t, setRole(ns, idOf(writer), RoleRead))
 		}
 		return store.Apply(t.Context(), writes)
 	}
@@ -345,14 +341,10 @@ func TestListBetweenCommitAndSweep(t *testing.T) {
 	m.raising = func() {
 		m.raising = nil
 		landed.Go(func() {
-			if _, err := commit(); err != nil {
-				t.Error(err)
-			}
+			succeeds(t, second(commit()))
 		})
 		<-looked
-		if err := setRole(ns, idOf(writer), RoleRead); err != nil {
-			t.Error(err)
-		}
+		succeeds(t, setRole(ns, idOf(writer), RoleRead))
 	}
 	succeeds(t, second(ns.Sets()[0].gc.Sweep(t.Context())))
 	close(land)

@@ -13,14 +13,7 @@ import (
 
 // restart closes the namespace of a machine, and opens it again as a new process
 // does.
-func (c *crew) restart(i int) {
-	c.t.Helper()
-	ns, m := c.ns[i], c.machines[i]
-	state, secret := ns.state.Load(), ns.Sets()[0].Keys.Secret
-	succeeds(c.t, ns.Close())
-	m.Forget(ns)
-	c.ns[i] = must(m.open(secret, state))
-}
+func (c *crew) restart(i int) { c.ns[i] = c.machines[i].reopen(c.ns[i], false) }
 
 // A tombstone from the future that was restamped waits for its new version, and not
 // for the time that the clock said.

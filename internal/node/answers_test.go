@@ -44,9 +44,7 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 	if _, err := a.Routed(b.ID, &wire.Ask{Version: 9}); err != reconcile.ErrVersion {
 		t.Errorf("another version: %v", err)
 	}
-	if _, err := a.Routed(b.ID, must(sb.Sets()[0].Ask(a.ID, 0, &wire.AskSet{}))); !errors.Is(err, reconcile.ErrProtocol) {
-		t.Errorf("a question that is not routed: %v", err)
-	}
+	wantErr(t, second(a.Routed(b.ID, must(sb.Sets()[0].Ask(a.ID, 0, &wire.AskSet{})))), reconcile.ErrProtocol, "a question that is not routed")
 	var open []*Asked
 	for i := range syncing.MaxRouted + 1 {
 		one, err := a.Routed(b.ID, question)
@@ -76,17 +74,13 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 		one.Done()
 	}
 	a.Config.Paused = func(id ID) bool { return id == b.ID }
-	if _, err := a.Routed(b.ID, question); !errors.Is(err, reconcile.ErrPaused) {
-		t.Errorf("paused: %v", err)
-	}
+	wantErr(t, second(a.Routed(b.ID, question)), reconcile.ErrPaused, "paused")
 	a.Config.Paused = nil
 	succeeds(t, sa.Remove(t.Context(), b.ID))
 	if _, err := a.Routed(b.ID, question); err != ErrDenied {
 		t.Errorf("removed: %v", err)
 	}
-	if _, err := sa.Ask(b.ID, question.Question); !errors.Is(err, ErrDenied) {
-		t.Errorf("a question to a removed member: %v", err)
-	}
+	wantErr(t, second(sa.Ask(b.ID, question.Question)), ErrDenied, "a question to a removed member")
 }
 
 // newTimedMovers are movers that have settled, and whose clocks both go as the test says. Shard

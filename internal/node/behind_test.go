@@ -171,7 +171,5 @@ func TestCollectedIsProvenAtOnce(t *testing.T) {
 		}
 	}
 	c.want(1, "b")
-	if err := turn(); err != nil {
-		t.Errorf("the two are not found equal: %v", err)
-	}
+	wantErr(t, turn(), nil, "the two are not found equal")
 }

@@ -255,11 +255,8 @@ func TestTauIsDurable(t *testing.T) {
 		}
 		last = tau
 	}
-	state, secret := ns.state.Load(), ns.Sets()[0].Keys.Secret
-	succeeds(t, ns.Close())
-	m.Forget(ns)
 	m.clock = m.clock.Add(-time.Minute)
-	again := must(m.open(secret, state))
+	again := m.reopen(ns, false)
 	if v := must(put(again, "a", "1")); v.Clock <= last {
 		t.Errorf("version %s after the reading %x", v, uint64(last))
 	}

@@ -236,9 +236,7 @@ func TestStatementsThatMayNotBeMade(t *testing.T) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}
-	if err := sc.Remove(t.Context(), idOf(4)); err != nil {
-		t.Errorf("a writer leaves: %v", err)
-	}
+	wantErr(t, sc.Remove(t.Context(), idOf(4)), nil, "a writer leaves")
 }
 
 // A role that has a term ends with it, and an admin's node writes that down.
@@ -253,15 +251,11 @@ func TestRoleExpires(t *testing.T) {
 	}
 	a.clock = noon.Add(time.Hour + time.Second)
 	b.clock = a.clock
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, ErrDenied) {
-		t.Errorf("a sync after its end: %v", err)
-	}
+	wantErr(t, third(b.sync(sb, a, syncing.Ask{})), ErrDenied, "a sync after its end")
 	if err := a.Tend(t.Context()); err != nil || sa.Members().Has(b.ID, RoleRead) {
 		t.Errorf("after its end: %v, %s", err, list(sa))
 	}
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, ErrDenied) {
-		t.Errorf("a sync after it was written down: %v", err)
-	}
+	wantErr(t, third(b.sync(sb, a, syncing.Ask{})), ErrDenied, "a sync after it was written down")
 	if r, removed := sb.Removal(); !removed || r.By != a.ID {
 		t.Errorf("the node has heard of %+v", r)
 	}

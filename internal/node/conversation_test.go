@@ -63,18 +63,14 @@ func TestAnswerTellsStrangersNothing(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := a.Answer(idOf(9), &older); !errors.Is(err, reconcile.ErrVersion) {
-		t.Errorf("another version: %v", err)
-	}
+	wantErr(t, third(a.Answer(idOf(9), &older)), reconcile.ErrVersion, "another version")
 	// Only a member is called; never this node itself.
 	for _, id := range []ID{idOf(9), b.ID, ""} {
 		if err := sb.MayCall(id); !errors.Is(err, ErrDenied) {
 			t.Errorf("b may call %x: %v", id, err)
 		}
 	}
-	if err := sb.MayCall(a.ID); err != nil {
-		t.Error(err)
-	}
+	succeeds(t, sb.MayCall(a.ID))
 	// A namespace that is dropped is not there, and its members are strangers.
 	if !a.IsMember(b.ID) || a.IsMember(idOf(9)) {
 		t.Error("the members are not those of the namespaces")
@@ -98,9 +94,7 @@ func TestAnswerTakesPlaces(t *testing.T) {
 		}
 		leave = append(leave, done)
 	}
-	if _, _, err := a.Answer(b.ID, hello); !errors.Is(err, reconcile.ErrBusy) {
-		t.Errorf("one too many: %v", err)
-	}
+	wantErr(t, third(a.Answer(b.ID, hello)), reconcile.ErrBusy, "one too many")
 	leave[0]()
 	_, done, err := a.Answer(b.ID, hello)
 	if err != nil {
@@ -126,15 +120,11 @@ func TestEnd(t *testing.T) {
 	for _, ask := range []syncing.Ask{{}, {Prefix: []byte("k")}} {
 		c := must(sb.Sets()[0].Initiate(t.Context(), a.ID, ask, nil))
 		c.Session.Next()
-		if _, err := c.End(cut); !errors.Is(err, cut) {
-			t.Errorf("a sync that was cut: %v", err)
-		}
+		wantErr(t, second(c.End(cut)), cut, "a sync that was cut")
 	}
 	// So it is with those that ran to their end, on both sides, or were turned away.
 	for _, ask := range []syncing.Ask{{}, {Prefix: []byte("k")}, {DryRun: true}} {
-		if _, _, err := b.sync(sb, a, ask); err != nil {
-			t.Error(err)
-		}
+		succeeds(t, third(b.sync(sb, a, ask)))
 	}
 	must(put(sa, "l", "v"))
 	for range a.Places.Sessions {
@@ -143,16 +133,12 @@ func TestEnd(t *testing.T) {
 			defer done()
 		}
 	}
-	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, reconcile.ErrBusy) {
-		t.Errorf("without a place: %v", err)
-	}
+	wantErr(t, third(b.sync(sb, a, syncing.Ask{})), reconcile.ErrBusy, "without a place")
 	if a.opened != 0 || b.opened != 0 {
 		t.Errorf("%d and %d snapshots are left open", a.opened, b.opened)
 	}
 	succeeds(t, sb.Sets()[0].Store.Close())
-	if _, err := sb.Sets()[0].Initiate(t.Context(), a.ID, syncing.Ask{}, nil); !errors.Is(err, dbadapter.ErrClosed) {
-		t.Errorf("of a closed store: %v", err)
-	}
+	wantErr(t, second(sb.Sets()[0].Initiate(t.Context(), a.ID, syncing.Ask{}, nil)), dbadapter.ErrClosed, "of a closed store")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := sa.Sets()[0].Grow(ctx, nil); err != nil && !errors.Is(err, context.Canceled) {

@@ -212,9 +212,7 @@ func TestDeclinedRecordsTravelAgain(t *testing.T) {
 		a, b, sa, sb, former := declines(t)
 		a.clock = noon.Add(2 * time.Second)
 		succeeds(t, setRole(sa, former, RoleWrite))
-		if _, _, err := b.sync(sb, a, finds); !errors.Is(err, syncing.ErrRejected) {
-			t.Errorf("what was written by a reader: %v", err)
-		}
+		wantErr(t, third(b.sync(sb, a, finds)), syncing.ErrRejected, "what was written by a reader")
 		must(put(sb, "k", "once more"))
 		if r, _, err := b.sync(sb, a, finds); err != nil || r.Sent != 1 || !r.Verified {
 			t.Errorf("%+v, %v", r, err)

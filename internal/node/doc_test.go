@@ -12,10 +12,7 @@ import (
 // The package documentation names all files of the package, and each file that it
 // names is there. A name without a folder is in the folder named last in its line.
 func TestDocNamesFiles(t *testing.T) {
-	text, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("doc.go"))
 	named := map[string]bool{"internal/node/doc.go": true}
 	word := regexp.MustCompile(`[a-z]+(/[a-z]+)+(\.go)?|[a-z]+\.go`)
 	for line := range strings.Lines(string(text)) {
@@ -36,10 +33,7 @@ func TestDocNamesFiles(t *testing.T) {
 			}
 		}
 	}
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must(filepath.Glob("*.go"))
 	for _, name := range files {
 		if !strings.HasSuffix(name, "_test.go") && !named["internal/node/"+name] {
 			t.Errorf("doc.go does not name %s", name)

@@ -456,6 +456,14 @@ func succeeds(t testing.TB, err error) {
 	}
 }
 
+// wantErr checks which error something gives; nil: none.
+func wantErr(t testing.TB, err, want error, what string) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
 // second and third are the error of what gives more.
 func second[T any](_ T, err error) error { return err }
 

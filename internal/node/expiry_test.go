@@ -81,9 +81,7 @@ func TestWritesOverExpired(t *testing.T) {
 	if err := conditional(dbadapter.Version{}); !errors.Is(err, dbadapter.ErrConflict) || !strings.Contains(err.Error(), old.String()) {
 		t.Errorf("on the condition that the key holds nothing: %v", err)
 	}
-	if err := conditional(old); err != nil {
-		t.Errorf("on the condition of the expired record: %v", err)
-	}
+	wantErr(t, conditional(old), nil, "on the condition of the expired record")
 	if r := must(get(ns, "k")); !ns.Sets()[0].Present(&r) || r.Expires != 0 || string(r.Value) != "new" {
 		t.Errorf("held %+v", r)
 	}

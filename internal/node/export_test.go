@@ -36,6 +36,7 @@ func IDOfSeed(seed int) ID { return idOf(seed) }
 
 // What writes to a namespace, and reads it.
 var (
-	Put, Get, Commit, NewDraft = put, get, commit, draft
-	SetRole, Invite, Collect   = setRole, invite, collect
+	Put, Get          = put, get
+	Invite, Collect   = invite, collect
+	WantErr, Succeeds = wantErr, succeeds
 )

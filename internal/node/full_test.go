@@ -75,9 +75,7 @@ func TestFullIndexOfThisNode(t *testing.T) {
 			t.Errorf("%q: %q, %v", key, r.Value, err)
 		}
 	}
-	if _, err := get(ns, "other"); !errors.Is(err, dbadapter.ErrNotFound) {
-		t.Errorf("another key of the batch: %v", err)
-	}
+	wantErr(t, second(get(ns, "other")), dbadapter.ErrNotFound, "another key of the batch")
 	im, err := importAll(ns, []Item{
 		{Key: []byte(crowd(65)), Value: []byte("v")},
 		{Key: []byte(crowd(3)), Value: []byte("v")},
@@ -197,9 +195,7 @@ func TestFullIndexIsEmptiedByDeletion(t *testing.T) {
 	for _, m := range ms { // what was declined is offered again: b has room for five of a's now
 		m.clock = m.clock.Add(refusals.DeclinedLife)
 	}
-	if err := circle(); err != nil {
-		t.Errorf("once they are deleted: %v", err)
-	}
+	wantErr(t, circle(), nil, "once they are deleted")
 	for i, ns := range sets {
 		if fmt.Sprint(records(ns)) != fmt.Sprint(records(sets[0])) {
 			t.Errorf("node %d holds others than node 0", i)

@@ -46,12 +46,8 @@ func FuzzJoin(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := joined.State.validate(); err != nil {
-			t.Errorf("accepted, but not valid: %v", err)
-		}
-		if _, err := DecodeState(must(joined.State.Encode())); err != nil {
-			t.Errorf("what was accepted cannot be read from disk: %v", err)
-		}
+		wantErr(t, joined.State.validate(), nil, "accepted, but not valid")
+		wantErr(t, second(DecodeState(must(joined.State.Encode()))), nil, "what was accepted cannot be read from disk")
 	})
 }
 
@@ -68,10 +64,7 @@ func FuzzState(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := s.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must(s.Encode())
 		back, err := DecodeState(again)
 		if err != nil || !reflect.DeepEqual(back, s) {
 			t.Errorf("what was read cannot be written and read again: %v", err)

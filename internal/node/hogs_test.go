@@ -249,9 +249,7 @@ func TestWhoHasLittleIsNoHog(t *testing.T) {
 		}
 		s.fill(1, little, 10)
 		mine, hello := s.helloTo(0, 1, syncing.Ask{})
-		if err := sync(2, 0); err != nil {
-			t.Errorf("an empty member that calls an empty host: %v", err)
-		}
+		wantErr(t, sync(2, 0), nil, "an empty member that calls an empty host")
 		if err := sync(0, 2); !errors.Is(err, reconcile.ErrTurn) {
 			t.Fatalf("a call of another member while the first is about to give: %v", err)
 		}

@@ -132,10 +132,7 @@ func TestImportAgainstTwin(t *testing.T) {
 				items = append(items, item)
 				tw.add(m.clock, item)
 			}
-			im, err := importAll(ns, items)
-			if err != nil {
-				t.Fatal(err)
-			}
+			im := must(importAll(ns, items))
 			total.Items += im.Result.Items
 			total.Written += im.Result.Written
 			total.Unchanged += im.Result.Unchanged

@@ -144,9 +144,7 @@ func TestTicketForSeveral(t *testing.T) {
 			}
 		}
 	}
-	if err := ns.Redeem(context.Background(), idOf(5), ticket.Token[:]); !errors.Is(err, membership.ErrTicketUsed) {
-		t.Errorf("a fourth: %v", err)
-	}
+	wantErr(t, ns.Redeem(context.Background(), idOf(5), ticket.Token[:]), membership.ErrTicketUsed, "a fourth")
 	list := ns.Invitations()
 	if len(list) != 1 || list[0].Uses != 3 || len(list[0].UsedBy) != 3 || list[0].UsedBy[0] != idOf(2) || len(ns.Members().Members()) != 4 {
 		t.Errorf("the tickets are %+v", list)
@@ -162,9 +160,7 @@ func TestRevoke(t *testing.T) {
 	} {
 		text := invite(ns, RoleRead)
 		ticket := must(membership.ParseTicket(text))
-		if err := ns.Revoke("0123456789abcdef"); !errors.Is(err, dbadapter.ErrNotFound) {
-			t.Errorf("a ticket that is not there: %v", err)
-		}
+		wantErr(t, ns.Revoke("0123456789abcdef"), dbadapter.ErrNotFound, "a ticket that is not there")
 		succeeds(t, ns.Revoke(by(text)))
 		if err := ns.Redeem(context.Background(), idOf(2), ticket.Token[:]); !errors.Is(err, membership.ErrTicketUnknown) || len(ns.Invitations()) != 0 {
 			t.Errorf("a ticket that was revoked: %v", err)
@@ -242,9 +238,7 @@ func TestTicketsOfAnAdminThatWasRemoved(t *testing.T) {
 	if err := c.ns[1].Redeem(t.Context(), idOf(9), ticket.Token[:]); !errors.Is(err, membership.ErrTicketEnded) || c.ns[1].Admits(idOf(9)) {
 		t.Errorf("a ticket from before its removal: %v", err)
 	}
-	if err := c.ns[1].Redeem(t.Context(), idOf(9), must(membership.ParseTicket(invite(c.ns[1], RoleWrite))).Token[:]); err != nil {
-		t.Errorf("a ticket from after it: %v", err)
-	}
+	wantErr(t, c.ns[1].Redeem(t.Context(), idOf(9), must(membership.ParseTicket(invite(c.ns[1], RoleWrite))).Token[:]), nil, "a ticket from after it")
 }
 
 // A term that ends before the clock of the namespace, which follows the fastest of the
@@ -256,9 +250,7 @@ func TestTermBeforeTheClock(t *testing.T) {
 	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "give the role for longer") {
 		t.Errorf("a role that ends before it is given: %v", err)
 	}
-	if err := ns.SetRole(t.Context(), idOf(2), RoleWrite, m.clock.Add(90*time.Second)); err != nil {
-		t.Error(err)
-	}
+	succeeds(t, ns.SetRole(t.Context(), idOf(2), RoleWrite, m.clock.Add(90*time.Second)))
 }
 
 // A new ticket lets a member for a time stay.
@@ -309,9 +301,7 @@ func TestInvitesAreBounded(t *testing.T) {
 			s.Invites = append(s.Invites, membership.Invite{Hash: hash[:], Role: RoleRead, Uses: 1, Expires: noon.Unix()})
 		}
 	})
-	if _, err := ns.Invite(membership.InviteOptions{}, [][]byte{{1}}); !errors.Is(err, dbadapter.ErrLimit) {
-		t.Errorf("a ticket too many: %v", err)
-	}
+	wantErr(t, second(ns.Invite(membership.InviteOptions{}, [][]byte{{1}})), dbadapter.ErrLimit, "a ticket too many")
 	m.clock = noon.Add(membership.ExpiredInvites + 1)
 	if _, err := ns.Invite(membership.InviteOptions{}, [][]byte{{1}}); err != nil || len(ns.state.Load().Invites) != 1 {
 		t.Errorf("once they are forgotten: %v; %d are left", err, len(ns.state.Load().Invites))

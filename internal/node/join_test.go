@@ -23,9 +23,7 @@ func TestJoin(t *testing.T) {
 	succeeds(t, setRole(sa, idOf(3), RoleWrite))
 	ticket := must(membership.ParseTicket(invite(sa, RoleWrite)))
 	request := must(membership.RequestJoin(b.ID, ticket, [][]byte{{7, 7}}))
-	if _, err := membership.RequestJoin(a.ID, ticket, nil); !errors.Is(err, ErrDenied) {
-		t.Errorf("a ticket of one's own: %v", err)
-	}
+	wantErr(t, second(membership.RequestJoin(a.ID, ticket, nil)), ErrDenied, "a ticket of one's own")
 	where := func(id ID) [][]byte { return [][]byte{[]byte(id[len(id)-1:])} }
 	reply, joiner, err := a.AnswerJoin(context.Background(), b.ID, request, where)
 	if err != nil || fmt.Sprint(joiner) != "[[7 7]]" {
@@ -89,9 +87,7 @@ func TestHostileInviter(t *testing.T) {
 		_, err := b.ReadJoin(ticket, must(cbor.Marshal(r)))
 		return err
 	}
-	if err := read(func(*membership.JoinReply) {}); err != nil {
-		t.Errorf("without a fault: %v", err)
-	}
+	wantErr(t, read(func(*membership.JoinReply) {}), nil, "without a fault")
 	other := newMachine(7).create("other", Policy{})
 	for name, edit := range map[string]func(r *membership.JoinReply){
 		"another secret":  func(r *membership.JoinReply) { r.Secret = make([]byte, 32) },
@@ -113,9 +109,7 @@ func TestHostileInviter(t *testing.T) {
 		}
 	}
 	// Statements of another list are left out.
-	if err := read(func(r *membership.JoinReply) { r.Statements = append(r.Statements, other.statements()...) }); err != nil {
-		t.Errorf("with another list's statements: %v", err)
-	}
+	wantErr(t, read(func(r *membership.JoinReply) { r.Statements = append(r.Statements, other.statements()...) }), nil, "with another list's statements")
 	if _, err := b.ReadJoin(ticket, []byte{0xa1, 0x01, 0x61}); err == nil {
 		t.Error("what is not CBOR was read")
 	}
@@ -171,9 +165,7 @@ func TestAnswerJoinTellsStrangersNothing(t *testing.T) {
 	if r, err := ask(membership.JoinRequest{Version: membership.JoinVersion, Namespace: ticket.Namespace[:], Token: ticket.Token[:]}); !errors.Is(err, membership.ErrTicketUnknown) || r.Secret != nil {
 		t.Errorf("a namespace that is gone: %+v, %v", r, err)
 	}
-	if err := setRole(sa, idOf(2), RoleRead); !errors.Is(err, dbadapter.ErrClosed) {
-		t.Errorf("a change of a namespace that is gone: %v", err)
-	}
+	wantErr(t, setRole(sa, idOf(2), RoleRead), dbadapter.ErrClosed, "a change of a namespace that is gone")
 }
 
 // A ticket of a namespace that is here brings what this node has not heard of the

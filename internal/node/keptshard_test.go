@@ -1,7 +1,6 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -80,16 +79,12 @@ func TestKeptLogStays(t *testing.T) {
 	leave := func() {
 		t.Helper()
 		succeeds(t, m.ns.Leave(set))
-		if _, err := m.ns.TakeShard(t.Context(), 0); !errors.Is(err, reconcile.ErrBusy) {
-			t.Errorf("held while its records are there: %v", err)
-		}
+		wantErr(t, second(m.ns.TakeShard(t.Context(), 0)), reconcile.ErrBusy, "held while its records are there")
 		if len(kept()) != 1 {
 			t.Error("the entry is not listed while the records are deleted")
 		}
 		succeeds(t, m.ns.Discard(t.Context(), set))
-		if _, err := set.Store.Snapshot(); !errors.Is(err, dbadapter.ErrClosed) {
-			t.Errorf("who reads the shard that was left: %v", err)
-		}
+		wantErr(t, second(set.Store.Snapshot()), dbadapter.ErrClosed, "who reads the shard that was left")
 		set = m.ns.Logs()[0]
 		if all := m.ns.Discards(); len(kept()) != 1 || len(all) != 0 || records() != 0 {
 			t.Errorf("%d entries, %d records, to be discarded: %v", len(kept()), records(), all)
@@ -101,9 +96,7 @@ func TestKeptLogStays(t *testing.T) {
 		t.Errorf("after a restart: %d entries, held: %t", len(kept()), m.held(0) != nil)
 	}
 	for _, set := range m.ns.Discards() { // it is not known yet that they are empty
-		if err := m.ns.Discard(t.Context(), set); err != nil {
-			t.Error(err)
-		}
+		succeeds(t, m.ns.Discard(t.Context(), set))
 	}
 	set = m.lateHost(t, 0) // it is a host again
 	if len(kept()) != 1 || records() != 0 || set.Settled() {
@@ -143,14 +136,10 @@ func TestAudienceFollowsHolders(t *testing.T) {
 	changes("a table", func() {
 		defer m.ns.Hold().Release()
 		m.ns.placed.Store(&placed{})
-		if err := m.ns.place(); err != nil {
-			t.Error(err)
-		}
+		succeeds(t, m.ns.place())
 	})
 	changes("what a member holds", func() {
-		if _, err := w.all[old].ns.tellShards(t.Context(), 0); err != nil {
-			t.Error(err)
-		}
+		succeeds(t, second(w.all[old].ns.tellShards(t.Context(), 0)))
 		w.sync(old, hosts[0])
 	})
 }

@@ -39,9 +39,7 @@ func hearing(t *testing.T, from *machine, ns *Namespace, to *machine) {
 func TestLayoutReachesMembers(t *testing.T) {
 	a, b, c := newMachine(1), newMachine(2), newMachine(3)
 	sa := a.shards("notes")
-	if _, _, err := sa.Layout(); !errors.Is(err, dbadapter.ErrNotFound) {
-		t.Errorf("before the first one: %v", err)
-	}
+	wantErr(t, third(sa.Layout()), dbadapter.ErrNotFound, "before the first one")
 	sa.tended(t)
 	first, stated, err := sa.Layout()
 	if err != nil || stated.Epoch != 1 || !slices.Equal(first.Hosts(3), []ID{a.ID}) {

@@ -52,9 +52,7 @@ func TestExpiryOfAnEqual(t *testing.T) {
 	}
 	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	b.clock = noon.Add(time.Hour)
-	if err := b.Tend(context.Background()); err != nil {
-		t.Error(err)
-	}
+	succeeds(t, b.Tend(context.Background()))
 	for i := range 8 {
 		if role := sb.Members().Role(idOf(50 + i)); i%2 == 0 && role != 0 {
 			t.Errorf("node %d still has the role %s", i, role)
@@ -133,22 +131,14 @@ func TestWritesThatTheRoleDoesNotCover(t *testing.T) {
 		succeeds(t, third(m.sync(ns, a, syncing.Ask{Control: true})))
 	}
 	role(b, sb, sa.SetRole(t.Context(), b.ID, RoleWrite, noon.Add(time.Minute)))
-	if _, err := put(sb, "in time", ""); err != nil {
-		t.Error(err)
-	}
+	succeeds(t, second(put(sb, "in time", "")))
 	b.clock = noon.Add(time.Hour)
-	if _, err := put(sb, "late", ""); !errors.Is(err, ErrDenied) {
-		t.Errorf("a write after the role's end: %v", err)
-	}
+	wantErr(t, second(put(sb, "late", "")), ErrDenied, "a write after the role's end")
 
 	role(c, sc, setRole(sa, c.ID, RoleRead))
 	a.clock = noon.Add(time.Hour)
 	role(c, sc, setRole(sa, c.ID, RoleWrite))
-	if _, err := put(sc, "early", ""); !errors.Is(err, ErrDenied) {
-		t.Errorf("a write before the role begins: %v", err)
-	}
+	wantErr(t, second(put(sc, "early", "")), ErrDenied, "a write before the role begins")
 	c.clock = a.clock
-	if _, err := put(sc, "in time again", ""); err != nil {
-		t.Error(err)
-	}
+	succeeds(t, second(put(sc, "in time again", "")))
 }

@@ -26,19 +26,9 @@ func spoil(ns *Namespace, sketch bool) {
 // reopen restarts the process of a node: in order, or by kill -9.
 func (m *machine) reopen(ns *Namespace, inOrder bool) *Namespace {
 	if inOrder {
-		if err := ns.Rest(context.Background()); err != nil {
-			panic(err)
-		}
+		must(0, ns.Rest(context.Background()))
 	}
-	state := ns.state.Load()
-	m.Forget(ns)
-	if err := ns.Sets()[0].Store.Close(); err != nil {
-		panic(err)
-	}
-	if err := ns.Control.Store.Close(); err != nil {
-		panic(err)
-	}
-	return must(m.open(ns.Sets()[0].Keys.Secret, state))
+	return m.reopened(ns, func(*State) {})
 }
 
 // What a peer's cells give rise to costs a bounded share of the time: an audit that finds

@@ -25,9 +25,7 @@ func TestPushesOfANewcomerLeadToItsInviter(t *testing.T) {
 	ps.wantSync(t, 1, 0, "at first")
 	succeeds(t, ps.machines[1].turn(ps.spaces[1], ps.machines[0]))
 	ps.done(1, 0, nil)
-	if _, err := get(ps.spaces[1], "k"); err != nil {
-		t.Errorf("what the newcomer wrote first: %v", err)
-	}
+	wantErr(t, second(get(ps.spaces[1], "k")), nil, "what the newcomer wrote first")
 	ps.must(t, 1, 0, ps.write(2))
 }
 

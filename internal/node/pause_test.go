@@ -31,9 +31,7 @@ func TestPausedNamespace(t *testing.T) {
 	if err := sa.MayCall(b.ID); !errors.Is(err, reconcile.ErrPaused) || !strings.Contains(err.Error(), "syncd resume notes") {
 		t.Errorf("a sync of this node's own: %v", err)
 	}
-	if err := sa.MayCall(idOf(9)); !errors.Is(err, ErrDenied) {
-		t.Errorf("a sync with a stranger: %v", err)
-	}
+	wantErr(t, sa.MayCall(idOf(9)), ErrDenied, "a sync with a stranger")
 	for name, ask := range map[string]syncing.Ask{"records": {}, "members": {Control: true}, "dry": {DryRun: true}, "pull": {Direction: wire.Pull}} {
 		_, _, err := b.sync(sb, a, ask)
 		if !errors.Is(err, reconcile.ErrPaused) || errors.Is(err, reconcile.ErrBusy) || strings.Contains(err.Error(), "notes") {
@@ -69,12 +67,8 @@ func TestPausedPeer(t *testing.T) {
 	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, reconcile.ErrPaused) {
 		t.Errorf("the peer hears %v", err)
 	}
-	if _, _, err := c.sync(sc, a, syncing.Ask{}); err != nil {
-		t.Errorf("another peer: %v", err)
-	}
-	if err := sa.MayCall(c.ID); err != nil {
-		t.Errorf("another peer: %v", err)
-	}
+	wantErr(t, third(c.sync(sc, a, syncing.Ask{})), nil, "another peer")
+	wantErr(t, sa.MayCall(c.ID), nil, "another peer")
 }
 
 // What is paused has no turn in the background, and has one at once when it is resumed.

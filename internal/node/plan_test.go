@@ -67,9 +67,7 @@ func TestStrangersShowTheirListsAlone(t *testing.T) {
 	if _, done, err := a.Answer(idOf(9), hello(sa.Control.Keys, wire.Push)); err != nil {
 		t.Errorf("a stranger that knows the secret: %v", err)
 	} else {
-		if _, _, err := a.Answer(idOf(9), hello(sa.Control.Keys, wire.Push)); !errors.Is(err, reconcile.ErrBusy) {
-			t.Errorf("twice at once: %v", err)
-		}
+		wantErr(t, third(a.Answer(idOf(9), hello(sa.Control.Keys, wire.Push))), reconcile.ErrBusy, "twice at once")
 		done()
 	}
 	wrong := sa.Control.Keys
@@ -93,18 +91,14 @@ func TestRemovedMemberIsTold(t *testing.T) {
 	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	a.clock = noon.Add(time.Minute)
 	succeeds(t, sa.Remove(t.Context(), b.ID))
-	if _, _, err := b.sync(sb, c, syncing.Ask{}); err != nil {
-		t.Errorf("a member that has not heard of it: %v", err)
-	}
+	wantErr(t, third(b.sync(sb, c, syncing.Ask{})), nil, "a member that has not heard of it")
 	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, reconcile.ErrRemoved) || !strings.Contains(err.Error(), a.ID.String()) {
 		t.Errorf("a sync after the removal: %v", err)
 	}
 	if r, removed := sb.Removal(); !removed || r.By != a.ID || !r.At.Equal(a.clock) {
 		t.Errorf("it says of its removal %+v", r)
 	}
-	if _, err := put(sb, "k", "v"); !errors.Is(err, reconcile.ErrRemoved) {
-		t.Errorf("it writes: %v", err)
-	}
+	wantErr(t, second(put(sb, "k", "v")), reconcile.ErrRemoved, "it writes")
 	// It is durable.
 	succeeds(t, sb.Close())
 	sb = must(b.open(sb.Sets()[0].Keys.Secret, must(DecodeState(must(sb.state.Load().Encode())))))
@@ -142,7 +136,5 @@ func TestRemovedMemberIsTold(t *testing.T) {
 			t.Errorf("a statement %s was believed", name)
 		}
 	}
-	if err := sb.heed(c.ID, [][]byte{[]byte("?")}); !errors.Is(err, ErrDenied) {
-		t.Errorf("no statement: %v", err)
-	}
+	wantErr(t, sb.heed(c.ID, [][]byte{[]byte("?")}), ErrDenied, "no statement")
 }

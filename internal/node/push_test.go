@@ -196,9 +196,7 @@ func TestPushesThatAreNotTaken(t *testing.T) {
 	}
 	must(0, ps.spaces[0].Sets()[0].gc.Update(func(w *watermark.Watermark) bool { return w.RaiseFloor(a.records[0].Version.Clock) }))
 	succeeds(t, ps.spaces[0].Sets()[0].CommitArrivals(context.Background(), []*Arrival{a}))
-	if _, err := get(ps.spaces[0], "k0s"); !errors.Is(err, dbadapter.ErrNotFound) {
-		t.Errorf("what the floor keeps out is held: %v", err)
-	}
+	wantErr(t, second(get(ps.spaces[0], "k0s")), dbadapter.ErrNotFound, "what the floor keeps out is held")
 }
 
 // A push that was lost leads to a sync with its origin, unless it comes late.

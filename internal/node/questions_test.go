@@ -78,12 +78,8 @@ func TestQuestionsAreOfMembers(t *testing.T) {
 	}
 	succeeds(t, second(a.Asked(b.ID, question)))
 	a.Config.Paused = func(id ID) bool { return id == b.ID }
-	if err := b.ask(sb, a); !errors.Is(err, reconcile.ErrPaused) {
-		t.Errorf("paused: %v", err)
-	}
-	if err := a.ask(sa, b); !errors.Is(err, reconcile.ErrPaused) {
-		t.Errorf("paused here: %v", err)
-	}
+	wantErr(t, b.ask(sb, a), reconcile.ErrPaused, "paused")
+	wantErr(t, a.ask(sa, b), reconcile.ErrPaused, "paused here")
 	unproved := *question
 	unproved.Proof[0]++
 	if _, err := a.Asked(b.ID, &unproved); err != ErrDenied {
@@ -91,12 +87,8 @@ func TestQuestionsAreOfMembers(t *testing.T) {
 	}
 	a.Config.Paused = nil
 	succeeds(t, sa.Remove(t.Context(), b.ID))
-	if err := b.ask(sb, a); !errors.Is(err, ErrDenied) {
-		t.Errorf("removed: %v", err)
-	}
-	if _, err := sa.Sets()[0].Ask(b.ID, 0, q); !errors.Is(err, ErrDenied) {
-		t.Errorf("a question to a removed member: %v", err)
-	}
+	wantErr(t, b.ask(sb, a), ErrDenied, "removed")
+	wantErr(t, second(sa.Sets()[0].Ask(b.ID, 0, q)), ErrDenied, "a question to a removed member")
 }
 
 // What was asked and answered under one right is answered under another no more: a member
@@ -107,13 +99,9 @@ func TestQuestionThatWaitsLosesItsRight(t *testing.T) {
 	if asked.Patience() != wire.MaxPatience*time.Millisecond {
 		t.Errorf("it waits for %v", asked.Patience())
 	}
-	if err := asked.Allowed(); err != nil {
-		t.Error(err)
-	}
+	succeeds(t, asked.Allowed())
 	succeeds(t, sa.SetPaused(true))
-	if err := asked.Allowed(); !errors.Is(err, reconcile.ErrPaused) {
-		t.Errorf("paused: %v", err)
-	}
+	wantErr(t, asked.Allowed(), reconcile.ErrPaused, "paused")
 	succeeds(t, errors.Join(sa.SetPaused(false), sa.Remove(t.Context(), b.ID)))
 	if err := asked.Allowed(); err != ErrDenied {
 		t.Errorf("removed: %v", err)
@@ -127,9 +115,7 @@ func TestAnswersAreBound(t *testing.T) {
 	sc := must(c.join(a, invite(sa, RoleRead)))
 	question := must(sb.Sets()[0].Ask(a.ID, 0, &wire.AskSet{}))
 	reply := must(a.Asked(b.ID, question)).Reply(&wire.SetAnswer{}, 0)
-	if _, err := sb.Sets()[0].Answered(a.ID, question, reply); err != nil {
-		t.Error(err)
-	}
+	succeeds(t, second(sb.Sets()[0].Answered(a.ID, question, reply)))
 	if _, err := sb.Sets()[0].Answered(a.ID, must(sb.Sets()[0].Ask(a.ID, 0, &wire.AskSet{})), reply); err != ErrDenied {
 		t.Errorf("to another question: %v", err)
 	}
@@ -141,15 +127,9 @@ func TestAnswersAreBound(t *testing.T) {
 	}
 	other := *question
 	other.Question = &wire.AskKey{Held: dbadapter.Record{Key: []byte("k")}}
-	if _, err := sb.Sets()[0].Answered(a.ID, &other, reply); !errors.Is(err, reconcile.ErrProtocol) {
-		t.Errorf("about something else: %v", err)
-	}
-	if _, err := sb.Sets()[0].Answered(a.ID, question, question); !errors.Is(err, reconcile.ErrProtocol) {
-		t.Errorf("the question itself: %v", err)
-	}
-	if _, err := sb.Sets()[0].Answered(a.ID, question, &wire.Refuse{Code: wire.CodeBusy}); !errors.Is(err, reconcile.ErrBusy) {
-		t.Errorf("a refusal: %v", err)
-	}
+	wantErr(t, second(sb.Sets()[0].Answered(a.ID, &other, reply)), reconcile.ErrProtocol, "about something else")
+	wantErr(t, second(sb.Sets()[0].Answered(a.ID, question, question)), reconcile.ErrProtocol, "the question itself")
+	wantErr(t, second(sb.Sets()[0].Answered(a.ID, question, &wire.Refuse{Code: wire.CodeBusy})), reconcile.ErrBusy, "a refusal")
 }
 
 // All questions of a peer, whatever they are about, have one budget, of answers and of the

@@ -69,11 +69,6 @@ func TestOneRuleOfSignatures(t *testing.T) {
 
 	sign := func(message []byte) ([]byte, error) { return smallR(1, message), nil }
 	founding := roster.Statement{Kind: roster.Found, Author: idOf(1), At: at(1, 0).Clock, Policy: &roster.Policy{MaxSkew: DefaultMaxSkew}}
-	value, err := founding.Sign(ns.Sets()[0].Keys.ID, sign)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := roster.Parse(ns.id, value, ns.node.verify); err != nil {
-		t.Errorf("a statement: %v", err)
-	}
+	value := must(founding.Sign(ns.Sets()[0].Keys.ID, sign))
+	wantErr(t, second(roster.Parse(ns.id, value, ns.node.verify)), nil, "a statement")
 }

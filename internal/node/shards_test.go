@@ -167,9 +167,7 @@ func TestShardsAreSetsOfTheirOwn(t *testing.T) {
 	if err := c.sync(1, 0, 1); err != nil || c.keys(1, 0) != nil || !slices.Equal(c.keys(1, 1), []string{of(1)}) {
 		t.Errorf("%v: shard 0 has %q, shard 1 has %q", err, c.keys(1, 0), c.keys(1, 1))
 	}
-	if err := c.sync(0, 2, 1); !errors.Is(err, ErrDenied) {
-		t.Errorf("a sync of a shard that the peer does not hold: %v", err)
-	}
+	wantErr(t, c.sync(0, 2, 1), ErrDenied, "a sync of a shard that the peer does not hold")
 	c.rounds(2)
 	for i, held := range c.held {
 		for _, shard := range held {
@@ -374,9 +372,7 @@ func TestShardedState(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := m.FoundShards(secret, "notes", Policy{}, &placement.Rule{Kind: placement.Hash, Shards: 3, Replicas: 1}); !errors.Is(err, ErrInvalid) {
-		t.Errorf("three shards: %v", err)
-	}
+	wantErr(t, second(m.FoundShards(secret, "notes", Policy{}, &placement.Rule{Kind: placement.Hash, Shards: 3, Replicas: 1})), ErrInvalid, "three shards")
 }
 
 // A record whose key belongs to another shard stays outside, whoever brings it: a look-up

@@ -34,9 +34,7 @@ func TestNamespaceIsShared(t *testing.T) {
 	run := func(fn func(i int) error) {
 		wg.Go(func() {
 			for i := range rounds {
-				if err := fn(i); err != nil {
-					t.Error(err)
-				}
+				wantErr(t, fn(i), nil, fmt.Sprint("round ", i))
 			}
 		})
 	}
@@ -83,9 +81,7 @@ func TestNamespaceIsShared(t *testing.T) {
 	}
 	for i := range rounds {
 		for _, key := range []string{"alone", "batch", "dated", "import", "admitted"} {
-			if _, err := get(sb, fmt.Sprint(key, i)); err != nil {
-				t.Error(err)
-			}
+			succeeds(t, second(get(sb, fmt.Sprint(key, i))))
 		}
 	}
 	if got := len(sa.Members().Members()); got != 2+rounds || sa.Sets()[0].RejectedCount() != rounds {

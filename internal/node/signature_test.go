@@ -106,9 +106,7 @@ func TestSign(t *testing.T) {
 	}
 	failure := errors.New("the key is locked")
 	m.Sign = func([]byte) ([]byte, error) { return nil, failure }
-	if _, err := put(ns, "l", "v"); !errors.Is(err, failure) {
-		t.Errorf("a key that fails: %v", err)
-	}
+	wantErr(t, second(put(ns, "l", "v")), failure, "a key that fails")
 	if len(records(ns)) != 2 {
 		t.Error("a write that was not signed is there")
 	}

@@ -29,9 +29,7 @@ func TestFound(t *testing.T) {
 			t.Errorf("name %q: %v", name, err)
 		}
 	}
-	if _, err := m.Found(dbadapter.Secret{}, "notes", Policy{MaxSkew: -1}); !errors.Is(err, ErrInvalid) {
-		t.Errorf("a negative skew: %v", err)
-	}
+	wantErr(t, second(m.Found(dbadapter.Secret{}, "notes", Policy{MaxSkew: -1})), ErrInvalid, "a negative skew")
 }
 
 // A state is read as it was written; bytes that are no valid state are damaged,
@@ -52,9 +50,7 @@ func TestStateIsReadAsWritten(t *testing.T) {
 			t.Errorf("%d of %d bytes: %v", i, len(b), err)
 		}
 	}
-	if _, err := DecodeState(append(bytes.Clone(b), 0)); !errors.Is(err, dbadapter.ErrCorrupt) {
-		t.Errorf("a byte too many: %v", err)
-	}
+	wantErr(t, second(DecodeState(append(bytes.Clone(b), 0))), dbadapter.ErrCorrupt, "a byte too many")
 	for name, c := range map[string]struct {
 		edit func(*State)
 		want error
@@ -85,12 +81,8 @@ func TestStateIsReadAsWritten(t *testing.T) {
 	}
 	flipped := summed(b)
 	flipped[len(flipped)-1] ^= 1
-	if _, err := DecodeState(flipped); !errors.Is(err, dbadapter.ErrCorrupt) {
-		t.Errorf("a flipped bit: %v", err)
-	}
-	if _, err := DecodeState(summed(b)); err != nil {
-		t.Error(err)
-	}
+	wantErr(t, second(DecodeState(flipped)), dbadapter.ErrCorrupt, "a flipped bit")
+	succeeds(t, second(DecodeState(summed(b))))
 	for name, b := range map[string][]byte{
 		"nothing":           nil,
 		"a key twice":       twice,

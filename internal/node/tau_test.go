@@ -37,9 +37,7 @@ func TestReadingOfAnEarlierList(t *testing.T) {
 	now := m.Now
 	m.Now = func() time.Time { // between the reading and the greeting
 		m.Now = now
-		if err := setRole(ns, c.machines[1].ID, RoleRead); err != nil {
-			t.Error(err)
-		}
+		succeeds(t, setRole(ns, c.machines[1].ID, RoleRead))
 		return now()
 	}
 	if s := must(ns.Sets()[0].gc.Greet(t.Context(), ns.Sets()[0].Lists)); s.Tau != 0 || s.List != ns.Members().Digest() {

@@ -40,15 +40,9 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 	if hold, leave := m.ns.Moves(); len(hold)+len(leave) != 0 {
 		t.Fatalf("%v, %v", hold, leave)
 	}
-	if err := m.ns.Leave(set); !errors.Is(err, reconcile.ErrBusy) {
-		t.Errorf("it left: %v", err)
-	}
-	if _, err := commit(set.Write(draft("k", "value"))); !errors.Is(err, ErrNotHost) {
-		t.Errorf("a write to an old host: %v", err)
-	}
-	if _, err := m.ns.TakeShard(t.Context(), shard); !errors.Is(err, ErrInvalid) {
-		t.Errorf("held twice: %v", err)
-	}
+	wantErr(t, m.ns.Leave(set), reconcile.ErrBusy, "it left")
+	wantErr(t, second(commit(set.Write(draft("k", "value")))), ErrNotHost, "a write to an old host")
+	wantErr(t, second(m.ns.TakeShard(t.Context(), shard)), ErrInvalid, "held twice")
 	for j := range w.all {
 		w.sync(old, j)
 	}
@@ -68,9 +62,7 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 	if len(m.ns.state.Load().Shards) == 0 || m.held(shard) != nil || m.part(set.Keys.ID) != nil {
 		t.Error("it is there still")
 	}
-	if _, err := m.ns.TakeShard(t.Context(), shard); !errors.Is(err, reconcile.ErrBusy) {
-		t.Errorf("held while it is being dropped: %v", err)
-	}
+	wantErr(t, second(m.ns.TakeShard(t.Context(), shard)), reconcile.ErrBusy, "held while it is being dropped")
 	verdicts, err := set.Admit(t.Context(), w.all[0].ID, 0, noTerm, nil)()
 	if len(verdicts) != 0 || err != nil {
 		t.Errorf("%v, %v", verdicts, err)
@@ -170,15 +162,11 @@ func TestHandoverCountsInItsTerm(t *testing.T) {
 	}
 	equal()
 	succeeds(t, m.ns.Leave(set))
-	if _, err := set.Admit(t.Context(), w.all[hosts[0]].ID, 0, noTerm, nil)(); err != nil {
-		t.Error(err)
-	}
+	succeeds(t, second(set.Admit(t.Context(), w.all[hosts[0]].ID, 0, noTerm, nil)()))
 	snap := must(w.all[hosts[0]].held(shard).Store.Snapshot())
 	defer snap.Close()
 	r := must(dbadapter.Hash(set.Keys.Hasher, must(snap.Get(fmt.Appendf(nil, "k%d", n-1)))))
-	if _, err := set.Admit(t.Context(), w.all[hosts[0]].ID, 0, noTerm, []dbadapter.Hashed{r})(); !errors.Is(err, dbadapter.ErrClosed) {
-		t.Errorf("a record for a shard that was left: %v", err)
-	}
+	wantErr(t, second(set.Admit(t.Context(), w.all[hosts[0]].ID, 0, noTerm, []dbadapter.Hashed{r})()), dbadapter.ErrClosed, "a record for a shard that was left")
 }
 
 // What a writer routes to a host that has promised to hold all up to a later time comes too

@@ -38,15 +38,11 @@ func TestLeaveIsTriedAgain(t *testing.T) {
 	if !errors.Is(err, errCrash) {
 		t.Fatalf("leave: %v", err)
 	}
-	if _, err := commit(set.Write(draft("k", "value"))); !errors.Is(err, dbadapter.ErrClosed) {
-		t.Errorf("a write to a shard that may be left: %v", err)
-	}
+	wantErr(t, second(commit(set.Write(draft("k", "value")))), dbadapter.ErrClosed, "a write to a shard that may be left")
 	if _, leave := m.ns.Moves(); !slices.Equal(leave, []*Set{set}) {
 		t.Errorf("to be left: %v", leave)
 	}
-	if err := m.ns.Leave(set); err != nil {
-		t.Error(err)
-	}
+	succeeds(t, m.ns.Leave(set))
 	if _, leave := m.ns.Moves(); len(leave) != 0 || m.held(0) != nil {
 		t.Errorf("it has left, and is to leave %v", leave)
 	}
@@ -69,9 +65,7 @@ func TestAdoptionByOldHost(t *testing.T) {
 	}
 	w.handed(old, hosts, set)
 	succeeds(t, w.all[old].ns.Leave(set))
-	if err := adopt(); !errors.Is(err, dbadapter.ErrClosed) {
-		t.Errorf("adopted in a shard that was left: %v", err)
-	}
+	wantErr(t, adopt(), dbadapter.ErrClosed, "adopted in a shard that was left")
 }
 
 // A shard is taken by the list of members as it is then, and not as it was when the driver

@@ -49,9 +49,7 @@ func TestWhyOfWhatWasDeclinedBefore(t *testing.T) {
 	a, b := node.NewMachine(1), node.NewMachine(2)
 	sa := a.Create("notes", node.Policy{})
 	sb := must(b.Join(a, node.Invite(sa, node.RoleWrite)))
-	if err := b.SyncWith(sb, a, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
+	node.Succeeds(t, b.SyncWith(sb, a, syncing.Ask{}))
 	b.Pass(-time.Hour)
 	a.Pass(time.Second)
 	must(node.Put(sa, "k", "1"))
@@ -83,9 +81,7 @@ func TestWhyOfWhatWasDeclinedBefore(t *testing.T) {
 	if kinds, texts = both(); kinds != [2]string{string(status.CauseNotSynced), string(status.CauseNotSynced)} {
 		t.Errorf("%q: %q", kinds, texts)
 	}
-	if err := a.SyncWith(sa, b, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
+	node.Succeeds(t, a.SyncWith(sa, b, syncing.Ask{}))
 }
 
 // A wait counts those that hold it, each once, and never loses one that did.
@@ -102,9 +98,7 @@ func TestAwaiting(t *testing.T) {
 	if got := sa.Others(); !slices.Equal(got, ids) {
 		t.Fatalf("%q, not %q", got, ids)
 	}
-	if err := sa.Lapse(t.Context(), ids[3]); err != nil {
-		t.Fatal(err)
-	}
+	node.Succeeds(t, sa.Lapse(t.Context(), ids[3]))
 	for name, c := range map[string]struct {
 		named []node.ID
 		count int
@@ -159,28 +153,16 @@ func TestConfirms(t *testing.T) {
 		t.Errorf("nothing to wait for: %v", err)
 	}
 	v1 := must(node.Put(sb, "k", "1"))
-	if err := confirmed(v1); !errors.Is(err, ask.ErrNotThere) {
-		t.Errorf("missing: %v", err)
-	}
-	if err := b.SyncWith(sb, a, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
+	node.WantErr(t, confirmed(v1), ask.ErrNotThere, "missing")
+	node.Succeeds(t, b.SyncWith(sb, a, syncing.Ask{}))
 	v2 := must(node.Put(sb, "k", "2"))
-	if err := confirmed(v1); err != nil {
-		t.Errorf("the version before: %v", err)
-	}
-	if err := confirmed(v2); !errors.Is(err, ask.ErrNotThere) {
-		t.Errorf("older there: %v", err)
-	}
+	node.WantErr(t, confirmed(v1), nil, "the version before")
+	node.WantErr(t, confirmed(v2), ask.ErrNotThere, "older there")
 	a.Pass(time.Minute)
 	must(node.Put(sa, "k", "3"))
-	if err := confirmed(v2); err != nil {
-		t.Errorf("newer there: %v", err)
-	}
+	node.WantErr(t, confirmed(v2), nil, "newer there")
 	node.Collect(t, sa, "k")
-	if err := confirmed(v2); !errors.Is(err, ask.ErrNotThere) {
-		t.Errorf("gone there: %v", err)
-	}
+	node.WantErr(t, confirmed(v2), ask.ErrNotThere, "gone there")
 	// Two nodes with one identity can give one version to two contents.
 	q := must(ask.HeldQuestion(sb.Sets()[0], []byte("k")))
 	answer := &wire.KeyAnswer{Held: q.Held, Digest: q.Digest}
@@ -189,17 +171,11 @@ func TestConfirms(t *testing.T) {
 		t.Fatal(err)
 	}
 	reply.Answer = answer
-	if err := ask.Confirms(sb.Sets()[0], a.ID, q, reply); err != nil {
-		t.Errorf("the same there: %v", err)
-	}
+	node.WantErr(t, ask.Confirms(sb.Sets()[0], a.ID, q, reply), nil, "the same there")
 	answer.Digest[0]++
-	if err := ask.Confirms(sb.Sets()[0], a.ID, q, reply); !errors.Is(err, ask.ErrNotThere) {
-		t.Errorf("another content of the version there: %v", err)
-	}
+	node.WantErr(t, ask.Confirms(sb.Sets()[0], a.ID, q, reply), ask.ErrNotThere, "another content of the version there")
 	sum := ask.SetQuestion(sa.Sets()[0])
-	if err := ask.ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sum.Sum}}); err != nil {
-		t.Error(err)
-	}
+	node.Succeeds(t, ask.ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sum.Sum}}))
 	if err := ask.ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: ask.SetQuestion(sb.Sets()[0]).Sum}}); !errors.Is(err, ask.ErrNotThere) {
 		t.Error(err)
 	}
@@ -226,9 +202,7 @@ func TestAnswersAboutAKey(t *testing.T) {
 	if got, settled := told(); got.Held.Key != nil || settled || got.Declines != 0 {
 		t.Errorf("missing there: %+v, settled %t", got, settled)
 	}
-	if err := b.SyncWith(sb, a, syncing.Ask{}); err != nil {
-		t.Fatal(err)
-	}
+	node.Succeeds(t, b.SyncWith(sb, a, syncing.Ask{}))
 	got, settled := told()
 	held := must(dbadapter.Hash(sa.Sets()[0].Keys.Hasher, must(node.Get(sa, "k"))))
 	if got.Digest != held.Digest || got.Held.Version != held.Version || len(got.Held.Value) > 0 || !settled {

@@ -29,25 +29,15 @@ func TestWrite(t *testing.T) {
 	if err := conditional("k", "2", dbadapter.Version{}); !errors.Is(err, dbadapter.ErrConflict) || !strings.Contains(err.Error(), first.String()) {
 		t.Errorf("on the condition that the key holds nothing: %v", err)
 	}
-	if err := conditional("k", "2", first); err != nil {
-		t.Error(err)
-	}
-	if err := conditional("k", "3", first); !errors.Is(err, dbadapter.ErrConflict) {
-		t.Errorf("on the condition of an older one: %v", err)
-	}
-	if err := conditional("l", "1", dbadapter.Version{}); err != nil {
-		t.Error(err)
-	}
-	if _, err := commit(ns.Sets()[0].Delete([]byte("m"))); !errors.Is(err, dbadapter.ErrNotFound) {
-		t.Errorf("delete of nothing: %v", err)
-	}
+	succeeds(t, conditional("k", "2", first))
+	wantErr(t, conditional("k", "3", first), dbadapter.ErrConflict, "on the condition of an older one")
+	succeeds(t, conditional("l", "1", dbadapter.Version{}))
+	wantErr(t, second(commit(ns.Sets()[0].Delete([]byte("m")))), dbadapter.ErrNotFound, "delete of nothing")
 	grave := must(commit(ns.Sets()[0].Delete([]byte("k"))))
 	if r := must(get(ns, "k")); !r.Deleted || r.Version != grave || grave.Compare(first) <= 0 {
 		t.Errorf("deleted: %+v", r)
 	}
-	if _, err := commit(ns.Sets()[0].Delete([]byte("k"))); !errors.Is(err, dbadapter.ErrDeleted) {
-		t.Errorf("the second delete: %v", err)
-	}
+	wantErr(t, second(commit(ns.Sets()[0].Delete([]byte("k")))), dbadapter.ErrDeleted, "the second delete")
 	for name, d := range map[string]Draft{
 		"no key":        draft("", ""),
 		"a long key":    draft(strings.Repeat("k", dbadapter.MaxKey+1), ""),
@@ -57,9 +47,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := ns.Sets()[0].Write(make([]Draft, dbadapter.MaxBatch+1)...); !errors.Is(err, dbadapter.ErrLimit) {
-		t.Errorf("a batch that is too long: %v", err)
-	}
+	wantErr(t, second(ns.Sets()[0].Write(make([]Draft, dbadapter.MaxBatch+1)...)), dbadapter.ErrLimit, "a batch that is too long")
 	// The versions of a batch grow in its order.
 	batch := must(ns.Sets()[0].Write(draft("1", ""), draft("2", ""), draft("3", "")))
 	if _, err := commit(batch, nil); err != nil || batch.Version(0).Compare(batch.Version(1)) >= 0 || batch.Version(1).Compare(batch.Version(2)) >= 0 {
@@ -78,9 +66,7 @@ func TestWriteTakesTheRole(t *testing.T) {
 		}
 		im := ns.Sets()[0].Import()
 		im.Add(&Item{Key: []byte("k")})
-		if _, err := im.Cut().Writes(); !errors.Is(err, ErrDenied) {
-			t.Errorf("a reader imports: %v", err)
-		}
+		wantErr(t, second(im.Cut().Writes()), ErrDenied, "a reader imports")
 		if len(records(ns)) != 0 {
 			t.Error("a reader has written")
 		}
@@ -208,9 +194,7 @@ func TestOvertakenWrites(t *testing.T) {
 	if _, err := commit(ns.Sets()[0].Write(draft("o", "ours"), draft("p", "ours"))); !errors.Is(err, reconcile.ErrBusy) || *n != MaxAttempts {
 		t.Errorf("a batch, after %d tries: %v", *n, err)
 	}
-	if _, err := get(ns, "p"); !errors.Is(err, dbadapter.ErrNotFound) {
-		t.Errorf("of a batch that was given up: %v", err)
-	}
+	wantErr(t, second(get(ns, "p")), dbadapter.ErrNotFound, "of a batch that was given up")
 	// A store that fails is not asked again.
 	failure := errors.New("the disk is full")
 	tries := 0
@@ -224,12 +208,8 @@ func TestOvertakenWrites(t *testing.T) {
 	// A version so late that the clock may not follow it ends the write, too.
 	m.apply = nil
 	must(ns.Sets()[0].Store.Apply(t.Context(), []dbadapter.Write{{Record: hashed(ns, dbadapter.Record{Key: []byte("far"), Version: at(7, time.Hour)})[0]}}))
-	if _, err := put(ns, "far", "ours"); !errors.Is(err, ErrFutureVersion) {
-		t.Errorf("a write that follows a version an hour ahead: %v", err)
-	}
-	if _, err := put(ns, "near", "ours"); err != nil {
-		t.Errorf("a write of another key: %v", err)
-	}
+	wantErr(t, second(put(ns, "far", "ours")), ErrFutureVersion, "a write that follows a version an hour ahead")
+	wantErr(t, second(put(ns, "near", "ours")), nil, "a write of another key")
 }
 
 // A deletion replaces the record that is held at the try that succeeds, and no
@@ -261,9 +241,7 @@ func TestDeleteIsBoundToWhatIsHeld(t *testing.T) {
 		must(commit(ns.Sets()[0].Delete([]byte("l"))))
 		return store.Apply(context.Background(), writes)
 	}
-	if _, err := commit(ns.Sets()[0].Delete([]byte("l"))); !errors.Is(err, dbadapter.ErrDeleted) {
-		t.Errorf("deleted meanwhile: %v", err)
-	}
+	wantErr(t, second(commit(ns.Sets()[0].Delete([]byte("l")))), dbadapter.ErrDeleted, "deleted meanwhile")
 }
 
 // Single writes share the commits, a batch and an import have them alone.
