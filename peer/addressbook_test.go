@@ -24,9 +24,7 @@ func addrsOf(n *peer.Node, id peer.ID) ([]string, bool) {
 // addPeer remembers an address without its id.
 func addPeer(t *testing.T, n *peer.Node, id peer.ID, addr string) {
 	t.Helper()
-	if _, err := n.AddPeer(t.Context(), addr+"/p2p/"+id.String()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(n.AddPeer(t.Context(), addr+"/p2p/"+id.String())))
 }
 
 // TestPeerOnNewPort: a peer that comes back on another port, and dials, is
@@ -89,9 +87,7 @@ func TestSeventeenthAddr(t *testing.T) {
 		t.Errorf("%d addresses: %v", len(got), got)
 	}
 	// The peer, when it is heard of, has a place again.
-	if _, err := nb.AddPeer(t.Context(), na.Addrs()[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(nb.AddPeer(t.Context(), na.Addrs()[0])))
 	sync1(t, sb, na.ID())
 	eventually(t, "the peer's own address is learnt", func() bool {
 		got, _ = addrsOf(na, nb.ID())
@@ -108,9 +104,7 @@ func TestRemovedPeerStaysAway(t *testing.T) {
 	a := peer.Config{Dir: t.TempDir()}
 	na, nb, sa, sb := pair(t, a, peer.Config{}, peer.Policy{})
 	sync1(t, sa, nb.ID())
-	if err := na.RemovePeer(t.Context(), nb.ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, na.RemovePeer(t.Context(), nb.ID()))
 	gone := func(when string) {
 		t.Helper()
 		if addrs, listed := addrsOf(na, nb.ID()); listed {
@@ -129,9 +123,7 @@ func TestRemovedPeerStaysAway(t *testing.T) {
 	if _, err := namespace(t, na).Sync(t.Context(), nb.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrUnreachable) {
 		t.Errorf("a sync with it: %v", err)
 	}
-	if _, err := na.AddPeer(t.Context(), nb.Addrs()[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(na.AddPeer(t.Context(), nb.Addrs()[0])))
 	sync1(t, namespace(t, na), nb.ID())
 	if addrs, _ := addrsOf(na, nb.ID()); len(addrs) == 0 {
 		t.Error("after it was added it has no address")
@@ -141,9 +133,7 @@ func TestRemovedPeerStaysAway(t *testing.T) {
 // TestRemoveMemberWithoutAddr: what Peers lists can be removed.
 func TestRemoveMemberWithoutAddr(t *testing.T) {
 	na, nb := open(t, peer.Config{}), open(t, peer.Config{})
-	if err := create(t, na, peer.Policy{}).SetRole(t.Context(), nb.ID(), peer.RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	must(t, create(t, na, peer.Policy{}).SetRole(t.Context(), nb.ID(), peer.RoleRead))
 	if _, listed := addrsOf(na, nb.ID()); !listed {
 		t.Fatal("the member is not listed")
 	}
@@ -158,9 +148,6 @@ func TestRemoveMemberWithoutAddr(t *testing.T) {
 // namespace is the one that create and pair make.
 func namespace(t *testing.T, n *peer.Node) *peer.Namespace {
 	t.Helper()
-	ns, err := n.Namespace("notes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ns := notes(t, n)
 	return ns
 }

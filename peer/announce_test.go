@@ -64,9 +64,7 @@ func TestAnnouncedAddrsAreChecked(t *testing.T) {
 		t.Errorf("%d addresses: %v", len(many), err)
 	}
 	h, err := peer.NewHost(peer.Config{AnnounceAddrs: many[:1]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer h.Close()
 	if _, err := peer.Open(t.Context(), peer.Config{Host: h, AnnounceAddrs: many[:1]}); !errors.Is(err, peer.ErrInvalid) {
 		t.Errorf("a host of the caller's, and addresses to announce: %v", err)

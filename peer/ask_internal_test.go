@@ -20,9 +20,7 @@ func newAsking(t *testing.T) (nodes [2]*Node, spaces [2]*Namespace) {
 	t.Helper()
 	for i := range nodes {
 		n, err := Open(t.Context(), Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour, NoPush: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() {
 			if err := n.Close(context.Background()); err != nil {
 				t.Error(err)
@@ -30,17 +28,8 @@ func newAsking(t *testing.T) (nodes [2]*Node, spaces [2]*Namespace) {
 		})
 		nodes[i] = n
 	}
-	var err error
-	if spaces[0], err = nodes[0].CreateNamespace(t.Context(), "notes", Policy{}); err != nil {
-		t.Fatal(err)
-	}
-	ticket, err := spaces[0].Invite(t.Context(), InviteOptions{Role: RoleWrite})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if spaces[1], err = nodes[1].Join(t.Context(), ticket); err != nil {
-		t.Fatal(err)
-	}
+	spaces[0] = createForTest(t, nodes[0], Policy{})
+	spaces[1] = joinForTest(t, spaces[0], nodes[1], RoleWrite)
 	return nodes, spaces
 }
 
@@ -58,11 +47,9 @@ func TestQuestionWaits(t *testing.T) {
 		}
 		got <- a
 	}()
-	waitFor(t, "the question waits", func() bool { return spaces[0].shards()[0].set.Waiting() == 1 })
+	eventually(t, "the question waits", func() bool { return spaces[0].shards()[0].set.Waiting() == 1 })
 	v, err := spaces[0].Put(t.Context(), []byte("k"), []byte("v"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if a := <-got; a.Reply == nil || a.Answer.(*wire.KeyAnswer).Held.Version != v {
 		t.Errorf("%+v, not %s", a.Reply, v)
 	}
@@ -87,12 +74,12 @@ func TestQuestionWaits(t *testing.T) {
 		}
 		return n
 	}
-	waitFor(t, "it waits", func() bool { return streams() == 1 })
+	eventually(t, "it waits", func() bool { return streams() == 1 })
 	giveUp()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	waitFor(t, "it is forgotten", func() bool { return streams() == 0 })
+	eventually(t, "it is forgotten", func() bool { return streams() == 0 })
 }
 
 // A member that sends what is no question, or too much of one, is cut off or told so.
@@ -100,9 +87,7 @@ func TestMalformedQuestions(t *testing.T) {
 	nodes, spaces := newAsking(t)
 	say := func(frame []byte) (wire.Message, error) {
 		s, err := nodes[1].host.NewStream(t.Context(), nodes[0].ID(), askProtocol)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer s.Reset()
 		return stream.New(s, nodes[1].carrying()).Exchange(t.Context(), frame)
 	}

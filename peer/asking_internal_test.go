@@ -16,21 +16,15 @@ import (
 func TestClusterTimesOut(t *testing.T) {
 	nodes, spaces := newAsking(t)
 	third, err := Open(t.Context(), Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour, NoPush: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() {
 		if err := third.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	}()
 	ticket, err := spaces[0].Invite(t.Context(), InviteOptions{Role: RoleRead})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := third.Join(t.Context(), ticket); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errOf(third.Join(t.Context(), ticket)))
 	var both sync.WaitGroup
 	both.Add(2)
 	nodes[1].host.SetStreamHandler(askProtocol, func(network.Stream) { both.Done() })

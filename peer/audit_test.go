@@ -13,21 +13,12 @@ import (
 // drift.
 func TestAudit(t *testing.T) {
 	n := openForTest(t, Config{})
-	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ns := createForTest(t, n, Policy{})
 	for i := range 200 {
-		if _, err := ns.Put(t.Context(), fmt.Append(nil, i%150), fmt.Append(nil, i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(ns.Put(t.Context(), fmt.Append(nil, i%150), fmt.Append(nil, i))))
 	}
-	if _, err := ns.Delete(t.Context(), []byte("7")); err != nil {
-		t.Fatal(err)
-	}
-	if err := ns.Audit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(ns.Delete(t.Context(), []byte("7"))))
+	must(t, ns.Audit(t.Context()))
 	_, _, seq := ns.shards()[0].set.Live.State()
 	for what, change := range map[string]dbadapter.Change{
 		"a pair":   {Index: 5, New: dbadapter.Checksum(rateless.Seal(5, 7))},
@@ -47,9 +38,7 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	shut := ns.node
-	if err := shut.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, shut.Close(t.Context()))
 	if err := ns.Audit(t.Context()); !errors.Is(err, ErrClosed) {
 		t.Errorf("of a closed node: %v", err)
 	}

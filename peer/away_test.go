@@ -46,12 +46,9 @@ func TestAwayFromSixPeers(t *testing.T) {
 				nodes[i] = openForTest(t, Config{})
 				nodes[i].core.Bulk = test.bulk
 				if i == 0 {
-					var err error
-					if all[0], err = nodes[0].CreateNamespace(t.Context(), "notes", Policy{Unsigned: true}); err != nil {
-						t.Fatal(err)
-					}
+					all[0] = createForTest(t, nodes[0], Policy{Unsigned: true})
 				} else {
-					all[i] = joinForTest(t, all[0], nodes[i])
+					all[i] = joinForTest(t, all[0], nodes[i], RoleWrite)
 				}
 			}
 			away, id := all[6], nodes[6].ID()
@@ -60,9 +57,7 @@ func TestAwayFromSixPeers(t *testing.T) {
 					if n.ID() == ns.node.ID() {
 						continue
 					}
-					if _, err := ns.Sync(t.Context(), n.ID(), SyncOptions{}); err != nil {
-						t.Fatal(err)
-					}
+					must(t, errOf(ns.Sync(t.Context(), n.ID(), SyncOptions{})))
 				}
 			}
 			random := rand.New(rand.NewPCG(1, uint64(len(test.name))))
@@ -73,26 +68,20 @@ func TestAwayFromSixPeers(t *testing.T) {
 					for at := range value {
 						value[at] = byte(random.Uint32())
 					}
-					if _, err := all[0].Put(t.Context(), key, value); err != nil {
-						t.Fatal(err)
-					}
+					must(t, errOf(all[0].Put(t.Context(), key, value)))
 					size += int64(len(key) + len(value))
 				}
 				return size
 			}
 			fill("held", test.held)
-			if _, err := away.Sync(t.Context(), nodes[0].ID(), SyncOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(away.Sync(t.Context(), nodes[0].ID(), SyncOptions{})))
 			what := "missing"
 			if test.changed {
 				what = "held"
 			}
 			size := fill(what, test.missing)
 			for _, ns := range all[1:6] {
-				if _, err := ns.Sync(t.Context(), nodes[0].ID(), SyncOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errOf(ns.Sync(t.Context(), nodes[0].ID(), SyncOptions{})))
 			}
 
 			before := make([]int64, 6)
@@ -152,7 +141,7 @@ func TestAwayFromSixPeers(t *testing.T) {
 // that are over.
 func sentTo(t *testing.T, n *Node, id ID) (bytes int64) {
 	t.Helper()
-	waitFor(t, "all syncs have ended", func() bool { return n.running.Load() == 0 })
+	eventually(t, "all syncs have ended", func() bool { return n.running.Load() == 0 })
 	all := n.RecentSyncs()
 	if len(all) == RecentSyncs {
 		t.Fatal("more syncs than are remembered")

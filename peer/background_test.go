@@ -1,53 +1,11 @@
 package peer
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 )
-
-func openForTest(t testing.TB, cfg Config) *Node {
-	t.Helper()
-	n, err := Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return n
-}
-
-func joinForTest(t testing.TB, at *Namespace, n *Node) *Namespace {
-	t.Helper()
-	ticket, err := at.Invite(t.Context(), InviteOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ns, err := n.Join(t.Context(), ticket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ns
-}
-
-func waitFor(t *testing.T, what string, happened func() bool) {
-	t.Helper()
-	timeout := time.After(5 * time.Minute)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !happened() {
-		select {
-		case <-tick.C:
-		case <-timeout:
-			t.Fatalf("waited in vain for this: %s", what)
-		}
-	}
-}
 
 // A member that falls silent within a sync does not delay the others.
 func TestSilentMemberHoldsUpNobody(t *testing.T) {
@@ -61,17 +19,12 @@ func TestSilentMemberHoldsUpNobody(t *testing.T) {
 		<-release
 		s.Reset()
 	})
-	sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	joinForTest(t, sa, silent)
+	sa := createForTest(t, a, Policy{})
+	joinForTest(t, sa, silent, RoleWrite)
 	<-inside
-	so := joinForTest(t, sa, other)
-	if _, err := sa.Put(t.Context(), []byte("k"), nil); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, "the other member has the record", func() bool { return so.Info().Digest == sa.Info().Digest })
+	so := joinForTest(t, sa, other, RoleWrite)
+	must(t, errOf(sa.Put(t.Context(), []byte("k"), nil)))
+	eventually(t, "the other member has the record", func() bool { return so.Info().Digest == sa.Info().Digest })
 }
 
 // A namespace that a peer has dropped does not keep their other namespaces from
@@ -81,14 +34,11 @@ func TestDroppedNamespaceStarvesNone(t *testing.T) {
 	var here, there [2]*Namespace
 	for i, name := range []string{"first", "second"} {
 		var err error
-		if there[i], err = b.CreateNamespace(t.Context(), name, Policy{}); err != nil {
-			t.Fatal(err)
-		}
-		here[i] = joinForTest(t, there[i], a)
+		there[i], err = b.CreateNamespace(t.Context(), name, Policy{})
+		must(t, err)
+		here[i] = joinForTest(t, there[i], a, RoleWrite)
 	}
-	if err := b.ForceDrop(t.Context(), "first"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.ForceDrop(t.Context(), "first"))
 	failed := func() (n int) {
 		for _, s := range a.RecentSyncs() {
 			if s.Report.Namespace == "first" && s.Error != "" {
@@ -97,9 +47,7 @@ func TestDroppedNamespaceStarvesNone(t *testing.T) {
 		}
 		return n
 	}
-	waitFor(t, "the first namespace fails, again and again", func() bool { return failed() > 2 })
-	if _, err := here[1].Put(t.Context(), []byte("k"), nil); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, "the second namespace is synced", func() bool { return here[1].Info().Digest == there[1].Info().Digest })
+	eventually(t, "the first namespace fails, again and again", func() bool { return failed() > 2 })
+	must(t, errOf(here[1].Put(t.Context(), []byte("k"), nil)))
+	eventually(t, "the second namespace is synced", func() bool { return here[1].Info().Digest == there[1].Info().Digest })
 }

@@ -24,9 +24,7 @@ func records(t testing.TB, ns *peer.Namespace) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for r, err := range ns.Scan(t.Context(), nil, peer.WithTombstones()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out[string(r.Key)] = fmt.Sprintf("%s %v %q %x", r.Version, r.Deleted, r.Value, r.Signature)
 	}
 	return out
@@ -47,18 +45,14 @@ func image(t testing.TB, n *peer.Node) map[string]any {
 func backUp(t testing.TB, n *peer.Node, dir string) *offline.Backup {
 	t.Helper()
 	b, err := n.Backup(t.Context(), dir, offline.BackupOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
 func restore(t *testing.T, from string, generation int) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "restored")
-	if _, err := offline.Restore(t.Context(), from, dir, offline.RestoreOptions{Generation: generation}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(offline.Restore(t.Context(), from, dir, offline.RestoreOptions{Generation: generation})))
 	return dir
 }
 
@@ -73,9 +67,7 @@ func TestBackups(t *testing.T) {
 	n, other := open(t, cfg), open(t, peer.Config{})
 	to := filepath.Join(t.TempDir(), "backups")
 	for i := range 3 {
-		if _, err := n.CreateNamespace(t.Context(), fmt.Sprint("ns", i), peer.Policy{Unsigned: i == 2}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(n.CreateNamespace(t.Context(), fmt.Sprint("ns", i), peer.Policy{Unsigned: i == 2})))
 	}
 	images := map[int]map[string]any{}
 	increments := 0
@@ -85,19 +77,13 @@ func TestBackups(t *testing.T) {
 			ns := all[rng.IntN(len(all))]
 			switch rng.IntN(8) {
 			case 0:
-				if err := ns.SetRole(t.Context(), other.ID(), peer.Role(1+rng.IntN(3))); err != nil {
-					t.Fatal(err)
-				}
+				must(t, ns.SetRole(t.Context(), other.ID(), peer.Role(1+rng.IntN(3))))
 			case 1:
 				shut(t, n)
 				n = open(t, cfg)
 			case 2:
-				if err := n.ForceDrop(t.Context(), ns.Name()); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := n.CreateNamespace(t.Context(), ns.Name(), peer.Policy{}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, n.ForceDrop(t.Context(), ns.Name()))
+				must(t, errOf(n.CreateNamespace(t.Context(), ns.Name(), peer.Policy{})))
 			default:
 				for range rng.IntN(50) {
 					key := fmt.Appendf(nil, "key %d", rng.IntN(100))
@@ -188,17 +174,12 @@ func TestBackupOfBatches(t *testing.T) {
 		backUp(t, n, to)
 	}
 	cancel()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-done)
 	shut(t, n)
 	values := map[string]bool{}
 	for generation := 1; generation <= 4; generation++ {
 		r := open(t, peer.Config{Dir: restore(t, to, generation), ListenAddrs: []string{}})
-		rs, err := r.Namespace("notes")
-		if err != nil {
-			t.Fatal(err)
-		}
+		rs := notes(t, r)
 		a, errA := rs.Get(t.Context(), []byte("a"))
 		z, errZ := rs.Get(t.Context(), []byte("z"))
 		if errA != nil || errZ != nil || string(a.Value) != string(z.Value) {
@@ -240,10 +221,7 @@ func TestRestoredNodeGoesOn(t *testing.T) {
 	if r.ID() != na.ID() {
 		t.Fatal("another identity")
 	}
-	sr, err := r.Namespace("notes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sr := notes(t, r)
 	for i := range 20 {
 		v := put(t, sr, fmt.Sprint("after ", i), "r")
 		if was, taken := versions[v]; taken {
@@ -254,9 +232,7 @@ func TestRestoredNodeGoesOn(t *testing.T) {
 		}
 	}
 	clock.turn(2 * time.Minute)
-	if _, err := r.Connect(t.Context(), nb.Addrs()[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(r.Connect(t.Context(), nb.Addrs()[0])))
 	sync1(t, sr, nb.ID())
 	equal(t, sr, sb)
 	if a, b := records(t, sr), records(t, sb); !maps.Equal(a, b) {
@@ -269,15 +245,11 @@ func TestBackupRefusals(t *testing.T) {
 	n := open(t, peer.Config{Dir: dir, ListenAddrs: []string{}})
 	put(t, create(t, n, peer.Policy{}), "k", "v")
 	full, empty, theirs := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "theirs")
-	if err := os.WriteFile(filepath.Join(full, "mine"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(full, "mine"), nil, 0o600))
 	backUp(t, open(t, peer.Config{Dir: t.TempDir(), ListenAddrs: []string{}}), theirs)
 	backUp(t, n, empty)
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(dir, link))
 	for to, want := range map[string]string{
 		full: "holds other files", theirs: "holds backups of node", filepath.Join(dir, "b"): "in the node's own", filepath.Join(link, "c", "d"): "in the node's own",
 	} {
@@ -301,9 +273,7 @@ func TestBackupRefusals(t *testing.T) {
 	}
 	// A restore that was cut short leaves a folder that no node opens.
 	part := t.TempDir()
-	if err := os.WriteFile(filepath.Join(part, "restoring"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(part, "restoring"), nil, 0o600))
 	if _, err := peer.Open(t.Context(), peer.Config{Dir: part}); !errors.Is(err, peer.ErrCorrupt) || !strings.Contains(err.Error(), "restore again") {
 		t.Errorf("part of a restore was opened: %v", err)
 	}
@@ -332,10 +302,7 @@ func TestNewIdentity(t *testing.T) {
 	if _, err := offline.NewIdentity(dir, nil); !errors.Is(err, peer.ErrLocked) {
 		t.Errorf("of an open node: %v", err)
 	}
-	sc, err := nc.Namespace("notes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sc := notes(t, nc)
 	if rec, err := sc.Get(t.Context(), []byte("k")); err != nil || string(rec.Value) != "v" {
 		t.Errorf("the records: %v, %v", rec, err)
 	}

@@ -62,9 +62,7 @@ func TestBackupDamage(t *testing.T) {
 			return err
 		}
 		write := func(b []byte) {
-			if err := os.WriteFile(path, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, b, 0o600))
 		}
 		flipped := append([]byte(nil), good...)
 		flipped[rng.IntN(len(flipped))] ^= 1 << rng.IntN(8)
@@ -81,18 +79,12 @@ func TestBackupDamage(t *testing.T) {
 		write(good)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, gone := range []string{"000001", "000003"} {
 		away := filepath.Join(t.TempDir(), "away")
-		if err := os.Rename(filepath.Join(to, gone), away); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(filepath.Join(to, gone), away))
 		refused(filepath.Join(to, gone), "moved")
-		if err := os.Rename(away, filepath.Join(to, gone)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(away, filepath.Join(to, gone)))
 	}
 	if damaged < 50 {
 		t.Errorf("%d kinds of damage", damaged)
@@ -101,9 +93,7 @@ func TestBackupDamage(t *testing.T) {
 
 	// What a backup that was cut short has left is no damage, and is cleared away.
 	partial := filepath.Join(to, "000004.partial")
-	if err := os.CopyFS(partial, os.DirFS(filepath.Join(to, "000003"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(partial, os.DirFS(filepath.Join(to, "000003"))))
 	if _, err := offline.VerifyBackups(t.Context(), to, nil); err != nil {
 		t.Error(err)
 	}
@@ -128,36 +118,24 @@ func TestBackupOfAnotherFormat(t *testing.T) {
 	good := filepath.Join(t.TempDir(), "good")
 	backUp(t, n, good)
 	from, err := backup.Open(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := from.Manifest(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, format := range []int{badgerdb.Format - 1, badgerdb.Format + 1} {
 		dir := filepath.Join(t.TempDir(), "backups")
 		folder, err := backup.Create(dir, m.Node)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		draft, err := folder.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, f := range m.Files {
 			b, err := os.ReadFile(from.File(1, f.Name))
 			if f.Name == backup.StoreFile {
 				_, rest, _ := bytes.Cut(b, []byte("\n"))
 				b = append(fmt.Appendf(nil, "syncd store copy, disk format %d\n", format), rest...)
 			}
-			if err := errors.Join(err, draft.Write(f.Name, b)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(err, draft.Write(f.Name, b)))
 		}
-		if err := draft.Commit(&backup.Manifest{Program: "syncd v0.1.2", Taken: m.Taken, Namespaces: m.Namespaces, Mark: m.Mark}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, draft.Commit(&backup.Manifest{Program: "syncd v0.1.2", Taken: m.Taken, Namespaces: m.Namespaces, Mark: m.Mark}))
 		_, err = offline.VerifyBackups(t.Context(), dir, nil)
 		if !errors.Is(err, dbadapter.ErrFormat) {
 			t.Fatalf("format %d: %v", format, err)

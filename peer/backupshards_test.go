@@ -17,10 +17,7 @@ func TestBackupOfShards(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, a locator %t", p.Kind, p.Locator), func(t *testing.T) {
 			t.Parallel()
 			n, to := open(t, peer.Config{Dir: t.TempDir(), ListenAddrs: []string{}}), t.TempDir()
-			ns, err := n.CreateNamespace(t.Context(), "notes", peer.Policy{Placement: &p})
-			if err != nil {
-				t.Fatal(err)
-			}
+			ns := create(t, n, peer.Policy{Placement: &p})
 			eventually(t, "there is a layout", func() bool {
 				_, err := ns.Put(t.Context(), []byte("0/0"), []byte("value"))
 				return err == nil
@@ -37,10 +34,7 @@ func TestBackupOfShards(t *testing.T) {
 			shut(t, n)
 			for g := range generations {
 				r := open(t, peer.Config{Dir: restore(t, to, g+1), ListenAddrs: []string{}})
-				restored, err := r.Namespace("notes")
-				if err != nil {
-					t.Fatal(err)
-				}
+				restored := notes(t, r)
 				if got := restored.Info().Records; got != int64((g+1)*each) {
 					t.Errorf("of generation %d %d records are restored", g+1, got)
 				}

@@ -25,13 +25,9 @@ func BenchmarkTransports(b *testing.B) {
 			from := benchOpen(b, []string{})
 			defer benchClose(b, from)
 			for b.Loop() {
-				if err := from.host.Dial(b.Context(), n.self.id, n.host.Dialable()); err != nil {
-					b.Fatal(err)
-				}
+				must(b, from.host.Dial(b.Context(), n.self.id, n.host.Dialable()))
 				b.StopTimer()
-				if err := from.host.Network().ClosePeer(n.self.id); err != nil {
-					b.Fatal(err)
-				}
+				must(b, from.host.Network().ClosePeer(n.self.id))
 				b.StartTimer()
 			}
 		})
@@ -57,17 +53,13 @@ func BenchmarkTransports(b *testing.B) {
 func benchOpen(b *testing.B, listen []string) *Node {
 	b.Helper()
 	n, err := Open(b.Context(), Config{ListenAddrs: listen})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return n
 }
 
 func benchClose(b *testing.B, n *Node) {
 	b.Helper()
-	if err := n.Close(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must(b, n.Close(b.Context()))
 }
 
 // benchPair is a node with 64 records of 1 MiB, and a member without.
@@ -75,23 +67,15 @@ func benchPair(b *testing.B, listen []string) (*Node, *Namespace) {
 	b.Helper()
 	n, member := benchOpen(b, listen), benchOpen(b, []string{})
 	at, err := n.CreateNamespace(b.Context(), "bench", Policy{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	ticket, err := at.Invite(b.Context(), InviteOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	ns, err := member.Join(b.Context(), ticket)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for i := range 64 {
 		value := make([]byte, 1<<20)
 		value[0] = byte(i)
-		if _, err := at.Put(b.Context(), fmt.Append(nil, i), value); err != nil {
-			b.Fatal(err)
-		}
+		must(b, errOf(at.Put(b.Context(), fmt.Append(nil, i), value)))
 	}
 	return n, ns
 }

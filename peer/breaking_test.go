@@ -30,18 +30,11 @@ func breakingOff(t *testing.T, listen []string) {
 			t.Run(fmt.Sprintf("%d records, the %s side calls", records, caller), func(t *testing.T) {
 				cfg := Config{ListenAddrs: listen, Limits: Limits{IdleTimeout: time.Hour}}
 				a, b := openForTest(t, cfg), openForTest(t, cfg)
-				giving, err := a.CreateNamespace(t.Context(), "notes", Policy{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := giving.Put(t.Context(), []byte("common"), nil); err != nil {
-					t.Fatal(err)
-				}
-				taking := joinForTest(t, giving, b)
+				giving := createForTest(t, a, Policy{})
+				must(t, errOf(giving.Put(t.Context(), []byte("common"), nil)))
+				taking := joinForTest(t, giving, b, RoleWrite)
 				for i := range records {
-					if _, err := giving.Put(t.Context(), fmt.Append(nil, i), make([]byte, 1<<20)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, errOf(giving.Put(t.Context(), fmt.Append(nil, i), make([]byte, 1<<20))))
 				}
 				taking.shards()[0].set.Store = full{taking.shards()[0].set.Store}
 				ended := make(chan error, 1)
@@ -49,12 +42,13 @@ func breakingOff(t *testing.T, listen []string) {
 					if _, err := taking.Sync(t.Context(), a.self.id, SyncOptions{}); !errors.Is(err, errFull) {
 						t.Errorf("the full side: %v", err)
 					}
-					waitFor(t, "the giving side has ended", func() bool { return a.running.Load() == 0 })
+					eventually(t, "the giving side has ended", func() bool { return a.running.Load() == 0 })
 				} else {
 					go func() {
 						_, err := giving.Sync(t.Context(), b.self.id, SyncOptions{})
 						ended <- err
 					}()
+					var err error
 					select {
 					case err = <-ended:
 					case <-time.After(5 * time.Minute):

@@ -42,9 +42,8 @@ func BenchmarkBulk(b *testing.B) {
 	n := 200_000
 	if s := os.Getenv("BULK"); s != "" {
 		var err error
-		if n, err = strconv.Atoi(s); err != nil {
-			b.Fatal(err)
-		}
+		n, err = strconv.Atoi(s)
+		must(b, err)
 	}
 	for _, unsigned := range []bool{true, false} {
 		name := map[bool]string{true: "unsigned", false: "signed"}[unsigned]
@@ -57,9 +56,7 @@ func BenchmarkBulk(b *testing.B) {
 					db.Close()
 					node := bulkNode(b, b.TempDir(), nil, kind)
 					ns, err := node.CreateNamespace(b.Context(), "bulk", Policy{Unsigned: unsigned})
-					if err != nil {
-						b.Fatal(err)
-					}
+					must(b, err)
 					ours = append(ours, bulkTimed(func() { bulkImport(b, ns, n, 100) }))
 					benchClose(b, node)
 				}
@@ -77,18 +74,15 @@ func bulkReceive(b *testing.B, n int, unsigned bool) {
 	dir := b.TempDir()
 	filled := bulkNode(b, dir, nil, ondisk.Badger)
 	at, err := filled.CreateNamespace(b.Context(), "bulk", Policy{Unsigned: unsigned})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	bulkImport(b, at, n, 256)
 	benchClose(b, filled)
 
 	var from *Node
 	bulkSide(b, "sender", func() { from = bulkNode(b, dir, nil, ondisk.Badger) })
 	defer benchClose(b, from)
-	if at, err = from.Namespace("bulk"); err != nil {
-		b.Fatal(err)
-	}
+	at, err = from.Namespace("bulk")
+	must(b, err)
 	from.host.SetStreamHandler(bulkProtocol, func(s network.Stream) {
 		defer s.Close()
 		bulkSend(s, bulkItems(n, 256))
@@ -96,16 +90,12 @@ func bulkReceive(b *testing.B, n int, unsigned bool) {
 	var raw, ours []bulkCost
 	for b.Loop() {
 		ticket, err := at.Invite(b.Context(), InviteOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		before := bulkRawReceive(b, from)
 		bulkSide(b, "receiver", func() {
 			to := bulkNode(b, b.TempDir(), []string{}, ondisk.Badger)
 			defer benchClose(b, to)
-			if err := to.host.Dial(b.Context(), from.self.id, from.host.Dialable()); err != nil {
-				b.Fatal(err)
-			}
+			must(b, to.host.Dial(b.Context(), from.self.id, from.host.Dialable()))
 			ours = append(ours, bulkTimed(func() {
 				ns, r, err := to.JoinSync(b.Context(), ticket, SyncOptions{})
 				if err != nil || r.Applied != n {
@@ -123,20 +113,14 @@ func bulkReceive(b *testing.B, n int, unsigned bool) {
 func bulkRawReceive(b *testing.B, from *Node) bulkCost {
 	to := bulkNode(b, b.TempDir(), []string{}, ondisk.Badger)
 	defer benchClose(b, to)
-	if err := to.host.Dial(b.Context(), from.self.id, from.host.Dialable()); err != nil {
-		b.Fatal(err)
-	}
+	must(b, to.host.Dial(b.Context(), from.self.id, from.host.Dialable()))
 	db := bulkRaw(b)
 	defer db.Close()
 	return bulkTimed(func() {
 		s, err := to.host.NewStream(b.Context(), from.self.id, bulkProtocol)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		defer s.Close()
-		if _, err := s.Write([]byte{1}); err != nil {
-			b.Fatal(err)
-		}
+		must(b, errOf(s.Write([]byte{1})))
 		bulkInto(b, db, bulkReceived(b, s))
 	})
 }
@@ -198,9 +182,7 @@ func bulkReport(b *testing.B, n int, ours, raw []bulkCost) {
 func bulkNode(b *testing.B, dir string, listen []string, kind ondisk.Kind) *Node {
 	b.Helper()
 	n, err := Open(b.Context(), Config{Dir: dir, StoreKind: kind, ListenAddrs: listen})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return n
 }
 
@@ -238,9 +220,7 @@ func bulkRaw(b *testing.B) *badger.DB {
 	db, err := badger.Open(badger.DefaultOptions(b.TempDir()).WithSyncWrites(true).WithDetectConflicts(false).
 		WithMemTableSize(32 << 20).WithNumMemtables(2).WithCompression(options.None).WithBlockCacheSize(0).
 		WithMetricsEnabled(false).WithNumCompactors(2).WithLogger(nil))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return db
 }
 
@@ -249,15 +229,11 @@ func bulkInto(b *testing.B, db *badger.DB, items iter.Seq2[[]byte, []byte]) {
 	b.Helper()
 	txn, held := db.NewTransaction(true), 0
 	commit := func() {
-		if err := txn.Commit(); err != nil {
-			b.Fatal(err)
-		}
+		must(b, txn.Commit())
 		txn, held = db.NewTransaction(true), 0
 	}
 	for k, v := range items {
-		if err := txn.Set(slices.Clone(k), slices.Clone(v)); err != nil {
-			b.Fatal(err)
-		}
+		must(b, txn.Set(slices.Clone(k), slices.Clone(v)))
 		if held++; held == 2048 {
 			commit()
 		}
@@ -293,9 +269,7 @@ func bulkReceived(b *testing.B, s network.Stream) iter.Seq2[[]byte, []byte] {
 				b.Fatal(fmt.Errorf("read the raw stream: %w", err))
 			}
 			both := make([]byte, int(binary.BigEndian.Uint16(head[:]))+int(binary.BigEndian.Uint16(head[2:])))
-			if _, err := io.ReadFull(in, both); err != nil {
-				b.Fatal(err)
-			}
+			must(b, errOf(io.ReadFull(in, both)))
 			at := binary.BigEndian.Uint16(head[:])
 			if !yield(both[:at], both[at:]) {
 				return

@@ -44,14 +44,10 @@ func TestWritesFollowWhatIsHeld(t *testing.T) {
 			cb.turn(peer.DefaultMaxSkew / 2)
 			theirs := put(t, sb, "k", "theirs")
 			sync1(t, sb, na.ID())
-			if err := write(sa, theirs); err != nil {
-				t.Fatal(err)
-			}
+			must(t, write(sa, theirs))
 			ours := 0
 			for r, err := range sa.Scan(t.Context(), nil, peer.WithTombstones()) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if r.Version == theirs {
 					continue
 				}

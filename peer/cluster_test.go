@@ -16,9 +16,7 @@ func clusterOf(t *testing.T, ns *peer.Namespace) map[peer.ID]status.ClusterMembe
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	all, err := ns.Cluster(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	by := map[peer.ID]status.ClusterMember{}
 	for _, m := range all {
 		by[m.ID] = m
@@ -44,9 +42,7 @@ func TestCluster(t *testing.T) {
 	put(t, sa, "second", "2")
 	sync1(t, sa, nb.ID())
 	proof := clock.now()
-	if err := nd.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nd.Close(t.Context()))
 	clock.turn(time.Minute)
 	put(t, sa, "third", "3")
 	put(t, sb, "fourth", "4")

@@ -54,9 +54,7 @@ func TestCloseWhileSyncing(t *testing.T) {
 	for _, which := range []string{"initiator", "responder"} {
 		t.Run(which, func(t *testing.T) {
 			na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{Unsigned: true})
-			if _, err := sa.Import(t.Context(), numbered(5000)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(sa.Import(t.Context(), numbered(5000))))
 			victim := nb
 			if which == "responder" {
 				victim = na
@@ -100,22 +98,6 @@ func TestBackgroundSyncs(t *testing.T) {
 	eventually(t, "the two are equal", func() bool { return sa.Info().Digest == sb.Info().Digest })
 	if sa.Info().Records != 2 {
 		t.Errorf("%d records", sa.Info().Records)
-	}
-}
-
-// eventually waits until what another goroutine does has happened.
-func eventually(t *testing.T, what string, happened func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(5 * time.Minute)
-	defer deadline.Stop()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !happened() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("waited in vain for this: %s", what)
-		}
 	}
 }
 

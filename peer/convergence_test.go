@@ -46,9 +46,7 @@ func TestConvergence(t *testing.T) {
 	for i := range nodes {
 		clocks[i] = newTestClock()
 		key, err := crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i)}, ed25519.SeedSize)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		nodes[i] = open(t, peer.Config{Clock: clocks[i].now, Identity: key})
 	}
 	spaces[0] = create(t, nodes[0], peer.Policy{MaxSkew: time.Hour})
@@ -56,9 +54,7 @@ func TestConvergence(t *testing.T) {
 		spaces[i] = join(t, spaces[0], nodes[i], peer.RoleWrite)
 	}
 	sync1(t, spaces[1], nodes[0].ID()) // it hears of the third node: it could not call it else
-	if _, err := nodes[1].Connect(t.Context(), nodes[2].Addrs()[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(nodes[1].Connect(t.Context(), nodes[2].Addrs()[0])))
 	want := twin{}
 	for step := range 400 {
 		i := random.IntN(3)
@@ -78,9 +74,7 @@ func TestConvergence(t *testing.T) {
 		switch random.IntN(8) {
 		case 0, 1, 2:
 			v, err := ns.Put(t.Context(), key, value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			wrote(dbadapter.Record{Key: key, Value: value, Version: v})
 		case 3:
 			v, err := ns.Delete(t.Context(), key)
@@ -91,9 +85,7 @@ func TestConvergence(t *testing.T) {
 			}
 		case 4: // dated, at few times, so that equal versions of two contents meet
 			at := newTestClock().now().Add(-time.Duration(random.IntN(3)) * time.Hour)
-			if _, err := ns.Import(t.Context(), items(peer.Item{Key: key, Value: value, Time: at})); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(ns.Import(t.Context(), items(peer.Item{Key: key, Value: value, Time: at}))))
 			want.wrote(dbadapter.Record{Key: key, Value: value, Version: dbadapter.Version{Clock: dbadapter.TimestampAt(at)}})
 		case 5:
 			jump := time.Duration(random.Int64N(int64(50*time.Minute))) - 25*time.Minute
@@ -115,9 +107,7 @@ func TestConvergence(t *testing.T) {
 	for i, ns := range spaces {
 		got := twin{}
 		for r, err := range ns.Scan(t.Context(), nil, peer.WithTombstones()) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got.wrote(r)
 		}
 		if len(got) != len(want) {

@@ -17,9 +17,7 @@ import (
 func metricOf(t *testing.T, registry *prometheus.Registry, name, ns string) float64 {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
@@ -50,19 +48,13 @@ func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
 	open := map[string]*Namespace{}
 	for _, name := range []string{"notes", "other"} {
 		ns, err := n.CreateNamespace(t.Context(), name, Policy{Unsigned: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		open[name] = ns
 		for i := range 10 {
-			if _, err := ns.Put(t.Context(), fmt.Appendf(nil, "key %d", i), fmt.Appendf(nil, "value %03d of %s", i, name)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(ns.Put(t.Context(), fmt.Appendf(nil, "key %d", i), fmt.Appendf(nil, "value %03d of %s", i, name))))
 		}
 	}
-	if err := n.store.Compact(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.store.Compact(t.Context()))
 	notes := open["notes"]
 	if notes.Info().Damage != nil || n.Damage() != nil || metricOf(t, registry, "syncd_store_damaged", "notes") != 0 {
 		t.Fatal("it is damaged before it is")
@@ -91,26 +83,19 @@ func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
 	}
 
 	flipIn(t, config.Dir, "walue 005 of notes") // the bit is what it was
-	if _, err := notes.Get(t.Context(), []byte("key 5")); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(notes.Get(t.Context(), []byte("key 5"))))
+	must(t, n.Close(t.Context()))
 	n = openForTest(t, config)
 	for name := range open {
 		var err error
-		if open[name], err = n.Namespace(name); err != nil {
-			t.Fatal(err)
-		}
+		open[name], err = n.Namespace(name)
+		must(t, err)
 	}
 	notes = open["notes"]
 	if again := notes.Info().Damage; again == nil || again.Findings < 5 || again.Found[0] != d.Found[0] || n.Damage() == nil {
 		t.Fatalf("after a restart: %+v, %+v", again, n.Damage())
 	}
-	if _, err := notes.Verify(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(notes.Verify(t.Context())))
 	if notes.Info().Damage != nil || n.Damage() == nil {
 		t.Errorf("it was verified: %+v; the other was not: %+v", notes.Info().Damage, n.Damage())
 	}
@@ -122,9 +107,7 @@ func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
 	if _, err := notes.Verify(t.Context()); !errors.Is(err, ErrCorrupt) || n.Damage() == nil { // Pebble has the block in its cache
 		t.Fatalf("damaged again: %v", err)
 	}
-	if err := n.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Close(t.Context()))
 	if r, err := offline.Repair(t.Context(), config.Dir, nil); err != nil {
 		t.Fatalf("the repair: %v, %+v", err, r)
 	}

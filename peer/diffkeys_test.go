@@ -20,26 +20,18 @@ func stateOf(t *testing.T, ns *Namespace) string {
 	var b bytes.Buffer
 	for what, part := range map[string]*node.Part{"data": &ns.shards()[0].set.Part, "control": &ns.core.Control} {
 		snap, err := part.Store.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for r, err := range snap.Scan(t.Context(), nil, nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			fmt.Fprintf(&b, "%s %+v\n", what, r)
 		}
 		snap.Close()
 		for c, err := range part.Store.Changes(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			fmt.Fprintf(&b, "%s %+v\n", what, c)
 		}
 		for k, err := range part.Store.Kept(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			fmt.Fprintf(&b, "%s %+v\n", what, k)
 		}
 		fmt.Fprintln(&b, part.Store.Latest(), part.Store.Ceiling())
@@ -57,16 +49,12 @@ func diverge(t *testing.T, sa, sb *Namespace, n int) map[string]reconcile.KeyKin
 	t.Helper()
 	put := func(ns *Namespace, key, value string) {
 		t.Helper()
-		if _, err := ns.Put(t.Context(), []byte(key), []byte(value)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(ns.Put(t.Context(), []byte(key), []byte(value))))
 	}
 	for i := range n {
 		put(sa, fmt.Sprintf("both/%d", i), "old")
 	}
-	if _, err := sa.Sync(t.Context(), sb.node.ID(), SyncOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(sa.Sync(t.Context(), sb.node.ID(), SyncOptions{})))
 	want := map[string]reconcile.KeyKind{}
 	for i := range n {
 		key := fmt.Sprintf("both/%d", i)
@@ -78,9 +66,7 @@ func diverge(t *testing.T, sa, sb *Namespace, n int) map[string]reconcile.KeyKin
 			put(sb, key, "new")
 			want[key] = reconcile.NewerThere
 		case 2:
-			if err := errOf(sb.Delete(t.Context(), []byte(key))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(sb.Delete(t.Context(), []byte(key))))
 			want[key] = reconcile.NewerThere
 		case 3:
 			put(sa, key, "a's")
@@ -97,18 +83,13 @@ func diverge(t *testing.T, sa, sb *Namespace, n int) map[string]reconcile.KeyKin
 	return want
 }
 
-func errOf[T any](_ T, err error) error { return err }
-
 // What is listed is what differs, with the versions that both sides hold, also where the
 // differences are so many that they are found part by part; neither side is changed by it.
 func TestDiffKeys(t *testing.T) {
 	for _, bulk := range []syncing.Bulk{{}, {PartsFrom: 100, PartSize: 30}} {
 		a, b := openForTest(t, Config{}), openForTest(t, Config{})
-		sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sb := joinForTest(t, sa, b)
+		sa := createForTest(t, a, Policy{})
+		sb := joinForTest(t, sa, b, RoleWrite)
 		want := diverge(t, sa, sb, 350)
 		for _, n := range []*Node{a, b} {
 			n.core.Bulk = bulk
@@ -159,11 +140,8 @@ func TestDiffKeys(t *testing.T) {
 // A limit ends a listing, and so does an error of its caller, without harm to either side.
 func TestDiffKeysEnds(t *testing.T) {
 	a, b := openForTest(t, Config{}), openForTest(t, Config{})
-	sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sb := joinForTest(t, sa, b)
+	sa := createForTest(t, a, Policy{})
+	sb := joinForTest(t, sa, b, RoleWrite)
 	want := diverge(t, sa, sb, 350)
 	for _, n := range []*Node{a, b} {
 		n.core.Bulk = syncing.Bulk{PartsFrom: 100, PartSize: 30}
@@ -185,10 +163,8 @@ func TestDiffKeysEnds(t *testing.T) {
 	if _, err := sa.DiffKeys(t.Context(), b.ID(), DiffOptions{}, func(reconcile.KeyDifference) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("a caller that fails: %v", err)
 	}
-	waitFor(t, "all syncs have ended", func() bool { return a.running.Load()+b.running.Load() == 0 })
-	if _, err := sa.Sync(t.Context(), b.ID(), SyncOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, "all syncs have ended", func() bool { return a.running.Load()+b.running.Load() == 0 })
+	must(t, errOf(sa.Sync(t.Context(), b.ID(), SyncOptions{})))
 	if report, err := sa.DiffKeys(t.Context(), b.ID(), DiffOptions{}, func(d reconcile.KeyDifference) error { return fmt.Errorf("%q is listed", d.Key) }); err != nil || report.Keys != 0 || !report.Verified {
 		t.Errorf("of equal sets: %+v, %v", report, err)
 	}

@@ -24,25 +24,15 @@ func directCluster(t *testing.T, n int) (nodes []*Node, spaces []*Namespace) {
 	for i := range n {
 		nodes = append(nodes, openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour}))
 		if i == 0 {
-			ns, err := nodes[0].CreateNamespace(t.Context(), "notes", Policy{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			ns := createForTest(t, nodes[0], Policy{})
 			spaces = append(spaces, ns)
 			continue
 		}
-		ticket, err := spaces[0].Invite(t.Context(), InviteOptions{Role: RoleWrite})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ns, err := nodes[i].Join(t.Context(), ticket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ns := joinForTest(t, spaces[0], nodes[i], RoleWrite)
 		spaces = append(spaces, ns)
 	}
 	for i := range nodes {
-		waitFor(t, fmt.Sprintf("node %d has a line to each other one, and has heard of theirs", i), func() bool {
+		eventually(t, fmt.Sprintf("node %d has a line to each other one, and has heard of theirs", i), func() bool {
 			l := nodes[i].mesh().Lines(spaces[i].shards()[0].set)
 			for _, links := range l.Taking {
 				if len(links) != n-1 {
@@ -60,20 +50,16 @@ func directCluster(t *testing.T, n int) (nodes []*Node, spaces []*Namespace) {
 // member that is gone; then a push still goes directly to the others.
 func TestLines(t *testing.T) {
 	nodes, spaces := directCluster(t, 4)
-	if err := nodes[3].Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nodes[3].Close(t.Context()))
 	for i := range 3 {
-		waitFor(t, "the others have lines to one another only", func() bool {
+		eventually(t, "the others have lines to one another only", func() bool {
 			to, whole := toAll(spaces[i], nodes[i].mesh().Lines(spaces[i].shards()[0].set))
 			return whole && len(to) == 2
 		})
 	}
-	if _, err := spaces[0].Put(t.Context(), []byte("k"), []byte("v")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(spaces[0].Put(t.Context(), []byte("k"), []byte("v"))))
 	for _, ns := range spaces[1:3] {
-		waitFor(t, "it holds what was pushed", func() bool { _, err := ns.Get(t.Context(), []byte("k")); return err == nil })
+		eventually(t, "it holds what was pushed", func() bool { _, err := ns.Get(t.Context(), []byte("k")); return err == nil })
 	}
 }
 
@@ -84,14 +70,10 @@ func TestPausedNamespacesAreNotTaken(t *testing.T) {
 		_, takes := nodes[0].mesh().Lines(spaces[0].shards()[0].set).Taking[node.ID(nodes[1].ID())]
 		return takes
 	}
-	if err := spaces[1].Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, "the other says that it takes no pushes", func() bool { return !taken() })
-	if err := spaces[1].Resume(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, "the other says that it takes pushes", taken)
+	must(t, spaces[1].Pause(t.Context()))
+	eventually(t, "the other says that it takes no pushes", func() bool { return !taken() })
+	must(t, spaces[1].Resume(t.Context()))
+	eventually(t, "the other says that it takes pushes", taken)
 }
 
 // A member that takes no streams of direct pushes, and that the mesh reaches, gets pushes
@@ -109,7 +91,7 @@ func TestMembersWithoutStreams(t *testing.T) {
 		}
 	}
 	for i := range 2 {
-		waitFor(t, "no stream opens", func() bool {
+		eventually(t, "no stream opens", func() bool {
 			for j := range 2 { // neither tells of a line to it any more
 				for _, links := range lines(j).Taking {
 					if slices.Contains(links, id) {
@@ -120,10 +102,8 @@ func TestMembersWithoutStreams(t *testing.T) {
 			return slices.Contains(lines(i).Opening, id) // the mesh reaches it
 		})
 	}
-	if _, err := spaces[0].Put(t.Context(), []byte("k"), []byte("v")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(spaces[0].Put(t.Context(), []byte("k"), []byte("v"))))
 	for _, ns := range spaces[1:] {
-		waitFor(t, "it holds what was pushed", func() bool { _, err := ns.Get(t.Context(), []byte("k")); return err == nil })
+		eventually(t, "it holds what was pushed", func() bool { _, err := ns.Get(t.Context(), []byte("k")); return err == nil })
 	}
 }

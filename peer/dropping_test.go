@@ -18,9 +18,7 @@ func TestPausedScanHoldsNothingUp(t *testing.T) {
 		put(t, sb, "a", "1")
 		put(t, sb, "b", "1")
 		other, err := na.CreateNamespace(t.Context(), "other", peer.Policy{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		toOther, toNotes := invite(t, other, peer.InviteOptions{}), invite(t, sa, peer.InviteOptions{})
 		meanwhile := func() error {
 			ctx := t.Context()

@@ -14,9 +14,7 @@ import (
 func keysOf(t *testing.T, ns *peer.Namespace, options ...peer.ScanOption) (keys []string) {
 	t.Helper()
 	for r, err := range ns.Scan(t.Context(), nil, options...) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		keys = append(keys, string(r.Key))
 	}
 	return keys
@@ -31,20 +29,14 @@ func TestExpiryOnTwoClocks(t *testing.T) {
 		a.Clock, b.Clock = ca.now, cb.now
 		_, nb, sa, sb := pair(t, a, b, peer.Policy{MaxSkew: 2 * time.Hour})
 		version, err := sa.Put(t.Context(), []byte("half"), []byte("v"), peer.TTL(30*time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = sa.Batch(t.Context(), func(w *peer.Batch) error {
 			w.Put([]byte("two"), []byte("v"), peer.TTL(2*time.Hour))
 			w.Put([]byte("ever"), []byte("v"))
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := sa.PutIf(t.Context(), []byte("half, if"), nil, dbadapter.Version{}, peer.TTL(30*time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, errOf(sa.PutIf(t.Context(), []byte("half, if"), nil, dbadapter.Version{}, peer.TTL(30*time.Minute))))
 		sync1(t, sa, nb.ID())
 		equal(t, sa, sb)
 		all := []string{"ever", "half", "half, if", "two"}

@@ -109,9 +109,7 @@ func (f *filesTest) warns() bool {
 
 func newIdentityForTest(t *testing.T, f *filesTest) {
 	r, err := offline.NewIdentity(f.dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := os.Stat(r.OldKey); r.OldKey != "" && err != nil {
 		t.Error(err)
 	}
@@ -119,16 +117,14 @@ func newIdentityForTest(t *testing.T, f *filesTest) {
 	if err != nil || n.ID() != r.New || len(n.Unserved()) > 0 {
 		t.Fatalf("%v, not served %+v", err, n.Unserved())
 	}
-	joinForTest(t, f.member, n)
+	joinForTest(t, f.member, n, RoleWrite)
 	f.whole(t, n)
 }
 
 func joinAgain(t *testing.T, f *filesTest) {
 	n, err := f.open(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	joinForTest(t, f.member, n)
+	must(t, err)
+	joinForTest(t, f.member, n, RoleWrite)
 	f.whole(t, n)
 }
 
@@ -136,13 +132,9 @@ func renameStore(t *testing.T, f *filesTest) {
 	if err := os.Rename(f.path, f.path+".away"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	if err := os.Rename(filepath.Join(f.dir, "store-pebble"), filepath.Join(f.dir, "store")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(filepath.Join(f.dir, "store-pebble"), filepath.Join(f.dir, "store")))
 	n, err := f.open(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.whole(t, n)
 }
 
@@ -184,9 +176,7 @@ func (f *filesTest) check(t *testing.T, want string) {
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := n.Unserved()
 	if want == isUnserved || want == isApart {
 		if _, err := n.Namespace("other"); err != nil {
@@ -203,9 +193,7 @@ func (f *filesTest) check(t *testing.T, want string) {
 		if _, err := n.Namespace("notes"); err == nil || !strings.Contains(err.Error(), "is not served") {
 			t.Errorf("by its name: %v", err)
 		}
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Close(t.Context()))
 		if r, err := offline.Repair(t.Context(), n.dir, nil); err == nil && len(r.Strange) == 0 && len(r.Namespaces) != 2 {
 			t.Errorf("a repair of the store loses it in silence: %+v", r)
 		}
@@ -226,17 +214,12 @@ func (f *filesTest) check(t *testing.T, want string) {
 func TestSmallFiles(t *testing.T) {
 	whole, other := t.TempDir(), t.TempDir()
 	na := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}})
-	member, err := na.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := member.Put(t.Context(), []byte("k"), []byte("v")); err != nil {
-		t.Fatal(err)
-	}
+	member := createForTest(t, na, Policy{})
+	must(t, errOf(member.Put(t.Context(), []byte("k"), []byte("v"))))
 	names := map[string]bool{}
 	for _, dir := range []string{other, whole} {
 		n := openForTest(t, Config{Dir: dir, ListenAddrs: []string{}})
-		ns := joinForTest(t, member, n)
+		ns := joinForTest(t, member, n, RoleWrite)
 		second, err := n.CreateNamespace(t.Context(), "other", Policy{})
 		if err == nil {
 			_, err = second.Put(t.Context(), []byte("k"), []byte("v"))
@@ -244,16 +227,10 @@ func TestSmallFiles(t *testing.T) {
 		if err == nil {
 			_, err = n.AddPeer(t.Context(), "/ip4/192.0.2.1/tcp/4747/p2p/12D3KooWJyWUCsoEAMkNX4Tb7nD2NP8PXsNsXHnskQ87dnzjXUos")
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = n.damage.Met(ns.id, "notes", fmt.Errorf("found: %w", ErrCorrupt))
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := offline.Migrate(t.Context(), dir, ondisk.Pebble, offline.MigrateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Close(t.Context()))
+		must(t, errOf(offline.Migrate(t.Context(), dir, ondisk.Pebble, offline.MigrateOptions{})))
 	}
 	id := fmt.Sprintf("%x", member.id)
 	for _, file := range smallFiles {
@@ -279,17 +256,12 @@ func TestSmallFiles(t *testing.T) {
 				f.path = filepath.Join(f.dir, name)
 				copyNode(t, whole, f.dir)
 				if name == "restored" {
-					if err := folder.SaveNote(durable.File{Path: f.path, Kind: "restored"}, folder.Restored{Generation: 1}); err != nil {
-						t.Fatal(err)
-					}
+					must(t, folder.SaveNote(durable.File{Path: f.path, Kind: "restored"}, folder.Restored{Generation: 1}))
 				}
 				if strings.HasSuffix(file.name, "ID") {
-					err = os.RemoveAll(f.path)
+					must(t, os.RemoveAll(f.path))
 				} else {
-					err = d.do(f.path, filepath.Join(other, name))
-				}
-				if err != nil {
-					t.Fatal(err)
+					must(t, d.do(f.path, filepath.Join(other, name)))
 				}
 				f.check(t, want)
 				if file.todo != nil && (want == isRefused || want == isUnserved) {
@@ -321,26 +293,15 @@ func TestSmallFiles(t *testing.T) {
 func TestFilesWithoutEnvelope(t *testing.T) {
 	f := &filesTest{dir: t.TempDir()}
 	n, err := f.open(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	ns := createForTest(t, n, Policy{})
+	must(t, n.Close(t.Context()))
 	for _, path := range []string{filepath.Join(f.dir, folder.AddressBookFile), filepath.Join(folder.Path(f.dir, ns.id), folder.StateFile)} {
-		if err := rewrite(path, func(b []byte) []byte { _, b, _ = bytes.Cut(b, []byte("\n")); return b }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rewrite(path, func(b []byte) []byte { _, b, _ = bytes.Cut(b, []byte("\n")); return b }))
 		if n, err = f.open(t); err != nil || len(n.Namespaces()) != 1 || f.log.String() != "" {
 			t.Fatalf("%v; the log: %s", err, &f.log)
 		}
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Close(t.Context()))
 		if b, err := os.ReadFile(path); err != nil || !bytes.HasPrefix(b, []byte("syncd file 1 ")) || !bytes.Contains(b[:100], []byte(n.ID().String())) {
 			t.Errorf("%s begins with %.60q, %v", path, b, err)
 		}
@@ -359,7 +320,5 @@ func copyNode(t *testing.T, from, to string) {
 			return err
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }

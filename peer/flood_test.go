@@ -53,9 +53,7 @@ func counter(t *testing.T, registry *prometheus.Registry, name, label string) (s
 	t.Helper()
 	found := false
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
@@ -110,9 +108,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		} {
 			label := func() float64 {
 				families, err := registry.Gather()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				sum := 0.0
 				for _, f := range families {
 					for _, m := range f.GetMetric() {
@@ -149,9 +145,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		}
 	}
 	as(false)
-	if err := ns.SetRole(t.Context(), h.ID(), peer.RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ns.SetRole(t.Context(), h.ID(), peer.RoleRead))
 	as(true)
 }
 
@@ -221,17 +215,11 @@ func TestShortFirstFrameIsAnsweredAtOnce(t *testing.T) {
 	// The last announces 81,921 bytes, one more than a first message may have.
 	for _, frame := range [][]byte{{0}, {1, 1}, {1, 200}, {2, 1, wire.Version}, {0x81, 0x80, 0x05, 1}} {
 		s, err := h.NewStream(t.Context(), n.ID(), peer.SyncProtocol)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		// The node resets a stream whose first message is 10 s late.
-		if err := s.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.SetDeadline(time.Now().Add(time.Minute)))
 		// The stream stays open for writing: its end says nothing to the node.
-		if _, err := s.Write(frame); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(s.Write(frame)))
 		got, err := io.ReadAll(s)
 		m, size, failed := wire.Read(bytes.NewReader(got))
 		if r, ok := m.(*wire.Refuse); err != nil || failed != nil || size != len(got) || !ok || r.Code != wire.CodeProtocol || !strings.HasPrefix(r.Text, "protocol violation: malformed") {
@@ -247,9 +235,7 @@ func TestListsThatDifferAreNoNews(t *testing.T) {
 	var log lines
 	na, nb, sa, sb := pair(t, peer.Config{Logger: log.logger(slog.LevelDebug)}, peer.Config{}, peer.Policy{})
 	sync1(t, sb, na.ID())
-	if err := sa.SetRole(t.Context(), nb.ID(), peer.RoleAdmin); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sa.SetRole(t.Context(), nb.ID(), peer.RoleAdmin))
 	sync1(t, sb, na.ID())
 	differ := reconcile.ErrListsDiffer.Error()
 	eventually(t, "the side that was called has its line in the log", func() bool { return log.with(differ) > 0 })

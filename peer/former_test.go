@@ -15,9 +15,7 @@ import (
 func gathered(t *testing.T, from prometheus.Gatherer, name, label string) (float64, bool) {
 	t.Helper()
 	families, err := from.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			is := label == ""
@@ -41,9 +39,7 @@ func TestFormerMembersAreNamed(t *testing.T) {
 	put(t, sb, "k", "v")
 	sync1(t, sb, na.ID())
 	sync1(t, sc, na.ID())
-	if _, err := nb.AddPeer(t.Context(), nc.Addrs()[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(nb.AddPeer(t.Context(), nc.Addrs()[0])))
 	for _, m := range sb.Members() {
 		if synced := !m.Synced.IsZero(); synced != (m.ID == na.ID()) {
 			t.Errorf("synced with %s: %t", m.ID, synced)
@@ -53,9 +49,7 @@ func TestFormerMembersAreNamed(t *testing.T) {
 		t.Errorf("former %+v, removed %+v", sa.Former(), sb.Info().Removed)
 	}
 	before := time.Now()
-	if err := sa.Remove(t.Context(), nb.ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sa.Remove(t.Context(), nb.ID()))
 	sync1(t, sc, na.ID())
 	for _, ns := range []*peer.Namespace{sa, sc} {
 		if f := ns.Former(); len(f) != 1 || f[0].ID != nb.ID() || f[0].By != na.ID() || f[0].At.Sub(before).Abs() > time.Minute {
@@ -82,9 +76,7 @@ func TestFormerMembersAreNamed(t *testing.T) {
 func TestMemberForATime(t *testing.T) {
 	ca, cb := newTestClock(), newTestClock()
 	na, nb, sa, sb := pair(t, peer.Config{Clock: ca.now}, peer.Config{Clock: cb.now}, peer.Policy{})
-	if err := sa.SetRoleUntil(t.Context(), nb.ID(), peer.RoleWrite, ca.now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sa.SetRoleUntil(t.Context(), nb.ID(), peer.RoleWrite, ca.now().Add(time.Hour)))
 	sync1(t, sb, na.ID())
 	put(t, sb, "k", "in time")
 	cb.turn(time.Hour + time.Second)
@@ -104,19 +96,13 @@ func TestVoidedChangesAreListed(t *testing.T) {
 	sb := join(t, sa, nb, peer.RoleAdmin)
 	sc := join(t, sa, nc, peer.RoleWrite)
 	sync1(t, sb, na.ID())
-	if err := sb.SetRole(t.Context(), nc.ID(), peer.RoleRead); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := nb.AddPeer(t.Context(), nc.Addrs()[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sb.SetRole(t.Context(), nc.ID(), peer.RoleRead))
+	must(t, errOf(nb.AddPeer(t.Context(), nc.Addrs()[0])))
 	sync1(t, sb, nc.ID())
 	if got := sc.Role(); got != peer.RoleRead || len(sc.Voided()) != 0 {
 		t.Errorf("before c has heard of the removal its role is %s, void %+v", got, sc.Voided())
 	}
-	if err := sa.Remove(t.Context(), nb.ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sa.Remove(t.Context(), nb.ID()))
 	sync1(t, sc, na.ID())
 	for _, ns := range []*peer.Namespace{sa, sc} {
 		for _, m := range ns.Members() {

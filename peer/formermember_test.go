@@ -18,9 +18,7 @@ func TestReadsOfAFormerMember(t *testing.T) {
 		at = others[1]
 	}
 	ns := c.spaces[at]
-	if _, err := c.put(hosts[0], string(key), "v", 2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(c.put(hosts[0], string(key), "v", 2)))
 	if _, err := ns.Why(t.Context(), key); !errors.Is(err, ErrInvalid) || errors.Is(err, ErrNotFound) {
 		t.Errorf("why at a node that is no host: %v", err)
 	}

@@ -31,18 +31,13 @@ func (s hastyStream) CloseWrite() error {
 // redeemed the ticket: the node has joined.
 func TestJoinOfAHastyInviter(t *testing.T) {
 	inviter := openForTest(t, Config{})
-	at, err := inviter.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := createForTest(t, inviter, Policy{})
 	h, err := NewHost(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	joinForTest(t, at, openForTest(t, Config{Host: hastyHost{h}}))
+	joinForTest(t, at, openForTest(t, Config{Host: hastyHost{h}}), RoleWrite)
 }

@@ -28,9 +28,7 @@ func TestNewHost(t *testing.T) {
 		}
 		return struct{ net.Conn }{conn}, nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer h.Close()
 	na, nb := open(t, peer.Config{ListenAddrs: onlyTCP}), open(t, peer.Config{Host: h})
 	if _, err := nb.Connect(t.Context(), na.Addrs()[0]); !errors.Is(err, peer.ErrUnreachable) {
@@ -69,9 +67,7 @@ func TestDialUnderWay(t *testing.T) {
 		}
 		return conn, nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer h.Close()
 	na, nb := open(t, peer.Config{ListenAddrs: onlyTCP}), open(t, peer.Config{Host: h})
 	results := make(chan error, 2)
@@ -99,14 +95,10 @@ func TestSilentConnections(t *testing.T) {
 	_, port, _ := strings.Cut(addr, "/tcp/")
 	for range 300 {
 		conn, err := net.Dial("tcp4", "127.0.0.1:"+port)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer conn.Close()
 	}
-	if err := nb.Disconnect(na.ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nb.Disconnect(na.ID()))
 	// The handshakes of the others may still be on their way to the listener, so that
 	// this one is the oldest for a moment, and gives way: a node dials again.
 	if _, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{}); err != nil {

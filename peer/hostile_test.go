@@ -31,9 +31,7 @@ type inviter struct {
 func newInviter(t *testing.T, listen ...string) *inviter {
 	t.Helper()
 	h, err := libp2p.New(libp2p.ListenAddrStrings(listen...), libp2p.DisableMetrics(), libp2p.DisableRelay())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { h.Close() })
 	core := node.New(node.Config{
 		ID: node.ID(h.ID()), Sign: h.Peerstore().PrivKey(h.ID()).Sign,
@@ -41,21 +39,15 @@ func newInviter(t *testing.T, listen ...string) *inviter {
 	})
 	secret := core.NewSecret()
 	s, err := core.Found(secret, "notes", node.Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	memory := memdb.New(memdb.Options{})
 	t.Cleanup(func() { memory.Close() })
 	ns, err := core.Open(t.Context(), node.Opening{
 		Secret: secret, State: s, Store: memory.Namespace, Save: func(*node.State) error { return nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := ns.Invite(membership.InviteOptions{}, netio.AddrBytes(h.Addrs()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &inviter{h, core, text}
 }
 
@@ -165,20 +157,11 @@ func TestCloseWaitsForNoPeer(t *testing.T) { overEach(t, closeWaitsForNoPeer) }
 
 func closeWaitsForNoPeer(t *testing.T, listen []string) {
 	n, err := Open(t.Context(), Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	ns := createForTest(t, n, Policy{})
 	v := newInviter(t, listen...)
-	if err := ns.SetRole(t.Context(), v.ID(), RoleWrite); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.book.Give(v.ID(), v.Addrs()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ns.SetRole(t.Context(), v.ID(), RoleWrite))
+	must(t, n.book.Give(v.ID(), v.Addrs()))
 	inside, release := make(chan struct{}, 2), make(chan struct{})
 	defer close(release)
 	silent := func(s network.Stream) { inside <- struct{}{}; <-release; s.Reset() }

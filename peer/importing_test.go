@@ -183,12 +183,8 @@ func TestWriteAfterImportFromTheFuture(t *testing.T) {
 	n := open(t, peer.Config{Clock: clock.now})
 	ns := create(t, n, peer.Policy{})
 	k := []byte("k")
-	if _, err := ns.Import(t.Context(), items(peer.Item{Key: k, Value: []byte("dated"), Time: clock.now().Add(4 * time.Minute)})); err != nil {
-		t.Fatal(err)
-	}
-	if err := ns.Batch(t.Context(), func(b *peer.Batch) error { b.Put(k, []byte("written")); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(ns.Import(t.Context(), items(peer.Item{Key: k, Value: []byte("dated"), Time: clock.now().Add(4 * time.Minute)}))))
+	must(t, ns.Batch(t.Context(), func(b *peer.Batch) error { b.Put(k, []byte("written")); return nil }))
 	if rec, err := ns.Get(t.Context(), k); err != nil || string(rec.Value) != "written" {
 		t.Errorf("%q, %v", rec.Value, err)
 	}

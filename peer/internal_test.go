@@ -18,35 +18,20 @@ import (
 func TestNewerFormatIsRefusedByName(t *testing.T) {
 	dir := t.TempDir()
 	n, err := Open(t.Context(), Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	ns := createForTest(t, n, Policy{})
+	must(t, n.Close(t.Context()))
 	f, err := folder.Load(folder.Path(dir, ns.ID()), ns.ID(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	old := f.State.Format
 	f.State.Format = node.ShardedFormat + 1
-	if err := f.Save(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Save())
 	if _, err := Open(t.Context(), Config{Dir: dir}); !errors.Is(err, dbadapter.ErrFormat) {
 		t.Errorf("a newer state: %v", err)
 	}
 	f.State.Format = old
-	if err := f.Save(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, folder.AddressBookFile), []byte("syncd file 2 peers - 0 14bfc8f70d29f918\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Save())
+	must(t, os.WriteFile(filepath.Join(dir, folder.AddressBookFile), []byte("syncd file 2 peers - 0 14bfc8f70d29f918\n"), 0o600))
 	if _, err := Open(t.Context(), Config{Dir: dir}); !errors.Is(err, dbadapter.ErrFormat) {
 		t.Errorf("a newer address book: %v", err)
 	}
@@ -57,21 +42,13 @@ func TestNewerFormatIsRefusedByName(t *testing.T) {
 func TestIDsAgree(t *testing.T) {
 	for range 20 {
 		key, err := folder.FreshKey("")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		self, err := newIdentity(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		raw, err := key.GetPublic().Raw()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		message, err := crypto.MarshalPublicKey(key.GetPublic())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		id := node.IDOf(raw)
 		writer, err := id.Writer()
 		sum := sha256.Sum256(message)

@@ -19,9 +19,7 @@ func entries(t *testing.T, list iter.Seq2[dbadapter.Kept, error]) (all []dbadapt
 	t.Helper()
 	var words []string
 	for k, err := range list {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		word := fmt.Sprintf("%s=%s", k.Record.Key, k.Record.Value)
 		if k.Record.Deleted {
 			word = fmt.Sprintf("%s deleted", k.Record.Key)
@@ -50,19 +48,13 @@ func TestConflicts(t *testing.T) {
 		later := func() { clock.turn(time.Second) }
 		put(t, sa, "both", "a")
 		put(t, sa, "deleted there", "of a")
-		if _, err := sa.Delete(t.Context(), []byte("deleted here")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(sa.Delete(t.Context(), []byte("deleted here"))))
 		later()
 		put(t, sb, "both", "b")
 		put(t, sb, "deleted here", "of b")
-		if _, err := sb.Delete(t.Context(), []byte("deleted there")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(sb.Delete(t.Context(), []byte("deleted there"))))
 		won, err := sb.Get(t.Context(), []byte("both"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sync1(t, sb, na.ID())
 		equal(t, sa, sb)
 
@@ -110,9 +102,7 @@ func TestConflicts(t *testing.T) {
 func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range families {
 		if f.GetName() == name {
 			return f.GetMetric()[0].GetGauge().GetValue()
@@ -128,15 +118,9 @@ func TestSetAside(t *testing.T) {
 	n := open(t, peer.Config{Clock: clock.now, ListenAddrs: []string{}})
 	ns := create(t, n, peer.Policy{})
 	put(t, ns, "k", "v")
-	if _, err := ns.Put(t.Context(), []byte("short"), []byte("v"), peer.TTL(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
-	if err := ns.Batch(t.Context(), func(b *peer.Batch) error { b.Delete([]byte("gone")); return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if err := peer.PutAside(ns, "k", "short", "gone"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(ns.Put(t.Context(), []byte("short"), []byte("v"), peer.TTL(time.Minute))))
+	must(t, ns.Batch(t.Context(), func(b *peer.Batch) error { b.Delete([]byte("gone")); return nil }))
+	must(t, peer.PutAside(ns, "k", "short", "gone"))
 	if _, err := ns.Get(t.Context(), []byte("k")); !errors.Is(err, peer.ErrNotFound) {
 		t.Errorf("a record that was set aside: %v", err)
 	}

@@ -23,9 +23,7 @@ func TestRestartKeepsAll(t *testing.T) {
 	a, b := peer.Config{Dir: t.TempDir()}, peer.Config{Dir: t.TempDir()}
 	na, nb, sa, sb := pair(t, a, b, peer.Policy{MaxSkew: time.Hour})
 	put(t, sa, "k", "v")
-	if _, err := sa.Delete(t.Context(), []byte("k")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(sa.Delete(t.Context(), []byte("k"))))
 	put(t, sa, "l", "w")
 	sync1(t, sb, na.ID())
 	want, info, members := contents(t, sb), sb.Info(), listed(sb)
@@ -37,24 +35,16 @@ func TestRestartKeepsAll(t *testing.T) {
 	if na2.ID() != na.ID() || nb2.ID() != nb.ID() {
 		t.Error("the identity has changed")
 	}
-	sb2, err := nb2.Namespace("notes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sb2 := notes(t, nb2)
 	if got := contents(t, sb2); !maps.Equal(got, want) || !reflect.DeepEqual(sb2.Info(), info) || listed(sb2) != members {
 		t.Errorf("after a restart: %v\n%+v\n%v", got, sb2.Info(), sb2.Members())
 	}
 	// The port is another, so b is told where a is now.
-	if _, err := nb2.Connect(t.Context(), na2.Addrs()[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(nb2.Connect(t.Context(), na2.Addrs()[0])))
 	put(t, sb2, "m", "x")
 	sync1(t, sb2, na.ID())
 	// A ticket from before the restart is good, if it says the address.
-	sa2, err := na2.Namespace("notes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sa2 := notes(t, na2)
 	equal(t, sa2, sb2)
 	if _, err := nb2.Join(t.Context(), open1); err != nil {
 		t.Errorf("a ticket from before the restart: %v", err)
@@ -68,9 +58,7 @@ func TestRestoredCopy(t *testing.T) {
 	na, nb, sa, sb := pair(t, peer.Config{Dir: dir, Clock: clock.now}, peer.Config{Clock: clock.now}, peer.Policy{})
 	put(t, sa, "k", "before")
 	shut(t, na)
-	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(copied, os.DirFS(dir)))
 	for _, private := range []string{"identity.key", "namespaces/" + sa.Info().ID + "/secret"} {
 		if err := os.Chmod(filepath.Join(copied, private), 0o600); err != nil { // CopyFS leaves that to us
 			t.Fatal(err)
@@ -79,13 +67,8 @@ func TestRestoredCopy(t *testing.T) {
 	write := func(dir, value string) dbadapter.Version {
 		n := open(t, peer.Config{Dir: dir, Clock: clock.now})
 		defer shut(t, n)
-		if _, err := n.Connect(t.Context(), nb.Addrs()[0]); err != nil {
-			t.Fatal(err)
-		}
-		ns, err := n.Namespace("notes")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(n.Connect(t.Context(), nb.Addrs()[0])))
+		ns := notes(t, n)
 		v := put(t, ns, "k", value)
 		sync1(t, ns, nb.ID())
 		equal(t, ns, sb)
@@ -107,9 +90,7 @@ func TestDroppedAndJoinedAgain(t *testing.T) {
 	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{Clock: clock.now}, peer.Policy{})
 	first := put(t, sb, "k", "first")
 	sync1(t, sb, na.ID())
-	if err := nb.DropNamespace(t.Context(), sb.Name()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nb.DropNamespace(t.Context(), sb.Name()))
 	sb = join(t, sa, nb, peer.RoleWrite)
 	second := put(t, sb, "k", "second")
 	if first.Incarnation == second.Incarnation || first.Writer != second.Writer {
@@ -141,19 +122,13 @@ func TestFilesArePrivate(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(dir, "identity.key")
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(path, 0o644))
 	if _, err := peer.Open(t.Context(), peer.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a key for all to read: %v", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(path, 0o600))
 	open(t, peer.Config{Dir: dir})
 	if _, err := peer.Open(t.Context(), peer.Config{Dir: dir}); !errors.Is(err, peer.ErrLocked) {
 		t.Errorf("a second node in the folder: %v", err)
@@ -172,9 +147,7 @@ func TestDrop(t *testing.T) {
 	if err := n.DropNamespace(t.Context(), "notes"); !errors.Is(err, peer.ErrHeldHere) {
 		t.Errorf("what is here alone is dropped: %v", err)
 	}
-	if err := n.ForceDrop(t.Context(), "notes"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.ForceDrop(t.Context(), "notes"))
 	if err := n.DropNamespace(t.Context(), "notes"); !errors.Is(err, peer.ErrNotFound) {
 		t.Errorf("dropped twice: %v", err)
 	}
@@ -195,12 +168,8 @@ func TestDrop(t *testing.T) {
 	id = ns.Info().ID
 	shut(t, n)
 	folder := filepath.Join(dir, "namespaces", id)
-	if err := os.Rename(folder, folder+".dropped"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(folder+".new", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(folder, folder+".dropped"))
+	must(t, os.MkdirAll(folder+".new", 0o700))
 	n = open(t, peer.Config{Dir: dir})
 	if got := n.Namespaces(); len(got) != 0 {
 		t.Errorf("namespaces %v", got)
@@ -213,9 +182,7 @@ func TestDrop(t *testing.T) {
 	put(t, ns, "k", "v")
 	id = ns.Info().ID
 	shut(t, n)
-	if err := os.Mkdir(filepath.Join(dir, "namespaces", id+".dropped"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "namespaces", id+".dropped"), 0o700))
 	n = open(t, peer.Config{Dir: dir})
 	if got := n.Namespaces(); len(got) != 1 || got[0].Info().Records != 1 {
 		t.Errorf("namespaces %v", got)
@@ -238,19 +205,19 @@ func TestCloseIsFinal(t *testing.T) {
 	wg.Wait()
 	ctx := t.Context()
 	for name, err := range map[string]error{
-		"put":     second(ns.Put(ctx, []byte("k"), nil)),
-		"get":     second(ns.Get(ctx, []byte("k"))),
+		"put":     errOf(ns.Put(ctx, []byte("k"), nil)),
+		"get":     errOf(ns.Get(ctx, []byte("k"))),
 		"batch":   ns.Batch(ctx, func(b *peer.Batch) error { b.Put([]byte("k"), nil); return nil }),
-		"delete":  second(ns.Delete(ctx, []byte("k"))),
-		"import":  second(ns.Import(ctx, items())),
-		"sync":    second(ns.Sync(ctx, other.ID(), peer.SyncOptions{})),
-		"invite":  second(ns.Invite(ctx, peer.InviteOptions{})),
+		"delete":  errOf(ns.Delete(ctx, []byte("k"))),
+		"import":  errOf(ns.Import(ctx, items())),
+		"sync":    errOf(ns.Sync(ctx, other.ID(), peer.SyncOptions{})),
+		"invite":  errOf(ns.Invite(ctx, peer.InviteOptions{})),
 		"member":  ns.SetRole(ctx, other.ID(), peer.RoleRead),
-		"create":  second(n.CreateNamespace(ctx, "x", peer.Policy{})),
+		"create":  errOf(n.CreateNamespace(ctx, "x", peer.Policy{})),
 		"drop":    n.DropNamespace(ctx, "notes"),
-		"join":    second(n.Join(ctx, ticket)),
-		"connect": second(n.Connect(ctx, other.Addrs()[0])),
-		"add":     second(n.AddPeer(ctx, other.Addrs()[0])),
+		"join":    errOf(n.Join(ctx, ticket)),
+		"connect": errOf(n.Connect(ctx, other.Addrs()[0])),
+		"add":     errOf(n.AddPeer(ctx, other.Addrs()[0])),
 		"remove":  n.RemovePeer(ctx, other.ID()),
 	} {
 		if !errors.Is(err, peer.ErrClosed) {
@@ -284,10 +251,7 @@ func TestCallersHostAndStoreStayOpen(t *testing.T) {
 		}
 	}
 	n = open(t, cfg)
-	ns, err := n.Namespace("notes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ns = notes(t, n)
 	if _, err := ns.Get(t.Context(), []byte("k")); err != nil {
 		t.Error(err)
 	}
@@ -303,9 +267,7 @@ func TestMetrics(t *testing.T) {
 	put(t, sa, "k", "v")
 	sync1(t, sb, na.ID())
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := map[string]bool{}
 	for _, f := range families {
 		got[f.GetName()] = true

@@ -58,14 +58,10 @@ func TestSyncUnderABound(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	_, nb, sa, sb := pair(t, peer.Config{Registerer: registry, Bandwidth: peer.Bandwidth{PeerSend: peer.MinBandwidth}}, peer.Config{}, peer.Policy{})
 	put(t, sa, "a", strings.Repeat("v", 48<<10)) // three times what passes at once
-	if _, err := sa.Sync(t.Context(), nb.ID(), peer.SyncOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(sa.Sync(t.Context(), nb.ID(), peer.SyncOptions{})))
 	equal(t, sa, sb)
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	waited := 0.0
 	for _, f := range families {
 		if f.GetName() == "syncd_bandwidth_wait_seconds_total" {
@@ -100,24 +96,18 @@ func TestOwnSyncsAreBounded(t *testing.T) {
 
 func TestOnlyEd25519(t *testing.T) {
 	key, _, err := crypto.GenerateKeyPair(crypto.Secp256k1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := peer.Open(t.Context(), peer.Config{Identity: key}); err == nil || !strings.Contains(err.Error(), "Ed25519") {
 		t.Errorf("another kind of key: %v", err)
 	}
 	h, err := libp2p.New(libp2p.NoListenAddrs, libp2p.Identity(key), libp2p.DisableMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer h.Close()
 	if _, err := peer.Open(t.Context(), peer.Config{Host: h}); err == nil || !strings.Contains(err.Error(), "Ed25519") {
 		t.Errorf("a host with another kind of key: %v", err)
 	}
 	good, _, err := crypto.GenerateKeyPair(crypto.Ed25519, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := peer.Open(t.Context(), peer.Config{Host: h, Identity: good}); err == nil {
 		t.Error("two identities were taken")
 	}
@@ -154,14 +144,10 @@ func TestScanInParts(t *testing.T) {
 		b.Delete([]byte("b/3"))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	scan := func(limit int, prefix string, o ...peer.ScanOption) (keys []string) {
 		for r, err := range ns.Scan(t.Context(), []byte(prefix), o...) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if keys = append(keys, string(r.Key)); len(keys) == limit {
 				break
 			}

@@ -15,19 +15,9 @@ import (
 func TestLostListIsPutBack(t *testing.T) {
 	dir := t.TempDir()
 	first, second, third := openForTest(t, Config{}), openForTest(t, Config{}), openForTest(t, Config{Dir: dir})
-	a, err := first.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := createForTest(t, first, Policy{})
 	joined := func(n *Node) *Namespace {
-		ticket, err := a.Invite(t.Context(), InviteOptions{Role: RoleWrite})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ns, err := n.Join(t.Context(), ticket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ns := joinForTest(t, a, n, RoleWrite)
 		return ns
 	}
 	b, c := joined(second), joined(third)
@@ -36,15 +26,11 @@ func TestLostListIsPutBack(t *testing.T) {
 	}
 	lose := func() {
 		snap, err := c.core.Control.Store.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer snap.Close()
 		var writes []dbadapter.Write
 		for r, err := range snap.Scan(t.Context(), []byte("s"), nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			writes = append(writes, dbadapter.Write{Record: r, Action: dbadapter.Collect})
 		}
 		if _, err := c.core.Control.Store.Apply(t.Context(), writes); err != nil || len(writes) != 3 {
@@ -53,25 +39,17 @@ func TestLostListIsPutBack(t *testing.T) {
 	}
 	lose()
 	for _, damaged := range []bool{false, true} {
-		if err := third.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, third.Close(t.Context()))
 		if damaged { // alone, it does no harm
-			if err := os.WriteFile(filepath.Join(folder.Path(dir, c.ID()), folder.ListFile), []byte("x"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(folder.Path(dir, c.ID()), folder.ListFile), []byte("x"), 0o600))
 		}
 		third = openForTest(t, Config{Dir: dir})
-		if c, err = third.Namespace("notes"); err != nil {
-			t.Fatal(err)
-		}
+		c = notes(t, third)
 		if n := len(c.Members()); n != 3 || c.Role() != RoleWrite {
 			t.Fatalf("it lists %d members, and itself with the role %s", n, c.Info().Role)
 		}
 		for _, other := range []*Namespace{a, b} {
-			if _, err := third.Connect(t.Context(), other.node.Addrs()[0]); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(third.Connect(t.Context(), other.node.Addrs()[0])))
 			if _, err := c.Sync(t.Context(), other.node.ID(), SyncOptions{}); err != nil {
 				t.Errorf("it calls another: %v", err)
 			}

@@ -79,7 +79,7 @@ func (c *routedCluster) misses(keys int) (asked int) {
 // heard waits until each node has heard all shards of late.
 func (c *routedCluster) heard() {
 	c.t.Helper()
-	waitFor(c.t.(*testing.T), "misses take no request", func() bool { return c.misses(100) <= 6 }) // 2^-12 of 300 is 0.07
+	eventually(c.t.(*testing.T), "misses take no request", func() bool { return c.misses(100) <= 6 }) // 2^-12 of 300 is 0.07
 }
 
 // With a locator a key that there is not takes no request at level one, and the other levels ask
@@ -91,7 +91,7 @@ func TestLocatorAnswersMisses(t *testing.T) {
 		_, err := c.put(k%3, fmt.Sprint("key ", k), "1", All)
 		c.must(err)
 	}
-	waitFor(t, "all keys are read at all nodes", func() bool { // what was said before the writes counts for some seconds
+	eventually(t, "all keys are read at all nodes", func() bool { // what was said before the writes counts for some seconds
 		for k := range 30 {
 			for at := range c.spaces {
 				if value, _ := c.at(at, fmt.Sprint("key ", k), One); value != "1" {
@@ -118,7 +118,7 @@ func TestLocatorAnswersMisses(t *testing.T) {
 	}
 	hosts, others := c.hosts("none 1")
 	var l status.Located
-	waitFor(t, "locate says what was heard", func() (so bool) {
+	eventually(t, "locate says what was heard", func() (so bool) {
 		var err error
 		l, err = c.spaces[others[0]].Locate(t.Context(), []byte("none 1"), Read(One))
 		c.must(err)

@@ -25,17 +25,11 @@ func TestMemberOfAnotherNamespaceIsDenied(t *testing.T) {
 	put(t, sb, "k", "of b")
 	put(t, sc, "l", "of c")
 	clock.turn(time.Second) // a write of the removal's millisecond could be after it
-	if err := sa.Remove(t.Context(), nc.ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sa.Remove(t.Context(), nc.ID()))
 	sync1(t, sb, na.ID())
 	other, err := nb.CreateNamespace(t.Context(), "other", peer.Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := nc.Join(t.Context(), invite(t, other, peer.InviteOptions{Role: peer.RoleAdmin})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errOf(nc.Join(t.Context(), invite(t, other, peer.InviteOptions{Role: peer.RoleAdmin}))))
 	for name, o := range map[string]peer.SyncOptions{"all of it": {}, "a prefix": {Prefix: []byte("k")}} {
 		if r, err := sc.Sync(t.Context(), nb.ID(), o); !errors.Is(err, peer.ErrDenied) || r.Applied+r.Sent > 0 {
 			t.Errorf("a sync of %s by a member of another namespace: %+v, %v", name, r, err)
@@ -48,9 +42,7 @@ func TestMemberOfAnotherNamespaceIsDenied(t *testing.T) {
 		t.Errorf("the other member has written: %v", b)
 	}
 	// Once it is on the list again it is served.
-	if err := sa.SetRole(t.Context(), nc.ID(), peer.RoleWrite); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sa.SetRole(t.Context(), nc.ID(), peer.RoleWrite))
 	sync1(t, sb, na.ID())
 	sync1(t, sc, nb.ID())
 	equal(t, sb, sc)
@@ -70,9 +62,7 @@ func TestJoinRequestsOfAnyLength(t *testing.T) {
 			name := make([]byte, length)
 			copy(name, id[:])
 			body, err := cbor.Marshal(map[int]any{1: 1, 2: name, 3: make([]byte, token)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			answer := sayTo(t, stranger, n, peer.JoinProtocol, append(varint.ToUvarint(uint64(len(body))), body...))
 			if !strings.Contains(string(answer), "not known") {
 				t.Errorf("a namespace of %d bytes and a token of %d: %q", length, token, answer)

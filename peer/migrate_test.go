@@ -20,9 +20,7 @@ import (
 func migrate(t *testing.T, dir string, to ondisk.Kind) *offline.Migration {
 	t.Helper()
 	m, err := offline.Migrate(t.Context(), dir, to, offline.MigrateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -30,18 +28,14 @@ func migrate(t *testing.T, dir string, to ondisk.Kind) *offline.Migration {
 func stores(t *testing.T, dir string) map[string]ondisk.Kind {
 	t.Helper()
 	folders, err := filepath.Glob(filepath.Join(dir, "store*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := map[string]ondisk.Kind{}
 	for _, folder := range folders {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 			continue
 		}
 		kind, err := ondisk.KindOf(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out[filepath.Base(folder)] = kind
 	}
 	return out
@@ -50,18 +44,14 @@ func stores(t *testing.T, dir string) map[string]ondisk.Kind {
 // copyDir copies a folder for its owner only, as a node's is.
 func copyDir(t *testing.T, to, from string) {
 	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(to, os.DirFS(from)))
 	err := filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		return os.Chmod(path, 0o600)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // TestMigrate moves a node to Pebble and back. Each time it is the same node as
@@ -74,9 +64,7 @@ func TestMigrate(t *testing.T) {
 	for _, k := range []string{"a", "b", "c"} {
 		put(t, ns, k, strings.Repeat(k, 100))
 	}
-	if _, err := ns.Delete(t.Context(), []byte("c")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(ns.Delete(t.Context(), []byte("c"))))
 	backUp(t, n, backups)
 	if _, err := offline.Migrate(t.Context(), dir, ondisk.Pebble, offline.MigrateOptions{}); !errors.Is(err, peer.ErrLocked) {
 		t.Errorf("a node that runs is moved: %v", err)
@@ -98,9 +86,7 @@ func TestMigrate(t *testing.T) {
 			t.Errorf("in %s: %v, want %v", to, got, want)
 		}
 		ns, err := n.Namespace(ns.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		put(t, ns, "after "+string(to), "v")
 		if b := backUp(t, n, backups); b.Base == 0 {
 			t.Errorf("the backup after the move to %s holds all", to)
@@ -131,47 +117,33 @@ func TestMigrateInterrupted(t *testing.T) {
 	note := func(t *testing.T, dir, folder, before string) {
 		t.Helper()
 		b, err := cbor.Marshal(map[int]any{1: 1, 2: folder, 3: before})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "store.cbor"), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(dir, "store.cbor"), b, 0o600))
 	}
 	for name, crash := range map[string]struct {
 		leave func(t *testing.T, dir string)
 		kind  ondisk.Kind
 	}{
 		"in the midst of the copy": {func(t *testing.T, dir string) {
-			if err := os.MkdirAll(filepath.Join(dir, "store-pebble", "x"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(filepath.Join(dir, "store-pebble", "x"), 0o700))
 		}, ondisk.Badger},
 		"before the change": {func(t *testing.T, dir string) {
 			old := filepath.Join(t.TempDir(), "old")
 			copyDir(t, old, filepath.Join(dir, "store"))
 			migrate(t, dir, ondisk.Pebble)
-			if err := os.Rename(old, filepath.Join(dir, "store")); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Remove(filepath.Join(dir, "store.cbor")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(old, filepath.Join(dir, "store")))
+			must(t, os.Remove(filepath.Join(dir, "store.cbor")))
 		}, ondisk.Badger},
 		"after the change": {func(t *testing.T, dir string) {
 			old := filepath.Join(t.TempDir(), "old")
 			copyDir(t, old, filepath.Join(dir, "store"))
 			migrate(t, dir, ondisk.Pebble)
-			if err := os.Rename(old, filepath.Join(dir, "store")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(old, filepath.Join(dir, "store")))
 			note(t, dir, "store-pebble", "store")
 		}, ondisk.Pebble},
 		"in the midst of the removal": {func(t *testing.T, dir string) {
 			migrate(t, dir, ondisk.Pebble)
-			if err := os.MkdirAll(filepath.Join(dir, "store", "000001.sst"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(filepath.Join(dir, "store", "000001.sst"), 0o700))
 			note(t, dir, "store-pebble", "store")
 		}, ondisk.Pebble},
 	} {

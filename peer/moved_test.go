@@ -22,17 +22,12 @@ func texts(addrs []ma.Multiaddr) (out []string) {
 // node tells them its own again.
 func TestAddressesOfACopyAreReplaced(t *testing.T) {
 	a, b := openForTest(t, Config{}), openForTest(t, Config{})
-	sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sb := joinForTest(t, sa, b)
+	sa := createForTest(t, a, Policy{})
+	sb := joinForTest(t, sa, b, RoleWrite)
 	of := func(ns *Namespace, id ID) []string {
 		t.Helper()
 		all, err := ns.core.Addresses()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, one := range all {
 			if ID(one.ID) == id {
 				return texts(netio.ParseAddrs(one.Addrs))
@@ -42,9 +37,7 @@ func TestAddressesOfACopyAreReplaced(t *testing.T) {
 	}
 	sync := func() {
 		t.Helper()
-		if _, err := sb.Sync(t.Context(), a.ID(), SyncOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(sb.Sync(t.Context(), a.ID(), SyncOptions{})))
 	}
 	ofCopy := []ma.Multiaddr{ma.StringCast("/ip4/192.0.2.1/tcp/1")}
 	sb.announce(ofCopy)

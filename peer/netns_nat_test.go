@@ -239,9 +239,7 @@ func TestHolePunching(t *testing.T) {
 	want(a, "sync "+ids[1], "synced, 1 came")
 	want(a, "direct "+ids[1], "direct")
 	want(b, "direct "+ids[0], "direct")
-	if err := relay.in.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, relay.in.Close())
 	relay.want("the process has ended")
 	want(b, "put l", "put")
 	want(a, "sync "+ids[1], "synced, 1 came")

@@ -13,9 +13,7 @@ func TestRecordsOfANewWriterAreRead(t *testing.T) {
 	c.join()
 	for i := range 8 {
 		key := fmt.Sprint("key ", i)
-		if _, err := c.put(4, key, "by the newcomer", All); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(c.put(4, key, "by the newcomer", All)))
 		for at, ns := range c.spaces {
 			if r, err := ns.Get(t.Context(), []byte(key)); err != nil || string(r.Value) != "by the newcomer" {
 				t.Errorf("node %d reads %q of %q: %v", at, r.Value, key, err)

@@ -2,7 +2,6 @@ package peer_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,6 +22,11 @@ func TestMain(m *testing.M) {
 	playNetnsRole()
 	goleak.VerifyTestMain(m)
 }
+
+var (
+	open, shut, create, join = peer.OpenForTest, peer.ShutForTest, peer.CreateForTest, peer.JoinForTest
+	notes, must, eventually  = peer.Notes, peer.Must, peer.Eventually
+)
 
 // testClock is a clock that tests turn by hand.
 type testClock struct {
@@ -46,46 +50,8 @@ func (c *testClock) turn(d time.Duration) {
 	c.t = c.t.Add(d)
 }
 
-func open(t *testing.T, cfg peer.Config) *peer.Node {
-	t.Helper()
-	n, err := peer.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { shut(t, n) })
-	return n
-}
-
-func shut(t *testing.T, n *peer.Node) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	if err := n.Close(ctx); err != nil {
-		t.Errorf("close: %v", err)
-	}
-}
-
-func create(t *testing.T, n *peer.Node, p peer.Policy) *peer.Namespace {
-	t.Helper()
-	ns, err := n.CreateNamespace(t.Context(), "notes", p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ns
-}
-
-func join(t *testing.T, at *peer.Namespace, n *peer.Node, role peer.Role) *peer.Namespace {
-	t.Helper()
-	ticket, err := at.Invite(t.Context(), peer.InviteOptions{Role: role})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ns, err := n.Join(t.Context(), ticket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ns
-}
+// errOf is the error of a call whose result the test does not need.
+func errOf[T any](_ T, err error) error { return err }
 
 // pair is two nodes in one namespace; b joined a, with the role write.
 func pair(t *testing.T, a, b peer.Config, p peer.Policy) (na, nb *peer.Node, sa, sb *peer.Namespace) {
@@ -107,9 +73,7 @@ func listed(ns *peer.Namespace) string {
 func put(t *testing.T, ns *peer.Namespace, key, value string) dbadapter.Version {
 	t.Helper()
 	v, err := ns.Put(t.Context(), []byte(key), []byte(value))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return v
 }
 
@@ -118,9 +82,7 @@ func contents(t *testing.T, ns *peer.Namespace) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for r, err := range ns.Scan(t.Context(), nil, peer.WithTombstones()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all[string(r.Key)] = fmt.Sprintf("%s %t %q %d %v", r.Version, r.Deleted, r.Value, r.Expires, r.Replaces)
 	}
 	return all
@@ -175,12 +137,8 @@ func TestPutSyncGet(t *testing.T) {
 		// The other way round, with changes and deletions on both sides.
 		put(t, sa, "b1", "changed by a")
 		put(t, sb, "a1", "changed by b")
-		if _, err := sa.Delete(t.Context(), []byte("b2")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := sb.Delete(t.Context(), []byte("a2")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(sa.Delete(t.Context(), []byte("b2"))))
+		must(t, errOf(sb.Delete(t.Context(), []byte("a2"))))
 		if r := sync1(t, sa, nb.ID()); r.Mismatched != 4 || r.MissingHere+r.MissingThere != 0 {
 			t.Errorf("report %+v", r)
 		}
@@ -266,13 +224,9 @@ func TestConflictOneWinner(t *testing.T) {
 	v := put(t, sa, "k", "first")
 	sync1(t, sa, nb.ID())
 	early, err := sa.PutIf(t.Context(), []byte("k"), []byte("by a"), v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	late, err := sb.PutIf(t.Context(), []byte("k"), []byte("by b"), v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sync1(t, sb, na.ID())
 	equal(t, sa, sb)
 	winner := late
@@ -329,9 +283,7 @@ func TestRemovedMember(t *testing.T) {
 	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
 	put(t, sa, "k", "of a")
 	sync1(t, sb, na.ID())
-	if err := sa.Remove(t.Context(), nb.ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sa.Remove(t.Context(), nb.ID()))
 	for range 2 {
 		_, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{})
 		if !errors.Is(err, peer.ErrRemoved) || !errors.Is(err, peer.ErrDenied) || !strings.Contains(err.Error(), na.ID().String()) {

@@ -76,7 +76,7 @@ func TestOnThePath(t *testing.T) {
 	far <- b.host.Network().ListenAddresses()[0]
 	a := openForTest(t, Config{ListenAddrs: []string{}, SyncInterval: -1})
 	there := must1(b.CreateNamespace(t.Context(), "notes", Policy{}))
-	here := joinForTest(t, there, a)
+	here := joinForTest(t, there, a, RoleWrite)
 	value := bytes.Repeat([]byte("a value that only members read "), 100)
 	must1(there.Put(t.Context(), []byte("k"), value))
 	must1(here.Put(t.Context(), []byte("l"), value))
@@ -95,5 +95,5 @@ func TestOnThePath(t *testing.T) {
 	if stream, err := conn.NewStream(t.Context()); err == nil {
 		_, _ = stream.Write(value)
 	}
-	waitFor(t, "a connection whose bytes are altered ends", conn.IsClosed)
+	eventually(t, "a connection whose bytes are altered ends", conn.IsClosed)
 }

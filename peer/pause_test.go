@@ -18,9 +18,7 @@ func TestPause(t *testing.T) {
 	dir := t.TempDir()
 	na, nb, sa, sb := pair(t, peer.Config{Dir: dir}, peer.Config{}, peer.Policy{})
 	put(t, sb, "there", "1")
-	if err := sa.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sa.Pause(t.Context()))
 	refused := func(when string) {
 		t.Helper()
 		for side, try := range map[string]func() error{
@@ -38,24 +36,17 @@ func TestPause(t *testing.T) {
 	}
 	refused("paused")
 	put(t, sa, "here", "2")
-	if err := na.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, na.Close(t.Context()))
 	na = open(t, peer.Config{Dir: dir})
 	var err error
-	if sa, err = na.Namespace(sa.Name()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := nb.Connect(t.Context(), na.Addrs()[0]); err != nil {
-		t.Fatal(err)
-	}
+	sa, err = na.Namespace(sa.Name())
+	must(t, err)
+	must(t, errOf(nb.Connect(t.Context(), na.Addrs()[0])))
 	refused("after a restart")
 	if r, err := sa.Get(t.Context(), []byte("here")); err != nil || string(r.Value) != "2" {
 		t.Errorf("what was written meanwhile: %q, %v", r.Value, err)
 	}
-	if err := sa.Resume(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sa.Resume(t.Context()))
 	sync1(t, sb, na.ID())
 	equal(t, sa, sb)
 }
@@ -67,22 +58,15 @@ func TestPausePeer(t *testing.T) {
 	nc := open(t, peer.Config{})
 	sc := join(t, sa, nc, peer.RoleWrite)
 	put(t, sb, "k", "v")
-	if err := na.PausePeer(t.Context(), nb.ID()); err != nil {
-		t.Fatal(err)
-	}
-	if err := na.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, na.PausePeer(t.Context(), nb.ID()))
+	must(t, na.Close(t.Context()))
 	registry := prometheus.NewRegistry()
 	na = open(t, peer.Config{Dir: dir, Registerer: registry})
 	var err error
-	if sa, err = na.Namespace(sa.Name()); err != nil {
-		t.Fatal(err)
-	}
+	sa, err = na.Namespace(sa.Name())
+	must(t, err)
 	for _, n := range []*peer.Node{nb, nc} {
-		if _, err := n.Connect(t.Context(), na.Addrs()[0]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(n.Connect(t.Context(), na.Addrs()[0])))
 	}
 	_, here := sa.Sync(t.Context(), nb.ID(), peer.SyncOptions{})
 	_, there := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{})
@@ -96,15 +80,11 @@ func TestPausePeer(t *testing.T) {
 		}
 	}
 	// A peer that was forgotten stays paused where it is a member, and can be resumed.
-	if err := na.RemovePeer(t.Context(), nb.ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, na.RemovePeer(t.Context(), nb.ID()))
 	if _, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrPaused) {
 		t.Errorf("a peer that was removed from the book hears %v", err)
 	}
-	if err := na.ResumePeer(t.Context(), nb.ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, na.ResumePeer(t.Context(), nb.ID()))
 	sync1(t, sb, na.ID())
 	equal(t, sa, sb)
 	stranger := open(t, peer.Config{})

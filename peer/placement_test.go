@@ -13,18 +13,14 @@ func TestPlacement(t *testing.T) {
 	want := &Placement{Kind: "prefix", Shards: 4, Replicas: 2, Prefixes: map[string]int{"de": 1, "debian/": 3}}
 	for _, begun := range []bool{false, true} {
 		n, err := Open(t.Context(), Config{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var ns *Namespace
 		if begun {
 			ns, err = n.Namespace("packages")
 		} else {
 			ns, err = n.CreateNamespace(t.Context(), "packages", Policy{Placement: want})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := ns.Policy().Placement; !reflect.DeepEqual(got, want) {
 			t.Errorf("placement %+v", got)
 		}
@@ -34,9 +30,7 @@ func TestPlacement(t *testing.T) {
 		}
 		if !begun {
 			one, err := n.CreateNamespace(t.Context(), "plain", Policy{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, err := one.Layout(); !errors.Is(err, ErrInvalid) {
 				t.Errorf("a layout of one shard: %v", err)
 			}
@@ -46,8 +40,6 @@ func TestPlacement(t *testing.T) {
 				}
 			}
 		}
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Close(t.Context()))
 	}
 }

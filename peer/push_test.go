@@ -39,9 +39,7 @@ func holds(t *testing.T, ns *peer.Namespace, key, value string) bool {
 func TestStrangersGetNoPushes(t *testing.T) {
 	nodes, spaces := pushCluster(t, 2)
 	stranger, err := peer.NewHost(peer.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = stranger.Close() }()
 	streams := make(chan string, 100)
 	protocols := []protocol.ID{"/syncd/push/1", "/syncd/direct/1.0.0"}
@@ -49,12 +47,8 @@ func TestStrangersGetNoPushes(t *testing.T) {
 		stranger.SetStreamHandler(id, func(s network.Stream) { streams <- s.ID() })
 	}
 	at, err := libp2ppeer.AddrInfoFromString(nodes[0].Addrs()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stranger.Connect(t.Context(), *at); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, stranger.Connect(t.Context(), *at))
 	for _, id := range protocols {
 		s, err := stranger.NewStream(t.Context(), at.ID, id)
 		if err == nil {
@@ -64,9 +58,7 @@ func TestStrangersGetNoPushes(t *testing.T) {
 			t.Errorf("a stranger was told something over %s", id)
 		}
 	}
-	if _, err := spaces[0].Put(t.Context(), []byte("k"), []byte("v")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(spaces[0].Put(t.Context(), []byte("k"), []byte("v"))))
 	eventually(t, "the member holds what was pushed", func() bool { return holds(t, spaces[1], "k", "v") })
 	if len(streams) > 0 {
 		t.Error("a stranger got a stream")
@@ -77,17 +69,13 @@ func TestStrangersGetNoPushes(t *testing.T) {
 func TestRemovedMemberGetsNoPushes(t *testing.T) {
 	nodes, spaces := pushCluster(t, 3)
 	write := func(key string) {
-		if _, err := spaces[0].Put(t.Context(), []byte(key), []byte("v")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(spaces[0].Put(t.Context(), []byte(key), []byte("v"))))
 	}
 	write("before")
 	for i := 1; i < 3; i++ {
 		eventually(t, "all hold what was pushed", func() bool { return holds(t, spaces[i], "before", "v") })
 	}
-	if err := spaces[0].Remove(t.Context(), nodes[2].ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, spaces[0].Remove(t.Context(), nodes[2].ID()))
 	sync1(t, spaces[1], nodes[0].ID()) // it hears of the removal
 	for round := range 5 {
 		key := fmt.Sprint("after ", round)
@@ -115,9 +103,7 @@ func TestMemberForATimeGetsNoPushes(t *testing.T) {
 func memberForATime(t *testing.T, lasts time.Duration) bool {
 	nodes, spaces := pushCluster(t, 3)
 	until := time.Now().Add(lasts)
-	if err := spaces[0].SetRoleUntil(t.Context(), nodes[2].ID(), peer.RoleRead, until); err != nil {
-		t.Fatal(err)
-	}
+	must(t, spaces[0].SetRoleUntil(t.Context(), nodes[2].ID(), peer.RoleRead, until))
 	for _, pair := range [][2]int{{1, 0}, {2, 0}, {2, 1}} {
 		if _, err := spaces[pair[0]].Sync(t.Context(), nodes[pair[1]].ID(), peer.SyncOptions{}); err != nil {
 			if time.Now().Before(until) {
@@ -126,24 +112,18 @@ func memberForATime(t *testing.T, lasts time.Duration) bool {
 			return false
 		}
 	}
-	if err := nodes[0].Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nodes[0].Close(t.Context()))
 	for !holds(t, spaces[2], "before", "v") {
 		if time.Now().After(until) {
 			return false
 		}
-		if _, err := spaces[1].Put(t.Context(), []byte("before"), []byte("v")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(spaces[1].Put(t.Context(), []byte("before"), []byte("v"))))
 		time.Sleep(20 * time.Millisecond)
 	}
 	time.Sleep(time.Until(until) + 200*time.Millisecond)
 	for round := range 5 {
 		key := fmt.Sprint("after ", round)
-		if _, err := spaces[1].Put(t.Context(), []byte(key), []byte("v")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(spaces[1].Put(t.Context(), []byte(key), []byte("v"))))
 		time.Sleep(100 * time.Millisecond)
 		if holds(t, spaces[2], key, "v") {
 			t.Fatalf("the former member holds %q", key)
@@ -160,9 +140,7 @@ func TestPush(t *testing.T) {
 	for round := range 3 {
 		for i, ns := range spaces {
 			for what, value := range map[string]string{"small": fmt.Sprint(round), "large": fmt.Sprint(round) + large} {
-				if _, err := ns.Put(t.Context(), fmt.Appendf(nil, "%s %d", what, i), []byte(value)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errOf(ns.Put(t.Context(), fmt.Appendf(nil, "%s %d", what, i), []byte(value))))
 			}
 		}
 		for i := range spaces {
@@ -187,19 +165,13 @@ func TestPushesAfterAPause(t *testing.T) {
 		t.Helper()
 		for i, ns := range spaces {
 			from := fmt.Sprint(key, " of ", i)
-			if _, err := ns.Put(t.Context(), []byte(from), []byte("v")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(ns.Put(t.Context(), []byte(from), []byte("v"))))
 			eventually(t, "the other holds what was pushed", func() bool { return holds(t, spaces[1-i], from, "v") })
 		}
 	}
 	told("before")
-	if err := nodes[0].PausePeer(t.Context(), nodes[1].ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nodes[0].PausePeer(t.Context(), nodes[1].ID()))
 	time.Sleep(3 * time.Second) // so long that the other tries no more
-	if err := nodes[0].ResumePeer(t.Context(), nodes[1].ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nodes[0].ResumePeer(t.Context(), nodes[1].ID()))
 	told("after")
 }

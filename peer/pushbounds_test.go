@@ -23,9 +23,7 @@ func TestBandwidthOfPushes(t *testing.T) {
 	for i := range 10 {
 		synced, before := of("syncd_sync_bytes_total"), of(waits)
 		key, value := fmt.Sprint("large ", i), strings.Repeat("x", size)
-		if _, err := spaces[1].Put(t.Context(), []byte(key), []byte(value)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(spaces[1].Put(t.Context(), []byte(key), []byte(value))))
 		eventually(t, "the other holds what was pushed", func() bool { return holds(t, spaces[0], key, value) })
 		if of("syncd_sync_bytes_total") > synced {
 			continue // the first sync after the opening has brought it

@@ -15,25 +15,13 @@ func TestWhichPeersPush(t *testing.T) {
 		n := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour, NoPush: i == 2})
 		nodes = append(nodes, n)
 		if i == 0 {
-			ns, err := n.CreateNamespace(t.Context(), "notes", Policy{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			ns := createForTest(t, n, Policy{})
 			spaces = append(spaces, ns)
 			continue
 		}
-		ticket, err := spaces[0].Invite(t.Context(), InviteOptions{Role: RoleWrite})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ns, err := n.Join(t.Context(), ticket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ns := joinForTest(t, spaces[0], n, RoleWrite)
 		spaces = append(spaces, ns)
-		if _, err := ns.Sync(t.Context(), nodes[0].ID(), SyncOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(ns.Sync(t.Context(), nodes[0].ID(), SyncOptions{})))
 		if pushes := nodes[0].peerPushes(node.ID(n.ID())); pushes != (i == 1) {
 			t.Errorf("node %d pushes: %v", i, pushes)
 		}

@@ -17,40 +17,25 @@ import (
 // come and go: the host waits until it has.
 func TestLinksAreHeardWhileOneIsDialled(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes connections, and nothing answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer silent.Close()
 	n := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour, Limits: Limits{DialTimeout: time.Minute}})
-	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ns := createForTest(t, n, Policy{})
 	id := openForTest(t, Config{ListenAddrs: []string{}}).ID()
-	if _, err := n.AddPeer(t.Context(), fmt.Sprintf("/ip4/127.0.0.1/tcp/%d/p2p/%s", silent.Addr().(*net.TCPAddr).Port, id)); err != nil {
-		t.Fatal(err)
-	}
-	if err := ns.SetRole(t.Context(), id, RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(n.AddPeer(t.Context(), fmt.Sprintf("/ip4/127.0.0.1/tcp/%d/p2p/%s", silent.Addr().(*net.TCPAddr).Port, id))))
+	must(t, ns.SetRole(t.Context(), id, RoleRead))
 	if _, err := n.CreateNamespace(t.Context(), "another", Policy{}); err != nil { // it looks for links
 		t.Fatal(err)
 	}
 	dial, err := silent.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer dial.Close()
 	told, err := n.host.EventBus().Emitter(new(event.EvtPeerConnectednessChanged))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer told.Close()
 	stranger := ID("stranger")
 	for range 1000 {
-		if err := told.Emit(event.EvtPeerConnectednessChanged{Peer: stranger, Connectedness: network.Connected}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, told.Emit(event.EvtPeerConnectednessChanged{Peer: stranger, Connectedness: network.Connected}))
 	}
 	_ = dial.SetReadDeadline(time.Now().Add(time.Millisecond))
 	if _, err := io.Copy(io.Discard, dial); !errors.Is(err, os.ErrDeadlineExceeded) {

@@ -17,31 +17,24 @@ import (
 // of them have moved; and so after a break.
 func TestLargeSyncIsListedOnce(t *testing.T) {
 	a, b := openForTest(t, Config{}), openForTest(t, Config{})
-	sa, err := a.CreateNamespace(t.Context(), "notes", Policy{Unsigned: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sb := joinForTest(t, sa, b)
+	sa := createForTest(t, a, Policy{Unsigned: true})
+	sb := joinForTest(t, sa, b, RoleWrite)
 	for _, n := range []*Node{a, b} {
 		n.core.Bulk = syncing.Bulk{PartsFrom: 200, PartSize: 60}
 	}
 	put := func(what string, n int) {
 		for i := range n {
 			for _, ns := range []*Namespace{sa, sb} {
-				if _, err := ns.Put(t.Context(), fmt.Append(nil, what, ns.node.ID(), i), []byte("value")); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errOf(ns.Put(t.Context(), fmt.Append(nil, what, ns.node.ID(), i), []byte("value"))))
 			}
 		}
 	}
 	rested := func() {
 		t.Helper()
-		waitFor(t, "all syncs have ended", func() bool { return a.running.Load()+b.running.Load() == 0 })
+		eventually(t, "all syncs have ended", func() bool { return a.running.Load()+b.running.Load() == 0 })
 	}
 	put("common", 1)
-	if _, err := sa.Sync(t.Context(), b.ID(), SyncOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(sa.Sync(t.Context(), b.ID(), SyncOptions{})))
 	rested()
 	put("first", 300)
 	before := [2]int{len(a.RecentSyncs()), len(b.RecentSyncs())}
@@ -100,9 +93,8 @@ func TestLargeSyncIsListedOnce(t *testing.T) {
 			t.Errorf("node %d lists %d syncs after %d, the last %+v", i, len(all), before[i], all[0])
 		}
 	}
-	if _, err = sa.Sync(t.Context(), b.ID(), SyncOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = sa.Sync(t.Context(), b.ID(), SyncOptions{})
+	must(t, err)
 	rested()
 	for i, n := range []*Node{a, b} {
 		all := n.RecentSyncs()

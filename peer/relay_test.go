@@ -33,31 +33,22 @@ func newRelayedNet(t *testing.T) *relayedNet {
 	t.Helper()
 	r := &relayedNet{relay: openForTest(t, Config{RelayService: true})}
 	var err error
-	if r.ns, err = r.relay.CreateNamespace(t.Context(), "notes", Policy{}); err != nil {
-		t.Fatal(err)
-	}
+	r.ns, err = r.relay.CreateNamespace(t.Context(), "notes", Policy{})
+	must(t, err)
 	// It is a member before it asks for a place: a refusal would rest for 30 s.
 	key, err := folder.FreshKey("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	first, err := Open(t.Context(), Config{Dir: dir, Identity: key, ListenAddrs: []string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	joinForTest(t, r.ns, first)
+	must(t, err)
+	joinForTest(t, r.ns, first, RoleWrite)
 	r.other = openForTest(t, Config{ListenAddrs: []string{}})
-	r.nsOther = joinForTest(t, r.ns, r.other)
-	joinForTest(t, r.ns, first) // and learns of the other
-	if err := first.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	r.nsOther = joinForTest(t, r.ns, r.other, RoleWrite)
+	joinForTest(t, r.ns, first, RoleWrite) // and learns of the other
+	must(t, first.Close(t.Context()))
 	r.hidden = openForTest(t, Config{Dir: dir, Identity: key, ListenAddrs: []string{}, Relays: r.relay.Addrs()})
-	if r.nsHidden, err = r.hidden.Namespace("notes"); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, "the hidden node has a place at the relay", func() bool { return len(r.hidden.Addrs()) > 0 })
+	r.nsHidden = notes(t, r.hidden)
+	eventually(t, "the hidden node has a place at the relay", func() bool { return len(r.hidden.Addrs()) > 0 })
 	r.circuit = r.hidden.Addrs()[0]
 	return r
 }
@@ -72,12 +63,8 @@ func TestRelay(t *testing.T) {
 		}
 	}
 	value := make([]byte, 1<<20)
-	if _, err := r.nsHidden.Put(t.Context(), []byte("k"), value); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.other.Connect(t.Context(), r.circuit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(r.nsHidden.Put(t.Context(), []byte("k"), value)))
+	must(t, errOf(r.other.Connect(t.Context(), r.circuit)))
 	report, err := r.nsOther.Sync(t.Context(), r.hidden.self.id, SyncOptions{})
 	if err != nil || !report.Verified || report.Applied != 1 {
 		t.Errorf("a sync through the relay: %+v, %v", report, err)
@@ -105,9 +92,7 @@ func TestRelay(t *testing.T) {
 		t.Errorf("a stranger comes through the relay: %v", err)
 	}
 	at, err := libp2ppeer.AddrInfoFromString(r.relay.Addrs()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	refused := func(n *Node) {
 		t.Helper()
 		var status client.ReservationError
@@ -119,10 +104,8 @@ func TestRelay(t *testing.T) {
 	// A member of another namespace of the relay may have a place, but does not
 	// reach the members of this one.
 	elsewhere, err := r.relay.CreateNamespace(t.Context(), "elsewhere", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	joinForTest(t, elsewhere, stranger)
+	must(t, err)
+	joinForTest(t, elsewhere, stranger, RoleWrite)
 	if _, err := client.Reserve(t.Context(), stranger.host, *at); err != nil {
 		t.Errorf("a place for a member: %v", err)
 	}
@@ -136,18 +119,14 @@ func TestRelay(t *testing.T) {
 func TestRelayRestarts(t *testing.T) {
 	r := newRelayedNet(t)
 	told := make(chan []ma.Multiaddr, 16)
-	if err := r.hidden.host.FollowAddrs(func(addrs []ma.Multiaddr) { told <- addrs }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.hidden.host.FollowAddrs(func(addrs []ma.Multiaddr) { told <- addrs }))
 	if addrs := <-told; len(addrs) == 0 {
 		t.Fatal("no address at first")
 	}
 	// The relay loses its connections, and with them the places: again, where the node has its place
 	// back before it has looked.
 	for lost := false; !lost; {
-		if err := r.relay.host.Network().ClosePeer(r.hidden.self.id); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.relay.host.Network().ClosePeer(r.hidden.self.id))
 		select {
 		case addrs := <-told:
 			lost = len(addrs) == 0
@@ -162,9 +141,7 @@ func TestRelayRestarts(t *testing.T) {
 func TestNoRelayByDefault(t *testing.T) {
 	a, b := openForTest(t, Config{}), openForTest(t, Config{})
 	at, err := libp2ppeer.AddrInfoFromString(a.Addrs()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := client.Reserve(t.Context(), b.host, *at); err == nil {
 		t.Error("a node gave a place to a stranger")
 	}

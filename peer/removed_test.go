@@ -15,9 +15,7 @@ import (
 func signed(t *testing.T, n *peer.Node, ns *peer.Namespace, r dbadapter.Record) dbadapter.Record {
 	t.Helper()
 	signature, err := n.Key().Sign(node.SignedBytes(ns.ID(), &r))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Signature = signature
 	return r
 }
@@ -32,16 +30,12 @@ func removed(t *testing.T, friend peer.Role) (clock *testClock, n [3]*peer.Node,
 	}
 	s[0] = create(t, n[0], peer.Policy{})
 	s[1], s[2] = join(t, s[0], n[1], peer.RoleWrite), join(t, s[0], n[2], friend)
-	if _, err := n[1].AddPeer(t.Context(), n[2].Addrs()[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(n[1].AddPeer(t.Context(), n[2].Addrs()[0])))
 	put(t, s[0], "common", "1")
 	sync1(t, s[1], n[0].ID())
 	sync1(t, s[2], n[0].ID())
 	clock.turn(time.Minute)
-	if err := s[0].Remove(t.Context(), n[1].ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s[0].Remove(t.Context(), n[1].ID()))
 	clock.turn(time.Minute)
 	return clock, n, s
 }
@@ -52,18 +46,14 @@ func TestRemovedMembersTickets(t *testing.T) {
 	sa := create(t, na, peer.Policy{})
 	used := invite(t, sa, peer.InviteOptions{Role: peer.RoleAdmin, Uses: 3})
 	sb, err := nb.Join(t.Context(), used)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sc := join(t, sa, nc, peer.RoleAdmin)
 	sync1(t, sc, na.ID())
 	ofC := invite(t, sc, peer.InviteOptions{})
 	ofB := invite(t, sb, peer.InviteOptions{Role: peer.RoleAdmin})
 	put(t, sa, "k", "before")
 	sync1(t, sb, na.ID())
-	if err := sa.Remove(t.Context(), nb.ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sa.Remove(t.Context(), nb.ID()))
 	put(t, sa, "k", "after")
 	sync1(t, sc, na.ID())
 	for name, ticket := range map[string]string{"the one it came by": used, "one that was never used": ofC} {
@@ -100,16 +90,12 @@ func TestRemovedMemberDatesBack(t *testing.T) {
 		return dbadapter.Version{Clock: dbadapter.TimestampAt(at), Writer: n[1].Writer(), Incarnation: 7}
 	}
 	common, err := s[0].Get(t.Context(), []byte("common"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	err = s[1].Force(t.Context(),
 		signed(t, n[1], s[1], dbadapter.Record{Key: []byte("dated back"), Value: []byte("b"), Version: version(removal.Add(-time.Second))}),
 		signed(t, n[1], s[1], dbadapter.Record{Key: []byte("common"), Value: []byte("b"), Version: version(common.Version.Clock.Time().Add(-time.Second))}),
 		signed(t, n[1], s[1], dbadapter.Record{Key: []byte("late"), Value: []byte("b"), Version: version(clock.now())}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := s[2].Sync(t.Context(), n[1].ID(), peer.SyncOptions{}); err == nil { // no address yet: b calls
 		t.Log("c has called b")
 	} else if _, err := s[1].Sync(t.Context(), n[2].ID(), peer.SyncOptions{}); err != nil {
@@ -118,9 +104,7 @@ func TestRemovedMemberDatesBack(t *testing.T) {
 	if _, err := s[2].Sync(t.Context(), n[0].ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrRejected) {
 		t.Errorf("the friend brings them: %v", err)
 	}
-	if _, err := s[2].Collect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(s[2].Collect(t.Context())))
 	sync1(t, s[2], n[0].ID())
 	equal(t, s[0], s[2])
 	for key, want := range map[string]string{"dated back": "b", "common": "1", "late": ""} {
@@ -143,9 +127,7 @@ func TestRemovedMemberDatesBack(t *testing.T) {
 func TestStaleFriendOfARemovedMember(t *testing.T) {
 	_, n, s := removed(t, peer.RoleWrite)
 	put(t, s[1], "late", "of b") // it has not heard
-	if _, err := s[1].Sync(t.Context(), n[2].ID(), peer.SyncOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(s[1].Sync(t.Context(), n[2].ID(), peer.SyncOptions{})))
 	if rec, err := s[2].Get(t.Context(), []byte("late")); err != nil || rec.Version.Writer != n[1].Writer() {
 		t.Errorf("the friend holds %+v, %v", rec, err)
 	}
@@ -176,28 +158,20 @@ func TestDatedBackBelowTheFloor(t *testing.T) {
 		Clock: dbadapter.TimestampAt(s[0].Former()[0].At.Add(-time.Second)), Writer: n[1].Writer(), Incarnation: 7,
 	}})
 	put(t, s[0], "gone", "1")
-	if _, err := s[0].Delete(t.Context(), []byte("gone")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(s[0].Delete(t.Context(), []byte("gone"))))
 	for range 8 {
 		clock.turn(time.Minute)
 		for i := range 3 {
-			if _, err := s[2*(i%2)].Sync(t.Context(), n[2-2*(i%2)].ID(), peer.SyncOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(s[2*(i%2)].Sync(t.Context(), n[2-2*(i%2)].ID(), peer.SyncOptions{})))
 		}
 		for _, ns := range []*peer.Namespace{s[0], s[2]} {
-			if _, err := ns.Collect(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(ns.Collect(t.Context())))
 		}
 	}
 	if floor := s[0].Collection().Floor; floor.Before(s[0].Former()[0].At) {
 		t.Fatalf("the floor is %s, the removal was at %s", floor, s[0].Former()[0].At)
 	}
-	if err := s[2].Force(t.Context(), back); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s[2].Force(t.Context(), back))
 	sync1(t, s[2], n[0].ID())
 	if got := s[2].Info().SetAside; got != 1 {
 		t.Errorf("where it was brought from, %d records are set aside", got)

@@ -18,26 +18,18 @@ import (
 func flipIn(t *testing.T, dir, text string) (table string) {
 	t.Helper()
 	tables, err := filepath.Glob(filepath.Join(dir, folder.StoreDir, "*.sst"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, path := range tables {
 		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		at := bytes.Index(b, []byte(text))
 		if at < 0 {
 			continue
 		}
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = f.WriteAt([]byte{b[at] ^ 1}, int64(at))
-		if err := errors.Join(err, f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, f.Close()))
 		return filepath.Base(path)
 	}
 	t.Fatalf("%q is in none of %d tables", text, len(tables))
@@ -75,25 +67,14 @@ func TestRepair(t *testing.T) {
 func testRepair(t *testing.T, kind ondisk.Kind, harm func(t *testing.T, store string), all, itself bool) {
 	config := Config{Dir: t.TempDir(), StoreKind: kind}
 	a, b := openForTest(t, config), openForTest(t, Config{})
-	ours, err := a.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs := joinForTest(t, ours, b)
+	ours := createForTest(t, a, Policy{})
+	theirs := joinForTest(t, ours, b, RoleWrite)
 	for i := range 300 {
-		if _, err := ours.Put(t.Context(), fmt.Appendf(nil, "key %03d", i), fmt.Appendf(nil, "%080d", i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(ours.Put(t.Context(), fmt.Appendf(nil, "key %03d", i), fmt.Appendf(nil, "%080d", i))))
 	}
-	if _, err := ours.Delete(t.Context(), []byte("key 005")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := theirs.Sync(t.Context(), a.ID(), SyncOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ours.Put(t.Context(), []byte("zz"), []byte("that no member holds")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(ours.Delete(t.Context(), []byte("key 005"))))
+	must(t, errOf(theirs.Sync(t.Context(), a.ID(), SyncOptions{})))
+	must(t, errOf(ours.Put(t.Context(), []byte("zz"), []byte("that no member holds"))))
 	if err := a.store.Compact(t.Context()); err != nil { // into tables
 		t.Fatal(err)
 	}
@@ -101,9 +82,7 @@ func testRepair(t *testing.T, kind ondisk.Kind, harm func(t *testing.T, store st
 	if _, err := offline.Repair(t.Context(), config.Dir, nil); !errors.Is(err, ErrLocked) {
 		t.Errorf("while the node runs: %v", err)
 	}
-	if err := a.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Close(t.Context()))
 	harm(t, filepath.Join(config.Dir, folder.StoreDir))
 	if itself {
 		config.Repair = true
@@ -114,9 +93,7 @@ func testRepair(t *testing.T, kind ondisk.Kind, harm func(t *testing.T, store st
 		}
 	}
 	a = openForTest(t, config)
-	if ours, err = a.Namespace("notes"); err != nil {
-		t.Fatal(err)
-	}
+	ours = notes(t, a)
 	lost := ours.Lost()
 	if lost == nil || all && lost.Records != -1 || !all && lost.Records < 2 || !ours.Collection().Recovering || ours.Info().Damage != nil || a.Damage() != nil {
 		t.Fatalf("after the repair: %+v, %+v", lost, ours.Info())
@@ -130,9 +107,7 @@ func testRepair(t *testing.T, kind ondisk.Kind, harm func(t *testing.T, store st
 	if _, err := os.Stat(filepath.Join(config.Dir, folder.StoreDir)); err == nil {
 		t.Error("the damaged store is there")
 	}
-	if _, err := a.Connect(t.Context(), b.Addrs()[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(a.Connect(t.Context(), b.Addrs()[0])))
 	if report, err := ours.Sync(t.Context(), b.ID(), SyncOptions{}); err != nil || !report.Verified {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -151,12 +126,10 @@ func testRepair(t *testing.T, kind ondisk.Kind, harm func(t *testing.T, store st
 	if v, err := ours.Put(t.Context(), []byte("zz"), []byte("anew")); err != nil || !v.Clock.Time().After(before.Clock) {
 		t.Errorf("a write after it: %v, %v", v, err)
 	}
-	if err := a.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Close(t.Context()))
 	a = openForTest(t, config)
-	if ours, err = a.Namespace("notes"); err != nil || ours.Info().Lost == nil || ours.Info().Records != before.Records || ours.Collection().Recovering {
-		t.Fatalf("after a restart: %v, %+v", err, ours.Info())
+	if ours = notes(t, a); ours.Info().Lost == nil || ours.Info().Records != before.Records || ours.Collection().Recovering {
+		t.Fatalf("after a restart: %+v", ours.Info())
 	}
 	if err := ours.AcceptLoss(); err != nil || ours.Lost() != nil {
 		t.Errorf("%v; it still says %+v", err, ours.Lost())
@@ -175,9 +148,7 @@ func TestRepairIsFinished(t *testing.T) {
 	if err == nil {
 		_, err = ns.Put(t.Context(), []byte("one"), []byte("v"))
 	}
-	if err := errors.Join(err, n.Close(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, n.Close(t.Context())))
 	for round, at := range []string{folder.StoreDir + "-2", folder.StoreDir} {
 		done, err := offline.Repair(t.Context(), config.Dir, nil)
 		if err != nil || done.Why != nil || done.Namespaces[0].Lost.Records != 0 {
@@ -188,16 +159,12 @@ func TestRepairIsFinished(t *testing.T) {
 			before += "-2"
 		}
 		cut := folder.Store{Folder: at, Before: before, Damaged: true}
-		if err := errors.Join(os.Rename(done.Kept, filepath.Join(config.Dir, before)), cut.Write(config.Dir)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.Rename(done.Kept, filepath.Join(config.Dir, before)), cut.Write(config.Dir)))
 		n = openForTest(t, config)
 		if ns, err = n.Namespace("notes"); err == nil {
 			_, err = ns.Get(t.Context(), []byte("one"))
 		}
-		if err := errors.Join(err, n.Close(t.Context())); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, n.Close(t.Context())))
 		if kept, err := filepath.Glob(filepath.Join(config.Dir, folder.DamagedDir+"*")); err != nil || len(kept) != round+1 {
 			t.Errorf("kept are %v, %v", kept, err)
 		}
@@ -211,16 +178,10 @@ func TestRepairIsFinished(t *testing.T) {
 func TestNamedStoreIsNotMadeAnew(t *testing.T) {
 	config := Config{Dir: t.TempDir()}
 	n := openForTest(t, config)
-	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{Unsigned: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = ns.Put(t.Context(), []byte("one"), []byte("v")); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(n.Close(t.Context()), folder.Store{Folder: "store-2", Before: "store", Damaged: true}.Write(config.Dir)); err != nil {
-		t.Fatal(err)
-	}
+	ns := createForTest(t, n, Policy{Unsigned: true})
+	_, err := ns.Put(t.Context(), []byte("one"), []byte("v"))
+	must(t, err)
+	must(t, errors.Join(n.Close(t.Context()), folder.Store{Folder: "store-2", Before: "store", Damaged: true}.Write(config.Dir)))
 	if _, err := Open(t.Context(), config); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("a node without its store opens: %v", err)
 	}
@@ -228,9 +189,7 @@ func TestNamedStoreIsNotMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	n = openForTest(t, config)
-	if ns, err = n.Namespace("notes"); err != nil {
-		t.Fatal(err)
-	}
+	ns = notes(t, n)
 	if _, err := ns.Get(t.Context(), []byte("one")); err != nil {
 		t.Error(err)
 	}

@@ -26,9 +26,7 @@ func TestClockComesBack(t *testing.T) {
 		const year = 365 * 24 * time.Hour
 		wrong.turn(year)
 		put(t, sb, "x", "one write with a wrong clock")
-		if _, err := sb.Delete(t.Context(), []byte("shared")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(sb.Delete(t.Context(), []byte("shared"))))
 		wrong.turn(-year)
 		if _, err := sb.Put(t.Context(), []byte("y"), nil); !errors.Is(err, peer.ErrFutureVersion) || !strings.Contains(err.Error(), "syncd restamp") {
 			t.Errorf("a write with the right clock: %v", err)

@@ -31,13 +31,9 @@ func TestReaderReadsOnly(t *testing.T) {
 	}
 	smuggled := dbadapter.Record{Key: []byte("x"), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(time.Now()), Writer: nb.Writer(), Incarnation: 1}}
 	signature, err := nb.Key().Sign(node.SignedBytes(sb.ID(), &smuggled))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	smuggled.Signature = signature
-	if err := sb.Force(t.Context(), smuggled); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sb.Force(t.Context(), smuggled))
 	r, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{})
 	if !errors.Is(err, peer.ErrRejected) || r.Rejected != 1 || r.Verified {
 		t.Errorf("report %+v, %v", r, err)
@@ -66,9 +62,7 @@ func TestForgedRecordsAreRejected(t *testing.T) {
 	put(t, sa, "good", "of a")
 	sync1(t, sb, na.ID())
 	good, err := sb.Get(t.Context(), []byte("good"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	later := func(v dbadapter.Version, by uint64) dbadapter.Version { v.Clock += dbadapter.Timestamp(by); return v }
 	dated := dbadapter.Version{Clock: dbadapter.TimestampAt(good.Version.Clock.Time())}
 	zeros := make([]byte, dbadapter.SignatureSize)
@@ -81,9 +75,7 @@ func TestForgedRecordsAreRejected(t *testing.T) {
 		{Key: []byte("6 no writer, but a counter"), Version: later(dated, 1), Signature: zeros},
 		{Key: []byte("7 no writer, but an incarnation"), Version: dbadapter.Version{Clock: dated.Clock, Incarnation: 1}, Signature: zeros},
 	}
-	if err := sb.Force(t.Context(), forged...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sb.Force(t.Context(), forged...))
 	r, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{})
 	if !errors.Is(err, peer.ErrRejected) || r.Rejected != len(forged) || r.Verified {
 		t.Errorf("report %+v, %v", r, err)
@@ -136,10 +128,10 @@ func TestFutureVersions(t *testing.T) {
 	// A version that the other members would refuse is not acknowledged.
 	ca.turn(-24 * 365 * time.Hour)
 	for what, err := range map[string]error{
-		"put":    second(sa.Put(t.Context(), []byte("k"), []byte("too far"))),
-		"delete": second(sa.Delete(t.Context(), []byte("k"))),
+		"put":    errOf(sa.Put(t.Context(), []byte("k"), []byte("too far"))),
+		"delete": errOf(sa.Delete(t.Context(), []byte("k"))),
 		"batch":  sa.Batch(t.Context(), func(b *peer.Batch) error { b.Put([]byte("k"), nil); b.Put([]byte("l"), nil); return nil }),
-		"import": second(sa.Import(t.Context(), func(yield func(peer.Item, error) bool) { yield(peer.Item{Key: []byte("l")}, nil) })),
+		"import": errOf(sa.Import(t.Context(), func(yield func(peer.Item, error) bool) { yield(peer.Item{Key: []byte("l")}, nil) })),
 	} {
 		if !errors.Is(err, peer.ErrFutureVersion) {
 			t.Errorf("%s, a year behind what is held: %v", what, err)
@@ -174,10 +166,7 @@ func TestClockSetBack(t *testing.T) {
 	check(put(t, ns, "k", "v"))
 	shut(t, n)
 	n = open(t, peer.Config{Dir: dir, Clock: clock.now})
-	ns, err := n.Namespace("notes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ns = notes(t, n)
 	before := last
 	check(put(t, ns, "another key", "v")) // the one that is held says nothing of the clock
 	if last.Incarnation == before.Incarnation {
@@ -188,9 +177,7 @@ func TestClockSetBack(t *testing.T) {
 	clock.turn(-years)
 	shut(t, n)
 	n = open(t, peer.Config{Dir: dir, Clock: clock.now})
-	if ns, err = n.Namespace("notes"); err != nil {
-		t.Fatal(err)
-	}
+	ns = notes(t, n)
 	if _, err := ns.Put(t.Context(), []byte("k"), nil); !errors.Is(err, peer.ErrFutureVersion) {
 		t.Errorf("a write 20 years behind what is held: %v", err)
 	}
@@ -211,9 +198,7 @@ func TestOldRecordsOfADemotedWriter(t *testing.T) {
 	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
 	put(t, sb, "k", "of b")
 	sync1(t, sb, na.ID())
-	if err := sa.SetRole(t.Context(), nb.ID(), peer.RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sa.SetRole(t.Context(), nb.ID(), peer.RoleRead))
 	sync1(t, sb, na.ID()) // both hold it
 	later := open(t, peer.Config{})
 	sl := join(t, sa, later, peer.RoleRead)
@@ -235,9 +220,7 @@ func TestUnsignedDatedShape(t *testing.T) {
 		dbadapter.Record{Key: []byte("dated"), Version: dbadapter.Version{Clock: at}},
 		dbadapter.Record{Key: []byte("with a counter"), Version: dbadapter.Version{Clock: at + 1}},
 		dbadapter.Record{Key: []byte("with an incarnation"), Version: dbadapter.Version{Clock: at, Incarnation: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{})
 	if !errors.Is(err, peer.ErrRejected) || r.Rejected != 2 || len(sa.Rejected()) != 2 {
 		t.Errorf("report %+v, %v", r, err)
@@ -262,9 +245,7 @@ func TestUnsigned(t *testing.T) {
 	}
 	// No signature tells the writer of what a reader passes on, so it is refused.
 	forged := dbadapter.Record{Key: []byte("c"), Version: dbadapter.Version{Clock: sa.Latest(), Writer: nb.Writer(), Incarnation: 1}}
-	if err := sc.Force(t.Context(), forged); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sc.Force(t.Context(), forged))
 	if r, err := sc.Sync(t.Context(), na.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrRejected) || r.Rejected != 1 {
 		t.Errorf("report %+v, %v", r, err)
 	}
@@ -278,9 +259,9 @@ func TestLimits(t *testing.T) {
 		t.Errorf("the longest key with the largest value: %v", err)
 	}
 	for name, err := range map[string]error{
-		"empty key":   second(ns.Put(t.Context(), nil, nil)),
-		"long key":    second(ns.Put(t.Context(), append(long, 'k'), nil)),
-		"large value": second(ns.Put(t.Context(), long, append(big, 'v'))),
+		"empty key":   errOf(ns.Put(t.Context(), nil, nil)),
+		"long key":    errOf(ns.Put(t.Context(), append(long, 'k'), nil)),
+		"large value": errOf(ns.Put(t.Context(), long, append(big, 'v'))),
 		"long batch": ns.Batch(t.Context(), func(b *peer.Batch) error {
 			for i := range dbadapter.MaxBatch + 1 {
 				b.Put(fmt.Appendf(nil, "%d", i), nil)
@@ -308,8 +289,6 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
-
 func TestBatch(t *testing.T) {
 	n := open(t, peer.Config{})
 	ns := create(t, n, peer.Policy{})
@@ -322,9 +301,7 @@ func TestBatch(t *testing.T) {
 		key[0] = 'X' // the batch has a copy
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := contents(t, ns); len(got) != 3 || got["reused"] == "" {
 		t.Errorf("after a batch: %v", got)
 	}

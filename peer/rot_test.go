@@ -74,19 +74,10 @@ func (r *rotting) write(t *testing.T) {
 		return nodes
 	}
 	nodes := open()
-	first, err := nodes[0].CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := createForTest(t, nodes[0], Policy{})
 	all := [3]*Namespace{first}
 	for i := 1; i < 3; i++ {
-		ticket, err := first.Invite(t.Context(), InviteOptions{Role: RoleAdmin})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all[i], err = nodes[i].Join(t.Context(), ticket); err != nil {
-			t.Fatal(err)
-		}
+		all[i] = joinForTest(t, first, nodes[i], RoleAdmin)
 	}
 	if _, err := first.Sync(t.Context(), nodes[1].ID(), SyncOptions{}); err != nil { // it hears of the third
 		t.Fatal(err)
@@ -102,24 +93,18 @@ func (r *rotting) write(t *testing.T) {
 			} else {
 				_, err = ns.Put(t.Context(), key, bytes.Repeat([]byte{byte('a' + round)}, 1+r.random.IntN(120)))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		r.equalize(t, first)
 		if round == 1 {
-			if err := nodes[0].store.Compact(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, nodes[0].store.Compact(t.Context()))
 		}
 	}
 	r.want = contents(t, r.alive[0])
 	if got := contents(t, first); !maps.EqualFunc(got, r.want, same) {
 		t.Fatal("they are not equal before anything is damaged")
 	}
-	if err := nodes[0].Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nodes[0].Close(t.Context()))
 }
 
 func same(a, b dbadapter.Record) bool {
@@ -130,15 +115,11 @@ func same(a, b dbadapter.Record) bool {
 func contents(t *testing.T, ns *Namespace) map[string]dbadapter.Record {
 	t.Helper()
 	snap, err := ns.shards()[0].set.Store.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer snap.Close()
 	all := map[string]dbadapter.Record{}
 	for r, err := range snap.Scan(t.Context(), nil, nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all[string(r.Key)] = r.Record
 	}
 	return all
@@ -147,9 +128,7 @@ func contents(t *testing.T, ns *Namespace) map[string]dbadapter.Record {
 func (r *rotting) connect(t *testing.T, n *Node, to ...*Node) {
 	t.Helper()
 	for _, other := range to {
-		if _, err := n.Connect(t.Context(), other.Addrs()[0]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(n.Connect(t.Context(), other.Addrs()[0])))
 	}
 }
 
@@ -190,26 +169,19 @@ func copyAsItIs(from, to string) error {
 // flip flips a bit in a copy of the stopped node's files, and starts it on that.
 func (r *rotting) flip(t *testing.T) {
 	dir := t.TempDir()
-	if err := copyAsItIs(r.dir, dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, copyAsItIs(r.dir, dir))
 	files, err := filepath.Glob(filepath.Join(dir, folder.StoreDir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path, b := "", []byte(nil)
 	// Of Badger's KEYREGISTRY Badger says so itself, and leaves goroutines behind.
 	for len(b) == 0 || filepath.Base(path) == "KEYREGISTRY" {
 		path = files[r.random.IntN(len(files))]
-		if b, err = os.ReadFile(path); err != nil {
-			t.Fatal(err)
-		}
+		b, err = os.ReadFile(path)
+		must(t, err)
 	}
 	at, bit := r.random.IntN(max(1, len(bytes.TrimRight(b, "\x00")))), byte(1)<<r.random.IntN(8)
 	b[at] ^= bit
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, b, 0o600))
 	if r.random.IntN(2) == 0 { // as rot does; else Badger reads the table when it is opened
 		if info, err := os.Stat(filepath.Join(r.dir, folder.StoreDir, filepath.Base(path))); err != nil || os.Chtimes(path, time.Time{}, info.ModTime()) != nil {
 			t.Fatal(err)
@@ -219,9 +191,7 @@ func (r *rotting) flip(t *testing.T) {
 	how := r.start(t, dir, what)
 	t.Logf("%s: %s", what, how)
 	r.counts[how]++
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(dir))
 }
 
 // start starts the node, repairs it if that is asked for, and compares all.

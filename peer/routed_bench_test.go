@@ -21,9 +21,7 @@ func BenchmarkRouted(b *testing.B) {
 	const key = "key"
 	hosts, others := c.hosts(key)
 	host, other := c.nodes[hosts[0]], c.nodes[others[0]]
-	if _, err := c.put(others[0], key, "value", All); err != nil {
-		b.Fatal(err)
-	}
+	must(b, errOf(c.put(others[0], key, "value", All)))
 	host.host.SetStreamHandler("/echo", func(s network.Stream) { _, _ = io.Copy(s, s) })
 	link, err := other.host.NewStream(b.Context(), host.ID(), "/echo")
 	c.must(err)

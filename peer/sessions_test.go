@@ -15,12 +15,9 @@ import (
 // However many strangers are about to say something, a member gets its turn.
 func TestCrowdOfStrangersKeepsNoMemberOut(t *testing.T) {
 	a, b := openForTest(t, Config{}), openForTest(t, Config{})
-	sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sb := joinForTest(t, sa, b)
-	waitFor(t, "the join has ended at its responder, too", func() bool { return allLeft(a.core.Sessions, node.ID(b.self.id)) })
+	sa := createForTest(t, a, Policy{})
+	sb := joinForTest(t, sa, b, RoleWrite)
+	eventually(t, "the join has ended at its responder, too", func() bool { return allLeft(a.core.Sessions, node.ID(b.self.id)) })
 	var leave []func()
 	for i := 0; ; i++ {
 		stranger := node.ID(fmt.Sprint(i))
@@ -39,9 +36,7 @@ func TestCrowdOfStrangersKeepsNoMemberOut(t *testing.T) {
 	// A node that wants to join is a stranger, and must wait.
 	c := openForTest(t, Config{})
 	ticket, err := sa.Invite(t.Context(), InviteOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := c.Join(t.Context(), ticket); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("a stranger too many: %v", err)
 	}
@@ -51,7 +46,7 @@ func TestCrowdOfStrangersKeepsNoMemberOut(t *testing.T) {
 	if _, err := c.Join(t.Context(), ticket); err != nil {
 		t.Errorf("after the crowd: %v", err)
 	}
-	waitFor(t, "all have left", func() bool { return allLeft(a.core.Sessions, node.ID(b.self.id), node.ID(c.self.id)) })
+	eventually(t, "all have left", func() bool { return allLeft(a.core.Sessions, node.ID(b.self.id), node.ID(c.self.id)) })
 }
 
 // allLeft reports whether no stream holds a place for its greeting: all are to
@@ -94,18 +89,15 @@ func TestHigherIDWaits(t *testing.T) {
 	if a.self.id > b.self.id {
 		a, b = b, a
 	}
-	sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sb := joinForTest(t, sa, b)
+	sa := createForTest(t, a, Policy{})
+	sb := joinForTest(t, sa, b, RoleWrite)
 	done := sa.shards()[0].set.Call(node.ID(b.self.id), syncing.Ask{})
 	if _, err := sb.Diff(t.Context(), a.self.id, SyncOptions{}); err != nil {
 		t.Errorf("a dry run: %v", err)
 	}
 	ended := make(chan error, 1)
 	go func() { _, err := sb.Sync(t.Context(), a.self.id, SyncOptions{}); ended <- err }()
-	waitFor(t, "the sync is put off", func() bool {
+	eventually(t, "the sync is put off", func() bool {
 		return slices.ContainsFunc(b.RecentSyncs(), func(s status.Sync) bool { return strings.Contains(s.Error, "busy") })
 	})
 	done()

@@ -78,20 +78,14 @@ func TestShardsComeAndGo(t *testing.T) {
 		}
 	}
 	all, err := c.spaces[0].Cluster(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	without, needed := c.spaces[0].Majorities(all)
 	if len(without) > 0 || !slices.Contains(needed, c.nodes[2].ID()) {
 		t.Errorf("shards without a majority: %v; needed are %v", without, needed)
 	}
-	if err := c.spaces[0].SetRole(t.Context(), c.nodes[2].ID(), RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.spaces[0].SetRole(t.Context(), c.nodes[2].ID(), RoleRead))
 	c.settle(0, 1)
-	if err := c.spaces[0].Remove(t.Context(), c.nodes[2].ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.spaces[0].Remove(t.Context(), c.nodes[2].ID()))
 	if got := [][]placement.Shard{c.numbers(0), c.numbers(1)}; len(got[0]) != 8 || len(got[1]) != 8 {
 		t.Errorf("two nodes are left, which hold %v", got)
 	}
@@ -113,13 +107,9 @@ func TestFilesOfShards(t *testing.T) {
 	if want := []offline.BackupNamespace{{Name: "notes", ID: c.spaces[0].Info().ID, Records: 28}}; err != nil || !slices.Equal(b.Namespaces, want) {
 		t.Fatalf("backed up: %+v, %v; want %+v", b, err, want)
 	}
-	if err := c.nodes[0].Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.nodes[0].Close(t.Context()))
 	config.Dir = filepath.Join(t.TempDir(), "restored")
-	if _, err := offline.Restore(t.Context(), backups, config.Dir, offline.RestoreOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(offline.Restore(t.Context(), backups, config.Dir, offline.RestoreOptions{})))
 	c.config[0] = config
 	moved, err := offline.Migrate(t.Context(), config.Dir, ondisk.Pebble, offline.MigrateOptions{})
 	if err != nil || moved.Namespaces != 1 || moved.Records < 28 {
@@ -136,9 +126,7 @@ func TestFilesOfShards(t *testing.T) {
 	}
 	some := c.spaces[0].shards()[:7] // as if the store of the last one could not be opened
 	c.spaces[0].held.Store(&some)
-	if err := c.nodes[0].DropNamespace(t.Context(), "notes"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.nodes[0].DropNamespace(t.Context(), "notes"))
 	if _, err := os.Stat(folder.Path(config.Dir, id)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("its folder: %v", err)
 	}
@@ -154,7 +142,7 @@ func TestShardsArePushed(t *testing.T) {
 	for number := range placement.Shard(8) {
 		of := c.holders(number)
 		c.put(of[0], number, fmt.Sprint("of ", number))
-		waitFor(t, fmt.Sprintf("shard %d is pushed", number), func() bool { return slices.Equal(c.keys(of[1], number), c.want[number]) })
+		eventually(t, fmt.Sprintf("shard %d is pushed", number), func() bool { return slices.Equal(c.keys(of[1], number), c.want[number]) })
 	}
 	c.whole()
 }
@@ -169,9 +157,7 @@ func TestShardsAreOne(t *testing.T) {
 	}
 	var keys []string
 	for r, err := range c.spaces[0].Scan(t.Context(), nil, After([]byte("a"))) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if keys = append(keys, string(r.Key)); len(keys) == 4 {
 			break
 		}
@@ -194,18 +180,14 @@ func TestShardsAreOne(t *testing.T) {
 	}
 	var kept []dbadapter.Kept
 	for k, err := range at.Conflicts(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		kept = append(kept, k)
 	}
 	if len(kept) != 2 || kept[0].Seq>>40 != 0 || kept[1].Seq>>40 != 1 || at.Info().Conflicts != 2 {
 		t.Fatalf("kept: %+v", kept)
 	}
 	second, err := at.numbered(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	latest := second.set.Store.Latest()
 	v, err := at.RestoreKept(t.Context(), kept[1])
 	if err != nil || v.Clock <= latest {
@@ -214,9 +196,7 @@ func TestShardsAreOne(t *testing.T) {
 	if found, err := at.lookUp(t.Context(), []byte(c.keyIn(1, "conflict")), shards.GetOptions{}); err != nil || found.Record == nil || found.Record.Version != v {
 		t.Errorf("restored as %s, and found %+v: %v", v, found, err)
 	}
-	if err := at.ForgetKept(t.Context(), kept[0].Seq); err != nil {
-		t.Fatal(err)
-	}
+	must(t, at.ForgetKept(t.Context(), kept[0].Seq))
 	for k := range at.Conflicts(t.Context()) {
 		if k.Seq == kept[0].Seq || k.Seq == kept[1].Seq {
 			t.Errorf("entry %d is still kept", k.Seq)
@@ -288,9 +268,7 @@ func TestDropOfAHost(t *testing.T) {
 	}
 	c.whole()                     // it is served on
 	c.now.Add(int64(time.Second)) // the role ends after the writes
-	if err := c.spaces[0].SetRole(t.Context(), c.nodes[1].ID(), RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.spaces[0].SetRole(t.Context(), c.nodes[1].ID(), RoleRead))
 	c.roundsUntil("it is dropped", func() bool {
 		c.spaces[1].tend() // what it says then, the other one has not heard
 		err := c.nodes[1].DropNamespace(t.Context(), "notes")

@@ -48,9 +48,7 @@ func newShardCluster(t testing.TB, size int, config Config) *shardCluster {
 
 func (c *shardCluster) must(err error) {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 }
 
 // join adds a node, which makes the namespace if it is the first one.
@@ -60,14 +58,12 @@ func (c *shardCluster) join() {
 	config.Dir = c.t.TempDir()
 	// Layouts are drawn by the nodes' ids, and some leave a node without shards: these do not.
 	key, err := crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-2), 2, byte(len(c.nodes)))))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	config.Identity = key
 	n := openForTest(c.t, config)
 	c.config, c.nodes = append(c.config, config), append(c.nodes, n)
 	if len(c.spaces) > 0 {
-		c.spaces = append(c.spaces, joinForTest(c.t, c.spaces[0], n))
+		c.spaces = append(c.spaces, joinForTest(c.t, c.spaces[0], n, RoleWrite))
 		return
 	}
 	c.secret = n.core.NewSecret()
@@ -82,9 +78,7 @@ func (c *shardCluster) join() {
 		ns, err = n.addNamespace(c.t.Context(), c.secret, s, false)
 		n.changing.Unlock()
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	c.spaces = append(c.spaces, ns)
 	c.round()
 	if got := len(c.numbers(0)); got != 8 {
@@ -209,13 +203,9 @@ func (c *shardCluster) put(i int, number placement.Shard, begins string) {
 func (c *shardCluster) keys(i int, number placement.Shard) (keys []string) {
 	c.t.Helper()
 	sh, err := c.spaces[i].numbered(number)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	for r, err := range shards.ScanSet(c.t.Context(), sh.set, &scan{}) {
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, err)
 		keys = append(keys, string(r.Key))
 	}
 	return keys
@@ -236,20 +226,15 @@ func (c *shardCluster) whole() {
 // reopen closes a node, and opens it again.
 func (c *shardCluster) reopen(i int) {
 	c.t.Helper()
-	if err := c.nodes[i].Close(c.t.Context()); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, c.nodes[i].Close(c.t.Context()))
 	c.nodes[i] = openForTest(c.t, c.config[i])
 	var err error
-	if c.spaces[i], err = c.nodes[i].Namespace("notes"); err != nil {
-		c.t.Fatal(err)
-	}
+	c.spaces[i], err = c.nodes[i].Namespace("notes")
+	must(c.t, err)
 	for j, other := range c.nodes { // the ports are others
 		if j == i {
 			continue
 		}
-		if _, err := c.nodes[i].Connect(c.t.Context(), other.Addrs()[0]); err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, errOf(c.nodes[i].Connect(c.t.Context(), other.Addrs()[0])))
 	}
 }

@@ -112,16 +112,12 @@ func TestConflictsStayWithNode(t *testing.T) {
 func TestUnprovedWithoutShards(t *testing.T) {
 	c := newShardCluster(t, 2, Config{NoPush: true})
 	ticket, err := c.spaces[0].Invite(t.Context(), InviteOptions{Role: RoleRead})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config := c.base
 	config.Dir = t.TempDir()
 	n := openForTest(t, config)
 	ns, err := n.Join(t.Context(), ticket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.nodes, c.spaces, c.config = append(c.nodes, n), append(c.spaces, ns), append(c.config, config)
 	c.settle(0, 1)
 	for range 3 {

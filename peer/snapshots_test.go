@@ -75,9 +75,7 @@ func TestSyncClosesItsSnapshot(t *testing.T) {
 				h.SetStreamHandler(peer.SyncProtocol, handler)
 			}
 			dialNode(t, h, n)
-			if err := ns.SetRole(t.Context(), h.ID(), peer.RoleWrite); err != nil {
-				t.Fatal(err)
-			}
+			must(t, ns.SetRole(t.Context(), h.ID(), peer.RoleWrite))
 			before := store.opened.Load()
 			_, err := ns.Sync(t.Context(), h.ID(), peer.SyncOptions{Prefix: []byte(prefix)})
 			if err == nil || (handler == nil && !errors.Is(err, peer.ErrUnreachable)) {

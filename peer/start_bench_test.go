@@ -44,9 +44,7 @@ func BenchmarkStart(b *testing.B) {
 	if entries, err := os.ReadDir(dir); errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
 		n, _ := startOpen(b, dir)
 		ns, err := n.CreateNamespace(b.Context(), startName, Policy{Unsigned: true})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		bulkImport(b, ns, *startRecords, 100)
 		benchClose(b, n)
 	}
@@ -82,9 +80,7 @@ func startOpen(b *testing.B, dir string) (*Node, bulkCost) {
 	cost := bulkTimed(func() {
 		var err error
 		n, err = Open(b.Context(), Config{Dir: dir, StoreKind: ondisk.Kind(*startStore), ListenAddrs: []string{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 	})
 	if scanned := "they were scanned"; bytes.Contains(log.Bytes(), []byte(scanned)) {
 		b.Errorf("the start went without the summary:\n%s", &log)
@@ -99,13 +95,9 @@ func TestStartWrites(t *testing.T) {
 		return
 	}
 	n, err := Open(t.Context(), Config{Dir: dir, ListenAddrs: []string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ns, err := n.Namespace(startName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	now := time.Now().UnixNano() // other keys each time
 	r, err := ns.Import(context.Background(), func(yield func(Item, error) bool) {
 		for i := range startWrites {

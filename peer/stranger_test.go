@@ -27,9 +27,7 @@ import (
 func rawHost(t *testing.T) host.Host {
 	t.Helper()
 	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableMetrics(), libp2p.DisableRelay())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { h.Close() })
 	return h
 }
@@ -37,12 +35,8 @@ func rawHost(t *testing.T) host.Host {
 func dialNode(t *testing.T, h host.Host, n *peer.Node) {
 	t.Helper()
 	info, err := libp2ppeer.AddrInfoFromString(n.Addrs()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Connect(t.Context(), *info); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, h.Connect(t.Context(), *info))
 }
 
 // say opens a stream for a sync, writes, and returns all that comes back.
@@ -54,13 +48,9 @@ func say(t *testing.T, h host.Host, n *peer.Node, frame []byte) []byte {
 func sayTo(t *testing.T, h host.Host, n *peer.Node, p protocol.ID, frame []byte) []byte {
 	t.Helper()
 	s, err := h.NewStream(t.Context(), n.ID(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Reset()
-	if err := s.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.SetDeadline(time.Now().Add(time.Minute)))
 	_, err = s.Write(frame)
 	_ = s.CloseWrite() // the stream may be reset by now; then the read says so
 	answer, failed := io.ReadAll(s)
@@ -124,9 +114,7 @@ func TestMemberWithoutSecretIsDenied(t *testing.T) {
 	h := rawHost(t)
 	dialNode(t, h, n)
 	// On the list, but with a proof made without the secret.
-	if err := ns.SetRole(t.Context(), h.ID(), peer.RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ns.SetRole(t.Context(), h.ID(), peer.RoleRead))
 	got := say(t, h, n, wire.Append(nil, hello(ns.ID())))
 	m, size, err := wire.Read(bytes.NewReader(got))
 	if r, ok := m.(*wire.Refuse); err != nil || !ok || r.Code != wire.CodeDenied || size != len(got) {
@@ -193,9 +181,7 @@ func TestPeerIsBack(t *testing.T) {
 	}
 	b.ListenAddrs = []string{addr}
 	sb, err := open(t, b).Namespace("notes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sync1(t, sa, nb.ID())
 	equal(t, sa, sb)
 }
@@ -203,9 +189,7 @@ func TestPeerIsBack(t *testing.T) {
 // cut waits until the node ends a stream by its own deadline, without a word.
 func cut(t *testing.T, s network.Stream) {
 	t.Helper()
-	if err := s.SetReadDeadline(time.Now().Add(5 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.SetReadDeadline(time.Now().Add(5*time.Minute)))
 	if got, err := io.ReadAll(s); err == nil || len(got) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("read %x, %v", got, err)
 	}
@@ -218,29 +202,19 @@ func TestStalledPeerIsCut(t *testing.T) {
 	ns := create(t, n, peer.Policy{})
 	h := rawHost(t)
 	dialNode(t, h, n)
-	if err := ns.SetRole(t.Context(), h.ID(), peer.RoleWrite); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ns.SetRole(t.Context(), h.ID(), peer.RoleWrite))
 	t.Run("in its first message", func(t *testing.T) {
 		s, err := h.NewStream(t.Context(), n.ID(), peer.SyncProtocol)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer s.Reset()
-		if _, err := s.Write(wire.Append(nil, hello(ns.ID()))[:10]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(s.Write(wire.Append(nil, hello(ns.ID()))[:10])))
 		cut(t, s)
 	})
 	t.Run("in a ticket", func(t *testing.T) {
 		s, err := h.NewStream(t.Context(), n.ID(), peer.JoinProtocol)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer s.Reset()
-		if _, err := s.Write([]byte{100, 1, 2}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(s.Write([]byte{100, 1, 2})))
 		cut(t, s)
 	})
 	t.Run("asked for a sync", func(t *testing.T) {

@@ -38,9 +38,7 @@ func TestSyncAllProvesWhatItCompares(t *testing.T) {
 		t.Errorf("no shard is shared: verified %t, members only %t, %v", r.Verified, r.MembersOnly, err)
 	}
 	before := c.spaces[2].core.Members().Digest()
-	if err := ns.SetRole(t.Context(), c.nodes[1].ID(), RoleAdmin); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ns.SetRole(t.Context(), c.nodes[1].ID(), RoleAdmin))
 	if r, err := c.spaces[2].Diff(t.Context(), c.nodes[0].ID(), SyncOptions{}); !errors.Is(err, ErrInvalid) || r.Verified {
 		t.Errorf("no shard is shared: a diff is verified %t, %v", r.Verified, err)
 	}
@@ -63,16 +61,12 @@ func TestSyncAllCountsShardsToTake(t *testing.T) {
 	ns := c.spaces[0]
 	c.nodes[0].changing.Lock() // it takes no shard
 	defer c.nodes[0].changing.Unlock()
-	if err := ns.ForceRemove(t.Context(), c.nodes[2].ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ns.ForceRemove(t.Context(), c.nodes[2].ID()))
 	for range 10 {
 		if take, _ := ns.core.Moves(); len(take) > 0 {
 			break
 		}
-		if _, err := ns.core.Tend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(ns.core.Tend(t.Context())))
 		c.now.Add(int64(time.Minute))
 	}
 	if take, _ := ns.core.Moves(); len(take) == 0 || len(take) == ns.core.Rule().Shards {

@@ -14,9 +14,7 @@ import (
 func invite(t *testing.T, ns *peer.Namespace, o peer.InviteOptions) string {
 	t.Helper()
 	ticket, err := ns.Invite(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return ticket
 }
 
@@ -28,9 +26,7 @@ func TestTicketIsForOneNode(t *testing.T) {
 		t.Errorf("ticket %q", ticket)
 	}
 	sb, err := nb.Join(t.Context(), " "+strings.ToUpper(ticket)+"\n") // as a person may paste it
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if sb.ID() != sa.ID() || sb.Name() != "notes" || sb.Policy() != sa.Policy() || sb.Role() != peer.RoleAdmin {
 		t.Errorf("b has %+v, a %+v", sb.Info(), sa.Info())
 	}
@@ -77,12 +73,8 @@ func TestTicketUndoesNoDemotion(t *testing.T) {
 	na, nb := open(t, peer.Config{}), open(t, peer.Config{})
 	sa := create(t, na, peer.Policy{})
 	ticket := invite(t, sa, peer.InviteOptions{Role: peer.RoleAdmin})
-	if _, err := nb.Join(t.Context(), ticket); err != nil {
-		t.Fatal(err)
-	}
-	if err := sa.SetRole(t.Context(), nb.ID(), peer.RoleRead); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(nb.Join(t.Context(), ticket)))
+	must(t, sa.SetRole(t.Context(), nb.ID(), peer.RoleRead))
 	if sb, err := nb.Join(t.Context(), ticket); err != nil || sb.Role() != peer.RoleRead {
 		t.Errorf("with the old ticket: %v", err)
 	}
@@ -92,9 +84,7 @@ func TestTicketUndoesNoDemotion(t *testing.T) {
 		}
 	}
 	unused := invite(t, sa, peer.InviteOptions{})
-	if err := sa.Remove(t.Context(), nb.ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sa.Remove(t.Context(), nb.ID()))
 	for _, old := range []string{ticket, unused} {
 		if _, err := nb.Join(t.Context(), old); !errors.Is(err, peer.ErrDenied) || !strings.Contains(err.Error(), "removed") {
 			t.Errorf("with an old ticket, after its removal: %v", err)
@@ -168,9 +158,7 @@ func TestBadTickets(t *testing.T) {
 		t.Error("a role that there is not")
 	}
 	// The namespace has been dropped, and a stranger would hear the same.
-	if err := na.DropNamespace(t.Context(), "notes"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, na.DropNamespace(t.Context(), "notes"))
 	if _, err := nb.Join(t.Context(), ticket); !errors.Is(err, peer.ErrDenied) || !strings.Contains(err.Error(), "not known") {
 		t.Errorf("a namespace that is gone: %v", err)
 	}
@@ -245,15 +233,11 @@ func TestAddressBook(t *testing.T) {
 	if p := n.Peers(); len(p) != 1 || p[0].ID != id || len(p[0].Addrs) != 1 || p[0].Connected {
 		t.Errorf("peers %+v", p)
 	}
-	if _, err := n.Connect(t.Context(), other.Addrs()[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(n.Connect(t.Context(), other.Addrs()[0])))
 	if p := n.Peers(); !p[0].Connected {
 		t.Errorf("peers %+v", p)
 	}
-	if err := n.RemovePeer(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.RemovePeer(t.Context(), id))
 	if err := n.RemovePeer(t.Context(), id); !errors.Is(err, peer.ErrNotFound) {
 		t.Errorf("removed twice: %v", err)
 	}

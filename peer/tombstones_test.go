@@ -136,9 +136,7 @@ func TestTombstoneFigures(t *testing.T) {
 		}
 	}
 	begun := time.Now()
-	if _, err := c.spaces[0].Import(t.Context(), records); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(c.spaces[0].Import(t.Context(), records)))
 	t.Logf("%d records imported in %v", n, time.Since(begun).Round(time.Millisecond))
 	c.add(t)
 	c.add(t)
@@ -167,9 +165,7 @@ func TestTombstoneFigures(t *testing.T) {
 	writes := 0
 	c.until(t, "no tombstone is left", patience, func(ns *peer.Namespace) bool {
 		begun := time.Now()
-		if _, err := ns.Put(t.Context(), fmt.Appendf(nil, "key %07d", 1), fmt.Append(nil, writes)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(ns.Put(t.Context(), fmt.Appendf(nil, "key %07d", 1), fmt.Append(nil, writes))))
 		slowest, writes = max(slowest, time.Since(begun)), writes+1
 		return ns.Info().Records == int64(n/2)
 	})

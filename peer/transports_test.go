@@ -45,14 +45,9 @@ func TestTransports(t *testing.T) {
 		{[]string{"/ip4/127.0.0.1/udp/0/quic-v1"}, overQUIC},
 	} {
 		a, b := openForTest(t, Config{ListenAddrs: c.listen}), openForTest(t, Config{ListenAddrs: []string{}})
-		sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := sa.Put(t.Context(), []byte("k"), make([]byte, 1<<20)); err != nil {
-			t.Fatal(err)
-		}
-		sb := joinForTest(t, sa, b)
+		sa := createForTest(t, a, Policy{})
+		must(t, errOf(sa.Put(t.Context(), []byte("k"), make([]byte, 1<<20))))
+		sb := joinForTest(t, sa, b, RoleWrite)
 		if r, err := sb.Sync(t.Context(), a.self.id, SyncOptions{}); err != nil || !r.Verified {
 			t.Errorf("listening on %v: %+v, %v", c.listen, r, err)
 		}
@@ -71,11 +66,8 @@ func TestCrowdOfStrangersKeepsNoConnection(t *testing.T) { overEach(t, crowdOfSt
 func crowdOfStrangers(t *testing.T, listen []string) {
 	limits := Limits{Connections: 12}
 	a, b := openForTest(t, Config{Limits: limits, ListenAddrs: listen}), openForTest(t, Config{})
-	sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sb := joinForTest(t, sa, b)
+	sa := createForTest(t, a, Policy{})
+	sb := joinForTest(t, sa, b, RoleWrite)
 	at := peer.AddrInfo{ID: a.self.id}
 	for _, s := range a.Addrs() {
 		full := ma.StringCast(s)
@@ -85,21 +77,17 @@ func crowdOfStrangers(t *testing.T, listen []string) {
 	var crowd []host.Host
 	for range 4 * strangers {
 		h, err := NewHost(Config{ListenAddrs: []string{}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer h.Close()
 		crowd = append(crowd, h)
-		if err := h.Connect(t.Context(), at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, h.Connect(t.Context(), at))
 		for range 2 * peerStreams {
 			if _, err := h.Network().NewStream(t.Context(), a.self.id); err != nil {
 				break // it has been pushed out
 			}
 		}
 	}
-	waitFor(t, "the crowd has left", func() bool {
+	eventually(t, "the crowd has left", func() bool {
 		connected := 0
 		for _, h := range crowd {
 			if a.host.Network().Connectedness(h.ID()) == network.Connected {
@@ -112,11 +100,9 @@ func crowdOfStrangers(t *testing.T, listen []string) {
 		if r, err := sb.Sync(t.Context(), a.self.id, SyncOptions{}); err != nil || !r.Verified {
 			t.Errorf("a member's sync: %+v, %v", r, err)
 		}
-		if err := b.host.Network().ClosePeer(a.self.id); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.host.Network().ClosePeer(a.self.id))
 	}
-	joinForTest(t, sa, openForTest(t, Config{}))
+	joinForTest(t, sa, openForTest(t, Config{}), RoleWrite)
 }
 
 // More members than there are places for strangers stay connected from one
@@ -126,14 +112,11 @@ func TestMembersHaveNoPlacesOfStrangers(t *testing.T) { overEach(t, membersAndSt
 func membersAndStrangers(t *testing.T, listen []string) {
 	limits := Limits{Connections: 12}
 	a := openForTest(t, Config{Limits: limits, ListenAddrs: listen})
-	sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sa := createForTest(t, a, Policy{})
 	var members []*Node
 	for range 2 * siteStrangers {
 		m := openForTest(t, Config{})
-		joinForTest(t, sa, m)
+		joinForTest(t, sa, m, RoleWrite)
 		members = append(members, m)
 	}
 	for _, m := range members {
@@ -141,13 +124,9 @@ func membersAndStrangers(t *testing.T, listen []string) {
 			t.Errorf("member %s has lost its connection", m.self.id)
 		}
 		// A member that connects is known as one at once.
-		if err := m.host.Network().ClosePeer(a.self.id); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := m.Connect(t.Context(), a.Addrs()[0]); err != nil {
-			t.Fatal(err)
-		}
-		waitFor(t, "the connection is marked to be kept", func() bool {
+		must(t, m.host.Network().ClosePeer(a.self.id))
+		must(t, errOf(m.Connect(t.Context(), a.Addrs()[0])))
+		eventually(t, "the connection is marked to be kept", func() bool {
 			info := a.host.ConnManager().GetTagInfo(m.self.id)
 			return info != nil && info.Tags["syncd"] == 1
 		})

@@ -20,32 +20,24 @@ func TestTwinsAreToldSo(t *testing.T) {
 	sa := create(t, na, peer.Policy{})
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	nb, err := peer.Open(t.Context(), peer.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sb := join(t, sa, nb, peer.RoleWrite)
 	put(t, sb, "k", "of b")
 	sync1(t, sb, na.ID())
 	id := nb.ID()
 	shut(t, nb)
-	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(copied, os.DirFS(dir)))
 	err = filepath.WalkDir(copied, func(path string, d os.DirEntry, err error) error { // CopyFS takes no modes over
 		if err != nil || d.IsDir() {
 			return errors.Join(err, os.Chmod(path, 0o700))
 		}
 		return os.Chmod(path, 0o600)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var twins []*peer.Namespace
 	for _, d := range []string{dir, copied} {
 		ns, err := open(t, peer.Config{Dir: d}).Namespace("notes")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		twins = append(twins, ns)
 	}
 	told := map[int]error{}

@@ -25,23 +25,15 @@ import (
 func rotIn(t *testing.T, dir, text string) {
 	t.Helper()
 	tables, err := filepath.Glob(filepath.Join(dir, folder.StoreDir, "*.sst"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, path := range tables {
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if at := bytes.Index(b, []byte(text)); at >= 0 {
 			b[at] ^= 1
-			if err := errors.Join(os.WriteFile(path, b, 0o600), os.Chtimes(path, time.Time{}, info.ModTime())); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(os.WriteFile(path, b, 0o600), os.Chtimes(path, time.Time{}, info.ModTime())))
 			return
 		}
 	}
@@ -68,18 +60,12 @@ func testOthersAreServed(t *testing.T, kind ondisk.Kind, members bool) {
 	names := []string{"notes", "other"}
 	for _, name := range names {
 		ns, err := n.CreateNamespace(t.Context(), name, Policy{Unsigned: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i := range 300 {
-			if _, err := ns.Put(t.Context(), fmt.Appendf(nil, "key %03d", i), fmt.Appendf(nil, "%080d of %s", i, name)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(ns.Put(t.Context(), fmt.Appendf(nil, "key %03d", i), fmt.Appendf(nil, "%080d of %s", i, name))))
 		}
 	}
-	if err := n.store.Compact(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.store.Compact(t.Context()))
 	text := fmt.Sprintf("%080d of notes", 77)
 	if members {
 		// The statement of its role, behind its length. Its watermark names it too, but may be
@@ -87,14 +73,10 @@ func testOthersAreServed(t *testing.T, kind ondisk.Kind, members bool) {
 		text = string(rune(len(n.ID()))) + string(n.ID())
 	}
 	for range 2 { // the first opening notes which of Badger's tables it has read
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Close(t.Context()))
 		n = openForTest(t, config)
 	}
-	if err := n.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Close(t.Context()))
 	rotIn(t, config.Dir, text)
 	n = openForTest(t, config)
 	out := n.Unserved()
@@ -114,9 +96,7 @@ func testOthersAreServed(t *testing.T, kind ondisk.Kind, members bool) {
 	if _, err := n.Backup(t.Context(), t.TempDir(), offline.BackupOptions{}); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a backup without it: %v", err)
 	}
-	if err := n.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Close(t.Context()))
 	config.Repair = true
 	n = openForTest(t, config)
 	if len(n.Unserved()) != 0 {
@@ -135,9 +115,8 @@ func testOthersAreServed(t *testing.T, kind ondisk.Kind, members bool) {
 	if ns.Role() != RoleAdmin {
 		t.Errorf("its role is %s", ns.Info().Role)
 	}
-	if other, err = n.Namespace(other.Name()); err != nil {
-		t.Fatal(err)
-	}
+	other, err = n.Namespace(other.Name())
+	must(t, err)
 	if _, err := other.Get(t.Context(), []byte("later")); err != nil {
 		t.Errorf("the other, after the repair: %v", err)
 	}
@@ -147,22 +126,13 @@ func testOthersAreServed(t *testing.T, kind ondisk.Kind, members bool) {
 func TestUnservedIsDropped(t *testing.T) {
 	config := Config{Dir: t.TempDir()}
 	n := openForTest(t, config)
-	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{Unsigned: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ns.Put(t.Context(), []byte("k"), []byte("the value of k")); err != nil {
-		t.Fatal(err)
-	}
+	ns := createForTest(t, n, Policy{Unsigned: true})
+	must(t, errOf(ns.Put(t.Context(), []byte("k"), []byte("the value of k"))))
 	for range 2 { // the first opening notes which tables it has read
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Close(t.Context()))
 		n = openForTest(t, config)
 	}
-	if err := n.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Close(t.Context()))
 	rotIn(t, config.Dir, "the value of k")
 	n = openForTest(t, config)
 	if len(n.Unserved()) != 1 {
@@ -207,10 +177,7 @@ func (b *brokenStore) List(ctx context.Context) ([]dbadapter.NamespaceID, error)
 // A namespace without a folder that is joined again keeps its records where it cannot be opened.
 func TestJoinedAgainInVain(t *testing.T) {
 	na := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}})
-	member, err := na.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	member := createForTest(t, na, Policy{})
 	for name, c := range map[string]struct {
 		err    error
 		listed bool // the store alone knows of it
@@ -219,16 +186,12 @@ func TestJoinedAgainInVain(t *testing.T) {
 			config := Config{Dir: t.TempDir(), ListenAddrs: []string{}}
 			n := openForTest(t, config)
 			ticket, err := member.Invite(t.Context(), InviteOptions{Role: RoleWrite})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ns, err := n.Join(t.Context(), ticket)
 			if err == nil {
 				_, err = ns.Put(t.Context(), []byte("k"), []byte("v"))
 			}
-			if err := errors.Join(err, n.Close(t.Context()), os.RemoveAll(folder.Path(config.Dir, member.id))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(err, n.Close(t.Context()), os.RemoveAll(folder.Path(config.Dir, member.id))))
 			n = openForTest(t, config)
 			if c.listed {
 				clear(n.unserved)
@@ -244,9 +207,7 @@ func TestJoinedAgainInVain(t *testing.T) {
 				t.Errorf("not served are %+v", out)
 			}
 			if repairs {
-				if err := n.Close(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, n.Close(t.Context()))
 				n = openForTest(t, config)
 			} else if _, err := n.Join(t.Context(), ticket); err != nil {
 				t.Fatal(err)
@@ -272,9 +233,7 @@ func TestUnfinishedDrop(t *testing.T) {
 			if err == nil {
 				err = n.Close(t.Context())
 			}
-			if err := errors.Join(err, folder.MarkDropped(n.dir, ns.id)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(err, folder.MarkDropped(n.dir, ns.id)))
 			if noRoom {
 				store.err = ErrNoRoom
 			} else if err := os.Truncate(filepath.Join(folder.DroppedPath(n.dir, ns.id), folder.StateFile), 9); err != nil {
@@ -290,24 +249,10 @@ func TestUnfinishedDrop(t *testing.T) {
 // A node that was removed, and has set aside what it held alone, has no trouble that a sync would end.
 func TestRemovedHasNoTrouble(t *testing.T) {
 	na, nb := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}}), openForTest(t, Config{})
-	sa, err := na.CreateNamespace(t.Context(), "notes", Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ticket, err := sa.Invite(t.Context(), InviteOptions{Role: RoleWrite})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sb, err := nb.Join(t.Context(), ticket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sa.Remove(t.Context(), nb.ID()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := sb.Put(t.Context(), []byte("k"), []byte("v")); err != nil {
-		t.Fatal(err)
-	}
+	sa := createForTest(t, na, Policy{})
+	sb := joinForTest(t, sa, nb, RoleWrite)
+	must(t, sa.Remove(t.Context(), nb.ID()))
+	must(t, errOf(sb.Put(t.Context(), []byte("k"), []byte("v"))))
 	if _, err := sb.Sync(t.Context(), na.ID(), SyncOptions{}); !errors.Is(err, ErrRemoved) || !sb.core.Sets()[0].Recovers() {
 		t.Fatalf("the sync: %v, recovers %t", err, sb.core.Sets()[0].Recovers())
 	}

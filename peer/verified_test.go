@@ -34,32 +34,21 @@ func TestVerifiedSyncAge(t *testing.T) {
 	age(0, false) // it is alone
 	nb := open(t, peer.Config{Clock: clock.now})
 	ticket, err := sa.Invite(t.Context(), peer.InviteOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := nb.Join(t.Context(), ticket); err != nil { // which syncs
 		t.Fatal(err)
 	}
-	sb, err := nb.Namespace("notes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sb := notes(t, nb)
 	age(0, true)
 	proof := clock.now()
 	clock.turn(10 * time.Minute)
 	age(10*time.Minute, true)
 	restart := func() {
 		t.Helper()
-		if err := na.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, na.Close(t.Context()))
 		na, registry = open1()
-		if sa, err = na.Namespace("notes"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := nb.Connect(t.Context(), na.Addrs()[0]); err != nil {
-			t.Fatal(err)
-		}
+		sa = notes(t, na)
+		must(t, errOf(nb.Connect(t.Context(), na.Addrs()[0])))
 	}
 	clock.turn(10 * time.Minute)
 	restart()
@@ -86,16 +75,12 @@ func TestVerifiedSyncAge(t *testing.T) {
 		return ok && n == 1
 	})
 	// What is damaged is left out: a new beginning, and no more.
-	if err := na.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, na.Close(t.Context()))
 	files, err := filepath.Glob(filepath.Join(dir, "namespaces", "*", "verified.cbor"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
 	}
-	if err := os.WriteFile(files[0], []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(files[0], []byte("damaged"), 0o600))
 	na, registry = open1()
 	clock.turn(time.Minute)
 	age(time.Minute, true)
@@ -105,9 +90,7 @@ func TestVerifiedSyncAge(t *testing.T) {
 func counted(t *testing.T, from prometheus.Gatherer, name, label string) (float64, bool) {
 	t.Helper()
 	families, err := from.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
@@ -139,12 +122,8 @@ func TestStanding(t *testing.T) {
 	if free, ok := gathered(t, registry, "syncd_storage_free_bytes", ""); !ok || free < 1<<20 {
 		t.Errorf("%g bytes are free, %t", free, ok)
 	}
-	if err := sa.Pause(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := na.PausePeer(t.Context(), nb.ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sa.Pause(t.Context()))
+	must(t, na.PausePeer(t.Context(), nb.ID()))
 	want("syncd_paused_namespaces", "notes", 1)
 	want("syncd_paused_peers", "", 1)
 }

@@ -43,10 +43,7 @@ func TestVerify(t *testing.T) {
 	dir, log := t.TempDir(), &lines{}
 	config := Config{Dir: dir, Logger: slog.New(slog.NewTextHandler(log, nil))}
 	n := openForTest(t, config)
-	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{Unsigned: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ns := createForTest(t, n, Policy{Unsigned: true})
 	const records = 5 * 4000
 	for at := 0; at < records; at += 4000 {
 		if err := ns.Batch(t.Context(), func(b *Batch) error {
@@ -59,13 +56,9 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	want := ns.Info()
-	if err := n.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Close(t.Context()))
 	n = openForTest(t, config)
-	if ns, err = n.Namespace("notes"); err != nil {
-		t.Fatal(err)
-	}
+	ns = notes(t, n)
 	if got := ns.Info(); got.Digest != want.Digest || got.Records != records || log.count("was taken up") != 1 {
 		t.Fatalf("after a restart it holds %d records, and has taken up %d summaries", got.Records, log.count("was taken up"))
 	}
@@ -85,24 +78,14 @@ func TestVerify(t *testing.T) {
 		t.Fatal("there is no table", err)
 	}
 	info, err := os.Stat(tables[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := os.OpenFile(tables[0], os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	b := make([]byte, 1)
-	if _, err := f.ReadAt(b, 500); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteAt([]byte{b[0] ^ 1}, 500); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(tables[0], time.Time{}, info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(f.ReadAt(b, 500)))
+	must(t, errOf(f.WriteAt([]byte{b[0] ^ 1}, 500)))
+	must(t, os.Chtimes(tables[0], time.Time{}, info.ModTime()))
 	if _, err := ns.Verify(t.Context()); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(tables[0])) {
 		t.Errorf("a flipped bit of %s gives %v", tables[0], err)
 	}

@@ -62,21 +62,12 @@ func TestWaitWithoutPushes(t *testing.T) {
 		t.Fatalf("%+v, %v", waited, err)
 	}
 	v, err := sa.Put(ctx, []byte("k"), []byte("v"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := sa.Wait(ctx, peer.WaitOptions{Key: []byte("k"), Version: v, Count: 2}); err != nil {
-		t.Fatal(err)
-	}
-	if err := sb.Pause(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := away.Close(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if v, err = sa.Put(ctx, []byte("k"), []byte("w")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errOf(sa.Wait(ctx, peer.WaitOptions{Key: []byte("k"), Version: v, Count: 2})))
+	must(t, sb.Pause(ctx))
+	must(t, away.Close(ctx))
+	v, err = sa.Put(ctx, []byte("k"), []byte("w"))
+	must(t, err)
 	short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
 	waited, err := sa.Wait(short, peer.WaitOptions{Key: []byte("k"), Version: v, Count: 1})
@@ -99,9 +90,7 @@ func TestWaitWithoutPushes(t *testing.T) {
 			t.Errorf("%+v", w)
 		}
 	}
-	if err := sb.Resume(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sb.Resume(ctx))
 	if waited, err := sa.Wait(ctx, peer.WaitOptions{Key: []byte("k"), Version: v, Count: 1}); err != nil || len(waited.Held) != 1 || waited.Held[0] != b.ID() {
 		t.Errorf("%+v, %v", waited, err)
 	}
@@ -128,9 +117,7 @@ func TestWaitEnds(t *testing.T) {
 		ended <- err
 	}()
 	eventually(t, "the question has come", func() bool { return peer.Questions(a, b.ID()) > 0 })
-	if err := a.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Close(t.Context()))
 	if err := <-ended; !errors.Is(err, peer.ErrClosed) {
 		t.Error(err)
 	}

@@ -18,9 +18,7 @@ func BenchmarkWaits(b *testing.B) {
 	const records, alone, rest = 60_000, 3 * time.Second, 2 * time.Second
 	open := func() *Node {
 		n, err := Open(b.Context(), Config{Dir: b.TempDir(), ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		return n
 	}
 	from, to := open(), open()
@@ -30,29 +28,19 @@ func BenchmarkWaits(b *testing.B) {
 		name := map[bool]string{true: "unsigned", false: "signed"}[unsigned]
 		b.Run(name, func(b *testing.B) {
 			source, err := from.CreateNamespace(b.Context(), name+"-"+fmt.Sprint(b.N), Policy{Unsigned: unsigned})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			ticket, err := source.Invite(b.Context(), InviteOptions{Role: RoleWrite})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			ns, err := to.Join(b.Context(), ticket)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			w := waits{b: b, ns: ns}
 			if _, err := ns.Put(b.Context(), []byte("first"), nil); err != nil { // so that the set is not empty
 				b.Fatal(err)
 			}
-			if _, err := ns.Sync(b.Context(), from.self.id, SyncOptions{}); err != nil {
-				b.Fatal(err)
-			}
+			must(b, errOf(ns.Sync(b.Context(), from.self.id, SyncOptions{})))
 			measured := map[string][]float64{}
 			for round := 0; b.Loop(); round++ {
-				if _, err := source.Import(b.Context(), waitsItems(round, records)); err != nil {
-					b.Fatal(err)
-				}
+				must(b, errOf(source.Import(b.Context(), waitsItems(round, records))))
 				time.Sleep(rest) // both databases come to rest after the import
 				p50, p99 := w.during(func() { time.Sleep(alone) })
 				start := time.Now()

@@ -26,14 +26,10 @@ func BenchmarkWatched(b *testing.B) {
 func benchWatched(b *testing.B, writers int) {
 	const watchers, puts = 1000, 2048
 	n, err := peer.Open(b.Context(), peer.Config{Dir: b.TempDir(), ListenAddrs: []string{}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer n.Close(context.Background())
 	ns, err := n.CreateNamespace(b.Context(), "notes", peer.Policy{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	value, turns := make([]byte, 100), 0
 	turn := func() float64 {
 		turns++

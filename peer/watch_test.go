@@ -63,24 +63,18 @@ func TestWatch(t *testing.T) {
 	ns := create(t, n, peer.Policy{})
 	put := func(key, value string) {
 		t.Helper()
-		if _, err := ns.Put(t.Context(), []byte(key), []byte(value)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(ns.Put(t.Context(), []byte(key), []byte(value))))
 	}
 	put("a", "1")
 	put("b", "1")
 	now, err := ns.Cursor()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	put("c", "1")
 	w := watching(t, ns, now)
 	w.want("put c=1")
 	put("a", "2")
 	w.want("put a=2")
-	if _, err := ns.Delete(t.Context(), []byte("a")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(ns.Delete(t.Context(), []byte("a"))))
 	at := w.want("delete a=").Cursor
 	fromStart := watching(t, ns, peer.FromStart)
 	fromStart.want("put b=1", "put c=1", "at")
@@ -99,9 +93,7 @@ func TestWatch(t *testing.T) {
 	shut(t, n)
 	watching(t, ns, at).fails(peer.ErrClosed)
 	n = open(t, peer.Config{Dir: dir, WatchLog: 10})
-	if ns, err = n.Namespace("notes"); err != nil {
-		t.Fatal(err)
-	}
+	ns = notes(t, n)
 	w = watching(t, ns, at)
 	at = w.want("put c=2", "put b=3 coalesced").Cursor
 	w.stop() // or what it shares with others would reach back further than the log
@@ -126,9 +118,7 @@ func TestWatch(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	ended.fails(peer.ErrCursorExpired)
 	if shut(t, n); !errors.Is(ended.closing(), peer.ErrClosed) {
@@ -149,9 +139,7 @@ func (e *events) closing() error {
 func TestWatchSeesSyncs(t *testing.T) {
 	_, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
 	now, err := sa.Cursor()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := watching(t, sa, now)
 	ready := watching(t, sa, peer.FromStart)
 	ready.want("at")
@@ -177,9 +165,7 @@ func TestManyWatchers(t *testing.T) {
 	ns := create(t, n, peer.Policy{})
 	const watchers, writes = 30, 300
 	start, err := ns.Cursor()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stuck := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range watchers {
@@ -209,14 +195,10 @@ func TestManyWatchers(t *testing.T) {
 		})
 	}
 	for i := range writes {
-		if _, err := ns.Put(t.Context(), fmt.Append(nil, i%10), fmt.Append(nil, i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(ns.Put(t.Context(), fmt.Append(nil, i%10), fmt.Append(nil, i))))
 	}
 	close(stuck)
-	if _, err := ns.Put(t.Context(), []byte("end"), []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(ns.Put(t.Context(), []byte("end"), []byte("x"))))
 	all.Wait()
 }
 
@@ -224,9 +206,7 @@ func TestManyWatchers(t *testing.T) {
 func TestWatchEndsWithNamespace(t *testing.T) {
 	n := open(t, peer.Config{})
 	ns := create(t, n, peer.Policy{})
-	if _, err := ns.Put(t.Context(), []byte("k"), []byte("v")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(ns.Put(t.Context(), []byte("k"), []byte("v"))))
 	waiting, busy := make(chan error), make(chan error)
 	closed := make(chan struct{})
 	began := make(chan struct{}, 2)

@@ -39,9 +39,7 @@ func openRaw(b *testing.B) *rawGroups {
 	db, err := badger.Open(badger.DefaultOptions(b.TempDir()).WithSyncWrites(true).WithDetectConflicts(false).
 		WithMemTableSize(32 << 20).WithNumMemtables(2).WithCompression(options.None).
 		WithBlockCacheSize(0).WithMetricsEnabled(false).WithNumCompactors(2).WithLogger(nil))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	r := &rawGroups{db, make(chan rawPut, 1024), make(chan struct{})}
 	go r.loop()
 	return r
@@ -87,17 +85,13 @@ func (r *rawGroups) put(_ context.Context, key, value []byte) error {
 func (r *rawGroups) close(b *testing.B) {
 	close(r.queue)
 	<-r.done
-	if err := r.db.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, r.db.Close())
 }
 
 // processors is the time of all processors that this process has taken.
 func processors(b *testing.B) time.Duration {
 	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -108,18 +102,14 @@ func processors(b *testing.B) time.Duration {
 // that others use.
 func BenchmarkWriters(b *testing.B) {
 	n, err := Open(b.Context(), Config{Dir: b.TempDir(), ListenAddrs: []string{}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer benchClose(b, n)
 	raw := openRaw(b)
 	defer raw.close(b)
 	sinks := map[string]func(context.Context, []byte, []byte) error{"raw": raw.put}
 	for name, policy := range map[string]Policy{"unsigned": {Unsigned: true}, "signed": {}} {
 		ns, err := n.CreateNamespace(b.Context(), name, policy)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		sinks[name] = func(ctx context.Context, key, value []byte) error {
 			_, err := ns.Put(ctx, key, value)
 			return err
