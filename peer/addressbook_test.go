@@ -35,7 +35,7 @@ func TestPeerOnNewPort(t *testing.T) {
 	before, _ := addrsOf(na, nb.ID())
 	shut(t, nb)
 	nb = open(t, b)
-	sync1(t, namespace(t, nb), na.ID())
+	sync1(t, notes(t, nb), na.ID())
 	now := strings.TrimSuffix(nb.Addrs()[0], "/p2p/"+nb.ID().String())
 	eventually(t, "the new address is learnt", func() bool {
 		addrs, _ := addrsOf(na, nb.ID())
@@ -52,7 +52,7 @@ func TestPeerOnNewPort(t *testing.T) {
 	if !slices.Contains(after, now) {
 		t.Errorf("after a restart the address %s is not among %v", now, after)
 	}
-	sync1(t, namespace(t, na), nb.ID())
+	sync1(t, notes(t, na), nb.ID())
 }
 
 // TestUnprintableAddr: an address that cannot be printed is no peer's: errors name addresses, and stand in
@@ -120,11 +120,11 @@ func TestRemovedPeerStaysAway(t *testing.T) {
 	shut(t, na)
 	na = open(t, a)
 	gone("after a restart")
-	if _, err := namespace(t, na).Sync(t.Context(), nb.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrUnreachable) {
+	if _, err := notes(t, na).Sync(t.Context(), nb.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrUnreachable) {
 		t.Errorf("a sync with it: %v", err)
 	}
 	must(t, errOf(na.AddPeer(t.Context(), nb.Addrs()[0])))
-	sync1(t, namespace(t, na), nb.ID())
+	sync1(t, notes(t, na), nb.ID())
 	if addrs, _ := addrsOf(na, nb.ID()); len(addrs) == 0 {
 		t.Error("after it was added it has no address")
 	}
@@ -143,11 +143,4 @@ func TestRemoveMemberWithoutAddr(t *testing.T) {
 	if _, listed := addrsOf(na, nb.ID()); listed {
 		t.Error("the removed member is listed")
 	}
-}
-
-// namespace is the one that create and pair make.
-func namespace(t *testing.T, n *peer.Node) *peer.Namespace {
-	t.Helper()
-	ns := notes(t, n)
-	return ns
 }

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,28 +16,16 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// newAsking are two nodes that share a namespace and push nothing.
-func newAsking(t *testing.T) (nodes [2]*Node, spaces [2]*Namespace) {
+// newAsking are nodes that share a namespace and push nothing.
+func newAsking(t *testing.T, n int) (nodes []*Node, spaces []*Namespace) {
 	t.Helper()
-	for i := range nodes {
-		n, err := Open(t.Context(), Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour, NoPush: true})
-		must(t, err)
-		t.Cleanup(func() {
-			if err := n.Close(context.Background()); err != nil {
-				t.Error(err)
-			}
-		})
-		nodes[i] = n
-	}
-	spaces[0] = createForTest(t, nodes[0], Policy{})
-	spaces[1] = joinForTest(t, spaces[0], nodes[1], RoleWrite)
-	return nodes, spaces
+	return clusterForTest(t, Policy{}, slices.Repeat([]Config{{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour, NoPush: true}}, n)...)
 }
 
 // A question that waits is answered when a commit brings about what it asks for; one whose
 // time is over is answered with what is there; one whose asker gives up takes no place.
 func TestQuestionWaits(t *testing.T) {
-	nodes, spaces := newAsking(t)
+	nodes, spaces := newAsking(t, 2)
 	asker := nodes[1].ID()
 	want := dbadapter.Record{Key: []byte("k"), Version: dbadapter.Version{Clock: 1}}
 	got := make(chan ask.Answered, 1)
@@ -64,27 +53,17 @@ func TestQuestionWaits(t *testing.T) {
 		_, err := spaces[1].shards()[0].ask(ctx, nodes[0].ID(), 30*time.Second, &wire.AskSet{})
 		ended <- err
 	}()
-	streams := func() (n int) {
-		for _, c := range nodes[0].host.Network().ConnsToPeer(asker) {
-			for _, s := range c.GetStreams() {
-				if s.Protocol() == askProtocol {
-					n++
-				}
-			}
-		}
-		return n
-	}
-	eventually(t, "it waits", func() bool { return streams() == 1 })
+	eventually(t, "it waits", func() bool { return Questions(nodes[0], asker) == 1 })
 	giveUp()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	eventually(t, "it is forgotten", func() bool { return streams() == 0 })
+	eventually(t, "it is forgotten", func() bool { return Questions(nodes[0], asker) == 0 })
 }
 
 // A member that sends what is no question, or too much of one, is cut off or told so.
 func TestMalformedQuestions(t *testing.T) {
-	nodes, spaces := newAsking(t)
+	nodes, spaces := newAsking(t, 2)
 	say := func(frame []byte) (wire.Message, error) {
 		s, err := nodes[1].host.NewStream(t.Context(), nodes[0].ID(), askProtocol)
 		must(t, err)
@@ -112,7 +91,7 @@ func TestMalformedQuestions(t *testing.T) {
 
 // A peer that takes a question and says nothing is given up after the time-out.
 func TestSilentAnswerer(t *testing.T) {
-	nodes, spaces := newAsking(t)
+	nodes, spaces := newAsking(t, 2)
 	nodes[1].limits.IdleTimeout = 100 * time.Millisecond
 	nodes[0].host.SetStreamHandler(askProtocol, func(network.Stream) {})
 	if _, err := spaces[1].shards()[0].ask(t.Context(), nodes[0].ID(), 0, &wire.AskSet{}); !errors.Is(err, ErrUnreachable) {

@@ -3,7 +3,6 @@ package peer
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -14,17 +13,8 @@ import (
 // A member that takes the question and says nothing holds up none of the others: the one
 // that answers is told of as it is, though the time is over before the other has answered.
 func TestClusterTimesOut(t *testing.T) {
-	nodes, spaces := newAsking(t)
-	third, err := Open(t.Context(), Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour, NoPush: true})
-	must(t, err)
-	defer func() {
-		if err := third.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
-	ticket, err := spaces[0].Invite(t.Context(), InviteOptions{Role: RoleRead})
-	must(t, err)
-	must(t, errOf(third.Join(t.Context(), ticket)))
+	nodes, spaces := newAsking(t, 3)
+	third := nodes[2]
 	var both sync.WaitGroup
 	both.Add(2)
 	nodes[1].host.SetStreamHandler(askProtocol, func(network.Stream) { both.Done() })
@@ -36,7 +26,7 @@ func TestClusterTimesOut(t *testing.T) {
 	go func() {
 		both.Wait()
 		// The answer has left, and is there once the asker has let go of the stream.
-		for asking(nodes[0].host.Network().ConnsToPeer(third.host.ID())) {
+		for Questions(nodes[0], third.ID()) > 0 {
 			time.Sleep(time.Millisecond) // no event tells of a stream that ends
 		}
 		cancel()
@@ -53,11 +43,4 @@ func TestClusterTimesOut(t *testing.T) {
 			t.Errorf("the other ones: %+v", m)
 		}
 	}
-}
-
-// asking reports whether a question is on its way on one of the connections.
-func asking(conns []network.Conn) bool {
-	return slices.ContainsFunc(conns, func(c network.Conn) bool {
-		return slices.ContainsFunc(c.GetStreams(), func(s network.Stream) bool { return s.Protocol() == askProtocol })
-	})
 }

@@ -40,16 +40,9 @@ func TestAwayFromSixPeers(t *testing.T) {
 		{"changed, they call", 1500, 1500, syncing.Bulk{}, true, false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var nodes [7]*Node
-			var all [7]*Namespace
-			for i := range nodes {
-				nodes[i] = openForTest(t, Config{})
-				nodes[i].core.Bulk = test.bulk
-				if i == 0 {
-					all[0] = createForTest(t, nodes[0], Policy{Unsigned: true})
-				} else {
-					all[i] = joinForTest(t, all[0], nodes[i], RoleWrite)
-				}
+			nodes, all := clusterForTest(t, Policy{Unsigned: true}, make([]Config, 7)...)
+			for _, n := range nodes {
+				n.core.Bulk = test.bulk
 			}
 			away, id := all[6], nodes[6].ID()
 			for _, ns := range all[1:] { // all list all

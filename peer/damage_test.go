@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,24 +11,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/peer/offline"
 )
-
-// metricOf reads a metric of a namespace.
-func metricOf(t *testing.T, registry *prometheus.Registry, name, ns string) float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	must(t, err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			for _, l := range m.GetLabel() {
-				if f.GetName() == name && l.GetName() == "ns" && l.GetValue() == ns {
-					return m.GetGauge().GetValue() + m.GetCounter().GetValue()
-				}
-			}
-		}
-	}
-	t.Fatalf("no metric %s{%s}", name, ns)
-	return 0
-}
 
 // A read that meets damage makes it a state of its namespace at once, said once in the
 // log. It outlasts a restart, and the damage itself, until a verification has found the
@@ -41,9 +22,9 @@ func TestDamageIsAState(t *testing.T) {
 }
 
 func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
-	var log lines
+	var log Log
 	registry := prometheus.NewRegistry()
-	config := Config{Dir: t.TempDir(), StoreKind: kind, Logger: slog.New(slog.NewTextHandler(&log, nil)), Registerer: registry}
+	config := Config{Dir: t.TempDir(), StoreKind: kind, Logger: log.Logger(slog.LevelInfo), Registerer: registry}
 	n := openForTest(t, config)
 	open := map[string]*Namespace{}
 	for _, name := range []string{"notes", "other"} {
@@ -69,7 +50,7 @@ func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
 	if d == nil || d.Findings != 5 || len(d.Found) != 1 || d.At.IsZero() || open["other"].Info().Damage != nil || n.Damage() != nil {
 		t.Fatalf("after five reads: %+v, %+v, %+v", d, open["other"].Info().Damage, n.Damage())
 	}
-	if said := strings.Count(log.buf.String(), "the store is damaged"); said != 1 {
+	if said := log.With("the store is damaged"); said != 1 {
 		t.Errorf("five reads have logged %d lines", said)
 	}
 	if metricOf(t, registry, "syncd_store_damaged", "notes") != 1 || metricOf(t, registry, "syncd_damage_findings_total", "notes") != 5 || metricOf(t, registry, "syncd_store_damaged", "other") != 0 {
@@ -78,7 +59,7 @@ func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
 	if _, err := notes.Verify(t.Context()); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("a verification: %v", err)
 	}
-	if notes.Info().Damage == nil || n.Damage() == nil || metricOf(t, registry, "syncd_store_damaged", "") != 1 {
+	if notes.Info().Damage == nil || n.Damage() == nil || metricOf(t, registry, "syncd_store_damaged", "") != 2 {
 		t.Errorf("after a verification that found a damaged file: %+v, %+v", notes.Info().Damage, n.Damage())
 	}
 

@@ -21,16 +21,7 @@ func toAll(ns *Namespace, l *push.Lines) (to []node.ID, whole bool) {
 // directCluster is n members of a namespace that have lines to one another.
 func directCluster(t *testing.T, n int) (nodes []*Node, spaces []*Namespace) {
 	t.Helper()
-	for i := range n {
-		nodes = append(nodes, openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour}))
-		if i == 0 {
-			ns := createForTest(t, nodes[0], Policy{})
-			spaces = append(spaces, ns)
-			continue
-		}
-		ns := joinForTest(t, spaces[0], nodes[i], RoleWrite)
-		spaces = append(spaces, ns)
-	}
+	nodes, spaces = clusterForTest(t, Policy{}, slices.Repeat([]Config{{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour}}, n)...)
 	for i := range nodes {
 		eventually(t, fmt.Sprintf("node %d has a line to each other one, and has heard of theirs", i), func() bool {
 			l := nodes[i].mesh().Lines(spaces[i].shards()[0].set)

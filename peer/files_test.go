@@ -91,14 +91,14 @@ var smallFiles = []struct {
 // filesTest is a node whose folder is damaged, and another member of its namespace.
 type filesTest struct {
 	dir, path string // the folder, and the file
-	log       lockedBuffer
+	log       Log
 	member    *Namespace
 	id        dbadapter.NamespaceID
 }
 
 func (f *filesTest) open(t *testing.T) (*Node, error) {
 	f.log.Reset()
-	n, err := Open(t.Context(), Config{Dir: f.dir, ListenAddrs: []string{}, Logger: slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	n, err := Open(t.Context(), Config{Dir: f.dir, ListenAddrs: []string{}, Logger: f.log.Logger(slog.LevelWarn)})
 	return n, err
 }
 
@@ -306,19 +306,4 @@ func TestFilesWithoutEnvelope(t *testing.T) {
 			t.Errorf("%s begins with %.60q, %v", path, b, err)
 		}
 	}
-}
-
-// copyNode copies the folder of a node that does not run.
-func copyNode(t *testing.T, from, to string) {
-	t.Helper()
-	err := os.CopyFS(to, os.DirFS(from))
-	if err == nil {
-		err = filepath.WalkDir(to, func(path string, e fs.DirEntry, err error) error {
-			if err == nil && !e.IsDir() {
-				err = os.Chmod(path, 0o600)
-			}
-			return err
-		})
-	}
-	must(t, err)
 }

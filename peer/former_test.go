@@ -11,25 +11,6 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-// gathered is the value of a gauge with that label value, and whether there is one.
-func gathered(t *testing.T, from prometheus.Gatherer, name, label string) (float64, bool) {
-	t.Helper()
-	families, err := from.Gather()
-	must(t, err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			is := label == ""
-			for _, l := range m.GetLabel() {
-				is = is || l.GetValue() == label
-			}
-			if f.GetName() == name && is {
-				return m.GetGauge().GetValue(), true
-			}
-		}
-	}
-	return 0, false
-}
-
 // Each member knows which member was removed, by which admin and when, and the removed node
 // is told so, by its own list or by a peer.
 func TestFormerMembersAreNamed(t *testing.T) {
@@ -69,6 +50,13 @@ func TestFormerMembersAreNamed(t *testing.T) {
 	if rec, err := sb.Get(t.Context(), []byte("k")); err != nil || string(rec.Value) != "v" {
 		t.Errorf("what it holds: %+v, %v", rec, err)
 	}
+	// Invited anew, it is a member as before.
+	if again, err := nb.Join(t.Context(), invite(t, sa, peer.InviteOptions{})); err != nil || again != sb || sb.Info().Removed != nil {
+		t.Errorf("invited anew: %v; removed %+v", err, sb.Info().Removed)
+	}
+	put(t, sb, "l", "of b")
+	sync1(t, sb, na.ID())
+	equal(t, sa, sb)
 }
 
 // A member for a time acknowledges no write once the time is over, though no admin

@@ -12,16 +12,6 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-func items(list ...peer.Item) iter.Seq2[peer.Item, error] {
-	return func(yield func(peer.Item, error) bool) {
-		for _, item := range list {
-			if !yield(item, nil) {
-				return
-			}
-		}
-	}
-}
-
 // numbered yields n items, through one buffer that it uses again and again.
 func numbered(n int) iter.Seq2[peer.Item, error] {
 	return func(yield func(peer.Item, error) bool) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -34,16 +33,6 @@ func shardItems(from, to int, value string) []Item {
 	return all
 }
 
-func sequence(all []Item) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		for _, item := range all {
-			if !yield(item, nil) {
-				return
-			}
-		}
-	}
-}
-
 // conflicts counts those that nodes list.
 func (c *routedCluster) conflicts() (n int) {
 	for _, ns := range c.spaces {
@@ -55,9 +44,9 @@ func (c *routedCluster) conflicts() (n int) {
 }
 
 // imports imports items, and compares what is counted, but for the earliest date.
-func (c *routedCluster) imports(i int, items []Item, want ImportResult, options ...ImportOptions) ImportResult {
+func (c *routedCluster) imports(i int, all []Item, want ImportResult, options ...ImportOptions) ImportResult {
 	c.t.Helper()
-	got, err := c.spaces[i].ImportWith(c.t.Context(), sequence(items), append(options, ImportOptions{})[0])
+	got, err := c.spaces[i].ImportWith(c.t.Context(), items(all...), append(options, ImportOptions{})[0])
 	counts := got
 	counts.Earliest, counts.From = time.Time{}, time.Time{}
 	if err != nil || counts != want {
@@ -71,12 +60,12 @@ func (c *routedCluster) imports(i int, items []Item, want ImportResult, options 
 func TestImportShards(t *testing.T) {
 	t.Parallel()
 	c := newRoutedCluster(t, 4)
-	items := shardItems(0, 500, "first ")
-	c.imports(3, items, ImportResult{Items: 500, Written: 500}, ImportOptions{Ack: new(All)})
+	all := shardItems(0, 500, "first ")
+	c.imports(3, all, ImportResult{Items: 500, Written: 500}, ImportOptions{Ack: new(All)})
 	for i := range c.spaces {
-		c.imports(i, items, ImportResult{Items: 500, Unchanged: 500})
+		c.imports(i, all, ImportResult{Items: 500, Unchanged: 500})
 	}
-	for _, item := range items {
+	for _, item := range all {
 		hosts, _ := c.hosts(string(item.Key))
 		for _, i := range hosts {
 			if r := c.held(i, string(item.Key)); r == nil || string(r.Value) != string(item.Value) || r.Expires != 0 && item.Expires.IsZero() {
@@ -104,10 +93,10 @@ func TestImportShards(t *testing.T) {
 		t.Errorf("%d conflicts", n)
 	}
 	bad := append(shardItems(600, 610, "third "), Item{})
-	if got, err := c.spaces[2].Import(t.Context(), sequence(bad)); err == nil || got.Items != 10 || got.Written != 10 || !strings.Contains(err.Error(), "item 11: ") {
+	if got, err := c.spaces[2].Import(t.Context(), items(bad...)); err == nil || got.Items != 10 || got.Written != 10 || !strings.Contains(err.Error(), "item 11: ") {
 		t.Errorf("an item without a key: %+v, %v", got, err)
 	}
-	if _, err := c.spaces[2].ImportWith(t.Context(), sequence(items), ImportOptions{Ack: new(Level(3))}); !errors.Is(err, ErrInvalid) {
+	if _, err := c.spaces[2].ImportWith(t.Context(), items(all...), ImportOptions{Ack: new(Level(3))}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("three of two hosts: %v", err)
 	}
 }
@@ -117,15 +106,15 @@ func TestImportShards(t *testing.T) {
 func TestImportShardsWithoutAHost(t *testing.T) {
 	t.Parallel()
 	c := newReplicatedCluster(t, placement.Hash, 4, 3, Config{NoPush: true})
-	items := shardItems(0, 300, "v")
+	all := shardItems(0, 300, "v")
 	c.nodes[2].host.SetStreamHandler(routing.Protocol, func(s network.Stream) { _, _ = io.Copy(io.Discard, s) })
 	c.nodes[0].routing.CloseIdle() // none is idle that goes on to be served
-	c.imports(0, items, ImportResult{Items: 300, Written: 300})
+	c.imports(0, all, ImportResult{Items: 300, Written: 300})
 	c.must(c.nodes[2].Close(context.Background()))
-	c.imports(0, items, ImportResult{Items: 300, Unchanged: 300})
+	c.imports(0, all, ImportResult{Items: 300, Unchanged: 300})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	got, err := c.spaces[0].ImportWith(ctx, sequence(shardItems(0, 300, "w")), ImportOptions{Ack: new(All)})
+	got, err := c.spaces[0].ImportWith(ctx, items(shardItems(0, 300, "w")...), ImportOptions{Ack: new(All)})
 	if err == nil || got.Items >= 300 || !strings.Contains(err.Error(), fmt.Sprintf("item %d: ", got.Items+1)) {
 		t.Errorf("at all hosts: %+v, %v", got, err)
 	}
@@ -176,7 +165,7 @@ func TestImportShardsOfDatesThatAreNotTaken(t *testing.T) {
 	c.must(err)
 	c.promises(keys[0])
 	date := at.Add(time.Second)
-	items := []Item{
+	all := []Item{
 		item(0, "new", date), item(1, "over", date), item(2, "same", date), item(3, "before", date), item(4, "before", date),
 		item(5, "now", c.nodes[0].now().Add(time.Minute).Truncate(time.Millisecond)),
 	}
@@ -186,7 +175,7 @@ func TestImportShardsOfDatesThatAreNotTaken(t *testing.T) {
 		if i > 0 {
 			want.Written, want.Unchanged = 0, 2
 		}
-		got := c.imports(i, items, want, ImportOptions{Ack: new(All), OnRefused: func(n int64, item Item) {
+		got := c.imports(i, all, want, ImportOptions{Ack: new(All), OnRefused: func(n int64, item Item) {
 			if string(item.Key) != keys[n] {
 				t.Errorf("item %d is told to be %q", n, item.Key)
 			}
@@ -199,8 +188,8 @@ func TestImportShardsOfDatesThatAreNotTaken(t *testing.T) {
 	if r, err := c.spaces[1].Get(t.Context(), []byte(keys[0]), Read(All)); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a refused item: %+v, %v", r, err)
 	}
-	c.imports(2, items, ImportResult{Items: 6, Written: 2, Unchanged: 2, Stale: 2, AsNew: 2}, ImportOptions{AsNew: true, Ack: new(All)})
-	c.imports(1, items, ImportResult{Items: 6, Unchanged: 4, Stale: 2}, ImportOptions{AsNew: true})
+	c.imports(2, all, ImportResult{Items: 6, Written: 2, Unchanged: 2, Stale: 2, AsNew: 2}, ImportOptions{AsNew: true, Ack: new(All)})
+	c.imports(1, all, ImportResult{Items: 6, Unchanged: 4, Stale: 2}, ImportOptions{AsNew: true})
 	for i, want := range []string{"new", "over", "same", "later", "put", "now"} {
 		if r, err := c.spaces[3].Get(t.Context(), []byte(keys[i])); err != nil || string(r.Value) != want {
 			t.Errorf("%q: %q, %v", keys[i], r.Value, err)

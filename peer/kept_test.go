@@ -68,7 +68,7 @@ func TestConflicts(t *testing.T) {
 		if n := sa.Info().Conflicts; n != 3 {
 			t.Errorf("%d conflicts are counted", n)
 		}
-		if got := gauge(t, registry, "syncd_conflict_records"); got != 3 {
+		if got := metricOf(t, registry, "syncd_conflict_records", ""); got != 3 {
 			t.Errorf("the metric says %v", got)
 		}
 		synced := clock.now()
@@ -97,19 +97,6 @@ func TestConflicts(t *testing.T) {
 			t.Errorf("a restored record had seen what it replaced, and b lost %s", shown)
 		}
 	})
-}
-
-func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	must(t, err)
-	for _, f := range families {
-		if f.GetName() == name {
-			return f.GetMetric()[0].GetGauge().GetValue()
-		}
-	}
-	t.Fatalf("there is no metric %s", name)
-	return 0
 }
 
 // What is set aside is listed and restored; what cannot be restored stays.

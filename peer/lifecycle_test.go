@@ -14,7 +14,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -48,38 +47,6 @@ func TestRestartKeepsAll(t *testing.T) {
 	equal(t, sa2, sb2)
 	if _, err := nb2.Join(t.Context(), open1); err != nil {
 		t.Errorf("a ticket from before the restart: %v", err)
-	}
-}
-
-// A copy of a node, restored on a machine whose clock says the same as when it
-// was made, writes versions that the original never wrote.
-func TestRestoredCopy(t *testing.T) {
-	clock, dir, copied := newTestClock(), t.TempDir(), filepath.Join(t.TempDir(), "copy")
-	na, nb, sa, sb := pair(t, peer.Config{Dir: dir, Clock: clock.now}, peer.Config{Clock: clock.now}, peer.Policy{})
-	put(t, sa, "k", "before")
-	shut(t, na)
-	must(t, os.CopyFS(copied, os.DirFS(dir)))
-	for _, private := range []string{"identity.key", "namespaces/" + sa.Info().ID + "/secret"} {
-		if err := os.Chmod(filepath.Join(copied, private), 0o600); err != nil { // CopyFS leaves that to us
-			t.Fatal(err)
-		}
-	}
-	write := func(dir, value string) dbadapter.Version {
-		n := open(t, peer.Config{Dir: dir, Clock: clock.now})
-		defer shut(t, n)
-		must(t, errOf(n.Connect(t.Context(), nb.Addrs()[0])))
-		ns := notes(t, n)
-		v := put(t, ns, "k", value)
-		sync1(t, ns, nb.ID())
-		equal(t, ns, sb)
-		return v
-	}
-	original, restored := write(dir, "by the original"), write(copied, "by the copy")
-	if original.Clock != restored.Clock || original.Writer != restored.Writer || original == restored {
-		t.Errorf("versions %s and %s", original, restored)
-	}
-	if rec, err := sb.Get(t.Context(), []byte("k")); err != nil || rec.Version != original && rec.Version != restored {
-		t.Errorf("%v, %v", rec, err)
 	}
 }
 
@@ -266,15 +233,9 @@ func TestMetrics(t *testing.T) {
 	na, _, sa, sb := pair(t, peer.Config{Registerer: registry}, peer.Config{Registerer: registry}, peer.Policy{})
 	put(t, sa, "k", "v")
 	sync1(t, sb, na.ID())
-	families, err := registry.Gather()
-	must(t, err)
-	got := map[string]bool{}
-	for _, f := range families {
-		got[f.GetName()] = true
-	}
 	for _, name := range []string{"syncd_sync_step_duration_seconds", "syncd_syncs_total", "syncd_sync_bytes_total", "syncd_records", "syncd_running_syncs"} {
-		if !got[name] {
-			t.Errorf("no metric %s in %v", name, got)
+		if _, ok := gathered(t, registry, name, ""); !ok {
+			t.Errorf("no metric %s", name)
 		}
 	}
 	eventually(t, "the responder has ended too", func() bool { return len(na.RecentSyncs()) == 2 }) // the first with the join

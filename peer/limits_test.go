@@ -18,11 +18,13 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// A peer that has as many syncs as it may is put off, tries again, and succeeds
-// once one has ended.
+// A peer that has as many syncs as it may is put off, which both sides tell, tries again, and
+// succeeds once one has ended.
 func TestBusyPeerIsTriedAgain(t *testing.T) {
-	na, nb, sa, sb := pair(t, peer.Config{Limits: peer.Limits{SessionsPerPeer: 1}}, peer.Config{}, peer.Policy{})
+	registry := prometheus.NewRegistry()
+	na, nb, sa, sb := pair(t, peer.Config{Limits: peer.Limits{SessionsPerPeer: 1}, Registerer: registry}, peer.Config{}, peer.Policy{})
 	put(t, sa, "a", "1")
+	put(t, sb, "b", "1") // a node that is empty puts off a second sync with a peer itself
 	inside, release := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -45,7 +47,8 @@ func TestBusyPeerIsTriedAgain(t *testing.T) {
 		}
 	})
 	eventually(t, "the second sync is put off", func() bool {
-		return slices.ContainsFunc(nb.RecentSyncs(), func(s status.Sync) bool { return strings.Contains(s.Error, "busy") })
+		return metricOf(t, registry, "syncd_refusals_total", "busy") > 0 &&
+			slices.ContainsFunc(nb.RecentSyncs(), func(s status.Sync) bool { return strings.Contains(s.Error, "busy") })
 	})
 	close(release)
 	wg.Wait()
@@ -60,17 +63,7 @@ func TestSyncUnderABound(t *testing.T) {
 	put(t, sa, "a", strings.Repeat("v", 48<<10)) // three times what passes at once
 	must(t, errOf(sa.Sync(t.Context(), nb.ID(), peer.SyncOptions{})))
 	equal(t, sa, sb)
-	families, err := registry.Gather()
-	must(t, err)
-	waited := 0.0
-	for _, f := range families {
-		if f.GetName() == "syncd_bandwidth_wait_seconds_total" {
-			for _, m := range f.GetMetric() {
-				waited += m.GetCounter().GetValue()
-			}
-		}
-	}
-	if waited == 0 {
+	if metricOf(t, registry, "syncd_bandwidth_wait_seconds_total", "") == 0 {
 		t.Error("no byte has waited")
 	}
 }

@@ -96,7 +96,7 @@ func TestMovedMembersMeet(t *testing.T) {
 	shut(t, nb)
 	na, nb = open(t, a), open(t, b) // each on another port
 	eventually(t, "the two that have moved know where the other is", func() bool { return at(na, nb) && at(nb, na) })
-	put(t, namespace(t, na), "k", "v")
-	sync1(t, namespace(t, nb), na.ID())
-	equal(t, namespace(t, na), namespace(t, nb))
+	put(t, notes(t, na), "k", "v")
+	sync1(t, notes(t, nb), na.ID())
+	equal(t, notes(t, na), notes(t, nb))
 }

@@ -2,7 +2,6 @@ package peer_test
 
 import (
 	"errors"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -39,19 +38,6 @@ func stores(t *testing.T, dir string) map[string]ondisk.Kind {
 		out[filepath.Base(folder)] = kind
 	}
 	return out
-}
-
-// copyDir copies a folder for its owner only, as a node's is.
-func copyDir(t *testing.T, to, from string) {
-	t.Helper()
-	must(t, os.CopyFS(to, os.DirFS(from)))
-	err := filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		return os.Chmod(path, 0o600)
-	})
-	must(t, err)
 }
 
 // TestMigrate moves a node to Pebble and back. Each time it is the same node as
@@ -129,14 +115,14 @@ func TestMigrateInterrupted(t *testing.T) {
 		}, ondisk.Badger},
 		"before the change": {func(t *testing.T, dir string) {
 			old := filepath.Join(t.TempDir(), "old")
-			copyDir(t, old, filepath.Join(dir, "store"))
+			peer.CopyNode(t, filepath.Join(dir, "store"), old)
 			migrate(t, dir, ondisk.Pebble)
 			must(t, os.Rename(old, filepath.Join(dir, "store")))
 			must(t, os.Remove(filepath.Join(dir, "store.cbor")))
 		}, ondisk.Badger},
 		"after the change": {func(t *testing.T, dir string) {
 			old := filepath.Join(t.TempDir(), "old")
-			copyDir(t, old, filepath.Join(dir, "store"))
+			peer.CopyNode(t, filepath.Join(dir, "store"), old)
 			migrate(t, dir, ondisk.Pebble)
 			must(t, os.Rename(old, filepath.Join(dir, "store")))
 			note(t, dir, "store-pebble", "store")
@@ -150,7 +136,7 @@ func TestMigrateInterrupted(t *testing.T) {
 		for _, open1st := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "node")
-				copyDir(t, dir, made)
+				peer.CopyNode(t, made, dir)
 				crash.leave(t, dir)
 				check := func(kind ondisk.Kind) {
 					t.Helper()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,8 +23,9 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	open, shut, create, join = peer.OpenForTest, peer.ShutForTest, peer.CreateForTest, peer.JoinForTest
-	notes, must, eventually  = peer.Notes, peer.Must, peer.Eventually
+	open, shut, create, join         = peer.OpenForTest, peer.ShutForTest, peer.CreateForTest, peer.JoinForTest
+	notes, items, gathered, metricOf = peer.Notes, peer.Items, peer.Gathered, peer.MetricOf
+	must, eventually                 = peer.Must, peer.Eventually
 )
 
 // testClock is a clock that tests turn by hand.
@@ -242,68 +242,4 @@ func TestConflictOneWinner(t *testing.T) {
 	if _, err := sa.PutIf(t.Context(), []byte("k"), nil, dbadapter.Version{}); !errors.Is(err, peer.ErrConflict) {
 		t.Errorf("PutIf absent: %v", err)
 	}
-}
-
-func TestThreeNodes(t *testing.T) {
-	na, _, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
-	nc := open(t, peer.Config{})
-	sc := join(t, sa, nc, peer.RoleWrite)
-	put(t, sb, "k", "from b")
-	sync1(t, sb, na.ID())
-	// c knows b from the list it was handed, and accepts b's record from a.
-	sync1(t, sc, na.ID())
-	equal(t, sa, sc)
-	// b has not heard of c, and does so from a, before c's record comes.
-	put(t, sc, "c", "from c")
-	sync1(t, sc, na.ID())
-	sync1(t, sb, na.ID())
-	equal(t, sb, sc)
-	if got := sb.Rejected(); len(got) != 0 {
-		t.Errorf("rejected: %+v", got)
-	}
-}
-
-// A node that its peer has not heard of shows its own list, and is served.
-func TestUnheardMember(t *testing.T) {
-	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
-	nc := open(t, peer.Config{})
-	sc := join(t, sa, nc, peer.RoleWrite)
-	put(t, sb, "b", "from b")
-	put(t, sc, "c", "from c")
-	shut(t, na)
-	sync1(t, sc, nb.ID())
-	equal(t, sb, sc)
-	if b, c := listed(sb), listed(sc); b != c || len(sb.Members()) != 3 {
-		t.Errorf("the members are %s at b, %s at c", b, c)
-	}
-}
-
-// A removed node is told so, and by which member; it keeps what it has.
-func TestRemovedMember(t *testing.T) {
-	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
-	put(t, sa, "k", "of a")
-	sync1(t, sb, na.ID())
-	must(t, sa.Remove(t.Context(), nb.ID()))
-	for range 2 {
-		_, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{})
-		if !errors.Is(err, peer.ErrRemoved) || !errors.Is(err, peer.ErrDenied) || !strings.Contains(err.Error(), na.ID().String()) {
-			t.Errorf("a removed member syncs: %v", err)
-		}
-	}
-	if r := sb.Info().Removed; r == nil || r.By != na.ID() || time.Since(r.At).Abs() > time.Minute {
-		t.Errorf("it says of its removal %+v", r)
-	}
-	if _, err := sb.Put(t.Context(), []byte("l"), nil); !errors.Is(err, peer.ErrRemoved) {
-		t.Errorf("a removed member writes: %v", err)
-	}
-	if _, err := sb.Get(t.Context(), []byte("k")); err != nil {
-		t.Errorf("what it had: %v", err)
-	}
-	// Invited anew, it is a member as before.
-	if again, err := nb.Join(t.Context(), invite(t, sa, peer.InviteOptions{})); err != nil || again != sb || sb.Info().Removed != nil {
-		t.Errorf("invited anew: %v; removed %+v", err, sb.Info().Removed)
-	}
-	put(t, sb, "l", "of b")
-	sync1(t, sb, na.ID())
-	equal(t, sa, sb)
 }

@@ -3,6 +3,7 @@ package peer_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,15 +19,7 @@ import (
 // the test lasts, but push.
 func pushCluster(t *testing.T, n int) (nodes []*peer.Node, spaces []*peer.Namespace) {
 	t.Helper()
-	for i := range n {
-		nodes = append(nodes, open(t, peer.Config{SyncInterval: time.Hour}))
-		if i == 0 {
-			spaces = append(spaces, create(t, nodes[0], peer.Policy{}))
-			continue
-		}
-		spaces = append(spaces, join(t, spaces[0], nodes[i], peer.RoleWrite))
-	}
-	return nodes, spaces
+	return peer.ClusterForTest(t, peer.Policy{}, slices.Repeat([]peer.Config{{SyncInterval: time.Hour}}, n)...)
 }
 
 // holds reports whether a node holds a value under a key.

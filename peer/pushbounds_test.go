@@ -18,7 +18,7 @@ func TestBandwidthOfPushes(t *testing.T) {
 	writer := open(t, peer.Config{SyncInterval: time.Hour})
 	spaces := []*peer.Namespace{create(t, bounded, peer.Policy{})}
 	spaces = append(spaces, join(t, spaces[0], writer, peer.RoleWrite))
-	of := func(metric string) float64 { return counter(t, registry, metric, "received") }
+	of := func(metric string) float64 { return metricOf(t, registry, metric, "received") }
 	const size, waits = 32 << 10, "syncd_bandwidth_wait_seconds_total"
 	for i := range 10 {
 		synced, before := of("syncd_sync_bytes_total"), of(waits)

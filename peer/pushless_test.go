@@ -9,21 +9,18 @@ import (
 
 // A node knows of the peers that it has synced with which of them push.
 func TestWhichPeersPush(t *testing.T) {
-	var nodes []*Node
-	var spaces []*Namespace
-	for i := range 3 {
-		n := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour, NoPush: i == 2})
-		nodes = append(nodes, n)
-		if i == 0 {
-			ns := createForTest(t, n, Policy{})
-			spaces = append(spaces, ns)
-			continue
-		}
-		ns := joinForTest(t, spaces[0], n, RoleWrite)
-		spaces = append(spaces, ns)
-		must(t, errOf(ns.Sync(t.Context(), nodes[0].ID(), SyncOptions{})))
-		if pushes := nodes[0].peerPushes(node.ID(n.ID())); pushes != (i == 1) {
-			t.Errorf("node %d pushes: %v", i, pushes)
+	config := Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour}
+	quiet := config
+	quiet.NoPush = true
+	nodes, spaces := clusterForTest(t, Policy{}, config, config, quiet)
+	for i, n := range nodes[1:] {
+		must(t, errOf(spaces[i+1].Sync(t.Context(), nodes[0].ID(), SyncOptions{})))
+		eventually(t, "it has said what it speaks", func() bool {
+			spoken, err := nodes[0].host.Peerstore().SupportsProtocols(n.ID(), syncProtocol)
+			return err == nil && len(spoken) > 0
+		})
+		if pushes := nodes[0].peerPushes(node.ID(n.ID())); pushes != (i == 0) {
+			t.Errorf("node %d pushes: %v", i+1, pushes)
 		}
 	}
 }

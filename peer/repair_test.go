@@ -7,33 +7,41 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/peer/offline"
 )
 
-// flipIn flips a bit of a text where it stands in a table. A store that is open may have
-// mapped the file.
-func flipIn(t *testing.T, dir, text string) (table string) {
+// flipIn flips a bit of a text where it stands in a table, and returns the table with the time of its last
+// change. A store that is open may have mapped the file.
+func flipIn(t *testing.T, dir, text string) (table string, changed time.Time) {
 	t.Helper()
 	tables, err := filepath.Glob(filepath.Join(dir, folder.StoreDir, "*.sst"))
 	must(t, err)
 	for _, path := range tables {
 		b, err := os.ReadFile(path)
 		must(t, err)
-		at := bytes.Index(b, []byte(text))
-		if at < 0 {
-			continue
+		if at := bytes.Index(b, []byte(text)); at >= 0 {
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			must(t, err)
+			info, err := f.Stat()
+			must(t, err)
+			_, err = f.WriteAt([]byte{b[at] ^ 1}, int64(at))
+			must(t, errors.Join(err, f.Close()))
+			return path, info.ModTime()
 		}
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		must(t, err)
-		_, err = f.WriteAt([]byte{b[at] ^ 1}, int64(at))
-		must(t, errors.Join(err, f.Close()))
-		return filepath.Base(path)
 	}
 	t.Fatalf("%q is in none of %d tables", text, len(tables))
-	return ""
+	return "", time.Time{}
+}
+
+// rotIn is flipIn that leaves no other trace: the time of the last change stays.
+func rotIn(t *testing.T, dir, text string) {
+	t.Helper()
+	table, changed := flipIn(t, dir, text)
+	must(t, os.Chtimes(table, time.Time{}, changed))
 }
 
 // A damaged store is made anew: what its database reads is there at once, what a member holds comes

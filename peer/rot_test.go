@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -144,32 +143,10 @@ func (r *rotting) equalize(t *testing.T, ns *Namespace) {
 	}
 }
 
-// copyAsItIs copies a folder with the modes and the times of its files.
-func copyAsItIs(from, to string) error {
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, path[len(from):])
-		if d.IsDir() {
-			return os.MkdirAll(target, info.Mode())
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return errors.Join(os.WriteFile(target, b, info.Mode()), os.Chtimes(target, time.Time{}, info.ModTime()))
-	})
-}
-
 // flip flips a bit in a copy of the stopped node's files, and starts it on that.
 func (r *rotting) flip(t *testing.T) {
 	dir := t.TempDir()
-	must(t, copyAsItIs(r.dir, dir))
+	copyNode(t, r.dir, dir)
 	files, err := filepath.Glob(filepath.Join(dir, folder.StoreDir, "*"))
 	must(t, err)
 	path, b := "", []byte(nil)

@@ -1,11 +1,8 @@
 package peer
 
 import (
-	"fmt"
 	"io"
-	"runtime"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,21 +51,4 @@ func BenchmarkRouted(b *testing.B) {
 		slices.Sort(ways[i].took)
 		b.ReportMetric(float64(ways[i].took[len(ways[i].took)/2])/1e3, ways[i].name+"-µs")
 	}
-}
-
-// BenchmarkRoutedPuts is 64 writes at a time, of random keys at random nodes of eight.
-func BenchmarkRoutedPuts(b *testing.B) {
-	c := newClusterOf(b, placement.Hash, 8, Config{})
-	var puts atomic.Int64
-	b.SetParallelism(64 / runtime.GOMAXPROCS(0))
-	b.ResetTimer()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			i := puts.Add(1)
-			if _, err := c.put(int(i%8), fmt.Sprint("key ", i), "value", 1); err != nil {
-				b.Error(err)
-			}
-		}
-	})
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "puts/s")
 }

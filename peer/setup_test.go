@@ -2,19 +2,34 @@ package peer
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // The tests of both packages prepare nodes and wait by these.
 var (
-	OpenForTest   = openForTest
-	ShutForTest   = shutForTest
-	CreateForTest = createForTest
-	JoinForTest   = joinForTest
-	Notes         = notes
-	Must          = must
-	Eventually    = eventually
+	OpenForTest    = openForTest
+	ShutForTest    = shutForTest
+	CreateForTest  = createForTest
+	JoinForTest    = joinForTest
+	ClusterForTest = clusterForTest
+	Notes          = notes
+	Items          = items
+	CopyNode       = copyNode
+	Gathered       = gathered
+	MetricOf       = metricOf
+	Must           = must
+	Eventually     = eventually
 )
 
 // must ends the test where what it prepares has failed.
@@ -83,4 +98,122 @@ func eventually(t testing.TB, what string, happened func() bool) {
 			t.Fatalf("waited in vain for this: %s", what)
 		}
 	}
+}
+
+// clusterForTest is a namespace of nodes that have joined the first one.
+func clusterForTest(t testing.TB, p Policy, configs ...Config) (nodes []*Node, spaces []*Namespace) {
+	t.Helper()
+	for i, config := range configs {
+		n := openForTest(t, config)
+		nodes = append(nodes, n)
+		if i == 0 {
+			spaces = append(spaces, createForTest(t, n, p))
+		} else {
+			spaces = append(spaces, joinForTest(t, spaces[0], n, RoleWrite))
+		}
+	}
+	return nodes, spaces
+}
+
+func items(list ...Item) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for _, item := range list {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
+// copyNode copies the folder of a node that does not run, with the modes and the times of its files.
+func copyNode(t testing.TB, from, to string) {
+	t.Helper()
+	must(t, filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, path[len(from):])
+		if d.IsDir() {
+			return os.MkdirAll(target, info.Mode())
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(os.WriteFile(target, b, info.Mode()), os.Chtimes(target, time.Time{}, info.ModTime()))
+	}))
+}
+
+// gathered adds up the series of a metric that have a label value, or all where that is empty. ok
+// is whether there are any.
+func gathered(t testing.TB, from prometheus.Gatherer, name, label string) (sum float64, ok bool) {
+	t.Helper()
+	families, err := from.Gather()
+	must(t, err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			is := label == ""
+			for _, l := range m.GetLabel() {
+				is = is || l.GetValue() == label
+			}
+			if f.GetName() == name && is {
+				sum, ok = sum+m.GetGauge().GetValue()+m.GetCounter().GetValue(), true
+			}
+		}
+	}
+	return sum, ok
+}
+
+// metricOf is gathered of a metric that there is.
+func metricOf(t testing.TB, from prometheus.Gatherer, name, label string) float64 {
+	t.Helper()
+	sum, ok := gathered(t, from, name, label)
+	if !ok {
+		t.Fatalf("no metric %s{%s}", name, label)
+	}
+	return sum
+}
+
+// Log is a log that a node writes to while a test reads it.
+type Log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Logger writes to it what is of a level.
+func (l *Log) Logger(least slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: least}))
+}
+
+func (l *Log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Reset forgets what was written.
+func (l *Log) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
+}
+
+// With counts the lines that have a part.
+func (l *Log) With(part string) (n int) {
+	for line := range strings.Lines(l.String()) {
+		if strings.Contains(line, part) {
+			n++
+		}
+	}
+	return n
 }

@@ -112,22 +112,8 @@ func TestSyncAllWithAMemberThatHasTakenNothing(t *testing.T) {
 func TestNoSyncBeforeTheShardIsThere(t *testing.T) {
 	c := newRoutedCluster(t, 5)
 	for i, metrics := range c.metrics[1:] { // the first one drops shards, which others may not have heard yet
-		families, err := metrics.Gather()
-		c.must(err)
-		found := false
-		for _, f := range families {
-			if f.GetName() != "syncd_refusals_total" {
-				continue
-			}
-			found = true
-			for _, m := range f.GetMetric() {
-				if n := m.GetCounter().GetValue(); n != 0 && m.GetLabel()[0].GetValue() == "denied" {
-					t.Errorf("node %d has denied %v times: %v", i+1, n, m)
-				}
-			}
-		}
-		if !found {
-			t.Error("the denied syncs are counted no longer")
+		if n := metricOf(t, metrics, "syncd_refusals_total", "denied"); n != 0 {
+			t.Errorf("node %d has denied %v syncs", i+1, n)
 		}
 	}
 }

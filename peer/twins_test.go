@@ -2,7 +2,6 @@ package peer_test
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,14 +25,7 @@ func TestTwinsAreToldSo(t *testing.T) {
 	sync1(t, sb, na.ID())
 	id := nb.ID()
 	shut(t, nb)
-	must(t, os.CopyFS(copied, os.DirFS(dir)))
-	err = filepath.WalkDir(copied, func(path string, d os.DirEntry, err error) error { // CopyFS takes no modes over
-		if err != nil || d.IsDir() {
-			return errors.Join(err, os.Chmod(path, 0o700))
-		}
-		return os.Chmod(path, 0o600)
-	})
-	must(t, err)
+	peer.CopyNode(t, dir, copied)
 	var twins []*peer.Namespace
 	for _, d := range []string{dir, copied} {
 		ns, err := open(t, peer.Config{Dir: d}).Namespace("notes")

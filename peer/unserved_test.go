@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
@@ -19,26 +17,6 @@ import (
 	"github.com/syncd-io/syncd/peer/offline"
 	"github.com/syncd-io/syncd/peer/status"
 )
-
-// rotIn flips a bit of a text where it stands in a table, and leaves no other trace: the
-// time of the last change stays.
-func rotIn(t *testing.T, dir, text string) {
-	t.Helper()
-	tables, err := filepath.Glob(filepath.Join(dir, folder.StoreDir, "*.sst"))
-	must(t, err)
-	for _, path := range tables {
-		info, err := os.Stat(path)
-		must(t, err)
-		b, err := os.ReadFile(path)
-		must(t, err)
-		if at := bytes.Index(b, []byte(text)); at >= 0 {
-			b[at] ^= 1
-			must(t, errors.Join(os.WriteFile(path, b, 0o600), os.Chtimes(path, time.Time{}, info.ModTime())))
-			return
-		}
-	}
-	t.Fatalf("%q is in none of %d tables", text, len(tables))
-}
 
 // A bad record of a small namespace, of which no summary is kept, or of its list of
 // members, leaves the other namespaces served. A repair makes it be served again.

@@ -71,7 +71,7 @@ func TestVerifiedSyncAge(t *testing.T) {
 	sync1(t, sb, na.ID()) // the peer began it
 	age(0, true)
 	eventually(t, "one difference is counted", func() bool {
-		n, ok := counted(t, registry, "syncd_differences_total", "missing_here")
+		n, ok := gathered(t, registry, "syncd_differences_total", "missing_here")
 		return ok && n == 1
 	})
 	// What is damaged is left out: a new beginning, and no more.
@@ -84,23 +84,6 @@ func TestVerifiedSyncAge(t *testing.T) {
 	na, registry = open1()
 	clock.turn(time.Minute)
 	age(time.Minute, true)
-}
-
-// counted is the value of a counter with that label value, and whether there is one.
-func counted(t *testing.T, from prometheus.Gatherer, name, label string) (float64, bool) {
-	t.Helper()
-	families, err := from.Gather()
-	must(t, err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			for _, l := range m.GetLabel() {
-				if f.GetName() == name && l.GetValue() == label {
-					return m.GetCounter().GetValue(), true
-				}
-			}
-		}
-	}
-	return 0, false
 }
 
 // The gauges of alerts follow what they are about.

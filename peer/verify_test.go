@@ -1,14 +1,12 @@
 package peer
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,30 +16,12 @@ import (
 	"github.com/syncd-io/syncd/peer/status"
 )
 
-// lines is a log that a test reads.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *lines) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.buf.String(), text)
-}
-
 // A node that was closed in order takes up a summary, and does not read its records;
 // Verify puts right what has drifted, and names the file that is damaged.
 func TestVerify(t *testing.T) {
 	t.Parallel()
-	dir, log := t.TempDir(), &lines{}
-	config := Config{Dir: dir, Logger: slog.New(slog.NewTextHandler(log, nil))}
+	dir, log := t.TempDir(), &Log{}
+	config := Config{Dir: dir, Logger: log.Logger(slog.LevelInfo)}
 	n := openForTest(t, config)
 	ns := createForTest(t, n, Policy{Unsigned: true})
 	const records = 5 * 4000
@@ -59,15 +39,15 @@ func TestVerify(t *testing.T) {
 	must(t, n.Close(t.Context()))
 	n = openForTest(t, config)
 	ns = notes(t, n)
-	if got := ns.Info(); got.Digest != want.Digest || got.Records != records || log.count("was taken up") != 1 {
-		t.Fatalf("after a restart it holds %d records, and has taken up %d summaries", got.Records, log.count("was taken up"))
+	if got := ns.Info(); got.Digest != want.Digest || got.Records != records || log.With("was taken up") != 1 {
+		t.Fatalf("after a restart it holds %d records, and has taken up %d summaries", got.Records, log.With("was taken up"))
 	}
 	if v, err := ns.Verify(t.Context()); err != nil || v != (status.Verification{Records: records, Files: true}) {
 		t.Fatalf("a sound node: %+v, %v", v, err)
 	}
 	_, _, seq := ns.shards()[0].set.Live.State()
 	ns.shards()[0].set.Live.Observe([]dbadapter.Change{{Seq: seq, Index: 5, New: dbadapter.Checksum(rateless.Seal(5, 7)), Records: 1}})
-	if v, err := ns.Verify(t.Context()); err != nil || v.Drift == "" || ns.shards()[0].set.Live.Drifted() != 1 || log.count("had drifted") != 1 {
+	if v, err := ns.Verify(t.Context()); err != nil || v.Drift == "" || ns.shards()[0].set.Live.Drifted() != 1 || log.With("had drifted") != 1 {
 		t.Fatalf("a node that has drifted: %+v, %v", v, err)
 	}
 	if v, err := ns.Verify(t.Context()); err != nil || v.Drift != "" {
