@@ -10,6 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/syncd-io/syncd/internal/ask"
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -39,7 +40,7 @@ func (n *Node) ask(ctx context.Context, about ask.About, id ID, patience time.Du
 			redialled = true
 			continue
 		}
-		if wait, again := retry.Again(time.Since(begun), err); again && sleep(ctx, wait) {
+		if wait, again := retry.Again(time.Since(begun), err); again && machine.Sleep(ctx, wait) == nil {
 			continue
 		}
 		a.Took = time.Since(begun)

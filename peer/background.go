@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/bodies"
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/syncing"
 )
@@ -102,13 +103,4 @@ func (ns *Namespace) collectBodies() {
 }
 
 // pause waits, and reports whether the node is still open.
-func (n *Node) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-n.ctx.Done():
-		return false
-	}
-}
+func (n *Node) pause(d time.Duration) bool { return machine.Sleep(n.ctx, d) == nil }

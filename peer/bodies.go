@@ -9,21 +9,14 @@ import (
 
 // WhereBody asks the hosts of a key's value what they have of it. It is nil where the value is in its record,
 // or the key holds nothing. ErrTooFew: the record cannot be read at quorum.
-func (ns *Namespace) WhereBody(ctx context.Context, key []byte) (*status.Body, error) {
-	if err := ns.enter("ask for a value's hosts"); err != nil {
-		return nil, err
-	}
-	defer ns.gate.leave()
-	if ns.core.Rule() == nil || !ns.core.Bodied() {
-		return nil, nil
-	}
-	ctx, cancel := ns.bind(ctx)
-	defer cancel()
-	body, err := ns.hosts.WhereBody(ctx, key)
-	if err != nil {
-		return nil, fmt.Errorf("hosts of the value of %q in %s: %w", clip(key), ns.Name(), ns.orRemoved(err))
-	}
-	return body, nil
+func (ns *Namespace) WhereBody(ctx context.Context, key []byte) (body *status.Body, err error) {
+	err = ns.within(ctx, fmt.Sprintf("hosts of the value of %q in", clip(key)), func(ctx context.Context) (err error) {
+		if ns.core.Rule() != nil && ns.core.Bodied() {
+			body, err = ns.hosts.WhereBody(ctx, key)
+		}
+		return ns.orRemoved(err)
+	})
+	return body, err
 }
 
 // Reindex hands the records that this node was told as a host of large values to the hosts of their keys, by
@@ -31,17 +24,12 @@ func (ns *Namespace) WhereBody(ctx context.Context, key []byte) (*status.Body, e
 // What the key's hosts hold that is later stays. ErrInvalid: the placement is another one. ErrUnconfirmed: no
 // majority has taken some record; the others are handed on.
 func (ns *Namespace) Reindex(ctx context.Context) (handed int, err error) {
-	if err := ns.enter("reindex"); err != nil {
-		return handed, err
-	}
-	defer ns.gate.leave()
-	ctx, cancel := ns.bind(ctx)
-	defer cancel()
-	if ns.core.Rule() == nil {
-		return handed, fmt.Errorf("reindex %s: %w: it is not cut into shards", ns.Name(), ErrInvalid)
-	}
-	if handed, err = ns.hosts.Reindex(ctx); err != nil {
-		return handed, fmt.Errorf("reindex %s: %w", ns.Name(), ns.orRemoved(err))
-	}
-	return handed, nil
+	err = ns.within(ctx, "reindex", func(ctx context.Context) (err error) {
+		if ns.core.Rule() == nil {
+			return fmt.Errorf("%w: it is not cut into shards", ErrInvalid)
+		}
+		handed, err = ns.hosts.Reindex(ctx)
+		return ns.orRemoved(err)
+	})
+	return handed, err
 }

@@ -23,31 +23,25 @@ const statusAge = 10 * time.Second
 // Cluster asks the other members how they are, and returns all members by their ids. It asks many at once, those
 // first to which there is a connection. A member that has not answered when the context is over is listed with a
 // Problem. Give the context a time-out of some seconds.
-func (ns *Namespace) Cluster(ctx context.Context) ([]status.ClusterMember, error) {
-	if err := ns.enter("ask how the members are"); err != nil {
-		return nil, err
-	}
-	defer ns.gate.leave()
-	ctx, cancel := ns.bind(ctx)
-	defer cancel()
-	members := ns.Members()
-	out := make([]status.ClusterMember, len(members))
-	for i, m := range members {
-		out[i] = status.ClusterMember{ID: m.ID, Role: m.Role.String(), Lapsed: m.Lapsed}
-		if m.ID == ns.node.self.id {
-			out[i].Self, out[i].SameList, out[i].Equal = true, true, true
-			continue
+func (ns *Namespace) Cluster(ctx context.Context) (out []status.ClusterMember, err error) {
+	err = ns.within(ctx, "ask the members of", func(ctx context.Context) error {
+		for _, m := range ns.Members() {
+			one := status.ClusterMember{ID: m.ID, Role: m.Role.String(), Lapsed: m.Lapsed}
+			if m.ID == ns.node.self.id {
+				one.Self, one.SameList, one.Equal = true, true, true
+			} else if p := ns.proof(m.ID); !p.At.IsZero() {
+				one.Verified = &p
+			}
+			out = append(out, one)
 		}
-		if p := ns.proof(m.ID); !p.At.IsZero() {
-			out[i].Verified = &p
+		if ns.core.Rule() != nil {
+			ns.hosts.Cluster(ctx, ns.inquiry(), out)
+		} else {
+			ns.inquiry().Cluster(ctx, ns.core.Sets()[0], out)
 		}
-	}
-	if ns.core.Rule() != nil {
-		ns.hosts.Cluster(ctx, ns.inquiry(), out)
-	} else {
-		ns.inquiry().Cluster(ctx, ns.core.Sets()[0], out)
-	}
-	return out, nil
+		return nil
+	})
+	return out, err
 }
 
 // inquiry is how members are asked, as package ask sees it.

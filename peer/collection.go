@@ -2,7 +2,6 @@ package peer
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 
@@ -46,21 +45,17 @@ func (ns *Namespace) silent() []status.Holding {
 // Collect takes out what all members are past, and tells them what this node holds.
 // Daemons do so by themselves; it does not reach further than they would.
 func (ns *Namespace) Collect(ctx context.Context) (status.Swept, error) {
-	if err := ns.enter("collect"); err != nil {
-		return status.Swept{}, err
-	}
-	defer ns.gate.leave()
-	ctx, cancel := ns.bind(ctx)
-	defer cancel()
 	var all gc.Swept
-	for _, sh := range ns.shards() {
-		swept, err := sh.set.Collect(ctx)
-		all = all.Plus(swept)
-		if err != nil {
-			return status.Swept(all), fmt.Errorf("collect in %s: %w", ns.Name(), err)
+	err := ns.within(ctx, "collect in", func(ctx context.Context) error {
+		for _, sh := range ns.shards() {
+			swept, err := sh.set.Collect(ctx)
+			if all = all.Plus(swept); err != nil {
+				return err
+			}
 		}
-	}
-	return status.Swept(all), nil
+		return nil
+	})
+	return status.Swept(all), err
 }
 
 // tend does what has become due in the namespace by itself, unless that is being

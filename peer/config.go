@@ -120,10 +120,7 @@ type Config struct {
 
 // memory is how many bytes the node may take.
 func (c *Config) memory() int64 {
-	if c.Memory <= 0 {
-		return DefaultMemory
-	}
-	return max(c.Memory, MinMemory)
+	return max(orDefault(c.Memory, DefaultMemory), MinMemory)
 }
 
 // pushes reports whether the node pushes and hears.
@@ -142,8 +139,6 @@ func (c *Config) pushing() push.Config {
 // the bandwidth narrows them.
 func (c *Config) limits() Limits {
 	l := c.Limits
-	if l.SyncMemory <= 0 {
-		l.SyncMemory = c.memory() / 2
-	}
+	l.SyncMemory = orDefault(l.SyncMemory, c.memory()/2)
 	return c.Bandwidth.narrow(l.withDefaults())
 }

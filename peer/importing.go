@@ -91,13 +91,16 @@ func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error]) (
 }
 
 // ImportWith is Import with options.
-func (ns *Namespace) ImportWith(ctx context.Context, items iter.Seq2[Item, error], o ImportOptions) (ImportResult, error) {
-	if err := ns.enter("import"); err != nil {
-		return ImportResult{}, err
-	}
-	defer ns.gate.leave()
-	ctx, cancel := ns.bind(ctx)
-	defer cancel()
+func (ns *Namespace) ImportWith(ctx context.Context, items iter.Seq2[Item, error], o ImportOptions) (result ImportResult, err error) {
+	err = ns.within(ctx, "import into", func(ctx context.Context) error {
+		done, err := ns.imported(ctx, items, &o)
+		result = ImportResult(done)
+		return err
+	})
+	return result, err
+}
+
+func (ns *Namespace) imported(ctx context.Context, items iter.Seq2[Item, error], o *ImportOptions) (result node.ImportResult, err error) {
 	own := func(yield func(node.Item, error) bool) {
 		for item, err := range items {
 			if !yield(node.Item(item), err) {
@@ -109,23 +112,16 @@ func (ns *Namespace) ImportWith(ctx context.Context, items iter.Seq2[Item, error
 	if o.OnRefused != nil {
 		refused = func(at int64, item *node.Item) { o.OnRefused(at, Item(*item)) }
 	}
-	var result node.ImportResult
-	var err error
 	switch {
 	case ns.hosts != nil:
-		result, err = ns.hosts.Import(ctx, own, shards.ImportOptions{Level: level((*quorum.Level)(o.Ack)), AsNew: o.AsNew, Earliest: o.Continue, Refused: refused})
+		return ns.hosts.Import(ctx, own, shards.ImportOptions{Level: level((*quorum.Level)(o.Ack)), AsNew: o.AsNew, Earliest: o.Continue, Refused: refused})
 	case o.Ack != nil:
-		err = fmt.Errorf("%w: an import into a namespace without shards waits for no other members: import, then wait (syncd wait)", ErrInvalid)
-	default:
-		set := ns.shards()[0].set
-		im := set.Import()
-		defer im.End()
-		im.AsNew, im.Result.Earliest, im.Refused = o.AsNew, o.Continue, refused
-		err = importing.Run(ctx, set, im, own)
-		result = im.Result
+		return result, fmt.Errorf("%w: an import into a namespace without shards waits for no other members: import, then wait (syncd wait)", ErrInvalid)
 	}
-	if err != nil {
-		err = fmt.Errorf("import into %s: %w", ns.Name(), err)
-	}
-	return ImportResult(result), err
+	set := ns.shards()[0].set
+	im := set.Import()
+	defer im.End()
+	im.AsNew, im.Result.Earliest, im.Refused = o.AsNew, o.Continue, refused
+	err = importing.Run(ctx, set, im, own)
+	return im.Result, err
 }

@@ -2,7 +2,6 @@ package peer
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/membership"
@@ -25,19 +24,15 @@ type InviteOptions struct {
 // Invite issues a ticket with which nodes can join the namespace. It takes the role
 // admin. The ticket is a secret: the first nodes that present it become members.
 // Only this node can redeem it, so that it must run and be an admin then.
-func (ns *Namespace) Invite(ctx context.Context, o InviteOptions) (string, error) {
-	if err := ns.enter("invite"); err != nil {
-		return "", err
-	}
-	defer ns.gate.leave()
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	text, err := ns.core.Invite(membership.InviteOptions{Role: node.Role(o.Role), Expires: o.Expires, Uses: o.Uses}, netio.AddrBytes(ns.node.host.Dialable()))
-	if err != nil {
-		return "", fmt.Errorf("invite to %s: %w", ns.Name(), err)
-	}
-	return text, nil
+func (ns *Namespace) Invite(ctx context.Context, o InviteOptions) (ticket string, err error) {
+	err = ns.within(ctx, "invite to", func(ctx context.Context) (err error) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		ticket, err = ns.core.Invite(membership.InviteOptions{Role: node.Role(o.Role), Expires: o.Expires, Uses: o.Uses}, netio.AddrBytes(ns.node.host.Dialable()))
+		return err
+	})
+	return ticket, err
 }
 
 // Invites lists the tickets that this node has issued, the oldest first. Those that

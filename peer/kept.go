@@ -25,27 +25,7 @@ func (ns *Namespace) SetAside(ctx context.Context) iter.Seq2[dbadapter.Kept, err
 }
 
 func (ns *Namespace) kept(ctx context.Context, what string, why dbadapter.Why) iter.Seq2[dbadapter.Kept, error] {
-	return func(yield func(dbadapter.Kept, error) bool) {
-		if err := ns.enter(what); err != nil {
-			yield(dbadapter.Kept{}, err)
-			return
-		}
-		defer ns.gate.leave()
-		ctx, cancel := ns.bind(ctx)
-		defer cancel()
-		for k, err := range ns.core.Kept(ctx, why, 0) {
-			if ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-			if err != nil {
-				yield(dbadapter.Kept{}, fmt.Errorf("%s %s: %w", what, ns.Name(), err))
-				return
-			}
-			if !yield(k, nil) {
-				return
-			}
-		}
-	}
+	return listed(ctx, ns, what, func(ctx context.Context) iter.Seq2[dbadapter.Kept, error] { return ns.core.Kept(ctx, why, 0) })
 }
 
 // Keepers are the other members that say that they keep entries of Conflicts or SetAside, by id.
@@ -62,28 +42,19 @@ func (ns *Namespace) Keepers() (ids []ID) {
 // It returns a page, the least numbers first. With more, further ones follow behind the last one.
 // Only a call at that member itself gives the values, and restores or forgets entries.
 func (ns *Namespace) KeptAt(ctx context.Context, id ID, kind dbadapter.Why, after uint64) (page []status.KeptAt, more bool, err error) {
-	if err := ns.enter("list what a member keeps of"); err != nil {
-		return nil, false, err
-	}
-	defer ns.gate.leave()
-	ctx, cancel := ns.bind(ctx)
-	defer cancel()
-	if page, more, err = ns.keptAt(ctx, id, kind, after); err != nil {
-		return nil, false, fmt.Errorf("list what member %s keeps of %s: %w", id, ns.Name(), err)
-	}
-	return page, more, nil
-}
-
-func (ns *Namespace) keptAt(ctx context.Context, id ID, kind dbadapter.Why, after uint64) (page []status.KeptAt, more bool, err error) {
-	if ns.core.Rule() == nil {
-		return nil, false, node.ErrOneShard
-	}
-	if !ns.core.Admits(node.ID(id)) {
-		return nil, false, fmt.Errorf("%w: it is no member", ErrNotFound)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, shards.Patience, fmt.Errorf("%w: no answer in %s", ErrUnreachable, shards.Patience))
-	defer cancel()
-	return ns.hosts.KeptAt(ctx, node.ID(id), kind, after)
+	err = ns.within(ctx, fmt.Sprintf("list what member %s keeps of", id), func(ctx context.Context) (err error) {
+		switch {
+		case ns.core.Rule() == nil:
+			return node.ErrOneShard
+		case !ns.core.Admits(node.ID(id)):
+			return fmt.Errorf("%w: it is no member", ErrNotFound)
+		}
+		ctx, cancel := context.WithTimeoutCause(ctx, shards.Patience, fmt.Errorf("%w: no answer in %s", ErrUnreachable, shards.Patience))
+		defer cancel()
+		page, more, err = ns.hosts.KeptAt(ctx, node.ID(id), kind, after)
+		return err
+	})
+	return page, more, err
 }
 
 // RestoreKept writes again what an entry of Conflicts or SetAside holds, as this
@@ -129,13 +100,11 @@ func (ns *Namespace) KeptValue(ctx context.Context, k *dbadapter.Kept) ([]byte, 
 
 // ForgetKept takes entries out of Conflicts or SetAside, by their numbers.
 func (ns *Namespace) ForgetKept(ctx context.Context, seqs ...uint64) error {
-	if err := ns.enter("forget kept records"); err != nil {
+	return ns.within(ctx, "forget kept records of", func(ctx context.Context) error {
+		err := ns.core.ForgetKept(ctx, seqs...)
+		if err == nil {
+			ns.moveSoon() // with its last entry a shard that was left goes
+		}
 		return err
-	}
-	defer ns.gate.leave()
-	if err := ns.core.ForgetKept(ctx, seqs...); err != nil {
-		return fmt.Errorf("forget kept records of %s: %w", ns.Name(), err)
-	}
-	ns.moveSoon() // with its last entry a shard that was left goes
-	return nil
+	})
 }

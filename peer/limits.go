@@ -109,24 +109,20 @@ func (l Limits) network() netio.Limits {
 }
 
 func (l Limits) withDefaults() Limits {
-	set := func(field *int, value int) {
-		if *field <= 0 {
-			*field = value
-		}
-	}
-	setTime := func(field *time.Duration, value time.Duration) {
-		if *field <= 0 {
-			*field = value
-		}
-	}
-	set(&l.Sessions, 16)
-	if l.SyncMemory <= 0 {
-		l.SyncMemory = DefaultMemory / 2
-	}
-	set(&l.SessionsPerPeer, 4)
-	setTime(&l.IdleTimeout, 30*time.Second)
-	set(&l.MinRate, 16<<10)
-	setTime(&l.DialTimeout, 10*time.Second)
-	set(&l.Connections, 200)
+	l.Sessions = orDefault(l.Sessions, 16)
+	l.SyncMemory = orDefault(l.SyncMemory, DefaultMemory/2)
+	l.SessionsPerPeer = orDefault(l.SessionsPerPeer, 4)
+	l.IdleTimeout = orDefault(l.IdleTimeout, 30*time.Second)
+	l.MinRate = orDefault(l.MinRate, 16<<10)
+	l.DialTimeout = orDefault(l.DialTimeout, 10*time.Second)
+	l.Connections = orDefault(l.Connections, 200)
 	return l
+}
+
+// orDefault is a bound that is set, or its default.
+func orDefault[T int | int64 | time.Duration](set, value T) T {
+	if set <= 0 {
+		return value
+	}
+	return set
 }

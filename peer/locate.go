@@ -7,7 +7,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/quorum"
-	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/peer/status"
 )
 
@@ -40,27 +39,20 @@ func (l *Level) UnmarshalText(b []byte) error {
 // Locate looks a key up in a namespace that is cut into shards, and tells what was asked. The
 // result is meaningful with the error, which is ErrTooFew where too few hosts have answered.
 func (ns *Namespace) Locate(ctx context.Context, key []byte, options ...GetOption) (l status.Located, err error) {
-	if err := ns.enter("locate"); err != nil {
-		return status.Located{}, err
-	}
-	defer ns.gate.leave()
-	o, err := readOptions(options)
-	if err == nil {
-		l, err = ns.locate(ctx, key, o.GetOptions)
-	}
-	if err = ns.orRemoved(err); err != nil {
-		return l, fmt.Errorf("locate %q in %s: %w", clip(key), ns.Name(), err)
-	}
-	return l, nil
-}
-
-func (ns *Namespace) locate(ctx context.Context, key []byte, o shards.GetOptions) (l status.Located, err error) {
-	if ns.hosts == nil {
-		return l, node.ErrOneShard
-	}
-	if err := (&dbadapter.Record{Key: key}).Validate(); err != nil {
-		return l, err
-	}
-	found, err := ns.lookUp(ctx, key, o)
-	return ns.hosts.Located(key, &found), err
+	err = ns.within(ctx, fmt.Sprintf("locate %q in", clip(key)), func(ctx context.Context) error {
+		o, err := readOptions(options)
+		switch {
+		case err != nil:
+			return err
+		case ns.hosts == nil:
+			return node.ErrOneShard
+		}
+		if err := (&dbadapter.Record{Key: key}).Validate(); err != nil {
+			return err
+		}
+		found, err := ns.lookUp(ctx, key, o.GetOptions)
+		l = ns.hosts.Located(key, &found)
+		return ns.orRemoved(err)
+	})
+	return l, err
 }

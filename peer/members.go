@@ -2,7 +2,6 @@ package peer
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -155,18 +154,12 @@ func (ns *Namespace) ForceLapse(ctx context.Context, id ID) error {
 
 // manage changes the members or the tickets.
 func (ns *Namespace) manage(ctx context.Context, what string, change func(ctx context.Context) error) error {
-	if err := ns.enter(what); err != nil {
-		return err
-	}
-	defer ns.gate.leave()
-	err := ctx.Err()
-	if err == nil {
-		err = change(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("%s in %s: %w", what, ns.Name(), err)
-	}
-	return nil
+	return ns.within(ctx, what+" in", func(ctx context.Context) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return change(ctx)
+	})
 }
 
 // share reports whether two peers are members of one namespace of this node.

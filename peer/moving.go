@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
@@ -51,7 +52,7 @@ func (n *Node) relisted(core *node.Namespace) {
 	n.soon(func() {
 		if ns := n.namespaceByID(core.ID()); ns != nil {
 			if core.Seeks() {
-				wake(n.hurried)
+				machine.Wake(n.hurried)
 			}
 			ns.moveSoon()
 		}
@@ -66,7 +67,7 @@ func (ns *Namespace) arrange() {
 		ns.unmoved("the layout of the shards, or which of them this node holds, could not be stated, and is tried again", err)
 	}
 	if stated {
-		wake(ns.node.hurried)
+		machine.Wake(ns.node.hurried)
 	}
 	if ns.moving.later != nil {
 		ns.moving.later.Stop()
@@ -101,7 +102,7 @@ func (ns *Namespace) move() {
 		n.log.Info("this node holds a further shard", logNamespace(ns), logShard(number))
 	}
 	if len(take) > 0 {
-		wake(n.hurried)
+		machine.Wake(n.hurried)
 	}
 	for _, set := range leave {
 		if err := ns.core.Leave(set); errors.Is(err, reconcile.ErrBusy) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
 	"sync"
@@ -121,6 +122,45 @@ func (ns *Namespace) enter(what string) error {
 		return fmt.Errorf("%s in %s: %w", what, ns.Name(), ErrClosed)
 	}
 	return nil
+}
+
+// within runs a call, and names it with the namespace in an error. The context is over when the
+// caller's is, or when the namespace closes.
+func (ns *Namespace) within(ctx context.Context, what string, run func(context.Context) error) error {
+	if !ns.gate.enter() {
+		return fmt.Errorf("%s %s: %w", what, ns.Name(), ErrClosed)
+	}
+	defer ns.gate.leave()
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	if err := run(ctx); err != nil {
+		return fmt.Errorf("%s %s: %w", what, ns.Name(), err)
+	}
+	return nil
+}
+
+// listed yields what a call lists, and at the end the error of within.
+func listed[T any](ctx context.Context, ns *Namespace, what string, list func(context.Context) iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		err := ns.within(ctx, what, func(ctx context.Context) error {
+			for v, err := range list(ctx) {
+				if ctx.Err() != nil {
+					err = context.Cause(ctx)
+				}
+				if err != nil {
+					return ns.orRemoved(err)
+				}
+				if !yield(v, nil) {
+					return nil
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			var none T
+			yield(none, err)
+		}
+	}
 }
 
 // bind makes a context that is over when the caller's is, or when the

@@ -178,6 +178,22 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	return n, nil
 }
 
+// within runs a call while the node is open, and names it in an error.
+func (n *Node) within(ctx context.Context, what string, run func() error) error {
+	err := ctx.Err()
+	if err == nil && !n.gate.enter() {
+		err = ErrClosed
+	}
+	if err == nil {
+		defer n.gate.leave()
+		err = run()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
 // onClose adds what closing undoes; the last added is undone first.
 func (n *Node) onClose(fn func() error) { n.cleanup = append(n.cleanup, fn) }
 

@@ -41,28 +41,25 @@ func (n *Node) ResumePeer(ctx context.Context, id ID) error {
 }
 
 func (n *Node) setPaused(ctx context.Context, what string, id ID, paused bool) error {
-	if !n.gate.enter() {
-		return fmt.Errorf("%s %s: %w", what, id, ErrClosed)
-	}
-	defer n.gate.leave()
-	err := ctx.Err()
-	if err == nil && !n.book.Paused(id) { // a peer that was removed may be paused
-		err = n.mustKnow(id)
-	}
-	if err == nil {
-		err = n.book.Pause(id, paused)
-	}
-	if err == nil && paused {
-		err = n.engaged.cut(ctx, func(e *engagement) bool { return e.remote == id })
-	}
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", what, id, err)
-	}
-	n.core.Schedule.Wake()
-	if pushes := n.mesh(); pushes != nil {
-		pushes.Renew(id)
-	}
-	return nil
+	return n.within(ctx, what+" "+id.String(), func() (err error) {
+		if !n.book.Paused(id) { // a peer that was removed may be paused
+			err = n.mustKnow(id)
+		}
+		if err == nil {
+			err = n.book.Pause(id, paused)
+		}
+		if err == nil && paused {
+			err = n.engaged.cut(ctx, func(e *engagement) bool { return e.remote == id })
+		}
+		if err != nil {
+			return err
+		}
+		n.core.Schedule.Wake()
+		if pushes := n.mesh(); pushes != nil {
+			pushes.Renew(id)
+		}
+		return nil
+	})
 }
 
 // engagement is a sync that runs, begun by either side.

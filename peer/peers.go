@@ -48,14 +48,10 @@ func (n *Node) AddPeer(ctx context.Context, addr string) (ID, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := n.within(ctx, "add peer "+info.ID.String(), func() error { return n.book.Give(info.ID, info.Addrs) }); err != nil {
 		return "", err
 	}
-	if !n.gate.enter() {
-		return "", fmt.Errorf("add peer %s: %w", info.ID, ErrClosed)
-	}
-	defer n.gate.leave()
-	return info.ID, n.book.Give(info.ID, info.Addrs)
+	return info.ID, nil
 }
 
 // RemovePeer forgets a peer's addresses and ends the connection to it. Where it is a
@@ -63,22 +59,17 @@ func (n *Node) AddPeer(ctx context.Context, addr string) (ID, error) {
 // does not list it, until it is added again by AddPeer, Connect or a ticket.
 // ErrNotFound: Peers does not list it.
 func (n *Node) RemovePeer(ctx context.Context, id ID) error {
-	if err := ctx.Err(); err != nil {
+	return n.within(ctx, "remove peer "+id.String(), func() error {
+		if err := n.mustKnow(id); err != nil {
+			return err
+		}
+		if err := n.book.Remove(id); err != nil {
+			return err
+		}
+		err := n.host.Network().ClosePeer(id)
+		n.host.Peerstore().ClearAddrs(id)
 		return err
-	}
-	if !n.gate.enter() {
-		return fmt.Errorf("remove peer %s: %w", id, ErrClosed)
-	}
-	defer n.gate.leave()
-	if err := n.mustKnow(id); err != nil {
-		return fmt.Errorf("remove peer %s: %w", id, err)
-	}
-	if err := n.book.Remove(id); err != nil {
-		return fmt.Errorf("remove peer %s: %w", id, err)
-	}
-	err := n.host.Network().ClosePeer(id)
-	n.host.Peerstore().ClearAddrs(id)
-	return err
+	})
 }
 
 // mustKnow reports ErrNotFound of a peer that Peers does not list.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/shards"
@@ -91,20 +92,15 @@ func (ns *Namespace) Layout() (status.Layout, error) {
 // hosts is gone for good. What only others held is lost. Lapse or remove the members that are gone
 // first, and call it only if they cannot return. It changes nothing where all shards have their
 // majorities. ErrDenied: this node is no admin. ErrTooFew: no host of a shard answers.
-func (ns *Namespace) ForceLayout(ctx context.Context) ([]status.Left, error) {
-	if err := ns.enter("force the layout"); err != nil {
-		return nil, err
-	}
-	defer ns.gate.leave()
-	if ns.core.Rule() == nil {
-		return nil, fmt.Errorf("force the layout of %s: %w", ns.Name(), node.ErrOneShard)
-	}
-	ctx, cancel := ns.bind(ctx)
-	defer cancel()
-	left, err := ns.hosts.Force(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("force the layout of %s: %w", ns.Name(), err)
-	}
-	wake(ns.node.hurried)
-	return left, nil
+func (ns *Namespace) ForceLayout(ctx context.Context) (left []status.Left, err error) {
+	err = ns.within(ctx, "force the layout of", func(ctx context.Context) (err error) {
+		if ns.core.Rule() == nil {
+			return node.ErrOneShard
+		}
+		if left, err = ns.hosts.Force(ctx); err == nil {
+			machine.Wake(ns.node.hurried)
+		}
+		return err
+	})
+	return left, err
 }

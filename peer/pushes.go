@@ -72,11 +72,3 @@ func (n *Node) queued(set *node.Set) int {
 	}
 	return bytes
 }
-
-// wake gives a token to what waits for one.
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}

@@ -111,36 +111,22 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 	for _, o := range options {
 		o(&s)
 	}
-	return func(yield func(dbadapter.Record, error) bool) {
-		if err := ns.enter("scan"); err != nil {
-			yield(dbadapter.Record{}, err)
-			return
-		}
-		defer ns.gate.leave()
-		ctx, cancel := ns.bind(ctx)
-		defer cancel()
-		var all iter.Seq2[dbadapter.Record, error]
+	return listed(ctx, ns, "scan", func(ctx context.Context) iter.Seq2[dbadapter.Record, error] {
 		if ns.core.Rule() != nil {
-			all = ns.hosts.Scan(ctx, s)
-		} else {
-			all = shards.ScanSet(ctx, ns.shards()[0].set, &s)
+			return ns.hosts.Scan(ctx, s)
 		}
-		for rec, err := range all {
-			if ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-			if err = ns.orRemoved(err); err != nil {
-				yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
-				return
-			}
-			if s.Size != nil && ns.core.Rule() == nil {
-				*s.Size = len(rec.Value)
-			}
-			if !yield(rec, nil) {
-				return
+		all := shards.ScanSet(ctx, ns.shards()[0].set, &s)
+		return func(yield func(dbadapter.Record, error) bool) {
+			for rec, err := range all {
+				if s.Size != nil {
+					*s.Size = len(rec.Value)
+				}
+				if !yield(rec, err) {
+					return
+				}
 			}
 		}
-	}
+	})
 }
 
 // GetOption says how a key is read.

@@ -66,9 +66,5 @@ func (ns *Namespace) Lost() *status.Lost { return ns.core.Lost().Status() }
 
 // AcceptLoss ends what is said of a loss.
 func (ns *Namespace) AcceptLoss() error {
-	if err := ns.enter("accept what is lost"); err != nil {
-		return err
-	}
-	defer ns.gate.leave()
-	return ns.core.AcceptLoss()
+	return ns.within(context.Background(), "accept what is lost of", func(context.Context) error { return ns.core.AcceptLoss() })
 }

@@ -13,30 +13,13 @@ import (
 // took from others, while its clock was wrong. Close neither the namespace nor
 // the node inside the loop.
 func (ns *Namespace) Future(ctx context.Context) iter.Seq2[status.FutureRecord, error] {
-	return func(yield func(status.FutureRecord, error) bool) {
-		if err := ns.enter("list what is from the future"); err != nil {
-			yield(status.FutureRecord{}, err)
-			return
-		}
-		defer ns.gate.leave()
-		ctx, cancel := ns.bind(ctx)
-		defer cancel()
+	return listed(ctx, ns, "list what is from the future in", func(ctx context.Context) iter.Seq2[status.FutureRecord, error] {
 		var all []iter.Seq2[status.FutureRecord, error]
 		for _, sh := range ns.shards() {
 			all = append(all, sh.set.Future(ctx))
 		}
-		for r, err := range shards.ByKey(func(r *status.FutureRecord) []byte { return r.Key }, all) {
-			if ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-			if err != nil {
-				err = fmt.Errorf("list what is from the future in %s: %w", ns.Name(), err)
-			}
-			if !yield(r, err) || err != nil {
-				return
-			}
-		}
-	}
+		return shards.ByKey(func(r *status.FutureRecord) []byte { return r.Key }, all)
+	})
 }
 
 // Restamp gives each record from the future that this node wrote, or imported with its
@@ -52,14 +35,11 @@ func (ns *Namespace) Future(ctx context.Context) iter.Seq2[status.FutureRecord, 
 // member whose clock was as wrong they return. An error leaves some records as they were: restamp again. Other
 // writes wait meanwhile: a second a million records.
 func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
-	if err := ns.enter("restamp"); err != nil {
-		return 0, err
-	}
-	defer ns.gate.leave()
-	ctx, cancel := ns.bind(ctx)
-	defer cancel()
-	if restamped, err = ns.core.Restamp(ctx); err != nil {
-		return restamped, fmt.Errorf("restamp %s, of which %d records are done: %w", ns.Name(), restamped, err)
-	}
-	return restamped, nil
+	err = ns.within(ctx, "restamp", func(ctx context.Context) (err error) {
+		if restamped, err = ns.core.Restamp(ctx); err != nil {
+			err = fmt.Errorf("%d records are done: %w", restamped, err)
+		}
+		return err
+	})
+	return restamped, err
 }

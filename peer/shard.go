@@ -9,6 +9,7 @@ import (
 	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/gc"
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 )
@@ -111,7 +112,7 @@ func (n *Node) shard(set *node.Set) *shard {
 // pushable wakes what sends in a shard. The namespace's locks are held.
 func (n *Node) pushable(set *node.Set) {
 	if sh := n.shard(set); sh != nil {
-		wake(sh.pushable)
+		machine.Wake(sh.pushable)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/metrics"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
@@ -155,10 +156,7 @@ func (c *call) Backoff() syncing.Backoff { return c.ns.node.core.Backoff() }
 
 func (c *call) Elapsed() time.Duration { return c.ns.node.awake.Elapsed() }
 
-func (c *call) Sleep(ctx context.Context, d time.Duration) error {
-	sleep(ctx, d)
-	return ctx.Err()
-}
+func (c *call) Sleep(ctx context.Context, d time.Duration) error { return machine.Sleep(ctx, d) }
 
 func (c *call) Go(ctx context.Context, f func(ctx context.Context)) {
 	c.running.Go(func() { f(ctx) })
@@ -178,18 +176,6 @@ func stale(before []network.Conn, r *reconcile.Report, err error) bool {
 // connections of before.
 func left(before []network.Conn, err error) bool {
 	return errors.Is(err, ErrUnreachable) && slices.ContainsFunc(before, network.Conn.IsClosed)
-}
-
-// sleep waits, and reports whether the context is not over.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // explain replaces the error of a cut stream by what cut it, and makes a limit of the

@@ -3,7 +3,6 @@ package peer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -64,16 +63,12 @@ func (ns *Namespace) missing(ctx context.Context, v *status.Verification) error 
 
 // look runs what reads the namespace through, until it closes, and names it in an error.
 func (ns *Namespace) look(ctx context.Context, what string, run func(context.Context) error) error {
-	if err := ns.enter(what); err != nil {
-		return err
-	}
-	defer ns.gate.leave()
-	ctx, cancel := ns.bind(ctx)
-	defer cancel()
-	if err := run(ctx); err != nil {
-		return fmt.Errorf("%s %s: %w", what, ns.Name(), ns.explain(ctx, err))
-	}
-	return nil
+	return ns.within(ctx, what, func(ctx context.Context) error {
+		if err := run(ctx); err != nil {
+			return ns.explain(ctx, err)
+		}
+		return nil
+	})
 }
 
 // verify ends the state of damage that Damage tells of, if it finds nothing.

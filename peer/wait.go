@@ -3,11 +3,11 @@ package peer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/ask"
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -39,28 +39,18 @@ type WaitOptions struct {
 // It lasts until the shard's other hosts, or Count of them, hold what this node holds of it.
 // What this node wrote to other shards is not here. It is waited for by its key, or as it is
 // written (Ack).
-func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (status.Waited, error) {
-	if err := ns.enter("wait"); err != nil {
-		return status.Waited{}, err
-	}
-	defer ns.gate.leave()
-	over, cancel := ns.bind(ctx)
-	defer cancel()
-	found, err := ns.wait(over, &o)
-	if errors.Is(err, ErrUnconfirmed) && errors.Is(context.Cause(over), ErrClosed) {
-		err = ErrClosed
-	}
-	if err != nil {
-		err = fmt.Errorf("wait in %s: %w", ns.Name(), err)
-	}
+func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (found status.Waited, err error) {
+	err = ns.within(ctx, "wait in", func(ctx context.Context) (err error) {
+		if found, err = ns.wait(ctx, &o); errors.Is(err, ErrUnconfirmed) && errors.Is(context.Cause(ctx), ErrClosed) {
+			err = ErrClosed
+		}
+		return err
+	})
 	return found, err
 }
 
 func (ns *Namespace) wait(ctx context.Context, o *WaitOptions) (status.Waited, error) {
-	named := make([]node.ID, len(o.Peers))
-	for i, id := range o.Peers {
-		named[i] = node.ID(id)
-	}
+	named := nodeIDs(o.Peers)
 	switch {
 	case ns.core.Rule() == nil:
 	case o.Key != nil:
@@ -121,9 +111,4 @@ func (w waiting) Sync(ctx context.Context, id node.ID, shared bool) (verified bo
 	return report.Verified, err
 }
 
-func (w waiting) Sleep(ctx context.Context, d time.Duration) error {
-	if !sleep(ctx, d) {
-		return context.Cause(ctx)
-	}
-	return nil
-}
+func (w waiting) Sleep(ctx context.Context, d time.Duration) error { return machine.Sleep(ctx, d) }

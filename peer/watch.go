@@ -53,19 +53,10 @@ const (
 
 // String is the kind in a word.
 func (k EventKind) String() string {
-	switch k {
-	case EventPut:
-		return "put"
-	case EventDelete:
-		return "delete"
-	case EventGone:
-		return "gone"
-	case EventAt:
-		return "at"
-	case EventExpired:
-		return "expired"
+	if k < EventPut || k > EventExpired {
+		return "unknown"
 	}
-	return "unknown"
+	return [...]string{EventPut: "put", EventDelete: "delete", EventGone: "gone", EventAt: "at", EventExpired: "expired"}[k]
 }
 
 // WatchOption is an option of a watch.

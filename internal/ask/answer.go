@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -40,12 +41,7 @@ func Serve(ctx context.Context, a *node.Asked, gone func() <-chan struct{}) (*wi
 	timer := time.NewTimer(a.Patience())
 	defer timer.Stop()
 	woken := make(chan struct{}, 1)
-	stop := a.Wait(func() {
-		select {
-		case woken <- struct{}{}:
-		default: // the sign is there already
-		}
-	})
+	stop := a.Wait(func() { machine.Wake(woken) })
 	defer stop()
 	for over := false; ; {
 		reply, settled, err := Answer(a)

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/syncd-io/syncd/internal/machine"
 )
 
 // Feed is what the watchers of a set share. While there are any, one goroutine reads the
@@ -69,12 +71,8 @@ func NewFeed(ctx context.Context, source *Source, enter func() (leave func(), er
 
 // Committed is called after each commit to the set. It does not wait.
 func (f *Feed) Committed() {
-	if f.watched.Load() == 0 {
-		return
-	}
-	select {
-	case f.wake <- struct{}{}:
-	default: // it has not looked since
+	if f.watched.Load() > 0 {
+		machine.Wake(f.wake)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/peer/status"
 )
 
@@ -108,12 +109,8 @@ func Kinds(bits byte) (kinds []status.TroubleKind) {
 
 // Hint takes an error of the store: most likely there is something to see.
 func (h *Health) Hint(err error) {
-	if err == nil || isAnyOf(err, dbadapter.ErrNotFound, dbadapter.ErrDeleted, dbadapter.ErrExpired) {
-		return
-	}
-	select {
-	case h.hint <- struct{}{}:
-	default:
+	if err != nil && !isAnyOf(err, dbadapter.ErrNotFound, dbadapter.ErrDeleted, dbadapter.ErrExpired) {
+		machine.Wake(h.hint)
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package machine is what a node takes of the machine that it runs on, besides files and
-// sockets: its processors, and a clock of the time that has passed. Package internal/node gets
+// sockets: its processors, a clock of the time that has passed, and waits. Package internal/node gets
 // them handed in, and the simulator hands in others.
 package machine
 

@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -60,7 +61,7 @@ func (d *direct) meet(id peer.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if l := d.lines[id]; l != nil {
-		wake(l.again)
+		machine.Wake(l.again)
 		return
 	}
 	if !d.reachable(id) {
@@ -217,7 +218,7 @@ func (d *direct) changed() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, in := range d.inlets {
-		wake(in.wake)
+		machine.Wake(in.wake)
 	}
 }
 
@@ -351,12 +352,4 @@ func (d *direct) arrived(f *follower, from peer.ID, m []byte) bool {
 		}
 	}
 	return verdict != push.Refused
-}
-
-// wake gives a token to what waits for one.
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -124,7 +125,7 @@ func (l *line) add(topic wire.Topic, m *push.Push, data []byte) {
 	for l.count > pushQueue || l.bytes > lineBytes {
 		l.shorten()
 	}
-	wake(l.wake)
+	machine.Wake(l.wake)
 }
 
 // queued is how many bytes of the topic's pushes wait.

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
 
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -188,7 +189,7 @@ func (l *links) opened(ctx context.Context, set *node.Set) {
 			set.Pushes().Linked(node.ID(id))
 		}
 	}
-	wake(l.wake)
+	machine.Wake(l.wake)
 }
 
 // jitter is a time up to d, so that nodes that start together do not act together.

@@ -19,6 +19,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 
+	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -42,8 +43,11 @@ type Node struct {
 // Network is a host that serves a node.
 type Network struct {
 	host.Host
-	node     Node
-	dialling dialling
+	node Node
+	// dials holds the dials to one peer to one at a time. libp2p lets all concurrent dials to a peer share one
+	// attempt, and keeps a failed attempt until each of them has returned. A dial that begins meanwhile gets
+	// the old failure.
+	dials *stream.Places
 
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -54,7 +58,7 @@ type Network struct {
 // from NewHost, the bounds on strangers are lifted for the node's members. A host serves one
 // node at a time.
 func Serve(ctx context.Context, h host.Host, node Node) (*Network, error) {
-	n := &Network{Host: h, node: node}
+	n := &Network{Host: h, node: node, dials: stream.NewPlaces(MaxPeers, 1)}
 	n.ctx, n.cancel = context.WithCancel(ctx)
 	if c, ok := h.ConnManager().(*connections); ok {
 		c.carry(node.Members)
@@ -103,7 +107,7 @@ func (n *Network) Dial(ctx context.Context, id peer.ID, addrs []ma.Multiaddr) er
 	ctx, cancel := context.WithTimeout(overRelays(ctx), n.node.DialTimeout)
 	defer cancel()
 	addrs = append(addrs, n.node.Book.Addrs(id)...)
-	end, err := n.dialling.turn(ctx, id)
+	end, err := n.dials.Take(ctx, id)
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w: %w", id, reconcile.ErrUnreachable, err)
 	}
@@ -112,7 +116,7 @@ func (n *Network) Dial(ctx context.Context, id peer.ID, addrs []ma.Multiaddr) er
 	err = n.dialOnce(ctx, id, addrs)
 	if err != nil && ctx.Err() == nil && time.Since(begun) < freshFailure {
 		// This dial may have joined one that libp2p began earlier, for a stream. That
-		// one may have failed for a reason that is gone; see dialling.
+		// one may have failed for a reason that is gone; see dials.
 		err = n.dialOnce(ctx, id, addrs)
 	}
 	if err != nil {
@@ -223,41 +227,5 @@ func (n *Network) learn(id peer.ID) {
 	}
 	if err := n.node.Book.Learn(id, addrs[:min(len(addrs), MaxAddrs)]); err != nil {
 		n.node.Log.Warn("the addresses of a peer could not be saved", slog.Any("peer", id), slog.Any("error", err))
-	}
-}
-
-// dialling serialises the dials to one peer. libp2p lets all concurrent dials to a peer
-// share one attempt, and keeps a failed attempt until each of them has returned. A dial
-// that begins meanwhile gets the old failure.
-type dialling struct {
-	mu sync.Mutex
-	to map[peer.ID]chan struct{} // closed when the dial has ended
-}
-
-// turn waits until no other caller dials the peer. The caller must call end.
-func (d *dialling) turn(ctx context.Context, id peer.ID) (end func(), err error) {
-	for {
-		d.mu.Lock()
-		other, busy := d.to[id]
-		if !busy {
-			if d.to == nil {
-				d.to = map[peer.ID]chan struct{}{}
-			}
-			mine := make(chan struct{})
-			d.to[id] = mine
-			d.mu.Unlock()
-			return func() {
-				d.mu.Lock()
-				defer d.mu.Unlock()
-				delete(d.to, id)
-				close(mine)
-			}, nil
-		}
-		d.mu.Unlock()
-		select {
-		case <-other:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
 	}
 }

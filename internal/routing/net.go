@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/syncd-io/syncd/internal/changes"
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/reconcile"
@@ -116,16 +117,7 @@ func (n *Net) Outlive(f func(ctx context.Context)) {
 }
 
 // Sleep implements shards.Net.
-func (n *Net) Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+func (n *Net) Sleep(ctx context.Context, d time.Duration) error { return machine.Sleep(ctx, d) }
 
 // Changed implements shards.Net.
 func (n *Net) Changed(ctx context.Context, set *node.Set, behind uint64, d time.Duration) error {
@@ -153,10 +145,7 @@ func (m *mailbox) Put(note func()) {
 	m.mu.Lock()
 	m.notes = append(m.notes, note)
 	m.mu.Unlock()
-	select {
-	case m.ready <- struct{}{}:
-	default:
-	}
+	machine.Wake(m.ready)
 }
 
 func (m *mailbox) next() (note func()) {

@@ -1,0 +1,26 @@
+package machine
+
+import (
+	"context"
+	"time"
+)
+
+// Sleep waits, or returns the cause of a context that ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Wake gives a token to what waits for one. It does not wait: c holds one token.
+func Wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it has not looked since
+	}
+}
