@@ -2,8 +2,6 @@ package peer
 
 import (
 	"encoding/hex"
-	"sync"
-	"time"
 
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/peer/status"
@@ -33,27 +31,4 @@ func (ns *Namespace) Voided() []status.VoidStatement {
 		list = append(list, one)
 	}
 	return list
-}
-
-// lastSyncs is when the data were last synced well with each peer, since the
-// namespace was opened.
-type lastSyncs struct {
-	mu sync.Mutex
-	at map[ID]time.Time
-}
-
-// note is called with members alone, so that they bound it.
-func (l *lastSyncs) note(id ID, at time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.at == nil {
-		l.at = map[ID]time.Time{}
-	}
-	l.at[id] = at
-}
-
-func (l *lastSyncs) with(id ID) time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.at[id]
 }

@@ -73,7 +73,10 @@ func (ns *Namespace) Members() []Member {
 	list := ns.core.Members().Members()
 	out := make([]Member, len(list))
 	for i, m := range list {
-		out[i] = Member{ID: ID(m.ID), Role: Role(m.Role), Writer: m.Writer, Since: m.Since.Time(), By: ID(m.By), Lapsed: m.Lapsed, Synced: ns.synced.with(ID(m.ID)), Verified: ns.proof(ID(m.ID)).At}
+		out[i] = Member{ID: ID(m.ID), Role: Role(m.Role), Writer: m.Writer, Since: m.Since.Time(), By: ID(m.By), Lapsed: m.Lapsed, Verified: ns.proof(ID(m.ID)).At}
+		if at, ok := ns.synced.Load(ID(m.ID)); ok {
+			out[i].Synced = at.(time.Time)
+		}
 		if m.Expires != 0 {
 			out[i].Expires = m.Expires.Time()
 		}

@@ -50,7 +50,7 @@ type Namespace struct {
 
 	held    atomic.Pointer[[]*shard] // by number; the slice is never changed
 	moving  moving
-	synced  lastSyncs
+	synced  sync.Map // ID to the time.Time when the data were last synced well with a member, since the opening
 	tending sync.Mutex
 	hosts   *shards.Shards // nil where the namespace is not cut into shards
 	// collecting: a round over large values is under way. It guards collectAt, from when on the next may begin.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/libp2p/go-libp2p/core/network"
 
@@ -42,7 +41,7 @@ func (n *Node) serveSync(s network.Stream) {
 	leave, ok := n.core.Sessions.Greet(node.ID(remote), n.isMember(remote))
 	talk := stream.New(s, n.carrying())
 	if !ok {
-		n.putOff(talk, remote, fmt.Errorf("%w: too many peers are about to begin a sync", ErrBusy))
+		n.turnAway(talk, remote, putOff, fmt.Errorf("%w: too many peers are about to begin a sync", ErrBusy))
 		return
 	}
 	hello, size, err := stream.First[*wire.Hello](talk, maxHello)
@@ -54,30 +53,28 @@ func (n *Node) serveSync(s network.Stream) {
 		return
 	}
 	part, done, err := n.core.Answer(node.ID(remote), hello)
-	switch {
-	case errors.Is(err, reconcile.ErrVersion):
-		log.Info("a peer speaks another version of the protocol", slog.Any("version", hello.Version))
-		n.refuse(talk, "sync", err)
-		return
-	case errors.Is(err, ErrBusy):
-		n.putOff(talk, remote, err)
-		return
-	case errors.Is(err, ErrPaused):
-		n.refusePaused(talk, remote)
-		return
-	case errors.Is(err, ErrRemoved):
-		log.Info("a former member called, and was told what removed it")
-		n.refuse(talk, "sync", err)
-		return
-	case err != nil:
-		n.deny(talk, remote)
+	if err != nil {
+		what := denied
+		switch {
+		case errors.Is(err, reconcile.ErrVersion):
+			what = "a peer speaks another version of the protocol"
+		case errors.Is(err, ErrBusy):
+			what = putOff
+		case errors.Is(err, ErrPaused):
+			what = paused
+		case errors.Is(err, ErrRemoved):
+			what = "a former member called, and was told what removed it"
+		default:
+			err = ErrDenied
+		}
+		n.turnAway(talk, remote, what, err)
 		return
 	}
 	defer done()
 	ns := n.namespaceByID(part.Namespace().ID())
 	sh := n.shard(part.Set())
 	if ns == nil || part.Set() != nil && sh == nil || !ns.gate.enter() { // it is being dropped
-		n.deny(talk, remote)
+		n.turnAway(talk, remote, denied, ErrDenied)
 		return
 	}
 	defer ns.gate.leave()
@@ -85,7 +82,7 @@ func (n *Node) serveSync(s network.Stream) {
 	defer cancel()
 	ctx, end, err := ns.engage(ctx, remote)
 	if err != nil {
-		n.refusePaused(talk, remote)
+		n.turnAway(talk, remote, paused, ErrPaused)
 		return
 	}
 	defer end()
@@ -112,21 +109,16 @@ func (n *Node) refuse(talk *stream.Carrier, protocol string, err error) {
 	talk.Refuse(err)
 }
 
-// deny gives a stranger, and a member that asks for what is not here, the same
-// answer.
-func (n *Node) deny(talk *stream.Carrier, remote ID) {
-	n.log.With(n.logCaller(remote)).Info("a sync was denied: not a member, or what it asks for is not held here")
-	n.refuse(talk, "sync", ErrDenied)
-}
+// What the log says of calls that are turned away. A stranger, and a member that asks for what is not
+// here, get the same answer.
+const (
+	denied = "a sync was denied: not a member, or what it asks for is not held here"
+	paused = "a sync was refused: the namespace or the peer is paused here"
+	putOff = "a sync was put off"
+)
 
-// refusePaused tells a member that a person has paused what it asks for.
-func (n *Node) refusePaused(talk *stream.Carrier, remote ID) {
-	n.log.With(n.logCaller(remote)).Info("a sync was refused: the namespace or the peer is paused here")
-	n.refuse(talk, "sync", ErrPaused)
-}
-
-// putOff tells a peer to try again later.
-func (n *Node) putOff(talk *stream.Carrier, remote ID, why error) {
-	n.log.Info("a sync was put off", n.logCaller(remote), logError(why))
+// turnAway logs that a sync does not begin, and tells the peer why.
+func (n *Node) turnAway(talk *stream.Carrier, remote ID, what string, why error) {
+	n.log.Info(what, n.logCaller(remote), logError(why))
 	n.refuse(talk, "sync", why)
 }

@@ -289,7 +289,7 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report reconcile.Rep
 		ns.moveSoon()
 	}
 	if err == nil && s.whole && report.Split == nil && !report.Behind {
-		ns.synced.note(s.remote, n.now())
+		ns.synced.Store(s.remote, n.now())
 		if s.all && report.Verified {
 			s.shard.proved(s.remote, report.Differences())
 		}

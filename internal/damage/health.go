@@ -117,9 +117,7 @@ func (h *Health) Hint(err error) {
 // Run looks at the troubles until the context is over.
 func (h *Health) Run(ctx context.Context) {
 	for {
-		select {
-		case <-time.After(leastLookPause):
-		case <-ctx.Done():
+		if machine.Sleep(ctx, leastLookPause) != nil {
 			return
 		}
 		if len(h.Troubles()) == 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
 	"sync"
@@ -170,22 +171,11 @@ func (n *Network) FollowAddrs(changed func(addrs []ma.Multiaddr)) error {
 
 // followAddrs is FollowAddrs that calls end after the last call of changed.
 func (n *Network) followAddrs(changed func(addrs []ma.Multiaddr), end func()) error {
-	// libp2p drops no event: an unread one would block its address manager.
-	changes, err := n.EventBus().Subscribe(new(event.EvtLocalAddressesUpdated), eventbus.BufSize(16))
-	if err != nil {
-		return fmt.Errorf("subscribe to this node's addresses: %w", err)
-	}
-	n.running.Go(func() {
-		defer changes.Close() // the subscription
+	return n.follow(new(event.EvtLocalAddressesUpdated), func(events iter.Seq[any]) {
 		defer end()
 		last := n.Dialable()
 		changed(last)
-		for {
-			select {
-			case <-n.ctx.Done():
-				return
-			case <-changes.Out():
-			}
+		for range events {
 			// The event says what the host had when it was sent; later ones follow.
 			if now := n.Dialable(); !sameAddrs(last, now) {
 				last = now
@@ -193,27 +183,40 @@ func (n *Network) followAddrs(changed func(addrs []ma.Multiaddr), end func()) er
 			}
 		}
 	})
-	return nil
 }
 
 // learnAddrs keeps the address book up to date, so that this node can dial members
 // after a restart. It takes what members tell of themselves when they connect and when
 // their addresses change (libp2p's identify).
 func (n *Network) learnAddrs() error {
-	identified, err := n.EventBus().Subscribe(new(event.EvtPeerIdentificationCompleted), eventbus.BufSize(64))
+	return n.follow(new(event.EvtPeerIdentificationCompleted), func(events iter.Seq[any]) {
+		for e := range events {
+			n.learn(e.(event.EvtPeerIdentificationCompleted).Peer)
+		}
+	})
+}
+
+// follow runs what takes events of the host, which end when the node leaves. libp2p drops no event: an
+// unread one blocks what emits it.
+func (n *Network) follow(of any, run func(events iter.Seq[any])) error {
+	subscription, err := n.EventBus().Subscribe(of, eventbus.BufSize(64))
 	if err != nil {
-		return fmt.Errorf("subscribe to peers' addresses: %w", err)
+		return fmt.Errorf("subscribe to events of the host: %w", err)
 	}
 	n.running.Go(func() {
-		defer identified.Close() // the subscription
-		for {
-			select {
-			case <-n.ctx.Done():
-				return
-			case e := <-identified.Out():
-				n.learn(e.(event.EvtPeerIdentificationCompleted).Peer)
+		defer subscription.Close()
+		run(func(yield func(any) bool) {
+			for {
+				select {
+				case <-n.ctx.Done():
+					return
+				case e := <-subscription.Out():
+					if !yield(e) {
+						return
+					}
+				}
 			}
-		}
+		})
 	})
 	return nil
 }
