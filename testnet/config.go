@@ -44,7 +44,7 @@ func (c *Config) plan() (plan.Plan, error) {
 		if c.Nodes < 0 || c.Nodes == 1 || c.Nodes > plan.MaxNodes {
 			return p, fmt.Errorf("%w: %d nodes: want a number from 1 to %d, and a drawn plan takes 2", ErrScenario, c.Nodes, plan.MaxNodes)
 		}
-		return plan.GenerateFor(c.Seed, profile, c.Nodes), nil
+		return plan.Generate(c.Seed, profile, c.Nodes), nil
 	}
 	var err error
 	if p, err = plan.Parse(c.Scenario); err != nil {

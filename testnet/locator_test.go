@@ -10,7 +10,7 @@ import (
 func TestLocatorIsAsked(t *testing.T) {
 	runs, nowhere := 0, 0
 	for seed := uint64(0); runs < 3 || nowhere == 0 && runs < 12; seed++ {
-		p := plan.Generate(seed, plan.Shards)
+		p := plan.Generate(seed, plan.Shards, 0)
 		if !p.Locator {
 			continue
 		}

@@ -34,7 +34,7 @@ at 4s sync 0>1
 func BenchmarkRun(b *testing.B) {
 	sessions, frames := 0, 0
 	for i := range b.N {
-		p := plan.Generate(uint64(i), plan.Mixed)
+		p := plan.Generate(uint64(i), plan.Mixed, 0)
 		res, err := run(b.Context(), &p, nil)
 		if err != nil {
 			b.Fatal(err)
@@ -74,8 +74,8 @@ func TestConfig(t *testing.T) {
 		nodes  int // 0: it is refused
 		seed   uint64
 	}{
-		"drawn":                 {Config{Seed: 4}, plan.Generate(4, plan.Mixed).Nodes, 4},
-		"drawn, calm":           {Config{Seed: 4, Profile: "calm"}, plan.Generate(4, plan.Calm).Nodes, 4},
+		"drawn":                 {Config{Seed: 4}, plan.Generate(4, plan.Mixed, 0).Nodes, 4},
+		"drawn, calm":           {Config{Seed: 4, Profile: "calm"}, plan.Generate(4, plan.Calm, 0).Nodes, 4},
 		"drawn, more nodes":     {Config{Seed: 4, Nodes: 9}, 9, 4},
 		"drawn, one node":       {Config{Seed: 4, Nodes: 1}, 0, 0},
 		"drawn, too many":       {Config{Seed: 4, Nodes: 1001}, 0, 0},
@@ -112,7 +112,7 @@ func TestCancelled(t *testing.T) {
 
 // A panic of the code under test is a violation, and names its place.
 func TestPanicIsFound(t *testing.T) {
-	p := plan.Generate(1, plan.Calm)
+	p := plan.Generate(1, plan.Calm, 0)
 	r := newRunner(t.Context(), &p, nil)
 	r.world.At(10*time.Second, func() { panic("planted") })
 	if err := r.live(); err != nil {

@@ -12,7 +12,7 @@ import (
 func TestTraces(t *testing.T) {
 	trace := func(seed uint64, processors int) string {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-		p := plan.Generate(seed, plan.Mixed)
+		p := plan.Generate(seed, plan.Mixed, 0)
 		res, err := run(t.Context(), &p, nil)
 		if err != nil {
 			t.Fatal(err)

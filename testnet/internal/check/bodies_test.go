@@ -61,72 +61,52 @@ func TestBodies(t *testing.T) {
 		out.Value = []byte(value)
 		return &out
 	}
+	lost := func(q *quorums, _ *dbadapter.Record) { q.LostValue(q.Asks(3, "k", true)) }
+	first, second := bodyOfK(101, "a", "large"), bodyOfK(102, "b", "later")
+	// A large value is written, and a later one behind it; what stands is handed to do.
 	for name, c := range map[string]struct {
-		do   func(q *quorums) string
-		want string // empty: nothing is wrong
+		once  bool // one host was to have the first value, and no majority
+		later bool
+		do    func(q *quorums, r *dbadapter.Record)
+		// In the end there are these bodies, and kept logs list the first write, or this.
+		bodies   []*dbadapter.Record
+		kept     bool
+		listed   []*dbadapter.Record
+		violates string // empty: nothing is wrong
 	}{
-		"all is there": {func(q *quorums) string {
-			r := q.sent(1, "a", "large", true)
+		"all is there": {do: func(q *quorums, r *dbadapter.Record) {
 			q.read(given(r, "large"))
 			q.Scanned(3, []dbadapter.Record{*given(r, "large")}, nil, nil, false)
-			return q.ended(r, []*dbadapter.Record{bodyOfK(101, "a", "large")})
-		}, ""},
-		"another value is read": {func(q *quorums) string {
-			r := q.sent(1, "a", "large", true)
-			q.read(given(r, "largf"))
-			return q.ended(r, nil)
-		}, "which no node ever held"},
-		"the value is lost": {func(q *quorums) string {
-			r := q.sent(1, "a", "large", true)
-			q.LostValue(q.Asks(3, "k", true))
-			return q.ended(r, nil)
-		}, "the value is lost, and no shard has lost a majority"},
-		"it may be lost, as one host was to have it": {func(q *quorums) string {
-			r := q.sent(1, "a", "large", false)
-			q.LostValue(q.Asks(3, "k", true))
-			return q.ended(r, nil)
-		}, ""},
-		"one host was to have the value before it": {func(q *quorums) string {
-			q.sent(1, "a", "large", false)
-			r := q.sent(2, "b", "later", true)
-			q.LostValue(q.Asks(3, "k", true))
-			return q.ended(r, nil)
-		}, "the value is lost, and no shard has lost a majority"},
-		"it may be lost, as two of three have failed": {func(q *quorums) string {
-			r := q.sent(1, "a", "large", true)
-			q.Fails(0, true)
-			q.Fails(1, true)
-			q.LostValue(q.Asks(3, "k", true))
-			return q.ended(r, nil)
-		}, ""},
-		"nothing names a body": {func(q *quorums) string {
-			q.sent(1, "a", "large", true)
-			r := q.sent(2, "b", "later", true)
-			return q.ended(r, []*dbadapter.Record{bodyOfK(101, "a", "large"), bodyOfK(102, "b", "later")})
-		}, "no record and no kept entry names"},
-		"a kept entry names it": {func(q *quorums) string {
-			old := q.sent(1, "a", "large", true)
-			r := q.sent(2, "b", "later", true)
-			return q.ended(r, []*dbadapter.Record{bodyOfK(101, "a", "large"), bodyOfK(102, "b", "later")}, old)
-		}, ""},
-		"a body of nobody's value": {func(q *quorums) string {
-			r := q.sent(1, "a", "large", true)
+		}, bodies: []*dbadapter.Record{first}},
+		"another value is read":                       {do: func(q *quorums, r *dbadapter.Record) { q.read(given(r, "largf")) }, violates: "which no node ever held"},
+		"the value is lost":                           {do: lost, violates: "the value is lost, and no shard has lost a majority"},
+		"it may be lost, as one host was to have it":  {once: true, do: lost},
+		"one host was to have the value before it":    {once: true, later: true, do: lost, violates: "the value is lost, and no shard has lost a majority"},
+		"it may be lost, as two of three have failed": {do: func(q *quorums, r *dbadapter.Record) { q.Fails(0, true); q.Fails(1, true); lost(q, r) }},
+		"nothing names a body":                        {later: true, bodies: []*dbadapter.Record{first, second}, violates: "no record and no kept entry names"},
+		"a kept entry names it":                       {later: true, bodies: []*dbadapter.Record{first, second}, kept: true},
+		"a body of nobody's value": {do: func(q *quorums, _ *dbadapter.Record) {
 			q.held(bodyOfK(103, "c", "forged"), 0)
-			return q.ended(r, nil)
-		}, `no application asked for this value of "k"`},
-		"a scan gives a body": {func(q *quorums) string {
-			r := q.sent(1, "a", "large", true)
-			q.Scanned(3, []dbadapter.Record{*bodyOfK(101, "a", "large")}, nil, nil, false)
-			return q.ended(r, nil)
-		}, "a scan gave a reserved key"},
-		"a body is listed as a conflict": {func(q *quorums) string {
-			r := q.sent(1, "a", "large", true)
-			return q.ended(r, nil, bodyOfK(101, "a", "large"))
-		}, "its kept log lists a reserved key"},
+		}, violates: `no application asked for this value of "k"`},
+		"a scan gives a body": {do: func(q *quorums, _ *dbadapter.Record) {
+			q.Scanned(3, []dbadapter.Record{*first}, nil, nil, false)
+		}, violates: "a scan gave a reserved key"},
+		"a body is listed as a conflict": {listed: []*dbadapter.Record{first}, violates: "its kept log lists a reserved key"},
 	} {
 		q := newQuorums()
 		q.ByWriter()
-		if says := c.do(q); c.want == "" && strings.Contains(says, "body:") || !strings.Contains(says, c.want) {
+		r := q.sent(1, "a", "large", !c.once)
+		listed := c.listed
+		if c.kept {
+			listed = append(listed, r)
+		}
+		if c.later {
+			r = q.sent(2, "b", "later", true)
+		}
+		if c.do != nil {
+			c.do(q, r)
+		}
+		if says := q.ended(r, c.bodies, listed...); c.violates == "" && strings.Contains(says, "body:") || !strings.Contains(says, c.violates) {
 			t.Errorf("%s: %s", name, says)
 		}
 	}

@@ -13,24 +13,21 @@ import (
 // Sync makes the node begin a sync with another, as an application asks for it. While
 // the other is busy, the node tries again. done may be nil.
 func (n *Node) Sync(remote int, a syncing.Ask, done func(error)) {
-	p := n.process
 	if done == nil {
 		done = func(error) {}
 	}
-	if p == nil || remote == n.number {
+	if remote == n.number {
 		done(ErrDown)
 		return
 	}
-	p.now(func() {
-		switch {
-		case p.ns == nil:
-			done(errNoNamespace)
-		case p.cut():
+	n.do(func(p *process) error {
+		if p.cut() {
 			p.syncAll(remote, a, done)
-		default:
+		} else {
 			p.sync(p.shard, remote, a, func(_ reconcile.Report, err error) { done(err) })
 		}
-	})
+		return nil
+	}, done)
 }
 
 // syncAll syncs the shards that another node is to hold, too, one after the other; where the

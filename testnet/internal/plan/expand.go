@@ -231,11 +231,8 @@ func (d *draw) halves(nodes int) string {
 	return groupText([][]int{order[:at], order[at:]})
 }
 
-// Generate makes a plan of 2 to 7 nodes by the seed alone.
-func Generate(seed uint64, profile Profile) Plan { return GenerateFor(seed, profile, 0) }
-
-// GenerateFor makes a plan of so many nodes; 0: of as many as the seed says.
-func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
+// Generate makes a plan of so many nodes by the seed alone; 0: of 2 to 7, as the seed says.
+func Generate(seed uint64, profile Profile, nodes int) Plan {
 	p := Plan{Name: "seed-" + strconv.FormatUint(seed, 10), Seed: seed, Skew: DefaultSkew, Settle: DefaultSettle}
 	d := p.draw("plan", 0, 0)
 	p.Nodes = 2 + d.IntN(6)

@@ -84,11 +84,11 @@ func TestGenerate(t *testing.T) {
 		seen := map[Verb]bool{}
 		nodes := map[int]bool{}
 		for seed := range uint64(80) {
-			p := Generate(seed, profile)
+			p := Generate(seed, profile, 0)
 			if err := p.Validate(); err != nil {
 				t.Fatalf("profile %q, seed %d: %v", profile, seed, err)
 			}
-			if seed < 10 && !reflect.DeepEqual(p, Generate(seed, profile)) {
+			if seed < 10 && !reflect.DeepEqual(p, Generate(seed, profile, 0)) {
 				t.Fatalf("profile %q, seed %d: two plans differ", profile, seed)
 			}
 			nodes[p.Nodes] = true

@@ -161,7 +161,7 @@ func TestGenerateShards(t *testing.T) {
 	acks, reads := map[string]bool{}, map[string]bool{}
 	voided := false // an admin is removed while it is apart
 	for seed := range uint64(60) {
-		p := Generate(seed, Shards)
+		p := Generate(seed, Shards, 0)
 		if p.Shards < 2 || p.Replicas < 1 || p.Replicas > p.Nodes {
 			t.Errorf("seed %d: %d shards, %d replicas of %d nodes", seed, p.Shards, p.Replicas, p.Nodes)
 		}
@@ -196,7 +196,7 @@ func TestGenerateWriter(t *testing.T) {
 	rests, reindexed, bodies, inline := 0, 0, 0, 0
 	const plans = 60
 	for seed := range uint64(plans) {
-		p := Generate(seed, Writer)
+		p := Generate(seed, Writer, 0)
 		if err := p.Validate(); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
