@@ -29,7 +29,7 @@ large='^TestStore$/^(many_conflicts|large_conflicts|largest_batches|as_many_keys
 
 # Packages of one goroutine, which link iblt/rateless (its goroutines end within the call,
 # and run no code of the caller) or the hasher of dbadapter/storetest.
-single='^(reconcile|reconcile/wire|internal/coded|testnet/internal/check)$'
+single='^(reconcile|reconcile/wire|testnet/internal/check)$'
 
 module=$(go list -m)
 # starting prints the packages in which files of a kind start a goroutine.
