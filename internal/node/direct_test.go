@@ -15,7 +15,7 @@ func TestDirectPushes(t *testing.T) {
 	ps := newPushers(2, Policy{})
 	next := func() *push.Push {
 		must(put(ps.spaces[1], "k", "v"))
-		ps.wait(ps.machines[1].Push.Batch)
+		ps.wait(push.Batch)
 		p, _ := ps.spaces[1].Sets()[0].Pushes().Next()
 		return p
 	}
@@ -34,7 +34,7 @@ func TestDirectPushes(t *testing.T) {
 	if verdict, err := hear(1, next().More().Direct()); verdict != push.Taken || err != nil {
 		t.Fatalf("%d, %v", verdict, err)
 	}
-	ps.wait(ps.machines[0].Push.Pause)
+	ps.wait(push.Pause)
 	ps.wantSync(t, 0, 1, "after a push that says that there is more")
 	if verdict, err := hear(1, next().Bytes()); verdict != push.Refused || !errors.Is(err, wire.ErrFrame) {
 		t.Errorf("a direct push that names an origin: %d, %v", verdict, err)

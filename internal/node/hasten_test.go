@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -245,7 +246,6 @@ func TestMissedPushesAreToldWhileOthersWrite(t *testing.T) {
 	}
 	ps.wait(time.Second)
 	ps.wantSync(t, 0, -1, "at first")
-	push, busy := &ps.machines[2].Push, ps.machines[2].Push.Busy
 	lastPush, lastTold := ps.elapsed, ps.elapsed
 	for told, last := 0, false; told < 4; {
 		ps.wait(push.Quiet / 4)
@@ -269,11 +269,11 @@ func TestMissedPushesAreToldWhileOthersWrite(t *testing.T) {
 			}
 			ps.done(0, 2, nil)
 		}
-		if most := busy*3/2 + push.Quiet; ps.elapsed-lastTold > most {
+		if most := push.Busy*3/2 + push.Quiet; ps.elapsed-lastTold > most {
 			t.Fatalf("nothing is told for %s", most)
 		}
 	}
-	for ps.elapsed-lastPush < 4*busy {
+	for ps.elapsed-lastPush < 4*push.Busy {
 		ps.wait(push.Quiet / 4)
 		ps.must(t, 2, 1, ps.write(1))
 		if all := ps.pushes(2); all != nil {

@@ -21,7 +21,7 @@ func TestPushesOfANewcomerLeadToItsInviter(t *testing.T) {
 	if verdict, _ := ps.hear(1, 0, data); verdict != push.Ignored {
 		t.Fatalf("the push of a newcomer: %d", verdict)
 	}
-	ps.wait(ps.machines[1].Push.Pause)
+	ps.wait(push.Pause)
 	ps.wantSync(t, 1, 0, "at first")
 	succeeds(t, ps.machines[1].turn(ps.spaces[1], ps.machines[0]))
 	ps.done(1, 0, nil)
@@ -34,17 +34,17 @@ func TestPushesOfANewcomerLeadToItsInviter(t *testing.T) {
 func TestChangesOfTheListAreToldAtOnce(t *testing.T) {
 	ps := newPushers(3, Policy{})
 	succeeds(t, ps.spaces[0].SetRole(t.Context(), ps.machines[2].ID, RoleRead, time.Time{}))
-	ps.wait(ps.machines[0].Push.Pause) // the last of those that joined was told of just now
+	ps.wait(push.Pause) // the last of those that joined was told of just now
 	all := ps.pushes(0)
 	if kinds(all) != "more" {
 		t.Fatalf("the pushes are %q", kinds(all))
 	}
 	ps.must(t, 1, 0, all...)
-	ps.wait(ps.machines[1].Push.Pause)
+	ps.wait(push.Pause)
 	ps.wantSync(t, 1, 0, "at first")
 	succeeds(t, ps.machines[1].turn(ps.spaces[1], ps.machines[0]))
 	ps.done(1, 0, nil)
-	ps.wait(ps.machines[1].Push.Batch)
+	ps.wait(push.Batch)
 	if all := ps.pushes(1); len(all) > 0 {
 		t.Errorf("a member that heard of it pushes %q", kinds(all))
 	}
@@ -59,7 +59,7 @@ func TestWhatWasNotPushedBeforeARestart(t *testing.T) {
 	for round, want := range []string{"more", ""} {
 		must(put(ps.spaces[0], "l", "w"))
 		succeeds(t, ps.machines[1].turn(ps.spaces[1], ps.machines[0]))
-		ps.wait(ps.machines[1].Push.Batch)
+		ps.wait(push.Batch)
 		if all := ps.pushes(1); kinds(all) != want {
 			t.Errorf("after sync %d the pushes are %q, want %q", round, kinds(all), want)
 		}
@@ -81,7 +81,7 @@ func TestPushesThatWereMissedBesideTheFirstSync(t *testing.T) {
 		ps.must(t, 0, 1, ps.write(i))
 	}
 	ps.wantSync(t, 0, -1, "at once, before others are heard")
-	ps.wait(time.Second + ps.machines[0].Push.Pause)
+	ps.wait(time.Second + push.Pause)
 	with := ps.syncs(0)
 	if with < 2 {
 		t.Fatalf("a sync with %d", with)
@@ -115,7 +115,7 @@ func TestStandingTellsOfEarlierPushes(t *testing.T) {
 	must(put(ps.spaces[0], "busy", "v"))
 	must(put(ps.spaces[1], "busy", "w"))
 	stands(2)
-	ps.wait(ps.machines[0].Push.Pause)
+	ps.wait(push.Pause)
 	ps.wantSync(t, 0, -1, "a member that lacks nothing")
 	ps.wantSync(t, 1, 2, "a member that lacks the last push")
 }

@@ -140,7 +140,7 @@ func New(c Config) *Node {
 	if c.Verify == nil {
 		c.Verify = signature.VerifyAll
 	}
-	c.Summaries, c.Push = c.Summaries.withDefaults(), c.Push.WithDefaults()
+	c.Summaries = c.Summaries.withDefaults()
 	n := &Node{Config: c, byID: map[dbadapter.NamespaceID]*Namespace{}, parts: map[dbadapter.NamespaceID]*Part{}, Sessions: syncing.NewSessions(c.Places)}
 	n.Schedule = n.newSchedule()
 	return n

@@ -127,19 +127,19 @@ func (p *Pusher) Heard(from, by ID, m *wire.PushMessage) {
 
 // want changes the reasons for a sync with a member. mu is held.
 func (p *Pusher) want(with, from ID, now time.Duration, change func(*want)) {
-	h, c := &p.hastening, p.set.Config
+	h := &p.hastening
 	w := h.wants[with]
 	if w == nil {
 		if h.wants == nil {
 			h.wants = map[ID]*want{}
 		}
-		w = &want{pause: c.Pause, last: -c.Pause}
+		w = &want{pause: Pause, last: -Pause}
 		h.wants[with] = w
 	}
 	was := w.any()
 	w.from = from
 	if change(w); !was && w.any() {
-		w.due = max(now+p.set.Jitter(c.Pause/4), w.last+w.pause)
+		w.due = max(now+p.set.Jitter(Pause/4), w.last+w.pause)
 		if h.fresh > 0 && !w.gap && !w.more && w.sets == nil {
 			w.due = max(w.due, h.fresh+joining)
 		}
@@ -179,7 +179,7 @@ func (p *Pusher) Linked(with ID) {
 	h.greeted = true
 	p.want(with, with, now, func(w *want) { w.first, w.since = true, now })
 	// A node that has joined is about to sync with that member anyway.
-	h.wants[with].due += p.set.Config.Pause
+	h.wants[with].due += Pause
 }
 
 // NextSync is the peer that this node is to sync with now because of pushes. It also
@@ -263,7 +263,7 @@ func (h *hastening) prune(members Members) {
 // peers it was. One that failed is tried again, ever later, until it is left to the syncs
 // at intervals.
 func (p *Pusher) SyncDone(with, by ID, err error) {
-	h, c := &p.hastening, p.set.Config
+	h := &p.hastening
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	began := h.running[with]
@@ -276,7 +276,7 @@ func (p *Pusher) SyncDone(with, by ID, err error) {
 	w.last = p.set.Now()
 	switch {
 	case !p.set.Failed(err):
-		w.pause, h.fresh, h.greeted = c.Pause, began, true
+		w.pause, h.fresh, h.greeted = Pause, began, true
 		if o := h.origins[with]; o != nil {
 			o.brought(&w.heard)
 			w.gap = o.missing != 0
@@ -289,11 +289,11 @@ func (p *Pusher) SyncDone(with, by ID, err error) {
 		if ours := p.set.Digests(); with == by && w.asked.sets != nil && ours == w.held {
 			h.differ.note(ours, *w.asked.sets)
 		}
-	case w.pause < max(p.set.Interval(), c.Pause<<6):
+	case w.pause < max(p.set.Interval(), Pause<<6):
 		w.pause *= 2
 		w.again(w.asked)
 	default:
-		w.pause = c.Pause
+		w.pause = Pause
 	}
 	w.asked = reasons{}
 	if w.any() {

@@ -59,7 +59,7 @@ func (p *Pusher) Written(writes []dbadapter.Write, outcomes []dbadapter.Outcome)
 	o.refill(now, rate)
 	for i, out := range outcomes {
 		if out.Result == dbadapter.Applied && !writes[i].Action.Removes() {
-			o.add(&writes[i].Record.Record, now, p.set.Config)
+			o.add(&writes[i].Record.Record, now)
 		}
 	}
 	if idle && (o.more || len(o.open) > 0 || len(o.full) > 0) {
@@ -81,16 +81,16 @@ func (o *outbox) refill(now time.Duration, rate int) {
 }
 
 // add queues a record, or that there is more.
-func (o *outbox) add(r *dbadapter.Record, now time.Duration, c *Config) {
+func (o *outbox) add(r *dbadapter.Record, now time.Duration) {
 	before := len(o.open)
 	// A signature, a version and lengths take less than 256 bytes.
 	if size := len(r.Key) + len(r.Value) + 8*len(r.Replaces) + 256; o.flood || size > pushBytes || size > o.room || len(o.full) >= fullPushes {
 		o.flood = o.flood || size <= pushBytes
-		o.askSync(now, c)
+		o.askSync(now)
 		return
 	}
 	if before == 0 {
-		o.due = now + c.Batch
+		o.due = now + Batch
 	}
 	o.open = wire.AppendPushed(o.open, r)
 	o.room -= len(o.open) - before
@@ -101,9 +101,9 @@ func (o *outbox) add(r *dbadapter.Record, now time.Duration, c *Config) {
 }
 
 // askSync makes the others learn that a sync brings more.
-func (o *outbox) askSync(now time.Duration, c *Config) {
+func (o *outbox) askSync(now time.Duration) {
 	if !o.more {
-		o.more, o.moreDue = true, max(now+c.Batch, o.lastMore+c.Pause)
+		o.more, o.moreDue = true, max(now+Batch, o.lastMore+Pause)
 	}
 }
 
@@ -115,7 +115,7 @@ func (p *Pusher) AskSync() {
 	o := &p.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.askSync(p.set.Now(), p.set.Config)
+	o.askSync(p.set.Now())
 	p.set.Wake()
 }
 
@@ -148,9 +148,8 @@ func (p *Pusher) Changed() {
 
 // stir makes the digest go out. mu is held.
 func (p *Pusher) stir(now time.Duration) {
-	quiet := p.set.Config.Quiet
 	if o := &p.outbox; !o.stirred {
-		o.stirred, o.digestDue = true, now+quiet+p.set.Jitter(quiet)
+		o.stirred, o.digestDue = true, now+Quiet+p.set.Jitter(Quiet)
 		p.set.Wake()
 	}
 }
@@ -192,8 +191,7 @@ func (p *Push) More() *Push {
 // Next is what is to be pushed now. Otherwise it says how long to wait before it is asked
 // again, unless Source.Wake is called before; 0: for good.
 func (p *Pusher) Next() (push *Push, wait time.Duration) {
-	c := p.set.Config
-	if !c.On {
+	if !p.set.Config.On {
 		return nil, 0
 	}
 	now := p.set.Now()
@@ -223,7 +221,7 @@ func (p *Pusher) Next() (push *Push, wait time.Duration) {
 		records, o.open = o.open, nil
 	case o.more && ready(o.moreDue):
 		o.more, o.lastMore, m.Kind = false, now, wire.PushMore
-	case o.stirred && ready(max(o.digestDue, o.changed+c.Quiet)):
+	case o.stirred && ready(max(o.digestDue, o.changed+Quiet)):
 		o.stirred, m.Kind = false, wire.PushDigest
 	case o.unnumbered && ready(o.numberDue): // and the set is not quiet: stirred stays
 		m.Kind = wire.PushDigest
@@ -234,7 +232,7 @@ func (p *Pusher) Next() (push *Push, wait time.Duration) {
 		m.Sets, o.unnumbered = p.set.Digests(), false
 	} else {
 		if o.number++; !o.unnumbered {
-			o.unnumbered, o.numberDue = true, now+p.set.Jitter(c.Busy)
+			o.unnumbered, o.numberDue = true, now+p.set.Jitter(Busy)
 		}
 	}
 	m.Number = o.number
@@ -270,7 +268,7 @@ func (p *Pusher) shared(ours, theirs wire.Sets) bool {
 	defer o.mu.Unlock()
 	o.stirred = false
 	// Others compare digests of quiet sets only.
-	o.unnumbered = o.unnumbered && (p.deaf.Load() || now < o.changed+p.set.Config.Quiet/2)
+	o.unnumbered = o.unnumbered && (p.deaf.Load() || now < o.changed+Quiet/2)
 	return true
 }
 
@@ -279,5 +277,5 @@ func (p *Pusher) quiet(now time.Duration) bool {
 	o := &p.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return now >= o.changed+p.set.Config.Quiet/2
+	return now >= o.changed+Quiet/2
 }

@@ -17,7 +17,7 @@ func (l *list) Has(id ID, _ roster.Role) bool { return slices.Contains(*l, id) }
 
 // newPusher is what the first one of some members pushes.
 func newPusher(members *list) *Pusher {
-	c := Config{On: true}.WithDefaults()
+	c := Config{On: true}
 	return New(Source{
 		Config: &c, Self: (*members)[0], Incarnation: 1, Interval: func() time.Duration { return time.Minute },
 		Now:     func() time.Duration { return time.Hour },
