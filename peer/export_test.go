@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
@@ -45,6 +46,9 @@ func (n *Node) Writer() dbadapter.WriterID {
 
 // Key is the node's identity.
 func (n *Node) Key() crypto.PrivKey { return n.self.key }
+
+// Network is that of the node's host.
+func (n *Node) Network() network.Network { return n.host.Network() }
 
 // Disconnect closes the connections to a peer.
 func (n *Node) Disconnect(id ID) error { return n.host.Network().ClosePeer(id) }

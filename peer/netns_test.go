@@ -3,18 +3,27 @@ package peer_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
+	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/peer/status"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // The tests of this file run nodes in network namespaces of their own, since
@@ -33,12 +42,9 @@ const netnsPort = 4001
 // netnsRoles are what a process in a namespace can be. Each gets its arguments
 // and ends when it returns.
 var netnsRoles = map[string]func(ctx context.Context, args []string, in *bufio.Scanner) error{
-	"server": netnsServer,
-	"crowd":  netnsCrowd,
-	"silent": netnsSilent,
-	"member": netnsMember,
-	"lan":    netnsLAN,
-	"nat":    netnsNAT,
+	"node":   playNode,
+	"crowd":  playCrowd,
+	"silent": playSilent,
 }
 
 // playNetnsRole runs this process in its role, if it has one.
@@ -56,89 +62,159 @@ func playNetnsRole() {
 	os.Exit(0)
 }
 
-// netnsServer is a node that others join, over the transport that it is given: it prints a ticket for each line that
-// comes in, and in the end how many records it holds.
-func netnsServer(ctx context.Context, args []string, in *bufio.Scanner) error {
-	listen := map[string]string{"tcp": "/ip4/0.0.0.0/tcp/%d", "quic": "/ip4/0.0.0.0/udp/%d/quic-v1"}[args[0]]
-	n, err := peer.Open(ctx, peer.Config{ListenAddrs: []string{fmt.Sprintf(listen, netnsPort)}})
-	if err != nil {
-		return err
-	}
-	defer n.Close(ctx)
-	// Unsigned: the nodes do not know those that join after them.
-	ns, err := n.CreateNamespace(ctx, "notes", peer.Policy{Unsigned: true})
-	if err != nil {
-		return err
-	}
-	fmt.Println("listening")
+// playNode is a node in a folder that does as it is told, line by line.
+func playNode(ctx context.Context, args []string, in *bufio.Scanner) error {
+	n := netnsNode{dir: args[0]}
+	defer n.close(ctx)
 	for in.Scan() {
-		if in.Text() == "count" {
-			fmt.Println(ns.Info().Records)
-			continue
-		}
-		ticket, err := ns.Invite(ctx, peer.InviteOptions{})
+		answer, err := n.obey(ctx, in.Text())
 		if err != nil {
 			return err
 		}
-		fmt.Println(ticket)
+		fmt.Println(answer)
 	}
 	return nil
 }
 
-// netnsCrowd is as many nodes as there are tickets. They stay open until all
-// have joined, written and synced.
-func netnsCrowd(ctx context.Context, tickets []string, _ *bufio.Scanner) error {
-	failed := make(chan error, len(tickets))
-	var nodes []*peer.Node
-	defer func() {
-		for _, n := range nodes {
-			n.Close(ctx)
-		}
-	}()
-	for i, ticket := range tickets {
-		n, err := peer.Open(ctx, peer.Config{})
-		if err != nil {
-			return err
-		}
-		nodes = append(nodes, n)
-		go func() { failed <- joinAndSync(ctx, n, ticket, strconv.Itoa(i)) }()
-	}
-	for range tickets {
-		if err := <-failed; err != nil {
-			return err
-		}
-	}
-	fmt.Println("synced")
-	return nil
-}
-
-func joinAndSync(ctx context.Context, n *peer.Node, ticket, key string) error {
-	ns, err := n.Join(ctx, ticket)
-	if err != nil {
-		return err
-	}
-	if _, err := ns.Put(ctx, []byte(key), []byte("value")); err != nil {
-		return err
-	}
-	return syncWithServer(ctx, n, ns)
-}
-
-func syncWithServer(ctx context.Context, n *peer.Node, ns *peer.Namespace) error {
-	for _, m := range ns.Members() {
-		if m.ID != n.ID() && m.Role == peer.RoleAdmin {
-			report, err := ns.Sync(ctx, m.ID, peer.SyncOptions{})
-			if err == nil && !report.Verified {
-				err = fmt.Errorf("not verified: %+v", report)
+// playCrowd is as many nodes as there are tickets behind the id of the inviter. They
+// stay open until all have joined, written and synced.
+func playCrowd(ctx context.Context, args []string, _ *bufio.Scanner) error {
+	var all errgroup.Group
+	for i, ticket := range args[1:] {
+		n := new(netnsNode)
+		defer n.close(ctx)
+		all.Go(func() error {
+			for _, command := range []string{"open", "join " + ticket, fmt.Sprint("put crowd", i), "sync " + args[0]} {
+				if _, err := n.obey(ctx, command); err != nil {
+					return err
+				}
 			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	fmt.Println("done")
+	return nil
+}
+
+// netnsNode is a node that does as it is told.
+type netnsNode struct {
+	dir  string
+	node *peer.Node // nil: it was not opened yet
+}
+
+func (n *netnsNode) close(ctx context.Context) error {
+	if n.node == nil {
+		return nil
+	}
+	return n.node.Close(ctx)
+}
+
+// obey carries out a command, and returns the answer: "done" where there is nothing to tell.
+func (n *netnsNode) obey(ctx context.Context, line string) (answer string, err error) {
+	command, word, _ := strings.Cut(line, " ")
+	if command == "open" {
+		return n.open(ctx, strings.Fields(word))
+	}
+	ns, _ := n.node.Namespace("notes") // nil before it is created or joined
+	var id peer.ID
+	if command == "sync" || command == "direct" {
+		id, err = libp2ppeer.Decode(word)
+	}
+	answer = "done"
+	began := time.Now()
+	switch command {
+	case "create":
+		// Unsigned: the nodes do not know those that join after them.
+		_, err = n.node.CreateNamespace(ctx, "notes", peer.Policy{Unsigned: true})
+	case "invite":
+		answer, err = ns.Invite(ctx, peer.InviteOptions{})
+	case "join": // TICKET
+		_, err = n.node.Join(ctx, word)
+	case "connect": // ADDRESS
+		_, err = n.node.Connect(ctx, word)
+	case "put": // KEY
+		_, err = ns.Put(ctx, []byte(word), []byte("value"))
+	case "sync": // ID
+		var report reconcile.Report
+		if report, err = ns.Sync(ctx, id, peer.SyncOptions{}); err == nil && !report.Verified {
+			err = fmt.Errorf("not verified: %+v", report)
+		}
+	case "count":
+		answer = fmt.Sprint(ns.Info().Records)
+	case "connections":
+		answer = strconv.Itoa(len(n.node.Network().Peers()))
+	case "find": // a member, without being told where it is
+		err = until(ctx, func() bool {
+			return slices.ContainsFunc(n.node.Peers(), func(p status.Peer) bool { return p.Connected })
+		})
+	case "place": // at its relay
+		err = until(ctx, func() bool {
+			return slices.ContainsFunc(n.node.Addrs(), func(a string) bool { return strings.Contains(a, "/p2p-circuit/") })
+		})
+	case "direct": // ID: no relay carries the connection
+		err = until(ctx, func() bool { return n.node.Network().Connectedness(id) == network.Connected })
+	default:
+		err = errors.New("no such command")
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w, after %s; the node has the addresses %v, and the connections %v",
+			line, err, time.Since(began), n.node.Addrs(), n.node.Network().Conns())
+	}
+	return answer, err
+}
+
+// open opens the node anew, and returns its id. Each word is "mdns", "service" of a relay, the
+// address of a relay, or one to listen on.
+func (n *netnsNode) open(ctx context.Context, words []string) (id string, err error) {
+	if err := n.close(ctx); err != nil {
+		return "", err
+	}
+	cfg := peer.Config{Dir: n.dir}
+	for _, word := range words {
+		switch {
+		case word == "mdns":
+			cfg.MDNS = true
+		case word == "service":
+			cfg.RelayService = true
+		case strings.Contains(word, "/p2p/"):
+			cfg.Relays = append(cfg.Relays, word)
+		default:
+			cfg.ListenAddrs = append(cfg.ListenAddrs, word)
+		}
+	}
+	if n.node, err = peer.Open(ctx, cfg); err != nil {
+		return "", err
+	}
+	return n.node.ID().String(), nil
+}
+
+// until waits for something to become so.
+func until(ctx context.Context, so func() bool) error {
+	for !so() {
+		if err := machine.Sleep(ctx, 10*time.Millisecond); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("no admin among %v", ns.Members())
+	return nil
 }
 
-// netnsSilent opens connections to an address, says nothing, and opens each anew
+// netnsTCP and netnsQUIC are where a node in a namespace listens, on a port.
+const (
+	netnsTCP  = "/ip4/0.0.0.0/tcp/%d"
+	netnsQUIC = "/ip4/0.0.0.0/udp/%d/quic-v1"
+)
+
+// listening is the command that opens a node that listens on a port.
+func listening(port int) string {
+	return fmt.Sprintf("open "+netnsTCP+" "+netnsQUIC, port, port)
+}
+
+// playSilent opens connections to an address, says nothing, and opens each anew
 // that is closed.
-func netnsSilent(ctx context.Context, args []string, in *bufio.Scanner) error {
+func playSilent(ctx context.Context, args []string, in *bufio.Scanner) error {
 	count, err := strconv.Atoi(args[1])
 	if err != nil {
 		return err
@@ -169,45 +245,10 @@ func netnsSilent(ctx context.Context, args []string, in *bufio.Scanner) error {
 		})
 	}
 	first.Wait()
-	fmt.Println("silent")
+	fmt.Println("done")
 	in.Scan() // the end of the test
 	cancel()
 	all.Wait()
-	return nil
-}
-
-// netnsMember joins with its ticket, closes its node, and syncs with a new one on
-// the same folder when it is told to.
-func netnsMember(ctx context.Context, args []string, in *bufio.Scanner) error {
-	dir, ticket, key := args[0], args[1], args[2]
-	n, err := peer.Open(ctx, peer.Config{Dir: dir})
-	if err != nil {
-		return err
-	}
-	if err := joinAndSync(ctx, n, ticket, key); err != nil {
-		return err
-	}
-	if err := n.Close(ctx); err != nil {
-		return err
-	}
-	fmt.Println("joined")
-	for in.Scan() {
-		if n, err = peer.Open(ctx, peer.Config{Dir: dir}); err != nil {
-			return err
-		}
-		ns, err := n.Namespace("notes")
-		if err != nil {
-			return err
-		}
-		began := time.Now()
-		if err := syncWithServer(ctx, n, ns); err != nil {
-			return fmt.Errorf("%w, after %s", err, time.Since(began))
-		}
-		if err := n.Close(ctx); err != nil {
-			return err
-		}
-		fmt.Println("synced")
-	}
 	return nil
 }
 
@@ -315,66 +356,105 @@ func (p *netnsProcess) line() string {
 	}
 }
 
-func (p *netnsProcess) want(answer string) {
-	p.t.Helper()
-	if got := p.line(); got != answer {
-		p.t.Errorf("the %s answers %q, want %q", p.role, got, answer)
-	}
-}
-
-func (p *netnsProcess) say(command string) {
+// do gives a command, and returns the answer.
+func (p *netnsProcess) do(command string) string {
 	p.t.Helper()
 	if _, err := fmt.Fprintln(p.in, command); err != nil {
 		p.t.Errorf("the %s does not listen: %v", p.role, err)
 	}
+	return p.line()
 }
 
-func (p *netnsProcess) tickets(count int) (tickets []string) {
-	for range count {
-		p.say("invite")
-		tickets = append(tickets, p.line())
+// wants fails the test unless the answer is the one that is wanted.
+func (p *netnsProcess) wants(command, answer string) {
+	p.t.Helper()
+	if got := p.do(command); got != answer {
+		p.t.Fatalf("%s: the %s answers %q, want %q", command, p.role, got, answer)
 	}
-	return tickets
+}
+
+// does gives commands that have nothing to tell.
+func (p *netnsProcess) does(commands ...string) {
+	p.t.Helper()
+	for _, command := range commands {
+		p.wants(command, "done")
+	}
+}
+
+// done waits until the process has done what its role is.
+func (p *netnsProcess) done() {
+	p.t.Helper()
+	if got := p.line(); got != "done" {
+		p.t.Fatalf("the %s answers %q, want done", p.role, got)
+	}
+}
+
+// server starts a node that others join.
+func (s *netns) server(listen string) (server *netnsProcess, id string) {
+	s.t.Helper()
+	server = s.start("node", s.t.TempDir())
+	id = server.do(fmt.Sprintf("open "+listen, netnsPort))
+	server.does("create")
+	return server, id
 }
 
 // Many nodes behind one address, as behind a router, connect and sync at once.
 func TestNodesBehindOneAddress(t *testing.T) {
-	for _, transport := range []string{"tcp", "quic"} {
-		t.Run(transport, func(t *testing.T) { nodesBehindOneAddress(t, transport) })
+	for transport, listen := range map[string]string{"tcp": netnsTCP, "quic": netnsQUIC} {
+		t.Run(transport, func(t *testing.T) {
+			const nodes = 20
+			at, clients := netnsStar(t, 1)
+			server, id := at.server(listen)
+			crowd := []string{id}
+			for range nodes {
+				crowd = append(crowd, server.do("invite"))
+			}
+			clients[0].start("crowd", crowd...).done()
+			server.wants("count", strconv.Itoa(nodes))
+		})
 	}
-}
-
-func nodesBehindOneAddress(t *testing.T, transport string) {
-	const nodes = 20
-	at, clients := netnsStar(t, 1)
-	server := at.start("server", transport)
-	server.want("listening")
-	crowd := clients[0].start("crowd", server.tickets(nodes)...)
-	crowd.want("synced")
-	server.say("count")
-	server.want(strconv.Itoa(nodes))
 }
 
 // Connections that say nothing keep out no member, whether it comes from another
 // address or from theirs.
 func TestSilentConnectionsKeepNoMemberOut(t *testing.T) {
 	at, clients := netnsStar(t, 2)
-	server := at.start("server", "tcp")
-	server.want("listening")
-	tickets := server.tickets(3)
-	beside := clients[0].start("member", t.TempDir(), tickets[0], "beside")
-	beside.want("joined")
-	elsewhere := clients[1].start("member", t.TempDir(), tickets[1], "elsewhere")
-	elsewhere.want("joined")
-	// More than there are places for connections without an identity, in all.
-	clients[0].start("silent", fmt.Sprintf("10.0.0.1:%d", netnsPort), "400").want("silent")
-	for range 2 {
-		elsewhere.say("sync")
-		elsewhere.want("synced")
-		beside.say("sync")
-		beside.want("synced")
+	server, id := at.server(netnsTCP)
+	var members []*netnsProcess
+	for i, at := range clients {
+		m := at.start("node", t.TempDir())
+		m.do("open")
+		m.does("join "+server.do("invite"), fmt.Sprint("put ", i), "sync "+id)
+		members = append(members, m)
 	}
-	clients[1].start("crowd", tickets[2]).want("synced") // and one that joins now
-	server.say("count")
-	server.want("3")
+	// More than there are places for connections without an identity, in all.
+	clients[0].start("silent", fmt.Sprintf("10.0.0.1:%d", netnsPort), "400").done()
+	for range 2 {
+		for _, m := range slices.Backward(members) {
+			m.do("open") // it connects anew
+			m.does("sync " + id)
+		}
+	}
+	clients[1].start("crowd", id, server.do("invite")).done() // and one that joins now
+	server.wants("count", "3")
+}
+
+// Two members on one local network find one another by mDNS after both have
+// moved, and a node that is no member stays alone.
+func TestMDNS(t *testing.T) {
+	near, clients := netnsStar(t, 1)
+	far := clients[0]
+	a, b, stranger := near.start("node", t.TempDir()), far.start("node", t.TempDir()), far.start("node", t.TempDir())
+	stranger.do(listening(4003) + " mdns")
+	a.do(listening(4001))
+	a.does("create")
+	b.do(listening(4001))
+	b.does("join " + a.do("invite"))
+	// Each moves to another port while the other is away.
+	b.do(listening(4002) + " mdns")
+	a.do(listening(4005) + " mdns")
+	a.does("find")
+	b.does("find")
+	stranger.wants("connections", "0")
+	a.wants("connections", "1")
 }
