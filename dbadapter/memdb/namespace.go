@@ -1,12 +1,10 @@
 package memdb
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -69,7 +67,7 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 	group := commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded {
 		loaded := make([]commit.Loaded, len(indices))
 		for i, index := range indices {
-			loaded[i].Held, _ = d.buckets.get(index, cmp.Compare)
+			loaded[i].Held, _ = d.buckets.get(index)
 		}
 		return loaded
 	})
@@ -82,16 +80,16 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 		for i := range held {
 			if h := &held[i]; h.Item != nil {
 				h.Item = nil
-				d.records = d.records.put(string(h.Record.Key), h, strings.Compare)
+				d.records = d.records.put(string(h.Record.Key), h)
 			}
 		}
 		for _, h := range b.Removed() {
-			d.records = d.records.remove(string(h.Record.Key), strings.Compare)
+			d.records = d.records.remove(string(h.Record.Key))
 		}
 		if len(held) > 0 {
-			d.buckets = d.buckets.put(b.Index, held, cmp.Compare)
+			d.buckets = d.buckets.put(b.Index, held)
 		} else {
-			d.buckets = d.buckets.remove(b.Index, cmp.Compare)
+			d.buckets = d.buckets.remove(b.Index)
 		}
 	}
 	d.kept.add(group.Leavers(), n.store.options.Now())

@@ -1,7 +1,6 @@
 package memdb
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -46,7 +45,7 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 	if err := s.usable("get"); err != nil {
 		return dbadapter.Record{}, err
 	}
-	held, ok := s.records.get(string(key), strings.Compare)
+	held, ok := s.records.get(string(key))
 	if !ok {
 		return dbadapter.Record{}, fmt.Errorf("get %q: %w", key, dbadapter.ErrNotFound)
 	}
@@ -62,7 +61,7 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dba
 		if next := string(after) + "\x00"; after != nil && next > start {
 			start = next
 		}
-		s.records.from(start, strings.Compare, func(key string, held *commit.Held) bool {
+		s.records.from(start, func(key string, held *commit.Held) bool {
 			if !strings.HasPrefix(key, string(prefix)) {
 				return false
 			}
@@ -78,7 +77,7 @@ func (s *snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) 
 		return err
 	}
 	for i, index := range indices {
-		held, _ := s.buckets.get(index, cmp.Compare)
+		held, _ := s.buckets.get(index)
 		sums[i] = commit.Checksum(s.namespace.hasher, held)
 	}
 	return nil
@@ -88,7 +87,7 @@ func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
 	if err := s.usable("read a bucket"); err != nil {
 		return nil, err
 	}
-	held, _ := s.buckets.get(index, cmp.Compare)
+	held, _ := s.buckets.get(index)
 	var records []dbadapter.Hashed
 	for i := range held {
 		records = append(records, held[i].Record.Clone())
@@ -112,7 +111,7 @@ func (s *snapshot) Pairs(ctx context.Context, from, to dbadapter.Index) iter.Seq
 		if err := s.usable("list the pairs"); err != nil {
 			return err
 		}
-		s.buckets.from(from, cmp.Compare, func(index dbadapter.Index, held []commit.Held) bool {
+		s.buckets.from(from, func(index dbadapter.Index, held []commit.Held) bool {
 			if to != 0 && index >= to {
 				return false
 			}

@@ -50,9 +50,6 @@ type Bucket struct {
 	err error
 }
 
-// Checksum stands for the records of the bucket after the group.
-func (b *Bucket) Checksum(h dbadapter.Hasher) dbadapter.Checksum { return Checksum(h, b.Held) }
-
 // Before is the record that a key held before the group.
 func (b *Bucket) Before(key []byte) (Held, bool) {
 	if at, ok := find(b.was, key); ok {
