@@ -50,7 +50,7 @@ func (s *snapshot) changes(ctx context.Context, after uint64, yield func(dbadapt
 			if err := rows.Scan(&last, &entry); err != nil {
 				return err
 			}
-			changes, err := layout.ReadLogEntry(entry, n.number, uint64(last))
+			changes, err := layout.ReadLogEntry(entry, n.Number, uint64(last))
 			if err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func (s *snapshot) changes(ctx context.Context, after uint64, yield func(dbadapt
 			page = append(page, changes[read-changes[0].Seq:]...)
 			read = uint64(last) + 1
 			return nil
-		}, `SELECT last, entry FROM log WHERE namespace = $1 AND last >= $2 ORDER BY last LIMIT $3`, n.number, int64(next), logPage)
+		}, `SELECT last, entry FROM log WHERE namespace = $1 AND last >= $2 ORDER BY last LIMIT $3`, n.Number, int64(next), logPage)
 		if err != nil {
 			return err
 		}
@@ -85,22 +85,22 @@ func (s *snapshot) changes(ctx context.Context, after uint64, yield func(dbadapt
 // goroutine.
 func (w *writer) trim(n *namespace) error {
 	need := uint64(n.store.options.LogLimit)
-	if n.meta.summary > 0 {
-		need = min(dbadapter.LogReach*need, max(need, n.meta.Seq-(n.meta.summary-1)))
+	if n.Meta.Own > 0 {
+		need = min(dbadapter.LogReach*need, max(need, n.Meta.Seq-(n.Meta.Own-1)))
 	}
-	if held := n.meta.Seq + 1 - n.meta.First; held <= need+need/8 {
+	if held := n.Meta.Seq + 1 - n.Meta.First; held <= need+need/8 {
 		return nil
 	}
-	m := n.meta
+	m := n.Meta
 	var last int64 // the last entry that nothing needs
 	err := w.query(func(rows pgx.Rows) error { return rows.Scan(&last) },
-		`SELECT last FROM log WHERE namespace = $1 AND last < $2 ORDER BY last DESC LIMIT 1`, n.number, int64(m.Seq+1-need))
+		`SELECT last FROM log WHERE namespace = $1 AND last < $2 ORDER BY last DESC LIMIT 1`, n.Number, int64(m.Seq+1-need))
 	if err != nil || last == 0 {
 		return err
 	}
 	m.First = uint64(last) + 1
 	return n.change(m, func(b *pgx.Batch) {
-		b.Queue(`DELETE FROM log WHERE namespace = $1 AND last <= $2`, n.number, last)
+		b.Queue(`DELETE FROM log WHERE namespace = $1 AND last <= $2`, n.Number, last)
 	})
 }
 
@@ -110,16 +110,16 @@ func (n *namespace) SaveSummary(ctx context.Context, seq uint64, summary []byte)
 	if err := dbadapter.CheckSummary(summary); err != nil {
 		return err
 	}
-	return n.do(ctx, "save a summary", func() error {
-		m := n.meta
+	return n.Between(ctx, "save a summary", func() error {
+		m := n.Meta
 		if seq > m.Seq || seq == math.MaxUint64 {
 			return fmt.Errorf("it is as of change %d, and the last change is %d", seq, m.Seq)
 		}
-		m.summary = seq + 1
-		sealed := layout.AppendSeal(append([]byte{}, summary...), 0, layout.Seed(n.number, kindSummary, seq))
+		m.Own = seq + 1
+		sealed := layout.AppendSeal(append([]byte{}, summary...), 0, layout.Seed(n.Number, kindSummary, seq))
 		err := n.change(m, func(b *pgx.Batch) {
 			b.Queue(`INSERT INTO summaries (namespace, seq, summary) VALUES ($1, $2, $3)
-				ON CONFLICT (namespace) DO UPDATE SET seq = excluded.seq, summary = excluded.summary`, n.number, int64(seq), sealed)
+				ON CONFLICT (namespace) DO UPDATE SET seq = excluded.seq, summary = excluded.summary`, n.Number, int64(seq), sealed)
 		})
 		if err != nil {
 			return err
@@ -139,16 +139,16 @@ func (n *namespace) Summary(ctx context.Context) (uint64, []byte, error) {
 		return 0, nil, err
 	}
 	defer s.Close()
-	if s.meta.summary == 0 {
+	if s.meta.Own == 0 {
 		return 0, nil, fmt.Errorf("%s: %w", what, dbadapter.ErrNotFound)
 	}
-	seq := s.meta.summary - 1
+	seq := s.meta.Own - 1
 	var sealed []byte
 	err = s.query(func(rows pgx.Rows) error { return rows.Scan(&sealed) },
-		`SELECT summary FROM summaries WHERE namespace = $1`, n.number)
+		`SELECT summary FROM summaries WHERE namespace = $1`, n.Number)
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s: %w", what, err)
 	}
-	summary, err := layout.Unseal(sealed, layout.Seed(n.number, kindSummary, seq), "the summary")
+	summary, err := layout.Unseal(sealed, layout.Seed(n.Number, kindSummary, seq), "the summary")
 	return seq, summary, err
 }

@@ -9,23 +9,14 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/grouped"
 	"github.com/syncd-io/syncd/dbadapter/internal/queue"
 )
 
-// batch is what one caller of Apply writes.
-type batch struct {
-	namespace *namespace
-	items     []commit.Item
-	outcomes  []dbadapter.Outcome
-}
-
-// part is what a group does to one namespace.
-type part struct {
-	namespace *namespace
-	group     *commit.Group
-	meta      meta // after it
-	changes   []dbadapter.Change
-}
+type (
+	batch = grouped.Batch[*namespace]
+	part  = grouped.Part[*namespace]
+)
 
 // commit decides and commits a group, and sets what each caller is told.
 func (w *writer) commit(group []*queue.Request[*batch], wait func()) (land func()) {
@@ -33,43 +24,21 @@ func (w *writer) commit(group []*queue.Request[*batch], wait func()) (land func(
 	err := w.ready()
 	var parts []*part
 	if err == nil {
-		parts = w.decide(group)
+		parts = grouped.Decide(group, func(n *namespace) *commit.Group {
+			return commit.NewGroup(n.Hasher, func(indices []dbadapter.Index) []commit.Loaded { return w.load(n, indices) })
+		})
 		err = w.write(parts)
 	}
 	if err != nil {
-		for _, r := range group {
-			if r.Err == nil {
-				r.Batch.outcomes, r.Err = nil, err
-			}
-		}
+		grouped.Fail(group, err)
 		return nil
 	}
 	for _, p := range parts {
-		if err := errors.Join(w.trim(p.namespace), w.trimKept(p.namespace)); err != nil {
-			w.store.log.Warn("trim the change log and the kept log", slog.String("namespace", fmt.Sprintf("%x", p.namespace.id)), slog.Any("err", err))
+		if err := errors.Join(w.trim(p.Namespace), w.trimKept(p.Namespace)); err != nil {
+			w.store.log.Warn("trim the change log and the kept log", slog.String("namespace", fmt.Sprintf("%x", p.Namespace.ID)), slog.Any("err", err))
 		}
 	}
 	return nil
-}
-
-// decide runs the batches one after another against the last commit.
-func (w *writer) decide(group []*queue.Request[*batch]) []*part {
-	var parts []*part
-next:
-	for _, r := range group {
-		b := r.Batch
-		for _, p := range parts {
-			if p.namespace == b.namespace {
-				b.outcomes, r.Err = p.group.Batch(b.items)
-				continue next
-			}
-		}
-		n := b.namespace
-		g := commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded { return w.load(n, indices) })
-		parts = append(parts, &part{namespace: n, group: g})
-		b.outcomes, r.Err = g.Batch(b.items)
-	}
-	return parts
 }
 
 // write commits what the parts touch as one transaction, and lets observers and new
@@ -77,7 +46,7 @@ next:
 func (w *writer) write(parts []*part) error {
 	touched := parts[:0:0]
 	for _, p := range parts {
-		if len(p.group.Touched()) > 0 {
+		if len(p.Group.Touched()) > 0 {
 			touched = append(touched, p)
 		}
 	}
@@ -86,13 +55,13 @@ func (w *writer) write(parts []*part) error {
 	}
 	return w.transact(func(b *pgx.Batch, _ *head) {
 		for _, p := range touched {
-			p.stage(b)
+			stage(b, p)
 		}
 	}, func() {
 		for _, p := range touched {
-			p.namespace.show(p.meta)
-			if p.namespace.observe != nil {
-				p.namespace.observe(p.changes)
+			p.Namespace.show(p.Meta)
+			if p.Namespace.Observe != nil {
+				p.Namespace.Observe(p.Changes)
 			}
 		}
 	})

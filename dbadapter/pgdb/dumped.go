@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // A schema that was restored goes on from numbers of changes that were given before, so
@@ -66,10 +67,10 @@ func renewLogs(ctx context.Context, tx pgx.Tx) error {
 	var number uint32
 	var head []byte
 	if _, err = pgx.ForEachRow(rows, []any{&number, &head}, func() error {
-		var m meta
-		if m.decode(head, number) == nil {
+		var m layout.Meta
+		if m.Decode(head, number) == nil {
 			m.Log = dbadapter.NewLogID()
-			heads[number] = m.encode(number)
+			heads[number] = m.Encode(number)
 		}
 		return nil
 	}); err != nil {

@@ -79,7 +79,7 @@ func (n *namespace) stageKept(b *pgx.Batch, m *layout.Kept, leavers []commit.Lea
 	flush := func() {
 		if len(entries) > 0 {
 			b.Queue(`INSERT INTO kept (namespace, why, seq, size, entry)
-				SELECT $1, k.* FROM unnest($2::smallint[], $3::bigint[], $4::bigint[], $5::bytea[]) k`, n.number, whys, seqs, sizes, entries)
+				SELECT $1, k.* FROM unnest($2::smallint[], $3::bigint[], $4::bigint[], $5::bytea[]) k`, n.Number, whys, seqs, sizes, entries)
 		}
 		whys, seqs, sizes, entries, bytes = nil, nil, nil, nil, 0
 	}
@@ -87,7 +87,7 @@ func (n *namespace) stageKept(b *pgx.Batch, m *layout.Kept, leavers []commit.Lea
 		l := &leavers[i]
 		m.Seq++
 		m.Count(l.Why, l.Size(), 1)
-		entry := appendKept(nil, n.number, m.Seq, at, l)
+		entry := appendKept(nil, n.Number, m.Seq, at, l)
 		whys, seqs, sizes = append(whys, int16(l.Why)), append(seqs, int64(m.Seq)), append(sizes, int64(l.Size()))
 		entries = append(entries, entry)
 		if bytes += len(entry); bytes > dbadapter.MaxBatchBytes {
@@ -163,16 +163,11 @@ func (s *snapshot) keptPage(why dbadapter.Why, after int64) (page []dbadapter.Ke
 		if err := rows.Scan(&kind, &seq, &entry); err != nil {
 			return err
 		}
-		k, err := readKept(entry, n.number, why, uint64(seq), n.hasher)
+		k, err := readKept(entry, n.Number, why, uint64(seq), n.Hasher)
 		page = append(page, k)
 		return err
-	}, keptOnward, n.number, int16(why), after, mostPage, pageBytes)
+	}, keptOnward, n.Number, int16(why), after, mostPage, pageBytes)
 	return page, err
-}
-
-func (n *namespace) KeptCount(why dbadapter.Why) int {
-	m := n.last()
-	return m.Kept.Of(why)
 }
 
 func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
@@ -180,7 +175,7 @@ func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
 	for i, seq := range seqs {
 		numbers[i] = int64(seq)
 	}
-	return n.do(ctx, "forget entries of the kept log", func() error {
+	return n.Between(ctx, "forget entries of the kept log", func() error {
 		return n.takeOut(`SELECT why, seq, size FROM kept WHERE namespace = $1 AND why = ANY($2) AND seq = ANY($3)`,
 			func(*layout.Kept) bool { return true }, []int16{int16(dbadapter.KeptConflict), int16(dbadapter.KeptSetAside)}, numbers)
 	})
@@ -192,14 +187,14 @@ const trimPage = 4096
 // trimKept removes the oldest conflicts beyond the bounds. It runs on the queue's
 // goroutine.
 func (w *writer) trimKept(n *namespace) error {
-	for n.meta.Kept.Full() {
-		was := n.meta.Kept
+	for n.Meta.Kept.Full() {
+		was := n.Meta.Kept
 		err := n.takeOut(`SELECT why, seq, size FROM kept WHERE namespace = $1 AND why = $2 ORDER BY seq LIMIT $3`,
 			(*layout.Kept).Full, int16(dbadapter.KeptConflict), trimPage)
 		if err != nil {
 			return err
 		}
-		if n.meta.Kept == was {
+		if n.Meta.Kept == was {
 			return damage.Corrupt("the kept log", "its head counts %d conflicts of %d bytes, which are not there", was.Conflicts, was.Bytes)
 		}
 	}
@@ -209,7 +204,7 @@ func (w *writer) trimKept(n *namespace) error {
 // takeOut removes the entries that a query finds, in its order and as long as more
 // says so.
 func (n *namespace) takeOut(find string, more func(*layout.Kept) bool, arguments ...any) error {
-	m := n.meta
+	m := n.Meta
 	var whys []int16
 	var seqs []int64
 	err := n.store.writer.query(func(rows pgx.Rows) error {
@@ -221,12 +216,12 @@ func (n *namespace) takeOut(find string, more func(*layout.Kept) bool, arguments
 		m.Kept.Count(dbadapter.Why(why), int(size), -1)
 		whys, seqs = append(whys, why), append(seqs, seq)
 		return nil
-	}, find, append([]any{n.number}, arguments...)...)
+	}, find, append([]any{n.Number}, arguments...)...)
 	if err != nil || len(seqs) == 0 {
 		return err
 	}
 	return n.change(m, func(b *pgx.Batch) {
 		b.Queue(`DELETE FROM kept USING unnest($2::smallint[], $3::bigint[]) gone (why, seq)
-			WHERE kept.namespace = $1 AND kept.why = gone.why AND kept.seq = gone.seq`, n.number, whys, seqs)
+			WHERE kept.namespace = $1 AND kept.why = gone.why AND kept.seq = gone.seq`, n.Number, whys, seqs)
 	})
 }

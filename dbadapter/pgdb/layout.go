@@ -29,17 +29,3 @@ func unsealSum(number uint32, index dbadapter.Index, stored int64) (dbadapter.Ch
 	}
 	return sum, nil
 }
-
-// meta is the head of a namespace.
-type meta struct {
-	layout.Meta
-	// summary is 0 if no summary is kept, else its sequence number and 1.
-	summary uint64
-}
-
-func (m *meta) encode(number uint32) []byte { return m.Encode(number, m.summary) }
-
-func (m *meta) decode(b []byte, number uint32) (err error) {
-	m.summary, err = m.Decode(b, number)
-	return err
-}

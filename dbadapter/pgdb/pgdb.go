@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/grouped"
 	"github.com/syncd-io/syncd/dbadapter/internal/lifecycle"
 	"github.com/syncd-io/syncd/dbadapter/internal/queue"
 )
@@ -120,7 +121,10 @@ func Open(ctx context.Context, connection string, o Options) (_ *Store, err erro
 
 // Namespace opens a namespace; see dbadapter.Store. It must not be open.
 func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
-	n := &namespace{store: s, id: id, hasher: hasher, observe: observe}
+	n := &namespace{store: s}
+	n.Namespace = grouped.Namespace[*namespace]{
+		Self: n, ID: id, Hasher: hasher, Observe: observe, Queue: s.queue, Do: s.queue.Do, Lock: &s.mu,
+	}
 	if err := s.life.Make(ctx, id, n, func() error { return s.queue.Do(ctx, n.load) }); err != nil {
 		return nil, err
 	}

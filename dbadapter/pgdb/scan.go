@@ -70,10 +70,10 @@ func (s *snapshot) scan(ctx context.Context, prefix, after []byte, yield func(db
 			if err := rows.Scan(&key, &r.stored, &head, &value, &inPage); err != nil {
 				return err
 			}
-			r.Hashed, r.err = readRecord(key, head, value, n.hasher)
+			r.Hashed, r.err = readRecord(key, head, value, n.Hasher)
 			page = append(page, r)
 			return nil
-		}, scanOnward, n.number, start, size, pageBytes)
+		}, scanOnward, n.Number, start, size, pageBytes)
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (s *snapshot) pairs(ctx context.Context, from, to dbadapter.Index, yield fu
 			read++
 			p := dbadapter.Pair{Index: dbadapter.Index(at)}
 			var err error
-			if p.Checksum, err = unsealSum(n.number, p.Index, stored); err != nil {
+			if p.Checksum, err = unsealSum(n.Number, p.Index, stored); err != nil {
 				return err
 			}
 			if last := len(page) - 1; last >= 0 && page[last].Index == p.Index { // of the same bucket
@@ -151,7 +151,7 @@ func (s *snapshot) pairs(ctx context.Context, from, to dbadapter.Index, yield fu
 			}
 			page = append(page, p)
 			return nil
-		}, `SELECT idx, checksum FROM records WHERE namespace = $1 AND idx >= $2 AND idx < $3 ORDER BY idx LIMIT $4`, n.number, next, end, size)
+		}, `SELECT idx, checksum FROM records WHERE namespace = $1 AND idx >= $2 AND idx < $3 ORDER BY idx LIMIT $4`, n.Number, next, end, size)
 		if err != nil {
 			return err
 		}

@@ -12,11 +12,12 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 type snapshot struct {
 	namespace *namespace
-	meta      meta // the namespace's head as of the snapshot
+	meta      layout.Meta // the namespace's head as of the snapshot
 
 	mu   sync.Mutex // guards what follows; the namespace's Close takes it too
 	view *view      // nil once closed
@@ -31,16 +32,16 @@ func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
 }
 
 func (n *namespace) snapshot(what string) (*snapshot, error) {
-	if err := n.life.Enter(what, n.id); err != nil {
+	if err := n.Life.Enter(what, n.ID); err != nil {
 		return nil, err
 	}
-	defer n.life.Leave()
+	defer n.Life.Leave()
 	v, m, err := n.store.acquire(n)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	s := &snapshot{namespace: n, meta: m, view: v}
-	n.life.Opened(s)
+	n.Life.Opened(s)
 	return s, nil
 }
 
@@ -81,10 +82,10 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 		if err := rows.Scan(&sum, &head, &value); err != nil {
 			return err
 		}
-		found, err := readRecord(key, head, value, n.hasher)
+		found, err := readRecord(key, head, value, n.Hasher)
 		r = &found
 		return err
-	}, `SELECT checksum, head, value FROM records WHERE namespace = $1 AND key = $2`, n.number, key)
+	}, `SELECT checksum, head, value FROM records WHERE namespace = $1 AND key = $2`, n.Number, key)
 	if err == nil && r != nil {
 		err = s.check(r, sum)
 	}
@@ -100,8 +101,8 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 // check compares a record with the checksum of its bucket, which stands in the same
 // row.
 func (s *snapshot) check(r *dbadapter.Hashed, stored int64) error {
-	sum, err := unsealSum(s.namespace.number, r.Index, stored)
-	if err != nil || dbadapter.PairOf(s.namespace.hasher, r).Checksum == sum {
+	sum, err := unsealSum(s.namespace.Number, r.Index, stored)
+	if err != nil || dbadapter.PairOf(s.namespace.Hasher, r).Checksum == sum {
 		return err
 	}
 	held, err := s.namespace.held(s.query, []dbadapter.Index{r.Index}) // it is not alone there
@@ -137,10 +138,10 @@ func (n *namespace) held(read query, indices []dbadapter.Index) ([]commit.Loaded
 			return fmt.Errorf("the database returns index %d, which was not asked for", place)
 		}
 		l := &loaded[i]
-		sum, err := unsealSum(n.number, indices[i], stored)
+		sum, err := unsealSum(n.Number, indices[i], stored)
 		var r dbadapter.Hashed
 		if err == nil {
-			r, err = readRecord(key, head, value, n.hasher)
+			r, err = readRecord(key, head, value, n.Hasher)
 		}
 		if err == nil && (r.Index != indices[i] || len(l.Held) > 0 && sum != sums[i]) {
 			err = errStale(key)
@@ -151,13 +152,13 @@ func (n *namespace) held(read query, indices []dbadapter.Index) ([]commit.Loaded
 		}
 		l.Held, sums[i] = append(l.Held, commit.Held{Record: r}), sum
 		return nil
-	}, `SELECT idx, key, checksum, head, value FROM records WHERE namespace = $1 AND idx = ANY($2) ORDER BY idx, key`, n.number, places)
+	}, `SELECT idx, key, checksum, head, value FROM records WHERE namespace = $1 AND idx = ANY($2) ORDER BY idx, key`, n.Number, places)
 	if err != nil {
 		return nil, err
 	}
 	for i := range loaded {
 		l := &loaded[i]
-		if l.Err == nil && len(l.Held) > 0 && commit.Checksum(n.hasher, l.Held) != sums[i] {
+		if l.Err == nil && len(l.Held) > 0 && commit.Checksum(n.Hasher, l.Held) != sums[i] {
 			l.Err = errStale(l.Held[0].Record.Key)
 		}
 		if l.Err != nil {
@@ -186,12 +187,12 @@ func (s *snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) 
 			if err := rows.Scan(&place, &stored); err != nil {
 				return err
 			}
-			sum, err := unsealSum(n.number, dbadapter.Index(place), stored)
+			sum, err := unsealSum(n.Number, dbadapter.Index(place), stored)
 			for _, i := range at[place] {
 				sums[i] = sum
 			}
 			return err
-		}, `SELECT idx, checksum FROM records WHERE namespace = $1 AND idx = ANY($2)`, n.number, places)
+		}, `SELECT idx, checksum FROM records WHERE namespace = $1 AND idx = ANY($2)`, n.Number, places)
 		if err != nil {
 			return fmt.Errorf("look up: %w", err)
 		}
@@ -232,7 +233,7 @@ func (s *snapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, err
 }
 
 func (s *snapshot) Close() error {
-	s.namespace.life.Closed(s)
+	s.namespace.Life.Closed(s)
 	s.end()
 	return nil
 }

@@ -24,16 +24,13 @@ WHERE records.namespace = $1 AND records.key = n.key`
 )
 
 // stage queues the statements of a part. It may be called again.
-func (p *part) stage(b *pgx.Batch) {
-	n := p.namespace
-	m := n.meta
-	changes := p.group.Changes(m.Seq)
+func stage(b *pgx.Batch, p *part) {
+	n, m := p.Namespace, &p.Meta
+	p.Count(n.Meta)
 	var keys, heads, values, near, gone [][]byte
 	var indices, sums, nearSums []int64
-	for i, bucket := range p.group.Touched() {
-		m.Records += uint64(changes[i].Records)
-		m.Digest = m.Digest.Add(changes[i].Delta)
-		sum := sealSum(n.number, bucket.Index, changes[i].New)
+	for i, bucket := range p.Group.Touched() {
+		sum := sealSum(n.Number, bucket.Index, p.Changes[i].New)
 		for j := range bucket.Held {
 			held := &bucket.Held[j]
 			if held.Item == nil { // its bucket has another checksum now
@@ -49,33 +46,30 @@ func (p *part) stage(b *pgx.Batch) {
 		}
 	}
 	if len(gone) > 0 {
-		b.Queue(removeRecords, n.number, gone)
+		b.Queue(removeRecords, n.Number, gone)
 	}
 	if len(keys) > 0 {
-		b.Queue(putRecords, n.number, keys, indices, sums, heads, values)
+		b.Queue(putRecords, n.Number, keys, indices, sums, heads, values)
 	}
 	if len(near) > 0 {
-		b.Queue(markNeighbours, n.number, near, nearSums)
+		b.Queue(markNeighbours, n.Number, near, nearSums)
 	}
-	n.stageKept(b, &m.Kept, p.group.Leavers())
+	n.stageKept(b, &m.Kept, p.Group.Leavers())
 	var lasts []int64
 	var entries [][]byte
-	for rest := changes; len(rest) > 0; {
+	for rest := p.Changes; len(rest) > 0; {
 		some := rest[:layout.LogEntry(rest)]
 		rest = rest[len(some):]
 		lasts = append(lasts, int64(some[len(some)-1].Seq))
-		entries = append(entries, layout.AppendLogEntry(nil, n.number, some))
+		entries = append(entries, layout.AppendLogEntry(nil, n.Number, some))
 	}
-	b.Queue(putLog, n.number, lasts, entries)
-	m.Seq += uint64(len(changes))
-	m.Latest = max(m.Latest, p.group.Latest())
-	b.Queue(putMeta, n.number, m.encode(n.number))
-	p.meta, p.changes = m, changes
+	b.Queue(putLog, n.Number, lasts, entries)
+	b.Queue(putMeta, n.Number, m.Encode(n.Number))
 }
 
-// prepare gives each item its stored head, and a key of its own: a change that is
+// Encode gives each item its stored head, and a key of its own: a change that is
 // handed to an observer stays valid. It returns what the batch weighs.
-func prepare(items []commit.Item) (size int) {
+func (n *namespace) Encode(items []commit.Item) (size int) {
 	bytes := 0
 	for i := range items {
 		bytes += len(items[i].Record.Key) + layout.HeadSize(&items[i].Record.Record)

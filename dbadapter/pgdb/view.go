@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // view is a transaction that reads the store as of one commit, over a connection of
@@ -183,7 +184,7 @@ func (p *views) start(conn *pgx.Conn) error {
 
 // acquire returns a view as of the last commit, and the head that the namespace has
 // in it.
-func (s *Store) acquire(n *namespace) (*view, meta, error) {
+func (s *Store) acquire(n *namespace) (*view, layout.Meta, error) {
 	if v, m := s.shared(n); v != nil {
 		return v, m, nil
 	}
@@ -194,20 +195,20 @@ func (s *Store) acquire(n *namespace) (*view, meta, error) {
 	}
 	v, err := s.views.begin()
 	if err != nil {
-		return nil, meta{}, err
+		return nil, layout.Meta{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.view = v
-	return v, n.shown, nil
+	return v, n.Shown, nil
 }
 
 // shared is the view that others have open as of the last commit, if there is one.
-func (s *Store) shared(n *namespace) (*view, meta) {
+func (s *Store) shared(n *namespace) (*view, layout.Meta) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v := s.view; v != nil && !v.isLost() && v.retain() {
-		return v, n.shown
+		return v, n.Shown
 	}
-	return nil, meta{}
+	return nil, layout.Meta{}
 }

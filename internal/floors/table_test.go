@@ -15,6 +15,7 @@ var floors = [][]string{
 	{"bfield/nested", "bfield/phf"},
 	{"internal/quorum", "internal/watermark"},
 	{"dbadapter/internal/examiner", "dbadapter/internal/layout", "internal/backup", "internal/placement"},
+	{"dbadapter/internal/grouped"},
 	{"dbadapter/internal/badgerkv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/memdb", "dbadapter/storetest", "internal/bodies", "internal/locator"},
 	{"dbadapter/badgerdb", "dbadapter/internal/disktest", "dbadapter/pebbledb", "dbadapter/pgdb", "reconcile/wire"},
 	{"dbadapter/ondisk", "reconcile"},

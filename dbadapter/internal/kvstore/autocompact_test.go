@@ -59,7 +59,7 @@ func overwrite(t testing.TB, n *namespace, records, round int) {
 		for ; i < records && len(batch) < 1000; i++ {
 			w := write(fmt.Sprintf("key %08d", i), round*records+i)[0]
 			w.Record.Value = bytes.Repeat([]byte{byte(round)}, 1000)
-			w.Record = hashed(n.hasher, w.Record.Record)
+			w.Record = hashed(n.Hasher, w.Record.Record)
 			batch = append(batch, w)
 		}
 		apply(t, n, batch)

@@ -45,7 +45,7 @@ const (
 func (l *layer) capacity() int { return len(l.blocks) * 512 / bloomBits }
 
 // begin makes the filter of a namespace in which nothing was ever written.
-func (f *bloom) begin(txn kv.View, m *meta, number uint32) error {
+func (f *bloom) begin(txn kv.View, m *layout.Meta, number uint32) error {
 	if m.Seq != 0 {
 		return nil
 	}

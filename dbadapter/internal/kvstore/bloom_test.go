@@ -66,12 +66,12 @@ func TestBloom(t *testing.T) {
 func TestBloomBegins(t *testing.T) {
 	dir := t.TempDir()
 	s, n := openTest(t, dir, Options{}, nil)
-	absent := n.hasher.Index([]byte("absent"))
+	absent := n.Hasher.Index([]byte("absent"))
 	if n.written.mayHold(absent) {
 		t.Error("a new namespace asks the database")
 	}
 	apply(t, n, write("k", 1))
-	if n.written.mayHold(absent) || !n.written.mayHold(n.hasher.Index([]byte("k"))) {
+	if n.written.mayHold(absent) || !n.written.mayHold(n.Hasher.Index([]byte("k"))) {
 		t.Error("after a write the filter does not hold just what was written")
 	}
 	if err := s.Close(); err != nil {

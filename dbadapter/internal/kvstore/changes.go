@@ -29,7 +29,7 @@ func (n *namespace) Changes(ctx context.Context, after uint64) iter.Seq2[dbadapt
 // changes yields the log after a sequence number, and fails if a change is
 // missing.
 func (s *snapshot) changes(ctx context.Context, after uint64, yield func(dbadapter.Change) bool) error {
-	number := s.namespace.number
+	number := s.namespace.Number
 	m, err := s.meta("read the change log")
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ const (
 // trimmable are the oldest entries of the log that it need not keep, once it is an eighth
 // longer than it must be, so that the cost of removing an entry is paid once, in bulk;
 // first is the first change that then stays.
-func (c *committer) trimmable(n *namespace, m *meta, most int) (keys [][]byte, first uint64, err error) {
+func (c *committer) trimmable(n *namespace, m *layout.Meta, most int) (keys [][]byte, first uint64, err error) {
 	limit := max(uint64(n.store.options.LogLimit), m.Records/8)
 	if n.summary.generation > 0 {
 		limit = min(dbadapter.LogReach*limit, max(limit, m.Seq-n.summary.seq))
@@ -96,7 +96,7 @@ func (c *committer) trimmable(n *namespace, m *meta, most int) (keys [][]byte, f
 		return nil, first, nil
 	}
 	keep := m.Seq + 1 - limit // the first change to stay
-	keys, err = c.store.keys(appendPrefix(nil, n.number, layout.KindLog), appendLogKey(nil, n.number, first), most)
+	keys, err = c.store.keys(appendPrefix(nil, n.Number, layout.KindLog), appendLogKey(nil, n.Number, first), most)
 	for i, key := range keys {
 		last := binary.BigEndian.Uint64(key[prefixSize:])
 		if last >= keep {
@@ -110,7 +110,7 @@ func (c *committer) trimmable(n *namespace, m *meta, most int) (keys [][]byte, f
 // trim removes the oldest changes in a transaction of their own. It runs on the
 // committer's goroutine, while nothing lands.
 func (c *committer) trim(n *namespace) error {
-	m := n.meta
+	m := n.Meta
 	keys, first, err := c.trimmable(n, &m, trimBatch)
 	if err != nil || len(keys) == 0 {
 		return err
@@ -128,10 +128,10 @@ func (c *committer) trim(n *namespace) error {
 
 // stageTrim removes some of the oldest changes in a transaction that is prepared. It sees
 // the log as of a commit before; what was added since is not the oldest.
-func (c *committer) stageTrim(txn kv.Txn, n *namespace, m *meta) error {
+func (c *committer) stageTrim(txn kv.Txn, n *namespace, m *layout.Meta) error {
 	keys, first, err := c.trimmable(n, m, trimBeside)
 	if err != nil {
-		c.store.log.Warn("trim the change log", slog.String("namespace", fmt.Sprintf("%x", n.id)), slog.Any("err", err))
+		c.store.log.Warn("trim the change log", slog.String("namespace", fmt.Sprintf("%x", n.ID)), slog.Any("err", err))
 		return nil
 	}
 	for _, key := range keys {

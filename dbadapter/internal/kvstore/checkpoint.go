@@ -32,7 +32,7 @@ func (s *Store) Checkpoint(ctx context.Context) (dbadapter.Checkpoint, error) {
 	if err := s.committer.do(ctx, func() error { return c.open() }); err != nil {
 		return nil, fmt.Errorf("open a checkpoint: %w", err)
 	}
-	slices.SortFunc(c.snapshots, func(a, b *snapshot) int { return bytes.Compare(a.namespace.id[:], b.namespace.id[:]) })
+	slices.SortFunc(c.snapshots, func(a, b *snapshot) int { return bytes.Compare(a.namespace.ID[:], b.namespace.ID[:]) })
 	return c, nil
 }
 
@@ -48,16 +48,16 @@ func (c *checkpoint) open() error {
 	c.head, c.read = s.committer.head, s.last
 	c.read.refs.Add(1)
 	for _, n := range s.life.Open() {
-		if n.number == 0 {
+		if n.Number == 0 {
 			continue // it is being opened
 		}
-		if err := n.life.Enter("open a checkpoint", n.id); err != nil {
+		if err := n.Life.Enter("open a checkpoint", n.ID); err != nil {
 			continue // it is being closed
 		}
-		snap := &snapshot{namespace: n, seq: n.shown.Seq, read: s.last}
+		snap := &snapshot{namespace: n, seq: n.Shown.Seq, read: s.last}
 		snap.read.refs.Add(1)
-		n.life.Opened(snap)
-		n.life.Leave()
+		n.Life.Opened(snap)
+		n.Life.Leave()
 		c.snapshots = append(c.snapshots, snap)
 	}
 	return nil
@@ -134,7 +134,7 @@ func decodeMark(b []byte) (m mark, err error) {
 // it.
 func (m *mark) of(n *namespace) (_ markedNamespace, ok bool) {
 	for _, one := range m.namespaces {
-		if one.id == n.id && one.number == n.number {
+		if one.id == n.ID && one.number == n.Number {
 			return one, true
 		}
 	}
@@ -151,7 +151,7 @@ func (c *checkpoint) next(since []byte) (now mark, before *mark, err error) {
 		if err != nil {
 			return now, nil, err
 		}
-		now.namespaces = append(now.namespaces, markedNamespace{s.namespace.id, s.namespace.number, s.seq, m.keptLast()})
+		now.namespaces = append(now.namespaces, markedNamespace{s.namespace.ID, s.namespace.Number, s.seq, keptLast(&m)})
 	}
 	if since == nil {
 		return now, nil, nil
@@ -246,7 +246,7 @@ func (c *checkpoint) Copy(ctx context.Context, w io.Writer, since []byte) (_ dba
 	for _, s := range c.snapshots {
 		one, err := s.copyTo(ctx, out, before)
 		if err != nil {
-			return dbadapter.Copied{}, fmt.Errorf("copy namespace %x: %w", s.namespace.id, err)
+			return dbadapter.Copied{}, fmt.Errorf("copy namespace %x: %w", s.namespace.ID, err)
 		}
 		copied.Whole = copied.Whole && one.Since == 0
 		copied.Namespaces = append(copied.Namespaces, one)

@@ -42,7 +42,7 @@ func TestCopyIsOneMoment(t *testing.T) {
 		if i < 5 {
 			continue
 		}
-		snap := must(opened(restored(t, s, line...), n.id).Snapshot())
+		snap := must(opened(restored(t, s, line...), n.ID).Snapshot())
 		a, errA := snap.Get([]byte("a"))
 		z, errZ := snap.Get([]byte("z"))
 		snap.Close()
@@ -60,13 +60,13 @@ func TestCopyIsOneMoment(t *testing.T) {
 func TestCopyOfDamage(t *testing.T) {
 	for what, damage := range map[string]func(n *namespace, txn kv.Txn) error{
 		"a record is gone": func(n *namespace, txn kv.Txn) error {
-			return txn.Delete(append(appendPrefix(nil, n.number, kindRecord), "key 00000007"...))
+			return txn.Delete(append(appendPrefix(nil, n.Number, kindRecord), "key 00000007"...))
 		},
 		"a bucket is gone": func(n *namespace, txn kv.Txn) error {
-			return txn.Delete(appendIndexKey(nil, n.number, n.hasher.Index([]byte("key 00000007"))))
+			return txn.Delete(appendIndexKey(nil, n.Number, n.Hasher.Index([]byte("key 00000007"))))
 		},
 		"a record is faulty": func(n *namespace, txn kv.Txn) error {
-			return txn.Set(append(appendPrefix(nil, n.number, kindRecord), "key 00000007"...), []byte("faulty"))
+			return txn.Set(append(appendPrefix(nil, n.Number, kindRecord), "key 00000007"...), []byte("faulty"))
 		},
 	} {
 		t.Run(what, func(t *testing.T) {

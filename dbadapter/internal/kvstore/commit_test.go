@@ -121,7 +121,7 @@ func TestGroupBounds(t *testing.T) {
 		w := write(fmt.Sprint(i), i)
 		r := w[0].Record.Record
 		r.Value = make([]byte, size)
-		w[0].Record = hashed(n.hasher, r)
+		w[0].Record = hashed(n.Hasher, r)
 		_, err := n.Apply(context.Background(), w)
 		errs <- err
 	}
@@ -296,7 +296,7 @@ func TestLongValues(t *testing.T) {
 		w := write("k", i)
 		r := w[0].Record.Record
 		r.Value = make([]byte, size)
-		w[0].Record = hashed(n.hasher, r)
+		w[0].Record = hashed(n.Hasher, r)
 		apply(t, n, w)
 		v, err := n.Snapshot()
 		if err != nil {
@@ -306,7 +306,7 @@ func TestLongValues(t *testing.T) {
 		if err != nil || len(r.Value) != size {
 			t.Errorf("a value of %d bytes reads as %d, %v", size, len(r.Value), err)
 		}
-		tail, err := kv.Get(v.(*snapshot).read.txn, tailKey(n.number, []byte("k")))
+		tail, err := kv.Get(v.(*snapshot).read.txn, tailKey(n.Number, []byte("k")))
 		if err != nil || (tail != nil) != isLong(&r) {
 			t.Errorf("a value of %d bytes has a tail of %d, %v", size, len(tail), err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/grouped"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 	"github.com/syncd-io/syncd/dbadapter/internal/queue"
 )
@@ -15,7 +16,7 @@ import (
 // prepared is a transaction that is to be committed.
 type prepared struct {
 	txn    kv.Txn
-	staged []stagedPart
+	staged []*part
 	arena  *[]byte // what the transaction refers to
 	// landed ends what waits for the commit to end.
 	landed func()
@@ -24,13 +25,6 @@ type prepared struct {
 // commit decides the group, and commits it or returns what does so, and sets each
 // request's outcome.
 func (c *committer) commit(group []*queue.Request[*batch], wait func()) (land func()) {
-	fail := func(err error) {
-		for _, r := range group {
-			if r.Err == nil {
-				r.Batch.outcomes, r.Err = nil, err
-			}
-		}
-	}
 	if group = c.withRoom(group); len(group) == 0 {
 		return nil
 	}
@@ -39,28 +33,28 @@ func (c *committer) commit(group []*queue.Request[*batch], wait func()) (land fu
 	case errors.Is(err, kv.ErrTooBig) && len(group) > 1:
 		wait()
 		for i, r := range group {
-			r.Batch.outcomes, r.Err = nil, nil
+			r.Batch.Outcomes, r.Err = nil, nil
 			if land := c.commit(group[i:i+1], wait); land != nil {
 				land()
 			}
 		}
 		return nil
 	case errors.Is(err, kv.ErrTooBig):
-		fail(fmt.Errorf("apply: %w: many keys share an index, and their bucket does not fit into one transaction; apply fewer writes at once", dbadapter.ErrLimit))
+		grouped.Fail(group, fmt.Errorf("apply: %w: many keys share an index, and their bucket does not fit into one transaction; apply fewer writes at once", dbadapter.ErrLimit))
 		return nil
 	case err != nil:
-		fail(err)
+		grouped.Fail(group, err)
 		return nil
 	case p == nil:
 		wait() // what lands may hold what this group has
 		if c.failed != nil {
-			fail(c.failed)
+			grouped.Fail(group, c.failed)
 		}
 		return nil
 	}
 	land = func() {
 		if err := c.land(p); err != nil {
-			fail(err)
+			grouped.Fail(group, err)
 		}
 	}
 	if beside {
@@ -71,8 +65,8 @@ func (c *committer) commit(group []*queue.Request[*batch], wait func()) (land fu
 		if c.failed != nil {
 			break
 		}
-		if err := errors.Join(c.trim(s.namespace), c.trimKept(s.namespace)); err != nil {
-			c.store.log.Warn("trim the change log and the kept log", slog.String("namespace", fmt.Sprintf("%x", s.namespace.id)), slog.Any("err", err))
+		if err := errors.Join(c.trim(s.Namespace), c.trimKept(s.Namespace)); err != nil {
+			c.store.log.Warn("trim the change log and the kept log", slog.String("namespace", fmt.Sprintf("%x", s.Namespace.ID)), slog.Any("err", err))
 		}
 	}
 	return nil
@@ -93,7 +87,7 @@ func (c *committer) withRoom(group []*queue.Request[*batch]) []*queue.Request[*b
 		switch {
 		case fuller != nil:
 			r.Err = fuller
-		case !r.Batch.removes():
+		case !removes(r.Batch):
 			r.Err = full
 		default:
 			rest = append(rest, r)
@@ -103,15 +97,11 @@ func (c *committer) withRoom(group []*queue.Request[*batch]) []*queue.Request[*b
 }
 
 // removes reports whether a batch makes room in the end.
-func (b *batch) removes() bool {
-	return !slices.ContainsFunc(b.items, func(i commit.Item) bool { return !i.Record.Deleted && i.Action != dbadapter.Collect })
+func removes(b *batch) bool {
+	return !slices.ContainsFunc(b.Items, func(i commit.Item) bool { return !i.Record.Deleted && i.Action != dbadapter.Collect })
 }
 
-// part is what a group does to one namespace.
-type part struct {
-	namespace *namespace
-	group     *commit.Group
-}
+type part = grouped.Part[*namespace]
 
 // prepare decides the group and stages what it touches; nil if that is nothing. beside:
 // the next transaction may be prepared while this one lands. Where it fails, what was
@@ -126,13 +116,13 @@ func (c *committer) prepare(group []*queue.Request[*batch], wait func()) (p *pre
 	beside = group[0].Writes >= queue.Large
 	for _, p := range parts {
 		// The kept log is written in transactions before and after this one.
-		beside = beside && p.namespace.meta.ahead == 0 && len(p.group.Leavers()) == 0
+		beside = beside && p.Namespace.Meta.Own == 0 && len(p.Group.Leavers()) == 0
 	}
 	if p, err = c.stageAll(parts, beside, wait); p == nil {
 		if err != nil && !beside && c.failed == nil {
 			// A later commit, be it of another namespace, would let it be seen.
 			for _, p := range parts {
-				err = errors.Join(err, c.dropAhead(p.namespace))
+				err = errors.Join(err, c.dropAhead(p.Namespace))
 			}
 		}
 		ended()
@@ -143,36 +133,22 @@ func (c *committer) prepare(group []*queue.Request[*batch], wait func()) (p *pre
 	return p, beside, nil
 }
 
-// decide runs the batches one after another against the last commit, and what lands on it.
-func (c *committer) decide(group []*queue.Request[*batch], before *prepared) []part {
+// decide runs the batches against the last commit, and what lands on it.
+func (c *committer) decide(group []*queue.Request[*batch], before *prepared) []*part {
 	view := c.store.lastCommit()
 	defer view.release()
-	var parts []part
-next:
-	for _, r := range group {
-		b := r.Batch
-		for i := range parts {
-			if parts[i].namespace == b.namespace {
-				b.outcomes, r.Err = parts[i].group.Batch(b.items)
-				continue next
-			}
-		}
-		g := b.namespace.newGroup(view, before)
-		parts = append(parts, part{b.namespace, g})
-		b.outcomes, r.Err = g.Batch(b.items)
-	}
-	return parts
+	return grouped.Decide(group, func(n *namespace) *commit.Group { return n.newGroup(view, before) })
 }
 
 // stageAll stages the parts as one transaction.
-func (c *committer) stageAll(parts []part, beside bool, wait func()) (_ *prepared, err error) {
+func (c *committer) stageAll(parts []*part, beside bool, wait func()) (_ *prepared, err error) {
 	if !beside {
 		wait()
 		if c.failed != nil {
 			return nil, c.failed
 		}
 		for _, p := range parts {
-			if err := errors.Join(c.dropAhead(p.namespace), c.keepAhead(p)); err != nil {
+			if err := errors.Join(c.dropAhead(p.Namespace), c.keepAhead(p)); err != nil {
 				return nil, err
 			}
 		}
@@ -190,14 +166,13 @@ func (c *committer) stageAll(parts []part, beside bool, wait func()) (_ *prepare
 	}
 	c.arena = (*p.arena)[:0]
 	for _, part := range parts {
-		if len(part.group.Touched()) == 0 {
+		if len(part.Group.Touched()) == 0 {
 			continue
 		}
-		s, err := c.stage(p.txn, part, beside)
-		if err != nil {
+		if err := c.stage(p.txn, part, beside); err != nil {
 			return nil, err
 		}
-		p.staged = append(p.staged, s)
+		p.staged = append(p.staged, part)
 	}
 	if len(p.staged) == 0 {
 		return nil, nil
@@ -206,8 +181,8 @@ func (c *committer) stageAll(parts []part, beside bool, wait func()) (_ *prepare
 		return nil, err
 	}
 	for _, s := range p.staged {
-		s.namespace.written.add(s.changes)
-		s.namespace.meta = s.meta
+		s.Namespace.written.add(s.Changes)
+		s.Namespace.Meta = s.Meta
 	}
 	return p, nil
 }
@@ -227,15 +202,15 @@ func (c *committer) land(p *prepared) error {
 		return err
 	}
 	for _, s := range p.staged {
-		s.namespace.cache.committed(s.meta.Seq, s.changes)
+		s.Namespace.cache.committed(s.Meta.Seq, s.Changes)
 	}
 	// Observers are told under the lock that snapshots take: a snapshot holds a
 	// commit exactly if they have been told of it.
 	c.publish(func() {
 		for _, s := range p.staged {
-			s.namespace.shown = s.meta
-			if s.namespace.observe != nil {
-				s.namespace.observe(s.changes)
+			s.Namespace.Shown = s.Meta
+			if s.Namespace.Observe != nil {
+				s.Namespace.Observe(s.Changes)
 			}
 		}
 	})

@@ -28,7 +28,7 @@ func TestCompact(t *testing.T) {
 	of := func(i int) dbadapter.Write {
 		w := write(fmt.Sprintf("key %08d", i), i)[0]
 		w.Record.Value = value
-		w.Record = hashed(n.hasher, w.Record.Record)
+		w.Record = hashed(n.Hasher, w.Record.Record)
 		return w
 	}
 	for i := range records {

@@ -61,8 +61,8 @@ func (c *copyWriter) write(b []byte) {
 }
 
 func (c *copyWriter) section(n *namespace, since uint64) error {
-	b := append(append(c.head[:0], frameNamespace), n.id[:]...)
-	b = binary.BigEndian.AppendUint32(b, n.number)
+	b := append(append(c.head[:0], frameNamespace), n.ID[:]...)
+	b = binary.BigEndian.AppendUint32(b, n.Number)
 	c.head = binary.BigEndian.AppendUint64(b, since)
 	c.write(c.head)
 	return c.err

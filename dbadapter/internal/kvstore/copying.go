@@ -23,7 +23,7 @@ func (s *snapshot) copyTo(ctx context.Context, out *copyWriter, before *mark) (d
 	if err != nil {
 		return dbadapter.CopiedNamespace{}, err
 	}
-	copied := dbadapter.CopiedNamespace{ID: s.namespace.id, Records: m.Records, Seq: s.seq}
+	copied := dbadapter.CopiedNamespace{ID: s.namespace.ID, Records: m.Records, Seq: s.seq}
 	var kept uint64
 	if before != nil {
 		if b, ok := before.of(s.namespace); ok && b.seq+1 >= m.First && b.seq <= s.seq {
@@ -45,13 +45,13 @@ func (s *snapshot) copyTo(ctx context.Context, out *copyWriter, before *mark) (d
 		return copied, err
 	}
 	m.First = m.Seq + 1 // a copy holds neither the log nor the summary
-	return copied, out.frame(framePut, []byte{layout.KindMeta}, m.encode(s.namespace.number))
+	return copied, out.frame(framePut, []byte{layout.KindMeta}, m.Encode(s.namespace.Number))
 }
 
 // copyAll writes all buckets and records, and fails if they are not what the
 // commits have added up to.
-func (s *snapshot) copyAll(ctx context.Context, out *copyWriter, m *meta) error {
-	number := s.namespace.number
+func (s *snapshot) copyAll(ctx context.Context, out *copyWriter, m *layout.Meta) error {
+	number := s.namespace.Number
 	var named, count uint64
 	err := s.copyKind(ctx, out, layout.KindIndex, func(key, value []byte) error {
 		if len(key) != layout.NumberSize {
@@ -104,7 +104,7 @@ func (s *snapshot) copyEach(ctx context.Context, prefix []byte, each func(it kv.
 // copyKind writes all entries of a kind; check is called with each, its key
 // without number and kind.
 func (s *snapshot) copyKind(ctx context.Context, out *copyWriter, kind byte, check func(key, value []byte) error) error {
-	return s.copyEach(ctx, appendPrefix(nil, s.namespace.number, kind), func(it kv.Iterator) error {
+	return s.copyEach(ctx, appendPrefix(nil, s.namespace.Number, kind), func(it kv.Iterator) error {
 		err := it.Value(func(value []byte) error {
 			if check != nil {
 				if err := check(it.Key()[prefixSize:], value); err != nil {
@@ -151,7 +151,7 @@ func (s *snapshot) copyBucket(out *copyWriter, index dbadapter.Index) error {
 	}
 	defer s.mu.Unlock()
 	n, txn := s.namespace, s.read.txn
-	key := appendIndexKey(nil, n.number, index)
+	key := appendIndexKey(nil, n.Number, index)
 	entry, err := kv.Get(txn, key)
 	if err != nil {
 		return err
@@ -174,14 +174,14 @@ func (s *snapshot) copyBucket(out *copyWriter, index dbadapter.Index) error {
 // copyRecord writes the entries of a record that was verified.
 func (s *snapshot) copyRecord(out *copyWriter, held commit.Held) error {
 	key := held.Record.Key
-	envelope, err := kv.Get(s.read.txn, append(appendPrefix(nil, s.namespace.number, kindRecord), key...))
+	envelope, err := kv.Get(s.read.txn, append(appendPrefix(nil, s.namespace.Number, kindRecord), key...))
 	if err != nil {
 		return err
 	}
 	if err := out.frame(framePut, append([]byte{kindRecord}, key...), envelope); err != nil || !isLong(&held.Record.Record) {
 		return err
 	}
-	tail, err := kv.Get(s.read.txn, tailKey(s.namespace.number, key))
+	tail, err := kv.Get(s.read.txn, tailKey(s.namespace.Number, key))
 	if err != nil {
 		return err
 	}
@@ -190,15 +190,15 @@ func (s *snapshot) copyRecord(out *copyWriter, held commit.Held) error {
 
 // copyOthers writes the entries of all other kinds, which are those of the kept log:
 // the ones after a number, and the keys of the others, which never change.
-func (s *snapshot) copyOthers(ctx context.Context, out *copyWriter, m *meta, after uint64) error {
+func (s *snapshot) copyOthers(ctx context.Context, out *copyWriter, m *layout.Meta, after uint64) error {
 	var kept uint64
-	err := s.copyEach(ctx, binary.BigEndian.AppendUint32(nil, s.namespace.number), func(it kv.Iterator) error {
+	err := s.copyEach(ctx, binary.BigEndian.AppendUint32(nil, s.namespace.Number), func(it kv.Iterator) error {
 		key := it.Key()
 		if len(key) < prefixSize {
 			return damage.Corrupt("an entry", "its key has %d bytes", len(key))
 		}
 		if own := bytes.IndexByte(copiedApart, key[prefixSize-1]) >= 0; own {
-			it.Seek(appendPrefix(nil, s.namespace.number, key[prefixSize-1]+1))
+			it.Seek(appendPrefix(nil, s.namespace.Number, key[prefixSize-1]+1))
 			return nil
 		}
 		seq, err := keptSeq(key)

@@ -41,7 +41,7 @@ func entries(t testing.TB, s *Store) map[string]string {
 	view := s.db.View()
 	defer view.Close()
 	for _, n := range s.life.Open() {
-		prefix := binary.BigEndian.AppendUint32(nil, n.number)
+		prefix := binary.BigEndian.AppendUint32(nil, n.Number)
 		it := view.Iterate(prefix)
 		for it.Seek(prefix); it.Valid(); it.Next() {
 			key, value := bytes.Clone(it.Key()), must(kv.Get(view, it.Key()))
@@ -49,14 +49,14 @@ func entries(t testing.TB, s *Store) map[string]string {
 			case layout.KindLog:
 				continue
 			case layout.KindMeta:
-				var m meta
-				if err := m.decode(value, n.number); err != nil {
+				var m layout.Meta
+				if err := m.Decode(value, n.Number); err != nil {
 					t.Fatal(err)
 				}
 				m.First, m.Log = 0, 0
-				value = m.encode(n.number)
+				value = m.Encode(n.Number)
 			}
-			out[fmt.Sprintf("%x/%q", n.id[:1], key[prefixSize-1:])] = string(value)
+			out[fmt.Sprintf("%x/%q", n.ID[:1], key[prefixSize-1:])] = string(value)
 		}
 		it.Close()
 	}
@@ -109,7 +109,7 @@ func restored(t testing.TB, source *Store, copies ...[]byte) *Store {
 	}
 	t.Cleanup(func() { s.Close() })
 	for _, of := range source.life.Open() {
-		n, err := s.Namespace(t.Context(), of.id, copyHasher(of.id), nil)
+		n, err := s.Namespace(t.Context(), of.ID, copyHasher(of.ID), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func testCopies(t *testing.T, seed uint64) {
 					t.Fatal(err)
 				}
 				for number := uint32(1); number < next; number++ {
-					if count, _ := left(t, other, number); count > 0 && !slices.ContainsFunc(other.life.Open(), func(n *namespace) bool { return n.number == number }) {
+					if count, _ := left(t, other, number); count > 0 && !slices.ContainsFunc(other.life.Open(), func(n *namespace) bool { return n.Number == number }) {
 						t.Errorf("%d entries of a namespace that was dropped", count)
 					}
 				}

@@ -47,7 +47,7 @@ func unnamed(t testing.TB, s *Store, n *namespace, records int) {
 	t.Helper()
 	fillTest(t, n, records)
 	n.Close()
-	if err := s.committer.do(t.Context(), func() error { return s.unname(n.id) }); err != nil {
+	if err := s.committer.do(t.Context(), func() error { return s.unname(n.ID) }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -60,7 +60,7 @@ func TestDropGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	s, n := openTest(t, dir, Options{}, nil)
 	unnamed(t, s, n, records)
-	prefix := binary.BigEndian.AppendUint32(nil, n.number)
+	prefix := binary.BigEndian.AppendUint32(nil, n.Number)
 	for range 2 {
 		keys, err := s.keys(prefix, nil, erasePiece)
 		if err != nil {
@@ -70,15 +70,15 @@ func TestDropGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if entries, marked := left(t, s, n.number); entries < records+4096 || !marked {
+	if entries, marked := left(t, s, n.Number); entries < records+4096 || !marked {
 		t.Fatalf("after two pieces %d entries are left, marked: %v", entries, marked)
 	}
 	s.Close()
 
 	s, anew := openTest(t, dir, Options{}, nil)
 	apply(t, anew, write("k", 1))
-	waitFor(t, func() bool { _, marked := left(t, s, n.number); return !marked })
-	if entries, _ := left(t, s, n.number); entries != 0 {
+	waitFor(t, func() bool { _, marked := left(t, s, n.Number); return !marked })
+	if entries, _ := left(t, s, n.Number); entries != 0 {
 		t.Errorf("%d entries are left of a namespace whose mark is gone", entries)
 	}
 	v := snapshotOf(t, anew)
@@ -98,9 +98,9 @@ func TestDropIsLinear(t *testing.T) {
 		}
 	}})
 	unnamed(t, s, n, 4000)
-	entries, _ := left(t, s, n.number)
-	all = binary.BigEndian.AppendUint32(nil, n.number)
-	if err := (dropped{s}).Erase(t.Context(), n.number); err != nil {
+	entries, _ := left(t, s, n.Number)
+	all = binary.BigEndian.AppendUint32(nil, n.Number)
+	if err := (dropped{s}).Erase(t.Context(), n.Number); err != nil {
 		t.Fatal(err)
 	}
 	if want := (entries+erasePiece-1)/erasePiece + 1; len(sought) != want {
@@ -129,7 +129,7 @@ func TestDropWithdrawn(t *testing.T) {
 	<-entered
 	ctx, cancel := context.WithCancel(t.Context())
 	dropped := make(chan error, 1)
-	go func() { dropped <- s.Drop(ctx, n.id) }()
+	go func() { dropped <- s.Drop(ctx, n.ID) }()
 	waitFor(t, func() bool { return s.committer.queue.Len() == 1 })
 	cancel()
 	if err := <-dropped; !errors.Is(err, context.Canceled) {
@@ -139,7 +139,7 @@ func TestDropWithdrawn(t *testing.T) {
 	if err := <-busy; err != nil {
 		t.Fatal(err)
 	}
-	if _, marked := left(t, s, n.number); marked {
+	if _, marked := left(t, s, n.Number); marked {
 		t.Error("a drop that was cancelled was done")
 	}
 }
@@ -180,10 +180,10 @@ func TestQuiet(t *testing.T) {
 	}
 	s, n = openTest(t, dir, Options{Logger: logger, MinFree: tight(t).MinFree}, nil)
 	n.Close()
-	if err := s.Drop(t.Context(), n.id); err != nil {
+	if err := s.Drop(t.Context(), n.ID); err != nil {
 		t.Errorf("a drop on a full disk gives %v", err)
 	}
-	if err := update(s, func(txn kv.Txn) error { return txn.Set(dropKey(n.number), nil) }); err != nil {
+	if err := update(s, func(txn kv.Txn) error { return txn.Set(dropKey(n.Number), nil) }); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
@@ -196,5 +196,5 @@ func TestQuiet(t *testing.T) {
 	})
 	s.Close()
 	s, _ = openTest(t, dir, Options{Logger: logger}, nil)
-	waitFor(t, func() bool { _, marked := left(t, s, n.number); return !marked })
+	waitFor(t, func() bool { _, marked := left(t, s, n.Number); return !marked })
 }

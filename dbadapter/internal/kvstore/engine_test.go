@@ -128,7 +128,7 @@ func openHooked(t *testing.T, h *hooks) (*Store, *namespace) {
 // opened is an open namespace of a store.
 func opened(s *Store, id dbadapter.NamespaceID) *namespace {
 	all := s.life.Open()
-	return all[slices.IndexFunc(all, func(n *namespace) bool { return n.id == id })]
+	return all[slices.IndexFunc(all, func(n *namespace) bool { return n.ID == id })]
 }
 
 // update changes the database below the store, as a fault would.

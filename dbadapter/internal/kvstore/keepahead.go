@@ -14,6 +14,9 @@ import (
 // conflicts with these may not fit into its transaction. They are then written
 // ahead, in transactions of their own, and the head says so until the commit itself,
 // which makes them count. Where the commit does not follow, they are removed.
+//
+// The head's own number (layout.Meta.Own), if not 0, is the first entry that was written
+// ahead of a commit which is not there.
 
 // pieceBytes is how much of the kept log one transaction writes ahead.
 const pieceBytes = dbadapter.MaxBatchBytes
@@ -22,8 +25,8 @@ const pieceBytes = dbadapter.MaxBatchBytes
 func keepSize(l *commit.Leaver) int { return keepBytes + l.Size() }
 
 // keepAhead writes the leavers ahead of their commit where they do not fit into it.
-func (c *committer) keepAhead(p part) error {
-	size, leavers := 0, p.group.Leavers()
+func (c *committer) keepAhead(p *part) error {
+	size, leavers := 0, p.Group.Leavers()
 	for i := range leavers {
 		if leavers[i].Why == dbadapter.KeptConflict {
 			size += keepSize(&leavers[i])
@@ -32,8 +35,8 @@ func (c *committer) keepAhead(p part) error {
 	if size <= conflictBytes {
 		return nil
 	}
-	m := p.namespace.meta
-	m.ahead = m.Kept.Seq + 1
+	m := p.Namespace.Meta
+	m.Own = m.Kept.Seq + 1
 	for len(leavers) > 0 {
 		if err := c.store.disk.write(); err != nil {
 			return err
@@ -42,9 +45,9 @@ func (c *committer) keepAhead(p part) error {
 		leavers = leavers[len(some):]
 		c.arena = c.arena[:0]
 		txn := c.store.db.Begin()
-		err := c.stageKept(txn, p.namespace.number, &m.Kept, some)
+		err := c.stageKept(txn, p.Namespace.Number, &m.Kept, some)
 		if err == nil {
-			err = p.namespace.putHidden(txn, m)
+			err = p.Namespace.putHidden(txn, m)
 		}
 		txn.Discard()
 		if err != nil {
@@ -68,40 +71,40 @@ func onePiece(leavers []commit.Leaver) int {
 // dropAhead removes what was written ahead of a commit that did not follow. It runs
 // on the committer's goroutine.
 func (c *committer) dropAhead(n *namespace) error {
-	m := n.meta
-	if m.ahead == 0 {
+	m := n.Meta
+	if m.Own == 0 {
 		return nil
 	}
 	txn := c.store.db.Begin()
 	defer txn.Discard()
 	for _, why := range [...]dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
-		for seq := m.ahead; seq <= m.Kept.Seq; seq++ {
+		for seq := m.Own; seq <= m.Kept.Seq; seq++ {
 			if err := n.stageForget(txn, &m.Kept, why, seq); err != nil {
 				return err
 			}
 		}
 	}
-	m.Kept.Seq, m.ahead = m.ahead-1, 0
+	m.Kept.Seq, m.Own = m.Own-1, 0
 	return n.putHidden(txn, m)
 }
 
 // putHidden commits a transaction with the namespace's head, and does not
 // show it: a snapshot sees it with the next commit.
-func (n *namespace) putHidden(txn kv.Txn, m meta) error {
-	if err := txn.Set(metaKey(n.number), m.encode(n.number)); err != nil {
+func (n *namespace) putHidden(txn kv.Txn, m layout.Meta) error {
+	if err := txn.Set(metaKey(n.Number), m.Encode(n.Number)); err != nil {
 		return err
 	}
 	if err := n.store.committer.finish(txn); err != nil {
 		return err
 	}
-	n.meta = m
+	n.Meta = m
 	return nil
 }
 
 // trimKept removes the oldest conflicts beyond the bounds. It runs on the
 // committer's goroutine.
 func (c *committer) trimKept(n *namespace) error {
-	for n.meta.Kept.Full() {
+	for n.Meta.Kept.Full() {
 		txn := c.store.db.Begin()
 		err := c.trimPiece(n, txn)
 		txn.Discard()
@@ -116,12 +119,12 @@ func (c *committer) trimKept(n *namespace) error {
 // before: Badger steps over each entry that it has deleted, so that from the first number
 // on, the time of a batch would grow with all conflicts that there have been.
 func (c *committer) trimPiece(n *namespace, txn kv.Txn) error {
-	prefix := append(appendPrefix(nil, n.number, layout.KindKept), byte(dbadapter.KeptConflict))
-	keys, err := c.store.keys(prefix, keptKey(n.number, layout.KindKept, dbadapter.KeptConflict, n.trimmed+1), forgetPiece)
+	prefix := append(appendPrefix(nil, n.Number, layout.KindKept), byte(dbadapter.KeptConflict))
+	keys, err := c.store.keys(prefix, keptKey(n.Number, layout.KindKept, dbadapter.KeptConflict, n.trimmed+1), forgetPiece)
 	if err != nil {
 		return err
 	}
-	m, trimmed := n.meta, n.trimmed
+	m, trimmed := n.Meta, n.trimmed
 	for _, key := range keys {
 		if !m.Kept.Full() {
 			break
@@ -134,7 +137,7 @@ func (c *committer) trimPiece(n *namespace, txn kv.Txn) error {
 			return err
 		}
 	}
-	if m == n.meta {
+	if m == n.Meta {
 		return damage.Corrupt("the kept log", "its head counts %d conflicts of %d bytes, and %d are there", m.Kept.Conflicts, m.Kept.Bytes, len(keys))
 	}
 	err = n.putMeta(txn, m)

@@ -18,11 +18,11 @@ func losing(t *testing.T, n *namespace) []dbadapter.Write {
 	for i := range 3 {
 		w := write(fmt.Sprint(i), 1)
 		w[0].Record.Value = bytes.Repeat([]byte{byte(i)}, dbadapter.MaxValue)
-		w[0].Record = hashed(n.hasher, w[0].Record.Record)
+		w[0].Record = hashed(n.Hasher, w[0].Record.Record)
 		apply(t, n, w)
 		r := w[0].Record.Record
 		r.Value, r.Version.Writer = nil, 2
-		over = append(over, dbadapter.Write{Record: hashed(n.hasher, r)})
+		over = append(over, dbadapter.Write{Record: hashed(n.Hasher, r)})
 	}
 	return over
 }
@@ -39,13 +39,13 @@ func writeAhead(t *testing.T, s *Store, n *namespace, writes []dbadapter.Write) 
 		defer view.release()
 		g := n.newGroup(view, nil)
 		_, err := g.Batch(items)
-		return errors.Join(err, s.committer.keepAhead(part{n, g}))
+		return errors.Join(err, s.committer.keepAhead(&part{Namespace: n, Group: g}))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.meta.ahead == 0 || n.meta.Kept.Conflicts != 3 {
-		t.Fatalf("nothing was written ahead: %+v", n.meta.Kept)
+	if n.Meta.Own == 0 || n.Meta.Kept.Conflicts != 3 {
+		t.Fatalf("nothing was written ahead: %+v", n.Meta.Kept)
 	}
 }
 
@@ -101,13 +101,13 @@ func TestKeptAheadIsSeenByNoReader(t *testing.T) {
 		}
 		return nil
 	}})
-	other := must(s.Namespace(t.Context(), dbadapter.NamespaceID{2}, n.hasher, nil))
+	other := must(s.Namespace(t.Context(), dbadapter.NamespaceID{2}, n.Hasher, nil))
 	over := losing(t, n)
 	for name, commit := range map[string]func() error{
 		"of another namespace": func() error { _, err := other.Apply(t.Context(), write("k", 1)); return err },
 		"of the head":          func() error { return n.Raise(t.Context(), n.Ceiling()+1) },
 		"of what is forgotten": func() error { return n.Forget(t.Context(), 1, 2, 3) },
-		"of a summary":         func() error { return n.SaveSummary(t.Context(), n.meta.Seq, []byte("s")) },
+		"of a summary":         func() error { return n.SaveSummary(t.Context(), n.Meta.Seq, []byte("s")) },
 	} {
 		armed = true
 		if _, err := n.Apply(t.Context(), over); !errors.Is(err, dbadapter.ErrLimit) {

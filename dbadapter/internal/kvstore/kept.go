@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -101,7 +100,7 @@ func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 		var k dbadapter.Kept
 		var found layout.Kept
 		more := true
-		prefix := appendPrefix(nil, n.number, layout.KindKept)
+		prefix := appendPrefix(nil, n.Number, layout.KindKept)
 		err = s.entries(ctx, "read the kept log", prefix, prefix, func(it kv.Iterator) error {
 			return it.Value(func(entry []byte) (err error) {
 				if k, err = n.keptEntry(s.read.txn, it.Key(), entry); err == nil {
@@ -124,7 +123,7 @@ func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 // up to.
 func (s *snapshot) checkKept(found layout.Kept) error {
 	m, err := s.meta("read the kept log")
-	if found.Seq = m.Kept.Seq; err == nil && (found != m.Kept || m.ahead != 0) {
+	if found.Seq = m.Kept.Seq; err == nil && (found != m.Kept || m.Own != 0) {
 		err = damage.Corrupt("the kept log", "it has %d conflicts and %d records set aside, and %d and %d were written",
 			found.Conflicts, found.SetAside, m.Kept.Conflicts, m.Kept.SetAside)
 	}
@@ -139,37 +138,22 @@ func (n *namespace) keptEntry(r kv.Reader, key, entry []byte) (k dbadapter.Kept,
 	why, seq := dbadapter.Why(key[prefixSize]), binary.BigEndian.Uint64(key[prefixSize+1:])
 	entry = bytes.Clone(entry)
 	if len(entry) > 0 && entry[0] == 1 {
-		tail, err := kv.Get(r, keptKey(n.number, kindMore, why, seq))
+		tail, err := kv.Get(r, keptKey(n.Number, kindMore, why, seq))
 		if err != nil {
 			return k, err
 		}
 		entry = append(entry, tail...)
 	}
-	return readKept(entry, n.number, why, seq, n.hasher)
-}
-
-func (n *namespace) KeptCount(why dbadapter.Why) int {
-	n.store.mu.Lock()
-	defer n.store.mu.Unlock()
-	return n.shown.Kept.Of(why)
+	return readKept(entry, n.Number, why, seq, n.Hasher)
 }
 
 // forgetPiece is how many entries one transaction takes out of the kept log.
 const forgetPiece = 1024
 
 func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := n.life.Enter("forget entries of the kept log", n.id); err != nil {
-		return err
-	}
-	defer n.life.Leave()
-	for len(seqs) > 0 {
-		some := slices.Clone(seqs[:min(len(seqs), forgetPiece)])
-		seqs = seqs[len(some):]
-		if err := n.store.committer.do(ctx, func() error { return n.forget(some) }); err != nil {
-			return fmt.Errorf("forget entries of the kept log: %w", err)
+	for some := range slices.Chunk(slices.Clone(seqs), forgetPiece) {
+		if err := n.Between(ctx, "forget entries of the kept log", func() error { return n.forget(some) }); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -179,7 +163,7 @@ func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
 func (n *namespace) forget(seqs []uint64) error {
 	txn := n.store.db.Begin()
 	defer txn.Discard()
-	m := n.meta
+	m := n.Meta
 	slices.Sort(seqs)
 	for _, seq := range slices.Compact(seqs) {
 		for _, why := range [...]dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
@@ -188,7 +172,7 @@ func (n *namespace) forget(seqs []uint64) error {
 			}
 		}
 	}
-	if m == n.meta {
+	if m == n.Meta {
 		return nil
 	}
 	return n.putMeta(txn, m)
@@ -196,7 +180,7 @@ func (n *namespace) forget(seqs []uint64) error {
 
 // stageForget takes an entry out of the kept log, if it is there.
 func (n *namespace) stageForget(txn kv.Txn, m *layout.Kept, why dbadapter.Why, seq uint64) error {
-	key := keptKey(n.number, layout.KindKept, why, seq)
+	key := keptKey(n.Number, layout.KindKept, why, seq)
 	entry, err := kv.Get(txn, key)
 	if entry == nil || err != nil {
 		return err
@@ -207,7 +191,7 @@ func (n *namespace) stageForget(txn kv.Txn, m *layout.Kept, why dbadapter.Why, s
 	}
 	m.CountRecord(why, &k.Record, -1)
 	for _, kind := range [...]byte{layout.KindKept, kindMore} {
-		if err := txn.Delete(keptKey(n.number, kind, why, seq)); err != nil {
+		if err := txn.Delete(keptKey(n.Number, kind, why, seq)); err != nil {
 			return err
 		}
 	}

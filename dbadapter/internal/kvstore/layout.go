@@ -22,7 +22,7 @@ import (
 //	number(4) 'u' why seq(8) tail of a kept entry
 //	number(4) 'c'           summary: which one is kept, see summary.go
 //	number(4) 'g' generation(8) part(4)  a part of a summary
-//	number(4) 'm'           meta:   see layout.Meta.Encode; its own number is meta.ahead
+//	number(4) 'm'           meta:   see layout.Meta.Encode, and keepAhead for its own number
 //
 //	0(4) 'n' id(16)         name:   number(4)  seal(8)
 //	0(4) 'd' number(4)      a namespace being dropped: empty
@@ -128,28 +128,13 @@ func eachKey(entry []byte, number uint32, index dbadapter.Index, do func(key []b
 	return b.sum, err
 }
 
-// meta is the head of a namespace.
-type meta struct {
-	layout.Meta
-	// ahead, if not 0, is the first entry of the kept log that was written ahead of a
-	// commit which is not there; see keepAhead.
-	ahead uint64
-}
-
 // keptLast is the last entry of the kept log whose commit is there: those ahead of it
 // may give way to others of the same numbers.
-func (m *meta) keptLast() uint64 {
-	if m.ahead != 0 {
-		return m.ahead - 1
+func keptLast(m *layout.Meta) uint64 {
+	if m.Own != 0 {
+		return m.Own - 1
 	}
 	return m.Kept.Seq
-}
-
-func (m *meta) encode(number uint32) []byte { return m.Encode(number, m.ahead) }
-
-func (m *meta) decode(b []byte, number uint32) (err error) {
-	m.ahead, err = m.Decode(b, number)
-	return err
 }
 
 // head is what the store knows of itself.

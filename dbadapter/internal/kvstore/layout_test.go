@@ -18,13 +18,11 @@ var goldenChanges = []dbadapter.Change{
 	{Seq: 10, Index: 4, Old: 5, New: 6, Keys: [][]byte{[]byte("ab"), []byte("c")}, Shared: true, Delta: dbadapter.Digest{11}, Records: -2},
 }
 
-var goldenMeta = meta{
-	Meta: layout.Meta{
-		Seq: 1, First: 2, Records: 3, Latest: 4, Raised: 5, Log: 6,
-		Kept:   layout.Kept{Seq: 9, SetAside: 10, Conflicts: 11, Bytes: 12},
-		Digest: dbadapter.Digest{5, 6, 7, 8},
-	},
-	ahead: 13,
+var goldenMeta = layout.Meta{
+	Seq: 1, First: 2, Records: 3, Latest: 4, Raised: 5, Log: 6,
+	Kept:   layout.Kept{Seq: 9, SetAside: 10, Conflicts: 11, Bytes: 12},
+	Own:    13,
+	Digest: dbadapter.Digest{5, 6, 7, 8},
 }
 
 // keyed are records of which only the keys are set.
@@ -60,7 +58,7 @@ func TestGoldenLayout(t *testing.T) {
 		return func(b []byte) error { _, err := layout.ReadLogEntry(b, 5, last); return err }
 	}
 	metaOf := func(number uint32) reader {
-		return func(b []byte) error { return new(meta).decode(b, number) }
+		return func(b []byte) error { return new(layout.Meta).Decode(b, number) }
 	}
 	keepsOf := func(number uint32) reader {
 		return func(b []byte) error { return new(keeps).decode(b, number) }
@@ -85,7 +83,7 @@ func TestGoldenLayout(t *testing.T) {
 		{"log entry", layout.AppendLogEntry(nil, 5, goldenChanges), "020000000000010000000000020000000000030700000000000000080000000000000009000000000000000a0000000000000008036b65790000000000040000000000050000000000060b000000000000000000000000000000000000000000000000000000000000000f02026162016369cdf1f2fdd9c0e3", []reader{logAt(10), logAt(11)}},
 		{"head of a summary", (&keeps{1, 2, 3, 4}).encode(5), "0000000000000001000000000000000200000000000000030000000000000004afee203050dce0d4", []reader{keepsOf(5), keepsOf(6)}},
 		{"key of a part of a summary", partKey(5, 6, 7), "0000000567000000000000000600000007", nil},
-		{"meta", m.encode(5), "0000000000000001000000000000000200000000000000030000000000000004000000000000000500000000000000060000000000000009000000000000000a000000000000000b000000000000000c000000000000000d050000000000000006000000000000000700000000000000080000000000000072584e76c0cf9434", []reader{metaOf(5), metaOf(6)}},
+		{"meta", m.Encode(5), "0000000000000001000000000000000200000000000000030000000000000004000000000000000500000000000000060000000000000009000000000000000a000000000000000b000000000000000c000000000000000d050000000000000006000000000000000700000000000000080000000000000072584e76c0cf9434", []reader{metaOf(5), metaOf(6)}},
 		{"kept key", keptKey(5, layout.KindKept, conflict, 99), "000000056b010000000000000063", nil},
 		{"kept", appendKept(nil, 5, 99, time.UnixMilli(0x0102), leaver(h, signed)), "000000000000000102000000000000000100000000000000020000000000000003036b65790201020304050607080000000000000009000000000000000ab4b9db7103a653c1abababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababab76616c7565d0edea172dd9ef8e", []reader{keptOf(5, conflict, 99), keptOf(6, conflict, 99), keptOf(5, conflict, 98), keptOf(5, dbadapter.KeptSetAside, 99)}},
 		{"head", hd.encode(), "000000000000000600000007dd41b4e7d5fa9bd1", []reader{new(head).decode}},
@@ -152,7 +150,7 @@ func FuzzEntries(f *testing.F) {
 		_, _ = readBucket(sealed(layout.Seed(5, layout.KindIndex, 77)), 5, 77)
 		_, _ = layout.ReadLogEntry(sealed(layout.Seed(5, layout.KindLog, 77)), 5, 77)
 		_, _ = readKept(sealed(layout.KeptSeed(5, dbadapter.KeptConflict, 77)), 5, dbadapter.KeptConflict, 77, h)
-		_ = new(meta).decode(sealed(layout.Seed(5, layout.KindMeta, 0)), 5)
+		_ = new(layout.Meta).Decode(sealed(layout.Seed(5, layout.KindMeta, 0)), 5)
 		_ = new(head).decode(sealed(layout.Seed(0, layout.KindMeta, 0)))
 	})
 }

@@ -48,11 +48,11 @@ func TestCopyTo(t *testing.T) {
 	aside.Action = dbadapter.SetAside
 	long := write("long", 1)[0]
 	long.Record.Value = bytes.Repeat([]byte("v"), dbadapter.MaxValue)
-	long.Record = hashed(n.hasher, long.Record.Record)
+	long.Record = hashed(n.Hasher, long.Record.Record)
 	for _, w := range []dbadapter.Write{aside, long} {
 		apply(t, n, []dbadapter.Write{w})
 	}
-	gone := must(s.Namespace(t.Context(), dbadapter.NamespaceID{2}, n.hasher, nil))
+	gone := must(s.Namespace(t.Context(), dbadapter.NamespaceID{2}, n.Hasher, nil))
 	fillTest(t, gone, 10)
 	if err := errors.Join(
 		n.SaveSummary(t.Context(), 4000, []byte("summary")), n.Raise(t.Context(), 1<<62),
@@ -77,7 +77,7 @@ func TestCopyTo(t *testing.T) {
 		if moved.Entries != uint64(len(want)) || progress != 2*moved.Bytes {
 			t.Errorf("%d entries of %d are copied, %d bytes of %d were told", moved.Entries, len(want), progress, 2*moved.Bytes)
 		}
-		before := n.meta
+		before := n.Meta
 		s.Close()
 		if s, err = Open(dir, to, Options{}); err != nil {
 			t.Fatal(err)
@@ -86,9 +86,9 @@ func TestCopyTo(t *testing.T) {
 		if got := dump(t, s); len(got) != len(want) || difference(got, want) != "" {
 			t.Fatal(difference(got, want))
 		}
-		n = must(s.Namespace(t.Context(), dbadapter.NamespaceID{1}, n.hasher, nil)).(*namespace)
-		if n.meta != before {
-			t.Errorf("the head is %+v, was %+v", n.meta, before)
+		n = must(s.Namespace(t.Context(), dbadapter.NamespaceID{1}, n.Hasher, nil)).(*namespace)
+		if n.Meta != before {
+			t.Errorf("the head is %+v, was %+v", n.Meta, before)
 		}
 		scanAll(t, n)
 	}

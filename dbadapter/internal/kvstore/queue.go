@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/grouped"
 	"github.com/syncd-io/syncd/dbadapter/internal/queue"
 )
 
@@ -37,11 +37,7 @@ type committer struct {
 }
 
 // batch is what one caller of Apply writes.
-type batch struct {
-	namespace *namespace
-	items     []commit.Item
-	outcomes  []dbadapter.Outcome
-}
+type batch = grouped.Batch[*namespace]
 
 func (c *committer) start(s *Store, h head) {
 	c.store, c.head = s, h

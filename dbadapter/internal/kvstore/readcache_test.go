@@ -21,11 +21,11 @@ func TestLookUpsAreRemembered(t *testing.T) {
 	}
 	n.written.layers.Store(nil) // as in one that held records
 	look := func(s dbadapter.Snapshot, key string) {
-		if _, err := s.Buckets([]dbadapter.Index{n.hasher.Index([]byte(key))}); err != nil {
+		if _, err := s.Buckets([]dbadapter.Index{n.Hasher.Index([]byte(key))}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	k := n.hasher.Index([]byte("k"))
+	k := n.Hasher.Index([]byte("k"))
 	for held := range 3 { // the second of the write before
 		s, err := n.Snapshot()
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 // and the last transaction, which nothing else holds.
 func (s *Store) quiet() (open []*namespace, last *readTxn, err error) {
 	for _, n := range s.life.Open() {
-		if n.number != 0 { // else it is being opened
+		if n.Number != 0 { // else it is being opened
 			open = append(open, n)
 		}
 	}
@@ -25,7 +25,7 @@ func (s *Store) quiet() (open []*namespace, last *readTxn, err error) {
 	// A call of Snapshot may be about to add one.
 	for range 1000 {
 		for _, n := range open {
-			n.life.EndSnapshots()
+			n.Life.EndSnapshots()
 		}
 		if last.refs.Load() == 1 {
 			return open, last, nil
@@ -83,16 +83,16 @@ func (s *Store) reopen(open []*namespace) error {
 	s.db = db
 	view := s.db.View()
 	for _, n := range open {
-		b, err := kv.Get(view, metaKey(n.number))
+		b, err := kv.Get(view, metaKey(n.Number))
 		if err == nil {
-			err = n.meta.decode(b, n.number)
+			err = n.Meta.Decode(b, n.Number)
 		}
 		if err != nil {
 			view.Close()
 			return errors.Join(err, s.db.Close())
 		}
-		n.summary, _ = readKeeps(view, n.number) // one that is damaged is of no use
-		n.cache.restart(n.meta.Seq)
+		n.summary, _ = readKeeps(view, n.Number) // one that is damaged is of no use
+		n.cache.restart(n.Meta.Seq)
 	}
 	view.Close()
 	s.mu.Lock()

@@ -149,17 +149,18 @@ func refusal(err error) error {
 func (n *namespace) carry(ctx context.Context, db kv.DB) (missing int64, err error) {
 	view := db.View()
 	defer view.Close()
-	b, err := kv.Get(view, nameKey(n.id))
+	b, err := kv.Get(view, nameKey(n.ID))
 	if err != nil || b == nil {
 		return -1, refusal(err)
 	}
-	from := &namespace{id: n.id, hasher: n.hasher}
-	if from.number, err = decodeName(n.id, b); err != nil {
+	from := &namespace{}
+	from.ID, from.Hasher = n.ID, n.Hasher
+	if from.Number, err = decodeName(n.ID, b); err != nil {
 		return -1, nil
 	}
-	b, err = kv.Get(view, metaKey(from.number))
+	b, err = kv.Get(view, metaKey(from.Number))
 	if err == nil {
-		err = from.meta.decode(b, from.number)
+		err = from.Meta.Decode(b, from.Number)
 	}
 	headless := err != nil
 	if err := refusal(err); err != nil {
@@ -170,12 +171,12 @@ func (n *namespace) carry(ctx context.Context, db kv.DB) (missing int64, err err
 	}
 	carried, err := from.carryRecords(ctx, view, n)
 	if err == nil {
-		err = n.Raise(ctx, from.meta.Ceiling())
+		err = n.Raise(ctx, from.Meta.Ceiling())
 	}
 	if headless || err != nil {
 		return -1, err
 	}
-	return int64(from.meta.Records) - carried, nil
+	return int64(from.Meta.Records) - carried, nil
 }
 
 // carryRecords writes the records under each bucket that can be read into another namespace.
@@ -219,7 +220,7 @@ func (n *namespace) eachIndex(view kv.View, do func(dbadapter.Index) error) erro
 	const least = 1 << 16 // some indices of a large namespace
 	from := uint64(0)
 	for step := uint64(least); from <= maxIndex; step *= 2 {
-		err := n.entries(view, appendIndexKey(nil, n.number, dbadapter.Index(from)), layout.KindIndex, func(key, _ []byte) error {
+		err := n.entries(view, appendIndexKey(nil, n.Number, dbadapter.Index(from)), layout.KindIndex, func(key, _ []byte) error {
 			if len(key) != prefixSize+layout.NumberSize {
 				return nil
 			}
@@ -244,7 +245,7 @@ func (u *unread) Unwrap() error { return u.error }
 
 // entries calls do with the entries of a kind, from a key on. Its own errors are unread.
 func (n *namespace) entries(view kv.View, from []byte, kind byte, do func(key, value []byte) error) (err error) {
-	it := view.Iterate(appendPrefix(nil, n.number, kind))
+	it := view.Iterate(appendPrefix(nil, n.Number, kind))
 	defer it.Close()
 	next := func(move func()) (err error) {
 		defer damage.Recovered("database", &err)
@@ -271,26 +272,26 @@ func (n *namespace) entries(view kv.View, from []byte, kind byte, do func(key, v
 func (n *namespace) carryKept(ctx context.Context, view kv.View, to *namespace) error {
 	out := to.store.disk.load(to.store.db)
 	defer out.Cancel()
-	kept := layout.Kept{Seq: n.meta.Kept.Seq}
-	err := n.entries(view, appendPrefix(nil, n.number, layout.KindKept), layout.KindKept, func(key, entry []byte) error {
+	kept := layout.Kept{Seq: n.Meta.Kept.Seq}
+	err := n.entries(view, appendPrefix(nil, n.Number, layout.KindKept), layout.KindKept, func(key, entry []byte) error {
 		k, err := n.keptEntry(view, key, entry)
 		if err != nil {
 			return refusal(err)
 		}
-		if ahead := n.meta.ahead; ahead != 0 && k.Seq >= ahead {
+		if ahead := n.Meta.Own; ahead != 0 && k.Seq >= ahead {
 			return nil // the commit that it was written ahead of did not follow
 		}
-		r, err := dbadapter.Hash(n.hasher, k.Record)
+		r, err := dbadapter.Hash(n.Hasher, k.Record)
 		if err != nil {
 			return nil
 		}
 		kept.Seq = max(kept.Seq, k.Seq)
 		kept.CountRecord(k.Why, &k.Record, 1)
-		b := appendKept(nil, to.number, k.Seq, k.At, &commit.Leaver{Why: k.Why, Record: r, By: k.By})
+		b := appendKept(nil, to.Number, k.Seq, k.At, &commit.Leaver{Why: k.Why, Record: r, By: k.By})
 		if b[0] == 1 {
-			err, b = out.Set(keptKey(to.number, kindMore, k.Why, k.Seq), b[cut:]), b[:cut]
+			err, b = out.Set(keptKey(to.Number, kindMore, k.Why, k.Seq), b[cut:]), b[:cut]
 		}
-		return errors.Join(err, out.Set(keptKey(to.number, layout.KindKept, k.Why, k.Seq), b))
+		return errors.Join(err, out.Set(keptKey(to.Number, layout.KindKept, k.Why, k.Seq), b))
 	})
 	if failed, ok := errors.AsType[*unread](err); ok {
 		err = refusal(failed.error)
@@ -301,5 +302,5 @@ func (n *namespace) carryKept(ctx context.Context, view kv.View, to *namespace) 
 	if err != nil {
 		return err
 	}
-	return to.setMeta(ctx, "carry the kept log over", func(m *meta) { m.Kept = kept })
+	return to.Set(ctx, "carry the kept log over", func(m *layout.Meta) { m.Kept = kept })
 }

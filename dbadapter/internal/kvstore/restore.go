@@ -194,8 +194,8 @@ func (r *restorer) entry(f *copyFrame) error {
 		}
 	}
 	if kind == layout.KindMeta {
-		var m meta
-		if err := m.decode(f.value, r.number); err != nil {
+		var m layout.Meta
+		if err := m.Decode(f.value, r.number); err != nil {
 			return err
 		}
 		r.meta = true
@@ -332,10 +332,10 @@ func newLog(txn kv.Txn, number uint32) error {
 	if err != nil {
 		return err
 	}
-	var m meta
-	if err := m.decode(b, number); err != nil {
+	var m layout.Meta
+	if err := m.Decode(b, number); err != nil {
 		return err
 	}
 	m.Log = dbadapter.NewLogID()
-	return txn.Set(metaKey(number), m.encode(number))
+	return txn.Set(metaKey(number), m.Encode(number))
 }

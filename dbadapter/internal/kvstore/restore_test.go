@@ -36,7 +36,7 @@ func TestRestoreOfDamage(t *testing.T) {
 			return err
 		}
 		defer o.Close()
-		other, err := o.Namespace(t.Context(), n.id, n.hasher, nil)
+		other, err := o.Namespace(t.Context(), n.ID, n.Hasher, nil)
 		if err != nil {
 			return err
 		}

@@ -94,10 +94,10 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dba
 			more    = true
 			failed  error
 		)
-		from := append(appendPrefix(nil, s.namespace.number, kindRecord), prefix...)
+		from := append(appendPrefix(nil, s.namespace.Number, kindRecord), prefix...)
 		start := from
 		if after != nil {
-			next := append(append(appendPrefix(nil, s.namespace.number, kindRecord), after...), 0)
+			next := append(append(appendPrefix(nil, s.namespace.Number, kindRecord), after...), 0)
 			if bytes.Compare(next, start) > 0 {
 				start = next
 			}
@@ -196,7 +196,7 @@ func (s *snapshot) checkSum(sum dbadapter.Digest, count uint64) error {
 
 func (s *snapshot) Pairs(ctx context.Context, from, to dbadapter.Index) iter.Seq2[dbadapter.Pair, error] {
 	return seq.Of(func(yield func(dbadapter.Pair) bool) error {
-		number := s.namespace.number
+		number := s.namespace.Number
 		if from > maxIndex {
 			from, to = maxIndex, 1 // no index is so great: nothing is between the two
 		}

@@ -63,19 +63,19 @@ func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
 }
 
 func (n *namespace) snapshot() (*snapshot, error) {
-	if err := n.life.Enter("open a snapshot", n.id); err != nil {
+	if err := n.Life.Enter("open a snapshot", n.ID); err != nil {
 		return nil, err
 	}
-	defer n.life.Leave()
+	defer n.Life.Leave()
 	n.store.mu.Lock()
 	if n.store.last == nil {
 		n.store.mu.Unlock()
 		return nil, fmt.Errorf("open a snapshot: %w: the store is being opened anew, or could not be", dbadapter.ErrAway)
 	}
-	s := &snapshot{namespace: n, seq: n.shown.Seq, read: n.store.last}
+	s := &snapshot{namespace: n, seq: n.Shown.Seq, read: n.store.last}
 	s.read.refs.Add(1)
 	n.store.mu.Unlock()
-	n.life.Opened(s)
+	n.Life.Opened(s)
 	return s, nil
 }
 
@@ -92,17 +92,17 @@ func (s *snapshot) locked(what string) error {
 func (s *snapshot) Seq() uint64 { return s.seq }
 
 // meta is the namespace's head as of the snapshot.
-func (s *snapshot) meta(what string) (m meta, err error) {
+func (s *snapshot) meta(what string) (m layout.Meta, err error) {
 	if err := s.locked(what); err != nil {
 		return m, err
 	}
 	defer s.mu.Unlock()
-	number := s.namespace.number
+	number := s.namespace.Number
 	b, err := kv.Get(s.read.txn, metaKey(number))
 	if err != nil {
 		return m, err
 	}
-	return m, m.decode(b, number)
+	return m, m.Decode(b, number)
 }
 
 func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
@@ -111,7 +111,7 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 	}
 	defer s.mu.Unlock()
 	n := s.namespace
-	index := n.hasher.Index(key)
+	index := n.Hasher.Index(key)
 	r, err := n.record(s.read.txn, bytes.Clone(key))
 	empty := false
 	if err == nil {
@@ -144,7 +144,7 @@ func (s *snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) 
 	inParallel(len(indices), func(from, to int) {
 		var key [prefixSize + layout.NumberSize]byte
 		for _, i := range s.order[from:to] {
-			sum, err := s.sum(appendIndexKey(key[:0], s.namespace.number, indices[i]), indices[i])
+			sum, err := s.sum(appendIndexKey(key[:0], s.namespace.Number, indices[i]), indices[i])
 			if err != nil {
 				failed.Store(&err)
 				return
@@ -164,7 +164,7 @@ func (s *snapshot) sum(key []byte, index dbadapter.Index) (sum dbadapter.Checksu
 		return 0, nil // its key would be another's
 	}
 	_, err = s.read.txn.Get(key, func(entry []byte) error {
-		b, err := readBucket(entry, s.namespace.number, index)
+		b, err := readBucket(entry, s.namespace.Number, index)
 		sum = b.sum
 		return err
 	})
@@ -231,7 +231,7 @@ func (s *snapshot) buckets(indices []dbadapter.Index, shared bool) ([][]dbadapte
 }
 
 func (s *snapshot) Close() error {
-	s.namespace.life.Closed(s)
+	s.namespace.Life.Closed(s)
 	s.end()
 	return nil
 }

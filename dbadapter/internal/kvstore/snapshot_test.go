@@ -20,7 +20,7 @@ func TestLookupInParts(t *testing.T) {
 	for i := range 300 {
 		w := write(fmt.Sprint("key ", i), i)
 		batch = append(batch, w...)
-		indices = append(indices, n.hasher.Index(w[0].Record.Key), dbadapter.Index(1+rng.Uint64N(maxIndex)))
+		indices = append(indices, n.Hasher.Index(w[0].Record.Key), dbadapter.Index(1+rng.Uint64N(maxIndex)))
 	}
 	indices = append(indices, 0, maxIndex, maxIndex+1)
 	apply(t, n, batch)

@@ -10,14 +10,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
-// stagedPart is a part whose entries stand in the running transaction.
-type stagedPart struct {
-	namespace *namespace
-	group     *commit.Group
-	meta      meta // as of the transaction
-	changes   []dbadapter.Change
-}
-
 // stage puts a part's buckets, log entries, records and head into the transaction. The
 // slices it hands over stay as they are until the commit.
 //
@@ -27,47 +19,38 @@ type stagedPart struct {
 // Buckets and records come in the order of their keys: a database sorts what it is given
 // by searching its table in memory for the place of each entry, which is found at once
 // behind the place of the one before.
-func (c *committer) stage(txn kv.Txn, p part, beside bool) (stagedPart, error) {
-	n, m := p.namespace, p.namespace.meta
-	touched, changes := p.group.Touched(), p.group.Changes(m.Seq)
-	for i := range changes {
-		m.Records += uint64(changes[i].Records)
-		m.Digest = m.Digest.Add(changes[i].Delta)
-	}
-	for i := range p.group.ByIndex() {
-		if err := c.stageBucket(txn, n.number, touched[i], changes[i].New); err != nil {
-			return stagedPart{}, err
+func (c *committer) stage(txn kv.Txn, p *part, beside bool) error {
+	n, m, touched := p.Namespace, &p.Meta, p.Group.Touched()
+	p.Count(n.Meta)
+	for i := range p.Group.ByIndex() {
+		if err := c.stageBucket(txn, n.Number, touched[i], p.Changes[i].New); err != nil {
+			return err
 		}
 	}
-	if m.ahead != 0 {
-		m.ahead = 0 // they are there
-	} else if err := c.stageKept(txn, n.number, &m.Kept, p.group.Leavers()); err != nil {
-		return stagedPart{}, err
+	if m.Own != 0 {
+		m.Own = 0 // they are there
+	} else if err := c.stageKept(txn, n.Number, &m.Kept, p.Group.Leavers()); err != nil {
+		return err
 	}
-	for rest := changes; len(rest) > 0; {
+	for rest := p.Changes; len(rest) > 0; {
 		some := rest[:layout.LogEntry(rest)]
 		rest = rest[len(some):]
 		last := some[len(some)-1].Seq
-		key := c.grow(func(a []byte) []byte { return appendLogKey(a, n.number, last) })
-		value := c.grow(func(a []byte) []byte { return layout.AppendLogEntry(a, n.number, some) })
+		key := c.grow(func(a []byte) []byte { return appendLogKey(a, n.Number, last) })
+		value := c.grow(func(a []byte) []byte { return layout.AppendLogEntry(a, n.Number, some) })
 		if err := txn.Set(key, value); err != nil {
-			return stagedPart{}, err
+			return err
 		}
 	}
-	if err := c.stageRecords(txn, n.number, touched); err != nil {
-		return stagedPart{}, err
+	if err := c.stageRecords(txn, n.Number, touched); err != nil {
+		return err
 	}
-	m.Seq += uint64(len(changes))
 	if beside {
-		if err := c.stageTrim(txn, n, &m); err != nil {
-			return stagedPart{}, err
+		if err := c.stageTrim(txn, n, m); err != nil {
+			return err
 		}
 	}
-	m.Latest = max(m.Latest, p.group.Latest())
-	if err := txn.Set(metaKey(n.number), m.encode(n.number)); err != nil {
-		return stagedPart{}, err
-	}
-	return stagedPart{n, p.group, m, changes}, nil
+	return txn.Set(metaKey(n.Number), m.Encode(n.Number))
 }
 
 func (c *committer) stageBucket(txn kv.Txn, number uint32, b *commit.Bucket, sum dbadapter.Checksum) error {

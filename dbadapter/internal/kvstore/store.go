@@ -173,7 +173,7 @@ func (s *Store) readHead() (head, error) {
 
 // Namespace opens a namespace; see dbadapter.Store. It must not be open.
 func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
-	n := &namespace{store: s, id: id, hasher: hasher, observe: observe}
+	n := s.newNamespace(id, hasher, observe)
 	if err := s.life.Make(ctx, id, n, func() error { return s.committer.do(ctx, n.load) }); err != nil {
 		return nil, err
 	}

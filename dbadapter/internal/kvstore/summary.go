@@ -80,30 +80,16 @@ func (k *keeps) decode(b []byte, number uint32) error {
 }
 
 func (n *namespace) SaveSummary(ctx context.Context, seq uint64, summary []byte) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if err := dbadapter.CheckSummary(summary); err != nil {
 		return err
 	}
-	if err := n.life.Enter("save a summary", n.id); err != nil {
-		return err
-	}
-	defer n.life.Leave()
-	if err := n.saveSummary(ctx, seq, summary); err != nil {
-		return fmt.Errorf("save a summary: %w", err)
-	}
-	return nil
-}
-
-func (n *namespace) saveSummary(ctx context.Context, seq uint64, summary []byte) error {
 	n.saving.Lock()
 	defer n.saving.Unlock()
-	c := &n.store.committer
+	between := func(run func() error) error { return n.Between(ctx, "save a summary", run) }
 	var k keeps
-	err := c.do(ctx, func() error {
-		if seq > n.meta.Seq {
-			return fmt.Errorf("it is as of change %d, and the last change is %d", seq, n.meta.Seq)
+	err := between(func() error {
+		if seq > n.Meta.Seq {
+			return fmt.Errorf("it is as of change %d, and the last change is %d", seq, n.Meta.Seq)
 		}
 		k = keeps{n.summary.generation + 1, seq, uint64(len(summary)), xxh3.Hash(summary)}
 		return n.removeParts(n.summary.generation)
@@ -111,10 +97,10 @@ func (n *namespace) saveSummary(ctx context.Context, seq uint64, summary []byte)
 	for part := uint32(0); err == nil && len(summary) > 0; part++ {
 		some := summary[:min(len(summary), partBytes)]
 		summary = summary[len(some):]
-		err = c.do(ctx, func() error { return n.writePart(k.generation, part, some) })
+		err = between(func() error { return n.writePart(k.generation, part, some) })
 	}
 	if err == nil {
-		err = c.do(ctx, func() error { return n.keepSummary(k) })
+		err = between(func() error { return n.keepSummary(k) })
 	}
 	return err
 }
@@ -126,8 +112,8 @@ func (n *namespace) writePart(generation uint64, part uint32, b []byte) error {
 	}
 	txn := n.store.db.Begin()
 	defer txn.Discard()
-	entry := layout.AppendSeal(append(make([]byte, 0, len(b)+layout.SealSize), b...), 0, partSeed(n.number, generation, part))
-	if err := txn.Set(partKey(n.number, generation, part), entry); err != nil {
+	entry := layout.AppendSeal(append(make([]byte, 0, len(b)+layout.SealSize), b...), 0, partSeed(n.Number, generation, part))
+	if err := txn.Set(partKey(n.Number, generation, part), entry); err != nil {
 		return err
 	}
 	return n.store.committer.finishUnseen(txn)
@@ -138,7 +124,7 @@ func (n *namespace) writePart(generation uint64, part uint32, b []byte) error {
 func (n *namespace) keepSummary(k keeps) error {
 	txn := n.store.db.Begin()
 	defer txn.Discard()
-	if err := txn.Set(keepsKey(n.number), k.encode(n.number)); err != nil {
+	if err := txn.Set(keepsKey(n.Number), k.encode(n.Number)); err != nil {
 		return err
 	}
 	if err := n.store.committer.finishUnseen(txn); err != nil {
@@ -154,7 +140,7 @@ func (n *namespace) keepSummary(k keeps) error {
 // removeParts removes the parts of all generations but one. It runs on the
 // committer's goroutine.
 func (n *namespace) removeParts(but uint64) error {
-	prefix := appendPrefix(nil, n.number, kindPart)
+	prefix := appendPrefix(nil, n.Number, kindPart)
 	all, err := n.store.keys(prefix, prefix, 4*dbadapter.MaxSummary/partBytes)
 	if err != nil {
 		return err
@@ -193,7 +179,7 @@ func (s *snapshot) summary(ctx context.Context) (k keeps, summary []byte, err er
 		return k, nil, err
 	}
 	defer s.mu.Unlock()
-	number, txn := s.namespace.number, s.read.txn
+	number, txn := s.namespace.Number, s.read.txn
 	if k, err = readKeeps(txn, number); err != nil {
 		return k, nil, err
 	}

@@ -17,16 +17,16 @@ func TestDamagedSummary(t *testing.T) {
 	summary := bytes.Repeat([]byte("summary"), 100_000) // three parts
 	for name, damage := range map[string]func(txn kv.Txn, n *namespace) error{
 		"a bit of a part": func(txn kv.Txn, n *namespace) error {
-			return flipAt(txn, partKey(n.number, 1, 1), 1000)
+			return flipAt(txn, partKey(n.Number, 1, 1), 1000)
 		},
-		"a bit of the head": func(txn kv.Txn, n *namespace) error { return flipAt(txn, keepsKey(n.number), 3) },
-		"a lost part":       func(txn kv.Txn, n *namespace) error { return txn.Delete(partKey(n.number, 1, 2)) },
+		"a bit of the head": func(txn kv.Txn, n *namespace) error { return flipAt(txn, keepsKey(n.Number), 3) },
+		"a lost part":       func(txn kv.Txn, n *namespace) error { return txn.Delete(partKey(n.Number, 1, 2)) },
 		"a part in another's place": func(txn kv.Txn, n *namespace) error {
-			b, err := kv.Get(txn, partKey(n.number, 1, 0))
-			return errors.Join(err, txn.Set(partKey(n.number, 1, 1), b))
+			b, err := kv.Get(txn, partKey(n.Number, 1, 0))
+			return errors.Join(err, txn.Set(partKey(n.Number, 1, 1), b))
 		},
 		"a short part": func(txn kv.Txn, n *namespace) error {
-			return txn.Set(partKey(n.number, 1, 2), layout.AppendSeal(nil, 0, partSeed(n.number, 1, 2)))
+			return txn.Set(partKey(n.Number, 1, 2), layout.AppendSeal(nil, 0, partSeed(n.Number, 1, 2)))
 		},
 	} {
 		dir := t.TempDir()
@@ -56,7 +56,7 @@ func TestDamagedSummary(t *testing.T) {
 		if err != nil || seq != 9 || !bytes.Equal(got, summary[1:]) {
 			t.Errorf("%s: the next summary is %d bytes up to %d, %v", name, len(got), seq, err)
 		}
-		if keys, err := s.keys(appendPrefix(nil, n.number, kindPart), nil, 100); err != nil || len(keys) != 3 {
+		if keys, err := s.keys(appendPrefix(nil, n.Number, kindPart), nil, 100); err != nil || len(keys) != 3 {
 			t.Errorf("%s: %d parts are left, %v, want 3", name, len(keys), err)
 		}
 		if err := s.Close(); err != nil {

@@ -26,7 +26,7 @@ func TestTrimmingGoesOn(t *testing.T) {
 			w := write(fmt.Sprint(i), version+1)
 			w[0].Record.Version.Writer = dbadapter.WriterID(version + 1) // it has not seen the one before
 			w[0].Record.Value = fmt.Append(nil, version)
-			w[0].Record = hashed(n.hasher, w[0].Record.Record)
+			w[0].Record = hashed(n.Hasher, w[0].Record.Record)
 			writes = append(writes, w...)
 		}
 		apply(t, n, writes)

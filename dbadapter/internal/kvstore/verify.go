@@ -48,7 +48,7 @@ func (n *namespace) heldAll(txn kv.View, indices []dbadapter.Index) []commit.Loa
 			if f == nil {
 				f = txn.Find()
 			}
-			found, err := f.Get(appendIndexKey(place[:0], n.number, indices[i]), clone)
+			found, err := f.Get(appendIndexKey(place[:0], n.Number, indices[i]), clone)
 			if err == nil && found {
 				loaded[i].Held, sums[i], err = n.named(entry, indices[i])
 			}
@@ -86,7 +86,7 @@ func (n *namespace) heldAll(txn kv.View, indices []dbadapter.Index) []commit.Loa
 	}
 	for i := range loaded {
 		l := &loaded[i]
-		if l.Err == nil && len(l.Held) > 0 && commit.Checksum(n.hasher, l.Held) != sums[i] {
+		if l.Err == nil && len(l.Held) > 0 && commit.Checksum(n.Hasher, l.Held) != sums[i] {
 			l.Err = errStale(l.Held[0].Record.Key)
 		}
 		if l.Err != nil {
@@ -99,7 +99,7 @@ func (n *namespace) heldAll(txn kv.View, indices []dbadapter.Index) []commit.Loa
 // named decodes the bucket of an index: its checksum, and records of which only the
 // keys are set.
 func (n *namespace) named(entry []byte, index dbadapter.Index) (held []commit.Held, sum dbadapter.Checksum, err error) {
-	sum, err = eachKey(entry, n.number, index, func(key []byte) error {
+	sum, err = eachKey(entry, n.Number, index, func(key []byte) error {
 		held = append(held, commit.Held{Record: dbadapter.Hashed{Record: dbadapter.Record{Key: key}}})
 		return nil
 	})
@@ -115,7 +115,7 @@ func (n *namespace) named(entry []byte, index dbadapter.Index) (held []commit.He
 // record reads the record under a key, nil if it is not there, and verifies its
 // seal. It refers to key.
 func (n *namespace) record(txn kv.Reader, key []byte) (*dbadapter.Hashed, error) {
-	b, err := kv.Get(txn, append(appendPrefix(make([]byte, 0, 64), n.number, kindRecord), key...))
+	b, err := kv.Get(txn, append(appendPrefix(make([]byte, 0, 64), n.Number, kindRecord), key...))
 	if b == nil || err != nil {
 		return nil, err
 	}
@@ -129,13 +129,13 @@ func (n *namespace) record(txn kv.Reader, key []byte) (*dbadapter.Hashed, error)
 // decode reads and verifies an envelope, and the tail of one that was cut.
 func (n *namespace) decode(txn kv.Reader, key, envelope []byte) (r dbadapter.Hashed, err error) {
 	if len(envelope) > 0 && envelope[0]&flagLong != 0 {
-		tail, err := kv.Get(txn, tailKey(n.number, key))
+		tail, err := kv.Get(txn, tailKey(n.Number, key))
 		if err != nil {
 			return r, err
 		}
 		envelope = append(envelope, tail...)
 	}
-	return readEnvelope(envelope, key, n.hasher)
+	return readEnvelope(envelope, key, n.Hasher)
 }
 
 // check compares what was read under a key, nil if nothing was, with the bucket
@@ -143,14 +143,14 @@ func (n *namespace) decode(txn kv.Reader, key, envelope []byte) (r dbadapter.Has
 func (n *namespace) check(txn kv.View, index dbadapter.Index, key []byte, r *dbadapter.Hashed) (empty bool, err error) {
 	var place [prefixSize + layout.NumberSize]byte
 	alone := false // the record is all that the bucket holds
-	found, err := txn.Get(appendIndexKey(place[:0], n.number, index), func(entry []byte) error {
-		b, err := readBucket(entry, n.number, index)
+	found, err := txn.Get(appendIndexKey(place[:0], n.Number, index), func(entry []byte) error {
+		b, err := readBucket(entry, n.Number, index)
 		if err != nil {
 			return err
 		}
 		first, _, err := b.next()
 		alone = err == nil && r != nil && len(b.rest) == 0 && bytes.Equal(first, key) &&
-			dbadapter.PairOf(n.hasher, r).Checksum == b.sum
+			dbadapter.PairOf(n.Hasher, r).Checksum == b.sum
 		return err
 	})
 	switch {

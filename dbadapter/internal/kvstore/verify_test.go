@@ -20,7 +20,7 @@ func (oneIndex) Index([]byte) dbadapter.Index { return 7 }
 // writeTo is a write that is hashed as the namespace demands.
 func writeTo(n *namespace, key string, second int) []dbadapter.Write {
 	w := write(key, second)
-	w[0].Record = hashed(n.hasher, w[0].Record.Record)
+	w[0].Record = hashed(n.Hasher, w[0].Record.Record)
 	return w
 }
 
@@ -46,7 +46,7 @@ func reads(t *testing.T, n *namespace) map[string]error {
 			note(path, r.Record, err)
 		}
 	}
-	bucket, err := v.Bucket(n.hasher.Index([]byte("m")))
+	bucket, err := v.Bucket(n.Hasher.Index([]byte("m")))
 	note("Bucket", dbadapter.Record{}, err)
 	for _, r := range bucket {
 		note("Bucket", r.Record, nil)
@@ -83,8 +83,8 @@ func TestWrongRecord(t *testing.T) {
 			return txn.Delete(recordKey(n, "m"))
 		},
 		"unknown": func(n *namespace, txn kv.Txn, _ []byte) error {
-			index := n.hasher.Index([]byte("m"))
-			return txn.Set(appendIndexKey(nil, n.number, index), appendBucket(nil, n.number, index, 1, keyed("other")))
+			index := n.Hasher.Index([]byte("m"))
+			return txn.Set(appendIndexKey(nil, n.Number, index), appendBucket(nil, n.Number, index, 1, keyed("other")))
 		},
 	} {
 		for shape, hasher := range map[string]dbadapter.Hasher{
@@ -110,7 +110,7 @@ func TestWrongRecord(t *testing.T) {
 }
 
 func recordKey(n *namespace, key string) []byte {
-	return append(appendPrefix(nil, n.number, kindRecord), key...)
+	return append(appendPrefix(nil, n.Number, kindRecord), key...)
 }
 
 // damagedNamespace holds the records b, m and z, of which m was written twice
@@ -225,7 +225,7 @@ func TestKeptEntryLost(t *testing.T) {
 		apply(t, n, []dbadapter.Write{w, aside})
 	}
 	err := s.committer.do(t.Context(), func() error {
-		return s.remove([][]byte{keptKey(n.number, layout.KindKept, dbadapter.KeptSetAside, 1)})
+		return s.remove([][]byte{keptKey(n.Number, layout.KindKept, dbadapter.KeptSetAside, 1)})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ type Meta struct {
 	Raised  dbadapter.Timestamp // the last clock given to Raise that was above Ceiling
 	Log     dbadapter.LogID
 	Kept    Kept
+	Own     uint64           // what the store makes of it
 	Digest  dbadapter.Digest // the sum of the records' digests
 }
 
@@ -81,14 +82,14 @@ const (
 	metaSize  = 8*metaWords + dbadapter.DigestSize
 )
 
-// Encode is the stored form, with a number of the store's own:
+// Encode is the stored form:
 //
 //	seq(8) first(8) records(8) latest(8) raised(8) log(8) kept(8×4) own(8) digest(32)  seal(8)
-func (m *Meta) Encode(number uint32, own uint64) []byte {
+func (m *Meta) Encode(number uint32) []byte {
 	b := make([]byte, 0, metaSize+SealSize)
 	for _, n := range [metaWords]uint64{
 		m.Seq, m.First, m.Records, uint64(m.Latest), uint64(m.Raised), uint64(m.Log),
-		m.Kept.Seq, m.Kept.SetAside, m.Kept.Conflicts, m.Kept.Bytes, own,
+		m.Kept.Seq, m.Kept.SetAside, m.Kept.Conflicts, m.Kept.Bytes, m.Own,
 	} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
@@ -97,20 +98,21 @@ func (m *Meta) Encode(number uint32, own uint64) []byte {
 }
 
 // Decode reads the stored form.
-func (m *Meta) Decode(b []byte, number uint32) (own uint64, err error) {
+func (m *Meta) Decode(b []byte, number uint32) error {
 	const what = "the head of a namespace"
 	body, err := Unseal(b, Seed(number, KindMeta, 0), what)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if len(body) != metaSize {
-		return 0, damage.Corrupt(what, "it has %d bytes", len(body))
+		return damage.Corrupt(what, "it has %d bytes", len(body))
 	}
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(body[8*i:]) }
 	*m = Meta{
 		at(0), at(1), at(2), dbadapter.Timestamp(at(3)), dbadapter.Timestamp(at(4)), dbadapter.LogID(at(5)),
 		Kept{at(6), at(7), at(8), at(9)},
+		at(10),
 		dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(body[8*metaWords:])),
 	}
-	return at(10), nil
+	return nil
 }
