@@ -46,9 +46,9 @@ func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
 			t.Fatalf("the read: %v", err)
 		}
 	}
-	d := notes.Info().Damage
-	if d == nil || d.Findings != 5 || len(d.Found) != 1 || d.At.IsZero() || open["other"].Info().Damage != nil || n.Damage() != nil {
-		t.Fatalf("after five reads: %+v, %+v, %+v", d, open["other"].Info().Damage, n.Damage())
+	d := notes.Info().Damage // and the node's, where the store has compacted itself meanwhile
+	if d == nil || d.Findings != 5 || len(d.Found) != 1 || d.At.IsZero() || open["other"].Info().Damage != nil {
+		t.Fatalf("after five reads: %+v, %+v", d, open["other"].Info().Damage)
 	}
 	if said := log.With("the store is damaged"); said != 1 {
 		t.Errorf("five reads have logged %d lines", said)

@@ -44,7 +44,7 @@ func (w *write) find(ctx context.Context) error {
 // compare has one host commit a conditional write: the first whole old host that answers, in the
 // row's order. It is given what the read has found, compares, and commits in one transaction.
 func (w *write) compare(ctx context.Context, a *Asker) error {
-	q := a.holds(&wire.AskHold{Records: w.records, Batch: len(w.records) > 1, On: w.on})
+	q := a.holds(wire.AskHold{Records: w.records, Batch: len(w.records) > 1, On: w.on})
 	why := map[node.ID]error{}
 	for _, id := range a.Row().Old {
 		if !w.NS.Admits(id) {

@@ -115,12 +115,13 @@ type HostHeld struct {
 	From time.Time
 }
 
-// holds is the question whether a host holds records; see wire.AskHold.
-func (a *Asker) holds(q *wire.AskHold) question[HostHeld] {
+// holds is the question whether a host holds records; see wire.AskHold. It has a copy of what is given, as many hosts are
+// asked the same at a time.
+func (a *Asker) holds(q wire.AskHold) question[HostHeld] {
 	q.ShardRow = a.at
-	return question[HostHeld]{q, func(from node.ID, reply *wire.Reply) (HostHeld, error) {
+	return question[HostHeld]{&q, func(from node.ID, reply *wire.Reply) (HostHeld, error) {
 		said := reply.Answer.(*wire.HoldAnswer)
-		h, err := a.outcomes(from, said, q)
+		h, err := a.outcomes(from, said, &q)
 		if slices.ContainsFunc(h.Outcomes, func(o Held) bool { return errors.Is(o.Declined, node.ErrLate) }) {
 			// By that clock the host has made its promise: the next version is to be later.
 			a.ns.Follow(dbadapter.TimestampAt(time.UnixMilli(int64(reply.Greeting.Time) + 1)))
@@ -132,7 +133,7 @@ func (a *Asker) holds(q *wire.AskHold) question[HostHeld] {
 
 // pass asks a host to hold records that hosts have, as they are.
 func (a *Asker) pass(records ...dbadapter.Record) question[HostHeld] {
-	return a.holds(&wire.AskHold{Records: records, Passed: true})
+	return a.holds(wire.AskHold{Records: records, Passed: true})
 }
 
 func (a *Asker) outcomes(from node.ID, said *wire.HoldAnswer, asked *wire.AskHold) (h HostHeld, err error) {
@@ -177,7 +178,7 @@ type spread struct {
 	shards  *Shards
 	asker   *Asker
 	over    time.Duration
-	hold    *wire.AskHold
+	hold    wire.AskHold
 	box     Mailbox
 	open    int // hosts that are being asked
 	answers map[node.ID]*HostHeld
@@ -187,7 +188,7 @@ type spread struct {
 	ended   atomic.Bool       // no host is asked again
 }
 
-func (s *Shards) spread(a *Asker, over time.Duration, hold *wire.AskHold) *spread {
+func (s *Shards) spread(a *Asker, over time.Duration, hold wire.AskHold) *spread {
 	return &spread{
 		shards: s, asker: a, over: over, hold: hold, box: s.Net.Mailbox(),
 		answers: map[node.ID]*HostHeld{}, why: map[node.ID]error{}, sent: map[node.ID]bool{},

@@ -369,7 +369,7 @@ func (im *importing) message(a *Asker, over time.Duration, items []*imported, fi
 	for at, i := range items {
 		records[at] = *i.record
 	}
-	p := im.spread(a, over, &wire.AskHold{Records: records, New: first, Earliest: im.earliest})
+	p := im.spread(a, over, wire.AskHold{Records: records, New: first, Earliest: im.earliest})
 	return &message{importing: im, spread: p, row: a.Row(), items: items, spared: map[node.ID]bool{}}, nil
 }
 

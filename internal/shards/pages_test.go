@@ -94,7 +94,7 @@ func TestWhoIsNotWholeComparesNothing(t *testing.T) {
 		a := must(NewAsker(asker.ns, 0))
 		for _, lacks := range []bool{true, false} {
 			records := must(a.Make([]node.Draft{draft("a", "value")}, make([][]*dbadapter.Record, 1)))
-			_, m, _, err := asker.Ask(c.ctx, host.ID, a.holds(&wire.AskHold{Records: records, On: []*dbadapter.Version{{}}}).Question)
+			_, m, _, err := asker.Ask(c.ctx, host.ID, a.holds(wire.AskHold{Records: records, On: []*dbadapter.Version{{}}}).Question)
 			c.must(err)
 			h := m.(*wire.Reply).Answer.(*wire.HoldAnswer)
 			if err != nil || h.Whole == lacks || (c.held("a")[0] == "-") != lacks {

@@ -160,7 +160,7 @@ func (w *write) written(hosts []node.ID) Written {
 
 // offer sends the records to all hosts of the row, until enough hold them or one refuses.
 func (w *write) offer(ctx context.Context, a *Asker) (Written, error) {
-	p := w.spread(a, w.over, &wire.AskHold{Records: w.records, Batch: len(w.records) > 1, Passed: w.passed})
+	p := w.spread(a, w.over, wire.AskHold{Records: w.records, Batch: len(w.records) > 1, Passed: w.passed})
 	defer p.ended.Store(true)
 	for _, id := range w.nearest(a.Row().Hosts()) {
 		p.ask(id, func() {})

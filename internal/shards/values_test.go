@@ -432,7 +432,7 @@ func TestOldBodiesAreNamedByNoNewRecord(t *testing.T) {
 			c.must(err)
 			return h.Outcomes[0]
 		}
-		if o := outcome(a.holds(&wire.AskHold{Records: records})); !errors.Is(o.Declined, node.ErrDeclined) || !strings.Contains(o.Declined.Error(), "put it anew") {
+		if o := outcome(a.holds(wire.AskHold{Records: records})); !errors.Is(o.Declined, node.ErrDeclined) || !strings.Contains(o.Declined.Error(), "put it anew") {
 			t.Errorf("a record of a writer: %+v", o)
 		}
 		if o := outcome(a.pass(records...)); !o.Held {
@@ -440,7 +440,7 @@ func TestOldBodiesAreNamedByNoNewRecord(t *testing.T) {
 		}
 		again, err := a.Make([]node.Draft{d}, [][]*dbadapter.Record{{&records[0]}})
 		c.must(err)
-		if o := outcome(a.holds(&wire.AskHold{Records: again})); !o.Held {
+		if o := outcome(a.holds(wire.AskHold{Records: again})); !o.Held {
 			t.Errorf("one that replaces a record which names the body: %+v", o)
 		}
 	})
