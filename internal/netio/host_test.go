@@ -28,13 +28,9 @@ func (k *known) Share(a, b peer.ID) bool { return k.IsMember(a) && k.IsMember(b)
 func freshKey(t *testing.T) (crypto.PrivKey, peer.ID) {
 	t.Helper()
 	key, _, err := crypto.GenerateEd25519Key(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	id, err := peer.IDFromPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return key, id
 }
 
@@ -44,16 +40,12 @@ func serveForTest(t *testing.T, cfg Config, members *known) *Network {
 	cfg.Identity, _ = freshKey(t)
 	cfg.Limits = defaults
 	h, err := NewHost(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if members == nil {
 		members = &known{}
 	}
 	n, err := Serve(context.Background(), h, Node{Members: members, Book: NewBook(nil), DialTimeout: defaults.DialTimeout, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		n.Leave()
 		if err := h.Close(); err != nil {
@@ -70,5 +62,13 @@ func waitFor(t *testing.T, what string, is func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within a minute", what)
 		}
+	}
+}
+
+// must ends the test where what it prepares has failed.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -18,15 +18,11 @@ func TestNeighbours(t *testing.T) {
 		t.Error("a stranger would be dialled")
 	}
 	members.Store(b.ID(), true)
-	if err := a.Dial(t.Context(), b.ID(), b.Dialable()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Dial(t.Context(), b.ID(), b.Dialable()))
 	if m.begin(b.ID()) {
 		t.Error("a member that is connected would be dialled")
 	}
-	if err := a.Network().ClosePeer(b.ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Network().ClosePeer(b.ID()))
 	waitFor(t, "the connection is gone", func() bool { return !a.Connected(b.ID()) && !b.Connected(a.ID()) })
 	// An address of this machine itself is not dialled.
 	m.HandlePeerFound(peer.AddrInfo{ID: b.ID(), Addrs: b.Dialable()})
@@ -43,9 +39,7 @@ func TestNeighbours(t *testing.T) {
 	if m.begin(b.ID()) {
 		t.Error("a member would be dialled again at once")
 	}
-	if err := a.node.Book.Remove(b.ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.node.Book.Remove(b.ID()))
 	m.dialed = map[peer.ID]time.Time{}
 	if m.begin(b.ID()) {
 		t.Error("a peer that was removed would be dialled")

@@ -13,9 +13,7 @@ import (
 func TestFollowAddrs(t *testing.T) {
 	n := serveForTest(t, Config{}, nil)
 	told := make(chan []ma.Multiaddr, 16)
-	if err := n.FollowAddrs(func(addrs []ma.Multiaddr) { told <- addrs }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.FollowAddrs(func(addrs []ma.Multiaddr) { told <- addrs }))
 	next := func() []ma.Multiaddr {
 		t.Helper()
 		select {
@@ -30,9 +28,7 @@ func TestFollowAddrs(t *testing.T) {
 	if !sameAddrs(first, n.Dialable()) || len(first) == 0 {
 		t.Errorf("told %v, the node has %v", first, n.Dialable())
 	}
-	if err := n.Network().Listen(ma.StringCast("/ip4/127.0.0.1/tcp/0")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Network().Listen(ma.StringCast("/ip4/127.0.0.1/tcp/0")))
 	second := next()
 	if len(second) != len(first)+1 {
 		t.Errorf("told %v after one more address than %v", second, first)
@@ -73,14 +69,10 @@ func TestSameAddrs(t *testing.T) {
 func TestFollowAddrsEnds(t *testing.T) {
 	n := serveForTest(t, Config{}, nil)
 	calls := 0
-	if err := n.FollowAddrs(func([]ma.Multiaddr) { calls++ }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.FollowAddrs(func([]ma.Multiaddr) { calls++ }))
 	n.Leave()
 	was := calls
-	if err := n.Host.Network().Listen(ma.StringCast("/ip4/127.0.0.1/tcp/0")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Host.Network().Listen(ma.StringCast("/ip4/127.0.0.1/tcp/0")))
 	if calls != was {
 		t.Error("told after leaving")
 	}

@@ -23,17 +23,13 @@ import (
 func TestTCPComesFirst(t *testing.T) {
 	a, b := serveForTest(t, Config{}, nil), serveForTest(t, Config{ListenAddrs: []string{}}, nil)
 	for range 10 {
-		if err := b.Dial(t.Context(), a.ID(), a.Dialable()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Dial(t.Context(), a.ID(), a.Dialable()))
 		for _, conn := range b.Network().ConnsToPeer(a.ID()) {
 			if isTCP(conn.RemoteMultiaddr()) {
 				return
 			}
 		}
-		if err := b.Network().ClosePeer(a.ID()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Network().ClosePeer(a.ID()))
 	}
 	t.Error("ten connections to a node with both transports are over QUIC")
 }
@@ -95,13 +91,9 @@ func TestQUICPlacesAreGivenBack(t *testing.T) {
 		return len(c.handshakes.taken), len(c.strangers.taken)
 	}
 	b := serveForTest(t, Config{ListenAddrs: []string{}}, nil)
-	if err := b.Dial(t.Context(), a.ID(), a.Dialable()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Dial(t.Context(), a.ID(), a.Dialable()))
 	waitFor(t, "the stranger has a place", func() bool { h, s := taken(); return h == 0 && s == 1 })
-	if err := b.Network().ClosePeer(a.ID()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Network().ClosePeer(a.ID()))
 	waitFor(t, "the place is given back", func() bool { h, s := taken(); return h == 0 && s == 0 })
 	waitFor(t, "the connection is off the books", func() bool {
 		n := -1
@@ -146,16 +138,12 @@ func TestSilentQUICHandshakes(t *testing.T) {
 			a, b := serveForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/udp/0/quic-v1"}}, members), serveForTest(t, Config{}, nil)
 			members.Store(b.ID(), true)
 			socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer socket.Close()
 			tr := &quic.Transport{Conn: &deafConn{socket, c.lets}}
 			defer tr.Close()
 			at, _, err := quicreuse.FromQuicMultiaddr(a.Dialable()[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
 			const count = 300
 			ended := make(chan struct{}, count)
@@ -180,9 +168,7 @@ func TestSilentQUICHandshakes(t *testing.T) {
 				if n := taken(); n > c.most {
 					t.Errorf("%d places are taken, want at most %d", n, c.most)
 				}
-				if err := b.Network().ClosePeer(a.ID()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, b.Network().ClosePeer(a.ID()))
 			}
 			newcomer := serveForTest(t, Config{ListenAddrs: []string{}}, nil)
 			waitFor(t, "a newcomer's dial succeeds", func() bool { return newcomer.Dial(t.Context(), a.ID(), a.Dialable()) == nil })
@@ -202,14 +188,10 @@ func openConnections(t *testing.T) *connections {
 	t.Helper()
 	limits := defaults
 	resources, err := newResources(limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = resources.Close() })
 	c, err := newConnections(limits, resources)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -229,9 +211,7 @@ func TestForgedAddressTakesNoPlace(t *testing.T) {
 		if c.wantProof() {
 			t.Fatalf("connection %d must prove its address", i)
 		}
-		if err := come(false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, come(false))
 	}
 	if err := come(false); err == nil || !c.wantProof() {
 		t.Errorf("one more took a place without a proof: %v", err)
@@ -255,20 +235,14 @@ func TestGivingWayOverQUIC(t *testing.T) {
 	from := &quic.ClientInfo{RemoteAddr: net.UDPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:1")), AddrVerified: true}
 	come := func() (context.Context, *inbound) {
 		ctx, err := c.arriveQUIC(t.Context(), from)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		scope, err := network.UnwrapConnManagementScope(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return ctx, scope.(*inbound)
 	}
 	early, before := come()
 	late, after := come()
-	if err := after.SetPeer(peer.ID("some peer")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, after.SetPeer(peer.ID("some peer")))
 	for range 2 * maxSiteHandshakes {
 		come()
 	}

@@ -95,9 +95,7 @@ func (s *silentStream) Reset() error                  { s.once.Do(func() { close
 func TestSilentRelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peers, err := pstoremem.NewPeerstore()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer peers.Close()
 		r := &relays{host: silentRelay{peers: peers}, reserved: map[peer.ID]bool{}}
 		r.ctx, r.cancel = context.WithCancel(t.Context())
@@ -117,17 +115,13 @@ func TestSilentRelay(t *testing.T) {
 // taken holds up the host.
 func TestSilentRelayHoldsUpNoEvents(t *testing.T) {
 	silent, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableRelay())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer silent.Close()
 	asked := make(chan struct{})
 	var once sync.Once
 	silent.SetStreamHandler("/libp2p/circuit/relay/0.2.0/hop", func(network.Stream) { once.Do(func() { close(asked) }) })
 	h, err := libp2p.New(libp2p.NoListenAddrs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer h.Close()
 	r := &relays{at: []peer.AddrInfo{{ID: silent.ID(), Addrs: silent.Addrs()}}, host: h, reserved: map[peer.ID]bool{}}
 	r.ctx, r.cancel = context.WithCancel(t.Context())
@@ -143,9 +137,7 @@ func TestSilentRelayHoldsUpNoEvents(t *testing.T) {
 	}()
 	<-asked
 	emitter, err := h.EventBus().Emitter(new(event.EvtPeerConnectednessChanged))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer emitter.Close()
 	emitted := make(chan struct{})
 	go func() {

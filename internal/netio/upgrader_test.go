@@ -20,28 +20,18 @@ func tcpTransport(t *testing.T) (*tcp.TcpTransport, peer.ID, network.ResourceMan
 	t.Helper()
 	key, id := freshKey(t)
 	resources, err := newResources(defaults)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { resources.Close() })
 	connections, err := newConnections(defaults, resources)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { connections.Close() })
 	muxers := []upgrader.StreamMuxer{{ID: yamux.ID, Muxer: yamux.DefaultTransport}}
 	secure, err := noise.New(noise.ID, key, muxers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	u, err := upgrader.New([]sec.SecureTransport{secure}, muxers, nil, resources, nil, upgrader.WithAcceptTimeout(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	made, err := tcp.NewTCPTransport(&hostUpgrader{Upgrader: u, connections: connections}, resources, nil, tcp.DisableReuseport())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return made, id, resources
 }
 
@@ -51,14 +41,10 @@ func TestConnectionClosedBeforeItIsAccepted(t *testing.T) {
 	server, id, books := tcpTransport(t)
 	client, _, _ := tcpTransport(t)
 	listener, err := server.Listen(ma.StringCast("/ip4/127.0.0.1/tcp/0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	conn, err := client.Dial(context.Background(), listener.Multiaddr(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	counted := func() (n int) {
 		err := books.ViewSystem(func(s network.ResourceScope) error { n = s.Stat().NumConnsInbound; return nil })
 		if err != nil {
@@ -68,17 +54,13 @@ func TestConnectionClosedBeforeItIsAccepted(t *testing.T) {
 	}
 	// A stream shows that the handshake is over on the other side, too.
 	stream, err := conn.OpenStream(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := stream.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	if n := counted(); n != 1 {
 		t.Errorf("%d connections are counted", n)
 	}
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.Close())
 	waitFor(t, "the connection is off the books", func() bool { return counted() == 0 })
 }

@@ -232,9 +232,7 @@ func syncOver(t *testing.T, a, b *bareSide, computes time.Duration, of [2]*Bandw
 		reports[1] = s.Report()
 	})
 	wg.Wait()
-	if err := errors.Join(errs[:]...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errs[:]...))
 	return reports, streams
 }
 

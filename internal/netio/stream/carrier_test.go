@@ -19,16 +19,12 @@ func TestLastWord(t *testing.T) {
 	var hosts [2]host.Host
 	for i := range hosts {
 		h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/udp/0/quic-v1"), libp2p.DisableMetrics())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { h.Close() })
 		hosts[i] = h
 	}
 	a, b := hosts[0], hosts[1]
-	if err := b.Connect(t.Context(), peer.AddrInfo{ID: a.ID(), Addrs: a.Addrs()}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Connect(t.Context(), peer.AddrInfo{ID: a.ID(), Addrs: a.Addrs()}))
 	carry := func(s network.Stream) *Carrier {
 		return New(s, Options{Idle: 30 * time.Second, MinRate: 16 << 10})
 	}
@@ -60,9 +56,7 @@ func TestLastWord(t *testing.T) {
 		},
 	} {
 		s, err := b.NewStream(t.Context(), a.ID(), protocol)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for err == nil { // until the peer's closing has come
 			_, err = s.Write([]byte{0})
 		}
@@ -120,5 +114,13 @@ func TestWritesHaveADeadline(t *testing.T) {
 	after := time.Now()
 	if len(s.deadlines) != 1 || s.deadlines[0].Before(before.Add(2*time.Hour)) || s.deadlines[0].After(after.Add(2*time.Hour)) {
 		t.Errorf("deadlines %v of a write at %s", s.deadlines, before)
+	}
+}
+
+// must ends the test where what it prepares has failed.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

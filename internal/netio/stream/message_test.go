@@ -23,9 +23,7 @@ func FuzzMessage(f *testing.F) {
 			return
 		}
 		var frame bytes.Buffer
-		if err := WriteMessage(&frame, message); err != nil {
-			t.Fatal(err)
-		}
+		must(t, WriteMessage(&frame, message))
 		if !bytes.HasPrefix(b, frame.Bytes()) {
 			t.Errorf("%x was read as %x", b, message)
 		}

@@ -10,9 +10,7 @@ import (
 func TestPlacesWithAPeer(t *testing.T) {
 	p := NewPlaces(3, 1)
 	release, err := p.Take(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if other, err := p.Take(t.Context(), "b"); err != nil {
 		t.Error(err)
 	} else {
