@@ -4,7 +4,7 @@
 //
 //	members.go     the namespace's state on a simulated disk, and the join protocol
 //	               over simulated streams, for peer's files and join
-//	store.go       a log of checksummed commits on the disk (log.go), replayed into
+//	store.go       a log of checksummed commits on the disk (entry.go), replayed into
 //	               dbadapter/memdb at each start, for badgerdb
 //	session.go     frames over simulated streams with virtual deadlines, for peer's
 //	serve.go       conversation, sync and serve

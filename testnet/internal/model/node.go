@@ -165,8 +165,8 @@ func (p *process) load() error {
 	return p.open(s)
 }
 
-// Crash ends the process and the machine at once: the disk keeps, loses or tears
-// each unsynced write.
+// Crash ends the process and the machine at once: the disk keeps the first of the
+// unsynced writes, or none.
 func (n *Node) Crash() {
 	if n.process == nil {
 		return

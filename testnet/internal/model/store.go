@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -16,8 +17,7 @@ import (
 type store struct {
 	dbadapter.Namespace // in memory
 	memory              *memdb.Store
-	wal                 *wal
-	summary             summaryFiles
+	entries, summary    *sim.File
 	// waiting are the commits that are written and not synced, in order.
 	waiting []waiting
 	// observed is called with each record that is now held, admitted after a
@@ -56,7 +56,7 @@ var _ dbadapter.Namespace = (*store)(nil)
 // openStore replays the log whose files begin with that name. The observer gets the changes that come after.
 func openStore(disk *sim.Disk, name string, id dbadapter.NamespaceID, h dbadapter.Hasher, log logOptions, now func() time.Time, observe func([]dbadapter.Change)) (*store, error) {
 	ctx := context.Background()
-	s := &store{log: log, now: now, summary: summaryFiles{disk, name}, admitted: func() {}}
+	s := &store{log: log, now: now, entries: disk.File(name + "log"), summary: disk.File(name + "summary"), admitted: func() {}}
 	s.deaf()
 	s.memory = memdb.New(memdb.Options{LogLimit: log.keeps, Now: func() time.Time { return s.at }})
 	replayed := false
@@ -72,20 +72,18 @@ func openStore(disk *sim.Disk, name string, id dbadapter.NamespaceID, h dbadapte
 	if err != nil {
 		return nil, err
 	}
-	s.wal, err = openLog(disk, name, func(e *logged) (err error) {
-		for i := range e.writes {
-			if e.writes[i].Record, err = dbadapter.Hash(h, e.writes[i].Record.Record); err != nil {
-				return corrupt("an entry of the log: %v", err)
-			}
+	for n, b := range s.entries.Entries() {
+		var e logged
+		if err := decode(b, &e); err != nil {
+			return nil, fmt.Errorf("%w: entry %d of the log: %w", dbadapter.ErrCorrupt, n, err)
 		}
 		// A batch that was refused is logged, and is refused again.
-		if _, err := s.do(ctx, e); err != nil && !errors.Is(err, dbadapter.ErrConflict) && !errors.Is(err, dbadapter.ErrLimit) {
-			return corrupt("an entry of the log cannot be applied: %v", err)
+		if _, err := s.do(ctx, &e); err != nil && !errors.Is(err, dbadapter.ErrConflict) && !errors.Is(err, dbadapter.ErrLimit) {
+			return nil, fmt.Errorf("%w: entry %d of the log cannot be applied: %w", dbadapter.ErrCorrupt, n, err)
 		}
-		return nil
-	})
+	}
 	replayed = true
-	return s, err
+	return s, nil
 }
 
 // deaf ends that the store calls its observers.
@@ -96,16 +94,16 @@ func (s *store) deaf() {
 
 // do does in memory what an entry of the log says.
 func (s *store) do(ctx context.Context, e *logged) ([]dbadapter.Outcome, error) {
-	s.at = e.at
-	switch e.what {
-	case logRaise:
-		return nil, s.Namespace.Raise(ctx, e.to)
-	case logLower:
-		return nil, s.Namespace.Lower(ctx, e.to)
-	case logForget:
-		return nil, s.Namespace.Forget(ctx, e.seqs...)
+	s.at = time.UnixMilli(e.At).UTC()
+	switch {
+	case e.Raise != nil:
+		return nil, s.Namespace.Raise(ctx, *e.Raise)
+	case e.Lower != nil:
+		return nil, s.Namespace.Lower(ctx, *e.Lower)
+	case e.Forget != nil:
+		return nil, s.Namespace.Forget(ctx, e.Forget...)
 	}
-	outcomes, err := s.Namespace.Apply(ctx, e.writes)
+	outcomes, err := s.Namespace.Apply(ctx, e.Writes)
 	if len(s.fresh) > 0 {
 		if err := s.tell(); err != nil {
 			return outcomes, err
@@ -137,10 +135,10 @@ func (s *store) tell() error {
 	return nil
 }
 
-// entry is an entry of now.
-func (s *store) entry(e logged) *logged {
-	e.at = s.now().Truncate(time.Millisecond)
-	return &e
+// begin adds an entry of now, which is not synced yet.
+func (s *store) begin(e *logged) error {
+	e.At = s.now().UnixMilli()
+	return s.entries.Append(encode(e))
 }
 
 // write begins a commit. The next flush syncs it, and calls done with the
@@ -149,8 +147,8 @@ func (s *store) write(writes []dbadapter.Write, done func([]dbadapter.Outcome, e
 	if s.closed {
 		return dbadapter.ErrClosed
 	}
-	e := s.entry(logged{what: logApply, writes: writes})
-	if err := s.wal.append(e); err != nil {
+	e := &logged{Writes: writes}
+	if err := s.begin(e); err != nil {
 		return err
 	}
 	s.waiting = append(s.waiting, waiting{e, done})
@@ -158,13 +156,11 @@ func (s *store) write(writes []dbadapter.Write, done func([]dbadapter.Outcome, e
 }
 
 // flush syncs the waiting commits, and shows them to readers.
-func (s *store) flush() error {
+func (s *store) flush() {
 	if len(s.waiting) == 0 {
-		return nil
+		return
 	}
-	if err := s.wal.commit(); err != nil {
-		return err
-	}
+	s.entries.Sync()
 	all := s.waiting
 	s.waiting = nil
 	for _, w := range all {
@@ -173,7 +169,7 @@ func (s *store) flush() error {
 			if err != nil || o.Result != dbadapter.Applied {
 				continue
 			}
-			if one := &w.entry.writes[i]; one.Action.Removes() {
+			if one := &w.entry.Writes[i]; one.Action.Removes() {
 				s.removed(&one.Record.Record, one.Action)
 			} else {
 				s.observed(&one.Record.Record)
@@ -181,7 +177,6 @@ func (s *store) flush() error {
 		}
 		w.done(outcomes, err)
 	}
-	return nil
 }
 
 // Apply implements dbadapter.Namespace. The writes must be valid: each start
@@ -197,9 +192,7 @@ func (s *store) Apply(_ context.Context, writes []dbadapter.Write) (outcomes []d
 	if err := s.write(writes, func(o []dbadapter.Outcome, e error) { outcomes, err = o, e }); err != nil {
 		return nil, err
 	}
-	if err := s.flush(); err != nil {
-		return nil, err
-	}
+	s.flush()
 	for i, o := range outcomes {
 		if o.Result == dbadapter.Applied && !writes[i].Action.Removes() {
 			s.took++
@@ -214,7 +207,7 @@ func (s *store) Raise(ctx context.Context, to dbadapter.Timestamp) error {
 	if s.Ceiling() >= to {
 		return nil
 	}
-	return s.append(ctx, logged{what: logRaise, to: to})
+	return s.append(ctx, &logged{Raise: &to})
 }
 
 // Lower implements dbadapter.Namespace.
@@ -222,12 +215,12 @@ func (s *store) Lower(ctx context.Context, to dbadapter.Timestamp) error {
 	if s.Ceiling() <= to {
 		return nil
 	}
-	return s.append(ctx, logged{what: logLower, to: to})
+	return s.append(ctx, &logged{Lower: &to})
 }
 
 // Forget implements dbadapter.Namespace.
 func (s *store) Forget(ctx context.Context, seqs ...uint64) error {
-	return s.append(ctx, logged{what: logForget, seqs: seqs})
+	return s.append(ctx, &logged{Forget: seqs})
 }
 
 // Log implements dbadapter.Namespace: the memory is filled anew at each start, and the log
@@ -235,20 +228,16 @@ func (s *store) Forget(ctx context.Context, seqs ...uint64) error {
 func (s *store) Log() dbadapter.LogID { return s.log.id }
 
 // append makes an entry durable after those that wait, and does what it says.
-func (s *store) append(ctx context.Context, e logged) error {
+func (s *store) append(ctx context.Context, e *logged) error {
 	if s.closed {
 		return dbadapter.ErrClosed
 	}
-	if err := s.flush(); err != nil {
+	s.flush()
+	if err := s.begin(e); err != nil {
 		return err
 	}
-	if err := s.wal.append(s.entry(e)); err != nil {
-		return err
-	}
-	if err := s.wal.commit(); err != nil {
-		return err
-	}
-	_, err := s.do(ctx, s.entry(e))
+	s.entries.Sync()
+	_, err := s.do(ctx, e)
 	return err
 }
 
@@ -257,18 +246,24 @@ func (s *store) SaveSummary(ctx context.Context, seq uint64, summary []byte) err
 	if s.closed {
 		return dbadapter.ErrClosed
 	}
-	if err := s.flush(); err != nil {
-		return err
-	}
+	s.flush()
 	if err := s.Namespace.SaveSummary(ctx, seq, summary); err != nil {
 		return err
 	}
-	return s.summary.save(seq, summary)
+	return s.summary.Replace(encode(keptSummary{seq, summary}))
 }
 
 // Summary implements dbadapter.Namespace.
-func (s *store) Summary(context.Context) (seq uint64, summary []byte, err error) {
-	return s.summary.read()
+func (s *store) Summary(context.Context) (uint64, []byte, error) {
+	b := s.summary.Bytes()
+	if len(b) == 0 {
+		return 0, nil, dbadapter.ErrNotFound
+	}
+	var kept keptSummary
+	if err := decode(b, &kept); err != nil {
+		return 0, nil, fmt.Errorf("%w: the summary: %w", dbadapter.ErrCorrupt, err)
+	}
+	return kept.Seq, kept.Summary, nil
 }
 
 // Close implements dbadapter.Namespace. What still uses it, as a sync of a shard that was

@@ -227,45 +227,29 @@ func (x *trial) live(writes int) (done int) {
 
 // damage does something to the summary on the disk.
 func (x *trial) damage() (what string) {
-	files := x.store.summary
-	if x.damaged || len(files.kept().Bytes()) == 0 {
+	file := x.store.summary
+	b := slices.Clone(file.Bytes())
+	if x.damaged || len(b) == 0 {
 		return ""
 	}
-	kept := files.file(files.kept().Bytes()[0])
-	switch x.random.IntN(6) {
+	switch x.random.IntN(4) {
 	case 0:
-		kept.Truncate(x.random.IntN(len(kept.Bytes())))
-		return "damaged"
+		what, b = "damaged", b[:1+x.random.IntN(len(b)-1)]
 	case 1:
-		files.kept().Truncate(0)
-		return "lost"
+		what, b = "lost", nil
 	case 2:
-		kept.Truncate(0)
-		return "damaged"
+		what = "damaged"
+		b[x.random.IntN(len(b))] ^= 1 << x.random.IntN(8)
 	case 3:
-		b := slices.Clone(kept.Bytes())
-		b[x.random.IntN(len(b))] ^= 1 << x.random.IntN(8)
-		if err := kept.Replace(b); err != nil {
-			x.Fatal(err)
+		if x.old == nil {
+			return ""
 		}
-		return "damaged"
-	case 4:
-		b := slices.Clone(files.kept().Bytes())
-		b[x.random.IntN(len(b))] ^= 1 << x.random.IntN(8)
-		if err := files.kept().Replace(b); err != nil {
-			x.Fatal(err)
-		}
-		return "damaged"
+		what, b = "older", x.old.File("summary").Bytes()
 	}
-	if x.old == nil {
-		return ""
+	if err := file.Replace(b); err != nil {
+		x.Fatal(err)
 	}
-	for _, name := range []string{"summary", "summary-a", "summary-b"} { // an older one takes its place
-		if err := x.disk.File(name).Replace(x.old.File(name).Bytes()); err != nil {
-			x.Fatal(err)
-		}
-	}
-	return "older"
+	return what
 }
 
 // Random writes and removals are followed by crashes at any step of what the process

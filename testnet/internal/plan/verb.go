@@ -98,7 +98,7 @@ const (
 	// Reindex: "reindex 2" has node 2 hand the records that hosts of bodies were given to the hosts of their keys.
 	Reindex
 	// Crash: "crash 2" ends the process at once. What was not synced to the disk
-	// is lost, kept or torn. Crashing a node that is down does nothing.
+	// is lost, but for the first of it. Crashing a node that is down does nothing.
 	Crash
 	// CrashAt: "crash-at 2 apply" crashes it when a session of its next enters
 	// that step.

@@ -9,10 +9,9 @@ import (
 // ErrFull: the disk has no room left.
 var ErrFull = errors.New("no space left on the disk")
 
-// Disk holds a few files, in memory, for one node. An unsynced write survives a
-// power cut whole, in part, or not at all.
+// Disk holds a few files, in memory, for one node.
 type Disk struct {
-	// Full refuses writes that make a file longer.
+	// Full refuses what is to be written.
 	Full bool
 	// Flipped says that a bit of the disk, or of the disk that it was copied
 	// from, was flipped.
@@ -28,18 +27,12 @@ type Disk struct {
 	files map[string]*File
 }
 
-// File is a file of a disk.
+// File is a file of a disk: a list of entries. An entry that is not synced survives a
+// power cut whole, or it is lost, and with it all that were appended later.
 type File struct {
-	disk *Disk
-	data []byte
-	// unsynced are the writes since the last sync, and the bytes that they replaced.
-	unsynced []change
-}
-
-type change struct {
-	at       int
-	old, new []byte
-	length   int // of the file before
+	disk    *Disk
+	entries [][]byte // copies share them: none is changed in place
+	synced  int      // how many of them survive a power cut
 }
 
 // NewDisk is an empty disk. The id tells it from the other disks of the world.
@@ -64,7 +57,7 @@ func (d *Disk) Remove(prefix string) {
 	for _, name := range d.names {
 		if strings.HasPrefix(name, prefix) {
 			f := d.files[name]
-			f.data, f.unsynced = nil, nil
+			f.entries, f.synced = nil, 0
 		}
 	}
 }
@@ -75,27 +68,25 @@ func (d *Disk) before() {
 	}
 }
 
-// Bytes is what the process reads in the file. The caller must not change it.
-func (f *File) Bytes() []byte { return f.data }
+// Entries are what the process reads in the file. The caller must not change them.
+func (f *File) Entries() [][]byte { return f.entries }
 
-// Write writes at an offset, which must not lie beyond the end.
-func (f *File) Write(at int, b []byte) error {
-	f.disk.before()
-	end := at + len(b)
-	if end > len(f.data) && f.disk.Full {
-		return ErrFull
+// Bytes are the content of a file that is replaced, never appended to; nil if it is new.
+func (f *File) Bytes() []byte {
+	if len(f.entries) == 0 {
+		return nil
 	}
-	c := change{at: at, new: slices.Clone(b), length: len(f.data), old: slices.Clone(f.data[at:min(end, len(f.data))])}
-	f.unsynced = append(f.unsynced, c)
-	f.put(at, b)
-	return nil
+	return f.entries[0]
 }
 
-func (f *File) put(at int, b []byte) {
-	if grown := at + len(b) - len(f.data); grown > 0 {
-		f.data = append(f.data, make([]byte, grown)...)
+// Append adds an entry, which the file keeps.
+func (f *File) Append(entry []byte) error {
+	f.disk.before()
+	if f.disk.Full {
+		return ErrFull
 	}
-	copy(f.data[at:], b)
+	f.entries = append(f.entries, entry)
+	return nil
 }
 
 // Replace makes b the content of the file, durably and in one step, as a file system
@@ -106,86 +97,60 @@ func (f *File) Replace(b []byte) error {
 		return ErrFull
 	}
 	f.disk.before()
-	f.data, f.unsynced = slices.Clone(b), nil
+	f.entries, f.synced = [][]byte{b}, 1
 	return nil
 }
 
-// Truncate cuts the file off at a length, for good: it is for opening, when
-// nothing is unsynced.
-func (f *File) Truncate(length int) {
-	f.disk.before()
-	f.data = f.data[:length:length]
-}
-
-// Sync makes all writes so far survive a power cut.
+// Sync makes all entries so far survive a power cut.
 func (f *File) Sync() {
 	f.disk.before()
-	f.unsynced = f.unsynced[:0]
+	f.synced = len(f.entries)
 }
 
-// synced is the file as if nothing had been written since the last sync.
-func (f *File) synced() []byte {
-	if len(f.unsynced) == 0 {
-		return f.data
-	}
-	data := slices.Clone(f.data)
-	for _, c := range slices.Backward(f.unsynced) {
-		copy(data[c.at:], c.old)
-		data = data[:c.length]
-	}
-	return data
-}
-
-// PowerCut keeps, loses, or tears each unsynced write at some byte, independently
-// of the others.
+// PowerCut keeps of the entries that are not synced as many as the seed draws.
 func (d *Disk) PowerCut() {
 	d.cuts++
 	for n, name := range d.names {
 		f := d.files[name]
-		data := slices.Clone(f.synced())
-		writes := f.unsynced
-		f.data, f.unsynced = data, nil
-		for i, c := range writes {
-			drawn := d.world.Draw(ForTear, d.id, d.cuts<<16|uint64(n), uint64(i))
-			switch drawn % 3 {
-			case 0: // lost
-			case 1:
-				f.put(c.at, c.new)
-			case 2:
-				f.put(c.at, c.new[:drawn>>8%uint64(len(c.new)+1)])
-			}
-		}
+		unsynced := uint64(len(f.entries) - f.synced)
+		f.synced += int(d.world.Draw(ForTear, d.id, d.cuts, uint64(n)) % (unsynced + 1))
+		f.entries = f.entries[:f.synced:f.synced]
 	}
 }
 
-// Copy is a new disk with the synced bytes.
+// Copy is a new disk with the synced entries.
 func (d *Disk) Copy() *Disk {
 	c := &Disk{world: d.world, id: d.id, cuts: d.cuts, Flipped: d.Flipped, names: slices.Clone(d.names), files: map[string]*File{}}
 	for _, name := range d.names {
-		c.files[name] = &File{disk: c, data: slices.Clone(d.files[name].synced())}
+		f := d.files[name]
+		c.files[name] = &File{disk: c, entries: slices.Clone(f.entries[:f.synced]), synced: f.synced}
 	}
 	return c
 }
 
-// Flip turns one synced bit: the bit n mod 8 of the byte n/8, counted through all
-// files and round again.
+// Flip turns a synced bit: the bit n mod 8 of the byte n/8, counted through all files and
+// round again.
 func (d *Disk) Flip(n uint64) {
+	var synced []*[]byte
 	total := 0
 	for _, name := range d.names {
-		total += len(d.files[name].synced())
+		f := d.files[name]
+		for i := range f.entries[:f.synced] {
+			synced = append(synced, &f.entries[i])
+			total += len(f.entries[i])
+		}
 	}
 	if total == 0 {
 		return
 	}
 	at := int(n / 8 % uint64(total))
-	for _, name := range d.names {
-		f := d.files[name]
-		if length := len(f.synced()); at >= length {
-			at -= length
-			continue
+	for _, entry := range synced {
+		if at < len(*entry) {
+			*entry = slices.Clone(*entry)
+			(*entry)[at] ^= 1 << (n % 8)
+			d.Flipped = true
+			return
 		}
-		f.data[at] ^= 1 << (n % 8)
-		d.Flipped = true
-		return
+		at -= len(*entry)
 	}
 }
