@@ -14,7 +14,7 @@ import (
 )
 
 type exportCmd struct {
-	NS       string `arg:"" name:"ns" help:"The namespace's name."`
+	nsArg
 	Prefix   string `help:"Only keys that begin with it." placeholder:"P" empty:""`
 	After    string `help:"Only keys behind this one: an export that ended early goes on behind its last key." placeholder:"KEY"`
 	Key64    bool   `name:"key64" help:"The key of --after is base64."`

@@ -19,7 +19,7 @@ import (
 )
 
 type importCmd struct {
-	NS       string `arg:"" name:"ns" help:"The namespace's name."`
+	nsArg
 	File     string `arg:"" optional:"" default:"-" help:"File of JSON lines; - or nothing reads standard input."`
 	FromLine int    `help:"Begin at this line, as the message of an import that stopped says." default:"1" placeholder:"N"`
 	Rejects  string `help:"Append the lines that are refused to this file, as import takes them again." placeholder:"FILE"`

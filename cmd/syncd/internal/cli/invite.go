@@ -28,7 +28,7 @@ func (inviteCmd) Help() string {
 }
 
 type inviteNewCmd struct {
-	NS      string        `arg:"" name:"ns" help:"The namespace's name."`
+	nsArg
 	Role    string        `help:"What the joiner may do: read, write or admin." enum:"read,write,admin" default:"write"`
 	Expires time.Duration `help:"For how long the ticket can be used, at most 8760h, which is a year." default:"24h"`
 	Uses    int           `help:"How many nodes can join by the ticket." default:"1"`
@@ -59,9 +59,7 @@ func (c inviteNewCmd) Run(ctx context.Context, a *app, daemon *client.Client) er
 	})
 }
 
-type inviteLsCmd struct {
-	NS string `arg:"" name:"ns" help:"The namespace's name."`
-}
+type inviteLsCmd struct{ nsArg }
 
 func (inviteLsCmd) Help() string {
 	return `Tickets that are used up or have expired are among them for a week. The tickets themselves are not kept: an id names one and lets no node join.
@@ -83,7 +81,7 @@ func (c inviteLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 }
 
 type inviteRevokeCmd struct {
-	NS string `arg:"" name:"ns" help:"The namespace's name."`
+	nsArg
 	ID string `arg:"" name:"id" help:"The ticket's id, as syncd invite ls prints it, or the ticket itself."`
 }
 

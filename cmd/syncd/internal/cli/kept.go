@@ -17,7 +17,7 @@ import (
 
 // keptArgs are the arguments of conflicts and rejected.
 type keptArgs struct {
-	NS    string `arg:"" name:"ns" help:"The namespace's name."`
+	nsArg
 	Verb  string `arg:"" optional:"" default:"ls" enum:"ls,show,restore,forget" help:"ls (the default) lists them, show KEY prints the value, restore KEY writes it again, forget KEY drops the entry for good."`
 	Key   string `arg:"" optional:"" help:"The key: any bytes. Begin with -- if it starts with a dash."`
 	Key64 bool   `name:"key64" help:"KEY is base64, for keys that hold zero bytes or that the shell cannot write."`

@@ -20,8 +20,8 @@ type memberCmd struct {
 }
 
 type memberLsCmd struct {
-	NS  string `arg:"" name:"ns" help:"The namespace's name."`
-	All bool   `help:"Those that were members, and changes that do not count, too."`
+	nsArg
+	All bool `help:"Those that were members, and changes that do not count, too."`
 }
 
 func (memberLsCmd) Help() string {
@@ -77,7 +77,7 @@ func marks(m *api.Member, now time.Time) (marks []string) {
 }
 
 type memberSetCmd struct {
-	NS      string        `arg:"" name:"ns" help:"The namespace's name."`
+	nsArg
 	ID      string        `arg:"" name:"id" help:"The node's id, as syncd member ls prints it."`
 	Role    string        `required:"" help:"What it may do: read, write or admin." enum:"read,write,admin"`
 	Expires time.Duration `help:"For how long it shall be a member; 0 means without end." default:"0s"`
@@ -122,7 +122,7 @@ func (c memberSetCmd) Run(ctx context.Context, a *app, daemon *client.Client) er
 }
 
 type memberRmCmd struct {
-	NS string `arg:"" name:"ns" help:"The namespace's name."`
+	nsArg
 	ID string `arg:"" name:"id" help:"The member's id, as syncd member ls prints it."`
 
 	Force bool `help:"Also where this node leaves with writes that it may hold alone, or as the last admin; and where shards have no majority of their hosts left then."`
@@ -156,7 +156,7 @@ func (c memberRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 }
 
 type memberLapseCmd struct {
-	NS string `arg:"" name:"ns" help:"The namespace's name."`
+	nsArg
 	ID string `arg:"" name:"id" help:"The member's id."`
 
 	Force bool `help:"Also where shards have no majority of their hosts left then."`

@@ -23,6 +23,11 @@ type nsCmd struct {
 	Reindex nsReindexCmd `cmd:"" help:"By placement writer: give lost records back to the hosts of their keys."`
 }
 
+// nsArg is a namespace on the command line.
+type nsArg struct {
+	NS string `arg:"" name:"ns" help:"The namespace's name."`
+}
+
 type nsCreateCmd struct {
 	Name     string        `arg:"" help:"1 to 64 letters, digits, '.', '_' or '-'; the name is local to this node."`
 	Unsigned bool          `help:"Without signatures, for members that trust one another not to forge."`
@@ -121,8 +126,8 @@ func (a *app) printNamespaces(all []api.Namespace) {
 }
 
 type nsRmCmd struct {
-	NS    string `arg:"" name:"ns" help:"The namespace's name."`
-	Force bool   `help:"Also what this node may hold alone, which is lost, and as the last admin."`
+	nsArg
+	Force bool `help:"Also what this node may hold alone, which is lost, and as the last admin."`
 }
 
 func (nsRmCmd) Help() string {
@@ -145,9 +150,7 @@ func (c nsRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		"removed namespace %s from this node", c.NS)
 }
 
-type nsPolicyCmd struct {
-	NS string `arg:"" name:"ns" help:"The namespace's name."`
-}
+type nsPolicyCmd struct{ nsArg }
 
 // Run shows the policy and the members it binds.
 func (c nsPolicyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
@@ -177,8 +180,8 @@ func (c nsPolicyCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 }
 
 type nsLayoutCmd struct {
-	NS    string `arg:"" name:"ns" help:"The namespace's name."`
-	Force bool   `help:"At an admin: name what is left of shards that have lost a majority of their hosts for good."`
+	nsArg
+	Force bool `help:"At an admin: name what is left of shards that have lost a majority of their hosts for good."`
 }
 
 func (nsLayoutCmd) Help() string {
@@ -227,9 +230,7 @@ func (c nsLayoutCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 	})
 }
 
-type nsReindexCmd struct {
-	NS string `arg:"" name:"ns" help:"The namespace's name."`
-}
+type nsReindexCmd struct{ nsArg }
 
 func (nsReindexCmd) Help() string {
 	return `By placement writer a large value is kept by other hosts than its key. They are told the record of the key. Where all hosts of keys have lost their data for good, this hands those records to the hosts that have these keys now. Run it at each node. Small values are not among them, and what the hosts hold that is later stays.

@@ -86,9 +86,7 @@ func (c peerRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		"forgot %s; remember it again with: syncd peer add MULTIADDR", c.ID)
 }
 
-type pauseCmd struct {
-	NS string `arg:"" name:"ns" help:"The namespace's name."`
-}
+type pauseCmd struct{ nsArg }
 
 func (pauseCmd) Help() string {
 	return `The node begins no syncs of the namespace, and a member that begins one is told to try again later (exit 5); syncs that run are cut, and what they brought stays. Reads and writes go on. It holds until syncd resume, also after a restart. The other members keep what is deleted meanwhile until this node has heard of it.
@@ -106,9 +104,7 @@ func (c pauseCmd) Run(ctx context.Context, a *app, daemon *client.Client) error 
 		"%s takes part in no syncs on this node; it does again after: syncd resume %s", c.NS, c.NS)
 }
 
-type resumeCmd struct {
-	NS string `arg:"" name:"ns" help:"The namespace's name."`
-}
+type resumeCmd struct{ nsArg }
 
 func (resumeCmd) Help() string {
 	return `Example:

@@ -20,7 +20,7 @@ import (
 
 // keyArg is a key on the command line: any bytes but zero, or base64.
 type keyArg struct {
-	NS    string `arg:"" name:"ns" help:"The namespace's name."`
+	nsArg
 	Key   string `arg:"" help:"The key: any bytes. Begin with -- if it starts with a dash." empty:""`
 	Key64 bool   `name:"key64" help:"KEY is base64, for keys that hold zero bytes or that the shell cannot write."`
 }
@@ -200,7 +200,7 @@ func (c delCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 }
 
 type lsCmd struct {
-	NS     string `arg:"" name:"ns" help:"The namespace's name."`
+	nsArg
 	Prefix string `help:"Only keys that begin with it." placeholder:"P" empty:""`
 	Long   bool   `short:"l" help:"With the size of the value, the version's time and the version."`
 }
@@ -247,7 +247,7 @@ func (c lsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 }
 
 type batchCmd struct {
-	NS   string `arg:"" name:"ns" help:"The namespace's name."`
+	nsArg
 	File string `arg:"" optional:"" default:"-" help:"File of a JSON list; - or nothing reads standard input."`
 }
 

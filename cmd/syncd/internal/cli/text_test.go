@@ -100,7 +100,7 @@ func TestCountOf(t *testing.T) {
 
 // TestExportAgain: the command that goes on behind a key is one that a shell reads as it is meant.
 func TestExportAgain(t *testing.T) {
-	c := exportCmd{NS: "notes", Prefix: "it's", Versions: true}
+	c := exportCmd{nsArg: nsArg{"notes"}, Prefix: "it's", Versions: true}
 	for key, want := range map[string]string{
 		"it's 1":   `syncd export notes --prefix='it'\''s' --versions --after='it'\''s 1'`,
 		"it's\x00": `syncd export notes --prefix='it'\''s' --versions --key64 --after=aXQncwA=`,

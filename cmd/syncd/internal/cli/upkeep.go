@@ -281,8 +281,8 @@ func silent(ns *api.Namespace) (troubles []string) {
 }
 
 type restampCmd struct {
-	NS     string `arg:"" name:"ns" help:"The namespace's name."`
-	DryRun bool   `help:"List the records from the future, and change nothing."`
+	nsArg
+	DryRun bool `help:"List the records from the future, and change nothing."`
 }
 
 func (restampCmd) Help() string {

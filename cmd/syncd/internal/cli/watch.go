@@ -14,7 +14,7 @@ import (
 )
 
 type watchCmd struct {
-	NS     string `arg:"" name:"ns" help:"The namespace's name."`
+	nsArg
 	Since  string `help:"Begin behind the event with this cursor; start: with what is held; -: the cursor is read from standard input. Default: now." placeholder:"CURSOR"`
 	Prefix string `help:"Only keys that begin with it." placeholder:"P" empty:""`
 	Count  int    `help:"End after so many changes; 0 means never." placeholder:"N"`
