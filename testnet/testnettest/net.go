@@ -169,7 +169,7 @@ func (n *Net) Sync(a, b int) reconcile.Report {
 	n.t.Helper()
 	var report reconcile.Report
 	n.do("sync", func(ctx context.Context) (err error) {
-		report, err = n.nodes.SyncSoon(ctx, a, b, peer.SyncOptions{})
+		report, err = n.nodes.Sync(ctx, a, b)
 		return err
 	})
 	return report

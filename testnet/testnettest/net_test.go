@@ -1,6 +1,8 @@
 package testnettest_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/failing"
 	"github.com/syncd-io/syncd/testnet/testnettest"
 )
@@ -56,6 +59,8 @@ func TestFiveNodes(t *testing.T) {
 			put(t, net, 1, "a", "left")
 			net.Skew(4, time.Minute)
 			put(t, net, 4, "a", "right")
+			put(t, net, 3, "b", "unsynced")
+			put(t, net, 2, "c", "unsynced")
 			net.Kill(3)
 			net.Stop(2)
 			net.Heal()
@@ -71,15 +76,61 @@ func TestFiveNodes(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			net.AssertConverged(soon)
-			net.AssertSame("a", view(t, net, "a"))
-			if got := view(t, net, "a")(0); got != "right" {
-				t.Errorf("the later write has lost: %q", got)
+			net.AssertSame("all", view(t, net, "a", "b", "c"))
+			if got := view(t, net, "a", "b", "c")(0); got != "right unsynced unsynced" {
+				t.Errorf("the later write or one before an end has lost: %q", got)
 			}
 			if ahead := net.Now(4).Sub(net.Now(0)); ahead < 50*time.Second {
 				t.Errorf("the skewed clock is %s ahead", ahead)
 			}
 		})
 	}
+}
+
+// A cut holds the bytes of one direction; they arrive when it is healed.
+func TestCut(t *testing.T) {
+	net := testnettest.New(t, 2, testnettest.Memory(), testnettest.Limits(peer.Limits{IdleTimeout: time.Minute, DialTimeout: time.Minute}))
+	put(t, net, 0, "k", "v")
+	net.AssertConverged(soon)
+	put(t, net, 0, "k", "w")
+	net.Cut(1, 0) // the answer does not come
+	done := make(chan error, 1)
+	asked := make(chan reconcile.Report, 100)
+	go func() {
+		_, err := net.Namespace(0).Sync(t.Context(), net.Node(1).ID(), peer.SyncOptions{Progress: func(r reconcile.Report) {
+			if r.WireBytesSent > 0 {
+				asked <- r
+			}
+		}})
+		done <- err
+	}()
+	<-asked
+	select {
+	case err := <-done:
+		t.Fatalf("a sync without an answer has ended: %v", err)
+	default:
+	}
+	net.Heal()
+	if err := <-done; err != nil || view(t, net, "k")(1) != "w" {
+		t.Errorf("after the cut: %v, %s", err, view(t, net, "k")(1))
+	}
+
+	// New connections fail in both directions.
+	net.Partition([]int{0})
+	if _, err := net.Namespace(0).Sync(t.Context(), net.Node(1).ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrUnreachable) {
+		t.Errorf("a sync across a partition: %v", err)
+	}
+	net.Heal()
+	net.Cut(0, 1)
+	for _, way := range [][2]int{{0, 1}, {1, 0}} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if _, err := net.Namespace(way[0]).Sync(ctx, net.Node(way[1]).ID(), peer.SyncOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a dial over a cut: %v", err)
+		}
+		cancel()
+	}
+	net.Heal()
+	net.AssertConverged(soon)
 }
 
 // Partitions hold while nodes sync in the background; each side agrees.
@@ -134,6 +185,9 @@ func TestFailures(t *testing.T) {
 			t.Error("not reached")
 		}, []string{"node 1 is down; Start it first", "the last lines of node 1", "the node is closed"}},
 		{"no such node", func(_ testing.TB, net *testnettest.Net) { net.Partition([]int{2}) }, []string{"partition: there is no node 2"}},
+		{"a node in two groups", func(_ testing.TB, net *testnettest.Net) { net.Partition([]int{0}, []int{0}) }, []string{"partition: node 0 is named twice"}},
+		{"no such link", func(_ testing.TB, net *testnettest.Net) { net.Cut(0, 2) }, []string{"cut: there is no link from node 0 to node 2"}},
+		{"a node that runs", func(_ testing.TB, net *testnettest.Net) { net.Start(0) }, []string{"start node 0: it runs"}},
 		{"different views", func(t testing.TB, net *testnettest.Net) {
 			net.AssertSame("the number", func(i int) string { return fmt.Sprint(i) })
 		}, []string{"the number differs", "node 0: 0", "node 1: 1"}},

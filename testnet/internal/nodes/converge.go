@@ -18,9 +18,6 @@ type Outcome struct {
 	Violations []check.Violation
 	// Hints say, in addition to violations, what stood in the way and what to do next.
 	Hints []string
-	// Rounds is how many times all links were synced, Records how many records
-	// the first node that runs holds.
-	Rounds, Records int
 	// Late says that the context ended before the nodes were equal and idle.
 	Late bool
 }
@@ -50,31 +47,31 @@ type convergence struct {
 	failed map[[2]int]error // the last error of a link
 }
 
-// Sync makes node a's records and node b's equal; a begins.
-func (n *Net) Sync(ctx context.Context, a, b int, o peer.SyncOptions) (reconcile.Report, error) {
-	from, to := n.Namespace(a), n.Namespace(b)
-	if from == nil || to == nil {
-		return reconcile.Report{}, fmt.Errorf("sync node %d with node %d: one of them is down, or has dropped the namespace", a, b)
-	}
-	report, err := from.Sync(ctx, n.ID(b), o)
-	if err != nil {
-		return report, fmt.Errorf("sync node %d with node %d: %w", a, b, err)
-	}
-	return report, nil
-}
-
-// SyncSoon calls Sync again as long as the link is whole and the peer cannot be
-// reached. Broken connections and older dials fail syncs for a moment after a partition
+// Sync makes node a's records and node b's equal; a begins. It tries again as long as the
+// link is whole and the peer cannot be reached. Broken connections and older dials fail syncs for a moment after a partition
 // or cut has ended.
-func (n *Net) SyncSoon(ctx context.Context, a, b int, o peer.SyncOptions) (reconcile.Report, error) {
+func (n *Net) Sync(ctx context.Context, a, b int) (reconcile.Report, error) {
 	for {
-		report, err := n.Sync(ctx, a, b, o)
+		report, err := n.sync(ctx, a, b)
 		passing := errors.Is(err, peer.ErrUnreachable) || errors.Is(err, peer.ErrBusy)
 		if !passing || !n.links.passable(a, b) || ctx.Err() != nil {
 			return report, err
 		}
 		pause(ctx, retry)
 	}
+}
+
+// sync does so once.
+func (n *Net) sync(ctx context.Context, a, b int) (reconcile.Report, error) {
+	from, to := n.Namespace(a), n.Namespace(b)
+	if from == nil || to == nil {
+		return reconcile.Report{}, fmt.Errorf("sync node %d with node %d: one of them is down, or has dropped the namespace", a, b)
+	}
+	report, err := from.Sync(ctx, n.ID(b), peer.SyncOptions{})
+	if err != nil {
+		return report, fmt.Errorf("sync node %d with node %d: %w", a, b, err)
+	}
+	return report, nil
 }
 
 // retry is the pause after a failed sync.
@@ -150,7 +147,6 @@ func (c *convergence) drive(ctx context.Context) error {
 
 // round syncs all ways once. It is hopeless if every failed sync will fail again.
 func (c *convergence) round(ctx context.Context, again bool) (moved int, hopeless bool) {
-	c.Rounds++
 	clear(c.failed)
 	hopeless = true
 	for _, way := range c.net.ways() {
@@ -191,7 +187,7 @@ func (c *convergence) sync(ctx context.Context, way [2]int, again bool) (reconci
 			return reconcile.Report{}, err
 		}
 	}
-	report, err := n.Sync(ctx, way[0], way[1], peer.SyncOptions{})
+	report, err := n.sync(ctx, way[0], way[1])
 	note.Report = report
 	if errors.Is(err, peer.ErrRejected) {
 		err = nil // it ran to its end; what was declined shows when the sets are compared

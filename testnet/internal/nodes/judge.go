@@ -27,9 +27,6 @@ func (c *convergence) check(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("node %d: %w", i, err)
 			}
-			if c.Records == 0 {
-				c.Records = len(records)
-			}
 			info := space.Info()
 			kept := check.State{Digest: info.Digest, Records: uint64(info.Records)}
 			finals[i] = check.Final{Node: i, Reach: reach, Dump: records, Kept: kept, Recomputed: kept, Audit: audit}

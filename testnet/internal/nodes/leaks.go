@@ -11,10 +11,8 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 )
 
@@ -25,64 +23,39 @@ const labelKey = "syncd-testnet"
 
 func newLabel() string { return rand.Text() }
 
-// leftovers are the resources that nodes have not released.
-type leftovers struct {
-	mu    sync.Mutex
-	hosts []closedHost
-}
-
-type closedHost struct {
-	node int
-	host host.Host
-}
-
-// scopes notes a host that has been closed.
-func (l *leftovers) scopes(node int, h host.Host) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.hosts = append(l.hosts, closedHost{node, h})
-}
-
 // settling is how long goroutines, files and connections may take to end.
 const settling = 10 * time.Second
 
-// find waits until all leftovers are gone, and reports those that remain after
-// settling.
-func (l *leftovers) find(ctx context.Context, n *Net) error {
+// leaks waits until all that nodes have taken is given back, and reports what remains
+// after settling.
+func (n *Net) leaks(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
-	pause := time.NewTicker(2 * time.Millisecond)
-	defer pause.Stop()
 	for {
-		err := errors.Join(l.accounts(), goroutines(n.label), openFiles(n.config.Dir))
-		if err == nil {
+		err := errors.Join(n.accounts(), goroutines(n.label), openFiles(n.config.Dir))
+		switch {
+		case err == nil:
 			return nil
-		}
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
+		case ctx.Err() != nil:
 			return fmt.Errorf("all nodes are closed, but %w", err)
 		}
+		pause(ctx, 2*time.Millisecond)
 	}
 }
 
 // accounts reads the use of resources from the managers of closed hosts.
-func (l *leftovers) accounts() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var errs []error
-	for _, h := range l.hosts {
-		err := h.host.Network().ResourceManager().ViewSystem(func(s network.ResourceScope) error {
-			if use := s.Stat(); use != (network.ScopeStat{}) {
-				return fmt.Errorf("node %d has not given back: %+v", h.node, use)
-			}
-			return nil
-		})
-		if err != nil {
-			errs = append(errs, err)
+func (n *Net) accounts() (errs error) {
+	for _, p := range n.places {
+		for _, h := range p.closed {
+			errs = errors.Join(errs, h.Network().ResourceManager().ViewSystem(func(s network.ResourceScope) error {
+				if use := s.Stat(); use != (network.ScopeStat{}) {
+					return fmt.Errorf("node %d has not given back: %+v", p.index, use)
+				}
+				return nil
+			}))
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // goroutines finds the goroutines with a label. The profile groups equal ones,

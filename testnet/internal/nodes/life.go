@@ -42,18 +42,7 @@ func (n *Net) Restart(ctx context.Context, i int) error {
 
 // Stop closes a node in an orderly way.
 func (n *Net) Stop(ctx context.Context, i int) error {
-	p := n.places[i]
-	if p.running == nil {
-		return fmt.Errorf("stop node %d: it is down already", i)
-	}
-	r := p.running
-	p.running = nil
-	err := n.each([]*node{p}, func(*node) error { return r.close(ctx) })
-	if err != nil {
-		return fmt.Errorf("stop node %d: %w", i, err)
-	}
-	n.left.scopes(i, r.host)
-	return n.awaitGone(ctx, i)
+	return n.end(ctx, "stop", i, func(r *running) error { return r.close(ctx) })
 }
 
 // Kill ends a node as the death of its process would, as far as a process that
@@ -63,18 +52,24 @@ func (n *Net) Stop(ctx context.Context, i int) error {
 // commits that are in progress. As with a dead process, unsynced writes are not
 // lost; package powercut tests power cuts.
 func (n *Net) Kill(ctx context.Context, i int) error {
+	return n.end(ctx, "kill", i, func(r *running) error {
+		n.links.bury(i)
+		return n.places[i].kill(ctx, r)
+	})
+}
+
+// end ends a node that runs.
+func (n *Net) end(ctx context.Context, what string, i int, how func(*running) error) error {
 	p := n.places[i]
-	if p.running == nil {
-		return fmt.Errorf("kill node %d: it is down already", i)
-	}
-	n.links.bury(i)
 	r := p.running
-	p.running = nil
-	err := n.each([]*node{p}, func(*node) error { return p.kill(ctx, r) })
-	if err != nil {
-		return fmt.Errorf("kill node %d: %w", i, err)
+	if r == nil {
+		return fmt.Errorf("%s node %d: it is down already", what, i)
 	}
-	n.left.scopes(i, r.host)
+	p.running = nil
+	if err := n.each([]*node{p}, func(*node) error { return how(r) }); err != nil {
+		return fmt.Errorf("%s node %d: %w", what, i, err)
+	}
+	p.closed = append(p.closed, r.host)
 	return n.awaitGone(ctx, i)
 }
 
@@ -148,9 +143,9 @@ func (n *Net) Close(ctx context.Context) error {
 		p.running = nil
 		err := r.close(ctx)
 		if r.host != nil {
-			n.left.scopes(p.index, r.host)
+			p.closed = append(p.closed, r.host)
 		}
 		return err
 	})
-	return errors.Join(err, n.left.find(ctx, n))
+	return errors.Join(err, n.leaks(ctx))
 }

@@ -80,7 +80,6 @@ type Net struct {
 	parted   bell // a connection has ended somewhere
 	recorder *recorder
 	places   []*node
-	left     leftovers
 	moved    bool // a node has changed its address
 }
 

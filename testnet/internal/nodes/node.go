@@ -36,6 +36,7 @@ type node struct {
 
 	// Nil while the node is down.
 	running *running
+	closed  []host.Host // that ran here before, for leaks
 }
 
 // running is a node that runs.
