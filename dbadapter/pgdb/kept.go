@@ -21,14 +21,9 @@ import (
 //	ms(8) by(24) length(uvarint) key length(uvarint) head value  seal(8)
 //
 // under its kind and number.
-const keptSize = 8 + dbadapter.VersionSize
-
 func appendKept(b []byte, number uint32, seq uint64, at time.Time, l *commit.Leaver) []byte {
 	start := len(b)
-	b = binary.BigEndian.AppendUint64(b, uint64(at.UnixMilli()))
-	b, _ = l.By.AppendBinary(b) // never fails
-	b = binary.AppendUvarint(b, uint64(len(l.Record.Key)))
-	b = append(b, l.Record.Key...)
+	b = layout.AppendKept(b, at, l.By, l.Record.Key)
 	b = binary.AppendUvarint(b, uint64(layout.HeadSize(&l.Record.Record)))
 	b = layout.AppendHead(b, &l.Record, 0)
 	b = append(b, l.Record.Value...)
@@ -36,37 +31,18 @@ func appendKept(b []byte, number uint32, seq uint64, at time.Time, l *commit.Lea
 }
 
 // readKept decodes an entry.
-func readKept(b []byte, number uint32, why dbadapter.Why, seq uint64, h dbadapter.Hasher) (k dbadapter.Kept, err error) {
-	const what = "an entry of the kept log"
-	body, err := layout.Unseal(b, layout.KeptSeed(number, why, seq), what)
+func readKept(b []byte, number uint32, why dbadapter.Why, seq uint64, h dbadapter.Hasher) (dbadapter.Kept, error) {
+	k, key, rest, err := layout.ReadKept(b, 0, number, why, seq)
 	if err != nil {
 		return k, err
 	}
-	if len(body) < keptSize {
-		return k, damage.Corrupt(what, "it has %d bytes", len(b))
-	}
-	k.Seq, k.Why, k.At = seq, why, time.UnixMilli(int64(binary.BigEndian.Uint64(body))).UTC()
-	if err := k.By.UnmarshalBinary(body[8:keptSize]); err != nil {
-		return k, damage.Corrupt(what, "%v", err)
-	}
-	key, rest, ok := takePiece(body[keptSize:])
-	head, value, more := takePiece(rest)
-	if !ok || !more {
-		return k, damage.Corrupt(what, "it is cut short")
+	head, value, err := layout.TakePiece(rest, "an entry of the kept log")
+	if err != nil {
+		return k, err
 	}
 	r, err := readRecord(key, head, value, h)
 	k.Record = r.Record
 	return k, err
-}
-
-// takePiece takes a piece with its length before it off b.
-func takePiece(b []byte) (piece, rest []byte, ok bool) {
-	n, w := binary.Uvarint(b)
-	if w <= 0 || n > uint64(len(b)-w) {
-		return nil, nil, false
-	}
-	end := w + int(n)
-	return b[w:end:end], b[end:], true
 }
 
 // stageKept queues the leavers of a commit, in pieces of about the size of a batch.
@@ -122,7 +98,7 @@ func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 }
 
 func (s *snapshot) kept(ctx context.Context, yield func(dbadapter.Kept) bool) error {
-	found := layout.Kept{Seq: s.meta.Kept.Seq}
+	var found layout.Kept
 	for _, why := range [...]dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
 		for last, more := int64(0), true; more; {
 			page, err := s.keptPage(why, last)
@@ -146,12 +122,7 @@ func (s *snapshot) kept(ctx context.Context, yield func(dbadapter.Kept) bool) er
 	if err := s.running(ctx); err != nil {
 		return err
 	}
-	if found != s.meta.Kept {
-		m := s.meta.Kept
-		return damage.Corrupt("the kept log", "it has %d conflicts and %d records set aside, and %d and %d were written",
-			found.Conflicts, found.SetAside, m.Conflicts, m.SetAside)
-	}
-	return nil
+	return s.meta.Kept.Check(found)
 }
 
 func (s *snapshot) keptPage(why dbadapter.Why, after int64) (page []dbadapter.Kept, err error) {

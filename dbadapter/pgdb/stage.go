@@ -57,9 +57,7 @@ func stage(b *pgx.Batch, p *part) {
 	n.stageKept(b, &m.Kept, p.Group.Leavers())
 	var lasts []int64
 	var entries [][]byte
-	for rest := p.Changes; len(rest) > 0; {
-		some := rest[:layout.LogEntry(rest)]
-		rest = rest[len(some):]
+	for some := range layout.LogEntries(p.Changes) {
 		lasts = append(lasts, int64(some[len(some)-1].Seq))
 		entries = append(entries, layout.AppendLogEntry(nil, n.Number, some))
 	}

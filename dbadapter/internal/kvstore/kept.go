@@ -2,6 +2,7 @@ package kvstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"iter"
@@ -25,19 +26,13 @@ import (
 
 const keptKeySize = prefixSize + 1 + 8
 
-const keptHead = 1 + 8 + dbadapter.VersionSize
-
 func keptKey(number uint32, kind byte, why dbadapter.Why, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(appendPrefix(nil, number, kind), byte(why)), seq)
 }
 
 func appendKept(b []byte, number uint32, seq uint64, at time.Time, l *commit.Leaver) []byte {
 	start := len(b)
-	b = append(b, 0)
-	b = binary.BigEndian.AppendUint64(b, uint64(at.UnixMilli()))
-	b, _ = l.By.AppendBinary(b) // never fails
-	b = binary.AppendUvarint(b, uint64(len(l.Record.Key)))
-	b = append(b, l.Record.Key...)
+	b = layout.AppendKept(append(b, 0), at, l.By, l.Record.Key)
 	b = appendEnvelope(b, &l.Record)
 	if len(b)-start+layout.SealSize >= inline {
 		b[start] = 1
@@ -46,25 +41,12 @@ func appendKept(b []byte, number uint32, seq uint64, at time.Time, l *commit.Lea
 }
 
 // readKept decodes an entry, both parts of it.
-func readKept(b []byte, number uint32, why dbadapter.Why, seq uint64, h dbadapter.Hasher) (k dbadapter.Kept, err error) {
-	const what = "an entry of the kept log"
-	body, err := layout.Unseal(b, layout.KeptSeed(number, why, seq), what)
+func readKept(b []byte, number uint32, why dbadapter.Why, seq uint64, h dbadapter.Hasher) (dbadapter.Kept, error) {
+	k, key, envelope, err := layout.ReadKept(b, 1, number, why, seq)
 	if err != nil {
 		return k, err
 	}
-	if len(body) < keptHead {
-		return k, damage.Corrupt(what, "it has %d bytes", len(b))
-	}
-	k.Seq, k.Why, k.At = seq, why, time.UnixMilli(int64(binary.BigEndian.Uint64(body[1:]))).UTC()
-	if err := k.By.UnmarshalBinary(body[9:keptHead]); err != nil {
-		return k, damage.Corrupt(what, "%v", err)
-	}
-	rest := body[keptHead:]
-	n, w := binary.Uvarint(rest)
-	if w <= 0 || n > uint64(len(rest)-w) {
-		return k, damage.Corrupt(what, "its key goes past its end")
-	}
-	r, err := readEnvelope(rest[w+int(n):], rest[w:w+int(n):w+int(n)], h)
+	r, err := readEnvelope(envelope, key, h)
 	k.Record = r.Record
 	return k, err
 }
@@ -123,11 +105,10 @@ func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 // up to.
 func (s *snapshot) checkKept(found layout.Kept) error {
 	m, err := s.meta("read the kept log")
-	if found.Seq = m.Kept.Seq; err == nil && (found != m.Kept || m.Own != 0) {
-		err = damage.Corrupt("the kept log", "it has %d conflicts and %d records set aside, and %d and %d were written",
-			found.Conflicts, found.SetAside, m.Kept.Conflicts, m.Kept.SetAside)
+	if err == nil && m.Own != 0 {
+		err = damage.Corrupt("the kept log", "what was written ahead of no commit is seen")
 	}
-	return err
+	return cmp.Or(err, m.Kept.Check(found))
 }
 
 // keptEntry reads one entry of the kept log.

@@ -77,9 +77,7 @@ func appendBucket(b []byte, number uint32, index dbadapter.Index, sum dbadapter.
 	start := len(b)
 	b = layout.Append48(b, uint64(sum))
 	for i := range held {
-		key := held[i].Record.Key
-		b = binary.AppendUvarint(b, uint64(len(key)))
-		b = append(b, key...)
+		b = layout.AppendPiece(b, held[i].Record.Key)
 	}
 	return layout.AppendSeal(b, start, layout.Seed(number, layout.KindIndex, uint64(index)))
 }
@@ -106,12 +104,8 @@ func (b *bucket) next() (key []byte, ok bool, err error) {
 	if len(b.rest) == 0 {
 		return nil, false, nil
 	}
-	n, w := binary.Uvarint(b.rest)
-	if w <= 0 || n > uint64(len(b.rest)-w) {
-		return nil, false, damage.Corrupt("an index entry", "a key goes past its end")
-	}
-	key, b.rest = b.rest[w:w+int(n)], b.rest[w+int(n):]
-	return key, true, nil
+	key, b.rest, err = layout.TakePiece(b.rest, "an index entry")
+	return key, err == nil, err
 }
 
 // eachKey calls do with the keys of an index entry, and returns its checksum.

@@ -32,9 +32,7 @@ func (c *committer) stage(txn kv.Txn, p *part, beside bool) error {
 	} else if err := c.stageKept(txn, n.Number, &m.Kept, p.Group.Leavers()); err != nil {
 		return err
 	}
-	for rest := p.Changes; len(rest) > 0; {
-		some := rest[:layout.LogEntry(rest)]
-		rest = rest[len(some):]
+	for some := range layout.LogEntries(p.Changes) {
 		last := some[len(some)-1].Seq
 		key := c.grow(func(a []byte) []byte { return appendLogKey(a, n.Number, last) })
 		value := c.grow(func(a []byte) []byte { return layout.AppendLogEntry(a, n.Number, some) })

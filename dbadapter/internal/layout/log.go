@@ -2,6 +2,7 @@ package layout
 
 import (
 	"encoding/binary"
+	"iter"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
@@ -35,9 +36,22 @@ const (
 
 const logEntry = "an entry of the change log"
 
-// LogEntry is how many of the changes, from the first on, stand in one entry: at least
+// LogEntries yields the changes in pieces of an entry each.
+func LogEntries(changes []dbadapter.Change) iter.Seq[[]dbadapter.Change] {
+	return func(yield func([]dbadapter.Change) bool) {
+		for len(changes) > 0 {
+			n := inOneEntry(changes)
+			if !yield(changes[:n]) {
+				return
+			}
+			changes = changes[n:]
+		}
+	}
+}
+
+// inOneEntry is how many of the changes, from the first on, stand in one entry: at least
 // one.
-func LogEntry(changes []dbadapter.Change) int {
+func inOneEntry(changes []dbadapter.Change) int {
 	size := 0
 	for i := range changes {
 		if size += changeSize + keysSize(changes[i].Keys); i > 0 && (i == logEntryChanges || size > logEntryBytes) {
@@ -81,8 +95,7 @@ func appendKeys(b []byte, c *dbadapter.Change) []byte {
 		b = binary.AppendUvarint(b, uint64(len(c.Keys)))
 	}
 	for _, key := range c.Keys {
-		b = binary.AppendUvarint(b, uint64(len(key)))
-		b = append(b, key...)
+		b = AppendPiece(b, key)
 	}
 	return b
 }
@@ -143,11 +156,11 @@ func readChange(b []byte, c *dbadapter.Change, keys [][]byte) (rest []byte, _ []
 	records >>= flagBits
 	c.Records = int(records>>1) ^ -int(records&1)
 	for range count {
-		n, w := binary.Uvarint(b)
-		if w <= 0 || n > uint64(len(b)-w) {
-			return nil, nil, damage.Corrupt(logEntry, "a key goes past its end")
+		var key []byte
+		if key, b, err = TakePiece(b, logEntry); err != nil {
+			return nil, nil, err
 		}
-		keys, b = append(keys, b[w:w+int(n):w+int(n)]), b[w+int(n):]
+		keys = append(keys, key)
 	}
 	return b, keys, nil
 }

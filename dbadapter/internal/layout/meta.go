@@ -57,11 +57,6 @@ func (k *Kept) Full() bool {
 	return k.Conflicts > dbadapter.MaxConflicts || k.Bytes > dbadapter.MaxConflictBytes
 }
 
-// KeptSeed is the seed of an entry of the kept log.
-func KeptSeed(number uint32, why dbadapter.Why, seq uint64) uint64 {
-	return Seed(number, KindKept, seq<<8|uint64(why))
-}
-
 // Ceiling is what a restarted clock goes on from.
 func (m *Meta) Ceiling() dbadapter.Timestamp { return max(m.Latest, m.Raised) }
 
