@@ -68,8 +68,7 @@ type Store struct {
 	mu   sync.Mutex // guards view, and what namespaces show
 	view *view      // as of the last commit; nil, or ended, before it is opened
 
-	closeOnce sync.Once
-	closeErr  error
+	closeOnce func() error
 }
 
 var _ dbadapter.Able = (*Store)(nil)
@@ -110,6 +109,7 @@ func Open(ctx context.Context, connection string, o Options) (_ *Store, err erro
 	s.name = fmt.Sprintf("schema %s of database %s on %s", o.Schema, config.Database, config.Host)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.views.store, s.writer.store = s, s
+	s.closeOnce = sync.OnceValue(s.close)
 	if err := s.writer.open(ctx); err != nil {
 		s.cancel()
 		return nil, fmt.Errorf("open %s: %w", s.name, err)
@@ -134,23 +134,17 @@ func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher 
 // Drop deletes a namespace, in one small transaction that takes its name away.
 // The eraser removes its rows afterwards.
 func (s *Store) Drop(ctx context.Context, id dbadapter.NamespaceID) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := s.life.Reserve(id, nil); err != nil {
-		return fmt.Errorf("drop namespace %x: %w", id, err)
-	}
-	err := s.queue.Do(ctx, func() error {
-		return s.writer.transact(func(b *pgx.Batch, _ *head) {
-			b.Queue(`UPDATE namespaces SET id = NULL WHERE id = $1`, id[:])
-		}, nil)
+	err := s.life.Drop(ctx, id, func() error {
+		return s.queue.Do(ctx, func() error {
+			return s.writer.transact(func(b *pgx.Batch, _ *head) {
+				b.Queue(`UPDATE namespaces SET id = NULL WHERE id = $1`, id[:])
+			}, nil)
+		})
 	})
-	s.life.Release(id)
-	if err != nil {
-		return fmt.Errorf("drop namespace %x: %w", id, err)
+	if err == nil {
+		s.eraser.Look()
 	}
-	s.eraser.Look()
-	return nil
+	return err
 }
 
 // Compact lets the server use the room of what was removed again (VACUUM). It does
@@ -220,10 +214,7 @@ func (s *Store) Able(ctx context.Context) error {
 }
 
 // Close finishes the running commits, ends all snapshots and disconnects. Idempotent.
-func (s *Store) Close() error {
-	s.closeOnce.Do(func() { s.closeErr = s.close() })
-	return s.closeErr
-}
+func (s *Store) Close() error { return s.closeOnce() }
 
 func (s *Store) close() error {
 	s.life.Close()

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -159,4 +160,12 @@ func (e Engine) log() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return e.Logger
+}
+
+// isLockError recognizes Badger's refusal to share a folder, which has no name, and another
+// text on each system.
+func isLockError(err error) bool {
+	return slices.ContainsFunc([]string{
+		"Cannot acquire directory lock", "Cannot create lock file", "Another process is using",
+	}, func(text string) bool { return strings.Contains(err.Error(), text) })
 }

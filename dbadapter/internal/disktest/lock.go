@@ -97,19 +97,6 @@ func TestFormat(t *testing.T, h Harness) {
 			t.Errorf("stamp %q gives %v, want %v with %q", test.stamp, err, test.want, test.says)
 		}
 	}
-	if err := os.Remove(stamp); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.Open(dir, Options{}); !errors.Is(err, dbadapter.ErrFormat) {
-		t.Errorf("a database without a stamp gives %v, want ErrFormat", err)
-	}
-	if err := os.WriteFile(stamp, good, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = h.Open(dir, Options{}); err != nil {
-		t.Fatalf("with its stamp again: %v", err)
-	}
-	s.Close()
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package kvstore
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -12,19 +11,13 @@ import (
 // Drop deletes a namespace, in one small transaction that takes its name away
 // and marks its number. The eraser removes its entries afterwards.
 func (s *Store) Drop(ctx context.Context, id dbadapter.NamespaceID) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	err := s.life.Drop(ctx, id, func() error {
+		return s.committer.do(ctx, func() error { return s.unname(id) })
+	})
+	if err == nil {
+		s.eraser.Look()
 	}
-	if err := s.life.Reserve(id, nil); err != nil {
-		return fmt.Errorf("drop namespace %x: %w", id, err)
-	}
-	err := s.committer.do(ctx, func() error { return s.unname(id) })
-	s.life.Release(id)
-	if err != nil {
-		return fmt.Errorf("drop namespace %x: %w", id, err)
-	}
-	s.eraser.Look()
-	return nil
+	return err
 }
 
 // List returns the namespaces that the store holds; see dbadapter.Lister.

@@ -35,8 +35,7 @@ type Store struct {
 	mu   sync.Mutex // guards last, and what namespaces show
 	last *readTxn   // as of the last commit; nil while the files are opened anew
 
-	closeOnce sync.Once
-	closeErr  error
+	closeOnce func() error
 }
 
 // Open opens the store in a folder, and makes a new one in an empty folder.
@@ -47,6 +46,7 @@ type Store struct {
 func Open(dir string, engine kv.Engine, o Options) (_ *Store, err error) {
 	o.setDefaults()
 	s := &Store{dir: dir, engine: engine, options: o, log: o.Logger, disk: &diskGuard{dir: dir, min: o.MinFree}}
+	s.closeOnce = sync.OnceValue(s.close)
 	if s.lock, err = lockDir(dir); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", dir, err)
 	}
@@ -182,10 +182,7 @@ func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher 
 
 // Close finishes the running commits, ends all snapshots, closes the database
 // and notes on disk that it was closed in order. Idempotent.
-func (s *Store) Close() error {
-	s.closeOnce.Do(func() { s.closeErr = s.close() })
-	return s.closeErr
-}
+func (s *Store) Close() error { return s.closeOnce() }
 
 func (s *Store) close() error {
 	s.life.Close()

@@ -54,6 +54,23 @@ func (s *Store[N]) Make(ctx context.Context, id dbadapter.NamespaceID, n N, load
 	return nil
 }
 
+// Drop drops a namespace, which must not be open: unname takes its name away.
+func (s *Store[N]) Drop(ctx context.Context, id dbadapter.NamespaceID, unname func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var none N
+	err := s.Reserve(id, none)
+	if err == nil {
+		err = unname()
+		s.Release(id)
+	}
+	if err != nil {
+		return fmt.Errorf("drop namespace %x: %w", id, err)
+	}
+	return nil
+}
+
 // Release ends what Reserve has begun.
 func (s *Store[N]) Release(id dbadapter.NamespaceID) {
 	s.mu.Lock()
