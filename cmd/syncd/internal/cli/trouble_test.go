@@ -254,6 +254,14 @@ func TestTroubles(t *testing.T) {
 			}
 
 			begun, over := n.logged("cannot work: "), n.logged("works again")
+			for begun != over || len(api.StatusOf(n.node).Troubles) > 0 { // until the records of the join are there
+				select {
+				case <-ctx.Done():
+					t.Fatalf("the join is not over: %s", &n.log)
+				case <-time.After(10 * time.Millisecond):
+				}
+				begun, over = n.logged("cannot work: "), n.logged("works again")
+			}
 			store.set(test.err)
 			if test.begin != nil {
 				n.must(test.begin(n, other))
