@@ -32,13 +32,11 @@ func (n *Node) ask(ctx context.Context, about ask.About, id ID, patience time.Du
 	}
 	begun := time.Now()
 	retry := n.core.Backoff()
-	redialled := false
 	for {
 		before := n.host.Network().ConnsToPeer(id)
 		a, err := n.askOnce(ctx, about, id, patience, q)
-		if !redialled && ctx.Err() == nil && left(before, err) {
-			redialled = true
-			continue
+		if ctx.Err() == nil && left(before, err) {
+			a, err = n.askOnce(ctx, about, id, patience, q)
 		}
 		if wait, again := retry.Again(time.Since(begun), err); again && machine.Sleep(ctx, wait) == nil {
 			continue

@@ -15,10 +15,7 @@ import (
 // schedule decides which peer is next, and when. A round begins at once where others are
 // to hear of shards that this node takes, or of a layout.
 func (n *Node) background() {
-	defer n.gate.leave()
-	if n.gate.enter() {
-		go n.collectBodies()
-	}
+	n.soon(n.collectBodies)
 	r := &rounds{node: n}
 	defer r.running.Wait()
 	schedule := n.core.Schedule
@@ -72,7 +69,6 @@ func (r *rounds) Go(ctx context.Context, f func(ctx context.Context)) {
 
 // collectBodies collects large values that nothing names, by placement writer, until the node closes.
 func (n *Node) collectBodies() {
-	defer n.gate.leave()
 	var running sync.WaitGroup
 	defer running.Wait()
 	for pause := bodies.FirstRound; n.pause(pause); pause = bodies.Round / 4 {

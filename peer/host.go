@@ -70,6 +70,14 @@ func (n *Node) openHost(_ context.Context, cfg *Config) error {
 	return nil
 }
 
+// openAddrs follows where the node can be dialled, and looks for neighbours if it is to.
+func (n *Node) openAddrs(_ context.Context, cfg *Config) error {
+	if err := n.host.FollowAddrs(n.moved); err != nil || !cfg.MDNS {
+		return err
+	}
+	return n.host.FindNeighbours()
+}
+
 // netMembers is what the network asks the node.
 type netMembers struct{ node *Node }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/internal/loglimit"
+	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -18,7 +19,7 @@ func TestFailedSyncsLog(t *testing.T) {
 	remote := "member"
 	for range 1000 {
 		s := status.Sync{Incoming: true, Report: reconcile.Report{Namespace: "notes", Peer: remote}}
-		n.ended(s, &side{control: true, incoming: true}, errors.New("out of turn"))
+		n.ended(s, &side{ask: syncing.Ask{Control: true}, incoming: true}, errors.New("out of turn"))
 	}
 	if text := log.String(); strings.Count(text, "out of turn") < loglimit.Burst || len(text) > 20<<10 {
 		t.Errorf("%d bytes: %s", len(text), text)

@@ -22,27 +22,25 @@ import (
 func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Namespace, error) {
 	secret := n.core.NewSecret()
 	rule, err := p.Placement.rule()
+	var s *node.State
+	if err == nil {
+		s, err = n.core.FoundShards(secret, name, node.Policy{Unsigned: p.Unsigned, MaxSkew: p.MaxSkew}, rule)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("create namespace: %w", err)
 	}
-	s, err := n.core.FoundShards(secret, name, node.Policy{Unsigned: p.Unsigned, MaxSkew: p.MaxSkew}, rule)
-	if err != nil {
-		return nil, fmt.Errorf("create namespace: %w", err)
-	}
-	if !n.gate.enter() {
-		return nil, fmt.Errorf("create namespace %s: %w", name, ErrClosed)
-	}
-	defer n.gate.leave()
-	ns, err := n.create(ctx, secret, s)
-	if err != nil {
-		return nil, fmt.Errorf("create namespace %s: %w", name, err)
-	}
-	if rule != nil { // the first layout, and the shards: what fails is logged, and done by the background
+	var ns *Namespace
+	err = n.within(ctx, "create namespace "+name, func() (err error) {
+		if ns, err = n.create(ctx, secret, s); err != nil || rule == nil {
+			return err
+		}
+		// The first layout, and the shards: what fails is logged, and done by the background.
 		ns.tending.Lock()
 		defer ns.tending.Unlock()
 		ns.tendLocked()
-	}
-	return ns, nil
+		return nil
+	})
+	return ns, err
 }
 
 // create makes a namespace whose name is free.
@@ -197,18 +195,15 @@ func (n *Node) dropNamespace(ctx context.Context, name string, force bool) error
 	if !n.gate.enter() {
 		return fmt.Errorf("drop namespace %s: %w", name, ErrClosed)
 	}
-	if err := n.takeLeave(ctx, name, force); err != nil {
-		n.gate.leave()
-		return fmt.Errorf("drop namespace %s: %w", name, err)
+	var ns *Namespace
+	err := n.takeLeave(ctx, name, force)
+	if err == nil {
+		ns, err = n.drop(ctx, name, force)
 	}
-	ns, err := n.drop(ctx, name, force)
-	if ns == nil {
-		n.gate.leave()
-		return err
-	}
-	// Close waits for what still runs in the namespace.
 	go func() {
-		<-ns.gate.empty
+		if ns != nil { // Close waits for what still runs in the namespace
+			<-ns.gate.empty
+		}
 		n.gate.leave()
 	}()
 	if err != nil {
@@ -222,7 +217,7 @@ func (n *Node) drop(ctx context.Context, name string, force bool) (*Namespace, e
 	n.changing.Lock()
 	defer n.changing.Unlock()
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("drop namespace %s: %w", name, err)
+		return nil, err
 	}
 	n.mu.RLock()
 	shelved := n.unserved[name]
@@ -236,11 +231,11 @@ func (n *Node) drop(ctx context.Context, name string, force bool) (*Namespace, e
 	}
 	if !force {
 		if err := ns.core.MayDrop(ctx); err != nil {
-			return nil, fmt.Errorf("drop namespace %s: %w", name, err)
+			return nil, err
 		}
 	}
 	if err := ns.abandon(force); err != nil {
-		return nil, fmt.Errorf("drop namespace %s: %w", name, err)
+		return nil, err
 	}
 	n.mu.Lock()
 	delete(n.byName, ns.Name())

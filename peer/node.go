@@ -16,6 +16,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
@@ -100,18 +103,19 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 
 func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n := &Node{
-		dir:     cfg.Dir,
-		log:     cfg.Logger,
-		now:     cfg.Clock,
-		program: clipProgram(cfg.Program),
-		limits:  cfg.limits(),
-		store:   cfg.Store,
-		gate:    newGate(),
-		hurried: make(chan struct{}, 1),
-		closed:  make(chan struct{}),
-		broken:  make(chan error, 1),
-		byName:  map[string]*Namespace{},
-		byID:    map[dbadapter.NamespaceID]*Namespace{},
+		dir:      cfg.Dir,
+		log:      cfg.Logger,
+		now:      cfg.Clock,
+		program:  clipProgram(cfg.Program),
+		limits:   cfg.limits(),
+		store:    cfg.Store,
+		gate:     newGate(),
+		hurried:  make(chan struct{}, 1),
+		closed:   make(chan struct{}),
+		broken:   make(chan error, 1),
+		byName:   map[string]*Namespace{},
+		byID:     map[dbadapter.NamespaceID]*Namespace{},
+		unserved: map[string]*unserved{},
 	}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
@@ -120,7 +124,6 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		n.now = time.Now
 	}
 	n.log = limited(n.log, loglimit.Options{Now: n.now})
-	n.unserved = map[string]*unserved{}
 	n.started = n.now().UTC()
 	n.recent = syncing.NewHistory(RecentSyncs)
 	n.places = stream.NewPlaces(n.limits.Sessions, cfg.Bandwidth.ownPerPeer(n.limits))
@@ -137,42 +140,25 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, fmt.Errorf("open the node: %w", err)
 	}
 	for _, step := range []func(context.Context, *Config) error{
-		n.openStore, n.openIdentity, n.openBook, n.bookDamage, n.openNamespaces, n.openHost, n.openPushes,
+		n.openStore, n.openIdentity, n.openBook, n.bookDamage, n.openNamespaces, n.openHost, n.openPushes, n.openAddrs,
 	} {
 		if err := step(ctx, &cfg); err != nil {
 			return nil, fmt.Errorf("open the node: %w", err)
 		}
 	}
-	if err := n.host.FollowAddrs(n.moved); err != nil {
-		return nil, fmt.Errorf("open the node: %w", err)
+	n.onClose(func() error { n.routing.CloseIdle(); return nil })
+	for id, serve := range map[protocol.ID]network.StreamHandler{
+		syncProtocol: n.serveSync, joinProtocol: n.serveJoin, askProtocol: n.serveAsk, routing.Protocol: n.serveRoute,
+	} {
+		n.host.SetStreamHandler(id, n.serving(serve))
+		n.onClose(func() error { n.host.RemoveStreamHandler(id); return nil })
 	}
-	if cfg.MDNS {
-		if err := n.host.FindNeighbours(); err != nil {
-			return nil, fmt.Errorf("open the node: %w", err)
-		}
-	}
-	n.host.SetStreamHandler(syncProtocol, n.serving(n.serveSync))
-	n.host.SetStreamHandler(joinProtocol, n.serving(n.serveJoin))
-	n.host.SetStreamHandler(askProtocol, n.serving(n.serveAsk))
-	n.host.SetStreamHandler(routing.Protocol, n.serving(n.serveRoute))
-	n.onClose(func() error {
-		n.host.RemoveStreamHandler(syncProtocol)
-		n.host.RemoveStreamHandler(joinProtocol)
-		n.host.RemoveStreamHandler(askProtocol)
-		n.host.RemoveStreamHandler(routing.Protocol)
-		n.routing.CloseIdle()
-		return nil
-	})
 	n.health.Look(n.ctx)
 	n.soon(func() { n.health.Run(n.ctx) })
-	if n.gate.enter() {
-		go n.keepSummaries()
-	}
-	if n.gate.enter() {
-		go n.audits()
-	}
-	if cfg.SyncInterval > 0 && n.gate.enter() {
-		go n.background()
+	n.soon(n.keepSummaries)
+	n.soon(n.audits)
+	if cfg.SyncInterval > 0 {
+		n.soon(n.background)
 	}
 	n.log.Info("the node is open", slog.Any("id", n.self.id), slog.Any("addrs", n.Addrs()), slog.Int("namespaces", len(n.byID)))
 	return n, nil

@@ -35,20 +35,20 @@ func (n *Node) ended(s status.Sync, of *side, err error) {
 		s.Error = err.Error()
 	}
 	what := "sync"
-	if of.control {
+	if of.ask.Control {
 		what = "sync of the members"
 	}
 	busy := errors.Is(err, ErrBusy)
 	switch {
-	case of.control && err == nil, busy && of.part:
-	case of.control, busy:
+	case of.ask.Control && err == nil, busy && of.ask.Part():
+	case of.ask.Control, busy:
 		n.recent.Add(s, of.set())
 	case s.Incoming:
-		n.recent.Follow(s, syncing.StageOf(of.part, &s.Report), of.by, of.set())
+		n.recent.Follow(s, syncing.StageOf(of.ask.Part(), &s.Report), of.by, of.set())
 	}
 	r := &s.Report
 	n.repaired(r)
-	if !of.control && !of.dry {
+	if !of.ask.Control && !of.ask.DryRun {
 		n.metrics.Differences(r.Namespace, r)
 	}
 	level := slog.LevelInfo

@@ -86,9 +86,8 @@ func (n *Node) serveSync(s network.Stream) {
 		return
 	}
 	defer end()
-	ask := part.AskOf(hello)
 	_, err = ns.converse(ctx, side{
-		shard: sh, remote: remote, incoming: true, by: s.Conn(), dry: hello.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Part(),
+		ask: part.AskOf(hello), shard: sh, remote: remote, incoming: true, by: s.Conn(),
 		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
 			return part.Respond(ctx, node.ID(remote), hello, size, enter), nil
 		},

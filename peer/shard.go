@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/syncd-io/syncd/internal/ask"
+	"golang.org/x/sync/singleflight"
+
 	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/folder"
 	"github.com/syncd-io/syncd/internal/gc"
@@ -24,8 +25,9 @@ type shard struct {
 	cancel context.CancelFunc
 
 	feed *changes.Feed // of those that watch
-	// carrying are syncs that waits have begun.
-	carrying ask.Syncs
+	// carrying are syncs that waits for a version have begun: one with a peer at a time, since many waits
+	// need no more.
+	carrying singleflight.Group
 	// pushable holds a token when there may be something to push.
 	pushable chan struct{}
 	// verified is when syncs have proved the records equal to others'.

@@ -14,7 +14,6 @@ const summaryLook = time.Second
 
 // keepSummaries keeps the namespaces' summaries up to date, until the node closes.
 func (n *Node) keepSummaries() {
-	defer n.gate.leave()
 	for n.pause(summaryLook) {
 		if err := n.core.KeepSummaries(n.ctx, n.awake.Elapsed()); err != nil && n.ctx.Err() == nil {
 			n.log.Warn("the next start will take longer", logError(err))

@@ -207,7 +207,7 @@ func (c *call) once(ctx context.Context, ask syncing.Ask, heard func(reconcile.R
 	}
 	defer c.part.Call(node.ID(id), ask)()
 	return ns.converse(ctx, side{
-		shard: c.shard, remote: id, dry: ask.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Part(), progress: heard,
+		ask: ask, shard: c.shard, remote: id, progress: heard,
 		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
 			return c.part.Initiate(ctx, node.ID(id), ask, enter)
 		},
@@ -225,15 +225,11 @@ func (c *call) once(ctx context.Context, ask syncing.Ask, heard func(reconcile.R
 
 // side is what differs between the two sides of a sync.
 type side struct {
+	ask      syncing.Ask
 	shard    *shard // nil: it is about the list of members alone
 	remote   ID
 	incoming bool
-	by       network.Conn // of an incoming one
-	dry      bool
-	whole    bool                   // it moves all that differs in the records
-	all      bool                   // it is about all records
-	control  bool                   // it syncs the list of members
-	part     bool                   // it is a part of a large sync
+	by       network.Conn           // of an incoming one
 	progress func(reconcile.Report) // may be nil
 	begin    func(enter func(reconcile.Step)) (*node.Conversation, error)
 	// stream opens the stream, or gives the one that is open.
@@ -243,12 +239,12 @@ type side struct {
 // moved reports whether a peer does not hold the shard that this node has asked for, as far as a
 // denial tells.
 func (s *side) moved(err error) bool {
-	return errors.Is(err, ErrDenied) && !s.incoming && !s.control && s.shard.ns.core.Rule() != nil
+	return errors.Is(err, ErrDenied) && !s.incoming && !s.ask.Control && s.shard.ns.core.Rule() != nil
 }
 
 // set is the id of what is synced; zero: the list of members.
 func (s *side) set() (id dbadapter.NamespaceID) {
-	if !s.control {
+	if !s.ask.Control {
 		id = s.shard.set.Keys.ID
 	}
 	return id
@@ -267,7 +263,7 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report reconcile.Rep
 	defer func() {
 		watch.Stop()
 		report = finish(report)
-		n.ended(status.Sync{Time: n.now().UTC(), Incoming: s.incoming, DryRun: s.dry, Report: report}, &s, err)
+		n.ended(status.Sync{Time: n.now().UTC(), Incoming: s.incoming, DryRun: s.ask.DryRun, Report: report}, &s, err)
 		n.running.Add(-1)
 	}()
 
@@ -285,12 +281,12 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report reconcile.Rep
 		})
 	}
 	report, err = c.End(err)
-	if s.control && report.Applied > 0 {
+	if s.ask.Control && report.Applied > 0 {
 		ns.moveSoon()
 	}
-	if err == nil && s.whole && report.Split == nil && !report.Behind {
+	if err == nil && s.ask.Moves() && report.Split == nil && !report.Behind {
 		ns.synced.Store(s.remote, n.now())
-		if s.all && report.Verified {
+		if len(s.ask.Prefix) == 0 && report.Verified {
 			s.shard.proved(s.remote, report.Differences())
 		}
 	}

@@ -108,7 +108,6 @@ const (
 // audits computes anew, now and then, what the namespaces keep, until the node
 // closes.
 func (n *Node) audits() {
-	defer n.gate.leave()
 	due := map[*Namespace]time.Time{}
 	for n.pause(auditLook) {
 		open := n.Namespaces()

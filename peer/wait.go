@@ -102,10 +102,15 @@ func (w waiting) Ask(ctx context.Context, id node.ID, patience time.Duration, q 
 
 func (w waiting) Sync(ctx context.Context, id node.ID, shared bool) (verified bool, err error) {
 	if shared {
-		return false, w.sh.carrying.Share(ctx, id, func() error {
-			_, err := w.sh.sync(ctx, ID(id), SyncOptions{})
-			return err
+		done := w.sh.carrying.DoChan(string(id), func() (any, error) {
+			return w.sh.sync(w.sh.ctx, ID(id), SyncOptions{}) // others may wait for it longer than this one
 		})
+		select {
+		case of := <-done:
+			return false, of.Err
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
 	}
 	report, err := w.sh.sync(ctx, ID(id), SyncOptions{})
 	return report.Verified, err

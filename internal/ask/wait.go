@@ -263,37 +263,3 @@ func try(ctx context.Context, net Net, set *node.Set, id node.ID, about *wire.As
 		}
 	}
 }
-
-// Syncs are those that waits for a version have begun. There is one with a peer at a time: many waits need no more.
-type Syncs struct {
-	mu sync.Mutex
-	of map[node.ID]chan struct{} // closed at the end
-}
-
-// Share syncs with a peer, or waits for the end of such a sync. That one may have begun before what is awaited
-// was written.
-func (s *Syncs) Share(ctx context.Context, id node.ID, sync func() error) error {
-	s.mu.Lock()
-	if other := s.of[id]; other != nil {
-		s.mu.Unlock()
-		select {
-		case <-other:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	if s.of == nil {
-		s.of = map[node.ID]chan struct{}{}
-	}
-	over := make(chan struct{})
-	s.of[id] = over
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.of, id)
-		close(over)
-	}()
-	return sync()
-}
