@@ -92,14 +92,11 @@ func (d *direct) keep(l *line) {
 		if lasted {
 			pause = leastLinePause
 		}
-		timer := time.NewTimer(pause/2 + jitter(pause))
 		select {
-		case <-timer.C:
+		case <-time.After(pause/2 + jitter(pause)):
 			pause = min(2*pause, mostLinePause)
 		case <-l.again:
-			timer.Stop()
 		case <-d.mesh.ctx.Done():
-			timer.Stop()
 		}
 	}
 }
@@ -132,10 +129,9 @@ func (d *direct) serve(l *line) {
 	if err != nil {
 		return // it does not push, is leaving, or has no room for a stream
 	}
-	defer context.AfterFunc(d.mesh.ctx, func() { s.Reset() })()
+	ctx, end := d.life(s)
 	var writing sync.WaitGroup
-	over := make(chan struct{})
-	writing.Go(func() { l.write(s, d.mesh.cfg.IdleTimeout, over) })
+	writing.Go(func() { l.write(ctx, s, d.mesh.cfg.IdleTimeout) })
 	r := bufio.NewReader(s)
 	for {
 		t, err := wire.ReadTakes(r)
@@ -146,17 +142,23 @@ func (d *direct) serve(l *line) {
 		if !ok {
 			break
 		}
-		if f := d.mesh.follower(t.Topic); anew && f != nil && f.serves(l.id) {
+		if f := d.mesh.follower(topicOf(t.Topic)); anew && f != nil && f.serves(l.id) {
 			digest := f.Set.Pushes().Digest()
 			l.add(t.Topic, digest, digest.Direct())
 		}
 		d.changed()
 	}
-	close(over)
-	s.Reset()
+	end()
 	writing.Wait()
 	l.deaf()
 	d.changed()
+}
+
+// life is that of a stream, which is reset at its end: when end is called, or the node closes.
+func (d *direct) life(s network.Stream) (ctx context.Context, end func()) {
+	ctx, end = context.WithCancel(d.mesh.ctx)
+	context.AfterFunc(ctx, func() { s.Reset() })
+	return ctx, end
 }
 
 // receive takes the pushes of a member, over an inlet. The host has found it to be one.
@@ -168,7 +170,6 @@ func (d *direct) receive(s network.Stream) {
 		return
 	}
 	defer leave()
-	defer context.AfterFunc(d.mesh.ctx, func() { s.Reset() })()
 	in := &inlet{id: id, stream: s, said: map[wire.Topic][]node.ID{}, wake: make(chan struct{}, 1)}
 	d.mu.Lock()
 	former := d.inlets[id]
@@ -178,11 +179,10 @@ func (d *direct) receive(s network.Stream) {
 		former.stream.Reset()
 	}
 	var saying sync.WaitGroup
-	over := make(chan struct{})
-	saying.Go(func() { in.say(d, over) })
+	ctx, end := d.life(s)
+	saying.Go(func() { in.say(ctx, d) })
 	d.read(s)
-	close(over)
-	s.Reset()
+	end()
 	saying.Wait()
 	d.mu.Lock()
 	if d.inlets[id] == in {
@@ -203,7 +203,7 @@ func (d *direct) read(s network.Stream) {
 		if err != nil {
 			return
 		}
-		f := d.mesh.follower(topic)
+		f := d.mesh.follower(topicOf(topic))
 		if f == nil || !f.serves(id) {
 			continue
 		}
@@ -280,7 +280,7 @@ type inlet struct {
 }
 
 // say says which topics this node takes from the member, and again what changes.
-func (in *inlet) say(d *direct, over chan struct{}) {
+func (in *inlet) say(ctx context.Context, d *direct) {
 	for ready := false; ; ready = true {
 		b := d.takes(in)
 		if !ready {
@@ -295,14 +295,10 @@ func (in *inlet) say(d *direct, over chan struct{}) {
 		}
 		select {
 		case <-in.wake:
-		case <-over:
+		case <-ctx.Done():
 			return
 		}
-		timer := time.NewTimer(linksPause)
-		select {
-		case <-timer.C:
-		case <-over:
-			timer.Stop()
+		if machine.Sleep(ctx, linksPause) != nil {
 			return
 		}
 	}
@@ -311,9 +307,9 @@ func (in *inlet) say(d *direct, over chan struct{}) {
 // takes is what has changed since it was said.
 func (d *direct) takes(in *inlet) (b []byte) {
 	now := map[wire.Topic][]node.ID{}
-	for topic, f := range d.mesh.small() {
-		if f.serves(in.id) {
-			now[topic] = f.Set.Pushes().Links(d.linesOf(topic))
+	for _, f := range d.mesh.followers() {
+		if f.small.Load() && f.serves(in.id) {
+			now[f.topic] = f.Set.Pushes().Links(d.linesOf(f.topic))
 		}
 	}
 	for topic, links := range now {

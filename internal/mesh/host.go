@@ -55,18 +55,18 @@ func (h *memberHost) admits(id peer.ID) bool {
 
 // forward passes on what the host says of members, until close.
 func (h *memberHost) forward() {
+	pass := func(id peer.ID, to event.Emitter, e any) {
+		if h.admits(id) {
+			_ = to.Emit(e)
+			h.mesh.direct.meet(id)
+		}
+	}
 	for e := range h.heard.Out() {
 		switch e := e.(type) {
 		case event.EvtPeerIdentificationCompleted:
-			if h.admits(e.Peer) {
-				_ = h.identified.Emit(e)
-				h.mesh.direct.meet(e.Peer)
-			}
+			pass(e.Peer, h.identified, e)
 		case event.EvtPeerProtocolsUpdated:
-			if h.admits(e.Peer) {
-				_ = h.joined.Emit(e)
-				h.mesh.direct.meet(e.Peer)
-			}
+			pass(e.Peer, h.joined, e)
 		}
 	}
 }

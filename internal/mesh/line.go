@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -199,8 +200,8 @@ func (l *line) next(last *wire.Topic) (b []byte) {
 	return b
 }
 
-// write sends what is queued over a stream, until over is closed.
-func (l *line) write(s network.Stream, idle time.Duration, over chan struct{}) {
+// write sends what is queued over a stream, until the context is over.
+func (l *line) write(ctx context.Context, s network.Stream, idle time.Duration) {
 	var last wire.Topic // no topic that there is
 	for {
 		for b := l.next(&last); len(b) > 0; b = l.next(&last) {
@@ -212,7 +213,7 @@ func (l *line) write(s network.Stream, idle time.Duration, over chan struct{}) {
 		}
 		select {
 		case <-l.wake:
-		case <-over:
+		case <-ctx.Done():
 			return
 		}
 	}

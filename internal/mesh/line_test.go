@@ -3,6 +3,7 @@ package mesh
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"slices"
@@ -45,7 +46,7 @@ func TestLinesWaitForTheirBound(t *testing.T) {
 		bound := stream.NewBandwidth(stream.Rates{Send: leastRate}, func(string, time.Duration) {})
 		const idle = 30 * time.Second
 		var writing sync.WaitGroup
-		over := make(chan struct{})
+		ctx, end := context.WithCancel(t.Context())
 		data := bytes.Repeat([]byte{1}, lineWrite-64)
 		begun := time.Now()
 		var sinks []*sink
@@ -56,10 +57,10 @@ func TestLinesWaitForTheirBound(t *testing.T) {
 			l := newLine("member")
 			l.hear(&wire.Takes{Kind: wire.TakesTopic, Topic: wire.Topic{1}})
 			l.add(wire.Topic{1}, new(push.Push), data)
-			writing.Go(func() { l.write(s, idle, over) })
+			writing.Go(func() { l.write(ctx, s, idle) })
 		}
 		time.Sleep(10 * idle) // virtual
-		close(over)
+		end()
 		writing.Wait()
 		for i, s := range sinks {
 			if s.reset || s.written < len(data) {

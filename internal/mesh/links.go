@@ -74,7 +74,9 @@ func (l *links) keep() {
 			}
 			switch link := e.(event.EvtPeerConnectednessChanged); link.Connectedness {
 			case network.Connected:
-				m.linked(link.Peer)
+				for _, f := range m.followers() {
+					f.Set.Pushes().Linked(node.ID(link.Peer))
+				}
 			case network.NotConnected:
 				again = true
 				timer.Reset(leastLinkRest/4 + jitter(leastLinkRest/2)) // others lose theirs, too
@@ -91,15 +93,6 @@ func (l *links) keep() {
 				timer.Reset(wait)
 			}
 		}
-	}
-}
-
-// linked says in the namespaces of a member that there is a link to it.
-func (m *Mesh) linked(id peer.ID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, f := range m.topics {
-		f.Set.Pushes().Linked(node.ID(id))
 	}
 }
 
@@ -130,16 +123,17 @@ func (l *links) missing(now time.Time) (missing []peer.ID, wait time.Duration) {
 	m := l.mesh
 	wait = linkCheck
 	chosen, connections := map[peer.ID]bool{}, len(m.cfg.Host.Network().Peers())
-	for _, set := range m.followed() {
+	for _, f := range m.followers() {
 		want := meshDegree
-		members := audience(set)
+		members, _ := f.Set.Audience()
 		if len(members) <= wire.MaxDirect && connections+len(chosen) < m.cfg.Connections/2 {
 			want = len(members) // beyond, GossipSub passes pushes on
 		}
 		var others []peer.ID
-		for id := range members {
+		for member := range members {
+			id := peer.ID(member)
 			switch r := l.rests[id]; {
-			case id == m.host.ID() || set.Namespace().PausedWith(node.ID(id)) != nil:
+			case id == m.host.ID() || f.Set.Namespace().PausedWith(member) != nil:
 			case m.cfg.Host.Connected(id) || chosen[id]:
 				want--
 				if r != nil && now.After(r.until) {
@@ -159,26 +153,6 @@ func (l *links) missing(now time.Time) (missing []peer.ID, wait time.Duration) {
 		}
 	}
 	return missing, wait
-}
-
-// audience are the members to which a set is pushed.
-func audience(set *node.Set) map[peer.ID]bool {
-	ids, _ := set.Audience()
-	out := make(map[peer.ID]bool, len(ids))
-	for id := range ids {
-		out[peer.ID(id)] = true
-	}
-	return out
-}
-
-// followed are the sets that push.
-func (m *Mesh) followed() (all []*node.Set) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, f := range m.topics {
-		all = append(all, f.Set)
-	}
-	return all
 }
 
 // opened says that a set begins to push. It has heard of none of the links that there are

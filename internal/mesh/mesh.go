@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -108,7 +110,7 @@ func Open(ctx context.Context, cfg Config) (m *Mesh, err error) {
 		pubsub.WithPeerOutboundQueueSize(pushQueue),
 		pubsub.WithValidateQueueSize(pushQueue),
 		pubsub.WithPeerFilter(m.serves),
-		pubsub.WithSubscriptionFilter(&topicFilter{own: m.has, strange: map[string]struct{}{}, from: map[peer.ID]int{}}),
+		pubsub.WithSubscriptionFilter(&topicFilter{own: func(topic string) bool { return m.follower(topic) != nil }, strange: map[string]struct{}{}, from: map[peer.ID]int{}}),
 	)
 	if err != nil {
 		m.Close()
@@ -155,7 +157,7 @@ func (m *Mesh) Renew(id peer.ID) {
 // Lines are the members to which a set that is followed is pushed directly, and those to
 // which it will be; nil: it is not followed.
 func (m *Mesh) Lines(set *node.Set) *push.Lines {
-	f := m.follower(set.Keys.Topic)
+	f := m.follower(topicOf(set.Keys.Topic))
 	if f == nil {
 		return nil
 	}
@@ -186,9 +188,7 @@ func topicOf(topic wire.Topic) string { return hex.EncodeToString(topic[:]) }
 
 // serves reports whether a topic is for a peer.
 func (m *Mesh) serves(id peer.ID, topic string) bool {
-	m.mu.Lock()
-	f := m.topics[topic]
-	m.mu.Unlock()
+	f := m.follower(topic)
 	return f != nil && f.serves(id)
 }
 
@@ -205,24 +205,18 @@ func (f *follower) serves(id peer.ID) bool {
 	return f.Set.Namespace().Admits(node.ID(id)) && f.Set.Namespace().PausedWith(node.ID(id)) == nil
 }
 
-// follower is that of a topic, or nil.
-func (m *Mesh) follower(topic wire.Topic) *follower {
+// follower is that of the topic of a name, or nil.
+func (m *Mesh) follower(name string) *follower {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.topics[hex.EncodeToString(topic[:])]
+	return m.topics[name]
 }
 
-// small are the followers whose pushes go directly, by their topics.
-func (m *Mesh) small() map[wire.Topic]*follower {
+// followers are all.
+func (m *Mesh) followers() []*follower {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := map[wire.Topic]*follower{}
-	for _, f := range m.topics {
-		if f.small.Load() {
-			all[f.topic] = f
-		}
-	}
-	return all
+	return slices.Collect(maps.Values(m.topics))
 }
 
 // Follow pushes and hears in a set, until the context is over. If another call follows the
@@ -440,11 +434,4 @@ func (m *Mesh) count(f *follower, from peer.ID, verdict push.Verdict, err error)
 		m.cfg.Log.With(slog.Any("peer", from)).Info("a push was refused", f.logName(), slog.Any("error", err))
 	}
 	m.cfg.Pushed(what)
-}
-
-// has reports whether a topic is one of this node's.
-func (m *Mesh) has(topic string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.topics[topic] != nil
 }

@@ -39,16 +39,16 @@ func TestTopicIsTakenAnew(t *testing.T) {
 		again, retook := follow(t.Context())
 		_, never := follow(ended)
 		end()
-		if leave := <-never; leave != nil || m.follower(topic) != old || len(retook) != 0 {
-			t.Errorf("%p follows the topic, want %p", m.follower(topic), old)
+		if leave := <-never; leave != nil || m.follower(topicOf(topic)) != old || len(retook) != 0 {
+			t.Errorf("%p follows the topic, want %p", m.follower(topicOf(topic)), old)
 		}
 		(<-took)()
 		leave := <-retook
-		if m.follower(topic) != again {
+		if m.follower(topicOf(topic)) != again {
 			t.Error("the topic is not taken again")
 		}
 		leave()
-		if m.follower(topic) != nil {
+		if m.follower(topicOf(topic)) != nil {
 			t.Error("the topic is followed after the end")
 		}
 	})
