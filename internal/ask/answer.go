@@ -38,8 +38,7 @@ func Answer(a *node.Asked) (m *wire.Reply, settled bool, err error) {
 // Serve answers once that can be done for good, or after as long as the peer waits. gone is closed when the peer gives
 // up, which is ErrUnreachable; it is called only where the peer has to wait.
 func Serve(ctx context.Context, a *node.Asked, gone func() <-chan struct{}) (*wire.Reply, error) {
-	timer := time.NewTimer(a.Patience())
-	defer timer.Stop()
+	patience := time.After(a.Patience())
 	woken := make(chan struct{}, 1)
 	stop := a.Wait(func() { machine.Wake(woken) })
 	defer stop()
@@ -50,7 +49,7 @@ func Serve(ctx context.Context, a *node.Asked, gone func() <-chan struct{}) (*wi
 		}
 		select {
 		case <-woken:
-		case <-timer.C:
+		case <-patience:
 			over = true
 		case <-gone():
 			return nil, reconcile.ErrUnreachable

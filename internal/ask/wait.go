@@ -68,19 +68,6 @@ func (a *Awaiting) Done() bool { return len(a.held) >= a.need }
 // Need is how many members are asked for.
 func (a *Awaiting) Need() int { return a.need }
 
-// Result lists the members that hold it, and those that were not heard to, with the
-// last reason. The reason is nil where there was no answer yet.
-func (a *Awaiting) Result() (held []node.ID, missing []node.ID, why map[node.ID]error) {
-	for _, id := range a.of {
-		if a.held[id] {
-			held = append(held, id)
-		} else {
-			missing = append(missing, id)
-		}
-	}
-	return held, missing, a.last
-}
-
 // Run has await ask each member, until as many hold it as are asked for, or the context is over. await is given
 // Heard. Run returns when no question is under way any more.
 func (a *Awaiting) Run(ctx context.Context, await func(ctx context.Context, id node.ID, heard func(error))) {
@@ -108,19 +95,20 @@ func (a *Awaiting) Run(ctx context.Context, await func(ctx context.Context, id n
 	asking.Wait()
 }
 
-// End is Result in words; the error is ErrUnconfirmed where fewer hold it than are asked for.
+// End lists the members that hold it, and those that were not heard to, with the last reason.
+// The error is ErrUnconfirmed where fewer hold it than are asked for.
 func (a *Awaiting) End() (status.Waited, error) {
-	held, missing, why := a.Result()
 	found := status.Waited{Held: []status.ID{}, Missing: []status.Unconfirmed{}}
-	for _, id := range held {
-		found.Held = append(found.Held, status.ID(id))
-	}
-	for _, id := range missing {
-		text := "no answer yet"
-		if err := why[id]; err != nil {
-			text = err.Error()
+	for _, id := range a.of {
+		why := "no answer yet"
+		if err := a.last[id]; err != nil {
+			why = err.Error()
 		}
-		found.Missing = append(found.Missing, status.Unconfirmed{Peer: status.ID(id), Why: text})
+		if a.held[id] {
+			found.Held = append(found.Held, status.ID(id))
+		} else {
+			found.Missing = append(found.Missing, status.Unconfirmed{Peer: status.ID(id), Why: why})
+		}
 	}
 	if a.Done() {
 		return found, nil

@@ -78,8 +78,7 @@ func (f *Feed) Committed() {
 
 // Wait waits until there are changes behind one, but not for longer than some time.
 func (f *Feed) Wait(ctx context.Context, behind uint64, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+	over := time.After(d)
 	var changed <-chan struct{} // nil: the set closes
 	if group, err := f.join(); err == nil {
 		defer f.leave(group)
@@ -90,7 +89,7 @@ func (f *Feed) Wait(ctx context.Context, behind uint64, d time.Duration) error {
 	}
 	select {
 	case <-changed:
-	case <-timer.C:
+	case <-over:
 	case <-ctx.Done():
 	}
 	return context.Cause(ctx)
@@ -148,9 +147,6 @@ func (f *Feed) leave(in int) {
 // run reads what commits add until the context is over.
 func (f *Feed) run(ctx context.Context, w *Watcher) {
 	defer f.Committed() // the token that it may have taken is another one's
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	<-timer.C
 	for {
 		win, err := w.read(ctx)
 		switch {
@@ -172,10 +168,7 @@ func (f *Feed) run(ctx context.Context, w *Watcher) {
 				case end < win.to+farBehind:
 					pause *= pauseFactor
 				}
-				timer.Reset(min(pause, feedPauseAtMost))
-				select {
-				case <-timer.C:
-				case <-ctx.Done():
+				if machine.Sleep(ctx, min(pause, feedPauseAtMost)) != nil {
 					return
 				}
 			}

@@ -11,7 +11,7 @@ import (
 // snapshot of its own, so that a slow watcher holds no snapshot open. So each part shows
 // the changes up to another one, and those are not yielded again.
 type listing struct {
-	after  []byte // the last key that was listed; empty before the first
+	after  []byte // the last key that was listed; nil before the first
 	done   bool
 	parts  []listed // by key, each from behind the one before
 	rest   uint64   // the same, of the keys behind all parts; once done
@@ -25,14 +25,6 @@ type listed struct {
 
 // listingParts bounds the memory of a listing, to 100 KiB for keys of 64 bytes.
 const listingParts = 1024
-
-// from is the key behind which the listing goes on.
-func (l *listing) from() []byte {
-	if len(l.after) == 0 {
-		return nil
-	}
-	return l.after
-}
 
 // until ends a part.
 func (l *listing) until(key []byte, seq uint64) {
@@ -89,7 +81,7 @@ func (w *Watcher) list(ctx context.Context, events []Event) (_ []Event, end uint
 		return events, 0, fmt.Errorf("%w: the store was restored or repaired since; %s", ErrCursorExpired, watchAnew)
 	}
 	size := 0
-	for r, err := range snap.Scan(ctx, w.prefix, w.source.Behind(l.from())) {
+	for r, err := range snap.Scan(ctx, w.prefix, w.source.Behind(l.after)) {
 		if err != nil {
 			return events, 0, err
 		}

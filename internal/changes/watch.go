@@ -39,20 +39,19 @@ func (f *Feed) Watch(ctx context.Context, cursor Cursor, o Options, yield func(*
 		return err
 	}
 	defer f.leave(group)
-	quiet := newQuiet(o)
-	defer quiet.stop()
+	var told time.Time // when there was something to tell last; zero: never
 	var events []Event
 	// The first look is the watcher's own: the feed does not know whether its cursor is
 	// of this log at all.
 	for first := true; ; first = false {
-		events, err = f.step(ctx, w, group, first, quiet, events[:0])
+		events, err = f.step(ctx, w, group, first, o, told, events[:0])
 		for i := range events {
 			if !yield(&events[i]) {
 				return nil
 			}
 		}
-		if len(events) > 0 && events[len(events)-1].Kind != At {
-			quiet.reset()
+		if len(events) > 0 {
+			told = time.Now()
 		}
 		if clear(events); cap(events) > keptEvents { // a watcher that waits takes little memory
 			events = nil
@@ -68,7 +67,7 @@ func (f *Feed) Watch(ctx context.Context, cursor Cursor, o Options, yield func(*
 
 // step appends the next events of a watcher, and waits until there are some. Nothing of
 // the store is held when it returns, so that a slow yield holds nothing up.
-func (f *Feed) step(ctx context.Context, w *Watcher, group int, first bool, quiet *quiet, events []Event) ([]Event, error) {
+func (f *Feed) step(ctx context.Context, w *Watcher, group int, first bool, o Options, told time.Time, events []Event) ([]Event, error) {
 	win, behind, changed := f.next(w, group)
 	if w.Listing() || behind || first {
 		leave, err := f.enter()
@@ -90,51 +89,22 @@ func (f *Feed) step(ctx context.Context, w *Watcher, group int, first bool, quie
 	if events = w.expired(events); len(events) > 0 {
 		return events, nil
 	}
-	quiet.wait()
-	var due <-chan time.Time
+	if o.BeforeWait != nil {
+		o.BeforeWait()
+	}
+	var due, quiet <-chan time.Time
 	if in, ok := w.due(); ok {
-		timer := time.NewTimer(in)
-		defer timer.Stop()
-		due = timer.C
+		due = time.After(in)
+	}
+	if o.Every > 0 {
+		quiet = time.After(time.Until(told.Add(o.Every)))
 	}
 	select {
 	case <-due: // the next step yields what has expired
 	case <-changed:
 	case <-ctx.Done():
-	case <-quiet.timer.C:
-		quiet.reset()
+	case <-quiet:
 		events = append(events, Event{Kind: At, Cursor: w.Cursor()})
 	}
 	return events, nil
-}
-
-// quiet is what a watch does when it has nothing to yield.
-type quiet struct {
-	wait  func()
-	every time.Duration // 0: never
-	timer *time.Timer
-}
-
-func newQuiet(o Options) *quiet {
-	q := &quiet{wait: o.BeforeWait, every: o.Every, timer: &time.Timer{}}
-	if q.wait == nil {
-		q.wait = func() {}
-	}
-	if q.every > 0 {
-		q.timer = time.NewTimer(0)
-	}
-	return q
-}
-
-// reset begins anew.
-func (q *quiet) reset() {
-	if q.every > 0 {
-		q.timer.Reset(q.every)
-	}
-}
-
-func (q *quiet) stop() {
-	if q.every > 0 {
-		q.timer.Stop()
-	}
 }

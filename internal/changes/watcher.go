@@ -84,8 +84,9 @@ func (s *Source) Watcher(cursor Cursor, prefix []byte) (*Watcher, error) {
 		w.log, w.at = at.log, at.seq
 	}
 	if at.listed != nil {
-		w.listing = &listing{after: at.listed}
+		w.listing = &listing{}
 		if len(at.listed) > 0 {
+			w.listing.after = at.listed
 			w.listing.until(at.listed, w.at)
 		}
 	}

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -119,14 +120,15 @@ func TestAwaiting(t *testing.T) {
 	all.Heard(ids[0], nil)
 	all.Heard(ids[0], failed)
 	all.Heard(ids[1], failed)
-	held, missing, why := all.Result()
-	if all.Done() || !slices.Equal(held, ids[:1]) || !slices.Equal(missing, ids[1:3]) || why[ids[1]] != failed || why[ids[0]] != nil {
-		t.Errorf("%q, %q, %v", held, missing, why)
+	id := func(i int) status.ID { return status.ID(ids[i]) }
+	want := status.Waited{Held: []status.ID{id(0)}, Missing: []status.Unconfirmed{{Peer: id(1), Why: "away"}, {Peer: id(2), Why: "no answer yet"}}}
+	if found, err := all.End(); all.Done() || !errors.Is(err, ask.ErrUnconfirmed) || !reflect.DeepEqual(found, want) {
+		t.Errorf("%+v, %v", found, err)
 	}
 	all.Heard(ids[1], nil)
 	all.Heard(ids[2], nil)
-	if _, _, why := all.Result(); !all.Done() || len(why) != 0 {
-		t.Errorf("not done: %v", why)
+	if found, err := all.End(); !all.Done() || err != nil || len(found.Missing) != 0 {
+		t.Errorf("%+v, %v", found, err)
 	}
 	alone := node.NewMachine(8).Create("alone", node.Policy{})
 	if w := must(ask.NewAwaiting(alone, nil, 0)); !w.Done() {

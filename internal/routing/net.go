@@ -158,15 +158,14 @@ func (m *mailbox) next() (note func()) {
 }
 
 func (m *mailbox) Take(ctx context.Context, until time.Duration) func() {
-	timer := time.NewTimer(until - m.now())
-	defer timer.Stop()
+	over := time.After(until - m.now())
 	for {
 		if note := m.next(); note != nil {
 			return note
 		}
 		select {
 		case <-m.ready:
-		case <-timer.C:
+		case <-over:
 			return m.next()
 		case <-ctx.Done():
 			return nil

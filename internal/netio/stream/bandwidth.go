@@ -137,11 +137,9 @@ func (t *throttle) wait(n int, done <-chan struct{}) (waited time.Duration) {
 			continue
 		}
 		waited += d
-		timer := time.NewTimer(d)
 		select {
-		case <-timer.C:
+		case <-time.After(d):
 		case <-done:
-			timer.Stop()
 			return waited
 		}
 	}
