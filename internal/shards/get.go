@@ -121,9 +121,15 @@ func (r *read) run(ctx context.Context) (Found, error) {
 	}
 	next, hedge := 0, r.over
 	for {
+		if !r.asker.Current() {
+			return Found{}, errRow
+		}
 		done, best := r.done()
-		if fetched, fetching := r.fetch(asking, best); done && (fetched || !fetching) {
+		switch fetched, fetching := r.fetch(asking, best); {
+		case done && (fetched || !fetching):
 			return r.result(best, fetched)
+		case r.open == 0 && next == len(hosts):
+			return r.result(best, false)
 		}
 		// At level one the next host is asked where none is being asked, or the last one is late.
 		for next < len(hosts) && (r.Level != quorum.One || r.open == 0 || r.Net.Now() >= hedge) {
@@ -135,11 +141,7 @@ func (r *read) run(ctx context.Context) (Found, error) {
 				break
 			}
 		}
-		switch done, _ := r.done(); {
-		case r.open > 0:
-		case next == len(hosts) && !done:
-			return r.result(best, false)
-		default: // this node has answered by itself
+		if r.open == 0 { // this node has answered by itself
 			continue
 		}
 		until := min(r.over, r.look)
@@ -152,9 +154,6 @@ func (r *read) run(ctx context.Context) (Found, error) {
 			return r.found(r.best()), context.Cause(ctx)
 		} else if r.Net.Now() >= r.over {
 			return r.result(r.best(), false)
-		}
-		if !r.asker.Current() {
-			return Found{}, errRow
 		}
 	}
 }

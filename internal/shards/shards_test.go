@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
@@ -454,6 +455,32 @@ func TestRowsDiffer(t *testing.T) {
 		for _, h := range c.hosts {
 			if got, _, err := h.get("a", GetOptions{}); err != nil || got != "2" {
 				t.Errorf("after the move: %q, %v", got, err)
+			}
+		}
+	})
+}
+
+// moving changes the row once a request has looked at it.
+type moving struct {
+	Net
+	move func()
+}
+
+func (m *moving) Mailbox() Mailbox {
+	m.move()
+	m.move = func() {}
+	return m.Net.Mailbox()
+}
+
+// A read whose only host is this node begins again where the row changes under it.
+func TestRowChangesUnderAReadHere(t *testing.T) {
+	inCluster(t, 1, func(t *testing.T, c *cluster) {
+		h := c.hosts[0]
+		h.puts("a", "1", quorum.All)
+		for _, level := range []quorum.Level{quorum.One, quorum.Quorum, quorum.All} {
+			h.shards.Net = &moving{h, func() { c.must(h.ns.ForceLayout(c.ctx, map[placement.Shard][]node.ID{0: {h.ID}})) }}
+			if got, _, err := h.get("a", GetOptions{Level: level}); err != nil || got != "1" {
+				t.Errorf("at level %v: %q, %v", level, got, err)
 			}
 		}
 	})
