@@ -22,7 +22,7 @@ func (b *responder) ask(d *rateless.Decoder) int {
 		b.fresh = false
 		// No more can differ than both sides hold, nor fewer than their
 		// numbers differ by.
-		here, there := float64(b.here.records), float64(b.there.records)
+		here, there := float64(b.here.Records), float64(b.there.Records)
 		all = min(max(all, math.Abs(here-there)), here+there)
 		b.link.report.Estimate = int64(math.Round(min(all, 1<<53)))
 	}
@@ -36,7 +36,7 @@ func (b *responder) ask(d *rateless.Decoder) int {
 	if twins(d, all) || have >= int(stuckAt*float64(cellsFor(all)))+minBurst {
 		least = max(have/2, min(8*have, twinCells-have))
 	}
-	most := mostCells(b.here.records, b.there.records) - have
+	most := mostCells(b.here.Records, b.there.Records) - have
 	b.stuck = have >= int(stuckAt*float64(cellsFor(all)))+stuckSlack || most <= 0 && have < MaxCells
 	return max(min(max(aim-have, least), burst, most), 0)
 }

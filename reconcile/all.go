@@ -16,7 +16,7 @@ import (
 
 // wantsAll reports whether cells would be a waste, or are not wanted.
 func (b *responder) wantsAll() bool {
-	if b.there.records == 0 || b.here.records == 0 {
+	if b.there.Records == 0 || b.here.Records == 0 {
 		return true
 	}
 	return b.hello.Method == wire.MethodAll && !b.hello.DryRun
@@ -28,7 +28,7 @@ func (b *responder) all() error {
 	b.resume()
 	b.comparesAll()
 	if !b.hello.DryRun {
-		if err := b.await(reported(b.there.records), true); err != nil {
+		if err := b.await(reported(b.there.Records), true); err != nil {
 			return err
 		}
 	}
@@ -57,8 +57,8 @@ func (b *responder) all() error {
 		return b.tellHeads(b.eachHeld)
 	}
 	if answer.Closing {
-		if b.gets && b.there.records > 0 {
-			return violation("%d records were announced and not sent", b.there.records)
+		if b.gets && b.there.Records > 0 {
+			return violation("%d records were announced and not sent", b.there.Records)
 		}
 		b.conclude()
 		return nil
@@ -92,13 +92,13 @@ func (a *initiator) all(m *wire.Result) error {
 		a.forecast(m)
 		return a.listAll() // all is not compared, so that nothing is verified
 	}
-	if err := a.await(reported(a.there.records), true); err != nil {
+	if err := a.await(reported(a.there.Records), true); err != nil {
 		return err
 	}
 	if err := a.takeAll(); err != nil {
 		return err
 	}
-	gives := a.gives && a.here.records > 0
+	gives := a.gives && a.here.Records > 0
 	closing := !gives && len(a.take.refusals) == 0
 	if err := a.link.send(&wire.Answer{Closing: closing}); err != nil {
 		return err
@@ -124,16 +124,16 @@ func (s *party) comparesAll() {
 	s.give.all = true
 	r := s.link.report
 	r.Method, r.Behind = wire.MethodAll, len(s.behind) > 0
-	r.MissingHere, r.MissingThere = reported(s.there.records), reported(s.here.records)
+	r.MissingHere, r.MissingThere = reported(s.there.Records), reported(s.here.Records)
 	if len(s.behind) > 0 { // at most so many, if what came before is still there
 		r.MissingHere, r.MissingThere = max(0, r.MissingHere-r.MissingThere), max(0, r.MissingThere-r.MissingHere)
 	}
 	switch {
 	case s.gives && s.gets:
 	case s.gives:
-		s.unseen = s.there.records
+		s.unseen = s.there.Records
 	default:
-		s.unseen = s.here.records
+		s.unseen = s.here.Records
 	}
 }
 
@@ -185,7 +185,7 @@ func (s *party) takeAll() error {
 		case *wire.Records:
 			batch := make([]arrival, len(m.Records))
 			for n := range m.Records {
-				if came++; !s.gets || came > s.there.records {
+				if came++; !s.gets || came > s.there.Records {
 					return violation("more records were sent than were announced and asked for")
 				}
 				if batch[n], err = s.take.any(&m.Records[n]); err != nil {
@@ -198,7 +198,7 @@ func (s *party) takeAll() error {
 					}
 				}
 			}
-			if s.here.records > 0 {
+			if s.here.Records > 0 {
 				if err := s.take.compare(batch); err != nil {
 					return err
 				}
@@ -207,7 +207,7 @@ func (s *party) takeAll() error {
 				return err
 			}
 		case *wire.End:
-			if s.gets && len(s.behind) == 0 && (sum != s.there.digest || came != s.there.records) {
+			if s.gets && len(s.behind) == 0 && (sum != s.there.Digest || came != s.there.Records) {
 				return fmt.Errorf("%w: the records that came do not add up to the digest that was announced", ErrNotVerified)
 			}
 			return s.ended(m)

@@ -13,7 +13,7 @@ import (
 // mayResume reports whether a sync can be answered from behind a key.
 func (b *responder) mayResume() bool {
 	h := b.hello
-	return !h.DryRun && len(h.Prefix) == 0 && h.Span == (wire.Span{}) && h.Method != wire.MethodSketch && b.there.records > 0 && b.here.records > 0
+	return !h.DryRun && len(h.Prefix) == 0 && h.Span == (wire.Span{}) && h.Method != wire.MethodSketch && b.there.Records > 0 && b.here.Records > 0
 }
 
 // resumes reports whether this sync goes on behind a key: this side's own, if
@@ -55,7 +55,7 @@ func (a *initiator) resume(m *wire.Result) error {
 // notes has it noted how far this side has been sent all records, if it was empty or
 // goes on behind a key.
 func (s *party) notes() {
-	if s.here.records == 0 || len(s.behind) > 0 {
+	if s.here.Records == 0 || len(s.behind) > 0 {
 		if len(s.take.prefix) == 0 && s.take.span == (wire.Span{}) {
 			s.take.reached = s.opts.Received
 		}

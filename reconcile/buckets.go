@@ -11,7 +11,7 @@ import (
 // while that is little: the residual needs them first, the peer next. What has been used
 // for the last time makes room for what comes.
 type buckets struct {
-	stored Stored
+	stored Replica
 	kept   map[dbadapter.Index][]dbadapter.Hashed
 	size   int64
 	atOnce int // how many were read together last; 0 at first

@@ -111,7 +111,7 @@ func TestCellsAskedAreBounded(t *testing.T) {
 		n := 0
 		p := script{o: o, says: func([]wire.Message) wire.Message {
 			if n++; n == 1 {
-				return &wire.Welcome{Records: records, Digest: dbadapter.Digest{1}}
+				return &wire.Welcome{Sum: dbadapter.Sum{Records: records, Digest: dbadapter.Digest{1}}}
 			}
 			return &wire.More{Cells: burst}
 		}}

@@ -47,11 +47,11 @@ func FuzzSessions(f *testing.F) {
 		defer s.Close()
 		in := bytes.NewReader(stream)
 		var nonce wire.Nonce
-		before := int(local.Records())
+		before := int(local.Sum().Records)
 		for range 10_000 {
 			switch e := s.Next(); e.Want {
 			case WantNothing:
-				if int(local.Records()) > before+len(stream) {
+				if int(local.Sum().Records) > before+len(stream) {
 					t.Fatal("more records than bytes")
 				}
 				return

@@ -92,8 +92,7 @@ func (a *initiator) hello() error {
 		Prefix:    a.opts.Prefix,
 		Span:      a.opts.Span,
 		Behind:    a.opts.Behind,
-		Records:   a.here.records,
-		Digest:    a.here.digest,
+		Sum:       a.here,
 	}
 	m.ListsMayDiffer = a.opts.ListsMayDiffer
 	if err := a.sketch(m); err != nil {
@@ -115,8 +114,7 @@ func (a *initiator) welcome() error {
 	if err := a.heed(w.Greeting); err != nil {
 		return err
 	}
-	a.there = summary{w.Records, w.Digest}
-	a.names, a.nonces = [2][]byte{a.opts.Self, a.opts.Remote}, [2]wire.Nonce{a.opts.Nonce, w.Nonce}
+	a.there, a.key = w.Sum, rangeKey(a.opts.proof("ranges", a.opts.Self, a.opts.Remote, a.opts.Nonce, w.Nonce))
 	return conceivable(a.there)
 }
 
@@ -139,8 +137,7 @@ func (b *responder) greet() error {
 	if len(h.Cells) > MaxFirstCells {
 		return violation("a Hello with %d cells; at most %d are allowed", len(h.Cells), MaxFirstCells)
 	}
-	b.hello, b.there = h, summary{h.Records, h.Digest}
-	b.names, b.nonces = [2][]byte{b.opts.Remote, b.opts.Self}, [2]wire.Nonce{h.Nonce, b.opts.Nonce}
+	b.hello, b.there, b.key = h, h.Sum, rangeKey(b.opts.proof("ranges", b.opts.Remote, b.opts.Self, h.Nonce, b.opts.Nonce))
 	if err := conceivable(b.there); err != nil {
 		return err
 	}
@@ -156,16 +153,15 @@ func (b *responder) greet() error {
 	return b.link.send(&wire.Welcome{
 		Nonce:    b.opts.Nonce,
 		Proof:    b.opts.proof("responder", b.opts.Remote, b.opts.Self, h.Nonce, b.opts.Nonce),
-		Records:  b.here.records,
-		Digest:   b.here.digest,
+		Sum:      b.here,
 		Greeting: greeting,
 	})
 }
 
 // conceivable refuses the digest of a set that has no records, other than 0.
 // The peer would be sent everything, and have nothing to prove.
-func conceivable(s summary) error {
-	if s.records == 0 && s.digest != (dbadapter.Digest{}) {
+func conceivable(s dbadapter.Sum) error {
+	if s.Records == 0 && s.Digest != (dbadapter.Digest{}) {
 		return violation("no records were announced, and the digest of some")
 	}
 	return nil

@@ -77,17 +77,17 @@ func (a *initiator) listKeys() error {
 
 // listAll lists all keys, at the initiator, where one side holds no records.
 func (a *initiator) listAll() error {
-	return a.listing(a.there.records > 0, func(h *heads) error {
-		for came := uint64(0); a.there.records > 0; came++ {
+	return a.listing(a.there.Records > 0, func(h *heads) error {
+		for came := uint64(0); a.there.Records > 0; came++ {
 			o, err := h.next()
 			switch {
 			case err != nil:
 				return err
-			case o == nil && came < a.there.records:
-				return violation("the heads of %d records, of %d announced", came, a.there.records)
+			case o == nil && came < a.there.Records:
+				return violation("the heads of %d records, of %d announced", came, a.there.Records)
 			case o == nil:
 				return nil
-			case came == a.there.records:
+			case came == a.there.Records:
 				return violation("more heads than the %d records announced", came)
 			case !bytes.HasPrefix(o.Record.Key, a.opts.Prefix) || !a.opts.Span.Holds(a.opts.Keys.Hasher.Index(o.Record.Key)):
 				return violation("the head of key %q, outside of what is compared", o.Record.Key)

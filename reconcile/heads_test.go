@@ -189,7 +189,7 @@ func TestHeadsThatAreNotWhatWasTold(t *testing.T) {
 		a.put(ours)
 		i := a.keys.Hasher.Index(theirs.Key)
 		says = append([]wire.Message{
-			&wire.Welcome{Records: 1, Digest: a.keys.Hasher.Digest(&theirs)}, &wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{i}},
+			&wire.Welcome{Sum: dbadapter.Sum{Records: 1, Digest: a.keys.Hasher.Digest(&theirs)}}, &wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{i}},
 			&wire.Result{Method: wire.MethodSketch},
 		}, says...)
 		if err := toInitiator(t, a, newSide(t, "b", nil), Options{DryRun: true, Differs: takeAll}, says...).Err(); !errors.Is(err, ErrProtocol) {
@@ -210,7 +210,7 @@ func TestHeadsOfAllThatAreNot(t *testing.T) {
 		a := newSide(t, "a", nil)
 		a.prefix = []byte("p/")
 		s := toInitiator(t, a, newSide(t, "b", nil), Options{DryRun: true, Differs: takeAll},
-			&wire.Welcome{Records: 2, Digest: dbadapter.Digest{1}}, &wire.Result{Method: wire.MethodAll}, &wire.Offers{Offers: heads}, &wire.End{})
+			&wire.Welcome{Sum: dbadapter.Sum{Records: 2, Digest: dbadapter.Digest{1}}}, &wire.Result{Method: wire.MethodAll}, &wire.Offers{Offers: heads}, &wire.End{})
 		if err := s.Err(); !errors.Is(err, ErrProtocol) {
 			t.Errorf("heads %s: %v", name, err)
 		}

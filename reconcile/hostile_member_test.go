@@ -37,7 +37,7 @@ func TestEndlessFetches(t *testing.T) {
 		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 		a.put(record("k", "v", at(0)), record("common", "", at(0)))
 		k := a.keys.Hasher.Index([]byte("k"))
-		s := toInitiator(t, a, b, Options{}, &wire.Welcome{Records: 1}, &wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{k}},
+		s := toInitiator(t, a, b, Options{}, &wire.Welcome{Sum: dbadapter.Sum{Records: 1}}, &wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{k}},
 			&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, record("k", "v", at(0)))},
 			&wire.Indices{Role: wire.Fetch, Indices: []dbadapter.Index{k}}, &wire.End{}, &wire.End{})
 		if !errors.Is(s.Err(), ErrProtocol) {
@@ -76,7 +76,7 @@ func TestOfferSentUnfetched(t *testing.T) {
 		applied += len(records)
 		return a.write(records)
 	}
-	s := toInitiator(t, a, b, Options{}, &wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offerOf(&theirs)}},
+	s := toInitiator(t, a, b, Options{}, &wire.Welcome{Sum: dbadapter.Sum{Records: 1, Digest: dbadapter.Digest{1}}}, &wire.Offers{Offers: []wire.Offer{offerOf(&theirs)}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, ours)}, &wire.End{}, sent(theirs), &wire.End{})
 	if !errors.Is(s.Err(), ErrProtocol) || applied > 0 {
 		t.Errorf("%v, %d records at the admission", s.Err(), applied)
@@ -96,7 +96,7 @@ func TestStubOfATombstone(t *testing.T) {
 	}
 	stub := sent(gone)
 	stub.Records[0].Stub = true
-	s := toInitiator(t, a, b, Options{}, &wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
+	s := toInitiator(t, a, b, Options{}, &wire.Welcome{Sum: dbadapter.Sum{Records: 1, Digest: dbadapter.Digest{1}}},
 		&wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{a.keys.Hasher.Index(gone.Key)}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, a.dump()...)}, stub)
 	if !errors.Is(s.Err(), wire.ErrFrame) || reached {
@@ -137,7 +137,7 @@ func TestVastNumbersOfRecords(t *testing.T) {
 				if r := s.Report(); r.Differences() < 0 || r.Verified || s.Err() == nil {
 					t.Errorf("%d differences, verified %v, %v", r.Differences(), r.Verified, s.Err())
 				}
-				s = toInitiator(t, b, a, Options{}, &wire.Welcome{Records: math.MaxInt64}, &wire.Result{Method: wire.MethodAll, Bytes: math.MaxInt64, Estimate: math.MaxInt64}, &wire.End{})
+				s = toInitiator(t, b, a, Options{}, &wire.Welcome{Sum: dbadapter.Sum{Records: math.MaxInt64}}, &wire.Result{Method: wire.MethodAll, Bytes: math.MaxInt64, Estimate: math.MaxInt64}, &wire.End{})
 				if r := s.Report(); r.Differences() < 0 || r.ForecastBytes < 0 || r.Estimate < 0 || r.Verified || !errors.Is(s.Err(), ErrNotVerified) && c.ours == 0 {
 					t.Errorf("%+v, %v", r, s.Err())
 				}
@@ -265,7 +265,7 @@ func TestDigestOfNoRecords(t *testing.T) {
 			t.Errorf("at the responder: %v, %+v", s.Err(), s.Report())
 		}
 	}
-	s := toInitiator(t, b, a, Options{}, &wire.Welcome{Digest: dbadapter.Digest{1}}, &wire.Result{Method: wire.MethodAll}, &wire.End{}, &wire.End{})
+	s := toInitiator(t, b, a, Options{}, &wire.Welcome{Sum: dbadapter.Sum{Digest: dbadapter.Digest{1}}}, &wire.Result{Method: wire.MethodAll}, &wire.End{}, &wire.End{})
 	if !errors.Is(s.Err(), ErrProtocol) || s.Report().Verified || s.Report().Sent > 0 {
 		t.Errorf("at the initiator: %v, %+v", s.Err(), s.Report())
 	}
@@ -278,7 +278,7 @@ func TestHiddenRecordInAPush(t *testing.T) {
 	a.put(record("common", "", at(0)), record("k", "", at(0)))
 	b.put(record("common", "", at(0)), record("hidden", "", at(0)))
 	digest, records := b.state()
-	s := toInitiator(t, a, b, Options{Direction: wire.Push}, &wire.Welcome{Records: records, Digest: digest},
+	s := toInitiator(t, a, b, Options{Direction: wire.Push}, &wire.Welcome{Sum: dbadapter.Sum{Records: records, Digest: digest}},
 		&wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("k"))}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, record("k", "", at(0)))}, &wire.End{}, &wire.End{Applied: 1})
 	if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Verified {
@@ -311,7 +311,7 @@ func TestRecordsAgainstTheDirection(t *testing.T) {
 	ours, theirs := record("ours", "", at(0)), record("theirs", "", at(0))
 	a.put(ours)
 	b.put(theirs)
-	s := toInitiator(t, a, b, Options{Direction: wire.Push}, &wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
+	s := toInitiator(t, a, b, Options{Direction: wire.Push}, &wire.Welcome{Sum: dbadapter.Sum{Records: 1, Digest: dbadapter.Digest{1}}},
 		&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.keys.Hasher.Index(theirs.Key)}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a)}, sent(theirs), &wire.End{})
 	if !errors.Is(s.Err(), ErrProtocol) || len(a.dump()) != 1 {

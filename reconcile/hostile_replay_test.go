@@ -136,7 +136,7 @@ func TestReflections(t *testing.T) {
 		"its own frames": {func(heard []wire.Message) wire.Message { return heard[len(heard)-1] }, ErrProtocol},
 		"its digest and proof": {func(heard []wire.Message) wire.Message {
 			h := heard[0].(*wire.Hello)
-			return &wire.Welcome{Nonce: h.Nonce, Proof: h.Proof, Records: h.Records, Digest: h.Digest}
+			return &wire.Welcome{Nonce: h.Nonce, Proof: h.Proof, Sum: dbadapter.Sum{Records: h.Records, Digest: h.Digest}}
 		}, ErrDenied},
 		"in sync already": {func([]wire.Message) wire.Message { return &wire.Same{} }, ErrProtocol},
 	} {
@@ -207,7 +207,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	before := a.dump()
 	// Told as newer by the responder.
 	k := a.keys.Hasher.Index(old.Key)
-	s := toInitiator(t, a, b, Options{}, &wire.Welcome{Records: 2, Digest: dbadapter.Digest{1}}, &wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{k}},
+	s := toInitiator(t, a, b, Options{}, &wire.Welcome{Sum: dbadapter.Sum{Records: 2, Digest: dbadapter.Digest{1}}}, &wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{k}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, gone)}, sent(old), &wire.End{})
 	if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Applied > 0 || !reflect.DeepEqual(a.dump(), before) {
 		t.Errorf("at the initiator: %v, %+v", s.Err(), a.dump())
@@ -237,7 +237,7 @@ func TestAdoptionPassesTheDoor(t *testing.T) {
 	a.refuseAll()
 	future := ours
 	future.Version = at(1000 * time.Hour)
-	s := toInitiator(t, a, b, Options{}, &wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offerOf(&future)}},
+	s := toInitiator(t, a, b, Options{}, &wire.Welcome{Sum: dbadapter.Sum{Records: 1, Digest: dbadapter.Digest{1}}}, &wire.Offers{Offers: []wire.Offer{offerOf(&future)}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, ours)}, &wire.End{}, &wire.End{})
 	if r := s.Report(); s.Err() != nil || r.Verified || r.Rejected != 1 || a.dump()[0].Version != ours.Version {
 		t.Errorf("%v, %+v", s.Err(), r)

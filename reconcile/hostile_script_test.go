@@ -156,7 +156,7 @@ func helloOf(a *side, edit func(*wire.Hello)) *wire.Hello {
 	}
 	h := &wire.Hello{
 		Version: wire.Version, Mapping: rateless.MappingVersion, Namespace: a.keys.ID, Nonce: wire.Nonce{7},
-		Records: records, Digest: digest, Estimator: v.Estimator(), Cells: cells,
+		Sum: dbadapter.Sum{Records: records, Digest: digest}, Estimator: v.Estimator(), Cells: cells,
 	}
 	if edit != nil {
 		edit(h)

@@ -114,7 +114,7 @@ func TestEndlessCells(t *testing.T) {
 	defer v.Close()
 	s := Initiate(v, a.options(b, Options{}))
 	defer s.Close()
-	welcome := &wire.Welcome{Records: 3}
+	welcome := &wire.Welcome{Sum: dbadapter.Sum{Records: 3}}
 	o := b.options(a, Options{})
 	cells := 0
 	for n := 0; ; n++ {

@@ -14,7 +14,7 @@ import (
 func (v *vector) told() uint64 {
 	o := v.d.w.options(v.side, worldNonces[v.side])
 	key := rangeKey(o.proof("ranges", o.Self, o.Remote, worldNonces[0], worldNonces[1]))
-	records := v.trial.Records()
+	records := v.trial.Sum().Records
 	for _, r := range v.left {
 		records -= v.trial.Ranges(r, r+1).Records
 	}

@@ -126,7 +126,7 @@ func TestNumbersDoNotWrap(t *testing.T) {
 	}
 	// Ends whose counts of held records would add up to nothing.
 	s := toInitiator(t, a, b, Options{},
-		&wire.Welcome{Records: 2, Digest: residualOf(b)},
+		&wire.Welcome{Sum: dbadapter.Sum{Records: 2, Digest: residualOf(b)}},
 		&wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("a"))}},
 		&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("b"))}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, record("a", "", at(0))), Bytes: math.MaxInt64, Estimate: math.MaxInt64},

@@ -45,7 +45,7 @@ func (b *responder) many() bool {
 // splits reports whether a decode that has come to its bound is to go on in parts:
 // two small sets are sent as a whole.
 func (b *responder) splits() bool {
-	most := min(b.here.records, math.MaxInt64/2) + min(b.there.records, math.MaxInt64/2)
+	most := min(b.here.Records, math.MaxInt64/2) + min(b.there.Records, math.MaxInt64/2)
 	return most >= uint64(b.opts.partsFrom()) && b.hello.Span.Len() > 1
 }
 
@@ -102,7 +102,7 @@ func (a *initiator) split(m *wire.Result) error {
 	if len(s.Ranges) == 0 {
 		return fmt.Errorf("%w: the digests differ, and those of no range do", ErrNotVerified)
 	}
-	most := min(a.here.records, 1<<61) + min(a.there.records, 1<<61)
+	most := min(a.here.Records, 1<<61) + min(a.there.Records, 1<<61)
 	s.Estimate = int64(min(m.Estimate, most))
 	r := a.link.report
 	r.Method, r.Estimate, r.Split = wire.MethodParts, s.Estimate, s

@@ -12,10 +12,9 @@ type party struct {
 	replica Replica
 	own     buckets
 	// here and there are what this side and its peer hold.
-	here, there summary
-	// names and nonces are the initiator's and the responder's.
-	names  [2][]byte
-	nonces [2]wire.Nonce
+	here, there dbadapter.Sum
+	// key keys the hashes of ranges and marks, which are this session's alone.
+	key rangeKey
 	// theirs stands for what the initiator holds under an index told, of which this
 	// side holds the records given.
 	theirs func(dbadapter.Index, []dbadapter.Hashed) uint64
@@ -36,24 +35,13 @@ type party struct {
 	take receiver
 }
 
-// summary is what two sides compare first: the number of records and the sum of
-// their digests.
-type summary struct {
-	records uint64
-	digest  dbadapter.Digest
-}
-
-func summaryOf(s dbadapter.Sum) summary { return summary{s.Records, s.Digest} }
-
-func (s summary) sum() dbadapter.Sum { return dbadapter.Sum{Records: s.records, Digest: s.digest} }
-
 func newParty(l *link) party {
 	return party{link: l, opts: l.opts, plan: newPlan()}
 }
 
 // read gives the side its replica.
 func (s *party) read(r Replica) {
-	s.replica, s.here = r, summary{r.Records(), r.Digest()}
+	s.replica, s.here = r, r.Sum()
 	s.own = buckets{stored: r}
 	s.give = s.sends()
 	s.take = newReceiver(s.link, &s.own, s.plan)
@@ -88,7 +76,7 @@ func (s *party) expect(differences int64) error {
 
 // more is by how many records this side has more than its peer.
 func (s *party) more() int64 {
-	return int64(min(s.here.records, 1<<61)) - int64(min(s.there.records, 1<<61))
+	return int64(min(s.here.Records, 1<<61)) - int64(min(s.there.Records, 1<<61))
 }
 
 // end closes this side's list of records, and tells what became of those

@@ -119,7 +119,7 @@ func TestEndlessRecords(t *testing.T) {
 				a.put(record("other", "", at(0)))
 			}
 			a.refuseAll()
-			s := welcomed(t, a, b, wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}})
+			s := welcomed(t, a, b, wire.Welcome{Sum: dbadapter.Sum{Records: 1, Digest: dbadapter.Digest{1}}})
 			digest, _ := a.state()
 			told := []dbadapter.Index{a.keys.Hasher.Index([]byte("k"))}
 			o := a.options(b, Options{})
@@ -191,7 +191,7 @@ func TestDryAllIsNotVerified(t *testing.T) {
 func TestEndlessRequests(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 	a.put(record("k", "v", at(0)))
-	s := welcomed(t, a, b, wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}})
+	s := welcomed(t, a, b, wire.Welcome{Sum: dbadapter.Sum{Records: 1, Digest: dbadapter.Digest{1}}})
 	for n := 0; ; n++ {
 		e := s.Next()
 		if e.Want == WantNothing {

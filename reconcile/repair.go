@@ -117,7 +117,7 @@ func (a *initiator) skip() error {
 		}
 		switch m := m.(type) {
 		case *wire.Records:
-			if came += uint64(len(m.Records)); !a.gets || came > a.there.records {
+			if came += uint64(len(m.Records)); !a.gets || came > a.there.Records {
 				return violation("more records were sent than were announced and asked for")
 			}
 		case *wire.End:
@@ -131,7 +131,7 @@ func (a *initiator) skip() error {
 // share is which of the ranges that disagree are listed in this sync, and which
 // are left for the next one.
 func (a *initiator) share(differ []dbadapter.Range) (ranges, left []dbadapter.Range) {
-	most, records := mostRanges(a.here.records, a.there.records), uint64(0)
+	most, records := mostRanges(a.here.Records, a.there.Records), uint64(0)
 	for _, r := range differ {
 		held := a.replica.Ranges(r, r+1).Records
 		if held > maxMarks {
@@ -154,7 +154,7 @@ func mostRanges(here, there uint64) int {
 }
 
 func (a *initiator) tellListing(ranges, left []dbadapter.Range, marks []wire.Mark) error {
-	m := &wire.Listing{Ranges: ranges, Left: left, Marks: uint64(len(marks)), Sum: a.here.sum()}
+	m := &wire.Listing{Ranges: ranges, Left: left, Marks: uint64(len(marks)), Sum: a.here}
 	if err := a.link.send(m); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (a *initiator) hearListing() error {
 	if len(theirs.Ranges)+len(theirs.Left) > 0 || theirs.Marks > 0 {
 		return violation("a responder listed ranges")
 	}
-	a.there = summary{theirs.Sum.Records, theirs.Sum.Digest}
+	a.there = theirs.Sum
 	return nil
 }
 
@@ -199,8 +199,8 @@ func (b *responder) repair(m *wire.Hashes) error {
 	if err != nil {
 		return err
 	}
-	b.there = summary{listing.Sum.Records, listing.Sum.Digest}
-	if err := b.link.send(&wire.Listing{Sum: b.here.sum()}); err != nil {
+	b.there = listing.Sum
+	if err := b.link.send(&wire.Listing{Sum: b.here}); err != nil {
 		return err
 	}
 	b.found = slices.DeleteFunc(b.found, func(d coded.Difference) bool { _, dropped := told[d.Index]; return dropped })
@@ -210,7 +210,7 @@ func (b *responder) repair(m *wire.Hashes) error {
 		return err
 	}
 	b.take.told = announce(b.opts.Keys.Hasher, b.found)
-	b.take.told.exact(b.rangeKey(), marks, b.plan)
+	b.take.told.exact(&b.key, marks, b.plan)
 	maps.DeleteFunc(b.tells, func(i dbadapter.Index, _ uint64) bool { _, dropped := told[i]; return dropped })
 	maps.Copy(b.tells, b.take.told.marks)
 	if err := b.tell(); err != nil {
@@ -236,7 +236,7 @@ func (b *responder) takeListing(groups uint64) (*wire.Listing, []wire.Mark, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	most := mostRanges(b.here.records, b.there.records)
+	most := mostRanges(b.here.Records, b.there.Records)
 	if len(listing.Ranges) > most || listing.Marks > maxMarks {
 		return nil, nil, violation("a listing of %d records in %d ranges; at most %d in %d are allowed", listing.Marks, len(listing.Ranges), maxMarks, most)
 	}
@@ -281,9 +281,8 @@ func (b *responder) takeListing(groups uint64) (*wire.Listing, []wire.Mark, erro
 // the ranges that are left out off what this side holds. The marks are those of the
 // records.
 func (s *party) list(ranges, left []dbadapter.Range) ([]wire.Mark, error) {
-	key := s.rangeKey()
 	repair := &s.link.report.Repair
-	if all := summaryOf(s.replica.Ranges(0, dbadapter.Ranges)); all != s.here {
+	if all := s.replica.Ranges(0, dbadapter.Ranges); all != s.here {
 		repair.Digests++ // their total
 		s.replica.Repair(0, s.replica.Ranges(0, 1))
 		s.here = all
@@ -301,7 +300,7 @@ func (s *party) list(ranges, left []dbadapter.Range) ([]wire.Mark, error) {
 		}
 		r := dbadapter.RangeOf(b.Index)
 		sums[r] = sums[r].Add(b.Sum)
-		marks = append(marks, wire.Mark{Index: b.Index, Hash: key.mark(b.Index, b.Sum.Digest)})
+		marks = append(marks, wire.Mark{Index: b.Index, Hash: s.key.mark(b.Index, b.Sum.Digest)})
 		if err := s.link.tick(); err != nil {
 			return nil, err
 		}
@@ -310,11 +309,11 @@ func (s *party) list(ranges, left []dbadapter.Range) ([]wire.Mark, error) {
 		if kept := s.replica.Ranges(r, r+1); kept != sums[r] {
 			repair.Digests++
 			s.replica.Repair(r, sums[r])
-			s.here = summaryOf(s.here.sum().Sub(kept).Add(sums[r]))
+			s.here = s.here.Sub(kept).Add(sums[r])
 		}
 	}
 	for _, r := range left {
-		s.here = summaryOf(s.here.sum().Sub(s.replica.Ranges(r, r+1)))
+		s.here = s.here.Sub(s.replica.Ranges(r, r+1))
 	}
 	repair.Ranges, repair.Left = len(ranges), len(left)
 	s.link.report.Listed = slices.Clone(ranges[:min(len(ranges), NamedRanges)])

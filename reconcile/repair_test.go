@@ -33,7 +33,7 @@ func (s *spoilt) Cells(from, to int) ([]rateless.Cell, error) {
 	return cells, err
 }
 
-func (s *spoilt) Records() uint64 { return s.set.Records() + s.many }
+func (s *spoilt) Sum() dbadapter.Sum { return s.set.Sum().Add(dbadapter.Sum{Records: s.many}) }
 
 func (s *spoilt) Repair(r dbadapter.Range, sum dbadapter.Sum) {
 	s.set.Repair(r, sum)

@@ -10,24 +10,13 @@ import (
 // Replica is one side's set of records as one sync reads it. It answers as of
 // one moment, however long the sync takes.
 type Replica interface {
-	Summed
-	Sketched
-	Stored
-	Ranged
-}
-
-// Summed is what two sides compare first.
-type Summed interface {
-	// Records is the number of records, tombstones included.
-	Records() uint64
-	// Digest is the sum of their digests.
-	Digest() dbadapter.Digest
-	// Ranges is the same of the records in the ranges [from, to).
+	// Sum is of all records, tombstones included: what two sides compare first.
+	Sum() dbadapter.Sum
+	// Ranges is that of the records in the ranges [from, to).
 	Ranges(from, to dbadapter.Range) dbadapter.Sum
-}
 
-// Sketched is what the steps sketch, subtract and peel read.
-type Sketched interface {
+	// The steps sketch, subtract and peel read what follows.
+
 	// Cells returns the cells [from, to) of the set's sequence. It may scan
 	// the set, and then calls Session.Tick at least every few milliseconds.
 	Cells(from, to int) ([]rateless.Cell, error)
@@ -37,19 +26,17 @@ type Sketched interface {
 	Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error
 	// Decoded says that neither cells nor checksums will be asked for again.
 	Decoded()
-}
 
-// Stored is what the steps fetch and verify read.
-type Stored interface {
+	// The steps fetch and verify read what follows.
+
 	// Buckets returns the records under each of the indices, by key. The indices
 	// ascend, and none comes twice.
 	Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error)
 	// All yields every record whose key is greater than behind (nil: all), by key.
 	All(behind []byte) iter.Seq2[dbadapter.Hashed, error]
-}
 
-// Ranged is what the proof by range reads, and mends.
-type Ranged interface {
+	// The proof by range reads, and mends, what follows.
+
 	// List yields what is held in the given ranges, which ascend, bucket by bucket in
 	// the order of their indices. It reads the records, and calls Session.Tick.
 	List(ranges []dbadapter.Range) iter.Seq2[Listed, error]

@@ -86,8 +86,7 @@ func (s *set) forget(r *dbadapter.Record) {
 }
 
 func (s *set) Close() error                                  { return nil }
-func (s *set) Records() uint64                               { return s.ranges.Total().Records }
-func (s *set) Digest() dbadapter.Digest                      { return s.ranges.Total().Digest }
+func (s *set) Sum() dbadapter.Sum                            { return s.ranges.Total() }
 func (s *set) Ranges(from, to dbadapter.Range) dbadapter.Sum { return s.ranges.Of(from, to) }
 func (s *set) Decoded()                                      {}
 func (s *set) Estimator() rateless.Estimator                 { return s.sketch.Estimator() }

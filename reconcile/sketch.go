@@ -51,7 +51,7 @@ func (a *initiator) cellsAsked(m *wire.More) error {
 	if a.link.report.Rounds > maxRounds {
 		return violation("cells asked for %d times", a.link.report.Rounds)
 	}
-	most := mostCells(a.here.records, a.there.records)
+	most := mostCells(a.here.Records, a.there.Records)
 	if m.Cells == 0 || m.Cells > burst || a.cells == 0 && !a.later || a.cells+int(m.Cells) > most {
 		return violation("%d more cells asked for after %d; %d are enough for the records of both sides", m.Cells, a.cells, most)
 	}

@@ -53,7 +53,7 @@ func TestSmallestClient(t *testing.T) {
 
 			hello := &wire.Hello{
 				Version: wire.Version, Mapping: rateless.MappingVersion, Namespace: o.Keys.ID, Nonce: wire.Nonce{7},
-				Method: wire.MethodAll, ListsMayDiffer: true, Records: uint64(len(gives)), Digest: digest,
+				Method: wire.MethodAll, ListsMayDiffer: true, Sum: dbadapter.Sum{Records: uint64(len(gives)), Digest: digest},
 			}
 			hello.Proof = o.proof("initiator", o.Remote, o.Self, hello.Nonce)
 			send(hello)

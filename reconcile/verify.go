@@ -35,8 +35,8 @@ type remainder struct {
 // remainder is this side's. theirs is what stands for the initiator's records under
 // an index, given this side's own.
 func (s *party) remainder() (r remainder, err error) {
-	key := (*keyhash.Key)(s.rangeKey())
-	left := s.here.sum()
+	key := (*keyhash.Key)(&s.key)
+	left := s.here
 	for role, list := range s.plan.lists {
 		if err := s.own.each(s.link, list, func(at int, records []dbadapter.Hashed) error {
 			for n := range records {
@@ -65,7 +65,7 @@ func (a *initiator) holds(i dbadapter.Index, records []dbadapter.Hashed) uint64 
 		b.Add(&records[n])
 	}
 	if a.listed[dbadapter.RangeOf(i)] {
-		return a.rangeKey().mark(i, b.Digest)
+		return a.key.mark(i, b.Digest)
 	}
 	return uint64(b.Pair(a.opts.Keys.Hasher).Checksum)
 }
@@ -121,13 +121,8 @@ func (a *initiator) forecast(m *wire.Result) {
 	r.ForecastBytes = r.WireBytesSent + r.WireBytesReceived + a.sends + int64(min(m.Bytes, 1<<62))
 }
 
-// rangeKey keys the hashes of ranges and marks, which are this session's alone.
+// rangeKey keys the hashes of ranges and marks.
 type rangeKey keyhash.Key
-
-func (s *party) rangeKey() *rangeKey {
-	key := rangeKey(s.opts.proof("ranges", s.names[0], s.names[1], s.nonces[0], s.nonces[1]))
-	return &key
-}
 
 // mark stands for the bucket under an index.
 func (k *rangeKey) mark(i dbadapter.Index, d dbadapter.Digest) uint64 {
@@ -137,7 +132,7 @@ func (k *rangeKey) mark(i dbadapter.Index, d dbadapter.Digest) uint64 {
 // hashes are those of all ranges: of what is left in each, and of the indices told of
 // it. With each index goes what the initiator holds there, or is told to hold.
 func (s *party) hashes() ([]uint64, error) {
-	key := (*keyhash.Key)(s.rangeKey())
+	key := (*keyhash.Key)(&s.key)
 	told := slices.Sorted(maps.Keys(s.plan.role))
 	hashes := make([]uint64, dbadapter.Ranges)
 	var input []uint64
@@ -182,7 +177,7 @@ func (a *initiator) compare() (differ []dbadapter.Range, err error) {
 	if err != nil {
 		return nil, err
 	}
-	groups := a.rangeKey().ofGroups(hashes)
+	groups := a.key.ofGroups(hashes)
 	if err := a.link.send(&wire.Hashes{Groups: math.MaxUint64, Hashes: groups[:]}); err != nil {
 		return nil, err
 	}
@@ -220,7 +215,7 @@ func (b *responder) tellDiffering(m *wire.Hashes) (differ uint64, err error) {
 		return 0, err
 	}
 	answer := &wire.Hashes{}
-	for n, h := range b.rangeKey().ofGroups(hashes) {
+	for n, h := range b.key.ofGroups(hashes) {
 		if h != m.Hashes[n] {
 			answer.Groups |= 1 << n
 			answer.Hashes = append(answer.Hashes, hashes[n*dbadapter.RangesInGroup:][:dbadapter.RangesInGroup]...)
@@ -234,7 +229,7 @@ func (b *responder) tellDiffering(m *wire.Hashes) (differ uint64, err error) {
 // stayed counts the indices whose records may have stayed there: they are older, travel
 // as offers, or may not travel in this direction.
 func (s *party) addsUp(stayed int) error {
-	if stayed > 0 || s.there.digest.Sub(s.residual) == s.take.arrived {
+	if stayed > 0 || s.there.Digest.Sub(s.residual) == s.take.arrived {
 		return nil
 	}
 	return fmt.Errorf("%w: the records that came do not add up to the digest that was announced", ErrNotVerified)

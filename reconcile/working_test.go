@@ -235,7 +235,7 @@ func TestLittleProlongsNoSync(t *testing.T) {
 		}
 		a.elapsed = b.elapsed
 		s, o = asking(t, a, b)
-		(&script{o: o, says: says(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}})}).play(t, s, 1000)
+		(&script{o: o, says: says(&wire.Welcome{Sum: dbadapter.Sum{Records: 1, Digest: dbadapter.Digest{1}}})}).play(t, s, 1000)
 		if !errors.Is(s.Err(), ErrBusy) || clock <= waitFor || clock > waitFor+25*time.Second {
 			t.Errorf("the initiator: %v after %v", s.Err(), clock)
 		}

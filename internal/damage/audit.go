@@ -77,18 +77,15 @@ func Audit(ctx context.Context, set *node.Set) error {
 	if err != nil {
 		return err
 	}
-	var records uint64
-	var digest dbadapter.Digest
+	var all dbadapter.Sum
 	ranges := make([]dbadapter.Sum, dbadapter.Ranges)
 	sketch := rateless.NewSketch(set.Keys.Cells, n)
 	for r, err := range snap.All(nil) {
 		if err != nil {
 			return err
 		}
-		records++
-		digest = digest.Add(r.Digest)
-		at := dbadapter.RangeOf(r.Index)
-		ranges[at] = ranges[at].Add(dbadapter.Sum{Records: 1, Digest: r.Digest})
+		at, one := dbadapter.RangeOf(r.Index), dbadapter.Sum{Records: 1, Digest: r.Digest}
+		all, ranges[at] = all.Add(one), ranges[at].Add(one)
 		read, err := snap.Buckets([]dbadapter.Index{r.Index})
 		if err != nil {
 			return err
@@ -106,11 +103,11 @@ func Audit(ctx context.Context, set *node.Set) error {
 			sketch.Add(coded.Pair(r.Index, sum.Pair(set.Keys.Hasher).Checksum))
 		}
 	}
-	switch {
-	case snap.Records() != records:
-		return fmt.Errorf("%w: it counts %d records, and a scan finds %d", dbadapter.ErrCorrupt, snap.Records(), records)
-	case snap.Digest() != digest:
-		return fmt.Errorf("%w: the digest that it keeps is %s, that of its records %s", dbadapter.ErrCorrupt, snap.Digest(), digest)
+	switch kept := snap.Sum(); {
+	case kept.Records != all.Records:
+		return fmt.Errorf("%w: it counts %d records, and a scan finds %d", dbadapter.ErrCorrupt, kept.Records, all.Records)
+	case kept.Digest != all.Digest:
+		return fmt.Errorf("%w: the digest that it keeps is %s, that of its records %s", dbadapter.ErrCorrupt, kept.Digest, all.Digest)
 	case !sameRanges(snap, ranges):
 		return fmt.Errorf("%w: the sums of ranges that it keeps are not those of its records", dbadapter.ErrCorrupt)
 	case !slices.Equal(cells, sketch.Prefix(n)):

@@ -285,7 +285,7 @@ func (c *Conversation) sketch(ctx context.Context) (reconcile.Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.opened, c.close = r.Digest(), r.Close
+	c.opened, c.close = r.Sum().Digest, r.Close
 	return r, nil
 }
 

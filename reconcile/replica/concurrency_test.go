@@ -69,7 +69,7 @@ func checkDigest(t *testing.T, s *Snapshot) {
 		digest = digest.Add(r.Digest)
 		records++
 	}
-	if s.Digest() != digest || s.Records() != records {
+	if s.Sum().Digest != digest || s.Sum().Records != records {
 		t.Error("the digest or the number is not that of the records")
 	}
 }

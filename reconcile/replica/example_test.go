@@ -44,9 +44,9 @@ func Example() {
 	put("c")
 
 	digest, records, _ := live.State()
-	fmt.Println("snapshot:", snap.Records(), "records")
+	fmt.Println("snapshot:", snap.Sum().Records, "records")
 	fmt.Println("live:    ", records, "records")
-	fmt.Println("equal:   ", digest == snap.Digest())
+	fmt.Println("equal:   ", digest == snap.Sum().Digest)
 	// Output:
 	// snapshot: 2 records
 	// live:     3 records

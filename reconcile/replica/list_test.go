@@ -30,7 +30,7 @@ func TestListing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer prefix.Close()
-	for name, r := range map[string]reconcile.Ranged{"a snapshot": snap, "a prefix": prefix} {
+	for name, r := range map[string]reconcile.Replica{"a snapshot": snap, "a prefix": prefix} {
 		for _, ranges := range [][]dbadapter.Range{nil, {0}, {7, 8, 4095}, all()} {
 			last, listed := dbadapter.Index(0), 0
 			for b, err := range r.List(ranges) {
@@ -96,7 +96,7 @@ func TestRepairOfALiveSum(t *testing.T) {
 			t.Fatal("the sum was kept right")
 		}
 		snap.Repair(at, sum)
-		if snap.Ranges(at, at+1) != sum || snap.Ranges(0, dbadapter.Ranges).Digest != snap.Digest() {
+		if snap.Ranges(at, at+1) != sum || snap.Ranges(0, dbadapter.Ranges).Digest != snap.Sum().Digest {
 			t.Errorf("snapshot %d is not repaired", n)
 		}
 		sameRanges(t, s.live.ranges, recomputed(t, s).ranges)

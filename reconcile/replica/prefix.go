@@ -84,7 +84,7 @@ func (p *Prefix) scan() error {
 	if p.span != (wire.Span{}) {
 		p.held = slices.Sorted(maps.Keys(p.sums))
 	}
-	if err := p.extend(liveCells(p.Records())); err != nil {
+	if err := p.extend(liveCells(p.Sum().Records)); err != nil {
 		return err
 	}
 	p.estimator = p.sketch.Estimator()
@@ -154,11 +154,8 @@ func (p *Prefix) Close() error {
 	return p.store.Close()
 }
 
-// Records implements reconcile.Replica.
-func (p *Prefix) Records() uint64 { return p.ranges.Total().Records }
-
-// Digest implements reconcile.Replica.
-func (p *Prefix) Digest() dbadapter.Digest { return p.ranges.Total().Digest }
+// Sum implements reconcile.Replica.
+func (p *Prefix) Sum() dbadapter.Sum { return p.ranges.Total() }
 
 // Ranges implements reconcile.Replica.
 func (p *Prefix) Ranges(from, to dbadapter.Range) dbadapter.Sum { return p.ranges.Of(from, to) }

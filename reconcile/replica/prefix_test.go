@@ -40,7 +40,7 @@ func TestPrefixIsTheSetOfItsRecords(t *testing.T) {
 		s.put(record("p/later", "", at(0)))
 		want := alone.snapshot()
 		defer want.Close()
-		if p.Digest() != want.Digest() || p.Records() != want.Records() || !reflect.DeepEqual(p.Estimator(), want.Estimator()) {
+		if p.Sum().Digest != want.Sum().Digest || p.Sum().Records != want.Sum().Records || !reflect.DeepEqual(p.Estimator(), want.Estimator()) {
 			t.Errorf("%d indices: another digest, number or estimator", indices)
 		}
 		for r := range dbadapter.Range(dbadapter.Ranges) {
@@ -122,8 +122,8 @@ func TestPrefixOfNoKey(t *testing.T) {
 	}
 	defer p.Close()
 	cells, err := p.Cells(0, 10)
-	if err != nil || p.Records() != 0 || p.Digest() != (dbadapter.Digest{}) || !reflect.DeepEqual(cells, rateless.NewSketch(s.keys.Cells, 10).Prefix(10)) {
-		t.Error(p.Records(), p.Digest(), err)
+	if err != nil || p.Sum().Records != 0 || p.Sum().Digest != (dbadapter.Digest{}) || !reflect.DeepEqual(cells, rateless.NewSketch(s.keys.Cells, 10).Prefix(10)) {
+		t.Error(p.Sum().Records, p.Sum().Digest, err)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestPrefixReserves(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if want := int64(rangeBytes + 3*reserveEvery*recordBytes + cellBytes*liveCells(p.Records())); asked != want {
+	if want := int64(rangeBytes + 3*reserveEvery*recordBytes + cellBytes*liveCells(p.Sum().Records)); asked != want {
 		t.Errorf("%d bytes were reserved, not %d", asked, want)
 	}
 	left := int64(2 * reserveEvery * recordBytes)

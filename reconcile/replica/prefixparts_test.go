@@ -80,7 +80,7 @@ func partly(t *testing.T, s *side, ns dbadapter.Namespace, parts int, between fu
 		}
 		s.put(record("p/after the snapshot", fmt.Sprint(part), at(time.Duration(part)*time.Second)))
 		if want := alone.live.ranges.Total(); p.ranges.Total() != want {
-			t.Errorf("%v has %d records, or another digest, not %d", span, p.Records(), want.Records)
+			t.Errorf("%v has %d records, or another digest, not %d", span, p.Sum().Records, want.Records)
 		}
 		p.Close()
 		between(part)

@@ -77,11 +77,8 @@ func (s *Snapshot) Close() error {
 	return s.store.Close()
 }
 
-// Records implements reconcile.Replica.
-func (s *Snapshot) Records() uint64 { return s.ranges.Total().Records }
-
-// Digest implements reconcile.Replica.
-func (s *Snapshot) Digest() dbadapter.Digest { return s.ranges.Total().Digest }
+// Sum implements reconcile.Replica.
+func (s *Snapshot) Sum() dbadapter.Sum { return s.ranges.Total() }
 
 // Ranges implements reconcile.Replica.
 func (s *Snapshot) Ranges(from, to dbadapter.Range) dbadapter.Sum { return s.ranges.Of(from, to) }

@@ -41,11 +41,8 @@ func (l *Live) Span(ctx context.Context, ns dbadapter.Namespace, span wire.Span,
 	return &Span{Snapshot: s, reserve: reserve, span: span, sum: s.Ranges(span.All())}, nil
 }
 
-// Records implements reconcile.Replica.
-func (s *Span) Records() uint64 { return s.sum.Records }
-
-// Digest implements reconcile.Replica.
-func (s *Span) Digest() dbadapter.Digest { return s.sum.Digest }
+// Sum implements reconcile.Replica.
+func (s *Span) Sum() dbadapter.Sum { return s.sum }
 
 // Ranges implements reconcile.Replica: of other ranges this replica holds nothing.
 func (s *Span) Ranges(from, to dbadapter.Range) dbadapter.Sum {

@@ -42,8 +42,7 @@ func (m *Hello) fields(c *codec) {
 			c.fail("a sync that cannot begin behind a key")
 		}
 	}
-	uvarint(c, &m.Records)
-	c.digest(&m.Digest)
+	c.sum(&m.Sum)
 	m.Greeting.fields(c)
 	c.estimator(&m.Estimator)
 	c.cells(&m.Cells)
@@ -70,8 +69,7 @@ func (c *codec) span(s *Span) {
 func (m *Welcome) fields(c *codec) {
 	c.array(m.Nonce[:])
 	c.array(m.Proof[:])
-	uvarint(c, &m.Records)
-	c.digest(&m.Digest)
+	c.sum(&m.Sum)
 	m.Greeting.fields(c)
 }
 

@@ -63,20 +63,18 @@ type Hello struct {
 	Span Span
 	// Behind, if not empty, asks the responder for the records behind that key alone:
 	// the initiator has been sent what comes before.
-	Behind    []byte
-	Records   uint64
-	Digest    dbadapter.Digest
-	Greeting  Greeting
-	Estimator rateless.Estimator
-	Cells     []rateless.Cell
+	Behind        []byte
+	dbadapter.Sum // of what the initiator holds
+	Greeting      Greeting
+	Estimator     rateless.Estimator
+	Cells         []rateless.Cell
 }
 
 // Welcome answers a Hello: the responder's proof, and what it holds.
 type Welcome struct {
-	Nonce   Nonce
-	Proof   Proof
-	Records uint64
-	Digest  dbadapter.Digest
+	Nonce         Nonce
+	Proof         Proof
+	dbadapter.Sum // of what the responder holds
 	// Greeting is the responder's.
 	Greeting Greeting
 }
