@@ -49,28 +49,19 @@ func bodyShard(ns *node.Namespace, key []byte) placement.Shard {
 	return home
 }
 
-// HostBody is what a host of a shard has of a key's record and its body.
-type HostBody struct {
-	Whole bool // as in HostAnswer
-	// Record is what the shard holds under the key, or a hint's; nil: neither. Value is that of the body that
-	// it names, if that proves itself; nil: none.
-	Record *dbadapter.Record
-	Value  []byte
-}
-
 // body asks a host of a shard for a key's record and its body, as far as it has them in the shard. The record is
-// checked of this node too: nobody has examined what a hint says.
-func (a *Asker) body(key []byte) question[HostBody] {
-	return question[HostBody]{&wire.AskBody{ShardRow: a.at, Key: key}, func(from node.ID, reply *wire.Reply) (HostBody, error) {
+// checked of this node too: nobody has examined what a hint says. A value that does not prove itself is left out.
+func (a *Asker) body(key []byte) question[wire.BodyAnswer] {
+	return question[wire.BodyAnswer]{&wire.AskBody{ShardRow: a.at, Key: key}, func(from node.ID, reply *wire.Reply) (wire.BodyAnswer, error) {
 		said := reply.Answer.(*wire.BodyAnswer)
-		b := HostBody{Whole: said.Whole}
+		b := wire.BodyAnswer{Whole: said.Whole}
 		if said.Record == nil {
 			return b, nil
 		}
 		record := said.Record.Clone()
 		home := Asker{ns: a.ns, view: a.ns.View(a.ns.Home(key))}
 		if err := home.check(from, &record, key); err != nil {
-			return HostBody{}, fmt.Errorf("%w: %w", node.ErrDeclined, err)
+			return wire.BodyAnswer{}, fmt.Errorf("%w: %w", node.ErrDeclined, err)
 		}
 		b.Record = &record
 		if p := bodies.Of(&record); p != nil && p.Proves(said.Value) {

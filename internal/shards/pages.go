@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
@@ -20,8 +19,8 @@ import (
 const pageWait = 20 * time.Second
 
 // page reads the records of a shard behind a key at its nearest whole old host. ErrTooFew: none answers.
-func (s *Shards) page(ctx context.Context, shard placement.Shard, prefix, after []byte, most int) (*Page, error) {
-	return anew(ctx, s, shard, s.Net.Now()+Patience, func(a *Asker) (*Page, error) {
+func (s *Shards) page(ctx context.Context, shard placement.Shard, prefix, after []byte, most int) (page, error) {
+	return anew(ctx, s, shard, s.Net.Now()+Patience, func(a *Asker) (page, error) {
 		page, _, err := atWhole(ctx, s, a, "", a.scan(prefix, after, most))
 		return page, err
 	})
@@ -70,40 +69,33 @@ func atWhole[T any](ctx context.Context, s *Shards, a *Asker, first node.ID, q q
 // A scan of a shard that others hold goes in pages. A host answers each from what
 // it holds then, and all that is between two of them is the last key.
 
-// Page is some records of a shard, by key.
-type Page struct {
-	Records []dbadapter.Record
-	// More: further ones follow behind the last one.
-	More bool
-}
-
 // scan asks a whole host for a page of up to so many bytes. Each record must be one that was asked for.
-func (a *Asker) scan(prefix, after []byte, most int) question[*Page] {
+func (a *Asker) scan(prefix, after []byte, most int) question[page] {
 	q := &wire.AskScan{ShardRow: a.at, Most: uint32(min(most, wire.BatchBytes)), Prefix: prefix, After: after}
-	return question[*Page]{q, func(from node.ID, reply *wire.Reply) (*Page, error) {
+	return question[page]{q, func(from node.ID, reply *wire.Reply) (p page, err error) {
 		said := reply.Answer.(*wire.ScanAnswer)
 		if !said.Whole {
-			return nil, errNotWhole
+			return page{}, errNotWhole
 		}
-		p := &Page{More: said.More}
 		last, size := after, 0
 		var buffer []byte
 		for i := range said.Records {
 			buffer = wire.AppendPushed(buffer[:0], &said.Records[i])
 			if size += len(buffer); i > 0 && size > int(q.Most) {
-				return nil, fmt.Errorf("%w: a page of more than was asked for", reconcile.ErrProtocol)
+				return page{}, fmt.Errorf("%w: a page of more than was asked for", reconcile.ErrProtocol)
 			}
 			key := said.Records[i].Key
 			if bytes.Compare(key, last) <= 0 || !bytes.HasPrefix(key, prefix) || a.ns.Home(key) != a.Shard() {
-				return nil, fmt.Errorf("%w: a page with a record that was not asked for, or out of order", reconcile.ErrProtocol)
+				return page{}, fmt.Errorf("%w: a page with a record that was not asked for, or out of order", reconcile.ErrProtocol)
 			}
 			record, err := a.taken(from, &said.Records[i], key)
 			if err != nil {
-				return nil, err
+				return page{}, err
 			}
 			last = record.Key
-			p.Records = append(p.Records, *record)
+			p.records = append(p.records, *record)
 		}
+		p.more = said.More && len(p.records) > 0
 		return p, nil
 	}}
 }

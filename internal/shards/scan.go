@@ -85,28 +85,28 @@ type scan struct {
 	held atomic.Int64 // bytes of the pages that wait to be read
 }
 
-// fetched is a page.
-type fetched struct {
+// page is some records of a shard, by key.
+type page struct {
 	records []dbadapter.Record
-	more    bool // further ones follow
-	bytes   int64
+	more    bool  // further ones follow behind the last one
+	bytes   int64 // of the room
 }
 
 // hold counts a page, of which it keeps the first record alone where there is no room.
-func (a *scan) hold(page *fetched) {
-	for i := range page.records {
-		page.bytes += int64(page.records[i].Weight()) + recordCost
+func (a *scan) hold(p *page) {
+	for i := range p.records {
+		p.bytes += int64(p.records[i].Weight()) + recordCost
 	}
-	if a.held.Add(page.bytes) <= a.Room || len(page.records) < 2 {
+	if a.held.Add(p.bytes) <= a.Room || len(p.records) < 2 {
 		return
 	}
-	a.held.Add(-page.bytes)
-	*page = fetched{records: []dbadapter.Record{page.records[0]}, more: true}
+	a.held.Add(-p.bytes)
+	*p = page{records: []dbadapter.Record{p.records[0]}, more: true}
 }
 
 // begin fetches a page beside its caller, who is to wait for it.
-func (a *scan) begin(ctx context.Context, shard placement.Shard, after []byte) (wait func(until time.Duration) (fetched, error)) {
-	return beside(ctx, a.Shards, func(ctx context.Context) (fetched, error) { return a.fetch(ctx, shard, after) })
+func (a *scan) begin(ctx context.Context, shard placement.Shard, after []byte) (wait func(until time.Duration) (page, error)) {
+	return beside(ctx, a.Shards, func(ctx context.Context) (page, error) { return a.fetch(ctx, shard, after) })
 }
 
 // shard yields the records of a shard. The first page is fetched from now on, and each
@@ -146,19 +146,17 @@ func (a *scan) shard(ctx context.Context, shard placement.Shard) iter.Seq2[dbada
 
 // fetch fetches the records of a shard behind a key from its nearest whole host. The error is ErrTooFew, and
 // names the shard.
-func (a *scan) fetch(ctx context.Context, shard placement.Shard, after []byte) (f fetched, err error) {
+func (a *scan) fetch(ctx context.Context, shard placement.Shard, after []byte) (p page, err error) {
 	if a.Paging != nil {
 		leave, err := a.Paging(ctx)
 		if err != nil {
-			return f, err
+			return p, err
 		}
 		defer leave()
 	}
-	page, err := a.page(ctx, shard, a.Prefix, after, a.most)
-	if err != nil {
-		return f, fmt.Errorf("what follows is missing; when the hosts are there again, begin anew, or go on behind the last key: %w", err)
+	if p, err = a.page(ctx, shard, a.Prefix, after, a.most); err != nil {
+		return p, fmt.Errorf("what follows is missing; when the hosts are there again, begin anew, or go on behind the last key: %w", err)
 	}
-	f = fetched{records: page.Records, more: page.More && len(page.Records) > 0}
-	a.hold(&f)
-	return f, nil
+	a.hold(&p)
+	return p, nil
 }

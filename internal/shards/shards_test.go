@@ -674,7 +674,7 @@ func TestLyingHost(t *testing.T) {
 			liar.answers = func(wire.Question) wire.Answering { asked++; return lie }
 			asker.shards.times = quorum.Times{}
 			p, err := asker.shards.page(c.ctx, 0, []byte("a"), nil, 1<<20)
-			if err != nil || len(p.Records) != 1 || string(p.Records[0].Value) != "value" || asked == 0 {
+			if err != nil || len(p.records) != 1 || string(p.records[0].Value) != "value" || asked == 0 {
 				t.Errorf("a page, %s: %+v, %v; asked %d times", name, p, err, asked)
 			}
 		}
