@@ -120,7 +120,7 @@ func (n *Node) answer(ctx context.Context, talk *stream.Carrier, remote ID, ques
 		return nil, err
 	}
 	defer asked.Done()
-	ns := n.namespaceByID(asked.Set().Namespace().ID())
+	ns := n.namespaceByID(asked.NS.ID())
 	if ns == nil || !ns.gate.enter() { // it is being dropped
 		return nil, ErrDenied
 	}

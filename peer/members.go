@@ -107,16 +107,18 @@ func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role) error {
 
 // SetRoleUntil is SetRole for a time, after which the node is a member no longer.
 func (ns *Namespace) SetRoleUntil(ctx context.Context, id ID, role Role, expires time.Time) error {
-	return ns.manage(ctx, "set the role of "+id.String(), func(ctx context.Context) error {
-		return ns.core.SetRole(ctx, node.ID(id), node.Role(role), expires)
-	})
+	return ns.setRole(ctx, id, role, expires, false)
 }
 
 // ForceRole is SetRoleUntil also where this node gives up what it may hold alone, or leaves
 // no admin.
 func (ns *Namespace) ForceRole(ctx context.Context, id ID, role Role, expires time.Time) error {
+	return ns.setRole(ctx, id, role, expires, true)
+}
+
+func (ns *Namespace) setRole(ctx context.Context, id ID, role Role, expires time.Time, force bool) error {
 	return ns.manage(ctx, "set the role of "+id.String(), func(ctx context.Context) error {
-		return ns.core.ForceRole(ctx, node.ID(id), node.Role(role), expires)
+		return ns.core.SetRole(ctx, node.ID(id), node.Role(role), expires, force)
 	})
 }
 
@@ -129,13 +131,13 @@ func (ns *Namespace) Remove(ctx context.Context, id ID) error {
 		if err := ns.core.Leaves(node.ID(id)); err != nil {
 			return err
 		}
-		return ns.core.Remove(ctx, node.ID(id))
+		return ns.core.Remove(ctx, node.ID(id), false)
 	})
 }
 
 // ForceRemove is Remove as ForceRole is SetRole, and whatever becomes of majorities.
 func (ns *Namespace) ForceRemove(ctx context.Context, id ID) error {
-	return ns.manage(ctx, "remove "+id.String(), func(ctx context.Context) error { return ns.core.ForceRemove(ctx, node.ID(id)) })
+	return ns.manage(ctx, "remove "+id.String(), func(ctx context.Context) error { return ns.core.Remove(ctx, node.ID(id), true) })
 }
 
 // Lapse has the members wait no longer for one that is silent: what was deleted is

@@ -72,7 +72,7 @@ func (ns *Namespace) get(key []byte) (dbadapter.Record, error) {
 		err = ErrNotFound // the store's error names the key, and so does this one
 	}
 	if err == nil {
-		err = sh.set.Absent(&rec)
+		err = ns.core.Absent(&rec)
 	}
 	return rec, err
 }

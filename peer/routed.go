@@ -68,7 +68,7 @@ func (n *Node) answerRouted(remote ID, question *wire.Ask) ([]byte, error) {
 		return nil, err
 	}
 	defer routed.Done()
-	ns := n.namespaceByID(routed.Namespace().ID())
+	ns := n.namespaceByID(routed.NS.ID())
 	if ns == nil || ns.hosts == nil || !ns.gate.enter() { // it is not cut into shards, or is being dropped
 		return nil, ErrDenied
 	}

@@ -19,13 +19,13 @@ func Answer(a *node.Asked) (m *wire.Reply, settled bool, err error) {
 		return nil, true, err
 	}
 	var answer wire.Answering
-	switch q := a.Question().(type) {
+	switch q := a.Ask.Question.(type) {
 	case *wire.AskKey:
-		answer, settled, err = answerKey(a.Set(), a.Remote(), a.Greeting(), q)
+		answer, settled, err = answerKey(a.Set, a.Remote, &a.Ask.Greeting, q)
 	case *wire.AskSet:
-		answer, settled = answerSet(a.Set(), q)
+		answer, settled = answerSet(a.Set, q)
 	case *wire.AskStatus:
-		answer, settled = a.Set().Status(), true
+		answer, settled = a.Set.Status(), true
 	default:
 		err = fmt.Errorf("%w: a question about %d", reconcile.ErrProtocol, q.Subject())
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -43,20 +44,6 @@ func Key(kind byte, id roster.ID) []byte { return append([]byte{kind}, id...) }
 // By is the member that such a key names.
 func By(key []byte) (roster.ID, error) { return roster.ID(key[1:]), nil }
 
-// ErrFull says why a record is declined: only keys that were chosen for it share an
-// index in such a number.
-var ErrFull = fmt.Errorf("%w: %d other records share its index", dbadapter.ErrLimit, dbadapter.MaxBucket)
-
-// refusal says why a record must stay outside.
-type refusal struct {
-	reason wire.Reason
-	err    error
-}
-
-func refuse(reason wire.Reason, format string, args ...any) *refusal {
-	return &refusal{reason, fmt.Errorf(format, args...)}
-}
-
 // Admit is the one way in for control records from a peer. The peer need not
 // be a member: what it brings is signed by members.
 func (g *Group) Admit(ctx context.Context, from roster.ID, records []dbadapter.Hashed) ([]reconcile.Verdict, error) {
@@ -66,10 +53,10 @@ func (g *Group) Admit(ctx context.Context, from roster.ID, records []dbadapter.H
 		return nil, dbadapter.ErrClosed
 	}
 	verdicts := make([]reconcile.Verdict, len(records))
-	refused := func(i int, why *refusal) {
-		verdicts[i].Reason = why.reason
+	refused := func(i int, why *refusals.Refusal) {
+		verdicts[i].Reason = why.Reason
 		if g.c.Refused != nil {
-			g.c.Refused(fmt.Errorf("of the control namespace, from %s: %w", from, why.err))
+			g.c.Refused(fmt.Errorf("of the control namespace, from %s: %w", from, why.Err))
 		}
 	}
 	if err := g.admitStatements(ctx, records, verdicts, refused); err != nil {
@@ -96,7 +83,7 @@ func (g *Group) Admit(ctx context.Context, from roster.ID, records []dbadapter.H
 	var said []*dbadapter.Record
 	for n, o := range outcomes {
 		if o.Result == dbadapter.Full {
-			refused(places[n], &refusal{wire.ReasonFull, ErrFull})
+			refused(places[n], &refusals.Refusal{Reason: wire.ReasonFull, Err: refusals.ErrFull})
 			continue
 		}
 		if verdicts[places[n]].Result = o.Result; o.Result == dbadapter.Applied {
@@ -111,34 +98,34 @@ func (g *Group) Admit(ctx context.Context, from roster.ID, records []dbadapter.H
 
 // examine says why a record that is no statement must stay outside, or nil. What members say of
 // themselves is signed in unsigned namespaces, too.
-func (g *Group) examine(members *Members, now time.Time, r *dbadapter.Hashed) *refusal {
+func (g *Group) examine(members *Members, now time.Time, r *dbadapter.Hashed) *refusals.Refusal {
 	kind, known := g.c.Kinds[r.Key[0]]
 	if !known {
-		return refuse(wire.ReasonWriter, "the key %.80q is not one of a control namespace", r.Key)
+		return refusals.Refuse(wire.ReasonWriter, "the key %.80q is not one of a control namespace", r.Key)
 	}
 	if kind.By == nil {
 		if err := kind.Check(r); err != nil {
-			return &refusal{wire.ReasonWriter, err}
+			return &refusals.Refusal{Reason: wire.ReasonWriter, Err: err}
 		}
 		return nil
 	}
 	by, err := kind.By(r.Key)
 	m, member := members.Member(by)
 	if err := hlc.Check(r.Version.Clock.Time(), now, members.Policy().MaxSkew); err != nil {
-		return &refusal{wire.ReasonClock, err}
+		return &refusals.Refusal{Reason: wire.ReasonClock, Err: err}
 	}
 	switch {
 	case !member:
-		return refuse(wire.ReasonWriter, "%s is not a member", by)
+		return refusals.Refuse(wire.ReasonWriter, "%s is not a member", by)
 	case err != nil:
-		return &refusal{wire.ReasonWriter, err}
+		return &refusals.Refusal{Reason: wire.ReasonWriter, Err: err}
 	case r.Version.Writer != m.Writer || r.Deleted:
-		return refuse(wire.ReasonWriter, "%s speaks for itself alone, and deletes nothing", m.ID)
+		return refusals.Refuse(wire.ReasonWriter, "%s speaks for itself alone, and deletes nothing", m.ID)
 	case !g.c.Control.Signed(m.ID, &r.Record):
-		return refuse(wire.ReasonSignature, "it is not signed by %s", m.ID)
+		return refusals.Refuse(wire.ReasonSignature, "it is not signed by %s", m.ID)
 	}
 	if err := kind.Check(r); err != nil {
-		return refuse(wire.ReasonWriter, "what %s says of itself is malformed: %w", m.ID, err)
+		return refusals.Refuse(wire.ReasonWriter, "what %s says of itself is malformed: %w", m.ID, err)
 	}
 	g.c.Clock.Observe(hlc.Timestamp(r.Version.Clock))
 	return nil
@@ -148,7 +135,7 @@ func (g *Group) examine(members *Members, now time.Time, r *dbadapter.Hashed) *r
 func (h Held) Put(ctx context.Context, r dbadapter.Hashed) error {
 	outcomes, err := h.g.c.Control.Apply(ctx, []dbadapter.Write{{Record: r}})
 	if err == nil && outcomes[0].Result == dbadapter.Full {
-		err = ErrFull
+		err = refusals.ErrFull
 	}
 	return err
 }
@@ -223,7 +210,7 @@ func (h Held) Say(ctx context.Context, key, value []byte) (*dbadapter.Record, er
 	}
 	outcomes, err := g.c.Control.Apply(ctx, writes)
 	if err == nil && outcomes[0].Result == dbadapter.Full {
-		err = ErrFull
+		err = refusals.ErrFull
 	}
 	return &writes[0].Record.Record, err
 }

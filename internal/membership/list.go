@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -185,7 +186,7 @@ func (g *Group) take(ctx context.Context, values [][]byte) ([]roster.Status, []e
 		has := func(value []byte) bool { return g.roster.Has(roster.HashOf(value)) }
 		for i, value := range values {
 			if statuses[i] == roster.Added && !has(value) {
-				statuses[i], refused[i] = 0, ErrFull
+				statuses[i], refused[i] = 0, refusals.ErrFull
 			}
 		}
 		taken = slices.DeleteFunc(taken, func(value []byte) bool { return !has(value) })
@@ -277,7 +278,7 @@ func values(set *roster.Set) (all [][]byte) {
 }
 
 // admitStatements lets the statements among the records in.
-func (g *Group) admitStatements(ctx context.Context, records []dbadapter.Hashed, verdicts []reconcile.Verdict, refused func(int, *refusal)) error {
+func (g *Group) admitStatements(ctx context.Context, records []dbadapter.Hashed, verdicts []reconcile.Verdict, refused func(int, *refusals.Refusal)) error {
 	var values [][]byte
 	var places []int // of values in records
 	for i := range records {
@@ -286,7 +287,7 @@ func (g *Group) admitStatements(ctx context.Context, records []dbadapter.Hashed,
 			continue
 		}
 		if only, err := g.statement(r.Value); err != nil || only.Digest != r.Digest || len(r.Signature) > 0 || r.Signer != 0 {
-			refused(i, refuse(wire.ReasonSignature, "%.80q is not the record of a statement", r.Key))
+			refused(i, refusals.Refuse(wire.ReasonSignature, "%.80q is not the record of a statement", r.Key))
 			continue
 		}
 		values, places = append(values, r.Value), append(places, i)
@@ -297,12 +298,12 @@ func (g *Group) admitStatements(ctx context.Context, records []dbadapter.Hashed,
 	}
 	for n, i := range places {
 		switch {
-		case errors.Is(errs[n], ErrFull):
-			refused(i, &refusal{wire.ReasonFull, ErrFull})
+		case errors.Is(errs[n], refusals.ErrFull):
+			refused(i, &refusals.Refusal{Reason: wire.ReasonFull, Err: refusals.ErrFull})
 		case errs[n] != nil:
-			refused(i, &refusal{wire.ReasonWriter, errs[n]})
+			refused(i, &refusals.Refusal{Reason: wire.ReasonWriter, Err: errs[n]})
 		case statuses[n] == roster.Waiting:
-			refused(i, refuse(wire.ReasonWriter, "it names statements that are not here"))
+			refused(i, refusals.Refuse(wire.ReasonWriter, "it names statements that are not here"))
 		case statuses[n] == roster.Added:
 			verdicts[i].Result = dbadapter.Applied
 		default:

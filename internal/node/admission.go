@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,21 +11,12 @@ import (
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/internal/signature"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
-
-// refusal is why a record is not admitted. err is nil where it need not be listed.
-type refusal struct {
-	reason wire.Reason
-	err    error
-}
-
-func refuse(reason wire.Reason, format string, args ...any) *refusal {
-	return &refusal{reason, fmt.Errorf(format, args...)}
-}
 
 // Admit is the one way in for records from a peer in a sync. It examines each
 // record alone, and commit commits those that pass. The verdicts are in the order
@@ -118,11 +108,11 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 	for _, a := range arrivals {
 		for i, why := range a.refused {
 			if why != nil {
-				a.verdicts[i].Reason = why.reason
+				a.verdicts[i].Reason = why.Reason
 				continue
 			}
 			if a.verdicts[i].Result = outcomes[0].Result; outcomes[0].Result == dbadapter.Full {
-				a.refused[i] = &refusal{wire.ReasonFull, errFull}
+				a.refused[i] = &refusals.Refusal{Reason: wire.ReasonFull, Err: refusals.ErrFull}
 				a.verdicts[i] = reconcile.Verdict{Reason: wire.ReasonFull}
 			}
 			outcomes = outcomes[1:]
@@ -136,7 +126,7 @@ func (a *Arrival) refuseTogether() {
 	if !a.together {
 		return
 	}
-	at := slices.IndexFunc(a.refused, func(r *refusal) bool { return r != nil })
+	at := slices.IndexFunc(a.refused, func(r *refusals.Refusal) bool { return r != nil })
 	for i := range a.refused {
 		if at >= 0 && a.refused[i] == nil {
 			a.refused[i] = a.refused[at]
@@ -185,7 +175,7 @@ func (set *Set) keepPromise(a *Arrival) error {
 			switch {
 			case !changes[i]:
 			case clock <= late:
-				a.refused[i] = refuse(wire.ReasonFloor, "it is not later than %s, up to when this node has said to hold all", late.Time().Format(time.RFC3339))
+				a.refused[i] = refusals.Refuse(wire.ReasonFloor, "it is not later than %s, up to when this node has said to hold all", late.Time().Format(time.RFC3339))
 			default:
 				least = min(least, clock)
 				if a.earliest != 0 && a.records[i].Version.Writer == 0 {
@@ -206,7 +196,7 @@ func (set *Set) keepPromise(a *Arrival) error {
 func (set *Set) listRefused(a *Arrival) {
 	any := false
 	for i, why := range a.refused {
-		if why != nil && why.err != nil {
+		if why != nil && why.Err != nil {
 			set.reject(&a.records[i], a.from, why)
 			any = true
 		}
@@ -215,10 +205,6 @@ func (set *Set) listRefused(a *Arrival) {
 		set.outdated(a.records, a.refused)
 	}
 }
-
-// errFull says why a record is declined: only keys that were chosen for it share an
-// index in such a number.
-var errFull = fmt.Errorf("%w: %d other records share its index; delete some of them, or choose another key", dbadapter.ErrLimit, dbadapter.MaxBucket)
 
 // keepOut refuses the records that the floor keeps out. commits is held.
 func (set *Set) keepOut(members *membership.Members, a *Arrival) (err error) {
@@ -247,10 +233,10 @@ func (set *Set) keepOut(members *membership.Members, a *Arrival) (err error) {
 			return err
 		}
 		if at, ok := r.Due(); ok && at <= floor {
-			a.refused[i] = &refusal{wire.ReasonFloor, nil} // it has been collected here, and is missed by no person
+			a.refused[i] = &refusals.Refusal{Reason: wire.ReasonFloor, Err: nil} // it has been collected here, and is missed by no person
 			continue
 		}
-		a.refused[i] = refuse(wire.ReasonFloor, "it is not later than %s, up to when deleted records have been collected here", floor.Time().Format(time.RFC3339))
+		a.refused[i] = refusals.Refuse(wire.ReasonFloor, "it is not later than %s, up to when deleted records have been collected here", floor.Time().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -271,8 +257,8 @@ const (
 
 // examineAll says of each record why it must stay outside, or nil. Each has the
 // verdict that it would have alone.
-func (set *Set) examineAll(members *membership.Members, from ID, now time.Time, records []dbadapter.Hashed) []*refusal {
-	refused := make([]*refusal, len(records))
+func (set *Set) examineAll(members *membership.Members, from ID, now time.Time, records []dbadapter.Hashed) []*refusals.Refusal {
+	refused := make([]*refusals.Refusal, len(records))
 	atOnce := set.verifying.next(set.commits.singles.Load(), set.ns.node.elapsed(), verifiedLeast, verifiedMost)
 	each := set.ns.node.Each
 	if atOnce == verifiedLeast {
@@ -321,7 +307,7 @@ func (p *Part) oneByOne(k int, fn func(i int)) {
 
 // examineAgain examines those that passed under a list that has come since. Their
 // signatures stay what they are: a writer's id holds its key.
-func (set *Set) examineAgain(members *membership.Members, from ID, records []dbadapter.Hashed, refused []*refusal) {
+func (set *Set) examineAgain(members *membership.Members, from ID, records []dbadapter.Hashed, refused []*refusals.Refusal) {
 	now := set.ns.node.Now()
 	for i := range records {
 		if refused[i] == nil {
@@ -330,32 +316,32 @@ func (set *Set) examineAgain(members *membership.Members, from ID, records []dba
 	}
 }
 
-func unsigned(by ID) *refusal {
-	return refuse(wire.ReasonSignature, "it is not signed by its writer %s", by)
+func unsigned(by ID) *refusals.Refusal {
+	return refusals.Refuse(wire.ReasonSignature, "it is not signed by its writer %s", by)
 }
 
 // examine says why a record must stay outside whatever its signature is, or whose
 // signature it must have. In a namespace without signatures the writer is "".
-func (set *Set) examine(members *membership.Members, from ID, now time.Time, r *dbadapter.Record) (writer ID, why *refusal) {
+func (set *Set) examine(members *membership.Members, from ID, now time.Time, r *dbadapter.Record) (writer ID, why *refusals.Refusal) {
 	if !set.ns.placedIn(r.Key, set.shard) {
-		return "", refuse(wire.ReasonWriter, "its key belongs to shard %d, and it came to shard %d", set.ns.Home(r.Key), set.shard)
+		return "", refusals.Refuse(wire.ReasonWriter, "its key belongs to shard %d, and it came to shard %d", set.ns.Home(r.Key), set.shard)
 	}
 	policy := members.Policy()
 	if err := hlc.Check(r.Version.Clock.Time(), now, policy.MaxSkew); err != nil {
-		return "", &refusal{wire.ReasonClock, err}
+		return "", &refusals.Refusal{Reason: wire.ReasonClock, Err: err}
 	}
 	// A dated import has the first reading of its millisecond and no more: an
 	// honest node makes no other version without a writer.
 	by := r.Version.Writer
 	if by == 0 {
 		if r.Version != (dbadapter.Version{Clock: dbadapter.TimestampAt(r.Version.Clock.Time())}) {
-			return "", refuse(wire.ReasonWriter, "version %s has no writer, and is not that of a dated import", r.Version)
+			return "", refusals.Refuse(wire.ReasonWriter, "version %s has no writer, and is not that of a dated import", r.Version)
 		}
 		by = r.Signer
 	}
 	if policy.Unsigned {
 		if !members.Has(from, RoleWrite) {
-			return "", refuse(wire.ReasonWriter, "it came from %s, whose role is %s; without signatures only members that may write can pass records on",
+			return "", refusals.Refuse(wire.ReasonWriter, "it came from %s, whose role is %s; without signatures only members that may write can pass records on",
 				from, members.Role(from))
 		}
 		return "", nil
@@ -363,9 +349,9 @@ func (set *Set) examine(members *membership.Members, from ID, now time.Time, r *
 	writer, known := members.ByWriter(by)
 	switch {
 	case !known:
-		return "", refuse(wire.ReasonWriter, "its writer %s is not a member that this node knows", by)
+		return "", refusals.Refuse(wire.ReasonWriter, "its writer %s is not a member that this node knows", by)
 	case !members.MayWrite(by, r.Version.Clock):
-		return "", refuse(wire.ReasonWriter, "its writer %s had not the right to write then", writer)
+		return "", refusals.Refuse(wire.ReasonWriter, "its writer %s had not the right to write then", writer)
 	}
 	return writer, nil
 }

@@ -11,7 +11,7 @@ func TestAdoptionKeepsTheOrder(t *testing.T) {
 	c := newCrew(t, 3)
 	c.put(0, "key", "1")
 	c.round()
-	succeeds(t, c.ns[0].Remove(t.Context(), c.machines[2].ID))
+	succeeds(t, c.ns[0].Remove(t.Context(), c.machines[2].ID, false))
 	c.pass(time.Second)
 	c.put(2, "key", "of a former member")
 	if err := c.turn(1, 2); err != nil { // neither has heard

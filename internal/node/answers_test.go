@@ -76,7 +76,7 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 	a.Config.Paused = func(id ID) bool { return id == b.ID }
 	wantErr(t, second(a.Routed(b.ID, question)), reconcile.ErrPaused, "paused")
 	a.Config.Paused = nil
-	succeeds(t, sa.Remove(t.Context(), b.ID))
+	succeeds(t, sa.Remove(t.Context(), b.ID, false))
 	if _, err := a.Routed(b.ID, question); err != ErrDenied {
 		t.Errorf("removed: %v", err)
 	}

@@ -64,7 +64,7 @@ func TestShownRemovalIsOfOneThatMay(t *testing.T) {
 		"a writer, by an admin unheard of":            {5, 9, 2, remove(5), true},
 	} {
 		x := ns[c.to]
-		err := x.heed(idOf(c.from), [][]byte{forged(x, c.by, c.s)})
+		err := x.Heed(idOf(c.from), [][]byte{forged(x, c.by, c.s)})
 		if _, removed := x.Removal(); removed != c.believed || errors.Is(err, reconcile.ErrRemoved) != c.believed {
 			t.Errorf("%s: believed %t, want %t: %v", name, removed, c.believed, err)
 		}
@@ -82,13 +82,13 @@ func TestCopyIsShownItsRemoval(t *testing.T) {
 	_, b, _, sb := newPair(RoleAdmin)
 	down := forged(sb, 2, roster.Statement{Kind: roster.Grant, Subject: b.ID, Role: roster.RoleRead})
 	removal := forged(sb, 9, roster.Statement{Kind: roster.Remove, Subject: b.ID})
-	if err := sb.heed(idOf(5), [][]byte{removal}); errors.Is(err, reconcile.ErrRemoved) {
+	if err := sb.Heed(idOf(5), [][]byte{removal}); errors.Is(err, reconcile.ErrRemoved) {
 		t.Errorf("the removal alone is believed: %v", err)
 	}
-	if err := sb.heed(idOf(5), [][]byte{down}); errors.Is(err, reconcile.ErrRemoved) {
+	if err := sb.Heed(idOf(5), [][]byte{down}); errors.Is(err, reconcile.ErrRemoved) {
 		t.Errorf("a demotion is taken for a removal: %v", err)
 	}
-	if err := sb.heed(idOf(5), [][]byte{down, removal}); !errors.Is(err, reconcile.ErrRemoved) {
+	if err := sb.Heed(idOf(5), [][]byte{down, removal}); !errors.Is(err, reconcile.ErrRemoved) {
 		t.Error(err)
 	}
 	if r, removed := sb.Removal(); !removed || r.By != idOf(9) {
@@ -101,7 +101,7 @@ func TestCopyIsShownItsRemoval(t *testing.T) {
 func TestShownRemovalEnds(t *testing.T) {
 	for name, end := range map[string]func(a, c *machine, sa, sc *Namespace) error{
 		"with the role of its author": func(a, c *machine, sa, sc *Namespace) error {
-			if err := sa.Remove(t.Context(), idOf(2)); err != nil {
+			if err := sa.Remove(t.Context(), idOf(2), false); err != nil {
 				return err
 			}
 			_, _, err := c.sync(sc, a, syncing.Ask{})
@@ -116,7 +116,7 @@ func TestShownRemovalEnds(t *testing.T) {
 		succeeds(t, setRole(sa, idOf(2), RoleAdmin))
 		sc := must(c.join(a, invite(sa, RoleWrite)))
 		shown := forged(sc, 2, roster.Statement{Kind: roster.Remove, Subject: c.ID})
-		if err := sc.heed(idOf(2), [][]byte{shown}); !errors.Is(err, reconcile.ErrRemoved) {
+		if err := sc.Heed(idOf(2), [][]byte{shown}); !errors.Is(err, reconcile.ErrRemoved) {
 			t.Fatal(err)
 		}
 		if err := end(a, c, sa, sc); err != nil {

@@ -166,7 +166,7 @@ func TestStatementsAreDurableFirst(t *testing.T) {
 	for name, err := range map[string]error{
 		"a new member": setRole(ns, idOf(3), RoleRead),
 		"another role": setRole(ns, idOf(2), RoleAdmin),
-		"a removal":    ns.Remove(t.Context(), idOf(2)),
+		"a removal":    ns.Remove(t.Context(), idOf(2), false),
 		"a lapse":      ns.Lapse(t.Context(), idOf(2)),
 	} {
 		if !errors.Is(err, full) || list(ns) != before {
@@ -194,10 +194,10 @@ func TestStatementsThatMayNotBeMade(t *testing.T) {
 	e, f := newMachine(5), newMachine(6)
 	se := e.create("above", Policy{})
 	must(f.join(e, invite(se, RoleAdmin)))
-	succeeds(t, se.SetRole(t.Context(), idOf(3), RoleAdmin, noon.Add(time.Hour)))
+	succeeds(t, se.SetRole(t.Context(), idOf(3), RoleAdmin, noon.Add(time.Hour), false))
 	d := newMachine(8)
 	sd := d.create("terms", Policy{})
-	succeeds(t, sd.SetRole(t.Context(), idOf(3), RoleAdmin, noon.Add(time.Hour)))
+	succeeds(t, sd.SetRole(t.Context(), idOf(3), RoleAdmin, noon.Add(time.Hour), false))
 	for name, c := range map[string]struct {
 		err  error
 		want error
@@ -205,18 +205,18 @@ func TestStatementsThatMayNotBeMade(t *testing.T) {
 		"no role":               {setRole(sa, idOf(3), 0), ErrInvalid},
 		"a role too high":       {setRole(sa, idOf(3), 9), ErrInvalid},
 		"no id":                 {setRole(sa, "x", RoleRead), ErrDenied},
-		"in the past":           {sa.SetRole(t.Context(), idOf(3), RoleRead, noon.Add(-time.Second)), ErrInvalid},
-		"a stranger's end":      {sa.Remove(t.Context(), idOf(9)), dbadapter.ErrNotFound},
+		"in the past":           {sa.SetRole(t.Context(), idOf(3), RoleRead, noon.Add(-time.Second), false), ErrInvalid},
+		"a stranger's end":      {sa.Remove(t.Context(), idOf(9), false), dbadapter.ErrNotFound},
 		"a stranger's lapse":    {sa.Lapse(t.Context(), idOf(9)), dbadapter.ErrNotFound},
 		"its own lapse":         {sa.Lapse(t.Context(), a.ID), ErrInvalid},
-		"the admin above":       {sb.Remove(t.Context(), a.ID), ErrDenied},
+		"the admin above":       {sb.Remove(t.Context(), a.ID, false), ErrDenied},
 		"its demotion":          {setRole(sb, a.ID, RoleRead), ErrDenied},
 		"nothing new":           {setRole(sa, idOf(3), RoleRead), nil},
 		"it has not lapsed":     {sa.Return(t.Context()), nil},
-		"the last without term": {sd.Remove(t.Context(), d.ID), ErrDenied},
-		"its own last term":     {sd.SetRole(t.Context(), d.ID, RoleAdmin, noon.Add(time.Hour)), ErrDenied},
+		"the last without term": {sd.Remove(t.Context(), d.ID, false), ErrDenied},
+		"its own last term":     {sd.SetRole(t.Context(), d.ID, RoleAdmin, noon.Add(time.Hour), false), ErrDenied},
 		"above a term, alone":   {setRole(se, e.ID, RoleWrite), ErrDenied},
-		"the last admin goes":   {newMachine(7).create("alone", Policy{}).Remove(t.Context(), idOf(7)), ErrDenied},
+		"the last admin goes":   {newMachine(7).create("alone", Policy{}).Remove(t.Context(), idOf(7), false), ErrDenied},
 	} {
 		if !errors.Is(c.err, c.want) || c.want == nil && c.err != nil {
 			t.Errorf("%s: %v, want %v", name, c.err, c.want)
@@ -227,7 +227,7 @@ func TestStatementsThatMayNotBeMade(t *testing.T) {
 	}
 	sc := must(newMachine(4).join(a, invite(sa, RoleWrite)))
 	for want, err := range map[string]error{
-		"not above it in the chain of invitations: only ": sb.Remove(t.Context(), a.ID),
+		"not above it in the chain of invitations: only ": sb.Remove(t.Context(), a.ID, false),
 		"chain of invitations: only itself, or an admin":  setRole(sb, a.ID, RoleRead),
 		"role here is write, given by " + a.ID.String():   sc.Lapse(t.Context(), b.ID),
 		"; only an admin does that":                       setRole(sc, b.ID, RoleRead),
@@ -236,13 +236,13 @@ func TestStatementsThatMayNotBeMade(t *testing.T) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}
-	wantErr(t, sc.Remove(t.Context(), idOf(4)), nil, "a writer leaves")
+	wantErr(t, sc.Remove(t.Context(), idOf(4), false), nil, "a writer leaves")
 }
 
 // A role that has a term ends with it, and an admin's node writes that down.
 func TestRoleExpires(t *testing.T) {
 	a, b, sa, sb := newPair(RoleRead)
-	succeeds(t, sa.SetRole(t.Context(), b.ID, RoleWrite, noon.Add(time.Hour)))
+	succeeds(t, sa.SetRole(t.Context(), b.ID, RoleWrite, noon.Add(time.Hour), false))
 	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	must(put(sb, "k", "in time"))
 	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
@@ -290,7 +290,7 @@ func TestAddressesTravel(t *testing.T) {
 			t.Errorf("round %d: c knows %s, and was told %v", n, got, moved)
 		}
 	}
-	succeeds(t, sa.Remove(t.Context(), b.ID))
+	succeeds(t, sa.Remove(t.Context(), b.ID, false))
 	if got := must(sa.Addresses()); len(got) != 0 {
 		t.Errorf("of a member that was removed: %v", got)
 	}

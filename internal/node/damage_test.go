@@ -48,15 +48,15 @@ func TestLose(t *testing.T) {
 // A loss is in the state until it is accepted. It does not hold up a set that has all again; what recovers does.
 func TestLossIsAccepted(t *testing.T) {
 	m, ns := newAlone()
-	if ns.Lost() != nil || !ns.Sets()[0].settled() {
+	if ns.Lost() != nil || ns.Sets()[0].Recovers() {
 		t.Fatalf("before a loss: %+v", ns.Lost())
 	}
 	succeeds(t, ns.update(func(s *State) error { s.Lose([]int64{1, 0}, m.Now()); return nil }))
-	if ns = m.reopen(ns, false); ns.Lost() == nil || ns.Lost().Records != 1 || !ns.Sets()[0].settled() {
+	if ns = m.reopen(ns, false); ns.Lost() == nil || ns.Lost().Records != 1 || ns.Sets()[0].Recovers() {
 		t.Fatalf("after it: %+v", ns.Lost())
 	}
 	for range 2 {
-		if err := ns.AcceptLoss(); err != nil || ns.Lost() != nil || !ns.Sets()[0].settled() {
+		if err := ns.AcceptLoss(); err != nil || ns.Lost() != nil || ns.Sets()[0].Recovers() {
 			t.Errorf("accepted: %v, %+v", err, ns.Lost())
 		}
 	}

@@ -233,7 +233,7 @@ func newPair(role Role) (a, b *machine, sa, sb *Namespace) {
 
 // setRole gives a node a role, for good.
 func setRole(ns *Namespace, id ID, role Role) error {
-	return ns.SetRole(context.Background(), id, role, time.Time{})
+	return ns.SetRole(context.Background(), id, role, time.Time{}, false)
 }
 
 // list lists the members with their roles.

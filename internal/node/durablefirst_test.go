@@ -187,7 +187,7 @@ func TestTicketFromBeforeTheTermOfAnEqual(t *testing.T) {
 			c.join(2, RoleAdmin)
 			c.round()
 			b, inviter := c.machines[1].ID, c.ns[2]
-			succeeds(t, c.ns[0].SetRole(t.Context(), b, RoleAdmin, c.machines[0].clock.Add(time.Minute)))
+			succeeds(t, c.ns[0].SetRole(t.Context(), b, RoleAdmin, c.machines[0].clock.Add(time.Minute), false))
 			c.round()
 			c.round()
 			held, _ := inviter.Members().Member(b)

@@ -35,11 +35,11 @@ func TestTTL(t *testing.T) {
 			t.Errorf("a time to live of %s gives an expiry in %s, want %s", ttl, got, want)
 		}
 		m.clock = r.Expires.Time().Add(-1)
-		if !ns.Sets()[0].Present(&r) || ns.Sets()[0].Absent(&r) != nil {
+		if !ns.Present(&r) || ns.Absent(&r) != nil {
 			t.Errorf("%s: absent before its expiry", ttl)
 		}
 		m.clock = r.Expires.Time()
-		if ns.Sets()[0].Present(&r) || !errors.Is(ns.Sets()[0].Absent(&r), dbadapter.ErrExpired) {
+		if ns.Present(&r) || !errors.Is(ns.Absent(&r), dbadapter.ErrExpired) {
 			t.Errorf("%s: present at its expiry", ttl)
 		}
 	}
@@ -82,7 +82,7 @@ func TestWritesOverExpired(t *testing.T) {
 		t.Errorf("on the condition that the key holds nothing: %v", err)
 	}
 	wantErr(t, conditional(old), nil, "on the condition of the expired record")
-	if r := must(get(ns, "k")); !ns.Sets()[0].Present(&r) || r.Expires != 0 || string(r.Value) != "new" {
+	if r := must(get(ns, "k")); !ns.Present(&r) || r.Expires != 0 || string(r.Value) != "new" {
 		t.Errorf("held %+v", r)
 	}
 }
@@ -112,7 +112,7 @@ func TestExpiredRecordsSync(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	ra, rb := must(get(sa, "k")), must(get(sb, "k"))
-	if ra.Compare(&rb) != 0 || sa.Sets()[0].Present(&ra) || !sb.Sets()[0].Present(&rb) {
+	if ra.Compare(&rb) != 0 || sa.Present(&ra) || !sb.Present(&rb) {
 		t.Errorf("held %+v and %+v", ra, rb)
 	}
 }

@@ -113,7 +113,7 @@ func (c *Conversation) declinedForFloor(declined []reconcile.Declining) (removes
 			action := dbadapter.SetAside
 			if at, ok := r.Due(); ok && at <= c.theirs.Floor {
 				action = dbadapter.Collect
-			} else if ok && !set.Present(&r.Record) && !d.Before {
+			} else if ok && !set.ns.Present(&r.Record) && !d.Before {
 				continue // the peer may have collected it since it greeted
 			}
 			removes = append(removes, dbadapter.Write{Record: *r, Action: action})

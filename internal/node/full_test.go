@@ -252,7 +252,7 @@ func TestFullIndexOfStatements(t *testing.T) {
 		}
 		return err
 	}
-	if err := errors.Join(fill(sa, 100), fill(sb, 200)); !errors.Is(err, membership.ErrFull) {
+	if err := errors.Join(fill(sa, 100), fill(sb, 200)); !errors.Is(err, refusals.ErrFull) {
 		t.Fatal(err)
 	}
 	must(put(sb, "k", "v"))

@@ -204,7 +204,7 @@ func TestFormerMembersAreNotFollowed(t *testing.T) {
 		ps.write(i)
 		ps.must(t, 0, i, ps.write(i))
 	}
-	succeeds(t, ps.spaces[0].Remove(context.Background(), ps.machines[2].ID))
+	succeeds(t, ps.spaces[0].Remove(context.Background(), ps.machines[2].ID, false))
 	ps.wait(time.Minute)
 	for with := ps.syncs(0); with >= 0; with = ps.syncs(0) {
 		if with == 2 {

@@ -164,11 +164,11 @@ func TestImportHoldsThePromise(t *testing.T) {
 func TestDatedImportBeforeTheRole(t *testing.T) {
 	c := newCrew(t, 2)
 	c.pass(time.Minute)
-	succeeds(t, c.ns[0].Remove(context.Background(), c.machines[1].ID))
+	succeeds(t, c.ns[0].Remove(context.Background(), c.machines[1].ID, false))
 	c.pass(time.Minute)
 	between := c.machines[1].clock
 	c.pass(time.Minute)
-	succeeds(t, c.ns[0].SetRole(context.Background(), c.machines[1].ID, RoleWrite, time.Time{}))
+	succeeds(t, c.ns[0].SetRole(context.Background(), c.machines[1].ID, RoleWrite, time.Time{}, false))
 	c.round()
 	got := must(importDated(c.ns[1],
 		Item{Key: []byte("before"), Value: []byte("1"), Time: noon},

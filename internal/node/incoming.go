@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -39,7 +40,7 @@ type Arrival struct {
 	// What follows has one entry for each record. A verdict is there once the record was
 	// refused, or committed.
 	records  []dbadapter.Hashed
-	refused  []*refusal
+	refused  []*refusals.Refusal
 	verdicts []reconcile.Verdict
 }
 
@@ -139,10 +140,10 @@ func (set *Set) Arrived(from ID, data []byte, directly bool) (*Arrival, push.Ver
 		switch {
 		case why == nil:
 			continue
-		case why.reason == wire.ReasonSignature:
-			return nil, push.Refused, why.err
+		case why.Reason == wire.ReasonSignature:
+			return nil, push.Refused, why.Err
 		}
-		return nil, push.Ignored, why.err
+		return nil, push.Ignored, why.Err
 	}
 	set.pushes.Heard(from, origin, m)
 	return a, push.Taken, nil

@@ -15,7 +15,7 @@ import (
 // pause that have come meanwhile, as a sync is.
 func TestArrivalsAreExaminedAgain(t *testing.T) {
 	for what, change := range map[string]func(ps *pushers) error{
-		"removal": func(ps *pushers) error { return ps.spaces[0].Remove(context.Background(), ps.machines[1].ID) },
+		"removal": func(ps *pushers) error { return ps.spaces[0].Remove(context.Background(), ps.machines[1].ID, false) },
 		"pause":   func(ps *pushers) error { return ps.spaces[0].SetPaused(true) },
 		"none":    func(*pushers) error { return nil },
 	} {
@@ -60,7 +60,7 @@ func TestPushableAfterAChangeOfMembers(t *testing.T) {
 	must(put(ps.spaces[0], "k", "v")) // the set is stirred from now on
 	told := false
 	ps.machines[0].Pushable = func(set *Set) { told = told || !set.ns.Members().Has(ps.machines[1].ID, RoleRead) }
-	succeeds(t, ps.spaces[0].Remove(context.Background(), ps.machines[1].ID))
+	succeeds(t, ps.spaces[0].Remove(context.Background(), ps.machines[1].ID, false))
 	if !told {
 		t.Error("the driver did not hear of the removal")
 	}

@@ -183,7 +183,7 @@ func TestRedeemedAgainChangesNothing(t *testing.T) {
 		}
 	}
 	m.clock = m.clock.Add(time.Minute)
-	succeeds(t, ns.Remove(context.Background(), idOf(2)))
+	succeeds(t, ns.Remove(context.Background(), idOf(2), false))
 	for _, old := range []*membership.Ticket{ticket, unused} {
 		if err := ns.Redeem(context.Background(), idOf(2), old.Token[:]); !errors.Is(err, membership.ErrTicketOld) || ns.Members().Has(idOf(2), RoleRead) {
 			t.Errorf("an old ticket of a node that was removed: %v", err)
@@ -208,7 +208,7 @@ func TestTicketAfterATerm(t *testing.T) {
 	}
 	used, unused := must(membership.ParseTicket(invite(ns, RoleWrite))), must(membership.ParseTicket(invite(ns, RoleWrite)))
 	redeem(used, nil)
-	succeeds(t, ns.SetRole(context.Background(), idOf(2), RoleWrite, m.clock.Add(time.Minute)))
+	succeeds(t, ns.SetRole(context.Background(), idOf(2), RoleWrite, m.clock.Add(time.Minute), false))
 	m.clock = m.clock.Add(2 * time.Minute)
 	redeem(used, membership.ErrTicketOld)
 	redeem(unused, membership.ErrTicketOld)
@@ -229,7 +229,7 @@ func TestTicketsOfAnAdminThatWasRemoved(t *testing.T) {
 	c.round()
 	ticket := must(membership.ParseTicket(invite(c.ns[1], RoleWrite)))
 	b := c.machines[1].ID
-	succeeds(t, c.ns[0].Remove(t.Context(), b))
+	succeeds(t, c.ns[0].Remove(t.Context(), b, false))
 	c.pass(time.Minute)
 	succeeds(t, setRole(c.ns[0], b, RoleAdmin))
 	if err := c.turn(0, 1); err != nil || !c.ns[1].Members().Has(b, RoleAdmin) {
@@ -246,17 +246,17 @@ func TestTicketsOfAnAdminThatWasRemoved(t *testing.T) {
 func TestTermBeforeTheClock(t *testing.T) {
 	m, ns := newAlone()
 	ns.clock.Observe(hlc.At(m.clock.Add(time.Minute)))
-	err := ns.SetRole(t.Context(), idOf(2), RoleWrite, m.clock.Add(30*time.Second))
+	err := ns.SetRole(t.Context(), idOf(2), RoleWrite, m.clock.Add(30*time.Second), false)
 	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "give the role for longer") {
 		t.Errorf("a role that ends before it is given: %v", err)
 	}
-	succeeds(t, ns.SetRole(t.Context(), idOf(2), RoleWrite, m.clock.Add(90*time.Second)))
+	succeeds(t, ns.SetRole(t.Context(), idOf(2), RoleWrite, m.clock.Add(90*time.Second), false))
 }
 
 // A new ticket lets a member for a time stay.
 func TestTicketBeforeTheEndOfATerm(t *testing.T) {
 	m, ns := newAlone()
-	succeeds(t, ns.SetRole(context.Background(), idOf(2), RoleWrite, m.clock.Add(time.Hour)))
+	succeeds(t, ns.SetRole(context.Background(), idOf(2), RoleWrite, m.clock.Add(time.Hour), false))
 	for role, lasting := range map[Role]bool{RoleRead: false, RoleWrite: true} {
 		ticket := must(membership.ParseTicket(invite(ns, role)))
 		succeeds(t, ns.Redeem(context.Background(), idOf(2), ticket.Token[:]))
@@ -288,7 +288,7 @@ func TestTicketAfterARemovalFromTheFuture(t *testing.T) {
 	fresh, unused := must(membership.ParseTicket(invite(ns, RoleRead))), must(membership.ParseTicket(invite(ns, RoleRead)))
 	redeem(fresh, nil)
 	m.clock = m.clock.Add(time.Minute)
-	succeeds(t, ns.Remove(context.Background(), idOf(2)))
+	succeeds(t, ns.Remove(context.Background(), idOf(2), false))
 	redeem(unused, membership.ErrTicketOld) // the first removal is the later one by its time
 	redeem(fresh, membership.ErrTicketOld)
 }

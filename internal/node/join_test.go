@@ -56,7 +56,7 @@ func TestJoinHandsOverTheCore(t *testing.T) {
 	sa := a.create("notes", Policy{})
 	succeeds(t, setRole(sa, removed.ID, RoleAdmin))
 	void := must(roster.Make(rosterOf(sa), roster.Draft{Kind: roster.Grant, Subject: idOf(4), Role: RoleRead}, removed.ID, dbadapter.TimestampAt(a.clock), removed.Sign))
-	succeeds(t, sa.Remove(context.Background(), removed.ID))
+	succeeds(t, sa.Remove(context.Background(), removed.ID, false))
 	if err := take(sa, void); err != nil || len(sa.Members().Voided()) != 1 {
 		t.Fatal(err)
 	}

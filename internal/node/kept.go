@@ -134,7 +134,7 @@ func (set *Set) Restore(k *dbadapter.Kept) (*Attempt, error) {
 	if r.Deleted {
 		return set.Delete(r.Key)
 	}
-	if err := set.Absent(r); err != nil {
+	if err := set.ns.Absent(r); err != nil {
 		return nil, fmt.Errorf("what was kept: %w", err)
 	}
 	return set.Write(Restored(k))

@@ -99,8 +99,8 @@ func TestKeptLogStays(t *testing.T) {
 		succeeds(t, m.ns.Discard(t.Context(), set))
 	}
 	set = m.lateHost(t, 0) // it is a host again
-	if len(kept()) != 1 || records() != 0 || set.Settled() {
-		t.Errorf("a host again: %d entries, %d records, whole: %t", len(kept()), records(), set.Settled())
+	if len(kept()) != 1 || records() != 0 || !set.Recovers() {
+		t.Errorf("a host again: %d entries, %d records, whole: %t", len(kept()), records(), !set.Recovers())
 	}
 	w.handed(old, hosts, set)
 	if records() == 0 {

@@ -95,7 +95,7 @@ func TestFounderHoldsAtOnce(t *testing.T) {
 	sa.tended(t)
 	take, _ := sa.Moves()
 	for _, shard := range take {
-		if set := must(sa.TakeShard(t.Context(), shard)); !set.Settled() {
+		if set := must(sa.TakeShard(t.Context(), shard)); set.Recovers() {
 			t.Errorf("it is not sure of shard %d: %+v", shard, set.Collection())
 		}
 	}
@@ -169,8 +169,8 @@ func TestRowsNeverGoBack(t *testing.T) {
 	}
 	_, before, _ := w.all[0].ns.Layout()
 	// Admin 1 has member 3 host no more, apart from its own removal; member 2 hears of it.
-	succeeds(t, w.all[1].ns.SetRole(t.Context(), w.all[3].ID, RoleRead, time.Time{}))
-	succeeds(t, w.all[0].ns.Remove(t.Context(), w.all[1].ID))
+	succeeds(t, w.all[1].ns.SetRole(t.Context(), w.all[3].ID, RoleRead, time.Time{}, false))
+	succeeds(t, w.all[0].ns.Remove(t.Context(), w.all[1].ID, false))
 	for range 8 {
 		w.pass(10 * time.Second)
 		must(w.all[1].ns.Tend(t.Context()))

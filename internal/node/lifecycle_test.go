@@ -232,7 +232,7 @@ func (w *movers) remove(i int) {
 			return
 		}
 	}
-	succeeds(w.t, w.all[0].ns.Remove(w.t.Context(), w.all[i].ID))
+	succeeds(w.t, w.all[0].ns.Remove(w.t.Context(), w.all[i].ID, false))
 	w.all[i].gone = true
 	succeeds(w.t, w.all[i].ns.Close())
 }
@@ -318,7 +318,7 @@ func (w *movers) settled() {
 					missing = set.tenure.missing()
 				}
 				w.t.Errorf("%d: a host of shard %d: %v, and holds it: %v; missing %v", i, s, host, set != nil, missing)
-			case host && !set.Settled():
+			case host && set.Recovers():
 				w.t.Errorf("%d is not settled for shard %d: %+v", i, s, set.Collection())
 			}
 		}

@@ -48,7 +48,7 @@ func TestListAfterAbsenceOfNewAdmins(t *testing.T) {
 func TestExpiryOfAnEqual(t *testing.T) {
 	a, b, sa, sb := newPair(RoleAdmin)
 	for i := range 8 {
-		succeeds(t, sa.SetRole(context.Background(), idOf(50+i), RoleWrite+Role(i%2), noon.Add(time.Minute)))
+		succeeds(t, sa.SetRole(context.Background(), idOf(50+i), RoleWrite+Role(i%2), noon.Add(time.Minute), false))
 	}
 	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	b.clock = noon.Add(time.Hour)
@@ -64,13 +64,13 @@ func TestExpiryOfAnEqual(t *testing.T) {
 // does not hold the removal: no other node would count it.
 func TestRemovedAdminStatesNothing(t *testing.T) {
 	a, b, sa, sb := newPair(RoleAdmin)
-	succeeds(t, sa.Remove(context.Background(), b.ID))
+	succeeds(t, sa.Remove(context.Background(), b.ID, false))
 	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, reconcile.ErrRemoved) {
 		t.Fatal(err)
 	}
 	for what, err := range map[string]error{
 		"set":    setRole(sb, idOf(9), RoleRead),
-		"remove": sb.Remove(context.Background(), b.ID),
+		"remove": sb.Remove(context.Background(), b.ID, false),
 		"lapse":  sb.Lapse(context.Background(), a.ID),
 	} {
 		if !errors.Is(err, reconcile.ErrRemoved) {
@@ -88,7 +88,7 @@ func TestFormerMembersSayNothing(t *testing.T) {
 		succeeds(t, ns.Announce(t.Context(), [][]byte{{1}}))
 	}
 	succeeds(t, b.turn(sb, a))
-	succeeds(t, sa.Remove(t.Context(), b.ID))
+	succeeds(t, sa.Remove(t.Context(), b.ID, false))
 	sc := must(c.join(a, invite(sa, RoleWrite)))
 	tend := func(m *machine) {
 		t.Helper()
@@ -130,7 +130,7 @@ func TestWritesThatTheRoleDoesNotCover(t *testing.T) {
 		}
 		succeeds(t, third(m.sync(ns, a, syncing.Ask{Control: true})))
 	}
-	role(b, sb, sa.SetRole(t.Context(), b.ID, RoleWrite, noon.Add(time.Minute)))
+	role(b, sb, sa.SetRole(t.Context(), b.ID, RoleWrite, noon.Add(time.Minute), false))
 	succeeds(t, second(put(sb, "in time", "")))
 	b.clock = noon.Add(time.Hour)
 	wantErr(t, second(put(sb, "late", "")), ErrDenied, "a write after the role's end")

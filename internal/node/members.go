@@ -192,37 +192,30 @@ func (ns *Namespace) dropFormer(ctx context.Context) error {
 }
 
 // SetRole is Group.SetRole. This node's own right to write it does not give up with writes that it
-// may hold alone: ErrHeldHere.
-func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role, expires time.Time) error {
-	if role == RoleRead {
+// may hold alone, unless force says so: ErrHeldHere.
+func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role, expires time.Time, force bool) error {
+	if role == RoleRead && !force {
 		if err := ns.mayGiveUp(ctx, id); err != nil {
 			return err
 		}
 	}
-	return errors.Join(ns.Group.SetRole(ctx, id, role, expires, false), ns.renounce(ctx))
+	return errors.Join(ns.Group.SetRole(ctx, id, role, expires, force), ns.renounce(ctx))
 }
 
-// ForceRole is SetRole whatever this node leaves behind.
-func (ns *Namespace) ForceRole(ctx context.Context, id ID, role Role, expires time.Time) error {
-	return errors.Join(ns.Group.SetRole(ctx, id, role, expires, true), ns.renounce(ctx))
-}
-
-// Remove is Group.Remove. This node does not leave with writes that it may hold alone: ErrHeldHere.
-func (ns *Namespace) Remove(ctx context.Context, id ID) error {
-	if err := ns.mayGiveUp(ctx, id); err != nil {
-		return err
+// Remove is Group.Remove. This node does not leave with writes that it may hold alone, unless force
+// says so: ErrHeldHere.
+func (ns *Namespace) Remove(ctx context.Context, id ID, force bool) error {
+	if !force {
+		if err := ns.mayGiveUp(ctx, id); err != nil {
+			return err
+		}
 	}
-	return errors.Join(ns.Group.Remove(ctx, id, false), ns.renounce(ctx))
+	return errors.Join(ns.Group.Remove(ctx, id, force), ns.renounce(ctx))
 }
 
-// ForceRemove is Remove whatever this node leaves behind.
-func (ns *Namespace) ForceRemove(ctx context.Context, id ID) error {
-	return errors.Join(ns.Group.Remove(ctx, id, true), ns.renounce(ctx))
-}
-
-// heed is Group.Heed, with what follows.
-func (ns *Namespace) heed(remote ID, statements [][]byte) error {
-	return errors.Join(ns.Heed(remote, statements), ns.renounce(context.Background()))
+// Heed is Group.Heed, with what follows.
+func (ns *Namespace) Heed(remote ID, statements [][]byte) error {
+	return errors.Join(ns.Group.Heed(remote, statements), ns.renounce(context.Background()))
 }
 
 // AnswerJoin decides upon a request of a peer, and writes the reply. An error says

@@ -33,7 +33,7 @@ func TestPushesOfANewcomerLeadToItsInviter(t *testing.T) {
 // written never lets the sets be quiet, and those that hear of the change do not.
 func TestChangesOfTheListAreToldAtOnce(t *testing.T) {
 	ps := newPushers(3, Policy{})
-	succeeds(t, ps.spaces[0].SetRole(t.Context(), ps.machines[2].ID, RoleRead, time.Time{}))
+	succeeds(t, ps.spaces[0].SetRole(t.Context(), ps.machines[2].ID, RoleRead, time.Time{}, false))
 	ps.wait(push.Pause) // the last of those that joined was told of just now
 	all := ps.pushes(0)
 	if kinds(all) != "more" {

@@ -300,5 +300,5 @@ func (set *Set) Status() *wire.StatusAnswer {
 	return a
 }
 
-// Recovers reports whether the node may lack what it, or the members, once held of the set.
+// Recovers reports whether the set is not whole: the node may lack what it, or the members, once held of it. (4)
 func (set *Set) Recovers() bool { return set.gc.Recovering() }

@@ -100,7 +100,7 @@ func (p *Part) Plan(remote ID, a syncing.Ask) *syncing.Plan {
 	return syncing.NewPlan(a, syncing.PlanConfig{
 		PartSize: p.ns.node.bulk().PartSize,
 		News:     p.ns.unlike(remote),
-		Removed:  func(statements [][]byte) error { return p.ns.heed(remote, statements) },
+		Removed:  func(statements [][]byte) error { return p.ns.Heed(remote, statements) },
 		Denied:   func(err error) error { return p.denied(remote, err) },
 	})
 }

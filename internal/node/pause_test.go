@@ -19,7 +19,7 @@ func TestPausedNamespace(t *testing.T) {
 	a, b, sa, sb := newPair(RoleRead)
 	removed := newMachine(3)
 	sr := must(removed.join(a, invite(sa, RoleRead)))
-	succeeds(t, sa.Remove(t.Context(), removed.ID))
+	succeeds(t, sa.Remove(t.Context(), removed.ID, false))
 	var saved []*State
 	a.save = func(s *State) error { saved = append(saved, s); return nil }
 	if err := errors.Join(sa.SetPaused(true), sa.SetPaused(true)); err != nil || !sa.Paused() {

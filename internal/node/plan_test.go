@@ -19,7 +19,7 @@ import (
 func TestDeniedAfterTheTerm(t *testing.T) {
 	a, b, sa, sb := newPair(RoleWrite)
 	end := a.clock.Add(time.Minute)
-	succeeds(t, sa.SetRole(t.Context(), b.ID, RoleWrite, end))
+	succeeds(t, sa.SetRole(t.Context(), b.ID, RoleWrite, end, false))
 	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	a.clock, b.clock = end.Add(time.Second), end.Add(time.Second)
 	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, ErrDenied) || !errors.Is(err, reconcile.ErrRemoved) || !strings.Contains(err.Error(), "given for a time") {
@@ -90,7 +90,7 @@ func TestRemovedMemberIsTold(t *testing.T) {
 	sc := must(c.join(a, invite(sa, RoleWrite)))
 	succeeds(t, third(b.sync(sb, a, syncing.Ask{})))
 	a.clock = noon.Add(time.Minute)
-	succeeds(t, sa.Remove(t.Context(), b.ID))
+	succeeds(t, sa.Remove(t.Context(), b.ID, false))
 	wantErr(t, third(b.sync(sb, c, syncing.Ask{})), nil, "a member that has not heard of it")
 	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, reconcile.ErrRemoved) || !strings.Contains(err.Error(), a.ID.String()) {
 		t.Errorf("a sync after the removal: %v", err)
@@ -129,12 +129,12 @@ func TestRemovedMemberIsTold(t *testing.T) {
 	} {
 		s := roster.Statement{Kind: d.draft.Kind, Subject: d.draft.Subject, Author: idOf(d.author), At: 7, Heads: []roster.Hash{{1}}}
 		value := must(s.Sign(sb.Sets()[0].Keys.ID, func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(d.author), message), nil }))
-		if err := sb.heed(c.ID, [][]byte{value}); !errors.Is(err, ErrDenied) || errors.Is(err, reconcile.ErrRemoved) {
+		if err := sb.Heed(c.ID, [][]byte{value}); !errors.Is(err, ErrDenied) || errors.Is(err, reconcile.ErrRemoved) {
 			t.Errorf("a statement %s: %v", name, err)
 		}
 		if _, removed := sb.Removal(); removed {
 			t.Errorf("a statement %s was believed", name)
 		}
 	}
-	wantErr(t, sb.heed(c.ID, [][]byte{[]byte("?")}), ErrDenied, "no statement")
+	wantErr(t, sb.Heed(c.ID, [][]byte{[]byte("?")}), ErrDenied, "no statement")
 }

@@ -180,7 +180,7 @@ func TestPushesThatAreNotTaken(t *testing.T) {
 	check("from one of two twins", good, ps.machines[1].ID, push.Ignored)
 	ps.spaces[0].twins = clocks.Twins{}
 	ps.machines[2].clock = noon
-	succeeds(t, ps.spaces[0].Remove(context.Background(), ps.machines[2].ID))
+	succeeds(t, ps.spaces[0].Remove(context.Background(), ps.machines[2].ID, false))
 	check("of a former member", pushed(time.Second, 2), ps.machines[1].ID, push.Ignored)
 	check("from a former member", good, ps.machines[2].ID, push.Refused)
 	if n := ps.spaces[0].Sets()[0].RejectedCount(); n != 0 {

@@ -13,7 +13,7 @@ import (
 func TestPushesAfterATerm(t *testing.T) {
 	ps := newPushers(2, Policy{})
 	over := ps.machines[0].Now().Add(time.Minute)
-	succeeds(t, ps.spaces[0].SetRole(context.Background(), ps.machines[1].ID, RoleWrite, over))
+	succeeds(t, ps.spaces[0].SetRole(context.Background(), ps.machines[1].ID, RoleWrite, over, false))
 	must(put(ps.spaces[1], "k", "v"))
 	ps.wait(100 * time.Millisecond)
 	late := ps.pushes(1)[0]

@@ -74,11 +74,11 @@ func (set *Set) introduce() wire.Greeting {
 
 // Asked is a question of a peer that is to be answered.
 type Asked struct {
-	ns     *Namespace
-	set    *Set // that it is about; nil: it is a routed one
-	remote ID
-	ask    *wire.Ask
-	done   func()
+	Ask    *wire.Ask
+	NS     *Namespace
+	Set    *Set // that it is about; nil: it is a routed one
+	Remote ID
+	Done   func() // ends the question
 }
 
 // Asked decides upon a peer's question about a set. The error says why there will be no answer:
@@ -93,7 +93,7 @@ func (n *Node) Asked(remote ID, m *wire.Ask) (*Asked, error) {
 	if p == nil || p.isControl() {
 		return nil, ErrDenied
 	}
-	return n.asked(&Asked{ns: p.ns, set: p.set, remote: remote, ask: m})
+	return n.asked(&Asked{Ask: m, NS: p.ns, Set: p.set, Remote: remote})
 }
 
 // Routed decides upon a peer's routed question, as Asked does.
@@ -108,21 +108,21 @@ func (n *Node) Routed(remote ID, m *wire.Ask) (*Asked, error) {
 	if ns == nil {
 		return nil, ErrDenied
 	}
-	return n.asked(&Asked{ns: ns, remote: remote, ask: m})
+	return n.asked(&Asked{Ask: m, NS: ns, Remote: remote})
 }
 
 func (n *Node) asked(a *Asked) (_ *Asked, err error) {
-	if !a.ns.Admits(a.remote) {
+	if !a.NS.Admits(a.Remote) {
 		return nil, ErrDenied
 	}
-	if err := reconcile.CheckAsk(a.keys(), []byte(a.remote), []byte(n.ID), a.ask); err != nil {
+	if err := reconcile.CheckAsk(a.keys(), []byte(a.Remote), []byte(n.ID), a.Ask); err != nil {
 		return nil, err
 	}
 	if err := a.Allowed(); err != nil { // told only to a peer that has proved the secret
 		return nil, err
 	}
 	var ok bool
-	if a.done, ok = n.Questions.Take(a.remote, a.ask.Question.Subject(), n.elapsed()); !ok {
+	if a.Done, ok = n.Questions.Take(a.Remote, a.Ask.Question.Subject(), n.elapsed()); !ok {
 		return nil, fmt.Errorf("%w: as many questions are being answered as may, of all peers or of this one", reconcile.ErrBusy)
 	}
 	return a, nil
@@ -130,60 +130,42 @@ func (n *Node) asked(a *Asked) (_ *Asked, err error) {
 
 // keys are what the proofs of the question and its answer are made with.
 func (a *Asked) keys() reconcile.Keys {
-	if a.set == nil {
-		return a.ns.proofs()
+	if a.Set == nil {
+		return a.NS.proofs()
 	}
-	return a.set.Keys
+	return a.Set.Keys
 }
 
 // Allowed says what forbids an answer to the peer now, or nil.
 func (a *Asked) Allowed() error {
-	paused := a.ns.PausedWith
-	if a.set == nil {
-		paused = a.ns.peerPaused
+	paused := a.NS.PausedWith
+	if a.Set == nil {
+		paused = a.NS.peerPaused
 	}
 	switch {
-	case !a.ns.Admits(a.remote):
+	case !a.NS.Admits(a.Remote):
 		return ErrDenied
-	case paused(a.remote) != nil:
+	case paused(a.Remote) != nil:
 		return reconcile.ErrPaused
 	}
 	return nil
 }
 
-// Namespace is the one that the question is about.
-func (a *Asked) Namespace() *Namespace { return a.ns }
-
-// Set is the one that the question is about; nil: it is a routed one.
-func (a *Asked) Set() *Set { return a.set }
-
-// Remote is the peer that asks.
-func (a *Asked) Remote() ID { return a.remote }
-
-// Question is what the peer asks.
-func (a *Asked) Question() wire.Question { return a.ask.Question }
-
-// Greeting is what the peer says of itself.
-func (a *Asked) Greeting() *wire.Greeting { return &a.ask.Greeting }
-
-// Patience is for how long the peer waits for what it asks for to come about.
-func (a *Asked) Patience() time.Duration { return time.Duration(a.ask.Patience) * time.Millisecond }
-
-// Done ends the question.
-func (a *Asked) Done() { a.done() }
+// Patience is for how long the peer waits for what it asks for.
+func (a *Asked) Patience() time.Duration { return time.Duration(a.Ask.Patience) * time.Millisecond }
 
 // Reply is the message with an answer. floor, of a routed question, is up to when the host has
 // collected, or takes no record.
 func (a *Asked) Reply(answer wire.Answering, floor dbadapter.Timestamp) *wire.Reply {
 	m := &wire.Reply{Answer: answer}
-	if a.set == nil {
-		m.Greeting = a.ns.routedGreeting()
+	if a.Set == nil {
+		m.Greeting = a.NS.routedGreeting()
 		m.Greeting.Floor = floor
 	} else {
-		m.Greeting = a.set.introduce()
+		m.Greeting = a.Set.introduce()
 	}
-	a.ns.node.random(m.Nonce[:], ForNonce)
-	reconcile.ProveReply(a.keys(), []byte(a.ns.node.ID), []byte(a.remote), a.ask, m)
+	a.NS.node.random(m.Nonce[:], ForNonce)
+	reconcile.ProveReply(a.keys(), []byte(a.NS.node.ID), []byte(a.Remote), a.Ask, m)
 	return m
 }
 
@@ -205,7 +187,7 @@ func (set *Set) RestsWith(remote ID, list roster.Digest, r *dbadapter.Record, di
 func (set *Set) Declines(from ID, theirs dbadapter.Timestamp, r *dbadapter.Hashed, bucket []dbadapter.Hashed) wire.Reason {
 	members := set.ns.Members()
 	if _, why := set.examine(members, from, set.ns.node.Now(), &r.Record); why != nil {
-		return why.reason
+		return why.Reason
 	}
 	var held *dbadapter.Hashed
 	alive := 0
@@ -250,10 +232,10 @@ type waker struct{ wake func() }
 // the caller calls stop. Locks of the namespace are held then, so wake must only
 // leave a sign. Wait, then ask for the Answer: what is committed in between wakes.
 func (a *Asked) Wait(wake func()) (stop func()) {
-	w := &a.set.askers
-	switch q := a.ask.Question.(type) {
+	w := &a.Set.askers
+	switch q := a.Ask.Question.(type) {
 	case *wire.AskKey:
-		return waits(w, &w.keys, a.set.Keys.Hasher.Index(q.Held.Key), wake)
+		return waits(w, &w.keys, a.Set.Keys.Hasher.Index(q.Held.Key), wake)
 	case *wire.AskSet:
 		return waits(w, &w.sums, q.Sum, wake)
 	}

@@ -32,7 +32,7 @@ func (m *machine) ask(ns *Namespace, other *machine) error {
 	if err == nil {
 		defer asked.Done()
 		if err = asked.Allowed(); err == nil {
-			said = asked.Reply(&wire.SetAnswer{Sum: asked.Set().Sum()}, 0)
+			said = asked.Reply(&wire.SetAnswer{Sum: asked.Set.Sum()}, 0)
 		}
 	}
 	if err != nil {
@@ -86,7 +86,7 @@ func TestQuestionsAreOfMembers(t *testing.T) {
 		t.Errorf("paused, and without a proof: %v", err)
 	}
 	a.Config.Paused = nil
-	succeeds(t, sa.Remove(t.Context(), b.ID))
+	succeeds(t, sa.Remove(t.Context(), b.ID, false))
 	wantErr(t, b.ask(sb, a), ErrDenied, "removed")
 	wantErr(t, second(sa.Sets()[0].Ask(b.ID, 0, q)), ErrDenied, "a question to a removed member")
 }
@@ -102,7 +102,7 @@ func TestQuestionThatWaitsLosesItsRight(t *testing.T) {
 	succeeds(t, asked.Allowed())
 	succeeds(t, sa.SetPaused(true))
 	wantErr(t, asked.Allowed(), reconcile.ErrPaused, "paused")
-	succeeds(t, errors.Join(sa.SetPaused(false), sa.Remove(t.Context(), b.ID)))
+	succeeds(t, errors.Join(sa.SetPaused(false), sa.Remove(t.Context(), b.ID, false)))
 	if err := asked.Allowed(); err != ErrDenied {
 		t.Errorf("removed: %v", err)
 	}

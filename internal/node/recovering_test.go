@@ -52,7 +52,7 @@ func TestLapsedAlone(t *testing.T) {
 	c.round()
 	c.put(0, "deleted", "1")
 	succeeds(t, c.ns[1].Lapse(t.Context(), c.machines[0].ID))
-	succeeds(t, c.ns[1].Remove(t.Context(), c.machines[1].ID))
+	succeeds(t, c.ns[1].Remove(t.Context(), c.machines[1].ID, false))
 	_ = c.turn(0, 1) // node 0 hears of both
 	c.del(0, "deleted")
 	for range 4 {

@@ -13,16 +13,16 @@ func (set *Set) Rejected() []refusals.Rejection { return set.rejected.List() }
 func (set *Set) RejectedCount() int { return set.rejected.Count() }
 
 // reject remembers a record, which may be one that cannot be stored.
-func (set *Set) reject(r *dbadapter.Hashed, from ID, why *refusal) {
+func (set *Set) reject(r *dbadapter.Hashed, from ID, why *refusals.Refusal) {
 	if set.ns.node.Refused != nil {
-		set.ns.node.Refused(why.err)
+		set.ns.node.Refused(why.Err)
 	}
-	set.rejected.Add(r, from, why.reason, why.err, set.ns.node.Now())
+	set.rejected.Add(r, from, why.Reason, why.Err, set.ns.node.Now())
 }
 
 // outdated forgets those of the records refused whose keys hold a later version already: a
 // peer has not heard of that yet. What cannot be read stays listed.
-func (set *Set) outdated(records []dbadapter.Hashed, refused []*refusal) {
+func (set *Set) outdated(records []dbadapter.Hashed, refused []*refusals.Refusal) {
 	snap, err := set.Store.Snapshot()
 	if err != nil {
 		return

@@ -36,7 +36,7 @@ func TestLostRightSetsAside(t *testing.T) {
 	control := func(c *crew) {
 		_, _, _ = c.machines[loser].converse(c.ns[loser], c.machines[0], syncing.Ask{Control: true})
 	}
-	remove := func(c *crew) error { return c.ns[0].Remove(t.Context(), c.machines[loser].ID) }
+	remove := func(c *crew) error { return c.ns[0].Remove(t.Context(), c.machines[loser].ID, false) }
 	role := func(role Role) func(c *crew) error {
 		return func(c *crew) error { return setRole(c.ns[0], c.machines[loser].ID, role) }
 	}
@@ -62,14 +62,14 @@ func TestLostRightSetsAside(t *testing.T) {
 		}},
 		"made a reader, and a writer again": {take: role(RoleRead), give: role(RoleAdmin), hear: control, back: true},
 		"its term is over": {take: func(c *crew) error {
-			return c.ns[0].SetRole(t.Context(), c.machines[loser].ID, RoleWrite, c.machines[0].clock.Add(time.Second))
+			return c.ns[0].SetRole(t.Context(), c.machines[loser].ID, RoleWrite, c.machines[0].clock.Add(time.Second), false)
 		}, give: func(c *crew) error { c.pass(2 * time.Second); return c.ns[0].Expire(t.Context()) }, hear: func(c *crew) { _, _, _ = c.machines[loser].sync(c.ns[loser], c.machines[0], syncing.Ask{}) }},
 		"steps down": {take: func(c *crew) error {
 			err := setRole(c.ns[0], c.machines[loser].ID, RoleAdmin)
 			control(c)
-			return errors.Join(err, c.ns[loser].ForceRole(t.Context(), c.machines[loser].ID, RoleRead, time.Time{}))
+			return errors.Join(err, c.ns[loser].SetRole(t.Context(), c.machines[loser].ID, RoleRead, time.Time{}, true))
 		}, give: none, hear: control},
-		"leaves": {take: func(c *crew) error { return c.ns[loser].ForceRemove(t.Context(), c.machines[loser].ID) }, give: none, hear: func(*crew) {}},
+		"leaves": {take: func(c *crew) error { return c.ns[loser].Remove(t.Context(), c.machines[loser].ID, true) }, give: none, hear: func(*crew) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCrew(t, 3)
@@ -173,7 +173,7 @@ func TestUnrenouncedIsNotDropped(t *testing.T) {
 	c.pass(time.Second)
 	full := errors.New("no room")
 	c.machines[2].apply = func(dbadapter.Namespace, []dbadapter.Write) ([]dbadapter.Outcome, error) { return nil, full }
-	_ = c.ns[2].ForceRemove(t.Context(), c.machines[2].ID)
+	_ = c.ns[2].Remove(t.Context(), c.machines[2].ID, true)
 	if err := c.ns[2].MayDrop(t.Context()); !errors.Is(err, ErrHeldHere) || !errors.Is(err, full) {
 		t.Errorf("it may be dropped: %v", err)
 	}

@@ -16,7 +16,7 @@ func (ns *Namespace) Replicas() (r status.Shards, err error) {
 		held[set.shard] = true
 		host, known := set.isHost(ns.node.ID)
 		switch {
-		case set.settled():
+		case !set.Recovers():
 			r.Whole++
 		case host:
 			r.Fetching++

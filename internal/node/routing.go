@@ -46,16 +46,10 @@ func (ns *Namespace) Opening(shard placement.Shard) bool {
 	return ns.Held(shard) == nil && (has && !state.Shards[at].Dropped || ns.Row(shard).IsHost(ns.node.ID))
 }
 
-// settled reports whether the set is whole: it has all that it must have. (4)
-func (set *Set) settled() bool { return !set.gc.Recovering() }
-
-// Settled is settled.
-func (set *Set) Settled() bool { return set.settled() }
-
 // WholeHere is this node's set of a shard, if it is a whole host; or nil.
 func (ns *Namespace) WholeHere(shard placement.Shard) *Set {
 	set, row := ns.Held(shard), ns.Row(shard)
-	if set == nil || row == nil || !row.IsOld(ns.node.ID) || !set.settled() {
+	if set == nil || row == nil || !row.IsOld(ns.node.ID) || set.Recovers() {
 		return nil
 	}
 	return set
@@ -128,12 +122,12 @@ func (v View) Answered(remote ID, ask *wire.Ask, m wire.Message) (*wire.Reply, e
 func (v View) Examine(remote ID, record *dbadapter.Record) error {
 	writer, why := v.set.examine(v.set.ns.Members(), remote, v.set.ns.node.Now(), record)
 	switch {
-	case why != nil && why.reason == wire.ReasonWriter:
-		return fmt.Errorf("%w: %w", ErrDenied, why.err)
+	case why != nil && why.Reason == wire.ReasonWriter:
+		return fmt.Errorf("%w: %w", ErrDenied, why.Err)
 	case why != nil:
-		return why.err
+		return why.Err
 	case writer != "" && !v.set.signed(writer, record):
-		return unsigned(writer).err
+		return unsigned(writer).Err
 	}
 	return nil
 }

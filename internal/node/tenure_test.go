@@ -72,8 +72,8 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 		t.Error("after a crash it is there still")
 	}
 	again := m.lateHost(t, shard)
-	if _, records, _ := again.Live.State(); records != 0 || again.Settled() {
-		t.Errorf("%d records, settled: %v", records, again.Settled())
+	if _, records, _ := again.Live.State(); records != 0 || !again.Recovers() {
+		t.Errorf("%d records, settled: %v", records, !again.Recovers())
 	}
 	update(again, func(w *watermark.Watermark) bool { return w.Receive(m.ID, &pledge, dbadapter.Version{}) })
 	if again.tenure.begun(m.elapsed()) == noTerm {

@@ -26,7 +26,7 @@ func TestVoidStatementsAreToldOnce(t *testing.T) {
 	}
 	one, other := flood(), flood()
 	sb := must(b.join(a, invite(sa, RoleWrite)))
-	succeeds(t, sa.Remove(context.Background(), removed.ID))
+	succeeds(t, sa.Remove(context.Background(), removed.ID, false))
 	succeeds(t, b.turn(sb, a))
 	for ns, values := range map[*Namespace][][]byte{sa: one, sb: other} {
 		if err := take(ns, values...); err != nil || len(ns.Members().Voided()) != len(values) {

@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/quorum"
+	"github.com/syncd-io/syncd/internal/refusals"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -180,7 +181,7 @@ func (set *Set) mayDelete(held *dbadapter.Record) (*dbadapter.Version, error) {
 	if held == nil {
 		return nil, dbadapter.ErrNotFound // the caller names the key
 	}
-	if err := set.Absent(held); err != nil {
+	if err := set.ns.Absent(held); err != nil {
 		return nil, err
 	}
 	return &held.Version, nil
@@ -197,7 +198,7 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 	for i, o := range outcomes {
 		switch o.Result {
 		case dbadapter.Full:
-			return false, &ItemError{Item: i, Err: fmt.Errorf("%q: %w", a.drafts[i].Record.Key, errFull)}
+			return false, &ItemError{Item: i, Err: fmt.Errorf("%q: %w", a.drafts[i].Record.Key, refusals.ErrFull)}
 		case dbadapter.Dominated: // a version came past the clock
 			if _, err := a.set.ns.versionAt(hlc.Timestamp(o.Held.Clock)); err != nil {
 				return false, &ItemError{Item: i, Held: o.Held, Err: err}
@@ -336,21 +337,16 @@ func (h *holdings) next() error {
 
 // Present reports whether a record that is held reads as there, by this node's
 // clock.
-func (set *Set) Present(r *dbadapter.Record) bool { return set.ns.present(r) }
-
-func (ns *Namespace) present(r *dbadapter.Record) bool {
+func (ns *Namespace) Present(r *dbadapter.Record) bool {
 	return !r.Deleted && !r.Expired(ns.node.Now())
 }
 
 // Absent says why a record that is held reads as absent: ErrDeleted, or ErrExpired
 // by this node's clock; nil if it does not. The record stays what it is: it syncs,
 // and a condition on its version holds, until all members are past it.
-func (set *Set) Absent(r *dbadapter.Record) error { return set.ns.Absent(r) }
-
-// Absent is that of each set.
 func (ns *Namespace) Absent(r *dbadapter.Record) error {
 	switch {
-	case ns.present(r):
+	case ns.Present(r):
 		return nil
 	case r.Deleted:
 		return fmt.Errorf("%w, by version %s", dbadapter.ErrDeleted, r.Version)

@@ -7,7 +7,7 @@
 //
 // Both are in memory: after a restart the records are offered, examined and refused
 // once more. They are bounded. The zero value of each is ready, and its methods may be
-// called from several goroutines.
+// called from several goroutines. A [Refusal] says why a record is not admitted.
 package refusals
 
 import "time"

@@ -101,7 +101,7 @@ func answerBody(ns *node.Namespace, set *node.Set, q *wire.AskBody) (a wire.Answ
 			b.Value = body.Value
 		}
 	}
-	b.Whole = set.Settled()
+	b.Whole = !set.Recovers()
 	return b, nil
 }
 
@@ -126,7 +126,7 @@ func answerNames(ctx context.Context, ns *node.Namespace, q *wire.AskNames) (wir
 	shard, a := placement.Shard(q.Shard), &wire.NamesAnswer{Named: make([]bool, len(q.Names))}
 	set, host := ns.Held(shard), ns.Row(shard).IsHost(ns.Self())
 	switch {
-	case ns.Opening(shard), set != nil && host && !set.Settled(),
+	case ns.Opening(shard), set != nil && host && set.Recovers(),
 		ns.Lost() != nil: // what is lost may name one
 		return nil, reconcile.ErrBusy
 	}
@@ -161,7 +161,7 @@ func answerNames(ctx context.Context, ns *node.Namespace, q *wire.AskNames) (wir
 	switch {
 	case !ns.GoesBy(&q.ShardRow):
 		return &wire.Apart{Of: q.Subject()}, nil
-	case host && !set.Settled():
+	case host && set.Recovers():
 		return nil, reconcile.ErrBusy
 	}
 	return a, nil

@@ -125,7 +125,7 @@ func (a *Asker) check(from node.ID, record *dbadapter.Record, key []byte) error 
 
 // Reply is the answer to a routed question of a peer. What it says to be held is durable.
 func Reply(ctx context.Context, asked *node.Asked) (*wire.Reply, error) {
-	a, floor, err := answer(ctx, asked.Namespace(), asked.Remote(), asked.Question())
+	a, floor, err := answer(ctx, asked.NS, asked.Remote, asked.Ask.Question)
 	if err != nil {
 		return nil, err
 	}
@@ -179,13 +179,13 @@ func asHost(ns *node.Namespace, q wire.Question, row *wire.ShardRow, say func(*n
 
 // answerRecord looks up what is held under a key. floor is up to when deletions have been collected.
 func answerRecord(set *node.Set, q *wire.AskRecord) (a *wire.RecordAnswer, floor dbadapter.Timestamp, err error) {
-	whole := set.Settled()
+	whole := !set.Recovers()
 	held, err := set.Held(q.Key)
 	if err != nil {
 		return nil, 0, err
 	}
-	floor = set.Floor()                                   // behind the snapshot: what it lacks may be collected
-	a = &wire.RecordAnswer{Whole: whole && set.Settled()} // behind the snapshot, too: the store may have been found to be damaged meanwhile
+	floor = set.Floor()                                     // behind the snapshot: what it lacks may be collected
+	a = &wire.RecordAnswer{Whole: whole && !set.Recovers()} // behind the snapshot, too: the store may have been found to be damaged meanwhile
 	switch {
 	case held == nil:
 	case q.Head:

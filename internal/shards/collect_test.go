@@ -29,7 +29,7 @@ func TestCollectorThatIsBehind(t *testing.T) {
 		if row.IsHost(by.ID) || row.IsHost(other.ID) || by == other {
 			t.Fatal("choose others")
 		}
-		c.must(first.ns.SetRole(c.ctx, other.ID, node.RoleAdmin, time.Time{}))
+		c.must(first.ns.SetRole(c.ctx, other.ID, node.RoleAdmin, time.Time{}, false))
 		key := ""
 		for i := 0; key == "" || first.ns.Home([]byte(key)) != home; i++ {
 			key = fmt.Sprint("k", i)
@@ -44,10 +44,10 @@ func TestCollectorThatIsBehind(t *testing.T) {
 		c.set(down, c.at(by.ID))
 		for _, id := range row.Old {
 			if id != first.ID {
-				c.must(first.ns.SetRole(c.ctx, id, node.RoleRead, time.Time{}))
+				c.must(first.ns.SetRole(c.ctx, id, node.RoleRead, time.Time{}, false))
 			}
 		}
-		c.must(first.ns.ForceRole(c.ctx, first.ID, node.RoleRead, time.Time{}))
+		c.must(first.ns.SetRole(c.ctx, first.ID, node.RoleRead, time.Time{}, true))
 		c.rounds(40)
 		for _, id := range row.Old {
 			if other.ns.Row(home).IsHost(id) || c.hosts[c.at(id)].ns.WholeHere(home) != nil {

@@ -256,7 +256,7 @@ func answerHold(ctx context.Context, ns *node.Namespace, set *node.Set, from nod
 	}
 	a = &wire.HoldAnswer{Outcomes: make([]wire.HoldOutcome, len(records))}
 	for tries := 1; ; tries++ {
-		whole := set.Settled()
+		whole := !set.Recovers()
 		if len(q.On) > 0 && !whole { // only who has all that was acknowledged can compare
 			return a, 0, nil
 		}
@@ -269,7 +269,7 @@ func answerHold(ctx context.Context, ns *node.Namespace, set *node.Set, from nod
 		case err != nil:
 			return nil, 0, err
 		}
-		a.Whole = whole && (set.Settled() || len(q.On) > 0) // what was compared is committed
+		a.Whole = whole && (!set.Recovers() || len(q.On) > 0) // what was compared is committed
 		if slices.ContainsFunc(a.Outcomes, func(o wire.HoldOutcome) bool { return o.Declined == wire.ReasonFloor }) {
 			floor = set.UpTo()
 		}

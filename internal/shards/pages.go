@@ -102,7 +102,7 @@ func (a *Asker) scan(prefix, after []byte, most int) question[page] {
 
 // answerScan answers with a page of what is held, if this node is a whole host.
 func answerScan(ctx context.Context, set *node.Set, q *wire.AskScan) (*wire.ScanAnswer, error) {
-	if !set.Settled() {
+	if set.Recovers() {
 		return &wire.ScanAnswer{}, nil
 	}
 	snap, err := set.Store.Snapshot()
@@ -124,7 +124,7 @@ func answerScan(ctx context.Context, set *node.Set, q *wire.AskScan) (*wire.Scan
 		}
 		a.Records = append(a.Records, record.Record.Clone())
 	}
-	if !set.Settled() { // since
+	if set.Recovers() { // since
 		return &wire.ScanAnswer{}, nil
 	}
 	return a, nil
@@ -209,7 +209,7 @@ func (a *Asker) told(from node.ID, at changes.Cursor, prefix []byte, said *wire.
 
 // answerChanges answers with a page of a watch, if this node is a whole host.
 func answerChanges(ctx context.Context, set *node.Set, q *wire.AskChanges) (*wire.ChangesAnswer, error) {
-	if !set.Settled() {
+	if set.Recovers() {
 		return &wire.ChangesAnswer{}, nil
 	}
 	w, err := set.Watched().Watcher(changes.Cursor(q.Cursor), q.Prefix)
@@ -227,7 +227,7 @@ func answerChanges(ctx context.Context, set *node.Set, q *wire.AskChanges) (*wir
 	}
 	a := &wire.ChangesAnswer{Whole: true, More: listed || w.Cursor().Seq() < end, Next: []byte(w.Cursor())}
 	fillPage(a, told, changes.Cursor(q.Cursor))
-	if !set.Settled() { // since
+	if set.Recovers() { // since
 		return &wire.ChangesAnswer{}, nil
 	}
 	return a, nil

@@ -42,7 +42,7 @@ func ScanSet(ctx context.Context, set *node.Set, o *ScanOptions) iter.Seq2[dbada
 		}
 		defer snap.Close()
 		for rec, err := range snap.Scan(ctx, o.Prefix, o.After) {
-			if err == nil && !o.Tombstones && !set.Present(&rec.Record) {
+			if err == nil && !o.Tombstones && !set.Namespace().Present(&rec.Record) {
 				continue
 			}
 			if !yield(rec.Record, err) {

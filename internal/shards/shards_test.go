@@ -428,7 +428,7 @@ func TestRowsDiffer(t *testing.T) {
 		}
 		asker := c.hosts[behind]
 		c.set(down, gone, behind)
-		c.must(c.hosts[0].ns.Remove(c.ctx, c.hosts[gone].ID))
+		c.must(c.hosts[0].ns.Remove(c.ctx, c.hosts[gone].ID, false))
 		if asker.ns.Gone() == c.hosts[0].ns.Gone() {
 			t.Fatal("the asker has heard of the removal")
 		}

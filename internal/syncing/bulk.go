@@ -411,9 +411,6 @@ func (c *Claim) take(sure bool) error {
 	return err
 }
 
-// Granted reports whether the conversation has been given the turn.
-func (c *Claim) Granted() bool { return c.grant.Load() != nil }
-
 // Applied notes that records were applied, which may be headway. It takes back a turn that was
 // lost to another peer, which is over, or says why it cannot.
 func (c *Claim) Applied(records int, bytes int64) error {

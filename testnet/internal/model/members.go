@@ -257,23 +257,23 @@ func (n *Node) SetRole(member int, role node.Role, term time.Duration) {
 			expires = n.wall.now().Add(term)
 		}
 		id := n.cluster.nodes[member].id
-		err := p.ns.SetRole(context.Background(), id, role, expires)
-		if errors.Is(err, node.ErrHeldHere) {
-			err = p.ns.ForceRole(context.Background(), id, role, expires)
-		}
-		return err
+		return forced(func(force bool) error { return p.ns.SetRole(context.Background(), id, role, expires, force) })
 	})
+}
+
+// forced does something, with force where that leaves behind what the node may hold alone.
+func forced(do func(force bool) error) error {
+	if err := do(false); !errors.Is(err, node.ErrHeldHere) {
+		return err
+	}
+	return do(true)
 }
 
 // Remove ends a membership, this node's own or another's.
 func (n *Node) Remove(member int) {
 	n.joinedDo(func(p *process) error {
 		id := n.cluster.nodes[member].id
-		err := p.ns.Remove(context.Background(), id)
-		if errors.Is(err, node.ErrHeldHere) {
-			err = p.ns.ForceRemove(context.Background(), id)
-		}
-		return err
+		return forced(func(force bool) error { return p.ns.Remove(context.Background(), id, force) })
 	})
 }
 

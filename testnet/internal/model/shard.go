@@ -334,7 +334,7 @@ func (n *Node) Holdings(cells int) (all []Holding, err error) {
 	}
 	for _, sh := range n.process.driven() {
 		sh.dumped = -1 // read anew
-		h := Holding{Shard: int(sh.set.Shard()), keys: sh.set.Keys, Records: sh.records(), Settled: sh.set.Settled()}
+		h := Holding{Shard: int(sh.set.Shard()), keys: sh.set.Keys, Records: sh.records(), Settled: !sh.set.Recovers()}
 		h.Kept.Digest, h.Kept.Records, _ = sh.set.Live.State()
 		if h.Kept.Cells, err = sh.cells(cells); err != nil {
 			return all, fmt.Errorf("read its cells: %w", err)
@@ -356,5 +356,5 @@ func (n *Node) Rows() (rows []*quorum.Row) {
 
 // Whole reports whether the node holds a shard and says that it is whole.
 func (n *Node) Whole(number int) bool {
-	return n.process != nil && slices.ContainsFunc(n.process.shards, func(sh *shard) bool { return int(sh.set.Shard()) == number && sh.set.Settled() })
+	return n.process != nil && slices.ContainsFunc(n.process.shards, func(sh *shard) bool { return int(sh.set.Shard()) == number && !sh.set.Recovers() })
 }

@@ -47,7 +47,7 @@ func (n *Node) Get(key string) ([]byte, bool) {
 	}
 	records := n.process.records()
 	at, ok := slices.BinarySearchFunc(records, key, func(r dbadapter.Record, key string) int { return strings.Compare(string(r.Key), key) })
-	if !ok || !n.process.set.Present(&records[at]) {
+	if !ok || !n.process.ns.Present(&records[at]) {
 		return nil, false
 	}
 	return records[at].Value, true
