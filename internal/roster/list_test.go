@@ -28,16 +28,3 @@ func TestMembersComeAndGo(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
-
-// A set says the same when it is read in any order.
-func TestLoad(t *testing.T) {
-	s := founded(t)
-	for n := 1; n < 20; n++ {
-		s.grant(n/3, n, RoleAdmin)
-	}
-	s.remove(0, 4)
-	again := s.fork()
-	if again.Digest() != s.Digest() || again.Len() != s.Len() {
-		t.Errorf("%d of %d statements; digests %x and %x", again.Len(), s.Len(), again.Digest(), s.Digest())
-	}
-}
