@@ -79,12 +79,7 @@ func TestKill(t *testing.T) {
 	}
 	stop()
 
-	agree(t, a, b)
-	export := a.export()
-	lost := append(missing(t, export, wa.acks()), missing(t, export, wb.acks())...)
-	for _, l := range lost {
-		t.Error(l)
-	}
+	lost := agreed(t, a, b, wa, wb)
 	t.Logf("kills by the step that had begun: %s", show(histogram))
 	t.Logf("and by the step logged last: %s", show(died))
 	t.Logf("%d acknowledged writes, %d lost", wa.total+wb.total, len(lost))

@@ -72,11 +72,7 @@ func TestPostgres(t *testing.T) {
 		wb.wait(t, 20)
 	}
 	stop()
-	agree(t, a, b)
-	export := a.export()
-	for _, l := range append(missing(t, export, wa.acks()), missing(t, export, wb.acks())...) {
-		t.Error(l)
-	}
+	agreed(t, a, b, wa, wb)
 	t.Logf("%d and %d writes were acknowledged", wa.total, wb.total)
 
 	// The folder and the schema belong together.

@@ -42,11 +42,7 @@ func TestPowerCut(t *testing.T) {
 	}
 	stop()
 
-	agree(t, a, b)
-	export := a.export()
-	for _, l := range append(missing(t, export, wa.acks()), missing(t, export, wb.acks())...) {
-		t.Error(l)
-	}
+	agreed(t, a, b, wa, wb)
 	t.Logf("%d power cuts, %d acknowledged writes", *cuts, wa.total+wb.total)
 }
 

@@ -120,14 +120,7 @@ func (r *ring) grow(i int) {
 func (r *ring) write(to ...int) map[int]func() {
 	stops := map[int]func(){}
 	for _, i := range to {
-		ending, e := make(chan struct{}), r.editors[i]
-		var running sync.WaitGroup
-		running.Go(func() { e.run(ending) })
-		stops[i] = sync.OnceFunc(func() {
-			close(ending)
-			running.Wait()
-		})
-		r.t.Cleanup(stops[i]) // also where the test ends early
+		stops[i] = beginAll(r.t, r.editors[i].run)
 	}
 	return stops
 }

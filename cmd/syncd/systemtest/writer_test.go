@@ -170,16 +170,40 @@ func missing(t *testing.T, export string, acks map[string]int) (lost []string) {
 	return lost
 }
 
+// agreed waits until two daemons are equal, and returns what was acknowledged to the writers
+// and is lost.
+func agreed(t *testing.T, a, b *daemon, writers ...*writer) (lost []string) {
+	t.Helper()
+	agree(t, a, b)
+	export := a.export()
+	for _, w := range writers {
+		lost = append(lost, missing(t, export, w.acks())...)
+	}
+	for _, l := range lost {
+		t.Error(l)
+	}
+	return lost
+}
+
 // start runs the lanes of single records of each writer at once, until the
 // returned function is called.
 func start(t *testing.T, writers ...*writer) (stop func()) {
 	t.Helper()
-	ending := make(chan struct{})
-	var running sync.WaitGroup
+	var lanes []func(stop <-chan struct{})
 	for _, w := range writers {
 		for _, lane := range singles {
-			running.Go(func() { w.run(t, lane, ending) })
+			lanes = append(lanes, func(stop <-chan struct{}) { w.run(t, lane, stop) })
 		}
+	}
+	return beginAll(t, lanes...)
+}
+
+// beginAll runs all at once, until the returned function is called or the test ends.
+func beginAll(t *testing.T, all ...func(stop <-chan struct{})) (stop func()) {
+	ending := make(chan struct{})
+	var running sync.WaitGroup
+	for _, run := range all {
+		running.Go(func() { run(ending) })
 	}
 	stop = sync.OnceFunc(func() {
 		close(ending)
