@@ -1,11 +1,16 @@
 package peer
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"os"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/syncd-io/syncd/internal/mesh"
 	"github.com/syncd-io/syncd/internal/node"
@@ -90,12 +95,60 @@ func TestMembersWithoutStreams(t *testing.T) {
 					}
 				}
 			}
-			l := lines(i) // a machine that is busy may find the streams broken by now
+			l := lines(i)                                                  // a machine that is busy may find the streams broken by now
 			return slices.Contains(slices.Concat(l.Opening, l.Broken), id) // the mesh reaches it
 		})
 	}
 	must(t, errOf(spaces[0].Put(t.Context(), []byte("k"), []byte("v"))))
 	for _, ns := range spaces[1:] {
 		eventually(t, "it holds what was pushed", func() bool { _, err := ns.Get(t.Context(), []byte("k")); return err == nil })
+	}
+}
+
+// While a node dials a member that does not answer, it goes on to hear which connections
+// come and go: the host waits until it has.
+func TestLinksAreHeardWhileOneIsDialled(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes connections, and nothing answers
+	must(t, err)
+	defer silent.Close()
+	n := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour, Limits: Limits{DialTimeout: time.Minute}})
+	ns := createForTest(t, n, Policy{})
+	id := openForTest(t, Config{ListenAddrs: []string{}}).ID()
+	must(t, errOf(n.AddPeer(t.Context(), fmt.Sprintf("/ip4/127.0.0.1/tcp/%d/p2p/%s", silent.Addr().(*net.TCPAddr).Port, id))))
+	must(t, ns.SetRole(t.Context(), id, RoleRead))
+	if _, err := n.CreateNamespace(t.Context(), "another", Policy{}); err != nil { // it looks for links
+		t.Fatal(err)
+	}
+	dial, err := silent.Accept()
+	must(t, err)
+	defer dial.Close()
+	told, err := n.host.EventBus().Emitter(new(event.EvtPeerConnectednessChanged))
+	must(t, err)
+	defer told.Close()
+	stranger := ID("stranger")
+	for range 1000 {
+		must(t, told.Emit(event.EvtPeerConnectednessChanged{Peer: stranger, Connectedness: network.Connected}))
+	}
+	_ = dial.SetReadDeadline(time.Now().Add(time.Millisecond))
+	if _, err := io.Copy(io.Discard, dial); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("what is told of connections waits until the dial has ended")
+	}
+}
+
+// A node knows of the peers that it has synced with which of them push.
+func TestWhichPeersPush(t *testing.T) {
+	config := Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour}
+	quiet := config
+	quiet.NoPush = true
+	nodes, spaces := clusterForTest(t, Policy{}, config, config, quiet)
+	for i, n := range nodes[1:] {
+		must(t, errOf(spaces[i+1].Sync(t.Context(), nodes[0].ID(), SyncOptions{})))
+		eventually(t, "it has said what it speaks", func() bool {
+			spoken, err := nodes[0].host.Peerstore().SupportsProtocols(n.ID(), syncProtocol)
+			return err == nil && len(spoken) > 0
+		})
+		if pushes := nodes[0].peerPushes(node.ID(n.ID())); pushes != (i == 0) {
+			t.Errorf("node %d pushes: %v", i+1, pushes)
+		}
 	}
 }

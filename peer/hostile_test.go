@@ -1,8 +1,10 @@
 package peer
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -11,6 +13,8 @@ import (
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
+	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/multiformats/go-varint"
 
 	"github.com/syncd-io/syncd/dbadapter/memdb"
@@ -18,6 +22,9 @@ import (
 	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/routing"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // inviter is a host with a namespace of its own, and the decisions of a node: it
@@ -180,4 +187,66 @@ func closeWaitsForNoPeer(t *testing.T, listen []string) {
 			t.Errorf("cut by closing: %v", err)
 		}
 	}
+}
+
+// lies has the liar answer each routed request of asker with what answer returns, proved as
+// a member proves it; where that is nil it keeps still until the asker gives up.
+func (c *shardCluster) lies(liar *Node, asker *Namespace, answer func(*wire.Ask) wire.Answering) {
+	c.liesBy(liar, asker, wire.Greeting{}, answer)
+}
+
+// liesBy is lies with a greeting.
+func (c *shardCluster) liesBy(liar *Node, asker *Namespace, greeting wire.Greeting, answer func(*wire.Ask) wire.Answering) {
+	proofs := reconcile.Keys{Secret: c.secret, ID: asker.ID()}
+	liar.host.SetStreamHandler(routing.Protocol, func(s network.Stream) {
+		defer s.Reset()
+		for in := bufio.NewReader(s); ; {
+			m, _, err := wire.Read(in)
+			ask, ok := m.(*wire.Ask)
+			if err != nil || !ok {
+				return
+			}
+			lie := answer(ask)
+			if lie == nil {
+				_, _ = io.Copy(io.Discard, in)
+				return
+			}
+			reply := &wire.Reply{Answer: lie, Greeting: greeting}
+			reconcile.ProveReply(proofs, []byte(liar.ID()), []byte(asker.node.ID()), ask, reply)
+			if _, err := s.Write(wire.Append(nil, reply)); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// hastyHost opens streams whose peer closes before this side does.
+type hastyHost struct{ host.Host }
+
+func (h hastyHost) NewStream(ctx context.Context, id libp2ppeer.ID, protocols ...protocol.ID) (network.Stream, error) {
+	s, err := h.Host.NewStream(ctx, id, protocols...)
+	return hastyStream{s}, err
+}
+
+type hastyStream struct{ network.Stream }
+
+// CloseWrite fails as a stream of QUIC does, whose peer has all that was written, has
+// answered and closed.
+func (s hastyStream) CloseWrite() error {
+	return errors.Join(s.Stream.CloseWrite(), errors.New("close called for canceled stream"))
+}
+
+// An inviter that answers and closes before the joining node closes its own side has
+// redeemed the ticket: the node has joined.
+func TestJoinOfAHastyInviter(t *testing.T) {
+	inviter := openForTest(t, Config{})
+	at := createForTest(t, inviter, Policy{})
+	h, err := NewHost(Config{})
+	must(t, err)
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	joinForTest(t, at, openForTest(t, Config{Host: hastyHost{h}}), RoleWrite)
 }

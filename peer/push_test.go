@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
@@ -167,4 +169,29 @@ func TestPushesAfterAPause(t *testing.T) {
 	time.Sleep(3 * time.Second) // so long that the other tries no more
 	must(t, nodes[0].ResumePeer(t.Context(), nodes[1].ID()))
 	told("after")
+}
+
+// The bounds of the bandwidth hold for pushes that come and for those that are passed on.
+func TestBandwidthOfPushes(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	bounded := open(t, peer.Config{SyncInterval: time.Hour, Registerer: registry, Bandwidth: peer.Bandwidth{Receive: peer.MinBandwidth}})
+	writer := open(t, peer.Config{SyncInterval: time.Hour})
+	spaces := []*peer.Namespace{create(t, bounded, peer.Policy{})}
+	spaces = append(spaces, join(t, spaces[0], writer, peer.RoleWrite))
+	of := func(metric string) float64 { return metricOf(t, registry, metric, "received") }
+	const size, waits = 32 << 10, "syncd_bandwidth_wait_seconds_total"
+	for i := range 10 {
+		synced, before := of("syncd_sync_bytes_total"), of(waits)
+		key, value := fmt.Sprint("large ", i), strings.Repeat("x", size)
+		must(t, errOf(spaces[1].Put(t.Context(), []byte(key), []byte(value))))
+		eventually(t, "the other holds what was pushed", func() bool { return holds(t, spaces[0], key, value) })
+		if of("syncd_sync_bytes_total") > synced {
+			continue // the first sync after the opening has brought it
+		}
+		if of(waits) == before {
+			t.Error("what is pushed waits for no bound")
+		}
+		return
+	}
+	t.Error("syncs bring all of it")
 }

@@ -7,16 +7,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
 
+	ma "github.com/multiformats/go-multiaddr"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/folder"
+	"github.com/syncd-io/syncd/internal/netio"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/shards"
 	"github.com/syncd-io/syncd/peer/offline"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -291,4 +295,232 @@ func TestDropOfAHost(t *testing.T) {
 	if err := c.nodes[0].ForceDrop(t.Context(), "notes"); err != nil {
 		t.Errorf("a drop that is forced: %v", err)
 	}
+}
+
+// What a node lists as conflicts stays with it when it hands their shard over. Each member tells
+// what it keeps, and what is restored is written to the shard's hosts.
+func TestConflictsStayWithNode(t *testing.T) {
+	t.Parallel()
+	c := newRoutedCluster(t, 2)
+	const keys = 64
+	for n := range keys { // written on both sides before a sync; each side loses every other one
+		key := fmt.Sprint("key ", n)
+		for i := range 2 {
+			c.now.Add(int64(time.Millisecond))
+			c.shardCluster.put((n+i)%2, c.spaces[0].core.Home([]byte(key)), key)
+		}
+	}
+	c.round()
+	for range 3 {
+		c.join()
+	}
+	c.roundsUntil("all hold shards", func() bool {
+		return !slices.ContainsFunc([]int{0, 1, 2, 3, 4}, func(i int) bool { n := len(c.numbers(i)); return n == 0 || n == 8 })
+	})
+	c.settle(0, 1, 2, 3, 4)
+	lists := func(i int) (all []dbadapter.Kept) {
+		t.Helper()
+		for k, err := range c.spaces[i].Conflicts(t.Context()) {
+			c.must(err)
+			all = append(all, k)
+		}
+		return all
+	}
+	if listed := len(lists(0)) + len(lists(1)); listed != keys || c.spaces[0].Info().Conflicts != len(lists(0)) {
+		t.Fatalf("of %d conflicts %d are listed, %+v", keys, listed, c.spaces[0].Info())
+	}
+	asker := c.spaces[4]
+	c.roundsUntil("both say that they keep entries", func() bool { return len(asker.Keepers()) == 2 })
+	for i := range 2 {
+		var there []status.KeptAt
+		for more := true; more; {
+			after := uint64(0)
+			if n := len(there); n > 0 {
+				after = there[n-1].Seq
+			}
+			page, m, err := asker.KeptAt(t.Context(), c.nodes[i].ID(), dbadapter.KeptConflict, after)
+			c.must(err)
+			there, more = append(there, page...), m
+		}
+		here := lists(i)
+		if len(there) != len(here) {
+			t.Fatalf("node %d tells of %d entries, and has %d", i, len(there), len(here))
+		}
+		for n, k := range here {
+			if one := there[n]; one.Seq != k.Seq || string(one.Record.Key) != string(k.Record.Key) || one.Record.Version != k.Record.Version || one.By != k.By ||
+				!one.At.Equal(k.At) || one.Size != int64(len(k.Record.Value)) || one.Record.Value != nil {
+				t.Errorf("node %d tells %+v of %+v", i, one, k)
+			}
+		}
+	}
+	if _, _, err := asker.KeptAt(t.Context(), c.nodes[2].ID(), dbadapter.KeptSetAside, 0); err != nil {
+		t.Errorf("one that keeps nothing: %v", err)
+	}
+	away := 0 // an entry of a shard that its node holds no longer
+	for _, k := range lists(0) {
+		key := string(k.Record.Key)
+		hosts, _ := c.hosts(key)
+		if slices.Contains(hosts, 0) {
+			continue
+		}
+		away++
+		if _, err := c.spaces[0].RestoreKept(t.Context(), k); err != nil {
+			t.Fatalf("restore: %v", err)
+		}
+		if !slices.ContainsFunc(hosts, func(i int) bool { // one acknowledges a write
+			r := c.held(i, key)
+			return r != nil && string(r.Value) == string(k.Record.Value)
+		}) {
+			t.Errorf("no host of %q holds what was restored", key)
+		}
+	}
+	if away == 0 {
+		t.Fatal("node 0 holds each shard still of which it keeps entries")
+	}
+	for i := range 2 {
+		for _, k := range lists(i) {
+			c.must(c.spaces[i].ForgetKept(t.Context(), k.Seq))
+		}
+	}
+	c.roundsUntil("nobody keeps entries", func() bool { return len(asker.Keepers()) == 0 })
+	for i, ns := range c.spaces {
+		if logs, held := len(ns.core.Logs()), len(ns.core.Sets()); logs != held {
+			t.Errorf("node %d has %d logs, and holds %d shards", i, logs, held)
+		}
+	}
+	c.must(c.nodes[1].Close(t.Context()))
+	if _, _, err := asker.KeptAt(t.Context(), c.nodes[1].ID(), dbadapter.KeptConflict, 0); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("of a node that is down: %v", err)
+	}
+}
+
+// A node without a shard has no records that a sync could prove equal.
+func TestUnprovedWithoutShards(t *testing.T) {
+	c := newShardCluster(t, 2, Config{NoPush: true})
+	ticket, err := c.spaces[0].Invite(t.Context(), InviteOptions{Role: RoleRead})
+	must(t, err)
+	config := c.base
+	config.Dir = t.TempDir()
+	n := openForTest(t, config)
+	ns, err := n.Join(t.Context(), ticket)
+	must(t, err)
+	c.nodes, c.spaces, c.config = append(c.nodes, n), append(c.spaces, ns), append(c.config, config)
+	c.settle(0, 1)
+	for range 3 {
+		c.round()
+	}
+	for i, n := range c.nodes {
+		if names := n.Unproved(time.Hour); len(names) != 0 {
+			t.Errorf("node %d, with %d shards, is not proved: %q", i, len(c.numbers(i)), names)
+		}
+	}
+}
+
+// texts are addresses, sorted.
+func texts(addrs []ma.Multiaddr) (out []string) {
+	for _, a := range addrs {
+		out = append(out, a.String())
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Where a copy of the data folder has run and told the members its own addresses, the
+// node tells them its own again.
+func TestAddressesOfACopyAreReplaced(t *testing.T) {
+	a, b := openForTest(t, Config{}), openForTest(t, Config{})
+	sa := createForTest(t, a, Policy{})
+	sb := joinForTest(t, sa, b, RoleWrite)
+	of := func(ns *Namespace, id ID) []string {
+		t.Helper()
+		all, err := ns.core.Addresses()
+		must(t, err)
+		for _, one := range all {
+			if ID(one.ID) == id {
+				return texts(netio.ParseAddrs(one.Addrs))
+			}
+		}
+		return nil
+	}
+	sync := func() {
+		t.Helper()
+		must(t, errOf(sb.Sync(t.Context(), a.ID(), SyncOptions{})))
+	}
+	ofCopy := []ma.Multiaddr{ma.StringCast("/ip4/192.0.2.1/tcp/1")}
+	sb.announce(ofCopy)
+	sync()
+	if got := of(sa, b.ID()); !slices.Equal(got, texts(ofCopy)) {
+		t.Fatalf("a knows %v", got)
+	}
+	sb.tend()
+	sync()
+	if got := of(sa, b.ID()); !slices.Equal(got, texts(b.host.Dialable())) {
+		t.Errorf("a knows %v, b has %v", got, b.host.Dialable())
+	}
+}
+
+// What a node writes right after it has joined is read at once at nodes that have not heard
+// of it: they make their list of members equal with that of the host.
+func TestRecordsOfANewWriterAreRead(t *testing.T) {
+	t.Parallel()
+	c := newRoutedCluster(t, 4)
+	c.join()
+	for i := range 8 {
+		key := fmt.Sprint("key ", i)
+		must(t, errOf(c.put(4, key, "by the newcomer", All)))
+		for at, ns := range c.spaces {
+			if r, err := ns.Get(t.Context(), []byte(key)); err != nil || string(r.Value) != "by the newcomer" {
+				t.Errorf("node %d reads %q of %q: %v", at, r.Value, key, err)
+			}
+		}
+	}
+}
+
+// A namespace of shards keeps its placement, and has a layout from the start, also after
+// the node has come back.
+func TestPlacement(t *testing.T) {
+	dir := t.TempDir()
+	want := &Placement{Kind: "prefix", Shards: 4, Replicas: 2, Prefixes: map[string]int{"de": 1, "debian/": 3}}
+	for _, begun := range []bool{false, true} {
+		n, err := Open(t.Context(), Config{Dir: dir})
+		must(t, err)
+		var ns *Namespace
+		if begun {
+			ns, err = n.Namespace("packages")
+		} else {
+			ns, err = n.CreateNamespace(t.Context(), "packages", Policy{Placement: want})
+		}
+		must(t, err)
+		if got := ns.Policy().Placement; !reflect.DeepEqual(got, want) {
+			t.Errorf("placement %+v", got)
+		}
+		l, err := ns.Layout()
+		if err != nil || l.Epoch != 1 || len(l.Hosts) != 4 || len(l.Hosts[3]) != 1 || l.Hosts[3][0] != n.ID() {
+			t.Errorf("%+v, %v", l, err)
+		}
+		if !begun {
+			one, err := n.CreateNamespace(t.Context(), "plain", Policy{})
+			must(t, err)
+			if _, err := one.Layout(); !errors.Is(err, ErrInvalid) {
+				t.Errorf("a layout of one shard: %v", err)
+			}
+			for _, bad := range []*Placement{{}, {Kind: "hash", Shards: 3, Replicas: 1}, {Kind: "hash", Shards: 4}, {Kind: "prefix", Shards: 4, Replicas: 1, Prefixes: map[string]int{"a": -1}}} {
+				if _, err := n.CreateNamespace(t.Context(), "bad", Policy{Placement: bad}); !errors.Is(err, ErrInvalid) {
+					t.Errorf("%+v: %v", bad, err)
+				}
+			}
+		}
+		must(t, n.Close(t.Context()))
+	}
+}
+
+// A namespace that is dropped leaves nothing behind that holds its memory.
+func TestDroppedNamespacesAreForgotten(t *testing.T) {
+	n := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour})
+	createForTest(t, n, Policy{})
+	must(t, n.DropNamespace(t.Context(), "notes"))
+	n.shards.Range(func(set, _ any) bool {
+		t.Errorf("%p is still there", set)
+		return true
+	})
 }

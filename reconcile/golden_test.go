@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,4 +113,51 @@ func TestGoldenSessions(t *testing.T) {
 		fmt.Fprintf(&b, "both hold %d records, digest %016x%016x%016x%016x\n", records, digest[3], digest[2], digest[1], digest[0])
 	}
 	golden.Compare(t, "testdata/sessions.txt", b.String())
+}
+
+// opening answers any Hello with the replica.
+func opening(r Replica) Open { return func(*wire.Hello) (Replica, error) { return r, nil } }
+
+// admitting is an admission that sees plain records.
+func admitting(admit func([]dbadapter.Record) ([]Verdict, error)) Admission {
+	return func(hashed []dbadapter.Hashed) func() ([]Verdict, error) {
+		records := make([]dbadapter.Record, len(hashed))
+		for n := range hashed {
+			records[n] = hashed[n].Record
+		}
+		return func() ([]Verdict, error) { return admit(records) }
+	}
+}
+
+// list returns what has been declined.
+func (d *Declined) list() []DeclinedRecord { return slices.Collect(maps.Values(d.records)) }
+
+// forget makes all records travel again.
+func (d *Declined) forget() { d.records = nil }
+
+// hashed hashes records that may be read in a test.
+func hashed(h dbadapter.Hasher, records ...dbadapter.Record) []dbadapter.Hashed {
+	var all []dbadapter.Hashed
+	for _, r := range records {
+		all = append(all, dbadapter.Hashed{Record: r, Index: h.Index(r.Key), Digest: h.Digest(&r)})
+	}
+	return all
+}
+
+// TestGoldenKeys pins what a secret stands for: the formulas are in
+// docs/protocol, "Hashed numbers".
+func TestGoldenKeys(t *testing.T) {
+	var secret dbadapter.Secret
+	for i := range secret {
+		secret[i] = byte(i)
+	}
+	creator := bytes.Repeat([]byte{7}, 38)
+	keys, control, shard := DeriveKeys(secret, creator), DeriveControlKeys(secret, creator), DeriveShardKeys(secret, creator, 5)
+	ask, reply := &wire.Ask{Nonce: wire.Nonce{1}}, &wire.Reply{Nonce: wire.Nonce{2}}
+	ProveAsk(keys, []byte{0xa}, []byte{0xb}, ask)
+	ProveReply(keys, []byte{0xb}, []byte{0xa}, ask, reply)
+	golden.Compare(t, "testdata/keys.txt", fmt.Sprintf("# secret: byte i is i; creator: 38 bytes 07\nnamespace: %x\nkey of the cells: %x\n"+
+		"control namespace: %x\nits secret: %x\nits key of the cells: %x\n"+
+		"proof in an Ask from 0a to 0b, nonce 01…: %x\nproof in its Reply, nonce 02…: %x\n"+
+		"shard 5: %x\nits secret: %x\nits key of the cells: %x\nits topic: %x\n", keys.ID, keys.Cells, control.ID, control.Secret, control.Cells, ask.Proof, reply.Proof, shard.ID, shard.Secret, shard.Cells, shard.Topic))
 }

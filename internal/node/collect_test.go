@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -259,5 +260,106 @@ func TestTauIsDurable(t *testing.T) {
 	again := m.reopen(ns, false)
 	if v := must(put(again, "a", "1")); v.Clock <= last {
 		t.Errorf("version %s after the reading %x", v, uint64(last))
+	}
+}
+
+// A sweep that runs while a member is being admitted collects up to nothing that the new member may
+// still write: its first version follows that of its grant.
+func TestSweepWhileAMemberIsAdmitted(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("things", Policy{})
+	must(put(sa, "gone", "x"))
+	ticket := invite(sa, RoleWrite)
+	swept := make(chan error, 1)
+	a.applyControl = func(ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+		a.applyControl = nil
+		a.clock = a.clock.Add(2 * time.Second)
+		must(commit(sa.Sets()[0].Delete([]byte("gone"))))
+		go func() {
+			_, err := sa.Sets()[0].gc.Sweep(context.Background())
+			swept <- err
+		}()
+		select { // the sweep waits for the grant; one that does not has time to end
+		case err := <-swept:
+			swept <- err
+		case <-time.After(100 * time.Millisecond):
+		}
+		return ns.Apply(context.Background(), writes)
+	}
+	sb := must(b.join(a, ticket))
+	succeeds(t, <-swept)
+	must(put(sb, "new", "y"))
+	if mine, _, err := b.sync(sb, a, syncing.Ask{}); err != nil || mine.Rejected > 0 {
+		t.Errorf("what the new member has written first: %d records were declined, %v", mine.Rejected, err)
+	}
+}
+
+// A sync of all that found its differences by cells is what the next one opens
+// by; a sync that failed, of a prefix, or that sent everything says nothing.
+func TestOpeningsAreNoted(t *testing.T) {
+	a, b, sa, sb := newPair(RoleWrite)
+	for what, ask := range map[string]syncing.Ask{"of a prefix": {Prefix: []byte("l")}, "of everything": {Method: wire.MethodAll}} {
+		for i := range syncing.Remembered { // so often that the next one would open with other cells
+			must(put(sa, fmt.Sprint(what, i), "v"))
+			if _, _, err := b.sync(sb, a, ask); err != nil {
+				t.Errorf("a sync %s: %v", what, err)
+			}
+		}
+	}
+	for range syncing.Remembered {
+		c := must(sb.Sets()[0].Initiate(t.Context(), a.ID, syncing.Ask{}, nil))
+		c.Session.Next()
+		_, _ = c.End(reconcile.ErrUnreachable)
+	}
+	for i := range syncing.Remembered {
+		must(put(sa, fmt.Sprint(i), "v"))
+		if r, _, err := b.sync(sb, a, syncing.Ask{Method: wire.MethodSketch}); err != nil || r.Cells != reconcile.FirstCells {
+			t.Errorf("sync %d opened with %d cells; %v", i, r.Cells, err)
+		}
+	}
+	must(put(sa, "one more", "v"))
+	if r, _, err := b.sync(sb, a, syncing.Ask{Method: wire.MethodSketch}); err != nil || r.Cells != reconcile.CellsToOpen(1) {
+		t.Errorf("after syncs of one difference it opened with %d cells; %v", r.Cells, err)
+	}
+	if n := sa.Sets()[0].openings.Cells(b.ID); n != reconcile.CellsToOpen(1) {
+		t.Errorf("the other side would open with %d cells", n)
+	}
+}
+
+// After four syncs of next to nothing a sync of equal sets costs 600 bytes at the
+// most; what is written then comes over and is proved, whichever side began. The first sync
+// of more ends the quiet.
+func TestQuietTime(t *testing.T) {
+	a, b, sa, sb := newPair(RoleWrite)
+	for i := range 100 {
+		must(put(sa, fmt.Sprint("k", i), "v"))
+	}
+	sync := func() reconcile.Report {
+		r, _, err := b.sync(sb, a, syncing.Ask{})
+		if err != nil || !r.Verified {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return r
+	}
+	sync()
+	for n := range syncing.Remembered {
+		if r := sync(); n > 0 && r.Cells != reconcile.FirstCells {
+			t.Errorf("sync %d opens with %d cells", n, r.Cells)
+		}
+	}
+	for n := range 4 {
+		for i := range n {
+			must(put([]*Namespace{sa, sb}[i%2], fmt.Sprint("k", 10*n+i), "changed"))
+		}
+		r := sync()
+		if r.Differences() != n {
+			t.Errorf("%d differences of %d", r.Differences(), n)
+		}
+		if size := r.WireBytesSent + r.WireBytesReceived; n == 0 && (size > 600 || r.Cells != reconcile.QuietCells) {
+			t.Errorf("a sync of equal sets takes %d bytes and %d cells", size, r.Cells)
+		}
+	}
+	if r := sync(); r.Cells != reconcile.CellsToOpen(3) {
+		t.Errorf("after three differences a sync opens with %d cells", r.Cells)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/routing"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -215,5 +218,235 @@ func TestImportShardsAtOneHost(t *testing.T) {
 	c.imports(others[0], []Item{item}, ImportResult{Items: 1, Written: 1})
 	if r := c.held(hosts[0], key); r == nil || string(r.Value) != "dated" || r.Version.Writer != 0 {
 		t.Errorf("it holds %+v", r)
+	}
+}
+
+// A wait for a key ends once all hosts of its shard hold it, at whatever node it begins; the
+// one that lacks it is given it, and the later version counts. A wait for everything is for
+// the hosts of what the node holds.
+func TestWaitShards(t *testing.T) {
+	t.Parallel()
+	c := newRoutedCluster(t, 5)
+	hosts, others := c.hosts("key")
+	old := c.write(hosts[0], "key", "old")
+	v := c.write(hosts[0], "key", "value")
+	asker := c.spaces[others[0]]
+	for _, version := range []dbadapter.Version{old, v, {}} {
+		got, err := asker.Wait(t.Context(), WaitOptions{Key: []byte("key"), Version: version})
+		if err != nil || len(got.Held) != 2 || len(got.Missing) != 0 {
+			t.Fatalf("%s: %+v, %v", version, got, err)
+		}
+	}
+	if r := c.held(hosts[1], "key"); r == nil || r.Version != v {
+		t.Fatalf("the other host holds %+v", r)
+	}
+	for name, o := range map[string]WaitOptions{
+		"for three of two hosts":    {Key: []byte("key"), Count: 3},
+		"for one that is no host":   {Key: []byte("key"), Peers: []ID{c.nodes[others[1]].ID()}},
+		"of all, for so many hosts": {Count: 4},
+	} {
+		at := asker
+		if o.Key == nil {
+			at = c.spaces[hosts[0]]
+		}
+		if _, err := at.Wait(t.Context(), o); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := asker.Wait(t.Context(), WaitOptions{Key: []byte("none")}); !errors.Is(err, ErrNotFound) {
+		t.Errorf("for nothing: %v", err)
+	}
+	c.write(hosts[0], "key", "third")
+	if got, err := c.spaces[hosts[0]].Wait(t.Context(), WaitOptions{}); err != nil || len(got.Held) == 0 || len(got.Missing) != 0 {
+		t.Errorf("for everything: %+v, %v", got, err)
+	}
+	if r := c.held(hosts[1], "key"); r == nil || string(r.Value) != "third" {
+		t.Errorf("the other host holds %+v", r)
+	}
+	v = c.write(hosts[0], "key", "fourth")
+	c.must(c.nodes[hosts[1]].Close(context.Background()))
+	soon, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	got, err := asker.Wait(soon, WaitOptions{Key: []byte("key"), Version: v, Count: 2})
+	if !errors.Is(err, ErrUnconfirmed) || len(got.Held) > 1 || len(got.Missing) == 0 {
+		t.Errorf("a host is away: %+v, %v", got, err)
+	}
+}
+
+// shardsSeen is what a watch over shards has told.
+type shardsSeen struct {
+	values map[string]string // of the keys that are there
+	last   Cursor
+	at     int // events of EventAt
+}
+
+// follow watches until enough says so.
+func (c *routedCluster) follow(i int, s *shardsSeen, enough func() bool) error {
+	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Minute)
+	defer cancel()
+	for e, err := range c.spaces[i].Watch(ctx, s.last) {
+		if err != nil {
+			return err
+		}
+		s.last = e.Cursor
+		switch e.Kind {
+		case EventPut:
+			s.values[string(e.Key)] = string(e.Record.Value)
+		case EventAt:
+			s.at++
+		default:
+			delete(s.values, string(e.Key))
+		}
+		if enough() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// A watch at any node tells all that is held, and then what becomes of it, at whatever node
+// that is written; it goes on from its cursor after its node and a host were started again.
+func TestWatchShards(t *testing.T) {
+	t.Parallel()
+	c := newRoutedCluster(t, 3)
+	want := map[string]string{}
+	put := func(i int, key, value string) {
+		t.Helper()
+		want[key] = value
+		_, err := c.put(i, key, value, All)
+		c.must(err)
+	}
+	for i := range 60 {
+		put(i%3, fmt.Sprint("key ", i), "first")
+	}
+	for i := range c.spaces {
+		s := &shardsSeen{values: map[string]string{}, last: FromStart}
+		if err := c.follow(i, s, func() bool { return s.at > 0 }); err != nil || !maps.Equal(s.values, want) || s.at != 1 {
+			t.Fatalf("node %d: %d of %d keys, %v", i, len(s.values), len(want), err)
+		}
+	}
+	now, err := c.spaces[0].Cursor()
+	c.must(err)
+	s := &shardsSeen{values: maps.Clone(want), last: now}
+	same := func() bool { return maps.Equal(s.values, want) }
+	for i := range 20 {
+		put(i%3, fmt.Sprint("key ", i), "second")
+	}
+	put(2, "last", "x")
+	c.must(c.follow(0, s, same))
+	c.reopen(1)
+	c.reopen(0)
+	for i := range 20 {
+		put(i%3, fmt.Sprint("key ", 2*i), "third")
+	}
+	_, err = c.spaces[1].Delete(t.Context(), []byte("key 7"), Ack(All))
+	c.must(err)
+	delete(want, "key 7")
+	c.must(c.follow(0, s, same))
+	for _, bad := range []Cursor{"s1,start", "s2", Cursor(fmt.Sprint("s1", ",start,start,start,start,start,start,start,x")), "0000000000000001.5"} {
+		for _, err := range c.spaces[0].Watch(t.Context(), bad) {
+			if !errors.Is(err, ErrInvalid) {
+				t.Errorf("%q: %v", bad, err)
+			}
+			break
+		}
+	}
+}
+
+// asked is what a node is told of all members, by the numbers of their nodes.
+func (c *routedCluster) asked(i int) map[int]status.ClusterMember {
+	c.t.Helper()
+	all, err := c.spaces[i].Cluster(c.t.Context())
+	c.must(err)
+	by := map[int]status.ClusterMember{}
+	for _, m := range all {
+		by[slices.IndexFunc(c.nodes, func(n *Node) bool { return n.ID() == m.ID })] = m
+	}
+	return by
+}
+
+// A node tells of each member what it holds of each shard, beside the others that hold the shard:
+// of shards that it does not hold itself, too, and of members that hold none.
+func TestClusterShards(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []placement.Kind{placement.Hash, placement.Prefix} {
+		t.Run(kind.String(), func(t *testing.T) {
+			c := newClusterOf(t, kind, 5, Config{NoPush: true})
+			ticket, err := c.spaces[0].Invite(t.Context(), InviteOptions{Role: RoleRead})
+			c.must(err)
+			config := c.base
+			config.Dir, config.Registerer = t.TempDir(), nil
+			reader := openForTest(t, config)
+			ns, err := reader.Join(t.Context(), ticket)
+			c.must(err)
+			c.nodes, c.spaces = append(c.nodes, reader), append(c.spaces, ns)
+			c.round()
+			for k := range 40 {
+				_, err := c.put(k%5, fmt.Sprint("key ", k), "v", All)
+				c.must(err)
+			}
+			for _, asker := range []int{0, 3, 5} {
+				records := int64(0)
+				for i, m := range c.asked(asker) {
+					sets := len(c.spaces[i].shards())
+					if m.Problem != nil || !m.Equal || m.Missing != 0 || m.Self != (i == asker) || !m.SameList || len(m.Shards) != sets {
+						t.Errorf("node %d says of %d, which holds %d sets: %+v", asker, i, sets, m)
+					}
+					for _, s := range m.Shards {
+						if !s.Equal || s.Copies != 2 || !s.Host || s.Problem != nil {
+							t.Errorf("node %d says of %d: %+v", asker, i, s)
+						}
+						records += s.Records
+					}
+				}
+				if records != 2*40 {
+					t.Errorf("node %d says that %d copies of 40 records are held", asker, records)
+				}
+			}
+		})
+	}
+}
+
+// A shard whose hosts hold different records differs at both. Where a host is away, what the
+// other one holds is not called equal.
+func TestClusterShardsDiffer(t *testing.T) {
+	t.Parallel()
+	c := newRoutedCluster(t, 5)
+	for k := range 20 {
+		_, err := c.put(k%5, fmt.Sprint("key ", k), "v", All)
+		c.must(err)
+	}
+	hosts, others := c.hosts("alone")
+	number := int(c.spaces[0].core.Home([]byte("alone")))
+	c.now.Add(int64(time.Minute))
+	c.write(hosts[0], "alone", "v")
+	for _, asker := range []int{hosts[0], hosts[1], others[0]} {
+		for i, m := range c.asked(asker) {
+			host := slices.Contains(hosts, i)
+			behind := i == hosts[1]
+			if m.Problem != nil || m.Equal == host || m.Missing > 0 != behind || m.Behind > 0 != behind {
+				t.Errorf("node %d says of %d: %+v", asker, i, m)
+			}
+			for _, s := range m.Shards {
+				copies, missing := 2, int64(0)
+				if s.Number == number {
+					copies = 1
+				}
+				if s.Number == number && behind {
+					missing = 1
+				}
+				if s.Equal != (copies == 2) || s.Copies != copies || s.Missing != missing {
+					t.Errorf("node %d says of %d: %+v", asker, i, s)
+				}
+			}
+		}
+	}
+	c.must(c.nodes[hosts[1]].Close(t.Context()))
+	all := c.asked(others[0])
+	if away := all[hosts[1]]; !errors.Is(away.Problem, ErrUnreachable) || away.Equal || len(away.Shards) == 0 || slices.ContainsFunc(away.Shards, func(s status.MemberShard) bool { return s.Problem == nil || s.Equal || s.Copies > 0 }) {
+		t.Errorf("a member that is away: %+v", away)
+	}
+	if m := all[hosts[0]]; m.Problem != nil || m.Equal || m.Missing != 0 {
+		t.Errorf("a member whose shard has its other host away: %+v", m)
 	}
 }
