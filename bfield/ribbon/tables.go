@@ -1,6 +1,11 @@
 package ribbon
 
-import "math"
+import (
+	"fmt"
+	"math"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
+)
 
 // tables are what a Retrieval, a Map and a Filter consist of. A key's entry is its
 // fingerprint and behind it its value; either may have no bits. A word has 64 bits.
@@ -75,3 +80,170 @@ func (t *tables) stats() Stats {
 	}
 	return s
 }
+
+// Map is an approximate static map: it returns the value of each key that it
+// was built from. For any other key it says "absent", except with probability
+// 2^-f, when it returns an arbitrary value. It may be read by many goroutines
+// at once.
+type Map struct{ tables }
+
+// BuildMap builds a Map with values[i] for key i, from the ValueBits,
+// FingerprintBits, Seed and Workers of the configuration. One key may be given
+// more than once, if its value is the same each time. Otherwise the error wraps
+// ErrContradiction.
+func BuildMap(c Config, keys keyed.List, values []uint64) (*Map, error) {
+	if err := c.checkValues(keys.Len(), values); err != nil {
+		return nil, err
+	}
+	if err := c.checkFingerprint(); err != nil {
+		return nil, err
+	}
+	t, err := c.tables(keyList{keys}, values)
+	if err != nil {
+		return nil, err
+	}
+	return &Map{t}, nil
+}
+
+// Lookup returns the value of a key, and whether the key is there or looks as
+// if it were.
+func (m *Map) Lookup(key keyed.Key) (value uint64, ok bool) {
+	h := key.Hash(m.seed)
+	p, ok := m.main.find(h)
+	if !ok || !m.accepts(p) {
+		return 0, false
+	}
+	return m.value(p, h), true
+}
+
+// LookupBatch sets values[i] and found[i] to Lookup of key i, faster than one
+// by one. Where found[i] is false, values[i] is 0. It panics if values or found
+// is shorter than keys.
+func (m *Map) LookupBatch(keys keyed.List, values []uint64, found []bool) {
+	v, is := values[:keys.Len()], found[:keys.Len()]
+	m.main.lookups(keys, m.seed, func(i int, h uint64, p place, ok bool) {
+		v[i], is[i] = 0, ok && m.accepts(p)
+		if is[i] {
+			v[i] = m.value(p, h)
+		}
+	})
+}
+
+// Stats tells of keys, bits, overhead and the false positive rate.
+func (m *Map) Stats() Stats { return m.stats() }
+
+// Kind is a way to make a filter from a ribbon.
+type Kind uint8
+
+const (
+	// Standard asks that the row of each key give its fingerprint. It has enough
+	// slots that all equations of a shard have a solution with one of some salts:
+	// 8 % more than keys. The fastest to build.
+	Standard Kind = iota
+
+	// Bumped is a Standard one that bumps. It is the smallest, by 7 %, and takes half
+	// as much time again to build. One look-up in sixteen goes on to a second level.
+	Bumped
+
+	kinds = iota
+)
+
+func (k Kind) String() string {
+	if k < kinds {
+		return [...]string{"standard", "bumped"}[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Filter tells whether a key is in the set that it was built from. The answer
+// is always yes for a key of the set, and yes with probability 2^-f for
+// another. It may be read by many goroutines at once.
+type Filter struct {
+	kind Kind
+	tables
+}
+
+// BuildFilter builds a Filter of the keys, from the Filter, FingerprintBits,
+// Seed and Workers of the configuration.
+func BuildFilter(c Config, keys keyed.List) (*Filter, error) {
+	if err := c.checkFingerprint(); err != nil {
+		return nil, err
+	}
+	if c.Filter >= kinds {
+		return nil, fmt.Errorf("ribbon: no filter of kind %d: 0 to %d are possible", c.Filter, kinds-1)
+	}
+	c.ValueBits = 0
+	t, err := c.tables(keyList{keys}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Filter{c.Filter, t}, nil
+}
+
+// Lookup says whether a key is in the set, or looks as if it were.
+func (f *Filter) Lookup(key keyed.Key) bool {
+	p, ok := f.main.find(key.Hash(f.seed))
+	return ok && f.accepts(p)
+}
+
+// LookupBatch sets found[i] to Lookup of key i, faster than one by one. It
+// panics if found is shorter than keys.
+func (f *Filter) LookupBatch(keys keyed.List, found []bool) {
+	is := found[:keys.Len()]
+	f.main.lookups(keys, f.seed, func(i int, _ uint64, p place, ok bool) {
+		is[i] = ok && f.accepts(p)
+	})
+}
+
+// Stats tells of keys, bits, overhead and the false positive rate of a ribbon
+// that is nowhere crowded.
+func (f *Filter) Stats() Stats { return f.stats() }
+
+// Retrieval is a static function. It returns the value of each key that it was
+// built from, and an arbitrary value for any other key. It does not know which
+// is which. It may be read by many goroutines at once.
+type Retrieval struct{ tables }
+
+// BuildRetrieval builds a Retrieval with values[i] for key i, from the
+// ValueBits, Seed and Workers of the configuration. One key may be given more
+// than once, if its value is the same each time. Otherwise the error wraps
+// ErrContradiction.
+func BuildRetrieval(c Config, keys keyed.List, values []uint64) (*Retrieval, error) {
+	if err := c.checkValues(keys.Len(), values); err != nil {
+		return nil, err
+	}
+	c.FingerprintBits = 0
+	t, err := c.tables(keyList{keys}, values)
+	if err != nil {
+		return nil, err
+	}
+	return &Retrieval{t}, nil
+}
+
+// Lookup returns the value of a key.
+func (r *Retrieval) Lookup(key keyed.Key) uint64 {
+	p, ok := r.main.find(key.Hash(r.seed))
+	if !ok {
+		return 0
+	}
+	return r.main.value(p, 0, r.main.values)
+}
+
+// LookupBatch sets values[i] to the value of key i. It waits for the memory
+// of many keys at once, so it is faster than Lookup for each. It panics if
+// values is shorter than keys.
+func (r *Retrieval) LookupBatch(keys keyed.List, values []uint64) {
+	v := values[:keys.Len()]
+	r.main.lookups(keys, r.seed, func(i int, _ uint64, p place, ok bool) {
+		v[i] = 0
+		if ok {
+			v[i] = r.main.value(p, 0, r.main.values)
+		}
+	})
+}
+
+// Stats tells of keys, bits and overhead.
+func (r *Retrieval) Stats() Stats { return r.stats() }
+
+// ValueBits is the width of the values.
+func (r *Retrieval) ValueBits() int { return r.main.values }

@@ -143,3 +143,37 @@ func (s *Sketch) Clone() *Sketch { return s.Window(s.from, s.from+s.Len()) }
 // Estimator returns a copy of the estimator of the set. A window has no
 // estimator.
 func (s *Sketch) Estimator() Estimator { return slices.Clone(s.estimator) }
+
+// Append lengthens the sketch by the window that begins where it ends. Both
+// must be of the same set. It panics if they are not adjacent, or were made with
+// different keys.
+func (s *Sketch) Append(tail *Sketch) {
+	if tail.words != s.words {
+		panic("rateless: Append of cells that were made with another key")
+	}
+	if tail.from != s.from+s.Len() {
+		panic(fmt.Sprintf("rateless: cells from %d appended to cells that end at %d", tail.from, s.from+s.Len()))
+	}
+	s.cells.at = append(s.cells.at, tail.cells.at...)
+	s.cells.terms = max(s.cells.terms, tail.cells.terms)
+}
+
+// Restore returns the sketch that has these first cells and this estimator, as
+// Prefix and Estimator gave them under the same key. It continues a set that was
+// sketched before. ErrCell: a cell is not reduced, or the estimator has another
+// size.
+func Restore(key Key, cells []Cell, e Estimator) (*Sketch, error) {
+	if len(e) != EstimatorSize {
+		return nil, fmt.Errorf("restore a sketch: its estimator has %d bytes, not %d: %w", len(e), EstimatorSize, ErrCell)
+	}
+	s := NewWindow(key, 0, len(cells))
+	s.estimator = slices.Clone(e)
+	for i := range cells {
+		if !cells[i].inRange() {
+			return nil, fmt.Errorf("restore a sketch: cell %d is out of range: %w", i, ErrCell)
+		}
+		s.cells.at[i] = sumOf(&cells[i])
+	}
+	s.cells.terms = 1
+	return s, nil
+}

@@ -236,3 +236,364 @@ func (c *codec) keyed(r *dbadapter.Record, digest *dbadapter.Digest) {
 
 func (q *AskSet) question(c *codec)  { c.sum(&q.Sum) }
 func (a *SetAnswer) answer(c *codec) { c.sum(&a.Sum) }
+
+// SubjectScan is a page of a shard's records, by key. It is a routed question.
+const SubjectScan Subject = 7
+
+// AskScan asks for the records of a shard whose keys begin with Prefix and are greater than
+// After, the least keys first: a page. The last key of a page is what the next one is
+// asked for behind, of this host or of another one. So nothing is kept for a scan.
+type AskScan struct {
+	ShardRow
+	// Most is how many bytes the page's records may take, as they travel: BatchBytes at
+	// most. One record comes in any case.
+	Most          uint32
+	Prefix, After []byte
+}
+
+// ScanAnswer is a page.
+type ScanAnswer struct {
+	// Whole is as in a RecordAnswer. A page is of a whole host alone.
+	Whole bool
+	// More: further records follow behind the last one.
+	More bool
+	// Records are in full, tombstones and what has expired too, by key: BatchRecords at most.
+	Records []dbadapter.Record
+}
+
+// Subject is SubjectScan; so is the next one.
+func (*AskScan) Subject() Subject { return SubjectScan }
+
+// Subject is SubjectScan.
+func (*ScanAnswer) Subject() Subject { return SubjectScan }
+
+func (q *AskScan) question(c *codec) {
+	q.fields(c)
+	if uvarint(c, &q.Most); q.Most > BatchBytes {
+		c.fail("a page of %d bytes; at most %d are allowed", q.Most, BatchBytes)
+	}
+	field(c, &q.Prefix, dbadapter.MaxKey, "a prefix")
+	field(c, &q.After, dbadapter.MaxKey, "a key")
+}
+
+func (a *ScanAnswer) answer(c *codec) {
+	c.host(&a.Whole, &a.More)
+	if a.More && !a.Whole {
+		c.fail("more of a page that there is not")
+	}
+	if !a.Whole {
+		return
+	}
+	if a.More {
+		c.some()
+	}
+	list(c, &a.Records, BatchRecords, "records", c.pushed)
+}
+
+// SubjectChanges is what a watch of a shard has to tell. It is a routed question.
+const SubjectChanges Subject = 8
+
+// MaxCursor is the most bytes of the cursor of a watch of one shard: log, number and key.
+const MaxCursor = 16 + 1 + 20 + 1 + (dbadapter.MaxKey*8+5)/6
+
+// AskChanges asks for what has become of the keys of a shard that begin with Prefix, behind a
+// cursor of the peer's. An empty cursor asks for the cursor of now. "start" asks for what is
+// held first, tombstones and what has expired, too.
+type AskChanges struct {
+	ShardRow
+	Cursor, Prefix []byte
+}
+
+// ChangesAnswer is a page of a watch.
+type ChangesAnswer struct {
+	// Whole is as in a RecordAnswer. A page is of a whole host alone.
+	Whole bool
+	// Expired: the cursor is none of the peer's, or too old. There is no page then.
+	Expired bool
+	// More: there is more to be told at once.
+	More bool
+	// Next is the cursor behind the page.
+	Next []byte
+	// Changes are at most BatchRecords.
+	Changes []Change
+}
+
+// Change is what a watch tells.
+type Change struct {
+	// Coalesced: other changes of the key may have been passed over.
+	Coalesced bool
+	// Record is what the key holds, a tombstone, too; nil: nothing any more.
+	Record *dbadapter.Record
+	// Key is that of a key which holds nothing any more. Where it is empty, and Record nil,
+	// all that was held has been told.
+	Key []byte
+}
+
+// Subject is SubjectChanges; so is the next one.
+func (*AskChanges) Subject() Subject { return SubjectChanges }
+
+// Subject is SubjectChanges.
+func (*ChangesAnswer) Subject() Subject { return SubjectChanges }
+
+func (q *AskChanges) question(c *codec) {
+	q.fields(c)
+	field(c, &q.Cursor, MaxCursor, "a cursor")
+	field(c, &q.Prefix, dbadapter.MaxKey, "a prefix")
+}
+
+func (a *ChangesAnswer) answer(c *codec) {
+	c.host(&a.Whole, &a.Expired, &a.More)
+	if (a.Expired || a.More) && !a.Whole || a.Expired && a.More {
+		c.fail("unknown flags: expired %v, more %v, whole %v", a.Expired, a.More, a.Whole)
+	}
+	if !a.Whole || a.Expired {
+		return
+	}
+	if field(c, &a.Next, MaxCursor, "a cursor"); len(a.Next) == 0 {
+		c.fail("a page without a cursor")
+	}
+	list(c, &a.Changes, BatchRecords, "changes", func(change *Change) {
+		record := change.Record != nil
+		if c.flags(&change.Coalesced, &record); record {
+			c.pushed(made(c, &change.Record))
+		} else {
+			field(c, &change.Key, dbadapter.MaxKey, "a key")
+		}
+	})
+}
+
+// SubjectKept is what the peer keeps of records that have left its sets. It is a routed
+// question.
+const SubjectKept Subject = 9
+
+// AskKept asks for entries of the peer's kept logs whose numbers are greater than After, in
+// their order: a page. Nothing is kept for it.
+type AskKept struct {
+	// Aside: of what was set aside; otherwise of conflicts.
+	Aside bool
+	After uint64
+}
+
+// KeptAnswer is a page.
+type KeptAnswer struct {
+	// More: further entries follow behind the last one.
+	More bool
+	// Entries are BatchRecords at most.
+	Entries []KeptEntry
+}
+
+// KeptEntry is an entry without the value.
+type KeptEntry struct {
+	Seq uint64
+	// At is when the record left the set, by the peer's clock in milliseconds, and Size that of
+	// its value.
+	At, Size uint64
+	Record   dbadapter.Record
+	By       dbadapter.Version
+}
+
+// Subject is SubjectKept; so is the next one.
+func (*AskKept) Subject() Subject { return SubjectKept }
+
+// Subject is SubjectKept.
+func (*KeptAnswer) Subject() Subject { return SubjectKept }
+
+func (q *AskKept) question(c *codec) {
+	c.bool(&q.Aside)
+	uvarint(c, &q.After)
+}
+
+func (a *KeptAnswer) answer(c *codec) {
+	if c.bool(&a.More); a.More {
+		c.some()
+	}
+	list(c, &a.Entries, BatchRecords, "entries", func(e *KeptEntry) { e.fields(c) })
+}
+
+// AppendKept appends an entry as it travels.
+func AppendKept(b []byte, e *KeptEntry) []byte { return written(b, e.fields) }
+
+func (e *KeptEntry) fields(c *codec) {
+	uvarint(c, &e.Seq)
+	uvarint(c, &e.At)
+	uvarint(c, &e.Size)
+	c.head(&e.Record, nil, nil)
+	c.version(&e.By)
+}
+
+// MaxProgram is the most bytes of the version of a program.
+const MaxProgram = 64
+
+// AskStatus asks how the peer is. It answers at once.
+type AskStatus struct{}
+
+// StatusAnswer is how the peer is, with a namespace and its disk.
+type StatusAnswer struct {
+	// Sum is of what it holds, durably, and Newest the greatest clock that it has ever held.
+	Sum    dbadapter.Sum
+	Newest dbadapter.Timestamp
+	// Damaged: it has met damage to its store, and has not found it healed.
+	Damaged bool
+	// Unable are the states in which it cannot do its work, a bit each; 0: none.
+	Unable byte
+	// Program is the version of its program, in UTF-8.
+	Program string
+	// Disk, if not nil, is that of its store.
+	Disk *Disk
+	// Proved, if not nil, is the last sync of everything that proved its records equal to
+	// another member's.
+	Proved *Proved
+}
+
+// Disk is what files take, in bytes, and what is free.
+type Disk struct{ Taken, Free uint64 }
+
+// Proved is a sync that proved two members equal.
+type Proved struct {
+	With []byte // the other member's peer id, in binary
+	At   uint64 // Unix milliseconds, by the clock of the one that tells it
+	// Differences is how many that sync had found.
+	Differences uint64
+}
+
+// Subject is SubjectStatus; so is the next one.
+func (*AskStatus) Subject() Subject { return SubjectStatus }
+
+// Subject is SubjectStatus.
+func (*StatusAnswer) Subject() Subject { return SubjectStatus }
+
+func (*AskStatus) question(*codec) {}
+
+func (a *StatusAnswer) answer(c *codec) {
+	disk, proved, unable := a.Disk != nil, a.Proved != nil, a.Unable != 0
+	c.flags(&a.Damaged, &disk, &proved, &unable)
+	c.sum(&a.Sum)
+	big(c, &a.Newest)
+	const program = "a version of a program"
+	c.text(&a.Program, c.length(len(a.Program), MaxProgram, program), program)
+	if disk {
+		d := made(c, &a.Disk)
+		uvarint(c, &d.Taken)
+		uvarint(c, &d.Free)
+	}
+	if proved {
+		p := made(c, &a.Proved)
+		if field(c, &p.With, MaxOrigin, "a peer id"); len(p.With) == 0 {
+			c.fail("a proof with no member")
+		}
+		uvarint(c, &p.At)
+		uvarint(c, &p.Differences)
+	}
+	if unable {
+		if octet(c, &a.Unable); a.Unable == 0 {
+			c.fail("no state is spelt out")
+		}
+	}
+}
+
+// The routed questions about values that are bodies (package bodies).
+const (
+	// SubjectBody is a key's record together with its value.
+	SubjectBody Subject = 10
+	// SubjectNames is which bodies a peer's records name.
+	SubjectNames Subject = 11
+)
+
+// AskBody asks a host for a key's record, as far as it knows it in the shard. It asks for the
+// body that the record names, too, if that is in the shard.
+type AskBody struct {
+	ShardRow
+	Key []byte
+}
+
+// BodyAnswer is what the host has.
+type BodyAnswer struct {
+	Whole bool // as in a RecordAnswer
+	// Record is what the shard holds under the key, or else the one that the host was given as a hint; nil: neither.
+	Record *dbadapter.Record
+	// Value is that of the body.
+	Value []byte
+}
+
+// AskNames asks a member, host or not, which bodies its records of a shard name, and its kept log of that.
+type AskNames struct {
+	ShardRow
+	// Names are at least one, and BatchRecords at most.
+	Names []BodyName
+}
+
+// BodyName names the body of a key's value.
+type BodyName struct {
+	Salt [16]byte
+	Key  []byte
+}
+
+// NamesAnswer says of each body, in order, whether a record names it.
+type NamesAnswer struct{ Named []bool }
+
+// Subject is SubjectBody; so is the next one.
+func (*AskBody) Subject() Subject { return SubjectBody }
+
+// Subject is SubjectBody.
+func (*BodyAnswer) Subject() Subject { return SubjectBody }
+
+// Subject is SubjectNames; so is the next one.
+func (*AskNames) Subject() Subject { return SubjectNames }
+
+// Subject is SubjectNames.
+func (*NamesAnswer) Subject() Subject { return SubjectNames }
+
+func (q *AskBody) question(c *codec) {
+	q.fields(c)
+	c.key(&q.Key)
+}
+
+func (a *BodyAnswer) answer(c *codec) {
+	record := a.Record != nil
+	if c.host(&a.Whole, &record); !record {
+		return
+	}
+	c.pushed(made(c, &a.Record))
+	field(c, &a.Value, dbadapter.MaxValue, "a value")
+}
+
+func (q *AskNames) question(c *codec) {
+	q.fields(c)
+	c.some()
+	list(c, &q.Names, BatchRecords, "names", func(n *BodyName) {
+		c.array(n.Salt[:])
+		c.key(&n.Key)
+	})
+}
+
+func (a *NamesAnswer) answer(c *codec) {
+	c.host(nil)
+	c.some()
+	list(c, &a.Named, BatchRecords, "answers", c.bool)
+}
+
+// The feed of a locator travels as questions and answers about its own messages, on the
+// streams of routed questions. Who may ask, and what proves the answer, is the same.
+
+// SubjectFeed is that of the feed.
+const SubjectFeed Subject = 6
+
+// MaxFeed is the greatest message of the feed in bytes.
+const MaxFeed = 256 << 10
+
+// AskFeed is a poll or a take of the feed, as package locator writes it.
+type AskFeed struct{ Message []byte }
+
+// FeedAnswer is the answer to it, the news or a page.
+type FeedAnswer struct{ Message []byte }
+
+// Subject is SubjectFeed.
+func (*AskFeed) Subject() Subject { return SubjectFeed }
+
+// Subject is SubjectFeed.
+func (*FeedAnswer) Subject() Subject { return SubjectFeed }
+
+func (q *AskFeed) question(c *codec) { orNone(c, &q.Message, MaxFeed, "a question about the feed") }
+func (a *FeedAnswer) answer(c *codec) {
+	orNone(c, &a.Message, MaxFeed, "an answer about the feed")
+}

@@ -1,10 +1,15 @@
 package kvstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
@@ -279,4 +284,91 @@ func (c *committer) publish(set func()) {
 	set()
 	s.mu.Unlock()
 	old.release()
+}
+
+// committer is the single writer of a store. Its queue gathers the batches of many
+// callers, and each group is one transaction of the database with one write to the
+// disk.
+type committer struct {
+	store *Store
+	queue *queue.Queue[*batch]
+
+	underway underway
+
+	// landing is the transaction that lands while the next one is prepared.
+	landing atomic.Pointer[prepared]
+
+	// Used by the queue's goroutine only, until it has been stopped.
+	head  head   // with the transaction that lands
+	arena []byte // index and log entries of the transaction that is prepared
+	puts  []put
+	// failed is set for good when it is unknown what the disk holds. While a transaction
+	// lands, the goroutine that does so may set it, and alone reads it.
+	failed error
+
+	arenas sync.Pool // of *[]byte
+	// transactions counts what was committed; tests read it.
+	transactions atomic.Int64
+}
+
+// batch is what one caller of Apply writes.
+type batch = grouped.Batch[*namespace]
+
+func (c *committer) start(s *Store, h head) {
+	c.store, c.head = s, h
+	c.queue = queue.Start(c.commit)
+}
+
+// stop ends the goroutine after what is queued. Idempotent.
+func (c *committer) stop() { c.queue.Stop() }
+
+// do runs a function between two commits.
+func (c *committer) do(ctx context.Context, run func() error) error {
+	return c.queue.Do(ctx, func() error {
+		if c.failed != nil {
+			return c.failed
+		}
+		if err := c.store.awake(); err != nil && !errors.Is(err, dbadapter.ErrNoRoom) {
+			return err
+		}
+		return run()
+	})
+}
+
+// underway is the commit that runs now. Work in the background waits for its end
+// between two pieces: a copy that keeps a processor busy costs a commit far more
+// than its share, since a commit is a chain of short steps of several goroutines,
+// each of which waits for a processor anew (docs/PERFORMANCE.md, "Backups").
+type underway struct{ commit atomic.Pointer[chan struct{}] }
+
+// begin begins a commit; ended ends it. Another one may begin before.
+func (u *underway) begin() (ended func()) {
+	c := make(chan struct{})
+	u.commit.Store(&c)
+	return func() {
+		u.commit.CompareAndSwap(&c, nil)
+		close(c)
+	}
+}
+
+// mostWait bounds how long one piece waits, so that a copy goes on beside commits
+// that follow one another without a pause, or that a slow disk holds up.
+const mostWait = 2 * time.Millisecond
+
+// giveWay waits until the commit that runs now, if there is one, has ended, for
+// mostWait, or for the context. If no commit runs, it yields the processor to goroutines
+// that wait for one: writes of another store, for example.
+func (u *underway) giveWay(ctx context.Context) {
+	ended := u.commit.Load()
+	if ended == nil {
+		runtime.Gosched()
+		return
+	}
+	bound := time.NewTimer(mostWait)
+	defer bound.Stop()
+	select {
+	case <-*ended:
+	case <-bound.C:
+	case <-ctx.Done():
+	}
 }

@@ -1,10 +1,13 @@
 package kvstore
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"math"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
@@ -51,4 +54,78 @@ func (s *Store) unname(id dbadapter.NamespaceID) error {
 		return err
 	}
 	return s.committer.finish(txn)
+}
+
+// dropped are the marks of dropped namespaces in the database, as lifecycle.Dropped.
+type dropped struct{ store *Store }
+
+// A piece is what one transaction removes. A write that comes meanwhile waits
+// for one of them, so it is small beside a transaction's bounds.
+const erasePiece = 1024
+
+// Next is the least marked number above another, 0 if there is no such number.
+func (d dropped) Next(_ context.Context, above uint32) (number uint32, err error) {
+	defer func() { err = d.store.background(err) }()
+	keys, err := d.store.keys(appendPrefix(nil, 0, kindDrop), dropKey(above+1), 1)
+	if err != nil || len(keys) == 0 {
+		return 0, err
+	}
+	if len(keys[0]) != prefixSize+4 {
+		return 0, damage.Corrupt("the mark of a dropped namespace", "its key has %d bytes", len(keys[0]))
+	}
+	return binary.BigEndian.Uint32(keys[0][prefixSize:]), nil
+}
+
+// Erase removes all entries of a number, and then its mark. Each piece begins
+// after the one before: Badger steps over each entry that it has deleted, and
+// from the first entry on, the time would grow with the square of their number.
+func (d dropped) Erase(ctx context.Context, number uint32) (err error) {
+	defer func() { err = d.store.background(err) }()
+	prefix := binary.BigEndian.AppendUint32(nil, number)
+	for from := prefix; ; {
+		keys, err := d.store.keys(prefix, from, erasePiece)
+		if err != nil {
+			return err
+		}
+		last := len(keys) == 0
+		if last {
+			keys = [][]byte{dropKey(number)}
+		}
+		if err := d.store.committer.do(ctx, func() error { return d.store.remove(keys) }); last || err != nil {
+			return err
+		}
+		from = append(keys[len(keys)-1], 0)
+	}
+}
+
+// keys reads up to a number of keys with a prefix, from one on.
+func (s *Store) keys(prefix, from []byte, most int) (keys [][]byte, err error) {
+	view := s.db.View()
+	defer view.Close()
+	defer damage.Recovered("database", &err)
+	it := view.Iterate(prefix)
+	defer it.Close()
+	size := 0
+	for it.Seek(from); it.Valid() && len(keys) < most && size < dbadapter.MaxBatchBytes; it.Next() {
+		key := bytes.Clone(it.Key())
+		keys, size = append(keys, key), size+len(key)
+	}
+	return keys, it.Err()
+}
+
+// remove deletes keys in one transaction. It runs on the committer's goroutine.
+func (s *Store) remove(keys [][]byte) error {
+	txn := s.db.Begin()
+	defer txn.Discard()
+	for _, key := range keys {
+		if err := txn.Delete(key); err != nil {
+			return err
+		}
+	}
+	return s.committer.finishUnseen(txn)
+}
+
+// dropKey is the mark of a namespace whose entries are to be erased.
+func dropKey(number uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendPrefix(nil, 0, kindDrop), number)
 }

@@ -1,5 +1,7 @@
 package cuckoo
 
+import "github.com/syncd-io/syncd/bfield/keyed"
+
 // batch is how many look-ups overlap: about as many reads as a processor keeps
 // in flight. With more, the first lines have left the nearest cache when they
 // are used.
@@ -79,6 +81,41 @@ func (x *exact) look(number uint64, choice uint8, index int) look {
 func fetch(looks []look) (sum uint64) {
 	for i := range looks {
 		sum += looks[i].line.tags
+	}
+	return sum
+}
+
+// LookupBatch sets values[i] and found[i] for key i, as Lookup answers. Where
+// found[i] is false, values[i] is 0. It panics if values or found is shorter
+// than keys. The buckets of many keys are fetched at once.
+func (t *Table) LookupBatch(keys keyed.List, values []uint64, found []bool) {
+	n := keys.Len()
+	values, found = values[:n], found[:n]
+	var hashes [batch]uint64
+	for begin := 0; begin < n; begin += batch {
+		end := min(begin+batch, n)
+		for i := begin; i < end; i++ {
+			hashes[i&(batch-1)] = keys.At(i).Hash(t.config.Seed)
+		}
+		t.lookups(hashes[:end-begin], values[begin:end], found[begin:end])
+	}
+}
+
+// lookups answers at most batch look-ups.
+func (t *Table) lookups(hashes, values []uint64, found []bool) {
+	t.touch(hashes)
+	for i, h := range hashes {
+		values[i], found[i] = t.find(t.identify(h))
+	}
+}
+
+// touch reads a word of each key's first bucket; see fetch.
+//
+//go:noinline
+func (t *Table) touch(hashes []uint64) (sum uint64) {
+	for _, h := range hashes {
+		c, word, _ := t.bit(t.bucketOf(t.identify(h), 0), 0)
+		sum += c[word]
 	}
 	return sum
 }
