@@ -44,7 +44,7 @@ var forms = fieldtest.Forms[*Filter]{
 	},
 }
 
-func TestSaved(t *testing.T)     { forms.Test(t) }
+func TestGolden(t *testing.T)    { forms.Test(t) }
 func FuzzUnmarshal(f *testing.F) { forms.Fuzz(f) }
 
 // Each field of the header, set to what no filter has, is refused by itself.

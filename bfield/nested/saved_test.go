@@ -96,7 +96,7 @@ var forms = fieldtest.Forms[*Field]{
 	},
 }
 
-func TestSaved(t *testing.T)   { forms.Test(t) }
+func TestGolden(t *testing.T)  { forms.Test(t) }
 func FuzzFieldOf(f *testing.F) { forms.Fuzz(f) }
 
 // Each count of the header, changed under a right checksum, is refused.

@@ -51,7 +51,7 @@ var forms = fieldtest.Forms[*Function]{
 	},
 }
 
-func TestSaved(t *testing.T)     { forms.Test(t) }
+func TestGolden(t *testing.T)    { forms.Test(t) }
 func FuzzUnmarshal(f *testing.F) { forms.Fuzz(f) }
 
 // Each field, set to what no function has, is refused by itself.

@@ -74,7 +74,7 @@ var forms = fieldtest.Forms[structure]{
 	Ask: askAll,
 }
 
-func TestSaved(t *testing.T)     { forms.Test(t) }
+func TestGolden(t *testing.T)    { forms.Test(t) }
 func FuzzUnmarshal(f *testing.F) { forms.Fuzz(f) }
 
 // A structure of one type does not load as another.
