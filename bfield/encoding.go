@@ -51,7 +51,7 @@ func aligned(n uint64) uint64 { return (n + alignment - 1) &^ (alignment - 1) }
 // MarshalBinary returns the field as bytes.
 func (f *Field) MarshalBinary() ([]byte, error) { return bytes.Join(f.parts(), nil), nil }
 
-// Save writes the field to a file. After a crash there is the old file or the new one.
+// Save writes the field to a file. After a crash there is the old file or the new one. Callers of one path take turns.
 func (f *Field) Save(path string) error { return durable.WriteFile(path, f.parts()...) }
 
 // parts returns the saved form: the header, and each array with the zeros behind it.

@@ -133,7 +133,11 @@ func (ns *Namespace) within(ctx context.Context, what string, run func(context.C
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	if err := run(ctx); err != nil {
+	err := run(ctx)
+	if cause := context.Cause(ctx); errors.Is(err, context.Canceled) && errors.Is(cause, ErrClosed) {
+		err = cause // else it would look as if the caller had given up
+	}
+	if err != nil {
 		return fmt.Errorf("%s %s: %w", what, ns.Name(), err)
 	}
 	return nil

@@ -103,7 +103,7 @@ func (w waiting) Ask(ctx context.Context, id node.ID, patience time.Duration, q 
 func (w waiting) Sync(ctx context.Context, id node.ID, shared bool) (verified bool, err error) {
 	if shared {
 		done := w.sh.carrying.DoChan(string(id), func() (any, error) {
-			return w.sh.sync(w.sh.ctx, ID(id), SyncOptions{}) // others may wait for it longer than this one
+			return w.sh.sync(ctx, ID(id), SyncOptions{}) // it ends with this wait; others then begin one of their own
 		})
 		select {
 		case of := <-done:

@@ -20,7 +20,7 @@ const format = 5 // the schema below inserts it
 // store is random (folder.go).
 //
 // A record is its key, its value, and its head (dbadapter/internal/layout). idx is its index
-// and sum the checksum of its bucket, sealed (layout.go). All records of a bucket carry the
+// and sum the checksum of its bucket, sealed (record.go). All records of a bucket carry the
 // same. Both stand in one index of the database, so that pairs are listed from there.
 //
 // log holds the changes of a commit, or a part of them, under the number of the last

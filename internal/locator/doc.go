@@ -22,9 +22,9 @@
 //
 // A key that is new is put into the field while look-ups go on. Bits cannot be taken out of it: so
 // a key that has another shard, or none any more, is put into the exact map of its set. So is a key
-// of which the field shows more than one shard, or a wrong one, when it is put in. When a set
-// was fetched whole, the field has no more room, or the exact maps have a sixteenth of the keys,
-// another field is built in the background, of the copies on disk.
+// of which the field shows more than one shard, or a wrong one, when it is put in. When the field
+// has no more room, or the exact maps have a sixteenth of the keys, another field is built in the
+// background, of the copies on disk.
 //
 // The copy on disk is the log: it is as of a place in its host's log. What has changed since is
 // kept in memory, and laid over the copy when that is written anew, and over a field when that is

@@ -139,8 +139,8 @@ func Open(c Config) (*Index, error) {
 }
 
 // Replace takes a set that was fetched whole: entries that ascend, none Gone, as of a place. It
-// is on disk when Replace returns. Look-ups answer Ask until Work has built another field. After an
-// error nothing has changed.
+// is on disk when Replace returns, and look-ups use it, if there was no copy and the field has room
+// for this one; else they answer Ask until Work has built another field. After an error nothing has changed.
 func (x *Index) Replace(s placement.Shard, at Place, entries []Entry) error {
 	x.files.Lock()
 	defer x.files.Unlock()
@@ -148,8 +148,20 @@ func (x *Index) Replace(s placement.Shard, at Place, entries []Entry) error {
 		return err
 	}
 	x.writing.Lock()
-	defer x.writing.Unlock()
+	l := x.live
+	fits := !x.sets[s].known && len(entries) <= l.room()
 	x.exchange(s, set{known: true, at: at, saved: at, keys: len(entries)})
+	t := x.sets[s]
+	x.writing.Unlock()
+	if !fits {
+		return nil
+	}
+	for part := range slices.Chunk(entries, chunk) { // so that changes of other sets do not wait
+		x.writing.Lock()
+		x.put(l, s, part)
+		x.writing.Unlock()
+	}
+	x.take(l, s, t)
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Work returns what is to be done in the background, or nil: it writes copies to disk, and builds
-// another field, also for sets that were fetched whole. A driver runs it in the background, and asks
+// another field, also for sets for which this one has no room. A driver runs it in the background, and asks
 // again after it: until what it returned has been run, Work returns nil. It returns errors of the
 // disk; then it is to be asked again later. more says that further sets are on their way: then a
 // field is built each time as many keys wait as it has, and all fields together cost twice the

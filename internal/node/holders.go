@@ -48,8 +48,12 @@ func (r rowNames) MarshalBinary() (b []byte, _ error) {
 	return b, nil
 }
 
-// UnmarshalBinary reads it.
-func (r *rowNames) UnmarshalBinary(b []byte) error {
+// UnmarshalCBOR reads it.
+func (r *rowNames) UnmarshalCBOR(encoded []byte) error {
+	b, err := roster.ByteString(encoded)
+	if err != nil {
+		return err
+	}
 	size := len(quorum.Name{})
 	if len(b)%size != 0 || len(b) > placement.MaxShards*size {
 		return fmt.Errorf("names of rows in %d bytes", len(b))

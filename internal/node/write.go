@@ -198,7 +198,7 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 	for i, o := range outcomes {
 		switch o.Result {
 		case dbadapter.Full:
-			return false, &ItemError{Item: i, Err: fmt.Errorf("%q: %w", a.drafts[i].Record.Key, refusals.ErrFull)}
+			return false, &ItemError{Item: i, Err: fmt.Errorf("%q: %w; delete some of them, or choose another key", a.drafts[i].Record.Key, refusals.ErrFull)}
 		case dbadapter.Dominated: // a version came past the clock
 			if _, err := a.set.ns.versionAt(hlc.Timestamp(o.Held.Clock)); err != nil {
 				return false, &ItemError{Item: i, Held: o.Held, Err: err}

@@ -35,7 +35,11 @@ func Next(rule *Rule, current *Layout, epoch uint64, anew bool, hosts []roster.I
 		}
 	}
 	for s := range Shard(rule.Shards) {
-		set := slices.SortedFunc(slices.Values(hosts), func(a, b roster.ID) int { return cmp.Or(cmp.Compare(draw(b, s), draw(a, s)), cmp.Compare(a, b)) })
+		draws := make(map[roster.ID]uint64, len(hosts)) // two hashes each, and many comparisons
+		for _, id := range hosts {
+			draws[id] = draw(id, s)
+		}
+		set := slices.SortedFunc(slices.Values(hosts), func(a, b roster.ID) int { return cmp.Or(cmp.Compare(draws[b], draws[a]), cmp.Compare(a, b)) })
 		set = set[:min(rule.Replicas, len(set))]
 		slices.Sort(set)
 		l.rows = append(l.rows, next(s, current, epoch, anew, set, ready))

@@ -9,7 +9,7 @@ import (
 
 // ErrFull says why a record is declined: only keys that were chosen for it share an
 // index in such a number.
-var ErrFull = fmt.Errorf("%w: %d other records share its index; delete some of them, or choose another key", dbadapter.ErrLimit, dbadapter.MaxBucket)
+var ErrFull = fmt.Errorf("%w: %d other records share its index", dbadapter.ErrLimit, dbadapter.MaxBucket)
 
 // Refusal is why a record is not admitted. Err is nil where it need not be listed.
 type Refusal struct {

@@ -152,6 +152,19 @@ func (b bits) meets(o bits) bool {
 	return false
 }
 
+// count is how many numbers are in b and o. Long pasts are counted, so it goes by words.
+func (b bits) count(o bits) (n int) {
+	for i := range min(len(b), len(o)) {
+		if b[i] == nil || o[i] == nil {
+			continue
+		}
+		for w := range b[i] {
+			n += mathbits.OnesCount64(b[i][w] & o[i][w])
+		}
+	}
+	return n
+}
+
 // bitsOf is a set of its own, which drop may change.
 func bitsOf(numbers []int) (b bits) {
 	for _, i := range numbers {

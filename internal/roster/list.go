@@ -77,12 +77,13 @@ type List struct {
 // Digest stands for a list in greetings: equal digests, equal lists.
 type Digest [16]byte
 
-// UnmarshalBinary takes a digest of its length, and no other.
-func (d *Digest) UnmarshalBinary(b []byte) error {
-	if len(b) != len(d) {
-		return fmt.Errorf("a digest of %d bytes", len(b))
+// UnmarshalCBOR takes a byte string of its length, and nothing else.
+func (d *Digest) UnmarshalCBOR(b []byte) error {
+	octets, err := ByteString(b)
+	if err != nil || len(octets) != len(d) {
+		return fmt.Errorf("a digest of %d bytes", len(octets))
 	}
-	*d = Digest(b)
+	*d = Digest(octets)
 	return nil
 }
 

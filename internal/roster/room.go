@@ -102,16 +102,14 @@ func (s *Set) Shed() {
 		}
 	}
 	all, needed := bitsOf(numbers), s.all().reached(claimed).union(bitsOf(claimed))
-	s.claimed = len(slices.Collect(all.both(needed)))
+	s.claimed = all.count(needed)
 	idle = slices.DeleteFunc(idle, func(e *entry) bool { return needed.has(e.number) })
 	if len(idle) <= s.bounds.void {
 		return
 	}
 	depth := map[*entry]int{}
 	for _, e := range idle {
-		for range all.both(e.past) {
-			depth[e]++
-		}
+		depth[e] = all.count(e.past)
 	}
 	slices.SortFunc(idle, func(a, b *entry) int { return cmp.Or(cmp.Compare(depth[a], depth[b]), byHash(a, b)) })
 	drop := map[Hash]bool{}

@@ -120,6 +120,15 @@ func mode(o cbor.DecOptions) cbor.DecMode {
 // not write, and leaves out fields that it does not know.
 func Unmarshal(b []byte, into any) error { return strict.Unmarshal(b, into) }
 
+// ByteString is the CBOR byte string b. An array of numbers, which the decoder takes for one, is refused.
+func ByteString(b []byte) (octets []byte, err error) {
+	if len(b) == 0 || b[0]>>5 != 2 {
+		return nil, errors.New("no byte string")
+	}
+	err = strict.Unmarshal(b, &octets)
+	return octets, err
+}
+
 // signedBytes is what an author signs.
 func signedBytes(ns dbadapter.NamespaceID, encoded []byte) []byte {
 	b := make([]byte, 0, len(signedDomain)+len(ns)+len(encoded))

@@ -96,15 +96,16 @@ func (n *Net) SyncLists(ctx context.Context, with node.ID) error {
 }
 
 // Go implements shards.Net.
-func (n *Net) Go(ctx context.Context, f func(ctx context.Context)) {
+func (n *Net) Go(ctx context.Context, f func(ctx context.Context)) bool {
 	leave, ok := n.cfg.Enter()
 	if !ok {
-		return
+		return false
 	}
 	go func() {
 		defer leave()
 		f(ctx)
 	}()
+	return true
 }
 
 // Outlive implements shards.Net.

@@ -415,8 +415,9 @@ func (h *host) SyncLists(ctx context.Context, with node.ID) error {
 	return h.syncWith(h.c.hosts[at], nil)
 }
 
-func (h *host) Go(ctx context.Context, f func(ctx context.Context)) {
+func (h *host) Go(ctx context.Context, f func(ctx context.Context)) bool {
 	h.c.running.Go(func() { f(ctx) })
+	return true
 }
 
 func (h *host) Outlive(f func(ctx context.Context)) { h.Go(h.c.ctx, f) }

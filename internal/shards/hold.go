@@ -226,7 +226,7 @@ func (p *spread) ask(id node.ID, done func()) {
 }
 
 // final reports whether a host is asked no more.
-func final(err error) bool { return errors.Is(err, errApart) || errors.Is(err, node.ErrDenied) }
+func final(err error) bool { return errors.Is(err, errApart) || errors.Is(err, errGone) }
 
 // next takes note of what a host has said. false: the caller has given up, or the time is over, as where this process
 // was stopped for long: then what a host says counts no more. (11)

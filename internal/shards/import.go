@@ -483,6 +483,7 @@ func (m *message) decided(j int) bool {
 	case len(other) == 0 && !late && !m.reaches(m.Level, m.row, has, m.whole):
 		return false
 	}
+	m.leave([]int{j})
 	i.record, i.sent = nil, i.sent || here // (6)
 	i.seen = append(i.seen, same...)
 	for _, o := range other {

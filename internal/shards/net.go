@@ -34,8 +34,9 @@ type Net interface {
 	// SyncLists makes the list of members, and the table, equal with a member's. All that want it
 	// of one member at one moment share a sync. (3)
 	SyncLists(ctx context.Context, with node.ID) error
-	// Go runs f beside its caller, with a context that ends with ctx and with the node.
-	Go(ctx context.Context, f func(ctx context.Context))
+	// Go runs f beside its caller, with a context that ends with ctx and with the node. false: the
+	// node closes, and f does not run.
+	Go(ctx context.Context, f func(ctx context.Context)) bool
 	// Outlive runs f beside its caller, with a context that ends with the node: for what hosts are
 	// still to hold once the caller has its answer.
 	Outlive(f func(ctx context.Context))
@@ -246,22 +247,26 @@ func within[T any](ctx context.Context, s *Shards, until time.Duration, f func(c
 	return beside(ctx, s, f)(until)
 }
 
-// each runs f for each number below n, at most so many at a time, until one fails.
+// each runs f for each number below n, at most so many at a time, until one fails. It ends when all that run have ended.
 func each(ctx context.Context, s *Shards, n, most int, f func(ctx context.Context, i int) error) (failed error) {
 	box, open := s.Net.Mailbox(), 0
 	for next := 0; open > 0 || next < n && failed == nil; {
 		if next < n && failed == nil && open < most {
 			i := next
-			next, open = next+1, open+1
-			s.Net.Go(ctx, func(ctx context.Context) {
+			next++
+			if ctx.Err() == nil && s.Net.Go(ctx, func(ctx context.Context) {
 				err := f(ctx, i)
 				box.Put(func() { open, failed = open-1, cmp.Or(failed, err) })
-			})
+			}) {
+				open++
+			} else {
+				failed = cmp.Or(context.Cause(ctx), context.Canceled)
+			}
 			continue
 		}
-		note := box.Take(ctx, forever)
-		if note == nil {
-			return context.Cause(ctx)
+		note := box.Take(context.WithoutCancel(ctx), forever)
+		if note == nil { // the node ends, and with it what runs
+			return cmp.Or(context.Cause(ctx), context.Canceled)
 		}
 		note()
 	}

@@ -167,6 +167,10 @@ func (w *write) offer(ctx context.Context, a *Asker) (Written, error) {
 	}
 	for {
 		refused := w.refused(p)
+		possible, current := w.possible(p), a.Current()
+		if refused != nil || !possible || !current { // what is in flight may be held later, whatever is said now
+			w.sent = w.sent || len(p.sent) > 0 || p.flying.Load() > 0
+		}
 		switch {
 		case w.reaches(w.Level, a.Row(), func(id node.ID) bool { return w.why(p, id) == nil }, p.whole): // it is acknowledged (5)
 			for i := range w.records {
@@ -177,9 +181,9 @@ func (w *write) offer(ctx context.Context, a *Asker) (Written, error) {
 			return w.end(p), nil
 		case refused != nil:
 			return w.end(p), refused
-		case !w.possible(p):
+		case !possible:
 			return w.end(p), w.short(p, node.ErrDeclined)
-		case !a.Current():
+		case !current:
 			return w.end(p), errRow
 		}
 		timely := p.next(ctx)

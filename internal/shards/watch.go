@@ -87,13 +87,18 @@ func placesOf(c changes.Cursor, shards int) ([]changes.Cursor, error) {
 func (s *Shards) Cursor(ctx context.Context) (changes.Cursor, error) {
 	places := make([]changes.Cursor, s.NS.Rule().Shards)
 	_, err := within(ctx, s, s.Net.Now()+2*Patience, func(ctx context.Context) (none struct{}, err error) {
-		return none, each(ctx, s, len(places), len(places), func(ctx context.Context, i int) error {
+		ctx, cut := context.WithCancelCause(ctx) // one that fails ends the others
+		defer cut(nil)
+		err = each(ctx, s, len(places), len(places), func(ctx context.Context, i int) error {
 			page, _, err := s.changes(ctx, placement.Shard(i), "", "", nil)
-			if err == nil {
-				places[i] = page.Next
+			if err != nil {
+				cut(err)
+				return err
 			}
-			return err
+			places[i] = page.Next
+			return nil
 		})
+		return none, cmp.Or(context.Cause(ctx), err)
 	})
 	switch {
 	case errors.Is(err, errSilent):

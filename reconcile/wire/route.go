@@ -44,7 +44,7 @@ type AskRecord struct {
 }
 
 // Apart answers a question of any subject that names a row: the peer goes by another one, or knows of other removals
-// or lapses. It has done nothing because of the question.
+// or lapses. What it did counts for nothing; of a hold, it may have taken records.
 type Apart struct{ Of Subject }
 
 // RecordAnswer is what the peer holds under the key, durably.

@@ -28,7 +28,7 @@ import (
 //	0(4) 'd' number(4)      a namespace being dropped: empty
 //	0(4) 'b' line(16)       line:   commits(8) token(16)  seal(8), see checkpoint.go
 //	0(4) 'm'                meta:   commits(8) next number(4)  seal(8)
-//	0(4) 'f'                filler: any bytes; see compact.go
+//	0(4) 'f'                filler: any bytes; see autocompact.go
 //
 // A log entry stands under the sequence number of its last change, so that seeking a
 // number finds the entry with it. A seal is that of dbadapter/internal/layout.

@@ -50,10 +50,12 @@ func (h hosts) SyncLists(ctx context.Context, with node.ID) error {
 	return err
 }
 
-func (h hosts) Go(ctx context.Context, f func(ctx context.Context)) {
-	if ctx.Err() == nil {
-		h.process.routine(f)
+func (h hosts) Go(ctx context.Context, f func(ctx context.Context)) bool {
+	if ctx.Err() != nil {
+		return false
 	}
+	h.process.routine(f)
+	return true
 }
 
 func (h hosts) Outlive(f func(ctx context.Context)) { h.process.routine(f) }
