@@ -279,3 +279,13 @@ func (s *Statement) validateOfMember() error {
 func (s *Statement) ofItself() bool {
 	return s.Kind == Return || s.Kind == Remove && s.Author == s.Subject
 }
+
+// Errors that callers branch on, with errors.Is, besides dbadapter.ErrLimit.
+var (
+	// ErrMalformed: the bytes are no statement of this namespace, or the
+	// signature is wrong.
+	ErrMalformed = errors.New("malformed statement")
+	// ErrRefused: by what the statement had seen, its author could not make it.
+	// It is refused for ever, on each node.
+	ErrRefused = errors.New("statement refused")
+)
