@@ -253,6 +253,6 @@ type Source interface {
 }
 
 // Lookup writes to sums[i] the local checksum under indices[i], or 0 where
-// there is none. The checksums are of the same moment as the cells of the
-// Source.
+// the set has no such index. It must read the snapshot that the Source makes
+// its cells of.
 type Lookup func(indices []Index, sums []Checksum) error

@@ -162,7 +162,7 @@ func loseStatements(t *testing.T, ns *Namespace, lost func(i int) bool) {
 
 // One of three nodes loses all statements of the list of members, or the first one, or
 // the one that lists itself, while it is stopped. It starts with the
-// list that it had, and syncs with both others, whoever calls.
+// list that it had. It syncs with both others, as the caller and as the one that is called.
 func TestLostStatements(t *testing.T) {
 	for what, lost := range map[string]func(i int) bool{
 		"all":         func(int) bool { return true },

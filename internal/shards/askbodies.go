@@ -49,8 +49,8 @@ func bodyShard(ns *node.Namespace, key []byte) placement.Shard {
 	return home
 }
 
-// body asks a host of a shard for a key's record and its body, as far as it has them in the shard. The record is
-// checked of this node too: nobody has examined what a hint says. A value that does not prove itself is left out.
+// body asks a host of a shard for a key's record and its body, as far as it has them in the shard. This
+// node's own answer is checked, too: no host has verified the record in a hint. A value that does not prove itself is left out.
 func (a *Asker) body(key []byte) question[wire.BodyAnswer] {
 	return question[wire.BodyAnswer]{&wire.AskBody{ShardRow: a.at, Key: key}, func(from node.ID, reply *wire.Reply) (wire.BodyAnswer, error) {
 		said := reply.Answer.(*wire.BodyAnswer)

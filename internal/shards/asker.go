@@ -108,7 +108,7 @@ func (a *Asker) taken(from node.ID, said *dbadapter.Record, key []byte) (*dbadap
 	return &record, nil
 }
 
-// check says why a record is none for the key, or nil.
+// check returns an error for a record that does not belong to the key, or that its writer may not write.
 func (a *Asker) check(from node.ID, record *dbadapter.Record, key []byte) error {
 	if string(record.Key) != string(key) {
 		return fmt.Errorf("%w: a record of another key", reconcile.ErrProtocol)

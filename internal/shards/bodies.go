@@ -293,8 +293,8 @@ func (s *Shards) pass(ctx context.Context, r *dbadapter.Record) error {
 	return err
 }
 
-// WhereBody says where the value of a key is by its record, read at quorum, and asks each host of that. It
-// is nil where the value is in the record, or there is none.
+// WhereBody reads the record of a key at quorum, and asks each host of its value for that. The answer is
+// nil where the record holds its value itself, and where there is no record.
 func (s *Shards) WhereBody(ctx context.Context, key []byte) (*status.Body, error) {
 	ctx, cut, over := s.begin(ctx)
 	defer cut()

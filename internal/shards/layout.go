@@ -121,7 +121,7 @@ func (s *Shards) left(ctx context.Context, a *Asker) (status.Left, error) {
 	switch side := sideOf(old, func(id node.ID) bool { return slices.Contains(whole, id) }); {
 	case side.Had >= side.Need:
 		return status.Left{}, nil
-	case !slices.ContainsFunc(old, s.NS.Admits): // nobody can come back with anything
+	case !slices.ContainsFunc(old, s.NS.Admits): // no old host is a member, so none can return
 		l.Hosts, l.Whole = peerIDs([]node.ID{s.NS.Self()}), false
 	case len(answer) == 0:
 		return status.Left{}, fmt.Errorf("%w: no host of shard %d answers, so that nothing is left of it here (%s); if none of its hosts comes back, remove each (syncd member rm NS ID --force), and the shard begins anew without its records", ErrTooFew, a.Shard(), words(why))

@@ -189,7 +189,7 @@ func each[T any](note func(string, any, error), question string, seq iter.Seq2[T
 	note(question, count, nil)
 }
 
-// difference is an answer that is not the one wanted, "" if there is none.
+// difference describes one answer in got that want does not have. It is empty where all agree.
 func difference(got, want map[string]string) string {
 	for question, answer := range got {
 		if answer != want[question] {

@@ -32,7 +32,7 @@ func Decide[N Own](requests []*queue.Request[*Batch[N]], start func(N) *commit.G
 	return parts
 }
 
-// Fail gives an error to each caller who has none.
+// Fail ends each request that has no error yet with err.
 func Fail[N Own](requests []*queue.Request[*Batch[N]], err error) {
 	for _, r := range requests {
 		if r.Err == nil {

@@ -80,8 +80,8 @@ Examples:
     syncd serve --store postgres --postgres-file /etc/syncd/postgres`
 }
 
-// Bounds of a shutdown. The node needs some milliseconds, and more where other
-// programs keep the processors; whoever does not want to wait kills it.
+// Bounds of a shutdown. The node needs some milliseconds, and longer on a busy machine.
+// Killing it loses nothing that was acknowledged.
 const (
 	drainTime = 2 * time.Second        // for requests to end by themselves
 	cutTime   = 500 * time.Millisecond // for those that were cut then
