@@ -102,9 +102,7 @@ func (n *Node) saveTo(id dbadapter.NamespaceID) func(*node.State) error {
 
 // close ends what runs in the namespace and closes its records.
 func (ns *Namespace) close() error {
-	ns.gate.close()
-	ns.cancel()
-	<-ns.gate.empty
+	ns.end()
 	ns.closeShards()
 	for _, sh := range ns.shards() {
 		sh.close()
@@ -114,6 +112,13 @@ func (ns *Namespace) close() error {
 		ns.node.log.Warn("the next start will take longer", logError(err))
 	}
 	return ns.core.Close()
+}
+
+// end ends what runs in the namespace.
+func (ns *Namespace) end() {
+	ns.gate.close()
+	ns.cancel()
+	<-ns.gate.empty
 }
 
 // enter begins a use of the namespace; ns.gate.leave ends it.

@@ -416,6 +416,9 @@ func (n *Node) shut() {
 	go func() {
 		defer close(n.closed)
 		<-n.gate.empty
+		for _, ns := range n.Namespaces() {
+			ns.end() // while what it uses is open: it says that the node closes, not that a connection broke
+		}
 		for _, fn := range slices.Backward(n.cleanup) {
 			n.failed = errors.Join(n.failed, fn())
 		}

@@ -32,8 +32,7 @@
 //	                 lifecycle.go      shards are fetched, and dropped
 //	                 tenure.go         when one may be dropped
 //	                 layout.go         tables, and when this node states the next one
-//	                 holders.go        which members hold which
-//	                 replicas.go       how they stand
+//	                 holders.go        which members hold which, and how they stand
 //	others           questions.go      questions of members, and those that wait for a commit
 //	                 kept.go           what lost or left, and how it comes back
 //	                 damage.go         what is missing since files were lost or restored
