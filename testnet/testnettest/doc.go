@@ -29,10 +29,9 @@
 //   - Each acknowledged write is there, or a later one of its key.
 //   - No deleted record came back, and no record appeared without a write.
 //   - No version went back or has two contents.
-//   - Each verified sync made both sides equal.
-//   - The heap of the process is within a bound.
+//   - Once all are equal, a sync moves nothing.
 //
-// All but the last are promises of package peer. Equal records are not yet correct ones: of
+// All are promises of package peer. Equal records are not yet correct ones: of
 // two writes to one key the later wins, and the other is gone. Your own assertions,
 // after AssertConverged, must say whether that is right for your application.
 // AssertSame compares what the application makes of the records on each node.
@@ -41,7 +40,8 @@
 //
 // # Limits
 //
-// The nodes live in one process. Kill breaks their connections and leaves their
+// The nodes listen over TCP alone, not over QUIC, whose connections could not be broken or
+// held; the tests of package peer sync over QUIC. They live in one process. Kill breaks their connections and leaves their
 // stores as a dead process would, but a commit under way completes, and unsynced
 // writes are not lost. A partition refuses and resets connections; Cut holds back
 // the bytes of one direction. Links have no delay and no loss.

@@ -5,9 +5,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"testing"
-
-	"github.com/syncd-io/syncd/peer"
 )
 
 // keptLines is how many lines of a node's log a failing test shows: enough for
@@ -20,7 +17,7 @@ type logs struct {
 	lines [][]string
 }
 
-func newLogs(n int) *logs { return &logs{lines: make([][]string, max(n, 0))} }
+func newLogs(n int) *logs { return &logs{lines: make([][]string, n)} }
 
 // of is a node's logger.
 func (l *logs) of(i int) *slog.Logger {
@@ -35,18 +32,18 @@ func (l *logs) of(i int) *slog.Logger {
 }
 
 // show prints the kept lines, with the nodes' numbers for their ids.
-func (l *logs) show(t testing.TB, ids []peer.ID) {
+func (l *logs) show(n *Net) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var names []string
-	for i, id := range ids {
-		names = append(names, id.String(), fmt.Sprintf("node %d", i))
+	for i, p := range n.places {
+		names = append(names, p.id.String(), fmt.Sprintf("node %d", i))
 	}
 	var text strings.Builder
 	for i, lines := range l.lines {
 		fmt.Fprintf(&text, "\nthe last lines of node %d:\n%s", i, strings.Join(lines, ""))
 	}
-	t.Log(strings.NewReplacer(names...).Replace(text.String()))
+	n.t.Log(strings.NewReplacer(names...).Replace(text.String()))
 }
 
 // lineWriter takes one line with each Write, as slog's handlers write them.

@@ -47,7 +47,7 @@ func view(t testing.TB, net *testnettest.Net, keys ...string) func(i int) string
 func TestFiveNodes(t *testing.T) {
 	for name, options := range map[string][]testnettest.Option{
 		"disk":       nil,
-		"memory":     {testnettest.Memory(), testnettest.Policy(peer.Policy{Unsigned: true, MaxSkew: time.Hour}), testnettest.MaxHeap(4 << 30)},
+		"memory":     {testnettest.Memory(), testnettest.Policy(peer.Policy{Unsigned: true, MaxSkew: time.Hour})},
 		"background": {testnettest.Memory(), testnettest.Background(20 * time.Millisecond), testnettest.Limits(peer.Limits{Sessions: 8})},
 	} {
 		t.Run(name, func(t *testing.T) {

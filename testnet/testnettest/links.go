@@ -1,11 +1,13 @@
-package nodes
+package testnettest
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
+	"time"
 
 	"github.com/syncd-io/syncd/peer"
 )
@@ -33,8 +35,8 @@ func newLinks() *links {
 }
 
 // part refuses these pairs of nodes to one another, and opens all other ways, in one
-// step. So no frame passes between one partition and the next. When part returns it is
-// complete, since enter takes the same lock.
+// step. So no frame passes between one partition and the next. Held bytes pass, in order.
+// When part returns it is complete, since enter takes the same lock.
 func (l *links) part(pairs [][2]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,9 +82,6 @@ func (l *links) hold(from, to int) {
 		l.held[way] = make(chan struct{})
 	}
 }
-
-// heal opens all ways. Held bytes pass, in order.
-func (l *links) heal() { l.part(nil) }
 
 // passable reports whether two nodes can talk with one another.
 func (l *links) passable(a, b int) bool {
@@ -135,4 +134,109 @@ func (l *links) gate(from, to int) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.held[[2]int{from, to}]
+}
+
+// link is the dialling side of a connection between two nodes. Writes go from →
+// to, reads come to → from; each waits while its way is held. The link loses no
+// bytes: TCP would send them again.
+type link struct {
+	net.Conn
+	links    *links
+	from, to int
+	once     sync.Once
+	done     chan struct{} // closed with the connection
+
+	mu          sync.Mutex // guards the deadlines
+	read, write time.Time
+}
+
+// Read implements net.Conn.
+func (c *link) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		if err := c.pass(c.to, c.from, &c.read); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *link) Write(b []byte) (int, error) {
+	if err := c.pass(c.from, c.to, &c.write); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}
+
+// pass waits until one way is open. A deadline set during the wait counts from
+// the next call on. A read that misses its deadline drops its bytes: TLS and Noise
+// do not read on after an error, since their record would be torn.
+func (c *link) pass(from, to int, deadline *time.Time) error {
+	for {
+		open := c.links.gate(from, to)
+		if open == nil {
+			return nil
+		}
+		c.mu.Lock()
+		at := *deadline
+		c.mu.Unlock()
+		var late <-chan time.Time
+		if !at.IsZero() {
+			timer := time.NewTimer(time.Until(at))
+			defer timer.Stop()
+			late = timer.C
+		}
+		select {
+		case <-open:
+		case <-late:
+			return os.ErrDeadlineExceeded
+		case <-c.done:
+			return net.ErrClosed
+		}
+	}
+}
+
+// SetDeadline implements net.Conn.
+func (c *link) SetDeadline(t time.Time) error {
+	c.mu.Lock()
+	c.read, c.write = t, t
+	c.mu.Unlock()
+	return c.Conn.SetDeadline(t)
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *link) SetReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	c.read = t
+	c.mu.Unlock()
+	return c.Conn.SetReadDeadline(t)
+}
+
+// SetWriteDeadline implements net.Conn.
+func (c *link) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	c.write = t
+	c.mu.Unlock()
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// Close implements net.Conn.
+func (c *link) Close() error {
+	c.links.mu.Lock()
+	delete(c.links.open, c)
+	c.links.mu.Unlock()
+	return c.shut()
+}
+
+// abort breaks the connection. libp2p has set it not to linger, so the other side gets
+// a reset, and bytes under way are lost. links.mu is held.
+func (c *link) abort() {
+	delete(c.links.open, c)
+	_ = c.shut() // it is closed already, or is now
+}
+
+func (c *link) shut() error {
+	c.once.Do(func() { close(c.done) })
+	return c.Conn.Close()
 }

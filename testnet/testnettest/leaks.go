@@ -1,4 +1,4 @@
-package nodes
+package testnettest
 
 import (
 	"bytes"
@@ -23,6 +23,12 @@ const labelKey = "syncd-testnet"
 
 func newLabel() string { return rand.Text() }
 
+// adopt adds the calling goroutine, and all that it starts from now on, to the
+// net: close reports those that still run.
+func (n *Net) adopt() {
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, n.label)))
+}
+
 // settling is how long goroutines, files and connections may take to end.
 const settling = 10 * time.Second
 
@@ -31,16 +37,15 @@ const settling = 10 * time.Second
 func (n *Net) leaks(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
-	for {
-		err := errors.Join(n.accounts(), goroutines(n.label), openFiles(n.config.Dir))
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return fmt.Errorf("all nodes are closed, but %w", err)
-		}
-		pause(ctx, 2*time.Millisecond)
+	var left error
+	err := until(ctx, func() (bool, error) {
+		left = errors.Join(n.accounts(), goroutines(n.label), openFiles(n.dir))
+		return left == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("all nodes are closed, but %w", left)
 	}
+	return nil
 }
 
 // accounts reads the use of resources from the managers of closed hosts.
@@ -101,12 +106,4 @@ func openFiles(dir string) error {
 		return nil
 	}
 	return fmt.Errorf("these files are open still: %s", strings.Join(left, ", "))
-}
-
-// heap is how many bytes the live objects of the process take.
-func heap() int64 {
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
 }

@@ -1,7 +1,8 @@
-package nodes
+package testnettest
 
 import (
 	"context"
+	"runtime/pprof"
 	"slices"
 	"testing"
 	"time"
@@ -72,23 +73,14 @@ func TestFaultsAreFound(t *testing.T) {
 		{"no fault", "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n, err := Open(t.Context(), Config{
-				Nodes: 2, Memory: true, Dir: t.TempDir(), Policy: peer.Policy{Unsigned: true},
-				faulty: func(i int, s dbadapter.Store) dbadapter.Store {
+			n := New(t, 2, Memory(), Policy(peer.Policy{Unsigned: true}), func(cfg *config) {
+				cfg.faulty = func(i int, s dbadapter.Store) dbadapter.Store {
 					if i > 0 {
 						return s
 					}
 					return &faultyStore{s, c.fault}
-				},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				if err := n.Close(context.Background()); err != nil {
-					t.Error(err)
 				}
-			}()
+			})
 			for _, key := range []string{"a", "victim", "z"} {
 				if _, err := n.Namespace(0).Put(t.Context(), []byte(key), []byte("v")); err != nil {
 					t.Fatal(err)
@@ -96,17 +88,37 @@ func TestFaultsAreFound(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			o, err := n.Converge(ctx)
+			found, err := n.converge(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var rules []check.Rule
-			for _, v := range o.Violations {
+			for _, v := range found.violations {
 				rules = append(rules, v.Rule)
 			}
 			if c.rule == "" && len(rules) > 0 || c.rule != "" && !slices.Contains(rules, c.rule) {
-				t.Errorf("want %q, have %v", c.rule, o.Violations)
+				t.Errorf("want %q, have %v", c.rule, found.violations)
 			}
 		})
 	}
+}
+
+// Close finds goroutines that an application has left running.
+func TestLeftovers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits until it is sure")
+	}
+	n := New(t, 1, Memory())
+	stop, started := make(chan struct{}), make(chan struct{})
+	go func() { close(started); <-stop }()
+	<-started
+	pprof.SetGoroutineLabels(context.Background()) // as at the end of the test
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := n.close(ctx); err == nil {
+		t.Error("a goroutine that runs on was not found")
+	} else {
+		t.Log(err)
+	}
+	close(stop)
 }

@@ -1,4 +1,4 @@
-package nodes
+package testnettest
 
 import (
 	"context"
@@ -15,8 +15,6 @@ import (
 // It cannot see a node that answers without asking its store; package peer's tests
 // check that.
 type recorder struct {
-	commits bell
-
 	mu      sync.Mutex // guards what follows
 	history *check.History
 	shared  dbadapter.NamespaceID
@@ -125,6 +123,7 @@ func (n *recordedNamespace) Apply(ctx context.Context, writes []dbadapter.Write)
 	ops, began := n.intend(writes)
 	outcomes, err := n.Namespace.Apply(ctx, writes)
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	for i := range writes {
 		record := &writes[i].Record.Record
 		written := err == nil && (outcomes[i].Result == dbadapter.Applied || outcomes[i].Result == dbadapter.Same)
@@ -140,8 +139,6 @@ func (n *recordedNamespace) Apply(ctx context.Context, writes []dbadapter.Write)
 			r.observe(n.store.node, record, began)
 		}
 	}
-	r.mu.Unlock()
-	r.commits.ring()
 	return outcomes, err
 }
 

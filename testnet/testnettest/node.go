@@ -1,4 +1,4 @@
-package nodes
+package testnettest
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
-	"github.com/libp2p/go-libp2p/core/network"
 	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -46,7 +46,7 @@ type running struct {
 	node  *peer.Node
 }
 
-func newNode(i int, cfg *Config) (*node, error) {
+func (n *Net) newNode(i int) (*node, error) {
 	key, _, err := crypto.GenerateEd25519Key(rand.Reader)
 	if err != nil {
 		return nil, err
@@ -55,11 +55,8 @@ func newNode(i int, cfg *Config) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &node{index: i, dir: filepath.Join(cfg.Dir, fmt.Sprintf("node%d", i)), key: key, id: id, log: slog.New(slog.DiscardHandler)}
-	if cfg.Logger != nil {
-		p.log = cfg.Logger(i)
-	}
-	if cfg.Memory {
+	p := &node{index: i, dir: filepath.Join(n.dir, fmt.Sprintf("node%d", i)), key: key, id: id, log: n.logs.of(i)}
+	if n.config.memory {
 		p.memory = memdb.New(memdb.Options{})
 	}
 	return p, os.MkdirAll(p.dir, 0o700)
@@ -76,15 +73,12 @@ func (n *Net) start(ctx context.Context, p *node) (err error) {
 	r := new(running)
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("start node %d: %w", p.index, err), r.close(ctx))
+			err = errors.Join(fmt.Errorf("node %d: %w", p.index, err), r.close(ctx))
 		}
 	}()
 	if r.host, err = n.host(p); err != nil {
 		return err
 	}
-	r.host.Network().Notify(&network.NotifyBundle{
-		DisconnectedF: func(network.Network, network.Conn) { n.parted.ring() },
-	})
 	var store dbadapter.Store = p.memory
 	if p.memory == nil {
 		if store, err = pebbledb.Open(p.storeDir(), pebbledb.Options{Logger: p.log}); err != nil {
@@ -101,8 +95,8 @@ func (n *Net) start(ctx context.Context, p *node) (err error) {
 		Host:         r.host,
 		Logger:       p.log,
 		Clock:        p.now,
-		SyncInterval: n.config.Interval,
-		Limits:       n.config.Limits,
+		SyncInterval: n.config.interval,
+		Limits:       n.config.limits,
 	})
 	if err != nil {
 		return err
@@ -117,7 +111,7 @@ var anyPort = []string{"/ip4/127.0.0.1/tcp/0"}
 
 // host makes the node's host, whose dials go over the links.
 func (n *Net) host(p *node) (host.Host, error) {
-	cfg := peer.Config{Identity: p.key, ListenAddrs: p.listen, Limits: n.config.Limits, Dialed: n.links.dialed(p.index)}
+	cfg := peer.Config{Identity: p.key, ListenAddrs: p.listen, Limits: n.config.limits, Dialed: n.links.dialed(p.index)}
 	if p.listen == nil {
 		cfg.ListenAddrs = anyPort
 	}
@@ -146,4 +140,71 @@ func (r *running) close(ctx context.Context) (err error) {
 		err = errors.Join(err, r.store.Close())
 	}
 	return err
+}
+
+// kill ends the node as the death of its process would, as far as a process that lives
+// on can do so. It takes a copy of the store's files while the store is open, and puts it
+// in their place: the next start recovers them, and takes back the lock. Unlike a dead
+// process, the node completes the commits that are in progress. As with a dead process,
+// unsynced writes are not lost; package powercut tests power cuts.
+func (p *node) kill(ctx context.Context, r *running) error {
+	err := errors.Join(r.host.Close(), r.node.Close(ctx))
+	if r.store == nil {
+		return err
+	}
+	image := p.storeDir() + ".image"
+	err = errors.Join(err, copyFiles(p.storeDir(), image), r.store.Close())
+	if err == nil {
+		err = os.RemoveAll(p.storeDir())
+	}
+	if err == nil {
+		err = os.Rename(image, p.storeDir())
+	}
+	return err
+}
+
+// copyTries bounds how often a copy is begun again because files appeared or went.
+const copyTries = 10
+
+// copyFiles copies a folder of plain files that a store has open, without writers.
+// A compaction, which the store begins on its own, makes new files: if the list of
+// files changes during the copy, copyFiles begins again.
+func copyFiles(from, to string) error {
+	for range copyTries {
+		before, err := listing(from)
+		if err != nil {
+			return err
+		}
+		if err := os.RemoveAll(to); err != nil {
+			return err
+		}
+		failed := os.CopyFS(to, os.DirFS(from))
+		after, err := listing(from)
+		if err != nil {
+			return errors.Join(err, failed)
+		}
+		if maps.Equal(before, after) {
+			return failed
+		}
+	}
+	return fmt.Errorf("the files in %s do not come to rest", from)
+}
+
+func listing(dir string) (map[string]int64, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	sizes := map[string]int64{}
+	for _, e := range entries {
+		info, err := e.Info()
+		if errors.Is(err, os.ErrNotExist) {
+			continue // it went meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		sizes[e.Name()] = info.Size()
+	}
+	return sizes, nil
 }
