@@ -9,71 +9,46 @@ import (
 // fewEntries is a number of entries that are sorted without a second thought.
 const fewEntries = 4096
 
-// decide gives the field, which has its primary array alone, secondary ones for the
-// entries that it leaves indeterminate.
+// decide gives the field, which has its primary array alone, secondary ones: one after
+// the other, for the entries that those before leave indeterminate. The primary array
+// is not read.
 func (f *Field) decide(pending []undecided) error {
-	secondary, twice, err := f.secondary(pending)
-	if err != nil {
-		return err
-	}
-	if len(twice) > 0 {
-		return fmt.Errorf("a key has the values %d and %d, and there may be more such keys: %w", twice[0].value, twice[1].value, ErrContradiction)
-	}
-	f.levels = append(f.levels, secondary...)
-	f.repaired = true
-	return nil
-}
-
-// secondary makes one array after the other for the entries that those before
-// leave indeterminate. The primary array is not read. Entries with one key and
-// different values, which no array can decide, are returned as twice. Those of
-// a key are adjacent and in their order.
-func (f *Field) secondary(pending []undecided) (levels []array, twice []entry, err error) {
+	f.levels = f.levels[:1:1]
 	for before := 2 * len(pending); len(pending) > 0; {
 		// Contradictions are looked for when few entries are left, or when
 		// they do not get fewer.
 		if len(pending) <= fewEntries || len(pending) > before/2 {
-			var more []entry
-			if pending, more = distinct(pending); len(more) > 0 {
-				twice = append(twice, more...)
-				continue
+			var err error
+			if pending, err = distinct(pending); err != nil {
+				return err
 			}
 		}
-		level := len(levels) + 1
+		level := len(f.levels)
 		if level == MaxLevels {
-			return levels, twice, fmt.Errorf("%d keys are indeterminate in %d arrays: %w", len(pending), MaxLevels, ErrCascade)
+			return fmt.Errorf("%d keys are indeterminate in %d arrays: %w", len(pending), MaxLevels, ErrCascade)
 		}
 		before = len(pending)
-		levels = append(levels, newArray(f.plan.arrayBits(uint64(len(pending))), f.plan.Nu))
-		a := &levels[level-1]
-		f.fill(a, level, sourceOfUndecided(pending))
-		pending = f.still(pending, a, level)
+		a := newArray(f.plan.arrayBits(uint64(len(pending))), f.plan.Nu)
+		f.fill(&a, level, sourceOfUndecided(pending))
+		pending = f.still(pending, &a, level)
+		f.levels = append(f.levels, a)
 	}
-	return levels, twice, nil
+	f.repaired = true
+	return nil
 }
 
-// distinct returns the entries without repetitions, sorted by key, and apart
-// from them those of keys with several values.
-func distinct(entries []undecided) (once []undecided, twice []entry) {
+// distinct returns the entries without repetitions, sorted by key. It fails if a key has
+// two values, which no array can decide.
+func distinct(entries []undecided) ([]undecided, error) {
 	slices.SortStableFunc(entries, func(x, y undecided) int {
 		return cmp.Or(cmp.Compare(x.key.a, y.key.a), cmp.Compare(x.key.b, y.key.b))
 	})
-	for from := 0; from < len(entries); {
-		end, same := from, true
-		for ; end < len(entries) && entries[end].key == entries[from].key; end++ {
-			same = same && entries[end].value == entries[from].value
-		}
-		group := entries[from:end]
-		from = end
-		if same {
-			once = append(once, group[0])
-			continue
-		}
-		for _, u := range group {
-			twice = append(twice, u.entry)
+	for i := 1; i < len(entries); i++ {
+		if x, y := entries[i-1], entries[i]; x.key == y.key && x.value != y.value {
+			return nil, fmt.Errorf("a key has the values %d and %d, and there may be more such keys: %w", x.value, y.value, ErrContradiction)
 		}
 	}
-	return once, twice
+	return slices.CompactFunc(entries, func(x, y undecided) bool { return x.key == y.key }), nil
 }
 
 // Stats are counts of a field.

@@ -49,10 +49,9 @@
 //
 // Build is for keys that are all at hand, BuildFrom for those of a store. New and Add
 // are for keys that arrive one by one and are kept elsewhere, from where RepairedFrom
-// reads them. Mutable is for ever: it logs what is inserted, repairs in the background,
-// and grows. Save writes a field to a file and Open reads it.
-// FieldOf uses its bytes where they lie. Keys are those of package keyed: byte
-// strings or numbers.
+// reads them. When a field is full, BuildFrom makes a larger one. Save writes a field to
+// a file and Open reads it. FieldOf uses its bytes where they lie. Keys are those of
+// package keyed: byte strings or numbers.
 //
 // NewPlan tells beforehand what a field will cost. For 256 values and α = 1/256 it
 // chooses, with the true rate and the paper's:

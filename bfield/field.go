@@ -69,7 +69,7 @@ const tableCodes = 2048
 
 // New returns an empty field. Add puts keys into it that arrive one by one. It keeps
 // nothing of them: RepairedFrom is given them again. If all keys are at hand, Build is
-// faster; Mutable keeps them in a log.
+// faster.
 func New(c Config) (*Field, error) {
 	plan, err := NewPlan(c)
 	if err != nil {
@@ -108,19 +108,6 @@ func (f *Field) mark(e entry) {
 	f.repaired = false
 	f.levels[0].insert(e.key, f.encode(e), f.plan.Hashes)
 	f.levels[0].keys++
-}
-
-// answers reports whether an entry is found although it was not inserted yet, or not
-// since. It stays so without it. Insertions of others only add ones to the primary
-// array, and these make the field one to be repaired.
-func (f *Field) answers(e entry) bool {
-	code := f.encode(e)
-	acc := f.levels[0].common(e.key, f.mask(), &f.plan)
-	if acc == code || acc&code != code || !f.repaired {
-		return acc == code
-	}
-	left, answer := f.descend(e.key, acc)
-	return answer == Found && left == code
 }
 
 // encode returns the marker of an entry. It is the same in all arrays.
@@ -220,9 +207,8 @@ func (f *Field) descend(k key, acc uint64) (uint64, Answer) {
 // the common ones allow are very many. No more than MaxCandidates values are
 // returned, and no more than 64 times as many codes are tried. Without a repair they
 // are those of the primary array, also for keys that Lookup finds.
-func (f *Field) Candidates(key keyed.Key) []uint64 { return f.candidates(f.keyOf(key)) }
-
-func (f *Field) candidates(k key) []uint64 {
+func (f *Field) Candidates(key keyed.Key) []uint64 {
+	k := f.keyOf(key)
 	acc := f.levels[0].common(k, f.mask(), &f.plan)
 	if fewer(acc, f.plan.Kappa) {
 		return nil

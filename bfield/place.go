@@ -6,8 +6,7 @@ import (
 	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
-// key is what is left of a key: 128 bits under the field's seed. The footnote
-// of the paper's section on mutability allows just that to be logged.
+// key is what is left of a key: 128 bits under the field's seed.
 type key struct{ a, b uint64 }
 
 // seed turns keys into numbers.

@@ -12,8 +12,8 @@ var ErrConfig = errors.New("bfield: impossible configuration")
 // Config says what a field is for. Keys, Values and FalsePositive are needed;
 // all else may stay zero.
 type Config struct {
-	// Keys is n, the number of keys planned for, up to MaxKeys. A mutable field
-	// takes more, at a higher rate of false positives, until it is rebuilt.
+	// Keys is n, the number of keys planned for, up to MaxKeys. A field
+	// takes more, at a higher rate of false positives.
 	Keys uint64
 
 	// Values is θ: values go from 0 to Values−1.
