@@ -72,7 +72,7 @@ func (e *Event) String() string {
 	return line
 }
 
-// operand is a part of a line behind its verb.
+// operand is a part of a line behind its verb: a field of the event.
 type operand struct {
 	example string // for error messages; empty: it may be left out
 	// last: it stands at the end of the line, and is taken off there.
@@ -82,11 +82,14 @@ type operand struct {
 }
 
 // word is an operand of one word.
-func word(example string, read func(e *Event, word string) error, print func(e *Event) string) *operand {
+func word(example string, of func(e *Event) field) *operand {
 	return &operand{example: example, read: func(e *Event, rest string) (string, error) {
 		word, left := cutWord(rest)
-		return left, read(e, word)
-	}, print: print}
+		return left, of(e).read(word)
+	}, print: func(e *Event) string {
+		text, _ := of(e).print()
+		return text
+	}}
 }
 
 // all is an operand that takes the rest of a line.
@@ -94,42 +97,56 @@ func all(example string, read func(e *Event, rest string) error, print func(e *E
 	return &operand{example: example, read: func(e *Event, rest string) (string, error) { return "", read(e, rest) }, print: print}
 }
 
-var (
-	theNode = word("2", func(e *Event, word string) (err error) {
-		e.Node, err = number("node", word, 0, MaxNodes-1)
-		return err
-	}, func(e *Event) string { return strconv.Itoa(e.Node) })
-	// twoNodes may be one and the same.
-	twoNodes = word("0>2", func(e *Event, word string) (err error) {
-		e.Node, e.Peer, err = link(word)
-		return err
-	}, func(e *Event) string { return fmt.Sprintf("%d>%d", e.Node, e.Peer) })
-	theLink = word("0>1", func(e *Event, word string) (err error) {
-		if e.Node, e.Peer, err = link(word); err == nil && e.Node == e.Peer {
-			err = fmt.Errorf("the link %d>%d leads from a node to itself", e.Node, e.Peer)
+// tail is an operand of two words at the end of a line, the first of them fixed. The last
+// words of a quoted value end with its quote, and are none.
+func tail(fixed, example string, of func(e *Event) field) *operand {
+	return &operand{example: example, last: true, read: func(e *Event, rest string) (string, error) {
+		before, last := cutLastWord(rest)
+		before, word := cutLastWord(before)
+		switch {
+		case word == fixed && !strings.HasSuffix(last, `"`):
+			return before, of(e).read(last)
+		case example != "":
+			return "", fmt.Errorf("want %q and a time at the end", fixed)
 		}
-		return err
-	}, twoNodes.print)
-	theGroups = word("0,1|2,3", func(e *Event, word string) (err error) {
-		if e.Key, err = groups(word); err != nil {
-			return err
+		return rest, nil
+	}, print: func(e *Event) string {
+		text, there := of(e).print()
+		if !there {
+			return ""
 		}
-		named := slices.Sorted(slices.Values(slices.Concat(e.Groups()...)))
-		if n := len(slices.Compact(slices.Clone(named))); n != len(named) {
-			return fmt.Errorf("groups %q: a node stands in two of them", e.Key)
-		}
-		return nil
-	}, keyOf)
+		return fixed + " " + text
+	}}
+}
 
-	theKey     = word("key7", func(e *Event, word string) error { e.Key = word; return checkWord("key", word) }, keyOf)
-	theProgram = word("w", func(e *Event, word string) error { e.Key = word; return checkWord("program", word) }, keyOf)
-	theRole    = word("write", readRole, keyOf)
-	someRole   = word("", func(e *Event, word string) error {
-		if word == "" {
-			return nil
-		}
-		return readRole(e, word)
-	}, keyOf)
+var (
+	theNode = word("2", func(e *Event) field { return counted("node", &e.Node, 0, MaxNodes-1) })
+	// twoNodes may be one and the same.
+	twoNodes = word("0>2", linkOf)
+	theLink  = word("0>1", func(e *Event) field {
+		f := linkOf(e)
+		return field{f.name, func(text string) error {
+			if err := f.read(text); err != nil || e.Node != e.Peer {
+				return err
+			}
+			return fmt.Errorf("the link %d>%d leads from a node to itself", e.Node, e.Peer)
+		}, f.print}
+	})
+	theGroups = word("0,1|2,3", func(e *Event) field {
+		return value("groups", &e.Key, groups, func(text string) string { return text })
+	})
+
+	theKey     = word("key7", func(e *Event) field { return named("key", "key", &e.Key) })
+	theProgram = word("w", func(e *Event) field { return named("program", "program", &e.Key) })
+	theRole    = word("write", func(e *Event) field { return text("role", &e.Key, checkRole) })
+	someRole   = word("", func(e *Event) field {
+		return text("role", &e.Key, func(text string) error {
+			if text == "" {
+				return nil
+			}
+			return checkRole(text)
+		})
+	})
 	theValue = all("100B", func(e *Event, rest string) (err error) {
 		if !strings.HasPrefix(rest, `"`) {
 			e.Size, err = byteSize("size", rest)
@@ -148,56 +165,45 @@ var (
 		}
 		return size(e.Size)
 	})
-	theSizes = word("100B", func(e *Event, word string) (err error) {
-		e.Size, err = byteSize("size", word)
-		if all := e.Amount * int64(e.Size+len(e.Key)+5); all > MaxBatchBytes {
-			return fmt.Errorf("the batch has %d bytes; it has at most %d", all, MaxBatchBytes)
-		}
-		return err
-	}, func(e *Event) string { return size(e.Size) })
-	theCount   = word("40", func(e *Event, word string) error { return e.count(word, 1, MaxBatch) }, amountOf)
-	theMembers = word("2", func(e *Event, word string) error { return e.count(word, 0, MaxNodes) }, amountOf)
-	theBit     = word("1000", func(e *Event, word string) (err error) {
-		if e.Amount, err = strconv.ParseInt(word, 10, 64); err != nil || e.Amount < 0 {
-			return fmt.Errorf("bit %q: want a number", word)
-		}
-		return nil
-	}, amountOf)
-	theShare = word("0.05", func(e *Event, word string) error {
-		f, err := probability("loss", word)
-		if err != nil {
-			return err
-		}
-		e.Amount = int64(math.Round(f * 1000))
-		if math.Abs(f*1000-float64(e.Amount)) > 1e-9 {
-			return fmt.Errorf("loss %q: want steps of 0.001", word)
-		}
-		return nil
-	}, func(e *Event) string { return share(float64(e.Amount) / 1000) })
-	theSkew = word("-90s", func(e *Event, word string) error {
-		d, err := duration("skew", word, -MaxTime, MaxTime)
-		if err != nil {
-			return err
-		}
-		if e.Amount = d.Milliseconds(); d%time.Millisecond != 0 {
-			return fmt.Errorf("skew %q: want whole milliseconds", word)
-		}
-		return nil
-	}, func(e *Event) string {
-		if e.Amount < 0 {
-			return span(time.Duration(e.Amount) * time.Millisecond)
-		}
-		return "+" + span(time.Duration(e.Amount)*time.Millisecond)
-	})
-	theStep = word("apply", func(e *Event, word string) (err error) {
-		for _, s := range reconcile.Steps() {
-			if s.String() == word {
-				e.Step = s
-				return nil
+	theSizes   = word("100B", func(e *Event) field { return sized("size", &e.Size) })
+	theCount   = word("40", func(e *Event) field { return counted("count", &e.Amount, 1, MaxBatch) })
+	theMembers = word("2", func(e *Event) field { return counted("count", &e.Amount, 0, MaxNodes) })
+	theBit     = word("1000", func(e *Event) field { return counted("bit", &e.Amount, 0, math.MaxInt) })
+	theShare   = word("0.05", func(e *Event) field {
+		return value("loss", &e.Amount, func(text string) (int64, error) {
+			f, err := probability("loss", text)
+			amount := math.Round(f * 1000)
+			if err == nil && math.Abs(f*1000-amount) > 1e-9 {
+				err = fmt.Errorf("loss %q: want steps of 0.001", text)
 			}
-		}
-		return fmt.Errorf("unknown step %q; the steps are %s", word, join(reconcile.Steps()))
-	}, func(e *Event) string { return e.Step.String() })
+			return int64(amount), err
+		}, func(amount int64) string { return share(float64(amount) / 1000) })
+	})
+	theSkew = word("-90s", func(e *Event) field {
+		return value("skew", &e.Amount, func(text string) (int64, error) {
+			d, err := duration("skew", text, -MaxTime, MaxTime)
+			if err == nil && d%time.Millisecond != 0 {
+				err = fmt.Errorf("skew %q: want whole milliseconds", text)
+			}
+			return d.Milliseconds(), err
+		}, func(amount int64) string {
+			text := span(time.Duration(amount) * time.Millisecond)
+			if amount < 0 {
+				return text
+			}
+			return "+" + text
+		})
+	})
+	theStep = word("apply", func(e *Event) field {
+		return value("step", &e.Step, func(text string) (reconcile.Step, error) {
+			for _, s := range reconcile.Steps() {
+				if s.String() == text {
+					return s, nil
+				}
+			}
+			return 0, fmt.Errorf("unknown step %q; the steps are %s", text, join(reconcile.Steps()))
+		}, reconcile.Step.String)
+	})
 	theWatching = all("from=start prefix=k1 pace=2s", func(e *Event, rest string) error {
 		if rest == "" {
 			return nil
@@ -208,92 +214,53 @@ var (
 		return readParts("random", rest, e.Random.fields())
 	}, func(e *Event) string { return printParts(e.Random.fields()) })
 
-	forTime = lasts("for")
-	byTime  = lasts("by")
-	// anAck is at which level something is written: "ack one", "ack 2". The last words of a
-	// quoted value end with its quote, and are no level.
-	anAck = &operand{last: true, read: func(e *Event, rest string) (string, error) {
-		before, word, last := cutLastWords(rest)
-		n, err := strconv.Atoi(last)
-		if word != "ack" || !slices.Contains(levels, last) && (err != nil || n < 1 || n > placement.MaxReplicas) {
-			return rest, nil
+	forTime = tail("for", "for 3s", func(e *Event) field { return lasting("for", &e.For, time.Millisecond, MaxTime) })
+	byTime  = tail("by", "by 3s", func(e *Event) field { return lasting("by", &e.For, time.Millisecond, MaxTime) })
+	// anAck is at which level something is written: "ack one", "ack 2".
+	anAck = tail("ack", "", func(e *Event) field {
+		return text("ack", &e.Ack, func(text string) error {
+			if slices.Contains(levels, text) {
+				return nil
+			}
+			_, err := number("ack", text, 1, placement.MaxReplicas)
+			return err
+		})
+	})
+	// aRead is at which level a key is read.
+	aRead   = tail("read", "", func(e *Event) field { return choice("read", "level", &e.Read, levels) })
+	atLeast = &operand{last: true, read: func(e *Event, rest string) (string, error) {
+		before, last := cutLastWord(rest)
+		if e.AtLeast = last == "atleast"; e.AtLeast {
+			return before, nil
 		}
-		e.Ack = last
-		return before, nil
-	}, print: func(e *Event) string { return unlessEmpty("ack ", e.Ack) }}
-	// aRead is at which level a key is read, "read one", and "atleast" behind that.
-	aRead = &operand{last: true, read: func(e *Event, rest string) (string, error) {
-		if before, last := cutLastWord(rest); last == "atleast" {
-			e.AtLeast, rest = true, before
-		}
-		before, word, last := cutLastWords(rest)
-		if word != "read" || !slices.Contains(levels, last) {
-			return rest, nil
-		}
-		e.Read = last
-		return before, nil
+		return rest, nil
 	}, print: func(e *Event) string {
-		text := unlessEmpty("read ", e.Read)
 		if e.AtLeast {
-			text = strings.TrimLeft(text+" atleast", " ")
+			return "atleast"
 		}
-		return text
+		return ""
 	}}
 	// aFinding is "expect nowhere".
-	aFinding = &operand{last: true, read: func(e *Event, rest string) (_ string, err error) {
-		before, word, last := cutLastWords(rest)
-		if word != "expect" {
-			return rest, nil
-		}
-		e.Finding, err = oneOf("finding", last, Findings())
-		return before, err
-	}, print: func(e *Event) string { return unlessEmpty("expect ", string(e.Finding)) }}
+	aFinding = tail("expect", "", func(e *Event) field { return choice("expect", "finding", &e.Finding, Findings()) })
 )
 
-// lasts is an operand "for 3s" at the end of a line.
-func lasts(preposition string) *operand {
-	return &operand{example: preposition + " 3s", last: true, read: func(e *Event, rest string) (_ string, err error) {
-		before, word, last := cutLastWords(rest)
-		if word != preposition {
-			return "", fmt.Errorf("want %q and a time at the end", preposition)
-		}
-		e.For, err = duration(preposition, last, time.Millisecond, MaxTime)
-		return before, err
-	}, print: func(e *Event) string { return preposition + " " + span(e.For) }}
+// linkOf is a field of both nodes.
+func linkOf(e *Event) field {
+	return field{"link", func(text string) (err error) {
+		e.Node, e.Peer, err = link(text)
+		return err
+	}, func() (string, bool) { return fmt.Sprintf("%d>%d", e.Node, e.Peer), true }}
 }
 
-func keyOf(e *Event) string    { return e.Key }
-func amountOf(e *Event) string { return strconv.FormatInt(e.Amount, 10) }
-
-func readRole(e *Event, word string) error {
-	e.Key = word
+func checkRole(word string) error {
 	_, err := node.ParseRole(word)
 	return err
 }
 
-func (e *Event) count(word string, least, most int) error {
-	n, err := number("count", word, least, most)
-	e.Amount = int64(n)
-	return err
-}
-
-func unlessEmpty(before, text string) string {
-	if text == "" {
-		return ""
-	}
-	return before + text
-}
-
-// cutLastWord splits a line before its last word, cutLastWords before its last two.
+// cutLastWord splits a line before its last word.
 func cutLastWord(line string) (rest, word string) {
 	i := strings.LastIndexAny(line, " \t") + 1
 	return strings.TrimRight(line[:i], " \t"), line[i:]
-}
-
-func cutLastWords(line string) (rest, word, last string) {
-	rest, last = cutLastWord(line)
-	rest, word = cutLastWord(rest)
-	return rest, word, last
 }
 
 // check holds an event to the bounds that its line alone does not keep.
@@ -302,6 +269,9 @@ func (e *Event) check(nodes int) error {
 		if n < 0 || n >= nodes {
 			return fmt.Errorf("node %d: there are the nodes 0 to %d; the setting \"nodes\" stands above all events", n, nodes-1)
 		}
+	}
+	if all := e.Amount * int64(e.Size+len(e.Key)+5); e.takes(theSizes) && all > MaxBatchBytes {
+		return fmt.Errorf("the batch has %d bytes; it has at most %d", all, MaxBatchBytes)
 	}
 	if r := &e.Random; r.Syncs+r.Members+r.Asks > 0 && nodes == 1 {
 		return errors.New("a sync, a question, or a change of the members, needs two nodes")

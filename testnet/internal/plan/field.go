@@ -34,8 +34,11 @@ func (f field) always() field {
 	return f
 }
 
-func counted(name string, n *int, least, most int) field {
-	return value(name, n, func(text string) (int, error) { return number(name, text, least, most) }, strconv.Itoa)
+func counted[T int | int64](name string, n *T, least, most int) field {
+	return value(name, n, func(text string) (T, error) {
+		n, err := number(name, text, least, most)
+		return T(n), err
+	}, func(n T) string { return strconv.Itoa(int(n)) })
 }
 
 func sized(name string, n *int) field {
@@ -52,7 +55,17 @@ func shared(name string, f *float64) field {
 
 // named is a field of one word; what says of which kind.
 func named(name, what string, s *string) field {
-	return value(name, s, func(text string) (string, error) { return text, checkWord(what, text) }, func(text string) string { return text })
+	return text(name, s, func(text string) error { return checkWord(what, text) })
+}
+
+// text is a field of a text as it stands, if that is right.
+func text(name string, s *string, right func(text string) error) field {
+	return value(name, s, func(text string) (string, error) { return text, right(text) }, func(text string) string { return text })
+}
+
+// choice is a field of one word of a list; what says of which kind.
+func choice[T ~string](name, what string, s *T, list []T) field {
+	return value(name, s, func(text string) (T, error) { return oneOf(what, text, list) }, func(word T) string { return string(word) })
 }
 
 // flag is a field that stands by itself.
@@ -107,7 +120,7 @@ func (r *Random) fields() []field {
 	return []field{
 		of("writes", &r.Writes), of("keys", &r.Keys), sized("size", &r.Size), of("syncs", &r.Syncs), of("members", &r.Members),
 		of("asks", &r.Asks), of("watches", &r.Watches), of("gets", &r.Gets), of("faults", &r.Faults),
-		value("profile", &r.Profile, func(text string) (Profile, error) { return oneOf("profile", text, Profiles()) }, func(p Profile) string { return string(p) }),
+		choice("profile", "profile", &r.Profile, Profiles()),
 	}
 }
 

@@ -31,7 +31,6 @@ func Shrink(ctx context.Context, p Plan, fails func(Plan) bool, budget int) Plan
 		s.settings()
 		s.details()
 		s.times()
-		s.names()
 		changed = s.best.String() != was && s.calls > before
 	}
 	return s.best

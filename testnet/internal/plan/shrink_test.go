@@ -177,7 +177,7 @@ func TestShrinkBytes(t *testing.T) {
 			func(e Event) bool { return e.Value != "" },
 			func(e Event) bool { return e.Verb == Put && e.Key != "" })
 	}, 500)
-	want := "nodes 1\nseed 1\nskew 1m\n\nat 1s put 0 a 777B\nat 2s put 0 b \"a\"\nat 3s put 0 c 0B\n\nsettle 5m\nexpect converged\n"
+	want := "nodes 1\nseed 1\nskew 1m\n\nat 1s put 0 kk0 777B\nat 2s put 0 some-key \"a\"\nat 3s put 0 other 0B\n\nsettle 5m\nexpect converged\n"
 	if got.String() != want {
 		t.Errorf("it shrinks to\n%s", got.String())
 	}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -12,6 +11,7 @@ import (
 // settings gives the network, the clocks and other settings their defaults.
 func (s *shrinker) settings() {
 	for _, plainer := range []func(*Plan){
+		func(p *Plan) { p.Prose, p.Closing = nil, nil }, // they may no longer be true
 		func(p *Plan) { p.Net = Net{} },
 		func(p *Plan) { p.Net.Reorder = 0 },
 		func(p *Plan) { p.Net.Duplicate = 0 },
@@ -201,31 +201,4 @@ func (s *shrinker) times() {
 			}
 		}
 	}
-}
-
-// names renames the keys to a, b, c …, in order of appearance, and drops prose,
-// which may no longer be true.
-func (s *shrinker) names() {
-	p := s.best
-	p.Prose, p.Closing = nil, nil
-	p.Events = slices.Clone(p.Events)
-	short := map[string]string{}
-	for i := range p.Events {
-		e := &p.Events[i]
-		if !e.Verb.Writes() && e.Verb != Why && e.Verb != WaitKey && e.Verb != Get {
-			continue
-		}
-		if short[e.Key] == "" {
-			short[e.Key] = letters(len(short))
-		}
-		e.Key = short[e.Key]
-	}
-	s.try(p)
-}
-
-func letters(n int) string {
-	if n < 26 {
-		return string(rune('a' + n))
-	}
-	return "k" + strconv.Itoa(n)
 }

@@ -236,7 +236,7 @@ var verbTable = [verbs]struct {
 	Status:         {"status", operation, onlyWhole, []*operand{theLink}},
 	Watch:          {"watch", operation, anywhere, []*operand{theNode, theProgram, theWatching}},
 	Unwatch:        {"unwatch", operation, anywhere, []*operand{theNode, theProgram}},
-	Get:            {"get", operation, onlyCut, []*operand{theNode, theKey, aRead, aFinding}},
+	Get:            {"get", operation, onlyCut, []*operand{theNode, theKey, aRead, atLeast, aFinding}},
 	Scan:           {"scan", operation, onlyCut, []*operand{theNode}},
 	Reindex:        {"reindex", operation, anywhere, []*operand{theNode}},
 	Crash:          {"crash", fault, anywhere, []*operand{theNode}},

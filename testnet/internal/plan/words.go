@@ -70,19 +70,17 @@ func link(s string) (from, to int, err error) {
 }
 
 // groups reads "0,1|2,3" and gives its normal form: nodes in order within each
-// group, and groups in order of their first node.
+// group, and groups in order of their first node. No node stands in two.
 func groups(s string) (string, error) {
-	var all [][]int
-	for _, g := range strings.Split(s, "|") {
-		var nodes []int
-		for _, word := range strings.Split(g, ",") {
-			n, err := strconv.Atoi(word)
-			if err != nil || n < 0 {
-				return "", fmt.Errorf("groups %q: want nodes, as in 0,1|2,3", s)
-			}
-			nodes = append(nodes, n)
-		}
-		all = append(all, nodes)
+	e := Event{Key: s}
+	all := e.Groups()
+	named := slices.Concat(all...)
+	slices.Sort(named)
+	switch {
+	case all == nil || named[0] < 0:
+		return "", fmt.Errorf("groups %q: want nodes, as in 0,1|2,3", s)
+	case len(slices.Compact(slices.Clone(named))) != len(named):
+		return "", fmt.Errorf("groups %q: a node stands in two of them", s)
 	}
 	return groupText(all), nil
 }
@@ -100,14 +98,14 @@ func groupText(groups [][]int) string {
 	return strings.Join(text, "|")
 }
 
-// Groups are the nodes of a partition's groups.
+// Groups are the nodes of a partition's groups; nil where the key names none.
 func (e *Event) Groups() (groups [][]int) {
 	for _, g := range strings.Split(e.Key, "|") {
 		var nodes []int
 		for _, word := range strings.Split(g, ",") {
 			n, err := strconv.Atoi(word)
 			if err != nil {
-				return nil // not from Parse
+				return nil
 			}
 			nodes = append(nodes, n)
 		}
