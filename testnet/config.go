@@ -19,18 +19,6 @@ type Config struct {
 	// Profile is the mixture of faults in a drawn plan: calm, rough, clocks,
 	// disks, members, ranges, live, shards, writer or mixed. Default: mixed.
 	Profile string
-	// Run calls Progress, if it is not nil, now and then, from its own goroutine.
-	Progress func(Progress)
-}
-
-// Progress is how far a run has come.
-type Progress struct {
-	// VirtualMS is the virtual time, in milliseconds, and PlannedMS when the
-	// last event is due.
-	VirtualMS, PlannedMS int64
-	// Up is how many nodes run, and Sets how many different sets of records
-	// they hold.
-	Up, Sets int
 }
 
 // plan is the plan of the configuration, its random lines expanded.

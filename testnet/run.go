@@ -31,7 +31,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("testnet: %w", err)
 	}
-	res, err := run(ctx, &p, c.Progress)
+	res, err := run(ctx, &p)
 	if c.Scenario == "" && err == nil { // a drawn plan may damage data without an expectation
 		p.Expect.Corrupt = res.flipped()
 		res.Unmet = p.Expect.Unmet(res.outcome)
@@ -40,9 +40,9 @@ func Run(ctx context.Context, c Config) (Result, error) {
 }
 
 // run runs a plan that has no random lines.
-func run(ctx context.Context, p *plan.Plan, progress func(Progress)) (Result, error) {
+func run(ctx context.Context, p *plan.Plan) (Result, error) {
 	begun := time.Now()
-	r := newRunner(ctx, p, progress)
+	r := newRunner(ctx, p)
 	defer r.cluster.Close()
 	err := r.live()
 	res := &r.result
@@ -86,12 +86,11 @@ type runner struct {
 	left         map[int]bool // nodes that were removed, or lapsed, at some time
 	layouts      map[int][32]byte
 	known, wrote map[nodeKey]dbadapter.Version
-	progress     func(Progress)
 	result       Result
 }
 
-func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
-	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, layouts: map[int][32]byte{}, left: map[int]bool{}, known: map[nodeKey]dbadapter.Version{}, wrote: map[nodeKey]dbadapter.Version{}, history: check.New(), progress: progress}
+func newRunner(ctx context.Context, p *plan.Plan) *runner {
+	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, layouts: map[int][32]byte{}, left: map[int]bool{}, known: map[nodeKey]dbadapter.Version{}, wrote: map[nodeKey]dbadapter.Version{}, history: check.New()}
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
 	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, Rule: p.Rule(), LogKeeps: p.Log, Watch: r, History: r.history, Logs: r.watches()})
 	if r.cut() {
@@ -219,9 +218,6 @@ func (r *runner) sample() {
 	}
 	p.Sets = len(sets)
 	r.result.Series = append(r.result.Series, p)
-	if r.progress != nil {
-		r.progress(Progress{p.VirtualMS, r.lastEvent().Milliseconds(), p.Up, p.Sets})
-	}
 }
 
 func (r *runner) violate(rule check.Rule, node int, format string, args ...any) {

@@ -35,7 +35,7 @@ func BenchmarkRun(b *testing.B) {
 	sessions, frames := 0, 0
 	for i := range b.N {
 		p := plan.Generate(uint64(i), plan.Mixed, 0)
-		res, err := run(b.Context(), &p, nil)
+		res, err := run(b.Context(), &p)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -99,21 +99,19 @@ func TestConfig(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
-	calls := 0
-	_, err := Run(ctx, Config{Seed: 1, Progress: func(Progress) {
-		if calls++; calls == 2 {
-			cancel(why)
-		}
-	}})
-	if !errors.Is(err, why) || calls > 3 {
-		t.Errorf("%v after %d calls", err, calls)
+	p := plan.Generate(1, plan.Mixed, 0)
+	r := newRunner(ctx, &p)
+	defer r.cluster.Close()
+	r.world.At(2*time.Second, func() { cancel(why) })
+	if err := r.live(); !errors.Is(err, why) || r.world.Now() > 3*time.Second {
+		t.Errorf("%v after %s", err, r.world.Now())
 	}
 }
 
 // A panic of the code under test is a violation, and names its place.
 func TestPanicIsFound(t *testing.T) {
 	p := plan.Generate(1, plan.Calm, 0)
-	r := newRunner(t.Context(), &p, nil)
+	r := newRunner(t.Context(), &p)
 	r.world.At(10*time.Second, func() { panic("planted") })
 	if err := r.live(); err != nil {
 		t.Fatal(err)
@@ -134,7 +132,7 @@ func TestNotConverged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := run(t.Context(), &p, nil)
+	res, err := run(t.Context(), &p)
 	if err != nil || res.Converged || res.Passed() || res.SettledMS != -1 {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -149,7 +147,7 @@ func TestNotConverged(t *testing.T) {
 func TestIdleMustSync(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		p := plan.Plan{Nodes: 2, Skew: plan.DefaultSkew}
-		r := newRunner(t.Context(), &p, nil)
+		r := newRunner(t.Context(), &p)
 		defer r.cluster.Close()
 		for _, n := range r.cluster.Nodes() {
 			if err := n.Start(); err != nil {

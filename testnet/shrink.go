@@ -25,12 +25,12 @@ func (r *Result) Shrink(ctx context.Context) (Result, error) {
 		return Result{}, ErrNothingBroken
 	}
 	small := plan.Shrink(ctx, *r.plan, func(p plan.Plan) bool {
-		res, err := run(ctx, &p, nil)
+		res, err := run(ctx, &p)
 		return err == nil && res.breaksOne(broken)
 	}, shrinkRuns)
 	// The other expectations went with the events that fulfil them.
 	small.Expect.Refused = nil
-	res, err := run(context.WithoutCancel(ctx), &small, nil)
+	res, err := run(context.WithoutCancel(ctx), &small)
 	flipped := res.flipped()
 	small.Expect.Corrupt = slices.DeleteFunc(slices.Clone(small.Expect.Corrupt), func(n int) bool { return !slices.Contains(flipped, n) })
 	res.Unmet = small.Expect.Unmet(res.outcome)

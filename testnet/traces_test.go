@@ -13,7 +13,7 @@ func TestTraces(t *testing.T) {
 	trace := func(seed uint64, processors int) string {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 		p := plan.Generate(seed, plan.Mixed, 0)
-		res, err := run(t.Context(), &p, nil)
+		res, err := run(t.Context(), &p)
 		if err != nil {
 			t.Fatal(err)
 		}

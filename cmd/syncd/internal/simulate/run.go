@@ -14,7 +14,6 @@ import (
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/advice"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
-	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
 	"github.com/syncd-io/syncd/testnet"
 )
 
@@ -80,33 +79,11 @@ func (c runCmd) Run(ctx context.Context, p *program) error {
 		}
 		title, config.Scenario = s.Title, s.Text+"\n" // an empty text is a scenario, too
 	}
-	if c.Runs > 1 {
-		return c.many(ctx, p, config)
-	}
-	each, done := follow(p.bars())
-	res, err := c.one(ctx, config, each)
-	done()
-	if err != nil {
-		return err
-	}
-	saved, err := c.save(ctx, p, &res)
-	if err != nil {
-		return err
-	}
-	if p.json() {
-		err = p.printJSON(c.outcome(&res))
-	} else {
-		err = c.print(p, &res, title, saved)
-	}
-	if err != nil || res.Passed() {
-		return err
-	}
-	return c.failure(&res)
+	return c.runs(ctx, p, config, title)
 }
 
 // one does one run.
-func (c *runCmd) one(ctx context.Context, config testnet.Config, each func(testnet.Progress)) (testnet.Result, error) {
-	config.Progress = each
+func (c *runCmd) one(ctx context.Context, config testnet.Config) (testnet.Result, error) {
 	res, err := testnet.Run(ctx, config)
 	if res.Scenario == "" {
 		res.Scenario = c.Scenario
@@ -126,32 +103,6 @@ func (c *runCmd) one(ctx context.Context, config testnet.Config, each func(testn
 		return res, problem.Malformed(said)
 	}
 	return res, said
-}
-
-// follow draws how far a run has come: virtual seconds until the last event,
-// then that the nodes become equal. What it returns second ends the drawing.
-func follow(bars *progress.Bars) (each func(testnet.Progress), done func()) {
-	if bars == nil {
-		return nil, func() {}
-	}
-	var events, settling *progress.Bar
-	each = func(p testnet.Progress) {
-		switch {
-		case settling != nil:
-		case p.VirtualMS >= p.PlannedMS:
-			events.Done()
-			settling = bars.Spin("until all are equal")
-		case events == nil:
-			events = bars.Count("virtual seconds", p.PlannedMS/1000+1)
-		default:
-			events.Set(p.VirtualMS / 1000)
-		}
-	}
-	return each, func() {
-		events.Done()
-		settling.Done()
-		bars.Close()
-	}
 }
 
 // outcome is a result as it goes out as JSON.

@@ -57,17 +57,16 @@ func (t *tally) add(c *runCmd, i int, res *testnet.Result) (err error) {
 	return nil
 }
 
-// many does several runs, as many at a time as there are processors, each with
-// the seed after that of the one before.
-func (c *runCmd) many(ctx context.Context, p *program, config testnet.Config) error {
+// runs does the runs, as many at a time as there are processors, each with the seed
+// after that of the one before.
+func (c *runCmd) runs(ctx context.Context, p *program, config testnet.Config, title string) error {
 	begun := time.Now()
 	bars := p.bars()
-	bar := bars.Count("runs", int64(c.Runs))
-	t := &tally{bar: bar}
+	t := &tally{bar: bars.Count("runs", int64(c.Runs))}
 	if p.json() {
 		t.lines = make([]json.RawMessage, c.Runs)
 	}
-	first, err := c.one(ctx, config, nil) // it also tells the scenario's own seed
+	first, err := c.one(ctx, config) // it also tells the scenario's own seed
 	if err == nil {
 		err = t.add(c, 0, &first)
 	}
@@ -77,7 +76,7 @@ func (c *runCmd) many(ctx context.Context, p *program, config testnet.Config) er
 		running.Go(func() error {
 			mine := config
 			mine.Seed = first.Seed + uint64(i)
-			res, err := c.one(among, mine, nil)
+			res, err := c.one(among, mine)
 			if err == nil {
 				err = t.add(c, i, &res)
 			}
@@ -85,26 +84,34 @@ func (c *runCmd) many(ctx context.Context, p *program, config testnet.Config) er
 		})
 	}
 	err = cmp.Or(err, running.Wait(), context.Cause(ctx))
-	bar.Done()
+	t.bar.Done()
 	bars.Close()
 	if err != nil {
 		return err
 	}
-	saved := ""
-	if len(t.kept) > 0 {
-		if saved, err = c.save(ctx, p, &t.kept[0]); err != nil {
+	saved, shown := "", &first
+	if t.failed > 0 {
+		shown = &t.kept[0]
+	}
+	if t.failed > 0 || c.Runs == 1 {
+		if saved, err = c.save(ctx, p, shown); err != nil {
 			return err
 		}
 	}
-	if p.json() {
+	switch {
+	case p.json() && c.Runs == 1:
+		err = p.printJSON(c.outcome(&first))
+	case p.json():
 		err = p.printJSON(t.lines)
-	} else {
+	case c.Runs == 1:
+		err = c.print(p, &first, title, saved)
+	default:
 		err = c.printTally(p, t, first.Seed, saved, time.Since(begun))
 	}
 	if err != nil || t.failed == 0 {
 		return err
 	}
-	return c.failure(&t.kept[0])
+	return c.failure(shown)
 }
 
 func (c *runCmd) printTally(p *program, t *tally, first uint64, saved string, wall time.Duration) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/advice"
@@ -98,40 +97,28 @@ func (p *program) scenario(name string) (scenarios.Scenario, error) {
 	return s, nil
 }
 
-var errNoScenario = fmt.Errorf("no such scenario: %w", peer.ErrNotFound)
-
-// noScenario says that no scenario has that name, and which names are near.
+// noScenario says that no scenario has that name, and which name is near.
 func noScenario(name string) error {
 	hint := "syncd-testnet ls lists them"
-	if near := nearest(name); len(near) > 0 {
-		hint = "did you mean " + strings.Join(near, " or ") + "? " + hint
+	if near := nearest(name); near != "" {
+		hint = "did you mean " + near + "? " + hint
 	}
-	return &marked{fmt.Sprintf("there is no scenario and no file %q; %s", name, hint), errNoScenario}
+	return &marked{fmt.Sprintf("there is no scenario and no file %q; %s", name, hint), peer.ErrNotFound}
 }
 
-// nearest returns at most three built-in scenarios with similar names, the most
-// similar first.
-func nearest(name string) []string {
-	type near struct {
-		name string
-		far  int
-	}
-	var all []near
+// nearest is the built-in scenario whose name is most similar, or empty.
+func nearest(name string) (near string) {
+	least := len(name)
 	for _, s := range scenarios.All() {
 		far := advice.Edits(name, s.Name)
-		if name != "" && strings.Contains(s.Name, name) {
+		if strings.HasPrefix(s.Name, name) {
 			far = 0
 		}
-		if far <= max(2, len(s.Name)/3) {
-			all = append(all, near{s.Name, far})
+		if far < least && far <= max(2, len(s.Name)/3) {
+			near, least = s.Name, far
 		}
 	}
-	slices.SortStableFunc(all, func(a, b near) int { return a.far - b.far })
-	var names []string
-	for _, n := range all[:min(len(all), 3)] {
-		names = append(names, n.name)
-	}
-	return names
+	return near
 }
 
 // marked is an error of a kind, with a text of its own.
