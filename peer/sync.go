@@ -285,7 +285,7 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report reconcile.Rep
 	if s.ask.Control && report.Applied > 0 {
 		ns.moveSoon()
 	}
-	if err == nil && s.ask.Moves() && report.Split == nil && !report.Behind {
+	if err == nil && s.ask.Moves() && report.Split == nil {
 		ns.synced.Store(s.remote, n.now())
 		if len(s.ask.Prefix) == 0 && report.Verified {
 			s.shard.proved(s.remote, report.Differences())

@@ -25,7 +25,6 @@ func (b *responder) wantsAll() bool {
 // all is the responder's line from here on.
 func (b *responder) all() error {
 	b.replica.Decoded()
-	b.resume()
 	b.comparesAll()
 	if !b.hello.DryRun {
 		if err := b.await(reported(b.there.Records), true); err != nil {
@@ -39,7 +38,7 @@ func (b *responder) all() error {
 			return err
 		}
 	}
-	if err := b.link.send(&wire.Result{Method: wire.MethodAll, Bytes: uint64(size), Behind: b.behind}); err != nil {
+	if err := b.link.send(&wire.Result{Method: wire.MethodAll, Bytes: uint64(size)}); err != nil {
 		return err
 	}
 	if !b.hello.DryRun {
@@ -75,9 +74,6 @@ func (b *responder) all() error {
 
 // all is the initiator's line from here on.
 func (a *initiator) all(m *wire.Result) error {
-	if err := a.resume(m); err != nil {
-		return err
-	}
 	a.comparesAll()
 	if a.plan.size() > 0 {
 		return violation("differences were told before everything was to be sent")
@@ -123,11 +119,8 @@ func (a *initiator) all(m *wire.Result) error {
 func (s *party) comparesAll() {
 	s.give.all = true
 	r := s.link.report
-	r.Method, r.Behind = wire.MethodAll, len(s.behind) > 0
+	r.Method = wire.MethodAll
 	r.MissingHere, r.MissingThere = reported(s.there.Records), reported(s.here.Records)
-	if len(s.behind) > 0 { // at most so many, if what came before is still there
-		r.MissingHere, r.MissingThere = max(0, r.MissingHere-r.MissingThere), max(0, r.MissingThere-r.MissingHere)
-	}
 	switch {
 	case s.gives && s.gets:
 	case s.gives:
@@ -141,7 +134,7 @@ func (s *party) comparesAll() {
 func (s *party) giveAll(gives bool) error {
 	defer s.link.in(StepFetch)()
 	if gives {
-		for r, err := range s.replica.All(s.behind) {
+		for r, err := range s.replica.All() {
 			if err == nil {
 				err = s.link.tick()
 			}
@@ -157,7 +150,7 @@ func (s *party) giveAll(gives bool) error {
 }
 
 func (s *party) sizeOfAll() (size int64, err error) {
-	for r, err := range s.replica.All(nil) {
+	for r, err := range s.replica.All() {
 		if err == nil {
 			err = s.link.tick()
 		}
@@ -173,7 +166,6 @@ func (s *party) sizeOfAll() (size int64, err error) {
 // everything: its digests add up to what was announced.
 func (s *party) takeAll() error {
 	defer s.link.in(StepFetch)()
-	s.notes()
 	var sum dbadapter.Digest
 	var came uint64
 	for {
@@ -207,7 +199,7 @@ func (s *party) takeAll() error {
 				return err
 			}
 		case *wire.End:
-			if s.gets && len(s.behind) == 0 && (sum != s.there.Digest || came != s.there.Records) {
+			if s.gets && (sum != s.there.Digest || came != s.there.Records) {
 				return fmt.Errorf("%w: the records that came do not add up to the digest that was announced", ErrNotVerified)
 			}
 			return s.ended(m)

@@ -47,8 +47,6 @@ type pending struct {
 	wait     func()
 	verdicts []Verdict
 	err      error
-	// failed is why it could not be noted how far this side has been sent all records.
-	failed error
 }
 
 // taken is what admissions take of the session's memory: the bytes of their records, and
@@ -70,32 +68,19 @@ func (t *taken) subtract(other taken) {
 
 // admit passes one batch, of so many bytes, to the admission: it is checked and committed
 // while the next ones come and are checked, too. They end in any order: each record is
-// decided by itself. How far this side has come is noted when all before have ended.
+// decided by itself.
 func (t *receiver) admit(records []dbadapter.Hashed, size, beside int64) error {
 	if len(records) == 0 {
 		return nil
 	}
 	defer t.link.in(StepApply)()
-	p, before := &pending{records: records, taken: taken{size, beside}}, (*pending)(nil)
+	p := &pending{records: records, taken: taken{size, beside}}
 	for len(t.pending) > 0 && !t.aside.has(p.taken, len(t.pending)) {
 		if err := t.settleOldest(); err != nil {
 			return err
 		}
 	}
-	if len(t.pending) > 0 {
-		before = t.pending[len(t.pending)-1]
-	}
-	run := func() {
-		p.verdicts, p.err = t.link.opts.Admit(records)()
-		if before != nil {
-			before.wait()
-			p.failed = cmp.Or(before.err, before.failed) // which ends the session
-		}
-		// Of what was applied there are verdicts, also if the session ends with it.
-		if (p.err == nil || p.verdicts != nil) && p.failed == nil && t.reached != nil {
-			p.failed = t.reached(records[len(records)-1].Key, size)
-		}
-	}
+	run := func() { p.verdicts, p.err = t.link.opts.Admit(records)() }
 	t.pending = append(t.pending, p)
 	t.aside.add(p.taken)
 	if aside := t.link.opts.Aside; aside != nil {
@@ -140,7 +125,7 @@ func (t *receiver) settleOldest() error {
 	if p.err != nil {
 		return fmt.Errorf("applying %d records: %w", len(p.records), p.err)
 	}
-	return p.failed
+	return nil
 }
 
 // settleAll waits for all admissions, also where one has failed.

@@ -79,7 +79,7 @@
 //   - aim.go says how many cells to ask for.
 //   - plan.go is the difference plan.
 //   - repair.go lists what verify finds to disagree.
-//   - parts.go says how a large sync is cut, and behind.go how it goes on.
+//   - parts.go says how a large sync is cut.
 //   - heads.go lists the keys in a dry run.
 //   - sender.go and receiver.go carry records.
 //   - all.go is the method without cells.

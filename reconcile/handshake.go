@@ -64,7 +64,7 @@ func (o *Options) greeting(whole bool) (g wire.Greeting) {
 
 // whole reports whether a sync that a Hello asks for moves all that differs.
 func whole(h *wire.Hello) bool {
-	return !h.DryRun && len(h.Prefix) == 0 && h.Span == (wire.Span{}) && len(h.Behind) == 0
+	return !h.DryRun && len(h.Prefix) == 0 && h.Span == (wire.Span{})
 }
 
 // heed hands the peer's greeting to the node.
@@ -91,7 +91,6 @@ func (a *initiator) hello() error {
 		DryRun:    a.opts.DryRun,
 		Prefix:    a.opts.Prefix,
 		Span:      a.opts.Span,
-		Behind:    a.opts.Behind,
 		Sum:       a.here,
 	}
 	m.ListsMayDiffer = a.opts.ListsMayDiffer

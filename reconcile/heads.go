@@ -96,7 +96,7 @@ func (a *initiator) listAll() error {
 				return err
 			}
 		}
-		for r, err := range a.replica.All(nil) {
+		for r, err := range a.replica.All() {
 			if err == nil {
 				err = h.compare(nil, []dbadapter.Hashed{r})
 			}

@@ -31,7 +31,6 @@ type side struct {
 	admit    func([]dbadapter.Record) ([]Verdict, error)
 	declined Declined
 	prefix   []byte
-	behind   []byte
 	parts    int64
 	first    int
 	budget   *Budget
@@ -207,7 +206,7 @@ func (s *side) options(remote *side, o Options) Options {
 	copy(o.Nonce[:], s.name)
 	o.Declined, o.Budget, o.Elapsed, o.GiveWay = &s.declined, s.budget, s.elapsed, s.giveWay
 	o.Prefix, o.Greeting, o.Heed = s.prefix, s.greets, s.heeds
-	o.Behind, o.PartsFrom = s.behind, s.parts
+	o.PartsFrom = s.parts
 	if o.FirstCells == 0 {
 		o.FirstCells = s.first
 	}

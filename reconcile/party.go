@@ -31,11 +31,8 @@ type party struct {
 	// unseen counts the records that a one-way sync by the method all leaves
 	// uncompared.
 	unseen uint64
-	// behind, if not empty, is the key behind which records travel by the method all.
-	behind []byte
-
-	give sender
-	take receiver
+	give   sender
+	take   receiver
 }
 
 func newParty(l *link) party {

@@ -46,9 +46,6 @@ type receiver struct {
 	// mostAside. aside is what they take: at most asideBytes, and besideBytes more.
 	pending []*pending
 	aside   taken
-	// reached, if not nil, is told of each batch of all records, once it is committed: its
-	// last key, and how many bytes it has.
-	reached func(key []byte, bytes int64) error
 
 	// refusals are the records received since the last End and refused. applied counts
 	// those let in, received all since the sync began. collectable counts those refused

@@ -32,8 +32,8 @@ type Replica interface {
 	// Buckets returns the records under each of the indices, by key. The indices
 	// ascend, and none comes twice.
 	Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error)
-	// All yields every record whose key is greater than behind (nil: all), by key.
-	All(behind []byte) iter.Seq2[dbadapter.Hashed, error]
+	// All yields every record; of a whole namespace, by key.
+	All() iter.Seq2[dbadapter.Hashed, error]
 
 	// The proof by range reads, and mends, what follows.
 

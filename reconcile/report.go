@@ -82,9 +82,6 @@ type Report struct {
 	// Split, if not nil, says that nothing has moved yet: the differences are so many
 	// that the sync goes on in parts.
 	Split *Split `json:"-"`
-	// Behind says that records travelled only behind the key where a broken sync had
-	// come to. The sets were not compared.
-	Behind bool `json:"-"`
 	// Parts is how many parts the sync goes in, as far as is known, and PartsDone how
 	// many of them are over. Both are 0 for a sync that is not split. The side that was
 	// called only counts those that have begun.

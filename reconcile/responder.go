@@ -52,7 +52,7 @@ func (b *responder) sync() error {
 		b.link.report.Method, b.link.report.Verified = wire.MethodSame, true
 		return b.link.send(&wire.Same{})
 	}
-	if b.wantsAll() || b.resumes() {
+	if b.wantsAll() {
 		return b.all()
 	}
 	found, ok, err := b.differ() // subtract and peel

@@ -116,7 +116,7 @@ type Options struct {
 	// Admit applies the records that arrive. A dry run never calls it.
 	Admit Admission
 	// Aside, if not nil, runs an admission while the session goes on. It may begin fn on
-	// another goroutine. wait returns when fn has, and is called from several goroutines.
+	// another goroutine. wait returns when fn has.
 	// Several admissions then run at a time and end in any order. nil: the session runs each
 	// itself.
 	Aside func(fn func()) (wait func())
@@ -128,15 +128,6 @@ type Options struct {
 	// Span narrows an initiator's sync to a part of the ranges; the replica must hold
 	// just these.
 	Span wire.Span
-	// Behind, if not empty, is from a sync by the method all that broke off: the key up
-	// to which this side has been sent all records. The peer, asked for a sync of
-	// everything, sends what lies behind it; the sets are not compared then.
-	Behind []byte
-	// Received, if not nil, is told how far an empty side, or one with Behind, has been
-	// sent all records. It gets the key of the last one that was let in or refused, and
-	// how many bytes have arrived since the last call. Where Aside runs the admissions, it
-	// is called while the session goes on, one call at a time.
-	Received func(key []byte, bytes int64) error
 	// Expect, if not nil, is called before many cells travel. It is told about how many
 	// records come to this side at the most, as far as an estimate can tell. Its error
 	// ends the session, before the cells: ErrTurn while others come first.

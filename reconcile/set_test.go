@@ -141,12 +141,12 @@ func (s *set) List(ranges []dbadapter.Range) iter.Seq2[Listed, error] {
 }
 func (s *set) Repair(r dbadapter.Range, sum dbadapter.Sum) { s.ranges.Set(r, sum) }
 
-func (s *set) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
+func (s *set) All() iter.Seq2[dbadapter.Hashed, error] {
 	return func(yield func(dbadapter.Hashed, error) bool) {
 		all := slices.Concat(slices.Collect(maps.Values(s.buckets))...)
 		slices.SortFunc(all, func(a, b dbadapter.Hashed) int { return bytes.Compare(a.Key, b.Key) })
 		for _, r := range all {
-			if bytes.Compare(r.Key, behind) > 0 && !yield(r, nil) {
+			if !yield(r, nil) {
 				return
 			}
 		}

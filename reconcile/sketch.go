@@ -15,7 +15,7 @@ func (a *initiator) sketch(m *wire.Hello) error {
 	if m.Records == 0 || m.Method == wire.MethodAll && !m.DryRun {
 		return nil
 	}
-	if a.later = m.Span != (wire.Span{}) || len(m.Behind) > 0 || a.opts.FirstCells == NoCells; a.later {
+	if a.later = m.Span != (wire.Span{}) || a.opts.FirstCells == NoCells; a.later {
 		return nil // the sums may decide, and cost no scan; the responder asks for cells if not
 	}
 	first := a.opts.FirstCells

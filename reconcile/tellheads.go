@@ -29,7 +29,7 @@ func (b *responder) eachTold(give func(r *dbadapter.Hashed, compared bool) error
 
 // eachHeld calls give with all of this side's records.
 func (b *responder) eachHeld(give func(r *dbadapter.Hashed, compared bool) error) error {
-	for r, err := range b.replica.All(nil) {
+	for r, err := range b.replica.All() {
 		if err == nil {
 			err = give(&r, false)
 		}

@@ -201,10 +201,6 @@ func (s *stage) do(words []string, line string) {
 		s.sides[who[0]].keys = DeriveKeys(dbadapter.Secret([]byte(fmt.Sprintf("%-32s", words[4]))), nil)
 	case words[1] == "declines":
 		s.sides[who[0]].decline(dbadapter.WriterID(s.number(words[2])))
-	case words[1] == "has" && words[2] == "come":
-		if s.sides[who[0]].behind = []byte(words[4]); words[4] == "nothing" {
-			s.sides[who[0]].behind = nil
-		}
 	case words[1] == "forgets":
 		s.sides[who[0]].declined.forget()
 	case rest == "hash coarsely":

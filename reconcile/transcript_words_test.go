@@ -67,9 +67,6 @@ func (s *stage) describe(m wire.Message) string {
 		if m.Span != (wire.Span{}) {
 			words = append(words, fmt.Sprintf("ranges %d to %d", m.Span.From, m.Span.To-1))
 		}
-		if len(m.Behind) > 0 {
-			words = append(words, fmt.Sprintf("behind %q", m.Behind))
-		}
 		return strings.Join(words, ", ")
 	case *wire.Welcome:
 		return fmt.Sprintf("Welcome  %d records", m.Records)
@@ -99,11 +96,7 @@ func (s *stage) describe(m wire.Message) string {
 		}
 		return "Offers   " + list(keys)
 	case *wire.Result:
-		text := fmt.Sprintf("Result   %s, %d bytes to come, estimate %d", m.Method, m.Bytes, m.Estimate)
-		if len(m.Behind) > 0 {
-			text += fmt.Sprintf(", behind %q", m.Behind)
-		}
-		return text
+		return fmt.Sprintf("Result   %s, %d bytes to come, estimate %d", m.Method, m.Bytes, m.Estimate)
 	case *wire.Sums:
 		return fmt.Sprintf("Sums     of %d ranges", len(m.Sums))
 	case *wire.Answer:

@@ -239,7 +239,7 @@ func (s *party) addsUp(stayed int) error {
 // one direction that had something for the other has not done that.
 func (s *party) conclude() {
 	r := s.link.report
-	r.Verified = !r.Behind && r.Rejected == 0 && r.Repair.Left == 0 && s.take.heldThere == 0 && (s.gives && s.gets || !s.heldBack())
+	r.Verified = r.Rejected == 0 && r.Repair.Left == 0 && s.take.heldThere == 0 && (s.gives && s.gets || !s.heldBack())
 }
 
 // heldBack reports whether records may have been left where they were because

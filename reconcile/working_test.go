@@ -44,9 +44,9 @@ func (s *slow) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) erro
 	return s.Replica.Lookup(indices, sums)
 }
 
-func (s *slow) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
+func (s *slow) All() iter.Seq2[dbadapter.Hashed, error] {
 	return func(yield func(dbadapter.Hashed, error) bool) {
-		for r, err := range s.Replica.All(behind) {
+		for r, err := range s.Replica.All() {
 			*s.clock += s.read
 			if !yield(r, err) {
 				return

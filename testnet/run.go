@@ -108,12 +108,12 @@ func newRunner(ctx context.Context, p *plan.Plan) *runner {
 }
 
 // bulk lets small sets go in parts in every third run. Then the parts of a sync, the
-// turns of peers, and what an empty node notes are on their way when faults come.
+// turns of peers are on their way when faults come.
 func (r *runner) bulk() syncing.Bulk {
 	if r.world.Draw(sim.ForIndices, 1, 0, 0)%3 != 0 {
 		return syncing.Bulk{}
 	}
-	return syncing.Bulk{PartsFrom: 24, PartSize: 10, Turn: 16, Note: 400}
+	return syncing.Bulk{PartsFrom: 24, PartSize: 10, Turn: 16}
 }
 
 // indices lets keys share indices in every fourth run: about ten keys an index,
@@ -286,7 +286,7 @@ func (r *runner) Ended(e *model.Ended) {
 	if e.Initiator && e.Report.Repair.Needed() {
 		r.result.Repairs++
 	}
-	if e.Report.Verified && !e.Report.Behind && whole(e) && !e.Alone && !r.cut() {
+	if e.Report.Verified && whole(e) && !e.Alone && !r.cut() {
 		for _, held := range e.Before { // what the peer held, too: it may have come back from there
 			r.history.Proved(e.Node, held)
 		}
@@ -341,7 +341,7 @@ func (r *runner) unsound(e *model.Ended) string {
 		return "broke the protocol or its own proof"
 	case e.Err != nil && !begunAgain(e.Err) && !r.leftMeanwhile(e) && !e.Alone && r.healed > 0 && e.Begun > r.healed:
 		return "failed, though nothing was wrong any more"
-	case !hurt && e.Report.Method == wire.MethodAll && !e.Report.Behind && e.Ask.Span == (wire.Span{}) && e.Ask.Method != wire.MethodAll && len(e.Before[0]) > 0 && len(e.Before[1]) > 0:
+	case !hurt && e.Report.Method == wire.MethodAll && e.Ask.Span == (wire.Span{}) && e.Ask.Method != wire.MethodAll && len(e.Before[0]) > 0 && len(e.Before[1]) > 0:
 		return "did not find the differences by cells"
 	}
 	return ""

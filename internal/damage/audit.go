@@ -80,7 +80,7 @@ func Audit(ctx context.Context, set *node.Set) error {
 	var all dbadapter.Sum
 	ranges := make([]dbadapter.Sum, dbadapter.Ranges)
 	sketch := rateless.NewSketch(set.Keys.Cells, n)
-	for r, err := range snap.All(nil) {
+	for r, err := range snap.All() {
 		if err != nil {
 			return err
 		}

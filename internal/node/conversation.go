@@ -1,13 +1,11 @@
 package node
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -35,7 +33,6 @@ type Conversation struct {
 	remote   ID
 	incoming bool
 	ask      syncing.Ask // of the initiator
-	behind   []byte      // where this side goes on being sent everything, or nil
 	// claim is that to the turn of the bulk sender; it claims nothing for a control namespace.
 	claim *syncing.Claim
 	// brings: records may come to this side, as far as the peer's Hello says.
@@ -101,9 +98,6 @@ func (p *Part) Initiate(ctx context.Context, remote ID, a syncing.Ask, enter fun
 	o.Direction, o.Method, o.Prefix, o.Span, o.DryRun, o.ListsMayDiffer = a.Direction, a.Method, a.Prefix, a.Span, a.DryRun, a.ListsMayDiffer
 	if a.Keys != nil {
 		o.Differs = func(d reconcile.KeyDifference) (bool, error) { return a.Keys.Take(d, c.tick) }
-	}
-	if !a.Whole() || a.DryRun || a.Direction == wire.Push || a.Method == wire.MethodSketch {
-		o.Behind, c.behind = nil, nil
 	}
 	if a.Whole() {
 		o.FirstCells = c.opening()
@@ -210,8 +204,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 		}
 		return o
 	}
-	c.behind = *c.part.set.filledTo(ns.state.Load())
-	o.PartsFrom, o.Behind, o.Received = n.bulk().PartsFrom, c.behind, c.part.set.reached
+	o.PartsFrom = n.bulk().PartsFrom
 	o.Expect, o.Await = c.claim.Expect, c.claim.Await
 	o.Aside = n.Aside
 	o.Admit = func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) { return c.admit(ctx, records) }
@@ -229,12 +222,6 @@ func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
 	return c.sketch(ctx)
 }
 
-// large reports whether many records are expected. They are if the sync is a part
-// of a large one, or this node is being filled.
-func (c *Conversation) large() bool {
-	return c.ask.Part() || !c.ask.Control && c.ask.Whole() && *c.part.set.filledTo(c.part.ns.state.Load()) != nil
-}
-
 // takeTurn sees to it that this node is given many records by one peer at a time. A
 // peer that calls and holds nothing needs no turn.
 func (c *Conversation) takeTurn() error {
@@ -246,7 +233,7 @@ func (c *Conversation) takeTurn() error {
 		return nil
 	}
 	_, records, _ := c.part.Live.State()
-	return c.claim.Open(c.large(), c.ask.Whole() && records == 0)
+	return c.claim.Open(c.ask.Part(), c.ask.Whole() && records == 0)
 }
 
 // stand reads what this node says with the replica that is opened next.
@@ -402,7 +389,7 @@ func (c *Conversation) leave(r *reconcile.Report, err error) error {
 			err = closed
 		}
 	}
-	c.claim.End(!c.incoming, err == nil, r.Applied > 0 && c.large())
+	c.claim.End(!c.incoming, err == nil, r.Applied > 0 && c.ask.Part())
 	if c.collect != nil {
 		if failed := c.collect(); failed != nil {
 			err = failed
@@ -411,19 +398,10 @@ func (c *Conversation) leave(r *reconcile.Report, err error) error {
 	return err
 }
 
-// compared reports whether the two sides were compared: a sync that goes on in parts, or behind
-// a key, has compared nothing.
-func compared(r *reconcile.Report) bool { return r.Split == nil && !r.Behind }
-
 // verify concludes what a sync that ended well has shown of the two sets. What has been proved
 // is not lost with the caller's patience.
 func (c *Conversation) verify(r *reconcile.Report) error {
-	if c.filled(r) {
-		if err := c.part.set.setFilledTo(nil); err != nil {
-			return err
-		}
-	}
-	if !compared(r) || !c.conclusive() || c.theirs.List != c.stands.List {
+	if r.Split != nil || !c.conclusive() || c.theirs.List != c.stands.List {
 		return nil
 	}
 	follows := r.Verified && c.part.set.tenure.equal(c.remote, c.theirs.Floor, c.inTerm())
@@ -434,21 +412,9 @@ func (c *Conversation) verify(r *reconcile.Report) error {
 	return err
 }
 
-// filled reports whether this node has been sent everything, or what lay behind the
-// key that it had reached. A node that holds it all the same is filled, too.
-func (c *Conversation) filled(r *reconcile.Report) bool {
-	switch {
-	case c.ask.Control || c.ask.DryRun || !c.ask.Whole() || !c.gets():
-		return false
-	case r.Behind:
-		return c.behind != nil // and not the peer's key
-	}
-	return r.Verified || r.Method == wire.MethodAll
-}
-
 // remember notes what the next syncs with the peer go by.
 func (c *Conversation) remember(r *reconcile.Report) {
-	p, n, whole := c.part, c.part.ns.node, c.ask.Whole() && compared(r)
+	p, n, whole := c.part, c.part.ns.node, c.ask.Whole() && r.Split == nil
 	if whole && r.Method != wire.MethodAll {
 		p.openings.Note(c.remote, r.Differences())
 	}
@@ -465,33 +431,6 @@ func (c *Conversation) remember(r *reconcile.Report) {
 	if r.Verified && whole && c.ask.Direction == wire.Both && r.Applied == 0 && pushes {
 		p.equal.Note(c.remote, c.opened, n.elapsed()) // the peer has just this now
 	}
-}
-
-// An empty node is sent everything, by key. How far that has gone is kept in the
-// namespace's state. After a break the next sync, with any peer, goes on behind
-// that key. It proves nothing; the sync that follows the end does.
-
-// reach is how much has come since the state was saved last.
-type reach struct{ bytes atomic.Int64 }
-
-// reached notes how far this node has been sent everything: durably, now and then.
-func (set *Set) reached(key []byte, size int64) error {
-	if set.reach.bytes.Add(size) < set.ns.node.bulk().Note {
-		return nil
-	}
-	return set.setFilledTo(key)
-}
-
-// setFilledTo makes durable behind which key the next sync goes on; nil ends that.
-func (set *Set) setFilledTo(key []byte) error {
-	set.reach.bytes.Store(0)
-	if bytes.Equal(*set.filledTo(set.ns.state.Load()), key) {
-		return nil
-	}
-	return set.ns.update(func(s *State) error {
-		*set.filledTo(s) = bytes.Clone(key)
-		return nil
-	})
 }
 
 // bulk is the node's, with its defaults.

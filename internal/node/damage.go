@@ -142,9 +142,6 @@ func (ns *Namespace) compareLogs(s *State) error {
 	}
 	if ns.otherStore = other; other {
 		s.Recover()
-		for _, set := range ns.Sets() {
-			*set.filledTo(s) = nil // what was sent may be gone
-		}
 	}
 	if err := ns.save(s); err != nil {
 		return fmt.Errorf("save the state of %s: %w", s.Name, err)

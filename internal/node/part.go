@@ -222,7 +222,6 @@ type Set struct {
 	watched   changes.Source
 	gc        *gc.Collector
 	bulk      syncing.BulkTurn
-	reach     reach
 	pushes    *push.Pusher
 	tenure    tenure
 	// log: the set was left, and is there for its kept log. emptied: its records are deleted.

@@ -14,7 +14,7 @@ import (
 )
 
 // smallBulk lets small sets go in parts.
-var smallBulk = syncing.Bulk{PartsFrom: 200, PartSize: 60, Turn: 30, Note: 500}
+var smallBulk = syncing.Bulk{PartsFrom: 200, PartSize: 60, Turn: 30}
 
 // halves are two nodes of a crew that hold many records each that the other lacks.
 func halves(t *testing.T, differ int) *crew {

@@ -22,7 +22,6 @@ import (
 type ShardState struct {
 	Shard     placement.Shard `cbor:"1,keyasint"`
 	Watermark watermark.State `cbor:"2,keyasint"`           // as State.Watermark
-	FilledTo  []byte          `cbor:"3,keyasint,omitempty"` // as State.FilledTo
 	Log       []byte          `cbor:"4,keyasint,omitempty"` // the id of its change log, as in State.Logs
 	// Dropped: the node holds the shard no longer. Its records are being deleted, and its kept
 	// log stays.
@@ -67,7 +66,7 @@ func (s *State) validateShards() error {
 		case len(one.Log) > 0 && len(one.Log) != logSize:
 			return errors.New("a malformed id of a change log")
 		}
-		if err := checkSet(&one.Watermark, one.FilledTo); err != nil {
+		if err := one.Watermark.Validate(); err != nil {
 			return err
 		}
 	}
@@ -157,14 +156,6 @@ func (set *Set) markState(s *State) *watermark.State {
 		return &one.Watermark
 	}
 	return &s.Watermark
-}
-
-// filledTo is where a state has how far the set has been filled.
-func (set *Set) filledTo(s *State) *[]byte {
-	if one := set.in(s); one != nil {
-		return &one.FilledTo
-	}
-	return &s.FilledTo
 }
 
 // shardSize is the length of a shard's number in the key of a pledge.

@@ -295,14 +295,13 @@ func TestShardsAfterRestarts(t *testing.T) {
 		c.put(0, shard, c.keyIn(shard, "k"))
 	}
 	c.rounds(4)
-	succeeds(t, c.set(1, 1).setFilledTo([]byte("j")))
 	before := c.ns[1].state.Load().clone()
 	c.reopen(1)
 	after := c.ns[1].state.Load()
-	if !reflect.DeepEqual(before.Shards, after.Shards) || after.FilledTo != nil {
+	if !reflect.DeepEqual(before.Shards, after.Shards) {
 		t.Errorf("%+v, and before %+v", after.Shards, before.Shards)
 	}
-	if c.ns[1].OtherStore() || !slices.Equal(c.keys(1, 1), []string{c.keyIn(1, "k")}) || string(*c.set(1, 1).filledTo(after)) != "j" || *c.set(1, 0).filledTo(after) != nil {
+	if c.ns[1].OtherStore() || !slices.Equal(c.keys(1, 1), []string{c.keyIn(1, "k")}) {
 		t.Errorf("after a restart: %q, %+v", c.keys(1, 1), after.Shards)
 	}
 	recovers := func(shard placement.Shard) bool { return c.set(1, shard).Collection().Recovering }
@@ -311,7 +310,7 @@ func TestShardsAfterRestarts(t *testing.T) {
 	}
 	c.machines[1].restored = true
 	c.reopen(1)
-	if !recovers(0) || !recovers(1) || !c.ns[1].OtherStore() || *c.set(1, 1).filledTo(c.ns[1].state.Load()) != nil {
+	if !recovers(0) || !recovers(1) || !c.ns[1].OtherStore() {
 		t.Error("with a store that was restored, it does not recover")
 	}
 	for _, one := range []struct {
@@ -363,7 +362,6 @@ func TestShardedState(t *testing.T) {
 		"a shard twice":          {func(s *State) { s.Shards[0].Shard = 7 }, dbadapter.ErrCorrupt},
 		"half a log":             {func(s *State) { s.Shards[0].Log = make([]byte, 4) }, dbadapter.ErrCorrupt},
 		"two logs":               {func(s *State) { s.Logs = make([]byte, 2*logSize) }, dbadapter.ErrCorrupt},
-		"a key without bound":    {func(s *State) { s.Shards[1].FilledTo = make([]byte, dbadapter.MaxKey+1) }, dbadapter.ErrCorrupt},
 		"holds without bound":    {func(s *State) { s.Shards[1].Watermark.Holds = make([]watermark.Hold, watermark.MaxHolds+1) }, dbadapter.ErrCorrupt},
 	} {
 		edited := ns.state.Load().clone()

@@ -39,9 +39,6 @@ type State struct {
 	membership.Record
 	// Watermark is what is durable of that of the set.
 	Watermark watermark.State `cbor:"7,keyasint"`
-	// FilledTo is the key up to which this node, which was empty, has been sent
-	// everything. It is nil unless that sync is not over, or was cut off.
-	FilledTo []byte `cbor:"8,keyasint"`
 	// Lost is what damage to the store has cost, until that is accepted; nil: nothing.
 	Lost *Lost `cbor:"9,keyasint,omitempty"`
 	// Paused: the namespace takes part in no syncs.
@@ -55,7 +52,7 @@ type State struct {
 	Placement []byte `cbor:"12,keyasint,omitempty"`
 	// Shards is what this node keeps of each shard that it holds, ascending. In a
 	// namespace that is cut into shards, Watermark is what that of a shard begins
-	// with. FilledTo is nil then, and Logs has the control namespace's alone.
+	// with, and Logs has the control namespace's alone.
 	Shards []ShardState `cbor:"13,keyasint,omitempty"`
 	// Layout is the layout by which the node goes; nil: it knows none.
 	Layout *storedLayout `cbor:"14,keyasint,omitempty"`
@@ -159,21 +156,13 @@ func (s *State) validate() error {
 	if err := s.Record.Validate(); err != nil {
 		return err
 	}
-	if err := checkSet(&s.Watermark, s.FilledTo); err != nil {
+	if err := s.Watermark.Validate(); err != nil {
 		return err
 	}
 	if err := s.validateShards(); err != nil {
 		return err
 	}
 	return s.Lost.validate()
-}
-
-// checkSet checks what is kept of a set.
-func checkSet(w *watermark.State, filledTo []byte) error {
-	if len(filledTo) > dbadapter.MaxKey {
-		return errors.New("a key that is too long")
-	}
-	return w.Validate()
 }
 
 // clone copies the state so deeply that changing lists and entries of the copy

@@ -79,7 +79,7 @@ func TestStateIsReadAsWritten(t *testing.T) {
 	}
 	b = b[stateSum:]
 	twice := append(bytes.Clone(b), 1, StateFormat)
-	if twice[0]++; b[0] != 0xa9 || b[1] != 1 || b[2] != StateFormat {
+	if twice[0]++; b[0] != 0xa8 || b[1] != 1 || b[2] != StateFormat {
 		t.Fatalf("the state begins with % x", b[:3])
 	}
 	flipped := summed(b)

@@ -20,10 +20,6 @@ type Bulk struct {
 	// Turn is from how many records on a conversation needs the turn of its peer.
 	// Default: 256, so that fewer may come from several peers.
 	Turn int
-	// Note is how many bytes an empty node is sent between two durable notes of how far
-	// that has come. Default: 512 KiB, one batch: ten breaks of a transfer of 100 MB then
-	// cost a few percent.
-	Note int64
 }
 
 // WithDefaults is b with its defaults.
@@ -31,7 +27,6 @@ func (b Bulk) WithDefaults() Bulk {
 	b.PartsFrom = cmp.Or(b.PartsFrom, reconcile.PartsFrom)
 	b.PartSize = cmp.Or(b.PartSize, reconcile.PartSize)
 	b.Turn = cmp.Or(b.Turn, turnFrom)
-	b.Note = cmp.Or(b.Note, noteEvery)
 	return b
 }
 

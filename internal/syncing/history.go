@@ -49,7 +49,7 @@ type Stage int
 const (
 	stageWhole Stage = iota // it is all there is, or the last one
 	stagePart               // it is a part of a large sync
-	stageSplit              // parts follow, or a sync of what a broken one has left
+	stageSplit              // parts follow
 )
 
 // StageOf is that of a conversation.
@@ -57,7 +57,7 @@ func StageOf(part bool, r *reconcile.Report) Stage {
 	switch {
 	case part:
 		return stagePart
-	case r.Split != nil || r.Behind:
+	case r.Split != nil:
 		return stageSplit
 	}
 	return stageWhole

@@ -15,9 +15,8 @@ const (
 	// of one are applied, the cells of the next travel.
 	partsAtOnce = 2
 
-	// turnFrom is the default of Bulk.Turn, noteEvery that of Bulk.Note.
-	turnFrom  = 256
-	noteEvery = 512 << 10
+	// turnFrom is the default of Bulk.Turn.
+	turnFrom = 256
 	// TurnFor is for how long a turn is kept in which less than Bulk.Turn records
 	// and less than turnBytes of records are applied. A peer that gives 64 KiB a
 	// second keeps it.

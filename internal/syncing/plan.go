@@ -87,9 +87,6 @@ func (p *Plan) ended(a Ask, r reconcile.Report, err error) {
 	switch {
 	case err == nil && r.Split != nil:
 		p.divide(a, r.Split)
-	case err == nil && r.Behind && p.resumed < maxRounds:
-		p.resumed++
-		p.before(a) // to prove it, and find what is not behind the key
 	case err == nil:
 	case a.Part() && (errors.Is(err, ErrRejected) || errors.Is(err, reconcile.ErrNotVerified)):
 		// The others go on; the sync of everything that follows them judges.
@@ -135,7 +132,7 @@ func (p *Plan) introduce(a Ask, err error) {
 func (p *Plan) fail(err error) { p.todo, p.failed = nil, cmp.Or(p.failed, err) }
 
 // tally counts the conversations of a plan, and adds up what they did. It is for
-// a sync that goes in parts, or that went on behind a key.
+// a sync that goes in parts.
 type tally struct {
 	// running are those that are held, by their ranges, with their reports so far.
 	running map[wire.Span]reconcile.Report
@@ -153,8 +150,6 @@ type tally struct {
 	// had travelled.
 	parts, done, splits int
 	moved               int
-	// resumed is how often the sync went on behind a key.
-	resumed int
 }
 
 // begun notes a conversation.
@@ -199,7 +194,7 @@ func (p *Plan) over(a Ask, r reconcile.Report, err error) {
 			p.report.DeclinedCollectable = r.DeclinedCollectable
 		}
 	}
-	p.several = p.several || r.Split != nil || r.Behind
+	p.several = p.several || r.Split != nil
 }
 
 // divide plans the parts of a sync, or of a part of it. What follows them is a sync

@@ -16,7 +16,7 @@ import (
 // for the other, have not tried to.
 func Proved(a Ask, r *reconcile.Report) error {
 	switch {
-	case r.Verified || a.DryRun || r.Split != nil || r.Behind:
+	case r.Verified || a.DryRun || r.Split != nil:
 		return nil
 	case r.Rejected > 0:
 		return fmt.Errorf("%w: %s", ErrRejected, rejected(r))

@@ -106,7 +106,7 @@ func (p *Prefix) List(ranges []dbadapter.Range) iter.Seq2[reconcile.Listed, erro
 		for _, r := range ranges {
 			asked[r] = true
 		}
-		all := p.All(nil)
+		all := p.All()
 		if p.held != nil {
 			all = p.under(slices.DeleteFunc(slices.Clone(p.held), func(i dbadapter.Index) bool { return !asked[dbadapter.RangeOf(i)] }))
 		}

@@ -18,7 +18,7 @@ func TestListing(t *testing.T) {
 	want := map[dbadapter.Index]dbadapter.Sum{}
 	snap := s.snapshot()
 	defer snap.Close()
-	for r, err := range snap.All(nil) {
+	for r, err := range snap.All() {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -94,7 +94,7 @@ func TestLockOrder(t *testing.T) {
 	if _, err := snap.Cells(s.live.Cells()-10, s.live.Cells()+10); err != nil {
 		t.Fatal(err)
 	}
-	for r, err := range snap.All(nil) {
+	for r, err := range snap.All() {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -203,13 +203,10 @@ func (p *Prefix) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error
 }
 
 // All implements reconcile.Replica. Where the records lie in some ranges only, it yields
-// them by index, not by key, and cannot begin behind a key.
-func (p *Prefix) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
-	switch {
-	case p.span == (wire.Span{}):
-		return ticking(p.tick, p.store.Scan(p.ctx, p.prefix, behind))
-	case len(behind) > 0:
-		return func(yield func(dbadapter.Hashed, error) bool) { yield(dbadapter.Hashed{}, errBehind) }
+// them by index, not by key.
+func (p *Prefix) All() iter.Seq2[dbadapter.Hashed, error] {
+	if p.span == (wire.Span{}) {
+		return ticking(p.tick, p.store.Scan(p.ctx, p.prefix, nil))
 	}
 	return p.under(p.held)
 }

@@ -57,7 +57,7 @@ func TestPrefixIsTheSetOfItsRecords(t *testing.T) {
 				t.Errorf("%d indices: other cells %v (%v)", indices, span, err)
 			}
 		}
-		for r, err := range p.All(nil) {
+		for r, err := range p.All() {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -160,6 +160,6 @@ func (s *Snapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, err
 }
 
 // All implements reconcile.Replica.
-func (s *Snapshot) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
-	return ticking(s.tick, s.store.Scan(s.ctx, nil, behind))
+func (s *Snapshot) All() iter.Seq2[dbadapter.Hashed, error] {
+	return ticking(s.tick, s.store.Scan(s.ctx, nil, nil))
 }

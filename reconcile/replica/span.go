@@ -2,7 +2,6 @@ package replica
 
 import (
 	"context"
-	"errors"
 	"iter"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -132,13 +131,9 @@ func (s *Span) Close() error {
 }
 
 // All implements reconcile.Replica, by index, not by key: a scan by key would read the
-// whole namespace. It cannot begin behind a key.
-func (s *Span) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
+// whole namespace.
+func (s *Span) All() iter.Seq2[dbadapter.Hashed, error] {
 	return func(yield func(dbadapter.Hashed, error) bool) {
-		if len(behind) > 0 {
-			yield(dbadapter.Hashed{}, errBehind)
-			return
-		}
 		from, to := s.span.Indices()
 		for p, err := range ticking(s.tick, s.store.Pairs(s.ctx, from, to)) {
 			var bucket []dbadapter.Hashed
@@ -157,6 +152,3 @@ func (s *Span) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
 		}
 	}
 }
-
-// errBehind tells of a bug: records of a span are asked for behind a key.
-var errBehind = errors.New("replica: the records of a span have no order by key")

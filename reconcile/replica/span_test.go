@@ -88,13 +88,13 @@ func same(t *testing.T, span wire.Span, r reconcile.Replica, side *side) {
 		}
 	}
 	all := map[string]bool{}
-	for r, err := range r.All(nil) {
+	for r, err := range r.All() {
 		if err != nil {
 			t.Fatal(err)
 		}
 		all[string(r.Key)+string(r.Value)] = true
 	}
-	for r, err := range want.All(nil) {
+	for r, err := range want.All() {
 		if err != nil || !all[string(r.Key)+string(r.Value)] {
 			t.Errorf("%v: %q is missing (%v)", span, r.Key, err)
 		}

@@ -21,7 +21,7 @@ func TestScansTickAndEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer snap.Close()
-		for _, err := range snap.All(nil) {
+		for _, err := range snap.All() {
 			if err != nil {
 				return err
 			}

@@ -24,23 +24,19 @@ func (m *Hello) fields(c *codec) {
 	c.array(m.Namespace[:])
 	c.array(m.Nonce[:])
 	c.array(m.Proof[:])
-	span, behind := m.Span != (Span{}), len(m.Behind) > 0
-	flags := byte(m.Direction) | byte(m.Method)<<2 | pack(&m.DryRun, &m.ListsMayDiffer, &span, &behind)<<helloFlags
+	span := m.Span != (Span{})
+	flags := byte(m.Direction) | byte(m.Method)<<2 | pack(&m.DryRun, &m.ListsMayDiffer, &span)<<helloFlags
+	unknown := byte(0)
 	if octet(c, &flags); c.reads {
 		m.Direction, m.Method = Direction(flags&helloTwo), Method(flags>>2&helloTwo)
-		unpack(flags>>helloFlags, &m.DryRun, &m.ListsMayDiffer, &span, &behind)
+		unknown = unpack(flags>>helloFlags, &m.DryRun, &m.ListsMayDiffer, &span)
 	}
-	if m.Direction > Push || m.Method > MethodAll {
+	if m.Direction > Push || m.Method > MethodAll || unknown != 0 {
 		c.fail("unknown flags %#x", flags)
 	}
 	field(c, &m.Prefix, dbadapter.MaxKey, "a prefix")
 	if span {
 		c.span(&m.Span)
-	}
-	if behind {
-		if c.key(&m.Behind); len(m.Prefix) > 0 || span || m.DryRun || m.Direction == Push || m.Method == MethodSketch {
-			c.fail("a sync that cannot begin behind a key")
-		}
 	}
 	c.sum(&m.Sum)
 	m.Greeting.fields(c)
@@ -120,11 +116,7 @@ func (m *Result) fields(c *codec) {
 	uvarint(c, &m.Bytes)
 	uvarint(c, &m.Estimate)
 	switch m.Method {
-	case MethodSketch, MethodParts, MethodRanges:
-	case MethodAll:
-		if !c.over(len(m.Behind) == 0) {
-			c.key(&m.Behind)
-		}
+	case MethodSketch, MethodAll, MethodParts, MethodRanges:
 	default:
 		c.fail("unknown method %d", m.Method)
 	}

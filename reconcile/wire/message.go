@@ -60,10 +60,7 @@ type Hello struct {
 	ListsMayDiffer bool
 	Prefix         []byte
 	// Span narrows the sync to the records in some ranges; the zero Span does not.
-	Span Span
-	// Behind, if not empty, asks the responder for the records behind that key alone:
-	// the initiator has been sent what comes before.
-	Behind        []byte
+	Span          Span
 	dbadapter.Sum // of what the initiator holds
 	Greeting      Greeting
 	Estimator     rateless.Estimator
@@ -138,15 +135,13 @@ type Offers struct {
 // under all the indices named before. Told is the hash of what was told of the initiator's
 // records under them, and of the number of records left. Bytes is about what the records take
 // that it will send, or would. Estimate is the number of differences it expected before it
-// asked for cells, if it did. Behind, with MethodAll alone, is the key behind which records
-// travel: its receiver has been sent what comes before.
+// asked for cells, if it did.
 type Result struct {
 	Method   Method
 	Residual dbadapter.Digest
 	Told     uint64
 	Bytes    uint64
 	Estimate uint64
-	Behind   []byte
 }
 
 // Sums has, of each range that the sync is about, in order, the number of its records and
