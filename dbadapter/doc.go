@@ -43,7 +43,7 @@
 //
 // A store that is a [Backuper] can be copied while it is written to.
 //
-// Four stores are part of the module: dbadapter/badgerdb and dbadapter/pebbledb (on disk),
+// Three stores are part of the module: dbadapter/ondisk (over Badger or Pebble),
 // dbadapter/pgdb (in PostgreSQL) and dbadapter/memdb (in memory). All pass
 // dbadapter/storetest, and so must any other.
 //

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/badgerdb"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/backup"
 	"github.com/syncd-io/syncd/peer"
 	"github.com/syncd-io/syncd/peer/offline"
@@ -121,7 +121,7 @@ func TestBackupOfAnotherFormat(t *testing.T) {
 	must(t, err)
 	m, err := from.Manifest(1)
 	must(t, err)
-	for _, format := range []int{badgerdb.Format - 1, badgerdb.Format + 1} {
+	for _, format := range []int{ondisk.Format - 1, ondisk.Format + 1} {
 		dir := filepath.Join(t.TempDir(), "backups")
 		folder, err := backup.Create(dir, m.Node)
 		must(t, err)
@@ -140,7 +140,7 @@ func TestBackupOfAnotherFormat(t *testing.T) {
 		if !errors.Is(err, dbadapter.ErrFormat) {
 			t.Fatalf("format %d: %v", format, err)
 		}
-		for _, says := range []string{"backup 1, which syncd v0.1.2 has made", fmt.Sprintf("disk format %d", format), fmt.Sprintf("disk format %d:", badgerdb.Format)} {
+		for _, says := range []string{"backup 1, which syncd v0.1.2 has made", fmt.Sprintf("disk format %d", format), fmt.Sprintf("disk format %d:", ondisk.Format)} {
 			if !strings.Contains(err.Error(), says) {
 				t.Errorf("format %d: %v; want %q", format, err, says)
 			}

@@ -113,7 +113,7 @@ func sync1(t *testing.T, ns *peer.Namespace, id peer.ID) reconcile.Report {
 // onBothStores runs a test with nodes in memory, and with nodes in folders.
 func onBothStores(t *testing.T, test func(t *testing.T, a, b peer.Config)) {
 	t.Run("memdb", func(t *testing.T) { test(t, peer.Config{}, peer.Config{}) })
-	t.Run("badgerdb", func(t *testing.T) {
+	t.Run("ondisk", func(t *testing.T) {
 		test(t, peer.Config{Dir: t.TempDir()}, peer.Config{Dir: t.TempDir()})
 	})
 }

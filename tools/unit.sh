@@ -25,7 +25,8 @@ alone+='|AwayFromSixPeers|Rot$|HostsComeAndGo|VoidStatementsAreToldOnce|ManyStat
 alone+='|Found$|AllCodes$|Adversary$|Conformance(OfCoded)?$|NumbersDiffer|BitsOfTheText)'
 
 # Parts of the conformance suite of stores of which the same is true: they write much, in one goroutine.
-large='^TestStore$/^(many_conflicts|large_conflicts|largest_batches|as_many_keys_as_an_index_takes|model)$'
+parts='^(many_conflicts|large_conflicts|largest_batches|as_many_keys_as_an_index_takes|model)$'
+large="^TestStore\$/$parts|^TestStore\$/^(badger|pebble)\$/$parts"
 
 # Packages of one goroutine, which link iblt/rateless (its goroutines end within the call,
 # and run no code of the caller) or the hasher of dbadapter/storetest.

@@ -52,7 +52,7 @@ var suites = []suite{
 		},
 	},
 	{
-		pkg:       "dbadapter/badgerdb",
+		pkg:       "dbadapter/ondisk",
 		bench:     "^BenchmarkPut$",
 		benchtime: "1s",
 		comparisons: []comparison{

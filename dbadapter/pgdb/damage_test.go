@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/badgerdb"
 	"github.com/syncd-io/syncd/dbadapter/internal/kvstore"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/dbadapter/pgdb"
 	"github.com/syncd-io/syncd/internal/pgserver"
 )
@@ -238,7 +238,7 @@ func TestStampDamaged(t *testing.T) {
 }
 
 func openBadger(dir string) error {
-	s, err := badgerdb.Open(dir, badgerdb.Options{})
+	s, err := ondisk.Open(dir, ondisk.Badger, ondisk.Options{})
 	if err == nil {
 		err = s.Close()
 	}

@@ -40,7 +40,7 @@ func TestBreaksAreSeen(t *testing.T) {
 		{"down", fstest.MapFS{"iblt/a.go": file(module + "/internal/keyhash")}, ""},
 		{"up", fstest.MapFS{"dbadapter/a.go": file(module + "/peer")}, "imports point down only"},
 		{"sideways", fstest.MapFS{"iblt/a.go": file(module + "/dbadapter")}, "imports point down only"},
-		{"sideways in a test", fstest.MapFS{"dbadapter/badgerdb/a_test.go": file(module + "/dbadapter/internal/disktest")}, ""},
+		{"sideways in a test", fstest.MapFS{"dbadapter/ondisk/a_test.go": file(module + "/dbadapter/internal/disktest")}, ""},
 		{"up in a test", fstest.MapFS{"dbadapter/a_test.go": file(module + "/dbadapter/memdb")}, "imports point down only"},
 		{"the root", fstest.MapFS{"peer/a.go": file(module)}, "imports point down only"},
 		{"no floor", fstest.MapFS{"novel/a.go": file("fmt")}, "no floor"},

@@ -18,7 +18,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
-	"github.com/syncd-io/syncd/dbadapter/pebbledb"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -81,7 +81,7 @@ func (n *Net) start(ctx context.Context, p *node) (err error) {
 	}
 	var store dbadapter.Store = p.memory
 	if p.memory == nil {
-		if store, err = pebbledb.Open(p.storeDir(), pebbledb.Options{Logger: p.log}); err != nil {
+		if store, err = ondisk.Open(p.storeDir(), ondisk.Pebble, ondisk.Options{Logger: p.log}); err != nil {
 			return err
 		}
 		r.store = store

@@ -1,4 +1,4 @@
-// Package badgerkv is the engine of dbadapter/badgerdb: the Badger key-value
+// Package badgerkv is an engine of dbadapter/ondisk: the Badger key-value
 // database, with a look at its files before Badger opens them (probe.go). The kernel
 // is told how tables are read, and the process holds few of their pages (pages.go).
 package badgerkv

@@ -1,9 +1,8 @@
 // Package disktest tests what only a store on disk promises: that it survives power
 // cuts, names damage to its files, and is open once; TestStore runs the conformance
-// suite. A package that makes a store of an engine calls each function from a test of
-// the same name:
+// suite. Package ondisk calls each function from a test of the same name, over each engine:
 //
-//	func TestPowerCut(t *testing.T) { disktest.TestPowerCut(t, harness) }
+//	func TestPowerCut(t *testing.T) { overBoth(t, disktest.TestPowerCut) }
 package disktest
 
 import (

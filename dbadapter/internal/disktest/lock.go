@@ -26,7 +26,7 @@ func TestLock(t *testing.T, h Harness) {
 		return
 	}
 	dir := t.TempDir()
-	holder := child.Start(t, "TestLock", "SYNCD_TEST_HOLD="+dir)
+	holder := child.Start(t, t.Name(), "SYNCD_TEST_HOLD="+dir)
 	holder.Expect("open")
 	if _, err := h.Open(dir, Options{}); !errors.Is(err, dbadapter.ErrLocked) {
 		t.Errorf("a folder that another process holds gives %v, want ErrLocked", err)

@@ -101,7 +101,7 @@ func TestPowerCutUnsynced(t *testing.T, h Harness) {
 // process stood.
 func cutPower(t *testing.T, disk *powercut.Disk, o Options, from progress, batches int) progress {
 	t.Helper()
-	writer := child.Start(t, "TestPowerCut", fmt.Sprintf("%s=%s %t %s", cutEnv, disk.Dir(), o.NoSync, strings.Trim(fmt.Sprint(from), "[]")))
+	writer := child.Start(t, strings.Replace(t.Name(), "Unsynced", "", 1), fmt.Sprintf("%s=%s %t %s", cutEnv, disk.Dir(), o.NoSync, strings.Trim(fmt.Sprint(from), "[]")))
 	acknowledged := from
 	for range batches {
 		if err := acknowledged.next(writer.Lines); err != nil {

@@ -235,7 +235,7 @@ type Options struct {
 	Now func() time.Time
 	// Damaged is told of damage that work in the background meets. nil: it is logged.
 	Damaged func(error)
-	// Failed is told that the store goes no further; see badgerdb.Options. nil: it is logged.
+	// Failed is told that the store goes no further; see ondisk.Options. nil: it is logged.
 	Failed func(error)
 }
 

@@ -1,4 +1,4 @@
-// Package pebblekv is the engine of dbadapter/pebbledb: the Pebble key-value
+// Package pebblekv is an engine of dbadapter/ondisk: the Pebble key-value
 // database, with a look at its logs before Pebble opens them (probe.go).
 package pebblekv
 

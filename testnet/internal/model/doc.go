@@ -5,13 +5,13 @@
 //	members.go     the namespace's state on a simulated disk, and the join protocol
 //	               over simulated streams, for peer's files and join
 //	store.go       a log of checksummed commits on the disk (entry.go), replayed into
-//	               dbadapter/memdb at each start, for badgerdb
+//	               dbadapter/memdb at each start, for a store on disk
 //	session.go     frames over simulated streams with virtual deadlines, for peer's
 //	serve.go       conversation, sync and serve
 //	ask.go         questions and answers over simulated streams, for peer's ask
 //	wait.go        waits as routines, for peer's wait
 //	beside.go      sets that are read beside polls, for what peer's following runs aside
-//	write.go       writes that share a sync of the disk, for badgerdb's committer
+//	write.go       writes that share a sync of the disk, for the committer of a store on disk
 //	background.go  virtual timers for the schedule, for peer's background
 //	wall.go        a machine's clock that jumps and stands still
 //	damage.go      live sketches and sums of ranges that are kept wrong

@@ -1,4 +1,4 @@
-package badgerdb_test
+package ondisk_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/badgerdb"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
 )
 
 // What was written is there when the store is opened again.
@@ -32,7 +32,7 @@ var secret = dbadapter.Secret{1, 2, 3}
 
 func write(dir string) error {
 	ctx := context.Background()
-	store, err := badgerdb.Open(dir, badgerdb.Options{})
+	store, err := ondisk.Open(dir, ondisk.Badger, ondisk.Options{})
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func write(dir string) error {
 
 func read(dir string) error {
 	ctx := context.Background()
-	store, err := badgerdb.Open(dir, badgerdb.Options{})
+	store, err := ondisk.Open(dir, ondisk.Badger, ondisk.Options{})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package badgerdb_test
+package ondisk_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/badgerdb"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
 )
 
 const benchValue = 256
@@ -34,7 +34,7 @@ func benchWrite(i int) dbadapter.Write {
 func benchHasher() dbadapter.Hasher { return dbadapter.NewHasher(dbadapter.Secret{1}) }
 
 func benchOpen(tb testing.TB, dir string) dbadapter.Namespace {
-	s, err := badgerdb.Open(dir, badgerdb.Options{})
+	s, err := ondisk.Open(dir, ondisk.Badger, ondisk.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
