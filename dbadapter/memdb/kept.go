@@ -8,52 +8,37 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 	"github.com/syncd-io/syncd/dbadapter/internal/seq"
 )
 
-// keptLog is the kept log of a namespace. Its slices are only ever appended to or
-// replaced, so that a reader may keep them.
-type keptLog struct {
-	seq     uint64 // of the last entry
-	bytes   int    // keys and values of the conflicts
-	entries map[dbadapter.Why][]dbadapter.Kept
-}
-
-func (k *keptLog) add(leavers []commit.Leaver, now time.Time) {
+// keep adds leavers to the kept log, which m counts, and drops the oldest conflicts.
+func (d *data) keep(m *layout.Kept, leavers []commit.Leaver, now time.Time) {
 	for i := range leavers {
 		l := &leavers[i]
-		k.seq++
-		if k.entries == nil {
-			k.entries = make(map[dbadapter.Why][]dbadapter.Kept)
-		}
-		k.entries[l.Why] = append(k.entries[l.Why], dbadapter.Kept{
-			Seq: k.seq, Why: l.Why, Record: l.Record.Record, By: l.By, At: now.Truncate(time.Millisecond).UTC(),
+		m.Seq++
+		m.Count(l.Why, l.Size(), 1)
+		d.kept[l.Why] = append(d.kept[l.Why], dbadapter.Kept{
+			Seq: m.Seq, Why: l.Why, Record: l.Record.Record, By: l.By, At: now.Truncate(time.Millisecond).UTC(),
 		})
-		if l.Why == dbadapter.KeptConflict {
-			k.bytes += l.Size()
-		}
 	}
-	conflicts := k.entries[dbadapter.KeptConflict]
-	for len(conflicts) > dbadapter.MaxConflicts || k.bytes > dbadapter.MaxConflictBytes {
-		k.bytes -= sizeOf(&conflicts[0])
+	conflicts := d.kept[dbadapter.KeptConflict]
+	for m.Full() {
+		m.CountRecord(dbadapter.KeptConflict, &conflicts[0].Record, -1)
 		conflicts = conflicts[1:]
 	}
-	if k.entries != nil {
-		k.entries[dbadapter.KeptConflict] = conflicts
-	}
+	d.kept[dbadapter.KeptConflict] = conflicts
 }
-
-func sizeOf(k *dbadapter.Kept) int { return len(k.Record.Key) + len(k.Record.Value) }
 
 func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 	return seq.Of(func(yield func(dbadapter.Kept) bool) error {
-		n.mu.Lock()
-		entries := n.data.kept.entries
-		all := slices.Concat(entries[dbadapter.KeptConflict], entries[dbadapter.KeptSetAside])
-		closed := n.closed.Load()
-		n.mu.Unlock()
-		if closed {
-			return n.errClosed("read the kept log")
+		var all []dbadapter.Kept
+		err := n.Between(ctx, "read the kept log", func() error {
+			all = slices.Concat(n.data.kept[dbadapter.KeptConflict], n.data.kept[dbadapter.KeptSetAside])
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		for _, k := range all {
 			k.Record = k.Record.Clone()
@@ -65,37 +50,17 @@ func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 	})
 }
 
-func (n *namespace) KeptCount(why dbadapter.Why) int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.data.kept.entries[why])
-}
-
 func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed.Load() {
-		return n.errClosed("forget entries of the kept log")
-	}
-	gone := make(map[uint64]bool, len(seqs))
-	for _, seq := range seqs {
-		gone[seq] = true
-	}
-	log := &n.data.kept
-	for why, entries := range log.entries {
-		var left []dbadapter.Kept
-		for _, k := range entries {
-			switch {
-			case !gone[k.Seq]:
-				left = append(left, k)
-			case why == dbadapter.KeptConflict:
-				log.bytes -= sizeOf(&k)
-			}
+	sorted := slices.Sorted(slices.Values(seqs))
+	return n.Set(ctx, "forget entries of the kept log", func(m *layout.Meta) {
+		for why, entries := range n.data.kept {
+			n.data.kept[why] = slices.DeleteFunc(slices.Clone(entries), func(k dbadapter.Kept) bool {
+				_, gone := slices.BinarySearch(sorted, k.Seq)
+				if gone {
+					m.Kept.CountRecord(why, &k.Record, -1)
+				}
+				return gone
+			})
 		}
-		log.entries[why] = left
-	}
-	return nil
+	})
 }

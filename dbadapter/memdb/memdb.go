@@ -5,10 +5,10 @@
 // It keeps all promises of dbadapter.Store but durability: the records are gone
 // with the process.
 //
-// A namespace is two persistent trees, key → record and index → records, and a slice of
-// changes. A commit makes new roots under a lock. A snapshot is a copy of the roots. To
-// open one costs nothing; to keep it costs the memory of what has been overwritten
-// since.
+// A namespace is two trees, key → record and index → records, and a slice of changes. A
+// commit changes them under a lock. A snapshot is a clone of the trees, which share what has
+// not been written since. To open one costs nothing; to keep it costs the memory of what
+// has been overwritten since.
 package memdb
 
 import (
@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/grouped"
+	"github.com/syncd-io/syncd/dbadapter/internal/lifecycle"
 )
 
 // Options are the settings of a store. The zero value is good.
@@ -32,10 +34,10 @@ type Options struct {
 // Store is a database in memory. Make it with New.
 type Store struct {
 	options Options
+	life    lifecycle.Store[*namespace]
 
 	mu         sync.Mutex // guards what follows
 	namespaces map[dbadapter.NamespaceID]*data
-	closed     bool
 }
 
 // New returns an empty store.
@@ -53,67 +55,39 @@ var _ dbadapter.Store = (*Store)(nil)
 
 // Namespace opens a namespace; see dbadapter.Store. It must not be open.
 func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
-	if err := ctx.Err(); err != nil {
+	n := &namespace{store: s}
+	n.Namespace = grouped.Namespace[*namespace]{
+		Self: n, ID: id, Hasher: hasher, Observe: observe, Submit: n.commit, Do: n.locked, Lock: &n.mu,
+	}
+	if err := s.life.Make(ctx, id, n, n.load); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, fmt.Errorf("open namespace %x: the store is %w", id, dbadapter.ErrClosed)
-	}
-	d := s.namespaces[id]
-	if d == nil {
-		d = &data{logID: dbadapter.NewLogID()}
-		s.namespaces[id] = d
-	}
-	if d.open != nil {
-		return nil, fmt.Errorf("open namespace %x: %w; close it first", id, dbadapter.ErrLocked)
-	}
-	n := &namespace{store: s, id: id, hasher: hasher, observe: observe, data: d}
-	d.open = n
 	return n, nil
 }
 
 // Drop deletes a namespace; see dbadapter.Store.
 func (s *Store) Drop(ctx context.Context, id dbadapter.NamespaceID) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return fmt.Errorf("drop namespace %x: the store is %w", id, dbadapter.ErrClosed)
-	}
-	if d := s.namespaces[id]; d != nil && d.open != nil {
-		return fmt.Errorf("drop namespace %x: %w; close it first", id, dbadapter.ErrLocked)
-	}
-	delete(s.namespaces, id)
-	return nil
+	return s.life.Drop(ctx, id, func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.namespaces, id)
+		return nil
+	})
 }
 
 // Compact implements dbadapter.Store: nothing stays of what was removed, but what
 // an open snapshot shows.
 func (s *Store) Compact(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return fmt.Errorf("compact: the store is %w", dbadapter.ErrClosed)
+	if err := s.life.Err(); err != nil {
+		return fmt.Errorf("compact: %w", err)
 	}
 	return ctx.Err()
 }
 
 // Close closes the store, and with it its namespaces and snapshots.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	var open []*namespace
-	for _, d := range s.namespaces {
-		if d.open != nil {
-			open = append(open, d.open)
-		}
-	}
-	s.closed = true
-	s.mu.Unlock()
-	for _, n := range open {
+	s.life.Close()
+	for _, n := range s.life.Open() {
 		n.Close()
 	}
 	return nil

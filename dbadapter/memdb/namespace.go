@@ -1,107 +1,147 @@
 package memdb
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"slices"
 	"sync"
-	"sync/atomic"
+
+	"github.com/RaduBerinde/btreemap"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/grouped"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
+	"github.com/syncd-io/syncd/dbadapter/internal/queue"
 	"github.com/syncd-io/syncd/dbadapter/internal/seq"
 )
 
 // data is what stays of a namespace while it is closed. It is guarded by the
-// lock of the namespace that has it open, and open by the store's.
+// lock of the namespace that has it open.
 type data struct {
-	records tree[string, *commit.Held]
-	buckets tree[dbadapter.Index, []commit.Held] // by key within a bucket
-	seq     uint64
-	logID   dbadapter.LogID
-	log     []dbadapter.Change // the last ones, up to seq
+	records *btreemap.BTreeMap[string, *commit.Held]
+	buckets *btreemap.BTreeMap[dbadapter.Index, []commit.Held] // by key within a bucket
+	meta    layout.Meta
+	log     []dbadapter.Change // the last ones, up to meta.Seq
 	summary *summary           // nil: none is kept
-	latest  dbadapter.Timestamp
-	raised  dbadapter.Timestamp // the greatest clock given to Raise
-	kept    keptLog
-	open    *namespace
+	// kept is the kept log. Its slices are only ever appended to or replaced, so that a
+	// reader may keep them.
+	kept map[dbadapter.Why][]dbadapter.Kept
+}
+
+// summary is what SaveSummary was given last. It is never changed.
+type summary struct {
+	seq   uint64
+	bytes []byte
 }
 
 type namespace struct {
-	store   *Store
-	id      dbadapter.NamespaceID
-	hasher  dbadapter.Hasher
-	observe func([]dbadapter.Change)
+	grouped.Namespace[*namespace]
+	store *Store
 
-	mu     sync.Mutex // the commit lock; guards what follows
-	data   *data
-	closed atomic.Bool // set under mu; read without it by running scans
+	mu   sync.Mutex // the commit lock; guards what follows, and the head
+	data *data
 }
 
-func (n *namespace) errClosed(what string) error {
-	return fmt.Errorf("%s: namespace %x is %w", what, n.id, dbadapter.ErrClosed)
-}
+// degree of the trees: the first write behind a snapshot copies a node of at most 2·degree − 1
+// entries at each level.
+const degree = 8
 
-func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	items, err := commit.Prepare(writes)
-	if err != nil {
-		return nil, err
-	}
-	for i := range items {
-		items[i].Record, items[i].If = items[i].Record.Clone(), nil
-		if writes[i].If != nil {
-			version := *writes[i].If
-			items[i].If = &version
+// load takes up the namespace's data, or makes them.
+func (n *namespace) load() error {
+	s := n.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n.data = s.namespaces[n.ID]; n.data == nil {
+		n.data = &data{
+			records: btreemap.New[string, *commit.Held](degree, cmp.Compare),
+			buckets: btreemap.New[dbadapter.Index, []commit.Held](degree, cmp.Compare),
+			meta:    layout.Meta{Log: dbadapter.NewLogID()},
+			kept:    make(map[dbadapter.Why][]dbadapter.Kept),
 		}
+		s.namespaces[n.ID] = n.data
 	}
+	return n.Put(n.data.meta)
+}
+
+// Put makes a head the namespace's. The commit lock is held.
+func (n *namespace) Put(m layout.Meta) error {
+	n.Meta, n.Shown, n.data.meta = m, m, m
+	return nil
+}
+
+// Release lets the namespace be opened again.
+func (n *namespace) Release() { n.store.life.Release(n.ID) }
+
+// locked runs a function between two commits.
+func (n *namespace) locked(_ context.Context, run func() error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.closed.Load() {
-		return nil, n.errClosed("apply")
+	return run()
+}
+
+// Encode gives each item memory of its own, which is what is stored.
+func (n *namespace) Encode(items []commit.Item) int {
+	for i := range items {
+		items[i].Record = items[i].Record.Clone()
 	}
-	d := n.data
-	group := commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded {
-		loaded := make([]commit.Loaded, len(indices))
-		for i, index := range indices {
-			loaded[i].Held, _ = d.buckets.get(index)
-		}
-		return loaded
+	return 0
+}
+
+type batch = grouped.Batch[*namespace]
+
+// commit decides and commits a batch.
+func (n *namespace) commit(_ context.Context, r *queue.Request[*batch]) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	parts := grouped.Decide([]*queue.Request[*batch]{r}, func(*namespace) *commit.Group {
+		return commit.NewGroup(n.Hasher, n.held)
 	})
-	outcomes, err := group.Batch(items)
-	if err != nil || len(group.Touched()) == 0 {
-		return outcomes, err
+	if p := parts[0]; r.Err == nil && len(p.Group.Touched()) > 0 {
+		n.land(p)
 	}
-	for _, b := range group.Touched() {
+	return r.Err
+}
+
+func (n *namespace) held(indices []dbadapter.Index) []commit.Loaded {
+	loaded := make([]commit.Loaded, len(indices))
+	for i, index := range indices {
+		_, loaded[i].Held, _ = n.data.buckets.Get(index)
+	}
+	return loaded
+}
+
+// land makes a part what is held, and lets the observer see it.
+func (n *namespace) land(p *grouped.Part[*namespace]) {
+	d := n.data
+	p.Count(n.Meta)
+	for _, b := range p.Group.Touched() {
 		held := slices.Clone(b.Held) // which lies among those of the whole group
 		for i := range held {
 			if h := &held[i]; h.Item != nil {
 				h.Item = nil
-				d.records = d.records.put(string(h.Record.Key), h)
+				d.records.ReplaceOrInsert(string(h.Record.Key), h)
 			}
 		}
 		for _, h := range b.Removed() {
-			d.records = d.records.remove(string(h.Record.Key))
+			d.records.Delete(string(h.Record.Key))
 		}
 		if len(held) > 0 {
-			d.buckets = d.buckets.put(b.Index, held)
+			d.buckets.ReplaceOrInsert(b.Index, held)
 		} else {
-			d.buckets = d.buckets.remove(b.Index)
+			d.buckets.Delete(b.Index)
 		}
 	}
-	d.kept.add(group.Leavers(), n.store.options.Now())
-	changes := group.Changes(d.seq)
-	d.seq += uint64(len(changes))
-	d.latest = max(d.latest, group.Latest())
-	d.log = append(d.log, changes...)
+	d.keep(&p.Meta.Kept, p.Group.Leavers(), n.store.options.Now())
+	_ = n.Put(p.Meta) // never fails
+	d.log = append(d.log, p.Changes...)
 	d.trim(n.store.options.LogLimit)
-	if n.observe != nil {
-		n.observe(changes)
+	if n.Observe != nil {
+		n.Observe(p.Changes)
 	}
-	return outcomes, nil
 }
 
 // trim drops what need not be in the log, when it is the greater half of it, so
@@ -109,7 +149,7 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 func (d *data) trim(limit int) {
 	need := limit
 	if s := d.summary; s != nil {
-		need = int(min(uint64(limit)*dbadapter.LogReach, max(uint64(limit), d.seq-s.seq)))
+		need = int(min(uint64(limit)*dbadapter.LogReach, max(uint64(limit), d.meta.Seq-s.seq)))
 	}
 	if len(d.log) > 2*need {
 		d.log = slices.Clone(d.log[len(d.log)-need:])
@@ -117,24 +157,27 @@ func (d *data) trim(limit int) {
 }
 
 func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
+	if err := n.Life.Enter("open a snapshot", n.ID); err != nil {
+		return nil, err
+	}
+	defer n.Life.Leave()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.closed.Load() {
-		return nil, n.errClosed("open a snapshot")
-	}
-	return &snapshot{namespace: n, records: n.data.records, buckets: n.data.buckets, seq: n.data.seq}, nil
+	s := &snapshot{namespace: n, records: n.data.records.Clone(), buckets: n.data.buckets.Clone(), seq: n.Meta.Seq}
+	n.Life.Opened(s)
+	return s, nil
 }
 
 func (n *namespace) Changes(ctx context.Context, after uint64) iter.Seq2[dbadapter.Change, error] {
 	return seq.Of(func(yield func(dbadapter.Change) bool) error {
-		n.mu.Lock()
-		log, last, closed := n.data.log, n.data.seq, n.closed.Load()
-		n.mu.Unlock()
-		if closed {
-			return n.errClosed("read the change log")
-		}
-		if after >= last {
+		var log []dbadapter.Change
+		var last uint64
+		err := n.Between(ctx, "read the change log", func() error {
+			log, last = n.data.log, n.Meta.Seq
 			return nil
+		})
+		if err != nil || after >= last {
+			return err
 		}
 		first := last - uint64(len(log)) + 1
 		if after+1 < first {
@@ -149,54 +192,29 @@ func (n *namespace) Changes(ctx context.Context, after uint64) iter.Seq2[dbadapt
 	})
 }
 
-func (n *namespace) Log() dbadapter.LogID {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.data.logID
-}
-
-func (n *namespace) Latest() dbadapter.Timestamp {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.data.latest
-}
-
-func (n *namespace) Ceiling() dbadapter.Timestamp {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return max(n.data.latest, n.data.raised)
-}
-
-func (n *namespace) Raise(ctx context.Context, to dbadapter.Timestamp) error {
-	return n.setClocks(ctx, "raise the ceiling", func(d *data) { d.raised = max(d.raised, to) })
-}
-
-func (n *namespace) Lower(ctx context.Context, to dbadapter.Timestamp) error {
-	return n.setClocks(ctx, "lower the ceiling", func(d *data) { d.latest, d.raised = min(d.latest, to), min(d.raised, to) })
-}
-
-func (n *namespace) setClocks(ctx context.Context, what string, set func(*data)) error {
-	if err := ctx.Err(); err != nil {
+func (n *namespace) SaveSummary(ctx context.Context, seq uint64, b []byte) error {
+	if err := dbadapter.CheckSummary(b); err != nil {
 		return err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed.Load() {
-		return n.errClosed(what)
-	}
-	set(n.data)
-	return nil
+	s := &summary{seq, bytes.Clone(b)}
+	return n.Between(ctx, "save a summary", func() error {
+		if seq > n.Meta.Seq {
+			return fmt.Errorf("it is as of change %d, and the last change is %d", seq, n.Meta.Seq)
+		}
+		n.data.summary = s
+		n.data.trim(n.store.options.LogLimit)
+		return nil
+	})
 }
 
-func (n *namespace) Close() error {
-	n.mu.Lock()
-	closed := n.closed.Swap(true)
-	n.mu.Unlock()
-	if closed {
+func (n *namespace) Summary(ctx context.Context) (seq uint64, b []byte, err error) {
+	err = n.Between(ctx, "read the summary", func() error {
+		s := n.data.summary
+		if s == nil {
+			return dbadapter.ErrNotFound
+		}
+		seq, b = s.seq, bytes.Clone(s.bytes)
 		return nil
-	}
-	n.store.mu.Lock()
-	defer n.store.mu.Unlock()
-	n.data.open = nil
-	return nil
+	})
+	return seq, b, err
 }

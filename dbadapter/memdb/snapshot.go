@@ -5,28 +5,28 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync/atomic"
+
+	"github.com/RaduBerinde/btreemap"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/seq"
 )
 
-// snapshot is the roots as of one commit.
+// snapshot is the trees as of one commit.
 type snapshot struct {
 	namespace *namespace
-	records   tree[string, *commit.Held]
-	buckets   tree[dbadapter.Index, []commit.Held]
+	records   *btreemap.BTreeMap[string, *commit.Held]
+	buckets   *btreemap.BTreeMap[dbadapter.Index, []commit.Held]
 	seq       uint64
-	closed    bool
+	closed    atomic.Bool // by Close, or by that of the namespace
 }
 
-// usable reports that neither the snapshot nor its namespace is closed.
+// usable reports that the snapshot is not closed.
 func (s *snapshot) usable(what string) error {
-	if s.closed {
+	if s.closed.Load() {
 		return fmt.Errorf("%s: the snapshot is %w", what, dbadapter.ErrClosed)
-	}
-	if s.namespace.closed.Load() {
-		return s.namespace.errClosed(what)
 	}
 	return nil
 }
@@ -45,7 +45,7 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 	if err := s.usable("get"); err != nil {
 		return dbadapter.Record{}, err
 	}
-	held, ok := s.records.get(string(key))
+	_, held, ok := s.records.Get(string(key))
 	if !ok {
 		return dbadapter.Record{}, fmt.Errorf("get %q: %w", key, dbadapter.ErrNotFound)
 	}
@@ -53,7 +53,7 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 }
 
 func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Hashed, error] {
-	return seq.Of(func(yield func(dbadapter.Hashed) bool) (err error) {
+	return seq.Of(func(yield func(dbadapter.Hashed) bool) error {
 		if err := s.usable("scan"); err != nil {
 			return err
 		}
@@ -61,14 +61,15 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dba
 		if next := string(after) + "\x00"; after != nil && next > start {
 			start = next
 		}
-		s.records.from(start, func(key string, held *commit.Held) bool {
+		for key, held := range s.records.Ascend(btreemap.GE(start), btreemap.Max[string]()) {
 			if !strings.HasPrefix(key, string(prefix)) {
-				return false
+				return nil
 			}
-			err = s.running(ctx, "scan")
-			return err == nil && yield(held.Record.Clone())
-		})
-		return err
+			if err := s.running(ctx, "scan"); err != nil || !yield(held.Record.Clone()) {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -77,8 +78,8 @@ func (s *snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) 
 		return err
 	}
 	for i, index := range indices {
-		held, _ := s.buckets.get(index)
-		sums[i] = commit.Checksum(s.namespace.hasher, held)
+		_, held, _ := s.buckets.Get(index)
+		sums[i] = commit.Checksum(s.namespace.Hasher, held)
 	}
 	return nil
 }
@@ -87,7 +88,7 @@ func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
 	if err := s.usable("read a bucket"); err != nil {
 		return nil, err
 	}
-	held, _ := s.buckets.get(index)
+	_, held, _ := s.buckets.Get(index)
 	var records []dbadapter.Hashed
 	for i := range held {
 		records = append(records, held[i].Record.Clone())
@@ -107,22 +108,26 @@ func (s *snapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, err
 }
 
 func (s *snapshot) Pairs(ctx context.Context, from, to dbadapter.Index) iter.Seq2[dbadapter.Pair, error] {
-	return seq.Of(func(yield func(dbadapter.Pair) bool) (err error) {
+	return seq.Of(func(yield func(dbadapter.Pair) bool) error {
 		if err := s.usable("list the pairs"); err != nil {
 			return err
 		}
-		s.buckets.from(from, func(index dbadapter.Index, held []commit.Held) bool {
-			if to != 0 && index >= to {
-				return false
+		end := btreemap.LT(to)
+		if to == 0 {
+			end = btreemap.Max[dbadapter.Index]()
+		}
+		for index, held := range s.buckets.Ascend(btreemap.GE(from), end) {
+			pair := dbadapter.Pair{Index: index, Checksum: commit.Checksum(s.namespace.Hasher, held)}
+			if err := s.running(ctx, "list the pairs"); err != nil || !yield(pair) {
+				return err
 			}
-			err = s.running(ctx, "list the pairs")
-			return err == nil && yield(dbadapter.Pair{Index: index, Checksum: commit.Checksum(s.namespace.hasher, held)})
-		})
-		return err
+		}
+		return nil
 	})
 }
 
 func (s *snapshot) Close() error {
-	s.closed = true
+	s.namespace.Life.Closed(s)
+	s.closed.Store(true)
 	return nil
 }

@@ -123,7 +123,7 @@ func Open(ctx context.Context, connection string, o Options) (_ *Store, err erro
 func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
 	n := &namespace{store: s}
 	n.Namespace = grouped.Namespace[*namespace]{
-		Self: n, ID: id, Hasher: hasher, Observe: observe, Queue: s.queue, Do: s.queue.Do, Lock: &s.mu,
+		Self: n, ID: id, Hasher: hasher, Observe: observe, Submit: s.queue.Submit, Do: s.queue.Do, Lock: &s.mu,
 	}
 	if err := s.life.Make(ctx, id, n, func() error { return s.queue.Do(ctx, n.load) }); err != nil {
 		return nil, err

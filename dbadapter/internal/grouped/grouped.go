@@ -1,6 +1,6 @@
-// Package grouped is what stores have in common that commit the batches of many callers
-// as one transaction: an open namespace, as its callers see it, and the deciding of a
-// group.
+// Package grouped is what the stores have in common: an open namespace, as its callers see
+// it, and the deciding of a group, which is the batches of one or more callers that become
+// one transaction.
 package grouped
 
 import (
@@ -20,7 +20,7 @@ type Own interface {
 	comparable
 	// Encode gives each item its stored form, and returns what the batch weighs.
 	Encode([]commit.Item) int
-	// Put commits another head. It runs on the queue's goroutine.
+	// Put commits another head. It runs between two commits.
 	Put(layout.Meta) error
 	// Release is called once, when the namespace is closed.
 	Release()
@@ -34,12 +34,12 @@ type Namespace[N Own] struct {
 	Hasher  dbadapter.Hasher
 	Observe func([]dbadapter.Change)
 	Life    lifecycle.Namespace
-	Queue   *queue.Queue[*Batch[N]]
-	// Do runs a function on the queue's goroutine, between two commits.
-	Do func(ctx context.Context, run func() error) error
+	// Submit commits a batch, together with those of others. Do runs a function between
+	// two commits.
+	Submit func(context.Context, *queue.Request[*Batch[N]]) error
+	Do     func(ctx context.Context, run func() error) error
 
-	// Meta is used by the queue's goroutine only: as of the last transaction that is
-	// prepared.
+	// Meta is used between two commits only: as of the last transaction that is prepared.
 	Meta layout.Meta
 
 	Lock  *sync.Mutex // the store's; guards what follows
@@ -68,7 +68,7 @@ func (n *Namespace[N]) Apply(ctx context.Context, writes []dbadapter.Write) ([]d
 	}
 	b := &Batch[N]{Namespace: n.Self, Items: items}
 	size := n.Self.Encode(items)
-	err = n.Queue.Submit(ctx, &queue.Request[*Batch[N]]{Batch: b, Writes: len(items), Size: size})
+	err = n.Submit(ctx, &queue.Request[*Batch[N]]{Batch: b, Writes: len(items), Size: size})
 	return b.Outcomes, err
 }
 

@@ -28,7 +28,7 @@ type namespace struct {
 func (s *Store) newNamespace(id dbadapter.NamespaceID, hasher dbadapter.Hasher, observe func([]dbadapter.Change)) *namespace {
 	n := &namespace{store: s}
 	n.Namespace = grouped.Namespace[*namespace]{
-		Self: n, ID: id, Hasher: hasher, Observe: observe, Queue: s.committer.queue, Do: s.committer.do, Lock: &s.mu,
+		Self: n, ID: id, Hasher: hasher, Observe: observe, Submit: s.committer.queue.Submit, Do: s.committer.do, Lock: &s.mu,
 	}
 	return n
 }
