@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
-	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/peer"
 	"github.com/syncd-io/syncd/peer/offline"
 )
@@ -30,7 +29,7 @@ func TestKillBackup(t *testing.T) {
 		for i := from; i < to; i++ {
 			fmt.Fprintf(&lines, `{"key":"key %d","value":"value %d of round %d"}`+"\n", i, i, round)
 		}
-		if _, err := d.api.Import(t.Context(), namespace, lines.Bytes(), client.ImportOptions{}); err != nil {
+		if _, err := d.api.Import(t.Context(), api.ImportParams{NSParams: api.OfNS(namespace)}, lines.Bytes()); err != nil {
 			t.Fatal(err)
 		}
 	}

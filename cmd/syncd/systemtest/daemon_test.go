@@ -134,7 +134,7 @@ func newDaemonIn(t *testing.T, in *network, name, dir string, interval time.Dura
 		d.api.Close()
 	})
 	d.start()
-	status, err := d.api.Status(t.Context())
+	status, err := client.Ask(t.Context(), d.api, api.GetStatus, api.None{})
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -271,7 +271,7 @@ func (d *daemon) stop() {
 func (d *daemon) export() string {
 	d.t.Helper()
 	var out bytes.Buffer
-	if err := d.api.Export(d.t.Context(), namespace, client.ExportOptions{Versions: true}, &out); err != nil {
+	if err := d.api.Export(d.t.Context(), api.ExportParams{NSParams: api.OfNS(namespace), Versions: true}, &out); err != nil {
 		d.t.Fatalf("%s: %v", d.name, err)
 	}
 	return out.String()
@@ -295,7 +295,7 @@ func join(a, b *daemon) {
 // create makes the namespace, which is one shard where no placement is given.
 func (d *daemon) create(p *api.Placement) {
 	d.t.Helper()
-	if _, err := d.api.CreateNamespace(d.t.Context(), api.NewNamespace{Name: namespace, Placement: p}); err != nil {
+	if _, err := client.Send(d.t.Context(), d.api, api.CreateNamespace, api.NewNamespace{Name: namespace, Placement: p}); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -303,11 +303,11 @@ func (d *daemon) create(p *api.Placement) {
 // invite makes another daemon a member of the namespace.
 func (d *daemon) invite(other *daemon, role string) {
 	d.t.Helper()
-	ticket, err := d.api.Invite(d.t.Context(), api.Invitation{NS: namespace, Role: role})
+	ticket, err := client.Send(d.t.Context(), d.api, api.MakeTicket, api.Invitation{NS: namespace, Role: role})
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	joined, err := other.api.Join(d.t.Context(), ticket)
+	joined, err := client.Send(d.t.Context(), other.api, api.Join, ticket)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func (d *daemon) collection() (c api.Collection) {
 // held is how many records a daemon holds, tombstones included.
 func (d *daemon) held() int64 {
 	d.t.Helper()
-	status, err := d.api.NamespaceStatus(d.t.Context(), namespace)
+	status, err := client.Ask(d.t.Context(), d.api, api.GetNamespace, api.StatusParams{NSParams: api.OfNS(namespace)})
 	if err != nil {
 		d.t.Fatal(err)
 	}

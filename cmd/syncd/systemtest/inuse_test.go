@@ -104,7 +104,7 @@ func newUse(t *testing.T) *use {
 	groups := map[int][]string{}
 	for i := range *useKeys {
 		key := fmt.Sprint("key ", i)
-		l, err := u.daemons[0].api.Locate(t.Context(), namespace, []byte(key), client.GetOptions{})
+		l, err := u.daemons[0].api.Locate(t.Context(), namespace, []byte(key), api.ReadParams{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,9 +166,9 @@ func (u *use) look() {
 }
 
 func (u *use) lookAt(d *daemon) {
-	for _, list := range []string{client.Conflicts, client.Rejected} {
+	for _, list := range []string{api.Conflicts, api.Rejected} {
 		ctx, cancel := context.WithTimeout(u.t.Context(), 5*time.Second)
-		kept, err := d.api.Kept(ctx, namespace, list, "", nil, 0, 1000)
+		kept, err := client.Ask(ctx, d.api, api.ListKept(list), api.KeptListParams{NSParams: api.OfNS(namespace), Limit: 1000})
 		if err == nil && len(kept.Entries) > 0 {
 			u.h.mu.Lock()
 			through := uint64(0)
@@ -177,7 +177,7 @@ func (u *use) lookAt(d *daemon) {
 				u.h.listed[[2]string{*e.Key.Key, e.Version}] = true
 			}
 			u.h.mu.Unlock()
-			_, _ = d.api.ForgetAllKept(ctx, namespace, list, through)
+			_, _ = client.Ask(ctx, d.api, api.ForgetAllKept(list), api.ForgetParams{NSParams: api.OfNS(namespace), Through: through})
 		}
 		cancel()
 	}
@@ -280,7 +280,7 @@ func (u *use) put(d *daemon, key, level, condition string) *op {
 
 func (u *use) get(d *daemon, key, level, least string) *op {
 	return u.do(d, &op{Kind: "get", Level: level, Key: key, If: least}, func(ctx context.Context, o *op) error {
-		v, err := d.api.Get(ctx, namespace, []byte(key), client.GetOptions{Read: level, AtLeast: least})
+		v, err := d.api.Get(ctx, namespace, []byte(key), api.ReadParams{Read: level, AtLeast: least})
 		if o.Version = v.Version; err == nil {
 			o.Value = told(string(v.Bytes))
 		}
@@ -486,7 +486,7 @@ func (u *use) moved() bool {
 	}
 	ctx, cancel := context.WithTimeout(u.t.Context(), 3*time.Second)
 	defer cancel()
-	layout, err := d.api.Layout(ctx, namespace)
+	layout, err := client.Ask(ctx, d.api, api.GetLayout, api.OfNS(namespace))
 	if err != nil || len(layout.Moves) > 0 {
 		return false
 	}
@@ -529,13 +529,13 @@ func (u *use) change(step int) bool {
 			return false
 		}
 		u.say("one joins")
-		var ticket string
-		if ticket, err = by.api.Invite(ctx, api.Invitation{NS: namespace, Role: "admin"}); err != nil {
+		var ticket api.Ticket
+		if ticket, err = client.Send(ctx, by.api, api.MakeTicket, api.Invitation{NS: namespace, Role: "admin"}); err != nil {
 			break
 		}
 		d = newDaemonIn(u.t, u.machines[0], fmt.Sprint("node ", 20+step), u.t.TempDir(), *shardsInterval)
 		u.machines = u.machines[1:]
-		if _, err = d.api.Join(ctx, ticket); err == nil {
+		if _, err = client.Send(ctx, d.api, api.Join, ticket); err == nil {
 			u.mu.Lock()
 			u.daemons = append(u.daemons, d)
 			u.away[d] = false
@@ -546,7 +546,7 @@ func (u *use) change(step int) bool {
 		}
 	case loses:
 		u.say("%s takes the right to write from %s", by.name, d.name)
-		if err = by.api.SetMember(ctx, namespace, d.id, api.NewRole{Role: "read"}); err == nil {
+		if _, err = client.Ask(ctx, by.api, api.SetMember, api.SetMemberParams{NSParams: api.OfNS(namespace), ID: d.id, Body: api.NewRole{Role: "read"}}); err == nil {
 			u.away[d] = true
 			u.set(d, false)
 		}
@@ -554,7 +554,7 @@ func (u *use) change(step int) bool {
 		for _, other := range u.daemons {
 			if u.away[other] {
 				u.say("%s gives it back to %s", by.name, other.name)
-				if err = by.api.SetMember(ctx, namespace, other.id, api.NewRole{Role: "admin"}); err == nil {
+				if _, err = client.Ask(ctx, by.api, api.SetMember, api.SetMemberParams{NSParams: api.OfNS(namespace), ID: other.id, Body: api.NewRole{Role: "admin"}}); err == nil {
 					u.away[other] = false
 					u.set(other, true)
 				}
@@ -563,14 +563,14 @@ func (u *use) change(step int) bool {
 	case lapses:
 		u.say("%s lapses %s", by.name, d.name)
 		u.kill(d, 0)
-		if err = by.api.Lapse(ctx, namespace, d.id, false); err == nil {
+		if _, err = client.Ask(ctx, by.api, api.Lapse, api.LapseParams{NSParams: api.OfNS(namespace), ID: d.id}); err == nil {
 			u.away[d] = true
 		}
 		u.after(time.Duration(5+u.random.IntN(60))*time.Second, d.name+", which had lapsed, starts", func() { delete(u.away, d); d.restart(); u.set(d, true) })
 	case removal:
 		u.say("%s removes %s", by.name, d.name)
 		u.lookAt(d)
-		if err = by.api.RemoveMember(ctx, namespace, d.id, false); err == nil {
+		if _, err = client.Ask(ctx, by.api, api.RemoveMember, api.RemoveParams{NSParams: api.OfNS(namespace), ID: d.id}); err == nil {
 			u.set(d, false)
 			u.away[d] = true
 			u.lookAt(d)
@@ -593,7 +593,7 @@ func (u *use) settle() {
 	for told := ""; ; time.Sleep(200 * time.Millisecond) {
 		waits := ""
 		for _, d := range u.daemons {
-			layout, err := d.api.Layout(u.t.Context(), namespace)
+			layout, err := client.Ask(u.t.Context(), d.api, api.GetLayout, api.OfNS(namespace))
 			if err != nil {
 				waits = d.name + ": " + err.Error()
 			}
@@ -662,7 +662,7 @@ func (u *use) equal() {
 
 // phases measure requests at quorum at the other daemons, for keys of one that is down, hangs or is cut off.
 func (u *use) phases() {
-	layout, err := u.daemons[0].api.Layout(u.t.Context(), namespace)
+	layout, err := client.Ask(u.t.Context(), u.daemons[0].api, api.GetLayout, api.OfNS(namespace))
 	if err != nil {
 		u.t.Fatal(err)
 	}
@@ -677,7 +677,7 @@ func (u *use) phases() {
 	var keys []string
 	for i := range *useKeys {
 		key := fmt.Sprint("key ", i)
-		l, err := u.daemons[0].api.Locate(u.t.Context(), namespace, []byte(key), client.GetOptions{})
+		l, err := u.daemons[0].api.Locate(u.t.Context(), namespace, []byte(key), api.ReadParams{})
 		if err != nil {
 			u.t.Fatal(err)
 		}

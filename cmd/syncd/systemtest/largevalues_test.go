@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 )
 
 // What TestShardsInUse does by placement writer alone.
@@ -47,7 +47,7 @@ func (u *use) atOnce(random *rand.Rand) {
 	for _, d := range all[:min(3, len(all))] {
 		writing.Go(func() { // at level one for the history: an import tells no version
 			o := u.do(d, &op{Kind: "import", Level: "one", Key: key, Value: told(value)}, func(ctx context.Context, _ *op) error {
-				_, err := d.api.Import(ctx, namespace, append(slices.Clone(line), '\n'), client.ImportOptions{})
+				_, err := d.api.Import(ctx, api.ImportParams{NSParams: api.OfNS(namespace)}, append(slices.Clone(line), '\n'))
 				return err
 			})
 			if o.Exit == 0 {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -62,7 +63,7 @@ func newCluster(t *testing.T, n int, flags ...string) *cluster {
 	}
 	for i, d := range c.daemons {
 		until(t, d.name+" lists all members", func() bool {
-			status, err := d.api.NamespaceStatus(t.Context(), namespace)
+			status, err := client.Ask(t.Context(), d.api, api.GetNamespace, api.StatusParams{NSParams: api.OfNS(namespace)})
 			return err == nil && len(status.MemberList) == n
 		})
 		for _, other := range c.daemons[:i] {

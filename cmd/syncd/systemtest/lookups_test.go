@@ -85,7 +85,7 @@ func (s *sharded) load() (keys []string) {
 			lines.Write(append(line, '\n'))
 		}
 		for tries := 1; ; tries++ { // one that has failed is made again: a slow disk can take longer than a write waits
-			done, err := d.api.Import(s.t.Context(), namespace, lines.Bytes(), client.ImportOptions{Ack: "all"})
+			done, err := d.api.Import(s.t.Context(), api.ImportParams{NSParams: api.OfNS(namespace), Ack: "all"}, lines.Bytes())
 			if err == nil && (tries > 1 || done.Written == int64(len(parts[i]))) {
 				break
 			}
@@ -128,7 +128,7 @@ func (s *sharded) heard(keys []string) {
 	s.t.Helper()
 	of := map[int]string{} // a key of each shard
 	for _, key := range keys {
-		l, err := s.daemons[0].api.Locate(s.t.Context(), namespace, []byte(key+notThere), client.GetOptions{})
+		l, err := s.daemons[0].api.Locate(s.t.Context(), namespace, []byte(key+notThere), api.ReadParams{})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func (s *sharded) heard(keys []string) {
 	}
 	now := time.Now()
 	hears := func(d *daemon, key string) bool {
-		l, err := d.api.Locate(s.t.Context(), namespace, []byte(key), client.GetOptions{Read: "one"})
+		l, err := d.api.Locate(s.t.Context(), namespace, []byte(key), api.ReadParams{Read: "one"})
 		if err != nil {
 			s.t.Error(err)
 			return true
@@ -175,7 +175,7 @@ func (s *sharded) lookUp(level, what string, keys []string, n int, suffix string
 	}
 	began, before := time.Now(), s.requests()
 	s.each(4, len(draws), func(d *daemon, i int) {
-		value, err := d.api.Get(s.t.Context(), namespace, []byte(draws[i]), client.GetOptions{Read: level})
+		value, err := d.api.Get(s.t.Context(), namespace, []byte(draws[i]), api.ReadParams{Read: level})
 		want, there := s.acknowledged[draws[i]]
 		switch {
 		case there && err == nil && string(value.Bytes) == want:
@@ -203,7 +203,7 @@ func (s *sharded) costs(keys []string) {
 		of[d.id] = d
 	}
 	get := func(d *daemon, key, level string) error {
-		_, err := d.api.Get(s.t.Context(), namespace, []byte(key), client.GetOptions{Read: level})
+		_, err := d.api.Get(s.t.Context(), namespace, []byte(key), api.ReadParams{Read: level})
 		return err
 	}
 	put := func(d *daemon, key, level string) error {
@@ -224,7 +224,7 @@ func (s *sharded) costs(keys []string) {
 	times := make([][]time.Duration, len(what))
 	for turn := range min(3000, *shardsGets) {
 		key := keys[s.random.IntN(len(keys))]
-		l, err := s.daemons[0].api.Locate(s.t.Context(), namespace, []byte(key), client.GetOptions{})
+		l, err := s.daemons[0].api.Locate(s.t.Context(), namespace, []byte(key), api.ReadParams{})
 		if err != nil {
 			s.t.Fatal(err)
 		}

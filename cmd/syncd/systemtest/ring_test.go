@@ -15,6 +15,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 )
 
 var (
@@ -131,7 +134,7 @@ func (r *ring) equal(what string) {
 	until(r.t, what, func() bool {
 		digests := map[string]bool{}
 		for _, d := range r.daemons {
-			status, err := d.api.NamespaceStatus(r.t.Context(), namespace)
+			status, err := client.Ask(r.t.Context(), d.api, api.GetNamespace, api.StatusParams{NSParams: api.OfNS(namespace)})
 			if err != nil {
 				r.t.Fatal(err)
 			}
@@ -199,7 +202,7 @@ func (r *ring) check(index debian) {
 	}
 	kept := int64(0)
 	for _, d := range r.daemons {
-		status, err := d.api.NamespaceStatus(r.t.Context(), namespace)
+		status, err := client.Ask(r.t.Context(), d.api, api.GetNamespace, api.StatusParams{NSParams: api.OfNS(namespace)})
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 )
 
 var (
@@ -78,7 +79,7 @@ func (s *sharded) unsettled() string {
 		ids[d.id] = true
 	}
 	for _, d := range s.daemons {
-		status, err := d.api.NamespaceStatus(s.t.Context(), namespace)
+		status, err := client.Ask(s.t.Context(), d.api, api.GetNamespace, api.StatusParams{NSParams: api.OfNS(namespace)})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -87,7 +88,7 @@ func (s *sharded) unsettled() string {
 			return fmt.Sprintf("%s: %+v of %d members", d.name, n, len(status.MemberList))
 		}
 		held += n.Held
-		layout, err := d.api.Layout(s.t.Context(), namespace)
+		layout, err := client.Ask(s.t.Context(), d.api, api.GetLayout, api.OfNS(namespace))
 		if err != nil {
 			return err.Error()
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
@@ -119,7 +120,7 @@ func (w *writer) batch(t *testing.T, count int) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := w.d.api.Import(t.Context(), namespace, lines.Bytes(), client.ImportOptions{}); err != nil {
+	if _, err := w.d.api.Import(t.Context(), api.ImportParams{NSParams: api.OfNS(namespace)}, lines.Bytes()); err != nil {
 		t.Fatalf("%s: import: %v", w.d.name, err)
 	}
 	w.note(batches, first, count)

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"net/url"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -66,12 +64,6 @@ type Version struct {
 	Version string `json:"version"`
 }
 
-// KeyPath is the escaped path of a key. A dot is escaped, too: a client or
-// proxy that cleans paths would take "." and ".." for folders.
-func KeyPath(ns string, key []byte) string {
-	return NamespacePath(ns) + "/keys/" + strings.ReplaceAll(url.PathEscape(string(key)), ".", "%2E")
-}
-
 // Headers of a read that too few hosts have answered.
 const (
 	// AnswersHeader is how many hosts have answered, and of how many: 1/3.
@@ -79,9 +71,6 @@ const (
 	// DetailHeader is what the detail of a problem says, where the body is what was found.
 	DetailHeader = "Syncd-Detail"
 )
-
-// NamespacePath is the escaped path of a namespace.
-func NamespacePath(ns string) string { return "/v1/ns/" + url.PathEscape(ns) }
 
 // ExportProblem begins the last line of an export that an error ends: the problem and a brace follow. No
 // record's line begins so.

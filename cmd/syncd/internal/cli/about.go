@@ -17,6 +17,7 @@ import (
 	"github.com/willabides/kongplete"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 )
 
 type versionCmd struct {
@@ -37,7 +38,7 @@ func (c versionCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		v, err := daemon.Version(ctx)
+		v, err := client.Ask(ctx, daemon, api.GetVersion, api.None{})
 		if err != nil {
 			return attempt(err, "the daemon's version")
 		}

@@ -25,7 +25,7 @@ func (c statusCmd) cluster(ctx context.Context, a *app, daemon *client.Client) e
 	}
 	out := []api.NamespaceStatus{}
 	for _, name := range names {
-		st, err := daemon.Cluster(ctx, name, c.Within)
+		st, err := client.Ask(ctx, daemon, api.GetNamespace, api.StatusParams{NSParams: api.OfNS(name), Cluster: true, Within: c.Within.String()})
 		if err != nil {
 			return attempt(err, "status of the members of %q", name)
 		}

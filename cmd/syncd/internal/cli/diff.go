@@ -72,7 +72,7 @@ func (a *app) printDiff(r api.Report) {
 // list prints the keys that differ.
 func (c diffCmd) list(ctx context.Context, a *app, daemon *client.Client) error {
 	listed := 0
-	last, err := daemon.DiffKeys(ctx, c.NS, c.Peer, []byte(c.Prefix), c.Limit, func(d *api.KeyDifference) error {
+	last, err := daemon.DiffKeys(ctx, api.DiffKeysParams{NSParams: api.OfNS(c.NS), Peer: c.Peer, Prefix: c.Prefix, Limit: c.Limit}, func(d *api.KeyDifference) error {
 		listed++
 		a.printKeyDifference(d)
 		return a.stdout.err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/advice"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
 )
@@ -33,12 +34,13 @@ Examples:
 
 // Run prints the lines.
 func (c exportCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	o := client.ExportOptions{Prefix: []byte(c.Prefix), Versions: c.Versions}
+	in := api.ExportParams{NSParams: api.OfNS(c.NS), Prefix: c.Prefix, Versions: c.Versions}
 	if c.After != "" {
-		var err error
-		if o.After, err = (keyArg{Key: c.After, Key64: c.Key64}).bytes(); err != nil {
+		after, err := keyArg{Key: c.After, Key64: c.Key64}.bytes()
+		if err != nil {
 			return err
 		}
+		in.After = string(after)
 	}
 	bars := a.bars()
 	if progress.IsTerminal(a.stdout.Writer) {
@@ -46,7 +48,7 @@ func (c exportCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	}
 	bar := bars.Bytes("export "+c.NS, 0) // how much will come is not known
 	out := bufio.NewWriterSize(a.stdout, 1<<16)
-	err := daemon.Export(ctx, c.NS, o, &counted{out, bar})
+	err := daemon.Export(ctx, in, &counted{out, bar})
 	bar.Done()
 	bars.Close()
 	if failed := out.Flush(); failed != nil {

@@ -83,11 +83,11 @@ func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	}
 	bars := a.bars()
 	s := importer{
-		ns: c.NS, options: client.ImportOptions{Line: c.FromLine, Ack: c.Ack, AsNew: c.AsNew}, daemon: daemon, bar: bars.Bytes("import "+name, size),
+		next: api.ImportParams{NSParams: api.OfNS(c.NS), Line: c.FromLine, Ack: c.Ack, AsNew: c.AsNew}, daemon: daemon, bar: bars.Bytes("import "+name, size),
 		chunk: make([]byte, 0, chunkBytes), rejects: rejects,
 	}
 	if rejects != nil {
-		s.options.Rejects = chunkLines
+		s.next.Rejects = chunkLines
 	}
 	err = s.send(ctx, jsonlines.NewLines(&interruptible{ctx: ctx, r: in}, 1))
 	if rejects != nil {
@@ -155,8 +155,7 @@ func (c importCmd) refused(name string, kept *api.ImportResult) error {
 
 // importer passes lines on in chunks.
 type importer struct {
-	ns      string
-	options client.ImportOptions // of the next request: the number of the first line in chunk is Line
+	next    api.ImportParams // the next request: the number of the first line in chunk is Line
 	daemon  *client.Client
 	bar     *progress.Bar
 	rejects *os.File // nil: none is named
@@ -173,15 +172,15 @@ func (s *importer) send(ctx context.Context, lines *jsonlines.Lines) error {
 	for {
 		line, err := lines.Next()
 		switch {
-		case errors.Is(err, io.EOF) && s.options.Line > 1 && lines.Line() < s.options.Line && !s.sent:
-			return problem.Usage("--from-line %d: there are %d lines only", s.options.Line, lines.Line())
+		case errors.Is(err, io.EOF) && s.next.Line > 1 && lines.Line() < s.next.Line && !s.sent:
+			return problem.Usage("--from-line %d: there are %d lines only", s.next.Line, lines.Line())
 		case errors.Is(err, io.EOF):
 			return s.flush(ctx)
 		case ctx.Err() != nil: // what was not sent yet can be read again
 			return ctx.Err()
 		case err != nil:
 			return cmp.Or(s.flush(ctx), err) // lines before it that are not kept come first
-		case lines.Line() < s.options.Line:
+		case lines.Line() < s.next.Line:
 			s.bar.Add(int64(len(line)))
 			continue
 		}
@@ -202,7 +201,7 @@ func (s *importer) flush(ctx context.Context) error {
 		return ctx.Err()
 	}
 	s.sent = true
-	r, err := s.daemon.Import(ctx, s.ns, s.chunk, s.options)
+	r, err := s.daemon.Import(ctx, s.next, s.chunk)
 	var p *problem.Problem
 	var unanswered *client.UnansweredError
 	switch {
@@ -225,8 +224,10 @@ func (s *importer) flush(ctx context.Context) error {
 	}
 	s.kept.Add(r)
 	s.bar.Add(int64(len(s.chunk)))
-	s.options.Earliest = s.kept.Earliest
-	s.options.Line += s.count
+	if s.kept.Earliest != nil {
+		s.next.Earliest = *s.kept.Earliest
+	}
+	s.next.Line += s.count
 	s.chunk, s.count = s.chunk[:0], 0
 	return ctx.Err()
 }
@@ -237,7 +238,7 @@ func (s *importer) reject(r *api.ImportResult) error {
 		return nil
 	}
 	var lines []byte
-	number, left := s.options.Line, r.Rejects
+	number, left := s.next.Line, r.Rejects
 	for line := range bytes.Lines(s.chunk) {
 		if len(left) > 0 && left[0].Line == number {
 			lines, left = append(lines, line...), left[1:]
@@ -256,7 +257,7 @@ func (s *importer) reject(r *api.ImportResult) error {
 // stopped says what an import kept and how to go on.
 func (c importCmd) stopped(name string, s *importer, err error) error {
 	what := fmt.Sprintf("import %s into %q", name, c.NS)
-	line := s.options.Line
+	line := s.next.Line
 	var p *problem.Problem
 	var long *jsonlines.LineError
 	switch {

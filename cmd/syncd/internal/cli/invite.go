@@ -48,14 +48,14 @@ func (c inviteNewCmd) Run(ctx context.Context, a *app, daemon *client.Client) er
 	if c.Uses < 1 {
 		return problem.Usage("invite: --uses %d: want at least 1", c.Uses)
 	}
-	ticket, err := daemon.Invite(ctx, api.Invitation{NS: c.NS, Role: c.Role, Expires: c.Expires.String(), Uses: c.Uses})
-	return a.answer(attempt(err, "invite to %q", c.NS), api.Ticket{Ticket: ticket}, func() {
+	ticket, err := client.Send(ctx, daemon, api.MakeTicket, api.Invitation{NS: c.NS, Role: c.Role, Expires: c.Expires.String(), Uses: c.Uses})
+	return a.answer(attempt(err, "invite to %q", c.NS), ticket, func() {
 		where := "on the other node"
 		if c.Uses > 1 {
 			where = fmt.Sprintf("on up to %d other nodes", c.Uses)
 		}
 		a.remark(`%s, within %s: "syncd join TICKET"`, where, c.Expires)
-		a.printf("%s\n", ticket)
+		a.printf("%s\n", ticket.Ticket)
 	})
 }
 
@@ -70,7 +70,7 @@ Example:
 
 // Run lists the tickets.
 func (c inviteLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	got, err := daemon.Invites(ctx, c.NS)
+	got, err := client.Ask(ctx, daemon, api.ListInvites, api.OfNS(c.NS))
 	return a.answer(attempt(err, "list the tickets of %q", c.NS), got, func() {
 		t := a.table("ticket", "role", "issued", "expires", "used", "by")
 		for _, i := range got.Invites {
@@ -94,7 +94,7 @@ Example:
 
 // Run revokes the ticket.
 func (c inviteRevokeCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	err := daemon.Revoke(ctx, c.NS, c.ID)
+	_, err := client.Ask(ctx, daemon, api.Revoke, api.RevokeParams{NSParams: api.OfNS(c.NS), ID: c.ID})
 	return a.done(attempt(lacking(err, "syncd invite ls %s lists the tickets", c.NS), "revoke a ticket of %q", c.NS), map[string]string{"revoked": c.ID},
 		"the ticket is of no use any more; the nodes that have joined by it stay members")
 }
@@ -120,7 +120,7 @@ func (c joinCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 			return err
 		}
 	}
-	ns, err := daemon.Join(ctx, ticket)
+	ns, err := client.Send(ctx, daemon, api.Join, api.Ticket{Ticket: ticket})
 	return a.answer(attempt(err, "join"), ns, func() {
 		if ns.Problem != "" {
 			a.remark("joined namespace %s with role %s; the first sync failed, and is tried again: %s", ns.Name, ns.Role, ns.Problem)

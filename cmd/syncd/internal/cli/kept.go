@@ -43,7 +43,7 @@ Examples:
 
 // Run lists, shows or restores.
 func (c conflictsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	return c.run(ctx, a, daemon, client.Conflicts)
+	return c.run(ctx, a, daemon, api.Conflicts)
 }
 
 type rejectedCmd struct{ keptArgs }
@@ -62,7 +62,7 @@ Examples:
 
 // Run lists, shows or restores.
 func (c rejectedCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	return c.run(ctx, a, daemon, client.Rejected)
+	return c.run(ctx, a, daemon, api.Rejected)
 }
 
 // errNoEntry: the list has no such entry.
@@ -93,10 +93,10 @@ func (c *keptArgs) run(ctx context.Context, a *app, daemon *client.Client, list 
 	case "show":
 		return c.show(ctx, a, daemon, list, seq)
 	case "forget":
-		err := daemon.ForgetKept(ctx, c.NS, list, seq)
+		_, err := client.Ask(ctx, daemon, api.ForgetKept(list), api.KeptParams{NSParams: api.OfNS(c.NS), Seq: seq})
 		return a.forgot(attempt(err, "forget %s of the %s of %q", show(key), list, c.NS), 1)
 	}
-	restored, err := daemon.RestoreKept(ctx, c.NS, list, seq)
+	restored, err := daemon.RestoreKept(ctx, list, api.KeptParams{NSParams: api.OfNS(c.NS), Seq: seq})
 	if err != nil {
 		return attempt(err, "restore %s of the %s of %q", show(key), list, c.NS)
 	}
@@ -133,7 +133,7 @@ func (c *keptArgs) entry(ctx context.Context, daemon *client.Client, list string
 }
 
 func (c *keptArgs) show(ctx context.Context, a *app, daemon *client.Client, list string, seq uint64) error {
-	k, err := daemon.KeptValue(ctx, c.NS, list, seq)
+	k, err := client.Ask(ctx, daemon, api.ShowKept(list), api.KeptParams{NSParams: api.OfNS(c.NS), Seq: seq})
 	return a.answer(attempt(err, "show entry %d of the %s of %q", seq, list, c.NS), k, func() {
 		if k.Deleted {
 			a.remark("the entry is a deletion, of %s", k.Time.Format(time.RFC3339))
@@ -150,7 +150,7 @@ func (c *keptArgs) forgetAll(ctx context.Context, a *app, daemon *client.Client,
 	}
 	out, n := api.Forgotten{}, len(all.Entries)
 	if n > 0 {
-		out, err = daemon.ForgetAllKept(ctx, c.NS, list, all.Entries[n-1].Seq)
+		out, err = client.Ask(ctx, daemon, api.ForgetAllKept(list), api.ForgetParams{NSParams: api.OfNS(c.NS), Through: all.Entries[n-1].Seq})
 	}
 	err = a.forgot(attempt(err, "forget the %s of %q", list, c.NS), out.Forgotten)
 	if err == nil && len(all.Others) > 0 {
@@ -168,7 +168,7 @@ func (a *app) forgot(err error, n int) error {
 func (c *keptArgs) of(ctx context.Context, daemon *client.Client, list, member string, key []byte) (api.KeptList, error) {
 	all := api.KeptList{Entries: []api.Kept{}}
 	for cursor := uint64(0); ; {
-		page, err := daemon.Kept(ctx, c.NS, list, member, key, cursor, pageSize)
+		page, err := client.Ask(ctx, daemon, api.ListKept(list), api.KeptListParams{NSParams: api.OfNS(c.NS), Member: member, Key: string(key), Cursor: cursor, Limit: pageSize})
 		if err != nil {
 			return all, err
 		}

@@ -34,7 +34,7 @@ Examples:
 
 // Run lists the members.
 func (c memberLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	got, err := daemon.Members(ctx, c.NS, c.All)
+	got, err := client.Ask(ctx, daemon, api.ListMembers, api.MembersParams{NSParams: api.OfNS(c.NS), All: c.All})
 	return a.answer(attempt(err, "list the members of %q", c.NS), got, func() {
 		a.printMembers(got.Members)
 		if len(got.Former) > 0 {
@@ -106,11 +106,11 @@ func (c memberSetCmd) Run(ctx context.Context, a *app, daemon *client.Client) er
 	if c.Expires > 0 {
 		in.Expires = c.Expires.String()
 	}
-	before, err := daemon.Members(ctx, c.NS, true)
+	before, err := client.Ask(ctx, daemon, api.ListMembers, api.MembersParams{NSParams: api.OfNS(c.NS), All: true})
 	if err != nil {
 		return attempt(err, "set a member of %q", c.NS)
 	}
-	err = daemon.SetMember(ctx, c.NS, c.ID, in)
+	_, err = client.Ask(ctx, daemon, api.SetMember, api.SetMemberParams{NSParams: api.OfNS(c.NS), ID: c.ID, Body: in})
 	err = a.done(attempt(err, "set the role of %s in %q", c.ID, c.NS), map[string]string{"id": c.ID, "role": c.Role, "expires": in.Expires},
 		"%s has the role %s in %s; the other members hear of it with their next syncs", c.ID, c.Role, c.NS)
 	known := slices.ContainsFunc(before.Members, func(m api.Member) bool { return m.ID == c.ID }) ||
@@ -150,7 +150,7 @@ Example:
 
 // Run removes the member.
 func (c memberRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	err := daemon.RemoveMember(ctx, c.NS, c.ID, c.Force)
+	_, err := client.Ask(ctx, daemon, api.RemoveMember, api.RemoveParams{NSParams: api.OfNS(c.NS), ID: c.ID, Force: c.Force})
 	return a.done(attempt(lacking(err, "syncd member ls %s lists the members", c.NS), "remove %s from %q", c.ID, c.NS), map[string]string{"removed": c.ID},
 		"removed %s from %s; it keeps what it has read; the other members hear of it with their next syncs, or now with: syncd sync --ns %s", c.ID, c.NS, c.NS)
 }
@@ -173,7 +173,7 @@ Example:
 
 // Run makes the members wait for one no longer.
 func (c memberLapseCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	err := daemon.Lapse(ctx, c.NS, c.ID, c.Force)
+	_, err := client.Ask(ctx, daemon, api.Lapse, api.LapseParams{NSParams: api.OfNS(c.NS), ID: c.ID, Force: c.Force})
 	return a.done(attempt(lacking(err, "syncd member ls %s lists the members", c.NS), "lapse member %s of %q", c.ID, c.NS), map[string]string{"lapsed": c.ID},
 		"the members of %s do not wait for %s any more", c.NS, c.ID)
 }

@@ -88,7 +88,7 @@ func (c nsCreateCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 	if err != nil {
 		return err
 	}
-	ns, err := daemon.CreateNamespace(ctx, api.NewNamespace{Name: c.Name, Unsigned: c.Unsigned, MaxSkew: c.MaxSkew.String(), Placement: placement})
+	ns, err := client.Send(ctx, daemon, api.CreateNamespace, api.NewNamespace{Name: c.Name, Unsigned: c.Unsigned, MaxSkew: c.MaxSkew.String(), Placement: placement})
 	return a.done(attempt(err, "create namespace %q", c.Name), ns,
 		"made namespace %s; let another node in with: syncd invite %s", ns.Name, ns.Name)
 }
@@ -101,8 +101,8 @@ func (nsLsCmd) Help() string {
 
 // Run lists the namespaces.
 func (nsLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	all, err := daemon.Namespaces(ctx)
-	return a.answer(attempt(err, "list namespaces"), all, func() { a.printNamespaces(all) })
+	all, err := client.Ask(ctx, daemon, api.ListNamespaces, api.None{})
+	return a.answer(attempt(err, "list namespaces"), all.Namespaces, func() { a.printNamespaces(all.Namespaces) })
 }
 
 // namesOf are the names of all namespaces, or the one that is given.
@@ -110,8 +110,8 @@ func namesOf(ctx context.Context, daemon *client.Client, given string) (names []
 	if given != "" {
 		return []string{given}, nil
 	}
-	all, err := daemon.Namespaces(ctx)
-	for _, ns := range all {
+	all, err := client.Ask(ctx, daemon, api.ListNamespaces, api.None{})
+	for _, ns := range all.Namespaces {
 		names = append(names, ns.Name)
 	}
 	return names, err
@@ -145,7 +145,7 @@ Examples:
 
 // Run deletes the namespace.
 func (c nsRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	err := daemon.DropNamespace(ctx, c.NS, c.Force)
+	_, err := client.Ask(ctx, daemon, api.DropNamespace, api.DropParams{NSParams: api.OfNS(c.NS), Force: c.Force})
 	return a.done(attempt(err, "remove namespace %q", c.NS), map[string]string{"removed": c.NS},
 		"removed namespace %s from this node", c.NS)
 }
@@ -154,7 +154,7 @@ type nsPolicyCmd struct{ nsArg }
 
 // Run shows the policy and the members it binds.
 func (c nsPolicyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	ns, err := daemon.NamespaceStatus(ctx, c.NS)
+	ns, err := client.Ask(ctx, daemon, api.GetNamespace, api.StatusParams{NSParams: api.OfNS(c.NS)})
 	return a.answer(attempt(err, "policy of namespace %q", c.NS), ns.Policy, func() {
 		signed := "no: the node takes unsigned records from members that may write"
 		if ns.Policy.Signed {
@@ -195,7 +195,7 @@ Examples:
 }
 
 func (c nsLayoutCmd) force(ctx context.Context, a *app, daemon *client.Client) error {
-	forced, err := daemon.ForceLayout(ctx, c.NS)
+	forced, err := client.Ask(ctx, daemon, api.ForceLayout, api.OfNS(c.NS))
 	return a.answer(attempt(err, "force the layout of namespace %q", c.NS), forced, func() {
 		if len(forced.Shards) == 0 {
 			a.remark("each shard has a majority of its old hosts: nothing was changed; new hosts that are away hold up writes until some seconds after they are lapsed (syncd member lapse %s ID)", c.NS)
@@ -215,7 +215,7 @@ func (c nsLayoutCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 	if c.Force {
 		return c.force(ctx, a, daemon)
 	}
-	l, err := daemon.Layout(ctx, c.NS)
+	l, err := client.Ask(ctx, daemon, api.GetLayout, api.OfNS(c.NS))
 	return a.answer(attempt(err, "layout of namespace %q", c.NS), l, func() {
 		a.remark("epoch %d, stated by %s at %s", l.Epoch, l.By, l.At.Format(time.RFC3339))
 		t := a.table("SHARD", "HOSTS")
@@ -243,7 +243,7 @@ Examples:
 
 // Run hands the records on.
 func (c nsReindexCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	r, err := daemon.Reindex(ctx, c.NS)
+	r, err := client.Ask(ctx, daemon, api.Reindex, api.OfNS(c.NS))
 	return a.done(attempt(err, "reindex namespace %q", c.NS), r,
 		"handed %s to the hosts of their keys", countOf(r.Records, "record"))
 }

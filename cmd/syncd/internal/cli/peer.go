@@ -28,18 +28,18 @@ func (peerAddCmd) Help() string {
 
 // Run remembers the address.
 func (c peerAddCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	id, err := daemon.AddPeer(ctx, c.Addr)
-	return a.answer(attempt(err, "add peer %s", c.Addr), map[string]string{"id": id}, func() { a.printf("%s\n", id) })
+	id, err := client.Send(ctx, daemon, api.AddPeer, api.NewPeer{Addr: c.Addr})
+	return a.answer(attempt(err, "add peer %s", c.Addr), id, func() { a.printf("%s\n", id.ID) })
 }
 
 type peerLsCmd struct{}
 
 // Run lists the peers.
 func (peerLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	peers, err := daemon.Peers(ctx)
-	return a.answer(attempt(err, "list peers"), peers, func() {
+	got, err := client.Ask(ctx, daemon, api.ListPeers, api.None{})
+	return a.answer(attempt(err, "list peers"), got.Peers, func() {
 		t := a.table("peer", "connected", "paused", "namespaces", "addresses")
-		for _, p := range peers {
+		for _, p := range got.Peers {
 			t.row(p.ID.String(), yesNo(p.Connected), yesNo(p.Paused), orDash(p.Namespaces), orDash(p.Addrs))
 		}
 		t.print()
@@ -81,7 +81,7 @@ Example:
 
 // Run forgets the peer.
 func (c peerRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	err := daemon.RemovePeer(ctx, c.ID)
+	_, err := client.Ask(ctx, daemon, api.RemovePeer, api.PeerParams{ID: c.ID})
 	return a.done(attempt(err, "remove peer %s", c.ID), map[string]string{"removed": c.ID},
 		"forgot %s; remember it again with: syncd peer add MULTIADDR", c.ID)
 }
@@ -99,7 +99,7 @@ Example:
 
 // Run pauses the namespace.
 func (c pauseCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	err := daemon.Pause(ctx, c.NS)
+	_, err := client.Ask(ctx, daemon, api.Pause, api.OfNS(c.NS))
 	return a.done(attempt(err, "pause %q", c.NS), map[string]string{"paused": c.NS},
 		"%s takes part in no syncs on this node; it does again after: syncd resume %s", c.NS, c.NS)
 }
@@ -113,7 +113,7 @@ func (resumeCmd) Help() string {
 
 // Run resumes the namespace.
 func (c resumeCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	err := daemon.Resume(ctx, c.NS)
+	_, err := client.Ask(ctx, daemon, api.Resume, api.OfNS(c.NS))
 	return a.done(attempt(err, "resume %q", c.NS), map[string]string{"resumed": c.NS},
 		"%s takes part in syncs again; to sync at once: syncd sync --ns %s", c.NS, c.NS)
 }
@@ -131,7 +131,7 @@ Example:
 
 // Run pauses the peer.
 func (c peerPauseCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	err := daemon.PausePeer(ctx, c.ID)
+	_, err := client.Ask(ctx, daemon, api.PausePeer, api.PeerParams{ID: c.ID})
 	return a.done(attempt(err, "pause peer %s", c.ID), map[string]string{"paused": c.ID},
 		"this node syncs with %s no more; it does again after: syncd peer resume %s", c.ID, c.ID)
 }
@@ -147,7 +147,7 @@ func (peerResumeCmd) Help() string {
 
 // Run resumes the peer.
 func (c peerResumeCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	err := daemon.ResumePeer(ctx, c.ID)
+	_, err := client.Ask(ctx, daemon, api.ResumePeer, api.PeerParams{ID: c.ID})
 	return a.done(attempt(err, "resume peer %s", c.ID), map[string]string{"resumed": c.ID},
 		"this node syncs with %s again; to sync at once: syncd sync %s", c.ID, c.ID)
 }

@@ -148,7 +148,7 @@ func (c getCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err != nil {
 		return err
 	}
-	o := client.GetOptions{Read: c.Read, AtLeast: c.AtLeast}
+	o := api.ReadParams{Read: c.Read, AtLeast: c.AtLeast}
 	ctx, cancel := a.leaveTime(ctx, &o.Timeout)
 	defer cancel()
 	value, err := daemon.Get(ctx, c.NS, key, o)
@@ -222,7 +222,7 @@ func (c lsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	all := []api.KeyInfo{}
 	t := a.table("size", "time", "version", "key")
 	for cursor := ""; ; {
-		page, err := daemon.List(ctx, c.NS, []byte(c.Prefix), cursor, pageSize)
+		page, err := client.Ask(ctx, daemon, api.ListKeys, api.ListParams{NSParams: api.OfNS(c.NS), Prefix: c.Prefix, Cursor: cursor, Limit: pageSize})
 		if err != nil {
 			return attempt(err, "list keys of %q", c.NS)
 		}

@@ -38,7 +38,7 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	if c.NS != "" {
 		return c.namespace(ctx, a, daemon)
 	}
-	st, err := daemon.Status(ctx)
+	st, err := client.Ask(ctx, daemon, api.GetStatus, api.None{})
 	if err != nil {
 		return attempt(err, "status")
 	}
@@ -49,8 +49,8 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		a.printJSON(st)
 		return nil
 	}
-	syncs, err := daemon.Syncs(ctx)
-	return a.answer(attempt(err, "status"), st, func() { a.printStatus(&st, syncs) })
+	last, err := client.Ask(ctx, daemon, api.ListSyncs, api.None{})
+	return a.answer(attempt(err, "status"), st, func() { a.printStatus(&st, last.Syncs) })
 }
 
 // printStatus shows the node, and its last syncs.
@@ -142,7 +142,7 @@ func (a *app) printSyncs(syncs []api.SyncEnd) {
 }
 
 func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client) error {
-	ns, err := daemon.NamespaceStatus(ctx, c.NS)
+	ns, err := client.Ask(ctx, daemon, api.GetNamespace, api.StatusParams{NSParams: api.OfNS(c.NS)})
 	return a.answer(attempt(err, "status of namespace %q", c.NS), ns, func() { a.printNamespace(&ns) })
 }
 

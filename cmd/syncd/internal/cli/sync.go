@@ -120,7 +120,7 @@ func (c syncCmd) targets(ctx context.Context, daemon *client.Client) ([]syncTarg
 	}
 	var targets []syncTarget
 	for _, name := range names {
-		status, err := daemon.NamespaceStatus(ctx, name)
+		status, err := client.Ask(ctx, daemon, api.GetNamespace, api.StatusParams{NSParams: api.OfNS(name)})
 		if err != nil {
 			return nil, attempt(err, "sync %q", name)
 		}
@@ -209,11 +209,11 @@ func headway(ctx context.Context, bars *progress.Bars, daemon *client.Client, na
 				return
 			case <-tick.C:
 			}
-			running, err := daemon.Running(ctx)
+			syncs, err := client.Ask(ctx, daemon, api.ListSyncs, api.None{})
 			if err != nil {
 				continue // the sync itself says what is wrong
 			}
-			for _, r := range running {
+			for _, r := range syncs.Running {
 				if r.Namespace != in.NS || !strings.HasSuffix(in.Peer, r.Peer) || r.Parts == 0 {
 					continue
 				}

@@ -40,7 +40,7 @@ func (c verifyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	}
 	names := []string{c.NS}
 	if c.NS == "" {
-		st, err := daemon.Status(ctx)
+		st, err := client.Ask(ctx, daemon, api.GetStatus, api.None{})
 		if err != nil {
 			return attempt(err, "list the namespaces")
 		}
@@ -59,7 +59,7 @@ func (c verifyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 			failed = errors.Join(failed, attempt(c.accept(ctx, a, daemon, name), "accept what is lost in %q", name))
 			continue
 		}
-		v, err := daemon.Verify(ctx, name)
+		v, err := client.Ask(ctx, daemon, api.Verify, api.OfNS(name))
 		if err != nil {
 			failed = errors.Join(failed, attempt(err, "verify %q", name))
 			continue
@@ -84,9 +84,9 @@ func (c verifyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 
 // accept ends what is said of a loss, and says what that was.
 func (verifyCmd) accept(ctx context.Context, a *app, daemon *client.Client, name string) error {
-	ns, err := daemon.NamespaceStatus(ctx, name)
+	ns, err := client.Ask(ctx, daemon, api.GetNamespace, api.StatusParams{NSParams: api.OfNS(name)})
 	if err == nil {
-		err = daemon.AcceptLoss(ctx, name)
+		_, err = client.Ask(ctx, daemon, api.AcceptLoss, api.OfNS(name))
 	}
 	if err != nil || ns.Lost == nil {
 		return err
@@ -213,13 +213,13 @@ func (c gcCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err != nil {
 		return attempt(err, "list the namespaces")
 	}
-	collect := daemon.Collect
+	route := api.Collect
 	if c.DryRun {
-		collect = daemon.Collection
+		route = api.GetCollection
 	}
 	found := map[string]api.Collection{}
 	for _, name := range names {
-		got, err := collect(ctx, name)
+		got, err := client.Ask(ctx, daemon, route, api.OfNS(name))
 		if err != nil {
 			return attempt(err, "collect in %q", name)
 		}
@@ -298,13 +298,13 @@ Examples:
 // Run restamps, or lists what a restamp would change.
 func (c restampCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if c.DryRun {
-		f, err := daemon.Future(ctx, c.NS)
+		f, err := client.Ask(ctx, daemon, api.GetFuture, api.OfNS(c.NS))
 		return a.answer(attempt(err, "list what is from the future in %q", c.NS), f, func() {
 			a.remark("this machine's clock says %s; a restamp would change %d records, and leave %d of other members", f.Now.Format(time.RFC3339), f.Own, f.Others)
 			a.printFuture(f)
 		})
 	}
-	r, err := daemon.Restamp(ctx, c.NS)
+	r, err := client.Ask(ctx, daemon, api.Restamp, api.OfNS(c.NS))
 	return a.answer(attempt(err, "restamp %q", c.NS), r, func() {
 		a.remark("%d records have a version of now, %s", r.Restamped, r.Left.Now.Format(time.RFC3339))
 		if r.Left.Others > 0 {

@@ -35,7 +35,7 @@ func (c whyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err != nil {
 		return err
 	}
-	whys, err := daemon.Why(ctx, c.NS, key, c.Peer)
+	whys, err := client.Ask(ctx, daemon, api.Explain, api.WhyParams{RecordParams: api.Record(c.NS, key), Peer: c.Peer})
 	err = a.answer(attempt(err, "why %s in %q", show(key), c.NS), whys, func() { a.printWhys(&whys) })
 	if exit := whyExit(&whys); err == nil && exit != 0 {
 		return &saidError{exit}
@@ -147,7 +147,7 @@ func (c locateCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	if err != nil {
 		return err
 	}
-	o := client.GetOptions{Read: c.Read}
+	o := api.ReadParams{Read: c.Read}
 	if c.All {
 		o.Read = "all"
 	}

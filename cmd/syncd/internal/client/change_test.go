@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 )
 
@@ -26,7 +27,7 @@ func TestUnansweredWrite(t *testing.T) {
 			return "", err
 		},
 		"restore": func(ctx context.Context, c *Client) (string, error) {
-			_, err := c.RestoreKept(ctx, "notes", Conflicts, 1)
+			_, err := c.RestoreKept(ctx, api.Conflicts, api.KeptParams{NSParams: api.OfNS("notes"), Seq: 1})
 			return "", err
 		},
 	}

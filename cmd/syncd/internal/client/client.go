@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
@@ -60,23 +61,47 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 type request struct {
 	method string
 	path   string // escaped
-	query  params
-	header map[string]string
+	query  url.Values
+	header http.Header
+	json   any // the body, if it is JSON
 	body   io.Reader
-	kind   string // content type of body
 }
 
-// params are those of a request. One that has the zero value is not given.
-type params map[string]any
-
-func (p params) encode() string {
-	q := url.Values{}
-	for name, value := range p {
-		if !reflect.ValueOf(value).IsZero() {
-			q.Set(name, fmt.Sprint(value))
+// newRequest is a request by a route. A parameter that has the zero value is not given.
+func newRequest[In, Out any](route api.Route[In, Out], in In) request {
+	method, path, _ := strings.Cut(route.Pattern, " ")
+	r := request{method: method, path: path, query: url.Values{}, header: http.Header{}}
+	v := reflect.ValueOf(in)
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		value := v.FieldByIndex(f.Index)
+		switch param, query, header := f.Tag.Get("path"), f.Tag.Get("query"), f.Tag.Get("header"); {
+		case param != "":
+			r.path = strings.Replace(r.path, "{"+param+"}", api.Escape(textOf(value)), 1)
+		case f.Name == "Body":
+			r.json = value.Interface()
+		case value.IsZero():
+		case query != "":
+			r.query.Set(query, textOf(value))
+		case header != "":
+			r.header.Set(header, textOf(value))
 		}
 	}
-	return q.Encode()
+	return r
+}
+
+// with is the request with a body of a type.
+func (r request) with(body io.Reader, kind string) request {
+	r.body = body
+	r.header.Set("Content-Type", kind)
+	return r
+}
+
+// textOf is a parameter as it travels.
+func textOf(v reflect.Value) string {
+	if t, ok := v.Interface().(time.Time); ok {
+		return t.UTC().Format(time.RFC3339Nano)
+	}
+	return fmt.Sprint(v.Interface())
 }
 
 // do sends the request and returns a successful response; its body must be
@@ -93,20 +118,22 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 // send is do, which also returns a response that has what was found beside few: too few hosts
 // have answered.
 func (c *Client) send(ctx context.Context, r request) (resp *http.Response, few, err error) {
+	if r.json != nil {
+		b, err := json.Marshal(r.json)
+		if err != nil {
+			return nil, nil, err
+		}
+		r = r.with(bytes.NewReader(b), "application/json")
+	}
 	target := c.base + r.path
-	if query := r.query.encode(); query != "" {
+	if query := r.query.Encode(); query != "" {
 		target += "?" + query
 	}
 	req, err := http.NewRequestWithContext(ctx, r.method, target, r.body)
 	if err != nil {
 		return nil, nil, problem.Usage("%w", err)
 	}
-	for name, value := range r.header {
-		req.Header.Set(name, value)
-	}
-	if r.kind != "" {
-		req.Header.Set("Content-Type", r.kind)
-	}
+	req.Header = r.header
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
@@ -168,31 +195,22 @@ func readProblem(resp *http.Response) error {
 	return &p
 }
 
-// call sends in as JSON, if it is not nil, and reads the answer into out.
-func (c *Client) call(ctx context.Context, method, path string, query params, in, out any) error {
-	r := request{method: method, path: path, query: query}
-	if in != nil {
-		b, err := json.Marshal(in)
-		if err != nil {
-			return err
-		}
-		r.body, r.kind = bytes.NewReader(b), "application/json"
-	}
-	resp, err := c.do(ctx, r)
+// Ask sends a request by a route, and reads the JSON of the answer, if it is to have any.
+func Ask[In, Out any](ctx context.Context, c *Client, route api.Route[In, Out], in In) (out Out, err error) {
+	resp, err := c.do(ctx, newRequest(route, in))
 	if err != nil {
-		return err
+		return out, err
 	}
 	defer func() { _ = resp.Body.Close() }() // read only
-	if out == nil {
-		return nil
+	if resp.StatusCode != http.StatusNoContent {
+		err = into(&out)(resp.Header, resp.Body)
 	}
-	return into(out)(resp.Header, resp.Body)
+	return out, err
 }
 
-// ask is call with the answer that is read.
-func ask[T any](ctx context.Context, c *Client, method, path string, query params, in any) (out T, err error) {
-	err = c.call(ctx, method, path, query, in, &out)
-	return out, err
+// Send is Ask of a route whose parameters are a body alone.
+func Send[Body, Out any](ctx context.Context, c *Client, route api.Route[api.WithBody[Body], Out], body Body) (Out, error) {
+	return Ask(ctx, c, route, api.WithBody[Body]{Body: body})
 }
 
 // into reads an answer of JSON.

@@ -47,7 +47,7 @@ func TestForeignAnswers(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = io.WriteString(w, body)
 		})
-		_, err := c.Status(t.Context())
+		_, err := Ask(t.Context(), c, api.GetStatus, api.None{})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: error %v; want %q", body, err, want)
 		}
@@ -56,7 +56,7 @@ func TestForeignAnswers(t *testing.T) {
 		}
 	}
 	c := against(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "not JSON") })
-	if _, err := c.Status(t.Context()); err == nil || !strings.Contains(err.Error(), "reading the daemon's answer") {
+	if _, err := Ask(t.Context(), c, api.GetStatus, api.None{}); err == nil || !strings.Contains(err.Error(), "reading the daemon's answer") {
 		t.Errorf("error %v; want one about the answer", err)
 	}
 }
@@ -70,11 +70,11 @@ func TestNoDaemon(t *testing.T) {
 	s.Close()
 	c := New(addr, "")
 	defer c.Close()
-	if _, err := c.Status(t.Context()); !errors.Is(err, problem.ErrNoDaemon) || !strings.Contains(err.Error(), "syncd serve") {
+	if _, err := Ask(t.Context(), c, api.GetStatus, api.None{}); !errors.Is(err, problem.ErrNoDaemon) || !strings.Contains(err.Error(), "syncd serve") {
 		t.Errorf("error %v; want ErrNoDaemon and what to do", err)
 	}
 	broken := against(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	if _, err := broken.Status(t.Context()); !errors.Is(err, problem.ErrNoDaemon) || !strings.Contains(err.Error(), "broke") {
+	if _, err := Ask(t.Context(), broken, api.GetStatus, api.None{}); !errors.Is(err, problem.ErrNoDaemon) || !strings.Contains(err.Error(), "broke") {
 		t.Errorf("error %v; want ErrNoDaemon and that the connection broke", err)
 	}
 }
@@ -93,11 +93,11 @@ func TestTooFewAnswers(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, "value")
 	})
-	v, err := c.Get(t.Context(), "notes", []byte("k"), GetOptions{})
+	v, err := c.Get(t.Context(), "notes", []byte("k"), api.ReadParams{})
 	if string(v.Bytes) != "value" || v.Version != "v1" || v.Answers != "1/3" || !errors.Is(err, peer.ErrTooFew) || problem.Exit(err) != problem.ExitTryAgain {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if v, err := c.Get(t.Context(), "notes", []byte("absent"), GetOptions{}); v.Version != "" || problem.Exit(err) != problem.ExitTryAgain {
+	if v, err := c.Get(t.Context(), "notes", []byte("absent"), api.ReadParams{}); v.Version != "" || problem.Exit(err) != problem.ExitTryAgain {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
@@ -109,7 +109,7 @@ func TestTimeout(t *testing.T) {
 	defer close(release)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if _, err := c.Status(ctx); !errors.Is(err, context.DeadlineExceeded) || problem.Exit(err) != problem.ExitLimit {
+	if _, err := Ask(ctx, c, api.GetStatus, api.None{}); !errors.Is(err, context.DeadlineExceeded) || problem.Exit(err) != problem.ExitLimit {
 		t.Errorf("error %v; want the deadline", err)
 	}
 }

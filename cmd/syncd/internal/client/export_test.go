@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -19,7 +20,7 @@ func TestExportCut(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	var out bytes.Buffer
-	err := c.Export(t.Context(), "notes", ExportOptions{}, &out)
+	err := c.Export(t.Context(), api.ExportParams{NSParams: api.OfNS("notes")}, &out)
 	if err == nil || !strings.Contains(err.Error(), "broke off") {
 		t.Errorf("error %v after %d bytes; want that it broke off", err, out.Len())
 	}
@@ -46,7 +47,7 @@ func TestExportEndsEarly(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		})
 		var out bytes.Buffer
-		err := c.Export(t.Context(), "notes", ExportOptions{After: []byte{0}}, &out)
+		err := c.Export(t.Context(), api.ExportParams{NSParams: api.OfNS("notes"), After: "\x00"}, &out)
 		early, ok := errors.AsType[*ExportError](err)
 		if !ok || string(early.Last) != "\xff" || !errors.Is(err, of.want) || problem.Exit(err) != of.exit {
 			t.Errorf("%s: %v", name, err)

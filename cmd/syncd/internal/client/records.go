@@ -3,11 +3,9 @@ package client
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -26,14 +24,15 @@ type Condition struct {
 	Absent bool
 }
 
-func (c Condition) header() map[string]string {
-	switch {
-	case c.Version != nil:
-		return map[string]string{"If-Match": `"` + c.Version.String() + `"`}
-	case c.Absent:
-		return map[string]string{"If-None-Match": "*"}
+// headers are If-Match and If-None-Match.
+func (c Condition) headers() (match, noneMatch string) {
+	if c.Version != nil {
+		match = `"` + c.Version.String() + `"`
 	}
-	return nil
+	if c.Absent {
+		noneMatch = "*"
+	}
+	return match, noneMatch
 }
 
 // PutOptions say more of a record that is put.
@@ -54,17 +53,18 @@ type AckOptions struct {
 
 // Put writes a value and returns its version, also beside an error where it is written.
 func (c *Client) Put(ctx context.Context, ns string, key []byte, value io.Reader, o PutOptions, cond Condition) (string, error) {
-	return c.write(ctx, request{
-		method: http.MethodPut, path: api.KeyPath(ns, key), header: cond.header(), body: value, kind: "application/octet-stream",
-		query: params{"ttl": o.TTL, "ack": o.Ack, "timeout": o.Timeout},
-	})
+	in := api.PutParams{RecordParams: api.Record(ns, key), Ack: o.Ack, Timeout: o.Timeout}
+	in.IfMatch, in.IfNoneMatch = cond.headers()
+	if o.TTL != 0 {
+		in.TTL = o.TTL.String()
+	}
+	return c.write(ctx, newRequest(api.Put, in).with(value, "application/octet-stream"))
 }
 
 // Delete makes a record a tombstone and returns its version, also as Put does.
 func (c *Client) Delete(ctx context.Context, ns string, key []byte, o AckOptions, cond Condition) (string, error) {
-	return c.write(ctx, request{
-		method: http.MethodDelete, path: api.KeyPath(ns, key), header: cond.header(), query: params{"ack": o.Ack, "timeout": o.Timeout},
-	})
+	match, _ := cond.headers()
+	return c.write(ctx, newRequest(api.Delete, api.DeleteParams{RecordParams: api.Record(ns, key), IfMatch: match, Ack: o.Ack, Timeout: o.Timeout}))
 }
 
 // Value is what a key holds.
@@ -76,21 +76,10 @@ type Value struct {
 	Answers string
 }
 
-// GetOptions say how a key is read.
-type GetOptions struct {
-	Read    string // one, quorum or all; empty: quorum
-	AtLeast string // a version, or empty
-	Timeout string // a duration, or empty
-}
-
-func (o GetOptions) query() params {
-	return params{"read": o.Read, "at_least": o.AtLeast, "timeout": o.Timeout}
-}
-
 // Get reads a value. Where too few hosts have answered, the value beside the error is what was
 // found, if its version is not empty.
-func (c *Client) Get(ctx context.Context, ns string, key []byte, o GetOptions) (Value, error) {
-	resp, few, err := c.send(ctx, request{method: http.MethodGet, path: api.KeyPath(ns, key), query: o.query()})
+func (c *Client) Get(ctx context.Context, ns string, key []byte, o api.ReadParams) (Value, error) {
+	resp, few, err := c.send(ctx, newRequest(api.Get, api.GetParams{RecordParams: api.Record(ns, key), ReadParams: o}))
 	if err != nil {
 		return Value{}, err
 	}
@@ -102,43 +91,23 @@ func (c *Client) Get(ctx context.Context, ns string, key []byte, o GetOptions) (
 	return v, few
 }
 
-// List reads one page of keys.
-func (c *Client) List(ctx context.Context, ns string, prefix []byte, cursor string, limit int) (api.KeyList, error) {
-	return ask[api.KeyList](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/keys",
-		params{"limit": limit, "prefix": string(prefix), "cursor": cursor}, nil)
-}
-
-// ImportOptions say more of an import.
-type ImportOptions struct {
-	// Line is the number of the first line.
-	Line int
-	// Ack is as in PutOptions.
-	Ack string
-	// AsNew has what is dated too early written as of now.
-	AsNew bool
-	// Rejects is how many records that are refused are listed; 0: 100.
-	Rejects int
-	// Earliest is what the request before of the same import has answered; nil: there was none.
-	Earliest *time.Time
-}
-
 // Import sends lines.
-func (c *Client) Import(ctx context.Context, ns string, lines []byte, o ImportOptions) (api.ImportResult, error) {
+func (c *Client) Import(ctx context.Context, in api.ImportParams, lines []byte) (api.ImportResult, error) {
 	var out api.ImportResult
-	query := params{"line": max(o.Line, 1), "ack": o.Ack, "as_new": o.AsNew, "rejects": o.Rejects}
-	if o.Earliest != nil {
-		query["earliest"] = o.Earliest.UTC().Format(time.RFC3339Nano)
-	}
-	err := c.change(ctx, request{
-		method: http.MethodPost, path: api.NamespacePath(ns) + "/import", query: query,
-		body: bytes.NewReader(lines), kind: "application/x-ndjson",
-	}, into(&out))
+	err := c.change(ctx, newRequest(api.Import, in).with(bytes.NewReader(lines), "application/x-ndjson"), into(&out))
+	return out, err
+}
+
+// RestoreKept writes an entry of a list again and forgets it.
+func (c *Client) RestoreKept(ctx context.Context, list string, in api.KeptParams) (api.Restored, error) {
+	var out api.Restored
+	err := c.change(ctx, newRequest(api.RestoreKept(list), in), into(&out))
 	return out, err
 }
 
 // Sync runs a sync. The report is meaningful beside an error.
 func (c *Client) Sync(ctx context.Context, in api.SyncRequest) (api.Report, error) {
-	out, err := ask[api.Report](ctx, c, http.MethodPost, "/v1/sync", nil, in)
+	out, err := Send(ctx, c, api.RunSync, in)
 	var p *problem.Problem
 	if errors.As(err, &p) && p.Report != nil {
 		out = *p.Report
@@ -151,24 +120,18 @@ func (c *Client) Sync(ctx context.Context, in api.SyncRequest) (api.Report, erro
 // replaced. The timeout, if not empty, is for how long the daemon waits for hosts.
 func (c *Client) Batch(ctx context.Context, ns string, list []byte, timeout string) ([]string, error) {
 	var out api.Versions
-	err := c.change(ctx, request{
-		method: http.MethodPost, path: api.NamespacePath(ns) + "/batch", body: bytes.NewReader(list), kind: "application/json", query: params{"timeout": timeout},
-	}, into(&out))
+	in := api.BatchParams{NSParams: api.OfNS(ns), Timeout: timeout}
+	err := c.change(ctx, newRequest(api.Batch, in).with(bytes.NewReader(list), "application/json"), into(&out))
 	if p, ok := errors.AsType[*problem.Problem](err); ok && errors.Is(p, peer.ErrUnconfirmed) {
 		return p.Versions, err
 	}
 	return out.Versions, err
 }
 
-// Why asks the peers, or one of them, what they hold under a key.
-func (c *Client) Why(ctx context.Context, ns string, key []byte, peer string) (api.Whys, error) {
-	return ask[api.Whys](ctx, c, http.MethodGet, api.NamespacePath(ns)+"/why64/"+base64.RawURLEncoding.EncodeToString(key), params{"peer": peer}, nil)
-}
-
 // Wait waits until members hold what the daemon's node holds. What was found is
 // meaningful beside an error.
 func (c *Client) Wait(ctx context.Context, ns string, in api.WaitRequest) (status.Waited, error) {
-	out, err := ask[status.Waited](ctx, c, http.MethodPost, api.NamespacePath(ns)+"/wait", nil, in)
+	out, err := Ask(ctx, c, api.Wait, api.WaitParams{NSParams: api.OfNS(ns), Body: in})
 	if p, ok := errors.AsType[*problem.Problem](err); ok && p.Waited != nil {
 		out = *p.Waited
 	}
@@ -176,11 +139,9 @@ func (c *Client) Wait(ctx context.Context, ns string, in api.WaitRequest) (statu
 }
 
 // Locate says which members hold a key of a namespace of shards.
-func (c *Client) Locate(ctx context.Context, ns string, key []byte, o GetOptions) (api.Located, error) {
+func (c *Client) Locate(ctx context.Context, ns string, key []byte, o api.ReadParams) (api.Located, error) {
 	var out api.Located
-	resp, few, err := c.send(ctx, request{
-		method: http.MethodGet, path: api.NamespacePath(ns) + "/locate64/" + base64.RawURLEncoding.EncodeToString(key), query: o.query(),
-	})
+	resp, few, err := c.send(ctx, newRequest(api.Locate, api.LocateParams{RecordParams: api.Record(ns, key), ReadParams: o}))
 	if err != nil {
 		return out, err
 	}

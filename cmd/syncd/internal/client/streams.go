@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/jsonlines"
@@ -20,14 +19,6 @@ import (
 
 // maxExported bounds a line of an export: a record with its version.
 const maxExported = jsonlines.MaxLine + 1<<10
-
-// ExportOptions narrow or widen an export.
-type ExportOptions struct {
-	Prefix []byte
-	// After, if not empty, is a key behind which the export begins.
-	After    []byte
-	Versions bool
-}
 
 // ExportError ends an export that has given records.
 type ExportError struct {
@@ -43,9 +34,8 @@ func (e *ExportError) Error() string {
 func (e *ExportError) Unwrap() error { return e.Err }
 
 // Export copies the records' lines to w, each in whole. The error is an ExportError where some were copied.
-func (c *Client) Export(ctx context.Context, ns string, o ExportOptions, w io.Writer) error {
-	q := params{"prefix": string(o.Prefix), "after": string(o.After), "versions": o.Versions}
-	resp, err := c.do(ctx, request{method: http.MethodGet, path: api.NamespacePath(ns) + "/export", query: q})
+func (c *Client) Export(ctx context.Context, o api.ExportParams, w io.Writer) error {
+	resp, err := c.do(ctx, newRequest(api.Export, o))
 	if err != nil {
 		return err
 	}
@@ -104,14 +94,9 @@ const maxEvent = 4<<20 + api.MaxWatchBody
 // Watch calls told with each event behind a cursor. It ends with an error: that of told,
 // one of the daemon's, or ErrNoDaemon where the connection broke.
 func (c *Client) Watch(ctx context.Context, ns, since string, prefix []byte, told func(*api.Event) error) error {
-	body, err := json.Marshal(api.WatchRequest{Since: since}) // a cursor may be longer than an address
-	if err != nil {
-		return err
-	}
-	resp, err := c.do(ctx, request{
-		method: http.MethodPost, path: api.NamespacePath(ns) + "/watch", query: params{"prefix": string(prefix)},
-		body: bytes.NewReader(body), kind: "application/json",
-	})
+	// A cursor may be longer than an address.
+	in := api.WatchFromParams{NSParams: api.OfNS(ns), Prefix: string(prefix), Body: api.WatchRequest{Since: since}}
+	resp, err := c.do(ctx, newRequest(api.WatchFrom, in))
 	if err != nil {
 		return err
 	}
@@ -161,9 +146,8 @@ func readEvents(r io.Reader, told func(*api.Event) error) error {
 
 // DiffKeys calls told with each key that differs from a peer, and returns the last line,
 // which is meaningful beside an error.
-func (c *Client) DiffKeys(ctx context.Context, ns, peerText string, prefix []byte, limit int, told func(*api.KeyDifference) error) (last api.KeyDifference, err error) {
-	q := params{"peer": peerText, "prefix": string(prefix), "limit": limit}
-	resp, err := c.do(ctx, request{method: http.MethodGet, path: api.NamespacePath(ns) + "/diff/keys", query: q})
+func (c *Client) DiffKeys(ctx context.Context, in api.DiffKeysParams, told func(*api.KeyDifference) error) (last api.KeyDifference, err error) {
+	resp, err := c.do(ctx, newRequest(api.DiffKeys, in))
 	if err != nil {
 		return last, err
 	}
@@ -197,11 +181,7 @@ func (c *Client) DiffKeys(ctx context.Context, ns, peerText string, prefix []byt
 // how many bytes have been written.
 func (c *Client) Backup(ctx context.Context, in api.NewBackup, progress func(bytes int64)) (offline.Backup, error) {
 	var out offline.Backup
-	b, err := json.Marshal(in)
-	if err != nil {
-		return out, err
-	}
-	resp, err := c.do(ctx, request{method: http.MethodPost, path: "/v1/backups", body: bytes.NewReader(b), kind: "application/json"})
+	resp, err := c.do(ctx, newRequest(api.MakeBackup, api.WithBody[api.NewBackup]{Body: in}))
 	if err != nil {
 		return out, err
 	}

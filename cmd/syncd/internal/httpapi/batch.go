@@ -3,9 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
@@ -14,34 +12,23 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-type (
-	batchInput struct {
-		NS      string `path:"ns" doc:"the namespace's local name"`
-		Timeout string `query:"timeout" doc:"in a namespace that is cut into shards, for how long to wait for hosts, such as 5s; 10s at most"`
-		RawBody []byte
-		Body    []api.BatchItem
-	}
-	batchOutput struct{ Body api.Versions }
-)
-
-func (s *server) registerBatch() {
-	huma.Register(s.api, huma.Operation{
-		OperationID: "batch", Method: http.MethodPost, Path: "/v1/ns/{ns}/batch", Summary: "Write records, all or none",
-		Description: "Answers once all are durable, with their versions. A batch has at most 4,096 items and 1.5 MiB of values and keys, which count twice. " +
-			"A problem about an item has its number, counted from 0, in the member item; where the condition of that item did not hold (412), version is what its key holds.",
-		MaxBodyBytes: api.MaxBatchBody, BodyReadTimeout: -1,
-	}, s.batch)
+type batchInput struct {
+	api.BatchParams
+	RawBody []byte
+	Body    []api.BatchItem
 }
 
-func (s *server) batch(ctx context.Context, in *batchInput) (*batchOutput, error) {
-	ns, err := s.namespace(in.NS)
-	if err != nil {
-		return nil, err
-	}
+func (s *server) registerBatch() {
+	op := operation(api.Batch)
+	op.MaxBodyBytes = api.MaxBatchBody
+	serve(s, op, ofNamespace(s, s.batch))
+}
+
+func (s *server) batch(ctx context.Context, ns *peer.Namespace, in *batchInput) (*output[api.Versions], error) {
 	// The decoder of the body would put U+FFFD in the place of what is not Unicode, and
 	// take the last of two fields of a name.
 	if !jsontext.Value(in.RawBody).IsValid() {
-		return nil, fail(problem.Usage("the batch is not JSON of UTF-8 with each field once; give other bytes as base64, in key64 and value64"))
+		return nil, problem.Usage("the batch is not JSON of UTF-8 with each field once; give other bytes as base64, in key64 and value64")
 	}
 	ctx, cancel, err := within(ctx, in.Timeout)
 	if err != nil {
@@ -61,7 +48,7 @@ func (s *server) batch(ctx context.Context, in *batchInput) (*batchOutput, error
 	if err != nil {
 		return nil, batchProblem(fail(err), err, batch)
 	}
-	return &batchOutput{api.Versions{Versions: versionsOf(batch)}}, nil
+	return &output[api.Versions]{api.Versions{Versions: versionsOf(batch)}}, nil
 }
 
 func versionsOf(b *peer.Batch) []string {

@@ -23,7 +23,7 @@ func TestBatch(t *testing.T) {
 	if _, err := s.client.Batch(ctx, "notes", []byte(`[{"key":"old","value":"1"},{"key":"gone","value":"1"}]`), ""); err != nil {
 		t.Fatal(err)
 	}
-	old, err := s.client.Get(ctx, "notes", []byte("old"), client.GetOptions{})
+	old, err := s.client.Get(ctx, "notes", []byte("old"), api.ReadParams{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,13 +34,13 @@ func TestBatch(t *testing.T) {
 		t.Fatalf("%d versions, %v", len(versions), err)
 	}
 	for i, want := range map[int]struct{ key, value string }{0: {"a", "é\x00"}, 1: {"\xff", "\xff\x00"}, 2: {"old", ""}, 3: {"new", ""}} {
-		got, err := s.client.Get(ctx, "notes", []byte(want.key), client.GetOptions{})
+		got, err := s.client.Get(ctx, "notes", []byte(want.key), api.ReadParams{})
 		if err != nil || string(got.Bytes) != want.value || got.Version != versions[i] || (got.Expires != "") != (i == 0) {
 			t.Errorf("item %d: %+v, %v; want %q, version %s", i, got, err, want.value, versions[i])
 		}
 	}
 	for _, key := range []string{"gone", "never"} {
-		if _, err := s.client.Get(ctx, "notes", []byte(key), client.GetOptions{}); !errors.Is(err, peer.ErrDeleted) {
+		if _, err := s.client.Get(ctx, "notes", []byte(key), api.ReadParams{}); !errors.Is(err, peer.ErrDeleted) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

@@ -50,11 +50,12 @@ func TestDiffKeys(t *testing.T) {
 	if resp.Header.Get("Content-Type") != "application/x-ndjson" || len(lines) != 6 || !strings.HasPrefix(lines[0], `{"kind":"missing_here","key64":"`) || !strings.HasPrefix(lines[5], `{"kind":"end","more":true,"report":{`) {
 		t.Errorf("%s %s", resp.Header, body)
 	}
+	differ := api.DiffKeysParams{NSParams: api.OfNS("notes2"), Peer: other.ID().String()}
 	listed, hangUp := 0, errors.New("enough")
-	if _, err := s.client.DiffKeys(t.Context(), "notes2", other.ID().String(), nil, 0, func(*api.KeyDifference) error { return hangUp }); !errors.Is(err, hangUp) {
+	if _, err := s.client.DiffKeys(t.Context(), differ, func(*api.KeyDifference) error { return hangUp }); !errors.Is(err, hangUp) {
 		t.Error(err)
 	}
-	last, err := s.client.DiffKeys(t.Context(), "notes2", other.ID().String(), nil, 0, func(d *api.KeyDifference) error {
+	last, err := s.client.DiffKeys(t.Context(), differ, func(d *api.KeyDifference) error {
 		listed++
 		if d.There == nil || d.Here != nil || d.There.Version == "" || d.There.Time.IsZero() {
 			t.Errorf("listed as %+v", d)
@@ -67,7 +68,7 @@ func TestDiffKeys(t *testing.T) {
 	if err := other.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.client.DiffKeys(t.Context(), "notes2", other.ID().String(), nil, 0, nil); !errors.Is(err, peer.ErrUnreachable) {
+	if _, err := s.client.DiffKeys(t.Context(), differ, nil); !errors.Is(err, peer.ErrUnreachable) {
 		t.Errorf("of a peer that is gone: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -38,7 +39,7 @@ func TestExportGoesOn(t *testing.T) {
 		}
 	}
 	var rest bytes.Buffer
-	if err := s.client.Export(t.Context(), "notes", client.ExportOptions{After: []byte("key 29")}, &rest); err != nil || bytes.Count(rest.Bytes(), []byte("\n")) != 10 || !bytes.HasPrefix(rest.Bytes(), []byte(`{"key":"key 30"`)) {
+	if err := s.client.Export(t.Context(), api.ExportParams{NSParams: api.OfNS("notes"), After: "key 29"}, &rest); err != nil || bytes.Count(rest.Bytes(), []byte("\n")) != 10 || !bytes.HasPrefix(rest.Bytes(), []byte(`{"key":"key 30"`)) {
 		t.Errorf("after key 29: %d bytes, %.40q, %v", rest.Len(), rest.Bytes(), err)
 	}
 	closed := make(chan struct{})
@@ -50,7 +51,7 @@ func TestExportGoesOn(t *testing.T) {
 		for !errors.Is(closing(ns), peer.ErrClosed) {
 		}
 	}}
-	err = s.client.Export(t.Context(), "notes", client.ExportOptions{}, out)
+	err = s.client.Export(t.Context(), api.ExportParams{NSParams: api.OfNS("notes")}, out)
 	<-closed
 	early, ok := errors.AsType[*client.ExportError](err)
 	if !ok || !errors.Is(err, peer.ErrClosed) {

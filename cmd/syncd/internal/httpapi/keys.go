@@ -32,84 +32,51 @@ func (s *server) namespace(name string) (*peer.Namespace, error) {
 // fail turns an error into a response; nil stays nil. A request is cancelled
 // when its client is gone, which reads no answer, or when the daemon ends.
 func fail(err error) error {
+	_, told := errors.AsType[huma.HeadersError](err)
 	switch {
-	case err == nil:
-		return nil
+	case err == nil, told:
+		return err
 	case errors.Is(err, context.Canceled):
 		return problem.From(fmt.Errorf("%w: the request was cut", peer.ErrClosed))
 	}
 	return problem.From(err)
 }
 
-// record is the namespace and the key's bytes, which flattenKeys has made base64.
-func (s *server) record(p *RecordParams) (*peer.Namespace, []byte, error) {
-	ns, err := s.namespace(p.NS)
-	if err != nil {
-		return nil, nil, err
-	}
-	key, err := base64.RawURLEncoding.DecodeString(p.Key)
-	if err != nil {
-		return nil, nil, fail(problem.Usage("the key %q: %w", p.Key, err))
-	}
-	return ns, key, nil
+// ofRecord finds the namespace and the key's bytes, which flattenKeys has made base64.
+func ofRecord[In interface {
+	Namespace() string
+	Base64() string
+}, Out any](s *server, do func(context.Context, *peer.Namespace, []byte, *In) (Out, error)) func(context.Context, *In) (Out, error) {
+	return ofNamespace(s, func(ctx context.Context, ns *peer.Namespace, in *In) (out Out, err error) {
+		key, err := base64.RawURLEncoding.DecodeString((*in).Base64())
+		if err != nil {
+			return out, problem.Usage("the key %q: %w", (*in).Base64(), err)
+		}
+		return do(ctx, ns, key, in)
+	})
 }
 
-// RecordParams name a record.
-type RecordParams struct {
-	NS  string `path:"ns" doc:"the namespace's local name"`
-	Key string `path:"key" doc:"the key's bytes, percent-encoded"`
-}
-
-// WriteCondition makes a write conditional.
-type WriteCondition struct {
-	IfMatch string `header:"If-Match" doc:"the ETag that the record held must have; * demands that there is a record"`
-}
-
-type getInput struct {
-	RecordParams
-	ReadParams
-	IfNoneMatch string `header:"If-None-Match" doc:"ETags that the client holds: a value that has one of them is not sent again (304)"`
-}
-
-// ReadParams say how a key is read.
-type ReadParams struct {
-	Read    string `query:"read" doc:"of a namespace that is cut into shards: how many hosts of the key's shard must answer: one, quorum, or all; without it, quorum"`
-	AtLeast string `query:"at_least" doc:"a version: further hosts are asked until one has it, or a later one"`
-	Timeout string `query:"timeout" doc:"in a namespace that is cut into shards, for how long to wait for hosts, such as 5s; 10s at most"`
-}
-
-func (p *ReadParams) options() (all []peer.GetOption, err error) {
+// getOptions are those of a read.
+func getOptions(p *api.ReadParams) (all []peer.GetOption, err error) {
 	if p.Read != "" {
 		var l peer.Level
 		if err := l.UnmarshalText([]byte(p.Read)); err != nil {
-			return nil, fail(fmt.Errorf("read: %w: not a level: %q: want one, quorum or all", peer.ErrInvalid, p.Read))
+			return nil, fmt.Errorf("read: %w: not a level: %q: want one, quorum or all", peer.ErrInvalid, p.Read)
 		}
 		all = append(all, peer.Read(l))
 	}
 	if p.AtLeast != "" {
 		v, err := dbadapter.ParseVersion(strings.Trim(p.AtLeast, `"`))
 		if err != nil {
-			return nil, fail(problem.Usage("at_least: %w", err))
+			return nil, problem.Usage("at_least: %w", err)
 		}
 		all = append(all, peer.AtLeast(v))
 	}
 	return all, nil
 }
 
-type delInput struct {
-	RecordParams
-	WriteCondition
-	Ack     string `query:"ack" doc:"as in a put"`
-	Timeout string `query:"timeout" doc:"as in a put"`
-}
-
 type putInput struct {
-	RecordParams
-	WriteCondition
-	IfNoneMatch string `header:"If-None-Match" doc:"* demands that there is no record, not even a deleted or expired one"`
-	TTL         string `query:"ttl" doc:"after which time the record expires, such as 90s or 720h; at most 100 years; without it, never"`
-	Timeout     string `query:"timeout" doc:"for how long to wait for ack, such as 5s; in a namespace that is cut into shards 10s at most; in another one, without it, as long as the request lasts"`
-	Ack         string `query:"ack" doc:"how many hosts of the key's shard must hold the record durably: one, quorum, all or a number; without it, quorum. In a namespace that is not cut into shards a number of members, this node among them; without it, 1. Status 504, unconfirmed, where fewer do in time: what is written stays"`
+	api.PutParams
 	RawRequest
 }
 
@@ -149,7 +116,7 @@ func namesETag(header, tag string) bool {
 func parseETag(s string) (dbadapter.Version, error) {
 	v, err := dbadapter.ParseVersion(strings.Trim(s, `"`))
 	if err != nil {
-		return v, problem.From(problem.Usage("If-Match: %w", err))
+		return v, problem.Usage("If-Match: %w", err)
 	}
 	return v, nil
 }
@@ -160,36 +127,22 @@ func octets() map[string]*huma.MediaType {
 }
 
 func (s *server) registerKeys() {
-	const path = "/v1/ns/{ns}/keys/{key}"
-	huma.Register(s.api, huma.Operation{
-		OperationID: "get", Method: http.MethodGet, Path: path, Summary: "Read a value",
-		Description: "404: there is no such key. 410: it was deleted, and the ETag is the version of the tombstone; or it has expired by the daemon's clock, and the ETag is its version.",
-		Responses: map[string]*huma.Response{
-			"200": {Description: "The value; the ETag is its version. Of a record that expires, the headers Expires and Syncd-Expires (RFC 3339, to the millisecond) say when.", Content: octets()},
-			"304": {Description: "The value is that of one of the ETags in If-None-Match"},
-			"503": {Description: "Too few hosts of the key's shard have answered, as the header Syncd-Answers says (1/3). The body is the value that was found, its version the ETag, and the header Syncd-Detail says more; where none was found, it is a problem", Content: octets()},
-		},
-	}, s.get)
-	huma.Register(s.api, huma.Operation{
-		OperationID: "put", Method: http.MethodPut, Path: path, Summary: "Write a value",
-		Description: "Answers once the write is durable at as many as ack says. 412: the record held has another version than If-Match says. 503 (too_few): nothing is written. 504 (unconfirmed): the record is written, or may be, and the ETag is its version, but fewer than ack says were heard to hold it in time.",
-		RequestBody: &huma.RequestBody{Description: "The value", Content: octets()},
-	}, s.put)
-	huma.Register(s.api, huma.Operation{
-		OperationID: "delete", Method: http.MethodDelete, Path: path, Summary: "Delete a record",
-		Description: "The record becomes a tombstone, which syncs carry on.",
-	}, s.del)
-	answers(s, huma.Operation{
-		OperationID: "list", Method: http.MethodGet, Path: "/v1/ns/{ns}/keys", Summary: "List keys, in the order of their bytes",
-	}, s.list)
+	op := operation(api.Get)
+	op.Responses = map[string]*huma.Response{
+		"200": {Description: "The value; the ETag is its version. Of a record that expires, the headers Expires and Syncd-Expires (RFC 3339, to the millisecond) say when.", Content: octets()},
+		"304": {Description: "The value is that of one of the ETags in If-None-Match"},
+		"503": {Description: "Too few hosts of the key's shard have answered, as the header Syncd-Answers says (1/3). The body is the value that was found, its version the ETag, and the header Syncd-Detail says more; where none was found, it is a problem", Content: octets()},
+	}
+	serve(s, op, ofRecord(s, s.get))
+	op = operation(api.Put)
+	op.RequestBody = &huma.RequestBody{Description: "The value", Content: octets()}
+	serve(s, op, ofRecord(s, s.put))
+	serve(s, operation(api.Delete), ofRecord(s, s.del))
+	answers(s, api.ListKeys, ofNamespace(s, s.list))
 }
 
-func (s *server) get(ctx context.Context, in *getInput) (*valueOutput, error) {
-	ns, key, err := s.record(&in.RecordParams)
-	if err != nil {
-		return nil, err
-	}
-	options, err := in.options()
+func (s *server) get(ctx context.Context, ns *peer.Namespace, key []byte, in *api.GetParams) (*valueOutput, error) {
+	options, err := getOptions(&in.ReadParams)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +167,7 @@ func (s *server) get(ctx context.Context, in *getInput) (*valueOutput, error) {
 		}
 		return nil, huma.ErrorWithHeaders(&p, headers)
 	case err != nil:
-		return nil, fail(err)
+		return nil, err
 	}
 	return valueOf(&rec, in.IfNoneMatch), nil
 }
@@ -255,11 +208,7 @@ func absent(err error) bool {
 	return errors.Is(err, peer.ErrDeleted) || errors.Is(err, peer.ErrExpired)
 }
 
-func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) {
-	ns, key, err := s.record(&in.RecordParams)
-	if err != nil {
-		return nil, err
-	}
+func (s *server) put(ctx context.Context, ns *peer.Namespace, key []byte, in *putInput) (*versionOutput, error) {
 	ttl, err := duration("ttl", in.TTL)
 	if err != nil {
 		return nil, err
@@ -272,9 +221,9 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
-		return nil, fail(fmt.Errorf("put %.200q in %s: %w: a value has at most %d bytes", key, in.NS, peer.ErrLimit, dbadapter.MaxValue))
+		return nil, fmt.Errorf("put %.200q in %s: %w: a value has at most %d bytes", key, in.NS, peer.ErrLimit, dbadapter.MaxValue)
 	case err != nil:
-		return nil, fail(problem.Usage("reading the value: %w", err))
+		return nil, problem.Usage("reading the value: %w", err)
 	}
 	ctx, cancel, err := within(ctx, in.Timeout)
 	if err != nil {
@@ -284,9 +233,9 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	var v dbadapter.Version
 	switch {
 	case in.IfMatch != "" && in.IfNoneMatch != "":
-		return nil, fail(problem.Usage("If-Match and If-None-Match exclude one another"))
+		return nil, problem.Usage("If-Match and If-None-Match exclude one another")
 	case in.IfNoneMatch != "" && in.IfNoneMatch != "*":
-		return nil, fail(problem.Usage("If-None-Match: only * is understood in a write"))
+		return nil, problem.Usage("If-None-Match: only * is understood in a write")
 	case in.IfNoneMatch == "*":
 		v, err = ns.PutIf(ctx, key, value, dbadapter.Version{}, options...)
 	case in.IfMatch == "":
@@ -309,16 +258,12 @@ func options(ttl time.Duration, ack string) (all []peer.PutOption, err error) {
 	}
 	var a peer.Level
 	if err := a.UnmarshalText([]byte(ack)); err != nil {
-		return nil, fail(err)
+		return nil, err
 	}
 	return append(all, peer.Ack(a)), nil
 }
 
-func (s *server) del(ctx context.Context, in *delInput) (*versionOutput, error) {
-	ns, key, err := s.record(&in.RecordParams)
-	if err != nil {
-		return nil, err
-	}
+func (s *server) del(ctx context.Context, ns *peer.Namespace, key []byte, in *api.DeleteParams) (*versionOutput, error) {
 	options, err := options(0, in.Ack)
 	if err != nil {
 		return nil, err
@@ -408,18 +353,7 @@ func overHeld(ctx context.Context, ns *peer.Namespace, key []byte, write func(he
 // maxPage bounds a page of keys.
 const maxPage = 10_000
 
-type listInput struct {
-	NS     string `path:"ns" doc:"the namespace's local name"`
-	Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
-	Cursor string `query:"cursor" doc:"the cursor of the page before"`
-	Limit  int    `query:"limit" default:"1000" minimum:"1" maximum:"10000" doc:"how many keys at most"`
-}
-
-func (s *server) list(ctx context.Context, in *listInput) (out api.KeyList, err error) {
-	ns, err := s.namespace(in.NS)
-	if err != nil {
-		return out, err
-	}
+func (s *server) list(ctx context.Context, ns *peer.Namespace, in *api.ListParams) (out api.KeyList, err error) {
 	after, err := base64.RawURLEncoding.DecodeString(in.Cursor)
 	if err != nil {
 		return out, problem.Usage("the cursor %q is not one of this API's", in.Cursor)

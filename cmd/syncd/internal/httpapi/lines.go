@@ -10,7 +10,6 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -22,57 +21,34 @@ import (
 )
 
 type importInput struct {
-	NS       string    `path:"ns" doc:"the namespace's local name"`
-	Line     int       `query:"line" default:"1" minimum:"1" doc:"the number of the first line, for messages"`
-	Ack      string    `query:"ack" doc:"of a namespace that is cut into shards: how many hosts of a key's shard must have each record durably before it counts: one, quorum, all or a number; without it, quorum"`
-	AsNew    bool      `query:"as_new" doc:"write a record whose date is not taken as of now, unless its key holds something that is later than the date"`
-	Rejects  int       `query:"rejects" default:"100" minimum:"0" maximum:"10000" doc:"how many of the records that are refused the answer lists"`
-	Earliest time.Time `query:"earliest" doc:"of an import of several requests: what the last one has answered as earliest"`
+	api.ImportParams
 	RawRequest
 }
 
-type importOutput struct{ Body api.ImportResult }
-
 type exportInput struct {
-	NS       string `path:"ns" doc:"the namespace's local name"`
-	Prefix   string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
-	After    string `query:"after" doc:"only keys behind this one, percent-encoded; it need not exist"`
-	Versions bool   `query:"versions" doc:"with versions, and with deleted and expired records"`
+	api.ExportParams
 	RawRequest
 }
 
 func (s *server) registerLines() {
-	huma.Register(s.api, huma.Operation{
-		OperationID: "import", Method: http.MethodPost, Path: "/v1/ns/{ns}/import", Summary: "Import records, a JSON object a line",
-		Description: `{"key":"a","value":"one","time":"2024-03-01T12:00:00Z"}; key64 and value64 are base64, time and expires are optional. ` +
-			"What has expired is left out and counted. " +
-			"A record whose date is not taken is refused and listed, and the others are imported: up to that date members may have collected deleted records; from says from which date on records are taken. " +
-			"A line that is no record ends the import: the problem says which one, and how many records before it were kept. " +
-			"In a namespace that is cut into shards the records go to the hosts of their shards; where too few of them take a record in time (502, 504) the problem says so, too. " +
-			"Records behind that one may be kept as well: sent again, they are unchanged.",
-		RequestBody: &huma.RequestBody{Required: true, Content: lines(&huma.Schema{Type: "string"})},
-	}, s.importLines)
-	huma.Register(s.api, huma.Operation{
-		OperationID: "export", Method: http.MethodGet, Path: "/v1/ns/{ns}/export", Summary: "Export records, a JSON object a line",
-		Description: "Sorted by the bytes of the keys, in canonical form. An error on the way cuts the connection, behind a last line " + api.ExportProblem + "…}, which holds the problem: an export after the last key goes on.",
-		Responses:   map[string]*huma.Response{"200": {Description: "The records", Content: lines(&huma.Schema{Type: "string"})}},
-	}, s.exportLines)
+	op := operation(api.Import)
+	op.RequestBody = &huma.RequestBody{Required: true, Content: lines(&huma.Schema{Type: "string"})}
+	serve(s, op, ofNamespace(s, s.importLines))
+	op = operation(api.Export)
+	op.Responses = map[string]*huma.Response{"200": {Description: "The records", Content: lines(&huma.Schema{Type: "string"})}}
+	serve(s, op, ofNamespace(s, s.exportLines))
 }
 
 // maxDrain bounds what is read of a body after the import has stopped, so
 // that a client which writes all before it reads sees the answer.
 const maxDrain = 64 << 20
 
-func (s *server) importLines(ctx context.Context, in *importInput) (*importOutput, error) {
-	ns, err := s.namespace(in.NS)
-	if err != nil {
-		return nil, err
-	}
+func (s *server) importLines(ctx context.Context, ns *peer.Namespace, in *importInput) (*output[api.ImportResult], error) {
 	var ack *peer.Level
 	if in.Ack != "" {
 		ack = new(peer.Level)
 		if err := ack.UnmarshalText([]byte(in.Ack)); err != nil {
-			return nil, fail(err)
+			return nil, err
 		}
 	}
 	r := jsonlines.NewReader(in.body, in.Line)
@@ -89,7 +65,7 @@ func (s *server) importLines(ctx context.Context, in *importInput) (*importOutpu
 		rejects[i].Line = at.of(int64(rejects[i].Line)) // by now no item is read beside
 	}
 	if result.Rejects = rejects; err == nil {
-		return &importOutput{result}, nil
+		return &output[api.ImportResult]{result}, nil
 	}
 	_, _ = io.CopyN(io.Discard, in.body, maxDrain) // a courtesy; the answer stands
 	line, detail := at.of(done.Items), err
@@ -168,11 +144,7 @@ func (l *lineOf) of(record int64) int {
 	return offset + int(record)
 }
 
-func (s *server) exportLines(ctx context.Context, in *exportInput) (*huma.StreamResponse, error) {
-	ns, err := s.namespace(in.NS)
-	if err != nil {
-		return nil, err
-	}
+func (s *server) exportLines(ctx context.Context, ns *peer.Namespace, in *exportInput) (*huma.StreamResponse, error) {
 	options := []peer.ScanOption{peer.After([]byte(in.After))}
 	if in.Versions {
 		options = append(options, peer.WithTombstones())

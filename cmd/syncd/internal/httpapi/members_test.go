@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -15,16 +16,16 @@ import (
 func TestMembers(t *testing.T) {
 	s := serve(t, "")
 	ctx := t.Context()
-	got, err := s.client.Members(ctx, "notes", false)
+	got, err := client.Ask(ctx, s.client, api.ListMembers, api.MembersParams{NSParams: api.OfNS("notes")})
 	if err != nil || len(got.Members) != 1 || !got.Members[0].Self || got.Members[0].Role != "admin" || got.Members[0].By != got.Members[0].ID || got.Members[0].Addrs == nil {
 		t.Fatalf("members %+v, %v", got, err)
 	}
 	self := got.Members[0].ID
 	other := "12D3KooWPjceQrSwdWXPyLLeABRXmuqt69Rg3sBYbU1Nft9HyQ6X"
-	if err := s.client.SetMember(ctx, "notes", other, api.NewRole{Role: "write", Expires: "24h"}); err != nil {
+	if _, err := client.Ask(ctx, s.client, api.SetMember, api.SetMemberParams{NSParams: api.OfNS("notes"), ID: other, Body: api.NewRole{Role: "write", Expires: "24h"}}); err != nil {
 		t.Fatal(err)
 	}
-	got, err = s.client.Members(ctx, "notes", true)
+	got, err = client.Ask(ctx, s.client, api.ListMembers, api.MembersParams{NSParams: api.OfNS("notes"), All: true})
 	if err != nil || len(got.Members) != 2 || len(got.Former)+len(got.Voided) > 0 {
 		t.Errorf("members %+v, %v", got, err)
 	}
@@ -33,22 +34,22 @@ func TestMembers(t *testing.T) {
 			t.Errorf("the new member %+v", m)
 		}
 	}
-	if err := s.client.RemoveMember(ctx, "notes", other, false); err != nil {
+	if _, err := client.Ask(ctx, s.client, api.RemoveMember, api.RemoveParams{NSParams: api.OfNS("notes"), ID: other}); err != nil {
 		t.Fatal(err)
 	}
-	got, err = s.client.Members(ctx, "notes", true)
+	got, err = client.Ask(ctx, s.client, api.ListMembers, api.MembersParams{NSParams: api.OfNS("notes"), All: true})
 	if err != nil || len(got.Members) != 1 || len(got.Former) != 1 || got.Former[0].ID.String() != other || got.Former[0].By.String() != self {
 		t.Errorf("members %+v, %v", got, err)
 	}
 	for name, c := range map[string]struct{ err, want error }{
-		"a namespace that is not there": {second(s.client.Members(ctx, "other", false)), problem.ErrNoNamespace},
-		"no such role":                  {s.client.SetMember(ctx, "notes", other, api.NewRole{Role: "owner"}), problem.ErrUsage},
-		"no such duration":              {s.client.SetMember(ctx, "notes", other, api.NewRole{Role: "read", Expires: "soon"}), problem.ErrUsage},
-		"not an id":                     {s.client.SetMember(ctx, "notes", "..", api.NewRole{Role: "read"}), problem.ErrUsage},
-		"the only admin's role":         {s.client.SetMember(ctx, "notes", self, api.NewRole{Role: "read"}), peer.ErrDenied},
-		"the only admin leaves":         {s.client.RemoveMember(ctx, "notes", self, false), peer.ErrDenied},
-		"not a member":                  {s.client.RemoveMember(ctx, "notes", other, false), peer.ErrNotFound},
-		"no such ticket":                {s.client.Revoke(ctx, "notes", "0123456789abcdef"), peer.ErrNotFound},
+		"a namespace that is not there": {second(client.Ask(ctx, s.client, api.ListMembers, api.MembersParams{NSParams: api.OfNS("other")})), problem.ErrNoNamespace},
+		"no such role":                  {second(client.Ask(ctx, s.client, api.SetMember, api.SetMemberParams{NSParams: api.OfNS("notes"), ID: other, Body: api.NewRole{Role: "owner"}})), problem.ErrUsage},
+		"no such duration":              {second(client.Ask(ctx, s.client, api.SetMember, api.SetMemberParams{NSParams: api.OfNS("notes"), ID: other, Body: api.NewRole{Role: "read", Expires: "soon"}})), problem.ErrUsage},
+		"not an id":                     {second(client.Ask(ctx, s.client, api.SetMember, api.SetMemberParams{NSParams: api.OfNS("notes"), ID: "..", Body: api.NewRole{Role: "read"}})), problem.ErrUsage},
+		"the only admin's role":         {second(client.Ask(ctx, s.client, api.SetMember, api.SetMemberParams{NSParams: api.OfNS("notes"), ID: self, Body: api.NewRole{Role: "read"}})), peer.ErrDenied},
+		"the only admin leaves":         {second(client.Ask(ctx, s.client, api.RemoveMember, api.RemoveParams{NSParams: api.OfNS("notes"), ID: self})), peer.ErrDenied},
+		"not a member":                  {second(client.Ask(ctx, s.client, api.RemoveMember, api.RemoveParams{NSParams: api.OfNS("notes"), ID: other})), peer.ErrNotFound},
+		"no such ticket":                {second(client.Ask(ctx, s.client, api.Revoke, api.RevokeParams{NSParams: api.OfNS("notes"), ID: "0123456789abcdef"})), peer.ErrNotFound},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v; want %v", name, c.err, c.want)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -28,25 +29,25 @@ func TestRestamp(t *testing.T) {
 	if err := put("l"); !errors.Is(err, peer.ErrFutureVersion) || !strings.Contains(err.Error(), "syncd restamp") {
 		t.Errorf("a write after the clock was set right: %v", err)
 	}
-	status, err := s.client.NamespaceStatus(t.Context(), "notes")
+	status, err := client.Ask(t.Context(), s.client, api.GetNamespace, api.StatusParams{NSParams: api.OfNS("notes")})
 	if err != nil || status.Ahead == "" {
 		t.Errorf("status %+v, %v", status, err)
 	}
-	f, err := s.client.Future(t.Context(), "notes")
+	f, err := client.Ask(t.Context(), s.client, api.GetFuture, api.OfNS("notes"))
 	if err != nil || f.Own != 1 || f.Others != 0 || len(f.Records) != 1 || string(f.Records[0].Bytes()) != "k" || !f.Records[0].Own {
 		t.Errorf("from the future: %+v, %v", f, err)
 	}
-	r, err := s.client.Restamp(t.Context(), "notes")
+	r, err := client.Ask(t.Context(), s.client, api.Restamp, api.OfNS("notes"))
 	if err != nil || r.Restamped != 1 || r.Left.Own != 0 || r.Left.Others != 0 || len(r.Left.Records) != 0 {
 		t.Errorf("restamped: %+v, %v", r, err)
 	}
 	if err := put("l"); err != nil {
 		t.Error(err)
 	}
-	if status, err := s.client.NamespaceStatus(t.Context(), "notes"); err != nil || status.Ahead != "" {
+	if status, err := client.Ask(t.Context(), s.client, api.GetNamespace, api.StatusParams{NSParams: api.OfNS("notes")}); err != nil || status.Ahead != "" {
 		t.Errorf("status %+v, %v", status, err)
 	}
-	if _, err := s.client.Restamp(t.Context(), "other"); err == nil {
+	if _, err := client.Ask(t.Context(), s.client, api.Restamp, api.OfNS("other")); err == nil {
 		t.Error("a namespace that is not there was restamped")
 	}
 }

@@ -98,7 +98,6 @@ func Handler(cfg Config) (http.Handler, error) {
 	s.registerSyncs()
 	s.registerDiffKeys()
 	s.registerPeers()
-	s.registerPauses()
 	if err := s.serveOpenAPI(); err != nil {
 		return nil, err
 	}
@@ -238,9 +237,7 @@ func (s *server) registerHealth() {
 			Description: "OK", Content: map[string]*huma.MediaType{"text/plain": {}},
 		}},
 	})
-	answers(s, huma.Operation{
-		OperationID: "version", Method: http.MethodGet, Path: "/v1/version", Summary: "The daemon's version",
-	}, func(context.Context, *struct{}) (api.Program, error) { return s.Version, nil })
+	answers(s, api.GetVersion, func(context.Context, *api.None) (api.Program, error) { return s.Version, nil })
 }
 
 // serveOpenAPI writes the description once, when all routes are known.

@@ -189,14 +189,14 @@ func TestAnyKey(t *testing.T) {
 		if err := put(key, value); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.client.Get(ctx, "notes", key, client.GetOptions{})
+		got, err := s.client.Get(ctx, "notes", key, api.ReadParams{})
 		if err != nil || !bytes.Equal(got.Bytes, value) || got.Version == "" || got.Expires != "" {
 			t.Fatalf("get %q = %+v, %v; want %q", key, got, err, value)
 		}
 	})
 	var keys []string
 	for cursor := ""; ; {
-		page, err := s.client.List(ctx, "notes", nil, cursor, 7)
+		page, err := client.Ask(ctx, s.client, api.ListKeys, api.ListParams{NSParams: api.OfNS("notes"), Prefix: "", Cursor: cursor, Limit: 7})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestAnyKey(t *testing.T) {
 		t.Errorf("%d keys listed of %d, sorted %v", len(keys), len(held), slices.IsSorted(keys))
 	}
 	// A prefix is any bytes, too.
-	page, err := s.client.List(ctx, "notes", []byte("\xff"), "", 1000)
+	page, err := client.Ask(ctx, s.client, api.ListKeys, api.ListParams{NSParams: api.OfNS("notes"), Prefix: "\xff", Cursor: "", Limit: 1000})
 	if err != nil || len(page.Keys) == 0 {
 		t.Fatalf("keys that begin with ff: %d, %v", len(page.Keys), err)
 	}
@@ -226,13 +226,13 @@ func TestAnyKey(t *testing.T) {
 	// An export imported elsewhere is exported alike.
 	var out, again bytes.Buffer
 	other := serve(t, "")
-	if err := s.client.Export(ctx, "notes", client.ExportOptions{}, &out); err != nil {
+	if err := s.client.Export(ctx, api.ExportParams{NSParams: api.OfNS("notes")}, &out); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.client.Import(ctx, "notes", out.Bytes(), client.ImportOptions{}); err != nil {
+	if _, err := other.client.Import(ctx, api.ImportParams{NSParams: api.OfNS("notes")}, out.Bytes()); err != nil {
 		t.Fatal(err)
 	}
-	if err := other.client.Export(ctx, "notes", client.ExportOptions{}, &again); err != nil {
+	if err := other.client.Export(ctx, api.ExportParams{NSParams: api.OfNS("notes")}, &again); err != nil {
 		t.Fatal(err)
 	}
 	if out.Len() == 0 || !bytes.Equal(out.Bytes(), again.Bytes()) {
@@ -255,7 +255,7 @@ func TestPathsOfOtherClients(t *testing.T) {
 		if resp.StatusCode != http.StatusOK || resp.Header.Get("ETag") == "" {
 			t.Errorf("PUT %s: %s %s", path, resp.Status, body)
 		}
-		got, err := s.client.Get(t.Context(), "notes", []byte(key), client.GetOptions{})
+		got, err := s.client.Get(t.Context(), "notes", []byte(key), api.ReadParams{})
 		if err != nil || string(got.Bytes) != "v:"+key {
 			t.Errorf("after PUT %s, %q is %q, %v", path, key, got.Bytes, err)
 		}
@@ -315,7 +315,7 @@ func TestToken(t *testing.T) {
 			t.Errorf("%s with %q: %s %s; want %d", c.path, c.header, resp.Status, body, c.status)
 		}
 	}
-	if _, err := s.client.Status(t.Context()); err != nil {
+	if _, err := client.Ask(t.Context(), s.client, api.GetStatus, api.None{}); err != nil {
 		t.Error(err)
 	}
 	addr, err := endpoint.ParseAddr(s.URL)
@@ -324,7 +324,7 @@ func TestToken(t *testing.T) {
 	}
 	wrong := client.New(addr, "wrong")
 	defer wrong.Close()
-	if _, err := wrong.Status(t.Context()); !errors.Is(err, problem.ErrToken) {
+	if _, err := client.Ask(t.Context(), wrong, api.GetStatus, api.None{}); !errors.Is(err, problem.ErrToken) {
 		t.Errorf("error %v; want ErrToken", err)
 	}
 }

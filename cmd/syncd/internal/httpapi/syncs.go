@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,30 +19,14 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-type (
-	diffInput struct {
-		NS     string `path:"ns" doc:"the namespace's local name"`
-		Peer   string `query:"peer" required:"true" doc:"a peer id, or a multiaddr that ends in /p2p/ and one"`
-		Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
-		Dir    string `query:"dir" enum:"both,pull,push" default:"both" doc:"which way the forecast lets records go"`
-		Method string `query:"method" enum:"auto,sketch,all" default:"auto" doc:"how the differences are found"`
-	}
-)
-
 func (s *server) registerSyncs() {
-	answers(s, huma.Operation{
-		OperationID: "sync", Method: http.MethodPost, Path: "/v1/sync", BodyReadTimeout: -1,
-		Summary: "Make this node's records and a peer's equal",
-	}, func(ctx context.Context, in *input[api.SyncRequest]) (api.Report, error) { return s.sync(ctx, in.Body) })
-	answers(s, huma.Operation{
-		OperationID: "diff", Method: http.MethodGet, Path: "/v1/ns/{ns}/diff",
-		Summary: "What differs from a peer, with a forecast of what a sync would move; changes nothing",
-	}, func(ctx context.Context, in *diffInput) (api.Report, error) {
+	answers(s, api.RunSync, func(ctx context.Context, in *api.WithBody[api.SyncRequest]) (api.Report, error) {
+		return s.sync(ctx, in.Body)
+	})
+	answers(s, api.GetDiff, func(ctx context.Context, in *api.DiffParams) (api.Report, error) {
 		return s.sync(ctx, api.SyncRequest{Peer: in.Peer, NS: in.NS, Prefix64: []byte(in.Prefix), Dir: in.Dir, Method: in.Method, DryRun: true})
 	})
-	answers(s, huma.Operation{
-		OperationID: "syncs", Method: http.MethodGet, Path: "/v1/syncs", Summary: "The last syncs, the latest first, and those that callers wait for",
-	}, func(context.Context, *struct{}) (api.Syncs, error) {
+	answers(s, api.ListSyncs, func(context.Context, *api.None) (api.Syncs, error) {
 		out := api.SyncsOf(s.Node.RecentSyncs())
 		out.Running = s.running.reports()
 		return out, nil
@@ -88,41 +71,31 @@ func (s *server) sync(ctx context.Context, in api.SyncRequest) (out api.Report, 
 // peer finds the peer that is meant: by its id, or by an address, which it dials.
 func (s *server) peer(ctx context.Context, text string) (peer.ID, error) {
 	if strings.HasPrefix(text, "/") {
-		id, err := s.Node.Connect(ctx, text)
-		return id, fail(err)
+		return s.Node.Connect(ctx, text)
 	}
 	id, err := api.ParseID(text)
 	if err != nil {
-		return "", fail(problem.Usage("%w; syncd peer ls lists the known ones", err))
+		return "", problem.Usage("%w; syncd peer ls lists the known ones", err)
 	}
 	return id, nil
 }
 
 type diffKeysInput struct {
-	NS     string `path:"ns" doc:"the namespace's local name"`
-	Peer   string `query:"peer" required:"true" doc:"a peer id, or a multiaddr that ends in /p2p/ and one"`
-	Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
-	Limit  int    `query:"limit" minimum:"0" doc:"list at most so many keys; 0: all"`
+	api.DiffKeysParams
 	RawRequest
 }
 
 func (s *server) registerDiffKeys() {
 	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.KeyDifference](), true, "KeyDifference")
-	huma.Register(s.api, huma.Operation{
-		OperationID: "diff-keys", Method: http.MethodGet, Path: "/v1/ns/{ns}/diff/keys", Summary: "List the keys that differ from a peer, a JSON object a line; changes nothing",
-		Description: "In no order, as they are found. The last line is of the kind end, or of the kind error where something goes wrong after the first one; a list without it was cut.",
-		Responses:   map[string]*huma.Response{"200": {Description: "The lines", Content: lines(schema)}},
-	}, s.diffKeys)
+	op := operation(api.DiffKeys)
+	op.Responses = map[string]*huma.Response{"200": {Description: "The lines", Content: lines(schema)}}
+	serve(s, op, ofNamespace(s, s.diffKeys))
 }
 
 // errHungUp ends a listing whose client has gone.
 var errHungUp = errors.New("the client has gone")
 
-func (s *server) diffKeys(ctx context.Context, in *diffKeysInput) (*huma.StreamResponse, error) {
-	ns, err := s.namespace(in.NS)
-	if err != nil {
-		return nil, err
-	}
+func (s *server) diffKeys(ctx context.Context, ns *peer.Namespace, in *diffKeysInput) (*huma.StreamResponse, error) {
 	id, err := s.peer(ctx, in.Peer)
 	if err != nil {
 		return nil, err
@@ -145,7 +118,7 @@ func (s *server) diffKeys(ctx context.Context, in *diffKeysInput) (*huma.StreamR
 	first, err, more := next()
 	if err != nil {
 		stop()
-		return nil, fail(err)
+		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(huma.Context) {
 		defer stop()

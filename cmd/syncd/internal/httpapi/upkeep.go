@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"path/filepath"
 	"time"
 
@@ -15,83 +14,40 @@ import (
 	"github.com/syncd-io/syncd/peer/offline"
 )
 
-type lapseInput struct {
-	NS    string `path:"ns" doc:"the namespace's local name"`
-	ID    string `path:"id" doc:"the member's id"`
-	Force bool   `query:"force" doc:"also where shards have no majority of their hosts left then"`
-}
-
 // registerUpkeep serves what an operator asks of a node: collections, restamps, verifications, backups.
 func (s *server) registerUpkeep() {
-	answers(s, huma.Operation{
-		OperationID: "collection", Method: http.MethodGet, Path: "/v1/ns/{ns}/collection",
-		Summary: "How far the collection of deleted and expired records is, and which members hold it back",
-	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (api.Collection, error) {
+	answers(s, api.GetCollection, ofNamespace(s, func(_ context.Context, ns *peer.Namespace, _ *api.NSParams) (api.Collection, error) {
 		return api.Collection{Collection: ns.Collection()}, nil
 	}))
-	answers(s, huma.Operation{
-		OperationID: "collect", Method: http.MethodPost, Path: "/v1/ns/{ns}/collection",
-		Summary: "Take out the deleted and expired records that all members are past",
-	}, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace) (api.Collection, error) {
+	answers(s, api.Collect, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace, _ *api.NSParams) (api.Collection, error) {
 		swept, err := ns.Collect(ctx)
 		return api.Collection{Collection: ns.Collection(), Swept: &swept}, err
 	}))
-	does(s, huma.Operation{
-		OperationID: "lapse", Method: http.MethodPost, Path: "/v1/ns/{ns}/members/{id}/lapse",
-		Summary: "Wait for a silent member no longer: deleted records can go before it has heard of that",
-	}, func(ctx context.Context, in *lapseInput) error {
-		return s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error {
-			if in.Force {
-				return ns.ForceLapse(ctx, id)
-			}
-			return ns.Lapse(ctx, id)
-		})
-	})
-	answers(s, huma.Operation{
-		OperationID: "future", Method: http.MethodGet, Path: "/v1/ns/{ns}/future",
-		Summary: "Records whose versions are too far ahead of the node's clock; the other members decline them",
-	}, ofNamespace(s, future))
-	answers(s, huma.Operation{
-		OperationID: "restamp", Method: http.MethodPost, Path: "/v1/ns/{ns}/restamp",
-		Summary: "Give what this node wrote while its clock was wrong a version of now",
-	}, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace) (out api.Restamped, err error) {
+	answers(s, api.GetFuture, ofNamespace(s, future))
+	answers(s, api.Restamp, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace, in *api.NSParams) (out api.Restamped, err error) {
 		if out.Restamped, err = ns.Restamp(ctx); err == nil {
-			out.Left, err = future(ctx, ns)
+			out.Left, err = future(ctx, ns, in)
 		}
 		return out, err
 	}))
-	answers(s, huma.Operation{
-		OperationID: "verify", Method: http.MethodPost, Path: "/v1/ns/{ns}/verify",
-		Summary: "Read the store's files and all records, and compute anew what the node keeps of them",
-	}, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace) (api.Verification, error) {
+	answers(s, api.Verify, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace, _ *api.NSParams) (api.Verification, error) {
 		v, err := ns.Verify(ctx)
 		return api.VerificationOf(v, ns.Lost()), err
 	}))
-	does(s, huma.Operation{
-		OperationID: "accept-loss", Method: http.MethodDelete, Path: "/v1/ns/{ns}/lost",
-		Summary: "End what is said of a loss by damage to the store",
-	}, func(_ context.Context, in *nsInput) error {
-		ns, err := s.namespace(in.NS)
-		if err == nil {
-			err = ns.AcceptLoss()
-		}
-		return err
-	})
-	huma.Register(s.api, huma.Operation{
-		OperationID: "backup", Method: http.MethodPost, Path: "/v1/backups",
-		Summary: "Back the node up into a folder of the daemon's machine, while it runs",
-		Description: `A JSON object a line: {"bytes":N} tells the progress, {"backup":{…}} ends the answer. ` +
-			`A backup that fails on the way ends it with {"problem":{…}}, one that is refused is a problem of its own. Closing the connection ends a backup, and leaves those before it.`,
-		Responses: map[string]*huma.Response{"200": {Description: "The progress, and the backup", Content: lines(&huma.Schema{Type: "string"})}},
-	}, s.backUp)
+	answers(s, api.AcceptLoss, ofNamespace(s, func(_ context.Context, ns *peer.Namespace, _ *api.NSParams) (api.None, error) {
+		return api.None{}, ns.AcceptLoss()
+	}))
+	op := operation(api.MakeBackup)
+	op.Responses = map[string]*huma.Response{"200": {Description: "The progress, and the backup", Content: lines(&huma.Schema{Type: "string"})}}
+	serve(s, op, s.backUp)
 }
 
-func future(ctx context.Context, ns *peer.Namespace) (api.Future, error) {
+func future(ctx context.Context, ns *peer.Namespace, _ *api.NSParams) (api.Future, error) {
 	return api.FutureOf(time.Now(), ns.Future(ctx))
 }
 
 type backupInput struct {
-	Body api.NewBackup
+	api.WithBody[api.NewBackup]
 	RawRequest
 }
 
@@ -107,7 +63,7 @@ const backupPause = 200 * time.Millisecond
 
 func (s *server) backUp(_ context.Context, in *backupInput) (*huma.StreamResponse, error) {
 	if !filepath.IsAbs(in.Body.Dir) {
-		return nil, fail(problem.Usage("back up into %s: the daemon runs elsewhere: give an absolute path", in.Body.Dir))
+		return nil, problem.Usage("back up into %s: the daemon runs elsewhere: give an absolute path", in.Body.Dir)
 	}
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		out, last := newLineWriter(in.write), time.Time{}

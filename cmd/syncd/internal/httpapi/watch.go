@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,17 +26,12 @@ const (
 )
 
 type watchInput struct {
-	NS     string `path:"ns" doc:"the namespace's local name"`
-	Since  string `query:"since" doc:"the cursor of an event, behind which the watch goes on; start: what is held comes first, and an event at; absent: from now on"`
-	Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
-	Last   string `header:"Last-Event-ID" doc:"as since, which it takes the place of: the cursor of the last event, as browsers send it when they connect again"`
+	api.WatchParams
 	RawRequest
 }
 
-type watchBody struct {
-	NS     string `path:"ns" doc:"the namespace's local name"`
-	Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
-	Body   api.WatchRequest
+type watchFromInput struct {
+	api.WatchFromParams
 	RawRequest
 }
 
@@ -44,38 +40,20 @@ func (s *server) registerWatch() {
 	events := map[string]*huma.Response{"200": {
 		Description: "The events; the schema is that of the data of each", Content: map[string]*huma.MediaType{eventsType: {Schema: schema}},
 	}}
-	huma.Register(s.api, huma.Operation{
-		OperationID: "watch", Method: http.MethodGet, Path: "/v1/ns/{ns}/watch", Summary: "Watch what changes",
-		Description: "Server-sent events: each key's latest change behind the cursor, in the order of the commits, and then those to come, whoever wrote them. " +
-			"The event's type is its kind, its id the cursor, its data the JSON. The first one comes at once, and at least one of kind at, or a comment, each 15 seconds. " +
-			"410: the cursor has expired; watch from start. What goes wrong later comes as an event of the type error, whose data is a problem.",
-		Responses: events,
-	}, s.watch)
-	huma.Register(s.api, huma.Operation{
-		OperationID: "watch-from", Method: http.MethodPost, Path: "/v1/ns/{ns}/watch", Summary: "Watch what changes behind a long cursor",
-		Description: "As the GET; the cursor is in the body, since that of a namespace of many shards is longer than an address may be. Its events have no id.",
-		Responses:   events, MaxBodyBytes: api.MaxWatchBody, BodyReadTimeout: -1, // it would end the stream
-	}, s.watchFrom)
-}
-
-func (s *server) watch(ctx context.Context, in *watchInput) (*huma.StreamResponse, error) {
-	cursor := in.Since
-	if in.Last != "" {
-		cursor = in.Last
-	}
-	return s.stream(ctx, in.NS, cursor, in.Prefix, newEventWriter(in.write, true))
-}
-
-func (s *server) watchFrom(ctx context.Context, in *watchBody) (*huma.StreamResponse, error) {
-	return s.stream(ctx, in.NS, in.Body.Since, in.Prefix, newEventWriter(in.write, false))
+	op := operation(api.Watch)
+	op.Responses = events
+	serve(s, op, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace, in *watchInput) (*huma.StreamResponse, error) {
+		return s.stream(ctx, ns, cmp.Or(in.Last, in.Since), in.Prefix, newEventWriter(in.write, true))
+	}))
+	op = operation(api.WatchFrom)
+	op.Responses, op.MaxBodyBytes = events, api.MaxWatchBody
+	serve(s, op, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace, in *watchFromInput) (*huma.StreamResponse, error) {
+		return s.stream(ctx, ns, in.Body.Since, in.Prefix, newEventWriter(in.write, false))
+	}))
 }
 
 // stream is the answer to a watch.
-func (s *server) stream(ctx context.Context, name, cursor, prefix string, out *eventWriter) (*huma.StreamResponse, error) {
-	ns, err := s.namespace(name)
-	if err != nil {
-		return nil, err
-	}
+func (s *server) stream(ctx context.Context, ns *peer.Namespace, cursor, prefix string, out *eventWriter) (*huma.StreamResponse, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if s.Ending != nil {
 		go func() {
@@ -92,7 +70,7 @@ func (s *server) stream(ctx context.Context, name, cursor, prefix string, out *e
 	if err != nil {
 		stop()
 		cancel(nil)
-		return nil, fail(err)
+		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		defer cancel(nil)
@@ -107,7 +85,7 @@ func (s *server) stream(ctx context.Context, name, cursor, prefix string, out *e
 			case !ok:
 				return
 			case err != nil && context.Cause(ctx) != nil:
-				out.failed(fmt.Errorf("watch %s: %w", name, context.Cause(ctx)))
+				out.failed(fmt.Errorf("watch %s: %w", ns.Name(), context.Cause(ctx)))
 				return
 			case err != nil:
 				out.failed(err)

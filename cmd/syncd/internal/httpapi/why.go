@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
@@ -14,41 +12,14 @@ import (
 	"github.com/syncd-io/syncd/peer/status"
 )
 
-type (
-	whyInput struct {
-		RecordParams
-		Peer string `query:"peer" doc:"a peer id, or a multiaddr that ends in /p2p/ and one; without it, each other member is asked"`
-	}
-	waitInput struct {
-		NS   string `path:"ns" doc:"the namespace's local name"`
-		Body api.WaitRequest
-	}
-)
-
 // registerWhy serves what members hold, as they say when they are asked.
 func (s *server) registerWhy() {
-	answers(s, huma.Operation{
-		OperationID: "why", Method: http.MethodGet, Path: "/v1/ns/{ns}/why/{key}",
-		Summary:     "Why a key is, or is not, the same at the peers",
-		Description: "Asks them at once. A peer that does not answer within 15 s is unknown, and the cause says why.",
-	}, s.why)
-	huma.Register(s.api, huma.Operation{
-		OperationID: "locate", Method: http.MethodGet, Path: "/v1/ns/{ns}/locate/{key}",
-		Summary:     "Which members hold a key of a namespace that is cut into shards",
-		Description: "Looks the key up as a read does, and tells what was asked and what each has said. 503: too few hosts have answered, and the body says which.",
-	}, s.locate)
-	answers(s, huma.Operation{
-		OperationID: "wait", Method: http.MethodPost, Path: "/v1/ns/{ns}/wait",
-		Summary:     "Wait until members hold what this node holds, or a version of a key",
-		Description: "504 (unconfirmed): the time was over first; waited says which members hold it, and what the others said.",
-	}, s.wait)
+	answers(s, api.Explain, ofRecord(s, s.why))
+	serve(s, operation(api.Locate), ofRecord(s, s.locate))
+	answers(s, api.Wait, ofNamespace(s, s.wait))
 }
 
-func (s *server) why(ctx context.Context, in *whyInput) (out api.Whys, err error) {
-	ns, key, err := s.record(&in.RecordParams)
-	if err != nil {
-		return out, err
-	}
+func (s *server) why(ctx context.Context, ns *peer.Namespace, key []byte, in *api.WhyParams) (out api.Whys, err error) {
 	var peers []peer.ID
 	if in.Peer != "" {
 		id, err := s.peer(ctx, in.Peer)
@@ -72,11 +43,7 @@ func (s *server) why(ctx context.Context, in *whyInput) (out api.Whys, err error
 	return out, nil
 }
 
-func (s *server) wait(ctx context.Context, in *waitInput) (out status.Waited, err error) {
-	ns, err := s.namespace(in.NS)
-	if err != nil {
-		return out, err
-	}
+func (s *server) wait(ctx context.Context, ns *peer.Namespace, in *api.WaitParams) (out status.Waited, err error) {
 	o := peer.WaitOptions{Count: in.Body.Count, Key: in.Body.Key64}
 	if in.Body.Key != nil {
 		o.Key = []byte(*in.Body.Key)
@@ -127,26 +94,15 @@ func within(ctx context.Context, timeout string) (context.Context, context.Cance
 	return ctx, cancel, nil
 }
 
-type (
-	locateInput struct {
-		RecordParams
-		ReadParams
-		All bool `query:"all" doc:"the same as read=all"`
-	}
-	locateOutput struct {
-		Status  int
-		Answers string `header:"Syncd-Answers"`
-		Detail  string `header:"Syncd-Detail"`
-		Body    api.Located
-	}
-)
+type locateOutput struct {
+	Status  int
+	Answers string `header:"Syncd-Answers"`
+	Detail  string `header:"Syncd-Detail"`
+	Body    api.Located
+}
 
-func (s *server) locate(ctx context.Context, in *locateInput) (*locateOutput, error) {
-	ns, key, err := s.record(&in.RecordParams)
-	if err != nil {
-		return nil, err
-	}
-	options, err := in.options()
+func (s *server) locate(ctx context.Context, ns *peer.Namespace, key []byte, in *api.LocateParams) (*locateOutput, error) {
+	options, err := getOptions(&in.ReadParams)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +119,7 @@ func (s *server) locate(ctx context.Context, in *locateInput) (*locateOutput, er
 	if few, headers := tooFew(err); few { // the answer says which hosts were asked
 		out.Status, out.Answers, out.Detail = http.StatusServiceUnavailable, headers.Get(api.AnswersHeader), detail(err)
 	} else if err != nil {
-		return nil, fail(err)
+		return nil, err
 	}
 	return out, nil
 }

@@ -20,7 +20,7 @@ func TestWaitsOfOneMember(t *testing.T) {
 	if _, err := s.client.Put(t.Context(), "notes", key, strings.NewReader("v"), client.PutOptions{AckOptions: client.AckOptions{Ack: "2"}}, client.Condition{}); !errors.Is(err, peer.ErrInvalid) {
 		t.Errorf("a write that cannot be confirmed: %v", err)
 	}
-	if _, err := s.client.Get(t.Context(), "notes", key, client.GetOptions{}); !errors.Is(err, peer.ErrNotFound) {
+	if _, err := s.client.Get(t.Context(), "notes", key, api.ReadParams{}); !errors.Is(err, peer.ErrNotFound) {
 		t.Errorf("it was written: %v", err)
 	}
 	version, err := s.client.Put(t.Context(), "notes", key, strings.NewReader("v"), client.PutOptions{}, client.Condition{})
@@ -31,7 +31,7 @@ func TestWaitsOfOneMember(t *testing.T) {
 	if waited, err := s.client.Wait(t.Context(), "notes", api.WaitRequest{Key: &text, Version: version}); err != nil || len(waited.Held)+len(waited.Missing) != 0 {
 		t.Errorf("%+v, %v", waited, err)
 	}
-	if whys, err := s.client.Why(t.Context(), "notes", key, ""); err != nil || len(whys.Peers) != 0 || string(whys.Bytes()) != text {
+	if whys, err := client.Ask(t.Context(), s.client, api.Explain, api.WhyParams{RecordParams: api.Record("notes", key), Peer: ""}); err != nil || len(whys.Peers) != 0 || string(whys.Bytes()) != text {
 		t.Errorf("%+v, %v", whys, err)
 	}
 	for path, status := range map[string]int{
