@@ -55,32 +55,6 @@ func limiter(limit int64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(limit), int(limit/burstPart))
 }
 
-// meter is what the bytes of a stream pass. release must be called when it is over, and
-// may be called again.
-type meter struct {
-	send, receive throttle
-	release       func()
-}
-
-// of is the meter of a stream with a peer.
-func (b *Bandwidth) of(s network.Stream) meter {
-	m := meter{release: func() {}}
-	if b == nil {
-		return m
-	}
-	m.send.waited = func(d time.Duration) { b.waited("sent", d) }
-	m.receive.waited = func(d time.Duration) { b.waited("received", d) }
-	if b.rates.PeerSend > 0 || b.rates.PeerReceive > 0 {
-		var p *peerLimiters
-		p, m.release = b.peer(s.Conn().RemotePeer())
-		m.send.add(p.send)
-		m.receive.add(p.receive)
-	}
-	m.send.add(b.send)
-	m.receive.add(b.receive)
-	return m
-}
-
 // peer are the bounds of a peer. Those that no stream uses are forgotten once they are
 // as good as new, so that what strangers make is little.
 func (b *Bandwidth) peer(id peer.ID) (p *peerLimiters, release func()) {
@@ -149,23 +123,39 @@ func (t *throttle) wait(n int, done <-chan struct{}) (waited time.Duration) {
 	return waited
 }
 
-// Metered is a stream under the bounds of a Bandwidth.
+// Metered is a stream under the bounds of a Bandwidth. One goroutine reads, and one writes.
 type Metered struct {
 	network.Stream
-	meter    meter
-	done     <-chan struct{}
-	deadline time.Time // of writes; used by the one that writes
+	send, receive throttle
+	release       func() // of the peer's bounds; it may be called again
+	done          <-chan struct{}
+	deadline      time.Time     // of writes
+	waited        time.Duration // for how long reads have, in all
 }
 
 // Meter holds a stream to the bounds. What waits goes on at once when done is closed.
 func (b *Bandwidth) Meter(s network.Stream, done <-chan struct{}) *Metered {
-	return &Metered{Stream: s, meter: b.of(s), done: done}
+	m := &Metered{Stream: s, release: func() {}, done: done}
+	if b == nil {
+		return m
+	}
+	m.send.waited = func(d time.Duration) { b.waited("sent", d) }
+	m.receive.waited = func(d time.Duration) { b.waited("received", d) }
+	if b.rates.PeerSend > 0 || b.rates.PeerReceive > 0 {
+		var p *peerLimiters
+		p, m.release = b.peer(s.Conn().RemotePeer())
+		m.send.add(p.send)
+		m.receive.add(p.receive)
+	}
+	m.send.add(b.send)
+	m.receive.add(b.receive)
+	return m
 }
 
 // Read waits for its bound, so that the peer's messages wait at the peer.
 func (s *Metered) Read(b []byte) (int, error) {
-	n, err := s.Stream.Read(b[:s.meter.receive.most(len(b))])
-	s.meter.receive.wait(n, s.done)
+	n, err := s.Stream.Read(b[:s.receive.most(len(b))])
+	s.waited += s.receive.wait(n, s.done)
 	return n, err
 }
 
@@ -178,11 +168,11 @@ func (s *Metered) SetWriteDeadline(t time.Time) error {
 
 // Write waits for its bound.
 func (s *Metered) Write(b []byte) (written int, err error) {
-	if len(s.meter.send.limiters) == 0 {
+	if len(s.send.limiters) == 0 {
 		return s.Stream.Write(b)
 	}
 	for part := range slices.Chunk(b, meteredBytes) {
-		waited := s.meter.send.wait(len(part), s.done)
+		waited := s.send.wait(len(part), s.done)
 		if waited > 0 && !s.deadline.IsZero() {
 			if err := s.SetWriteDeadline(s.deadline.Add(waited)); err != nil {
 				return written, err
@@ -197,7 +187,7 @@ func (s *Metered) Write(b []byte) (written int, err error) {
 }
 
 // Close closes the stream.
-func (s *Metered) Close() error { s.meter.release(); return s.Stream.Close() }
+func (s *Metered) Close() error { s.release(); return s.Stream.Close() }
 
 // Reset resets the stream.
-func (s *Metered) Reset() error { s.meter.release(); return s.Stream.Reset() }
+func (s *Metered) Reset() error { s.release(); return s.Stream.Reset() }

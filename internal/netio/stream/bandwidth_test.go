@@ -301,7 +301,7 @@ func TestBandwidthIsShared(t *testing.T) {
 func TestBandwidthOfACutStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bound := NewBandwidth(Rates{Send: leastRate}, func(string, time.Duration) {})
-		m := bound.of(named{id: "other"})
+		m := bound.Meter(named{id: "other"}, nil)
 		m.send.wait(meteredBytes, nil)
 		done := make(chan struct{})
 		close(done)
@@ -321,7 +321,7 @@ func TestBandwidthForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bound := NewBandwidth(Rates{PeerReceive: leastRate}, func(string, time.Duration) {})
 		for i := range 1000 {
-			m := bound.of(named{id: peer.ID(fmt.Append(nil, i))})
+			m := bound.Meter(named{id: peer.ID(fmt.Append(nil, i))}, nil)
 			m.receive.wait(1, nil)
 			m.release()
 			time.Sleep(time.Millisecond)
@@ -331,7 +331,7 @@ func TestBandwidthForgets(t *testing.T) {
 		}
 		start := time.Now()
 		for range 64 {
-			m := bound.of(named{id: "again"})
+			m := bound.Meter(named{id: "again"}, nil)
 			m.receive.wait(meteredBytes, nil)
 			m.release()
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -65,7 +64,8 @@ func New(s network.Stream, o Options) *Carrier {
 	if o.Buffer == 0 {
 		o.Buffer = 64 << 10
 	}
-	c := &Carrier{stream: s, calls: o.Calls, pace: pace{stream: s, idle: o.Idle, rate: int64(o.MinRate), meter: o.Bandwidth.of(s), done: o.Done}}
+	metered := o.Bandwidth.Meter(s, o.Done)
+	c := &Carrier{stream: metered, calls: o.Calls, pace: pace{stream: metered, idle: o.Idle, rate: int64(o.MinRate)}}
 	c.in = bufio.NewReaderSize((*pacedReader)(&c.pace), min(o.Buffer, 32<<10))
 	c.out = bufio.NewWriterSize((*pacedWriter)(&c.pace), o.Buffer)
 	return c
@@ -84,7 +84,7 @@ func (c *Carrier) Run(ctx context.Context, s *reconcile.Session, progress func(r
 	defer s.Close()
 	stop := context.AfterFunc(ctx, func() { c.stream.Reset() })
 	defer stop()
-	c.pace.done = ctx.Done()
+	c.pace.stream.done = ctx.Done()
 	for {
 		switch e := s.Next(); e.Want {
 		case reconcile.WantSend:
@@ -116,15 +116,9 @@ func (c *Carrier) Run(ctx context.Context, s *reconcile.Session, progress func(r
 // Cut resets the stream, unless it is closed.
 func (c *Carrier) Cut() {
 	if !c.over {
-		c.finish()
+		c.over = true
 		c.stream.Reset()
 	}
-}
-
-// finish notes that the stream is over.
-func (c *Carrier) finish() {
-	c.over = true
-	c.pace.meter.release()
 }
 
 // Close flushes what is written, and closes the stream.
@@ -145,7 +139,7 @@ func (c *Carrier) end(failed error) error {
 	case c.refused && c.stream.Conn().ConnState().Transport != "quic-v1":
 		c.linger()
 	default:
-		c.finish()
+		c.over = true
 		// Over QUIC this ends the peer's writes, and what was said is read all the same. It
 		// fails if the peer, which has read what it wants, has closed before; what that must
 		// have read it has answered.
@@ -162,7 +156,7 @@ func (c *Carrier) end(failed error) error {
 // has sent all. What arrives meanwhile is dropped, up to a bound. A peer that has more to
 // send, or says nothing, is reset: nothing waits for its deadline.
 func (c *Carrier) linger() {
-	c.finish()
+	c.over = true
 	if c.stream.CloseWrite() == nil && c.stream.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
 		if _, err := io.CopyN(io.Discard, c.stream, lingerBytes); errors.Is(err, io.EOF) {
 			_ = c.stream.Close() // both sides have
@@ -283,14 +277,14 @@ func (c *Carrier) Write(frame []byte) error {
 // context ends; then the error is the context's cause.
 func (c *Carrier) Exchange(ctx context.Context, frame []byte) (m wire.Message, err error) {
 	stop := context.AfterFunc(ctx, func() { c.stream.Reset() })
-	done := c.pace.done
-	c.pace.done = ctx.Done()
+	done := c.pace.stream.done
+	c.pace.stream.done = ctx.Done()
 	if err = c.write(frame); err != nil {
 		err = c.lastWord(err)
 	} else {
 		m, _, err = c.receive()
 	}
-	c.pace.done = done
+	c.pace.stream.done = done
 	if !stop() || err != nil {
 		c.Cut()
 	}
@@ -325,7 +319,7 @@ func (c *Carrier) Watch() (gone <-chan struct{}) {
 		_ = c.stream.SetReadDeadline(time.Time{})
 		go func() {
 			defer close(c.gone)
-			_, _ = io.CopyN(io.Discard, c.stream, 1)
+			_, _ = io.CopyN(io.Discard, c.pace.stream.Stream, 1)
 		}()
 	}
 	return c.gone
@@ -358,11 +352,9 @@ func broken(err error) error {
 // prolongs its frame by next to nothing. What this node's own bounds of the bandwidth
 // take counts for neither.
 type pace struct {
-	stream network.Stream
+	stream *Metered
 	idle   time.Duration
 	rate   int64 // bytes a second
-	meter  meter
-	done   <-chan struct{} // closed when the bytes are of no use any more; nil: never
 
 	start time.Time // of the frame being read
 	bytes int64     // of it
@@ -381,9 +373,10 @@ func (r *pacedReader) Read(b []byte) (int, error) {
 	if err := p.stream.SetReadDeadline(p.start.Add(p.allowance(p.bytes))); err != nil {
 		return 0, err
 	}
-	n, err := p.stream.Read(b[:p.meter.receive.most(len(b))])
+	before := p.stream.waited
+	n, err := p.stream.Read(b)
 	p.bytes += int64(n)
-	p.start = p.start.Add(p.meter.receive.wait(n, p.done))
+	p.start = p.start.Add(p.stream.waited - before)
 	return n, err
 }
 
@@ -391,15 +384,8 @@ type pacedWriter pace
 
 func (w *pacedWriter) Write(b []byte) (written int, err error) {
 	p := (*pace)(w)
-	for part := range slices.Chunk(b, max(1, p.meter.send.most(len(b)))) {
-		p.meter.send.wait(len(part), p.done)
-		if err := p.stream.SetWriteDeadline(time.Now().Add(p.allowance(int64(len(part))))); err != nil {
-			return written, err
-		}
-		n, err := p.stream.Write(part)
-		if written += n; err != nil {
-			return written, err
-		}
+	if err := p.stream.SetWriteDeadline(time.Now().Add(p.allowance(int64(len(b))))); err != nil {
+		return 0, err
 	}
-	return written, nil
+	return p.stream.Write(b)
 }

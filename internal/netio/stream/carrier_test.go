@@ -83,7 +83,7 @@ func (s *scriptedStream) Read(b []byte) (int, error) { return 1, nil }
 // no more: the deadline of a frame does not move with each byte.
 func TestDripGainsNoTime(t *testing.T) {
 	s := &scriptedStream{}
-	p := pace{stream: s, idle: time.Second, rate: 1000}
+	p := pace{stream: (*Bandwidth)(nil).Meter(s, nil), idle: time.Second, rate: 1000}
 	p.begin()
 	for range 500 {
 		if _, err := (*pacedReader)(&p).Read(make([]byte, 1)); err != nil {
@@ -106,7 +106,7 @@ func (s *scriptedStream) Write(b []byte) (int, error) { return len(b), nil }
 // least rate.
 func TestWritesHaveADeadline(t *testing.T) {
 	s := &scriptedStream{}
-	p := pace{stream: s, idle: time.Hour, rate: 1}
+	p := pace{stream: (*Bandwidth)(nil).Meter(s, nil), idle: time.Hour, rate: 1}
 	before := time.Now()
 	if _, err := (*pacedWriter)(&p).Write(make([]byte, 3600)); err != nil {
 		t.Fatal(err)
