@@ -28,20 +28,15 @@ func NewBook(save func(BookNote) error) *Book {
 
 // bookPeer is what the book knows of one peer.
 type bookPeer struct {
-	addrs []bookAddr // the newest first, at most MaxAddrs
+	addrs []ma.Multiaddr // without /p2p/, the newest first, at most MaxAddrs
+	// given are those that a person gave: they stay. The others are from the peer, or from a node that knows it.
+	// The book drops them when the peer announces others.
+	given []ma.Multiaddr
 	// removed: a person has removed the peer, and the book takes no address of it
 	// until a person gives one.
 	removed bool
 	// pause: a person has paused the syncs with the peer.
 	pause bool
-}
-
-// bookAddr is an address without /p2p/.
-type bookAddr struct {
-	ma.Multiaddr
-	// announced: the address is from the peer, or from a node that knows it. The book drops it
-	// when the peer announces others. An address that a person gave stays.
-	announced bool
 }
 
 // BookNote is the address book on the disk, in CBOR.
@@ -66,68 +61,45 @@ func (b *Book) Load(note BookNote) error {
 			return fmt.Errorf("a peer id: %w", err)
 		}
 		p := &bookPeer{removed: entry.Removed, pause: entry.Paused}
-		p.put(ParseAddrs(entry.Given), false)
-		p.put(ParseAddrs(entry.Announced), true)
+		given := ParseAddrs(entry.Given)
+		p.hold(given, slices.Concat(given, ParseAddrs(entry.Announced)))
 		b.peers[id] = p
 	}
 	return nil
 }
 
-// put puts addresses before the others.
-func (p *bookPeer) put(addrs []ma.Multiaddr, announced bool) {
-	old := p.addrs
-	p.addrs = nil
-	for _, a := range addrs {
-		i := find(old, a)
-		// An address that a person has given stays so when the peer announces it.
-		p.add(bookAddr{a, announced && (i < 0 || old[i].announced)})
-	}
-	for _, a := range old {
-		p.add(a)
-	}
-}
-
-// add appends an address that is new and has a place.
-func (p *bookPeer) add(a bookAddr) {
-	if len(p.addrs) < MaxAddrs && find(p.addrs, a.Multiaddr) < 0 {
-		p.addrs = append(p.addrs, a)
+// hold holds the first MaxAddrs of all addresses, some of which a person gave.
+func (p *bookPeer) hold(given, all []ma.Multiaddr) {
+	p.addrs, p.given = nil, nil
+	for _, a := range all {
+		if len(p.addrs) == MaxAddrs || ma.Contains(p.addrs, a) {
+			continue
+		}
+		if p.addrs = append(p.addrs, a); ma.Contains(given, a) {
+			p.given = append(p.given, a)
+		}
 	}
 }
 
-func find(addrs []bookAddr, a ma.Multiaddr) int {
-	return slices.IndexFunc(addrs, func(b bookAddr) bool { return b.Equal(a) })
-}
-
-// forget drops the addresses that nodes have announced and that are not among those
-// that they announce now.
-func (p *bookPeer) forget(now []ma.Multiaddr) {
-	p.addrs = slices.DeleteFunc(p.addrs, func(a bookAddr) bool { return a.announced && !ma.Contains(now, a.Multiaddr) })
+// same reports whether the other differs in the order of addresses at most.
+func (p *bookPeer) same(other *bookPeer) bool {
+	return p.removed == other.removed && p.pause == other.pause && sameAddrs(p.given, other.given) && sameAddrs(p.addrs, other.addrs)
 }
 
 // entry is the peer as the file holds it.
 func (p *bookPeer) entry(id peer.ID) BookEntry {
-	e := BookEntry{ID: []byte(id), Removed: p.removed, Paused: p.pause}
-	for _, a := range p.addrs {
-		if a.announced {
-			e.Announced = append(e.Announced, a.Bytes())
-		} else {
-			e.Given = append(e.Given, a.Bytes())
-		}
-	}
-	return e
+	announced := slices.DeleteFunc(slices.Clone(p.addrs), func(a ma.Multiaddr) bool { return ma.Contains(p.given, a) })
+	return BookEntry{ID: []byte(id), Given: AddrBytes(p.given), Announced: AddrBytes(announced), Removed: p.removed, Paused: p.pause}
 }
 
 // Addrs returns a peer's addresses, the newest first.
 func (b *Book) Addrs(id peer.ID) []ma.Multiaddr {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var out []ma.Multiaddr
 	if p := b.peers[id]; p != nil {
-		for _, a := range p.addrs {
-			out = append(out, a.Multiaddr)
-		}
+		return slices.Clone(p.addrs)
 	}
-	return out
+	return nil
 }
 
 // IDs lists the peers that were not removed.
@@ -169,7 +141,7 @@ func (b *Book) Pause(id peer.ID, paused bool) error {
 func (b *Book) Give(id peer.ID, addrs []ma.Multiaddr) error {
 	return b.change(id, func(p *bookPeer) {
 		p.removed = false
-		p.put(addrs, false)
+		p.hold(slices.Concat(addrs, p.given), slices.Concat(addrs, p.addrs))
 	})
 }
 
@@ -177,7 +149,7 @@ func (b *Book) Give(id peer.ID, addrs []ma.Multiaddr) error {
 func (b *Book) Hear(id peer.ID, addrs []ma.Multiaddr) error {
 	return b.change(id, func(p *bookPeer) {
 		if !p.removed {
-			p.put(addrs, true)
+			p.hold(p.given, slices.Concat(addrs, p.addrs))
 		}
 	})
 }
@@ -187,8 +159,7 @@ func (b *Book) Hear(id peer.ID, addrs []ma.Multiaddr) error {
 func (b *Book) Learn(id peer.ID, addrs []ma.Multiaddr) error {
 	return b.change(id, func(p *bookPeer) {
 		if !p.removed {
-			p.forget(addrs)
-			p.put(addrs, true)
+			p.hold(p.given, slices.Concat(addrs, p.given))
 		}
 	})
 }
@@ -211,22 +182,13 @@ func (b *Book) change(id peer.ID, edit func(*bookPeer)) error {
 		}
 		p = &bookPeer{}
 	}
-	before := p.state()
+	before := *p
 	edit(p)
 	b.peers[id] = p
-	if known && maps.Equal(before, p.state()) {
+	if known && p.same(&before) {
 		return nil
 	}
 	return b.write()
-}
-
-// state is all of a peer but the order of its addresses.
-func (p *bookPeer) state() map[string]bool {
-	out := map[string]bool{"removed": p.removed, "paused": p.pause}
-	for _, a := range p.addrs {
-		out[string(a.Bytes())] = a.announced
-	}
-	return out
 }
 
 // Save saves the book as it is.
