@@ -3,6 +3,7 @@ module github.com/syncd-io/syncd
 go 1.26.0
 
 require (
+	filippo.io/edwards25519 v1.1.0
 	github.com/RaduBerinde/btreemap v0.0.0-20250419174037-3d62b7205d54
 	github.com/alecthomas/kong v1.17.0
 	github.com/cockroachdb/pebble/v2 v2.1.7

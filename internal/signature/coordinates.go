@@ -3,13 +3,15 @@ package signature
 import (
 	"unsafe"
 
+	"filippo.io/edwards25519/field"
 	"github.com/oasisprotocol/curve25519-voi/curve"
 	"github.com/oasisprotocol/curve25519-voi/curve/scalar"
 )
 
 // coordinates are those of a point as curve25519-voi has them in memory, and exports no
-// way to them. The point is x = X/Z, y = Y/Z, and Z is never 0.
-type coordinates struct{ X, Y, Z, T element }
+// way to them. The point is x = X/Z, y = Y/Z, and Z is never 0. Both libraries have an element of the field in five
+// limbs of 51 bits.
+type coordinates struct{ X, Y, Z, T field.Element }
 
 // readable reports whether points are in memory as coordinates says. On machines of 32
 // bits, and perhaps in another version, they are not. Signatures are then made one by one.
@@ -37,21 +39,21 @@ func readable() bool {
 // y, and the sign of x, its lowest bit, in front of it.
 func encodeAll(points []curve.EdwardsPoint, encoded []curve.CompressedEdwardsY) {
 	at := func(i int) *coordinates { return (*coordinates)(unsafe.Pointer(&points[i])) }
-	products := make([]element, len(points)) // of all Z up to each
+	products := make([]field.Element, len(points)) // of all Z up to each
 	products[0] = at(0).Z
 	for i := 1; i < len(points); i++ {
-		products[i] = products[i-1].times(&at(i).Z)
+		products[i].Multiply(&products[i-1], &at(i).Z)
 	}
-	rest := products[len(points)-1].inverse() // of the product of all Z up to i
+	var rest, inverse, x, y field.Element
+	rest.Invert(&products[len(points)-1]) // of the product of all Z up to i
 	for i := len(points) - 1; i >= 0; i-- {
-		p, inverse := at(i), rest
-		if i > 0 {
-			inverse = rest.times(&products[i-1])
-			rest = rest.times(&p.Z)
+		p := at(i)
+		if inverse = rest; i > 0 {
+			inverse.Multiply(&rest, &products[i-1])
+			rest.Multiply(&rest, &p.Z)
 		}
-		x, y := inverse.times(&p.X), inverse.times(&p.Y)
-		sign := x.bytes()[0] & 1
-		encoded[i] = y.bytes()
-		encoded[i][31] |= sign << 7
+		x.Multiply(&inverse, &p.X)
+		encoded[i] = curve.CompressedEdwardsY(y.Multiply(&inverse, &p.Y).Bytes())
+		encoded[i][31] |= byte(x.IsNegative()) << 7
 	}
 }

@@ -3,6 +3,7 @@ package signature
 import (
 	stdlib "crypto/ed25519"
 	"crypto/sha512"
+	"slices"
 
 	"github.com/oasisprotocol/curve25519-voi/curve"
 	"github.com/oasisprotocol/curve25519-voi/curve/scalar"
@@ -17,21 +18,13 @@ const piece = 32
 // Montgomery, "Speeding the Pollard and Elliptic Curve Methods", 1987, section 10.3.1).
 func (s *Signer) SignAll(messages [][]byte) [][]byte {
 	made := make([][]byte, 0, len(messages))
-	room := make([]byte, stdlib.SignatureSize*len(messages))
-	for len(messages) > 0 {
-		some := messages[:min(piece, len(messages))]
-		messages = messages[len(some):]
-		var into [piece][]byte
-		for i := range some {
-			into[i], room = room[:stdlib.SignatureSize:stdlib.SignatureSize], room[stdlib.SignatureSize:]
-		}
-		s.signPiece(some, into[:len(some)])
-		made = append(made, into[:len(some)]...)
+	for some := range slices.Chunk(messages, piece) {
+		made = s.appendPiece(made, some)
 	}
 	return made
 }
 
-func (s *Signer) signPiece(messages, made [][]byte) {
+func (s *Signer) appendPiece(made, messages [][]byte) [][]byte {
 	var (
 		nonces [piece]scalar.Scalar
 		points [piece]curve.EdwardsPoint
@@ -61,9 +54,11 @@ func (s *Signer) signPiece(messages, made [][]byte) {
 		h.Write(message)
 		wide(&k, h.Sum(hash[:0]))
 		k.Add(k.Mul(&k, &s.secret), &nonces[i])
-		copy(made[i], firsts[i][:])
-		if err := k.ToBytes(made[i][len(firsts[i]):]); err != nil {
+		signature := append(make([]byte, 0, stdlib.SignatureSize), firsts[i][:]...)[:stdlib.SignatureSize]
+		if err := k.ToBytes(signature[len(firsts[i]):]); err != nil {
 			panic(err) // there is room
 		}
+		made = append(made, signature)
 	}
+	return made
 }

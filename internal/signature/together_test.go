@@ -3,9 +3,7 @@ package signature
 import (
 	"bytes"
 	"crypto/ed25519"
-	"math/big"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -39,53 +37,6 @@ func TestSignAll(t *testing.T) {
 func TestPointsAreReadable(t *testing.T) {
 	if ^uint(0)>>63 == 1 && !readable() {
 		t.Error("curve25519-voi has its points in memory in another way")
-	}
-}
-
-// The field computes as big integers do, with limbs of up to 54 bits, and at the edges.
-func TestField(t *testing.T) {
-	p := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 255), big.NewInt(19))
-	value := func(e *element) *big.Int {
-		n := new(big.Int)
-		for _, l := range slices.Backward(e[:]) {
-			n.Add(n.Lsh(n, limb), new(big.Int).SetUint64(l))
-		}
-		return n.Mod(n, p)
-	}
-	equal := func(what string, seed uint64, e element, want *big.Int) {
-		t.Helper()
-		if b := e.bytes(); integer(b[:]).Cmp(want.Mod(want, p)) != 0 {
-			t.Fatalf("seed %d: %s is %x, not %x", seed, what, b, want)
-		}
-	}
-	seed := rand.Uint64()
-	rng := rand.New(rand.NewPCG(seed, 0))
-	const full = limbMask
-	elements := []element{
-		{},
-		{1},
-		{18},
-		{19},
-		{20},
-		{full - 19, full, full, full, full}, // p − 1
-		{full - 18, full, full, full, full}, // p
-		{full - 17, full, full, full, full}, // p + 1
-		{full, full, full, full, full},
-		{1<<54 - 1, 1<<54 - 1, 1<<54 - 1, 1<<54 - 1, 1<<54 - 1},
-	}
-	for range 200 {
-		var e element
-		for i := range e {
-			e[i] = rng.Uint64() >> (10 + rng.IntN(5))
-		}
-		elements = append(elements, e)
-	}
-	for i := range elements {
-		a, b := elements[i], elements[rng.IntN(len(elements))]
-		equal("a number", seed, a, value(&a))
-		equal("a product", seed, a.times(&b), new(big.Int).Mul(value(&a), value(&b)))
-		inverse := new(big.Int).Exp(value(&a), new(big.Int).Sub(p, big.NewInt(2)), p)
-		equal("an inverse", seed, a.inverse(), inverse)
 	}
 }
 
