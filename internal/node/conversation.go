@@ -233,7 +233,7 @@ func (c *Conversation) takeTurn() error {
 		return nil
 	}
 	_, records, _ := c.part.Live.State()
-	return c.claim.Open(c.ask.Part(), c.ask.Whole() && records == 0)
+	return c.claim.Open(c.ask.Whole() && records == 0)
 }
 
 // stand reads what this node says with the replica that is opened next.

@@ -267,7 +267,7 @@ func TestWhoHasLittleIsNoHog(t *testing.T) {
 		if _, err := mine.End(mine.Session.Err()); (err != nil) != (little < 0) {
 			t.Error(err)
 		}
-		if err := s.ns[0].Sets()[0].bulk.Claim(s.machines[1].ID, false, many, s.machines[0].elapsed).Open(true, false); err != nil {
+		if err := s.ns[0].Sets()[0].bulk.Claim(s.machines[1].ID, true, many, s.machines[0].elapsed).Open(false); err != nil {
 			t.Errorf("a call of the member that had %d records, while another waits: %v", little, err)
 		}
 	}

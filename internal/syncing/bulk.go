@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/roster"
@@ -42,7 +41,7 @@ type BulkTurn struct {
 	mu      sync.Mutex // guards what follows
 	holder  roster.ID  // of this turn, or, where open is not set, of the last one
 	open    bool
-	term    int           // counts turns: who was granted an earlier one has lost it
+	term    int           // counts turns: who was given an earlier one has lost it
 	running int           // its conversations that are given many records
 	wholes  int           // those of them that are no part of a large sync: 0 or 1, which then runs alone
 	rest    time.Duration // until when the holder may go on, after the last of these
@@ -93,39 +92,14 @@ func (e *TurnError) Error() string {
 // Unwrap makes a TurnError an ErrTurn.
 func (e *TurnError) Unwrap() error { return reconcile.ErrTurn }
 
-// seen is how many conversations have brought many records. A sync that began
+// count is how many conversations have brought many records. A sync that began
 // before one of them ended would be given the same again. A part is given what no
-// other part is, so that those with the same peer do not count for it.
-func (t *BulkTurn) seen(remote roster.ID, part bool) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.count(remote, part)
-}
-
-// count is seen. mu is held.
+// other part is, so that those with the same peer do not count for it. mu is held.
 func (t *BulkTurn) count(remote roster.ID, part bool) int {
 	if part {
 		return t.ends - t.ended[remote]
 	}
 	return t.ends
-}
-
-// waits is why a sync with a peer is put off that is expected to be a large one, or
-// was. It is nil if the sync is not put off.
-func (t *BulkTurn) waits(remote roster.ID, part, large bool, now time.Duration) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	last := t.putOff[remote]
-	if t.free(remote, part, now) {
-		if last.was { // it keeps its place, for as long as it may take to ask for the turn
-			t.putOff[remote] = refusal{asked: now}
-		}
-		return nil
-	}
-	if !large && !last.holds(now) {
-		return nil
-	}
-	return t.refuse(remote, last, now)
 }
 
 // free reports whether a peer may give many records now, in a part of a large sync or
@@ -174,31 +148,6 @@ func (t *BulkTurn) refuse(remote roster.ID, last refusal, now time.Duration) err
 	}
 }
 
-// take takes the turn for a conversation with a peer. It fails with ErrTurn while
-// another conversation has it. It also fails if one has had it since this one
-// looked at what this node holds, when seen was read. Parts of one sync share the
-// turn. Unless it is sure that many records come, the grant may be nil: the cells
-// tell.
-func (t *BulkTurn) take(remote roster.ID, part bool, seen int, sure bool, clock func() time.Duration) (*grant, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := clock()
-	if !t.free(remote, part, now) || seen != t.count(remote, part) {
-		last := t.putOff[remote]
-		if last.was && !sure && last.holds(now) {
-			return nil, t.refuse(remote, last, now)
-		}
-		err := t.refuse(remote, refusal{was: true, sure: sure, at: now}, now)
-		if last.was && !sure {
-			return nil, nil
-		}
-		return nil, err
-	}
-	g := &grant{turn: t, remote: remote, part: part, seen: seen, sure: sure, clock: clock}
-	g.begin(now)
-	return g, nil
-}
-
 // over ends a turn. mu is held.
 func (t *BulkTurn) over(stalled bool) {
 	if t.open && (stalled || !t.gave) {
@@ -212,131 +161,23 @@ func (t *BulkTurn) over(stalled bool) {
 	t.term++
 }
 
-// grant is a conversation's right to be given many records, until another peer takes the turn.
-type grant struct {
-	turn   *BulkTurn
-	remote roster.ID
-	part   bool
-	seen   int
-	sure   bool
-	clock  func() time.Duration
-	term   int
-}
-
-// begin lets the conversation join a turn of its peer, or begins one. mu is held.
-func (g *grant) begin(now time.Duration) {
-	t := g.turn
-	delete(t.putOff, g.remote)
-	if !t.held(now) || t.holder != g.remote {
-		t.over(t.held(now))
-		t.holder, t.open, t.since, t.records, t.bytes, t.gave = g.remote, true, now, 0, 0, false
-	}
-	g.term = t.term
-	t.running++
-	if !g.part {
-		t.wholes++
-	}
-}
-
-// known begins the time for headway anew, once: what comes is known, and the cells have
-// taken their time.
-func (g *grant) known() {
-	g.turn.mu.Lock()
-	defer g.turn.mu.Unlock()
-	if !g.sure && g.term == g.turn.term {
-		g.turn.since = g.clock()
-	}
-	g.sure = true
-}
-
-// keep takes back a turn that was lost to another peer, which is over, or says why it cannot.
-func (g *grant) keep() error {
-	t := g.turn
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := g.clock()
-	switch {
-	case g.term == t.term:
-	case !t.free(g.remote, g.part, now) || g.seen != t.count(g.remote, g.part):
-		return t.refuse(g.remote, refusal{was: true, sure: true, at: now}, now)
-	default:
-		g.begin(now)
-	}
-	return nil
-}
-
-// applied tells that records were applied: from, or turnBytes, of them are headway.
-func (g *grant) applied(records int, bytes int64, from int) {
-	t := g.turn
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if g.term != t.term {
-		return
-	}
-	t.records, t.bytes = t.records+records, t.bytes+bytes
-	if t.records >= from || t.bytes >= turnBytes {
-		t.since, t.records, t.bytes, t.gave = g.clock(), 0, 0, true
-		delete(t.lost, g.remote)
-	}
-}
-
-// called notes that this node's own call has ended. If it ended well, the peer has
-// given all that it has. Such a peer is not ranked behind others for having little,
-// nor for a short turn. It does not decide how often it is called. Of twenty empty
-// nodes each would wait for another else.
-func (g *grant) called(well bool) {
-	t := g.turn
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if g.term != t.term {
-		return
-	}
-	if well {
-		delete(t.lost, g.remote)
-	}
-	t.gave = t.gave || well || g.clock()-t.since < TurnRest
-}
-
-// done gives the turn back: once, with whether many records came, or could have. With
-// rests the peer keeps the turn for a moment after that.
-func (g *grant) done(many, rests bool) {
-	t := g.turn
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if g.term != t.term {
-		return
-	}
-	if t.ended == nil {
-		t.ended = map[roster.ID]int{}
-	}
-	if many {
-		t.ends++
-		t.ended[g.remote]++
-	}
-	if !g.part {
-		t.wholes--
-	}
-	if t.running--; t.running > 0 {
-		return
-	}
-	if t.rest = g.clock() + TurnRest; !rests {
-		t.over(false)
-	}
-}
-
-// Claim is what one conversation has of the turn of its set. A conversation that needs none
-// has the zero value.
+// Claim is what one conversation has of the turn of its set: the right to be given many
+// records, until another peer takes the turn. A conversation that needs none has the zero value.
 type Claim struct {
 	turn   *BulkTurn
 	remote roster.ID
 	part   bool // of a large sync
 	from   int  // from how many records on it needs the turn
 	clock  func() time.Duration
-	seen   int // what turn.seen was when Look was called
-	// grant is nil while it does not have the turn. many: it is given many records,
-	// and not only expected to be.
-	grant atomic.Pointer[grant]
-	many  bool
+
+	// What follows is guarded by the lock of the turn.
+
+	seen int // what turn.count was when Look was called
+	// granted: it was given the turn, in the term of that number.
+	granted bool
+	term    int
+	// many: it is given many records, and not only expected to be.
+	many bool
 	// doubted: it goes on without the turn, once in a while, since only an estimate says that
 	// much may come.
 	doubted bool
@@ -349,17 +190,30 @@ func (t *BulkTurn) Claim(remote roster.ID, part bool, from int, clock func() tim
 
 // Look is called before the conversation opens its replica: what others have brought by then is
 // in it.
-func (c *Claim) Look() { c.seen = c.turn.seen(c.remote, c.part) }
+func (c *Claim) Look() {
+	c.turn.mu.Lock()
+	defer c.turn.mu.Unlock()
+	c.seen = c.turn.count(c.remote, c.part)
+}
 
-// Open puts a conversation off that is expected to bring many records, or was, out of turn.
-// That is before anything is opened: rather now than after a scan. An empty node takes the
-// turn, since its peer sends all that it holds without being asked.
-func (c *Claim) Open(large, empty bool) error {
-	if err := c.turn.waits(c.remote, c.part, large, c.clock()); err != nil {
-		return err
+// Open puts a conversation off that is a part of a large sync, or had to be put off before, out
+// of turn. That is before anything is opened: rather now than after a scan. An empty node takes
+// the turn, since its peer sends all that it holds without being asked.
+func (c *Claim) Open(empty bool) error {
+	t := c.turn
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, last := c.clock(), t.putOff[c.remote]
+	switch {
+	case t.free(c.remote, c.part, now):
+		if last.was { // it keeps its place, for as long as it may take to ask for the turn
+			t.putOff[c.remote] = refusal{asked: now}
+		}
+	case c.part || last.holds(now):
+		return t.refuse(c.remote, last, now)
 	}
 	if empty {
-		return c.Await(math.MaxInt, false)
+		return c.take(true)
 	}
 	return nil
 }
@@ -372,60 +226,141 @@ func (c *Claim) Expect(records int) error {
 	if records < c.from || c.part {
 		return nil
 	}
+	c.turn.mu.Lock()
+	defer c.turn.mu.Unlock()
 	return c.take(false)
 }
 
 // Await takes the turn if many records are about to come, and gives back one that was
 // taken for more than there are.
 func (c *Claim) Await(records int, all bool) error {
+	c.turn.mu.Lock()
+	defer c.turn.mu.Unlock()
 	if records >= c.from {
-		c.many = true
 		return c.take(true)
 	}
-	if all && !c.many {
-		if g := c.grant.Swap(nil); g != nil {
-			g.done(false, false)
-		}
+	if all && !c.many && c.granted {
+		c.granted = false
+		c.done(false)
 	}
 	return nil
 }
 
+// take takes the turn. It fails with ErrTurn while another conversation has it. It also
+// fails if one has had it since Look. Parts of one sync share the turn. Unless it is sure that
+// many records come, the conversation may go on without it: the cells tell. mu is held.
 func (c *Claim) take(sure bool) error {
-	if g := c.grant.Load(); g != nil {
-		if sure {
-			g.known()
-		}
+	t, now := c.turn, c.clock()
+	if c.granted && sure && !c.many && c.term == t.term {
+		t.since = now // what comes is known, and the cells have taken their time
+	}
+	c.many = c.many || sure
+	switch {
+	case c.granted || c.doubted && !sure:
+		return nil
+	case c.mayBegin(now):
+		c.begin(now)
 		return nil
 	}
-	if c.doubted && !sure {
+	last := t.putOff[c.remote]
+	if last.was && !sure && last.holds(now) {
+		return t.refuse(c.remote, last, now)
+	}
+	err := t.refuse(c.remote, refusal{was: true, sure: sure, at: now}, now)
+	if c.doubted = last.was && !sure; c.doubted {
 		return nil
 	}
-	g, err := c.turn.take(c.remote, c.part, c.seen, sure, c.clock)
-	c.grant.Store(g)
-	c.doubted = err == nil && g == nil
 	return err
 }
 
-// Applied notes that records were applied, which may be headway. It takes back a turn that was
-// lost to another peer, which is over, or says why it cannot.
-func (c *Claim) Applied(records int, bytes int64) error {
-	g := c.grant.Load()
-	if g == nil {
-		return nil
-	}
-	g.applied(records, bytes, c.from)
-	return g.keep()
+// mayBegin reports whether the turn is free for the conversation, and what it would be given no
+// other one has brought since Look. mu is held.
+func (c *Claim) mayBegin(now time.Duration) bool {
+	return c.turn.free(c.remote, c.part, now) && c.seen == c.turn.count(c.remote, c.part)
 }
 
-// End gives the turn back. called: this node's own call has ended, well or not. With rests the
-// peer keeps the turn for a moment.
+// begin lets the conversation join a turn of its peer, or begins one. mu is held.
+func (c *Claim) begin(now time.Duration) {
+	t := c.turn
+	delete(t.putOff, c.remote)
+	if !t.held(now) || t.holder != c.remote {
+		t.over(t.held(now))
+		t.holder, t.open, t.since, t.records, t.bytes, t.gave = c.remote, true, now, 0, 0, false
+	}
+	c.granted, c.term = true, t.term
+	t.running++
+	if !c.part {
+		t.wholes++
+	}
+}
+
+// Applied notes that records were applied: from, or turnBytes, of them are headway. It takes back
+// a turn that was lost to another peer, which is over, or says why it cannot.
+func (c *Claim) Applied(records int, bytes int64) error {
+	t := c.turn
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := c.clock()
+	switch {
+	case !c.granted:
+	case c.term == t.term:
+		t.records, t.bytes = t.records+records, t.bytes+bytes
+		if t.records >= c.from || t.bytes >= turnBytes {
+			t.since, t.records, t.bytes, t.gave = now, 0, 0, true
+			delete(t.lost, c.remote)
+		}
+	case c.mayBegin(now):
+		c.begin(now)
+	default:
+		return t.refuse(c.remote, refusal{was: true, sure: true, at: now}, now)
+	}
+	return nil
+}
+
+// End gives the turn back. called: this node's own call has ended, well or not. If it ended well,
+// the peer has given all that it has. Such a peer is not ranked behind others for having little,
+// nor for a short turn. It does not decide how often it is called. Of twenty empty nodes each
+// would wait for another else. With rests the peer keeps the turn for a moment.
 func (c *Claim) End(called, well, rests bool) {
-	g := c.grant.Load()
-	if g == nil {
+	t := c.turn
+	if t == nil {
 		return
 	}
-	if called {
-		g.called(well)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !c.granted {
+		return
 	}
-	g.done(c.many, rests)
+	if called && c.term == t.term {
+		if well {
+			delete(t.lost, c.remote)
+		}
+		t.gave = t.gave || well || c.clock()-t.since < TurnRest
+	}
+	c.done(rests)
+}
+
+// done gives the turn back: once. With rests the peer keeps the turn for a moment after that. mu
+// is held.
+func (c *Claim) done(rests bool) {
+	t := c.turn
+	if c.term != t.term {
+		return
+	}
+	if c.many {
+		if t.ended == nil {
+			t.ended = map[roster.ID]int{}
+		}
+		t.ends++
+		t.ended[c.remote]++
+	}
+	if !c.part {
+		t.wholes--
+	}
+	if t.running--; t.running > 0 {
+		return
+	}
+	if t.rest = c.clock() + TurnRest; !rests {
+		t.over(false)
+	}
 }
