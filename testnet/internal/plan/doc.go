@@ -19,9 +19,9 @@
 //
 // # Lines
 //
-// Empty lines mean nothing. A line that begins with # is prose: above the first
-// other line it describes the whole, elsewhere the event below it. Each setting
-// may stand once:
+// Empty lines mean nothing, and lines that begin with # are for readers. Those above
+// the first other line are the prose of the whole, which a tape keeps. Each setting may
+// stand once:
 //
 //	name WORD           what the scenario is called
 //	nodes N             how many nodes, numbered from 0

@@ -61,7 +61,7 @@ func (e *Event) readOperands(rest string) (err error) {
 	return nil
 }
 
-// String is the line of an event, without its note.
+// String is the line of an event.
 func (e *Event) String() string {
 	line := "at " + span(e.At) + " " + e.Verb.String()
 	for _, o := range e.operands() {

@@ -25,11 +25,7 @@ func (p *Plan) Expand() Plan {
 			out.Events = append(out.Events, *e)
 			continue
 		}
-		made := p.expand(e)
-		if len(made) > 0 && e.Note != "" {
-			made[0].Note = e.Note
-		}
-		out.Events = append(out.Events, made...)
+		out.Events = append(out.Events, p.expand(e)...)
 	}
 	slices.SortStableFunc(out.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return out

@@ -24,18 +24,16 @@ func Parse(text string) (Plan, error) {
 			return Plan{}, fmt.Errorf("%w: line %d: %w", ErrText, n+1, err)
 		}
 	}
-	p.plan.Closing = p.comments
 	return p.plan, nil
 }
 
 // parser is the state after some lines.
 type parser struct {
-	plan     Plan
-	comments []string // not yet given to an event
-	begun    bool     // a line that is no comment has come
-	settled  bool     // an event or an expectation has come: nodes are counted
-	seen     map[string]bool
-	sum      cost
+	plan    Plan
+	begun   bool // a line that is no comment has come
+	settled bool // an event or an expectation has come: nodes are counted
+	seen    map[string]bool
+	sum     cost
 }
 
 func (p *parser) line(line string) error {
@@ -47,13 +45,12 @@ func (p *parser) line(line string) error {
 	case !utf8.ValidString(line) || strings.ContainsFunc(line, unprintable):
 		return errors.New("it holds bytes that are no text; write a value's as in \"\\x00\"")
 	case line[0] == '#':
-		p.comments = append(p.comments, strings.TrimPrefix(line[1:], " "))
+		if !p.begun {
+			p.plan.Prose = append(p.plan.Prose, strings.TrimPrefix(line[1:], " "))
+		}
 		return nil
 	}
-	if !p.begun {
-		p.begun = true
-		p.plan.Prose, p.comments = p.comments, nil
-	}
+	p.begun = true
 	word, rest := cutWord(line)
 	switch word {
 	case "at":
@@ -86,7 +83,6 @@ func (p *parser) event(rest string) error {
 	if err := p.sum.add(&e); err != nil {
 		return err
 	}
-	e.Note, p.comments = strings.Join(p.comments, "\n"), nil
 	p.plan.Events = append(p.plan.Events, e)
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// whole has each verb, setting and kind of comment, in canonical form.
+// whole has each verb and setting, and prose, in canonical form.
 const whole = `# The prose above.
 #
 #   with an indented line
@@ -27,13 +27,9 @@ log 30
 signed
 alone
 
-# A note of two
-# lines.
 at 0s put 2 key7 100B
 at 1.5s put 2 a/b:c.d "two words \"quoted\" \x00\n"
 at 1.5s put 0 empty 0B
-
-# A note.
 at 2s dated 2 key7 100B
 at 2s expiring 2 key7 100B for 30s
 at 2s expiring 2 key7 "two  words for 3s" for 1h
@@ -93,7 +89,6 @@ at 20s lie 2
 at 21s new 2
 at 22s random writes=200 keys=50 size=2KiB syncs=4 members=7 asks=3 faults=20 profile=rough for 1m
 
-# The end.
 settle 2m
 expect converged
 expect corrupt 1
@@ -120,9 +115,6 @@ func TestParse(t *testing.T) {
 	}
 	if want := []string{"The prose above.", "", "  with an indented line"}; !reflect.DeepEqual(p.Prose, want) {
 		t.Errorf("prose %q", p.Prose)
-	}
-	if !reflect.DeepEqual(p.Closing, []string{"The end."}) {
-		t.Errorf("closing %q", p.Closing)
 	}
 	if want := (Expect{Corrupt: []int{1, 2}, Causes: []string{"declined here: floor", "lapsed"}, Refused: []Refusal{"full", "future"}}); !reflect.DeepEqual(p.Expect, want) {
 		t.Errorf("expect %+v", p.Expect)
@@ -168,9 +160,6 @@ func TestParse(t *testing.T) {
 	if e := p.Events[1]; e.Value != "two words \"quoted\" \x00\n" || e.Key != "a/b:c.d" {
 		t.Errorf("put %s", e.String())
 	}
-	if p.Events[0].Note != "A note of two\nlines." || p.Events[3].Note != "A note." {
-		t.Errorf("notes %q, %q", p.Events[0].Note, p.Events[3].Note)
-	}
 }
 
 // Other spellings than the printed ones.
@@ -179,7 +168,7 @@ func TestParseForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "nodes 4\nseed 1\nskew 1m\n\n# a\nat 30s partition 0,2|1,3\nat 1m30s put 0 k 2KiB\n\nsettle 1m\nexpect converged\nexpect refused full\nexpect refused version\n"
+	want := "nodes 4\nseed 1\nskew 1m\n\nat 30s partition 0,2|1,3\nat 1m30s put 0 k 2KiB\n\nsettle 1m\nexpect converged\nexpect refused full\nexpect refused version\n"
 	if got := p.String(); got != want {
 		t.Errorf("%s", got)
 	}

@@ -55,8 +55,6 @@ type Plan struct {
 	// Events stand in order of time; those of the same time happen in the
 	// order of the list.
 	Events []Event
-	// Closing is the comment below the last event, a line each.
-	Closing []string
 	// Settle is the time after the last event, with everything healed, in which
 	// the nodes must converge.
 	Settle time.Duration
@@ -74,8 +72,6 @@ type Net struct {
 
 // Event is one event. The verb decides which fields count; the others are zero.
 type Event struct {
-	// Note is the comment above the event, its lines joined by "\n".
-	Note string
 	// At is the virtual time since the run began.
 	At   time.Duration
 	Verb Verb

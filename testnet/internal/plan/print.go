@@ -12,7 +12,9 @@ import (
 // back.
 func (p *Plan) String() string {
 	var b strings.Builder
-	comment(&b, p.Prose)
+	for _, l := range p.Prose {
+		b.WriteString(strings.TrimRight("# "+l, " ") + "\n")
+	}
 	for _, f := range settings(p) {
 		if text, there := f.print(); there && f.name != settle {
 			b.WriteString(strings.TrimRight(f.name+" "+text, " ") + "\n")
@@ -22,28 +24,11 @@ func (p *Plan) String() string {
 		b.WriteString("\n")
 	}
 	for i := range p.Events {
-		e := &p.Events[i]
-		if e.Note != "" {
-			if i > 0 {
-				b.WriteString("\n")
-			}
-			comment(&b, strings.Split(e.Note, "\n"))
-		}
-		b.WriteString(e.String())
-		b.WriteString("\n")
+		b.WriteString(p.Events[i].String() + "\n")
 	}
-	b.WriteString("\n")
-	comment(&b, p.Closing)
-	fmt.Fprintf(&b, "settle %s\n", span(p.Settle))
+	fmt.Fprintf(&b, "\nsettle %s\n", span(p.Settle))
 	b.WriteString(p.Expect.String())
 	return b.String()
-}
-
-func comment(b *strings.Builder, lines []string) {
-	for _, l := range lines {
-		b.WriteString(strings.TrimRight("# "+l, " "))
-		b.WriteString("\n")
-	}
 }
 
 // String is the lines of an expectation.

@@ -11,7 +11,7 @@ import (
 // settings gives the network, the clocks and other settings their defaults.
 func (s *shrinker) settings() {
 	for _, plainer := range []func(*Plan){
-		func(p *Plan) { p.Prose, p.Closing = nil, nil }, // they may no longer be true
+		func(p *Plan) { p.Prose = nil }, // it may no longer be true
 		func(p *Plan) { p.Net = Net{} },
 		func(p *Plan) { p.Net.Reorder = 0 },
 		func(p *Plan) { p.Net.Duplicate = 0 },
@@ -48,7 +48,6 @@ func (s *shrinker) settings() {
 // details makes each event as small as possible: sizes, durations, jumps of
 // clocks.
 func (s *shrinker) details() {
-	s.each(func(e *Event) { e.Note = "" })
 	s.each(func(e *Event) {
 		switch {
 		case e.Verb == Batch && s.best.Shards > 0:
