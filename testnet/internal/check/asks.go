@@ -78,8 +78,7 @@ func (h *History) Told(a *Told) {
 		say("that it holds %s; it holds %s", headOf(&a.Said), headOf(&has))
 	}
 	if !a.Said.Version.IsZero() { // it says what is durable, so that this survives a crash
-		known, ok := h.held.held(a.Node, a.Key)
-		if !ok || known.version.Compare(a.Said.Version) < 0 {
+		if known, ok := h.held[a.Node][a.Key]; !ok || known.version.Compare(a.Said.Version) < 0 {
 			say("that it holds %s, which is not known to be durable there", headOf(&a.Said))
 		}
 	}
@@ -238,8 +237,8 @@ type await struct {
 	key      string // empty: of everything
 	of       []int
 	version  dbadapter.Version
-	held     map[string]stamp // by the node, when the wait began
-	replaced map[int]int      // how often the disks had been replaced
+	held     greatest    // by the node, when the wait began
+	replaced map[int]int // how often the disks had been replaced
 	heard    map[int]bool
 }
 
@@ -269,8 +268,8 @@ func (h *History) Confirmed(w Await, member int, floor dbadapter.Timestamp) {
 		if a.key != "" && must.version != a.version {
 			must = stamp{version: a.version, content: must.content, rest: untold}
 		}
-		has, ok := h.held.held(member, key)
-		gone, was := h.gone.at.held(member, key)
+		has, ok := h.held[member][key]
+		gone, was := h.gone.at[member][key]
 		switch {
 		case ok && has.version.Compare(must.version) >= 0 && !(a.key == "" && must.beats(has)):
 		case was && gone.version.Compare(must.version) >= 0:

@@ -136,7 +136,7 @@ func (f *Final) compared() []dbadapter.Record {
 	return slices.DeleteFunc(slices.Clone(f.Dump), func(r dbadapter.Record) bool { return Collectable(&r, f.Now) })
 }
 
-func union(a, b map[string]stamp) map[string]stamp {
+func union(a, b greatest) greatest {
 	u := maps.Clone(a)
 	maps.Copy(u, b)
 	return u
@@ -146,13 +146,11 @@ func union(a, b map[string]stamp) map[string]stamp {
 // least one of its nodes must hold each winner. The rule equal says that all do.
 func (h *History) durable(group []*Final) {
 	var nodes []int
-	have := map[string]stamp{}
+	have := greatest{}
 	for _, f := range group {
 		nodes = append(nodes, f.Node)
 		for key, s := range stamps(f.Dump) {
-			if old, ok := have[key]; !ok || s.beats(old) {
-				have[key] = s
-			}
+			have.raise(key, s)
 		}
 	}
 	if h.shards.cut() {
@@ -169,11 +167,8 @@ func (h *History) durable(group []*Final) {
 		case !h.shards.in(group[0], key):
 		case !ok:
 			h.found.say(Durable, w.node, key, "it held %s; in the end no node has anything of the key", w.stamp)
-		case !w.beats(s):
-		case w.deleted && !s.deleted:
-			h.found.say(Resurrect, w.node, key, "it held %s; in the end the nodes hold %s", w.stamp, s)
-		default:
-			h.found.say(Durable, w.node, key, "it held %s; in the end the nodes hold %s, which is older", w.stamp, s)
+		case w.broken(s, Durable) != "":
+			h.found.say(w.broken(s, Durable), w.node, key, "it held %s; in the end the nodes hold %s, which is older", w.stamp, s)
 		}
 	}
 }

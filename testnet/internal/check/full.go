@@ -49,23 +49,13 @@ func fillsOf(dump []dbadapter.Record, index func(key []byte) dbadapter.Index) fi
 // settled is false if they differ in anything else. What has been collected at some does
 // not count: what finds its index full holds the others back.
 func Lacking(group []Final, index func(key []byte) dbadapter.Index, now dbadapter.Timestamp) (lacks []Lack, settled bool) {
-	type best struct {
-		stamp
-		node        int
-		collectable bool
-	}
-	winners := map[string]best{}
-	dumps := make([]map[string]stamp, len(group))
+	dumps := reference{} // by place in the group
+	var places []int
 	for i := range group {
 		dumps[i] = stamps(group[i].Dump)
-		for n := range group[i].Dump {
-			r := &group[i].Dump[n]
-			s := stampOf(r)
-			if w, ok := winners[string(r.Key)]; !ok || s.beats(w.stamp) {
-				winners[string(r.Key)] = best{s, group[i].Node, Collectable(r, now)}
-			}
-		}
+		places = append(places, i)
 	}
+	winners := dumps.merge(places)
 	keys := slices.Sorted(maps.Keys(winners))
 	for i := range group {
 		room := fillsOf(group[i].Dump, index)
@@ -73,17 +63,18 @@ func Lacking(group []Final, index func(key []byte) dbadapter.Index, now dbadapte
 			w := winners[key]
 			held, ok := dumps[i][key]
 			at := index([]byte(key))
+			collectable := w.deleted || w.expires() && w.expiry() <= now
 			switch {
 			case ok && held == w.stamp:
 				continue
 			case !ok && room.keys[at] >= roomKeys:
 			case !w.deleted && (!ok || held.deleted) && room.alive[at] >= roomAlive:
-			case !ok && w.collectable:
+			case !ok && collectable:
 				continue
 			default:
 				return nil, false
 			}
-			lacks = append(lacks, Lack{group[i].Node, key, w.version, w.node, w.expires(), !ok && w.collectable})
+			lacks = append(lacks, Lack{group[i].Node, key, w.version, group[w.node].Node, w.expires(), !ok && collectable})
 		}
 	}
 	slices.SortFunc(lacks, func(a, b Lack) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Key, b.Key)) })
@@ -115,15 +106,14 @@ func (h *History) Listed(l Lack, lists bool) {
 // where it has since found room for what a third one brought. Two that differ in what may
 // be collected are not judged.
 func (h *History) full(s *Sync) {
-	before := [2]map[string]stamp{stamps(s.Before[0]), stamps(s.Before[1])}
+	before := [2]greatest{stamps(s.Before[0]), stamps(s.Before[1])}
 	lacks := 0
 	for side, mine := range before {
 		for key, theirs := range before[1-side] {
-			ours, ok := mine[key]
-			if !ok && (theirs.deleted || theirs.expires()) {
+			if _, ok := mine[key]; !ok && (theirs.deleted || theirs.expires()) {
 				return // it may have been collected there, or not have come yet
 			}
-			if !ok || theirs.beats(ours) {
+			if !mine.covers(key, theirs) {
 				lacks++
 			}
 		}

@@ -52,7 +52,7 @@ func New() *History {
 		restamps: map[restamp]bool{}, heirs: map[sighting]bool{},
 		gone: removals{
 			at: reference{}, keptOut: reference{}, recovering: map[int]bool{}, announced: map[int]map[sighting]bool{},
-			collected: map[string]stamp{}, floors: map[int]time.Time{},
+			collected: greatest{}, floors: map[int]time.Time{},
 		},
 		listing: map[int]map[entry]bool{}, copiedListing: map[int]map[entry]bool{}, wounds: map[int]wound{},
 		logs: map[dbadapter.LogID]*changeLog{}, watches: map[watchOf]*watch{},
@@ -110,7 +110,7 @@ type sighting struct {
 // Intend notes a write at a node before it is sent there.
 func (h *History) Intend(node int, key string, deleted bool, value []byte) Op {
 	w := op{node: node, key: key, deleted: deleted, value: valueOf(&dbadapter.Record{Value: value}), content: contentOf(deleted, value), voids: h.shards.voids(), disk: h.disks[node]}
-	if s, ok := h.held.held(node, key); ok {
+	if s, ok := h.held[node][key]; ok {
 		w.over = &s
 	}
 	h.ops = append(h.ops, w)
@@ -176,7 +176,7 @@ func (h *History) Copied(node int) {
 // this once, to those that it held when [History.Copied] was called; to any, if it
 // never was.
 func (h *History) Restored(node int) {
-	h.held.restore(node, h.copies[node])
+	h.held[node] = maps.Clone(h.copies[node]) // what the copy does not hold is forgotten
 	h.listing[node] = maps.Clone(h.copiedListing[node])
 	h.forgetLogs(node)
 	h.shards.restored(node)
@@ -190,7 +190,7 @@ func (h *History) Restored(node int) {
 
 // Observe notes a record that is durable at a node: it was applied, or read.
 func (h *History) Observe(node int, r *dbadapter.Record) {
-	if old, ok := h.held.held(node, string(r.Key)); ok {
+	if old, ok := h.held[node][string(r.Key)]; ok {
 		h.replaced(node, string(r.Key), stampOf(r), old)
 	}
 	h.observe(node, r)
@@ -214,17 +214,15 @@ func (h *History) Started(node int, dump []dbadapter.Record) {
 func (h *History) observe(node int, r *dbadapter.Record) {
 	key, s := string(r.Key), stampOf(r)
 	h.sight(node, key, s)
-	old, ok := h.held.held(node, key)
+	old, ok := h.held[node][key]
 	switch {
 	case !ok || !old.beats(s):
 	case h.restamped(node, key, old, s):
 		h.held[node][key] = s
 		h.disks[node]++ // what was asked before may be earlier than what was held then
 		return
-	case old.deleted && !s.deleted:
-		h.found.say(Resurrect, node, key, "the node held %s, and later %s", old, s)
 	default:
-		h.found.say(Backwards, node, key, "the node held %s, and later %s", old, s)
+		h.found.say(old.broken(s, Backwards), node, key, "the node held %s, and later %s", old, s)
 	}
 	h.held.raise(node, key, s)
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"maps"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -109,28 +108,57 @@ func (a stamp) String() string {
 	return fmt.Sprintf("%s (version %s, content %x)", what, a.version, a.content[:4])
 }
 
-// reference is, for each node and key, the greatest write that the node is known
-// to have held since its disk was last replaced.
-type reference map[int]map[string]stamp
-
-// held is what the node must still hold of a key, or something greater.
-func (r reference) held(node int, key string) (stamp, bool) {
-	s, ok := r[node][key]
-	return s, ok
+// broken is the rule that is broken where a node should hold a write of a key, or a
+// greater one, and holds s: resurrect, if that was deleted and s is alive, or else the
+// rule that is named. It is empty if none is.
+func (a stamp) broken(s stamp, rule Rule) Rule {
+	switch {
+	case !a.beats(s):
+		return ""
+	case a.deleted && !s.deleted:
+		return Resurrect
+	}
+	return rule
 }
+
+// greatest is the greatest write of each key.
+type greatest map[string]stamp
+
+// stamps are the greatest of some records.
+func stamps(dumps ...[]dbadapter.Record) greatest {
+	g := greatest{}
+	for _, dump := range dumps {
+		for i := range dump {
+			g.raise(string(dump[i].Key), stampOf(&dump[i]))
+		}
+	}
+	return g
+}
+
+// raise notes a write.
+func (g greatest) raise(key string, s stamp) {
+	if old, ok := g[key]; !ok || s.beats(old) {
+		g[key] = s
+	}
+}
+
+// covers reports whether a write is there, or a greater one of its key.
+func (g greatest) covers(key string, s stamp) bool {
+	old, ok := g[key]
+	return ok && !s.beats(old)
+}
+
+// reference is, for each node, what it is known to have held since its disk was last
+// replaced. It must still hold that, or something greater.
+type reference map[int]greatest
 
 // raise notes that the node held s.
 func (r reference) raise(node int, key string, s stamp) {
 	if r[node] == nil {
-		r[node] = map[string]stamp{}
+		r[node] = greatest{}
 	}
-	if old, ok := r[node][key]; !ok || s.beats(old) {
-		r[node][key] = s
-	}
+	r[node].raise(key, s)
 }
-
-// restore forgets what the node held and the copy, which is now its disk, does not.
-func (r reference) restore(node int, copied map[string]stamp) { r[node] = maps.Clone(copied) }
 
 // winner is the greatest write of a key, and a node that held it.
 type winner struct {

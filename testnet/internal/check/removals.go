@@ -22,7 +22,7 @@ type removals struct {
 	// the record.
 	announced map[int]map[sighting]bool
 	// collected is the greatest record of each key that was collected anywhere.
-	collected map[string]stamp
+	collected greatest
 	// floors are what nodes said last of their floors, since their disks were replaced.
 	floors map[int]time.Time
 	// excused: a person, or a copy, has done what makes nodes set records aside.
@@ -51,17 +51,11 @@ func (h *History) Collected(node int, r *dbadapter.Record, waited []int) {
 		if other == node || h.gone.excused {
 			continue
 		}
-		held, ok := h.held.held(other, key)
-		if ok && !s.beats(held) {
-			continue
-		}
-		if was, ok := h.gone.at.held(other, key); !ok || s.beats(was) {
+		if !h.held[other].covers(key, s) && !h.gone.at[other].covers(key, s) {
 			h.found.say(Early, node, key, "it has collected %s, which node %d has never held", s, other)
 		}
 	}
-	if was, ok := h.gone.collected[key]; !ok || s.beats(was) {
-		h.gone.collected[key] = s
-	}
+	h.gone.collected.raise(key, s)
 	h.remove(node, key, s)
 }
 
@@ -113,7 +107,7 @@ func (h *History) remove(node int, key string, s stamp) {
 	if !h.gone.recovering[node] {
 		h.gone.keptOut.raise(node, key, s)
 	}
-	if held, ok := h.held.held(node, key); ok && !held.beats(s) {
+	if held, ok := h.held[node][key]; ok && !held.beats(s) {
 		delete(h.held[node], key)
 	}
 }
@@ -121,7 +115,7 @@ func (h *History) remove(node int, key string, s stamp) {
 // left reports whether a node has removed a record, or a greater one of its key; a
 // removal that was only announced counts, too.
 func (h *History) left(node int, key string, s stamp) bool {
-	if was, ok := h.gone.at.held(node, key); ok && !s.beats(was) {
+	if h.gone.at[node].covers(key, s) {
 		return true
 	}
 	for one, aside := range h.gone.announced[node] {
@@ -139,11 +133,7 @@ func (h *History) left(node int, key string, s stamp) bool {
 // freed reports whether a node has removed a record: it lacks that, or, if its key is
 // taken, has an older one there. A node that recovers keeps nothing out.
 func (h *History) freed(node int, key string, s stamp, taken bool) bool {
-	if !h.left(node, key, s) {
-		return false
-	}
-	kept, ok := h.gone.keptOut.held(node, key)
-	return !taken || !ok || s.beats(kept)
+	return h.left(node, key, s) && (!taken || !h.gone.keptOut[node].covers(key, s))
 }
 
 // remembered reports whether one of these nodes holds a record, or a later one, or keeps
@@ -151,7 +141,7 @@ func (h *History) freed(node int, key string, s stamp, taken bool) bool {
 func (h *History) remembered(group []*Final, key string, s stamp) bool {
 	for _, of := range []reference{h.held, h.gone.keptOut} {
 		for _, f := range group {
-			if has, ok := of.held(f.Node, key); ok && !s.beats(has) {
+			if of[f.Node].covers(key, s) {
 				return true
 			}
 		}

@@ -70,12 +70,9 @@ func (h *History) notOlder(r *Request, record *dbadapter.Record, must stamp, wha
 		}
 		return
 	}
-	switch found := h.given(record); {
-	case !must.beats(found):
-	case must.deleted && !found.deleted:
-		h.found.say(Resurrect, r.Node, r.Key, "%s gave %s; %s was acknowledged before it began", what, found, must)
-	default:
-		h.found.say(Answer, r.Node, r.Key, "%s gave %s; %s was acknowledged before it began", what, found, must)
+	found := h.given(record)
+	if rule := must.broken(found, Answer); rule != "" {
+		h.found.say(rule, r.Node, r.Key, "%s gave %s; %s was acknowledged before it began", what, found, must)
 	}
 }
 
@@ -118,8 +115,7 @@ func (h *History) Wrote(r *Request, o Op, version dbadapter.Version, hosts []int
 	for _, host := range hosts {
 		one.disks = append(one.disks, h.disks[host])
 		h.sight(host, w.key, s)
-		held, ok := h.held.held(host, w.key)
-		if of.holders[host] && h.disks[host] == 0 && (!ok || s.beats(held)) && !h.left(host, w.key, s) {
+		if of.holders[host] && h.disks[host] == 0 && !h.held[host].covers(w.key, s) && !h.left(host, w.key, s) {
 			h.found.say(Durable, host, w.key, "it is counted as a host that holds %s durably, and has nothing of it", s)
 		}
 	}
@@ -131,7 +127,7 @@ func (h *History) Wrote(r *Request, o Op, version dbadapter.Version, hosts []int
 		!(w.on.IsZero() && h.mayBeGone(w.key, r.must)) {
 		h.found.say(Condition, r.Node, r.Key, "a write on version %s was acknowledged; %s was before it began", w.on, r.must)
 	}
-	if was, ok := h.shards.latest[w.key]; r.Quorum && h.holds(r) && !of.broken() && (!ok || s.beats(was)) {
+	if r.Quorum && h.holds(r) && !of.broken() && !h.shards.latest.covers(w.key, s) {
 		h.shards.latest[w.key] = s
 		w.quorum, w.fails = true, of.fails
 	}
@@ -159,18 +155,15 @@ func (h *History) Last(r *Request, record *dbadapter.Record, why error, held *db
 }
 
 // stood judges that what quorum writes were acknowledged with is there in the end, or something later.
-func (h *History) stood(group []*Final, have map[string]stamp) {
+func (h *History) stood(group []*Final, have greatest) {
 	for key, must := range h.shards.latest {
 		s, ok := have[key]
 		switch {
 		case !h.shards.in(group[0], key):
-		case !ok && h.mayBeGone(key, must), ok && !must.beats(s):
-		case !ok:
+		case !ok && !h.mayBeGone(key, must):
 			h.found.say(Durable, -1, key, "a quorum write was acknowledged as %s; in the end nothing is there", must)
-		case must.deleted && !s.deleted:
-			h.found.say(Resurrect, -1, key, "a quorum write was acknowledged as %s; in the end there is %s", must, s)
-		default:
-			h.found.say(Durable, -1, key, "a quorum write was acknowledged as %s; in the end there is %s, which is older", must, s)
+		case ok && must.broken(s, Durable) != "":
+			h.found.say(must.broken(s, Durable), -1, key, "a quorum write was acknowledged as %s; in the end there is %s, which is older", must, s)
 		}
 	}
 }
@@ -179,12 +172,10 @@ func (h *History) stood(group []*Final, have map[string]stamp) {
 // That has seen them, or another write that lost has, or they are listed. Nothing that was
 // written on a condition has seen more than that, and is there under one version.
 func (h *History) accounted(finals []Final) {
-	there, stands := map[sighting]bool{}, map[string]stamp{}
+	there, stands := map[sighting]bool{}, greatest{}
 	for i := range finals {
 		for key, s := range stamps(finals[i].Dump) {
-			if was, ok := stands[key]; !ok || s.beats(was) {
-				stands[key] = s
-			}
+			stands.raise(key, s)
 		}
 		for j := range finals[i].Log {
 			r := &finals[i].Log[j].Record

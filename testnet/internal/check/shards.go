@@ -42,11 +42,11 @@ type shards struct {
 	clock  func() time.Time
 	of     map[int]*shard
 	// latest is, of each key, the greatest record that a quorum write was acknowledged with.
-	latest map[string]stamp
+	latest greatest
 	// rows are those that each node goes by, by shard.
 	rows map[nodeShard]Row
 	// leaving is what a node held of a shard when it began to go by a row that it is no host of.
-	leaving map[nodeShard]map[string]stamp
+	leaving map[nodeShard]greatest
 }
 
 type nodeShard struct{ node, shard int }
@@ -90,7 +90,7 @@ func (s *shards) at(number int) *shard {
 
 // Sharded notes that the namespace is cut: the shard of each key, and the latest clock of any node.
 func (h *History) Sharded(home func(key string) int, clock func() time.Time) {
-	h.shards = shards{home: home, clock: clock, of: map[int]*shard{}, latest: map[string]stamp{}, rows: map[nodeShard]Row{}, leaving: map[nodeShard]map[string]stamp{}}
+	h.shards = shards{home: home, clock: clock, of: map[int]*shard{}, latest: greatest{}, rows: map[nodeShard]Row{}, leaving: map[nodeShard]greatest{}}
 }
 
 // Holds notes that a node holds a shard's records.
@@ -196,8 +196,7 @@ func (h *History) Left(node, number int, dump []dbadapter.Record) {
 			continue
 		}
 		for _, host := range row.New {
-			held, ok := h.held.held(host, key)
-			if ok && !must.beats(held) || h.left(host, key, must) || s.failed[host] || h.disks[host] > 0 {
+			if h.held[host].covers(key, must) || h.left(host, key, must) || s.failed[host] || h.disks[host] > 0 {
 				have++
 			}
 		}

@@ -220,8 +220,8 @@ func TestAcknowledgedInTheEnd(t *testing.T) {
 		{"its hosts have failed", func(q *quorums) []Final {
 			q.Fails(0, true)
 			q.Fails(1, true)
-			q.History.held.restore(0, nil)
-			q.History.held.restore(1, nil)
+			q.History.held[0] = nil
+			q.History.held[1] = nil
 			return q.final(nil)
 		}, nil},
 		{"admins made rows apart", func(q *quorums) []Final {

@@ -87,7 +87,7 @@ func (h *History) Synced(s *Sync) {
 		}
 		h.listsKeys(s)
 	}
-	before := [2]map[string]stamp{stamps(s.Before[0]), stamps(s.Before[1])}
+	before := [2]greatest{stamps(s.Before[0]), stamps(s.Before[1])}
 	if r.Verified {
 		h.honest(s, before)
 	}
@@ -97,9 +97,9 @@ func (h *History) Synced(s *Sync) {
 	// News are the peer's records that win over those of this side.
 	news, again := 0, 0 // again: of what a node that recovers has removed meanwhile
 	for key, theirs := range before[1] {
-		if ours, ok := before[0][key]; !ok || theirs.beats(ours) {
+		if !before[0].covers(key, theirs) {
 			news++
-		} else if h.freed(s.Node, key, ours, true) {
+		} else if h.freed(s.Node, key, before[0][key], true) {
 			again++
 		}
 	}
@@ -115,7 +115,7 @@ func (h *History) Synced(s *Sync) {
 }
 
 // honest checks that a verified sync made both sides equal.
-func (h *History) honest(s *Sync, before [2]map[string]stamp) {
+func (h *History) honest(s *Sync, before [2]greatest) {
 	if s.Report.Method == wire.MethodSame && !maps.Equal(before[0], before[1]) {
 		h.found.say(Honest, s.Node, "", "a sync with node %d said \"same\" of %d and %d records that differ", s.Peer, len(before[0]), len(before[1]))
 	}
@@ -125,12 +125,7 @@ func (h *History) honest(s *Sync, before [2]map[string]stamp) {
 	if s.DryRun {
 		return
 	}
-	both := maps.Clone(before[0])
-	for key, b := range before[1] {
-		if a, ok := both[key]; !ok || b.beats(a) {
-			both[key] = b
-		}
-	}
+	both := stamps(s.Before[0], s.Before[1])
 	for side, dump := range s.After {
 		if side == 1 && dump == nil {
 			continue
@@ -138,7 +133,7 @@ func (h *History) honest(s *Sync, before [2]map[string]stamp) {
 		after := stamps(dump)
 		for _, key := range slices.Sorted(maps.Keys(both)) {
 			must := both[key]
-			if has, ok := after[key]; (!ok || must.beats(has)) && !h.freed([2]int{s.Node, s.Peer}[side], key, must, ok) {
+			if _, ok := after[key]; !after.covers(key, must) && !h.freed([2]int{s.Node, s.Peer}[side], key, must, ok) {
 				h.found.say(Honest, s.Node, key, "the sync between the nodes %d and %d is verified, and node %d lacks %s", s.Node, s.Peer, [2]int{s.Node, s.Peer}[side], must)
 			}
 		}
@@ -146,7 +141,7 @@ func (h *History) honest(s *Sync, before [2]map[string]stamp) {
 }
 
 // differences is in how many keys two sets differ.
-func differences(sets [2]map[string]stamp) (n int) {
+func differences(sets [2]greatest) (n int) {
 	for key := range union(sets[0], sets[1]) {
 		a, inA := sets[0][key]
 		b, inB := sets[1][key]
@@ -155,12 +150,4 @@ func differences(sets [2]map[string]stamp) (n int) {
 		}
 	}
 	return n
-}
-
-func stamps(dump []dbadapter.Record) map[string]stamp {
-	m := make(map[string]stamp, len(dump))
-	for i := range dump {
-		m[string(dump[i].Key)] = stampOf(&dump[i])
-	}
-	return m
 }

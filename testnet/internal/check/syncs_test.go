@@ -19,7 +19,7 @@ func syncCases() []ruleCase {
 		return just(Sync{
 			Gets: true, Gives: true, Quiet: quiet,
 			Before: [2][]dbadapter.Record{b0, b1}, After: [2][]dbadapter.Record{a0, a1},
-			Report: reconcile.Report{Method: method, Verified: verified, Applied: applied, Mismatched: differences([2]map[string]stamp{stamps(b0), stamps(b1)})},
+			Report: reconcile.Report{Method: method, Verified: verified, Applied: applied, Mismatched: differences([2]greatest{stamps(b0), stamps(b1)})},
 		})
 	}
 	return []ruleCase{

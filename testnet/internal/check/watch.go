@@ -393,7 +393,7 @@ func (h *History) forgetLogs(node int) {
 // ofShards is what a watch of shards knows beside what it was told.
 type ofShards struct {
 	// base is the latest that any node held when a watch of what followed began; nil: it began with what was held.
-	base   map[string]stamp
+	base   greatest
 	cursor string
 	logs   []string  // of each shard, that of which it was told last
 	page   []holding // that were told since the cursor changed, with what was told before of their keys
@@ -410,12 +410,10 @@ func (h *History) shardsWatching(b *Watching) {
 		h.watches[id] = w
 	}
 	if b.Now {
-		w.base = map[string]stamp{}
+		w.base = greatest{}
 		for _, held := range h.held {
 			for key, s := range held {
-				if was, ok := w.base[key]; !ok || s.beats(was) {
-					w.base[key] = s
-				}
+				w.base.raise(key, s)
 			}
 		}
 	}
