@@ -36,11 +36,12 @@ var floors = [][]string{
 	{"testnet/testnettest"},
 	{"peer/example/notes", "testnet/example/tally"},
 	{
-		"cmd/syncd/internal/advice", "cmd/syncd/internal/api", "cmd/syncd/internal/jsonlines", "cmd/syncd/internal/pair",
+		"cmd/syncd/internal/advice", "cmd/syncd/internal/api", "cmd/syncd/internal/jsonlines",
 		"cmd/syncd/internal/progress", "cmd/syncd/internal/settings",
 	},
 	{"cmd/syncd/internal/problem"},
-	{"cmd/syncd/internal/endpoint", "cmd/syncd/internal/bench", "cmd/syncd/internal/demo"},
+	{"cmd/syncd/internal/endpoint", "cmd/syncd/internal/pair"},
+	{"cmd/syncd/internal/bench", "cmd/syncd/internal/demo"},
 	// The client and the server do not import one another; the server's tests
 	// speak through the client.
 	{"cmd/syncd/internal/client", "cmd/syncd/internal/httpapi"},

@@ -10,10 +10,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"math/rand/v2"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
@@ -47,12 +43,6 @@ type Config struct {
 	Seed   uint64
 	// Signed: records carry signatures. Without, building is faster.
 	Signed bool
-	// Cold is how many times the benchmark then restarts each pair, takes its files out of
-	// the kernel's cache, and measures the first sync.
-	Cold int
-	// Dir keeps the pairs, in a folder of each size, for the next run. Empty: they are
-	// built in a temporary folder.
-	Dir    string
 	Logger *slog.Logger
 	Bars   *progress.Bars
 }
@@ -77,19 +67,11 @@ type Result struct {
 	Kind        Kind    `json:"kind"`
 	Repeat      int     `json:"repeat"`
 	BuildMS     float64 `json:"build_ms"`
-	// Cold are the medians of first syncs after a restart; nil without them.
-	Cold *Cold `json:"cold,omitempty"`
 }
 
 func (c *Config) check() error {
-	if len(c.Sizes) == 0 || c.Repeat < 1 || max(c.Repeat, c.Cold) > MaxRepeat || min(c.Differences, c.Cold) < 0 {
-		return problem.Usage("want at least one size, 1 to %d repeats, at most as many restarts, and 0 or more differences", MaxRepeat)
-	}
-	if c.Cold > 0 && !canForget {
-		return problem.Usage("--cold: only on Linux are files taken out of the system's cache")
-	}
-	if c.ValueSize < pair.MinValue || c.ValueSize > pair.MaxValue {
-		return problem.Usage("--value-size %d: want %d to %d bytes", c.ValueSize, pair.MinValue, pair.MaxValue)
+	if len(c.Sizes) == 0 || c.Repeat < 1 || c.Repeat > MaxRepeat || c.Differences < 0 {
+		return problem.Usage("want at least one size, 1 to %d repeats, and 0 or more differences", MaxRepeat)
 	}
 	for _, n := range c.Sizes {
 		if n < c.Differences || n > MaxRecords {
@@ -102,17 +84,19 @@ func (c *Config) check() error {
 // subject is one size under measurement.
 type subject struct {
 	*pair.Pair
-	size    int
-	round   int
-	buildMS float64
-	warm    []measured
-	cold    []Cold
+	size     int
+	buildMS  float64
+	measured []measured
 }
 
 // Sync measures. The sizes take turns, so that what else the machine does
 // falls on all of them alike.
 func Sync(ctx context.Context, c Config) (results []Result, err error) {
 	if err := c.check(); err != nil {
+		return nil, err
+	}
+	source, err := pair.NewSource(c.Seed, c.ValueSize)
+	if err != nil {
 		return nil, err
 	}
 	var subjects []*subject
@@ -122,7 +106,7 @@ func Sync(ctx context.Context, c Config) (results []Result, err error) {
 		}
 	}()
 	for _, size := range c.Sizes {
-		p, err := c.open(ctx, size)
+		p, err := pair.Open(ctx, peer.Policy{Unsigned: !c.Signed}, c.Logger)
 		if err != nil {
 			return nil, err
 		}
@@ -132,56 +116,43 @@ func Sync(ctx context.Context, c Config) (results []Result, err error) {
 			return nil, err
 		}
 	}
-	seed := c.Seed
-	for _, s := range subjects {
-		seed += uint64(s.round) // the values of an earlier run would change nothing
-	}
-	source := pair.NewSource(seed, c.ValueSize)
-	if err := c.turns(ctx, "syncs", c.Repeat, subjects, source, c.measure); err != nil {
-		return nil, err
-	}
-	if err := c.turns(ctx, "restarts", c.Cold, subjects, source, c.measureCold); err != nil {
+	if err := c.turns(ctx, subjects, source); err != nil {
 		return nil, err
 	}
 	for _, s := range subjects {
 		r := Result{Records: s.size, Differences: c.Differences, Kind: c.Kind, Repeat: c.Repeat, BuildMS: s.buildMS}
-		if r.measured, err = medians(s.warm); err != nil {
+		if r.measured, err = medians(s.measured); err != nil {
 			return nil, err
-		}
-		if len(s.cold) > 0 {
-			cold, err := medians(s.cold)
-			if err != nil {
-				return nil, err
-			}
-			r.Cold = &cold
 		}
 		results = append(results, r)
 	}
 	return results, nil
 }
 
-// turns measures each subject n times.
-func (c *Config) turns(ctx context.Context, what string, n int, subjects []*subject, source *pair.Source, measure func(context.Context, *subject, *pair.Source) error) error {
-	bar := c.Bars.Count(what, int64(n*len(subjects)))
+// turns measures each subject as often as the medians are over.
+func (c *Config) turns(ctx context.Context, subjects []*subject, source *pair.Source) error {
+	bar := c.Bars.Count("syncs", int64(c.Repeat*len(subjects)))
 	defer bar.Done()
-	for range n {
+	missing := c.Differences
+	switch c.Kind {
+	case Mismatched:
+		missing = 0
+	case Mixed:
+		missing /= 2
+	}
+	for round := range c.Repeat {
 		for _, s := range subjects {
-			s.round++
-			if err := measure(ctx, s, source); err != nil {
-				return fmt.Errorf("%d records, sync %d: %w", s.size, s.round, err)
+			err := s.Diverge(ctx, source, s.size, c.Differences-missing, fmt.Sprintf("round%06d", round), missing)
+			if err == nil {
+				err = c.sync(ctx, s)
+			}
+			if err != nil {
+				return fmt.Errorf("%d records, sync %d: %w", s.size, round+1, err)
 			}
 			bar.Add(1)
 		}
 	}
 	return nil
-}
-
-func (c *Config) open(ctx context.Context, size int) (*pair.Pair, error) {
-	policy := peer.Policy{Unsigned: !c.Signed}
-	if c.Dir == "" {
-		return pair.Open(ctx, policy, c.Logger)
-	}
-	return pair.OpenIn(ctx, filepath.Join(c.Dir, strconv.Itoa(size)), policy, c.Logger)
 }
 
 // buildTime is the time of the first record's version; each further one is a
@@ -192,25 +163,19 @@ var buildTime = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 // same wherever it is imported, so that nothing needs to be sent.
 func (c *Config) build(ctx context.Context, s *subject) error {
 	began := time.Now()
-	// A pair that was kept has the records of its syncs too; their keys are not used again.
-	if held := int(s.NS[0].Info().Records); held >= s.size {
-		s.round = held - s.size
-		return c.first(ctx, s)
-	}
 	bar := c.Bars.Count(fmt.Sprintf("build %d", s.size), int64(2*s.size))
 	defer bar.Done()
 	for i, ns := range s.NS {
-		source := pair.NewSource(c.Seed+uint64(s.size), c.ValueSize) // the same for both
-		if _, err := ns.Import(ctx, dated(source.Items(pair.Keys("common", 0, s.size), bar.Add))); err != nil {
+		source, err := pair.NewSource(c.Seed+uint64(s.size), c.ValueSize) // the same for both
+		if err != nil {
+			return err
+		}
+		if _, err := ns.Import(ctx, dated(source.Items(pair.Keys("common", s.size), bar.Add))); err != nil {
 			return fmt.Errorf("build node %d: %w", i+1, err)
 		}
 	}
 	s.buildMS = milliseconds(time.Since(began))
-	return c.first(ctx, s)
-}
-
-// first is the sync that pays for connecting, which the others do not.
-func (c *Config) first(ctx context.Context, s *subject) error {
+	// The first sync pays for connecting, which the others do not.
 	r, err := s.Sync(ctx, peer.SyncOptions{})
 	if err != nil {
 		return fmt.Errorf("first sync: %w", err)
@@ -234,69 +199,17 @@ func dated(items iter.Seq2[peer.Item, error]) iter.Seq2[peer.Item, error] {
 	}
 }
 
-// measure makes the differences, and syncs.
-func (c *Config) measure(ctx context.Context, s *subject, source *pair.Source) error {
-	if err := c.diverge(ctx, s, source); err != nil {
-		return err
-	}
-	m, err := c.sync(ctx, s)
-	s.warm = append(s.warm, m)
-	return err
-}
-
 // sync makes the sides equal, and checks that just the differences were found.
-func (c *Config) sync(ctx context.Context, s *subject) (measured, error) {
+func (c *Config) sync(ctx context.Context, s *subject) error {
 	before := used()
 	r, err := s.Sync(ctx, peer.SyncOptions{})
 	if err != nil {
-		return measured{}, err
+		return err
 	}
 	u := used().since(before)
 	if d := r.MissingHere + r.MissingThere + r.Mismatched; d != c.Differences || !r.Verified {
-		return measured{}, fmt.Errorf("found %d differences of %d, verified %v", d, c.Differences, r.Verified)
+		return fmt.Errorf("found %d differences of %d, verified %v", d, c.Differences, r.Verified)
 	}
-	return measured{api.ReportOf(&r), u}, nil
-}
-
-func (c *Config) diverge(ctx context.Context, s *subject, source *pair.Source) error {
-	missing := c.Differences
-	switch c.Kind {
-	case Mismatched:
-		missing = 0
-	case Mixed:
-		missing /= 2
-	}
-	changed := distinct(source.Rand(), s.size, c.Differences-missing)
-	fresh := slices.Collect(pair.Keys(fmt.Sprintf("round%06d", s.round), 0, missing))
-	for side, ns := range s.NS {
-		keys := func(yield func([]byte) bool) {
-			for i := side; i < len(changed); i += 2 {
-				if !yield(pair.Key("common", changed[i])) {
-					return
-				}
-			}
-			for i := side; i < len(fresh); i += 2 {
-				if !yield(fresh[i]) {
-					return
-				}
-			}
-		}
-		if _, err := ns.Import(ctx, source.Items(keys, nil)); err != nil {
-			return fmt.Errorf("write on node %d: %w", side+1, err)
-		}
-	}
+	s.measured = append(s.measured, measured{api.ReportOf(&r), u})
 	return nil
-}
-
-// distinct draws n different numbers below size.
-func distinct(r *rand.Rand, size, n int) []int {
-	seen := make(map[int]bool, n)
-	out := make([]int, 0, n)
-	for len(out) < n {
-		if i := r.IntN(size); !seen[i] {
-			seen[i] = true
-			out = append(out, i)
-		}
-	}
-	return out
 }

@@ -2,10 +2,4 @@
 
 package bench
 
-import "errors"
-
 func used() Usage { return Usage{} }
-
-const canForget = false
-
-func forget(string) error { return errors.ErrUnsupported }

@@ -45,11 +45,9 @@ func (c backupMakeCmd) Run(ctx context.Context, a *app, daemon *client.Client) e
 	if err != nil {
 		return err
 	}
-	bars := a.bars()
-	bar := bars.Bytes("back up", 0)
+	bar := a.bars().Bytes("back up", 0)
 	b, err := daemon.Backup(ctx, api.NewBackup{Dir: dir, Full: c.Full}, bar.Set)
 	bar.Done()
-	bars.Close()
 	return a.answer(attempt(err, "back up into %s", dir), b, func() { a.printf("%s\n", backupLine(&b)) })
 }
 
@@ -82,11 +80,9 @@ type backupVerifyCmd struct {
 
 // Run verifies the backups in a folder, without a daemon.
 func (c backupVerifyCmd) Run(ctx context.Context, a *app) error {
-	bars := a.bars()
-	bar := bars.Bytes("verify", 0)
+	bar := a.bars().Bytes("verify", 0)
 	all, err := offline.VerifyBackups(ctx, c.Dir, func(read, _ int64) { bar.Set(read) })
 	bar.Done()
-	bars.Close()
 	return a.answer(err, all, func() {
 		a.printBackups(all)
 		a.remark("all files are what was written")
@@ -125,11 +121,9 @@ Example:
 
 // Run restores a backup.
 func (c restoreCmd) Run(ctx context.Context, a *app) error {
-	bars := a.bars()
-	bar := bars.Bytes("restore", 0)
+	bar := a.bars().Bytes("restore", 0)
 	b, err := offline.Restore(ctx, c.Dir, a.DataDir, offline.RestoreOptions{Generation: c.Generation, StoreKind: ondisk.Kind(c.Store), Progress: func(read, _ int64) { bar.Set(read) }})
 	bar.Done()
-	bars.Close()
 	return a.answer(err, b, func() {
 		a.printf("node %s in %s, as of %s\n%s\n", b.Node, a.DataDir, b.Taken.Format(time.RFC3339), backupLine(b))
 		a.remark("start it with: syncd serve; if the original node still runs, first: syncd init --new-identity")
@@ -162,11 +156,9 @@ type migrated struct {
 
 // Run moves the records.
 func (c migrateCmd) Run(ctx context.Context, a *app) error {
-	bars := a.bars()
-	bar := bars.Bytes("migrate", 0)
+	bar := a.bars().Bytes("migrate", 0)
 	m, err := offline.Migrate(ctx, a.DataDir, ondisk.Kind(c.Kind), offline.MigrateOptions{Progress: bar.Set})
 	bar.Done()
-	bars.Close()
 	if err != nil {
 		return err
 	}

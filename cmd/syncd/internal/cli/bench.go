@@ -23,8 +23,6 @@ type benchSyncCmd struct {
 	Repeat      int    `help:"How many syncs the medians are over." default:"31" placeholder:"N"`
 	Seed        uint64 `help:"Where keys and values come from." default:"1"`
 	Signed      bool   `help:"With signatures, as namespaces have by default; building takes longer."`
-	Cold        int    `help:"How many times to restart each pair with none of its files in the system's cache, and measure the first sync. Linux only." placeholder:"N"`
-	Dir         string `help:"Keep the pairs in this folder, and use those that an earlier run with the same options has left there." placeholder:"DIR"`
 }
 
 func (benchSyncCmd) Help() string {
@@ -33,17 +31,15 @@ func (benchSyncCmd) Help() string {
 Examples:
     syncd bench sync --records 10000,1000000 --differences 100
     syncd bench sync --records 1000 --differences 10 --kind mismatched --repeat 5 -o json
-    syncd bench sync --records 10000,10000000 --value-size 32 --signed --cold 7 --dir pairs`
+    syncd bench sync --records 10000,1000000 --value-size 32 --signed`
 }
 
 // Run measures.
 func (c benchSyncCmd) Run(ctx context.Context, a *app) error {
-	bars := a.bars()
 	results, err := bench.Sync(ctx, bench.Config{
 		Sizes: c.Records, Differences: c.Differences, Kind: bench.Kind(c.Kind), ValueSize: c.ValueSize,
-		Repeat: c.Repeat, Seed: c.Seed, Signed: c.Signed, Cold: c.Cold, Dir: c.Dir, Logger: a.verboseLog(), Bars: bars,
+		Repeat: c.Repeat, Seed: c.Seed, Signed: c.Signed, Logger: a.verboseLog(), Bars: a.bars(),
 	})
-	bars.Close()
 	return a.answer(attempt(err, "bench sync"), results, func() { a.printBench(results) })
 }
 
@@ -84,15 +80,6 @@ func (a *app) printBench(results []bench.Result) {
 	line("processor time", func(r bench.Result) float64 { return r.CPUMS }, millis)
 	line("page faults", func(r bench.Result) float64 { return float64(r.MinorFaults + r.MajorFaults) }, count)
 	line("building both", func(r bench.Result) float64 { return r.BuildMS }, millis)
-	if results[0].Cold != nil {
-		for _, step := range reconcile.Steps() {
-			line("cold "+step.String(), func(r bench.Result) float64 { return r.Cold.StepsMS[step.String()] }, millis)
-		}
-		line("first sync, cold", func(r bench.Result) float64 { return r.Cold.DurationMS }, millis)
-		line("pages read", func(r bench.Result) float64 { return float64(r.Cold.MajorFaults) }, count)
-		line("read from disk", func(r bench.Result) float64 { return float64(r.Cold.DiskRead) }, bytes)
-		line("opening both", func(r bench.Result) float64 { return r.Cold.OpenMS }, millis)
-	}
 	t.print()
 }
 
@@ -124,12 +111,10 @@ Examples:
 
 // Run runs the demo.
 func (c demoCmd) Run(ctx context.Context, a *app) error {
-	bars := a.bars()
 	res, err := demo.Run(ctx, demo.Config{
 		Records: c.Records, Missing: c.Missing, Mismatched: c.Mismatched, Empty: c.Empty,
-		ValueSize: c.ValueSize, Seed: c.Seed, Logger: a.verboseLog(), Bars: bars,
+		ValueSize: c.ValueSize, Seed: c.Seed, Logger: a.verboseLog(), Bars: a.bars(),
 	})
-	bars.Close()
 	err = a.answer(attempt(err, "demo"), res, func() { a.printDemo(res) })
 	if err == nil && !res.Equal {
 		return fmt.Errorf("demo: after the sync the nodes still hold different records: %w", problem.ErrDiffers)

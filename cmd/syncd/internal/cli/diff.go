@@ -47,11 +47,9 @@ func (c diffCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	} else {
 		in.Prefix64 = []byte(c.Prefix)
 	}
-	bars := a.bars()
-	stop := headway(ctx, bars, daemon, "diff "+c.NS+" with "+short(c.Peer), in)
+	stop := headway(ctx, a.bars(), daemon, "diff "+c.NS+" with "+short(c.Peer), in)
 	r, err := daemon.Sync(ctx, in)
 	stop()
-	bars.Close()
 	err = a.answer(attempt(err, "diff %q with %s", c.NS, c.Peer), r, func() { a.printDiff(r) })
 	if err == nil && r.Differences() > 0 {
 		return &saidError{problem.ExitDiffers}

@@ -50,7 +50,6 @@ func (c exportCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	out := bufio.NewWriterSize(a.stdout, 1<<16)
 	err := daemon.Export(ctx, in, &counted{out, bar})
 	bar.Done()
-	bars.Close()
 	if failed := out.Flush(); failed != nil {
 		return attempt(failed, "export %q", c.NS)
 	}

@@ -81,9 +81,8 @@ func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	if err != nil {
 		return fmt.Errorf("import into %q: %w", c.NS, err)
 	}
-	bars := a.bars()
 	s := importer{
-		next: api.ImportParams{NSParams: api.OfNS(c.NS), Line: c.FromLine, Ack: c.Ack, AsNew: c.AsNew}, daemon: daemon, bar: bars.Bytes("import "+name, size),
+		next: api.ImportParams{NSParams: api.OfNS(c.NS), Line: c.FromLine, Ack: c.Ack, AsNew: c.AsNew}, daemon: daemon, bar: a.bars().Bytes("import "+name, size),
 		chunk: make([]byte, 0, chunkBytes), rejects: rejects,
 	}
 	if rejects != nil {
@@ -94,7 +93,6 @@ func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		err = cmp.Or(err, rejects.Close())
 	}
 	s.bar.Done()
-	bars.Close()
 	if err != nil {
 		return c.stopped(name, &s, err)
 	}

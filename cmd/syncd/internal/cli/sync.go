@@ -76,7 +76,6 @@ func (c syncCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 			break
 		}
 	}
-	bars.Close()
 	switch {
 	case !a.json():
 	case c.Peer != "" && c.NS != "" && len(reports) == 1:

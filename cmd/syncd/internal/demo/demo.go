@@ -6,7 +6,6 @@ package demo
 import (
 	"context"
 	"fmt"
-	"iter"
 	"log/slog"
 	"time"
 
@@ -79,8 +78,6 @@ func (c *Config) check() error {
 		return problem.Usage("--records %d: want 0 to %d", c.Records, MaxRecords)
 	case c.Missing < 0 || c.Mismatched < 0:
 		return problem.Usage("--missing and --mismatched count from 0")
-	case c.ValueSize < pair.MinValue || c.ValueSize > pair.MaxValue:
-		return problem.Usage("--value-size %d: want %d to %d bytes", c.ValueSize, pair.MinValue, pair.MaxValue)
 	}
 	c.Missing, c.Mismatched = min(c.Missing, c.Records), min(c.Mismatched, c.Records)
 	if c.Empty {
@@ -95,6 +92,10 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	if err := c.check(); err != nil {
 		return Result{}, err
 	}
+	source, err := pair.NewSource(c.Seed, c.ValueSize)
+	if err != nil {
+		return Result{}, err
+	}
 	p, err := pair.Open(ctx, peer.Policy{}, c.Logger)
 	if err != nil {
 		return Result{}, err
@@ -104,15 +105,18 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 			err = closing
 		}
 	}()
-	source := pair.NewSource(c.Seed, c.ValueSize)
 	res.Seed = c.Seed
 	began := time.Now()
 	if err := c.load(ctx, p, source); err != nil {
 		return res, err
 	}
 	res.LoadMS = float64(time.Since(began)) / float64(time.Millisecond)
-	if res.Expected, err = c.diverge(ctx, p, source); err != nil {
+	if err := p.Diverge(ctx, source, c.Records, c.Mismatched, "fresh", 2*c.Missing); err != nil {
 		return res, err
+	}
+	res.Expected = Differences{c.Missing, c.Missing, c.Mismatched}
+	if c.Empty {
+		res.Expected.MissingHere = c.Records
 	}
 	forecast, err := p.Sync(ctx, peer.SyncOptions{DryRun: true})
 	if err != nil {
@@ -140,7 +144,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 // load writes the common records on node 1, once, and lets node 2 have them.
 func (c *Config) load(ctx context.Context, p *pair.Pair, source *pair.Source) error {
 	bar := c.Bars.Count("load", int64(c.Records))
-	_, err := p.NS[0].Import(ctx, source.Items(pair.Keys("common", 0, c.Records), bar.Add))
+	_, err := p.NS[0].Import(ctx, source.Items(pair.Keys("common", c.Records), bar.Add))
 	bar.Done()
 	if err != nil {
 		return fmt.Errorf("load node 1: %w", err)
@@ -155,39 +159,4 @@ func (c *Config) load(ctx context.Context, p *pair.Pair, source *pair.Source) er
 		return fmt.Errorf("first sync: %w", err)
 	}
 	return nil
-}
-
-// diverge writes on each side what the other lacks, and changes common
-// records: the even ones of those chosen on node 1, the odd ones on node 2.
-func (c *Config) diverge(ctx context.Context, p *pair.Pair, source *pair.Source) (Differences, error) {
-	chosen := source.Rand().Perm(c.Records)[:c.Mismatched]
-	for side, ns := range p.NS {
-		changed := func(yield func([]byte) bool) {
-			for i := side; i < len(chosen); i += 2 {
-				if !yield(pair.Key("common", chosen[i])) {
-					return
-				}
-			}
-		}
-		fresh := pair.Keys(fmt.Sprintf("node%d", side+1), 0, c.Missing)
-		if _, err := ns.Import(ctx, source.Items(chain(changed, fresh), nil)); err != nil {
-			return Differences{}, fmt.Errorf("write on node %d: %w", side+1, err)
-		}
-	}
-	if c.Empty {
-		return Differences{MissingHere: c.Records}, nil
-	}
-	return Differences{c.Missing, c.Missing, c.Mismatched}, nil
-}
-
-func chain(parts ...iter.Seq[[]byte]) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		for _, part := range parts {
-			for key := range part {
-				if !yield(key) {
-					return
-				}
-			}
-		}
-	}
 }

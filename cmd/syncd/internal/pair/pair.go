@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
 	"github.com/syncd-io/syncd/reconcile"
@@ -24,17 +25,11 @@ import (
 type Pair struct {
 	Node [2]*peer.Node
 	NS   [2]*peer.Namespace
-	// Dir holds a folder for each node.
-	Dir  string
-	log  *slog.Logger
-	keep bool // Dir outlives the pair
+	dir  string // with a folder for each node
 }
 
 // closeTime bounds the closing of a node.
 const closeTime = 10 * time.Second
-
-// name is the namespace's.
-const name = "pair"
 
 // Open starts the nodes in a fresh temporary folder.
 func Open(ctx context.Context, policy peer.Policy, log *slog.Logger) (*Pair, error) {
@@ -42,26 +37,17 @@ func Open(ctx context.Context, policy peer.Policy, log *slog.Logger) (*Pair, err
 	if err != nil {
 		return nil, err
 	}
-	return (&Pair{Dir: dir, log: log}).start(ctx, policy)
-}
-
-// OpenIn starts the nodes in a folder that is kept: those that are there, or new ones,
-// which then share the namespace.
-func OpenIn(ctx context.Context, dir string, policy peer.Policy, log *slog.Logger) (*Pair, error) {
-	return (&Pair{Dir: dir, log: log, keep: true}).start(ctx, policy)
-}
-
-func (p *Pair) start(ctx context.Context, policy peer.Policy) (*Pair, error) {
-	if err := p.open(ctx, policy); err != nil {
+	p := &Pair{dir: dir}
+	if err := p.open(ctx, policy, log); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
-func (p *Pair) open(ctx context.Context, policy peer.Policy) error {
+func (p *Pair) open(ctx context.Context, policy peer.Policy, log *slog.Logger) error {
 	for i := range p.Node {
 		n, err := peer.Open(ctx, peer.Config{
-			Dir: filepath.Join(p.Dir, fmt.Sprint(i+1)), Logger: p.log.With("node", i+1),
+			Dir: filepath.Join(p.dir, fmt.Sprint(i+1)), Logger: log.With("node", i+1),
 			ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"},
 		})
 		if err != nil {
@@ -69,10 +55,7 @@ func (p *Pair) open(ctx context.Context, policy peer.Policy) error {
 		}
 		p.Node[i] = n
 	}
-	if len(p.Node[1].Namespaces()) > 0 {
-		return p.meet(ctx)
-	}
-	ns, err := p.Node[0].CreateNamespace(ctx, name, policy)
+	ns, err := p.Node[0].CreateNamespace(ctx, "pair", policy)
 	if err != nil {
 		return fmt.Errorf("make the namespace: %w", err)
 	}
@@ -87,48 +70,59 @@ func (p *Pair) open(ctx context.Context, policy peer.Policy) error {
 	return nil
 }
 
-// meet connects nodes that share the namespace.
-func (p *Pair) meet(ctx context.Context) (err error) {
-	for i, n := range p.Node {
-		if p.NS[i], err = n.Namespace(name); err != nil {
-			return fmt.Errorf("node %d: %w", i+1, err)
-		}
-	}
-	if _, err := p.Node[1].Connect(ctx, p.Node[0].Addrs()[0]); err != nil {
-		return fmt.Errorf("connect the nodes: %w", err)
-	}
-	return nil
-}
-
-// Stop ends the nodes in order, so that Start can open them again.
-func (p *Pair) Stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
-	defer cancel()
-	var errs []error
-	for i, n := range p.Node {
-		if n != nil {
-			errs = append(errs, n.Close(ctx))
-		}
-		p.Node[i], p.NS[i] = nil, nil
-	}
-	return errors.Join(errs...)
-}
-
-// Start opens nodes that were stopped.
-func (p *Pair) Start(ctx context.Context) error { return p.open(ctx, peer.Policy{}) }
-
 // Sync makes both sides equal, begun by node 2.
 func (p *Pair) Sync(ctx context.Context, o peer.SyncOptions) (reconcile.Report, error) {
 	return p.NS[1].Sync(ctx, p.Node[0].ID(), o)
 }
 
-// Close ends the nodes and removes their folder, unless it is kept.
-func (p *Pair) Close() error {
-	err := p.Stop()
-	if p.keep {
-		return err
+// Diverge changes some of the common records, and writes fresh ones of a kind: the first of them
+// on node 1, the next on node 2, and so on.
+func (p *Pair) Diverge(ctx context.Context, source *Source, common, changed int, kind string, fresh int) error {
+	chosen := distinct(rand.New(source.random), common, changed)
+	for side, ns := range p.NS {
+		keys := func(yield func([]byte) bool) {
+			for i := side; i < changed; i += len(p.NS) {
+				if !yield(Key("common", chosen[i])) {
+					return
+				}
+			}
+			for i := side; i < fresh; i += len(p.NS) {
+				if !yield(Key(kind, i)) {
+					return
+				}
+			}
+		}
+		if _, err := ns.Import(ctx, source.Items(keys, nil)); err != nil {
+			return fmt.Errorf("write on node %d: %w", side+1, err)
+		}
 	}
-	return errors.Join(err, os.RemoveAll(p.Dir))
+	return nil
+}
+
+// distinct draws n different numbers below size.
+func distinct(r *rand.Rand, size, n int) []int {
+	seen := make(map[int]bool, n)
+	out := make([]int, 0, n)
+	for len(out) < n {
+		if i := r.IntN(size); !seen[i] {
+			seen[i] = true
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// Close ends the nodes and removes their folder.
+func (p *Pair) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	var errs []error
+	for _, n := range p.Node {
+		if n != nil {
+			errs = append(errs, n.Close(ctx))
+		}
+	}
+	return errors.Join(append(errs, os.RemoveAll(p.dir))...)
 }
 
 // Source makes keys and values: random bytes that follow from a seed.
@@ -137,22 +131,19 @@ type Source struct {
 	valueSize int
 }
 
-// Bounds of a value's size, in bytes: below MinValue two random values might
+// minValue is the least size of a value, in bytes: two random values that are shorter might
 // be the same.
-const (
-	MinValue = 8
-	MaxValue = dbadapter.MaxValue
-)
+const minValue = 8
 
-// NewSource makes a source of values of a size between MinValue and MaxValue.
-func NewSource(seed uint64, valueSize int) *Source {
+// NewSource makes a source of values of a size that tells them apart.
+func NewSource(seed uint64, valueSize int) (*Source, error) {
+	if valueSize < minValue || valueSize > dbadapter.MaxValue {
+		return nil, problem.Usage("--value-size %d: want %d to %d bytes", valueSize, minValue, dbadapter.MaxValue)
+	}
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)
-	return &Source{rand.NewChaCha8(key), valueSize}
+	return &Source{rand.NewChaCha8(key), valueSize}, nil
 }
-
-// Rand draws numbers from the source.
-func (s *Source) Rand() *rand.Rand { return rand.New(s.random) }
 
 // Value is a fresh value.
 func (s *Source) Value() []byte {
@@ -179,10 +170,10 @@ func (s *Source) Items(keys iter.Seq[[]byte], each func(n int64)) iter.Seq2[peer
 	}
 }
 
-// Keys yields the keys of a kind from a number up to below another.
-func Keys(kind string, from, to int) iter.Seq[[]byte] {
+// Keys yields the first n keys of a kind.
+func Keys(kind string, n int) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for i := from; i < to; i++ {
+		for i := range n {
 			if !yield(Key(kind, i)) {
 				return
 			}

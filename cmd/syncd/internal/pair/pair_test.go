@@ -66,8 +66,11 @@ func TestPair(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	source := NewSource(1, 16)
-	if _, err := p.NS[0].Import(t.Context(), source.Items(Keys("k", 0, 10), nil)); err != nil {
+	source, err := NewSource(1, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.NS[0].Import(t.Context(), source.Items(Keys("k", 10), nil)); err != nil {
 		t.Fatal(err)
 	}
 	if c, err := p.Compare(t.Context()); err != nil || c.Equal || c.Records != 10 {

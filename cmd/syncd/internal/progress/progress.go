@@ -11,8 +11,8 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// Bars draws on one terminal. A nil *Bars draws nothing.
-type Bars struct{ bars *mpb.Progress }
+// Bars draws bars on a terminal, one at a time. A nil *Bars draws nothing.
+type Bars struct{ w io.Writer }
 
 // IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
@@ -28,46 +28,40 @@ func New(w io.Writer, quiet bool) *Bars {
 	if quiet || !IsTerminal(w) {
 		return nil
 	}
-	return &Bars{mpb.New(mpb.WithOutput(w), mpb.WithWidth(40), mpb.WithRefreshRate(refresh))}
+	return &Bars{w}
 }
 
 // Bar is one bar. A nil *Bar does nothing.
-type Bar struct{ bar *mpb.Bar }
+type Bar struct {
+	drawn *mpb.Progress
+	bar   *mpb.Bar
+}
 
 // Spin draws that something is going on, and for how long.
 func (b *Bars) Spin(name string) *Bar {
-	if b == nil {
-		return nil
-	}
-	return &Bar{b.bars.AddSpinner(0,
-		mpb.BarRemoveOnComplete(),
-		mpb.BarWidth(1),
-		mpb.PrependDecorators(decor.Name(name, decor.WCSyncSpaceR)),
-		mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO)),
-	)}
+	return b.draw(name, 0, mpb.SpinnerStyle(), 1, nil)
 }
 
 // Count draws a bar that counts to total; 0 means that the end is not known.
 func (b *Bars) Count(name string, total int64) *Bar {
-	if b == nil {
-		return nil
-	}
-	return b.add(name, total, decor.CurrentNoUnit("%d"))
+	return b.draw(name, total, mpb.BarStyle(), 40, decor.CurrentNoUnit("%d"))
 }
 
 // Bytes draws a bar that counts bytes.
 func (b *Bars) Bytes(name string, total int64) *Bar {
+	return b.draw(name, total, mpb.BarStyle(), 40, decor.CurrentKibiByte("% .1f"))
+}
+
+func (b *Bars) draw(name string, total int64, style mpb.BarFillerBuilder, width int, count decor.Decorator) *Bar {
 	if b == nil {
 		return nil
 	}
-	return b.add(name, total, decor.CurrentKibiByte("% .1f"))
-}
-
-func (b *Bars) add(name string, total int64, count decor.Decorator) *Bar {
-	return &Bar{b.bars.AddBar(total,
+	drawn := mpb.New(mpb.WithOutput(b.w), mpb.WithRefreshRate(refresh))
+	return &Bar{drawn, drawn.New(total, style,
 		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(decor.Name(name, decor.WCSyncSpaceR), count),
 		mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO)),
+		mpb.BarWidth(width),
 	)}
 }
 
@@ -85,16 +79,10 @@ func (b *Bar) Set(n int64) {
 	}
 }
 
-// Done takes the bar away.
+// Done takes the bar away, and waits until that is drawn.
 func (b *Bar) Done() {
 	if b != nil {
 		b.bar.Abort(true)
-	}
-}
-
-// Close waits until all bars are drawn; each must be Done.
-func (b *Bars) Close() {
-	if b != nil {
-		b.bars.Wait()
+		b.drawn.Wait()
 	}
 }

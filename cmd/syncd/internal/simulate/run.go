@@ -185,9 +185,7 @@ func (c *runCmd) save(ctx context.Context, p *program, res *testnet.Result) (str
 
 // shrink looks for a smaller run for as long as it may.
 func (c *runCmd) shrink(ctx context.Context, p *program, res *testnet.Result) (testnet.Result, error) {
-	bars := p.bars()
-	bar := bars.Spin("a smaller run that fails alike")
-	defer bars.Close()
+	bar := p.bars().Spin("a smaller run that fails alike")
 	defer bar.Done()
 	search, cancel := context.WithTimeout(ctx, c.Shrink)
 	defer cancel()

@@ -61,8 +61,7 @@ func (t *tally) add(c *runCmd, i int, res *testnet.Result) (err error) {
 // after that of the one before.
 func (c *runCmd) runs(ctx context.Context, p *program, config testnet.Config, title string) error {
 	begun := time.Now()
-	bars := p.bars()
-	t := &tally{bar: bars.Count("runs", int64(c.Runs))}
+	t := &tally{bar: p.bars().Count("runs", int64(c.Runs))}
 	if p.json() {
 		t.lines = make([]json.RawMessage, c.Runs)
 	}
@@ -85,7 +84,6 @@ func (c *runCmd) runs(ctx context.Context, p *program, config testnet.Config, ti
 	}
 	err = cmp.Or(err, running.Wait(), context.Cause(ctx))
 	t.bar.Done()
-	bars.Close()
 	if err != nil {
 		return err
 	}
