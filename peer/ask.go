@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/internal/netio/stream"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/peer/status"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -128,7 +129,19 @@ func (n *Node) answer(ctx context.Context, talk *stream.Carrier, remote ID, ques
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	reply, err := ask.Serve(ctx, asked, talk.Watch)
+	woken, patience := make(chan struct{}, 1), time.After(asked.Patience())
+	reply, err := ask.Serve(asked, func() { machine.Wake(woken) }, func() (late bool, err error) {
+		select {
+		case <-woken:
+			return false, nil
+		case <-patience:
+			return true, nil
+		case <-talk.Watch():
+			return false, ErrUnreachable
+		case <-ctx.Done():
+			return false, reconcile.ErrPeer
+		}
+	})
 	if errors.Is(err, ErrUnreachable) {
 		talk.Cut()
 	}

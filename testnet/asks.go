@@ -27,7 +27,7 @@ func (r *runner) ask(e *plan.Event) {
 	case plan.Why:
 		n.Why(e.Peer, e.Key, r.explained)
 	case plan.Status:
-		n.Status(e.Peer, func(*model.Question, error) {}) // Answered judges it
+		n.Status(e.Peer) // Answered judges it
 	case plan.Wait:
 		r.await(n, model.WaitFor{Peers: []int{e.Peer}, For: e.For}, nil)
 	case plan.WaitAll:

@@ -1,12 +1,9 @@
 package ask
 
 import (
-	"context"
 	"fmt"
-	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -35,26 +32,18 @@ func Answer(a *node.Asked) (m *wire.Reply, settled bool, err error) {
 	return a.Reply(answer, 0), settled, nil
 }
 
-// Serve answers once that can be done for good, or after as long as the peer waits. gone is closed when the peer gives
-// up, which is ErrUnreachable; it is called only where the peer has to wait.
-func Serve(ctx context.Context, a *node.Asked, gone func() <-chan struct{}) (*wire.Reply, error) {
-	patience := time.After(a.Patience())
-	woken := make(chan struct{}, 1)
-	stop := a.Wait(func() { machine.Wake(woken) })
+// Serve answers once that can be done for good, or late. wait waits until wake was called, or it is late. Its error
+// says that the peer has given up, or that the node closes.
+func Serve(a *node.Asked, wake func(), wait func() (late bool, err error)) (*wire.Reply, error) {
+	stop := a.Wait(wake)
 	defer stop()
-	for over := false; ; {
+	for late := false; ; {
 		reply, settled, err := Answer(a)
-		if err != nil || settled || over {
+		if err != nil || settled || late {
 			return reply, err
 		}
-		select {
-		case <-woken:
-		case <-patience:
-			over = true
-		case <-gone():
-			return nil, reconcile.ErrUnreachable
-		case <-ctx.Done():
-			return nil, reconcile.ErrPeer
+		if late, err = wait(); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -2,16 +2,16 @@ package model
 
 import (
 	"bytes"
-	"fmt"
+	"cmp"
+	"context"
+	"errors"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/peer/status"
-	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/check"
-	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
 // View is what is so at a node, for the checker; the nodes see only messages. The Door is
@@ -59,115 +59,71 @@ func (q *Question) key() []byte {
 	return nil
 }
 
-// question asks another node, which may be busy first.
-func (p *process) question(remote int, patience time.Duration, q wire.Question, done func(*Question, error)) {
-	begun := p.node.world.Now()
-	retry := p.core.Backoff()
-	var once func()
-	once = func() {
-		p.askOnce(remote, patience, q, func(asked *Question, err error) {
-			if wait, again := retry.Again(p.node.world.Now()-begun, err); again {
-				p.after(wait, once)
-				return
-			}
-			done(asked, err)
-		})
+// ask asks another node, which may be busy first.
+func (p *process) ask(ctx context.Context, remote int, patience time.Duration, q wire.Question) (*Question, error) {
+	begun, retry := p.node.world.Now(), p.core.Backoff()
+	for {
+		asked, err := p.askOnce(ctx, remote, patience, q)
+		wait, again := retry.Again(p.node.world.Now()-begun, err)
+		if !again || (hosts{p}).Sleep(ctx, wait) != nil {
+			return asked, err
+		}
 	}
-	once()
 }
 
-func (p *process) askOnce(remote int, patience time.Duration, q wire.Question, done func(*Question, error)) {
+// askOnce returns the question also where there is no answer, unless it could not be asked.
+func (p *process) askOnce(ctx context.Context, remote int, patience time.Duration, q wire.Question) (*Question, error) {
 	n := p.node
 	there := n.cluster.nodes[remote]
 	ask, err := p.set.Ask(there.id, patience, q)
 	if err != nil {
-		done(nil, err)
-		return
+		return nil, err
 	}
 	asked := &Question{Node: n.number, Peer: remote, Ask: ask}
 	frame := wire.Append(nil, ask)
 	if n.old {
 		frame[versionAt(frame)] = oldVersion
 	}
-	p.request(there, idleTimeout+patience, func(s *sim.Stream) bool { return there.acceptAsk(s, asked) }, frame, func(frame []byte, err error) {
-		if err == nil {
-			var m wire.Message
-			if m, _, err = wire.Read(bytes.NewReader(frame)); err == nil {
-				asked.Reply, err = p.set.Answered(there.id, ask, m)
-			}
-			n.world.Note("answered", n.number, remote, frame)
-		}
-		done(asked, err)
-	})
-}
-
-// acceptAsk answers a stream of a question.
-func (n *Node) acceptAsk(s *sim.Stream, asked *Question) bool {
-	p := n.process
-	if p == nil {
-		return false
+	if frame, _, err = p.exchange(ctx, there, idleTimeout+patience, asked.serve, frame); err != nil {
+		return asked, err
 	}
-	gone := func() {}
-	p.greeted(s, asked.Node, func(frame []byte) { gone = p.answer(s, asked, frame) }, func([]byte) {}, func(error) { gone() })
-	return true
+	m, _, err := read[wire.Message](frame)
+	if err == nil {
+		asked.Reply, err = p.set.Answered(there.id, ask, m)
+	}
+	return asked, err
 }
 
-// answer answers a question, at once or when that can be done for good, unless the asker is
+// serve answers the question, at once or when that can be done for good, unless the asker is
 // gone before.
-func (p *process) answer(s *sim.Stream, q *Question, frame []byte) (gone func()) {
-	n := p.node
-	if n.old {
-		frame = translated(frame)
+func (q *Question) serve(ctx context.Context, c *conn) {
+	question, _, ok := greeting[*wire.Ask](ctx, c)
+	if !ok {
+		return
 	}
-	first, _, err := wire.Read(bytes.NewReader(frame))
-	question, ok := first.(*wire.Ask)
-	if err != nil || !ok {
-		p.refuse(s, q.Node, fmt.Errorf("%w: a first frame that is no question: %w", reconcile.ErrProtocol, err))
-		return func() {}
-	}
-	asked, err := p.core.Asked(n.cluster.nodes[q.Node].id, question)
+	p := c.process
+	asked, err := p.core.Asked(p.node.cluster.nodes[q.Node].id, question)
 	if err != nil {
-		p.refuse(s, q.Node, err)
-		return func() {}
+		c.refuse(err)
+		return
 	}
-	var look func(late bool)
-	over, due := false, false
-	stop := asked.Wait(func() {
-		if !due {
-			due = true
-			p.after(0, func() { look(false) })
-		}
+	defer asked.Done()
+	until := p.node.world.Now() + asked.Patience()
+	reply, err := ask.Serve(asked, func() { c.Put(arrival{}) }, func() (late bool, err error) {
+		a, err := c.take(ctx, until)
+		return p.node.world.Now() >= until, cmp.Or(err, a.broken)
 	})
-	deadline := p.after(asked.Patience(), func() { look(true) })
-	gone = func() {
-		if !over {
-			over = true
-			stop()
-			deadline.stop()
-			asked.Done()
-		}
+	switch {
+	case errors.Is(err, ErrDown), errors.Is(err, ErrUnreachable):
+	case err != nil:
+		c.refuse(err)
+	default:
+		p.said(c, q, question, reply)
 	}
-	look = func(late bool) {
-		due = false
-		if over {
-			return
-		}
-		reply, settled, err := ask.Answer(asked)
-		switch {
-		case err != nil:
-			gone()
-			p.refuse(s, q.Node, err)
-		case settled || late:
-			gone()
-			p.said(s, q, question, reply)
-		}
-	}
-	look(asked.Patience() == 0)
-	return gone
 }
 
 // said sends an answer, and shows it to the checker.
-func (p *process) said(s *sim.Stream, q *Question, ask *wire.Ask, reply *wire.Reply) {
+func (p *process) said(c *conn, q *Question, ask *wire.Ask, reply *wire.Reply) {
 	n := p.node
 	told := *q
 	told.Ask, told.Reply = ask, reply
@@ -175,8 +131,7 @@ func (p *process) said(s *sim.Stream, q *Question, ask *wire.Ask, reply *wire.Re
 	q.There = told.There
 	n.world.Note("answer", n.number, q.Node, nil)
 	n.cluster.Watch.Answered(&told)
-	s.Send(wire.Append(nil, reply))
-	s.Close()
+	c.say(wire.Append(nil, reply))
 	if n.answering {
 		n.answering = false
 		panic(struck{})
@@ -206,7 +161,11 @@ func (n *Node) Why(remote int, key string, told func(*Explained)) {
 			return err
 		}
 		asked := p.view([]byte(key))
-		p.question(remote, 0, q, func(question *Question, err error) {
+		p.routine(func(ctx context.Context) {
+			question, err := p.ask(ctx, remote, 0, q)
+			if ctx.Err() != nil {
+				return
+			}
 			if question == nil {
 				question = &Question{Node: n.number, Peer: remote}
 			}
@@ -225,10 +184,10 @@ func (n *Node) Why(remote int, key string, told func(*Explained)) {
 	})
 }
 
-// Status asks another node how it is.
-func (n *Node) Status(remote int, told func(*Question, error)) {
+// Status asks another node how it is; the watcher has the answer.
+func (n *Node) Status(remote int) {
 	n.joinedDo(func(p *process) error {
-		p.question(remote, 0, &wire.AskStatus{}, told)
+		p.routine(func(ctx context.Context) { _, _ = p.ask(ctx, remote, 0, &wire.AskStatus{}) })
 		return nil
 	})
 }

@@ -91,21 +91,12 @@ type call struct {
 	wake    func() // when there is none; nil: nothing waits for that
 }
 
-func (c *call) Converse(ctx context.Context, a syncing.Ask, _ func(reconcile.Report)) (report reconcile.Report, err error) {
+func (c *call) Converse(ctx context.Context, a syncing.Ask, _ func(reconcile.Report)) (reconcile.Report, error) {
 	if c.held { // what the end of the last one has led to
 		c.process.hears()
 	}
 	c.held = true
-	down := routineOf(ctx).await(func(done func()) {
-		c.process.dial(c.shard, c.remote, a, func(r reconcile.Report, failed error) {
-			report, err = r, failed
-			done()
-		})
-	})
-	if down != nil {
-		return report, down
-	}
-	return report, err
+	return c.process.converse(ctx, c.shard, c.remote, a)
 }
 
 func (c *call) Backoff() syncing.Backoff { return c.process.core.Backoff() }

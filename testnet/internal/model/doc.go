@@ -6,11 +6,12 @@
 //	               over simulated streams, for peer's files and join
 //	store.go       a log of checksummed commits on the disk (entry.go), replayed into
 //	               dbadapter/memdb at each start, for a store on disk
-//	session.go     frames over simulated streams with virtual deadlines, for peer's
-//	serve.go       conversation, sync and serve
+//	conn.go        simulated streams with virtual deadlines, for netio's
+//	session.go     syncs of both sides, for peer's sync and serve
+//	serve.go
+//	routine.go     coroutines, for goroutines
 //	ask.go         questions and answers over simulated streams, for peer's ask
 //	wait.go        waits as routines, for peer's wait
-//	beside.go      sets that are read beside polls, for what peer's following runs aside
 //	write.go       writes that share a sync of the disk, for the committer of a store on disk
 //	background.go  virtual timers for the schedule, for peer's background
 //	wall.go        a machine's clock that jumps and stands still

@@ -29,17 +29,13 @@ func (h hosts) Now() time.Duration { return h.process.node.world.Now() }
 func (h hosts) Connected(id node.ID) bool { return h.process.node.cluster.byID[id].Up() }
 
 func (h hosts) Ask(ctx context.Context, to node.ID, q wire.Question) (ask *wire.Ask, m wire.Message, sent bool, err error) {
-	if ask, err = h.process.ns.Ask(to, q); err != nil {
+	p := h.process
+	if ask, err = p.ns.Ask(to, q); err != nil {
 		return nil, nil, false, err
 	}
-	down := routineOf(ctx).await(func(done func()) {
-		h.process.route(h.process.node.cluster.byID[to].number, ask, func(answer wire.Message, was bool, failed error) {
-			m, sent, err = answer, was, failed
-			done()
-		})
-	})
-	if down != nil {
-		return nil, nil, true, down
+	frame, sent, err := p.exchange(ctx, p.node.cluster.byID[to], routePatience, serveRouted, wire.Append(nil, ask))
+	if err == nil {
+		m, _, err = read[wire.Message](frame)
 	}
 	return ask, m, sent, err
 }
@@ -72,44 +68,16 @@ func (h hosts) Changed(ctx context.Context, _ *node.Set, _ uint64, d time.Durati
 	return h.Sleep(ctx, d)
 }
 
-func (h hosts) Mailbox() shards.Mailbox { return &mailbox{process: h.process} }
+func (h hosts) Mailbox() shards.Mailbox { return &mailbox{box[func()]{process: h.process}} }
 
-// mailbox hands notes to one routine.
-type mailbox struct {
-	process *process
-	notes   []func()
-	wake    func() // of the routine that waits; nil: none does
-}
-
-func (m *mailbox) Put(note func()) {
-	m.notes = append(m.notes, note)
-	m.rouse()
-}
-
-func (m *mailbox) rouse() {
-	if wake := m.wake; wake != nil {
-		m.wake = nil
-		m.process.after(0, wake)
-	}
-}
+// mailbox is a box as package shards sees it.
+type mailbox struct{ box[func()] }
 
 func (m *mailbox) Take(ctx context.Context, until time.Duration) func() {
-	if len(m.notes) == 0 {
-		var timer *timer
-		err := routineOf(ctx).await(func(done func()) {
-			m.wake = done
-			timer = m.process.after(max(0, until-m.process.node.world.Now()), m.rouse)
-		})
-		timer.stop()
-		if err != nil {
-			return nil
-		}
-	}
-	if ctx.Err() != nil || len(m.notes) == 0 {
+	note, err := m.take(ctx, until)
+	if err != nil || ctx.Err() != nil {
 		return nil
 	}
-	note := m.notes[0]
-	m.notes = m.notes[1:]
 	return note
 }
 

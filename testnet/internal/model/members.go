@@ -13,7 +13,6 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/testnet/internal/check"
-	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
 // stateFile is the file of the node's disk that holds the namespace's state.
@@ -217,36 +216,39 @@ func (p *process) present(ticket string, inviter int) {
 		return
 	}
 	there := c.nodes[inviter]
-	p.request(there, joinTimeout, func(s *sim.Stream) bool { return there.acceptJoin(s, n.id) }, request, func(reply []byte, err error) {
+	p.routine(func(ctx context.Context) {
+		reply, _, err := p.exchange(ctx, there, joinTimeout, serveJoin, request)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			p.flush()
+			err = n.joined(t, reply)
+			p.hears()
+		}
 		if err != nil {
 			refuse(err)
 			return
 		}
-		p.flush()
-		err = n.joined(t, reply)
-		if p.hears(); err != nil {
-			refuse(err)
-		} else {
-			n.world.Note("joined", n.number, inviter, nil)
-			n.Sync(inviter, syncing.Ask{}, nil) // so that the newcomer has what there is
-		}
+		n.world.Note("joined", n.number, inviter, nil)
+		n.Sync(inviter, syncing.Ask{}, nil) // so that the newcomer has what there is
 	})
 }
 
-// acceptJoin answers a stream of the join protocol.
-func (n *Node) acceptJoin(s *sim.Stream, from node.ID) bool {
-	return n.answers(s, func(_ *process, request []byte) {
-		reply, _, err := n.answer(from, request)
-		if err != nil {
-			n.cluster.Watch.Refused(n.number, err)
-		}
-		if reply == nil {
-			s.Reset()
-			return
-		}
-		s.Send(reply)
-		s.Close()
-	})
+// serveJoin answers a stream of the join protocol.
+func serveJoin(ctx context.Context, c *conn) {
+	n := c.process.node
+	request, err := c.receive(ctx, joinTimeout)
+	if err != nil {
+		return
+	}
+	reply, _, err := n.answer(n.cluster.nodes[c.remote].id, request)
+	if err != nil {
+		n.cluster.Watch.Refused(n.number, err)
+	}
+	if reply != nil {
+		c.say(reply)
+	}
 }
 
 // SetRole gives a member another role; for a time, if that is not 0.

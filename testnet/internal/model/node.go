@@ -60,7 +60,7 @@ type process struct {
 	control   *store          // of the control namespace
 	drawn     [node.Purposes]uint64
 	sessions  []*session
-	asking    []*sim.Stream   // of its own questions
+	conns     []*conn
 	mark      watermark.State // as it is durable
 	rounds    *timer
 	hosts     *shards.Shards // nil: none is needed yet
@@ -196,18 +196,18 @@ func (n *Node) end(silently bool) {
 		g.at = nil
 	}
 	n.crash.disarm()
-	for _, x := range p.sessions {
-		x.abandon(silently)
+	for len(p.sessions) > 0 {
+		_, _ = p.sessions[0].leave(ErrDown) // nothing is left to tell
 	}
-	for _, s := range p.asking {
-		if silently {
-			s.Vanish()
+	for _, c := range p.conns {
+		if silently && n.world.Draw(sim.ForReset, uint64(n.number), n.starts, uint64(c.remote))%2 == 0 {
+			c.stream.Vanish()
 		} else {
-			s.Reset()
+			c.stream.Reset()
 		}
 	}
 	for _, r := range p.routines {
-		r.stop()
+		r.end()
 	}
 	if p.ns != nil {
 		_ = p.ns.Close() // it is in memory

@@ -14,6 +14,7 @@ type routine struct {
 	stop    func()
 	yield   func(wait) bool
 	over    context.CancelFunc // of its context
+	runs    bool
 }
 
 type routineKey struct{}
@@ -47,7 +48,9 @@ func (p *process) aside(body func(ctx context.Context)) {
 
 // step runs the routine until it waits for something.
 func (r *routine) step() {
+	r.runs = true
 	begin, more := r.next()
+	r.runs = false
 	if !more {
 		p := r.process
 		p.routines = slices.DeleteFunc(p.routines, func(o *routine) bool { return o == r })
@@ -56,10 +59,19 @@ func (r *routine) step() {
 	begin(func() { r.process.now(r.step) })
 }
 
+// end ends the routine. One that runs, in which the process has ended, is to find that out.
+func (r *routine) end() {
+	if r.runs {
+		r.over()
+	} else {
+		r.stop()
+	}
+}
+
 // await waits for what begin begins. The error is ErrDown where the process ends meanwhile: the
 // code is to end then, without doing anything more.
 func (r *routine) await(begin wait) error {
-	if !r.yield(begin) {
+	if r.process.node.process != r.process || !r.yield(begin) {
 		r.over()
 		return ErrDown
 	}

@@ -1,9 +1,7 @@
 package model
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/syncd-io/syncd/internal/node"
@@ -20,122 +18,42 @@ func (c *Cluster) Replay(from, to int) {
 		return
 	}
 	s := c.Net.Dial(from, to, func(s *sim.Stream) bool {
-		return c.nodes[to].accept(s, from, &meeting{replayed: true})
+		return c.nodes[to].accept(s, from, (&meeting{replayed: true}).serve)
 	})
 	for _, frame := range t.frames {
 		s.Send(frame)
 	}
 }
 
-// greeted takes a stream of a peer whose first frame may be late. It passes that to
-// first, those that follow to next, and its end to broken. A peer for which there is no
-// place is refused.
-func (p *process) greeted(s *sim.Stream, from int, first, next func(frame []byte), broken func(error)) {
-	remote := p.node.cluster.nodes[from].id
-	leave, ok := p.core.Sessions.Greet(remote, p.core.IsMember(remote))
+// serve answers a sync that a peer begins.
+func (m *meeting) serve(ctx context.Context, c *conn) {
+	hello, size, ok := greeting[*wire.Hello](ctx, c)
 	if !ok {
-		p.refuse(s, from, reconcile.ErrBusy)
 		return
 	}
-	greeted := false
-	greet := func() {
-		if !greeted {
-			greeted = true
-			leave()
-		}
-	}
-	silent := p.after(helloTimeout, func() {
-		greet()
-		s.Reset()
-	})
-	s.Receive = func(frame []byte) {
-		p.now(func() {
-			if greeted {
-				next(frame)
-				return
-			}
-			silent.stop()
-			greet()
-			first(frame)
-		})
-	}
-	s.Broken = func(err error) {
-		p.now(func() {
-			silent.stop()
-			greet()
-			broken(err)
-		})
-	}
-}
-
-// accept answers a stream.
-func (n *Node) accept(s *sim.Stream, from int, m *meeting) bool {
-	p := n.process
-	if p == nil {
-		return false
-	}
-	var x *session
-	p.greeted(s, from, func(frame []byte) {
-		x = p.serve(s, from, m, frame)
-	}, func(frame []byte) {
-		if x != nil {
-			x.take(frame)
-		}
-	}, func(err error) {
-		if x != nil {
-			x.broke(err)
-		}
-	})
-	return true
-}
-
-// refuse tells a peer why no session begins.
-func (p *process) refuse(s *sim.Stream, from int, err error) {
-	n := p.node
-	refusal := reconcile.Refusal(err)
-	refusal.Version = n.version()
-	n.world.Note("refuse", n.number, from, []byte{byte(refusal.Code)})
-	n.cluster.Watch.Refused(n.number, err)
-	s.Send(wire.Append(nil, refusal))
-	s.Close()
-}
-
-// serve answers a Hello. It returns nil if no session begins.
-func (p *process) serve(s *sim.Stream, from int, m *meeting, frame []byte) *session {
-	n := p.node
-	if n.old {
-		frame = translated(frame)
-	}
-	first, size, err := wire.Read(bytes.NewReader(frame))
-	hello, ok := first.(*wire.Hello)
-	if err != nil || !ok {
-		p.refuse(s, from, fmt.Errorf("%w: a first frame that is not a Hello: %w", reconcile.ErrProtocol, err))
-		return nil
-	}
-	remote := n.cluster.nodes[from].id
+	p := c.process
+	remote := p.node.cluster.nodes[c.remote].id
 	part, done, err := p.core.Answer(remote, hello)
 	if err != nil {
-		p.refuse(s, from, err)
-		return nil
+		c.refuse(err)
+		return
 	}
 	sh := p.served(part)
 	if sh == nil { // it was left since just now
 		done()
-		p.refuse(s, from, reconcile.ErrBusy)
-		return nil
+		c.refuse(reconcile.ErrBusy)
+		return
 	}
-	x, err := p.begin(sh, from, 1, m, part.AskOf(hello), func(x *session) (*node.Conversation, error) {
+	x, err := p.begin(sh, c.remote, 1, m, part.AskOf(hello), func(x *session) (*node.Conversation, error) {
 		return part.Respond(context.Background(), remote, hello, size, x.enter), nil
 	})
 	if err != nil {
 		done()
-		p.refuse(s, from, err)
-		return nil
+		c.refuse(err)
+		return
 	}
 	x.done = done
-	x.listen(s)
-	x.pump()
-	return x
+	_, _ = x.run(ctx, c) // the watcher has its end
 }
 
 // served is what a session about a part is of.

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/check"
-	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
 // Errors that a session can end with, besides those of package reconcile.
@@ -65,15 +63,10 @@ type session struct {
 	side    int // 0: initiator
 	remote  int
 	old     bool // as its node
-	stream  *sim.Stream
+	conn    *conn
 	tape    *tape  // of an initiator
 	done    func() // gives back the place
-
-	inbox    [][]byte
-	broken   error // why no more will come
-	waiting  bool
-	deadline *timer
-	over     bool
+	over    bool
 
 	ask     syncing.Ask
 	listed  []reconcile.KeyDifference
@@ -86,8 +79,7 @@ type session struct {
 	strikes int         // of the node, when the snapshot was taken
 	// after: a session was under way then that had taken its snapshot before a strike. It
 	// may repair what is not wrong any more.
-	after  bool
-	finish func(reconcile.Report, error)
+	after bool
 }
 
 // begin makes a session of the process; open begins its conversation.
@@ -112,8 +104,8 @@ func (x *session) enter(s reconcile.Step) {
 	}
 }
 
-// dial begins a conversation with another node.
-func (p *process) dial(sh *shard, remote int, a syncing.Ask, finish func(reconcile.Report, error)) {
+// converse holds a conversation with another node.
+func (p *process) converse(ctx context.Context, sh *shard, remote int, a syncing.Ask) (reconcile.Report, error) {
 	n := p.node
 	there := n.cluster.nodes[remote]
 	m := &meeting{}
@@ -129,10 +121,9 @@ func (p *process) dial(sh *shard, remote int, a syncing.Ask, finish func(reconci
 		return of.Initiate(context.Background(), there.id, a, x.enter)
 	})
 	if err != nil {
-		finish(reconcile.Report{}, err)
-		return
+		return reconcile.Report{}, err
 	}
-	x.finish, x.tape = finish, &tape{}
+	x.tape = &tape{}
 	if n.stray[remote] && a.Moves() {
 		delete(n.stray, remote)
 		m.stray = n.drawStray(n.starts, uint64(remote))
@@ -142,49 +133,16 @@ func (p *process) dial(sh *shard, remote int, a syncing.Ask, finish func(reconci
 	}
 	n.cluster.last[[2]int{n.number, remote}] = x.tape
 	x.done = of.Call(there.id, a)
-	x.listen(n.cluster.Net.Dial(n.number, remote, func(s *sim.Stream) bool { return there.accept(s, n.number, m) }))
-	x.pump()
+	c := p.dial(there, m.serve)
+	report, err := x.run(ctx, c)
+	c.end() // a process that dies before leaves that to its machine
+	return report, err
 }
 
-func (x *session) listen(s *sim.Stream) {
-	x.stream = s
-	if x.side == 1 {
-		return // accept has done so
-	}
-	p := x.process
-	s.Receive = func(frame []byte) { p.now(func() { x.take(frame) }) }
-	s.Broken = func(err error) { p.now(func() { x.broke(err) }) }
-}
-
-// take hands a frame to the session.
-func (x *session) take(frame []byte) {
-	if x.over {
-		return
-	}
-	n := x.process.node
-	n.world.Note("frame", x.remote, n.number, frame)
-	x.inbox = append(x.inbox, frame)
-	x.pump()
-}
-
-// broke tells the session that no more frames will come.
-func (x *session) broke(err error) {
-	if x.over {
-		return
-	}
-	x.broken = fmt.Errorf("%w: %w", ErrUnreachable, err)
-	x.pump()
-}
-
-// pump runs the session until it waits for what has not come.
-func (x *session) pump() {
-	if x.waiting && len(x.inbox) == 0 && x.broken == nil {
-		return
-	}
-	for !x.over {
-		if x.waiting {
-			x.hand()
-		}
+// run runs the session to its end. ErrDown: the process has ended.
+func (x *session) run(ctx context.Context, c *conn) (reconcile.Report, error) {
+	x.conn = c
+	for {
 		took := x.shard.took()
 		e := x.Session.Next()
 		x.applied += x.shard.took() - took
@@ -192,37 +150,24 @@ func (x *session) pump() {
 		case reconcile.WantSend:
 			x.send(&e)
 		case reconcile.WantReceive:
-			x.waiting = true
-			if len(x.inbox) == 0 && x.broken == nil {
-				x.deadline.stop()
-				x.deadline = x.process.after(idleTimeout, func() {
-					x.broken = ErrTimeout
-					x.pump()
-				})
-				return
+			var m wire.Message
+			var size int
+			frame, err := c.receive(ctx, idleTimeout)
+			if errors.Is(err, ErrDown) {
+				return reconcile.Report{}, err
+			}
+			if err == nil {
+				m, size, err = read[wire.Message](frame)
+			}
+			if err != nil {
+				x.Session.Fail(err)
+			} else {
+				x.Session.Deliver(m, size)
 			}
 		case reconcile.WantNothing:
-			x.end()
+			return x.end()
 		}
 	}
-}
-
-// hand delivers the frame that the session waits for.
-func (x *session) hand() {
-	x.waiting = false
-	x.deadline.stop()
-	if len(x.inbox) == 0 {
-		x.Session.Fail(x.broken)
-		return
-	}
-	frame := x.inbox[0]
-	x.inbox = x.inbox[1:]
-	m, size, err := wire.Read(bytes.NewReader(frame))
-	if err != nil {
-		x.Session.Fail(fmt.Errorf("%w: %w", reconcile.ErrProtocol, err))
-		return
-	}
-	x.Session.Deliver(m, size)
 }
 
 func (x *session) send(e *reconcile.Event) {
@@ -240,13 +185,13 @@ func (x *session) send(e *reconcile.Event) {
 	if x.tape != nil {
 		x.tape.frames = append(x.tape.frames, frame)
 	}
-	x.stream.Send(frame)
+	x.conn.stream.Send(frame)
 }
 
 // end reports a session that is over to the watcher.
-func (x *session) end() {
+func (x *session) end() (reconcile.Report, error) {
 	failed := x.Session.Err()
-	x.stream.Close()
+	x.conn.stream.Close()
 	x.process.flush() // a sweep that follows from it waits for what is being committed
 	report, err := x.leave(failed)
 	n := x.process.node
@@ -262,9 +207,7 @@ func (x *session) end() {
 	if !x.ask.Control { // the checker knows the data
 		n.cluster.Watch.Ended(x.judged(report, err))
 	}
-	if x.finish != nil {
-		x.finish(report, err)
-	}
+	return report, err
 }
 
 // struck reports whether the node's state was damaged after the session's snapshot, or is
@@ -312,27 +255,10 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 func (x *session) leave(failed error) (reconcile.Report, error) {
 	p := x.process
 	x.over = true
-	x.deadline.stop()
 	p.sessions = slices.DeleteFunc(p.sessions, func(y *session) bool { return y == x })
-	return x.release(failed)
-}
-
-func (x *session) release(failed error) (reconcile.Report, error) {
 	if x.done != nil {
 		x.done()
 	}
-	x.process.node.cluster.open--
+	p.node.cluster.open--
 	return x.End(failed)
-}
-
-// abandon ends the session with its process.
-func (x *session) abandon(silently bool) {
-	n := x.process.node
-	x.over = true
-	if silently && n.world.Draw(sim.ForReset, uint64(n.number), n.starts, uint64(x.remote))%2 == 0 {
-		x.stream.Vanish()
-	} else {
-		x.stream.Reset()
-	}
-	_, _ = x.release(ErrDown) // nothing is left to tell
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/syncd-io/syncd/internal/ask"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/syncing"
-	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -81,7 +80,7 @@ func (p *process) wait(o *WaitFor) error {
 		p.routine(func(ctx context.Context) {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			ask.Await(ctx, awaiting{p}, p.set, id, about, func(err error) {
+			ask.Await(ctx, awaiting{hosts{p}}, p.set, id, about, func(err error) {
 				if over || ctx.Err() != nil {
 					cancel()
 					return
@@ -100,49 +99,34 @@ func (p *process) wait(o *WaitFor) error {
 }
 
 // awaiting is the network of waits, as package ask sees it. Each is a routine; it ends where the cluster rests.
-type awaiting struct{ process *process }
+type awaiting struct{ hosts }
 
-func (w awaiting) Now() time.Duration { return w.process.node.world.Now() }
-
-func (w awaiting) Ask(ctx context.Context, id node.ID, patience time.Duration, q wire.Question) (reply *wire.Reply, err error) {
-	if err := w.await(ctx, func(done func()) {
-		w.process.question(w.process.node.cluster.byID[id].number, patience, q, func(asked *Question, failed error) {
-			if err = failed; err == nil {
-				reply = asked.Reply
-			}
-			done()
-		})
-	}); err != nil {
+func (w awaiting) Ask(ctx context.Context, id node.ID, patience time.Duration, q wire.Question) (*wire.Reply, error) {
+	p := w.process
+	if p.node.cluster.resting {
+		return nil, errResting
+	}
+	asked, err := p.ask(ctx, p.node.cluster.byID[id].number, patience, q)
+	if err != nil {
 		return nil, err
 	}
-	return reply, err
+	return asked.Reply, nil
 }
 
 func (w awaiting) Sync(ctx context.Context, id node.ID, _ bool) (verified bool, err error) {
-	if err := w.await(ctx, func(done func()) {
-		w.process.sync(w.process.shard, w.process.node.cluster.byID[id].number, syncing.Ask{}, func(report reconcile.Report, failed error) {
-			verified, err = report.Verified, failed
-			done()
-		})
-	}); err != nil {
-		return false, err
+	p := w.process
+	if p.node.cluster.resting {
+		return false, errResting
 	}
-	return verified, err
+	report, err := p.syncIn(ctx, p.shard, p.node.cluster.byID[id].number, syncing.Ask{})
+	return report.Verified, err
 }
 
 func (w awaiting) Sleep(ctx context.Context, d time.Duration) error {
-	return w.await(ctx, func(done func()) { w.process.after(d, done) })
-}
-
-// await waits, unless waits go no further.
-func (w awaiting) await(ctx context.Context, begin wait) error {
 	if w.process.node.cluster.resting {
 		return errResting
 	}
-	if err := routineOf(ctx).await(begin); err != nil {
-		return err
-	}
-	return ctx.Err()
+	return w.hosts.Sleep(ctx, d)
 }
 
 var errResting = errors.New("waits go no further")

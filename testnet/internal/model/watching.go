@@ -124,7 +124,7 @@ func (p *process) watch(g *program) {
 		}
 		return
 	}
-	x := &watch{box: mailbox{process: p}}
+	x := &watch{box: mailbox{box[func()]{process: p}}}
 	g.at = x
 	p.routine(func(ctx context.Context) {
 		// take hands the program an event, and reports whether it takes more.
