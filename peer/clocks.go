@@ -52,14 +52,6 @@ func (ns *Namespace) twins() []status.Twin {
 	return list
 }
 
-func (ns *Namespace) twinned() *status.Twinned {
-	by, at, ok := ns.core.Copied()
-	if !ok {
-		return nil
-	}
-	return &status.Twinned{By: ID(by), At: at}
-}
-
 // ClockOffset compares this machine's clock with those of the peers that this node has
 // synced with lately. The result ok is false if there was no such peer.
 func (n *Node) ClockOffset() (o status.Clock, ok bool) {

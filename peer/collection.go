@@ -5,26 +5,23 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/watermark"
 	"github.com/syncd-io/syncd/peer/status"
 )
 
 // Collection says how far the collection is, and what holds it back.
-func (ns *Namespace) Collection() status.Collection {
-	var c watermark.Collection
+func (ns *Namespace) Collection() (c status.Collection) {
 	for i, sh := range ns.shards() {
 		if one := sh.set.Collection(); i == 0 {
 			c = one
 		} else {
-			c = c.Plus(one)
+			c = watermark.Both(c, one)
 		}
 	}
-	out := status.Collection{
-		Waiting: c.Waiting, Counted: c.Counted, Oldest: c.Oldest, Mark: c.Mark, Floor: c.Floor, Recovering: c.Recovering, Holding: []status.Holding{},
-	}
+	c.Holding = append([]status.Holding{}, c.Holding...)
 	now := ns.node.now()
-	for _, h := range c.Holding {
+	for i := range c.Holding {
+		h := &c.Holding[i]
 		last := h.Synced
 		if last.IsZero() {
 			last = h.Since
@@ -32,9 +29,9 @@ func (ns *Namespace) Collection() status.Collection {
 		if last.IsZero() {
 			last = ns.node.started
 		}
-		out.Holding = append(out.Holding, status.Holding{Member: ID(h.Member), Reason: h.Reason, Since: h.Since, Synced: h.Synced, Silent: now.Sub(last) > SilentAfter})
+		h.Silent = now.Sub(last) > SilentAfter
 	}
-	return out
+	return c
 }
 
 // silent are the members that hold the collection back and were not heard for long.
@@ -44,9 +41,8 @@ func (ns *Namespace) silent() []status.Holding {
 
 // Collect takes out what all members are past, and tells them what this node holds.
 // Daemons do so by themselves; it does not reach further than they would.
-func (ns *Namespace) Collect(ctx context.Context) (status.Swept, error) {
-	var all gc.Swept
-	err := ns.within(ctx, "collect in", func(ctx context.Context) error {
+func (ns *Namespace) Collect(ctx context.Context) (all status.Swept, err error) {
+	err = ns.within(ctx, "collect in", func(ctx context.Context) error {
 		for _, sh := range ns.shards() {
 			swept, err := sh.set.Collect(ctx)
 			if all = all.Plus(swept); err != nil {
@@ -55,7 +51,7 @@ func (ns *Namespace) Collect(ctx context.Context) (status.Swept, error) {
 		}
 		return nil
 	})
-	return status.Swept(all), err
+	return all, err
 }
 
 // tend does what has become due in the namespace by itself, unless that is being
@@ -81,14 +77,12 @@ func (ns *Namespace) tendLocked() {
 		n.log.Warn("a namespace could not be tended", logNamespace(ns), logError(err))
 	}
 	ns.move()
-	var swept gc.Swept
+	var swept status.Swept
 	for _, sh := range ns.shards() {
-		left := sh.set.Left() // by syncs, too
-		swept = swept.Plus(gc.Swept{Collected: left.Collected - sh.left.Collected, Adopted: left.Adopted - sh.left.Adopted, SetAside: left.SetAside - sh.left.SetAside})
-		sh.left = left
+		swept = swept.Plus(sh.set.Left()) // by syncs, too
 	}
-	if swept != (gc.Swept{}) {
-		n.metrics.Collected(ns.Name(), status.Swept(swept))
+	if swept != (status.Swept{}) {
+		n.metrics.Collected(ns.Name(), swept)
 		n.log.Info("records have left a namespace", logNamespace(ns),
 			slog.Int64("collected", swept.Collected), slog.Int64("adopted", swept.Adopted), slog.Int64("set_aside", swept.SetAside))
 	}

@@ -236,17 +236,7 @@ func (ns *Namespace) Invite(ctx context.Context, o InviteOptions) (ticket string
 
 // Invites lists the tickets that this node has issued, the oldest first. Those that
 // are used up or have expired are among them for a week.
-func (ns *Namespace) Invites() []status.Invite {
-	list := []status.Invite{}
-	for _, i := range ns.core.Invitations() {
-		one := status.Invite{ID: i.ID, Role: i.Role.String(), Issued: i.Issued, Expires: i.Expires, Uses: i.Uses, UsedBy: []ID{}}
-		for _, id := range i.UsedBy {
-			one.UsedBy = append(one.UsedBy, ID(id))
-		}
-		list = append(list, one)
-	}
-	return list
-}
+func (ns *Namespace) Invites() []status.Invite { return ns.core.Invitations() }
 
 // Revoke makes a ticket useless from now on; id is one of Invites, or the ticket
 // itself. The nodes that have joined by it stay members. ErrNotFound: this node has

@@ -179,14 +179,6 @@ func (n *Node) share(a, b ID) bool {
 	})
 }
 
-func (ns *Namespace) removal() *status.Removal {
-	r, removed := ns.core.Removal()
-	if !removed {
-		return nil
-	}
-	return &status.Removal{By: ID(r.By), At: r.At, Expired: r.Expired}
-}
-
 // isMember reports whether a peer is a member of any namespace of this node.
 func (n *Node) isMember(id ID) bool { return n.core.IsMember(node.ID(id)) }
 

@@ -195,7 +195,7 @@ func (ns *Namespace) ID() dbadapter.NamespaceID { return ns.id }
 
 // Role is this node's; 0: it is not a member any more.
 func (ns *Namespace) Role() Role {
-	if ns.removal() != nil {
+	if ns.core.Removal() != nil {
 		return 0
 	}
 	return Role(ns.core.Members().Role(node.ID(ns.node.self.id)))
@@ -219,9 +219,9 @@ func (ns *Namespace) Info() status.Namespace {
 		Lost:     ns.Lost(),
 		Damage:   ns.node.damage.Of(ns.id),
 		Silent:   ns.silent(),
-		Removed:  ns.removal(),
+		Removed:  ns.core.Removal(),
 		Twins:    ns.twins(),
-		Twinned:  ns.twinned(),
+		Twinned:  ns.core.Copied(),
 	}
 	if r, err := ns.core.Replicas(); err == nil {
 		info.Shards = &r

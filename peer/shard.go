@@ -9,7 +9,6 @@ import (
 
 	"github.com/syncd-io/syncd/internal/changes"
 	"github.com/syncd-io/syncd/internal/folder"
-	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
@@ -32,7 +31,6 @@ type shard struct {
 	pushable chan struct{}
 	// verified is when syncs have proved the records equal to others'.
 	verified *folder.Proofs
-	left     gc.Swept // what has left, and is in the metrics; guarded by tending of the namespace
 }
 
 // openShard begins to drive a set.

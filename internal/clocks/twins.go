@@ -10,6 +10,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -227,9 +228,12 @@ func (c *Copied) Ended(by roster.ID, now time.Time, err error) error {
 	return fmt.Errorf("%w as this one, and %s has heard both: a copy of the data directory is running; stop one of the two, and %s", err, by, cure())
 }
 
-// By is the peer that has said so within the last TwinLife, and when.
-func (c *Copied) By(now time.Time) (by roster.ID, at time.Time, ok bool) {
+// By is the peer that has said so within the last TwinLife, and when; nil: none has.
+func (c *Copied) By(now time.Time) *status.Twinned {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.by, c.at, !c.at.IsZero() && now.Sub(c.at) <= TwinLife
+	if c.at.IsZero() || now.Sub(c.at) > TwinLife {
+		return nil
+	}
+	return &status.Twinned{By: status.ID(c.by), At: c.at}
 }

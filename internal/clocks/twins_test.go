@@ -152,16 +152,16 @@ func TestCopied(t *testing.T) {
 	if err := c.Ended("x", epoch, other); err != other {
 		t.Error(err)
 	}
-	if _, _, ok := c.By(epoch); ok {
+	if c.By(epoch) != nil {
 		t.Error("nobody has said so")
 	}
 	if err := c.Ended("x", epoch, reconcile.ErrTwin); !errors.Is(err, reconcile.ErrTwin) || !strings.Contains(err.Error(), "syncd init --new-identity") {
 		t.Error(err)
 	}
-	if by, at, ok := c.By(epoch.Add(TwinLife)); !ok || by != "x" || !at.Equal(epoch) {
-		t.Errorf("%s at %s, %t", by, at, ok)
+	if by := c.By(epoch.Add(TwinLife)); by == nil || by.By != "x" || !by.At.Equal(epoch) {
+		t.Errorf("it was %+v", by)
 	}
-	if _, _, ok := c.By(epoch.Add(TwinLife + 1)); ok {
+	if c.By(epoch.Add(TwinLife+1)) != nil {
 		t.Error("it is not forgotten")
 	}
 }

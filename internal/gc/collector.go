@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/watermark"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // ErrAnew: what the watermark rested on has changed meanwhile.
@@ -66,7 +67,7 @@ type Collector struct {
 	synced map[roster.ID]time.Time
 	// pledged is when this node pledged last.
 	pledged time.Time
-	left    Swept // of the set, since it was opened
+	left    status.Swept // of the set, since it was last asked for
 
 	waiting watermark.Waiting
 	// ceiling is held while a reading of the clock is made durable, or the ceiling is
@@ -168,7 +169,7 @@ func (g *Collector) Greeted() (t dbadapter.Timestamp) {
 func (g *Collector) Waiting() *watermark.Waiting { return &g.waiting }
 
 // Collection says how far the collection is, and what holds it back.
-func (g *Collector) Collection() (c watermark.Collection) {
+func (g *Collector) Collection() (c status.Collection) {
 	g.View(func(w *watermark.Watermark) {
 		c = w.Collection(&g.waiting, dbadapter.Timestamp(g.c.Clock.Latest()), g.synced)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/watermark"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 const (
@@ -14,13 +15,6 @@ const (
 	sweepBatch = 1024
 	sweepBytes = 1 << 20
 )
-
-// Swept is what a sweep did.
-type Swept struct {
-	Collected int64 // tombstones, and expired records, that are gone
-	Adopted   int64 // records of a writer without the right, written again here
-	SetAside  int64 // such records that this node may not write
-}
 
 // Judge judges the records of a sweep by a list of members.
 type Judge interface {
@@ -44,7 +38,7 @@ var (
 )
 
 // Tend does what has become due by itself.
-func (g *Collector) Tend(ctx context.Context) (swept Swept, err error) {
+func (g *Collector) Tend(ctx context.Context) (swept status.Swept, err error) {
 	failed := g.pledge(ctx)
 	tau, err := g.Tau(ctx)
 	if err != nil || tau == 0 {
@@ -63,9 +57,9 @@ func (g *Collector) Tend(ctx context.Context) (swept Swept, err error) {
 
 // Collect takes out what all members are past, without waiting for Tend,
 // and tells the members what this node holds.
-func (g *Collector) Collect(ctx context.Context) (Swept, error) {
+func (g *Collector) Collect(ctx context.Context) (status.Swept, error) {
 	if err := g.Pledge(ctx); err != nil {
-		return Swept{}, err
+		return status.Swept{}, err
 	}
 	return g.Sweep(ctx)
 }
@@ -103,14 +97,14 @@ func (g *Collector) CatchUp(ctx context.Context, floor dbadapter.Timestamp) erro
 // proved that another member holds them. A node that may not write sets aside all.
 // What is done twice changes nothing, so that a sweep that is cut off needs no
 // repair.
-func (g *Collector) Sweep(ctx context.Context) (Swept, error) {
+func (g *Collector) Sweep(ctx context.Context) (status.Swept, error) {
 	g.sweeping.Lock()
 	defer g.sweeping.Unlock()
 	return g.sweep(ctx)
 }
 
 // sweep is Sweep; sweeping is held.
-func (g *Collector) sweep(ctx context.Context) (done Swept, err error) {
+func (g *Collector) sweep(ctx context.Context) (done status.Swept, err error) {
 	// The order matters: a change of the list from now on asks for another sweep.
 	// Then tau waits for the commits that have read the list before this one.
 	g.waiting.Begin(g.c.Now())
@@ -183,7 +177,7 @@ type sweep struct {
 	recovers bool
 	// later: what this node is to adopt it may write only when time has passed.
 	later bool
-	done  Swept
+	done  status.Swept
 }
 
 // renounces reports whether the record is this node's own and may be held here
@@ -207,7 +201,7 @@ func (s *sweep) take(ctx context.Context, held *dbadapter.Hashed) error {
 		s.later = true
 	case err == nil:
 		s.done.Adopted++
-		s.g.leaves(Swept{Adopted: 1})
+		s.g.leaves(status.Swept{Adopted: 1})
 	case !errors.Is(err, ErrElsewhere): // another write may have come in between
 		return err
 	}
@@ -259,7 +253,7 @@ func (s *sweep) flush(ctx context.Context) error {
 
 // Remove takes records out of the set. Those that are collected up to mark raise
 // the floor first, durably; basis is that of the mark. No record comes in meanwhile.
-func (g *Collector) Remove(ctx context.Context, writes []dbadapter.Write, mark dbadapter.Timestamp, basis watermark.Basis) (done Swept, err error) {
+func (g *Collector) Remove(ctx context.Context, writes []dbadapter.Write, mark dbadapter.Timestamp, basis watermark.Basis) (done status.Swept, err error) {
 	if len(writes) == 0 {
 		return done, nil
 	}
@@ -278,14 +272,14 @@ func (g *Collector) Remove(ctx context.Context, writes []dbadapter.Write, mark d
 	}
 	outcomes, err := g.c.Apply(ctx, writes)
 	for i, o := range outcomes {
-		done.count(writes[i].Action, o)
+		count(&done, writes[i].Action, o)
 	}
 	g.leaves(done)
 	return done, err
 }
 
 // count adds what became of a record that was to be taken out.
-func (s *Swept) count(a dbadapter.Action, o dbadapter.Outcome) {
+func count(s *status.Swept, a dbadapter.Action, o dbadapter.Outcome) {
 	switch {
 	case o.Result != dbadapter.Applied:
 	case a == dbadapter.Collect:
@@ -295,20 +289,15 @@ func (s *Swept) count(a dbadapter.Action, o dbadapter.Outcome) {
 	}
 }
 
-// Plus adds what another sweep did.
-func (s Swept) Plus(of Swept) Swept {
-	return Swept{s.Collected + of.Collected, s.Adopted + of.Adopted, s.SetAside + of.SetAside}
-}
-
-// Left is what has left the set since it was opened, by sweeps and at the end of
-// syncs.
-func (g *Collector) Left() Swept {
+// Left is what has left the set since the last call, by sweeps and at the end of syncs.
+func (g *Collector) Left() (left status.Swept) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.left
+	left, g.left = g.left, left
+	return left
 }
 
-func (g *Collector) leaves(done Swept) {
+func (g *Collector) leaves(done status.Swept) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.left = g.left.Plus(done)

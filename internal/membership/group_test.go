@@ -15,6 +15,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -173,7 +174,7 @@ func TestUseOfTicketIsDurableFirst(t *testing.T) {
 	g = d.open(t)
 	redeem(3, ErrTicketUsed)
 	redeem(2, nil)
-	if uses := g.Invitations()[0].UsedBy; !slices.Equal(uses, []roster.ID{idOf(2)}) {
+	if uses := g.Invitations()[0].UsedBy; !slices.Equal(uses, []status.ID{status.ID(idOf(2))}) {
 		t.Errorf("the ticket was used by %v", uses)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // InviteOptions says what a ticket gives.
@@ -105,26 +106,16 @@ func (i *Invite) validate() error {
 // ticketID names a ticket by a part of its token's hash.
 func ticketID(hash []byte) string { return hex.EncodeToString(hash[:8]) }
 
-// Invitation is a ticket that this node has issued.
-type Invitation struct {
-	ID      string
-	Role    roster.Role
-	Issued  time.Time
-	Expires time.Time
-	Uses    int
-	UsedBy  []roster.ID
-}
-
 // Invitations lists the tickets that this node has issued and remembers, the oldest
 // first. Used up and expired ones are among them for a while.
-func (g *Group) Invitations() []Invitation {
-	var list []Invitation
+func (g *Group) Invitations() []status.Invite {
+	list := []status.Invite{}
 	for _, i := range g.Members().record.Invites {
-		one := Invitation{
-			ID: ticketID(i.Hash), Role: i.Role, Issued: i.Issued.Time(), Expires: time.Unix(i.Expires, 0).UTC(), Uses: i.Uses,
+		one := status.Invite{
+			ID: ticketID(i.Hash), Role: i.Role.String(), Issued: i.Issued.Time(), Expires: time.Unix(i.Expires, 0).UTC(), Uses: i.Uses, UsedBy: []status.ID{},
 		}
 		for _, id := range i.UsedBy {
-			one.UsedBy = append(one.UsedBy, roster.ID(id))
+			one.UsedBy = append(one.UsedBy, status.ID(id))
 		}
 		list = append(list, one)
 	}

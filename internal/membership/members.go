@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -61,35 +62,26 @@ func ended(m *roster.Member, now time.Time) bool {
 	return m.Expires != 0 && now.After(m.Expires.Time())
 }
 
-// Removal tells how the membership of this node ended.
-type Removal struct {
-	// By is the admin that ended it, or that had given the role which has expired.
-	By roster.ID
-	At time.Time // by the clock of By
-	// Expired: the role was given for a time.
-	Expired bool
-}
-
-// Removal reports whether this node is not a member any more, as far as it has
-// heard. It may have heard by its own list, by a statement that a peer has shown,
+// Removal tells how the membership of this node ended, as far as it has heard; nil: it is
+// a member. It may have heard by its own list, by a statement that a peer has shown,
 // or by the time until which it was one.
-func (g *Group) Removal() (Removal, bool) {
+func (g *Group) Removal() *status.Removal {
 	members := g.Members()
 	if self, ok := members.Member(g.c.Self); ok && ended(&self, g.c.Now()) {
-		return Removal{self.By, self.Expires.Time(), true}, true
+		return &status.Removal{By: status.ID(self.By), At: self.Expires.Time(), Expired: true}
 	}
 	statement := members.record.Removed
 	if former, ok := members.Former(g.c.Self); ok {
 		statement = former.Statement
 	}
 	if len(statement) == 0 {
-		return Removal{}, false
+		return nil
 	}
 	s, err := g.parse(statement)
 	if err != nil {
-		return Removal{}, false
+		return nil
 	}
-	return Removal{s.Author, s.At.Time(), s.Kind == roster.Expire}, true
+	return &status.Removal{By: status.ID(s.Author), At: s.At.Time(), Expired: s.Kind == roster.Expire}
 }
 
 // ShownRemoval reports whether a peer has shown that this node was removed, while the list does not
@@ -98,13 +90,10 @@ func (g *Group) ShownRemoval() bool { return len(g.Members().record.Removed) > 0
 
 // Outside is ErrDenied where this node is not a member any more.
 func (g *Group) Outside() error {
-	if r, removed := g.Removal(); removed {
-		return r.err()
+	r := g.Removal()
+	if r == nil {
+		return nil
 	}
-	return nil
-}
-
-func (r Removal) err() error {
 	why := ""
 	if r.Expired {
 		why = ": its role was given for a time"

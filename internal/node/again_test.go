@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // restart closes the namespace of a machine, and opens it again as a new process
@@ -37,7 +38,7 @@ func TestRestampedTombstoneWaits(t *testing.T) {
 	c.round()
 	c.round()
 	held = c.ns[1].Sets()[0].Collection()
-	if len(held.Holding) != 1 || held.Holding[0].Member != c.machines[0].ID || !strings.Contains(held.Holding[0].Reason, "restamped") {
+	if len(held.Holding) != 1 || held.Holding[0].Member != status.ID(c.machines[0].ID) || !strings.Contains(held.Holding[0].Reason, "restamped") {
 		t.Errorf("waiting: %+v", held)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -64,7 +64,7 @@ func TestCollectedOnOneSide(t *testing.T) {
 			t.Errorf("%v, %v", c.keys(0), c.keys(1))
 		}
 		for i, ns := range c.ns {
-			if left := ns.Sets()[0].Left(); left != (gc.Swept{Collected: 10}) {
+			if left := ns.Sets()[0].Left(); left != (status.Swept{Collected: 10}) {
 				t.Errorf("node %d counts %+v", i, left)
 			}
 		}

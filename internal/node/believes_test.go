@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -66,7 +67,7 @@ func TestShownRemovalIsOfOneThatMay(t *testing.T) {
 	} {
 		x := ns[c.to]
 		err := x.Heed(idOf(c.from), [][]byte{forged(x, c.by, c.s)})
-		if _, removed := x.Removal(); removed != c.believed || errors.Is(err, reconcile.ErrRemoved) != c.believed {
+		if removed := x.Removal() != nil; removed != c.believed || errors.Is(err, reconcile.ErrRemoved) != c.believed {
 			t.Errorf("%s: believed %t, want %t: %v", name, removed, c.believed, err)
 		}
 		held := x.Hold()
@@ -92,7 +93,7 @@ func TestCopyIsShownItsRemoval(t *testing.T) {
 	if err := sb.Heed(idOf(5), [][]byte{down, removal}); !errors.Is(err, reconcile.ErrRemoved) {
 		t.Error(err)
 	}
-	if r, removed := sb.Removal(); !removed || r.By != idOf(9) {
+	if r := sb.Removal(); r == nil || r.By != status.ID(idOf(9)) {
 		t.Errorf("it says %+v", r)
 	}
 }
@@ -123,7 +124,7 @@ func TestShownRemovalEnds(t *testing.T) {
 		if err := end(a, c, sa, sc); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if r, removed := sc.Removal(); removed {
+		if r := sc.Removal(); r != nil {
 			t.Errorf("%s: it takes itself for removed: %+v", name, r)
 		}
 		if _, err := put(sc, "k", "v"); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/watermark"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // newCollector is the collector of the set, which is open.
@@ -96,15 +97,15 @@ func (set *Set) receive(w *watermark.Watermark, r *dbadapter.Record) (changed bo
 }
 
 // Collection says how far the collection is, and what holds it back.
-func (set *Set) Collection() watermark.Collection { return set.gc.Collection() }
+func (set *Set) Collection() status.Collection { return set.gc.Collection() }
 
 // Collect takes out what all members are past, without waiting for the background,
 // and tells the members what this node holds.
-func (set *Set) Collect(ctx context.Context) (gc.Swept, error) { return set.gc.Collect(ctx) }
+func (set *Set) Collect(ctx context.Context) (status.Swept, error) { return set.gc.Collect(ctx) }
 
 // Left is what has left the set since it was opened, by sweeps and at the end of
 // syncs.
-func (set *Set) Left() gc.Swept { return set.gc.Left() }
+func (set *Set) Left() status.Swept { return set.gc.Left() }
 
 // Floor is up to when this node has collected deletions of the set.
 func (set *Set) Floor() dbadapter.Timestamp { return set.gc.Floor() }
@@ -113,7 +114,7 @@ func (set *Set) Floor() dbadapter.Timestamp { return set.gc.Floor() }
 func (set *Set) UpTo() dbadapter.Timestamp { return set.gc.UpTo() }
 
 // tend does what has become due in the collection.
-func (set *Set) tend(ctx context.Context) (swept gc.Swept, err error) {
+func (set *Set) tend(ctx context.Context) (swept status.Swept, err error) {
 	var counts bool
 	failed := set.gc.Update(func(w *watermark.Watermark) bool {
 		counts = w.Counts()

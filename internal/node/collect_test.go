@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/internal/watermark"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -188,7 +189,7 @@ func TestLapsedMemberReturns(t *testing.T) {
 		c.round(0, 1)
 	}
 	held := c.ns[0].Sets()[0].Collection()
-	if len(held.Holding) != 1 || held.Holding[0].Member != c.machines[2].ID || held.Waiting == 0 || held.Holding[0].Synced.IsZero() {
+	if len(held.Holding) != 1 || held.Holding[0].Member != status.ID(c.machines[2].ID) || held.Waiting == 0 || held.Holding[0].Synced.IsZero() {
 		t.Fatalf("holding it back: %+v", held)
 	}
 	c.want(0, "-deleted", "stays")

@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -256,7 +257,7 @@ func TestRoleExpires(t *testing.T) {
 		t.Errorf("after its end: %v, %s", err, list(sa))
 	}
 	wantErr(t, third(b.sync(sb, a, syncing.Ask{})), ErrDenied, "a sync after it was written down")
-	if r, removed := sb.Removal(); !removed || r.By != a.ID {
+	if r := sb.Removal(); r == nil || r.By != status.ID(a.ID) {
 		t.Errorf("the node has heard of %+v", r)
 	}
 	if got := string(must(get(sa, "k")).Value); got != "in time" {

@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 func TestInvite(t *testing.T) {
@@ -146,7 +147,7 @@ func TestTicketForSeveral(t *testing.T) {
 	}
 	wantErr(t, ns.Redeem(context.Background(), idOf(5), ticket.Token[:]), membership.ErrTicketUsed, "a fourth")
 	list := ns.Invitations()
-	if len(list) != 1 || list[0].Uses != 3 || len(list[0].UsedBy) != 3 || list[0].UsedBy[0] != idOf(2) || len(ns.Members().Members()) != 4 {
+	if len(list) != 1 || list[0].Uses != 3 || len(list[0].UsedBy) != 3 || list[0].UsedBy[0] != status.ID(idOf(2)) || len(ns.Members().Members()) != 4 {
 		t.Errorf("the tickets are %+v", list)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/syncing"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -361,14 +362,14 @@ func TestRemovedMemberIsTold(t *testing.T) {
 	if _, _, err := b.sync(sb, a, syncing.Ask{}); !errors.Is(err, reconcile.ErrRemoved) || !strings.Contains(err.Error(), a.ID.String()) {
 		t.Errorf("a sync after the removal: %v", err)
 	}
-	if r, removed := sb.Removal(); !removed || r.By != a.ID || !r.At.Equal(a.clock) {
+	if r := sb.Removal(); r == nil || r.By != status.ID(a.ID) || !r.At.Equal(a.clock) {
 		t.Errorf("it says of its removal %+v", r)
 	}
 	wantErr(t, second(put(sb, "k", "v")), reconcile.ErrRemoved, "it writes")
 	// It is durable.
 	succeeds(t, sb.Close())
 	sb = must(b.open(sb.Sets()[0].Keys.Secret, must(DecodeState(must(sb.state.Load().Encode())))))
-	if r, removed := sb.Removal(); !removed || r.By != a.ID {
+	if r := sb.Removal(); r == nil || r.By != status.ID(a.ID) {
 		t.Errorf("opened again, it says %+v", r)
 	}
 	// A member that has not heard of the new grant tells of the removal once more,
@@ -378,7 +379,7 @@ func TestRemovedMemberIsTold(t *testing.T) {
 	if again := must(b.join(a, invite(sa, RoleWrite))); again != sb {
 		t.Fatal("another namespace was opened")
 	}
-	if r, removed := sb.Removal(); removed {
+	if r := sb.Removal(); r != nil {
 		t.Errorf("invited anew, it says %+v", r)
 	}
 	if _, _, err := b.sync(sb, c, syncing.Ask{}); err != nil || list(sc) != list(sb) {
@@ -398,7 +399,7 @@ func TestRemovedMemberIsTold(t *testing.T) {
 		if err := sb.Heed(c.ID, [][]byte{value}); !errors.Is(err, ErrDenied) || errors.Is(err, reconcile.ErrRemoved) {
 			t.Errorf("a statement %s: %v", name, err)
 		}
-		if _, removed := sb.Removal(); removed {
+		if sb.Removal() != nil {
 			t.Errorf("a statement %s was believed", name)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/membership"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/peer/status"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -317,8 +318,8 @@ func (ns *Namespace) Rule() *placement.Rule { return ns.rule }
 func (ns *Namespace) Twins() []clocks.Twin { return ns.twins.List(ns.node.Now()) }
 
 // Copied is the member that has said last, of late, that another node runs with this
-// one's identity, and when.
-func (ns *Namespace) Copied() (by ID, at time.Time, ok bool) { return ns.copied.By(ns.node.Now()) }
+// one's identity, and when; nil: none has.
+func (ns *Namespace) Copied() *status.Twinned { return ns.copied.By(ns.node.Now()) }
 
 // Located reports whether hosts feed a locator: all nodes hear then which keys there are.
 func (ns *Namespace) Located() bool { return ns.rule != nil && ns.rule.Locator }

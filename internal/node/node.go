@@ -11,7 +11,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/clocks"
-	"github.com/syncd-io/syncd/internal/gc"
 	"github.com/syncd-io/syncd/internal/push"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/internal/signature"
@@ -276,7 +275,7 @@ func (n *Node) Tend(ctx context.Context) error {
 
 // Tend does what has become due in the namespace. A driver calls it with each round
 // of the schedule. It may read all records.
-func (ns *Namespace) Tend(ctx context.Context) (gc.Swept, error) {
+func (ns *Namespace) Tend(ctx context.Context) (status.Swept, error) {
 	failed := errors.Join(ns.renounce(ctx), ns.Expire(ctx), ns.dropFormer(ctx))
 	_, _, err := ns.tendLayout(ctx)
 	_, told := ns.tellShards(ctx, 0)
@@ -284,7 +283,7 @@ func (ns *Namespace) Tend(ctx context.Context) (gc.Swept, error) {
 	if ns.rule != nil && len(ns.Sets()) == 0 { // it lacks nothing
 		failed = errors.Join(failed, ns.Return(ctx))
 	}
-	var all gc.Swept
+	var all status.Swept
 	for _, set := range ns.Sets() {
 		swept, err := set.tend(ctx)
 		all, failed = all.Plus(swept), errors.Join(failed, err)

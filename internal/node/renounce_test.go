@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/internal/watermark"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
 // aside are the keys of what a node lists as set aside, of deletions with a minus.
@@ -229,7 +230,7 @@ func TestMemberThatNeverPledges(t *testing.T) {
 	}
 	for i, ns := range c.ns[:2] {
 		held := ns.Sets()[0].Collection()
-		if held.Waiting == 0 || !held.Floor.IsZero() || len(held.Holding) != 1 || held.Holding[0].Member != c.machines[2].ID ||
+		if held.Waiting == 0 || !held.Floor.IsZero() || len(held.Holding) != 1 || held.Holding[0].Member != status.ID(c.machines[2].ID) ||
 			!strings.Contains(held.Holding[0].Reason, "has not said what it holds") || held.Holding[0].Synced.IsZero() {
 			t.Errorf("%d: %+v", i, held)
 		}
@@ -244,7 +245,7 @@ func TestMemberThatNeverPledges(t *testing.T) {
 		value := must(p.Encode())
 		succeeds(t, say(c.ns[2], c.ns[2].Sets()[0].pledgeKey(), value))
 		rounds(2)
-		if held := c.ns[0].Sets()[0].Collection(); len(held.Holding) != 1 || held.Holding[0].Member != c.machines[2].ID || !held.Floor.IsZero() {
+		if held := c.ns[0].Sets()[0].Collection(); len(held.Holding) != 1 || held.Holding[0].Member != status.ID(c.machines[2].ID) || !held.Floor.IsZero() {
 			t.Errorf("%s: %+v", what, held)
 		}
 	}

@@ -7,47 +7,12 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/peer/status"
 )
 
-// Collection is how far the collection of what was deleted, or has expired, is, and what
-// holds it back.
-type Collection struct {
-	// Waiting is an upper bound of the tombstones and records that expire and are
-	// held. One that was overwritten still counts until the records are read next.
-	// Counted says that they have been, since the namespace was opened or before
-	// its last orderly close.
-	Waiting int64
-	Counted bool
-	// Oldest is from when on the first of them may go; zero if nothing waits.
-	Oldest time.Time
-	// Mark is up to when all members hold what was written; zero: it is not known
-	// yet, since the list of members changed.
-	Mark time.Time
-	// Floor is up to when this node has collected: what is not later and not held
-	// here is not let in.
-	Floor time.Time
-	// Recovering: this node may lack what it held once. It collects nothing until it
-	// was found equal with another member.
-	Recovering bool
-	// Holding are the members that hold back what waits.
-	Holding []Holding
-}
-
-// Holding is a member that holds the collection back.
-type Holding struct {
-	Member roster.ID
-	// Reason says what is missing.
-	Reason string
-	// Since is up to when its records are known; zero: not since the list of members
-	// changed.
-	Since time.Time
-	// Synced is when a sync with it ended well, in this process; zero: never.
-	Synced time.Time
-}
-
-// Plus is how far the collection of two sets is: what is true of both. The floor is the
+// Both is how far the collection of two sets is: what is true of both. The floor is the
 // higher one.
-func (c Collection) Plus(of Collection) Collection {
+func Both(c, of status.Collection) status.Collection {
 	earlier := func(a, b time.Time) time.Time {
 		if a.Before(b) {
 			return a
@@ -67,7 +32,7 @@ func (c Collection) Plus(of Collection) Collection {
 	}
 	c.Holding = slices.Clone(c.Holding)
 	for _, h := range of.Holding {
-		at, known := slices.BinarySearchFunc(c.Holding, h.Member, func(h Holding, id roster.ID) int { return strings.Compare(string(h.Member), string(id)) })
+		at, known := slices.BinarySearchFunc(c.Holding, h.Member, func(h status.Holding, id status.ID) int { return strings.Compare(string(h.Member), string(id)) })
 		if !known {
 			c.Holding = slices.Insert(c.Holding, at, h)
 			continue
@@ -85,7 +50,7 @@ func (c Collection) Plus(of Collection) Collection {
 
 // Collection says how far the collection is at a reading of the clock, and what holds
 // it back. synced is when a sync with each member ended well.
-func (w *Watermark) Collection(waiting *Waiting, tau dbadapter.Timestamp, synced map[roster.ID]time.Time) Collection {
+func (w *Watermark) Collection(waiting *Waiting, tau dbadapter.Timestamp, synced map[roster.ID]time.Time) status.Collection {
 	f, swept := waiting.Now()
 	moment := func(t dbadapter.Timestamp) time.Time {
 		if t == 0 {
@@ -93,7 +58,7 @@ func (w *Watermark) Collection(waiting *Waiting, tau dbadapter.Timestamp, synced
 		}
 		return t.Time()
 	}
-	c := Collection{
+	c := status.Collection{
 		Waiting: f.Count, Counted: swept, Recovering: w.state.Recovering, Mark: moment(w.At(tau)), Floor: moment(w.state.Floor),
 	}
 	if f.Count == 0 {
@@ -102,10 +67,10 @@ func (w *Watermark) Collection(waiting *Waiting, tau dbadapter.Timestamp, synced
 	c.Oldest = moment(f.Least)
 	for id, reason := range w.holding(f.Least, tau) {
 		if id != w.self {
-			c.Holding = append(c.Holding, Holding{id, reason, moment(w.known[id]), synced[id]})
+			c.Holding = append(c.Holding, status.Holding{Member: status.ID(id), Reason: reason, Since: moment(w.known[id]), Synced: synced[id]})
 		}
 	}
-	slices.SortFunc(c.Holding, func(a, b Holding) int { return strings.Compare(string(a.Member), string(b.Member)) })
+	slices.SortFunc(c.Holding, func(a, b status.Holding) int { return strings.Compare(string(a.Member), string(b.Member)) })
 	return c
 }
 

@@ -82,6 +82,11 @@ type Swept struct {
 	SetAside  int64 `json:"set_aside" doc:"such records that this node may not write"`
 }
 
+// Plus adds what another collection did.
+func (s Swept) Plus(of Swept) Swept {
+	return Swept{s.Collected + of.Collected, s.Adopted + of.Adopted, s.SetAside + of.SetAside}
+}
+
 // Proof is a sync of everything that has proved the records of two members equal.
 type Proof struct {
 	With ID        `json:"with"`

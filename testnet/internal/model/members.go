@@ -324,7 +324,7 @@ func (p *process) hears() {
 	}
 	was := n.right
 	n.right = p.ns.Members().Right(n.id)
-	if r, removed := p.ns.Removal(); removed && !r.Expired {
+	if r := p.ns.Removal(); r != nil && !r.Expired {
 		n.right = 0
 	}
 	if was != 0 && (n.right == 0 || n.right > was) {

@@ -87,8 +87,7 @@ func (n *Node) Member() bool {
 		return false
 	}
 	m, known := n.process.ns.Members().Member(n.id)
-	_, removed := n.process.ns.Removal()
-	return known && !removed && (m.Expires == 0 || !n.wall.now().After(m.Expires.Time()))
+	return known && n.process.ns.Removal() == nil && (m.Expires == 0 || !n.wall.now().After(m.Expires.Time()))
 }
 
 // List is the digest of the list of members as the node has it; the zero value
