@@ -39,9 +39,7 @@ type Examiner struct {
 	stop    context.CancelFunc
 	done    chan struct{} // closed when the goroutine has ended
 
-	looking sync.Mutex // one look runs at a time
-
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // held while a look runs; guards what follows
 	// read are the tables that were found whole.
 	read  map[uint64]Reading
 	bad   map[uint64]error // the damaged tables
@@ -118,19 +116,26 @@ func (e *Examiner) loop(ctx context.Context) {
 // Look reads the tables that are due, or all of them at once, and returns what is found
 // damaged now.
 func (e *Examiner) Look(ctx context.Context, all bool) (found error) {
-	e.looking.Lock()
-	defer e.looking.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	ids, err := e.tables.Tables()
 	if err != nil {
 		return err
 	}
-	changed := e.forget(ids)
+	before := len(e.read)
+	maps.DeleteFunc(e.read, func(id uint64, _ Reading) bool { return !slices.Contains(ids, id) })
+	maps.DeleteFunc(e.bad, func(id uint64, _ error) bool { return !slices.Contains(ids, id) })
+	changed := len(e.read) < before
 	defer func() {
 		if changed {
 			e.save()
 		}
 	}()
-	for _, id := range e.oldest(ids) {
+	// Those that were read last come last: a process that is started often comes to all.
+	slices.SortFunc(ids, func(a, b uint64) int {
+		return cmp.Or(e.read[a].At.Compare(e.read[b].At), cmp.Compare(a, b))
+	})
+	for _, id := range ids {
 		stat, err := StatOf(e.tables.Path(id))
 		if err == nil && !all && !e.due(id, stat) {
 			continue
@@ -143,9 +148,9 @@ func (e *Examiner) Look(ctx context.Context, all bool) (found error) {
 			return ctx.Err()
 		}
 		if err != nil {
-			if used, failed := e.used(id); failed != nil {
+			if used, failed := e.tables.Tables(); failed != nil {
 				return failed
-			} else if !used {
+			} else if !slices.Contains(used, id) {
 				continue // a compaction has merged it meanwhile
 			}
 		}
@@ -154,14 +159,14 @@ func (e *Examiner) Look(ctx context.Context, all bool) (found error) {
 		}
 		switch {
 		case errors.Is(err, dbadapter.ErrCorrupt):
-			if all || !e.known(id) {
+			if all || e.bad[id] == nil {
 				found = errors.Join(found, err)
 			}
 		case err != nil:
 			return err
 		}
 		e.note(id, stat, err)
-		if changed = true; e.overdue() {
+		if changed = true; time.Since(e.saved) >= saveEvery {
 			e.save()
 		}
 		if !all {
@@ -184,33 +189,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// oldest sorts the tables by when they were read last: a process that is started often
-// comes to all of them.
-func (e *Examiner) oldest(ids []uint64) []uint64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	slices.SortFunc(ids, func(a, b uint64) int {
-		return cmp.Or(e.read[a].At.Compare(e.read[b].At), cmp.Compare(a, b))
-	})
-	return ids
-}
-
-// used reports whether the database has a table.
-func (e *Examiner) used(id uint64) (bool, error) {
-	ids, err := e.tables.Tables()
-	return slices.Contains(ids, id), err
-}
-
-func (e *Examiner) known(id uint64) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.bad[id] != nil
-}
-
 // due reports whether a table is to be read.
 func (e *Examiner) due(id uint64, stat Stat) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.bad[id] != nil {
 		return false // it has been reported
 	}
@@ -223,8 +203,6 @@ func (e *Examiner) due(id uint64, stat Stat) bool {
 
 // note takes the result of a reading.
 func (e *Examiner) note(id uint64, stat Stat, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	if err != nil {
 		e.bad[id] = err
 		delete(e.read, id)
@@ -234,29 +212,9 @@ func (e *Examiner) note(id uint64, stat Stat, err error) {
 	e.read[id] = Reading{stat, time.Now()}
 }
 
-// forget drops the tables that are gone, and reports whether there were any.
-func (e *Examiner) forget(here []uint64) (any bool) {
-	gone := func(id uint64) bool { return !slices.Contains(here, id) }
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	before := len(e.read)
-	maps.DeleteFunc(e.read, func(id uint64, _ Reading) bool { return gone(id) })
-	maps.DeleteFunc(e.bad, func(id uint64, _ error) bool { return gone(id) })
-	return len(e.read) < before
-}
-
-func (e *Examiner) overdue() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return time.Since(e.saved) >= saveEvery
-}
-
 func (e *Examiner) save() {
-	e.mu.Lock()
-	read := maps.Clone(e.read)
 	e.saved = time.Now()
-	e.mu.Unlock()
-	if err := Save(e.dir, read); err != nil {
+	if err := Save(e.dir, e.read); err != nil {
 		e.log.Warn("tables that were read through will be read again", slog.String("dir", e.dir), slog.Any("err", err))
 	}
 }

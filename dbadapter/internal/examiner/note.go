@@ -2,6 +2,7 @@ package examiner
 
 import (
 	"encoding/binary"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,13 +58,8 @@ func Load(dir string) map[uint64]Reading {
 
 // Save writes the note.
 func Save(dir string, read map[uint64]Reading) error {
-	ids := make([]uint64, 0, len(read))
-	for id := range read {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	b := make([]byte, 0, noteEach*len(ids))
-	for _, id := range ids {
+	b := make([]byte, 0, noteEach*len(read))
+	for _, id := range slices.Sorted(maps.Keys(read)) {
 		r := read[id]
 		for _, n := range [...]uint64{id, uint64(r.Size), uint64(r.Changed), uint64(r.At.UnixNano())} {
 			b = binary.BigEndian.AppendUint64(b, n)
