@@ -17,7 +17,6 @@ func harness(kind ondisk.Kind) disktest.Harness {
 		Open: func(dir string, o disktest.Options) (dbadapter.Backuper, error) {
 			return ondisk.Open(dir, kind, ondisk.Options{NoSync: o.NoSync, LogLimit: o.LogLimit})
 		},
-		Format:  ondisk.Format,
 		Files:   []string{"*.sst", "MANIFEST", "KEYREGISTRY"},
 		Shorten: shorten,
 	}

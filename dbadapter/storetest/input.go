@@ -89,6 +89,7 @@ func testLargest(t *testing.T, h Harness) {
 	}
 	e.check()
 	e.reopen()
+	e.checkLog(manyChanges) // of commits that do not fit into one entry of it
 	e.apply(take(dbadapter.Collect, e.twin.records["long"]))
 	e.check()
 }

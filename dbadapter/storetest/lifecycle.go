@@ -106,31 +106,44 @@ func (e *env) snapshotIsClosed(what string, s dbadapter.Snapshot) {
 	_, errGet := s.Get([]byte("k"))
 	_, errBucket := s.Bucket(1)
 	_, errBuckets := s.Buckets([]dbadapter.Index{1, 2})
-	e.areClosed(what, map[string]error{
+	e.allAre(what, dbadapter.ErrClosed, map[string]error{
 		"Get": errGet, "Bucket": errBucket, "Buckets": errBuckets, "Lookup": s.Lookup([]dbadapter.Index{1}, make([]dbadapter.Checksum, 1)),
-		"Scan": lastError(s.Scan(context.Background(), nil, nil)), "Pairs": lastError(s.Pairs(context.Background(), 0, 0)),
 	})
+	e.scansGive(context.Background(), what, dbadapter.ErrClosed, s)
+}
+
+// scansGive calls the methods of a snapshot that take a context: each gives that error.
+func (e *env) scansGive(ctx context.Context, what string, want error, s dbadapter.Snapshot) {
+	e.Helper()
+	e.allAre(what, want, map[string]error{"Scan": lastError(s.Scan(ctx, nil, nil)), "Pairs": lastError(s.Pairs(ctx, 0, 0))})
 }
 
 // namespaceIsClosed calls the methods of the namespace: each gives ErrClosed.
 func (e *env) namespaceIsClosed(what string) {
 	e.Helper()
-	ctx, n := context.Background(), e.namespace
+	_, err := e.namespace.Snapshot()
+	e.allAre(what, dbadapter.ErrClosed, map[string]error{"Snapshot": err})
+	e.namespaceGives(context.Background(), what, dbadapter.ErrClosed)
+}
+
+// namespaceGives calls the methods of the namespace that take a context: each gives that error.
+func (e *env) namespaceGives(ctx context.Context, what string, want error) {
+	e.Helper()
+	n := e.namespace
 	_, errApply := submit(ctx, n, e.hasher, []write{put("k", "w", at(2))})
-	_, errSnapshot := n.Snapshot()
 	_, _, errSummary := n.Summary(ctx)
-	e.areClosed(what, map[string]error{
-		"Apply": errApply, "Snapshot": errSnapshot, "Summary": errSummary, "SaveSummary": n.SaveSummary(ctx, 0, nil),
-		"Lower": n.Lower(ctx, 0), "Raise": n.Raise(ctx, at(9).Clock), "Forget": n.Forget(ctx, 1),
+	e.allAre(what, want, map[string]error{
+		"Apply": errApply, "Summary": errSummary, "SaveSummary": n.SaveSummary(ctx, 0, nil),
+		"Lower": n.Lower(ctx, 0), "Raise": n.Raise(ctx, at(20).Clock), "Forget": n.Forget(ctx, 1),
 		"Changes": lastError(n.Changes(ctx, 0)), "Kept": lastError(n.Kept(ctx)),
 	})
 }
 
-func (e *env) areClosed(what string, errs map[string]error) {
+func (e *env) allAre(what string, want error, errs map[string]error) {
 	e.Helper()
 	for name, err := range errs {
-		if !errors.Is(err, dbadapter.ErrClosed) {
-			e.Errorf("%s: %s gives %v, want ErrClosed", what, name, err)
+		if !errors.Is(err, want) {
+			e.Errorf("%s: %s gives %v, want %v", what, name, err, want)
 		}
 	}
 }
@@ -198,34 +211,11 @@ func testCancelled(t *testing.T, h Harness) {
 	other.namespace.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	n, s := e.namespace, e.snapshot()
-	for what, call := range map[string]func() error{
-		"Apply": func() error {
-			_, err := submit(ctx, n, e.hasher, []write{put("k", "w", at(2))})
-			return err
-		},
-		"Namespace": func() error {
-			_, err := e.store.Namespace(ctx, dbadapter.NamespaceID{8}, e.hasher, nil)
-			return err
-		},
-		"Drop":        func() error { return e.store.Drop(ctx, other.id) },
-		"Raise":       func() error { return n.Raise(ctx, at(20).Clock) },
-		"Lower":       func() error { return n.Lower(ctx, 0) },
-		"Forget":      func() error { return n.Forget(ctx, 1) },
-		"SaveSummary": func() error { return n.SaveSummary(ctx, 1, nil) },
-		"Summary": func() error {
-			_, _, err := n.Summary(ctx)
-			return err
-		},
-		"Scan":    func() error { return lastError(s.Scan(ctx, nil, nil)) },
-		"Pairs":   func() error { return lastError(s.Pairs(ctx, 0, 0)) },
-		"Changes": func() error { return lastError(n.Changes(ctx, 0)) },
-		"Kept":    func() error { return lastError(n.Kept(ctx)) },
-	} {
-		if err := call(); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s under a cancelled context gives %v", what, err)
-		}
-	}
+	const what = "under a cancelled context"
+	_, err := e.store.Namespace(ctx, dbadapter.NamespaceID{8}, e.hasher, nil)
+	e.allAre(what, context.Canceled, map[string]error{"Namespace": err, "Drop": e.store.Drop(ctx, other.id)})
+	e.namespaceGives(ctx, what, context.Canceled)
+	e.scansGive(ctx, what, context.Canceled, e.snapshot())
 	e.check()
 	other.open()
 	other.check()

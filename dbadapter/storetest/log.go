@@ -11,51 +11,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// testLog reads a log of commits that are small, and of one that is too large for one entry
-// of the log.
-func testLog(t *testing.T, h Harness) {
-	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 5))
-	for i := range 60 {
-		e.apply(put(fmt.Sprint(i%7), fmt.Sprint(i), at(i)), put(fmt.Sprint(i%11), fmt.Sprint(i), at(i)))
-	}
-	large := e.neighbour(2, hasher())
-	var writes []write
-	for i := range 3000 {
-		writes = append(writes, put(fmt.Sprint(i), "", at(1)))
-	}
-	large.apply(writes...)
-	for _, n := range []*env{e, large} {
-		n.check()
-		n.checkLog(manyChanges)
-	}
-	e.reopen()
-	e.checkLog(manyChanges)
-}
-
-// testKeysOfChanges: a change names the keys that a commit has written or removed, each
-// once, and says whether others share their index.
-func testKeysOfChanges(t *testing.T, h Harness) {
-	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 0)) // one index for all
-	put := func(key string, second int) write { return put(key, fmt.Sprint(second), at(second)) }
-	collect := func(key string, second int) write { return take(dbadapter.Collect, put(key, second).Record) }
-	for _, writes := range [][]write{
-		{put("b", 1)},
-		{put("c", 1), put("a", 0), put("a", 1)},
-		{put("c", 2), put("a", 2), put("b", 2)},                     // all that is held
-		{collect("b", 2)},                                           // one is removed,
-		{take(dbadapter.SetAside, put("a", 2).Record), put("d", 3)}, // or removed, and another put,
-		{collect("d", 3), put("d", 4)},                              // or it is put again,
-		{collect("d", 4), put("d", 4)},                              // or put back,
-		{put("e", 4), collect("e", 4)},                              // or put and removed
-		{collect("d", 4), collect("c", 2)},                          // the last two are removed
-	} {
-		e.apply(writes...)
-		e.check()
-	}
-	e.reopen()
-	e.checkLog(manyChanges)
-}
-
 // testLogID: the id of a log stays for as long as the log does.
 func testLogID(t *testing.T, h Harness) {
 	e := newEnv(t, h)

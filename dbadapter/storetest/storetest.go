@@ -42,8 +42,6 @@ func Run(t *testing.T, h Harness) {
 		{"caller's slices", testSlices},
 		{"a scan under writes", testScanUnderWrites},
 		{"as many keys as an index takes", testFull},
-		{"change log", testLog},
-		{"keys of changes", testKeysOfChanges},
 		{"id of the change log", testLogID},
 		{"change log is trimmed", testTrim},
 		{"summary", testSummary},

@@ -18,8 +18,6 @@ import (
 type Harness struct {
 	// Open opens the store in a folder.
 	Open func(dir string, o Options) (dbadapter.Backuper, error)
-	// Format is the number of the disk format.
-	Format int
 	// Files are patterns of the files that must be there after a clean close, and are
 	// cut and removed one by one.
 	Files []string

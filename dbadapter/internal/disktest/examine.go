@@ -15,6 +15,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/dbadapter/storetest"
 	"github.com/syncd-io/syncd/internal/child"
 )
 
@@ -28,12 +29,10 @@ const (
 	damageBatch   = 10
 )
 
-func damageHasher() dbadapter.Hasher { return weak{dbadapter.NewHasher(dbadapter.Secret{5})} }
-
-// weak is a hasher of 64 indices.
-type weak struct{ dbadapter.Hasher }
-
-func (w weak) Index(key []byte) dbadapter.Index { return w.Hasher.Index(key)&63 + 1 }
+// damageHasher makes 64 indices.
+func damageHasher() dbadapter.Hasher {
+	return storetest.Weak(dbadapter.NewHasher(dbadapter.Secret{5}), 6)
+}
 
 func damageWrite(i, round int) dbadapter.Write {
 	key := make([]byte, 32)

@@ -62,7 +62,7 @@ func TestFormat(t *testing.T, h Harness) {
 	}
 	of := func(format int) []byte { return kvstore.Stamp(engine, format) }
 	older := func(format int) string {
-		return fmt.Sprintf("written by format %d, this program reads format %d; export it", format, h.Format)
+		return fmt.Sprintf("written by format %d, this program reads format %d; export it", format, kvstore.Format)
 	}
 	type stamped struct {
 		stamp []byte
@@ -70,11 +70,11 @@ func TestFormat(t *testing.T, h Harness) {
 		says  string
 	}
 	tests := []stamped{
-		{of(h.Format + 1), dbadapter.ErrFormat, fmt.Sprintf("written by format %d, this program reads format %d; use a newer program", h.Format+1, h.Format)},
-		{of(h.Format - 1), dbadapter.ErrFormat, older(h.Format - 1)},
-		{of(0), dbadapter.ErrFormat, fmt.Sprintf("this program reads format %d", h.Format)},
+		{of(kvstore.Format + 1), dbadapter.ErrFormat, fmt.Sprintf("written by format %d, this program reads format %d; use a newer program", kvstore.Format+1, kvstore.Format)},
+		{of(kvstore.Format - 1), dbadapter.ErrFormat, older(kvstore.Format - 1)},
+		{of(0), dbadapter.ErrFormat, fmt.Sprintf("this program reads format %d", kvstore.Format)},
 		// No program has written these: the checksum is lost, or the number is another one.
-		{kvstore.PlainStamp(engine, h.Format), dbadapter.ErrCorrupt, "the file FORMAT"},
+		{kvstore.PlainStamp(engine, kvstore.Format), dbadapter.ErrCorrupt, "the file FORMAT"},
 		{kvstore.PlainStamp(engine, 0), dbadapter.ErrCorrupt, "the file FORMAT"},
 		{nil, dbadapter.ErrCorrupt, "the file FORMAT"},
 		{[]byte("something else"), dbadapter.ErrCorrupt, "the file FORMAT"},
