@@ -23,7 +23,7 @@ import (
 // lock of the namespace that has it open.
 type data struct {
 	records *btreemap.BTreeMap[string, *commit.Held]
-	buckets *btreemap.BTreeMap[dbadapter.Index, []commit.Held] // by key within a bucket
+	buckets *buckets
 	meta    layout.Meta
 	log     []dbadapter.Change // the last ones, up to meta.Seq
 	summary *summary           // nil: none is kept
@@ -31,6 +31,9 @@ type data struct {
 	// reader may keep them.
 	kept map[dbadapter.Why][]dbadapter.Kept
 }
+
+// buckets are the records under each index, by key.
+type buckets = btreemap.BTreeMap[dbadapter.Index, []commit.Held]
 
 // summary is what SaveSummary was given last. It is never changed.
 type summary struct {
@@ -98,7 +101,7 @@ func (n *namespace) commit(_ context.Context, r *queue.Request[*batch]) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	parts := grouped.Decide([]*queue.Request[*batch]{r}, func(*namespace) *commit.Group {
-		return commit.NewGroup(n.Hasher, n.held)
+		return commit.NewGroup(n.Hasher, func(indices []dbadapter.Index) []commit.Loaded { return held(n.data.buckets, indices) })
 	})
 	if p := parts[0]; r.Err == nil && len(p.Group.Touched()) > 0 {
 		n.land(p)
@@ -106,10 +109,11 @@ func (n *namespace) commit(_ context.Context, r *queue.Request[*batch]) error {
 	return r.Err
 }
 
-func (n *namespace) held(indices []dbadapter.Index) []commit.Loaded {
+// held is what is under each of the indices.
+func held(b *buckets, indices []dbadapter.Index) []commit.Loaded {
 	loaded := make([]commit.Loaded, len(indices))
 	for i, index := range indices {
-		_, loaded[i].Held, _ = n.data.buckets.Get(index)
+		_, loaded[i].Held, _ = b.Get(index)
 	}
 	return loaded
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/grouped"
 	"github.com/syncd-io/syncd/dbadapter/internal/seq"
 )
 
@@ -18,7 +19,7 @@ import (
 type snapshot struct {
 	namespace *namespace
 	records   *btreemap.BTreeMap[string, *commit.Held]
-	buckets   *btreemap.BTreeMap[dbadapter.Index, []commit.Held]
+	buckets   *buckets
 	seq       uint64
 	closed    atomic.Bool // by Close, or by that of the namespace
 }
@@ -77,34 +78,28 @@ func (s *snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) 
 	if err := s.usable("look up"); err != nil {
 		return err
 	}
-	for i, index := range indices {
-		_, held, _ := s.buckets.Get(index)
-		sums[i] = commit.Checksum(s.namespace.Hasher, held)
+	for i, l := range held(s.buckets, indices) {
+		sums[i] = commit.Checksum(s.namespace.Hasher, l.Held)
 	}
 	return nil
 }
 
 func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
-	if err := s.usable("read a bucket"); err != nil {
+	buckets, err := s.Buckets([]dbadapter.Index{index})
+	if err != nil {
 		return nil, err
 	}
-	_, held, _ := s.buckets.Get(index)
-	var records []dbadapter.Hashed
-	for i := range held {
-		records = append(records, held[i].Record.Clone())
+	for i := range buckets[0] {
+		buckets[0][i] = buckets[0][i].Clone()
 	}
-	return records, nil
+	return buckets[0], nil
 }
 
 func (s *snapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
-	buckets := make([][]dbadapter.Hashed, len(indices))
-	for i, index := range indices {
-		var err error
-		if buckets[i], err = s.Bucket(index); err != nil {
-			return nil, err
-		}
+	if err := s.usable("read buckets"); err != nil {
+		return nil, err
 	}
-	return buckets, nil
+	return grouped.Records(held(s.buckets, indices))
 }
 
 func (s *snapshot) Pairs(ctx context.Context, from, to dbadapter.Index) iter.Seq2[dbadapter.Pair, error] {

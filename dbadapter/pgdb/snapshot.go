@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/dbadapter/internal/grouped"
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
@@ -110,13 +111,9 @@ func (s *snapshot) check(r *dbadapter.Hashed, stored int64) error {
 		return err
 	}
 	if held[0].Err == nil && !slices.ContainsFunc(held[0].Held, func(h commit.Held) bool { return bytes.Equal(h.Record.Key, r.Key) }) {
-		return errStale(r.Key)
+		return grouped.ErrStale(r.Key)
 	}
 	return held[0].Err
-}
-
-func errStale(key []byte) error {
-	return damage.Corrupt("the record "+damage.Quote(key), "it is not the one that its bucket was written with")
 }
 
 // held reads and verifies the records under each of the indices, which are sorted.
@@ -144,7 +141,7 @@ func (n *namespace) held(read query, indices []dbadapter.Index) ([]commit.Loaded
 			r, err = readRecord(key, head, value, n.Hasher)
 		}
 		if err == nil && (r.Index != indices[i] || len(l.Held) > 0 && sum != sums[i]) {
-			err = errStale(key)
+			err = grouped.ErrStale(key)
 		}
 		if err != nil {
 			l.Err = err
@@ -156,15 +153,7 @@ func (n *namespace) held(read query, indices []dbadapter.Index) ([]commit.Loaded
 	if err != nil {
 		return nil, err
 	}
-	for i := range loaded {
-		l := &loaded[i]
-		if l.Err == nil && len(l.Held) > 0 && commit.Checksum(n.Hasher, l.Held) != sums[i] {
-			l.Err = errStale(l.Held[0].Record.Key)
-		}
-		if l.Err != nil {
-			l.Held = nil
-		}
-	}
+	grouped.Verify(n.Hasher, loaded, sums)
 	return loaded, nil
 }
 
@@ -215,19 +204,14 @@ func (s *snapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, err
 	buckets := make([][]dbadapter.Hashed, 0, len(indices))
 	for part := range slices.Chunk(indices, lookupPage) {
 		loaded, err := s.namespace.held(s.query, part)
+		var some [][]dbadapter.Hashed
+		if err == nil {
+			some, err = grouped.Records(loaded)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read buckets: %w", err)
 		}
-		for i := range loaded {
-			if err := loaded[i].Err; err != nil {
-				return nil, fmt.Errorf("read buckets: %w", err)
-			}
-			var records []dbadapter.Hashed
-			for _, h := range loaded[i].Held {
-				records = append(records, h.Record)
-			}
-			buckets = append(buckets, records)
-		}
+		buckets = append(buckets, some...)
 	}
 	return buckets, nil
 }

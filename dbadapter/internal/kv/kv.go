@@ -107,10 +107,8 @@ type Iterator interface {
 }
 
 // Txn is a set of writes that are committed together. The slices stay as they are
-// until the commit. Get reads what was committed before; whether it sees the
-// transaction itself is not said.
+// until the commit.
 type Txn interface {
-	Reader
 	// Set and Delete fail with ErrTooBig where Commit would.
 	Set(key, value []byte) error
 	Delete(key []byte) error

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
 // autoCompactor compacts the store by itself. An engine may keep what was overwritten, and
@@ -151,12 +152,7 @@ func (c commits) Fill(ctx context.Context, value []byte) error {
 		if value == nil {
 			return s.remove([][]byte{fillerKey()})
 		}
-		txn := s.db.Begin()
-		defer txn.Discard()
-		if err := txn.Set(fillerKey(), value); err != nil {
-			return err
-		}
-		return s.committer.finishUnseen(txn)
+		return s.committer.unseen(func(txn kv.Txn) error { return txn.Set(fillerKey(), value) })
 	})
 }
 

@@ -110,20 +110,14 @@ func (c *committer) trimmable(n *namespace, m *layout.Meta, most int) (keys [][]
 // trim removes the oldest changes in a transaction of their own. It runs on the
 // committer's goroutine, while nothing lands.
 func (c *committer) trim(n *namespace) error {
-	m := n.Meta
-	keys, first, err := c.trimmable(n, &m, trimBatch)
+	keys, first, err := c.trimmable(n, &n.Meta, trimBatch)
 	if err != nil || len(keys) == 0 {
 		return err
 	}
-	txn := c.store.db.Begin()
-	defer txn.Discard()
-	for _, key := range keys {
-		if err := txn.Delete(key); err != nil {
-			return err
-		}
-	}
-	m.First = first
-	return n.putMeta(txn, m)
+	return n.change(func(txn kv.Txn, m *layout.Meta) error {
+		m.First = first
+		return deleteAll(txn, keys)
+	})
 }
 
 // stageTrim removes some of the oldest changes in a transaction that is prepared. It sees
@@ -134,11 +128,6 @@ func (c *committer) stageTrim(txn kv.Txn, n *namespace, m *layout.Meta) error {
 		c.store.log.Warn("trim the change log", slog.String("namespace", fmt.Sprintf("%x", n.ID)), slog.Any("err", err))
 		return nil
 	}
-	for _, key := range keys {
-		if err := txn.Delete(key); err != nil {
-			return err
-		}
-	}
 	m.First = first
-	return nil
+	return deleteAll(txn, keys)
 }

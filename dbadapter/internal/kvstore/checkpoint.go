@@ -201,16 +201,21 @@ func (s *Store) Settle(ctx context.Context, encoded []byte) error {
 
 // settle runs on the committer's goroutine.
 func (s *Store) settle(m *mark) error {
-	txn := s.db.Begin()
-	defer txn.Discard()
+	return s.committer.unseen(func(txn kv.Txn) error { return s.stageLine(txn, m) })
+}
+
+// stageLine notes the copy of a line, in the place of the oldest one where there are many.
+func (s *Store) stageLine(txn kv.Txn, m *mark) error {
 	keys, err := s.keys(appendPrefix(nil, 0, kindLine), nil, 2*maxLines)
 	if err != nil {
 		return err
 	}
+	view := s.db.View()
+	defer view.Close()
 	var oldest []byte
 	least := uint64(1<<64 - 1)
 	for _, key := range keys {
-		b, err := kv.Get(txn, key)
+		b, err := kv.Get(view, key)
 		if err != nil {
 			return err
 		}
@@ -228,10 +233,7 @@ func (s *Store) settle(m *mark) error {
 		}
 	}
 	b := binary.BigEndian.AppendUint64(nil, s.committer.head.commits)
-	if err := txn.Set(lineKey(m.line), layout.AppendSeal(append(b, m.token[:]...), 0, 0)); err != nil {
-		return err
-	}
-	return s.committer.finishUnseen(txn)
+	return txn.Set(lineKey(m.line), layout.AppendSeal(append(b, m.token[:]...), 0, 0))
 }
 
 // Copy writes the namespaces; see dbadapter.Checkpoint.

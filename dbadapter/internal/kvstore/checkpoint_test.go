@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
 // TestCopyIsOneMoment copies while batches are written that each change a record
@@ -58,21 +57,21 @@ func TestCopyIsOneMoment(t *testing.T) {
 
 // TestCopyOfDamage: a copy is made of sound entries only.
 func TestCopyOfDamage(t *testing.T) {
-	for what, damage := range map[string]func(n *namespace, txn kv.Txn) error{
-		"a record is gone": func(n *namespace, txn kv.Txn) error {
+	for what, damage := range map[string]func(n *namespace, txn edits) error{
+		"a record is gone": func(n *namespace, txn edits) error {
 			return txn.Delete(append(appendPrefix(nil, n.Number, kindRecord), "key 00000007"...))
 		},
-		"a bucket is gone": func(n *namespace, txn kv.Txn) error {
+		"a bucket is gone": func(n *namespace, txn edits) error {
 			return txn.Delete(appendIndexKey(nil, n.Number, n.Hasher.Index([]byte("key 00000007"))))
 		},
-		"a record is faulty": func(n *namespace, txn kv.Txn) error {
+		"a record is faulty": func(n *namespace, txn edits) error {
 			return txn.Set(append(appendPrefix(nil, n.Number, kindRecord), "key 00000007"...), []byte("faulty"))
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			s, n := openTest(t, t.TempDir(), Options{}, nil)
 			fillTest(t, n, 100)
-			if err := update(s, func(txn kv.Txn) error { return damage(n, txn) }); err != nil {
+			if err := update(s, func(txn edits) error { return damage(n, txn) }); err != nil {
 				t.Fatal(err)
 			}
 			s.committer.do(t.Context(), func() error { s.committer.publish(func() {}); return nil })

@@ -263,10 +263,15 @@ func (c *committer) finish(txn kv.Txn) error {
 	return nil
 }
 
-// finishUnseen commits a transaction that changes no namespace. Snapshots go on from
-// it all the same: an older transaction would keep the engine from making room.
-func (c *committer) finishUnseen(txn kv.Txn) error {
-	err := c.finish(txn)
+// unseen commits what stage puts into a transaction, which changes no namespace. Snapshots go
+// on from it all the same: an older transaction would keep the engine from making room.
+func (c *committer) unseen(stage func(kv.Txn) error) error {
+	txn := c.store.db.Begin()
+	defer txn.Discard()
+	err := stage(txn)
+	if err == nil {
+		err = c.finish(txn)
+	}
 	if err == nil {
 		c.publish(func() {})
 	}

@@ -65,9 +65,9 @@ func TestCompact(t *testing.T) {
 	if left := s.db.Size(); left > full/4 {
 		t.Errorf("%d bytes of %d are left when one record of ten is", left, full)
 	}
-	txn := s.db.Begin() // the queue publishes while it trims: last is its own
-	defer txn.Discard()
-	if b, err := kv.Get(txn, fillerKey()); b != nil || err != nil {
+	view := s.db.View() // the queue publishes while it trims: last is its own
+	defer view.Close()
+	if b, err := kv.Get(view, fillerKey()); b != nil || err != nil {
 		t.Errorf("the filler is there still: %d bytes, %v", len(b), err)
 	}
 	v := snapshotOf(t, n)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"math"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -37,9 +38,9 @@ func (s *Store) List(context.Context) ([]dbadapter.NamespaceID, error) {
 // unname takes a namespace's name away and marks its number, if it is there. It
 // runs on the committer's goroutine.
 func (s *Store) unname(id dbadapter.NamespaceID) error {
-	txn := s.db.Begin()
-	defer txn.Discard()
-	name, err := kv.Get(txn, nameKey(id))
+	view := s.db.View()
+	defer view.Close()
+	name, err := kv.Get(view, nameKey(id))
 	if name == nil || err != nil {
 		return err
 	}
@@ -47,13 +48,9 @@ func (s *Store) unname(id dbadapter.NamespaceID) error {
 	if err != nil {
 		return err
 	}
-	if err := txn.Delete(nameKey(id)); err != nil {
-		return err
-	}
-	if err := txn.Set(dropKey(number), nil); err != nil {
-		return err
-	}
-	return s.committer.finish(txn)
+	return s.committer.unseen(func(txn kv.Txn) error {
+		return errors.Join(txn.Delete(nameKey(id)), txn.Set(dropKey(number), nil))
+	})
 }
 
 // dropped are the marks of dropped namespaces in the database, as lifecycle.Dropped.
@@ -115,14 +112,16 @@ func (s *Store) keys(prefix, from []byte, most int) (keys [][]byte, err error) {
 
 // remove deletes keys in one transaction. It runs on the committer's goroutine.
 func (s *Store) remove(keys [][]byte) error {
-	txn := s.db.Begin()
-	defer txn.Discard()
+	return s.committer.unseen(func(txn kv.Txn) error { return deleteAll(txn, keys) })
+}
+
+func deleteAll(txn kv.Txn, keys [][]byte) error {
 	for _, key := range keys {
 		if err := txn.Delete(key); err != nil {
 			return err
 		}
 	}
-	return s.committer.finishUnseen(txn)
+	return nil
 }
 
 // dropKey is the mark of a namespace whose entries are to be erased.

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
 // fillTest writes records, 4,000 a batch.
@@ -183,7 +182,7 @@ func TestQuiet(t *testing.T) {
 	if err := s.Drop(t.Context(), n.ID); err != nil {
 		t.Errorf("a drop on a full disk gives %v", err)
 	}
-	if err := update(s, func(txn kv.Txn) error { return txn.Set(dropKey(n.Number), nil) }); err != nil {
+	if err := update(s, func(txn edits) error { return txn.Set(dropKey(n.Number), nil) }); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()

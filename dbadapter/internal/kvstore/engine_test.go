@@ -131,10 +131,17 @@ func opened(s *Store, id dbadapter.NamespaceID) *namespace {
 	return all[slices.IndexFunc(all, func(n *namespace) bool { return n.ID == id })]
 }
 
+// edits are a transaction that reads what was committed before.
+type edits struct {
+	kv.Txn
+	kv.View
+}
+
 // update changes the database below the store, as a fault would.
-func update(s *Store, change func(txn kv.Txn) error) error {
-	txn := s.db.Begin()
+func update(s *Store, change func(edits) error) error {
+	txn := edits{s.db.Begin(), s.db.View()}
 	defer txn.Discard()
+	defer txn.Close()
 	if err := change(txn); err != nil {
 		return err
 	}

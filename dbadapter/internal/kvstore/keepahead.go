@@ -35,8 +35,7 @@ func (c *committer) keepAhead(p *part) error {
 	if size <= conflictBytes {
 		return nil
 	}
-	m := p.Namespace.Meta
-	m.Own = m.Kept.Seq + 1
+	own := p.Namespace.Meta.Kept.Seq + 1
 	for len(leavers) > 0 {
 		if err := c.store.disk.write(); err != nil {
 			return err
@@ -44,12 +43,10 @@ func (c *committer) keepAhead(p *part) error {
 		some := leavers[:onePiece(leavers)]
 		leavers = leavers[len(some):]
 		c.arena = c.arena[:0]
-		txn := c.store.db.Begin()
-		err := c.stageKept(txn, p.Namespace.Number, &m.Kept, some)
-		if err == nil {
-			err = p.Namespace.putHidden(txn, m)
-		}
-		txn.Discard()
+		err := p.Namespace.changeHidden(func(txn kv.Txn, m *layout.Meta) error {
+			m.Own = own
+			return c.stageKept(txn, p.Namespace.Number, &m.Kept, some)
+		})
 		if err != nil {
 			return err
 		}
@@ -71,44 +68,25 @@ func onePiece(leavers []commit.Leaver) int {
 // dropAhead removes what was written ahead of a commit that did not follow. It runs
 // on the committer's goroutine.
 func (c *committer) dropAhead(n *namespace) error {
-	m := n.Meta
-	if m.Own == 0 {
+	if n.Meta.Own == 0 {
 		return nil
 	}
-	txn := c.store.db.Begin()
-	defer txn.Discard()
-	for _, why := range [...]dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
+	return n.changeHidden(func(txn kv.Txn, m *layout.Meta) error {
 		for seq := m.Own; seq <= m.Kept.Seq; seq++ {
-			if err := n.stageForget(txn, &m.Kept, why, seq); err != nil {
+			if err := n.stageForget(txn, &m.Kept, seq, dbadapter.KeptConflict, dbadapter.KeptSetAside); err != nil {
 				return err
 			}
 		}
-	}
-	m.Kept.Seq, m.Own = m.Own-1, 0
-	return n.putHidden(txn, m)
-}
-
-// putHidden commits a transaction with the namespace's head, and does not
-// show it: a snapshot sees it with the next commit.
-func (n *namespace) putHidden(txn kv.Txn, m layout.Meta) error {
-	if err := txn.Set(metaKey(n.Number), m.Encode(n.Number)); err != nil {
-		return err
-	}
-	if err := n.store.committer.finish(txn); err != nil {
-		return err
-	}
-	n.Meta = m
-	return nil
+		m.Kept.Seq, m.Own = m.Own-1, 0
+		return nil
+	})
 }
 
 // trimKept removes the oldest conflicts beyond the bounds. It runs on the
 // committer's goroutine.
 func (c *committer) trimKept(n *namespace) error {
 	for n.Meta.Kept.Full() {
-		txn := c.store.db.Begin()
-		err := c.trimPiece(n, txn)
-		txn.Discard()
-		if err != nil {
+		if err := c.trimPiece(n); err != nil {
 			return err
 		}
 	}
@@ -118,29 +96,31 @@ func (c *committer) trimKept(n *namespace) error {
 // trimPiece removes some of the oldest conflicts. It begins after those that it removed
 // before: Badger steps over each entry that it has deleted, so that from the first number
 // on, the time of a batch would grow with all conflicts that there have been.
-func (c *committer) trimPiece(n *namespace, txn kv.Txn) error {
+func (c *committer) trimPiece(n *namespace) error {
 	prefix := append(appendPrefix(nil, n.Number, layout.KindKept), byte(dbadapter.KeptConflict))
 	keys, err := c.store.keys(prefix, keptKey(n.Number, layout.KindKept, dbadapter.KeptConflict, n.trimmed+1), forgetPiece)
 	if err != nil {
 		return err
 	}
-	m, trimmed := n.Meta, n.trimmed
-	for _, key := range keys {
-		if !m.Kept.Full() {
-			break
+	trimmed := n.trimmed
+	err = n.change(func(txn kv.Txn, m *layout.Meta) error {
+		for _, key := range keys {
+			if !m.Kept.Full() {
+				break
+			}
+			if len(key) != keptKeySize {
+				return damage.Corrupt("an entry of the kept log", "its key has %d bytes", len(key))
+			}
+			trimmed = binary.BigEndian.Uint64(key[prefixSize+1:])
+			if err := n.stageForget(txn, &m.Kept, trimmed, dbadapter.KeptConflict); err != nil {
+				return err
+			}
 		}
-		if len(key) != keptKeySize {
-			return damage.Corrupt("an entry of the kept log", "its key has %d bytes", len(key))
+		if *m == n.Meta {
+			return damage.Corrupt("the kept log", "its head counts %d conflicts of %d bytes, and %d are there", m.Kept.Conflicts, m.Kept.Bytes, len(keys))
 		}
-		trimmed = binary.BigEndian.Uint64(key[prefixSize+1:])
-		if err := n.stageForget(txn, &m.Kept, dbadapter.KeptConflict, trimmed); err != nil {
-			return err
-		}
-	}
-	if m == n.Meta {
-		return damage.Corrupt("the kept log", "its head counts %d conflicts of %d bytes, and %d are there", m.Kept.Conflicts, m.Kept.Bytes, len(keys))
-	}
-	err = n.putMeta(txn, m)
+		return nil
+	})
 	if err == nil {
 		n.trimmed = trimmed
 	}

@@ -142,37 +142,36 @@ func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
 
 // forget runs on the committer's goroutine.
 func (n *namespace) forget(seqs []uint64) error {
-	txn := n.store.db.Begin()
-	defer txn.Discard()
-	m := n.Meta
 	slices.Sort(seqs)
-	for _, seq := range slices.Compact(seqs) {
-		for _, why := range [...]dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
-			if err := n.stageForget(txn, &m.Kept, why, seq); err != nil {
+	return n.change(func(txn kv.Txn, m *layout.Meta) error {
+		for _, seq := range slices.Compact(seqs) {
+			if err := n.stageForget(txn, &m.Kept, seq, dbadapter.KeptConflict, dbadapter.KeptSetAside); err != nil {
 				return err
 			}
 		}
-	}
-	if m == n.Meta {
 		return nil
-	}
-	return n.putMeta(txn, m)
+	})
 }
 
-// stageForget takes an entry out of the kept log, if it is there.
-func (n *namespace) stageForget(txn kv.Txn, m *layout.Kept, why dbadapter.Why, seq uint64) error {
-	key := keptKey(n.Number, layout.KindKept, why, seq)
-	entry, err := kv.Get(txn, key)
-	if entry == nil || err != nil {
-		return err
-	}
-	k, err := n.keptEntry(txn, key, entry)
-	if err != nil {
-		return err
-	}
-	m.CountRecord(why, &k.Record, -1)
-	for _, kind := range [...]byte{layout.KindKept, kindMore} {
-		if err := txn.Delete(keptKey(n.Number, kind, why, seq)); err != nil {
+// stageForget takes an entry of these kinds out of the kept log, if it is there.
+func (n *namespace) stageForget(txn kv.Txn, m *layout.Kept, seq uint64, whys ...dbadapter.Why) error {
+	view := n.store.db.View()
+	defer view.Close()
+	for _, why := range whys {
+		key := keptKey(n.Number, layout.KindKept, why, seq)
+		entry, err := kv.Get(view, key)
+		if err != nil {
+			return err
+		}
+		if entry == nil {
+			continue
+		}
+		k, err := n.keptEntry(view, key, entry)
+		if err != nil {
+			return err
+		}
+		m.CountRecord(why, &k.Record, -1)
+		if err := deleteAll(txn, [][]byte{key, keptKey(n.Number, kindMore, why, seq)}); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package kvstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -109,29 +110,22 @@ func readBack(ctx context.Context, dir string, engine kv.Engine, progress func(i
 // eachEntry calls do with the number, the key and the value of each entry; the slices
 // are the callee's.
 func eachEntry(view kv.View, progress func(int64), do func(n uint64, key, value []byte) error) (m Moved, err error) {
-	defer damage.Recovered("database", &err)
 	sum := sha256.New()
-	it := view.Iterate(nil)
-	defer it.Close()
-	for it.Seek(nil); it.Valid(); it.Next() {
-		key, value := append([]byte{}, it.Key()...), []byte{}
-		err := it.Value(func(v []byte) error { value = append(value, v...); return nil })
-		if err != nil {
-			return m, err
-		}
+	unread, err := readEntries(view, nil, nil, func(key, value []byte) error {
 		writeSized(sum, key)
 		writeSized(sum, value)
 		if err := do(m.Entries, key, value); err != nil {
-			return m, err
+			return err
 		}
 		m.Entries++
 		if m.Bytes += int64(len(key) + len(value)); m.Entries%loadPieces == 0 {
 			progress(m.Bytes)
 		}
-	}
+		return nil
+	})
 	copy(m.Digest[:], sum.Sum(nil))
 	progress(m.Bytes)
-	return m, it.Err()
+	return m, cmp.Or(err, unread)
 }
 
 func writeSized(sum hash.Hash, b []byte) {

@@ -37,9 +37,9 @@ func (s *Store) newNamespace(id dbadapter.NamespaceID, hasher dbadapter.Hasher, 
 // the committer's goroutine.
 func (n *namespace) load() error {
 	s, c := n.store, &n.store.committer
-	txn := s.db.Begin()
-	defer txn.Discard()
-	name, err := kv.Get(txn, nameKey(n.ID))
+	view := s.db.View()
+	defer view.Close()
+	name, err := kv.Get(view, nameKey(n.ID))
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (n *namespace) load() error {
 		if n.Number, err = decodeName(n.ID, name); err != nil {
 			return err
 		}
-		b, err := kv.Get(txn, metaKey(n.Number))
+		b, err := kv.Get(view, metaKey(n.Number))
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (n *namespace) load() error {
 		if err := n.Meta.Decode(b, n.Number); err != nil {
 			return err
 		}
-		if n.summary, err = readKeeps(txn, n.Number); err != nil {
+		if n.summary, err = readKeeps(view, n.Number); err != nil {
 			n.summary = keeps{} // it is of no use; the caller of Summary learns why
 		}
 		if err := c.dropAhead(n); err != nil {
@@ -71,14 +71,11 @@ func (n *namespace) load() error {
 			return err
 		}
 		n.Number, n.Meta = c.head.next, layout.Meta{First: 1, Log: dbadapter.NewLogID()}
-		if err := txn.Set(nameKey(n.ID), encodeName(n.ID, n.Number)); err != nil {
-			return err
-		}
-		if err := txn.Set(metaKey(n.Number), n.Meta.Encode(n.Number)); err != nil {
-			return err
-		}
 		c.head.next++
-		if err := c.finish(txn); err != nil {
+		err := n.changeHidden(func(txn kv.Txn, _ *layout.Meta) error {
+			return txn.Set(nameKey(n.ID), encodeName(n.ID, n.Number))
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -148,25 +145,39 @@ func (n *namespace) newGroup(view *readTxn, landing *prepared) *commit.Group {
 }
 
 // Put commits the namespace's head and shows it.
-func (n *namespace) Put(m layout.Meta) error {
-	txn := n.store.db.Begin()
-	defer txn.Discard()
-	return n.putMeta(txn, m)
+func (n *namespace) Put(head layout.Meta) error {
+	return n.change(func(_ kv.Txn, m *layout.Meta) error {
+		*m = head
+		return nil
+	})
 }
 
-// putMeta adds the namespace's head to a transaction, commits it and shows it. It
-// runs on the committer's goroutine.
-func (n *namespace) putMeta(txn kv.Txn, m layout.Meta) error {
-	c := &n.store.committer
-	if err := txn.Set(metaKey(n.Number), m.Encode(n.Number)); err != nil {
-		return err
+// change commits what stage makes of the namespace's head, with what it puts into the
+// transaction, and shows it. It runs on the committer's goroutine.
+func (n *namespace) change(stage func(kv.Txn, *layout.Meta) error) error {
+	err := n.changeHidden(stage)
+	if err == nil {
+		n.store.committer.publish(n.show)
 	}
-	if err := c.finish(txn); err != nil {
-		return err
+	return err
+}
+
+// changeHidden is change that does not show the head: a snapshot sees it with the next commit.
+func (n *namespace) changeHidden(stage func(kv.Txn, *layout.Meta) error) error {
+	txn := n.store.db.Begin()
+	defer txn.Discard()
+	m := n.Meta
+	err := stage(txn, &m)
+	if err == nil {
+		err = txn.Set(metaKey(n.Number), m.Encode(n.Number))
 	}
-	n.Meta = m
-	c.publish(n.show)
-	return nil
+	if err == nil {
+		err = n.store.committer.finish(txn)
+	}
+	if err == nil {
+		n.Meta = m
+	}
+	return err
 }
 
 // show lets callers see the head as of the last commit. The store's lock is held.

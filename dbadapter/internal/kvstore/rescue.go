@@ -1,7 +1,7 @@
 package kvstore
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,8 +124,8 @@ func openDamaged(dir string, e kv.Engine) (db kv.DB, older bool, err error) {
 func strange(db kv.DB, known map[dbadapter.NamespaceID]dbadapter.Hasher) (ids []dbadapter.NamespaceID, err error) {
 	view := db.View()
 	defer view.Close()
-	own := &namespace{}
-	err = own.entries(view, appendPrefix(nil, 0, kindName), kindName, func(key, _ []byte) error {
+	names := appendPrefix(nil, 0, kindName)
+	unread, err := readEntries(view, names, names, func(key, _ []byte) error {
 		if len(key) == prefixSize+len(dbadapter.NamespaceID{}) {
 			if id := dbadapter.NamespaceID(key[prefixSize:]); known[id] == nil {
 				ids = append(ids, id)
@@ -133,7 +133,7 @@ func strange(db kv.DB, known map[dbadapter.NamespaceID]dbadapter.Hasher) (ids []
 		}
 		return nil
 	})
-	return ids, refusal(err)
+	return ids, cmp.Or(err, refusal(unread))
 }
 
 // refusal is the error, unless it speaks of damage: a file is missing, or holds something else.
@@ -220,7 +220,8 @@ func (n *namespace) eachIndex(view kv.View, do func(dbadapter.Index) error) erro
 	const least = 1 << 16 // some indices of a large namespace
 	from := uint64(0)
 	for step := uint64(least); from <= maxIndex; step *= 2 {
-		err := n.entries(view, appendIndexKey(nil, n.Number, dbadapter.Index(from)), layout.KindIndex, func(key, _ []byte) error {
+		place := appendIndexKey(nil, n.Number, dbadapter.Index(from))
+		unread, err := readEntries(view, place[:prefixSize], place, func(key, _ []byte) error {
 			if len(key) != prefixSize+layout.NumberSize {
 				return nil
 			}
@@ -228,9 +229,7 @@ func (n *namespace) eachIndex(view kv.View, do func(dbadapter.Index) error) erro
 			from, step = index+1, least
 			return do(dbadapter.Index(index))
 		})
-		if failed, ok := errors.AsType[*unread](err); !ok {
-			return err
-		} else if err := refusal(failed.error); err != nil {
+		if err = cmp.Or(err, refusal(unread)); err != nil || unread == nil {
 			return err
 		}
 		from += step
@@ -238,33 +237,29 @@ func (n *namespace) eachIndex(view kv.View, do func(dbadapter.Index) error) erro
 	return nil
 }
 
-// unread is the error of entries that could not be read.
-type unread struct{ error }
-
-func (u *unread) Unwrap() error { return u.error }
-
-// entries calls do with the entries of a kind, from a key on. Its own errors are unread.
-func (n *namespace) entries(view kv.View, from []byte, kind byte, do func(key, value []byte) error) (err error) {
-	it := view.Iterate(appendPrefix(nil, n.Number, kind))
+// readEntries calls do with the entries that have a prefix, from a key on; the slices are the
+// callee's. unread is why those behind could not be read, and err what do returns.
+func readEntries(view kv.View, prefix, from []byte, do func(key, value []byte) error) (unread, err error) {
+	it := view.Iterate(prefix)
 	defer it.Close()
-	next := func(move func()) (err error) {
+	read := func(read func() error) (err error) {
 		defer damage.Recovered("database", &err)
-		move()
-		return it.Err()
+		return cmp.Or(read(), it.Err())
 	}
-	for err = next(func() { it.Seek(from) }); err == nil && it.Valid(); err = next(it.Next) {
-		key, value := bytes.Clone(it.Key()), []byte(nil)
-		if err := it.Value(func(v []byte) error { value = bytes.Clone(v); return nil }); err != nil {
-			return &unread{err}
+	unread = read(func() error { it.Seek(from); return nil })
+	for unread == nil && it.Valid() {
+		key, value := append([]byte{}, it.Key()...), []byte{}
+		unread = read(func() error {
+			return it.Value(func(v []byte) error { value = append(value, v...); return nil })
+		})
+		if unread == nil {
+			if err := do(key, value); err != nil {
+				return nil, err
+			}
+			unread = read(func() error { it.Next(); return nil })
 		}
-		if err := do(key, value); err != nil {
-			return err
-		}
 	}
-	if err != nil {
-		return &unread{err}
-	}
-	return nil
+	return unread, nil
 }
 
 // carryKept writes the entries of the kept log that can be read into that of another
@@ -273,7 +268,8 @@ func (n *namespace) carryKept(ctx context.Context, view kv.View, to *namespace) 
 	out := to.store.disk.load(to.store.db)
 	defer out.Cancel()
 	kept := layout.Kept{Seq: n.Meta.Kept.Seq}
-	err := n.entries(view, appendPrefix(nil, n.Number, layout.KindKept), layout.KindKept, func(key, entry []byte) error {
+	prefix := appendPrefix(nil, n.Number, layout.KindKept)
+	unread, err := readEntries(view, prefix, prefix, func(key, entry []byte) error {
 		k, err := n.keptEntry(view, key, entry)
 		if err != nil {
 			return refusal(err)
@@ -293,10 +289,7 @@ func (n *namespace) carryKept(ctx context.Context, view kv.View, to *namespace) 
 		}
 		return errors.Join(err, out.Set(keptKey(to.Number, layout.KindKept, k.Why, k.Seq), b))
 	})
-	if failed, ok := errors.AsType[*unread](err); ok {
-		err = refusal(failed.error)
-	}
-	if err == nil {
+	if err = cmp.Or(err, refusal(unread)); err == nil {
 		err = out.Flush()
 	}
 	if err != nil {

@@ -52,13 +52,12 @@ type restorer struct {
 	batch   kv.Loader
 	before  kv.View                          // as of the copy before; what this one replaces is looked up in it
 	present map[uint32]dbadapter.NamespaceID // the numbers that have entries
-	named   map[uint32]bool                  // those that the last copy has
+	named   map[uint32]layout.Meta           // those that the last copy has, and their heads
 	head    head
 
 	// Of the section that is being read.
 	number uint32
 	whole  bool
-	meta   bool
 	others kv.Iterator // over before, for the kinds that copyOthers writes
 }
 
@@ -69,7 +68,7 @@ func (r *restorer) load(from io.Reader) (err error) {
 	if err != nil {
 		return err
 	}
-	r.named = map[uint32]bool{}
+	r.named = map[uint32]layout.Meta{}
 	r.begin()
 	defer func() { r.drop() }()
 	for i := 0; ; i++ {
@@ -112,15 +111,16 @@ func (r *restorer) drop() {
 }
 
 func (r *restorer) section(f *copyFrame) error {
-	r.number, r.whole, r.meta = f.number, f.since == 0, false
+	r.number, r.whole = f.number, f.since == 0
 	id, known := r.present[f.number]
+	_, twice := r.named[f.number]
 	switch {
-	case r.named[f.number]:
+	case twice:
 		return damage.Corrupt("the copy", "namespace %x is there twice", f.id)
 	case !r.whole && (!known || id != f.id):
 		return damage.Corrupt("the copy", "it goes on from change %d of namespace %x, which the copies before it do not hold", f.since, f.id)
 	}
-	r.named[f.number], r.present[f.number] = true, f.id
+	r.present[f.number] = f.id
 	if r.whole && known {
 		return r.clear(f.number)
 	}
@@ -148,7 +148,7 @@ func (r *restorer) endSection() error {
 	if r.number == 0 {
 		return nil
 	}
-	if !r.meta {
+	if _, ok := r.named[r.number]; !ok {
 		return damage.Corrupt("the copy", "a namespace has no head")
 	}
 	if r.others != nil {
@@ -198,7 +198,7 @@ func (r *restorer) entry(f *copyFrame) error {
 		if err := m.Decode(f.value, r.number); err != nil {
 			return err
 		}
-		r.meta = true
+		r.named[r.number] = m
 	}
 	if f.kind != framePut {
 		if r.whole {
@@ -298,7 +298,7 @@ func (r *restorer) finish() (err error) {
 		return fmt.Errorf("%w: there is no copy", dbadapter.ErrNotFound)
 	}
 	for number := range r.present {
-		if r.named[number] {
+		if _, ok := r.named[number]; ok {
 			continue
 		}
 		if err := r.db.DropPrefix(binary.BigEndian.AppendUint32(nil, number)); err != nil {
@@ -307,15 +307,15 @@ func (r *restorer) finish() (err error) {
 	}
 	txn := r.db.Begin()
 	defer txn.Discard()
-	for number := range r.named {
+	for number, m := range r.named {
 		if number >= r.head.next {
 			return damage.Corrupt("the copy", "a namespace has the number %d, which is not given yet", number)
 		}
-		if err := newLog(txn, number); err != nil {
-			return err
-		}
+		// The log gets another id: the numbers that follow the copy have been given before,
+		// in the store that was copied.
 		id := r.present[number]
-		if err := txn.Set(nameKey(id), encodeName(id, number)); err != nil {
+		m.Log = dbadapter.NewLogID()
+		if err := errors.Join(txn.Set(metaKey(number), m.Encode(number)), txn.Set(nameKey(id), encodeName(id, number))); err != nil {
 			return err
 		}
 	}
@@ -323,19 +323,4 @@ func (r *restorer) finish() (err error) {
 		return err
 	}
 	return txn.Commit()
-}
-
-// newLog gives the log of a namespace another id: the numbers that follow the copy have
-// been given before, in the store that was copied.
-func newLog(txn kv.Txn, number uint32) error {
-	b, err := kv.Get(txn, metaKey(number))
-	if err != nil {
-		return err
-	}
-	var m layout.Meta
-	if err := m.Decode(b, number); err != nil {
-		return err
-	}
-	m.Log = dbadapter.NewLogID()
-	return txn.Set(metaKey(number), m.Encode(number))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/dbadapter/internal/grouped"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
@@ -209,25 +210,16 @@ func (s *snapshot) buckets(indices []dbadapter.Index, shared bool) ([][]dbadapte
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	buckets := make([][]dbadapter.Hashed, len(indices))
 	known, _ := slices.BinarySearch(indices, maxIndex+1) // the keys of others would be another's
-	indices = indices[:known]
-	loaded := s.namespace.heldAll(s.read.txn, indices)
-	for i := range loaded {
-		if err := loaded[i].Err; err != nil {
-			return nil, err
-		}
-		if len(loaded[i].Held) > 0 {
-			buckets[i] = make([]dbadapter.Hashed, len(loaded[i].Held))
-		}
-		for n := range loaded[i].Held {
-			buckets[i][n] = loaded[i].Held[n].Record
-		}
+	loaded := s.namespace.heldAll(s.read.txn, indices[:known])
+	buckets, err := grouped.Records(loaded)
+	if err != nil {
+		return nil, err
 	}
 	if shared || len(loaded) == 1 && len(loaded[0].Held) == 0 {
-		s.namespace.cacheRead(s.seq, indices, loaded)
+		s.namespace.cacheRead(s.seq, indices[:known], loaded)
 	}
-	return buckets, nil
+	return append(buckets, make([][]dbadapter.Hashed, len(indices)-known)...), nil
 }
 
 func (s *snapshot) Close() error {

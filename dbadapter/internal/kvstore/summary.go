@@ -110,24 +110,15 @@ func (n *namespace) writePart(generation uint64, part uint32, b []byte) error {
 	if err := n.store.disk.write(); err != nil {
 		return err
 	}
-	txn := n.store.db.Begin()
-	defer txn.Discard()
 	entry := layout.AppendSeal(append(make([]byte, 0, len(b)+layout.SealSize), b...), 0, partSeed(n.Number, generation, part))
-	if err := txn.Set(partKey(n.Number, generation, part), entry); err != nil {
-		return err
-	}
-	return n.store.committer.finishUnseen(txn)
+	return n.store.committer.unseen(func(txn kv.Txn) error { return txn.Set(partKey(n.Number, generation, part), entry) })
 }
 
 // keepSummary makes a summary the one that is kept, when its parts are written, and
 // removes the one before. It runs on the committer's goroutine.
 func (n *namespace) keepSummary(k keeps) error {
-	txn := n.store.db.Begin()
-	defer txn.Discard()
-	if err := txn.Set(keepsKey(n.Number), k.encode(n.Number)); err != nil {
-		return err
-	}
-	if err := n.store.committer.finishUnseen(txn); err != nil {
+	err := n.store.committer.unseen(func(txn kv.Txn) error { return txn.Set(keepsKey(n.Number), k.encode(n.Number)) })
+	if err != nil {
 		return err
 	}
 	n.summary = k

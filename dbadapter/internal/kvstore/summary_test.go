@@ -15,17 +15,17 @@ import (
 // was cut short has left behind is removed.
 func TestDamagedSummary(t *testing.T) {
 	summary := bytes.Repeat([]byte("summary"), 100_000) // three parts
-	for name, damage := range map[string]func(txn kv.Txn, n *namespace) error{
-		"a bit of a part": func(txn kv.Txn, n *namespace) error {
+	for name, damage := range map[string]func(txn edits, n *namespace) error{
+		"a bit of a part": func(txn edits, n *namespace) error {
 			return flipAt(txn, partKey(n.Number, 1, 1), 1000)
 		},
-		"a bit of the head": func(txn kv.Txn, n *namespace) error { return flipAt(txn, keepsKey(n.Number), 3) },
-		"a lost part":       func(txn kv.Txn, n *namespace) error { return txn.Delete(partKey(n.Number, 1, 2)) },
-		"a part in another's place": func(txn kv.Txn, n *namespace) error {
+		"a bit of the head": func(txn edits, n *namespace) error { return flipAt(txn, keepsKey(n.Number), 3) },
+		"a lost part":       func(txn edits, n *namespace) error { return txn.Delete(partKey(n.Number, 1, 2)) },
+		"a part in another's place": func(txn edits, n *namespace) error {
 			b, err := kv.Get(txn, partKey(n.Number, 1, 0))
 			return errors.Join(err, txn.Set(partKey(n.Number, 1, 1), b))
 		},
-		"a short part": func(txn kv.Txn, n *namespace) error {
+		"a short part": func(txn edits, n *namespace) error {
 			return txn.Set(partKey(n.Number, 1, 2), layout.AppendSeal(nil, 0, partSeed(n.Number, 1, 2)))
 		},
 	} {
@@ -35,7 +35,7 @@ func TestDamagedSummary(t *testing.T) {
 		if err := n.SaveSummary(t.Context(), 10, summary); err != nil {
 			t.Fatal(err)
 		}
-		if err := update(s, func(txn kv.Txn) error { return damage(txn, n) }); err != nil {
+		if err := update(s, func(txn edits) error { return damage(txn, n) }); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
@@ -66,7 +66,7 @@ func TestDamagedSummary(t *testing.T) {
 }
 
 // flipAt turns a bit of an entry.
-func flipAt(txn kv.Txn, key []byte, at int) error {
+func flipAt(txn edits, key []byte, at int) error {
 	b, err := kv.Get(txn, key)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/dbadapter/internal/grouped"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
@@ -84,15 +85,7 @@ func (n *namespace) heldAll(txn kv.View, indices []dbadapter.Index) []commit.Loa
 			l.Err = errs[i]
 		}
 	}
-	for i := range loaded {
-		l := &loaded[i]
-		if l.Err == nil && len(l.Held) > 0 && commit.Checksum(n.Hasher, l.Held) != sums[i] {
-			l.Err = errStale(l.Held[0].Record.Key)
-		}
-		if l.Err != nil {
-			l.Held = nil
-		}
-	}
+	grouped.Verify(n.Hasher, loaded, sums)
 	return loaded
 }
 
@@ -159,7 +152,7 @@ func (n *namespace) check(txn kv.View, index dbadapter.Index, key []byte, r *dba
 	case !found && r == nil:
 		return true, nil
 	case !found:
-		return false, errStale(key)
+		return false, grouped.ErrStale(key)
 	}
 	held, err := n.held(txn, index)
 	if err != nil {
@@ -167,15 +160,11 @@ func (n *namespace) check(txn kv.View, index dbadapter.Index, key []byte, r *dba
 	}
 	known := slices.ContainsFunc(held, func(h commit.Held) bool { return bytes.Equal(h.Record.Key, key) })
 	if r != nil && !known {
-		return false, errStale(key)
+		return false, grouped.ErrStale(key)
 	}
 	return false, nil
 }
 
 func errMissing(key []byte) error {
 	return damage.Corrupt("the record "+damage.Quote(key), "its bucket knows it, but it is not there")
-}
-
-func errStale(key []byte) error {
-	return damage.Corrupt("the record "+damage.Quote(key), "it is not the one that its bucket was written with")
 }

@@ -75,14 +75,14 @@ func TestWrongRecord(t *testing.T) {
 	}
 	defer s.Close()
 	id := byte(0)
-	for name, damage := range map[string]func(n *namespace, txn kv.Txn, older []byte) error{
-		"older": func(n *namespace, txn kv.Txn, older []byte) error {
+	for name, damage := range map[string]func(n *namespace, txn edits, older []byte) error{
+		"older": func(n *namespace, txn edits, older []byte) error {
 			return txn.Set(recordKey(n, "m"), older)
 		},
-		"missing": func(n *namespace, txn kv.Txn, _ []byte) error {
+		"missing": func(n *namespace, txn edits, _ []byte) error {
 			return txn.Delete(recordKey(n, "m"))
 		},
-		"unknown": func(n *namespace, txn kv.Txn, _ []byte) error {
+		"unknown": func(n *namespace, txn edits, _ []byte) error {
 			index := n.Hasher.Index([]byte("m"))
 			return txn.Set(appendIndexKey(nil, n.Number, index), appendBucket(nil, n.Number, index, 1, keyed("other")))
 		},
@@ -115,7 +115,7 @@ func recordKey(n *namespace, key string) []byte {
 
 // damagedNamespace holds the records b, m and z, of which m was written twice
 // within 64 s and then damaged below the store.
-func damagedNamespace(t *testing.T, s *Store, id dbadapter.NamespaceID, hasher dbadapter.Hasher, damage func(n *namespace, txn kv.Txn, older []byte) error) *namespace {
+func damagedNamespace(t *testing.T, s *Store, id dbadapter.NamespaceID, hasher dbadapter.Hasher, damage func(n *namespace, txn edits, older []byte) error) *namespace {
 	t.Helper()
 	opened, err := s.Namespace(t.Context(), id, hasher, nil)
 	if err != nil {
@@ -130,7 +130,7 @@ func damagedNamespace(t *testing.T, s *Store, id dbadapter.NamespaceID, hasher d
 		t.Fatal(err)
 	}
 	apply(t, n, writeTo(n, "m", 3))
-	if err := update(s, func(txn kv.Txn) error { return damage(n, txn, older) }); err != nil {
+	if err := update(s, func(txn edits) error { return damage(n, txn, older) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.committer.do(t.Context(), func() error { s.committer.publish(func() {}); return nil }); err != nil {
@@ -167,7 +167,7 @@ func TestWrongRecordFarOn(t *testing.T) {
 	if records, err := scan(); records != checkedFirst+500 || err != nil {
 		t.Fatalf("before the damage: %d records, %v", records, err)
 	}
-	if err := update(s, func(txn kv.Txn) error { return txn.Set(key, older) }); err != nil {
+	if err := update(s, func(txn edits) error { return txn.Set(key, older) }); err != nil {
 		t.Fatal(err)
 	}
 	apply(t, n, write("key", 1))

@@ -53,8 +53,10 @@ func TestLargeBlocksAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer opened.Close()
+	v := opened.View()
+	defer v.Close()
 	for range 20 {
-		if _, err := opened.Begin().Get([]byte("large"), func([]byte) error { return nil }); !errors.Is(err, dbadapter.ErrCorrupt) || !strings.Contains(err.Error(), "does not hold") {
+		if _, err := v.Get([]byte("large"), func([]byte) error { return nil }); !errors.Is(err, dbadapter.ErrCorrupt) || !strings.Contains(err.Error(), "does not hold") {
 			t.Fatalf("a read: %v", err)
 		}
 	}

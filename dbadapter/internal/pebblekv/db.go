@@ -52,7 +52,7 @@ func (d *db) View() kv.View {
 
 // Begin makes a batch whose memory is used again for the next one.
 func (d *db) Begin() kv.Txn {
-	return &txn{reader{d.pebble}, d, d.pebble.NewBatch(pebble.WithMaxRetainedSizeBytes(keptBatch))}
+	return &txn{d, d.pebble.NewBatch(pebble.WithMaxRetainedSizeBytes(keptBatch))}
 }
 
 // keptBatch holds the largest transaction of a store: Pebble doubles the memory of a
@@ -238,9 +238,8 @@ func (i *iterator) Close() {
 	}
 }
 
-// txn is a batch; it reads the database itself.
+// txn is a batch.
 type txn struct {
-	reader
 	db    *db
 	batch *pebble.Batch // nil once given back: Pebble uses batches again
 }
