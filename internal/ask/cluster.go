@@ -3,9 +3,9 @@ package ask
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/peer/status"
@@ -149,15 +149,13 @@ func each(count int, near func(int) bool, do func(int)) {
 			far = append(far, i)
 		}
 	}
-	all = append(all, far...)
-	var next atomic.Int64
-	var running sync.WaitGroup
-	for range min(atOnce, count) {
-		running.Go(func() {
-			for n := next.Add(1) - 1; n < int64(count); n = next.Add(1) - 1 {
-				do(all[n])
-			}
+	var running errgroup.Group
+	running.SetLimit(atOnce)
+	for _, i := range append(all, far...) {
+		running.Go(func() error {
+			do(i)
+			return nil
 		})
 	}
-	running.Wait()
+	_ = running.Wait() // none fails
 }

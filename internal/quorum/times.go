@@ -15,7 +15,7 @@ const (
 	// enough is from how many on they say when an answer is late.
 	enough = 8
 	// MaxPeers bounds what is remembered: the peer that was heard of longest ago gives way.
-	// A peer takes 1.1 KiB.
+	// A peer takes 0.6 KiB.
 	MaxPeers = 4096
 	// halfLife is in what time the estimate of a peer that is not asked halves. So a peer
 	// that was slow is asked again some time: after 3 minutes if it was ten times slower
@@ -51,12 +51,12 @@ type Times struct {
 
 // took is what is known of a peer.
 type took struct {
-	last   [window]time.Duration // a ring
-	sorted [window]time.Duration // the same, the least first: each read asks for quantiles of several peers
-	count  int                   // of all requests
-	heard  time.Duration         // when the last one ended
-	failed int                   // in a row
-	rests  time.Duration         // until when
+	last         [window]time.Duration // a ring
+	median, slow time.Duration         // of these, slow the 95th percentile; 0: none is known
+	count        int                   // of all requests
+	heard        time.Duration         // when the last one ended
+	failed       int                   // in a row
+	rests        time.Duration         // until when
 }
 
 func (t *Times) peer(id ID) *took {
@@ -92,7 +92,7 @@ func (t *Times) Took(id ID, d, now time.Duration) {
 // long, if it has taken longer than half of them do. Otherwise what is slow would be cut
 // each time, and be taken for fast.
 func (t *Times) Cut(id ID, d, now time.Duration) {
-	if p := t.peer(id); d > p.quantile(1, 2) {
+	if p := t.peer(id); d > p.median {
 		p.add(d, now)
 	}
 }
@@ -106,29 +106,18 @@ func (t *Times) Failed(id ID, now time.Duration) {
 }
 
 func (p *took) add(d, now time.Duration) {
-	d = max(0, d)
-	sorted := p.sorted[:min(p.count, window)]
-	if len(sorted) == window {
-		gone, _ := slices.BinarySearch(sorted, p.last[p.count%window])
-		sorted = slices.Delete(sorted, gone, gone+1)
-	}
-	at, _ := slices.BinarySearch(sorted, d)
-	sorted = sorted[:len(sorted)+1]
-	copy(sorted[at+1:], sorted[at:])
-	sorted[at] = d
-	p.last[p.count%window] = d
+	p.last[p.count%window] = max(0, d)
 	p.count++
 	p.heard = now
+	all := p.last
+	sorted := all[:min(p.count, window)]
+	slices.Sort(sorted)
+	p.median, p.slow = quantile(sorted, 1, 2), quantile(sorted, 95, 100)
 }
 
-// quantile is the least time that at least a share of num of den requests did not exceed;
-// 0 if none is known.
-func (p *took) quantile(num, den int) time.Duration {
-	n := min(p.count, window)
-	if n == 0 {
-		return 0
-	}
-	return p.sorted[(n*num+den-1)/den-1]
+// quantile is the least time that at least a share of num of den requests did not exceed.
+func quantile(sorted []time.Duration, num, den int) time.Duration {
+	return sorted[(len(sorted)*num+den-1)/den-1]
 }
 
 // Estimate is how long a request to a peer takes: the median of the last ones, which
@@ -140,7 +129,7 @@ func (t *Times) Estimate(id ID, now time.Duration) time.Duration {
 		return 0
 	}
 	halvings := max(0, now-p.heard).Seconds() / halfLife.Seconds()
-	return time.Duration(float64(p.quantile(1, 2)) * math.Exp2(-halvings))
+	return time.Duration(float64(p.median) * math.Exp2(-halvings))
 }
 
 // Late is after what time a second host is asked in addition to a peer that has not
@@ -150,7 +139,7 @@ func (t *Times) Late(id ID) time.Duration {
 	if p == nil || p.count < enough {
 		return hedgeUnknown
 	}
-	return max(hedgeLeast, p.quantile(95, 100))
+	return max(hedgeLeast, p.slow)
 }
 
 // rests reports whether a peer has failed just now.

@@ -17,40 +17,27 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Make makes records of drafts, for the hosts to hold: with versions of this node above those
-// of the records that were seen under their keys, which they name, and signed. A record on a
-// condition has an incarnation of its own: under the common one it would supersede what
-// another call of this node writes meanwhile.
-func (a *Asker) Make(drafts []node.Draft, seen [][]*dbadapter.Record) ([]dbadapter.Record, error) {
-	writes := make([]dbadapter.Write, len(drafts))
-	for i := range drafts {
-		d := &drafts[i]
-		if err := cmp.Or(d.Record.Validate(), d.CheckTTL()); err != nil {
-			return nil, &node.ItemError{Item: i, Err: err}
+// records makes as many records as are given what was seen under their keys, and signs them. one makes a record, with
+// a version that is later than those. A record with a writer names what was seen.
+func (a *Asker) records(seen [][]*dbadapter.Record, one func(i int) (dbadapter.Record, error)) ([]dbadapter.Record, error) {
+	writes := make([]dbadapter.Write, len(seen))
+	for i := range writes {
+		for _, s := range seen[i] {
+			if s != nil {
+				a.ns.Follow(s.Version.Clock)
+			}
 		}
-		a.follow(seen[i]...)
-		version, err := a.ns.NextVersion()
+		record, err := one(i)
+		if err == nil && record.Version.Writer != 0 {
+			record.Replace(seen[i]...)
+		}
+		if err == nil {
+			writes[i].Record, err = dbadapter.Hash(a.view.Hasher(), record)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if d.If != nil {
-			version.Incarnation = a.ns.NewIncarnation()
-		}
-		record := d.Record.Clone()
-		record.Version = version
-		if d.TTL > 0 {
-			record.Expires = a.view.Expiry(d.TTL)
-		}
-		record.Replace(seen[i]...)
-		if writes[i].Record, err = dbadapter.Hash(a.view.Hasher(), record); err != nil {
-			return nil, &node.ItemError{Item: i, Err: err}
-		}
 	}
-	return a.signed(writes)
-}
-
-// signed are the records of writes, signed.
-func (a *Asker) signed(writes []dbadapter.Write) ([]dbadapter.Record, error) {
 	if err := a.view.Authorize(writes); err != nil {
 		return nil, err
 	}
@@ -61,38 +48,41 @@ func (a *Asker) signed(writes []dbadapter.Write) ([]dbadapter.Record, error) {
 	return records, nil
 }
 
-// follow has this node's next version be later than those of records.
-func (a *Asker) follow(seen ...*dbadapter.Record) {
-	for _, s := range seen {
-		if s != nil {
-			a.ns.Follow(s.Version.Clock)
+// Make makes records of drafts, for the hosts to hold: with versions of this node above those
+// of the records that were seen under their keys, which they name, and signed. A record on a
+// condition has an incarnation of its own: under the common one it would supersede what
+// another call of this node writes meanwhile.
+func (a *Asker) Make(drafts []node.Draft, seen [][]*dbadapter.Record) ([]dbadapter.Record, error) {
+	return a.records(seen, func(i int) (record dbadapter.Record, err error) {
+		d := &drafts[i]
+		if err := cmp.Or(d.Record.Validate(), d.CheckTTL()); err != nil {
+			return record, &node.ItemError{Item: i, Err: err}
 		}
-	}
+		record = d.Record.Clone()
+		record.Version, err = a.ns.NextVersion()
+		if d.If != nil {
+			record.Version.Incarnation = a.ns.NewIncarnation()
+		}
+		if d.TTL > 0 {
+			record.Expires = a.view.Expiry(d.TTL)
+		}
+		return record, err
+	})
 }
 
 // MakeItems makes records of items. Of a dated item it makes the record with its
 // date, which has no writer, and of another one it makes what Make does.
 func (a *Asker) MakeItems(items []node.Item, seen [][]*dbadapter.Record) ([]dbadapter.Record, error) {
-	writes := make([]dbadapter.Write, len(items))
-	for i := range items {
-		record := items[i].Record()
-		a.follow(seen[i]...)
+	return a.records(seen, func(i int) (record dbadapter.Record, err error) {
+		record = items[i].Record()
 		if items[i].Time.IsZero() {
-			var err error
-			if record.Version, err = a.ns.NextVersion(); err != nil {
-				return nil, err
-			}
-			record.Replace(seen[i]...)
-		} else {
-			record.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(items[i].Time)}
-			a.ns.Follow(record.Version.Clock) // it may be a little ahead
+			record.Version, err = a.ns.NextVersion()
+			return record, err
 		}
-		var err error
-		if writes[i].Record, err = dbadapter.Hash(a.view.Hasher(), record); err != nil {
-			return nil, err
-		}
-	}
-	return a.signed(writes)
+		record.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(items[i].Time)}
+		a.ns.Follow(record.Version.Clock) // it may be a little ahead
+		return record, nil
+	})
 }
 
 // Held is what a host has done with a record.

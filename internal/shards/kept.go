@@ -43,14 +43,15 @@ func whyOf(q *wire.AskKept) dbadapter.Why {
 	return dbadapter.KeptConflict
 }
 
-// KeptAt asks a member for a page of what it keeps, behind an entry. A member that denies may not know yet
-// that this node is one.
+// KeptAt asks a member for a page of what it keeps, behind an entry: the member's own word. A member that denies
+// may not know yet that this node is one.
 func (s *Shards) KeptAt(ctx context.Context, id node.ID, why dbadapter.Why, after uint64) (page []status.KeptAt, more bool, err error) {
 	q := &wire.AskKept{Aside: why == dbadapter.KeptSetAside, After: after}
+	var reply *wire.Reply
 	read := func() error {
 		ask, m, _, err := s.Net.Ask(ctx, id, q)
 		if err == nil {
-			page, more, err = keptThere(s.NS, id, ask, m)
+			reply, err = s.NS.Answered(id, ask, m)
 		}
 		return err
 	}
@@ -59,25 +60,18 @@ func (s *Shards) KeptAt(ctx context.Context, id node.ID, why dbadapter.Why, afte
 			err = read()
 		}
 	}
-	return page, more, err
-}
-
-// keptThere is what a message of the peer answers to AskKept. It is the peer's own word.
-func keptThere(ns *node.Namespace, remote node.ID, ask *wire.Ask, m wire.Message) (page []status.KeptAt, more bool, err error) {
-	reply, err := ns.Answered(remote, ask, m)
 	if err != nil {
 		return nil, false, err
 	}
-	said, asked := reply.Answer.(*wire.KeptAnswer), ask.Question.(*wire.AskKept)
-	last := asked.After
+	said := reply.Answer.(*wire.KeptAnswer)
 	for i := range said.Entries {
 		e := &said.Entries[i]
-		if e.Seq <= last || e.Seq > node.MaxKept || e.Size > dbadapter.MaxValue {
+		if e.Seq <= after || e.Seq > node.MaxKept || e.Size > dbadapter.MaxValue {
 			return nil, false, fmt.Errorf("%w: an entry that was not asked for, or out of order", reconcile.ErrProtocol)
 		}
-		last = e.Seq
+		after = e.Seq
 		const most = 253_402_300_799_000 // the year 9999, the last that JSON can write
-		page = append(page, status.KeptAt{Kept: dbadapter.Kept{Seq: e.Seq, Why: whyOf(asked), Record: e.Record.Clone(), By: e.By, At: time.UnixMilli(int64(min(e.At, most))).UTC()}, Size: int64(e.Size)})
+		page = append(page, status.KeptAt{Kept: dbadapter.Kept{Seq: e.Seq, Why: why, Record: e.Record.Clone(), By: e.By, At: time.UnixMilli(int64(min(e.At, most))).UTC()}, Size: int64(e.Size)})
 	}
 	return page, said.More, nil
 }

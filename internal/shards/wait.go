@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/ask"
@@ -115,19 +116,15 @@ func (s *Shards) WaitHeld(ctx context.Context, sets []*node.Set, named []node.ID
 			return none, fmt.Errorf("%w: %s is no other host of a shard that this node holds; ns layout shows the hosts", node.ErrInvalid, status.ID(id))
 		}
 	}
-	places := make(chan struct{}, shardsAwaited)
-	var waiting sync.WaitGroup
+	var waiting errgroup.Group
+	waiting.SetLimit(shardsAwaited)
 	for _, a := range all {
-		waiting.Go(func() {
-			select {
-			case places <- struct{}{}:
-				defer func() { <-places }()
-				await(ctx, a.set, a.w)
-			case <-ctx.Done():
-			}
+		waiting.Go(func() error {
+			await(ctx, a.set, a.w)
+			return nil
 		})
 	}
-	waiting.Wait()
+	_ = waiting.Wait() // none fails
 	done, need := true, 0
 	lacks := map[status.ID]status.Unconfirmed{}
 	for _, a := range all {
