@@ -22,8 +22,8 @@ func logError(err error) slog.Attr {
 
 // limited is a log of which each line, whoever causes it, is bounded for each namespace and
 // member.
-func limited(log *slog.Logger, o loglimit.Options) *slog.Logger {
-	o.Distinct = func(a slog.Attr) bool {
+func limited(log *slog.Logger) *slog.Logger {
+	return slog.New(loglimit.New(log.Handler(), func(a slog.Attr) bool {
 		switch a.Key {
 		case "peer":
 			_, one := a.Value.Any().(stranger)
@@ -32,8 +32,7 @@ func limited(log *slog.Logger, o loglimit.Options) *slog.Logger {
 			return true
 		}
 		return false
-	}
-	return slog.New(loglimit.New(log.Handler(), o))
+	}))
 }
 
 // stranger is the id of a peer that is no member. It has as many as it likes, so that all

@@ -25,7 +25,6 @@ import (
 	"github.com/syncd-io/syncd/internal/damage"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/folder"
-	"github.com/syncd-io/syncd/internal/loglimit"
 	"github.com/syncd-io/syncd/internal/machine"
 	"github.com/syncd-io/syncd/internal/mesh"
 	"github.com/syncd-io/syncd/internal/metrics"
@@ -123,7 +122,7 @@ func open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if n.now == nil {
 		n.now = time.Now
 	}
-	n.log = limited(n.log, loglimit.Options{Now: n.now})
+	n.log = limited(n.log)
 	n.started = n.now().UTC()
 	n.recent = syncing.NewHistory(RecentSyncs)
 	n.places = stream.NewPlaces(n.limits.Sessions, cfg.Bandwidth.ownPerPeer(n.limits))

@@ -1,7 +1,7 @@
 // Package loglimit bounds what a peer, a member or a loop that fails again and again
 // can write into the log. It wraps the handler of a log, so that no line goes around it:
 //
-//	log := slog.New(loglimit.New(handler, loglimit.Options{}))
+//	log := slog.New(loglimit.New(handler, nil))
 //
 // Lines of one cause are written five times, and then once in ten seconds, with the number
 // of those that were left out. A cause is a level, and a message up to its first digit:
@@ -32,15 +32,6 @@ const (
 // LeftOut is the attribute that counts the lines that were not written.
 const LeftOut = "left_out"
 
-// Options of a handler. The zero value is good.
-type Options struct {
-	// Distinct says of an attribute that lines which differ in it have causes of their own.
-	// Its values must be few: no peer may choose them. nil: none does.
-	Distinct func(slog.Attr) bool
-	// Now tells the time; nil means time.Now.
-	Now func() time.Time
-}
-
 // Handler is a handler of a log that leaves lines out. Make it with New.
 type Handler struct {
 	next  slog.Handler
@@ -49,7 +40,7 @@ type Handler struct {
 }
 
 type causes struct {
-	options Options
+	distinct func(slog.Attr) bool // see New
 
 	mu    sync.Mutex // guards what follows
 	known map[string]*cause
@@ -61,12 +52,10 @@ type cause struct {
 	leftOut int // since the last line that was written
 }
 
-// New wraps a handler.
-func New(next slog.Handler, o Options) *Handler {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return &Handler{next: next, of: &causes{options: o, known: map[string]*cause{}}}
+// New wraps a handler. distinct says of an attribute that lines which differ in it have causes of their own.
+// Its values must be few: no peer may choose them. nil: none does.
+func New(next slog.Handler, distinct func(slog.Attr) bool) *Handler {
+	return &Handler{next: next, of: &causes{distinct: distinct, known: map[string]*cause{}}}
 }
 
 // Enabled is as of the handler behind.
@@ -119,7 +108,7 @@ func (h *Handler) WithGroup(name string) slog.Handler {
 
 // part is what an attribute adds to the name of a cause.
 func (c *causes) part(a slog.Attr) string {
-	if c.options.Distinct == nil || !c.options.Distinct(a) {
+	if c.distinct == nil || !c.distinct(a) {
 		return ""
 	}
 	return "\x00" + a.Value.String()
@@ -128,7 +117,7 @@ func (c *causes) part(a slog.Attr) string {
 func (c *causes) allow(key string) (leftOut int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.options.Now()
+	now := time.Now()
 	of := c.known[key]
 	if of == nil && len(c.known) >= mostCauses {
 		c.sweep(now)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/loglimit"
@@ -29,10 +30,9 @@ func TestLines(t *testing.T) {
 		"more than are known": {func(log *slog.Logger, i int) { log.Info("refused", "peer", i%6000) }, 4096 + 1},
 		"those not written":   {func(log *slog.Logger, _ int) { log.Debug("failed") }, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			now := time.Unix(1e9, 0)
+		t.Run(name, virtually(func(t *testing.T) {
 			var b bytes.Buffer
-			log := slog.New(loglimit.New(slog.NewTextHandler(&b, nil), loglimit.Options{Distinct: distinct, Now: func() time.Time { return now }}))
+			log := slog.New(loglimit.New(slog.NewTextHandler(&b, nil), distinct))
 			const each = 40
 			times := each * max(1, test.want)
 			if test.want > 4096 {
@@ -49,28 +49,34 @@ func TestLines(t *testing.T) {
 				after         time.Duration
 				each, leftOut int
 			}{{0, loglimit.Burst, 0}, {loglimit.Pause, 1, 1}, {loglimit.Pause - 1, 0, 0}, {1, 1, 1}} {
-				now = now.Add(round.after)
+				time.Sleep(round.after)
 				if lines, leftOut := flood(); lines != round.each*test.want || leftOut != round.leftOut*test.want {
 					t.Errorf("after %s: %d lines, %d with a count; want %d and %d of %d causes", round.after, lines, leftOut, round.each, round.leftOut, test.want)
 				}
 			}
-			if now = now.Add(time.Hour); test.want == 1 {
+			if time.Sleep(time.Hour); test.want == 1 {
 				if lines, leftOut := flood(); lines != loglimit.Burst || leftOut != 1 || !strings.Contains(b.String(), fmt.Sprintf("%s=%d\n", loglimit.LeftOut, each-1)) {
 					t.Errorf("after an hour: %s", &b)
 				}
 			}
-		})
+		}))
 	}
 }
 
+// virtually runs a test in a time that passes while all sleep.
+func virtually(test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) { synctest.Test(t, test) }
+}
+
 // TestForgotten: causes of long ago make room for others.
-func TestForgotten(t *testing.T) {
-	now := time.Unix(1e9, 0)
+func TestForgotten(t *testing.T) { virtually(forgotten)(t) }
+
+func forgotten(t *testing.T) {
 	var b bytes.Buffer
-	log := slog.New(loglimit.New(slog.NewTextHandler(&b, nil), loglimit.Options{Distinct: func(slog.Attr) bool { return true }, Now: func() time.Time { return now }}))
+	log := slog.New(loglimit.New(slog.NewTextHandler(&b, nil), func(slog.Attr) bool { return true }))
 	for i := range 3 * 5000 {
 		if i%5000 == 0 {
-			now = now.Add(time.Hour)
+			time.Sleep(time.Hour)
 			b.Reset()
 		}
 		log.Info("refused", "peer", i)

@@ -101,8 +101,8 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	defer func() { _ = core.Sync() }() // standard error may not be a file
 	log := slog.New(logHandler(core))
 	// What peers and strangers can cause is bounded; the node does so itself.
-	bounded := loglimit.New(log.Handler(), loglimit.Options{})
-	gologshim.SetDefaultHandler(loglimit.New(logHandler(core, zapslog.WithName("libp2p")), loglimit.Options{}))
+	bounded := loglimit.New(log.Handler(), nil)
+	gologshim.SetDefaultHandler(loglimit.New(logHandler(core, zapslog.WithName("libp2p")), nil))
 	// quic-go writes its one warning, of small socket buffers, to the standard logger.
 	stdlog.SetFlags(0)
 	stdlog.SetOutput(slog.NewLogLogger(bounded, slog.LevelWarn).Writer())
@@ -179,7 +179,7 @@ func (c serveCmd) serve(ctx context.Context, a *app, addrs []endpoint.Addr, cfg 
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(loglimit.New(cfg.Logger.Handler(), loglimit.Options{}), slog.LevelInfo),
+		ErrorLog:          slog.NewLogLogger(loglimit.New(cfg.Logger.Handler(), nil), slog.LevelInfo),
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
 	httpapi.BoundConnections(srv, durable.Descriptors())

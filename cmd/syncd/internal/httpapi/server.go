@@ -230,7 +230,7 @@ func (s *server) registerHealth() {
 	if gatherer == nil {
 		gatherer = prometheus.NewRegistry()
 	}
-	s.mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(loglimit.New(s.Logger.Handler(), loglimit.Options{}), slog.LevelWarn)}))
+	s.mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(loglimit.New(s.Logger.Handler(), nil), slog.LevelWarn)}))
 	s.api.OpenAPI().AddOperation(&huma.Operation{
 		OperationID: "metrics", Method: http.MethodGet, Path: "/metrics", Summary: "Metrics for Prometheus; needs no token",
 		Responses: map[string]*huma.Response{"200": {
