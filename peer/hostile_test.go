@@ -211,7 +211,7 @@ func (c *shardCluster) liesBy(liar *Node, asker *Namespace, greeting wire.Greeti
 				_, _ = io.Copy(io.Discard, in)
 				return
 			}
-			reply := &wire.Reply{Answer: lie, Greeting: greeting}
+			reply := &wire.Reply{Subject: ask.Question.Subject(), Answer: lie, Greeting: greeting}
 			reconcile.ProveReply(proofs, []byte(liar.ID()), []byte(asker.node.ID()), ask, reply)
 			if _, err := s.Write(wire.Append(nil, reply)); err != nil {
 				return

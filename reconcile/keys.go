@@ -91,8 +91,8 @@ func CheckReply(keys Keys, self, remote []byte, ask *wire.Ask, m wire.Message) (
 	if !sameProof(r.Proof, keys.prove("syncd ask 1 responder", self, remote, ask.Nonce, r.Nonce)) {
 		return nil, ErrDenied
 	}
-	if r.Answer.Subject() != ask.Question.Subject() {
-		return nil, violation("an answer about %d to a question about %d", r.Answer.Subject(), ask.Question.Subject())
+	if r.Subject != ask.Question.Subject() {
+		return nil, violation("an answer about %d to a question about %d", r.Subject, ask.Question.Subject())
 	}
 	return r, nil
 }

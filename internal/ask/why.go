@@ -85,7 +85,7 @@ func (q *Inquiry) Why(ctx context.Context, set *node.Set, key []byte, named []no
 func Explain(set *node.Set, remote node.ID, q *wire.AskKey, reply *wire.Reply) (status.Why, error) {
 	answer, ok := reply.Answer.(*wire.KeyAnswer)
 	if !ok {
-		return status.Why{}, fmt.Errorf("%w: an answer about %d", reconcile.ErrProtocol, reply.Answer.Subject())
+		return status.Why{}, fmt.Errorf("%w: an answer about %d", reconcile.ErrProtocol, reply.Subject)
 	}
 	w := local(set, remote, q)
 	w.There = answer.Held

@@ -157,7 +157,7 @@ func (a *Asked) Patience() time.Duration { return time.Duration(a.Ask.Patience) 
 // Reply is the message with an answer. floor, of a routed question, is up to when the host has
 // collected, or takes no record.
 func (a *Asked) Reply(answer wire.Answering, floor dbadapter.Timestamp) *wire.Reply {
-	m := &wire.Reply{Answer: answer}
+	m := &wire.Reply{Subject: a.Ask.Question.Subject(), Answer: answer}
 	if a.Set == nil {
 		m.Greeting = a.NS.routedGreeting()
 		m.Greeting.Floor = floor

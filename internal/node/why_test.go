@@ -177,8 +177,8 @@ func TestConfirms(t *testing.T) {
 	answer.Digest[0]++
 	node.WantErr(t, ask.Confirms(sb.Sets()[0], a.ID, q, reply), ask.ErrNotThere, "another content of the version there")
 	sum := ask.SetQuestion(sa.Sets()[0])
-	node.Succeeds(t, ask.ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sum.Sum}}))
-	if err := ask.ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: ask.SetQuestion(sb.Sets()[0]).Sum}}); !errors.Is(err, ask.ErrNotThere) {
+	node.Succeeds(t, ask.ConfirmsSet(sum, &wire.Reply{Subject: wire.SubjectSet, Answer: &wire.SetAnswer{Sum: sum.Sum}}))
+	if err := ask.ConfirmsSet(sum, &wire.Reply{Subject: wire.SubjectSet, Answer: &wire.SetAnswer{Sum: ask.SetQuestion(sb.Sets()[0]).Sum}}); !errors.Is(err, ask.ErrNotThere) {
 		t.Error(err)
 	}
 }

@@ -74,7 +74,7 @@ func (a *Asker) body(key []byte) question[wire.BodyAnswer] {
 // answerBody looks up a key's record, or the hint of it, and the body that it names.
 func answerBody(ns *node.Namespace, set *node.Set, q *wire.AskBody) (a wire.Answering, err error) {
 	if !ns.Bodied() {
-		return &wire.Apart{Of: q.Subject()}, nil
+		return &wire.Apart{}, nil
 	}
 	b, shard := &wire.BodyAnswer{}, set.Shard()
 	if ns.Home(q.Key) == shard {
@@ -121,7 +121,7 @@ func (a *Asker) names(names []wire.BodyName) question[[]bool] {
 // and not whole.
 func answerNames(ctx context.Context, ns *node.Namespace, q *wire.AskNames) (wire.Answering, error) {
 	if !ns.Bodied() || !ns.GoesBy(&q.ShardRow) {
-		return &wire.Apart{Of: q.Subject()}, nil
+		return &wire.Apart{}, nil
 	}
 	shard, a := placement.Shard(q.Shard), &wire.NamesAnswer{Named: make([]bool, len(q.Names))}
 	set, host := ns.Held(shard), ns.Row(shard).IsHost(ns.Self())
@@ -160,7 +160,7 @@ func answerNames(ctx context.Context, ns *node.Namespace, q *wire.AskNames) (wir
 	}
 	switch {
 	case !ns.GoesBy(&q.ShardRow):
-		return &wire.Apart{Of: q.Subject()}, nil
+		return &wire.Apart{}, nil
 	case host && set.Recovers():
 		return nil, reconcile.ErrBusy
 	}

@@ -172,7 +172,7 @@ func asHost(ns *node.Namespace, q wire.Question, row *wire.ShardRow, say func(*n
 		a, err = say(set)
 	}
 	if set == nil || !ns.GoesBy(row) {
-		return &wire.Apart{Of: q.Subject()}, nil
+		return &wire.Apart{}, nil
 	}
 	return a, err
 }

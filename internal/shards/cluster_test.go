@@ -384,7 +384,7 @@ func (h *host) Ask(ctx context.Context, to node.ID, q wire.Question) (ask *wire.
 	if err == nil {
 		defer routed.Done()
 		if lie := answers(read.(*wire.Ask).Question); lie != nil {
-			reply = &wire.Reply{Answer: lie}
+			reply = &wire.Reply{Subject: read.(*wire.Ask).Question.Subject(), Answer: lie}
 			reconcile.ProveReply(reconcile.Keys{Secret: h.c.secret, ID: h.ns.ID()}, []byte(to), []byte(h.ID), read.(*wire.Ask), reply)
 		} else {
 			reply, err = Reply(h.c.ctx, routed)

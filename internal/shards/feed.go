@@ -206,7 +206,7 @@ func answerFeed(ctx context.Context, ns *node.Namespace, q *wire.AskFeed) (wire.
 	case err != nil:
 		return nil, err
 	case rowMark(ns, shards...) != mark: // behind what was read, as at each routed question
-		return &wire.Apart{Of: q.Subject()}, nil
+		return &wire.Apart{}, nil
 	}
 	data, err := locator.Append(nil, answer, ns.Rule().Shards)
 	return &wire.FeedAnswer{Message: data}, err

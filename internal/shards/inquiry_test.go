@@ -24,7 +24,7 @@ func TestClusterInTime(t *testing.T) {
 				if answers--; answers < 0 {
 					cancel()
 				}
-				return ask.Answered{Reply: &wire.Reply{Answer: &wire.StatusAnswer{}}}, ctx.Err()
+				return ask.Answered{Reply: &wire.Reply{Subject: wire.SubjectStatus, Answer: &wire.StatusAnswer{}}}, ctx.Err()
 			},
 		}}
 		asked := func() (m *status.ClusterMember, copies []*setCopy) {

@@ -642,7 +642,7 @@ func TestLyingHost(t *testing.T) {
 		}
 		for name, lie := range map[string]func(wire.Question) wire.Answering{
 			"hides": record(nil), "forges": record(&forged), "another key": record(&other),
-			"apart": func(wire.Question) wire.Answering { return &wire.Apart{Of: wire.SubjectRecord} },
+			"apart": func(wire.Question) wire.Answering { return &wire.Apart{} },
 			"claims": func(q wire.Question) wire.Answering {
 				if ask := q.(*wire.AskRecord); ask.Head {
 					return &wire.RecordAnswer{Whole: true, Head: forged.Version}
@@ -667,7 +667,7 @@ func TestLyingHost(t *testing.T) {
 		}
 		for name, lie := range map[string]wire.Answering{
 			"forged": page(forged), "out of order": page(own, own), "another shard": page(other),
-			"not whole": &wire.ScanAnswer{}, "apart": &wire.Apart{Of: wire.SubjectScan},
+			"not whole": &wire.ScanAnswer{}, "apart": &wire.Apart{},
 		} {
 			asked := 0
 			ended()
@@ -683,7 +683,7 @@ func TestLyingHost(t *testing.T) {
 			"another shard":     &wire.ChangesAnswer{Whole: true, Next: []byte("0000000000000001.7"), Changes: []wire.Change{{Key: []byte("b")}}},
 			"no end of listing": &wire.ChangesAnswer{Whole: true, Next: []byte("0000000000000001.7")},
 			"not whole":         &wire.ChangesAnswer{},
-			"apart":             &wire.Apart{Of: wire.SubjectChanges},
+			"apart":             &wire.Apart{},
 			"another's cursor":  &wire.ChangesAnswer{Whole: true, Expired: true},
 		} {
 			ended()

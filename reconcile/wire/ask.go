@@ -40,6 +40,7 @@ type Reply struct {
 	Nonce    Nonce
 	Proof    Proof
 	Greeting Greeting
+	Subject  Subject // that of the question
 	Answer   Answering
 }
 
@@ -65,8 +66,6 @@ type Question interface {
 
 // Answering is the answer to a Question of the same subject.
 type Answering interface {
-	// Subject is that of the question.
-	Subject() Subject
 	answer(c *codec)
 }
 
@@ -101,21 +100,15 @@ type AskSet struct{ Sum dbadapter.Sum }
 // SetAnswer is what the peer holds, durably.
 type SetAnswer struct{ Sum dbadapter.Sum }
 
-// Kind is the byte that tells the messages apart; so is the next one.
+// Kind is the byte that tells the messages apart.
 func (*Ask) Kind() Kind   { return KindAsk }
 func (*Reply) Kind() Kind { return KindReply }
 
 // Subject is SubjectKey.
 func (*AskKey) Subject() Subject { return SubjectKey }
 
-// Subject is SubjectKey.
-func (*KeyAnswer) Subject() Subject { return SubjectKey }
-
 // Subject is SubjectSet.
 func (*AskSet) Subject() Subject { return SubjectSet }
-
-// Subject is SubjectSet.
-func (*SetAnswer) Subject() Subject { return SubjectSet }
 
 // subjects makes the question and the answer of each subject.
 var subjects = [...]struct {
@@ -191,17 +184,13 @@ func (m *Reply) fields(c *codec) {
 	c.array(m.Nonce[:])
 	c.array(m.Proof[:])
 	m.Greeting.fields(c)
-	var subject Subject
-	if !c.reads {
-		subject = m.Answer.Subject()
-	}
-	if !c.subject(&subject) {
+	if !c.subject(&m.Subject) {
 		return
 	}
 	if c.reads {
-		m.Answer = subjects[subject].answer()
-		if subject.byRow() && bytes.Equal(c.rest, []byte{0}) {
-			m.Answer = &Apart{subject}
+		m.Answer = subjects[m.Subject].answer()
+		if m.Subject.byRow() && bytes.Equal(c.rest, []byte{0}) {
+			m.Answer = &Apart{}
 		}
 	}
 	m.Answer.answer(c)
@@ -261,11 +250,8 @@ type ScanAnswer struct {
 	Records []dbadapter.Record
 }
 
-// Subject is SubjectScan; so is the next one.
-func (*AskScan) Subject() Subject { return SubjectScan }
-
 // Subject is SubjectScan.
-func (*ScanAnswer) Subject() Subject { return SubjectScan }
+func (*AskScan) Subject() Subject { return SubjectScan }
 
 func (q *AskScan) question(c *codec) {
 	q.fields(c)
@@ -329,11 +315,8 @@ type Change struct {
 	Key []byte
 }
 
-// Subject is SubjectChanges; so is the next one.
-func (*AskChanges) Subject() Subject { return SubjectChanges }
-
 // Subject is SubjectChanges.
-func (*ChangesAnswer) Subject() Subject { return SubjectChanges }
+func (*AskChanges) Subject() Subject { return SubjectChanges }
 
 func (q *AskChanges) question(c *codec) {
 	q.fields(c)
@@ -392,11 +375,8 @@ type KeptEntry struct {
 	By       dbadapter.Version
 }
 
-// Subject is SubjectKept; so is the next one.
-func (*AskKept) Subject() Subject { return SubjectKept }
-
 // Subject is SubjectKept.
-func (*KeptAnswer) Subject() Subject { return SubjectKept }
+func (*AskKept) Subject() Subject { return SubjectKept }
 
 func (q *AskKept) question(c *codec) {
 	c.bool(&q.Aside)
@@ -456,11 +436,8 @@ type Proved struct {
 	Differences uint64
 }
 
-// Subject is SubjectStatus; so is the next one.
-func (*AskStatus) Subject() Subject { return SubjectStatus }
-
 // Subject is SubjectStatus.
-func (*StatusAnswer) Subject() Subject { return SubjectStatus }
+func (*AskStatus) Subject() Subject { return SubjectStatus }
 
 func (*AskStatus) question(*codec) {}
 
@@ -531,17 +508,11 @@ type BodyName struct {
 // NamesAnswer says of each body, in order, whether a record names it.
 type NamesAnswer struct{ Named []bool }
 
-// Subject is SubjectBody; so is the next one.
+// Subject is SubjectBody.
 func (*AskBody) Subject() Subject { return SubjectBody }
 
-// Subject is SubjectBody.
-func (*BodyAnswer) Subject() Subject { return SubjectBody }
-
-// Subject is SubjectNames; so is the next one.
-func (*AskNames) Subject() Subject { return SubjectNames }
-
 // Subject is SubjectNames.
-func (*NamesAnswer) Subject() Subject { return SubjectNames }
+func (*AskNames) Subject() Subject { return SubjectNames }
 
 func (q *AskBody) question(c *codec) {
 	q.fields(c)
@@ -589,9 +560,6 @@ type FeedAnswer struct{ Message []byte }
 
 // Subject is SubjectFeed.
 func (*AskFeed) Subject() Subject { return SubjectFeed }
-
-// Subject is SubjectFeed.
-func (*FeedAnswer) Subject() Subject { return SubjectFeed }
 
 func (q *AskFeed) question(c *codec) { orNone(c, &q.Message, MaxFeed, "a question about the feed") }
 func (a *FeedAnswer) answer(c *codec) {

@@ -45,7 +45,7 @@ type AskRecord struct {
 
 // Apart answers a question of any subject that names a row: the peer goes by another one, or knows of other removals
 // or lapses. What it did counts for nothing; of a hold, it may have taken records.
-type Apart struct{ Of Subject }
+type Apart struct{}
 
 // RecordAnswer is what the peer holds under the key, durably.
 type RecordAnswer struct {
@@ -100,23 +100,14 @@ type HoldOutcome struct {
 	Declined Reason
 }
 
-// Subject is that of the question.
-func (a *Apart) Subject() Subject { return a.Of }
-
 // byRow reports whether questions about the subject name a row.
 func (s Subject) byRow() bool { return s.Routed() && s != SubjectKept }
 
-// Subject is SubjectRecord; so is the next one.
+// Subject is SubjectRecord.
 func (*AskRecord) Subject() Subject { return SubjectRecord }
 
-// Subject is SubjectRecord.
-func (*RecordAnswer) Subject() Subject { return SubjectRecord }
-
-// Subject is SubjectHold; so is the next one.
-func (*AskHold) Subject() Subject { return SubjectHold }
-
 // Subject is SubjectHold.
-func (*HoldAnswer) Subject() Subject { return SubjectHold }
+func (*AskHold) Subject() Subject { return SubjectHold }
 
 // outcomes of a record; all others are reasons
 const (

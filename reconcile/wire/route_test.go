@@ -120,7 +120,7 @@ func TestLargestRecordIsRouted(t *testing.T) {
 	}
 	for _, m := range []Message{
 		&Ask{Version: Version, Question: &AskHold{ShardRow: ShardRow{Shard: MaxShards - 1}, Records: []dbadapter.Record{r}}},
-		&Reply{Answer: &RecordAnswer{Whole: true, Record: &r}},
+		&Reply{Subject: SubjectRecord, Answer: &RecordAnswer{Whole: true, Record: &r}},
 	} {
 		if _, _, err := Read(bytes.NewReader(Append(nil, m))); err != nil {
 			t.Errorf("%T: %v", m, err)

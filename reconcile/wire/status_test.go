@@ -10,7 +10,7 @@ import (
 // that names no member, or with too long a version, is refused.
 func TestStatusesRefused(t *testing.T) {
 	frame := func(a *StatusAnswer) []byte {
-		b := Append(nil, &Reply{Answer: a})
+		b := Append(nil, &Reply{Subject: SubjectStatus, Answer: a})
 		for b[0] >= 0x80 {
 			b = b[1:]
 		}
