@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -77,19 +78,14 @@ func (n *Net) groups() [][]int {
 	return groups
 }
 
-// ways are enough links to carry every record to every node: each node with the
-// first that reached it, and with the one before it. The second kind adds syncs of
-// other pairs.
+// ways are enough links to carry every record to every node: each node with the last
+// that it reaches of those before it in its group.
 func (n *Net) ways() (ways [][2]int) {
 	for _, group := range n.groups() {
-		for at, j := range group[1:] {
-			earlier := group[:at+1]
-			for k, i := range earlier {
+		for at, j := range group {
+			for _, i := range slices.Backward(group[:at]) {
 				if n.links.passable(j, i) {
 					ways = append(ways, [2]int{j, i})
-					if last := earlier[len(earlier)-1]; k < len(earlier)-1 && n.links.passable(j, last) {
-						ways = append(ways, [2]int{j, last})
-					}
 					break
 				}
 			}
@@ -212,12 +208,7 @@ func (c *convergence) hint() {
 	n := c.net
 	say := func(format string, args ...any) { c.hints = append(c.hints, fmt.Sprintf(format, args...)) }
 	if c.late {
-		equal, err := n.equal()
-		if err == nil && equal {
-			say("time ran out before a round of syncs moved nothing: allow more, or find the code that writes meanwhile")
-		} else {
-			say("time ran out before the nodes were equal: allow more, or find what holds them up")
-		}
+		say("time ran out before the nodes were equal and syncs moved nothing: allow more, or find what holds them up, or the code that writes meanwhile")
 	}
 	for way, err := range c.failed {
 		say("%s", err)

@@ -13,7 +13,7 @@ import (
 )
 
 // errParted is what a dial across a partition fails with.
-var errParted = errors.New("connection refused: a partition, or a dead node")
+var errParted = errors.New("connection refused: a partition")
 
 // links are the ways between the nodes. All dials go through here, so that links
 // can break each connection at its dialling side alone.
@@ -24,13 +24,12 @@ type links struct {
 	refused map[[2]int]bool          // both ways of a pair
 	held    map[[2]int]chan struct{} // one way; closed when it is open again
 	open    map[*link]struct{}
-	dead    map[int]bool
 }
 
 func newLinks() *links {
 	return &links{
 		nodes: map[peer.ID]int{}, refused: map[[2]int]bool{},
-		held: map[[2]int]chan struct{}{}, open: map[*link]struct{}{}, dead: map[int]bool{},
+		held: map[[2]int]chan struct{}{}, open: map[*link]struct{}{},
 	}
 }
 
@@ -55,22 +54,15 @@ func (l *links) part(pairs [][2]int) {
 	}
 }
 
-// bury ends all connections of a node, and refuses new ones until raise.
+// bury breaks all connections of a node.
 func (l *links) bury(node int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.dead[node] = true
 	for c := range l.open {
 		if c.from == node || c.to == node {
 			c.abort()
 		}
 	}
-}
-
-func (l *links) raise(node int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.dead, node)
 }
 
 // hold stops all bytes of one way.
@@ -117,7 +109,7 @@ func (l *links) enter(from int, id peer.ID, conn net.Conn) (_ net.Conn, held <-c
 	switch {
 	case !known: // a node that the application has opened itself
 		return conn, nil, nil
-	case l.refused[there], l.dead[from], l.dead[to]:
+	case l.refused[there]:
 		return nil, nil, fmt.Errorf("dial node %d from node %d: %w", to, from, errParted)
 	case l.held[there] != nil:
 		return nil, l.held[there], nil

@@ -69,7 +69,6 @@ func (p *node) storeDir() string { return filepath.Join(p.dir, "store") }
 
 // start opens the node, at the address where it was before if that is free.
 func (n *Net) start(ctx context.Context, p *node) (err error) {
-	n.links.raise(p.index)
 	r := new(running)
 	defer func() {
 		if err != nil {
