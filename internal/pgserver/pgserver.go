@@ -55,14 +55,7 @@ func binaries() string {
 		}
 		return ""
 	}
-	slices.SortFunc(found, func(a, b string) int { return version(a) - version(b) })
-	return filepath.Dir(found[len(found)-1])
-}
-
-// version is that in a path of Debian's.
-func version(path string) int {
-	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
-	return n
+	return filepath.Dir(found[len(found)-1]) // Glob sorts them, and all have two digits
 }
 
 // Start makes a server in a new folder and starts it. The settings of the form
