@@ -2,6 +2,7 @@ package testnet
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/plot"
@@ -79,10 +80,10 @@ func (r *Result) timeline() *timeline {
 		}
 	}
 	whole := t.point(last, 0).X
-	t.axis = plot.Axis{Label: "virtual time", Unit: name, From: -whole / 50, To: whole * 1.02}
+	t.axis = plot.Axis{Label: "virtual time, " + name, From: -whole / 50, To: whole * 1.02}
 	if t.pause > 0 {
 		wait := (time.Duration(t.pause) * time.Millisecond).Round(time.Second)
-		t.axis.Unit += ", without a wait of " + wait.String()
+		t.axis.Label += ", without a wait of " + wait.String()
 		t.marks = append(t.marks, plot.Mark{Label: wait.String() + " left out", At: t.point(t.from, 0).X})
 	} else if n := len(r.plan.Events); n > 0 {
 		t.marks = append(t.marks, plot.Mark{Label: "all is healed", At: t.point(r.plan.Events[n-1].At.Milliseconds(), 0).X})
@@ -123,52 +124,31 @@ var kinds = []struct {
 // faults are the events that begin or end a fault, each at the nodes that it
 // names.
 func (r *Result) faults(t *timeline) (all []plot.Series) {
-	at := map[plan.Verb]int{}
-	for i, k := range kinds {
-		all = append(all, plot.Series{Name: k.name})
-		for _, v := range k.verbs {
-			at[v] = i
-		}
-	}
-	struck := 0
-	seen := map[[3]int64]bool{} // markers on one another are one
-	for i := range r.plan.Events {
-		e := &r.plan.Events[i]
-		series, ok := at[e.Verb]
-		if !ok {
-			continue
-		}
-		for _, n := range struckBy(e, r.Nodes) {
-			p := t.point(e.At.Milliseconds(), float64(n))
-			place := [3]int64{int64(series), int64(n), int64(p.X / t.axis.To * 1000)}
-			if !seen[place] {
-				seen[place] = true
-				all[series].Points = append(all[series].Points, p)
-				struck++
+	struck := false
+	for _, k := range kinds {
+		series := plot.Series{}
+		for i := range r.plan.Events {
+			e := &r.plan.Events[i]
+			if !slices.Contains(k.verbs, e.Verb) {
+				continue
+			}
+			nodes := e.Nodes()
+			if e.Verb == plan.HealAll {
+				for n := range r.Nodes {
+					nodes = append(nodes, n)
+				}
+			}
+			for _, n := range nodes {
+				series.Points = append(series.Points, t.point(e.At.Milliseconds(), float64(n)))
 			}
 		}
+		if len(series.Points) > 0 { // else its place stays, and with it the others' colours
+			series.Name, struck = k.name, true
+		}
+		all = append(all, series)
 	}
-	if struck == 0 {
+	if !struck {
 		return nil
 	}
-	for i := range all {
-		if len(all[i].Points) == 0 {
-			all[i].Name = "" // its place stays, and with it the others' colours
-		}
-	}
 	return all
-}
-
-// struckBy are the nodes that an event is about.
-func struckBy(e *plan.Event, nodes int) (all []int) {
-	switch e.Verb {
-	case plan.Partition, plan.HealAll:
-		for n := range nodes {
-			all = append(all, n)
-		}
-		return all
-	case plan.Cut, plan.Loss, plan.Replay, plan.Heal:
-		return []int{e.Node, e.Peer}
-	}
-	return []int{e.Node}
 }

@@ -5,7 +5,7 @@
 //	chart := plot.Chart{
 //		Title: "Cells until decoded",
 //		X:     plot.Axis{Label: "differences"},
-//		Y:     plot.Axis{Label: "cells", Unit: "a difference"},
+//		Y:     plot.Axis{Label: "cells, a difference"},
 //		Series: []plot.Series{
 //			{Name: "mean", Line: true, Points: points},
 //		},
@@ -32,14 +32,13 @@ type Chart struct {
 	Series []Series // drawn in this order, later ones on top
 	Marks  []Mark
 	// Height is that of the picture in pixels, without the legend, of which each line
-	// adds to it. Less than 160 counts as 160, zero as 400. The width is 660.
+	// adds to it. Zero counts as 400. The width is 660.
 	Height int
 }
 
 // Axis is one of a chart's two axes.
 type Axis struct {
-	Label string
-	Unit  string // follows the label after a comma; may be empty
+	Label string // with the unit, after a comma
 	// From and To are the bounds. What lies outside is cut off. If they are
 	// equal, the bounds are round numbers around the data.
 	From, To float64

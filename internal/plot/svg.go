@@ -2,6 +2,7 @@ package plot
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"math"
@@ -11,7 +12,6 @@ import (
 // Sizes in pixels. The margins leave room for the labels of ticks.
 const (
 	width, height       = 660, 400
-	leastHeight         = 160
 	left, right         = 70, 40
 	top, bottom         = 36, 52
 	legendLine          = 18
@@ -53,8 +53,8 @@ func (c *Chart) SVG() ([]byte, error) {
 	fmt.Fprintf(d, `<rect width="%d" height="%d" fill="white"/>`+"\n", width, h)
 	middle := (d.left + d.right) / 2
 	d.text(middle, 22, `text-anchor="middle" font-size="14"`, c.Title)
-	d.text(middle, float64(h-12), `text-anchor="middle"`, c.X.title())
-	d.text(0, 0, fmt.Sprintf(`text-anchor="middle" transform="translate(18 %s) rotate(-90)"`, px((d.top+d.bottom)/2)), c.Y.title())
+	d.text(middle, float64(h-12), `text-anchor="middle"`, c.X.Label)
+	d.text(0, 0, fmt.Sprintf(`text-anchor="middle" transform="translate(18 %s) rotate(-90)"`, px((d.top+d.bottom)/2)), c.Y.Label)
 	d.Write(legend)
 	d.axes()
 	if len(xs) == 0 {
@@ -67,20 +67,8 @@ func (c *Chart) SVG() ([]byte, error) {
 
 // height is that of the whole picture.
 func (c *Chart) height() int {
-	h := max(c.Height, leastHeight)
-	if c.Height == 0 {
-		h = height
-	}
 	_, lines := c.legend()
-	return h + lines*legendLine
-}
-
-// title is the label with its unit.
-func (a *Axis) title() string {
-	if a.Unit == "" {
-		return a.Label
-	}
-	return a.Label + ", " + a.Unit
+	return cmp.Or(c.Height, height) + lines*legendLine
 }
 
 // values are all numbers that the axes must show.

@@ -265,7 +265,7 @@ func cutLastWord(line string) (rest, word string) {
 
 // check holds an event to the bounds that its line alone does not keep.
 func (e *Event) check(nodes int) error {
-	for _, n := range e.nodes() {
+	for _, n := range e.Nodes() {
 		if n < 0 || n >= nodes {
 			return fmt.Errorf("node %d: there are the nodes 0 to %d; the setting \"nodes\" stands above all events", n, nodes-1)
 		}
@@ -285,8 +285,8 @@ func (e *Event) names() (node, peer bool) {
 	return peer || e.takes(theNode), peer
 }
 
-// nodes are those that an event names.
-func (e *Event) nodes() (all []int) {
+// Nodes are those that an event names.
+func (e *Event) Nodes() (all []int) {
 	if e.takes(theGroups) {
 		return slices.Concat(e.Groups()...)
 	}
