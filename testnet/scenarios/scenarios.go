@@ -16,10 +16,10 @@ var files embed.FS
 // Scenario is one text.
 type Scenario struct {
 	// Name is that of its file.
-	Name string
+	Name string `json:"name"`
 	// Title is the first line of its prose.
-	Title string
-	Text  string
+	Title string `json:"title"`
+	Text  string `json:"text,omitempty"`
 }
 
 // All are the scenarios that tell a story, by name.

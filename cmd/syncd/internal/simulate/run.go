@@ -271,35 +271,24 @@ func (c *runCmd) print(p *program, res *testnet.Result, title, saved string) err
 	for _, u := range res.Unmet {
 		t.row("failed", u)
 	}
-	for _, n := range c.next(res) {
-		t.row(n[0], n[1])
-	}
-	return t.Flush()
-}
-
-// next is what to do about a run that failed.
-func (c *runCmd) next(res *testnet.Result) (all [][2]string) {
 	again := c.replay(res)
-	all = append(all, [2]string{"again", again})
+	t.row("again", again)
 	if c.Plot == "" {
-		all = append(all, [2]string{"see it", again + " --plot run.svg"})
+		t.row("see it", again+" --plot run.svg")
 	}
 	if len(res.Violations) > 0 && c.Shrink == 0 {
-		all = append(all, [2]string{"smaller", again + " --shrink 1m --tape small.txt"})
+		t.row("smaller", again+" --shrink 1m --tape small.txt")
 	}
-	late := true
-	for _, v := range res.Violations {
-		late = late && v.Rule == "equal"
-	}
+	other := slices.ContainsFunc(res.Violations, func(v testnet.Violation) bool { return v.Rule != "equal" })
 	switch {
-	case !res.Converged && late:
-		all = append(all, [2]string{"or", "allow the nodes more time: settle, in the scenario"})
+	case !res.Converged && !other:
+		t.row("or", "allow the nodes more time: settle, in the scenario")
 	case len(res.Violations) == 0:
-		all = append(all, [2]string{"or", "change what the scenario expects"})
+		t.row("or", "change what the scenario expects")
 	default:
-		all = append(all, [2]string{"report", "a broken promise is a fault of syncd; the file of --tape holds all that is needed to see it"})
+		t.row("report", "a broken promise is a fault of syncd; the file of --tape holds all that is needed to see it")
 	}
-	return all
+	return t.Flush()
 }
 
 // counts are numbers by name.

@@ -21,21 +21,15 @@ func (lsCmd) Help() string {
 
 // Run lists the scenarios that tell a story.
 func (lsCmd) Run(p *program) error {
-	if p.json() {
-		type line struct {
-			Name  string `json:"name"`
-			Title string `json:"title"`
-		}
-		var all []line
-		for _, s := range scenarios.All() {
-			all = append(all, line{s.Name, s.Title})
-		}
-		return p.printJSON(all)
-	}
+	all := scenarios.All()
 	t := p.table()
 	t.row("scenario", "what happens")
-	for _, s := range scenarios.All() {
-		t.row(s.Name, s.Title)
+	for i := range all {
+		t.row(all[i].Name, all[i].Title)
+		all[i].Text = ""
+	}
+	if p.json() {
+		return p.printJSON(all)
 	}
 	return t.Flush()
 }
@@ -58,7 +52,7 @@ func (c showCmd) Run(p *program) error {
 		return fmt.Errorf("show: %w", err)
 	}
 	if p.json() {
-		return p.printJSON(map[string]string{"name": s.Name, "title": s.Title, "text": s.Text})
+		return p.printJSON(s)
 	}
 	return p.printf("%s", s.Text)
 }
