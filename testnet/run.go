@@ -250,16 +250,16 @@ func (r *runner) Refused(_ int, err error) {
 		err error
 		why plan.Refusal
 	}{
-		{reconcile.ErrRemoved, plan.RefusedRemoved},
-		{reconcile.ErrDenied, plan.RefusedDenied},
-		{sim.ErrFull, plan.RefusedFull},
-		{hlc.ErrOutOfBounds, plan.RefusedFuture},
-		{dbadapter.ErrLimit, plan.RefusedLimit},
-		{reconcile.ErrVersion, plan.RefusedVersion},
-		{reconcile.ErrNotVerified, plan.RefusedUnproved},
-		{reconcile.ErrProtocol, plan.RefusedProtocol},
-		{model.ErrTimeout, plan.RefusedTimeout},
-		{changes.ErrCursorExpired, plan.RefusedExpired},
+		{reconcile.ErrRemoved, "removed"},
+		{reconcile.ErrDenied, "denied"},
+		{sim.ErrFull, "full"},
+		{hlc.ErrOutOfBounds, "future"},
+		{dbadapter.ErrLimit, "limit"},
+		{reconcile.ErrVersion, "version"},
+		{reconcile.ErrNotVerified, "unproved"},
+		{reconcile.ErrProtocol, "protocol"},
+		{model.ErrTimeout, "timeout"},
+		{changes.ErrCursorExpired, "expired"},
 	} {
 		if errors.Is(err, c.err) {
 			r.result.outcome.Refused[c.why]++

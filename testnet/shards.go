@@ -53,21 +53,6 @@ func (r *runner) load(writes bool) {
 	}
 }
 
-// mostForced is how often layouts are forced in a run.
-const mostForced = 3
-
-// force does what a person does about shards that have lost a majority of their hosts for
-// good. In each group an admin names what is left of them.
-func (r *runner) force() (forced bool) {
-	if r.cut() {
-		for _, n := range r.admins() {
-			n.Force(func([]int, error) {})
-			forced = true
-		}
-	}
-	return forced
-}
-
 // moved reports whether each move of a shard has ended, as far as the members of each group know.
 func (r *runner) moved() bool {
 	for _, group := range r.reach() {

@@ -64,7 +64,7 @@ func TestExpectationsAreUsed(t *testing.T) {
 			verbs[e.Verb] = true
 		}
 	}
-	for _, r := range []plan.Refusal{plan.RefusedFull, plan.RefusedFuture, plan.RefusedTimeout, plan.RefusedVersion} {
+	for _, r := range []plan.Refusal{"full", "future", "timeout", "version"} {
 		if !used[r] {
 			t.Errorf("no scenario expects %q to be refused", r)
 		}

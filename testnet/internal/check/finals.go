@@ -61,7 +61,7 @@ func (h *History) Check(finals []Final) []Violation {
 			continue
 		}
 		groups[f.Reach] = append(groups[f.Reach], f)
-		h.kept(f)
+		h.Kept(f)
 		h.rights(f)
 		h.listed(f)
 		h.collected(f)
@@ -85,8 +85,8 @@ func (h *History) Check(finals []Final) []Violation {
 	return h.found.sorted()
 }
 
-// kept compares what a node keeps with its records.
-func (h *History) kept(f *Final) {
+// Kept compares what a node keeps with its records.
+func (h *History) Kept(f *Final) {
 	for i := 1; i < len(f.Dump); i++ {
 		if slices.Compare(f.Dump[i-1].Key, f.Dump[i].Key) >= 0 {
 			h.found.say(KeptState, f.Node, string(f.Dump[i].Key), "the dump holds the key twice, or out of order")

@@ -160,7 +160,7 @@ func lower[T int | int64](s *shrinker, i int, number func(*Event) *T) {
 	}
 }
 
-// times makes the times of events round, and the time between them short.
+// times puts the events a second apart, or makes their times round.
 func (s *shrinker) times() {
 	// retime reports whether the events stand at these times now.
 	retime := func(at func(i int, e *Event) time.Duration) bool {
@@ -180,24 +180,6 @@ func (s *shrinker) times() {
 	for _, unit := range []time.Duration{time.Second, 100 * time.Millisecond, 10 * time.Millisecond} {
 		if retime(func(_ int, e *Event) time.Duration { return e.At.Truncate(unit) }) {
 			break
-		}
-	}
-	// Bring each event, and all after it, nearer to the one before.
-	for i := range s.best.Events {
-		var before time.Duration
-		if i > 0 {
-			before = s.best.Events[i-1].At
-		}
-		gap := s.best.Events[i].At - before
-		for _, to := range []time.Duration{0, 100 * time.Millisecond, time.Second, gap / 2 / time.Second * time.Second} {
-			if to < gap && retime(func(j int, e *Event) time.Duration {
-				if j < i {
-					return e.At
-				}
-				return e.At - gap + to
-			}) {
-				break
-			}
 		}
 	}
 }
