@@ -3,7 +3,6 @@ package testnettest
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -20,8 +19,6 @@ import (
 // one that starts it, so that the nets of parallel tests in one process keep
 // theirs apart.
 const labelKey = "syncd-testnet"
-
-func newLabel() string { return rand.Text() }
 
 // adopt adds the calling goroutine, and all that it starts from now on, to the
 // net: close reports those that still run.

@@ -3,6 +3,7 @@ package testnettest
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"runtime/pprof"
@@ -88,7 +89,7 @@ func New(t testing.TB, n int, options ...Option) *Net {
 	if n < 1 || n > maxNodes {
 		t.Fatalf("a net of %d nodes; want 1 to %d", n, maxNodes)
 	}
-	net := &Net{t: t, dir: t.TempDir(), label: newLabel(), links: newLinks(), recorder: newRecorder(), logs: newLogs(n)}
+	net := &Net{t: t, dir: t.TempDir(), label: rand.Text(), links: newLinks(), recorder: newRecorder(), logs: newLogs(n)}
 	for _, o := range options {
 		o(&net.config)
 	}

@@ -29,7 +29,7 @@ type node struct {
 	key    crypto.PrivKey
 	id     peer.ID
 	log    *slog.Logger
-	listen []string     // where it listened last
+	listen []string     // where it listened last, or anyPort
 	memory *memdb.Store // instead of files
 	skew   atomic.Int64
 	writer atomic.Uint64 // under which versions name it; 0 until it is a member
@@ -55,7 +55,7 @@ func (n *Net) newNode(i int) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &node{index: i, dir: filepath.Join(n.dir, fmt.Sprintf("node%d", i)), key: key, id: id, log: n.logs.of(i)}
+	p := &node{index: i, dir: filepath.Join(n.dir, fmt.Sprintf("node%d", i)), key: key, id: id, log: n.logs.of(i), listen: anyPort}
 	if n.config.memory {
 		p.memory = memdb.New(memdb.Options{})
 	}
@@ -111,12 +111,8 @@ var anyPort = []string{"/ip4/127.0.0.1/tcp/0"}
 // host makes the node's host, whose dials go over the links.
 func (n *Net) host(p *node) (host.Host, error) {
 	cfg := peer.Config{Identity: p.key, ListenAddrs: p.listen, Limits: n.config.limits, Dialed: n.links.dialed(p.index)}
-	if p.listen == nil {
-		cfg.ListenAddrs = anyPort
-	}
 	h, err := peer.NewHost(cfg)
-	if err != nil && p.listen != nil {
-		// Another program has taken the port; Start tells the other nodes.
+	if err != nil { // another program has taken the port; Start tells the other nodes
 		cfg.ListenAddrs = anyPort
 		h, err = peer.NewHost(cfg)
 	}
