@@ -119,12 +119,6 @@ func (p *program) json() bool { return p.Output == "json" }
 // printJSON writes v as indented JSON.
 func (p *program) printJSON(v any) error { return api.WriteJSON(p.stdout, v, "  ") }
 
-// printf writes a result.
-func (p *program) printf(format string, args ...any) error {
-	_, err := fmt.Fprintf(p.stdout, format, args...)
-	return err
-}
-
 // remark tells on standard error what is not part of the result.
 func (p *program) remark(format string, args ...any) {
 	if !p.Quiet && !p.json() {

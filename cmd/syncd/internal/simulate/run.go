@@ -153,7 +153,7 @@ func (c *runCmd) save(ctx context.Context, p *program, res *testnet.Result) (str
 	if c.Plot != "" {
 		picture, err := res.SVG()
 		if err == nil {
-			err = writeFile(c.Plot, picture)
+			err = os.WriteFile(c.Plot, picture, 0o666)
 		}
 		if err != nil {
 			return "", fmt.Errorf("run: draw the run: %w", err)
@@ -177,7 +177,7 @@ func (c *runCmd) save(ctx context.Context, p *program, res *testnet.Result) (str
 			tape = fmt.Sprintf("# Found by %s, and shrunk.\n# It failed so: %s.\n%s", c.replay(res), strings.Join(small.Unmet, "; "), small.Tape())
 		}
 	}
-	if err := writeFile(c.Tape, []byte(tape)); err != nil {
+	if err := os.WriteFile(c.Tape, []byte(tape), 0o666); err != nil {
 		return "", fmt.Errorf("run: write the tape: %w", err)
 	}
 	return said, nil
@@ -198,25 +198,11 @@ func (c *runCmd) shrink(ctx context.Context, p *program, res *testnet.Result) (t
 
 // eventsOf counts the events of a tape.
 func eventsOf(tape string) string {
-	n := 0
-	for line := range strings.Lines(tape) {
-		if strings.HasPrefix(line, "at ") {
-			n++
-		}
-	}
+	n := strings.Count("\n"+tape, "\nat ")
 	if n == 1 {
 		return "1 event"
 	}
 	return fmt.Sprintf("%d events", n)
-}
-
-func writeFile(path string, data []byte) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
 }
 
 // maxBroken is how many broken promises are printed; one fault can break a

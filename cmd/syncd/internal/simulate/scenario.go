@@ -54,7 +54,8 @@ func (c showCmd) Run(p *program) error {
 	if p.json() {
 		return p.printJSON(s)
 	}
-	return p.printf("%s", s.Text)
+	_, err = io.WriteString(p.stdout, s.Text)
+	return err
 }
 
 // maxScenario bounds the text of a scenario, in bytes; one that long would say
