@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/quorum"
 	"github.com/syncd-io/syncd/internal/syncing"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/check"
@@ -162,32 +163,11 @@ func (r *runner) write(e *plan.Event) {
 		r.offer(e)
 		return
 	}
-	count := 1
-	if e.Verb == plan.Batch {
-		count = int(e.Amount)
-	}
 	n := r.cluster.Node(e.Node)
-	drafts := make([]node.Draft, count)
-	ops := make([]check.Op, count)
-	for i := range drafts {
-		key := e.KeyAt(i)
-		record := dbadapter.Record{Key: []byte(key)}
-		switch e.Verb {
-		case plan.Touch:
-			held, ok := n.Get(key)
-			if !ok {
-				return
-			}
-			record.Value = held
-		case plan.Put, plan.Expiring, plan.Backdate, plan.Batch:
-			record.Value = r.plan.Value(e, i)
-		}
-		drafts[i].Record = record
-		if ops[i] = r.history.Intend(e.Node, key, e.Verb == plan.Del, record.Value); e.Verb == plan.Expiring {
-			drafts[i].TTL = e.For
-			r.history.Expiring(ops[i])
-		}
+	if _, ok := n.Get(e.Key); e.Verb == plan.Touch && !ok {
+		return
 	}
+	drafts, ops := r.drafts(e, quorum.Quorum)
 	told := func(i int, version dbadapter.Version, err error) {
 		if err == nil {
 			r.history.Acknowledge(ops[i], version)
@@ -207,6 +187,32 @@ func (r *runner) write(e *plan.Event) {
 	default:
 		n.Write(drafts, told)
 	}
+}
+
+// drafts are the writes that an event asks for, noted before they are sent.
+func (r *runner) drafts(e *plan.Event, l quorum.Level) (drafts []node.Draft, ops []check.Op) {
+	for i, key := range r.keysOf(e) {
+		d := node.Draft{Record: dbadapter.Record{Key: []byte(key), Deleted: e.Verb == plan.Del}}
+		switch e.Verb {
+		case plan.Del:
+		case plan.Touch:
+			d.Record.Value, _ = r.cluster.Node(e.Node).Get(key)
+		default:
+			d.Record.Value = r.plan.Value(e, i)
+		}
+		op := r.intend(e.Node, key, d.Record.Deleted, d.Record.Value, l)
+		switch e.Verb {
+		case plan.Expiring:
+			d.TTL = e.For
+			r.history.Expiring(op)
+		case plan.PutIf:
+			on := r.known[nodeKey{e.Node, key}]
+			d.If = &on
+			r.history.If(op, on)
+		}
+		drafts, ops = append(drafts, d), append(ops, op)
+	}
+	return drafts, ops
 }
 
 // dated imports the event's record at its node, as an application would.

@@ -36,8 +36,13 @@ func level(text string) quorum.Level {
 // keysOf are the keys that an event writes: of a batch several, of one shard.
 func (r *runner) keysOf(e *plan.Event) []string {
 	keys := []string{e.Key}
+	if !r.cut() {
+		keys[0] = e.KeyAt(0)
+	}
 	for i := 1; len(keys) < int(e.Amount); i++ {
-		if key := fmt.Sprintf("%s.%d", e.Key, i); r.cluster.Home(key) == r.cluster.Home(e.Key) {
+		if !r.cut() {
+			keys = append(keys, e.KeyAt(i))
+		} else if key := fmt.Sprintf("%s.%d", e.Key, i); r.cluster.Home(key) == r.cluster.Home(e.Key) {
 			keys = append(keys, key)
 		}
 	}
@@ -48,25 +53,11 @@ func (r *runner) keysOf(e *plan.Event) []string {
 func (r *runner) offer(e *plan.Event) {
 	o := model.Offer{Level: level(e.Ack)}
 	r.goes()
-	keys := r.keysOf(e)
-	asks, ops := make([]*check.Request, len(keys)), make([]check.Op, len(keys))
-	for i, key := range keys {
-		d := node.Draft{Record: dbadapter.Record{Key: []byte(key), Deleted: e.Verb == plan.Del}}
-		if !d.Record.Deleted {
-			d.Record.Value = r.plan.Value(e, i)
-		}
-		asks[i] = r.history.Asks(e.Node, key, o.Level <= quorum.Quorum)
-		ops[i] = r.intend(e.Node, key, d.Record.Deleted, d.Record.Value, o.Level)
-		switch e.Verb {
-		case plan.Expiring:
-			d.TTL = e.For
-			r.history.Expiring(ops[i])
-		case plan.PutIf:
-			on := r.known[nodeKey{e.Node, key}]
-			d.If = &on
-			r.history.If(ops[i], on)
-		}
-		o.Drafts = append(o.Drafts, d)
+	drafts, ops := r.drafts(e, o.Level)
+	o.Drafts = drafts
+	var asks []*check.Request
+	for _, d := range drafts {
+		asks = append(asks, r.history.Asks(e.Node, string(d.Record.Key), o.Level <= quorum.Quorum))
 	}
 	o.Made = func(versions []dbadapter.Version) {
 		for i, v := range versions {
@@ -76,9 +67,9 @@ func (r *runner) offer(e *plan.Event) {
 	o.Held = func(versions []dbadapter.Version, hosts []int) {
 		r.result.Routed++
 		for i, v := range versions {
+			at := nodeKey{e.Node, asks[i].Key}
 			r.history.Wrote(asks[i], ops[i], v, hosts, r.world.Now())
-			r.known[nodeKey{e.Node, keys[i]}] = v
-			r.wrote[nodeKey{e.Node, keys[i]}] = v
+			r.known[at], r.wrote[at] = v, v
 		}
 	}
 	o.Failed = func(_ error, written bool) {

@@ -278,18 +278,13 @@ func (r *runner) powerCut() {
 			r.violate(ruleDamage, i, "it does not start after the last power cut: %v", err)
 			continue
 		}
-		r.restored(i, n)
-	}
-}
-
-// restored compares what a node has taken up from its disk with its records.
-func (r *runner) restored(i int, n *model.Node) {
-	all, err := n.Holdings(finalCells)
-	if err != nil {
-		r.violate(check.KeptState, i, "after the last power cut: read its cells: %v", err)
-	}
-	for _, h := range all {
-		r.history.Kept(&check.Final{Node: i, Dump: h.Records, Kept: h.Kept, Recomputed: h.Recompute()})
+		all, err := n.Holdings(finalCells)
+		if err != nil {
+			r.violate(check.KeptState, i, "after the last power cut: read its cells: %v", err)
+		}
+		for _, h := range all { // what it has taken up from its disk
+			r.history.Kept(&check.Final{Node: i, Dump: h.Records, Kept: h.Kept, Recomputed: h.Recompute()})
+		}
 	}
 }
 

@@ -172,14 +172,14 @@ func (h *History) stood(group []*Final, have greatest) {
 // That has seen them, or another write that lost has, or they are listed. Nothing that was
 // written on a condition has seen more than that, and is there under one version.
 func (h *History) accounted(finals []Final) {
-	there, stands := map[sighting]bool{}, greatest{}
+	there, stands := map[string][]stamp{}, greatest{}
 	for i := range finals {
 		for key, s := range stamps(finals[i].Dump) {
 			stands.raise(key, s)
 		}
 		for j := range finals[i].Log {
 			r := &finals[i].Log[j].Record
-			there[sighting{string(r.Key), stampOf(r)}] = true
+			there[string(r.Key)] = append(there[string(r.Key)], stampOf(r))
 		}
 	}
 	byKey := map[string][]stamp{}
@@ -199,17 +199,9 @@ func (h *History) accounted(finals []Final) {
 		if by, ok := stands[o.key]; !ok || !by.beats(s) {
 			continue // stood says whether that is right
 		}
-		listed := func(all map[sighting]bool) bool {
-			for one := range all {
-				if one.key == o.key && one.alike(s) {
-					return true
-				}
-			}
-			return false
-		}
 		if !slices.ContainsFunc(byKey[o.key], func(by stamp) bool {
 			return by.beats(s) && (by.rest != untold && by.knew(s) || by.value == s.value && by.deleted == s.deleted)
-		}) && !listed(there) {
+		}) && !slices.ContainsFunc(there[o.key], s.alike) {
 			h.found.say(Lost, o.node, o.key, "%s was acknowledged, does not stand in the end, was seen by no later write of its key, and is listed nowhere", s)
 		}
 	}
