@@ -307,16 +307,17 @@ func (s *Shards) WhereBody(ctx context.Context, key []byte) (*status.Body, error
 		return nil, err
 	}
 	hosts, err := anew(ctx, s, p.Shard, over, func(a *Asker) (hosts []status.BodyAt, err error) {
+		hosts = []status.BodyAt{}
 		for _, id := range a.Row().Hosts() {
 			at := status.BodyAt{Peer: status.ID(id)}
 			held := func(key []byte) *dbadapter.Record {
 				answer, failed := askSoon(ctx, s, a, id, min(over, s.Net.Now()+bodyWait), a.record(key, false))
 				if failed != nil {
-					at.Err = failed
+					at.Error = failed.Error()
 				}
 				return answer.Record
 			}
-			if body := held(p.Key(key)); at.Err == nil {
+			if body := held(p.Key(key)); at.Error == "" {
 				at.Has = body != nil && !body.Deleted && p.Proves(body.Value)
 				if s.NS.Home(key) == p.Shard { // it needs no hint
 					record := held(key)

@@ -13,10 +13,11 @@ import (
 
 // Renewed says what NewIdentity did.
 type Renewed struct {
+	New peer.ID `json:"id"`
 	// Old is the id that the node had; empty where its key was missing or damaged.
-	Old, New peer.ID
+	Old peer.ID `json:"old_id"`
 	// OldKey is the file in which the old key is kept; empty where there was none.
-	OldKey string
+	OldKey string `json:"old_key"`
 }
 
 // NewIdentity gives a fresh key to the node of a folder. It is for a copy that is to live next to its

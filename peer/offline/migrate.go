@@ -26,11 +26,12 @@ type MigrateOptions struct {
 
 // Migration says what Migrate has moved.
 type Migration struct {
-	From, To   ondisk.Kind
-	Namespaces int
-	Records    int64 // tombstones included
-	Entries    int64 // records, and what the store keeps beside them
-	Bytes      int64 // of their keys and values
+	From       ondisk.Kind `json:"from"`
+	To         ondisk.Kind `json:"to"`
+	Namespaces int         `json:"namespaces"`
+	Records    int64       `json:"records"` // tombstones included
+	Entries    int64       `json:"entries"` // records, and what the store keeps beside them
+	Bytes      int64       `json:"bytes"`   // of their keys and values
 }
 
 // Migrate moves the records of a node that is not running from their store to one of

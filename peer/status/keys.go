@@ -137,21 +137,19 @@ type LocatorSays struct {
 
 // Body is where the value of a key is that stays with its writer, by placement writer.
 type Body struct {
-	Shard int
-	// Size is that of the value in bytes, and Sent when its writer sent it.
-	Size int
-	Sent time.Time
+	Shard int       `json:"shard"`
+	Size  int       `json:"size" doc:"of the value in bytes"`
+	Sent  time.Time `json:"sent" doc:"when its writer sent it"`
 	// Hosts are those of the shard; while it moves, the old ones and the new ones.
-	Hosts []BodyAt
+	Hosts []BodyAt `json:"hosts"`
 }
 
 // BodyAt is what one host has of it.
 type BodyAt struct {
-	Peer ID
-	// Has: it has the value. Told: it knows the record, and can answer reads at level one alone.
-	Has, Told bool
-	// Err is why it has not answered; nil if it has.
-	Err error
+	Peer  ID     `json:"peer"`
+	Has   bool   `json:"has" doc:"it has the value"`
+	Told  bool   `json:"told" doc:"it knows the record, and answers a read at level one alone"`
+	Error string `json:"error,omitempty" doc:"why it has not answered; absent if it has"`
 }
 
 // KeptAt is an entry at a member, without the value, of which Size is the size.

@@ -18,7 +18,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
-	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 )
 
 // TestDebianIndex is the main job on real input: the index of Debian's
@@ -57,7 +56,7 @@ func TestDebianIndex(t *testing.T) {
 		removed, changed := names[:each], names[each:2*each]
 		names = names[2*each:]
 		for _, name := range removed {
-			if _, err := d.api.Delete(t.Context(), namespace, []byte(name), client.AckOptions{}, client.Condition{}); err != nil {
+			if _, err := d.api.Delete(t.Context(), api.DeleteParams{RecordParams: api.Record(namespace, []byte(name))}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -68,7 +68,7 @@ func TestDeletesStayDeleted(t *testing.T) {
 	a.invite(c, "write")
 	put := func(d *daemon, n int) {
 		t.Helper()
-		if _, err := d.api.Put(t.Context(), namespace, fmt.Appendf(nil, "key %03d", n), strings.NewReader("value"), client.PutOptions{}, client.Condition{}); err != nil {
+		if _, err := d.api.Put(t.Context(), api.PutParams{RecordParams: api.Record(namespace, fmt.Appendf(nil, "key %03d", n))}, strings.NewReader("value")); err != nil {
 			t.Fatal(err)
 		}
 	}

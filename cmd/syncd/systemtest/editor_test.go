@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -65,10 +65,10 @@ func (e *editor) run(stop <-chan struct{}) {
 func (e *editor) write() error {
 	ctx, key := e.d.t.Context(), []byte(e.trying.key)
 	if e.trying.value != "" {
-		_, err := e.d.api.Put(ctx, namespace, key, strings.NewReader(e.trying.value), client.PutOptions{}, client.Condition{})
+		_, err := e.d.api.Put(ctx, api.PutParams{RecordParams: api.Record(namespace, key)}, strings.NewReader(e.trying.value))
 		return err
 	}
-	_, err := e.d.api.Delete(ctx, namespace, key, client.AckOptions{}, client.Condition{})
+	_, err := e.d.api.Delete(ctx, api.DeleteParams{RecordParams: api.Record(namespace, key)})
 	if errors.Is(err, peer.ErrNotFound) || errors.Is(err, peer.ErrDeleted) { // a deletion that was not answered
 		return nil
 	}

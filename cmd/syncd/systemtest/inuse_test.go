@@ -22,7 +22,6 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer/status"
 )
 
@@ -201,7 +200,7 @@ func (u *use) mixed(d *daemon, random *rand.Rand) {
 		u.put(d, key, level, "")
 	case 4, 5:
 		u.do(d, &op{Kind: "del", Level: level, Key: key}, func(ctx context.Context, o *op) (err error) {
-			o.Version, err = d.api.Delete(ctx, namespace, []byte(key), client.AckOptions{Ack: level}, client.Condition{})
+			o.Version, err = d.api.Delete(ctx, api.DeleteParams{RecordParams: api.Record(namespace, []byte(key)), Ack: level})
 			return err
 		})
 	case 6, 7, 8:
@@ -255,19 +254,15 @@ func (u *use) do(d *daemon, o *op, request func(context.Context, *op) error) *op
 func (u *use) put(d *daemon, key, level, condition string) *op {
 	value := u.value()
 	kind := "put"
-	var c client.Condition
+	match, noneMatch := "", ""
 	switch {
 	case condition == ifAbsent:
-		kind, c.Absent = "putif", true
+		kind, noneMatch = "putif", "*"
 	case condition != "":
-		v, err := dbadapter.ParseVersion(condition)
-		if err != nil {
-			u.t.Error(err)
-		}
-		kind, c.Version = "putif", &v
+		kind, match = "putif", condition
 	}
 	o := u.do(d, &op{Kind: kind, Level: level, Key: key, Value: told(value), If: condition}, func(ctx context.Context, o *op) (err error) {
-		o.Version, err = d.api.Put(ctx, namespace, []byte(key), strings.NewReader(value), client.PutOptions{AckOptions: client.AckOptions{Ack: level}}, c)
+		o.Version, err = d.api.Put(ctx, api.PutParams{RecordParams: api.Record(namespace, []byte(key)), Ack: level, IfMatch: match, IfNoneMatch: noneMatch}, strings.NewReader(value))
 		return err
 	})
 	if o.Exit == 0 {

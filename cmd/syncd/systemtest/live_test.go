@@ -133,7 +133,7 @@ func (w *writers) run(ctx context.Context) {
 
 func (w *writers) write(by int, key, value string) {
 	d := w.c.daemons[by]
-	version, err := d.api.Put(w.c.t.Context(), namespace, []byte(key), strings.NewReader(value), client.PutOptions{}, client.Condition{})
+	version, err := d.api.Put(w.c.t.Context(), api.PutParams{RecordParams: api.Record(namespace, []byte(key))}, strings.NewReader(value))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
-	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -207,7 +206,7 @@ func (s *sharded) costs(keys []string) {
 		return err
 	}
 	put := func(d *daemon, key, level string) error {
-		_, err := d.api.Put(s.t.Context(), namespace, []byte(key), strings.NewReader(s.acknowledged[key]), client.PutOptions{AckOptions: client.AckOptions{Ack: level}}, client.Condition{})
+		_, err := d.api.Put(s.t.Context(), api.PutParams{RecordParams: api.Record(namespace, []byte(key)), Ack: level}, strings.NewReader(s.acknowledged[key]))
 		return err
 	}
 	what := []struct {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
-	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -93,7 +92,7 @@ func (w *writer) run(t *testing.T, lane string, stop <-chan struct{}) {
 		default:
 		}
 		n := w.take(1)
-		_, err := w.d.api.Put(t.Context(), namespace, []byte(w.key(lane, n)), strings.NewReader(valueOf(n)), client.PutOptions{}, client.Condition{})
+		_, err := w.d.api.Put(t.Context(), api.PutParams{RecordParams: api.Record(namespace, []byte(w.key(lane, n)))}, strings.NewReader(valueOf(n)))
 		switch {
 		case err == nil:
 			w.note(lane, n, 1)

@@ -138,41 +138,9 @@ func headOf(h *reconcile.Head) *Head {
 // Whys is how what this node holds under a key stands to what its peers hold.
 type Whys struct {
 	Key
-	Here  *Head `json:"here,omitempty" doc:"what this node holds; absent if that is nothing"`
-	Peers []Why `json:"peers"`
-	Body  *Body `json:"body,omitempty" doc:"by placement writer, where the value is; absent: in the record"`
-}
-
-// Body is where a value is that stays with its writer.
-type Body struct {
-	Shard int       `json:"shard"`
-	Size  int       `json:"size" doc:"of the value in bytes"`
-	Sent  time.Time `json:"sent" doc:"when its writer sent it"`
-	Hosts []BodyAt  `json:"hosts"`
-}
-
-// BodyAt is what one host has of it.
-type BodyAt struct {
-	Peer  string `json:"peer"`
-	Has   bool   `json:"has" doc:"it has the value"`
-	Told  bool   `json:"told" doc:"it knows the record, and answers a read at level one alone"`
-	Error string `json:"error,omitempty" doc:"why it has not answered; absent if it has"`
-}
-
-// BodyOf is the JSON form.
-func BodyOf(b *status.Body) *Body {
-	if b == nil {
-		return nil
-	}
-	out := &Body{Shard: b.Shard, Size: b.Size, Sent: b.Sent, Hosts: []BodyAt{}}
-	for _, at := range b.Hosts {
-		one := BodyAt{Peer: at.Peer.String(), Has: at.Has, Told: at.Told}
-		if at.Err != nil {
-			one.Error = at.Err.Error()
-		}
-		out.Hosts = append(out.Hosts, one)
-	}
-	return out
+	Here  *Head        `json:"here,omitempty" doc:"what this node holds; absent if that is nothing"`
+	Peers []Why        `json:"peers"`
+	Body  *status.Body `json:"body,omitempty" doc:"by placement writer, where the value is; absent: in the record"`
 }
 
 // Why is how a key stands to one peer.

@@ -144,32 +144,18 @@ Examples:
     syncd migrate badger --data-dir /srv/notes`
 }
 
-// migrated says what migrate did.
-type migrated struct {
-	From       string `json:"from"`
-	To         string `json:"to"`
-	Namespaces int    `json:"namespaces"`
-	Records    int64  `json:"records"`
-	Entries    int64  `json:"entries"`
-	Bytes      int64  `json:"bytes"`
-}
-
 // Run moves the records.
 func (c migrateCmd) Run(ctx context.Context, a *app) error {
 	bar := a.bars().Bytes("migrate", 0)
 	m, err := offline.Migrate(ctx, a.DataDir, ondisk.Kind(c.Kind), offline.MigrateOptions{Progress: bar.Set})
 	bar.Done()
-	if err != nil {
-		return err
-	}
-	out := migrated{string(m.From), string(m.To), m.Namespaces, m.Records, m.Entries, m.Bytes}
-	return a.answer(nil, out, func() {
+	return a.answer(err, m, func() {
 		t := a.table("", "")
-		t.row("from", out.From)
-		t.row("to", out.To)
-		t.row("namespaces", strconv.Itoa(out.Namespaces))
-		t.row("records", strconv.FormatInt(out.Records, 10)+", their members' lists included")
-		t.row("bytes", size(out.Bytes)+", compared")
+		t.row("from", string(m.From))
+		t.row("to", string(m.To))
+		t.row("namespaces", strconv.Itoa(m.Namespaces))
+		t.row("records", strconv.FormatInt(m.Records, 10)+", their members' lists included")
+		t.row("bytes", size(m.Bytes)+", compared")
 		t.print()
 	})
 }

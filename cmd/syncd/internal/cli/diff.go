@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
@@ -41,14 +40,8 @@ func (c diffCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	case c.Keys:
 		return c.list(ctx, a, daemon)
 	}
-	in := api.SyncRequest{Peer: c.Peer, NS: c.NS, DryRun: true}
-	if utf8.ValidString(c.Prefix) {
-		in.Prefix = c.Prefix
-	} else {
-		in.Prefix64 = []byte(c.Prefix)
-	}
-	stop := headway(ctx, a.bars(), daemon, "diff "+c.NS+" with "+short(c.Peer), in)
-	r, err := daemon.Sync(ctx, in)
+	stop := headway(ctx, a.bars(), daemon, "diff", syncTarget{c.NS, c.Peer})
+	r, err := client.Ask(ctx, daemon, api.GetDiff, api.DiffParams{NSParams: api.OfNS(c.NS), Peer: c.Peer, Prefix: c.Prefix})
 	stop()
 	err = a.answer(attempt(err, "diff %q with %s", c.NS, c.Peer), r, func() { a.printDiff(r) })
 	if err == nil && r.Differences() > 0 {

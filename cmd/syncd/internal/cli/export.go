@@ -48,7 +48,7 @@ func (c exportCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	}
 	bar := bars.Bytes("export "+c.NS, 0) // how much will come is not known
 	out := bufio.NewWriterSize(a.stdout, 1<<16)
-	err := daemon.Export(ctx, in, &counted{out, bar})
+	err := daemon.Export(ctx, in, io.MultiWriter(out, bar))
 	bar.Done()
 	if failed := out.Flush(); failed != nil {
 		return attempt(failed, "export %q", c.NS)
@@ -74,16 +74,4 @@ func (c exportCmd) again(last []byte) string {
 		words = append(words, "--key64 --after="+base64.StdEncoding.EncodeToString(last))
 	}
 	return strings.Join(words, " ")
-}
-
-// counted moves a bar by what is written.
-type counted struct {
-	w   io.Writer
-	bar *progress.Bar
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.bar.Add(int64(n))
-	return n, err
 }

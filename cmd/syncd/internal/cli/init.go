@@ -89,15 +89,6 @@ func (c initCmd) Run(ctx context.Context, a *app) (err error) {
 	})
 }
 
-// renewed says what init --new-identity did.
-type renewed struct {
-	ID string `json:"id"`
-	// OldID is empty where the old key was missing or damaged, and OldKey where it was missing.
-	OldID   string `json:"old_id"`
-	OldKey  string `json:"old_key"`
-	DataDir string `json:"data_dir"`
-}
-
 // renew gives the node another identity.
 func (c initCmd) renew(ctx context.Context, a *app) (err error) {
 	if len(c.Listen) > 0 {
@@ -118,15 +109,15 @@ func (c initCmd) renew(ctx context.Context, a *app) (err error) {
 	if err != nil {
 		return a.notOpened(err)
 	}
-	out := renewed{ID: done.New.String(), OldKey: done.OldKey, DataDir: a.DataDir}
-	if done.Old != "" {
-		out.OldID = done.Old.String()
-	}
+	out := struct {
+		offline.Renewed
+		DataDir string `json:"data_dir"`
+	}{done, a.DataDir}
 	return a.answer(nil, out, func() {
 		t := a.table("", "")
-		t.row("node", out.ID)
-		if out.OldID != "" {
-			t.row("was", out.OldID)
+		t.row("node", out.New.String())
+		if out.Old != "" {
+			t.row("was", out.Old.String())
 		}
 		if out.OldKey != "" {
 			t.row("old key", out.OldKey)

@@ -44,15 +44,15 @@ type condition struct {
 	IfVersion string `help:"Only if the record held has this version." placeholder:"VERSION" xor:"if"`
 }
 
-func (c condition) client() (client.Condition, error) {
+// etag is the version that the record held must have; empty for any.
+func (c condition) etag() (string, error) {
 	if c.IfVersion == "" {
-		return client.Condition{}, nil
+		return "", nil
 	}
-	v, err := dbadapter.ParseVersion(c.IfVersion)
-	if err != nil {
-		return client.Condition{}, problem.Usage("--if-version: %w", err)
+	if _, err := dbadapter.ParseVersion(c.IfVersion); err != nil {
+		return "", problem.Usage("--if-version: %w", err)
 	}
-	return client.Condition{Version: &v}, nil
+	return `"` + c.IfVersion + `"`, nil
 }
 
 type putCmd struct {
@@ -83,19 +83,20 @@ func (c putCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err != nil {
 		return err
 	}
-	cond, err := c.client()
-	if err != nil {
+	in := api.PutParams{RecordParams: api.Record(c.NS, key), Ack: c.Ack}
+	if in.IfMatch, err = c.etag(); err != nil {
 		return err
 	}
-	cond.Absent = c.IfAbsent
-	ttl := time.Duration(0)
-	if c.TTL != nil {
-		if ttl = *c.TTL; ttl <= 0 {
-			return problem.Usage("--ttl %s: want a time that is greater than 0", ttl)
-		}
+	if c.IfAbsent {
+		in.IfNoneMatch = "*"
 	}
-	o := client.PutOptions{TTL: ttl, AckOptions: client.AckOptions{Ack: c.Ack}}
-	ctx, cancel := a.leaveTime(ctx, &o.Timeout)
+	if c.TTL != nil {
+		if *c.TTL <= 0 {
+			return problem.Usage("--ttl %s: want a time that is greater than 0", *c.TTL)
+		}
+		in.TTL = c.TTL.String()
+	}
+	ctx, cancel := a.leaveTime(ctx, &in.Timeout)
 	defer cancel()
 	var value []byte
 	if c.Value != nil && *c.Value != "-" {
@@ -103,7 +104,7 @@ func (c putCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	} else if value, err = io.ReadAll(io.LimitReader(&interruptible{ctx: ctx, r: a.stdin}, dbadapter.MaxValue+1)); err != nil {
 		return attempt(err, "put %s in %q", show(key), c.NS)
 	}
-	version, err := daemon.Put(ctx, c.NS, key, bytes.NewReader(value), o, cond)
+	version, err := daemon.Put(ctx, in, bytes.NewReader(value))
 	a.printVersion(version)
 	return attempt(err, "put %s in %q", show(key), c.NS)
 }
@@ -187,14 +188,13 @@ func (c delCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err != nil {
 		return err
 	}
-	cond, err := c.client()
-	if err != nil {
+	in := api.DeleteParams{RecordParams: api.Record(c.NS, key), Ack: c.Ack}
+	if in.IfMatch, err = c.etag(); err != nil {
 		return err
 	}
-	o := client.AckOptions{Ack: c.Ack}
-	ctx, cancel := a.leaveTime(ctx, &o.Timeout)
+	ctx, cancel := a.leaveTime(ctx, &in.Timeout)
 	defer cancel()
-	version, err := daemon.Delete(ctx, c.NS, key, o, cond)
+	version, err := daemon.Delete(ctx, in)
 	a.printVersion(version)
 	return attempt(err, "delete %s from %q", show(key), c.NS)
 }

@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -143,7 +142,7 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 			err = closed
 		}
 	}()
-	return c.serve(ctx, a, addrs, httpapi.Config{Node: node, Version: buildVersion(), Metrics: metrics, Logger: log, Ending: ctx.Done()})
+	return c.serve(ctx, a, addrs, httpapi.Config{Node: node, Version: buildVersion(), Metrics: metrics, Logger: log})
 }
 
 // newRegistry holds the metrics of the program; those of the node come to them.
@@ -165,8 +164,9 @@ func (c serveCmd) serve(ctx context.Context, a *app, addrs []endpoint.Addr, cfg 
 			return err
 		}
 	}
-	var ending atomic.Bool
-	cfg.Ready = func() bool { return !ending.Load() }
+	ending, end := context.WithCancel(ctx)
+	defer end()
+	cfg.Ending = ending.Done()
 	handler, err := httpapi.Handler(cfg)
 	if err != nil {
 		return err
@@ -203,7 +203,7 @@ func (c serveCmd) serve(ctx context.Context, a *app, addrs []endpoint.Addr, cfg 
 	case <-ctx.Done():
 	}
 	cfg.Logger.Info("shutting down")
-	ending.Store(true)
+	end()
 	timer := time.AfterFunc(drainTime, cut)
 	defer timer.Stop()
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime+cutTime)

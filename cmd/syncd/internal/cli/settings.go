@@ -95,13 +95,8 @@ func checkSetting(file *settings.File, s setting) error {
 	if err := checkValue(s.flag.Name, target.Interface()); err != nil {
 		return problem.Usage("configuration %s: %w", file.Path(), err)
 	}
-	if s.flag.Enum == "" {
+	if s.flag.Enum == "" || slices.Contains(strings.Split(s.flag.Enum, ","), text) {
 		return nil
-	}
-	for allowed := range strings.SplitSeq(s.flag.Enum, ",") {
-		if text == allowed {
-			return nil
-		}
 	}
 	return problem.Usage("configuration %s: %s must be one of %s, not %q", file.Path(), s.flag.Name, s.flag.Enum, text)
 }

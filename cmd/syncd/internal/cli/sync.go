@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
@@ -52,14 +51,8 @@ func (c syncCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	worst := 0
 	bars := a.bars()
 	for i, t := range targets {
-		in := api.SyncRequest{Peer: t.peer, NS: t.ns, Dir: c.Dir, Method: c.Method}
-		if utf8.ValidString(c.Prefix) {
-			in.Prefix = c.Prefix
-		} else {
-			in.Prefix64 = []byte(c.Prefix)
-		}
-		stop := headway(ctx, bars, daemon, "sync "+t.ns+" with "+short(t.peer), in)
-		report, err := daemon.Sync(ctx, in)
+		stop := headway(ctx, bars, daemon, "sync", t)
+		report, err := daemon.Sync(ctx, api.SyncRequest{Peer: t.peer, NS: t.ns, Dir: c.Dir, Method: c.Method, Prefix64: []byte(c.Prefix)})
 		stop()
 		if err != nil {
 			if errors.Is(err, peer.ErrRejected) {
@@ -190,7 +183,8 @@ const headwayEvery = 500 * time.Millisecond
 // headway draws how far a sync of the daemon is, until stop is called: a spinner, and
 // for a sync that goes in parts a bar that counts the records that have travelled, of
 // those that were estimated.
-func headway(ctx context.Context, bars *progress.Bars, daemon *client.Client, name string, in api.SyncRequest) (stop func()) {
+func headway(ctx context.Context, bars *progress.Bars, daemon *client.Client, what string, t syncTarget) (stop func()) {
+	name := what + " " + t.ns + " with " + short(t.peer)
 	spinner := bars.Spin(name)
 	if bars == nil {
 		return func() {}
@@ -213,14 +207,14 @@ func headway(ctx context.Context, bars *progress.Bars, daemon *client.Client, na
 				continue // the sync itself says what is wrong
 			}
 			for _, r := range syncs.Running {
-				if r.Namespace != in.NS || !strings.HasSuffix(in.Peer, r.Peer) || r.Parts == 0 {
+				if r.Namespace != t.ns || !strings.HasSuffix(t.peer, r.Peer) || r.Parts == 0 {
 					continue
 				}
 				if bar == nil {
 					spinner.Done()
 					bar = bars.Count(name, r.Estimate)
 				}
-				bar.Set(min(headwayOf(&r, in.DryRun), r.Estimate-1)) // a bar that is full is over
+				bar.Set(min(headwayOf(&r, what == "diff"), r.Estimate-1)) // a bar that is full is over
 			}
 		}
 	}()

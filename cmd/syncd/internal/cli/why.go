@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
@@ -49,9 +48,9 @@ func whyExit(whys *api.Whys) (exit int) {
 		switch standingOf(&w) {
 		case status.StandingSame, status.StandingNeither:
 		case status.StandingUnknown:
-			exit = max(exit, exitUnknown)
+			exit = max(exit, problem.ExitTryAgain)
 		default:
-			exit = max(exit, exitDiffers)
+			exit = max(exit, problem.ExitDiffers)
 		}
 	}
 	return exit
@@ -88,7 +87,7 @@ func (a *app) printWhys(whys *api.Whys) {
 }
 
 // printBody says what the hosts of a value have of it.
-func (a *app) printBody(b *api.Body) {
+func (a *app) printBody(b *status.Body) {
 	a.printf("value: %s in shard %d, sent at %s\n", size(int64(b.Size)), b.Shard, b.Sent.Format(time.RFC3339))
 	for _, at := range b.Hosts {
 		said := "has it not"
@@ -201,12 +200,6 @@ func (a *app) printLocated(l *api.Located) {
 	}
 }
 
-// The exit codes of a look at what others hold.
-const (
-	exitUnknown = problem.ExitTryAgain
-	exitDiffers = problem.ExitDiffers
-)
-
 // answerTime is how much longer than the daemon a command waits that has told the daemon
 // how long to wait.
 const answerTime = 5 * time.Second
@@ -252,11 +245,8 @@ func (c waitCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		if err != nil {
 			return err
 		}
-		if s := string(key); utf8.ValidString(s) {
-			in.Key = &s
-		} else {
-			in.Key64 = key
-		}
+		k := api.KeyOf(key)
+		in.Key, in.Key64 = k.Key, k.Key64
 	}
 	ctx, cancel := a.leaveTime(ctx, &in.Timeout)
 	defer cancel()

@@ -17,10 +17,10 @@ import (
 func TestUnansweredWrite(t *testing.T) {
 	writes := map[string]func(context.Context, *Client) (string, error){
 		"put": func(ctx context.Context, c *Client) (string, error) {
-			return c.Put(ctx, "notes", []byte("k"), strings.NewReader("v"), PutOptions{}, Condition{})
+			return c.Put(ctx, api.PutParams{RecordParams: api.Record("notes", []byte("k"))}, strings.NewReader("v"))
 		},
 		"delete": func(ctx context.Context, c *Client) (string, error) {
-			return c.Delete(ctx, "notes", []byte("k"), AckOptions{}, Condition{})
+			return c.Delete(ctx, api.DeleteParams{RecordParams: api.Record("notes", []byte("k"))})
 		},
 		"batch": func(ctx context.Context, c *Client) (string, error) {
 			_, err := c.Batch(ctx, "notes", []byte("[]"), "")

@@ -135,12 +135,11 @@ func TestAckTimeout(t *testing.T) {
 		w.WriteHeader(http.StatusGatewayTimeout)
 		_, _ = io.WriteString(w, `{"code":"unconfirmed","detail":"1 of 2 hosts","version":"v"}`)
 	})
-	o := AckOptions{Ack: "all", Timeout: "3s"}
-	put, err := c.Put(t.Context(), "notes", []byte("k"), nil, PutOptions{AckOptions: o}, Condition{})
+	put, err := c.Put(t.Context(), api.PutParams{RecordParams: api.Record("notes", []byte("k")), Ack: "all", Timeout: "3s"}, nil)
 	if !errors.Is(err, peer.ErrUnconfirmed) || put != "v" {
 		t.Errorf("put: version %q, %v", put, err)
 	}
-	gone, err := c.Delete(t.Context(), "notes", []byte("k"), o, Condition{})
+	gone, err := c.Delete(t.Context(), api.DeleteParams{RecordParams: api.Record("notes", []byte("k")), Ack: "all", Timeout: "3s"})
 	if !errors.Is(err, peer.ErrUnconfirmed) || gone != "v" {
 		t.Errorf("delete: version %q, %v", gone, err)
 	}

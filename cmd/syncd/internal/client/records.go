@@ -7,64 +7,21 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
 	"github.com/syncd-io/syncd/peer/status"
 )
 
-// Condition makes a write conditional.
-type Condition struct {
-	// Version that the record held must have.
-	Version *dbadapter.Version
-	// Absent demands that there is no record, not even a deleted one.
-	Absent bool
-}
-
-// headers are If-Match and If-None-Match.
-func (c Condition) headers() (match, noneMatch string) {
-	if c.Version != nil {
-		match = `"` + c.Version.String() + `"`
-	}
-	if c.Absent {
-		noneMatch = "*"
-	}
-	return match, noneMatch
-}
-
-// PutOptions say more of a record that is put.
-type PutOptions struct {
-	// TTL, if not 0, is after what time the record expires.
-	TTL time.Duration
-	AckOptions
-}
-
-// AckOptions say how many are to hold what is written.
-type AckOptions struct {
-	// Ack, if not empty, is how many hosts of the key's shard are to hold the record: one,
-	// quorum, all or a number; without shards, how many members.
-	Ack string
-	// Timeout, if not empty, is for how long the daemon waits for them.
-	Timeout string
-}
-
 // Put writes a value and returns its version, also beside an error where it is written.
-func (c *Client) Put(ctx context.Context, ns string, key []byte, value io.Reader, o PutOptions, cond Condition) (string, error) {
-	in := api.PutParams{RecordParams: api.Record(ns, key), Ack: o.Ack, Timeout: o.Timeout}
-	in.IfMatch, in.IfNoneMatch = cond.headers()
-	if o.TTL != 0 {
-		in.TTL = o.TTL.String()
-	}
+func (c *Client) Put(ctx context.Context, in api.PutParams, value io.Reader) (string, error) {
 	return c.write(ctx, newRequest(api.Put, in).with(value, "application/octet-stream"))
 }
 
 // Delete makes a record a tombstone and returns its version, also as Put does.
-func (c *Client) Delete(ctx context.Context, ns string, key []byte, o AckOptions, cond Condition) (string, error) {
-	match, _ := cond.headers()
-	return c.write(ctx, newRequest(api.Delete, api.DeleteParams{RecordParams: api.Record(ns, key), IfMatch: match, Ack: o.Ack, Timeout: o.Timeout}))
+func (c *Client) Delete(ctx context.Context, in api.DeleteParams) (string, error) {
+	return c.write(ctx, newRequest(api.Delete, in))
 }
 
 // Value is what a key holds.

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
-	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
@@ -53,7 +52,7 @@ func TestBatch(t *testing.T) {
 // same batch in Go.
 func TestBatchFails(t *testing.T) {
 	s := serve(t, "")
-	version, err := s.client.Put(t.Context(), "notes", []byte("held"), strings.NewReader("v"), client.PutOptions{}, client.Condition{})
+	version, err := s.client.Put(t.Context(), api.PutParams{RecordParams: api.Record("notes", []byte("held"))}, strings.NewReader("v"))
 	if err != nil {
 		t.Fatal(err)
 	}

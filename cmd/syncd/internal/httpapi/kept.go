@@ -114,15 +114,12 @@ func (s *server) listKept(ns *peer.Namespace, entries iter.Seq2[dbadapter.Kept, 
 
 // keptAt lists what another member keeps.
 func keptAt(ctx context.Context, ns *peer.Namespace, kind keptKind, in *api.KeptListParams) (api.KeptList, error) {
+	out := api.KeptList{Entries: []api.Kept{}}
 	id, err := api.ParseID(in.Member)
 	if err != nil {
-		return api.KeptList{}, err
+		return out, err
 	}
 	page, more, err := ns.KeptAt(ctx, id, kind.kind, in.Cursor)
-	if err != nil {
-		return api.KeptList{}, err
-	}
-	out := api.KeptList{Entries: []api.Kept{}}
 	for i := range page {
 		if out.Cursor = page[i].Seq; in.Key == "" || in.Key == string(page[i].Record.Key) {
 			k := api.KeptOf(ns, &page[i].Kept)
@@ -137,7 +134,7 @@ func keptAt(ctx context.Context, ns *peer.Namespace, kind keptKind, in *api.Kept
 	if !more {
 		out.Cursor = 0
 	}
-	return out, nil
+	return out, err
 }
 
 // findKept is the entry of that number.

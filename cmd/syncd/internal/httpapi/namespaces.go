@@ -188,8 +188,10 @@ type readyInput struct {
 // cannot do its work; and if the request names a time, each namespace that has other members
 // was proved equal to one of them within it.
 func (s *server) ready(in *readyInput) error {
-	if s.Ready != nil && !s.Ready() {
+	select {
+	case <-s.Ending:
 		return problem.From(errors.Join(peer.ErrClosed, errors.New("the daemon is shutting down")))
+	default:
 	}
 	if all := s.Node.Troubles(); len(all) > 0 {
 		var causes []string

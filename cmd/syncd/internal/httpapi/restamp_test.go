@@ -18,7 +18,7 @@ func TestRestamp(t *testing.T) {
 	var wrong atomic.Int64
 	s := serveAt(t, "", func() time.Time { return time.Now().Add(time.Duration(wrong.Load())) })
 	put := func(key string) error {
-		_, err := s.client.Put(t.Context(), "notes", []byte(key), strings.NewReader("v"), client.PutOptions{}, client.Condition{})
+		_, err := s.client.Put(t.Context(), api.PutParams{RecordParams: api.Record("notes", []byte(key))}, strings.NewReader("v"))
 		return err
 	}
 	wrong.Store(int64(24 * time.Hour))

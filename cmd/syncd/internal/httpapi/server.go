@@ -51,9 +51,7 @@ type Config struct {
 	// Metrics are served at /metrics.
 	Metrics prometheus.Gatherer
 	Logger  *slog.Logger
-	// Ready says whether the daemon takes work; nil means always.
-	Ready func() bool
-	// Ending is closed when the daemon begins to shut down: watches end then. nil: never.
+	// Ending is closed when the daemon begins to shut down: watches end then, and it is not ready. nil: never.
 	Ending <-chan struct{}
 }
 

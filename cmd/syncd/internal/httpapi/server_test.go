@@ -95,11 +95,11 @@ func (s *served) do(t *testing.T, method, path, body string, header ...string) (
 func TestProblems(t *testing.T) {
 	s := serve(t, "")
 	ctx := t.Context()
-	version, err := s.client.Put(ctx, "notes", []byte("gone"), strings.NewReader("v"), client.PutOptions{}, client.Condition{})
+	version, err := s.client.Put(ctx, api.PutParams{RecordParams: api.Record("notes", []byte("gone"))}, strings.NewReader("v"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.client.Delete(ctx, "notes", []byte("gone"), client.AckOptions{}, client.Condition{}); err != nil {
+	if _, err := s.client.Delete(ctx, api.DeleteParams{RecordParams: api.Record("notes", []byte("gone"))}); err != nil {
 		t.Fatal(err)
 	}
 	const stranger = "12D3KooWFHWkcADzzppY9P18i5GDzvgB2Bpo1JXj3o8rf4Axa84X"
@@ -175,7 +175,7 @@ func TestAnyKey(t *testing.T) {
 	held := map[string]string{}
 	put := func(key, value []byte) error {
 		held[string(key)] = string(value)
-		_, err := s.client.Put(ctx, "notes", key, bytes.NewReader(value), client.PutOptions{}, client.Condition{})
+		_, err := s.client.Put(ctx, api.PutParams{RecordParams: api.Record("notes", key)}, bytes.NewReader(value))
 		return err
 	}
 	for _, key := range []string{".", "..", "/", "//", "/../", "a/b", "a%2Fb", "\xff", "\x00", " ", "?", "#", "a?b=c#d", "é", "%"} {

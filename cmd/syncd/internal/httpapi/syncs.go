@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -137,41 +136,38 @@ func (s *server) diffKeys(ctx context.Context, ns *peer.Namespace, in *diffKeysI
 	}}, nil
 }
 
-// running are the syncs that callers wait for, with their reports so far.
+// running are the syncs that callers wait for, with their reports so far, the oldest first.
 type running struct {
-	mu   sync.Mutex // guards what follows
-	next int
-	of   map[int]reconcile.Report
+	mu  sync.Mutex // guards what follows
+	all []*reconcile.Report
 }
 
 // begin notes a sync. hear takes its report so far, done ends it.
 func (r *running) begin() (hear func(reconcile.Report), done func()) {
+	mine := new(reconcile.Report)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.of == nil {
-		r.of = map[int]reconcile.Report{}
-	}
-	r.next++
-	n := r.next
+	r.all = append(r.all, mine)
 	hear = func(report reconcile.Report) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.of[n] = report
+		*mine = report
 	}
 	return hear, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.of, n)
+		r.all = slices.DeleteFunc(r.all, func(one *reconcile.Report) bool { return one == mine })
 	}
 }
 
-// reports are those of the syncs that have said something, the oldest first.
+// reports are those of the syncs that have said something.
 func (r *running) reports() (out []api.Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, n := range slices.Sorted(maps.Keys(r.of)) {
-		report := r.of[n]
-		out = append(out, api.ReportOf(&report))
+	for _, report := range r.all {
+		if report.Namespace != "" {
+			out = append(out, api.ReportOf(report))
+		}
 	}
 	return out
 }

@@ -34,11 +34,9 @@ func (s *server) why(ctx context.Context, ns *peer.Namespace, key []byte, in *ap
 	}
 	out = api.WhysOf(key, whys)
 	if len(peers) == 0 {
-		body, err := ns.WhereBody(ctx, key)
-		if err != nil && !errors.Is(err, peer.ErrUnreachable) { // what the members say tells why too few answer
+		if out.Body, err = ns.WhereBody(ctx, key); err != nil && !errors.Is(err, peer.ErrUnreachable) { // what the members say tells why too few answer
 			return out, err
 		}
-		out.Body = api.BodyOf(body)
 	}
 	return out, nil
 }

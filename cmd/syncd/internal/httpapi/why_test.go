@@ -17,13 +17,13 @@ import (
 func TestWaitsOfOneMember(t *testing.T) {
 	s := serve(t, "")
 	key := []byte("a/b.c")
-	if _, err := s.client.Put(t.Context(), "notes", key, strings.NewReader("v"), client.PutOptions{AckOptions: client.AckOptions{Ack: "2"}}, client.Condition{}); !errors.Is(err, peer.ErrInvalid) {
+	if _, err := s.client.Put(t.Context(), api.PutParams{RecordParams: api.Record("notes", key), Ack: "2"}, strings.NewReader("v")); !errors.Is(err, peer.ErrInvalid) {
 		t.Errorf("a write that cannot be confirmed: %v", err)
 	}
 	if _, err := s.client.Get(t.Context(), "notes", key, api.ReadParams{}); !errors.Is(err, peer.ErrNotFound) {
 		t.Errorf("it was written: %v", err)
 	}
-	version, err := s.client.Put(t.Context(), "notes", key, strings.NewReader("v"), client.PutOptions{}, client.Condition{})
+	version, err := s.client.Put(t.Context(), api.PutParams{RecordParams: api.Record("notes", key)}, strings.NewReader("v"))
 	if err != nil {
 		t.Fatal(err)
 	}

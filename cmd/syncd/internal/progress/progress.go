@@ -72,6 +72,12 @@ func (b *Bar) Add(n int64) {
 	}
 }
 
+// Write moves the bar by what is written.
+func (b *Bar) Write(p []byte) (int, error) {
+	b.Add(int64(len(p)))
+	return len(p), nil
+}
+
 // Set moves the bar to n.
 func (b *Bar) Set(n int64) {
 	if b != nil {
