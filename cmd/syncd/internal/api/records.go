@@ -31,6 +31,21 @@ func (k Key) Bytes() []byte {
 	return k.Key64
 }
 
+// Content is a value in JSON: as text, or as base64 where it is not UTF-8. What has no value has neither.
+type Content struct {
+	Value   *string `json:"value,omitempty" doc:"the value, if there is one and it is UTF-8"`
+	Value64 []byte  `json:"value64,omitempty" doc:"the value, if it is not"`
+}
+
+// ContentOf is the JSON form of a value.
+func ContentOf(b []byte) Content {
+	k := KeyOf(b)
+	return Content{k.Key, k.Key64}
+}
+
+// Bytes are the value's bytes.
+func (c Content) Bytes() []byte { return Key{c.Value, c.Value64}.Bytes() }
+
 // KeyInfo is one key of a list.
 type KeyInfo struct {
 	Key
@@ -83,10 +98,9 @@ const MaxBatchBody = 16 << 20
 // BatchItem is one write of a batch.
 type BatchItem struct {
 	Key
-	Value   *string `json:"value,omitempty" doc:"the value, if it is UTF-8"`
-	Value64 []byte  `json:"value64,omitempty" doc:"the value, if it is not"`
-	Delete  bool    `json:"delete,omitempty" doc:"make the record a tombstone, whether or not it is there"`
-	TTL     string  `json:"ttl,omitempty" doc:"after which time the record expires, such as 90s or 720h; without it, never"`
+	Content
+	Delete bool   `json:"delete,omitempty" doc:"make the record a tombstone, whether or not it is there"`
+	TTL    string `json:"ttl,omitempty" doc:"after which time the record expires, such as 90s or 720h; without it, never"`
 	// IfVersion and IfAbsent are the conditions of If-Match and If-None-Match: *.
 	IfVersion string `json:"if_version,omitempty" doc:"the version that the key must hold, else nothing of the batch is written"`
 	IfAbsent  bool   `json:"if_absent,omitempty" doc:"the key must hold nothing, not even a deleted or expired record"`
@@ -110,8 +124,7 @@ type Event struct {
 	Cursor string `json:"cursor" doc:"with which a watch goes on behind this event"`
 	Kind   string `json:"kind" enum:"put,delete,gone,at,expired" doc:"put: the key holds a record; delete: it was deleted; expired: the record that was told of has expired; gone: it holds nothing any more, not even that it was deleted; at: of no key, all up to the cursor was told"`
 	Key
-	Value   *string   `json:"value,omitempty" doc:"of a put, the value, if it is UTF-8"`
-	Value64 []byte    `json:"value64,omitempty" doc:"of a put, the value, if it is not"`
+	Content
 	Version string    `json:"version,omitempty" doc:"of a put or a delete"`
 	Time    time.Time `json:"time,omitzero" doc:"of the version"`
 	Expires time.Time `json:"expires,omitzero" doc:"when the record expires; absent if it does not"`
@@ -132,11 +145,7 @@ func EventOf(e *peer.Event) Event {
 	out.Version, out.Time = e.Record.Version.String(), e.Record.Version.Clock.Time()
 	if e.Kind == peer.EventPut {
 		out.Expires = ExpiryOf(&e.Record)
-		if s := string(e.Record.Value); utf8.ValidString(s) {
-			out.Value = &s
-		} else {
-			out.Value64 = e.Record.Value
-		}
+		out.Content = ContentOf(e.Record.Value)
 	}
 	return out
 }
@@ -180,30 +189,16 @@ func KeptOf(ns *peer.Namespace, k *dbadapter.Kept) Kept {
 // KeptValue is an entry with its value.
 type KeptValue struct {
 	Kept
-	Value   *string `json:"value,omitempty" doc:"the value, if it is UTF-8; absent for a deletion"`
-	Value64 []byte  `json:"value64,omitempty" doc:"the value, if it is not"`
+	Content
 }
 
 // KeptValueOf describes an entry of the kept log with this value.
 func KeptValueOf(ns *peer.Namespace, k *dbadapter.Kept, value []byte) KeptValue {
 	out := KeptValue{Kept: KeptOf(ns, k)}
-	switch {
-	case k.Record.Deleted:
-	case utf8.Valid(value):
-		s := string(value)
-		out.Value = &s
-	default:
-		out.Value64 = value
+	if !k.Record.Deleted {
+		out.Content = ContentOf(value)
 	}
 	return out
-}
-
-// Bytes are the value's bytes.
-func (k *KeptValue) Bytes() []byte {
-	if k.Value != nil {
-		return []byte(*k.Value)
-	}
-	return k.Value64
 }
 
 // KeptList is a page of entries, the oldest first.

@@ -305,3 +305,15 @@ func (p NSParams) Namespace() string { return p.NS }
 
 // Base64 is the key as the daemon has it.
 func (p RecordParams) Base64() string { return p.Key }
+
+// Patience is for how long a request waits for others.
+func (p ReadParams) Patience() string { return p.Timeout }
+
+// Patience is for how long a request waits for others.
+func (p DeleteParams) Patience() string { return p.Timeout }
+
+// Patience is for how long a request waits for others.
+func (p BatchParams) Patience() string { return p.Timeout }
+
+// Patience is for how long a request waits for others.
+func (p WaitParams) Patience() string { return p.Body.Timeout }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -28,15 +29,12 @@ func ReportOf(r *reconcile.Report) Report {
 	}
 }
 
-// reasonNames are what JSON calls the reasons, by number.
-var reasonNames = [wire.Reasons]string{0: "earlier", wire.ReasonClock: "clock", wire.ReasonSignature: "signature", wire.ReasonWriter: "writer", wire.ReasonFloor: "floor", wire.ReasonFull: "full", wire.ReasonBody: "body"}
-
 // reasons are those that there are.
 func reasons(r *reconcile.Reasons) map[string]int {
 	out := map[string]int{}
 	for why, n := range r {
 		if n > 0 {
-			out[reasonNames[why]] = n
+			out[cmp.Or(wire.Reason(why).Name(), "earlier")] = n
 		}
 	}
 	return out

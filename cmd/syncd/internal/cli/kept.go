@@ -138,7 +138,7 @@ func (c *keptArgs) show(ctx context.Context, a *app, daemon *client.Client, list
 		if k.Deleted {
 			a.remark("the entry is a deletion, of %s", k.Time.Format(time.RFC3339))
 		}
-		a.printf("%s", k.Bytes())
+		a.printf("%s", k.Content.Bytes())
 	})
 }
 

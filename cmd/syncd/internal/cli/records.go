@@ -9,7 +9,6 @@ import (
 	"os"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
@@ -136,11 +135,10 @@ Examples:
 // recordJSON is a record as get prints it.
 type recordJSON struct {
 	api.Key
-	Value   *string `json:"value,omitempty"`
-	Value64 []byte  `json:"value64,omitempty"`
-	Version string  `json:"version"`
-	Expires string  `json:"expires,omitempty"`
-	Answers string  `json:"answers,omitempty"` // too few: "1/3"
+	api.Content
+	Version string `json:"version"`
+	Expires string `json:"expires,omitempty"`
+	Answers string `json:"answers,omitempty"` // too few: "1/3"
 }
 
 // Run prints the value.
@@ -157,13 +155,7 @@ func (c getCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if value.Version == "" {
 		return err
 	}
-	out := recordJSON{Key: api.KeyOf(key), Version: value.Version, Expires: value.Expires, Answers: value.Answers}
-	if utf8.Valid(value.Bytes) {
-		s := string(value.Bytes)
-		out.Value = &s
-	} else {
-		out.Value64 = value.Bytes
-	}
+	out := recordJSON{api.KeyOf(key), api.ContentOf(value.Bytes), value.Version, value.Expires, value.Answers}
 	a.print(out, func() { a.printf("%s", value.Bytes) })
 	return err
 }

@@ -95,12 +95,10 @@ func (a *app) printEvent(e *api.Event) {
 		return
 	case e.Kind == peer.EventAt.String():
 		return
-	case e.Value != nil:
-		value = " " + showValue([]byte(*e.Value))
 	case e.Kind == peer.EventPut.String():
-		value = " " + showValue(e.Value64)
+		value = " " + showValue(e.Content.Bytes())
 	}
-	a.printf("%s %s%s%s\n", e.Kind, mark, show(e.Bytes()), value)
+	a.printf("%s %s%s%s\n", e.Kind, mark, show(e.Key.Bytes()), value)
 }
 
 // showValue writes a value as show does a key, and no more of it than fits on a line.

@@ -30,17 +30,12 @@ func (s *server) batch(ctx context.Context, ns *peer.Namespace, in *batchInput) 
 	if !jsontext.Value(in.RawBody).IsValid() {
 		return nil, problem.Usage("the batch is not JSON of UTF-8 with each field once; give other bytes as base64, in key64 and value64")
 	}
-	ctx, cancel, err := within(ctx, in.Timeout)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
 	var batch *peer.Batch
-	err = ns.Batch(ctx, func(b *peer.Batch) error {
+	err := ns.Batch(ctx, func(b *peer.Batch) error {
 		batch = b
 		for i := range in.Body {
 			if err := addItem(b, &in.Body[i]); err != nil {
-				return &peer.BatchError{Item: i, Key: in.Body[i].Bytes(), Err: err}
+				return &peer.BatchError{Item: i, Key: in.Body[i].Key.Bytes(), Err: err}
 			}
 		}
 		return nil
@@ -76,7 +71,7 @@ func batchProblem(failed, err error, batch *peer.Batch) error {
 
 // addItem adds an item of a request to a batch.
 func addItem(b *peer.Batch, item *api.BatchItem) error {
-	key := item.Bytes()
+	key := item.Key.Bytes()
 	held, err := condition(item)
 	if err != nil {
 		return err

@@ -111,16 +111,6 @@ func namesETag(header, tag string) bool {
 	return false
 }
 
-// parseETag reads an If-Match header: one strong ETag, with or without its
-// quotes.
-func parseETag(s string) (dbadapter.Version, error) {
-	v, err := dbadapter.ParseVersion(strings.Trim(s, `"`))
-	if err != nil {
-		return v, problem.Usage("If-Match: %w", err)
-	}
-	return v, nil
-}
-
 // octets are bytes. Each server has its own: registration writes into a schema.
 func octets() map[string]*huma.MediaType {
 	return map[string]*huma.MediaType{"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}}
@@ -146,11 +136,6 @@ func (s *server) get(ctx context.Context, ns *peer.Namespace, key []byte, in *ap
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel, err := within(ctx, in.Timeout)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
 	rec, err := ns.Get(ctx, key, options...)
 	few, headers := tooFew(err)
 	at := api.ExpiryOf(&rec)
@@ -268,11 +253,6 @@ func (s *server) del(ctx context.Context, ns *peer.Namespace, key []byte, in *ap
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel, err := within(ctx, in.Timeout)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
 	var v dbadapter.Version
 	if in.IfMatch == "" {
 		v, err = ns.Delete(ctx, key, options...)
@@ -320,9 +300,9 @@ func (s *server) ifMatch(ctx context.Context, ns *peer.Namespace, key []byte, he
 	if header == "*" {
 		return overHeld(ctx, ns, key, write)
 	}
-	held, err := parseETag(header)
+	held, err := dbadapter.ParseVersion(strings.Trim(header, `"`)) // one strong ETag, with or without its quotes
 	if err != nil {
-		return held, err
+		return held, problem.Usage("If-Match: %w", err)
 	}
 	return write(held)
 }
@@ -375,45 +355,29 @@ func (s *server) list(ctx context.Context, ns *peer.Namespace, in *api.ListParam
 	return out, nil
 }
 
+// keyKinds are the routes whose path ends with a key, by what stands before it.
+var keyKinds = map[string]string{"keys": "keys", "key64": "keys", "why": "why", "why64": "why", "locate": "locate", "locate64": "locate"}
+
 // splitKeyPath cuts an escaped path /v1/ns/{ns}/keys/{key}, /why/{key} or /locate/{key}, in two: the
 // part up to the key, still escaped, and the key's bytes. ok is false for all
 // other paths.
 func splitKeyPath(escaped string) (head string, key []byte, ok bool, err error) {
-	rest, ok := strings.CutPrefix(escaped, "/v1/ns/")
-	if !ok {
+	parts := strings.SplitN(escaped, "/", 6)
+	if len(parts) < 6 || !strings.HasPrefix(escaped, "/v1/ns/") || parts[3] == "" || parts[5] == "" || keyKinds[parts[4]] == "" {
 		return "", nil, false, nil
 	}
-	ns, rest, ok := strings.Cut(rest, "/")
-	if !ok || ns == "" {
-		return "", nil, false, nil
-	}
-	kind, last, ok := strings.Cut(rest, "/")
-	if !ok || last == "" {
-		return "", nil, false, nil
-	}
-	switch kind {
-	case "keys", "key64":
-		head = "/v1/ns/" + ns + "/keys/"
-	case "why", "why64":
-		head = "/v1/ns/" + ns + "/why/"
-	case "locate", "locate64":
-		head = "/v1/ns/" + ns + "/locate/"
-	}
-	switch kind {
-	case "keys", "why", "locate":
-		s, err := url.PathUnescape(last)
-		if err != nil {
-			return "", nil, true, problem.Usage("the key in %s: %w", escaped, err)
-		}
-		return head, []byte(s), true, nil
-	case "key64", "why64", "locate64":
-		key, err := base64.RawURLEncoding.Strict().DecodeString(last)
-		if err != nil {
+	head = "/v1/ns/" + parts[3] + "/" + keyKinds[parts[4]] + "/"
+	if strings.HasSuffix(parts[4], "64") {
+		if key, err = base64.RawURLEncoding.Strict().DecodeString(parts[5]); err != nil {
 			return "", nil, true, problem.Usage("the key in %s: %w (URL-safe alphabet, no padding)", escaped, err)
 		}
 		return head, key, true, nil
 	}
-	return "", nil, false, nil
+	text, err := url.PathUnescape(parts[5])
+	if err != nil {
+		return "", nil, true, problem.Usage("the key in %s: %w", escaped, err)
+	}
+	return head, []byte(text), true, nil
 }
 
 // flattenKeys puts base64 in the place of a key in a path, so that

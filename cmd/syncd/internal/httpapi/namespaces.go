@@ -50,15 +50,34 @@ func answers[In, Out any](s *server, r api.Route[In, Out], do func(context.Conte
 	})
 }
 
-// ofNamespace finds the namespace that a request is about.
+// ofNamespace finds the namespace that a request is about, and bounds for how long it waits for others.
 func ofNamespace[In interface{ Namespace() string }, Out any](s *server, do func(context.Context, *peer.Namespace, *In) (Out, error)) func(context.Context, *In) (Out, error) {
 	return func(ctx context.Context, in *In) (out Out, err error) {
 		ns, err := s.namespace((*in).Namespace())
 		if err != nil {
 			return out, err
 		}
+		timeout := ""
+		if stated, ok := any(in).(interface{ Patience() string }); ok {
+			timeout = stated.Patience()
+		}
+		ctx, cancel, err := within(ctx, timeout)
+		if err != nil {
+			return out, err
+		}
+		defer cancel()
 		return do(ctx, ns, in)
 	}
+}
+
+// within bounds for how long a request waits for others, by the time that it states, if it states one.
+func within(ctx context.Context, timeout string) (context.Context, context.CancelFunc, error) {
+	d, err := duration("timeout", timeout)
+	if d == 0 {
+		return ctx, func() {}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	return ctx, cancel, nil
 }
 
 func (s *server) registerNamespaces() {

@@ -23,7 +23,7 @@ func (s *served) watch(t *testing.T, since, prefix string, n int) (seen []string
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	err := s.client.Watch(ctx, "notes", since, []byte(prefix), func(e *api.Event) error {
-		text := fmt.Sprintf("%s %s", e.Kind, e.Bytes())
+		text := fmt.Sprintf("%s %s", e.Kind, e.Key.Bytes())
 		switch {
 		case e.Value != nil:
 			text += "=" + *e.Value

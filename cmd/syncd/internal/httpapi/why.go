@@ -63,11 +63,6 @@ func (s *server) wait(ctx context.Context, ns *peer.Namespace, in *api.WaitParam
 			return out, problem.Usage("%w", err)
 		}
 	}
-	ctx, cancel, err := within(ctx, in.Body.Timeout)
-	if err != nil {
-		return out, err
-	}
-	defer cancel()
 	waited, err := ns.Wait(ctx, o)
 	out = waited
 	if err != nil {
@@ -76,20 +71,6 @@ func (s *server) wait(ctx context.Context, ns *peer.Namespace, in *api.WaitParam
 		return out, &p
 	}
 	return out, nil
-}
-
-// within bounds for how long a request waits for others, by the time that it states, or not.
-func within(ctx context.Context, timeout string) (context.Context, context.CancelFunc, error) {
-	d, err := duration("timeout", timeout)
-	if err != nil {
-		return nil, nil, err
-	}
-	if d == 0 {
-		ctx, cancel := context.WithCancel(ctx)
-		return ctx, cancel, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, d)
-	return ctx, cancel, nil
 }
 
 type locateOutput struct {
@@ -107,11 +88,6 @@ func (s *server) locate(ctx context.Context, ns *peer.Namespace, key []byte, in 
 	if in.All {
 		options = append(options, peer.Read(peer.All))
 	}
-	ctx, cancel, err := within(ctx, in.Timeout)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
 	located, err := ns.Locate(ctx, key, options...)
 	out := &locateOutput{Status: http.StatusOK, Body: api.LocatedOf(key, &located)}
 	if few, headers := tooFew(err); few { // the answer says which hosts were asked
