@@ -64,7 +64,7 @@ type NamespaceStatus struct {
 	Cluster []ClusterMember `json:"cluster,omitempty" doc:"what all members have answered that were asked how they are; where that was asked for"`
 	// Without and Needed are of a namespace that is cut into shards.
 	Without []int         `json:"without_majority,omitempty" doc:"shards of which no majority of the hosts has answered: reads and writes at quorum fail; where the members were asked"`
-	Needed  []string      `json:"needed,omitempty" doc:"members that member rm and lapse refuse, since shards would have no majority of their hosts left; where the members were asked"`
+	Needed  []status.ID   `json:"needed,omitempty" doc:"members that member rm and lapse refuse, since shards would have no majority of their hosts left; where the members were asked"`
 	Moves   []status.Move `json:"moves,omitempty" doc:"of a namespace that is cut into shards, the shards that move; where the members were asked"`
 }
 

@@ -172,13 +172,10 @@ func KeptOf(ns *peer.Namespace, k *dbadapter.Kept) Kept {
 	r := &k.Record
 	out := Kept{
 		Seq: k.Seq, Key: KeyOf(r.Key), Version: r.Version.String(), Writer: r.Version.Writer.String(),
-		Time: r.Version.Clock.Time(), Deleted: r.Deleted, Size: ns.KeptSize(k), At: k.At,
+		Time: r.Version.Clock.Time(), Deleted: r.Deleted, Size: ns.KeptSize(k), Expires: ExpiryOf(r), At: k.At,
 	}
 	if id, ok := ns.ByWriter(r.Version.Writer); ok {
 		out.Member = id.String()
-	}
-	if r.Expires != 0 {
-		out.Expires = r.Expires.Time()
 	}
 	if !k.By.IsZero() {
 		out.By = k.By.String()

@@ -235,8 +235,8 @@ func LocatedOf(key []byte, l *status.Located) Located {
 	for _, id := range l.Hosts {
 		out.Hosts = append(out.Hosts, id.String())
 	}
-	if r := l.Record; r != nil {
-		out.Holds = headOf(&reconcile.Head{Version: r.Version, Deleted: r.Deleted, Expires: r.Expires})
+	if l.Record != nil {
+		out.Holds = heldOf(l.Record)
 	}
 	if s := l.Locator; s != nil {
 		out.Locator = &LocatorSays{Where: s.Where, Shard: s.Shard, Fresh: s.Fresh}

@@ -77,7 +77,7 @@ func (a *app) printCluster(ns *api.NamespaceStatus) {
 		a.printf("%s without a majority of hosts that answer: reads and writes at quorum fail there; see that the members run\n", countOf(n, "shard"))
 	}
 	if len(ns.Needed) > 0 {
-		a.remark("shards would have no majority of their hosts left without: %s; member rm and lapse refuse it, and say what to do", strings.Join(ns.Needed, " "))
+		a.remark("shards would have no majority of their hosts left without: %s; member rm and lapse refuse it, and say what to do", strings.Join(texts(ns.Needed), " "))
 	}
 	for i := range ns.Cluster {
 		if m := &ns.Cluster[i]; !m.Reachable {

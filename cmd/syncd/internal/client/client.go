@@ -1,4 +1,5 @@
-// Package client speaks to a daemon's HTTP API. Its errors answer errors.Is
+// Package client speaks to a daemon's HTTP API: Ask sends what a route of package
+// api takes. What is written, or is no JSON, has a method. Errors answer errors.Is
 // as those of package peer do: what the daemon said comes back as the error
 // that it was.
 package client

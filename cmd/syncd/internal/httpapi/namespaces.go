@@ -190,11 +190,7 @@ func (s *server) namespaceStatus(ctx context.Context, ns *peer.Namespace, in *ap
 	out.Cluster = api.ClusterOf(all)
 	if l, err := ns.Layout(); err == nil { // none, of one shard
 		out.Moves = l.Moves
-		var needed []peer.ID
-		out.Without, needed = ns.Majorities(all)
-		for _, id := range needed {
-			out.Needed = append(out.Needed, id.String())
-		}
+		out.Without, out.Needed = ns.Majorities(all)
 	}
 	return out, nil
 }
