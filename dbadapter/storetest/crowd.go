@@ -14,8 +14,8 @@ import (
 
 // testCrowd does at once, over and over, all that takes a lock. Callers write small batches
 // and large ones to the same keys, without a pause: a store may decide one while the one
-// before it lands. Others read, audit, drop other namespaces, and compact. What was
-// acknowledged is held, or a greater record is, and the log says why.
+// before it lands. Others read, audit, save summaries, drop other namespaces, and compact.
+// What was acknowledged is held, or a greater record is, and the log says why.
 func testCrowd(t *testing.T, h Harness) {
 	const keys, rounds = 800, 200
 	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 8))
@@ -63,10 +63,11 @@ func testCrowd(t *testing.T, h Harness) {
 	audit := func() error { return auditAgain(e, rounds/10) }
 	drop := func() error { return dropAgain(e, rounds/10) }
 	compact := func() error { return e.store.Compact(ctx) }
+	save := func(saver int) func() error { return func() error { return saveAgain(e, saver, rounds/20) } }
 	// Nothing of one writer's conflicts: a store need not do more than write.
 	within(t, write(1, 8, 640, 640, at), write(2, 8, 640, 640, at), read)
 	other := func(second int) dbadapter.Version { return by(2, second) }
-	within(t, write(3, rounds, 1, 4, at), write(4, rounds, 1, 4, other), read, read, audit, drop, compact)
+	within(t, write(3, rounds, 1, 4, at), write(4, rounds, 1, 4, other), read, read, audit, drop, compact, save(0), save(1), save(2))
 	e.twin.apply(all) // last writer wins: the order does not matter but for the kept log
 	e.checkSet()
 	e.checkLog(manyChanges)

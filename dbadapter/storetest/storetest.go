@@ -46,7 +46,6 @@ func Run(t *testing.T, h Harness) {
 		{"change log is trimmed", testTrim},
 		{"summary", testSummary},
 		{"change log reaches back to the summary", testReach},
-		{"summaries saved while others write", testSummaryCrowd},
 		{"namespaces are apart", testApart},
 		{"drop", testDrop},
 		{"closed", testClosed},

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -135,35 +134,24 @@ func testReach(t *testing.T, h Harness) {
 	e.checkLog(limit)
 }
 
-// testSummaryCrowd saves summaries from several goroutines while others write and
-// read: each that is read is one that was saved.
-func testSummaryCrowd(t *testing.T, h Harness) {
-	e := newEnv(t, h)
+// saveAgain saves summaries and reads them, one of several savers at a time: each that is
+// read is one that was saved.
+func saveAgain(e *env, saver, rounds int) error {
+	const least = 300 << 10
 	ctx := context.Background()
-	e.apply(put("k", "v", at(1)))
-	e.saves(0, summaryOf(0, 300<<10))
-	var all sync.WaitGroup
-	for worker := range 3 {
-		all.Go(func() {
-			for i := range 12 {
-				seed := byte(worker*12 + i)
-				if _, err := submit(ctx, e.namespace, e.hasher, []write{put(fmt.Sprint(worker), fmt.Sprint(i), at(2+i))}); err != nil {
-					t.Errorf("Apply: %v", err)
-				}
-				if err := e.namespace.SaveSummary(ctx, uint64(seed)%2, summaryOf(seed, 300<<10+int(seed))); err != nil {
-					t.Errorf("SaveSummary: %v", err)
-				}
-				seq, summary, err := e.namespace.Summary(ctx)
-				if err != nil {
-					t.Errorf("Summary: %v", err)
-					continue
-				}
-				seed = byte(len(summary) - 300<<10)
-				if !bytes.Equal(summary, summaryOf(seed, len(summary))) || seq != uint64(seed)%2 && seed != 0 {
-					t.Errorf("the summary of %d bytes up to change %d was never saved", len(summary), seq)
-				}
-			}
-		})
+	for i := range rounds {
+		seed := saver*rounds + i
+		if err := e.namespace.SaveSummary(ctx, uint64(seed)%2, summaryOf(byte(seed), least+seed)); err != nil {
+			return fmt.Errorf("save a summary: %w", err)
+		}
+		seq, summary, err := e.namespace.Summary(ctx)
+		if err != nil {
+			return fmt.Errorf("read the summary: %w", err)
+		}
+		seed = len(summary) - least
+		if !bytes.Equal(summary, summaryOf(byte(seed), len(summary))) || seq != uint64(seed)%2 {
+			return fmt.Errorf("the summary of %d bytes up to change %d was never saved", len(summary), seq)
+		}
 	}
-	all.Wait()
+	return nil
 }
